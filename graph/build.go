@@ -1,0 +1,341 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"placer/units"
+)
+
+// Auto asks Build to fill a byte count.
+const Auto units.Bytes = -1
+
+// Builder collects ops in any order and makes a Graph of them. The ids it hands
+// out are its own: Build renumbers when the order of adding is not topological.
+type Builder struct {
+	name    string
+	ops     []Op
+	tensors []Tensor
+	outAt   []int32
+	in      [][]TensorID
+	ctl     [][]OpID
+}
+
+// NewBuilder returns an empty builder.
+func NewBuilder(name string) *Builder { return &Builder{name: name, outAt: []int32{0}} }
+
+// Op adds an op that reads the tensors in and makes the tensors outs, and
+// returns its id. It keeps in. Tensors may be named before their producer is
+// added (see Tensor); Build reports those that never appear.
+func (b *Builder) Op(op Op, in []TensorID, outs ...Tensor) OpID {
+	id := OpID(len(b.ops))
+	b.ops = append(b.ops, op)
+	b.in = append(b.in, in)
+	b.ctl = append(b.ctl, nil)
+	for _, t := range outs {
+		t.Producer = id
+		b.tensors = append(b.tensors, t)
+	}
+	b.outAt = append(b.outAt, int32(len(b.tensors)))
+	return id
+}
+
+// Output returns the id of output slot of op i.
+func (b *Builder) Output(i OpID, slot int) TensorID {
+	if slot < 0 || int32(slot) >= b.outAt[i+1]-b.outAt[i] {
+		panic(fmt.Sprintf("graph: op %d (%s) has %d outputs, want slot %d", i, b.ops[i].Name, b.outAt[i+1]-b.outAt[i], slot))
+	}
+	return TensorID(b.outAt[i] + int32(slot))
+}
+
+// Control makes op after wait for op before.
+func (b *Builder) Control(before, after OpID) { b.ctl[after] = append(b.ctl[after], before) }
+
+// Replace sets the inputs of op i. It keeps in.
+func (b *Builder) Replace(i OpID, in []TensorID) { b.in[i] = in }
+
+// At returns op i for reading and changing until Build.
+func (b *Builder) At(i OpID) *Op { return &b.ops[i] }
+
+// TensorAt returns tensor t for reading and changing until Build.
+func (b *Builder) TensorAt(t TensorID) *Tensor { return &b.tensors[t] }
+
+// InputsAt returns the inputs of op i, read-only.
+func (b *Builder) InputsAt(i OpID) []TensorID { return b.in[i] }
+
+// OutputsAt returns the half-open range of the tensors of op i.
+func (b *Builder) OutputsAt(i OpID) (first, end TensorID) {
+	return TensorID(b.outAt[i]), TensorID(b.outAt[i+1])
+}
+
+// NumOps returns the number of ops so far.
+func (b *Builder) NumOps() int { return len(b.ops) }
+
+// Build fills what is Auto, orders the ops (keeping the order of adding where
+// the edges allow) and checks the result. The builder must not be used again.
+func (b *Builder) Build() (*Graph, error) {
+	if len(b.ops) > 1<<30 || len(b.tensors) > 1<<30 {
+		return nil, fmt.Errorf("graph %s: %d ops and %d tensors are too many", b.name, len(b.ops), len(b.tensors))
+	}
+	for i := range b.ops {
+		for _, t := range b.in[i] {
+			if t < 0 || int(t) >= len(b.tensors) {
+				return nil, fmt.Errorf("graph %s: op %d (%s): input tensor %d does not exist", b.name, i, b.ops[i].Name, t)
+			}
+		}
+		for _, c := range b.ctl[i] {
+			if c < 0 || int(c) >= len(b.ops) {
+				return nil, fmt.Errorf("graph %s: op %d (%s): control dependency on op %d, which does not exist", b.name, i, b.ops[i].Name, c)
+			}
+		}
+	}
+	order, err := b.order()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(); err != nil {
+		return nil, err
+	}
+	g := b.layout(order)
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
+	g.hash = g.computeHash()
+	return g, nil
+}
+
+// order returns the ops in topological order; among ready ops the first added
+// comes first.
+func (b *Builder) order() ([]OpID, error) {
+	sorted := true
+	for i := range b.ops {
+		for _, t := range b.in[i] {
+			sorted = sorted && b.tensors[t].Producer < OpID(i)
+		}
+		for _, c := range b.ctl[i] {
+			sorted = sorted && c < OpID(i)
+		}
+	}
+	order := make([]OpID, 0, len(b.ops))
+	if sorted {
+		for i := range b.ops {
+			order = append(order, OpID(i))
+		}
+		return order, nil
+	}
+	next := make([][]OpID, len(b.ops))
+	wait := make([]int, len(b.ops))
+	edge := func(from, to OpID) { next[from] = append(next[from], to); wait[to]++ }
+	for i := range b.ops {
+		for _, t := range b.in[i] {
+			edge(b.tensors[t].Producer, OpID(i))
+		}
+		for _, c := range b.ctl[i] {
+			edge(c, OpID(i))
+		}
+	}
+	ready := &opHeap{}
+	for i := range wait {
+		if wait[i] == 0 {
+			ready.push(OpID(i))
+		}
+	}
+	for len(*ready) > 0 {
+		i := ready.pop()
+		order = append(order, i)
+		for _, j := range next[i] {
+			if wait[j]--; wait[j] == 0 {
+				ready.push(j)
+			}
+		}
+	}
+	if len(order) == len(b.ops) {
+		return order, nil
+	}
+	return nil, b.cycleError(wait)
+}
+
+// cycleError names the shortest stretch of a cycle among the ops that wait.
+func (b *Builder) cycleError(wait []int) error {
+	at := OpID(slices.IndexFunc(wait, func(n int) bool { return n > 0 }))
+	seen := map[OpID]bool{}
+	for !seen[at] { // walk back along waiting predecessors until one repeats
+		seen[at] = true
+		at = b.waitingPredecessor(at, wait)
+	}
+	start, path := at, ""
+	for {
+		path = fmt.Sprintf("%s <- %s", b.ops[at].Name, path)
+		at = b.waitingPredecessor(at, wait)
+		if at == start || len(path) > 200 {
+			break
+		}
+	}
+	return fmt.Errorf("graph %s: cycle through op %d (%s): %s%s", b.name, start, b.ops[start].Name, path, b.ops[start].Name)
+}
+
+func (b *Builder) waitingPredecessor(i OpID, wait []int) OpID {
+	for _, t := range b.in[i] {
+		if p := b.tensors[t].Producer; wait[p] > 0 {
+			return p
+		}
+	}
+	for _, c := range b.ctl[i] {
+		if wait[c] > 0 {
+			return c
+		}
+	}
+	panic("graph: an op waits for no op")
+}
+
+// fill computes the byte counts left to Auto.
+func (b *Builder) fill() error {
+	for t := range b.tensors {
+		x := &b.tensors[t]
+		if x.Bytes >= 0 {
+			continue
+		}
+		n, err := x.Shape.Elements()
+		if err != nil {
+			return fmt.Errorf("graph %s: op %d (%s): output: %w", b.name, x.Producer, b.ops[x.Producer].Name, err)
+		}
+		x.Bytes = units.Bytes(n * x.DType.Size())
+	}
+	for i := range b.ops {
+		if o := &b.ops[i]; o.Bytes < 0 {
+			o.Bytes = b.traffic(OpID(i))
+		}
+	}
+	return nil
+}
+
+// traffic is the default of Op.Bytes: every distinct input read once, every
+// output written once; nothing for kinds that launch no kernel; the rows alone
+// for gathers.
+func (b *Builder) traffic(i OpID) (n units.Bytes) {
+	var out, in units.Bytes
+	for t := b.outAt[i]; t < b.outAt[i+1]; t++ {
+		out += b.tensors[t].Bytes
+	}
+	for k, t := range b.in[i] {
+		if !slices.Contains(b.in[i][:k], t) {
+			in += b.tensors[t].Bytes
+		}
+	}
+	switch b.ops[i].Kind.Class() {
+	case ClassInput, ClassVariable, ClassConst, ClassMeta:
+		return 0
+	case ClassGather:
+		return 2 * out
+	}
+	return in + out
+}
+
+// layout copies the ops in order and builds the index arrays.
+func (b *Builder) layout(order []OpID) *Graph {
+	n, nt := len(b.ops), len(b.tensors)
+	g := &Graph{
+		name: b.name, ops: make([]Op, n), tensors: make([]Tensor, 0, nt),
+		outAt: make([]int32, n+1), inAt: make([]int32, n+1), ctlAt: make([]int32, n+1), useAt: make([]int32, nt+1),
+	}
+	opTo := make([]OpID, n)
+	tensorTo := make([]TensorID, nt)
+	for to, from := range order {
+		opTo[from] = OpID(to)
+		for t := b.outAt[from]; t < b.outAt[from+1]; t++ {
+			tensorTo[t] = TensorID(len(g.tensors))
+			x := b.tensors[t]
+			x.Producer = OpID(to)
+			g.tensors = append(g.tensors, x)
+		}
+		g.outAt[to+1] = int32(len(g.tensors))
+	}
+	for to, from := range order {
+		g.ops[to] = b.ops[from]
+		if f := b.ops[from].Forward; f >= 0 && int(f) < n {
+			g.ops[to].Forward = opTo[f]
+		}
+		for _, t := range b.in[from] {
+			g.in = append(g.in, tensorTo[t])
+		}
+		g.inAt[to+1] = int32(len(g.in))
+		cs := make([]OpID, 0, len(b.ctl[from]))
+		for _, c := range b.ctl[from] {
+			cs = append(cs, opTo[c])
+		}
+		slices.Sort(cs)
+		g.ctl = append(g.ctl, slices.Compact(cs)...)
+		g.ctlAt[to+1] = int32(len(g.ctl))
+	}
+	g.index()
+	return g
+}
+
+// index builds the consumers of each tensor, ascending, each once.
+func (g *Graph) index() {
+	last := make([]OpID, len(g.tensors)) // last consumer counted, plus one
+	for i := range g.ops {
+		for _, t := range g.Inputs(OpID(i)) {
+			if last[t] != OpID(i)+1 {
+				last[t] = OpID(i) + 1
+				g.useAt[t+1]++
+			}
+		}
+	}
+	for t := range g.tensors {
+		g.useAt[t+1] += g.useAt[t]
+	}
+	g.use = make([]OpID, g.useAt[len(g.tensors)])
+	at := slices.Clone(g.useAt)
+	clear(last)
+	for i := range g.ops {
+		for _, t := range g.Inputs(OpID(i)) {
+			if last[t] != OpID(i)+1 {
+				last[t] = OpID(i) + 1
+				g.use[at[t]] = OpID(i)
+				at[t]++
+			}
+		}
+	}
+}
+
+// opHeap is a binary min-heap of ids.
+type opHeap []OpID
+
+func (h *opHeap) push(x OpID) {
+	*h = append(*h, x)
+	for i := len(*h) - 1; i > 0; {
+		p := (i - 1) / 2
+		if (*h)[p] <= (*h)[i] {
+			return
+		}
+		(*h)[p], (*h)[i] = (*h)[i], (*h)[p]
+		i = p
+	}
+}
+
+func (h *opHeap) pop() OpID {
+	s := *h
+	top := s[0]
+	s[0] = s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= len(s) {
+			return top
+		}
+		if c+1 < len(s) && s[c+1] < s[c] {
+			c++
+		}
+		if s[i] <= s[c] {
+			return top
+		}
+		s[i], s[c] = s[c], s[i]
+		i = c
+	}
+}
+
+// errNoOps says that a graph is empty.
+var errNoOps = errors.New("the graph has no ops")

@@ -1,0 +1,57 @@
+package graph
+
+// Kind names what an op computes. Names are TensorFlow's where TensorFlow has
+// the op; importers map their own names to these where the meaning is the same
+// and keep the foreign name where it is not.
+type Kind string
+
+// Class groups kinds by how they cost and fuse.
+type Class uint8
+
+// Classes of kinds.
+const (
+	ClassOther       Class = iota // unknown: costs its FLOPs and its bytes
+	ClassInput                    // placeholder, iterator
+	ClassVariable                 // holds parameters or optimizer slots
+	ClassConst                    // holds a constant
+	ClassMeta                     // launches no kernel: shape arithmetic, reshape, identity, control
+	ClassGEMM                     // matrix product
+	ClassConv                     // convolution, costed as a matrix product
+	ClassElementwise              // one output element from the inputs' elements at its index
+	ClassReduction                // sums, means, softmax, norms
+	ClassMove                     // copies without arithmetic: concat, split, slice, transpose, pad, tile
+	ClassGather                   // reads or writes the rows that indices name
+	ClassPool                     // pooling windows
+	ClassUpdate                   // optimizer update of a variable in place
+	numClasses
+)
+
+var classNames = [numClasses]string{"other", "input", "variable", "const", "meta", "gemm", "conv", "elementwise", "reduction", "move", "gather", "pool", "update"}
+
+func (c Class) String() string { return classNames[c] }
+
+// NumClasses is the number of classes.
+const NumClasses = int(numClasses)
+
+// Facts is what every package needs to know of a kind.
+type Facts struct {
+	Class Class
+	// FLOPsPerElement of the largest tensor the op touches, for kinds whose
+	// builder gives no count.
+	FLOPsPerElement float64
+	// Fusible kinds may be merged into one kernel with a neighbour.
+	Fusible bool
+}
+
+// FactsOf returns the facts of k; an unknown kind is ClassOther with one
+// operation an element, and known is false.
+func FactsOf(k Kind) (f Facts, known bool) {
+	f, known = kinds[k]
+	if !known {
+		f = Facts{Class: ClassOther, FLOPsPerElement: 1}
+	}
+	return f, known
+}
+
+// Class returns the class of k.
+func (k Kind) Class() Class { f, _ := FactsOf(k); return f.Class }

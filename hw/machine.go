@@ -1,0 +1,128 @@
+package hw
+
+import (
+	"fmt"
+
+	"placer/units"
+)
+
+// Kind says what a device is.
+type Kind string
+
+// Kinds of devices.
+const (
+	GPU Kind = "gpu"
+	CPU Kind = "cpu"
+)
+
+// MaxDevices bounds D, so that device sets fit one machine word.
+const MaxDevices = 64
+
+// Device is one processor with its own memory.
+type Device struct {
+	Name   string      `json:"name"`  // "gpu:0", unique in the machine
+	Model  string      `json:"model"` // "P100-PCIE-16GB"; equal models have equal figures
+	Kind   Kind        `json:"kind"`
+	Memory units.Bytes `json:"memory"` // usable by a plan
+	// MemoryBandwidth is the peak of the data sheet; what kernels achieve of it is
+	// in package roofline.
+	MemoryBandwidth units.BytesPerSecond `json:"memory_bandwidth"`
+	// Peak is the arithmetic peak by element type name ("f32", "bf16", ...); an
+	// absent type runs at the f32 rate.
+	Peak map[string]units.FLOPsPerSecond `json:"peak"`
+	// Launch is the time from one kernel's end to the next one's start.
+	Launch units.Seconds `json:"launch"`
+	// SMs is the number of multiprocessors (cores of a CPU), for tile quantisation.
+	SMs    int    `json:"sms"`
+	Source string `json:"source"` // where the figures come from
+}
+
+// Link is one direction of a connection.
+type Link struct {
+	Name      string               `json:"name"`
+	Bandwidth units.BytesPerSecond `json:"bandwidth"` // achieved
+	Latency   units.Seconds        `json:"latency"`   // above zero
+	Source    string               `json:"source"`
+}
+
+// Machine is a set of devices and the routes between them. It does not change
+// after Check.
+type Machine struct {
+	Name    string
+	Devices []Device // [D]
+	Links   []Link
+	// Routes[src*D+dst] lists the links of the route, in order; empty for
+	// src == dst.
+	Routes [][]int32 // [D*D]
+}
+
+// NumDevices returns D.
+func (m *Machine) NumDevices() int { return len(m.Devices) }
+
+// Route returns the links from device src to device dst.
+func (m *Machine) Route(src, dst int) []int32 { return m.Routes[src*len(m.Devices)+dst] }
+
+// Transfer returns latency and bandwidth of the route from src to dst: the sum
+// of its links' latencies and the lowest of their bandwidths.
+func (m *Machine) Transfer(src, dst int) (latency units.Seconds, bandwidth units.BytesPerSecond) {
+	for k, l := range m.Route(src, dst) {
+		latency += m.Links[l].Latency
+		if b := m.Links[l].Bandwidth; k == 0 || b < bandwidth {
+			bandwidth = b
+		}
+	}
+	return latency, bandwidth
+}
+
+// TransferSeconds returns the time that b bytes hold the route from src to dst;
+// 0 when src == dst.
+func (m *Machine) TransferSeconds(src, dst int, b units.Bytes) units.Seconds {
+	if src == dst {
+		return 0
+	}
+	latency, bandwidth := m.Transfer(src, dst)
+	return latency + b.Over(bandwidth)
+}
+
+// Check reports the first broken invariant: at least one device and at most
+// MaxDevices, positive figures, a route of existing links for every pair.
+func (m *Machine) Check() error {
+	d := len(m.Devices)
+	if d < 1 || d > MaxDevices {
+		return fmt.Errorf("machine %s: %d devices, want 1 to %d", m.Name, d, MaxDevices)
+	}
+	names := map[string]bool{}
+	for i, v := range m.Devices {
+		switch {
+		case v.Name == "" || names[v.Name]:
+			return fmt.Errorf("machine %s: device %d: name %q is empty or taken", m.Name, i, v.Name)
+		case v.Kind != GPU && v.Kind != CPU:
+			return fmt.Errorf("machine %s: device %s: kind %q, want gpu or cpu", m.Name, v.Name, v.Kind)
+		case v.Memory <= 0 || !(v.MemoryBandwidth > 0) || !(v.Peak["f32"] > 0) || !(v.Launch >= 0) || v.SMs < 1:
+			return fmt.Errorf("machine %s: device %s: memory, memory_bandwidth, peak f32 and sms must be positive, launch not negative", m.Name, v.Name)
+		}
+		names[v.Name] = true
+	}
+	for i, l := range m.Links {
+		if !(l.Bandwidth > 0) || !(l.Latency > 0) {
+			return fmt.Errorf("machine %s: link %d (%s): bandwidth and latency must be positive", m.Name, i, l.Name)
+		}
+	}
+	if len(m.Routes) != d*d {
+		return fmt.Errorf("machine %s: %d routes, want %d", m.Name, len(m.Routes), d*d)
+	}
+	for s := range d {
+		for t := range d {
+			r := m.Route(s, t)
+			if (s == t) != (len(r) == 0) {
+				return fmt.Errorf("machine %s: route from %s to %s has %d links", m.Name, m.Devices[s].Name, m.Devices[t].Name, len(r))
+			}
+			for _, l := range r {
+				if l < 0 || int(l) >= len(m.Links) {
+					return fmt.Errorf("machine %s: route from %s to %s: link %d does not exist", m.Name, m.Devices[s].Name, m.Devices[t].Name, l)
+				}
+			}
+		}
+	}
+	return nil
+}

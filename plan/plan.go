@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"fmt"
+
+	"placer/graph"
+	"placer/hw"
+)
+
+// Plan is a decision for every op of one graph on one machine.
+type Plan struct {
+	Graph   string // hash of the graph
+	Machine string // name of the machine
+	Method  string // who made it
+	// Device is the device of each op, [N].
+	Device []uint8
+	// Priority is a permutation of 0..N-1: among the ready ops of a device the
+	// lowest value runs first. Nil is FIFO: the op ready first, then the lower id.
+	Priority []int32
+}
+
+// Check reports the first op whose decision is invalid on g and m: a device out
+// of range, a co-location group that is split, priorities that are no
+// permutation.
+func (p *Plan) Check(g *graph.Graph, m *hw.Machine) error {
+	n, d := g.NumOps(), m.NumDevices()
+	if p.Graph != "" && p.Graph != g.Hash() {
+		return fmt.Errorf("plan is for graph %.12s, not for %s (%.12s)", p.Graph, g.Name(), g.Hash())
+	}
+	if len(p.Device) != n {
+		return fmt.Errorf("plan places %d ops, graph %s has %d", len(p.Device), g.Name(), n)
+	}
+	group := map[int32]int{}
+	for i, v := range p.Device {
+		o := g.Op(graph.OpID(i))
+		if int(v) >= d {
+			return fmt.Errorf("op %d (%s) is on device %d, machine %s has %d", i, o.Name, v, m.Name, d)
+		}
+		if o.Group > 0 {
+			if first, ok := group[o.Group]; !ok {
+				group[o.Group] = i
+			} else if p.Device[first] != v {
+				return fmt.Errorf("op %d (%s) is on device %d but must share a device with op %d (%s), which is on device %d",
+					i, o.Name, v, first, g.Op(graph.OpID(first)).Name, p.Device[first])
+			}
+		}
+	}
+	if p.Priority == nil {
+		return nil
+	}
+	if len(p.Priority) != n {
+		return fmt.Errorf("plan has %d priorities for %d ops", len(p.Priority), n)
+	}
+	seen := make([]bool, n)
+	for i, r := range p.Priority {
+		if r < 0 || int(r) >= n || seen[r] {
+			return fmt.Errorf("op %d (%s): priority %d is out of range or taken", i, g.Op(graph.OpID(i)).Name, r)
+		}
+		seen[r] = true
+	}
+	return nil
+}
