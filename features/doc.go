@@ -1,0 +1,11 @@
+// Package features turns units of a graph, on a machine, into the named columns
+// that a policy reads, and into neighbour lists.
+//
+// The papers (GO and GDP, section "features") give per op its type, its output
+// shapes and its adjacency, with ops in topological order. A unit is a set of
+// ops, so its columns are sums and means over its ops; at op granularity they
+// are the op's own. Columns are transformed by fixed functions to lie near
+// [-2, 2], so that one network reads graphs of any size.
+//
+// Letters: U units, F columns.
+package features
