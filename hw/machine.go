@@ -2,6 +2,7 @@ package hw
 
 import (
 	"fmt"
+	"maps"
 
 	"placer/units"
 )
@@ -24,6 +25,14 @@ type Device struct {
 	Model  string      `json:"model"` // "P100-PCIE-16GB"; equal models have equal figures
 	Kind   Kind        `json:"kind"`
 	Memory units.Bytes `json:"memory"` // usable by a plan
+	// Capacity is what the device has: Memory plus the reserve for the driver's
+	// context and the libraries. Zero where only Memory is known.
+	Capacity units.Bytes `json:"capacity"`
+	// Arch selects the efficiency constants of package roofline: "sm_60", "sm_90",
+	// "avx2"; empty or unknown ones get those of Kind.
+	Arch string `json:"arch"`
+	// L2 is the last-level cache; zero where unknown.
+	L2 units.Bytes `json:"l2"`
 	// MemoryBandwidth is the peak of the data sheet; what kernels achieve of it is
 	// in package roofline.
 	MemoryBandwidth units.BytesPerSecond `json:"memory_bandwidth"`
@@ -49,11 +58,18 @@ type Link struct {
 // after Check.
 type Machine struct {
 	Name    string
+	Note    string   // what it stands for, for the reader
 	Devices []Device // [D]
 	Links   []Link
 	// Routes[src*D+dst] lists the links of the route, in order; empty for
 	// src == dst.
 	Routes [][]int32 // [D*D]
+}
+
+// SameFigures reports whether d and e differ in nothing but their name.
+func (d *Device) SameFigures(e *Device) bool {
+	return d.Model == e.Model && d.Kind == e.Kind && d.Memory == e.Memory && d.Capacity == e.Capacity && d.Arch == e.Arch && d.L2 == e.L2 &&
+		d.MemoryBandwidth == e.MemoryBandwidth && d.Launch == e.Launch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak)
 }
 
 // NumDevices returns D.

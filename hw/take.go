@@ -1,0 +1,116 @@
+package hw
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed machines/*.json
+var machineFiles embed.FS
+
+// Names returns the machines that Load knows, sorted.
+func Names() []string {
+	entries, err := machineFiles.ReadDir("machines")
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Load returns the whole built-in machine of that name: every GPU and the host
+// CPU.
+func Load(name string) (*Machine, error) {
+	if !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("unknown machine %q, want one of %s", name, strings.Join(Names(), ", "))
+	}
+	data, err := machineFiles.ReadFile("machines/" + name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	m, err := Read(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("machine %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// Take returns the built-in machine gpu with its first gpus GPUs and, on
+// demand, its CPUs behind them.
+func Take(gpu string, gpus int, withCPU bool) (*Machine, error) {
+	m, err := Load(gpu)
+	if err != nil {
+		return nil, err
+	}
+	return m.Take(gpus, withCPU)
+}
+
+// Take returns the machine that is left of m with its first gpus GPUs and, on
+// demand, its CPUs behind them, in m's order, with the links that their routes
+// use. It shares no slice with m that either could change.
+func (m *Machine) Take(gpus int, withCPU bool) (*Machine, error) {
+	var keep, cpus []int
+	have := 0
+	for i, d := range m.Devices {
+		switch {
+		case d.Kind == CPU:
+			cpus = append(cpus, i)
+		case have < gpus:
+			keep = append(keep, i)
+			have++
+		default:
+			have++
+		}
+	}
+	if gpus < 0 || gpus == 0 && !withCPU {
+		return nil, fmt.Errorf("machine %s: %d GPUs asked for, want at least 1", m.Name, gpus)
+	}
+	if gpus > have {
+		return nil, fmt.Errorf("machine %s has %d GPUs, %d asked for", m.Name, have, gpus)
+	}
+	if withCPU {
+		if len(cpus) == 0 {
+			return nil, fmt.Errorf("machine %s has no CPU device, one asked for", m.Name)
+		}
+		keep = append(keep, cpus...)
+	}
+	return m.restrict(keep), nil
+}
+
+// restrict returns m with the devices of keep alone, in that order.
+func (m *Machine) restrict(keep []int) *Machine {
+	used := make([]bool, len(m.Links))
+	for _, s := range keep {
+		for _, t := range keep {
+			for _, l := range m.Route(s, t) {
+				used[l] = true
+			}
+		}
+	}
+	r := &Machine{Name: m.Name, Note: m.Note, Routes: make([][]int32, 0, len(keep)*len(keep))}
+	to := make([]int32, len(m.Links))
+	for i, l := range m.Links {
+		if used[i] {
+			to[i] = int32(len(r.Links))
+			r.Links = append(r.Links, l)
+		}
+	}
+	for _, s := range keep {
+		r.Devices = append(r.Devices, m.Devices[s])
+		for _, t := range keep {
+			var route []int32
+			for _, l := range m.Route(s, t) {
+				route = append(route, to[l])
+			}
+			r.Routes = append(r.Routes, route)
+		}
+	}
+	return r
+}

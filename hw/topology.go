@@ -1,0 +1,131 @@
+package hw
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"placer/units"
+)
+
+// A Cable joins two ends, each a device or a switch, by one link in each
+// direction. Switches exist only as ends of cables: every end that is no device
+// is one.
+type Cable struct {
+	A, B      string
+	Bandwidth units.BytesPerSecond // of each direction
+	Latency   units.Seconds        // of each direction
+	Source    string
+}
+
+// Connect fills Links and Routes from cables: link 2k leads from A to B of
+// cable k ("A>B"), link 2k+1 back. The route of a pair of devices is the path
+// of least latency; among equals the one of fewest links, then of the lower link
+// numbers. A path goes through switches, never through a third device. Pairs
+// that no path joins keep an empty route, which Check reports.
+func (m *Machine) Connect(cables []Cable) error {
+	node := map[string]int{} // devices first, then switches as they occur
+	for i, v := range m.Devices {
+		node[v.Name] = i
+	}
+	type arc struct{ to, link int }
+	arcs := make([][]arc, len(m.Devices))
+	id := func(name string) int {
+		if _, ok := node[name]; !ok {
+			node[name] = len(arcs)
+			arcs = append(arcs, nil)
+		}
+		return node[name]
+	}
+	m.Links = m.Links[:0]
+	for k, c := range cables {
+		if c.A == c.B || c.A == "" || c.B == "" {
+			return fmt.Errorf("cable %d joins %q to %q, want two different ends", k, c.A, c.B)
+		}
+		a, b := id(c.A), id(c.B)
+		arcs[a] = append(arcs[a], arc{b, len(m.Links)})
+		m.Links = append(m.Links, Link{Name: c.A + ">" + c.B, Bandwidth: c.Bandwidth, Latency: c.Latency, Source: c.Source})
+		arcs[b] = append(arcs[b], arc{a, len(m.Links)})
+		m.Links = append(m.Links, Link{Name: c.B + ">" + c.A, Bandwidth: c.Bandwidth, Latency: c.Latency, Source: c.Source})
+	}
+
+	d, n := len(m.Devices), len(arcs)
+	m.Routes = make([][]int32, d*d)
+	type reach struct {
+		latency units.Seconds
+		hops    int
+		last    int // link that arrives here
+		from    int
+		done    bool
+	}
+	better := func(x, y reach) bool {
+		if x.latency != y.latency {
+			return x.latency < y.latency
+		}
+		if x.hops != y.hops {
+			return x.hops < y.hops
+		}
+		return x.last < y.last
+	}
+	for s := range d { // Dijkstra from each device, by linear scan: n is small
+		r := make([]reach, n)
+		seen := make([]bool, n)
+		seen[s] = true
+		for {
+			at := -1
+			for v := range n {
+				if seen[v] && !r[v].done && (at < 0 || better(r[v], r[at])) {
+					at = v
+				}
+			}
+			if at < 0 {
+				break
+			}
+			r[at].done = true
+			if at < d && at != s {
+				continue // a device forwards nothing
+			}
+			for _, a := range arcs[at] {
+				x := reach{r[at].latency + m.Links[a.link].Latency, r[at].hops + 1, a.link, at, false}
+				if a.to != s && !r[a.to].done && (!seen[a.to] || better(x, r[a.to])) {
+					r[a.to], seen[a.to] = x, true
+				}
+			}
+		}
+		for t := range d {
+			if t == s || !seen[t] {
+				continue
+			}
+			route := make([]int32, r[t].hops)
+			for v, k := t, r[t].hops-1; k >= 0; v, k = r[v].from, k-1 {
+				route[k] = int32(r[v].last)
+			}
+			m.Routes[s*d+t] = route
+		}
+	}
+	return nil
+}
+
+// expand turns "gpu:[0-3]" into gpu:0 ... gpu:3; any other name stands for
+// itself.
+func expand(pattern string) ([]string, error) {
+	head, rest, ok := strings.Cut(pattern, "[")
+	if !ok {
+		if pattern == "" {
+			return nil, fmt.Errorf("a name is empty")
+		}
+		return []string{pattern}, nil
+	}
+	span, tail, closed := strings.Cut(rest, "]")
+	lo, hi, isSpan := strings.Cut(span, "-")
+	first, err1 := strconv.Atoi(lo)
+	last, err2 := strconv.Atoi(hi)
+	if !closed || !isSpan || err1 != nil || err2 != nil || first < 0 || last < first || last-first >= MaxDevices || strings.ContainsAny(tail, "[]") {
+		return nil, fmt.Errorf("name %q: want a range such as gpu:[0-7], of at most %d", pattern, MaxDevices)
+	}
+	names := make([]string, 0, last-first+1)
+	for i := first; i <= last; i++ {
+		names = append(names, fmt.Sprintf("%s%d%s", head, i, tail))
+	}
+	return names, nil
+}
