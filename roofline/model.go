@@ -1,0 +1,132 @@
+package roofline
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/units"
+)
+
+// Model predicts every op of one graph on every device of one machine. It does
+// not change once made, so goroutines may share it.
+type Model struct {
+	graph   *graph.Graph
+	machine *hw.Machine
+	cfg     Config
+	of      []int             // [D] device -> table
+	table   [][]units.Seconds // per distinct device: [N]
+	device  []*deviceModel    // per distinct device
+}
+
+// New returns the model of g on m. It computes one table per distinct device.
+func New(g *graph.Graph, m *hw.Machine, cfg Config) (*Model, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("roofline: %w", err)
+	}
+	r := &Model{graph: g, machine: m, cfg: cfg, of: make([]int, m.NumDevices())}
+	for d := range m.Devices {
+		v := &m.Devices[d]
+		k := slices.IndexFunc(r.device, func(e *deviceModel) bool { return e.dev.SameFigures(v) })
+		if k < 0 {
+			k = len(r.device)
+			x := newDeviceModel(v, cfg)
+			t := make([]units.Seconds, g.NumOps())
+			for i := range t {
+				t[i] = x.cost(g.Op(graph.OpID(i))).Seconds()
+			}
+			r.device, r.table = append(r.device, x), append(r.table, t)
+		}
+		r.of[d] = k
+	}
+	return r, nil
+}
+
+// OpSeconds returns the time of op i on device d, above zero.
+func (r *Model) OpSeconds(i graph.OpID, d int) units.Seconds { return r.table[r.of[d]][i] }
+
+// Seconds returns the times of all ops on device d, [N], read-only.
+func (r *Model) Seconds(d int) []units.Seconds { return r.table[r.of[d]] }
+
+// Cost returns the parts of op i's time on device d.
+func (r *Model) Cost(i graph.OpID, d int) Cost {
+	return newDeviceModel(r.device[r.of[d]].dev, r.cfg).cost(r.graph.Op(i))
+}
+
+// deviceModel costs ops on one device.
+type deviceModel struct {
+	dev      *hw.Device
+	cfg      Config
+	p        Params
+	products map[productKey]units.Seconds // graphs repeat few shapes many times
+}
+
+type productKey struct {
+	graph.GEMM
+	t graph.DType
+}
+
+func newDeviceModel(v *hw.Device, cfg Config) *deviceModel {
+	return &deviceModel{dev: v, cfg: cfg, p: cfg.params(v), products: map[productKey]units.Seconds{}}
+}
+
+// rate returns the peak of products of type t and the type whose constants
+// apply.
+func (x *deviceModel) rate(t graph.DType) (units.FLOPsPerSecond, graph.DType) {
+	if t == graph.F32 && x.cfg.TF32 {
+		t = graph.TF32
+	}
+	if r, ok := x.dev.Peak[t.String()]; ok {
+		return r, t
+	}
+	return x.dev.Peak["f32"], graph.F32
+}
+
+// vector returns the rate of arithmetic outside products.
+func (x *deviceModel) vector(t graph.DType) units.FLOPsPerSecond {
+	r := x.dev.Peak["f32"]
+	if f, ok := x.dev.Peak["f64"]; ok && t == graph.F64 {
+		r = f
+	}
+	return r * units.FLOPsPerSecond(x.p.Vector)
+}
+
+// cost returns the time of op o.
+func (x *deviceModel) cost(o *graph.Op) Cost {
+	class := o.Kind.Class()
+	switch class {
+	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
+		return Cost{Launch: x.cfg.Bookkeeping}
+	}
+	pattern := x.p.Pattern[class]
+	if pattern == 0 {
+		pattern = 1
+	}
+	bandwidth := x.dev.MemoryBandwidth * units.BytesPerSecond(x.p.Bandwidth*pattern)
+	c := Cost{Memory: o.Bytes.Over(bandwidth), Launch: x.dev.Launch}
+	if o.GEMM.IsZero() {
+		c.Compute = o.FLOPs.Over(x.vector(o.DType))
+		c.Launch += x.p.Ramp
+	} else {
+		rate, t := x.rate(o.DType)
+		q := x.p.gemm(t)
+		key := productKey{o.GEMM, t}
+		s, ok := x.products[key]
+		if !ok {
+			// Products too thin for tiles (a column, a depthwise filter) run on the
+			// vector units.
+			s = min(q.product(o.GEMM, rate, x.dev.SMs), o.GEMM.FLOPs().Over(x.vector(o.DType)))
+			x.products[key] = s
+		}
+		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))
+		c.Launch += q.Fixed
+	}
+	// A device without launch time and an op without work still take a moment.
+	c.Launch = max(c.Launch, x.cfg.Bookkeeping)
+	return c
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
