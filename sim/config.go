@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"fmt"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// CostModel gives the time of an op on a device. Times must be positive and
+// finite, and depend on the arguments alone.
+type CostModel interface {
+	OpSeconds(op graph.OpID, device int) units.Seconds
+}
+
+// Contention says how transfers share links.
+type Contention uint8
+
+// Models of contention.
+const (
+	// FIFO links serve one transfer at a time.
+	FIFO Contention = iota
+	// FairShare links divide their bandwidth among the transfers under way, max-min
+	// fairly; see fair.go.
+	FairShare
+)
+
+var contentionNames = [...]string{"fifo", "fair-share"}
+
+func (c Contention) String() string {
+	if int(c) < len(contentionNames) {
+		return contentionNames[c]
+	}
+	return fmt.Sprintf("contention(%d)", uint8(c))
+}
+
+// Config chooses what the simulator models.
+type Config struct {
+	// Memory counts bytes. Without it every placement is feasible and Evaluate is
+	// about half again as fast.
+	Memory     bool
+	Contention Contention
+}
+
+// Default is exact memory and FIFO links.
+func Default() Config { return Config{Memory: true, Contention: FIFO} }
+
+// Validate reports a contention model that does not exist.
+func (c Config) Validate() error {
+	if c.Contention > FairShare {
+		return fmt.Errorf("simulator: %v does not exist", c.Contention)
+	}
+	return nil
+}

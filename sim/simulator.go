@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/plan"
+	"placer/units"
+)
+
+// Simulator predicts the step of one graph on one machine under any plan. It
+// serves one goroutine; Clone gives another one its own.
+type Simulator struct {
+	*tables
+
+	state  []uint32 // [N] messages missing << deviceBits | device
+	refs   []int32  // [R,D] users of a tensor's copy on a device that have not ended
+	opAt   []int32  // [N] op of each rank
+	fifo   bool     // of the run under way: no priorities
+	ranked []rankQueue
+	fifos  []arrivalQueue
+	buffer []int32 // [N] of the arrival queues
+
+	key  []float64 // [D] time of a device's next event, +Inf for none
+	devs []deviceState
+
+	transfers []transfer // of the run so far, in the order of reservation
+	lanes     []lane     // [D*D] by source then destination
+	linkFree  []float64  // [L]
+	// Times of the next event of each lane, +Inf for none: rows are contiguous for
+	// the device that waits for them.
+	arriveAt  []float64 // [D*D] by destination then source
+	startAt   []float64 // [D*D] by destination then source
+	releaseAt []float64 // [D*D] by source then destination
+
+	record bool
+	starts []float64 // [N] start of each op, when record is set
+}
+
+// deviceState is a device during a run.
+type deviceState struct {
+	running int32   // op, or none
+	arrive  float64 // earliest arrival not taken in yet
+	// Memory events, of incoming transfers that start and outgoing ones that end,
+	// wait until the device's own next event.
+	start   float64
+	release float64
+	instant float64 // of the latest change to bytes
+	bytes   int64
+	peak    int64 // before instant
+}
+
+// transfer is a message on its way to one device.
+type transfer struct {
+	start, end float64
+	message    int32
+	next       int32 // later one of the same lane, or none
+	src, dst   uint8
+}
+
+// lane holds the transfers from one device to another, a list in which three
+// readers advance: the receiver's arrivals, its allocations, and the sender's
+// releases. They do not overlap in time.
+type lane struct {
+	arrive, start, release, last int32
+}
+
+// New returns a simulator of g on m. Op times come from c, once.
+func New(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*Simulator, error) {
+	t, err := newTables(g, m, c, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newSimulator(t), nil
+}
+
+func newSimulator(t *tables) *Simulator {
+	s := &Simulator{
+		tables:    t,
+		state:     make([]uint32, t.n),
+		refs:      make([]int32, len(t.rowSize)*t.d),
+		opAt:      make([]int32, t.n),
+		ranked:    make([]rankQueue, t.d),
+		fifos:     make([]arrivalQueue, t.d),
+		buffer:    make([]int32, t.n),
+		key:       make([]float64, t.d),
+		devs:      make([]deviceState, t.d),
+		transfers: make([]transfer, t.maxSends),
+		lanes:     make([]lane, t.d*t.d),
+		linkFree:  make([]float64, len(t.m.Links)),
+		arriveAt:  make([]float64, t.d*t.d),
+		startAt:   make([]float64, t.d*t.d),
+		releaseAt: make([]float64, t.d*t.d),
+	}
+	for d := range s.ranked {
+		s.ranked[d] = newRankQueue(t.n)
+	}
+	return s
+}
+
+// Clone returns a simulator for another goroutine; it shares the tables.
+func (s *Simulator) Clone() plan.Evaluator { return newSimulator(s.tables) }
+
+// OpSeconds returns the time of every op on device d, [N], read-only.
+func (s *Simulator) OpSeconds(d int) []float64 { return s.seconds[d] }
+
+// Evaluate runs the step with op i on device[i], [N], under priority, [N] or nil
+// for FIFO. Overflow is 0 when the simulator does not count memory. Evaluate
+// keeps neither slice and allocates nothing. It panics on lengths that disagree,
+// devices that do not exist and priorities that are no permutation.
+func (s *Simulator) Evaluate(device []uint8, priority []int32) plan.Score {
+	score := plan.Score{Seconds: s.run(device, priority)}
+	if s.cfg.Memory {
+		for d := range s.devs {
+			score.Overflow += max(0, units.Bytes(s.devs[d].peak)-s.m.Devices[d].Memory)
+		}
+	}
+	return score
+}
+
+var inf = math.Inf(1)
+
+// reset prepares a run.
+func (s *Simulator) reset(device []uint8, priority []int32) {
+	if len(device) != s.n || priority != nil && len(priority) != s.n {
+		panic(fmt.Sprintf("sim: %d devices and %d priorities for %d ops", len(device), len(priority), s.n))
+	}
+	state := s.state[:len(device)]
+	for i, p := range s.pending[:len(device)] {
+		state[i] = p | uint32(device[i])
+	}
+	s.fifo = priority == nil
+	if s.fifo {
+		s.resetFIFO(device)
+	} else {
+		for i, r := range priority {
+			s.opAt[r] = int32(i)
+		}
+	}
+	for d := range s.devs {
+		s.devs[d] = deviceState{running: none, arrive: inf, start: inf, release: inf}
+		s.key[d] = inf
+	}
+	for _, r := range s.residents {
+		s.devs[device[r.op]].bytes += r.bytes
+	}
+	for i := range s.lanes {
+		s.lanes[i] = lane{none, none, none, none}
+		s.arriveAt[i], s.startAt[i], s.releaseAt[i] = inf, inf, inf
+	}
+	clear(s.linkFree)
+	s.transfers = s.transfers[:0]
+}
+
+// resetFIFO gives each device a part of the buffer that holds all its ops.
+func (s *Simulator) resetFIFO(device []uint8) {
+	var count [1 << deviceBits]int32
+	for _, d := range device {
+		count[d]++
+	}
+	at := int32(0)
+	for d := range s.fifos {
+		s.fifos[d] = arrivalQueue{ops: s.buffer[at : at+count[d]]}
+		at += count[d]
+	}
+}

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"placer/graph"
+	"placer/hw"
+)
+
+// tables is what a simulator knows of one graph on one machine. It does not
+// change after New, so clones share it.
+type tables struct {
+	g       *graph.Graph
+	m       *hw.Machine
+	cfg     Config
+	n, d    int
+	seconds [][]float64 // [D][N]; devices with equal times share a column
+
+	pending []uint32 // [N] messages an op waits for, shifted by deviceBits
+	sources []int32  // ops that wait for none, ascending
+	ops     []opRow  // [N]
+	// Messages of op i are messages[ops[i].message:ops[i+1].message].
+	messages []message
+	use      []int32 // consumers of the messages
+	// Inputs that op i must count down when it ends are
+	// inputs[ops[i].input:ops[i+1].input]: rows of the reference counts.
+	inputs    []int32
+	rowSize   []int64 // [R] bytes of the tensor of each row of reference counts
+	residents []resident
+	maxSends  int // no run has more transfers
+
+	routes []route // [D*D], by source then destination
+	hops   []int32 // links of the routes
+}
+
+const (
+	deviceBits = 6 // hw.MaxDevices is 64
+	deviceMask = 1<<deviceBits - 1
+)
+
+// opRow is what the event loop needs of an op. A last row ends the last op's
+// ranges.
+type opRow struct {
+	alloc int64 // bytes allocated at the start: outputs and workspace
+	// free is what the end frees without looking: workspace, outputs that nobody
+	// reads, and inputs that nobody else reads.
+	free    int64
+	message int32
+	input   int32
+}
+
+// message is what an op sends when it ends.
+type message struct {
+	size       int64 // bytes moved, and held by each receiver
+	first, end int32 // consumers
+	// row is the tensor's row of reference counts; none where a single consumer
+	// makes counting unnecessary, and for control messages.
+	row int32
+	// tensor is the id, or none for a control message.
+	tensor   int32
+	producer int32
+	resident bool // occupies nothing on the producer's device
+}
+
+const none = -1
+
+// resident is an op's permanent memory.
+type resident struct {
+	op    int32
+	bytes int64
+}
+
+// route is the way from one device to another.
+type route struct {
+	latency    float64
+	bandwidth  float64
+	first, end int32 // into hops
+}
+
+// seconds returns the time that a transfer holds the route.
+func (r *route) seconds(bytes int64) float64 { return r.latency + float64(bytes)/r.bandwidth }
+
+func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	t := &tables{g: g, m: m, cfg: cfg, n: g.NumOps(), d: m.NumDevices()}
+	if t.n >= 1<<(32-deviceBits) {
+		return nil, fmt.Errorf("simulator: graph %s has %d ops, at most %d are supported", g.Name(), t.n, 1<<(32-deviceBits)-1)
+	}
+	if err := t.readCosts(c); err != nil {
+		return nil, err
+	}
+	t.readGraph()
+	return t, t.readRoutes()
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+
+func (t *tables) readCosts(c CostModel) error {
+	t.seconds = make([][]float64, t.d)
+	for d := range t.d {
+		col := make([]float64, t.n)
+		for i := range col {
+			col[i] = float64(c.OpSeconds(graph.OpID(i), d))
+			if !positive(col[i]) {
+				return fmt.Errorf("simulator: op %d (%s) takes %v s on %s, want a positive finite time",
+					i, t.g.Op(graph.OpID(i)).Name, col[i], t.m.Devices[d].Name)
+			}
+		}
+		for _, other := range t.seconds[:d] {
+			if slices.Equal(other, col) {
+				col = other
+				break
+			}
+		}
+		t.seconds[d] = col
+	}
+	return nil
+}
+
+// readRoutes needs the messages: the largest one must arrive in finite time.
+func (t *tables) readRoutes() error {
+	var largest int64
+	for i := range t.messages {
+		largest = max(largest, t.messages[i].size)
+	}
+	t.routes = make([]route, t.d*t.d)
+	for s := range t.d {
+		for e := range t.d {
+			latency, bandwidth := t.m.Transfer(s, e)
+			r := route{latency: float64(latency), bandwidth: float64(bandwidth), first: int32(len(t.hops))}
+			t.hops = append(t.hops, t.m.Route(s, e)...)
+			r.end = int32(len(t.hops))
+			if s != e && !(positive(r.seconds(0)) && positive(r.seconds(largest))) {
+				return fmt.Errorf("simulator: link %s: the route from %s to %s takes %v s for a control message and %v s for %d bytes, want positive finite times",
+					t.m.Links[t.hops[r.first]].Name, t.m.Devices[s].Name, t.m.Devices[e].Name, r.seconds(0), r.seconds(largest), largest)
+			}
+			t.routes[s*t.d+e] = r
+		}
+	}
+	return nil
+}
+
+// readGraph lays out messages, consumers and the static part of the memory
+// accounts.
+func (t *tables) readGraph() {
+	g := t.g
+	waiters := make([][]graph.OpID, t.n) // ops that wait by control dependency, ascending
+	for i := range t.n {
+		for _, c := range g.Control(graph.OpID(i)) {
+			waiters[c] = append(waiters[c], graph.OpID(i))
+		}
+	}
+	t.ops = make([]opRow, t.n+1)
+	t.pending = make([]uint32, t.n)
+	rowOf := make([]int32, g.NumTensors()) // row of reference counts
+	for i := range t.n {
+		op, row := g.Op(graph.OpID(i)), &t.ops[i]
+		row.message = int32(len(t.messages))
+		row.alloc, row.free = int64(op.Workspace), row.free+int64(op.Workspace)
+		if op.Resident > 0 {
+			t.residents = append(t.residents, resident{int32(i), int64(op.Resident)})
+		}
+		first, end := g.Outputs(graph.OpID(i))
+		for id := first; id < end; id++ {
+			x, users := g.Tensor(id), g.Consumers(id)
+			if !x.Resident {
+				row.alloc += int64(x.Bytes)
+			}
+			rowOf[id] = none
+			switch {
+			case len(users) == 0 && !x.Resident:
+				row.free += int64(x.Bytes)
+			case len(users) == 0:
+			default:
+				if len(users) == 1 && !x.Resident {
+					t.ops[users[0]].free += int64(x.Bytes)
+				} else {
+					rowOf[id] = int32(len(t.rowSize))
+					t.rowSize = append(t.rowSize, int64(x.Bytes))
+				}
+				t.emit(message{size: int64(x.Bytes), row: rowOf[id], tensor: int32(id), producer: int32(i), resident: x.Resident}, users)
+			}
+		}
+		if len(waiters[i]) > 0 {
+			t.emit(message{row: none, tensor: none, producer: int32(i)}, waiters[i])
+		}
+	}
+	last := make([]int32, len(t.rowSize)) // last op that listed the row, plus one
+	for i := range t.n {
+		t.ops[i].input = int32(len(t.inputs))
+		for _, id := range g.Inputs(graph.OpID(i)) {
+			if r := rowOf[id]; r != none && last[r] != int32(i)+1 {
+				last[r] = int32(i) + 1
+				t.inputs = append(t.inputs, r)
+			}
+		}
+		if t.pending[i] == 0 {
+			t.sources = append(t.sources, int32(i))
+		}
+	}
+	t.ops[t.n].message, t.ops[t.n].input = int32(len(t.messages)), int32(len(t.inputs))
+}
+
+func (t *tables) emit(m message, users []graph.OpID) {
+	m.first = int32(len(t.use))
+	for _, v := range users {
+		t.use = append(t.use, int32(v))
+		t.pending[v] += 1 << deviceBits
+	}
+	m.end = int32(len(t.use))
+	t.messages = append(t.messages, m)
+	t.maxSends += min(len(users), t.d-1)
+}
