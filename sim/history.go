@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"placer/graph"
+	"placer/plan"
+	"placer/units"
+)
+
+// history is a finished run, from which everything else follows. It borrows the
+// simulator's state until the simulator's next run.
+type history struct {
+	*tables
+	device    []uint8
+	makespan  float64
+	starts    []float64  // [N]
+	transfers []transfer // in the order of becoming ready
+	firstOf   []int32    // [messages] first transfer of each message, or none
+}
+
+func (s *Simulator) history(p *plan.Plan) *history {
+	s.record, s.starts = true, make([]float64, s.n)
+	makespan := s.run(p.Device, p.Priority)
+	h := &history{tables: s.tables, device: p.Device, makespan: makespan, starts: s.starts, transfers: s.transfers}
+	s.record, s.starts = false, nil
+	h.firstOf = make([]int32, len(h.messages))
+	for i := range h.firstOf {
+		h.firstOf[i] = none
+	}
+	for k := len(h.transfers) - 1; k >= 0; k-- {
+		h.firstOf[h.transfers[k].message] = int32(k)
+	}
+	return h
+}
+
+func (h *history) end(i int32) float64 { return h.starts[i] + h.seconds[h.device[i]][i] }
+
+// arrival returns when message m is on device d, and the transfer that brought
+// it there: none if it was made there.
+func (h *history) arrival(m int32, d uint8) (at float64, transfer int32) {
+	if p := h.messages[m].producer; h.device[p] == d {
+		return h.end(p), none
+	}
+	k := h.firstOf[m]
+	for h.transfers[k].dst != d { // the transfers of a message are neighbours
+		k++
+	}
+	return h.transfers[k].end, k
+}
+
+// waits calls f for every message that op i waits for: inputs as listed, then
+// control dependencies.
+func (h *history) waits(i int32, f func(m int32)) {
+	for _, t := range h.g.Inputs(graph.OpID(i)) {
+		f(h.find(int32(h.g.Tensor(t).Producer), int32(t)))
+	}
+	for _, p := range h.g.Control(graph.OpID(i)) {
+		f(h.find(int32(p), none))
+	}
+}
+
+// find returns the message of op p that carries tensor t, or the control message
+// if t is none.
+func (h *history) find(p, t int32) int32 {
+	for m := h.ops[p].message; ; m++ {
+		if h.messages[m].tensor == t {
+			return m
+		}
+	}
+}
+
+// ready returns when the last input of op i was there.
+func (h *history) ready(i int32) (at float64) {
+	h.waits(i, func(m int32) {
+		a, _ := h.arrival(m, h.device[i])
+		at = max(at, a)
+	})
+	return at
+}
+
+func (h *history) route(x *transfer) []int32 {
+	r := &h.routes[int(x.src)*h.d+int(x.dst)]
+	return h.hops[r.first:r.end]
+}
+
+// links adds up what each link carried. Transfers that share a link under fair
+// sharing overlap; a link is busy while there is any.
+func (h *history) links(r *Result) {
+	spans := make([][]int32, len(h.m.Links))
+	for k := range h.transfers {
+		for _, l := range h.route(&h.transfers[k]) {
+			r.LinkBytes[l] += units.Bytes(h.messages[h.transfers[k].message].size)
+			spans[l] = append(spans[l], int32(k))
+		}
+	}
+	for l, ks := range spans { // starts ascend on a link
+		until := 0.0
+		for _, k := range ks {
+			x := &h.transfers[k]
+			if x.end > until {
+				r.LinkBusy[l] += units.Seconds(x.end - max(x.start, until))
+				until = x.end
+			}
+		}
+	}
+}
+
+func (h *history) trace() *Trace {
+	tr := &Trace{Ops: make([]OpSpan, h.n), Transfers: make([]TransferSpan, len(h.transfers))}
+	for i := range tr.Ops {
+		k := int32(i)
+		tr.Ops[i] = OpSpan{Op: graph.OpID(i), Device: int(h.device[i]),
+			Ready: units.Seconds(h.ready(k)), Start: units.Seconds(h.starts[i]), End: units.Seconds(h.end(k))}
+	}
+	slices.SortFunc(tr.Ops, func(a, b OpSpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Op, b.Op))
+	})
+	for k := range tr.Transfers {
+		tr.Transfers[k] = h.span(int32(k))
+	}
+	return tr
+}
+
+func (h *history) span(k int32) TransferSpan {
+	x := &h.transfers[k]
+	m := &h.messages[x.message]
+	return TransferSpan{Op: graph.OpID(m.producer), Tensor: graph.TensorID(m.tensor), From: int(x.src), To: int(x.dst),
+		Bytes: units.Bytes(m.size), Ready: units.Seconds(h.end(m.producer)), Start: units.Seconds(x.start), End: units.Seconds(x.end)}
+}
