@@ -1,0 +1,97 @@
+package placer
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/plan"
+	"placer/units"
+)
+
+// Task is the placement problem that a search hands to every method.
+type Task struct {
+	Graph   *graph.Graph
+	Machine *hw.Machine
+	Units   *unit.Hierarchy
+	// Evaluator judges; every method gets a clone of its own.
+	Evaluator plan.Evaluator
+	// Priority is the scheduler of the task, [N]; nil is FIFO.
+	Priority []int32
+	// Bound is the proven lower bound of the step time, in seconds.
+	Bound float64
+	// Peak returns the peak bytes of every device, [D].
+	Peak func(device []uint8, priority []int32) []units.Bytes
+}
+
+// Stage orders the methods of a search.
+type Stage int
+
+// Stages, in the order they run.
+const (
+	StageBaseline Stage = iota // a moment each; they give the floor and the first feasible plan
+	StageSearch                // side by side, each from nothing, sharing the budget
+	StageFinish                // starts from the best plan of the stages before
+)
+
+// Start is what a method may start from.
+type Start struct {
+	// Device is a placement to start from, [N]: the best so far in StageFinish, the
+	// method's own best when a search in seconds is resumed; otherwise nil.
+	Device []uint8
+	// Checkpoint is the path of what the method saved before it was killed, or
+	// empty.
+	Checkpoint string
+}
+
+// Method is one entry of a search.
+type Method struct {
+	Name  string // of the Placer that New returns
+	Kind  plan.Kind
+	Stage Stage
+	// Weight is the method's share of the budget relative to the other methods
+	// that have one; baselines have none.
+	Weight float64
+	New    func(Start) (plan.Placer, error)
+}
+
+// Saver is a method that can save what it has learned. Save is called when the
+// method has ended, and from within Problem.Report while it runs.
+type Saver interface {
+	Save(path string) error
+}
+
+// SearchConfig bounds a search.
+type SearchConfig struct {
+	// Budget is shared by all methods. Seconds count from the zero of the host's
+	// clock and include the baselines; Evaluations do not include them.
+	Budget  plan.Budget
+	Seed    uint64
+	Workers int    // methods that run at once, at least 1
+	Human   string // the method that reductions are relative to
+}
+
+// DefaultSearch is two minutes on two cores.
+func DefaultSearch() SearchConfig {
+	return SearchConfig{Budget: plan.Budget{Seconds: 120}, Workers: 2, Human: "human"}
+}
+
+// Validate reports every fault.
+func (c SearchConfig) Validate() error {
+	var errs []error
+	if c.Budget.Seconds < 0 || c.Budget.Evaluations < 0 || c.Budget == (plan.Budget{}) {
+		errs = append(errs, fmt.Errorf("budget: %g seconds and %d evaluations, want one above 0 and none below", c.Budget.Seconds, c.Budget.Evaluations))
+	}
+	if c.Workers < 1 || c.Workers > 1024 {
+		errs = append(errs, fmt.Errorf("workers: %d, want 1 to 1024", c.Workers))
+	}
+	return errors.Join(errs...)
+}
+
+// Host is what a search needs from the world.
+type Host struct {
+	Clock func() float64 // seconds since the start of the run
+	CPU   func() float64 // seconds of processor time the program has used
+}

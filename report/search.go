@@ -1,0 +1,150 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"placer/plan"
+	"placer/units"
+)
+
+// SearchFormat names the version of Search as a JSON document.
+const SearchFormat = "placer search 1"
+
+// Search is the result of a search.
+type Search struct {
+	Format      string  `json:"format"`
+	Graph       Graph   `json:"graph"`
+	Machine     Machine `json:"machine"`
+	Budget      Budget  `json:"budget"`
+	Seed        uint64  `json:"seed"`
+	Granularity string  `json:"granularity"` // at which the policy decides
+	Scheduler   string  `json:"scheduler"`
+	// LowerBound is proven: no placement of the graph on the machine, in any order,
+	// is faster.
+	LowerBound  float64 `json:"lower_bound_s"`
+	Best        Row     `json:"best"`
+	Rows        []Row   `json:"rows"`
+	Skipped     []Skip  `json:"skipped"`
+	Seconds     float64 `json:"seconds"`
+	Evaluations int     `json:"evaluations"`
+	// FirstFeasible is null where no placement fits.
+	FirstFeasible *float64 `json:"first_feasible_s"`
+	Interrupted   bool     `json:"interrupted"`
+}
+
+// Graph identifies a graph.
+type Graph struct {
+	Name  string `json:"name"`
+	Ops   int    `json:"ops"`
+	Edges int    `json:"edges"`
+	Hash  string `json:"hash"`
+}
+
+// Machine identifies a machine.
+type Machine struct {
+	Name    string `json:"name"`
+	Devices int    `json:"devices"`
+	Hash    string `json:"hash"`
+}
+
+// Budget is what bounded a search; 0 does not bound.
+type Budget struct {
+	Seconds     float64 `json:"seconds"`
+	Evaluations int     `json:"evaluations"`
+}
+
+// Row is the result of one method.
+type Row struct {
+	Method   string    `json:"method"`
+	Kind     plan.Kind `json:"kind"`
+	StepTime float64   `json:"step_time_s"`
+	// FIFO is the step time of the same devices without priorities.
+	FIFO float64 `json:"fifo_step_time_s"`
+	// Reduction is the share by which the step is shorter than the human expert's
+	// under the same scheduler; null without a human row, and for what does not
+	// fit.
+	Reduction   *float64 `json:"reduction_vs_human"`
+	Feasible    bool     `json:"feasible"`
+	Overflow    int64    `json:"overflow_bytes"` // summed over devices
+	Peak        []int64  `json:"peak_bytes"`     // [D]
+	LowerBound  float64  `json:"lower_bound_s"`
+	Gap         float64  `json:"gap"` // step time over bound, less 1
+	Evaluations int      `json:"evaluations"`
+	CPUSeconds  float64  `json:"cpu_seconds"`
+	Notes       []string `json:"notes,omitempty"`
+}
+
+// Skip is a method that came to no placement.
+type Skip struct {
+	Method string    `json:"method"`
+	Kind   plan.Kind `json:"kind"`
+	Reason string    `json:"reason"`
+}
+
+// WriteText writes s as a table with footnotes.
+func (s *Search) WriteText(w io.Writer) error {
+	t := newTable("method", "kind", "step time", "vs human", "FIFO", "peak memory", "gap", "evaluations", "cpu s")
+	t.right(2, 3, 4, 5, 6, 7, 8)
+	var notes []string
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		name := r.Method
+		if r.Method == s.Best.Method {
+			name += " *"
+		}
+		for _, n := range r.Notes {
+			notes = append(notes, r.Method+": "+n)
+		}
+		time, fifo := units.Seconds(r.StepTime).String(), units.Seconds(r.FIFO).String()
+		if !r.Feasible {
+			time = "does not fit"
+			notes = append(notes, fmt.Sprintf("%s: %s more than the devices have; its step would take %s", r.Method, units.Bytes(r.Overflow), units.Seconds(r.StepTime)))
+		}
+		t.row(name, string(r.Kind), time, Percent(r.Reduction), fifo, fullest(r.Peak), fmt.Sprintf("%.1f%%", 100*r.Gap), fmt.Sprint(r.Evaluations), fmt.Sprintf("%.1f", r.CPUSeconds))
+	}
+	for _, k := range s.Skipped {
+		t.row(k.Method, string(k.Kind), "-", "-", "-", "-", "-", "-", "-")
+		notes = append(notes, k.Method+": unavailable: "+k.Reason)
+	}
+	if _, err := fmt.Fprintf(w, "%s: %d ops, %d edges on %s, %d devices; %s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, s.Machine.Devices, s.Scheduler, s.Seed); err != nil {
+		return err
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	for _, n := range notes {
+		if _, err := fmt.Fprintln(w, n); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "* best: %s, step %s; proven lower bound %s; %d evaluations in %.1f s\n",
+		s.Best.Method, units.Seconds(s.Best.StepTime), units.Seconds(s.LowerBound), s.Evaluations, s.Seconds)
+	return err
+}
+
+// Percent prints a share with its sign turned, as a change of time: 0.25 gives
+// "-25.0%". Nil gives "-".
+func Percent(share *float64) string {
+	if share == nil {
+		return "-"
+	}
+	if *share == 0 {
+		return "0.0%"
+	}
+	return fmt.Sprintf("%+.1f%%", -100**share)
+}
+
+// fullest prints the highest of the peaks and its device.
+func fullest(peak []int64) string {
+	best := -1
+	for d := range peak {
+		if best < 0 || peak[d] > peak[best] {
+			best = d
+		}
+	}
+	if best < 0 {
+		return "-"
+	}
+	return units.Bytes(peak[best]).String()
+}

@@ -1,0 +1,53 @@
+package report
+
+import (
+	"io"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// table collects rows for tablewriter in the one look that all our tables have.
+type table struct {
+	head  []string
+	align []tw.Align
+	rows  [][]string
+}
+
+func newTable(head ...string) *table {
+	t := &table{head: head, align: make([]tw.Align, len(head))}
+	for i := range t.align {
+		t.align[i] = tw.AlignLeft
+	}
+	return t
+}
+
+// right aligns columns of numbers.
+func (t *table) right(columns ...int) {
+	for _, c := range columns {
+		t.align[c] = tw.AlignRight
+	}
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) write(w io.Writer) error {
+	alignment := tw.CellAlignment{PerColumn: t.align}
+	plain := tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off}
+	out := tablewriter.NewTable(w,
+		tablewriter.WithConfig(tablewriter.Config{
+			Header: tw.CellConfig{Formatting: plain, Alignment: alignment},
+			Row:    tw.CellConfig{Formatting: plain, Alignment: alignment},
+		}),
+		tablewriter.WithRendition(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Symbols:  tw.NewSymbols(tw.StyleASCII),
+			Settings: tw.Settings{Separators: tw.Separators{BetweenColumns: tw.Off}, Lines: tw.Lines{ShowHeaderLine: tw.On}},
+		}),
+	)
+	out.Header(t.head)
+	if err := out.Bulk(t.rows); err != nil {
+		return err
+	}
+	return out.Render()
+}
