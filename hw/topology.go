@@ -18,11 +18,16 @@ type Cable struct {
 	Source    string
 }
 
+// routeBytes is the message that Connect routes for: large enough that a fast
+// direct link wins over a slow one of lower latency.
+const routeBytes units.Bytes = 1 << 20
+
 // Connect fills Links and Routes from cables: link 2k leads from A to B of
 // cable k ("A>B"), link 2k+1 back. The route of a pair of devices is the path
-// of least latency; among equals the one of fewest links, then of the lower link
-// numbers. A path goes through switches, never through a third device. Pairs
-// that no path joins keep an empty route, which Check reports.
+// whose links take least time in sum for routeBytes each; among equals the one of
+// fewest links, then of the lower last link. A path goes through switches, never
+// through a third device. Pairs that no path joins keep an empty route, which
+// Check reports.
 func (m *Machine) Connect(cables []Cable) error {
 	node := map[string]int{} // devices first, then switches as they occur
 	for i, v := range m.Devices {
@@ -52,15 +57,15 @@ func (m *Machine) Connect(cables []Cable) error {
 	d, n := len(m.Devices), len(arcs)
 	m.Routes = make([][]int32, d*d)
 	type reach struct {
-		latency units.Seconds
+		seconds units.Seconds
 		hops    int
 		last    int // link that arrives here
 		from    int
 		done    bool
 	}
 	better := func(x, y reach) bool {
-		if x.latency != y.latency {
-			return x.latency < y.latency
+		if x.seconds != y.seconds {
+			return x.seconds < y.seconds
 		}
 		if x.hops != y.hops {
 			return x.hops < y.hops
@@ -86,7 +91,8 @@ func (m *Machine) Connect(cables []Cable) error {
 				continue // a device forwards nothing
 			}
 			for _, a := range arcs[at] {
-				x := reach{r[at].latency + m.Links[a.link].Latency, r[at].hops + 1, a.link, at, false}
+				l := &m.Links[a.link]
+				x := reach{r[at].seconds + l.Latency + routeBytes.Over(l.Bandwidth), r[at].hops + 1, a.link, at, false}
 				if a.to != s && !r[a.to].done && (!seen[a.to] || better(x, r[a.to])) {
 					r[a.to], seen[a.to] = x, true
 				}
