@@ -1,0 +1,499 @@
+package graph
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"placer/internal/strictjson"
+	"placer/units"
+)
+
+// Format is the value of "format" in a graph file that this package reads and
+// writes.
+const Format = "placer graph 1"
+
+// maxFile bounds a graph file; 84,000 ops need about 20 MB.
+const maxFile = 2 << 30
+
+// ReadFile reads the graph file at path.
+func ReadFile(path string) (*Graph, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Read(f, path)
+}
+
+// Read reads a graph in its JSON form (docs/formats.md). name is the file's
+// name for errors, which say file, line, op and reason. The ops may stand in
+// any order; what Write wrote gives the same Hash again.
+func Read(r io.Reader, name string) (*Graph, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s: graph file is longer than %d bytes", name, maxFile)
+	}
+	f := &graphFile{r: strictjson.New(data), at: -1, ids: map[string]OpID{}}
+	f.r.Context = f.where
+	g, err := f.read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, nil
+}
+
+// Keys of the JSON form; the first ones are required.
+var (
+	graphKeys  = []string{"format", "ops", "name"}
+	opKeys     = []string{"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "in", "control", "out"}
+	tensorKeys = []string{"dtype", "shape", "bytes", "resident"}
+)
+
+// graphFile is a graph while it is read. References are names, resolved once
+// all ops are known.
+type graphFile struct {
+	r       *strictjson.Reader
+	at      int // op being read, -1 outside of ops
+	name    string
+	ops     []fileOp
+	ids     map[string]OpID
+	builder *Builder
+}
+
+type fileOp struct {
+	op      Op
+	in      []string
+	control []string
+	forward string
+	outs    []Tensor
+}
+
+// where names the op being read.
+func (f *graphFile) where() string {
+	switch {
+	case f.at < 0:
+		return ""
+	case f.at < len(f.ops) && f.ops[f.at].op.Name != "":
+		return fmt.Sprintf("op %d (%s)", f.at, f.ops[f.at].op.Name)
+	}
+	return fmt.Sprintf("op %d", f.at)
+}
+
+func (f *graphFile) read() (*Graph, error) {
+	r := f.r
+	err := r.Object(graphKeys, 2, func(key int) (err error) {
+		switch graphKeys[key] {
+		case "format":
+			var s string
+			if s, err = r.String(); err == nil && s != Format {
+				err = r.Errorf("format is %q, want %q", s, Format)
+			}
+		case "name":
+			f.name, err = r.String()
+		case "ops":
+			err = r.Array(f.op)
+			f.at = -1
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	return f.build()
+}
+
+func (f *graphFile) op(i int) error {
+	f.at = i
+	f.ops = append(f.ops, fileOp{op: Op{Bytes: Auto, Forward: None}})
+	x, r := &f.ops[i], f.r
+	o := &x.op
+	err := r.Object(opKeys, 2, func(key int) (err error) {
+		switch opKeys[key] {
+		case "name":
+			var s string
+			if s, err = r.String(); err != nil {
+				return err
+			}
+			if first, twice := f.ids[s]; twice || s == "" {
+				return r.Errorf("name %q is empty or that of op %d too", s, first)
+			}
+			o.Name, f.ids[s] = s, OpID(i)
+		case "kind":
+			var s string
+			s, err = r.String()
+			o.Kind = Kind(s)
+			if err == nil && s == "" {
+				err = r.Errorf("kind is empty")
+			}
+		case "phase":
+			o.Phase, err = f.phase()
+		case "dtype":
+			o.DType, err = f.dtype()
+		case "flops":
+			var x float64
+			if x, err = r.Float(); err == nil && x < 0 {
+				err = r.Errorf("%v FLOPs", x)
+			}
+			o.FLOPs = units.FLOPs(x)
+		case "gemm":
+			o.GEMM, err = f.gemm()
+		case "bytes":
+			o.Bytes, err = f.bytes()
+		case "resident":
+			o.Resident, err = f.bytes()
+		case "params":
+			o.Params, err = r.Int(0, math.MaxInt64)
+		case "workspace":
+			o.Workspace, err = f.bytes()
+		case "layer":
+			o.Layer, err = f.int32()
+		case "group":
+			o.Group, err = f.int32()
+		case "forward":
+			x.forward, err = r.String()
+		case "in":
+			x.in, err = f.names()
+		case "control":
+			x.control, err = f.names()
+		case "out":
+			err = r.Array(func(int) error { return f.tensor(x) })
+		}
+		return err
+	})
+	for t := range x.outs {
+		if y := &x.outs[t]; y.DType == numDTypes {
+			y.DType = o.DType
+		}
+	}
+	return err
+}
+
+func (f *graphFile) phase() (Phase, error) {
+	s, err := f.r.String()
+	if err != nil {
+		return 0, err
+	}
+	for p, name := range phaseNames {
+		if name == s {
+			return Phase(p), nil
+		}
+	}
+	return 0, f.r.Errorf("unknown phase %q", s)
+}
+
+func (f *graphFile) dtype() (DType, error) {
+	s, err := f.r.String()
+	if err != nil {
+		return 0, err
+	}
+	d, err := ParseDType(s)
+	if err != nil {
+		return 0, f.r.Errorf("%w", err)
+	}
+	return d, nil
+}
+
+func (f *graphFile) gemm() (GEMM, error) {
+	var d [4]int64
+	n := 0
+	err := f.r.Array(func(i int) (err error) {
+		if n = i + 1; n > len(d) {
+			return f.r.Errorf("gemm has more than batch, m, n and k")
+		}
+		d[i], err = f.r.Int(1, math.MaxInt64)
+		return err
+	})
+	if err == nil && n != len(d) {
+		err = f.r.Errorf("gemm has %d numbers, want batch, m, n and k", n)
+	}
+	return GEMM{d[0], d[1], d[2], d[3]}, err
+}
+
+func (f *graphFile) bytes() (units.Bytes, error) {
+	n, err := f.r.Int(0, int64(MaxBytes))
+	return units.Bytes(n), err
+}
+
+func (f *graphFile) int32() (int32, error) {
+	n, err := f.r.Int(0, math.MaxInt32)
+	return int32(n), err
+}
+
+func (f *graphFile) names() (list []string, err error) {
+	err = f.r.Array(func(int) error {
+		s, err := f.r.String()
+		list = append(list, s)
+		return err
+	})
+	return list, err
+}
+
+func (f *graphFile) tensor(x *fileOp) error {
+	r := f.r
+	t := Tensor{DType: numDTypes, Bytes: Auto} // the op's type, which a later key may set
+	err := r.Object(tensorKeys, 0, func(key int) (err error) {
+		switch tensorKeys[key] {
+		case "dtype":
+			t.DType, err = f.dtype()
+		case "shape":
+			t.Shape = Shape{}
+			err = r.Array(func(int) error {
+				d, err := r.Int(0, math.MaxInt64)
+				t.Shape = append(t.Shape, d)
+				return err
+			})
+		case "bytes":
+			t.Bytes, err = f.bytes()
+		case "resident":
+			t.Resident, err = r.Bool()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if t.Shape == nil && t.Bytes < 0 {
+		return r.Errorf("output %d has neither shape nor bytes", len(x.outs))
+	}
+	if _, err := t.Shape.Elements(); err != nil {
+		return r.Errorf("output %d: %w", len(x.outs), err)
+	}
+	x.outs = append(x.outs, t)
+	return nil
+}
+
+// build resolves the names and hands everything to a Builder.
+func (f *graphFile) build() (*Graph, error) {
+	b := NewBuilder(f.name)
+	first := make([]TensorID, len(f.ops)+1)
+	for i := range f.ops {
+		first[i+1] = first[i] + TensorID(len(f.ops[i].outs))
+	}
+	for i := range f.ops {
+		x := &f.ops[i]
+		fail := func(format string, a ...any) error {
+			return fmt.Errorf("op %d (%s): %w", i, x.op.Name, fmt.Errorf(format, a...))
+		}
+		in := make([]TensorID, 0, len(x.in))
+		for k, ref := range x.in {
+			name, slot := splitRef(ref)
+			p, ok := f.ids[name]
+			if !ok {
+				return nil, fail("input %d: op %q does not exist", k, name)
+			}
+			if slot >= len(f.ops[p].outs) {
+				return nil, fail("input %d: op %q has %d outputs, want output %d", k, name, len(f.ops[p].outs), slot)
+			}
+			in = append(in, first[p]+TensorID(slot))
+		}
+		if x.forward != "" {
+			p, ok := f.ids[x.forward]
+			if !ok {
+				return nil, fail("forward: op %q does not exist", x.forward)
+			}
+			x.op.Forward = p
+		}
+		b.Op(x.op, in, x.outs...)
+	}
+	for i := range f.ops {
+		for _, name := range f.ops[i].control {
+			p, ok := f.ids[name]
+			if !ok {
+				return nil, fmt.Errorf("op %d (%s): control: op %q does not exist", i, f.ops[i].op.Name, name)
+			}
+			b.Control(p, OpID(i))
+		}
+	}
+	return b.Build()
+}
+
+// splitRef splits a reference into the op's name and the output slot: what
+// follows the last colon when that is a number, else slot 0.
+func splitRef(ref string) (name string, slot int) {
+	c := strings.LastIndexByte(ref, ':')
+	if c < 0 || !isNumber(ref[c+1:]) {
+		return ref, 0
+	}
+	slot, err := strconv.Atoi(ref[c+1:])
+	if err != nil {
+		return ref, 0 // more digits than an int holds
+	}
+	return ref[:c], slot
+}
+
+// joinRef is the inverse of splitRef; it leaves out slot 0 where it can.
+func joinRef(name string, slot int) string {
+	if slot == 0 {
+		if back, zero := splitRef(name); back == name && zero == 0 {
+			return name
+		}
+	}
+	return name + ":" + strconv.Itoa(slot)
+}
+
+func isNumber(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Write writes the graph in its JSON form, one op a line. It returns an error
+// where a name is not UTF-8.
+func (g *Graph) Write(w io.Writer) error {
+	bw := bufio.NewWriterSize(w, 1<<16)
+	line, err := strictjson.AppendString(nil, g.name)
+	if err != nil {
+		return fmt.Errorf("graph name: %w", err)
+	}
+	fmt.Fprintf(bw, "{\"format\": %q,\n\"name\": %s,\n\"ops\": [\n", Format, line)
+	for i := range g.ops {
+		line, err = g.appendOp(line[:0], OpID(i))
+		if err != nil {
+			return fmt.Errorf("graph %s: op %d: %w", g.name, i, err)
+		}
+		if i+1 < len(g.ops) {
+			line = append(line, ',')
+		}
+		line = append(line, '\n')
+		if _, err := bw.Write(line); err != nil {
+			return err
+		}
+	}
+	bw.WriteString("]}\n")
+	return bw.Flush()
+}
+
+// appendOp appends op i as one line. Fields at their zero value are left out,
+// except bytes, whose absence means that Build computes them.
+func (g *Graph) appendOp(b []byte, i OpID) ([]byte, error) {
+	var err error
+	str := func(key, s string) {
+		b = append(b, key...)
+		if err == nil {
+			b2, e := strictjson.AppendString(b, s)
+			if err = e; e == nil {
+				b = b2
+			}
+		}
+	}
+	num := func(key string, x int64) {
+		if x != 0 {
+			b = strconv.AppendInt(append(b, key...), x, 10)
+		}
+	}
+	list := func(key string, n int, at func(k int) string) {
+		if n == 0 {
+			return
+		}
+		b = append(b, key...)
+		for k := range n {
+			str([]string{", ", "["}[btoi(k == 0)], at(k))
+		}
+		b = append(b, ']')
+	}
+	o := &g.ops[i]
+	str(`{"name": `, o.Name)
+	str(`, "kind": `, string(o.Kind))
+	if o.Phase != Forward {
+		str(`, "phase": `, o.Phase.String())
+	}
+	if o.DType != F32 {
+		str(`, "dtype": `, o.DType.String())
+	}
+	if o.FLOPs != 0 {
+		b = strconv.AppendFloat(append(b, `, "flops": `...), float64(o.FLOPs), 'g', -1, 64)
+	}
+	if m := o.GEMM; !m.IsZero() {
+		b = fmt.Appendf(b, `, "gemm": [%d, %d, %d, %d]`, m.Batch, m.M, m.N, m.K)
+	}
+	b = strconv.AppendInt(append(b, `, "bytes": `...), int64(o.Bytes), 10)
+	num(`, "resident": `, int64(o.Resident))
+	num(`, "params": `, o.Params)
+	num(`, "workspace": `, int64(o.Workspace))
+	num(`, "layer": `, int64(o.Layer))
+	num(`, "group": `, int64(o.Group))
+	if o.Forward != None {
+		str(`, "forward": `, g.ops[o.Forward].Name)
+	}
+	in, control := g.Inputs(i), g.Control(i)
+	list(`, "in": `, len(in), func(k int) string {
+		p := g.tensors[in[k]].Producer
+		return joinRef(g.ops[p].Name, int(in[k])-int(g.outAt[p]))
+	})
+	list(`, "control": `, len(control), func(k int) string { return g.ops[control[k]].Name })
+	if err != nil {
+		return nil, err
+	}
+	if first, end := g.Outputs(i); end > first {
+		b = append(b, `, "out": `...)
+		for t := first; t < end; t++ {
+			b = append(b, []string{", ", "["}[btoi(t == first)]...)
+			if b, err = g.appendTensor(b, t); err != nil {
+				return nil, fmt.Errorf("output %d: %w", t-first, err)
+			}
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}'), nil
+}
+
+// appendTensor appends tensor t. The element type is left out where it is the
+// op's, the bytes where the shape gives them.
+func (g *Graph) appendTensor(b []byte, t TensorID) ([]byte, error) {
+	x := &g.tensors[t]
+	b = append(b, '{')
+	start := len(b)
+	key := func(s string) {
+		if len(b) > start {
+			b = append(b, ", "...)
+		}
+		b = append(b, s...)
+	}
+	if x.DType != g.ops[x.Producer].DType {
+		key(`"dtype": "`)
+		b = append(append(b, x.DType.String()...), '"')
+	}
+	n, err := x.Shape.Elements()
+	if err != nil {
+		return nil, err
+	}
+	if x.Shape != nil {
+		key(`"shape": [`)
+		for k, d := range x.Shape {
+			if k > 0 {
+				b = append(b, ", "...)
+			}
+			b = strconv.AppendInt(b, d, 10)
+		}
+		b = append(b, ']')
+	}
+	if x.Shape == nil || int64(x.Bytes) != n*x.DType.Size() {
+		key(`"bytes": `)
+		b = strconv.AppendInt(b, int64(x.Bytes), 10)
+	}
+	if x.Resident {
+		key(`"resident": true`)
+	}
+	return append(b, '}'), nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,2 @@
+// Package fsx owns writing files whole or not at all.
+package fsx

@@ -1,0 +1,88 @@
+package fsx
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile makes the file path hold what write writes. The bytes go to a
+// temporary file in the same folder, which is synced and renamed to path when
+// write has succeeded: a reader, or a crash, meets the old file or the new one
+// and nothing between. A new file has mode 0644, an old one keeps its mode; a
+// symbolic link stays and its target is replaced. What is no regular file (a
+// pipe, /dev/stdout) is written in place.
+func WriteFile(path string, write func(io.Writer) error) (err error) {
+	mode := fs.FileMode(0o644)
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder", path)
+	case !info.Mode().IsRegular():
+		return inPlace(path, write)
+	default:
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err := fill(f, write); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	syncFolder(filepath.Dir(path))
+	return nil
+}
+
+func fill(f *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(f, 1<<16)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func inPlace(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = fill(f, write)
+	return errors.Join(err, f.Close())
+}
+
+// syncFolder makes the rename durable. File systems that cannot sync a folder
+// say so by an error, which changes nothing: the file is complete either way.
+func syncFolder(path string) {
+	if d, err := os.Open(path); err == nil {
+		d.Sync()
+		d.Close()
+	}
+}

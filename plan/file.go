@@ -1,0 +1,263 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/internal/strictjson"
+)
+
+// Format is the value of "format" in a plan file that this package reads and
+// writes.
+const Format = "placer plan 1"
+
+// maxFile bounds a plan file; 84,000 ops need less than 1 MB.
+const maxFile = 1 << 30
+
+// File is a plan file: a plan with the names that tie it to its graph and its
+// machine. Devices are indices into the file's own list of names, so a file can
+// be read without graph and machine at hand.
+type File struct {
+	GraphName   string
+	GraphHash   string
+	MachineName string
+	MachineHash string
+	Method      string
+	Devices     []string // names, in the machine's order
+	Device      []uint8  // [N] into Devices
+	Priority    []int32  // [N] or nil
+}
+
+// File returns the file form of p, a plan for g on m; it shares p's slices. The
+// error is that of Check.
+func (p *Plan) File(g *graph.Graph, m *hw.Machine) (*File, error) {
+	if err := p.Check(g, m); err != nil {
+		return nil, err
+	}
+	f := &File{GraphName: g.Name(), GraphHash: g.Hash(), MachineName: m.Name, MachineHash: m.Hash(), Method: p.Method, Device: p.Device, Priority: p.Priority}
+	for i := range m.Devices {
+		f.Devices = append(f.Devices, m.Devices[i].Name)
+	}
+	return f, nil
+}
+
+// Plan returns the file's plan for g on m: devices are found by name, so m may
+// be another machine than the plan was made for (see SameMachine), as long as
+// it has the devices that the plan uses. The result passes Check.
+func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
+	if f.GraphHash != g.Hash() {
+		return nil, fmt.Errorf("plan is for graph %s (%.12s), not for %s (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
+	}
+	index := map[string]uint8{}
+	for i := range m.Devices {
+		index[m.Devices[i].Name] = uint8(i)
+	}
+	p := &Plan{Graph: f.GraphHash, Machine: m.Name, Method: f.Method, Device: make([]uint8, len(f.Device)), Priority: f.Priority}
+	for i, d := range f.Device {
+		to, ok := index[f.Devices[d]]
+		if !ok {
+			place := strconv.Itoa(i)
+			if i < g.NumOps() {
+				place += " (" + g.Op(graph.OpID(i)).Name + ")"
+			}
+			return nil, fmt.Errorf("op %s is on device %q, which machine %s lacks", place, f.Devices[d], m.Name)
+		}
+		p.Device[i] = to
+	}
+	return p, p.Check(g, m)
+}
+
+// SameMachine reports whether the plan was made for a machine of m's figures.
+func (f *File) SameMachine(m *hw.Machine) bool { return f.MachineHash == m.Hash() }
+
+// ReadFile reads the plan file at path.
+func ReadFile(path string) (*File, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return Read(r, path)
+}
+
+// Read reads a plan file (docs/formats.md). name is the file's name for errors,
+// which say file, line, op and reason.
+func Read(r io.Reader, name string) (*File, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s: plan file is longer than %d bytes", name, maxFile)
+	}
+	f := &File{}
+	if err := f.read(strictjson.New(data)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+var (
+	planKeys = []string{"format", "graph", "machine", "devices", "device", "method", "priority"}
+	refKeys  = []string{"name", "hash"}
+)
+
+func (f *File) read(r *strictjson.Reader) error {
+	err := r.Object(planKeys, 5, func(key int) (err error) {
+		switch planKeys[key] {
+		case "format":
+			var s string
+			if s, err = r.String(); err == nil && s != Format {
+				err = r.Errorf("format is %q, want %q", s, Format)
+			}
+		case "graph":
+			f.GraphName, f.GraphHash, err = readRef(r)
+		case "machine":
+			f.MachineName, f.MachineHash, err = readRef(r)
+		case "method":
+			f.Method, err = r.String()
+		case "devices":
+			err = f.readDevices(r)
+		case "device":
+			err = r.Array(func(i int) error {
+				d, err := r.Int(0, hw.MaxDevices-1)
+				if err != nil {
+					return fmt.Errorf("device of op %d: %w", i, err)
+				}
+				f.Device = append(f.Device, uint8(d))
+				return nil
+			})
+		case "priority":
+			f.Priority = []int32{}
+			err = r.Array(func(i int) error {
+				p, err := r.Int(0, math.MaxInt32)
+				if err != nil {
+					return fmt.Errorf("priority of op %d: %w", i, err)
+				}
+				f.Priority = append(f.Priority, int32(p))
+				return nil
+			})
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	return f.check()
+}
+
+// check reports the first contradiction within the file.
+func (f *File) check() error {
+	if len(f.Device) == 0 {
+		return fmt.Errorf("plan places no op")
+	}
+	for i, d := range f.Device {
+		if int(d) >= len(f.Devices) {
+			return fmt.Errorf("op %d is on device %d, the file lists %d devices", i, d, len(f.Devices))
+		}
+	}
+	if f.Priority == nil {
+		return nil
+	}
+	if len(f.Priority) != len(f.Device) {
+		return fmt.Errorf("plan has %d priorities for %d ops", len(f.Priority), len(f.Device))
+	}
+	seen := make([]bool, len(f.Priority))
+	for i, p := range f.Priority {
+		if p < 0 || int(p) >= len(seen) || seen[p] {
+			return fmt.Errorf("op %d: priority %d is out of range or taken", i, p)
+		}
+		seen[p] = true
+	}
+	return nil
+}
+
+func readRef(r *strictjson.Reader) (name, hash string, err error) {
+	err = r.Object(refKeys, 2, func(key int) (err error) {
+		if refKeys[key] == "name" {
+			name, err = r.String()
+		} else if hash, err = r.String(); err == nil && hash == "" {
+			err = r.Errorf("hash is empty")
+		}
+		return err
+	})
+	return name, hash, err
+}
+
+func (f *File) readDevices(r *strictjson.Reader) error {
+	seen := map[string]bool{}
+	return r.Array(func(i int) error {
+		s, err := r.String()
+		if err != nil {
+			return err
+		}
+		if s == "" || seen[s] || i >= hw.MaxDevices {
+			return r.Errorf("device %d: name %q is empty or taken, or more than %d devices", i, s, hw.MaxDevices)
+		}
+		seen[s] = true
+		f.Devices = append(f.Devices, s)
+		return nil
+	})
+}
+
+// perLine is the count of numbers in a line of a written array: short enough
+// for a diff to show where two plans part.
+const perLine = 32
+
+// Write writes the plan file.
+func (f *File) Write(w io.Writer) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	var err error
+	b := []byte("{\"format\": \"" + Format + "\"")
+	str := func(key, s string) {
+		if b = append(b, key...); err == nil {
+			b, err = strictjson.AppendString(b, s)
+		}
+	}
+	str(",\n\"graph\": {\"name\": ", f.GraphName)
+	str(", \"hash\": ", f.GraphHash)
+	str("},\n\"machine\": {\"name\": ", f.MachineName)
+	str(", \"hash\": ", f.MachineHash)
+	str("},\n\"method\": ", f.Method)
+	for i, d := range f.Devices {
+		str([]string{",\n\"devices\": [", ", "}[min(i, 1)], d)
+	}
+	if err != nil {
+		return err
+	}
+	b = append(b, "],\n\"device\": ["...)
+	b = appendRows(b, f.Device)
+	if f.Priority != nil {
+		b = append(b, ",\n\"priority\": ["...)
+		b = appendRows(b, f.Priority)
+	}
+	b = append(b, "}\n"...)
+	_, err = w.Write(b)
+	return err
+}
+
+// appendRows appends the numbers, perLine a line, and the closing bracket.
+func appendRows[T uint8 | int32](b []byte, xs []T) []byte {
+	for i, x := range xs {
+		switch {
+		case i == 0:
+			b = append(b, '\n')
+		case i%perLine == 0:
+			b = append(b, ",\n"...)
+		default:
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(b, int64(x), 10)
+	}
+	return append(b, "\n]"...)
+}
