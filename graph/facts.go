@@ -15,17 +15,18 @@ var kinds = table(
 		"BiasAdd", "Relu", "ReluGrad", "Relu6", "Relu6Grad", "LeakyRelu", "Abs", "Sign", "Square", "SquaredDifference", "Cast", "Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual",
 		"LogicalAnd", "LogicalOr", "LogicalNot", "Select", "Where", "ZerosLike", "OnesLike", "Fill", "Clip", "ClipByValue", "Floor", "Ceil", "Round", "Reciprocal", "DivNoNan"),
 	class(ClassElementwise, 4, true, "Sqrt", "Rsqrt", "SqrtGrad", "RsqrtGrad", "Exp", "Log", "Pow", "Sigmoid", "SigmoidGrad", "Tanh", "TanhGrad", "Erf", "Gelu", "FastGelu", "Softplus", "Elu", "Sin", "Cos", "Swish", "HardSigmoid",
-		"RandomUniform", "RandomStandardNormal", "Dropout"),
+		"RandomUniform", "RandomStandardNormal", "Dropout",
+		"LeakyReluGrad", "EluGrad", "SoftplusGrad", "GeluGrad", "FastGeluGrad", "SwishGrad", "HardSigmoidGrad", "ClipGrad", "ClipByValueGrad", "DropoutGrad", "ReciprocalGrad"),
 	class(ClassReduction, 1, true, "Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "ReduceSum", "ReduceMean", "ReduceMax", "BiasAddGrad", "L2Loss", "ArgMax", "ArgMin", "Cumsum", "TopK"),
-	class(ClassReduction, 5, false, "Softmax", "LogSoftmax", "SoftmaxGrad", "SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits",
+	class(ClassReduction, 5, false, "Softmax", "LogSoftmax", "SoftmaxGrad", "SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyGrad", "InstanceNormGrad",
 		"FusedBatchNorm", "FusedBatchNormGrad", "FusedBatchNormV3", "FusedBatchNormGradV3", "BatchNormalization", "LayerNormalization", "LayerNormGrad", "SkipLayerNormalization", "InstanceNormalization", "RMSNorm", "RMSNormGrad", "LRN", "LRNGrad"),
 	class(ClassMove, 0, false, "ConcatV2", "Concat", "Split", "SplitV", "Slice", "StridedSlice", "StridedSliceGrad", "Pack", "Unpack", "Transpose", "Pad", "PadV2", "Tile", "Expand", "BroadcastTo", "Reverse", "ReverseV2", "ReverseSequence",
-		"SpaceToBatchND", "BatchToSpaceND", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth", "OneHot"),
+		"SpaceToBatchND", "BatchToSpaceND", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth", "OneHot", "ResizeGrad", "UpsampleGrad"),
 	class(ClassGather, 0, false, "Gather", "GatherV2", "GatherND", "EmbeddingLookup", "UnsortedSegmentSum", "ScatterAdd", "ScatterND", "ScatterSub", "DynamicStitch", "DynamicPartition", "Unique", "NonMaxSuppression"),
 	class(ClassPool, 9, false, "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "GlobalAveragePool", "GlobalMaxPool"),
 	class(ClassUpdate, 2, false, "ApplyGradientDescent", "AssignSub", "AssignAdd", "Assign", "SparseApplyGradientDescent"),
 	class(ClassUpdate, 12, false, "ApplyAdam", "SparseApplyAdam"),
-	class(ClassUpdate, 6, false, "ApplyMomentum", "ApplyAdagrad", "ApplyRMSProp", "SparseApplyAdagrad"),
+	class(ClassUpdate, 6, false, "ApplyMomentum", "ApplyAdagrad", "ApplyRMSProp", "SparseApplyAdagrad", "SparseApplyMomentum"),
 )
 
 type entry struct {

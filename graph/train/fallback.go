@@ -1,0 +1,52 @@
+package train
+
+import (
+	"placer/graph"
+	"placer/units"
+)
+
+// fallback differentiates a kind that has no rule, by its class: a product with
+// dimensions becomes two products, a view a Reshape, and anything else one op
+// <Kind>Grad that reads the gradients and the inputs and gives the inputs'. The
+// arithmetic of that op is the forward's for each input wanted, but at least
+// twice when the op holds weights beside data (a whole recurrent layer).
+func fallback(s *step) {
+	f := s.forward()
+	switch class := f.Kind.Class(); {
+	case (class == graph.ClassGEMM || class == graph.ClassConv) && len(s.in) >= 2 && !f.GEMM.IsZero():
+		g := s.grad(0)
+		for k := range 2 {
+			if s.want(k) {
+				s.give(k, s.product(k, g, s.like(s.in[k])))
+			}
+		}
+		s.productBias(g)
+		return
+	case class == graph.ClassMeta && len(s.in) > 0:
+		reshape(s)
+		return
+	}
+	var in []graph.TensorID
+	for k, v := range s.out {
+		if !v.isNone() {
+			in = append(in, s.grad(k))
+		}
+	}
+	in = append(in, s.in...)
+	var outs []graph.Tensor
+	var give []int
+	for k, t := range s.in {
+		if s.want(k) {
+			outs, give = append(outs, s.like(t)), append(give, k)
+		}
+	}
+	if len(give) == 0 {
+		return
+	}
+	kind := f.Kind + "Grad"
+	i := s.emit(string(kind), kind, in, outs...)
+	s.d.b.At(i).FLOPs = f.FLOPs * units.FLOPs(min(len(give), 2))
+	for slot, k := range give {
+		s.give(k, s.d.b.Output(i, slot))
+	}
+}
