@@ -1,0 +1,86 @@
+package workloads
+
+import (
+	"fmt"
+)
+
+// lstmWeights are the variables of one LSTM layer, shared by its time steps.
+type lstmWeights struct {
+	kernel tensor // [in+H, 4H]
+	bias   tensor // [4H]
+}
+
+// lstmState is what a step passes to the next one.
+type lstmState struct{ c, h tensor } // [B,H] each
+
+func (n *net) lstmVariables(in, hidden int64) lstmWeights {
+	return lstmWeights{n.variable("kernel", in+hidden, 4*hidden), n.variable("bias", 4*hidden)}
+}
+
+// lstmZero is the state before the first step.
+func (n *net) lstmZero(rows tensor, batch, hidden int64) lstmState {
+	return lstmState{n.zeros(rows, batch, hidden), n.zeros(rows, batch, hidden)}
+}
+
+// lstmCell is one step of tf.nn.rnn_cell.BasicLSTMCell on x, [B,in].
+func (n *net) lstmCell(x tensor, s lstmState, w lstmWeights) lstmState {
+	gates := n.bias(n.matmul(n.concat(1, x, s.h), w.kernel), w.bias)
+	g := n.split(gates, 1, 4) // input, candidate, forget, output
+	forget := n.unary("Sigmoid", n.binary("Add", g[2], n.scalar()))
+	c := n.binary("Add",
+		n.binary("Mul", s.c, forget),
+		n.binary("Mul", n.unary("Sigmoid", g[0]), n.unary("Tanh", g[1])))
+	h := n.binary("Mul", n.unary("Tanh", c), n.unary("Sigmoid", g[3]))
+	return lstmState{c, h}
+}
+
+// steps cuts ids, [B,T], into T tensors of [B].
+func (n *net) step(ids tensor) tensor { return n.slice(ids, n.dim(ids, 0)) }
+
+// softmaxLoss is one step of sequence_loss_by_example: the cross-entropy of
+// logits, [B,V], against targets, [B], times the weight of each target, [B].
+func (n *net) softmaxLoss(logits, targets, weights tensor) tensor {
+	batch := n.dim(logits, 0)
+	targets = n.reshape(targets, batch)
+	return n.binary("Mul", n.crossEntropy(logits, targets), weights)
+}
+
+// crossEntropy is tf.nn.sparse_softmax_cross_entropy_with_logits: it also makes
+// the gradient of the logits.
+func (n *net) crossEntropy(logits, targets tensor) tensor {
+	n.shapeOf(targets) // the function compares ranks by it
+	op := n.add("SparseSoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", []tensor{logits, targets},
+		n.of(n.shape(logits)[:len(n.shape(logits))-1]...), n.like(logits))
+	return n.b.Output(op, 0)
+}
+
+// meanOver adds up losses, [B] each, and divides by the sum of their weights:
+// the mean log-perplexity, averaged over the batch.
+func (n *net) meanOver(losses, weights []tensor) tensor {
+	total := n.binary("Add", n.addN(weights...), n.scalar())
+	perplexity := n.binary("RealDiv", n.addN(losses...), total)
+	sum := n.sumAll("Sum", perplexity)
+	return n.binary("RealDiv", sum, n.cast(n.batchSize(perplexity), n.dtype))
+}
+
+// batchSize returns the first dimension of x as a scalar tensor.
+func (n *net) batchSize(x tensor) tensor {
+	if !n.dynamic {
+		return n.axis()
+	}
+	return n.sliceShape(n.shapeOf(x))
+}
+
+func layerName(l int) string { return fmt.Sprintf("layer_%d", l) }
+
+func stepName(t int) string { return fmt.Sprintf("step_%d", t) }
+
+// weightsOf are the weights of a step's targets: ones, as TensorFlow's examples
+// feed them.
+func (n *net) onesOf(x tensor) tensor {
+	t := n.of(n.shape(x)...)
+	if !n.dynamic {
+		return n.constant(t)
+	}
+	return n.op("Fill", t, n.shapeOf(x), n.scalar())
+}
