@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"placer/internal/strictjson"
 	"placer/units"
@@ -97,7 +98,7 @@ func (f *graphFile) read() (*Graph, error) {
 				err = r.Errorf("format is %q, want %q", s, Format)
 			}
 		case "name":
-			f.name, err = r.String()
+			f.name, err = f.label()
 		case "ops":
 			err = r.Array(f.op)
 			f.at = -1
@@ -122,7 +123,7 @@ func (f *graphFile) op(i int) error {
 		switch opKeys[key] {
 		case "name":
 			var s string
-			if s, err = r.String(); err != nil {
+			if s, err = f.label(); err != nil {
 				return err
 			}
 			if first, twice := f.ids[s]; twice || s == "" {
@@ -131,7 +132,7 @@ func (f *graphFile) op(i int) error {
 			o.Name, f.ids[s] = s, OpID(i)
 		case "kind":
 			var s string
-			s, err = r.String()
+			s, err = f.label()
 			o.Kind = Kind(s)
 			if err == nil && s == "" {
 				err = r.Errorf("kind is empty")
@@ -177,6 +178,19 @@ func (f *graphFile) op(i int) error {
 		}
 	}
 	return err
+}
+
+// label reads a name that messages and tables can show on one line.
+func (f *graphFile) label() (string, error) {
+	s, err := f.r.String()
+	if err == nil && !oneLine(s) {
+		err = f.r.Errorf("name %q has control characters", s)
+	}
+	return s, err
+}
+
+func oneLine(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' })
 }
 
 func (f *graphFile) phase() (Phase, error) {
@@ -352,8 +366,16 @@ func isNumber(s string) bool {
 }
 
 // Write writes the graph in its JSON form, one op a line. It returns an error
-// where a name is not UTF-8.
+// where a name is not UTF-8 or has control characters.
 func (g *Graph) Write(w io.Writer) error {
+	for i := range g.ops {
+		if o := &g.ops[i]; !oneLine(o.Name) || !oneLine(string(o.Kind)) {
+			return fmt.Errorf("graph %s: op %d: name %q or kind %q has control characters", g.name, i, o.Name, o.Kind)
+		}
+	}
+	if !oneLine(g.name) {
+		return fmt.Errorf("graph name %q has control characters", g.name)
+	}
 	bw := bufio.NewWriterSize(w, 1<<16)
 	line, err := strictjson.AppendString(nil, g.name)
 	if err != nil {

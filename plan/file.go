@@ -159,6 +159,9 @@ func (f *File) check() error {
 	if len(f.Device) == 0 {
 		return fmt.Errorf("plan places no op")
 	}
+	if f.GraphHash == "" || f.MachineHash == "" {
+		return fmt.Errorf("plan has no hash of its graph or of its machine")
+	}
 	for i, d := range f.Device {
 		if int(d) >= len(f.Devices) {
 			return fmt.Errorf("op %d is on device %d, the file lists %d devices", i, d, len(f.Devices))
