@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placer/graph/unit"
+)
+
+// graphFlags name a graph.
+type graphFlags struct {
+	workload, file, train string
+}
+
+func (f *graphFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
+	cmd.Flags().StringVar(&f.file, "graph", "", "graph file, ONNX or placer's JSON; - reads stdin")
+	cmd.Flags().StringVar(&f.train, "train", "", "derive the training step of a graph file: sgd, momentum or adam")
+}
+
+func (f *graphFlags) check() error {
+	switch {
+	case f.workload == "" && f.file == "":
+		return usagef("name a graph by --workload or --graph")
+	case f.workload != "" && f.file != "":
+		return usagef("--workload and --graph exclude each other")
+	case f.workload != "" && f.train != "":
+		return usagef("--train is for graph files: workloads are training steps already")
+	}
+	return nil
+}
+
+// machineFlags name a machine.
+type machineFlags struct {
+	file, gpu string
+	gpus      int
+	cpu       bool
+}
+
+func (f *machineFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "machine", "", "machine file (JSON); - reads stdin")
+	cmd.Flags().StringVar(&f.gpu, "gpu", "p100", "built-in machine, as 'placer machines' lists them")
+	cmd.Flags().IntVar(&f.gpus, "gpus", 0, "use the first of the machine's GPUs; 0 means all")
+	cmd.Flags().BoolVar(&f.cpu, "cpu", false, "let ops run on the host's CPU too")
+}
+
+func (f *machineFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.file != "" && cmd.Flags().Changed("gpu"):
+		return usagef("--machine and --gpu exclude each other")
+	case f.gpus < 0 || cmd.Flags().Changed("gpus") && f.gpus == 0:
+		return usagef("--gpus %d: want at least 1", f.gpus)
+	}
+	return nil
+}
+
+// levels are the granularities that a flag can name.
+var levels = []struct {
+	name  string
+	level unit.Level
+}{{"op", unit.Op}, {"cell", unit.Cell}, {"segment", unit.Segment}, {"chain", unit.Chain}}
+
+func parseLevel(s string) (unit.Level, error) {
+	var names []string
+	for _, l := range levels {
+		if l.name == s {
+			return l.level, nil
+		}
+		names = append(names, l.name)
+	}
+	return 0, fmt.Errorf("granularity %q, want one of %s", s, strings.Join(names, ", "))
+}
+
+// Schedulers that every placement of a run is judged under.
+const (
+	criticalPath = "critical-path"
+	fifo         = "fifo"
+)

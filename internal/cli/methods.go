@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"placer/baselines/heft"
+	"placer/baselines/human"
+	"placer/baselines/metis"
+	"placer/baselines/random"
+	"placer/baselines/roundrobin"
+	"placer/baselines/single"
+	"placer/baselines/tfdefault"
+	"placer/graph/unit"
+	"placer/placer"
+	"placer/plan"
+)
+
+// methods returns every method of a search, in the order of the rows. level is
+// where methods decide that leave it open.
+func methods(level unit.Level, workers int) []placer.Method {
+	fixed := func(p plan.Placer) placer.Method {
+		return placer.Method{Name: p.Name(), Kind: p.Kind(), New: func(placer.Start) (plan.Placer, error) { return p, nil }}
+	}
+	share := func(weight float64, p plan.Placer) placer.Method {
+		m := fixed(p)
+		m.Stage, m.Weight = placer.StageSearch, weight
+		return m
+	}
+	return []placer.Method{
+		fixed(human.Placer{}),
+		fixed(single.Placer{}),
+		fixed(tfdefault.Placer{}),
+		fixed(roundrobin.Placer{Level: level}),
+		fixed(random.Placer{Level: level, Samples: 1}),
+		fixed(metis.Placer{}),
+		fixed(heft.HEFT{}),
+		fixed(heft.ETF{}),
+		share(2, random.Placer{Level: level}),
+	}
+}
+
+// choose returns the methods of all that names lists, in the order of all; no
+// names mean all.
+func choose(all []placer.Method, names []string) ([]placer.Method, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	for _, m := range all {
+		known = append(known, m.Name)
+	}
+	for _, n := range names {
+		if !slices.Contains(known, n) {
+			return nil, usagef("unknown method %q, want some of %s", n, strings.Join(known, ","))
+		}
+	}
+	var chosen []placer.Method
+	for _, m := range all {
+		if slices.Contains(names, m.Name) {
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen, nil
+}

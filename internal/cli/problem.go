@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/placer"
+	"placer/plan"
+	"placer/roofline"
+	"placer/sim"
+	"placer/units"
+)
+
+// simulator returns the simulator of g on m, with exact memory, and the
+// scheduler's priorities.
+func simulator(g *graph.Graph, m *hw.Machine, scheduler string) (*sim.Simulator, []int32, error) {
+	cost, err := roofline.New(g, m, roofline.Default())
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := sim.New(g, m, cost, sim.Default())
+	if err != nil {
+		return nil, nil, err
+	}
+	switch scheduler {
+	case criticalPath:
+		return s, sim.CriticalPathPriority(g, s.OpSeconds(0)), nil
+	case fifo:
+		return s, nil, nil
+	}
+	return nil, nil, usagef("unknown scheduler %q, want %s or %s", scheduler, criticalPath, fifo)
+}
+
+// task returns the problem that a search hands to its methods, and the simulator
+// behind it. The error is errInfeasible when no placement of g on m can fit.
+func task(g *graph.Graph, m *hw.Machine, scheduler string) (*placer.Task, *sim.Simulator, error) {
+	s, priority, err := simulator(g, m, scheduler)
+	if err != nil {
+		return nil, nil, err
+	}
+	bound := s.LowerBound()
+	if bound.Impossible {
+		return nil, nil, fmt.Errorf("graph %s cannot fit machine %s: %w: %s", g.Name(), m.Name, errInfeasible, whyImpossible(g, m))
+	}
+	h, err := unit.Find(g, s.OpSeconds(0))
+	if err != nil {
+		return nil, nil, err
+	}
+	return &placer.Task{
+		Graph: g, Machine: m, Units: h, Evaluator: s, Priority: priority, Bound: float64(bound.Seconds),
+		Peak: func(device []uint8, priority []int32) []units.Bytes {
+			r, _ := s.Run(&plan.Plan{Device: device, Priority: priority}, sim.Options{})
+			if r == nil {
+				return nil
+			}
+			return r.PeakBytes
+		},
+	}, s, nil
+}
+
+// whyImpossible names what does not fit: an op, a co-location group or the sum.
+func whyImpossible(g *graph.Graph, m *hw.Machine) string {
+	var largest, all units.Bytes
+	for _, d := range m.Devices {
+		largest = max(largest, d.Memory)
+		all += d.Memory
+	}
+	if r := g.Resident(); r > all {
+		return fmt.Sprintf("parameters and optimizer state take %s, all devices together have %s", r, all)
+	}
+	group := map[int32]units.Bytes{}
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		if o.Resident > largest {
+			return fmt.Sprintf("op %d (%s) holds %s, the largest device has %s", i, o.Name, o.Resident, largest)
+		}
+		if o.Group > 0 {
+			if group[o.Group] += o.Resident; group[o.Group] > largest {
+				return fmt.Sprintf("op %d (%s) and the ops that must share its device hold %s, the largest device has %s", i, o.Name, group[o.Group], largest)
+			}
+		}
+	}
+	return fmt.Sprintf("parameters and optimizer state take %s in pieces that do not go into the devices, which have %s together", g.Resident(), all)
+}

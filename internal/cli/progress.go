@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"placer/placer"
+	"placer/plan"
+	"placer/units"
+)
+
+// progress shows how a search goes: a bar under the lines on a terminal, lines
+// alone elsewhere, nothing when quiet.
+type progress struct {
+	out    io.Writer
+	total  plan.Budget
+	every  float64 // seconds between lines of one method
+	quiet  bool
+	bars   *mpb.Progress
+	bar    *mpb.Bar
+	mu     sync.Mutex // guards text: the bar is drawn by a goroutine of its own
+	text   string
+	best   plan.Score
+	some   bool               // best is set
+	told   map[string]float64 // by method: when its last line was written
+	counts map[string]int     // by method: evaluations under a budget in evaluations
+}
+
+func (c *console) newProgress(total plan.Budget) *progress {
+	p := &progress{out: c.err, total: total, every: 5, quiet: c.quiet, told: map[string]float64{}, counts: map[string]int{}}
+	if c.verbose {
+		p.every = 0.5
+	}
+	if f, ok := c.err.(*os.File); ok && !c.quiet && term.IsTerminal(int(f.Fd())) {
+		p.bars = mpb.New(mpb.WithOutput(f))
+		p.out = p.bars
+		p.bar = p.bars.AddBar(1000, mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return p.text })),
+			mpb.AppendDecorators(decor.Percentage()))
+	}
+	return p
+}
+
+// line writes one line above the bar.
+func (p *progress) line(format string, a ...any) {
+	if !p.quiet {
+		fmt.Fprintf(p.out, format+"\n", a...)
+	}
+}
+
+// observe shows an event of a search.
+func (p *progress) observe(e placer.Event) {
+	better := e.Device != nil && (!p.some || e.Score.Better(p.best))
+	first := better && e.Score.Feasible() && !(p.some && p.best.Feasible())
+	if better {
+		p.best, p.some = e.Score, true
+	}
+	switch {
+	case first:
+		p.line("%7.1f s  %-12s first feasible plan: %s", e.Seconds, e.Method, score(e.Score))
+	case e.What == placer.Ended:
+		p.line("%7.1f s  %-12s done: %s after %d evaluations", e.Seconds, e.Method, score(e.Score), e.Evaluations)
+	case e.What == placer.Skipped:
+		p.line("%7.1f s  %-12s unavailable: %s", e.Seconds, e.Method, e.Reason)
+	case e.What == placer.Progress && e.Seconds-p.told[e.Method] >= p.every:
+		p.line("%7.1f s  %-12s %s after %d evaluations", e.Seconds, e.Method, score(e.Score), e.Evaluations)
+	case e.What == placer.Started:
+	default:
+		p.draw(e)
+		return
+	}
+	p.told[e.Method] = e.Seconds
+	p.draw(e)
+}
+
+func (p *progress) draw(e placer.Event) {
+	if p.bar == nil {
+		return
+	}
+	share := 0.0
+	if p.total.Seconds > 0 {
+		share = e.Seconds / p.total.Seconds
+	} else if e.Kind != plan.Baseline {
+		p.counts[e.Method] = e.Evaluations
+		done := 0
+		for _, n := range p.counts {
+			done += n
+		}
+		share = float64(done) / float64(p.total.Evaluations)
+	}
+	p.mu.Lock()
+	p.text = fmt.Sprintf("%5.0f s  best %s ", e.Seconds, score(p.best))
+	if !p.some {
+		p.text = fmt.Sprintf("%5.0f s ", e.Seconds)
+	}
+	p.mu.Unlock()
+	p.bar.SetCurrent(min(999, int64(1000*share)))
+}
+
+// close takes the bar off the screen.
+func (p *progress) close() {
+	if p.bar != nil {
+		p.bar.Abort(true)
+		p.bars.Wait()
+	}
+}
+
+func score(s plan.Score) string {
+	if !s.Feasible() {
+		return fmt.Sprintf("%s, %s too much memory", units.Seconds(s.Seconds), s.Overflow)
+	}
+	return units.Seconds(s.Seconds).String()
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/internal/fsx"
+	"placer/placer"
+	"placer/plan"
+)
+
+// searchFlags are the flags of the search command.
+type searchFlags struct {
+	graph       graphFlags
+	machine     machineFlags
+	budget      time.Duration
+	evaluations int
+	seed        uint64
+	granularity string
+	scheduler   string
+	methods     []string
+	workers     int
+	out, resume string
+	plan        string
+	json        bool
+}
+
+func (c *console) searchCommand() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use:   "search",
+		Short: "Find a placement of a graph on a machine",
+		Long: "search runs every method within one budget, prints what each came to, and keeps\n" +
+			"the best plan, results, progress and traces in a folder. The plan is never worse\n" +
+			"than that of the best rule of thumb.\n\n" +
+			"With --evaluations instead of --budget, one seed gives one plan, byte for byte.",
+		Example: "  placer search --workload gnmt8 --gpus 8\n" +
+			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n" +
+			"  placer search --workload rnnlm4 --gpus 4 --evaluations 5000 --seed 7 --json\n" +
+			"  placer search --resume runs/gnmt8-p100x8-1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			s, err := c.prepare(cmd, &f)
+			if err != nil {
+				return err
+			}
+			defer s.run.Close()
+			return c.search(cmd.Context(), s, &f)
+		},
+	}
+	f.graph.add(cmd)
+	f.machine.add(cmd)
+	d := placer.DefaultSearch()
+	cmd.Flags().DurationVar(&f.budget, "budget", time.Duration(d.Budget.Seconds)*time.Second, "time to search, all methods together")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	cmd.Flags().StringVar(&f.granularity, "granularity", "cell", "what the policy and the samplers decide on: op, cell, segment or chain")
+	cmd.Flags().StringVar(&f.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
+	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
+	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
+	cmd.Flags().StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "continue the run in this folder")
+	cmd.Flags().StringVarP(&f.plan, "output", "o", "", "write the best plan to this file too; - writes it to stdout instead of the table")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+// forResume are the flags that --resume leaves free; the run's own
+// configuration holds the others.
+var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "verbose": true, "output": true, "workers": true}
+
+func (f *searchFlags) check(cmd *cobra.Command) error {
+	if f.resume != "" {
+		var wrong []string
+		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "methods", "out"} {
+			if cmd.Flags().Changed(name) && !forResume[name] {
+				wrong = append(wrong, "--"+name)
+			}
+		}
+		if len(wrong) > 0 {
+			return usagef("--resume takes %s from the run's own configuration", strings.Join(wrong, ", "))
+		}
+	} else if err := f.graph.check(); err != nil {
+		return err
+	} else if err := f.machine.check(cmd); err != nil {
+		return err
+	}
+	switch {
+	case f.graph.file == "-" && f.machine.file == "-":
+		return usagef("graph and machine cannot both come from stdin")
+	case f.budget <= 0:
+		return usagef("--budget %v: want more than 0", f.budget)
+	case f.evaluations < 0 || cmd.Flags().Changed("evaluations") && f.evaluations == 0:
+		return usagef("--evaluations %d: want at least 1", f.evaluations)
+	case f.workers < 1:
+		return usagef("--workers %d: want at least 1", f.workers)
+	case f.json && f.plan == "-":
+		return usagef("--json and -o - both want stdout")
+	}
+	if _, err := parseLevel(f.granularity); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// budgetOf returns the budget that the flags ask for: seconds by default, and
+// not beside evaluations unless both are named.
+func (f *searchFlags) budgetOf(cmd *cobra.Command) plan.Budget {
+	b := plan.Budget{Evaluations: f.evaluations, Seconds: f.budget.Seconds()}
+	if f.evaluations > 0 && !cmd.Flags().Changed("budget") {
+		b.Seconds = 0
+	}
+	return b
+}
+
+// search runs what has been prepared, writes the run and prints the result.
+func (c *console) search(ctx context.Context, s *session, f *searchFlags) error {
+	if s.done != nil { // the run to resume had ended
+		fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
+		return c.print(f.json, s.done)
+	}
+	show := c.newProgress(s.config.Budget.plan())
+	show.line("%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
+		s.task.Units.Levels[s.level].NumUnits(), s.task.Machine.Name, s.task.Machine.NumDevices(), s.run.Dir())
+	host := placer.Host{Clock: func() float64 { return s.before + c.clock() }, CPU: c.cpu}
+	found, err := placer.Search(ctx, s.task, s.methods, s.searchConfig(f.workers), host, func(e placer.Event) error {
+		show.observe(e)
+		return s.run.Observe(e)
+	}, s.memory)
+	show.close()
+	if err != nil {
+		return err
+	}
+	doc, infeasible, err := c.write(s, found)
+	if err != nil {
+		return err
+	}
+	if f.plan != "" {
+		file, err := bestPlan(s, found).File(s.task.Graph, s.task.Machine)
+		if err != nil {
+			return err
+		}
+		if f.plan == "-" {
+			err = file.Write(c.out)
+		} else {
+			err = fsx.WriteFile(f.plan, file.Write)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.plan != "-" {
+		if err := c.print(f.json, doc); err != nil {
+			return err
+		}
+	}
+	if !c.quiet {
+		fmt.Fprintf(c.err, "placer: run folder %s\n", s.run.Dir())
+	}
+	if found.Interrupted {
+		fmt.Fprintf(c.err, "placer: interrupted; to go on: placer search --resume %s\n", s.run.Dir())
+		return fmt.Errorf("%w: %w", errQuiet, context.Canceled)
+	}
+	return infeasible
+}
+
+// newRunFolder makes the folder of a new run: dir, or the first free one of its
+// default names.
+func newRunFolder(dir, name string) (*placer.Run, error) {
+	if dir != "" {
+		return placer.CreateRun(dir)
+	}
+	for k := 1; ; k++ {
+		dir = filepath.Join("runs", name)
+		if k > 1 {
+			dir = fmt.Sprintf("%s-%d", dir, k)
+		}
+		if err := os.MkdirAll("runs", 0o755); err != nil {
+			return nil, err
+		}
+		switch err := os.Mkdir(dir, 0o755); {
+		case err == nil:
+			return placer.CreateRun(dir)
+		case !errors.Is(err, fs.ErrExist):
+			return nil, err
+		}
+	}
+}

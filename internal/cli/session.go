@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/placer"
+	"placer/plan"
+	"placer/report"
+	"placer/sim"
+)
+
+// runFormat names the version of runConfig as a JSON document.
+const runFormat = "placer run 1"
+
+// graphCopy is the file of a run folder that holds a graph read from stdin.
+const graphCopy = "graph.json"
+
+// runConfig is what a run was asked for, with every default filled in.
+type runConfig struct {
+	Format      string       `json:"format"`
+	Workload    string       `json:"workload,omitempty"`
+	Graph       string       `json:"graph,omitempty"` // path
+	Train       string       `json:"train,omitempty"`
+	GraphHash   string       `json:"graph_hash"`
+	MachineHash string       `json:"machine_hash"` // of machine.json beside it
+	Budget      searchBudget `json:"budget"`
+	Seed        uint64       `json:"seed"`
+	Granularity string       `json:"granularity"`
+	Scheduler   string       `json:"scheduler"`
+	Methods     []string     `json:"methods"`
+}
+
+// searchBudget is report.Budget with a way back.
+type searchBudget report.Budget
+
+func (b searchBudget) plan() plan.Budget {
+	return plan.Budget{Seconds: b.Seconds, Evaluations: b.Evaluations}
+}
+
+// session is one search about to run.
+type session struct {
+	config  runConfig
+	run     *placer.Run
+	task    *placer.Task
+	sim     *sim.Simulator
+	level   unit.Level
+	methods []placer.Method
+	memory  *placer.Memory // of an earlier run; nil for a new one
+	before  float64        // seconds that had passed in it
+	done    *report.Search // the result of an earlier run that had ended
+}
+
+func (s *session) searchConfig(workers int) placer.SearchConfig {
+	c := placer.DefaultSearch()
+	c.Budget, c.Seed, c.Workers = s.config.Budget.plan(), s.config.Seed, workers
+	return c
+}
+
+// prepare loads what the flags name and makes or opens the run folder. Nothing
+// is written before everything has been read and found possible.
+func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) {
+	if f.resume != "" {
+		return c.resume(f)
+	}
+	level, err := parseLevel(f.granularity)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	chosen, err := choose(methods(level, f.workers), f.methods)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.loadMachine(&f.machine)
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.loadGraph(&f.graph)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{level: level, methods: chosen, config: runConfig{
+		Format: runFormat, Workload: f.graph.workload, Graph: f.graph.file, Train: f.graph.train, GraphHash: g.Hash(), MachineHash: m.Hash(),
+		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.scheduler,
+	}}
+	for _, x := range chosen {
+		s.config.Methods = append(s.config.Methods, x.Name)
+	}
+	if s.task, s.sim, err = task(g, m, f.scheduler); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s-%s-%d", fileName(g.Name()), fileName(m.Name), f.seed)
+	if s.run, err = newRunFolder(f.out, name); err != nil {
+		return nil, err
+	}
+	return s, s.writeInputs(g, m)
+}
+
+// writeInputs writes what a later --resume needs.
+func (s *session) writeInputs(g *graph.Graph, m *hw.Machine) error {
+	if s.config.Graph == "-" {
+		s.config.Graph, s.config.Train = graphCopy, ""
+		if err := s.run.Write(graphCopy, g.Write); err != nil {
+			return err
+		}
+	}
+	if err := s.run.Write(placer.MachineFile, m.Write); err != nil {
+		return err
+	}
+	return s.run.WriteJSON(placer.ConfigFile, s.config)
+}
+
+// fileName returns s with what does not belong in file names replaced.
+func fileName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, s)
+}
+
+// resume opens the run in f.resume and loads again what it was about.
+func (c *console) resume(f *searchFlags) (s *session, err error) {
+	s = &session{}
+	if s.run, s.memory, s.before, err = placer.OpenRun(f.resume); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.run.Close()
+		}
+	}()
+	if err := s.run.Read(placer.ConfigFile, &s.config); err != nil {
+		return nil, err
+	}
+	if s.config.Format != runFormat {
+		return nil, fmt.Errorf("%s: format is %q, want %q", s.run.Path(placer.ConfigFile), s.config.Format, runFormat)
+	}
+	var done report.Search
+	switch err := s.run.Read(placer.ResultFile, &done); {
+	case err == nil && !done.Interrupted:
+		s.done = &done
+		return s, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if s.level, err = parseLevel(s.config.Granularity); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
+	}
+	if s.methods, err = choose(methods(s.level, f.workers), s.config.Methods); err != nil {
+		return nil, err
+	}
+	m, err := hw.ReadFile(s.run.Path(placer.MachineFile))
+	if err != nil {
+		return nil, err
+	}
+	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train}
+	if from.file == graphCopy {
+		from.file = s.run.Path(graphCopy)
+	}
+	g, err := c.loadGraph(&from)
+	if err != nil {
+		return nil, err
+	}
+	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
+		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
+	}
+	s.task, s.sim, err = task(g, m, s.config.Scheduler)
+	return s, err
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"time"
+
+	"placer/placer"
+	"placer/plan"
+	"placer/report"
+	"placer/sim"
+)
+
+// manifestFormat names the version of manifest as a JSON document.
+const manifestFormat = "placer manifest 1"
+
+// manifest says how a run came about.
+type manifest struct {
+	Format      string         `json:"format"`
+	Program     report.Version `json:"program"`
+	Seed        uint64         `json:"seed"`
+	GraphHash   string         `json:"graph_hash"`
+	MachineHash string         `json:"machine_hash"`
+	Evaluations int            `json:"evaluations"`
+	Seconds     float64        `json:"seconds"`
+	Ended       string         `json:"ended"` // RFC 3339
+	Resumed     bool           `json:"resumed"`
+}
+
+// write writes what a search has found into its run folder: plan, traces,
+// manifest, and last the result, which marks the run as ended. infeasible is the
+// simulator's error if the best plan does not fit.
+func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Search, infeasible, err error) {
+	doc = searchDocument(s, found)
+	best := bestPlan(s, found)
+	file, err := best.File(s.task.Graph, s.task.Machine)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.run.Write(placer.PlanFile, file.Write); err != nil {
+		return nil, nil, err
+	}
+	r, err := s.sim.Run(best, sim.Options{Trace: true})
+	var over *sim.Infeasible
+	if errors.As(err, &over) {
+		infeasible = over
+	} else if err != nil {
+		return nil, nil, err
+	}
+	_ = r
+	if err := s.run.WriteJSON(placer.ManifestFile, manifest{
+		Format: manifestFormat, Program: buildVersion(), Seed: s.config.Seed, GraphHash: s.config.GraphHash, MachineHash: s.config.MachineHash,
+		Evaluations: found.Evaluations, Seconds: found.Seconds, Ended: time.Now().UTC().Format(time.RFC3339), Resumed: s.memory != nil,
+	}); err != nil {
+		return nil, nil, err
+	}
+	return doc, infeasible, s.run.WriteJSON(placer.ResultFile, doc)
+}
+
+// bestPlan returns the plan of the best row.
+func bestPlan(s *session, found *placer.SearchResult) *plan.Plan {
+	r := &found.Rows[found.Best]
+	return &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: r.Method, Device: r.Device, Priority: r.Priority}
+}
+
+// searchDocument returns the report of a search.
+func searchDocument(s *session, found *placer.SearchResult) *report.Search {
+	g, m := s.task.Graph, s.task.Machine
+	d := &report.Search{
+		Format: report.SearchFormat,
+		Graph:  report.Graph{Name: g.Name(), Ops: g.NumOps(), Edges: g.NumEdges(), Hash: g.Hash()}, Machine: report.Machine{Name: m.Name, Devices: m.NumDevices(), Hash: m.Hash()},
+		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, LowerBound: s.task.Bound,
+		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
+	}
+	if found.FirstFeasible >= 0 {
+		d.FirstFeasible = &found.FirstFeasible
+	}
+	for i := range found.Rows {
+		r := &found.Rows[i]
+		row := report.Row{
+			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Seconds, FIFO: r.FIFO.Seconds, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
+			LowerBound: s.task.Bound, Gap: r.Gap(s.task.Bound), Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
+		}
+		for _, b := range r.Peak {
+			row.Peak = append(row.Peak, int64(b))
+		}
+		if share, ok := found.Reduction(r, "human"); ok && row.Feasible {
+			row.Reduction = &share
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	for _, k := range found.Skipped {
+		d.Skipped = append(d.Skipped, report.Skip(k))
+	}
+	d.Best = d.Rows[found.Best]
+	return d
+}

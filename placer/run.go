@@ -1,0 +1,292 @@
+package placer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"placer/internal/fsx"
+	"placer/plan"
+	"placer/units"
+)
+
+// Names of the files of a run folder.
+const (
+	ConfigFile     = "config.json"    // what was asked for, resolved
+	MachineFile    = "machine.json"   // the machine, whole
+	ProgressFile   = "progress.jsonl" // one line per event
+	PlanFile       = "plan.json"
+	ResultFile     = "result.json"
+	ManifestFile   = "manifest.json"
+	PolicyFile     = "policy.safetensors"
+	PerfettoFile   = "trace.perfetto-trace"
+	ChromeFile     = "trace.json"
+	stateFile      = "state.json"
+	stateFolder    = "state" // one file per method
+	stateFormat    = "placer state 1"
+	statePeriod    = 1.0  // seconds between writes of what a running method has
+	progressPeriod = 0.25 // seconds between lines of one method
+	savePeriod     = 20.0 // seconds between checkpoints of a learner
+)
+
+// Run is the folder of one search. It observes the search, so that a killed
+// search can be taken up again: every file is whole at any instant, except for
+// the last line of the progress file.
+type Run struct {
+	dir      string
+	progress *os.File
+	written  map[string]float64 // by method: when its state was last written
+	told     map[string]float64 // by method: when its last line was written
+	saved    map[string]float64 // by method: when its checkpoint was last written
+	pending  map[string]*methodState
+	feasible float64
+}
+
+func newRun(dir string) *Run {
+	return &Run{dir: dir, written: map[string]float64{}, told: map[string]float64{}, saved: map[string]float64{}, pending: map[string]*methodState{}, feasible: -1}
+}
+
+// CreateRun makes the folder dir, which must not hold anything yet.
+func CreateRun(dir string) (*Run, error) {
+	if err := os.MkdirAll(filepath.Join(dir, stateFolder), 0o755); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Name() != stateFolder {
+			return nil, fmt.Errorf("%s is not empty: name another folder, or resume the run in it", dir)
+		}
+	}
+	r := newRun(dir)
+	return r, r.openProgress()
+}
+
+// OpenRun opens the folder of an earlier run and returns what it remembers: the
+// methods, and the seconds that had passed.
+func OpenRun(dir string) (r *Run, m *Memory, seconds float64, err error) {
+	if _, err := os.Stat(filepath.Join(dir, ConfigFile)); err != nil {
+		return nil, nil, 0, fmt.Errorf("%s is no run folder: %w", dir, err)
+	}
+	r = newRun(dir)
+	m = &Memory{Ended: map[string]Remembered{}, Running: map[string]Remembered{}, FirstFeasible: -1}
+	var s runState
+	switch err := r.read(stateFile, &s); {
+	case errors.Is(err, fs.ErrNotExist): // killed before the first write
+	case err != nil:
+		return nil, nil, 0, err
+	default:
+		seconds, m.FirstFeasible = s.Seconds, s.FirstFeasible
+		r.feasible = s.FirstFeasible
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, stateFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, 0, err
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		var s methodState
+		if err := r.read(filepath.Join(stateFolder, e.Name()), &s); err != nil {
+			return nil, nil, 0, err
+		}
+		if s.Ended {
+			m.Ended[s.Method] = s.remembered("")
+			continue
+		}
+		checkpoint := r.Path(PolicyFile)
+		if _, err := os.Stat(checkpoint); err != nil || s.Kind != plan.Policy {
+			checkpoint = ""
+		}
+		m.Running[s.Method] = s.remembered(checkpoint)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, stateFolder), 0o755); err != nil {
+		return nil, nil, 0, err
+	}
+	return r, m, seconds, r.openProgress()
+}
+
+// openProgress opens the progress file behind its last whole line.
+func (r *Run) openProgress() error {
+	f, err := os.OpenFile(r.Path(ProgressFile), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(f)
+	if err == nil {
+		whole := int64(strings.LastIndexByte(string(text), '\n') + 1)
+		if err = f.Truncate(whole); err == nil {
+			_, err = f.Seek(whole, io.SeekStart)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	r.progress = f
+	return nil
+}
+
+// Close closes the progress file.
+func (r *Run) Close() error { return r.progress.Close() }
+
+// Dir returns the folder.
+func (r *Run) Dir() string { return r.dir }
+
+// Path returns the path of a file of the run.
+func (r *Run) Path(name string) string { return filepath.Join(r.dir, name) }
+
+// Write makes the file name hold what write writes, whole or not at all.
+func (r *Run) Write(name string, write func(io.Writer) error) error {
+	return fsx.WriteFile(r.Path(name), write)
+}
+
+// WriteJSON makes the file name hold v.
+func (r *Run) WriteJSON(name string, v any) error {
+	return r.Write(name, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+// Read reads the file name into v; unknown keys and trailing data are errors.
+func (r *Run) Read(name string, v any) error { return r.read(name, v) }
+
+func (r *Run) read(name string, v any) error {
+	f, err := os.Open(r.Path(name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("%s: %w", r.Path(name), err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("%s: data after the end of the document", r.Path(name))
+	}
+	return nil
+}
+
+// runState is the state of a run as a whole.
+type runState struct {
+	Format        string  `json:"format"`
+	Seconds       float64 `json:"seconds"`
+	FirstFeasible float64 `json:"first_feasible_s"`
+}
+
+// methodState is what is known of one method.
+type methodState struct {
+	Format      string      `json:"format"`
+	Method      string      `json:"method"`
+	Kind        plan.Kind   `json:"kind"`
+	Ended       bool        `json:"ended"`
+	Reason      string      `json:"reason,omitempty"` // of a method that was skipped
+	Evaluations int         `json:"evaluations"`
+	CPUSeconds  float64     `json:"cpu_seconds"`
+	StepTime    float64     `json:"step_time_s"`
+	Overflow    units.Bytes `json:"overflow"`
+	Device      []byte      `json:"device"` // base64, a byte per op; null without a placement
+	Priority    []int32     `json:"priority,omitempty"`
+	Notes       []string    `json:"notes,omitempty"`
+}
+
+func (s *methodState) remembered(checkpoint string) Remembered {
+	r := Remembered{Reason: s.Reason, CPUSeconds: s.CPUSeconds, Checkpoint: checkpoint}
+	if s.Device != nil {
+		r.Outcome = &plan.Outcome{Device: s.Device, Priority: s.Priority, Score: plan.Score{Seconds: s.StepTime, Overflow: s.Overflow}, Evaluations: s.Evaluations, Notes: s.Notes}
+	}
+	return r
+}
+
+// line is one line of the progress file.
+type line struct {
+	Seconds     float64  `json:"seconds"`
+	Method      string   `json:"method"`
+	What        What     `json:"what"`
+	Evaluations int      `json:"evaluations"`
+	StepTime    *float64 `json:"step_time_s"` // null before the first placement
+	Feasible    bool     `json:"feasible"`
+	Reason      string   `json:"reason,omitempty"`
+}
+
+// Observe is the Observer of a search. It writes progress lines, states and a
+// learner's checkpoints.
+func (r *Run) Observe(e Event) error {
+	if e.Device != nil && e.Score.Feasible() && r.feasible < 0 {
+		r.feasible = e.Seconds
+	}
+	if err := r.tell(e); err != nil {
+		return err
+	}
+	switch e.What {
+	case Progress:
+		if e.Device != nil {
+			r.pending[e.Method] = &methodState{Method: e.Method, Kind: e.Kind, StepTime: e.Score.Seconds, Overflow: e.Score.Overflow, Device: slices.Clone(e.Device)}
+		}
+		if s := r.pending[e.Method]; s != nil && e.Seconds-r.written[e.Method] >= statePeriod {
+			s.Evaluations, s.CPUSeconds = e.Evaluations, e.CPUSeconds
+			if err := r.remember(s, e.Seconds); err != nil {
+				return err
+			}
+		}
+		if s, ok := e.Placer.(Saver); ok && e.Kind == plan.Policy && e.Seconds-r.saved[e.Method] >= savePeriod {
+			r.saved[e.Method] = e.Seconds
+			return s.Save(r.Path(PolicyFile))
+		}
+		return nil
+	case Ended:
+		if s, ok := e.Placer.(Saver); ok && e.Kind == plan.Policy {
+			if err := s.Save(r.Path(PolicyFile)); err != nil {
+				return err
+			}
+		}
+		return r.remember(&methodState{Method: e.Method, Kind: e.Kind, Ended: !e.Cut, Evaluations: e.Evaluations, CPUSeconds: e.CPUSeconds,
+			StepTime: e.Score.Seconds, Overflow: e.Score.Overflow, Device: e.Device, Priority: e.Outcome.Priority, Notes: e.Outcome.Notes}, e.Seconds)
+	case Skipped:
+		if e.Cut {
+			return nil
+		}
+		return r.remember(&methodState{Method: e.Method, Kind: e.Kind, Ended: true, Reason: e.Reason, CPUSeconds: e.CPUSeconds}, e.Seconds)
+	}
+	r.written[e.Method], r.saved[e.Method] = e.Seconds, e.Seconds
+	return nil
+}
+
+func (r *Run) remember(s *methodState, now float64) error {
+	s.Format = stateFormat
+	r.written[s.Method] = now
+	if err := r.WriteJSON(filepath.Join(stateFolder, s.Method+".json"), s); err != nil {
+		return err
+	}
+	return r.WriteJSON(stateFile, runState{stateFormat, now, r.feasible})
+}
+
+func (r *Run) tell(e Event) error {
+	if e.What == Progress && e.Seconds-r.told[e.Method] < progressPeriod {
+		return nil
+	}
+	r.told[e.Method] = e.Seconds
+	l := line{Seconds: e.Seconds, Method: e.Method, What: e.What, Evaluations: e.Evaluations, Reason: e.Reason}
+	if e.Score.Seconds > 0 {
+		l.StepTime, l.Feasible = &e.Score.Seconds, e.Score.Feasible()
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	_, err = r.progress.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// Formats of the documents of this file.
+const (
+	WorkloadsFormat = "placer workloads 1"
+	ImportFormat    = "placer import 1"
+)
+
+// Summary describes a graph.
+type Summary struct {
+	Name       string  `json:"name"`
+	Ops        int     `json:"ops"`
+	Edges      int     `json:"edges"`
+	FLOPs      float64 `json:"flops"`      // of one step
+	Parameters int64   `json:"parameters"` // trainable, in elements
+	// PublishedOps is the op count that a paper gives; null where none does.
+	PublishedOps *int `json:"published_ops"`
+}
+
+// Summarise describes g; published is the papers' op count, 0 where there is
+// none.
+func Summarise(name string, g *graph.Graph, published int) Summary {
+	s := Summary{Name: name, Ops: g.NumOps(), Edges: g.NumEdges(), FLOPs: float64(g.FLOPs()), Parameters: g.Params()}
+	if published > 0 {
+		s.PublishedOps = &published
+	}
+	return s
+}
+
+// Workloads lists graphs.
+type Workloads struct {
+	Format    string    `json:"format"`
+	Workloads []Summary `json:"workloads"`
+}
+
+// WriteText writes w as a table.
+func (w *Workloads) WriteText(out io.Writer) error {
+	t := newTable("workload", "ops", "edges", "FLOPs per step", "parameters", "published ops", "difference")
+	t.right(1, 2, 3, 4, 5, 6)
+	for _, s := range w.Workloads {
+		published, difference := "-", "-"
+		if p := s.PublishedOps; p != nil {
+			published = strconv.Itoa(*p)
+			difference = fmt.Sprintf("%+.1f%%", 100*(float64(s.Ops)/float64(*p)-1))
+		}
+		t.row(s.Name, strconv.Itoa(s.Ops), strconv.Itoa(s.Edges), units.FLOPs(s.FLOPs).String(), millions(s.Parameters), published, difference)
+	}
+	return t.write(out)
+}
+
+func millions(n int64) string { return fmt.Sprintf("%.1f M", float64(n)/1e6) }
+
+// Import describes a graph file.
+type Import struct {
+	Format string `json:"format"`
+	Summary
+	Hash     string         `json:"hash"`
+	Control  int            `json:"control"` // control dependencies
+	Resident int64          `json:"resident_bytes"`
+	Kinds    map[string]int `json:"kinds"` // ops of each kind
+}
+
+// WriteText writes i as a few lines.
+func (i *Import) WriteText(out io.Writer) error {
+	t := newTable("graph", i.Name)
+	t.row("ops", strconv.Itoa(i.Ops))
+	t.row("edges", strconv.Itoa(i.Edges))
+	t.row("control dependencies", strconv.Itoa(i.Control))
+	t.row("FLOPs per step", units.FLOPs(i.FLOPs).String())
+	t.row("parameters", millions(i.Parameters))
+	t.row("resident memory", units.Bytes(i.Resident).String())
+	t.row("hash", i.Hash)
+	for _, k := range byCount(i.Kinds) {
+		t.row("kind "+k, strconv.Itoa(i.Kinds[k]))
+	}
+	return t.write(out)
+}
