@@ -73,6 +73,12 @@ func newDeviceModel(v *hw.Device, cfg Config) *deviceModel {
 	return &deviceModel{dev: v, cfg: cfg, p: cfg.params(v), products: map[productKey]units.Seconds{}}
 }
 
+// reset makes q the constants for products of type t.
+func (x *deviceModel) reset(t graph.DType, q GEMMParams) {
+	x.p = x.p.With(t, q)
+	clear(x.products)
+}
+
 // rate returns the peak of products of type t and the type whose constants
 // apply.
 func (x *deviceModel) rate(t graph.DType) (units.FLOPsPerSecond, graph.DType) {
@@ -118,7 +124,7 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 		if !ok {
 			// Products too thin for tiles (a column, a depthwise filter) run on the
 			// vector units.
-			s = min(q.product(o.GEMM, rate, x.dev.SMs), o.GEMM.FLOPs().Over(x.vector(o.DType)))
+			s = min(q.product(o.GEMM, rate, x.dev.SMs, bandwidth), o.GEMM.FLOPs().Over(x.vector(o.DType)))
 			x.products[key] = s
 		}
 		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))

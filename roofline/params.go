@@ -3,26 +3,19 @@ package roofline
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"placer/graph"
 	"placer/hw"
 	"placer/units"
 )
 
-// GEMMParams are the constants of the matrix-product model of one architecture
-// and element type. See Product for their use.
-type GEMMParams struct {
-	Peak  float64       // fraction of the peak rate that a large product reaches, (0,1]
-	Feed  float64       // operand cost of small tiles, in elements: a tile of [a,b] runs at 1/(1+Feed*(1/a+1/b))
-	K0    float64       // depth at which half of a tile's time goes into starting and ending it
-	Fixed units.Seconds // kernel time of an empty product
-}
-
 // Params are the constants of one architecture.
 type Params struct {
 	// GEMM holds the constants by element type; types that are absent use F32's.
 	GEMM map[graph.DType]GEMMParams
 	// Bandwidth is the fraction of the peak that long streams reach, (0,1].
+	// Products and plain copies get all of it.
 	Bandwidth float64
 	// Ramp is the time in which a kernel's memory traffic comes up to speed.
 	Ramp units.Seconds
@@ -39,6 +32,13 @@ func (p *Params) gemm(t graph.DType) GEMMParams {
 		return q
 	}
 	return p.GEMM[graph.F32]
+}
+
+// With returns a copy of p whose constants for products of type t are q.
+func (p Params) With(t graph.DType, q GEMMParams) Params {
+	p.GEMM = maps.Clone(p.GEMM)
+	p.GEMM[t] = q
+	return p
 }
 
 // Config sets what the device figures leave open.
@@ -61,8 +61,8 @@ func Default() Config { return Config{Bookkeeping: 0.2e-6, TF32: true} }
 // Validate reports every fault of c.
 func (c Config) Validate() error {
 	var errs []error
-	if !(c.Bookkeeping > 0) {
-		errs = append(errs, fmt.Errorf("bookkeeping time %v, want above zero", c.Bookkeeping))
+	if !(c.Bookkeeping > 0 && c.Bookkeeping < 1) {
+		errs = append(errs, fmt.Errorf("bookkeeping time %v, want above 0 and below 1 s", c.Bookkeeping))
 	}
 	for _, arch := range sortedKeys(c.Params) {
 		if err := c.Params[arch].Validate(); err != nil {
@@ -82,8 +82,8 @@ func (p Params) Validate() error {
 	}
 	fraction("bandwidth", p.Bandwidth)
 	fraction("vector", p.Vector)
-	if !(p.Ramp >= 0) {
-		errs = append(errs, fmt.Errorf("ramp is %v, want not negative", p.Ramp))
+	if !(p.Ramp >= 0 && p.Ramp < 1) {
+		errs = append(errs, fmt.Errorf("ramp is %v, want 0 to 1 s", p.Ramp))
 	}
 	for c, x := range p.Pattern {
 		if x != 0 {
@@ -96,8 +96,8 @@ func (p Params) Validate() error {
 	for _, t := range sortedKeys(p.GEMM) {
 		q := p.GEMM[t]
 		fraction(t.String()+" peak", q.Peak)
-		if !(q.Feed >= 0) || !(q.K0 >= 0) || !(q.Fixed >= 0) {
-			errs = append(errs, fmt.Errorf("%v: feed %g, k0 %g and fixed %v must not be negative", t, q.Feed, q.K0, q.Fixed))
+		if !(q.Feed >= 0 && q.Feed < 1e6) || !(q.Ends >= 0 && q.Ends < 1) || !(q.Fixed >= 0 && q.Fixed < 1) || !(q.Tail >= 0 && q.Tail <= 1) {
+			errs = append(errs, fmt.Errorf("%v: feed %g, ends %v or fixed %v is negative or absurd, or tail %g not within 0 and 1", t, q.Feed, q.Ends, q.Fixed, q.Tail))
 		}
 	}
 	return errors.Join(errs...)
@@ -115,29 +115,4 @@ func (c *Config) params(d *hw.Device) Params {
 		return builtin["avx2"]
 	}
 	return builtin["sm_80"]
-}
-
-// builtin are the constants by architecture.
-var builtin = map[string]Params{
-	"sm_60": gpu(GEMMParams{Peak: 0.90, Feed: 8, K0: 32, Fixed: 3e-6}, nil),
-	"sm_70": gpu(GEMMParams{Peak: 0.90, Feed: 8, K0: 32, Fixed: 3e-6}, nil),
-	"sm_80": gpu(GEMMParams{Peak: 0.85, Feed: 16, K0: 64, Fixed: 3e-6}, nil),
-	"sm_90": gpu(GEMMParams{Peak: 0.80, Feed: 16, K0: 64, Fixed: 3e-6}, nil),
-	"avx2": {
-		GEMM:      map[graph.DType]GEMMParams{graph.F32: {Peak: 0.80, Feed: 2, K0: 16, Fixed: 2e-6}},
-		Bandwidth: 0.80, Ramp: 1e-6, Vector: 0.5,
-		Pattern: patterns,
-	},
-}
-
-// patterns: rows named by indices come in short pieces; reductions and copies
-// with permuted axes write or read across lines now and then.
-var patterns = [graph.NumClasses]float64{graph.ClassGather: 0.5, graph.ClassReduction: 0.8, graph.ClassMove: 0.8, graph.ClassPool: 0.8}
-
-func gpu(f32 GEMMParams, others map[graph.DType]GEMMParams) Params {
-	m := map[graph.DType]GEMMParams{graph.F32: f32}
-	for t, q := range others {
-		m[t] = q
-	}
-	return Params{GEMM: m, Bandwidth: 0.85, Ramp: 1e-6, Vector: 0.5, Pattern: patterns}
 }

@@ -1,0 +1,325 @@
+package roofline
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/units"
+)
+
+var update = flag.Bool("update", false, "rewrite the error table in docs/hardware-models.md")
+
+// table reads a gzipped CSV file of testdata; cells come by column name.
+func table(t testing.TB, name string) []map[string]string {
+	t.Helper()
+	f, err := os.Open("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(z).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []map[string]string
+	for _, r := range rows[1:] {
+		m := map[string]string{}
+		for i, c := range rows[0] {
+			m[c] = r[i]
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func number(t testing.TB, s string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// xla returns the measured products of one architecture and type: dense
+// [Batch,M,K] by [Batch,K,N].
+func xla(t testing.TB, arch string, dtype graph.DType) (samples []Sample) {
+	for _, r := range table(t, "xla_matmul.csv.gz") {
+		if r["arch"] != arch || r["type"] != dtype.String() {
+			continue
+		}
+		n := func(c string) int64 { return int64(number(t, r[c])) }
+		m := graph.GEMM{Batch: n("batch"), M: n("m"), N: n("n"), K: n("k")}
+		out := dtype.Size()
+		if dtype == graph.F8 {
+			out = 2 // these products write bf16
+		}
+		bytes := m.Batch * (dtype.Size()*(m.M*m.K+m.K*m.N) + out*m.M*m.N)
+		rate := units.FLOPsPerSecond(number(t, r["gflops"]) * 1e9)
+		samples = append(samples, Sample{Kind: "MatMul", DType: dtype, GEMM: m, Bytes: units.Bytes(bytes), Seconds: m.FLOPs().Over(rate)})
+	}
+	return samples
+}
+
+// vidur returns the measured layer ops of one GPU, model and class: kernels
+// alone, on a clock of 1 us, so that other ops than products are taken from 5 us.
+func vidur(t testing.TB, gpu, model, class string) (samples []Sample) {
+	kind := map[string]graph.Kind{"gemm": "MatMul", "elementwise": "Mul", "reduction": "LayerNormalization", "gather": "Gather"}[class]
+	for _, r := range table(t, "vidur_layers.csv.gz") {
+		if r["gpu"] != gpu || r["model"] != model || r["class"] != class {
+			continue
+		}
+		n := func(c string) int64 { return int64(number(t, r[c])) }
+		s := Sample{Kind: kind, DType: graph.F16, Bytes: units.Bytes(n("bytes")), Seconds: units.Seconds(number(t, r["us"]) * 1e-6)}
+		if class == "gemm" {
+			s.GEMM = graph.GEMM{Batch: 1, M: n("m"), N: n("n"), K: n("k")}
+		} else if s.Seconds < 4.5e-6 {
+			continue
+		}
+		samples = append(samples, s)
+	}
+	return samples
+}
+
+// device returns the first GPU of a built-in machine.
+func device(t testing.TB, machine string) *hw.Device {
+	t.Helper()
+	m, err := hw.Load(machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := m.Devices[0]
+	return &d
+}
+
+// kernels returns d for samples that time kernels alone.
+func kernels(d *hw.Device) *hw.Device {
+	d.Launch = 0
+	return d
+}
+
+// a40 has the A100's architecture, fewer multiprocessors and a third of its
+// bandwidth; no constant was fitted to it. Figures: the vendor's data sheet.
+func a40() *hw.Device {
+	return &hw.Device{Name: "gpu:0", Model: "A40", Kind: hw.GPU, Arch: "sm_80", Memory: 48e9, MemoryBandwidth: 696e9, SMs: 84,
+		Peak: map[string]units.FLOPsPerSecond{"f32": 37.4e12, "f16": 149.7e12}}
+}
+
+var fitted = []struct {
+	machine string
+	dtype   graph.DType
+}{{"h100", graph.BF16}, {"h100", graph.TF32}, {"b200", graph.BF16}, {"b200", graph.TF32}, {"b200", graph.F8}}
+
+// TestStatedErrors recomputes the table of docs/hardware-models.md. Run with
+// -update to rewrite it after a change of the model.
+func TestStatedErrors(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| measured | ops | constants | samples | mean error | p95 | Kendall's tau |\n|---|---|---|---:|---:|---:|---:|\n")
+	row := func(measured, ops, constants string, r Report) {
+		t.Logf("%s, %s (%s): %v", measured, ops, constants, r)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %.1f%% | %.1f%% | %.2f |\n", measured, ops, constants, r.Samples, 100*r.MAPE, 100*r.P95, r.Kendall)
+	}
+	cross := func(s []Sample, d *hw.Device, dt graph.DType) Report {
+		r, err := CrossValidate(s, d, builtin[d.Arch], dt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, f := range fitted {
+		d := device(t, f.machine)
+		s := xla(t, d.Arch, f.dtype)
+		row(d.Model+", XLA table", f.dtype.String()+" products", "three-fold, unseen shapes", cross(s, d, f.dtype))
+	}
+	d := device(t, "h100")
+	row(d.Model+", XLA table", "f8 products (see below)", "the B200's", Evaluate(xla(t, "sm_90", graph.F8), d, builtin["sm_90"]))
+	for _, f := range fitted[:2] { // larger than any product the fit has seen
+		d := device(t, f.machine)
+		var small, large []Sample
+		for _, s := range xla(t, d.Arch, f.dtype) {
+			if max(s.GEMM.M, s.GEMM.N, s.GEMM.K) > 2048 {
+				large = append(large, s)
+			} else {
+				small = append(small, s)
+			}
+		}
+		q, err := Fit(small, d, builtin[d.Arch], f.dtype)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row(d.Model+", XLA table", f.dtype.String()+" products with a dimension of 4096", "fitted up to 2048", Evaluate(large, d, builtin[d.Arch].With(f.dtype, q)))
+	}
+	a100, h100 := kernels(device(t, "a100")), kernels(device(t, "h100"))
+	row(a100.Model+", Vidur Llama-2-7B", "f16 products", "three-fold, unseen shapes", cross(vidur(t, "a100", "Llama-2-7b-hf", "gemm"), a100, graph.F16))
+	row(a100.Model+", Vidur phi-2", "f16 products", "fitted to Llama-2-7B", Evaluate(vidur(t, "a100", "phi-2", "gemm"), a100, builtin["sm_80"]))
+	row(h100.Model+", Vidur Llama-2-7B", "f16 products", "fitted to the XLA table", Evaluate(vidur(t, "h100", "Llama-2-7b-hf", "gemm"), h100, builtin["sm_90"]))
+	row("A40, Vidur Llama-2-7B", "f16 products", "the A100's", Evaluate(vidur(t, "a40", "Llama-2-7b-hf", "gemm"), a40(), builtin["sm_80"]))
+	for _, class := range []string{"elementwise", "reduction", "gather"} {
+		row(a100.Model+", Vidur Llama-2-7B", class, "fitted to these", Evaluate(vidur(t, "a100", "Llama-2-7b-hf", class), a100, builtin["sm_80"]))
+		row(a100.Model+", Vidur phi-2", class, "fitted to Llama-2-7B", Evaluate(vidur(t, "a100", "phi-2", class), a100, builtin["sm_80"]))
+		row(h100.Model+", Vidur Llama-2-7B", class, "fitted to these", Evaluate(vidur(t, "h100", "Llama-2-7b-hf", class), h100, builtin["sm_90"]))
+	}
+
+	const path, begin, end = "../docs/hardware-models.md", "<!-- errors: go test ./roofline -run TestStatedErrors -update -->\n", "<!-- errors end -->"
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(doc), begin)
+	stated, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no marks of the error table", path)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(head+begin+b.String()+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	compareTables(t, stated, b.String())
+}
+
+// compareTables checks cell by cell. Numbers may differ by 0.3, which is more
+// than another processor's rounding can move a fit and less than any change of
+// the model would.
+func compareTables(t *testing.T, stated, computed string) {
+	t.Helper()
+	a, b := strings.Split(stated, "\n"), strings.Split(computed, "\n")
+	if len(a) != len(b) {
+		t.Fatalf("the document has %d lines, the test %d", len(a), len(b))
+	}
+	for i := range a {
+		x, y := strings.Split(a[i], "|"), strings.Split(b[i], "|")
+		if len(x) != len(y) {
+			t.Errorf("the document says\n%s\ncomputed is\n%s", a[i], b[i])
+			continue
+		}
+		for k := range x {
+			u, err1 := strconv.ParseFloat(strings.Trim(x[k], " %"), 64)
+			v, err2 := strconv.ParseFloat(strings.Trim(y[k], " %"), 64)
+			if same := x[k] == y[k] || err1 == nil && err2 == nil && math.Abs(u-v) <= 0.3; !same {
+				t.Errorf("the document says\n%s\ncomputed is\n%s", a[i], b[i])
+				break
+			}
+		}
+	}
+}
+
+// TestBuiltinAreFitted checks that the constants in the program are those that
+// the fit finds, as far as the error tells.
+func TestBuiltinAreFitted(t *testing.T) {
+	check := func(s []Sample, d *hw.Device, dt graph.DType) {
+		p := builtin[d.Arch]
+		q, err := Fit(s, d, p, dt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stated, again := Evaluate(s, d, p), Evaluate(s, d, p.With(dt, q))
+		t.Logf("%s %v: %+v %v", d.Model, dt, q, again)
+		if stated.MAPE > again.MAPE+0.003 {
+			t.Errorf("%s %v: built-in constants have %v, a fit %v", d.Model, dt, stated, again)
+		}
+	}
+	for _, f := range fitted {
+		d := device(t, f.machine)
+		check(xla(t, d.Arch, f.dtype), d, f.dtype)
+	}
+	check(vidur(t, "a100", "Llama-2-7b-hf", "gemm"), kernels(device(t, "a100")), graph.F16)
+	for _, machine := range []string{"a100", "h100"} {
+		d := kernels(device(t, machine))
+		for _, class := range []string{"elementwise", "reduction", "gather"} {
+			s, p := vidur(t, machine, "Llama-2-7b-hf", class), builtin[d.Arch]
+			q := p
+			k := s[0].Kind.Class()
+			var err error
+			if q.Pattern[k], q.Ramp, err = FitPattern(s, d, p); err != nil {
+				t.Fatal(err)
+			}
+			stated, again := Evaluate(s, d, p), Evaluate(s, d, q)
+			t.Logf("%s %s: %.3f, ramp %v: %v, built in %v", machine, class, q.Pattern[k], q.Ramp, again, stated)
+			if stated.MAPE > again.MAPE+0.02 { // all classes share one ramp
+				t.Errorf("%s %s: built-in constants have %v, a fit %v", machine, class, stated, again)
+			}
+		}
+	}
+}
+
+func TestFitFindsKnownConstants(t *testing.T) {
+	d := device(t, "a100")
+	truth := GEMMParams{Peak: 0.85, Feed: 12, Ends: 0.8e-6, Tail: 0.6, Fixed: 4e-6}
+	s := xla(t, "sm_90", graph.BF16) // for its shapes
+	for i, x := range Predict(s, d, builtin["sm_80"].With(graph.BF16, truth)) {
+		s[i].Seconds = x
+	}
+	q, err := Fit(s, d, builtin["sm_80"], graph.BF16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The constants trade off against each other; the times must agree.
+	if r := Evaluate(s, d, builtin["sm_80"].With(graph.BF16, q)); r.MAPE > 0.01 || r.Kendall < 0.99 {
+		t.Errorf("fitted %+v to times made with %+v: %v", q, truth, r)
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	d := device(t, "a100")
+	p := builtin["sm_80"]
+	good := xla(t, "sm_90", graph.BF16)[:12]
+	for _, c := range []struct {
+		name    string
+		samples []Sample
+		dtype   graph.DType
+	}{
+		{"too few", good[:9], graph.BF16},
+		{"another type", good, graph.F16},
+		{"no time", append([]Sample{{Kind: "MatMul", DType: graph.BF16, GEMM: good[0].GEMM}}, good...), graph.BF16},
+		{"no product", append([]Sample{{Kind: "MatMul", DType: graph.BF16, Seconds: 1}}, good...), graph.BF16},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if q, err := Fit(c.samples, d, p, c.dtype); err == nil {
+				t.Errorf("fitted %+v", q)
+			}
+		})
+	}
+	if _, _, err := FitPattern(good, d, p); err == nil {
+		t.Error("fitted a pattern to products")
+	}
+}
+
+func TestReport(t *testing.T) {
+	// Errors 10%, 0, 50%, 100%; pairs ordered alike 5 of 6: tau 4/6.
+	r := NewReport([]units.Seconds{1.1, 2, 4.5, 4}, []units.Seconds{1, 2, 3, 8})
+	if r.Samples != 4 || math.Abs(r.MAPE-0.275) > 1e-12 || math.Abs(r.P95-0.5) > 1e-12 || math.Abs(r.Kendall-4./6) > 1e-12 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestMinimize(t *testing.T) {
+	rosenbrock := func(v []float64) float64 { return 100*math.Pow(v[1]-v[0]*v[0], 2) + math.Pow(1-v[0], 2) }
+	start := []float64{-1.2, 1}
+	x, y := minimize(rosenbrock, start, 0.5, 400)
+	if math.Hypot(x[0]-1, x[1]-1) > 1e-2 || y != rosenbrock(x) {
+		t.Errorf("minimum of Rosenbrock's function at %v, value %g, want (1,1)", x, y)
+	}
+	if start[0] != -1.2 || start[1] != 1 {
+		t.Errorf("start changed to %v", start)
+	}
+	n := 0
+	minimize(func(v []float64) float64 { n++; return v[0] }, []float64{0}, 1, 50)
+	if n > 53 { // one shrink may overrun by its vertices
+		t.Errorf("%d evaluations for a budget of 50", n)
+	}
+}

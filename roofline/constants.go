@@ -1,0 +1,98 @@
+package roofline
+
+import (
+	"placer/graph"
+	"placer/units"
+)
+
+// builtin are the constants by architecture. Those of products marked "fitted"
+// are what Fit returns for all samples of the table named; the tests refit them.
+// docs/hardware-models.md states their errors on shapes that a fit has not seen.
+//
+// What the fitted ones have in common carries over to chips without
+// measurements: Peak is 1 everywhere, Ends lies between 1.2 and 1.6 us whatever
+// the chip and the type, and Feed is about 20 for matrix units that an autotuner
+// drives.
+var builtin = map[string]Params{
+	// P100: no matrix units. Constants are assumptions; see vectorGEMM and memory.
+	"sm_60": gpu(0.75, 2.2e-6, olderPatterns, nil),
+	// V100: assumptions.
+	"sm_70": gpu(0.80, 2.2e-6, olderPatterns, map[graph.DType]GEMMParams{graph.F16: tensorGEMM}),
+	// A100: f16 fitted to Vidur's Llama-2-7B layers; tf32 and i8 are assumed to
+	// behave alike.
+	"sm_80": gpu(0.80, 2.2e-6, a100Patterns, types(
+		GEMMParams{Peak: 1, Feed: 26, Ends: 1.39e-6, Tail: 0.05, Fixed: 4.71e-6}, graph.F16, graph.BF16, graph.TF32, graph.I8)),
+	// H100, H200: bf16 and tf32 fitted to the XLA table. Its f8 rates exceed the
+	// chip's peak in 29 of 375 rows, so f8 has the B200's constants.
+	"sm_90": gpu(0.80, 1.9e-6, h100Patterns,
+		types(GEMMParams{Peak: 1, Feed: 12.9, Ends: 1.56e-6, Tail: 1, Fixed: 2.88e-6}, graph.F16, graph.BF16),
+		types(GEMMParams{Peak: 1, Feed: 50.4, Ends: 1.19e-6, Tail: 0, Fixed: 5.50e-6}, graph.TF32),
+		types(f8GEMM, graph.F8, graph.I8)),
+	// B200: all fitted to the XLA table.
+	"sm_100": gpu(0.80, 1.9e-6, h100Patterns,
+		types(GEMMParams{Peak: 1, Feed: 22.6, Ends: 1.47e-6, Tail: 0.76, Fixed: 2.90e-6}, graph.F16, graph.BF16),
+		types(GEMMParams{Peak: 0.994, Feed: 19.6, Ends: 1.61e-6, Tail: 1, Fixed: 4.65e-6}, graph.TF32),
+		types(f8GEMM, graph.F8, graph.I8)),
+	// CPUs: assumptions. A core holds its tile in registers and first-level cache,
+	// so operands cost little; starting the threads is the fixed time.
+	"avx2":   cpu,
+	"avx512": cpu,
+}
+
+// f8GEMM is fitted to the B200's f8 products.
+var f8GEMM = GEMMParams{Peak: 1, Feed: 18.7, Ends: 1.30e-6, Tail: 0.48, Fixed: 3.24e-6}
+
+// vectorGEMM is assumed for f32 products on vector units: shared memory feeds
+// them well (a product of 4096 in each dimension reaches 90% of the peak, as the
+// libraries do), ends are those of the measured chips.
+var vectorGEMM = GEMMParams{Peak: 0.97, Feed: 8, Ends: 1.4e-6, Tail: 0.8, Fixed: 3e-6}
+
+// tensorGEMM is assumed for matrix units without measurements: the middle of
+// those measured.
+var tensorGEMM = GEMMParams{Peak: 1, Feed: 20, Ends: 1.4e-6, Tail: 0.8, Fixed: 3e-6}
+
+// Access patterns, fitted to Vidur's layer ops of Llama-2-7B on the A100 and the
+// H100, whose bandwidth of 19 and 25 GB/s for each multiprocessor asks for more
+// bytes in flight than such kernels have. The A40, with 8 GB/s, reaches 0.96,
+// 0.67 and 0.60 on the same kernels; the P100 (13 GB/s) and the V100 (11 GB/s)
+// are assumed to lie between, the B200 to be as the H100.
+var (
+	a100Patterns  = patterns(0.63, 0.45, 0.18)
+	h100Patterns  = patterns(0.73, 0.49, 0.22)
+	olderPatterns = patterns(0.85, 0.60, 0.45)
+)
+
+// patterns takes the fractions of three classes; copies with permuted axes and
+// pooling windows read as reductions and elementwise ops do, half each.
+func patterns(elementwise, reduction, gather float64) (p [graph.NumClasses]float64) {
+	p[graph.ClassElementwise], p[graph.ClassReduction], p[graph.ClassGather] = elementwise, reduction, gather
+	p[graph.ClassMove] = (elementwise + reduction) / 2
+	p[graph.ClassPool] = p[graph.ClassMove]
+	p[graph.ClassUpdate], p[graph.ClassOther] = elementwise, elementwise
+	return p
+}
+
+// types gives several element types the same constants.
+func types(q GEMMParams, ts ...graph.DType) map[graph.DType]GEMMParams {
+	m := map[graph.DType]GEMMParams{}
+	for _, t := range ts {
+		m[t] = q
+	}
+	return m
+}
+
+func gpu(bandwidth float64, ramp units.Seconds, pattern [graph.NumClasses]float64, products ...map[graph.DType]GEMMParams) Params {
+	p := Params{GEMM: types(vectorGEMM, graph.F32), Bandwidth: bandwidth, Ramp: ramp, Vector: 0.5, Pattern: pattern}
+	for _, m := range products {
+		for t, q := range m {
+			p.GEMM[t] = q
+		}
+	}
+	return p
+}
+
+var cpu = Params{
+	GEMM:      types(GEMMParams{Peak: 0.9, Feed: 2, Ends: 1e-6, Tail: 1, Fixed: 5e-6}, graph.F32),
+	Bandwidth: 0.80, Ramp: 2e-6, Vector: 0.25,
+	Pattern: patterns(1, 0.9, 0.4),
+}
