@@ -53,7 +53,11 @@ func crossEntropy(s *step) {
 
 // scaleRows multiplies every row of x by its element of g.
 func (s *step) scaleRows(g, x graph.TensorID) graph.TensorID {
-	e := s.one("ExpandDims", []graph.TensorID{g, s.axes(-1)}, s.like(g))
+	column := s.like(g)
+	if column.Shape != nil {
+		column.Shape = append(append(graph.Shape(nil), column.Shape...), 1)
+	}
+	e := s.one("ExpandDims", []graph.TensorID{g, s.axes(-1)}, column)
 	return s.binary("Mul", e, x, x)
 }
 
