@@ -51,7 +51,7 @@ func (p *Plan) File(g *graph.Graph, m *hw.Machine) (*File, error) {
 // it has the devices that the plan uses. The result passes Check.
 func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 	if f.GraphHash != g.Hash() {
-		return nil, fmt.Errorf("plan is for graph %s (%.12s), not for %s (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
+		return nil, fmt.Errorf("plan is for graph %q (%.12s), not for %q (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
 	}
 	index := map[string]uint8{}
 	for i := range m.Devices {

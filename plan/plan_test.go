@@ -1,0 +1,48 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"placer/plan"
+)
+
+func TestCheck(t *testing.T) {
+	g, m := testGraph(t, 4, 0, 7, 0, 7), testMachine(t, "a", "b")
+	for _, c := range []struct {
+		name string
+		plan plan.Plan
+		want string // "" where the plan is valid
+	}{
+		{"valid", plan.Plan{Device: []uint8{0, 1, 0, 1}, Priority: []int32{3, 0, 2, 1}}, ""},
+		{"FIFO", plan.Plan{Graph: g.Hash(), Device: []uint8{0, 0, 0, 0}}, ""},
+		{"other graph", plan.Plan{Graph: "0123456789abcdef", Device: []uint8{0, 0, 0, 0}}, "plan is for graph 0123456789ab, not for chain"},
+		{"too short", plan.Plan{Device: []uint8{0, 0, 0}}, "plan places 3 ops, graph chain has 4"},
+		{"no such device", plan.Plan{Device: []uint8{0, 0, 2, 0}}, "op 2 (op2) is on device 2, machine box has 2"},
+		{"split group", plan.Plan{Device: []uint8{0, 0, 0, 1}}, "op 3 (op3) is on device 1 but must share a device with op 1 (op1), which is on device 0"},
+		{"short priority", plan.Plan{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1}}, "plan has 2 priorities for 4 ops"},
+		{"priority twice", plan.Plan{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1, 1, 2}}, "op 2 (op2): priority 1 is out of range or taken"},
+		{"priority out of range", plan.Plan{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1, 4, 2}}, "op 2 (op2): priority 4"},
+	} {
+		err := c.plan.Check(g, m)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestBetter(t *testing.T) {
+	fast, slow := plan.Score{Seconds: 1}, plan.Score{Seconds: 2}
+	over, worse := plan.Score{Seconds: 0.5, Overflow: 1}, plan.Score{Seconds: 0.1, Overflow: 2}
+	order := []plan.Score{fast, slow, over, worse}
+	for i, a := range order {
+		for j, b := range order {
+			if got := a.Better(b); got != (i < j) {
+				t.Errorf("%+v better than %+v: %v, want %v", a, b, got, i < j)
+			}
+		}
+		if a.Feasible() != (i < 2) {
+			t.Errorf("%+v feasible: %v", a, a.Feasible())
+		}
+	}
+}
