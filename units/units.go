@@ -1,6 +1,7 @@
 package units
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -29,7 +30,7 @@ func (b Bytes) Over(r BytesPerSecond) Seconds { return Seconds(float64(b) / floa
 // Over returns the time to compute f at rate r.
 func (f FLOPs) Over(r FLOPsPerSecond) Seconds { return Seconds(float64(f) / float64(r)) }
 
-// String prints s with three significant digits and the prefix that fits.
+// String prints s with four significant digits and the prefix that fits.
 func (s Seconds) String() string {
 	a := math.Abs(float64(s))
 	switch {
@@ -67,35 +68,59 @@ func (r BytesPerSecond) String() string { return decimal(float64(r), "B/s") }
 // String prints r with a decimal prefix: "9.30 TFLOP/s".
 func (r FLOPsPerSecond) String() string { return decimal(float64(r), "FLOP/s") }
 
-var siPrefix = map[string]float64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
-var iecPrefix = map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+// Prefixes. Seconds are small and the other quantities large: "900 mB/s" is a
+// slip of the shift key, not a quantity.
+var smallPrefix = map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9, "p": 1e-12}
+var largePrefix = map[string]float64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+var binaryPrefix = map[string]float64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
-func parse(s, unit string, iec bool) (float64, error) {
+// split cuts s into its number and the factor of its prefix.
+func split(s, unit string, prefixes map[string]float64) (number string, factor float64, err error) {
 	t := strings.TrimSpace(s)
 	i := strings.LastIndexAny(t, "0123456789.")
-	if i < 0 || !strings.HasSuffix(t, unit) {
-		return 0, fmt.Errorf("quantity %q: want a number and a unit in %s", s, unit)
-	}
-	x, err := strconv.ParseFloat(strings.TrimSpace(t[:i+1]), 64)
-	if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-		return 0, fmt.Errorf("quantity %q: %q is not a number", s, t[:i+1])
+	if i < 0 || !strings.HasSuffix(t, unit) || strings.ContainsAny(t[:i+1], "xX_") {
+		return "", 0, fmt.Errorf("quantity %q: want a number and a unit in %s", s, unit)
 	}
 	p := strings.TrimSuffix(strings.TrimSpace(t[i+1:]), unit)
-	if f, ok := siPrefix[p]; ok {
-		return x * f, nil
+	f, ok := prefixes[p]
+	if !ok {
+		return "", 0, fmt.Errorf("quantity %q: unknown prefix %q of %s", s, p, unit)
 	}
-	if f, ok := iecPrefix[p]; ok && iec {
-		return x * f, nil
+	return strings.TrimSpace(t[:i+1]), f, nil
+}
+
+func parse(s, unit string, prefixes map[string]float64) (float64, error) {
+	n, f, err := split(s, unit, prefixes)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("quantity %q: unknown prefix %q of %s", s, p, unit)
+	x, err := strconv.ParseFloat(n, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("quantity %q: %q is not a number", s, n)
+	}
+	if x *= f; err != nil || math.IsInf(x, 0) {
+		return 0, fmt.Errorf("quantity %q: out of range", s)
+	}
+	return x, nil
 }
 
 // ParseSeconds reads "10 us".
-func ParseSeconds(s string) (Seconds, error) { x, err := parse(s, "s", false); return Seconds(x), err }
+func ParseSeconds(s string) (Seconds, error) {
+	x, err := parse(s, "s", smallPrefix)
+	return Seconds(x), err
+}
 
-// ParseBytes reads "16 GB" or "16 GiB". Fractions are rounded to whole bytes.
+// ParseBytes reads "16 GB" or "16 GiB". A whole number of bytes is read
+// exactly; fractions are rounded to whole bytes.
 func ParseBytes(s string) (Bytes, error) {
-	x, err := parse(s, "B", true)
+	n, f, err := split(s, "B", binaryPrefix)
+	if err != nil {
+		return 0, err
+	}
+	if i, err := strconv.ParseInt(n, 10, 64); err == nil && f == 1 {
+		return Bytes(i), nil
+	}
+	x, err := parse(s, "B", binaryPrefix)
 	if err == nil && math.Abs(x) >= 1<<62 {
 		return 0, fmt.Errorf("quantity %q: out of range", s)
 	}
@@ -104,13 +129,13 @@ func ParseBytes(s string) (Bytes, error) {
 
 // ParseBytesPerSecond reads "900 GB/s".
 func ParseBytesPerSecond(s string) (BytesPerSecond, error) {
-	x, err := parse(s, "B/s", true)
+	x, err := parse(s, "B/s", binaryPrefix)
 	return BytesPerSecond(x), err
 }
 
 // ParseFLOPsPerSecond reads "9.3 TFLOP/s".
 func ParseFLOPsPerSecond(s string) (FLOPsPerSecond, error) {
-	x, err := parse(s, "FLOP/s", false)
+	x, err := parse(s, "FLOP/s", largePrefix)
 	return FLOPsPerSecond(x), err
 }
 
