@@ -1,0 +1,245 @@
+package unit
+
+import "placer/graph"
+
+// families finds the weights families. family[i] is the family of op i, dense
+// from 0, or -1; the result holds their number.
+//
+// A family starts as a co-location group with a variable, or a variable alone.
+func (f *finder) families() {
+	f.family = make([]int32, f.n)
+	byGroup := map[int32]int32{}
+	for i := range f.family {
+		f.family[i] = -1
+	}
+	for i := range f.n {
+		if f.class[i] != graph.ClassVariable {
+			continue
+		}
+		k := f.g.Op(graph.OpID(i)).Group
+		if x, ok := byGroup[k]; ok && k > 0 {
+			f.family[i] = x
+			continue
+		}
+		x := f.numFamilies
+		f.numFamilies++
+		f.family[i] = x
+		if k > 0 {
+			byGroup[k] = x
+		}
+	}
+	for i := range f.n {
+		if k := f.g.Op(graph.OpID(i)).Group; k > 0 {
+			if x, ok := byGroup[k]; ok {
+				f.family[i] = x
+			}
+		}
+	}
+	f.views()
+	f.updates()
+	f.slots()
+	f.gradients()
+	f.views() // what depends on the gradients found
+}
+
+// constants returns which ops depend on constants alone: constants, and light ops
+// of them.
+func (f *finder) constants() []bool {
+	c := make([]bool, f.n)
+	for i := range c {
+		in := f.g.Inputs(graph.OpID(i))
+		switch f.class[i] {
+		case graph.ClassConst:
+			c[i] = true
+		case graph.ClassMeta, graph.ClassMove, graph.ClassElementwise:
+			c[i] = len(in) > 0
+		}
+		for _, t := range in {
+			c[i] = c[i] && c[f.g.Tensor(t).Producer]
+		}
+	}
+	return c
+}
+
+// views adds ops that read one family and constants, and nothing else: reads,
+// casts and transposes of a variable, regularisers, norms of a gradient. A row
+// lookup belongs to its table whatever gives the indices: a table is larger than
+// what is read of it.
+func (f *finder) views() {
+	for i := range f.n {
+		if f.family[i] < 0 && f.class[i] != graph.ClassGEMM && f.class[i] != graph.ClassConv {
+			f.family[i] = f.onlyFamily(graph.OpID(i))
+		}
+		f.isRead[i] = f.family[i] >= 0 && f.reads(graph.OpID(i))
+	}
+}
+
+// onlyFamily returns the one family that op i reads beside constants, or -1.
+func (f *finder) onlyFamily(i graph.OpID) int32 {
+	if in := f.g.Inputs(i); f.class[i] == graph.ClassGather && len(in) > 0 {
+		if p := f.g.Tensor(in[0]).Producer; f.isRead[p] {
+			return f.family[p]
+		}
+	}
+	x := int32(-1)
+	for _, t := range f.g.Inputs(i) {
+		p := f.g.Tensor(t).Producer
+		y := f.family[p]
+		switch {
+		case f.constant[p]:
+			continue
+		case y < 0 || x >= 0 && x != y:
+			return -1
+		}
+		x = y
+	}
+	return x
+}
+
+// reads reports whether op i of a family is a variable or gives its value on,
+// whole.
+func (f *finder) reads(i graph.OpID) bool {
+	switch f.class[i] {
+	case graph.ClassVariable:
+		return true
+	case graph.ClassMeta, graph.ClassMove, graph.ClassElementwise:
+	default:
+		return false
+	}
+	some := false
+	for _, t := range f.g.Inputs(i) {
+		p := f.g.Tensor(t).Producer
+		if !f.constant[p] && !f.isRead[p] {
+			return false
+		}
+		some = some || f.isRead[p]
+	}
+	return some
+}
+
+// updates adds each optimizer op to the family of its first variable of the
+// largest size.
+func (f *finder) updates() {
+	for i := range f.n {
+		if f.class[i] != graph.ClassUpdate || f.family[i] >= 0 {
+			continue
+		}
+		most := int64(-1)
+		for _, t := range f.g.Inputs(graph.OpID(i)) {
+			x := f.g.Tensor(t)
+			if f.family[x.Producer] >= 0 && int64(x.Bytes) > most {
+				most = int64(x.Bytes)
+				f.family[i] = f.family[x.Producer]
+			}
+		}
+	}
+}
+
+// slots merges a family into another that alone reads it: optimizer slots that
+// no co-location group ties to their variable.
+func (f *finder) slots() {
+	into := make([]int32, f.numFamilies)
+	for x := range into {
+		into[x] = -1 // no reader yet; -2 for several
+	}
+	for i := range f.n {
+		for _, t := range f.g.Inputs(graph.OpID(i)) {
+			from, to := f.family[f.g.Tensor(t).Producer], f.family[i]
+			if from < 0 || from == to {
+				continue
+			}
+			if to < 0 || into[from] >= 0 && into[from] != to {
+				to = -2
+			}
+			if into[from] != -2 {
+				into[from] = to
+			}
+		}
+	}
+	root := func(x int32) int32 {
+		for steps := int32(0); into[x] >= 0 && steps < f.numFamilies; steps++ {
+			x = into[x]
+		}
+		return x
+	}
+	for i, x := range f.family {
+		if x >= 0 {
+			f.family[i] = root(x)
+		}
+	}
+}
+
+// gradients adds, from each update backwards, the ops whose results end in one
+// family: sums over steps, reshapes, and up to the first product; and the ops
+// that make the indices of lookups. A product that reads another variable is a
+// gradient of an activation and stays with it, even where only an embedding is
+// behind it.
+func (f *finder) gradients() {
+	for i := f.n - 1; i >= 0; i-- {
+		if f.family[i] >= 0 || f.constant[i] {
+			continue
+		}
+		id := graph.OpID(i)
+		x, lookups := f.soleFamily(id)
+		if x < 0 {
+			continue
+		}
+		if !lookups && (f.class[i] == graph.ClassInput || f.phased && f.g.Op(id).Phase == graph.Forward) ||
+			lookups && (f.class[i] == graph.ClassGEMM || f.class[i] == graph.ClassConv) {
+			continue
+		}
+		ok := true
+		for _, t := range f.g.Inputs(id) {
+			p := f.g.Tensor(t).Producer
+			ok = ok && !(f.isRead[p] && f.family[p] != x)
+		}
+		if ok {
+			f.family[i] = x
+			f.index[i] = lookups
+		}
+	}
+}
+
+// soleFamily returns the family that all data consumers of op i belong to, or -1,
+// and whether they are all lookups, or make the indices of lookups. A consumer
+// that reads nothing but op i and constants (a norm for clipping) follows it and
+// does not count.
+func (f *finder) soleFamily(i graph.OpID) (x int32, lookups bool) {
+	x, lookups = -1, true
+	first, end := f.g.Outputs(i)
+	for t := first; t < end; t++ {
+		for _, c := range f.g.Consumers(t) {
+			y := f.family[c]
+			if y < 0 {
+				if f.follows(c, i) {
+					continue
+				}
+				return -1, false
+			}
+			if x >= 0 && x != y {
+				return -1, false
+			}
+			x = y
+			lookups = lookups && (f.index[c] || f.isLookup(c))
+		}
+	}
+	return x, lookups
+}
+
+// isLookup reports whether op c of a family looks rows up in its variable.
+func (f *finder) isLookup(c graph.OpID) bool {
+	return f.class[c] == graph.ClassGather && f.g.Op(c).Phase == graph.Forward
+}
+
+// follows reports whether op c is a light reduction of op i alone.
+func (f *finder) follows(c, i graph.OpID) bool {
+	if f.class[c] != graph.ClassReduction && f.class[c] != graph.ClassMeta {
+		return false
+	}
+	for _, t := range f.g.Inputs(c) {
+		if p := f.g.Tensor(t).Producer; p != i && !f.constant[p] {
+			return false
+		}
+	}
+	return true
+}

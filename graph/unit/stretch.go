@@ -1,0 +1,119 @@
+package unit
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// longest is the most that a stretch may weigh, in multiples of the target.
+	longest = 12
+	// widest is the most cells that a stretch may have.
+	widest = 2048
+	// deviation and crossed weigh a stretch's squared logarithmic deviation from
+	// the target against the bytes that cross its start, in multiples of the median
+	// over all cuts. With 2 and 2 a chain of equal cells falls into stretches of e
+	// targets, and a block of 2.5 targets stays whole where twice the median crosses
+	// inside.
+	deviation, crossed = 2.0, 2.0
+)
+
+// stretches cuts the cells of alone, ascending, into runs of even weight where
+// the fewest bytes cross, by dynamic programming, and then into the parts that
+// hang together.
+func stretches(q *quotient, alone []int32, weight []float64, target float64) [][]int32 {
+	n := len(alone)
+	if n == 0 {
+		return nil
+	}
+	sum := make([]float64, n+1) // prefix sums of weight
+	crossing := make([]float64, 0, n)
+	for k, c := range alone {
+		sum[k+1] = sum[k] + weight[c]
+		crossing = append(crossing, q.crossing[c])
+	}
+	slices.Sort(crossing)
+	median := max(crossing[n/2], 1)
+	target = max(target, 1e-300)
+	cost := make([]float64, n+1)
+	from := make([]int, n+1)
+	for j := 1; j <= n; j++ {
+		cost[j] = math.Inf(1)
+		for i := j - 1; i >= 0; i-- {
+			w := (sum[j] - sum[i]) / target
+			if (w > longest || j-i > widest) && i < j-1 {
+				break
+			}
+			off := math.Log(max(w, 1e-3))
+			x := cost[i] + deviation*off*off
+			if i > 0 {
+				x += crossed * q.crossing[alone[i]] / median
+			}
+			if x < cost[j] {
+				cost[j], from[j] = x, i
+			}
+		}
+	}
+	var runs [][]int32
+	for j := n; j > 0; j = from[j] {
+		runs = append(runs, parts(q, alone[from[j]:j])...)
+	}
+	slices.SortFunc(runs, func(a, b []int32) int { return int(a[0] - b[0]) })
+	return runs
+}
+
+// parts splits cells, ascending, into the sets that edges among them connect.
+func parts(q *quotient, cells []int32) [][]int32 {
+	at := make(map[int32]int, len(cells))
+	for k, c := range cells {
+		at[c] = k
+	}
+	u := newUnion(len(cells))
+	for k, c := range cells {
+		for _, d := range q.succ.of(c) {
+			if j, ok := at[d]; ok {
+				u.join(int32(k), int32(j))
+			}
+		}
+	}
+	var out [][]int32
+	number := map[int32]int{}
+	for k, c := range cells {
+		r := u.root(int32(k))
+		x, ok := number[r]
+		if !ok {
+			x = len(out)
+			number[r] = x
+			out = append(out, nil)
+		}
+		out[x] = append(out[x], c)
+	}
+	return out
+}
+
+// union is a disjoint-set forest whose roots are the smallest members.
+type union []int32
+
+func newUnion(n int) union {
+	u := make(union, n)
+	for i := range u {
+		u[i] = int32(i)
+	}
+	return u
+}
+
+func (u union) root(i int32) int32 {
+	for u[i] != i {
+		u[i] = u[u[i]]
+		i = u[i]
+	}
+	return i
+}
+
+func (u union) join(i, j int32) {
+	if i, j = u.root(i), u.root(j); i < j {
+		u[j] = i
+	} else {
+		u[i] = j
+	}
+}
