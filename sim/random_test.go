@@ -180,3 +180,19 @@ func newSimulatorFor(t testing.TB, p *problem, cfg Config) *Simulator {
 	}
 	return s
 }
+
+// pairMachine has d equal devices with a link for every ordered pair.
+func pairMachine(d int, latency units.Seconds, bandwidth units.BytesPerSecond) *hw.Machine {
+	m := &hw.Machine{Name: "pairs", Routes: make([][]int32, d*d)}
+	for s := range d {
+		m.Devices = append(m.Devices, hw.Device{Name: fmt.Sprint("gpu:", s), Kind: hw.GPU, Memory: 1 << 40,
+			MemoryBandwidth: 1, Peak: map[string]units.FLOPsPerSecond{"f32": 1}, SMs: 1})
+		for e := range d {
+			if s != e {
+				m.Routes[s*d+e] = []int32{int32(len(m.Links))}
+				m.Links = append(m.Links, hw.Link{Name: fmt.Sprint(s, "-", e), Latency: latency, Bandwidth: bandwidth})
+			}
+		}
+	}
+	return m
+}
