@@ -36,11 +36,11 @@ func (Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error)
 	return j.Outcome()
 }
 
-// seen reports whether a device before d has the same model and memory: it would
+// seen reports whether a device before d has the same figures: it would
 // give the same step.
 func seen(p *plan.Problem, d int) bool {
 	for _, v := range p.Machine.Devices[:d] {
-		if v.Model == p.Machine.Devices[d].Model && v.Memory == p.Machine.Devices[d].Memory {
+		if v.SameFigures(&p.Machine.Devices[d]) {
 			return true
 		}
 	}

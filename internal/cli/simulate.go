@@ -1,9 +1,127 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/internal/fsx"
+	"placer/plan"
+	"placer/report"
+	"placer/sim"
 )
 
 func (c *console) simulateCommand() *cobra.Command {
-	return &cobra.Command{Use: "simulate", Short: "Simulate a plan"}
+	var g graphFlags
+	var m machineFlags
+	var planFile, scheduler, trace string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Predict a plan's step time and memory, and say what takes the time",
+		Long: "simulate runs one step of any plan of a graph on a machine and prints its time,\n" +
+			"each device's use and peak memory, proven lower bounds, and the critical path\n" +
+			"with the reason of each wait.",
+		Example: "  placer simulate --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json --trace step.json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := g.check(); err != nil {
+				return err
+			}
+			if err := m.check(cmd); err != nil {
+				return err
+			}
+			if planFile == "" {
+				return usagef("name a plan by --plan")
+			}
+			stdins := 0
+			for _, f := range []string{g.file, m.file, planFile} {
+				if f == "-" {
+					stdins++
+				}
+			}
+			if stdins > 1 {
+				return usagef("only one input can come from stdin")
+			}
+			return c.simulate(&g, &m, planFile, scheduler, trace, asJSON)
+		},
+	}
+	g.add(cmd)
+	m.add(cmd)
+	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
+	cmd.Flags().StringVar(&scheduler, "scheduler", "plan", "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
+	cmd.Flags().StringVar(&trace, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return cmd
+}
+
+func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, scheduler, trace string, asJSON bool) error {
+	m, err := c.loadMachine(on)
+	if err != nil {
+		return err
+	}
+	g, err := c.loadGraph(from)
+	if err != nil {
+		return err
+	}
+	var file *plan.File
+	if planFile == "-" {
+		file, err = plan.Read(c.in, "stdin")
+	} else {
+		file, err = plan.ReadFile(planFile)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := file.Plan(g, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", planFile, err)
+	}
+	if !file.SameMachine(m) {
+		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)
+	}
+	order := scheduler
+	if scheduler == "plan" {
+		order = fifo
+	}
+	s, priority, err := simulator(g, m, order)
+	if err != nil {
+		return err
+	}
+	if scheduler != "plan" {
+		p.Priority = priority
+	}
+	r, err := s.Run(p, sim.Options{Trace: trace != ""})
+	var infeasible *sim.Infeasible
+	if err != nil && !errors.As(err, &infeasible) {
+		return err
+	}
+	if trace != "" {
+		if err := writeTrace(trace, r.Trace, g, m); err != nil {
+			return err
+		}
+	}
+	doc := report.Simulate(g, m, p, r, s.LowerBound(), err)
+	doc.Scheduler = scheduler
+	if err := c.print(asJSON, doc); err != nil {
+		return err
+	}
+	if infeasible != nil {
+		return infeasible
+	}
+	return nil
+}
+
+// writeTrace writes t in the form that the name of the file asks for.
+func writeTrace(path string, t *sim.Trace, g *graph.Graph, m *hw.Machine) error {
+	return fsx.WriteFile(path, func(w io.Writer) error {
+		if strings.HasSuffix(path, ".json") {
+			return writeChrome(w, t, g, m)
+		}
+		return writePerfetto(w, t, g, m)
+	})
 }

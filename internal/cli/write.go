@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"placer/placer"
@@ -46,7 +47,12 @@ func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Sea
 	} else if err != nil {
 		return nil, nil, err
 	}
-	_ = r
+	if err := s.run.Write(placer.PerfettoFile, func(w io.Writer) error { return writePerfetto(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
+		return nil, nil, err
+	}
+	if err := s.run.Write(placer.ChromeFile, func(w io.Writer) error { return writeChrome(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
+		return nil, nil, err
+	}
 	if err := s.run.WriteJSON(placer.ManifestFile, manifest{
 		Format: manifestFormat, Program: buildVersion(), Seed: s.config.Seed, GraphHash: s.config.GraphHash, MachineHash: s.config.MachineHash,
 		Evaluations: found.Evaluations, Seconds: found.Seconds, Ended: time.Now().UTC().Format(time.RFC3339), Resumed: s.memory != nil,
@@ -67,7 +73,7 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 	g, m := s.task.Graph, s.task.Machine
 	d := &report.Search{
 		Format: report.SearchFormat,
-		Graph:  report.Graph{Name: g.Name(), Ops: g.NumOps(), Edges: g.NumEdges(), Hash: g.Hash()}, Machine: report.Machine{Name: m.Name, Devices: m.NumDevices(), Hash: m.Hash()},
+		Graph:  report.IdentifyGraph(g), Machine: report.IdentifyMachine(m),
 		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, LowerBound: s.task.Bound,
 		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
 	}

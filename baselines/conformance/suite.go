@@ -1,0 +1,232 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"placer/graph/unit"
+	"placer/plan"
+)
+
+// Method is a method under test.
+type Method struct {
+	Name string
+	New  func() (plan.Placer, error)
+	// Reaches says that the method finds the optimum of the tiny problems within
+	// Evaluations.
+	Reaches bool
+	// Evaluations is the budget of a run; 0 means 200.
+	Evaluations int
+	// Batch is the most evaluations the method may make after its context has
+	// ended; 0 means 8.
+	Batch int
+	// Unavailable, if not nil, recognises the error of a method that this machine
+	// lacks something for; its tests are skipped then.
+	Unavailable func(error) bool
+}
+
+// Run runs every test on m.
+func Run(t *testing.T, m Method) {
+	if m.Evaluations == 0 {
+		m.Evaluations = 200
+	}
+	if m.Batch == 0 {
+		m.Batch = 8
+	}
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) { m.contract(t, &c) })
+	}
+	for _, c := range Tiny() {
+		t.Run(c.Name, func(t *testing.T) { m.optimum(t, &c) })
+	}
+	t.Run("cancel", m.cancel)
+	t.Run("cancelled before", m.cancelledBefore)
+}
+
+func (m *Method) place(t *testing.T, ctx context.Context, c *Case, change func(*plan.Problem)) (*plan.Outcome, *plan.Problem, error) {
+	t.Helper()
+	p, err := c.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Budget.Evaluations = m.Evaluations
+	if change != nil {
+		change(p)
+	}
+	placer, err := m.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if placer.Name() != m.Name {
+		t.Fatalf("Name is %q, want %q", placer.Name(), m.Name)
+	}
+	out, err := placer.Place(ctx, p)
+	if err != nil && m.Unavailable != nil && m.Unavailable(err) {
+		t.Skip(err)
+	}
+	return out, p, err
+}
+
+// contract checks one run: a valid plan, its true score, evaluations that were
+// counted and within the budget, progress that only improves, and the same
+// placement when run again.
+func (m *Method) contract(t *testing.T, c *Case) {
+	var seen []plan.Progress
+	var count *counter
+	out, p, err := m.place(t, context.Background(), c, func(p *plan.Problem) {
+		count = &counter{Evaluator: p.Evaluator, n: new(atomic.Int64)}
+		p.Evaluator = count
+		p.Report = func(r plan.Progress) {
+			r.Device = slices.Clone(r.Device)
+			seen = append(seen, r)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	priority := out.Priority
+	if priority == nil {
+		priority = p.Priority
+	}
+	if err := (&plan.Plan{Device: out.Device, Priority: priority}).Check(c.Graph, c.Machine); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Evaluator.Evaluate(out.Device, priority); s != out.Score {
+		t.Errorf("score is %v, its plan's is %v", out.Score, s)
+	}
+	if n := int(count.n.Load()) - 1; out.Evaluations != n {
+		t.Errorf("claims %d evaluations, made %d", out.Evaluations, n)
+	}
+	if out.Evaluations > m.Evaluations {
+		t.Errorf("%d evaluations exceed the budget of %d", out.Evaluations, m.Evaluations)
+	}
+	for k, r := range seen {
+		if r.Method != m.Name {
+			t.Errorf("progress of %q, want %q", r.Method, m.Name)
+		}
+		if k > 0 && (seen[k-1].Best.Better(r.Best) || r.Evaluations < seen[k-1].Evaluations) {
+			t.Errorf("progress goes back from %+v to %+v", seen[k-1], r)
+		}
+		if r.Device != nil && out.Priority == nil && p.Evaluator.Evaluate(r.Device, p.Priority) != r.Best {
+			t.Errorf("progress %d reports a score that is not its placement's", k)
+		}
+	}
+	again, _, err := m.place(t, context.Background(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(again.Device, out.Device) || !slices.Equal(again.Priority, out.Priority) || again.Evaluations != out.Evaluations {
+		t.Error("the same problem and seed gave another placement")
+	}
+}
+
+// optimum compares with exhaustive search.
+func (m *Method) optimum(t *testing.T, c *Case) {
+	out, p, err := m.place(t, context.Background(), c, func(p *plan.Problem) { p.Budget.Evaluations = max(p.Budget.Evaluations, 2000) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := exhaustive(p)
+	if out.Priority == nil && out.Score.Better(best) {
+		t.Errorf("score %v is better than the optimum %v", out.Score, best)
+	}
+	if m.Reaches && best.Better(out.Score) {
+		t.Errorf("score %v, the optimum is %v", out.Score, best)
+	}
+}
+
+// exhaustive returns the best score of all placements of p's op-level units under
+// its scheduler.
+func exhaustive(p *plan.Problem) plan.Score {
+	units, d := p.Units.Levels[unit.Op], p.Machine.NumDevices()
+	device := make([]uint8, p.Graph.NumOps())
+	var best plan.Score
+	total := 1
+	for range units.NumUnits() {
+		total *= d
+	}
+	for k := range total {
+		rest := k
+		for _, ops := range units.Ops {
+			for _, i := range ops {
+				device[i] = uint8(rest % d)
+			}
+			rest /= d
+		}
+		if s := p.Evaluator.Evaluate(device, p.Priority); k == 0 || s.Better(best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// cancel ends the context during a run that nothing else would end soon.
+func (m *Method) cancel(t *testing.T) {
+	c := Cases()[3]
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var count *counter
+	const at = 5
+	out, p, err := m.place(t, ctx, &c, func(p *plan.Problem) {
+		count = &counter{Evaluator: p.Evaluator, n: new(atomic.Int64), at: at, do: cancel}
+		p.Evaluator = count
+		p.Budget.Evaluations = 1 << 30
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count.n.Load(); n > at+int64(m.Batch) {
+		t.Errorf("%d evaluations after the context ended, want at most %d", n-at, m.Batch)
+	}
+	if err := (&plan.Plan{Device: out.Device, Priority: out.Priority}).Check(c.Graph, c.Machine); err != nil {
+		t.Error(err)
+	}
+	if out.Priority == nil {
+		out.Priority = p.Priority
+	}
+	if s := p.Evaluator.Evaluate(out.Device, out.Priority); s != out.Score {
+		t.Errorf("score is %v, its plan's is %v", out.Score, s)
+	}
+}
+
+// cancelledBefore runs under a context that has ended: an answer after a moment's
+// work or an error, and no more.
+func (m *Method) cancelledBefore(t *testing.T) {
+	c := Cases()[3]
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var count *counter
+	out, _, err := m.place(t, ctx, &c, func(p *plan.Problem) {
+		count = &counter{Evaluator: p.Evaluator, n: new(atomic.Int64)}
+		p.Evaluator = count
+		p.Budget.Evaluations = 1 << 30
+	})
+	if (out == nil) == (err == nil) {
+		t.Errorf("outcome %v and error %v, want one of them", out, err)
+	}
+	if n := count.n.Load(); n > int64(m.Batch) {
+		t.Errorf("%d evaluations under an ended context, want at most %d", n, m.Batch)
+	}
+}
+
+// counter counts the evaluations of an evaluator and its clones, and calls do at
+// the evaluation at.
+type counter struct {
+	plan.Evaluator
+	n  *atomic.Int64
+	at int64
+	do func()
+}
+
+func (c *counter) Evaluate(device []uint8, priority []int32) plan.Score {
+	if c.n.Add(1) == c.at && c.do != nil {
+		c.do()
+	}
+	return c.Evaluator.Evaluate(device, priority)
+}
+
+func (c *counter) Clone() plan.Evaluator {
+	return &counter{Evaluator: c.Evaluator.Clone(), n: c.n, at: c.at, do: c.do}
+}

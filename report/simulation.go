@@ -1,0 +1,178 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/plan"
+	"placer/sim"
+	"placer/units"
+)
+
+// SimulationFormat names the version of Simulation as a JSON document.
+const SimulationFormat = "placer simulation 1"
+
+// Simulation is what the simulator says of one plan.
+type Simulation struct {
+	Format       string         `json:"format"`
+	Graph        Graph          `json:"graph"`
+	Machine      Machine        `json:"machine"`
+	Method       string         `json:"method"` // that made the plan
+	Scheduler    string         `json:"scheduler"`
+	StepTime     float64        `json:"step_time_s"`
+	Feasible     bool           `json:"feasible"`
+	Infeasible   string         `json:"infeasible,omitempty"` // why
+	LowerBound   float64        `json:"lower_bound_s"`
+	Gap          float64        `json:"gap"`
+	Bounds       []BoundPart    `json:"bounds"`
+	Devices      []DeviceUse    `json:"devices"`
+	Links        []LinkUse      `json:"links"`
+	CriticalPath []CriticalStep `json:"critical_path"`
+}
+
+// BoundPart is one proven lower bound.
+type BoundPart struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// DeviceUse says what a device does in a step.
+type DeviceUse struct {
+	Name   string  `json:"name"`
+	Ops    int     `json:"ops"`
+	Busy   float64 `json:"busy_s"`
+	Idle   float64 `json:"idle_s"`
+	Peak   int64   `json:"peak_bytes"`
+	Memory int64   `json:"memory_bytes"`
+}
+
+// LinkUse says what a link carries in a step.
+type LinkUse struct {
+	Name  string  `json:"name"`
+	Bytes int64   `json:"bytes"`
+	Busy  float64 `json:"busy_s"`
+}
+
+// CriticalStep is one step of the critical path: an op on a device, or a
+// transfer to it.
+type CriticalStep struct {
+	Op       string     `json:"op"` // that runs, or that has sent
+	Kind     string     `json:"kind"`
+	Transfer bool       `json:"transfer"`
+	From     string     `json:"from,omitempty"` // device that sends, of a transfer
+	Device   string     `json:"device"`
+	Start    float64    `json:"start_s"`
+	End      float64    `json:"end_s"`
+	Waited   sim.Reason `json:"waited_for"`
+}
+
+// Simulate describes the step r of p, a plan for g on m. infeasible is the
+// simulator's error, or nil.
+func Simulate(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, b *sim.Bound, infeasible error) *Simulation {
+	s := &Simulation{
+		Format: SimulationFormat, Graph: IdentifyGraph(g), Machine: IdentifyMachine(m), Method: p.Method,
+		StepTime: float64(r.Makespan), Feasible: infeasible == nil, LowerBound: float64(b.Seconds), Gap: b.Gap(r.Makespan),
+	}
+	if infeasible != nil {
+		s.Infeasible = infeasible.Error()
+	}
+	for _, x := range b.Parts {
+		s.Bounds = append(s.Bounds, BoundPart{x.Name, float64(x.Seconds)})
+	}
+	for d := range m.Devices {
+		s.Devices = append(s.Devices, DeviceUse{Name: m.Devices[d].Name, Busy: float64(r.Busy[d]), Idle: float64(r.Idle[d]), Peak: int64(r.PeakBytes[d]), Memory: int64(m.Devices[d].Memory)})
+	}
+	for _, d := range p.Device {
+		s.Devices[d].Ops++
+	}
+	for l := range m.Links {
+		s.Links = append(s.Links, LinkUse{m.Links[l].Name, int64(r.LinkBytes[l]), float64(r.LinkBusy[l])})
+	}
+	for _, x := range r.CriticalPath {
+		o := g.Op(x.Op)
+		c := CriticalStep{Op: o.Name, Kind: string(o.Kind), Transfer: x.Transfer, Device: m.Devices[x.Device].Name, Start: float64(x.Start), End: float64(x.End), Waited: x.Reason}
+		if x.Transfer {
+			c.From = m.Devices[x.From].Name
+		}
+		s.CriticalPath = append(s.CriticalPath, c)
+	}
+	return s
+}
+
+// IdentifyGraph returns what identifies g.
+func IdentifyGraph(g *graph.Graph) Graph {
+	return Graph{Name: g.Name(), Ops: g.NumOps(), Edges: g.NumEdges(), Hash: g.Hash()}
+}
+
+// IdentifyMachine returns what identifies m.
+func IdentifyMachine(m *hw.Machine) Machine {
+	return Machine{Name: m.Name, Devices: m.NumDevices(), Hash: m.Hash()}
+}
+
+// longest is how many steps of the critical path the text form shows.
+const longest = 10
+
+// WriteText writes s as tables.
+func (s *Simulation) WriteText(w io.Writer) error {
+	by := s.Method
+	if by == "" {
+		by = "unknown"
+	}
+	fmt.Fprintf(w, "%s: %d ops on %s, %d devices; placed by %s, %s scheduler\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, s.Machine.Devices, by, s.Scheduler)
+	fmt.Fprintf(w, "step time %s, %.1f%% above the proven lower bound %s\n\n", units.Seconds(s.StepTime), 100*s.Gap, units.Seconds(s.LowerBound))
+	t := newTable("device", "ops", "busy", "of step", "peak memory", "of memory")
+	t.right(1, 2, 3, 4, 5)
+	for _, d := range s.Devices {
+		t.row(d.Name, strconv.Itoa(d.Ops), units.Seconds(d.Busy).String(), percent(d.Busy, s.StepTime), units.Bytes(d.Peak).String(), percent(float64(d.Peak), float64(d.Memory)))
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	t = newTable("lower bound", "seconds")
+	t.right(1)
+	for _, b := range s.Bounds {
+		t.row(b.Name, units.Seconds(b.Seconds).String())
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	return s.writePath(w)
+}
+
+// writePath writes where the critical path's time goes, and its longest steps.
+func (s *Simulation) writePath(w io.Writer) error {
+	var ops, transfers float64
+	waited := map[sim.Reason]int{}
+	steps := slices.Clone(s.CriticalPath)
+	for _, x := range steps {
+		if x.Transfer {
+			transfers += x.End - x.Start
+		} else {
+			ops += x.End - x.Start
+		}
+		waited[x.Waited]++
+	}
+	fmt.Fprintf(w, "\ncritical path: %d steps; ops %s (%s), transfers %s (%s)\n", len(steps), units.Seconds(ops), percent(ops, s.StepTime), units.Seconds(transfers), percent(transfers, s.StepTime))
+	for _, r := range []sim.Reason{sim.ForCompute, sim.ForTransfer, sim.ForDevice, sim.ForLink} {
+		fmt.Fprintf(w, "  %d waited for: %s\n", waited[r], r)
+	}
+	slices.SortStableFunc(steps, func(a, b CriticalStep) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
+	t := newTable("longest steps", "where", "start", "takes", "waited for")
+	t.right(2, 3)
+	for _, x := range steps[:min(longest, len(steps))] {
+		where := x.Device
+		if x.Transfer {
+			where = x.From + " to " + x.Device
+		}
+		t.row(fmt.Sprintf("%s (%s)", x.Op, x.Kind), where, units.Seconds(x.Start).String(), units.Seconds(x.End-x.Start).String(), string(x.Waited))
+	}
+	return t.write(w)
+}
+
+func percent(a, b float64) string { return fmt.Sprintf("%.1f%%", 100*a/b) }
