@@ -40,8 +40,10 @@ func (s *scope) accumulate(t graph.TensorID, vs []value) value {
 	}
 	out := s.like(rows[0])
 	out.Bytes = bytes
-	if out.Shape != nil {
+	if len(out.Shape) > 0 {
 		out.Shape = append(graph.Shape{n}, out.Shape[1:]...)
+	} else {
+		out.Shape = nil // rows of unknown shape: the bytes alone count
 	}
 	sum := s.one("ConcatV2", append(rows, s.axes(-1)), out)
 	at := s.one("ConcatV2", append(indices, s.axes(-1)), graph.Tensor{DType: s.d.b.TensorAt(indices[0]).DType, Shape: graph.Shape{n}, Bytes: graph.Auto})

@@ -20,10 +20,6 @@ func (s *step) shapeN(a, b graph.TensorID) (x, y graph.TensorID) {
 }
 
 func (s *step) convWith(input, filter graph.Kind, shapes func(a, b graph.TensorID) (x, y graph.TensorID)) {
-	if len(s.in) < 2 {
-		fallback(s)
-		return
-	}
 	g := s.grad(0)
 	x, w := s.in[0], s.in[1]
 	sx, sw := shapes(x, w)
@@ -54,10 +50,6 @@ func (s *step) convProduct(k int, kind graph.Kind, in []graph.TensorID) {
 // convTranspose (ONNX: x, w, bias) is the input gradient of a convolution, so
 // its own gradient is that convolution.
 func convTranspose(s *step) {
-	if len(s.in) < 2 {
-		fallback(s)
-		return
-	}
 	g := s.grad(0)
 	x, w := s.in[0], s.in[1]
 	s.convProduct(0, "Conv2D", []graph.TensorID{g, w})
@@ -69,10 +61,6 @@ func convTranspose(s *step) {
 
 // convBackpropInput is TensorFlow's transposed convolution (sizes, w, x).
 func convBackpropInput(s *step) {
-	if len(s.in) != 3 {
-		fallback(s)
-		return
-	}
 	g := s.grad(0)
 	w, x := s.in[1], s.in[2]
 	f, m := s.forward(), s.forward().GEMM

@@ -12,10 +12,6 @@ func (s *step) broadcast(product func(k int) graph.TensorID, after func(k int, s
 	if after == nil {
 		after = func(_ int, sum graph.TensorID) graph.TensorID { return sum }
 	}
-	if len(s.in) != 2 {
-		fallback(s) // ONNX allows any number of operands
-		return
-	}
 	if s.d.cfg.StaticShapes && s.d.sameShape(s.in[0], s.in[1]) {
 		for k := range s.in {
 			if s.want(k) {
@@ -165,17 +161,11 @@ func neg(s *step) {
 }
 
 func cast(s *step) {
-	if s.want(0) {
-		s.give(0, s.one("Cast", []graph.TensorID{s.grad(0)}, s.like(s.in[0])))
-	}
+	s.give(0, s.one("Cast", []graph.TensorID{s.grad(0)}, s.like(s.in[0])))
 }
 
 // selectGrad passes the gradient to the operand that the condition chose.
 func selectGrad(s *step) {
-	if len(s.in) != 3 {
-		fallback(s)
-		return
-	}
 	g := s.grad(0)
 	zeros := s.one("ZerosLike", []graph.TensorID{g}, s.like(g))
 	for k := 1; k < 3; k++ {

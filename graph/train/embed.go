@@ -7,18 +7,12 @@ import "placer/graph"
 // and two Reshapes with six constants. Along another axis than the first the
 // gradient is dense, one UnsortedSegmentSum.
 func gather(s *step) {
-	if !s.want(0) {
-		return
-	}
 	params, indices, g := s.in[0], s.arg(1), s.grad(0)
 	n := s.d.size(indices)
 	p := s.d.b.TensorAt(params)
-	if len(p.Shape) > 0 {
-		row := elements(&graph.Tensor{Shape: p.Shape[1:]})
-		if n*row != s.d.size(g) {
-			s.give(0, s.segmentSum(g, indices, s.axes(-1), s.like(params)))
-			return
-		}
+	if p.Shape != nil && (len(p.Shape) == 0 || n*elements(&graph.Tensor{Shape: p.Shape[1:]}) != s.d.size(g)) {
+		s.give(0, s.segmentSum(g, indices, s.axes(-1), s.like(params)))
+		return
 	}
 	r := s.d.rank(params)
 	shape := s.host("Cast", []graph.TensorID{s.shape(params)}, ints(r))
@@ -27,7 +21,7 @@ func gather(s *step) {
 	tail := s.stridedSlice(shape, ints(max(r-1, 0)))
 	rowsShape := s.host("ConcatV2", []graph.TensorID{size, tail, s.axes(-1)}, ints(r))
 	out := s.like(g)
-	if len(p.Shape) > 0 {
+	if p.Shape != nil {
 		out.Shape = append(graph.Shape{n}, p.Shape[1:]...)
 	}
 	rows := s.one("Reshape", []graph.TensorID{g, rowsShape}, out)
@@ -37,16 +31,12 @@ func gather(s *step) {
 
 // gatherND: ScatterND(indices, g, shape).
 func gatherND(s *step) {
-	if s.want(0) {
-		s.give(0, s.one("ScatterND", []graph.TensorID{s.arg(1), s.grad(0), s.shape(s.in[0])}, s.like(s.in[0])))
-	}
+	s.give(0, s.one("ScatterND", []graph.TensorID{s.arg(1), s.grad(0), s.shape(s.in[0])}, s.like(s.in[0])))
 }
 
 // segmentSum (rows, ids, n): each row gets the gradient of its segment.
 func segmentSum(s *step) {
-	if s.want(0) {
-		s.give(0, s.one("GatherV2", []graph.TensorID{s.grad(0), s.arg(1)}, s.like(s.in[0])))
-	}
+	s.give(0, s.one("GatherV2", []graph.TensorID{s.grad(0), s.arg(1)}, s.like(s.in[0])))
 }
 
 // dynamicStitch (indices..., data...): each piece of data gathers its own.

@@ -5,10 +5,6 @@ import "placer/graph"
 // matMul: C [M,N] = A [M,K] x B [K,N], per batch. dA = dC B', dB = A' dC, each a
 // product of the forward's FLOPs. A third operand (Gemm's) is a bias.
 func matMul(s *step) {
-	if len(s.in) < 2 {
-		fallback(s)
-		return
-	}
 	g := s.grad(0)
 	for k := range 2 {
 		if s.want(k) {
@@ -71,10 +67,6 @@ func (s *step) transposed(k int) graph.GEMM {
 // repeated: Shape and a StridedSlice of each, BroadcastGradientArgs, and for
 // each operand the product, Sum, Reshape. Static and equal batches need none.
 func batchMatMulV2(s *step) {
-	if len(s.in) != 2 {
-		fallback(s)
-		return
-	}
 	a, b := s.in[0], s.in[1]
 	if s.d.cfg.StaticShapes && s.sameBatch(a, b) {
 		matMul(s)

@@ -30,7 +30,7 @@ func (s *step) lastSum(t graph.TensorID) graph.TensorID {
 // its second output: PreventGradient (sparse labels), ExpandDims, Mul. A forward
 // op without that output has one kernel that reads logits and labels.
 func crossEntropy(s *step) {
-	if !s.want(0) || s.out[0].isNone() {
+	if s.out[0].isNone() {
 		return
 	}
 	g := s.grad(0)
@@ -66,10 +66,6 @@ func (s *step) scaleRows(g, x graph.TensorID) graph.TensorID {
 // outputs, or for an inference op its operands.
 func batchNorm(kind graph.Kind) rule {
 	return func(s *step) {
-		if len(s.in) < 3 {
-			fallback(s)
-			return
-		}
 		in := []graph.TensorID{s.grad(0), s.in[0], s.in[1]}
 		switch n := len(s.out); {
 		case n >= 5:
@@ -120,10 +116,6 @@ func (s *step) fused(kind graph.Kind, in []graph.TensorID, to ...int) {
 // skipLayerNorm (x, skip, scale, offset, bias) normalises x + skip + bias, which
 // its last output saves.
 func skipLayerNorm(s *step) {
-	if len(s.in) < 3 {
-		fallback(s)
-		return
-	}
 	g, x := s.grad(0), s.in[0]
 	in := []graph.TensorID{g, x, s.in[1], s.in[2]}
 	if len(s.out) > 3 {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -65,6 +66,9 @@ func (d *deriver) variables() ([]variable, error) {
 	ids := make([]graph.OpID, 0, len(d.final))
 	for i := range d.final {
 		ids = append(ids, i)
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("no gradient reaches a trainable variable")
 	}
 	slices.Sort(ids)
 	vars := make([]variable, 0, len(ids))

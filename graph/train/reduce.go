@@ -5,9 +5,7 @@ import "placer/graph"
 // sumGrad repeats the gradient along the summed axes: Reshape and Tile by
 // constants when everything is summed, else by the arithmetic of keptShape.
 func sumGrad(s *step) {
-	if s.want(0) {
-		s.give(0, s.spread())
-	}
+	s.give(0, s.spread())
 }
 
 func (s *step) spread() graph.TensorID {
@@ -49,9 +47,6 @@ func (s *step) safeDiv(x, y graph.TensorID, out graph.Tensor) graph.TensorID {
 
 // mean is the gradient of the sum over the number of elements averaged.
 func mean(s *step) {
-	if !s.want(0) {
-		return
-	}
 	g := s.spread()
 	n := scalar(s.d.b.TensorAt(g).DType)
 	var factor graph.TensorID
@@ -68,9 +63,6 @@ func mean(s *step) {
 
 // maxGrad shares the gradient among the elements equal to the result.
 func maxGrad(s *step) {
-	if !s.want(0) {
-		return
-	}
 	x, g := s.in[0], s.grad(0)
 	if len(s.in) > 1 && isFloat(s.d.b.TensorAt(s.in[1]).DType) {
 		fallback(s) // ONNX's Max and Min are elementwise
@@ -91,7 +83,7 @@ func l2Loss(s *step) { s.give(0, s.binary("Mul", s.in[0], s.grad(0), s.in[0])) }
 // topK scatters the gradient of the values to where the indices, made flat, say.
 // TensorFlow's index arithmetic is longer by some ops on the host.
 func topK(s *step) {
-	if len(s.out) < 2 || !s.want(0) {
+	if len(s.out) < 2 {
 		fallback(s)
 		return
 	}

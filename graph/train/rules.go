@@ -6,50 +6,82 @@ import "placer/graph"
 // fallback.
 var rules = map[graph.Kind]rule{
 	// elementwise.go
-	"Add": add, "AddV2": add, "Sub": sub, "Mul": mul, "Div": div, "RealDiv": div, "DivNoNan": div,
-	"Maximum": maximum, "Minimum": maximum, "Pow": pow, "SquaredDifference": squaredDifference,
-	"AddN": addN, "BiasAdd": biasAdd, "Neg": neg, "Cast": cast, "Select": selectGrad, "Where": selectGrad,
-	"Exp": expGrad, "Log": logGrad, "Square": square, "Abs": abs, "Sin": sin, "Cos": cos, "Erf": erf, "Fill": fill,
-	"Sigmoid": fromOutput, "Tanh": fromOutput, "Relu": fromOutput, "Relu6": fromOutput, "Elu": fromOutput,
-	"Sqrt": fromOutput, "Rsqrt": fromOutput, "Reciprocal": fromOutput,
-	"LeakyRelu": fromInput, "Softplus": fromInput, "Gelu": fromInput, "FastGelu": fromInput, "Swish": fromInput,
-	"HardSigmoid": fromInput, "Clip": fromInput, "ClipByValue": fromInput,
-	"Dropout": dropout,
+	"Add": binary(add), "AddV2": binary(add), "Sub": binary(sub), "Mul": binary(mul), "Div": binary(div), "RealDiv": binary(div), "DivNoNan": binary(div),
+	"Maximum": binary(maximum), "Minimum": binary(maximum), "Pow": binary(pow), "SquaredDifference": binary(squaredDifference),
+	"AddN": addN, "BiasAdd": atLeast(2, biasAdd), "Neg": first(neg), "Cast": first(cast), "Select": atLeast(3, selectGrad), "Where": atLeast(3, selectGrad),
+	"Exp": first(expGrad), "Log": first(logGrad), "Square": first(square), "Abs": first(abs), "Sin": first(sin), "Cos": first(cos), "Erf": first(erf), "Fill": fill,
+	"Sigmoid": first(fromOutput), "Tanh": first(fromOutput), "Relu": first(fromOutput), "Relu6": first(fromOutput), "Elu": first(fromOutput),
+	"Sqrt": first(fromOutput), "Rsqrt": first(fromOutput), "Reciprocal": first(fromOutput),
+	"LeakyRelu": first(fromInput), "Softplus": first(fromInput), "Gelu": first(fromInput), "FastGelu": first(fromInput), "Swish": first(fromInput),
+	"HardSigmoid": first(fromInput), "Clip": first(fromInput), "ClipByValue": first(fromInput),
+	"Dropout": first(dropout),
 
 	// gemm.go
-	"MatMul": matMul, "BatchMatMul": matMul, "BatchMatMulV2": batchMatMulV2, "Gemm": matMul, "Einsum": matMul,
+	"MatMul": atLeast(2, matMul), "BatchMatMul": atLeast(2, matMul), "BatchMatMulV2": binary(batchMatMulV2), "Gemm": atLeast(2, matMul), "Einsum": atLeast(2, matMul),
 
 	// conv.go
-	"Conv2D": conv, "Conv1D": conv, "DepthwiseConv2dNative": depthwise, "ConvTranspose": convTranspose,
-	"Conv2DBackpropInput": convBackpropInput,
-	"MaxPool":             maxPool, "GlobalMaxPool": maxPool, "AvgPool": avgPool, "GlobalAveragePool": avgPool,
+	"Conv2D": atLeast(2, conv), "Conv1D": atLeast(2, conv), "DepthwiseConv2dNative": atLeast(2, depthwise), "ConvTranspose": atLeast(2, convTranspose),
+	"Conv2DBackpropInput": atLeast(3, convBackpropInput),
+	"MaxPool":             first(maxPool), "GlobalMaxPool": first(maxPool), "AvgPool": first(avgPool), "GlobalAveragePool": first(avgPool),
 
 	// shape.go
 	"Identity": identity, "IdentityN": identity, "ReadVariableOp": identity,
-	"Reshape": reshape, "ExpandDims": reshape, "Squeeze": reshape, "Unsqueeze": reshape, "Flatten": reshape,
-	"Transpose": transpose, "ConcatV2": concat, "Concat": concat, "Split": split, "SplitV": split,
-	"Slice": slice, "StridedSlice": stridedSlice, "Pack": pack, "Unpack": unpack, "Pad": pad, "PadV2": pad,
-	"Tile": tile, "Expand": broadcastTo, "BroadcastTo": broadcastTo,
-	"Reverse": inverse("Reverse"), "ReverseV2": inverse("ReverseV2"), "ReverseSequence": inverse("ReverseSequence"),
-	"SpaceToBatchND": inverse("BatchToSpaceND"), "BatchToSpaceND": inverse("SpaceToBatchND"),
-	"DepthToSpace": inverse("SpaceToDepth"), "SpaceToDepth": inverse("DepthToSpace"),
-	"Cumsum": inverse("Cumsum"),
+	"Reshape": first(reshape), "ExpandDims": first(reshape), "Squeeze": first(reshape), "Unsqueeze": first(reshape), "Flatten": first(reshape),
+	"Transpose": first(transpose), "ConcatV2": concat, "Concat": concat, "Split": split, "SplitV": split,
+	"Slice": first(slice), "StridedSlice": first(stridedSlice), "Pack": pack, "Unpack": first(unpack), "Pad": first(pad), "PadV2": first(pad),
+	"Tile": first(tile), "Expand": first(broadcastTo), "BroadcastTo": first(broadcastTo),
+	"Reverse": first(inverse("Reverse")), "ReverseV2": first(inverse("ReverseV2")), "ReverseSequence": first(inverse("ReverseSequence")),
+	"SpaceToBatchND": first(inverse("BatchToSpaceND")), "BatchToSpaceND": first(inverse("SpaceToBatchND")),
+	"DepthToSpace": first(inverse("SpaceToDepth")), "SpaceToDepth": first(inverse("DepthToSpace")),
+	"Cumsum": first(inverse("Cumsum")),
 
 	// reduce.go
-	"Sum": sumGrad, "ReduceSum": sumGrad, "Mean": mean, "ReduceMean": mean,
-	"Max": maxGrad, "Min": maxGrad, "ReduceMax": maxGrad, "L2Loss": l2Loss, "TopK": topK,
+	"Sum": first(sumGrad), "ReduceSum": first(sumGrad), "Mean": first(mean), "ReduceMean": first(mean),
+	"Max": first(maxGrad), "Min": first(maxGrad), "ReduceMax": first(maxGrad), "L2Loss": first(l2Loss), "TopK": first(topK),
 
 	// norm.go
-	"Softmax": softmax, "LogSoftmax": logSoftmax,
-	"SparseSoftmaxCrossEntropyWithLogits": crossEntropy, "SoftmaxCrossEntropyWithLogits": crossEntropy,
-	"FusedBatchNorm": batchNorm("FusedBatchNormGrad"), "FusedBatchNormV3": batchNorm("FusedBatchNormGradV3"),
-	"BatchNormalization": batchNorm("FusedBatchNormGrad"), "LayerNormalization": layerNorm("LayerNormGrad"),
-	"InstanceNormalization": layerNorm("InstanceNormGrad"), "RMSNorm": layerNorm("RMSNormGrad"),
-	"SkipLayerNormalization": skipLayerNorm, "LRN": lrn,
+	"Softmax": first(softmax), "LogSoftmax": first(logSoftmax),
+	"SparseSoftmaxCrossEntropyWithLogits": first(crossEntropy), "SoftmaxCrossEntropyWithLogits": first(crossEntropy),
+	"FusedBatchNorm": atLeast(3, batchNorm("FusedBatchNormGrad")), "FusedBatchNormV3": atLeast(3, batchNorm("FusedBatchNormGradV3")),
+	"BatchNormalization": atLeast(3, batchNorm("FusedBatchNormGrad")), "LayerNormalization": atLeast(1, layerNorm("LayerNormGrad")),
+	"InstanceNormalization": atLeast(1, layerNorm("InstanceNormGrad")), "RMSNorm": atLeast(1, layerNorm("RMSNormGrad")),
+	"SkipLayerNormalization": atLeast(3, skipLayerNorm), "LRN": first(lrn),
 
 	// embed.go
-	"Gather": gather, "GatherV2": gather, "EmbeddingLookup": gather, "GatherND": gatherND,
-	"UnsortedSegmentSum": segmentSum, "DynamicStitch": dynamicStitch,
+	"Gather": first(gather), "GatherV2": first(gather), "EmbeddingLookup": first(gather), "GatherND": first(gatherND),
+	"UnsortedSegmentSum": first(segmentSum), "DynamicStitch": atLeast(2, dynamicStitch),
+}
+
+// first is for rules that give input 0 alone.
+func first(f rule) rule {
+	return func(s *step) {
+		if s.want(0) {
+			f(s)
+		}
+	}
+}
+
+// binary is for rules of two operands. ONNX allows more for some kinds; these
+// get fallback.
+func binary(f rule) rule {
+	return func(s *step) {
+		if len(s.in) != 2 {
+			fallback(s)
+			return
+		}
+		f(s)
+	}
+}
+
+// atLeast is for rules that need n operands; fallback does with fewer.
+func atLeast(n int, f rule) rule {
+	return func(s *step) {
+		if len(s.in) < n {
+			fallback(s)
+			return
+		}
+		f(s)
+	}
 }
 
 // stops lists kinds through which no gradient passes: their outputs do not

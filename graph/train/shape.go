@@ -16,17 +16,13 @@ func identity(s *step) {
 
 // reshape: Shape of the input, Reshape.
 func reshape(s *step) {
-	if s.want(0) {
-		s.give(0, s.reshape(s.grad(0), s.shape(s.in[0]), s.in[0]))
-	}
+	s.give(0, s.reshape(s.grad(0), s.shape(s.in[0]), s.in[0]))
 }
 
 // transpose: InvertPermutation, Transpose.
 func transpose(s *step) {
-	if s.want(0) {
-		p := s.host("InvertPermutation", []graph.TensorID{s.arg(1)}, ints(s.d.rank(s.in[0])))
-		s.give(0, s.one("Transpose", []graph.TensorID{s.grad(0), p}, s.like(s.in[0])))
-	}
+	p := s.host("InvertPermutation", []graph.TensorID{s.arg(1)}, ints(s.d.rank(s.in[0])))
+	s.give(0, s.one("Transpose", []graph.TensorID{s.grad(0), p}, s.like(s.in[0])))
 }
 
 // manyParts is the number of inputs beyond which the gradient of a concatenation
@@ -142,9 +138,6 @@ func split(s *step) {
 
 // slice pads the gradient with zeros: twelve ops, of which Pad alone moves data.
 func slice(s *step) {
-	if !s.want(0) {
-		return
-	}
 	r := s.d.rank(s.in[0])
 	begin := s.arg(1)
 	rank := s.integer("Rank", s.in[0])
@@ -160,9 +153,6 @@ func slice(s *step) {
 
 // stridedSlice: Shape, StridedSliceGrad(shape, begin, end, strides, g).
 func stridedSlice(s *step) {
-	if !s.want(0) {
-		return
-	}
 	in := []graph.TensorID{s.shape(s.in[0]), s.arg(1), s.arg(2), s.arg(3), s.grad(0)}
 	s.give(0, s.one("StridedSliceGrad", in, s.like(s.in[0])))
 }
@@ -191,9 +181,6 @@ func unpack(s *step) {
 // pad cuts the padding off: Rank, Pack, Slice and Reshape of the paddings,
 // Shape, Slice.
 func pad(s *step) {
-	if !s.want(0) {
-		return
-	}
 	r := s.d.rank(s.in[0])
 	size := s.host("Pack", []graph.TensorID{s.integer("Rank", s.in[0]), s.axes(-1)}, ints(2))
 	begin := s.host("Slice", []graph.TensorID{s.arg(1), s.axes(2), size}, ints(r))
@@ -206,9 +193,6 @@ func pad(s *step) {
 // tile sums over the copies: the multiples and the shape, interleaved, give the
 // Reshape whose even axes a Sum removes.
 func tile(s *step) {
-	if !s.want(0) {
-		return
-	}
 	r := s.d.rank(s.in[0])
 	g := s.grad(0)
 	both := s.host("Pack", []graph.TensorID{s.arg(1), s.shape(s.in[0])}, ints(2*r))
@@ -223,9 +207,6 @@ func tile(s *step) {
 
 // broadcastTo sums over the axes along which the input was repeated.
 func broadcastTo(s *step) {
-	if !s.want(0) {
-		return
-	}
 	g := s.grad(0)
 	shapes := []graph.TensorID{s.shape(s.in[0]), s.shape(s.y(0))}
 	r := s.d.rank(s.y(0))
@@ -236,9 +217,7 @@ func broadcastTo(s *step) {
 // inverse is the gradient of a rearrangement: kind with the same operands.
 func inverse(kind graph.Kind) rule {
 	return func(s *step) {
-		if s.want(0) {
-			in := append([]graph.TensorID{s.grad(0)}, s.in[1:]...)
-			s.give(0, s.one(kind, in, s.like(s.in[0])))
-		}
+		in := append([]graph.TensorID{s.grad(0)}, s.in[1:]...)
+		s.give(0, s.one(kind, in, s.like(s.in[0])))
 	}
 }
