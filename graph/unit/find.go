@@ -86,6 +86,9 @@ func (f *finder) heaviness() float64 {
 type labels struct {
 	cell, segment, chain []int32
 	next                 [3]int32
+	// Cells from backward on compute gradients, those from weights on hold
+	// variables.
+	backward, weights int32
 }
 
 // assemble cuts both directions and joins the parts to one hierarchy.
@@ -142,6 +145,7 @@ func (f *finder) assemble() *Hierarchy {
 
 	l := newLabels(f.n)
 	l.add(fwd.ops, fc, fSegment, fChain)
+	l.backward = l.next[0]
 	if known {
 		// Partners get the same shape; cells without one stand alone.
 		seg, ch := extend(fSegment, nb), extend(fChain, nb)
@@ -155,6 +159,7 @@ func (f *finder) assemble() *Hierarchy {
 		ch, st := f.chains(q, f.reading(bwd, bc, nb, w), bw, f.total*stretchShare)
 		l.add(bwd.ops, bc, segments(q, ch, st), ch)
 	}
+	l.weights = l.next[0]
 	wSegment, wChain := w.coarsen(fSegment, fChain)
 	var wOps []graph.OpID
 	var wc []int32
@@ -171,7 +176,7 @@ func (f *finder) assemble() *Hierarchy {
 	}
 	l.add(wOps, wc, wSegment, wChain)
 	f.attach(l)
-	return f.finish(l, known, nf)
+	return f.finish(l, known)
 }
 
 // extend returns a with fresh numbers for the cells from len(a) to n.
@@ -297,7 +302,7 @@ func (f *finder) reading(w *flow, cell []int32, n int32, ws *weights) [][]int32 
 }
 
 // finish makes the partitions and what is known of their units.
-func (f *finder) finish(l *labels, known bool, forwardCells int32) *Hierarchy {
+func (f *finder) finish(l *labels, known bool) *Hierarchy {
 	op := make([]int32, f.n)
 	first := map[int32]int32{}
 	for i := range op {
@@ -328,21 +333,18 @@ func (f *finder) finish(l *labels, known bool, forwardCells int32) *Hierarchy {
 	}
 	for u, ops := range cells.Ops {
 		partner[u] = -1
-		c := l.cell[ops[0]]
-		switch {
-		case c < forwardCells:
-			if known && forwardCells+c < int32(len(unitOf)) {
-				if b := unitOf[forwardCells+c]; b >= 0 && f.family[cells.Ops[b][0]] < 0 && f.g.Op(cells.Ops[b][0]).Phase != graph.Forward {
-					partner[u] = b
-				}
+		switch c := l.cell[ops[0]]; {
+		case c < l.backward:
+			if p := c + l.backward; known && p < l.weights {
+				partner[u] = unitOf[p]
 			}
-		case f.family[ops[0]] >= 0:
-			role[u] = Weights
-		default:
+		case c < l.weights:
 			role[u] = Backward
-			if c -= forwardCells; known && c < forwardCells {
-				partner[u] = unitOf[c]
+			if p := c - l.backward; known && p < l.backward {
+				partner[u] = unitOf[p]
 			}
+		default:
+			role[u] = Weights
 		}
 	}
 	for lv := Cell; lv < NumLevels; lv++ {
