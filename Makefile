@@ -1,0 +1,52 @@
+# The one entry point: people, README and CI use these targets.
+# The first target prints them.
+
+GO    ?= go
+COUNT ?= 10
+FUZZ  ?= 20s
+RUNS  ?= runs
+
+.PHONY: help build test test-long lint verify golden bench fuzz clean
+
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## compile bin/placer
+	$(GO) build -o bin/placer ./cmd/placer
+
+test: ## vet and test everything; no GPU, no network, under ten minutes on two cores
+	$(GO) vet ./...
+	$(GO) test ./...
+
+test-long: ## race detector, shuffled order, long oracles and experiments in small, each fuzzer for $(FUZZ)
+	$(GO) test -tags long -timeout 40m ./...
+	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
+		$(GO) test -race -shuffle on -short ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./report/... ./internal/...; \
+	else echo "test-long: no C compiler, so no race detector"; fi
+	$(MAKE) fuzz
+
+fuzz: ## run each fuzzer for $(FUZZ)
+	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$f/*_test.go | cut -d' ' -f2); do \
+			echo "$$f $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $$f || exit 1; \
+		done; \
+	done
+
+lint: ## gofmt and go vet
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags long ./...
+
+verify: lint ## lint, tidy module files, generated code; fails if the tree changed
+	$(GO) mod tidy -diff
+	$(GO) generate ./...
+	git diff --exit-code
+
+golden: ## rewrite golden files; read the diff before committing
+	$(GO) test ./internal/cli ./report ./sim -run 'Golden|Transcript' -update
+
+bench: ## Go benchmarks, COUNT times each, into bench.txt
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./gonet ./nn/... | tee bench.txt
+
+clean: ## remove what the build has made
+	rm -rf bin bench.txt

@@ -1,0 +1,150 @@
+// Package arch holds no code: its test states which package may import which.
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "placer/"
+)
+
+// allowed lists, for each package of the module, the module packages it may
+// import. Widening a line is a design decision: it needs a note in docs/adr.
+var allowed = map[string]string{
+	// The graph side: what a step is, what a machine is, how long it takes.
+	"units":        "",
+	"graph":        "units internal/strictjson",
+	"graph/onnx":   "units graph",
+	"graph/train":  "units graph",
+	"graph/unit":   "units graph",
+	"workloads":    "units graph graph/train",
+	"hw":           "units internal/strictjson internal/fsx",
+	"plan":         "units graph graph/unit hw internal/strictjson",
+	"roofline":     "units graph hw",
+	"sim":          "units graph hw plan",
+	"features":     "units graph graph/unit hw",
+	"internal/fsx": "", "internal/strictjson": "",
+
+	// The learning side knows no graphs, only matrices.
+	"nn":            "nn/blas nn/vec internal/fsx",
+	"nn/blas":       "",
+	"nn/vec":        "",
+	"graphsage":     "nn nn/vec",
+	"transformerxl": "nn nn/vec",
+	"ppo":           "nn nn/vec",
+	"gonet":         "nn nn/vec graphsage transformerxl",
+
+	// Methods.
+	"baselines/judge":       "units graph graph/unit hw plan",
+	"baselines/single":      "plan baselines/judge",
+	"baselines/human":       "graph graph/unit plan baselines/judge",
+	"baselines/tfdefault":   "graph hw plan baselines/judge",
+	"baselines/roundrobin":  "graph/unit plan baselines/judge",
+	"baselines/random":      "graph/unit plan baselines/judge",
+	"baselines/metis":       "units graph graph/unit plan baselines/judge",
+	"baselines/heft":        "units graph graph/unit plan baselines/judge",
+	"baselines/anneal":      "units graph graph/unit hw plan baselines/judge",
+	"baselines/local":       "units graph graph/unit hw plan baselines/judge",
+	"baselines/listsched":   "units graph graph/unit hw plan baselines/judge",
+	"baselines/conformance": "units graph graph/unit hw plan sim",
+
+	// The two sides meet here, and nowhere else.
+	"placer": "units graph graph/unit hw plan sim features nn graphsage transformerxl gonet ppo internal/fsx",
+
+	// Output and the command line.
+	"report":       "units graph hw plan sim",
+	"internal/cli": "*",
+	"cmd/placer":   "internal/cli",
+}
+
+func TestImportPolicy(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 2 && d.Name()[0] == '.') {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(rel))
+		may, known := allowed[pkg]
+		if !known && !seen[pkg] {
+			t.Errorf("package %s has no import policy", pkg)
+		}
+		seen[pkg] = true
+		// Parsing, not "go list": it also reads files behind build tags, and the test
+		// cache notices when they change.
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			dep, ours := strings.CutPrefix(imp, module)
+			if ours && may != "*" && !slices.Contains(strings.Fields(may), dep) {
+				t.Errorf("%s: %s must not import %s", rel, pkg, dep)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range allowed {
+		if !seen[pkg] {
+			t.Errorf("policy names package %s, which does not exist", pkg)
+		}
+	}
+}
+
+// TestOutsideWorld keeps the clock, the exit and the standard streams in
+// internal/cli, and randomness that nobody has seeded out of the module.
+func TestOutsideWorld(t *testing.T) {
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 2 && d.Name()[0] == '.') {
+			return filepath.SkipDir
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(rel))
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || pkg == "internal/cli" || pkg == "cmd/placer" {
+			return nil
+		}
+		for _, x := range uses(t, file) {
+			switch x {
+			case "time.Now", "time.Since", "os.Exit", "os.Stdout", "os.Stderr", "fmt.Print", "fmt.Println", "fmt.Printf",
+				"rand.Int", "rand.IntN", "rand.Float64", "rand.Float32", "rand.Perm", "rand.Shuffle", "rand.Uint64", "rand.NormFloat64":
+				t.Errorf("%s: %s belongs to internal/cli, or is an argument", rel, x)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
