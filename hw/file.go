@@ -180,6 +180,9 @@ func (f *jsonFile) model(v *jsonValue) (d Device, err error) {
 	if d.L2, err = quantity(f, v.member("l2"), units.ParseBytes); err != nil {
 		return d, err
 	}
+	if d.L2 < 0 {
+		return d, f.errorAt(v.member("l2").at, v.member("l2").path, "is %v, want not negative", d.L2)
+	}
 	if d.MemoryBandwidth, err = quantity(f, v.member("memory_bandwidth"), units.ParseBytesPerSecond); err != nil {
 		return d, err
 	}

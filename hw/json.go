@@ -77,6 +77,8 @@ func (f *jsonFile) token(path string) (json.Token, int64, error) {
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
 		return t, at, err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, at, f.errorAt(int64(len(f.data)), path, "the document ends early")
 	case errors.As(err, &syntax):
 		// The decoder's own offset points behind the offending byte.
 		return nil, at, f.errorAt(at, path, "not valid JSON: %w", err)

@@ -54,7 +54,7 @@ func Take(gpu string, gpus int, withCPU bool) (*Machine, error) {
 
 // Take returns the machine that is left of m with its first gpus GPUs and, on
 // demand, its CPUs behind them, in m's order, with the links that their routes
-// use. It shares no slice with m that either could change.
+// use. It shares with m nothing but the Peak maps, which do not change.
 func (m *Machine) Take(gpus int, withCPU bool) (*Machine, error) {
 	var keep, cpus []int
 	have := 0

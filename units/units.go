@@ -98,7 +98,12 @@ func parse(s, unit string, prefixes map[string]float64) (float64, error) {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("quantity %q: %q is not a number", s, n)
 	}
-	if x *= f; err != nil || math.IsInf(x, 0) {
+	if f < 1 {
+		x /= math.Round(1 / f) // unlike x*f rounded once: "5 us" is 5e-6
+	} else {
+		x *= f
+	}
+	if err != nil || math.IsInf(x, 0) {
 		return 0, fmt.Errorf("quantity %q: out of range", s)
 	}
 	return x, nil
