@@ -18,7 +18,7 @@ func (s *Simulator) run(device []uint8, priority []int32) float64 {
 		left -= s.dispatch(d, 0)
 	}
 	makespan := 0.0
-	for {
+	for s.fair == nil {
 		d, t := s.next()
 		if t == inf {
 			break
@@ -35,6 +35,11 @@ func (s *Simulator) run(device []uint8, priority []int32) float64 {
 			s.complete(d, t, priority)
 		}
 		left -= s.dispatch(d, t)
+	}
+	if s.fair != nil {
+		var started int
+		makespan, started = s.runFair(priority)
+		left -= started
 	}
 	if left != 0 {
 		panic(fmt.Sprintf("sim: %d of %d ops never ran: the priorities are no permutation", left, s.n))
@@ -136,6 +141,10 @@ func (s *Simulator) drop(dev *deviceState, d int, r int32) {
 
 // send reserves the route of message m, ready at time t.
 func (s *Simulator) send(m int32, size int64, src, dst int, t float64) {
+	if s.fair != nil {
+		s.sendFair(m, size, src, dst, t)
+		return
+	}
 	k := src*s.d + dst
 	r := &s.routes[k]
 	start := t
@@ -190,23 +199,7 @@ func (s *Simulator) arrivals(d int, t float64, priority []int32) {
 			for first <= at {
 				ln := &s.lanes[src*s.d+d]
 				x := &s.transfers[ln.arrive]
-				msg := &s.messages[x.message]
-				local := int32(0)
-				for _, v := range s.use[msg.first:msg.end] {
-					st := s.state[v]
-					if int(st&deviceMask) != d {
-						continue
-					}
-					local++
-					st -= 1 << deviceBits
-					s.state[v] = st
-					if st < 1<<deviceBits {
-						s.ready(d, v, at, priority)
-					}
-				}
-				if msg.row != none {
-					s.refs[int(msg.row)*s.d+d] = local
-				}
+				s.receive(d, x.message, at, priority)
 				ln.arrive = x.next
 				first = inf
 				if x.next != none {
@@ -217,6 +210,27 @@ func (s *Simulator) arrivals(d int, t float64, priority []int32) {
 			next = min(next, first)
 		}
 		dev.arrive = next
+	}
+}
+
+// receive counts message m, arrived at time t, for its consumers on device d.
+func (s *Simulator) receive(d int, m int32, t float64, priority []int32) {
+	msg := &s.messages[m]
+	local := int32(0)
+	for _, v := range s.use[msg.first:msg.end] {
+		st := s.state[v]
+		if int(st&deviceMask) != d {
+			continue
+		}
+		local++
+		st -= 1 << deviceBits
+		s.state[v] = st
+		if st < 1<<deviceBits {
+			s.ready(d, v, t, priority)
+		}
+	}
+	if msg.row != none {
+		s.refs[int(msg.row)*s.d+d] = local
 	}
 }
 
@@ -275,11 +289,7 @@ func (s *Simulator) release(dev *deviceState, d int, t float64) {
 		for first <= t {
 			ln := &s.lanes[d*s.d+dst]
 			x := &s.transfers[ln.release]
-			if msg := &s.messages[x.message]; msg.row != none {
-				s.drop(dev, d, msg.row)
-			} else {
-				dev.bytes -= msg.size
-			}
+			s.released(dev, d, x.message)
 			ln.release = x.next
 			first = inf
 			if x.next != none {
@@ -290,4 +300,13 @@ func (s *Simulator) release(dev *deviceState, d int, t float64) {
 		next = min(next, first)
 	}
 	dev.release = next
+}
+
+// released ends the use that a transfer made of message m on its sender d.
+func (s *Simulator) released(dev *deviceState, d int, m int32) {
+	if msg := &s.messages[m]; msg.row != none {
+		s.drop(dev, d, msg.row)
+	} else {
+		dev.bytes -= msg.size
+	}
 }

@@ -26,6 +26,9 @@ type oracle struct {
 	pending    []oracleTransfer    // under way or waiting
 	all        []oracleTransfer    // every transfer, in order of reservation
 	deltas     map[int][]byteDelta // by device
+
+	fair bool    // links are shared, not queued for
+	last float64 // instant of the latest sharing
 }
 
 // delivery is a tensor, or the word that an op has ended, on a device.
@@ -40,6 +43,10 @@ type oracleTransfer struct {
 	src               int
 	ready, start, end float64
 	bytes             int64
+
+	// Under fair sharing.
+	flows      float64 // when the latency is over
+	left, rate float64 // of the bytes
 }
 
 type byteDelta struct {
@@ -54,15 +61,18 @@ type oracleResult struct {
 	transfers []oracleTransfer
 }
 
-func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32) oracleResult {
+func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, fair bool) oracleResult {
 	o := &oracle{
-		g: g, m: m, cost: cost, device: device, priority: priority,
+		g: g, m: m, cost: cost, device: device, priority: priority, fair: fair,
 		start: map[graph.OpID]float64{}, end: map[graph.OpID]float64{}, readyAt: map[graph.OpID]float64{},
 		done: map[graph.OpID]bool{}, running: map[int]graph.OpID{}, present: map[delivery]bool{},
 		linkFree: map[int32]float64{}, deltas: map[int][]byteDelta{},
 	}
 	for now := 0.0; !math.IsInf(now, 1); now = o.nextInstant(now) {
 		o.instant(now)
+		if fair {
+			o.share(now)
+		}
 	}
 	o.countMemory()
 	r := oracleResult{transfers: o.all}
@@ -90,6 +100,11 @@ func (o *oracle) instant(now float64) {
 	o.pending = slices.DeleteFunc(o.pending, func(x oracleTransfer) bool {
 		if x.end == now {
 			o.present[x.what] = true
+			for k := range o.all {
+				if o.all[k].what == x.what {
+					o.all[k].end = now
+				}
+			}
 		}
 		return x.end == now
 	})
@@ -155,6 +170,9 @@ func (o *oracle) nextInstant(now float64) float64 {
 	}
 	for _, x := range o.pending {
 		next = min(next, x.end)
+		if o.fair && x.flows > now {
+			next = min(next, x.flows)
+		}
 	}
 	return next
 }
@@ -205,9 +223,62 @@ func (o *oracle) send(what delivery, src int, bytes int64, now float64) {
 	for _, l := range o.m.Route(src, what.device) {
 		o.linkFree[l] = end
 	}
-	x := oracleTransfer{what, src, now, start, end, bytes}
+	x := oracleTransfer{what: what, src: src, ready: now, start: start, end: end, bytes: bytes}
+	if o.fair {
+		x.start, x.flows, x.left = now, now+latency, float64(bytes)
+	}
 	o.pending = append(o.pending, x)
 	o.all = append(o.all, x)
+}
+
+// share raises the rates of all flows together until a link is full, which stops
+// the flows over that link, and predicts every end if nothing changes.
+func (o *oracle) share(now float64) {
+	used := map[int32]float64{}
+	growing := map[int]bool{}
+	for k := range o.pending {
+		x := &o.pending[k]
+		x.left = max(0, x.left-x.rate*(now-o.last))
+		x.rate = 0
+		x.end = math.Inf(1)
+		switch {
+		case x.bytes == 0:
+			x.end = x.flows
+		case x.flows <= now:
+			growing[k] = true
+		}
+	}
+	o.last = now
+	for len(growing) > 0 {
+		count := map[int32]float64{}
+		for k := range growing {
+			for _, l := range o.m.Route(o.pending[k].src, o.pending[k].what.device) {
+				count[l]++
+			}
+		}
+		raise := math.Inf(1)
+		for l, n := range count {
+			raise = min(raise, (float64(o.m.Links[l].Bandwidth)-used[l])/n)
+		}
+		for l, n := range count {
+			used[l] += raise * n
+		}
+		for k := range growing {
+			o.pending[k].rate += raise
+		}
+		for k := range growing {
+			for _, l := range o.m.Route(o.pending[k].src, o.pending[k].what.device) {
+				if used[l] >= float64(o.m.Links[l].Bandwidth)*(1-1e-12) {
+					delete(growing, k)
+				}
+			}
+		}
+	}
+	for k := range o.pending {
+		if x := &o.pending[k]; x.rate > 0 {
+			x.end = now + x.left/x.rate
+		}
+	}
 }
 
 func (o *oracle) countMemory() {

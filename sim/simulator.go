@@ -35,6 +35,8 @@ type Simulator struct {
 	startAt   []float64 // [D*D] by destination then source
 	releaseAt []float64 // [D*D] by source then destination
 
+	fair *fairState // nil unless links are shared fairly
+
 	record bool
 	starts []float64 // [N] start of each op, when record is set
 }
@@ -94,6 +96,9 @@ func newSimulator(t *tables) *Simulator {
 		startAt:   make([]float64, t.d*t.d),
 		releaseAt: make([]float64, t.d*t.d),
 	}
+	if t.cfg.Contention == FairShare {
+		s.fair = newFairState(t)
+	}
 	for d := range s.ranked {
 		s.ranked[d] = newRankQueue(t.n)
 	}
@@ -152,6 +157,9 @@ func (s *Simulator) reset(device []uint8, priority []int32) {
 	}
 	clear(s.linkFree)
 	s.transfers = s.transfers[:0]
+	if s.fair != nil {
+		*s.fair = fairState{latent: s.fair.latent[:0], flows: s.fair.flows[:0], room: s.fair.room, users: s.fair.users}
+	}
 }
 
 // resetFIFO gives each device a part of the buffer that holds all its ops.
