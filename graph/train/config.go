@@ -48,8 +48,8 @@ type Config struct {
 	Loss []graph.TensorID
 	// StaticShapes says that the model was built with every dimension known, the
 	// batch included. TensorFlow then writes constants where it otherwise writes
-	// Shape ops, and leaves out the broadcasting arithmetic between operands of
-	// one shape.
+	// Shape ops, and leaves out the broadcasting arithmetic of sums, differences
+	// and products of operands of one shape.
 	StaticShapes bool
 	// GateGradients makes the gradients that one op passes to several inputs
 	// wait for each other (a group_deps and an Identity for each), which

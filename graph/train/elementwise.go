@@ -6,13 +6,13 @@ import "placer/graph"
 // product returns the gradient of operand k at the shape of the result; what it
 // returns is summed over the axes along which the operand was repeated. after,
 // where not nil, is applied to the sum. Shape, Shape_1, BroadcastGradientArgs,
-// then for each operand its product, Sum, Reshape; with static and equal shapes
-// the products alone.
+// then for each operand its product, Sum, Reshape; for kinds of skipsEqual, with
+// static and equal shapes, the products alone.
 func (s *step) broadcast(product func(k int) graph.TensorID, after func(k int, sum graph.TensorID) graph.TensorID) {
 	if after == nil {
 		after = func(_ int, sum graph.TensorID) graph.TensorID { return sum }
 	}
-	if s.d.cfg.StaticShapes && s.d.sameShape(s.in[0], s.in[1]) {
+	if s.d.cfg.StaticShapes && skipsEqual[s.forward().Kind] && s.d.sameShape(s.in[0], s.in[1]) {
 		for k := range s.in {
 			if s.want(k) {
 				s.give(k, after(k, product(k)))
@@ -31,6 +31,10 @@ func (s *step) broadcast(product func(k int) graph.TensorID, after func(k int, s
 		}
 	}
 }
+
+// skipsEqual lists the kinds whose gradient functions look whether the shapes
+// are known and equal.
+var skipsEqual = map[graph.Kind]bool{"Add": true, "AddV2": true, "Sub": true, "Mul": true}
 
 // broadcastAxes returns the shapes of the first two inputs and the axes over
 // which their gradients are summed.
