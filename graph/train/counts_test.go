@@ -38,6 +38,7 @@ func TestOpCounts(t *testing.T) {
 		{"BiasAdd", "BiasAdd", f(s23, s3), f(s23), 0, 1, 1, 3},
 		{"MatMul", "MatMul", f(s23, s23), f(s23), 0, 2, 2, 3},
 		{"BatchMatMul", "BatchMatMul", f(s23, s23), f(s23), 0, 2, 2, 3},
+		{"BatchMatMulV2", "BatchMatMulV2", f(s23, s23), f(s23), 0, 17, 2, 3},
 		{"Conv2D", "Conv2D", f(s23, s23), f(s23), 0, 3, 3, 3},
 		{"DepthwiseConv2dNative", "DepthwiseConv2dNative", f(s23, s23), f(s23), 0, 4, 4, 3},
 		{"ConcatV2", "ConcatV2", f(s23, s23), f(s26), 1, 7, 7, 3},

@@ -219,11 +219,11 @@ func (d *deriver) wanted(t graph.TensorID) bool {
 // visit adds the backward ops of op i, whose consumers have all been visited.
 func (d *deriver) visit(i graph.OpID) {
 	first, end := d.fwd.Outputs(i)
-	any := false
+	used := false
 	for t := first; t < end; t++ {
-		any = any || d.leads[t] && len(d.grads[t]) > 0
+		used = used || d.leads[t] && len(d.grads[t]) > 0
 	}
-	if !any {
+	if !used {
 		return
 	}
 	s := &step{scope: d.backwardScope(i), op: i, in: d.fwd.Inputs(i), first: first}

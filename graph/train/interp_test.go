@@ -208,6 +208,22 @@ func (m *machine) eval(i graph.OpID, o *graph.Op, in []array, outs []graph.Shape
 			x.v = append(x.v, in[0].v[int(at)*row:(int(at)+1)*row]...)
 		}
 		return one(x)
+	case "UnsortedSegmentSum":
+		x := zeros(out)
+		row := len(x.v) / int(out[0])
+		for k, v := range in[0].v {
+			x.v[int(in[1].v[k/row])*row+k%row] += v
+		}
+		return one(x)
+	case "Max":
+		x := zeros(out)
+		for k := range x.v {
+			x.v[k] = math.Inf(-1)
+		}
+		for k, v := range in[0].v {
+			x.v[at(k, in[0].shape, out)] = max(v, x.v[at(k, in[0].shape, out)])
+		}
+		return one(x)
 	case "Softmax":
 		return one(softmaxOf(in[0]))
 	case "SparseSoftmaxCrossEntropyWithLogits":
@@ -285,6 +301,7 @@ var binaries = map[graph.Kind]func(a, b float64) float64{
 	"FloorDiv":          func(a, b float64) float64 { return math.Floor(a / b) },
 	"FloorMod":          func(a, b float64) float64 { return a },
 	"SquaredDifference": func(a, b float64) float64 { return (a - b) * (a - b) },
+	"Equal":             func(a, b float64) float64 { return truth(a == b) },
 	"GreaterEqual":      func(a, b float64) float64 { return truth(a >= b) },
 	"LessEqual":         func(a, b float64) float64 { return truth(a <= b) },
 	"Greater":           func(a, b float64) float64 { return truth(a > b-1) }, // against Pow's constant, zero

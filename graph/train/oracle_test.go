@@ -126,9 +126,10 @@ func TestGradientsOfKinds(t *testing.T) {
 }
 
 // TestGradientsOfModels differentiates a perceptron, an unrolled recurrent net
-// with an embedding whose table is also read as a whole, and concatenations.
+// with an embedding, one whose table is also read as a whole, and rows of a
+// computed table, summed by segment, of which the largest count.
 func TestGradientsOfModels(t *testing.T) {
-	for _, g := range []*graph.Graph{mlp(t), recurrent(t, 4), tied(t)} {
+	for _, g := range []*graph.Graph{mlp(t), recurrent(t, 4), tied(t), computedTable(t)} {
 		for k, cfg := range configs() {
 			checkGradients(t, g, cfg, uint64(k))
 		}
@@ -160,6 +161,18 @@ func tied(t testing.TB) *graph.Graph {
 	y := n.matMul(x, n.op("Transpose", []graph.TensorID{e, n.op("Const", nil, i32(2))}, f32(3, 5)))
 	loss := n.op("SparseSoftmaxCrossEntropyWithLogits", []graph.TensorID{y, n.op("Placeholder", nil, i32(2))}, f32(2), f32(2, 5))
 	n.op("Mean", []graph.TensorID{loss, n.op("Const", nil, i32(1))}, f32())
+	return n.build(t)
+}
+
+// computedTable gathers rows of tanh(e), whose gradient must be dense.
+func computedTable(t testing.TB) *graph.Graph {
+	n := newNet("computed")
+	axis := n.op("Const", nil, i32())
+	e := n.op("Tanh", []graph.TensorID{n.variable("e", 5, 3)}, f32(5, 3))
+	x := n.op("GatherV2", []graph.TensorID{e, n.op("Placeholder", nil, i32(4)), axis}, f32(4, 3))
+	x = n.op("UnsortedSegmentSum", []graph.TensorID{x, n.op("Placeholder", nil, i32(4)), axis}, f32(3, 3))
+	x = n.op("Mul", []graph.TensorID{x, n.op("Fill", []graph.TensorID{axis, n.variable("c")}, f32(3, 3))}, f32(3, 3))
+	n.op("Mean", []graph.TensorID{n.op("Max", []graph.TensorID{x, n.op("Const", nil, i32(1))}, f32(3)), n.op("Const", nil, i32(1))}, f32())
 	return n.build(t)
 }
 
