@@ -1,0 +1,41 @@
+package gonet
+
+import "placer/nn"
+
+// Policy is a network bound to one problem. It implements ppo.Policy.
+type Policy struct {
+	network *Network
+	batch   Batch
+}
+
+// On binds the network to the problem of b, whose Copies and Previous are
+// ignored. b must hold one graph.
+func (n *Network) On(b *Batch) *Policy {
+	if b.graphs() != 1 {
+		panic("gonet: a policy is for one graph")
+	}
+	return &Policy{n, *b}
+}
+
+// Nodes returns the number of nodes.
+func (p *Policy) Nodes() int { return p.batch.X.N }
+
+func (p *Policy) with(copies int, previous []int32) *Batch {
+	b := p.batch
+	b.Copies, b.Previous = copies, previous
+	return &b
+}
+
+// Forward is as ppo.Policy says.
+func (p *Policy) Forward(copies int, previous []int32) (nn.Mat, []float32, error) {
+	o, err := p.network.Forward(p.with(copies, previous))
+	return o.Logits, o.Values, err
+}
+
+// Backward is as ppo.Policy says.
+func (p *Policy) Backward(copies int, previous []int32, o nn.Objective) (float64, error) {
+	return p.network.Backward(p.with(copies, previous), o)
+}
+
+// Update is as ppo.Policy says.
+func (p *Policy) Update(learningRate float64) (float64, error) { return p.network.Update(learningRate) }

@@ -1,0 +1,15 @@
+// Package graphsage owns the graph embedding of GO: GraphSAGE with max pooling
+// (Hamilton et al., arXiv:1706.02216; GO, section 4.1), trained end to end with
+// the policy that reads it.
+//
+// Layer l turns the states h [N,d] of the nodes into the next ones:
+//
+//	hN(v)   = max over u in N(v) of sigmoid(W_l h(u) + b_l)   (element-wise)
+//	h'(v)   = f(concat(h(v), hN(v)))                           (f: affine, ReLU)
+//
+// A node without neighbours has hN = 0. By default a residual connection and
+// layer normalisation follow each layer, h' = norm(h + f(...)), which the paper
+// does not have: without them the states of a graph's nodes grow so alike that a
+// policy over them picks one device for a whole segment. Config.Residual turns
+// that off.
+package graphsage

@@ -1,0 +1,105 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// AdamConfig holds Adam's constants (arXiv:1412.6980, algorithm 1).
+type AdamConfig struct {
+	Beta1, Beta2, Epsilon float64
+	// ClipNorm bounds the Euclidean norm of the whole gradient; 0 is no bound.
+	ClipNorm float64
+}
+
+// DefaultAdam returns the constants of the paper and a gradient norm of 1.
+func DefaultAdam() AdamConfig {
+	return AdamConfig{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, ClipNorm: 1}
+}
+
+// Validate reports every fault of c.
+func (c AdamConfig) Validate() error {
+	var all []error
+	if !(c.Beta1 >= 0 && c.Beta1 < 1) || !(c.Beta2 >= 0 && c.Beta2 < 1) {
+		all = append(all, fmt.Errorf("nn: adam: betas are %g and %g, want [0,1)", c.Beta1, c.Beta2))
+	}
+	if !(c.Epsilon > 0) {
+		all = append(all, fmt.Errorf("nn: adam: epsilon is %g, want above 0", c.Epsilon))
+	}
+	if !(c.ClipNorm >= 0) {
+		all = append(all, fmt.Errorf("nn: adam: clip norm is %g, want at least 0", c.ClipNorm))
+	}
+	return errors.Join(all...)
+}
+
+// Adam is the optimiser with its state, the moments of each parameter. A
+// parameter first seen later starts with moments and step count zero.
+type Adam struct {
+	config AdamConfig
+	state  map[*Param]*moments
+}
+
+type moments struct {
+	step int
+	m, v []float32
+}
+
+// NewAdam returns an optimiser without state. It panics if c is not valid.
+func NewAdam(c AdamConfig) *Adam {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	return &Adam{config: c, state: map[*Param]*moments{}}
+}
+
+// ErrNotFinite is returned by Step when the gradient holds an infinity or is not
+// a number; the weights are unchanged then.
+var ErrNotFinite = errors.New("nn: gradient is not finite")
+
+// Step moves every parameter of ps by its gradient at the learning rate, clears
+// the gradients, and returns the gradient's norm before clipping.
+func (a *Adam) Step(ps *Params, learningRate float64) (float64, error) {
+	sum := 0.0
+	for _, p := range ps.All() {
+		for _, g := range p.Grad {
+			sum += float64(g) * float64(g)
+		}
+	}
+	norm := math.Sqrt(sum)
+	if math.IsNaN(norm) || math.IsInf(norm, 0) {
+		ps.ZeroGrad()
+		return norm, ErrNotFinite
+	}
+	scale := float32(1)
+	if a.config.ClipNorm > 0 && norm > a.config.ClipNorm {
+		scale = float32(a.config.ClipNorm / norm)
+	}
+	for _, p := range ps.All() {
+		a.update(p, scale, learningRate)
+	}
+	ps.ZeroGrad()
+	return norm, nil
+}
+
+// update follows algorithm 1, with the bias corrections folded into the rate and
+// into epsilon.
+func (a *Adam) update(p *Param, scale float32, learningRate float64) {
+	s := a.state[p]
+	if s == nil {
+		s = &moments{m: make([]float32, len(p.Value)), v: make([]float32, len(p.Value))}
+		a.state[p] = s
+	}
+	s.step++
+	b1, b2 := float32(a.config.Beta1), float32(a.config.Beta2)
+	c1 := 1 - math.Pow(a.config.Beta1, float64(s.step))
+	c2 := math.Sqrt(1 - math.Pow(a.config.Beta2, float64(s.step)))
+	rate, eps := float32(learningRate*c2/c1), float32(a.config.Epsilon*c2)
+	m, v, w := s.m, s.v[:len(s.m)], p.Value[:len(s.m)]
+	for i, g := range p.Grad[:len(m)] {
+		g *= scale
+		m[i] = b1*m[i] + (1-b1)*g
+		v[i] = b2*v[i] + (1-b2)*g*g
+		w[i] -= rate * m[i] / (float32(math.Sqrt(float64(v[i]))) + eps)
+	}
+}

@@ -1,0 +1,108 @@
+package nn
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"placer/nn/safetensors"
+)
+
+// Names of what a checkpoint holds for each parameter.
+const (
+	weightPrefix = "weight/"
+	firstPrefix  = "adam.m/"
+	secondPrefix = "adam.v/"
+	stepPrefix   = "adam.step/"
+)
+
+// Checkpoint returns the weights of ps and, if a is not nil, the optimiser's
+// state, with metadata. Equal weights, state and metadata give equal files.
+func Checkpoint(ps *Params, a *Adam, metadata map[string]string) *safetensors.File {
+	f := &safetensors.File{Metadata: maps.Clone(metadata)}
+	for _, p := range ps.All() {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: weightPrefix + p.Name, Type: safetensors.F32, Shape: p.Shape, Data: encode(p.Value)})
+		if a == nil || a.state[p] == nil {
+			continue
+		}
+		s := a.state[p]
+		f.Tensors = append(f.Tensors,
+			safetensors.Tensor{Name: firstPrefix + p.Name, Type: safetensors.F32, Shape: p.Shape, Data: encode(s.m)},
+			safetensors.Tensor{Name: secondPrefix + p.Name, Type: safetensors.F32, Shape: p.Shape, Data: encode(s.v)},
+			safetensors.Tensor{Name: stepPrefix + p.Name, Type: safetensors.I64, Data: binary.LittleEndian.AppendUint64(nil, uint64(s.step))})
+	}
+	return f
+}
+
+// Restore sets the weights of ps from f, and the optimiser's state if a is not
+// nil and f has it. Every parameter must be in f with its shape and finite; f may
+// hold more. ps and a are unchanged if there is an error.
+func Restore(f *safetensors.File, ps *Params, a *Adam) error {
+	byName := map[string]*safetensors.Tensor{}
+	for i := range f.Tensors {
+		byName[f.Tensors[i].Name] = &f.Tensors[i]
+	}
+	values := make([][]float32, len(ps.All()))
+	states := make([]*moments, len(ps.All()))
+	for i, p := range ps.All() {
+		var err error
+		if values[i], err = decode(byName, weightPrefix+p.Name, p.Shape); err != nil {
+			return err
+		}
+		if a == nil || byName[stepPrefix+p.Name] == nil {
+			continue
+		}
+		s := &moments{}
+		if s.m, err = decode(byName, firstPrefix+p.Name, p.Shape); err != nil {
+			return err
+		}
+		if s.v, err = decode(byName, secondPrefix+p.Name, p.Shape); err != nil {
+			return err
+		}
+		t := byName[stepPrefix+p.Name]
+		if t.Type != safetensors.I64 || len(t.Data) != 8 {
+			return fmt.Errorf("checkpoint: %s is %s %v, want one I64", t.Name, t.Type, t.Shape)
+		}
+		step := int64(binary.LittleEndian.Uint64(t.Data))
+		if step < 0 || step > math.MaxInt32 {
+			return fmt.Errorf("checkpoint: %s is %d", t.Name, step)
+		}
+		s.step = int(step)
+		states[i] = s
+	}
+	for i, p := range ps.All() {
+		copy(p.Value, values[i])
+		if states[i] != nil {
+			a.state[p] = states[i]
+		}
+	}
+	return nil
+}
+
+func encode(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+func decode(byName map[string]*safetensors.Tensor, name string, shape []int) ([]float32, error) {
+	t := byName[name]
+	if t == nil {
+		return nil, fmt.Errorf("checkpoint: %s is missing", name)
+	}
+	if t.Type != safetensors.F32 || !slices.Equal(t.Shape, shape) {
+		return nil, fmt.Errorf("checkpoint: %s is %s %v, want F32 %v", name, t.Type, t.Shape, shape)
+	}
+	x := make([]float32, len(t.Data)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
+		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("checkpoint: %s: element %d is %g", name, i, v)
+		}
+	}
+	return x, nil
+}

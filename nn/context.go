@@ -1,0 +1,34 @@
+package nn
+
+// Context is what a kernel gets besides its matrices: the backend and scratch
+// memory. Operations of a graph run one after another, so all of them share one
+// Context; what a scratch buffer holds is lost when the operation returns.
+type Context struct {
+	*Backend
+	shared [][]float32
+	worker [][][]float32
+	piece  [Pieces][][]float32
+}
+
+func newContext(b *Backend) *Context {
+	return &Context{Backend: b, worker: make([][][]float32, b.workers)}
+}
+
+// Shared returns scratch buffer key with n elements, contents undefined.
+func (c *Context) Shared(key, n int) []float32 { return grown(&c.shared, key, n) }
+
+// OfWorker returns scratch buffer key of one worker.
+func (c *Context) OfWorker(worker, key, n int) []float32 { return grown(&c.worker[worker], key, n) }
+
+// OfPiece returns scratch buffer key of one partial sum.
+func (c *Context) OfPiece(piece, key, n int) []float32 { return grown(&c.piece[piece], key, n) }
+
+func grown(b *[][]float32, key, n int) []float32 {
+	for len(*b) <= key {
+		*b = append(*b, nil)
+	}
+	if cap((*b)[key]) < n {
+		(*b)[key] = make([]float32, n)
+	}
+	return (*b)[key][:n]
+}

@@ -1,0 +1,23 @@
+// Package nn owns the learning engine: parameters, a differentiable graph of
+// fused operations, the optimiser and checkpoints.
+//
+// A Graph is one gorgonia expression graph over all N rows of a batch. Each of
+// its operations is a Kernel of ours that handles whole matrices, forward and
+// backward, on the row kernels of nn/vec and the matrix product of nn/blas;
+// gorgonia orders them and derives the backward pass. A Graph is built for fixed
+// shapes; the data it reads (adjacency, actions, masks) hangs on pointers, so one
+// graph serves many runs. Graphs of different shapes share the same Params.
+//
+//	g := nn.NewGraph(backend)
+//	x := g.Input("x", n, 64)
+//	y := g.Linear(nn.Relu, []*nn.Node{x}, []*nn.Param{w}, b)
+//	g.Compile(objective, y)     // derives the backward pass
+//	g.SetInput(x, data)
+//	loss, err := g.Run(true)    // adds the gradients to each Param's Grad
+//
+// Results depend on the seed, the machine and the matrix product in use, but not
+// on the number of workers: work is cut into the same pieces and partial sums
+// are added in the same order whatever their number.
+//
+// Letters: N rows, D or d columns, F features.
+package nn

@@ -1,0 +1,110 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// Param is one weight tensor with its gradient.
+type Param struct {
+	Name  string
+	Shape []int     // [d] or [rows,columns]
+	Value []float32 // row-major
+	Grad  []float32 // the sum over runs since ZeroGrad
+
+	dense *tensor.Dense // over Value
+}
+
+// Params is an ordered set of named weights. Graphs read the same memory, so
+// they must not run while the weights change.
+type Params struct {
+	list   []*Param
+	byName map[string]*Param
+}
+
+// NewParams returns an empty set.
+func NewParams() *Params { return &Params{byName: map[string]*Param{}} }
+
+// All returns the parameters in the order of their creation.
+func (p *Params) All() []*Param { return p.list }
+
+// Lookup returns the parameter called name, or nil.
+func (p *Params) Lookup(name string) *Param { return p.byName[name] }
+
+// Count returns the number of weights.
+func (p *Params) Count() (n int) {
+	for _, q := range p.list {
+		n += len(q.Value)
+	}
+	return n
+}
+
+// ZeroGrad clears all gradients.
+func (p *Params) ZeroGrad() {
+	for _, q := range p.list {
+		clear(q.Grad)
+	}
+}
+
+func (p *Params) add(name string, shape ...int) *Param {
+	if p.byName[name] != nil {
+		panic(fmt.Sprintf("nn: parameter %q exists", name))
+	}
+	n := 1
+	for _, s := range shape {
+		if s < 1 {
+			panic(fmt.Sprintf("nn: parameter %q has shape %v", name, shape))
+		}
+		n *= s
+	}
+	q := &Param{Name: name, Shape: shape, Value: make([]float32, n), Grad: make([]float32, n)}
+	q.dense = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(q.Value))
+	p.list = append(p.list, q)
+	p.byName[name] = q
+	return q
+}
+
+// Constant adds a parameter whose elements are all v. It panics if the name is
+// taken, as the other constructors do.
+func (p *Params) Constant(name string, v float32, shape ...int) *Param {
+	q := p.add(name, shape...)
+	for i := range q.Value {
+		q.Value[i] = v
+	}
+	return q
+}
+
+// Glorot adds a weight matrix [rows,columns], uniform in ±sqrt(6/(rows+columns))
+// (Glorot and Bengio, 2010).
+func (p *Params) Glorot(name string, r *rand.Rand, rows, columns int) *Param {
+	q := p.add(name, rows, columns)
+	s := float32(math.Sqrt(6 / float64(rows+columns)))
+	for i := range q.Value {
+		q.Value[i] = (2*r.Float32() - 1) * s
+	}
+	return q
+}
+
+// Normal adds a matrix [rows,columns] of normal numbers with deviation s.
+func (p *Params) Normal(name string, r *rand.Rand, s float64, rows, columns int) *Param {
+	q := p.add(name, rows, columns)
+	for i := range q.Value {
+		q.Value[i] = float32(r.NormFloat64() * s)
+	}
+	return q
+}
+
+// Remove deletes a parameter, such as the free logits of a graph no longer
+// worked on. Compiled graphs that use it keep it alive but no longer train it.
+func (p *Params) Remove(name string) {
+	delete(p.byName, name)
+	for i, q := range p.list {
+		if q.Name == name {
+			p.list = append(p.list[:i:i], p.list[i+1:]...)
+			return
+		}
+	}
+}

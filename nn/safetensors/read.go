@@ -1,0 +1,151 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// Read parses a whole file. The tensors share b.
+func Read(b []byte) (*File, error) {
+	f, err := read(b)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	return f, nil
+}
+
+func read(b []byte) (*File, error) {
+	if len(b) < 8 {
+		return nil, fmt.Errorf("%d bytes are too few for a header length", len(b))
+	}
+	n := binary.LittleEndian.Uint64(b)
+	switch {
+	case n > maxHeader:
+		return nil, fmt.Errorf("header length %d exceeds %d", n, maxHeader)
+	case n > uint64(len(b)-8):
+		return nil, fmt.Errorf("header length %d exceeds the %d bytes of the file", n, len(b))
+	}
+	head, data := b[8:8+n], b[8+n:]
+	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
+		return nil, errors.New("header is not a JSON object")
+	}
+	f := &File{}
+	entries, err := parseHeader(head, f)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(entries, func(x, y named) int {
+		if c := compare(x.Offsets[0], y.Offsets[0]); c != 0 {
+			return c
+		}
+		return compare(x.Offsets[1], y.Offsets[1])
+	})
+	at := int64(0)
+	for _, e := range entries {
+		want, err := size(e.Type, e.Shape)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", e.name, err)
+		}
+		lo, hi := e.Offsets[0], e.Offsets[1]
+		switch {
+		case lo != at:
+			return nil, fmt.Errorf("tensor %q starts at byte %d of the data, want %d", e.name, lo, at)
+		case hi > int64(len(data)) || hi < lo:
+			return nil, fmt.Errorf("tensor %q ends at byte %d of %d of the data", e.name, hi, len(data))
+		case hi-lo != want:
+			return nil, fmt.Errorf("tensor %q of %s %v has %d bytes, want %d", e.name, e.Type, e.Shape, hi-lo, want)
+		}
+		f.Tensors = append(f.Tensors, Tensor{e.name, e.Type, e.Shape, data[lo:hi:hi]})
+		at = hi
+	}
+	if at != int64(len(data)) {
+		return nil, fmt.Errorf("%d bytes follow the last tensor", int64(len(data))-at)
+	}
+	return f, nil
+}
+
+type named struct {
+	name string
+	entry
+}
+
+// parseHeader reads the object key by key, since decoding into a map would let
+// the later of two equal names win.
+func parseHeader(head []byte, f *File) ([]named, error) {
+	d := json.NewDecoder(bytes.NewReader(head))
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	var all []named
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("header: %w", err)
+		}
+		name, _ := key.(string)
+		if seen[name] {
+			return nil, fmt.Errorf("header: %q occurs twice", name)
+		}
+		seen[name] = true
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, fmt.Errorf("header: %q: %w", name, err)
+		}
+		if name == metadataKey {
+			if err := json.Unmarshal(raw, &f.Metadata); err != nil {
+				return nil, fmt.Errorf("header: metadata: %w", err)
+			}
+			continue
+		}
+		e := named{name: name}
+		strict := json.NewDecoder(bytes.NewReader(raw))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&e.entry); err != nil {
+			return nil, fmt.Errorf("header: tensor %q: %w", name, err)
+		}
+		all = append(all, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("header: more than one JSON value")
+	}
+	return all, nil
+}
+
+// size returns the bytes of a tensor.
+func size(t Type, shape []int) (int64, error) {
+	n := t.bytes()
+	if n == 0 {
+		return 0, fmt.Errorf("unknown type %q", t)
+	}
+	for _, s := range shape {
+		if s < 0 {
+			return 0, fmt.Errorf("shape %v", shape)
+		}
+		if s > 0 && n > math.MaxInt64/int64(s) {
+			return 0, fmt.Errorf("shape %v is too large", shape)
+		}
+		n *= int64(s)
+	}
+	return n, nil
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

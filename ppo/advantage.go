@@ -1,0 +1,75 @@
+package ppo
+
+import (
+	"fmt"
+	"math"
+)
+
+// Baseline says what is subtracted from a reward to get its advantage.
+type Baseline int
+
+// The baselines. Standardised is ours and the default: rewards of one round
+// minus their mean, divided by their deviation, so that a step does not shrink
+// as the samples of a graph come to differ little.
+const (
+	Standardised  Baseline = iota
+	LearnedValue           // the value network's output (GO)
+	AverageReward          // the average reward of all earlier trials (GDP)
+)
+
+// String returns the name of b.
+func (b Baseline) String() string {
+	switch b {
+	case Standardised:
+		return "standardised"
+	case LearnedValue:
+		return "learned value"
+	case AverageReward:
+		return "average reward"
+	}
+	return fmt.Sprintf("Baseline(%d)", int(b))
+}
+
+// Standardise writes (x - mean) / (deviation + 1e-6) into dst.
+func Standardise(dst, x []float32) {
+	mean, square := 0.0, 0.0
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		square += (float64(v) - mean) * (float64(v) - mean)
+	}
+	s := 1 / (math.Sqrt(square/float64(len(x))) + 1e-6)
+	for i, v := range x {
+		dst[i] = float32((float64(v) - mean) * s)
+	}
+}
+
+// ExplainedVariance returns 1 - Var(returns - values) / Var(returns): 1 where
+// the values predict the returns, 0 where a constant would do as well. It is 0
+// when all returns are equal.
+func ExplainedVariance(values, returns []float32) float64 {
+	e := make([]float64, len(returns))
+	r := make([]float64, len(returns))
+	for i := range r {
+		r[i] = float64(returns[i])
+		e[i] = r[i] - float64(values[i])
+	}
+	v := variance(r)
+	if v == 0 {
+		return 0
+	}
+	return 1 - variance(e)/v
+}
+
+func variance(x []float64) (s float64) {
+	mean := 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		s += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return s
+}

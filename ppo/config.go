@@ -1,0 +1,54 @@
+package ppo
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Config describes a Trainer.
+type Config struct {
+	Samples     int // K, decisions sampled in a round
+	Iterations  int // T, refinement iterations of a decision
+	Epochs      int // passes over the samples in a round
+	Minibatches int // parts of the samples, with an update each; must divide Samples
+	ClipEps     float64
+	Entropy     float64
+	ValueCost   float64
+	Baseline    Baseline
+	// TargetKL ends a round early when KL3 exceeds it; 0 never does.
+	TargetKL float64
+}
+
+// Default returns the clip and entropy of GDP, table 4, with fewer rollouts and
+// updates a round than there, for cheap evaluations on few cores.
+func Default() Config {
+	return Config{Samples: 16, Iterations: 1, Epochs: 3, Minibatches: 1, ClipEps: 0.2, Entropy: 0.05, ValueCost: 0.5}
+}
+
+// Validate reports every fault of c.
+func (c Config) Validate() error {
+	var all []error
+	for _, f := range []struct {
+		name string
+		v    int
+	}{{"samples", c.Samples}, {"iterations", c.Iterations}, {"epochs", c.Epochs}, {"minibatches", c.Minibatches}} {
+		if f.v < 1 {
+			all = append(all, fmt.Errorf("ppo: %s is %d, want at least 1", f.name, f.v))
+		}
+	}
+	if c.Minibatches > 0 && c.Samples%c.Minibatches != 0 {
+		all = append(all, fmt.Errorf("ppo: %d minibatches do not divide %d samples", c.Minibatches, c.Samples))
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"clip", c.ClipEps}, {"entropy", c.Entropy}, {"value cost", c.ValueCost}, {"target KL", c.TargetKL}} {
+		if !(f.v >= 0) {
+			all = append(all, fmt.Errorf("ppo: %s is %g, want at least 0", f.name, f.v))
+		}
+	}
+	if c.Baseline < Standardised || c.Baseline > AverageReward {
+		all = append(all, fmt.Errorf("ppo: unknown %v", c.Baseline))
+	}
+	return errors.Join(all...)
+}

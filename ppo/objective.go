@@ -1,0 +1,167 @@
+package ppo
+
+import (
+	"fmt"
+	"math"
+
+	"placer/nn"
+)
+
+// Objective is the loss of K sampled decisions, the negative of
+//
+//	mean over k, n of min(ρ A, clip(ρ, 1-ε, 1+ε) A) + entropy bonus - value loss
+//
+// (arXiv:1707.06347v2, Eq. 7 and 9) with ρ the ratio of the probabilities, now
+// and when sampled, of sample k's choice at node n. Output 0 of the graph are the
+// logits, [N,A] if all samples share them or [KN,A] with a block of rows for each
+// sample; output 1 the values, [G,1] or [KG,1] for G stacked graphs.
+type Objective struct {
+	ClipEps   float64 // ε
+	Entropy   float64 // factor of the mean entropy per node
+	ValueCost float64 // factor of the mean squared error of the values
+
+	Actions [][]int32   // [K][N]
+	LogProb [][]float32 // [K][N] when sampled
+	// Advantage holds a number for each sample, [K][1], or each node, [K][N].
+	Advantage [][]float32
+	Return    []float32 // [KG] targets of the values; not read if ValueCost is 0
+
+	// Stats is set by Loss.
+	Stats Stats
+}
+
+// Stats describe how far the policy has moved from the one that sampled.
+type Stats struct {
+	Loss         float64
+	Entropy      float64 // mean per node, in nats
+	KL1          float64 // estimate of KL(old, new) per node: mean of log old - log new
+	KL3          float64 // the same by the mean of ρ - 1 - log ρ, which is never negative
+	ClipFraction float64 // share of ratios outside [1-ε, 1+ε]
+	ValueLoss    float64
+}
+
+// Loss is as nn.Objective says.
+func (o *Objective) Loss(c *nn.Context, outputs, gradients []nn.Mat) float64 {
+	x, samples := outputs[0], len(o.Actions)
+	n := o.check(x)
+	shared := x.N == n
+	per := 1 // samples for each row
+	if shared {
+		per = samples
+	}
+	f := 1 / float64(samples*n)    // of a sample's term
+	fe := o.Entropy / float64(x.N) // of a row's entropy
+	var parts [nn.Pieces]Stats     // summed in order, whatever the workers
+	c.Rows(x.N, func(_, piece int, _ bool, lo, hi int) {
+		s := &parts[piece]
+		p, d := make([]float64, x.D), make([]float64, x.D)
+		for r := lo; r < hi; r++ {
+			row := x.Row(r)
+			lz := nn.SoftmaxRow(p, row)
+			entropy := 0.0
+			for i, q := range p {
+				if q > 0 {
+					entropy -= q * (float64(row[i]) - lz)
+				}
+			}
+			s.Entropy += entropy
+			for i, q := range p { // of -fe entropy
+				d[i] = 0
+				if q > 0 {
+					d[i] = fe * q * (float64(row[i]) - lz + entropy)
+				}
+			}
+			total := 0.0
+			for j := range per {
+				k, v := j, r
+				if !shared {
+					k, v = r/n, r%n
+				}
+				a := o.Actions[k][v]
+				adv := float64(o.Advantage[k][0])
+				if len(o.Advantage[k]) > 1 {
+					adv = float64(o.Advantage[k][v])
+				}
+				slope := s.term(float64(row[a])-lz-float64(o.LogProb[k][v]), adv, o.ClipEps)
+				d[a] -= f * slope
+				total += f * slope
+			}
+			g := gradients[0].Row(r)
+			for i, q := range p {
+				g[i] += float32(d[i] + total*q)
+			}
+		}
+	})
+	var s Stats
+	for _, q := range parts {
+		s.Loss += q.Loss
+		s.Entropy += q.Entropy
+		s.KL1 += q.KL1
+		s.KL3 += q.KL3
+		s.ClipFraction += q.ClipFraction
+	}
+	s.Loss *= -f
+	s.Entropy /= float64(x.N)
+	s.KL1 *= f
+	s.KL3 *= f
+	s.ClipFraction *= f
+	s.Loss -= o.Entropy * s.Entropy
+	if o.ValueCost != 0 {
+		s.ValueLoss = o.value(outputs[1], gradients[1], samples)
+		s.Loss += o.ValueCost * s.ValueLoss
+	}
+	o.Stats = s
+	return s.Loss
+}
+
+// term adds one sample's choice with log ratio l to s and returns the derivative
+// of its clipped objective with respect to the log probability.
+func (s *Stats) term(l, advantage, eps float64) float64 {
+	ratio := math.Exp(l)
+	objective, slope := ratio*advantage, ratio*advantage
+	clipped := min(max(ratio, 1-eps), 1+eps)
+	if clipped*advantage < objective {
+		objective, slope = clipped*advantage, 0
+	}
+	s.Loss += objective
+	s.KL1 -= l
+	s.KL3 += ratio - 1 - l
+	if clipped != ratio {
+		s.ClipFraction++
+	}
+	return slope
+}
+
+// value adds the gradient of the mean squared error of the values and returns
+// that error.
+func (o *Objective) value(v, dv nn.Mat, samples int) float64 {
+	if len(o.Return) == 0 || len(o.Return)%v.N != 0 || len(o.Return)%samples != 0 {
+		panic(fmt.Sprintf("ppo: %d returns of %d samples for values %s", len(o.Return), samples, v))
+	}
+	f, loss := 1/float64(len(o.Return)), 0.0
+	for i, t := range o.Return {
+		e := float64(v.V[i%v.N]) - float64(t)
+		loss += f * e * e
+		dv.V[i%v.N] += float32(o.ValueCost * 2 * f * e)
+	}
+	return loss
+}
+
+// check panics unless the samples agree with each other and with the logits, and
+// returns N.
+func (o *Objective) check(x nn.Mat) int {
+	k := len(o.Actions)
+	if k == 0 || len(o.LogProb) != k || len(o.Advantage) != k {
+		panic(fmt.Sprintf("ppo: %d samples with %d log probabilities and %d advantages", k, len(o.LogProb), len(o.Advantage)))
+	}
+	n := len(o.Actions[0])
+	for i := range k {
+		if a := len(o.Advantage[i]); len(o.Actions[i]) != n || len(o.LogProb[i]) != n || a != 1 && a != n {
+			panic(fmt.Sprintf("ppo: sample %d has %d actions, %d log probabilities and %d advantages for %d nodes", i, len(o.Actions[i]), len(o.LogProb[i]), a, n))
+		}
+	}
+	if x.N != n && x.N != k*n {
+		panic(fmt.Sprintf("ppo: logits %s for %d samples of %d nodes", x, k, n))
+	}
+	return n
+}

@@ -1,0 +1,58 @@
+package ppo
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"placer/nn"
+)
+
+// Sample draws a decision for each row of logits [R,A] from softmax(logits /
+// temperature) and writes it into actions [R] and its log probability into
+// logProb [R], which may be nil. A masked choice is never drawn.
+func Sample(logits nn.Mat, temperature float64, r *rand.Rand, actions []int32, logProb []float32) {
+	if len(actions) != logits.N || logProb != nil && len(logProb) != logits.N {
+		panic(fmt.Sprintf("ppo: %d actions and %d log probabilities for logits %s", len(actions), len(logProb), logits))
+	}
+	p, x := make([]float64, logits.D), make([]float32, logits.D)
+	for i := range actions {
+		row := logits.Row(i)
+		for a, v := range row {
+			x[a] = float32(float64(v) / temperature)
+		}
+		nn.SoftmaxRow(p, x)
+		u, choice := r.Float64(), -1
+		for a, q := range p {
+			if q > 0 { // rounding must not leave us at an impossible last choice
+				choice = a
+				if u < q {
+					break
+				}
+			}
+			u -= q
+		}
+		actions[i] = int32(choice)
+		if logProb != nil {
+			logProb[i] = float32(math.Log(p[choice]))
+		}
+	}
+}
+
+// Greedy writes the most likely choice of each row into actions, the lower one of
+// equals.
+func Greedy(logits nn.Mat, actions []int32) {
+	if len(actions) != logits.N {
+		panic(fmt.Sprintf("ppo: %d actions for logits %s", len(actions), logits))
+	}
+	for i := range actions {
+		best := 0
+		row := logits.Row(i)
+		for a, v := range row {
+			if v > row[best] {
+				best = a
+			}
+		}
+		actions[i] = int32(best)
+	}
+}

@@ -1,0 +1,40 @@
+package ppo
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Schedule is the learning rate over the updates of a run: a linear rise over the
+// first Warmup updates to Peak, then a linear fall to Floor at update Total.
+type Schedule struct {
+	Peak, Floor   float64
+	Warmup, Total int // updates
+}
+
+// DefaultSchedule returns a peak of 3e-4, 30 updates of warm-up and a fall to a
+// tenth over total updates.
+func DefaultSchedule(total int) Schedule { return Schedule{3e-4, 3e-5, 30, total} }
+
+// Validate reports every fault of s.
+func (s Schedule) Validate() error {
+	var all []error
+	if !(s.Floor >= 0 && s.Peak > 0 && s.Peak >= s.Floor) {
+		all = append(all, fmt.Errorf("ppo: learning rate from %g to %g, want a peak above 0 and not below the floor", s.Peak, s.Floor))
+	}
+	if s.Warmup < 0 || s.Total < 0 {
+		all = append(all, fmt.Errorf("ppo: schedule of %d updates with %d of warm-up, want neither below 0", s.Total, s.Warmup))
+	}
+	return errors.Join(all...)
+}
+
+// At returns the learning rate of update i, from 0.
+func (s Schedule) At(i int) float64 {
+	if i < s.Warmup {
+		return s.Peak * float64(i+1) / float64(s.Warmup)
+	}
+	if i >= s.Total {
+		return s.Floor
+	}
+	return s.Floor + (s.Peak-s.Floor)*float64(s.Total-i)/float64(s.Total-s.Warmup)
+}

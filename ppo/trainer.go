@@ -1,0 +1,216 @@
+package ppo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"placer/nn"
+)
+
+// Env scores decisions.
+type Env interface {
+	// Rewards writes the reward of decision actions[k], [N], into rewards[k].
+	Rewards(actions [][]int32, rewards []float32) error
+}
+
+// Policy is a network over the N nodes of one problem.
+type Policy interface {
+	// Nodes returns N.
+	Nodes() int
+	// Forward returns the logits [copies N, A] and one value per copy, given the
+	// decisions before, [copies N], or nil in the first iteration. Both are
+	// valid until the next call.
+	Forward(copies int, previous []int32) (logits nn.Mat, values []float32, err error)
+	// Backward adds the gradient of an objective over the same outputs.
+	Backward(copies int, previous []int32, o nn.Objective) (float64, error)
+	// Update takes a gradient step and returns the gradient's norm.
+	Update(learningRate float64) (float64, error)
+}
+
+// Round is what one round of training did.
+type Round struct {
+	Actions [][]int32 // [K][N], the decisions of the last iteration
+	Rewards []float32 // [K]
+	Values  []float32 // [K], as predicted before the round's updates
+	// Stats are those of the last minibatch, summed over iterations.
+	Stats             Stats
+	ExplainedVariance float64
+	GradientNorm      float64 // of the last update, before clipping
+	Updates           int
+}
+
+// Trainer runs PPO for one problem. Trainers of several problems may share a
+// network.
+type Trainer struct {
+	config Config
+	env    Env
+	policy Policy
+	random *rand.Rand
+	// Credit, if set, turns the advantages of a round's samples, [K], into one
+	// per node: it writes [K][N].
+	Credit func(actions [][]int32, advantage []float32, perNode [][]float32)
+
+	sum    float64 // of all rewards, for AverageReward
+	trials int
+}
+
+// NewTrainer returns a trainer. It panics if c is not valid.
+func NewTrainer(c Config, env Env, policy Policy, r *rand.Rand) *Trainer {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	return &Trainer{config: c, env: env, policy: policy, random: r}
+}
+
+// iteration is what refinement iteration t saw and chose.
+type iteration struct {
+	previous []int32     // [KN], nil in the first
+	actions  [][]int32   // [K][N]
+	logProb  [][]float32 // [K][N]
+}
+
+// Round samples K decisions, has them scored, and takes Epochs x Minibatches
+// gradient steps; rate gives the learning rate of the round's update i.
+func (t *Trainer) Round(rate func(i int) float64) (*Round, error) {
+	c := t.config
+	// Sample K decisions with the policy as it is.
+	iterations, values, err := t.rollout()
+	if err != nil {
+		return nil, err
+	}
+	r := &Round{Actions: iterations[len(iterations)-1].actions, Rewards: make([]float32, c.Samples), Values: values}
+	// Score them.
+	if err := t.env.Rewards(r.Actions, r.Rewards); err != nil {
+		return nil, fmt.Errorf("ppo: %w", err)
+	}
+	r.ExplainedVariance = ExplainedVariance(r.Values, r.Rewards)
+	// Compute advantages.
+	advantage := t.advantages(r)
+	// Optimise the clipped objective.
+	order := t.random.Perm(c.Samples)
+	for range c.Epochs {
+		for m := range c.Minibatches {
+			part := order[m*c.Samples/c.Minibatches : (m+1)*c.Samples/c.Minibatches]
+			r.Stats = Stats{}
+			for _, it := range iterations {
+				s, err := t.backward(it, part, advantage, r.Rewards)
+				if err != nil {
+					return nil, err
+				}
+				r.Stats.add(s)
+			}
+			if r.GradientNorm, err = t.policy.Update(rate(r.Updates)); err != nil {
+				return nil, fmt.Errorf("ppo: update %d: %w", r.Updates, err)
+			}
+			r.Updates++
+		}
+		if c.TargetKL > 0 && r.Stats.KL3 > c.TargetKL {
+			break
+		}
+		t.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	}
+	return r, nil
+}
+
+// rollout samples K decisions through T iterations, each given the one before.
+func (t *Trainer) rollout() ([]iteration, []float32, error) {
+	k, n := t.config.Samples, t.policy.Nodes()
+	var all []iteration
+	var values []float32
+	for i := range t.config.Iterations {
+		it := iteration{}
+		copies := 1
+		if i > 0 {
+			it.previous = slices.Concat(all[i-1].actions...)
+			copies = k
+		}
+		logits, v, err := t.policy.Forward(copies, it.previous)
+		if err != nil {
+			return nil, nil, fmt.Errorf("ppo: sampling: %w", err)
+		}
+		if i == 0 {
+			values = slices.Repeat(v[:1], k)
+		}
+		for j := range k {
+			rows := logits
+			if copies > 1 {
+				rows = logits.Rows(j*n, (j+1)*n)
+			}
+			a, l := make([]int32, n), make([]float32, n)
+			Sample(rows, 1, t.random, a, l)
+			it.actions, it.logProb = append(it.actions, a), append(it.logProb, l)
+		}
+		all = append(all, it)
+	}
+	return all, values, nil
+}
+
+// advantages returns [K][1], or [K][N] with Credit.
+func (t *Trainer) advantages(r *Round) [][]float32 {
+	k := len(r.Rewards)
+	a := make([]float32, k)
+	switch t.config.Baseline {
+	case Standardised:
+		Standardise(a, r.Rewards)
+	case LearnedValue:
+		for i, x := range r.Rewards {
+			a[i] = x - r.Values[i]
+		}
+	case AverageReward:
+		if t.trials > 0 { // the first round has no earlier trial: it only fills the average
+			for i, x := range r.Rewards {
+				a[i] = x - float32(t.sum/float64(t.trials))
+			}
+		}
+		for _, x := range r.Rewards {
+			t.sum += float64(x)
+		}
+		t.trials += k
+	}
+	all := make([][]float32, k)
+	for i := range all {
+		all[i] = a[i : i+1]
+	}
+	if t.Credit != nil {
+		for i := range all {
+			all[i] = make([]float32, t.policy.Nodes())
+		}
+		t.Credit(r.Actions, a, all)
+	}
+	return all
+}
+
+// backward adds the gradient of the samples part of one iteration.
+func (t *Trainer) backward(it iteration, part []int, advantage [][]float32, rewards []float32) (Stats, error) {
+	o := &Objective{ClipEps: t.config.ClipEps, Entropy: t.config.Entropy}
+	var previous []int32
+	copies, n := 1, t.policy.Nodes()
+	for _, k := range part {
+		o.Actions = append(o.Actions, it.actions[k])
+		o.LogProb = append(o.LogProb, it.logProb[k])
+		o.Advantage = append(o.Advantage, advantage[k])
+		if it.previous != nil {
+			previous = append(previous, it.previous[k*n:(k+1)*n]...)
+		}
+		o.Return = append(o.Return, rewards[k])
+	}
+	if it.previous != nil {
+		copies = len(part)
+	} else {
+		o.ValueCost = t.config.ValueCost // the value of the problem, before any decision
+	}
+	if _, err := t.policy.Backward(copies, previous, o); err != nil {
+		return Stats{}, fmt.Errorf("ppo: gradient: %w", err)
+	}
+	return o.Stats, nil
+}
+
+func (s *Stats) add(o Stats) {
+	s.Loss += o.Loss
+	s.Entropy += o.Entropy
+	s.KL1 += o.KL1
+	s.KL3 += o.KL3
+	s.ClipFraction += o.ClipFraction
+	s.ValueLoss += o.ValueLoss
+}

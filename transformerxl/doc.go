@@ -1,0 +1,17 @@
+// Package transformerxl owns the decision network of GO and GDP: Transformer-XL
+// layers (arXiv:1901.02860) without positional encoding over the embedded nodes
+// of a graph, with segment-level recurrence and feature modulation, and the head
+// that turns states into logits.
+//
+// The rows of a graph, in topological order, are cut into segments. A row
+// attends to the rows of its own segment and, as memory, to the last rows of the
+// segment before it. As in the paper the memory is a cache without gradient: a
+// loss changes the weights through it, but not the states in it. There is no
+// positional encoding, since the embedding already holds the topology; so a
+// permutation of the rows of a segment permutes the results and nothing else.
+//
+// Feature modulation (parameter superposition; GO, section 4.3; GDP, section 3.3):
+// with m one more transformer layer over the graph embedding h,
+//
+//	x(0) = h,  x(l+1) = a_l(m(h) * x(l))   (element-wise product)
+package transformerxl
