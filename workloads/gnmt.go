@@ -44,11 +44,16 @@ const residualFrom = 3
 // GNMT returns the training graph of c. Encoder layer l and decoder layer l are
 // layer l; the embeddings belong to the first, attention and softmax to the
 // last.
-func GNMT(c GNMTConfig) (*graph.Graph, error) {
+func GNMT(c GNMTConfig) (*graph.Graph, error) { return c.generate(fmt.Sprintf("gnmt%d", c.Layers)) }
+
+// Build returns GNMT(c).
+func (c GNMTConfig) Build() (*graph.Graph, error) { return GNMT(c) }
+
+func (c GNMTConfig) generate(name string) (*graph.Graph, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("gnmt: %w", err)
 	}
-	n := newNet(fmt.Sprintf("gnmt%d", c.Layers), graph.F32)
+	n := newNet(name, graph.F32)
 	n.dynamic = !c.Train.StaticShapes
 	n.within("gnmt", 1, func() {
 		source := n.placeholder("source", ints(int64(c.Batch), int64(c.Source)))
@@ -59,15 +64,12 @@ func GNMT(c GNMTConfig) (*graph.Graph, error) {
 	return n.training(c.Train)
 }
 
-// Build returns GNMT(c).
-func (c GNMTConfig) Build() (*graph.Graph, error) { return GNMT(c) }
-
 func gnmtSpecs() (specs []Spec) {
 	for k, layers := range []int{2, 4, 8} {
 		specs = append(specs, Spec{Name: fmt.Sprintf("gnmt%d", layers), Family: "gnmt", Layers: layers, GPUs: layers,
 			PublishedOps: [...]int{28044, 46600, 83712}[k],
 			Note:         "vocabularies of 32,000, sentences of 40, normalised Bahdanau attention",
-			build:        DefaultGNMT(layers).Build})
+			params:       DefaultGNMT(layers)})
 	}
 	return specs
 }
@@ -173,7 +175,7 @@ func (c GNMTConfig) decoder(n *net, outputs []tensor, states []lstmState, rows t
 				n.within("softmax", c.Layers, func() {
 					logits := n.bias(n.matmul(x, w), b)
 					y := n.step(target)
-					weight := n.onesOf(y)
+					weight := n.ones(y)
 					losses, weights = append(losses, n.softmaxLoss(logits, y, weight)), append(weights, weight)
 				})
 			})

@@ -2,6 +2,8 @@ package workloads
 
 import (
 	"fmt"
+
+	"placer/graph"
 )
 
 // lstmWeights are the variables of one LSTM layer, shared by its time steps.
@@ -34,7 +36,7 @@ func (n *net) lstmCell(x tensor, s lstmState, w lstmWeights) lstmState {
 	return lstmState{c, h}
 }
 
-// steps cuts ids, [B,T], into T tensors of [B].
+// step cuts one column, [B], out of ids, [B,T].
 func (n *net) step(ids tensor) tensor { return n.slice(ids, n.dim(ids, 0)) }
 
 // softmaxLoss is one step of sequence_loss_by_example: the cross-entropy of
@@ -45,12 +47,12 @@ func (n *net) softmaxLoss(logits, targets, weights tensor) tensor {
 	return n.binary("Mul", n.crossEntropy(logits, targets), weights)
 }
 
-// crossEntropy is tf.nn.sparse_softmax_cross_entropy_with_logits: it also makes
+// crossEntropy, [B], of logits, [B,V], is tf.nn.sparse_softmax_cross_entropy_with_logits: it also makes
 // the gradient of the logits.
 func (n *net) crossEntropy(logits, targets tensor) tensor {
 	n.shapeOf(targets) // the function compares ranks by it
 	op := n.add("SparseSoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", []tensor{logits, targets},
-		n.of(n.shape(logits)[:len(n.shape(logits))-1]...), n.like(logits))
+		graph.Tensor{DType: n.b.TensorAt(logits).DType, Shape: graph.Shape{n.dim(logits, 0)}, Bytes: graph.Auto}, n.like(logits))
 	return n.b.Output(op, 0)
 }
 
@@ -75,9 +77,9 @@ func layerName(l int) string { return fmt.Sprintf("layer_%d", l) }
 
 func stepName(t int) string { return fmt.Sprintf("step_%d", t) }
 
-// weightsOf are the weights of a step's targets: ones, as TensorFlow's examples
-// feed them.
-func (n *net) onesOf(x tensor) tensor {
+// ones are the weights of a step's targets, as many as x has elements: all of
+// them count.
+func (n *net) ones(x tensor) tensor {
 	t := n.of(n.shape(x)...)
 	if !n.dynamic {
 		return n.constant(t)

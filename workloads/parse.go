@@ -15,6 +15,7 @@ type Params interface {
 	Validate() error
 	// Build returns the graph. It validates first.
 	Build() (*graph.Graph, error)
+	generate(name string) (*graph.Graph, error)
 }
 
 // field is a setting of a family in its textual form.
@@ -144,10 +145,9 @@ func dtypeField(name string, to *graph.DType) field {
 	}}
 }
 
-// trainFields are the settings of the training step.
-func trainFields(c *train.Config) []field {
-	return []field{
-		{"optimizer", func(text string) (err error) { c.Optimizer, err = train.ParseOptimizer(text); return err }},
-		boolField("static", &c.StaticShapes), boolField("gate", &c.GateGradients), boolField("clip", &c.ClipGlobalNorm),
-	}
+func trainField(c *train.Config) field {
+	return field{"optimizer", func(text string) (err error) {
+		c.Optimizer, err = train.ParseOptimizer(text)
+		return err
+	}}
 }

@@ -37,24 +37,26 @@ func (c RNNLMConfig) Validate() error {
 
 // RNNLM returns the training graph of c. Layer l of the model is layer l; the
 // embedding belongs to the first, the softmax to the last.
-func RNNLM(c RNNLMConfig) (*graph.Graph, error) {
+func RNNLM(c RNNLMConfig) (*graph.Graph, error) { return c.generate(fmt.Sprintf("rnnlm%d", c.Layers)) }
+
+// Build returns RNNLM(c).
+func (c RNNLMConfig) Build() (*graph.Graph, error) { return RNNLM(c) }
+
+func (c RNNLMConfig) generate(name string) (*graph.Graph, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("rnnlm: %w", err)
 	}
-	n := newNet(fmt.Sprintf("rnnlm%d", c.Layers), graph.F32)
+	n := newNet(name, graph.F32)
 	n.dynamic = !c.Train.StaticShapes
 	c.forward(n)
 	return n.training(c.Train)
 }
 
-// Build returns RNNLM(c).
-func (c RNNLMConfig) Build() (*graph.Graph, error) { return RNNLM(c) }
-
 func rnnlmSpecs() (specs []Spec) {
 	for _, layers := range []int{2, 4, 8} {
 		s := Spec{Name: fmt.Sprintf("rnnlm%d", layers), Family: "rnnlm", Layers: layers, GPUs: layers,
-			Note:  "vocabulary 10,000 with a full softmax, 35 steps",
-			build: DefaultRNNLM(layers).Build}
+			Note:   "vocabulary 10,000 with a full softmax, 35 steps",
+			params: DefaultRNNLM(layers)}
 		if layers == 2 {
 			s.PublishedOps = 9021
 		}
@@ -103,7 +105,7 @@ func (c RNNLMConfig) forward(n *net) {
 				}
 				logits := n.bias(n.matmul(x, w), b)
 				y := n.step(target)
-				weight := n.onesOf(y)
+				weight := n.ones(y)
 				losses, weights = append(losses, n.softmaxLoss(logits, y, weight)), append(weights, weight)
 			})
 		})

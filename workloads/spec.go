@@ -17,16 +17,17 @@ type Spec struct {
 	GPUs int
 	// PublishedOps is the op count the papers give; 0 where they give none.
 	PublishedOps int
-	Note         string
-	build        func() (*graph.Graph, error)
+	// Note says what the papers leave open, and why a count differs.
+	Note   string
+	params Params
 }
+
+// Params returns the settings of s.
+func (s Spec) Params() Params { return s.params }
 
 // List returns every named workload, families together, small before large.
 func List() []Spec {
-	var specs []Spec
-	specs = append(specs, rnnlmSpecs()...)
-	specs = append(specs, gnmtSpecs()...)
-	return specs
+	return slices.Concat(rnnlmSpecs(), gnmtSpecs(), trfxlSpecs(), inceptionSpecs(), amoebanetSpecs(), wavenetSpecs(), decoderSpecs(), vitSpecs())
 }
 
 // Lookup returns the workload of that name. The error of an unknown name lists
@@ -51,13 +52,13 @@ func Build(name string) (*graph.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.Build()
+		return p.generate(name)
 	}
 	s, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.build()
+	g, err := s.params.generate(name)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: %w", name, err)
 	}
