@@ -192,9 +192,10 @@ func TestStatedErrors(t *testing.T) {
 	compareTables(t, stated, b.String())
 }
 
-// compareTables checks cell by cell. Numbers may differ by 0.3, which is more
-// than another processor's rounding can move a fit and less than any change of
-// the model would.
+// compareTables checks cell by cell. Errors may differ by half a point or a
+// tenth, whichever is more: on another processor the search rounds differently
+// and may end at constants as good, with another p95. Any change of the model
+// moves more than one of them.
 func compareTables(t *testing.T, stated, computed string) {
 	t.Helper()
 	a, b := strings.Split(stated, "\n"), strings.Split(computed, "\n")
@@ -203,17 +204,20 @@ func compareTables(t *testing.T, stated, computed string) {
 	}
 	for i := range a {
 		x, y := strings.Split(a[i], "|"), strings.Split(b[i], "|")
-		if len(x) != len(y) {
-			t.Errorf("the document says\n%s\ncomputed is\n%s", a[i], b[i])
-			continue
-		}
-		for k := range x {
-			u, err1 := strconv.ParseFloat(strings.Trim(x[k], " %"), 64)
-			v, err2 := strconv.ParseFloat(strings.Trim(y[k], " %"), 64)
-			if same := x[k] == y[k] || err1 == nil && err2 == nil && math.Abs(u-v) <= 0.3; !same {
-				t.Errorf("the document says\n%s\ncomputed is\n%s", a[i], b[i])
-				break
+		same := len(x) == len(y)
+		for k := 0; same && k < len(x); k++ {
+			u, percent := strings.CutSuffix(strings.TrimSpace(x[k]), "%")
+			v := strings.TrimSuffix(strings.TrimSpace(y[k]), "%")
+			n, err1 := strconv.ParseFloat(u, 64)
+			m, err2 := strconv.ParseFloat(v, 64)
+			tolerance := 0.011 // of tau; counts must be equal
+			if percent {
+				tolerance = max(0.5, 0.1*n)
 			}
+			same = u == v || err1 == nil && err2 == nil && math.Abs(n-m) <= tolerance
+		}
+		if !same {
+			t.Errorf("the document says\n%s\ncomputed is\n%s", a[i], b[i])
 		}
 	}
 }

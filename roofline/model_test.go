@@ -43,7 +43,7 @@ func Example() {
 	// Output:
 	// x on P100-PCIe-16GB: 200 ns, mostly launch
 	// w on P100-PCIe-16GB: 200 ns, mostly launch
-	// y on P100-PCIe-16GB: 345.4 us, mostly compute
+	// y on P100-PCIe-16GB: 312.9 us, mostly compute
 	// z on P100-PCIe-16GB: 16.19 us, mostly memory
 	// x on H100-SXM-80GB: 200 ns, mostly launch
 	// w on H100-SXM-80GB: 200 ns, mostly launch
