@@ -10,7 +10,8 @@ type Context struct {
 	piece  [Pieces][][]float32
 }
 
-func newContext(b *Backend) *Context {
+// NewContext returns a context without scratch memory yet; a Graph makes its own.
+func NewContext(b *Backend) *Context {
 	return &Context{Backend: b, worker: make([][][]float32, b.workers)}
 }
 

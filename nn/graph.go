@@ -36,7 +36,7 @@ type Graph struct {
 
 // NewGraph returns an empty graph that computes on b.
 func NewGraph(b *Backend) *Graph {
-	return &Graph{context: newContext(b), expr: gorgonia.NewGraph(), nodes: map[*Param]*Node{}, inputs: map[*Node]Mat{}}
+	return &Graph{context: NewContext(b), expr: gorgonia.NewGraph(), nodes: map[*Param]*Node{}, inputs: map[*Node]Mat{}}
 }
 
 func (g *Graph) nextID() uint64 {
