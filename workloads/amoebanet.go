@@ -35,8 +35,8 @@ func DefaultAmoebaNet() AmoebaNetConfig {
 
 // Validate reports every fault of c.
 func (c AmoebaNetConfig) Validate() error {
-	errs := []error{within("cells", c.Cells, 3, 300), within("filters", c.Filters, 16, 1<<14), within("batch", c.Batch, 1, 1<<16),
-		within("size", c.Size, 32, 4096), within("classes", c.Classes, 2, 1<<20), c.Train.Validate()}
+	errs := []error{between("cells", c.Cells, 3, 300), between("filters", c.Filters, 16, 1<<14), between("batch", c.Batch, 1, 1<<16),
+		between("size", c.Size, 32, 4096), between("classes", c.Classes, 2, 1<<20), c.Train.Validate()}
 	if c.Cells%3 != 0 {
 		errs = append(errs, fmt.Errorf("cells is %d, want a multiple of 3", c.Cells))
 	}

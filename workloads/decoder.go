@@ -46,9 +46,9 @@ func DefaultMoE() DecoderConfig {
 
 // Validate reports every fault of c.
 func (c DecoderConfig) Validate() error {
-	errs := []error{within("layers", c.Layers, 1, 1024), within("hidden", c.Hidden, 2, 1<<18), within("heads", c.Heads, 1, 1<<12),
-		within("kv_heads", c.KVHeads, 1, 1<<12), within("ffn", c.FFN, 1, 1<<20), within("vocab", c.Vocab, 2, 1<<24),
-		within("seq", c.Seq, 1, 1<<18), within("batch", c.Batch, 1, 1<<16), floatType(c.DType), c.Train.Validate()}
+	errs := []error{between("layers", c.Layers, 1, 1024), between("hidden", c.Hidden, 2, 1<<18), between("heads", c.Heads, 1, 1<<12),
+		between("kv_heads", c.KVHeads, 1, 1<<12), between("ffn", c.FFN, 1, 1<<20), between("vocab", c.Vocab, 2, 1<<24),
+		between("seq", c.Seq, 1, 1<<18), between("batch", c.Batch, 1, 1<<16), floatType(c.DType), c.Train.Validate()}
 	if c.Heads > 0 && c.Hidden%(2*c.Heads) != 0 {
 		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of twice the %d heads", c.Hidden, c.Heads))
 	}
@@ -56,8 +56,8 @@ func (c DecoderConfig) Validate() error {
 		errs = append(errs, fmt.Errorf("heads is %d, want a multiple of the %d kv_heads", c.Heads, c.KVHeads))
 	}
 	if c.Experts != 0 {
-		errs = append(errs, within("experts", c.Experts, 1, 1024), within("top_k", c.TopK, 1, max(c.Experts, 1)), within("capacity", c.Capacity, 100, 10000),
-			within("layers * experts", c.Layers*c.Experts, 1, 1<<14))
+		errs = append(errs, between("experts", c.Experts, 1, 1024), between("top_k", c.TopK, 1, max(c.Experts, 1)), between("capacity", c.Capacity, 100, 10000),
+			between("layers * experts", c.Layers*c.Experts, 1, 1<<14))
 	} else if c.TopK != 0 {
 		errs = append(errs, fmt.Errorf("top_k is %d without experts", c.TopK))
 	}

@@ -33,9 +33,9 @@ func DefaultGNMT(layers int) GNMTConfig {
 
 // Validate reports every fault of c.
 func (c GNMTConfig) Validate() error {
-	return errors.Join(within("layers", c.Layers, 1, 1024), within("source", c.Source, 1, 4096), within("target", c.Target, 1, 4096),
-		within("batch", c.Batch, 1, 1<<20), within("hidden", c.Hidden, 1, 1<<20), within("vocab", c.Vocab, 2, 1<<28),
-		within("layers * (source + target)", c.Layers*(c.Source+c.Target), 2, 1<<16), c.Train.Validate())
+	return errors.Join(between("layers", c.Layers, 1, 1024), between("source", c.Source, 1, 4096), between("target", c.Target, 1, 4096),
+		between("batch", c.Batch, 1, 1<<20), between("hidden", c.Hidden, 1, 1<<20), between("vocab", c.Vocab, 2, 1<<28),
+		between("layers * (source + target)", c.Layers*(c.Source+c.Target), 2, 1<<14), c.Train.Validate())
 }
 
 // residualFrom is the first layer whose input is added to its output.

@@ -82,8 +82,8 @@ func (n *net) concat(axis int, xs ...tensor) tensor {
 	return n.op("ConcatV2", t, in...)
 }
 
-// split cuts x along an axis into k equal parts. The op comes first among its
-// inputs as in TensorFlow: axis, then x.
+// split cuts x along an axis into k equal parts. As in TensorFlow the axis is
+// the first input.
 func (n *net) split(x tensor, axis, k int) []tensor {
 	s := slices.Clone(n.shape(x))
 	if axis < 0 {
@@ -121,8 +121,8 @@ func (n *net) sliceShape(s tensor) tensor {
 	return n.host("StridedSlice", ints(), s, n.vector(1), n.vector(1), n.vector(1))
 }
 
-// reshape gives x other dimensions. With a dynamic batch the new shape is packed
-// from the old one's.
+// reshape gives x other dimensions, which a constant holds; of a batch that is
+// not known it holds -1.
 func (n *net) reshape(x tensor, dims ...int64) tensor {
 	mustEqual("reshape", n.shape(x), dims, n.elements(x) == elements(dims))
 	t := n.of(dims...)
@@ -226,8 +226,8 @@ func (n *net) dropout(x tensor) tensor {
 	return y
 }
 
-// fill makes a tensor of one value of the shape that dims gives; rows tells its
-// first dimension when the batch is dynamic.
+// zeros is a tensor of zeros, as zero_state of a recurrent cell writes it; rows
+// holds its first dimension when the batch is dynamic.
 func (n *net) zeros(rows tensor, dims ...int64) tensor {
 	if !n.dynamic {
 		return n.constant(n.of(dims...))

@@ -31,8 +31,8 @@ func DefaultRNNLM(layers int) RNNLMConfig {
 
 // Validate reports every fault of c.
 func (c RNNLMConfig) Validate() error {
-	return errors.Join(within("layers", c.Layers, 1, 1024), within("unroll", c.Unroll, 1, 4096), within("batch", c.Batch, 1, 1<<20),
-		within("hidden", c.Hidden, 1, 1<<20), within("vocab", c.Vocab, 2, 1<<28), within("layers * unroll", c.Layers*c.Unroll, 1, 1<<16), c.Train.Validate())
+	return errors.Join(between("layers", c.Layers, 1, 1024), between("unroll", c.Unroll, 1, 4096), between("batch", c.Batch, 1, 1<<20),
+		between("hidden", c.Hidden, 1, 1<<20), between("vocab", c.Vocab, 2, 1<<28), between("layers * unroll", c.Layers*c.Unroll, 1, 1<<14), c.Train.Validate())
 }
 
 // RNNLM returns the training graph of c. Layer l of the model is layer l; the

@@ -37,13 +37,13 @@ func DefaultTransformerXL(layers int) TransformerXLConfig {
 
 // Validate reports every fault of c.
 func (c TransformerXLConfig) Validate() error {
-	errs := []error{within("layers", c.Layers, 1, 1024), within("batch", c.Batch, 1, 1<<16), within("sequence", c.Sequence, 1, 1<<20),
-		within("segment", c.Segment, 1, 1<<16), within("hidden", c.Hidden, 2, 1<<16), within("ffn", c.FFN, 1, 1<<20), within("heads", c.Heads, 1, 1<<12),
-		within("head_dim", c.HeadDim, 1, 1<<12), within("vocab", c.Vocab, 2, 1<<28), c.Train.Validate()}
+	errs := []error{between("layers", c.Layers, 1, 1024), between("batch", c.Batch, 1, 1<<16), between("sequence", c.Sequence, 1, 1<<20),
+		between("segment", c.Segment, 1, 1<<16), between("hidden", c.Hidden, 2, 1<<16), between("ffn", c.FFN, 1, 1<<20), between("heads", c.Heads, 1, 1<<12),
+		between("head_dim", c.HeadDim, 1, 1<<12), between("vocab", c.Vocab, 2, 1<<28), c.Train.Validate()}
 	if c.Segment > 0 && c.Sequence%c.Segment != 0 {
 		errs = append(errs, fmt.Errorf("sequence of %d is no multiple of the segment, %d", c.Sequence, c.Segment))
 	} else if c.Segment > 0 {
-		errs = append(errs, within("layers * sequence / segment", c.Layers*(c.Sequence/c.Segment), 1, 1<<13))
+		errs = append(errs, between("layers * sequence / segment", c.Layers*(c.Sequence/c.Segment), 1, 1<<13))
 	}
 	if c.Hidden%2 != 0 {
 		errs = append(errs, fmt.Errorf("hidden is %d, want an even number", c.Hidden))

@@ -31,9 +31,9 @@ func DefaultViT() ViTConfig {
 
 // Validate reports every fault of c.
 func (c ViTConfig) Validate() error {
-	errs := []error{within("layers", c.Layers, 1, 1024), within("hidden", c.Hidden, 1, 1<<18), within("heads", c.Heads, 1, 1<<12),
-		within("ffn", c.FFN, 1, 1<<20), within("batch", c.Batch, 1, 1<<16), within("size", c.Size, 1, 1<<14), within("patch", c.Patch, 1, 1<<12),
-		within("classes", c.Classes, 2, 1<<20), floatType(c.DType), c.Train.Validate()}
+	errs := []error{between("layers", c.Layers, 1, 1024), between("hidden", c.Hidden, 1, 1<<18), between("heads", c.Heads, 1, 1<<12),
+		between("ffn", c.FFN, 1, 1<<20), between("batch", c.Batch, 1, 1<<16), between("size", c.Size, 1, 1<<14), between("patch", c.Patch, 1, 1<<12),
+		between("classes", c.Classes, 2, 1<<20), floatType(c.DType), c.Train.Validate()}
 	if c.Heads > 0 && c.Hidden%c.Heads != 0 {
 		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of the %d heads", c.Hidden, c.Heads))
 	}

@@ -31,8 +31,8 @@ func DefaultWaveNet(stacks int) WaveNetConfig {
 
 // Validate reports every fault of c.
 func (c WaveNetConfig) Validate() error {
-	return errors.Join(within("stacks", c.Stacks, 1, 256), within("layers_per_stack", c.LayersPerStack, 1, 16), within("batch", c.Batch, 1, 1<<16),
-		within("length", c.Length, 1, 1<<20), within("residual", c.Residual, 1, 1<<14), within("skip", c.Skip, 1, 1<<14), within("levels", c.Levels, 2, 1<<16), c.Train.Validate())
+	return errors.Join(between("stacks", c.Stacks, 1, 256), between("layers_per_stack", c.LayersPerStack, 1, 16), between("batch", c.Batch, 1, 1<<16),
+		between("length", c.Length, 1, 1<<20), between("residual", c.Residual, 1, 1<<14), between("skip", c.Skip, 1, 1<<14), between("levels", c.Levels, 2, 1<<16), c.Train.Validate())
 }
 
 // WaveNet returns the training graph of c. Each residual layer is a layer; the

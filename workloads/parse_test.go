@@ -1,0 +1,125 @@
+package workloads
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"placer/graph"
+)
+
+func TestParse(t *testing.T) {
+	p, err := Parse("llama:layers=2,hidden=256,heads=8,kv_heads=2,ffn=512,seq=64,batch=3,dtype=f32,optimizer=sgd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.(DecoderConfig)
+	want := DefaultLlama()
+	want.Layers, want.Hidden, want.Heads, want.KVHeads, want.FFN, want.Seq, want.Batch, want.DType, want.Train.Optimizer = 2, 256, 8, 2, 512, 64, 3, graph.F32, 0
+	if c.Layers != want.Layers || c.Hidden != want.Hidden || c.KVHeads != want.KVHeads || c.FFN != want.FFN || c.Seq != want.Seq || c.Batch != want.Batch ||
+		c.DType != want.DType || c.Train.Optimizer != want.Train.Optimizer || c.Vocab != want.Vocab {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+	g, err := Build("llama:layers=1,hidden=64,heads=4,kv_heads=2,ffn=32,seq=8,vocab=50")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Name() != "llama:layers=1,hidden=64,heads=4,kv_heads=2,ffn=32,seq=8,vocab=50" {
+		t.Errorf("graph is named %q", g.Name())
+	}
+	if _, err := Parse("vit"); err != nil {
+		t.Errorf("a family without settings: %v", err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	cases := []struct{ name, text, want string }{
+		{"no family", "lama:layers=2", `unknown family "lama", did you mean llama?`},
+		{"nothing alike", "zzz:layers=2", "want one of rnnlm, gnmt"},
+		{"no value", "gnmt:layers", `"layers" is not of the form key=value`},
+		{"not a number", "gnmt:layers=two", "layers=two: want a whole number"},
+		{"a fraction", "gnmt:layers=2.5", "layers=2.5: want a whole number"},
+		{"beyond integers", "gnmt:layers=99999999999999999999", "want a whole number"},
+		{"unknown setting", "gnmt:layer=2", `unknown setting "layer", did you mean layers`},
+		{"twice", "gnmt:layers=2,layers=3", "layers is set twice"},
+		{"out of range", "gnmt:layers=0", "layers is 0, want 1 to 1024"},
+		{"several faults", "gnmt:layers=0,batch=-1", "batch is -1"},
+		{"too large together", "rnnlm:layers=1000,unroll=4000", "layers * unroll is 4000000"},
+		{"no type", "llama:dtype=f31", `unknown element type "f31"`},
+		{"integers", "llama:dtype=i8", "dtype is i8"},
+		{"no optimizer", "vit:optimizer=lion", `unknown optimizer "lion"`},
+		{"heads", "llama:hidden=100,heads=7,kv_heads=7", "hidden is 100, want a multiple of twice the 7 heads"},
+		{"groups", "llama:heads=32,kv_heads=5", "heads is 32, want a multiple of the 5 kv_heads"},
+		{"experts", "moe:top_k=9", "top_k is 9, want 1 to 8"},
+		{"segments", "trfxl:sequence=100", "sequence of 100 is no multiple of the segment, 64"},
+		{"cells", "amoebanet:cells=10", "cells is 10, want a multiple of 3"},
+		{"patches", "vit:patch=15", "size is 224, want a multiple of the patch, 15"},
+		{"zero patch", "vit:patch=0", "patch is 0"},
+		{"flag", "gnmt:dropout=maybe", "dropout=maybe: want true or false"},
+		{"empty part", "gnmt:layers=2,", `"" is not of the form key=value`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse(c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("Parse(%q): %v, want %q in it", c.text, err, c.want)
+			}
+			if _, err := Build(c.text); err == nil {
+				t.Errorf("Build(%q) gives no error", c.text)
+			}
+		})
+	}
+}
+
+func TestUnknownName(t *testing.T) {
+	cases := []struct{ name, want string }{
+		{"gnmt9", "did you mean gnmt2, gnmt4, gnmt8"},
+		{"GNMT8", "did you mean gnmt8"},
+		{"inceptoin", "did you mean inception"},
+		{"wavenet", "did you mean wavenet2"},
+		{"", "want one of rnnlm2, rnnlm4"},
+		{"something else", "want one of rnnlm2, rnnlm4"},
+	}
+	for _, c := range cases {
+		if _, err := Build(c.name); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Build(%q): %v, want %q in it", c.name, err, c.want)
+		}
+	}
+}
+
+// TestList checks names, families and that each family has a textual form.
+func TestList(t *testing.T) {
+	var names []string
+	for _, s := range List() {
+		names = append(names, s.Name)
+		if !slices.Contains(Families(), s.Family) || len(Fields(s.Family)) == 0 {
+			t.Errorf("%s: family %q has no textual form", s.Name, s.Family)
+		}
+		if err := s.Params().Validate(); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	want := strings.Fields("rnnlm2 rnnlm4 rnnlm8 gnmt2 gnmt4 gnmt8 trfxl2 trfxl4 trfxl8 inception inception64 amoebanet wavenet2 wavenet4 wavenet5 wavenet10 llama moe vit")
+	if !slices.Equal(names, want) {
+		t.Errorf("names %v, want %v", names, want)
+	}
+	if Fields("lama") != nil {
+		t.Error("an unknown family has fields")
+	}
+}
+
+// FuzzParse checks that no text panics and that what parses is valid.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"gnmt", "gnmt:", "gnmt:layers=3,source=20", "moe:experts=4,top_k=2,dtype=bf16", "vit:patch=0", "llama:heads=0,kv_heads=0", "trfxl:segment=-1", ":", "=,=", "amoebanet:fused_norm=true"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := Parse(s)
+		if err != nil {
+			return
+		}
+		if err := p.Validate(); err != nil {
+			t.Errorf("Parse(%q) gives invalid settings: %v", s, err)
+		}
+	})
+}
