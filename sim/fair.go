@@ -1,5 +1,7 @@
 package sim
 
+import "math"
+
 // Fair sharing is the second model of contention. A transfer starts when its
 // message is ready. After the latencies of its route its bytes flow over all
 // links of the route at once; the flows under way share the links' bandwidths
@@ -45,30 +47,29 @@ func newFairState(t *tables) *fairState {
 	}
 }
 
-// runFair is run under fair sharing, after the ops without inputs were started.
-// It returns the makespan and how many ops it started.
-func (s *Simulator) runFair(priority []int32) (makespan float64, started int) {
+// runFair is runQueued under fair sharing.
+func (s *Simulator) runFair(makespan *float64) (started int) {
 	f := s.fair
 	for {
 		t := s.nextFair()
 		if t == inf {
-			return makespan, started
+			return started
 		}
 		for k := 0; k < len(f.flows); {
 			if f.flows[k].finish > t {
 				k++
 				continue
 			}
-			s.deliver(f.flows[k].transfer, t, priority)
+			s.deliver(f.flows[k].transfer, t)
 			f.flows[k] = f.flows[len(f.flows)-1]
 			f.flows = f.flows[:len(f.flows)-1]
 			f.changed = true
 		}
 		for len(f.latent) > 0 && f.latent[0].at == t {
 			x := f.pop()
-			size := s.messages[s.transfers[x].message].size
+			size := s.transfers[x].size
 			if size == 0 {
-				s.deliver(x, t, priority)
+				s.deliver(x, t)
 				continue
 			}
 			f.flows = append(f.flows, flow{transfer: x, left: float64(size), finish: inf})
@@ -76,14 +77,16 @@ func (s *Simulator) runFair(priority []int32) (makespan float64, started int) {
 		}
 		// Completions in the order of their ops, as everywhere.
 		for {
-			d, at := s.next()
-			if at > t {
+			d, key := s.next()
+			if math.Float64frombits(key) > t || key == never {
 				break
 			}
 			s.devs[d].advance(t)
-			makespan = t
-			s.complete(d, t, priority)
-			s.devs[d].running, s.key[d] = none, inf
+			*makespan = t
+			if best := s.complete(d, t); best != empty {
+				s.ranked[d].push(best)
+			}
+			s.devs[d].running, s.key[d] = none, never
 		}
 		if f.changed {
 			s.share(t)
@@ -91,14 +94,15 @@ func (s *Simulator) runFair(priority []int32) (makespan float64, started int) {
 		for d := range s.devs {
 			if s.devs[d].running == none {
 				s.devs[d].advance(t)
-				started += s.dispatch(d, t)
+				started += s.dispatch(d, t, empty)
 			}
 		}
 	}
 }
 
 func (s *Simulator) nextFair() float64 {
-	_, t := s.next()
+	_, key := s.next()
+	t := math.Float64frombits(key)
 	if f := s.fair; len(f.latent) > 0 {
 		t = min(t, f.latent[0].at)
 	}
@@ -111,20 +115,20 @@ func (s *Simulator) nextFair() float64 {
 // sendFair starts the transfer of message m, ready at time t.
 func (s *Simulator) sendFair(m int32, size int64, src, dst int, t float64) {
 	id := int32(len(s.transfers))
-	s.transfers = append(s.transfers, transfer{t, inf, m, none, uint8(src), uint8(dst)})
+	s.transfers = append(s.transfers, transfer{t, inf, size, uint32(m)<<deviceBits | uint32(dst), none})
 	s.fair.push(latentTransfer{t + s.routes[src*s.d+dst].latency, id})
 	s.devs[dst].advance(t)
 	s.devs[dst].bytes += size
 }
 
 // deliver ends transfer x.
-func (s *Simulator) deliver(id int32, t float64, priority []int32) {
+func (s *Simulator) deliver(id int32, t float64) {
 	x := &s.transfers[id]
 	x.end = t
-	s.receive(int(x.dst), x.message, t, priority)
-	src := &s.devs[x.src]
-	src.advance(t)
-	s.released(src, int(x.src), x.message)
+	s.receive(x.dst(), x.message(), t)
+	src := s.sender(x)
+	s.devs[src].advance(t)
+	s.released(&s.devs[src], src, x)
 }
 
 // share divides the links among the flows: the link with the least room for each
@@ -175,8 +179,13 @@ func contains(hops []int32, l int32) bool {
 
 func (s *Simulator) hopsOf(transfer int32) []int32 {
 	x := &s.transfers[transfer]
-	r := &s.routes[int(x.src)*s.d+int(x.dst)]
+	r := &s.routes[s.sender(x)*s.d+x.dst()]
 	return s.hops[r.first:r.end]
+}
+
+// sender returns the device that transfer x comes from.
+func (s *Simulator) sender(x *transfer) int {
+	return int(s.state[s.messages[x.message()].producer].waits & deviceMask)
 }
 
 // drain brings the bytes left of every flow up to time t. New ones have no rate

@@ -53,7 +53,7 @@ func TestFairShareAgreesWithOracle(t *testing.T) {
 			if !near(x.start, y.start) || !near(x.end, y.end) {
 				t.Fatalf("seed %d: transfer %d from %v to %v, oracle %v to %v", seed, k, x.start, x.end, y.start, y.end)
 			}
-			if alone := s.routes[int(x.src)*s.d+int(x.dst)].seconds(s.messages[x.message].size); x.end-x.start > alone*(1+1e-9) {
+			if alone := s.routes[s.sender(&x)*s.d+x.dst()].seconds(x.size); x.end-x.start > alone*(1+1e-9) {
 				shared++
 			}
 		}

@@ -30,7 +30,7 @@ func (s *Simulator) history(p *plan.Plan) *history {
 		h.firstOf[i] = none
 	}
 	for k := len(h.transfers) - 1; k >= 0; k-- {
-		h.firstOf[h.transfers[k].message] = int32(k)
+		h.firstOf[h.transfers[k].message()] = int32(k)
 	}
 	return h
 }
@@ -44,7 +44,7 @@ func (h *history) arrival(m int32, d uint8) (at float64, transfer int32) {
 		return h.end(p), none
 	}
 	k := h.firstOf[m]
-	for h.transfers[k].dst != d { // the transfers of a message are neighbours
+	for h.transfers[k].dst() != int(d) { // the transfers of a message are neighbours
 		k++
 	}
 	return h.transfers[k].end, k
@@ -64,7 +64,7 @@ func (h *history) waits(i int32, f func(m int32)) {
 // find returns the message of op p that carries tensor t, or the control message
 // if t is none.
 func (h *history) find(p, t int32) int32 {
-	for m := h.ops[p].message; ; m++ {
+	for m := h.first[p]; ; m++ {
 		if h.messages[m].tensor == t {
 			return m
 		}
@@ -81,7 +81,7 @@ func (h *history) ready(i int32) (at float64) {
 }
 
 func (h *history) route(x *transfer) []int32 {
-	r := &h.routes[int(x.src)*h.d+int(x.dst)]
+	r := &h.routes[int(h.device[h.messages[x.message()].producer])*h.d+x.dst()]
 	return h.hops[r.first:r.end]
 }
 
@@ -91,7 +91,7 @@ func (h *history) links(r *Result) {
 	spans := make([][]int32, len(h.m.Links))
 	for k := range h.transfers {
 		for _, l := range h.route(&h.transfers[k]) {
-			r.LinkBytes[l] += units.Bytes(h.messages[h.transfers[k].message].size)
+			r.LinkBytes[l] += units.Bytes(h.messages[h.transfers[k].message()].size)
 			spans[l] = append(spans[l], int32(k))
 		}
 	}
@@ -125,7 +125,7 @@ func (h *history) trace() *Trace {
 
 func (h *history) span(k int32) TransferSpan {
 	x := &h.transfers[k]
-	m := &h.messages[x.message]
-	return TransferSpan{Op: graph.OpID(m.producer), Tensor: graph.TensorID(m.tensor), From: int(x.src), To: int(x.dst),
+	m := &h.messages[x.message()]
+	return TransferSpan{Op: graph.OpID(m.producer), Tensor: graph.TensorID(m.tensor), From: int(h.device[m.producer]), To: x.dst(),
 		Bytes: units.Bytes(m.size), Ready: units.Seconds(h.end(m.producer)), Start: units.Seconds(x.start), End: units.Seconds(x.end)}
 }

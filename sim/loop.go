@@ -2,44 +2,26 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 )
 
 // run simulates the step and returns the makespan. There is no event heap: the
 // next event is that of the device with the lowest key, and what other devices do
 // to a device waits in its lanes until the device's own next event.
-func (s *Simulator) run(device []uint8, priority []int32) float64 {
+func (s *Simulator) run(device []uint8, priority []int32) (makespan float64) {
 	s.reset(device, priority)
 	for _, i := range s.sources {
-		s.ready(int(device[i]), i, 0, priority)
+		s.ready(int(device[i]), i, 0)
 	}
 	left := s.n
 	for d := range s.devs {
-		left -= s.dispatch(d, 0)
+		left -= s.dispatch(d, 0, empty)
 	}
-	makespan := 0.0
-	for s.fair == nil {
-		d, t := s.next()
-		if t == inf {
-			break
-		}
-		dev := &s.devs[d]
-		if dev.arrive <= t {
-			s.arrivals(d, t, priority)
-		}
-		if s.cfg.Memory {
-			s.settle(d, t)
-		}
-		if dev.running != none {
-			makespan = t
-			s.complete(d, t, priority)
-		}
-		left -= s.dispatch(d, t)
-	}
-	if s.fair != nil {
-		var started int
-		makespan, started = s.runFair(priority)
-		left -= started
+	if s.fair == nil {
+		left -= s.runQueued(&makespan)
+	} else {
+		left -= s.runFair(&makespan)
 	}
 	if left != 0 {
 		panic(fmt.Sprintf("sim: %d of %d ops never ran: the priorities are no permutation", left, s.n))
@@ -47,44 +29,109 @@ func (s *Simulator) run(device []uint8, priority []int32) float64 {
 	return makespan
 }
 
-// next returns the device with the earliest event and its time. Ties go to the
+// runQueued runs until nothing is left to happen, and returns how many ops it
+// started.
+func (s *Simulator) runQueued(makespan *float64) (started int) {
+	memory := s.cfg.Memory
+	for {
+		d, key := s.next()
+		if key == never {
+			return started
+		}
+		t := math.Float64frombits(key)
+		dev := &s.devs[d]
+		if dev.arrive <= t {
+			s.arrivals(d, t)
+		}
+		if memory {
+			if dev.start <= t || dev.release <= t {
+				s.settle(d, t)
+			}
+			dev.advance(t)
+		}
+		best := int32(empty)
+		if dev.running != none {
+			*makespan = t
+			best = s.complete(d, t)
+		}
+		started += s.dispatch(d, t, best)
+	}
+}
+
+// next returns the device with the earliest event and its key. Ties go to the
 // lowest running op: the order in which completions at one instant reserve links.
-func (s *Simulator) next() (d int, t float64) {
-	t = s.key[0]
-	for x, k := range s.key[1:] {
-		if k < t || k == t && s.devs[x+1].running < s.devs[d].running {
-			d, t = x+1, k
+// Up to eight devices it has no branch that could be predicted wrongly.
+func (s *Simulator) next() (d int, key uint64) {
+	k := &s.key
+	key = min(k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7])
+	same := one(k[0] == key) | one(k[1] == key)<<1 | one(k[2] == key)<<2 | one(k[3] == key)<<3 |
+		one(k[4] == key)<<4 | one(k[5] == key)<<5 | one(k[6] == key)<<6 | one(k[7] == key)<<7
+	if s.d > 8 {
+		for x := 8; x < s.d; x++ {
+			if k[x] < key {
+				key, same = k[x], 0
+			}
+			same |= one(k[x] == key) << x
 		}
 	}
-	return d, t
+	d = bits.TrailingZeros64(same)
+	if same &= same - 1; same != 0 && key != never {
+		for ; same != 0; same &= same - 1 {
+			if x := bits.TrailingZeros64(same); s.devs[x].running < s.devs[d].running {
+				d = x
+			}
+		}
+	}
+	return d, key
+}
+
+func one(b bool) (x uint64) {
+	if b {
+		x = 1
+	}
+	return x
 }
 
 // ready puts op i, ready at time t, into the queue of device d.
-func (s *Simulator) ready(d int, i int32, t float64, priority []int32) {
+func (s *Simulator) ready(d int, i int32, t float64) {
 	if s.fifo {
 		s.fifos[d].push(i, t)
 	} else {
-		s.ranked[d].push(priority[i])
+		s.ranked[d].push(s.state[i].rank)
 	}
 }
 
 // dispatch starts the best ready op of idle device d and returns 1, or 0 if there
-// is none.
-func (s *Simulator) dispatch(d int, t float64) int {
+// is none. best is the rank of an op that is ready but not in the queue, or empty.
+func (s *Simulator) dispatch(d int, t float64, best int32) int {
 	dev := &s.devs[d]
 	var i int32
 	if s.fifo {
 		i = s.fifos[d].pop()
-	} else if i = s.ranked[d].pop(); i != none {
-		i = s.opAt[i]
+	} else {
+		if q := &s.ranked[d]; q.lowest < best {
+			if best != empty {
+				q.push(best)
+			}
+			best = q.pop()
+		}
+		i = none
+		if best != empty {
+			i = s.opAt[best]
+		}
 	}
 	dev.running = i
 	if i == none {
-		s.key[d] = dev.arrive
+		s.key[d] = math.Float64bits(dev.arrive)
 		return 0
 	}
-	s.key[d] = t + s.seconds[d][i]
-	dev.bytes += s.ops[i].alloc
+	row := &s.ops[i]
+	seconds := row.seconds
+	if !s.equal {
+		seconds = s.seconds[d][i]
+	}
+	s.key[d] = math.Float64bits(t + seconds)
+	dev.bytes += row.alloc
 	if s.record {
 		s.starts[i] = t
 	}
@@ -92,55 +139,109 @@ func (s *Simulator) dispatch(d int, t float64) int {
 }
 
 // complete ends the op that runs on device d: its consumers there may become
-// ready, its messages leave, its inputs may be freed.
-func (s *Simulator) complete(d int, t float64, priority []int32) {
+// ready, its messages leave, its inputs may be freed. Of the ops that it makes
+// ready it returns the lowest rank without putting it into the queue.
+func (s *Simulator) complete(d int, t float64) (best int32) {
+	best = empty
 	dev := &s.devs[d]
 	i := dev.running
 	row := &s.ops[i]
-	dev.bytes -= row.free
-	for m := row.message; m < s.ops[i+1].message; m++ {
-		msg := &s.messages[m]
-		local, remote := int32(0), uint64(0)
-		for _, v := range s.use[msg.first:msg.end] {
-			st := s.state[v]
-			if e := int(st & deviceMask); e != d {
-				remote |= 1 << e
+	next := s.ops[i+1].inputs
+	if s.cfg.Memory {
+		dev.bytes -= row.free
+		for _, r := range s.program[row.inputs:row.sends] {
+			s.drop(dev, d, r)
+		}
+	}
+	program := s.program[row.sends:next]
+	m := int32(0)
+	for p := 0; p < len(program); m++ {
+		w := program[p]
+		p++
+		if w < 0 {
+			v := ^w
+			x := &s.state[v]
+			waits := x.waits
+			if e := int(waits & deviceMask); e != d {
+				s.send(s.first[i]+m, d, e, t)
 				continue
 			}
-			local++
-			st -= 1 << deviceBits
-			s.state[v] = st
-			if st < 1<<deviceBits {
-				s.ready(d, v, t, priority)
+			waits -= 1 << deviceBits
+			x.waits = waits
+			if waits < 1<<deviceBits {
+				best = s.take(d, v, x.rank, best, t)
+			}
+			continue
+		}
+		r := program[p]
+		p++
+		users, remote := w>>1, uint64(0)
+		for _, v := range program[p : p+int(users)] {
+			x := &s.state[v]
+			waits := x.waits
+			if e := waits & deviceMask; int(e) != d {
+				remote |= 1 << e
+				users--
+				continue
+			}
+			waits -= 1 << deviceBits
+			x.waits = waits
+			if waits < 1<<deviceBits {
+				best = s.take(d, v, x.rank, best, t)
 			}
 		}
-		if msg.row != none {
-			users := local + int32(bits.OnesCount64(remote))
-			if msg.resident {
-				users = 1 << 30 // never freed
+		p += int(w >> 1)
+		if r != none && s.cfg.Memory {
+			users += int32(bits.OnesCount64(remote))
+			if w&1 != 0 {
+				users = keep
 			}
-			s.refs[int(msg.row)*s.d+d] = users
+			s.rows[r].home = uint32(users)<<deviceBits | uint32(d)
 		}
 		for ; remote != 0; remote &= remote - 1 {
-			s.send(m, msg.size, d, bits.TrailingZeros64(remote), t)
+			s.send(s.first[i]+m, d, bits.TrailingZeros64(remote), t)
 		}
 	}
-	for _, r := range s.inputs[row.input:s.ops[i+1].input] {
-		s.drop(dev, d, r)
+	return best
+}
+
+// keep is a number of users that is never counted down to nothing.
+const keep = 1 << 25
+
+// take makes op i ready. It queues the op or, if it has the lowest rank so far,
+// the one that had.
+func (s *Simulator) take(d int, i, rank, best int32, t float64) int32 {
+	if s.fifo {
+		s.fifos[d].push(i, t)
+		return best
 	}
+	if best == empty {
+		return rank
+	}
+	s.ranked[d].push(max(rank, best))
+	return min(rank, best)
 }
 
 // drop ends one use of the tensor of row r on device d.
 func (s *Simulator) drop(dev *deviceState, d int, r int32) {
-	n := &s.refs[int(r)*s.d+d]
+	row := &s.rows[r]
+	if int(row.home&deviceMask) == d {
+		row.home -= 1 << deviceBits
+		if row.home < 1<<deviceBits {
+			dev.bytes -= row.size
+		}
+		return
+	}
+	n := &s.copies[int(r)*s.d+d]
 	*n--
 	if *n == 0 {
-		dev.bytes -= s.rowSize[r]
+		dev.bytes -= row.size
 	}
 }
 
 // send reserves the route of message m, ready at time t.
-func (s *Simulator) send(m int32, size int64, src, dst int, t float64) {
+func (s *Simulator) send(m int32, src, dst int, t float64) {
+	size := s.messages[m].size
 	if s.fair != nil {
 		s.sendFair(m, size, src, dst, t)
 		return
@@ -148,15 +249,18 @@ func (s *Simulator) send(m int32, size int64, src, dst int, t float64) {
 	k := src*s.d + dst
 	r := &s.routes[k]
 	start := t
-	for _, l := range s.hops[r.first:r.end] {
-		start = max(start, s.linkFree[l])
+	hops := s.hops[r.first:r.end]
+	for _, l := range hops {
+		if free := s.linkFree[l]; free > start {
+			start = free
+		}
 	}
 	end := start + r.seconds(size)
-	for _, l := range s.hops[r.first:r.end] {
+	for _, l := range hops {
 		s.linkFree[l] = end
 	}
 	id := int32(len(s.transfers))
-	s.transfers = append(s.transfers, transfer{start, end, m, none, uint8(src), uint8(dst)})
+	s.transfers = append(s.transfers, transfer{start, end, size, uint32(m)<<deviceBits | uint32(dst), none})
 	ln := &s.lanes[k]
 	if ln.last != none {
 		s.transfers[ln.last].next = id
@@ -169,7 +273,7 @@ func (s *Simulator) send(m int32, size int64, src, dst int, t float64) {
 		if end < to.arrive {
 			to.arrive = end
 			if to.running == none {
-				s.key[dst] = end
+				s.key[dst] = math.Float64bits(end)
 			}
 		}
 	}
@@ -190,7 +294,7 @@ func (s *Simulator) send(m int32, size int64, src, dst int, t float64) {
 
 // arrivals takes in the transfers that have reached device d by time t, in order
 // of time, since FIFO asks when an op became ready.
-func (s *Simulator) arrivals(d int, t float64, priority []int32) {
+func (s *Simulator) arrivals(d int, t float64) {
 	dev := &s.devs[d]
 	row := s.arriveAt[d*s.d : (d+1)*s.d]
 	for dev.arrive <= t {
@@ -199,7 +303,7 @@ func (s *Simulator) arrivals(d int, t float64, priority []int32) {
 			for first <= at {
 				ln := &s.lanes[src*s.d+d]
 				x := &s.transfers[ln.arrive]
-				s.receive(d, x.message, at, priority)
+				s.receive(d, x.message(), at)
 				ln.arrive = x.next
 				first = inf
 				if x.next != none {
@@ -214,99 +318,23 @@ func (s *Simulator) arrivals(d int, t float64, priority []int32) {
 }
 
 // receive counts message m, arrived at time t, for its consumers on device d.
-func (s *Simulator) receive(d int, m int32, t float64, priority []int32) {
+func (s *Simulator) receive(d int, m int32, t float64) {
 	msg := &s.messages[m]
 	local := int32(0)
 	for _, v := range s.use[msg.first:msg.end] {
-		st := s.state[v]
-		if int(st&deviceMask) != d {
+		x := &s.state[v]
+		waits := x.waits
+		if int(waits&deviceMask) != d {
 			continue
 		}
 		local++
-		st -= 1 << deviceBits
-		s.state[v] = st
-		if st < 1<<deviceBits {
-			s.ready(d, v, t, priority)
+		waits -= 1 << deviceBits
+		x.waits = waits
+		if waits < 1<<deviceBits {
+			s.ready(d, v, t)
 		}
 	}
 	if msg.row != none {
-		s.refs[int(msg.row)*s.d+d] = local
-	}
-}
-
-// settle brings the bytes of device d up to time t. Within an instant the order
-// of changes does not matter: the peak is taken when the instant has passed, and
-// nothing is allocated and freed at one instant.
-func (s *Simulator) settle(d int, t float64) {
-	dev := &s.devs[d]
-	for {
-		at := min(dev.start, dev.release)
-		if at > t {
-			break
-		}
-		dev.advance(at)
-		if dev.start == at {
-			s.allocate(dev, d, at)
-		} else {
-			s.release(dev, d, at)
-		}
-	}
-	dev.advance(t)
-}
-
-// advance notes the peak before time t.
-func (dev *deviceState) advance(t float64) {
-	if t > dev.instant {
-		dev.peak = max(dev.peak, dev.bytes)
-		dev.instant = t
-	}
-}
-
-// allocate makes room for the transfers to device d that start by time t.
-func (s *Simulator) allocate(dev *deviceState, d int, t float64) {
-	row, next := s.startAt[d*s.d:(d+1)*s.d], inf
-	for src, first := range row {
-		for first <= t {
-			ln := &s.lanes[src*s.d+d]
-			x := &s.transfers[ln.start]
-			dev.bytes += s.messages[x.message].size
-			ln.start = x.next
-			first = inf
-			if x.next != none {
-				first = s.transfers[x.next].start
-			}
-			row[src] = first
-		}
-		next = min(next, first)
-	}
-	dev.start = next
-}
-
-// release ends the transfers from device d that have ended by time t.
-func (s *Simulator) release(dev *deviceState, d int, t float64) {
-	row, next := s.releaseAt[d*s.d:(d+1)*s.d], inf
-	for dst, first := range row {
-		for first <= t {
-			ln := &s.lanes[d*s.d+dst]
-			x := &s.transfers[ln.release]
-			s.released(dev, d, x.message)
-			ln.release = x.next
-			first = inf
-			if x.next != none {
-				first = s.transfers[x.next].end
-			}
-			row[dst] = first
-		}
-		next = min(next, first)
-	}
-	dev.release = next
-}
-
-// released ends the use that a transfer made of message m on its sender d.
-func (s *Simulator) released(dev *deviceState, d int, m int32) {
-	if msg := &s.messages[m]; msg.row != none {
-		s.drop(dev, d, msg.row)
-	} else {
-		dev.bytes -= msg.size
+		s.copies[int(msg.row)*s.d+d] = local
 	}
 }

@@ -56,7 +56,7 @@ func (h *history) accounts() []account {
 			if len(h.g.Consumers(t)) > 0 {
 				m := h.find(i, int32(t))
 				until = max(until, units.Seconds(lastUse(&h.messages[m], d)))
-				for k := h.firstOf[m]; k != none && int(k) < len(h.transfers) && h.transfers[k].message == m; k++ {
+				for k := h.firstOf[m]; k != none && int(k) < len(h.transfers) && h.transfers[k].message() == m; k++ {
 					until = max(until, units.Seconds(h.transfers[k].end))
 				}
 			}
@@ -65,9 +65,9 @@ func (h *history) accounts() []account {
 	}
 	for k := range h.transfers {
 		x := &h.transfers[k]
-		m := &h.messages[x.message]
-		hold(x.dst, Holding{"received", graph.OpID(m.producer), h.g.Op(graph.OpID(m.producer)).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
-			units.Seconds(x.start), units.Seconds(lastUse(m, x.dst))})
+		m := &h.messages[x.message()]
+		hold(uint8(x.dst()), Holding{"received", graph.OpID(m.producer), h.g.Op(graph.OpID(m.producer)).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
+			units.Seconds(x.start), units.Seconds(lastUse(m, uint8(x.dst())))})
 	}
 	return acc
 }

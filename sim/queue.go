@@ -2,14 +2,18 @@ package sim
 
 import "math/bits"
 
-// rankQueue is a set of ranks 0..N-1 that gives the lowest: a bit for each rank
+// rankQueue is a set of ranks 0..N-1 that knows the lowest: a bit for each rank
 // and two levels of summary, of which the upper is searched in order.
 type rankQueue struct {
+	lowest           int32 // or empty
 	bit, word, block []uint64
 }
 
+// empty is above every rank.
+const empty = 1<<31 - 1
+
 func newRankQueue(n int) rankQueue {
-	return rankQueue{make([]uint64, n>>6+1), make([]uint64, n>>12+1), make([]uint64, n>>18+1)}
+	return rankQueue{empty, make([]uint64, n>>6+1), make([]uint64, n>>12+1), make([]uint64, n>>18+1)}
 }
 
 func (q *rankQueue) push(r int32) {
@@ -17,31 +21,41 @@ func (q *rankQueue) push(r int32) {
 	q.bit[u>>6] |= 1 << (u & 63)
 	q.word[u>>12] |= 1 << (u >> 6 & 63)
 	q.block[u>>18] |= 1 << (u >> 12 & 63)
+	q.lowest = min(q.lowest, r)
 }
 
-// pop removes and returns the lowest rank, or none.
+// pop removes and returns the lowest rank of a queue that is not empty.
 func (q *rankQueue) pop() int32 {
-	for k, block := range q.block {
-		if block == 0 {
-			continue
-		}
-		a := k<<6 | bits.TrailingZeros64(block)
+	r := q.lowest
+	u := uint32(r)
+	b := u >> 6
+	bit := q.bit[b]
+	bit &= bit - 1
+	q.bit[b] = bit
+	if bit == 0 {
+		a := u >> 12
 		word := q.word[a]
-		b := a<<6 | bits.TrailingZeros64(word)
-		bit := q.bit[b]
-		c := b<<6 | bits.TrailingZeros64(bit)
-		bit &= bit - 1
-		q.bit[b] = bit
-		if bit == 0 {
-			word &= word - 1
-			q.word[a] = word
-			if word == 0 {
-				q.block[k] = block & (block - 1)
+		word &= word - 1
+		q.word[a] = word
+		if word == 0 {
+			c := u >> 18
+			block := q.block[c]
+			block &= block - 1
+			q.block[c] = block
+			for ; block == 0; block = q.block[c] {
+				if c++; int(c) == len(q.block) {
+					q.lowest = empty
+					return r
+				}
 			}
+			a = c<<6 | uint32(bits.TrailingZeros64(block))
+			word = q.word[a]
 		}
-		return int32(c)
+		b = a<<6 | uint32(bits.TrailingZeros64(word))
+		bit = q.bit[b]
 	}
-	return none
+	q.lowest = int32(b<<6 | uint32(bits.TrailingZeros64(bit)))
+	return r
 }
 
 // arrivalQueue serves ops in the order of (ready time, id). Ready times are
@@ -66,6 +80,7 @@ func (q *arrivalQueue) push(op int32, ready float64) {
 	q.tail++
 }
 
+// pop removes and returns the first op, or none.
 func (q *arrivalQueue) pop() int32 {
 	if q.head == q.tail {
 		return none

@@ -15,18 +15,21 @@ import (
 type Simulator struct {
 	*tables
 
-	state  []uint32 // [N] messages missing << deviceBits | device
-	refs   []int32  // [R,D] users of a tensor's copy on a device that have not ended
-	opAt   []int32  // [N] op of each rank
-	fifo   bool     // of the run under way: no priorities
+	state  []opState // [N]
+	rows   []rowState
+	copies []int32 // [R,D] users left of a tensor's copy on a device that received it
+	opAt   []int32 // [N] op of each rank
+	fifo   bool    // of the run under way: no priorities
 	ranked []rankQueue
 	fifos  []arrivalQueue
 	buffer []int32 // [N] of the arrival queues
 
-	key  []float64 // [D] time of a device's next event, +Inf for none
+	// key is the time of each device's next event as an integer (see bits), +Inf
+	// for none and beyond the last device.
+	key  [hw.MaxDevices]uint64
 	devs []deviceState
 
-	transfers []transfer // of the run so far, in the order of reservation
+	transfers []transfer // of the run so far, in the order of becoming ready
 	lanes     []lane     // [D*D] by source then destination
 	linkFree  []float64  // [L]
 	// Times of the next event of each lane, +Inf for none: rows are contiguous for
@@ -39,6 +42,20 @@ type Simulator struct {
 
 	record bool
 	starts []float64 // [N] start of each op, when record is set
+}
+
+// opState is an op during a run.
+type opState struct {
+	waits uint32 // messages missing << deviceBits | device
+	rank  int32
+}
+
+// rowState is a tensor whose users are counted.
+type rowState struct {
+	size int64
+	// home is the device that made the tensor, below its users left there: local
+	// consumers and outgoing transfers << deviceBits.
+	home uint32
 }
 
 // deviceState is a device during a run.
@@ -57,10 +74,13 @@ type deviceState struct {
 // transfer is a message on its way to one device.
 type transfer struct {
 	start, end float64
-	message    int32
-	next       int32 // later one of the same lane, or none
-	src, dst   uint8
+	size       int64
+	what       uint32 // message << deviceBits | destination
+	next       int32  // later one of the same lane, or none
 }
+
+func (x *transfer) message() int32 { return int32(x.what >> deviceBits) }
+func (x *transfer) dst() int       { return int(x.what & deviceMask) }
 
 // lane holds the transfers from one device to another, a list in which three
 // readers advance: the receiver's arrivals, its allocations, and the sender's
@@ -81,15 +101,15 @@ func New(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*Simulator, er
 func newSimulator(t *tables) *Simulator {
 	s := &Simulator{
 		tables:    t,
-		state:     make([]uint32, t.n),
-		refs:      make([]int32, len(t.rowSize)*t.d),
+		state:     make([]opState, t.n),
+		rows:      make([]rowState, len(t.rowSize)),
+		copies:    make([]int32, len(t.rowSize)*t.d),
 		opAt:      make([]int32, t.n),
 		ranked:    make([]rankQueue, t.d),
 		fifos:     make([]arrivalQueue, t.d),
 		buffer:    make([]int32, t.n),
-		key:       make([]float64, t.d),
 		devs:      make([]deviceState, t.d),
-		transfers: make([]transfer, t.maxSends),
+		transfers: make([]transfer, 0, t.maxSends),
 		lanes:     make([]lane, t.d*t.d),
 		linkFree:  make([]float64, len(t.m.Links)),
 		arriveAt:  make([]float64, t.d*t.d),
@@ -101,6 +121,12 @@ func newSimulator(t *tables) *Simulator {
 	}
 	for d := range s.ranked {
 		s.ranked[d] = newRankQueue(t.n)
+	}
+	for r, size := range t.rowSize {
+		s.rows[r].size = size
+	}
+	for d := range s.key {
+		s.key[d] = never
 	}
 	return s
 }
@@ -114,7 +140,8 @@ func (s *Simulator) OpSeconds(d int) []float64 { return s.seconds[d] }
 // Evaluate runs the step with op i on device[i], [N], under priority, [N] or nil
 // for FIFO. Overflow is 0 when the simulator does not count memory. Evaluate
 // keeps neither slice and allocates nothing. It panics on lengths that disagree,
-// devices that do not exist and priorities that are no permutation.
+// devices that do not exist and priorities that are no permutation; the simulator
+// must not be used again after a panic.
 func (s *Simulator) Evaluate(device []uint8, priority []int32) plan.Score {
 	score := plan.Score{Seconds: s.run(device, priority)}
 	if s.cfg.Memory {
@@ -127,26 +154,32 @@ func (s *Simulator) Evaluate(device []uint8, priority []int32) plan.Score {
 
 var inf = math.Inf(1)
 
+// Keys compare times as integers, which is faster: times are not negative.
+var never = math.Float64bits(inf)
+
 // reset prepares a run.
 func (s *Simulator) reset(device []uint8, priority []int32) {
 	if len(device) != s.n || priority != nil && len(priority) != s.n {
 		panic(fmt.Sprintf("sim: %d devices and %d priorities for %d ops", len(device), len(priority), s.n))
 	}
-	state := s.state[:len(device)]
-	for i, p := range s.pending[:len(device)] {
-		state[i] = p | uint32(device[i])
-	}
 	s.fifo = priority == nil
+	state, pending := s.state[:len(device)], s.pending[:len(device)]
 	if s.fifo {
+		for i, d := range device {
+			state[i].waits = pending[i] | uint32(d)
+		}
 		s.resetFIFO(device)
 	} else {
-		for i, r := range priority {
+		priority := priority[:len(device)]
+		for i, d := range device {
+			r := priority[i]
+			state[i] = opState{pending[i] | uint32(d), r}
 			s.opAt[r] = int32(i)
 		}
 	}
 	for d := range s.devs {
 		s.devs[d] = deviceState{running: none, arrive: inf, start: inf, release: inf}
-		s.key[d] = inf
+		s.key[d] = never
 	}
 	for _, r := range s.residents {
 		s.devs[device[r.op]].bytes += r.bytes

@@ -16,18 +16,19 @@ type tables struct {
 	m       *hw.Machine
 	cfg     Config
 	n, d    int
+	equal   bool        // all devices take the same times
 	seconds [][]float64 // [D][N]; devices with equal times share a column
 
 	pending []uint32 // [N] messages an op waits for, shifted by deviceBits
 	sources []int32  // ops that wait for none, ascending
-	ops     []opRow  // [N]
-	// Messages of op i are messages[ops[i].message:ops[i+1].message].
-	messages []message
-	use      []int32 // consumers of the messages
-	// Inputs that op i must count down when it ends are
-	// inputs[ops[i].input:ops[i+1].input]: rows of the reference counts.
-	inputs    []int32
-	rowSize   []int64 // [R] bytes of the tensor of each row of reference counts
+	ops     []opRow  // [N+1]; a last row ends the last op's program
+	// program holds, for each op, what the event loop does when it ends; see
+	// encode.
+	program   []int32
+	messages  []message // by producer
+	first     []int32   // [N+1] first message of each op
+	use       []int32   // consumers of the messages
+	rowSize   []int64   // [R] bytes of the tensor of each row of reference counts
 	residents []resident
 	maxSends  int // no run has more transfers
 
@@ -38,17 +39,20 @@ type tables struct {
 const (
 	deviceBits = 6 // hw.MaxDevices is 64
 	deviceMask = 1<<deviceBits - 1
+	// maxSize bounds ops and messages, which share words with devices, and the
+	// users of a tensor.
+	maxSize = keep
 )
 
-// opRow is what the event loop needs of an op. A last row ends the last op's
-// ranges.
+// opRow is what the event loop needs of an op, half a cache line.
 type opRow struct {
 	alloc int64 // bytes allocated at the start: outputs and workspace
 	// free is what the end frees without looking: workspace, outputs that nobody
 	// reads, and inputs that nobody else reads.
 	free    int64
-	message int32
-	input   int32
+	seconds float64 // on device 0
+	// inputs and sends are where the two parts of the op's program start.
+	inputs, sends int32
 }
 
 // message is what an op sends when it ends.
@@ -90,8 +94,8 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 		return nil, err
 	}
 	t := &tables{g: g, m: m, cfg: cfg, n: g.NumOps(), d: m.NumDevices()}
-	if t.n >= 1<<(32-deviceBits) {
-		return nil, fmt.Errorf("simulator: graph %s has %d ops, at most %d are supported", g.Name(), t.n, 1<<(32-deviceBits)-1)
+	if size := t.n + g.NumTensors(); size >= maxSize {
+		return nil, fmt.Errorf("simulator: graph %s has %d ops and outputs, at most %d are supported", g.Name(), size, maxSize-1)
 	}
 	if err := t.readCosts(c); err != nil {
 		return nil, err
@@ -120,6 +124,10 @@ func (t *tables) readCosts(c CostModel) error {
 			}
 		}
 		t.seconds[d] = col
+	}
+	t.equal = true
+	for _, col := range t.seconds {
+		t.equal = t.equal && &col[0] == &t.seconds[0][0]
 	}
 	return nil
 }
@@ -159,10 +167,12 @@ func (t *tables) readGraph() {
 	}
 	t.ops = make([]opRow, t.n+1)
 	t.pending = make([]uint32, t.n)
+	t.first = make([]int32, t.n+1)
 	rowOf := make([]int32, g.NumTensors()) // row of reference counts
 	for i := range t.n {
 		op, row := g.Op(graph.OpID(i)), &t.ops[i]
-		row.message = int32(len(t.messages))
+		t.first[i] = int32(len(t.messages))
+		row.seconds = t.seconds[0][i]
 		row.alloc, row.free = int64(op.Workspace), row.free+int64(op.Workspace)
 		if op.Resident > 0 {
 			t.residents = append(t.residents, resident{int32(i), int64(op.Resident)})
@@ -192,20 +202,47 @@ func (t *tables) readGraph() {
 			t.emit(message{row: none, tensor: none, producer: int32(i)}, waiters[i])
 		}
 	}
-	last := make([]int32, len(t.rowSize)) // last op that listed the row, plus one
+	t.first[t.n] = int32(len(t.messages))
 	for i := range t.n {
-		t.ops[i].input = int32(len(t.inputs))
-		for _, id := range g.Inputs(graph.OpID(i)) {
-			if r := rowOf[id]; r != none && last[r] != int32(i)+1 {
-				last[r] = int32(i) + 1
-				t.inputs = append(t.inputs, r)
-			}
-		}
 		if t.pending[i] == 0 {
 			t.sources = append(t.sources, int32(i))
 		}
 	}
-	t.ops[t.n].message, t.ops[t.n].input = int32(len(t.messages)), int32(len(t.inputs))
+	t.encode(rowOf)
+}
+
+// encode writes the programs. That of op i starts with the rows of reference
+// counts that its end counts down, one for each distinct input that others read
+// too. Then follow its messages: one with a single consumer v and no row is the
+// one word ^v; any other is twice its number of consumers, plus 1 for a resident
+// tensor, its row or none, and its consumers.
+// The program ends where that of op i+1 starts.
+func (t *tables) encode(rowOf []int32) {
+	last := make([]int32, len(t.rowSize)) // last op that listed the row, plus one
+	for i := range t.n {
+		t.ops[i].inputs = int32(len(t.program))
+		for _, id := range t.g.Inputs(graph.OpID(i)) {
+			if r := rowOf[id]; r != none && last[r] != int32(i)+1 {
+				last[r] = int32(i) + 1
+				t.program = append(t.program, r)
+			}
+		}
+		t.ops[i].sends = int32(len(t.program))
+		for _, m := range t.messages[t.first[i]:t.first[i+1]] {
+			users := t.use[m.first:m.end]
+			if len(users) == 1 && m.row == none {
+				t.program = append(t.program, ^users[0])
+				continue
+			}
+			w := int32(len(users)) << 1
+			if m.resident {
+				w |= 1
+			}
+			t.program = append(t.program, w, m.row)
+			t.program = append(t.program, users...)
+		}
+	}
+	t.ops[t.n].inputs = int32(len(t.program))
 }
 
 func (t *tables) emit(m message, users []graph.OpID) {
