@@ -7,7 +7,18 @@ import (
 	"placer/graph"
 )
 
+// built keeps graphs between tests: they do not change.
+var built = map[string]*graph.Graph{}
+
 func build(t testing.TB, name string) *graph.Graph {
+	t.Helper()
+	if built[name] == nil {
+		built[name] = fresh(t, name)
+	}
+	return built[name]
+}
+
+func fresh(t testing.TB, name string) *graph.Graph {
 	t.Helper()
 	g, err := Build(name)
 	if err != nil {

@@ -1,0 +1,77 @@
+package workloads_test
+
+import (
+	"context"
+	"testing"
+
+	"placer/baselines/human"
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/plan"
+	"placer/roofline"
+	"placer/sim"
+	"placer/workloads"
+)
+
+// TestHumanPlacementFits: in table 2 of GO every model runs on its number of
+// P100s as a human placed it, in 0.19 to 0.99 s. Ours must fit too, and take a
+// time of that order.
+func TestHumanPlacementFits(t *testing.T) {
+	published := map[string]float64{
+		"rnnlm2": 0.192, "rnnlm4": 0.239, "rnnlm8": 0.332, "gnmt2": 0.384, "gnmt4": 0.469, "gnmt8": 0.562,
+		"trfxl2": 0.268, "trfxl4": 0.27, "trfxl8": 0.46, "inception": 0.312, "inception64": 0.731, "amoebanet": 0.44,
+		"wavenet2": 0.376, "wavenet4": 0.988,
+	}
+	rows := 0
+	for _, s := range workloads.List() {
+		if s.GPUs == 0 {
+			continue
+		}
+		rows++
+		g, err := workloads.Build(s.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, peak := placeByHand(t, g, s.GPUs)
+		t.Logf("%-12s %d GPUs: %.3f s, published %.3f s; fullest device %.1f GB", s.Name, s.GPUs, out.Score.Seconds, published[s.Name], peak)
+		if !out.Score.Feasible() {
+			t.Errorf("%s: the human placement on %d P100s needs %v more than there is", s.Name, s.GPUs, out.Score.Overflow)
+		}
+		if x := out.Score.Seconds / published[s.Name]; x < 0.5 || x > 2 {
+			t.Errorf("%s: a step takes %.3f s, in the paper %.3f s", s.Name, out.Score.Seconds, published[s.Name])
+		}
+	}
+	if rows != len(published) {
+		t.Errorf("%d workloads have a number of GPUs, table 2 has %d rows", rows, len(published))
+	}
+}
+
+// placeByHand returns the human expert's placement under FIFO and the peak memory
+// of the fullest device, in GB.
+func placeByHand(t *testing.T, g *graph.Graph, gpus int) (*plan.Outcome, float64) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := hw.Take("p100", gpus, false)
+	check(err)
+	cost, err := roofline.New(g, m, roofline.Default())
+	check(err)
+	s, err := sim.New(g, m, cost, sim.Default())
+	check(err)
+	units, err := unit.Find(g, s.OpSeconds(0))
+	check(err)
+	out, err := human.Placer{}.Place(context.Background(), &plan.Problem{Graph: g, Machine: m, Units: units, Evaluator: s, Clock: func() float64 { return 0 }})
+	check(err)
+	r, err := s.Run(&plan.Plan{Device: out.Device}, sim.Options{})
+	check(err)
+	peak := 0.0
+	for _, b := range r.PeakBytes {
+		peak = max(peak, float64(b)/1e9)
+	}
+	return out, peak
+}
