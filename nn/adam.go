@@ -91,6 +91,9 @@ func (a *Adam) update(p *Param, scale float32, learningRate float64) {
 		a.state[p] = s
 	}
 	s.step++
+	if p.Rate != 0 {
+		learningRate *= p.Rate
+	}
 	b1, b2 := float32(a.config.Beta1), float32(a.config.Beta2)
 	c1 := 1 - math.Pow(a.config.Beta1, float64(s.step))
 	c2 := math.Sqrt(1 - math.Pow(a.config.Beta2, float64(s.step)))

@@ -14,6 +14,8 @@ type Param struct {
 	Shape []int     // [d] or [rows,columns]
 	Value []float32 // row-major
 	Grad  []float32 // the sum over runs since ZeroGrad
+	// Rate is this parameter's factor of the learning rate; 0 means 1.
+	Rate float64
 
 	dense *tensor.Dense // over Value
 }

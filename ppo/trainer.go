@@ -63,6 +63,9 @@ func NewTrainer(c Config, env Env, policy Policy, r *rand.Rand) *Trainer {
 	return &Trainer{config: c, env: env, policy: policy, random: r}
 }
 
+// SetEntropy changes the factor of the entropy bonus for the rounds to come.
+func (t *Trainer) SetEntropy(e float64) { t.config.Entropy = e }
+
 // iteration is what refinement iteration t saw and chose.
 type iteration struct {
 	previous []int32     // [KN], nil in the first
