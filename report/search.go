@@ -64,12 +64,14 @@ type Row struct {
 	// Reduction is the share by which the step is shorter than the human expert's
 	// under the same scheduler; null without a human row, and for what does not
 	// fit.
-	Reduction   *float64 `json:"reduction_vs_human"`
-	Feasible    bool     `json:"feasible"`
-	Overflow    int64    `json:"overflow_bytes"` // summed over devices
-	Peak        []int64  `json:"peak_bytes"`     // [D]
-	LowerBound  float64  `json:"lower_bound_s"`
-	Gap         float64  `json:"gap"` // step time over bound, less 1
+	Reduction  *float64 `json:"reduction_vs_human"`
+	Feasible   bool     `json:"feasible"`
+	Overflow   int64    `json:"overflow_bytes"` // summed over devices
+	Peak       []int64  `json:"peak_bytes"`     // [D]
+	LowerBound float64  `json:"lower_bound_s"`
+	// Gap is the step time over the bound, less 1; null for what does not fit: the
+	// bound is that of plans that do.
+	Gap         *float64 `json:"gap"`
 	Evaluations int      `json:"evaluations"`
 	CPUSeconds  float64  `json:"cpu_seconds"`
 	Notes       []string `json:"notes,omitempty"`
@@ -96,12 +98,16 @@ func (s *Search) WriteText(w io.Writer) error {
 		for _, n := range r.Notes {
 			notes = append(notes, r.Method+": "+n)
 		}
+		gap := "-"
+		if r.Gap != nil {
+			gap = fmt.Sprintf("%.1f%%", 100**r.Gap)
+		}
 		time, fifo := units.Seconds(r.StepTime).String(), units.Seconds(r.FIFO).String()
 		if !r.Feasible {
 			time = "does not fit"
 			notes = append(notes, fmt.Sprintf("%s: %s more than the devices have; its step would take %s", r.Method, units.Bytes(r.Overflow), units.Seconds(r.StepTime)))
 		}
-		t.row(name, string(r.Kind), time, Percent(r.Reduction), fifo, fullest(r.Peak), fmt.Sprintf("%.1f%%", 100*r.Gap), fmt.Sprint(r.Evaluations), fmt.Sprintf("%.1f", r.CPUSeconds))
+		t.row(name, string(r.Kind), time, Percent(r.Reduction), fifo, fullest(r.Peak), gap, fmt.Sprint(r.Evaluations), fmt.Sprintf("%.1f", r.CPUSeconds))
 	}
 	for _, k := range s.Skipped {
 		t.row(k.Method, string(k.Kind), "-", "-", "-", "-", "-", "-", "-")
@@ -118,8 +124,11 @@ func (s *Search) WriteText(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "* best: %s, step %s; proven lower bound %s; %d evaluations in %.1f s\n",
-		s.Best.Method, units.Seconds(s.Best.StepTime), units.Seconds(s.LowerBound), s.Evaluations, s.Seconds)
+	best := fmt.Sprintf("* best: %s, step %s", s.Best.Method, units.Seconds(s.Best.StepTime))
+	if !s.Best.Feasible {
+		best = fmt.Sprintf("* nothing fits; %s comes nearest", s.Best.Method)
+	}
+	_, err := fmt.Fprintf(w, "%s; proven lower bound %s; %d evaluations in %.1f s\n", best, units.Seconds(s.LowerBound), s.Evaluations, s.Seconds)
 	return err
 }
 

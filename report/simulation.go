@@ -28,7 +28,7 @@ type Simulation struct {
 	Feasible     bool           `json:"feasible"`
 	Infeasible   string         `json:"infeasible,omitempty"` // why
 	LowerBound   float64        `json:"lower_bound_s"`
-	Gap          float64        `json:"gap"`
+	Gap          *float64       `json:"gap"` // null where the plan does not fit
 	Bounds       []BoundPart    `json:"bounds"`
 	Devices      []DeviceUse    `json:"devices"`
 	Links        []LinkUse      `json:"links"`
@@ -76,10 +76,13 @@ type CriticalStep struct {
 func Simulate(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, b *sim.Bound, infeasible error) *Simulation {
 	s := &Simulation{
 		Format: SimulationFormat, Graph: IdentifyGraph(g), Machine: IdentifyMachine(m), Method: p.Method,
-		StepTime: float64(r.Makespan), Feasible: infeasible == nil, LowerBound: float64(b.Seconds), Gap: b.Gap(r.Makespan),
+		StepTime: float64(r.Makespan), Feasible: infeasible == nil, LowerBound: float64(b.Seconds),
 	}
 	if infeasible != nil {
 		s.Infeasible = infeasible.Error()
+	} else {
+		gap := b.Gap(r.Makespan)
+		s.Gap = &gap
 	}
 	for _, x := range b.Parts {
 		s.Bounds = append(s.Bounds, BoundPart{x.Name, float64(x.Seconds)})
@@ -124,7 +127,11 @@ func (s *Simulation) WriteText(w io.Writer) error {
 		by = "unknown"
 	}
 	fmt.Fprintf(w, "%s: %d ops on %s, %d devices; placed by %s, %s scheduler\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, s.Machine.Devices, by, s.Scheduler)
-	fmt.Fprintf(w, "step time %s, %.1f%% above the proven lower bound %s\n\n", units.Seconds(s.StepTime), 100*s.Gap, units.Seconds(s.LowerBound))
+	if s.Gap != nil {
+		fmt.Fprintf(w, "step time %s, %.1f%% above the proven lower bound %s\n\n", units.Seconds(s.StepTime), 100**s.Gap, units.Seconds(s.LowerBound))
+	} else {
+		fmt.Fprintf(w, "step time %s, but the plan does not fit; proven lower bound of plans that do: %s\n\n", units.Seconds(s.StepTime), units.Seconds(s.LowerBound))
+	}
 	t := newTable("device", "ops", "busy", "of step", "peak memory", "of memory")
 	t.right(1, 2, 3, 4, 5)
 	for _, d := range s.Devices {

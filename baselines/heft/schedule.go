@@ -161,10 +161,14 @@ func (s *schedule) place(i graph.OpID, v int, insert bool) {
 	s.hold(i, v)
 }
 
-// choice returns the device of q's group, or v when it has none yet.
+// choice returns the device of source q when its consumer is on v: that of its
+// group, else v, or where there is most room when v has none.
 func (s *schedule) choice(q graph.OpID, v int) int {
 	if f := s.fixed[s.ops.Of[q]]; f != unplaced {
 		return f
+	}
+	if s.room(q, v) < 0 {
+		return s.roomiest(q)
 	}
 	return v
 }

@@ -54,13 +54,13 @@ func (c *console) run(ctx context.Context, args []string) int {
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
-	err := root.ExecuteContext(ctx)
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	code := exitCode(err)
 	if err != nil && !errors.Is(err, errQuiet) {
 		fmt.Fprintf(c.err, "placer: %s\n", oneLine(err.Error()))
-		if code == exitUsage {
-			fmt.Fprintln(c.err, "placer: run 'placer --help', or a command with --help, for usage")
-		}
 	}
 	return code
 }
@@ -110,16 +110,6 @@ func (c *console) root() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		cmd.SuggestionsMinimumDistance = 2
-		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
-			return usagef("unknown command %q, did you mean %s?", args[0], strings.Join(s, " or "))
-		}
-		return usagef("unknown command %q", args[0])
-	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
@@ -133,4 +123,28 @@ func (c *console) root() *cobra.Command {
 		}
 	}
 	return root
+}
+
+// unknownCommand reports a first word that names no command: cobra would rather
+// complain of the flags behind it.
+func unknownCommand(root *cobra.Command, args []string) error {
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			continue // all flags before a command are switches
+		}
+		if a == "help" || strings.HasPrefix(a, "__complete") || a == "completion" {
+			return nil
+		}
+		for _, sub := range root.Commands() {
+			if sub.Name() == a {
+				return nil
+			}
+		}
+		root.SuggestionsMinimumDistance = 2
+		if s := root.SuggestionsFor(a); len(s) > 0 {
+			return usagef("unknown command %q, did you mean %s?", a, strings.Join(s, " or "))
+		}
+		return usagef("unknown command %q; placer --help lists them", a)
+	}
+	return nil
 }

@@ -84,10 +84,14 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 		r := &found.Rows[i]
 		row := report.Row{
 			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Seconds, FIFO: r.FIFO.Seconds, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
-			LowerBound: s.task.Bound, Gap: r.Gap(s.task.Bound), Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
+			LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
 		}
 		for _, b := range r.Peak {
 			row.Peak = append(row.Peak, int64(b))
+		}
+		if row.Feasible {
+			gap := r.Gap(s.task.Bound)
+			row.Gap = &gap
 		}
 		if share, ok := found.Reduction(r, "human"); ok && row.Feasible {
 			row.Reduction = &share
