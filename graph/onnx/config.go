@@ -1,0 +1,64 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// maxDim bounds every dimension and every number that dimensions are computed
+// from, so that sums of a few of them cannot overflow.
+const maxDim = 1 << 48
+
+// Config says how symbolic dimensions are resolved.
+type Config struct {
+	// Dims gives values to named dimensions (dim_param): "batch", "seq_len".
+	Dims map[string]int64
+	// DefaultDim is the value of every other symbolic or unknown dimension of an
+	// input.
+	DefaultDim int64
+}
+
+// Default returns a Config that makes every symbolic dimension 1.
+func Default() Config { return Config{DefaultDim: 1} }
+
+// Validate reports every fault of c.
+func (c Config) Validate() error {
+	var errs []error
+	if c.DefaultDim < 1 || c.DefaultDim > maxDim {
+		errs = append(errs, fmt.Errorf("default dimension %d, want 1 to %d", c.DefaultDim, int64(maxDim)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Dims)) {
+		if d := c.Dims[name]; d < 0 || d > maxDim {
+			errs = append(errs, fmt.Errorf("dimension %q is %d, want 0 to %d", name, d, int64(maxDim)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Summary says what an import found.
+type Summary struct {
+	Producer string
+	// Nodes counts the NodeProtos of the main graph, Edges the tensors that pass
+	// from one of them to another: a tensor read twice is two edges.
+	Nodes, Edges int
+	// Inputs counts the inputs that are no initializers, Outputs the graph's
+	// outputs, Initializers dense and sparse ones.
+	Inputs, Outputs, Initializers int
+	// Ops counts the ops of the graph: the nodes, and what feeds them.
+	Ops int
+	// Params counts the elements of all weights found.
+	Params int64
+	// Symbols lists the named dimensions of the inputs, in order of occurrence,
+	// with the values used.
+	Symbols []Symbol
+	// Notes are remarks for the reader: assumptions that the costs rest on.
+	Notes []string
+}
+
+// Symbol is a named dimension.
+type Symbol struct {
+	Name  string
+	Value int64
+}

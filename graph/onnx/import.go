@@ -1,0 +1,299 @@
+package onnx
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"placer/graph"
+)
+
+// importer holds the state of one Import.
+type importer struct {
+	model  *model
+	cfg    Config
+	sum    *Summary
+	listed map[string]bool // symbols and notes in the summary
+	budget int             // nodes that may still be inferred
+	depth  int             // nesting of bodies
+
+	b       *graph.Builder
+	names   *names
+	root    *scope
+	learned map[string]learned
+	by      map[string]int            // tensor -> node that makes it
+	inits   map[string]*initializer   // by name
+	ids     map[string]graph.TensorID // tensors that are in the builder
+	phases  map[string]graph.Phase    // of the tensors of ops that are not forward
+}
+
+// Import reads the ONNX model in data, which it does not keep. name is the
+// file's name for errors, which say file, node and reason on one line.
+//
+// What is a weight is decided by use: a float or quantized constant that
+// reaches a weight input (of Conv, Gemm, MatMul, a normalisation, Gather,
+// LSTM, ...), directly or through views such as Transpose and DequantizeLinear,
+// or, with more than one element, an addition or a multiplication.
+func Import(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) {
+	g, sum, err := read(data, strings.TrimSuffix(filepath.Base(name), ".onnx"), cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, sum, nil
+}
+
+func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	m, err := parseModel(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	imp := &importer{
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, budget: maxInner + len(m.graph.nodes),
+		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
+		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
+	}
+	if err := imp.graph(); err != nil {
+		return nil, nil, err
+	}
+	g, err := imp.b.Build()
+	if err != nil {
+		return nil, nil, err
+	}
+	imp.sum.Ops, imp.sum.Params = g.NumOps(), g.Params()
+	return g, imp.sum, nil
+}
+
+// note adds a remark to the summary, once.
+func (imp *importer) note(format string, a ...any) {
+	if s := fmt.Sprintf(format, a...); !imp.listed["\x00"+s] {
+		imp.listed["\x00"+s] = true
+		imp.sum.Notes = append(imp.sum.Notes, s)
+	}
+}
+
+// graph adds the main graph to the builder.
+func (imp *importer) graph() error {
+	g := imp.model.graph
+	if err := imp.findInitializers(g); err != nil {
+		return err
+	}
+	inputs, err := imp.findInputs(g)
+	if err != nil {
+		return err
+	}
+	for i := range g.valueInfo {
+		imp.root.info[g.valueInfo[i].name] = &g.valueInfo[i]
+	}
+	for i := range g.outputs {
+		if v := &g.outputs[i]; imp.root.info[v.name] == nil {
+			imp.root.info[v.name] = v
+		}
+	}
+	imp.root.opsets = imp.model.opsets
+	imp.by, err = producers(g.nodes, func(name string) bool { return imp.inits[name] != nil || inputs[name] != nil })
+	if err != nil {
+		return err
+	}
+	reads := make([][]string, len(g.nodes)) // inputs, then what subgraphs read
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		reads[i] = n.in
+		if more := captured(n); len(more) > 0 {
+			reads[i] = append(slices.Clone(n.in), more...)
+		}
+		for _, name := range n.in {
+			if _, ok := imp.by[name]; ok && name != "" {
+				imp.sum.Edges++
+			}
+		}
+	}
+	order, err := topological(g.nodes, imp.by, func(i int) []string { return reads[i] })
+	if err != nil {
+		return err
+	}
+	findLearned(g.nodes, order, imp.learned)
+	if err := imp.addTensors(g, inputs); err != nil {
+		return err
+	}
+	for _, i := range order {
+		if err := imp.addNode(&g.nodes[i], i, reads[i]); err != nil {
+			return fmt.Errorf("%s: %w", g.nodes[i].place(i), err)
+		}
+	}
+	for i := range g.outputs {
+		if name := g.outputs[i].name; imp.root.tensors[name] == nil {
+			return fmt.Errorf("output %d (%q) of the graph is made by no node", i, clean(name))
+		}
+	}
+	imp.sum.Nodes, imp.sum.Initializers, imp.sum.Inputs, imp.sum.Outputs = len(g.nodes), len(g.inits), len(inputs), len(g.outputs)
+	return nil
+}
+
+func (imp *importer) findInitializers(g *protoGraph) error {
+	for i := range g.inits {
+		x := &g.inits[i]
+		if x.name == "" || imp.inits[x.name] != nil {
+			return fmt.Errorf("initializer %d: name %q is empty or taken", i, clean(x.name))
+		}
+		imp.inits[x.name] = x
+	}
+	return nil
+}
+
+// findInputs returns the inputs that are no initializers, by name.
+func (imp *importer) findInputs(g *protoGraph) (map[string]*valueInfo, error) {
+	inputs := map[string]*valueInfo{}
+	for i := range g.inputs {
+		v := &g.inputs[i]
+		if imp.inits[v.name] != nil {
+			continue // files before IR version 4 list initializers here too
+		}
+		if v.name == "" || inputs[v.name] != nil {
+			return nil, fmt.Errorf("input %d: name %q is empty or taken", i, clean(v.name))
+		}
+		inputs[v.name] = v
+	}
+	return inputs, nil
+}
+
+// addTensors puts inputs and initializers into the scope, and the inputs that
+// are read into the builder.
+func (imp *importer) addTensors(g *protoGraph, inputs map[string]*valueInfo) error {
+	for i := range g.inits {
+		x := &g.inits[i]
+		t, err := x.tensor(imp.weight(x.name, elem(x.elem), product(x.dims)))
+		if err != nil {
+			return fmt.Errorf("initializer %q: %w", clean(x.name), err)
+		}
+		imp.root.tensors[x.name] = t
+	}
+	for i := range g.inputs {
+		v := &g.inputs[i]
+		if inputs[v.name] != v {
+			continue
+		}
+		t, err := imp.value(v)
+		if err != nil {
+			return fmt.Errorf("input %q: %w", clean(v.name), err)
+		}
+		imp.root.tensors[v.name] = t
+		if _, read := imp.learned[v.name]; read && t.shape != nil && t.elem.known() {
+			op := graph.Op{Name: imp.names.unique(v.name), Kind: "Placeholder", DType: t.elem.dtype(), Bytes: graph.Auto, Forward: graph.None}
+			imp.ids[v.name] = imp.b.Output(imp.b.Op(op, nil, imp.made(t, false)), 0)
+		}
+	}
+	return nil
+}
+
+func (imp *importer) weight(name string, e elem, n int64) bool {
+	return imp.learned[name].isWeight(e, n)
+}
+
+// made returns the builder's form of t.
+func (imp *importer) made(t *tensor, resident bool) graph.Tensor {
+	return graph.Tensor{DType: t.elem.dtype(), Shape: t.shape, Bytes: t.elem.bytes(t.elements()), Resident: resident}
+}
+
+// use returns the id of a tensor that is read, adding the initializer that
+// makes it. ok is false for tensors that no op makes: outputs that are strings.
+func (imp *importer) use(name string) (id graph.TensorID, ok bool) {
+	if id, ok := imp.ids[name]; ok {
+		return id, true
+	}
+	x := imp.inits[name]
+	if x == nil {
+		return 0, false
+	}
+	t := imp.root.tensors[name]
+	if !t.elem.known() {
+		return 0, false
+	}
+	op := graph.Op{Name: imp.names.unique(name), Kind: "Const", DType: t.elem.dtype(), Bytes: graph.Auto, Forward: graph.None, Resident: t.elem.bytes(t.elements())}
+	if x.sparse >= 0 {
+		op.Resident = t.elem.bytes(x.sparse) + elemInt64.bytes(x.sparse)
+	}
+	switch {
+	case imp.weight(name, t.elem, t.elements()):
+		op.Kind, op.Params = "Initializer", t.elements()
+	case t.elem.float() && t.elements() > 1:
+		op.Kind = "Initializer"
+	}
+	id = imp.b.Output(imp.b.Op(op, nil, imp.made(t, true)), 0)
+	imp.ids[name] = id
+	return id, true
+}
+
+// addNode infers node i and adds its op.
+func (imp *importer) addNode(n *node, i int, reads []string) error {
+	c, err := imp.infer(imp.root, n)
+	if err != nil {
+		return err
+	}
+	name := n.name
+	if clean(name) == "" {
+		name = fmt.Sprintf("%s_%d", n.op, i)
+	}
+	op := graph.Op{Name: imp.names.unique(name), Kind: c.kind, DType: c.dtype(), Bytes: c.bytes, Forward: graph.None, Resident: c.resident, Params: c.params, Workspace: c.workspace}
+	resident := false
+	if key := n.key(); (key == "Constant" || key == "ConstantOfShape") && len(n.out) == 1 && c.out[0].elem.known() {
+		t := c.out[0]
+		size := t.elem.bytes(t.elements())
+		if imp.weight(n.out[0], t.elem, t.elements()) {
+			op.Kind, op.Params, op.Resident, resident = "VariableV2", t.elements(), size, true
+			t.value, reads = nil, nil // a weight is there before the step
+		} else if key == "Constant" {
+			op.Resident, resident = size, true
+		} else if imp.learned[n.out[0]].statistic {
+			op.Kind, op.Resident, resident = "VariableV2", size, true
+			reads = nil
+		}
+	}
+	if class := op.Kind.Class(); class != graph.ClassVariable && class != graph.ClassConst {
+		c.host = c.shapeArithmetic()
+		op.FLOPs, op.GEMM = c.cost()
+		if c.host {
+			op.Bytes = 0
+		}
+	}
+	return imp.addOp(c, op, reads, resident)
+}
+
+// addOp adds op, which reads the named tensors, under the next id.
+func (imp *importer) addOp(c *call, op graph.Op, reads []string, resident bool) error {
+	var in []graph.TensorID
+	var before graph.Phase
+	for k, name := range reads {
+		if name == "" {
+			continue
+		}
+		id, ok := imp.use(name)
+		if !ok {
+			if t := imp.root.find(name); t != nil {
+				return fmt.Errorf("input %d (%q) has no shape%s", k, clean(name), t.why)
+			}
+			return fmt.Errorf("input %d (%q) is made by no node, input or initializer", k, clean(name))
+		}
+		in = append(in, id)
+		before = max(before, imp.phases[name])
+	}
+	op.Phase = phase(c.node, op.Kind, before)
+	var outs []graph.Tensor
+	var ids []string
+	for k, name := range c.node.out {
+		if t := c.out[k]; name != "" && t.elem.known() {
+			outs, ids = append(outs, imp.made(t, resident)), append(ids, name)
+		}
+	}
+	id := imp.b.Op(op, in, outs...)
+	for slot, name := range ids {
+		imp.ids[name] = imp.b.Output(id, slot)
+		if op.Phase != graph.Forward {
+			imp.phases[name] = op.Phase
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package onnx
+
+import "placer/graph"
+
+var attentionRules = map[string]rule{
+	"Attention": {"Attention", attention}, "RotaryEmbedding": {"RotaryEmbedding", like}, "com.microsoft.RotaryEmbedding": {"RotaryEmbedding", like},
+	"com.microsoft.Attention": {"Attention", fusedAttention}, "com.microsoft.MultiHeadAttention": {"Attention", multiHeadAttention},
+	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention},
+}
+
+// score adds the two products of attention: queries [b,h,q,d] with keys
+// [b,h,k,d], weights [b,h,q,k] with values [b,h,k,v], and the softmax between.
+func (c *call) score(batch, heads, q, k, d, v int64) {
+	n := c.mul(batch, heads)
+	c.multiply(n, q, k, d)
+	c.multiply(n, q, v, k)
+	c.flops += flops(5 * float64(n) * float64(q) * float64(k))
+}
+
+// attention is the standard's: Q, K, V of [B,heads,S,d] or [B,S,heads*d], mask,
+// past key, past value; outputs Y, present key, present value, scores.
+func attention(c *call) {
+	q, k, v := c.ranked(0, 3, 4), c.ranked(1, 3, 4), c.ranked(2, 3, 4)
+	split := func(s graph.Shape, heads int64) graph.Shape {
+		if len(s) == 4 {
+			return s
+		}
+		if heads < 1 || s[2]%heads != 0 {
+			c.fail("%d heads of %v", heads, s)
+		}
+		return graph.Shape{s[0], heads, s[1], s[2] / heads}
+	}
+	flat := len(q) == 3
+	q = split(q, c.node.int("q_num_heads", 1))
+	k, v = split(k, c.node.int("kv_num_heads", 1)), split(v, c.node.int("kv_num_heads", 1))
+	if c.has(4) && c.has(5) {
+		past, pastV := c.ranked(4, 4, 4), c.ranked(5, 4, 4)
+		k, v = with(k, 2, k[2]+past[2]), with(v, 2, v[2]+pastV[2])
+	}
+	if q[3] != k[3] || v[2] != k[2] {
+		c.fail("query %v, key %v and value %v", q, k, v)
+	}
+	y := graph.Shape{q[0], q[1], q[2], v[3]}
+	if flat {
+		y = graph.Shape{q[0], q[2], c.mul(q[1], v[3])}
+	}
+	c.set(0, c.elem(0), y)
+	c.set(1, c.elem(1), k)
+	c.set(2, c.elem(2), v)
+	c.set(3, c.elem(0), graph.Shape{q[0], q[1], q[2], k[2]})
+	c.score(q[0], q[1], q[2], k[2], q[3], v[3])
+}
+
+// heads returns num_heads, which must divide width.
+func (c *call) heads(width int64) int64 {
+	h := c.node.int("num_heads", 1)
+	if h < 1 || width%h != 0 {
+		c.fail("%d heads of width %d", h, width)
+	}
+	return h
+}
+
+// fusedAttention (com.microsoft) projects as well: input [B,S,I], weights
+// [I,q+k+v], bias, mask, past [2,B,heads,P,d]; outputs [B,S,v] and present.
+func fusedAttention(c *call) {
+	x, w := c.ranked(0, 3, 3), c.ranked(1, 2, 2)
+	if w[0] != x[2] {
+		c.fail("weights %v do not fit input %v", w, x)
+	}
+	sizes := c.node.ints("qkv_hidden_sizes")
+	if len(sizes) == 0 {
+		sizes = []int64{w[1] / 3, w[1] / 3, w[1] / 3}
+	}
+	if len(sizes) != 3 || sizes[0] < 0 || sizes[2] < 0 {
+		c.fail("qkv_hidden_sizes %v", sizes)
+	}
+	h := c.heads(sizes[0])
+	past := int64(0)
+	if c.has(4) {
+		past = c.ranked(4, 5, 5)[3]
+	}
+	c.set(0, c.elem(0), graph.Shape{x[0], x[1], sizes[2]})
+	c.set(1, c.elem(0), graph.Shape{2, x[0], h, past + x[1], sizes[0] / h})
+	c.multiply(1, c.mul(x[0], x[1]), w[1], w[0])
+	c.score(x[0], h, x[1], past+x[1], sizes[0]/h, sizes[2]/h)
+}
+
+// multiHeadAttention (com.microsoft): query [B,S,h*d], or packed with key and
+// value in [B,S,h,3,d]; key, value [B,K,h*d] or [B,h,K,d]; past key and value are
+// inputs 6 and 7.
+func multiHeadAttention(c *call) {
+	q := c.ranked(0, 3, 5)
+	if len(q) == 5 {
+		c.set(0, c.elem(0), graph.Shape{q[0], q[1], c.mul(q[2], q[4])})
+		c.score(q[0], q[2], q[1], q[1], q[4], q[4])
+		return
+	}
+	h := c.heads(q[len(q)-1])
+	d := q[len(q)-1] / h
+	keys, width := q[1], q[len(q)-1]
+	if c.has(1) {
+		if k := c.ranked(1, 3, 5); len(k) == 4 {
+			keys = k[2]
+		} else {
+			keys = k[1]
+		}
+	}
+	if c.has(2) {
+		if v := c.ranked(2, 3, 4); len(v) == 4 {
+			width = c.mul(h, v[3])
+		} else {
+			width = v[2]
+		}
+	}
+	if c.has(6) {
+		keys += c.ranked(6, 4, 4)[2]
+	}
+	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
+	c.set(1, c.elem(0), graph.Shape{q[0], h, keys, d})
+	c.set(2, c.elem(0), graph.Shape{q[0], h, keys, width / h})
+	c.score(q[0], h, q[1], keys, d, width/h)
+}
+
+// groupQueryAttention (com.microsoft): query [B,S,h*d] (or packed with key and
+// value), key and value [B,S,kv*d], past [B,kv,P,d].
+func groupQueryAttention(c *call) {
+	q := c.ranked(0, 3, 3)
+	h, kv := c.node.int("num_heads", 1), c.node.int("kv_num_heads", 1)
+	width := q[2]
+	if h < 1 || kv < 1 || h > 1<<20 || kv > 1<<20 {
+		c.fail("%d heads, %d for keys", h, kv)
+	}
+	if !c.has(1) {
+		width = q[2] / (h + 2*kv) * h
+	}
+	if width%h != 0 {
+		c.fail("%d heads of width %d", h, width)
+	}
+	past := int64(0)
+	if c.has(3) {
+		past = c.ranked(3, 4, 4)[2]
+	}
+	d := width / h
+	present := graph.Shape{q[0], kv, max(past, q[1]), d}
+	if past > 0 && past < maxDim {
+		present[2] = past + q[1]
+	}
+	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
+	c.set(1, c.elem(0), present)
+	c.set(2, c.elem(0), present)
+	c.score(q[0], h, q[1], present[2], d, d)
+}
