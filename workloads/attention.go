@@ -4,10 +4,10 @@ package workloads
 // their projection, [B,S,A], with the variables of the normalised Bahdanau score
 // (tf.contrib.seq2seq.BahdanauAttention with normalize=True).
 type memory struct {
-	values, keys  tensor // [B,S,H], [B,S,A]
-	query         tensor // [H,A]
-	v, g, b       tensor // [A], [], [A]
-	mask, padding tensor // [B,S] bool and float
+	values, keys tensor // [B,S,H], [B,S,A]
+	query        tensor // [H,A]
+	v, g, b      tensor // [A], [], [A]
+	mask         tensor // [B,S], true within the sentence
 }
 
 // attentionMemory joins the encoder's outputs, S of [B,H], and projects them.

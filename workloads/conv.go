@@ -27,16 +27,6 @@ func (n *net) conv2d(x, w tensor, stride int64, p padding) tensor {
 	return n.product("Conv2D", m, n.of(a[0], y, z, k[3]), x, w)
 }
 
-// depthwise convolves each channel of x, [B,Y,X,C], with its own filter of w,
-// [KY,KX,C,1].
-func (n *net) depthwise(x, w tensor, stride int64, p padding) tensor {
-	a, k := n.shape(x), n.shape(w)
-	mustEqual("depthwise convolution", a, k, len(a) == 4 && len(k) == 4 && a[3] == k[2] && k[3] == 1)
-	y, z := p.windows(a[1], k[0], stride), p.windows(a[2], k[1], stride)
-	m := graph.GEMM{Batch: a[3], M: a[0] * y * z, N: 1, K: k[0] * k[1]}
-	return n.product("DepthwiseConv2dNative", m, n.of(a[0], y, z, a[3]), x, w)
-}
-
 // pool applies MaxPool or AvgPool with square windows of size k.
 func (n *net) pool(kind graph.Kind, x tensor, k, stride int64, p padding) tensor {
 	a := n.shape(x)

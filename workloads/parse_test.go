@@ -71,6 +71,41 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// TestExtremes builds settings at the edges of what Validate allows: they give a
+// graph or an error, and no panic.
+func TestExtremes(t *testing.T) {
+	cases := []struct {
+		text string
+		want string // in the error; empty for a graph
+	}{
+		{"inception:size=107,batch=1", ""},
+		{"amoebanet:size=32,cells=3,filters=16,batch=1", ""},
+		{"wavenet:stacks=1,length=1,batch=1,residual=1,skip=1,levels=2", ""},
+		{"gnmt:layers=1,source=1,target=1,batch=1,hidden=1,vocab=2", ""},
+		{"trfxl:layers=1,sequence=1,segment=1,hidden=2,ffn=1,heads=1,head_dim=1,vocab=2", ""},
+		{"moe:layers=1,experts=1,top_k=1,seq=1,hidden=2,heads=1,kv_heads=1,ffn=1,vocab=2", ""},
+		{"vit:size=1,patch=1,layers=1,hidden=1,heads=1,ffn=1,batch=1,classes=2", ""},
+		{"llama:layers=1,seq=262144,batch=65536,hidden=262144,heads=4096,kv_heads=4096", "too large"},
+		{"rnnlm:layers=1,unroll=1,batch=1048576,hidden=1048576,vocab=268435456", "out of range"},
+	}
+	for _, c := range cases {
+		g, err := Build(c.text)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.text, err)
+		case c.want == "" && g.NumOps() < 100:
+			t.Errorf("%s: %d ops", c.text, g.NumOps())
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q in the error", c.text, err, c.want)
+		}
+	}
+	for _, p := range []Params{RNNLMConfig{}, GNMTConfig{}, TransformerXLConfig{}, InceptionConfig{}, AmoebaNetConfig{}, WaveNetConfig{}, DecoderConfig{}, ViTConfig{}} {
+		if _, err := p.Build(); err == nil {
+			t.Errorf("%T of zeros gives a graph", p)
+		}
+	}
+}
+
 func TestUnknownName(t *testing.T) {
 	cases := []struct{ name, want string }{
 		{"gnmt9", "did you mean gnmt2, gnmt4, gnmt8"},
