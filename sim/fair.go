@@ -115,7 +115,7 @@ func (s *Simulator) nextFair() float64 {
 // sendFair starts the transfer of message m, ready at time t.
 func (s *Simulator) sendFair(m int32, size int64, src, dst int, t float64) {
 	id := int32(len(s.transfers))
-	s.transfers = append(s.transfers, transfer{t, inf, size, uint32(m)<<deviceBits | uint32(dst), none})
+	s.transfers = append(s.transfers, transfer{t, inf, size, uint32(m)<<deviceBits | uint32(dst), none, none})
 	s.fair.push(latentTransfer{t + s.routes[src*s.d+dst].latency, id})
 	s.devs[dst].advance(t)
 	s.devs[dst].bytes += size

@@ -260,16 +260,20 @@ func (s *Simulator) send(m int32, src, dst int, t float64) {
 		s.linkFree[l] = end
 	}
 	id := int32(len(s.transfers))
-	s.transfers = append(s.transfers, transfer{start, end, size, uint32(m)<<deviceBits | uint32(dst), none})
-	ln := &s.lanes[k]
-	if ln.last != none {
-		s.transfers[ln.last].next = id
+	s.transfers = append(s.transfers, transfer{start, end, size, uint32(m)<<deviceBits | uint32(dst), none, none})
+	to, in := &s.devs[dst], &s.inboxes[r.inbox]
+	now := start == t && s.cfg.Memory
+	if now { // whatever came before in the inbox has ended, and so started
+		s.settle(dst, t)
+		to.advance(t)
+		to.bytes += size
 	}
-	ln.last = id
-	to := &s.devs[dst]
-	if ln.arrive == none {
-		ln.arrive = id
-		s.arriveAt[dst*s.d+src] = end
+	if in.last != none {
+		s.transfers[in.last].nextIn = id
+	}
+	in.last = id
+	if in.arrive == none {
+		in.arrive, in.arriveAt = id, end
 		if end < to.arrive {
 			to.arrive = end
 			if to.running == none {
@@ -280,38 +284,48 @@ func (s *Simulator) send(m int32, src, dst int, t float64) {
 	if !s.cfg.Memory {
 		return
 	}
-	if ln.start == none {
-		ln.start = id
-		s.startAt[dst*s.d+src] = start
-		to.start = min(to.start, start)
+	if !now && in.start == none {
+		in.start, in.startAt = id, start
+		if start < to.start {
+			to.start = start
+		}
 	}
-	if ln.release == none {
-		ln.release = id
-		s.releaseAt[k] = end
-		s.devs[src].release = min(s.devs[src].release, end)
+	out := &s.outboxes[r.outbox]
+	if out.last != none {
+		s.transfers[out.last].nextOut = id
+	}
+	out.last = id
+	if out.release == none {
+		out.release, out.releaseAt = id, end
+		if from := &s.devs[src]; end < from.release {
+			from.release = end
+		}
 	}
 }
 
-// arrivals takes in the transfers that have reached device d by time t, in order
-// of time, since FIFO asks when an op became ready.
+// arrivals takes in the transfers that have reached device d by time t; under
+// FIFO in order of time, since that asks when an op became ready.
 func (s *Simulator) arrivals(d int, t float64) {
 	dev := &s.devs[d]
-	row := s.arriveAt[d*s.d : (d+1)*s.d]
+	boxes := s.inboxes[s.inboxAt[d]:s.inboxAt[d+1]]
 	for dev.arrive <= t {
-		at, next := dev.arrive, inf
-		for src, first := range row {
-			for first <= at {
-				ln := &s.lanes[src*s.d+d]
-				x := &s.transfers[ln.arrive]
-				s.receive(d, x.message(), at)
-				ln.arrive = x.next
-				first = inf
-				if x.next != none {
-					first = s.transfers[x.next].end
+		until, next := t, inf
+		if s.fifo {
+			until = dev.arrive
+		}
+		for k := range boxes {
+			in := &boxes[k]
+			for in.arriveAt <= until {
+				x := &s.transfers[in.arrive]
+				s.receive(d, x.message(), in.arriveAt)
+				in.arrive, in.arriveAt = x.nextIn, inf
+				if x.nextIn != none {
+					in.arriveAt = s.transfers[x.nextIn].end
 				}
-				row[src] = first
 			}
-			next = min(next, first)
+			if in.arriveAt < next {
+				next = in.arriveAt
+			}
 		}
 		dev.arrive = next
 	}

@@ -79,8 +79,9 @@ func randomGraph(r *rand.Rand, n int) *graph.Graph {
 	return g
 }
 
-// randomMachine draws one of four topologies: a link for every pair, a port in
-// and out of every device, one bus for all, and ports behind a switch trunk.
+// randomMachine draws one of five topologies: a link for every pair, a port in
+// and out of every device, one bus for all, ports behind a switch trunk, and a
+// bus with links for some pairs.
 func randomMachine(r *rand.Rand, d int) *hw.Machine {
 	m := &hw.Machine{Name: "random", Routes: make([][]int32, d*d)}
 	for i := range d {
@@ -96,7 +97,7 @@ func randomMachine(r *rand.Rand, d int) *hw.Machine {
 		m.Links = append(m.Links, l)
 		return int32(len(m.Links) - 1)
 	}
-	topology := r.IntN(4)
+	topology := r.IntN(5)
 	var out, in []int32
 	var shared int32
 	if topology == 1 || topology == 3 {
@@ -120,6 +121,11 @@ func randomMachine(r *rand.Rand, d int) *hw.Machine {
 				*route = []int32{out[s], in[t]}
 			case 2:
 				*route = []int32{shared}
+			case 4:
+				*route = []int32{shared}
+				if (s+t)%3 == 0 {
+					*route = []int32{link(fmt.Sprint(s, "-", t))}
+				}
 			case 3: // devices of one half reach each other without the trunk
 				if s%2 == t%2 {
 					*route = []int32{out[s], in[t]}

@@ -6,15 +6,15 @@ package sim
 func (s *Simulator) settle(d int, t float64) {
 	dev := &s.devs[d]
 	for {
-		at := min(dev.start, dev.release)
-		if at > t {
+		switch {
+		case dev.start <= t && dev.start <= dev.release:
+			dev.advance(dev.start)
+			s.allocate(dev, d, dev.start)
+		case dev.release <= t:
+			dev.advance(dev.release)
+			s.release(dev, d, dev.release)
+		default:
 			return
-		}
-		dev.advance(at)
-		if dev.start == at {
-			s.allocate(dev, d, at)
-		} else {
-			s.release(dev, d, at)
 		}
 	}
 }
@@ -29,40 +29,40 @@ func (dev *deviceState) advance(t float64) {
 
 // allocate makes room for the transfers to device d that start by time t.
 func (s *Simulator) allocate(dev *deviceState, d int, t float64) {
-	row, next := s.startAt[d*s.d:(d+1)*s.d], inf
-	for src, first := range row {
-		for first <= t {
-			ln := &s.lanes[src*s.d+d]
-			x := &s.transfers[ln.start]
+	boxes, next := s.inboxes[s.inboxAt[d]:s.inboxAt[d+1]], inf
+	for k := range boxes {
+		in := &boxes[k]
+		for in.startAt <= t {
+			x := &s.transfers[in.start]
 			dev.bytes += x.size
-			ln.start = x.next
-			first = inf
-			if x.next != none {
-				first = s.transfers[x.next].start
+			in.start, in.startAt = x.nextIn, inf
+			if x.nextIn != none {
+				in.startAt = s.transfers[x.nextIn].start
 			}
-			row[src] = first
 		}
-		next = min(next, first)
+		if in.startAt < next {
+			next = in.startAt
+		}
 	}
 	dev.start = next
 }
 
 // release ends the transfers from device d that have ended by time t.
 func (s *Simulator) release(dev *deviceState, d int, t float64) {
-	row, next := s.releaseAt[d*s.d:(d+1)*s.d], inf
-	for dst, first := range row {
-		for first <= t {
-			ln := &s.lanes[d*s.d+dst]
-			x := &s.transfers[ln.release]
+	boxes, next := s.outboxes[s.outboxAt[d]:s.outboxAt[d+1]], inf
+	for k := range boxes {
+		out := &boxes[k]
+		for out.releaseAt <= t {
+			x := &s.transfers[out.release]
 			s.released(dev, d, x)
-			ln.release = x.next
-			first = inf
-			if x.next != none {
-				first = s.transfers[x.next].end
+			out.release, out.releaseAt = x.nextOut, inf
+			if x.nextOut != none {
+				out.releaseAt = s.transfers[x.nextOut].end
 			}
-			row[dst] = first
 		}
-		next = min(next, first)
+		if out.releaseAt < next {
+			next = out.releaseAt
+		}
 	}
 	dev.release = next
 }

@@ -30,13 +30,9 @@ type Simulator struct {
 	devs []deviceState
 
 	transfers []transfer // of the run so far, in the order of becoming ready
-	lanes     []lane     // [D*D] by source then destination
-	linkFree  []float64  // [L]
-	// Times of the next event of each lane, +Inf for none: rows are contiguous for
-	// the device that waits for them.
-	arriveAt  []float64 // [D*D] by destination then source
-	startAt   []float64 // [D*D] by destination then source
-	releaseAt []float64 // [D*D] by source then destination
+	inboxes   []inbox
+	outboxes  []outbox
+	linkFree  []float64 // [L]
 
 	fair *fairState // nil unless links are shared fairly
 
@@ -76,17 +72,25 @@ type transfer struct {
 	start, end float64
 	size       int64
 	what       uint32 // message << deviceBits | destination
-	next       int32  // later one of the same lane, or none
+	// Later ones of the same inbox and of the same outbox, or none.
+	nextIn, nextOut int32
 }
 
 func (x *transfer) message() int32 { return int32(x.what >> deviceBits) }
 func (x *transfer) dst() int       { return int(x.what & deviceMask) }
 
-// lane holds the transfers from one device to another, a list in which three
-// readers advance: the receiver's arrivals, its allocations, and the sender's
-// releases. They do not overlap in time.
-type lane struct {
-	arrive, start, release, last int32
+// inbox holds transfers to one device that share a link, hence one at a time: a
+// list in which two readers advance, the device's arrivals and its allocations.
+type inbox struct {
+	arriveAt, startAt   float64 // of the next to be read, or +Inf
+	arrive, start, last int32   // transfers, or none
+}
+
+// outbox holds transfers from one device that share a link: a list in which the
+// device's releases advance.
+type outbox struct {
+	releaseAt     float64
+	release, last int32
 }
 
 // New returns a simulator of g on m. Op times come from c, once.
@@ -110,11 +114,9 @@ func newSimulator(t *tables) *Simulator {
 		buffer:    make([]int32, t.n),
 		devs:      make([]deviceState, t.d),
 		transfers: make([]transfer, 0, t.maxSends),
-		lanes:     make([]lane, t.d*t.d),
+		inboxes:   make([]inbox, t.inboxAt[t.d]),
+		outboxes:  make([]outbox, t.outboxAt[t.d]),
 		linkFree:  make([]float64, len(t.m.Links)),
-		arriveAt:  make([]float64, t.d*t.d),
-		startAt:   make([]float64, t.d*t.d),
-		releaseAt: make([]float64, t.d*t.d),
 	}
 	if t.cfg.Contention == FairShare {
 		s.fair = newFairState(t)
@@ -184,9 +186,11 @@ func (s *Simulator) reset(device []uint8, priority []int32) {
 	for _, r := range s.residents {
 		s.devs[device[r.op]].bytes += r.bytes
 	}
-	for i := range s.lanes {
-		s.lanes[i] = lane{none, none, none, none}
-		s.arriveAt[i], s.startAt[i], s.releaseAt[i] = inf, inf, inf
+	for k := range s.inboxes {
+		s.inboxes[k] = inbox{inf, inf, none, none, none}
+	}
+	for k := range s.outboxes {
+		s.outboxes[k] = outbox{inf, none, none}
 	}
 	clear(s.linkFree)
 	s.transfers = s.transfers[:0]

@@ -34,6 +34,8 @@ type tables struct {
 
 	routes []route // [D*D], by source then destination
 	hops   []int32 // links of the routes
+	// Inboxes of device d are inboxAt[d]..inboxAt[d+1], and so its outboxes.
+	inboxAt, outboxAt []int32 // [D+1]
 }
 
 const (
@@ -81,6 +83,8 @@ type route struct {
 	latency    float64
 	bandwidth  float64
 	first, end int32 // into hops
+	// Transfers over routes of one inbox, or of one outbox, never overlap.
+	inbox, outbox int32
 }
 
 // seconds returns the time that a transfer holds the route.
@@ -152,7 +156,48 @@ func (t *tables) readRoutes() error {
 			t.routes[s*t.d+e] = r
 		}
 	}
+	t.boxes()
 	return nil
+}
+
+// boxes gives each device its inboxes and outboxes, as few as it can: one where
+// the device has a port that all its routes go through.
+func (t *tables) boxes() {
+	t.inboxAt, t.outboxAt = make([]int32, t.d+1), make([]int32, t.d+1)
+	for d := range t.d {
+		var in, out []*route
+		for e := range t.d {
+			if e != d {
+				in, out = append(in, &t.routes[e*t.d+d]), append(out, &t.routes[d*t.d+e])
+			}
+		}
+		t.inboxAt[d+1] = t.share(in, t.inboxAt[d], func(r *route) *int32 { return &r.inbox })
+		t.outboxAt[d+1] = t.share(out, t.outboxAt[d], func(r *route) *int32 { return &r.outbox })
+	}
+}
+
+// share numbers boxes from next on, always for the link that most of the routes
+// left have in common, and returns the number after the last.
+func (t *tables) share(routes []*route, next int32, box func(*route) *int32) int32 {
+	for ; len(routes) > 0; next++ {
+		count := make([]int, len(t.m.Links))
+		best := int32(0)
+		for _, r := range routes {
+			for _, l := range t.hops[r.first:r.end] {
+				if count[l]++; count[l] > count[best] || count[l] == count[best] && l < best {
+					best = l
+				}
+			}
+		}
+		routes = slices.DeleteFunc(routes, func(r *route) bool {
+			if !slices.Contains(t.hops[r.first:r.end], best) {
+				return false
+			}
+			*box(r) = next
+			return true
+		})
+	}
+	return next
 }
 
 // readGraph lays out messages, consumers and the static part of the memory
