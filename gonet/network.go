@@ -91,7 +91,13 @@ func (n *Network) Forward(b *Batch) (Output, error) {
 	if _, err := c.graph.Run(nil); err != nil {
 		return Output{}, fmt.Errorf("gonet: %w", err)
 	}
-	return c.output(), nil
+	o := c.output()
+	for i, v := range o.Logits.V {
+		if v-v != 0 { // an infinity or not a number
+			return Output{}, fmt.Errorf("gonet: logit %d of node %d is %g: the weights have diverged", i%o.Logits.D, i/o.Logits.D, v)
+		}
+	}
+	return o, nil
 }
 
 // Backward computes an objective over the logits, output 0, and values, output

@@ -10,6 +10,8 @@ import (
 
 // Config says how matrices are multiplied and on how many goroutines.
 type Config struct {
+	// Product, if not nil, multiplies matrices; Libraries are not tried then.
+	Product blas.Gemm
 	// Libraries are the BLAS libraries to try in turn; nil means
 	// blas.Candidates, an empty slice none at all.
 	Libraries []string
@@ -38,12 +40,17 @@ type Backend struct {
 	missing error
 }
 
-// NewBackend opens the first library of c that works, or else takes gonum.
+// NewBackend opens the first library of c that works, or else takes the fastest
+// product in Go, see blas.InGo.
 func NewBackend(c Config) (*Backend, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Backend{gemm: blas.Gonum{}, workers: c.Workers}
+	b := &Backend{gemm: blas.InGo(), workers: c.Workers}
+	if c.Product != nil {
+		b.gemm = c.Product
+		return b, nil
+	}
 	if c.Libraries == nil {
 		c.Libraries = blas.Candidates()
 	}

@@ -10,7 +10,7 @@ import (
 
 // Sample draws a decision for each row of logits [R,A] from softmax(logits /
 // temperature) and writes it into actions [R] and its log probability into
-// logProb [R], which may be nil. A masked choice is never drawn.
+// logProb [R], which may be nil. A masked choice is never drawn. Logits must be finite.
 func Sample(logits nn.Mat, temperature float64, r *rand.Rand, actions []int32, logProb []float32) {
 	if len(actions) != logits.N || logProb != nil && len(logProb) != logits.N {
 		panic(fmt.Sprintf("ppo: %d actions and %d log probabilities for logits %s", len(actions), len(logProb), logits))
@@ -31,6 +31,9 @@ func Sample(logits nn.Mat, temperature float64, r *rand.Rand, actions []int32, l
 				}
 			}
 			u -= q
+		}
+		if choice < 0 {
+			panic(fmt.Sprintf("ppo: row %d of the logits is not finite: %v", i, row))
 		}
 		actions[i] = int32(choice)
 		if logProb != nil {

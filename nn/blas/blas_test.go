@@ -35,6 +35,9 @@ func naive(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int
 // implementations lists what this machine has.
 func implementations(t testing.TB) []Gemm {
 	all := []Gemm{Gonum{}}
+	for _, n := range natives() {
+		all = append(all, n)
+	}
 	if l, err := Open(); err == nil {
 		all = append(all, l)
 	} else {
@@ -49,8 +52,11 @@ func TestSgemm(t *testing.T) {
 	for _, g := range implementations(t) {
 		t.Run(g.Name(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 4))
-			for range 300 {
+			for i := range 300 {
 				m, n, k := 1+r.IntN(70), 1+r.IntN(70), 1+r.IntN(70)
+				if i%10 == 0 {
+					k += 500 // more than is packed at a time
+				}
 				ta, tb := r.IntN(2) == 1, r.IntN(2) == 1
 				ra, ca, rb, cb := m, k, k, n
 				if ta {
@@ -131,7 +137,7 @@ func TestOpenReportsEveryName(t *testing.T) {
 func BenchmarkSgemm(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, g := range implementations(b) {
-		for _, s := range [][3]int{{256, 128, 128}, {256, 384, 128}, {256, 512, 25}, {256, 25, 512}} {
+		for _, s := range [][3]int{{256, 128, 128}, {256, 384, 128}, {256, 512, 25}, {256, 25, 512}, {1, 128, 128}} {
 			b.Run(fmt.Sprintf("%s/m=%d/n=%d/k=%d", g.Name(), s[0], s[1], s[2]), func(b *testing.B) {
 				m, n, k := s[0], s[1], s[2]
 				x, y, z := fill(r, m*k), fill(r, k*n), fill(r, m*n)

@@ -9,23 +9,29 @@ import (
 	"placer/nn/blas"
 )
 
-// Backends returns the backends to test on this machine: gonum, and a BLAS
-// library if there is one. It logs why there is none.
+// Backends returns the backends to test on this machine: gonum, the fastest
+// product in Go, and a BLAS library, the latter with two workers. It logs why a
+// library is missing.
 func Backends(t testing.TB) []*nn.Backend {
 	t.Helper()
-	without, err := nn.NewBackend(nn.Config{Libraries: []string{}, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
+	products := []blas.Gemm{blas.Gonum{}}
+	if g := blas.InGo(); g.Name() != products[0].Name() {
+		products = append(products, g)
 	}
-	with, err := nn.NewBackend(nn.Config{Libraries: blas.Candidates(), Workers: 2})
-	if err != nil {
-		t.Fatal(err)
+	if l, err := blas.Open(); err == nil {
+		products = append(products, l)
+	} else {
+		t.Logf("tested without a BLAS library: %v", err)
 	}
-	if with.Missing() != nil {
-		t.Logf("tested without a BLAS library: %v", with.Missing())
-		return []*nn.Backend{without}
+	var all []*nn.Backend
+	for i, p := range products {
+		b, err := nn.NewBackend(nn.Config{Product: p, Workers: 1 + i/2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b)
 	}
-	return []*nn.Backend{without, with}
+	return all
 }
 
 // Case is an operation with its definition.
