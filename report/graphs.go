@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 
 	"placer/graph"
@@ -67,6 +69,19 @@ type Import struct {
 	Control  int            `json:"control"` // control dependencies
 	Resident int64          `json:"resident_bytes"`
 	Kinds    map[string]int `json:"kinds"` // ops of each kind
+	ONNX     *ONNX          `json:"onnx,omitempty"`
+}
+
+// ONNX says what an ONNX file holds, counted as the file counts.
+type ONNX struct {
+	Producer     string           `json:"producer"`
+	Nodes        int              `json:"nodes"`
+	Edges        int              `json:"edges"` // tensors that pass from one node to another
+	Inputs       int              `json:"inputs"`
+	Outputs      int              `json:"outputs"`
+	Initializers int              `json:"initializers"`
+	Dims         map[string]int64 `json:"dims"` // named dimensions, with the values used
+	Notes        []string         `json:"notes,omitempty"`
 }
 
 // WriteText writes i as a few lines.
@@ -79,6 +94,15 @@ func (i *Import) WriteText(out io.Writer) error {
 	t.row("parameters", millions(i.Parameters))
 	t.row("resident memory", units.Bytes(i.Resident).String())
 	t.row("hash", i.Hash)
+	if x := i.ONNX; x != nil {
+		t.row("ONNX producer", x.Producer)
+		t.row("ONNX nodes, edges", fmt.Sprintf("%d, %d", x.Nodes, x.Edges))
+		t.row("ONNX inputs, outputs, initializers", fmt.Sprintf("%d, %d, %d", x.Inputs, x.Outputs, x.Initializers))
+		names := slices.Sorted(maps.Keys(x.Dims))
+		for _, n := range names {
+			t.row("dimension "+n, strconv.FormatInt(x.Dims[n], 10))
+		}
+	}
 	for _, k := range byCount(i.Kinds) {
 		t.row("kind "+k, strconv.Itoa(i.Kinds[k]))
 	}

@@ -84,37 +84,37 @@ func byPosition(g *graph.Graph, seconds []float64, d int) []int32 {
 	return stage
 }
 
-// sources moves what has no inputs (variables, constants, placeholders), and what
-// only reads such, to its first use in the forward pass; and the updates of a
-// variable to the variable.
+// sources moves what the step starts with (variables, constants, inputs, and what
+// reads only such) to its first use in the forward pass, updates to their
+// variable, and what only updates use (optimizer slots) to the update.
 func sources(g *graph.Graph, position []int32) {
 	n := g.NumOps()
 	source := make([]bool, n)
 	for i := range n {
 		o := g.Op(graph.OpID(i))
-		if o.Phase != graph.Forward {
-			continue
-		}
-		source[i] = o.FLOPs == 0 && len(g.Control(graph.OpID(i))) == 0
+		source[i] = o.FLOPs == 0 && len(g.Control(graph.OpID(i))) == 0 && o.Phase != graph.Backward
 		for _, t := range g.Inputs(graph.OpID(i)) {
 			source[i] = source[i] && source[g.Tensor(t).Producer]
 		}
 	}
-	for i := n - 1; i >= 0; i-- {
-		if !source[i] {
-			continue
-		}
+	used := make([]bool, n)
+	firstUse := func(i int, counts func(c graph.OpID) bool) {
 		use := int32(-1)
 		first, end := g.Outputs(graph.OpID(i))
 		for t := first; t < end; t++ {
 			for _, c := range g.Consumers(t) {
-				if g.Op(c).Phase == graph.Forward && (use < 0 || position[c] < use) {
+				if counts(c) && (use < 0 || position[c] < use) {
 					use = position[c]
 				}
 			}
 		}
 		if use >= 0 {
-			position[i] = use
+			position[i], used[i] = use, true
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		if source[i] {
+			firstUse(i, func(c graph.OpID) bool { return g.Op(c).Phase == graph.Forward && (!source[c] || used[c]) })
 		}
 	}
 	for i := range n {
@@ -122,9 +122,15 @@ func sources(g *graph.Graph, position []int32) {
 			continue
 		}
 		for _, t := range g.Inputs(graph.OpID(i)) {
-			if v := g.Tensor(t).Producer; g.Op(v).Kind.Class() == graph.ClassVariable {
+			if v := g.Tensor(t).Producer; g.Op(v).Params > 0 {
 				position[i] = position[v]
+				break
 			}
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		if source[i] && !used[i] {
+			firstUse(i, func(graph.OpID) bool { return true })
 		}
 	}
 }

@@ -12,11 +12,13 @@ import (
 // graphFlags name a graph.
 type graphFlags struct {
 	workload, file, train string
+	dims                  map[string]int64
 }
 
 func (f *graphFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
 	cmd.Flags().StringVar(&f.file, "graph", "", "graph file, ONNX or placer's JSON; - reads stdin")
+	cmd.Flags().StringToInt64Var(&f.dims, "dim", nil, "values of an ONNX file's named dimensions, as batch=32; 1 where none is given")
 	cmd.Flags().StringVar(&f.train, "train", "", "derive the training step of a graph file: sgd, momentum or adam")
 }
 
@@ -28,6 +30,13 @@ func (f *graphFlags) check() error {
 		return usagef("--workload and --graph exclude each other")
 	case f.workload != "" && f.train != "":
 		return usagef("--train is for graph files: workloads are training steps already")
+	case f.workload != "" && len(f.dims) > 0:
+		return usagef("--dim is for graph files; workloads take settings as in rnnlm:layers=2,unroll=3")
+	}
+	for name, n := range f.dims {
+		if n < 1 {
+			return usagef("--dim %s=%d: want at least 1", name, n)
+		}
 	}
 	return nil
 }

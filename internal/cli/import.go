@@ -21,10 +21,11 @@ func (c *console) importCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			g, err := c.loadGraph(&f)
+			l, err := c.loadGraph(&f)
 			if err != nil {
 				return err
 			}
+			g := l.Graph
 			switch out {
 			case "":
 			case "-":
@@ -37,6 +38,12 @@ func (c *console) importCommand() *cobra.Command {
 			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}}
 			for i := range g.NumOps() {
 				doc.Kinds[string(g.Op(graph.OpID(i)).Kind)]++
+			}
+			if x := l.onnx; x != nil {
+				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes}
+				for _, d := range x.Symbols {
+					doc.ONNX.Dims[d.Name] = d.Value
+				}
 			}
 			return c.print(asJSON, &doc)
 		},

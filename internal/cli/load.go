@@ -2,75 +2,113 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"placer/graph"
+	"placer/graph/onnx"
 	"placer/graph/train"
 	"placer/hw"
 	"placer/workloads"
 )
 
-// loadGraph builds or imports the graph that f names.
-func (c *console) loadGraph(f *graphFlags) (*graph.Graph, error) {
-	if f.workload != "" {
-		g, err := workloads.Build(f.workload)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return g, nil
-	}
-	g, err := c.importGraph(f.file)
-	if err != nil || f.train == "" {
-		return g, err
-	}
-	config := train.Default()
-	if config.Optimizer, err = train.ParseOptimizer(f.train); err != nil {
-		return nil, usageError{err}
-	}
-	t, err := train.Derive(g, config)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.file, err)
-	}
-	return t, nil
+// loaded is a graph with what its importer says of the file.
+type loaded struct {
+	*graph.Graph
+	onnx *onnx.Summary // nil for other forms
 }
 
-// importGraph reads the graph file at path, or stdin for "-". A JSON form starts
-// with a brace; everything else is taken for ONNX.
-func (c *console) importGraph(path string) (*graph.Graph, error) {
+// loadGraph builds or imports the graph that f names.
+func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
+	if f.workload != "" {
+		if l.Graph, err = workloads.Build(f.workload); err != nil {
+			return l, usageError{err}
+		}
+		return l, nil
+	}
+	config := onnx.Default()
+	config.Dims = f.dims
+	if l, err = c.importGraph(f.file, config); err != nil {
+		return l, err
+	}
+	if l.onnx != nil {
+		for _, n := range l.onnx.Notes {
+			c.note("%s: %s", f.file, n)
+		}
+	}
+	if f.train == "" {
+		return l, nil
+	}
+	how := train.Default()
+	if how.Optimizer, err = train.ParseOptimizer(f.train); err != nil {
+		return l, usageError{err}
+	}
+	if l.Graph, err = train.Derive(l.Graph, how); err != nil {
+		return l, fmt.Errorf("%s: %w", f.file, err)
+	}
+	return l, nil
+}
+
+// importGraph reads the graph file at path, or stdin for "-". What starts with a
+// brace is placer's JSON form; everything else is taken for ONNX.
+func (c *console) importGraph(path string, config onnx.Config) (l loaded, err error) {
 	if path == "-" {
 		data, err := io.ReadAll(c.in)
-		if err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
+		switch {
+		case err != nil:
+			return l, fmt.Errorf("stdin: %w", err)
+		case len(data) == 0:
+			return l, errors.New("stdin: it is empty")
+		case startsJSON(data):
+			l.Graph, err = graph.Read(bytes.NewReader(data), "stdin")
+		default:
+			l.Graph, l.onnx, err = onnx.Import(data, "stdin", config)
 		}
-		if text := bytes.TrimLeft(data, " \t\r\n"); len(text) > 0 && text[0] == '{' {
-			return graph.Read(bytes.NewReader(data), "stdin")
-		}
-		return importONNX("stdin", data)
+		return l, err
 	}
+	head, err := firstBytes(path)
+	switch {
+	case err != nil:
+		return l, err
+	case startsJSON(head) || strings.HasSuffix(path, ".json"):
+		l.Graph, err = graph.ReadFile(path)
+	default:
+		l.Graph, l.onnx, err = onnx.ImportFile(path, config)
+	}
+	return l, err
+}
+
+func startsJSON(data []byte) bool {
+	text := bytes.TrimLeft(data, " \t\r\n")
+	return len(text) > 0 && text[0] == '{'
+}
+
+// firstBytes returns the head of the file at path, which must not be empty.
+func firstBytes(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	head := make([]byte, 64)
 	n, err := io.ReadFull(f, head)
-	f.Close()
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
 	if err != nil && err != io.ErrUnexpectedEOF {
-		if err == io.EOF {
-			return nil, fmt.Errorf("%s: the file is empty", path)
-		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if text := bytes.TrimLeft(head[:n], " \t\r\n"); len(text) > 0 && text[0] == '{' || strings.HasSuffix(path, ".json") {
-		return graph.ReadFile(path)
+	return head[:n], nil
+}
+
+// note writes a remark to stderr.
+func (c *console) note(format string, a ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.err, "placer: note: "+format+"\n", a...)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return importONNX(path, data)
 }
 
 // loadMachine returns the machine that f names.

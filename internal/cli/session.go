@@ -25,17 +25,18 @@ const graphCopy = "graph.json"
 
 // runConfig is what a run was asked for, with every default filled in.
 type runConfig struct {
-	Format      string       `json:"format"`
-	Workload    string       `json:"workload,omitempty"`
-	Graph       string       `json:"graph,omitempty"` // path
-	Train       string       `json:"train,omitempty"`
-	GraphHash   string       `json:"graph_hash"`
-	MachineHash string       `json:"machine_hash"` // of machine.json beside it
-	Budget      searchBudget `json:"budget"`
-	Seed        uint64       `json:"seed"`
-	Granularity string       `json:"granularity"`
-	Scheduler   string       `json:"scheduler"`
-	Methods     []string     `json:"methods"`
+	Format      string           `json:"format"`
+	Workload    string           `json:"workload,omitempty"`
+	Graph       string           `json:"graph,omitempty"` // path
+	Train       string           `json:"train,omitempty"`
+	Dims        map[string]int64 `json:"dims,omitempty"`
+	GraphHash   string           `json:"graph_hash"`
+	MachineHash string           `json:"machine_hash"` // of machine.json beside it
+	Budget      searchBudget     `json:"budget"`
+	Seed        uint64           `json:"seed"`
+	Granularity string           `json:"granularity"`
+	Scheduler   string           `json:"scheduler"`
+	Methods     []string         `json:"methods"`
 }
 
 // searchBudget is report.Budget with a way back.
@@ -82,12 +83,13 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.loadGraph(&f.graph)
+	l, err := c.loadGraph(&f.graph)
 	if err != nil {
 		return nil, err
 	}
+	g := l.Graph
 	s := &session{level: level, methods: chosen, config: runConfig{
-		Format: runFormat, Workload: f.graph.workload, Graph: f.graph.file, Train: f.graph.train, GraphHash: g.Hash(), MachineHash: m.Hash(),
+		Format: runFormat, Workload: f.graph.workload, Graph: f.graph.file, Train: f.graph.train, Dims: f.graph.dims, GraphHash: g.Hash(), MachineHash: m.Hash(),
 		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.scheduler,
 	}}
 	for _, x := range chosen {
@@ -106,7 +108,7 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 // writeInputs writes what a later --resume needs.
 func (s *session) writeInputs(g *graph.Graph, m *hw.Machine) error {
 	if s.config.Graph == "-" {
-		s.config.Graph, s.config.Train = graphCopy, ""
+		s.config.Graph, s.config.Train, s.config.Dims = graphCopy, "", nil
 		if err := s.run.Write(graphCopy, g.Write); err != nil {
 			return err
 		}
@@ -162,14 +164,15 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train}
+	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train, dims: s.config.Dims}
 	if from.file == graphCopy {
 		from.file = s.run.Path(graphCopy)
 	}
-	g, err := c.loadGraph(&from)
+	l, err := c.loadGraph(&from)
 	if err != nil {
 		return nil, err
 	}
+	g := l.Graph
 	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
 		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
 	}

@@ -14,12 +14,13 @@ import (
 	"placer/plan"
 	"placer/report"
 	"placer/sim"
+	"placer/sim/trace"
 )
 
 func (c *console) simulateCommand() *cobra.Command {
 	var g graphFlags
 	var m machineFlags
-	var planFile, scheduler, trace string
+	var planFile, scheduler, traceFile string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "simulate",
@@ -47,27 +48,28 @@ func (c *console) simulateCommand() *cobra.Command {
 			if stdins > 1 {
 				return usagef("only one input can come from stdin")
 			}
-			return c.simulate(&g, &m, planFile, scheduler, trace, asJSON)
+			return c.simulate(&g, &m, planFile, scheduler, traceFile, asJSON)
 		},
 	}
 	g.add(cmd)
 	m.add(cmd)
 	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
 	cmd.Flags().StringVar(&scheduler, "scheduler", "plan", "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
-	cmd.Flags().StringVar(&trace, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
+	cmd.Flags().StringVar(&traceFile, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
 
-func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, scheduler, trace string, asJSON bool) error {
+func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, scheduler, traceFile string, asJSON bool) error {
 	m, err := c.loadMachine(on)
 	if err != nil {
 		return err
 	}
-	g, err := c.loadGraph(from)
+	l, err := c.loadGraph(from)
 	if err != nil {
 		return err
 	}
+	g := l.Graph
 	var file *plan.File
 	if planFile == "-" {
 		file, err = plan.Read(c.in, "stdin")
@@ -95,13 +97,13 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, schedul
 	if scheduler != "plan" {
 		p.Priority = priority
 	}
-	r, err := s.Run(p, sim.Options{Trace: trace != ""})
+	r, err := s.Run(p, sim.Options{Trace: traceFile != ""})
 	var infeasible *sim.Infeasible
 	if err != nil && !errors.As(err, &infeasible) {
 		return err
 	}
-	if trace != "" {
-		if err := writeTrace(trace, r.Trace, g, m); err != nil {
+	if traceFile != "" {
+		if err := writeTrace(traceFile, r.Trace, g, m); err != nil {
 			return err
 		}
 	}
@@ -120,8 +122,8 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, schedul
 func writeTrace(path string, t *sim.Trace, g *graph.Graph, m *hw.Machine) error {
 	return fsx.WriteFile(path, func(w io.Writer) error {
 		if strings.HasSuffix(path, ".json") {
-			return writeChrome(w, t, g, m)
+			return trace.WriteChrome(w, t, g, m)
 		}
-		return writePerfetto(w, t, g, m)
+		return trace.WritePerfetto(w, t, g, m)
 	})
 }

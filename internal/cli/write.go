@@ -9,6 +9,7 @@ import (
 	"placer/plan"
 	"placer/report"
 	"placer/sim"
+	"placer/sim/trace"
 )
 
 // manifestFormat names the version of manifest as a JSON document.
@@ -47,10 +48,10 @@ func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Sea
 	} else if err != nil {
 		return nil, nil, err
 	}
-	if err := s.run.Write(placer.PerfettoFile, func(w io.Writer) error { return writePerfetto(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
+	if err := s.run.Write(placer.PerfettoFile, func(w io.Writer) error { return trace.WritePerfetto(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
 		return nil, nil, err
 	}
-	if err := s.run.Write(placer.ChromeFile, func(w io.Writer) error { return writeChrome(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
+	if err := s.run.Write(placer.ChromeFile, func(w io.Writer) error { return trace.WriteChrome(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
 		return nil, nil, err
 	}
 	if err := s.run.WriteJSON(placer.ManifestFile, manifest{
