@@ -1,0 +1,19 @@
+//go:build long
+
+package sim
+
+import (
+	"testing"
+
+	"placer/hw"
+)
+
+func TestEvaluateAgreesWithOracleLong(t *testing.T) {
+	for seed := uint64(1 << 20); seed < 1<<20+100_000; seed++ {
+		maxDevices := 5
+		if seed%20 == 0 {
+			maxDevices = hw.MaxDevices
+		}
+		agree(t, seed, 60, maxDevices)
+	}
+}
