@@ -8,25 +8,10 @@ import (
 	"syscall"
 	"testing"
 
-	"placer/graphsage"
 	"placer/nn"
 	"placer/nn/nntest"
 	"placer/ppo"
 )
-
-// ladder gives every node up to five neighbours near it.
-func ladder(n int) *graphsage.Neighbours {
-	l := &graphsage.Neighbours{Start: []int32{0}}
-	for v := range n {
-		for _, d := range []int{-7, -2, -1, 1, 13} {
-			if u := v + d; u >= 0 && u < n {
-				l.Index = append(l.Index, int32(u))
-			}
-		}
-		l.Start = append(l.Start, int32(len(l.Index)))
-	}
-	return l
-}
 
 // BenchmarkPolicy measures the network at the sizes of GDP with 8 devices: a
 // forward pass, and a gradient of the PPO objective of 16 samples, which share

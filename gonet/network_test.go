@@ -26,6 +26,20 @@ func chainLists(n int) *graphsage.Neighbours {
 	return l
 }
 
+// ladder gives every node up to five neighbours near it.
+func ladder(n int) *graphsage.Neighbours {
+	l := &graphsage.Neighbours{Start: []int32{0}}
+	for v := range n {
+		for _, d := range []int{-7, -2, -1, 1, 13} {
+			if u := v + d; u >= 0 && u < n {
+				l.Index = append(l.Index, int32(u))
+			}
+		}
+		l.Start = append(l.Start, int32(len(l.Index)))
+	}
+	return l
+}
+
 func small(features, choices int) Config {
 	c := Default(features, choices)
 	c.Embedding.Width, c.Embedding.Layers = 32, 2
