@@ -26,6 +26,15 @@ func (HEFT) Kind() plan.Kind { return plan.Baseline }
 func (HEFT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	j := judge.New(ctx, p, "heft")
 	s := newSchedule(p)
+	if !s.heft(ctx) {
+		return j.Outcome()
+	}
+	j.Try(s.devicesOf())
+	return j.Outcome()
+}
+
+// heft places all ops but sources that nothing reads; false: ctx has ended.
+func (s *schedule) heft(ctx context.Context) bool {
 	rank := upwardRank(s)
 	order := make([]graph.OpID, len(rank))
 	for i := range order {
@@ -37,14 +46,13 @@ func (HEFT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	})
 	for k, i := range order {
 		if k%256 == 0 && ctx.Err() != nil {
-			return j.Outcome()
+			return false
 		}
 		if s.device[i] == unplaced && !s.source[i] {
 			s.place(i, s.soonest(i), true)
 		}
 	}
-	j.Try(s.devicesOf())
-	return j.Outcome()
+	return true
 }
 
 // soonest returns the device with room on which op i ends first; ties go to the
