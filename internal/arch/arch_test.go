@@ -32,17 +32,20 @@ var allowed = map[string]string{
 	"plan":         "units graph graph/unit hw internal/strictjson",
 	"roofline":     "units graph hw",
 	"sim":          "units graph hw plan",
+	"sim/trace":    "units graph hw sim",
 	"features":     "units graph graph/unit hw",
 	"internal/fsx": "", "internal/strictjson": "",
 
 	// The learning side knows no graphs, only matrices.
-	"nn":            "nn/blas nn/vec internal/fsx",
-	"nn/blas":       "",
-	"nn/vec":        "",
-	"graphsage":     "nn nn/vec",
-	"transformerxl": "nn nn/vec",
-	"ppo":           "nn nn/vec",
-	"gonet":         "nn nn/vec graphsage transformerxl",
+	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",
+	"nn/blas":        "",
+	"nn/vec":         "",
+	"nn/safetensors": "internal/fsx",
+	"nn/nntest":      "nn nn/blas nn/vec",
+	"graphsage":      "nn nn/vec",
+	"transformerxl":  "nn nn/vec",
+	"ppo":            "nn nn/vec",
+	"gonet":          "nn nn/vec nn/safetensors graphsage transformerxl ppo",
 
 	// Methods.
 	"baselines/judge":       "units graph graph/unit hw plan",
@@ -53,13 +56,13 @@ var allowed = map[string]string{
 	"baselines/random":      "graph/unit plan baselines/judge",
 	"baselines/metis":       "units graph graph/unit plan baselines/judge",
 	"baselines/heft":        "units graph graph/unit plan baselines/judge",
-	"baselines/anneal":      "units graph graph/unit hw plan baselines/judge",
-	"baselines/local":       "units graph graph/unit hw plan baselines/judge",
-	"baselines/listsched":   "units graph graph/unit hw plan baselines/judge",
+	"baselines/anneal":      "units graph graph/unit hw plan sim baselines/judge",
+	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
+	"baselines/listsched":   "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/conformance": "units graph graph/unit hw plan sim",
 
 	// The two sides meet here, and nowhere else.
-	"placer": "units graph graph/unit hw plan sim features nn graphsage transformerxl gonet ppo internal/fsx",
+	"placer": "units graph graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
 
 	// Output and the command line.
 	"report":       "units graph hw plan sim",
