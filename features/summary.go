@@ -6,7 +6,6 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
-	"placer/hw"
 )
 
 // row sums what the ops of one unit have.
@@ -31,8 +30,7 @@ type summary struct {
 	span  float64 // longest path
 }
 
-func summarise(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64, m *hw.Machine) *summary {
-	p := h.Levels[l]
+func summarise(g *graph.Graph, p, chain *unit.Partition, seconds []float64) *summary {
 	s := &summary{rows: make([]row, p.NumUnits())}
 	top, bottom := levels(g, seconds)
 	for i := range seconds {
@@ -46,7 +44,7 @@ func summarise(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 		s.addOp(g, graph.OpID(i), &s.rows[p.Of[i]], seconds[i], top[i], bottom[i])
 	}
 	s.borders(g, p)
-	s.chains(h, l)
+	s.chains(p, chain)
 	s.variables(g, p, top)
 	return s
 }
@@ -116,8 +114,7 @@ func (s *summary) borders(g *graph.Graph, p *unit.Partition) {
 }
 
 // chains places each unit within its chain.
-func (s *summary) chains(h *unit.Hierarchy, l unit.Level) {
-	p, c := h.Levels[l], h.Levels[max(l, unit.Chain)]
+func (s *summary) chains(p, c *unit.Partition) {
 	of := make([]int32, p.NumUnits())
 	count := make([]int, c.NumUnits())
 	place := make([]int, p.NumUnits())

@@ -78,16 +78,16 @@ func (c Config) names() []string {
 	return n
 }
 
-// Build computes the columns of the units of h at level l, for ops that take
-// seconds, [N], on the machine's first device. rng is read for the Identity
-// columns only.
-func Build(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64, m *hw.Machine, c Config, rng *rand.Rand) *Table {
+// Build computes the columns of the units of p, each of which lies in one unit of
+// chain, for ops that take seconds, [N], on the machine's first device. rng is
+// read for the Identity columns only.
+func Build(g *graph.Graph, p, chain *unit.Partition, seconds []float64, m *hw.Machine, c Config, rng *rand.Rand) *Table {
 	if len(seconds) != g.NumOps() {
 		panic(fmt.Sprintf("features: %d times for %d ops", len(seconds), g.NumOps()))
 	}
-	s := summarise(g, h, l, seconds, m)
+	s := summarise(g, p, chain, seconds)
 	t := &Table{Names: c.names()}
-	units := h.Levels[l].NumUnits()
+	units := p.NumUnits()
 	t.X = make([]float32, 0, units*len(t.Names))
 	log := func(x, scale float64) float64 { return math.Log1p(x*scale) / 4 }
 	devices := float64(m.NumDevices())

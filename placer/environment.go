@@ -1,0 +1,129 @@
+package placer
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/plan"
+	"placer/units"
+)
+
+// environment turns decisions per unit into placements and scores. It is the
+// policy's only access to the problem.
+type environment struct {
+	part    *unit.Partition
+	devices int
+	// allowed[u*devices+d] is false where unit u alone cannot fit device d.
+	allowed []bool // [U,D]
+	workers []*worker
+	// baseline is the step time that rewards are relative to, in seconds.
+	baseline float64
+	spent    int // evaluations so far
+}
+
+// worker owns what one goroutine needs to evaluate.
+type worker struct {
+	evaluator plan.Evaluator
+	device    []uint8 // [N]
+}
+
+// newEnvironment prepares p for n goroutines.
+func newEnvironment(p *plan.Problem, n int) *environment {
+	e := &environment{devices: p.Machine.NumDevices()}
+	for k := range n {
+		w := &worker{evaluator: p.Evaluator, device: make([]uint8, p.Graph.NumOps())}
+		if k > 0 {
+			w.evaluator = p.Evaluator.Clone()
+		}
+		e.workers = append(e.workers, w)
+	}
+	for i := range p.Graph.NumOps() { // the serial sum on the first device
+		e.baseline += p.Evaluator.OpSeconds(0)[i]
+	}
+	return e
+}
+
+// decideOn makes the units of part the decisions. It reports a unit that fits no
+// device.
+func (e *environment) decideOn(p *plan.Problem, part *unit.Partition) error {
+	e.part = part
+	return e.mask(p)
+}
+
+// mask finds the devices that cannot hold a unit's resident bytes and one
+// op's tensors.
+func (e *environment) mask(p *plan.Problem) error {
+	e.allowed = make([]bool, e.part.NumUnits()*e.devices)
+	for u, ops := range e.part.Ops {
+		var resident, largest units.Bytes
+		for _, i := range ops {
+			o := p.Graph.Op(i)
+			resident += o.Resident
+			largest = max(largest, o.Workspace+outputBytes(p.Graph, i))
+		}
+		fits := false
+		for d := range e.devices {
+			ok := resident+largest <= p.Machine.Devices[d].Memory
+			e.allowed[u*e.devices+d] = ok
+			fits = fits || ok
+		}
+		if !fits {
+			return fmt.Errorf("unit of op %s needs %s, more than any device has", p.Graph.Op(ops[0]).Name, resident+largest)
+		}
+	}
+	return nil
+}
+
+// outputBytes sums what the outputs of op i occupy.
+func outputBytes(g *graph.Graph, i graph.OpID) (n units.Bytes) {
+	first, end := g.Outputs(i)
+	for t := first; t < end; t++ {
+		if x := g.Tensor(t); !x.Resident {
+			n += x.Bytes
+		}
+	}
+	return n
+}
+
+// expand writes the placement of the decisions action, [U], into device, [N].
+func (e *environment) expand(action []int32, device []uint8) {
+	for i, u := range e.part.Of {
+		device[i] = uint8(action[u])
+	}
+}
+
+// evaluate scores the decisions actions[k], [U] each, into scores[k]. The result
+// does not depend on the number of workers.
+func (e *environment) evaluate(actions [][]int32, priority []int32, scores []plan.Score) {
+	if len(actions) != len(scores) {
+		panic(fmt.Sprintf("placer: %d decisions, %d scores", len(actions), len(scores)))
+	}
+	var wait sync.WaitGroup
+	for k, w := range e.workers {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for j := k; j < len(actions); j += len(e.workers) {
+				e.expand(actions[j], w.device)
+				scores[j] = w.evaluator.Evaluate(w.device, priority)
+			}
+		}()
+	}
+	wait.Wait()
+	e.spent += len(actions)
+}
+
+// infeasibleReward is the reward of a placement that does not fit (GO, section
+// 4.1).
+const infeasibleReward = -10
+
+// reward is -sqrt(time/baseline), or infeasibleReward (GO, section 4.1).
+func (e *environment) reward(s plan.Score) float32 {
+	if !s.Feasible() {
+		return infeasibleReward
+	}
+	return -float32(math.Sqrt(s.Seconds / e.baseline))
+}

@@ -1,0 +1,299 @@
+package placer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"placer/features"
+	"placer/gonet"
+	"placer/graph/unit"
+	"placer/graphsage"
+	"placer/internal/fsx"
+	"placer/nn"
+	"placer/plan"
+	"placer/ppo"
+)
+
+// Policy is GO-one: a policy network trained from scratch by PPO on the graph
+// that it places, with nothing but sampled placements and their times to learn
+// from (GO, section 4; GDP, section 3.4).
+type Policy struct {
+	config  PolicyConfig
+	network *gonet.Network // nil until Place begins
+	rounds  int
+}
+
+// NewPolicy returns an untrained policy.
+func NewPolicy(c PolicyConfig) (*Policy, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Policy{config: c}, nil
+}
+
+// Name is as plan.Placer says.
+func (p *Policy) Name() string { return "GO-one" }
+
+// Kind is as plan.Placer says.
+func (p *Policy) Kind() plan.Kind { return plan.Policy }
+
+// Place trains until the budget is spent and returns the best placement that was
+// sampled.
+func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcome, error) {
+	c := p.config
+	if d := problem.Machine.NumDevices(); d > c.Devices {
+		c.Devices = d
+	}
+	c.Training.Samples = fitSamples(c.Training, problem.Budget.Evaluations)
+	env := newEnvironment(problem, c.Workers)
+	random := rand.New(rand.NewPCG(problem.Seed, 0x60))
+	backend, err := c.backend()
+	if err != nil {
+		return nil, err
+	}
+	run := &training{env: env, problem: problem, method: p.Name(), start: now(problem)}
+	stages := curriculum(problem.Graph, problem.Units, c.Level, problem.Evaluator.OpSeconds(0))
+	if !c.Curriculum {
+		stages = stages[len(stages)-1:]
+	}
+	shares := 0.0
+	for _, s := range stages {
+		shares += s.share
+	}
+	begin := 0.0
+	var carried [][]float32
+	for k, s := range stages {
+		end := begin + s.share/shares
+		if carried, err = p.train(ctx, run, c, s, begin, end, carried, backend, random); err != nil {
+			if run.best != nil && ctx.Err() != nil {
+				break
+			}
+			return nil, err
+		}
+		if k+1 < len(stages) {
+			carried = carryOver(carried, s.part, stages[k+1].part)
+		}
+		begin = end
+	}
+	if run.best == nil {
+		return nil, fmt.Errorf("policy: no placement was sampled within the budget: %w", context.Cause(ctx))
+	}
+	o := &plan.Outcome{Device: run.best, Score: run.score, Evaluations: env.spent}
+	if m := backend.Missing(); m != nil {
+		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
+	}
+	return o, nil
+}
+
+// train runs PPO on the units of s while the spent budget is between begin and
+// end, and returns the logits it came to, [U][A]. carried, if not nil, are the
+// logits to start from.
+func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s stage, begin, end float64, carried [][]float32, backend *nn.Backend, random *rand.Rand) ([][]float32, error) {
+	if err := run.env.decideOn(run.problem, s.part); err != nil {
+		return nil, err
+	}
+	batch := p.batch(run.problem, c, run.env, s, random)
+	if p.network == nil {
+		var err error
+		if p.network, err = gonet.New(c.network(batch.X.D), random, backend); err != nil {
+			return nil, err
+		}
+	}
+	if c.FreeLogits {
+		batch.Free = p.network.AddFree(s.name, batch.X.N)
+		batch.Free.Rate = c.FreeRate / c.LearningRate
+		if carried != nil {
+			out, err := p.network.Forward(batch)
+			if err != nil {
+				return nil, err
+			}
+			for u, row := range carried {
+				for a, x := range row {
+					if batch.Allowed[u*c.Devices+a] {
+						batch.Free.Value[u*c.Devices+a] = x - out.Logits.Row(u)[a]
+					}
+				}
+			}
+		}
+	}
+	trainer := ppo.NewTrainer(c.Training, run, p.network.On(batch), random)
+	for !run.done(ctx) && run.spent() < end {
+		left := (end - run.spent()) / (end - begin)
+		trainer.SetEntropy(c.EntropyEnd + (c.Training.Entropy-c.EntropyEnd)*left)
+		if _, err := trainer.Round(func(int) float64 { return c.LearningRate * (0.1 + 0.9*left) }); err != nil {
+			return nil, err
+		}
+		p.rounds++
+	}
+	out, err := p.network.Forward(batch)
+	if err != nil {
+		return nil, err
+	}
+	logits := make([][]float32, batch.X.N)
+	for u := range logits {
+		logits[u] = slices.Clone(out.Logits.Row(u))
+	}
+	if c.FreeLogits {
+		p.network.RemoveFree(s.name)
+	}
+	return logits, nil
+}
+
+// carryOver gives each unit of fine the logits of the unit of coarse that
+// contains it, softened so that the finer stage can still change its mind.
+func carryOver(logits [][]float32, coarse, fine *unit.Partition) [][]float32 {
+	down := make([][]float32, fine.NumUnits())
+	for u, ops := range fine.Ops {
+		row := slices.Clone(logits[coarse.Of[ops[0]]])
+		top := slices.Max(row)
+		for a := range row {
+			row[a] = max(row[a]-top, -carriedRange)
+		}
+		down[u] = row
+	}
+	return down
+}
+
+// carriedRange is the most by which a carried logit lies below the best: e^-4 is
+// a probability of about 2%.
+const carriedRange = 4
+
+// fitSamples lowers the samples of a round so that a small budget still has
+// rounds to learn from.
+func fitSamples(c ppo.Config, evaluations int) int {
+	k := c.Samples
+	for evaluations > 0 && k > 8*c.Minibatches && k*8 > evaluations {
+		k /= 2
+	}
+	return k - k%c.Minibatches
+}
+
+// batch is the network's input for the units of env.
+func (p *Policy) batch(problem *plan.Problem, c PolicyConfig, env *environment, s stage, random *rand.Rand) *gonet.Batch {
+	table := features.Build(problem.Graph, s.part, s.chain, problem.Evaluator.OpSeconds(0), problem.Machine, c.Features, random)
+	near := features.Adjacency(problem.Graph, env.part, graphsage.Default(1).MaxNeighbours)
+	n := env.part.NumUnits()
+	b := &gonet.Batch{
+		X:          nn.Mat{N: n, D: len(table.Names), V: table.X},
+		Neighbours: &graphsage.Neighbours{Start: near.At, Index: near.Index},
+		Allowed:    make([]bool, n*c.Devices),
+	}
+	for u := range n {
+		copy(b.Allowed[u*c.Devices:], env.allowed[u*env.devices:(u+1)*env.devices])
+	}
+	return b
+}
+
+// Save writes the network, its optimiser and the configuration; it is part of
+// Saver.
+func (p *Policy) Save(path string) error {
+	if p.network == nil {
+		return nil
+	}
+	c, err := json.Marshal(p.config)
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	extra := map[string]string{"policy": string(c), "features": fmt.Sprint(features.Version), "rounds": fmt.Sprint(p.rounds)}
+	return fsx.WriteFile(path, func(w io.Writer) error { return p.network.Save(w, extra) })
+}
+
+// training scores what the trainer samples and keeps the best. It implements
+// ppo.Env.
+type training struct {
+	env     *environment
+	problem *plan.Problem
+	method  string
+	start   float64 // on the problem's clock
+	scores  []plan.Score
+	best    []uint8 // [N], nil before the first score
+	score   plan.Score
+}
+
+func now(p *plan.Problem) float64 {
+	if p.Clock == nil {
+		return 0
+	}
+	return p.Clock()
+}
+
+// spent is the share of the budget that is used up.
+func (t *training) spent() (share float64) {
+	if n := t.problem.Budget.Evaluations; n > 0 {
+		share = float64(t.env.spent) / float64(n)
+	}
+	if s := t.problem.Budget.Seconds; s > 0 {
+		share = max(share, (now(t.problem)-t.start)/s)
+	}
+	return min(share, 1)
+}
+
+// done reports whether another round would exceed the budget.
+func (t *training) done(ctx context.Context) bool {
+	if ctx.Err() != nil || t.spent() >= 1 {
+		return true
+	}
+	n := t.problem.Budget.Evaluations
+	return n > 0 && t.env.spent+len(t.scores) > n
+}
+
+// Rewards is as ppo.Env says.
+func (t *training) Rewards(actions [][]int32, rewards []float32) error {
+	if len(t.scores) != len(actions) {
+		t.scores = make([]plan.Score, len(actions))
+	}
+	t.env.evaluate(actions, t.problem.Priority, t.scores)
+	improved := false
+	for k, s := range t.scores {
+		rewards[k] = t.env.reward(s)
+		if t.best == nil || s.Better(t.score) {
+			if t.best == nil {
+				t.best = make([]uint8, len(t.env.part.Of))
+			}
+			t.env.expand(actions[k], t.best)
+			t.score, improved = s, true
+		}
+	}
+	t.soften(rewards)
+	if report := t.problem.Report; report != nil {
+		p := plan.Progress{Method: t.method, Evaluations: t.env.spent, Best: t.score}
+		if improved {
+			p.Device = t.best
+		}
+		report(p)
+	}
+	return nil
+}
+
+// soften keeps infeasible samples from drowning the differences between the
+// feasible ones of a round once rewards are standardised: below the worst
+// feasible one by the feasible ones' range, or ordered by overflow where none
+// fits.
+func (t *training) soften(rewards []float32) {
+	var feasible []float32
+	for k, s := range t.scores {
+		if s.Feasible() {
+			feasible = append(feasible, rewards[k])
+		}
+	}
+	if len(feasible) == len(rewards) {
+		return
+	}
+	capacity := float32(t.problem.Machine.Devices[0].Memory)
+	if len(feasible) == 0 {
+		for k, s := range t.scores {
+			rewards[k] = infeasibleReward - float32(s.Overflow)/capacity
+		}
+		return
+	}
+	low, high := slices.Min(feasible), slices.Max(feasible)
+	for k, s := range t.scores {
+		if !s.Feasible() {
+			rewards[k] = max(infeasibleReward, low-(high-low)-1e-3)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package placer
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/features"
+	"placer/gonet"
+	"placer/graph/unit"
+	"placer/nn"
+	"placer/ppo"
+)
+
+// PolicyConfig describes the learned policy and its training on one graph
+// (GO-one). It is stored in checkpoints.
+type PolicyConfig struct {
+	// Level is the granularity of decisions.
+	Level unit.Level
+	// Devices is the most devices the network can name; those beyond the machine's
+	// are masked.
+	Devices  int
+	Features features.Config
+	Training ppo.Config
+	// LearningRate is Adam's, falling linearly to a tenth over the budget.
+	LearningRate float64
+	// EntropyEnd is the factor of the entropy bonus at the end of the budget; it
+	// falls linearly from Training.Entropy.
+	EntropyEnd float64
+	// FreeLogits adds a logit per unit and device that belongs to this graph alone,
+	// with a learning rate of its own: logits = network + free. The papers have
+	// none (docs/papers.md says what they are worth).
+	FreeLogits bool
+	FreeRate   float64 // learning rate of the free logits
+	// Curriculum trains on coarser units first, each stage starting from the one
+	// before.
+	Curriculum bool
+	// The switches of the papers' ablations.
+	Recurrence bool // segment-level recurrence
+	Modulation bool // parameter superposition
+	Attention  bool // the Transformer-XL layers at all
+	Segment    int  // rows of a segment
+	Workers    int  // goroutines that evaluate and multiply
+}
+
+// DefaultPolicy returns the configuration of the policy row.
+func DefaultPolicy() PolicyConfig {
+	c := PolicyConfig{
+		Level: unit.Chain, Devices: 8, Features: features.Config{Harmonics: 6, Identity: 64},
+		Training: ppo.Default(), LearningRate: 2e-3, EntropyEnd: 0,
+		FreeLogits: true, FreeRate: 0.05, Curriculum: true,
+		Recurrence: true, Modulation: true, Attention: true, Segment: 256, Workers: 1,
+	}
+	c.Training.Samples, c.Training.Epochs, c.Training.Entropy = 64, 4, 0.01
+	return c
+}
+
+// Validate reports every fault.
+func (c PolicyConfig) Validate() error {
+	errs := []error{c.Features.Validate(), c.Training.Validate()}
+	if c.Level >= unit.NumLevels {
+		errs = append(errs, fmt.Errorf("policy: level %d does not exist", c.Level))
+	}
+	if c.Devices < 1 || c.Devices > 64 {
+		errs = append(errs, fmt.Errorf("policy: %d devices, want 1 to 64", c.Devices))
+	}
+	if !(c.LearningRate > 0) || !(c.FreeRate > 0) || !(c.EntropyEnd >= 0) {
+		errs = append(errs, fmt.Errorf("policy: learning rates %g and %g must be positive, final entropy %g not negative", c.LearningRate, c.FreeRate, c.EntropyEnd))
+	}
+	if c.Segment < 1 || c.Workers < 1 {
+		errs = append(errs, fmt.Errorf("policy: segment %d and workers %d must be at least 1", c.Segment, c.Workers))
+	}
+	return errors.Join(errs...)
+}
+
+// network returns the configuration of the network for f columns.
+func (c PolicyConfig) network(f int) gonet.Config {
+	n := gonet.Default(f, c.Devices)
+	n.Iterations = c.Training.Iterations
+	n.Decision.Segment = c.Segment
+	n.Decision.Memory = 0
+	if c.Recurrence {
+		n.Decision.Memory = c.Segment
+	}
+	n.Decision.Modulation = c.Modulation
+	return n
+}
+
+// backend returns the arithmetic to use.
+func (c PolicyConfig) backend() (*nn.Backend, error) {
+	b := nn.Default()
+	b.Workers = c.Workers
+	return nn.NewBackend(b)
+}
