@@ -77,7 +77,7 @@ type boundItem struct {
 // of N terms, in the bound and in the simulator's clock, err by less than
 // N 2^-53 of their value each.
 func (s *Simulator) LowerBound() *Bound {
-	b := newBounder(s.tables)
+	b := newBounder(&s.tables)
 	out := &Bound{}
 	for i := range b.fastest {
 		if b.fastest[i] == inf {

@@ -23,7 +23,7 @@ type history struct {
 func (s *Simulator) history(p *plan.Plan) *history {
 	s.record, s.starts = true, make([]float64, s.n)
 	makespan := s.run(p.Device, p.Priority)
-	h := &history{tables: s.tables, device: p.Device, makespan: makespan, starts: s.starts, transfers: s.transfers}
+	h := &history{tables: &s.tables, device: p.Device, makespan: makespan, starts: s.starts, transfers: s.transfers}
 	s.record, s.starts = false, nil
 	h.firstOf = make([]int32, len(h.messages))
 	for i := range h.firstOf {

@@ -132,6 +132,11 @@ func (s *Simulator) dispatch(d int, t float64, best int32) int {
 	}
 	s.key[d] = math.Float64bits(t + seconds)
 	dev.bytes += row.alloc
+	// Nothing uses the hint: its loads bring what complete needs nearer, while the
+	// events of other devices are at work.
+	w := s.program[row.sends]
+	first := min(int(w^w>>31), s.n-1) // the consumer, if there is but one
+	dev.hint = uint32(s.program[row.inputs]) + s.state[first].waits
 	if s.record {
 		s.starts[i] = t
 	}

@@ -13,7 +13,7 @@ import (
 // Simulator predicts the step of one graph on one machine under any plan. It
 // serves one goroutine; Clone gives another one its own.
 type Simulator struct {
-	*tables
+	tables // a copy: its slices are shared, and one step nearer
 
 	state  []opState // [N]
 	rows   []rowState
@@ -65,6 +65,7 @@ type deviceState struct {
 	instant float64 // of the latest change to bytes
 	bytes   int64
 	peak    int64 // before instant
+	hint    uint32
 }
 
 // transfer is a message on its way to one device.
@@ -104,7 +105,7 @@ func New(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*Simulator, er
 
 func newSimulator(t *tables) *Simulator {
 	s := &Simulator{
-		tables:    t,
+		tables:    *t,
 		state:     make([]opState, t.n),
 		rows:      make([]rowState, len(t.rowSize)),
 		copies:    make([]int32, len(t.rowSize)*t.d),
@@ -134,7 +135,7 @@ func newSimulator(t *tables) *Simulator {
 }
 
 // Clone returns a simulator for another goroutine; it shares the tables.
-func (s *Simulator) Clone() plan.Evaluator { return newSimulator(s.tables) }
+func (s *Simulator) Clone() plan.Evaluator { return newSimulator(&s.tables) }
 
 // OpSeconds returns the time of every op on device d, [N], read-only.
 func (s *Simulator) OpSeconds(d int) []float64 { return s.seconds[d] }

@@ -288,6 +288,7 @@ func (t *tables) encode(rowOf []int32) {
 		}
 	}
 	t.ops[t.n].inputs = int32(len(t.program))
+	t.program = append(t.program, 0) // dispatch looks at the first word of every program
 }
 
 func (t *tables) emit(m message, users []graph.OpID) {
