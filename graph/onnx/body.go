@@ -181,16 +181,20 @@ func (c *call) control(op string) error {
 }
 
 // branch costs what the dearer branch costs, or the one whose condition is
-// known to hold.
+// known to hold. A branch whose shapes depend on data leaves the other.
 func (c *call) branch() error {
 	var best *body
+	var failed error
+	cond, known := c.known(0)
+	known = known && len(cond) == 1
 	for k, name := range []string{"then_branch", "else_branch"} {
-		if v, ok := c.known(0); ok && len(v) == 1 && (v[0] != 0) != (k == 0) {
+		if known && (cond[0] != 0) != (k == 0) {
 			continue
 		}
 		b, g, err := c.subgraph(name, nil)
 		if err != nil {
-			return err
+			failed = err
+			continue
 		}
 		if len(g.outputs) < len(c.out) {
 			return fmt.Errorf("graph %s has %d outputs, want %d", name, len(g.outputs), len(c.out))
@@ -201,8 +205,16 @@ func (c *call) branch() error {
 		best = b
 		for k := range c.out {
 			*c.out[k] = *b.scope.find(g.outputs[k].name)
-			c.out[k].value = nil
+			if !known {
+				c.out[k].value = nil
+			}
 		}
+	}
+	switch {
+	case best == nil && failed != nil:
+		return failed
+	case failed != nil:
+		c.imp.note("%s: one branch is left out: %v", clean(c.node.op+" "+c.node.name), failed)
 	}
 	if best != nil {
 		c.take(best, 1)
@@ -256,7 +268,7 @@ func (c *call) trips() int64 {
 	if v, ok := c.known(0); ok && len(v) == 1 && v[0] <= maxDim {
 		return max(v[0], 0)
 	}
-	c.imp.note("%s: the number of iterations is not known and taken as 1", clean(c.node.key()+" "+c.node.name))
+	c.imp.note("%s: the number of iterations is not known and taken as 1", clean(c.node.op+" "+c.node.name))
 	return 1
 }
 

@@ -22,6 +22,7 @@ const (
 	elemBool   elem = 9
 	elemHalf   elem = 10
 	elemDouble elem = 11
+	elemBrain  elem = 16
 )
 
 // elems maps the numbers to the nearest type of package graph and the true

@@ -309,7 +309,7 @@ var binaryOps = map[string]scalarOp{
 // unaryOps holds the operators of one operand, on floats.
 var unaryOps = map[string]func(float64) float64{
 	"Neg": func(a float64) float64 { return -a }, "Abs": math.Abs, "Floor": math.Floor, "Ceil": math.Ceil, "Round": math.RoundToEven, "Sqrt": math.Sqrt,
-	"Reciprocal": func(a float64) float64 { return 1 / a },
+	"Reciprocal": func(a float64) float64 { return 1 / a }, "Relu": func(a float64) float64 { return math.Max(a, 0) },
 }
 
 // apply computes one element.
@@ -339,6 +339,14 @@ func (c *call) foldElementwise(op string) {
 	f, isBinary := binaryOps[op]
 	g, isUnary := unaryOps[op]
 	if !isBinary && !isUnary && op != "Not" && op != "Where" || c.node.int("broadcast", 0) != 0 {
+		return
+	}
+	for i := range c.in {
+		if !c.has(i) {
+			return
+		}
+	}
+	if op == "Where" && len(c.in) != 3 {
 		return
 	}
 	element := func(i int, index []int64) *value {
@@ -373,6 +381,8 @@ func (c *call) foldElementwise(op string) {
 				x = intValue(-x.i[0])
 			case "Abs":
 				x = intValue(max(x.i[0], -x.i[0]))
+			case "Relu":
+				x = intValue(max(x.i[0], 0))
 			default:
 				x = nil
 			}

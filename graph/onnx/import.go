@@ -51,11 +51,7 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	imp := &importer{
-		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, budget: maxInner + len(m.graph.nodes),
-		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
-		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
-	}
+	imp := newImporter(m, name, cfg)
 	if err := imp.graph(); err != nil {
 		return nil, nil, err
 	}
@@ -65,6 +61,14 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 	}
 	imp.sum.Ops, imp.sum.Params = g.NumOps(), g.Params()
 	return g, imp.sum, nil
+}
+
+func newImporter(m *model, name string, cfg Config) *importer {
+	return &importer{
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, budget: maxInner + len(m.graph.nodes),
+		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
+		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
+	}
 }
 
 // note adds a remark to the summary, once.

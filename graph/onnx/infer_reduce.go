@@ -6,7 +6,7 @@ var reduceRules = merge(
 	map[string]rule{
 		"ReduceSum": {"Sum", reduce}, "ReduceMean": {"Mean", reduce}, "ReduceMax": {"Max", reduce}, "ReduceMin": {"Min", reduce}, "ReduceProd": {"Prod", reduce},
 		"com.microsoft.ReduceSumInteger": {"Sum", reduce}, "com.microsoft.ReduceSumTraining": {"Sum", reduce},
-		"ArgMax": {"ArgMax", arg}, "ArgMin": {"ArgMin", arg}, "TopK": {"TopK", topK}, "CumSum": {"Cumsum", like},
+		"ArgMax": {"ArgMax", arg}, "ArgMin": {"ArgMin", arg}, "TopK": {"TopK", topK}, "Det": {"Det", det}, "CumSum": {"Cumsum", like},
 	},
 	each(reduce, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"),
 	each(like, "Softmax", "LogSoftmax", "Hardmax", "CumProd", "com.microsoft.QLinearSoftmax"),
@@ -57,4 +57,12 @@ func topK(c *call) {
 	out := with(s, c.axis(c.node.int("axis", -1), len(s)), k)
 	c.set(0, c.elem(0), out)
 	c.set(1, elemInt64, out)
+}
+
+// det: the determinants of the matrices in the last two axes.
+func det(c *call) {
+	s := c.ranked(0, 2, maxRank)
+	c.set(0, c.elem(0), s[:len(s)-2])
+	n := float64(s[len(s)-1])
+	c.flops = flops(2. / 3 * n * elementsOf(s)) // by LU
 }

@@ -8,7 +8,7 @@ import (
 
 // shapeRules are the operators that change or make shapes and move no data.
 var shapeRules = map[string]rule{
-	"Shape": {"Shape", shapeOp}, "Size": {"Size", func(c *call) { c.shape(0); c.set(0, elemInt64, graph.Shape{}) }},
+	"Shape": {"Shape", shapeOp}, "Size": {"Size", size},
 	"Reshape": {"Reshape", reshape}, "Flatten": {"Flatten", flatten}, "Squeeze": {"Squeeze", squeeze}, "Unsqueeze": {"Unsqueeze", unsqueeze},
 	"Constant": {"Const", constant}, "ConstantOfShape": {"Fill", constantOfShape}, "Range": {"Range", rangeOp}, "EyeLike": {"EyeLike", eyeLike},
 }
@@ -20,6 +20,12 @@ func shapeOp(c *call) {
 	dims := s[min(from, to):to]
 	c.set(0, elemInt64, graph.Shape{int64(len(dims))})
 	c.fold(intValue(dims...))
+}
+
+func size(c *call) {
+	n := c.product(c.shape(0))
+	c.set(0, elemInt64, graph.Shape{})
+	c.fold(intValue(n))
 }
 
 // span clamps a position of a slice to 0..n.

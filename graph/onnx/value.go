@@ -58,7 +58,7 @@ func (t *initializer) decode() *value {
 	}
 	v := &value{}
 	switch e := elem(t.elem); e {
-	case elemFloat, elemDouble, elemHalf:
+	case elemFloat, elemDouble, elemHalf, elemBrain:
 		v.f = make([]float64, 0, n)
 	case elemInt64, elemInt32, elemBool, elemUint8, elemInt8, 12, 13:
 		v.i = make([]int64, 0, n)
@@ -118,6 +118,8 @@ func (v *value) addNumber(e elem, num protowire.Number, x uint64) bool {
 		v.f = append(v.f, math.Float64frombits(x))
 	case num == 5 && e == elemHalf:
 		v.f = append(v.f, half(uint16(x)))
+	case num == 5 && e == elemBrain:
+		v.f = append(v.f, float64(math.Float32frombits(uint32(x)<<16)))
 	case num == 5 && v.i != nil:
 		v.i = append(v.i, int64(int32(x)))
 	case (num == 7 || num == 11) && v.i != nil:
@@ -136,6 +138,8 @@ func (v *value) addRaw(e elem, b []byte) {
 		v.f = append(v.f, math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	case elemHalf:
 		v.f = append(v.f, half(binary.LittleEndian.Uint16(b)))
+	case elemBrain:
+		v.f = append(v.f, float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b))<<16)))
 	case elemInt64, 13:
 		v.i = append(v.i, int64(binary.LittleEndian.Uint64(b)))
 	case elemInt32:

@@ -1,0 +1,103 @@
+package onnx
+
+import (
+	"strings"
+	"testing"
+
+	"placer/graph"
+)
+
+// importModel imports a model made of graph fields, which must succeed.
+func importModel(t *testing.T, data []byte) (*graph.Graph, *Summary) {
+	t.Helper()
+	g, sum, err := Import(data, "m.onnx", Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, sum
+}
+
+// last returns the last op and the shape of its first output.
+func last(g *graph.Graph) (*graph.Op, graph.Shape) {
+	i := graph.OpID(g.NumOps() - 1)
+	first, _ := g.Outputs(i)
+	return g.Op(i), g.Tensor(first).Shape
+}
+
+func boolInput(name string, dims ...any) []byte {
+	return bytesField(11, valueOf(name, elemBool, dims...))
+}
+
+// A node with branches costs what the dearer one costs, and reads what the
+// branches read from outside.
+func TestIf(t *testing.T) {
+	cheap := graphAttr("then_branch", nodeOf("n", "Relu", list("x"), list("r")), outputOf("r"))
+	dear := graphAttr("else_branch", nodeOf("n", "MatMul", list("x", "w"), list("r")), initOf(tensorOf("w", elemFloat, 3, 3)), outputOf("r"))
+	g, sum := importModel(t, modelOf(nodeOf("choose", "If", list("c"), list("y"), cheap, dear), bytesField(11, concatBytes(textField(1, "c"), bytesField(2, bytesField(1, concatBytes(numberField(1, int64(elemBool)), bytesField(2, nil)))))),
+		inputOf("x", 2, 3), outputOf("y")))
+	o, shape := last(g)
+	if want := (graph.GEMM{Batch: 1, M: 2, N: 3, K: 3}); o.GEMM != want || !shape.Equal(graph.Shape{2, 3}) {
+		t.Errorf("product %+v to %v, want %+v", o.GEMM, shape, want)
+	}
+	if o.Params != 9 || o.Resident != 36 || sum.Params != 9 {
+		t.Errorf("%d parameters in %v, want 9 in 36 B", o.Params, o.Resident)
+	}
+	if in := g.Inputs(graph.OpID(g.NumOps() - 1)); len(in) != 2 { // the condition and x
+		t.Errorf("reads %v", in)
+	}
+	// reads x and w, writes the result
+	if o.Bytes != 4*(6+9+6) {
+		t.Errorf("moves %v, want 84 B", o.Bytes)
+	}
+}
+
+// A loop costs its body times the number of iterations, and collects slices.
+func TestLoop(t *testing.T) {
+	body := graphAttr("body", bytesField(11, valueOf("i", elemInt64)), boolInput("c"), inputOf("h"),
+		nodeOf("m", "MatMul", list("h", "w"), list("h2")), nodeOf("id", "Identity", list("c"), list("c2")), nodeOf("r", "Relu", list("h2"), list("o")),
+		outputOf("c2"), outputOf("h2"), outputOf("o"))
+	model := func(trips ...[]byte) []byte {
+		return modelOf(append(trips, nodeOf("rnn", "Loop", list("n", "", "x"), list("h_n", "all"), body), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 3, 3)), outputOf("h_n"))...)
+	}
+	g, sum := importModel(t, model(initOf(concatBytes(tensorOf("n", elemInt64), bytesField(7, []byte{10})))))
+	o, shape := last(g)
+	if want := (graph.GEMM{Batch: 10, M: 2, N: 3, K: 3}); o.GEMM != want || !shape.Equal(graph.Shape{2, 3}) || len(sum.Notes) != 0 {
+		t.Errorf("product %+v to %v, notes %v; want %+v", o.GEMM, shape, sum.Notes, want)
+	}
+	if o.FLOPs != o.GEMM.FLOPs()+10*6 { // and the Relu
+		t.Errorf("%v", o.FLOPs)
+	}
+	if _, end := g.Outputs(graph.OpID(g.NumOps() - 1)); !g.Tensor(end - 1).Shape.Equal(graph.Shape{10, 2, 3}) {
+		t.Errorf("collects %v, want [10 2 3]", g.Tensor(end-1).Shape)
+	}
+	_, sum = importModel(t, model(bytesField(11, valueOf("n", elemInt64, 1))))
+	if len(sum.Notes) != 1 || !strings.Contains(sum.Notes[0], "number of iterations is not known and taken as 1") {
+		t.Errorf("notes %q", sum.Notes)
+	}
+}
+
+func TestScan(t *testing.T) {
+	body := graphAttr("body", inputOf("h"), inputOf("e"), nodeOf("a", "Add", list("h", "e"), list("h2")), nodeOf("id", "Identity", list("h2"), list("o")), outputOf("h2"), outputOf("o"))
+	g, _ := importModel(t, modelOf(nodeOf("s", "Scan", list("h0", "x"), list("hn", "all"), body, intAttr("num_scan_inputs", 1), intsAttr("scan_input_axes", 1), intsAttr("scan_output_axes", 1)),
+		inputOf("h0", 4), inputOf("x", 4, 7), outputOf("all")))
+	o, _ := last(g)
+	_, end := g.Outputs(graph.OpID(g.NumOps() - 1))
+	if all := g.Tensor(end - 1).Shape; !all.Equal(graph.Shape{4, 7}) || o.FLOPs != 7*4 {
+		t.Errorf("collects %v with %v, want [4 7] with 28 FLOP", all, o.FLOPs)
+	}
+}
+
+// A call of a model-local function is one op with the cost of the body; its
+// attributes reach the body's nodes.
+func TestFunction(t *testing.T) {
+	ref := concatBytes(textField(1, "transB"), textField(21, "flip"))
+	fn := functionOf("Dense", list("u", "w", "b"), list("v"), nodeOf("p", "Gemm", list("u", "w", "b"), list("q"), ref), nodeOf("r", "Relu", list("q"), list("v")))
+	g, sum := importModel(t, concatBytes(modelOf(nodeOf("d", "Dense", list("x", "w"), list("y"), intAttr("flip", 1)), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 5, 3)), outputOf("y")), fn))
+	o, shape := last(g)
+	if want := (graph.GEMM{Batch: 1, M: 2, N: 5, K: 3}); o.Kind != "Dense" || o.GEMM != want || !shape.Equal(graph.Shape{2, 5}) {
+		t.Errorf("%+v to %v", o, shape)
+	}
+	if o.FLOPs != o.GEMM.FLOPs()+10 || sum.Nodes != 1 {
+		t.Errorf("%v in %d nodes", o.FLOPs, sum.Nodes)
+	}
+}

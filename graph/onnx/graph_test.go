@@ -1,0 +1,149 @@
+package onnx
+
+import (
+	"slices"
+	"testing"
+
+	"placer/graph"
+)
+
+func opNames(g *graph.Graph) (all []string) {
+	for i := range graph.OpID(g.NumOps()) {
+		all = append(all, g.Op(i).Name)
+	}
+	return all
+}
+
+// Nodes without names and with equal names get unique ones.
+func TestNames(t *testing.T) {
+	g, _ := importModel(t, modelOf(nodeOf("", "Relu", list("x"), list("a")), nodeOf("same", "Relu", list("a"), list("b")), nodeOf("same", "Relu", list("b"), list("c")),
+		nodeOf("x", "Relu", list("c"), list("d")), nodeOf("same_1", "Relu", list("d"), list("y\t")), inputOf("x", 2)))
+	if got, want := opNames(g), list("x", "Relu_0", "same", "same_1", "x_1", "same_1_1"); !slices.Equal(got, want) {
+		t.Errorf("names %q, want %q", got, want)
+	}
+}
+
+// A file whose nodes are out of order is put in order.
+func TestUnsorted(t *testing.T) {
+	g, sum := importModel(t, modelOf(nodeOf("c", "Add", list("p", "p"), list("y")), nodeOf("b", "Relu", list("q"), list("p")), nodeOf("a", "Relu", list("x"), list("q")), inputOf("x", 2)))
+	if got, want := opNames(g), list("x", "a", "b", "c"); !slices.Equal(got, want) {
+		t.Errorf("order %q, want %q", got, want)
+	}
+	if sum.Edges != 3 || g.NumEdges() != 4 { // p twice, q; and the input
+		t.Errorf("%d edges between nodes and %d in all, want 3 and 4", sum.Edges, g.NumEdges())
+	}
+}
+
+// An absent optional input is no tensor, though nodes may share its name.
+func TestAbsentInputs(t *testing.T) {
+	g, sum := importModel(t, modelOf(nodeOf("a", "Dropout", list("x", "", ""), list("p", "")), nodeOf("b", "Clip", list("p", "", "high"), list("y", "")), inputOf("x", 2), initOf(tensorOf("high", elemFloat))))
+	if sum.Edges != 1 || g.NumEdges() != 3 {
+		t.Errorf("%d edges between nodes and %d in all, want 1 and 3", sum.Edges, g.NumEdges())
+	}
+}
+
+// TestWeightsByUse: constants are weights by what reads them.
+func TestWeightsByUse(t *testing.T) {
+	initializer := func(name string, e elem, dims ...int64) []byte { return initOf(tensorOf(name, e, dims...)) }
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		params int64
+	}{
+		{"product", modelOf(nodeOf("", "MatMul", list("x", "w"), list("y")), inputOf("x", 2, 3), initializer("w", elemFloat, 3, 4)), 12},
+		{"through a view", modelOf(nodeOf("", "Transpose", list("w"), list("v")), nodeOf("", "MatMul", list("x", "v"), list("y")), inputOf("x", 2, 3), initializer("w", elemFloat, 4, 3)), 12},
+		{"quantized", modelOf(nodeOf("", "DequantizeLinear", list("w", "s"), list("v")), nodeOf("", "MatMul", list("x", "v"), list("y")), inputOf("x", 2, 3), initializer("w", elemInt8, 3, 4), initializer("s", elemFloat)), 12},
+		{"bias", modelOf(nodeOf("", "Add", list("x", "b"), list("y")), inputOf("x", 2, 3), initializer("b", elemFloat, 3)), 3},
+		{"one number", modelOf(nodeOf("", "Mul", list("x", "b"), list("y")), inputOf("x", 2, 3), initializer("b", elemFloat)), 0},
+		{"divisor", modelOf(nodeOf("", "Div", list("x", "b"), list("y")), inputOf("x", 2, 3), initializer("b", elemFloat, 3)), 0},
+		{"integers", modelOf(nodeOf("", "Add", list("x", "b"), list("y")), bytesField(11, valueOf("x", elemInt64, 3)), initializer("b", elemInt64, 3)), 0},
+		{"embedding", modelOf(nodeOf("", "Gather", list("w", "x"), list("y")), bytesField(11, valueOf("x", elemInt64, 3)), initializer("w", elemFloat, 10, 4)), 40},
+		{"shared", modelOf(nodeOf("", "MatMul", list("x", "w"), list("p")), nodeOf("", "MatMul", list("p", "w"), list("y")), inputOf("x", 3, 3), initializer("w", elemFloat, 3, 3)), 9},
+		{"statistics", modelOf(nodeOf("", "BatchNormalization", list("x", "s", "b", "m", "v"), list("y")), inputOf("x", 1, 5, 2, 2), initializer("s", elemFloat, 5), initializer("b", elemFloat, 5), initializer("m", elemFloat, 5), initializer("v", elemFloat, 5)), 10},
+		{"unread", modelOf(nodeOf("", "Relu", list("x"), list("y")), inputOf("x", 2), initializer("w", elemFloat, 3, 3)), 0},
+		{"constant", modelOf(nodeOf("w", "Constant", nil, list("w"), tensorAttr("value", tensorOf("", elemFloat, 3, 4))), nodeOf("", "MatMul", list("x", "w"), list("y")), inputOf("x", 2, 3)), 12},
+		{"external", modelOf(nodeOf("", "MatMul", list("x", "w"), list("y")), inputOf("x", 2, 3), initOf(append(tensorOf("w", elemFloat, 3, 4), bytesField(13, concatBytes(textField(1, "location"), textField(2, "../w.bin")))...))), 12},
+		{"sparse", modelOf(nodeOf("", "MatMul", list("x", "w"), list("y")), inputOf("x", 2, 3), bytesField(15, concatBytes(bytesField(1, tensorOf("w", elemFloat, 2)), bytesField(2, intsTensor("", 1, 7)), numberField(3, 3), numberField(3, 4)))), 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, sum := importModel(t, c.data)
+			if g.Params() != c.params || sum.Params != c.params {
+				t.Errorf("%d parameters, want %d", g.Params(), c.params)
+			}
+			for i := range graph.OpID(g.NumOps()) {
+				if o := g.Op(i); o.Params > 0 && o.Kind.Class() != graph.ClassVariable {
+					t.Errorf("op %s of kind %s holds parameters", o.Name, o.Kind)
+				}
+			}
+		})
+	}
+}
+
+// The products that ops amount to, and what they cost.
+func TestProducts(t *testing.T) {
+	w := func(dims ...int64) []byte { return initOf(tensorOf("w", elemFloat, dims...)) }
+	for _, c := range []struct {
+		name string
+		data []byte
+		kind graph.Kind
+		want graph.GEMM
+	}{
+		{"rows of a batch", modelOf(nodeOf("", "MatMul", list("x", "w"), list("y")), inputOf("x", 5, 2, 3), w(3, 4)), "MatMul", graph.GEMM{Batch: 1, M: 10, N: 4, K: 3}},
+		{"batch by batch", modelOf(nodeOf("", "MatMul", list("x", "z"), list("y")), inputOf("x", 5, 2, 3), inputOf("z", 5, 3, 4)), "BatchMatMulV2", graph.GEMM{Batch: 5, M: 2, N: 4, K: 3}},
+		{"batch of the right alone", modelOf(nodeOf("", "MatMul", list("x", "z"), list("y")), inputOf("x", 2, 3), inputOf("z", 5, 3, 4)), "BatchMatMulV2", graph.GEMM{Batch: 5, M: 2, N: 4, K: 3}},
+		{"transposed", modelOf(nodeOf("", "Gemm", list("x", "w"), list("y"), intAttr("transA", 1), intAttr("transB", 1)), inputOf("x", 3, 2), w(4, 3)), "Gemm", graph.GEMM{Batch: 1, M: 2, N: 4, K: 3}},
+		{"einsum", modelOf(nodeOf("", "Einsum", list("x", "z"), list("y"), stringAttr("equation", "bshd, bthd -> bhst")), inputOf("x", 2, 7, 3, 5), inputOf("z", 2, 11, 3, 5)), "Einsum", graph.GEMM{Batch: 6, M: 7, N: 11, K: 5}},
+		{"convolution", modelOf(nodeOf("", "Conv", list("x", "w"), list("y"), intsAttr("pads", 1, 1, 1, 1)), inputOf("x", 2, 3, 8, 8), w(16, 3, 3, 3)), "Conv2D", graph.GEMM{Batch: 1, M: 2 * 64, N: 16, K: 27}},
+		{"groups", modelOf(nodeOf("", "Conv", list("x", "w"), list("y"), intAttr("group", 2)), inputOf("x", 1, 4, 8, 8), w(16, 2, 1, 1)), "Conv2D", graph.GEMM{Batch: 2, M: 64, N: 8, K: 2}},
+		{"depthwise", modelOf(nodeOf("", "Conv", list("x", "w"), list("y"), intAttr("group", 4), stringAttr("auto_pad", "SAME_UPPER"), intsAttr("strides", 2, 2)), inputOf("x", 1, 4, 7, 7), w(4, 1, 3, 3)), "DepthwiseConv2dNative", graph.GEMM{Batch: 4, M: 16, N: 1, K: 9}},
+		{"one axis", modelOf(nodeOf("", "Conv", list("x", "w"), list("y"), intsAttr("dilations", 4)), inputOf("x", 1, 2, 100), w(6, 2, 2)), "Conv1D", graph.GEMM{Batch: 1, M: 96, N: 6, K: 4}},
+		{"transposed convolution", modelOf(nodeOf("", "ConvTranspose", list("x", "w"), list("y"), intsAttr("strides", 2, 2)), inputOf("x", 1, 8, 4, 4), w(8, 3, 2, 2)), "ConvTranspose", graph.GEMM{Batch: 1, M: 16, N: 12, K: 8}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, _ := importModel(t, c.data)
+			if o, _ := last(g); o.Kind != c.kind || o.GEMM != c.want || o.FLOPs != c.want.FLOPs() {
+				t.Errorf("%s, %+v, %v; want %s, %+v", o.Kind, o.GEMM, o.FLOPs, c.kind, c.want)
+			}
+		})
+	}
+}
+
+// A recurrent layer's products, by hand: T=7 steps of a batch of 2, 5 inputs, 3
+// hidden, 4 gates, both directions.
+func TestRecurrentCost(t *testing.T) {
+	g, _ := importModel(t, modelOf(nodeOf("", "LSTM", list("x", "w", "r"), list("y", "h", "c"), intAttr("hidden_size", 3), stringAttr("direction", "bidirectional")),
+		inputOf("x", 7, 2, 5), initOf(tensorOf("w", elemFloat, 2, 12, 5)), initOf(tensorOf("r", elemFloat, 2, 12, 3))))
+	o, shape := last(g)
+	products := 2. * 2 * 7 * 2 * 12 * (5 + 3)
+	gates := 10. * 7 * 2 * 2 * 3 * 4
+	if float64(o.FLOPs) != products+gates || !shape.Equal(graph.Shape{7, 2, 2, 3}) || g.Params() != 2*12*8 {
+		t.Errorf("%v FLOPs to %v, %d parameters; want %v", float64(o.FLOPs), shape, g.Params(), products+gates)
+	}
+}
+
+// The graph of a training export: what follows a gradient is backward.
+func TestPhases(t *testing.T) {
+	ms := func(b []byte) []byte { // put the node into com.microsoft
+		return bytesField(1, append(b[nodeHeader(b):], textField(7, "com.microsoft")...))
+	}
+	g, _ := importModel(t, modelOf(nodeOf("f", "Relu", list("x"), list("a")), ms(nodeOf("b", "ReluGrad", list("d", "a"), list("da"))), nodeOf("s", "Neg", list("da"), list("y")), inputOf("x", 2), inputOf("d", 2)))
+	want := map[string]graph.Phase{"x": graph.Forward, "d": graph.Forward, "f": graph.Forward, "b": graph.Backward, "s": graph.Backward}
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Phase != want[o.Name] {
+			t.Errorf("op %s is %v, want %v", o.Name, o.Phase, want[o.Name])
+		}
+	}
+}
+
+// Types that package graph lacks keep their true size.
+func TestElementSizes(t *testing.T) {
+	for _, c := range []struct {
+		e    elem
+		n    int64
+		want int64
+	}{{elemFloat, 3, 12}, {4, 3, 6}, {elemBool, 3, 3}, {14, 3, 24}, {15, 3, 48}, {16, 3, 6}, {22, 3, 2}, {22, 4, 2}, {25, 5, 2}, {26, 4, 1}} {
+		if got := int64(c.e.bytes(c.n)); got != c.want {
+			t.Errorf("%d elements of %v take %d bytes, want %d", c.n, c.e, got, c.want)
+		}
+	}
+}
