@@ -72,7 +72,7 @@ func (h *history) opStep(i int32, previous []int32) (st Step, op, transfer int32
 		if at != start || st.Reason != AtStart {
 			return
 		}
-		op, transfer, st.Reason = h.messages[m].producer, k, ForCompute
+		op, transfer, st.Reason = h.producer[m], k, ForCompute
 		if k != none {
 			st.Reason = ForTransfer
 		}
@@ -89,7 +89,7 @@ func (h *history) transferStep(k int32, blocker, blockedOn []int32) (st Step, op
 	st = Step{Op: x.Op, Transfer: true, Tensor: x.Tensor, From: x.From, Device: x.To, Start: x.Start, End: x.End}
 	if blocker[k] != none {
 		st.Reason, st.Link = ForLink, int(blockedOn[k])
-		return st, h.messages[h.transfers[blocker[k]].message()].producer, blocker[k]
+		return st, h.producer[h.transfers[blocker[k]].message()], blocker[k]
 	}
 	st.Reason, st.Link = ForCompute, int(h.route(&h.transfers[k])[0])
 	return st, int32(x.Op), none
@@ -125,7 +125,7 @@ func (h *history) blockers() (blocker, link []int32) {
 	for k := range h.transfers {
 		x := &h.transfers[k]
 		blocker[k], link[k] = none, none
-		waited := x.start > h.end(h.messages[x.message()].producer)
+		waited := x.start > h.end(h.producer[x.message()])
 		for _, l := range h.route(x) {
 			if p := last[l]; waited && blocker[k] == none && p != none && h.transfers[p].end == x.start {
 				blocker[k], link[k] = p, l

@@ -185,7 +185,7 @@ func (s *Simulator) hopsOf(transfer int32) []int32 {
 
 // sender returns the device that transfer x comes from.
 func (s *Simulator) sender(x *transfer) int {
-	return int(s.state[s.messages[x.message()].producer].waits & deviceMask)
+	return int(s.state[s.producer[x.message()]].waits & deviceMask)
 }
 
 // drain brings the bytes left of every flow up to time t. New ones have no rate

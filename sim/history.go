@@ -40,7 +40,7 @@ func (h *history) end(i int32) float64 { return h.starts[i] + h.seconds[h.device
 // arrival returns when message m is on device d, and the transfer that brought
 // it there: none if it was made there.
 func (h *history) arrival(m int32, d uint8) (at float64, transfer int32) {
-	if p := h.messages[m].producer; h.device[p] == d {
+	if p := h.producer[m]; h.device[p] == d {
 		return h.end(p), none
 	}
 	k := h.firstOf[m]
@@ -81,7 +81,7 @@ func (h *history) ready(i int32) (at float64) {
 }
 
 func (h *history) route(x *transfer) []int32 {
-	r := &h.routes[int(h.device[h.messages[x.message()].producer])*h.d+x.dst()]
+	r := &h.routes[int(h.device[h.producer[x.message()]])*h.d+x.dst()]
 	return h.hops[r.first:r.end]
 }
 
@@ -125,7 +125,7 @@ func (h *history) trace() *Trace {
 
 func (h *history) span(k int32) TransferSpan {
 	x := &h.transfers[k]
-	m := &h.messages[x.message()]
-	return TransferSpan{Op: graph.OpID(m.producer), Tensor: graph.TensorID(m.tensor), From: int(h.device[m.producer]), To: x.dst(),
-		Bytes: units.Bytes(m.size), Ready: units.Seconds(h.end(m.producer)), Start: units.Seconds(x.start), End: units.Seconds(x.end)}
+	m, p := &h.messages[x.message()], h.producer[x.message()]
+	return TransferSpan{Op: graph.OpID(p), Tensor: graph.TensorID(m.tensor), From: int(h.device[p]), To: x.dst(),
+		Bytes: units.Bytes(m.size), Ready: units.Seconds(h.end(p)), Start: units.Seconds(x.start), End: units.Seconds(x.end)}
 }

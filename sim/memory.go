@@ -65,8 +65,8 @@ func (h *history) accounts() []account {
 	}
 	for k := range h.transfers {
 		x := &h.transfers[k]
-		m := &h.messages[x.message()]
-		hold(uint8(x.dst()), Holding{"received", graph.OpID(m.producer), h.g.Op(graph.OpID(m.producer)).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
+		m, p := &h.messages[x.message()], graph.OpID(h.producer[x.message()])
+		hold(uint8(x.dst()), Holding{"received", p, h.g.Op(p).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
 			units.Seconds(x.start), units.Seconds(lastUse(m, uint8(x.dst())))})
 	}
 	return acc

@@ -42,7 +42,7 @@ func agree(t *testing.T, seed uint64, maxOps, maxDevices int) {
 		for k, x := range s.transfers {
 			y := want.transfers[k]
 			msg := s.messages[x.message()]
-			if x.start != y.start || x.end != y.end || int(p.device[msg.producer]) != y.src || x.dst() != y.what.device || msg.tensor != int32(y.what.tensor) {
+			if x.start != y.start || x.end != y.end || int(p.device[s.producer[x.message()]]) != y.src || x.dst() != y.what.device || msg.tensor != int32(y.what.tensor) {
 				t.Fatalf("seed %d: transfer %d is %+v of tensor %d, oracle %+v", seed, k, x, msg.tensor, y)
 			}
 		}

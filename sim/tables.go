@@ -26,6 +26,7 @@ type tables struct {
 	// encode.
 	program   []int32
 	messages  []message // by producer
+	producer  []int32   // [messages]
 	first     []int32   // [N+1] first message of each op
 	use       []int32   // consumers of the messages
 	rowSize   []int64   // [R] bytes of the tensor of each row of reference counts
@@ -65,9 +66,7 @@ type message struct {
 	// makes counting unnecessary, and for control messages.
 	row int32
 	// tensor is the id, or none for a control message.
-	tensor   int32
-	producer int32
-	resident bool // occupies nothing on the producer's device
+	tensor int32
 }
 
 const none = -1
@@ -240,11 +239,11 @@ func (t *tables) readGraph() {
 					rowOf[id] = int32(len(t.rowSize))
 					t.rowSize = append(t.rowSize, int64(x.Bytes))
 				}
-				t.emit(message{size: int64(x.Bytes), row: rowOf[id], tensor: int32(id), producer: int32(i), resident: x.Resident}, users)
+				t.emit(int32(i), message{size: int64(x.Bytes), row: rowOf[id], tensor: int32(id)}, users)
 			}
 		}
 		if len(waiters[i]) > 0 {
-			t.emit(message{row: none, tensor: none, producer: int32(i)}, waiters[i])
+			t.emit(int32(i), message{row: none, tensor: none}, waiters[i])
 		}
 	}
 	t.first[t.n] = int32(len(t.messages))
@@ -280,7 +279,7 @@ func (t *tables) encode(rowOf []int32) {
 				continue
 			}
 			w := int32(len(users)) << 1
-			if m.resident {
+			if m.tensor != none && t.g.Tensor(graph.TensorID(m.tensor)).Resident {
 				w |= 1
 			}
 			t.program = append(t.program, w, m.row)
@@ -291,7 +290,7 @@ func (t *tables) encode(rowOf []int32) {
 	t.program = append(t.program, 0) // dispatch looks at the first word of every program
 }
 
-func (t *tables) emit(m message, users []graph.OpID) {
+func (t *tables) emit(producer int32, m message, users []graph.OpID) {
 	m.first = int32(len(t.use))
 	for _, v := range users {
 		t.use = append(t.use, int32(v))
@@ -299,5 +298,6 @@ func (t *tables) emit(m message, users []graph.OpID) {
 	}
 	m.end = int32(len(t.use))
 	t.messages = append(t.messages, m)
+	t.producer = append(t.producer, producer)
 	t.maxSends += min(len(users), t.d-1)
 }
