@@ -8,7 +8,13 @@ type Context struct {
 	shared [][]float32
 	worker [][][]float32
 	piece  [Pieces][][]float32
+
+	training bool
 }
+
+// Training reports whether a backward pass may follow: if not, a kernel need
+// keep nothing from its forward pass.
+func (c *Context) Training() bool { return c.training }
 
 // NewContext returns a context without scratch memory yet; a Graph makes its own.
 func NewContext(b *Backend) *Context {
@@ -17,6 +23,18 @@ func NewContext(b *Backend) *Context {
 
 // Shared returns scratch buffer key with n elements, contents undefined.
 func (c *Context) Shared(key, n int) []float32 { return grown(&c.shared, key, n) }
+
+// Kept returns n elements that stay until the backward pass: the kernel's own,
+// which *own holds, when training, and scratch buffer key of Shared otherwise.
+func (c *Context) Kept(own *[]float32, key, n int) []float32 {
+	if !c.training {
+		return c.Shared(key, n)
+	}
+	if len(*own) != n {
+		*own = make([]float32, n)
+	}
+	return *own
+}
 
 // OfWorker returns scratch buffer key of one worker.
 func (c *Context) OfWorker(worker, key, n int) []float32 { return grown(&c.worker[worker], key, n) }

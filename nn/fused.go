@@ -51,26 +51,28 @@ func (b *opBase) Type() hm.Type {
 }
 
 // buffer is a matrix with the tensor that shows it to gorgonia. Its memory is
-// allocated at first use and kept: gorgonia drops values after each run.
+// part of a slot; gorgonia drops values after each run, the slots stay.
 type buffer struct {
 	shape tensor.Shape
+	slot  *slot
 	m     Mat
 	dense *tensor.Dense
 }
 
+// size returns the number of elements.
+func (b *buffer) size() int { return b.shape.TotalSize() }
+
 func (b *buffer) get() (Mat, *tensor.Dense) {
 	if b.dense == nil {
-		n, d := 1, 1
-		switch len(b.shape) {
-		case 1:
-			d = b.shape[0]
-		case 2:
+		n, d := 1, b.shape[0]
+		if len(b.shape) == 2 {
 			n, d = b.shape[0], b.shape[1]
 		}
-		b.m = NewMat(n, d)
-		if len(b.shape) > 0 {
-			b.dense = tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.m.V))
+		if b.slot.memory == nil {
+			b.slot.memory = make([]float32, b.slot.size)
 		}
+		b.m = Mat{n, d, b.slot.memory[: n*d : n*d]}
+		b.dense = tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.m.V))
 	}
 	return b.m, b.dense
 }
@@ -103,6 +105,8 @@ type fused struct {
 	wanted []bool // which inputs get a gradient
 	out    buffer
 	in     []Mat
+
+	position int // in the order of execution
 }
 
 func (o *fused) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
@@ -110,15 +114,18 @@ func (o *fused) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 func (o *fused) Do(vs ...gorgonia.Value) (gorgonia.Value, error) {
+	o.graph.begin(o.position, o.name)
 	o.in = o.in[:0]
 	for _, v := range vs {
 		o.in = append(o.in, matOf(v))
 	}
-	m, dense := o.out.get()
-	o.kernel.Forward(o.graph.context, o.in, m)
 	if o.rank == 0 {
+		m := NewMat(1, 1)
+		o.kernel.Forward(o.graph.context, o.in, m)
 		return gorgonia.NewF32(m.V[0]), nil
 	}
+	m, dense := o.out.get()
+	o.kernel.Forward(o.graph.context, o.in, m)
 	return dense, nil
 }
 
@@ -165,6 +172,8 @@ type backward struct {
 	first   int
 	din     []buffer
 	in, d   []Mat
+
+	position int
 }
 
 func (o *backward) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
@@ -172,6 +181,7 @@ func (o *backward) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 func (o *backward) Do(vs ...gorgonia.Value) (gorgonia.Value, error) {
+	o.forward.graph.begin(o.position, o.name)
 	if !o.forward.graph.forwardOnly {
 		o.in, o.d = o.in[:0], o.d[:0]
 		for _, v := range vs {

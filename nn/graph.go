@@ -30,8 +30,10 @@ type Graph struct {
 	grads   gorgonia.Nodes
 	vm      gorgonia.VM
 	loss    *lossKernel
+	slots   []*slot // memory of all operations' results
 
-	forwardOnly bool
+	forwardOnly bool // in this run
+	position    int  // of the operation that runs
 }
 
 // NewGraph returns an empty graph that computes on b.
@@ -121,6 +123,10 @@ func (g *Graph) Compile(train bool, outputs ...*Node) error {
 			return fmt.Errorf("nn: deriving the backward pass: %w", err)
 		}
 	}
+	g.context.training = train
+	if err := g.layOut(); err != nil {
+		return err
+	}
 	g.vm = gorgonia.NewTapeMachine(g.expr)
 	return nil
 }
@@ -139,6 +145,7 @@ func (g *Graph) Run(objective Objective) (float64, error) {
 		g.loss.objective = objective
 		defer func() { g.loss.objective = nil }()
 	}
+	g.position = -1
 	g.vm.Reset()
 	if err := g.vm.RunAll(); err != nil {
 		return 0, fmt.Errorf("nn: run: %w", err)

@@ -27,7 +27,8 @@ func Attention(g *nn.Graph, x *nn.Node, w, b *nn.Param, heads int, segments *[]S
 type attention struct {
 	heads, width int
 	segments     *[]Segment
-	qkv          nn.Mat
+	qkv          nn.Mat // of the current run
+	kept         []float32
 	// lse [N,heads] is the logarithm of each softmax's denominator. With it the
 	// backward pass computes the probabilities again instead of keeping them.
 	lse []float32
@@ -53,9 +54,8 @@ func (k *attention) item(i int) (head, lo, mem, n, m int) {
 }
 
 func (k *attention) Forward(c *nn.Context, in []nn.Mat, out nn.Mat) {
-	if k.lse == nil {
-		k.qkv, k.lse = nn.NewMat(out.N, in[1].D), make([]float32, out.N*k.heads)
-	}
+	k.qkv = nn.Mat{N: out.N, D: in[1].D, V: c.Kept(&k.kept, keyProjected, out.N*in[1].D)}
+	lse := c.Kept(&k.lse, keyMemory, out.N*k.heads)
 	nn.LinearForward(c, nn.Identity, in[:1], in[1:2], in[2].V, k.qkv)
 	all, row, qkv, e, scale := k.heads*k.width, k.qkv.D, k.qkv.V, k.width, k.scale()
 	c.Each(len(*k.segments)*k.heads, func(worker, i int) {
@@ -67,7 +67,7 @@ func (k *attention) Forward(c *nn.Context, in []nn.Mat, out nn.Mat) {
 			top := vec.Max(x) * scale
 			sum := vec.ExpShiftSum(x, x, scale, top)
 			vec.Scale(x, 1/sum)
-			k.lse[(lo+r)*k.heads+h] = top + float32(math.Log(float64(sum)))
+			lse[(lo+r)*k.heads+h] = top + float32(math.Log(float64(sum)))
 		}
 		c.Gemm(false, false, n, e, m, p, m, qkv[mem*row+2*all+h*e:], row, 0, out.V[lo*all+h*e:], all)
 	})
