@@ -3,11 +3,13 @@ package sim_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
 	"placer/graph"
 	"placer/hw"
+	"placer/plan"
 	"placer/roofline"
 	"placer/sim"
 	"placer/workloads"
@@ -72,14 +74,21 @@ func scattered(r *rand.Rand, device []uint8, d int, share float64) []uint8 {
 	return out
 }
 
+// benchmark reports simulated ops per second of the wall clock and of the core.
 func benchmark(b *testing.B, s *sim.Simulator, device []uint8, priority []int32) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	s.Evaluate(device, priority)
 	b.ReportAllocs()
 	b.ResetTimer()
+	start := cpuTime()
 	for b.Loop() {
 		s.Evaluate(device, priority)
 	}
-	b.ReportMetric(float64(len(device))*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+	cpu := cpuTime() - start
+	ops := float64(len(device)) * float64(b.N)
+	b.ReportMetric(ops/b.Elapsed().Seconds(), "ops/s")
+	b.ReportMetric(ops/cpu.Seconds(), "ops/core-s")
 }
 
 func BenchmarkSimulate(b *testing.B) {
@@ -107,4 +116,28 @@ func BenchmarkSimulateFIFO(b *testing.B) {
 		s, g := simulator(b, sim.Default())
 		benchmark(b, s, byLayer(g, 8), nil)
 	})
+}
+
+func BenchmarkSimulateFairShare(b *testing.B) {
+	b.Run("ops=84k/devices=8", func(b *testing.B) {
+		s, g := simulator(b, sim.Config{Memory: true, Contention: sim.FairShare})
+		benchmark(b, s, byLayer(g, 8), sim.CriticalPathPriority(g, s.OpSeconds(0)))
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	s, g := simulator(b, sim.Default())
+	p := &plan.Plan{Device: byLayer(g, 8), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}
+	for b.Loop() {
+		if _, err := s.Run(p, sim.Options{Trace: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLowerBound(b *testing.B) {
+	s, _ := simulator(b, sim.Default())
+	for b.Loop() {
+		s.LowerBound()
+	}
 }

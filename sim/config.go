@@ -36,8 +36,8 @@ func (c Contention) String() string {
 
 // Config chooses what the simulator models.
 type Config struct {
-	// Memory counts bytes. Without it every placement is feasible and Evaluate is
-	// about half again as fast.
+	// Memory counts bytes. Without it every placement is feasible and Evaluate is a
+	// little faster.
 	Memory     bool
 	Contention Contention
 }
