@@ -12,16 +12,18 @@ import (
 type Config struct {
 	// Product, if not nil, multiplies matrices; Libraries are not tried then.
 	Product blas.Gemm
-	// Libraries are the BLAS libraries to try in turn; nil means
-	// blas.Candidates, an empty slice none at all.
+	// Libraries are the BLAS libraries to try in turn before the product in Go.
+	// nil means blas.Candidates where the product in Go is gonum's, and none
+	// where it is a blas.Native, which is as fast on the policy network's shapes
+	// and does not vary with what is installed. An empty slice means none.
 	Libraries []string
 	// Workers is the number of goroutines that share the rows of a matrix; more
 	// than Pieces are of little use.
 	Workers int
 }
 
-// Default returns one worker and the usual libraries.
-func Default() Config { return Config{Libraries: blas.Candidates(), Workers: 1} }
+// Default returns one worker and the automatic choice of a product.
+func Default() Config { return Config{Workers: 1} }
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
@@ -40,26 +42,25 @@ type Backend struct {
 	missing error
 }
 
-// NewBackend opens the first library of c that works, or else takes the fastest
-// product in Go, see blas.InGo.
+// NewBackend chooses a matrix product as c says.
 func NewBackend(c Config) (*Backend, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Backend{gemm: blas.InGo(), workers: c.Workers}
 	if c.Product != nil {
-		b.gemm = c.Product
-		return b, nil
+		return &Backend{gemm: c.Product, workers: c.Workers}, nil
 	}
-	if c.Libraries == nil {
+	b := &Backend{gemm: blas.InGo(), workers: c.Workers}
+	if _, slow := b.gemm.(blas.Gonum); slow && c.Libraries == nil {
 		c.Libraries = blas.Candidates()
 	}
 	if len(c.Libraries) > 0 {
-		if l, err := blas.Open(c.Libraries...); err == nil {
-			b.gemm = l
-		} else {
+		l, err := blas.Open(c.Libraries...)
+		if err != nil {
 			b.missing = err
+			return b, nil
 		}
+		b.gemm = l
 	}
 	return b, nil
 }
