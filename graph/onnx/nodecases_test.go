@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -111,4 +112,34 @@ func times(s graph.Shape) string {
 		b.WriteString(strconv.FormatInt(d, 10))
 	}
 	return b.String()
+}
+
+// Imported graphs survive the JSON form.
+func TestJSON(t *testing.T) {
+	models, _, names := readCases(t)
+	for _, name := range list("light_resnet50", "gpt2_megatron", "gpt2_one_layer") {
+		data, err := os.ReadFile("testdata/" + name + ".onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		models[name+".onnx"] = data
+		names = append(names, name)
+	}
+	for _, name := range names {
+		g, _, err := Import(models[name+".onnx"], name, Default())
+		if err != nil {
+			continue // TestOperators knows which may
+		}
+		var buf bytes.Buffer
+		if err := g.Write(&buf); err != nil {
+			t.Fatal(err)
+		}
+		again, err := graph.Read(&buf, "g.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Hash() != g.Hash() {
+			t.Errorf("%s: the JSON form changed the graph", name)
+		}
+	}
 }

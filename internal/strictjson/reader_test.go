@@ -103,6 +103,9 @@ func FuzzReader(f *testing.F) {
 			err = r.End()
 		}
 		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("error of several lines: %q", err)
+			}
 			return
 		}
 		var want any

@@ -80,7 +80,7 @@ func (r *Reader) escaped(start, i int) (string, error) {
 			out = utf8.AppendRune(out, u)
 			i += 4
 		default:
-			return "", r.errorAt(i, "unknown escape \\%c in a string", e)
+			return "", r.errorAt(i, "unknown escape %q in a string", r.data[i:i+2])
 		}
 		i += 2
 	}
