@@ -118,14 +118,14 @@ func mix(h, x uint64) uint64 {
 type quotient struct {
 	pred, succ lists
 	kinds      []uint64 // [cells] hash of the kinds of a cell's ops, in any order
-	// crossing[c] are the bytes made by cells before c that cells from c on read,
-	// with each tensor counted once.
-	crossing []float64
+	// crossing[c] counts the ops of cells before c whose results cells from c on
+	// read.
+	crossing []int32
 }
 
 // quotient returns the graph of the cells of w.
 func (f *finder) quotient(w *flow, cell []int32, n int32) *quotient {
-	q := &quotient{kinds: make([]uint64, n), crossing: make([]float64, n+1)}
+	q := &quotient{kinds: make([]uint64, n), crossing: make([]int32, n+1)}
 	type edge struct{ from, to int32 }
 	var edges []edge
 	for k, i := range w.ops {
@@ -139,10 +139,9 @@ func (f *finder) quotient(w *flow, cell []int32, n int32) *quotient {
 			}
 		}
 		if last > c {
-			b := f.outputBytes(i)
-			q.crossing[c+1] += b
+			q.crossing[c+1]++
 			if last < n {
-				q.crossing[last+1] -= b
+				q.crossing[last+1]--
 			}
 		}
 	}
@@ -173,14 +172,4 @@ func (f *finder) kind(i graph.OpID) int32 {
 		f.kindNumber[k] = x
 	}
 	return x
-}
-
-func (f *finder) outputBytes(i graph.OpID) (b float64) {
-	first, end := f.g.Outputs(i)
-	for t := first; t < end; t++ {
-		if len(f.g.Consumers(t)) > 0 {
-			b += float64(f.g.Tensor(t).Bytes)
-		}
-	}
-	return b
 }

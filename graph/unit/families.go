@@ -37,9 +37,9 @@ func (f *finder) families() {
 	}
 	f.views()
 	f.updates()
-	f.slots()
 	f.gradients()
 	f.views() // what depends on the gradients found
+	f.fold()
 }
 
 // constants returns which ops depend on constants alone: constants, and light ops
@@ -135,36 +135,50 @@ func (f *finder) updates() {
 	}
 }
 
-// slots merges a family into another that alone reads it: optimizer slots that
-// no co-location group ties to their variable.
-func (f *finder) slots() {
-	into := make([]int32, f.numFamilies)
-	for x := range into {
-		into[x] = -1 // no reader yet; -2 for several
+// fold merges a family that no op outside families reads into the one that it
+// reads, or that reads it, where there is only one: optimizer slots that no
+// co-location group ties to their variable, moving averages of a variable.
+func (f *finder) fold() {
+	const noneYet, several = -1, -2
+	outside := make([]bool, f.numFamilies)
+	reader, read := make([]int32, f.numFamilies), make([]int32, f.numFamilies)
+	for x := range reader {
+		reader[x], read[x] = noneYet, noneYet
 	}
-	for i := range f.n {
+	note := func(at *int32, x int32) {
+		switch *at {
+		case noneYet, x:
+			*at = x
+		default:
+			*at = several
+		}
+	}
+	for i, to := range f.family {
 		for _, t := range f.g.Inputs(graph.OpID(i)) {
-			from, to := f.family[f.g.Tensor(t).Producer], f.family[i]
-			if from < 0 || from == to {
-				continue
-			}
-			if to < 0 || into[from] >= 0 && into[from] != to {
-				to = -2
-			}
-			if into[from] != -2 {
-				into[from] = to
+			from := f.family[f.g.Tensor(t).Producer]
+			switch {
+			case from < 0 || from == to:
+			case to < 0:
+				outside[from] = true
+			default:
+				note(&reader[from], to)
+				note(&read[to], from)
 			}
 		}
 	}
-	root := func(x int32) int32 {
-		for steps := int32(0); into[x] >= 0 && steps < f.numFamilies; steps++ {
-			x = into[x]
+	u := newUnion(int(f.numFamilies))
+	for x := range f.numFamilies {
+		switch {
+		case outside[x]:
+		case read[x] >= 0:
+			u.join(x, read[x])
+		case reader[x] >= 0:
+			u.join(x, reader[x])
 		}
-		return x
 	}
 	for i, x := range f.family {
 		if x >= 0 {
-			f.family[i] = root(x)
+			f.family[i] = u.root(x)
 		}
 	}
 }
@@ -175,6 +189,7 @@ func (f *finder) slots() {
 // gradient of an activation and stays with it, even where only an embedding is
 // behind it.
 func (f *finder) gradients() {
+	bookkeeping := f.bookkeeping()
 	for i := f.n - 1; i >= 0; i-- {
 		if f.family[i] >= 0 || f.constant[i] {
 			continue
@@ -184,20 +199,45 @@ func (f *finder) gradients() {
 		if x < 0 {
 			continue
 		}
-		if !lookups && (f.class[i] == graph.ClassInput || f.phased && f.g.Op(id).Phase == graph.Forward) ||
+		if !lookups && !bookkeeping[i] && (f.class[i] == graph.ClassInput || f.phased && f.g.Op(id).Phase == graph.Forward) ||
 			lookups && (f.class[i] == graph.ClassGEMM || f.class[i] == graph.ClassConv) {
 			continue
 		}
-		ok := true
-		for _, t := range f.g.Inputs(id) {
-			p := f.g.Tensor(t).Producer
-			ok = ok && !(f.isRead[p] && f.family[p] != x)
+		if f.class[i] == graph.ClassGEMM || f.class[i] == graph.ClassConv {
+			if f.readsOther(id, x) {
+				continue
+			}
 		}
-		if ok {
-			f.family[i] = x
-			f.index[i] = lookups
+		f.family[i] = x
+		f.index[i] = lookups
+	}
+}
+
+// readsOther reports whether op i reads a variable of another family than x.
+func (f *finder) readsOther(i graph.OpID, x int32) bool {
+	for _, t := range f.g.Inputs(i) {
+		if p := f.g.Tensor(t).Producer; f.isRead[p] && f.family[p] != x {
+			return true
 		}
 	}
+	return false
+}
+
+// bookkeeping returns which ops work on values of variables alone, as moving
+// averages do, [N].
+func (f *finder) bookkeeping() []bool {
+	of := make([]bool, f.n)
+	for i := range of {
+		some, all := false, true
+		for _, t := range f.g.Inputs(graph.OpID(i)) {
+			p := f.g.Tensor(t).Producer
+			x := f.isRead[p] || of[p]
+			some = some || x
+			all = all && (x || f.constant[p])
+		}
+		of[i] = some && all
+	}
+	return of
 }
 
 // soleFamily returns the family that all data consumers of op i belong to, or -1,

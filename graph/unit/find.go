@@ -11,8 +11,8 @@ import (
 
 const (
 	// stretchShare is the share of the step's time that a stretch of cells stands
-	// for at least, with their gradients and weights.
-	stretchShare = 1.0 / 40
+	// for, with their gradients and weights.
+	stretchShare = 1.0 / 20
 	// heavyShare is the share of the step's time above which an op that takes longer
 	// than most products starts a cell.
 	heavyShare = 1.0 / 100
@@ -141,6 +141,7 @@ func (f *finder) assemble() *Hierarchy {
 	fq := f.quotient(fwd, fc, nf)
 	fReads := f.reading(fwd, fc, nf, w)
 	fChain, fStretch := f.chains(fq, fReads, weight, f.total*stretchShare)
+	fChain, fStretch = f.join(fwd, fc, fChain, fStretch, weight, f.total*stretchShare)
 	fSegment := segments(fq, fChain, fStretch)
 
 	l := newLabels(f.n)
@@ -157,6 +158,7 @@ func (f *finder) assemble() *Hierarchy {
 		}
 		q := f.quotient(bwd, bc, nb)
 		ch, st := f.chains(q, f.reading(bwd, bc, nb, w), bw, f.total*stretchShare)
+		ch, st = f.join(bwd, bc, ch, st, bw, f.total*stretchShare)
 		l.add(bwd.ops, bc, segments(q, ch, st), ch)
 	}
 	l.weights = l.next[0]

@@ -6,34 +6,34 @@ import (
 )
 
 const (
-	// longest is the most that a stretch may weigh, in multiples of the target.
-	longest = 12
-	// widest is the most cells that a stretch may have.
-	widest = 2048
+	// longest is the most that a stretch may weigh, in multiples of the target, and
+	// widest the most cells that it may have.
+	longest, widest = 3, 2048
 	// deviation and crossed weigh a stretch's squared logarithmic deviation from
-	// the target against the bytes that cross its start, in multiples of the median
-	// over all cuts. With 2 and 2 a chain of equal cells falls into stretches of e
-	// targets, and a block of 2.5 targets stays whole where twice the median crosses
-	// inside.
+	// the target against the results that cross its start: those beyond the fewest
+	// that cross anywhere, in multiples of the median. With 2 and 2 a chain of equal
+	// cells falls into stretches near the target, and a block of twice the target is
+	// not cut where the median crosses.
 	deviation, crossed = 2.0, 2.0
 )
 
 // stretches cuts the cells of alone, ascending, into runs of even weight where
-// the fewest bytes cross, by dynamic programming, and then into the parts that
-// hang together.
+// the fewest results cross, by dynamic programming, and then into the parts that
+// hang together. Between blocks of a network one result crosses, within them as
+// many as there are branches.
 func stretches(q *quotient, alone []int32, weight []float64, target float64) [][]int32 {
 	n := len(alone)
 	if n == 0 {
 		return nil
 	}
 	sum := make([]float64, n+1) // prefix sums of weight
-	crossing := make([]float64, 0, n)
+	crossing := make([]float64, n)
 	for k, c := range alone {
 		sum[k+1] = sum[k] + weight[c]
-		crossing = append(crossing, q.crossing[c])
+		crossing[k] = float64(q.crossing[c])
 	}
-	slices.Sort(crossing)
-	median := max(crossing[n/2], 1)
+	sorted := slices.Sorted(slices.Values(crossing[min(1, n-1):]))
+	least, median := sorted[0], sorted[len(sorted)/2]
 	target = max(target, 1e-300)
 	cost := make([]float64, n+1)
 	from := make([]int, n+1)
@@ -46,8 +46,8 @@ func stretches(q *quotient, alone []int32, weight []float64, target float64) [][
 			}
 			off := math.Log(max(w, 1e-3))
 			x := cost[i] + deviation*off*off
-			if i > 0 {
-				x += crossed * q.crossing[alone[i]] / median
+			if i > 0 && crossing[i] > least {
+				x += crossed * (crossing[i] - least) / max(median-least, 1)
 			}
 			if x < cost[j] {
 				cost[j], from[j] = x, i

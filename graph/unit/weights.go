@@ -15,6 +15,9 @@ type weights struct {
 	resident []int64   // [weights cells] bytes
 }
 
+// scalarBytes bounds what counts as a few numbers.
+const scalarBytes = 64
+
 // weights makes cells of the families: those that the same forward cells read
 // become one. A family that is never updated and has one reader goes to that
 // forward cell: nothing is gained by keeping them apart.
@@ -37,7 +40,11 @@ func (f *finder) weights(forward []int32) *weights {
 			continue
 		}
 		for _, t := range f.g.Inputs(graph.OpID(i)) {
-			if x := f.family[f.g.Tensor(t).Producer]; x >= 0 && !slices.Contains(readers[x], c) {
+			p := f.g.Tensor(t).Producer
+			if !f.isRead[p] && f.g.Tensor(t).Bytes <= scalarBytes {
+				continue // a regulariser's loss
+			}
+			if x := f.family[p]; x >= 0 && !slices.Contains(readers[x], c) {
 				readers[x] = append(readers[x], c)
 			}
 		}
