@@ -18,6 +18,8 @@ type Case struct {
 	Graph   *graph.Graph
 	Machine *hw.Machine
 	Costs   Costs
+	// Impossible says that nothing fits, whatever the placement.
+	Impossible bool
 	// Levels are the units; nil stands for unit.Find's.
 	Levels *unit.Hierarchy
 }
@@ -63,7 +65,7 @@ func Cases() []Case {
 		{Name: "groups", Graph: layered(5, 40, 6), Machine: box(3, 1<<30), Costs: costs(5, 40)},
 		{Name: "fewer ops than devices", Graph: layered(6, 3, 0), Machine: box(8, 1<<30), Costs: costs(6, 3)},
 		{Name: "tight memory", Graph: layered(7, 30, 0), Machine: box(3, 40_000), Costs: costs(7, 30)},
-		{Name: "nothing fits", Graph: layered(8, 20, 0), Machine: box(2, 5_000), Costs: costs(8, 20)},
+		{Name: "nothing fits", Graph: layered(8, 20, 0), Machine: box(2, 5_000), Costs: costs(8, 20), Impossible: true},
 		{Name: "training step", Graph: training(4), Machine: box(2, 1<<30), Costs: Costs{Micros: trainingMicros(4), Uniform: true}},
 	}
 }
@@ -77,7 +79,7 @@ func Tiny() []Case {
 		n, groups := 6+k%3, k/3*2
 		c := Case{Name: fmt.Sprintf("tiny %d", k), Graph: layered(uint64(20+k), n, groups), Machine: box(d, 1<<30), Costs: costs(uint64(20+k), n)}
 		if k == 5 {
-			c.Machine = box(d, 6_000)
+			c.Machine = box(d, 52_000)
 		}
 		c.Levels = flat(c.Graph)
 		cases = append(cases, c)

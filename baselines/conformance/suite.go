@@ -22,6 +22,9 @@ type Method struct {
 	// Batch is the most evaluations the method may make after its context has
 	// ended; 0 means 8.
 	Batch int
+	// Refuses says that the method may answer a problem that nothing fits with an
+	// error.
+	Refuses bool
 	// Unavailable, if not nil, recognises the error of a method that this machine
 	// lacks something for; its tests are skipped then.
 	Unavailable func(error) bool
@@ -84,6 +87,9 @@ func (m *Method) contract(t *testing.T, c *Case) {
 		}
 	})
 	if err != nil {
+		if m.Refuses && c.Impossible {
+			return
+		}
 		t.Fatal(err)
 	}
 	priority := out.Priority

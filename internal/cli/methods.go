@@ -36,8 +36,18 @@ func methods(level unit.Level, workers int) []placer.Method {
 		fixed(metis.Placer{}),
 		fixed(heft.HEFT{}),
 		fixed(heft.ETF{}),
-		share(2, random.Placer{Level: level}),
+		share(0.5, random.Placer{Level: level}),
+		policy(level, max(1, workers/2)),
 	}
+}
+
+// policy is GO-one: trained from nothing on the graph at hand.
+func policy(level unit.Level, workers int) placer.Method {
+	return placer.Method{Name: "GO-one", Kind: plan.Policy, Stage: placer.StageSearch, Weight: 4, New: func(placer.Start) (plan.Placer, error) {
+		c := placer.DefaultPolicy()
+		c.Level, c.Workers = level, workers
+		return placer.NewPolicy(c)
+	}}
 }
 
 // choose returns the methods of all that names lists, in the order of all; no

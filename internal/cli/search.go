@@ -65,7 +65,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.budget, "budget", time.Duration(d.Budget.Seconds)*time.Second, "time to search, all methods together")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
-	cmd.Flags().StringVar(&f.granularity, "granularity", "cell", "what the policy and the samplers decide on: op, cell, segment or chain")
+	cmd.Flags().StringVar(&f.granularity, "granularity", "chain", "what the policy and the samplers decide on: op, cell, segment or chain")
 	cmd.Flags().StringVar(&f.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
 	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
