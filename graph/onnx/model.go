@@ -1,9 +1,6 @@
 package onnx
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // model is a ModelProto.
 type model struct {
@@ -106,14 +103,6 @@ func (n *node) ints(name string) []int64 {
 func (n *node) string(name, otherwise string) string {
 	if a := n.attr(name); a != nil {
 		return a.s
-	}
-	return otherwise
-}
-
-// float returns the float attribute called name.
-func (n *node) float(name string, otherwise float64) float64 {
-	if a := n.attr(name); a != nil && !math.IsNaN(float64(a.f)) {
-		return float64(a.f)
 	}
 	return otherwise
 }
