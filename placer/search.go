@@ -126,7 +126,7 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 		s.skip(k, err.Error())
 		return
 	}
-	s.finish(k, out, before.CPUSeconds, evaluator, placer)
+	s.finish(k, Ended, out, before.CPUSeconds, evaluator, placer)
 }
 
 // startOf returns what method k may start from.
@@ -149,7 +149,7 @@ func (s *searcher) startOf(k int) (start Start) {
 }
 
 // finish judges what method k came to and makes its row.
-func (s *searcher) finish(k int, out *plan.Outcome, cpuBefore float64, e plan.Evaluator, placer plan.Placer) {
+func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64, e plan.Evaluator, placer plan.Placer) {
 	m := &s.methods[k]
 	r := &Row{Method: m.Name, Kind: m.Kind, Evaluations: out.Evaluations, Notes: out.Notes, Device: slices.Clone(out.Device), Priority: out.Priority}
 	if r.Priority == nil {
@@ -169,7 +169,7 @@ func (s *searcher) finish(k int, out *plan.Outcome, cpuBefore float64, e plan.Ev
 	r.CPUSeconds = cpuBefore + s.meter.seconds(m.Name)
 	s.rows[k] = r
 	s.mu.Unlock()
-	s.tell(k, Event{What: Ended, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Device: r.Device, Outcome: out, Placer: placer})
+	s.tell(k, Event{What: what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Device: r.Device, Outcome: out, Placer: placer})
 }
 
 func (s *searcher) skip(k int, reason string) {

@@ -134,7 +134,7 @@ func (s *searcher) budgetOf(m *Method, end, left float64) (b plan.Budget, ok boo
 	return b, true
 }
 
-// recall makes the row of a method that an earlier run had finished.
+// recall makes the row of a method from what an earlier run has left of it.
 func (s *searcher) recall(k int, r Remembered) {
 	if r.Outcome == nil {
 		s.skip(k, r.Reason)
@@ -143,5 +143,5 @@ func (s *searcher) recall(k int, r Remembered) {
 	s.mu.Lock()
 	e := s.task.Evaluator.Clone()
 	s.mu.Unlock()
-	s.finish(k, r.Outcome, r.CPUSeconds, e, nil)
+	s.finish(k, Recalled, r.Outcome, r.CPUSeconds, e, nil)
 }

@@ -34,6 +34,7 @@ const (
 	Started  What = "started"
 	Progress What = "progress"
 	Ended    What = "ended"
+	Recalled What = "recalled" // ended in the run that is being resumed
 	Skipped  What = "skipped"
 )
 

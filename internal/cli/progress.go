@@ -62,6 +62,8 @@ func (p *progress) observe(e placer.Event) {
 		p.best, p.some = e.Score, true
 	}
 	switch {
+	case e.What == placer.Recalled:
+		p.line("%7.1f s  %-12s kept from before: %s after %d evaluations", e.Seconds, e.Method, score(e.Score), e.Evaluations)
 	case first:
 		p.line("%7.1f s  %-12s first feasible plan: %s", e.Seconds, e.Method, score(e.Score))
 	case e.What == placer.Ended:
