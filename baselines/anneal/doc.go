@@ -1,0 +1,4 @@
+// Package anneal owns simulated annealing on units, coarse to fine: whole chains
+// first (a layer's steps of one direction), then ever shorter runs of their
+// cells. A cell is never split and a co-location group stays together.
+package anneal

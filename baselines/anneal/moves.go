@@ -1,0 +1,198 @@
+package anneal
+
+// Kinds of moves.
+const (
+	moveRun      = iota // a run of a group's decisions goes to some device
+	movePair            // with the partners of the other direction
+	moveLayer           // with partners and the weights that the group reads
+	moveBoundary        // a border between devices within a group shifts
+	moveSwap            // two groups exchange their devices
+	moveWeights         // weights go to a reader's device
+	moveBalance         // a run goes from the busiest device to an idle one
+	moveJoin            // a run goes to the device of a neighbour
+	moveGather          // everything of a group goes where most of it is
+	numKinds
+)
+
+// kinds chooses among the kinds of moves by their success: a kind's chance is a
+// floor plus its share of recent improvements per try.
+type kinds struct {
+	tried, won [numKinds]float64
+	chance     [numKinds]float64
+	since      int
+}
+
+const (
+	floorChance = 0.04
+	kindsMemory = 0.5 // of past tries at each update
+	kindsPeriod = 128
+)
+
+func (k *kinds) reset() {
+	*k = kinds{}
+	for i := range k.chance {
+		k.chance[i] = 1.0 / numKinds
+	}
+}
+
+func (k *kinds) tell(kind int, won float64) {
+	k.tried[kind]++
+	k.won[kind] += won
+	if k.since++; k.since < kindsPeriod {
+		return
+	}
+	k.since = 0
+	var rate [numKinds]float64
+	sum := 0.0
+	for i := range rate {
+		rate[i] = (k.won[i] + 0.2) / (k.tried[i] + 4)
+		sum += rate[i]
+		k.tried[i] *= kindsMemory
+		k.won[i] *= kindsMemory
+	}
+	for i := range rate {
+		k.chance[i] = floorChance + (1-floorChance*numKinds)*rate[i]/sum
+	}
+}
+
+func (k *kinds) pick(x float64) int {
+	for i, c := range k.chance {
+		if x -= c; x < 0 {
+			return i
+		}
+	}
+	return moveRun
+}
+
+// propose changes some decisions and returns the kind of move.
+func (w *walker) propose(run int) int {
+	kind := w.moves.pick(w.rng.Float64())
+	switch kind {
+	case moveRun, movePair, moveLayer:
+		g, a, b := w.pickRun(run)
+		d := w.pickDevice(g[a])
+		w.move(g[a:b], d, kind != moveRun)
+		if kind == moveLayer {
+			for _, v := range w.reads[w.groupOf[g[a]]] {
+				w.set(v, d)
+			}
+		}
+	case moveBoundary:
+		w.boundary(run)
+	case moveSwap:
+		w.swap()
+	case moveWeights:
+		if len(w.weights) > 0 {
+			v := w.weights[w.rng.IntN(len(w.weights))]
+			r := w.readers[v]
+			w.set(v, w.now[r[w.rng.IntN(len(r))]])
+		}
+	case moveBalance:
+		w.balance(run)
+	case moveJoin:
+		g, a, b := w.pickRun(run)
+		if n := w.near[g[a+w.rng.IntN(b-a)]]; len(n) > 0 {
+			w.move(g[a:b], w.now[n[w.rng.IntN(len(n))]], w.rng.IntN(2) == 0)
+		}
+	case moveGather:
+		g, a, _ := w.pickRun(run)
+		w.move(g, w.now[g[a]], w.rng.IntN(2) == 0)
+	}
+	return kind
+}
+
+// pickRun returns a random group and a random range of it of about run
+// decisions; the whole group where run is at least its length.
+func (w *walker) pickRun(run int) (g []int32, a, b int) {
+	if run >= whole {
+		g = w.group[w.rng.IntN(len(w.group))]
+	} else {
+		g = w.group[w.groupOf[w.rng.IntN(len(w.groupOf))]]
+	}
+	if run >= len(g) {
+		return g, 0, len(g)
+	}
+	a = w.rng.IntN(len(g))
+	return g, a, min(len(g), a+1+w.rng.IntN(2*run))
+}
+
+// pickDevice returns a random device other than that of decision u, where there
+// is one.
+func (w *walker) pickDevice(u int32) uint8 {
+	if w.devices == 1 {
+		return 0
+	}
+	d := uint8(w.rng.IntN(w.devices - 1))
+	if d >= w.now[u] {
+		d++
+	}
+	return d
+}
+
+// move sets the decisions us, and their partners if both is set, to device d.
+func (w *walker) move(us []int32, d uint8, both bool) {
+	for _, u := range us {
+		w.set(u, d)
+		if p := w.partner[u]; both && p >= 0 {
+			w.set(p, d)
+		}
+	}
+}
+
+// boundary finds, from a random decision on, the next one of its group on
+// another device, and moves the border by up to 2*run decisions.
+func (w *walker) boundary(run int) {
+	u := int32(w.rng.IntN(len(w.groupOf)))
+	g := w.group[w.groupOf[u]]
+	at := int(w.place[u])
+	for at+1 < len(g) && w.now[g[at+1]] == w.now[u] {
+		at++
+	}
+	if at+1 == len(g) {
+		return
+	}
+	both := w.rng.IntN(2) == 0
+	left, right := w.now[g[at]], w.now[g[at+1]]
+	n := 1 + w.rng.IntN(2*min(run, len(g)))
+	if w.rng.IntN(2) == 0 {
+		w.move(g[at+1:min(len(g), at+1+n)], left, both)
+	} else {
+		w.move(g[max(0, at+1-n):at+1], right, both)
+	}
+}
+
+// swap exchanges the devices of two random groups, each taken to be where its
+// first decision is, or two devices among all groups of a stretch.
+func (w *walker) swap() {
+	a, b := w.group[w.rng.IntN(len(w.group))], w.group[w.rng.IntN(len(w.group))]
+	da, db := w.now[a[w.rng.IntN(len(a))]], w.now[b[w.rng.IntN(len(b))]]
+	if da == db {
+		return
+	}
+	both := w.rng.IntN(2) == 0
+	w.move(a, db, both)
+	w.move(b, da, both)
+}
+
+// balance moves a run from the busiest device to the one of two random others
+// that is less busy.
+func (w *walker) balance(run int) {
+	most := 0
+	for d := range w.busy {
+		if w.busy[d] > w.busy[most] {
+			most = d
+		}
+	}
+	for range 32 {
+		g, a, b := w.pickRun(run)
+		if w.now[g[a]] != uint8(most) {
+			continue
+		}
+		d, e := w.pickDevice(g[a]), w.pickDevice(g[a])
+		if w.busy[e] < w.busy[d] {
+			d = e
+		}
+		w.move(g[a:b], d, w.rng.IntN(2) == 0)
+		return
+	}
+}

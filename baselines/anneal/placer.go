@@ -1,0 +1,71 @@
+package anneal
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"placer/plan"
+)
+
+// Placer anneals coarse to fine on the units of a problem.
+type Placer struct {
+	// Starts are placements to start from, [N] each, beside the method's own. The
+	// outcome is at least as good as each of them.
+	Starts [][]uint8
+	// Walkers is the number of annealing runs, which exchange what they find; 0
+	// means 2. The outcome of a budget in evaluations depends on it.
+	Walkers int
+	// Workers is the number of goroutines; 0 means one per CPU, and more than
+	// Walkers are not used. The outcome of a budget in evaluations does not depend
+	// on it.
+	Workers int
+
+	stages []stage // nil means defaultStages
+	trace  func(format string, a ...any)
+}
+
+var _ plan.Placer = Placer{}
+
+// Name returns "anneal".
+func (Placer) Name() string { return "anneal" }
+
+// Kind returns plan.Search.
+func (Placer) Kind() plan.Kind { return plan.Search }
+
+// DefaultEvaluations is the budget where a problem sets none.
+const DefaultEvaluations = 2000
+
+// Place searches until the budget is spent or ctx ends. A step of the contraction
+// is charged to a budget in evaluations by its share of the ops; the outcome
+// counts evaluations of the problem alone and notes the others.
+func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if a.Walkers <= 0 {
+		a.Walkers = 2
+	}
+	if a.Workers <= 0 {
+		a.Workers = runtime.GOMAXPROCS(0)
+	}
+	a.Workers = min(a.Workers, a.Walkers)
+	if a.stages == nil {
+		a.stages = defaultStages
+	}
+	if a.trace == nil {
+		a.trace = func(string, ...any) {}
+	}
+	r := newRun(ctx, a, p)
+	r.open()
+	for k := range r.stages {
+		if r.done() {
+			break
+		}
+		if err := r.stage(k); err != nil {
+			return nil, fmt.Errorf("anneal: %w", err)
+		}
+	}
+	o := &plan.Outcome{Device: r.best, Score: r.score, Evaluations: r.full}
+	if r.contracted > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("beside its evaluations, %d of a contraction to %d nodes", r.contracted, r.nodes))
+	}
+	return o, nil
+}

@@ -1,0 +1,14 @@
+package anneal
+
+import (
+	"testing"
+
+	"placer/baselines/conformance"
+	"placer/plan"
+)
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, conformance.Method{
+		Name: "anneal", New: func() (plan.Placer, error) { return Placer{}, nil }, Reaches: true,
+	})
+}
