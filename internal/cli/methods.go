@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/baselines/anneal"
 	"placer/baselines/heft"
 	"placer/baselines/human"
 	"placer/baselines/metis"
@@ -37,6 +38,7 @@ func methods(level unit.Level, workers int) []placer.Method {
 		fixed(heft.HEFT{}),
 		fixed(heft.ETF{}),
 		share(0.5, random.Placer{Level: level}),
+		share(4, anneal.Placer{Workers: max(1, workers/2)}),
 		policy(level, max(1, workers/2)),
 	}
 }
