@@ -31,16 +31,16 @@ func benchmarkPolicy(b *testing.B, backend *nn.Backend, n int) {
 		b.Fatal(err)
 	}
 	batch := &Batch{X: randomX(r, n, 64), Neighbours: ladder(n)}
+	out, err := net.Forward(batch)
+	if err != nil {
+		b.Fatal(err)
+	}
 	o := &ppo.Objective{ClipEps: 0.2, Entropy: 0.05, ValueCost: 0.5}
 	for k := range 16 {
 		o.Actions = append(o.Actions, make([]int32, n))
 		o.LogProb = append(o.LogProb, make([]float32, n))
 		o.Advantage = append(o.Advantage, []float32{float32(k) - 7.5})
 		o.Return = append(o.Return, -1)
-		out, err := net.Forward(batch)
-		if err != nil {
-			b.Fatal(err)
-		}
 		ppo.Sample(out.Logits, 1, r, o.Actions[k], o.LogProb[k])
 	}
 	for _, pass := range []struct {

@@ -68,8 +68,11 @@ func TestSgemm(t *testing.T) {
 				lda, ldb, ldc := ca+r.IntN(9), cb+r.IntN(9), n+r.IntN(9)
 				a, b, c := fill(r, (ra-1)*lda+ca), fill(r, (rb-1)*ldb+cb), fill(r, (m-1)*ldc+n)
 				alpha, beta := float32(1), float32(0)
-				if r.IntN(2) == 0 {
+				switch r.IntN(3) {
+				case 0:
 					alpha, beta = 0.5, 1
+				case 1:
+					beta = -0.3
 				}
 				want := append([]float32(nil), c...)
 				if beta == 0 {
@@ -82,7 +85,7 @@ func TestSgemm(t *testing.T) {
 				naive(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, want, ldc)
 				g.Sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 				for i := range c {
-					if d := math.Abs(float64(c[i] - want[i])); !(d < 1e-4) {
+					if d := math.Abs(float64(c[i] - want[i])); !(d < 1e-5*(10+math.Abs(float64(want[i])))) {
 						t.Fatalf("m=%d n=%d k=%d transA=%v transB=%v ld %d %d %d: element %d is %g, want %g", m, n, k, ta, tb, lda, ldb, ldc, i, c[i], want[i])
 					}
 				}
