@@ -72,3 +72,18 @@ func processorTime(b *testing.B) float64 {
 	}
 	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)*1e-6
 }
+
+// BenchmarkCompile measures building the graph of a new shape.
+func BenchmarkCompile(b *testing.B) {
+	net := newNetwork(b, Default(64, 8), 1, 1)
+	for _, n := range []int{100, 10000} {
+		batch := &Batch{X: nn.NewMat(n, 64), Neighbours: ladder(n)}
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := net.compile(batch, true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -119,10 +119,14 @@ func Normalize(dst, x []float32, mean, scale float32) {
 // exponent below -87 gives exactly 0.
 func ExpShiftSum(dst, x []float32, scale, shift float32) float32 {
 	x = x[:len(dst)]
-	n := whole(len(dst))
 	s := float32(0)
+	if n := len(dst) &^ (2*lanes - 1); hasAVX512 && n > 0 {
+		s = expShiftSumAVX512(&dst[0], &x[0], n, scale, shift)
+		dst, x = dst[n:], x[n:]
+	}
+	n := whole(len(dst))
 	if n > 0 {
-		s = expShiftSumAVX2(&dst[0], &x[0], n, scale, shift)
+		s += expShiftSumAVX2(&dst[0], &x[0], n, scale, shift)
 	}
 	return s + expShiftSumScalar(dst[n:], x[n:], scale, shift)
 }

@@ -5,6 +5,13 @@ import "golang.org/x/sys/cpu"
 // hasAVX2 is set once, before anything runs, and never written again.
 var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
+// hasAVX512 is set likewise. Only the exponential, the one kernel bound by
+// arithmetic, has a form for it.
+var hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F
+
+//go:noescape
+func expShiftSumAVX512(dst, x *float32, n int, scale, shift float32) float32
+
 // The kernels take n > 0 elements, a multiple of lanes.
 
 //go:noescape
