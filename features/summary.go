@@ -183,6 +183,12 @@ func (s *summary) variables(g *graph.Graph, p *unit.Partition, top []float64) {
 	}
 }
 
+// TopLevels returns, per op, the longest path before it, without transfers, [N].
+func TopLevels(g *graph.Graph, seconds []float64) []float64 {
+	top, _ := levels(g, seconds)
+	return top
+}
+
 // levels returns, per op, the longest path before it and the longest path from
 // its start to the end, without transfers, [N] each.
 func levels(g *graph.Graph, seconds []float64) (top, bottom []float64) {

@@ -1,8 +1,11 @@
 package placer
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
+	"placer/features"
 	"placer/graph"
 	"placer/graph/unit"
 )
@@ -11,38 +14,148 @@ import (
 type stage struct {
 	name  string
 	part  *unit.Partition
-	chain *unit.Partition // contains part
-	share float64         // of the budget
+	chain *unit.Partition // gives a unit its place among its like
+	share float64         // of the budget, relative to the other stages
 }
 
-// curriculum returns the stages of a policy that decides at level l, coarse to
-// fine: first a forward chain together with its gradients and the weights that
-// nobody else reads, then chains, and so on down to l. Every stage's units are
-// nested in the stage's before. Units too small to matter belong to the
-// neighbour that they exchange most bytes with.
-func curriculum(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64) []stage {
-	chain := h.Levels[unit.Chain]
-	coarse := newJoiner(g, chain, seconds)
+// curricula returns the ways to train a policy that decides at level l: lists of
+// stages, coarse to fine.
+//
+// By layer: first a forward chain together with its gradients and the weights
+// that nobody else reads, then chains, and so on down to l. It suits unrolled
+// networks, whose layers run side by side.
+//
+// By position: first blocks of consecutive cells with their gradients and
+// weights, then more and shorter ones with the three apart, then cells if l asks
+// for them. It suits deep networks: a cut in the middle pays only when a whole
+// half moves, which sampling single layers never finds.
+//
+// Units too small to matter belong to the neighbour that they exchange most bytes
+// with.
+func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64, devices int) [][]stage {
+	coarse := newJoiner(g, h.Levels[unit.Chain], seconds)
 	coarse.joinPartners(h)
 	coarse.absorb(1e-3)
-	stages := []stage{{"layer", coarse.partition(), nil, 1}}
-	stages[0].chain = stages[0].part
-	for at := unit.Chain; ; at-- {
-		p := h.Levels[at]
+	layers := coarse.partition()
+	byLayer := []stage{{"layer", layers, layers, 3}}
+	grow := func(stages []stage, at unit.Level, share float64) []stage {
+		j := newJoiner(g, h.Levels[at], seconds)
 		if at > unit.Op {
-			j := newJoiner(g, p, seconds)
-			j.within = stages[len(stages)-1].part
 			j.absorb(1e-4)
-			p = j.partition()
 		}
-		if last := stages[len(stages)-1].part; p.NumUnits() > last.NumUnits() {
-			stages = append(stages, stage{at.String(), p, stages[0].part, 1})
+		if p := j.partition(); p.NumUnits() > stages[len(stages)-1].part.NumUnits() {
+			return append(stages, stage{at.String(), p, stages[0].part, share})
 		}
+		return stages
+	}
+	for at := unit.Chain; ; at-- {
+		byLayer = grow(byLayer, at, map[unit.Level]float64{unit.Chain: 4, unit.Segment: 2, unit.Cell: 1, unit.Op: 1}[at])
 		if at == l {
 			break
 		}
 	}
-	return stages
+	blocks := positionBlocks(g, h, seconds, blocksPerDevice*devices, false)
+	byPosition := []stage{{"block", blocks, blocks, 2}}
+	if p := positionBlocks(g, h, seconds, 4*blocksPerDevice*devices, true); p.NumUnits() > blocks.NumUnits() {
+		byPosition = append(byPosition, stage{"stretch", p, blocks, 4})
+	}
+	if l <= unit.Cell {
+		byPosition = grow(byPosition, unit.Cell, 3)
+	}
+	if l == unit.Op {
+		byPosition = grow(byPosition, unit.Op, 2)
+	}
+	return [][]stage{byLayer, byPosition}
+}
+
+// blocksPerDevice blocks a device are few enough to sample all cuts, and enough
+// to balance them.
+const blocksPerDevice = 4
+
+// positionBlocks cuts the cells of h into about n blocks of equal time by their
+// place along the forward pass: a forward cell's is its longest path from the
+// start, gradients have their forward cell's, weights that of their first
+// reader. With split, forward cells, gradients and weights of a block are units
+// of their own.
+func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int, split bool) *unit.Partition {
+	cells, partners, roles := h.Levels[unit.Cell], h.Partners[unit.Cell], h.Roles[unit.Cell]
+	place := make([]float64, cells.NumUnits())
+	known := make([]bool, cells.NumUnits())
+	top := features.TopLevels(g, seconds)
+	for u, ops := range cells.Ops {
+		if roles[u] == unit.Forward {
+			place[u], known[u] = math.Inf(1), true
+			for _, i := range ops {
+				if seconds[i] > seconds[ops[0]]/2 || i == ops[0] {
+					place[u] = min(place[u], top[i])
+				}
+			}
+		}
+	}
+	for u, v := range partners {
+		if roles[u] == unit.Backward && v >= 0 {
+			place[u], known[u] = place[v], known[v]
+		}
+	}
+	for u, ws := range h.Reads[unit.Cell] {
+		for _, w := range ws {
+			if known[u] && (!known[w] || place[u] < place[w]) {
+				place[w], known[w] = place[u], true
+			}
+		}
+	}
+	last := 0.0
+	total, time := 0.0, make([]float64, len(place))
+	for u, ops := range cells.Ops {
+		for _, i := range ops {
+			time[u] += seconds[i]
+		}
+		total += time[u]
+		if known[u] {
+			last = max(last, place[u])
+		}
+	}
+	order := make([]int, len(place))
+	for u := range order {
+		order[u] = u
+		if !known[u] {
+			place[u] = last
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
+	block := make([]int, len(place))
+	sum := 0.0
+	for _, u := range order {
+		block[u] = min(n-1, int((sum+time[u]/2)/total*float64(n)))
+		sum += time[u]
+	}
+	kinds := 1
+	if split {
+		kinds = 3
+	}
+	label := make([]int, g.NumOps())
+	for i, u := range cells.Of {
+		label[i] = block[u]*kinds + int(roles[u])%kinds
+	}
+	return number(label, n*kinds)
+}
+
+// number makes a partition of labels below n, ordered by first op.
+func number(label []int, n int) *unit.Partition {
+	unitOf := make([]int32, n)
+	for k := range unitOf {
+		unitOf[k] = -1
+	}
+	p := &unit.Partition{Of: make([]int32, len(label))}
+	for i, k := range label {
+		if unitOf[k] < 0 {
+			unitOf[k] = int32(len(p.Ops))
+			p.Ops = append(p.Ops, nil)
+		}
+		p.Of[i] = unitOf[k]
+		p.Ops[unitOf[k]] = append(p.Ops[unitOf[k]], graph.OpID(i))
+	}
+	return p
 }
 
 // joiner merges units of a partition.
@@ -52,8 +165,6 @@ type joiner struct {
 	parent  []int32 // union-find over the units of base
 	seconds []float64
 	total   float64
-	// within, if not nil, forbids merging units of different units of it.
-	within *unit.Partition
 }
 
 func newJoiner(g *graph.Graph, p *unit.Partition, seconds []float64) *joiner {
@@ -124,7 +235,7 @@ func (j *joiner) absorb(share float64) {
 		var edges []edge
 		link := func(p, q graph.OpID, bytes int64) {
 			a, b := j.find(j.base.Of[p]), j.find(j.base.Of[q])
-			if a == b || j.within != nil && j.within.Of[p] != j.within.Of[q] {
+			if a == b {
 				return
 			}
 			edges = append(edges, edge{a, b, bytes}, edge{b, a, bytes})
@@ -171,19 +282,9 @@ func (j *joiner) absorb(share float64) {
 
 // partition returns the merged units, ordered by their first op.
 func (j *joiner) partition() *unit.Partition {
-	number := make([]int32, len(j.parent))
-	for u := range number {
-		number[u] = -1
-	}
-	p := &unit.Partition{Of: make([]int32, len(j.base.Of))}
+	label := make([]int, len(j.base.Of))
 	for i, u := range j.base.Of {
-		r := j.find(u)
-		if number[r] < 0 {
-			number[r] = int32(len(p.Ops))
-			p.Ops = append(p.Ops, nil)
-		}
-		p.Of[i] = number[r]
-		p.Ops[number[r]] = append(p.Ops[number[r]], graph.OpID(i))
+		label[i] = int(j.find(u))
 	}
-	return p
+	return number(label, len(j.parent))
 }

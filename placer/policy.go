@@ -56,28 +56,9 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		return nil, err
 	}
 	run := &training{env: env, problem: problem, method: p.Name(), start: now(problem)}
-	stages := curriculum(problem.Graph, problem.Units, c.Level, problem.Evaluator.OpSeconds(0))
-	if !c.Curriculum {
-		stages = stages[len(stages)-1:]
-	}
-	shares := 0.0
-	for _, s := range stages {
-		shares += s.share
-	}
-	begin := 0.0
-	var carried [][]float32
-	for k, s := range stages {
-		end := begin + s.share/shares
-		if carried, err = p.train(ctx, run, c, s, begin, end, carried, backend, random); err != nil {
-			if run.best != nil && ctx.Err() != nil {
-				break
-			}
-			return nil, err
-		}
-		if k+1 < len(stages) {
-			carried = carryOver(carried, s.part, stages[k+1].part)
-		}
-		begin = end
+	err = p.learn(ctx, run, c, backend, random)
+	if err != nil && (run.best == nil || ctx.Err() == nil) {
+		return nil, err
 	}
 	if run.best == nil {
 		return nil, fmt.Errorf("policy: no placement was sampled within the budget: %w", context.Cause(ctx))
@@ -87,6 +68,52 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
 	}
 	return o, nil
+}
+
+// trialShare is the part of the budget that each curriculum's first stage gets
+// before one is chosen.
+const trialShare = 0.06
+
+// learn trains through the curriculum whose first stage does better.
+func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
+	seconds := run.problem.Evaluator.OpSeconds(0)
+	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
+	if !c.Curriculum {
+		last := all[0][len(all[0])-1:]
+		_, err := p.train(ctx, run, c, last[0], 0, 1, nil, backend, random)
+		return err
+	}
+	var chosen int
+	var best plan.Score
+	var carried [][]float32
+	for k, stages := range all {
+		run.round = nil
+		logits, err := p.train(ctx, run, c, stages[0], float64(k)*trialShare, float64(k+1)*trialShare, nil, backend, random)
+		if err != nil {
+			return err
+		}
+		if run.round != nil && (k == 0 || run.round.Better(best)) {
+			chosen, best, carried = k, *run.round, logits
+		}
+	}
+	stages := all[chosen]
+	shares := 0.0
+	for _, s := range stages {
+		shares += s.share
+	}
+	begin := float64(len(all)) * trialShare
+	for k, s := range stages {
+		end := begin + (1-float64(len(all))*trialShare)*s.share/shares
+		if k > 0 {
+			carried = carryOver(carried, stages[k-1].part, s.part, seconds)
+		}
+		var err error
+		if carried, err = p.train(ctx, run, c, s, begin, end, carried, backend, random); err != nil {
+			return err
+		}
+		begin = end
+	}
+	return nil
 }
 
 // train runs PPO on the units of s while the spent budget is between begin and
@@ -143,15 +170,25 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	return logits, nil
 }
 
-// carryOver gives each unit of fine the logits of the unit of coarse that
-// contains it, softened so that the finer stage can still change its mind.
-func carryOver(logits [][]float32, coarse, fine *unit.Partition) [][]float32 {
+// carryOver gives each unit of fine the mean, by time, of the logits of the
+// units of coarse that its ops belong to, softened so that the finer stage can
+// still change its mind.
+func carryOver(logits [][]float32, coarse, fine *unit.Partition, seconds []float64) [][]float32 {
 	down := make([][]float32, fine.NumUnits())
 	for u, ops := range fine.Ops {
-		row := slices.Clone(logits[coarse.Of[ops[0]]])
-		top := slices.Max(row)
+		row := make([]float32, len(logits[0]))
+		weight := float32(0)
+		for _, i := range ops {
+			from := logits[coarse.Of[i]]
+			top := slices.Max(from)
+			w := float32(seconds[i])
+			weight += w
+			for a := range row {
+				row[a] += w * max(from[a]-top, -carriedRange)
+			}
+		}
 		for a := range row {
-			row[a] = max(row[a]-top, -carriedRange)
+			row[a] /= weight
 		}
 		down[u] = row
 	}
@@ -212,6 +249,7 @@ type training struct {
 	scores  []plan.Score
 	best    []uint8 // [N], nil before the first score
 	score   plan.Score
+	round   *plan.Score // the best since it was last set to nil
 }
 
 func now(p *plan.Problem) float64 {
@@ -250,6 +288,9 @@ func (t *training) Rewards(actions [][]int32, rewards []float32) error {
 	improved := false
 	for k, s := range t.scores {
 		rewards[k] = t.env.reward(s)
+		if t.round == nil || s.Better(*t.round) {
+			t.round = &s
+		}
 		if t.best == nil || s.Better(t.score) {
 			if t.best == nil {
 				t.best = make([]uint8, len(t.env.part.Of))

@@ -74,15 +74,21 @@ func (f *finder) absorb(c *cutter) (cell []int32, number int32) {
 }
 
 // leads returns, for each op, the anchor that alone its result goes to, through
-// ops that are no anchors and have one consumer each; or -1.
+// ops that are no anchors, have one consumer each and read nothing that comes
+// after the op; or -1. So a running sum over layers does not wait for the anchor
+// behind the last of them.
 func leads(w *flow, anchor []bool) []int32 {
 	l := make([]int32, len(w.ops))
 	for k := int32(len(w.ops)) - 1; k >= 0; k-- {
 		l[k] = -1
-		if s := w.succ.of(k); len(s) == 1 {
-			if l[k] = l[s[0]]; anchor[s[0]] {
-				l[k] = s[0]
-			}
+		s := w.succ.of(k)
+		if len(s) != 1 {
+			continue
+		}
+		if anchor[s[0]] {
+			l[k] = s[0]
+		} else if slices.Max(w.pred.of(s[0])) <= k {
+			l[k] = l[s[0]]
 		}
 	}
 	return l

@@ -187,11 +187,13 @@ func (f *finder) fold() {
 // family: sums over steps, reshapes, and up to the first product; and the ops
 // that make the indices of lookups. A product that reads another variable is a
 // gradient of an activation and stays with it, even where only an embedding is
-// behind it.
+// behind it; so does a sum of such gradients, as along the residual connections
+// that end in the first layer's weights.
 func (f *finder) gradients() {
 	bookkeeping := f.bookkeeping()
+	sums := f.activationSums()
 	for i := f.n - 1; i >= 0; i-- {
-		if f.family[i] >= 0 || f.constant[i] {
+		if f.family[i] >= 0 || f.constant[i] || sums[i] {
 			continue
 		}
 		id := graph.OpID(i)
@@ -211,6 +213,31 @@ func (f *finder) gradients() {
 		f.family[i] = x
 		f.index[i] = lookups
 	}
+}
+
+// activationSums returns which ops add gradients of activations: results of
+// products that read a variable, carried on by ops that are no products, [N].
+func (f *finder) activationSums() []bool {
+	carries, sums := make([]bool, f.n), make([]bool, f.n)
+	for i := range carries {
+		id := graph.OpID(i)
+		product := f.class[i] == graph.ClassGEMM || f.class[i] == graph.ClassConv
+		if f.phased && f.g.Op(id).Phase != graph.Backward {
+			continue
+		}
+		from := 0
+		for _, t := range f.g.Inputs(id) {
+			p := f.g.Tensor(t).Producer
+			if product {
+				carries[i] = carries[i] || f.isRead[p]
+			} else if carries[p] {
+				carries[i] = true
+				from++
+			}
+		}
+		sums[i] = from > 1 && f.class[i] == graph.ClassElementwise
+	}
+	return sums
 }
 
 // readsOther reports whether op i reads a variable of another family than x.
