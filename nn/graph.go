@@ -108,7 +108,8 @@ type Objective interface {
 // Compile ends the building of the graph. outputs are the matrices that Output
 // returns. With train, the backward pass is derived for objectives over them;
 // without, only Run(nil) is allowed and less memory is used. After Compile the
-// graph must not be added to.
+// graph must not be added to. gorgonia compiles one graph at a time: goroutines
+// must not call Compile at once.
 func (g *Graph) Compile(train bool, outputs ...*Node) error {
 	g.outputs = outputs
 	if train {

@@ -13,8 +13,10 @@ type Config struct {
 	Minibatches int // parts of the samples, with an update each; must divide Samples
 	ClipEps     float64
 	Entropy     float64
-	ValueCost   float64
-	Baseline    Baseline
+	// ValueCost is the factor of the value's error, which is trained with the
+	// baseline LearnedValue only.
+	ValueCost float64
+	Baseline  Baseline
 	// TargetKL ends a round early when KL3 exceeds it; 0 never does.
 	TargetKL float64
 }

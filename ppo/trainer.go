@@ -200,8 +200,10 @@ func (t *Trainer) backward(it iteration, part []int, advantage [][]float32, rewa
 	}
 	if it.previous != nil {
 		copies = len(part)
-	} else {
-		o.ValueCost = t.config.ValueCost // the value of the problem, before any decision
+	} else if t.config.Baseline == LearnedValue {
+		// The value of the problem, before any decision. With another baseline its
+		// error would only take up the gradient's norm.
+		o.ValueCost = t.config.ValueCost
 	}
 	if _, err := t.policy.Backward(copies, previous, o); err != nil {
 		return Stats{}, fmt.Errorf("ppo: gradient: %w", err)
