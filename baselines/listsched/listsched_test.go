@@ -1,0 +1,12 @@
+package listsched
+
+import (
+	"testing"
+
+	"placer/baselines/conformance"
+	"placer/plan"
+)
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, conformance.Method{Name: "listsched", New: func() (plan.Placer, error) { return Placer{}, nil }})
+}
