@@ -27,8 +27,9 @@ type rule struct {
 	// balance weighs the work that a device would have, as a share of the mean,
 	// against the time at which the unit's first node would end.
 	balance float64
-	// partners keeps gradients on the device of what they are the gradients of.
-	partners bool
+	// cling weighs the time that the node's operands take to get to the device,
+	// beside what they delay it: links are busy with what follows, too.
+	cling float64
 }
 
 // rules are coarse before fine, so that a short budget sees the safer ones.
@@ -36,8 +37,8 @@ func rules() []rule {
 	var rs []rule
 	for _, l := range []unit.Level{unit.Chain, unit.Segment, unit.Cell} {
 		for _, b := range []float64{1, 0.3, 0} {
-			for _, p := range []bool{true, false} {
-				rs = append(rs, rule{l, b, p})
+			for _, c := range []float64{0, 1, 4} {
+				rs = append(rs, rule{l, b, c})
 			}
 		}
 	}

@@ -140,22 +140,24 @@ func (s *scheduler) run(r rule) {
 	}
 }
 
-// decide chooses the device of node v's unit.
+// decide chooses the device of node v's unit: that of its partner, if that is
+// decided; freely chosen, gradients end up far from the activations that they
+// read.
 func (s *scheduler) decide(v graph.OpID, r rule) {
 	u := s.c.Unit(v)
-	best, at := none, 0.0
-	if r.partners {
-		if ps := s.p.Units.Partners[s.level]; ps != nil && ps[u] >= 0 && s.device[ps[u]] != none && s.fits(u, s.device[ps[u]]) {
-			s.fix(u, s.device[ps[u]])
+	if ps := s.p.Units.Partners[s.level]; ps != nil && ps[u] >= 0 {
+		if d := s.device[ps[u]]; d != none && s.fits(u, d) {
+			s.fix(u, d)
 			return
 		}
 	}
+	best, at := none, 0.0
 	for pass := 0; best == none; pass++ {
 		for d := range s.d {
 			if pass == 0 && !s.fits(u, d) {
 				continue
 			}
-			x := max(s.free[d], s.ready(v, d, false)) + s.seconds[d][v]
+			x := max(s.free[d], s.ready(v, d, false)) + s.seconds[d][v] + r.cling*s.moving(v, d)
 			x += r.balance * (s.load[d] + s.work[d][u])
 			if pass > 0 { // nothing fits: the emptiest
 				x = float64(s.held[d])
@@ -166,6 +168,17 @@ func (s *scheduler) decide(v graph.OpID, r rule) {
 		}
 	}
 	s.fix(u, best)
+}
+
+// moving returns the time that transfers of node v's operands to device d take.
+func (s *scheduler) moving(v graph.OpID, d int) (sum float64) {
+	for _, t := range s.c.Graph.Inputs(v) {
+		x := s.c.Graph.Tensor(t)
+		if from := s.device[s.c.Unit(x.Producer)]; from != none && from != d && s.arrival[int(t)*s.d+d] == 0 {
+			sum += float64(s.p.Machine.TransferSeconds(from, d, x.Bytes))
+		}
+	}
+	return sum
 }
 
 // fits reports whether unit u still fits device d, if all that units give to
