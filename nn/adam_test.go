@@ -81,3 +81,17 @@ func TestAdamConfigValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestRate: a parameter's own rate multiplies the learning rate.
+func TestRate(t *testing.T) {
+	ps := NewParams()
+	p, q := ps.Constant("a", 0, 1), ps.Constant("b", 0, 1)
+	q.Rate = 3
+	p.Grad[0], q.Grad[0] = 0.5, 0.5
+	if _, err := NewAdam(DefaultAdam()).Step(ps, 0.1); err != nil {
+		t.Fatal(err)
+	}
+	if r := q.Value[0] / p.Value[0]; p.Value[0] >= 0 || r < 2.999 || r > 3.001 {
+		t.Errorf("weights %g and %g, want the second three times the first", p.Value[0], q.Value[0])
+	}
+}

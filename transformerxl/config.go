@@ -14,6 +14,9 @@ type Config struct {
 	Inner     int // width of the feed-forward layer
 	Segment   int // rows of a segment
 	Memory    int // rows of the segment before that are attended to; 0: no recurrence
+	// Attention turns the layers' and the head's attention on. Without it each row
+	// is decided on its own, from its embedding: the ablation of GDP, section 4.
+	Attention bool
 	// Modulation multiplies the input of each layer with the features of one
 	// more transformer layer (parameter superposition).
 	Modulation bool
@@ -26,7 +29,7 @@ type Config struct {
 // Default returns the sizes of GDP, tables 3 and 4, for logits of choices
 // columns, with a residual connection in the head.
 func Default(choices int) Config {
-	return Config{Width: 128, Layers: 2, Heads: 5, HeadWidth: 25, Inner: 256, Segment: 256, Memory: 256, Modulation: true, Choices: choices, HeadResidual: true}
+	return Config{Width: 128, Layers: 2, Heads: 5, HeadWidth: 25, Inner: 256, Segment: 256, Memory: 256, Attention: true, Modulation: true, Choices: choices, HeadResidual: true}
 }
 
 // Validate reports every fault of c.

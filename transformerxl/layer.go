@@ -34,33 +34,44 @@ type attend struct {
 	in, out affine
 }
 
-func newAttend(c Config, ps *nn.Params, r *rand.Rand, name string) attend {
-	return attend{c.Heads, newAffine(ps, r, name+".qkv", c.Width, 3*c.Heads*c.HeadWidth), newAffine(ps, r, name+".out", c.Heads*c.HeadWidth, c.Width)}
+// newAttend returns nil where the configuration has no attention.
+func newAttend(c Config, ps *nn.Params, r *rand.Rand, name string) *attend {
+	if !c.Attention {
+		return nil
+	}
+	return &attend{c.Heads, newAffine(ps, r, name+".qkv", c.Width, 3*c.Heads*c.HeadWidth), newAffine(ps, r, name+".out", c.Heads*c.HeadWidth, c.Width)}
 }
 
-func (a attend) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
+func (a *attend) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
 	return a.out.apply(g, nn.Identity, Attention(g, x, a.in.w[0], a.in.b, a.heads, s))
 }
 
-// layer is one Transformer-XL layer: attention and a feed-forward network, each
-// followed by a residual connection and layer normalisation.
+// layer is one Transformer-XL layer: attention, unless there is none, and a
+// feed-forward network, each followed by a residual connection and layer
+// normalisation.
 type layer struct {
-	attend         attend
+	attend         *attend
 	norm1, norm2   norm
 	inner, outward affine
 }
 
 func newLayer(c Config, ps *nn.Params, r *rand.Rand, name string) layer {
-	return layer{
+	l := layer{
 		attend:  newAttend(c, ps, r, name+".attention"),
-		norm1:   newNorm(ps, name+".norm1", c.Width),
 		inner:   newAffine(ps, r, name+".inner", c.Width, c.Inner),
 		outward: newAffine(ps, r, name+".outward", c.Inner, c.Width),
 		norm2:   newNorm(ps, name+".norm2", c.Width),
 	}
+	if l.attend != nil {
+		l.norm1 = newNorm(ps, name+".norm1", c.Width)
+	}
+	return l
 }
 
 func (l layer) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
-	h := l.norm1.apply(g, x, l.attend.apply(g, x, s))
+	h := x
+	if l.attend != nil {
+		h = l.norm1.apply(g, x, l.attend.apply(g, x, s))
+	}
 	return l.norm2.apply(g, h, l.outward.apply(g, nn.Identity, l.inner.apply(g, nn.Relu, h)))
 }

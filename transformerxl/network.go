@@ -57,7 +57,7 @@ func (n *Network) Apply(g *nn.Graph, h, x *nn.Node, ofH, ofX *[]Segment) (logits
 type head struct {
 	residual bool
 	in       norm
-	attend   attend
+	attend   *attend // nil: FC alone
 	mid      norm
 	fc1, fc2 affine
 }
@@ -67,7 +67,7 @@ const outputScale = 0.1
 
 func newHead(c Config, ps *nn.Params, r *rand.Rand, name string) head {
 	h := head{residual: c.HeadResidual, in: newNorm(ps, name+".norm", c.Width), attend: newAttend(c, ps, r, name+".attention")}
-	if c.HeadResidual {
+	if c.HeadResidual && c.Attention {
 		h.mid = newNorm(ps, name+".residual", c.Width)
 	}
 	h.fc1 = newAffine(ps, r, name+".fc1", c.Width, c.Width)
@@ -80,9 +80,12 @@ func newHead(c Config, ps *nn.Params, r *rand.Rand, name string) head {
 
 func (h head) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
 	x = h.in.apply(g, x)
-	a := h.attend.apply(g, x, s)
-	if h.residual {
-		a = h.mid.apply(g, x, a)
+	a := x
+	if h.attend != nil {
+		a = h.attend.apply(g, x, s)
+		if h.residual {
+			a = h.mid.apply(g, x, a)
+		}
 	}
 	return h.fc2.apply(g, nn.Identity, h.fc1.apply(g, nn.Relu, a))
 }

@@ -31,7 +31,7 @@ func newSetup(c Config) setup {
 }
 
 func smallConfig() Config {
-	return Config{Width: 12, Layers: 2, Heads: 2, HeadWidth: 5, Inner: 16, Segment: 8, Memory: 8, Modulation: true, Choices: 3, HeadResidual: true}
+	return Config{Width: 12, Layers: 2, Heads: 2, HeadWidth: 5, Inner: 16, Segment: 8, Memory: 8, Attention: true, Modulation: true, Choices: 3, HeadResidual: true}
 }
 
 func embedding(n, d int) nn.Mat {
@@ -171,7 +171,10 @@ func (r reference) norm(name string, xs ...[]float64) []float64 {
 
 // layer is a transformer layer: attention and feed-forward, residual and norm.
 func (r reference) layer(x []float64, name string) []float64 {
-	h := r.norm(name+".norm1", x, r.attention(x, name+".attention"))
+	h := x
+	if r.s.config.Attention {
+		h = r.norm(name+".norm1", x, r.attention(x, name+".attention"))
+	}
 	return r.norm(name+".norm2", h, r.affine(r.affine(h, name+".inner", nntest.Relu), name+".outward", identity))
 }
 
@@ -179,9 +182,9 @@ func (r reference) layer(x []float64, name string) []float64 {
 // one transformer layer; and the head's equations of section 4.4.
 func TestSuperposition(t *testing.T) {
 	for _, modulation := range []bool{true, false} {
-		for _, residual := range []bool{true, false} {
+		for _, variant := range []string{"residual", "paper", "no attention"} {
 			c := smallConfig()
-			c.Modulation, c.HeadResidual = modulation, residual
+			c.Modulation, c.HeadResidual, c.Attention = modulation, variant == "residual", variant != "no attention"
 			s := newSetup(c)
 			const n = 21
 			h := embedding(n, c.Width)
@@ -204,8 +207,11 @@ func TestSuperposition(t *testing.T) {
 			}
 			equal(t, "states", states.V, x)
 			x = r.norm("placement.norm", x)
-			a := r.attention(x, "placement.attention")
-			if residual {
+			a := x
+			if variant != "no attention" {
+				a = r.attention(x, "placement.attention")
+			}
+			if variant == "residual" {
 				a = r.norm("placement.residual", x, a)
 			}
 			equal(t, "logits", logits.V, r.affine(r.affine(a, "placement.fc1", nntest.Relu), "placement.fc2", identity))
