@@ -87,3 +87,23 @@ func BenchmarkCompile(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkUpdate measures a gradient and an optimiser step on a graph of few
+// units, where the work per weight counts.
+func BenchmarkUpdate(b *testing.B) {
+	for _, n := range []int{30, 100, 300} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			net := newNetwork(b, Default(64, 8), 1, 1)
+			batch := &Batch{X: randomX(rand.New(rand.NewPCG(1, 2)), n, 64), Neighbours: ladder(n)}
+			o := &nn.CrossEntropy{Labels: make([]int32, n)}
+			for b.Loop() {
+				if _, err := net.Backward(batch, o); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := net.Update(1e-3); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"placer/nn/vec"
 )
 
 // AdamConfig holds Adam's constants (arXiv:1412.6980, algorithm 1).
@@ -62,9 +64,7 @@ var ErrNotFinite = errors.New("nn: gradient is not finite")
 func (a *Adam) Step(ps *Params, learningRate float64) (float64, error) {
 	sum := 0.0
 	for _, p := range ps.All() {
-		for _, g := range p.Grad {
-			sum += float64(g) * float64(g)
-		}
+		sum += squares(p.Grad)
 	}
 	norm := math.Sqrt(sum)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) {
@@ -94,15 +94,21 @@ func (a *Adam) update(p *Param, scale float32, learningRate float64) {
 	if p.Rate != 0 {
 		learningRate *= p.Rate
 	}
-	b1, b2 := float32(a.config.Beta1), float32(a.config.Beta2)
 	c1 := 1 - math.Pow(a.config.Beta1, float64(s.step))
 	c2 := math.Sqrt(1 - math.Pow(a.config.Beta2, float64(s.step)))
-	rate, eps := float32(learningRate*c2/c1), float32(a.config.Epsilon*c2)
-	m, v, w := s.m, s.v[:len(s.m)], p.Value[:len(s.m)]
-	for i, g := range p.Grad[:len(m)] {
-		g *= scale
-		m[i] = b1*m[i] + (1-b1)*g
-		v[i] = b2*v[i] + (1-b2)*g*g
-		w[i] -= rate * m[i] / (float32(math.Sqrt(float64(v[i]))) + eps)
+	vec.Adam(p.Value, s.m, s.v, p.Grad, vec.AdamConstants{
+		Scale: scale, Beta1: float32(a.config.Beta1), Beta2: float32(a.config.Beta2),
+		Rate: float32(learningRate * c2 / c1), Epsilon: float32(a.config.Epsilon * c2),
+	})
+}
+
+// squares returns the sum of the squares of x. Only short stretches are added in
+// float32.
+func squares(x []float32) (s float64) {
+	const stretch = 1024
+	for lo := 0; lo < len(x); lo += stretch {
+		part := x[lo:min(lo+stretch, len(x))]
+		s += float64(vec.Dot(part, part))
 	}
+	return s
 }

@@ -64,3 +64,6 @@ func softmaxBackAVX2(dst, p, dp *float32, n int, c, scale float32)
 
 //go:noescape
 func maxArgAVX2(m *float32, arg *int32, x *float32, n int, id int32)
+
+//go:noescape
+func adamAVX2(w, m, v, grad *float32, n int, c *[7]float32)

@@ -30,3 +30,4 @@ func reluBackAVX2(dst, y, dy *float32, n int)                                { p
 func softmaxBackAVX2(dst, p, dp *float32, n int, c, scale float32)           { panic(noKernel) }
 func maxArgAVX2(m *float32, arg *int32, x *float32, n int, id int32)         { panic(noKernel) }
 func expShiftSumAVX512(dst, x *float32, n int, scale, shift float32) float32 { panic(noKernel) }
+func adamAVX2(w, m, v, grad *float32, n int, c *[7]float32)                  { panic(noKernel) }

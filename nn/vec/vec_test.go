@@ -66,6 +66,17 @@ func TestKernelsAgreeWithScalar(t *testing.T) {
 		near(t, "reductions", n,
 			[]float32{Dot(a, b) / root, Sum(a) / root, SumSquares(a, u) / float32(n), Max(a), ExpShiftSum(tmp, a, u, v) / float32(n)},
 			[]float32{dotScalar(a, b) / root, sumScalar(a) / root, sumSquaresScalar(a, u) / float32(n), maxScalar(a, a[0]), expShiftSumScalar(tmp, a, u, v) / float32(n)})
+		constants := AdamConstants{Scale: 0.7, Beta1: 0.9, Beta2: 0.99, Rate: 0.1, Epsilon: 1e-3}
+		var state [2][3][]float32
+		for i := range state {
+			state[i] = [3][]float32{append([]float32(nil), a...), append([]float32(nil), b...), append([]float32(nil), c...)}
+			mulScalar(state[i][2], c, c) // a second moment is not negative
+		}
+		Adam(state[0][0], state[0][1], state[0][2], c, constants)
+		adamScalar(state[1][0], state[1][1], state[1][2], c, constants)
+		for i := range state[0] {
+			near(t, "adam", n, state[0][i], state[1][i])
+		}
 		m1, m2 := append([]float32(nil), a...), append([]float32(nil), a...)
 		g1, g2 := make([]int32, n), make([]int32, n)
 		MaxArg(m1, g1, b, 7)
