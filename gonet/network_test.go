@@ -8,6 +8,7 @@ import (
 
 	"placer/graphsage"
 	"placer/nn"
+	"placer/nn/blas"
 	"placer/ppo"
 )
 
@@ -160,9 +161,39 @@ func mean(x []float32) (m float32) {
 	return m
 }
 
-// TestWorkersDoNotChangeResults: the same bits with one worker and with three,
-// and after a round through a checkpoint.
+// TestWorkersDoNotChangeResults: the same bits with one worker and with three, for
+// each matrix product, and after a round through a checkpoint.
 func TestWorkersDoNotChangeResults(t *testing.T) {
+	products := []blas.Gemm{blas.InGo()}
+	if l, err := blas.Open(); err == nil {
+		products = append(products, l)
+	} else {
+		t.Logf("without a BLAS library: %v", err)
+	}
+	for _, p := range products {
+		t.Run(p.Name(), func(t *testing.T) {
+			one, three := trainedFile(t, p, 1), trainedFile(t, p, 3)
+			if !bytes.Equal(one, three) {
+				t.Error("one worker and three gave different weights")
+			}
+			net, extra, err := Load(bytes.NewReader(one), backend(t, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var w bytes.Buffer
+			if err := net.Save(&w, extra); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(w.Bytes(), one) || extra["step"] != "3" {
+				t.Error("a loaded network saves other bytes")
+			}
+		})
+	}
+}
+
+// trainedFile returns the checkpoint of a small network after three steps.
+func trainedFile(t *testing.T, p blas.Gemm, workers int) []byte {
+	t.Helper()
 	const n, f, a = 700, 8, 4
 	r := rand.New(rand.NewPCG(5, 6))
 	b := &Batch{X: randomX(r, n, f), Neighbours: chainLists(n)}
@@ -170,37 +201,27 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(r.IntN(a))
 	}
-	var files [][]byte
-	for _, workers := range []int{1, 3} {
-		net := newNetwork(t, small(f, a), 1, workers)
-		for range 3 {
-			if _, err := net.Backward(b, &nn.CrossEntropy{Labels: labels}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := net.Update(1e-3); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var w bytes.Buffer
-		if err := net.Save(&w, map[string]string{"step": "3"}); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, w.Bytes())
-	}
-	if !bytes.Equal(files[0], files[1]) {
-		t.Error("one worker and three gave different weights")
-	}
-	net, extra, err := Load(bytes.NewReader(files[0]), backend(t, 1))
+	be, err := nn.NewBackend(nn.Config{Product: p, Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w bytes.Buffer
-	if err := net.Save(&w, extra); err != nil {
+	net, err := New(small(f, a), rand.New(rand.NewPCG(1, 0)), be)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(w.Bytes(), files[0]) || extra["step"] != "3" {
-		t.Error("a loaded network saves other bytes")
+	for range 3 {
+		if _, err := net.Backward(b, &nn.CrossEntropy{Labels: labels}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := net.Update(1e-3); err != nil {
+			t.Fatal(err)
+		}
 	}
+	var w bytes.Buffer
+	if err := net.Save(&w, map[string]string{"step": "3"}); err != nil {
+		t.Fatal(err)
+	}
+	return w.Bytes()
 }
 
 // TestForwardOnBothGraphs: the forward pass gives the same bits on a graph
