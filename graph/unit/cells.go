@@ -25,7 +25,11 @@ func (f *finder) cut(w *flow) (cell []int32, number int32) {
 	for k, i := range w.ops {
 		anchor[k] = f.anchor(i)
 	}
-	c := &cutter{w: w, anchor: anchor, leads: leads(w, anchor), cell: make([]int32, n), wait: make([]int32, n), waitPreds: map[int32][]int32{}}
+	moves := make([]bool, n)
+	for k, i := range w.ops {
+		moves[k] = f.class[i] == graph.ClassMove || f.class[i] == graph.ClassMeta
+	}
+	c := &cutter{w: w, anchor: anchor, leads: leads(w, anchor, nil), prepares: leads(w, anchor, moves), cell: make([]int32, n), wait: make([]int32, n), waitPreds: map[int32][]int32{}}
 	for k := range n {
 		c.cell[k], c.wait[k] = -1, -1
 	}
@@ -76,13 +80,13 @@ func (f *finder) absorb(c *cutter) (cell []int32, number int32) {
 // leads returns, for each op, the anchor that alone its result goes to, through
 // ops that are no anchors, have one consumer each and read nothing that comes
 // after the op; or -1. So a running sum over layers does not wait for the anchor
-// behind the last of them.
-func leads(w *flow, anchor []bool) []int32 {
+// behind the last of them. Only the ops of through lead anywhere; nil means all.
+func leads(w *flow, anchor, through []bool) []int32 {
 	l := make([]int32, len(w.ops))
 	for k := int32(len(w.ops)) - 1; k >= 0; k-- {
 		l[k] = -1
 		s := w.succ.of(k)
-		if len(s) != 1 {
+		if len(s) != 1 || through != nil && !through[k] {
 			continue
 		}
 		if anchor[s[0]] {
@@ -98,8 +102,10 @@ type cutter struct {
 	w      *flow
 	anchor []bool
 	leads  []int32
-	cell   []int32 // of each op, -1 while unknown
-	wait   []int32 // the anchor, yet to come, to whose cell the op will belong
+	// prepares is like leads through ops that only move data: pads, transposes.
+	prepares []int32
+	cell     []int32 // of each op, -1 while unknown
+	wait     []int32 // the anchor, yet to come, to whose cell the op will belong
 	// preds lists the cells that each cell reads directly.
 	preds [][]int32
 	// waitPreds lists the cells that the ops waiting for an anchor read.
@@ -127,6 +133,8 @@ func (c *cutter) visit(k int32) {
 		// same anchor.
 		c.waitFor(k, waits, from)
 	case len(from) == 0: // joins its consumers
+	case c.prepares[k] >= 0:
+		c.waitFor(k, c.prepares[k], from)
 	default:
 		last := slices.Max(from)
 		if c.follow(last, from) {
