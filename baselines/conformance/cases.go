@@ -194,7 +194,7 @@ func trainingMicros(n int) []float64 {
 	return c
 }
 
-// flat returns a hierarchy whose levels are all the op level.
+// flat returns a hierarchy whose levels are all the op level, all of it forward.
 func flat(g *graph.Graph) *unit.Hierarchy {
 	p := &unit.Partition{Of: make([]int32, g.NumOps())}
 	of := map[int32]int32{}
@@ -212,6 +212,14 @@ func flat(g *graph.Graph) *unit.Hierarchy {
 	h := &unit.Hierarchy{}
 	for l := range h.Levels {
 		h.Levels[l] = p
+		if unit.Level(l) == unit.Op {
+			continue
+		}
+		h.Roles[l] = make([]unit.Role, p.NumUnits())
+		h.Reads[l] = make([][]int32, p.NumUnits())
+		for range p.Ops {
+			h.Partners[l] = append(h.Partners[l], -1)
+		}
 	}
 	return h
 }

@@ -1,13 +1,6 @@
 package cli
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/spf13/cobra"
-
-	"placer/graph/unit"
-)
+import "github.com/spf13/cobra"
 
 // graphFlags name a graph.
 type graphFlags struct {
@@ -63,23 +56,6 @@ func (f *machineFlags) check(cmd *cobra.Command) error {
 		return usagef("--gpus %d: want at least 1", f.gpus)
 	}
 	return nil
-}
-
-// levels are the granularities that a flag can name.
-var levels = []struct {
-	name  string
-	level unit.Level
-}{{"op", unit.Op}, {"cell", unit.Cell}, {"segment", unit.Segment}, {"chain", unit.Chain}}
-
-func parseLevel(s string) (unit.Level, error) {
-	var names []string
-	for _, l := range levels {
-		if l.name == s {
-			return l.level, nil
-		}
-		names = append(names, l.name)
-	}
-	return 0, fmt.Errorf("granularity %q, want one of %s", s, strings.Join(names, ", "))
 }
 
 // Schedulers that every placement of a run is judged under.

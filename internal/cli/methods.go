@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"placer/baselines/anneal"
 	"placer/baselines/heft"
 	"placer/baselines/human"
+	"placer/baselines/listsched"
+	"placer/baselines/local"
 	"placer/baselines/metis"
 	"placer/baselines/random"
 	"placer/baselines/roundrobin"
@@ -37,10 +40,36 @@ func methods(level unit.Level, workers int) []placer.Method {
 		fixed(metis.Placer{}),
 		fixed(heft.HEFT{}),
 		fixed(heft.ETF{}),
-		share(0.5, random.Placer{Level: level}),
+		fixed(listsched.Placer{}),
+		share(0.25, random.Placer{Level: level}),
+		share(0.5, local.Placer{}),
 		share(4, anneal.Placer{Workers: max(1, workers/2)}),
 		policy(level, max(1, workers/2)),
+		polish(0.5),
 	}
+}
+
+// polish is local search from the best that the other methods found.
+func polish(weight float64) placer.Method {
+	return placer.Method{Name: "polish", Kind: plan.Search, Stage: placer.StageFinish, Weight: weight, New: func(s placer.Start) (plan.Placer, error) {
+		return renamed{local.Placer{Start: s.Device}, "polish"}, nil
+	}}
+}
+
+// renamed is a placer under another name.
+type renamed struct {
+	plan.Placer
+	name string
+}
+
+func (r renamed) Name() string { return r.name }
+
+func (r renamed) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	q := *p
+	if p.Report != nil {
+		q.Report = func(x plan.Progress) { x.Method = r.name; p.Report(x) }
+	}
+	return r.Placer.Place(ctx, &q)
 }
 
 // policy is GO-one: trained from nothing on the graph at hand.

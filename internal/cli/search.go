@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/graph/unit"
 	"placer/internal/fsx"
 	"placer/placer"
 	"placer/plan"
@@ -108,7 +109,7 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	case f.json && f.plan == "-":
 		return usagef("--json and -o - both want stdout")
 	}
-	if _, err := parseLevel(f.granularity); err != nil {
+	if _, err := unit.ParseLevel(f.granularity); err != nil {
 		return usageError{err}
 	}
 	return nil

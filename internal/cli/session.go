@@ -71,7 +71,7 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if f.resume != "" {
 		return c.resume(f)
 	}
-	level, err := parseLevel(f.granularity)
+	level, err := unit.ParseLevel(f.granularity)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -154,7 +154,7 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if s.level, err = parseLevel(s.config.Granularity); err != nil {
+	if s.level, err = unit.ParseLevel(s.config.Granularity); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
 	}
 	if s.methods, err = choose(methods(s.level, f.workers), s.config.Methods); err != nil {
