@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"io"
 
 	"github.com/olekukonko/tablewriter"
@@ -34,7 +35,8 @@ func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 func (t *table) write(w io.Writer) error {
 	alignment := tw.CellAlignment{PerColumn: t.align}
 	plain := tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off}
-	out := tablewriter.NewTable(w,
+	var text bytes.Buffer
+	out := tablewriter.NewTable(&text,
 		tablewriter.WithConfig(tablewriter.Config{
 			Header: tw.CellConfig{Formatting: plain, Alignment: alignment},
 			Row:    tw.CellConfig{Formatting: plain, Alignment: alignment},
@@ -49,5 +51,13 @@ func (t *table) write(w io.Writer) error {
 	if err := out.Bulk(t.rows); err != nil {
 		return err
 	}
-	return out.Render()
+	if err := out.Render(); err != nil {
+		return err
+	}
+	for line := range bytes.Lines(text.Bytes()) { // cells are padded to the right too
+		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -130,7 +130,7 @@ func (m *Method) contract(t *testing.T, c *Case) {
 
 // optimum compares with exhaustive search.
 func (m *Method) optimum(t *testing.T, c *Case) {
-	out, p, err := m.place(t, context.Background(), c, func(p *plan.Problem) { p.Budget.Evaluations = max(p.Budget.Evaluations, 2000) })
+	out, p, err := m.place(t, context.Background(), c, func(p *plan.Problem) { p.Budget.Evaluations = max(p.Budget.Evaluations, 5000) })
 	if err != nil {
 		t.Fatal(err)
 	}

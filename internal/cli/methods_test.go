@@ -14,7 +14,7 @@ import (
 // TestMethodsConform runs the conformance suite on every method of a search, so
 // that none can be added without it.
 func TestMethodsConform(t *testing.T) {
-	// What finds the optimum of eight units in 2,000 evaluations.
+	// What finds the optimum of eight units in 5,000 evaluations.
 	reaches := map[string]bool{"random-best": true, "anneal": true, "local": true}
 	for _, m := range methods(unit.Chain, 2) {
 		t.Run(m.Name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func command(t *testing.T, args []string) string {
 		text string
 	}{{"", stdout.String()}, {"! ", stderr.String()}} {
 		for line := range strings.Lines(l.text) {
-			out.WriteString(strings.TrimRight(l.mark+line, " \n") + "\n")
+			out.WriteString(l.mark + strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}
 	if code != 0 {
