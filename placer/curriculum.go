@@ -30,11 +30,15 @@ type stage struct {
 // for them. It suits deep networks: a cut in the middle pays only when a whole
 // half moves, which sampling single layers never finds.
 //
+// By module: first every forward cell together with its gradients and weights,
+// from the first sample on, then cells, or chains if l is no finer. It suits
+// networks of many branches, which the cuts of the others tie together.
+//
 // Units too small to matter belong to the neighbour that they exchange most bytes
 // with.
 func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64, devices int) [][]stage {
 	coarse := newJoiner(g, h.Levels[unit.Chain], seconds)
-	coarse.joinPartners(h)
+	coarse.joinPartners(h, unit.Chain)
 	coarse.absorb(1e-3)
 	layers := coarse.partition()
 	byLayer := []stage{{"layer", layers, layers, 3}}
@@ -65,7 +69,12 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	if l == unit.Op {
 		byPosition = grow(byPosition, unit.Op, 2)
 	}
-	return [][]stage{byLayer, byPosition}
+	fine := newJoiner(g, h.Levels[unit.Cell], seconds)
+	fine.joinPartners(h, unit.Cell)
+	fine.absorb(1e-3)
+	modules := fine.partition()
+	byModule := grow([]stage{{"module", modules, layers, 3}}, max(l, unit.Cell), 4)
+	return [][]stage{byLayer, byPosition, byModule}
 }
 
 // blocksPerDevice blocks a device are few enough to sample all cuts, and enough
@@ -200,16 +209,16 @@ func (j *joiner) join(u, v int32) {
 	j.seconds[u] += j.seconds[v]
 }
 
-// joinPartners merges each chain with its gradients' chain and with the weights
-// that only the two read.
-func (j *joiner) joinPartners(h *unit.Hierarchy) {
-	for u, v := range h.Partners[unit.Chain] {
+// joinPartners merges each unit of level l, the joiner's, with the unit of its
+// gradients and with the weights that only the two read.
+func (j *joiner) joinPartners(h *unit.Hierarchy, l unit.Level) {
+	for u, v := range h.Partners[l] {
 		if v >= 0 {
 			j.join(int32(u), v)
 		}
 	}
 	readers := make([][]int32, len(j.parent))
-	for u, ws := range h.Reads[unit.Chain] {
+	for u, ws := range h.Reads[l] {
 		for _, w := range ws {
 			if r := j.find(int32(u)); !slices.Contains(readers[w], r) {
 				readers[w] = append(readers[w], r)

@@ -70,50 +70,57 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	return o, nil
 }
 
-// trialShare is the part of the budget that each curriculum's first stage gets
-// before one is chosen.
-const trialShare = 0.06
+// trialShare is the part of the budget that each curriculum gets before the rest
+// goes to the one that did best.
+const trialShare = 0.2
 
-// learn trains through the curriculum whose first stage does better.
+// learn trains through every curriculum in a share of the budget, and through the
+// last stage of the best one for the rest.
 func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
 	seconds := run.problem.Evaluator.OpSeconds(0)
 	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
 	if !c.Curriculum {
-		last := all[0][len(all[0])-1:]
-		_, err := p.train(ctx, run, c, last[0], 0, 1, nil, backend, random)
+		last := all[0][len(all[0])-1]
+		_, err := p.train(ctx, run, c, last, 0, 1, nil, backend, random)
 		return err
 	}
-	var chosen int
+	var chosen stage
 	var best plan.Score
 	var carried [][]float32
 	for k, stages := range all {
 		run.round = nil
-		logits, err := p.train(ctx, run, c, stages[0], float64(k)*trialShare, float64(k+1)*trialShare, nil, backend, random)
+		logits, err := p.through(ctx, run, c, stages, float64(k)*trialShare, float64(k+1)*trialShare, backend, random)
 		if err != nil {
 			return err
 		}
-		if run.round != nil && (k == 0 || run.round.Better(best)) {
-			chosen, best, carried = k, *run.round, logits
+		if run.round != nil && (carried == nil || run.round.Better(best)) {
+			chosen, best = stages[len(stages)-1], *run.round
+			carried = carryOver(logits, chosen.part, chosen.part, seconds)
 		}
 	}
-	stages := all[chosen]
+	_, err := p.train(ctx, run, c, chosen, float64(len(all))*trialShare, 1, carried, backend, random)
+	return err
+}
+
+// through trains the stages in turn while the spent budget is between begin and
+// end, and returns the logits of the last.
+func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, stages []stage, begin, end float64, backend *nn.Backend, random *rand.Rand) (logits [][]float32, err error) {
 	shares := 0.0
 	for _, s := range stages {
 		shares += s.share
 	}
-	begin := float64(len(all)) * trialShare
+	width := end - begin
 	for k, s := range stages {
-		end := begin + (1-float64(len(all))*trialShare)*s.share/shares
+		var carried [][]float32
 		if k > 0 {
-			carried = carryOver(carried, stages[k-1].part, s.part, seconds)
+			carried = carryOver(logits, stages[k-1].part, s.part, run.problem.Evaluator.OpSeconds(0))
 		}
-		var err error
-		if carried, err = p.train(ctx, run, c, s, begin, end, carried, backend, random); err != nil {
-			return err
+		if logits, err = p.train(ctx, run, c, s, begin, begin+width*s.share/shares, carried, backend, random); err != nil {
+			return nil, err
 		}
-		begin = end
+		begin += width * s.share / shares
 	}
-	return nil
+	return logits, nil
 }
 
 // train runs PPO on the units of s while the spent budget is between begin and
@@ -197,7 +204,7 @@ func carryOver(logits [][]float32, coarse, fine *unit.Partition, seconds []float
 
 // carriedRange is the most by which a carried logit lies below the best: e^-4 is
 // a probability of about 2%.
-const carriedRange = 4
+const carriedRange = 2.5
 
 // fitSamples lowers the samples of a round so that a small budget still has
 // rounds to learn from.

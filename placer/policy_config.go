@@ -82,6 +82,7 @@ func (c PolicyConfig) network(f int) gonet.Config {
 		n.Decision.Memory = c.Segment
 	}
 	n.Decision.Modulation = c.Modulation
+	n.Decision.Attention = c.Attention
 	return n
 }
 
