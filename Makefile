@@ -1,12 +1,13 @@
 # The one entry point: people, README and CI use these targets.
 # The first target prints them.
 
-GO    ?= go
-COUNT ?= 10
-FUZZ  ?= 20s
-RUNS  ?= runs
+GO     ?= go
+COUNT  ?= 10
+FUZZ   ?= 20s
+BUDGET ?= 5m
+SEED   ?= 1
 
-.PHONY: help build test test-long lint verify golden bench fuzz clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +48,9 @@ golden: ## rewrite golden files; read the diff before committing
 
 bench: ## Go benchmarks, COUNT times each, into bench.txt
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./gonet ./nn/... | tee bench.txt
+
+repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each) into experiments/table2
+	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt

@@ -26,6 +26,9 @@ type Summary struct {
 	Parameters int64   `json:"parameters"` // trainable, in elements
 	// PublishedOps is the op count that a paper gives; null where none does.
 	PublishedOps *int `json:"published_ops"`
+	// GPUs is the number of devices that the papers use the graph with; absent
+	// where they do not.
+	GPUs int `json:"gpus,omitempty"`
 }
 
 // Summarise describes g; published is the papers' op count, 0 where there is
@@ -46,15 +49,19 @@ type Workloads struct {
 
 // WriteText writes w as a table.
 func (w *Workloads) WriteText(out io.Writer) error {
-	t := newTable("workload", "ops", "edges", "FLOPs per step", "parameters", "published ops", "difference")
-	t.right(1, 2, 3, 4, 5, 6)
+	t := newTable("workload", "ops", "edges", "FLOPs per step", "parameters", "published ops", "difference", "GPUs")
+	t.right(1, 2, 3, 4, 5, 6, 7)
 	for _, s := range w.Workloads {
 		published, difference := "-", "-"
 		if p := s.PublishedOps; p != nil {
 			published = strconv.Itoa(*p)
 			difference = fmt.Sprintf("%+.1f%%", 100*(float64(s.Ops)/float64(*p)-1))
 		}
-		t.row(s.Name, strconv.Itoa(s.Ops), strconv.Itoa(s.Edges), units.FLOPs(s.FLOPs).String(), millions(s.Parameters), published, difference)
+		gpus := "-"
+		if s.GPUs > 0 {
+			gpus = strconv.Itoa(s.GPUs)
+		}
+		t.row(s.Name, strconv.Itoa(s.Ops), strconv.Itoa(s.Edges), units.FLOPs(s.FLOPs).String(), millions(s.Parameters), published, difference, gpus)
 	}
 	return t.write(out)
 }

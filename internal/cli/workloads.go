@@ -24,7 +24,9 @@ func (c *console) workloadsCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("workload %s: %w", w.Name, err)
 				}
-				doc.Workloads = append(doc.Workloads, report.Summarise(w.Name, g, w.PublishedOps))
+				s := report.Summarise(w.Name, g, w.PublishedOps)
+				s.GPUs = w.GPUs
+				doc.Workloads = append(doc.Workloads, s)
 			}
 			return c.print(asJSON, &doc)
 		},
