@@ -20,6 +20,7 @@ type arena struct {
 	members   [][]graph.OpID // [decisions] ops; shared
 	share     float64        // cost of an evaluation in evaluations of the problem
 	memory    units.Bytes    // of the largest device
+	heat      float64        // factor of temperatures
 	serial    float64        // time of the whole step on the first device
 }
 
@@ -37,12 +38,23 @@ func (a *arena) set(u int32, d uint8) {
 	}
 }
 
+// What memory that is missing costs: a share of the serial time for any, and that
+// much of it for each device's worth.
+const (
+	anyOverflow = 0.05
+	perDevice   = 4
+)
+
 // evaluate returns the score of the present decisions and what annealing
-// minimises: the time and, so that it finds its way back into memory, the
-// overflow, in devices, as that many times the serial time.
+// minimises: the time, and more for what does not fit, growing with how much, so
+// that it finds its way back into memory.
 func (a *arena) evaluate() (plan.Score, float64) {
 	s := a.evaluator.Evaluate(a.device, a.priority)
-	return s, s.Seconds + a.serial*float64(s.Overflow)/float64(a.memory)
+	cost := s.Seconds
+	if !s.Feasible() {
+		cost += a.serial * (anyOverflow + perDevice*float64(s.Overflow)/float64(a.memory))
+	}
+	return s, cost
 }
 
 func memoryOf(m *hw.Machine) (b units.Bytes) {

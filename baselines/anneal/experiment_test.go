@@ -5,6 +5,7 @@ package anneal
 import (
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -184,6 +185,7 @@ func TestSurrogate(t *testing.T) {
 
 var seconds = flag.Float64("seconds", 60, "budget")
 var evals = flag.Int("evals", 0, "budget")
+var cool = flag.Float64("cool", 0.25, "")
 var mode = flag.String("mode", "exact", "stages")
 var walkers = flag.Int("walkers", 2, "walkers")
 var seed = flag.Uint64("seed", 1, "seed")
@@ -227,6 +229,7 @@ func TestAnneal(t *testing.T) {
 		cp = max(cp, x)
 	}
 	fmt.Printf("%s: human %.2f ms; work/D %.2f ms critical path %.2f ms\n", *workload, o.Score.Seconds*1e3, total/float64(*gpus)*1e3, cp*1e3)
+	_ = math.Pi
 	t0 := time.Now()
 	p.Clock = func() float64 { return time.Since(t0).Seconds() }
 	p.Budget.Seconds = *seconds
@@ -236,6 +239,7 @@ func TestAnneal(t *testing.T) {
 	a.trace = func(f string, x ...any) {
 		fmt.Printf("%6.1fs "+f+"\n", append([]any{time.Since(t0).Seconds()}, x...)...)
 	}
+	coolest = *cool
 	switch *mode {
 	case "exact":
 	case "A": // whole only
@@ -316,4 +320,41 @@ func TestContraction(t *testing.T) {
 			break
 		}
 	}
+}
+
+func TestSplit(t *testing.T) {
+	p := problem(t)
+	o, err := human.Placer{}.Place(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec := p.Evaluator.OpSeconds(0)
+	cells := p.Units.Levels[unit.Cell]
+	dev := make([]uint8, len(sec))
+	for u, ops := range cells.Ops {
+		w := make([]float64, *gpus)
+		for _, i := range ops {
+			w[o.Device[i]] += sec[i]
+		}
+		b := 0
+		sum := 0.0
+		for d := range w {
+			sum += w[d]
+			if w[d] > w[b] {
+				b = d
+			}
+		}
+		for _, i := range ops {
+			dev[i] = uint8(b)
+		}
+		if sum-w[b] > 2e-6 {
+			fmt.Println("split cell", u, p.Units.Roles[unit.Cell][u], w)
+			for _, i := range ops {
+				if sec[i] > 2e-6 {
+					fmt.Printf("    %s %s dev %d layer %d %.1f us\n", p.Graph.Op(i).Name, p.Graph.Op(i).Kind, o.Device[i], p.Graph.Op(i).Layer, sec[i]*1e6)
+				}
+			}
+		}
+	}
+	fmt.Println(p.Evaluator.Evaluate(o.Device, p.Priority), p.Evaluator.Evaluate(dev, p.Priority))
 }

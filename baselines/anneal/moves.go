@@ -1,5 +1,7 @@
 package anneal
 
+import "math"
+
 // Kinds of moves.
 const (
 	moveRun      = iota // a run of a group's decisions goes to some device
@@ -11,6 +13,8 @@ const (
 	moveBalance         // a run goes from the busiest device to an idle one
 	moveJoin            // a run goes to the device of a neighbour
 	moveGather          // everything of a group goes where most of it is
+	moveSlide           // a border between devices along the forward pass shifts, with partners and weights
+	moveSpan            // a stretch of the forward pass goes to some device, with partners and weights
 	numKinds
 )
 
@@ -97,6 +101,10 @@ func (w *walker) propose(run int) int {
 	case moveGather:
 		g, a, _ := w.pickRun(run)
 		w.move(g, w.now[g[a]], w.rng.IntN(2) == 0)
+	case moveSlide:
+		w.slide(run)
+	case moveSpan:
+		w.span(run)
 	}
 	return kind
 }
@@ -194,5 +202,61 @@ func (w *walker) balance(run int) {
 		}
 		w.move(g[a:b], d, w.rng.IntN(2) == 0)
 		return
+	}
+}
+
+// slide finds, from a random place in the forward pass on, the next change of
+// device, and moves that border.
+func (w *walker) slide(run int) {
+	if len(w.line) == 0 {
+		return
+	}
+	at := w.rng.IntN(len(w.line))
+	for at+1 < len(w.line) && w.now[w.line[at+1]] == w.now[w.line[at]] {
+		at++
+	}
+	if at+1 == len(w.line) {
+		return
+	}
+	left, right := w.now[w.line[at]], w.now[w.line[at+1]]
+	n := w.length(run)
+	weights := w.rng.IntN(4) > 0
+	if w.rng.IntN(2) == 0 {
+		w.carry(w.line[at+1:min(len(w.line), at+1+n)], left, weights)
+	} else {
+		w.carry(w.line[max(0, at+1-n):at+1], right, weights)
+	}
+}
+
+// span moves a stretch of the forward pass.
+func (w *walker) span(run int) {
+	if len(w.line) == 0 {
+		return
+	}
+	a := w.rng.IntN(len(w.line))
+	b := min(len(w.line), a+w.length(run))
+	w.carry(w.line[a:b], w.pickDevice(w.line[a]), w.rng.IntN(4) > 0)
+}
+
+// length draws a number of decisions, small ones as often as large ones, up to
+// twice run and a quarter of the forward pass.
+func (w *walker) length(run int) int {
+	most := max(1, min(2*run, len(w.line)/4))
+	return 1 + int(math.Pow(float64(most), w.rng.Float64()))
+}
+
+// carry moves decisions with their partners and, if weights is set, what they
+// read.
+func (w *walker) carry(us []int32, d uint8, weights bool) {
+	for _, u := range us {
+		w.set(u, d)
+		if p := w.partner[u]; p >= 0 {
+			w.set(p, d)
+		}
+		if weights {
+			for _, v := range w.own[u] {
+				w.set(v, d)
+			}
+		}
 	}
 }

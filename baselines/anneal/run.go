@@ -2,6 +2,7 @@ package anneal
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 
@@ -126,6 +127,7 @@ func (r *run) stage(k int) error {
 		if !s.coarse {
 			a.evaluator = r.exact[i]
 		}
+		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
 		w[i] = newWalker(t, a, r.p.Machine.NumDevices(), rand.New(rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))))
 	}
 	r.walk(s, w, from, part)
@@ -187,6 +189,11 @@ func (r *run) spentOf(q *quota, w *walker) float64 {
 	return x
 }
 
+// coolest is the temperature of the last walker as a share of the first one's;
+// those between are spread geometrically. Hot walkers find other basins, cool ones
+// explore the one they start in.
+var coolest = 0.25
+
 // idleMoves is how many moves in a row may come to nothing before a walker gives
 // up: there may be nothing to move.
 const idleMoves = 1000
@@ -199,7 +206,7 @@ func (r *run) anneal(s *stage, w *walker, q *quota, until float64) {
 			return
 		}
 		before := w.spent
-		if w.step(s.temperature(min(x, 1)), s.run) && !s.coarse {
+		if w.step(w.arena.heat*s.temperature(min(x, 1)), s.run) && !s.coarse {
 			r.mu.Lock()
 			r.show(w.arena.device, w.bestAt)
 			r.mu.Unlock()

@@ -17,8 +17,12 @@ type terrain struct {
 	groupOf []int32   // [decisions]
 	place   []int32   // [decisions] index in the group
 	partner []int32   // [decisions] the other direction's, or -1
-	// reads lists the decisions with the weights that each group reads.
-	reads [][]int32
+	// reads lists the decisions with the weights that each group reads, and own
+	// those that each decision reads, [decisions].
+	reads, own [][]int32
+	// line lists the decisions of the forward pass in order; all where roles are
+	// not known.
+	line []int32
 	// weights lists the decisions that hold weights, and readers the decisions that
 	// read each of them, [decisions].
 	weights []int32
@@ -52,7 +56,14 @@ func newTerrain(p *plan.Problem, fine, coarse unit.Level) *terrain {
 	for i, s := range p.Evaluator.OpSeconds(0) {
 		t.seconds[f.Of[i]] += s
 	}
+	t.own = make([][]int32, n)
+	for u := range int32(n) {
+		if roles := p.Units.Roles[fine]; roles == nil || roles[u] == unit.Forward {
+			t.line = append(t.line, u)
+		}
+	}
 	if rs := p.Units.Reads[fine]; rs != nil {
+		t.own = rs
 		for u, r := range rs {
 			c := t.groupOf[u]
 			for _, w := range r {

@@ -23,6 +23,7 @@ type walker struct {
 	busy     []float64 // [D] seconds of the decisions on each device
 	// undo lists the changes of the move under way.
 	undo      []change
+	stale     int // evaluations since the last new best or restart
 	moves     kinds
 	spent     int // evaluations so far
 	accounted int // of those, the ones its run knows of
@@ -82,13 +83,20 @@ func (w *walker) put(u int32, d uint8) {
 // and takes it or not. It reports whether it found a new best.
 func (w *walker) step(temperature float64, run int) bool {
 	w.undo = w.undo[:0]
+	if w.stale > patience*len(w.now) {
+		return w.restart()
+	}
 	kind := w.propose(run)
+	for w.rng.IntN(4) == 0 { // sometimes only two moves together help
+		w.propose(run)
+	}
 	if len(w.undo) == 0 {
 		w.moves.tell(kind, 0)
 		return false
 	}
 	score, cost := w.arena.evaluate()
 	w.spent++
+	w.stale++
 	if cost > w.cost && w.rng.Float64() >= math.Exp((w.cost-cost)/(temperature*w.cost)) {
 		for k := len(w.undo) - 1; k >= 0; k-- {
 			w.put(w.undo[k].u, w.undo[k].old)
@@ -104,9 +112,30 @@ func (w *walker) step(temperature float64, run int) bool {
 		w.moves.tell(kind, 0)
 	}
 	if score.Better(w.bestAt) {
-		w.bestAt, w.bestCost, w.fresh = score, cost, true
+		w.bestAt, w.bestCost, w.fresh, w.stale = score, cost, true, 0
 		copy(w.best, w.now)
 		return true
 	}
 	return false
+}
+
+// patience is how many evaluations for each decision may pass without a new best
+// before a walker starts over. Only small problems get there.
+const patience = 20
+
+// restart moves the walker to random decisions. It reports whether they are a new
+// best.
+func (w *walker) restart() bool {
+	for u := range w.now {
+		w.put(int32(u), uint8(w.rng.IntN(w.devices)))
+	}
+	w.score, w.cost = w.arena.evaluate()
+	w.spent++
+	w.stale = 0
+	if !w.score.Better(w.bestAt) {
+		return false
+	}
+	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
+	copy(w.best, w.now)
+	return true
 }
