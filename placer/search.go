@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,10 +49,21 @@ func Search(ctx context.Context, t *Task, methods []Method, c SearchConfig, h Ho
 		defer stop()
 	}
 	for stage := StageBaseline; stage <= StageFinish; stage++ {
-		s.stage(hard, stage)
+		limit := hard
+		if stage == StageBaseline && c.Budget.Seconds > 0 {
+			// List scheduling of a large graph takes seconds. In a short search that
+			// time is better spent on searching.
+			var stop context.CancelFunc
+			limit, stop = context.WithTimeout(hard, seconds((c.Budget.Seconds-h.Clock())*baselineShare))
+			defer stop()
+		}
+		s.stage(limit, stage)
 	}
 	return s.result(ctx)
 }
+
+// baselineShare is the most of a budget in seconds that the baselines may take.
+const baselineShare = 1.0 / 3
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
@@ -173,6 +185,7 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 }
 
 func (s *searcher) skip(k int, reason string) {
+	reason = strings.TrimPrefix(reason, s.methods[k].Name+": ")
 	s.mu.Lock()
 	s.skipped[k] = &Skip{Method: s.methods[k].Name, Kind: s.methods[k].Kind, Reason: reason}
 	s.mu.Unlock()

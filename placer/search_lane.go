@@ -97,10 +97,8 @@ func (l *lane) run(ctx context.Context, s *searcher) {
 		switch {
 		case (ctx.Err() != nil || !ok) && before.Outcome != nil:
 			s.recall(k, before)
-		case ctx.Err() != nil:
-			s.skip(k, "the search ended before its turn")
-		case !ok:
-			s.skip(k, "no budget was left for it")
+		case ctx.Err() != nil || !ok:
+			s.skip(k, "no time was left for it")
 		default:
 			s.place(ctx, k, b)
 		}

@@ -38,9 +38,9 @@ func methods(level unit.Level, workers int) []placer.Method {
 		fixed(roundrobin.Placer{Level: level}),
 		fixed(random.Placer{Level: level, Samples: 1}),
 		fixed(metis.Placer{}),
-		fixed(heft.HEFT{}),
-		fixed(heft.ETF{}),
 		fixed(listsched.Placer{}),
+		fixed(heft.HEFT{}),
+		fixed(heft.ETF{}), // last: it takes seconds on a large graph
 		share(0.25, random.Placer{Level: level}),
 		share(0.5, local.Placer{}),
 		share(4, anneal.Placer{Workers: max(1, workers/2)}),
