@@ -61,7 +61,10 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		return nil, err
 	}
 	if run.best == nil {
-		return nil, fmt.Errorf("policy: no placement was sampled within the budget: %w", context.Cause(ctx))
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("policy: stopped before its first placement: %w", err)
+		}
+		return nil, fmt.Errorf("policy: no placement was sampled within the budget")
 	}
 	o := &plan.Outcome{Device: run.best, Score: run.score, Evaluations: env.spent}
 	if m := backend.Missing(); m != nil {
@@ -97,6 +100,9 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 			chosen, best = stages[len(stages)-1], *run.round
 			carried = carryOver(logits, chosen.part, chosen.part, seconds)
 		}
+	}
+	if chosen.part == nil { // no curriculum ended a round
+		return nil
 	}
 	_, err := p.train(ctx, run, c, chosen, float64(len(all))*trialShare, 1, carried, backend, random)
 	return err
