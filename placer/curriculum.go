@@ -2,7 +2,6 @@ package placer
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"placer/features"
@@ -74,6 +73,9 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	fine.absorb(1e-3)
 	modules := fine.partition()
 	byModule := grow([]stage{{"module", modules, layers, 3}}, max(l, unit.Cell), 4)
+	if l == unit.Op {
+		byModule = grow(byModule, unit.Op, 2)
+	}
 	return [][]stage{byLayer, byPosition, byModule}
 }
 
@@ -82,8 +84,8 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 const blocksPerDevice = 4
 
 // positionBlocks cuts the cells of h into about n blocks of equal time by their
-// place along the forward pass: a forward cell's is its longest path from the
-// start, gradients have their forward cell's, weights that of their first
+// place along the forward pass: a forward cell's is the longest path to its
+// heaviest op, gradients have their forward cell's, weights that of their first
 // reader. With split, forward cells, gradients and weights of a block are units
 // of their own.
 func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int, split bool) *unit.Partition {
@@ -93,12 +95,13 @@ func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int,
 	top := features.TopLevels(g, seconds)
 	for u, ops := range cells.Ops {
 		if roles[u] == unit.Forward {
-			place[u], known[u] = math.Inf(1), true
+			heaviest := ops[0]
 			for _, i := range ops {
-				if seconds[i] > seconds[ops[0]]/2 || i == ops[0] {
-					place[u] = min(place[u], top[i])
+				if seconds[i] > seconds[heaviest] {
+					heaviest = i
 				}
 			}
+			place[u], known[u] = top[heaviest], true
 		}
 	}
 	for u, v := range partners {
@@ -134,8 +137,12 @@ func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int,
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
 	block := make([]int, len(place))
 	sum := 0.0
-	for _, u := range order {
-		block[u] = min(n-1, int((sum+time[u]/2)/total*float64(n)))
+	for k, u := range order {
+		if k > 0 && place[u] == place[order[k-1]] { // a cell, its gradients and weights stay together
+			block[u] = block[order[k-1]]
+		} else {
+			block[u] = min(n-1, int((sum+time[u]/2)/total*float64(n)))
+		}
 		sum += time[u]
 	}
 	kinds := 1

@@ -71,6 +71,7 @@ var allowed = map[string]string{
 
 	// Recorded results.
 	"experiments/summarise": "units plan report",
+	"experiments/ablation":  "graph/unit hw plan roofline sim workloads placer baselines/human",
 }
 
 func TestImportPolicy(t *testing.T) {

@@ -1,0 +1,165 @@
+// Command ablation trains the policy with one part left out at a time, on several
+// workloads and seeds at one budget in evaluations, and prints medians with their
+// intervals. See README.md beside it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"placer/baselines/human"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/placer"
+	"placer/plan"
+	"placer/roofline"
+	"placer/sim"
+	"placer/workloads"
+)
+
+// variants are changes to the default policy.
+var variants = []struct {
+	name   string
+	change func(*placer.PolicyConfig)
+}{
+	{"default", func(*placer.PolicyConfig) {}},
+	{"no recurrence", func(c *placer.PolicyConfig) { c.Recurrence = false }},
+	{"no modulation", func(c *placer.PolicyConfig) { c.Modulation = false }},
+	{"no attention", func(c *placer.PolicyConfig) { c.Attention = false }},
+	{"T = 2", func(c *placer.PolicyConfig) { c.Training.Iterations = 2 }},
+	{"no curriculum", func(c *placer.PolicyConfig) { c.Curriculum = false }},
+	{"no free logits", func(c *placer.PolicyConfig) { c.FreeLogits = false }},
+	{"no free logits, no recurrence", func(c *placer.PolicyConfig) { c.FreeLogits, c.Recurrence = false, false }},
+	{"no free logits, no modulation", func(c *placer.PolicyConfig) { c.FreeLogits, c.Modulation = false, false }},
+	{"no free logits, no attention", func(c *placer.PolicyConfig) { c.FreeLogits, c.Attention = false, false }},
+	{"no free logits, no identity", func(c *placer.PolicyConfig) { c.FreeLogits, c.Features.Identity = false, 0 }},
+	{"no free logits, T = 2", func(c *placer.PolicyConfig) { c.FreeLogits, c.Training.Iterations = false, 2 }},
+}
+
+// result is one run.
+type result struct {
+	Workload, Variant string
+	Seed              uint64
+	StepTime, Human   float64 // seconds
+}
+
+func main() {
+	list := flag.String("workloads", "trfxl2:2", "workload:gpus, comma-separated")
+	evaluations := flag.Int("evaluations", 2000, "evaluations of each run")
+	seeds := flag.Int("seeds", 6, "seeds")
+	level := flag.String("granularity", "chain", "op, cell, segment or chain")
+	segment := flag.Int("segment", 32, "rows of a segment")
+	skip := flag.String("skip", "", "variants to leave out, comma-separated")
+	out := flag.String("o", "ablation.json", "results, one JSON document a line")
+	flag.Parse()
+	if err := run(*list, *evaluations, *seeds, *level, *segment, strings.Split(*skip, ","), *out); err != nil {
+		fmt.Fprintln(os.Stderr, "ablation:", err)
+		os.Exit(1)
+	}
+}
+
+func run(list string, evaluations, seeds int, level string, segment int, skip []string, out string) error {
+	l, err := unit.ParseLevel(level)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for _, item := range strings.Split(list, ",") {
+		name, gpus, _ := strings.Cut(item, ":")
+		devices, err := strconv.Atoi(gpus)
+		if err != nil {
+			return fmt.Errorf("%s: want workload:gpus", item)
+		}
+		p, err := problem(name, devices)
+		if err != nil {
+			return err
+		}
+		h, err := human.Placer{}.Place(context.Background(), p)
+		if err != nil {
+			return err
+		}
+		base := p.Evaluator.Evaluate(h.Device, p.Priority).Seconds
+		fmt.Printf("\n%s on %d P100, %d evaluations, granularity %s, segments of %d; human %.1f ms\n\n| variant | median | interval (96.9%%) | reduction |\n|---|---:|---:|---:|\n", name, devices, evaluations, level, segment, base*1e3)
+		for _, v := range variants {
+			if slices.Contains(skip, v.name) {
+				continue
+			}
+			times := make([]float64, seeds)
+			errs := make([]error, seeds)
+			var wait sync.WaitGroup
+			slots := make(chan struct{}, runtime.NumCPU())
+			for s := range times {
+				wait.Go(func() {
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					times[s], errs[s] = train(*p, l, segment, v.change, evaluations, uint64(s+1))
+				})
+			}
+			wait.Wait()
+			for s, t := range times {
+				if errs[s] != nil {
+					return fmt.Errorf("%s, %s, seed %d: %w", name, v.name, s+1, errs[s])
+				}
+				if err := json.NewEncoder(file).Encode(result{name, v.name, uint64(s + 1), t, base}); err != nil {
+					return err
+				}
+			}
+			slices.Sort(times)
+			median := (times[(seeds-1)/2] + times[seeds/2]) / 2
+			fmt.Printf("| %s | %.1f ms | %.1f to %.1f ms | %.1f%% |\n", v.name, median*1e3, times[0]*1e3, times[seeds-1]*1e3, (1-median/base)*100)
+		}
+	}
+	return file.Close()
+}
+
+func problem(name string, devices int) (*plan.Problem, error) {
+	g, err := workloads.Build(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := hw.Take("p100", devices, false)
+	if err != nil {
+		return nil, err
+	}
+	c, err := roofline.New(g, m, roofline.Default())
+	if err != nil {
+		return nil, err
+	}
+	s, err := sim.New(g, m, c, sim.Default())
+	if err != nil {
+		return nil, err
+	}
+	h, err := unit.Find(g, s.OpSeconds(0))
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}, nil
+}
+
+func train(p plan.Problem, l unit.Level, segment int, change func(*placer.PolicyConfig), evaluations int, seed uint64) (float64, error) {
+	c := placer.DefaultPolicy()
+	c.Level, c.Segment = l, segment
+	change(&c)
+	policy, err := placer.NewPolicy(c)
+	if err != nil {
+		return 0, err
+	}
+	p.Evaluator, p.Seed, p.Budget = p.Evaluator.Clone(), seed, plan.Budget{Evaluations: evaluations}
+	o, err := policy.Place(context.Background(), &p)
+	if err != nil {
+		return 0, err
+	}
+	return o.Score.Seconds, nil
+}
