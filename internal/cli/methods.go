@@ -26,10 +26,10 @@ func methods(level unit.Level, workers int) []placer.Method {
 	fixed := func(p plan.Placer) placer.Method {
 		return placer.Method{Name: p.Name(), Kind: p.Kind(), New: func(placer.Start) (plan.Placer, error) { return p, nil }}
 	}
-	share := func(weight float64, p plan.Placer) placer.Method {
-		m := fixed(p)
-		m.Stage, m.Weight = placer.StageSearch, weight
-		return m
+	share := func(weight float64, start func(device []uint8) plan.Placer) placer.Method {
+		p := start(nil)
+		return placer.Method{Name: p.Name(), Kind: p.Kind(), Stage: placer.StageSearch, Weight: weight,
+			New: func(s placer.Start) (plan.Placer, error) { return start(s.Device), nil }}
 	}
 	return []placer.Method{
 		fixed(human.Placer{}),
@@ -41,9 +41,15 @@ func methods(level unit.Level, workers int) []placer.Method {
 		fixed(listsched.Placer{}),
 		fixed(heft.HEFT{}),
 		fixed(heft.ETF{}), // last: it takes seconds on a large graph
-		share(0.25, random.Placer{Level: level}),
-		share(0.5, local.Placer{}),
-		share(4, anneal.Placer{Workers: max(1, workers/2)}),
+		share(0.25, func([]uint8) plan.Placer { return random.Placer{Level: level} }),
+		share(0.5, func(from []uint8) plan.Placer { return local.Placer{Start: from} }),
+		share(4, func(from []uint8) plan.Placer {
+			a := anneal.Placer{Workers: max(1, workers/2)}
+			if from != nil {
+				a.Starts = [][]uint8{from}
+			}
+			return a
+		}),
 		policy(level, max(1, workers/2)),
 		polish(0.5),
 	}
