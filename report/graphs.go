@@ -72,11 +72,16 @@ func millions(n int64) string { return fmt.Sprintf("%.1f M", float64(n)/1e6) }
 type Import struct {
 	Format string `json:"format"`
 	Summary
-	Hash     string         `json:"hash"`
-	Control  int            `json:"control"` // control dependencies
-	Resident int64          `json:"resident_bytes"`
-	Kinds    map[string]int `json:"kinds"` // ops of each kind
-	ONNX     *ONNX          `json:"onnx,omitempty"`
+	// GraphOps and GraphEdges count the graph that placer works on. For an ONNX file
+	// read as it is they exceed Ops and Edges, which count the file's own nodes: its
+	// inputs and weights are ops to placer.
+	GraphOps   int            `json:"graph_ops"`
+	GraphEdges int            `json:"graph_edges"`
+	Hash       string         `json:"hash"`
+	Control    int            `json:"control"` // control dependencies
+	Resident   int64          `json:"resident_bytes"`
+	Kinds      map[string]int `json:"kinds"` // ops of each kind
+	ONNX       *ONNX          `json:"onnx,omitempty"`
 }
 
 // ONNX says what an ONNX file holds, counted as the file counts.
@@ -96,6 +101,9 @@ func (i *Import) WriteText(out io.Writer) error {
 	t := newTable("graph", i.Name)
 	t.row("ops", strconv.Itoa(i.Ops))
 	t.row("edges", strconv.Itoa(i.Edges))
+	if i.GraphOps != i.Ops {
+		t.row("ops, edges with inputs and weights", fmt.Sprintf("%d, %d", i.GraphOps, i.GraphEdges))
+	}
 	t.row("control dependencies", strconv.Itoa(i.Control))
 	t.row("FLOPs per step", units.FLOPs(i.FLOPs).String())
 	t.row("parameters", millions(i.Parameters))

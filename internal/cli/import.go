@@ -35,11 +35,14 @@ func (c *console) importCommand() *cobra.Command {
 					return err
 				}
 			}
-			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}}
+			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), GraphOps: g.NumOps(), GraphEdges: g.NumEdges(), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}}
 			for i := range g.NumOps() {
 				doc.Kinds[string(g.Op(graph.OpID(i)).Kind)]++
 			}
 			if x := l.onnx; x != nil {
+				if f.train == "" {
+					doc.Ops, doc.Edges = x.Nodes, x.Edges
+				}
 				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes}
 				for _, d := range x.Symbols {
 					doc.ONNX.Dims[d.Name] = d.Value
