@@ -86,7 +86,7 @@ type Skip struct {
 
 // WriteText writes s as a table with footnotes.
 func (s *Search) WriteText(w io.Writer) error {
-	t := newTable("method", "kind", "step time", "vs human", "FIFO", "peak memory", "gap", "evaluations", "cpu s")
+	t := newTable("method", "kind", "step time", "reduction", "FIFO", "peak memory", "gap", "evaluations", "cpu s")
 	t.right(2, 3, 4, 5, 6, 7, 8)
 	var notes []string
 	for i := range s.Rows {
@@ -132,16 +132,13 @@ func (s *Search) WriteText(w io.Writer) error {
 	return err
 }
 
-// Percent prints a share with its sign turned, as a change of time: 0.25 gives
-// "-25.0%". Nil gives "-".
+// Percent prints a share: 0.25 gives "25.0%", what is longer than the human
+// expert's step is negative. Nil gives "-".
 func Percent(share *float64) string {
 	if share == nil {
 		return "-"
 	}
-	if *share == 0 {
-		return "0.0%"
-	}
-	return fmt.Sprintf("%+.1f%%", -100**share)
+	return fmt.Sprintf("%.1f%%", 100**share)
 }
 
 // fullest prints the highest of the peaks and its device.

@@ -27,12 +27,12 @@ func example() *Search {
 
 func TestSearchText(t *testing.T) {
 	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
- method    kind         step time  vs human    FIFO  peak memory    gap  evaluations  cpu s
---------------------------------------------------------------------------------------------
- human     baseline        400 ms      0.0%  450 ms      6.00 GB  50.0%            1    0.0
- single    baseline  does not fit         -  350 ms     18.00 GB      -            1    0.0
- anneal *  search          300 ms    -25.0%  500 ms      5.00 GB  50.0%         4000   50.0
- metis     baseline             -         -       -            -      -            -      -
+ method    kind         step time  reduction    FIFO  peak memory    gap  evaluations  cpu s
+---------------------------------------------------------------------------------------------
+ human     baseline        400 ms       0.0%  450 ms      6.00 GB  50.0%            1    0.0
+ single    baseline  does not fit          -  350 ms     18.00 GB      -            1    0.0
+ anneal *  search          300 ms      25.0%  500 ms      5.00 GB  50.0%         4000   50.0
+ metis     baseline             -          -       -            -      -            -      -
 single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
@@ -89,7 +89,7 @@ func TestPercent(t *testing.T) {
 	for _, c := range []struct {
 		share *float64
 		want  string
-	}{{nil, "-"}, {x(0), "0.0%"}, {x(0.25), "-25.0%"}, {x(-1.5), "+150.0%"}} {
+	}{{nil, "-"}, {x(0), "0.0%"}, {x(0.25), "25.0%"}, {x(-1.5), "-150.0%"}} {
 		if got := Percent(c.share); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
