@@ -156,7 +156,7 @@ func (b *Builder) order() ([]OpID, error) {
 	return nil, b.cycleError(wait)
 }
 
-// cycleError names the shortest stretch of a cycle among the ops that wait.
+// cycleError names a cycle among the ops that wait; "a <- b" says that a reads b.
 func (b *Builder) cycleError(wait []int) error {
 	at := OpID(slices.IndexFunc(wait, func(n int) bool { return n > 0 }))
 	seen := map[OpID]bool{}
@@ -164,15 +164,19 @@ func (b *Builder) cycleError(wait []int) error {
 		seen[at] = true
 		at = b.waitingPredecessor(at, wait)
 	}
-	start, path := at, ""
+	start, path := at, b.ops[at].Name
 	for {
-		path = fmt.Sprintf("%s <- %s", b.ops[at].Name, path)
 		at = b.waitingPredecessor(at, wait)
-		if at == start || len(path) > 200 {
+		path += " <- " + b.ops[at].Name
+		if at == start {
+			break
+		}
+		if len(path) > 200 {
+			path += " <- ..."
 			break
 		}
 	}
-	return fmt.Errorf("graph %s: cycle through op %d (%s): %s%s", b.name, start, b.ops[start].Name, path, b.ops[start].Name)
+	return fmt.Errorf("graph %s: cycle through op %d (%s): %s", b.name, start, b.ops[start].Name, path)
 }
 
 func (b *Builder) waitingPredecessor(i OpID, wait []int) OpID {
