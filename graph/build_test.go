@@ -137,7 +137,7 @@ func TestBuildErrors(t *testing.T) {
 			b.Op(plain("a", "Relu"), []graph.TensorID{3}, shaped())
 			b.Op(plain("b", "Relu"), []graph.TensorID{1}, shaped())
 			b.Op(plain("c", "Relu"), []graph.TensorID{2}, shaped())
-		}, "cycle through op 1 (a): a <- "},
+		}, "cycle through op 1 (a): a <- c <- b <- a"},
 		{"negative FLOPs", func(b *graph.Builder) { o := plain("a", "Relu"); o.FLOPs = -1; b.Op(o, nil) }, "op 0 (a): -1 FLOPs"},
 		{"half a product", func(b *graph.Builder) { o := plain("a", "MatMul"); o.GEMM.M = 3; b.Op(o, nil) }, "has an empty dimension"},
 		{"too large", func(b *graph.Builder) { b.Op(plain("a", "Relu"), nil, shaped(1<<40, 1<<40)) }, "op 0 (a): output: shape [1099511627776 1099511627776] is too large"},
