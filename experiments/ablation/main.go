@@ -57,10 +57,10 @@ func main() {
 	seeds := flag.Int("seeds", 6, "seeds")
 	level := flag.String("granularity", "chain", "op, cell, segment or chain")
 	segment := flag.Int("segment", 32, "rows of a segment")
-	skip := flag.String("skip", "", "variants to leave out, comma-separated")
+	skip := flag.String("skip", "", "variants to leave out, semicolon-separated")
 	out := flag.String("o", "ablation.json", "results, one JSON document a line")
 	flag.Parse()
-	if err := run(*list, *evaluations, *seeds, *level, *segment, strings.Split(*skip, ","), *out); err != nil {
+	if err := run(*list, *evaluations, *seeds, *level, *segment, strings.Split(*skip, ";"), *out); err != nil {
 		fmt.Fprintln(os.Stderr, "ablation:", err)
 		os.Exit(1)
 	}
