@@ -7,7 +7,7 @@ FUZZ   ?= 20s
 BUDGET ?= 5m
 SEED   ?= 1
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,15 @@ bench: ## Go benchmarks, COUNT times each, into bench.txt
 
 repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each) into experiments/table2
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
+
+repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experiments/gnmt8
+	$(GO) build -o bin/placer ./cmd/placer
+	mkdir -p experiments/gnmt8
+	bin/placer search --workload gnmt8 --gpus 8 --budget 5m --seed 1 --out $(RUNS)/repro-gnmt8 --json >experiments/gnmt8/result.json.new
+	mv experiments/gnmt8/result.json.new experiments/gnmt8/result.json
+
+repro-ablation: ## train the policy with one part left out at a time again, six seeds each
+	$(GO) run ./experiments/ablation -workloads trfxl2:2 -evaluations 2000 -o experiments/ablation/trfxl2.jsonl
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt
