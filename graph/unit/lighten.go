@@ -7,12 +7,18 @@ import (
 	"placer/graph"
 )
 
+// lightChain is the share of the target below which a chain stands for little.
+const lightChain = 0.5
+
 // join merges chains that stand for little into the chain that they exchange
 // most bytes with, as long as the result is not heavy, and renumbers them:
 // deciding each part of a Transformer's layer by itself is more freedom than a
 // search can use. weight[c] is what cell c stands for.
-func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []float64, target float64) ([]int32, []bool) {
-	n := len(stretch)
+func (f *finder) join(w *flow, cell, chain []int32, weight []float64, target float64) []int32 {
+	n := 0
+	for _, x := range chain {
+		n = max(n, int(x)+1)
+	}
 	load := make([]float64, n)
 	for c, x := range chain {
 		load[x] += weight[c]
@@ -42,7 +48,7 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 		}
 		taken := make([]bool, n) // a root takes part in one merge a round
 		for _, x := range order {
-			if u.root(x) != x || taken[x] || load[x] >= target/2 {
+			if u.root(x) != x || taken[x] || load[x] >= lightChain*target {
 				continue
 			}
 			best, most := int32(-1), int64(0)
@@ -54,27 +60,26 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 			if best < 0 {
 				continue
 			}
-			sum, flat := load[x]+load[best], stretch[x] && stretch[best]
+			sum := load[x] + load[best]
 			u.join(x, best)
-			r := u.root(x)
-			load[r], stretch[r] = sum, flat
+			load[u.root(x)] = sum
 			taken[x], taken[best] = true, true
 			merged = true
 		}
 	}
 	number := make([]int32, n)
-	var kept []bool
+	next := int32(0)
 	for x := range number {
 		if u.root(int32(x)) == int32(x) {
-			number[x] = int32(len(kept))
-			kept = append(kept, stretch[x])
+			number[x] = next
+			next++
 		}
 	}
 	out := make([]int32, len(chain))
 	for c, x := range chain {
 		out[c] = number[u.root(x)]
 	}
-	return out, kept
+	return out
 }
 
 type chainEdge struct {
