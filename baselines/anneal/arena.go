@@ -88,7 +88,7 @@ func coarseArena(p *plan.Problem, t *terrain) (*arena, int, error) {
 		latency, bandwidth := p.Machine.Transfer(0, 1)
 		perTensor = units.Bytes(float64(latency) * float64(bandwidth))
 	}
-	c, err := unit.Contract(p.Graph, t.fine, p.Evaluator.OpSeconds(0), perTensor)
+	c, err := unit.Contract(p.Graph, t.fine, perTensor)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -68,14 +68,9 @@ func (k *kinds) pick(x float64) int {
 	return moveRun
 }
 
-var disabled [numKinds]bool
-
 // propose changes some decisions and returns the kind of move.
 func (w *walker) propose(run int) int {
 	kind := w.moves.pick(w.rng.Float64())
-	for disabled[kind] {
-		kind = w.moves.pick(w.rng.Float64())
-	}
 	switch kind {
 	case moveRun, movePair, moveLayer:
 		g, a, b := w.pickRun(run)
@@ -211,79 +206,56 @@ func (w *walker) balance(run int) {
 }
 
 // slide finds, from a random place in the forward pass on, the next change of
-// device, and moves that border: by whole groups where run says so.
+// device, and moves that border.
 func (w *walker) slide(run int) {
-	n := w.lineLength(run)
-	if n == 0 {
+	if len(w.line) == 0 {
 		return
 	}
-	at := w.rng.IntN(n)
-	for at+1 < n && w.lineDevice(run, at+1) == w.lineDevice(run, at) {
+	at := w.rng.IntN(len(w.line))
+	for at+1 < len(w.line) && w.now[w.line[at+1]] == w.now[w.line[at]] {
 		at++
 	}
-	if at+1 == n {
+	if at+1 == len(w.line) {
 		return
 	}
-	left, right := w.lineDevice(run, at), w.lineDevice(run, at+1)
-	k := w.length(run, n)
+	left, right := w.now[w.line[at]], w.now[w.line[at+1]]
+	n := w.length(run)
 	weights := w.rng.IntN(4) > 0
 	if w.rng.IntN(2) == 0 {
-		w.carry(run, at+1, min(n, at+1+k), left, weights)
+		w.carry(w.line[at+1:min(len(w.line), at+1+n)], left, weights)
 	} else {
-		w.carry(run, max(0, at+1-k), at+1, right, weights)
+		w.carry(w.line[max(0, at+1-n):at+1], right, weights)
 	}
 }
 
 // span moves a stretch of the forward pass.
 func (w *walker) span(run int) {
-	n := w.lineLength(run)
-	if n == 0 {
+	if len(w.line) == 0 {
 		return
 	}
-	a := w.rng.IntN(n)
-	d := w.pickDevice(w.lineAt(run, a)[0])
-	w.carry(run, a, min(n, a+w.length(run, n)), d, w.rng.IntN(4) > 0)
+	a := w.rng.IntN(len(w.line))
+	b := min(len(w.line), a+w.length(run))
+	w.carry(w.line[a:b], w.pickDevice(w.line[a]), w.rng.IntN(4) > 0)
 }
 
-// lineLength returns the number of places of the forward pass: groups where run
-// says so, else decisions.
-func (w *walker) lineLength(run int) int {
-	if run >= whole {
-		return len(w.lineGroups)
-	}
-	return len(w.line)
-}
-
-// lineAt returns the decisions at place k.
-func (w *walker) lineAt(run, k int) []int32 {
-	if run >= whole {
-		return w.group[w.lineGroups[k]]
-	}
-	return w.line[k : k+1]
-}
-
-func (w *walker) lineDevice(run, k int) uint8 { return w.now[w.lineAt(run, k)[0]] }
-
-// length draws a number of places, small ones as often as large ones, up to twice
-// run and a quarter of the n there are.
-func (w *walker) length(run, n int) int {
-	most := max(1, min(2*run, n/4))
+// length draws a number of decisions, small ones as often as large ones, up to
+// twice run and a quarter of the forward pass.
+func (w *walker) length(run int) int {
+	most := max(1, min(2*run, len(w.line)/4))
 	return 1 + int(math.Pow(float64(most), w.rng.Float64()))
 }
 
-// carry moves places a to b of the forward pass with their partners and, if
-// weights is set, what they read.
-func (w *walker) carry(run, a, b int, d uint8, weights bool) {
-	for k := a; k < b; k++ {
-		for _, u := range w.lineAt(run, k) {
-			w.set(u, d)
-			if p := w.partner[u]; p >= 0 {
-				w.set(p, d)
-			}
-			if weights {
-				for _, v := range w.own[u] {
-					w.set(v, d)
-				}
+// carry moves decisions with their partners and, if weights is set, what they
+// read.
+func (w *walker) carry(us []int32, d uint8, weights bool) {
+	for _, u := range us {
+		w.set(u, d)
+		if p := w.partner[u]; p >= 0 {
+			w.set(p, d)
+		}
+		if weights {
+			for _, v := range w.own[u] {
+				w.set(v, d)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -22,13 +23,13 @@ type run struct {
 	score   plan.Score
 	any     bool // best is a placement
 
-	cells, ops *terrain
-	coarse     *arena           // nil until needed
-	tooFine    bool             // the contraction saves too little
-	nodes      int              // of the contraction
-	contracted int              // evaluations of it
-	exact      []plan.Evaluator // [walkers]
-	votes      []float64        // [D] scratch
+	cells, opTerrain *terrain
+	coarse           *arena           // nil until needed
+	tooFine          bool             // the contraction saves too little
+	nodes            int              // of the contraction
+	contracted       int              // evaluations of it
+	exact            []plan.Evaluator // [walkers]
+	votes            []float64        // [D] scratch
 
 	mu     sync.Mutex // guards the rest, which walkers use while they run
 	shown  plan.Score // the best reported
@@ -40,7 +41,7 @@ func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 	n := p.Graph.NumOps()
 	r := &run{
 		Placer: a, ctx: ctx, p: p, budget: p.Budget, best: make([]uint8, n), device: make([]uint8, n),
-		cells: cellTerrain(p), votes: make([]float64, p.Machine.NumDevices()),
+		cells: newTerrain(p, unit.Cell, unit.Chain), votes: make([]float64, p.Machine.NumDevices()),
 	}
 	if p.Clock == nil {
 		r.budget.Seconds = 0
@@ -305,10 +306,10 @@ func (r *run) decisions(t *terrain, device []uint8) []uint8 {
 func (r *run) arenaOf(s *stage) (*terrain, *arena, error) {
 	switch {
 	case s.ops:
-		if r.ops == nil {
-			r.ops = opTerrain(r.p)
+		if r.opTerrain == nil {
+			r.opTerrain = newTerrain(r.p, unit.Op, unit.Cell)
 		}
-		return r.ops, r.exactArena(r.ops), nil
+		return r.opTerrain, r.exactArena(r.opTerrain), nil
 	case !s.coarse:
 		return r.cells, r.exactArena(r.cells), nil
 	}

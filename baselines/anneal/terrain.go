@@ -23,8 +23,6 @@ type terrain struct {
 	// line lists the decisions of the forward pass in order; all where roles are
 	// not known.
 	line []int32
-	// lineGroups lists the groups of those decisions, by their first.
-	lineGroups []int32
 	// weights lists the decisions that hold weights, and readers the decisions that
 	// read each of them, [decisions].
 	weights []int32
@@ -38,27 +36,12 @@ type terrain struct {
 // mostNear bounds the neighbours that a decision knows.
 const mostNear = 8
 
-// cellTerrain has the cells as decisions, in strands.
-func cellTerrain(p *plan.Problem) *terrain {
-	group := p.Units.Strands
-	if group == nil {
-		group = p.Units.Parents(unit.Cell, unit.Chain)
-	}
-	return newTerrain(p, unit.Cell, group)
-}
-
-// opTerrain has the ops as decisions, in cells.
-func opTerrain(p *plan.Problem) *terrain {
-	return newTerrain(p, unit.Op, p.Units.Parents(unit.Op, unit.Cell))
-}
-
-// newTerrain has the units of level fine as decisions, in the groups given.
-func newTerrain(p *plan.Problem, fine unit.Level, group []int32) *terrain {
+func newTerrain(p *plan.Problem, fine, coarse unit.Level) *terrain {
 	f := p.Units.Levels[fine]
 	n := f.NumUnits()
 	t := &terrain{
-		fine: f, groupOf: group, place: make([]int32, n), partner: make([]int32, n),
-		group: make([][]int32, slices.Max(group)+1), readers: make([][]int32, n), seconds: make([]float64, n),
+		fine: f, groupOf: p.Units.Parents(fine, coarse), place: make([]int32, n), partner: make([]int32, n),
+		group: make([][]int32, p.Units.Levels[coarse].NumUnits()), readers: make([][]int32, n), seconds: make([]float64, n),
 	}
 	t.reads = make([][]int32, len(t.group))
 	for u := range int32(n) {
@@ -77,9 +60,6 @@ func newTerrain(p *plan.Problem, fine unit.Level, group []int32) *terrain {
 	for u := range int32(n) {
 		if roles := p.Units.Roles[fine]; roles == nil || roles[u] == unit.Forward {
 			t.line = append(t.line, u)
-			if c := t.groupOf[u]; t.place[u] == 0 {
-				t.lineGroups = append(t.lineGroups, c)
-			}
 		}
 	}
 	if rs := p.Units.Reads[fine]; rs != nil {

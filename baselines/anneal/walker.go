@@ -79,9 +79,6 @@ func (w *walker) put(u int32, d uint8) {
 	w.arena.set(u, d)
 }
 
-// compound is the chance of one more move at once.
-var compound = 0.25
-
 // step proposes one move at temperature (a fraction of the cost) and run length
 // and takes it or not. It reports whether it found a new best.
 func (w *walker) step(temperature float64, run int) bool {
@@ -90,7 +87,7 @@ func (w *walker) step(temperature float64, run int) bool {
 		return w.restart()
 	}
 	kind := w.propose(run)
-	for w.rng.Float64() < compound { // sometimes only two moves together help
+	for w.rng.IntN(4) == 0 { // sometimes only two moves together help
 		w.propose(run)
 	}
 	if len(w.undo) == 0 {

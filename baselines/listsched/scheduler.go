@@ -44,7 +44,7 @@ func newScheduler(p *plan.Problem, l unit.Level) (*scheduler, error) {
 		latency, bandwidth := p.Machine.Transfer(0, 1)
 		perTensor = units.Bytes(float64(latency) * float64(bandwidth))
 	}
-	c, err := unit.Contract(p.Graph, p.Units.Levels[l], p.Evaluator.OpSeconds(0), perTensor)
+	c, err := unit.Contract(p.Graph, p.Units.Levels[l], perTensor)
 	if err != nil {
 		return nil, err
 	}

@@ -20,15 +20,15 @@ type Contraction struct {
 }
 
 // Contract returns g with the units of p contracted. An op's depth is the largest
-// number of changes of unit on a path to it; connected ops of one depth of a unit
-// are a node, so that nodes form no cycle. Tensors of one node that go to the same nodes
+// number of changes of unit on a path to it; the ops of one depth of a unit are a
+// node, so that nodes form no cycle. Tensors of one node that go to the same nodes
 // become one; perTensor is added to its bytes for each tensor beyond the first,
 // and should be the bytes that a link could carry in its latency. What constants
 // give to other units is left out, and so is the memory of tensors that do not
 // leave their node, but for the largest.
-func Contract(g *graph.Graph, p *Partition, seconds []float64, perTensor units.Bytes) (*Contraction, error) {
+func Contract(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Contraction, error) {
 	c := &Contraction{units: p, Of: make([]int32, g.NumOps())}
-	number := c.nodes(g, seconds)
+	number := c.nodes(g)
 	b := graph.NewBuilder(g.Name())
 	nodes := make([]graph.Op, number)
 	for v := range nodes {
@@ -77,214 +77,68 @@ func Contract(g *graph.Graph, p *Partition, seconds []float64, perTensor units.B
 	return c, nil
 }
 
-// wide is the number of operands or readers within a unit above which an op sums
-// up, or serves, what runs at different times: the gradients of a variable in
-// every step, a table that every step looks up.
-const (
-	wide = 8
-	none = -1
-)
-
-// nodes numbers the nodes and returns how many there are.
-func (c *Contraction) nodes(g *graph.Graph, seconds []float64) int32 {
+// nodes numbers the pairs of unit and depth and returns how many there are.
+func (c *Contraction) nodes(g *graph.Graph) int32 {
 	n := g.NumOps()
 	constant := make([]bool, n)
-	in, out := make([]int32, n), make([]int32, n) // edges within the unit
-	edges := func(i graph.OpID, visit func(q graph.OpID)) {
-		for _, t := range g.Inputs(i) {
-			if q := g.Tensor(t).Producer; !constant[q] {
-				visit(q)
-			}
-		}
-		for _, q := range g.Control(i) {
-			if !constant[q] {
-				visit(q)
-			}
-		}
-	}
-	for i := range graph.OpID(n) {
-		constant[i] = everywhere(g, i)
-		edges(i, func(q graph.OpID) {
-			if c.units.Of[q] == c.units.Of[i] {
-				in[i]++
-				out[q]++
-			}
-		})
-	}
 	depth := make([]int32, n)
-	for i := range graph.OpID(n) {
-		edges(i, func(q graph.OpID) {
+	for i := range n {
+		id := graph.OpID(i)
+		u := c.units.Of[i]
+		constant[i] = everywhere(g, id)
+		visit := func(q graph.OpID) {
+			if constant[q] {
+				return
+			}
 			d := depth[q]
-			if c.units.Of[q] != c.units.Of[i] || in[i] > wide || out[q] > wide {
+			if c.units.Of[q] != u {
 				d++
 			}
 			depth[i] = max(depth[i], d)
-		})
+		}
+		for _, t := range g.Inputs(id) {
+			visit(g.Tensor(t).Producer)
+		}
+		for _, q := range g.Control(id) {
+			visit(q)
+		}
 	}
 	c.delay(g, constant, depth)
-	// Ops of one unit and depth are a node when edges connect them, or when the
-	// deepest operands from elsewhere are of one node.
-	u := newUnion(n)
-	type key struct{ unit, depth, from int32 }
-	first := map[key]int32{}
-	order := make([]graph.OpID, n)
-	for i := range order {
-		order[i] = graph.OpID(i)
-	}
-	slices.SortStableFunc(order, func(a, b graph.OpID) int { return int(depth[a] - depth[b]) })
-	for lo := 0; lo < n; {
-		hi := lo
-		for hi < n && depth[order[hi]] == depth[order[lo]] {
-			hi++
-		}
-		for _, i := range order[lo:hi] {
-			edges(i, func(q graph.OpID) {
-				if depth[q] == depth[i] && !constant[i] {
-					u.join(int32(i), int32(q)) // of the same unit, or depth would differ
-				}
-			})
-		}
-		for _, i := range order[lo:hi] { // shallower nodes are complete
-			from := int32(none)
-			edges(i, func(q graph.OpID) {
-				if depth[q] == depth[i]-1 {
-					if r := u.root(int32(q)); from == none || r < from {
-						from = r
-					}
-				}
-			})
-			if constant[i] || from == none && depth[i] > 0 {
-				continue // connected to an op that has such an operand, or delayed
-			}
-			k := key{c.units.Of[i], depth[i], from}
-			if j, ok := first[k]; ok {
-				u.join(int32(i), j)
-			} else {
-				first[k] = int32(i)
-			}
-		}
-		lo = hi
-	}
-	c.split(g, seconds, u)
-	number := make([]int32, n)
-	next := int32(0)
-	home := make([]int32, c.units.NumUnits()) // a node of each unit, for constants
-	for k := range home {
-		home[k] = none
-	}
+	type key struct{ unit, depth int32 }
+	number := map[key]int32{}
 	for i := range n {
 		if constant[i] {
 			continue
 		}
-		if u.root(int32(i)) == int32(i) {
-			number[i] = next
-			next++
+		k := key{c.units.Of[i], depth[i]}
+		v, ok := number[k]
+		if !ok {
+			v = int32(len(number))
+			number[k] = v
 		}
-		c.Of[i] = number[u.root(int32(i))]
-		if k := c.units.Of[i]; home[k] == none {
-			home[k] = c.Of[i]
+		c.Of[i] = v
+	}
+	// Constants go to a node of their unit, if there is one.
+	first := make([]int32, c.units.NumUnits())
+	for u, ops := range c.units.Ops {
+		first[u] = -1
+		for _, i := range ops {
+			if !constant[i] {
+				first[u] = c.Of[i]
+				break
+			}
+		}
+		if first[u] < 0 {
+			first[u] = int32(len(number))
+			number[key{int32(u), -1}] = first[u]
 		}
 	}
 	for i := range n {
-		if !constant[i] {
-			continue
-		}
-		k := c.units.Of[i]
-		if home[k] == none {
-			home[k] = next
-			next++
-		}
-		c.Of[i] = home[k]
-	}
-	return next
-}
-
-// splitShare is the share of a node's time from which what its most urgent result
-// does not need becomes a node of its own.
-const splitShare = 0.1
-
-// split takes apart what the most urgent result of a node needs and the rest: a
-// device does the first before the second, and others need not wait for all of
-// it. Urgent is the result whose reader elsewhere has the longest path behind it.
-// u holds the nodes; it is changed in place.
-func (c *Contraction) split(g *graph.Graph, seconds []float64, u union) {
-	n := g.NumOps()
-	below := make([]float64, n) // longest path from the op's start
-	total := make([]float64, n) // by root
-	urgent := make([]float64, n)
-	exit := make([]graph.OpID, n)
-	for i := graph.OpID(n - 1); i >= 0; i-- {
-		below[i] += seconds[i]
-		for _, t := range g.Inputs(i) {
-			p := g.Tensor(t).Producer
-			below[p] = max(below[p], below[i])
-		}
-		for _, p := range g.Control(i) {
-			below[p] = max(below[p], below[i])
+		if constant[i] {
+			c.Of[i] = first[c.units.Of[i]]
 		}
 	}
-	for i := range graph.OpID(n) {
-		exit[i] = graph.None
-		total[u.root(int32(i))] += seconds[i]
-	}
-	for i := range graph.OpID(n) {
-		r := u.root(int32(i))
-		first, end := g.Outputs(i)
-		for t := first; t < end; t++ {
-			for _, q := range g.Consumers(t) {
-				if u.root(int32(q)) != r && below[q] > urgent[r] {
-					urgent[r], exit[r] = below[q], i
-				}
-			}
-		}
-	}
-	need := make([]bool, n)
-	for r := range graph.OpID(n) {
-		if u.root(int32(r)) == int32(r) && exit[r] >= 0 {
-			need[exit[r]] = true
-		}
-	}
-	main := make([]float64, n) // by root
-	for i := graph.OpID(n - 1); i >= 0; i-- {
-		if !need[i] {
-			continue
-		}
-		r := u.root(int32(i))
-		main[r] += seconds[i]
-		for _, t := range g.Inputs(i) {
-			if p := g.Tensor(t).Producer; u.root(int32(p)) == r {
-				need[p] = true
-			}
-		}
-		for _, p := range g.Control(i) {
-			if u.root(int32(p)) == r {
-				need[p] = true
-			}
-		}
-	}
-	// The forest is rebuilt: two trees for each node that is split.
-	root := make([]int32, n)
-	for i := range root {
-		root[i] = u.root(int32(i))
-	}
-	for i := range u {
-		u[i] = int32(i)
-	}
-	head := make([][2]int32, n)
-	for r := range head {
-		head[r] = [2]int32{none, none}
-	}
-	for i, r := range root {
-		part := 0
-		if exit[r] >= 0 && !need[i] && total[r]-main[r] >= splitShare*total[r] {
-			part = 1
-		}
-		if h := head[r][part]; h != none {
-			u.join(int32(i), h)
-		} else {
-			head[r][part] = int32(i)
-		}
-	}
+	return int32(len(number))
 }
 
 // everywhere reports whether op i is a constant that waits for nothing: it could
@@ -293,9 +147,9 @@ func everywhere(g *graph.Graph, i graph.OpID) bool {
 	return g.Op(i).Kind.Class() == graph.ClassConst && len(g.Inputs(i)) == 0 && len(g.Control(i)) == 0
 }
 
-// delay deepens ops that make a few numbers for their own unit alone, shape
-// arithmetic, to the depth of their first consumer. Depth still grows along every
-// edge from unit to unit.
+// delay deepens ops, products excepted, that work for their own unit alone to the
+// depth of their first consumer: shape arithmetic, random masks. Depth still grows
+// along every edge from unit to unit.
 func (c *Contraction) delay(g *graph.Graph, constant []bool, depth []int32) {
 	n := g.NumOps()
 	waited := make([]bool, n) // some op waits for it by control dependency
@@ -304,13 +158,13 @@ func (c *Contraction) delay(g *graph.Graph, constant []bool, depth []int32) {
 		for _, q := range g.Control(id) {
 			waited[q] = true
 		}
-		if constant[i] || waited[i] {
+		k := g.Op(id).Kind.Class()
+		if constant[i] || waited[i] || k == graph.ClassGEMM || k == graph.ClassConv {
 			continue
 		}
-		to, own, bytes := int32(-1), true, units.Bytes(0)
+		to, own := int32(-1), true
 		first, end := g.Outputs(id)
 		for t := first; t < end; t++ {
-			bytes += g.Tensor(t).Bytes
 			for _, q := range g.Consumers(t) {
 				own = own && c.units.Of[q] == c.units.Of[i]
 				if to < 0 || depth[q] < to {
@@ -318,14 +172,11 @@ func (c *Contraction) delay(g *graph.Graph, constant []bool, depth []int32) {
 				}
 			}
 		}
-		if own && to > depth[i] && bytes <= fewBytes {
+		if own && to > depth[i] {
 			depth[i] = to
 		}
 	}
 }
-
-// fewBytes bounds the results of shape arithmetic.
-const fewBytes = 1 << 10
 
 // bundle is a set of tensors with one producing node and the same readers.
 type bundle struct {

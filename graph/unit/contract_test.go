@@ -53,15 +53,14 @@ func TestContractionOfRecurrentUnits(t *testing.T) {
 	g, _, _ := recurrent(layers, steps, true)
 	h := find(t, g)
 	p := h.Levels[Cell]
-	c, err := Contract(g, p, ones(g), 0)
+	c, err := Contract(g, p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkContraction(t, g, p, c)
-	// A step of a layer is one node forward and two backward: what the step before
-	// waits for, and the gradient for the layer below. A variable is one for itself,
-	// one for the gradient of each step, one for their sum and the update.
-	if most := 3*layers*steps + layers*(steps+2) + 3; c.Graph.NumOps() > most {
+	// A step of a layer and direction is one node. A variable is one for itself, one
+	// for the gradient of each step, one for their sum and the update.
+	if most := 2*layers*steps + layers*(steps+2) + 3; c.Graph.NumOps() > most {
 		t.Errorf("%d nodes, want at most %d", c.Graph.NumOps(), most)
 	}
 	var sum, want float64
@@ -84,7 +83,7 @@ func TestContractionOfRandomGraphs(t *testing.T) {
 			label[i] = int32(rapid.IntRange(0, 5).Draw(t, "unit"))
 		}
 		p := partition(compact(label))
-		c, err := Contract(g, p, ones(g), 10)
+		c, err := Contract(g, p, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

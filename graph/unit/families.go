@@ -1,11 +1,6 @@
 package unit
 
-import (
-	"slices"
-
-	"placer/graph"
-	"placer/units"
-)
+import "placer/graph"
 
 // families finds the weights families. family[i] is the family of op i, dense
 // from 0, or -1; the result holds their number.
@@ -93,8 +88,8 @@ func (f *finder) onlyFamily(i graph.OpID) int32 {
 		switch {
 		case f.constant[p]:
 			continue
-		case y < 0 || x >= 0 && x != y || !f.isRead[p] && f.g.Op(p).Phase == graph.Forward && f.g.Tensor(t).Bytes > scalarBytes:
-			return -1 // also what was looked up: activations
+		case y < 0 || x >= 0 && x != y:
+			return -1
 		}
 		x = y
 	}
@@ -196,14 +191,14 @@ func (f *finder) fold() {
 // that end in the first layer's weights.
 func (f *finder) gradients() {
 	bookkeeping := f.bookkeeping()
-	sums, sizes := f.activationSums(), f.variableSizes()
+	sums := f.activationSums()
 	for i := f.n - 1; i >= 0; i-- {
-		if f.family[i] >= 0 || f.constant[i] {
+		if f.family[i] >= 0 || f.constant[i] || sums[i] {
 			continue
 		}
 		id := graph.OpID(i)
 		x, lookups := f.soleFamily(id)
-		if x < 0 || sums[i] && !sizes.has(x, f.outputBytes(id)) {
+		if x < 0 {
 			continue
 		}
 		if !lookups && !bookkeeping[i] && (f.class[i] == graph.ClassInput || f.phased && f.g.Op(id).Phase == graph.Forward) ||
@@ -218,32 +213,6 @@ func (f *finder) gradients() {
 		f.family[i] = x
 		f.index[i] = lookups
 	}
-}
-
-// variableSizes lists the sizes of each family's variables: what is as large may
-// be a gradient of one.
-func (f *finder) variableSizes() sizes {
-	s := make(sizes, f.numFamilies)
-	for i, x := range f.family {
-		if b := f.outputBytes(graph.OpID(i)); x >= 0 && f.class[i] == graph.ClassVariable && !s.has(x, b) {
-			s[x] = append(s[x], b)
-		}
-	}
-	return s
-}
-
-// sizes lists bytes by family.
-type sizes [][]units.Bytes
-
-func (s sizes) has(x int32, b units.Bytes) bool { return slices.Contains(s[x], b) }
-
-// outputBytes sums the outputs of op i.
-func (f *finder) outputBytes(i graph.OpID) (b units.Bytes) {
-	first, end := f.g.Outputs(i)
-	for t := first; t < end; t++ {
-		b += f.g.Tensor(t).Bytes
-	}
-	return b
 }
 
 // activationSums returns which ops add gradients of activations: results of

@@ -82,11 +82,10 @@ func (f *finder) heaviness() float64 {
 	return h
 }
 
-// labels numbers the cells, strands, segments and chains that ops belong to, [N]
-// each.
+// labels numbers the cells, segments and chains that ops belong to, [N] each.
 type labels struct {
-	cell, strand, segment, chain []int32
-	next                         [4]int32
+	cell, segment, chain []int32
+	next                 [3]int32
 	// Cells from backward on compute gradients, those from weights on hold
 	// variables.
 	backward, weights int32
@@ -141,29 +140,29 @@ func (f *finder) assemble() *Hierarchy {
 	}
 	fq := f.quotient(fwd, fc, nf)
 	fReads := f.reading(fwd, fc, nf, w)
-	fStrand, fStretch := f.chains(fq, fReads, weight, f.total*stretchShare)
-	fSegment := segments(fq, fStrand, fStretch)
-	fChain := f.join(fwd, fc, fStrand, weight, f.total*stretchShare)
+	fChain, fStretch := f.chains(fq, fReads, weight, f.total*stretchShare)
+	fChain, fStretch = f.join(fwd, fc, fChain, fStretch, weight, f.total*stretchShare)
+	fSegment := segments(fq, fChain, fStretch)
 
 	l := newLabels(f.n)
-	l.add(fwd.ops, fc, fStrand, fSegment, fChain)
+	l.add(fwd.ops, fc, fSegment, fChain)
 	l.backward = l.next[0]
 	if known {
 		// Partners get the same shape; cells without one stand alone.
-		l.add(bwd.ops, bc, extend(fStrand, nb), extend(fSegment, nb), extend(fChain, nb))
+		seg, ch := extend(fSegment, nb), extend(fChain, nb)
+		l.add(bwd.ops, bc, seg, ch)
 	} else {
 		bw := make([]float64, nb)
 		for k, i := range bwd.ops {
 			bw[bc[k]] += f.seconds[i]
 		}
 		q := f.quotient(bwd, bc, nb)
-		strand, stretch := f.chains(q, f.reading(bwd, bc, nb, w), bw, f.total*stretchShare)
-		l.add(bwd.ops, bc, strand, segments(q, strand, stretch), f.join(bwd, bc, strand, bw, f.total*stretchShare))
+		ch, st := f.chains(q, f.reading(bwd, bc, nb, w), bw, f.total*stretchShare)
+		ch, st = f.join(bwd, bc, ch, st, bw, f.total*stretchShare)
+		l.add(bwd.ops, bc, segments(q, ch, st), ch)
 	}
 	l.weights = l.next[0]
-	wStrand := w.coarsen(fStrand, nil)
-	wChain := w.coarsen(fChain, nil)
-	wSegment := w.coarsen(fSegment, wStrand)
+	wSegment, wChain := w.coarsen(fSegment, fChain)
 	var wOps []graph.OpID
 	var wc []int32
 	for i, x := range f.family {
@@ -171,13 +170,13 @@ func (f *finder) assemble() *Hierarchy {
 			continue
 		}
 		if c := w.inlined[x]; c >= 0 {
-			l.copy(graph.OpID(i), c, fStrand[c], fSegment[c], fChain[c])
+			l.copy(graph.OpID(i), c, fSegment[c], fChain[c])
 			continue
 		}
 		wOps = append(wOps, graph.OpID(i))
 		wc = append(wc, w.cell[x])
 	}
-	l.add(wOps, wc, wStrand, wSegment, wChain)
+	l.add(wOps, wc, wSegment, wChain)
 	f.attach(l)
 	return f.finish(l, known)
 }
@@ -197,36 +196,34 @@ func extend(a []int32, n int32) []int32 {
 }
 
 func newLabels(n int) *labels {
-	l := &labels{cell: make([]int32, n), strand: make([]int32, n), segment: make([]int32, n), chain: make([]int32, n)}
+	l := &labels{cell: make([]int32, n), segment: make([]int32, n), chain: make([]int32, n)}
 	for i := range n {
 		l.cell[i] = -1
 	}
 	return l
 }
 
-// add labels ops, whose cells are cell, and the cells' strands, segments and
-// chains, with numbers not used before.
-func (l *labels) add(ops []graph.OpID, cell, strand, segment, chain []int32) {
-	from, top := l.next, l.next
+// add labels ops, whose cells are cell, and the cells' segments and chains, with
+// numbers not used before.
+func (l *labels) add(ops []graph.OpID, cell, segment, chain []int32) {
+	top := l.next
 	for k, i := range ops {
 		c := cell[k]
-		l.copy(i, from[0]+c, from[1]+strand[c], from[2]+segment[c], from[3]+chain[c])
-		for j, x := range [...]int32{l.cell[i], l.strand[i], l.segment[i], l.chain[i]} {
-			top[j] = max(top[j], x+1)
-		}
+		l.cell[i], l.segment[i], l.chain[i] = l.next[0]+c, l.next[1]+segment[c], l.next[2]+chain[c]
+		top[0], top[1], top[2] = max(top[0], l.cell[i]+1), max(top[1], l.segment[i]+1), max(top[2], l.chain[i]+1)
 	}
 	l.next = top
 }
 
-// copy labels op i.
-func (l *labels) copy(i graph.OpID, cell, strand, segment, chain int32) {
-	l.cell[i], l.strand[i], l.segment[i], l.chain[i] = cell, strand, segment, chain
+// copy labels op i as one of the first cells added.
+func (l *labels) copy(i graph.OpID, cell, segment, chain int32) {
+	l.cell[i], l.segment[i], l.chain[i] = cell, segment, chain
 }
 
 // like labels op i like op j, if that has labels, and reports whether i has any.
 func (l *labels) like(i, j graph.OpID) bool {
 	if l.cell[i] < 0 {
-		l.copy(i, l.cell[j], l.strand[j], l.segment[j], l.chain[j])
+		l.copy(i, l.cell[j], l.segment[j], l.chain[j])
 	}
 	return l.cell[i] >= 0
 }
@@ -279,7 +276,7 @@ func (f *finder) attach(l *labels) {
 	}
 	if l.next[0] == 0 { // a graph of loose ops alone
 		clear(l.cell)
-		l.next = [...]int32{1, 1, 1, 1}
+		l.next = [3]int32{1, 1, 1}
 	}
 }
 
@@ -316,7 +313,7 @@ func (f *finder) finish(l *labels, known bool) *Hierarchy {
 			if j, ok := first[k]; ok {
 				op[i] = j
 				// A group without variables may reach over cells.
-				l.copy(graph.OpID(i), l.cell[j], l.strand[j], l.segment[j], l.chain[j])
+				l.cell[i], l.segment[i], l.chain[i] = l.cell[j], l.segment[j], l.chain[j]
 			} else {
 				first[k] = int32(i)
 			}
@@ -351,10 +348,6 @@ func (f *finder) finish(l *labels, known bool) *Hierarchy {
 		default:
 			role[u] = Weights
 		}
-	}
-	strands := partition(l.strand)
-	for _, ops := range cells.Ops {
-		h.Strands = append(h.Strands, strands.Of[ops[0]])
 	}
 	for lv := Cell; lv < NumLevels; lv++ {
 		f.describe(h, lv, role, partner)

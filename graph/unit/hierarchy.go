@@ -70,10 +70,6 @@ type Hierarchy struct {
 	// that computes its gradients or whose gradients it computes; -1 where there
 	// is none; nil at the op level.
 	Partners [NumLevels][]int32
-	// Strands gives, for each cell, its strand: the cells that read the same
-	// variable, or a stretch. A chain is one strand or some light ones together; a
-	// segment lies within one strand. Nil where units were not found by Find.
-	Strands []int32
 	// Reads lists, for each unit of a level, the Weights units of that level that
 	// it reads, ascending; nil at the op level.
 	Reads [NumLevels][][]int32

@@ -7,18 +7,12 @@ import (
 	"placer/graph"
 )
 
-// lightChain is the share of the target below which a chain stands for little.
-const lightChain = 0.5
-
 // join merges chains that stand for little into the chain that they exchange
 // most bytes with, as long as the result is not heavy, and renumbers them:
 // deciding each part of a Transformer's layer by itself is more freedom than a
 // search can use. weight[c] is what cell c stands for.
-func (f *finder) join(w *flow, cell, chain []int32, weight []float64, target float64) []int32 {
-	n := 0
-	for _, x := range chain {
-		n = max(n, int(x)+1)
-	}
+func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []float64, target float64) ([]int32, []bool) {
+	n := len(stretch)
 	load := make([]float64, n)
 	for c, x := range chain {
 		load[x] += weight[c]
@@ -48,7 +42,7 @@ func (f *finder) join(w *flow, cell, chain []int32, weight []float64, target flo
 		}
 		taken := make([]bool, n) // a root takes part in one merge a round
 		for _, x := range order {
-			if u.root(x) != x || taken[x] || load[x] >= lightChain*target {
+			if u.root(x) != x || taken[x] || load[x] >= target/2 {
 				continue
 			}
 			best, most := int32(-1), int64(0)
@@ -60,26 +54,27 @@ func (f *finder) join(w *flow, cell, chain []int32, weight []float64, target flo
 			if best < 0 {
 				continue
 			}
-			sum := load[x] + load[best]
+			sum, flat := load[x]+load[best], stretch[x] && stretch[best]
 			u.join(x, best)
-			load[u.root(x)] = sum
+			r := u.root(x)
+			load[r], stretch[r] = sum, flat
 			taken[x], taken[best] = true, true
 			merged = true
 		}
 	}
 	number := make([]int32, n)
-	next := int32(0)
+	var kept []bool
 	for x := range number {
 		if u.root(int32(x)) == int32(x) {
-			number[x] = next
-			next++
+			number[x] = int32(len(kept))
+			kept = append(kept, stretch[x])
 		}
 	}
 	out := make([]int32, len(chain))
 	for c, x := range chain {
 		out[c] = number[u.root(x)]
 	}
-	return out
+	return out, kept
 }
 
 type chainEdge struct {

@@ -83,31 +83,38 @@ func (f *finder) weights(forward []int32) *weights {
 	return w
 }
 
-// coarsen returns the strand, segment or chain of each weights cell, given those
-// of the forward cells: one for all whose readers lie in one, its own for any
-// other. Those that within tells apart, if not nil, are kept apart.
-func (w *weights) coarsen(of, within []int32) []int32 {
-	out := make([]int32, len(w.readers))
-	number := map[[2]int32]int32{}
-	for x, cells := range w.readers {
-		key := [2]int32{-1, int32(x)} // its own
-		for k, c := range cells {
-			if k == 0 {
-				key = [2]int32{of[c], -1}
-			} else if of[c] != key[0] {
-				key = [2]int32{-1, int32(x)}
-				break
+// coarsen returns the segment and the chain of each weights cell: one for all
+// whose readers lie in one forward segment or chain, its own for any other.
+func (w *weights) coarsen(segment, chain []int32) (segments, chains []int32) {
+	group := func(of []int32, within []int32) []int32 {
+		out := make([]int32, len(w.readers))
+		number := map[[2]int32]int32{}
+		for x, cells := range w.readers {
+			key := [2]int32{-1, int32(x)} // its own
+			for k, c := range cells {
+				if k == 0 {
+					key = [2]int32{of[c], -1}
+				} else if of[c] != key[0] {
+					key = [2]int32{-1, int32(x)}
+					break
+				}
 			}
+			if within != nil { // segments must not reach beyond their chain
+				if key[0] < 0 {
+					key = [2]int32{-1, int32(x)}
+				} else {
+					key[1] = within[x]
+				}
+			}
+			n, ok := number[key]
+			if !ok {
+				n = int32(len(number))
+				number[key] = n
+			}
+			out[x] = n
 		}
-		if within != nil && key[0] >= 0 {
-			key[1] = within[x]
-		}
-		n, ok := number[key]
-		if !ok {
-			n = int32(len(number))
-			number[key] = n
-		}
-		out[x] = n
+		return out
 	}
-	return out
+	chains = group(chain, nil)
+	return group(segment, chains), chains
 }
