@@ -34,7 +34,7 @@ var allowed = map[string]string{
 	"sim":          "units graph hw plan",
 	"sim/trace":    "units graph hw sim",
 	"features":     "units graph graph/unit hw",
-	"internal/fsx": "", "internal/strictjson": "",
+	"internal/fsx": "", "internal/strictjson": "", "internal/tfevents": "",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",
