@@ -2,10 +2,12 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
 
+	"placer/baselines/judge"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -25,9 +27,6 @@ type Method struct {
 	// Refuses says that the method may answer a problem that nothing fits with an
 	// error.
 	Refuses bool
-	// Unavailable, if not nil, recognises the error of a method that this machine
-	// lacks something for; its tests are skipped then.
-	Unavailable func(error) bool
 }
 
 // Run runs every test on m.
@@ -66,7 +65,7 @@ func (m *Method) place(t *testing.T, ctx context.Context, c *Case, change func(*
 		t.Fatalf("Name is %q, want %q", placer.Name(), m.Name)
 	}
 	out, err := placer.Place(ctx, p)
-	if err != nil && m.Unavailable != nil && m.Unavailable(err) {
+	if missing := judge.Unavailable(""); errors.As(err, &missing) {
 		t.Skip(err)
 	}
 	return out, p, err

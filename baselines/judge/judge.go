@@ -81,3 +81,9 @@ func (j *Judge) Outcome() (*plan.Outcome, error) {
 }
 
 var errNothing = errors.New("made no placement")
+
+// Unavailable is the error of a method that this computer lacks something for: a
+// program, a library. It says what to install.
+type Unavailable string
+
+func (u Unavailable) Error() string { return string(u) }

@@ -9,7 +9,6 @@ package metis
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,7 +22,7 @@ import (
 )
 
 // ErrUnavailable says that the machine has no gpmetis program.
-var ErrUnavailable = errors.New("gpmetis not found; install metis")
+var ErrUnavailable error = judge.Unavailable("gpmetis not found; install metis")
 
 // Placer is the METIS baseline.
 type Placer struct {

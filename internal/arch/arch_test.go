@@ -59,10 +59,14 @@ var allowed = map[string]string{
 	"baselines/anneal":      "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/listsched":   "units graph graph/unit hw plan sim baselines/judge",
-	"baselines/conformance": "units graph graph/unit hw plan sim",
+	"baselines/conformance": "units graph graph/unit hw plan sim baselines/judge",
 
 	// The two sides meet here, and nowhere else.
 	"placer": "units graph graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
+
+	// Every method by its name: rivals and the learned policy alike.
+	"baselines/catalogue": "graph/unit plan placer baselines/anneal baselines/heft baselines/human baselines/listsched baselines/local" +
+		" baselines/metis baselines/random baselines/roundrobin baselines/single baselines/tfdefault",
 
 	// Output and the command line.
 	"report":       "units graph hw plan sim",

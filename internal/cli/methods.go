@@ -5,54 +5,42 @@ import (
 	"slices"
 	"strings"
 
-	"placer/baselines/anneal"
-	"placer/baselines/heft"
-	"placer/baselines/human"
-	"placer/baselines/listsched"
+	"placer/baselines/catalogue"
 	"placer/baselines/local"
-	"placer/baselines/metis"
-	"placer/baselines/random"
-	"placer/baselines/roundrobin"
-	"placer/baselines/single"
-	"placer/baselines/tfdefault"
 	"placer/graph/unit"
 	"placer/placer"
 	"placer/plan"
 )
 
+// weights give the searches and the policy their shares of a search's budget.
+var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4}
+
+// searchMethods are the methods of a search, in the order of the rows: those of
+// the catalogue that give something within its budget. What takes seconds on a
+// large graph comes last among the baselines.
+var searchMethods = []string{
+	"human", "single", "tf-default", "roundrobin", "random", "metis", "listsched", "heft", "etf",
+	"random-best", "local", "anneal", "GO-one",
+}
+
 // methods returns every method of a search, in the order of the rows. level is
 // where methods decide that leave it open.
 func methods(level unit.Level, workers int) []placer.Method {
-	fixed := func(p plan.Placer) placer.Method {
-		return placer.Method{Name: p.Name(), Kind: p.Kind(), New: func(placer.Start) (plan.Placer, error) { return p, nil }}
+	var all []placer.Method
+	for _, name := range searchMethods {
+		m, err := catalogue.Find(name)
+		if err != nil {
+			panic(err)
+		}
+		x := placer.Method{Name: m.Name, Kind: m.Kind, Weight: weights[name], New: func(s placer.Start) (plan.Placer, error) {
+			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device})
+		}}
+		if x.Weight > 0 {
+			x.Stage = placer.StageSearch
+		}
+		all = append(all, x)
 	}
-	share := func(weight float64, start func(device []uint8) plan.Placer) placer.Method {
-		p := start(nil)
-		return placer.Method{Name: p.Name(), Kind: p.Kind(), Stage: placer.StageSearch, Weight: weight,
-			New: func(s placer.Start) (plan.Placer, error) { return start(s.Device), nil }}
-	}
-	return []placer.Method{
-		fixed(human.Placer{}),
-		fixed(single.Placer{}),
-		fixed(tfdefault.Placer{}),
-		fixed(roundrobin.Placer{Level: level}),
-		fixed(random.Placer{Level: level, Samples: 1}),
-		fixed(metis.Placer{}),
-		fixed(listsched.Placer{}),
-		fixed(heft.HEFT{}),
-		fixed(heft.ETF{}), // last: it takes seconds on a large graph
-		share(0.25, func([]uint8) plan.Placer { return random.Placer{Level: level} }),
-		share(0.5, func(from []uint8) plan.Placer { return local.Placer{Start: from} }),
-		share(4, func(from []uint8) plan.Placer {
-			a := anneal.Placer{Workers: max(1, workers/2)}
-			if from != nil {
-				a.Starts = [][]uint8{from}
-			}
-			return a
-		}),
-		policy(level, max(1, workers/2)),
-		polish(0.5),
-	}
+	return append(all, polish(0.5))
 }
 
 // polish is local search from the best that the other methods found.
@@ -76,15 +64,6 @@ func (r renamed) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, err
 		q.Report = func(x plan.Progress) { x.Method = r.name; p.Report(x) }
 	}
 	return r.Placer.Place(ctx, &q)
-}
-
-// policy is GO-one: trained from nothing on the graph at hand.
-func policy(level unit.Level, workers int) placer.Method {
-	return placer.Method{Name: "GO-one", Kind: plan.Policy, Stage: placer.StageSearch, Weight: 4, New: func(placer.Start) (plan.Placer, error) {
-		c := placer.DefaultPolicy()
-		c.Level, c.Workers = level, workers
-		return placer.NewPolicy(c)
-	}}
 }
 
 // choose returns the methods of all that names lists, in the order of all; no

@@ -1,32 +1,18 @@
 package cli
 
 import (
-	"errors"
 	"testing"
 
 	"placer/baselines/conformance"
-	"placer/baselines/metis"
 	"placer/graph/unit"
 	"placer/placer"
 	"placer/plan"
 )
 
-// TestMethodsConform runs the conformance suite on every method of a search, so
-// that none can be added without it.
-func TestMethodsConform(t *testing.T) {
-	// What finds the optimum of eight units in 5,000 evaluations.
-	reaches := map[string]bool{"random-best": true, "anneal": true, "local": true}
-	for _, m := range methods(unit.Chain, 2) {
-		t.Run(m.Name, func(t *testing.T) {
-			c := conformance.Method{Name: m.Name, Reaches: reaches[m.Name], New: func() (plan.Placer, error) { return m.New(placer.Start{}) },
-				Unavailable: func(err error) bool { return errors.Is(err, metis.ErrUnavailable) }}
-			if m.Kind == plan.Policy {
-				c.Batch = 64 // it evaluates a round of samples at a time
-				c.Evaluations, c.Refuses = 128, true
-			}
-			conformance.Run(t, c)
-		})
-	}
+// TestPolishConforms runs the conformance suite on the one method of a search
+// that is not in the catalogue, whose methods have their own run.
+func TestPolishConforms(t *testing.T) {
+	conformance.Run(t, conformance.Method{Name: "polish", Reaches: true, New: func() (plan.Placer, error) { return polish(1).New(placer.Start{}) }})
 }
 
 func TestMethodsAreWhatTheySay(t *testing.T) {

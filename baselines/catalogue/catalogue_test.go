@@ -1,0 +1,42 @@
+package catalogue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"placer/baselines/catalogue"
+)
+
+func TestMethodsAreWhatTheySay(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range catalogue.Methods() {
+		p, err := m.New(catalogue.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Name() != m.Name || p.Kind() != m.Kind || seen[m.Name] {
+			t.Errorf("method %q of kind %q makes %q of kind %q", m.Name, m.Kind, p.Name(), p.Kind())
+		}
+		if m.About == "" || strings.ContainsAny(m.About+m.Source, "\n|") {
+			t.Errorf("method %q: about %q, source %q do not go into a table", m.Name, m.About, m.Source)
+		}
+		seen[m.Name] = true
+	}
+}
+
+func TestFindListsTheNames(t *testing.T) {
+	if _, err := catalogue.Find("hef"); err == nil || !strings.Contains(err.Error(), "heft, etf") {
+		t.Errorf("error %v, want the names", err)
+	}
+}
+
+func Example() {
+	m, err := catalogue.Find("metis")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s (%s): %s; %s; needs %s\n", m.Name, m.Kind, m.About, m.Source, m.Needs)
+	// Output:
+	// metis (baseline): parts of equal compute, least communication across the cut; Karypis and Kumar 1998; GO: METIS; needs gpmetis
+}

@@ -1,0 +1,46 @@
+package catalogue
+
+import (
+	"placer/baselines/anneal"
+	"placer/baselines/heft"
+	"placer/baselines/human"
+	"placer/baselines/listsched"
+	"placer/baselines/local"
+	"placer/baselines/metis"
+	"placer/baselines/random"
+	"placer/baselines/roundrobin"
+	"placer/baselines/single"
+	"placer/baselines/tfdefault"
+	"placer/placer"
+	"placer/plan"
+)
+
+// Methods returns every method, in the order in which tables list them: rules,
+// list schedulers, searches, learned policies. To add a method, add its line.
+func Methods() []Method {
+	return []Method{
+		fixed(human.Placer{}, "whole layers, in order, on consecutive devices", "RL-2017, GO: expert placement"),
+		fixed(single.Placer{}, "everything on one device", "RL-2017: single GPU"),
+		fixed(tfdefault.Placer{}, "TensorFlow's own choice: the first device that can run an op", "GO: TF-default"),
+		made("units dealt out in turn", "", func(o Options) plan.Placer { return roundrobin.Placer{Level: o.Level} }),
+		made("one random placement of units", "", func(o Options) plan.Placer { return random.Placer{Level: o.Level, Samples: 1} }),
+		needing("gpmetis", fixed(metis.Placer{}, "parts of equal compute, least communication across the cut", "Karypis and Kumar 1998; GO: METIS")),
+		fixed(listsched.Placer{}, "critical-path list scheduling of units, 27 rules, the best kept", ""),
+		fixed(heft.HEFT{}, "each op, by upward rank, to the device that ends it first", "Topcuoglu, Hariri, Wu 2002"),
+		fixed(heft.ETF{}, "always the ready op and device with the earliest start", "Hwang, Chow, Anger, Lee 1989"),
+		made("the best of random placements of units", "RL-2017: random search", func(o Options) plan.Placer { return random.Placer{Level: o.Level} }),
+		made("local search on units, from chains to cells", "", func(o Options) plan.Placer { return local.Placer{Start: o.Start} }),
+		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer {
+			a := anneal.Placer{Workers: max(1, o.Workers)}
+			if o.Start != nil {
+				a.Starts = [][]uint8{o.Start}
+			}
+			return a
+		}),
+		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
+			c := placer.DefaultPolicy()
+			c.Level, c.Workers = o.Level, max(1, o.Workers)
+			return placer.NewPolicy(c)
+		}},
+	}
+}

@@ -1,0 +1,31 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"placer/baselines/catalogue"
+	"placer/baselines/conformance"
+	"placer/plan"
+)
+
+// traits are what the suite must know of a method beside its entry in the
+// catalogue; most methods need none.
+var traits = map[string]conformance.Method{
+	"random-best": {Reaches: true},
+	"local":       {Reaches: true},
+	"anneal":      {Reaches: true},
+	// It evaluates a round of samples at a time.
+	"GO-one": {Batch: 64, Evaluations: 128, Refuses: true},
+}
+
+// TestEveryMethod runs the suite on all of the catalogue, so that no method can
+// be added without it.
+func TestEveryMethod(t *testing.T) {
+	for _, m := range catalogue.Methods() {
+		t.Run(m.Name, func(t *testing.T) {
+			x := traits[m.Name]
+			x.Name, x.New = m.Name, func() (plan.Placer, error) { return m.New(catalogue.Default()) }
+			conformance.Run(t, x)
+		})
+	}
+}
