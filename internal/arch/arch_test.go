@@ -59,6 +59,7 @@ var allowed = map[string]string{
 	"baselines/anneal":      "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/listsched":   "units graph graph/unit hw plan sim baselines/judge",
+	"baselines/cpsat":       "baselines/judge",
 	"baselines/conformance": "units graph graph/unit hw plan sim baselines/judge",
 
 	// The two sides meet here, and nowhere else.
