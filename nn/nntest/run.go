@@ -69,6 +69,10 @@ func cases() (all []Case) {
 				}},
 			embeddingCase(n[0], n[1]))
 	}
+	for _, k := range []int{1, 3} {
+		all = append(all, lstmCase(k, 1, 5, false), lstmCase(k, 9, 5, false), lstmCase(k, 9, 8, true), lstmCase(17, 4, 3, k == 1),
+			attendCase(k, 7, 11, 5, true), attendCase(k, 7, 11, 5, false), attendCase(k, 1, 1, 3, false))
+	}
 	return append(all, meanCase(false), meanCase(true), maskCase("row", []bool{true, false, true}), maskCase("each", eachMask(20)), sharedCase())
 }
 
