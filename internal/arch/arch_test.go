@@ -45,6 +45,7 @@ var allowed = map[string]string{
 	"graphsage":      "nn nn/vec",
 	"transformerxl":  "nn nn/vec",
 	"ppo":            "nn nn/vec",
+	"seq2seq":        "nn nn/vec",
 	"gonet":          "nn nn/vec nn/safetensors graphsage transformerxl ppo",
 
 	// Methods.
