@@ -1,0 +1,109 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"placer/plan"
+)
+
+// Format names the version of Matrix and Comparison as JSON documents.
+const Format = "placer compare 1"
+
+// Case is a graph on a machine.
+type Case struct {
+	// Graph is a workload as "placer workloads" names it, or the path of a file.
+	Graph string `json:"graph"`
+	// Machine is a built-in machine as "placer machines" names it, or the path of a
+	// file.
+	Machine string `json:"machine"`
+	GPUs    int    `json:"gpus"` // 0: those of the file
+}
+
+// Name returns the case in one word, as "gnmt8 on p100x8".
+func (c Case) Name() string {
+	if c.GPUs == 0 {
+		return c.Graph + " on " + c.Machine
+	}
+	return fmt.Sprintf("%s on %sx%d", c.Graph, c.Machine, c.GPUs)
+}
+
+// Matrix is what a comparison runs: every method on every case with every seed.
+type Matrix struct {
+	Format    string   `json:"format"`
+	Methods   []string `json:"methods"`
+	Cases     []Case   `json:"cases"`
+	Seeds     []uint64 `json:"seeds"`
+	Scheduler string   `json:"scheduler"`
+	// Against is the method that reductions, wins and regressions are relative to.
+	Against string `json:"against"`
+	// The budget of every trial; 0 does not bound.
+	Evaluations int     `json:"evaluations"`
+	Seconds     float64 `json:"seconds"`
+}
+
+// Budget returns the budget of every trial.
+func (m *Matrix) Budget() plan.Budget {
+	return plan.Budget{Evaluations: m.Evaluations, Seconds: m.Seconds}
+}
+
+// Validate reports every fault.
+func (m *Matrix) Validate() error {
+	var errs []error
+	if m.Format != Format {
+		errs = append(errs, fmt.Errorf("format is %q, want %q", m.Format, Format))
+	}
+	if len(m.Methods) == 0 || len(m.Cases) == 0 || len(m.Seeds) == 0 {
+		errs = append(errs, fmt.Errorf("nothing to run: %d methods, %d cases, %d seeds", len(m.Methods), len(m.Cases), len(m.Seeds)))
+	}
+	if m.Evaluations < 0 || m.Seconds < 0 || m.Evaluations == 0 && m.Seconds == 0 {
+		errs = append(errs, fmt.Errorf("budget of %d evaluations and %g s, want one above 0 and none below", m.Evaluations, m.Seconds))
+	}
+	if !slices.Contains(m.Methods, m.Against) {
+		errs = append(errs, fmt.Errorf("reference %q is not among the methods", m.Against))
+	}
+	names := map[string]bool{}
+	for _, x := range m.Methods {
+		if names[x] {
+			errs = append(errs, fmt.Errorf("method %s is listed twice", x))
+		}
+		names[x] = true
+	}
+	cases := map[string]bool{}
+	for _, x := range m.Cases {
+		if cases[x.Name()] {
+			errs = append(errs, fmt.Errorf("case %s is listed twice", x.Name()))
+		}
+		cases[x.Name()] = true
+	}
+	seeds := map[uint64]bool{}
+	for _, x := range m.Seeds {
+		if seeds[x] {
+			errs = append(errs, fmt.Errorf("seed %d is listed twice", x))
+		}
+		seeds[x] = true
+	}
+	return errors.Join(errs...)
+}
+
+// Cell is one trial to run.
+type Cell struct {
+	Case   string `json:"case"`
+	Method string `json:"method"`
+	Seed   uint64 `json:"seed"`
+}
+
+// Cells returns the cells of m, case by case, so that a case's graph is needed
+// during one stretch only.
+func (m *Matrix) Cells() []Cell {
+	var cells []Cell
+	for _, c := range m.Cases {
+		for _, seed := range m.Seeds {
+			for _, method := range m.Methods {
+				cells = append(cells, Cell{c.Name(), method, seed})
+			}
+		}
+	}
+	return cells
+}

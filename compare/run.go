@@ -1,0 +1,76 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Do runs one cell. An error that is no end of ctx ends the comparison; a method
+// that has no placement is a trial with Skipped set.
+type Do func(ctx context.Context, c Cell) (Trial, error)
+
+// Run runs the cells of m that j does not have, workers at once, and adds each to
+// j as it ends. ended, if not nil, is told of each; calls do not overlap. When
+// ctx ends, trials that run are dropped: the journal has whole trials only. A
+// trial's result must not depend on what runs beside it, so the order in which
+// trials end is of no consequence under a budget in evaluations.
+func Run(ctx context.Context, m *Matrix, j *Journal, workers int, do Do, ended func(t *Trial, done, all int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cells := m.Cells()
+	all := len(cells)
+	cells = slices.DeleteFunc(cells, j.Done)
+	todo := make(chan Cell)
+	go func() {
+		defer close(todo)
+		for _, c := range cells {
+			select {
+			case todo <- c:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	results := make(chan Trial)
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			for c := range todo {
+				t, err := do(ctx, c)
+				switch {
+				case ctx.Err() != nil:
+					return
+				case err != nil:
+					cancel(fmt.Errorf("%s on %s, seed %d: %w", c.Method, c.Case, c.Seed, err))
+					return
+				}
+				t.Cell = c
+				results <- t
+			}
+		})
+	}
+	go func() { wait.Wait(); close(results) }()
+	var failed error
+	for t := range results {
+		if failed != nil {
+			continue
+		}
+		if failed = j.Add(t); failed != nil {
+			cancel(failed)
+			continue
+		}
+		if ended != nil {
+			ended(&t, len(j.Trials()), all)
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ctx.Err()
+}
