@@ -7,7 +7,7 @@ FUZZ   ?= 20s
 BUDGET ?= 5m
 SEED   ?= 1
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experim
 
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each
 	$(GO) run ./experiments/ablation -workloads trfxl2:2 -evaluations 2000 -o experiments/ablation/trfxl2.jsonl
+
+repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
+	$(GO) run ./experiments/papers
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt

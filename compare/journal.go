@@ -125,6 +125,9 @@ func (j *Journal) read() error {
 	return err
 }
 
+// Dir returns the path of the folder.
+func (j *Journal) Dir() string { return j.dir }
+
 // Done reports whether the journal has the trial of cell.
 func (j *Journal) Done(cell Cell) bool { return j.done[cell] }
 

@@ -8,25 +8,25 @@ import (
 	"placer/plan"
 )
 
-// Format names the version of Matrix and Comparison as JSON documents.
-const Format = "placer compare 1"
+// MatrixFormat names the version of Matrix as a JSON document.
+const MatrixFormat = "placer compare matrix 1"
 
 // Case is a graph on a machine.
 type Case struct {
-	// Graph is a workload as "placer workloads" names it, or the path of a file.
-	Graph string `json:"graph"`
-	// Machine is a built-in machine as "placer machines" names it, or the path of a
-	// file.
-	Machine string `json:"machine"`
-	GPUs    int    `json:"gpus"` // 0: those of the file
+	Workload string `json:"workload,omitempty"` // as "placer workloads" names it
+	Graph    string `json:"graph,omitempty"`    // or the path of a file
+	GPU      string `json:"gpu,omitempty"`      // built-in machine, as "placer machines" names it
+	Machine  string `json:"machine,omitempty"`  // or the path of a file
+	GPUs     int    `json:"gpus,omitempty"`     // 0: all
 }
 
-// Name returns the case in one word, as "gnmt8 on p100x8".
+// Name returns the case in a few words, as "gnmt8 on p100x8".
 func (c Case) Name() string {
-	if c.GPUs == 0 {
-		return c.Graph + " on " + c.Machine
+	name := c.Workload + c.Graph + " on " + c.GPU + c.Machine
+	if c.GPUs > 0 {
+		name += fmt.Sprintf("x%d", c.GPUs)
 	}
-	return fmt.Sprintf("%s on %sx%d", c.Graph, c.Machine, c.GPUs)
+	return name
 }
 
 // Matrix is what a comparison runs: every method on every case with every seed.
@@ -51,8 +51,8 @@ func (m *Matrix) Budget() plan.Budget {
 // Validate reports every fault.
 func (m *Matrix) Validate() error {
 	var errs []error
-	if m.Format != Format {
-		errs = append(errs, fmt.Errorf("format is %q, want %q", m.Format, Format))
+	if m.Format != MatrixFormat {
+		errs = append(errs, fmt.Errorf("format is %q, want %q", m.Format, MatrixFormat))
 	}
 	if len(m.Methods) == 0 || len(m.Cases) == 0 || len(m.Seeds) == 0 {
 		errs = append(errs, fmt.Errorf("nothing to run: %d methods, %d cases, %d seeds", len(m.Methods), len(m.Cases), len(m.Seeds)))
@@ -72,6 +72,9 @@ func (m *Matrix) Validate() error {
 	}
 	cases := map[string]bool{}
 	for _, x := range m.Cases {
+		if (x.Workload == "") == (x.Graph == "") || (x.GPU == "") == (x.Machine == "") || x.GPUs < 0 {
+			errs = append(errs, fmt.Errorf("case %q: want a workload or a graph, a GPU or a machine", x.Name()))
+		}
 		if cases[x.Name()] {
 			errs = append(errs, fmt.Errorf("case %s is listed twice", x.Name()))
 		}

@@ -7,6 +7,9 @@ import (
 	"placer/plan"
 )
 
+// Format names the version of Comparison as a JSON document.
+const Format = "placer compare 1"
+
 // Comparison is the result of a comparison. Trials are the facts; rows and
 // totals follow from them and from the matrix (Summarise).
 type Comparison struct {

@@ -95,27 +95,26 @@ func comparisonTotals(c *compare.Comparison) *table {
 	return t
 }
 
-// comparisonNotes writes what the tables leave out: why a method has no
-// placement, once for each reason.
+// comparisonNotes writes what the tables leave out, from the first trial of each
+// method on each case that has something to say.
 func comparisonNotes(w io.Writer, c *compare.Comparison, mark string) error {
 	told := map[string]bool{}
 	for i := range c.Trials {
-		r := &c.Trials[i]
-		var lines []string
-		if r.Skipped != "" {
-			lines = append(lines, fmt.Sprintf("%s: unavailable: %s", r.Method, r.Skipped))
-		} else if r.Overflow > 0 {
-			lines = append(lines, fmt.Sprintf("%s on %s: does not fit", r.Method, r.Case))
+		r := c.Trials[i] // a copy
+		key := r.Method + " on " + r.Case
+		switch {
+		case r.Skipped != "":
+			key = r.Method // the reason is rarely the case's
+			r.Notes = []string{"unavailable: " + r.Skipped}
+		case r.Overflow > 0:
+			r.Notes = append([]string{"does not fit"}, r.Notes...)
 		}
+		if told[key] || len(r.Notes) == 0 {
+			continue
+		}
+		told[key] = true
 		for _, n := range r.Notes {
-			lines = append(lines, r.Method+": "+n)
-		}
-		for _, l := range lines {
-			if told[l] {
-				continue
-			}
-			told[l] = true
-			if _, err := fmt.Fprintf(w, "%s%s\n", mark, l); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s: %s\n", mark, key, n); err != nil {
 				return err
 			}
 		}

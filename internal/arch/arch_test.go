@@ -71,12 +71,14 @@ var allowed = map[string]string{
 		" baselines/metis baselines/random baselines/roundrobin baselines/single baselines/tfdefault",
 
 	// Output and the command line.
-	"report":       "units graph hw plan sim",
+	"compare":      "plan internal/fsx",
+	"report":       "units graph hw plan sim compare",
 	"internal/cli": "*",
 	"cmd/placer":   "internal/cli",
 
 	// Recorded results.
 	"experiments/summarise": "units plan report",
+	"experiments/papers":    "compare",
 	"experiments/ablation":  "graph/unit hw plan roofline sim workloads placer baselines/human",
 }
 

@@ -182,19 +182,25 @@ func newRunFolder(dir, name string) (*placer.Run, error) {
 	if dir != "" {
 		return placer.CreateRun(dir)
 	}
+	dir, err := freeFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	return placer.CreateRun(dir)
+}
+
+// freeFolder makes the folder runs/name, numbered if that is taken.
+func freeFolder(name string) (string, error) {
 	for k := 1; ; k++ {
-		dir = filepath.Join("runs", name)
+		dir := filepath.Join("runs", name)
 		if k > 1 {
 			dir = fmt.Sprintf("%s-%d", dir, k)
 		}
 		if err := os.MkdirAll("runs", 0o755); err != nil {
-			return nil, err
+			return "", err
 		}
-		switch err := os.Mkdir(dir, 0o755); {
-		case err == nil:
-			return placer.CreateRun(dir)
-		case !errors.Is(err, fs.ErrExist):
-			return nil, err
+		if err := os.Mkdir(dir, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
+			return dir, err
 		}
 	}
 }
