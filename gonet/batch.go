@@ -6,6 +6,7 @@ import (
 
 	"placer/graphsage"
 	"placer/nn"
+	"placer/transformerxl"
 )
 
 // Batch is the input of one run: N nodes of one or more graphs, and R = Copies N
@@ -19,15 +20,17 @@ type Batch struct {
 	// Copies is the number of decisions worked on side by side; 0 means 1. More
 	// than 1 is of use only with Previous.
 	Copies int
-	// Previous is the decision before, [Copies N], -1 for none; nil means none
-	// at all. Only networks with Iterations above 1 read it.
+	// Previous is the decision before, [Copies M], -1 for none; nil means none
+	// at all. A decision holds the choices of one task after those of another, M in
+	// all. Only networks with Iterations above 1 read it.
 	Previous []int32
-	// Allowed forbids choices: nil allows all, [A] holds for every node, [N A]
+	// Allowed forbids devices: nil allows all, [A] holds for every node, [N A]
 	// for each on its own.
 	Allowed []bool
-	// Free is added to the logits, [N,A], if not nil: logits of this very problem
-	// that belong to the parameters but not to the network. See Network.AddFree.
-	Free *nn.Param
+	// Free are added to the logits of each task, [N,Columns], if not nil: logits of
+	// this very problem that belong to the parameters but not to the network. See
+	// Network.AddFree.
+	Free []*nn.Param
 }
 
 func (b *Batch) copies() int { return max(b.Copies, 1) }
@@ -57,14 +60,19 @@ func (b *Batch) bounds(k int) []int32 {
 
 // check reports every fault of b for a network of configuration c.
 func (b *Batch) check(c Config) error {
-	n, a := b.X.N, c.Decision.Choices
+	n := b.X.N
 	if n < 1 || b.X.D != c.Embedding.Features || len(b.X.V) != n*b.X.D {
 		return fmt.Errorf("gonet: features %s with %d elements, want [N,%d]", b.X, len(b.X.V), c.Embedding.Features)
 	}
 	if b.Neighbours == nil {
 		return errors.New("gonet: batch without neighbours")
 	}
-	all := []error{b.Neighbours.Check(n), nn.CheckMask(b.Allowed, n, a)}
+	all := []error{b.Neighbours.Check(n)}
+	if a := c.Decision.Choices; a > 0 {
+		all = append(all, nn.CheckMask(b.Allowed, n, a))
+	} else if b.Allowed != nil {
+		all = append(all, errors.New("a mask of devices for a network that does not place"))
+	}
 	if b.Bounds != nil {
 		bad := len(b.Bounds) < 2 || b.Bounds[0] != 0 || int(b.Bounds[len(b.Bounds)-1]) != n
 		for i := 1; i < len(b.Bounds); i++ {
@@ -77,20 +85,42 @@ func (b *Batch) check(c Config) error {
 	if c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil) {
 		all = append(all, fmt.Errorf("%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous)))
 	}
-	if b.Previous != nil && len(b.Previous) != b.copies()*n {
-		all = append(all, fmt.Errorf("%d previous decisions for %d copies of %d nodes", len(b.Previous), b.copies(), n))
+	m := 0
+	for _, t := range c.Decision.Tasks() {
+		m += n * t.Kinds
 	}
-	for i, p := range b.Previous {
-		if p < -1 || int(p) >= a {
-			all = append(all, fmt.Errorf("previous decision %d is %d, want -1 to %d", i, p, a-1))
-			break
+	if b.Previous != nil && len(b.Previous) != b.copies()*m {
+		all = append(all, fmt.Errorf("%d previous decisions for %d copies of %d choices", len(b.Previous), b.copies(), m))
+	} else if b.Previous != nil {
+		all = append(all, b.checkPrevious(c.Decision.Tasks()))
+	}
+	if b.Free != nil && len(b.Free) != len(c.Decision.Tasks()) {
+		all = append(all, fmt.Errorf("free logits of %d tasks, want %d", len(b.Free), len(c.Decision.Tasks())))
+	} else if b.Free != nil {
+		for i, t := range c.Decision.Tasks() {
+			if s := b.Free[i].Shape; len(s) != 2 || s[0] != n || s[1] != t.Columns() {
+				all = append(all, fmt.Errorf("free logits %v of %s, want [%d %d]", s, t.Name, n, t.Columns()))
+			}
 		}
-	}
-	if b.Free != nil && (len(b.Free.Shape) != 2 || b.Free.Shape[0] != n || b.Free.Shape[1] != a) {
-		all = append(all, fmt.Errorf("free logits %v, want [%d %d]", b.Free.Shape, n, a))
 	}
 	if err := errors.Join(all...); err != nil {
 		return fmt.Errorf("gonet: %w", err)
+	}
+	return nil
+}
+
+// checkPrevious reports a decision before that is no choice of its task.
+func (b *Batch) checkPrevious(tasks []transformerxl.Task) error {
+	at := 0
+	for range b.copies() {
+		for _, t := range tasks {
+			for range b.X.N * t.Kinds {
+				if p := b.Previous[at]; p < -1 || int(p) >= t.Levels {
+					return fmt.Errorf("previous decision %d is %d, want -1 to %d", at, p, t.Levels-1)
+				}
+				at++
+			}
+		}
 	}
 	return nil
 }

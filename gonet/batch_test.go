@@ -130,27 +130,35 @@ func TestMaskedChoices(t *testing.T) {
 }
 
 // TestGradientOfTheWhole: the loss falls along the gradient as fast as its norm
-// says, for the PPO objective on all parts of the network. Memory is off: through
-// it the gradient is not the derivative.
+// says, for the PPO objective on all parts of the network, with one task and with
+// three. Memory is off: through it the gradient is not the derivative.
 func TestGradientOfTheWhole(t *testing.T) {
-	const n, f, a, samples = 40, 6, 4, 3
-	for _, literal := range []bool{false, true} {
-		c := small(f, a)
+	const n, f, samples = 40, 6, 3
+	for name, change := range map[string]func(c *Config){
+		"placement":      func(c *Config) {},
+		"literal":        func(c *Config) { c.Embedding.Residual, c.Decision.HeadResidual = false, false },
+		"three tasks":    func(c *Config) { threeTasks(c) },
+		"literal, three": func(c *Config) { threeTasks(c); c.Embedding.Residual, c.Decision.HeadResidual = false, false },
+	} {
+		c := small(f, 4)
 		c.Decision.Memory, c.Iterations = 0, 2
-		if literal {
-			c.Embedding.Residual, c.Decision.HeadResidual = false, false
-		}
+		change(&c)
 		net := newNetwork(t, c, 3, 1)
 		r := rand.New(rand.NewPCG(1, 2))
 		b := &Batch{X: randomX(r, n, f), Neighbours: ladder(n), Copies: samples, Free: net.AddFree("g", n)}
 		o := &ppo.Objective{ClipEps: 0.2, Entropy: 0.05, ValueCost: 0.5, Return: []float32{1, 2, 3}}
 		for k := range samples {
-			act, lp := make([]int32, n), make([]float32, n)
-			for i := range act {
-				act[i] = int32(r.IntN(a))
-				lp[i] = -1.4
-				b.Previous = append(b.Previous, int32(r.IntN(a+1))-1)
+			act, before := randomDecision(r, c, n), randomDecision(r, c, n)
+			before[k] = -1
+			lp := make([]float32, len(act))
+			at := 0
+			for _, task := range c.Decision.Tasks() {
+				for range n * task.Kinds {
+					lp[at] = -float32(math.Log(float64(task.Levels)))
+					at++
+				}
 			}
+			b.Previous = append(b.Previous, before...)
 			o.Actions, o.LogProb = append(o.Actions, act), append(o.LogProb, lp)
 			o.Advantage = append(o.Advantage, []float32{float32(k) - 1})
 		}
@@ -166,9 +174,14 @@ func TestGradientOfTheWhole(t *testing.T) {
 		var direction [][]float32
 		for _, p := range net.Params().All() {
 			direction = append(direction, slices.Clone(p.Grad))
+			sum := 0.0
 			for _, g := range p.Grad {
-				norm += float64(g) * float64(g)
+				sum += float64(g) * float64(g)
 			}
+			if sum == 0 {
+				t.Errorf("%s: parameter %s has no gradient", name, p.Name)
+			}
+			norm += sum
 		}
 		move := func(s float64) {
 			for i, p := range net.Params().All() {
@@ -183,7 +196,7 @@ func TestGradientOfTheWhole(t *testing.T) {
 		move(-2 * h)
 		low := loss()
 		if got := (high - low) / (2 * h); math.Abs(got/norm-1) > 0.02 {
-			t.Errorf("literal %v: the loss changes by %g along the gradient, its squared norm is %g", literal, got, norm)
+			t.Errorf("%s: the loss changes by %g along the gradient, its squared norm is %g", name, got, norm)
 		}
 	}
 }
@@ -195,10 +208,10 @@ func TestFreeLogits(t *testing.T) {
 	b := &Batch{X: randomX(rand.New(rand.NewPCG(1, 2)), n, f), Neighbours: ladder(n)}
 	plain, _ := forward(t, net, b)
 	b.Free = net.AddFree("g", n)
-	if b.Free != net.AddFree("g", n) {
+	if b.Free[0] != net.AddFree("g", n)[0] {
 		t.Error("free logits of one name were made twice")
 	}
-	b.Free.Value[5] = 2
+	b.Free[0].Value[5] = 2
 	got, _ := forward(t, net, b)
 	if d := got.V[5] - plain.V[5]; d < 1.99 || d > 2.01 || got.V[4] != plain.V[4] {
 		t.Errorf("logit 5 moved by %g, want 2, and logit 4 by %g, want 0", d, got.V[4]-plain.V[4])
@@ -206,8 +219,8 @@ func TestFreeLogits(t *testing.T) {
 	if _, err := net.Backward(b, &nn.CrossEntropy{Labels: make([]int32, n)}); err != nil {
 		t.Fatal(err)
 	}
-	if b.Free.Grad[0] >= 0 {
-		t.Errorf("gradient of the label's free logit is %g, want below 0", b.Free.Grad[0])
+	if b.Free[0].Grad[0] >= 0 {
+		t.Errorf("gradient of the label's free logit is %g, want below 0", b.Free[0].Grad[0])
 	}
 	net.RemoveFree("g")
 	b.Free = nil
@@ -232,7 +245,7 @@ func TestBatchRefuses(t *testing.T) {
 		{"nothing allowed", func(b *Batch) { b.Allowed = make([]bool, a) }, "no choice"},
 		{"bounds", func(b *Batch) { b.Bounds = []int32{0, 3, 3, n} }, "bounds"},
 		{"copies", func(b *Batch) { b.Copies = 2 }, "one iteration"},
-		{"free", func(b *Batch) { b.Free = nn.NewParams().Constant("x", 0, n, a+1) }, "free logits [5 5]"},
+		{"free", func(b *Batch) { b.Free = []*nn.Param{nn.NewParams().Constant("x", 0, n, a+1)} }, "free logits [5 5]"},
 	}
 	net := newNetwork(t, small(f, a), 1, 1)
 	for _, c := range cases {

@@ -69,8 +69,8 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: %w", err)
 	}
 	for _, t := range f.Tensors {
-		if name, ok := strings.CutPrefix(t.Name, "weight/free/"); ok && len(t.Shape) == 2 && t.Shape[0] > 0 {
-			n.AddFree(name, t.Shape[0])
+		if name, ok := strings.CutPrefix(t.Name, "weight/"); ok && strings.HasPrefix(name, freePrefix) && len(t.Shape) == 2 && t.Shape[0] > 0 && t.Shape[1] > 0 {
+			n.params.Constant(name, 0, t.Shape...)
 		}
 	}
 	if err := nn.Restore(f, n.params, n.adam); err != nil {
@@ -89,7 +89,7 @@ func plausible(c Config, size int) error {
 		return fmt.Errorf("gonet: checkpoint: %w", err)
 	}
 	e, d := c.Embedding, c.Decision
-	for _, x := range []int{e.Features, e.Layers, e.Width, d.Layers, d.Heads, d.HeadWidth, d.Inner, d.Choices} {
+	for _, x := range []int{e.Features, e.Layers, e.Width, d.Layers, d.Heads, d.HeadWidth, d.Inner, d.Choices, d.ScheduleLevels, d.FusionLevels, d.FusionKinds} {
 		if x > size {
 			return fmt.Errorf("gonet: checkpoint: a size of %d in a file of %d bytes", x, size)
 		}

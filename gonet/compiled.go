@@ -1,6 +1,8 @@
 package gonet
 
 import (
+	"slices"
+
 	"placer/graphsage"
 	"placer/nn"
 	"placer/transformerxl"
@@ -10,7 +12,8 @@ import (
 // pointer.
 type compiled struct {
 	nodes, copies, graphs int
-	free                  *nn.Param
+	free                  []*nn.Param
+	tasks                 []transformerxl.Task
 
 	graph    *nn.Graph
 	x        *nn.Node
@@ -18,14 +21,14 @@ type compiled struct {
 	lists    *graphsage.Neighbours // limited to the configured number
 	boundsX  []int32               // of every copy of every graph
 	ofH, ofX []transformerxl.Segment
-	previous []int32
+	previous [][]int32 // [tasks and their kinds][R], indices into the states
 	allowed  []bool
 }
 
 // compiled returns the graph for b's shape, with a backward pass if train.
 func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 	for i, c := range n.cache {
-		if c.nodes != b.X.N || c.copies != b.copies() || c.graphs != b.graphs() || c.free != b.Free {
+		if c.nodes != b.X.N || c.copies != b.copies() || c.graphs != b.graphs() || !slices.Equal(c.free, b.Free) {
 			continue
 		}
 		n.cache = append(n.cache[:i], n.cache[i+1:]...)
@@ -47,24 +50,40 @@ func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 }
 
 func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
-	c := &compiled{nodes: b.X.N, copies: b.copies(), graphs: b.graphs(), free: b.Free}
+	c := &compiled{nodes: b.X.N, copies: b.copies(), graphs: b.graphs(), free: b.Free, tasks: n.config.Decision.Tasks()}
 	g := nn.NewGraph(n.backend)
 	c.graph = g
 	c.x = g.Input("features", b.X.N, b.X.D)
 	h := n.encoder.Apply(g, c.x, &c.lists)
 	x := h
-	if n.state != nil {
-		x = g.AddEmbedding(h, n.state, c.copies*c.nodes, &c.previous)
+	for i := range n.states {
+		for range c.tasks[i].Kinds {
+			c.previous = append(c.previous, make([]int32, c.copies*c.nodes))
+		}
+	}
+	at := 0
+	for i, state := range n.states {
+		for range c.tasks[i].Kinds {
+			x = g.AddEmbedding(x, state, c.copies*c.nodes, &c.previous[at])
+			at++
+		}
 	}
 	logits, states := n.decision.Apply(g, h, x, &c.ofH, &c.ofX)
-	if c.free != nil {
-		logits = g.AddRepeated(logits, g.Param(c.free))
+	for i, t := range c.tasks {
+		if c.free != nil {
+			logits[i] = g.AddRepeated(logits[i], g.Param(c.free[i]))
+		}
+		if t.Name == transformerxl.Placement {
+			logits[i] = g.Mask(logits[i], &c.allowed)
+		}
+		if t.Kinds > 1 {
+			logits[i] = g.Reshape(logits[i], c.copies*c.nodes*t.Kinds, t.Levels)
+		}
 	}
-	logits = g.Mask(logits, &c.allowed)
 	pooled := g.MeanRows(states, c.copies*c.graphs, &c.boundsX, n.config.DetachValue)
 	v := g.Linear(nn.Relu, []*nn.Node{pooled}, n.value[:1], n.valueB[0])
 	v = g.Linear(nn.Identity, []*nn.Node{v}, n.value[1:], n.valueB[1])
-	return c, g.Compile(train, logits, v)
+	return c, g.Compile(train, slices.Insert(logits, 1, v)...)
 }
 
 // set gives the graph the data of b.
@@ -78,15 +97,42 @@ func (c *compiled) set(b *Batch, config Config) {
 	c.boundsX = b.bounds(c.copies)
 	c.ofX = transformerxl.Segments(c.boundsX, s, m)
 	c.allowed = b.Allowed
-	c.previous = b.Previous
-	if c.previous == nil && config.Iterations > 1 {
-		c.previous = make([]int32, c.copies*c.nodes)
-		for i := range c.previous {
-			c.previous[i] = -1
+	c.setPrevious(b.Previous)
+}
+
+// setPrevious deals out decisions, [copies][task][node][kind], as indices into
+// the embeddings of each task and kind.
+func (c *compiled) setPrevious(previous []int32) {
+	if len(c.previous) == 0 {
+		return
+	}
+	from := 0
+	for k := range c.copies {
+		to := 0
+		for _, t := range c.tasks {
+			for r := range c.nodes {
+				for j := range t.Kinds {
+					index := int32(-1)
+					if previous != nil && previous[from] >= 0 {
+						index = int32(j*t.Levels) + previous[from]
+					}
+					c.previous[to+j][k*c.nodes+r] = index
+					from++
+				}
+			}
+			to += t.Kinds
 		}
 	}
 }
 
 func (c *compiled) output() Output {
-	return Output{c.graph.Output(0), c.graph.Output(1).V}
+	o := Output{Values: c.graph.Output(1).V}
+	for i := range c.tasks {
+		if i > 0 {
+			i++ // output 1 are the values
+		}
+		o.Tasks = append(o.Tasks, c.graph.Output(i))
+	}
+	o.Logits = o.Tasks[0]
+	return o
 }

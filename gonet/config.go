@@ -24,8 +24,8 @@ type Config struct {
 	CachedGraphs int
 }
 
-// Default returns the sizes of GDP for features columns and up to choices
-// devices, T = 1, and the deviations from the paper that the default
+// Default returns the sizes of GDP for features columns and the placement on up
+// to choices devices, T = 1, and the deviations from the paper that the default
 // configurations of the parts name.
 func Default(features, choices int) Config {
 	return Config{

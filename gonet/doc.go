@@ -20,6 +20,10 @@
 // ppo.Policy. With Config.Iterations above 1, a Batch also names Copies and the
 // Previous decision of each copy.
 //
+// A network decides placement, and as Config.Decision says also scheduling and
+// fusion priorities: further rows of choices, after the devices, in every
+// decision. Output.Tasks are the logits of all.
+//
 // net.Save writes weights, optimiser state and configuration; Load reads them.
 //
 // Compiling a graph for a new number of rows takes some milliseconds; the

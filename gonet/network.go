@@ -3,6 +3,7 @@ package gonet
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"placer/graphsage"
 	"placer/nn"
@@ -17,7 +18,7 @@ type Network struct {
 	adam     *nn.Adam
 	encoder  *graphsage.Encoder
 	decision *transformerxl.Network
-	state    *nn.Param // embedding of the decision before, [A,d]; nil with one iteration
+	states   []*nn.Param // of each task: embedding of the decision before, [Columns,d]; none with one iteration
 	value    [2]*nn.Param
 	valueB   [2]*nn.Param
 
@@ -33,9 +34,7 @@ func New(c Config, r *rand.Rand, b *nn.Backend) (*Network, error) {
 	n := &Network{config: c, backend: b, params: ps, adam: nn.NewAdam(c.Adam)}
 	n.encoder = graphsage.New(c.Embedding, ps, r)
 	n.decision = transformerxl.New(c.Decision, ps, r)
-	if c.Iterations > 1 {
-		n.state = ps.Normal("state.embedding", r, 0.1, c.Decision.Choices, d)
-	}
+	n.addStates(r)
 	n.value = [2]*nn.Param{ps.Glorot("value.fc1.w", r, d, d), ps.Glorot("value.fc2.w", r, d, 1)}
 	n.valueB = [2]*nn.Param{ps.Constant("value.fc1.b", 0, d), ps.Constant("value.fc2.b", 0, 1)}
 	return n, nil
@@ -48,33 +47,80 @@ func (n *Network) Config() Config { return n.config }
 // runs.
 func (n *Network) Params() *nn.Params { return n.params }
 
-// AddFree adds free logits, zero, for a problem of nodes nodes to the parameters
-// under name, or returns those there are. They are trained with the network.
-func (n *Network) AddFree(name string, nodes int) *nn.Param {
-	name = "free/" + name
-	if p := n.params.Lookup(name); p != nil {
-		return p
+// addStates adds the embeddings of decisions before that the tasks lack.
+func (n *Network) addStates(r *rand.Rand) {
+	if n.config.Iterations == 1 {
+		return
 	}
-	return n.params.Constant(name, 0, nodes, n.config.Decision.Choices)
+	for i, t := range n.config.Decision.Tasks() {
+		if i < len(n.states) {
+			continue
+		}
+		name := "state.embedding"
+		if i > 0 {
+			name = "state." + t.Name
+		}
+		n.states = append(n.states, n.params.Normal(name, r, 0.1, t.Columns(), n.config.Decision.Width))
+	}
+}
+
+// Extend adds tasks to the network, after those it has: a policy that places
+// learns to schedule. Their weights are random; what there was stays. c differs
+// from the configuration of the decision network in the added tasks only.
+func (n *Network) Extend(c transformerxl.Config, r *rand.Rand) error {
+	if err := n.decision.Extend(c, n.params, r); err != nil {
+		return fmt.Errorf("gonet: %w", err)
+	}
+	n.config.Decision = c
+	n.addStates(r)
+	n.cache = nil
+	return nil
+}
+
+// AddFree adds free logits, zero, for a problem of nodes nodes to the parameters
+// under name, or returns those there are: one matrix [nodes,Columns] per task.
+// They are trained with the network.
+func (n *Network) AddFree(name string, nodes int) (all []*nn.Param) {
+	for i, t := range n.config.Decision.Tasks() {
+		key := freeName(name, i, t)
+		p := n.params.Lookup(key)
+		if p == nil {
+			p = n.params.Constant(key, 0, nodes, t.Columns())
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// freePrefix begins the names of free logits.
+const freePrefix = "free/"
+
+func freeName(name string, i int, t transformerxl.Task) string {
+	if i == 0 {
+		return freePrefix + name
+	}
+	return freePrefix + name + "/" + t.Name
 }
 
 // RemoveFree deletes free logits.
 func (n *Network) RemoveFree(name string) {
-	name = "free/" + name
-	p := n.params.Lookup(name)
-	n.params.Remove(name)
-	for i := 0; i < len(n.cache); {
-		if p != nil && n.cache[i].free == p {
-			n.cache = append(n.cache[:i], n.cache[i+1:]...)
-			continue
-		}
-		i++
+	var gone []*nn.Param
+	for i, t := range n.config.Decision.Tasks() {
+		key := freeName(name, i, t)
+		gone = append(gone, n.params.Lookup(key))
+		n.params.Remove(key)
 	}
+	n.cache = slices.DeleteFunc(n.cache, func(c *compiled) bool { return c.free != nil && slices.Equal(c.free, gone) })
 }
 
 // Output is the result of a run, valid until the network's next.
 type Output struct {
-	Logits nn.Mat    // [R,A]; forbidden choices hold nn.Masked
+	// Logits are those of the first task, placement unless it is not decided:
+	// [R,A]; forbidden devices hold nn.Masked.
+	Logits nn.Mat
+	// Tasks are the logits of every task in order, [R Kinds,Levels]; the first are
+	// Logits.
+	Tasks  []nn.Mat
 	Values []float32 // [Copies G]
 }
 
@@ -92,16 +138,18 @@ func (n *Network) Forward(b *Batch) (Output, error) {
 		return Output{}, fmt.Errorf("gonet: %w", err)
 	}
 	o := c.output()
-	for i, v := range o.Logits.V {
-		if v-v != 0 { // an infinity or not a number
-			return Output{}, fmt.Errorf("gonet: logit %d of node %d is %g: the weights have diverged", i%o.Logits.D, i/o.Logits.D, v)
+	for _, x := range o.Tasks {
+		for i, v := range x.V {
+			if v-v != 0 { // an infinity or not a number
+				return Output{}, fmt.Errorf("gonet: logit %d of row %d is %g: the weights have diverged", i%x.D, i/x.D, v)
+			}
 		}
 	}
 	return o, nil
 }
 
-// Backward computes an objective over the logits, output 0, and values, output
-// 1, and adds its gradient to the parameters'. It returns the loss.
+// Backward computes an objective over the first task's logits, output 0, the
+// values, output 1, and the logits of further tasks, outputs 2 and on, and adds its gradient to the parameters'. It returns the loss.
 func (n *Network) Backward(b *Batch, o nn.Objective) (float64, error) {
 	if err := b.check(n.config); err != nil {
 		return 0, err

@@ -17,8 +17,13 @@ func (n *Network) On(b *Batch) *Policy {
 	return &Policy{n, *b}
 }
 
-// Nodes returns the number of nodes.
-func (p *Policy) Nodes() int { return p.batch.X.N }
+// Rows is as ppo.Policy says.
+func (p *Policy) Rows() (all []int) {
+	for _, t := range p.network.config.Decision.Tasks() {
+		all = append(all, p.batch.X.N*t.Kinds)
+	}
+	return all
+}
 
 func (p *Policy) with(copies int, previous []int32) *Batch {
 	b := p.batch
@@ -27,9 +32,9 @@ func (p *Policy) with(copies int, previous []int32) *Batch {
 }
 
 // Forward is as ppo.Policy says.
-func (p *Policy) Forward(copies int, previous []int32) (nn.Mat, []float32, error) {
+func (p *Policy) Forward(copies int, previous []int32) ([]nn.Mat, []float32, error) {
 	o, err := p.network.Forward(p.with(copies, previous))
-	return o.Logits, o.Values, err
+	return o.Tasks, o.Values, err
 }
 
 // Backward is as ppo.Policy says.

@@ -145,7 +145,7 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	}
 	if c.FreeLogits {
 		batch.Free = p.network.AddFree(s.name, batch.X.N)
-		batch.Free.Rate = c.FreeRate / c.LearningRate
+		batch.Free[0].Rate = c.FreeRate / c.LearningRate
 		if carried != nil {
 			out, err := p.network.Forward(batch)
 			if err != nil {
@@ -154,7 +154,7 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 			for u, row := range carried {
 				for a, x := range row {
 					if batch.Allowed[u*c.Devices+a] {
-						batch.Free.Value[u*c.Devices+a] = x - out.Logits.Row(u)[a]
+						batch.Free[0].Value[u*c.Devices+a] = x - out.Logits.Row(u)[a]
 					}
 				}
 			}

@@ -3,7 +3,7 @@
 // and baselines of GO and GDP, and the loop that samples, scores and updates.
 //
 // It knows neither graphs nor machines. Env scores decisions; Policy is a network
-// that gives logits [N,A] and takes gradient steps.
+// that gives logits [N,A], of one task or of several, and takes gradient steps.
 //
 // Departure from the paper's formula: the probability ratio of a whole decision
 // is a product over N independent nodes and leaves the clipping range at once for

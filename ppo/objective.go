@@ -15,14 +15,19 @@ import (
 // and when sampled, of sample k's choice at node n. Output 0 of the graph are the
 // logits, [N,A] if all samples share them or [KN,A] with a block of rows for each
 // sample; output 1 the values, [G,1] or [KG,1] for G stacked graphs.
+//
+// Outputs from 2 on are the logits of further tasks, each with rows and choices
+// of its own. A decision then holds the choices of all tasks, one task after the
+// other, M in all: its log probability is the sum over the tasks, and so are the
+// mean and the entropy bonus.
 type Objective struct {
 	ClipEps   float64 // ε
 	Entropy   float64 // factor of the mean entropy per node
 	ValueCost float64 // factor of the mean squared error of the values
 
-	Actions [][]int32   // [K][N]
-	LogProb [][]float32 // [K][N] when sampled
-	// Advantage holds a number for each sample, [K][1], or each node, [K][N].
+	Actions [][]int32   // [K][M]; M = N with one task
+	LogProb [][]float32 // [K][M] when sampled
+	// Advantage holds a number for each sample, [K][1], or each choice, [K][M].
 	Advantage [][]float32
 	Return    []float32 // [KG] targets of the values; not read if ValueCost is 0
 
@@ -33,7 +38,7 @@ type Objective struct {
 // Stats describe how far the policy has moved from the one that sampled.
 type Stats struct {
 	Loss         float64
-	Entropy      float64 // mean per node, in nats
+	Entropy      float64 // mean per node, in nats; summed over tasks, as are the next
 	KL1          float64 // estimate of KL(old, new) per node: mean of log old - log new
 	KL3          float64 // the same by the mean of ρ - 1 - log ρ, which is never negative
 	ClipFraction float64 // share of ratios outside [1-ε, 1+ε]
@@ -42,8 +47,32 @@ type Stats struct {
 
 // Loss is as nn.Objective says.
 func (o *Objective) Loss(c *nn.Context, outputs, gradients []nn.Mat) float64 {
-	x, samples := outputs[0], len(o.Actions)
-	n := o.check(x)
+	var tasks []int // outputs that are logits
+	for i := range outputs {
+		if i != 1 {
+			tasks = append(tasks, i)
+		}
+	}
+	copies := o.check(outputs, tasks)
+	var s Stats
+	at := 0 // of the task's first choice in a decision
+	for _, i := range tasks {
+		n := outputs[i].N / copies
+		s.add(o.task(c, outputs[i], gradients[i], at, n))
+		at += n
+	}
+	if o.ValueCost != 0 {
+		s.ValueLoss = o.value(outputs[1], gradients[1], len(o.Actions))
+		s.Loss += o.ValueCost * s.ValueLoss
+	}
+	o.Stats = s
+	return s.Loss
+}
+
+// task adds to dx the gradient for the task with logits x, whose n choices begin
+// at position at of a decision.
+func (o *Objective) task(c *nn.Context, x, dx nn.Mat, at, n int) (s Stats) {
+	samples := len(o.Actions)
 	shared := x.N == n
 	per := 1 // samples for each row
 	if shared {
@@ -73,9 +102,9 @@ func (o *Objective) Loss(c *nn.Context, outputs, gradients []nn.Mat) float64 {
 			}
 			total := 0.0
 			for j := range per {
-				k, v := j, r
+				k, v := j, at+r
 				if !shared {
-					k, v = r/n, r%n
+					k, v = r/n, at+r%n
 				}
 				a := o.Actions[k][v]
 				adv := float64(o.Advantage[k][0])
@@ -86,13 +115,12 @@ func (o *Objective) Loss(c *nn.Context, outputs, gradients []nn.Mat) float64 {
 				d[a] -= f * slope
 				total += f * slope
 			}
-			g := gradients[0].Row(r)
+			g := dx.Row(r)
 			for i, q := range p {
 				g[i] += float32(d[i] + total*q)
 			}
 		}
 	})
-	var s Stats
 	for _, q := range parts {
 		s.Loss += q.Loss
 		s.Entropy += q.Entropy
@@ -106,12 +134,7 @@ func (o *Objective) Loss(c *nn.Context, outputs, gradients []nn.Mat) float64 {
 	s.KL3 *= f
 	s.ClipFraction *= f
 	s.Loss -= o.Entropy * s.Entropy
-	if o.ValueCost != 0 {
-		s.ValueLoss = o.value(outputs[1], gradients[1], samples)
-		s.Loss += o.ValueCost * s.ValueLoss
-	}
-	o.Stats = s
-	return s.Loss
+	return s
 }
 
 // term adds one sample's choice with log ratio l to s and returns the derivative
@@ -148,8 +171,8 @@ func (o *Objective) value(v, dv nn.Mat, samples int) float64 {
 }
 
 // check panics unless the samples agree with each other and with the logits, and
-// returns N.
-func (o *Objective) check(x nn.Mat) int {
+// returns how many blocks of rows the logits hold: 1, or K.
+func (o *Objective) check(outputs []nn.Mat, tasks []int) (copies int) {
 	k := len(o.Actions)
 	if k == 0 || len(o.LogProb) != k || len(o.Advantage) != k {
 		panic(fmt.Sprintf("ppo: %d samples with %d log probabilities and %d advantages", k, len(o.LogProb), len(o.Advantage)))
@@ -157,11 +180,19 @@ func (o *Objective) check(x nn.Mat) int {
 	n := len(o.Actions[0])
 	for i := range k {
 		if a := len(o.Advantage[i]); len(o.Actions[i]) != n || len(o.LogProb[i]) != n || a != 1 && a != n {
-			panic(fmt.Sprintf("ppo: sample %d has %d actions, %d log probabilities and %d advantages for %d nodes", i, len(o.Actions[i]), len(o.LogProb[i]), a, n))
+			panic(fmt.Sprintf("ppo: sample %d has %d actions, %d log probabilities and %d advantages for %d choices", i, len(o.Actions[i]), len(o.LogProb[i]), a, n))
 		}
 	}
-	if x.N != n && x.N != k*n {
-		panic(fmt.Sprintf("ppo: logits %s for %d samples of %d nodes", x, k, n))
+	rows, even := 0, true
+	for _, i := range tasks {
+		rows += outputs[i].N
+		even = even && outputs[i].N%k == 0
 	}
-	return n
+	switch {
+	case rows == n:
+		return 1
+	case rows == k*n && even:
+		return k
+	}
+	panic(fmt.Sprintf("ppo: %d rows of logits, the first %s, for %d samples of %d choices", rows, outputs[0], k, n))
 }

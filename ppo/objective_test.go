@@ -141,7 +141,7 @@ func TestSharedLogitsEqualCopies(t *testing.T) {
 func TestObjectiveRefusesOtherShapes(t *testing.T) {
 	ctx := nn.NewContext(nntest.Backends(t)[0])
 	defer func() {
-		if p := fmt.Sprint(recover()); !strings.Contains(p, "[5,3] for 2 samples of 4 nodes") {
+		if p := fmt.Sprint(recover()); !strings.Contains(p, "[5,3], for 2 samples of 4 choices") {
 			t.Errorf("panic %q, want one naming both shapes", p)
 		}
 	}()

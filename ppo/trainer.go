@@ -10,19 +10,21 @@ import (
 
 // Env scores decisions.
 type Env interface {
-	// Rewards writes the reward of decision actions[k], [N], into rewards[k].
+	// Rewards writes the reward of decision actions[k], [M], into rewards[k].
 	Rewards(actions [][]int32, rewards []float32) error
 }
 
-// Policy is a network over the N nodes of one problem.
+// Policy is a network over the N nodes of one problem. It decides one or more
+// tasks; a decision holds M choices, those of one task after those of another.
 type Policy interface {
-	// Nodes returns N.
-	Nodes() int
-	// Forward returns the logits [copies N, A] and one value per copy, given the
-	// decisions before, [copies N], or nil in the first iteration. Both are
-	// valid until the next call.
-	Forward(copies int, previous []int32) (logits nn.Mat, values []float32, err error)
-	// Backward adds the gradient of an objective over the same outputs.
+	// Rows returns the number of choices of each task, which add up to M.
+	Rows() []int
+	// Forward returns the logits of each task, [copies rows, A], and one value per
+	// copy, given the decisions before, [copies M], or nil in the first iteration.
+	// Both are valid until the next call.
+	Forward(copies int, previous []int32) (logits []nn.Mat, values []float32, err error)
+	// Backward adds the gradient of an objective over the same outputs: the first
+	// task's logits, the values, the other tasks' logits.
 	Backward(copies int, previous []int32, o nn.Objective) (float64, error)
 	// Update takes a gradient step and returns the gradient's norm.
 	Update(learningRate float64) (float64, error)
@@ -30,7 +32,7 @@ type Policy interface {
 
 // Round is what one round of training did.
 type Round struct {
-	Actions [][]int32 // [K][N], the decisions of the last iteration
+	Actions [][]int32 // [K][M], the decisions of the last iteration
 	Rewards []float32 // [K]
 	Values  []float32 // [K], as predicted before the round's updates
 	// Stats are those of the last minibatch, summed over iterations.
@@ -48,8 +50,8 @@ type Trainer struct {
 	policy Policy
 	random *rand.Rand
 	// Credit, if set, turns the advantages of a round's samples, [K], into one
-	// per node: it writes [K][N].
-	Credit func(actions [][]int32, advantage []float32, perNode [][]float32)
+	// per choice, of every task: it writes [K][M].
+	Credit func(actions [][]int32, advantage []float32, perChoice [][]float32)
 
 	sum    float64 // of all rewards, for AverageReward
 	trials int
@@ -68,9 +70,9 @@ func (t *Trainer) SetEntropy(e float64) { t.config.Entropy = e }
 
 // iteration is what refinement iteration t saw and chose.
 type iteration struct {
-	previous []int32     // [KN], nil in the first
-	actions  [][]int32   // [K][N]
-	logProb  [][]float32 // [K][N]
+	previous []int32     // [KM], nil in the first
+	actions  [][]int32   // [K][M]
+	logProb  [][]float32 // [K][M]
 }
 
 // Round samples K decisions, has them scored, and takes Epochs x Minibatches
@@ -118,7 +120,7 @@ func (t *Trainer) Round(rate func(i int) float64) (*Round, error) {
 
 // rollout samples K decisions through T iterations, each given the one before.
 func (t *Trainer) rollout() ([]iteration, []float32, error) {
-	k, n := t.config.Samples, t.policy.Nodes()
+	k, rows := t.config.Samples, t.policy.Rows()
 	var all []iteration
 	var values []float32
 	for i := range t.config.Iterations {
@@ -136,12 +138,16 @@ func (t *Trainer) rollout() ([]iteration, []float32, error) {
 			values = slices.Repeat(v[:1], k)
 		}
 		for j := range k {
-			rows := logits
-			if copies > 1 {
-				rows = logits.Rows(j*n, (j+1)*n)
+			a, l := make([]int32, sum(rows)), make([]float32, sum(rows))
+			at := 0
+			for h, n := range rows {
+				x := logits[h]
+				if copies > 1 {
+					x = x.Rows(j*n, (j+1)*n)
+				}
+				Sample(x, 1, t.random, a[at:at+n], l[at:at+n])
+				at += n
 			}
-			a, l := make([]int32, n), make([]float32, n)
-			Sample(rows, 1, t.random, a, l)
 			it.actions, it.logProb = append(it.actions, a), append(it.logProb, l)
 		}
 		all = append(all, it)
@@ -149,7 +155,14 @@ func (t *Trainer) rollout() ([]iteration, []float32, error) {
 	return all, values, nil
 }
 
-// advantages returns [K][1], or [K][N] with Credit.
+func sum(x []int) (s int) {
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+// advantages returns [K][1], or [K][M] with Credit.
 func (t *Trainer) advantages(r *Round) [][]float32 {
 	k := len(r.Rewards)
 	a := make([]float32, k)
@@ -177,7 +190,7 @@ func (t *Trainer) advantages(r *Round) [][]float32 {
 	}
 	if t.Credit != nil {
 		for i := range all {
-			all[i] = make([]float32, t.policy.Nodes())
+			all[i] = make([]float32, len(r.Actions[i]))
 		}
 		t.Credit(r.Actions, a, all)
 	}
@@ -188,7 +201,7 @@ func (t *Trainer) advantages(r *Round) [][]float32 {
 func (t *Trainer) backward(it iteration, part []int, advantage [][]float32, rewards []float32) (Stats, error) {
 	o := &Objective{ClipEps: t.config.ClipEps, Entropy: t.config.Entropy}
 	var previous []int32
-	copies, n := 1, t.policy.Nodes()
+	copies, n := 1, len(it.actions[0])
 	for _, k := range part {
 		o.Actions = append(o.Actions, it.actions[k])
 		o.LogProb = append(o.LogProb, it.logProb[k])

@@ -26,7 +26,7 @@ func newTable(t testing.TB, n, a int) *table {
 	return &table{ctx: nn.NewContext(nntest.Backends(t)[0]), logits: nn.NewMat(n, a), grad: nn.NewMat(n, a), stay: 1}
 }
 
-func (p *table) Nodes() int { return p.logits.N }
+func (p *table) Rows() []int { return []int{p.logits.N} }
 
 func (p *table) rows(copies int, previous []int32) nn.Mat {
 	x := nn.NewMat(copies*p.logits.N, p.logits.D)
@@ -39,9 +39,9 @@ func (p *table) rows(copies int, previous []int32) nn.Mat {
 	return x
 }
 
-func (p *table) Forward(copies int, previous []int32) (nn.Mat, []float32, error) {
+func (p *table) Forward(copies int, previous []int32) ([]nn.Mat, []float32, error) {
 	p.calls = append(p.calls, copies)
-	return p.rows(copies, previous), slices.Repeat([]float32{p.value}, copies), nil
+	return []nn.Mat{p.rows(copies, previous)}, slices.Repeat([]float32{p.value}, copies), nil
 }
 
 func (p *table) Backward(copies int, previous []int32, o nn.Objective) (float64, error) {

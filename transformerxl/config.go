@@ -3,6 +3,7 @@ package transformerxl
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Config describes a Network.
@@ -20,7 +21,13 @@ type Config struct {
 	// Modulation multiplies the input of each layer with the features of one
 	// more transformer layer (parameter superposition).
 	Modulation bool
-	Choices    int // columns of the logits
+	// The tasks and their choices; at least one is decided.
+	Choices        int // devices that placement chooses from; 0: no placement
+	ScheduleLevels int // s, levels of scheduling priority; 0: no scheduling
+	FusionLevels   int // f, levels of fusion priority; 0: no fusion
+	// FusionKinds is the number of fusion priorities of a node, each with levels of
+	// its own; 0 means 1, as in the paper.
+	FusionKinds int
 	// HeadResidual adds the head's input to the result of its attention, before
 	// layer normalisation. The paper has the attention's result alone.
 	HeadResidual bool
@@ -38,7 +45,7 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name   string
 		v, low int
-	}{{"width", c.Width, 1}, {"layers", c.Layers, 1}, {"heads", c.Heads, 1}, {"head width", c.HeadWidth, 1}, {"inner width", c.Inner, 1}, {"segment", c.Segment, 1}, {"memory", c.Memory, 0}, {"choices", c.Choices, 1}} {
+	}{{"width", c.Width, 1}, {"layers", c.Layers, 1}, {"heads", c.Heads, 1}, {"head width", c.HeadWidth, 1}, {"inner width", c.Inner, 1}, {"segment", c.Segment, 1}, {"memory", c.Memory, 0}, {"choices", c.Choices, 0}, {"schedule levels", c.ScheduleLevels, 0}, {"fusion levels", c.FusionLevels, 0}, {"fusion kinds", c.FusionKinds, 0}} {
 		if f.v < f.low {
 			all = append(all, fmt.Errorf("transformerxl: %s is %d, want at least %d", f.name, f.v, f.low))
 		}
@@ -46,5 +53,47 @@ func (c Config) Validate() error {
 	if c.Memory > c.Segment {
 		all = append(all, fmt.Errorf("transformerxl: memory of %d rows exceeds the segment of %d", c.Memory, c.Segment))
 	}
+	if len(c.Tasks()) == 0 {
+		all = append(all, errors.New("transformerxl: no task: choices, schedule levels and fusion levels are all 0"))
+	}
 	return errors.Join(all...)
+}
+
+// Task is an action space: Kinds choices per node, each among Levels.
+type Task struct {
+	Name          string // Placement, Scheduling or Fusion
+	Kinds, Levels int
+}
+
+// Names of the tasks, in the order in which they are decided.
+const (
+	Placement  = "placement"
+	Scheduling = "scheduling"
+	Fusion     = "fusion"
+)
+
+// Columns returns the number of a node's logits.
+func (t Task) Columns() int { return t.Kinds * t.Levels }
+
+// Tasks returns the tasks to decide, in order (GO, section 4.4).
+func (c Config) Tasks() (all []Task) {
+	for _, t := range []Task{{Placement, 1, c.Choices}, {Scheduling, 1, c.ScheduleLevels}, {Fusion, max(c.FusionKinds, 1), c.FusionLevels}} {
+		if t.Levels > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// extends reports how to differs from c in more than tasks after c's last.
+func (c Config) extends(to Config) error {
+	old, added := c.Tasks(), to.Tasks()
+	if len(added) < len(old) || !slices.Equal(added[:len(old)], old) {
+		return fmt.Errorf("transformerxl: tasks %v do not begin with %v", added, old)
+	}
+	to.Choices, to.ScheduleLevels, to.FusionLevels, to.FusionKinds = c.Choices, c.ScheduleLevels, c.FusionLevels, c.FusionKinds
+	if to != c {
+		return fmt.Errorf("transformerxl: %+v and %+v differ in more than tasks", c, to)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 // Package transformerxl owns the decision network of GO and GDP: Transformer-XL
 // layers (arXiv:1901.02860) without positional encoding over the embedded nodes
-// of a graph, with segment-level recurrence and feature modulation, and the head
+// of a graph, with segment-level recurrence and feature modulation, and the
+// recurrent attention over the sequence of tasks (placement, scheduling, fusion)
 // that turns states into logits.
 //
 // The rows of a graph, in topological order, are cut into segments. A row

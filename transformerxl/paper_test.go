@@ -50,7 +50,7 @@ func (s setup) run(t *testing.T, h nn.Mat, bounds ...int32) (logits, states nn.M
 	in := g.Input("h", h.N, h.D)
 	segments := Segments(bounds, s.config.Segment, s.config.Memory)
 	l, x := s.net.Apply(g, in, in, &segments, &segments)
-	if err := g.Compile(false, l, x); err != nil {
+	if err := g.Compile(false, l[0], x); err != nil {
 		t.Fatal(err)
 	}
 	g.SetInput(in, h)
@@ -134,27 +134,31 @@ func TestMemoryIsOfTheSameGraph(t *testing.T) {
 
 // reference computes the network's equations in float64 from its parameters.
 type reference struct {
-	s        setup
+	config   Config
+	param    func(name string) []float64
 	segments []Segment
 	n        int
 }
 
-func (r reference) param(name string) (x []float64) {
-	for _, v := range r.s.ps.Lookup(name).Value {
-		x = append(x, float64(v))
+func newReference(s setup, n int32) reference {
+	param := func(name string) (x []float64) {
+		for _, v := range s.ps.Lookup(name).Value {
+			x = append(x, float64(v))
+		}
+		return x
 	}
-	return x
+	return reference{s.config, param, Segments([]int32{0, n}, s.config.Segment, s.config.Memory), int(n)}
 }
 
 func (r reference) affine(x []float64, name string, f func(float64) float64) []float64 {
-	p := r.s.ps.Lookup(name + ".w")
-	return nntest.Map(nntest.AddRow(nntest.MatMul(x, r.param(name+".w"), r.n, p.Shape[0], p.Shape[1]), r.param(name+".b")), f)
+	b := r.param(name + ".b")
+	return nntest.Map(nntest.AddRow(nntest.MatMul(x, r.param(name+".w"), r.n, len(x)/r.n, len(b)), b), f)
 }
 
 func identity(v float64) float64 { return v }
 
 func (r reference) attention(x []float64, name string) []float64 {
-	c := r.s.config
+	c := r.config
 	a := attended(x, x, r.param(name+".qkv.w"), r.param(name+".qkv.b"), r.segments, r.n, c.Width, c.Heads, c.HeadWidth)
 	return r.affine(a, name+".out", identity)
 }
@@ -172,10 +176,42 @@ func (r reference) norm(name string, xs ...[]float64) []float64 {
 // layer is a transformer layer: attention and feed-forward, residual and norm.
 func (r reference) layer(x []float64, name string) []float64 {
 	h := x
-	if r.s.config.Attention {
+	if r.config.Attention {
 		h = r.norm(name+".norm1", x, r.attention(x, name+".attention"))
 	}
 	return r.norm(name+".norm2", h, r.affine(r.affine(h, name+".inner", nntest.Relu), name+".outward", identity))
+}
+
+// tasks returns the logits of each task from the last layer's states x.
+func (r reference) tasks(x []float64) (logits [][]float64) {
+	first := r.config.Tasks()[0].Name
+	for i, task := range r.config.Tasks() {
+		h := x
+		if i > 0 {
+			h = r.affine(r.norm(task.Name+".norm", beside(logits[i-1], x, r.n)), task.Name+".project", identity)
+		} else {
+			h = r.norm(task.Name+".norm", x)
+		}
+		a := h
+		if r.config.Attention {
+			a = r.attention(h, first+".attention")
+			if r.config.HeadResidual {
+				a = r.norm(task.Name+".residual", h, a)
+			}
+		}
+		logits = append(logits, r.affine(r.affine(a, task.Name+".fc1", nntest.Relu), task.Name+".fc2", identity))
+		x = h
+	}
+	return logits
+}
+
+// beside concatenates the n rows of a and b.
+func beside(a, b []float64, n int) (y []float64) {
+	p, q := len(a)/n, len(b)/n
+	for i := range n {
+		y = append(append(y, a[i*p:(i+1)*p]...), b[i*q:(i+1)*q]...)
+	}
+	return y
 }
 
 // TestSuperposition: GO, section 4.3: x(l+1) = a_l(m(h) * x(l)), x(0) = h, with m
@@ -189,7 +225,7 @@ func TestSuperposition(t *testing.T) {
 			const n = 21
 			h := embedding(n, c.Width)
 			logits, states := s.run(t, h, 0, n)
-			r := reference{s, Segments([]int32{0, n}, c.Segment, c.Memory), n}
+			r := newReference(s, n)
 			var x []float64
 			for _, v := range h.V {
 				x = append(x, float64(v))
@@ -206,15 +242,7 @@ func TestSuperposition(t *testing.T) {
 				x = r.layer(y, name)
 			}
 			equal(t, "states", states.V, x)
-			x = r.norm("placement.norm", x)
-			a := x
-			if variant != "no attention" {
-				a = r.attention(x, "placement.attention")
-			}
-			if variant == "residual" {
-				a = r.norm("placement.residual", x, a)
-			}
-			equal(t, "logits", logits.V, r.affine(r.affine(a, "placement.fc1", nntest.Relu), "placement.fc2", identity))
+			equal(t, "logits", logits.V, r.tasks(x)[0])
 		}
 	}
 }

@@ -73,6 +73,9 @@ func cases() (all []Case) {
 		all = append(all, lstmCase(k, 1, 5, false), lstmCase(k, 9, 5, false), lstmCase(k, 9, 8, true), lstmCase(17, 4, 3, k == 1),
 			attendCase(k, 7, 11, 5, true), attendCase(k, 7, 11, 5, false), attendCase(k, 1, 1, 3, false))
 	}
+	for _, n := range []int{1, 270} {
+		all = append(all, concatCase(n), reshapeCase(n))
+	}
 	return append(all, meanCase(false), meanCase(true), maskCase("row", []bool{true, false, true}), maskCase("each", eachMask(20)), sharedCase())
 }
 
@@ -163,6 +166,36 @@ func maskCase(name string, allowed []bool) Case {
 				if !allowed[i%len(allowed)] {
 					y[i] = nn.Masked
 				}
+			}
+			return y
+		}}
+}
+
+// concatCase has one input twice: its gradients add up.
+func concatCase(n int) Case {
+	return Case{Name: fmt.Sprintf("concat/rows=%d", n), Shapes: [][]int{{n, 3}, {n, 1}},
+		Build: func(g *nn.Graph, p []*nn.Param) *nn.Node {
+			return g.Concat(g.Param(p[0]), g.Param(p[1]), g.Param(p[0]))
+		},
+		Reference: func(x, _ [][]float64) (y []float64) {
+			for r := range n {
+				y = append(y, x[0][3*r:3*r+3]...)
+				y = append(y, x[1][r])
+				y = append(y, x[0][3*r:3*r+3]...)
+			}
+			return y
+		}}
+}
+
+func reshapeCase(n int) Case {
+	return Case{Name: fmt.Sprintf("reshape/rows=%d", n), Shapes: [][]int{{n, 6}, {3 * n, 2}},
+		Build: func(g *nn.Graph, p []*nn.Param) *nn.Node {
+			return g.Mul(g.Param(p[1]), g.Reshape(g.Param(p[0]), 3*n, 2))
+		},
+		Reference: func(x, _ [][]float64) []float64 {
+			y := append([]float64(nil), x[0]...)
+			for i := range y {
+				y[i] *= x[1][i]
 			}
 			return y
 		}}
