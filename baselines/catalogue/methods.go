@@ -9,6 +9,7 @@ import (
 	"placer/baselines/metis"
 	"placer/baselines/random"
 	"placer/baselines/roundrobin"
+	"placer/baselines/scotch"
 	"placer/baselines/single"
 	"placer/baselines/tfdefault"
 	"placer/placer"
@@ -25,6 +26,8 @@ func Methods() []Method {
 		made("units dealt out in turn", "", func(o Options) plan.Placer { return roundrobin.Placer{Level: o.Level} }),
 		made("one random placement of units", "", func(o Options) plan.Placer { return random.Placer{Level: o.Level, Samples: 1} }),
 		needing("gpmetis", fixed(metis.Placer{}, "parts of equal compute, least communication across the cut", "Karypis and Kumar 1998; GO: METIS")),
+		needing("scotch_gmap", fixed(scotch.Placer{}, "Scotch's static mapping of ops and transfers to all devices, the CPU too", "Pellegrini 2009; RL-2017: Scotch")),
+		needing("scotch_gmap", fixed(scotch.Placer{MinCut: true}, "Scotch's mapping to the GPUs alone", "Pellegrini 2009; RL-2017: MinCut")),
 		fixed(listsched.Placer{}, "critical-path list scheduling of units, 27 rules, the best kept", ""),
 		fixed(heft.HEFT{}, "each op, by upward rank, to the device that ends it first", "Topcuoglu, Hariri, Wu 2002"),
 		fixed(heft.ETF{}, "always the ready op and device with the earliest start", "Hwang, Chow, Anger, Lee 1989"),

@@ -82,7 +82,7 @@ func (m Placer) partition(ctx context.Context, p *plan.Problem, ops *unit.Partit
 	}
 	defer os.RemoveAll(dir)
 	graph, targets := filepath.Join(dir, "graph"), filepath.Join(dir, "targets")
-	if err := os.WriteFile(graph, network(p, ops), 0o600); err != nil {
+	if err := os.WriteFile(graph, encode(p, ops), 0o600); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(targets, shares(p, d), 0o600); err != nil {

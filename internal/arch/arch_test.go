@@ -55,7 +55,9 @@ var allowed = map[string]string{
 	"baselines/tfdefault":   "graph hw plan baselines/judge",
 	"baselines/roundrobin":  "graph/unit plan baselines/judge",
 	"baselines/random":      "graph/unit plan baselines/judge",
-	"baselines/metis":       "units graph graph/unit plan baselines/judge",
+	"baselines/network":     "units graph graph/unit plan",
+	"baselines/metis":       "graph/unit plan baselines/judge baselines/network",
+	"baselines/scotch":      "units graph graph/unit plan baselines/judge baselines/network",
 	"baselines/heft":        "units graph graph/unit plan baselines/judge",
 	"baselines/anneal":      "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
@@ -73,7 +75,7 @@ var allowed = map[string]string{
 
 	// Every method by its name: rivals and the learned policy alike.
 	"baselines/catalogue": "graph/unit plan placer baselines/anneal baselines/heft baselines/human baselines/listsched baselines/local" +
-		" baselines/metis baselines/random baselines/roundrobin baselines/single baselines/tfdefault",
+		" baselines/metis baselines/random baselines/roundrobin baselines/scotch baselines/single baselines/tfdefault",
 
 	// Output and the command line.
 	"compare":      "plan internal/fsx",
