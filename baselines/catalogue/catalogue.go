@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"strings"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -37,16 +36,41 @@ type Options struct {
 // Default decides on chains, one evaluation at a time.
 func Default() Options { return Options{Level: unit.Chain, Workers: 1} }
 
-// Find returns the method of that name. The error lists all names.
+// Find returns the method of that name. The error names the method whose name is
+// nearest.
 func Find(name string) (Method, error) {
-	var known []string
+	nearest, least := "", 0
 	for _, m := range Methods() {
 		if m.Name == name {
 			return m, nil
 		}
-		known = append(known, m.Name)
+		if d := edits(name, m.Name); nearest == "" || d < least {
+			nearest, least = m.Name, d
+		}
 	}
-	return Method{}, fmt.Errorf("unknown method %q, want one of %s", name, strings.Join(known, ", "))
+	return Method{}, fmt.Errorf("unknown method %q; the nearest name is %q", name, nearest)
+}
+
+// edits returns how many bytes have to be put in, taken out or changed to make b
+// of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0]++
+		for k := range len(b) {
+			change := corner
+			if a[i] != b[k] {
+				change++
+			}
+			corner = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // fixed makes a method that has no options.

@@ -25,9 +25,11 @@ func TestMethodsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestFindListsTheNames(t *testing.T) {
-	if _, err := catalogue.Find("hef"); err == nil || !strings.Contains(err.Error(), "heft, etf") {
-		t.Errorf("error %v, want the names", err)
+func TestFindNamesTheNearest(t *testing.T) {
+	for name, want := range map[string]string{"mets": "metis", "Heft": "heft", "go-one": "GO-one", "local-search": "local"} {
+		if _, err := catalogue.Find(name); err == nil || !strings.Contains(err.Error(), `"`+want+`"`) {
+			t.Errorf("%q: error %v, want one that names %q", name, err, want)
+		}
 	}
 }
 
