@@ -6,6 +6,9 @@ COUNT  ?= 10
 FUZZ   ?= 20s
 BUDGET ?= 5m
 SEED   ?= 1
+NVRTC  ?= libnvrtc.so.12
+CUDA_INCLUDE ?= /usr/local/cuda/include
+CUDA_LDFLAGS ?=
 
 .PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers clean
 
@@ -32,6 +35,16 @@ fuzz: ## run each fuzzer for $(FUZZ)
 			echo "$$f $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $$f || exit 1; \
 		done; \
 	done
+
+.PHONY: test-gpu ptx gpu-checks
+test-gpu: ## conformance of both bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
+	$(GO) test -count 1 -v -run 'RealGPU' ./gpu/... ./hw/... ./measure/... | grep -E '^(---|    ---|ok|FAIL|\s+[a-z_]+\.go)'
+	@if [ -e "$(CUDA_INCLUDE)/cuda.h" ]; then \
+		CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" CGO_LDFLAGS="$(CUDA_LDFLAGS)" $(GO) test -count 1 -tags placer_cu ./gpu/cu; \
+	else echo "test-gpu: no $(CUDA_INCLUDE)/cuda.h, so gorgonia.org/cu is not tested"; fi
+
+ptx: ## compile the GPU kernels with NVRTC (NVRTC=libnvrtc.so.12); needs no GPU
+	$(GO) run ./gpu/kernel/gen -nvrtc $(NVRTC)
 
 lint: ## gofmt and go vet
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out"; exit 1; fi

@@ -1,0 +1,130 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"placer/gpu"
+)
+
+// libcublas lists cuBLAS of the toolkits whose functions have the signatures
+// below, newest first, by name and where installations keep it.
+func libcublas() (names []string) {
+	for _, v := range []string{"13", "12", "11"} {
+		names = append(names, "libcublas.so."+v)
+		for _, dir := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-" + v + "/lib64", "/usr/lib/x86_64-linux-gnu"} {
+			names = append(names, dir+"/libcublas.so."+v)
+		}
+	}
+	return names
+}
+
+// BLAS is a loaded cuBLAS.
+type BLAS struct {
+	create, destroy, getVersion, setStream, setWorkspace, gemm, gemmBatched uintptr
+
+	version int
+	lt      *lt // nil where there is no cublasLt
+	handles map[gpu.Handle]*handle
+	scalars [2]struct{ one, zero [8]byte } // f32, f64
+}
+
+var _ gpu.BLAS = (*BLAS)(nil)
+
+type handle struct {
+	stream    gpu.Stream
+	workspace gpu.Ptr
+	bytes     uint64
+}
+
+// OpenBLAS loads the cuBLAS at path, or the newest one found if path is empty.
+// Of a cuBLAS by path, cublasLt is expected in the same file or not needed.
+func OpenBLAS(path string) (*BLAS, error) {
+	names := libcublas()
+	if path != "" {
+		names = []string{path}
+	}
+	h, err := open(names)
+	if err != nil {
+		return nil, fmt.Errorf("%w: no libcublas.so.13, .12 or .11", gpu.ErrNoBLAS)
+	}
+	b := &BLAS{handles: map[gpu.Handle]*handle{}}
+	binary.LittleEndian.PutUint32(b.scalars[0].one[:], math.Float32bits(1))
+	binary.LittleEndian.PutUint64(b.scalars[1].one[:], math.Float64bits(1))
+	if err := find(h, []symbol{
+		{&b.create, "cublasCreate_v2"}, {&b.destroy, "cublasDestroy_v2"}, {&b.getVersion, "cublasGetVersion_v2"}, {&b.setStream, "cublasSetStream_v2"},
+		{&b.setWorkspace, "cublasSetWorkspace_v2"}, {&b.gemm, "cublasGemmEx"}, {&b.gemmBatched, "cublasGemmStridedBatchedEx"},
+	}); err != nil {
+		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
+	}
+	b.lt = openLt(path)
+	return b, nil
+}
+
+// Version is known once there is a handle; 0 before.
+func (b *BLAS) Version() int { return b.version }
+
+func (b *BLAS) NewHandle() (gpu.Handle, error) {
+	var h gpu.Handle
+	if err := status(b.create, uintptr(unsafe.Pointer(&h))); err != nil {
+		return 0, err
+	}
+	var v int32
+	if err := status(b.getVersion, uintptr(h), uintptr(unsafe.Pointer(&v))); err != nil {
+		return 0, err
+	}
+	b.version = int(v)
+	b.handles[h] = &handle{}
+	return h, nil
+}
+
+func (b *BLAS) DestroyHandle(h gpu.Handle) error {
+	delete(b.handles, h)
+	return status(b.destroy, uintptr(h))
+}
+
+func (b *BLAS) SetStream(h gpu.Handle, s gpu.Stream) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	*b.handles[h] = handle{stream: s}
+	return status(b.setStream, uintptr(h), uintptr(s))
+}
+
+func (b *BLAS) SetWorkspace(h gpu.Handle, p gpu.Ptr, n uint64) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	b.handles[h].workspace, b.handles[h].bytes = p, n
+	return status(b.setWorkspace, uintptr(h), uintptr(p), uintptr(n))
+}
+
+// kinds are cudaDataType_t of the operands and cublasComputeType_t; the same in
+// cuBLAS 11, 12 and 13.
+var kinds = [gpu.NumDTypes]struct{ data, compute uintptr }{gpu.F32: {0, 68}, gpu.TF32: {0, 77}, gpu.F16: {2, 68}, gpu.BF16: {14, 68}, gpu.F64: {1, 70}}
+
+// Multiply hands the product over as that of the transposes, because cuBLAS
+// stores by column: C' [N,M] = B' [N,K] * A' [K,M].
+func (b *BLAS) Multiply(h gpu.Handle, p *gpu.Product) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	if p.Type == gpu.F8 {
+		return b.lt.multiply(b.handles[h], p)
+	}
+	const noTranspose, anyAlgorithm = 0, ^uintptr(0)
+	k := kinds[p.Type]
+	c := &b.scalars[0]
+	if p.Type == gpu.F64 {
+		c = &b.scalars[1]
+	}
+	m, n, d := uintptr(p.M), uintptr(p.N), uintptr(p.K)
+	if p.Batch == 1 {
+		return status(b.gemm, uintptr(h), noTranspose, noTranspose, n, m, d, uintptr(unsafe.Pointer(&c.one)),
+			uintptr(p.B), k.data, n, uintptr(p.A), k.data, d, uintptr(unsafe.Pointer(&c.zero)), uintptr(p.C), k.data, n, k.compute, anyAlgorithm)
+	}
+	return status(b.gemmBatched, uintptr(h), noTranspose, noTranspose, n, m, d, uintptr(unsafe.Pointer(&c.one)),
+		uintptr(p.B), k.data, n, d*n, uintptr(p.A), k.data, d, m*d, uintptr(unsafe.Pointer(&c.zero)), uintptr(p.C), k.data, n, m*n, uintptr(p.Batch), k.compute, anyAlgorithm)
+}

@@ -1,0 +1,81 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ebitengine/purego"
+
+	"placer/gpu"
+)
+
+// libcuda is where drivers keep their library.
+var libcuda = [...]string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1"}
+
+// open loads the first library of names that is there.
+func open(names []string) (uintptr, error) {
+	var errs []error
+	for _, n := range names {
+		h, err := purego.Dlopen(n, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		if err == nil {
+			return h, nil
+		}
+		errs = append(errs, err)
+	}
+	return 0, errors.Join(errs...)
+}
+
+// symbol is a function to be found in a library.
+type symbol struct {
+	at   *uintptr
+	name string
+}
+
+// find looks all symbols up.
+func find(library uintptr, symbols []symbol) error {
+	for _, s := range symbols {
+		var err error
+		if *s.at, err = purego.Dlsym(library, s.name); err != nil {
+			return fmt.Errorf("%s is missing: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// call calls fn with words, some of which are addresses of Go variables.
+//
+//go:uintptrescapes
+func call(fn uintptr, a ...uintptr) int32 {
+	r, _, _ := purego.SyscallN(fn, a...)
+	return int32(r)
+}
+
+// check is call for functions of the driver.
+//
+//go:uintptrescapes
+func check(fn uintptr, a ...uintptr) error {
+	if r := call(fn, a...); r != 0 {
+		return gpu.Code(r)
+	}
+	return nil
+}
+
+// status is call for functions of cuBLAS.
+//
+//go:uintptrescapes
+func status(fn uintptr, a ...uintptr) error {
+	if r := call(fn, a...); r != 0 {
+		return gpu.Status(r)
+	}
+	return nil
+}
+
+// text returns the zero-terminated string in b.
+func text(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,183 @@
+package fake
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"placer/gpu"
+	"placer/gpu/kernel"
+)
+
+// Launch knows the kernels of gpu/kernel by name.
+func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64) error {
+	name, ok := g.funcs[f]
+	if !ok {
+		return gpu.InvalidHandle
+	}
+	if grid == 0 || block == 0 || block > 1024 {
+		return gpu.InvalidValue
+	}
+	want := map[string]int{"fill": 5, "rw": 5, "spin": 1, "nop": 0}
+	if n, ok := want[name]; !ok || len(args) != n {
+		return fmt.Errorf("fake: kernel %s with %d arguments: %w", name, len(args), gpu.InvalidValue)
+	}
+	switch name {
+	case "fill":
+		return g.fill(gpu.Ptr(args[0]), args[1], uint32(args[2]), uint32(args[3]), uint32(args[4]), s)
+	case "rw":
+		return g.rw(gpu.Ptr(args[0]), 16*args[1], gpu.Ptr(args[2]), 16*args[3], args[4], s)
+	case "spin":
+		return g.enqueue(s, g.cfg.Launch+float64(args[0]), func() {})
+	}
+	return g.enqueue(s, g.cfg.Launch, func() {})
+}
+
+func (g *GPU) fill(p gpu.Ptr, n uint64, seed, keep, set uint32, s gpu.Stream) error {
+	b, err := g.at(p, 4*n, 4)
+	if err != nil {
+		return err
+	}
+	t := gpu.F32
+	for t < gpu.NumDTypes {
+		if k, x := kernel.Masks(t); k == keep && x == set {
+			break
+		}
+		t++
+	}
+	return g.enqueue(s, g.cfg.Launch+ns(int(4*n), g.cfg.Bandwidth), func() {
+		if 4*n > moved || t == gpu.NumDTypes {
+			return
+		}
+		data := make([]byte, 4*n)
+		for i := range n {
+			binary.LittleEndian.PutUint32(data[4*i:], kernel.Word(i, t, seed))
+		}
+		b.write(p, data)
+	})
+}
+
+// rw moves data where it is a plain copy.
+func (g *GPU) rw(in gpu.Ptr, nin uint64, out gpu.Ptr, nout, fma uint64, s gpu.Stream) error {
+	from, err := g.at(in, nin, 16)
+	if err != nil {
+		return err
+	}
+	to, err := g.at(out, nout, 16)
+	if err != nil {
+		return err
+	}
+	work := max(float64(nin+nout)/g.cfg.Bandwidth, float64(8*fma)*float64(nin/16)/g.cfg.VectorFLOPs)
+	return g.enqueue(s, g.cfg.Launch+work*1e9, func() {
+		if nin == nout && fma == 0 && nin <= moved {
+			to.write(out, from.read(in, nin))
+		}
+	})
+}
+
+type handle struct {
+	stream    gpu.Stream
+	workspace uint64
+}
+
+// BLAS returns the cuBLAS of g.
+func (g *GPU) BLAS() gpu.BLAS { return (*blas)(g) }
+
+type blas GPU
+
+func (b *blas) Version() int { return 120400 }
+
+func (b *blas) NewHandle() (gpu.Handle, error) {
+	g := (*GPU)(b)
+	if _, err := g.dev(); err != nil {
+		return 0, gpu.Status(1)
+	}
+	h := gpu.Handle(g.handle())
+	g.handles[h] = &handle{}
+	return h, nil
+}
+
+func (b *blas) DestroyHandle(h gpu.Handle) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	delete(b.handles, h)
+	return nil
+}
+
+func (b *blas) SetStream(h gpu.Handle, s gpu.Stream) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	*b.handles[h] = handle{stream: s}
+	return nil
+}
+
+func (b *blas) SetWorkspace(h gpu.Handle, p gpu.Ptr, n uint64) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	if _, err := (*GPU)(b).at(p, n, 256); err != nil {
+		return err
+	}
+	b.handles[h].workspace = n
+	return nil
+}
+
+func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
+	g := (*GPU)(b)
+	x := g.handles[h]
+	switch {
+	case x == nil:
+		return gpu.Status(1)
+	case p.Batch < 1 || p.M < 1 || p.N < 1 || p.K < 1:
+		return gpu.Status(7)
+	case g.cfg.FLOPs[p.Type] == 0:
+		return gpu.Status(15)
+	}
+	if st, err := g.stream(x.stream); err != nil {
+		return err
+	} else if st.cap != nil && x.workspace == 0 {
+		return fmt.Errorf("fake: a product in a capture needs a workspace of its own: %w", gpu.Code(900))
+	}
+	na, nb, nc := p.Bytes()
+	var blocks [3]*block
+	for i, o := range []struct {
+		p gpu.Ptr
+		n uint64
+	}{{p.A, na}, {p.B, nb}, {p.C, nc}} {
+		var err error
+		if blocks[i], err = g.at(o.p, o.n, 16); err != nil {
+			return err
+		}
+	}
+	flops := 2 * float64(p.Batch) * float64(p.M) * float64(p.N) * float64(p.K)
+	work := max(flops/g.cfg.FLOPs[p.Type], float64(na+nb+nc)/g.cfg.Bandwidth)
+	q := *p
+	return g.enqueue(x.stream, g.cfg.Launch+work*1e9, func() {
+		if flops <= 1<<22 {
+			multiply(&q, blocks)
+		}
+	})
+}
+
+// multiply computes f32 and tf32 products on the host.
+func multiply(p *gpu.Product, b [3]*block) {
+	if p.Type != gpu.F32 && p.Type != gpu.TF32 {
+		return
+	}
+	na, nb, nc := p.Bytes()
+	A, B, C := words(b[0].read(p.A, na)), words(b[1].read(p.B, nb)), make([]byte, nc)
+	for n := range p.Batch {
+		for i := range p.M {
+			for j := range p.N {
+				sum := 0.0
+				for k := range p.K {
+					sum += float64(math.Float32frombits(A[(n*p.M+i)*p.K+k])) * float64(math.Float32frombits(B[(n*p.K+k)*p.N+j]))
+				}
+				binary.LittleEndian.PutUint32(C[4*((n*p.M+i)*p.N+j):], math.Float32bits(float32(sum)))
+			}
+		}
+	}
+	b[2].write(p.C, C)
+}

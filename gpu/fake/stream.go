@@ -1,0 +1,299 @@
+package fake
+
+import (
+	"fmt"
+
+	"placer/gpu"
+)
+
+type stream struct {
+	at  float64 // end of what has been queued, nanoseconds
+	dev int
+	cap *capture // the capture under way that the stream is part of
+}
+
+type event struct {
+	at       float64
+	recorded bool
+	timing   bool
+	cap      *capture // of the latest record
+}
+
+// capture is work that is recorded instead of done.
+type capture struct {
+	origin gpu.Stream
+	steps  []step
+}
+
+// step is one piece of captured work: a record, a wait, or something that takes
+// time.
+type step struct {
+	s      gpu.Stream
+	record *event
+	wait   *event
+	ns     float64
+	do     func()
+}
+
+func (g *GPU) stream(s gpu.Stream) (*stream, error) {
+	x, ok := g.streams[s]
+	if !ok {
+		return nil, gpu.InvalidHandle
+	}
+	return x, nil
+}
+
+func (g *GPU) NewStream(int) (gpu.Stream, error) {
+	d, err := g.dev()
+	if err != nil {
+		return 0, err
+	}
+	s := gpu.Stream(g.handle())
+	g.streams[s] = &stream{dev: d}
+	return s, nil
+}
+
+func (g *GPU) DestroyStream(s gpu.Stream) error {
+	_, err := g.stream(s)
+	delete(g.streams, s)
+	return err
+}
+
+func (g *GPU) SyncStream(s gpu.Stream) error {
+	x, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	if x.cap != nil {
+		return gpu.Code(900)
+	}
+	g.now = max(g.now, x.at)
+	return nil
+}
+
+func (g *GPU) NewEvent(timing bool) (gpu.Event, error) {
+	if _, err := g.dev(); err != nil {
+		return 0, err
+	}
+	e := gpu.Event(g.handle())
+	g.events[e] = &event{timing: timing}
+	return e, nil
+}
+
+func (g *GPU) event(e gpu.Event) (*event, error) {
+	x, ok := g.events[e]
+	if !ok {
+		return nil, gpu.InvalidHandle
+	}
+	return x, nil
+}
+
+func (g *GPU) DestroyEvent(e gpu.Event) error {
+	_, err := g.event(e)
+	delete(g.events, e)
+	return err
+}
+
+func (g *GPU) Record(e gpu.Event, s gpu.Stream) error {
+	x, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	v, err := g.event(e)
+	if err != nil {
+		return err
+	}
+	g.now += g.cfg.Call
+	v.recorded, v.cap = true, x.cap
+	if x.cap != nil {
+		x.cap.steps = append(x.cap.steps, step{s: s, record: v})
+		return nil
+	}
+	v.at = max(x.at, g.now)
+	return nil
+}
+
+func (g *GPU) Wait(s gpu.Stream, e gpu.Event) error {
+	x, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	v, err := g.event(e)
+	if err != nil {
+		return err
+	}
+	if !v.recorded {
+		return fmt.Errorf("fake: a wait for an event that was never recorded, which a GPU takes for no wait: %w", gpu.InvalidHandle)
+	}
+	g.now += g.cfg.Call
+	if v.cap != nil { // the stream joins the capture
+		if x.cap != nil && x.cap != v.cap {
+			return gpu.Code(901)
+		}
+		x.cap = v.cap
+	}
+	if x.cap != nil {
+		x.cap.steps = append(x.cap.steps, step{s: s, wait: v})
+		return nil
+	}
+	x.at = max(x.at, v.at)
+	return nil
+}
+
+func (g *GPU) SyncEvent(e gpu.Event) error {
+	v, err := g.event(e)
+	if err != nil {
+		return err
+	}
+	if v.cap != nil {
+		return gpu.Code(907)
+	}
+	g.now = max(g.now, v.at)
+	return nil
+}
+
+func (g *GPU) ElapsedMS(a, b gpu.Event) (float32, error) {
+	x, err := g.event(a)
+	if err != nil {
+		return 0, err
+	}
+	y, err := g.event(b)
+	if err != nil {
+		return 0, err
+	}
+	if !x.recorded || !y.recorded || !x.timing || !y.timing {
+		return 0, gpu.InvalidHandle
+	}
+	if max(x.at, y.at) > g.now {
+		return 0, gpu.NotReady
+	}
+	return float32((y.at - x.at) / 1e6), nil
+}
+
+// enqueue puts work of t nanoseconds on s. The data moves at once: the caller
+// issues in an order that events allow, or the strict wait has failed.
+func (g *GPU) enqueue(s gpu.Stream, t float64, do func()) error {
+	x, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	g.now += g.cfg.Call
+	if x.cap != nil {
+		x.cap.steps = append(x.cap.steps, step{s: s, ns: t, do: do})
+		return nil
+	}
+	x.at = max(x.at, g.now) + t
+	do()
+	return nil
+}
+
+func (g *GPU) BeginCapture(s gpu.Stream) error {
+	x, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	if x.cap != nil {
+		return gpu.Code(901)
+	}
+	x.cap = &capture{origin: s}
+	return nil
+}
+
+// EndCapture requires that every stream of the capture has been joined: what it
+// did last lies before something of the origin.
+func (g *GPU) EndCapture(s gpu.Stream) (gpu.Graph, error) {
+	x, err := g.stream(s)
+	if err != nil {
+		return 0, err
+	}
+	c := x.cap
+	if c == nil || c.origin != s {
+		return 0, gpu.Code(901)
+	}
+	joined := map[gpu.Stream]bool{s: true}
+	covered := map[*event]bool{}
+	last := map[gpu.Stream]bool{} // streams whose latest step a later one still has to cover
+	for i := len(c.steps) - 1; i >= 0; i-- {
+		st := c.steps[i]
+		switch {
+		case st.wait != nil && joined[st.s]:
+			covered[st.wait] = true
+		case st.record != nil && covered[st.record]:
+			joined[st.s] = true
+		case !joined[st.s]:
+			last[st.s] = true
+		}
+	}
+	for _, y := range g.streams {
+		if y.cap == c {
+			y.cap = nil
+		}
+	}
+	if len(last) > 0 {
+		return 0, gpu.Code(906)
+	}
+	h := gpu.Graph(g.handle())
+	g.graphs[h] = c
+	return h, nil
+}
+
+func (g *GPU) Instantiate(h gpu.Graph) (gpu.Exec, error) {
+	c, ok := g.graphs[h]
+	if !ok {
+		return 0, gpu.InvalidHandle
+	}
+	e := gpu.Exec(g.handle())
+	g.execs[e] = c
+	return e, nil
+}
+
+// LaunchExec replays the captured work; kernels cost a node instead of a launch.
+func (g *GPU) LaunchExec(e gpu.Exec, s gpu.Stream) error {
+	c, ok := g.execs[e]
+	if !ok {
+		return gpu.InvalidHandle
+	}
+	x, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	g.now += g.cfg.Call
+	start := max(x.at, g.now) + g.cfg.Launch
+	at := map[gpu.Stream]float64{}
+	reached := func(s gpu.Stream) float64 { return max(at[s], start) }
+	recorded := map[*event]float64{}
+	end := start
+	for _, st := range c.steps {
+		switch {
+		case st.record != nil:
+			recorded[st.record] = reached(st.s)
+			if st.record.timing {
+				st.record.at = reached(st.s)
+			}
+		case st.wait != nil:
+			at[st.s] = max(reached(st.s), recorded[st.wait])
+		default:
+			at[st.s] = reached(st.s) + max(g.cfg.Node, st.ns-g.cfg.Launch+g.cfg.Node)
+			st.do()
+		}
+		end = max(end, reached(st.s))
+	}
+	x.at = end
+	return nil
+}
+
+func (g *GPU) DestroyGraph(h gpu.Graph) error {
+	if _, ok := g.graphs[h]; !ok {
+		return gpu.InvalidHandle
+	}
+	delete(g.graphs, h)
+	return nil
+}
+
+func (g *GPU) DestroyExec(e gpu.Exec) error {
+	if _, ok := g.execs[e]; !ok {
+		return gpu.InvalidHandle
+	}
+	delete(g.execs, e)
+	return nil
+}

@@ -1,0 +1,470 @@
+package gputest
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"placer/gpu"
+	"placer/gpu/kernel"
+)
+
+// Run checks d and, where it is not nil, b.
+func Run(t *testing.T, d gpu.Driver, b gpu.BLAS) {
+	for _, c := range []struct {
+		name string
+		f    func(*session)
+	}{
+		{"identity", identity}, {"contexts", contexts}, {"memory", memory}, {"out of memory", outOfMemory}, {"streams", streams},
+		{"kernels", kernels}, {"bad PTX", badPTX}, {"graphs", graphs}, {"peer copies", peers}, {"partition", partition},
+	} {
+		t.Run(c.name, func(t *testing.T) { locked(t, d, b, c.f) })
+	}
+	if b == nil {
+		t.Log("no cuBLAS: products are not checked")
+		return
+	}
+	t.Run("products", func(t *testing.T) { locked(t, d, b, products) })
+	t.Run("product in a graph", func(t *testing.T) { locked(t, d, b, capturedProduct) })
+}
+
+// session is one check on device 0.
+type session struct {
+	*testing.T
+	d   gpu.Driver
+	b   gpu.BLAS
+	ctx gpu.Context
+	k   *kernel.Set
+	s   gpu.Stream
+}
+
+// stop ends a check from within.
+type stop struct{}
+
+func locked(t *testing.T, d gpu.Driver, b gpu.BLAS, f func(*session)) {
+	t.Helper()
+	err := gpu.Locked(func() error {
+		defer func() {
+			if r := recover(); r != nil {
+				if _, ok := r.(stop); !ok {
+					panic(r)
+				}
+			}
+		}()
+		x := &session{T: t, d: d, b: b}
+		var err error
+		x.ctx, err = d.Retain(0)
+		x.ok("Retain", err)
+		defer d.Release(0)
+		x.ok("SetCurrent", d.SetCurrent(x.ctx))
+		x.k, err = kernel.Load(d, 0)
+		x.ok("kernels", err)
+		x.s, err = d.NewStream(0)
+		x.ok("NewStream", err)
+		defer d.DestroyStream(x.s)
+		f(x)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// ok ends the check on an error. The check is not on the test's goroutine, so
+// FailNow is not for it.
+func (x *session) ok(what string, err error) {
+	x.Helper()
+	if err != nil {
+		x.Errorf("%s: %v", what, err)
+		panic(stop{})
+	}
+}
+
+func (x *session) alloc(bytes uint64) gpu.Ptr {
+	x.Helper()
+	p, err := x.d.Alloc(bytes)
+	x.ok("Alloc", err)
+	return p
+}
+
+// download returns n bytes at p, after everything on the stream.
+func (x *session) download(p gpu.Ptr, n int) []byte {
+	x.Helper()
+	h, err := x.d.HostAlloc(n)
+	x.ok("HostAlloc", err)
+	defer x.d.HostFree(h)
+	x.ok("DtoH", x.d.DtoH(h, p, x.s))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
+	return append([]byte(nil), h...)
+}
+
+func (x *session) upload(p gpu.Ptr, data []byte) {
+	x.Helper()
+	h, err := x.d.HostAlloc(len(data))
+	x.ok("HostAlloc", err)
+	copy(h, data)
+	x.ok("HtoD", x.d.HtoD(p, h, x.s))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
+	x.ok("HostFree", x.d.HostFree(h))
+}
+
+func identity(x *session) {
+	n, err := x.d.Count()
+	x.ok("Count", err)
+	if n < 1 || x.d.Version() < 11000 {
+		x.Errorf("%d devices, CUDA %d", n, x.d.Version())
+	}
+	seen := map[[16]byte]bool{}
+	for i := range n {
+		name, err := x.d.Name(i)
+		x.ok("Name", err)
+		u, err := x.d.UUID(i)
+		x.ok("UUID", err)
+		pci, err := x.d.PCIBusID(i)
+		x.ok("PCIBusID", err)
+		total, err := x.d.TotalMem(i)
+		x.ok("TotalMem", err)
+		if name == "" || seen[u] || strings.Count(pci, ":") != 2 || total < 1<<28 {
+			x.Errorf("device %d: name %q, UUID %x, PCI %q, %d bytes", i, name, u, pci, total)
+		}
+		seen[u] = true
+		for _, a := range []gpu.Attribute{gpu.ClockKHz, gpu.SMCount, gpu.L2Bytes, gpu.Major, gpu.BusWidthBits} {
+			if v, err := x.d.Attribute(i, a); err != nil || v <= 0 {
+				x.Errorf("device %d: attribute %d is %d (%v)", i, a, v, err)
+			}
+		}
+	}
+	if _, err := x.d.Retain(n + 7); err == nil {
+		x.Error("Retain of a device that is not there succeeded")
+	}
+}
+
+func contexts(x *session) {
+	free, total, err := x.d.MemInfo()
+	x.ok("MemInfo", err)
+	p := x.alloc(64 << 20)
+	after, _, err := x.d.MemInfo()
+	x.ok("MemInfo", err)
+	if free > total || after > free-(64<<20) {
+		x.Errorf("%d of %d bytes free, %d after an allocation of 64 MiB", free, total, after)
+	}
+	x.ok("Free", x.d.Free(p))
+	again, _, err := x.d.MemInfo()
+	x.ok("MemInfo", err)
+	if again <= after {
+		x.Errorf("%d bytes free after Free, %d before", again, after)
+	}
+}
+
+func memory(x *session) {
+	const n = 64 << 10
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(i*7 + i>>8)
+	}
+	a, b := x.alloc(n), x.alloc(n)
+	defer x.d.Free(a)
+	defer x.d.Free(b)
+	if a%256 != 0 || b%256 != 0 || a == b {
+		x.Errorf("addresses %x and %x", a, b)
+	}
+	x.upload(a, data)
+	x.ok("DtoD", x.d.DtoD(b, a, n, x.s))
+	x.ok("DtoD", x.d.DtoD(b, a+256, 1024, x.s))
+	got := x.download(b, n)
+	copy(data, data[256:256+1024])
+	if string(got) != string(data) {
+		x.Error("what came back is not what was sent")
+	}
+}
+
+func outOfMemory(x *session) {
+	_, err := x.d.Alloc(1 << 50)
+	if !errors.Is(err, gpu.OutOfMemory) {
+		x.Errorf("2^50 bytes: error %v, want %v", err, gpu.OutOfMemory)
+	}
+	free, _, err := x.d.MemInfo()
+	x.ok("MemInfo", err)
+	if _, err = x.d.Alloc(free + 1<<30); !errors.Is(err, gpu.OutOfMemory) {
+		x.Errorf("one GiB more than is free: error %v, want %v", err, gpu.OutOfMemory)
+	}
+	p := x.alloc(1 << 20) // the context has survived
+	x.ok("Free", x.d.Free(p))
+}
+
+func streams(x *session) {
+	other, err := x.d.NewStream(-1)
+	x.ok("NewStream", err)
+	defer x.d.DestroyStream(other)
+	var e [3]gpu.Event
+	for i := range e {
+		e[i], err = x.d.NewEvent(true)
+		x.ok("NewEvent", err)
+		defer x.d.DestroyEvent(e[i])
+	}
+	const ns = 2e6
+	x.ok("Record", x.d.Record(e[0], x.s))
+	x.ok("Spin", x.k.Spin(x.d, x.s, ns))
+	x.ok("Record", x.d.Record(e[1], x.s))
+	x.ok("Wait", x.d.Wait(other, e[1])) // other goes on where x.s has come to
+	x.ok("Spin", x.k.Spin(x.d, other, ns))
+	x.ok("Record", x.d.Record(e[2], other))
+	x.ok("SyncEvent", x.d.SyncEvent(e[2]))
+	first, err := x.d.ElapsedMS(e[0], e[1])
+	x.ok("ElapsedMS", err)
+	both, err := x.d.ElapsedMS(e[0], e[2])
+	x.ok("ElapsedMS", err)
+	if first < 1.9 || both < 3.9 || both < first+1.9 {
+		x.Errorf("two waits of 2 ms one after the other took %v ms and %v ms in all", first, both)
+	}
+	x.ok("SyncStream", x.d.SyncStream(x.s))
+}
+
+func kernels(x *session) {
+	const n = 1000 // no multiple of a block
+	a, b := x.alloc(4*n), x.alloc(4*n)
+	defer x.d.Free(a)
+	defer x.d.Free(b)
+	for _, t := range []gpu.DType{gpu.F32, gpu.BF16, gpu.F16, gpu.F8} {
+		x.ok("Fill", x.k.Fill(x.d, x.s, a, 4*n, t, 99))
+		got := x.download(a, 4*n)
+		for i := range n {
+			if w := binary.LittleEndian.Uint32(got[4*i:]); w != kernel.Word(uint64(i), t, 99) {
+				x.Errorf("%v: word %d is %08x, want %08x", t, i, w, kernel.Word(uint64(i), t, 99))
+				break
+			}
+		}
+	}
+	x.ok("Fill", x.k.Fill(x.d, x.s, a, 4*n, gpu.F32, 5))
+	x.ok("Stream", x.k.Stream(x.d, x.s, a, 4*n, b, 4*n, 0))
+	if string(x.download(a, 4*n)) != string(x.download(b, 4*n)) {
+		x.Error("a stream without arithmetic did not copy")
+	}
+	x.ok("Stream", x.k.Stream(x.d, x.s, a, 4*n, b, 1600, 3))
+	x.ok("Stream", x.k.Stream(x.d, x.s, a, 1600, b, 4*n, 0))
+	x.ok("Nop", x.k.Nop(x.d, x.s))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
+	m, err := x.d.LoadPTX(kernel.PTX())
+	x.ok("LoadPTX", err)
+	if _, err := x.d.Func(m, "absent"); !errors.Is(err, gpu.NotFound) {
+		x.Errorf("a kernel that is not there: error %v, want %v", err, gpu.NotFound)
+	}
+}
+
+func badPTX(x *session) {
+	if _, err := x.d.LoadPTX("this is no PTX"); err == nil {
+		x.Error("text that is no PTX was compiled")
+	}
+}
+
+// graphs captures work on two streams and runs it: the same effect as running it
+// directly, every time.
+func graphs(x *session) {
+	const n = 4096
+	a, b, c := x.alloc(n), x.alloc(n), x.alloc(n)
+	for _, p := range []gpu.Ptr{a, b, c} {
+		defer x.d.Free(p)
+	}
+	other, err := x.d.NewStream(0)
+	x.ok("NewStream", err)
+	defer x.d.DestroyStream(other)
+	fork, err := x.d.NewEvent(false)
+	x.ok("NewEvent", err)
+	join, err := x.d.NewEvent(false)
+	x.ok("NewEvent", err)
+
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	x.ok("Stream", x.k.Stream(x.d, x.s, a, n, b, n, 0))
+	x.ok("Record", x.d.Record(fork, x.s))
+	x.ok("Wait", x.d.Wait(other, fork))
+	x.ok("DtoD", x.d.DtoD(c, b, n, other))
+	x.ok("Record", x.d.Record(join, other))
+	x.ok("Spin", x.k.Spin(x.d, x.s, 1000))
+	x.ok("Wait", x.d.Wait(x.s, join))
+	g, err := x.d.EndCapture(x.s)
+	x.ok("EndCapture", err)
+	e, err := x.d.Instantiate(g)
+	x.ok("Instantiate", err)
+	for seed := range uint32(2) {
+		x.ok("Fill", x.k.Fill(x.d, x.s, a, n, gpu.F32, seed))
+		if string(x.download(a, n)) == string(x.download(c, n)) {
+			x.Error("captured work ran before its graph was launched")
+		}
+		x.ok("LaunchExec", x.d.LaunchExec(e, x.s))
+		if string(x.download(a, n)) != string(x.download(c, n)) {
+			x.Errorf("launch %d of a graph did not copy", seed)
+		}
+	}
+	x.ok("DestroyExec", x.d.DestroyExec(e))
+	x.ok("DestroyGraph", x.d.DestroyGraph(g))
+}
+
+func peers(x *session) {
+	n, err := x.d.Count()
+	x.ok("Count", err)
+	const size = 8192
+	here := x.alloc(size)
+	defer x.d.Free(here)
+	x.ok("Fill", x.k.Fill(x.d, x.s, here, size, gpu.F32, 3))
+	want := x.download(here, size)
+	for to := 1; to < n; to++ {
+		ctx, err := x.d.Retain(to)
+		x.ok("Retain", err)
+		can, err := x.d.CanPeer(0, to)
+		x.ok("CanPeer", err)
+		if can {
+			x.ok("EnablePeer", x.d.EnablePeer(ctx))
+		}
+		x.ok("SetCurrent", x.d.SetCurrent(ctx))
+		there := x.alloc(size)
+		x.ok("SetCurrent", x.d.SetCurrent(x.ctx))
+		back := x.alloc(size)
+		x.ok("Peer", x.d.Peer(there, ctx, here, x.ctx, size, x.s))
+		x.ok("Peer", x.d.Peer(back, x.ctx, there, ctx, size, x.s))
+		if string(x.download(back, size)) != string(want) {
+			x.Errorf("data did not survive the way to device %d and back", to)
+		}
+		x.ok("Free", x.d.Free(back))
+		x.ok("SetCurrent", x.d.SetCurrent(ctx))
+		x.ok("Free", x.d.Free(there))
+		x.ok("SetCurrent", x.d.SetCurrent(x.ctx))
+		x.ok("Release", x.d.Release(to))
+	}
+}
+
+func partition(x *session) {
+	p, ok := x.d.(gpu.Partitioner)
+	if !ok {
+		return // an optional capability
+	}
+	parts, err := p.Partition(0, 2)
+	if errors.Is(err, gpu.Code(801)) {
+		x.Logf("no green contexts: %v", err)
+		return
+	}
+	x.ok("Partition", err)
+	all, err := x.d.Attribute(0, gpu.SMCount)
+	x.ok("Attribute", err)
+	if len(parts) != 2 || parts[0].SMs < 1 || parts[0].SMs+parts[1].SMs > all {
+		x.Errorf("%d parts of %d multiprocessors: %+v", len(parts), all, parts)
+	}
+	for _, q := range parts {
+		s, err := q.NewStream(0)
+		x.ok("NewStream", err)
+		x.ok("Spin", x.k.Spin(x.d, s, 1000))
+		x.ok("SyncStream", x.d.SyncStream(s))
+		x.ok("DestroyStream", x.d.DestroyStream(s))
+	}
+}
+
+// products compares f32 products with the host's.
+func products(x *session) {
+	h, err := x.b.NewHandle()
+	x.ok("NewHandle", err)
+	defer x.b.DestroyHandle(h)
+	x.ok("SetStream", x.b.SetStream(h, x.s))
+	for _, p := range []gpu.Product{
+		{Type: gpu.F32, Batch: 1, M: 1, N: 1, K: 1}, {Type: gpu.F32, Batch: 1, M: 64, N: 48, K: 32}, {Type: gpu.F32, Batch: 3, M: 16, N: 8, K: 24},
+		{Type: gpu.TF32, Batch: 1, M: 32, N: 64, K: 16},
+	} {
+		compare(x, h, p)
+	}
+	ran := 0
+	for t := gpu.F32; t < gpu.NumDTypes; t++ {
+		p := gpu.Product{Type: t, Batch: 1, M: 256, N: 128, K: 64}
+		na, nb, nc := p.Bytes()
+		p.A, p.B, p.C = x.alloc(na), x.alloc(nb), x.alloc(nc)
+		x.ok("Fill", x.k.Fill(x.d, x.s, p.A, na, t, 1))
+		x.ok("Fill", x.k.Fill(x.d, x.s, p.B, nb, t, 2))
+		err := x.b.Multiply(h, &p)
+		var s gpu.Status
+		if err != nil && !errors.As(err, &s) {
+			x.Errorf("%v: %v", t, err)
+		}
+		if err == nil {
+			ran++
+		} else {
+			x.Logf("%v: %v", t, err)
+		}
+		x.ok("SyncStream", x.d.SyncStream(x.s))
+		for _, q := range []gpu.Ptr{p.A, p.B, p.C} {
+			x.ok("Free", x.d.Free(q))
+		}
+	}
+	if ran < 4 || x.b.Version() < 110000 {
+		x.Errorf("%d element types ran on cuBLAS %d", ran, x.b.Version())
+	}
+}
+
+func compare(x *session, h gpu.Handle, p gpu.Product) {
+	na, nb, nc := p.Bytes()
+	p.A, p.B, p.C = x.alloc(na), x.alloc(nb), x.alloc(nc)
+	x.ok("Fill", x.k.Fill(x.d, x.s, p.A, na, p.Type, 11))
+	x.ok("Fill", x.k.Fill(x.d, x.s, p.B, nb, p.Type, 12))
+	x.ok("Multiply", x.b.Multiply(h, &p))
+	a, b, c := floats(x.download(p.A, int(na))), floats(x.download(p.B, int(nb))), floats(x.download(p.C, int(nc)))
+	tolerance := 1e-5
+	if p.Type == gpu.TF32 {
+		tolerance = 2e-3 // 10 bits of mantissa
+	}
+	for n := range p.Batch {
+		for i := range p.M {
+			for j := range p.N {
+				sum, size := 0.0, 0.0
+				for k := range p.K {
+					y := float64(a[(n*p.M+i)*p.K+k]) * float64(b[(n*p.K+k)*p.N+j])
+					sum, size = sum+y, size+math.Abs(y)
+				}
+				if got := float64(c[(n*p.M+i)*p.N+j]); !(math.Abs(got-sum) <= tolerance*size) {
+					x.Errorf("%v [%d,%d,%d,%d]: element %d,%d,%d is %v, want %v", p.Type, p.Batch, p.M, p.N, p.K, n, i, j, got, sum)
+					return
+				}
+			}
+		}
+	}
+	for _, q := range []gpu.Ptr{p.A, p.B, p.C} {
+		x.ok("Free", x.d.Free(q))
+	}
+}
+
+func capturedProduct(x *session) {
+	h, err := x.b.NewHandle()
+	x.ok("NewHandle", err)
+	defer x.b.DestroyHandle(h)
+	x.ok("SetStream", x.b.SetStream(h, x.s))
+	const space = 32 << 20
+	w := x.alloc(space)
+	defer x.d.Free(w)
+	x.ok("SetWorkspace", x.b.SetWorkspace(h, w, space))
+	p := gpu.Product{Type: gpu.F32, Batch: 1, M: 32, N: 32, K: 32}
+	na, nb, nc := p.Bytes()
+	p.A, p.B, p.C = x.alloc(na), x.alloc(nb), x.alloc(nc)
+	x.ok("Fill", x.k.Fill(x.d, x.s, p.A, na, gpu.F32, 1))
+	x.ok("Fill", x.k.Fill(x.d, x.s, p.B, nb, gpu.F32, 2))
+	x.ok("Multiply", x.b.Multiply(h, &p))
+	want := x.download(p.C, int(nc))
+	x.ok("Fill", x.k.Fill(x.d, x.s, p.C, nc, gpu.F32, 9))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	x.ok("Multiply", x.b.Multiply(h, &p))
+	g, err := x.d.EndCapture(x.s)
+	x.ok("EndCapture", err)
+	e, err := x.d.Instantiate(g)
+	x.ok("Instantiate", err)
+	x.ok("LaunchExec", x.d.LaunchExec(e, x.s))
+	if string(x.download(p.C, int(nc))) != string(want) {
+		x.Error("a captured product gives another result than the product itself")
+	}
+	x.ok("DestroyExec", x.d.DestroyExec(e))
+	x.ok("DestroyGraph", x.d.DestroyGraph(g))
+}
+
+func floats(b []byte) []float32 {
+	f := make([]float32, len(b)/4)
+	for i := range f {
+		f[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return f
+}

@@ -1,0 +1,66 @@
+package kernel
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placer/gpu"
+)
+
+// TestGenerated: the PTX was made from the source beside it.
+func TestGenerated(t *testing.T) {
+	source, err := os.ReadFile("kernels.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("// sha256 %x\n", sha256.Sum256(source)); !strings.Contains(PTX(), want) {
+		t.Error("kernels.ptx was made from another kernels.cu: run make ptx")
+	}
+}
+
+// TestAssembles runs NVIDIA's assembler, which needs no GPU, where there is one:
+// on the path or named by PLACER_PTXAS.
+func TestAssembles(t *testing.T) {
+	ptxas := os.Getenv("PLACER_PTXAS")
+	if ptxas == "" {
+		var err error
+		if ptxas, err = exec.LookPath("ptxas"); err != nil {
+			t.Skip("no ptxas on the path, and PLACER_PTXAS is not set")
+		}
+	}
+	for _, arch := range []string{"sm_80", "sm_90"} {
+		out, err := exec.Command(ptxas, "-arch="+arch, "-o", filepath.Join(t.TempDir(), "out.cubin"), "kernels.ptx").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", arch, err, out)
+		}
+	}
+}
+
+// TestMasks: every word that Fill writes is finite, between 1/2 and 1 in size, and
+// words differ.
+func TestMasks(t *testing.T) {
+	for _, c := range []struct {
+		t              gpu.DType
+		bits           int // of an element
+		exponent, want uint32
+	}{{gpu.F32, 32, 0x7f800000, 0x3f000000}, {gpu.BF16, 16, 0x7f80, 0x3f00}, {gpu.F16, 16, 0x7c00, 0x3800}, {gpu.F8, 8, 0x78, 0x30}} {
+		seen := map[uint32]bool{}
+		for i := range uint64(1000) {
+			w := Word(i, c.t, 7)
+			seen[w] = true
+			for at := 0; at < 32; at += c.bits {
+				if got := w >> at & c.exponent; got != c.want {
+					t.Fatalf("%v: word %d is %08x: exponent %x, want %x", c.t, i, w, got, c.want)
+				}
+			}
+		}
+		if len(seen) < 900 {
+			t.Errorf("%v: %d different words of 1000", c.t, len(seen))
+		}
+	}
+}
