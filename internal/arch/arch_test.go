@@ -75,9 +75,11 @@ var allowed = map[string]string{
 	"baselines/conformance": "units graph graph/unit hw plan sim baselines/judge",
 
 	// REGAL and its rivals.
-	"baselines/regal/sched": "",
-	"baselines/regal/brkga": "",
-	"baselines/regal/synth": "baselines/regal/sched baselines/regal/brkga",
+	"graph/costgraph":          "units graph",
+	"baselines/regal/sched":    "",
+	"baselines/regal/brkga":    "",
+	"baselines/regal/synth":    "baselines/regal/sched baselines/regal/brkga",
+	"baselines/regal/exchange": "units graph graph/costgraph baselines/regal/sched",
 
 	// The two sides meet here, and nowhere else.
 	"placer": "units graph graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",

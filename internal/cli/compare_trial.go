@@ -73,7 +73,7 @@ func (x *cases) load(name string) *caseEntry {
 			e.err = err
 			return
 		}
-		e.task, _, e.err = task(l.Graph, m, x.m.Scheduler)
+		e.task, _, e.err = task(l, m, x.m.Scheduler)
 	})
 	return e
 }

@@ -10,7 +10,7 @@ type graphFlags struct {
 
 func (f *graphFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
-	cmd.Flags().StringVar(&f.file, "graph", "", "graph file, ONNX or placer's JSON; - reads stdin")
+	cmd.Flags().StringVar(&f.file, "graph", "", "graph file, ONNX, CostGraphDef or placer's JSON; - reads stdin")
 	cmd.Flags().StringToInt64Var(&f.dims, "dim", nil, "values of an ONNX file's named dimensions, as batch=32; 1 where none is given")
 	cmd.Flags().StringVar(&f.train, "train", "", "derive the training step of a graph file: sgd, momentum or adam")
 }

@@ -6,17 +6,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/graph"
+	"placer/graph/costgraph"
 	"placer/internal/fsx"
 	"placer/report"
+	"placer/units"
 )
 
 func (c *console) importCommand() *cobra.Command {
 	var f graphFlags
 	var asJSON bool
-	var out string
+	var out, as, gpu string
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Read a graph and describe it, or write it in placer's JSON form",
+		Short: "Read a graph and describe it, or write it in another form",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -26,12 +28,16 @@ func (c *console) importCommand() *cobra.Command {
 				return err
 			}
 			g := l.Graph
+			write, err := c.exporter(as, l, gpu)
+			if err != nil {
+				return err
+			}
 			switch out {
 			case "":
 			case "-":
-				return g.Write(c.out)
+				return write(c.out)
 			default:
-				if err := fsx.WriteFile(out, g.Write); err != nil {
+				if err := fsx.WriteFile(out, write); err != nil {
 					return err
 				}
 			}
@@ -52,9 +58,39 @@ func (c *console) importCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write the graph in placer's JSON form to this file; - writes it to stdout instead of the description")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the graph to this file; - writes it to stdout instead of the description")
+	cmd.Flags().StringVar(&as, "as", "json", "form of the file written: json (placer's), costgraph or costgraph-text (TensorFlow's CostGraphDef)")
+	cmd.Flags().StringVar(&gpu, "gpu", "p100", "built-in machine whose first GPU gives the op times of a CostGraphDef, where the input has none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// exporter returns what writes l in a form.
+func (c *console) exporter(as string, l loaded, gpu string) (func(io.Writer) error, error) {
+	switch as {
+	case "json":
+		return l.Graph.Write, nil
+	case "costgraph", "costgraph-text":
+	default:
+		return nil, usagef("--as %s: want json, costgraph or costgraph-text", as)
+	}
+	m, err := c.loadMachine(&machineFlags{gpu: gpu})
+	if err != nil {
+		return nil, err
+	}
+	cost, err := l.costs(m)
+	if err != nil {
+		return nil, err
+	}
+	seconds := make([]units.Seconds, l.NumOps())
+	for i := range seconds {
+		seconds[i] = cost.OpSeconds(graph.OpID(i), 0)
+	}
+	write := costgraph.WriteBinary
+	if as == "costgraph-text" {
+		write = costgraph.WriteText
+	}
+	return func(w io.Writer) error { return write(w, costgraph.Export(l.Graph, seconds)) }, nil
 }
 
 // document is a result that can be written for people and for programs.

@@ -9,9 +9,13 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/graph/costgraph"
 	"placer/graph/onnx"
 	"placer/graph/train"
 	"placer/hw"
+	"placer/roofline"
+	"placer/sim"
+	"placer/units"
 	"placer/workloads"
 )
 
@@ -19,7 +23,25 @@ import (
 type loaded struct {
 	*graph.Graph
 	onnx *onnx.Summary // nil for other forms
+	// seconds are the op times that the file gives, [N]; nil: none.
+	seconds []units.Seconds
 }
+
+// costs returns the times of l's ops on the devices of m: the file's, the same on
+// every device, or else the roofline model's.
+func (l *loaded) costs(m *hw.Machine) (sim.CostModel, error) {
+	if l.seconds != nil {
+		return givenTimes(l.seconds), nil
+	}
+	return roofline.New(l.Graph, m, roofline.Default())
+}
+
+// givenTimes are times that do not depend on the device.
+type givenTimes []units.Seconds
+
+// OpSeconds implements sim.CostModel. The simulator wants times above 0; files
+// round to microseconds.
+func (t givenTimes) OpSeconds(op graph.OpID, _ int) units.Seconds { return max(t[op], 1e-9) }
 
 // loadGraph builds or imports the graph that f names.
 func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
@@ -42,6 +64,9 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 	if f.train == "" {
 		return l, nil
 	}
+	if l.seconds != nil {
+		return l, fmt.Errorf("%s: --train needs ops that it can derive, the file names none", f.file)
+	}
 	how := train.Default()
 	if how.Optimizer, err = train.ParseOptimizer(f.train); err != nil {
 		return l, usageError{err}
@@ -53,7 +78,8 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 }
 
 // importGraph reads the graph file at path, or stdin for "-". What starts with a
-// brace is placer's JSON form; everything else is taken for ONNX.
+// brace is placer's JSON form; what looks like a CostGraphDef is one; everything
+// else is taken for ONNX.
 func (c *console) importGraph(path string, config onnx.Config) (l loaded, err error) {
 	if path == "-" {
 		data, err := io.ReadAll(c.in)
@@ -64,6 +90,8 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 			return l, errors.New("stdin: it is empty")
 		case startsJSON(data):
 			l.Graph, err = graph.Read(bytes.NewReader(data), "stdin")
+		case costgraph.Is(data):
+			return c.importCosts(data, "stdin")
 		default:
 			l.Graph, l.onnx, err = onnx.Import(data, "stdin", config)
 		}
@@ -76,9 +104,30 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 	case startsJSON(head) || strings.HasSuffix(path, ".json"):
 		l.Graph, err = graph.ReadFile(path)
 	default:
+		if bytes.IndexByte([]byte(" \t\r\n#n"), head[0]) >= 0 { // text, or a message in field 1, with which no ONNX file starts
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return l, err
+			}
+			if costgraph.Is(data) {
+				return c.importCosts(data, path)
+			}
+		}
 		l.Graph, l.onnx, err = onnx.ImportFile(path, config)
 	}
 	return l, err
+}
+
+// importCosts reads a CostGraphDef.
+func (c *console) importCosts(data []byte, name string) (l loaded, err error) {
+	im, err := costgraph.Import(data, name)
+	if err != nil {
+		return l, err
+	}
+	if im.UnknownSizes > 0 {
+		c.note("%s: %d outputs of unknown size are taken for empty", name, im.UnknownSizes)
+	}
+	return loaded{Graph: im.Graph, seconds: im.Seconds}, nil
 }
 
 func startsJSON(data []byte) bool {

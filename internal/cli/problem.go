@@ -8,15 +8,15 @@ import (
 	"placer/hw"
 	"placer/placer"
 	"placer/plan"
-	"placer/roofline"
 	"placer/sim"
 	"placer/units"
 )
 
-// simulator returns the simulator of g on m, with exact memory, and the
+// simulator returns the simulator of l on m, with exact memory, and the
 // scheduler's priorities.
-func simulator(g *graph.Graph, m *hw.Machine, scheduler string) (*sim.Simulator, []int32, error) {
-	cost, err := roofline.New(g, m, roofline.Default())
+func simulator(l loaded, m *hw.Machine, scheduler string) (*sim.Simulator, []int32, error) {
+	g := l.Graph
+	cost, err := l.costs(m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,9 +34,10 @@ func simulator(g *graph.Graph, m *hw.Machine, scheduler string) (*sim.Simulator,
 }
 
 // task returns the problem that a search hands to its methods, and the simulator
-// behind it. The error is errInfeasible when no placement of g on m can fit.
-func task(g *graph.Graph, m *hw.Machine, scheduler string) (*placer.Task, *sim.Simulator, error) {
-	s, priority, err := simulator(g, m, scheduler)
+// behind it. The error is errInfeasible when no placement of l on m can fit.
+func task(l loaded, m *hw.Machine, scheduler string) (*placer.Task, *sim.Simulator, error) {
+	g := l.Graph
+	s, priority, err := simulator(l, m, scheduler)
 	if err != nil {
 		return nil, nil, err
 	}

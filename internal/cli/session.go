@@ -95,7 +95,7 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	for _, x := range chosen {
 		s.config.Methods = append(s.config.Methods, x.Name)
 	}
-	if s.task, s.sim, err = task(g, m, f.scheduler); err != nil {
+	if s.task, s.sim, err = task(l, m, f.scheduler); err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s-%s-%d", fileName(g.Name()), fileName(m.Name), f.seed)
@@ -176,6 +176,6 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
 		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
 	}
-	s.task, s.sim, err = task(g, m, s.config.Scheduler)
+	s.task, s.sim, err = task(l, m, s.config.Scheduler)
 	return s, err
 }

@@ -90,7 +90,7 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, schedul
 	if scheduler == "plan" {
 		order = fifo
 	}
-	s, priority, err := simulator(g, m, order)
+	s, priority, err := simulator(l, m, order)
 	if err != nil {
 		return err
 	}
