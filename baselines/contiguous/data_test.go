@@ -1,0 +1,84 @@
+package contiguous_test
+
+import (
+	"context"
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"placer/baselines/contiguous"
+	"placer/graph/dnnpart"
+	"placer/internal/foreign"
+	"placer/maxload"
+)
+
+func dataDir(t *testing.T) string {
+	t.Helper()
+	for _, d := range []string{os.Getenv("PLACER_DATA"), "../../../shared/data", "../../../../shared/data"} {
+		if d != "" {
+			if _, err := os.Stat(filepath.Join(d, "dnn-partitioning")); err == nil {
+				return filepath.Join(d, "dnn-partitioning")
+			}
+		}
+	}
+	t.Skip("no dnn-partitioning data: set PLACER_DATA")
+	return ""
+}
+
+func TestReferenceOptima(t *testing.T) {
+	dir := dataDir(t)
+	f, err := os.Open(filepath.Join(dir, "reference_results.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		want, err := strconv.ParseFloat(row[1], 64)
+		if err != nil || !strings.HasPrefix(row[0], "throughput") {
+			continue
+		}
+		t.Run(row[0], func(t *testing.T) {
+			path := filepath.Join(dir, row[0])
+			data, err := foreign.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := dnnpart.Import(data, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := x.Times.Machine()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := maxload.FromTable(x.Graph, m, x.Times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			r, err := contiguous.Solve(context.Background(), s, contiguous.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			y, err := maxload.New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := y.Judge(y.Gather(r.Device))
+			t.Logf("%.6g ms (judge %.6g), reference %s; %d blocks, %d downsets, %d pairs, %v", 1e3*r.Seconds, 1e3*j.Seconds, row[1], r.Blocks, r.Downsets, r.Pairs, took)
+			if !r.Optimal || math.Abs(1e3*j.Seconds-want) > 1e-5*want || j.Overflow > 0 {
+				t.Errorf("optimal %v, %v ms, want %v", r.Optimal, 1e3*j.Seconds, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,258 @@
+package contiguous
+
+import (
+	"context"
+	"math"
+	"math/bits"
+)
+
+// program is the dynamic program on one lattice.
+type program struct {
+	b *blocks
+	l *lattice
+	// limit is a load that is known to be reached: only what is below it is kept.
+	limit float64
+
+	// A state says how many devices of each class are in use; stride[c] is what one
+	// more of class c adds to it.
+	states int
+	stride []int
+	used   [][]int32 // [states][C]
+	// left[s] is the most accelerator work, in seconds of class 0, that the devices
+	// not yet in use in state s can do below the limit; +Inf where unknown.
+	left []float64
+	work []float64 // [I] seconds of class 0 of the blocks outside the downset
+
+	best []float64 // [I*states] least maximum load
+	from []int32   // [I*states] downset before
+	by   []int8    // [I*states] class of the last stage
+
+	// The walk: the difference of the downset reached and the one it started from.
+	stamp   []int32 // [I] start of the last walk that came here, plus one
+	start   int32
+	live    []int32   // states of the start below the limit
+	compute []float64 // [C]
+	bytes   int64
+	cut     float64
+	count   []int32 // [nets] blocks in the difference
+	path    []step
+	pairs   int64
+}
+
+// step is a downset on the walk's path.
+type step struct {
+	at, next int32 // downset, and the growth to try next
+	block    int32 // added to come here; -1 at the start
+	cut      float64
+	compute  [maxClasses]float64
+}
+
+// maxClasses bounds C, and maxStates the numbers of devices in use.
+const (
+	maxClasses = 8
+	maxStates  = 4096
+)
+
+// newProgram prepares the program; ok is false when the classes are too many.
+func newProgram(b *blocks, l *lattice, limit float64) (p *program, ok bool) {
+	p = &program{b: b, l: l, limit: limit, states: 1, count: make([]int32, len(b.Nets)), compute: make([]float64, len(b.Classes))}
+	if len(b.Classes) > maxClasses {
+		return nil, false
+	}
+	for _, c := range b.Classes {
+		p.stride = append(p.stride, p.states)
+		if p.states *= len(c.Devices) + 1; p.states > maxStates {
+			return nil, false
+		}
+	}
+	for s := range p.states {
+		u := make([]int32, len(b.Classes))
+		for c := range u {
+			u[c] = int32(s / p.stride[c] % (len(b.Classes[c].Devices) + 1))
+		}
+		p.used = append(p.used, u)
+	}
+	p.room()
+	n := l.size()
+	p.best, p.from, p.by = make([]float64, n*p.states), make([]int32, n*p.states), make([]int8, n*p.states)
+	for k := range p.best {
+		p.best[k] = math.Inf(1)
+	}
+	p.stamp = make([]int32, n)
+	p.work = make([]float64, n)
+	for i := n - 1; i >= 0; i-- {
+		if k := l.at[i]; k < l.at[i+1] {
+			p.work[i] = p.work[l.to[k]] + b.Classes[0].Seconds[l.block[k]]
+		}
+	}
+	return p, true
+}
+
+// room fills left: a device of class c with less than limit to do takes at most
+// limit times the largest ratio of a block's time on class 0 to that on c.
+func (p *program) room() {
+	ratio := make([]float64, len(p.b.Classes))
+	for c := range ratio {
+		for b, t := range p.b.Classes[c].Seconds {
+			if a := p.b.Classes[0].Seconds[b]; a > 0 && t > 0 {
+				ratio[c] = max(ratio[c], a/t)
+			} else if a > 0 {
+				ratio[c] = math.Inf(1)
+			}
+		}
+	}
+	p.left = make([]float64, p.states)
+	for s := range p.left {
+		for c := range ratio {
+			if free := len(p.b.Classes[c].Devices) - int(p.used[s][c]); free > 0 {
+				p.left[s] += p.limit * ratio[c] * float64(free)
+			}
+		}
+		p.left[s] *= 1 + 1e-9
+	}
+}
+
+// run fills the table. ok is false if ctx ended before.
+func (p *program) run(ctx context.Context) (ok bool) {
+	p.best[0] = 0
+	for i := range int32(p.l.size()) {
+		if i&255 == 0 && ctx.Err() != nil {
+			return false
+		}
+		p.live = p.live[:0]
+		for s := range int32(p.states) {
+			if v := p.best[int(i)*p.states+int(s)]; v < p.limit && p.work[i] <= p.left[s] {
+				p.live = append(p.live, s)
+			}
+		}
+		if len(p.live) > 0 {
+			p.walk(i)
+		}
+	}
+	return true
+}
+
+// walk visits every downset above i whose difference from i could be one stage.
+func (p *program) walk(i int32) {
+	p.start = i
+	p.stamp[i] = i + 1
+	p.path = append(p.path[:0], step{at: i, next: p.l.at[i], block: -1})
+	p.bytes, p.cut = 0, 0
+	clear(p.compute)
+	for len(p.path) > 0 {
+		top := &p.path[len(p.path)-1]
+		if top.next == p.l.at[top.at+1] {
+			p.back(top)
+			continue
+		}
+		k := top.next
+		top.next++
+		to := p.l.to[k]
+		if p.stamp[to] == i+1 {
+			continue
+		}
+		p.stamp[to] = i + 1
+		x := step{at: to, next: p.l.at[to], block: p.l.block[k], cut: p.cut}
+		copy(x.compute[:], p.compute)
+		p.path = append(p.path, x)
+		p.add(x.block)
+		if !p.offer(to) { // no larger difference can be a stage either
+			p.path[len(p.path)-1].next = p.l.at[to+1]
+		}
+	}
+}
+
+// add puts block b into the difference.
+func (p *program) add(b int32) {
+	for c := range p.compute {
+		p.compute[c] += p.b.Classes[c].Seconds[b]
+	}
+	p.bytes += p.b.Size[b]
+	for _, e := range p.b.NetsOf[b] {
+		p.count[e]++
+		switch p.count[e] {
+		case 1:
+			p.cut += p.b.Nets[e].Seconds
+		case int32(len(p.b.Nets[e].Blocks)):
+			p.cut -= p.b.Nets[e].Seconds
+		}
+	}
+}
+
+// back leaves the top of the path.
+func (p *program) back(top *step) {
+	if b := top.block; b >= 0 {
+		copy(p.compute, top.compute[:])
+		p.cut = top.cut
+		p.bytes -= p.b.Size[b]
+		for _, e := range p.b.NetsOf[b] {
+			p.count[e]--
+		}
+	}
+	p.path = p.path[:len(p.path)-1]
+}
+
+// offer makes the difference the last stage of downset to, on every class. It
+// reports whether a larger difference could be a stage.
+func (p *program) offer(to int32) (more bool) {
+	p.pairs++
+	for c := range p.b.Classes {
+		class := &p.b.Classes[c]
+		if p.compute[c] >= p.limit || p.bytes > class.Memory {
+			continue
+		}
+		more = true
+		load := p.compute[c]
+		if !class.CPU {
+			load += p.cut
+		}
+		if load >= p.limit {
+			continue
+		}
+		for _, s := range p.live {
+			if int(p.used[s][c]) == len(class.Devices) {
+				continue
+			}
+			v := max(load, p.best[int(p.start)*p.states+int(s)])
+			k := int(to)*p.states + int(s) + p.stride[c]
+			if v < p.best[k] && p.work[to] <= p.left[int(s)+p.stride[c]] {
+				p.best[k], p.from[k], p.by[k] = v, p.start, int8(c)
+			}
+		}
+	}
+	return more
+}
+
+// answer returns the least maximum load below the limit and the device of each
+// block; ok is false where there is none.
+func (p *program) answer() (seconds float64, block []uint8, ok bool) {
+	last := p.l.size() - 1
+	best, seconds := -1, math.Inf(1)
+	for s := range p.states {
+		if v := p.best[last*p.states+s]; v < seconds {
+			best, seconds = s, v
+		}
+	}
+	if best < 0 {
+		return 0, nil, false
+	}
+	block = make([]uint8, p.b.NumBlocks())
+	for i, s := int32(last), best; i != 0; {
+		k := int(i)*p.states + s
+		c := p.by[k]
+		d := p.b.Classes[c].Devices[p.used[s][c]-1]
+		p.paint(p.from[k], i, block, uint8(d))
+		i, s = p.from[k], s-p.stride[c]
+	}
+	return seconds, block, true
+}
+
+// paint puts the blocks between two downsets on device d.
+func (p *program) paint(from, to int32, block []uint8, d uint8) {
+	small, large := p.l.set(from), p.l.set(to)
+	for w := range large {
+		for m := large[w] &^ small[w]; m != 0; m &= m - 1 {
+			block[w<<6|bits.TrailingZeros64(m)] = d
+		}
+	}
+}
