@@ -8,29 +8,42 @@ import (
 // Evaluator judges placements by their maximum load. Priorities do not matter to
 // it. It satisfies plan.Evaluator.
 type Evaluator struct {
-	x       *Instance
-	seconds [][]float64 // [D][N] of the simulator's clock, for methods that weigh ops
-	block   []uint8
-	load    []float64 // [D]
-	bytes   []int64   // [D]
+	x      *Instance
+	source Source
+	block  []uint8
+	load   []float64 // [D]
+	bytes  []int64   // [D]
 }
 
 var _ plan.Evaluator = (*Evaluator)(nil)
 
-// NewEvaluator returns an evaluator of x, whose blocks must be no coarser than
-// the co-location groups. seconds, [D][N], is what OpSeconds answers.
-func NewEvaluator(x *Instance, seconds [][]float64) *Evaluator {
-	return &Evaluator{x: x, seconds: seconds, block: make([]uint8, x.NumBlocks()), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
+// NewEvaluator returns an evaluator of s, which must join no ops into parts.
+func NewEvaluator(s Source) (*Evaluator, error) {
+	if s.Part != nil {
+		panic("maxload: an evaluator of parts")
+	}
+	x, err := New(s)
+	if err != nil {
+		return nil, err
+	}
+	return newEvaluator(x, s), nil
+}
+
+func newEvaluator(x *Instance, s Source) *Evaluator {
+	return &Evaluator{x: x, source: s, block: make([]uint8, x.NumBlocks()), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
 }
 
 // Instance returns what the evaluator judges on.
 func (e *Evaluator) Instance() *Instance { return e.x }
 
 // Clone returns an evaluator for another goroutine.
-func (e *Evaluator) Clone() plan.Evaluator { return NewEvaluator(e.x, e.seconds) }
+func (e *Evaluator) Clone() plan.Evaluator { return newEvaluator(e.x, e.source) }
+
+// Source returns what the evaluator was made from.
+func (e *Evaluator) Source() Source { return e.source }
 
 // OpSeconds returns the time of every op on device d, [N], read-only.
-func (e *Evaluator) OpSeconds(d int) []float64 { return e.seconds[d] }
+func (e *Evaluator) OpSeconds(d int) []float64 { return e.source.Seconds[d] }
 
 // Evaluate returns the maximum load as Score.Seconds, and the bytes above the
 // devices' memories.

@@ -21,7 +21,9 @@ const (
 
 // Score is the judgement of a placement.
 type Score struct {
-	Seconds float64 // step time
+	// Seconds is the step time, or the problem's objective if that is another: see
+	// Objective.
+	Seconds float64
 	// Overflow sums, over devices, the peak bytes above the device's memory; a
 	// placement is feasible when it is 0.
 	Overflow units.Bytes
@@ -57,8 +59,9 @@ type Problem struct {
 	Machine *hw.Machine
 	// Units are the nested units of decision, shared by all methods.
 	Units *unit.Hierarchy
-	// Evaluator is the method's own.
+	// Evaluator is the method's own. It judges by Objective.
 	Evaluator Evaluator
+	Objective Objective
 	// Priority is the scheduler that every method is judged under, [N]; nil is
 	// FIFO.
 	Priority []int32

@@ -63,15 +63,19 @@ type annealer struct {
 	seconds     float64
 }
 
-// scale sets the load of energy 1 to the best, or where none fits to the mean.
+// scale sets the load of energy 1 to the best; where none fits, to more than any
+// device can have, so that memory comes first.
 func (a *annealer) scale() {
 	ref := a.seconds
 	if math.IsInf(ref, 1) {
 		ref = 0
-		for _, l := range a.load {
-			if !math.IsInf(l, 1) {
-				ref = max(ref, l)
+		for b := range a.block {
+			if l := a.x.Longest(int32(b)); !math.IsInf(l, 1) {
+				ref += l
 			}
+		}
+		for e := range a.x.Nets {
+			ref += a.x.Nets[e].Seconds
 		}
 	}
 	a.unit = 1 / max(ref, 1e-30)
@@ -84,7 +88,7 @@ func (a *annealer) energy(d uint8, load float64, bytes int64) float64 {
 	r *= r
 	r *= r
 	if over := bytes - a.room[d]; over > 0 {
-		r += 100 * float64(over) / float64(a.room[d]+1)
+		r += 1 + 10*float64(over)/float64(a.room[d]+1)
 	}
 	return r
 }
@@ -120,6 +124,7 @@ func (a *annealer) step() {
 		if now := a.most(); now < a.seconds*(1-1e-12) {
 			a.seconds = now
 			copy(a.best, a.block)
+			a.scale()
 		}
 	}
 }

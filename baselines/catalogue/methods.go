@@ -2,6 +2,8 @@ package catalogue
 
 import (
 	"placer/baselines/anneal"
+	"placer/baselines/balance"
+	"placer/baselines/contiguous"
 	"placer/baselines/heft"
 	"placer/baselines/human"
 	"placer/baselines/listsched"
@@ -31,6 +33,8 @@ func Methods() []Method {
 		fixed(listsched.Placer{}, "critical-path list scheduling of units, 27 rules, the best kept", ""),
 		fixed(heft.HEFT{}, "each op, by upward rank, to the device that ends it first", "Topcuoglu, Hariri, Wu 2002"),
 		fixed(heft.ETF{}, "always the ready op and device with the earliest start", "Hwang, Chow, Anger, Lee 1989"),
+		fixed(contiguous.Placer{Linear: true}, "stages cut from topological orders, by the largest load", "Narayanan et al. 2019: PipeDream"),
+		fixed(contiguous.Placer{}, "the optimal contiguous stages, by the largest load", "Tarnawski et al. 2020: DP over downsets"),
 		made("the best of random placements of units", "RL-2017: random search", func(o Options) plan.Placer { return random.Placer{Level: o.Level} }),
 		made("local search on units, from chains to cells", "", func(o Options) plan.Placer { return local.Placer{Start: o.Start} }),
 		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer {
@@ -40,6 +44,7 @@ func Methods() []Method {
 			}
 			return a
 		}),
+		made("annealing of loads, by the largest, stages of any shape", "", func(o Options) plan.Placer { return balance.Placer{Start: o.Start} }),
 		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)

@@ -104,7 +104,7 @@ func (p *program) room() {
 	p.left = make([]float64, p.states)
 	for s := range p.left {
 		for c := range ratio {
-			if free := len(p.b.Classes[c].Devices) - int(p.used[s][c]); free > 0 {
+			if free := len(p.b.Classes[c].Devices) - int(p.used[s][c]); free > 0 && ratio[c] > 0 {
 				p.left[s] += p.limit * ratio[c] * float64(free)
 			}
 		}

@@ -58,6 +58,13 @@ var allowed = map[string]string{
 	"gonet":          "nn nn/vec nn/safetensors graphsage transformerxl ppo",
 
 	// Methods.
+	"times":                 "units graph hw",
+	"graph/dnnpart":         "units graph times internal/foreign",
+	"internal/foreign":      "",
+	"maxload/maxtest":       "graph hw maxload times",
+	"maxload":               "units graph graph/unit hw plan times",
+	"baselines/contiguous":  "graph maxload plan baselines/judge",
+	"baselines/balance":     "maxload plan baselines/judge baselines/contiguous",
 	"baselines/judge":       "units graph graph/unit hw plan",
 	"baselines/single":      "plan baselines/judge",
 	"baselines/human":       "graph graph/unit plan baselines/judge",
@@ -86,7 +93,7 @@ var allowed = map[string]string{
 
 	// Every method by its name: rivals and the learned policy alike.
 	"baselines/catalogue": "graph/unit plan placer baselines/anneal baselines/heft baselines/human baselines/listsched baselines/local" +
-		" baselines/metis baselines/random baselines/roundrobin baselines/scotch baselines/single baselines/tfdefault",
+		" baselines/metis baselines/random baselines/contiguous baselines/balance baselines/roundrobin baselines/scotch baselines/single baselines/tfdefault",
 
 	// Output and the command line.
 	"compare":      "plan internal/fsx",

@@ -1,0 +1,3 @@
+// Package maxtest owns random small instances of the throughput objective and
+// their exhaustive solution, for tests.
+package maxtest
