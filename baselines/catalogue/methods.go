@@ -35,6 +35,8 @@ func Methods() []Method {
 		fixed(heft.ETF{}, "always the ready op and device with the earliest start", "Hwang, Chow, Anger, Lee 1989"),
 		fixed(contiguous.Placer{Linear: true}, "stages cut from topological orders, by the largest load", "Narayanan et al. 2019: PipeDream"),
 		fixed(contiguous.Placer{}, "the optimal contiguous stages, by the largest load", "Tarnawski et al. 2020: DP over downsets"),
+		fixed(heft.HEFT{Units: true}, "HEFT on chains, segments and cells, the best kept", "Topcuoglu, Hariri, Wu 2002"),
+		fixed(heft.ETF{Units: true}, "ETF on chains, segments and cells, the best kept", "Hwang, Chow, Anger, Lee 1989"),
 		made("the best of random placements of units", "RL-2017: random search", func(o Options) plan.Placer { return random.Placer{Level: o.Level} }),
 		made("local search on units, from chains to cells", "", func(o Options) plan.Placer { return local.Placer{Start: o.Start} }),
 		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer {

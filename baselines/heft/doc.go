@@ -6,7 +6,12 @@
 //   - ETF (Hwang, Chow, Anger, Lee: SIAM J. Comput. 18(2), 1989): always the pair
 //     of ready op and device with the earliest start.
 //
-// Both decide at op level. Departures from the papers, which know neither links
+// Both decide at op level, as published, or on units: on chains, segments and
+// cells in turn, the best placement kept (cells.go). At op level they scatter the
+// products that make up a weight's gradient, and then move gradients of the
+// weight's size between devices; on units a weight, its gradient and its update
+// stay together, and so do a cell and the cell that computes its gradients.
+// Departures from the papers, which know neither links
 // nor memory nor co-location:
 //
 //   - A transfer needs a gap on every link of its route.

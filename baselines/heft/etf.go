@@ -10,33 +10,51 @@ import (
 )
 
 // ETF is the earliest-task-first scheduler.
-type ETF struct{}
+type ETF struct {
+	// Units decides on chains, segments and cells in turn, not on ops.
+	Units bool
+}
 
 var _ plan.Placer = ETF{}
 
-// Name returns "etf".
-func (ETF) Name() string { return "etf" }
+// Name returns "etf" or "etf-units".
+func (e ETF) Name() string {
+	if e.Units {
+		return "etf-units"
+	}
+	return "etf"
+}
 
 // Kind returns plan.Baseline.
 func (ETF) Kind() plan.Kind { return plan.Baseline }
 
-// Place schedules once and evaluates the devices chosen.
-func (ETF) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	j := judge.New(ctx, p, "etf")
-	e := newETF(newSchedule(p))
+// Place schedules once, or once per level, and evaluates the devices chosen.
+func (e ETF) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if e.Units {
+		return onUnits(ctx, p, e.Name(), func(s *schedule) bool { return s.etf(ctx) })
+	}
+	j := judge.New(ctx, p, e.Name())
+	s := newSchedule(p)
+	if s.etf(ctx) {
+		j.Try(s.devicesOf())
+	}
+	return j.Outcome()
+}
+
+// etf places all ops but sources that nothing reads; false: ctx has ended.
+func (s *schedule) etf(ctx context.Context) bool {
+	e := newETF(s)
 	for k := 0; ; k++ {
 		if k%256 == 0 && ctx.Err() != nil {
-			return j.Outcome()
+			return false
 		}
 		i, v, ok := e.next()
 		if !ok {
-			break
+			return true
 		}
 		e.place(i, v, false)
 		e.release(i)
 	}
-	j.Try(e.devicesOf())
-	return j.Outcome()
 }
 
 // etf keeps the ready ops of a schedule. An op sits once on each device that may

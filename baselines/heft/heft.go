@@ -12,19 +12,30 @@ import (
 )
 
 // HEFT is the heterogeneous earliest-finish-time scheduler.
-type HEFT struct{}
+type HEFT struct {
+	// Units decides on chains, segments and cells in turn, not on ops.
+	Units bool
+}
 
 var _ plan.Placer = HEFT{}
 
-// Name returns "heft".
-func (HEFT) Name() string { return "heft" }
+// Name returns "heft" or "heft-units".
+func (h HEFT) Name() string {
+	if h.Units {
+		return "heft-units"
+	}
+	return "heft"
+}
 
 // Kind returns plan.Baseline.
 func (HEFT) Kind() plan.Kind { return plan.Baseline }
 
-// Place schedules once and evaluates the devices chosen.
-func (HEFT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	j := judge.New(ctx, p, "heft")
+// Place schedules once, or once per level, and evaluates the devices chosen.
+func (h HEFT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if h.Units {
+		return onUnits(ctx, p, h.Name(), func(s *schedule) bool { return s.heft(ctx) })
+	}
+	j := judge.New(ctx, p, h.Name())
 	s := newSchedule(p)
 	if !s.heft(ctx) {
 		return j.Outcome()
