@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"placer/baselines/anneal"
+	"placer/baselines/baechi"
 	"placer/baselines/balance"
 	"placer/baselines/contiguous"
 	"placer/baselines/heft"
@@ -37,6 +38,9 @@ func Methods() []Method {
 		fixed(contiguous.Placer{}, "the optimal contiguous stages, by the largest load", "Tarnawski et al. 2020: DP over downsets"),
 		fixed(heft.HEFT{Units: true}, "HEFT on chains, segments and cells, the best kept", "Topcuoglu, Hariri, Wu 2002"),
 		fixed(heft.ETF{Units: true}, "ETF on chains, segments and cells, the best kept", "Hwang, Chow, Anger, Lee 1989"),
+		fixed(baechi.Placer{Algorithm: baechi.TOPO}, "ops in topological order fill one device after the other", "Baechi (SoCC 2020): m-TOPO"),
+		fixed(baechi.Placer{Algorithm: baechi.ETF}, "earliest start among the devices that have room", "Baechi (SoCC 2020): m-ETF"),
+		fixed(baechi.Placer{Algorithm: baechi.SCT}, "earliest start, devices kept for the favourite child of a linear program", "Baechi (SoCC 2020): m-SCT"),
 		made("the best of random placements of units", "RL-2017: random search", func(o Options) plan.Placer { return random.Placer{Level: o.Level} }),
 		made("local search on units, from chains to cells", "", func(o Options) plan.Placer { return local.Placer{Start: o.Start} }),
 		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer {

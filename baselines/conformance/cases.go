@@ -20,6 +20,8 @@ type Case struct {
 	Costs   Costs
 	// Impossible says that nothing fits, whatever the placement.
 	Impossible bool
+	// Spread says that the graph fits, but one device alone cannot hold it.
+	Spread bool
 	// Levels are the units; nil stands for unit.Find's.
 	Levels *unit.Hierarchy
 }
@@ -67,6 +69,7 @@ func Cases() []Case {
 		{Name: "tight memory", Graph: layered(7, 30, 0), Machine: box(3, 40_000), Costs: costs(7, 30)},
 		{Name: "nothing fits", Graph: layered(8, 20, 0), Machine: box(2, 5_000), Costs: costs(8, 20), Impossible: true},
 		{Name: "training step", Graph: training(4), Machine: box(2, 1<<30), Costs: Costs{Micros: trainingMicros(4), Uniform: true}},
+		{Name: "must spread", Graph: heavy(24), Machine: box(3, 48_000), Costs: costs(9, 24), Spread: true},
 	}
 }
 
@@ -154,6 +157,20 @@ func layered(seed uint64, n, groups int) *graph.Graph {
 		id := b.Op(op, in, graph.Tensor{Bytes: units.Bytes(500 + rng.IntN(20000))})
 		if i > 4 && rng.IntN(5) == 0 {
 			b.Control(graph.OpID(rng.IntN(i-1)), id)
+		}
+	}
+	return build(b)
+}
+
+// heavy is n ops, each with weights of 4,000 bytes and a small output that the next
+// two read.
+func heavy(n int) *graph.Graph {
+	b := graph.NewBuilder(fmt.Sprintf("heavy%d", n))
+	var last []graph.TensorID
+	for i := range n {
+		id := b.Op(graph.Op{Name: fmt.Sprintf("op%d", i), Kind: "MatMul", FLOPs: 1e6, Resident: 4000, Forward: graph.None}, last, graph.Tensor{Bytes: 300})
+		if last = append(last, b.Output(id, 0)); len(last) > 2 {
+			last = last[1:]
 		}
 	}
 	return build(b)

@@ -19,6 +19,9 @@ type Method struct {
 	// Reaches says that the method finds the optimum of the tiny problems within
 	// Evaluations.
 	Reaches bool
+	// Fits says that the method respects memory: where one device cannot hold the
+	// graph, but all together easily can, its placement fits.
+	Fits bool
 	// Evaluations is the budget of a run; 0 means 200.
 	Evaluations int
 	// Batch is the most evaluations the method may make after its context has
@@ -100,6 +103,9 @@ func (m *Method) contract(t *testing.T, c *Case) {
 	}
 	if s := p.Evaluator.Evaluate(out.Device, priority); s != out.Score {
 		t.Errorf("score is %v, its plan's is %v", out.Score, s)
+	}
+	if m.Fits && c.Spread && !out.Score.Feasible() {
+		t.Errorf("the placement lacks %v", out.Score.Overflow)
 	}
 	if n := int(count.n.Load()) - 1; out.Evaluations != n {
 		t.Errorf("claims %d evaluations, made %d", out.Evaluations, n)

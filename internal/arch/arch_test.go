@@ -74,6 +74,7 @@ var allowed = map[string]string{
 	"baselines/network":     "units graph graph/unit plan",
 	"baselines/metis":       "graph/unit plan baselines/judge baselines/network",
 	"baselines/scotch":      "units graph graph/unit plan baselines/judge baselines/network",
+	"baselines/baechi":      "units graph graph/unit plan baselines/judge",
 	"baselines/heft":        "units graph graph/unit plan baselines/judge",
 	"baselines/anneal":      "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
@@ -92,8 +93,7 @@ var allowed = map[string]string{
 	"placer": "units graph graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
 
 	// Every method by its name: rivals and the learned policy alike.
-	"baselines/catalogue": "graph/unit plan placer baselines/anneal baselines/heft baselines/human baselines/listsched baselines/local" +
-		" baselines/metis baselines/random baselines/contiguous baselines/balance baselines/roundrobin baselines/scotch baselines/single baselines/tfdefault",
+	"baselines/catalogue": "*",
 
 	// Output and the command line.
 	"compare":      "plan internal/fsx",

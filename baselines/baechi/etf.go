@@ -1,0 +1,210 @@
+package baechi
+
+import (
+	"context"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// schedule is a partial schedule of a model.
+type schedule struct {
+	*model
+	room    []units.Bytes // [D]
+	held    []units.Bytes // [D]
+	of      []int         // [K] device, or none
+	finish  []float64     // [V] 0: not placed
+	free    []float64     // [D]
+	links   []float64     // [L]
+	arrival []float64     // [T*D] 0: not sent
+
+	favourites []int32   // [V] child, or none; nil for m-ETF
+	awaited    []int32   // [D] favourite of the last node that ran there, or none
+	until      []float64 // [D] how long it is awaited
+}
+
+// etf returns the device of each group, [K], by earliest start; with favourites it
+// is m-SCT. It returns false when ctx has ended.
+func (m *model) etf(ctx context.Context, room []units.Bytes, favourites []int32) ([]int, bool) {
+	n := m.g.NumOps()
+	s := &schedule{model: m, room: room, held: make([]units.Bytes, m.d), of: make([]int, len(m.memory)), finish: make([]float64, n),
+		free: make([]float64, m.d), links: make([]float64, len(m.p.Machine.Links)), arrival: make([]float64, m.g.NumTensors()*m.d),
+		favourites: favourites, awaited: make([]int32, m.d), until: make([]float64, m.d)}
+	for k := range s.of {
+		s.of[k] = none
+	}
+	for d := range s.awaited {
+		s.awaited[d] = none
+	}
+	waits := append([]int(nil), m.before...)
+	var ready []graph.OpID
+	for v := range n {
+		if waits[v] == 0 && !m.source[v] {
+			ready = append(ready, graph.OpID(v))
+		}
+	}
+	for step := 0; len(ready) > 0; step++ {
+		if step%64 == 0 && ctx.Err() != nil {
+			return nil, false
+		}
+		at, d := s.next(ready)
+		v := ready[at]
+		ready = append(ready[:at], ready[at+1:]...)
+		s.place(v, d)
+		for _, w := range m.after[v] {
+			if waits[w]--; waits[w] == 0 {
+				ready = append(ready, w)
+			}
+		}
+	}
+	for v := range n { // sources that nothing reads
+		if k := m.group[v]; s.of[k] == none {
+			s.fix(k, roomiest(s.held, s.room))
+		}
+	}
+	return s.of, true
+}
+
+// next returns the index of the ready node, and the device, that start first; ties
+// go to the higher level, then the lower id, then the lower device.
+func (s *schedule) next(ready []graph.OpID) (at, device int) {
+	at, best := none, 0.0
+	for k, v := range ready {
+		from, end := 0, s.d
+		if d := s.of[s.group[v]]; d != none {
+			from, end = d, d+1
+		} else if !s.fitsSomewhere(s.group[v]) {
+			from = roomiest(s.held, s.room)
+			end = from + 1
+		}
+		for d := from; d < end; d++ {
+			if end-from > 1 && !s.fits(s.group[v], d) {
+				continue
+			}
+			start := s.start(v, d)
+			if at == none || start < best || start == best && before(s.level, v, ready[at]) {
+				at, device, best = k, d, start
+			}
+		}
+	}
+	return at, device
+}
+
+// before reports whether node v goes before w where both could start at once.
+func before(level []float64, v, w graph.OpID) bool {
+	return level[v] > level[w] || level[v] == level[w] && v < w
+}
+
+func (s *schedule) fits(k int32, d int) bool { return s.held[d]+s.memory[k] <= s.room[d] }
+
+func (s *schedule) fitsSomewhere(k int32) bool {
+	for d := range s.d {
+		if s.fits(k, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// start returns when node v could start on device d. A device that awaits a
+// favourite child is kept for it, unless v could start on any device by then.
+func (s *schedule) start(v graph.OpID, d int) float64 {
+	at := max(s.free[d], s.ready(v, d, false))
+	if w := s.awaited[d]; w != none && graph.OpID(w) != v && s.finish[w] == 0 && at < s.until[d] && !s.urgent(v, at) {
+		at = s.until[d]
+	}
+	return at
+}
+
+// urgent reports whether node v could start on every device by time at.
+func (s *schedule) urgent(v graph.OpID, at float64) bool {
+	for d := range s.d {
+		if s.ready(v, d, false) > at {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *schedule) fix(k int32, d int) {
+	s.of[k] = d
+	s.held[d] += s.memory[k]
+}
+
+// place runs node v on device d.
+func (s *schedule) place(v graph.OpID, d int) {
+	if s.of[s.group[v]] == none {
+		s.fix(s.group[v], d)
+	}
+	start := max(s.free[d], s.ready(v, d, true))
+	s.finish[v] = start + s.seconds[d][v]
+	s.free[d] = s.finish[v]
+	s.awaited[d] = none
+	if s.favourites == nil || s.favourites[v] == none {
+		return
+	}
+	w := graph.OpID(s.favourites[v])
+	if e := s.of[s.group[w]]; s.finish[w] == 0 && (e == none || e == d) {
+		s.awaited[d], s.until[d] = int32(w), s.finish[v]+s.between(v, w)
+	}
+}
+
+// between returns the mean time that moving what w reads of v takes.
+func (s *schedule) between(v, w graph.OpID) (seconds float64) {
+	s.predecessors(w, func(q graph.OpID, b units.Bytes) {
+		if q == v {
+			seconds += s.transfer(b)
+		}
+	})
+	return seconds
+}
+
+// ready returns when what node v reads is on device d; with commit it sends what
+// is not there and places the variables that are read for the first time.
+func (s *schedule) ready(v graph.OpID, d int, commit bool) (at float64) {
+	for _, t := range s.g.Inputs(v) {
+		x := s.g.Tensor(t)
+		k := s.group[x.Producer]
+		if s.of[k] == none {
+			if !commit {
+				continue // a variable, which will be where its first reader is
+			}
+			e := d
+			if !s.fits(k, d) {
+				e = roomiest(s.held, s.room)
+			}
+			s.fix(k, e)
+		}
+		from := s.of[k]
+		if from == d {
+			at = max(at, s.finish[x.Producer])
+			continue
+		}
+		arrival := &s.arrival[int(t)*s.d+d]
+		if *arrival > 0 {
+			at = max(at, *arrival)
+			continue
+		}
+		start := s.finish[x.Producer]
+		route := s.p.Machine.Route(from, d)
+		for _, l := range route {
+			start = max(start, s.links[l])
+		}
+		end := start + float64(s.p.Machine.TransferSeconds(from, d, x.Bytes))
+		at = max(at, end)
+		if commit {
+			*arrival = end
+			for _, l := range route {
+				s.links[l] = end
+			}
+		}
+	}
+	for _, q := range s.g.Control(v) {
+		at = max(at, s.finish[q])
+		if e := s.of[s.group[q]]; e != none && e != d {
+			latency, _ := s.p.Machine.Transfer(e, d)
+			at = max(at, s.finish[q]+float64(latency))
+		}
+	}
+	return at
+}
