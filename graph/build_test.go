@@ -229,18 +229,22 @@ func TestHashSeparatesLists(t *testing.T) {
 
 func TestFactsOf(t *testing.T) {
 	for _, c := range []struct {
-		kind    graph.Kind
-		class   graph.Class
-		fusible bool
-		known   bool
+		kind  graph.Kind
+		class graph.Class
+		fuse  graph.FuseRole
+		known bool
 	}{
-		{"MatMul", graph.ClassGEMM, false, true}, {"Conv2D", graph.ClassConv, false, true}, {"AddV2", graph.ClassElementwise, true, true},
-		{"VariableV2", graph.ClassVariable, false, true}, {"ApplyAdam", graph.ClassUpdate, false, true}, {"no such kind", graph.ClassOther, false, false},
+		{"MatMul", graph.ClassGEMM, graph.FuseAnchor, true}, {"Conv2D", graph.ClassConv, graph.FuseAnchor, true}, {"AddV2", graph.ClassElementwise, graph.FuseLoop, true},
+		{"Sum", graph.ClassReduction, graph.FuseReduce, true}, {"Reshape", graph.ClassMeta, graph.FuseView, true}, {"Softmax", graph.ClassReduction, graph.FuseNever, true},
+		{"VariableV2", graph.ClassVariable, graph.FuseNever, true}, {"ApplyAdam", graph.ClassUpdate, graph.FuseNever, true}, {"no such kind", graph.ClassOther, graph.FuseNever, false},
 	} {
 		f, known := graph.FactsOf(c.kind)
-		if f.Class != c.class || f.Fusible != c.fusible || known != c.known || c.kind.Class() != c.class {
-			t.Errorf("facts of %s: %+v, known %v; want class %v, fusible %v, known %v", c.kind, f, known, c.class, c.fusible, c.known)
+		if f.Class != c.class || f.Fuse != c.fuse || known != c.known || c.kind.Class() != c.class {
+			t.Errorf("facts of %s: %+v, known %v; want class %v, %v, known %v", c.kind, f, known, c.class, c.fuse, c.known)
 		}
+	}
+	if f, _ := graph.FactsOf("Shape"); !f.ReadsShape {
+		t.Error("Shape reads elements")
 	}
 	if n := fmt.Sprint(graph.Class(graph.NumClasses - 1)); n != "update" {
 		t.Errorf("the last class prints as %q", n)

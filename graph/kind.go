@@ -39,9 +39,28 @@ type Facts struct {
 	// FLOPsPerElement of the largest tensor the op touches, for kinds whose
 	// builder gives no count.
 	FLOPsPerElement float64
-	// Fusible kinds may be merged into one kernel with a neighbour.
-	Fusible bool
+	// Fuse is the part that the kind can play in a fused kernel.
+	Fuse FuseRole
+	// ReadsShape says that an op of the kind reads no element of its inputs, only
+	// their shapes.
+	ReadsShape bool
 }
+
+// FuseRole is the part that an op can play in a kernel fused of several ops.
+type FuseRole uint8
+
+// Roles in a fused kernel.
+const (
+	FuseNever  FuseRole = iota // is always a kernel of its own, or none
+	FuseLoop                   // reads what the kernel has computed, and is read by it
+	FuseReduce                 // reads what the kernel has computed; its result is complete when the kernel ends
+	FuseAnchor                 // a library's kernel that goes on with what reads its result: a product, a convolution
+	FuseView                   // launches nothing; in a fused kernel it passes its input on
+)
+
+var fuseNames = [...]string{"never", "loop", "reduce", "anchor", "view"}
+
+func (r FuseRole) String() string { return fuseNames[r] }
 
 // FactsOf returns the facts of k; an unknown kind is ClassOther with one
 // operation an element, and known is false.

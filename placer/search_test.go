@@ -122,6 +122,10 @@ func (g grouped) Evaluate(device []uint8, priority []int32) plan.Score {
 	return g.Evaluator.Evaluate(g.fix(device), priority)
 }
 
+func (g grouped) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
+	return g.Evaluator.EvaluateFused(g.fix(device), priority, fusion)
+}
+
 func testMethods(change func(name string, c *counting)) []Method {
 	var ms []Method
 	for _, m := range []Method{

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 	"placer/internal/strictjson"
 )
@@ -31,6 +32,7 @@ type File struct {
 	Devices     []string // names, in the machine's order
 	Device      []uint8  // [N] into Devices
 	Priority    []int32  // [N] or nil
+	Fusion      []uint8  // [N] or nil
 }
 
 // File returns the file form of p, a plan for g on m; it shares p's slices. The
@@ -39,7 +41,7 @@ func (p *Plan) File(g *graph.Graph, m *hw.Machine) (*File, error) {
 	if err := p.Check(g, m); err != nil {
 		return nil, err
 	}
-	f := &File{GraphName: g.Name(), GraphHash: g.Hash(), MachineName: m.Name, MachineHash: m.Hash(), Method: p.Method, Device: p.Device, Priority: p.Priority}
+	f := &File{GraphName: g.Name(), GraphHash: g.Hash(), MachineName: m.Name, MachineHash: m.Hash(), Method: p.Method, Device: p.Device, Priority: p.Priority, Fusion: p.Fusion}
 	for i := range m.Devices {
 		f.Devices = append(f.Devices, m.Devices[i].Name)
 	}
@@ -57,7 +59,7 @@ func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 	for i := range m.Devices {
 		index[m.Devices[i].Name] = uint8(i)
 	}
-	p := &Plan{Graph: f.GraphHash, Machine: m.Name, Method: f.Method, Device: make([]uint8, len(f.Device)), Priority: f.Priority}
+	p := &Plan{Graph: f.GraphHash, Machine: m.Name, Method: f.Method, Device: make([]uint8, len(f.Device)), Priority: f.Priority, Fusion: f.Fusion}
 	for i, d := range f.Device {
 		to, ok := index[f.Devices[d]]
 		if !ok {
@@ -69,7 +71,15 @@ func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 		}
 		p.Device[i] = to
 	}
-	return p, p.Check(g, m)
+	if err := p.Check(g, m); err != nil {
+		return nil, err
+	}
+	if p.Fusion != nil {
+		if err := fuse.Check(g, p.Device, p.Kernels(g)); err != nil {
+			return nil, fmt.Errorf("fusion: %w", err)
+		}
+	}
+	return p, nil
 }
 
 // SameMachine reports whether the plan was made for a machine of m's figures.
@@ -103,7 +113,7 @@ func Read(r io.Reader, name string) (*File, error) {
 }
 
 var (
-	planKeys = []string{"format", "graph", "machine", "devices", "device", "method", "priority"}
+	planKeys = []string{"format", "graph", "machine", "devices", "device", "method", "priority", "fusion"}
 	refKeys  = []string{"name", "hash"}
 )
 
@@ -142,6 +152,16 @@ func (f *File) read(r *strictjson.Reader) error {
 				f.Priority = append(f.Priority, int32(p))
 				return nil
 			})
+		case "fusion":
+			f.Fusion = []uint8{}
+			err = r.Array(func(i int) error {
+				p, err := r.Int(0, math.MaxUint8)
+				if err != nil {
+					return fmt.Errorf("fusion of op %d: %w", i, err)
+				}
+				f.Fusion = append(f.Fusion, uint8(p))
+				return nil
+			})
 		}
 		return err
 	})
@@ -166,6 +186,9 @@ func (f *File) check() error {
 		if int(d) >= len(f.Devices) {
 			return fmt.Errorf("op %d is on device %d, the file lists %d devices", i, d, len(f.Devices))
 		}
+	}
+	if f.Fusion != nil && len(f.Fusion) != len(f.Device) {
+		return fmt.Errorf("plan has %d fusion priorities for %d ops", len(f.Fusion), len(f.Device))
 	}
 	if f.Priority == nil {
 		return nil
@@ -243,6 +266,10 @@ func (f *File) Write(w io.Writer) error {
 	if f.Priority != nil {
 		b = append(b, ",\n\"priority\": ["...)
 		b = appendRows(b, f.Priority)
+	}
+	if f.Fusion != nil {
+		b = append(b, ",\n\"fusion\": ["...)
+		b = appendRows(b, f.Fusion)
 	}
 	b = append(b, "}\n"...)
 	_, err = w.Write(b)

@@ -74,6 +74,9 @@ func TestFileRoundTrip(t *testing.T) {
 			}
 			p.Priority = rapid.Permutation(rank).Draw(t, "priority")
 		}
+		if rapid.Bool().Draw(t, "with fusion") {
+			p.Fusion = rapid.SliceOfN(rapid.Byte(), len(p.Device), len(p.Device)).Draw(t, "fusion")
+		}
 		f, err := p.File(g, m)
 		if err != nil {
 			t.Fatal(err)
@@ -144,6 +147,8 @@ func TestReadErrors(t *testing.T) {
 		{"large priority", doc(`"device": [0, 1], "priority": [0, 2]`), "op 1: priority 2 is out of range or taken"},
 		{"repeated device", strings.Replace(doc(`"device": [0]`), `"y"`, `"x"`, 1), `device 1: name "x" is empty or taken`},
 		{"no hash", strings.Replace(doc(`"device": [0]`), `"aa"`, `""`, 1), "hash is empty"},
+		{"short fusion", doc(`"device": [0, 1], "fusion": [1]`), "plan has 1 fusion priorities for 2 ops"},
+		{"large fusion", doc(`"device": [0, 1], "fusion": [0, 256]`), "fusion of op 1: line 2, column 56: 256 is out of range, want 0 to 255"},
 		{"trailing", doc(`"device": [0]`) + "{}", "data after the end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -171,7 +176,7 @@ func TestWriteRefusesBrokenPlan(t *testing.T) {
 
 // FuzzPlan: no input panics; what is accepted survives being written.
 func FuzzPlan(f *testing.F) {
-	f.Add(`{"format": "placer plan 1", "graph": {"name": "g", "hash": "aa"}, "machine": {"name": "m", "hash": "bb"}, "devices": ["x", "y"], "device": [0, 1, 1], "priority": [2, 0, 1], "method": "m"}`)
+	f.Add(`{"format": "placer plan 1", "graph": {"name": "g", "hash": "aa"}, "machine": {"name": "m", "hash": "bb"}, "devices": ["x", "y"], "device": [0, 1, 1], "priority": [2, 0, 1], "fusion": [0, 255, 1], "method": "m"}`)
 	f.Add(`{"format": "placer plan 1", "graph": {"name": "g", "hash": "aa"}, "machine": {"name": "m", "hash": "bb"}, "devices": [], "device": [63]}`)
 	f.Add(`{"device": [0`)
 	f.Fuzz(func(t *testing.T, doc string) {

@@ -48,12 +48,18 @@ type Evaluator interface {
 	// keeps neither slice and allocates nothing. The placement must be valid as
 	// Plan.Check says.
 	Evaluate(device []uint8, priority []int32) Score
+	// EvaluateFused is Evaluate with ops fused into kernels as Plan.Fusion says, [N];
+	// nil fuses nothing. It allocates on its first call alone.
+	EvaluateFused(device []uint8, priority []int32, fusion []uint8) Score
 	Clone() Evaluator
 	// OpSeconds returns the time of every op on device d, [N], read-only.
 	OpSeconds(d int) []float64
 }
 
 // Problem is what a method is asked to solve. Methods do not change it.
+//
+// Every method may decide on Place alone, whatever the tasks, unless Device is
+// given; the outcome of one that decides more has Priority or Fusion too.
 type Problem struct {
 	Graph   *graph.Graph
 	Machine *hw.Machine
@@ -62,16 +68,36 @@ type Problem struct {
 	// Evaluator is the method's own. It judges by Objective.
 	Evaluator Evaluator
 	Objective Objective
-	// Priority is the scheduler that every method is judged under, [N]; nil is
-	// FIFO.
+	// Tasks are the decisions asked for; none stands for Place (see Decides).
+	Tasks Tasks
+	// Device is the placement where Place is not among the tasks, [N].
+	Device []uint8
+	// Priority is the scheduler that every method is judged under, [N]; nil is FIFO.
+	// Where Schedule is among the tasks it is where to start from.
 	Priority []int32
-	Budget   Budget
-	Seed     uint64
+	// Fusion is the fusion that every method is judged under, [N]; nil is none.
+	// Where Fuse is among the tasks it is where to start from.
+	Fusion []uint8
+	Budget Budget
+	Seed   uint64
 	// Clock returns seconds since some start; used for budgets in time only.
 	Clock func() float64
 	// Report, if not nil, is told of every improvement and now and then in
 	// between.
 	Report func(Progress)
+}
+
+// Decides reports whether t is among the tasks.
+func (p *Problem) Decides(t Tasks) bool {
+	if p.Tasks == 0 {
+		return t == Place
+	}
+	return p.Tasks.Has(t)
+}
+
+// Evaluate scores a placement under the problem's scheduler and fusion.
+func (p *Problem) Evaluate(device []uint8) Score {
+	return p.Evaluator.EvaluateFused(device, p.Priority, p.Fusion)
 }
 
 // Budget bounds a method; zero fields do not bound. When Evaluations is set and
@@ -81,19 +107,23 @@ type Budget struct {
 	Seconds     float64
 }
 
-// Progress is a state of a running method. Device is valid during the call only
-// and nil where there is no new best placement.
+// Progress is a state of a running method. Its slices are valid during the call
+// only; Device is nil where there is no new best placement, Priority and Fusion
+// where they are the problem's.
 type Progress struct {
 	Method      string
 	Evaluations int
 	Best        Score
 	Device      []uint8
+	Priority    []int32
+	Fusion      []uint8
 }
 
 // Outcome is what a method found.
 type Outcome struct {
 	Device      []uint8 // [N]
 	Priority    []int32 // [N]; nil: the problem's
+	Fusion      []uint8 // [N]; nil: the problem's
 	Score       Score
 	Evaluations int
 	// Notes are remarks for the reader of the result: what was not available, what

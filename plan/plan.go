@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 )
 
@@ -17,6 +18,10 @@ type Plan struct {
 	// Priority is a permutation of 0..N-1: among the ready ops of a device the
 	// lowest value runs first. Nil is FIFO: the op ready first, then the lower id.
 	Priority []int32
+	// Fusion is the fusion priority of each op, [N]: ops are visited by falling
+	// priority and fused with the ops that read them where that is legal; those of
+	// priority 0 are not visited (package graph/fuse). Nil fuses nothing.
+	Fusion []uint8
 }
 
 // Check reports the first op whose decision is invalid on g and m: a device out
@@ -45,6 +50,9 @@ func (p *Plan) Check(g *graph.Graph, m *hw.Machine) error {
 			}
 		}
 	}
+	if p.Fusion != nil && len(p.Fusion) != n {
+		return fmt.Errorf("plan has %d fusion priorities for %d ops", len(p.Fusion), n)
+	}
 	if p.Priority == nil {
 		return nil
 	}
@@ -59,4 +67,17 @@ func (p *Plan) Check(g *graph.Graph, m *hw.Machine) error {
 		seen[r] = true
 	}
 	return nil
+}
+
+// Kernels returns, for each op of g, one op of the kernel that it runs in, the
+// same for all of them, [N]. The plan must be valid as Check says.
+func (p *Plan) Kernels(g *graph.Graph) []int32 {
+	if p.Fusion == nil {
+		head := make([]int32, g.NumOps())
+		for i := range head {
+			head[i] = int32(i)
+		}
+		return head
+	}
+	return fuse.NewFuser(fuse.NewRules(g)).Fuse(p.Device, p.Fusion)
 }

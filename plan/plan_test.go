@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestCheck(t *testing.T) {
 		{"split group", plan.Plan{Device: []uint8{0, 0, 0, 1}}, "op 3 (op3) is on device 1 but must share a device with op 1 (op1), which is on device 0"},
 		{"short priority", plan.Plan{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1}}, "plan has 2 priorities for 4 ops"},
 		{"priority twice", plan.Plan{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1, 1, 2}}, "op 2 (op2): priority 1 is out of range or taken"},
+		{"short fusion", plan.Plan{Device: []uint8{0, 0, 0, 0}, Fusion: []uint8{1}}, "plan has 1 fusion priorities for 4 ops"},
 		{"priority out of range", plan.Plan{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1, 4, 2}}, "op 2 (op2): priority 4"},
 	} {
 		err := c.plan.Check(g, m)
@@ -43,6 +45,22 @@ func TestBetter(t *testing.T) {
 		}
 		if a.Feasible() != (i < 2) {
 			t.Errorf("%+v feasible: %v", a, a.Feasible())
+		}
+	}
+}
+
+func TestKernels(t *testing.T) {
+	g := testGraph(t, 4) // a chain of loops
+	p := plan.Plan{Device: []uint8{0, 0, 0, 1}}
+	for _, c := range []struct {
+		fusion []uint8
+		want   []int32
+	}{
+		{nil, []int32{0, 1, 2, 3}}, {[]uint8{0, 0, 0, 9}, []int32{0, 1, 2, 3}}, {[]uint8{0, 1, 1, 1}, []int32{0, 2, 2, 3}}, {[]uint8{1, 1, 1, 1}, []int32{2, 2, 2, 3}},
+	} {
+		p.Fusion = c.fusion
+		if got := p.Kernels(g); !slices.Equal(got, c.want) {
+			t.Errorf("fusion %v: kernels %v, want %v", c.fusion, got, c.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 	"placer/units"
 )
@@ -19,6 +20,7 @@ type Model struct {
 	cfg     Config
 	of      []int             // [D] device -> table
 	table   [][]units.Seconds // per distinct device: [N]
+	parts   [][]fuse.Parts    // per distinct device: [N]
 	device  []*deviceModel    // per distinct device
 }
 
@@ -34,11 +36,13 @@ func New(g *graph.Graph, m *hw.Machine, cfg Config) (*Model, error) {
 		if k < 0 {
 			k = len(r.device)
 			x := newDeviceModel(v, cfg)
-			t := make([]units.Seconds, g.NumOps())
+			t, parts := make([]units.Seconds, g.NumOps()), make([]fuse.Parts, g.NumOps())
 			for i := range t {
-				t[i] = x.cost(g.Op(graph.OpID(i))).Seconds()
+				o := g.Op(graph.OpID(i))
+				c := x.cost(o)
+				t[i], parts[i] = c.Seconds(), fuse.Parts{Compute: c.Compute, PerByte: 1 / float64(x.bandwidth(o.Kind)), Launch: c.Launch}
 			}
-			r.device, r.table = append(r.device, x), append(r.table, t)
+			r.device, r.table, r.parts = append(r.device, x), append(r.table, t), append(r.parts, parts)
 		}
 		r.of[d] = k
 	}
@@ -50,6 +54,30 @@ func (r *Model) OpSeconds(i graph.OpID, d int) units.Seconds { return r.table[r.
 
 // Seconds returns the times of all ops on device d, [N], read-only.
 func (r *Model) Seconds(d int) []units.Seconds { return r.table[r.of[d]] }
+
+// Parts returns what the time of a kernel with op i on device d depends on.
+func (r *Model) Parts(i graph.OpID, d int) fuse.Parts { return r.parts[r.of[d]][i] }
+
+// Kernel returns the cost of ops fused into one kernel on device d: their
+// arithmetic one after the other, the bytes that enter or leave the kernel, each
+// at the bandwidth of the op that reads or writes it, and one launch, the longest
+// of theirs. What passes between the ops touches no memory (fuse.Traffic). A kernel never takes longer than its ops
+// one by one.
+func (r *Model) Kernel(ops []graph.OpID, d int) (c Cost) {
+	if len(ops) == 1 {
+		return r.Cost(ops[0], d)
+	}
+	role := fuse.Roles(r.graph)
+	inside := func(i graph.OpID) bool { return slices.Contains(ops, i) }
+	for _, i := range ops {
+		p := r.Parts(i, d)
+		bytes := fuse.Traffic(r.graph, role, i, inside)
+		c.Compute += p.Compute
+		c.Memory += units.Seconds(float64(bytes) * p.PerByte)
+		c.Launch = max(c.Launch, p.Launch)
+	}
+	return c
+}
 
 // Cost returns the parts of op i's time on device d.
 func (r *Model) Cost(i graph.OpID, d int) Cost {
@@ -100,6 +128,20 @@ func (x *deviceModel) vector(t graph.DType) units.FLOPsPerSecond {
 	return r * units.FLOPsPerSecond(x.p.Vector)
 }
 
+// bandwidth returns what ops of kind k reach; kinds that launch nothing, as part
+// of a kernel, what elementwise ops do.
+func (x *deviceModel) bandwidth(k graph.Kind) units.BytesPerSecond {
+	class := k.Class()
+	if class == graph.ClassMeta {
+		class = graph.ClassElementwise
+	}
+	pattern := x.p.Pattern[class]
+	if pattern == 0 {
+		pattern = 1
+	}
+	return x.dev.MemoryBandwidth * units.BytesPerSecond(x.p.Bandwidth*pattern)
+}
+
 // cost returns the time of op o.
 func (x *deviceModel) cost(o *graph.Op) Cost {
 	class := o.Kind.Class()
@@ -107,11 +149,7 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
 		return Cost{Launch: x.cfg.Bookkeeping}
 	}
-	pattern := x.p.Pattern[class]
-	if pattern == 0 {
-		pattern = 1
-	}
-	bandwidth := x.dev.MemoryBandwidth * units.BytesPerSecond(x.p.Bandwidth*pattern)
+	bandwidth := x.bandwidth(o.Kind)
 	c := Cost{Memory: o.Bytes.Over(bandwidth), Launch: x.dev.Launch}
 	if o.GEMM.IsZero() {
 		c.Compute = o.FLOPs.Over(x.vector(o.DType))

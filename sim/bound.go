@@ -47,6 +47,7 @@ func (b *Bound) Tightest() BoundPart {
 // bounder holds what the parts share.
 type bounder struct {
 	*tables
+	fused   bool // ops may be fused: a result may be known by its shape alone
 	classes []deviceClass
 	items   []boundItem
 	itemOf  []int32   // [N]
@@ -69,22 +70,24 @@ type boundItem struct {
 	resident float64
 }
 
-// LowerBound returns a bound of every plan's step time that is feasible in
-// memory (of every plan's, if memory is not counted). It takes some milliseconds
-// for every ten thousand ops.
+// LowerBound returns a bound of the step time of every plan without fusion that
+// is feasible in memory (of every plan without fusion, if memory is not counted).
+// It takes some milliseconds for every ten thousand ops.
 //
 // Each part has its proof at its function. The last factor covers rounding: sums
 // of N terms, in the bound and in the simulator's clock, err by less than
 // N 2^-53 of their value each.
-func (s *Simulator) LowerBound() *Bound {
-	b := newBounder(&s.tables)
+func (s *Simulator) LowerBound() *Bound { return s.tables.bound(false) }
+
+func (t *tables) bound(fused bool) *Bound {
+	b := newBounder(t, fused)
 	out := &Bound{}
 	for i := range b.fastest {
 		if b.fastest[i] == inf {
 			return &Bound{Impossible: true}
 		}
 	}
-	shrink := 1 - float64(s.n+64)*0x1p-50
+	shrink := 1 - float64(t.n+64)*0x1p-50
 	add := func(name string, seconds float64, applies bool) {
 		if applies {
 			part := BoundPart{name, units.Seconds(seconds * shrink)}
@@ -99,7 +102,7 @@ func (s *Simulator) LowerBound() *Bound {
 	add(BoundWindow, b.window(weight, path), true)
 	group, has := b.group()
 	add(BoundGroup, group, has)
-	if s.cfg.Memory {
+	if t.cfg.Memory {
 		memory, possible := b.memory(weight)
 		if !possible {
 			return &Bound{Impossible: true}
@@ -114,8 +117,8 @@ func (s *Simulator) LowerBound() *Bound {
 	return out
 }
 
-func newBounder(t *tables) *bounder {
-	b := &bounder{tables: t, itemOf: make([]int32, t.n), fastest: make([]float64, t.n)}
+func newBounder(t *tables, fused bool) *bounder {
+	b := &bounder{tables: t, fused: fused, itemOf: make([]int32, t.n), fastest: make([]float64, t.n)}
 	for d := range t.d {
 		b.classify(d)
 	}
@@ -171,7 +174,11 @@ func (b *bounder) classify(d int) {
 // bytes that it sends to i.
 func (b *bounder) predecessors(i int, f func(p graph.OpID, bytes int64)) {
 	for _, t := range b.g.Inputs(graph.OpID(i)) {
-		f(b.g.Tensor(t).Producer, int64(b.g.Tensor(t).Bytes))
+		bytes := int64(b.g.Tensor(t).Bytes)
+		if b.fused && b.layout.readsShape[i] {
+			bytes = 0
+		}
+		f(b.g.Tensor(t).Producer, bytes)
 	}
 	for _, p := range b.g.Control(graph.OpID(i)) {
 		f(p, 0)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/units"
 )
 
@@ -11,6 +12,15 @@ import (
 // finite, and depend on the arguments alone.
 type CostModel interface {
 	OpSeconds(op graph.OpID, device int) units.Seconds
+}
+
+// KernelCostModel is a CostModel that knows what the time of a kernel depends
+// on. A kernel of several ops takes the larger of the sum of their Compute and the
+// sum of their traffic at PerByte, and the longest Launch (fuse.Traffic). With a
+// CostModel that is none, it takes what its ops take one by one.
+type KernelCostModel interface {
+	CostModel
+	Parts(op graph.OpID, device int) fuse.Parts
 }
 
 // Contention says how transfers share links.

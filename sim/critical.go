@@ -23,7 +23,7 @@ const (
 
 // Step is an op or a transfer on the critical path.
 type Step struct {
-	Op graph.OpID // that runs or, in a transfer, that has sent
+	Op graph.OpID // that runs or, in a transfer, that has sent; of a kernel the lowest
 	// Transfer says that the step is a transfer of Tensor, which is NoTensor for a
 	// control message.
 	Transfer   bool
@@ -64,7 +64,7 @@ func (h *history) criticalPath() (steps []Step) {
 // opStep describes op i and returns the step before it.
 func (h *history) opStep(i int32, previous []int32) (st Step, op, transfer int32) {
 	start := h.starts[i]
-	st = Step{Op: graph.OpID(i), Tensor: NoTensor, From: none, Link: none, Device: int(h.device[i]),
+	st = Step{Op: h.lowest(i), Tensor: NoTensor, From: none, Link: none, Device: int(h.device[i]),
 		Start: units.Seconds(start), End: units.Seconds(h.end(i)), Reason: AtStart}
 	op, transfer = none, none
 	h.waits(i, func(m int32) {
@@ -92,7 +92,7 @@ func (h *history) transferStep(k int32, blocker, blockedOn []int32) (st Step, op
 		return st, h.producer[h.transfers[blocker[k]].message()], blocker[k]
 	}
 	st.Reason, st.Link = ForCompute, int(h.route(&h.transfers[k])[0])
-	return st, int32(x.Op), none
+	return st, h.producer[h.transfers[k].message()], none
 }
 
 // previousOnDevice returns the op that ran before each op on its device, or none.

@@ -10,21 +10,33 @@ import (
 )
 
 // history is a finished run, from which everything else follows. It borrows the
-// simulator's state until the simulator's next run.
+// simulator's state until the simulator's next run. What it calls ops, in its
+// tables and below, are kernels.
 type history struct {
 	*tables
-	device    []uint8
+	kernels   *kernels
+	device    []uint8 // [K]
 	makespan  float64
-	starts    []float64  // [N]
+	starts    []float64  // [K]
 	transfers []transfer // in the order of becoming ready
 	firstOf   []int32    // [messages] first transfer of each message, or none
 }
 
 func (s *Simulator) history(p *plan.Plan) *history {
-	s.record, s.starts = true, make([]float64, s.n)
-	makespan := s.run(p.Device, p.Priority)
-	h := &history{tables: &s.tables, device: p.Device, makespan: makespan, starts: s.starts, transfers: s.transfers}
-	s.record, s.starts = false, nil
+	run, device, priority, k := s, p.Device, p.Priority, (*kernels)(nil)
+	if p.Fusion == nil {
+		k = alone(s.n)
+	} else {
+		f := s.fuse(p.Device, p.Priority, p.Fusion)
+		run, device, k = f.run, f.device[:f.k.n], &f.k
+		if priority != nil {
+			priority = f.rank[:f.k.n]
+		}
+	}
+	run.record, run.starts = true, make([]float64, run.n)
+	makespan := run.run(device, priority)
+	h := &history{tables: &run.tables, kernels: k, device: device, makespan: makespan, starts: run.starts, transfers: run.transfers}
+	run.record, run.starts = false, nil
 	h.firstOf = make([]int32, len(h.messages))
 	for i := range h.firstOf {
 		h.firstOf[i] = none
@@ -35,7 +47,22 @@ func (s *Simulator) history(p *plan.Plan) *history {
 	return h
 }
 
-func (h *history) end(i int32) float64 { return h.starts[i] + h.seconds[h.device[i]][i] }
+// members returns the ops of kernel i, ascending.
+func (h *history) members(i int32) []int32 {
+	return h.kernels.ops[h.kernels.at[i]:h.kernels.at[i+1]]
+}
+
+// lowest returns the op that kernel i goes by.
+func (h *history) lowest(i int32) graph.OpID { return graph.OpID(h.members(i)[0]) }
+
+func (h *history) takes(i int32) float64 {
+	if h.equal {
+		return h.ops[i].seconds
+	}
+	return h.seconds[h.device[i]][i]
+}
+
+func (h *history) end(i int32) float64 { return h.starts[i] + h.takes(i) }
 
 // arrival returns when message m is on device d, and the transfer that brought
 // it there: none if it was made there.
@@ -53,11 +80,17 @@ func (h *history) arrival(m int32, d uint8) (at float64, transfer int32) {
 // waits calls f for every message that op i waits for: inputs as listed, then
 // control dependencies.
 func (h *history) waits(i int32, f func(m int32)) {
-	for _, t := range h.g.Inputs(graph.OpID(i)) {
-		f(h.find(int32(h.g.Tensor(t).Producer), int32(t)))
+	for _, op := range h.members(i) {
+		for _, t := range h.g.Inputs(graph.OpID(op)) {
+			if p := h.kernels.of[h.g.Tensor(t).Producer]; p != i {
+				f(h.find(p, int32(t)))
+			}
+		}
 	}
-	for _, p := range h.g.Control(graph.OpID(i)) {
-		f(h.find(int32(p), none))
+	for _, op := range h.members(i) {
+		for _, p := range h.g.Control(graph.OpID(op)) {
+			f(h.find(h.kernels.of[p], none))
+		}
 	}
 }
 
@@ -111,8 +144,11 @@ func (h *history) trace() *Trace {
 	tr := &Trace{Ops: make([]OpSpan, h.n), Transfers: make([]TransferSpan, len(h.transfers))}
 	for i := range tr.Ops {
 		k := int32(i)
-		tr.Ops[i] = OpSpan{Op: graph.OpID(i), Device: int(h.device[i]),
+		tr.Ops[i] = OpSpan{Op: h.lowest(k), Device: int(h.device[i]),
 			Ready: units.Seconds(h.ready(k)), Start: units.Seconds(h.starts[i]), End: units.Seconds(h.end(k))}
+		for _, op := range h.members(k)[1:] {
+			tr.Ops[i].Fused = append(tr.Ops[i].Fused, graph.OpID(op))
+		}
 	}
 	slices.SortFunc(tr.Ops, func(a, b OpSpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Op, b.Op))
@@ -126,6 +162,10 @@ func (h *history) trace() *Trace {
 func (h *history) span(k int32) TransferSpan {
 	x := &h.transfers[k]
 	m, p := &h.messages[x.message()], h.producer[x.message()]
-	return TransferSpan{Op: graph.OpID(p), Tensor: graph.TensorID(m.tensor), From: int(h.device[p]), To: x.dst(),
+	op := h.lowest(p)
+	if m.tensor != none {
+		op = h.g.Tensor(graph.TensorID(m.tensor)).Producer
+	}
+	return TransferSpan{Op: op, Tensor: graph.TensorID(m.tensor), From: int(h.device[p]), To: x.dst(),
 		Bytes: units.Bytes(m.size), Ready: units.Seconds(h.end(p)), Start: units.Seconds(x.start), End: units.Seconds(x.end)}
 }

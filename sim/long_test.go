@@ -17,3 +17,9 @@ func TestEvaluateAgreesWithOracleLong(t *testing.T) {
 		agree(t, seed, 60, maxDevices)
 	}
 }
+
+func TestFusedAgainstOracleLong(t *testing.T) {
+	for seed := uint64(1 << 20); seed < 1<<20+50_000; seed++ {
+		agreeFused(t, seed)
+	}
+}

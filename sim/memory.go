@@ -41,31 +41,34 @@ func (h *history) accounts() []account {
 		return at
 	}
 	for i := range int32(h.n) {
-		id, d := graph.OpID(i), h.device[i]
-		op := h.g.Op(id)
+		d := h.device[i]
 		start, end := units.Seconds(h.starts[i]), units.Seconds(h.end(i))
-		hold(d, Holding{"resident", id, op.Name, NoTensor, op.Resident, 0, units.Seconds(inf)})
-		hold(d, Holding{"workspace", id, op.Name, NoTensor, op.Workspace, start, end})
-		first, last := h.g.Outputs(id)
-		for t := first; t < last; t++ {
-			x := h.g.Tensor(t)
-			if x.Resident {
-				continue
-			}
-			until := end
-			if len(h.g.Consumers(t)) > 0 {
-				m := h.find(i, int32(t))
-				until = max(until, units.Seconds(lastUse(&h.messages[m], d)))
-				for k := h.firstOf[m]; k != none && int(k) < len(h.transfers) && h.transfers[k].message() == m; k++ {
-					until = max(until, units.Seconds(h.transfers[k].end))
+		for _, m := range h.members(i) {
+			id := graph.OpID(m)
+			op := h.g.Op(id)
+			hold(d, Holding{"resident", id, op.Name, NoTensor, op.Resident, 0, units.Seconds(inf)})
+			hold(d, Holding{"workspace", id, op.Name, NoTensor, op.Workspace, start, end})
+			first, last := h.g.Outputs(id)
+			for t := first; t < last; t++ {
+				x := h.g.Tensor(t)
+				if x.Resident || h.layout.keeps(h.kernels, i, int32(t)) {
+					continue
 				}
+				until := end
+				if len(h.g.Consumers(t)) > 0 {
+					m := h.find(i, int32(t))
+					until = max(until, units.Seconds(lastUse(&h.messages[m], d)))
+					for k := h.firstOf[m]; k != none && int(k) < len(h.transfers) && h.transfers[k].message() == m; k++ {
+						until = max(until, units.Seconds(h.transfers[k].end))
+					}
+				}
+				hold(d, Holding{"output", id, op.Name, t, x.Bytes, start, until})
 			}
-			hold(d, Holding{"output", id, op.Name, t, x.Bytes, start, until})
 		}
 	}
 	for k := range h.transfers {
 		x := &h.transfers[k]
-		m, p := &h.messages[x.message()], graph.OpID(h.producer[x.message()])
+		m, p := &h.messages[x.message()], h.span(int32(k)).Op
 		hold(uint8(x.dst()), Holding{"received", p, h.g.Op(p).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
 			units.Seconds(x.start), units.Seconds(lastUse(m, uint8(x.dst())))})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 )
 
@@ -16,7 +17,10 @@ type oracle struct {
 	cost     CostModel
 	device   []uint8
 	priority []int32
+	kernel   []graph.OpID // lowest op of each op's kernel
+	role     []graph.FuseRole
 
+	// By kernel, which goes by its lowest op.
 	start, end map[graph.OpID]float64
 	readyAt    map[graph.OpID]float64
 	done       map[graph.OpID]bool
@@ -62,7 +66,19 @@ type oracleResult struct {
 }
 
 func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, fair bool) oracleResult {
-	o := &oracle{
+	return runOracleFused(g, m, cost, device, priority, nil, fair)
+}
+
+// runOracleFused takes one op for all ops of a kernel, [N], or nil.
+func runOracleFused(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, head []int32, fair bool) oracleResult {
+	kernel := make([]graph.OpID, g.NumOps())
+	for i := range kernel {
+		kernel[i] = graph.OpID(i)
+		if head != nil {
+			kernel[i] = graph.OpID(slices.Index(head, head[i]))
+		}
+	}
+	o := &oracle{kernel: kernel, role: fuse.Roles(g),
 		g: g, m: m, cost: cost, device: device, priority: priority, fair: fair,
 		start: map[graph.OpID]float64{}, end: map[graph.OpID]float64{}, readyAt: map[graph.OpID]float64{},
 		done: map[graph.OpID]bool{}, running: map[int]graph.OpID{}, present: map[delivery]bool{},
@@ -77,8 +93,8 @@ func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, pr
 	o.countMemory()
 	r := oracleResult{transfers: o.all}
 	for i := range g.NumOps() {
-		r.start = append(r.start, o.start[graph.OpID(i)])
-		r.makespan = max(r.makespan, o.end[graph.OpID(i)])
+		r.start = append(r.start, o.start[o.kernel[i]])
+		r.makespan = max(r.makespan, o.end[o.kernel[i]])
 	}
 	for d := range m.NumDevices() {
 		r.peak = append(r.peak, peakOf(o.deltas[d]))
@@ -89,8 +105,7 @@ func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, pr
 func (o *oracle) instant(now float64) {
 	// Everything that ends now takes effect.
 	var ended []graph.OpID
-	for i := range o.g.NumOps() {
-		id := graph.OpID(i)
+	for _, id := range o.kernels() {
 		if _, started := o.start[id]; started && !o.done[id] && o.end[id] == now {
 			o.done[id] = true
 			delete(o.running, int(o.device[id]))
@@ -108,28 +123,36 @@ func (o *oracle) instant(now float64) {
 		}
 		return x.end == now
 	})
-	// Messages leave: ops by id, tensors by id, the control message, destinations.
+	// Messages leave: kernels by id, tensors by id, the control message,
+	// destinations.
 	for _, id := range ended {
-		first, end := o.g.Outputs(id)
-		for t := first; t < end; t++ {
-			here := int(o.device[id])
-			o.present[delivery{t, none, here}] = true
-			for _, d := range o.devicesOf(o.g.Consumers(t)) {
-				if d != here {
-					o.send(delivery{t, none, d}, here, int64(o.g.Tensor(t).Bytes), now)
+		here := int(o.device[id])
+		var waiters []graph.OpID
+		for _, i := range o.members(id) {
+			first, end := o.g.Outputs(i)
+			for t := first; t < end; t++ {
+				o.present[delivery{t, none, here}] = true
+				bytes := int64(o.g.Tensor(t).Bytes)
+				if o.kept(t) {
+					bytes = 0
+				}
+				for _, d := range o.devicesOf(o.others(id, o.g.Consumers(t))) {
+					if d != here {
+						o.send(delivery{t, none, d}, here, bytes, now)
+					}
 				}
 			}
+			waiters = append(waiters, o.others(id, o.waiters(i))...)
 		}
-		o.present[delivery{none, id, int(o.device[id])}] = true
-		for _, d := range o.devicesOf(o.waiters(id)) {
-			if d != int(o.device[id]) {
-				o.send(delivery{none, id, d}, int(o.device[id]), 0, now)
+		o.present[delivery{none, id, here}] = true
+		for _, d := range o.devicesOf(waiters) {
+			if d != here {
+				o.send(delivery{none, id, d}, here, 0, now)
 			}
 		}
 	}
-	// Ops become ready.
-	for i := range o.g.NumOps() {
-		id := graph.OpID(i)
+	// Kernels become ready.
+	for _, id := range o.kernels() {
 		if _, known := o.readyAt[id]; !known && o.isReady(id) {
 			o.readyAt[id] = now
 		}
@@ -140,8 +163,7 @@ func (o *oracle) instant(now float64) {
 			continue
 		}
 		best := graph.OpID(none)
-		for i := range o.g.NumOps() {
-			id := graph.OpID(i)
+		for _, id := range o.kernels() {
 			_, ready := o.readyAt[id]
 			_, started := o.start[id]
 			if ready && !started && int(o.device[id]) == d && (best == none || o.before(id, best)) {
@@ -151,14 +173,14 @@ func (o *oracle) instant(now float64) {
 		if best != none {
 			o.running[d] = best
 			o.start[best] = now
-			o.end[best] = now + float64(o.cost.OpSeconds(best, d))
+			o.end[best] = now + o.seconds(best, d)
 		}
 	}
 }
 
 func (o *oracle) before(a, b graph.OpID) bool {
 	if o.priority != nil {
-		return o.priority[a] < o.priority[b]
+		return o.rank(a) < o.rank(b)
 	}
 	return o.readyAt[a] < o.readyAt[b] || o.readyAt[a] == o.readyAt[b] && a < b
 }
@@ -179,17 +201,85 @@ func (o *oracle) nextInstant(now float64) float64 {
 
 func (o *oracle) isReady(id graph.OpID) bool {
 	d := int(o.device[id])
-	for _, t := range o.g.Inputs(id) {
-		if !o.present[delivery{t, none, d}] {
-			return false
+	for _, i := range o.members(id) {
+		for _, t := range o.g.Inputs(i) {
+			if o.kernel[o.g.Tensor(t).Producer] != id && !o.present[delivery{t, none, d}] {
+				return false
+			}
 		}
-	}
-	for _, c := range o.g.Control(id) {
-		if !o.present[delivery{none, c, d}] {
-			return false
+		for _, c := range o.g.Control(i) {
+			if !o.present[delivery{none, o.kernel[c], d}] {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+func (o *oracle) kernels() (ks []graph.OpID) {
+	for i, k := range o.kernel {
+		if graph.OpID(i) == k {
+			ks = append(ks, k)
+		}
+	}
+	return ks
+}
+
+func (o *oracle) members(k graph.OpID) (ops []graph.OpID) {
+	for i, x := range o.kernel {
+		if x == k {
+			ops = append(ops, graph.OpID(i))
+		}
+	}
+	return ops
+}
+
+// others returns those of ops that are not of kernel k.
+func (o *oracle) others(k graph.OpID, ops []graph.OpID) (out []graph.OpID) {
+	for _, i := range ops {
+		if o.kernel[i] != k {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// kept reports whether tensor t is read within its kernel, and outside for its
+// shape at most.
+func (o *oracle) kept(t graph.TensorID) bool {
+	k := o.kernel[o.g.Tensor(t).Producer]
+	users := o.g.Consumers(t)
+	outside := o.others(k, users)
+	for _, v := range outside {
+		if f, _ := graph.FactsOf(o.g.Op(v).Kind); !f.ReadsShape {
+			return false
+		}
+	}
+	return len(outside) < len(users)
+}
+
+func (o *oracle) rank(k graph.OpID) int32 {
+	rank := o.priority[k]
+	for _, i := range o.members(k) {
+		rank = min(rank, o.priority[i])
+	}
+	return rank
+}
+
+func (o *oracle) seconds(k graph.OpID, d int) float64 {
+	ops := o.members(k)
+	if len(ops) == 1 {
+		return float64(o.cost.OpSeconds(k, d))
+	}
+	compute, memory, launch := 0.0, 0.0, 0.0
+	for _, i := range ops {
+		p := o.cost.(KernelCostModel).Parts(i, d)
+		bytes := fuse.Traffic(o.g, o.role, i, func(x graph.OpID) bool { return o.kernel[x] == k })
+		compute += float64(p.Compute)
+		memory += float64(bytes) * p.PerByte
+		launch = max(launch, float64(p.Launch))
+	}
+	return max(compute, memory) + launch
 }
 
 func (o *oracle) waiters(id graph.OpID) (w []graph.OpID) {
@@ -288,28 +378,28 @@ func (o *oracle) countMemory() {
 	lastUse := func(t graph.TensorID, d int) (last float64) {
 		for _, v := range o.g.Consumers(t) {
 			if int(o.device[v]) == d {
-				last = max(last, o.end[v])
+				last = max(last, o.end[o.kernel[v]])
 			}
 		}
 		return last
 	}
 	for i := range o.g.NumOps() {
-		id := graph.OpID(i)
+		id, k := graph.OpID(i), o.kernel[i]
 		op, d := o.g.Op(id), int(o.device[i])
 		hold(d, 0, math.Inf(1), int64(op.Resident))
-		hold(d, o.start[id], o.end[id], int64(op.Workspace))
+		hold(d, o.start[k], o.end[k], int64(op.Workspace))
 		first, end := o.g.Outputs(id)
 		for t := first; t < end; t++ {
-			if o.g.Tensor(t).Resident {
+			if o.g.Tensor(t).Resident || o.kept(t) {
 				continue
 			}
-			last := max(o.end[id], lastUse(t, d))
+			last := max(o.end[k], lastUse(t, d))
 			for _, x := range o.all {
 				if x.what.tensor == t {
 					last = max(last, x.end)
 				}
 			}
-			hold(d, o.start[id], last, int64(o.g.Tensor(t).Bytes))
+			hold(d, o.start[k], last, int64(o.g.Tensor(t).Bytes))
 		}
 	}
 	for _, x := range o.all {

@@ -38,6 +38,11 @@ func randomProblem(r *rand.Rand, maxOps, maxDevices int) *problem {
 }
 
 func randomGraph(r *rand.Rand, n int) *graph.Graph {
+	return randomGraphOf(r, n, func(*graph.Op) {})
+}
+
+// randomGraphOf calls change with every op before it is added.
+func randomGraphOf(r *rand.Rand, n int, change func(*graph.Op)) *graph.Graph {
 	b := graph.NewBuilder("random")
 	made := 0           // tensors so far
 	reach := r.IntN(12) // how far back inputs reach: long thin graphs as well as wide ones
@@ -53,6 +58,7 @@ func randomGraph(r *rand.Rand, n int) *graph.Graph {
 		if r.IntN(8) == 0 {
 			op.Group = int32(1 + r.IntN(3))
 		}
+		change(&op)
 		var in []graph.TensorID
 		for k := r.IntN(4); k > 0 && made > 0; k-- {
 			from := span(made)

@@ -9,6 +9,7 @@ import (
 // Result is what is known of one step under one plan.
 type Result struct {
 	Makespan units.Seconds
+	Kernels  int             // that ran: ops, less those fused with others
 	Busy     []units.Seconds // [D] time in which a device computes
 	Idle     []units.Seconds // [D] the rest of the makespan
 	// PeakBytes is the exact peak of each device, [D]; nil when memory was not
@@ -35,9 +36,10 @@ type Trace struct {
 	Memory    [][]Sample     // [D]; nil when memory was not counted
 }
 
-// OpSpan is one execution of an op.
+// OpSpan is one execution of an op, or of the kernel of which it is the lowest.
 type OpSpan struct {
 	Op                graph.OpID
+	Fused             []graph.OpID // the other ops of its kernel, ascending
 	Device            int
 	Ready, Start, End units.Seconds // Ready: when the last input was there
 }
@@ -71,13 +73,14 @@ func (s *Simulator) Run(p *plan.Plan, opt Options) (*Result, error) {
 	h := s.history(p)
 	r := &Result{
 		Makespan:  units.Seconds(h.makespan),
+		Kernels:   h.n,
 		Busy:      make([]units.Seconds, s.d),
 		Idle:      make([]units.Seconds, s.d),
 		LinkBytes: make([]units.Bytes, len(s.m.Links)),
 		LinkBusy:  make([]units.Seconds, len(s.m.Links)),
 	}
-	for i, d := range p.Device {
-		r.Busy[d] += units.Seconds(s.seconds[d][i])
+	for i, d := range h.device {
+		r.Busy[d] += units.Seconds(h.takes(int32(i)))
 	}
 	for d, b := range r.Busy {
 		r.Idle[d] = max(0, r.Makespan-b)

@@ -36,6 +36,8 @@ type Simulator struct {
 
 	fair *fairState // nil unless links are shared fairly
 
+	fused *fusion // nil before the first fused run
+
 	record bool
 	starts []float64 // [N] start of each op, when record is set
 }

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
+	"placer/units"
 )
 
 // tables is what a simulator knows of one graph on one machine. It does not
@@ -19,6 +22,11 @@ type tables struct {
 	equal   bool        // all devices take the same times
 	seconds [][]float64 // [D][N]; devices with equal times share a column
 
+	layout *layout
+	rules  func() *fuse.Rules // made when first asked for
+
+	// What follows is of the graph's ops, each a kernel of its own, or of the
+	// kernels of a fused run; N counts those there.
 	pending []uint32 // [N] messages an op waits for, shifted by deviceBits
 	sources []int32  // ops that wait for none, ascending
 	ops     []opRow  // [N+1]; a last row ends the last op's program
@@ -103,7 +111,16 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 	if err := t.readCosts(c); err != nil {
 		return nil, err
 	}
-	t.readGraph()
+	t.layout, t.rules = newLayout(g), sync.OnceValue(func() *fuse.Rules { return fuse.NewRules(g) })
+	if err := t.readParts(c); err != nil {
+		return nil, err
+	}
+	n := t.n
+	t.ops, t.pending, t.first = make([]opRow, n+1), make([]uint32, n), make([]int32, n+1)
+	t.lay(t.layout, alone(n), make([]int32, g.NumTensors()), make([]int32, max(n, g.NumTensors())+1))
+	for i := range n {
+		t.ops[i].seconds = t.seconds[0][i]
+	}
 	return t, t.readRoutes()
 }
 
@@ -131,6 +148,34 @@ func (t *tables) readCosts(c CostModel) error {
 	t.equal = true
 	for _, col := range t.seconds {
 		t.equal = t.equal && &col[0] == &t.seconds[0][0]
+	}
+	return nil
+}
+
+// readParts reads what the times of kernels depend on.
+func (t *tables) readParts(c CostModel) error {
+	kc, ok := c.(KernelCostModel)
+	t.layout.parts = make([][]fuse.Parts, t.d)
+	for d := range t.d {
+		col := make([]fuse.Parts, t.n)
+		for i := range col {
+			if ok {
+				col[i] = kc.Parts(graph.OpID(i), d)
+				if p := col[i]; !(p.Compute >= 0 && p.Launch >= 0 && positive(float64(p.Compute+p.Launch)) && p.PerByte >= 0 && !math.IsInf(p.PerByte, 1)) {
+					return fmt.Errorf("simulator: op %d (%s) has %+v on %s, want none below 0 and a positive finite time",
+						i, t.g.Op(graph.OpID(i)).Name, p, t.m.Devices[d].Name)
+				}
+			} else {
+				col[i] = fuse.Parts{Compute: units.Seconds(t.seconds[d][i])}
+			}
+		}
+		for e := range d {
+			if &t.seconds[e][0] == &t.seconds[d][0] && slices.Equal(t.layout.parts[e], col) {
+				col = t.layout.parts[e]
+				break
+			}
+		}
+		t.layout.parts[d] = col
 	}
 	return nil
 }
@@ -197,107 +242,4 @@ func (t *tables) share(routes []*route, next int32, box func(*route) *int32) int
 		})
 	}
 	return next
-}
-
-// readGraph lays out messages, consumers and the static part of the memory
-// accounts.
-func (t *tables) readGraph() {
-	g := t.g
-	waiters := make([][]graph.OpID, t.n) // ops that wait by control dependency, ascending
-	for i := range t.n {
-		for _, c := range g.Control(graph.OpID(i)) {
-			waiters[c] = append(waiters[c], graph.OpID(i))
-		}
-	}
-	t.ops = make([]opRow, t.n+1)
-	t.pending = make([]uint32, t.n)
-	t.first = make([]int32, t.n+1)
-	rowOf := make([]int32, g.NumTensors()) // row of reference counts
-	for i := range t.n {
-		op, row := g.Op(graph.OpID(i)), &t.ops[i]
-		t.first[i] = int32(len(t.messages))
-		row.seconds = t.seconds[0][i]
-		row.alloc, row.free = int64(op.Workspace), row.free+int64(op.Workspace)
-		if op.Resident > 0 {
-			t.residents = append(t.residents, resident{int32(i), int64(op.Resident)})
-		}
-		first, end := g.Outputs(graph.OpID(i))
-		for id := first; id < end; id++ {
-			x, users := g.Tensor(id), g.Consumers(id)
-			if !x.Resident {
-				row.alloc += int64(x.Bytes)
-			}
-			rowOf[id] = none
-			switch {
-			case len(users) == 0 && !x.Resident:
-				row.free += int64(x.Bytes)
-			case len(users) == 0:
-			default:
-				if len(users) == 1 && !x.Resident {
-					t.ops[users[0]].free += int64(x.Bytes)
-				} else {
-					rowOf[id] = int32(len(t.rowSize))
-					t.rowSize = append(t.rowSize, int64(x.Bytes))
-				}
-				t.emit(int32(i), message{size: int64(x.Bytes), row: rowOf[id], tensor: int32(id)}, users)
-			}
-		}
-		if len(waiters[i]) > 0 {
-			t.emit(int32(i), message{row: none, tensor: none}, waiters[i])
-		}
-	}
-	t.first[t.n] = int32(len(t.messages))
-	for i := range t.n {
-		if t.pending[i] == 0 {
-			t.sources = append(t.sources, int32(i))
-		}
-	}
-	t.encode(rowOf)
-}
-
-// encode writes the programs. That of op i starts with the rows of reference
-// counts that its end counts down, one for each distinct input that others read
-// too. Then follow its messages: one with a single consumer v and no row is the
-// one word ^v; any other is twice its number of consumers, plus 1 for a resident
-// tensor, its row or none, and its consumers.
-// The program ends where that of op i+1 starts.
-func (t *tables) encode(rowOf []int32) {
-	last := make([]int32, len(t.rowSize)) // last op that listed the row, plus one
-	for i := range t.n {
-		t.ops[i].inputs = int32(len(t.program))
-		for _, id := range t.g.Inputs(graph.OpID(i)) {
-			if r := rowOf[id]; r != none && last[r] != int32(i)+1 {
-				last[r] = int32(i) + 1
-				t.program = append(t.program, r)
-			}
-		}
-		t.ops[i].sends = int32(len(t.program))
-		for _, m := range t.messages[t.first[i]:t.first[i+1]] {
-			users := t.use[m.first:m.end]
-			if len(users) == 1 && m.row == none {
-				t.program = append(t.program, ^users[0])
-				continue
-			}
-			w := int32(len(users)) << 1
-			if m.tensor != none && t.g.Tensor(graph.TensorID(m.tensor)).Resident {
-				w |= 1
-			}
-			t.program = append(t.program, w, m.row)
-			t.program = append(t.program, users...)
-		}
-	}
-	t.ops[t.n].inputs = int32(len(t.program))
-	t.program = append(t.program, 0) // dispatch looks at the first word of every program
-}
-
-func (t *tables) emit(producer int32, m message, users []graph.OpID) {
-	m.first = int32(len(t.use))
-	for _, v := range users {
-		t.use = append(t.use, int32(v))
-		t.pending[v] += 1 << deviceBits
-	}
-	m.end = int32(len(t.use))
-	t.messages = append(t.messages, m)
-	t.producer = append(t.producer, producer)
-	t.maxSends += min(len(users), t.d-1)
 }

@@ -237,3 +237,8 @@ func (c *counting) Evaluate(device []uint8, priority []int32) plan.Score {
 	*c.n++
 	return c.Evaluator.Evaluate(device, priority)
 }
+
+func (c *counting) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
+	*c.n++
+	return c.Evaluator.EvaluateFused(device, priority, fusion)
+}

@@ -238,6 +238,13 @@ func (c *counter) Evaluate(device []uint8, priority []int32) plan.Score {
 	return c.Evaluator.Evaluate(device, priority)
 }
 
+func (c *counter) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
+	if c.n.Add(1) == c.at && c.do != nil {
+		c.do()
+	}
+	return c.Evaluator.EvaluateFused(device, priority, fusion)
+}
+
 func (c *counter) Clone() plan.Evaluator {
 	return &counter{Evaluator: c.Evaluator.Clone(), n: c.n, at: c.at, do: c.do}
 }

@@ -70,3 +70,9 @@ func (w *watcher) Evaluate(device []uint8, priority []int32) plan.Score {
 	w.seen(s)
 	return s
 }
+
+func (w *watcher) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
+	s := w.Evaluator.EvaluateFused(device, priority, fusion)
+	w.seen(s)
+	return s
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"slices"
+
+	"placer/graph/fuse"
+	"placer/plan"
+)
+
+// A fused run is a run of another graph, whose ops are the kernels. The event
+// loop does not know of fusion: Evaluate costs what it does without.
+
+// fusion is what a simulator needs for fused runs. It comes with the first one.
+type fusion struct {
+	fuser  *fuse.Fuser
+	run    *Simulator // of the kernels
+	head   []int32    // [N] the kernels that run's tables hold, or empty
+	k      kernels
+	device []uint8 // [K]
+	rank   []int32 // [K]
+
+	number      []int32 // [N] scratch: kernel of each head
+	next        []int32 // [N] scratch: where each kernel's next op goes
+	rowOf, last []int32 // scratch of lay
+}
+
+func newFusion(s *Simulator) *fusion {
+	n := s.n
+	t := s.tables
+	// Kernels never have more of anything than ops have.
+	t.ops, t.pending, t.first = make([]opRow, n+1), make([]uint32, n), make([]int32, n+1)
+	t.messages, t.producer = make([]message, 0, len(s.messages)), make([]int32, 0, len(s.producer))
+	t.use, t.program = make([]int32, 0, len(s.use)), make([]int32, 0, 2*len(s.messages)+len(s.program))
+	t.rowSize, t.residents, t.sources = make([]int64, len(s.rowSize)), make([]resident, 0, len(s.residents)), make([]int32, 0, n)
+	t.equal = true // the rows have the times of the devices that the kernels are on
+	return &fusion{
+		fuser: fuse.NewFuser(s.rules()), run: newSimulator(&t), head: make([]int32, 0, n),
+		k:      kernels{of: make([]int32, n), at: make([]int32, n+1), ops: make([]int32, n)},
+		device: make([]uint8, n), rank: make([]int32, n), number: make([]int32, n), next: make([]int32, n),
+		rowOf: make([]int32, len(t.layout.bytes)), last: make([]int32, max(n, len(t.layout.bytes))+1),
+	}
+}
+
+// EvaluateFused is Evaluate with ops fused into kernels by the priorities in
+// fusion, [N] (see package fuse); nil fuses nothing. A kernel's priority is the
+// lowest value among its ops, its id the lowest id. The first call allocates,
+// later ones do not.
+func (s *Simulator) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
+	if fusion == nil {
+		return s.Evaluate(device, priority)
+	}
+	f := s.fuse(device, priority, fusion)
+	rank := f.rank[:f.k.n]
+	if priority == nil {
+		rank = nil
+	}
+	return f.run.Evaluate(f.device[:f.k.n], rank)
+}
+
+// fuse prepares a fused run.
+func (s *Simulator) fuse(device []uint8, priority []int32, fusion []uint8) *fusion {
+	if s.fused == nil {
+		s.fused = newFusion(s)
+	}
+	f := s.fused
+	head := f.fuser.Fuse(device, fusion)
+	same := slices.Equal(head, f.head)
+	if !same {
+		f.head = append(f.head[:0], head...)
+		f.group()
+		f.run.lay(s.layout, &f.k, f.rowOf, f.last)
+		f.run.rows = f.run.rows[:len(f.run.rowSize)]
+		for r, size := range f.run.rowSize {
+			f.run.rows[r].size = size
+		}
+	}
+	for k := range f.k.n {
+		f.device[k] = device[f.k.ops[f.k.at[k]]]
+	}
+	if !same || !s.equal {
+		for k := range f.k.n {
+			f.run.ops[k].seconds = s.kernelSeconds(&f.k, int32(k), int(f.device[k]))
+		}
+	}
+	if priority != nil {
+		for k := range f.k.n {
+			rank := priority[f.k.ops[f.k.at[k]]]
+			for _, i := range f.k.ops[f.k.at[k]+1 : f.k.at[k+1]] {
+				rank = min(rank, priority[i])
+			}
+			f.rank[k] = rank
+		}
+	}
+	return f
+}
+
+// group numbers the kernels and lists their ops.
+func (f *fusion) group() {
+	n := len(f.head)
+	for i := range f.number {
+		f.number[i] = none
+	}
+	k := &f.k
+	k.n = 0
+	for i, h := range f.head {
+		to := f.number[h]
+		if to == none {
+			to = int32(k.n)
+			f.number[h] = to
+			f.next[to] = 0
+			k.n++
+		}
+		k.of[i] = to
+		f.next[to]++
+	}
+	at := int32(0)
+	for to := range k.n {
+		k.at[to], at, f.next[to] = at, at+f.next[to], at
+	}
+	k.at[k.n] = int32(n)
+	for i, to := range k.of {
+		k.ops[f.next[to]] = int32(i)
+		f.next[to]++
+	}
+}
+
+// kernelSeconds returns the time of kernel i of k on device d: fuse.Traffic and
+// KernelCostModel say what it is.
+func (s *Simulator) kernelSeconds(k *kernels, i int32, d int) float64 {
+	ops := k.ops[k.at[i]:k.at[i+1]]
+	if len(ops) == 1 {
+		return s.seconds[d][ops[0]]
+	}
+	l, parts := s.layout, s.layout.parts[d]
+	compute, memory, launch := 0.0, 0.0, 0.0
+	for _, m := range ops {
+		p := &parts[m]
+		compute += float64(p.Compute)
+		memory += float64(float64(l.opTraffic(k, i, m)) * p.PerByte)
+		launch = max(launch, float64(p.Launch))
+	}
+	return max(compute, memory) + launch
+}
+
+// opTraffic is fuse.Traffic of op m of kernel i.
+func (l *layout) opTraffic(k *kernels, i, m int32) (bytes int64) {
+	if l.view[m] {
+		return 0
+	}
+	bytes = l.traffic[m]
+	for _, t := range l.in[l.inAt[m]:l.inAt[m+1]] {
+		if k.of[l.maker(k, i, t)] == i {
+			bytes -= l.bytes[t]
+		}
+	}
+	for t := l.outAt[m]; t < l.outAt[m+1]; t++ {
+		if own, leaves := l.fate(k, i, t); own && !leaves {
+			bytes -= l.bytes[t]
+		}
+	}
+	return max(bytes, 0)
+}
+
+// maker returns the op that makes the data of tensor t, views of kernel i passed
+// by.
+func (l *layout) maker(k *kernels, i, t int32) int32 {
+	p := l.producer[t]
+	for l.view[p] && k.of[p] == i {
+		p = l.producer[l.in[l.inAt[p]]]
+	}
+	return p
+}
+
+// fate reports whether kernel i, which makes tensor t, reads it, and whether its
+// data is read outside, by its own name or that of a view.
+func (l *layout) fate(k *kernels, i, t int32) (own, leaves bool) {
+	for _, v := range l.use[l.useAt[t]:l.useAt[t+1]] {
+		if k.of[v] != i {
+			leaves = leaves || !l.readsShape[v]
+			continue
+		}
+		own = true
+		if !l.view[v] || l.in[l.inAt[v]] != t {
+			continue
+		}
+		for o := l.outAt[v]; o < l.outAt[v+1] && !leaves; o++ {
+			_, leaves = l.fate(k, i, o)
+		}
+	}
+	return own, leaves
+}
+
+// keeps reports whether kernel i, which makes tensor t, reads it and nothing
+// outside reads more than its shape: it is not held in memory.
+func (l *layout) keeps(k *kernels, i, t int32) bool {
+	own := false
+	for _, v := range l.use[l.useAt[t]:l.useAt[t+1]] {
+		if k.of[v] == i {
+			own = true
+		} else if !l.readsShape[v] {
+			return false
+		}
+	}
+	return own
+}
