@@ -45,6 +45,11 @@ func (e *Evaluator) Source() Source { return e.source }
 // OpSeconds returns the time of every op on device d, [N], read-only.
 func (e *Evaluator) OpSeconds(d int) []float64 { return e.source.Seconds[d] }
 
+// EvaluateFused is Evaluate: the definition knows no fusion.
+func (e *Evaluator) EvaluateFused(device []uint8, priority []int32, _ []uint8) plan.Score {
+	return e.Evaluate(device, priority)
+}
+
 // Evaluate returns the maximum load as Score.Seconds, and the bytes above the
 // devices' memories.
 func (e *Evaluator) Evaluate(device []uint8, _ []int32) plan.Score {

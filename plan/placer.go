@@ -49,7 +49,8 @@ type Evaluator interface {
 	// Plan.Check says.
 	Evaluate(device []uint8, priority []int32) Score
 	// EvaluateFused is Evaluate with ops fused into kernels as Plan.Fusion says, [N];
-	// nil fuses nothing. It allocates on its first call alone.
+	// nil fuses nothing. It allocates on its first call alone. An evaluator whose
+	// objective knows no fusion ignores it.
 	EvaluateFused(device []uint8, priority []int32, fusion []uint8) Score
 	Clone() Evaluator
 	// OpSeconds returns the time of every op on device d, [N], read-only.
