@@ -39,6 +39,7 @@ var allowed = map[string]string{
 
 	// GPUs.
 	"gpu":            "",
+	"hw/nvml":        "units hw",
 	"gpu/cu":         "gpu",
 	"gpu/cuda":       "gpu",
 	"gpu/fake":       "gpu gpu/kernel",

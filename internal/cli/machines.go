@@ -38,6 +38,7 @@ func (c *console) machinesCommand() *cobra.Command {
 			return c.print(asJSON, &doc)
 		},
 	}
+	cmd.AddCommand(c.detectCommand())
 	f.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd

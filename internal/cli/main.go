@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/gpu"
+	"placer/hw/nvml"
 	"placer/placer"
 	"placer/sim"
 )
@@ -35,7 +37,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	c := &console{in: stdin, out: stdout, err: stderr, clock: func() float64 { return time.Since(start).Seconds() }, cpu: processSeconds}
+	c := &console{in: stdin, out: stdout, err: stderr, clock: func() float64 { return time.Since(start).Seconds() }, cpu: processSeconds, hardware: realHardware()}
 	return c.run(ctx, args)
 }
 
@@ -44,6 +46,7 @@ type console struct {
 	in         io.Reader
 	out, err   io.Writer
 	clock, cpu func() float64
+	hardware   hardware
 	quiet      bool
 	verbose    bool
 }
@@ -93,6 +96,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &infeasible), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement):
 		return exitInfeasible
+	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary):
+		return exitNoDevice
 	}
 	return exitFailed
 }
@@ -115,12 +120,7 @@ func (c *console) root() *cobra.Command {
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
 	root.AddCommand(c.searchCommand(), c.compareCommand(), c.simulateCommand(), c.importCommand(), c.workloadsCommand(), c.machinesCommand(), c.versionCommand())
 	for _, sub := range root.Commands() {
-		sub.Args = func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("%s takes no arguments, got %q: inputs are flags", cmd.Name(), args[0])
-			}
-			return nil
-		}
+		sub.Args = noArguments
 	}
 	return root
 }

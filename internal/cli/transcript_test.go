@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"placer/gpu"
+	"placer/hw/nvml"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -108,7 +111,7 @@ func command(t *testing.T, args []string) string {
 	}
 	var stdout, stderr bytes.Buffer
 	still := func() float64 { return 0 }
-	c := &console{in: bytes.NewReader(stdin), out: &stdout, err: &stderr, clock: still, cpu: still}
+	c := &console{in: bytes.NewReader(stdin), out: &stdout, err: &stderr, clock: still, cpu: still, hardware: noHardware()}
 	code := c.run(context.Background(), args)
 	var out strings.Builder
 	for _, l := range []struct {
@@ -123,6 +126,15 @@ func command(t *testing.T, args []string) string {
 		fmt.Fprintf(&out, "exit %d\n", code)
 	}
 	return out.String()
+}
+
+// noHardware is a host without GPUs, whatever this one has.
+func noHardware() hardware {
+	none := fmt.Errorf("%w: none in this test", gpu.ErrNoDevice)
+	return hardware{
+		detect: func() (*nvml.Inventory, error) { return nil, none },
+		open:   func(string, string) (gpu.Driver, gpu.BLAS, error) { return nil, nil, none },
+	}
 }
 
 func firstDifference(got, want string) string {

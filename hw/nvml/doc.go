@@ -1,0 +1,9 @@
+// Package nvml owns the discovery of the GPUs of this host by NVIDIA's
+// management library: what they are, how they are joined, and how they fare while
+// something is measured. An Inventory becomes a machine whose figures are those
+// of the data sheet at the GPU's own clocks; `placer bench hw` replaces them by
+// measured ones.
+//
+// The library is reached through go-nvml, which needs cgo; a program built without
+// cgo says so instead of finding GPUs.
+package nvml

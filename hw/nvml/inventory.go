@@ -1,0 +1,85 @@
+package nvml
+
+import (
+	"errors"
+
+	"placer/units"
+)
+
+// ErrNoLibrary says that there is no management library, or no driver behind it.
+var ErrNoLibrary = errors.New("no GPU")
+
+// Level says what two GPUs have in common, as nvidia-smi topo names it.
+type Level uint8
+
+// Levels, nearest first.
+const (
+	Same  Level = iota // one device
+	Board              // one board
+	PIX                // one PCIe switch
+	PXB                // several PCIe switches, no host bridge
+	PHB                // one host bridge
+	NODE               // one NUMA node
+	SYS                // across sockets
+)
+
+var levelNames = [...]string{"X", "INT", "PIX", "PXB", "PHB", "NODE", "SYS"}
+
+func (l Level) String() string { return levelNames[l] }
+
+// GPU is what the library says of one GPU. Figures that it does not have are
+// zero, and named in Missing.
+type GPU struct {
+	Name          string
+	UUID          string
+	PCI           string // bus address
+	Major, Minor  int    // compute capability
+	Cores         int
+	Memory        units.Bytes
+	SMClock       int // MHz, the highest
+	MemoryClock   int // MHz, the highest
+	BusWidth      int // bits
+	PCIeGen       int // the highest of GPU and slot
+	PCIeWidth     int
+	PowerLimit    float64 // W
+	NVLinks       int     // active ones
+	NVLinkVersion int
+	// Peers counts the links that lead straight to another GPU, by its PCI bus
+	// address; links to a switch are in Switched.
+	Peers    map[string]int
+	Switched int
+	Missing  []string
+}
+
+// Inventory is the GPUs of a host.
+type Inventory struct {
+	Driver string // version
+	CUDA   int    // 12040 for 12.4
+	GPUs   []GPU  // [G]
+	// Topology is the level that each pair has in common, [G][G].
+	Topology [][]Level
+	// NVLink says which pairs can reach each other over NVLink, [G][G].
+	NVLink [][]bool
+}
+
+// Host describes the host's processor as a device; the zero value leaves it out.
+type Host struct {
+	Cores  int
+	Memory units.Bytes
+	Arch   string // "avx2"
+}
+
+// State is how a GPU fares at one moment.
+type State struct {
+	SMClock     int     `json:"sm_clock_mhz"`
+	MemoryClock int     `json:"memory_clock_mhz"`
+	Power       float64 `json:"power_w"`
+	Utilisation int     `json:"utilisation_percent"`
+	// Throttle is the set of reasons for which the clock is held down, as bits of
+	// the library; 0 and 1 (idle) are none.
+	Throttle uint64 `json:"throttle_reasons"`
+}
+
+// Reasons of State.Throttle that spoil a measurement: power cap, hardware
+// slowdown, thermal slowdown, power brake.
+const Spoiled = 0x4 | 0x8 | 0x20 | 0x40 | 0x80

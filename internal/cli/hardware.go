@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"placer/gpu"
+	"placer/gpu/cuda"
+	"placer/hw/nvml"
+)
+
+// hardware is how the commands reach GPUs; tests put fakes there.
+type hardware struct {
+	detect func() (*nvml.Inventory, error)
+	// open loads the driver and cuBLAS at these paths, or where they are kept.
+	open func(libcuda, libcublas string) (gpu.Driver, gpu.BLAS, error)
+}
+
+// realHardware is that of this host.
+func realHardware() hardware {
+	return hardware{
+		detect: nvml.Detect,
+		open: func(libcuda, libcublas string) (gpu.Driver, gpu.BLAS, error) {
+			d, err := cuda.Open(libcuda)
+			if err != nil {
+				return nil, nil, err
+			}
+			b, err := cuda.OpenBLAS(libcublas)
+			if err != nil {
+				return nil, nil, err
+			}
+			return d, b, nil
+		},
+	}
+}
