@@ -1,0 +1,129 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"placer/baselines/regal/sched"
+)
+
+// Config bounds the search.
+type Config struct {
+	Starts int // greedy schedules, the first by longest path, the others with noise
+	Rounds int // of annealing, each from the best so far; 0 leaves the greedy schedule
+	Moves  int // of a round
+	// Hot and Cold are the temperatures of a round, as shares of the mean op time.
+	Hot, Cold float64
+}
+
+// Default returns what reaches the bound on nearly all synthetic graphs.
+func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 250_000, Hot: 0.3, Cold: 0.0005} }
+
+// Quick returns what ends within milliseconds.
+func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 30_000, Hot: 0.3, Cold: 0.003} }
+
+// Validate reports every fault of c.
+func (c Config) Validate() error {
+	var all []error
+	if c.Starts < 1 || c.Rounds < 0 || c.Moves < 0 {
+		all = append(all, fmt.Errorf("phase: %d starts, %d rounds, %d moves", c.Starts, c.Rounds, c.Moves))
+	}
+	if !(c.Cold > 0) || !(c.Hot >= c.Cold) || math.IsInf(c.Hot, 0) {
+		all = append(all, fmt.Errorf("phase: temperatures from %g to %g, want them to fall and stay above 0", c.Hot, c.Cold))
+	}
+	return errors.Join(all...)
+}
+
+// Result is a schedule.
+type Result struct {
+	Device   []uint8 // [N]
+	Sequence []int32 // items, as sched.Evaluator.Schedule takes them
+	Score    sched.Score
+	Bound    float64 // no schedule is shorter
+	Phases   int
+	Moves    int
+}
+
+// Gap returns how far the run time is above the bound, as a share of the bound.
+func (r *Result) Gap() float64 {
+	if r.Bound == 0 {
+		return 0
+	}
+	return r.Score.Time/r.Bound - 1
+}
+
+// ErrBandwidth says that transfers take time, for which phases are no model.
+var ErrBandwidth = errors.New("phase: transfers take time")
+
+// Solve searches a schedule of p of least run time. It does not look at the
+// memory limit: the caller finds the peak in Score where the problem has one. It
+// stops between rounds when ctx ends. It panics if c is not valid.
+func Solve(ctx context.Context, p *sched.Problem, c Config, r *rand.Rand) (*Result, error) {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	if p.Machine().Bandwidth > 0 {
+		return nil, ErrBandwidth
+	}
+	x := newInstance(p)
+	res := &Result{Bound: p.LowerBound()}
+	best := newState(x)
+	if len(x.ops) > 0 {
+		best = search(ctx, x, c, res, r)
+	}
+	res.Phases = best.phases
+	res.Device, res.Sequence = x.sequence(best.device, best.phase)
+	var err error
+	res.Score, err = sched.NewEvaluator(p, sched.RunTime).Schedule(res.Device, res.Sequence)
+	if err != nil {
+		return nil, fmt.Errorf("phase: %w", err)
+	}
+	return res, nil
+}
+
+func search(ctx context.Context, x *instance, c Config, res *Result, r *rand.Rand) *state {
+	mean := 0.0
+	for _, t := range x.time {
+		mean += t / float64(len(x.time))
+	}
+	best := starts(x, c.Starts, mean, r)
+	now := newState(x)
+	for round := 0; round < c.Rounds && best.cost > res.Bound && ctx.Err() == nil; round++ {
+		now.copyFrom(best)
+		hot := c.Hot * mean
+		if round > 0 {
+			hot /= 4
+		}
+		res.Moves += now.anneal(best, c.Moves, hot, c.Cold*mean, res.Bound, r)
+	}
+	best.compact()
+	return best
+}
+
+// starts returns the best of count greedy schedules.
+func starts(x *instance, count int, mean float64, r *rand.Rand) *state {
+	best, now := newState(x), newState(x)
+	best.cost = math.Inf(1)
+	priority := make([]float64, len(x.ops))
+	waits := make([]int32, len(x.ops))
+	for k := range count {
+		for v, l := range x.level {
+			priority[v] = l
+			if k > 1 {
+				priority[v] += (r.Float64() - 0.5) * mean * float64(k)
+			}
+		}
+		slack := 0.0
+		if k%2 == 1 {
+			slack = mean
+		}
+		now.greedy(priority, slack, waits)
+		if now.cost < best.cost {
+			best.copyFrom(now)
+		}
+	}
+	return best
+}
