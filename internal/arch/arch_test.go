@@ -91,6 +91,8 @@ var allowed = map[string]string{
 	"baselines/regal/synth":    "baselines/regal/sched baselines/regal/brkga",
 	"baselines/regal/exchange": "units graph graph/costgraph baselines/regal/sched",
 	"baselines/regal/phase":    "baselines/regal/sched",
+	"baselines/regal/gpdfs":    "baselines/regal/sched",
+	"baselines/regal/hill":     "baselines/regal/sched",
 
 	// The two sides meet here, and nowhere else.
 	"placer": "units graph graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",

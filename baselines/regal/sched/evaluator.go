@@ -138,6 +138,28 @@ func (e *Evaluator) Place(device []uint8, order []int32) Score {
 	return e.score()
 }
 
+// PlaceEager is Place with each tensor transferred just behind its producer, to
+// all devices that need it.
+func (e *Evaluator) PlaceEager(device []uint8, order []int32) Score {
+	p := e.p
+	if len(device) != p.N() || len(order) != p.N() {
+		panic(fmt.Sprintf("sched: %d devices and %d ops in order for %d ops", len(device), len(order), p.N()))
+	}
+	copy(e.device, device)
+	e.findNeeded()
+	e.sequence = e.sequence[:0]
+	n, d := int32(p.N()), int32(p.D())
+	for _, i := range order {
+		e.sequence = append(e.sequence, i)
+		for t := p.outAt[i]; t < p.outAt[i+1]; t++ {
+			for to := e.abroad[t]; to != 0; to &= to - 1 {
+				e.sequence = append(e.sequence, n+t*d+int32(bits.TrailingZeros64(to)))
+			}
+		}
+	}
+	return e.score()
+}
+
 // Schedule judges a placement under a total order of ops and transfers. It
 // returns an error unless the order holds every op once, every needed transfer
 // once, nothing else, and nothing before what it needs. It keeps neither slice.

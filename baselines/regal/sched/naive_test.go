@@ -221,6 +221,10 @@ func TestNaiveModelAgrees(t *testing.T) {
 		if want := (&naive{p, device}).step(e.Sequence()); placed != want {
 			t.Fatalf("placed %+v, want %+v", placed, want)
 		}
+		eager := e.PlaceEager(device, p.Order())
+		if want := (&naive{p, device}).step(e.Sequence()); eager != want {
+			t.Fatalf("placed with eager transfers %+v, want %+v", eager, want)
+		}
 		if b := p.LowerBound(); got.Time < b*(1-1e-12) || placed.Time < b*(1-1e-12) {
 			t.Fatalf("times %g and %g below the bound %g", got.Time, placed.Time, b)
 		}
