@@ -42,14 +42,36 @@ func (t *Table) Machine() (*hw.Machine, error) {
 	return m, nil
 }
 
-// For returns the cost model of the table on m; the error names the first device
-// whose model it lacks.
+// For returns the cost model of the table on m. A device takes the times of its
+// own model, or, where the table does not know it, those of the table's only
+// model of accelerators or of CPUs. The error names the first device without.
 func (t *Table) For(m *hw.Machine) (*Cost, error) {
-	var models []string
-	for _, d := range m.Devices {
-		models = append(models, d.Model)
+	c := &Cost{}
+	for d := range m.Devices {
+		v := &m.Devices[d]
+		row := t.Model(v.Model)
+		if row == nil {
+			row = t.only(v.Kind == hw.CPU)
+		}
+		if row == nil {
+			return nil, fmt.Errorf("%s is a %s, of which %s has no times", v.Name, v.Model, t.Source)
+		}
+		c.rows = append(c.rows, row)
 	}
-	return t.CostOf(models)
+	return c, nil
+}
+
+// only returns the table's one model of that kind, or nil.
+func (t *Table) only(cpu bool) (found *Model) {
+	for k := range t.Models {
+		if t.Models[k].CPU == cpu {
+			if found != nil {
+				return nil
+			}
+			found = &t.Models[k]
+		}
+	}
+	return found
 }
 
 // Columns returns the seconds of each op on each device of m, [D][N], as the

@@ -80,6 +80,18 @@ func (t *Table) Model(name string) *Model {
 	return nil
 }
 
+// On returns the copy of t whose machine has n accelerators.
+func (t *Table) On(n int) *Table {
+	u := *t
+	u.Models = append([]Model(nil), t.Models...)
+	for k := range u.Models {
+		if !u.Models[k].CPU {
+			u.Models[k].Count, n = n, 0
+		}
+	}
+	return &u
+}
+
 // Shortest and Longest bound the times that a simulator is given: it wants
 // positive finite ones. An op that takes no time takes Shortest, one that cannot
 // run on a device takes Longest, so that no sensible placement puts it there.
@@ -91,20 +103,6 @@ const (
 // Cost is the table as a cost model of the simulator: rows are the models of
 // the machine's devices.
 type Cost struct{ rows []*Model }
-
-// CostOf returns the cost model for a machine whose devices, in order, have the
-// models named; the error names the first that the table lacks.
-func (t *Table) CostOf(models []string) (*Cost, error) {
-	c := &Cost{}
-	for d, name := range models {
-		m := t.Model(name)
-		if m == nil {
-			return nil, fmt.Errorf("device %d is a %s, of which %s has no times", d, name, t.Source)
-		}
-		c.rows = append(c.rows, m)
-	}
-	return c, nil
-}
 
 // OpSeconds returns the time of op i on device d.
 func (c *Cost) OpSeconds(i graph.OpID, d int) units.Seconds {

@@ -62,6 +62,9 @@ var allowed = map[string]string{
 	// Methods.
 	"times":                 "units graph hw",
 	"graph/dnnpart":         "units graph times internal/foreign",
+	"graph/doppler":         "units graph times internal/foreign",
+	"graph/pipedream":       "units graph times internal/foreign",
+	"graph/piper":           "units graph times internal/foreign",
 	"internal/foreign":      "",
 	"maxload/maxtest":       "graph hw maxload times",
 	"maxload":               "units graph graph/unit hw plan times",

@@ -1,0 +1,170 @@
+package piper
+
+import (
+	"fmt"
+	"math"
+
+	"placer/graph"
+	"placer/internal/foreign"
+	"placer/times"
+	"placer/units"
+)
+
+// Instance is a file's graph and its times.
+type Instance struct {
+	Graph *graph.Graph
+	Times *times.Table
+}
+
+type file struct {
+	Devices   *int     `json:"maxDevices"`
+	Memory    *float64 `json:"maxMemoryPerDevice"`
+	Bandwidth *float64 `json:"bandwidth"`
+	Nodes     []node   `json:"nodes"`
+	Edges     []edge   `json:"edges"`
+}
+
+type node struct {
+	ID    *int64              `json:"id"`
+	Name  string              `json:"name"`
+	Modes map[string][]config `json:"TMPCs"`
+}
+
+type config struct {
+	ID         string  `json:"id"`
+	Time       float64 `json:"timePerSample"` // milliseconds
+	Parameters float64 `json:"parameterSize"`
+	A          float64 `json:"memoryUsageA"` // bytes a microbatch in flight
+	B          float64 `json:"memoryUsageB"` // bytes
+}
+
+type edge struct {
+	From  *int64  `json:"sourceId"`
+	To    *int64  `json:"destId"`
+	Bytes float64 `json:"communicationCost"`
+}
+
+const (
+	maxNodes        = 1 << 20
+	maxMilliseconds = 1e12
+	// Plain is the configuration that is read.
+	Plain = "vanilla"
+)
+
+// Sniff reports whether data looks like a graph of Piper.
+func Sniff(data []byte) bool {
+	for _, k := range foreign.Keys(data, 4) {
+		if k == "maxDevices" || k == "maxMemoryPerDevice" || k == "mbsInBatch" {
+			return true
+		}
+	}
+	return false
+}
+
+// Import reads a graph. name is the file's name, for errors and for the graph.
+func Import(data []byte, name string) (*Instance, error) {
+	var f file
+	if err := foreign.Decode(data, name, &f); err != nil {
+		return nil, err
+	}
+	x, err := f.instance(foreign.GraphName(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return x, nil
+}
+
+func (f *file) instance(name string) (*Instance, error) {
+	bytes := func(x float64) bool { return x >= 0 && x <= float64(graph.MaxBytes) }
+	switch {
+	case f.Devices == nil || f.Memory == nil || f.Bandwidth == nil:
+		return nil, fmt.Errorf("maxDevices, maxMemoryPerDevice or bandwidth is missing")
+	case *f.Devices < 1 || *f.Devices > 1<<16 || !(*f.Memory >= 1) || !bytes(*f.Memory) || !(*f.Bandwidth > 0):
+		return nil, fmt.Errorf("%d devices of %v bytes with %v bytes a second, want positive numbers", *f.Devices, *f.Memory, *f.Bandwidth)
+	case len(f.Nodes) == 0 || len(f.Nodes) > maxNodes:
+		return nil, fmt.Errorf("%d nodes, want 1 to %d", len(f.Nodes), maxNodes)
+	}
+	at := map[int64]int{}
+	plain := make([]*config, len(f.Nodes))
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		if n.ID == nil {
+			return nil, fmt.Errorf("node %d of the list (%s) has no id", i, n.Name)
+		}
+		if _, twice := at[*n.ID]; twice {
+			return nil, fmt.Errorf("node %d (%s): an earlier node has the same id", *n.ID, n.Name)
+		}
+		at[*n.ID] = i
+		for k := range n.Modes["1"] {
+			if c := &n.Modes["1"][k]; c.ID == Plain {
+				plain[i] = c
+			}
+		}
+		c := plain[i]
+		if c == nil {
+			return nil, fmt.Errorf("node %d (%s): no %q configuration at tensor parallelism 1", *n.ID, n.Name, Plain)
+		}
+		if !(c.Time >= 0) || c.Time > maxMilliseconds || !bytes(c.A) || !bytes(c.B) || !bytes(c.Parameters) {
+			return nil, fmt.Errorf("node %d (%s): time %v ms, memory %v and %v or parameters %v out of range", *n.ID, n.Name, c.Time, c.A, c.B, c.Parameters)
+		}
+	}
+	// Each node has an output for every size that its edges carry.
+	outs, in := make([][]float64, len(f.Nodes)), make([][][2]int, len(f.Nodes))
+	for k, e := range f.Edges {
+		if e.From == nil || e.To == nil {
+			return nil, fmt.Errorf("edge %d has no sourceId or no destId", k)
+		}
+		u, ok1 := at[*e.From]
+		v, ok2 := at[*e.To]
+		if !ok1 || !ok2 || !bytes(e.Bytes) {
+			return nil, fmt.Errorf("edge %d, from %d to %d with %v bytes: no such node, or no such size", k, *e.From, *e.To, e.Bytes)
+		}
+		slot := -1
+		for s, b := range outs[u] {
+			if b == e.Bytes {
+				slot = s
+			}
+		}
+		if slot < 0 {
+			slot = len(outs[u])
+			outs[u] = append(outs[u], e.Bytes)
+		}
+		in[v] = append(in[v], [2]int{u, slot})
+	}
+	first := make([]int, len(f.Nodes)+1)
+	for i := range outs {
+		first[i+1] = first[i] + len(outs[i])
+	}
+	b := graph.NewBuilder(name)
+	seconds := map[string]float64{}
+	for i := range f.Nodes {
+		n, c := &f.Nodes[i], plain[i]
+		op := graph.Op{Name: n.Name, Kind: "Layer", Resident: units.Bytes(math.Ceil(c.A + c.B)), Params: int64(c.Parameters / 4), Forward: graph.None}
+		if _, taken := seconds[op.Name]; op.Name == "" || taken {
+			op.Name = fmt.Sprintf("%s#%d", n.Name, *n.ID)
+		}
+		if _, taken := seconds[op.Name]; taken {
+			return nil, fmt.Errorf("node %d: the name %q is taken", *n.ID, op.Name)
+		}
+		seconds[op.Name] = c.Time * 1e-3
+		var inputs []graph.TensorID
+		for _, e := range in[i] {
+			inputs = append(inputs, graph.TensorID(first[e[0]]+e[1]))
+		}
+		var tensors []graph.Tensor
+		for _, size := range outs[i] {
+			tensors = append(tensors, graph.Tensor{Bytes: units.Bytes(math.Round(size)), Resident: true})
+		}
+		b.Op(op, inputs, tensors...)
+	}
+	g, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	m := times.Model{Name: "profiled", Count: *f.Devices, Memory: units.Bytes(*f.Memory), Seconds: make([]float64, g.NumOps())}
+	for i := range m.Seconds {
+		m.Seconds[i] = seconds[g.Op(graph.OpID(i)).Name]
+	}
+	t := &times.Table{GraphHash: g.Hash(), Source: name, Models: []times.Model{m}, Bandwidth: *f.Bandwidth}
+	return &Instance{Graph: g, Times: t}, t.Check(g)
+}
