@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
 	"placer/graph"
 	"placer/graph/fuse"
@@ -33,15 +34,28 @@ const (
 	// FairShare links divide their bandwidth among the transfers under way, max-min
 	// fairly; see fair.go.
 	FairShare
+	// Uncontended transfers never wait: each takes the latencies of its route and its
+	// bytes over the lowest bandwidth, whatever else is under way.
+	Uncontended
 )
 
-var contentionNames = [...]string{"fifo", "fair-share"}
+var contentionNames = [...]string{"fifo", "fair-share", "none"}
 
 func (c Contention) String() string {
 	if int(c) < len(contentionNames) {
 		return contentionNames[c]
 	}
 	return fmt.Sprintf("contention(%d)", uint8(c))
+}
+
+// ParseContention reads a name that String prints.
+func ParseContention(s string) (Contention, error) {
+	for c, name := range contentionNames {
+		if name == s {
+			return Contention(c), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown contention %q, want one of %s", s, strings.Join(contentionNames[:], ", "))
 }
 
 // Config chooses what the simulator models.
@@ -57,7 +71,7 @@ func Default() Config { return Config{Memory: true, Contention: FIFO} }
 
 // Validate reports a contention model that does not exist.
 func (c Config) Validate() error {
-	if c.Contention > FairShare {
+	if c.Contention > Uncontended {
 		return fmt.Errorf("simulator: %v does not exist", c.Contention)
 	}
 	return nil

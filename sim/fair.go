@@ -12,6 +12,9 @@ import "math"
 //
 // The event loop visits every instant in order, at a cost that grows with the
 // number of flows under way; it is several times slower than that of FIFO links.
+//
+// Uncontended transfers use the same loop: all of a transfer's time is its
+// latency, and nothing flows.
 
 // fairState is what fair sharing adds to a simulator.
 type fairState struct {
@@ -68,7 +71,7 @@ func (s *Simulator) runFair(makespan *float64) (started int) {
 		for len(f.latent) > 0 && f.latent[0].at == t {
 			x := f.pop()
 			size := s.transfers[x].size
-			if size == 0 {
+			if size == 0 || s.cfg.Contention == Uncontended {
 				s.deliver(x, t)
 				continue
 			}
@@ -116,7 +119,12 @@ func (s *Simulator) nextFair() float64 {
 func (s *Simulator) sendFair(m int32, size int64, src, dst int, t float64) {
 	id := int32(len(s.transfers))
 	s.transfers = append(s.transfers, transfer{t, inf, size, uint32(m)<<deviceBits | uint32(dst), none, none})
-	s.fair.push(latentTransfer{t + s.routes[src*s.d+dst].latency, id})
+	r := &s.routes[src*s.d+dst]
+	at := t + r.latency
+	if s.cfg.Contention == Uncontended {
+		at = t + r.seconds(size)
+	}
+	s.fair.push(latentTransfer{at, id})
 	s.devs[dst].advance(t)
 	s.devs[dst].bytes += size
 }

@@ -39,7 +39,7 @@ func TestFairShareAgreesWithOracle(t *testing.T) {
 		s := newSimulatorFor(t, p, fairConfig)
 		s.record, s.starts = true, make([]float64, p.g.NumOps())
 		score := s.Evaluate(p.device, p.priority)
-		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, true)
+		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, FairShare)
 		if !near(score.Seconds, want.makespan) {
 			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Seconds, want.makespan)
 		}

@@ -95,7 +95,7 @@ func agreeFused(t *testing.T, seed uint64) (kernels int) {
 				kernels++
 			}
 		}
-		want := runOracleFused(p.g, p.m, cost, p.device, p.priority, head, false)
+		want := runOracleFused(p.g, p.m, cost, p.device, p.priority, head, FIFO)
 		got := s.EvaluateFused(p.device, p.priority, fusion)
 		if got.Seconds != want.makespan {
 			t.Fatalf("seed %d: %v s, oracle %v", seed, got.Seconds, want.makespan)

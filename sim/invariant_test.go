@@ -175,7 +175,7 @@ func TestRenumberingOpsWithPrioritiesChangesNothing(t *testing.T) {
 
 func TestDoublingCostsDoublesTime(t *testing.T) {
 	for seed := range uint64(500) {
-		for _, cfg := range []Config{Default(), fairConfig} {
+		for _, cfg := range []Config{Default(), fairConfig, aloneConfig} {
 			r := rand.New(rand.NewPCG(seed, 10))
 			p := randomProblem(r, 40, 5)
 			generic(r, p)
@@ -200,7 +200,7 @@ func TestDoublingCostsDoublesTime(t *testing.T) {
 // what is reserved for the whole step never leaves.
 func TestMakespanIsWithinTrivialBounds(t *testing.T) {
 	for seed := range uint64(1000) {
-		for _, cfg := range []Config{Default(), fairConfig} {
+		for _, cfg := range []Config{Default(), fairConfig, aloneConfig} {
 			p, r, _ := runRandom(t, seed, cfg)
 			serial := units.Seconds(0)
 			resident := make([]units.Bytes, p.m.NumDevices())
@@ -272,14 +272,14 @@ func TestEvaluatePanicsOnMisuse(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	if err := (Config{Contention: FairShare + 1}).Validate(); err == nil {
+	if err := (Config{Contention: Uncontended + 1}).Validate(); err == nil {
 		t.Error("a contention model that does not exist is valid")
 	}
 	p := randomProblem(rand.New(rand.NewPCG(5, 5)), 10, 3)
-	if _, err := New(p.g, p.m, p.cost, Config{Contention: FairShare + 1}); err == nil {
+	if _, err := New(p.g, p.m, p.cost, Config{Contention: Uncontended + 1}); err == nil {
 		t.Error("New accepts a contention model that does not exist")
 	}
-	if FIFO.String() != "fifo" || FairShare.String() != "fair-share" || Contention(9).String() != "contention(9)" {
+	if FIFO.String() != "fifo" || FairShare.String() != "fair-share" || Uncontended.String() != "none" || Contention(9).String() != "contention(9)" {
 		t.Error("names of the contention models")
 	}
 }

@@ -31,8 +31,9 @@ type oracle struct {
 	all        []oracleTransfer    // every transfer, in order of reservation
 	deltas     map[int][]byteDelta // by device
 
-	fair bool    // links are shared, not queued for
-	last float64 // instant of the latest sharing
+	fair  bool    // links are shared, not queued for
+	alone bool    // links are free for everyone
+	last  float64 // instant of the latest sharing
 }
 
 // delivery is a tensor, or the word that an op has ended, on a device.
@@ -65,12 +66,12 @@ type oracleResult struct {
 	transfers []oracleTransfer
 }
 
-func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, fair bool) oracleResult {
-	return runOracleFused(g, m, cost, device, priority, nil, fair)
+func runOracle(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, contention Contention) oracleResult {
+	return runOracleFused(g, m, cost, device, priority, nil, contention)
 }
 
 // runOracleFused takes one op for all ops of a kernel, [N], or nil.
-func runOracleFused(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, head []int32, fair bool) oracleResult {
+func runOracleFused(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint8, priority []int32, head []int32, contention Contention) oracleResult {
 	kernel := make([]graph.OpID, g.NumOps())
 	for i := range kernel {
 		kernel[i] = graph.OpID(i)
@@ -78,8 +79,9 @@ func runOracleFused(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint
 			kernel[i] = graph.OpID(slices.Index(head, head[i]))
 		}
 	}
+	fair := contention == FairShare
 	o := &oracle{kernel: kernel, role: fuse.Roles(g),
-		g: g, m: m, cost: cost, device: device, priority: priority, fair: fair,
+		g: g, m: m, cost: cost, device: device, priority: priority, fair: fair, alone: contention == Uncontended,
 		start: map[graph.OpID]float64{}, end: map[graph.OpID]float64{}, readyAt: map[graph.OpID]float64{},
 		done: map[graph.OpID]bool{}, running: map[int]graph.OpID{}, present: map[delivery]bool{},
 		linkFree: map[int32]float64{}, deltas: map[int][]byteDelta{},
@@ -302,7 +304,9 @@ func (o *oracle) devicesOf(ops []graph.OpID) (ds []int) {
 func (o *oracle) send(what delivery, src int, bytes int64, now float64) {
 	start := now
 	for _, l := range o.m.Route(src, what.device) {
-		start = max(start, o.linkFree[l])
+		if !o.alone {
+			start = max(start, o.linkFree[l])
+		}
 	}
 	latency, bandwidth := 0.0, math.Inf(1)
 	for _, l := range o.m.Route(src, what.device) {

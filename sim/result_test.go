@@ -89,7 +89,7 @@ func TestResultAgreesWithOracle(t *testing.T) {
 	infeasible := 0
 	for seed := range uint64(1500) {
 		p, r, bad := runRandom(t, seed, Default())
-		o := runOracle(p.g, p.m, p.cost, p.device, p.priority, false)
+		o := runOracle(p.g, p.m, p.cost, p.device, p.priority, FIFO)
 		if r.Makespan != units.Seconds(o.makespan) {
 			t.Fatalf("seed %d: makespan %v, oracle %v", seed, r.Makespan, o.makespan)
 		}

@@ -34,7 +34,7 @@ type Simulator struct {
 	outboxes  []outbox
 	linkFree  []float64 // [L]
 
-	fair *fairState // nil unless links are shared fairly
+	fair *fairState // nil where links serve one transfer at a time
 
 	fused *fusion // nil before the first fused run
 
@@ -121,7 +121,7 @@ func newSimulator(t *tables) *Simulator {
 		outboxes:  make([]outbox, t.outboxAt[t.d]),
 		linkFree:  make([]float64, len(t.m.Links)),
 	}
-	if t.cfg.Contention == FairShare {
+	if t.cfg.Contention != FIFO {
 		s.fair = newFairState(t)
 	}
 	for d := range s.ranked {

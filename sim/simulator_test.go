@@ -19,7 +19,7 @@ func agree(t *testing.T, seed uint64, maxOps, maxDevices int) {
 	s.record, s.starts = true, make([]float64, p.g.NumOps())
 	for range 3 { // a simulator is used again and again
 		score := s.Evaluate(p.device, p.priority)
-		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, false)
+		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, FIFO)
 		if score.Seconds != want.makespan {
 			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Seconds, want.makespan)
 		}
