@@ -5,6 +5,7 @@ import (
 	"placer/baselines/baechi"
 	"placer/baselines/balance"
 	"placer/baselines/contiguous"
+	"placer/baselines/exact"
 	"placer/baselines/heft"
 	"placer/baselines/human"
 	"placer/baselines/listsched"
@@ -51,6 +52,7 @@ func Methods() []Method {
 			return a
 		}),
 		made("annealing of loads, by the largest, stages of any shape", "", func(o Options) plan.Placer { return balance.Placer{Start: o.Start} }),
+		fixed(exact.Exact{}, "branch and bound over all placements and priorities of up to 64 ops; says OPTIMAL when proven", ""),
 		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)

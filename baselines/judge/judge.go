@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"placer/plan"
 )
@@ -33,13 +34,21 @@ func New(ctx context.Context, p *plan.Problem, method string) *Judge {
 // Try evaluates device, [N], keeps a copy if it is the best so far, and reports
 // progress. The first candidate is always evaluated, so that a method whose
 // budget is nothing still has an answer.
-func (j *Judge) Try(device []uint8) plan.Score {
-	s := j.p.Evaluator.Evaluate(device, j.p.Priority)
+func (j *Judge) Try(device []uint8) plan.Score { return j.TryPlan(device, nil) }
+
+// TryPlan is Try under priority, [N]; nil is the problem's.
+func (j *Judge) TryPlan(device []uint8, priority []int32) plan.Score {
+	under := priority
+	if under == nil {
+		under = j.p.Priority
+	}
+	s := j.p.Evaluator.Evaluate(device, under)
 	j.best.Evaluations++
 	better := j.best.Evaluations == 1 || s.Better(j.best.Score)
 	if better {
 		j.best.Score = s
 		j.best.Device = append(j.best.Device[:0], device...)
+		j.best.Priority = slices.Clone(priority)
 	}
 	if j.p.Report != nil && (better || j.best.Evaluations%16 == 0) {
 		r := plan.Progress{Method: j.method, Evaluations: j.best.Evaluations, Best: j.best.Score}
@@ -50,6 +59,9 @@ func (j *Judge) Try(device []uint8) plan.Score {
 	}
 	return s
 }
+
+// Best returns the best score so far.
+func (j *Judge) Best() plan.Score { return j.best.Score }
 
 // Done reports whether the context has ended or the budget is spent.
 func (j *Judge) Done() bool {
