@@ -114,7 +114,7 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	}
 	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
 	out, err := placer.Place(ctx, &plan.Problem{
-		Graph: s.task.Graph, Machine: s.task.Machine, Units: s.task.Units, Priority: s.task.Priority,
+		Graph: s.task.Graph, Machine: s.task.Machine, Units: s.task.Units, Priority: s.task.Priority, Objective: s.task.Objective,
 		Evaluator: evaluator, Budget: b, Seed: streamSeed(s.c.Seed, m.Name), Clock: s.host.Clock,
 		Report: func(p plan.Progress) {
 			s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Device: p.Device, Placer: placer})
@@ -166,6 +166,9 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 	r := &Row{Method: m.Name, Kind: m.Kind, Evaluations: out.Evaluations, Notes: out.Notes, Device: slices.Clone(out.Device), Priority: out.Priority}
 	if r.Priority == nil {
 		r.Priority = s.task.Priority
+	}
+	if m.Note != "" {
+		r.Notes = append(slices.Clip(r.Notes), m.Note)
 	}
 	check := plan.Plan{Device: r.Device, Priority: r.Priority}
 	if err := check.Check(s.task.Graph, s.task.Machine); err != nil {

@@ -20,8 +20,9 @@ type Task struct {
 	Evaluator plan.Evaluator
 	// Priority is the scheduler of the task, [N]; nil is FIFO.
 	Priority []int32
-	// Bound is the proven lower bound of the step time, in seconds.
-	Bound float64
+	// Objective is what Evaluator judges by; Bound is its proven lower bound.
+	Objective plan.Objective
+	Bound     float64
 	// Peak returns the peak bytes of every device, [D].
 	Peak func(device []uint8, priority []int32) []units.Bytes
 }
@@ -54,7 +55,9 @@ type Method struct {
 	// Weight is the method's share of the budget relative to the other methods
 	// that have one; baselines have none.
 	Weight float64
-	New    func(Start) (plan.Placer, error)
+	// Note is added to what the method says of its result.
+	Note string
+	New  func(Start) (plan.Placer, error)
 }
 
 // Saver is a method that can save what it has learned. Save is called when the

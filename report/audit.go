@@ -64,12 +64,12 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 		if !r.Feasible {
 			continue
 		}
-		gap := r.StepTime/s.LowerBound - 1
+		gap := r.Judged()/s.LowerBound - 1
 		if r.Gap = &gap; math.IsNaN(gap) || math.IsInf(gap, 0) {
 			r.Gap = nil
 		}
-		if human != nil && human.StepTime > 0 {
-			share := compare.Reduction(r.StepTime, human.StepTime)
+		if human != nil && human.Judged() > 0 {
+			share := compare.Reduction(r.Judged(), human.Judged())
 			r.Reduction = &share
 		}
 	}
@@ -86,5 +86,5 @@ func better(a, b *Row) bool {
 	if a.Overflow != b.Overflow {
 		return a.Overflow < b.Overflow
 	}
-	return a.StepTime < b.StepTime
+	return a.Judged() < b.Judged()
 }

@@ -20,8 +20,10 @@ type Search struct {
 	Seed        uint64  `json:"seed"`
 	Granularity string  `json:"granularity"` // at which the policy decides
 	Scheduler   string  `json:"scheduler"`
+	// Objective is what rows are judged by; the step time where it is empty.
+	Objective plan.Objective `json:"objective,omitempty"`
 	// LowerBound is proven: no placement of the graph on the machine, in any order,
-	// is faster.
+	// is faster, or better by the objective, in its unit.
 	LowerBound  float64 `json:"lower_bound_s"`
 	Best        Row     `json:"best"`
 	Rows        []Row   `json:"rows"`
@@ -59,6 +61,9 @@ type Row struct {
 	Method   string    `json:"method"`
 	Kind     plan.Kind `json:"kind"`
 	StepTime float64   `json:"step_time_s"`
+	// Value is the objective's, where that is not the step time: the largest load in
+	// seconds, or the largest peak in bytes.
+	Value *float64 `json:"objective_value,omitempty"`
 	// FIFO is the step time of the same devices without priorities.
 	FIFO float64 `json:"fifo_step_time_s"`
 	// Reduction is the share by which the step is shorter than the human expert's
@@ -87,6 +92,9 @@ type Skip struct {
 // WriteText writes s as a table with footnotes.
 func (s *Search) WriteText(w io.Writer) error {
 	t := newTable("method", "kind", "step time", "reduction", "FIFO", "peak memory", "gap", "evaluations", "cpu s")
+	if o := s.Objective.Normal(); o != plan.Step {
+		t = newTable("method", "kind", valueNames[o], "reduction", "step time", "peak memory", "gap", "evaluations", "cpu s")
+	}
 	t.right(2, 3, 4, 5, 6, 7, 8)
 	var notes []string
 	for i := range s.Rows {
@@ -103,6 +111,9 @@ func (s *Search) WriteText(w io.Writer) error {
 			gap = fmt.Sprintf("%.1f%%", 100**r.Gap)
 		}
 		time, fifo := units.Seconds(r.StepTime).String(), units.Seconds(r.FIFO).String()
+		if r.Value != nil {
+			time, fifo = s.value(*r.Value), units.Seconds(r.StepTime).String()
+		}
 		if !r.Feasible {
 			time = "does not fit"
 			notes = append(notes, fmt.Sprintf("%s: %s more than the devices have; its step would take %s", r.Method, units.Bytes(r.Overflow), units.Seconds(r.StepTime)))
@@ -125,11 +136,33 @@ func (s *Search) WriteText(w io.Writer) error {
 		}
 	}
 	best := fmt.Sprintf("* best: %s, step %s", s.Best.Method, units.Seconds(s.Best.StepTime))
+	if s.Best.Value != nil {
+		best = fmt.Sprintf("* best by %s: %s, %s %s", s.Objective, s.Best.Method, valueNames[s.Objective], s.value(*s.Best.Value))
+	}
 	if !s.Best.Feasible {
 		best = fmt.Sprintf("* nothing fits; %s comes nearest", s.Best.Method)
 	}
-	_, err := fmt.Fprintf(w, "%s; proven lower bound %s; %d evaluations in %.1f s\n", best, units.Seconds(s.LowerBound), s.Evaluations, s.Seconds)
+	_, err := fmt.Fprintf(w, "%s; proven lower bound %s; %d evaluations in %.1f s\n", best, s.value(s.LowerBound), s.Evaluations, s.Seconds)
 	return err
+}
+
+// valueNames are the objectives in the words of a column.
+var valueNames = map[plan.Objective]string{plan.Step: "step time", plan.Throughput: "max load", plan.Memory: "max peak"}
+
+// value prints a value of the objective in its unit.
+func (s *Search) value(x float64) string {
+	if s.Objective.Normal() == plan.Memory {
+		return units.Bytes(x).String()
+	}
+	return units.Seconds(x).String()
+}
+
+// Judged returns what the row is judged by.
+func (r *Row) Judged() float64 {
+	if r.Value != nil {
+		return *r.Value
+	}
+	return r.StepTime
 }
 
 // Percent prints a share: 0.25 gives "25.0%", what is longer than the human

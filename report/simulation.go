@@ -33,6 +33,8 @@ type Simulation struct {
 	Devices      []DeviceUse    `json:"devices"`
 	Links        []LinkUse      `json:"links"`
 	CriticalPath []CriticalStep `json:"critical_path"`
+	// MaxLoad is there where it was asked for.
+	MaxLoad *MaxLoad `json:"max_load,omitempty"`
 }
 
 // BoundPart is one proven lower bound.
@@ -149,7 +151,11 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	if err := t.write(w); err != nil {
 		return err
 	}
-	return s.writePath(w)
+	if err := s.writePath(w); err != nil || s.MaxLoad == nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return s.MaxLoad.WriteText(w)
 }
 
 // writePath writes where the critical path's time goes, and its longest steps.

@@ -43,6 +43,8 @@ func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 		Placer: a, ctx: ctx, p: p, budget: p.Budget, best: make([]uint8, n), device: make([]uint8, n),
 		cells: newTerrain(p, unit.Cell, unit.Chain), votes: make([]float64, p.Machine.NumDevices()),
 	}
+	// The contraction is simulated: it knows step times alone.
+	r.tooFine = p.Objective.Normal() != plan.Step
 	if p.Clock == nil {
 		r.budget.Seconds = 0
 	} else {

@@ -60,7 +60,7 @@ var allowed = map[string]string{
 	"gonet":          "nn nn/vec nn/safetensors graphsage transformerxl ppo",
 
 	// Methods.
-	"times":                 "units graph hw",
+	"times":                 "units graph hw internal/foreign",
 	"graph/dnnpart":         "units graph times internal/foreign",
 	"graph/doppler":         "units graph times internal/foreign",
 	"graph/pipedream":       "units graph times internal/foreign",
@@ -106,7 +106,7 @@ var allowed = map[string]string{
 
 	// Output and the command line.
 	"compare":      "plan internal/fsx",
-	"report":       "units graph hw plan sim compare",
+	"report":       "units graph hw plan sim maxload compare",
 	"internal/cli": "*",
 	"cmd/placer":   "internal/cli",
 

@@ -68,12 +68,12 @@ func (x *cases) load(name string) *caseEntry {
 			e.err = err
 			return
 		}
-		m, err := x.c.loadMachine(&machineFlags{gpu: e.GPU, file: e.Machine, gpus: e.GPUs})
+		m, err := x.c.machineFor(&machineFlags{gpu: e.GPU, file: e.Machine, gpus: e.GPUs, named: true}, l)
 		if err != nil {
 			e.err = err
 			return
 		}
-		e.task, _, e.err = task(l, m, x.m.Scheduler)
+		e.task, _, e.err = task(l, m, judging{scheduler: x.m.Scheduler})
 	})
 	return e
 }
@@ -166,7 +166,7 @@ func (x *cases) search(ctx context.Context, task *placer.Task, evaluator plan.Ev
 	s := placer.DefaultSearch()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	spent := map[string]int{}
-	found, err := placer.Search(ctx, &own, methods(unit.Chain, 1), s, placer.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e placer.Event) error {
+	found, err := placer.Search(ctx, &own, methods(unit.Chain, 1, plan.Step), s, placer.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e placer.Event) error {
 		spent[e.Method] = max(spent[e.Method], e.Evaluations)
 		if e.Device != nil {
 			all := 0

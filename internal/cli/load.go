@@ -10,11 +10,15 @@ import (
 
 	"placer/graph"
 	"placer/graph/costgraph"
+	"placer/graph/dnnpart"
 	"placer/graph/onnx"
+	"placer/graph/pipedream"
 	"placer/graph/train"
 	"placer/hw"
+	"placer/internal/foreign"
 	"placer/roofline"
 	"placer/sim"
+	"placer/times"
 	"placer/units"
 	"placer/workloads"
 )
@@ -25,11 +29,23 @@ type loaded struct {
 	onnx *onnx.Summary // nil for other forms
 	// seconds are the op times that the file gives, [N]; nil: none.
 	seconds []units.Seconds
+	// times are those of files that tell devices apart; nil: none.
+	times *times.Table
+	// What exporters need of the file's own terms; nil for other forms.
+	instance *dnnpart.Instance
+	profile  *pipedream.Instance
 }
 
 // costs returns the times of l's ops on the devices of m: the file's, the same on
 // every device, or else the roofline model's.
 func (l *loaded) costs(m *hw.Machine) (sim.CostModel, error) {
+	if l.times != nil {
+		c, err := l.times.For(m)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 	if l.seconds != nil {
 		return givenTimes(l.seconds), nil
 	}
@@ -45,6 +61,19 @@ func (t givenTimes) OpSeconds(op graph.OpID, _ int) units.Seconds { return max(t
 
 // loadGraph builds or imports the graph that f names.
 func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
+	if l, err = c.loadOnlyGraph(f); err != nil || f.times == "" {
+		return l, err
+	}
+	if l.times, err = times.ReadFile(f.times); err == nil {
+		err = l.times.Check(l.Graph)
+	}
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", f.times, err)
+	}
+	return l, nil
+}
+
+func (c *console) loadOnlyGraph(f *graphFlags) (l loaded, err error) {
 	if f.workload != "" {
 		if l.Graph, err = workloads.Build(f.workload); err != nil {
 			return l, usageError{err}
@@ -64,7 +93,7 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 	if f.train == "" {
 		return l, nil
 	}
-	if l.seconds != nil {
+	if l.seconds != nil || l.times != nil {
 		return l, fmt.Errorf("%s: --train needs ops that it can derive, the file names none", f.file)
 	}
 	how := train.Default()
@@ -88,6 +117,8 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 			return l, fmt.Errorf("stdin: %w", err)
 		case len(data) == 0:
 			return l, errors.New("stdin: it is empty")
+		case isForeign(data):
+			return importForeign(data, "stdin")
 		case startsJSON(data):
 			l.Graph, err = graph.Read(bytes.NewReader(data), "stdin")
 		case costgraph.Is(data):
@@ -102,12 +133,23 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 	case err != nil:
 		return l, err
 	case startsJSON(head) || strings.HasSuffix(path, ".json"):
-		l.Graph, err = graph.ReadFile(path)
+		data, err := foreign.ReadFile(path)
+		if err != nil {
+			return l, err
+		}
+		if isForeign(data) {
+			return importForeign(data, path)
+		}
+		l.Graph, err = graph.Read(bytes.NewReader(data), path)
+		return l, err
 	default:
-		if bytes.IndexByte([]byte(" \t\r\n#n"), head[0]) >= 0 { // text, or a message in field 1, with which no ONNX file starts
-			data, err := os.ReadFile(path)
+		if bytes.IndexByte([]byte(" \t\r\n#n0123456789"), head[0]) >= 0 { // text, or a message in field 1, with which no ONNX file starts
+			data, err := foreign.ReadFile(path)
 			if err != nil {
 				return l, err
+			}
+			if isForeign(data) {
+				return importForeign(data, path)
 			}
 			if costgraph.Is(data) {
 				return c.importCosts(data, path)
@@ -158,6 +200,36 @@ func (c *console) note(format string, a ...any) {
 	if !c.quiet {
 		fmt.Fprintf(c.err, "placer: note: "+format+"\n", a...)
 	}
+}
+
+// load returns the graph and the machine that the flags name; the machine is
+// looked at first if they name it.
+func (c *console) load(from *graphFlags, on *machineFlags) (l loaded, m *hw.Machine, err error) {
+	if on.named {
+		if m, err = c.loadMachine(on); err != nil {
+			return l, nil, err
+		}
+	}
+	if l, err = c.loadGraph(from); err != nil {
+		return l, nil, err
+	}
+	if m == nil {
+		m, err = c.machineFor(on, l)
+	}
+	return l, m, err
+}
+
+// machineFor returns the machine that f names or, where it names none, that of the
+// file that l was read from.
+func (c *console) machineFor(f *machineFlags, l loaded) (*hw.Machine, error) {
+	if l.times == nil || f.named {
+		return c.loadMachine(f)
+	}
+	t := l.times
+	if f.gpus > 0 {
+		t = t.On(f.gpus)
+	}
+	return t.Machine()
 }
 
 // loadMachine returns the machine that f names.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,7 +14,14 @@ import (
 )
 
 // weights give the searches and the policy their shares of a search's budget.
-var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4}
+var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4, "balance": 4}
+
+// judged are the baselines that look at what they are judged by, or at the load.
+var judged = map[string]bool{"single": true, "pipedream": true, "contiguous": true}
+
+// forThroughput are the methods that come on top under that objective, by the
+// method that they stand behind.
+var forThroughput = map[string][]string{"single": {"pipedream", "contiguous"}, "local": {"balance"}}
 
 // searchMethods are the methods of a search, in the order of the rows: those of
 // the catalogue that give something within its budget. What takes seconds on a
@@ -25,9 +33,16 @@ var searchMethods = []string{
 
 // methods returns every method of a search, in the order of the rows. level is
 // where methods decide that leave it open.
-func methods(level unit.Level, workers int) []placer.Method {
-	var all []placer.Method
+func methods(level unit.Level, workers int, o plan.Objective) []placer.Method {
+	var names []string
 	for _, name := range searchMethods {
+		names = append(names, name)
+		if o.Normal() == plan.Throughput {
+			names = append(names, forThroughput[name]...)
+		}
+	}
+	var all []placer.Method
+	for _, name := range names {
 		m, err := catalogue.Find(name)
 		if err != nil {
 			panic(err)
@@ -35,6 +50,9 @@ func methods(level unit.Level, workers int) []placer.Method {
 		x := placer.Method{Name: m.Name, Kind: m.Kind, Weight: weights[name], New: func(s placer.Start) (plan.Placer, error) {
 			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device})
 		}}
+		if o.Normal() != plan.Step && m.Kind == plan.Baseline && !judged[name] {
+			x.Note = fmt.Sprintf("decides without the %s objective, by which it is judged", o)
+		}
 		if x.Weight > 0 {
 			x.Stage = placer.StageSearch
 		}

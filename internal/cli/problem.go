@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"math"
 
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/maxload"
 	"placer/placer"
 	"placer/plan"
 	"placer/sim"
@@ -14,42 +16,51 @@ import (
 
 // simulator returns the simulator of l on m, with exact memory, and the
 // scheduler's priorities.
-func simulator(l loaded, m *hw.Machine, scheduler string) (*sim.Simulator, []int32, error) {
+func simulator(l loaded, m *hw.Machine, how judging) (*sim.Simulator, []int32, error) {
 	g := l.Graph
 	cost, err := l.costs(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := sim.New(g, m, cost, sim.Default())
+	config := sim.Default()
+	switch {
+	case how.contention != "":
+		if config.Contention, err = sim.ParseContention(how.contention); err != nil {
+			return nil, nil, usageError{err}
+		}
+	case l.times != nil && l.times.Uncontended:
+		config.Contention = sim.Uncontended
+	}
+	s, err := sim.New(g, m, cost, config)
 	if err != nil {
 		return nil, nil, err
 	}
-	switch scheduler {
+	switch how.scheduler {
 	case criticalPath:
 		return s, sim.CriticalPathPriority(g, s.OpSeconds(0)), nil
 	case fifo:
 		return s, nil, nil
 	}
-	return nil, nil, usagef("unknown scheduler %q, want %s or %s", scheduler, criticalPath, fifo)
+	return nil, nil, usagef("unknown scheduler %q, want %s or %s", how.scheduler, criticalPath, fifo)
 }
 
 // task returns the problem that a search hands to its methods, and the simulator
 // behind it. The error is errInfeasible when no placement of l on m can fit.
-func task(l loaded, m *hw.Machine, scheduler string) (*placer.Task, *sim.Simulator, error) {
+func task(l loaded, m *hw.Machine, how judging) (*placer.Task, *sim.Simulator, error) {
 	g := l.Graph
-	s, priority, err := simulator(l, m, scheduler)
+	s, priority, err := simulator(l, m, how)
 	if err != nil {
 		return nil, nil, err
 	}
 	bound := s.LowerBound()
-	if bound.Impossible {
+	if bound.Impossible && how.objective.Normal() != plan.Throughput {
 		return nil, nil, fmt.Errorf("graph %s cannot fit machine %s: %w: %s", g.Name(), m.Name, errInfeasible, whyImpossible(g, m))
 	}
 	h, err := unit.Find(g, s.OpSeconds(0))
 	if err != nil {
 		return nil, nil, err
 	}
-	return &placer.Task{
+	t := &placer.Task{
 		Graph: g, Machine: m, Units: h, Evaluator: s, Priority: priority, Bound: float64(bound.Seconds),
 		Peak: func(device []uint8, priority []int32) []units.Bytes {
 			r, _ := s.Run(&plan.Plan{Device: device, Priority: priority}, sim.Options{})
@@ -58,7 +69,43 @@ func task(l loaded, m *hw.Machine, scheduler string) (*placer.Task, *sim.Simulat
 			}
 			return r.PeakBytes
 		},
-	}, s, nil
+	}
+	return t, s, judgeBy(t, s, l, how.objective)
+}
+
+// judgeBy makes the objective that of t, whose evaluator judges by step time.
+func judgeBy(t *placer.Task, s *sim.Simulator, l loaded, o plan.Objective) error {
+	t.Objective = o
+	switch o.Normal() {
+	case plan.Memory:
+		t.Evaluator = sim.NewPeak(s.Clone().(*sim.Simulator))
+		t.Bound = float64(sim.PeakBound(t.Graph, t.Machine.NumDevices()))
+	case plan.Throughput:
+		source, err := loadSource(l, t.Machine, s)
+		if err != nil {
+			return err
+		}
+		e, err := maxload.NewEvaluator(source)
+		if err != nil {
+			return err
+		}
+		t.Evaluator = e
+		t.Bound = e.Instance().Bound(math.Inf(1))
+	}
+	return nil
+}
+
+// loadSource returns what the throughput objective of l on m is made from: the
+// file's times where it has them.
+func loadSource(l loaded, m *hw.Machine, s *sim.Simulator) (maxload.Source, error) {
+	if l.times != nil {
+		return maxload.FromTable(l.Graph, m, l.times)
+	}
+	source := maxload.Source{Graph: l.Graph, Machine: m}
+	for d := range m.NumDevices() {
+		source.Seconds = append(source.Seconds, s.OpSeconds(d))
+	}
+	return source, nil
 }
 
 // whyImpossible names what does not fit: an op, a co-location group or the sum.

@@ -18,18 +18,19 @@ import (
 // progress shows how a search goes: a bar under the lines on a terminal, lines
 // alone elsewhere, nothing when quiet.
 type progress struct {
-	out    io.Writer
-	total  plan.Budget
-	every  float64 // seconds between lines of one method
-	quiet  bool
-	bars   *mpb.Progress
-	bar    *mpb.Bar
-	mu     sync.Mutex // guards text: the bar is drawn by a goroutine of its own
-	text   string
-	best   plan.Score
-	some   bool               // best is set
-	told   map[string]float64 // by method: when its last line was written
-	counts map[string]int     // by method: evaluations under a budget in evaluations
+	out       io.Writer
+	total     plan.Budget
+	objective plan.Objective
+	every     float64 // seconds between lines of one method
+	quiet     bool
+	bars      *mpb.Progress
+	bar       *mpb.Bar
+	mu        sync.Mutex // guards text: the bar is drawn by a goroutine of its own
+	text      string
+	best      plan.Score
+	some      bool               // best is set
+	told      map[string]float64 // by method: when its last line was written
+	counts    map[string]int     // by method: evaluations under a budget in evaluations
 }
 
 func (c *console) newProgress(total plan.Budget) *progress {
@@ -63,15 +64,15 @@ func (p *progress) observe(e placer.Event) {
 	}
 	switch {
 	case e.What == placer.Recalled:
-		p.line("%7.1f s  %-12s kept from before: %s after %d evaluations", e.Seconds, e.Method, score(e.Score), e.Evaluations)
+		p.line("%7.1f s  %-12s kept from before: %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
 	case first:
-		p.line("%7.1f s  %-12s first feasible plan: %s", e.Seconds, e.Method, score(e.Score))
+		p.line("%7.1f s  %-12s first feasible plan: %s", e.Seconds, e.Method, p.score(e.Score))
 	case e.What == placer.Ended:
-		p.line("%7.1f s  %-12s done: %s after %d evaluations", e.Seconds, e.Method, score(e.Score), e.Evaluations)
+		p.line("%7.1f s  %-12s done: %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
 	case e.What == placer.Skipped:
 		p.line("%7.1f s  %-12s unavailable: %s", e.Seconds, e.Method, e.Reason)
 	case e.What == placer.Progress && e.Seconds-p.told[e.Method] >= p.every:
-		p.line("%7.1f s  %-12s %s after %d evaluations", e.Seconds, e.Method, score(e.Score), e.Evaluations)
+		p.line("%7.1f s  %-12s %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
 	case e.What == placer.Started:
 	default:
 		p.draw(e)
@@ -97,7 +98,7 @@ func (p *progress) draw(e placer.Event) {
 		share = float64(done) / float64(p.total.Evaluations)
 	}
 	p.mu.Lock()
-	p.text = fmt.Sprintf("%5.0f s  best %s ", e.Seconds, score(p.best))
+	p.text = fmt.Sprintf("%5.0f s  best %s ", e.Seconds, p.score(p.best))
 	if !p.some {
 		p.text = fmt.Sprintf("%5.0f s ", e.Seconds)
 	}
@@ -113,9 +114,13 @@ func (p *progress) close() {
 	}
 }
 
-func score(s plan.Score) string {
-	if !s.Feasible() {
-		return fmt.Sprintf("%s, %s too much memory", units.Seconds(s.Seconds), s.Overflow)
+func (p *progress) score(s plan.Score) string {
+	value := units.Seconds(s.Seconds).String()
+	if p.objective.Normal() == plan.Memory {
+		value = units.Bytes(s.Seconds).String()
 	}
-	return units.Seconds(s.Seconds).String()
+	if !s.Feasible() {
+		return fmt.Sprintf("%s, %s too much memory", value, s.Overflow)
+	}
+	return value
 }

@@ -27,7 +27,7 @@ type searchFlags struct {
 	evaluations int
 	seed        uint64
 	granularity string
-	scheduler   string
+	judging     judging
 	methods     []string
 	workers     int
 	out, resume string
@@ -67,7 +67,8 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().StringVar(&f.granularity, "granularity", "chain", "what the policy and the samplers decide on: op, cell, segment or chain")
-	cmd.Flags().StringVar(&f.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
+	f.judging.add(cmd)
+	cmd.Flags().StringVar(&f.judging.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
 	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
 	cmd.Flags().StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
@@ -84,7 +85,7 @@ var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "ve
 func (f *searchFlags) check(cmd *cobra.Command) error {
 	if f.resume != "" {
 		var wrong []string
-		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "methods", "out"} {
+		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "objective", "contention", "times", "methods", "out"} {
 			if cmd.Flags().Changed(name) && !forResume[name] {
 				wrong = append(wrong, "--"+name)
 			}
@@ -109,6 +110,9 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	case f.json && f.plan == "-":
 		return usagef("--json and -o - both want stdout")
 	}
+	if err := f.judging.check(); err != nil {
+		return err
+	}
 	if _, err := unit.ParseLevel(f.granularity); err != nil {
 		return usageError{err}
 	}
@@ -132,6 +136,7 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 		return c.print(f.json, s.done)
 	}
 	show := c.newProgress(s.config.Budget.plan())
+	show.objective = s.task.Objective
 	show.line("%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
 		s.task.Units.Levels[s.level].NumUnits(), s.task.Machine.Name, s.task.Machine.NumDevices(), s.run.Dir())
 	host := placer.Host{Clock: func() float64 { return s.before + c.clock() }, CPU: c.cpu}

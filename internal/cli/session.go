@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"placer/plan"
 	"placer/report"
 	"placer/sim"
+	"placer/times"
 )
 
 // runFormat names the version of runConfig as a JSON document.
@@ -22,6 +24,9 @@ const runFormat = "placer run 1"
 
 // graphCopy is the file of a run folder that holds a graph read from stdin.
 const graphCopy = "graph.json"
+
+// timesCopy is the file of a run folder that holds the times that came with it.
+const timesCopy = "times.json"
 
 // runConfig is what a run was asked for, with every default filled in.
 type runConfig struct {
@@ -36,6 +41,9 @@ type runConfig struct {
 	Seed        uint64           `json:"seed"`
 	Granularity string           `json:"granularity"`
 	Scheduler   string           `json:"scheduler"`
+	Objective   plan.Objective   `json:"objective,omitempty"`
+	Contention  string           `json:"contention,omitempty"`
+	Times       string           `json:"times,omitempty"` // path
 	Methods     []string         `json:"methods"`
 }
 
@@ -56,7 +64,9 @@ type session struct {
 	methods []placer.Method
 	memory  *placer.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
-	done    *report.Search // the result of an earlier run that had ended
+	// fromFile are the times that came with a graph; nil: none.
+	fromFile *times.Table
+	done     *report.Search // the result of an earlier run that had ended
 }
 
 func (s *session) searchConfig(workers int) placer.SearchConfig {
@@ -75,27 +85,27 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	chosen, err := choose(methods(level, f.workers), f.methods)
+	chosen, err := choose(methods(level, f.workers, f.judging.objective), f.methods)
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.loadMachine(&f.machine)
-	if err != nil {
-		return nil, err
-	}
-	l, err := c.loadGraph(&f.graph)
+	l, m, err := c.load(&f.graph, &f.machine)
 	if err != nil {
 		return nil, err
 	}
 	g := l.Graph
-	s := &session{level: level, methods: chosen, config: runConfig{
+	s := &session{fromFile: l.times, level: level, methods: chosen, config: runConfig{
 		Format: runFormat, Workload: f.graph.workload, Graph: f.graph.file, Train: f.graph.train, Dims: f.graph.dims, GraphHash: g.Hash(), MachineHash: m.Hash(),
-		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.scheduler,
+		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.judging.scheduler,
+		Contention: f.judging.contention, Times: f.graph.times,
 	}}
+	if o := f.judging.objective.Normal(); o != plan.Step {
+		s.config.Objective = o
+	}
 	for _, x := range chosen {
 		s.config.Methods = append(s.config.Methods, x.Name)
 	}
-	if s.task, s.sim, err = task(l, m, f.scheduler); err != nil {
+	if s.task, s.sim, err = task(l, m, f.judging); err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s-%s-%d", fileName(g.Name()), fileName(m.Name), f.seed)
@@ -108,6 +118,12 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 // writeInputs writes what a later --resume needs.
 func (s *session) writeInputs(g *graph.Graph, m *hw.Machine) error {
 	if s.config.Graph == "-" {
+		if s.fromFile != nil {
+			s.config.Times = timesCopy
+			if err := s.run.Write(timesCopy, func(w io.Writer) error { return s.fromFile.Write(w) }); err != nil {
+				return err
+			}
+		}
 		s.config.Graph, s.config.Train, s.config.Dims = graphCopy, "", nil
 		if err := s.run.Write(graphCopy, g.Write); err != nil {
 			return err
@@ -157,16 +173,19 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	if s.level, err = unit.ParseLevel(s.config.Granularity); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
 	}
-	if s.methods, err = choose(methods(s.level, f.workers), s.config.Methods); err != nil {
+	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective), s.config.Methods); err != nil {
 		return nil, err
 	}
 	m, err := hw.ReadFile(s.run.Path(placer.MachineFile))
 	if err != nil {
 		return nil, err
 	}
-	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train, dims: s.config.Dims}
+	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train, dims: s.config.Dims, times: s.config.Times}
 	if from.file == graphCopy {
 		from.file = s.run.Path(graphCopy)
+	}
+	if from.times == timesCopy {
+		from.times = s.run.Path(timesCopy)
 	}
 	l, err := c.loadGraph(&from)
 	if err != nil {
@@ -176,6 +195,6 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
 		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
 	}
-	s.task, s.sim, err = task(l, m, s.config.Scheduler)
+	s.task, s.sim, err = task(l, m, judging{s.config.Scheduler, s.config.Objective, s.config.Contention})
 	return s, err
 }

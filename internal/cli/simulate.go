@@ -20,7 +20,8 @@ import (
 func (c *console) simulateCommand() *cobra.Command {
 	var g graphFlags
 	var m machineFlags
-	var planFile, scheduler, traceFile string
+	var how judging
+	var planFile, traceFile string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "simulate",
@@ -48,27 +49,28 @@ func (c *console) simulateCommand() *cobra.Command {
 			if stdins > 1 {
 				return usagef("only one input can come from stdin")
 			}
-			return c.simulate(&g, &m, planFile, scheduler, traceFile, asJSON)
+			if err := how.check(); err != nil {
+				return err
+			}
+			return c.simulate(&g, &m, planFile, how, traceFile, asJSON)
 		},
 	}
 	g.add(cmd)
 	m.add(cmd)
 	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
-	cmd.Flags().StringVar(&scheduler, "scheduler", "plan", "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
+	how.add(cmd)
+	cmd.Flags().StringVar(&how.scheduler, "scheduler", "plan", "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
 
-func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, scheduler, traceFile string, asJSON bool) error {
-	m, err := c.loadMachine(on)
+func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, how judging, traceFile string, asJSON bool) error {
+	l, m, err := c.load(from, on)
 	if err != nil {
 		return err
 	}
-	l, err := c.loadGraph(from)
-	if err != nil {
-		return err
-	}
+	scheduler := how.scheduler
 	g := l.Graph
 	var file *plan.File
 	if planFile == "-" {
@@ -86,11 +88,10 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, schedul
 	if !file.SameMachine(m) {
 		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)
 	}
-	order := scheduler
 	if scheduler == "plan" {
-		order = fifo
+		how.scheduler = fifo
 	}
-	s, priority, err := simulator(l, m, order)
+	s, priority, err := simulator(l, m, how)
 	if err != nil {
 		return err
 	}
@@ -109,6 +110,15 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile, schedul
 	}
 	doc := report.Simulate(g, m, p, r, s.LowerBound(), err)
 	doc.Scheduler = scheduler
+	if how.objective.Normal() == plan.Throughput {
+		source, err := loadSource(l, m, s)
+		if err != nil {
+			return err
+		}
+		if doc.MaxLoad, err = report.Loads(source, p.Device); err != nil {
+			return err
+		}
+	}
 	if err := c.print(asJSON, doc); err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ type manifest struct {
 // simulator's error if the best plan does not fit.
 func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Search, infeasible, err error) {
 	doc = searchDocument(s, found)
+	if s.task.Objective.Normal() == plan.Throughput && !doc.Best.Feasible {
+		infeasible = errInfeasible
+	}
 	best := bestPlan(s, found)
 	file, err := best.File(s.task.Graph, s.task.Machine)
 	if err != nil {
@@ -44,7 +47,9 @@ func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Sea
 	r, err := s.sim.Run(best, sim.Options{Trace: true})
 	var over *sim.Infeasible
 	if errors.As(err, &over) {
-		infeasible = over
+		if s.task.Objective.Normal() != plan.Throughput { // which counts memory in its own way
+			infeasible = over
+		}
 	} else if err != nil {
 		return nil, nil, err
 	}
@@ -75,7 +80,7 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 	d := &report.Search{
 		Format: report.SearchFormat,
 		Graph:  report.IdentifyGraph(g), Machine: report.IdentifyMachine(m),
-		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, LowerBound: s.task.Bound,
+		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, Objective: s.config.Objective, LowerBound: s.task.Bound,
 		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
 	}
 	if found.FirstFeasible >= 0 {
@@ -86,6 +91,11 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 		row := report.Row{
 			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Seconds, FIFO: r.FIFO.Seconds, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
 			LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
+		}
+		if s.task.Objective.Normal() != plan.Step {
+			value := r.Score.Seconds
+			row.Value = &value
+			row.StepTime, row.FIFO = s.sim.Evaluate(r.Device, r.Priority).Seconds, s.sim.Evaluate(r.Device, nil).Seconds
 		}
 		for _, b := range r.Peak {
 			row.Peak = append(row.Peak, int64(b))

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"placer/graph/dnnpart"
+	"placer/graph/doppler"
+	"placer/graph/pipedream"
+	"placer/graph/piper"
+)
+
+// isForeign reports whether data is in a form that carries op times of its own.
+func isForeign(data []byte) bool {
+	if startsJSON(data) {
+		return dnnpart.Sniff(data) || piper.Sniff(data)
+	}
+	return pipedream.Sniff(data) || doppler.Sniff(data)
+}
+
+// importForeign reads what isForeign has recognised.
+func importForeign(data []byte, name string) (l loaded, err error) {
+	switch {
+	case startsJSON(data) && dnnpart.Sniff(data):
+		if l.instance, err = dnnpart.Import(data, name); err == nil {
+			l.Graph, l.times = l.instance.Graph, l.instance.Times
+		}
+	case startsJSON(data):
+		x, err := piper.Import(data, name)
+		if err != nil {
+			return l, err
+		}
+		l.Graph, l.times = x.Graph, x.Times
+	case pipedream.Sniff(data):
+		if l.profile, err = pipedream.Import(data, name); err == nil {
+			l.Graph, l.times = l.profile.Graph, l.profile.Times
+		}
+	default:
+		x, err := doppler.Import(data, name)
+		if err != nil {
+			return l, err
+		}
+		l.Graph, l.times = x.Graph, x.Times
+	}
+	return l, err
+}
