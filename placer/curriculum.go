@@ -15,6 +15,8 @@ type stage struct {
 	part  *unit.Partition
 	chain *unit.Partition // gives a unit its place among its like
 	share float64         // of the budget, relative to the other stages
+	// oneFusion has one choice of fusion for all units.
+	oneFusion bool
 }
 
 // curricula returns the ways to train a policy that decides at level l: lists of
@@ -40,14 +42,14 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	coarse.joinPartners(h, unit.Chain)
 	coarse.absorb(1e-3)
 	layers := coarse.partition()
-	byLayer := []stage{{"layer", layers, layers, 3}}
+	byLayer := []stage{{"layer", layers, layers, 3, true}}
 	grow := func(stages []stage, at unit.Level, share float64) []stage {
 		j := newJoiner(g, h.Levels[at], seconds)
 		if at > unit.Op {
 			j.absorb(1e-4)
 		}
 		if p := j.partition(); p.NumUnits() > stages[len(stages)-1].part.NumUnits() {
-			return append(stages, stage{at.String(), p, stages[0].part, share})
+			return append(stages, stage{at.String(), p, stages[0].part, share, false})
 		}
 		return stages
 	}
@@ -58,9 +60,9 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 		}
 	}
 	blocks := positionBlocks(g, h, seconds, blocksPerDevice*devices, false)
-	byPosition := []stage{{"block", blocks, blocks, 2}}
+	byPosition := []stage{{"block", blocks, blocks, 2, true}}
 	if p := positionBlocks(g, h, seconds, 4*blocksPerDevice*devices, true); p.NumUnits() > blocks.NumUnits() {
-		byPosition = append(byPosition, stage{"stretch", p, blocks, 4})
+		byPosition = append(byPosition, stage{"stretch", p, blocks, 4, false})
 	}
 	if l <= unit.Cell {
 		byPosition = grow(byPosition, unit.Cell, 3)
@@ -72,7 +74,7 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	fine.joinPartners(h, unit.Cell)
 	fine.absorb(1e-3)
 	modules := fine.partition()
-	byModule := grow([]stage{{"module", modules, layers, 3}}, max(l, unit.Cell), 4)
+	byModule := grow([]stage{{"module", modules, layers, 3, true}}, max(l, unit.Cell), 4)
 	if l == unit.Op {
 		byModule = grow(byModule, unit.Op, 2)
 	}

@@ -14,7 +14,7 @@ import (
 // environment turns decisions per unit into placements and scores. It is the
 // policy's only access to the problem.
 type environment struct {
-	part    *unit.Partition
+	*decoder
 	devices int
 	// allowed[u*devices+d] is false where unit u alone cannot fit device d.
 	allowed []bool // [U,D]
@@ -27,14 +27,14 @@ type environment struct {
 // worker owns what one goroutine needs to evaluate.
 type worker struct {
 	evaluator plan.Evaluator
-	device    []uint8 // [N]
+	*draft
 }
 
-// newEnvironment prepares p for n goroutines.
-func newEnvironment(p *plan.Problem, n int) *environment {
-	e := &environment{devices: p.Machine.NumDevices()}
-	for k := range n {
-		w := &worker{evaluator: p.Evaluator, device: make([]uint8, p.Graph.NumOps())}
+// newEnvironment prepares p for c.Workers goroutines.
+func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
+	e := &environment{decoder: newDecoder(p, c), devices: p.Machine.NumDevices()}
+	for k := range c.Workers {
+		w := &worker{evaluator: p.Evaluator, draft: e.newDraft(p.Graph.NumOps())}
 		if k > 0 {
 			w.evaluator = p.Evaluator.Clone()
 		}
@@ -46,10 +46,16 @@ func newEnvironment(p *plan.Problem, n int) *environment {
 	return e
 }
 
-// decideOn makes the units of part the decisions. It reports a unit that fits no
-// device.
-func (e *environment) decideOn(p *plan.Problem, part *unit.Partition) error {
-	e.part = part
+// decideOn makes the units of part the decisions; with oneFusion the choices of
+// fusion of the first hold for all. It reports a unit that fits no device.
+func (e *environment) decideOn(p *plan.Problem, part *unit.Partition, oneFusion bool) error {
+	e.part, e.lead = part, nil
+	if oneFusion {
+		e.lead = make([]int32, part.NumUnits())
+	}
+	if !e.tasks.Has(plan.Place) {
+		return nil
+	}
 	return e.mask(p)
 }
 
@@ -88,16 +94,9 @@ func outputBytes(g *graph.Graph, i graph.OpID) (n units.Bytes) {
 	return n
 }
 
-// expand writes the placement of the decisions action, [U], into device, [N].
-func (e *environment) expand(action []int32, device []uint8) {
-	for i, u := range e.part.Of {
-		device[i] = uint8(action[u])
-	}
-}
-
-// evaluate scores the decisions actions[k], [U] each, into scores[k]. The result
+// evaluate scores the decisions actions[k] into scores[k]. The result
 // does not depend on the number of workers.
-func (e *environment) evaluate(actions [][]int32, priority []int32, scores []plan.Score) {
+func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 	if len(actions) != len(scores) {
 		panic(fmt.Sprintf("placer: %d decisions, %d scores", len(actions), len(scores)))
 	}
@@ -107,8 +106,8 @@ func (e *environment) evaluate(actions [][]int32, priority []int32, scores []pla
 		go func() {
 			defer wait.Done()
 			for j := k; j < len(actions); j += len(e.workers) {
-				e.expand(actions[j], w.device)
-				scores[j] = w.evaluator.Evaluate(w.device, priority)
+				e.decode(actions[j], w.draft)
+				scores[j] = w.evaluator.EvaluateFused(w.device, w.priority, w.fusion)
 			}
 		}()
 	}

@@ -16,11 +16,12 @@ import (
 	"placer/nn"
 	"placer/plan"
 	"placer/ppo"
+	"placer/transformerxl"
 )
 
 // Policy is GO-one: a policy network trained from scratch by PPO on the graph
-// that it places, with nothing but sampled placements and their times to learn
-// from (GO, section 4; GDP, section 3.4).
+// that it plans for, with nothing but sampled plans and their times to learn from
+// (GO, section 4; GDP, section 3.4). It decides the tasks of the problem, jointly.
 type Policy struct {
 	config  PolicyConfig
 	network *gonet.Network // nil until Place begins
@@ -49,7 +50,14 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		c.Devices = d
 	}
 	c.Training.Samples = fitSamples(c.Training, problem.Budget.Evaluations)
-	env := newEnvironment(problem, c.Workers)
+	env := newEnvironment(problem, c)
+	if !env.tasks.Has(plan.Place) && len(problem.Device) != problem.Graph.NumOps() {
+		return nil, fmt.Errorf("policy: %v without a placement of the %d ops", env.tasks, problem.Graph.NumOps())
+	}
+	c.Training.Group = 0
+	if one := env.tasks&(env.tasks-1) == 0; !one && c.Group > 1 && c.Training.Iterations == 1 && c.Training.Baseline == ppo.Standardised && c.Training.Samples%c.Group == 0 && c.Training.Samples > c.Group {
+		c.Training.Group = c.Group
+	}
 	random := rand.New(rand.NewPCG(problem.Seed, 0x60))
 	backend, err := c.backend()
 	if err != nil {
@@ -66,7 +74,13 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		}
 		return nil, fmt.Errorf("policy: no placement was sampled within the budget")
 	}
-	o := &plan.Outcome{Device: run.best, Score: run.score, Evaluations: env.spent}
+	o := &plan.Outcome{Device: run.best.device, Score: run.score, Evaluations: env.spent}
+	if env.tasks.Has(plan.Schedule) {
+		o.Priority = run.best.priority
+	}
+	if env.tasks.Has(plan.Fuse) {
+		o.Fusion = run.best.fusion
+	}
 	if m := backend.Missing(); m != nil {
 		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
 	}
@@ -87,9 +101,14 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 		_, err := p.train(ctx, run, c, last, 0, 1, nil, backend, random)
 		return err
 	}
+	if !run.env.tasks.Has(plan.Place) {
+		// The other curricula are other ways to cut a graph into places.
+		_, err := p.through(ctx, run, c, all[0], 0, 1, backend, random)
+		return err
+	}
 	var chosen stage
 	var best plan.Score
-	var carried [][]float32
+	var carried [][][]float32
 	for k, stages := range all {
 		run.round = nil
 		logits, err := p.through(ctx, run, c, stages, float64(k)*trialShare, float64(k+1)*trialShare, backend, random)
@@ -98,7 +117,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 		}
 		if run.round != nil && (carried == nil || run.round.Better(best)) {
 			chosen, best = stages[len(stages)-1], *run.round
-			carried = carryOver(logits, chosen.part, chosen.part, seconds)
+			carried = p.carryAll(run.env, logits, chosen, chosen.part, seconds)
 		}
 	}
 	if chosen.part == nil { // no curriculum ended a round
@@ -110,16 +129,16 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 
 // through trains the stages in turn while the spent budget is between begin and
 // end, and returns the logits of the last.
-func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, stages []stage, begin, end float64, backend *nn.Backend, random *rand.Rand) (logits [][]float32, err error) {
+func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, stages []stage, begin, end float64, backend *nn.Backend, random *rand.Rand) (logits [][][]float32, err error) {
 	shares := 0.0
 	for _, s := range stages {
 		shares += s.share
 	}
 	width := end - begin
 	for k, s := range stages {
-		var carried [][]float32
+		var carried [][][]float32
 		if k > 0 {
-			carried = carryOver(logits, stages[k-1].part, s.part, run.problem.Evaluator.OpSeconds(0))
+			carried = p.carryAll(run.env, logits, stages[k-1], s.part, run.problem.Evaluator.OpSeconds(0))
 		}
 		if logits, err = p.train(ctx, run, c, s, begin, begin+width*s.share/shares, carried, backend, random); err != nil {
 			return nil, err
@@ -130,37 +149,39 @@ func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, sta
 }
 
 // train runs PPO on the units of s while the spent budget is between begin and
-// end, and returns the logits it came to, [U][A]. carried, if not nil, are the
-// logits to start from.
-func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s stage, begin, end float64, carried [][]float32, backend *nn.Backend, random *rand.Rand) ([][]float32, error) {
-	if err := run.env.decideOn(run.problem, s.part); err != nil {
+// end, and returns the logits it came to, of each task, [U][columns]. carried, if
+// not nil, are the logits to start from.
+func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s stage, begin, end float64, carried [][][]float32, backend *nn.Backend, random *rand.Rand) ([][][]float32, error) {
+	if err := run.env.decideOn(run.problem, s.part, s.oneFusion); err != nil {
 		return nil, err
 	}
 	batch := p.batch(run.problem, c, run.env, s, random)
 	if p.network == nil {
 		var err error
-		if p.network, err = gonet.New(c.network(batch.X.D), random, backend); err != nil {
+		if p.network, err = gonet.New(c.network(batch.X.D, run.env.decoder), random, backend); err != nil {
 			return nil, err
 		}
+		p.favourMiddle(c)
 	}
 	if c.FreeLogits {
 		batch.Free = p.network.AddFree(s.name, batch.X.N)
-		batch.Free[0].Rate = c.FreeRate / c.LearningRate
+		for _, f := range batch.Free {
+			f.Rate = c.FreeRate / c.LearningRate
+		}
 		if carried != nil {
-			out, err := p.network.Forward(batch)
-			if err != nil {
+			if err := p.startFrom(batch, carried); err != nil {
 				return nil, err
-			}
-			for u, row := range carried {
-				for a, x := range row {
-					if batch.Allowed[u*c.Devices+a] {
-						batch.Free[0].Value[u*c.Devices+a] = x - out.Logits.Row(u)[a]
-					}
-				}
 			}
 		}
 	}
 	trainer := ppo.NewTrainer(c.Training, run, p.network.On(batch), random)
+	if run.env.lead != nil && run.env.kinds > 0 {
+		trainer.Credit = func(_ [][]int32, _ []float32, perChoice [][]float32) {
+			for _, a := range perChoice {
+				run.env.idle(a)
+			}
+		}
+	}
 	for !run.done(ctx) && run.spent() < end {
 		left := (end - run.spent()) / (end - begin)
 		trainer.SetEntropy(c.EntropyEnd + (c.Training.Entropy-c.EntropyEnd)*left)
@@ -169,13 +190,9 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		}
 		p.rounds++
 	}
-	out, err := p.network.Forward(batch)
+	logits, err := p.logits(batch)
 	if err != nil {
 		return nil, err
-	}
-	logits := make([][]float32, batch.X.N)
-	for u := range logits {
-		logits[u] = slices.Clone(out.Logits.Row(u))
 	}
 	if c.FreeLogits {
 		p.network.RemoveFree(s.name)
@@ -183,21 +200,87 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	return logits, nil
 }
 
+// favourMiddle gives the middle levels of scheduling and fusion a head start, by
+// the biases of the last layers: the scheduler as it is, and everything fused.
+func (p *Policy) favourMiddle(c PolicyConfig) {
+	for _, t := range p.network.Config().Decision.Tasks() {
+		if t.Name == transformerxl.Placement {
+			continue
+		}
+		bias := p.network.Params().Lookup(t.Name + ".fc2.b").Value
+		for k := range t.Kinds {
+			bias[k*t.Levels+t.Levels/2] = float32(c.Prior)
+		}
+	}
+}
+
+// startFrom sets the free logits of batch to what makes the logits carried. Those
+// of devices that a unit cannot have stay.
+func (p *Policy) startFrom(batch *gonet.Batch, carried [][][]float32) error {
+	now, err := p.logits(batch)
+	if err != nil {
+		return err
+	}
+	for t, rows := range carried {
+		free := batch.Free[t]
+		columns := free.Shape[1]
+		for u, row := range rows {
+			for a, x := range row {
+				if now[t][u][a] != nn.Masked {
+					free.Value[u*columns+a] += x - now[t][u][a]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// logits returns the logits of every task, [U][columns].
+func (p *Policy) logits(batch *gonet.Batch) ([][][]float32, error) {
+	out, err := p.network.Forward(batch)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][][]float32, len(out.Tasks))
+	for t, x := range out.Tasks {
+		columns := len(x.V) / batch.X.N
+		for u := range batch.X.N {
+			all[t] = append(all[t], slices.Clone(x.V[u*columns:(u+1)*columns]))
+		}
+	}
+	return all, nil
+}
+
+// carryAll carries the logits of every task from the units of stage from to those
+// of fine.
+func (p *Policy) carryAll(env *environment, logits [][][]float32, from stage, fine *unit.Partition, seconds []float64) (all [][][]float32) {
+	for t, task := range p.network.Config().Decision.Tasks() {
+		rows := logits[t]
+		if task.Name == transformerxl.Fusion && from.oneFusion {
+			rows = slices.Repeat(rows[:1], len(rows))
+		}
+		all = append(all, carryOver(rows, task.Levels, from.part, fine, seconds))
+	}
+	return all
+}
+
 // carryOver gives each unit of fine the mean, by time, of the logits of the
 // units of coarse that its ops belong to, softened so that the finer stage can
-// still change its mind.
-func carryOver(logits [][]float32, coarse, fine *unit.Partition, seconds []float64) [][]float32 {
+// still change its mind. A row holds one or more choices among levels levels.
+func carryOver(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64) [][]float32 {
 	down := make([][]float32, fine.NumUnits())
 	for u, ops := range fine.Ops {
 		row := make([]float32, len(logits[0]))
 		weight := float32(0)
 		for _, i := range ops {
 			from := logits[coarse.Of[i]]
-			top := slices.Max(from)
 			w := float32(seconds[i])
 			weight += w
-			for a := range row {
-				row[a] += w * max(from[a]-top, -carriedRange)
+			for lo := 0; lo < len(row); lo += levels {
+				top := slices.Max(from[lo : lo+levels])
+				for a := lo; a < lo+levels; a++ {
+					row[a] += w * max(from[a]-top, -carriedRange)
+				}
 			}
 		}
 		for a := range row {
@@ -230,8 +313,11 @@ func (p *Policy) batch(problem *plan.Problem, c PolicyConfig, env *environment, 
 	b := &gonet.Batch{
 		X:          nn.Mat{N: n, D: len(table.Names), V: table.X},
 		Neighbours: &graphsage.Neighbours{Start: near.At, Index: near.Index},
-		Allowed:    make([]bool, n*c.Devices),
 	}
+	if !env.tasks.Has(plan.Place) {
+		return b
+	}
+	b.Allowed = make([]bool, n*c.Devices)
 	for u := range n {
 		copy(b.Allowed[u*c.Devices:], env.allowed[u*env.devices:(u+1)*env.devices])
 	}
@@ -260,7 +346,7 @@ type training struct {
 	method  string
 	start   float64 // on the problem's clock
 	scores  []plan.Score
-	best    []uint8 // [N], nil before the first score
+	best    *draft // nil before the first score
 	score   plan.Score
 	round   *plan.Score // the best since it was last set to nil
 }
@@ -297,7 +383,7 @@ func (t *training) Rewards(actions [][]int32, rewards []float32) error {
 	if len(t.scores) != len(actions) {
 		t.scores = make([]plan.Score, len(actions))
 	}
-	t.env.evaluate(actions, t.problem.Priority, t.scores)
+	t.env.evaluate(actions, t.scores)
 	improved := false
 	for k, s := range t.scores {
 		rewards[k] = t.env.reward(s)
@@ -306,9 +392,9 @@ func (t *training) Rewards(actions [][]int32, rewards []float32) error {
 		}
 		if t.best == nil || s.Better(t.score) {
 			if t.best == nil {
-				t.best = make([]uint8, len(t.env.part.Of))
+				t.best = t.env.newDraft(len(t.env.part.Of))
 			}
-			t.env.expand(actions[k], t.best)
+			t.env.decode(actions[k], t.best)
 			t.score, improved = s, true
 		}
 	}
@@ -316,7 +402,13 @@ func (t *training) Rewards(actions [][]int32, rewards []float32) error {
 	if report := t.problem.Report; report != nil {
 		p := plan.Progress{Method: t.method, Evaluations: t.env.spent, Best: t.score}
 		if improved {
-			p.Device = t.best
+			p.Device = t.best.device
+			if t.env.tasks.Has(plan.Schedule) {
+				p.Priority = t.best.priority
+			}
+			if t.env.tasks.Has(plan.Fuse) {
+				p.Fusion = t.best.fusion
+			}
 		}
 		report(p)
 	}

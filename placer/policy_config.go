@@ -8,6 +8,7 @@ import (
 	"placer/gonet"
 	"placer/graph/unit"
 	"placer/nn"
+	"placer/plan"
 	"placer/ppo"
 )
 
@@ -20,6 +21,21 @@ type PolicyConfig struct {
 	// are masked.
 	Devices  int
 	Features features.Config
+	// ScheduleLevels are the levels of scheduling priority of a unit, in the middle
+	// the scheduler as it is; the outermost move a unit's ops by ScheduleShift of
+	// all ops up and down its order. Used when scheduling is decided.
+	ScheduleLevels int
+	ScheduleShift  float64
+	// FusionLevels are the levels of fusion priority, the lowest for ops that are
+	// not fused with their readers, of each of at most FusionKinds kinds of ops in a
+	// unit. Used when fusion is decided.
+	FusionLevels, FusionKinds int
+	// Prior is by how much the logit of the middle level of schedules and fusion
+	// begins above the others'.
+	Prior float64
+	// Group is ppo.Config's, where several tasks are decided; Training's own is not
+	// read.
+	Group    int
 	Training ppo.Config
 	// LearningRate is Adam's, falling linearly to a tenth over the budget.
 	LearningRate float64
@@ -46,6 +62,7 @@ type PolicyConfig struct {
 func DefaultPolicy() PolicyConfig {
 	c := PolicyConfig{
 		Level: unit.Chain, Devices: 8, Features: features.Config{Harmonics: 6, Identity: 64},
+		ScheduleLevels: 5, ScheduleShift: 0.25, FusionLevels: 6, FusionKinds: 16, Prior: 2, Group: 2,
 		Training: ppo.Default(), LearningRate: 2e-3, EntropyEnd: 0,
 		FreeLogits: true, FreeRate: 0.05, Curriculum: true,
 		Recurrence: true, Modulation: true, Attention: true, Segment: 256, Workers: 1,
@@ -66,15 +83,31 @@ func (c PolicyConfig) Validate() error {
 	if !(c.LearningRate > 0) || !(c.FreeRate > 0) || !(c.EntropyEnd >= 0) {
 		errs = append(errs, fmt.Errorf("policy: learning rates %g and %g must be positive, final entropy %g not negative", c.LearningRate, c.FreeRate, c.EntropyEnd))
 	}
+	if c.ScheduleLevels < 1 || c.ScheduleLevels > 64 || !(c.ScheduleShift >= 0 && c.ScheduleShift <= 1) {
+		errs = append(errs, fmt.Errorf("policy: %d schedule levels that shift %g of all ops, want 1 to 64 and 0 to 1", c.ScheduleLevels, c.ScheduleShift))
+	}
+	if c.FusionLevels < 2 || c.FusionLevels > 255 || c.FusionKinds < 1 || c.FusionKinds > 254 {
+		errs = append(errs, fmt.Errorf("policy: %d fusion levels and %d kinds, want 2 to 255 and 1 to 254", c.FusionLevels, c.FusionKinds))
+	}
 	if c.Segment < 1 || c.Workers < 1 {
 		errs = append(errs, fmt.Errorf("policy: segment %d and workers %d must be at least 1", c.Segment, c.Workers))
 	}
 	return errors.Join(errs...)
 }
 
-// network returns the configuration of the network for f columns.
-func (c PolicyConfig) network(f int) gonet.Config {
-	n := gonet.Default(f, c.Devices)
+// network returns the configuration of the network for f columns and what d
+// decodes.
+func (c PolicyConfig) network(f int, d *decoder) gonet.Config {
+	n := gonet.Default(f, 0)
+	if d.tasks.Has(plan.Place) {
+		n.Decision.Choices = c.Devices
+	}
+	if d.tasks.Has(plan.Schedule) {
+		n.Decision.ScheduleLevels = c.ScheduleLevels
+	}
+	if d.tasks.Has(plan.Fuse) {
+		n.Decision.FusionLevels, n.Decision.FusionKinds = c.FusionLevels, d.kinds
+	}
 	n.Iterations = c.Training.Iterations
 	n.Decision.Segment = c.Segment
 	n.Decision.Memory = 0

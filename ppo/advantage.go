@@ -46,6 +46,24 @@ func Standardise(dst, x []float32) {
 	}
 }
 
+// groupAdvantages returns the advantages of samples in groups of g: the means of
+// the groups, standardised, and what the samples differ from them by,
+// standardised.
+func groupAdvantages(rewards []float32, g int) (means, within []float32) {
+	means, within = make([]float32, len(rewards)), make([]float32, len(rewards))
+	for i, x := range rewards {
+		for j := range g {
+			means[i-i%g+j] += x / float32(g)
+		}
+	}
+	for i, x := range rewards {
+		within[i] = x - means[i]
+	}
+	Standardise(means, means)
+	Standardise(within, within)
+	return means, within
+}
+
 // ExplainedVariance returns 1 - Var(returns - values) / Var(returns): 1 where
 // the values predict the returns, 0 where a constant would do as well. It is 0
 // when all returns are equal.

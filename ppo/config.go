@@ -11,8 +11,14 @@ type Config struct {
 	Iterations  int // T, refinement iterations of a decision
 	Epochs      int // passes over the samples in a round
 	Minibatches int // parts of the samples, with an update each; must divide Samples
-	ClipEps     float64
-	Entropy     float64
+	// Group is the number of samples in a row that share the choices of the first
+	// task; 0 means 1. The first task then learns from the means of groups, the
+	// others from what sets the samples of a group apart, so that the large
+	// differences between placements do not drown the small ones between what is
+	// decided on top of them.
+	Group   int
+	ClipEps float64
+	Entropy float64
 	// ValueCost is the factor of the value's error, which is trained with the
 	// baseline LearnedValue only.
 	ValueCost float64
@@ -40,6 +46,9 @@ func (c Config) Validate() error {
 	}
 	if c.Minibatches > 0 && c.Samples%c.Minibatches != 0 {
 		all = append(all, fmt.Errorf("ppo: %d minibatches do not divide %d samples", c.Minibatches, c.Samples))
+	}
+	if c.Group < 0 || c.Group > 1 && (c.Samples%c.Group != 0 || c.Samples == c.Group || c.Iterations > 1 || c.Baseline != Standardised) {
+		all = append(all, fmt.Errorf("ppo: groups of %d want several that make up the %d samples, one iteration and the standardised baseline", c.Group, c.Samples))
 	}
 	for _, f := range []struct {
 		name string

@@ -179,6 +179,7 @@ func TestCreditReachesOneTask(t *testing.T) {
 	tr := NewTrainer(c, agree{4}, p, rand.New(rand.NewPCG(1, 2)))
 	tr.Credit = func(_ [][]int32, advantage []float32, perChoice [][]float32) {
 		for k, a := range advantage {
+			clear(perChoice[k])
 			for i := range 4 {
 				perChoice[k][4+i] = a
 			}
@@ -190,5 +191,82 @@ func TestCreditReachesOneTask(t *testing.T) {
 	moved := func(x float32) bool { return x != 0 }
 	if slices.ContainsFunc(p[0].logits.V, moved) || !slices.ContainsFunc(p[1].logits.V, moved) {
 		t.Errorf("logits %v and %v, want the second alone moved", p[0].logits.V, p[1].logits.V)
+	}
+}
+
+// TestGroups: samples of a group share the first task's choices and nothing else;
+// the first task learns from the groups' means, the second from what is left.
+func TestGroups(t *testing.T) {
+	c := Default()
+	c.Group = 4
+	tr := NewTrainer(c, agree{8}, several{newTable(t, 8, 2), newTable(t, 8, 3)}, rand.New(rand.NewPCG(1, 2)))
+	r, err := tr.Round(func(int) float64 { return 0.5 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range r.Actions {
+		first := r.Actions[k-k%4]
+		if !slices.Equal(r.Actions[k][:8], first[:8]) {
+			t.Errorf("sample %d has the first task's choices of its own", k)
+		}
+		if k%4 > 0 && slices.Equal(r.Actions[k][8:], first[8:]) {
+			t.Errorf("sample %d has the second task's choices of its group", k)
+		}
+		if k%4 == 0 && k > 0 && slices.Equal(first[:8], r.Actions[0][:8]) {
+			t.Errorf("group %d has the choices of group 0", k/4)
+		}
+	}
+	means, within := groupAdvantages([]float32{1, 3, 5, 9}, 2)
+	if !(math.Abs(float64(means[0])+1) < 1e-5 && means[0] == means[1] && math.Abs(float64(means[2])-1) < 1e-5) {
+		t.Errorf("means %v, want -1 and 1", means)
+	}
+	if s := float32(math.Sqrt(2.5)); math.Abs(float64(within[0]+1/s)) > 1e-5 || math.Abs(float64(within[3]-2/s)) > 1e-5 {
+		t.Errorf("within %v, want -1, 1, -2, 2 over %g", within, s)
+	}
+	c.Group = 3
+	if c.Validate() == nil {
+		t.Error("groups of 3 make up 16 samples")
+	}
+}
+
+// noisy is agree beneath a large difference that the first task's choices make.
+type noisy struct{ agree }
+
+func (e noisy) Rewards(actions [][]int32, rewards []float32) error {
+	for k, a := range actions {
+		for i := range e.n {
+			rewards[k] += 100 * float32(a[i])
+			if a[e.n+i] == int32(i%3) {
+				rewards[k]++
+			}
+		}
+	}
+	return nil
+}
+
+// TestGroupsHearSmallDifferences: with groups the second task learns at once what
+// the first's differences hide without them.
+func TestGroupsHearSmallDifferences(t *testing.T) {
+	right := func(group int) (n int) {
+		c := Default()
+		c.Group, c.Entropy = group, 0.05 // keeps the first task's differences alive
+		p := several{newTable(t, 30, 2), newTable(t, 30, 3)}
+		tr := NewTrainer(c, noisy{agree{30}}, p, rand.New(rand.NewPCG(1, 2)))
+		for range 10 {
+			if _, err := tr.Round(func(int) float64 { return 0.1 }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		best := make([]int32, 30)
+		Greedy(p[1].logits, best)
+		for i, a := range best {
+			if a == int32(i%3) {
+				n++
+			}
+		}
+		return n
+	}
+	if with, without := right(2), right(0); with < without+5 {
+		t.Errorf("%d of 30 right with groups, %d without", with, without)
 	}
 }

@@ -49,8 +49,8 @@ type Trainer struct {
 	env    Env
 	policy Policy
 	random *rand.Rand
-	// Credit, if set, turns the advantages of a round's samples, [K], into one
-	// per choice, of every task: it writes [K][M].
+	// Credit, if set, changes the advantages of the choices of every task, [K][M],
+	// which hold what they are without it; advantage are those of the samples, [K].
 	Credit func(actions [][]int32, advantage []float32, perChoice [][]float32)
 
 	sum    float64 // of all rewards, for AverageReward
@@ -145,7 +145,12 @@ func (t *Trainer) rollout() ([]iteration, []float32, error) {
 				if copies > 1 {
 					x = x.Rows(j*n, (j+1)*n)
 				}
-				Sample(x, 1, t.random, a[at:at+n], l[at:at+n])
+				if first := j - j%max(t.config.Group, 1); h == 0 && first < j {
+					copy(a[:n], it.actions[first][:n])
+					copy(l[:n], it.logProb[first][:n])
+				} else {
+					Sample(x, 1, t.random, a[at:at+n], l[at:at+n])
+				}
 				at += n
 			}
 			it.actions, it.logProb = append(it.actions, a), append(it.logProb, l)
@@ -162,7 +167,7 @@ func sum(x []int) (s int) {
 	return s
 }
 
-// advantages returns [K][1], or [K][M] with Credit.
+// advantages returns [K][1], or [K][M] with Credit or groups.
 func (t *Trainer) advantages(r *Round) [][]float32 {
 	k := len(r.Rewards)
 	a := make([]float32, k)
@@ -188,10 +193,23 @@ func (t *Trainer) advantages(r *Round) [][]float32 {
 	for i := range all {
 		all[i] = a[i : i+1]
 	}
-	if t.Credit != nil {
-		for i := range all {
-			all[i] = make([]float32, len(r.Actions[i]))
+	if t.Credit == nil && t.config.Group <= 1 {
+		return all
+	}
+	first, rest := a, a
+	if t.config.Group > 1 {
+		first, rest = groupAdvantages(r.Rewards, t.config.Group)
+	}
+	n := t.policy.Rows()[0]
+	for i := range all {
+		all[i] = make([]float32, len(r.Actions[i]))
+		for j := range all[i] {
+			if all[i][j] = rest[i]; j < n {
+				all[i][j] = first[i]
+			}
 		}
+	}
+	if t.Credit != nil {
 		t.Credit(r.Actions, a, all)
 	}
 	return all

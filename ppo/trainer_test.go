@@ -138,6 +138,7 @@ func TestCreditReachesNodes(t *testing.T) {
 	tr := NewTrainer(c, &matches{}, policy, rand.New(rand.NewPCG(1, 2)))
 	tr.Credit = func(_ [][]int32, advantage []float32, perNode [][]float32) {
 		for k, a := range advantage {
+			clear(perNode[k])
 			perNode[k][0] = a
 		}
 	}

@@ -99,7 +99,7 @@ var allowed = map[string]string{
 	"baselines/regal/hill":     "baselines/regal/sched",
 
 	// The two sides meet here, and nowhere else.
-	"placer": "units graph graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
+	"placer": "units graph graph/fuse graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"baselines/catalogue": "*",
