@@ -116,3 +116,6 @@ func (c *Config) params(d *hw.Device) Params {
 	}
 	return builtin["sm_80"]
 }
+
+// ParamsOf returns the constants that c has for d.
+func (c Config) ParamsOf(d *hw.Device) Params { return c.params(d) }

@@ -155,7 +155,7 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 	work := max(flops/g.cfg.FLOPs[p.Type], float64(na+nb+nc)/g.cfg.Bandwidth)
 	q := *p
 	return g.enqueue(x.stream, g.cfg.Launch+work*1e9, func() {
-		if flops <= 1<<22 {
+		if flops <= 1<<18 {
 			multiply(&q, blocks)
 		}
 	})

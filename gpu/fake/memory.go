@@ -19,7 +19,7 @@ const pageSize = 4096
 
 // moved bounds the data that is really moved or computed; of larger operands only
 // the time is.
-const moved = 1 << 20
+const moved = 64 << 10
 
 func (g *GPU) Alloc(n uint64) (gpu.Ptr, error) {
 	d, err := g.dev()

@@ -2,7 +2,10 @@ package nvml
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
+	"placer/hw"
 	"placer/units"
 )
 
@@ -83,3 +86,21 @@ type State struct {
 // Reasons of State.Throttle that spoil a measurement: power cap, hardware
 // slowdown, thermal slowdown, power brake.
 const Spoiled = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
+
+// device returns the figures of g.
+func (g *GPU) device(driver string) hw.Device {
+	source := fmt.Sprintf("NVML, driver %s: capacity, clocks %d and %d MHz, %d cores, bus of %d bits; nothing measured yet: placer bench hw", driver, g.SMClock, g.MemoryClock, g.Cores, g.BusWidth)
+	if len(g.Missing) > 0 {
+		source += "; not told: " + strings.Join(g.Missing, ", ")
+	}
+	return hw.Spec{Name: g.Name, Major: g.Major, Minor: g.Minor, Cores: g.Cores, SMClock: g.SMClock, MemoryClock: g.MemoryClock, BusWidth: g.BusWidth, Capacity: g.Memory, Source: source}.Device()
+}
+
+// Wire rates in one direction: a PCIe lane by generation, an NVLink by version.
+var (
+	pcieLane = [...]float64{1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+	nvlink   = [...]float64{1: 20e9, 2: 25e9, 3: 25e9, 4: 25e9, 5: 50e9}
+)
+
+// at returns table[i], or its nearest entry.
+func at(table []float64, i int) float64 { return table[min(max(i, 1), len(table)-1)] }

@@ -37,7 +37,7 @@ func (inv *Inventory) Machine(name string, host Host) (*hw.Machine, error) {
 		}
 	}
 	if host.Cores > 0 {
-		m.Devices = append(m.Devices, host.device())
+		m.Devices = append(m.Devices, host.Device())
 	}
 	if err := m.Connect(append(inv.nvlinks(), inv.tree(host.Cores > 0)...)); err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ func (inv *Inventory) Machine(name string, host Host) (*hw.Machine, error) {
 	return m, m.Check()
 }
 
-// device returns the CPU: two f32 vector units a core, as assumed for the
+// Device returns the CPU: two f32 vector units a core, as assumed for the
 // built-in machines' processors.
-func (h Host) device() hw.Device {
+func (h Host) Device() hw.Device {
 	lanes := map[string]float64{"avx2": 32, "avx512": 64}[h.Arch]
 	if lanes == 0 {
 		lanes = 16

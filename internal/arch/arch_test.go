@@ -40,6 +40,7 @@ var allowed = map[string]string{
 	// GPUs.
 	"gpu":            "",
 	"hw/nvml":        "units hw",
+	"hw/bench":       "units graph hw roofline gpu gpu/kernel hw/nvml",
 	"gpu/cu":         "gpu",
 	"gpu/cuda":       "gpu",
 	"gpu/fake":       "gpu gpu/kernel",
@@ -106,7 +107,7 @@ var allowed = map[string]string{
 
 	// Output and the command line.
 	"compare":      "plan internal/fsx",
-	"report":       "units graph hw plan sim maxload compare",
+	"report":       "units graph hw hw/bench plan sim maxload compare",
 	"internal/cli": "*",
 	"cmd/placer":   "internal/cli",
 

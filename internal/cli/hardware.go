@@ -9,6 +9,7 @@ import (
 // hardware is how the commands reach GPUs; tests put fakes there.
 type hardware struct {
 	detect func() (*nvml.Inventory, error)
+	watch  func() (monitor, error)
 	// open loads the driver and cuBLAS at these paths, or where they are kept.
 	open func(libcuda, libcublas string) (gpu.Driver, gpu.BLAS, error)
 }
@@ -17,6 +18,7 @@ type hardware struct {
 func realHardware() hardware {
 	return hardware{
 		detect: nvml.Detect,
+		watch:  func() (monitor, error) { return nvml.Watch() },
 		open: func(libcuda, libcublas string) (gpu.Driver, gpu.BLAS, error) {
 			d, err := cuda.Open(libcuda)
 			if err != nil {

@@ -37,7 +37,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	c := &console{in: stdin, out: stdout, err: stderr, clock: func() float64 { return time.Since(start).Seconds() }, cpu: processSeconds, hardware: realHardware()}
+	c := &console{in: stdin, out: stdout, err: stderr, clock: func() float64 { return time.Since(start).Seconds() }, cpu: processSeconds, hardware: realHardware(), now: time.Now}
 	return c.run(ctx, args)
 }
 
@@ -46,6 +46,7 @@ type console struct {
 	in         io.Reader
 	out, err   io.Writer
 	clock, cpu func() float64
+	now        func() time.Time
 	hardware   hardware
 	quiet      bool
 	verbose    bool
@@ -118,7 +119,7 @@ func (c *console) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
-	root.AddCommand(c.searchCommand(), c.compareCommand(), c.simulateCommand(), c.importCommand(), c.workloadsCommand(), c.machinesCommand(), c.versionCommand())
+	root.AddCommand(c.searchCommand(), c.compareCommand(), c.simulateCommand(), c.importCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}

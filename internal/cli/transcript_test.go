@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"placer/gpu"
 	"placer/hw/nvml"
@@ -111,7 +112,7 @@ func command(t *testing.T, args []string) string {
 	}
 	var stdout, stderr bytes.Buffer
 	still := func() float64 { return 0 }
-	c := &console{in: bytes.NewReader(stdin), out: &stdout, err: &stderr, clock: still, cpu: still, hardware: noHardware()}
+	c := &console{in: bytes.NewReader(stdin), out: &stdout, err: &stderr, clock: still, cpu: still, hardware: noHardware(), now: func() time.Time { return time.Unix(0, 0) }}
 	code := c.run(context.Background(), args)
 	var out strings.Builder
 	for _, l := range []struct {
@@ -133,6 +134,7 @@ func noHardware() hardware {
 	none := fmt.Errorf("%w: none in this test", gpu.ErrNoDevice)
 	return hardware{
 		detect: func() (*nvml.Inventory, error) { return nil, none },
+		watch:  func() (monitor, error) { return nil, none },
 		open:   func(string, string) (gpu.Driver, gpu.BLAS, error) { return nil, nil, none },
 	}
 }

@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"placer/gpu"
+	"placer/gpu/cuda"
+	"placer/gpu/fake"
+	"placer/hw"
+	"placer/hw/nvml"
+	"placer/units"
+)
+
+// quick is a configuration for a fake, which has no noise.
+func quick() Config {
+	c := Default()
+	c.Repeats, c.Target, c.Buffer = 3, 1e-4, 256<<20
+	c.Messages = []units.Bytes{1 << 10, 64 << 10, 1 << 20, 16 << 20}
+	return c
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got/want-1) <= tolerance) {
+		t.Errorf("%s: %g, want %g", what, got, want)
+	}
+}
+
+// TestFiguresComeBack: what the fake GPU was made of is what the benchmark finds.
+func TestFiguresComeBack(t *testing.T) {
+	f := fake.Default()
+	f.Call = 100 // a host that keeps up
+	g := fake.New(f)
+	cfg := quick()
+	cfg.State = func(uuid string) (nvml.State, error) { return nvml.State{SMClock: 1500, Throttle: 4}, nil }
+	r, err := Run(context.Background(), cfg, g, g.BLAS(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Devices) != 2 || len(r.Links) != 2 {
+		t.Fatalf("%d devices, %d links", len(r.Devices), len(r.Links))
+	}
+	d := &r.Devices[0]
+	near(t, "launch", float64(d.Launch.Median), f.Launch/1e9, 0.01)
+	near(t, "node", float64(d.Node.Median), f.Node/1e9, 0.01)
+	near(t, "copy", float64(d.Copy), f.Bandwidth, 0.05)
+	near(t, "to device", float64(d.HostToGPU.Bandwidth), f.HostBandwidth, 0.02)
+	near(t, "to device, latency", float64(d.HostToGPU.Latency), f.Copy/1e9, 0.05)
+	near(t, "peer", float64(r.Links[0].Bandwidth), f.PeerBandwidth, 0.02)
+	near(t, "peer, latency", float64(r.Links[0].Latency), f.Copy/1e9, 0.05)
+	near(t, "bf16", d.Best("bf16"), f.FLOPs[gpu.BF16], 0.05)
+	near(t, "f32", d.Best("f32"), f.FLOPs[gpu.F32], 0.05)
+	if d.Best("f8") != 0 {
+		t.Error("f8 products ran on a device without them")
+	}
+	if len(d.Throttled()) == 0 {
+		t.Error("a throttled clock was not noticed")
+	}
+	if r.Links[0].Error > 0.01 || !r.Links[0].Direct {
+		t.Errorf("link %+v", r.Links[0])
+	}
+
+	m, err := r.Machine("fake", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := m.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	back, err := hw.Read(&file)
+	if err != nil || back.Hash() != m.Hash() {
+		t.Errorf("the machine file does not read back: %v", err)
+	}
+	near(t, "transfer", float64(m.TransferSeconds(0, 1, 50e6)), 1e-3+f.Copy/1e9, 0.02)
+
+	if err := r.Calibrate(); err != nil {
+		t.Fatal(err)
+	}
+	fits := map[string]Fit{}
+	for _, x := range r.Fits {
+		if x.Device == 0 {
+			fits[x.Class] = x
+		}
+	}
+	if x := fits["gemm bf16"]; x.After.MAPE > x.Before.MAPE || x.After.Samples < 30 || x.Unseen == nil || x.After.Kendall < 0.8 {
+		t.Errorf("calibration of bf16 products: %+v", x)
+	}
+	if x := fits["gemm f32"]; x.After.MAPE > 0.5*x.Before.MAPE {
+		t.Errorf("calibration of f32 products: %+v", x)
+	}
+	// Streams of the fake are a line through its bandwidth, which the fit finds.
+	if x := fits["elementwise"]; x.After.MAPE > 0.1 || x.Stream == nil {
+		t.Errorf("calibration of streams: %+v", x)
+	}
+}
+
+// TestStaged: without direct access the copy goes through the host, and says so.
+func TestStaged(t *testing.T) {
+	f := fake.Default()
+	f.P2P = false
+	g := fake.New(f)
+	cfg := quick()
+	cfg.Shapes = nil
+	r, err := Run(context.Background(), cfg, g, g.BLAS(), []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Links[0].Direct {
+		t.Error("called direct")
+	}
+	near(t, "through the host", float64(r.Links[0].Bandwidth), f.HostBandwidth/2, 0.02)
+}
+
+func TestErrors(t *testing.T) {
+	g := fake.New(fake.Default())
+	if _, err := Run(context.Background(), quick(), g, g.BLAS(), []int{5}); err == nil {
+		t.Error("GPU 5 of 2: no error")
+	}
+	bad := quick()
+	bad.Repeats = 0
+	if _, err := Run(context.Background(), bad, g, g.BLAS(), nil); err == nil {
+		t.Error("no repeats: no error")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cfg := quick()
+	cfg.Progress = func(string) { cancel() }
+	if _, err := Run(ctx, cfg, g, g.BLAS(), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: error %v", err)
+	}
+	none := fake.Default()
+	none.Devices = 0
+	if _, err := Run(context.Background(), quick(), fake.New(none), nil, nil); !errors.Is(err, gpu.ErrNoDevice) {
+		t.Errorf("no device: error %v", err)
+	}
+}
+
+func TestFitLine(t *testing.T) {
+	for _, c := range []struct{ a, b float64 }{{5e-6, 25e9}, {1e-6, 3e12}, {20e-6, 1e9}} {
+		var p []Point
+		for n := units.Bytes(1 << 10); n <= 256<<20; n *= 4 {
+			p = append(p, Point{n, Stat{Median: units.Seconds(c.a + float64(n)/c.b)}})
+		}
+		l := FitLine(p)
+		near(t, "latency", float64(l.Latency), c.a, 1e-6)
+		near(t, "bandwidth", float64(l.Bandwidth), c.b, 1e-6)
+		if l.Error > 1e-6 {
+			t.Errorf("error %g", l.Error)
+		}
+	}
+	// Times that fall with size are noise; the result stays usable.
+	l := FitLine([]Point{{1 << 10, Stat{Median: 2e-5}}, {1 << 20, Stat{Median: 1e-5}}})
+	if !(l.Latency > 0) || !(l.Bandwidth > 0) {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestRealGPU measures this host's GPU briefly.
+func TestRealGPU(t *testing.T) {
+	d, err := cuda.Open("")
+	if errors.Is(err, gpu.ErrNoDevice) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := cuda.OpenBLAS("")
+	if err != nil {
+		t.Skip(err)
+	}
+	cfg := quick()
+	cfg.Shapes = []Shape{{1, 4096, 4096, 4096}}
+	r, err := Run(context.Background(), cfg, d, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Devices {
+		x := &r.Devices[i]
+		t.Logf("%s: launch %v, node %v, copy %v, bf16 %.0f TFLOP/s", x.Name, x.Launch.Median, x.Node.Median, x.Copy, x.Best("bf16")/1e12)
+		if x.Copy < 1e10 || x.Best("f32") < 1e11 {
+			t.Errorf("copies of %v and f32 products of %g FLOP/s are no GPU's", x.Copy, x.Best("f32"))
+		}
+	}
+}
+
+func Example() {
+	g := fake.New(fake.Default())
+	cfg := quick()
+	cfg.Types, cfg.Shapes = []gpu.DType{gpu.BF16}, []Shape{{1, 4096, 4096, 4096}}
+	r, err := Run(context.Background(), cfg, g, g.BLAS(), []int{0})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d := r.Devices[0]
+	fmt.Printf("%s: %.0f TFLOP/s in bf16, copies of %.1f TB/s, %v a launch\n", d.Name, d.Best("bf16")/1e12, float64(d.Copy)/1e12, d.Launch.Median)
+	// Output:
+	// Fake GPU: 300 TFLOP/s in bf16, copies of 1.9 TB/s, 3.026 us a launch
+}

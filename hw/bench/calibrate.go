@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/roofline"
+	"placer/units"
+)
+
+// Fit is how well the roofline predicts one class of ops on one device, and the
+// constants that do it best.
+type Fit struct {
+	Device int    `json:"device"`
+	Class  string `json:"class"` // "gemm bf16", "elementwise"
+	// Before are the errors of the built-in constants, After those of the fitted
+	// ones, Unseen those of constants fitted to the other two thirds of the samples.
+	Before Errors  `json:"before"`
+	After  Errors  `json:"after"`
+	Unseen *Errors `json:"unseen,omitempty"`
+	// GEMM are the constants of products, Stream those of streams.
+	GEMM   *roofline.GEMMParams `json:"gemm,omitempty"`
+	Stream *StreamParams        `json:"stream,omitempty"`
+}
+
+// StreamParams are the constants of kernels that read and write in order.
+type StreamParams struct {
+	// Bandwidth is the fraction of the peak that is reached.
+	Bandwidth float64       `json:"bandwidth"`
+	Ramp      units.Seconds `json:"ramp"`
+}
+
+// Errors is roofline.Report as it is written to files.
+type Errors struct {
+	Samples int     `json:"samples"`
+	MAPE    float64 `json:"mape"`
+	P95     float64 `json:"p95"`
+	Kendall float64 `json:"kendall_tau"`
+}
+
+// Calibrate fits the roofline to what was measured on every device, and fills
+// r.Fits. Classes with fewer than ten samples are left out.
+func (r *Result) Calibrate() error {
+	r.Fits = nil
+	for i := range r.Devices {
+		x := &r.Devices[i]
+		d := x.device()
+		d.Launch = 0 // the samples are kernels alone
+		builtin := roofline.Default().ParamsOf(&d)
+		for _, t := range []graph.DType{graph.F32, graph.TF32, graph.F16, graph.BF16, graph.F64, graph.F8} {
+			samples := x.samples(t)
+			if len(samples) < 3*10 {
+				continue
+			}
+			d := d
+			if t == graph.F32 { // measured as f32: the model would take the tf32 rate
+				d.Peak = maps.Clone(d.Peak)
+				delete(d.Peak, graph.TF32.String())
+			}
+			q, err := roofline.Fit(samples, &d, builtin, t)
+			if err != nil {
+				return fmt.Errorf("GPU %d: %v products: %w", x.Ordinal, t, err)
+			}
+			unseen, err := roofline.CrossValidate(samples, &d, builtin, t)
+			if err != nil {
+				return fmt.Errorf("GPU %d: %v products: %w", x.Ordinal, t, err)
+			}
+			u := Errors(unseen)
+			r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: "gemm " + t.String(), GEMM: &q, Unseen: &u,
+				Before: Errors(roofline.Evaluate(samples, &d, builtin)), After: Errors(roofline.Evaluate(samples, &d, builtin.With(t, q)))})
+		}
+		if err := r.streams(x, &d, builtin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streams fits the bandwidth and the ramp of elementwise ops, which have no
+// pattern of access to slow them.
+func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) error {
+	var samples []roofline.Sample
+	for _, p := range x.Streams {
+		samples = append(samples, roofline.Sample{Kind: "Add", Bytes: p.Bytes, Seconds: p.Median})
+	}
+	if len(samples) < 10 {
+		return nil
+	}
+	whole := builtin
+	whole.Bandwidth = 1
+	pattern, ramp, err := roofline.FitPattern(samples, d, whole)
+	if err != nil {
+		return fmt.Errorf("GPU %d: streams: %w", x.Ordinal, err)
+	}
+	fitted := whole
+	fitted.Pattern[graph.ClassElementwise], fitted.Ramp = pattern, ramp
+	r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: "elementwise", Stream: &StreamParams{pattern, ramp},
+		Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
+	return nil
+}
+
+// samples returns the measured products of type t for the roofline.
+func (x *Device) samples(t graph.DType) (samples []roofline.Sample) {
+	out := t.Size()
+	if t == graph.F8 {
+		out = 2
+	}
+	for _, p := range x.Products {
+		if p.Type != t.String() || !(p.Median > 0) {
+			continue
+		}
+		m := graph.GEMM{Batch: int64(p.Batch), M: int64(p.M), N: int64(p.N), K: int64(p.K)}
+		samples = append(samples, roofline.Sample{Kind: "MatMul", DType: t, GEMM: m, Seconds: p.Median,
+			Bytes: units.Bytes(m.Batch * (t.Size()*(m.M*m.K+m.K*m.N) + out*m.M*m.N))})
+	}
+	return samples
+}

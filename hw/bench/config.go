@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/gpu"
+	"placer/hw/nvml"
+	"placer/units"
+)
+
+// Config says what is measured, and how often.
+type Config struct {
+	Repeats int // timed, of which the median counts
+	// Target is what one repeat lasts at least; work is repeated within it.
+	Target units.Seconds
+	Types  []gpu.DType
+	Shapes []Shape
+	// Bytes of the largest buffer of copies and streams.
+	Buffer units.Bytes
+	// Messages are the sizes of transfers.
+	Messages []units.Bytes
+	// State, if not nil, tells how a GPU fares; it is read while the GPU works.
+	State func(uuid string) (nvml.State, error)
+	// Progress, if not nil, is told what is measured next.
+	Progress func(what string)
+}
+
+// Shape is a matrix product.
+type Shape struct {
+	Batch, M, N, K int
+}
+
+// Default measures all types over a grid of products: square and shallow, deep,
+// thin as in inference, batched as in attention.
+func Default() Config {
+	c := Config{Repeats: 7, Target: 2e-3, Buffer: 1 << 30}
+	for t := gpu.F32; t < gpu.NumDTypes; t++ {
+		c.Types = append(c.Types, t)
+	}
+	for _, n := range []int{256, 512, 1024, 2048, 4096} {
+		for _, k := range []int{256, 1024, 4096} {
+			c.Shapes = append(c.Shapes, Shape{1, n, n, k})
+		}
+		c.Shapes = append(c.Shapes, Shape{1, n / 4, 4 * n, 1024})
+	}
+	c.Shapes = append(c.Shapes, Shape{1, 8192, 8192, 8192}, Shape{1, 8192, 8192, 1024})
+	for _, m := range []int{1, 16, 64} {
+		c.Shapes = append(c.Shapes, Shape{1, m, 1024, 1024}, Shape{1, m, 4096, 4096})
+	}
+	for _, n := range []int{64, 128, 256} {
+		c.Shapes = append(c.Shapes, Shape{16, n, n, 64}, Shape{64, n, n, 128}, Shape{16, n, n, n})
+	}
+	for b := units.Bytes(1 << 10); b <= 256<<20; b *= 4 {
+		c.Messages = append(c.Messages, b)
+	}
+	return c
+}
+
+// Validate reports every fault of c.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Repeats < 3 {
+		errs = append(errs, fmt.Errorf("%d repeats, want at least 3", c.Repeats))
+	}
+	if !(c.Target > 0 && c.Target < 10) {
+		errs = append(errs, fmt.Errorf("a repeat of %v, want above 0 and below 10 s", c.Target))
+	}
+	if c.Buffer < 1<<20 {
+		errs = append(errs, fmt.Errorf("a buffer of %v, want at least 1 MiB", c.Buffer))
+	}
+	if len(c.Messages) < 3 {
+		errs = append(errs, fmt.Errorf("%d sizes of messages, want at least 3", len(c.Messages)))
+	}
+	for _, s := range c.Shapes {
+		if s.Batch < 1 || s.M < 1 || s.N < 1 || s.K < 1 {
+			errs = append(errs, fmt.Errorf("product %v, want positive dimensions", s))
+		}
+	}
+	return errors.Join(errs...)
+}

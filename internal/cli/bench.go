@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/hw"
+	"placer/hw/bench"
+	"placer/hw/nvml"
+	"placer/internal/fsx"
+	"placer/report"
+	"placer/units"
+)
+
+func (c *console) benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure hardware",
+		Args:  noArguments,
+		RunE:  func(*cobra.Command, []string) error { return usagef("say what to measure: placer bench hw") },
+	}
+	cmd.AddCommand(c.benchHardwareCommand())
+	return cmd
+}
+
+// libraryFlags name the libraries of a GPU where they are not found by
+// themselves.
+type libraryFlags struct{ cuda, cublas string }
+
+func (f *libraryFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.cuda, "libcuda", "", "driver library, where it is not found by itself")
+	cmd.Flags().StringVar(&f.cublas, "cublas", "", "cuBLAS library, where it is not found by itself")
+}
+
+type benchFlags struct {
+	libraries libraryFlags
+	gpus      []int
+	out, file string
+	name      string
+	repeats   int
+	calibrate bool
+	quick     bool
+	cpu       bool
+	json      bool
+}
+
+func (c *console) benchHardwareCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "hw",
+		Short: "Measure this host's GPUs and the links between them",
+		Long: "hw measures every GPU: rates of matrix products by element type over a grid of\n" +
+			"shapes, memory bandwidth, launch times, transfers from and to the host, and the\n" +
+			"bandwidth and latency between each two GPUs. It prints tables and writes a machine\n" +
+			"file for 'search --machine'. Without a GPU it exits with code 4.",
+		Example: "  placer bench hw --calibrate -o hardware.json --machine-file here.json",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.benchHardware(cmd.Context(), &f) },
+	}
+	f.libraries.add(cmd)
+	cmd.Flags().IntSliceVar(&f.gpus, "gpus", nil, "measure these GPUs, as 0,1; all without it")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON)")
+	cmd.Flags().StringVar(&f.file, "machine-file", "", "write the machine there")
+	cmd.Flags().StringVar(&f.name, "name", "here", "name of the machine")
+	cmd.Flags().IntVar(&f.repeats, "repeats", bench.Default().Repeats, "timed repeats, of which the median counts")
+	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "fit the roofline's constants to the figures and print its errors")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "shorter repeats, fewer shapes, smaller messages")
+	cmd.Flags().BoolVar(&f.cpu, "cpu", true, "make the host's CPU a device of the machine file too")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
+	d, b, err := c.hardware.open(f.libraries.cuda, f.libraries.cublas)
+	if err != nil {
+		return err
+	}
+	cfg := bench.Default()
+	cfg.Repeats = f.repeats
+	if f.quick {
+		cfg.Target, cfg.Buffer = 2e-4, 256<<20
+		cfg.Messages = cfg.Messages[:7]
+	}
+	cfg.Progress = func(what string) {
+		if !c.quiet {
+			c.note("measuring %s", what)
+		}
+	}
+	if monitor, err := c.hardware.watch(); err == nil {
+		defer monitor.Close()
+		cfg.State = monitor.Read
+	}
+	r, err := bench.Run(ctx, cfg, d, b, f.gpus)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil && len(r.Devices) == 0 {
+		return err
+	}
+	interrupted := err
+	r.Date = c.now().UTC().Format(time.RFC3339)
+	if inv, err := c.hardware.detect(); err == nil {
+		r.Driver = inv.Driver
+	} else {
+		r.Notes = append(r.Notes, "clocks were not watched: "+err.Error())
+	}
+	if interrupted == nil && f.calibrate {
+		if err := r.Calibrate(); err != nil {
+			return err
+		}
+	}
+	if f.out != "" {
+		if err := fsx.WriteFile(f.out, func(w io.Writer) error { return report.WriteJSON(w, r) }); err != nil {
+			return err
+		}
+	}
+	if interrupted == nil && f.file != "" {
+		m, err := r.Machine(f.name, f.host())
+		if err != nil {
+			return err
+		}
+		if err := c.writeMachine(f.file, m); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		if err := report.WriteJSON(c.out, r); err != nil {
+			return err
+		}
+	} else if err := (report.Hardware{Result: r}).WriteText(c.out); err != nil {
+		return err
+	}
+	return interrupted
+}
+
+// host returns the CPU as a device, or nil.
+func (f *benchFlags) host() *hw.Device {
+	if !f.cpu {
+		return nil
+	}
+	h := thisHost()
+	if h.Cores == 0 || h.Memory < units.Bytes(1<<20) {
+		return nil
+	}
+	d := h.Device()
+	return &d
+}
+
+// monitor reads how GPUs fare.
+type monitor interface {
+	Read(uuid string) (nvml.State, error)
+	Close() error
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"placer/gpu"
+	"placer/gpu/fake"
+	"placer/hw"
+	"placer/hw/bench"
+)
+
+// onFake runs a command line on a host of two fake GPUs.
+func onFake(t *testing.T, cfg fake.Config, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	g := fake.New(cfg)
+	h := noHardware()
+	h.open = func(string, string) (gpu.Driver, gpu.BLAS, error) { return g, g.BLAS(), nil }
+	var out, err bytes.Buffer
+	c := &console{in: strings.NewReader(""), out: &out, err: &err, clock: g.Clock, cpu: g.Clock, hardware: h, now: func() time.Time { return time.Unix(0, 0) }}
+	code = c.run(context.Background(), args)
+	return code, out.String(), err.String()
+}
+
+// TestBenchHardware: tables, the document, and a machine file that search takes.
+func TestBenchHardware(t *testing.T) {
+	dir := t.TempDir()
+	out, machine := filepath.Join(dir, "hardware.json"), filepath.Join(dir, "machine.json")
+	code, stdout, stderr := onFake(t, fake.Default(), "bench", "hw", "--quick", "--calibrate", "-o", out, "--machine-file", machine, "--cpu=false")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, want := range []string{"Fake GPU", "bf16", "gpu:0", "direct", "fitted, unseen shapes", "1970-01-01"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r bench.Result
+	if err := json.Unmarshal(data, &r); err != nil || len(r.Devices) != 2 || r.Format != bench.Format {
+		t.Errorf("%v: %d devices, format %q", err, len(r.Devices), r.Format)
+	}
+	m, err := hw.ReadFile(machine)
+	if err != nil || m.NumDevices() != 2 {
+		t.Fatalf("machine file: %v", err)
+	}
+	code, stdout, stderr = onFake(t, fake.Default(), "search", "--workload", "rnnlm2", "--machine", machine, "--methods", "human,single", "--evaluations", "1", "--out", filepath.Join(dir, "run"))
+	if code != 0 || !strings.Contains(stdout, "human") {
+		t.Errorf("search on the measured machine: exit %d: %s", code, stderr)
+	}
+}
