@@ -49,28 +49,32 @@ func (e Exact) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 // Solve is Place, with the proof.
 func (e Exact) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
 	j := judge.New(ctx, p, e.Name())
+	proof := e.search(ctx, p, j)
+	out, err := j.Outcome()
+	return out, proof, err
+}
+
+func (e Exact) search(ctx context.Context, p *plan.Problem, j *judge.Judge) *Proof {
 	t := newTable(p)
 	starts(ctx, p, t, j)
 	proof := &Proof{Bound: simBound(p)}
-	switch {
-	case t.n > MaxOps:
+	if t.n > MaxOps {
 		proof.Bound = max(proof.Bound, root(t))
 		j.Note("best found: %d ops are too many to search, at most %d; %s", t.n, MaxOps, gap(j.Best(), proof.Bound))
-	default:
-		s := newSearch(t, j)
-		s.limit = e.limit(p)
-		if j.Best().Feasible() {
-			s.best = j.Best().Seconds
-		}
-		if ctx.Err() == nil && !s.cut(proof.Bound) {
-			s.place(0)
-		} else {
-			s.stopped, s.open = ctx.Err() != nil, proof.Bound
-		}
-		s.conclude(proof)
+		return proof
 	}
-	out, err := j.Outcome()
-	return out, proof, err
+	s := newSearch(t, j)
+	s.limit = e.limit(p)
+	if j.Best().Feasible() {
+		s.best = j.Best().Seconds
+	}
+	if ctx.Err() == nil && !s.cut(proof.Bound) {
+		s.place(0)
+	} else {
+		s.stopped, s.open = ctx.Err() != nil, proof.Bound
+	}
+	s.conclude(proof)
+	return proof
 }
 
 func (e Exact) limit(p *plan.Problem) int {

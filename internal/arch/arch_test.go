@@ -81,7 +81,7 @@ var allowed = map[string]string{
 	"baselines/metis":       "graph/unit plan baselines/judge baselines/network",
 	"baselines/scotch":      "units graph graph/unit plan baselines/judge baselines/network",
 	"baselines/baechi":      "units graph graph/unit plan baselines/judge",
-	"baselines/exact":       "graph graph/unit plan sim units baselines/heft baselines/judge",
+	"baselines/exact":       "graph graph/unit plan sim units baselines/cpsat baselines/heft baselines/judge",
 	"baselines/heft":        "units graph graph/unit plan baselines/judge",
 	"baselines/anneal":      "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
