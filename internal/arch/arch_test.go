@@ -98,6 +98,10 @@ var allowed = map[string]string{
 	"baselines/regal/phase":    "baselines/regal/sched",
 	"baselines/regal/gpdfs":    "baselines/regal/sched",
 	"baselines/regal/hill":     "baselines/regal/sched",
+	"baselines/regal/propose":  "baselines/regal/sched baselines/regal/brkga",
+	"baselines/regal/cp":       "baselines/cpsat baselines/regal/sched baselines/regal/phase",
+	"baselines/regal/tune":     "baselines/regal/sched baselines/regal/brkga baselines/regal/propose",
+	"baselines/regal/rivals":   "baselines/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/gpdfs baselines/regal/hill baselines/regal/phase baselines/regal/cp baselines/regal/tune",
 
 	// The two sides meet here, and nowhere else.
 	"placer": "units graph graph/fuse graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",

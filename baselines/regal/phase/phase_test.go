@@ -162,6 +162,25 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
+func TestFromPhases(t *testing.T) {
+	p := synth.Default().Generate(stream(300))
+	got, err := Solve(context.Background(), p, Quick(), stream(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := FromPhases(p, got.Device, got.PhaseOf)
+	if err != nil || again.Score != got.Score || again.Phases != got.Phases {
+		t.Errorf("%+v, %v; want %+v", again.Score, err, got.Score)
+	}
+	if out := Outside(p); !out[0] || !out[p.N()-1] || slices.Contains(out[1:p.N()-1], true) && p.Time()[slices.Index(out[1:p.N()-1], true)+1] > 0 {
+		t.Error("source and sink alone are outside the phases")
+	}
+	flat := make([]int32, p.N())
+	if _, err := FromPhases(p, got.Device, flat); err == nil {
+		t.Error("edges between devices within one phase passed")
+	}
+}
+
 func TestEdges(t *testing.T) {
 	m := sched.TwoDevices()
 	one, err := sched.New(sched.Spec{Name: "idle", Time: []float64{0, 0}, Machine: m, Tensors: []sched.Tensor{{Producer: 0, Consumers: []int32{1}, Size: 4}}})

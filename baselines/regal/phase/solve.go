@@ -41,6 +41,7 @@ func (c Config) Validate() error {
 type Result struct {
 	Device   []uint8 // [N]
 	Sequence []int32 // items, as sched.Evaluator.Schedule takes them
+	PhaseOf  []int32 // [N]; 0 for ops outside the phases
 	Score    sched.Score
 	Bound    float64 // no schedule is shorter
 	Phases   int
@@ -59,7 +60,8 @@ func (r *Result) Gap() float64 {
 var ErrBandwidth = errors.New("phase: transfers take time")
 
 // Solve searches a schedule of p of least run time. It does not look at the
-// memory limit: the caller finds the peak in Score where the problem has one. It
+// memory limit: the caller finds the peak in Score where the problem has one, and
+// whether it is too much. It
 // stops between rounds when ctx ends. It panics if c is not valid.
 func Solve(ctx context.Context, p *sched.Problem, c Config, r *rand.Rand) (*Result, error) {
 	if err := c.Validate(); err != nil {
@@ -74,14 +76,47 @@ func Solve(ctx context.Context, p *sched.Problem, c Config, r *rand.Rand) (*Resu
 	if len(x.ops) > 0 {
 		best = search(ctx, x, c, res, r)
 	}
-	res.Phases = best.phases
-	res.Device, res.Sequence = x.sequence(best.device, best.phase)
-	var err error
-	res.Score, err = sched.NewEvaluator(p, sched.RunTime).Schedule(res.Device, res.Sequence)
-	if err != nil {
-		return nil, fmt.Errorf("phase: %w", err)
+	return res, res.fill(x, best.device, best.phase)
+}
+
+// FromPhases returns the schedule of an assignment of devices and phases, [N]
+// each; what it says of ops outside the phases does not matter. It returns an
+// error if an edge breaks the rule.
+func FromPhases(p *sched.Problem, device []uint8, at []int32) (*Result, error) {
+	x := newInstance(p)
+	d, k := make([]uint8, len(x.ops)), make([]int32, len(x.ops))
+	for v, i := range x.ops {
+		d[v], k[v] = device[i], at[i]
+		if k[v] < 0 {
+			return nil, fmt.Errorf("phase: op %d is in phase %d", i, k[v])
+		}
 	}
-	return res, nil
+	res := &Result{Bound: p.LowerBound()}
+	return res, res.fill(x, d, k)
+}
+
+// Outside says of each op of p whether it runs before the first phase or behind
+// the last, [N].
+func Outside(p *sched.Problem) []bool {
+	x := newInstance(p)
+	for i, late := range x.late {
+		x.early[i] = x.early[i] || late
+	}
+	return x.early
+}
+
+// fill completes r with the schedule of an assignment, [n].
+func (r *Result) fill(x *instance, device []uint8, at []int32) (err error) {
+	r.PhaseOf = make([]int32, x.p.N())
+	for v, i := range x.ops {
+		r.PhaseOf[i] = at[v]
+		r.Phases = max(r.Phases, int(at[v])+1)
+	}
+	r.Device, r.Sequence = x.sequence(device, at)
+	if r.Score, err = sched.NewEvaluator(x.p, sched.RunTime).Schedule(r.Device, r.Sequence); err != nil {
+		return fmt.Errorf("phase: %w", err)
+	}
+	return nil
 }
 
 func search(ctx context.Context, x *instance, c Config, res *Result, r *rand.Rand) *state {

@@ -1,0 +1,142 @@
+// Package tune owns the grid search behind REGAL's baseline "tuned BRKGA"
+// (Paliwal et al., ICLR 2020, A.10): the two parameters of one beta distribution
+// for all keys, and the numbers of chromosomes, elites, mutants and populations,
+// 648 settings in all. The paper does not print its grid; Grid is ours.
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"placer/baselines/regal/brkga"
+	"placer/baselines/regal/propose"
+	"placer/baselines/regal/sched"
+)
+
+// Setting is a point of the grid.
+type Setting struct {
+	Config brkga.Config `json:"config"`
+	Shape  brkga.Shape  `json:"shape"`
+}
+
+// Best returns the setting that Search chose on synthetic graphs for the run
+// time; experiments/regal says how.
+func Best() Setting {
+	return Setting{brkga.Default(), brkga.Shape{Alpha: 1, Beta: 1}}
+}
+
+// Grid returns the settings: alpha and beta of 0.25, 1 and 4; 20, 50 or 100
+// chromosomes; a tenth, a fifth or three tenths of them elites; a tenth or a
+// fifth mutants; 1, 2, 4 or 8 populations. 3*3*3*3*2*4 = 648. The elite bias
+// stays at 0.7.
+func Grid() (all []Setting) {
+	for _, alpha := range []float64{0.25, 1, 4} {
+		for _, beta := range []float64{0.25, 1, 4} {
+			for _, n := range []int{20, 50, 100} {
+				for _, elites := range []int{1, 2, 3} {
+					for _, mutants := range []int{1, 2} {
+						for _, populations := range []int{1, 2, 4, 8} {
+							c := brkga.Config{Populations: populations, Chromosomes: n, Elites: n * elites / 10, Mutants: n * mutants / 10, EliteBias: 0.7}
+							all = append(all, Setting{c, brkga.Shape{Alpha: alpha, Beta: beta}})
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Config says how Search spends its runs: round i runs what is left of the grid
+// on Graphs[i] further graphs and keeps the Keep[i] settings of least mean cost
+// so far, in shares of the mean over settings.
+type Config struct {
+	Graphs, Keep []int
+	Evaluations  int
+	Objective    sched.Objective
+	Seed         uint64
+}
+
+// Default returns rounds of 4, 8, 28 and 60 graphs that keep 108, 18, 4 and 1.
+func Default() Config {
+	return Config{Graphs: []int{4, 8, 28, 60}, Keep: []int{108, 18, 4, 1}, Evaluations: 5000}
+}
+
+// Validate reports every fault of c.
+func (c Config) Validate() error {
+	var all []error
+	if len(c.Graphs) == 0 || len(c.Graphs) != len(c.Keep) || slices.Min(append([]int{1}, append(slices.Clone(c.Graphs), c.Keep...)...)) < 1 {
+		all = append(all, fmt.Errorf("tune: rounds of %v graphs that keep %v", c.Graphs, c.Keep))
+	}
+	if c.Evaluations < 1 {
+		all = append(all, fmt.Errorf("tune: %d evaluations, want at least 1", c.Evaluations))
+	}
+	return errors.Join(all...)
+}
+
+// Scored is a setting with its mean cost, where 1 is the mean of a graph's
+// settings.
+type Scored struct {
+	Setting
+	Cost   float64 `json:"cost"`
+	Graphs int     `json:"graphs"`
+}
+
+// Search returns the settings that are left after the last round, the best
+// first. graph(k) gives training graph k. report is told of each round. It panics
+// if c is not valid.
+func Search(ctx context.Context, grid []Setting, c Config, graph func(k int) (*sched.Problem, error), report func(round int, left []Scored)) ([]Scored, error) {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	left := make([]Scored, len(grid))
+	for i, s := range grid {
+		left[i].Setting = s
+	}
+	k := 0
+	for round, graphs := range c.Graphs {
+		for range graphs {
+			p, err := graph(k)
+			if err != nil {
+				return nil, err
+			}
+			if err := one(ctx, left, c, p, k); err != nil {
+				return nil, err
+			}
+			k++
+		}
+		slices.SortStableFunc(left, func(a, b Scored) int { return cmp.Compare(a.Cost, b.Cost) })
+		left = left[:min(len(left), c.Keep[round])]
+		report(round, left)
+	}
+	return left, nil
+}
+
+// one runs all settings on graph k and adds to their means.
+func one(ctx context.Context, left []Scored, c Config, p *sched.Problem, k int) error {
+	e := sched.NewEvaluator(p, c.Objective)
+	costs := make([]float64, len(left))
+	mean := 0.0
+	for i, s := range left {
+		r := rand.New(rand.NewPCG(c.Seed^0x74756e65, uint64(k)))
+		got, err := propose.Search(ctx, e, propose.Fixed{Shape: s.Shape}, s.Config, c.Evaluations, r)
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		costs[i] = got.Cost
+		mean += got.Cost / float64(len(left))
+	}
+	for i := range left {
+		x := &left[i]
+		x.Cost = (x.Cost*float64(x.Graphs) + costs[i]/mean) / float64(x.Graphs+1)
+		x.Graphs++
+	}
+	return nil
+}

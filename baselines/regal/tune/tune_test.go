@@ -1,0 +1,55 @@
+package tune_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"placer/baselines/regal/brkga"
+	"placer/baselines/regal/sched"
+	"placer/baselines/regal/synth"
+	"placer/baselines/regal/tune"
+)
+
+func TestGrid(t *testing.T) {
+	grid := tune.Grid()
+	if len(grid) != 648 {
+		t.Errorf("%d settings, the paper has 648", len(grid))
+	}
+	seen := map[tune.Setting]bool{}
+	for _, s := range grid {
+		if err := s.Config.Validate(); err != nil || seen[s] {
+			t.Errorf("%+v: %v, seen %v", s, err, seen[s])
+		}
+		seen[s] = true
+	}
+}
+
+// A setting that cannot search loses to those that can.
+func TestSearch(t *testing.T) {
+	bad := brkga.Config{Populations: 1, Chromosomes: 100, Elites: 1, Mutants: 98, EliteBias: 0.5}
+	grid := []tune.Setting{{Config: bad, Shape: brkga.Shape{Alpha: 20, Beta: 20}}, {Config: brkga.Default(), Shape: brkga.Shape{Alpha: 1, Beta: 1}}, {Config: bad, Shape: brkga.Shape{Alpha: 1, Beta: 1}}}
+	c := tune.Config{Graphs: []int{2, 2}, Keep: []int{2, 1}, Evaluations: 800}
+	rounds := 0
+	graph := func(k int) (*sched.Problem, error) {
+		return synth.Default().Generate(rand.New(rand.NewPCG(1, uint64(k)))), nil
+	}
+	left, err := tune.Search(context.Background(), grid, c, graph, func(int, []tune.Scored) { rounds++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || left[0].Setting != grid[1] || left[0].Graphs != 4 || left[0].Cost >= 1 || rounds != 2 {
+		t.Errorf("left %+v after %d rounds", left, rounds)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := tune.Search(ctx, grid, c, graph, func(int, []tune.Scored) {}); err == nil {
+		t.Error("an ended context gives a result")
+	}
+}
+
+func Example() {
+	fmt.Println(len(tune.Grid()), tune.Best().Config.Validate())
+	// Output: 648 <nil>
+}
