@@ -19,11 +19,11 @@ import (
 func (c *console) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure hardware",
+		Short: "Measure hardware, or repeat the comparisons of a paper",
 		Args:  noArguments,
-		RunE:  func(*cobra.Command, []string) error { return usagef("say what to measure: placer bench hw") },
+		RunE:  func(*cobra.Command, []string) error { return usagef("say what to measure: placer bench hw or placer bench regal") },
 	}
-	cmd.AddCommand(c.benchHardwareCommand())
+	cmd.AddCommand(c.benchHardwareCommand(), c.benchRegalCommand())
 	return cmd
 }
 

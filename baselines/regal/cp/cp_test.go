@@ -30,14 +30,14 @@ func library(t testing.TB) *cpsat.Library {
 func TestSmallGraphs(t *testing.T) {
 	l := library(t)
 	s := synth.Default()
-	s.MinOps, s.MaxOps = 20, 30
-	for k := range uint64(4) {
+	s.MinOps, s.MaxOps = 8, 12
+	for k := range uint64(3) {
 		p := s.Generate(rand.New(rand.NewPCG(61, k)))
-		if k == 3 {
+		if k == 2 {
 			p = synth.Augment(p, "fractions", rand.New(rand.NewPCG(61, k)))
 		}
 		c := cp.Default()
-		c.Solver.Work = 3
+		c.Solver.Work = 0.3
 		got, err := cp.Solve(context.Background(), l, p, c, rand.New(rand.NewPCG(62, k)))
 		if err != nil {
 			t.Fatal(err)
