@@ -13,6 +13,8 @@ type Placer struct {
 	// Starts are placements to start from, [N] each, beside the method's own. The
 	// outcome is at least as good as each of them.
 	Starts [][]uint8
+	// From are decisions on all tasks to start from; see Starts.
+	From []plan.Decision
 	// Walkers is the number of annealing runs, which exchange what they find; 0
 	// means 2. The outcome of a budget in evaluations depends on it.
 	Walkers int
@@ -39,7 +41,13 @@ const DefaultEvaluations = 2000
 // Place searches until the budget is spent or ctx ends. A step of the contraction
 // is charged to a budget in evaluations by its share of the ops; the outcome
 // counts evaluations of the problem alone and notes the others.
+//
+// Where the problem's tasks are others than placement, or more, its placements
+// are annealed for half of the budget and then all tasks together.
 func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if p.Decides(plan.Schedule) || p.Decides(plan.Fuse) || p.Fusion != nil {
+		return a.placeJointly(ctx, p)
+	}
 	if a.Walkers <= 0 {
 		a.Walkers = 2
 	}
