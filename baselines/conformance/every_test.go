@@ -15,7 +15,8 @@ var traits = map[string]conformance.Method{
 	"random-best": {Reaches: true},
 	"local":       {Reaches: true},
 	"anneal":      {Reaches: true},
-	"exact":       {Reaches: true},
+	"exact":       {Reaches: true, Optimal: true},
+	"cp-sat":      {Reaches: true, Optimal: true},
 	// It evaluates a round of samples at a time.
 	"GO-one": {Batch: 64, Evaluations: 128, Refuses: true},
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"placer/baselines/judge"
-	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -19,6 +18,8 @@ type Method struct {
 	// Reaches says that the method finds the optimum of the tiny problems within
 	// Evaluations.
 	Reaches bool
+	// Optimal says that it finds the optimum of all priorities, too.
+	Optimal bool
 	// Fits says that the method respects memory: where one device cannot hold the
 	// graph, but all together easily can, its placement fits.
 	Fits bool
@@ -133,11 +134,18 @@ func (m *Method) contract(t *testing.T, c *Case) {
 	}
 }
 
-// optimum compares with exhaustive search.
+// optimum compares with exhaustive search, under the problem's scheduler and under
+// all priorities.
 func (m *Method) optimum(t *testing.T, c *Case) {
 	out, p, err := m.place(t, context.Background(), c, func(p *plan.Problem) { p.Budget.Evaluations = max(p.Budget.Evaluations, 5000) })
 	if err != nil {
 		t.Fatal(err)
+	}
+	if out.Score.Feasible() && out.Score.Seconds < c.Optimum*(1-1e-9) {
+		t.Errorf("%g s is better than the optimum %g s of all priorities", out.Score.Seconds, c.Optimum)
+	}
+	if m.Optimal && !(out.Score.Feasible() && out.Score.Seconds <= c.Optimum*(1+1e-9)) {
+		t.Errorf("score %v, the optimum of all priorities is %g s", out.Score, c.Optimum)
 	}
 	best := exhaustive(p)
 	if out.Priority == nil && out.Score.Better(best) {
@@ -146,31 +154,6 @@ func (m *Method) optimum(t *testing.T, c *Case) {
 	if m.Reaches && best.Better(out.Score) {
 		t.Errorf("score %v, the optimum is %v", out.Score, best)
 	}
-}
-
-// exhaustive returns the best score of all placements of p's op-level units under
-// its scheduler.
-func exhaustive(p *plan.Problem) plan.Score {
-	units, d := p.Units.Levels[unit.Op], p.Machine.NumDevices()
-	device := make([]uint8, p.Graph.NumOps())
-	var best plan.Score
-	total := 1
-	for range units.NumUnits() {
-		total *= d
-	}
-	for k := range total {
-		rest := k
-		for _, ops := range units.Ops {
-			for _, i := range ops {
-				device[i] = uint8(rest % d)
-			}
-			rest /= d
-		}
-		if s := p.Evaluator.Evaluate(device, p.Priority); k == 0 || s.Better(best) {
-			best = s
-		}
-	}
-	return best
 }
 
 // cancel ends the context during a run that nothing else would end soon.
