@@ -1,0 +1,65 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Address says where a hub is and who one is there.
+type Address struct {
+	URL  string // as nats://host:4222
+	Keys string // folder of keys; empty for a hub without
+	Hub  *Hub   // an embedded hub of this process, in place of URL
+}
+
+// connect connects and stays connected: after a loss it tries again for ever.
+// failed, if not nil, is told what the hub refused.
+func (a Address) connect(name string, failed func(error)) (*nats.Conn, error) {
+	options := []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(signOfLife / 10), nats.Timeout(dialTimeout),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if failed != nil {
+				failed(err)
+			}
+		}),
+	}
+	keys := a.Keys
+	if a.Hub != nil {
+		keys = a.Hub.keys
+		options = append(options, nats.InProcessServer(a.Hub.server))
+	}
+	if keys != "" {
+		id, err := readIdentity(keys)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nats.Nkey(id.public, id.user.Sign))
+		if a.Hub == nil { // within a process there is nothing to encrypt
+			options = append(options, nats.Secure(id.tls()))
+		}
+	}
+	url := a.URL
+	if a.Hub != nil {
+		url = ""
+	}
+	nc, err := nats.Connect(url, options...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, fmt.Errorf("hub %s does not know the key in %s", a.name(), keys)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hub %s: %w", a.name(), err)
+	}
+	return nc, nil
+}
+
+func (a Address) name() string {
+	if a.Hub != nil {
+		return a.Hub.URL()
+	}
+	return a.URL
+}
+
+// Connect connects to a hub for uses that this package has no function for.
+func Connect(a Address) (*nats.Conn, error) { return a.connect("placer", nil) }

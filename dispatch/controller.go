@@ -1,0 +1,267 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ControllerConfig describes the side of the search.
+type ControllerConfig struct {
+	// Run names the run; results of other runs are not heard.
+	Run string
+	// Patience is how long a simulation is waited for while there are workers, before the
+	// controller does it itself. Measurements, which it cannot do, are waited for as long
+	// as there is a search.
+	Patience time.Duration
+	// Disk lets the hub keep jobs on disk: for a hub of its own, which may be restarted.
+	Disk bool
+}
+
+// DefaultController returns the configuration for an embedded hub.
+func DefaultController(run string) ControllerConfig {
+	return ControllerConfig{Run: run, Patience: 20 * time.Second}
+}
+
+// Controller submits jobs and hands each result to whoever waits for it, once.
+type Controller struct {
+	c       ControllerConfig
+	ctx     context.Context // ends when the search does
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	objects jetstream.ObjectStore
+	stop    []func()
+
+	mu      sync.Mutex
+	next    int
+	waiting map[string]chan result
+	workers map[string]*workerState
+	stored  map[string]bool // objects that the hub has
+	kinds   map[Kind]bool   // queues that the hub has
+	stats   Stats
+}
+
+type workerState struct {
+	beat
+	heard time.Time
+}
+
+// Stats counts what became of the evaluations of a run. Every evaluation is
+// counted in one of Remote and Local.
+type Stats struct {
+	Remote int // answered by a worker
+	Local  int // done by the controller: no worker, no answer in time, or no way to submit
+	// Unheard counts answers that nobody waited for any more: second answers of a job,
+	// and answers after the controller's patience ended.
+	Unheard int
+}
+
+// WorkerStatus is what a worker last said of itself.
+type WorkerStatus struct {
+	Name  string
+	Slots int
+	Done  int64
+}
+
+// NewController connects to a hub and makes its streams. It lives until Close or
+// the end of ctx.
+func NewController(ctx context.Context, a Address, c ControllerConfig) (*Controller, error) {
+	nc, err := a.connect("placer search", nil)
+	if err != nil {
+		return nil, err
+	}
+	x := &Controller{c: c, ctx: ctx, nc: nc, waiting: map[string]chan result{}, workers: map[string]*workerState{}, stored: map[string]bool{}, kinds: map[Kind]bool{}}
+	if err := x.open(a); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *Controller) open(a Address) (err error) {
+	if x.js, err = jetstream.New(x.nc); err != nil {
+		return err
+	}
+	storage := jetstream.MemoryStorage
+	if x.c.Disk {
+		storage = jetstream.FileStorage
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, 2*dialTimeout)
+	defer cancel()
+	for _, s := range []jetstream.StreamConfig{
+		{Name: jobStream, Subjects: []string{jobPrefix + ">"}, Retention: jetstream.WorkQueuePolicy, Storage: storage, Duplicates: dedupe},
+		{Name: resultStream, Subjects: []string{resultPrefix + ">"}, Storage: storage, Duplicates: dedupe, MaxAge: 10 * time.Minute},
+	} {
+		if _, err := x.js.CreateOrUpdateStream(ctx, s); err != nil {
+			return fmt.Errorf("hub %s: %w", a.name(), err)
+		}
+	}
+	if x.objects, err = x.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: objectBucket, Storage: storage}); err != nil {
+		return fmt.Errorf("hub %s: %w", a.name(), err)
+	}
+	results, err := x.js.OrderedConsumer(ctx, resultStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{resultPrefix + x.c.Run}, DeliverPolicy: jetstream.DeliverNewPolicy})
+	if err != nil {
+		return fmt.Errorf("hub %s: %w", a.name(), err)
+	}
+	heard, err := results.Consume(func(m jetstream.Msg) { x.answer(m.Data()) })
+	if err != nil {
+		return fmt.Errorf("hub %s: %w", a.name(), err)
+	}
+	x.stop = append(x.stop, heard.Stop)
+	beats, err := x.nc.Subscribe(beatPrefix+">", func(m *nats.Msg) { x.hear(m.Data) })
+	if err != nil {
+		return fmt.Errorf("hub %s: %w", a.name(), err)
+	}
+	x.stop = append(x.stop, func() { _ = beats.Unsubscribe() })
+	return x.nc.Flush()
+}
+
+// Close leaves the hub.
+func (x *Controller) Close() {
+	for _, stop := range x.stop {
+		stop()
+	}
+	x.nc.Close()
+}
+
+// Workers returns the workers of kind that show signs of life, by name.
+func (x *Controller) Workers(kind Kind) []WorkerStatus {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var all []WorkerStatus
+	for _, name := range slices.Sorted(maps.Keys(x.workers)) {
+		if w := x.workers[name]; time.Since(w.heard) < beatExpiry && slices.Contains(w.Kinds, kind) {
+			all = append(all, WorkerStatus{w.Worker, w.Slots, w.Done})
+		}
+	}
+	return all
+}
+
+// Await waits until there are n workers of kind, or ctx ends.
+func (x *Controller) Await(ctx context.Context, kind Kind, n int) error {
+	for len(x.Workers(kind)) < n {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(beatPeriod / 5):
+		}
+	}
+	return nil
+}
+
+// Stats returns the counts so far.
+func (x *Controller) Stats() Stats {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.stats
+}
+
+func (x *Controller) hear(data []byte) {
+	var b beat
+	if json.Unmarshal(data, &b) != nil || b.Worker == "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if b.Leaves {
+		delete(x.workers, b.Worker)
+		return
+	}
+	x.workers[b.Worker] = &workerState{b, time.Now()}
+}
+
+// answer hands a result to the one who waits for it.
+func (x *Controller) answer(data []byte) {
+	var r result
+	if json.Unmarshal(data, &r) != nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	to, ok := x.waiting[r.ID]
+	if !ok {
+		x.stats.Unheard++
+		return
+	}
+	delete(x.waiting, r.ID)
+	to <- r // has room for one
+}
+
+// store makes sure that the hub has an object and returns its name.
+func (x *Controller) store(data []byte) (string, error) {
+	name := objectName(data)
+	x.mu.Lock()
+	known := x.stored[name]
+	x.mu.Unlock()
+	if known {
+		return name, nil
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, 2*dialTimeout)
+	defer cancel()
+	if _, err := putObject(ctx, x.objects, data); err != nil {
+		return "", err
+	}
+	x.mu.Lock()
+	x.stored[name] = true
+	x.mu.Unlock()
+	return name, nil
+}
+
+// queue makes sure that the hub has the queue of kind.
+func (x *Controller) queue(kind Kind) error {
+	x.mu.Lock()
+	known := x.kinds[kind]
+	x.mu.Unlock()
+	if known {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, dialTimeout)
+	defer cancel()
+	_, err := x.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
+		Durable: string(kind), FilterSubject: jobPrefix + string(kind), AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: ackWait, MaxDeliver: maxDeliver, MaxAckPending: 4096,
+	})
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.kinds[kind] = true
+	x.mu.Unlock()
+	return nil
+}
+
+// submit sends a job and returns where its answer will come; forget gives it up.
+func (x *Controller) submit(kind Kind, j *job) (answer <-chan result, forget func(), err error) {
+	to := make(chan result, 1)
+	x.mu.Lock()
+	x.next++
+	j.Run, j.ID = x.c.Run, fmt.Sprintf("%s-%d", x.c.Run, x.next)
+	x.waiting[j.ID] = to
+	x.mu.Unlock()
+	forget = func() {
+		x.mu.Lock()
+		delete(x.waiting, j.ID)
+		x.mu.Unlock()
+	}
+	data, err := j.encode(nil)
+	if err == nil && int64(len(data)) > x.nc.MaxPayload() {
+		err = fmt.Errorf("job of %d bytes is more than the hub's limit of %d", len(data), x.nc.MaxPayload())
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(x.ctx, dialTimeout)
+		defer cancel()
+		_, err = x.js.Publish(ctx, jobPrefix+string(kind), data, jetstream.WithMsgID(j.ID))
+	}
+	if err != nil {
+		forget()
+		return nil, nil, err
+	}
+	return to, forget, nil
+}

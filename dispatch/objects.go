@@ -1,0 +1,74 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// objectName returns the name of an object with that content.
+func objectName(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// putObject stores data under its hash unless it is there already.
+func putObject(ctx context.Context, store jetstream.ObjectStore, data []byte) (string, error) {
+	name := objectName(data)
+	if _, err := store.GetInfo(ctx, name); err == nil {
+		return name, nil
+	} else if !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return "", err
+	}
+	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(s2.Encode(nil, data)))
+	return name, err
+}
+
+// getObject returns the object of that name and checks that it is.
+func getObject(ctx context.Context, store jetstream.ObjectStore, name string) ([]byte, error) {
+	r, err := store.Get(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("object %.12s: %w", name, err)
+	}
+	defer r.Close()
+	packed, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("object %.12s: %w", name, err)
+	}
+	data, err := s2.Decode(nil, packed)
+	if err != nil {
+		return nil, fmt.Errorf("object %.12s: %w", name, err)
+	}
+	if objectName(data) != name {
+		return nil, fmt.Errorf("object %.12s: its content is another", name)
+	}
+	return data, nil
+}
+
+// encodeRanks returns the bytes of a scheduler's ranks, [N].
+func encodeRanks(ranks []int32) []byte {
+	b := make([]byte, 4*len(ranks))
+	for i, r := range ranks {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(r))
+	}
+	return b
+}
+
+func decodeRanks(b []byte) ([]int32, error) {
+	if len(b)%4 != 0 {
+		return nil, fmt.Errorf("ranks of %d bytes", len(b))
+	}
+	ranks := make([]int32, len(b)/4)
+	for i := range ranks {
+		ranks[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return ranks, nil
+}
