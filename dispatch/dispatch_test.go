@@ -28,6 +28,10 @@ type sum struct {
 }
 
 func (s sum) Evaluate(device []uint8, priority []int32) plan.Score {
+	return s.EvaluateFused(device, priority, nil)
+}
+
+func (s sum) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
 	if len(device) != s.ops {
 		panic("wrong length")
 	}
@@ -38,6 +42,9 @@ func (s sum) Evaluate(device []uint8, priority []int32) plan.Score {
 		x += float64(d) * float64(i+1)
 		if priority != nil {
 			x += float64(priority[i]) / 3
+		}
+		if fusion != nil {
+			x += float64(fusion[i]) / 5
 		}
 	}
 	return plan.Score{Seconds: x / 7, Overflow: units.Bytes(device[0] / 200)}
@@ -153,18 +160,22 @@ func TestScoresAreTheWorkers(t *testing.T) {
 	work(t, a, "b", far, 1)
 	await(t, x, 2)
 	r := remote(t, x, local)
+	fusion := placement(40, 7)
+	if got, want := r.EvaluateFused(placement(40, 1), nil, fusion), local.EvaluateFused(placement(40, 1), nil, fusion); got != want {
+		t.Errorf("fused: %v, want %v", got, want)
+	}
 	if r.Parallel() != 6 {
 		t.Errorf("%d at once for three slots", r.Parallel())
 	}
 	evaluateAll(t, r, local, 200, 6)
-	if s := x.Stats(); s.Remote != 200 || s.Local != 0 || s.Unheard != 0 || far.calls.Load() != 200 || local.calls.Load() != 0 {
-		t.Errorf("%+v, %d evaluated by workers, %d here: want 200 by workers, each once", s, far.calls.Load(), local.calls.Load())
+	if s := x.Stats(); s.Remote != 201 || s.Local != 0 || s.Unheard != 0 || far.calls.Load() != 201 || local.calls.Load() != 1 {
+		t.Errorf("%+v, failure %q, %d evaluated by workers, %d here: want 201 by workers, each once", s, r.Failure(), far.calls.Load(), local.calls.Load())
 	}
 	var done int64
 	for _, w := range x.Workers(dispatch.Roofline) {
 		done += w.Done
 	}
-	if done > 200 {
+	if done > 201 {
 		t.Errorf("workers report %d jobs", done)
 	}
 }

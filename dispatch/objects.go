@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go/jetstream"
@@ -32,23 +33,38 @@ func putObject(ctx context.Context, store jetstream.ObjectStore, data []byte) (s
 	return name, err
 }
 
-// getObject returns the object of that name and checks that it is.
-func getObject(ctx context.Context, store jetstream.ObjectStore, name string) ([]byte, error) {
-	r, err := store.Get(ctx, name)
+// getObject returns the object of that name and checks that it is. A read whose
+// messages stay away is begun again, with more time.
+func getObject(ctx context.Context, store jetstream.ObjectStore, name string) (data []byte, err error) {
+	for wait := time.Second; wait <= 16*time.Second && ctx.Err() == nil; wait *= 2 {
+		if data, err = readObject(ctx, store, name, wait); err == nil || errors.Is(err, jetstream.ErrObjectNotFound) {
+			break
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("object %.12s: %w", name, err)
+	}
+	return data, nil
+}
+
+func readObject(ctx context.Context, store jetstream.ObjectStore, name string, wait time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	r, err := store.Get(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	defer r.Close()
 	packed, err := io.ReadAll(r)
 	if err != nil {
-		return nil, fmt.Errorf("object %.12s: %w", name, err)
+		return nil, err
 	}
 	data, err := s2.Decode(nil, packed)
 	if err != nil {
-		return nil, fmt.Errorf("object %.12s: %w", name, err)
+		return nil, err
 	}
 	if objectName(data) != name {
-		return nil, fmt.Errorf("object %.12s: its content is another", name)
+		return nil, errors.New("its content is another")
 	}
 	return data, nil
 }

@@ -84,10 +84,15 @@ func (r *Remote) Failure() string {
 
 // Evaluate is as plan.Evaluator says, except that it allocates.
 func (r *Remote) Evaluate(device []uint8, priority []int32) plan.Score {
-	s, ok := r.remote(&job{Problem: r.problem, device: device}, priority)
+	return r.EvaluateFused(device, priority, nil)
+}
+
+// EvaluateFused is as plan.Evaluator says, except that it allocates.
+func (r *Remote) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
+	s, ok := r.remote(&job{Problem: r.problem, device: device, fusion: fusion}, priority)
 	if !ok {
 		if s, ok = r.missing(); !ok {
-			s = r.local.Evaluate(device, priority)
+			s = r.local.EvaluateFused(device, priority, fusion)
 		}
 	}
 	r.count(ok)

@@ -241,7 +241,7 @@ func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error)
 	if n := len(e.OpSeconds(0)); n != len(j.device) || ranks != nil && n != len(ranks) {
 		return s, fmt.Errorf("placement of %d ops with %d ranks, the graph has %d ops", len(j.device), len(ranks), n)
 	}
-	return e.Evaluate(j.device, ranks), nil
+	return e.EvaluateFused(j.device, ranks, j.fusion), nil
 }
 
 // open returns the problem of that name, made ready.
