@@ -3,9 +3,13 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/nats-io/nats.go"
 )
+
+// ErrUnreachable says that there is no hub at an address: it may come yet.
+var ErrUnreachable = errors.New("nobody answers")
 
 // Address says where a hub is and who one is there.
 type Address struct {
@@ -45,13 +49,18 @@ func (a Address) connect(name string, failed func(error)) (*nats.Conn, error) {
 		url = ""
 	}
 	nc, err := nats.Connect(url, options...)
-	if errors.Is(err, nats.ErrAuthorization) {
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return nc, nil
+	case errors.Is(err, nats.ErrAuthorization) && keys == "":
+		return nil, fmt.Errorf("hub %s wants a key", a.name())
+	case errors.Is(err, nats.ErrAuthorization):
 		return nil, fmt.Errorf("hub %s does not know the key in %s", a.name(), keys)
+	case errors.As(err, &dial), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return nil, fmt.Errorf("hub %s: %w (%w)", a.name(), ErrUnreachable, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("hub %s: %w", a.name(), err)
-	}
-	return nc, nil
+	return nil, fmt.Errorf("hub %s: %w", a.name(), err)
 }
 
 func (a Address) name() string {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,7 +97,7 @@ func (x *Controller) open(a Address) (err error) {
 	ctx, cancel := context.WithTimeout(x.ctx, 2*dialTimeout)
 	defer cancel()
 	for _, s := range []jetstream.StreamConfig{
-		{Name: jobStream, Subjects: []string{jobPrefix + ">"}, Retention: jetstream.WorkQueuePolicy, Storage: storage, Duplicates: dedupe},
+		{Name: jobStream, Subjects: []string{jobPrefix + ">"}, Retention: jetstream.WorkQueuePolicy, Storage: storage, Duplicates: dedupe, MaxAge: time.Hour},
 		{Name: resultStream, Subjects: []string{resultPrefix + ">"}, Storage: storage, Duplicates: dedupe, MaxAge: 10 * time.Minute},
 	} {
 		if _, err := x.js.CreateOrUpdateStream(ctx, s); err != nil {
@@ -123,8 +124,13 @@ func (x *Controller) open(a Address) (err error) {
 	return x.nc.Flush()
 }
 
-// Close leaves the hub.
+// Close takes back the jobs that nobody has taken, and leaves the hub.
 func (x *Controller) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s, err := x.js.Stream(ctx, jobStream); err == nil {
+		_ = s.Purge(ctx, jetstream.WithPurgeSubject(jobPrefix+"*."+x.c.Run))
+	}
 	for _, stop := range x.stop {
 		stop()
 	}
@@ -205,7 +211,7 @@ func (x *Controller) store(data []byte) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, 2*dialTimeout)
 	defer cancel()
-	if _, err := putObject(ctx, x.objects, data); err != nil {
+	if _, err := putObject(ctx, x.objects, data, x.nc.MaxPayload()); err != nil {
 		return "", err
 	}
 	x.mu.Lock()
@@ -225,7 +231,7 @@ func (x *Controller) queue(kind Kind) error {
 	ctx, cancel := context.WithTimeout(x.ctx, dialTimeout)
 	defer cancel()
 	_, err := x.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
-		Durable: string(kind), FilterSubject: jobPrefix + string(kind), AckPolicy: jetstream.AckExplicitPolicy,
+		Durable: string(kind), FilterSubject: jobPrefix + string(kind) + ".>", AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: ackWait, MaxDeliver: maxDeliver, MaxAckPending: 4096,
 	})
 	if err != nil {
@@ -251,13 +257,13 @@ func (x *Controller) submit(kind Kind, j *job) (answer <-chan result, forget fun
 		x.mu.Unlock()
 	}
 	data, err := j.encode(nil)
-	if err == nil && int64(len(data)) > x.nc.MaxPayload() {
-		err = fmt.Errorf("job of %d bytes is more than the hub's limit of %d", len(data), x.nc.MaxPayload())
-	}
 	if err == nil {
 		ctx, cancel := context.WithTimeout(x.ctx, dialTimeout)
 		defer cancel()
-		_, err = x.js.Publish(ctx, jobPrefix+string(kind), data, jetstream.WithMsgID(j.ID))
+		_, err = x.js.Publish(ctx, jobPrefix+string(kind)+"."+x.c.Run, data, jetstream.WithMsgID(j.ID))
+	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		err = fmt.Errorf("job of %d bytes with its header is more than the hub's limit of %d", len(data), x.nc.MaxPayload())
 	}
 	if err != nil {
 		forget()

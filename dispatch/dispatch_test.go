@@ -82,9 +82,9 @@ func work(t testing.TB, a dispatch.Address, name string, s sum, slots int) (stop
 	done := make(chan error, 1)
 	go func() {
 		done <- dispatch.Work(ctx, a, dispatch.WorkerConfig{Name: name, Kinds: kinds(dispatch.Roofline), Slots: slots,
-			Evaluator: func(k dispatch.Kind, graph, machine []byte) (plan.Evaluator, error) {
-				if string(graph) != "graph" || string(machine) != "machine" {
-					return nil, fmt.Errorf("graph %q, machine %q", graph, machine)
+			Evaluator: func(p dispatch.Problem) (plan.Evaluator, error) {
+				if string(p.Graph) != "graph" || string(p.Machine) != "machine" || p.Settings != "such" {
+					return nil, fmt.Errorf("problem %+v", p)
 				}
 				return s, nil
 			}})
@@ -118,7 +118,7 @@ func controller(t testing.TB, a dispatch.Address, change func(*dispatch.Controll
 
 func remote(t testing.TB, x *dispatch.Controller, local sum) *dispatch.Remote {
 	t.Helper()
-	r, err := x.Remote(dispatch.Roofline, []byte("graph"), []byte("machine"), local)
+	r, err := x.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: []byte("graph"), Machine: []byte("machine"), Settings: "such"}, local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,12 +306,12 @@ func TestKeys(t *testing.T) {
 	if err := dispatch.WriteKeys(stranger, kc, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	wc := dispatch.WorkerConfig{Name: "x", Kinds: kinds(dispatch.Roofline), Slots: 1, Evaluator: func(dispatch.Kind, []byte, []byte) (plan.Evaluator, error) { return local, nil }}
+	wc := dispatch.WorkerConfig{Name: "x", Kinds: kinds(dispatch.Roofline), Slots: 1, Evaluator: func(dispatch.Problem) (plan.Evaluator, error) { return local, nil }}
 	for _, c := range []struct {
 		name, keys, want string
 		prepare          func()
 	}{
-		{"no key", "", "", nil},
+		{"no key", "", "certificate", nil},
 		{"another authority", filepath.Join(stranger, "worker-1"), "certificate", nil},
 		{"unknown key", filepath.Join(stranger, "worker-2"), "does not know the key", func() {
 			ca, err := os.ReadFile(filepath.Join(dir, "hub", "ca.pem"))
@@ -347,7 +347,7 @@ func TestKeys(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := js.Publish(short, "jobs.roofline", []byte("x")); err == nil {
+	if _, err := js.Publish(short, "jobs.roofline.run", []byte("x")); err == nil {
 		t.Error("a worker submitted a job")
 	}
 	if err := js.DeleteStream(short, "JOBS"); err == nil {
@@ -404,7 +404,7 @@ func TestBadJobs(t *testing.T) {
 	}
 	defer nc.Close()
 	for _, data := range []string{"", "no head", "{}\n", "{\"ops\":3}\nxyz", "{\"ops\":99999999}\n\x05abcde", strings.Repeat("x", 5000)} {
-		if err := nc.PublishMsg(&nats.Msg{Subject: "jobs.roofline", Data: []byte(data)}); err != nil {
+		if err := nc.PublishMsg(&nats.Msg{Subject: "jobs.roofline.run", Data: []byte(data)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -82,11 +82,21 @@ func (r *result) score() plan.Score {
 	return plan.Score{Seconds: r.Seconds, Overflow: units.Bytes(r.Overflow)}
 }
 
-// problem names what a worker needs to evaluate placements.
+// Problem is what a worker needs to evaluate placements.
+type Problem struct {
+	Kind           Kind
+	Graph, Machine []byte // in their file forms
+	// Settings are what else the worker's evaluator depends on, in a form that both
+	// sides know.
+	Settings string
+}
+
+// problem names the objects of a Problem.
 type problem struct {
-	Kind    Kind   `json:"kind"`
-	Graph   string `json:"graph"`   // object
-	Machine string `json:"machine"` // object
+	Kind     Kind   `json:"kind"`
+	Graph    string `json:"graph"`
+	Machine  string `json:"machine"`
+	Settings string `json:"settings,omitempty"`
 }
 
 // beat is a worker's sign of life.

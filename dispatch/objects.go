@@ -21,15 +21,17 @@ func objectName(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// putObject stores data under its hash unless it is there already.
-func putObject(ctx context.Context, store jetstream.ObjectStore, data []byte) (string, error) {
+// putObject stores data under its hash unless it is there already, in messages
+// of at most limit bytes.
+func putObject(ctx context.Context, store jetstream.ObjectStore, data []byte, limit int64) (string, error) {
 	name := objectName(data)
 	if _, err := store.GetInfo(ctx, name); err == nil {
 		return name, nil
 	} else if !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return "", err
 	}
-	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(s2.Encode(nil, data)))
+	chunk := &jetstream.ObjectMetaOptions{ChunkSize: uint32(min(128<<10, max(limit/2, 1)))}
+	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: chunk}, bytes.NewReader(s2.Encode(nil, data)))
 	return name, err
 }
 

@@ -27,17 +27,19 @@ type Remote struct {
 	failure *atomic.Pointer[string]
 }
 
-// Remote returns the evaluator of a graph and a machine, in their file forms.
-// local evaluates the same placements with the same scores; op times come from
-// it.
-func (x *Controller) Remote(kind Kind, graph, machine []byte, local plan.Evaluator) (*Remote, error) {
-	p := problem{Kind: kind}
-	var err error
-	if p.Graph, err = x.store(graph); err != nil {
-		return nil, fmt.Errorf("hub: graph: %w", err)
-	}
-	if p.Machine, err = x.store(machine); err != nil {
-		return nil, fmt.Errorf("hub: machine: %w", err)
+// Remote returns the evaluator of a problem. local evaluates the same placements
+// with the same scores; op times come from it.
+func (x *Controller) Remote(of Problem, local plan.Evaluator) (*Remote, error) {
+	p := problem{Kind: of.Kind, Settings: of.Settings}
+	kind := of.Kind
+	for _, o := range []struct {
+		data []byte
+		name *string
+	}{{of.Graph, &p.Graph}, {of.Machine, &p.Machine}} {
+		var err error
+		if *o.name, err = x.store(o.data); err != nil {
+			return nil, fmt.Errorf("hub: %w", err)
+		}
 	}
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	jobStream    = "JOBS"
 	resultStream = "RESULTS"
 	objectBucket = "placer"
-	jobPrefix    = "jobs."    // jobs.KIND: a consumer of the same name serves it
+	jobPrefix    = "jobs."    // jobs.KIND.RUN: a consumer named KIND serves it
 	resultPrefix = "results." // results.RUN
 	beatPrefix   = "workers." // workers.NAME
 )

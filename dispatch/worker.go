@@ -22,9 +22,8 @@ type WorkerConfig struct {
 	// Slots is how many jobs the worker does at once: cores for simulations, 1 for
 	// measurements.
 	Slots int
-	// Evaluator makes the evaluator of a problem from the file forms of its graph
-	// and machine.
-	Evaluator func(kind Kind, graph, machine []byte) (plan.Evaluator, error)
+	// Evaluator makes the evaluator of a problem.
+	Evaluator func(Problem) (plan.Evaluator, error)
 	// Log, if not nil, is told in a line what happens.
 	Log func(format string, a ...any)
 }
@@ -299,16 +298,15 @@ func (w *worker) load(ctx context.Context, name string) (plan.Evaluator, error) 
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, fmt.Errorf("problem %.12s: %w", name, err)
 	}
-	graph, err := getObject(ctx, store, p.Graph)
-	if err != nil {
+	of := Problem{Kind: p.Kind, Settings: p.Settings}
+	if of.Graph, err = getObject(ctx, store, p.Graph); err != nil {
 		return nil, err
 	}
-	machine, err := getObject(ctx, store, p.Machine)
-	if err != nil {
+	if of.Machine, err = getObject(ctx, store, p.Machine); err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	e, err := w.c.Evaluator(p.Kind, graph, machine)
+	e, err := w.c.Evaluator(of)
 	if err == nil {
 		w.c.Log("graph %.12s ready for %s after %v", p.Graph, p.Kind, time.Since(start).Round(time.Millisecond))
 	}

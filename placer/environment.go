@@ -30,10 +30,19 @@ type worker struct {
 	*draft
 }
 
-// newEnvironment prepares p for c.Workers goroutines.
+// concurrent is an evaluator whose clones do better when several evaluate at
+// once, because they do not do the work themselves.
+type concurrent interface{ Parallel() int }
+
+// newEnvironment prepares p for c.Workers goroutines, or more where the
+// evaluator asks for them.
 func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
 	e := &environment{decoder: newDecoder(p, c), devices: p.Machine.NumDevices()}
-	for k := range c.Workers {
+	n := c.Workers
+	if many, ok := p.Evaluator.(concurrent); ok {
+		n = max(n, many.Parallel())
+	}
+	for k := range n {
 		w := &worker{evaluator: p.Evaluator, draft: e.newDraft(p.Graph.NumOps())}
 		if k > 0 {
 			w.evaluator = p.Evaluator.Clone()

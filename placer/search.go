@@ -106,6 +106,10 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	}
 	s.mu.Lock()
 	evaluator := s.task.Evaluator.Clone()
+	rollouts := evaluator
+	if s.task.Rollouts != nil && m.Kind == plan.Policy {
+		rollouts = s.task.Rollouts.Clone()
+	}
 	s.meter.start(m.Name)
 	s.mu.Unlock()
 	before := s.memory.Running[m.Name]
@@ -115,7 +119,7 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
 	out, err := placer.Place(ctx, &plan.Problem{
 		Graph: s.task.Graph, Machine: s.task.Machine, Units: s.task.Units, Priority: s.task.Priority, Objective: s.task.Objective,
-		Evaluator: evaluator, Budget: b, Seed: streamSeed(s.c.Seed, m.Name), Clock: s.host.Clock,
+		Evaluator: rollouts, Budget: b, Seed: streamSeed(s.c.Seed, m.Name), Clock: s.host.Clock,
 		Report: func(p plan.Progress) {
 			s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Device: p.Device, Placer: placer})
 		},

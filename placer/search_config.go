@@ -18,6 +18,9 @@ type Task struct {
 	Units   *unit.Hierarchy
 	// Evaluator judges; every method gets a clone of its own.
 	Evaluator plan.Evaluator
+	// Rollouts, if not nil, evaluates what policies sample, in place of Evaluator:
+	// the same scores from elsewhere. Their best is judged by Evaluator all the same.
+	Rollouts plan.Evaluator
 	// Priority is the scheduler of the task, [N]; nil is FIFO.
 	Priority []int32
 	// Objective is what Evaluator judges by; Bound is its proven lower bound.

@@ -112,6 +112,7 @@ var allowed = map[string]string{
 	"baselines/catalogue": "*",
 
 	// Output and the command line.
+	"dispatch":     "units plan",
 	"compare":      "plan internal/fsx",
 	"report":       "units graph hw hw/bench plan sim maxload compare",
 	"internal/cli": "*",

@@ -23,6 +23,7 @@ import (
 type searchFlags struct {
 	graph       graphFlags
 	machine     machineFlags
+	hub         hubFlags
 	budget      time.Duration
 	evaluations int
 	seed        uint64
@@ -52,6 +53,9 @@ func (c *console) searchCommand() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if err := f.hub.check(); err != nil {
+				return err
+			}
 			s, err := c.prepare(cmd, &f)
 			if err != nil {
 				return err
@@ -62,6 +66,7 @@ func (c *console) searchCommand() *cobra.Command {
 	}
 	f.graph.add(cmd)
 	f.machine.add(cmd)
+	f.hub.add(cmd)
 	d := placer.DefaultSearch()
 	cmd.Flags().DurationVar(&f.budget, "budget", time.Duration(d.Budget.Seconds)*time.Second, "time to search, all methods together")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
@@ -80,7 +85,7 @@ func (c *console) searchCommand() *cobra.Command {
 
 // forResume are the flags that --resume leaves free; the run's own
 // configuration holds the others.
-var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "verbose": true, "output": true, "workers": true}
+var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "verbose": true, "output": true, "workers": true, "hub": true, "hub-keys": true, "await": true}
 
 func (f *searchFlags) check(cmd *cobra.Command) error {
 	if f.resume != "" {
@@ -135,6 +140,11 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 		fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
 		return c.print(f.json, s.done)
 	}
+	workers, err := c.openHub(ctx, &f.hub, s)
+	if err != nil {
+		return err
+	}
+	defer workers.close()
 	show := c.newProgress(s.config.Budget.plan())
 	show.objective = s.task.Objective
 	show.line("%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
@@ -142,9 +152,11 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 	host := placer.Host{Clock: func() float64 { return s.before + c.clock() }, CPU: c.cpu}
 	found, err := placer.Search(ctx, s.task, s.methods, s.searchConfig(f.workers), host, func(e placer.Event) error {
 		show.observe(e)
+		workers.tell(show, e.Seconds)
 		return s.run.Observe(e)
 	}, s.memory)
 	show.close()
+	workers.sum(c)
 	if err != nil {
 		return err
 	}

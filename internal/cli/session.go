@@ -60,6 +60,7 @@ type session struct {
 	run     *placer.Run
 	task    *placer.Task
 	sim     *sim.Simulator
+	loaded  loaded
 	level   unit.Level
 	methods []placer.Method
 	memory  *placer.Memory // of an earlier run; nil for a new one
@@ -105,6 +106,7 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	for _, x := range chosen {
 		s.config.Methods = append(s.config.Methods, x.Name)
 	}
+	s.loaded = l
 	if s.task, s.sim, err = task(l, m, f.judging); err != nil {
 		return nil, err
 	}
@@ -195,6 +197,7 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
 		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
 	}
+	s.loaded = l
 	s.task, s.sim, err = task(l, m, judging{s.config.Scheduler, s.config.Objective, s.config.Contention})
 	return s, err
 }

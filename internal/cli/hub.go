@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placer/dispatch"
+	"placer/graph"
+	"placer/hw"
+	"placer/plan"
+)
+
+// hubFlags name the hub that spreads a search over hosts.
+type hubFlags struct {
+	hub, keys string
+	await     int
+}
+
+func (f *hubFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.hub, "hub", "", "have workers evaluate what policies sample: HOST:PORT to listen there, or the nats:// URL of a hub that runs")
+	cmd.Flags().StringVar(&f.keys, "hub-keys", "", "folder 'hub' of the keys that 'placer worker keys' made; needed beyond this host")
+	cmd.Flags().IntVar(&f.await, "await", 0, "wait for so many workers before the search begins")
+}
+
+func (f *hubFlags) check() error {
+	switch {
+	case f.hub == "" && (f.keys != "" || f.await > 0):
+		return usagef("--hub-keys and --await are about a --hub")
+	case f.await < 0:
+		return usagef("--await %d: want 0 or more", f.await)
+	}
+	return nil
+}
+
+// crowd is the workers of a search.
+type crowd struct {
+	controller *dispatch.Controller
+	remote     *dispatch.Remote
+	hub        *dispatch.Hub // nil for one that runs elsewhere
+	store      string        // folder of the hub
+	told       float64
+}
+
+// openHub starts or finds the hub, offers it the task of s, waits for workers,
+// and makes them the task's rollouts. Nil without --hub.
+func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd, error) {
+	if f.hub == "" {
+		return nil, nil
+	}
+	t := s.task
+	if t.Objective.Normal() != plan.Step || s.loaded.times != nil {
+		return nil, usagef("--hub is for step times by the roofline model: workers know neither other objectives nor the times of a graph's file")
+	}
+	x := &crowd{}
+	ok := false
+	defer func() {
+		if !ok {
+			x.close()
+		}
+	}()
+	a := dispatch.Address{URL: f.hub, Keys: f.keys}
+	name := make([]byte, 8)
+	if _, err := rand.Read(name); err != nil {
+		return nil, err
+	}
+	config := dispatch.DefaultController(hex.EncodeToString(name))
+	if !strings.Contains(f.hub, "://") {
+		var err error
+		if x.store, err = os.MkdirTemp("", "placer-hub-"); err != nil {
+			return nil, err
+		}
+		if x.hub, err = dispatch.StartHub(dispatch.HubConfig{Listen: f.hub, Keys: f.keys, Store: x.store}); err != nil {
+			return nil, err
+		}
+		a = dispatch.Address{Hub: x.hub}
+		c.say("hub at %s", x.hub.URL())
+	} else {
+		config.Disk = true
+	}
+	var err error
+	if x.controller, err = dispatch.NewController(ctx, a, config); err != nil {
+		return nil, err
+	}
+	var g, m bytes.Buffer
+	if err := t.Graph.Write(&g); err != nil {
+		return nil, err
+	}
+	if err := t.Machine.Write(&m); err != nil {
+		return nil, err
+	}
+	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: g.Bytes(), Machine: m.Bytes(), Settings: s.config.Contention}, t.Evaluator.Clone()); err != nil {
+		return nil, err
+	}
+	if f.await > 0 {
+		c.say("waiting for %d workers", f.await)
+		if err := x.controller.Await(ctx, dispatch.Roofline, f.await); err != nil {
+			return nil, err
+		}
+	}
+	t.Rollouts = x.remote
+	ok = true
+	return x, nil
+}
+
+// close leaves the hub, or ends it. It may be called on nil.
+func (x *crowd) close() {
+	if x == nil {
+		return
+	}
+	if x.controller != nil {
+		x.controller.Close()
+	}
+	if x.hub != nil {
+		x.hub.Close()
+	}
+	if x.store != "" {
+		os.RemoveAll(x.store)
+	}
+}
+
+// tell shows now and then what each worker has done.
+func (x *crowd) tell(show *progress, seconds float64) {
+	if x == nil || seconds-x.told < show.every {
+		return
+	}
+	x.told = seconds
+	var parts []string
+	for _, w := range x.controller.Workers(dispatch.Roofline) {
+		parts = append(parts, fmt.Sprintf("%s %d", w.Name, w.Done))
+	}
+	if len(parts) == 0 {
+		parts = []string{"none"}
+	}
+	show.line("%7.1f s  workers      %s", seconds, strings.Join(parts, ", "))
+}
+
+// sum says who evaluated what the policies sampled.
+func (x *crowd) sum(c *console) {
+	if x == nil {
+		return
+	}
+	s := x.controller.Stats()
+	line := fmt.Sprintf("samples evaluated: %d by workers, %d here", s.Remote, s.Local)
+	if s.Unheard > 0 {
+		line += fmt.Sprintf("; %d answers came twice or too late and were not counted", s.Unheard)
+	}
+	c.say("%s", line)
+	if why := x.remote.Failure(); why != "" {
+		c.say("the last job that failed: %s", why)
+	}
+}
+
+// say writes a line to stderr unless told to be quiet.
+func (c *console) say(format string, a ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.err, "placer: "+format+"\n", a...)
+	}
+}
+
+// rooflineEvaluator makes the simulator of a problem, as a worker needs it.
+func rooflineEvaluator(p dispatch.Problem) (plan.Evaluator, error) {
+	g, err := graph.Read(bytes.NewReader(p.Graph), "graph")
+	if err != nil {
+		return nil, err
+	}
+	m, err := hw.Read(bytes.NewReader(p.Machine))
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := simulator(loaded{Graph: g}, m, judging{scheduler: fifo, contention: p.Settings})
+	return s, err
+}

@@ -1,0 +1,101 @@
+//go:build unix && long
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"placer/dispatch"
+)
+
+func TestKilledWorker(t *testing.T) {
+	dir := t.TempDir()
+	want := alone(t, dir)
+	h := help(t, dir, 2)
+	h.busy(t)
+	if err := h.workers[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.check(t, want)
+}
+
+// A worker that stands still for longer than a job may go without a sign of life
+// loses it to the other one; when it goes on, its answer is one too many.
+func TestStoppedWorker(t *testing.T) {
+	dir := t.TempDir()
+	want := alone(t, dir)
+	h := help(t, dir, 2)
+	h.busy(t)
+	if err := h.workers[0].Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(8*time.Second, func() { h.workers[0].Process.Signal(syscall.SIGCONT) })
+	h.check(t, want)
+}
+
+// A controller that is killed is resumed at the same address; the workers find
+// it again.
+func TestKilledController(t *testing.T) {
+	dir := t.TempDir()
+	want := alone(t, dir)
+	h := help(t, dir, 2)
+	h.busy(t)
+	if err := h.search.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.search.Wait()
+	at := ""
+	for i, a := range h.search.Args {
+		if a == "--hub" {
+			at = h.search.Args[i+1]
+		}
+	}
+	h.search, h.stdout, h.stderr = process(t, dir, "search", "--resume", "helped", "--hub", at, "--await", "2")
+	if remote, _ := h.check(t, want); remote == 0 {
+		t.Errorf("the workers did not come back\n%s\n%s", h.logs[0], h.stderr)
+	}
+}
+
+// A hub that takes only small messages leaves the large ones to the controller.
+func TestOversizedMessages(t *testing.T) {
+	dir := t.TempDir()
+	cmd, _, stderr := process(t, dir, crowdArgs("alone", "-q", "--granularity", "op")...)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir(), MaxPayload: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	worker, _, _ := process(t, dir, "worker", "--hub", hub.URL(), "--slots", "1")
+	defer worker.Process.Kill()
+	search, stdout, stderr := process(t, dir, crowdArgs("helped", "--granularity", "op", "--hub", hub.URL(), "--await", "1")...)
+	h := &helped{search: search, stdout: stdout, stderr: stderr, dir: dir}
+	if _, local := h.check(t, read(t, dir, "alone/plan.json")); local == 0 || !strings.Contains(stderr.String(), "more than the hub's limit of 600") {
+		t.Errorf("no message was too large\n%s", stderr)
+	}
+}
+
+// A disk without room for the hub: what it holds is in memory.
+func TestFullDisk(t *testing.T) {
+	dir, small := t.TempDir(), t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be mounted: %s", out)
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", small).Run() })
+	fill := make([]byte, 1<<20)
+	if err := os.WriteFile(filepath.Join(small, "full"), fill, 0o644); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	want := alone(t, dir)
+	t.Setenv("TMPDIR", small)
+	h := help(t, dir, 1)
+	h.check(t, want)
+}

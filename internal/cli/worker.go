@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/dispatch"
+)
+
+func (c *console) workerCommand() *cobra.Command {
+	var hub, keys, name string
+	var slots int
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Evaluate placements for searches on other hosts",
+		Long: "worker takes placements from a hub, evaluates them and answers, until it is told\n" +
+			"to stop. It holds nothing that a search needs: it may be killed and started at any\n" +
+			"time, and any number of them may serve one hub.",
+		Example: "  placer worker keys --workers 8 --host hub.example.org -o keys\n" +
+			"  placer search --workload gnmt8 --gpus 8 --hub 0.0.0.0:4222 --hub-keys keys/hub\n" +
+			"  placer worker --hub nats://hub.example.org:4222 --hub-keys keys/worker-1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case hub == "":
+				return usagef("name a hub by --hub")
+			case slots < 1:
+				return usagef("--slots %d: want at least 1", slots)
+			}
+			return c.work(cmd.Context(), dispatch.Address{URL: hub, Keys: keys}, name, slots)
+		},
+	}
+	cmd.Flags().StringVar(&hub, "hub", "", "nats:// URL of the hub")
+	cmd.Flags().StringVar(&keys, "hub-keys", "", "this worker's folder of keys")
+	cmd.Flags().StringVar(&name, "name", "", "name among the workers (default host and process)")
+	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "evaluations at once")
+	cmd.AddCommand(c.keysCommand())
+	return cmd
+}
+
+// work serves the hub until ctx ends; a hub that is not there yet is waited for.
+func (c *console) work(ctx context.Context, a dispatch.Address, name string, slots int) error {
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "worker"
+		}
+		name = fmt.Sprintf("%s-%d", fileName(host), os.Getpid())
+	}
+	w := dispatch.WorkerConfig{
+		Name: name, Kinds: []dispatch.Kind{dispatch.Roofline}, Slots: slots, Log: c.say,
+		Evaluator: rooflineEvaluator,
+	}
+	for told := false; ; told = true {
+		err := dispatch.Work(ctx, a, w)
+		if err == nil || ctx.Err() != nil {
+			c.say("worker %s stops", name)
+			return nil
+		}
+		if !errors.Is(err, dispatch.ErrUnreachable) {
+			return err
+		}
+		if !told {
+			c.say("%v; trying again until it is there", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (c *console) keysCommand() *cobra.Command {
+	var out string
+	k := dispatch.DefaultKeys()
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Make keys and certificates for a hub and its workers",
+		Long: "keys makes a folder with a folder 'hub' for the side of the search and a folder\n" +
+			"'worker-N' for each worker. A worker's key lets it take jobs and answer them, and\n" +
+			"nothing else. The folder 'hub' also holds the configuration of a nats-server of\n" +
+			"one's own with the same rights.",
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if out == "" {
+				return usagef("name the folder to make by -o")
+			}
+			if err := dispatch.WriteKeys(out, k, time.Now()); err != nil {
+				return err
+			}
+			c.say("keys for a hub and %d workers in %s; they are secret", k.Workers, out)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "folder to make")
+	cmd.Flags().IntVar(&k.Workers, "workers", k.Workers, "workers")
+	cmd.Flags().StringSliceVar(&k.Hosts, "host", k.Hosts, "names and addresses under which workers reach the hub")
+	cmd.Flags().DurationVar(&k.Valid, "valid", k.Valid, "time for which the certificates are good")
+	return cmd
+}
