@@ -22,13 +22,15 @@ type ControllerConfig struct {
 	// controller does it itself. Measurements, which it cannot do, are waited for as long
 	// as there is a search.
 	Patience time.Duration
+	// Clock returns seconds since some start.
+	Clock func() float64
 	// Disk lets the hub keep jobs on disk: for a hub of its own, which may be restarted.
 	Disk bool
 }
 
 // DefaultController returns the configuration for an embedded hub.
-func DefaultController(run string) ControllerConfig {
-	return ControllerConfig{Run: run, Patience: 20 * time.Second}
+func DefaultController(run string, clock func() float64) ControllerConfig {
+	return ControllerConfig{Run: run, Patience: 20 * time.Second, Clock: clock}
 }
 
 // Controller submits jobs and hands each result to whoever waits for it, once.
@@ -51,7 +53,7 @@ type Controller struct {
 
 type workerState struct {
 	beat
-	heard time.Time
+	heard float64 // on the controller's clock
 }
 
 // Stats counts what became of the evaluations of a run. Every evaluation is
@@ -143,7 +145,7 @@ func (x *Controller) Workers(kind Kind) []WorkerStatus {
 	defer x.mu.Unlock()
 	var all []WorkerStatus
 	for _, name := range slices.Sorted(maps.Keys(x.workers)) {
-		if w := x.workers[name]; time.Since(w.heard) < beatExpiry && slices.Contains(w.Kinds, kind) {
+		if w := x.workers[name]; x.c.Clock()-w.heard < beatExpiry.Seconds() && slices.Contains(w.Kinds, kind) {
 			all = append(all, WorkerStatus{w.Worker, w.Slots, w.Done})
 		}
 	}
@@ -180,7 +182,7 @@ func (x *Controller) hear(data []byte) {
 		delete(x.workers, b.Worker)
 		return
 	}
-	x.workers[b.Worker] = &workerState{b, time.Now()}
+	x.workers[b.Worker] = &workerState{b, x.c.Clock()}
 }
 
 // answer hands a result to the one who waits for it.

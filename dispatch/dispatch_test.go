@@ -61,6 +61,12 @@ func expect(s sum, k int) plan.Score {
 }
 func kinds(k ...dispatch.Kind) (all []dispatch.Kind) { return k }
 
+// clock returns seconds since now.
+func clock() func() float64 {
+	start := time.Now()
+	return func() float64 { return time.Since(start).Seconds() }
+}
+
 // hub starts a hub for the test.
 func hub(t testing.TB, c dispatch.HubConfig) *dispatch.Hub {
 	t.Helper()
@@ -104,7 +110,7 @@ func work(t testing.TB, a dispatch.Address, name string, s sum, slots int) (stop
 
 func controller(t testing.TB, a dispatch.Address, change func(*dispatch.ControllerConfig)) *dispatch.Controller {
 	t.Helper()
-	c := dispatch.DefaultController("run")
+	c := dispatch.DefaultController("run", clock())
 	if change != nil {
 		change(&c)
 	}
@@ -385,7 +391,7 @@ func TestHubErrors(t *testing.T) {
 	if _, err := dispatch.StartHub(dispatch.HubConfig{Listen: taken, Store: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("second hub at %s: %v", taken, err)
 	}
-	if _, err := dispatch.NewController(t.Context(), dispatch.Address{URL: "nats://127.0.0.1:1"}, dispatch.DefaultController("r")); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := dispatch.NewController(t.Context(), dispatch.Address{URL: "nats://127.0.0.1:1"}, dispatch.DefaultController("r", clock())); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no hub: %v", err)
 	}
 }

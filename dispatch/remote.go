@@ -160,7 +160,7 @@ func (r *Remote) remote(j *job, priority []int32) (s plan.Score, ok bool) {
 func (r *Remote) wait(answer <-chan result) (result, bool) {
 	tick := time.NewTicker(beatPeriod)
 	defer tick.Stop()
-	start := time.Now()
+	start := r.x.c.Clock()
 	for {
 		select {
 		case x := <-answer:
@@ -171,7 +171,7 @@ func (r *Remote) wait(answer <-chan result) (result, bool) {
 			if r.kind.IsHardware() {
 				continue
 			}
-			if time.Since(start) > r.x.c.Patience || len(r.x.Workers(r.kind)) == 0 {
+			if r.x.c.Clock()-start > r.x.c.Patience.Seconds() || len(r.x.Workers(r.kind)) == 0 {
 				return result{}, false
 			}
 		}

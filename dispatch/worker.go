@@ -305,10 +305,9 @@ func (w *worker) load(ctx context.Context, name string) (plan.Evaluator, error) 
 	if of.Machine, err = getObject(ctx, store, p.Machine); err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	e, err := w.c.Evaluator(of)
 	if err == nil {
-		w.c.Log("graph %.12s ready for %s after %v", p.Graph, p.Kind, time.Since(start).Round(time.Millisecond))
+		w.c.Log("graph %.12s is ready for %s", p.Graph, p.Kind)
 	}
 	return e, err
 }

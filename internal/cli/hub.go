@@ -70,7 +70,7 @@ func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd,
 	if _, err := rand.Read(name); err != nil {
 		return nil, err
 	}
-	config := dispatch.DefaultController(hex.EncodeToString(name))
+	config := dispatch.DefaultController(hex.EncodeToString(name), c.clock)
 	if !strings.Contains(f.hub, "://") {
 		var err error
 		if x.store, err = os.MkdirTemp("", "placer-hub-"); err != nil {
