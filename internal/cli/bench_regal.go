@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strconv"
 
@@ -13,11 +14,14 @@ import (
 	"placer/baselines/cpsat"
 	"placer/baselines/regal/cp"
 	"placer/baselines/regal/exchange"
+	"placer/baselines/regal/gas"
 	"placer/baselines/regal/rivals"
 	"placer/baselines/regal/sched"
 	"placer/baselines/regal/synth"
 	"placer/graph"
 	"placer/internal/fsx"
+	"placer/nn"
+	"placer/nn/safetensors"
 	"placer/report"
 	"placer/units"
 )
@@ -37,7 +41,7 @@ type regalFlags struct {
 	noCPSAT, long  bool
 	cpsatWork      float64
 	asJSON         bool
-	csvFile        string
+	csvFile, gas   string
 }
 
 func (c *console) benchRegalCommand() *cobra.Command {
@@ -69,6 +73,7 @@ func (c *console) benchRegalCommand() *cobra.Command {
 	fl.BoolVar(&f.long, "long", false, "add BRKGA with ten times the evaluations")
 	fl.BoolVar(&f.noCPSAT, "no-cpsat", false, "leave CP-SAT out where it is installed")
 	fl.Float64Var(&f.cpsatWork, "cpsat-work", 10, "CP-SAT's limit in its deterministic time, roughly seconds")
+	fl.StringVar(&f.gas, "gas", "", "weights of GAS, which adds its row; experiments/regal/gas trains them")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON document")
 	fl.StringVar(&f.csvFile, "csv", "", "write the rows as CSV to this file; - prints them instead of the table")
 	return cmd
@@ -164,7 +169,40 @@ func (c *console) regalMethods(f *regalFlags, doc *report.Regal) ([]rivals.Metho
 		}
 		o.CPSAT = l
 	}
+	if f.gas != "" {
+		p, err := loadGAS(f.gas, f.devices)
+		if err != nil {
+			return nil, err
+		}
+		o.GAS = p
+	}
 	return rivals.Methods(o), nil
+}
+
+// loadGAS returns the policy whose weights are in file.
+func loadGAS(file string, devices int) (*gas.Policy, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := safetensors.Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	backend, err := nn.NewBackend(nn.Default())
+	if err != nil {
+		return nil, err
+	}
+	config := gas.Default()
+	config.Devices = devices
+	p, err := gas.New(config, backend, rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return nil, err
+	}
+	if err := nn.Restore(weights, p.Params(), nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, nil
 }
 
 // regalGraphs returns how many graphs there are and what gives number k: the

@@ -27,12 +27,13 @@ type Proposal struct {
 	Evaluations   int     // spent on proposing
 }
 
-// Fixed proposes the same beta distribution for every key of every graph.
+// Fixed proposes the same beta distribution for all affinities and scheduling
+// priorities of every graph; priorities of transfers stay uniform, as with REGAL.
 type Fixed struct{ Shape brkga.Shape }
 
 // Propose implements Proposer.
 func (f Fixed) Propose(_ context.Context, p *sched.Problem, _ sched.Objective, _ *rand.Rand) (*Proposal, error) {
-	keys := make([]brkga.Shape, p.Keys())
+	keys := make([]brkga.Shape, p.N()*(p.D()+1))
 	for i := range keys {
 		keys[i] = f.Shape
 	}

@@ -1,6 +1,6 @@
 // Package tune owns the grid search behind REGAL's baseline "tuned BRKGA"
 // (Paliwal et al., ICLR 2020, A.10): the two parameters of one beta distribution
-// for all keys, and the numbers of chromosomes, elites, mutants and populations,
+// for the keys of all ops, and the numbers of chromosomes, elites, mutants and populations,
 // 648 settings in all. The paper does not print its grid; Grid is ours.
 package tune
 
@@ -61,9 +61,9 @@ type Config struct {
 	Seed         uint64
 }
 
-// Default returns rounds of 4, 8, 28 and 60 graphs that keep 108, 18, 4 and 1.
+// Default returns rounds of 1, 3, 10 and 24 graphs that keep 100, 20, 4 and 1.
 func Default() Config {
-	return Config{Graphs: []int{4, 8, 28, 60}, Keep: []int{108, 18, 4, 1}, Evaluations: 5000}
+	return Config{Graphs: []int{1, 3, 10, 24}, Keep: []int{100, 20, 4, 1}, Evaluations: 5000}
 }
 
 // Validate reports every fault of c.

@@ -1,0 +1,117 @@
+package gas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"placer/baselines/regal/action"
+	"placer/baselines/regal/brkga"
+	"placer/baselines/regal/columns"
+	"placer/baselines/regal/propose"
+	"placer/baselines/regal/sched"
+	"placer/nn"
+)
+
+// Training says how to train.
+type Training struct {
+	Steps        int
+	Samples      int // K, of one graph in a step
+	Evaluations  int // of the search that rewards a sample
+	LearningRate float64
+	Entropy      float64
+	Objective    sched.Objective
+}
+
+// DefaultTraining returns eight samples a step, rewarded by searches of 1,000
+// evaluations as in the paper (A.14).
+func DefaultTraining() Training {
+	return Training{Steps: 1000, Samples: 8, Evaluations: 1000, LearningRate: 3e-3, Entropy: 0.002}
+}
+
+// Validate reports every fault of t.
+func (t Training) Validate() error {
+	var all []error
+	if t.Steps < 1 || t.Samples < 2 || t.Evaluations < 1 {
+		all = append(all, fmt.Errorf("gas: %d steps, %d samples, %d evaluations", t.Steps, t.Samples, t.Evaluations))
+	}
+	if !(t.LearningRate > 0) || !(t.Entropy >= 0) {
+		all = append(all, fmt.Errorf("gas: learning rate %g, entropy %g", t.LearningRate, t.Entropy))
+	}
+	return errors.Join(all...)
+}
+
+// Step is a state of a training.
+type Step struct {
+	Step   int
+	Reward float64 // mean over samples: -cost / cost with uniform distributions
+}
+
+// Train improves the policy on graph(k), k the step, with -cost over the cost of
+// BRKGA with uniform distributions as reward (4.1). It stops after the step under
+// way when ctx ends, without error. It panics if t is not valid.
+func (p *Policy) Train(ctx context.Context, t Training, graph func(k int) (*sched.Problem, error), r *rand.Rand, report func(Step)) error {
+	if err := t.Validate(); err != nil {
+		panic(err)
+	}
+	adam := nn.NewAdam(nn.DefaultAdam())
+	for k := range t.Steps {
+		if ctx.Err() != nil {
+			return nil
+		}
+		q, err := graph(k)
+		if err != nil {
+			return err
+		}
+		reward, err := p.step(ctx, t, q, r)
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			p.params.ZeroGrad()
+			return nil
+		}
+		if _, err := adam.Step(p.params, t.LearningRate); err != nil {
+			return err
+		}
+		report(Step{k, reward})
+	}
+	return nil
+}
+
+// step adds the gradient of one graph and returns the mean reward.
+func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand.Rand) (float64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pin := propose.Heaviest(q, t.Objective)
+	x := sequence(q, columns.Build(ctx, q, t.Objective, pin, columns.Evaluations, r))
+	c, err := p.compile(x.N, true)
+	if err != nil {
+		return 0, err
+	}
+	c.graph.SetInput(c.input, x)
+	if _, err := c.graph.Run(nil); err != nil {
+		return 0, err
+	}
+	e := sched.NewEvaluator(q, t.Objective)
+	budget := brkga.Budget{Evaluations: t.Evaluations}
+	uniform := brkga.Run(ctx, e, brkga.Uniform{}, brkga.Default(), budget, r).Cost
+	e.Pin(pin)
+	loss := &action.Reinforce{Space: p.space, Ops: q.N(), Entropy: t.Entropy}
+	logits := c.graph.Output(0).Clone() // the runs below do not change it, the next does
+	mean := 0.0
+	var rewards []float64
+	for range t.Samples {
+		decisions := p.space.Sample(logits, q.N(), r)
+		loss.Decisions = append(loss.Decisions, decisions)
+		got := brkga.Run(ctx, e, p.space.Distributions(p.toOps(q, decisions)), brkga.Default(), budget, r)
+		rewards = append(rewards, -got.Cost/uniform)
+		mean -= got.Cost / uniform / float64(t.Samples)
+	}
+	for _, x := range rewards { // less the mean of the others
+		loss.Advantage = append(loss.Advantage, (x-mean)*float64(t.Samples)/float64(t.Samples-1))
+	}
+	_, err = c.graph.Run(loss)
+	return mean, err
+}
