@@ -27,7 +27,7 @@ var forThroughput = map[string][]string{"single": {"pipedream", "contiguous"}, "
 // the catalogue that give something within its budget. What takes seconds on a
 // large graph comes last among the baselines.
 var searchMethods = []string{
-	"human", "single", "tf-default", "roundrobin", "random", "metis", "listsched", "heft", "etf",
+	"human", "single", "tf-default", "roundrobin", "random", "metis", "scotch", "listsched", "m-sct", "heft-units", "etf-units", "heft", "etf",
 	"random-best", "local", "anneal", "GO-one",
 }
 
