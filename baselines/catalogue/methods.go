@@ -16,6 +16,7 @@ import (
 	"placer/baselines/scotch"
 	"placer/baselines/single"
 	"placer/baselines/tfdefault"
+	"placer/baselines/uncontended"
 	"placer/placer"
 	"placer/plan"
 )
@@ -54,6 +55,7 @@ func Methods() []Method {
 		made("annealing of loads, by the largest, stages of any shape", "", func(o Options) plan.Placer { return balance.Placer{Start: o.Start} }),
 		fixed(exact.Exact{}, "branch and bound over all placements and priorities of up to 64 ops; says OPTIMAL when proven", ""),
 		made("CP-SAT on the step as jobs and transfers, a relaxation whose bound holds; branch and bound without the library", "Perron et al.: OR-Tools; REGAL: CP-SAT", func(o Options) plan.Placer { return exact.CPSAT{} }),
+		made("annealing of ops as if transfers never waited, first come first served", "DOPPLER (ICLR 2026): its model", func(o Options) plan.Placer { return uncontended.Placer{Start: o.Start} }),
 		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)

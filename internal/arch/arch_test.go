@@ -70,6 +70,7 @@ var allowed = map[string]string{
 	"maxload/maxtest":       "graph hw maxload times",
 	"maxload":               "units graph graph/unit hw plan times",
 	"baselines/contiguous":  "graph maxload plan baselines/judge",
+	"baselines/uncontended": "graph hw plan baselines/judge",
 	"baselines/balance":     "maxload plan baselines/judge baselines/contiguous",
 	"baselines/judge":       "units graph graph/unit hw plan",
 	"baselines/single":      "plan baselines/judge",
