@@ -21,9 +21,11 @@ func (c *console) benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure hardware, or repeat the comparisons of a paper",
 		Args:  noArguments,
-		RunE:  func(*cobra.Command, []string) error { return usagef("say what to measure: placer bench hw or placer bench regal") },
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("say what to measure: placer bench hw, regal, dnn-partitioning or doppler")
+		},
 	}
-	cmd.AddCommand(c.benchHardwareCommand(), c.benchRegalCommand())
+	cmd.AddCommand(c.benchHardwareCommand(), c.benchRegalCommand(), c.benchPartitioningCommand(), c.benchDopplerCommand())
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 func (c *console) importCommand() *cobra.Command {
 	var f graphFlags
 	var asJSON bool
-	var out, as, gpu string
+	var out, as, gpu, timesOut string
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Read a graph and describe it, or write it in another form",
@@ -31,6 +32,14 @@ func (c *console) importCommand() *cobra.Command {
 			write, err := c.exporter(as, l, gpu)
 			if err != nil {
 				return err
+			}
+			if timesOut != "" {
+				if l.times == nil {
+					return fmt.Errorf("%s: the file has no times that tell devices apart", f.file)
+				}
+				if err := fsx.WriteFile(timesOut, l.times.Write); err != nil {
+					return err
+				}
 			}
 			switch out {
 			case "":
@@ -59,6 +68,7 @@ func (c *console) importCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the graph to this file; - writes it to stdout instead of the description")
+	cmd.Flags().StringVar(&timesOut, "times-output", "", "write the op times that came with the graph to this file, for --times")
 	cmd.Flags().StringVar(&as, "as", "json", "form of the file written: json (placer's), costgraph or costgraph-text (TensorFlow's CostGraphDef)")
 	cmd.Flags().StringVar(&gpu, "gpu", "p100", "built-in machine whose first GPU gives the op times of a CostGraphDef, where the input has none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")

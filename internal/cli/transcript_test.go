@@ -82,8 +82,12 @@ func replay(t *testing.T, script string) string {
 			if file != nil {
 				file.Close()
 			}
+			name := strings.TrimSuffix(strings.TrimPrefix(text, "-- "), " --")
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			var err error
-			if file, err = os.Create(strings.Trim(text, "- ")); err != nil {
+			if file, err = os.Create(name); err != nil {
 				t.Fatal(err)
 			}
 			out.WriteString(line)

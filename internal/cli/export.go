@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"placer/graph/dnnpart"
+	"placer/internal/foreign"
+	"placer/internal/fsx"
+	"placer/maxload"
+	"placer/plan"
+)
+
+// exportFlags are the flags of the export command.
+type exportFlags struct {
+	graph       graphFlags
+	machine     machineFlags
+	plan, split string
+	as, out     string
+}
+
+func (c *console) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write a placement in another program's form, or another program's as a plan",
+		Long: "export turns a plan into the form of the program whose file the graph came from: a\n" +
+			"split of a dnn-partitioning instance, or a PipeDream profile with the stage of every\n" +
+			"layer. With --split, or for a profile that names stages, it writes that placement\n" +
+			"as a plan instead.",
+		Example: "  placer export --graph bert24_training.json --plan runs/bert/plan.json --as split -o split.json\n" +
+			"  placer export --graph bert24_training.json --split expert.json -o plan.json\n" +
+			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json --as pipedream -o vgg16_partitioned.txt",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.graph.check(); err != nil {
+				return err
+			}
+			if err := f.machine.check(cmd); err != nil {
+				return err
+			}
+			if f.plan != "" && f.split != "" {
+				return usagef("--plan and --split exclude each other")
+			}
+			write, err := c.export(&f)
+			if err != nil {
+				return err
+			}
+			if f.out == "" || f.out == "-" {
+				return write(c.out)
+			}
+			return fsx.WriteFile(f.out, write)
+		},
+	}
+	f.graph.add(cmd)
+	f.machine.add(cmd)
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON) to write")
+	cmd.Flags().StringVar(&f.split, "split", "", "split of a dnn-partitioning instance to write as a plan")
+	cmd.Flags().StringVar(&f.as, "as", "plan", "form: plan, split (dnn-partitioning) or pipedream (a profile with stages)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; stdout without it")
+	return cmd
+}
+
+// export returns what writes the placement.
+func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
+	l, m, err := c.load(&f.graph, &f.machine)
+	if err != nil {
+		return nil, err
+	}
+	var p *plan.Plan
+	switch {
+	case f.plan != "":
+		file, err := plan.ReadFile(f.plan)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = file.Plan(l.Graph, m); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+	case f.split != "":
+		if l.instance == nil {
+			return nil, usagef("--split goes with a dnn-partitioning instance as --graph")
+		}
+		data, err := foreign.ReadFile(f.split)
+		if err != nil {
+			return nil, err
+		}
+		s, err := l.instance.ReadSplit(data, f.split)
+		if err != nil {
+			return nil, err
+		}
+		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Device: s.Device}
+	case l.profile != nil:
+		stage, n := l.profile.Stages()
+		if n == 0 {
+			return nil, usagef("%s names no stages: name a plan by --plan", f.graph.file)
+		}
+		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Device: stage}
+	default:
+		return nil, usagef("name a placement by --plan or --split")
+	}
+	switch f.as {
+	case "plan":
+		file, err := p.File(l.Graph, m)
+		if err != nil {
+			return nil, err
+		}
+		return file.Write, nil
+	case "split":
+		return exportSplit(l.instance, p)
+	case "pipedream":
+		if l.profile == nil {
+			return nil, usagef("--as pipedream goes with a PipeDream profile as --graph")
+		}
+		return func(w io.Writer) error { return l.profile.Write(w, p.Device) }, nil
+	}
+	return nil, usagef("--as %s: want plan, split or pipedream", f.as)
+}
+
+// exportSplit returns what writes p as a split of x with its loads.
+func exportSplit(x *dnnpart.Instance, p *plan.Plan) (func(io.Writer) error, error) {
+	if x == nil {
+		return nil, usagef("--as split goes with a dnn-partitioning instance as --graph")
+	}
+	m, err := x.Times.Machine()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Check(x.Graph, m); err != nil {
+		return nil, fmt.Errorf("the plan is not for the instance's own machine: %w", err)
+	}
+	s, err := maxload.FromTable(x.Graph, m, x.Times)
+	if err != nil {
+		return nil, err
+	}
+	y, err := maxload.New(s)
+	if err != nil {
+		return nil, err
+	}
+	var load []float64
+	for _, l := range y.Judge(y.Gather(p.Device)).Loads {
+		load = append(load, 1e3*l.Seconds())
+	}
+	return func(w io.Writer) error { return x.WriteSplit(w, p.Device, load) }, nil
+}
