@@ -200,13 +200,14 @@ type methodState struct {
 	Overflow    units.Bytes `json:"overflow"`
 	Device      []byte      `json:"device"` // base64, a byte per op; null without a placement
 	Priority    []int32     `json:"priority,omitempty"`
+	Fusion      []byte      `json:"fusion,omitempty"` // base64, a byte per op
 	Notes       []string    `json:"notes,omitempty"`
 }
 
 func (s *methodState) remembered(checkpoint string) Remembered {
 	r := Remembered{Reason: s.Reason, CPUSeconds: s.CPUSeconds, Checkpoint: checkpoint}
 	if s.Device != nil {
-		r.Outcome = &plan.Outcome{Device: s.Device, Priority: s.Priority, Score: plan.Score{Seconds: s.StepTime, Overflow: s.Overflow}, Evaluations: s.Evaluations, Notes: s.Notes}
+		r.Outcome = &plan.Outcome{Device: s.Device, Priority: s.Priority, Fusion: s.Fusion, Score: plan.Score{Seconds: s.StepTime, Overflow: s.Overflow}, Evaluations: s.Evaluations, Notes: s.Notes}
 	}
 	return r
 }
@@ -234,7 +235,8 @@ func (r *Run) Observe(e Event) error {
 	switch e.What {
 	case Progress:
 		if e.Device != nil {
-			r.pending[e.Method] = &methodState{Method: e.Method, Kind: e.Kind, StepTime: e.Score.Seconds, Overflow: e.Score.Overflow, Device: slices.Clone(e.Device)}
+			r.pending[e.Method] = &methodState{Method: e.Method, Kind: e.Kind, StepTime: e.Score.Seconds, Overflow: e.Score.Overflow, Device: slices.Clone(e.Device),
+				Priority: slices.Clone(e.Priority), Fusion: slices.Clone(e.Fusion)}
 		}
 		if s := r.pending[e.Method]; s != nil && e.Seconds-r.written[e.Method] >= statePeriod {
 			s.Evaluations, s.CPUSeconds = e.Evaluations, e.CPUSeconds
@@ -254,7 +256,7 @@ func (r *Run) Observe(e Event) error {
 			}
 		}
 		return r.remember(&methodState{Method: e.Method, Kind: e.Kind, Ended: !e.Cut, Evaluations: e.Evaluations, CPUSeconds: e.CPUSeconds,
-			StepTime: e.Score.Seconds, Overflow: e.Score.Overflow, Device: e.Device, Priority: e.Outcome.Priority, Notes: e.Outcome.Notes}, e.Seconds)
+			StepTime: e.Score.Seconds, Overflow: e.Score.Overflow, Device: e.Device, Priority: e.Outcome.Priority, Fusion: e.Outcome.Fusion, Notes: e.Outcome.Notes}, e.Seconds)
 	case Skipped:
 		if e.Cut {
 			return nil

@@ -118,10 +118,10 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	}
 	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
 	out, err := placer.Place(ctx, &plan.Problem{
-		Graph: s.task.Graph, Machine: s.task.Machine, Units: s.task.Units, Priority: s.task.Priority, Objective: s.task.Objective,
+		Graph: s.task.Graph, Machine: s.task.Machine, Units: s.task.Units, Priority: s.task.Priority, Tasks: s.task.Tasks, Objective: s.task.Objective,
 		Evaluator: rollouts, Budget: b, Seed: streamSeed(s.c.Seed, m.Name), Clock: s.host.Clock,
 		Report: func(p plan.Progress) {
-			s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Device: p.Device, Placer: placer})
+			s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Device: p.Device, Priority: p.Priority, Fusion: p.Fusion, Placer: placer})
 		},
 	})
 	s.mu.Lock()
@@ -152,13 +152,13 @@ func (s *searcher) startOf(k int) (start Start) {
 		if r, ok := s.memory.Running[m.Name]; ok {
 			start.Checkpoint = r.Checkpoint
 			if r.Outcome != nil {
-				start.Device = r.Outcome.Device
+				start.Device, start.Priority, start.Fusion = r.Outcome.Device, r.Outcome.Priority, r.Outcome.Fusion
 			}
 		}
 	}
 	if m.Stage == StageFinish && start.Device == nil {
 		if best := s.best(); best != nil {
-			start.Device = best.Device
+			start.Device, start.Priority, start.Fusion = best.Device, best.Priority, best.Fusion
 		}
 	}
 	return start
@@ -167,23 +167,24 @@ func (s *searcher) startOf(k int) (start Start) {
 // finish judges what method k came to and makes its row.
 func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64, e plan.Evaluator, placer plan.Placer) {
 	m := &s.methods[k]
-	r := &Row{Method: m.Name, Kind: m.Kind, Evaluations: out.Evaluations, Notes: out.Notes, Device: slices.Clone(out.Device), Priority: out.Priority}
+	r := &Row{Method: m.Name, Kind: m.Kind, Evaluations: out.Evaluations, Notes: out.Notes, Device: slices.Clone(out.Device), Priority: out.Priority, Fusion: out.Fusion}
 	if r.Priority == nil {
 		r.Priority = s.task.Priority
 	}
 	if m.Note != "" {
 		r.Notes = append(slices.Clip(r.Notes), m.Note)
 	}
-	check := plan.Plan{Device: r.Device, Priority: r.Priority}
+	check := plan.Plan{Device: r.Device, Priority: r.Priority, Fusion: r.Fusion}
 	if err := check.Check(s.task.Graph, s.task.Machine); err != nil {
 		s.fail(fmt.Errorf("method %s broke its contract: %w", m.Name, err))
 		return
 	}
-	r.Score = e.Evaluate(r.Device, r.Priority)
+	r.Score = e.EvaluateFused(r.Device, r.Priority, r.Fusion)
 	r.FIFO = e.Evaluate(r.Device, nil)
+	r.Placed, r.Scheduled = e.Evaluate(r.Device, s.task.Priority), e.Evaluate(r.Device, r.Priority)
 	s.mu.Lock()
 	if s.task.Peak != nil {
-		r.Peak = s.task.Peak(r.Device, r.Priority)
+		r.Peak = s.task.Peak(plan.Decision{Device: r.Device, Priority: r.Priority, Fusion: r.Fusion})
 	}
 	r.CPUSeconds = cpuBefore + s.meter.seconds(m.Name)
 	s.rows[k] = r

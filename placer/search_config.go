@@ -23,11 +23,13 @@ type Task struct {
 	Rollouts plan.Evaluator
 	// Priority is the scheduler of the task, [N]; nil is FIFO.
 	Priority []int32
+	// Tasks are the decisions asked for; none stands for plan.Place.
+	Tasks plan.Tasks
 	// Objective is what Evaluator judges by; Bound is its proven lower bound.
 	Objective plan.Objective
 	Bound     float64
 	// Peak returns the peak bytes of every device, [D].
-	Peak func(device []uint8, priority []int32) []units.Bytes
+	Peak func(plan.Decision) []units.Bytes
 }
 
 // Stage orders the methods of a search.
@@ -45,6 +47,9 @@ type Start struct {
 	// Device is a placement to start from, [N]: the best so far in StageFinish, the
 	// method's own best when a search in seconds is resumed; otherwise nil.
 	Device []uint8
+	// Priority and Fusion go with Device; nil where they are the problem's.
+	Priority []int32
+	Fusion   []uint8
 	// Checkpoint is the path of what the method saved before it was killed, or
 	// empty.
 	Checkpoint string

@@ -8,18 +8,23 @@ import (
 // Row is what one method came to, judged by the task's evaluator and not by the
 // method.
 type Row struct {
-	Method      string
-	Kind        plan.Kind
-	Score       plan.Score
-	FIFO        plan.Score    // the same devices under FIFO
-	Peak        []units.Bytes // [D]
-	Evaluations int
+	Method string
+	Kind   plan.Kind
+	Score  plan.Score
+	FIFO   plan.Score // the same devices under FIFO, without fusion
+	// Placed is the score of the devices under the task's scheduler without fusion,
+	// Scheduled that with the row's priorities. They differ from Score by what the
+	// other tasks are worth.
+	Placed, Scheduled plan.Score
+	Peak              []units.Bytes // [D]
+	Evaluations       int
 	// CPUSeconds is the processor time the method used. Methods that run at once
 	// share what the program uses equally.
 	CPUSeconds float64
 	Notes      []string
 	Device     []uint8 // [N]
 	Priority   []int32 // [N]; nil: FIFO
+	Fusion     []uint8 // [N]; nil: none
 }
 
 // Skip is a method without a placement, and why.

@@ -17,10 +17,13 @@ type Event struct {
 	Score       plan.Score // the best so far, once there is one
 	// Device is the method's new best placement, valid during the call; nil where
 	// there is none.
-	Device  []uint8
-	Outcome *plan.Outcome // of a method that has ended well
-	Reason  string        // of a method that was skipped
-	Placer  plan.Placer
+	Device []uint8
+	// Priority and Fusion go with Device; nil where they are the task's.
+	Priority []int32
+	Fusion   []uint8
+	Outcome  *plan.Outcome // of a method that has ended well
+	Reason   string        // of a method that was skipped
+	Placer   plan.Placer
 	// Cut says that the method ended, or was skipped, because the search was
 	// interrupted: a later run should take it up again.
 	Cut bool

@@ -22,6 +22,8 @@ type Search struct {
 	Scheduler   string  `json:"scheduler"`
 	// Objective is what rows are judged by; the step time where it is empty.
 	Objective plan.Objective `json:"objective,omitempty"`
+	// Tasks lists what methods may decide on; place alone where it is empty.
+	Tasks string `json:"tasks,omitempty"`
 	// LowerBound is proven: no placement of the graph on the machine, in any order,
 	// is faster, or better by the objective, in its unit.
 	LowerBound  float64 `json:"lower_bound_s"`
@@ -66,6 +68,11 @@ type Row struct {
 	Value *float64 `json:"objective_value,omitempty"`
 	// FIFO is the step time of the same devices without priorities.
 	FIFO float64 `json:"fifo_step_time_s"`
+	// Placed is the step time of the same devices under the search's scheduler
+	// without fusion, Scheduled that with the row's own priorities: from Placed over
+	// Scheduled to StepTime each task gives its part. Nil where there is place alone.
+	Placed    *float64 `json:"placed_step_time_s,omitempty"`
+	Scheduled *float64 `json:"scheduled_step_time_s,omitempty"`
 	// Reduction is the share by which the step is shorter than the human expert's
 	// under the same scheduler; null without a human row, and for what does not
 	// fit.
@@ -96,6 +103,10 @@ func (s *Search) WriteText(w io.Writer) error {
 		t = newTable("method", "kind", valueNames[o], "reduction", "step time", "peak memory", "gap", "evaluations", "cpu s")
 	}
 	t.right(2, 3, 4, 5, 6, 7, 8)
+	if s.Tasks != "" {
+		t = newTable("method", "kind", "step time", "reduction", "placement", "+ schedule", "+ fusion", "FIFO", "peak memory", "gap", "evaluations", "cpu s")
+		t.right(2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	}
 	var notes []string
 	for i := range s.Rows {
 		r := &s.Rows[i]
@@ -118,13 +129,21 @@ func (s *Search) WriteText(w io.Writer) error {
 			time = "does not fit"
 			notes = append(notes, fmt.Sprintf("%s: %s more than the devices have; its step would take %s", r.Method, units.Bytes(r.Overflow), units.Seconds(r.StepTime)))
 		}
-		t.row(name, string(r.Kind), time, Percent(r.Reduction), fifo, fullest(r.Peak), gap, fmt.Sprint(r.Evaluations), fmt.Sprintf("%.1f", r.CPUSeconds))
+		cells := []string{name, string(r.Kind), time, Percent(r.Reduction)}
+		if s.Tasks != "" {
+			cells = append(cells, r.parts()...)
+		}
+		t.row(append(cells, fifo, fullest(r.Peak), gap, fmt.Sprint(r.Evaluations), fmt.Sprintf("%.1f", r.CPUSeconds))...)
 	}
 	for _, k := range s.Skipped {
-		t.row(k.Method, string(k.Kind), "-", "-", "-", "-", "-", "-", "-")
+		cells := []string{k.Method, string(k.Kind), "-", "-", "-", "-", "-", "-", "-"}
+		if s.Tasks != "" {
+			cells = append(cells, "-", "-", "-")
+		}
+		t.row(cells...)
 		notes = append(notes, k.Method+": unavailable: "+k.Reason)
 	}
-	if _, err := fmt.Fprintf(w, "%s: %d ops, %d edges on %s, %d devices; %s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, s.Machine.Devices, s.Scheduler, s.Seed); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %d ops, %d edges on %s, %d devices; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, s.Machine.Devices, s.decides(), s.Scheduler, s.Seed); err != nil {
 		return err
 	}
 	if err := t.write(w); err != nil {
@@ -163,6 +182,29 @@ func (r *Row) Judged() float64 {
 		return *r.Value
 	}
 	return r.StepTime
+}
+
+// decides says what the search decides on, where that is more than placement.
+func (s *Search) decides() string {
+	if s.Tasks == "" {
+		return ""
+	}
+	return "tasks " + s.Tasks + "; "
+}
+
+// parts prints the step time with the placement alone, and by how much the
+// priorities and then the fusion change it.
+func (r *Row) parts() []string {
+	if r.Placed == nil || r.Scheduled == nil {
+		return []string{"-", "-", "-"}
+	}
+	change := func(from, to float64) string {
+		if from == to {
+			return "-"
+		}
+		return fmt.Sprintf("%+.1f%%", 100*(to/from-1))
+	}
+	return []string{units.Seconds(*r.Placed).String(), change(*r.Placed, *r.Scheduled), change(*r.Scheduled, r.StepTime)}
 }
 
 // Percent prints a share: 0.25 gives "25.0%", what is longer than the human

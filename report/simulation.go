@@ -24,6 +24,8 @@ type Simulation struct {
 	Machine      Machine        `json:"machine"`
 	Method       string         `json:"method"` // that made the plan
 	Scheduler    string         `json:"scheduler"`
+	Fusion       string         `json:"fusion"`  // whose, as simulate's flag says
+	Kernels      int            `json:"kernels"` // that run: ops, less those fused with others
 	StepTime     float64        `json:"step_time_s"`
 	Feasible     bool           `json:"feasible"`
 	Infeasible   string         `json:"infeasible,omitempty"` // why
@@ -78,7 +80,7 @@ type CriticalStep struct {
 func Simulate(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, b *sim.Bound, infeasible error) *Simulation {
 	s := &Simulation{
 		Format: SimulationFormat, Graph: IdentifyGraph(g), Machine: IdentifyMachine(m), Method: p.Method,
-		StepTime: float64(r.Makespan), Feasible: infeasible == nil, LowerBound: float64(b.Seconds),
+		Kernels: r.Kernels, StepTime: float64(r.Makespan), Feasible: infeasible == nil, LowerBound: float64(b.Seconds),
 	}
 	if infeasible != nil {
 		s.Infeasible = infeasible.Error()
@@ -128,7 +130,11 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	if by == "" {
 		by = "unknown"
 	}
-	fmt.Fprintf(w, "%s: %d ops on %s, %d devices; placed by %s, %s scheduler\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, s.Machine.Devices, by, s.Scheduler)
+	kernels := ""
+	if s.Kernels < s.Graph.Ops {
+		kernels = fmt.Sprintf(", %s fusion into %d kernels", s.Fusion, s.Kernels)
+	}
+	fmt.Fprintf(w, "%s: %d ops on %s, %d devices; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, s.Machine.Devices, by, s.Scheduler, kernels)
 	if s.Gap != nil {
 		fmt.Fprintf(w, "step time %s, %.1f%% above the proven lower bound %s\n\n", units.Seconds(s.StepTime), 100**s.Gap, units.Seconds(s.LowerBound))
 	} else {

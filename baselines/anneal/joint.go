@@ -40,7 +40,7 @@ func (a Placer) placeJointly(ctx context.Context, p *plan.Problem) (*plan.Outcom
 		}
 		j.consider(d)
 	}
-	if p.Decides(plan.Place) && !j.done() {
+	if p.Decides(plan.Place) && !j.done() && !(a.Together && j.any) {
 		o, err := a.placeUnder(ctx, j)
 		if err != nil {
 			return nil, err
@@ -61,7 +61,15 @@ func (a Placer) placeJointly(ctx context.Context, p *plan.Problem) (*plan.Outcom
 // decisions returns what to start from, placements complete with the problem's
 // priorities and fusion.
 func (a Placer) decisions(p *plan.Problem) (ds []plan.Decision) {
-	ds = append(ds, a.From...)
+	for _, d := range a.From {
+		if d.Priority == nil {
+			d.Priority = p.Priority
+		}
+		if d.Fusion == nil {
+			d.Fusion = p.Fusion
+		}
+		ds = append(ds, d)
+	}
 	for _, s := range a.Starts {
 		ds = append(ds, plan.Decision{Device: s, Priority: p.Priority, Fusion: p.Fusion})
 	}

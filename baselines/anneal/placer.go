@@ -13,8 +13,11 @@ type Placer struct {
 	// Starts are placements to start from, [N] each, beside the method's own. The
 	// outcome is at least as good as each of them.
 	Starts [][]uint8
-	// From are decisions on all tasks to start from; see Starts.
+	// From are decisions on all tasks to start from, nil parts the problem's; see
+	// Starts.
 	From []plan.Decision
+	// Together leaves out the annealing of placements alone.
+	Together bool
 	// Walkers is the number of annealing runs, which exchange what they find; 0
 	// means 2. The outcome of a budget in evaluations depends on it.
 	Walkers int

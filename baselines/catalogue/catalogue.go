@@ -31,6 +31,10 @@ type Options struct {
 	// Start is a placement to start from, [N], for the searches that can; nil for
 	// their own.
 	Start []uint8
+	// Priority and Fusion go with Start, for searches that decide on them; nil for
+	// the problem's.
+	Priority []int32
+	Fusion   []uint8
 }
 
 // Default decides on chains, one evaluation at a time.

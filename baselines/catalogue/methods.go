@@ -49,6 +49,9 @@ func Methods() []Method {
 			a := anneal.Placer{Workers: max(1, o.Workers)}
 			if o.Start != nil {
 				a.Starts = [][]uint8{o.Start}
+				if o.Priority != nil || o.Fusion != nil {
+					a.From = []plan.Decision{{Device: o.Start, Priority: o.Priority, Fusion: o.Fusion}}
+				}
 			}
 			return a
 		}),

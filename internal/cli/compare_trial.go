@@ -166,7 +166,7 @@ func (x *cases) search(ctx context.Context, task *placer.Task, evaluator plan.Ev
 	s := placer.DefaultSearch()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	spent := map[string]int{}
-	found, err := placer.Search(ctx, &own, methods(unit.Chain, 1, plan.Step), s, placer.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e placer.Event) error {
+	found, err := placer.Search(ctx, &own, methods(unit.Chain, 1, plan.Step, plan.Place), s, placer.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e placer.Event) error {
 		spent[e.Method] = max(spent[e.Method], e.Evaluations)
 		if e.Device != nil {
 			all := 0

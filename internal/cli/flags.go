@@ -80,6 +80,8 @@ type judging struct {
 	scheduler  string
 	objective  plan.Objective
 	contention string // empty: as the graph's file says, or fifo
+	tasks      plan.Tasks
+	fusion     string // of simulate
 }
 
 // add adds the flags beside --scheduler, whose default differs.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/baselines/anneal"
 	"placer/baselines/catalogue"
 	"placer/baselines/local"
 	"placer/graph/unit"
@@ -33,7 +34,7 @@ var searchMethods = []string{
 
 // methods returns every method of a search, in the order of the rows. level is
 // where methods decide that leave it open.
-func methods(level unit.Level, workers int, o plan.Objective) []placer.Method {
+func methods(level unit.Level, workers int, o plan.Objective, tasks plan.Tasks) []placer.Method {
 	var names []string
 	for _, name := range searchMethods {
 		names = append(names, name)
@@ -48,7 +49,7 @@ func methods(level unit.Level, workers int, o plan.Objective) []placer.Method {
 			panic(err)
 		}
 		x := placer.Method{Name: m.Name, Kind: m.Kind, Weight: weights[name], New: func(s placer.Start) (plan.Placer, error) {
-			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device})
+			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device, Priority: s.Priority, Fusion: s.Fusion})
 		}}
 		if o.Normal() != plan.Step && m.Kind == plan.Baseline && !judged[name] {
 			x.Note = fmt.Sprintf("decides without the %s objective, by which it is judged", o)
@@ -58,6 +59,9 @@ func methods(level unit.Level, workers int, o plan.Objective) []placer.Method {
 		}
 		all = append(all, x)
 	}
+	if tasks.Has(plan.Schedule) || tasks.Has(plan.Fuse) {
+		return append(all, together(2))
+	}
 	return append(all, polish(0.5))
 }
 
@@ -65,6 +69,18 @@ func methods(level unit.Level, workers int, o plan.Objective) []placer.Method {
 func polish(weight float64) placer.Method {
 	return placer.Method{Name: "polish", Kind: plan.Search, Stage: placer.StageFinish, Weight: weight, New: func(s placer.Start) (plan.Placer, error) {
 		return renamed{local.Placer{Start: s.Device}, "polish"}, nil
+	}}
+}
+
+// together is polish where there is more to decide than placement: annealing of
+// all tasks from the best that the other methods found.
+func together(weight float64) placer.Method {
+	return placer.Method{Name: "polish", Kind: plan.Search, Stage: placer.StageFinish, Weight: weight, New: func(s placer.Start) (plan.Placer, error) {
+		a := anneal.Placer{Together: true, Workers: 1}
+		if s.Device != nil {
+			a.From = []plan.Decision{{Device: s.Device, Priority: s.Priority, Fusion: s.Fusion}}
+		}
+		return renamed{a, "polish"}, nil
 	}}
 }
 

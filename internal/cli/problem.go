@@ -60,10 +60,14 @@ func task(l loaded, m *hw.Machine, how judging) (*placer.Task, *sim.Simulator, e
 	if err != nil {
 		return nil, nil, err
 	}
+	if how.tasks.Has(plan.Fuse) && !bound.Impossible {
+		bound = s.FusedLowerBound()
+	}
 	t := &placer.Task{
 		Graph: g, Machine: m, Units: h, Evaluator: s, Priority: priority, Bound: float64(bound.Seconds),
-		Peak: func(device []uint8, priority []int32) []units.Bytes {
-			r, _ := s.Run(&plan.Plan{Device: device, Priority: priority}, sim.Options{})
+		Tasks: how.tasks,
+		Peak: func(d plan.Decision) []units.Bytes {
+			r, _ := s.Run(&plan.Plan{Device: d.Device, Priority: d.Priority, Fusion: d.Fusion}, sim.Options{})
 			if r == nil {
 				return nil
 			}

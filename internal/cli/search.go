@@ -34,6 +34,7 @@ type searchFlags struct {
 	out, resume string
 	plan        string
 	json        bool
+	tasks       string
 }
 
 func (c *console) searchCommand() *cobra.Command {
@@ -74,6 +75,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.granularity, "granularity", "chain", "what the policy and the samplers decide on: op, cell, segment or chain")
 	f.judging.add(cmd)
 	cmd.Flags().StringVar(&f.judging.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
+	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what to decide on, some of place,schedule,fuse; place is always among them")
 	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
 	cmd.Flags().StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
@@ -90,7 +92,7 @@ var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "ve
 func (f *searchFlags) check(cmd *cobra.Command) error {
 	if f.resume != "" {
 		var wrong []string
-		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "objective", "contention", "times", "methods", "out"} {
+		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "tasks", "objective", "contention", "times", "methods", "out"} {
 			if cmd.Flags().Changed(name) && !forResume[name] {
 				wrong = append(wrong, "--"+name)
 			}
@@ -118,6 +120,16 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	if err := f.judging.check(); err != nil {
 		return err
 	}
+	tasks, err := plan.ParseTasks(f.tasks)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case !tasks.Has(plan.Place):
+		return usagef("--tasks %s: a search decides on place too", f.tasks)
+	case tasks != plan.Place && f.judging.objective.Normal() != plan.Step:
+		return usagef("--tasks %s: by the %s objective there is place alone to decide on", f.tasks, f.judging.objective)
+	}
+	f.judging.tasks = tasks
 	if _, err := unit.ParseLevel(f.granularity); err != nil {
 		return usageError{err}
 	}

@@ -43,6 +43,7 @@ type runConfig struct {
 	Scheduler   string           `json:"scheduler"`
 	Objective   plan.Objective   `json:"objective,omitempty"`
 	Contention  string           `json:"contention,omitempty"`
+	Tasks       string           `json:"tasks,omitempty"` // place where empty
 	Times       string           `json:"times,omitempty"` // path
 	Methods     []string         `json:"methods"`
 }
@@ -86,7 +87,7 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	chosen, err := choose(methods(level, f.workers, f.judging.objective), f.methods)
+	chosen, err := choose(methods(level, f.workers, f.judging.objective, f.judging.tasks), f.methods)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +101,9 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.judging.scheduler,
 		Contention: f.judging.contention, Times: f.graph.times,
 	}}
+	if t := f.judging.tasks; t != plan.Place {
+		s.config.Tasks = t.String()
+	}
 	if o := f.judging.objective.Normal(); o != plan.Step {
 		s.config.Objective = o
 	}
@@ -175,7 +179,13 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	if s.level, err = unit.ParseLevel(s.config.Granularity); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
 	}
-	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective), s.config.Methods); err != nil {
+	tasks := plan.Place
+	if s.config.Tasks != "" {
+		if tasks, err = plan.ParseTasks(s.config.Tasks); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
+		}
+	}
+	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective, tasks), s.config.Methods); err != nil {
 		return nil, err
 	}
 	m, err := hw.ReadFile(s.run.Path(placer.MachineFile))
@@ -198,6 +208,6 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
 	}
 	s.loaded = l
-	s.task, s.sim, err = task(l, m, judging{s.config.Scheduler, s.config.Objective, s.config.Contention})
+	s.task, s.sim, err = task(l, m, judging{scheduler: s.config.Scheduler, objective: s.config.Objective, contention: s.config.Contention, tasks: tasks})
 	return s, err
 }

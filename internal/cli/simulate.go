@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/baselines/fusion"
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/plan"
@@ -60,6 +62,7 @@ func (c *console) simulateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
 	how.add(cmd)
 	cmd.Flags().StringVar(&how.scheduler, "scheduler", "plan", "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
+	cmd.Flags().StringVar(&how.fusion, "fusion", "plan", "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
@@ -98,6 +101,15 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, 
 	if scheduler != "plan" {
 		p.Priority = priority
 	}
+	switch how.fusion {
+	case "plan":
+	case "none":
+		p.Fusion = nil
+	case "default":
+		p.Fusion = fusion.Default(fuse.NewRules(g), p.Device)
+	default:
+		return usagef("unknown fusion %q, want plan, none or default", how.fusion)
+	}
 	r, err := s.Run(p, sim.Options{Trace: traceFile != ""})
 	var infeasible *sim.Infeasible
 	if err != nil && !errors.As(err, &infeasible) {
@@ -108,7 +120,12 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, 
 			return err
 		}
 	}
-	doc := report.Simulate(g, m, p, r, s.LowerBound(), err)
+	bound := s.LowerBound()
+	if p.Fusion != nil {
+		bound = s.FusedLowerBound()
+	}
+	doc := report.Simulate(g, m, p, r, bound, err)
+	doc.Fusion = how.fusion
 	doc.Scheduler = scheduler
 	if how.objective.Normal() == plan.Throughput {
 		source, err := loadSource(l, m, s)

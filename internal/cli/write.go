@@ -71,7 +71,7 @@ func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Sea
 // bestPlan returns the plan of the best row.
 func bestPlan(s *session, found *placer.SearchResult) *plan.Plan {
 	r := &found.Rows[found.Best]
-	return &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: r.Method, Device: r.Device, Priority: r.Priority}
+	return &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: r.Method, Device: r.Device, Priority: r.Priority, Fusion: r.Fusion}
 }
 
 // searchDocument returns the report of a search.
@@ -83,6 +83,9 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, Objective: s.config.Objective, LowerBound: s.task.Bound,
 		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
 	}
+	if t := s.task.Tasks; t != 0 && t != plan.Place {
+		d.Tasks = t.String()
+	}
 	if found.FirstFeasible >= 0 {
 		d.FirstFeasible = &found.FirstFeasible
 	}
@@ -91,6 +94,9 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 		row := report.Row{
 			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Seconds, FIFO: r.FIFO.Seconds, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
 			LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
+		}
+		if t := s.task.Tasks; t.Has(plan.Schedule) || t.Has(plan.Fuse) {
+			row.Placed, row.Scheduled = &r.Placed.Seconds, &r.Scheduled.Seconds
 		}
 		if s.task.Objective.Normal() != plan.Step {
 			value := r.Score.Seconds
