@@ -74,6 +74,12 @@ repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experim
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each
 	$(GO) run ./experiments/ablation -workloads trfxl2:2 -evaluations 2000 -o experiments/ablation/trfxl2.jsonl
 
+repro-baselines: ## place four graphs with the papers' rivals by rule again, into experiments/baselines
+	$(GO) build -o bin/placer ./cmd/placer
+	bin/placer compare --workload rnnlm2,gnmt2,inception,trfxl2 --gpus 2 --evaluations 100 --seeds 1 --out $(RUNS)/repro-baselines \
+		--methods human,metis,scotch,mincut,heft,etf,heft-units,etf-units,m-topo,m-etf,m-sct
+	cp $(RUNS)/repro-baselines/matrix.json $(RUNS)/repro-baselines/compare.json $(RUNS)/repro-baselines/compare.md experiments/baselines/
+
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
 	$(GO) run ./experiments/papers
 
