@@ -40,6 +40,7 @@ var allowed = map[string]string{
 	// GPUs.
 	"gpu":            "",
 	"hw/nvml":        "units hw",
+	"measure":        "units graph hw hw/nvml plan roofline sim gpu gpu/kernel",
 	"hw/bench":       "units graph hw roofline gpu gpu/kernel hw/nvml",
 	"gpu/cu":         "gpu",
 	"gpu/cuda":       "gpu",
@@ -120,7 +121,7 @@ var allowed = map[string]string{
 	// Output and the command line.
 	"dispatch":     "units plan",
 	"compare":      "plan internal/fsx",
-	"report":       "units graph hw hw/bench plan sim maxload compare",
+	"report":       "units graph hw hw/bench hw/nvml measure plan sim maxload compare",
 	"internal/cli": "*",
 	"cmd/placer":   "internal/cli",
 

@@ -58,3 +58,39 @@ func TestBenchHardware(t *testing.T) {
 		t.Errorf("search on the measured machine: exit %d: %s", code, stderr)
 	}
 }
+
+// TestMeasure: a plan that search has found, measured on one fake GPU that stands
+// for two, with the trace and the document.
+func TestMeasure(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	do := func(cfg fake.Config, want int, args ...string) string {
+		t.Helper()
+		code, stdout, stderr := onFake(t, cfg, args...)
+		if code != want {
+			t.Fatalf("%v: exit %d, want %d: %s", args, code, want, stderr)
+		}
+		return stdout + stderr
+	}
+	f := fake.Default()
+	f.Devices, f.Memory = 1, 60<<30
+	do(f, 0, "machines", "split", "--gpu", "a100", "--parts", "2", "--link", "20 GB/s", "-o", path("two.json"))
+	do(f, 0, "search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", path("two.json"), "--methods", "human", "--evaluations", "1", "--out", path("run"), "-o", path("plan.json"))
+	plan := []string{"measure", "--workload", "rnnlm:layers=2,unroll=3", "--machine", path("two.json"), "--plan", path("plan.json")}
+	if out := do(f, 2, plan...); !strings.Contains(out, "--logical") {
+		t.Errorf("two GPUs on one: %s", out)
+	}
+	out := do(f, 0, append(plan, "--logical", "--mode", "both", "--repeats", "3", "--trace", path("step.json"))...)
+	for _, want := range []string{"eager", "graph", "gemm", "GPU 0, Fake GPU", "predicted step"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if data, err := os.ReadFile(path("step.json")); err != nil || !bytes.Contains(data, []byte("traceEvents")) {
+		t.Errorf("trace: %v", err)
+	}
+	f.Memory = 1 << 30
+	if out := do(f, 3, append(plan, "--logical")...); !strings.Contains(out, "infeasible") {
+		t.Errorf("a small GPU: %s", out)
+	}
+}

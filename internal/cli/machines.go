@@ -38,7 +38,7 @@ func (c *console) machinesCommand() *cobra.Command {
 			return c.print(asJSON, &doc)
 		},
 	}
-	cmd.AddCommand(c.detectCommand())
+	cmd.AddCommand(c.detectCommand(), c.splitCommand())
 	f.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd

@@ -15,6 +15,7 @@ import (
 
 	"placer/gpu"
 	"placer/hw/nvml"
+	"placer/measure"
 	"placer/placer"
 	"placer/sim"
 )
@@ -88,6 +89,7 @@ var errInfeasible = errors.New("infeasible")
 func exitCode(err error) int {
 	var usage usageError
 	var infeasible *sim.Infeasible
+	var outOfMemory *measure.OutOfMemory
 	switch {
 	case err == nil:
 		return exitDone
@@ -95,7 +97,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &infeasible), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement):
+	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement):
 		return exitInfeasible
 	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary):
 		return exitNoDevice
@@ -123,6 +125,7 @@ func (c *console) root() *cobra.Command {
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}
+	root.AddCommand(c.measureCommand())
 	return root
 }
 

@@ -75,12 +75,7 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, 
 	}
 	scheduler := how.scheduler
 	g := l.Graph
-	var file *plan.File
-	if planFile == "-" {
-		file, err = plan.Read(c.in, "stdin")
-	} else {
-		file, err = plan.ReadFile(planFile)
-	}
+	file, err := c.readPlan(planFile)
 	if err != nil {
 		return err
 	}

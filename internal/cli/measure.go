@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"placer/hw"
+	"placer/measure"
+	"placer/plan"
+	"placer/report"
+	"placer/roofline"
+	"placer/sim"
+	"placer/units"
+)
+
+type measureFlags struct {
+	graph     graphFlags
+	machine   machineFlags
+	libraries libraryFlags
+	plan      string
+	mode      string
+	repeats   int
+	logical   bool
+	partition bool
+	trace     string
+	json      bool
+}
+
+func (c *console) measureCommand() *cobra.Command {
+	var f measureFlags
+	cmd := &cobra.Command{
+		Use:   "measure",
+		Short: "Run a plan's step on this host's GPUs and compare with the prediction",
+		Long: "measure executes the step of a plan with kernels of each op's shapes, in the plan's\n" +
+			"order, with the transfers that it asks for, and prints what it took beside what the\n" +
+			"simulator says, by device and by class of ops. With --logical all devices of the\n" +
+			"machine stand on one GPU and links are held back to the machine's. Without a GPU it\n" +
+			"exits with code 4.",
+		Example: "  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both --trace step.json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.graph.check(); err != nil {
+				return err
+			}
+			if err := f.machine.check(cmd); err != nil {
+				return err
+			}
+			if f.plan == "" {
+				return usagef("name a plan by --plan")
+			}
+			return c.measure(cmd.Context(), &f)
+		},
+	}
+	f.graph.add(cmd)
+	f.machine.add(cmd)
+	f.libraries.add(cmd)
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON); - reads stdin")
+	cmd.Flags().StringVar(&f.mode, "mode", "eager", "how a step is issued: eager (call by call), graph (captured once) or both")
+	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts")
+	cmd.Flags().BoolVar(&f.logical, "logical", false, "all GPUs of the machine stand on the first one here")
+	cmd.Flags().BoolVar(&f.partition, "partition", false, "devices on one GPU get multiprocessors of their own (green contexts)")
+	cmd.Flags().StringVar(&f.trace, "trace", "", "write the traced step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func (c *console) measure(ctx context.Context, f *measureFlags) error {
+	modes, ok := map[string][]measure.Mode{"eager": {measure.Eager}, "graph": {measure.Captured}, "both": {measure.Eager, measure.Captured}}[f.mode]
+	if !ok {
+		return usagef("--mode %q: want eager, graph or both", f.mode)
+	}
+	d, b, err := c.hardware.open(f.libraries.cuda, f.libraries.cublas)
+	if err != nil {
+		return err
+	}
+	m, err := c.loadMachine(&f.machine)
+	if err != nil {
+		return err
+	}
+	l, err := c.loadGraph(&f.graph)
+	if err != nil {
+		return err
+	}
+	file, err := c.readPlan(f.plan)
+	if err != nil {
+		return err
+	}
+	p, err := file.Plan(l.Graph, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.plan, err)
+	}
+	costs, err := roofline.New(l.Graph, m, roofline.Default())
+	if err != nil {
+		return err
+	}
+	s, err := sim.New(l.Graph, m, costs, sim.Default())
+	if err != nil {
+		return err
+	}
+	predicted, err := s.Run(p, sim.Options{Trace: true})
+	if err != nil {
+		return err // infeasible, or not a plan
+	}
+	count, err := d.Count()
+	if err != nil {
+		return err
+	}
+	problem := &measure.Problem{Graph: l.Graph, Machine: m, Plan: p, Predicted: predicted}
+	if problem.GPU, err = measure.Spread(m, count, f.logical); err != nil {
+		return usageError{err}
+	}
+	cfg := measure.Default()
+	cfg.Repeats, cfg.Partition, cfg.Clock = f.repeats, f.partition, c.clock
+	if monitor, err := c.hardware.watch(); err == nil {
+		defer monitor.Close()
+		cfg.State = monitor.Read
+	}
+	var runs []*measure.Result
+	for k, mode := range modes {
+		cfg.Mode, cfg.Trace = mode, k == 0 // the trace is of an eager step in any mode
+		c.note("measuring, %v", mode)
+		r, err := measure.Run(ctx, cfg, problem, costs, d, b)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, r)
+	}
+	if f.trace != "" {
+		if err := writeTrace(f.trace, runs[0].Trace, l.Graph, m); err != nil {
+			return err
+		}
+	}
+	on := make([]string, m.NumDevices())
+	for i, ordinal := range problem.GPU {
+		on[i] = "host"
+		if ordinal != measure.Host {
+			if on[i], err = d.Name(ordinal); err != nil {
+				return err
+			}
+			on[i] = fmt.Sprintf("GPU %d, %s", ordinal, on[i])
+		}
+	}
+	return c.print(f.json, report.Measure(l.Graph, m, p, predicted, on, runs))
+}
+
+// readPlan reads the plan file at path, or stdin for "-".
+func (c *console) readPlan(path string) (*plan.File, error) {
+	if path == "-" {
+		return plan.Read(c.in, "stdin")
+	}
+	return plan.ReadFile(path)
+}
+
+func (c *console) splitCommand() *cobra.Command {
+	var f machineFlags
+	var parts, sms int
+	var link, latency, out string
+	cmd := &cobra.Command{
+		Use:   "split",
+		Short: "Make a machine of several devices on one GPU",
+		Long: "split takes the first GPU of a machine and writes a machine of equal parts of it, with\n" +
+			"links of chosen figures, for 'measure --logical'.",
+		Example: "  placer machines split --machine here.json --parts 4 --link '25 GB/s' --latency '10 us' -o four.json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			bandwidth, err1 := units.ParseBytesPerSecond(link)
+			delay, err2 := units.ParseSeconds(latency)
+			if err := errors.Join(err1, err2); err != nil {
+				return usageError{err}
+			}
+			if parts < 2 || parts > hw.MaxDevices || sms < 0 {
+				return usagef("--parts %d --sms %d: want 2 to %d parts", parts, sms, hw.MaxDevices)
+			}
+			m, err := c.loadMachine(&f)
+			if err != nil {
+				return err
+			}
+			if m.Devices[0].Kind != hw.GPU {
+				return usagef("the first device of machine %s is no GPU", m.Name)
+			}
+			l, err := measure.Logical(&m.Devices[0], parts, sms, bandwidth, delay)
+			if err != nil {
+				return usageError{err}
+			}
+			return c.writeMachine(out, l)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&parts, "parts", 2, "number of parts")
+	cmd.Flags().IntVar(&sms, "sms", 0, "multiprocessors of each part, where they are divided too")
+	cmd.Flags().StringVar(&link, "link", "25 GB/s", "bandwidth between two parts")
+	cmd.Flags().StringVar(&latency, "latency", "10 us", "latency between two parts")
+	cmd.Flags().StringVarP(&out, "out", "o", "-", "write the machine file there; - prints it")
+	return cmd
+}

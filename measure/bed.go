@@ -1,0 +1,435 @@
+package measure
+
+import (
+	"fmt"
+
+	"placer/gpu"
+	"placer/gpu/kernel"
+	"placer/units"
+)
+
+// bed is the GPUs prepared for a program: contexts, streams, events, memory.
+type bed struct {
+	d       gpu.Driver
+	b       gpu.BLAS
+	p       *Problem
+	cfg     *Config
+	c       *program
+	l       *layout
+	work    []work // [N]
+	gpus    map[int]*card
+	at      []*card // [D] nil for the host
+	slab    []gpu.Ptr
+	handle  []gpu.Handle // [D]
+	streams []gpu.Stream
+	events  []gpu.Event
+	pinned  []byte
+	host    *hostMemory
+	sms     []int // [D] multiprocessors of a device's own; 0 for all
+	current gpu.Context
+	product gpu.Product // so that a call allocates nothing
+}
+
+// card is one GPU.
+type card struct {
+	ordinal int
+	context gpu.Context
+	k       *kernel.Set
+	copies  line // of copies within it
+	streams []func(priority int) (gpu.Stream, error)
+	next    int
+}
+
+// line is the time of a copy that is held back for no time, seconds: a + b*bytes;
+// word is that of the holding back alone.
+type line struct{ a, b, word float64 }
+
+const workspace = 32 << 20
+
+// open prepares everything. What it has made goes with close, also on an error.
+func (x *bed) open() error {
+	if err := x.plan(); err != nil {
+		return err
+	}
+	for dev, ordinal := range x.p.GPU {
+		if ordinal == Host {
+			continue
+		}
+		k, ok := x.gpus[ordinal]
+		if !ok {
+			k = &card{ordinal: ordinal}
+			x.gpus[ordinal] = k
+			if err := x.openCard(k); err != nil {
+				return fmt.Errorf("GPU %d: %w", ordinal, err)
+			}
+		}
+		x.at[dev] = k
+	}
+	if err := x.peers(); err != nil {
+		return err
+	}
+	if err := x.partition(); err != nil {
+		return err
+	}
+	if err := x.memory(); err != nil {
+		return err
+	}
+	if err := x.openStreams(); err != nil {
+		return err
+	}
+	for _, k := range x.gpus {
+		if err := x.timeCopies(k); err != nil {
+			return fmt.Errorf("GPU %d: copies: %w", k.ordinal, err)
+		}
+	}
+	return x.settle()
+}
+
+// plan finds the work of every op and the sizes of the slabs: what the layout
+// needs, and no less than any op of the device touches.
+func (x *bed) plan() error {
+	g := x.p.Graph
+	x.work = make([]work, g.NumOps())
+	for i := range x.work {
+		x.work[i] = workOf(g, opID(i), x.cfg.TF32)
+		dev := x.p.Plan.Device[i]
+		x.l.slab[dev] = max(x.l.slab[dev], round(x.work[i].operands))
+	}
+	for dev := range x.l.slab {
+		have := x.p.Machine.Devices[dev].Memory
+		if need := units.Bytes(x.l.slab[dev]); need > have {
+			return &OutOfMemory{x.p.Machine.Devices[dev].Name, need, have}
+		}
+	}
+	return nil
+}
+
+func (x *bed) openCard(k *card) (err error) {
+	if k.context, err = x.d.Retain(k.ordinal); err != nil {
+		return err
+	}
+	if err = x.use(k); err != nil {
+		return err
+	}
+	k.k, err = kernel.Load(x.d, k.ordinal)
+	return err
+}
+
+// use makes k's context current.
+func (x *bed) use(k *card) error {
+	if x.current == k.context {
+		return nil
+	}
+	x.current = k.context
+	return x.d.SetCurrent(k.context)
+}
+
+// peers opens the direct ways between GPUs where there are any.
+func (x *bed) peers() error {
+	for _, a := range x.gpus {
+		for _, b := range x.gpus {
+			if a == b {
+				continue
+			}
+			can, err := x.d.CanPeer(a.ordinal, b.ordinal)
+			if err != nil {
+				return err
+			}
+			if can {
+				if err := x.use(a); err != nil {
+					return err
+				}
+				if err := x.d.EnablePeer(b.context); err != nil {
+					return fmt.Errorf("GPU %d to GPU %d: %w", a.ordinal, b.ordinal, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// partition divides the multiprocessors of GPUs that several devices stand on.
+func (x *bed) partition() error {
+	if !x.cfg.Partition {
+		return nil
+	}
+	p, ok := x.d.(gpu.Partitioner)
+	if !ok {
+		return fmt.Errorf("this driver cannot divide multiprocessors")
+	}
+	for _, k := range x.gpus {
+		n := 0
+		for _, at := range x.at {
+			if at == k {
+				n++
+			}
+		}
+		if n < 2 {
+			continue
+		}
+		if err := x.use(k); err != nil {
+			return err
+		}
+		parts, err := p.Partition(k.ordinal, n)
+		if err != nil {
+			return fmt.Errorf("GPU %d: %w", k.ordinal, err)
+		}
+		i := 0
+		for dev, at := range x.at {
+			if at == k {
+				x.sms[dev] = parts[i].SMs
+				k.streams = append(k.streams, parts[i].NewStream)
+				i++
+			}
+		}
+	}
+	return nil
+}
+
+// memory allocates the slabs. That they do not fit is known before from what is
+// free, and by the allocation failing all the same.
+func (x *bed) memory() error {
+	for _, k := range x.gpus {
+		if err := x.use(k); err != nil {
+			return err
+		}
+		free, _, err := x.d.MemInfo()
+		if err != nil {
+			return err
+		}
+		need, name := uint64(x.cfg.Reserve), ""
+		for dev, at := range x.at {
+			if at == k {
+				need += x.slabBytes(dev) + workspace
+				name += x.p.Machine.Devices[dev].Name + " "
+			}
+		}
+		if need > free {
+			return &OutOfMemory{fmt.Sprintf("GPU %d with %s", k.ordinal, name), units.Bytes(need), units.Bytes(free)}
+		}
+	}
+	for dev, k := range x.at {
+		if k == nil {
+			continue
+		}
+		if err := x.use(k); err != nil {
+			return err
+		}
+		n := x.slabBytes(dev) + workspace
+		p, err := x.d.Alloc(n)
+		if isOutOfMemory(err) {
+			return &OutOfMemory{x.p.Machine.Devices[dev].Name, units.Bytes(n), 0}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.p.Machine.Devices[dev].Name, err)
+		}
+		x.slab[dev] = p
+		if x.handle[dev], err = x.b.NewHandle(); err != nil {
+			return fmt.Errorf("%s: cuBLAS: %w", x.p.Machine.Devices[dev].Name, err)
+		}
+	}
+	var largest units.Bytes
+	for i := range x.c.messages {
+		if m := &x.c.messages[i]; x.at[m.from] == nil || x.at[m.to] == nil {
+			largest = max(largest, m.bytes)
+		}
+	}
+	if largest > 0 && len(x.gpus) > 0 {
+		var err error
+		if x.pinned, err = x.d.HostAlloc(int(largest)); err != nil {
+			return fmt.Errorf("pinned memory of %v: %w", largest, err)
+		}
+	}
+	return nil
+}
+
+// slabBytes is at least enough to time copies in.
+func (x *bed) slabBytes(dev int) uint64 { return max(round(x.l.slab[dev]), 32<<20) }
+
+func (x *bed) openStreams() (err error) {
+	for i, s := range x.c.streams {
+		k := x.at[s.dev]
+		if err := x.use(k); err != nil {
+			return err
+		}
+		switch {
+		case s.copy: // copies go first: others wait for them
+			x.streams[i], err = x.d.NewStream(-1)
+		case k.next < len(k.streams):
+			x.streams[i], err = k.streams[k.next](0)
+			k.next++
+		default:
+			x.streams[i], err = x.d.NewStream(0)
+		}
+		if err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
+	}
+	for dev, k := range x.at {
+		if k == nil {
+			continue
+		}
+		if err := x.use(k); err != nil {
+			return err
+		}
+		s := x.streams[x.c.compute[dev]]
+		if err := x.b.SetStream(x.handle[dev], s); err != nil {
+			return fmt.Errorf("cuBLAS: %w", err)
+		}
+		if err := x.b.SetWorkspace(x.handle[dev], x.slab[dev]+gpu.Ptr(x.slabBytes(dev)), workspace); err != nil {
+			return fmt.Errorf("cuBLAS: %w", err)
+		}
+		if err := k.k.Fill(x.d, s, x.slab[dev], x.slabBytes(dev), x.fillType(dev), uint32(dev)); err != nil {
+			return err
+		}
+	}
+	// Events belong to the context in which they are made, and are recorded there.
+	for _, c := range x.c.commands {
+		if c.do != record {
+			continue
+		}
+		if err := x.use(x.at[x.c.streams[c.stream].dev]); err != nil {
+			return err
+		}
+		if x.events[c.event], err = x.d.NewEvent(false); err != nil {
+			return fmt.Errorf("event: %w", err)
+		}
+	}
+	return nil
+}
+
+// fillType is the type of most products of a device, whose values must be
+// numbers.
+func (x *bed) fillType(dev int) gpu.DType {
+	var count [gpu.NumDTypes]int
+	for i := range x.work {
+		if x.work[i].kind == product && int(x.p.Plan.Device[i]) == dev {
+			count[x.work[i].product.Type]++
+		}
+	}
+	best := gpu.F32
+	for t, n := range count {
+		if n > count[best] {
+			best = gpu.DType(t)
+		}
+	}
+	return best
+}
+
+// timeCopies finds how long copies within a GPU take, so that they can be held
+// back to a link's time.
+func (x *bed) timeCopies(k *card) error {
+	dev, on := -1, 0
+	for i, at := range x.at {
+		if at == k {
+			dev = i
+			on++
+		}
+	}
+	if on < 2 {
+		return nil
+	}
+	if err := x.use(k); err != nil {
+		return err
+	}
+	s := x.streams[x.c.compute[dev]]
+	var e [2]gpu.Event
+	for i := range e {
+		var err error
+		if e[i], err = x.d.NewEvent(true); err != nil {
+			return err
+		}
+		defer x.d.DestroyEvent(e[i])
+	}
+	const small, large, n = 4 << 10, 16 << 20, 20
+	var t [3]float64
+	for i, bytes := range []uint64{small, large, 0} {
+		for round := range 2 { // the first is not timed
+			// While this holds the stream the host issues the rest, so that the copies
+			// follow each other without gaps.
+			if err := k.k.Spin(x.d, s, 3e6); err != nil {
+				return err
+			}
+			if err := x.d.Record(e[0], s); err != nil {
+				return err
+			}
+			for range n {
+				if err := k.k.Spin(x.d, s, 0); err != nil {
+					return err
+				}
+				if bytes == 0 {
+					continue
+				}
+				if err := x.d.DtoD(x.slab[dev], x.slab[dev]+gpu.Ptr(large), bytes, s); err != nil {
+					return err
+				}
+			}
+			if err := x.d.Record(e[1], s); err != nil {
+				return err
+			}
+			if err := x.d.SyncEvent(e[1]); err != nil {
+				return err
+			}
+			ms, err := x.d.ElapsedMS(e[0], e[1])
+			if err != nil {
+				return err
+			}
+			if round == 1 {
+				t[i] = float64(ms) / 1000 / n
+			}
+		}
+	}
+	k.copies.b = max(0, t[1]-t[0]) / (large - small)
+	k.copies.a = max(0, t[0]-k.copies.b*small)
+	k.copies.word = t[2]
+	return nil
+}
+
+// settle waits for everything that is under way.
+func (x *bed) settle() error {
+	for i, s := range x.c.streams {
+		if err := x.use(x.at[s.dev]); err != nil {
+			return err
+		}
+		if err := x.d.SyncStream(x.streams[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close gives back what open took. The first thing that went wrong has been told
+// by then, and a context that it has killed fails here too.
+func (x *bed) close() {
+	for dev, k := range x.at {
+		if k == nil {
+			continue
+		}
+		x.use(k)
+		if x.handle[dev] != 0 {
+			x.b.DestroyHandle(x.handle[dev])
+		}
+		if x.slab[dev] != 0 {
+			x.d.Free(x.slab[dev])
+		}
+	}
+	for i, s := range x.streams {
+		if s != 0 {
+			x.use(x.at[x.c.streams[i].dev])
+			x.d.DestroyStream(s)
+		}
+	}
+	for _, e := range x.events {
+		if e != 0 {
+			x.d.DestroyEvent(e)
+		}
+	}
+	if x.pinned != nil {
+		x.d.HostFree(x.pinned)
+	}
+	for _, k := range x.gpus {
+		if k.context != 0 {
+			x.d.Release(k.ordinal)
+		}
+	}
+}

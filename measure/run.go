@@ -1,0 +1,277 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"placer/gpu"
+	"placer/sim"
+	"placer/units"
+)
+
+// Run measures p. costs are the predicted times of ops. The error is an
+// *OutOfMemory where the plan does not fit.
+func Run(ctx context.Context, cfg Config, p *Problem, costs sim.CostModel, d gpu.Driver, b gpu.BLAS) (r *Result, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
+	}
+	n, err := d.Count()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(&cfg, n); err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
+	}
+	devices := p.Machine.NumDevices()
+	x := &bed{d: d, b: b, p: p, cfg: &cfg, c: compile(p), gpus: map[int]*card{}, at: make([]*card, devices), slab: make([]gpu.Ptr, devices),
+		handle: make([]gpu.Handle, devices), sms: make([]int, devices), host: &hostMemory{workers: runtime.GOMAXPROCS(0)},
+		l: planMemory(p.Graph, p.Machine, p.Plan.Device, p.Predicted.Trace)}
+	x.streams, x.events = make([]gpu.Stream, len(x.c.streams)), make([]gpu.Event, x.c.events)
+	err = gpu.Locked(func() error {
+		defer x.close()
+		if err := x.open(); err != nil {
+			return err
+		}
+		r, err = x.measure(ctx, costs)
+		return err
+	})
+	return r, err
+}
+
+// frame is what surrounds a step: an origin stream from which all others start
+// and at which they meet, and the events that time it.
+type frame struct {
+	origin     int // stream
+	start, end gpu.Event
+	forked     gpu.Event
+	joined     []gpu.Event // [streams]
+}
+
+func (x *bed) newFrame() (f *frame, err error) {
+	f = &frame{joined: make([]gpu.Event, len(x.streams))}
+	if len(x.streams) == 0 {
+		return nil, errors.New("every device is the host's: there is no GPU to measure on")
+	}
+	for i, s := range x.c.streams {
+		if err := x.use(x.at[s.dev]); err != nil {
+			return f, err
+		}
+		if f.joined[i], err = x.d.NewEvent(false); err != nil {
+			return f, err
+		}
+	}
+	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
+		return f, err
+	}
+	for _, e := range []*gpu.Event{&f.start, &f.end} {
+		if *e, err = x.d.NewEvent(true); err != nil {
+			return f, err
+		}
+	}
+	f.forked, err = x.d.NewEvent(false)
+	return f, err
+}
+
+func (f *frame) close(x *bed) {
+	for _, e := range append([]gpu.Event{f.start, f.end, f.forked}, f.joined...) {
+		if e != 0 {
+			x.d.DestroyEvent(e)
+		}
+	}
+}
+
+// fork makes every stream start behind the origin.
+func (f *frame) fork(x *bed) error {
+	for i, s := range x.streams {
+		if i == f.origin {
+			if err := x.use(x.at[x.c.streams[i].dev]); err != nil {
+				return err
+			}
+			if err := x.d.Record(f.forked, s); err != nil {
+				return err
+			}
+		}
+	}
+	for i, s := range x.streams {
+		if i != f.origin {
+			if err := x.use(x.at[x.c.streams[i].dev]); err != nil {
+				return err
+			}
+			if err := x.d.Wait(s, f.forked); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// join makes the origin wait for every stream.
+func (f *frame) join(x *bed) error {
+	for i, s := range x.streams {
+		if i == f.origin {
+			continue
+		}
+		if err := x.use(x.at[x.c.streams[i].dev]); err != nil {
+			return err
+		}
+		if err := x.d.Record(f.joined[i], s); err != nil {
+			return err
+		}
+	}
+	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
+		return err
+	}
+	for i := range x.streams {
+		if i != f.origin {
+			if err := x.d.Wait(x.streams[f.origin], f.joined[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// step times one step that f issues.
+func (x *bed) step(f *frame, body func() error) (device, host units.Seconds, err error) {
+	origin := x.at[x.c.streams[f.origin].dev]
+	s := x.streams[f.origin]
+	if err := x.use(origin); err != nil {
+		return 0, 0, err
+	}
+	if err := x.d.Record(f.start, s); err != nil {
+		return 0, 0, err
+	}
+	from := x.cfg.Clock()
+	if err := body(); err != nil {
+		return 0, 0, err
+	}
+	host = units.Seconds(x.cfg.Clock() - from)
+	if err := x.use(origin); err != nil {
+		return 0, 0, err
+	}
+	if err := x.d.Record(f.end, s); err != nil {
+		return 0, 0, err
+	}
+	if err := x.d.SyncEvent(f.end); err != nil {
+		return 0, 0, err
+	}
+	ms, err := x.d.ElapsedMS(f.start, f.end)
+	return units.Seconds(ms) / 1000, host, err
+}
+
+func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error) {
+	f, err := x.newFrame()
+	if err != nil {
+		return nil, err
+	}
+	defer f.close(x)
+	r := &Result{Mode: x.cfg.Mode, SMs: x.sms}
+	for _, n := range x.l.slab {
+		r.Slab = append(r.Slab, units.Bytes(n))
+	}
+	eager := func() error {
+		if err := f.fork(x); err != nil {
+			return err
+		}
+		if err := x.issue(nil); err != nil {
+			return err
+		}
+		return f.join(x)
+	}
+	body := eager
+	if x.cfg.Mode == Captured {
+		// One step first: whatever a first call sets up must not be captured.
+		if _, _, err := x.step(f, eager); err != nil {
+			return nil, err
+		}
+		exec, free, err := x.capture(f, eager)
+		if err != nil {
+			return nil, err
+		}
+		defer free()
+		body = func() error { return x.d.LaunchExec(exec, x.streams[f.origin]) }
+	}
+	uuid := x.uuidOf(x.at[x.c.streams[f.origin].dev].ordinal)
+	var issued []units.Seconds
+	for k := range x.cfg.Repeats + 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t, host, err := x.step(f, body)
+		if err != nil {
+			return nil, err
+		}
+		if k == 0 {
+			continue // warms up
+		}
+		r.Steps = append(r.Steps, t)
+		issued = append(issued, host)
+		if x.cfg.State != nil {
+			if s, err := x.cfg.State(uuid); err == nil {
+				r.States = append(r.States, s)
+			}
+		}
+	}
+	r.Makespan, r.Issue = median(r.Steps), median(issued)
+	if x.cfg.Mode == Eager && r.Issue > r.Makespan*8/10 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the host needs %v to issue a step: measure as a graph for the device's own time", r.Issue))
+	}
+	for dev, at := range x.at {
+		if at == nil {
+			for i, d := range x.p.Plan.Device {
+				if int(d) == dev && x.work[i].kind != nothing {
+					r.Notes = append(r.Notes, "ops on "+x.p.Machine.Devices[dev].Name+" run on the thread that issues the others: their times are approximate")
+					break
+				}
+			}
+		}
+	}
+	if x.cfg.Trace {
+		if err := x.trace(f, r, costs); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// capture turns body into a graph.
+func (x *bed) capture(f *frame, body func() error) (gpu.Exec, func(), error) {
+	s := x.streams[f.origin]
+	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
+		return 0, nil, err
+	}
+	if err := x.d.BeginCapture(s); err != nil {
+		return 0, nil, fmt.Errorf("capture: %w", err)
+	}
+	failed := body()
+	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
+		return 0, nil, err
+	}
+	g, err := x.d.EndCapture(s)
+	if err := errors.Join(failed, err); err != nil {
+		return 0, nil, fmt.Errorf("capture: %w", err)
+	}
+	e, err := x.d.Instantiate(g)
+	if err != nil {
+		x.d.DestroyGraph(g)
+		return 0, nil, fmt.Errorf("graph: %w", err)
+	}
+	return e, func() { x.d.DestroyExec(e); x.d.DestroyGraph(g) }, nil
+}
+
+func (x *bed) uuidOf(ordinal int) string {
+	u, err := x.d.UUID(ordinal)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+func median(x []units.Seconds) units.Seconds {
+	y := slices.Clone(x)
+	slices.Sort(y)
+	return y[len(y)/2]
+}

@@ -1,0 +1,199 @@
+package measure
+
+import (
+	"cmp"
+	"slices"
+
+	"placer/gpu"
+	"placer/graph"
+	"placer/roofline"
+	"placer/sim"
+	"placer/units"
+)
+
+// tracer puts events around ops and messages of a step.
+type tracer struct {
+	x      *bed
+	from   []span // of ops on GPUs, [N]
+	sent   []span // of messages
+	host   [][2]float64
+	begins []gpu.Event // [D] on each device's own stream
+	origin float64     // host's clock
+}
+
+type span struct{ start, end gpu.Event }
+
+func (t *tracer) events(c *command) *span {
+	if c.do == send {
+		return &t.sent[c.subject]
+	}
+	return &t.from[c.subject]
+}
+
+func (t *tracer) before(c *command, s gpu.Stream) (err error) {
+	if s == 0 {
+		t.host[c.subject][0] = t.x.cfg.Clock() - t.origin
+		return nil
+	}
+	e := t.events(c)
+	if e.start, err = t.x.d.NewEvent(true); err != nil {
+		return err
+	}
+	return t.x.d.Record(e.start, s)
+}
+
+func (t *tracer) after(c *command, s gpu.Stream) (err error) {
+	if s == 0 {
+		t.host[c.subject][1] = t.x.cfg.Clock() - t.origin
+		return nil
+	}
+	e := t.events(c)
+	if e.end, err = t.x.d.NewEvent(true); err != nil {
+		return err
+	}
+	return t.x.d.Record(e.end, s)
+}
+
+// trace runs one more step with events around everything, and fills what r has of
+// ops, transfers and classes. Times of different GPUs are joined at the start of
+// the step, which all of them wait for.
+func (x *bed) trace(f *frame, r *Result, costs sim.CostModel) (err error) {
+	n := x.p.Graph.NumOps()
+	t := &tracer{x: x, from: make([]span, n), sent: make([]span, len(x.c.messages)), host: make([][2]float64, n), begins: make([]gpu.Event, len(x.at))}
+	defer func() {
+		for _, s := range append(t.from, t.sent...) {
+			for _, e := range []gpu.Event{s.start, s.end} {
+				if e != 0 {
+					x.d.DestroyEvent(e)
+				}
+			}
+		}
+		for _, e := range t.begins {
+			if e != 0 {
+				x.d.DestroyEvent(e)
+			}
+		}
+	}()
+	r.Traced, _, err = x.step(f, func() error {
+		if err := f.fork(x); err != nil {
+			return err
+		}
+		for dev, k := range x.at {
+			if k == nil {
+				continue
+			}
+			if err := x.use(k); err != nil {
+				return err
+			}
+			var err error
+			if t.begins[dev], err = x.d.NewEvent(true); err != nil {
+				return err
+			}
+			if err := x.d.Record(t.begins[dev], x.streams[x.c.compute[dev]]); err != nil {
+				return err
+			}
+		}
+		t.origin = x.cfg.Clock()
+		if err := x.issue(t); err != nil {
+			return err
+		}
+		return f.join(x)
+	})
+	if err != nil {
+		return err
+	}
+	if err := x.settle(); err != nil {
+		return err
+	}
+	return t.collect(r, costs)
+}
+
+// between returns the time of a span of device dev within the step.
+func (t *tracer) between(s span, dev int) (start, end units.Seconds, err error) {
+	if err := t.x.use(t.x.at[dev]); err != nil {
+		return 0, 0, err
+	}
+	a, err := t.x.d.ElapsedMS(t.begins[dev], s.start)
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := t.x.d.ElapsedMS(t.begins[dev], s.end)
+	return units.Seconds(a) / 1000, units.Seconds(b) / 1000, err
+}
+
+func (t *tracer) collect(r *Result, costs sim.CostModel) error {
+	p := t.x.p
+	d := p.Machine.NumDevices()
+	r.Busy, r.Idle = make([]units.Seconds, d), make([]units.Seconds, d)
+	r.LinkBytes, r.LinkBusy = make([]units.Bytes, len(p.Machine.Links)), make([]units.Seconds, len(p.Machine.Links))
+	r.Trace = &sim.Trace{}
+	r.PeakBytes = r.Slab
+	ready := make([]units.Seconds, p.Graph.NumOps())
+	for k := range t.sent {
+		m := &t.x.c.messages[k]
+		owner := m.from
+		if t.x.at[owner] == nil {
+			owner = m.to
+		}
+		start, end, err := t.between(t.sent[k], owner)
+		if err != nil {
+			return err
+		}
+		r.Trace.Transfers = append(r.Trace.Transfers, sim.TransferSpan{Op: m.op, Tensor: m.tensor, From: m.from, To: m.to, Bytes: m.bytes, Ready: start, Start: start, End: end})
+		for _, l := range p.Machine.Route(m.from, m.to) {
+			r.LinkBytes[l] += m.bytes
+			r.LinkBusy[l] += end - start
+		}
+	}
+	measured := make([]units.Seconds, p.Graph.NumOps())
+	for i := range p.Graph.NumOps() {
+		dev := int(p.Plan.Device[i])
+		var start, end units.Seconds
+		if t.x.at[dev] == nil {
+			start, end = units.Seconds(t.host[i][0]), units.Seconds(t.host[i][1])
+		} else {
+			var err error
+			if start, end, err = t.between(t.from[i], dev); err != nil {
+				return err
+			}
+		}
+		measured[i] = end - start
+		r.Busy[dev] += end - start
+		ready[i] = start
+		r.Trace.Ops = append(r.Trace.Ops, sim.OpSpan{Op: graph.OpID(i), Device: dev, Ready: ready[i], Start: start, End: end})
+	}
+	slices.SortFunc(r.Trace.Ops, func(a, b sim.OpSpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Op, b.Op))
+	})
+	for dev := range r.Idle {
+		r.Idle[dev] = max(0, r.Traced-r.Busy[dev])
+	}
+	r.Classes = t.classes(measured, costs)
+	return nil
+}
+
+// classes compares the ops that launch something, by class.
+func (t *tracer) classes(measured []units.Seconds, costs sim.CostModel) (out []ClassTime) {
+	var predicted, seen [graph.NumClasses][]units.Seconds
+	for i := range measured {
+		if w := &t.x.work[i]; w.kind != nothing && measured[i] > 0 {
+			predicted[w.class] = append(predicted[w.class], costs.OpSeconds(graph.OpID(i), int(t.x.p.Plan.Device[i])))
+			seen[w.class] = append(seen[w.class], measured[i])
+		}
+	}
+	for c := range seen {
+		if len(seen[c]) == 0 {
+			continue
+		}
+		x := ClassTime{Class: graph.Class(c).String(), Ops: len(seen[c])}
+		for k := range seen[c] {
+			x.Measured += seen[c][k]
+			x.Predicted += predicted[c][k]
+		}
+		if len(seen[c]) <= 5000 { // the rank correlation is quadratic
+			x.Report = roofline.NewReport(predicted[c], seen[c])
+		}
+		out = append(out, x)
+	}
+	return out
+}
