@@ -21,6 +21,9 @@ type Config struct {
 	// Modulation multiplies the input of each layer with the features of one
 	// more transformer layer (parameter superposition).
 	Modulation bool
+	// ModulateDense moves the modulation from the input of each layer (GO, section
+	// 4.3) to that of its feed-forward network, its dense layers (GDP, Eq. 5).
+	ModulateDense bool
 	// The tasks and their choices; at least one is decided.
 	Choices        int // devices that placement chooses from; 0: no placement
 	ScheduleLevels int // s, levels of scheduling priority; 0: no scheduling

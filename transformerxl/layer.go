@@ -68,10 +68,16 @@ func newLayer(c Config, ps *nn.Params, r *rand.Rand, name string) layer {
 	return l
 }
 
-func (l layer) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
+// apply adds the layer to g. dense, if not nil, modulates the input of the
+// feed-forward network.
+func (l layer) apply(g *nn.Graph, x, dense *nn.Node, s *[]Segment) *nn.Node {
 	h := x
 	if l.attend != nil {
 		h = l.norm1.apply(g, x, l.attend.apply(g, x, s))
 	}
-	return l.norm2.apply(g, h, l.outward.apply(g, nn.Identity, l.inner.apply(g, nn.Relu, h)))
+	y := h
+	if dense != nil {
+		y = g.Mul(dense, h)
+	}
+	return l.norm2.apply(g, h, l.outward.apply(g, nn.Identity, l.inner.apply(g, nn.Relu, y)))
 }

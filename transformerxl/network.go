@@ -41,13 +41,17 @@ func New(c Config, ps *nn.Params, r *rand.Rand) *Network {
 func (n *Network) Apply(g *nn.Graph, h, x *nn.Node, ofH, ofX *[]Segment) (logits []*nn.Node, states *nn.Node) {
 	var m *nn.Node
 	if n.config.Modulation {
-		m = n.modulation.apply(g, h, ofH)
+		m = n.modulation.apply(g, h, nil, ofH)
 	}
 	for _, l := range n.layers {
-		if m != nil {
+		var dense *nn.Node
+		switch {
+		case n.config.ModulateDense:
+			dense = m
+		case m != nil:
 			x = g.Mul(m, x)
 		}
-		x = l.apply(g, x, ofX)
+		x = l.apply(g, x, dense, ofX)
 	}
 	return n.decide(g, x, ofX), x
 }

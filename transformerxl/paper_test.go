@@ -174,12 +174,16 @@ func (r reference) norm(name string, xs ...[]float64) []float64 {
 }
 
 // layer is a transformer layer: attention and feed-forward, residual and norm.
-func (r reference) layer(x []float64, name string) []float64 {
+func (r reference) layer(x, dense []float64, name string) []float64 {
 	h := x
 	if r.config.Attention {
 		h = r.norm(name+".norm1", x, r.attention(x, name+".attention"))
 	}
-	return r.norm(name+".norm2", h, r.affine(r.affine(h, name+".inner", nntest.Relu), name+".outward", identity))
+	y := append([]float64(nil), h...)
+	for i := range dense {
+		y[i] *= dense[i]
+	}
+	return r.norm(name+".norm2", h, r.affine(r.affine(y, name+".inner", nntest.Relu), name+".outward", identity))
 }
 
 // tasks returns the logits of each task from the last layer's states x.
@@ -215,12 +219,14 @@ func beside(a, b []float64, n int) (y []float64) {
 }
 
 // TestSuperposition: GO, section 4.3: x(l+1) = a_l(m(h) * x(l)), x(0) = h, with m
-// one transformer layer; and the head's equations of section 4.4.
+// one transformer layer; GDP, Eq. 5, the same for dense layers; and the head's
+// equations of GO, section 4.4.
 func TestSuperposition(t *testing.T) {
-	for _, modulation := range []bool{true, false} {
+	for _, modulation := range []string{"layers", "dense", "none"} {
 		for _, variant := range []string{"residual", "paper", "no attention"} {
 			c := smallConfig()
-			c.Modulation, c.HeadResidual, c.Attention = modulation, variant == "residual", variant != "no attention"
+			c.Modulation, c.ModulateDense = modulation != "none", modulation == "dense"
+			c.HeadResidual, c.Attention = variant == "residual", variant != "no attention"
 			s := newSetup(c)
 			const n = 21
 			h := embedding(n, c.Width)
@@ -231,15 +237,19 @@ func TestSuperposition(t *testing.T) {
 				x = append(x, float64(v))
 			}
 			var m []float64
-			if modulation {
-				m = r.layer(x, "modulation")
+			if c.Modulation {
+				m = r.layer(x, nil, "modulation")
 			}
 			for _, name := range []string{"layer.0", "layer.1"} {
+				if c.ModulateDense {
+					x = r.layer(x, m, name)
+					continue
+				}
 				y := append([]float64(nil), x...)
 				for i := range m {
 					y[i] *= m[i]
 				}
-				x = r.layer(y, name)
+				x = r.layer(y, nil, name)
 			}
 			equal(t, "states", states.V, x)
 			equal(t, "logits", logits.V, r.tasks(x)[0])
