@@ -1,0 +1,183 @@
+package hdp
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"placer/baselines/judge"
+	"placer/baselines/reinforce"
+	"placer/graph/unit"
+	"placer/nn"
+	"placer/plan"
+	"placer/ppo"
+	"placer/seq2seq"
+)
+
+// Placer trains a grouper and a placer from nothing on the graph that it places.
+type Placer struct {
+	Config Config
+	// Observe, if not nil, is told of every round.
+	Observe func(reinforce.Round)
+}
+
+var _ plan.Placer = Placer{}
+
+// Name returns "hdp".
+func (Placer) Name() string { return "hdp" }
+
+// Kind returns plan.Policy.
+func (Placer) Kind() plan.Kind { return plan.Policy }
+
+// Place trains until the budget is spent and returns the best placement that was
+// sampled.
+func (h Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if err := h.Config.Validate(); err != nil {
+		return nil, err
+	}
+	j := judge.New(ctx, p, h.Name())
+	if j.Unbounded() && ctx.Done() == nil {
+		return nil, fmt.Errorf("%s: no budget bounds it", h.Name())
+	}
+	t, err := h.training(p, j)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", h.Name(), err)
+	}
+	for more := true; more; {
+		if more, err = t.round(); err != nil {
+			return nil, fmt.Errorf("%s: %w", h.Name(), err)
+		}
+	}
+	return j.Outcome()
+}
+
+// training is the state of a run. Entities are units of the
+// configured level: at the op level ops, or co-location groups of them.
+type training struct {
+	config   Config
+	problem  *plan.Problem
+	judge    *judge.Judge
+	observe  func(reinforce.Round)
+	start    float64 // on the problem's clock
+	random   *rand.Rand
+	signal   *reinforce.Signal
+	entities *unit.Partition
+	embedder *reinforce.Embedder
+
+	params  *nn.Params
+	adam    *nn.Adam
+	grouper *grouper
+	session *seq2seq.Session
+
+	items     nn.Mat // [KT,F] of the samples' groups
+	grouping  *ppo.Objective
+	placing   *ppo.Objective
+	advantage []float32
+	scores    []plan.Score
+
+	device      []uint8 // [N]
+	evaluations int
+	best        plan.Score
+}
+
+func (h Placer) training(p *plan.Problem, j *judge.Judge) (*training, error) {
+	c := h.Config
+	k := reinforce.Samples(p, c.Samples)
+	t := &training{config: c, problem: p, judge: j, observe: h.Observe, random: rand.New(rand.NewPCG(p.Seed, 0x2018)), entities: p.Units.Levels[c.Level],
+		params: nn.NewParams(), adam: nn.NewAdam(nn.DefaultAdam()), advantage: make([]float32, k), scores: make([]plan.Score, k), device: make([]uint8, p.Graph.NumOps())}
+	if p.Clock != nil {
+		t.start = p.Clock()
+	}
+	serial := 0.0
+	for _, x := range p.Evaluator.OpSeconds(0) {
+		serial += x
+	}
+	t.signal = reinforce.NewSignal(c.Signal, serial)
+	t.embedder = reinforce.NewEmbedder(p.Graph, t.entities)
+	devices, n := p.Machine.NumDevices(), t.entities.NumUnits()
+	groups := c.groups(n, devices)
+	backend, err := nn.NewBackend(nn.Default())
+	if err != nil {
+		return nil, err
+	}
+	if t.grouper, err = newGrouper(c, t.params, t.random, backend, describe(p.Graph, t.entities, t.embedder.Edges()), groups); err != nil {
+		return nil, err
+	}
+	columns := t.embedder.Columns(groups)
+	net := seq2seq.New(seq2seq.Config{Features: columns, Width: c.Width, Choices: devices, Aligned: c.Aligned}, t.params, t.random)
+	if t.session, err = net.Session(backend, groups, k, false); err != nil {
+		return nil, err
+	}
+	t.items = nn.NewMat(k*groups, columns)
+	t.grouping, t.placing = t.objective(k, n), t.objective(k, groups)
+	return t, nil
+}
+
+// objective holds k samples of n decisions each. New probabilities equal those
+// sampled with, so that nothing is clipped and the gradient is that of REINFORCE.
+func (t *training) objective(k, n int) *ppo.Objective {
+	o := &ppo.Objective{ClipEps: 1, Entropy: t.config.Entropy}
+	for i := range k {
+		o.Actions = append(o.Actions, make([]int32, n))
+		o.LogProb = append(o.LogProb, make([]float32, n))
+		o.Advantage = append(o.Advantage, t.advantage[i:i+1])
+	}
+	return o
+}
+
+// round samples groups and their devices, has the placements measured and takes a
+// step. It reports false when the budget is spent.
+func (t *training) round() (bool, error) {
+	// Sample groups, and then devices for them.
+	if err := t.grouper.sample(t.random, t.grouping.Actions, t.grouping.LogProb); err != nil {
+		return false, err
+	}
+	n := t.grouper.groups
+	for k, groups := range t.grouping.Actions {
+		t.embedder.Embed(groups, t.items.Rows(k*n, (k+1)*n))
+	}
+	if err := t.session.Sample(t.items, t.random, t.placing.Actions, t.placing.LogProb); err != nil {
+		return false, err
+	}
+	// Measure the placements.
+	for k := range t.scores {
+		if t.evaluations > 0 && t.judge.Done() {
+			return false, nil
+		}
+		t.scores[k] = t.try(t.grouping.Actions[k], t.placing.Actions[k])
+	}
+	counts := t.signal.Advantages(t.scores, t.advantage)
+	if t.observe != nil {
+		r := t.signal.Summary(t.scores)
+		r.Evaluations, r.Best = t.evaluations, t.best
+		t.observe(r)
+	}
+	if !counts {
+		return true, nil
+	}
+	// Train both policies with the same advantages.
+	if _, err := t.grouper.graph.Run(t.grouping); err != nil {
+		return false, err
+	}
+	if _, err := t.session.Backward(t.items, t.placing.Actions, t.placing); err != nil {
+		return false, err
+	}
+	left := 1 - reinforce.Spent(t.problem, t.start, t.evaluations)
+	if _, err := t.adam.Step(t.params, t.config.LearningRate*(0.1+0.9*left)); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// try evaluates groups placed on devices.
+func (t *training) try(group, device []int32) plan.Score {
+	for i, u := range t.entities.Of {
+		t.device[i] = uint8(device[group[u]])
+	}
+	x := t.judge.Try(t.device)
+	if t.evaluations == 0 || x.Better(t.best) {
+		t.best = x
+	}
+	t.evaluations++
+	return x
+}
