@@ -10,7 +10,7 @@ NVRTC  ?= libnvrtc.so.12
 CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-learned-rivals clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ repro-baselines: ## place four graphs with the papers' rivals by rule again, int
 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
 	$(GO) run ./experiments/papers
+
+repro-learned-rivals: ## train RL-2017, HDP and GDP-one again on three workloads, six seeds each
+	$(GO) run ./experiments/learned-rivals -evaluations 1000 -o experiments/learned-rivals/results.jsonl
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt

@@ -6,12 +6,15 @@ import (
 	"placer/baselines/balance"
 	"placer/baselines/contiguous"
 	"placer/baselines/exact"
+	"placer/baselines/gdp"
+	"placer/baselines/hdp"
 	"placer/baselines/heft"
 	"placer/baselines/human"
 	"placer/baselines/listsched"
 	"placer/baselines/local"
 	"placer/baselines/metis"
 	"placer/baselines/random"
+	"placer/baselines/rl2017"
 	"placer/baselines/roundrobin"
 	"placer/baselines/scotch"
 	"placer/baselines/single"
@@ -59,6 +62,17 @@ func Methods() []Method {
 		fixed(exact.Exact{}, "branch and bound over all placements and priorities of up to 64 ops; says OPTIMAL when proven", ""),
 		made("CP-SAT on the step as jobs and transfers, a relaxation whose bound holds; branch and bound without the library", "Perron et al.: OR-Tools; REGAL: CP-SAT", func(o Options) plan.Placer { return exact.CPSAT{} }),
 		made("annealing of ops as if transfers never waited, first come first served", "DOPPLER (ICLR 2026): its model", func(o Options) plan.Placer { return uncontended.Placer{Start: o.Start} }),
+		made("a sequence-to-sequence LSTM over co-location groups, asynchronous REINFORCE", "RL-2017", func(Options) plan.Placer { return rl2017.Placer{Config: rl2017.Default()} }),
+		made("a grouper of units and a sequence-to-sequence LSTM over the groups, REINFORCE", "Mirhoseini et al. 2018: HDP", func(o Options) plan.Placer {
+			c := hdp.Default()
+			c.Level = o.Level
+			return hdp.Placer{Config: c}
+		}),
+		made("GraphSAGE and Transformer-XL by PPO, the average reward as baseline", "GDP (2019): GDP-one", func(o Options) plan.Placer {
+			c := gdp.One()
+			c.Level = o.Level
+			return gdp.PlacerOne{Config: c}
+		}),
 		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)

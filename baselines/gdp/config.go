@@ -34,7 +34,7 @@ func One() Config {
 // graph to graph. Clip, entropy and steps are the paper's; rollouts and epochs are
 // fewer, for budgets of thousands of trials.
 func Batch() Config {
-	c := Config{Level: unit.Cell, Features: features.Default(), Training: ppo.Default(), LearningRate: 1e-3, Graphs: 4, Steps: 1000}
+	c := Config{Level: unit.Chain, Features: features.Default(), Training: ppo.Default(), LearningRate: 1e-4, Graphs: 4, Steps: 1000}
 	c.Training.Baseline = ppo.AverageReward
 	c.Training.Entropy = 0.01
 	return c

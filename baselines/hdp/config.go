@@ -34,7 +34,9 @@ type Config struct {
 // number of groups and the grouper's width are those of the controller that the
 // authors published.
 func Default() Config {
-	return Config{Level: unit.Cell, Samples: 8, Hidden: 64, Width: 64, Sharpness: 4, Aligned: true, LearningRate: 5e-3, Signal: reinforce.DefaultSignal()}
+	c := Config{Level: unit.Cell, Samples: 16, Hidden: 64, Width: 64, Sharpness: 4, Aligned: true, LearningRate: 1e-3, Signal: reinforce.DefaultSignal()}
+	c.Signal.FirstMean = true
+	return c
 }
 
 // Validate reports every fault of c.

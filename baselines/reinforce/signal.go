@@ -12,8 +12,11 @@ import (
 type SignalConfig struct {
 	// Failing is the failing signal, the cost of a placement that does not fit, in
 	// units of the square root of the time of all ops one after another; above 0.
-	// The baseline starts there.
 	Failing float64
+	// FirstMean starts the baseline at the mean cost of the first round, not at the
+	// failing signal. From the latter, all placements of the first rounds count as
+	// good ones, and the policy settles on what it happened to sample.
+	FirstMean bool
 	// Decay is what the moving average keeps of the baseline in a round, [0,1).
 	Decay float64
 	// OnlyFitting is the number of rounds after which a placement that does not fit
@@ -49,7 +52,7 @@ type Signal struct {
 	rounds   int
 }
 
-// NewSignal returns a signal whose baseline is the failing signal. serial is the
+// NewSignal returns a signal that has seen no round. serial is the
 // time of all ops one after another, in seconds.
 func NewSignal(c SignalConfig, serial float64) *Signal {
 	if err := c.Validate(); err != nil {
@@ -73,6 +76,12 @@ func (s *Signal) Baseline() float64 { return s.baseline }
 // Advantages writes baseline - R of the scores of a round into dst, [K], and then
 // moves the baseline. It reports whether any placement counts.
 func (s *Signal) Advantages(scores []plan.Score, dst []float32) bool {
+	if s.config.FirstMean && s.rounds == 0 {
+		s.baseline = 0
+		for _, x := range scores {
+			s.baseline += s.Cost(x) / float64(len(scores))
+		}
+	}
 	sum, n := 0.0, 0
 	for k, x := range scores {
 		dst[k] = 0

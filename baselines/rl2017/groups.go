@@ -6,6 +6,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/units"
 )
 
 // Groups returns the co-location groups that the policy decides for (section
@@ -19,12 +20,11 @@ import (
 // The paper's authors drew the groups of their models by hand, variables and
 // bookkeeping included. Here, groups that take next to no time, in seconds [N] of
 // every op, join the group that they exchange most bytes with, and ever longer
-// ones do until no more than most are left.
-func Groups(g *graph.Graph, special [][]graph.OpID, seconds []float64, most int) *unit.Partition {
-	m := merger{graph: g, parent: make([]int32, g.NumOps()), whole: make([]bool, g.NumOps())}
-	for i := range m.parent {
-		m.parent[i] = int32(i)
-	}
+// ones do until no more than most are left. No group grows beyond room bytes
+// that its ops hold for the whole step, except by the framework's rules: what
+// fills a device can no longer be moved.
+func Groups(g *graph.Graph, special [][]graph.OpID, seconds []float64, most int, room units.Bytes) *unit.Partition {
+	m := newMerger(g, room)
 	first := map[int32]graph.OpID{}
 	for i := range g.NumOps() {
 		o := g.Op(graph.OpID(i))
@@ -41,7 +41,7 @@ func Groups(g *graph.Graph, special [][]graph.OpID, seconds []float64, most int)
 	}
 	for _, ops := range special {
 		for _, i := range ops {
-			m.join(int32(ops[0]), int32(i))
+			m.tryJoin(int32(ops[0]), int32(i))
 		}
 		if len(ops) > 1 {
 			m.whole[m.find(int32(ops[0]))] = true
@@ -102,6 +102,18 @@ type merger struct {
 	graph  *graph.Graph
 	parent []int32
 	whole  []bool // [N], of leaders
+	bytes  []units.Bytes
+	room   units.Bytes
+}
+
+func newMerger(g *graph.Graph, room units.Bytes) *merger {
+	n := g.NumOps()
+	m := &merger{graph: g, parent: make([]int32, n), whole: make([]bool, n), bytes: make([]units.Bytes, n), room: room}
+	for i := range n {
+		m.parent[i] = int32(i)
+		m.bytes[i] = g.Op(graph.OpID(i)).Resident
+	}
+	return m
 }
 
 func (m *merger) find(i int32) int32 {
@@ -121,7 +133,19 @@ func (m *merger) join(i, j int32) {
 		i, j = j, i
 	}
 	m.parent[j] = i
+	m.bytes[i] += m.bytes[j]
 	m.whole[i] = m.whole[i] || m.whole[j]
+}
+
+// tryJoin joins the groups of i and j if there is room, and reports whether they
+// were two and are one.
+func (m *merger) tryJoin(i, j int32) bool {
+	i, j = m.find(i), m.find(j)
+	if i == j || m.bytes[i]+m.bytes[j] > m.room {
+		return false
+	}
+	m.join(i, j)
+	return true
 }
 
 // soleConsumers joins every group that only one other reads with that one, all
@@ -149,8 +173,7 @@ func (m *merger) soleConsumers() bool {
 	}
 	joined := false
 	for i, r := range reader {
-		if r >= 0 && !m.whole[m.find(int32(i))] {
-			m.join(int32(i), r)
+		if r >= 0 && !m.whole[m.find(int32(i))] && m.tryJoin(int32(i), r) {
 			joined = true
 		}
 	}
@@ -210,9 +233,8 @@ func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
 	taken := make([]bool, len(m.parent))
 	groups, joined := m.count(), false
 	for _, e := range partners {
-		if groups > least && !taken[e.light] && !taken[e.other] {
+		if groups > least && !taken[e.light] && !taken[e.other] && m.tryJoin(e.light, e.other) {
 			taken[e.light], taken[e.other] = true, true
-			m.join(e.light, e.other)
 			groups--
 			joined = true
 		}

@@ -77,7 +77,11 @@ func (r Placer) server(p *plan.Problem, j *judge.Judge) (*server, error) {
 	for _, x := range seconds {
 		s.serial += x
 	}
-	s.groups = Groups(p.Graph, Special(p.Graph, p.Units), seconds, r.Config.Groups)
+	room := p.Machine.Devices[0].Memory
+	for _, d := range p.Machine.Devices {
+		room = min(room, d.Memory)
+	}
+	s.groups = Groups(p.Graph, Special(p.Graph, p.Units), seconds, r.Config.Groups, room/roomShare)
 	e := reinforce.NewEmbedder(p.Graph, s.groups)
 	n := s.groups.NumUnits()
 	s.items = nn.NewMat(n, e.Columns(n))
@@ -106,6 +110,9 @@ func (r Placer) server(p *plan.Problem, j *judge.Judge) (*server, error) {
 	return s, nil
 }
 
+// roomShare of a device's memory is the most that a group may hold.
+const roomShare = 8
+
 // run lets the controllers take turns in the order in which their measurements
 // end, until the budget is spent.
 func (s *server) run() error {
@@ -115,12 +122,7 @@ func (s *server) run() error {
 		}
 	}
 	for {
-		c := s.controllers[0]
-		for _, d := range s.controllers[1:] {
-			if d.end < c.end {
-				c = d
-			}
-		}
+		c := s.controllers[s.next()]
 		if err := s.update(c); err != nil {
 			return err
 		}
@@ -128,6 +130,17 @@ func (s *server) run() error {
 			return err
 		}
 	}
+}
+
+// next returns the controller whose measurements end first, the lower of equals.
+func (s *server) next() int {
+	k := 0
+	for i, c := range s.controllers {
+		if c.end < s.controllers[k].end {
+			k = i
+		}
+	}
+	return k
 }
 
 // update takes a step with the gradient of c, which belongs to the parameters

@@ -90,6 +90,10 @@ var allowed = map[string]string{
 	"baselines/schedule":    "graph plan sim",
 	"baselines/local":       "units graph graph/unit hw plan sim baselines/judge",
 	"baselines/listsched":   "units graph graph/unit hw plan sim baselines/judge",
+	"baselines/reinforce":   "graph graph/unit plan nn nn/vec",
+	"baselines/rl2017":      "units graph graph/unit plan nn ppo seq2seq baselines/judge baselines/reinforce",
+	"baselines/hdp":         "graph graph/unit plan nn ppo seq2seq baselines/judge baselines/reinforce",
+	"baselines/gdp":         "graph/unit plan features nn ppo gonet graphsage baselines/judge baselines/reinforce",
 	"baselines/cpsat":       "baselines/judge",
 	"baselines/conformance": "units graph graph/unit hw plan sim baselines/judge",
 
@@ -126,9 +130,10 @@ var allowed = map[string]string{
 	"cmd/placer":   "internal/cli",
 
 	// Recorded results.
-	"experiments/summarise": "units plan report",
-	"experiments/papers":    "compare",
-	"experiments/ablation":  "graph/unit hw plan roofline sim workloads placer baselines/human",
+	"experiments/summarise":      "units plan report",
+	"experiments/papers":         "compare",
+	"experiments/learned-rivals": "graph/unit hw plan roofline sim workloads baselines/gdp baselines/hdp baselines/human baselines/random baselines/reinforce baselines/rl2017",
+	"experiments/ablation":       "graph/unit hw plan roofline sim workloads placer baselines/human",
 }
 
 func TestImportPolicy(t *testing.T) {

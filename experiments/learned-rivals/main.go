@@ -1,0 +1,211 @@
+// Command learned-rivals trains RL-2017, HDP and GDP on several workloads and
+// seeds at one budget in evaluations and records how far each comes: the mean step
+// time of the placements it samples in its first evaluations and in its last, and
+// the best it finds, beside the best of as many random placements. See README.md
+// beside it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"placer/baselines/gdp"
+	"placer/baselines/hdp"
+	"placer/baselines/human"
+	"placer/baselines/random"
+	"placer/baselines/reinforce"
+	"placer/baselines/rl2017"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/plan"
+	"placer/roofline"
+	"placer/sim"
+	"placer/workloads"
+)
+
+// sample is the step time of a round's placements.
+type sample struct {
+	evaluations, fit int
+	seconds          float64
+}
+
+// rivals make the methods, each with a function that is told of every round.
+var rivals = []struct {
+	name string
+	make func(observe func(sample)) plan.Placer
+}{
+	{"rl-2017", func(observe func(sample)) plan.Placer {
+		return rl2017.Placer{Config: rl2017.Default(), Observe: of(observe)}
+	}},
+	{"hdp", func(observe func(sample)) plan.Placer {
+		return hdp.Placer{Config: hdp.Default(), Observe: of(observe)}
+	}},
+	{"hdp of ops", func(observe func(sample)) plan.Placer {
+		c := hdp.Default()
+		c.Level = unit.Op
+		return hdp.Placer{Config: c, Observe: of(observe)}
+	}},
+	{"GDP-one", func(observe func(sample)) plan.Placer {
+		return gdp.PlacerOne{Config: gdp.One(), Observe: func(r gdp.Round) { observe(sample{r.Evaluations, r.Fit, r.Seconds}) }}
+	}},
+}
+
+func of(observe func(sample)) func(reinforce.Round) {
+	return func(r reinforce.Round) { observe(sample{r.Evaluations, r.Fit, r.Seconds}) }
+}
+
+// result is one run. Times are in seconds; First and Last are means over the
+// first and the last tenth of the evaluations, FirstRound over the first round.
+type result struct {
+	Workload, Method              string
+	GPUs, Evaluations             int
+	Seed                          uint64
+	FirstRound, First, Last, Best float64
+	Random, Human, Single         float64
+}
+
+func main() {
+	list := flag.String("workloads", "rnnlm2:2,gnmt2:2,inception:2", "workload:gpus, comma-separated")
+	methods := flag.String("methods", "rl-2017,hdp,GDP-one", "methods, comma-separated")
+	evaluations := flag.Int("evaluations", 2000, "evaluations of each run")
+	seeds := flag.Int("seeds", 6, "seeds")
+	out := flag.String("o", "learned-rivals.jsonl", "results, one JSON document a line")
+	flag.Parse()
+	if err := run(*list, strings.Split(*methods, ","), *evaluations, *seeds, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "learned-rivals:", err)
+		os.Exit(1)
+	}
+}
+
+func run(list string, methods []string, evaluations, seeds int, out string) error {
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	fmt.Println("| workload | method | first round | first tenth | last tenth | best | random | human | single |\n|---|---|---:|---:|---:|---:|---:|---:|---:|")
+	for _, item := range strings.Split(list, ",") {
+		name, gpus, _ := strings.Cut(item, ":")
+		devices, err := strconv.Atoi(gpus)
+		if err != nil {
+			return fmt.Errorf("%s: want workload:gpus", item)
+		}
+		p, err := problem(name, devices)
+		if err != nil {
+			return err
+		}
+		p.Budget.Evaluations = evaluations
+		for _, v := range rivals {
+			if !slices.Contains(methods, v.name) {
+				continue
+			}
+			var all []result
+			for seed := range uint64(seeds) {
+				r, err := train(*p, v.make, seed+1)
+				if err != nil {
+					return fmt.Errorf("%s, %s, seed %d: %w", name, v.name, seed+1, err)
+				}
+				r.Workload, r.Method, r.GPUs, r.Evaluations = name, v.name, devices, evaluations
+				if err := json.NewEncoder(file).Encode(r); err != nil {
+					return err
+				}
+				all = append(all, r)
+			}
+			fmt.Printf("| %s | %s |", name, v.name)
+			for _, field := range []func(result) float64{
+				func(r result) float64 { return r.FirstRound }, func(r result) float64 { return r.First }, func(r result) float64 { return r.Last }, func(r result) float64 { return r.Best },
+				func(r result) float64 { return r.Random }, func(r result) float64 { return r.Human }, func(r result) float64 { return r.Single },
+			} {
+				fmt.Printf(" %.1f ms |", 1e3*median(all, field))
+			}
+			fmt.Println()
+		}
+	}
+	return file.Close()
+}
+
+func median(all []result, field func(result) float64) float64 {
+	var x []float64
+	for _, r := range all {
+		x = append(x, field(r))
+	}
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+func problem(name string, devices int) (*plan.Problem, error) {
+	g, err := workloads.Build(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := hw.Take("p100", devices, false)
+	if err != nil {
+		return nil, err
+	}
+	c, err := roofline.New(g, m, roofline.Default())
+	if err != nil {
+		return nil, err
+	}
+	s, err := sim.New(g, m, c, sim.Default())
+	if err != nil {
+		return nil, err
+	}
+	h, err := unit.Find(g, s.OpSeconds(0))
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}, nil
+}
+
+func train(p plan.Problem, rival func(func(sample)) plan.Placer, seed uint64) (r result, err error) {
+	p.Seed = seed
+	r.Seed = seed
+	var rounds []sample
+	o, err := rival(func(s sample) { rounds = append(rounds, s) }).Place(context.Background(), &p)
+	if err != nil {
+		return r, err
+	}
+	r.Best = o.Score.Seconds
+	r.FirstRound = mean(rounds[:1])
+	n := p.Budget.Evaluations
+	r.First = mean(within(rounds, 0, n/10))
+	r.Last = mean(within(rounds, n-n/10, n))
+	for _, b := range []struct {
+		to     *float64
+		placer plan.Placer
+	}{{&r.Random, random.Placer{Level: unit.Cell}}, {&r.Human, human.Placer{}}} {
+		o, err := b.placer.Place(context.Background(), &p)
+		if err != nil {
+			return r, err
+		}
+		*b.to = o.Score.Seconds
+	}
+	r.Single = p.Evaluator.Evaluate(make([]uint8, p.Graph.NumOps()), p.Priority).Seconds
+	return r, nil
+}
+
+// within returns the rounds that end after lo evaluations and not after hi.
+func within(rounds []sample, lo, hi int) (in []sample) {
+	for _, s := range rounds {
+		if s.evaluations > lo && s.evaluations <= hi {
+			in = append(in, s)
+		}
+	}
+	return in
+}
+
+// mean is over the placements of the rounds that fit.
+func mean(rounds []sample) float64 {
+	sum, n := 0.0, 0
+	for _, s := range rounds {
+		sum += s.seconds * float64(s.fit)
+		n += s.fit
+	}
+	return sum / float64(max(n, 1))
+}
