@@ -18,8 +18,8 @@ type Config struct {
 	Rounds    int // annealings, each from the best so far
 }
 
-// Default proposes two million moves.
-func Default() Config { return Config{Moves: 2 << 20, Seed: 1, Hot: 0.3, Cold: 1e-3, Rounds: 4} }
+// Default proposes sixteen million moves, some seconds.
+func Default() Config { return Config{Moves: 16 << 20, Seed: 1, Hot: 0.3, Cold: 1e-3, Rounds: 4} }
 
 // Search anneals from block, [B], and returns the best placement and its
 // largest load. It stops soon after ctx ends, or when tick, called every B moves

@@ -19,7 +19,7 @@ type Config struct {
 	Linear bool
 }
 
-// Default stops at two million downsets, some gigabytes for the largest graphs.
+// Default stops at a million downsets.
 func Default() Config { return Config{Downsets: 1 << 20} }
 
 // Result is a contiguous split.
