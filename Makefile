@@ -99,3 +99,16 @@ repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/dopp
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt
+
+.PHONY: repro-go-table3 repro-go-figure6
+
+repro-go-table3 repro-go-figure6: SEEDS ?= 6
+repro-go-table3 repro-go-figure6: EVALUATIONS ?= 4000
+
+repro-go-table3: ## learned fusion against annealing again (EVALUATIONS=4000, SEEDS=6) into experiments/go-table3/run
+	$(GO) build -o bin/placer ./cmd/placer
+	bin/placer bench go-table3 --evaluations $(EVALUATIONS) --seeds $(SEEDS) --out experiments/go-table3/run
+
+repro-go-figure6: ## tasks alone, in pairs and jointly again (EVALUATIONS=4000, SEEDS=6) into experiments/go-figure6/run
+	$(GO) build -o bin/placer ./cmd/placer
+	bin/placer bench go-figure6 --evaluations $(EVALUATIONS) --seeds $(SEEDS) --out experiments/go-figure6/run
