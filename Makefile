@@ -10,6 +10,7 @@ DATA   ?= data
 NVRTC  ?= libnvrtc.so.12
 CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
+GPU_OUT ?= experiments/hardware/here
 
 .PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-learned-rivals clean
 .PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-partitioning repro-doppler clean
@@ -39,11 +40,20 @@ fuzz: ## run each fuzzer for $(FUZZ)
 	done
 
 .PHONY: test-gpu ptx gpu-checks
-test-gpu: ## conformance of both bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
-	$(GO) test -count 1 -v -run 'RealGPU' ./gpu/... ./hw/... ./measure/... | grep -E '^(---|    ---|ok|FAIL|\s+[a-z_]+\.go)'
+test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
+	$(GO) test -count 1 -v -run RealGPU ./gpu/cuda ./hw/bench ./measure
 	@if [ -e "$(CUDA_INCLUDE)/cuda.h" ]; then \
 		CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" CGO_LDFLAGS="$(CUDA_LDFLAGS)" $(GO) test -count 1 -tags placer_cu ./gpu/cu; \
 	else echo "test-gpu: no $(CUDA_INCLUDE)/cuda.h, so gorgonia.org/cu is not tested"; fi
+
+gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run it where there is a GPU, into GPU_OUT
+	mkdir -p bin/gpu
+	$(GO) build -ldflags '-s -w' -o bin/gpu/placer ./cmd/placer
+	for p in gpu/cuda hw/bench measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
+	grep -oh '"cu[A-Z][A-Za-z0-9_]*"}' gpu/cuda/*.go | tr -d '"}' | sort -u >bin/gpu/symbols.txt
+	cp experiments/hardware/checks.sh bin/gpu/
+	@if ldconfig -p | grep -q 'libcuda\.so\.1'; then bin/gpu/checks.sh bin/gpu $(GPU_OUT); \
+	else echo "gpu-checks: no GPU here; carry bin/gpu to a host with one and run: bin/gpu/checks.sh bin/gpu OUT"; fi
 
 ptx: ## compile the GPU kernels with NVRTC (NVRTC=libnvrtc.so.12); needs no GPU
 	$(GO) run ./gpu/kernel/gen -nvrtc $(NVRTC)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -423,7 +424,7 @@ func TestRealGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := cuda.OpenBLAS("")
+	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"))
 	if err != nil {
 		t.Skip(err)
 	}

@@ -40,7 +40,6 @@ type handle struct {
 }
 
 // OpenBLAS loads the cuBLAS at path, or the newest one found if path is empty.
-// Of a cuBLAS by path, cublasLt is expected in the same file or not needed.
 func OpenBLAS(path string) (*BLAS, error) {
 	names := libcublas()
 	if path != "" {

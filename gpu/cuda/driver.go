@@ -51,14 +51,6 @@ func (f *functions) symbols() []symbol {
 	}
 }
 
-// Symbols returns the names of all functions that Open looks for.
-func Symbols() (names []string) {
-	for _, s := range new(functions).symbols() {
-		names = append(names, s.name)
-	}
-	return names
-}
-
 // Open loads the driver at path, or where drivers are kept if path is empty. The
 // error is a gpu.ErrNoDevice if there is none, or if it finds no GPU.
 func Open(path string) (*Driver, error) {

@@ -21,12 +21,12 @@ type ltPlan struct {
 	algorithm     [96]byte // cublasLtMatmulHeuristicResult_t starts with the algorithm
 }
 
-// openLt returns nil where there is no cublasLt. It is loaded by cuBLAS already,
-// from beside it.
+// openLt returns nil where there is no cublasLt. cuBLAS, at path, has loaded it
+// from beside itself already, so that its name alone finds it.
 func openLt(path string) *lt {
 	names := []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"}
 	if path != "" {
-		names = []string{path}
+		names = append(names, path)
 	}
 	h, err := open(names)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"placer/gpu"
@@ -169,7 +170,7 @@ func TestRealGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := cuda.OpenBLAS("")
+	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"))
 	if err != nil {
 		t.Skip(err)
 	}

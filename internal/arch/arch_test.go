@@ -38,16 +38,17 @@ var allowed = map[string]string{
 	"internal/fsx": "", "internal/strictjson": "", "internal/tfevents": "",
 
 	// GPUs.
-	"gpu":            "",
-	"hw/nvml":        "units hw",
-	"measure":        "units graph hw hw/nvml plan roofline sim gpu gpu/kernel",
-	"hw/bench":       "units graph hw roofline gpu gpu/kernel hw/nvml",
-	"gpu/cu":         "gpu",
-	"gpu/cuda":       "gpu",
-	"gpu/fake":       "gpu gpu/kernel",
-	"gpu/gputest":    "gpu gpu/kernel",
-	"gpu/kernel":     "gpu",
-	"gpu/kernel/gen": "internal/fsx",
+	"gpu":                  "",
+	"hw/nvml":              "units hw",
+	"measure":              "units graph hw hw/nvml plan roofline sim gpu gpu/kernel",
+	"hw/bench":             "units graph hw roofline gpu gpu/kernel hw/nvml",
+	"gpu/cu":               "gpu",
+	"gpu/cuda":             "gpu",
+	"gpu/fake":             "gpu gpu/kernel",
+	"gpu/gputest":          "gpu gpu/kernel",
+	"gpu/kernel":           "gpu",
+	"gpu/kernel/gen":       "internal/fsx",
+	"experiments/hardware": "units report roofline",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",
