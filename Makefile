@@ -12,8 +12,7 @@ CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
 GPU_OUT ?= experiments/hardware/here
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-learned-rivals clean
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-partitioning repro-doppler clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-learned-rivals repro-partitioning repro-doppler clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +96,7 @@ repro-papers: ## recompute the percentages of GO's table 2 from the step times b
 
 repro-learned-rivals: ## train RL-2017, HDP and GDP-one again on three workloads, six seeds each
 	$(GO) run ./experiments/learned-rivals -evaluations 1000 -o experiments/learned-rivals/results.jsonl
+
 repro-partitioning: ## split the published partitioning instances under DATA again, into experiments/dnn-partitioning
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench dnn-partitioning --data $(DATA)/dnn-partitioning --json >experiments/dnn-partitioning/result.json.new
