@@ -107,6 +107,10 @@ repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/dopp
 	bin/placer bench doppler --data $(DATA)/doppler --json >experiments/doppler/result.json.new
 	mv experiments/doppler/result.json.new experiments/doppler/result.json
 
+.PHONY: repro-regal
+repro-regal: ## table 1 of REGAL again, on synthetic graphs and on the ONNX files in PLACER_DATA, into experiments/regal
+	SEED=$(SEED) ./experiments/regal/run.sh
+
 clean: ## remove what the build has made
 	rm -rf bin bench.txt
 

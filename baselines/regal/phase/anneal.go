@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// anneal changes s by moves of one op and exchanges of two, accepting worse
+// anneal changes s by moves of one op, exchanges of two and flips of what is
+// joined within a phase, accepting worse
 // states with a probability that falls from temperature hot to cold, and keeps
 // the best in best. It returns the number of moves tried, and stops early at a
 // cost of at most goal.
@@ -24,9 +25,12 @@ func (s *state) anneal(best *state, moves int, hot, cold, goal float64, r *rand.
 		bits := r.Uint64()
 		v := int32(bits >> 32 * n >> 32)
 		var changed bool
-		if bits&1 == 0 {
+		switch {
+		case bits&0x70000000 == 0:
+			changed = s.flip(v, temperature, r)
+		case bits&1 == 0:
 			changed = s.shift(v, uint32(bits), temperature, r)
-		} else {
+		default:
 			changed = s.exchange(v, int32(r.Uint64()>>32*n>>32), temperature, r)
 		}
 		if changed && s.cost < best.cost-1e-9 {

@@ -13,14 +13,16 @@ import (
 // Config bounds the search.
 type Config struct {
 	Starts int // greedy schedules, the first by longest path, the others with noise
-	Rounds int // of annealing, each from the best so far; 0 leaves the greedy schedule
+	// Rounds of annealing: one in four from a new greedy schedule, the others from
+	// the best so far; 0 leaves the greedy schedule.
+	Rounds int
 	Moves  int // of a round
 	// Hot and Cold are the temperatures of a round, as shares of the mean op time.
 	Hot, Cold float64
 }
 
 // Default returns what reaches the bound on nearly all synthetic graphs.
-func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 250_000, Hot: 0.3, Cold: 0.0005} }
+func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 250_000, Hot: 0.3, Cold: 0.003} }
 
 // Quick returns what ends within milliseconds.
 func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 30_000, Hot: 0.3, Cold: 0.003} }
@@ -127,9 +129,16 @@ func search(ctx context.Context, x *instance, c Config, res *Result, r *rand.Ran
 	best := starts(x, c.Starts, mean, r)
 	now := newState(x)
 	for round := 0; round < c.Rounds && best.cost > res.Bound && ctx.Err() == nil; round++ {
-		now.copyFrom(best)
 		hot := c.Hot * mean
-		if round > 0 {
+		switch round % 4 {
+		case 0: // another greedy schedule, with other phases
+			if round == 0 {
+				now.copyFrom(best)
+			} else {
+				now.copyFrom(starts(x, 2+c.Starts/4, mean, r))
+			}
+		default:
+			now.copyFrom(best)
 			hot /= 4
 		}
 		res.Moves += now.anneal(best, c.Moves, hot, c.Cold*mean, res.Bound, r)

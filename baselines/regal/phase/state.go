@@ -10,6 +10,10 @@ type state struct {
 	phase  []int32   // [n]
 	load   []float64 // [K,D]
 	cost   float64   // sum over phases of the largest load
+
+	joined []int32  // see gather
+	seen   []uint32 // [n] stamp of the last gathering
+	stamp  uint32
 }
 
 func newState(x *instance) *state {

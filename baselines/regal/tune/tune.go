@@ -23,10 +23,11 @@ type Setting struct {
 	Shape  brkga.Shape  `json:"shape"`
 }
 
-// Best returns the setting that Search chose on synthetic graphs for the run
-// time; experiments/regal says how.
+// Best returns the setting that Search chose of Coarse on synthetic graphs for
+// the run time; experiments/regal/tune has the rounds.
 func Best() Setting {
-	return Setting{brkga.Default(), brkga.Shape{Alpha: 1, Beta: 1}}
+	c := brkga.Config{Populations: 1, Chromosomes: 100, Elites: 10, Mutants: 10, EliteBias: 0.7}
+	return Setting{c, brkga.Shape{Alpha: 0.25, Beta: 1}}
 }
 
 // Grid returns the settings: alpha and beta of 0.25, 1 and 4; 20, 50 or 100
@@ -49,6 +50,18 @@ func Grid() (all []Setting) {
 		}
 	}
 	return all
+}
+
+// Coarse returns the settings of Grid with one population of 50 or 100
+// chromosomes, a tenth or a fifth of them elites and a tenth mutants: 36.
+func Coarse() (some []Setting) {
+	for _, s := range Grid() {
+		c := s.Config
+		if c.Populations == 1 && c.Chromosomes >= 50 && 5*c.Elites <= c.Chromosomes && 10*c.Mutants == c.Chromosomes {
+			some = append(some, s)
+		}
+	}
+	return some
 }
 
 // Config says how Search spends its runs: round i runs what is left of the grid

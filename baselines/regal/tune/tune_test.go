@@ -24,6 +24,15 @@ func TestGrid(t *testing.T) {
 		}
 		seen[s] = true
 	}
+	coarse := tune.Coarse()
+	for _, s := range coarse {
+		if !seen[s] {
+			t.Errorf("%+v is not of the grid", s)
+		}
+	}
+	if len(coarse) != 36 {
+		t.Errorf("%d coarse settings, want 36", len(coarse))
+	}
 }
 
 // A setting that cannot search loses to those that can.
