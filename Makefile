@@ -12,7 +12,7 @@ CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
 GPU_OUT ?= experiments/hardware/here
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-papers repro-learned-rivals repro-partitioning repro-doppler clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-transfer repro-papers repro-learned-rivals repro-partitioning repro-doppler clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ bench: ## Go benchmarks, COUNT times each, into bench.txt
 
 repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each) into experiments/table2
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
+
+repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=4000 or HOURS each; about 10 minutes a policy on one free core) into experiments/transfer
+	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 
 repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experiments/gnmt8
 	$(GO) build -o bin/placer ./cmd/placer

@@ -21,6 +21,8 @@ import (
 	"placer/baselines/tfdefault"
 	"placer/baselines/uncontended"
 	"placer/placer"
+	"placer/placer/pretrained"
+	"placer/placer/transfer"
 	"placer/plan"
 )
 
@@ -77,6 +79,14 @@ func Methods() []Method {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)
 			return placer.NewPolicy(c)
+		}},
+		{Name: "zero-shot", Kind: plan.Policy, About: "the built-in pretrained policy as it is, the best of 16 samples", Source: "GO 5: generalization", New: func(Options) (plan.Placer, error) {
+			p, err := pretrained.Policy()
+			return transfer.Placer{Policy: p}, err
+		}},
+		{Name: "fine-tuned", Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of PPO on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
+			p, err := pretrained.Policy()
+			return transfer.Tuner{Policy: p, Config: transfer.DefaultTune()}, err
 		}},
 	}
 }

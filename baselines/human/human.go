@@ -43,6 +43,12 @@ const Uneven = 1.5
 // Place evaluates its one placement.
 func (Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	j := judge.New(ctx, p, "human")
+	j.Try(Devices(p))
+	return j.Outcome()
+}
+
+// Devices returns the placement, [N], without evaluating it.
+func Devices(p *plan.Problem) []uint8 {
 	devices := judge.Accelerators(p.Machine)
 	seconds := p.Evaluator.OpSeconds(int(devices[0]))
 	var stage []int32
@@ -61,8 +67,7 @@ func (Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error)
 		device[i] = devices[s]
 	}
 	judge.Together(p.Graph, device, seconds)
-	j.Try(device)
-	return j.Outcome()
+	return device
 }
 
 // layers returns the layer of every op, [N], from 1: its annotation, or what most

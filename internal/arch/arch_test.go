@@ -118,7 +118,9 @@ var allowed = map[string]string{
 	"baselines/regal/rivals":   "baselines/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/gpdfs baselines/regal/hill baselines/regal/phase baselines/regal/cp baselines/regal/tune",
 
 	// The two sides meet here, and nowhere else.
-	"placer": "units graph graph/fuse graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
+	"placer":            "units graph graph/fuse graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
+	"placer/transfer":   "units graph graph/train graph/unit hw plan roofline sim workloads baselines/human nn nn/vec nn/safetensors",
+	"placer/pretrained": "placer/transfer",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"baselines/catalogue": "*",
@@ -135,6 +137,7 @@ var allowed = map[string]string{
 	"experiments/papers":         "compare",
 	"experiments/learned-rivals": "graph/unit hw plan roofline sim workloads baselines/gdp baselines/hdp baselines/human baselines/random baselines/reinforce baselines/rl2017",
 	"experiments/ablation":       "graph/unit hw plan roofline sim workloads placer baselines/human",
+	"experiments/transfer":       "baselines/human internal/fsx placer/transfer plan",
 }
 
 func TestImportPolicy(t *testing.T) {

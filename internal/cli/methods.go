@@ -14,8 +14,14 @@ import (
 	"placer/plan"
 )
 
+// The rows of a search that use the pretrained policy.
+const (
+	zeroShot  = "zero-shot"
+	fineTuned = "fine-tuned"
+)
+
 // weights give the searches and the policy their shares of a search's budget.
-var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4, "balance": 4}
+var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4, "balance": 4, fineTuned: 0.5}
 
 // judged are the baselines that look at what they are judged by, or at the load.
 var judged = map[string]bool{"single": true, "pipedream": true, "contiguous": true}
@@ -29,7 +35,7 @@ var forThroughput = map[string][]string{"single": {"pipedream", "contiguous"}, "
 // large graph comes last among the baselines.
 var searchMethods = []string{
 	"human", "single", "tf-default", "roundrobin", "random", "metis", "scotch", "listsched", "m-sct", "heft-units", "etf-units", "heft", "etf",
-	"random-best", "local", "anneal", "GO-one",
+	zeroShot, "random-best", "local", "anneal", "GO-one", fineTuned,
 }
 
 // methods returns every method of a search, in the order of the rows. level is

@@ -30,6 +30,7 @@ type searchFlags struct {
 	granularity string
 	judging     judging
 	methods     []string
+	fromScratch bool
 	workers     int
 	out, resume string
 	plan        string
@@ -77,6 +78,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.judging.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
 	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what to decide on, some of place,schedule,fuse; place is always among them")
 	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
+	cmd.Flags().BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy: zero-shot and fine-tuned")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
 	cmd.Flags().StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "continue the run in this folder")
@@ -92,7 +94,7 @@ var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "ve
 func (f *searchFlags) check(cmd *cobra.Command) error {
 	if f.resume != "" {
 		var wrong []string
-		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "tasks", "objective", "contention", "times", "methods", "out"} {
+		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "tasks", "objective", "contention", "times", "methods", "from-scratch", "out"} {
 			if cmd.Flags().Changed(name) && !forResume[name] {
 				wrong = append(wrong, "--"+name)
 			}

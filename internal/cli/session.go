@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,7 +88,11 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	chosen, err := choose(methods(level, f.workers, f.judging.objective, f.judging.tasks), f.methods)
+	all := methods(level, f.workers, f.judging.objective, f.judging.tasks)
+	if f.fromScratch {
+		all = slices.DeleteFunc(all, func(m placer.Method) bool { return m.Name == zeroShot || m.Name == fineTuned })
+	}
+	chosen, err := choose(all, f.methods)
 	if err != nil {
 		return nil, err
 	}

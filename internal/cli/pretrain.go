@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"placer/baselines/anneal"
+	"placer/baselines/human"
+	"placer/internal/fsx"
+	"placer/internal/tfevents"
+	"placer/placer/transfer"
+	"placer/plan"
+)
+
+// Files of a pretraining run's folder.
+const (
+	checkpointFile = "checkpoint.safetensors"
+	policyFile     = "policy.safetensors"
+)
+
+// pretrainFlags are the flags of the pretrain command.
+type pretrainFlags struct {
+	config  transfer.PretrainConfig
+	hours   float64
+	teacher int
+	out     string
+	cache   string
+	every   int
+}
+
+func (c *console) pretrainCommand() *cobra.Command {
+	f := pretrainFlags{config: transfer.DefaultPretrain()}
+	p := &f.config
+	cmd := &cobra.Command{
+		Use:   "pretrain",
+		Short: "Train a policy on many graphs, to be used on others",
+		Long: "pretrain draws graphs of the families, machines and device counts, first imitates a\n" +
+			"search's plans and then improves by joint PPO. The folder holds a checkpoint, the\n" +
+			"policy and TensorBoard's event files. The same command goes on where a stopped or\n" +
+			"killed one was; with a budget in steps alone it ends with the same policy.",
+		Example: "  placer pretrain --hold-out gnmt --out runs/without-gnmt --hours 1\n  placer pretrain --workloads rnnlm,gnmt,trfxl --steps 2000 --out runs/small",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.out == "" {
+				return usagef("name the run's folder by --out")
+			}
+			if f.hours < 0 || f.teacher < 1 || f.every < 1 {
+				return usagef("--hours %g must not be negative, --teacher %d and --every %d at least 1", f.hours, f.teacher, f.every)
+			}
+			if err := p.Validate(); err != nil {
+				return usageError{err}
+			}
+			return c.pretrain(cmd.Context(), &f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&p.Families, "workloads", nil, "families to train on, separated by commas; all without it")
+	fl.StringSliceVar(&p.HeldOut, "hold-out", nil, "families that stay out, with their kin")
+	fl.Float64Var(&f.hours, "hours", 0, "time to train, over all resumptions; 0 trains for --steps")
+	fl.IntVar(&p.Imitation, "imitation", p.Imitation, "steps that imitate a search's plans")
+	fl.IntVar(&p.Steps, "steps", p.Steps, "steps of PPO")
+	fl.IntVar(&p.Samples, "samples", p.Samples, "placements of a step of PPO")
+	fl.IntVar(&p.Pool, "pool", p.Pool, "graphs of a family in use at a time")
+	fl.IntVar(&p.MostRows, "most-rows", p.MostRows, "largest graph, in decisions times devices")
+	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
+	fl.IntVar(&p.Policy.Iterations, "iterations", p.Policy.Iterations, "times that all units are decided")
+	fl.Float64Var(&p.Rate, "rate", p.Rate, "learning rate of PPO")
+	fl.Float64Var(&p.Entropy, "entropy", p.Entropy, "factor of the entropy bonus")
+	fl.Uint64Var(&p.Seed, "seed", p.Seed, "seed of every random choice")
+	fl.IntVar(&f.teacher, "teacher", 1000, "evaluations of the search that is imitated, per graph")
+	fl.IntVar(&f.every, "every", 100, "steps between checkpoints")
+	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
+	fl.StringVar(&f.cache, "cache", "", "folder that keeps the imitated plans between runs")
+	return cmd
+}
+
+func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return err
+	}
+	from, err := readCheckpoint(filepath.Join(f.out, checkpointFile))
+	if err != nil {
+		return err
+	}
+	before, first := 0.0, 0
+	if from != nil {
+		before, first = from.Seconds, from.Step
+		fmt.Fprintf(c.err, "placer: going on from step %d\n", from.Step)
+	}
+	events, err := os.Create(filepath.Join(f.out, tfevents.FileName(int64(first), "pretrain", first)))
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	board, err := tfevents.NewWriter(events, c.clock)
+	if err != nil {
+		return err
+	}
+	show := c.newProgress(plan.Budget{})
+	defer show.close()
+	watch := watcher{c: c, show: show, board: board, total: f.config.Imitation + f.config.Steps}
+	host := transfer.Host{
+		Expert: human.Placer{}, Teacher: anneal.Placer{Workers: 1}, TeacherBudget: plan.Budget{Evaluations: f.teacher},
+		Report: watch.observe, Every: f.every,
+		Save: func(k *transfer.Checkpoint) error {
+			k.Seconds = before + c.clock()
+			return fsx.WriteFile(filepath.Join(f.out, checkpointFile), k.Write)
+		},
+	}
+	if f.hours > 0 {
+		host.Share = func() float64 { return (before + c.clock()) / (f.hours * 3600) }
+	}
+	if f.cache != "" {
+		if err := os.MkdirAll(f.cache, 0o755); err != nil {
+			return err
+		}
+		host.Recall, host.Remember = recall(f.cache), remember(f.cache)
+	}
+	policy, err := transfer.Pretrain(ctx, f.config, from, host)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			fmt.Fprintf(c.err, "placer: interrupted; the same command goes on\n")
+			return fmt.Errorf("%w: %w", errQuiet, err)
+		}
+		return err
+	}
+	path := filepath.Join(f.out, policyFile)
+	if err := fsx.WriteFile(path, policy.Write); err != nil {
+		return err
+	}
+	return c.print(false, cardOf(path, policy))
+}
+
+// readCheckpoint returns the checkpoint at path, nil where there is none.
+func readCheckpoint(path string) (*transfer.Checkpoint, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return transfer.ReadCheckpoint(data, path)
+}
+
+// watcher shows and records the steps of a run.
+type watcher struct {
+	c     *console
+	show  *progress
+	board *tfevents.Writer
+	total int
+	last  float64
+}
+
+func (w *watcher) observe(p transfer.Progress) error {
+	var values []tfevents.Value
+	text := ""
+	if p.Imitate {
+		values = []tfevents.Value{tfevents.Scalar("imitation/loss", p.Loss), tfevents.Scalar("imitation/accuracy", p.Accuracy), tfevents.Scalar("imitation/accuracy_constant_per_segment", p.Constant)}
+		text = fmt.Sprintf("imitation: loss %.3f, accuracy %.3f (best constant per segment %.3f)", p.Loss, p.Accuracy, p.Constant)
+	} else {
+		values = []tfevents.Value{
+			tfevents.Scalar("ppo/mean_of_expert", p.Mean), tfevents.Scalar("ppo/best_of_expert", p.Best),
+			tfevents.Scalar("ppo/entropy", p.Entropy), tfevents.Scalar("ppo/clipped", p.Clipped),
+		}
+		text = fmt.Sprintf("PPO on %s: mean %.3f and best %.3f of the expert's time, entropy %.3f", p.Case.Workload, p.Mean, p.Best, p.Entropy)
+	}
+	if now := w.c.clock(); now-w.last >= 2 || p.Step == 0 || p.Step+1 == w.total {
+		w.last = now
+		w.show.line("%7.1f s  step %d of %d, %s", now, p.Step+1, w.total, text)
+	}
+	return w.board.Write(int64(p.Step), values...)
+}
+
+// cached is the path of what is kept under key.
+func cached(folder, key string) string {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	return filepath.Join(folder, fmt.Sprintf("%016x.json", h.Sum64()))
+}
+
+// kept is a file of the cache.
+type kept struct {
+	Key       string  `json:"key"`
+	Decisions []int32 `json:"decisions"`
+}
+
+func recall(folder string) func(string) []int32 {
+	return func(key string) []int32 {
+		data, err := os.ReadFile(cached(folder, key))
+		if err != nil {
+			return nil
+		}
+		var k kept
+		if json.Unmarshal(data, &k) != nil || k.Key != key {
+			return nil // of another version, or cut short: it is made anew
+		}
+		return k.Decisions
+	}
+}
+
+func remember(folder string) func(string, []int32) error {
+	return func(key string, decisions []int32) error {
+		data, err := json.Marshal(kept{key, decisions})
+		if err != nil {
+			return err
+		}
+		return fsx.WriteFile(cached(folder, key), writes(data))
+	}
+}
+
+// writes returns a function that writes data.
+func writes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}

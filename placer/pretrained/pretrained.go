@@ -1,0 +1,15 @@
+// Package pretrained owns the policy that the program carries: its weights, what
+// it was trained on, and what it came to on families that were held out.
+package pretrained
+
+import (
+	_ "embed"
+
+	"placer/placer/transfer"
+)
+
+//go:embed policy.safetensors
+var file []byte
+
+// Policy returns the policy. Every call returns one of its own.
+func Policy() (*transfer.Policy, error) { return transfer.Read(file, "built-in policy") }

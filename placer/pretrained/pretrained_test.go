@@ -1,0 +1,42 @@
+package pretrained_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"placer/placer/pretrained"
+	"placer/placer/transfer"
+)
+
+// TestPolicyPlaces: the built-in policy says what it was trained on, and places a
+// small graph so that it fits.
+func TestPolicyPlaces(t *testing.T) {
+	policy, err := pretrained.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(policy.Card.Trained) == 0 || policy.Card.Samples == 0 || policy.Reach.Limit <= 0 {
+		t.Errorf("card %+v, limit %g", policy.Card, policy.Reach.Limit)
+	}
+	p, err := transfer.Case{Workload: "wavenet:stacks=1,layers_per_stack=4,batch=8,length=512", GPU: "p100", Devices: 2}.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := transfer.Placer{Policy: policy}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.Score.Feasible() {
+		t.Errorf("the placement lacks %v", o.Score.Overflow)
+	}
+}
+
+func Example() {
+	policy, err := pretrained.Policy()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(policy.Weights() < 100000)
+	// Output: true
+}
