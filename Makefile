@@ -98,7 +98,6 @@ repro-papers: ## recompute the percentages of GO's table 2 from the step times b
 	$(GO) run ./experiments/papers
 
 repro-learned-rivals: ## train RL-2017, HDP and GDP-one again on three workloads, six seeds each
-	$(GO) run ./experiments/learned-rivals -evaluations 1000 -o experiments/learned-rivals/results.jsonl
 	$(GO) run ./experiments/learned-rivals -methods rl-2017,hdp -evaluations 1000 -o experiments/learned-rivals/a.jsonl
 	$(GO) run ./experiments/learned-rivals -workloads rnnlm2:2 -methods hdp -evaluations 4000 -o experiments/learned-rivals/b.jsonl
 	$(GO) run ./experiments/learned-rivals -workloads rnnlm2:2,inception:2 -methods GDP-one -evaluations 4000 -o experiments/learned-rivals/c.jsonl
