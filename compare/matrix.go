@@ -18,16 +18,26 @@ type Case struct {
 	GPU      string `json:"gpu,omitempty"`      // built-in machine, as "placer machines" names it
 	Machine  string `json:"machine,omitempty"`  // or the path of a file
 	GPUs     int    `json:"gpus,omitempty"`     // 0: all
+	// A graph file with times of its own may name neither: its machine is the file's.
 }
 
 // Name returns the case in a few words, as "gnmt8 on p100x8".
 func (c Case) Name() string {
 	name := c.Workload + c.Graph + " on " + c.GPU + c.Machine
+	if c.Own() {
+		name += "its own machine"
+		if c.GPUs > 0 {
+			name += ", "
+		}
+	}
 	if c.GPUs > 0 {
 		name += fmt.Sprintf("x%d", c.GPUs)
 	}
 	return name
 }
+
+// Own reports whether the machine is that of the graph's file.
+func (c Case) Own() bool { return c.Graph != "" && c.GPU == "" && c.Machine == "" }
 
 // Matrix is what a comparison runs: every method on every case with every seed.
 type Matrix struct {
@@ -36,6 +46,11 @@ type Matrix struct {
 	Cases     []Case   `json:"cases"`
 	Seeds     []uint64 `json:"seeds"`
 	Scheduler string   `json:"scheduler"`
+	// Objective is what trials are judged by; the step time where it is empty.
+	Objective plan.Objective `json:"objective,omitempty"`
+	// Contention is how transfers share links; empty: as each graph's file says, or
+	// first come first served.
+	Contention string `json:"contention,omitempty"`
 	// Against is the method that reductions, wins and regressions are relative to.
 	Against string `json:"against"`
 	// The budget of every trial; 0 does not bound.
@@ -60,6 +75,9 @@ func (m *Matrix) Validate() error {
 	if m.Evaluations < 0 || m.Seconds < 0 || m.Evaluations == 0 && m.Seconds == 0 {
 		errs = append(errs, fmt.Errorf("budget of %d evaluations and %g s, want one above 0 and none below", m.Evaluations, m.Seconds))
 	}
+	if _, err := plan.ParseObjective(string(m.Objective.Normal())); err != nil {
+		errs = append(errs, err)
+	}
 	if !slices.Contains(m.Methods, m.Against) {
 		errs = append(errs, fmt.Errorf("reference %q is not among the methods", m.Against))
 	}
@@ -72,7 +90,7 @@ func (m *Matrix) Validate() error {
 	}
 	cases := map[string]bool{}
 	for _, x := range m.Cases {
-		if (x.Workload == "") == (x.Graph == "") || (x.GPU == "") == (x.Machine == "") || x.GPUs < 0 {
+		if (x.Workload == "") == (x.Graph == "") || (x.GPU == "") == (x.Machine == "") && !x.Own() || x.GPUs < 0 {
 			errs = append(errs, fmt.Errorf("case %q: want a workload or a graph, a GPU or a machine", x.Name()))
 		}
 		if cases[x.Name()] {

@@ -15,8 +15,9 @@ const Format = "placer compare 1"
 type Comparison struct {
 	Format string  `json:"format"`
 	Matrix Matrix  `json:"matrix"`
-	Rows   []Row   `json:"rows"`   // case by case, methods in order
-	Totals []Total `json:"totals"` // methods in order
+	Unit   string  `json:"unit,omitempty"` // of what trials are judged by; seconds where it is empty
+	Rows   []Row   `json:"rows"`           // case by case, methods in order
+	Totals []Total `json:"totals"`         // methods in order
 	Trials []Trial `json:"trials"`
 	// Interrupted says that trials are missing.
 	Interrupted bool `json:"interrupted"`
@@ -80,6 +81,9 @@ const TieShare = 1e-3
 // Summarise returns the rows and totals of the trials of m.
 func Summarise(m Matrix, trials []Trial) *Comparison {
 	c := &Comparison{Format: Format, Matrix: m, Trials: slices.Clone(trials)}
+	if m.Objective == plan.Memory {
+		c.Unit = "bytes"
+	}
 	order := map[Cell]int{}
 	for i, cell := range m.Cells() {
 		order[cell] = i

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"placer/compare"
+	"placer/plan"
 )
 
 func matrix(methods []string, cases, seeds int) compare.Matrix {
@@ -136,4 +138,43 @@ func TestRecorderKeepsEnds(t *testing.T) {
 func last(r compare.Recorder) float64 {
 	xs := r.Improvements()
 	return xs[len(xs)-1].StepTime
+}
+
+// A comparison by another objective names its unit, and its audit holds the
+// document to it.
+func TestUnit(t *testing.T) {
+	m := matrix([]string{"human", "ours"}, 1, 2)
+	m.Objective, m.Contention = plan.Memory, "none"
+	var trials []compare.Trial
+	for k, c := range m.Cells() {
+		trials = append(trials, compare.Trial{Cell: c, StepTime: float64(1+k) * 1e9, LowerBound: 1e9})
+	}
+	good := encode(t, compare.Summarise(m, trials))
+	if found, _, err := compare.Audit(good); err != nil || len(found) > 0 {
+		t.Fatalf("found %v, error %v", found, err)
+	}
+	bad := strings.Replace(string(good), `"unit":"bytes"`, `"unit":"s"`, 1)
+	if found, _, err := compare.Audit([]byte(bad)); err != nil || len(found) != 1 || found[0].Place != "unit" {
+		t.Errorf("found %v, error %v in a file of another unit", found, err)
+	}
+}
+
+// A graph's own machine is a case; a machine's and a GPU's at once is none.
+func TestCases(t *testing.T) {
+	m := matrix([]string{"human"}, 1, 1)
+	for _, c := range []struct {
+		compare.Case
+		name string
+		ok   bool
+	}{
+		{compare.Case{Graph: "a.json"}, "a.json on its own machine", true},
+		{compare.Case{Graph: "a.json", GPUs: 3}, "a.json on its own machine, x3", true},
+		{compare.Case{Workload: "gnmt2"}, "gnmt2 on ", false},
+		{compare.Case{Graph: "a.json", GPU: "p100", Machine: "m.json"}, "a.json on p100m.json", false},
+	} {
+		m.Cases = []compare.Case{c.Case}
+		if err := m.Validate(); c.Name() != c.name || (err == nil) != c.ok {
+			t.Errorf("%q: error %v, want %v of %q", c.Name(), err, c.ok, c.name)
+		}
+	}
 }

@@ -6,13 +6,15 @@ import (
 	"placer/plan"
 )
 
-// Trial is what one method came to on one case with one seed.
+// Trial is what one method came to on one case with one seed. Where the matrix
+// has another objective than the step time, keys that name a step time or a bound
+// hold what that objective judges by, in the unit that the comparison names.
 type Trial struct {
 	Cell
 	Kind plan.Kind `json:"kind"`
 	// Skipped says why there is no placement; empty where there is one.
 	Skipped     string  `json:"skipped,omitempty"`
-	StepTime    float64 `json:"step_time_s"`    // judged by the case's evaluator
+	StepTime    float64 `json:"step_time_s"`    // what the case's evaluator judges by
 	Overflow    int64   `json:"overflow_bytes"` // summed over devices
 	LowerBound  float64 `json:"lower_bound_s"`  // proven, of the case
 	Evaluations int     `json:"evaluations"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"placer/compare"
-	"placer/units"
+	"placer/plan"
 )
 
 // WriteComparison writes c as tables: the rows, then the totals.
@@ -52,12 +52,25 @@ func describe(c *compare.Comparison) string {
 	if s := c.Matrix.Seconds; s > 0 {
 		budget = append(budget, fmt.Sprintf("%g s", s))
 	}
-	return fmt.Sprintf("%d methods on %d cases, %d seeds, %s each; %s scheduler; reductions are 1 - ours/theirs against %s, of medians",
-		len(c.Matrix.Methods), len(c.Matrix.Cases), len(c.Matrix.Seeds), strings.Join(budget, " or "), c.Matrix.Scheduler, c.Matrix.Against)
+	how := ""
+	if o := c.Matrix.Objective.Normal(); o != plan.Step {
+		how = fmt.Sprintf("judged by %s (%s); ", o, valueNames[o])
+	}
+	how += c.Matrix.Scheduler + " scheduler"
+	if k := c.Matrix.Contention; k != "" {
+		how += ", contention " + k
+	}
+	return fmt.Sprintf("%d methods on %d cases, %d seeds, %s each; %s; reductions are 1 - ours/theirs against %s, of medians",
+		len(c.Matrix.Methods), len(c.Matrix.Cases), len(c.Matrix.Seeds), strings.Join(budget, " or "), how, c.Matrix.Against)
 }
 
 func comparisonRows(c *compare.Comparison) *table {
-	t := newTable("case", "method", "kind", "median step", "interval (95%)", "reduction", "gap", "evaluations", "seconds", "search time")
+	o := c.Matrix.Objective.Normal()
+	column := "median " + valueNames[o]
+	if o == plan.Step {
+		column = "median step"
+	}
+	t := newTable("case", "method", "kind", column, "interval (95%)", "reduction", "gap", "evaluations", "seconds", "search time")
 	t.right(3, 4, 5, 6, 7, 8, 9)
 	last := ""
 	for i := range c.Rows {
@@ -67,13 +80,13 @@ func comparisonRows(c *compare.Comparison) *table {
 			name = ""
 		}
 		last = r.Case
-		median := time(r.Median)
+		median := judged(o, r.Median)
 		if r.Failed > 0 && r.Trials > 0 {
 			median += fmt.Sprintf(" (%d of %d failed)", r.Failed, r.Failed+r.Trials)
 		}
 		interval := "-"
 		if r.Low != nil {
-			interval = time(r.Low) + " to " + time(r.High)
+			interval = judged(o, r.Low) + " to " + judged(o, r.High)
 		}
 		t.row(name, r.Method, string(r.Kind), median, interval, Percent(r.Reduction), Percent(r.Gap), fmt.Sprintf("%.0f", r.Evaluations), fmt.Sprintf("%.1f", r.Seconds), times(r.SearchRatio))
 	}
@@ -127,11 +140,15 @@ func comparisonNotes(w io.Writer, c *compare.Comparison, mark string) error {
 	return err
 }
 
-// WriteComparisonCSV writes the rows of c, times in seconds and shares as
-// fractions, empty where there is no figure.
+// csvNames are what the columns of an objective's values end with.
+var csvNames = map[plan.Objective]string{plan.Step: "step_time_s", plan.Throughput: "max_load_s", plan.Memory: "max_peak_bytes"}
+
+// WriteComparisonCSV writes the rows of c, times in seconds, memory in bytes and
+// shares as fractions, empty where there is no figure.
 func WriteComparisonCSV(w io.Writer, c *compare.Comparison) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"case", "method", "kind", "trials", "failed", "median_step_time_s", "low_step_time_s", "high_step_time_s", "best_step_time_s", "reduction", "gap",
+	name := csvNames[c.Matrix.Objective.Normal()]
+	_ = out.Write([]string{"case", "method", "kind", "trials", "failed", "median_" + name, "low_" + name, "high_" + name, "best_" + name, "reduction", "gap",
 		"median_evaluations", "median_seconds", "search_time_ratio", "evaluation_ratio"})
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -149,11 +166,12 @@ func number(x *float64) string {
 	return strconv.FormatFloat(*x, 'g', -1, 64)
 }
 
-func time(x *float64) string {
+// judged prints what objective o judges by in its unit.
+func judged(o plan.Objective, x *float64) string {
 	if x == nil {
 		return "does not fit"
 	}
-	return units.Seconds(*x).String()
+	return Value(o, *x)
 }
 
 func times(x *float64) string {

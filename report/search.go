@@ -170,7 +170,12 @@ var valueNames = map[plan.Objective]string{plan.Step: "step time", plan.Throughp
 
 // value prints a value of the objective in its unit.
 func (s *Search) value(x float64) string {
-	if s.Objective.Normal() == plan.Memory {
+	return Value(s.Objective, x)
+}
+
+// Value prints a value of objective o in its unit.
+func Value(o plan.Objective, x float64) string {
+	if o.Normal() == plan.Memory {
 		return units.Bytes(x).String()
 	}
 	return units.Seconds(x).String()

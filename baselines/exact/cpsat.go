@@ -42,6 +42,9 @@ func (c CPSAT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 
 // Solve is Place, with the proof.
 func (c CPSAT) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
+	if err := stepAlone(p); err != nil {
+		return nil, nil, err
+	}
 	l, err := cpsat.Open(c.Library)
 	j := judge.New(ctx, p, c.Name())
 	if errors.Is(err, cpsat.ErrUnavailable) {

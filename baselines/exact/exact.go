@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"placer/baselines/heft"
@@ -46,8 +47,20 @@ func (e Exact) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 	return out, err
 }
 
+// stepAlone is the error of a problem with another objective than the step time,
+// of which nothing here is proven.
+func stepAlone(p *plan.Problem) error {
+	if o := p.Objective.Normal(); o != plan.Step {
+		return fmt.Errorf("proves step times, nothing of the %s objective", o)
+	}
+	return nil
+}
+
 // Solve is Place, with the proof.
 func (e Exact) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
+	if err := stepAlone(p); err != nil {
+		return nil, nil, err
+	}
 	j := judge.New(ctx, p, e.Name())
 	proof := e.search(ctx, p, j)
 	out, err := j.Outcome()

@@ -135,7 +135,7 @@ func (c *console) goBench(ctx context.Context, b goBench, f *goBenchFlags) error
 	}, func(t *compare.Trial, done, all int) {
 		x.cases.ended(t.Case)
 		if !c.quiet {
-			fmt.Fprintf(c.err, "%7.1f s  %d of %d  %s, %s, seed %d: %s\n", c.clock(), done, all, t.Case, t.Method, t.Seed, outcome(t))
+			fmt.Fprintf(c.err, "%7.1f s  %d of %d  %s, %s, seed %d: %s\n", c.clock(), done, all, t.Case, t.Method, t.Seed, outcome(t, plan.Step))
 		}
 	})
 	if stopped != nil && !errors.Is(stopped, context.Canceled) {

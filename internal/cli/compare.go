@@ -15,8 +15,8 @@ import (
 
 	"placer/baselines/catalogue"
 	"placer/compare"
+	"placer/plan"
 	"placer/report"
-	"placer/units"
 	"placer/workloads"
 )
 
@@ -30,6 +30,8 @@ type compareFlags struct {
 	evaluations                int
 	seconds                    time.Duration
 	scheduler, against         string
+	judging                    judging // its scheduler is unused
+	named                      bool    // --gpu or --machine: do not take the machine of a graph file
 	workers                    int
 	out, resume, audit         string
 	list, json, csv, markdown  bool
@@ -71,6 +73,7 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations of each trial")
 	fl.DurationVar(&f.seconds, "seconds", 0, "time of each trial")
 	fl.StringVar(&f.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
+	f.judging.add(cmd)
 	fl.StringVar(&f.against, "against", "", "method that the others are measured against (default human, or the first)")
 	fl.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "trials that run at once")
 	fl.StringVar(&f.out, "out", "", "folder of the comparison (default runs/compare, numbered if taken)")
@@ -99,7 +102,7 @@ func (c *console) compare(ctx context.Context, cmd *cobra.Command, f *compareFla
 	stopped := compare.Run(ctx, m, j, f.workers, cases.trial, func(t *compare.Trial, done, all int) {
 		cases.ended(t.Case)
 		if !c.quiet {
-			fmt.Fprintf(c.err, "%7.1f s  %d of %d  %s, %s, seed %d: %s\n", c.clock(), done, all, t.Case, t.Method, t.Seed, outcome(t))
+			fmt.Fprintf(c.err, "%7.1f s  %d of %d  %s, %s, seed %d: %s\n", c.clock(), done, all, t.Case, t.Method, t.Seed, outcome(t, m.Objective))
 		}
 	})
 	if stopped != nil && !errors.Is(stopped, context.Canceled) {
@@ -144,14 +147,14 @@ func (c *console) printComparison(f *compareFlags, result *compare.Comparison) e
 }
 
 // outcome says in a few words what a trial came to.
-func outcome(t *compare.Trial) string {
+func outcome(t *compare.Trial, o plan.Objective) string {
 	switch {
 	case t.Skipped != "":
 		return "unavailable: " + t.Skipped
 	case !t.Feasible():
 		return "does not fit"
 	}
-	return units.Seconds(t.StepTime).String()
+	return report.Value(o, t.StepTime)
 }
 
 // openComparison opens the folder that --resume names, or makes a new one for
@@ -159,13 +162,14 @@ func outcome(t *compare.Trial) string {
 // been found.
 func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.Journal, *compare.Matrix, error) {
 	if f.resume != "" {
-		for _, name := range []string{"workload", "graph", "machine", "gpu", "gpus", "methods", "seeds", "seed", "evaluations", "seconds", "scheduler", "against"} {
+		for _, name := range []string{"workload", "graph", "machine", "gpu", "gpus", "methods", "seeds", "seed", "evaluations", "seconds", "scheduler", "objective", "contention", "against"} {
 			if cmd.Flags().Changed(name) {
 				return nil, nil, usagef("--resume takes --%s from the comparison's own folder", name)
 			}
 		}
 		return compare.Open(f.resume)
 	}
+	f.named = cmd.Flags().Changed("gpu") || len(f.machines) > 0
 	m, err := f.matrix()
 	if err != nil {
 		return nil, nil, err
@@ -187,7 +191,10 @@ func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.
 
 // matrix returns what the flags ask for.
 func (f *compareFlags) matrix() (*compare.Matrix, error) {
-	m := &compare.Matrix{Format: compare.MatrixFormat, Methods: f.methods, Scheduler: f.scheduler, Against: f.against, Evaluations: f.evaluations, Seconds: f.seconds.Seconds()}
+	m := &compare.Matrix{Format: compare.MatrixFormat, Methods: f.methods, Scheduler: f.scheduler, Against: f.against, Evaluations: f.evaluations, Seconds: f.seconds.Seconds(), Contention: f.judging.contention}
+	if f.judging.objective.Normal() != plan.Step {
+		m.Objective = f.judging.objective
+	}
 	if m.Against == "" && len(f.methods) > 0 {
 		if m.Against = f.methods[0]; slices.Contains(f.methods, "human") {
 			m.Against = "human"
@@ -202,6 +209,9 @@ func (f *compareFlags) matrix() (*compare.Matrix, error) {
 		return nil, usagef("unknown scheduler %q, want %s or %s", f.scheduler, criticalPath, fifo)
 	case len(f.workloads)+len(f.graphs) == 0:
 		return nil, usagef("name graphs by --workload or --graph")
+	}
+	if err := f.judging.check(); err != nil {
+		return nil, err
 	}
 	for k := range f.seeds {
 		m.Seeds = append(m.Seeds, f.seed+uint64(k))
@@ -222,25 +232,31 @@ func (f *compareFlags) matrix() (*compare.Matrix, error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		m.Cases = append(m.Cases, f.casesOf(compare.Case{Workload: name, GPUs: spec.GPUs})...)
+		m.Cases = append(m.Cases, f.casesOf(compare.Case{Workload: name, GPUs: spec.GPUs}, false)...)
 	}
 	for _, path := range f.graphs {
-		if _, err := os.Stat(path); err != nil {
+		own, err := bringsMachine(path)
+		if err != nil {
 			return nil, err
 		}
-		m.Cases = append(m.Cases, f.casesOf(compare.Case{Graph: path})...)
+		m.Cases = append(m.Cases, f.casesOf(compare.Case{Graph: path}, own && !f.named)...)
 	}
 	return m, nil
 }
 
 // casesOf returns the cases of the graph of c, on c.GPUs GPUs where no flag
-// says how many.
-func (f *compareFlags) casesOf(c compare.Case) (all []compare.Case) {
+// says how many; own is for a graph file on the machine that it brings.
+func (f *compareFlags) casesOf(c compare.Case, own bool) (all []compare.Case) {
 	counts := f.counts
 	if len(counts) == 0 {
 		counts = []int{c.GPUs}
 	}
 	for _, n := range counts {
+		if own {
+			c.GPUs = n
+			all = append(all, c)
+			continue
+		}
 		for _, file := range f.machines {
 			all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, Machine: file, GPUs: n})
 		}

@@ -14,6 +14,7 @@ import (
 	"placer/graph/unit"
 	"placer/placer"
 	"placer/plan"
+	"placer/sim"
 )
 
 // wholeSearch is the name under which a comparison runs all of placer search.
@@ -47,6 +48,7 @@ type caseEntry struct {
 	left int // trials that have not ended; guarded by cases.mu
 	once sync.Once
 	task *placer.Task
+	free bool // transfers never wait
 	err  error
 	mu   sync.Mutex // guards clones of the evaluator
 }
@@ -68,12 +70,18 @@ func (x *cases) load(name string) *caseEntry {
 			e.err = err
 			return
 		}
-		m, err := x.c.machineFor(&machineFlags{gpu: e.GPU, file: e.Machine, gpus: e.GPUs, named: true}, l)
+		m, err := x.c.machineFor(&machineFlags{gpu: e.GPU, file: e.Machine, gpus: e.GPUs, named: !e.Own()}, l)
 		if err != nil {
 			e.err = err
 			return
 		}
-		e.task, _, e.err = task(l, m, judging{scheduler: x.m.Scheduler})
+		contention, err := l.contention(x.m.Contention)
+		if err != nil {
+			e.err = err
+			return
+		}
+		e.free = contention == sim.Uncontended
+		e.task, _, e.err = task(l, m, judging{scheduler: x.m.Scheduler, objective: x.m.Objective, contention: x.m.Contention})
 	})
 	return e
 }
@@ -108,7 +116,7 @@ func (x *cases) trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 	var out *plan.Outcome
 	if cell.Method == wholeSearch {
 		t.Kind = plan.Search
-		out, err = x.search(ctx, e.task, evaluator, cell.Seed, clock, recorder)
+		out, err = x.search(ctx, e.task, e.free, evaluator, cell.Seed, clock, recorder)
 	} else {
 		m, factor, perr := parseMethod(cell.Method)
 		if perr != nil {
@@ -135,6 +143,9 @@ func (x *cases) trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 	}
 	s := evaluator.Evaluate(out.Device, priority)
 	t.StepTime, t.Overflow, t.Evaluations, t.Notes = s.Seconds, int64(s.Overflow), out.Evaluations, out.Notes
+	if note := careless(x.m.Objective, cell.Method, t.Kind); note != "" {
+		t.Notes = append(t.Notes, note)
+	}
 	t.Improvements = recorder.Improvements()
 	return t, nil
 }
@@ -154,19 +165,19 @@ func (x *cases) place(ctx context.Context, task *placer.Task, evaluator plan.Eva
 		defer stop()
 	}
 	return p.Place(ctx, &plan.Problem{
-		Graph: task.Graph, Machine: task.Machine, Units: task.Units, Priority: task.Priority,
+		Graph: task.Graph, Machine: task.Machine, Units: task.Units, Priority: task.Priority, Objective: task.Objective,
 		Evaluator: evaluator, Budget: b, Seed: seed, Clock: clock, Report: r.Observe,
 	})
 }
 
 // search runs all of placer search on one core, baselines included.
-func (x *cases) search(ctx context.Context, task *placer.Task, evaluator plan.Evaluator, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
+func (x *cases) search(ctx context.Context, task *placer.Task, free bool, evaluator plan.Evaluator, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
 	own := *task
 	own.Evaluator, own.Peak = evaluator.Clone(), nil // the peaks come from a simulator that all trials share
 	s := placer.DefaultSearch()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	spent := map[string]int{}
-	found, err := placer.Search(ctx, &own, methods(unit.Chain, 1, plan.Step, plan.Place), s, placer.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e placer.Event) error {
+	found, err := placer.Search(ctx, &own, methods(unit.Chain, 1, task.Objective, plan.Place, free), s, placer.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e placer.Event) error {
 		spent[e.Method] = max(spent[e.Method], e.Evaluations)
 		if e.Device != nil {
 			all := 0

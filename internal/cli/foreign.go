@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"strings"
+
 	"placer/graph/dnnpart"
 	"placer/graph/doppler"
 	"placer/graph/pipedream"
 	"placer/graph/piper"
+	"placer/internal/foreign"
 )
 
 // isForeign reports whether data is in a form that carries op times of its own.
@@ -13,6 +16,17 @@ func isForeign(data []byte) bool {
 		return dnnpart.Sniff(data) || piper.Sniff(data)
 	}
 	return pipedream.Sniff(data) || doppler.Sniff(data)
+}
+
+// bringsMachine reports whether the graph file at path carries op times and a
+// machine of its own.
+func bringsMachine(path string) (bool, error) {
+	head, err := firstBytes(path)
+	if err != nil || !startsJSON(head) && !strings.HasSuffix(path, ".json") && !startsText(head) {
+		return false, err
+	}
+	data, err := foreign.ReadFile(path)
+	return err == nil && isForeign(data), err
 }
 
 // importForeign reads what isForeign has recognised.

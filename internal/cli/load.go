@@ -143,7 +143,7 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 		l.Graph, err = graph.Read(bytes.NewReader(data), path)
 		return l, err
 	default:
-		if bytes.IndexByte([]byte(" \t\r\n#n0123456789"), head[0]) >= 0 { // text, or a message in field 1, with which no ONNX file starts
+		if startsText(head) {
 			data, err := foreign.ReadFile(path)
 			if err != nil {
 				return l, err
@@ -170,6 +170,12 @@ func (c *console) importCosts(data []byte, name string) (l loaded, err error) {
 		c.note("%s: %d outputs of unknown size are taken for empty", name, im.UnknownSizes)
 	}
 	return loaded{Graph: im.Graph, seconds: im.Seconds}, nil
+}
+
+// startsText reports whether data starts as text does, or as a message in field 1,
+// with which no ONNX file starts.
+func startsText(data []byte) bool {
+	return bytes.IndexByte([]byte(" \t\r\n#n0123456789"), data[0]) >= 0
 }
 
 func startsJSON(data []byte) bool {

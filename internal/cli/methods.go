@@ -21,7 +21,7 @@ const (
 )
 
 // weights give the searches and the policy their shares of a search's budget.
-var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4, "balance": 4, fineTuned: 0.5}
+var weights = map[string]float64{"random-best": 0.25, "local": 0.5, "anneal": 4, "GO-one": 4, "balance": 4, fineTuned: 0.5, freeTransfers: 4}
 
 // judged are the baselines that look at what they are judged by, or at the load.
 var judged = map[string]bool{"single": true, "pipedream": true, "contiguous": true}
@@ -29,6 +29,10 @@ var judged = map[string]bool{"single": true, "pipedream": true, "contiguous": tr
 // forThroughput are the methods that come on top under that objective, by the
 // method that they stand behind.
 var forThroughput = map[string][]string{"single": {"pipedream", "contiguous"}, "local": {"balance"}}
+
+// freeTransfers is the method that comes on top where transfers do not wait for
+// one another: it searches under that model.
+const freeTransfers = "uncontended"
 
 // searchMethods are the methods of a search, in the order of the rows: those of
 // the catalogue that give something within its budget. What takes seconds on a
@@ -39,13 +43,16 @@ var searchMethods = []string{
 }
 
 // methods returns every method of a search, in the order of the rows. level is
-// where methods decide that leave it open.
-func methods(level unit.Level, workers int, o plan.Objective, tasks plan.Tasks) []placer.Method {
+// where methods decide that leave it open; free says that transfers never wait.
+func methods(level unit.Level, workers int, o plan.Objective, tasks plan.Tasks, free bool) []placer.Method {
 	var names []string
 	for _, name := range searchMethods {
 		names = append(names, name)
 		if o.Normal() == plan.Throughput {
 			names = append(names, forThroughput[name]...)
+		}
+		if free && name == "local" && o.Normal() == plan.Step {
+			names = append(names, freeTransfers)
 		}
 	}
 	var all []placer.Method
@@ -57,9 +64,7 @@ func methods(level unit.Level, workers int, o plan.Objective, tasks plan.Tasks) 
 		x := placer.Method{Name: m.Name, Kind: m.Kind, Weight: weights[name], New: func(s placer.Start) (plan.Placer, error) {
 			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device, Priority: s.Priority, Fusion: s.Fusion})
 		}}
-		if o.Normal() != plan.Step && m.Kind == plan.Baseline && !judged[name] {
-			x.Note = fmt.Sprintf("decides without the %s objective, by which it is judged", o)
-		}
+		x.Note = careless(o, name, m.Kind)
 		if x.Weight > 0 {
 			x.Stage = placer.StageSearch
 		}
@@ -69,6 +74,14 @@ func methods(level unit.Level, workers int, o plan.Objective, tasks plan.Tasks) 
 		return append(all, together(2))
 	}
 	return append(all, polish(0.5))
+}
+
+// careless says of a method that decides without objective o that it does.
+func careless(o plan.Objective, name string, kind plan.Kind) string {
+	if o.Normal() == plan.Step || kind != plan.Baseline && name != freeTransfers || judged[name] {
+		return ""
+	}
+	return fmt.Sprintf("decides without the %s objective, by which it is judged", o)
 }
 
 // polish is local search from the best that the other methods found.

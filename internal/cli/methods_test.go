@@ -17,7 +17,7 @@ func TestPolishConforms(t *testing.T) {
 
 func TestMethodsAreWhatTheySay(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range methods(unit.Cell, 1, plan.Step, plan.Place) {
+	for _, m := range methods(unit.Cell, 1, plan.Step, plan.Place, true) {
 		p, err := m.New(placer.Start{})
 		if err != nil {
 			t.Fatal(err)

@@ -23,13 +23,8 @@ func simulator(l loaded, m *hw.Machine, how judging) (*sim.Simulator, []int32, e
 		return nil, nil, err
 	}
 	config := sim.Default()
-	switch {
-	case how.contention != "":
-		if config.Contention, err = sim.ParseContention(how.contention); err != nil {
-			return nil, nil, usageError{err}
-		}
-	case l.times != nil && l.times.Uncontended:
-		config.Contention = sim.Uncontended
+	if config.Contention, err = l.contention(how.contention); err != nil {
+		return nil, nil, err
 	}
 	s, err := sim.New(g, m, cost, config)
 	if err != nil {
@@ -42,6 +37,21 @@ func simulator(l loaded, m *hw.Machine, how judging) (*sim.Simulator, []int32, e
 		return s, nil, nil
 	}
 	return nil, nil, usagef("unknown scheduler %q, want %s or %s", how.scheduler, criticalPath, fifo)
+}
+
+// contention returns what flag names or, where it is empty, what l's file implies.
+func (l *loaded) contention(flag string) (sim.Contention, error) {
+	if flag != "" {
+		k, err := sim.ParseContention(flag)
+		if err != nil {
+			return k, usageError{err}
+		}
+		return k, nil
+	}
+	if l.times != nil && l.times.Uncontended {
+		return sim.Uncontended, nil
+	}
+	return sim.Default().Contention, nil
 }
 
 // task returns the problem that a search hands to its methods, and the simulator

@@ -88,15 +88,19 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	all := methods(level, f.workers, f.judging.objective, f.judging.tasks)
+	l, m, err := c.load(&f.graph, &f.machine)
+	if err != nil {
+		return nil, err
+	}
+	contention, err := l.contention(f.judging.contention)
+	if err != nil {
+		return nil, err
+	}
+	all := methods(level, f.workers, f.judging.objective, f.judging.tasks, contention == sim.Uncontended)
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m placer.Method) bool { return m.Name == zeroShot || m.Name == fineTuned })
 	}
 	chosen, err := choose(all, f.methods)
-	if err != nil {
-		return nil, err
-	}
-	l, m, err := c.load(&f.graph, &f.machine)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +194,7 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 			return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
 		}
 	}
-	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective, tasks), s.config.Methods); err != nil {
+	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective, tasks, slices.Contains(s.config.Methods, freeTransfers)), s.config.Methods); err != nil {
 		return nil, err
 	}
 	m, err := hw.ReadFile(s.run.Path(placer.MachineFile))
