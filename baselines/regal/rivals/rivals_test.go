@@ -69,7 +69,7 @@ func TestCompare(t *testing.T) {
 func TestErrorsEndIt(t *testing.T) {
 	c := config(2)
 	c.Graph = func(ctx context.Context, k int) (*sched.Problem, error) {
-		if k == 2 {
+		if k == 1 {
 			return nil, errors.New("no such graph")
 		}
 		return graph(ctx, k)
