@@ -19,9 +19,12 @@ type ControllerConfig struct {
 	// Run names the run; results of other runs are not heard.
 	Run string
 	// Patience is how long a simulation is waited for while there are workers, before the
-	// controller does it itself. Measurements, which it cannot do, are waited for as long
-	// as there is a search.
+	// controller does it itself.
 	Patience time.Duration
+	// Longest is how long a measurement is waited for, which the controller cannot do
+	// itself, and Absence how long while there are no workers for it. They bound a
+	// failure, not a measurement: a worker that dies is replaced long before.
+	Longest, Absence time.Duration
 	// Clock returns seconds since some start.
 	Clock func() float64
 	// Disk lets the hub keep jobs on disk: for a hub of its own, which may be restarted.
@@ -30,7 +33,7 @@ type ControllerConfig struct {
 
 // DefaultController returns the configuration for an embedded hub.
 func DefaultController(run string, clock func() float64) ControllerConfig {
-	return ControllerConfig{Run: run, Patience: 20 * time.Second, Clock: clock}
+	return ControllerConfig{Run: run, Patience: 20 * time.Second, Longest: 10 * time.Minute, Absence: time.Minute, Clock: clock}
 }
 
 // Controller submits jobs and hands each result to whoever waits for it, once.
@@ -71,6 +74,8 @@ type WorkerStatus struct {
 	Name  string
 	Slots int
 	Done  int64
+	// Identity is what the worker's measurements depend on; empty for simulations.
+	Identity string
 }
 
 // NewController connects to a hub and makes its streams. It lives until Close or
@@ -146,7 +151,7 @@ func (x *Controller) Workers(kind Kind) []WorkerStatus {
 	var all []WorkerStatus
 	for _, name := range slices.Sorted(maps.Keys(x.workers)) {
 		if w := x.workers[name]; x.c.Clock()-w.heard < beatExpiry.Seconds() && slices.Contains(w.Kinds, kind) {
-			all = append(all, WorkerStatus{w.Worker, w.Slots, w.Done})
+			all = append(all, WorkerStatus{w.Worker, w.Slots, w.Done, w.Identity})
 		}
 	}
 	return all

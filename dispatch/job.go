@@ -106,4 +106,6 @@ type beat struct {
 	Slots  int    `json:"slots"`
 	Done   int64  `json:"done"` // jobs since the worker began
 	Leaves bool   `json:"leaves,omitempty"`
+	// Identity is what the worker's measurements depend on.
+	Identity string `json:"identity,omitempty"`
 }

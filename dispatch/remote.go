@@ -1,14 +1,15 @@
 package dispatch
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"placer/plan"
-	"placer/units"
 )
 
 // Remote is a plan.Evaluator whose placements are evaluated by workers. Its
@@ -89,22 +90,32 @@ func (r *Remote) Evaluate(device []uint8, priority []int32) plan.Score {
 	return r.EvaluateFused(device, priority, nil)
 }
 
-// EvaluateFused is as plan.Evaluator says, except that it allocates.
+// EvaluateFused is as plan.Evaluator says, except that it allocates. It is for
+// simulations; see Measure.
 func (r *Remote) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
-	s, ok := r.remote(&job{Problem: r.problem, device: device, fusion: fusion}, priority)
+	var s plan.Score
+	ok := false
+	if len(r.x.Workers(r.kind)) > 0 {
+		var err error
+		s, err = r.remote(r.x.ctx, plan.Decision{Device: device, Priority: priority, Fusion: fusion})
+		ok = err == nil
+	}
 	if !ok {
-		if s, ok = r.missing(); !ok {
-			s = r.local.EvaluateFused(device, priority, fusion)
-		}
+		s = r.local.EvaluateFused(device, priority, fusion)
 	}
 	r.count(ok)
 	return s
 }
 
-// missing is the score of a placement that could not be measured: one that does
-// not fit. ok is false for simulations, which the controller can do itself.
-func (r *Remote) missing() (s plan.Score, ok bool) {
-	return plan.Score{Overflow: 1 << 50}, r.kind.IsHardware()
+// Measure has a worker measure d. It waits for one, but not for ever. It may be
+// called at once from several goroutines.
+func (r *Remote) Measure(ctx context.Context, d plan.Decision) (plan.Score, error) {
+	own := *r
+	s, err := own.remote(ctx, d)
+	if err == nil {
+		r.count(true)
+	}
+	return s, err
 }
 
 func (r *Remote) count(remote bool) {
@@ -117,68 +128,72 @@ func (r *Remote) count(remote bool) {
 	}
 }
 
-// remote has a worker evaluate j; ok is false where none does.
-func (r *Remote) remote(j *job, priority []int32) (s plan.Score, ok bool) {
-	if !r.kind.IsHardware() && len(r.x.Workers(r.kind)) == 0 {
-		return s, false
-	}
-	if priority != nil {
-		if r.rankName == "" || !slices.Equal(r.ranks, priority) {
-			name, err := r.x.store(encodeRanks(priority))
+// errNoAnswer says that a job was given up, for which there may be no fault.
+var errNoAnswer = errors.New("no answer")
+
+// remote has a worker evaluate d.
+func (r *Remote) remote(ctx context.Context, d plan.Decision) (s plan.Score, err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, errNoAnswer) && ctx.Err() == nil {
+			text := err.Error()
+			r.failure.Store(&text)
+		}
+	}()
+	j := &job{Problem: r.problem, device: d.Device, fusion: d.Fusion}
+	if d.Priority != nil {
+		if r.rankName == "" || !slices.Equal(r.ranks, d.Priority) {
+			name, err := r.x.store(encodeRanks(d.Priority))
 			if err != nil {
-				r.fail(err)
-				return s, false
+				return s, err
 			}
-			r.ranks, r.rankName = append(r.ranks[:0], priority...), name
+			r.ranks, r.rankName = slices.Clone(d.Priority), name
 		}
 		j.Priority = r.rankName
 	}
-	for r.x.ctx.Err() == nil {
-		answer, forget, err := r.x.submit(r.kind, j)
-		if err != nil {
-			r.fail(err)
-			return s, false
-		}
-		x, waited := r.wait(answer)
-		switch {
-		case !waited:
-			forget()
-		case x.Error == "":
-			return plan.Score{Seconds: x.Seconds, Overflow: units.Bytes(x.Overflow)}, true
-		default:
-			r.fail(fmt.Errorf("worker %s: %s", x.Worker, x.Error))
-		}
-		if !r.kind.IsHardware() {
-			return s, false
-		}
+	answer, forget, err := r.x.submit(r.kind, j)
+	if err != nil {
+		return s, err
 	}
-	return s, false
+	x, err := r.wait(ctx, answer)
+	if err != nil {
+		forget()
+		return s, err
+	}
+	if x.Error != "" {
+		return s, fmt.Errorf("worker %s: %s", x.Worker, x.Error)
+	}
+	return x.score(), nil
 }
 
-// wait waits for an answer: while there are workers and patience for a
-// simulation, to the end of the search for a measurement.
-func (r *Remote) wait(answer <-chan result) (result, bool) {
+// wait waits for an answer, as long as the controller's configuration says.
+func (r *Remote) wait(ctx context.Context, answer <-chan result) (result, error) {
 	tick := time.NewTicker(beatPeriod)
 	defer tick.Stop()
+	patience, absence := r.x.c.Patience, time.Duration(0)
+	if r.kind.IsHardware() {
+		patience, absence = r.x.c.Longest, r.x.c.Absence
+	}
 	start := r.x.c.Clock()
+	seen := start // when there was last a worker
 	for {
 		select {
 		case x := <-answer:
-			return x, true
+			return x, nil
+		case <-ctx.Done():
+			return result{}, ctx.Err()
 		case <-r.x.ctx.Done():
-			return result{}, false
+			return result{}, r.x.ctx.Err()
 		case <-tick.C:
-			if r.kind.IsHardware() {
-				continue
+			now := r.x.c.Clock()
+			if len(r.x.Workers(r.kind)) > 0 {
+				seen = now
 			}
-			if r.x.c.Clock()-start > r.x.c.Patience.Seconds() || len(r.x.Workers(r.kind)) == 0 {
-				return result{}, false
+			switch {
+			case now-start > patience.Seconds():
+				return result{}, fmt.Errorf("%w in %v", errNoAnswer, patience)
+			case seen != now && now-seen >= absence.Seconds():
+				return result{}, fmt.Errorf("%w: no worker of kind %s for %v", errNoAnswer, r.kind, absence)
 			}
 		}
 	}
-}
-
-func (r *Remote) fail(err error) {
-	text := err.Error()
-	r.failure.Store(&text)
 }

@@ -22,10 +22,19 @@ type WorkerConfig struct {
 	// Slots is how many jobs the worker does at once: cores for simulations, 1 for
 	// measurements.
 	Slots int
-	// Evaluator makes the evaluator of a problem.
+	// Evaluator makes the evaluator of a problem. Where it is a Measurer, its
+	// measurements are the answers.
 	Evaluator func(Problem) (plan.Evaluator, error)
+	// Identity, of a worker that measures, says what its measurements depend on beside
+	// the machine: hosts that agree in it may stand in for each other.
+	Identity string
 	// Log, if not nil, is told in a line what happens.
 	Log func(format string, a ...any)
+}
+
+// Measurer is an evaluator whose evaluations can fail, or be interrupted.
+type Measurer interface {
+	Measure(ctx context.Context, d plan.Decision) (plan.Score, error)
 }
 
 // Validate reports every fault.
@@ -98,7 +107,7 @@ func (w *worker) beat(ctx context.Context) {
 	tick := time.NewTicker(beatPeriod)
 	defer tick.Stop()
 	say := func(leaves bool) {
-		data, err := json.Marshal(beat{Worker: w.c.Name, Kinds: w.c.Kinds, Slots: w.c.Slots, Done: w.done.Load(), Leaves: leaves})
+		data, err := json.Marshal(beat{Worker: w.c.Name, Kinds: w.c.Kinds, Slots: w.c.Slots, Done: w.done.Load(), Leaves: leaves, Identity: w.c.Identity})
 		if err == nil {
 			_ = w.nc.Publish(beatPrefix+w.c.Name, data) // the next one comes soon
 		}
@@ -239,6 +248,9 @@ func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error)
 	defer func() { p.free <- e }()
 	if n := len(e.OpSeconds(0)); n != len(j.device) || ranks != nil && n != len(ranks) {
 		return s, fmt.Errorf("placement of %d ops with %d ranks, the graph has %d ops", len(j.device), len(ranks), n)
+	}
+	if m, ok := e.(Measurer); ok {
+		return m.Measure(ctx, plan.Decision{Device: j.device, Priority: ranks, Fusion: j.fusion})
 	}
 	return e.EvaluateFused(j.device, ranks, j.fusion), nil
 }

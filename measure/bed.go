@@ -111,7 +111,11 @@ func (x *bed) openCard(k *card) (err error) {
 	if err = x.use(k); err != nil {
 		return err
 	}
-	k.k, err = kernel.Load(x.d, k.ordinal)
+	if x.cfg.Warm != nil {
+		k.k, err = x.cfg.Warm.kernels(k.ordinal)
+	} else {
+		k.k, err = kernel.Load(x.d, k.ordinal)
+	}
 	return err
 }
 

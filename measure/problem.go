@@ -52,6 +52,8 @@ type Config struct {
 	Trace bool
 	// Clock is the host's, in seconds.
 	Clock func() float64
+	// Warm, if not nil, keeps contexts and kernels for the runs that follow.
+	Warm *Warm
 	// State, if not nil, tells how the GPU of a UUID fares.
 	State func(uuid string) (nvml.State, error)
 }

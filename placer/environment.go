@@ -3,6 +3,7 @@ package placer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"placer/graph"
@@ -22,6 +23,9 @@ type environment struct {
 	// baseline is the step time that rewards are relative to, in seconds.
 	baseline float64
 	spent    int // evaluations so far
+	// exact says which scores of the last round are final; nil: all. The others are
+	// estimates.
+	exact []bool
 }
 
 // worker owns what one goroutine needs to evaluate.
@@ -33,6 +37,13 @@ type worker struct {
 // concurrent is an evaluator whose clones do better when several evaluate at
 // once, because they do not do the work themselves.
 type concurrent interface{ Parallel() int }
+
+// refining is an evaluator of forecasts that looks closer at some samples of a
+// round: it replaces their scores, corrects the others, and returns which are
+// final.
+type refining interface {
+	Refine(scores []plan.Score, decision func(k int) plan.Decision) (final []bool)
+}
 
 // newEnvironment prepares p for c.Workers goroutines, or more where the
 // evaluator asks for them.
@@ -103,6 +114,12 @@ func outputBytes(g *graph.Graph, i graph.OpID) (n units.Bytes) {
 	return n
 }
 
+// isExact reports whether score s of sample k is more than an estimate. That a
+// sample does not fit is never one.
+func (e *environment) isExact(k int, s plan.Score) bool {
+	return e.exact == nil || e.exact[k] || !s.Feasible()
+}
+
 // evaluate scores the decisions actions[k] into scores[k]. The result
 // does not depend on the number of workers.
 func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
@@ -121,6 +138,13 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 		}()
 	}
 	wait.Wait()
+	if r, ok := e.workers[0].evaluator.(refining); ok {
+		w := e.workers[0]
+		e.exact = r.Refine(scores, func(k int) plan.Decision {
+			e.decode(actions[k], w.draft)
+			return plan.Decision{Device: slices.Clone(w.device), Priority: slices.Clone(w.priority), Fusion: slices.Clone(w.fusion)}
+		})
+	}
 	e.spent += len(actions)
 }
 

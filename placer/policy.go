@@ -387,6 +387,9 @@ func (t *training) Rewards(actions [][]int32, rewards []float32) error {
 	improved := false
 	for k, s := range t.scores {
 		rewards[k] = t.env.reward(s)
+		if !t.env.isExact(k, s) {
+			continue
+		}
 		if t.round == nil || s.Better(*t.round) {
 			t.round = &s
 		}

@@ -180,6 +180,15 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		return
 	}
 	r.Score = e.EvaluateFused(r.Device, r.Priority, r.Fusion)
+	if s.task.Judge != nil {
+		predicted := r.Score
+		r.Predicted = &predicted
+		if score, err := s.task.Judge.Measure(plan.Decision{Device: r.Device, Priority: r.Priority, Fusion: r.Fusion}, predicted); err != nil {
+			r.Unmeasured = err.Error()
+		} else {
+			r.Score = score
+		}
+	}
 	r.FIFO = e.Evaluate(r.Device, nil)
 	r.Placed, r.Scheduled = e.Evaluate(r.Device, s.task.Priority), e.Evaluate(r.Device, r.Priority)
 	s.mu.Lock()
@@ -236,7 +245,7 @@ func (s *searcher) best() *Row {
 	defer s.mu.Unlock()
 	var best *Row
 	for _, r := range s.rows {
-		if r != nil && (best == nil || r.Score.Better(best.Score)) {
+		if r != nil && (best == nil || r.better(best)) {
 			best = r
 		}
 	}
@@ -253,7 +262,7 @@ func (s *searcher) result(ctx context.Context) (*SearchResult, error) {
 			r.Skipped = append(r.Skipped, *s.skipped[k])
 		}
 		if row := s.rows[k]; row != nil {
-			if len(r.Rows) > 0 && row.Score.Better(r.Rows[r.Best].Score) {
+			if len(r.Rows) > 0 && row.better(&r.Rows[r.Best]) {
 				r.Best = len(r.Rows)
 			}
 			r.Rows = append(r.Rows, *row)

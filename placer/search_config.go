@@ -19,8 +19,12 @@ type Task struct {
 	// Evaluator judges; every method gets a clone of its own.
 	Evaluator plan.Evaluator
 	// Rollouts, if not nil, evaluates what policies sample, in place of Evaluator:
-	// the same scores from elsewhere. Their best is judged by Evaluator all the same.
+	// the same scores from elsewhere, or measured ones. Their best is judged by
+	// Evaluator, or Judge, all the same.
 	Rollouts plan.Evaluator
+	// Judge, if not nil, has the last word on what methods came to; Evaluator's
+	// score stands beside its own as Row.Predicted.
+	Judge Judge
 	// Priority is the scheduler of the task, [N]; nil is FIFO.
 	Priority []int32
 	// Tasks are the decisions asked for; none stands for plan.Place.
@@ -30,6 +34,12 @@ type Task struct {
 	Bound     float64
 	// Peak returns the peak bytes of every device, [D].
 	Peak func(plan.Decision) []units.Bytes
+}
+
+// Judge measures a decision whose predicted score is given. It may be called at
+// once from several goroutines. An error says why there is no measurement.
+type Judge interface {
+	Measure(d plan.Decision, predicted plan.Score) (plan.Score, error)
 }
 
 // Stage orders the methods of a search.

@@ -11,7 +11,11 @@ type Row struct {
 	Method string
 	Kind   plan.Kind
 	Score  plan.Score
-	FIFO   plan.Score // the same devices under FIFO, without fusion
+	// Predicted is the score of the task's Evaluator where Score is measured; nil
+	// without a Judge. Unmeasured says why Score is a prediction all the same.
+	Predicted  *plan.Score
+	Unmeasured string
+	FIFO       plan.Score // the same devices under FIFO, without fusion
 	// Placed is the score of the devices under the task's scheduler without fusion,
 	// Scheduled that with the row's priorities. They differ from Score by what the
 	// other tasks are worth.
@@ -60,11 +64,26 @@ func (r *SearchResult) Row(method string) *Row {
 // of method reference, 0.25 for a quarter; ok is false without such a row.
 func (s *SearchResult) Reduction(r *Row, reference string) (share float64, ok bool) {
 	h := s.Row(reference)
-	if h == nil || !(h.Score.Seconds > 0) {
+	if h == nil || !(h.Score.Seconds > 0) || (h.Unmeasured == "") != (r.Unmeasured == "") {
 		return 0, false
 	}
 	return 1 - r.Score.Seconds/h.Score.Seconds, true
 }
 
-// Gap returns how far row r's step is above the bound, 0.25 for a quarter.
-func (r *Row) Gap(bound float64) float64 { return r.Score.Seconds/bound - 1 }
+// Gap returns how far row r's step is above the bound, 0.25 for a quarter. The
+// bound is one of predicted steps, and so is the step here.
+func (r *Row) Gap(bound float64) float64 {
+	if r.Predicted != nil {
+		return r.Predicted.Seconds/bound - 1
+	}
+	return r.Score.Seconds/bound - 1
+}
+
+// better reports whether r is preferable to o: by score, but what is known to fit
+// by a measurement before what is only predicted to.
+func (r *Row) better(o *Row) bool {
+	if a, b := r.Unmeasured == "", o.Unmeasured == ""; a != b && r.Score.Feasible() && o.Score.Feasible() {
+		return a
+	}
+	return r.Score.Better(o.Score)
+}

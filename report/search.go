@@ -26,15 +26,33 @@ type Search struct {
 	Tasks string `json:"tasks,omitempty"`
 	// LowerBound is proven: no placement of the graph on the machine, in any order,
 	// is faster, or better by the objective, in its unit.
-	LowerBound  float64 `json:"lower_bound_s"`
-	Best        Row     `json:"best"`
-	Rows        []Row   `json:"rows"`
-	Skipped     []Skip  `json:"skipped"`
-	Seconds     float64 `json:"seconds"`
-	Evaluations int     `json:"evaluations"`
+	LowerBound float64 `json:"lower_bound_s"`
+	// Evaluator is what policies learned from; the simulator where it is empty. With
+	// another one, step times are measured.
+	Evaluator   string    `json:"evaluator,omitempty"`
+	Measured    *Measured `json:"measured,omitempty"`
+	Best        Row       `json:"best"`
+	Rows        []Row     `json:"rows"`
+	Skipped     []Skip    `json:"skipped"`
+	Seconds     float64   `json:"seconds"`
+	Evaluations int       `json:"evaluations"`
 	// FirstFeasible is null where no placement fits.
 	FirstFeasible *float64 `json:"first_feasible_s"`
 	Interrupted   bool     `json:"interrupted"`
+}
+
+// Measured says what a search measured, and how.
+type Measured struct {
+	Placements  int    `json:"placements"`    // run
+	OutOfMemory int    `json:"out_of_memory"` // of those
+	Known       int    `json:"known"`         // taken from earlier measurements
+	Failed      int    `json:"failed"`        // could not be measured
+	Host        string `json:"host"`          // driver, libraries and GPUs
+	Mode        string `json:"mode"`          // eager or graph
+	Repeats     int    `json:"repeats"`       // timed steps, of which the median counts
+	Logical     bool   `json:"logical,omitempty"`
+	Partition   bool   `json:"partition,omitempty"`
+	Best        int    `json:"best_of_round,omitempty"` // samples of a round that are measured; 0: all
 }
 
 // Graph identifies a graph.
@@ -63,6 +81,10 @@ type Row struct {
 	Method   string    `json:"method"`
 	Kind     plan.Kind `json:"kind"`
 	StepTime float64   `json:"step_time_s"`
+	// Predicted is the simulator's step time where StepTime is measured; Unmeasured
+	// says why StepTime is the simulator's all the same.
+	Predicted  *float64 `json:"predicted_step_time_s,omitempty"`
+	Unmeasured string   `json:"unmeasured,omitempty"`
 	// Value is the objective's, where that is not the step time: the largest load in
 	// seconds, or the largest peak in bytes.
 	Value *float64 `json:"objective_value,omitempty"`
@@ -125,6 +147,9 @@ func (s *Search) WriteText(w io.Writer) error {
 		if r.Value != nil {
 			time, fifo = s.value(*r.Value), units.Seconds(r.StepTime).String()
 		}
+		if r.Unmeasured != "" {
+			notes = append(notes, r.Method+": the step time is predicted, not measured: "+r.Unmeasured)
+		}
 		if !r.Feasible {
 			time = "does not fit"
 			notes = append(notes, fmt.Sprintf("%s: %s more than the devices have; its step would take %s", r.Method, units.Bytes(r.Overflow), units.Seconds(r.StepTime)))
@@ -146,11 +171,19 @@ func (s *Search) WriteText(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s: %d ops, %d edges on %s, %d devices; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, s.Machine.Devices, s.decides(), s.Scheduler, s.Seed); err != nil {
 		return err
 	}
+	if s.Evaluator != "" {
+		t.insert(3, "predicted", s.predictions())
+	}
 	if err := t.write(w); err != nil {
 		return err
 	}
 	for _, n := range notes {
 		if _, err := fmt.Fprintln(w, n); err != nil {
+			return err
+		}
+	}
+	if m := s.Measured; m != nil {
+		if _, err := fmt.Fprintf(w, "step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed); err != nil {
 			return err
 		}
 	}
@@ -197,6 +230,30 @@ func (s *Search) decides() string {
 	return "tasks " + s.Tasks + "; "
 }
 
+// predictions are the cells of the column beside measured times.
+func (s *Search) predictions() (cells []string) {
+	for i := range s.Rows {
+		cell := "-"
+		if p := s.Rows[i].Predicted; p != nil {
+			cell = units.Seconds(*p).String()
+		}
+		cells = append(cells, cell)
+	}
+	for range s.Skipped {
+		cells = append(cells, "-")
+	}
+	return cells
+}
+
+// how says in words how a step is measured.
+func (m *Measured) how() string {
+	text := fmt.Sprintf("%s mode, median of %d", m.Mode, m.Repeats)
+	if m.Best > 0 {
+		text += fmt.Sprintf(", the best %d of a round", m.Best)
+	}
+	return text
+}
+
 // parts prints the step time with the placement alone, and by how much the
 // priorities and then the fusion change it.
 func (r *Row) parts() []string {
@@ -209,7 +266,11 @@ func (r *Row) parts() []string {
 		}
 		return fmt.Sprintf("%+.1f%%", 100*(to/from-1))
 	}
-	return []string{units.Seconds(*r.Placed).String(), change(*r.Placed, *r.Scheduled), change(*r.Scheduled, r.StepTime)}
+	all := r.StepTime
+	if r.Predicted != nil { // as the other two are
+		all = *r.Predicted
+	}
+	return []string{units.Seconds(*r.Placed).String(), change(*r.Placed, *r.Scheduled), change(*r.Scheduled, all)}
 }
 
 // Percent prints a share: 0.25 gives "25.0%", what is longer than the human

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/tw"
@@ -31,6 +32,15 @@ func (t *table) right(columns ...int) {
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// insert puts a column of numbers at index at.
+func (t *table) insert(at int, head string, cells []string) {
+	t.head = slices.Insert(t.head, at, head)
+	t.align = slices.Insert(t.align, at, tw.AlignRight)
+	for i := range t.rows {
+		t.rows[i] = slices.Insert(t.rows[i], at, cells[i])
+	}
+}
 
 func (t *table) write(w io.Writer) error {
 	alignment := tw.CellAlignment{PerColumn: t.align}

@@ -46,6 +46,7 @@ type crowd struct {
 	hub        *dispatch.Hub // nil for one that runs elsewhere
 	store      string        // folder of the hub
 	told       float64
+	kind       dispatch.Kind // of the workers that the search needs
 }
 
 // openHub starts or finds the hub, offers it the task of s, waits for workers,
@@ -55,10 +56,14 @@ func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd,
 		return nil, nil
 	}
 	t := s.task
-	if t.Objective.Normal() != plan.Step || s.loaded.times != nil {
+	if t.Objective.Normal() != plan.Step || s.loaded.times != nil || s.loaded.seconds != nil {
 		return nil, usagef("--hub is for step times by the roofline model: workers know neither other objectives nor the times of a graph's file")
 	}
-	x := &crowd{}
+	x := &crowd{kind: dispatch.Roofline}
+	settings, await := s.config.Contention, f.await
+	if s.config.measures() { // whose workers are not to be done without
+		x.kind, settings, await = dispatch.Hardware(s.config.MachineHash), s.config.Measuring.String(), max(1, f.await)
+	}
 	ok := false
 	defer func() {
 		if !ok {
@@ -95,16 +100,22 @@ func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd,
 	if err := t.Machine.Write(&m); err != nil {
 		return nil, err
 	}
-	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: g.Bytes(), Machine: m.Bytes(), Settings: s.config.Contention}, t.Evaluator.Clone()); err != nil {
+	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: x.kind, Graph: g.Bytes(), Machine: m.Bytes(), Settings: settings}, t.Evaluator.Clone()); err != nil {
 		return nil, err
 	}
-	if f.await > 0 {
-		c.say("waiting for %d workers", f.await)
-		if err := x.controller.Await(ctx, dispatch.Roofline, f.await); err != nil {
+	if await > 0 {
+		if s.config.measures() {
+			c.say("waiting for %d workers that measure on machine %s (%.12s)", await, t.Machine.Name, s.config.MachineHash)
+		} else {
+			c.say("waiting for %d workers", await)
+		}
+		if err := x.controller.Await(ctx, x.kind, await); err != nil {
 			return nil, err
 		}
 	}
-	t.Rollouts = x.remote
+	if !s.config.measures() {
+		t.Rollouts = x.remote
+	}
 	ok = true
 	return x, nil
 }
@@ -125,6 +136,21 @@ func (x *crowd) close() {
 	}
 }
 
+// identity returns what the workers' measurements depend on, which must be the
+// same for all.
+func (x *crowd) identity() (string, error) {
+	var first dispatch.WorkerStatus
+	for i, w := range x.controller.Workers(x.kind) {
+		switch {
+		case i == 0:
+			first = w
+		case w.Identity != first.Identity:
+			return "", fmt.Errorf("workers %s and %s measure on different GPUs or libraries: %s and %s", first.Name, w.Name, first.Identity, w.Identity)
+		}
+	}
+	return first.Identity, nil
+}
+
 // tell shows now and then what each worker has done.
 func (x *crowd) tell(show *progress, seconds float64) {
 	if x == nil || seconds-x.told < show.every {
@@ -132,7 +158,7 @@ func (x *crowd) tell(show *progress, seconds float64) {
 	}
 	x.told = seconds
 	var parts []string
-	for _, w := range x.controller.Workers(dispatch.Roofline) {
+	for _, w := range x.controller.Workers(x.kind) {
 		parts = append(parts, fmt.Sprintf("%s %d", w.Name, w.Done))
 	}
 	if len(parts) == 0 {
@@ -148,6 +174,9 @@ func (x *crowd) sum(c *console) {
 	}
 	s := x.controller.Stats()
 	line := fmt.Sprintf("samples evaluated: %d by workers, %d here", s.Remote, s.Local)
+	if x.kind.IsHardware() {
+		line = fmt.Sprintf("measured by workers: %d", s.Remote)
+	}
 	if s.Unheard > 0 {
 		line += fmt.Sprintf("; %d answers came twice or too late and were not counted", s.Unheard)
 	}

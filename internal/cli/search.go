@@ -24,6 +24,7 @@ type searchFlags struct {
 	graph       graphFlags
 	machine     machineFlags
 	hub         hubFlags
+	evaluator   evaluatorFlags
 	budget      time.Duration
 	evaluations int
 	seed        uint64
@@ -62,13 +63,14 @@ func (c *console) searchCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer s.run.Close()
+			defer s.close()
 			return c.search(cmd.Context(), s, &f)
 		},
 	}
 	f.graph.add(cmd)
 	f.machine.add(cmd)
 	f.hub.add(cmd)
+	f.evaluator.add(cmd)
 	d := placer.DefaultSearch()
 	cmd.Flags().DurationVar(&f.budget, "budget", time.Duration(d.Budget.Seconds)*time.Second, "time to search, all methods together")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
@@ -89,12 +91,12 @@ func (c *console) searchCommand() *cobra.Command {
 
 // forResume are the flags that --resume leaves free; the run's own
 // configuration holds the others.
-var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "verbose": true, "output": true, "workers": true, "hub": true, "hub-keys": true, "await": true}
+var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "verbose": true, "output": true, "workers": true, "hub": true, "hub-keys": true, "await": true, "libcuda": true, "cublas": true}
 
 func (f *searchFlags) check(cmd *cobra.Command) error {
 	if f.resume != "" {
 		var wrong []string
-		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "tasks", "objective", "contention", "times", "methods", "from-scratch", "out"} {
+		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "tasks", "objective", "contention", "times", "methods", "from-scratch", "out", "evaluator", "measure-best", "measurements", "measure-mode", "measure-repeats", "logical", "partition"} {
 			if cmd.Flags().Changed(name) && !forResume[name] {
 				wrong = append(wrong, "--"+name)
 			}
@@ -135,7 +137,7 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	if _, err := unit.ParseLevel(f.granularity); err != nil {
 		return usageError{err}
 	}
-	return nil
+	return f.evaluator.check(cmd, f.judging)
 }
 
 // budgetOf returns the budget that the flags ask for: seconds by default, and
@@ -154,11 +156,17 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 		fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
 		return c.print(f.json, s.done)
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	workers, err := c.openHub(ctx, &f.hub, s)
 	if err != nil {
 		return err
 	}
 	defer workers.close()
+	meter, err := c.openMeasuring(ctx, s, workers, stop)
+	if err != nil {
+		return err
+	}
 	show := c.newProgress(s.config.Budget.plan())
 	show.objective = s.task.Objective
 	show.line("%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
@@ -171,10 +179,15 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 	}, s.memory)
 	show.close()
 	workers.sum(c)
+	meter.sum(c)
+	var why stopped
+	if errors.As(context.Cause(ctx), &why) && err != nil {
+		return why
+	}
 	if err != nil {
 		return err
 	}
-	doc, infeasible, err := c.write(s, found)
+	doc, infeasible, err := c.write(s, found, meter)
 	if err != nil {
 		return err
 	}
@@ -199,6 +212,9 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 	}
 	if !c.quiet {
 		fmt.Fprintf(c.err, "placer: run folder %s\n", s.run.Dir())
+	}
+	if why.error != nil {
+		return fmt.Errorf("%w; to go on: placer search --resume %s", why, s.run.Dir())
 	}
 	if found.Interrupted {
 		fmt.Fprintf(c.err, "placer: interrupted; to go on: placer search --resume %s\n", s.run.Dir())

@@ -13,6 +13,7 @@ import (
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/measured"
 	"placer/placer"
 	"placer/plan"
 	"placer/report"
@@ -46,7 +47,14 @@ type runConfig struct {
 	Contention  string           `json:"contention,omitempty"`
 	Tasks       string           `json:"tasks,omitempty"` // place where empty
 	Times       string           `json:"times,omitempty"` // path
-	Methods     []string         `json:"methods"`
+	// Evaluator is what policies learn from; roofline where empty. Measuring says how
+	// steps are measured; Measurements is the path of the memo, the run's own where it
+	// is empty.
+	Evaluator    string             `json:"evaluator,omitempty"`
+	MeasureBest  int                `json:"measure_best,omitempty"`
+	Measuring    *measured.Settings `json:"measuring,omitempty"`
+	Measurements string             `json:"measurements,omitempty"`
+	Methods      []string           `json:"methods"`
 }
 
 // searchBudget is report.Budget with a way back.
@@ -70,6 +78,21 @@ type session struct {
 	// fromFile are the times that came with a graph; nil: none.
 	fromFile *times.Table
 	done     *report.Search // the result of an earlier run that had ended
+	gpus     *localGPUs     // nil where the search does not measure here
+	memo     *measured.Memo // nil before it is opened
+}
+
+// close closes what the session has open.
+func (s *session) close() {
+	if s.memo != nil {
+		s.memo.Close()
+	}
+	if s.gpus != nil {
+		s.gpus.warm.Close()
+	}
+	if s.run != nil {
+		s.run.Close()
+	}
 }
 
 func (s *session) searchConfig(workers int) placer.SearchConfig {
@@ -80,7 +103,7 @@ func (s *session) searchConfig(workers int) placer.SearchConfig {
 
 // prepare loads what the flags name and makes or opens the run folder. Nothing
 // is written before everything has been read and found possible.
-func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) {
+func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (s *session, err error) {
 	if f.resume != "" {
 		return c.resume(f)
 	}
@@ -88,44 +111,58 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (*session, error) 
 	if err != nil {
 		return nil, usageError{err}
 	}
+	s = &session{level: level}
+	defer func() {
+		if err != nil {
+			s.close()
+			s = nil
+		}
+	}()
+	f.evaluator.config(&s.config)
+	if err := c.beforeMeasuring(s, f); err != nil {
+		return s, err
+	}
 	l, m, err := c.load(&f.graph, &f.machine)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	contention, err := l.contention(f.judging.contention)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	all := methods(level, f.workers, f.judging.objective, f.judging.tasks, contention == sim.Uncontended)
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m placer.Method) bool { return m.Name == zeroShot || m.Name == fineTuned })
 	}
-	chosen, err := choose(all, f.methods)
-	if err != nil {
-		return nil, err
+	if s.methods, err = choose(all, f.methods); err != nil {
+		return s, err
 	}
 	g := l.Graph
-	s := &session{fromFile: l.times, level: level, methods: chosen, config: runConfig{
+	s.fromFile, s.config = l.times, runConfig{
+		Evaluator: s.config.Evaluator, MeasureBest: s.config.MeasureBest, Measuring: s.config.Measuring, Measurements: s.config.Measurements,
 		Format: runFormat, Workload: f.graph.workload, Graph: f.graph.file, Train: f.graph.train, Dims: f.graph.dims, GraphHash: g.Hash(), MachineHash: m.Hash(),
 		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.judging.scheduler,
 		Contention: f.judging.contention, Times: f.graph.times,
-	}}
+	}
 	if t := f.judging.tasks; t != plan.Place {
 		s.config.Tasks = t.String()
 	}
 	if o := f.judging.objective.Normal(); o != plan.Step {
 		s.config.Objective = o
 	}
-	for _, x := range chosen {
+	for _, x := range s.methods {
 		s.config.Methods = append(s.config.Methods, x.Name)
 	}
 	s.loaded = l
 	if s.task, s.sim, err = task(l, m, f.judging); err != nil {
-		return nil, err
+		return s, err
+	}
+	if err := s.measurable(); err != nil {
+		return s, err
 	}
 	name := fmt.Sprintf("%s-%s-%d", fileName(g.Name()), fileName(m.Name), f.seed)
 	if s.run, err = newRunFolder(f.out, name); err != nil {
-		return nil, err
+		return s, err
 	}
 	return s, s.writeInputs(g, m)
 }
@@ -168,7 +205,7 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	}
 	defer func() {
 		if err != nil {
-			s.run.Close()
+			s.close()
 		}
 	}()
 	if err := s.run.Read(placer.ConfigFile, &s.config); err != nil {
@@ -184,6 +221,9 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 		return s, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
+	}
+	if err := c.beforeMeasuring(s, f); err != nil {
+		return s, err
 	}
 	if s.level, err = unit.ParseLevel(s.config.Granularity); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
@@ -218,5 +258,8 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	}
 	s.loaded = l
 	s.task, s.sim, err = task(l, m, judging{scheduler: s.config.Scheduler, objective: s.config.Objective, contention: s.config.Contention, tasks: tasks})
-	return s, err
+	if err != nil {
+		return s, err
+	}
+	return s, s.measurable()
 }

@@ -16,13 +16,17 @@ import (
 func (c *console) workerCommand() *cobra.Command {
 	var hub, keys, name string
 	var slots int
+	var measures bool
+	var machine machineFlags
+	var libraries libraryFlags
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Evaluate placements for searches on other hosts",
 		Long: "worker takes placements from a hub, evaluates them and answers, until it is told\n" +
 			"to stop. It holds nothing that a search needs: it may be killed and started at any\n" +
 			"time, and any number of them may serve one hub.",
-		Example: "  placer worker keys --workers 8 --host hub.example.org -o keys\n" +
+		Example: "  placer worker --hub nats://hub.example.org:4222 --hardware --machine here.json\n" +
+			"  placer worker keys --workers 8 --host hub.example.org -o keys\n" +
 			"  placer search --workload gnmt8 --gpus 8 --hub 0.0.0.0:4222 --hub-keys keys/hub\n" +
 			"  placer worker --hub nats://hub.example.org:4222 --hub-keys keys/worker-1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,20 +35,44 @@ func (c *console) workerCommand() *cobra.Command {
 				return usagef("name a hub by --hub")
 			case slots < 1:
 				return usagef("--slots %d: want at least 1", slots)
+			case measures && cmd.Flags().Changed("slots"):
+				return usagef("--slots: with --hardware a worker measures one placement at a time")
 			}
-			return c.work(cmd.Context(), dispatch.Address{URL: hub, Keys: keys}, name, slots)
+			if !measures {
+				for _, f := range []string{"machine", "gpu", "gpus", "cpu", "libcuda", "cublas"} {
+					if cmd.Flags().Changed(f) {
+						return usagef("--%s is about --hardware", f)
+					}
+				}
+			}
+			w := dispatch.WorkerConfig{Kinds: []dispatch.Kind{dispatch.Roofline}, Slots: slots, Evaluator: rooflineEvaluator}
+			if measures {
+				if err := machine.check(cmd); err != nil {
+					return err
+				}
+				r, err := c.newHardwareWorker(&machine, libraries)
+				if err != nil {
+					return err
+				}
+				defer r.gpus.warm.Close()
+				w = r.config()
+			}
+			return c.work(cmd.Context(), dispatch.Address{URL: hub, Keys: keys}, name, w)
 		},
 	}
 	cmd.Flags().StringVar(&hub, "hub", "", "nats:// URL of the hub")
 	cmd.Flags().StringVar(&keys, "hub-keys", "", "this worker's folder of keys")
 	cmd.Flags().StringVar(&name, "name", "", "name among the workers (default host and process)")
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "evaluations at once")
+	cmd.Flags().BoolVar(&measures, "hardware", false, "measure on this host's GPUs, one placement at a time, for searches on the machine that the flags name")
+	machine.add(cmd)
+	libraries.add(cmd)
 	cmd.AddCommand(c.keysCommand())
 	return cmd
 }
 
 // work serves the hub until ctx ends; a hub that is not there yet is waited for.
-func (c *console) work(ctx context.Context, a dispatch.Address, name string, slots int) error {
+func (c *console) work(ctx context.Context, a dispatch.Address, name string, w dispatch.WorkerConfig) error {
 	if name == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -52,10 +80,7 @@ func (c *console) work(ctx context.Context, a dispatch.Address, name string, slo
 		}
 		name = fmt.Sprintf("%s-%d", fileName(host), os.Getpid())
 	}
-	w := dispatch.WorkerConfig{
-		Name: name, Kinds: []dispatch.Kind{dispatch.Roofline}, Slots: slots, Log: c.say,
-		Evaluator: rooflineEvaluator,
-	}
+	w.Name, w.Log = name, c.say
 	for told := false; ; told = true {
 		err := dispatch.Work(ctx, a, w)
 		if err == nil || ctx.Err() != nil {

@@ -31,8 +31,12 @@ type manifest struct {
 // write writes what a search has found into its run folder: plan, traces,
 // manifest, and last the result, which marks the run as ended. infeasible is the
 // simulator's error if the best plan does not fit.
-func (c *console) write(s *session, found *placer.SearchResult) (doc *report.Search, infeasible, err error) {
+func (c *console) write(s *session, found *placer.SearchResult, meter *measuring) (doc *report.Search, infeasible, err error) {
 	doc = searchDocument(s, found)
+	meter.document(s, doc)
+	if meter != nil && !doc.Best.Feasible {
+		infeasible = errInfeasible
+	}
 	if s.task.Objective.Normal() == plan.Throughput && !doc.Best.Feasible {
 		infeasible = errInfeasible
 	}
@@ -94,6 +98,12 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 		row := report.Row{
 			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Seconds, FIFO: r.FIFO.Seconds, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
 			LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
+		}
+		if r.Predicted != nil {
+			row.Predicted = &r.Predicted.Seconds
+		}
+		if r.Unmeasured != "" {
+			row.Unmeasured = r.Unmeasured
 		}
 		if t := s.task.Tasks; t.Has(plan.Schedule) || t.Has(plan.Fuse) {
 			row.Placed, row.Scheduled = &r.Placed.Seconds, &r.Scheduled.Seconds

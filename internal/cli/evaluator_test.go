@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placer/gpu/fake"
+	"placer/report"
+)
+
+// twoOnOne is a machine file of two devices that one GPU of the fake stands for.
+func twoOnOne(t *testing.T, dir string) (f fake.Config, machine string) {
+	t.Helper()
+	f = fake.Default()
+	f.Devices, f.Memory = 1, 60<<30
+	machine = filepath.Join(dir, "two.json")
+	if code, _, stderr := onFake(t, f, "machines", "split", "--gpu", "a100", "--parts", "2", "--link", "20 GB/s", "-o", machine); code != 0 {
+		t.Fatal(stderr)
+	}
+	return f, machine
+}
+
+// measuredSearch are the arguments of a short search that measures.
+func measuredSearch(machine, out string, more ...string) []string {
+	return append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,GO-one", "--evaluations", "200", "--workers", "1",
+		"--logical", "--measure-repeats", "2", "--out", out}, more...)
+}
+
+func result(t *testing.T, dir string) *report.Search {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report.Search
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// TestSearchOnHardware: rewards and judgement are measured, nothing twice, and
+// never again once a file knows it: the same search from the file runs nothing
+// and comes to the same plan.
+func TestSearchOnHardware(t *testing.T) {
+	dir := t.TempDir()
+	f, machine := twoOnOne(t, dir)
+	for _, evaluator := range []string{"hardware", "both"} {
+		memo := filepath.Join(dir, evaluator+".jsonl")
+		run := func(out string) *report.Search {
+			out = filepath.Join(dir, evaluator+out)
+			code, stdout, stderr := onFake(t, f, measuredSearch(machine, out, "--evaluator", evaluator, "--measurements", memo)...)
+			if code != 0 {
+				t.Fatalf("%s: exit %d: %s", evaluator, code, stderr)
+			}
+			if !strings.Contains(stdout, "predicted") || !strings.Contains(stdout, "step times are measured (eager mode, median of 2") {
+				t.Errorf("%s: the table does not tell:\n%s", evaluator, stdout)
+			}
+			return result(t, out)
+		}
+		first := run("1")
+		m := first.Measured
+		lines, err := os.ReadFile(memo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Placements != bytes.Count(lines, []byte("\n")) || m.Placements < 10 || m.Failed != 0 || !strings.Contains(m.Host, "Fake GPU") {
+			t.Errorf("%s: %+v with %d lines in the file", evaluator, m, bytes.Count(lines, []byte("\n")))
+		}
+		for _, r := range first.Rows {
+			if r.Predicted == nil || r.StepTime == *r.Predicted || r.Unmeasured != "" {
+				t.Errorf("%s: %s: measured %v beside %v", evaluator, r.Method, r.StepTime, r.Predicted)
+			}
+		}
+		again := run("2")
+		if k := again.Measured; k.Placements != 0 || k.Known != m.Placements+m.Known {
+			t.Errorf("%s: with the file %+v, without %+v", evaluator, k, m)
+		}
+		a, b := read(t, dir, evaluator+"1/plan.json"), read(t, dir, evaluator+"2/plan.json")
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: another plan with the file than without", evaluator)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package measured
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"placer/plan"
+	"placer/units"
+)
+
+// Key names a measurement.
+type Key struct {
+	Graph    string `json:"graph"`    // hash
+	Plan     string `json:"plan"`     // hash of the decisions; see PlanHash
+	Machine  string `json:"machine"`  // hash
+	Host     string `json:"host"`     // see Host
+	Settings string `json:"settings"` // see Settings
+}
+
+// PlanHash identifies what d decides.
+func PlanHash(d plan.Decision) string {
+	h := sha256.New()
+	var word [8]byte
+	number := func(n int) { binary.LittleEndian.PutUint64(word[:], uint64(n)); h.Write(word[:]) }
+	number(len(d.Device))
+	h.Write(d.Device)
+	number(len(d.Priority))
+	for _, p := range d.Priority {
+		binary.LittleEndian.PutUint32(word[:4], uint32(p))
+		h.Write(word[:4])
+	}
+	number(len(d.Fusion))
+	h.Write(d.Fusion)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// record is a line of a memo's file.
+type record struct {
+	Key
+	StepTime  float64 `json:"step_time_s"`
+	Overflow  int64   `json:"overflow_bytes"`   // above 0: it ran out of memory
+	Predicted float64 `json:"predicted_step_s"` // for the reader
+}
+
+// Memo remembers measurements in a file, a line of JSON each. It serves any
+// number of goroutines and one process: another one that opens the file is
+// refused.
+type Memo struct {
+	mu       sync.Mutex
+	file     *os.File
+	size     int64 // whole lines
+	known    map[Key]plan.Score
+	underway map[Key]chan struct{}
+	unlock   func()
+}
+
+// OpenMemo opens or makes the file path. A last line that was not written to its
+// end is dropped.
+func OpenMemo(path string) (m *Memo, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	m = &Memo{file: f, known: map[Key]plan.Score{}, underway: map[Key]chan struct{}{}}
+	if m.unlock, err = lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := m.load(); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// errInUse says that another process has the file.
+var errInUse = errors.New("another process is measuring with this file")
+
+func (m *Memo) load() error {
+	text, err := io.ReadAll(m.file)
+	if err != nil {
+		return err
+	}
+	m.size = int64(bytes.LastIndexByte(text, '\n') + 1)
+	n := 0
+	for line := range bytes.Lines(text[:m.size]) {
+		n++
+		var r record
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&r); err != nil {
+			return fmt.Errorf("line %d is no measurement: %w", n, err)
+		}
+		if r.Graph == "" || r.Plan == "" || r.Machine == "" || r.Overflow < 0 || r.Overflow == 0 && !(r.StepTime > 0) {
+			return fmt.Errorf("line %d is no measurement", n)
+		}
+		m.known[r.Key] = plan.Score{Seconds: r.StepTime, Overflow: units.Bytes(r.Overflow)}
+	}
+	if err := m.file.Truncate(m.size); err != nil {
+		return err
+	}
+	_, err = m.file.Seek(m.size, io.SeekStart)
+	return err
+}
+
+// Len returns how many measurements are known.
+func (m *Memo) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.known)
+}
+
+// Do returns the measurement of key, from memory (known), or from measure, which
+// runs once even where several goroutines ask at a time. What measure fails at is
+// not remembered. A measurement that cannot be written is returned with an error
+// of type *WriteError.
+func (m *Memo) Do(ctx context.Context, key Key, predicted float64, measure func() (plan.Score, error)) (s plan.Score, known bool, err error) {
+	for {
+		m.mu.Lock()
+		if s, ok := m.known[key]; ok {
+			m.mu.Unlock()
+			return s, true, nil
+		}
+		done, ok := m.underway[key]
+		if !ok {
+			m.underway[key] = make(chan struct{})
+			m.mu.Unlock()
+			break
+		}
+		m.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return plan.Score{}, false, ctx.Err()
+		}
+	}
+	s, err = measure()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.underway[key])
+	delete(m.underway, key)
+	if err != nil {
+		return s, false, err
+	}
+	m.known[key] = s
+	return s, false, m.write(record{key, s.Seconds, int64(s.Overflow), predicted})
+}
+
+// WriteError says that a measurement could not be written.
+type WriteError struct{ error }
+
+func (e *WriteError) Unwrap() error { return e.error }
+
+// write appends a line, whole or not at all.
+func (m *Memo) write(r record) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return &WriteError{err}
+	}
+	n, err := m.file.Write(append(line, '\n'))
+	if err != nil {
+		err = errors.Join(err, m.file.Truncate(m.size))
+		if _, back := m.file.Seek(m.size, io.SeekStart); back != nil {
+			err = errors.Join(err, back)
+		}
+		return &WriteError{err}
+	}
+	m.size += int64(n)
+	return nil
+}
+
+// Close closes the file and lets other processes have it.
+func (m *Memo) Close() error {
+	defer m.unlock()
+	return m.file.Close()
+}

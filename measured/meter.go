@@ -1,0 +1,17 @@
+package measured
+
+import (
+	"context"
+
+	"placer/plan"
+)
+
+// Meter measures placements.
+type Meter interface {
+	// Measure returns the step time of d, or by how much d ran out of memory. An
+	// error says that there is no measurement. It may be called at once from several
+	// goroutines.
+	Measure(ctx context.Context, d plan.Decision) (plan.Score, error)
+	// Parallel returns how many measurements may usefully be under way.
+	Parallel() int
+}

@@ -1,0 +1,106 @@
+package measured
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"placer/gpu"
+	"placer/graph"
+	"placer/hw"
+	"placer/hw/nvml"
+	"placer/measure"
+	"placer/plan"
+	"placer/sim"
+)
+
+// Rig is the GPUs of this host, set up to measure placements of one graph on one
+// machine, one at a time.
+type Rig struct {
+	mu        sync.Mutex // the GPUs measure one placement at a time
+	graph     *graph.Graph
+	machine   *hw.Machine
+	simulator *sim.Simulator
+	costs     sim.CostModel
+	driver    gpu.Driver
+	blas      gpu.BLAS
+	config    measure.Config
+	gpus      []int // [D]
+}
+
+// RigConfig is what a Rig is made of.
+type RigConfig struct {
+	Graph     *graph.Graph
+	Machine   *hw.Machine
+	Simulator *sim.Simulator // gives the order of ops; the rig has a clone
+	Costs     sim.CostModel
+	Driver    gpu.Driver
+	BLAS      gpu.BLAS
+	Settings  Settings
+	Clock     func() float64 // the host's, in seconds
+	// Warm, if not nil, keeps contexts and kernels between measurements, of several
+	// rigs that do not measure at once.
+	Warm *measure.Warm
+	// State, if not nil, tells how the GPU of a UUID fares.
+	State func(uuid string) (nvml.State, error)
+}
+
+// NewRig makes a rig. The error says what the GPUs here cannot stand for.
+func NewRig(c RigConfig) (*Rig, error) {
+	if err := c.Settings.Validate(); err != nil {
+		return nil, err
+	}
+	n, err := c.Driver.Count()
+	if err != nil {
+		return nil, err
+	}
+	r := &Rig{graph: c.Graph, machine: c.Machine, simulator: c.Simulator.Clone().(*sim.Simulator), costs: c.Costs, driver: c.Driver, blas: c.BLAS, config: measure.Default()}
+	if r.gpus, err = measure.Spread(c.Machine, n, c.Settings.Logical); err != nil {
+		return nil, err
+	}
+	r.config.Mode, _ = c.Settings.mode()
+	r.config.Repeats, r.config.Partition, r.config.Trace = c.Settings.Repeats, c.Settings.Partition, false
+	r.config.Clock, r.config.State, r.config.Warm = c.Clock, c.State, c.Warm
+	return r, r.config.Validate()
+}
+
+// Host returns what the rig's measurements depend on; see Host.
+func (r *Rig) Host(version string) (string, error) {
+	return Host(r.driver, r.blas, r.gpus, version)
+}
+
+// Parallel is as Meter says.
+func (r *Rig) Parallel() int { return 1 }
+
+// Measure is as Meter says. The order on every device is that of the simulated
+// step. A placement that does not fit the machine's devices is not run.
+func (r *Rig) Measure(ctx context.Context, d plan.Decision) (plan.Score, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return plan.Score{}, err
+	}
+	p := &plan.Plan{Device: d.Device, Priority: d.Priority, Fusion: d.Fusion}
+	predicted, err := r.simulator.Run(p, sim.Options{Trace: true})
+	var over *sim.Infeasible
+	if errors.As(err, &over) {
+		return r.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion), nil
+	}
+	if err != nil {
+		return plan.Score{}, err
+	}
+	got, err := measure.Run(ctx, r.config, &measure.Problem{Graph: r.graph, Machine: r.machine, Plan: p, Predicted: predicted, GPU: r.gpus}, r.costs, r.driver, r.blas)
+	var full *measure.OutOfMemory
+	switch {
+	case errors.As(err, &full):
+		return plan.Score{Seconds: float64(predicted.Makespan), Overflow: max(1, full.Need-full.Have)}, nil
+	case errors.Is(err, gpu.OutOfMemory): // of something else than the slabs
+		return plan.Score{Seconds: float64(predicted.Makespan), Overflow: 1}, nil
+	case err != nil:
+		return plan.Score{}, err
+	case !(got.Makespan > 0):
+		return plan.Score{}, fmt.Errorf("a step of %v", got.Makespan)
+	}
+	return plan.Score{Seconds: float64(got.Makespan)}, nil
+}
