@@ -26,7 +26,7 @@ func twoOnOne(t *testing.T, dir string) (f fake.Config, machine string) {
 
 // measuredSearch are the arguments of a short search that measures.
 func measuredSearch(machine, out string, more ...string) []string {
-	return append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,GO-one", "--evaluations", "200", "--workers", "1",
+	return append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,GO-one", "--evaluations", "96", "--workers", "1",
 		"--logical", "--measure-repeats", "2", "--out", out}, more...)
 }
 
@@ -84,5 +84,32 @@ func TestSearchOnHardware(t *testing.T) {
 		if !bytes.Equal(a, b) {
 			t.Errorf("%s: another plan with the file than without", evaluator)
 		}
+	}
+}
+
+// TestOutOfMemoryInSearch: GPUs with less memory than the machine's file says.
+// What runs out of memory there is infeasible, whatever the simulator said, and
+// the plan is one that runs.
+func TestOutOfMemoryInSearch(t *testing.T) {
+	dir := t.TempDir()
+	f := fake.Default()
+	args := func(methods, out string) []string {
+		return []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--gpu", "a100", "--gpus", "2", "--methods", methods, "--evaluations", "64", "--workers", "1",
+			"--measure-repeats", "1", "--evaluator", "hardware", "--out", filepath.Join(dir, out)}
+	}
+	f.Memory = 1700 << 20
+	if code, _, stderr := onFake(t, f, args("human,single,GO-one", "run")...); code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	r := result(t, filepath.Join(dir, "run"))
+	if single := r.Rows[1]; single.Feasible || single.Overflow < 1 || single.Predicted == nil {
+		t.Errorf("all on one GPU of 1.7 GiB: %+v", single)
+	}
+	if !r.Best.Feasible || r.Measured.OutOfMemory < 1 || r.Measured.OutOfMemory >= r.Measured.Placements {
+		t.Errorf("best %+v, measured %+v", r.Best, r.Measured)
+	}
+	f.Memory = 1 << 30
+	if code, stdout, stderr := onFake(t, f, args("human", "small")...); code != exitInfeasible || !strings.Contains(stdout, "nothing fits") || !strings.HasSuffix(stderr, "placer: infeasible\n") {
+		t.Errorf("GPUs of 1 GiB: exit %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"placer/dispatch"
+	"placer/gpu"
+	"placer/gpu/fake"
+)
+
+// lockedBuffer is written by a command that still runs.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// realClock is a console with this host's clock and, unless cfg is nil, fake GPUs.
+func realClock(cfg *fake.Config) (c *console, out, log *lockedBuffer) {
+	h := noHardware()
+	if cfg != nil {
+		h.open = func(string, string) (gpu.Driver, gpu.BLAS, error) {
+			g := fake.New(*cfg)
+			return g, g.BLAS(), nil
+		}
+	}
+	out, log = &lockedBuffer{}, &lockedBuffer{}
+	start := time.Now()
+	return &console{in: strings.NewReader(""), out: out, err: log, clock: func() float64 { return time.Since(start).Seconds() }, cpu: func() float64 { return 0 }, hardware: h, now: time.Now}, out, log
+}
+
+// measuringWorker starts a worker with fake GPUs and returns what stops it.
+func measuringWorker(t *testing.T, f fake.Config, hub, name, machine string) (log *lockedBuffer) {
+	t.Helper()
+	c, _, log := realClock(&f)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan int, 1)
+	go func() {
+		done <- c.run(ctx, []string{"worker", "--hub", hub, "--hardware", "--machine", machine, "--name", name})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if code := <-done; code != 0 {
+			t.Errorf("worker %s: exit %d: %s", name, code, log)
+		}
+	})
+	return log
+}
+
+// TestHardwareWorkers: a host without GPUs searches with those of two workers, and
+// comes to the plan that it comes to with a GPU of its own.
+func TestHardwareWorkers(t *testing.T) {
+	dir := t.TempDir()
+	f, machine := twoOnOne(t, dir)
+	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	for k := range 2 {
+		measuringWorker(t, f, hub.URL(), fmt.Sprint("w", k), machine)
+	}
+	for _, evaluator := range []string{"hardware", "both"} {
+		own := filepath.Join(dir, evaluator+"-own")
+		if code, _, stderr := onFake(t, f, measuredSearch(machine, own, "--evaluator", evaluator)...); code != 0 {
+			t.Fatalf("%s: exit %d: %s", evaluator, code, stderr)
+		}
+		c, _, log := realClock(nil)
+		helped := filepath.Join(dir, evaluator+"-helped")
+		if code := c.run(context.Background(), measuredSearch(machine, helped, "--evaluator", evaluator, "--hub", hub.URL(), "--await", "2")); code != 0 {
+			t.Fatalf("%s: exit %d: %s", evaluator, code, log)
+		}
+		if !bytes.Equal(read(t, own, "plan.json"), read(t, helped, "plan.json")) {
+			t.Errorf("%s: another plan with workers than without", evaluator)
+		}
+		a, b := result(t, own), result(t, helped)
+		if *a.Measured != *b.Measured {
+			t.Errorf("%s: measured here %+v, by workers %+v", evaluator, a.Measured, b.Measured)
+		}
+		if x := b.Best.StepTime/a.Best.StepTime - 1; x > 1e-5 || x < -1e-5 {
+			t.Errorf("%s: step %v here, %v by workers", evaluator, a.Best.StepTime, b.Best.StepTime)
+		}
+		if want := fmt.Sprintf("measured by workers: %d\n", b.Measured.Placements); !strings.Contains(log.String(), want) {
+			t.Errorf("%s: no %q in %s", evaluator, want, log)
+		}
+	}
+}
+
+// TestRefusedMeasurement: a worker refuses what it cannot measure and says why,
+// and the search ends with that reason, to be taken up again.
+func TestRefusedMeasurement(t *testing.T) {
+	dir := t.TempDir()
+	f, machine := twoOnOne(t, dir)
+	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	measuringWorker(t, f, hub.URL(), "w", machine)
+	c, _, log := realClock(nil)
+	args := []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,roundrobin,random", "--evaluations", "5", "--out", filepath.Join(dir, "run"), "--evaluator", "hardware", "--hub", hub.URL()}
+	code := c.run(context.Background(), args) // without --logical
+	if want := "3 measurements in a row failed, the last: worker w: machine A100-SXM4-80GB in 2 has more GPUs than the 1 here"; code != exitFailed || !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "--resume") {
+		t.Errorf("exit %d; want %q in\n%s", code, want, log)
+	}
+
+	// A job for another machine that comes to this worker's queue all the same.
+	g := fake.New(f)
+	w := &hardwareWorker{c: c, gpus: &localGPUs{driver: g, blas: g.BLAS()}}
+	if w.machine, err = c.loadMachine(&machineFlags{file: machine}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := c.loadMachine(&machineFlags{gpu: "p100", gpus: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := other.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.evaluator(dispatch.Problem{Kind: dispatch.Hardware(w.machine.Hash()), Machine: text.Bytes()}); err == nil || !strings.Contains(err.Error(), "this worker measures on") {
+		t.Errorf("a job for another machine: error %v", err)
+	}
+}
