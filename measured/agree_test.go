@@ -1,0 +1,198 @@
+package measured_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"placer/baselines/local"
+	"placer/gpu"
+	"placer/gpu/fake"
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/measured"
+	"placer/placer"
+	"placer/plan"
+	"placer/sim"
+	"placer/units"
+)
+
+// products is a graph of matrix products in three branches that exchange results.
+func products(r *rand.Rand, layers int) *graph.Graph {
+	b := graph.NewBuilder("products")
+	var before []graph.TensorID
+	for l := range layers {
+		var now []graph.TensorID
+		for k := range 3 {
+			m, n, d := 256+int64(r.IntN(6))*256, 256+int64(r.IntN(6))*256, 512+int64(r.IntN(8))*512
+			var in []graph.TensorID
+			if l > 0 {
+				in = append(in, before[k])
+				if r.IntN(3) == 0 {
+					in = append(in, before[(k+1)%3])
+				}
+			}
+			op := b.Op(graph.Op{Name: fmt.Sprintf("product%d.%d", l, k), Kind: "MatMul", DType: graph.BF16, GEMM: graph.GEMM{Batch: 1, M: m, N: n, K: d}, Bytes: graph.Auto, Forward: graph.None},
+				in, graph.Tensor{DType: graph.BF16, Shape: graph.Shape{m, n}, Bytes: graph.Auto})
+			now = append(now, b.Output(op, 0))
+		}
+		before = now
+	}
+	g, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+// asTheFake is the fake's timing model as a cost model: bf16 products alone.
+type asTheFake struct {
+	g *graph.Graph
+	f *fake.Config
+}
+
+func (c asTheFake) OpSeconds(i graph.OpID, _ int) units.Seconds {
+	p := c.g.Op(i).GEMM
+	flops, bytes := 2*float64(p.M)*float64(p.N)*float64(p.K), 2*float64(p.M*p.K+p.K*p.N+p.M*p.N)
+	return units.Seconds(c.f.Launch/1e9 + max(flops/c.f.FLOPs[gpu.BF16], bytes/c.f.Bandwidth))
+}
+
+// fakeMachine is n of the fake's devices as a machine, each pair with links of
+// the fake's figures.
+func fakeMachine(n int, f *fake.Config) *hw.Machine {
+	m := &hw.Machine{Name: "fake", Routes: make([][]int32, n*n)}
+	for i := range n {
+		m.Devices = append(m.Devices, hw.Device{Name: fmt.Sprintf("gpu:%d", i), Model: "Fake", Kind: hw.GPU, Memory: units.Bytes(f.Memory) - 1<<30, MemoryBandwidth: 1e12, SMs: 100, Arch: "sm_80",
+			Peak: map[string]units.FLOPsPerSecond{"f32": 2e13, "bf16": 3e14}, Launch: 3e-6})
+		for j := range n {
+			if i != j {
+				m.Routes[i*n+j] = []int32{int32(len(m.Links))}
+				m.Links = append(m.Links, hw.Link{Name: fmt.Sprintf("%d>%d", i, j), Bandwidth: units.BytesPerSecond(f.PeerBandwidth), Latency: units.Seconds(f.Copy / 1e9)})
+			}
+		}
+	}
+	return m
+}
+
+// lab is a problem that the simulator and the fake should agree on.
+type lab struct {
+	g    *graph.Graph
+	m    *hw.Machine
+	s    *sim.Simulator
+	rig  *measured.Rig
+	memo *measured.Memo
+	task placer.Task
+}
+
+func newLab(t *testing.T, layers int) *lab {
+	t.Helper()
+	f := fake.Default()
+	f.Devices, f.Call = 3, 0 // a host that takes no time: the simulator knows none
+	x := &lab{g: products(rand.New(rand.NewPCG(4, 2)), layers), m: fakeMachine(3, &f)}
+	costs := asTheFake{x.g, &f}
+	var err error
+	if x.s, err = sim.New(x.g, x.m, costs, sim.Default()); err != nil {
+		t.Fatal(err)
+	}
+	d := fake.New(f)
+	how := measured.DefaultSettings()
+	how.Repeats = 2
+	if x.rig, err = measured.NewRig(measured.RigConfig{Graph: x.g, Machine: x.m, Simulator: x.s, Costs: costs, Driver: d, BLAS: d.BLAS(), Settings: how, Clock: d.Clock}); err != nil {
+		t.Fatal(err)
+	}
+	if x.memo, err = measured.OpenMemo(filepath.Join(t.TempDir(), "memo")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.memo.Close() })
+	h, err := unit.Find(x.g, x.s.OpSeconds(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.task = placer.Task{Graph: x.g, Machine: x.m, Units: h, Evaluator: x.s, Priority: sim.CriticalPathPriority(x.g, x.s.OpSeconds(0)), Bound: float64(x.s.LowerBound().Seconds), Tasks: plan.Place}
+	return x
+}
+
+func (x *lab) judge(t *testing.T, ctx context.Context) *measured.Judge {
+	return measured.NewJudge(ctx, x.rig, x.memo, measured.Key{Graph: x.g.Hash(), Machine: x.m.Hash()}, func(err error) { t.Error(err) })
+}
+
+// TestHardwareAgreesWithSimulator: on GPUs that take the predicted times, whole
+// searches come to the same plan whether the policy's samples are simulated,
+// measured, or screened and measured, and every row's measured step is the
+// predicted one.
+func TestHardwareAgreesWithSimulator(t *testing.T) {
+	x := newLab(t, 6)
+	ctx := context.Background()
+	methods := []placer.Method{
+		{Name: "local", Kind: plan.Search, Stage: placer.StageSearch, Weight: 1, New: func(placer.Start) (plan.Placer, error) { return local.Placer{}, nil }},
+		{Name: "GO-one", Kind: plan.Policy, Stage: placer.StageSearch, Weight: 3, New: func(placer.Start) (plan.Placer, error) {
+			c := placer.DefaultPolicy()
+			c.Level = unit.Op
+			return placer.NewPolicy(c)
+		}},
+	}
+	search := func(name string, change func(*placer.Task, *measured.Judge)) *placer.SearchResult {
+		task := x.task
+		j := x.judge(t, ctx)
+		change(&task, j)
+		c := placer.DefaultSearch()
+		c.Budget, c.Seed, c.Workers = plan.Budget{Evaluations: 300}, 3, 1
+		clock := func() float64 { return 0 }
+		r, err := placer.Search(ctx, &task, methods, c, placer.Host{Clock: clock, CPU: clock}, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if row.Predicted != nil && math.Abs(row.Score.Seconds/row.Predicted.Seconds-1) > 1e-5 {
+				t.Errorf("%s: %s measured %v, predicted %v", name, row.Method, row.Score.Seconds, row.Predicted.Seconds)
+			}
+		}
+		if n := j.Counts(); n.Failed != 0 || n.OverMemory != 0 {
+			t.Errorf("%s: %+v", name, n)
+		}
+		return r
+	}
+	simulated := search("roofline", func(*placer.Task, *measured.Judge) {})
+	for name, change := range map[string]func(*placer.Task, *measured.Judge){
+		"hardware": func(task *placer.Task, j *measured.Judge) {
+			task.Judge, task.Rollouts = j, measured.NewEvaluator(x.s.Clone(), j)
+		},
+		"both": func(task *placer.Task, j *measured.Judge) {
+			s, err := measured.NewScreen(x.s.Clone(), j, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			task.Judge, task.Rollouts = j, s
+		},
+	} {
+		got := search(name, change)
+		for i := range simulated.Rows {
+			a, b := &simulated.Rows[i], &got.Rows[i]
+			if !slices.Equal(a.Device, b.Device) {
+				t.Errorf("%s: %s has another placement than by simulation: %v, %v", name, a.Method, a.Score.Seconds, b.Score.Seconds)
+			}
+			if math.Abs(b.Score.Seconds/a.Score.Seconds-1) > 1e-5 {
+				t.Errorf("%s: %s takes %v measured, %v simulated", name, a.Method, b.Score.Seconds, a.Score.Seconds)
+			}
+		}
+		if got.Best != simulated.Best {
+			t.Errorf("%s: %s is best, by simulation %s", name, got.Rows[got.Best].Method, simulated.Rows[simulated.Best].Method)
+		}
+	}
+	if r := simulated.Row("GO-one"); !(r.Score.Seconds < x.serial()) {
+		t.Errorf("the policy's %v is no better than one device's %v", r.Score.Seconds, x.serial())
+	}
+}
+
+func (x *lab) serial() (sum float64) {
+	for _, s := range x.s.OpSeconds(0) {
+		sum += s
+	}
+	return sum
+}
