@@ -82,3 +82,57 @@ func TestReferenceOptima(t *testing.T) {
 		})
 	}
 }
+
+// TestPipeDream is the reference's comparison with PipeDream: biconnected
+// components joined, then cuts of a linear order.
+func TestPipeDream(t *testing.T) {
+	dir := dataDir(t)
+	f, err := os.Open(filepath.Join(dir, "reference_results.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		want, err := strconv.ParseFloat(row[2], 64)
+		if err != nil || !strings.HasPrefix(row[0], "throughput") {
+			continue
+		}
+		t.Run(row[0], func(t *testing.T) {
+			path := filepath.Join(dir, row[0])
+			data, err := foreign.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := dnnpart.Import(data, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := x.Times.Machine()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := maxload.FromTable(x.Graph, m, x.Times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := maxload.New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Part = contiguous.Layers(s)
+			r, err := contiguous.Solve(context.Background(), s, contiguous.Config{Linear: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := y.Judge(y.Gather(r.Device))
+			t.Logf("%d blocks, %.6g ms, reference %s", r.Blocks, 1e3*j.Seconds, row[2])
+			if math.Abs(1e3*j.Seconds-want) > 1e-5*want || j.Overflow > 0 {
+				t.Errorf("%v ms, want %v", 1e3*j.Seconds, want)
+			}
+		})
+	}
+}

@@ -46,6 +46,15 @@ func TestBERT24(t *testing.T) {
 	if got := 1e3 * y.Judge(y.Gather(r.Device)).Seconds; !r.Optimal || math.Abs(got-41.7458125) > 1e-6 {
 		t.Errorf("contiguous: %v ms, optimal %v", got, r.Optimal)
 	}
+	chain := s
+	chain.Part = contiguous.Layers(s)
+	p, err := contiguous.Solve(context.Background(), chain, contiguous.Config{Linear: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := 1e3 * y.Judge(y.Gather(p.Device)).Seconds; math.Abs(got-187.914) > 1e-3 {
+		t.Errorf("biconnected components as layers: %v ms", got)
+	}
 	e, err := x.ReadSplit(read("bert24_training_expert.json"), "bert24_training_expert.json")
 	if err != nil {
 		t.Fatal(err)

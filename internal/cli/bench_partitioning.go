@@ -35,7 +35,7 @@ func (c *console) benchPartitioningCommand() *cobra.Command {
 		Short: "Split the published partitioning instances by their largest load",
 		Long: "dnn-partitioning reads the throughput instances of Tarnawski et al. (NeurIPS 2020)\n" +
 			"under --data, as their repository has them, and prints for each the best cut of a\n" +
-			"topological order, the optimal contiguous split, a split of any shape with its gap\n" +
+			"topological order, PipeDream's cut of biconnected components, the optimal contiguous split, a split of any shape with its gap\n" +
 			"to a proven bound, and the experts' splits; published figures stand beside them\n" +
 			"where --data has a reference_results.csv.",
 		Example: "  placer bench dnn-partitioning --data dnn-partitioning",
@@ -107,7 +107,7 @@ func (c *console) benchInstance(ctx context.Context, f *partitioningFlags, path,
 	}
 	row := &report.PartitioningRow{
 		Input: strings.TrimSuffix(strings.TrimPrefix(name, "throughput-inputs/"), ".json"), Nodes: x.Graph.NumOps(),
-		Accelerators: x.Times.Models[0].Count, Published: was.optimum, ExpertWas: was.expert,
+		Accelerators: x.Times.Models[0].Count, Published: was.optimum, LayersWas: was.pipedream, ExpertWas: was.expert,
 	}
 	start := c.clock()
 	r, err := contiguous.Solve(ctx, s, contiguous.Default())
@@ -119,12 +119,19 @@ func (c *console) benchInstance(ctx context.Context, f *partitioningFlags, path,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	chain := s
+	chain.Part = contiguous.Layers(s)
+	layers, err := contiguous.Solve(ctx, chain, contiguous.Config{Linear: true})
+	if err != nil {
+		return nil, fmt.Errorf("%s: biconnected components: %w", path, err)
+	}
 	y, err := maxload.New(s)
 	if err != nil {
 		return nil, err
 	}
 	// Every load below is judged anew from the placement.
 	row.Contiguous, row.Linear = 1e3*y.Judge(y.Gather(r.Device)).Seconds, 1e3*y.Judge(y.Gather(linear.Device)).Seconds
+	row.Layers = 1e3 * y.Judge(y.Gather(layers.Device)).Seconds
 	row.Optimal, row.Downsets = r.Optimal, r.Downsets
 	start = c.clock()
 	block, _ := balance.Search(ctx, y, y.Gather(r.Device), f.free, nil)
@@ -158,7 +165,7 @@ func (c *console) benchInstance(ctx context.Context, f *partitioningFlags, path,
 
 // publishedRow is what the reference solvers and experts came to, in
 // milliseconds.
-type publishedRow struct{ optimum, expert *float64 }
+type publishedRow struct{ optimum, pipedream, expert *float64 }
 
 // readPublished reads the published figures by the instances' paths; a file that
 // does not exist has none.
@@ -189,7 +196,7 @@ func readPublished(path string) (map[string]publishedRow, error) {
 	}
 	out := map[string]publishedRow{}
 	for _, row := range rows[1:] {
-		out[row[0]] = publishedRow{cell(row, "optimal_contiguous_maxload_dp"), cell(row, "human_expert(maxload_or_latency)")}
+		out[row[0]] = publishedRow{cell(row, "optimal_contiguous_maxload_dp"), cell(row, "pipedream_maxload"), cell(row, "human_expert(maxload_or_latency)")}
 	}
 	return out, nil
 }
