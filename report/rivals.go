@@ -25,7 +25,7 @@ type PartitioningRow struct {
 	Accelerators int      `json:"accelerators"`
 	Published    *float64 `json:"published_optimum_ms"` // of contiguous splits, by the reference solver
 	Linear       float64  `json:"linear_ms"`            // best cut of topological orders
-	Layers       float64  `json:"pipedream_ms"` // the same, biconnected components joined before
+	Layers       float64  `json:"pipedream_ms"`         // the same, biconnected components joined before
 	LayersWas    *float64 `json:"published_pipedream_ms"`
 	Contiguous   float64  `json:"contiguous_ms"`
 	Optimal      bool     `json:"contiguous_optimal"`

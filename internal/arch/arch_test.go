@@ -73,6 +73,7 @@ var allowed = map[string]string{
 	"maxload/maxtest":       "graph hw maxload times",
 	"maxload":               "units graph graph/unit hw plan times",
 	"baselines/contiguous":  "graph maxload plan baselines/judge",
+	"baselines/stages":      "graph/pipedream",
 	"baselines/uncontended": "graph hw plan baselines/judge",
 	"baselines/balance":     "maxload plan baselines/judge baselines/contiguous",
 	"baselines/judge":       "units graph graph/unit hw plan",

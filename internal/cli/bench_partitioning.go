@@ -35,9 +35,9 @@ func (c *console) benchPartitioningCommand() *cobra.Command {
 		Short: "Split the published partitioning instances by their largest load",
 		Long: "dnn-partitioning reads the throughput instances of Tarnawski et al. (NeurIPS 2020)\n" +
 			"under --data, as their repository has them, and prints for each the best cut of a\n" +
-			"topological order, PipeDream's cut of biconnected components, the optimal contiguous split, a split of any shape with its gap\n" +
-			"to a proven bound, and the experts' splits; published figures stand beside them\n" +
-			"where --data has a reference_results.csv.",
+			"topological order, PipeDream's cut of biconnected components, the optimal contiguous\n" +
+			"split, a split of any shape with its gap to a proven bound, and the experts' splits;\n" +
+			"published figures stand beside them where --data has a reference_results.csv.",
 		Example: "  placer bench dnn-partitioning --data dnn-partitioning",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
