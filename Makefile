@@ -56,6 +56,7 @@ gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run 
 
 ptx: ## compile the GPU kernels with NVRTC (NVRTC=libnvrtc.so.12); needs no GPU
 	$(GO) run ./gpu/kernel/gen -nvrtc $(NVRTC)
+	$(GO) run ./gpu/kernel/gen -nvrtc $(NVRTC) -dir gpu/policy
 
 lint: ## gofmt and go vet
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out"; exit 1; fi

@@ -23,6 +23,9 @@ const (
 // Save writes the network, its optimiser state and extra, entries of the
 // caller's, as safetensors. Equal networks give equal bytes.
 func (n *Network) Save(w io.Writer, extra map[string]string) error {
+	if err := n.fetch(); err != nil {
+		return err
+	}
 	config, err := json.Marshal(n.config)
 	if err != nil {
 		return fmt.Errorf("gonet: %w", err)

@@ -36,6 +36,7 @@ func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 			n.cache = append(n.cache, c)
 			return c, nil
 		}
+		c.graph.Close()
 		break // it can only go forward: replace it
 	}
 	c, err := n.compile(b, train)
@@ -44,6 +45,7 @@ func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 	}
 	n.cache = append(n.cache, c)
 	if len(n.cache) > n.config.CachedGraphs {
+		n.cache[0].graph.Close()
 		n.cache = append([]*compiled(nil), n.cache[1:]...)
 	}
 	return c, nil

@@ -31,7 +31,7 @@ func New(c Config, r *rand.Rand, b *nn.Backend) (*Network, error) {
 		return nil, err
 	}
 	ps, d := nn.NewParams(), c.Decision.Width
-	n := &Network{config: c, backend: b, params: ps, adam: nn.NewAdam(c.Adam)}
+	n := &Network{config: c, backend: b, params: ps, adam: nn.NewAdam(c.Adam).On(b)}
 	n.encoder = graphsage.New(c.Embedding, ps, r)
 	n.decision = transformerxl.New(c.Decision, ps, r)
 	n.addStates(r)
@@ -43,9 +43,43 @@ func New(c Config, r *rand.Rand, b *nn.Backend) (*Network, error) {
 // Config returns the configuration.
 func (n *Network) Config() Config { return n.config }
 
-// Params returns the parameters. Their values may be read and changed between
-// runs.
-func (n *Network) Params() *nn.Params { return n.params }
+// Params returns the parameters. Their values may be read and changed until the
+// next run; with a device, call Params again after it. Params panics if a device
+// fails.
+func (n *Network) Params() *nn.Params {
+	if err := n.fetch(); err != nil {
+		panic(err)
+	}
+	return n.params
+}
+
+// fetch brings the parameters to the host.
+func (n *Network) fetch() error {
+	if d := n.backend.Device(); d != nil {
+		return d.Fetch(n.params.All())
+	}
+	return nil
+}
+
+// Close frees what the network holds on a device.
+func (n *Network) Close() error {
+	n.forget(func(*compiled) bool { return true })
+	if d := n.backend.Device(); d != nil {
+		return d.Release(n.params.All())
+	}
+	return nil
+}
+
+// forget drops compiled graphs.
+func (n *Network) forget(which func(*compiled) bool) {
+	n.cache = slices.DeleteFunc(n.cache, func(c *compiled) bool {
+		if which(c) {
+			c.graph.Close() // a device that cannot free has said so before
+			return true
+		}
+		return false
+	})
+}
 
 // addStates adds the embeddings of decisions before that the tasks lack.
 func (n *Network) addStates(r *rand.Rand) {
@@ -73,7 +107,7 @@ func (n *Network) Extend(c transformerxl.Config, r *rand.Rand) error {
 	}
 	n.config.Decision = c
 	n.addStates(r)
-	n.cache = nil
+	n.forget(func(*compiled) bool { return true })
 	return nil
 }
 
@@ -110,7 +144,10 @@ func (n *Network) RemoveFree(name string) {
 		gone = append(gone, n.params.Lookup(key))
 		n.params.Remove(key)
 	}
-	n.cache = slices.DeleteFunc(n.cache, func(c *compiled) bool { return c.free != nil && slices.Equal(c.free, gone) })
+	n.forget(func(c *compiled) bool { return c.free != nil && slices.Equal(c.free, gone) })
+	if d := n.backend.Device(); d != nil {
+		d.Release(gone)
+	}
 }
 
 // Output is the result of a run, valid until the network's next.
@@ -173,4 +210,4 @@ func (n *Network) Update(learningRate float64) (float64, error) {
 }
 
 // ResetOptimiser forgets the optimiser's state, as when fine-tuning begins.
-func (n *Network) ResetOptimiser() { n.adam = nn.NewAdam(n.config.Adam) }
+func (n *Network) ResetOptimiser() { n.adam = nn.NewAdam(n.config.Adam).On(n.backend) }

@@ -35,11 +35,53 @@ func (t DType) OutSize() uint64 {
 }
 
 // Product is Batch products C = A*B of row-major [M,K] and [K,N], one behind the
-// other in memory. An F8 product reads B as [N,K].
+// other in memory. An F8 product reads B as [N,K] and takes no layout.
 type Product struct {
 	Type           DType
 	Batch, M, N, K int
 	A, B, C        Ptr
+	Layout         Layout
+}
+
+// Layout says how the operands of a Product lie in memory, and what becomes of
+// the result. The zero value is the plain product.
+type Layout struct {
+	TransA, TransB bool // A is kept as [K,M], B as [N,K]
+	Add            bool // C += A*B
+	// Elements from one row to the next; 0 where rows touch.
+	RowA, RowB, RowC int
+	// Elements from one of Batch matrices to the next; 0 where they touch.
+	StepA, StepB, StepC int
+}
+
+// Operand is a matrix of a Product as it lies in memory: Rows of Columns elements.
+type Operand struct{ Rows, Columns, Row, Step int }
+
+// Operands returns the layout of A, B and C with every number filled in.
+func (p *Product) Operands() (a, b, c Operand) {
+	l := p.Layout
+	a, b, c = Operand{p.M, p.K, l.RowA, l.StepA}, Operand{p.K, p.N, l.RowB, l.StepB}, Operand{p.M, p.N, l.RowC, l.StepC}
+	if l.TransA {
+		a.Rows, a.Columns = p.K, p.M
+	}
+	if l.TransB {
+		b.Rows, b.Columns = p.N, p.K
+	}
+	for _, o := range []*Operand{&a, &b, &c} {
+		if o.Row == 0 {
+			o.Row = o.Columns
+		}
+		if o.Step == 0 {
+			o.Step = o.Rows * o.Row
+		}
+	}
+	return a, b, c
+}
+
+// Span returns the elements from the first of batch matrices to the end of the
+// last.
+func (o Operand) Span(batch int) uint64 {
+	return uint64((batch-1)*o.Step + (o.Rows-1)*o.Row + o.Columns)
 }
 
 // Bytes returns the sizes of the three operands.

@@ -69,3 +69,10 @@ func (k *aggregate) Backward(c *nn.Context, in []nn.Mat, out, grad nn.Mat, din [
 	})
 	nn.LinearBackward(c, nn.Identity, in[:1], in[1:2], dz, dz, din[:1], din[1:2], din[2].V)
 }
+
+// AggregateOp is Aggregate in an nn.Program; its inputs are h, w, b. Neighbours
+// that Lists points to do not change: other lists are another pointer.
+type AggregateOp struct{ Lists **Neighbours }
+
+// Describe is as nn.Described says.
+func (k *aggregate) Describe() any { return AggregateOp{k.lists} }

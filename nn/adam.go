@@ -40,6 +40,7 @@ func (c AdamConfig) Validate() error {
 type Adam struct {
 	config AdamConfig
 	state  map[*Param]*moments
+	device Device
 }
 
 type moments struct {
@@ -55,6 +56,12 @@ func NewAdam(c AdamConfig) *Adam {
 	return &Adam{config: c, state: map[*Param]*moments{}}
 }
 
+// On makes the optimiser step where b keeps the parameters, and returns it.
+func (a *Adam) On(b *Backend) *Adam {
+	a.device = b.device
+	return a
+}
+
 // ErrNotFinite is returned by Step when the gradient holds an infinity or is not
 // a number; the weights are unchanged then.
 var ErrNotFinite = errors.New("nn: gradient is not finite")
@@ -62,12 +69,17 @@ var ErrNotFinite = errors.New("nn: gradient is not finite")
 // Step moves every parameter of ps by its gradient at the learning rate, clears
 // the gradients, and returns the gradient's norm before clipping.
 func (a *Adam) Step(ps *Params, learningRate float64) (float64, error) {
-	sum := 0.0
-	for _, p := range ps.All() {
-		sum += squares(p.Grad)
+	sum, err := a.squares(ps)
+	if err != nil {
+		return 0, err
 	}
 	norm := math.Sqrt(sum)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) {
+		if a.device != nil {
+			if err := a.device.Clear(ps.All()); err != nil {
+				return norm, err
+			}
+		}
 		ps.ZeroGrad()
 		return norm, ErrNotFinite
 	}
@@ -75,16 +87,34 @@ func (a *Adam) Step(ps *Params, learningRate float64) (float64, error) {
 	if a.config.ClipNorm > 0 && norm > a.config.ClipNorm {
 		scale = float32(a.config.ClipNorm / norm)
 	}
-	for _, p := range ps.All() {
-		a.update(p, scale, learningRate)
+	steps := make([]DeviceStep, len(ps.All()))
+	for i, p := range ps.All() {
+		steps[i] = a.next(p, scale, learningRate)
+	}
+	if a.device != nil {
+		return norm, a.device.Step(steps)
+	}
+	for _, s := range steps {
+		vec.Adam(s.Param.Value, s.M, s.V, s.Param.Grad, s.Constants)
 	}
 	ps.ZeroGrad()
 	return norm, nil
 }
 
-// update follows algorithm 1, with the bias corrections folded into the rate and
+// squares returns the square of the gradient's norm.
+func (a *Adam) squares(ps *Params) (sum float64, err error) {
+	if a.device != nil {
+		return a.device.Squares(ps.All())
+	}
+	for _, p := range ps.All() {
+		sum += squares(p.Grad)
+	}
+	return sum, nil
+}
+
+// next follows algorithm 1, with the bias corrections folded into the rate and
 // into epsilon.
-func (a *Adam) update(p *Param, scale float32, learningRate float64) {
+func (a *Adam) next(p *Param, scale float32, learningRate float64) DeviceStep {
 	s := a.state[p]
 	if s == nil {
 		s = &moments{m: make([]float32, len(p.Value)), v: make([]float32, len(p.Value))}
@@ -96,10 +126,10 @@ func (a *Adam) update(p *Param, scale float32, learningRate float64) {
 	}
 	c1 := 1 - math.Pow(a.config.Beta1, float64(s.step))
 	c2 := math.Sqrt(1 - math.Pow(a.config.Beta2, float64(s.step)))
-	vec.Adam(p.Value, s.m, s.v, p.Grad, vec.AdamConstants{
+	return DeviceStep{p, s.m, s.v, vec.AdamConstants{
 		Scale: scale, Beta1: float32(a.config.Beta1), Beta2: float32(a.config.Beta2),
 		Rate: float32(learningRate * c2 / c1), Epsilon: float32(a.config.Epsilon * c2),
-	})
+	}}
 }
 
 // squares returns the sum of the squares of x. Only short stretches are added in

@@ -20,6 +20,9 @@ type Config struct {
 	// Workers is the number of goroutines that share the rows of a matrix; more
 	// than Pieces are of little use.
 	Workers int
+	// Device, if not nil, runs compiled graphs and the optimiser; Product and
+	// Workers then serve objectives on the host alone.
+	Device Device
 }
 
 // Default returns one worker and the automatic choice of a product.
@@ -40,6 +43,7 @@ type Backend struct {
 	gemm    blas.Gemm
 	workers int
 	missing error
+	device  Device
 }
 
 // NewBackend chooses a matrix product as c says.
@@ -48,9 +52,9 @@ func NewBackend(c Config) (*Backend, error) {
 		return nil, err
 	}
 	if c.Product != nil {
-		return &Backend{gemm: c.Product, workers: c.Workers}, nil
+		return &Backend{gemm: c.Product, workers: c.Workers, device: c.Device}, nil
 	}
-	b := &Backend{gemm: blas.InGo(), workers: c.Workers}
+	b := &Backend{gemm: blas.InGo(), workers: c.Workers, device: c.Device}
 	if _, slow := b.gemm.(blas.Gonum); slow && c.Libraries == nil {
 		c.Libraries = blas.Candidates()
 	}
@@ -65,8 +69,16 @@ func NewBackend(c Config) (*Backend, error) {
 	return b, nil
 }
 
-// Name says which matrix product is in use.
-func (b *Backend) Name() string { return b.gemm.Name() }
+// Name says which device or matrix product is in use.
+func (b *Backend) Name() string {
+	if b.device != nil {
+		return b.device.Name()
+	}
+	return b.gemm.Name()
+}
+
+// Device returns the device that graphs run on, nil for none.
+func (b *Backend) Device() Device { return b.device }
 
 // Missing tells why the product in Go is in use although a library was asked
 // for; it is nil otherwise.

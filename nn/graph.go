@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -25,7 +26,10 @@ type Graph struct {
 	ids     uint64
 	params  []*Param
 	nodes   map[*Param]*Node
-	inputs  map[*Node]Mat
+	inputs  map[*Node]*ProgramInput
+	ops     []recorded
+	engine  Engine // if the graph runs on a device
+	trains  bool
 	outputs []*Node
 	grads   gorgonia.Nodes
 	vm      gorgonia.VM
@@ -38,7 +42,7 @@ type Graph struct {
 
 // NewGraph returns an empty graph that computes on b.
 func NewGraph(b *Backend) *Graph {
-	return &Graph{context: NewContext(b), expr: gorgonia.NewGraph(), nodes: map[*Param]*Node{}, inputs: map[*Node]Mat{}}
+	return &Graph{context: NewContext(b), expr: gorgonia.NewGraph(), nodes: map[*Param]*Node{}, inputs: map[*Node]*ProgramInput{}}
 }
 
 func (g *Graph) nextID() uint64 {
@@ -52,7 +56,7 @@ func (g *Graph) Input(name string, n, d int) *Node {
 	t := tensor.New(tensor.WithShape(n, d), tensor.WithBacking(m.V))
 	// Equal names and shapes would make gorgonia merge the nodes.
 	x := gorgonia.NewMatrix(g.expr, tensor.Float32, gorgonia.WithShape(n, d), gorgonia.WithName(fmt.Sprintf("in%d.%s", g.nextID(), name)), gorgonia.WithValue(t))
-	g.inputs[x] = m
+	g.inputs[x] = &ProgramInput{Data: m}
 	return x
 }
 
@@ -62,8 +66,12 @@ func (g *Graph) SetInput(x *Node, m Mat) {
 	if !ok {
 		panic("nn: SetInput of a node that is no input")
 	}
-	m.want("SetInput", to.N, to.D)
-	copy(to.V, m.V)
+	m.want("SetInput", to.Data.N, to.Data.D)
+	if g.engine != nil && slices.Equal(to.Data.V, m.V) {
+		return // the device has them
+	}
+	copy(to.Data.V, m.V)
+	to.Version++
 }
 
 // Param returns the node of p, adding it at first use.
@@ -80,7 +88,9 @@ func (g *Graph) Param(p *Param) *Node {
 // Apply adds an operation with result [n,d]. Inputs made by Input get no
 // gradient.
 func (g *Graph) Apply(name string, k Kernel, n, d int, in ...*Node) *Node {
-	return g.apply(name, k, tensor.Shape{n, d}, in)
+	x := g.apply(name, k, tensor.Shape{n, d}, in)
+	g.ops = append(g.ops, recorded{name, k, in, x})
+	return x
 }
 
 func (g *Graph) apply(name string, k Kernel, shape tensor.Shape, in []*Node) *Node {
@@ -111,7 +121,15 @@ type Objective interface {
 // graph must not be added to. gorgonia compiles one graph at a time: goroutines
 // must not call Compile at once.
 func (g *Graph) Compile(train bool, outputs ...*Node) error {
-	g.outputs = outputs
+	g.outputs, g.trains = outputs, train
+	if d := g.context.device; d != nil {
+		p, err := g.program(train)
+		if err != nil {
+			return err
+		}
+		g.engine, err = d.Compile(p)
+		return err
+	}
 	if train {
 		g.loss = &lossKernel{graph: g}
 		loss := g.apply("loss", g.loss, tensor.ScalarShape(), outputs)
@@ -133,13 +151,24 @@ func (g *Graph) Compile(train bool, outputs ...*Node) error {
 }
 
 // Trains reports whether the graph was compiled with a backward pass.
-func (g *Graph) Trains() bool { return g.loss != nil }
+func (g *Graph) Trains() bool { return g.trains }
+
+// Close frees what the graph holds on a device.
+func (g *Graph) Close() error {
+	if g.engine == nil {
+		return nil
+	}
+	return g.engine.Close()
+}
 
 // Run computes the outputs. With an objective it also computes the loss and adds
 // the gradient of the loss to the Grad of every parameter of the graph.
 func (g *Graph) Run(objective Objective) (float64, error) {
-	if objective != nil && g.loss == nil {
+	if objective != nil && !g.trains {
 		panic("nn: Run with an objective on a graph compiled without training")
+	}
+	if g.engine != nil {
+		return g.engine.Run(objective)
 	}
 	g.forwardOnly = objective == nil
 	if g.loss != nil {
@@ -161,7 +190,12 @@ func (g *Graph) Run(objective Objective) (float64, error) {
 }
 
 // Output returns output i of the last run. The next run overwrites it.
-func (g *Graph) Output(i int) Mat { return matOf(g.outputs[i].Value()) }
+func (g *Graph) Output(i int) Mat {
+	if g.engine != nil {
+		return g.engine.Output(i)
+	}
+	return matOf(g.outputs[i].Value())
+}
 
 // lossKernel evaluates the objective of the current run. It computes loss and
 // gradients at once, and hands the gradients out when asked.

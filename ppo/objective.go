@@ -128,13 +128,52 @@ func (o *Objective) task(c *nn.Context, x, dx nn.Mat, at, n int) (s Stats) {
 		s.KL3 += q.KL3
 		s.ClipFraction += q.ClipFraction
 	}
+	return o.mean(s, x.N, samples*n)
+}
+
+// mean turns the sums over one task's rows and choices into its Stats.
+func (o *Objective) mean(s Stats, rows, choices int) Stats {
+	f := 1 / float64(choices)
 	s.Loss *= -f
-	s.Entropy /= float64(x.N)
+	s.Entropy /= float64(rows)
 	s.KL1 *= f
 	s.KL3 *= f
 	s.ClipFraction *= f
 	s.Loss -= o.Entropy * s.Entropy
 	return s
+}
+
+// Copies is for those who compute Loss elsewhere: it returns how many blocks of
+// rows each task's logits hold, 1 or K, and panics as Loss does if samples and
+// outputs, of which only the shapes are read, disagree.
+func (o *Objective) Copies(outputs []nn.Mat) int {
+	var tasks []int
+	for i := range outputs {
+		if i != 1 {
+			tasks = append(tasks, i)
+		}
+	}
+	return o.check(outputs, tasks)
+}
+
+// Combine is the rest of Loss where the gradients of the logits were computed
+// elsewhere. sums[i] holds, for output i, sums over its rows and choices: of the
+// clipped objectives (Loss), of entropies, of log old - log new (KL1), of the terms
+// of KL3, of clipped ratios. Combine adds the values' gradient to dv.
+func (o *Objective) Combine(outputs []nn.Mat, sums []Stats, values, dv nn.Mat) float64 {
+	copies := o.Copies(outputs)
+	var s Stats
+	for i, x := range outputs {
+		if i != 1 {
+			s.add(o.mean(sums[i], x.N, len(o.Actions)*(x.N/copies)))
+		}
+	}
+	if o.ValueCost != 0 {
+		s.ValueLoss = o.value(values, dv, len(o.Actions))
+		s.Loss += o.ValueCost * s.ValueLoss
+	}
+	o.Stats = s
+	return s.Loss
 }
 
 // term adds one sample's choice with log ratio l to s and returns the derivative

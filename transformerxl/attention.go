@@ -129,3 +129,12 @@ func (k *attention) project(c *nn.Context, in []nn.Mat, d, dMem []float32, din [
 	c.SumPieces(x.N, keyWeight, din[1].V)
 	c.SumPieces(x.N, keyWeightBias, din[2].V)
 }
+
+// AttentionOp is Attention in an nn.Program; its inputs are x, w, b.
+type AttentionOp struct {
+	Heads, Width int
+	Segments     *[]Segment
+}
+
+// Describe is as nn.Described says.
+func (k *attention) Describe() any { return AttentionOp{k.heads, k.width, k.segments} }

@@ -113,17 +113,31 @@ func (b *BLAS) Multiply(h gpu.Handle, p *gpu.Product) error {
 	if p.Type == gpu.F8 {
 		return b.lt.multiply(b.handles[h], p)
 	}
-	const noTranspose, anyAlgorithm = 0, ^uintptr(0)
+	const anyAlgorithm = ^uintptr(0)
 	k := kinds[p.Type]
 	c := &b.scalars[0]
 	if p.Type == gpu.F64 {
 		c = &b.scalars[1]
 	}
 	m, n, d := uintptr(p.M), uintptr(p.N), uintptr(p.K)
-	if p.Batch == 1 {
-		return status(b.gemm, uintptr(h), noTranspose, noTranspose, n, m, d, uintptr(unsafe.Pointer(&c.one)),
-			uintptr(p.B), k.data, n, uintptr(p.A), k.data, d, uintptr(unsafe.Pointer(&c.zero)), uintptr(p.C), k.data, n, k.compute, anyAlgorithm)
+	x, y, z := p.Operands()
+	ta, tb, beta := flag(p.Layout.TransA), flag(p.Layout.TransB), &c.zero
+	if p.Layout.Add {
+		beta = &c.one
 	}
-	return status(b.gemmBatched, uintptr(h), noTranspose, noTranspose, n, m, d, uintptr(unsafe.Pointer(&c.one)),
-		uintptr(p.B), k.data, n, d*n, uintptr(p.A), k.data, d, m*d, uintptr(unsafe.Pointer(&c.zero)), uintptr(p.C), k.data, n, m*n, uintptr(p.Batch), k.compute, anyAlgorithm)
+	if p.Batch == 1 {
+		return status(b.gemm, uintptr(h), tb, ta, n, m, d, uintptr(unsafe.Pointer(&c.one)),
+			uintptr(p.B), k.data, uintptr(y.Row), uintptr(p.A), k.data, uintptr(x.Row), uintptr(unsafe.Pointer(beta)), uintptr(p.C), k.data, uintptr(z.Row), k.compute, anyAlgorithm)
+	}
+	return status(b.gemmBatched, uintptr(h), tb, ta, n, m, d, uintptr(unsafe.Pointer(&c.one)),
+		uintptr(p.B), k.data, uintptr(y.Row), uintptr(y.Step), uintptr(p.A), k.data, uintptr(x.Row), uintptr(x.Step), uintptr(unsafe.Pointer(beta)),
+		uintptr(p.C), k.data, uintptr(z.Row), uintptr(z.Step), uintptr(p.Batch), k.compute, anyAlgorithm)
+}
+
+// flag is cublasOperation_t: 1 transposes.
+func flag(x bool) uintptr {
+	if x {
+		return 1
+	}
+	return 0
 }

@@ -245,8 +245,8 @@ func (d *Driver) Func(m gpu.Module, name string) (gpu.Func, error) {
 // arguments is the block in which the driver finds the parameters of a launch:
 // pointers to words, all pinned for the life of the program.
 type arguments struct {
-	words    [16]uint64
-	pointers [16]uintptr
+	words    [24]uint64
+	pointers [24]uintptr
 	pin      runtime.Pinner
 }
 

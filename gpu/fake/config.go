@@ -22,7 +22,15 @@ type Config struct {
 	Copy          float64 // of a copy, beside its bytes
 	Call          float64 // of the host, for each asynchronous call
 	CUDA          int
+	// Kernels are what further kernels do, by name. With them memory holds all
+	// data whatever its size, at addresses that code outside Go may read too, and
+	// products of f32 are computed.
+	Kernels map[string]Kernel
 }
+
+// Kernel does what one launch of a kernel does. It may panic where the launch
+// would read or write outside its memory; see GPU.Floats.
+type Kernel func(g *GPU, grid, block uint32, args []uint64)
 
 // Default is two devices of round figures.
 func Default() Config {

@@ -9,7 +9,7 @@ import (
 	"placer/gpu/kernel"
 )
 
-// Launch knows the kernels of gpu/kernel by name.
+// Launch knows the kernels of gpu/kernel and those of Config.Kernels by name.
 func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64) error {
 	name, ok := g.funcs[f]
 	if !ok {
@@ -17,6 +17,9 @@ func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64
 	}
 	if grid == 0 || block == 0 || block > 1024 {
 		return gpu.InvalidValue
+	}
+	if k, ok := g.cfg.Kernels[name]; ok {
+		return g.enqueue(s, g.cfg.Launch, func() { k(g, grid, block, args) })
 	}
 	want := map[string]int{"fill": 5, "rw": 5, "spin": 1, "nop": 0}
 	if n, ok := want[name]; !ok || len(args) != n {
@@ -141,13 +144,22 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 		return fmt.Errorf("fake: a product in a capture needs a workspace of its own: %w", gpu.Code(900))
 	}
 	na, nb, nc := p.Bytes()
+	a, y, c := p.Operands()
+	align := p.Type.Size() // of operands with a layout; plain ones are aligned as vectors are
+	if p.Layout == (gpu.Layout{}) {
+		align = 16
+	}
 	var blocks [3]*block
 	for i, o := range []struct {
-		p gpu.Ptr
-		n uint64
-	}{{p.A, na}, {p.B, nb}, {p.C, nc}} {
+		p    gpu.Ptr
+		o    gpu.Operand
+		size uint64
+	}{{p.A, a, p.Type.Size()}, {p.B, y, p.Type.Size()}, {p.C, c, p.Type.OutSize()}} {
+		if o.o.Row < o.o.Columns || p.Batch > 1 && o.o.Step < 1 {
+			return gpu.Status(7)
+		}
 		var err error
-		if blocks[i], err = g.at(o.p, o.n, 16); err != nil {
+		if blocks[i], err = g.at(o.p, o.o.Span(p.Batch)*o.size, align); err != nil {
 			return err
 		}
 	}
@@ -155,7 +167,9 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 	work := max(flops/g.cfg.FLOPs[p.Type], float64(na+nb+nc)/g.cfg.Bandwidth)
 	q := *p
 	return g.enqueue(x.stream, g.cfg.Launch+work*1e9, func() {
-		if flops <= 1<<18 {
+		if g.cfg.Kernels != nil {
+			g.product(&q)
+		} else if flops <= 1<<18 && q.Layout == (gpu.Layout{}) {
 			multiply(&q, blocks)
 		}
 	})

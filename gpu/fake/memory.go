@@ -13,6 +13,7 @@ type block struct {
 	size  uint64
 	dev   int
 	pages map[uint64][]byte
+	whole []byte // all of it, with Config.Kernels
 }
 
 const pageSize = 4096
@@ -35,7 +36,11 @@ func (g *GPU) Alloc(n uint64) (gpu.Ptr, error) {
 	}
 	g.used[d] += size
 	b := &block{base: gpu.Ptr(g.next+511) / 512 * 512, size: size, dev: d, pages: map[uint64][]byte{}}
-	g.next = uint64(b.base) + size + 512
+	if g.cfg.Kernels != nil {
+		b.dense()
+	} else {
+		g.next = uint64(b.base) + size + 512
+	}
 	g.blocks[b.base] = b
 	return b.base, nil
 }
@@ -65,6 +70,10 @@ func (g *GPU) at(p gpu.Ptr, n, align uint64) (*block, error) {
 
 func (b *block) read(p gpu.Ptr, n uint64) []byte {
 	out := make([]byte, n)
+	if b.whole != nil {
+		copy(out, b.whole[p-b.base:])
+		return out
+	}
 	for i := uint64(0); i < n; {
 		at := uint64(p-b.base) + i
 		k := min(n-i, pageSize-at%pageSize)
@@ -77,6 +86,10 @@ func (b *block) read(p gpu.Ptr, n uint64) []byte {
 }
 
 func (b *block) write(p gpu.Ptr, data []byte) {
+	if b.whole != nil {
+		copy(b.whole[p-b.base:], data)
+		return
+	}
 	for len(data) > 0 {
 		at := uint64(p - b.base)
 		page := b.pages[at/pageSize]
@@ -98,7 +111,7 @@ func (g *GPU) HtoD(dst gpu.Ptr, src []byte, s gpu.Stream) error {
 		return err
 	}
 	return g.enqueue(s, g.cfg.Copy+ns(len(src), g.cfg.HostBandwidth), func() {
-		if len(src) <= moved {
+		if len(src) <= moved || b.whole != nil {
 			b.write(dst, src)
 		}
 	})
@@ -113,7 +126,7 @@ func (g *GPU) DtoH(dst []byte, src gpu.Ptr, s gpu.Stream) error {
 		return err
 	}
 	return g.enqueue(s, g.cfg.Copy+ns(len(dst), g.cfg.HostBandwidth), func() {
-		if len(dst) <= moved {
+		if len(dst) <= moved || b.whole != nil {
 			copy(dst, b.read(src, uint64(len(dst))))
 		}
 	})
@@ -130,7 +143,7 @@ func (g *GPU) transfer(dst, src gpu.Ptr, n uint64, s gpu.Stream, t float64) erro
 		return err
 	}
 	return g.enqueue(s, t, func() {
-		if n <= moved {
+		if n <= moved || to.whole != nil {
 			to.write(dst, from.read(src, n))
 		}
 	})

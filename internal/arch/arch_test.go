@@ -48,6 +48,7 @@ var allowed = map[string]string{
 	"gpu/fake":             "gpu gpu/kernel",
 	"gpu/gputest":          "gpu gpu/kernel",
 	"gpu/kernel":           "gpu",
+	"gpu/policy":           "gpu nn graphsage transformerxl ppo", // docs/adr/0012
 	"gpu/kernel/gen":       "internal/fsx",
 	"experiments/hardware": "units report roofline",
 
