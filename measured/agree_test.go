@@ -196,3 +196,51 @@ func (x *lab) serial() (sum float64) {
 	}
 	return sum
 }
+
+// moody measures predicted times off by a factor that depends on the plan, and
+// remembers what it was asked for.
+type moody struct {
+	s     *sim.Simulator
+	asked map[string]bool
+}
+
+func (m *moody) Parallel() int { return 1 }
+func (m *moody) Measure(_ context.Context, d plan.Decision) (plan.Score, error) {
+	hash := measured.PlanHash(d)
+	m.asked[hash] = true
+	factor := 0.5 + float64(hash[0]%16)/8
+	return plan.Score{Seconds: factor * m.s.EvaluateFused(d.Device, d.Priority, d.Fusion).Seconds}, nil
+}
+
+// TestBestIsMeasured: however promising an estimate is, the policy's plan is one
+// that has been measured, with that time.
+func TestBestIsMeasured(t *testing.T) {
+	x := newLab(t, 4)
+	m := &moody{x.s.Clone().(*sim.Simulator), map[string]bool{}}
+	j := measured.NewJudge(context.Background(), m, x.memo, measured.Key{Graph: "g", Machine: "m"}, func(err error) { t.Error(err) })
+	s, err := measured.NewScreen(x.s.Clone(), j, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := placer.DefaultPolicy()
+	c.Level = unit.Op
+	p, err := placer.NewPolicy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Place(context.Background(), &plan.Problem{Graph: x.g, Machine: x.m, Units: x.task.Units, Priority: x.task.Priority, Evaluator: s, Budget: plan.Budget{Evaluations: 160}, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := plan.Decision{Device: out.Device, Priority: x.task.Priority}
+	if hash := measured.PlanHash(d); !m.asked[hash] {
+		t.Error("the best plan was never measured")
+	}
+	want, _ := m.Measure(context.Background(), d)
+	if out.Score != want {
+		t.Errorf("best score %+v, measured %+v", out.Score, want)
+	}
+	if rounds := 160 / 16; len(m.asked) > 2*rounds+1 {
+		t.Errorf("%d plans measured in %d rounds", len(m.asked), rounds)
+	}
+}

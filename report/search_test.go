@@ -47,6 +47,37 @@ metis: unavailable: gpmetis not found; install metis
 	}
 }
 
+// TestMeasuredText: a search that measures shows predictions beside its times,
+// and names what was not measured.
+func TestMeasuredText(t *testing.T) {
+	s := example()
+	s.Evaluator, s.Measured = "both", &Measured{Placements: 12, OutOfMemory: 1, Known: 3, Failed: 2, Mode: "eager", Repeats: 5, Best: 4}
+	predicted := 0.28
+	s.Rows[0].Unmeasured = "no answer"
+	s.Rows[2].Predicted = &predicted
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
+ method    kind         step time  predicted  reduction    FIFO  peak memory    gap  evaluations  cpu s
+--------------------------------------------------------------------------------------------------------
+ human     baseline        400 ms          -       0.0%  450 ms      6.00 GB  50.0%            1    0.0
+ single    baseline  does not fit          -          -  350 ms     18.00 GB      -            1    0.0
+ anneal *  search          300 ms     280 ms      25.0%  500 ms      5.00 GB  50.0%         4000   50.0
+ metis     baseline             -          -          -       -            -      -            -      -
+human: the step time is predicted, not measured: no answer
+single: 2.00 GB more than the devices have; its step would take 350 ms
+anneal: a remark
+metis: unavailable: gpmetis not found; install metis
+step times are measured (eager mode, median of 5, the best 4 of a round); 12 placements run, 1 of them out of memory, 3 known before, 2 failed
+* best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
+`
+	var b bytes.Buffer
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
 // TestSearchJSON: what programs rely on is there, under its name, and the
 // document reads back.
 func TestSearchJSON(t *testing.T) {

@@ -54,7 +54,10 @@ var measuringFlags = []string{"measurements", "measure-mode", "measure-repeats",
 func (f *evaluatorFlags) check(cmd *cobra.Command, how judging) error {
 	switch f.evaluator {
 	case byRoofline:
-		for _, name := range append([]string{"measure-best"}, measuringFlags...) {
+		if cmd.Flags().Changed("measure-best") {
+			return usagef("--measure-best is about --evaluator both")
+		}
+		for _, name := range measuringFlags {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s is about --evaluator hardware or both", name)
 			}
@@ -167,9 +170,7 @@ func (c *console) openMeasuring(ctx context.Context, s *session, workers *crowd,
 	var meter measured.Meter
 	if workers != nil {
 		meter = workers.remote
-		if x.host, err = workers.identity(); err != nil {
-			return nil, err
-		}
+		x.host = workers.host
 	} else {
 		rig, err := s.gpus.rig(c, s.loaded, s.task, s.sim, *s.config.Measuring)
 		if err != nil {

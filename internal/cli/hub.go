@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -47,6 +48,7 @@ type crowd struct {
 	store      string        // folder of the hub
 	told       float64
 	kind       dispatch.Kind // of the workers that the search needs
+	host       string        // identity of those that measure
 }
 
 // openHub starts or finds the hub, offers it the task of s, waits for workers,
@@ -100,15 +102,21 @@ func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd,
 	if err := t.Machine.Write(&m); err != nil {
 		return nil, err
 	}
+	if s.config.measures() {
+		c.say("waiting for %d workers that measure on machine %s (%.12s)", await, t.Machine.Name, s.config.MachineHash)
+		if err := x.controller.Await(ctx, x.kind, await); err != nil {
+			return nil, err
+		}
+		if x.host, err = x.identity(); err != nil {
+			return nil, err
+		}
+		x.kind = measuringKind(s.config.MachineHash, x.host) // those of another host never see its jobs
+	}
 	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: x.kind, Graph: g.Bytes(), Machine: m.Bytes(), Settings: settings}, t.Evaluator.Clone()); err != nil {
 		return nil, err
 	}
-	if await > 0 {
-		if s.config.measures() {
-			c.say("waiting for %d workers that measure on machine %s (%.12s)", await, t.Machine.Name, s.config.MachineHash)
-		} else {
-			c.say("waiting for %d workers", await)
-		}
+	if await > 0 && !s.config.measures() {
+		c.say("waiting for %d workers", await)
 		if err := x.controller.Await(ctx, x.kind, await); err != nil {
 			return nil, err
 		}
@@ -136,8 +144,15 @@ func (x *crowd) close() {
 	}
 }
 
+// measuringKind is the queue of workers that measure on a machine and agree in
+// what else measurements depend on.
+func measuringKind(machine, host string) dispatch.Kind {
+	h := sha256.Sum256([]byte(machine + "\n" + host))
+	return dispatch.Hardware(hex.EncodeToString(h[:]))
+}
+
 // identity returns what the workers' measurements depend on, which must be the
-// same for all.
+// same for all that are there.
 func (x *crowd) identity() (string, error) {
 	var first dispatch.WorkerStatus
 	for i, w := range x.controller.Workers(x.kind) {

@@ -17,6 +17,9 @@ import (
 
 // TestMain lets the test binary stand in for the program.
 func TestMain(m *testing.M) {
+	if os.Getenv("PLACER_TEST_FAKE") == "1" {
+		os.Exit(mainOnFake(os.Args[1:]))
+	}
 	if os.Getenv("PLACER_TEST_MAIN") == "1" {
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -50,6 +50,9 @@ func (c *console) workerCommand() *cobra.Command {
 				if err := machine.check(cmd); err != nil {
 					return err
 				}
+				if !machine.named {
+					return usagef("--hardware: name the machine that this host's GPUs stand for by --machine or --gpu")
+				}
 				r, err := c.newHardwareWorker(&machine, libraries)
 				if err != nil {
 					return err

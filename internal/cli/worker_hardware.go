@@ -50,7 +50,10 @@ func (c *console) newHardwareWorker(f *machineFlags, libraries libraryFlags) (w 
 
 func (w *hardwareWorker) config() dispatch.WorkerConfig {
 	w.c.say("measures on machine %s (%.12s): %s", w.machine.Name, w.machine.Hash(), w.host)
-	return dispatch.WorkerConfig{Kinds: []dispatch.Kind{dispatch.Hardware(w.machine.Hash())}, Slots: 1, Identity: w.host, Evaluator: w.evaluator}
+	// The first queue stays empty: serving it tells searches on the machine that there
+	// is a worker, whose identity names the second.
+	kinds := []dispatch.Kind{dispatch.Hardware(w.machine.Hash()), measuringKind(w.machine.Hash(), w.host)}
+	return dispatch.WorkerConfig{Kinds: kinds, Slots: 1, Identity: w.host, Evaluator: w.evaluator}
 }
 
 // evaluator sets the GPUs up for a problem, or says why not.

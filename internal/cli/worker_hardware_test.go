@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -139,4 +140,42 @@ func TestRefusedMeasurement(t *testing.T) {
 	if _, err := w.evaluator(dispatch.Problem{Kind: dispatch.Hardware(w.machine.Hash()), Machine: text.Bytes()}); err == nil || !strings.Contains(err.Error(), "this worker measures on") {
 		t.Errorf("a job for another machine: error %v", err)
 	}
+}
+
+// mainOnFake is Main on a host with one GPU of the fake. Where PLACER_TEST_HANG
+// names a file, the GPU makes it in its fifth measurement, which never ends.
+func mainOnFake(args []string) int {
+	f := fake.Default()
+	f.Devices, f.Memory = 1, 60<<30
+	c, _, _ := realClock(&f)
+	c.out, c.err = os.Stdout, os.Stderr
+	if path := os.Getenv("PLACER_TEST_HANG"); path != "" {
+		c.hardware.open = func(string, string) (gpu.Driver, gpu.BLAS, error) {
+			g := fake.New(f)
+			return &hanging{GPU: g, path: path}, g.BLAS(), nil
+		}
+	}
+	return c.run(context.Background(), args)
+}
+
+// hanging is the fake until its fifth measurement.
+type hanging struct {
+	*fake.GPU
+	path     string
+	measured int
+}
+
+// Release ends a measurement, as it begins with Retain.
+func (h *hanging) Release(dev int) error {
+	h.measured++
+	return h.GPU.Release(dev)
+}
+
+// SyncEvent never returns in the fifth measurement.
+func (h *hanging) SyncEvent(e gpu.Event) error {
+	if h.measured == 4 {
+		os.WriteFile(h.path, nil, 0o644)
+		select {}
+	}
+	return h.GPU.SyncEvent(e)
 }
