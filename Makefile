@@ -83,7 +83,7 @@ repro-transfer: ## pretrain six policies, each without a family, and judge the 1
 repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experiments/gnmt8
 	$(GO) build -o bin/placer ./cmd/placer
 	mkdir -p experiments/gnmt8
-	bin/placer search --workload gnmt8 --gpus 8 --budget 5m --seed 1 --out $(RUNS)/repro-gnmt8 --json >experiments/gnmt8/result.json.new
+	bin/placer search --tasks place --from-scratch --workload gnmt8 --gpus 8 --budget 5m --seed 1 --out $(RUNS)/repro-gnmt8 --json >experiments/gnmt8/result.json.new
 	mv experiments/gnmt8/result.json.new experiments/gnmt8/result.json
 
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each

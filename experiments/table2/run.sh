@@ -9,7 +9,7 @@ trap 'rm -rf "$runs"' EXIT
 files=()
 while IFS=$'\t' read -r workload gpus; do
   echo "table2: $workload on $gpus GPUs" >&2
-  bin/placer search -q --workload "$workload" --gpus "$gpus" --budget "${BUDGET:-5m}" --seed "${SEED:-1}" \
+  bin/placer search -q --tasks place --from-scratch --workload "$workload" --gpus "$gpus" --budget "${BUDGET:-5m}" --seed "${SEED:-1}" \
     --out "$runs/$workload" --json >"experiments/table2/$workload.json.new"
   mv "experiments/table2/$workload.json.new" "experiments/table2/$workload.json"
   files+=("experiments/table2/$workload.json")

@@ -17,6 +17,7 @@ import (
 	"placer/internal/fsx"
 	"placer/placer"
 	"placer/plan"
+	"placer/sim"
 )
 
 // searchFlags are the flags of the search command.
@@ -78,7 +79,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.granularity, "granularity", "chain", "what the policy and the samplers decide on: op, cell, segment or chain")
 	f.judging.add(cmd)
 	cmd.Flags().StringVar(&f.judging.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
-	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what to decide on, some of place,schedule,fuse; place is always among them")
+	cmd.Flags().StringVar(&f.tasks, "tasks", "", "what to decide on, some of place,schedule,fuse; place is always among them (default all; place alone for other objectives, measured steps and transfers without contention)")
 	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
 	cmd.Flags().BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy: zero-shot and fine-tuned")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
@@ -124,7 +125,10 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	if err := f.judging.check(); err != nil {
 		return err
 	}
-	tasks, err := plan.ParseTasks(f.tasks)
+	tasks, err := f.defaultTasks(), error(nil)
+	if cmd.Flags().Changed("tasks") {
+		tasks, err = plan.ParseTasks(f.tasks)
+	}
 	switch {
 	case err != nil:
 		return usageError{err}
@@ -138,6 +142,20 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 		return usageError{err}
 	}
 	return f.evaluator.check(cmd, f.judging)
+}
+
+// defaultTasks are all tasks, or placement alone where there is nothing else to
+// decide or no way to judge it.
+func (f *searchFlags) defaultTasks() plan.Tasks {
+	free := f.judging.contention != ""
+	if free {
+		c, err := sim.ParseContention(f.judging.contention)
+		free = err == nil && c == sim.Uncontended
+	}
+	if f.judging.objective.Normal() != plan.Step || f.evaluator.evaluator != byRoofline || free {
+		return plan.Place
+	}
+	return plan.AllTasks
 }
 
 // budgetOf returns the budget that the flags ask for: seconds by default, and
