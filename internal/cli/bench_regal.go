@@ -42,6 +42,8 @@ type regalFlags struct {
 	cpsatWork      float64
 	asJSON         bool
 	csvFile, gas   string
+	regal          []string
+	training       regalTraining
 }
 
 func (c *console) benchRegalCommand() *cobra.Command {
@@ -74,6 +76,8 @@ func (c *console) benchRegalCommand() *cobra.Command {
 	fl.BoolVar(&f.noCPSAT, "no-cpsat", false, "leave CP-SAT out where it is installed")
 	fl.Float64Var(&f.cpsatWork, "cpsat-work", 10, "CP-SAT's limit in its deterministic time, roughly seconds")
 	fl.StringVar(&f.gas, "gas", "", "weights of GAS, which adds its row; experiments/regal/gas trains them")
+	fl.StringSliceVar(&f.regal, "regal", nil, "weights of REGAL's policy, one row each, or none; without it those that come with the program, for the synthetic task")
+	f.training.add(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON document")
 	fl.StringVar(&f.csvFile, "csv", "", "write the rows as CSV to this file; - prints them instead of the table")
 	return cmd
@@ -120,6 +124,9 @@ func (c *console) benchRegal(ctx context.Context, f *regalFlags) error {
 	m, err := f.machine()
 	if err != nil {
 		return err
+	}
+	if f.training.folder != "" {
+		return c.trainRegal(ctx, f, m)
 	}
 	doc := &report.Regal{Format: report.RegalFormat, Task: f.task, Devices: m.Devices, Memory: m.Memory, Evaluations: f.evaluations, Seed: f.seed, Notes: []string{}}
 	config := rivals.Config{Evaluations: f.evaluations, Seed: f.seed, Workers: f.workers, Clock: threadSeconds}
@@ -175,6 +182,9 @@ func (c *console) regalMethods(f *regalFlags, doc *report.Regal) ([]rivals.Metho
 			return nil, err
 		}
 		o.GAS = p
+	}
+	if err := c.regalProposers(f, doc, &o); err != nil {
+		return nil, err
 	}
 	return rivals.Methods(o), nil
 }

@@ -19,8 +19,15 @@ type Options struct {
 	Solver cp.Config      // of CP-SAT
 	// REGAL and GAS propose where they are not nil; REGAL's row brings IDRS with it.
 	REGAL, GAS propose.Proposer
+	Others     []Proposer // rows behind REGAL's
 	// BRKGA50K adds the search with ten times the evaluations.
 	BRKGA50K bool
+}
+
+// Proposer is a proposer with the name of its row.
+type Proposer struct {
+	Name string
+	propose.Proposer
 }
 
 // Methods returns the table's methods in its order, then ours.
@@ -46,6 +53,9 @@ func Methods(o Options) (all []Method) {
 		once := ga
 		once.OneGeneration = true
 		all = append(all, BRKGA("random search", once, 1))
+	}
+	for _, x := range o.Others {
+		all = append(all, Proposed(x.Name, x, ga))
 	}
 	if o.BRKGA50K {
 		all = append(all, BRKGA("BRKGA 50K", ga, 10))

@@ -1,0 +1,83 @@
+package gnn
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/baselines/regal/action"
+	"placer/baselines/regal/sched"
+)
+
+// Config describes the network and its actions.
+type Config struct {
+	Width    int  // H
+	Rounds   int  // T
+	Residual bool // h + MLPnode instead of MLPnode
+	GRU      bool // a gated recurrent unit instead of MLPnode
+	Mean     bool // means of messages instead of sums
+	Actions  action.Space
+	// Crossover is the number of levels of the elite bias that the policy chooses
+	// for a graph (A.6); 0 leaves the search's own.
+	Crossover int
+	// Likeliest proposes the likeliest actions instead of drawing them; training
+	// always draws.
+	Likeliest bool
+}
+
+// Agent returns the configuration called name: synthetic, time, memory or deep.
+func Agent(name string) (Config, error) {
+	switch name {
+	case "synthetic":
+		return Synthetic(), nil
+	case "time":
+		return RunTime(), nil
+	case "memory":
+		return PeakMemory(), nil
+	case "deep":
+		return Deep(), nil
+	}
+	return Config{}, fmt.Errorf("no agent %s: want synthetic, time, memory or deep", name)
+}
+
+// PeakMemory returns the paper's agent for peak memory (A.14): 16 rounds, means,
+// and k of 2, which makes its 16 placement and 4 scheduling actions of an op.
+func PeakMemory() Config {
+	return Config{Width: 32, Rounds: 16, Mean: true, Actions: action.Space{Devices: 2, PlaceLevels: 2, OrderLevels: 2}}
+}
+
+// RunTime returns the paper's agent for the run time of real graphs (A.15): 16
+// residual rounds, sums, k of 2 for placement and 16 for scheduling.
+func RunTime() Config {
+	return Config{Width: 32, Rounds: 16, Residual: true, Actions: action.RunTime(2)}
+}
+
+// Synthetic returns the paper's agent for synthetic graphs (A.16): 2 rounds with
+// gated recurrent units, means.
+func Synthetic() Config {
+	return Config{Width: 32, Rounds: 2, GRU: true, Mean: true, Actions: action.RunTime(2)}
+}
+
+// Deep returns an agent of ours for synthetic graphs: 8 residual rounds, so that
+// what an op thinks reaches a neighbourhood as wide as the graphs.
+func Deep() Config {
+	return Config{Width: 32, Rounds: 8, Residual: true, Mean: true, Actions: action.RunTime(2)}
+}
+
+// Validate reports every fault of c.
+func (c Config) Validate() error {
+	var all []error
+	fault := func(format string, a ...any) { all = append(all, fmt.Errorf("gnn: "+format, a...)) }
+	if c.Width < 1 || c.Rounds < 0 {
+		fault("width %d, %d rounds", c.Width, c.Rounds)
+	}
+	if c.Residual && c.GRU {
+		fault("rounds are residual or gated recurrent units, not both")
+	}
+	if a := c.Actions; a.Devices < 1 || a.Devices > sched.MaxDevices || a.PlaceLevels < 2 || a.OrderLevels < 2 || a.PlaceLevels > 256 || a.OrderLevels > 256 {
+		fault("%d devices, %d and %d levels", a.Devices, a.PlaceLevels, a.OrderLevels)
+	}
+	if c.Crossover != 0 && c.Crossover < 2 {
+		fault("%d levels of the elite bias, want 0 or at least 2", c.Crossover)
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,130 @@
+package gnn_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"testing"
+
+	"placer/baselines/regal/brkga"
+	"placer/baselines/regal/gnn"
+	"placer/baselines/regal/propose"
+	"placer/baselines/regal/sched"
+	"placer/baselines/regal/synth"
+	"placer/nn"
+)
+
+func backend(t testing.TB) *nn.Backend {
+	t.Helper()
+	b, err := nn.NewBackend(nn.Config{Libraries: []string{}, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func policy(t testing.TB, c gnn.Config) *gnn.Policy {
+	t.Helper()
+	p, err := gnn.New(c, backend(t), rand.New(rand.NewPCG(81, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func small(k uint64) *sched.Problem {
+	c := synth.Default()
+	c.MaxOps = 60
+	return c.Generate(rand.New(rand.NewPCG(82, k)))
+}
+
+// bias is the synthetic agent with a learned elite bias.
+func bias() gnn.Config {
+	c := gnn.Synthetic()
+	c.Crossover = 4
+	return c
+}
+
+// Proposals of each of the paper's agents follow from the random stream, on one
+// goroutine or many, and leave 4,600 of 5,000 evaluations.
+func TestPropose(t *testing.T) {
+	for name, c := range map[string]gnn.Config{"memory": gnn.PeakMemory(), "time": gnn.RunTime(), "synthetic": gnn.Synthetic(), "bias": bias()} {
+		p := policy(t, c)
+		q := small(1)
+		stream := func() *rand.Rand { return rand.New(rand.NewPCG(83, 0)) }
+		want, err := p.Propose(context.Background(), q, sched.RunTime, stream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want.Evaluations != 400 || want.Pin != propose.Heaviest(q, sched.RunTime) || len(want.Distributions.(brkga.Beta).Keys) != 3*q.N() || (want.EliteBias > 0.5) != (c.Crossover > 0) {
+			t.Errorf("%s: %d evaluations, pin %d, elite bias %g", name, want.Evaluations, want.Pin, want.EliteBias)
+		}
+		var wait sync.WaitGroup
+		for range 3 {
+			wait.Go(func() {
+				got, err := p.Propose(context.Background(), q, sched.RunTime, stream())
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: another proposal, %v", name, err)
+				}
+			})
+		}
+		wait.Wait()
+	}
+	m := small(1).Machine()
+	m.Devices = 3
+	three, err := small(1).With(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := policy(t, gnn.Synthetic()).Propose(context.Background(), three, sched.RunTime, rand.New(rand.NewPCG(1, 1))); err == nil {
+		t.Error("three devices passed")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, change := range map[string]func(*gnn.Config){
+		"width": func(c *gnn.Config) { c.Width = 0 }, "levels": func(c *gnn.Config) { c.Actions.OrderLevels = 1 },
+		"both": func(c *gnn.Config) { c.Residual = true }, "bias": func(c *gnn.Config) { c.Crossover = 1 },
+	} {
+		c := gnn.Synthetic()
+		if change(&c); c.Validate() == nil {
+			t.Errorf("%s passed", name)
+		}
+	}
+}
+
+// One edge for each tensor that an op reads, with its three features.
+func TestRead(t *testing.T) {
+	p, err := sched.New(sched.Spec{Time: []float64{1, 2, 3}, Machine: sched.TwoDevices(), Tensors: []sched.Tensor{
+		{Producer: 0, Consumers: []int32{1, 2}, Size: 4}, {Producer: 0, Consumers: []int32{2}, Size: 8}, {Producer: 1, Consumers: []int32{2}, Control: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gnn.Read(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 1)))
+	if fmt.Sprint(g.From, g.To) != "[0 0 0 1] [1 2 2 2]" || g.Pin != 2 {
+		t.Errorf("edges %v %v, pin %d", g.From, g.To, g.Pin)
+	}
+	if want := []float32{0.5, 0, 0, 0.5, 0, 0, 1, 0, 1.0 / 3, 0, 1, 2.0 / 3}; !reflect.DeepEqual(g.Edges, want) {
+		t.Errorf("features %v, want %v", g.Edges, want)
+	}
+}
+
+func Example() {
+	b, err := nn.NewBackend(nn.Config{Libraries: []string{}, Workers: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := gnn.New(gnn.Synthetic(), b, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e := sched.NewEvaluator(small(3), sched.RunTime)
+	got, err := propose.Search(context.Background(), e, p, brkga.Default(), 1000, rand.New(rand.NewPCG(1, 1)))
+	fmt.Println(got.Evaluations, err)
+	// Output: 1000 <nil>
+}

@@ -1,0 +1,83 @@
+package gnn
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"placer/nn"
+	"placer/nn/safetensors"
+)
+
+// Keys of a file's metadata.
+const (
+	configKey   = "config" // as JSON
+	stepKey     = "step"
+	imitatedKey = "imitated" // steps of imitation among them
+)
+
+// file returns the weights of p, and the optimiser's state if adam is not nil.
+func (p *Policy) file(adam *nn.Adam) *safetensors.File {
+	config, err := json.Marshal(p.config)
+	if err != nil {
+		panic("gnn: " + err.Error()) // numbers and truth values alone
+	}
+	return nn.Checkpoint(p.params, adam, map[string]string{configKey: string(config)})
+}
+
+// Trained is a policy with how it came about.
+type Trained struct {
+	Name            string
+	Policy          *Policy
+	Imitated, Steps int // steps of training, and those that imitated Teach among them
+}
+
+// Likeliest reports whether the policy proposes its likeliest actions.
+func (t Trained) Likeliest() bool { return t.Policy.config.Likeliest }
+
+// Load returns the policy in a file that Trainer.Weights or Trainer.Checkpoint
+// gave, under a name.
+func Load(name string, f *safetensors.File, b *nn.Backend) (Trained, error) {
+	t := Trained{Name: name}
+	var c Config
+	if err := json.Unmarshal([]byte(f.Metadata[configKey]), &c); err != nil {
+		return t, fmt.Errorf("gnn: configuration of the weights: %w", err)
+	}
+	t.Imitated, _ = strconv.Atoi(f.Metadata[imitatedKey])
+	t.Steps, _ = strconv.Atoi(f.Metadata[stepKey])
+	var err error
+	if t.Policy, err = New(c, b, rand.New(rand.NewPCG(0, 0))); err != nil {
+		return t, err
+	}
+	return t, nn.Restore(f, t.Policy.params, nil)
+}
+
+// trained are the weights that come with the program; experiments/regal says how
+// they were trained.
+//
+//go:embed trained
+var trained embed.FS
+
+// BuiltIn returns the policies for synthetic graphs, run time and two devices that
+// come with the program, REGAL's row first.
+func BuiltIn(b *nn.Backend) ([]Trained, error) {
+	var all []Trained
+	for _, name := range []string{"warm start", "no warm start", "deep, warm start"} {
+		data, err := trained.ReadFile("trained/" + name + ".safetensors")
+		if err != nil {
+			return nil, fmt.Errorf("gnn: %w", err)
+		}
+		f, err := safetensors.Read(data)
+		if err != nil {
+			return nil, fmt.Errorf("gnn: %s: %w", name, err)
+		}
+		t, err := Load(name, f, b)
+		if err != nil {
+			return nil, fmt.Errorf("gnn: %s: %w", name, err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}

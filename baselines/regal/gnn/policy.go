@@ -1,0 +1,188 @@
+package gnn
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"placer/baselines/regal/brkga"
+	"placer/baselines/regal/columns"
+	"placer/baselines/regal/propose"
+	"placer/baselines/regal/sched"
+	"placer/nn"
+	"placer/nn/vec"
+)
+
+// Policy is the network with its parameters, and the baseline b(G) with its own.
+// Its methods may be called from many goroutines, one at a time inside.
+type Policy struct {
+	config       Config
+	params       *nn.Params
+	backend      *nn.Backend
+	policy, base *network
+	act          mlp
+	bias         mlp // learned elite bias, if any
+	perOp, value mlp // MLP_g and MLP_b of the baseline
+
+	mu     sync.Mutex
+	graphs map[shape]*compiled
+}
+
+// shape of a compiled network's inputs.
+type shape struct {
+	ops, edges int
+	train      bool
+}
+
+// compiled is the network for one shape. Outputs are the logits of ops [N,C], the
+// baseline [2,1], of which row 1 belongs to the padding, and with a learned elite
+// bias its logits [2,k].
+type compiled struct {
+	graph      *nn.Graph
+	ops, edges *nn.Node
+	degree     [2]*nn.Node
+	links      links
+	bounds     []int32 // ops, padding
+}
+
+// New returns a policy with random weights.
+func New(c Config, b *nn.Backend, r *rand.Rand) (*Policy, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Policy{config: c, params: nn.NewParams(), backend: b, graphs: map[shape]*compiled{}}
+	h := c.Width
+	p.policy = newNetwork(c, p.params, r, "policy")
+	p.act = newMLP(p.params, r, "act", h, c.Actions.Columns(), h)
+	vec.Scale(p.act.u.Value, 0.1) // near equal chances at first
+	if c.Crossover > 0 {
+		p.bias = newMLP(p.params, r, "bias", h, c.Crossover, h)
+	}
+	p.base = newNetwork(c, p.params, r, "baseline")
+	p.perOp = newMLP(p.params, r, "baseline.pool", h, h, h)
+	p.value = newMLP(p.params, r, "baseline.value", h, 1, h)
+	return p, nil
+}
+
+// Params returns the weights, for checkpoints.
+func (p *Policy) Params() *nn.Params { return p.params }
+
+// Config returns the policy's configuration.
+func (p *Policy) Config() Config { return p.config }
+
+func round(n, to int) int { return (n + to - 1) / to * to }
+
+// compile returns the network for g, with g as its input.
+func (p *Policy) compile(g *Multigraph, train bool) (*compiled, error) {
+	s := shape{round(g.Ops.N, 32), round(max(len(g.From), 1), 256), train}
+	c := p.graphs[s]
+	if c == nil {
+		c = &compiled{graph: nn.NewGraph(p.backend)}
+		x := c.graph
+		c.ops, c.edges = x.Input("ops", s.ops, len(columns.Names(p.config.Actions.Devices))), x.Input("edges", s.edges, EdgeFeatures)
+		c.degree = [2]*nn.Node{x.Input("in", s.ops, 1), x.Input("out", s.ops, 1)}
+		h := p.policy.states(x, c.ops, c.edges, c.degree, &c.links)
+		b := p.base.states(x, c.ops, c.edges, c.degree, &c.links)
+		outputs := []*nn.Node{p.act.apply(x, nn.Identity, h)}
+		mean := x.MeanRows(p.perOp.apply(x, nn.Relu, b), 2, &c.bounds, false)
+		outputs = append(outputs, p.value.apply(x, nn.Identity, mean))
+		if p.config.Crossover > 0 {
+			outputs = append(outputs, p.bias.apply(x, nn.Identity, x.MeanRows(h, 2, &c.bounds, false)))
+		}
+		if err := x.Compile(train, outputs...); err != nil {
+			return nil, err
+		}
+		p.graphs[s] = c
+	}
+	c.set(g, p.config.Mean)
+	return c, nil
+}
+
+// set gives the network g to read.
+func (c *compiled) set(g *Multigraph, mean bool) {
+	input := func(x *nn.Node, v []float32) {
+		m := nn.NewMat(x.Shape()[0], x.Shape()[1])
+		copy(m.V, v)
+		c.graph.SetInput(x, m)
+	}
+	input(c.ops, g.Ops.V)
+	input(c.edges, g.Edges)
+	for k, ends := range [2][]int32{g.To, g.From} {
+		degree := make([]float32, g.Ops.N)
+		for _, v := range ends {
+			if degree[v]++; mean {
+				degree[v] = 1
+			}
+		}
+		input(c.degree[k], degree)
+	}
+	c.links = links{g.From, g.To}
+	c.bounds = []int32{0, int32(g.Ops.N), int32(c.ops.Shape()[0])}
+}
+
+// Sample is one choice of all actions of a graph.
+type Sample struct {
+	Decisions []uint8 // [N*2(D+1)]
+	Crossover int     // level of the elite bias, if it is learned
+}
+
+// sample draws from the network's last outputs, or takes the likeliest.
+func (p *Policy) sample(c *compiled, n int, likeliest bool, r *rand.Rand) (s Sample) {
+	logits, bias := c.graph.Output(0), nn.Mat{}
+	if p.config.Crossover > 0 {
+		bias = c.graph.Output(2).Clone()
+	}
+	if likeliest {
+		logits = sharpened(logits)
+		bias = sharpened(bias)
+	}
+	s.Decisions = p.config.Actions.Sample(logits, n, r)
+	if k := p.config.Crossover; k > 0 {
+		q := make([]float64, k)
+		nn.SoftmaxRow(q, bias.Row(0))
+		for u := r.Float64(); s.Crossover < k-1 && u >= q[s.Crossover]; s.Crossover++ {
+			u -= q[s.Crossover]
+		}
+	}
+	return s
+}
+
+// sharpened returns logits whose softmax is all but certain.
+func sharpened(m nn.Mat) nn.Mat {
+	m = m.Clone()
+	for i := range m.V {
+		m.V[i] *= 1e6
+	}
+	return m
+}
+
+// proposal returns how to search with the actions of s.
+func (p *Policy) proposal(s Sample, pin int32) *propose.Proposal {
+	x := &propose.Proposal{Distributions: p.config.Actions.Distributions(s.Decisions), Pin: pin}
+	if p.config.Crossover > 0 {
+		x.EliteBias = brkga.QuantisedBias(s.Crossover, p.config.Crossover)
+	}
+	return x
+}
+
+// Propose implements propose.Proposer: features from 400 evaluations, one sample
+// of the policy.
+func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objective, r *rand.Rand) (*propose.Proposal, error) {
+	if q.D() != p.config.Actions.Devices {
+		return nil, fmt.Errorf("gnn: %d devices, the policy knows %d", q.D(), p.config.Actions.Devices)
+	}
+	g := Read(ctx, q, o, r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, err := p.compile(g, false)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.graph.Run(nil); err != nil {
+		return nil, err
+	}
+	x := p.proposal(p.sample(c, g.Ops.N, p.config.Likeliest, r), g.Pin)
+	x.Evaluations = g.Ops.Evaluations
+	return x, nil
+}

@@ -1,0 +1,111 @@
+package gnn
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"placer/baselines/regal/action"
+	"placer/baselines/regal/propose"
+	"placer/baselines/regal/sched"
+)
+
+// Rule proposes without a network what Teach says. It is no part of REGAL: it
+// tells how much of a policy's figure its warm start explains.
+type Rule struct{ Actions action.Space }
+
+// Propose implements propose.Proposer.
+func (x Rule) Propose(ctx context.Context, p *sched.Problem, o sched.Objective, r *rand.Rand) (*propose.Proposal, error) {
+	g := Read(ctx, p, o, r)
+	return &propose.Proposal{Distributions: x.Actions.Distributions(Teach(p, g, x.Actions)), Pin: g.Pin, Evaluations: g.Ops.Evaluations}, nil
+}
+
+// Teach returns the decisions that a warm start imitates, [N*2(D+1)], a rule of
+// ours for two devices and the run time. Ops that exchange data should share a
+// device, but which is open: the rule smooths what the features' search thinks of
+// each op along data edges, which grows its chance agreements into clusters, and
+// takes its mean over the graph away, which balances the devices. Priorities fall
+// with the length of the longest path that leads to an op.
+func Teach(p *sched.Problem, g *Multigraph, a action.Space) []uint8 {
+	x := leaning(g)
+	place := before(p)
+	all := make([]uint8, 0, g.Ops.N*a.Decisions())
+	level := func(v float64, k int) uint8 { return uint8(min(max(int(v*float64(k)), 0), k-1)) }
+	for i := range g.Ops.N {
+		// The larger affinity wins: those of the two devices lean apart.
+		second := level(0.5+0.3*x[i], a.PlaceLevels)
+		v := uint8(a.PlaceLevels / 8)
+		all = append(all, uint8(a.PlaceLevels-1)-second, v, second, v)
+		for range a.Devices - 2 {
+			all = append(all, 0, v)
+		}
+		all = append(all, level(1-place[i], a.OrderLevels), uint8(a.OrderLevels/16))
+	}
+	return all
+}
+
+// leaning returns how much each op leans to the second device, [N]: mean 0,
+// mean square 1.
+func leaning(g *Multigraph) []float64 {
+	const rounds = 8
+	n, f := g.Ops.N, g.Ops.F
+	x, sum, count := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = float64(g.Ops.V[i*f+9]) - 0.5 // share on the second device
+	}
+	for e := range g.From {
+		if g.Edges[e*EdgeFeatures+1] == 0 { // no control
+			count[g.From[e]]++
+			count[g.To[e]]++
+		}
+	}
+	for range rounds {
+		clear(sum)
+		for e, u := range g.From {
+			if v := g.To[e]; g.Edges[e*EdgeFeatures+1] == 0 {
+				sum[u] += x[v]
+				sum[v] += x[u]
+			}
+		}
+		for i := range x {
+			x[i] += sum[i] / max(count[i], 1)
+		}
+	}
+	mean, square := 0.0, 0.0
+	for _, v := range x {
+		mean += v / float64(n)
+	}
+	for i := range x {
+		x[i] -= mean
+		square += x[i] * x[i] / float64(n)
+	}
+	for i := range x {
+		x[i] /= max(math.Sqrt(square), 1e-9)
+	}
+	return x
+}
+
+// before returns the place of each op in the order of the longest paths that lead
+// to it, [N] in [0,1).
+func before(p *sched.Problem) []float64 {
+	n := p.N()
+	start := make([]float64, n)
+	for _, i := range p.Order() {
+		for _, t := range p.Inputs(i) {
+			u := p.Producer(t)
+			start[i] = max(start[i], start[u]+p.Time()[u])
+		}
+	}
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(start[a], start[b]) })
+	place := make([]float64, n)
+	for k, i := range order {
+		place[i] = float64(k) / float64(n)
+	}
+	return place
+}
