@@ -114,7 +114,10 @@ repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/dopp
 	bin/placer bench doppler --data $(DATA)/doppler --json >experiments/doppler/result.json.new
 	mv experiments/doppler/result.json.new experiments/doppler/result.json
 
-.PHONY: repro-regal
+.PHONY: train-regal repro-regal
+train-regal: ## train REGAL's policies for synthetic graphs, minutes each; goes on where it was stopped
+	./experiments/regal/train.sh
+
 repro-regal: ## table 1 of REGAL again, on synthetic graphs and on the ONNX files in PLACER_DATA, into experiments/regal
 	SEED=$(SEED) ./experiments/regal/run.sh
 

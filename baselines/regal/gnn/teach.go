@@ -53,7 +53,7 @@ func leaning(g *Multigraph) []float64 {
 	n, f := g.Ops.N, g.Ops.F
 	x, sum, count := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range x {
-		x[i] = float64(g.Ops.V[i*f+9]) - 0.5 // share on the second device
+		x[i] = float64(g.Ops.V[i*f+firstShare+1])
 	}
 	for e := range g.From {
 		if g.Edges[e*EdgeFeatures+1] == 0 { // no control

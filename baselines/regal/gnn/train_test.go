@@ -105,10 +105,10 @@ func TestImitation(t *testing.T) {
 // raises the reward.
 func TestReinforceImproves(t *testing.T) {
 	c := training()
-	c.Batch, c.Samples, c.Evaluations, c.LearningRate, c.Entropy = 1, 8, 30, 1e-2, 0
+	c.Batch, c.Samples, c.Evaluations, c.LearningRate, c.Entropy = 1, 8, 30, 2e-2, 0
 	tr := gnn.NewTrainer(policy(t, gnn.Synthetic()), c, 1, graph, 7)
 	early, late := 0.0, 0.0
-	const steps, window = 150, 25
+	const steps, window = 60, 15
 	for k := range steps {
 		s, err := tr.Step(context.Background())
 		if err != nil {
