@@ -10,3 +10,4 @@ train() { # folder, flags
   shift
   bin/placer bench regal --train-regal "$folder" --seed 3000 --train-batch 8 --train-graphs 64 "$@"
 }
+train warm-start --train-imitate 800 --train-steps 1000 --train-rate 0.0002 --regal-likeliest

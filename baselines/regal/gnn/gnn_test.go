@@ -128,3 +128,23 @@ func Example() {
 	fmt.Println(got.Evaluations, err)
 	// Output: 1000 <nil>
 }
+
+// The policies that come with the program load, say how they came about, and are
+// small.
+func TestBuiltIn(t *testing.T) {
+	all, err := gnn.BuiltIn(backend(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		if x.Steps < 1 || x.Imitated > x.Steps || x.Policy.Config().Actions.Devices != 2 {
+			t.Errorf("%s: %d of %d steps", x.Name, x.Imitated, x.Steps)
+		}
+		if bytes := 4 * x.Policy.Params().Count(); bytes > 300_000 {
+			t.Errorf("%s: %d bytes", x.Name, bytes)
+		}
+	}
+	if all[0].Imitated == 0 || !all[0].Likeliest() {
+		t.Errorf("the first is %+v", all[0])
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 
 	"placer/nn"
 	"placer/nn/safetensors"
@@ -54,8 +55,8 @@ func Load(name string, f *safetensors.File, b *nn.Backend) (Trained, error) {
 	return t, nn.Restore(f, t.Policy.params, nil)
 }
 
-// trained are the weights that come with the program; experiments/regal says how
-// they were trained.
+// trained are the weights that come with the program, files by a policy's name with
+// dashes for spaces; experiments/regal/train.sh trained them.
 //
 //go:embed trained
 var trained embed.FS
@@ -64,8 +65,8 @@ var trained embed.FS
 // come with the program, REGAL's row first.
 func BuiltIn(b *nn.Backend) ([]Trained, error) {
 	var all []Trained
-	for _, name := range []string{"warm start", "no warm start", "deep, warm start"} {
-		data, err := trained.ReadFile("trained/" + name + ".safetensors")
+	for _, name := range []string{"warm start"} {
+		data, err := trained.ReadFile("trained/" + strings.ReplaceAll(name, " ", "-") + ".safetensors")
 		if err != nil {
 			return nil, fmt.Errorf("gnn: %w", err)
 		}
