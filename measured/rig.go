@@ -9,7 +9,6 @@ import (
 	"placer/gpu"
 	"placer/graph"
 	"placer/hw"
-	"placer/hw/nvml"
 	"placer/measure"
 	"placer/plan"
 	"placer/sim"
@@ -42,8 +41,6 @@ type RigConfig struct {
 	// Warm, if not nil, keeps contexts and kernels between measurements, of several
 	// rigs that do not measure at once.
 	Warm *measure.Warm
-	// State, if not nil, tells how the GPU of a UUID fares.
-	State func(uuid string) (nvml.State, error)
 }
 
 // NewRig makes a rig. The error says what the GPUs here cannot stand for.
@@ -61,7 +58,7 @@ func NewRig(c RigConfig) (*Rig, error) {
 	}
 	r.config.Mode, _ = c.Settings.mode()
 	r.config.Repeats, r.config.Partition, r.config.Trace = c.Settings.Repeats, c.Settings.Partition, false
-	r.config.Clock, r.config.State, r.config.Warm = c.Clock, c.State, c.Warm
+	r.config.Clock, r.config.Warm = c.Clock, c.Warm
 	return r, r.config.Validate()
 }
 
