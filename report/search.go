@@ -194,7 +194,11 @@ func (s *Search) WriteText(w io.Writer) error {
 	if !s.Best.Feasible {
 		best = fmt.Sprintf("* nothing fits; %s comes nearest", s.Best.Method)
 	}
-	_, err := fmt.Fprintf(w, "%s; proven lower bound %s; %d evaluations in %.1f s\n", best, s.value(s.LowerBound), s.Evaluations, s.Seconds)
+	bound := "proven lower bound"
+	if s.Evaluator != "" {
+		bound += " of predicted steps"
+	}
+	_, err := fmt.Fprintf(w, "%s; %s %s; %d evaluations in %.1f s\n", best, bound, s.value(s.LowerBound), s.Evaluations, s.Seconds)
 	return err
 }
 

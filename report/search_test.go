@@ -67,7 +67,7 @@ single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
 step times are measured (eager mode, median of 5, the best 4 of a round); 12 placements run, 1 of them out of memory, 3 known before, 2 failed
-* best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
+* best: anneal, step 300 ms; proven lower bound of predicted steps 200 ms; 4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
 	if err := s.WriteText(&b); err != nil {

@@ -57,8 +57,16 @@ random() { # seed: how well plans are ranked
 		p measure --workload rnnlm2 --machine "$out/parts2-own.json" --plan "$out/random-$1.plan.json" --logical --partition --mode graph --repeats 5 --cublas "$cublas" --json >"$out/random-$1.json"
 }
 
+searching() { # evaluator: a search that measures; from its file it measures nothing
+	for k in 1 2; do
+		p search --workload rnnlm:layers=2,unroll=10 --machine "$out/parts2.json" --logical --methods human,single,GO-one --evaluations 128 --workers 1 --evaluator "$1" \
+			--measurements "$out/search-$1.jsonl" --cublas "$cublas" --out "$out/runs/search-$1-$k" --json >"$out/search-$1-$k.json" || return
+	done
+	grep -q '"placements": 0,' "$out/search-$1-2.json"
+}
+
 export bin out cublas
-export -f symbols p plan logical divided random
+export -f symbols p plan logical divided random searching
 
 { nvidia-smi; echo "cuBLAS: $cublas"; uname -a; } >"$out/host.txt" 2>&1
 check binding 60 "$bin/cuda.test" -test.v -test.run RealGPU
@@ -73,6 +81,8 @@ for k in 2 4; do
 done
 check one 30 p search --workload rnnlm2 --machine "$out/here.json" --gpus 1 --methods single --evaluations 1 --out "$out/runs/one" -o "$out/one.plan.json"
 check measure-one 60 p measure --workload rnnlm2 --machine "$out/here.json" --gpus 1 --plan "$out/one.plan.json" --mode both --cublas "$cublas" --trace "$out/one.trace.json"
+check search-both 60 searching both
+check search-hardware 60 searching hardware
 for w in rnnlm2 trfxl2 inception gnmt2 wavenet2; do
 	for k in 2 4; do
 		check "logical-$w-$k" 60 logical $w $k

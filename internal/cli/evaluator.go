@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"placer/gpu"
+	"placer/hw"
 	"placer/measure"
 	"placer/measured"
 	"placer/placer"
@@ -148,8 +150,21 @@ func (s *session) measurable() error {
 	if s.loaded.times != nil || s.loaded.seconds != nil {
 		return usagef("--evaluator %s: graph %s brings op times of its own and not the shapes that could be measured", s.config.Evaluator, s.task.Graph.Name())
 	}
-	s.config.Measuring.Contention = s.config.Contention
-	s.config.Measuring.Order = measured.Order(s.sim, s.task.Machine.NumDevices())
+	m, how := s.task.Machine, s.config.Measuring
+	if s.gpus != nil {
+		n, err := s.gpus.driver.Count()
+		if err != nil {
+			return err
+		}
+		if _, err := measure.Spread(m, n, how.Logical); err != nil {
+			return usageError{err}
+		}
+	}
+	if onHost := slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }); onHost && how.Mode != measure.Eager.String() {
+		return usagef("--measure-mode %s: machine %s has a CPU, whose ops a graph cannot hold", how.Mode, m.Name)
+	}
+	how.Contention = s.config.Contention
+	how.Order = measured.Order(s.sim, m.NumDevices())
 	return nil
 }
 

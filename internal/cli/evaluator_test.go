@@ -113,3 +113,28 @@ func TestOutOfMemoryInSearch(t *testing.T) {
 		t.Errorf("GPUs of 1 GiB: exit %d\n%s%s", code, stdout, stderr)
 	}
 }
+
+// TestCannotBeMeasured: what the GPUs here cannot stand for is a mistake of usage,
+// told before anything is written.
+func TestCannotBeMeasured(t *testing.T) {
+	dir := t.TempDir()
+	f, machine := twoOnOne(t, dir)
+	memo := filepath.Join(dir, "memo")
+	if err := os.WriteFile(memo, []byte("no measurement\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, more := range map[string][]string{
+		"more GPUs than the 1 here: --logical": {"--machine", machine},
+		"a graph cannot hold":                  {"--gpu", "a100", "--gpus", "1", "--cpu", "--measure-mode", "graph"},
+		"line 1 is no measurement":             {"--machine", machine, "--logical", "--measurements", memo},
+	} {
+		out := filepath.Join(dir, "run")
+		code, _, stderr := onFake(t, f, append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--evaluator", "hardware", "--out", out}, more...)...)
+		if code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d: %s; want %q", more, code, stderr, want)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%v: a run folder was made", more)
+		}
+	}
+}
