@@ -50,7 +50,7 @@ func TestDefinition(t *testing.T) {
 // reaches, and is reached now and then.
 func TestBoundIsBelowTheOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	tight, solved := 0, 0
+	tight, solved, better := 0, 0, 0
 	for range 200 {
 		n := 2 + rng.IntN(6)
 		s, err := maxtest.Random(rng, n)
@@ -78,6 +78,17 @@ func TestBoundIsBelowTheOptimum(t *testing.T) {
 				tight++
 			}
 		}
+		low := x.Bound(best)
+		packed := x.PackingBound(low, best, 50_000)
+		if packed < low || packed > best*(1+1e-9)+1e-12 {
+			t.Fatalf("packing bound %v, below %v or above the optimum %v", packed, low, best)
+		}
+		if packed > low*(1+1e-3) {
+			better++
+		}
+	}
+	if better < solved/20 {
+		t.Errorf("of %d solved the packing bound was better %d times", solved, better)
 	}
 	if solved < 100 || tight < solved/4 {
 		t.Errorf("of %d solved the bound was tight %d times in two tries each", solved, tight)

@@ -88,6 +88,9 @@ func (c *console) benchPartitioning(ctx context.Context, f *partitioningFlags) (
 	return doc, nil
 }
 
+// packingInBench is the effort for an instance's bound: half a minute or so.
+const packingInBench = 40_000_000
+
 func (c *console) benchInstance(ctx context.Context, f *partitioningFlags, path, name string, was publishedRow) (*report.PartitioningRow, error) {
 	data, err := foreign.ReadFile(path)
 	if err != nil {
@@ -140,7 +143,7 @@ func (c *console) benchInstance(ctx context.Context, f *partitioningFlags, path,
 	}
 	row.FreeSeconds = c.clock() - start
 	free := y.Judge(block)
-	bound := y.Bound(free.Seconds)
+	bound := y.PackingBound(y.Bound(free.Seconds), free.Seconds, packingInBench)
 	row.Free, row.Bound, row.Gap = 1e3*free.Seconds, 1e3*bound, free.Seconds/bound-1
 	expert := filepath.Join(f.data, "human-experts", filepath.Base(strings.TrimSuffix(path, ".json"))+"_expert.json")
 	if strings.Contains(name, "OperatorGraphs") {

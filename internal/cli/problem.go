@@ -87,6 +87,13 @@ func task(l loaded, m *hw.Machine, how judging) (*placer.Task, *sim.Simulator, e
 	return t, s, judgeBy(t, s, l, how.objective)
 }
 
+// A task looks for a better bound of its largest load up to so many times the
+// first one, with so much effort: a second or so.
+const (
+	packingReach  = 4
+	packingEffort = 1_000_000
+)
+
 // judgeBy makes the objective that of t, whose evaluator judges by step time.
 func judgeBy(t *placer.Task, s *sim.Simulator, l loaded, o plan.Objective) error {
 	t.Objective = o
@@ -105,6 +112,7 @@ func judgeBy(t *placer.Task, s *sim.Simulator, l loaded, o plan.Objective) error
 		}
 		t.Evaluator = e
 		t.Bound = e.Instance().Bound(math.Inf(1))
+		t.Bound = e.Instance().PackingBound(t.Bound, packingReach*t.Bound, packingEffort)
 	}
 	return nil
 }
