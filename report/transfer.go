@@ -104,6 +104,9 @@ func (p *Policy) WriteText(w io.Writer) error {
 	if len(p.Results) == 0 {
 		return nil
 	}
+	if _, err := fmt.Fprintln(w, "reductions of the step time against the human expert; held out: by a policy trained without the family"); err != nil {
+		return err
+	}
 	t := newTable("workload", "GPUs", "family", "greedy", "best of 16", "fine-tuned")
 	t.right(1, 3, 4, 5)
 	for _, r := range p.Results {

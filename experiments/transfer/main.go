@@ -5,22 +5,27 @@
 //
 //	transfer -seeds 6 -o experiments/transfer POLICY...
 //
-// A row is judged by the policy whose held-out families hold its family.
+// A row is judged by the policy whose held-out families hold its family. Rows that
+// are in results.csv are kept: a stopped run goes on.
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
+	"syscall"
 
 	"placer/baselines/human"
 	"placer/internal/fsx"
@@ -31,35 +36,48 @@ import (
 // row is a line of results.csv. Times are in seconds, reductions against the
 // human expert.
 type row struct {
-	Workload  string  `json:"workload"`
-	Devices   int     `json:"devices"`
-	Policy    string  `json:"policy"`
-	Human     float64 `json:"human_s"`
-	Search    float64 `json:"search_s"` // recorded, experiments/table2
-	Greedy    float64 `json:"greedy_s"`
-	Best      float64 `json:"best_of_16_s"` // median over the seeds
-	BestLow   float64 `json:"best_of_16_low_s"`
-	BestHigh  float64 `json:"best_of_16_high_s"`
-	Tuned     float64 `json:"fine_tuned_s"`
-	TunedTook float64 `json:"fine_tuned_seconds"`
-	Took      float64 `json:"zero_shot_cpu_seconds"` // features, 16 samples, 16 evaluations; one thread
-	Distance  float64 `json:"distance"`
-	Reach     float64 `json:"reach"`
+	Workload string
+	Devices  int
+	Policy   string
+	Human    float64
+	Search   float64 // recorded, experiments/table2
+	Greedy   float64
+	// Of the best of 16 samples: the median over the seeds, the lowest, the highest.
+	Best, BestLow, BestHigh float64
+	Tuned                   float64
+	TunedTook               float64 // CPU seconds, one thread
+	TunedEvaluations        float64
+	Took                    float64 // zero-shot: CPU seconds of columns, 16 samples and their evaluation
+	Distance, Reach         float64
+	// Scratch is what the policy that was trained from scratch came to in the recorded
+	// search.
+	Scratch, ScratchEvaluations float64
+	SameAt                      float64 // evaluations at which fine-tuning was as good; 0: it was not
 }
 
 func main() {
 	seeds := flag.Int("seeds", 6, "seeds of sampling")
 	tune := flag.Int("tune", 49, "steps of fine-tuning; 0 leaves it out")
 	out := flag.String("o", "experiments/transfer", "folder of results")
+	limit := flag.Float64("cpu", 60, "CPU seconds of fine-tuning")
+	card := flag.String("card", "", "write this policy, with the results in the folder on its card, to the file that -to names, and judge nothing")
+	to := flag.String("to", "placer/pretrained/policy.safetensors", "see -card")
 	only := flag.String("rows", "", "rows to judge, separated by commas; all without it")
 	flag.Parse()
-	if err := run(*seeds, *tune, *out, *only, flag.Args()); err != nil {
+	if *card != "" {
+		if err := writeCard(*out, *card, *to); err != nil {
+			fmt.Fprintln(os.Stderr, "transfer:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(*seeds, *tune, *limit, *out, *only, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "transfer:", err)
 		os.Exit(1)
 	}
 }
 
-func run(seeds, tune int, out, only string, files []string) error {
+func run(seeds, tune int, limit float64, out, only string, files []string) error {
 	policies := map[string]*transfer.Policy{} // by held-out family
 	names := map[string]string{}
 	for _, f := range files {
@@ -79,11 +97,19 @@ func run(seeds, tune int, out, only string, files []string) error {
 	if err != nil {
 		return err
 	}
+	kept, err := readRows(out)
+	if err != nil {
+		return err
+	}
 	var rows []row
 	for line := range strings.Lines(string(cases)) {
 		r := row{}
 		if _, err := fmt.Sscanf(line, "%s\t%d", &r.Workload, &r.Devices); err != nil {
 			return fmt.Errorf("rows.tsv: %q: %w", line, err)
+		}
+		if k := slices.IndexFunc(kept, func(x row) bool { return x.Workload == r.Workload }); k >= 0 {
+			rows = append(rows, kept[k])
+			continue
 		}
 		if only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
 			continue
@@ -95,20 +121,85 @@ func run(seeds, tune int, out, only string, files []string) error {
 			continue
 		}
 		r.Policy = names[family]
-		if err := r.judge(p, seeds, tune); err != nil {
+		if err := r.judge(p, seeds, tune, limit); err != nil {
 			return fmt.Errorf("%s: %w", r.Workload, err)
 		}
 		fmt.Fprintf(os.Stderr, "%-11s greedy %5.1f%%, best of 16 %5.1f%% (%.1f%% to %.1f%%), fine-tuned %5.1f%% in %.0f s, search %5.1f%%\n", r.Workload,
 			percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), percent(r.Tuned, r.Human), r.TunedTook, percent(r.Search, r.Human))
 		rows = append(rows, r)
+		if err := write(out, rows); err != nil {
+			return err
+		}
 	}
 	return write(out, rows)
+}
+
+// columns are those of results.csv behind the workload, the devices and the
+// policy.
+var columns = []string{"human_s", "search_s", "greedy_s", "best_of_16_s", "best_of_16_low_s", "best_of_16_high_s", "fine_tuned_s", "fine_tuned_cpu_seconds", "zero_shot_cpu_seconds",
+	"distance", "reach", "from_scratch_s", "fine_tuned_evaluations", "from_scratch_evaluations", "same_at"}
+
+// values returns where columns are kept.
+func (r *row) values() []*float64 {
+	return []*float64{&r.Human, &r.Search, &r.Greedy, &r.Best, &r.BestLow, &r.BestHigh, &r.Tuned, &r.TunedTook, &r.Took, &r.Distance, &r.Reach, &r.Scratch, &r.TunedEvaluations, &r.ScratchEvaluations, &r.SameAt}
+}
+
+// readRows returns the rows of folder's results.csv, none where there is no file.
+func readRows(folder string) ([]row, error) {
+	data, err := os.ReadFile(filepath.Join(folder, "results.csv"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, l := range lines[1:] {
+		r := row{Workload: l[0], Policy: l[2]}
+		if r.Devices, err = strconv.Atoi(l[1]); err != nil {
+			return nil, err
+		}
+		for k, v := range r.values() {
+			if *v, err = strconv.ParseFloat(l[3+k], 64); err != nil {
+				return nil, err
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// writeCard writes policy file from to file to with the results of folder: what
+// the same training came to where a family was held out.
+func writeCard(folder, from, to string) error {
+	rows, err := readRows(folder)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	p, err := transfer.Read(data, from)
+	if err != nil {
+		return err
+	}
+	p.Card.Results = nil
+	for _, r := range rows {
+		p.Card.Results = append(p.Card.Results, transfer.Result{Workload: r.Workload, Devices: r.Devices, HeldOut: true,
+			Greedy: 1 - r.Greedy/r.Human, Best: 1 - r.Best/r.Human, Tuned: 1 - r.Tuned/r.Human})
+	}
+	return fsx.WriteFile(to, p.Write)
 }
 
 func percent(x, human float64) float64 { return 100 * (1 - x/human) }
 
 // judge fills r.
-func (r *row) judge(policy *transfer.Policy, seeds, tune int) error {
+func (r *row) judge(policy *transfer.Policy, seeds, tune int, limit float64) error {
 	p, err := transfer.Case{Workload: r.Workload, GPU: "p100", Devices: r.Devices}.Problem()
 	if err != nil {
 		return err
@@ -119,13 +210,13 @@ func (r *row) judge(policy *transfer.Policy, seeds, tune int) error {
 		return err
 	}
 	r.Human = h.Score.Seconds
-	if r.Search, err = recorded(r.Workload); err != nil {
+	if err := r.recorded(); err != nil {
 		return err
 	}
 	var best []float64
 	for k := range seeds {
 		p.Seed = uint64(k + 1)
-		begin := time.Now()
+		begin := cpu()
 		w, err := transfer.NewView(p)
 		if err != nil {
 			return err
@@ -135,7 +226,7 @@ func (r *row) judge(policy *transfer.Policy, seeds, tune int) error {
 			return err
 		}
 		if k == 0 {
-			r.Took = time.Since(begin).Seconds()
+			r.Took = cpu() - begin
 			r.Greedy = seconds(samples[0].Score)
 			r.Distance, r.Reach = policy.Reach.Distance(w), policy.Reach.Limit
 		}
@@ -149,18 +240,30 @@ func (r *row) judge(policy *transfer.Policy, seeds, tune int) error {
 	p.Seed = 1
 	c := transfer.DefaultTune()
 	c.Steps = tune
-	begin := time.Now()
-	p.Clock = func() float64 { return time.Since(begin).Seconds() }
-	p.Budget = plan.Budget{Seconds: 60}
-	if p.Graph.NumOps() > 10400 {
-		p.Budget.Seconds = 300
+	begin := cpu()
+	p.Clock = func() float64 { return cpu() - begin }
+	p.Budget = plan.Budget{Seconds: limit}
+	p.Report = func(x plan.Progress) {
+		if r.SameAt == 0 && x.Best.Feasible() && x.Best.Seconds <= r.Scratch {
+			r.SameAt = float64(max(x.Evaluations, transfer.DefaultSamples))
+		}
 	}
 	o, err := transfer.Tuner{Policy: policy, Config: c}.Place(ctx, p)
 	if err != nil {
 		return err
 	}
-	r.Tuned, r.TunedTook = seconds(o.Score), p.Clock()
+	r.Tuned, r.TunedTook, r.TunedEvaluations = seconds(o.Score), p.Clock(), float64(o.Evaluations)
 	return nil
+}
+
+// cpu returns the processor time of this process, in seconds: what else the
+// machine does is not the policy's doing.
+func cpu() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
 
 // seconds is the step time, infinite where the placement does not fit.
@@ -171,32 +274,43 @@ func seconds(s plan.Score) float64 {
 	return s.Seconds
 }
 
-// recorded returns the step time of the recorded search.
-func recorded(workload string) (float64, error) {
-	data, err := os.ReadFile("experiments/table2/" + workload + ".json")
+// recorded takes the row of the recorded search: its best, and the policy that was
+// trained from scratch.
+func (r *row) recorded() error {
+	data, err := os.ReadFile("experiments/table2/" + r.Workload + ".json")
 	if err != nil {
-		return 0, err
+		return err
+	}
+	type method struct {
+		Method      string  `json:"method"`
+		StepTime    float64 `json:"step_time_s"`
+		Evaluations int     `json:"evaluations"`
 	}
 	var doc struct {
-		Best struct {
-			StepTime float64 `json:"step_time_s"`
-		} `json:"best"`
+		Best method   `json:"best"`
+		Rows []method `json:"rows"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return 0, err
+		return err
 	}
-	return doc.Best.StepTime, nil
+	r.Search = doc.Best.StepTime
+	for _, m := range doc.Rows {
+		if m.Method == "GO-one" {
+			r.Scratch, r.ScratchEvaluations = m.StepTime, float64(m.Evaluations)
+		}
+	}
+	return nil
 }
 
 // write writes results.csv and table.md.
 func write(folder string, rows []row) error {
 	if err := fsx.WriteFile(filepath.Join(folder, "results.csv"), func(w io.Writer) error {
 		c := csv.NewWriter(w)
-		c.Write([]string{"workload", "devices", "policy", "human_s", "search_s", "greedy_s", "best_of_16_s", "best_of_16_low_s", "best_of_16_high_s", "fine_tuned_s", "fine_tuned_seconds", "zero_shot_seconds", "distance", "reach"})
+		c.Write(append([]string{"workload", "devices", "policy"}, columns...))
 		for _, r := range rows {
 			record := []string{r.Workload, fmt.Sprint(r.Devices), r.Policy}
-			for _, x := range []float64{r.Human, r.Search, r.Greedy, r.Best, r.BestLow, r.BestHigh, r.Tuned, r.TunedTook, r.Took, r.Distance, r.Reach} {
-				record = append(record, fmt.Sprintf("%.6g", x))
+			for _, x := range r.values() {
+				record = append(record, fmt.Sprintf("%.6g", *x))
 			}
 			c.Write(record)
 		}
@@ -206,19 +320,23 @@ func write(folder string, rows []row) error {
 		return err
 	}
 	return fsx.WriteFile(filepath.Join(folder, "table.md"), func(w io.Writer) error {
-		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | fine-tuned | seconds | search | distance / reach |")
-		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
+		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | fine-tuned | CPU s | search | from scratch | its evaluations | evaluations to the same | distance / reach |")
+		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		var g, b, t, s float64
 		for _, r := range rows {
-			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f%% | %.0f | %.1f%% | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
-				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), percent(r.Tuned, r.Human), r.TunedTook, percent(r.Search, r.Human), r.Distance, r.Reach)
+			same := "-"
+			if r.SameAt > 0 {
+				same = fmt.Sprintf("%.0f", r.SameAt)
+			}
+			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f%% | %.0f | %.1f%% | %.1f%% | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
+				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), percent(r.Tuned, r.Human), r.TunedTook, percent(r.Search, r.Human), percent(r.Scratch, r.Human), r.ScratchEvaluations, same, r.Distance, r.Reach)
 			n := float64(len(rows))
 			g += math.Log(r.Greedy/r.Human) / n
 			b += math.Log(r.Best/r.Human) / n
 			t += math.Log(r.Tuned/r.Human) / n
 			s += math.Log(r.Search/r.Human) / n
 		}
-		_, err := fmt.Fprintf(w, "| geometric mean | | | %.1f%% | %.1f%% | | %.1f%% | | %.1f%% | |\n", 100*(1-math.Exp(g)), 100*(1-math.Exp(b)), 100*(1-math.Exp(t)), 100*(1-math.Exp(s)))
+		_, err := fmt.Fprintf(w, "| geometric mean | | | %.1f%% | %.1f%% | | %.1f%% | | %.1f%% | | | | |\n", 100*(1-math.Exp(g)), 100*(1-math.Exp(b)), 100*(1-math.Exp(t)), 100*(1-math.Exp(s)))
 		return err
 	})
 }
