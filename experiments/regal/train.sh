@@ -10,4 +10,6 @@ train() { # folder, flags
   shift
   bin/placer bench regal --train-regal "$folder" --seed 3000 --train-batch 8 --train-graphs 64 "$@"
 }
-train warm-start --train-imitate 800 --train-steps 1000 --train-rate 0.0002 --regal-likeliest
+train warm-start --train-imitate 800 --train-steps 827 --train-rate 0.0002 --regal-likeliest
+train no-warm-start --train-steps 98 --regal-likeliest
+train 8-rounds --regal-agent deep --train-imitate 400 --train-steps 400 --regal-likeliest

@@ -65,7 +65,7 @@ var trained embed.FS
 // come with the program, REGAL's row first.
 func BuiltIn(b *nn.Backend) ([]Trained, error) {
 	var all []Trained
-	for _, name := range []string{"warm start"} {
+	for _, name := range []string{"warm start", "no warm start", "8 rounds"} {
 		data, err := trained.ReadFile("trained/" + strings.ReplaceAll(name, " ", "-") + ".safetensors")
 		if err != nil {
 			return nil, fmt.Errorf("gnn: %w", err)
