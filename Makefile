@@ -40,7 +40,7 @@ fuzz: ## run each fuzzer for $(FUZZ)
 
 .PHONY: test-gpu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
-	$(GO) test -count 1 -v -run RealGPU ./gpu/cuda ./hw/bench ./measure
+	$(GO) test -count 1 -v -run RealGPU ./gpu/cuda ./gpu/policy ./hw/bench ./measure
 	@if [ -e "$(CUDA_INCLUDE)/cuda.h" ]; then \
 		CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" CGO_LDFLAGS="$(CUDA_LDFLAGS)" $(GO) test -count 1 -tags placer_cu ./gpu/cu; \
 	else echo "test-gpu: no $(CUDA_INCLUDE)/cuda.h, so gorgonia.org/cu is not tested"; fi
@@ -48,7 +48,7 @@ test-gpu: ## both GPU bindings and a measured step; skips with a reason where th
 gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run it where there is a GPU, into GPU_OUT
 	mkdir -p bin/gpu
 	$(GO) build -ldflags '-s -w' -o bin/gpu/placer ./cmd/placer
-	for p in gpu/cuda hw/bench measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
+	for p in gpu/cuda gpu/policy hw/bench measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
 	grep -oh '"cu[A-Z][A-Za-z0-9_]*"}' gpu/cuda/*.go | tr -d '"}' | sort -u >bin/gpu/symbols.txt
 	cp experiments/hardware/checks.sh bin/gpu/
 	@if ldconfig -p | grep -q 'libcuda\.so\.1'; then bin/gpu/checks.sh bin/gpu $(GPU_OUT); \

@@ -26,6 +26,7 @@ type Policy struct {
 	config  PolicyConfig
 	network *gonet.Network // nil until Place begins
 	rounds  int
+	device  nn.Device
 }
 
 // NewPolicy returns an untrained policy.
@@ -35,6 +36,9 @@ func NewPolicy(c PolicyConfig) (*Policy, error) {
 	}
 	return &Policy{config: c}, nil
 }
+
+// Use makes the network of the Place calls to come run on d, nil for the CPU.
+func (p *Policy) Use(d nn.Device) { p.device = d }
 
 // Name is as plan.Placer says.
 func (p *Policy) Name() string { return "GO-one" }
@@ -59,7 +63,7 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		c.Training.Group = c.Group
 	}
 	random := rand.New(rand.NewPCG(problem.Seed, 0x60))
-	backend, err := c.backend()
+	backend, err := c.backend(p.device)
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +225,7 @@ func (p *Policy) startFrom(batch *gonet.Batch, carried [][][]float32) error {
 	if err != nil {
 		return err
 	}
+	p.network.Params() // from a device: the values are changed below
 	for t, rows := range carried {
 		free := batch.Free[t]
 		columns := free.Shape[1]

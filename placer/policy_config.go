@@ -119,9 +119,10 @@ func (c PolicyConfig) network(f int, d *decoder) gonet.Config {
 	return n
 }
 
-// backend returns the arithmetic to use.
-func (c PolicyConfig) backend() (*nn.Backend, error) {
+// backend returns the arithmetic to use, on d if it is not nil.
+func (c PolicyConfig) backend(d nn.Device) (*nn.Backend, error) {
 	b := nn.Default()
+	b.Device = d
 	b.Workers = c.Workers
 	return nn.NewBackend(b)
 }

@@ -70,6 +70,8 @@ export -f symbols p plan logical divided random searching
 
 { nvidia-smi; echo "cuBLAS: $cublas"; uname -a; } >"$out/host.txt" 2>&1
 check binding 60 "$bin/cuda.test" -test.v -test.run RealGPU
+check policy-kernels 120 "$bin/policy.test" -test.v -test.run RealGPU
+check policy-bench 120 p bench policy --policy-device cuda --nodes 24000 --cublas "$cublas" --json -o "$out/policy.json"
 check symbols 30 symbols
 check detect 30 "$bin/placer" machines detect -o "$out/detected.json"
 check bench 240 "$bin/placer" bench hw --calibrate ${BENCH_FLAGS:-} --cublas "$cublas" --name h200 -o "$out/hardware.json" --machine-file "$out/here.json"

@@ -46,13 +46,18 @@ func cells[T any](g *GPU, p uint64, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b.whole[gpu.Ptr(p)-b.base])), n)
 }
 
-// product computes a product of f32 of any layout.
+// product computes a product of f32 in memory that holds all data.
 func (g *GPU) product(p *gpu.Product) {
 	if p.Type != gpu.F32 && p.Type != gpu.TF32 {
 		return
 	}
 	a, b, c := p.Operands()
-	A, B, C := g.Floats(uint64(p.A), int(a.Span(p.Batch))), g.Floats(uint64(p.B), int(b.Span(p.Batch))), g.Floats(uint64(p.C), int(c.Span(p.Batch)))
+	product(p, g.Floats(uint64(p.A), int(a.Span(p.Batch))), g.Floats(uint64(p.B), int(b.Span(p.Batch))), g.Floats(uint64(p.C), int(c.Span(p.Batch))))
+}
+
+// product computes p over its operands' elements.
+func product(p *gpu.Product, A, B, C []float32) {
+	a, b, c := p.Operands()
 	ai, ak, bk, bj := a.Row, 1, b.Row, 1
 	if p.Layout.TransA {
 		ai, ak = 1, a.Row

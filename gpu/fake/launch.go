@@ -169,29 +169,31 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 	return g.enqueue(x.stream, g.cfg.Launch+work*1e9, func() {
 		if g.cfg.Kernels != nil {
 			g.product(&q)
-		} else if flops <= 1<<18 && q.Layout == (gpu.Layout{}) {
+		} else if flops <= 1<<18 {
 			multiply(&q, blocks)
 		}
 	})
 }
 
-// multiply computes f32 and tf32 products on the host.
+// multiply computes f32 and tf32 products on the host, of pages.
 func multiply(p *gpu.Product, b [3]*block) {
 	if p.Type != gpu.F32 && p.Type != gpu.TF32 {
 		return
 	}
-	na, nb, nc := p.Bytes()
-	A, B, C := words(b[0].read(p.A, na)), words(b[1].read(p.B, nb)), make([]byte, nc)
-	for n := range p.Batch {
-		for i := range p.M {
-			for j := range p.N {
-				sum := 0.0
-				for k := range p.K {
-					sum += float64(math.Float32frombits(A[(n*p.M+i)*p.K+k])) * float64(math.Float32frombits(B[(n*p.K+k)*p.N+j]))
-				}
-				binary.LittleEndian.PutUint32(C[4*((n*p.M+i)*p.N+j):], math.Float32bits(float32(sum)))
-			}
+	x, y, z := p.Operands()
+	load := func(b *block, at gpu.Ptr, o gpu.Operand) []float32 {
+		w := words(b.read(at, 4*o.Span(p.Batch)))
+		f := make([]float32, len(w))
+		for i, v := range w {
+			f[i] = math.Float32frombits(v)
 		}
+		return f
 	}
-	b[2].write(p.C, C)
+	C := load(b[2], p.C, z)
+	product(p, load(b[0], p.A, x), load(b[1], p.B, y), C)
+	out := make([]byte, 0, 4*len(C))
+	for _, v := range C {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	b[2].write(p.C, out)
 }

@@ -38,6 +38,7 @@ type searchFlags struct {
 	plan        string
 	json        bool
 	tasks       string
+	device      policyDevice
 }
 
 func (c *console) searchCommand() *cobra.Command {
@@ -60,11 +61,19 @@ func (c *console) searchCommand() *cobra.Command {
 			if err := f.hub.check(); err != nil {
 				return err
 			}
+			device, err := c.openPolicyDevice(&f.device, f.evaluator.libraries)
+			if err != nil {
+				return err
+			}
 			s, err := c.prepare(cmd, &f)
 			if err != nil {
 				return err
 			}
 			defer s.close()
+			if device != nil {
+				defer device.Close()
+				s.methods = on(device, s.methods)
+			}
 			return c.search(cmd.Context(), s, &f)
 		},
 	}
@@ -72,6 +81,7 @@ func (c *console) searchCommand() *cobra.Command {
 	f.machine.add(cmd)
 	f.hub.add(cmd)
 	f.evaluator.add(cmd)
+	f.device.add(cmd)
 	d := placer.DefaultSearch()
 	cmd.Flags().DurationVar(&f.budget, "budget", time.Duration(d.Budget.Seconds)*time.Second, "time to search, all methods together")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
@@ -123,6 +133,9 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 		return usagef("--json and -o - both want stdout")
 	}
 	if err := f.judging.check(); err != nil {
+		return err
+	}
+	if err := f.device.check(); err != nil {
 		return err
 	}
 	tasks, err := f.defaultTasks(), error(nil)

@@ -32,7 +32,7 @@ typedef struct { uint32_t magic; int dev, refs; uint64_t used; uint32_t peers; }
 typedef struct Capture Capture;
 typedef struct { uint32_t magic; Ctx *ctx; double at; Capture *cap; double replay; } Stream;
 typedef struct { uint32_t magic; double at; int recorded, timing; Capture *cap; double replay; int covered; } Event;
-typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[10]; } Op;
+typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[14]; } Op;
 struct Capture { uint32_t magic; Stream *origin; Op *ops; int n, room; };
 typedef struct { uint32_t magic; char *text; } Module;
 typedef struct { uint32_t magic; char name[32]; } Func;
@@ -136,16 +136,16 @@ Result cuMemGetInfo_v2(size_t *f, size_t *t) { CTX; *t = memory; *f = memory - c
 // work
 
 static void gemm(uint64_t *a) {
-  int batch = a[0], m = a[1], n = a[2], k = a[3];
+  int batch = a[0], m = a[1], n = a[2], k = a[3], ta = a[7] & 1, tb = a[7] >> 1 & 1, add = a[7] >> 2;
   if (2.0 * batch * m * n * k > 1 << 22) return;
-  const float *A = (float *)a[4], *B = (float *)a[5];
-  float *C = (float *)a[6];
   for (int b = 0; b < batch; b++)
     for (int j = 0; j < n; j++)
       for (int i = 0; i < m; i++) {
-        double sum = 0; // columns: A is [m,k], B is [k,n]
-        for (int l = 0; l < k; l++) sum += (double)A[(size_t)b * m * k + (size_t)l * m + i] * B[(size_t)b * k * n + (size_t)j * k + l];
-        C[(size_t)b * m * n + (size_t)j * m + i] = sum;
+        const float *A = (float *)a[4] + b * a[11], *B = (float *)a[5] + b * a[12];
+        float *C = (float *)a[6] + b * a[13] + j * a[10] + i;
+        double sum = add ? *C : 0; // columns: A is [m,k], B is [k,n]
+        for (int l = 0; l < k; l++) sum += (double)A[ta ? i * a[8] + l : l * a[8] + i] * B[tb ? l * a[9] + j : j * a[9] + l];
+        *C = sum;
       }
 }
 static uint32_t mix(uint32_t x) { x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; x ^= x >> 16; return x; }
@@ -357,28 +357,31 @@ int cublasDestroy_v2(Handle *h) { if (!LIVE(h, MHANDLE)) return 1; h->magic = 0;
 int cublasGetVersion_v2(Handle *h, int *v) { if (!LIVE(h, MHANDLE)) return 1; *v = 120400; return 0; }
 int cublasSetStream_v2(Handle *h, Stream *s) { if (!LIVE(h, MHANDLE) || !LIVE(s, MSTREAM)) return 1; h->s = s; h->workspace = 0; return 0; }
 int cublasSetWorkspace_v2(Handle *h, void *p, size_t n) { if (!LIVE(h, MHANDLE)) return 1; if ((Ptr)p % 256 || !find((Ptr)p, n, 0)) return 7; h->workspace = n; return 0; }
-static int multiply(Handle *h, int batch, int m, int n, int k, const float *alpha, Ptr A, int At, int lda, Ptr B, int Bt, int ldb, const float *beta, Ptr C, int Ct, int ldc, int compute) {
+static uint64_t span(int batch, uint64_t step, int columns, uint64_t ld, int rows) { return (batch - 1) * step + (columns - 1) * ld + rows; }
+static int multiply(Handle *h, int batch, int ta, int tb, int m, int n, int k, const float *alpha, Ptr A, int At, int lda, long long sa, Ptr B, int Bt, int ldb, long long sb, const float *beta, Ptr C, int Ct, int ldc, long long sc, int compute) {
   static const int size[] = {4, 8, 2}, computes[] = {68, 70, 68};
   if (!LIVE(h, MHANDLE)) return 1;
   int t = At == 14 ? 2 : At;
   if (At != Bt || At != Ct || t < 0 || t > 2) return 15;
   if (!(compute == computes[t] || At == 0 && compute == 77)) return 15;
-  if (At == 1 ? *(double *)alpha != 1 || *(double *)beta != 0 : *alpha != 1 || *beta != 0) return 7;
-  if (batch < 1 || m < 1 || n < 1 || k < 1 || lda != m || ldb != k || ldc != m) return 7;
-  uint64_t s = size[t], na = s * batch * m * k, nb = s * batch * k * n, nc = s * batch * m * n;
+  if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return 7;
+  int add = At == 1 ? *(double *)beta == 1 : *beta == 1;
+  if (At == 1 ? *(double *)alpha != 1 || *(double *)beta != add : *alpha != 1 || *beta != add) return 7;
+  if (batch < 1 || m < 1 || n < 1 || k < 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || batch > 1 && (sa < 0 || sb < 0 || sc < 1)) return 7;
+  uint64_t s = size[t], na = s * span(batch, sa, ta ? m : k, lda, ta ? k : m), nb = s * span(batch, sb, tb ? k : n, ldb, tb ? n : k), nc = s * span(batch, sc, n, ldc, m);
   if (!find(A, na, 0) || !find(B, nb, 0) || !find(C, nc, 0)) return 7;
   if (h->s->cap && !h->workspace) return 14;
   double rate[] = {compute == 77 ? 150e12 : 20e12, 10e12, 300e12};
   double flops = 2.0 * batch * m * n * k;
-  Op o = {.kind = At == 0 ? GEMM : NOTHING, .ns = launch_ns + larger(flops / rate[t], (na + nb + nc) / bandwidth) * 1e9, .a = {batch, m, n, k, A, B, C}};
+  Op o = {.kind = At == 0 ? GEMM : NOTHING, .ns = launch_ns + larger(flops / rate[t], (na + nb + nc) / bandwidth) * 1e9, .a = {batch, m, n, k, A, B, C, ta | tb << 1 | add << 2, lda, ldb, ldc, sa, sb, sc}};
   return push(h->s, o) ? 13 : 0;
 }
 int cublasGemmEx(Handle *h, int ta, int tb, int m, int n, int k, const void *alpha, Ptr A, int At, int lda, Ptr B, int Bt, int ldb, const void *beta, Ptr C, int Ct, int ldc, int compute, int algo) {
-  if (ta || tb || algo != -1) return 7;
-  return multiply(h, 1, m, n, k, alpha, A, At, lda, B, Bt, ldb, beta, C, Ct, ldc, compute);
+  if (algo != -1) return 7;
+  return multiply(h, 1, ta, tb, m, n, k, alpha, A, At, lda, 0, B, Bt, ldb, 0, beta, C, Ct, ldc, 0, compute);
 }
 int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k, const void *alpha, Ptr A, int At, int lda, long long sa, Ptr B, int Bt, int ldb, long long sb,
   const void *beta, Ptr C, int Ct, int ldc, long long sc, int batch, int compute, int algo) {
-  if (ta || tb || algo != -1 || sa != (long long)m * k || sb != (long long)k * n || sc != (long long)m * n) return 7;
-  return multiply(h, batch, m, n, k, alpha, A, At, lda, B, Bt, ldb, beta, C, Ct, ldc, compute);
+  if (algo != -1) return 7;
+  return multiply(h, batch, ta, tb, m, n, k, alpha, A, At, lda, sa, B, Bt, ldb, sb, beta, C, Ct, ldc, sc, compute);
 }

@@ -1,0 +1,8 @@
+//go:build linux && long
+
+package policy
+
+import "testing"
+
+// TestNetworkEmulated is TestNetwork with the kernels of kernels.cu.
+func TestNetworkEmulated(t *testing.T) { compareNetworks(t, pretended(t, emulated(t)), 2e-5) }
