@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"context"
+	"testing"
+
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/placer"
+	"placer/plan"
+	"placer/roofline"
+	"placer/sim"
+	"placer/workloads"
+)
+
+// TestSearch: the learned policy trains on a device as on the CPU, with free
+// logits and a curriculum that changes them between stages; two runs agree to the
+// bit.
+func TestSearch(t *testing.T) {
+	g, err := workloads.Build("rnnlm:layers=2,unroll=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := hw.Take("p100", 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs, err := roofline.New(g, m, roofline.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sim.New(g, m, costs, sim.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := unit.Find(g, s.OpSeconds(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first *plan.Outcome
+	for range 2 {
+		p := &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0)), Seed: 3, Budget: plan.Budget{Evaluations: 24}}
+		c := placer.DefaultPolicy()
+		c.Training.Samples, c.Training.Epochs, c.Segment = 8, 1, 16
+		o := decide(t, p, c, pretended(t, references()))
+		if score := s.Evaluate(o.Device, p.Priority); score != o.Score || o.Evaluations > 24 {
+			t.Errorf("score %v after %d evaluations, evaluated %v", o.Score, o.Evaluations, score)
+		}
+		if first == nil {
+			first = o
+		} else if first.Score != o.Score || string(first.Device) != string(o.Device) {
+			t.Errorf("score %v, the first run's %v", o.Score, first.Score)
+		}
+	}
+}
+
+func decide(t *testing.T, p *plan.Problem, c placer.PolicyConfig, d *Device) *plan.Outcome {
+	t.Helper()
+	policy, err := placer.NewPolicy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy.Use(d)
+	o, err := policy.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
