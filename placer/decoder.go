@@ -32,6 +32,10 @@ type decoder struct {
 	kind  []uint8 // [N] fusion kind; noKind where a fusion priority changes nothing
 	kinds int     // with no fusion: 0
 	level int     // levels of fusion priority
+	// class, if not nil, has ops decide on fusion by class, wherever they are; each
+	// class has one of the choices of kinds that units have, the same for all.
+	class *classes
+	slot  []int32 // [C] of a class: unit kinds + kind
 }
 
 // noKind marks ops that are never fused with what reads them.
@@ -75,7 +79,11 @@ func newDecoder(p *plan.Problem, c PolicyConfig) *decoder {
 		}
 	}
 	if d.tasks.Has(plan.Fuse) {
-		d.kind, d.kinds = fusionKinds(p.Graph, p.Evaluator.OpSeconds(0), c.FusionKinds)
+		if c.decidesByClass(d.tasks) {
+			d.class = newClasses(p.Graph, p.Evaluator.OpSeconds(0), c.Classes.Most)
+		} else {
+			d.kind, d.kinds = fusionKinds(p.Graph, p.Evaluator.OpSeconds(0), c.FusionKinds)
+		}
 	}
 	return d
 }
@@ -134,6 +142,14 @@ func (d *decoder) decode(action []int32, w *draft) {
 		action = action[n:]
 	}
 	if d.tasks.Has(plan.Fuse) {
+		if d.class != nil {
+			for i, c := range d.class.of {
+				if c >= 0 {
+					w.fusion[i] = uint8(action[d.slot[c]])
+				}
+			}
+			return
+		}
 		for i, u := range d.part.Of {
 			if d.lead != nil {
 				u = d.lead[u]
@@ -170,16 +186,27 @@ func (d *decoder) schedule(level []int32, w *draft) {
 	}
 }
 
-// idle marks, in advantages of the choices of a decision, those that decide
-// nothing: fusion of units that follow another's.
+// idle clears, in advantages of the choices of a decision, those of choices that
+// decide nothing: fusion of units that follow another's, and what no class has.
 func (d *decoder) idle(perChoice []float32) {
-	if d.lead == nil || d.kinds == 0 {
+	if d.kinds == 0 || d.class == nil && d.lead == nil {
 		return
 	}
-	at := len(perChoice) - d.part.NumUnits()*d.kinds
+	choices := perChoice[len(perChoice)-d.part.NumUnits()*d.kinds:]
+	if d.class != nil {
+		kept := make([]float32, len(d.slot))
+		for c, k := range d.slot {
+			kept[c] = choices[k]
+		}
+		clear(choices)
+		for c, k := range d.slot {
+			choices[k] = kept[c]
+		}
+		return
+	}
 	for u, l := range d.lead {
 		if int(l) != u {
-			clear(perChoice[at+u*d.kinds : at+(u+1)*d.kinds])
+			clear(choices[u*d.kinds : (u+1)*d.kinds])
 		}
 	}
 }

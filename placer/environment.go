@@ -23,6 +23,10 @@ type environment struct {
 	// baseline is the step time that rewards are relative to, in seconds.
 	baseline float64
 	spent    int // evaluations so far
+	// near, if not nil, has evaluate fill in local: for each of its decisions and
+	// each class of ops the seconds that go by near them.
+	near  [][]int32   // [C] ops
+	local [][]float64 // [K][C]
 	// exact says which scores of the last round are final; nil: all. The others are
 	// estimates.
 	exact []bool
@@ -32,6 +36,7 @@ type environment struct {
 type worker struct {
 	evaluator plan.Evaluator
 	*draft
+	share []float64 // [N] scratch
 }
 
 // concurrent is an evaluator whose clones do better when several evaluate at
@@ -44,6 +49,10 @@ type concurrent interface{ Parallel() int }
 type refining interface {
 	Refine(scores []plan.Score, decision func(k int) plan.Decision) (final []bool)
 }
+
+// sharer is an evaluator that tells what each op contributed to the kernels of
+// the last fused evaluation, in seconds.
+type sharer interface{ OpShares(share []float64) }
 
 // newEnvironment prepares p for c.Workers goroutines, or more where the
 // evaluator asks for them.
@@ -60,6 +69,9 @@ func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
 		}
 		e.workers = append(e.workers, w)
 	}
+	if _, ok := p.Evaluator.(sharer); ok && e.class != nil && c.Classes.LocalCredit > 0 {
+		e.near = e.class.near()
+	}
 	for i := range p.Graph.NumOps() { // the serial sum on the first device
 		e.baseline += p.Evaluator.OpSeconds(0)[i]
 	}
@@ -70,8 +82,11 @@ func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
 // fusion of the first hold for all. It reports a unit that fits no device.
 func (e *environment) decideOn(p *plan.Problem, part *unit.Partition, oneFusion bool) error {
 	e.part, e.lead = part, nil
-	if oneFusion {
+	if oneFusion && e.class == nil {
 		e.lead = make([]int32, part.NumUnits())
+	}
+	if e.class != nil {
+		e.slot = e.class.slots(part, e.kinds)
 	}
 	if !e.tasks.Has(plan.Place) {
 		return nil
@@ -126,6 +141,9 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 	if len(actions) != len(scores) {
 		panic(fmt.Sprintf("placer: %d decisions, %d scores", len(actions), len(scores)))
 	}
+	for e.near != nil && len(e.local) < len(actions) {
+		e.local = append(e.local, make([]float64, len(e.near)))
+	}
 	var wait sync.WaitGroup
 	for k, w := range e.workers {
 		wait.Add(1)
@@ -134,6 +152,9 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 			for j := k; j < len(actions); j += len(e.workers) {
 				e.decode(actions[j], w.draft)
 				scores[j] = w.evaluator.EvaluateFused(w.device, w.priority, w.fusion)
+				if e.near != nil {
+					e.locate(w, e.local[j])
+				}
 			}
 		}()
 	}
@@ -146,6 +167,21 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 		})
 	}
 	e.spent += len(actions)
+}
+
+// locate writes the seconds near each class of what w has evaluated last.
+func (e *environment) locate(w *worker, local []float64) {
+	if w.share == nil {
+		w.share = make([]float64, len(w.device))
+	}
+	w.evaluator.(sharer).OpShares(w.share)
+	for c, ops := range e.near {
+		sum := 0.0
+		for _, i := range ops {
+			sum += w.share[i]
+		}
+		local[c] = sum
+	}
 }
 
 // infeasibleReward is the reward of a placement that does not fit (GO, section

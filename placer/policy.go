@@ -53,6 +53,7 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	if d := problem.Machine.NumDevices(); d > c.Devices {
 		c.Devices = d
 	}
+	c = c.forTasks(problem)
 	c.Training.Samples = fitSamples(c.Training, problem.Budget.Evaluations)
 	env := newEnvironment(problem, c)
 	if !env.tasks.Has(plan.Place) && len(problem.Device) != problem.Graph.NumOps() {
@@ -100,6 +101,7 @@ const trialShare = 0.2
 func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
 	seconds := run.problem.Evaluator.OpSeconds(0)
 	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
+	run.env.fit(all, c.FusionKinds)
 	if !c.Curriculum {
 		last := all[0][len(all[0])-1]
 		_, err := p.train(ctx, run, c, last, 0, 1, nil, backend, random)
@@ -179,11 +181,12 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		}
 	}
 	trainer := ppo.NewTrainer(c.Training, run, p.network.On(batch), random)
-	if run.env.lead != nil && run.env.kinds > 0 {
+	if run.env.kinds > 0 {
 		trainer.Credit = func(_ [][]int32, _ []float32, perChoice [][]float32) {
 			for _, a := range perChoice {
 				run.env.idle(a)
 			}
+			run.env.credit(perChoice, c.Classes.LocalCredit*(1-run.spent()), c.Training.Group)
 		}
 	}
 	for !run.done(ctx) && run.spent() < end {
@@ -261,6 +264,10 @@ func (p *Policy) logits(batch *gonet.Batch) ([][][]float32, error) {
 func (p *Policy) carryAll(env *environment, logits [][][]float32, from stage, fine *unit.Partition, seconds []float64) (all [][][]float32) {
 	for t, task := range p.network.Config().Decision.Tasks() {
 		rows := logits[t]
+		if task.Name == transformerxl.Fusion && env.class != nil {
+			all = append(all, env.class.carry(rows, task.Kinds, task.Levels, from.part, fine))
+			continue
+		}
 		if task.Name == transformerxl.Fusion && from.oneFusion {
 			rows = slices.Repeat(rows[:1], len(rows))
 		}

@@ -30,6 +30,8 @@ type PolicyConfig struct {
 	// not fused with their readers, of each of at most FusionKinds kinds of ops in a
 	// unit. Used when fusion is decided.
 	FusionLevels, FusionKinds int
+	// Classes is how fusion is decided where the placement is given.
+	Classes ClassConfig
 	// Prior is by how much the logit of the middle level of schedules and fusion
 	// begins above the others'.
 	Prior float64
@@ -62,7 +64,7 @@ type PolicyConfig struct {
 func DefaultPolicy() PolicyConfig {
 	c := PolicyConfig{
 		Level: unit.Chain, Devices: 8, Features: features.Config{Harmonics: 6, Identity: 64},
-		ScheduleLevels: 5, ScheduleShift: 0.25, FusionLevels: 6, FusionKinds: 16, Prior: 2, Group: 2,
+		ScheduleLevels: 5, ScheduleShift: 0.25, FusionLevels: 6, FusionKinds: 16, Classes: DefaultClasses(), Prior: 2, Group: 2,
 		Training: ppo.Default(), LearningRate: 2e-3, EntropyEnd: 0,
 		FreeLogits: true, FreeRate: 0.05, Curriculum: true,
 		Recurrence: true, Modulation: true, Attention: true, Segment: 256, Workers: 1,
@@ -73,7 +75,7 @@ func DefaultPolicy() PolicyConfig {
 
 // Validate reports every fault.
 func (c PolicyConfig) Validate() error {
-	errs := []error{c.Features.Validate(), c.Training.Validate()}
+	errs := []error{c.Features.Validate(), c.Training.Validate(), c.Classes.Validate()}
 	if c.Level >= unit.NumLevels {
 		errs = append(errs, fmt.Errorf("policy: level %d does not exist", c.Level))
 	}
@@ -87,7 +89,7 @@ func (c PolicyConfig) Validate() error {
 		errs = append(errs, fmt.Errorf("policy: %d schedule levels that shift %g of all ops, want 1 to 64 and 0 to 1", c.ScheduleLevels, c.ScheduleShift))
 	}
 	if c.FusionLevels < 2 || c.FusionLevels > 255 || c.FusionKinds < 1 || c.FusionKinds > 254 {
-		errs = append(errs, fmt.Errorf("policy: %d fusion levels and %d kinds, want 2 to 255 and 1 to 254", c.FusionLevels, c.FusionKinds))
+		errs = append(errs, fmt.Errorf("policy: %d fusion levels, %d kinds, want 2 to 255 and 1 to 254", c.FusionLevels, c.FusionKinds))
 	}
 	if c.Segment < 1 || c.Workers < 1 {
 		errs = append(errs, fmt.Errorf("policy: segment %d and workers %d must be at least 1", c.Segment, c.Workers))

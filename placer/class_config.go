@@ -1,0 +1,57 @@
+package placer
+
+import (
+	"fmt"
+
+	"placer/plan"
+)
+
+// ClassConfig describes how a policy decides on fusion where the placement is
+// given: for classes of ops of like surroundings, not for kinds in each unit. The
+// values replace those of PolicyConfig.
+type ClassConfig struct {
+	Most    int // classes; 0: by kinds in each unit
+	Levels  int // of fusion priority
+	Samples int // of a round, at most
+	Entropy float64
+	// FreeRate is the learning rate of the free logits.
+	FreeRate float64
+	// LocalCredit is the share, in what a choice learns from, of the time that goes
+	// by near the ops that it is about; the rest is the whole step. It falls to 0
+	// over the budget, and is 0 where the evaluator does not tell.
+	LocalCredit float64
+}
+
+// DefaultClasses returns the configuration of go-table3.
+func DefaultClasses() ClassConfig {
+	return ClassConfig{Most: 384, Levels: 4, Samples: 32, Entropy: 0.003, FreeRate: 0.15, LocalCredit: 0.5}
+}
+
+// Validate reports a fault.
+func (c ClassConfig) Validate() error {
+	if c.Most == 0 {
+		return nil
+	}
+	if c.Most < 0 || c.Levels < 2 || c.Levels > 255 || c.Samples < 1 || !(c.Entropy >= 0) || !(c.FreeRate > 0) || !(c.LocalCredit >= 0 && c.LocalCredit <= 1) {
+		return fmt.Errorf("policy: classes of fusion %+v: want 2 to 255 levels, positive samples and rate, an entropy not below 0, a share of credit from 0 to 1", c)
+	}
+	return nil
+}
+
+// decidesByClass reports whether fusion is decided by class.
+func (c PolicyConfig) decidesByClass(tasks plan.Tasks) bool {
+	return c.Classes.Most > 0 && tasks.Has(plan.Fuse) && !tasks.Has(plan.Place)
+}
+
+// forTasks returns c with the values of Classes where they hold.
+func (c PolicyConfig) forTasks(p *plan.Problem) PolicyConfig {
+	if !c.decidesByClass(p.Tasks) {
+		return c
+	}
+	c.FusionLevels, c.FreeRate = c.Classes.Levels, c.Classes.FreeRate
+	c.Training.Entropy = c.Classes.Entropy
+	if c.Training.Samples > c.Classes.Samples && c.Classes.Samples%c.Training.Minibatches == 0 {
+		c.Training.Samples = c.Classes.Samples
+	}
+	return c
+}

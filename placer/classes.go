@@ -1,0 +1,276 @@
+package placer
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+
+	"placer/graph"
+	"placer/graph/fuse"
+	"placer/graph/unit"
+	"placer/ppo"
+)
+
+// classes sorts the ops that may be fused with their readers by what surrounds
+// them: a graph repeats few such surroundings in all its layers and time steps,
+// and what is good for one op of a class is good for the others.
+type classes struct {
+	of      []int32     // [N] class of each op, -1 where a fusion priority changes nothing
+	ops     [][]int32   // [C] ops of each class, the class that takes most time first
+	seconds []float64   // [N]
+	rules   *fuse.Rules // whose takers are near
+}
+
+// classRounds is the most rounds of refinement: in each, an op's colour comes to
+// tell what its inputs and its readers are.
+const classRounds = 2
+
+// newClasses sorts the ops of g into at most most classes: by kind, phase and
+// sizes, refined by the colours of producers and readers as often as leaves no
+// more classes. Where even kinds and sizes make more, the last class has the rest.
+func newClasses(g *graph.Graph, seconds []float64, most int) *classes {
+	r := fuse.NewRules(g)
+	able := slices.Sorted(slices.Values(r.Able()))
+	colour := plainColours(g)
+	number, n := numberColours(colour, able)
+	for range classRounds {
+		colour = refineColours(g, colour)
+		finer, m := numberColours(colour, able)
+		if m > most {
+			break
+		}
+		number, n = finer, m
+	}
+	x := &classes{of: slices.Repeat([]int32{-1}, g.NumOps()), ops: make([][]int32, n), seconds: seconds, rules: r}
+	for k, i := range able {
+		x.ops[number[k]] = append(x.ops[number[k]], i)
+	}
+	slices.SortStableFunc(x.ops, func(a, b []int32) int { return cmp.Compare(x.sum(b), x.sum(a)) })
+	if n > most {
+		x.ops[most-1] = slices.Concat(x.ops[most-1:]...)
+		x.ops = x.ops[:most]
+	}
+	for c, ops := range x.ops {
+		for _, i := range ops {
+			x.of[i] = int32(c)
+		}
+	}
+	return x
+}
+
+func (x *classes) sum(ops []int32) (s float64) {
+	for _, i := range ops {
+		s += x.seconds[i]
+	}
+	return s
+}
+
+// plainColours returns a number for each op, [N], by kind, phase and bytes.
+func plainColours(g *graph.Graph) []uint64 {
+	colour := make([]uint64, g.NumOps())
+	for i := range colour {
+		o := g.Op(graph.OpID(i))
+		h := fnv.New64a()
+		h.Write([]byte(o.Kind))
+		first, end := g.Outputs(graph.OpID(i))
+		words := []uint64{uint64(o.Phase), uint64(o.Bytes)}
+		for t := first; t < end; t++ {
+			words = append(words, uint64(g.Tensor(t).Bytes))
+		}
+		colour[i] = mixColours(h.Sum64(), words)
+	}
+	return colour
+}
+
+// refineColours returns colours that tell colour, those of the ops that make an
+// op's inputs, in order, and the set of those of its readers.
+func refineColours(g *graph.Graph, colour []uint64) []uint64 {
+	finer := make([]uint64, len(colour))
+	for i := range finer {
+		id := graph.OpID(i)
+		var in, out []uint64
+		for _, t := range g.Inputs(id) {
+			in = append(in, colour[g.Tensor(t).Producer])
+		}
+		first, end := g.Outputs(id)
+		for t := first; t < end; t++ {
+			for _, v := range g.Consumers(t) {
+				out = append(out, colour[v])
+			}
+		}
+		slices.Sort(out)
+		finer[i] = mixColours(mixColours(colour[i], in), slices.Compact(out))
+	}
+	return finer
+}
+
+func mixColours(seed uint64, words []uint64) uint64 {
+	h := fnv.New64a()
+	b := binary.LittleEndian.AppendUint64(nil, seed)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(words)))
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	h.Write(b)
+	return h.Sum64()
+}
+
+// numberColours numbers the colours of ops in the order in which they appear.
+func numberColours(colour []uint64, ops []int32) (number []int, n int) {
+	index := map[uint64]int{}
+	for _, i := range ops {
+		k, known := index[colour[i]]
+		if !known {
+			k = len(index)
+			index[colour[i]] = k
+		}
+		number = append(number, k)
+	}
+	return number, len(index)
+}
+
+// slots gives each class a choice of its own among the kinds choices of each unit
+// of part, [C]: of the unit in which it takes most time and that has one left, or
+// else of the first that has.
+func (x *classes) slots(part *unit.Partition, kinds int) []int32 {
+	slot := make([]int32, len(x.ops))
+	used := make([]int, part.NumUnits())
+	for c, ops := range x.ops {
+		time := map[int32]float64{}
+		var units []int32
+		for _, i := range ops {
+			u := part.Of[i]
+			if _, known := time[u]; !known {
+				units = append(units, u)
+			}
+			time[u] += x.seconds[i]
+		}
+		slices.SortFunc(units, func(a, b int32) int { return cmp.Or(cmp.Compare(time[b], time[a]), cmp.Compare(a, b)) })
+		at := slices.IndexFunc(units, func(u int32) bool { return used[u] < kinds })
+		var u int
+		if at >= 0 {
+			u = int(units[at])
+		} else {
+			u = slices.IndexFunc(used, func(n int) bool { return n < kinds })
+		}
+		slot[c] = int32(u*kinds + used[u])
+		used[u]++
+	}
+	return slot
+}
+
+// carry moves logits of the choices of the units of coarse to those that the
+// classes have among the units of fine, softened as carryOver does.
+func (x *classes) carry(rows [][]float32, kinds, levels int, coarse, fine *unit.Partition) [][]float32 {
+	from, to := x.slots(coarse, kinds), x.slots(fine, kinds)
+	down := make([][]float32, fine.NumUnits())
+	for u := range down {
+		down[u] = make([]float32, kinds*levels)
+	}
+	for c := range from {
+		u, k := int(from[c])/kinds, int(from[c])%kinds
+		v, l := int(to[c])/kinds, int(to[c])%kinds
+		source := rows[u][k*levels : (k+1)*levels]
+		top := slices.Max(source)
+		for a, y := range source {
+			down[v][l*levels+a] = max(y-top, -carriedRange)
+		}
+	}
+	return down
+}
+
+// nearSteps is how many steps from producer to reader ops are near.
+const nearSteps = 2
+
+// near lists for each class the ops whose kernels its choice may change, [C].
+func (x *classes) near() [][]int32 {
+	n := len(x.of)
+	beside := make([][]int32, n)
+	for u := range int32(n) {
+		if x.of[u] < 0 {
+			continue
+		}
+		for _, v := range x.rules.Takers(u) {
+			beside[u] = append(beside[u], v)
+			beside[v] = append(beside[v], u)
+		}
+	}
+	mark := slices.Repeat([]int32{-1}, n)
+	all := make([][]int32, len(x.ops))
+	for c, ops := range x.ops {
+		list := slices.Clone(ops)
+		for _, i := range list {
+			mark[i] = int32(c)
+		}
+		for begin, step := 0, 0; step < nearSteps; step++ {
+			end := len(list)
+			for _, i := range list[begin:end] {
+				for _, v := range beside[i] {
+					if mark[v] != int32(c) {
+						mark[v] = int32(c)
+						list = append(list, v)
+					}
+				}
+			}
+			begin = end
+		}
+		all[c] = list
+	}
+	return all
+}
+
+// fit makes the choices of a unit as many as the stages with the fewest units
+// need for all classes.
+func (e *environment) fit(curricula [][]stage, least int) {
+	if e.class == nil {
+		return
+	}
+	e.kinds = least
+	for _, stages := range curricula {
+		for _, s := range stages {
+			u := s.part.NumUnits()
+			e.kinds = max(e.kinds, (len(e.class.ops)+u-1)/u)
+		}
+	}
+}
+
+// credit mixes into the advantages of what classes choose, [K][M], share of the
+// standardised advantage by the seconds near them in the last evaluation; in
+// groups of group decisions, which have one placement, by what sets these apart.
+func (e *environment) credit(perChoice [][]float32, share float64, group int) {
+	if e.near == nil || share == 0 {
+		return
+	}
+	k := len(perChoice)
+	a := make([]float32, k)
+	for c, slot := range e.slot {
+		for j := range k {
+			a[j] = -float32(e.local[j][c])
+		}
+		for lo := 0; group > 1 && lo < k; lo += group {
+			mean := float32(0)
+			for _, y := range a[lo : lo+group] {
+				mean += y / float32(group)
+			}
+			for j := range group {
+				a[lo+j] -= mean
+			}
+		}
+		scale := float32(0)
+		for _, y := range a {
+			scale = max(scale, y, -y)
+		}
+		if scale == 0 {
+			continue
+		}
+		for j := range a { // Standardise adds to deviations what is much to a second
+			a[j] /= scale
+		}
+		ppo.Standardise(a, a)
+		for j := range perChoice {
+			at := len(perChoice[j]) - e.part.NumUnits()*e.kinds + int(slot)
+			perChoice[j][at] = float32(1-share)*perChoice[j][at] + float32(share)*a[j]
+		}
+	}
+}
