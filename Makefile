@@ -12,7 +12,7 @@ CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
 GPU_OUT ?= experiments/hardware/here
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-transfer repro-papers repro-learned-rivals repro-partitioning repro-doppler clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-transfer repro-papers repro-workers repro-learned-rivals repro-partitioning repro-doppler clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,10 @@ repro-baselines: ## place four graphs with the papers' rivals by rule again, int
 	bin/placer compare --workload rnnlm2,gnmt2,inception,trfxl2 --gpus 2 --evaluations 100 --seeds 1 --out $(RUNS)/repro-baselines \
 		--methods human,metis,scotch,mincut,heft,etf,heft-units,etf-units,m-topo,m-etf,m-sct
 	cp $(RUNS)/repro-baselines/matrix.json $(RUNS)/repro-baselines/compare.json $(RUNS)/repro-baselines/compare.md experiments/baselines/
+
+repro-workers: ## measure samples a second with no, one and two workers, and the overhead of a job
+	$(GO) test -run '^$$' -bench Workers -benchtime 30x ./internal/cli
+	$(GO) test -run '^$$' -bench Job -benchtime 500x ./dispatch
 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
 	$(GO) run ./experiments/papers
