@@ -12,7 +12,7 @@ CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
 GPU_OUT ?= experiments/hardware/here
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-transfer repro-papers repro-workers repro-learned-rivals repro-partitioning repro-doppler clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-transfer repro-papers repro-workers repro-go-hdp repro-learned-rivals repro-partitioning repro-doppler clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,11 @@ repro-baselines: ## place four graphs with the papers' rivals by rule again, int
 repro-workers: ## measure samples a second with no, one and two workers, and the overhead of a job
 	$(GO) test -run '^$$' -bench Workers -benchtime 30x ./internal/cli
 	$(GO) test -run '^$$' -bench Job -benchtime 500x ./dispatch
+
+repro-go-hdp: ## GO, HDP, RL-2017 and GDP at 2,000 evaluations on three graphs, six seeds
+	$(GO) build -o bin/placer ./cmd/placer
+	bin/placer compare --workload rnnlm2,gnmt2,inception --methods human,random-best,hdp,rl-2017,GDP-one,GO-one,anneal --against hdp --evaluations 2000 --out $(RUNS)/go-hdp >/dev/null
+	cp $(RUNS)/go-hdp/compare.json experiments/go-hdp/ && cp $(RUNS)/go-hdp/compare.md experiments/go-hdp/table.md
 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
 	$(GO) run ./experiments/papers
