@@ -6,6 +6,7 @@ COUNT  ?= 10
 FUZZ   ?= 20s
 BUDGET ?= 5m
 SEED   ?= 1
+RUNS   ?= runs
 DATA   ?= data
 NVRTC  ?= libnvrtc.so.12
 CUDA_INCLUDE ?= /usr/local/cuda/include
