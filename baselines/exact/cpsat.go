@@ -73,7 +73,9 @@ func (c CPSAT) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proo
 
 // run solves the model of t and evaluates its solution: with the order of its
 // starts, with the problem's own priorities and, where the graph is small, with the
-// best order that a short search finds for its placement.
+// best order that a short search finds for its placement. Where that leaves a gap,
+// since the model is a relaxation, branch and bound goes on with small graphs from
+// what the solver has found and shown.
 func (c CPSAT) run(ctx context.Context, l *cpsat.Library, t *table, j *judge.Judge, proof *Proof) error {
 	horizon := t.serial()
 	before, err := j.Outcome()
@@ -109,7 +111,12 @@ func (c CPSAT) run(ctx context.Context, l *cpsat.Library, t *table, j *judge.Jud
 		j.Note("OPTIMAL over all placements and priorities, up to rounding: proven by CP-SAT")
 		return nil
 	}
-	j.Note("best found: CP-SAT says %v of its relaxation; %s", r.Status, gap(best, proof.Bound))
+	if t.n > MaxOps {
+		j.Note("best found: CP-SAT says %v of its relaxation; %s", r.Status, gap(best, proof.Bound))
+		return nil
+	}
+	Exact{}.prove(ctx, t.p, t, j, proof)
+	j.Note("CP-SAT says %v of its relaxation", r.Status)
 	return nil
 }
 

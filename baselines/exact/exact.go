@@ -76,6 +76,12 @@ func (e Exact) search(ctx context.Context, p *plan.Problem, j *judge.Judge) *Pro
 		j.Note("best found: %d ops are too many to search, at most %d; %s", t.n, MaxOps, gap(j.Best(), proof.Bound))
 		return proof
 	}
+	e.prove(ctx, p, t, j, proof)
+	return proof
+}
+
+// prove searches from the best that j has seen and the bound that proof has.
+func (e Exact) prove(ctx context.Context, p *plan.Problem, t *table, j *judge.Judge, proof *Proof) {
 	s := newSearch(t, j)
 	s.limit = e.limit(p)
 	if j.Best().Feasible() {
@@ -87,7 +93,6 @@ func (e Exact) search(ctx context.Context, p *plan.Problem, j *judge.Judge) *Pro
 		s.stopped, s.open = ctx.Err() != nil, proof.Bound
 	}
 	s.conclude(proof)
-	return proof
 }
 
 func (e Exact) limit(p *plan.Problem) int {
