@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"io"
 	"placer/internal/fsx"
 )
 
@@ -27,7 +26,7 @@ const (
 // a killed comparison loses only what was running.
 type Journal struct {
 	dir    string
-	trials *os.File
+	trials *fsx.Lines
 	done   map[Cell]bool
 	known  []Trial
 }
@@ -82,47 +81,21 @@ func Open(dir string) (*Journal, *Matrix, error) {
 	return j, m, nil
 }
 
-func open(dir string) (*Journal, error) {
+func open(dir string) (_ *Journal, err error) {
 	j := &Journal{dir: dir, done: map[Cell]bool{}}
-	f, err := os.OpenFile(j.path(TrialsFile), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	j.trials = f
-	if err := j.read(); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return j, nil
-}
-
-// read reads the trials there are and cuts off a line that a kill left
-// unfinished.
-func (j *Journal) read() error {
-	data, err := os.ReadFile(j.path(TrialsFile))
-	if err != nil {
-		return err
-	}
-	whole := bytes.LastIndexByte(data, '\n') + 1
-	for n, line := range strings.Split(strings.TrimSuffix(string(data[:whole]), "\n"), "\n") {
-		if line == "" {
-			continue
-		}
+	j.trials, err = fsx.OpenLines(j.path(TrialsFile), func(line []byte) error {
 		var t Trial
-		if err := strict([]byte(line), &t); err != nil {
-			return fmt.Errorf("%s: line %d: %w", j.path(TrialsFile), n+1, err)
+		if err := strict(line, &t); err != nil {
+			return err
 		}
 		if j.done[t.Cell] {
-			return fmt.Errorf("%s: line %d: a second trial of %s on %s with seed %d", j.path(TrialsFile), n+1, t.Method, t.Case, t.Seed)
+			return fmt.Errorf("a second trial of %s on %s with seed %d", t.Method, t.Case, t.Seed)
 		}
 		j.done[t.Cell] = true
 		j.known = append(j.known, t)
-	}
-	if err := j.trials.Truncate(int64(whole)); err != nil {
-		return err
-	}
-	_, err = j.trials.Seek(int64(whole), io.SeekStart)
-	return err
+		return nil
+	})
+	return j, err
 }
 
 // Dir returns the path of the folder.
@@ -140,10 +113,7 @@ func (j *Journal) Add(t Trial) error {
 	if err != nil {
 		return err
 	}
-	if _, err := j.trials.Write(append(line, '\n')); err != nil {
-		return err
-	}
-	if err := j.trials.Sync(); err != nil {
+	if err := j.trials.Add(line); err != nil {
 		return err
 	}
 	j.done[t.Cell] = true

@@ -27,9 +27,14 @@ type Regal struct {
 // RegalRow is a method's line. Shares, not percent; means over graphs.
 type RegalRow struct {
 	Method string `json:"method"`
-	// Improvement is 1 - cost / BRKGA-5K's.
-	Improvement float64 `json:"improvement"`
-	Gap         float64 `json:"gap"` // from the best known
+	// Improvement is 1 - cost / BRKGA-5K's. Median is that of the graphs; Low and
+	// High bound it with a confidence of at least 95%, and are nil for fewer than
+	// six graphs.
+	Improvement float64  `json:"improvement"`
+	Median      float64  `json:"median_improvement"`
+	Low         *float64 `json:"low_improvement,omitempty"`
+	High        *float64 `json:"high_improvement,omitempty"`
+	Gap         float64  `json:"gap"` // from the best known
 	// BoundGap and WorstBoundGap are over a proven lower bound; Optimal counts the
 	// graphs that meet it.
 	BoundGap      float64 `json:"bound_gap"`
@@ -57,8 +62,8 @@ func (r *Regal) WriteText(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "REGAL table 1, %s: %d graphs of %.0f ops on average, %d devices, %s, %d evaluations, seed %d\n", r.Task, r.Graphs, r.MeanOps, r.Devices, memory, r.Evaluations, r.Seed); err != nil {
 		return err
 	}
-	t := newTable("method", "over BRKGA 5K", "(paper)", "gap", "(paper)", "gap to bound", "worst", "optimal", "win/tie/loss", "cpu ms", "worst")
-	t.right(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t := newTable("method", "over BRKGA 5K", "(paper)", "median", "95% interval", "gap", "(paper)", "gap to bound", "worst", "optimal", "win/tie/loss", "cpu ms", "worst")
+	t.right(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 	for _, x := range r.Rows {
 		if x.Graphs == 0 {
 			t.row(x.Method, "does not apply")
@@ -71,11 +76,15 @@ func (r *Regal) WriteText(w io.Writer) error {
 			}
 			return percent(*v, 2)
 		}
+		interval := ""
+		if x.Low != nil {
+			interval = percent(*x.Low, 2) + " to " + percent(*x.High, 2)
+		}
 		name := x.Method
 		if x.Infeasible > 0 {
 			name += fmt.Sprintf(" (%d do not fit)", x.Infeasible)
 		}
-		t.row(name, percent(x.Improvement, 2), paper(x.PublishedImprovement), percent(x.Gap, 2), paper(x.PublishedGap), percent(x.BoundGap, 4), percent(x.WorstBoundGap, 4),
+		t.row(name, percent(x.Improvement, 2), paper(x.PublishedImprovement), percent(x.Median, 2), interval, percent(x.Gap, 2), paper(x.PublishedGap), percent(x.BoundGap, 4), percent(x.WorstBoundGap, 4),
 			strconv.Itoa(x.Optimal), fmt.Sprintf("%d/%d/%d", x.Wins, x.Ties, x.Losses), fmt.Sprintf("%.1f", 1e3*x.Seconds), fmt.Sprintf("%.1f", 1e3*x.WorstSeconds))
 	}
 	if err := t.write(w); err != nil {
@@ -92,7 +101,7 @@ func (r *Regal) WriteText(w io.Writer) error {
 // WriteCSV writes the rows, a header first.
 func (r *Regal) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	head := []string{"task", "method", "improvement", "published_improvement", "gap", "published_gap", "bound_gap", "worst_bound_gap", "optimal", "wins", "ties", "losses", "graphs", "infeasible", "evaluations", "seconds", "worst_seconds"}
+	head := []string{"task", "method", "improvement", "published_improvement", "median_improvement", "low_improvement", "high_improvement", "gap", "published_gap", "bound_gap", "worst_bound_gap", "optimal", "wins", "ties", "losses", "graphs", "infeasible", "evaluations", "seconds", "worst_seconds"}
 	if err := c.Write(head); err != nil {
 		return err
 	}
@@ -104,7 +113,7 @@ func (r *Regal) WriteCSV(w io.Writer) error {
 		return number(*x)
 	}
 	for _, x := range r.Rows {
-		if err := c.Write([]string{r.Task, x.Method, number(x.Improvement), maybe(x.PublishedImprovement), number(x.Gap), maybe(x.PublishedGap), number(x.BoundGap), number(x.WorstBoundGap),
+		if err := c.Write([]string{r.Task, x.Method, number(x.Improvement), maybe(x.PublishedImprovement), number(x.Median), maybe(x.Low), maybe(x.High), number(x.Gap), maybe(x.PublishedGap), number(x.BoundGap), number(x.WorstBoundGap),
 			strconv.Itoa(x.Optimal), strconv.Itoa(x.Wins), strconv.Itoa(x.Ties), strconv.Itoa(x.Losses), strconv.Itoa(x.Graphs), strconv.Itoa(x.Infeasible), number(x.Evaluations), number(x.Seconds), number(x.WorstSeconds)}); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"placer/baselines/rl2017"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/internal/fsx"
 	"placer/plan"
 	"placer/roofline"
 	"placer/sim"
@@ -60,12 +61,17 @@ func of(observe func(sample)) func(reinforce.Round) {
 	return func(r reinforce.Round) { observe(sample{r.Evaluations, r.Fit, r.Seconds}) }
 }
 
+// Cell says which run it is.
+type Cell struct {
+	Workload, Method  string
+	GPUs, Evaluations int
+	Seed              uint64
+}
+
 // result is one run. Times are in seconds; First and Last are means over the
 // first and the last tenth of the evaluations, FirstRound over the first round.
 type result struct {
-	Workload, Method              string
-	GPUs, Evaluations             int
-	Seed                          uint64
+	Cell
 	FirstRound, First, Last, Best float64
 	Random, Human, Single         float64
 }
@@ -84,7 +90,13 @@ func main() {
 }
 
 func run(list string, methods []string, evaluations, seeds int, out string) error {
-	file, err := os.Create(out)
+	known := map[Cell]result{}
+	file, err := fsx.OpenLines(out, func(line []byte) error {
+		var r result
+		err := json.Unmarshal(line, &r)
+		known[r.Cell] = r
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -107,13 +119,20 @@ func run(list string, methods []string, evaluations, seeds int, out string) erro
 			}
 			var all []result
 			for seed := range uint64(seeds) {
-				r, err := train(*p, v.make, seed+1)
-				if err != nil {
-					return fmt.Errorf("%s, %s, seed %d: %w", name, v.name, seed+1, err)
-				}
-				r.Workload, r.Method, r.GPUs, r.Evaluations = name, v.name, devices, evaluations
-				if err := json.NewEncoder(file).Encode(r); err != nil {
-					return err
+				c := Cell{name, v.name, devices, evaluations, seed + 1}
+				r, done := known[c]
+				if !done {
+					if r, err = train(*p, v.make, c.Seed); err != nil {
+						return fmt.Errorf("%s, %s, seed %d: %w", name, v.name, c.Seed, err)
+					}
+					r.Cell = c
+					line, err := json.Marshal(r)
+					if err != nil {
+						return err
+					}
+					if err := file.Add(line); err != nil {
+						return err
+					}
 				}
 				all = append(all, r)
 			}

@@ -18,6 +18,7 @@ import (
 	"placer/baselines/regal/rivals"
 	"placer/baselines/regal/sched"
 	"placer/baselines/regal/synth"
+	"placer/compare"
 	"placer/graph"
 	"placer/internal/fsx"
 	"placer/nn"
@@ -42,6 +43,7 @@ type regalFlags struct {
 	cpsatWork      float64
 	asJSON         bool
 	csvFile, gas   string
+	out            string
 	regal          []string
 	training       regalTraining
 }
@@ -78,6 +80,7 @@ func (c *console) benchRegalCommand() *cobra.Command {
 	fl.StringVar(&f.gas, "gas", "", "weights of GAS, which adds its row; experiments/regal/gas trains them")
 	fl.StringSliceVar(&f.regal, "regal", nil, "weights of REGAL's policy, one row each, or none; without it those that come with the program, for the synthetic task")
 	f.training.add(fl)
+	fl.StringVar(&f.out, "out", "", "folder that keeps each graph's results as it ends, and the tables; the same command goes on where it was stopped")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON document")
 	fl.StringVar(&f.csvFile, "csv", "", "write the rows as CSV to this file; - prints them instead of the table")
 	return cmd
@@ -139,17 +142,31 @@ func (c *console) benchRegal(ctx context.Context, f *regalFlags) error {
 	if config.Methods, err = c.regalMethods(f, doc); err != nil {
 		return err
 	}
-	done := 0
-	config.Done = func(_ int, g rivals.Graph) {
+	journal, err := openRegal(f, doc, config.Methods)
+	if err != nil {
+		return err
+	}
+	defer journal.close()
+	config.Known = journal.known
+	done := len(journal.known)
+	config.Done = func(k int, g rivals.Graph) error {
 		if done++; !c.quiet {
 			fmt.Fprintf(c.err, "%8.1f s  %d of %d: %s, %d ops\n", c.clock(), done, config.Graphs, g.Name, g.Ops)
 		}
+		return journal.add(k, g)
 	}
 	graphs, err := rivals.Compare(ctx, config)
+	if errors.Is(err, context.Canceled) && f.out != "" {
+		fmt.Fprintf(c.err, "placer: interrupted after %d of %d graphs; to go on: the same command with --out %s\n", done, config.Graphs, f.out)
+		return fmt.Errorf("%w: %w", errQuiet, err)
+	}
 	if err != nil {
 		return err
 	}
 	c.regalRows(doc, config.Methods, graphs)
+	if err := journal.finish(doc, graphs); err != nil {
+		return err
+	}
 	if f.csvFile == "-" {
 		return doc.WriteCSV(c.out)
 	}
@@ -291,6 +308,12 @@ func (c *console) regalRows(doc *report.Regal, methods []rivals.Method, graphs [
 		row := report.RegalRow{
 			Method: x.Method, Improvement: x.Improvement, Gap: x.Gap, BoundGap: x.BoundGap, WorstBoundGap: x.WorstBoundGap, Optimal: x.AtBound,
 			Wins: x.Wins, Ties: x.Ties, Losses: x.Losses, Graphs: x.Graphs, Infeasible: x.Infeasible, Evaluations: x.Evaluations, Seconds: x.Seconds, WorstSeconds: x.WorstSeconds,
+		}
+		if len(x.Improvements) > 0 {
+			row.Median = compare.Median(x.Improvements)
+		}
+		if low, high, ok := compare.Interval(x.Improvements); ok {
+			row.Low, row.High = &low, &high
 		}
 		if p, ok := rivals.PaperRow(rivals.Task(doc.Task), x.Method); ok {
 			improvement, gap := p.Improvement/100, p.Gap/100

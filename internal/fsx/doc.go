@@ -1,2 +1,2 @@
-// Package fsx owns writing files whole or not at all.
+// Package fsx owns writing files whole or not at all, and line by line.
 package fsx

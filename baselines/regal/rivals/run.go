@@ -23,9 +23,12 @@ type Config struct {
 	Workers int
 	// Clock gives the processor seconds of the calling thread.
 	Clock func() float64
+	// Known are results of an earlier run, by the number of the graph, which are not
+	// computed again.
+	Known map[int]Graph
 	// Done, if not nil, is told of every graph that has ended, from one goroutine at
-	// a time.
-	Done func(k int, g Graph)
+	// a time; its error ends the comparison.
+	Done func(k int, g Graph) error
 }
 
 // Validate reports every fault of c.
@@ -87,13 +90,21 @@ func Compare(ctx context.Context, c Config) ([]Graph, error) {
 				all[k] = g
 				if c.Done != nil {
 					mu.Lock()
-					c.Done(k, g)
+					err := c.Done(k, g)
 					mu.Unlock()
+					if err != nil {
+						stop(err)
+						return
+					}
 				}
 			}
 		})
 	}
 	for k := range c.Graphs {
+		if g, known := c.Known[k]; known {
+			all[k] = g
+			continue
+		}
 		select {
 		case next <- k:
 		case <-ctx.Done():

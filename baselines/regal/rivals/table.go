@@ -9,8 +9,10 @@ import (
 // and the base's keep the memory limit.
 type Row struct {
 	Method string
-	// Improvement is the mean of 1 - cost/base's cost.
-	Improvement float64
+	// Improvement is the mean of 1 - cost/base's cost, Improvements those of the
+	// graphs.
+	Improvement  float64
+	Improvements []float64
 	// Gap is the mean of cost/best - 1, best being the least cost of any method.
 	Gap float64
 	// BoundGap and WorstBoundGap are mean and maximum of cost/bound - 1; the bound
@@ -59,6 +61,7 @@ func row(name string, graphs []Graph, m, base int) Row {
 			}
 		}
 		x.Graphs++
+		x.Improvements = append(x.Improvements, 1-ratio(run.Cost, ref.Cost))
 		x.Improvement += 1 - ratio(run.Cost, ref.Cost)
 		x.Gap += ratio(run.Cost, best) - 1
 		gap := ratio(run.Cost, g.Bound) - 1

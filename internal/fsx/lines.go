@@ -1,0 +1,65 @@
+package fsx
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Lines is a file of lines that is written line by line: what Add has returned
+// from is on disk, and what a kill leaves half written is gone when the file is
+// opened again.
+type Lines struct{ file *os.File }
+
+// OpenLines opens or makes the file path, cuts off an unfinished last line, and
+// calls read for every line there is, from line 1 and without its end, unless it
+// is empty. The error of read comes back with file and line.
+func OpenLines(path string, read func(line []byte) error) (*Lines, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := load(f, read); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Lines{f}, nil
+}
+
+func load(f *os.File, read func(line []byte) error) error {
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if line = line[:len(line)-1]; len(line) == 0 {
+			continue
+		}
+		if err := read(line); err != nil {
+			return fmt.Errorf("%s: line %d: %w", f.Name(), n, err)
+		}
+	}
+	if err := f.Truncate(int64(len(data))); err != nil {
+		return err
+	}
+	_, err = f.Seek(int64(len(data)), io.SeekStart)
+	return err
+}
+
+// Add appends line, which must not contain an end of line.
+func (l *Lines) Add(line []byte) error {
+	if bytes.IndexByte(line, '\n') >= 0 {
+		panic(fmt.Sprintf("fsx: %q is more than a line", line))
+	}
+	if _, err := l.file.Write(append(line[:len(line):len(line)], '\n')); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+// Close closes the file.
+func (l *Lines) Close() error { return l.file.Close() }
