@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"placer/graph"
 	"placer/plan"
 	"placer/units"
@@ -62,24 +64,26 @@ func PeakBound(g *graph.Graph, d int) units.Bytes {
 			group[o.Group] += o.Resident
 			bound = max(bound, group[o.Group])
 		}
-		need := o.Resident + o.Workspace
-		first, end := g.Outputs(i)
-		for t := first; t < end; t++ {
-			if x := g.Tensor(t); !x.Resident {
-				need += x.Bytes
-			}
-		}
-		inputs := g.Inputs(i)
-		for k, t := range inputs {
-			seen := false
-			for _, u := range inputs[:k] {
-				seen = seen || u == t
-			}
-			if x := g.Tensor(t); !seen && !x.Resident {
-				need += x.Bytes
-			}
-		}
-		bound = max(bound, need)
+		bound = max(bound, o.Resident+Working(g, i))
 	}
 	return bound
+}
+
+// Working returns the bytes beside its resident ones that op i needs while it
+// runs: what it reads and makes, each tensor once, and its workspace.
+func Working(g *graph.Graph, i graph.OpID) units.Bytes {
+	need := g.Op(i).Workspace
+	first, end := g.Outputs(i)
+	for t := first; t < end; t++ {
+		if x := g.Tensor(t); !x.Resident {
+			need += x.Bytes
+		}
+	}
+	inputs := g.Inputs(i)
+	for k, t := range inputs {
+		if x := g.Tensor(t); !x.Resident && !slices.Contains(inputs[:k], t) {
+			need += x.Bytes
+		}
+	}
+	return need
 }

@@ -40,15 +40,20 @@ func (c CPSAT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 	return out, err
 }
 
+var errStepAlone = errors.New("the model for CP-SAT is of the step time alone")
+
 // Solve is Place, with the proof.
 func (c CPSAT) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
-	if err := stepAlone(p); err != nil {
-		return nil, nil, err
-	}
 	l, err := cpsat.Open(c.Library)
+	if err == nil && p.Objective.Normal() != plan.Step {
+		err = errStepAlone
+	}
 	j := judge.New(ctx, p, c.Name())
-	if errors.Is(err, cpsat.ErrUnavailable) {
-		proof := Exact{}.search(ctx, p, j)
+	if errors.Is(err, cpsat.ErrUnavailable) || errors.Is(err, errStepAlone) {
+		proof, failed := Exact{}.by(ctx, p, j)
+		if failed != nil {
+			return nil, nil, failed
+		}
 		j.Note("%v; own branch and bound instead", err)
 		out, err := j.Outcome()
 		return out, proof, err

@@ -2,7 +2,6 @@ package exact
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"placer/baselines/heft"
@@ -31,11 +30,13 @@ func (Exact) Kind() plan.Kind { return plan.Search }
 
 // Proof is what a search has shown.
 type Proof struct {
-	// Optimal says that no plan is better than the outcome, up to a relative 1e-9.
+	// Optimal says that no plan is better than the outcome, up to a relative 1e-9;
+	// where the objective is memory, none under the problem's scheduler.
 	Optimal bool
 	// Impossible says that no plan fits in memory.
 	Impossible bool
-	// Bound is a lower bound, in seconds, of every plan that fits.
+	// Bound is a lower bound of every plan that fits: seconds, or bytes where the
+	// objective is memory.
 	Bound float64
 	Nodes int
 }
@@ -47,24 +48,26 @@ func (e Exact) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 	return out, err
 }
 
-// stepAlone is the error of a problem with another objective than the step time,
-// of which nothing here is proven.
-func stepAlone(p *plan.Problem) error {
-	if o := p.Objective.Normal(); o != plan.Step {
-		return fmt.Errorf("proves step times, nothing of the %s objective", o)
-	}
-	return nil
-}
-
 // Solve is Place, with the proof.
 func (e Exact) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
-	if err := stepAlone(p); err != nil {
+	j := judge.New(ctx, p, e.Name())
+	proof, err := e.by(ctx, p, j)
+	if err != nil {
 		return nil, nil, err
 	}
-	j := judge.New(ctx, p, e.Name())
-	proof := e.search(ctx, p, j)
 	out, err := j.Outcome()
 	return out, proof, err
+}
+
+// by searches by the problem's objective.
+func (e Exact) by(ctx context.Context, p *plan.Problem, j *judge.Judge) (*Proof, error) {
+	switch p.Objective.Normal() {
+	case plan.Throughput:
+		return e.loads(ctx, p, j)
+	case plan.Memory:
+		return e.peaks(p, j), nil
+	}
+	return e.search(ctx, p, j), nil
 }
 
 func (e Exact) search(ctx context.Context, p *plan.Problem, j *judge.Judge) *Proof {

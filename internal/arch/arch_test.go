@@ -87,7 +87,7 @@ var allowed = map[string]string{
 	"baselines/metis":       "graph/unit plan baselines/judge baselines/network",
 	"baselines/scotch":      "units graph graph/unit plan baselines/judge baselines/network",
 	"baselines/baechi":      "units graph graph/unit plan baselines/judge",
-	"baselines/exact":       "graph graph/unit plan sim units baselines/cpsat baselines/heft baselines/judge",
+	"baselines/exact":       "graph graph/unit maxload plan sim units baselines/balance baselines/cpsat baselines/heft baselines/judge",
 	"baselines/heft":        "units graph graph/unit plan baselines/judge",
 	"baselines/anneal":      "units graph graph/fuse graph/unit hw plan sim baselines/judge baselines/fusion baselines/schedule",
 	"baselines/fusion":      "graph graph/fuse",

@@ -1,0 +1,107 @@
+package exact
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"placer/graph/unit"
+	"placer/maxload"
+	"placer/maxload/maxtest"
+	"placer/plan"
+	"placer/sim"
+)
+
+// checkProof compares the answer to p with the optimum, +Inf where nothing fits. It
+// reports whether it was proven.
+func checkProof(t *testing.T, p *plan.Problem, e Exact, optimum float64) bool {
+	t.Helper()
+	out, proof, err := e.Solve(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := math.Inf(1)
+	if out.Score.Feasible() {
+		reached = out.Score.Seconds
+	}
+	if s := p.Evaluator.Evaluate(out.Device, p.Priority); s != out.Score || reached < optimum*(1-1e-9) {
+		t.Errorf("score %v, its placement's is %v, the optimum is %g", out.Score, s, optimum)
+	}
+	if proof.Bound > optimum*(1+1e-9) || proof.Impossible && !math.IsInf(optimum, 1) {
+		t.Errorf("bound %g, impossible %v, the optimum is %g", proof.Bound, proof.Impossible, optimum)
+	}
+	if proof.Optimal != strings.HasPrefix(out.Notes[0], "OPTIMAL") || proof.Optimal && reached > optimum*(1+1e-9) {
+		t.Errorf("%q of %g, the optimum is %g", out.Notes, reached, optimum)
+	}
+	return proof.Optimal
+}
+
+// By the largest load the search finds and proves what trying everything finds,
+// and claims nothing more when it is stopped early.
+func TestLargestLoadAgainstExhaustiveSearch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 21))
+	proven, early := 0, 0
+	for k := range 150 {
+		s, err := maxtest.Random(rng, 1+rng.IntN(8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := maxload.NewEvaluator(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := e.Instance()
+		best := math.Inf(1)
+		maxtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
+			if j := x.Judge(block); j.Overflow == 0 {
+				best = min(best, j.Seconds)
+			}
+		})
+		p := &plan.Problem{Graph: s.Graph, Machine: s.Machine, Evaluator: e, Objective: plan.Throughput, Seed: uint64(k)}
+		if optimal := checkProof(t, p, Exact{}, best); optimal != !math.IsInf(best, 1) {
+			t.Errorf("case %d: optimal %v, the optimum is %g", k, optimal, best)
+		} else if optimal {
+			proven++
+		}
+		if checkProof(t, p, Exact{Nodes: 3}, best) {
+			early++
+		}
+	}
+	if proven < 80 || early >= proven {
+		t.Errorf("%d proven, %d of these within three nodes", proven, early)
+	}
+}
+
+// By peak memory the search finds and proves the lowest peak under the problem's
+// scheduler.
+func TestPeakAgainstExhaustiveSearch(t *testing.T) {
+	proven, early := 0, 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 22))
+		p := random(t, r, 3+int(seed%5), 2+int(seed%2), sim.Config{Memory: true})
+		p.Evaluator, p.Objective = sim.NewPeak(p.Evaluator.(*sim.Simulator)), plan.Memory
+		of := p.Units.Levels[unit.Op]
+		device, best := make([]uint8, p.Graph.NumOps()), math.Inf(1)
+		maxtest.All(of.NumUnits(), p.Machine.NumDevices(), func(units []uint8) {
+			for i, u := range of.Of {
+				device[i] = units[u]
+			}
+			if s := p.Evaluator.Evaluate(device, p.Priority); s.Feasible() {
+				best = min(best, s.Seconds)
+			}
+		})
+		if optimal := checkProof(t, p, Exact{}, best); optimal != !math.IsInf(best, 1) {
+			t.Errorf("seed %d: optimal %v, the optimum is %g", seed, optimal, best)
+		} else if optimal {
+			proven++
+		}
+		if checkProof(t, p, Exact{Nodes: 3}, best) {
+			early++
+		}
+	}
+	if proven < 20 || early >= proven {
+		t.Errorf("%d proven, %d of these within three nodes", proven, early)
+	}
+}
