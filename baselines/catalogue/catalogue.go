@@ -18,6 +18,9 @@ type Method struct {
 	// Needs names what has to be installed for the method, empty for nothing. A
 	// method that lacks it answers with a judge.Unavailable.
 	Needs string
+	// Joint says that the method trains on other graphs beside the one it places,
+	// those of Options.Companions.
+	Joint bool
 	New   func(Options) (plan.Placer, error)
 }
 
@@ -35,6 +38,8 @@ type Options struct {
 	// the problem's.
 	Priority []int32
 	Fusion   []uint8
+	// Companions are problems that joint methods train on too.
+	Companions []*plan.Problem
 }
 
 // Default decides on chains, one evaluation at a time.
@@ -85,6 +90,12 @@ func fixed(p plan.Placer, about, source string) Method {
 // needing says what m needs.
 func needing(needs string, m Method) Method {
 	m.Needs = needs
+	return m
+}
+
+// joint says that m trains on companions too.
+func joint(m Method) Method {
+	m.Joint = true
 	return m
 }
 

@@ -75,6 +75,11 @@ func Methods() []Method {
 			c.Level = o.Level
 			return gdp.PlacerOne{Config: c}
 		}),
+		joint(made("the same, one policy for all graphs of a comparison; alone on a single graph", "GDP (2019): GDP-batch", func(o Options) plan.Placer {
+			c := gdp.Batch()
+			c.Level = o.Level
+			return gdp.PlacerBatch{Config: c, Companions: o.Companions}
+		})),
 		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)

@@ -39,6 +39,7 @@ func parseMethod(name string) (m catalogue.Method, factor int, err error) {
 type cases struct {
 	c       *console
 	m       *compare.Matrix
+	keep    bool // all, for methods that train on several
 	mu      sync.Mutex
 	entries map[string]*caseEntry
 }
@@ -55,6 +56,10 @@ type caseEntry struct {
 
 func (c *console) newCases(m *compare.Matrix) *cases {
 	x := &cases{c: c, m: m, entries: map[string]*caseEntry{}}
+	for _, name := range m.Methods {
+		method, _, err := parseMethod(name)
+		x.keep = x.keep || err == nil && method.Joint
+	}
 	for _, one := range m.Cases {
 		x.entries[one.Name()] = &caseEntry{Case: one, left: len(m.Methods) * len(m.Seeds)}
 	}
@@ -92,7 +97,7 @@ func (x *cases) ended(name string) {
 	defer x.mu.Unlock()
 	if e := x.entries[name]; e.left > 1 {
 		e.left--
-	} else {
+	} else if !x.keep {
 		e.task = nil
 	}
 }
@@ -123,7 +128,7 @@ func (x *cases) trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 			return t, perr
 		}
 		t.Kind = m.Kind
-		out, err = x.place(ctx, e.task, evaluator, m, factor, cell.Seed, clock, recorder)
+		out, err = x.place(ctx, e, evaluator, m, factor, cell.Seed, clock, recorder)
 	}
 	t.Seconds = clock()
 	if err != nil {
@@ -150,12 +155,33 @@ func (x *cases) trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 	return t, nil
 }
 
-// place runs one method of the catalogue.
-func (x *cases) place(ctx context.Context, task *placer.Task, evaluator plan.Evaluator, m catalogue.Method, factor int, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
-	p, err := m.New(catalogue.Options{Level: unit.Chain, Workers: 1})
+// companions returns the problems of the cases beside e, as far as they can be
+// loaded.
+func (x *cases) companions(e *caseEntry) (all []*plan.Problem) {
+	for _, one := range x.m.Cases {
+		other := x.load(one.Name())
+		if other == e || other.err != nil {
+			continue
+		}
+		other.mu.Lock()
+		t := other.task
+		all = append(all, &plan.Problem{Graph: t.Graph, Machine: t.Machine, Units: t.Units, Priority: t.Priority, Objective: t.Objective, Evaluator: t.Evaluator.Clone()})
+		other.mu.Unlock()
+	}
+	return all
+}
+
+// place runs one method of the catalogue on e.
+func (x *cases) place(ctx context.Context, e *caseEntry, evaluator plan.Evaluator, m catalogue.Method, factor int, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
+	o := catalogue.Options{Level: unit.Chain, Workers: 1}
+	if m.Joint {
+		o.Companions = x.companions(e)
+	}
+	p, err := m.New(o)
 	if err != nil {
 		return nil, err
 	}
+	task := e.task
 	b := x.m.Budget()
 	b.Evaluations *= factor
 	b.Seconds *= float64(factor)

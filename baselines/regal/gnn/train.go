@@ -208,6 +208,8 @@ func (t *Trainer) reward(ctx context.Context, jobs []job, numbers []int, s *Step
 		jobs[i].cost = make([]float64, k)
 		jobs[i].uniform = t.cost[numbers[i]]
 	}
+	search := brkga.Default()
+	search.OneGeneration = t.config.Evaluations <= search.Chromosomes // the same, without room for a population
 	// Search 0 of a job is that with uniform distributions.
 	t.each(len(jobs)*(k+1), func(x int) {
 		j, i := &jobs[x/(k+1)], x%(k+1)
@@ -215,12 +217,12 @@ func (t *Trainer) reward(ctx context.Context, jobs []job, numbers []int, s *Step
 		budget := brkga.Budget{Evaluations: t.config.Evaluations}
 		if i == 0 {
 			if j.uniform == 0 {
-				j.uniform = brkga.Run(ctx, e, brkga.Uniform{}, brkga.Default(), budget, t.stream(0, numbers[x/(k+1)], streamUniform)).Cost
+				j.uniform = brkga.Run(ctx, e, brkga.Uniform{}, search, budget, t.stream(0, numbers[x/(k+1)], streamUniform)).Cost
 			}
 			return
 		}
 		q := p.proposal(j.samples[i-1], j.graph.Pin)
-		c := brkga.Default()
+		c := search
 		if q.EliteBias != 0 {
 			c.EliteBias = q.EliteBias
 		}
