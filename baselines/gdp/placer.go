@@ -32,7 +32,7 @@ func (o PlacerOne) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, e
 	if err := r.train(); err != nil {
 		return nil, err
 	}
-	return r.trials[0].judge.Outcome()
+	return r.trials[0].Outcome()
 }
 
 // PlacerBatch is GDP-batch. The policy is trained on the problem and on the
@@ -65,17 +65,17 @@ func (b PlacerBatch) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 	if err != nil {
 		return nil, err
 	}
-	for !r.trials[0].done {
+	for !r.trials[0].spent {
 		if err := r.batch(r.draw()); err != nil {
 			return nil, err
 		}
 	}
-	o, err := r.trials[0].judge.Outcome()
+	o, err := r.trials[0].Outcome()
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range r.trials[1:] {
-		o.Notes = append(o.Notes, fmt.Sprintf("trained on %s too, %d evaluations", t.problem.Graph.Name(), t.evaluations))
+		o.Notes = append(o.Notes, fmt.Sprintf("trained on %s too, %d evaluations", t.Problem.Graph.Name(), t.Evaluations))
 	}
 	return o, nil
 }
@@ -92,7 +92,7 @@ func Train(ctx context.Context, c Config, problems []*plan.Problem, observe func
 	}
 	var all []*plan.Outcome
 	for _, t := range r.trials {
-		o, err := t.judge.Outcome()
+		o, err := t.Outcome()
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"placer/baselines/judge"
 	"placer/baselines/reinforce"
 	"placer/features"
 	"placer/gonet"
@@ -37,20 +36,14 @@ type run struct {
 
 // trial is a problem in training. It is the trainer's environment.
 type trial struct {
+	*reinforce.Trials
 	name    string
-	problem *plan.Problem
-	judge   *judge.Judge
-	start   float64 // on the problem's clock
-	serial  float64 // seconds of all ops one after another
 	part    *unit.Partition
 	trainer *ppo.Trainer
-	device  []uint8 // [N]
 
-	scores      []plan.Score // of the last round
-	best        plan.Score
-	rounds      int
-	evaluations int
-	done        bool
+	scores []plan.Score // of the last round
+	rounds int
+	spent  bool
 }
 
 func newRun(ctx context.Context, name string, c Config, problems []*plan.Problem, observe func(Round)) (*run, error) {
@@ -74,15 +67,9 @@ func newRun(ctx context.Context, name string, c Config, problems []*plan.Problem
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, p := range problems {
-		t := &trial{name: name, problem: p, judge: judge.New(ctx, p, name), part: p.Units.Levels[c.Level], device: make([]uint8, p.Graph.NumOps())}
-		if t.judge.Unbounded() && ctx.Done() == nil {
-			return nil, fmt.Errorf("%s: no budget bounds it", name)
-		}
-		if p.Clock != nil {
-			t.start = p.Clock()
-		}
-		for _, x := range p.Evaluator.OpSeconds(0) {
-			t.serial += x
+		t := &trial{name: name, part: p.Units.Levels[c.Level]}
+		if t.Trials, err = reinforce.NewTrials(ctx, p, name); err != nil {
+			return nil, err
 		}
 		training := c.Training
 		training.Samples = reinforce.Samples(p, training.Samples)
@@ -125,7 +112,7 @@ func (r *run) train() error {
 func (r *run) draw() (batch []*trial) {
 	var left []*trial
 	for _, t := range r.trials {
-		if !t.done {
+		if !t.spent {
 			left = append(left, t)
 		}
 	}
@@ -149,7 +136,7 @@ func (r *run) batch(batch []*trial) error {
 			if err := r.step(t); err != nil {
 				return err
 			}
-			if t.done {
+			if t.spent {
 				return nil
 			}
 		}
@@ -159,10 +146,10 @@ func (r *run) batch(batch []*trial) error {
 
 // step runs a round on t.
 func (r *run) step(t *trial) error {
-	left := 1 - reinforce.Spent(t.problem, t.start, t.evaluations)
-	_, err := t.trainer.Round(func(int) float64 { return r.config.LearningRate * (0.1 + 0.9*left) })
+	rate := t.Rate(r.config.LearningRate)
+	_, err := t.trainer.Round(func(int) float64 { return rate })
 	if errors.Is(err, errSpent) {
-		t.done = true
+		t.spent = true
 		return nil
 	}
 	if err != nil {
@@ -172,7 +159,7 @@ func (r *run) step(t *trial) error {
 	if r.observe == nil {
 		return nil
 	}
-	x := Round{Round: t.rounds, Evaluations: t.evaluations, Best: t.best}
+	x := Round{Round: t.rounds, Evaluations: t.Evaluations, Best: t.Best}
 	for i, u := range r.trials {
 		if u == t {
 			x.Graph = i
@@ -196,21 +183,14 @@ var errSpent = errors.New("the budget is spent")
 func (t *trial) Rewards(actions [][]int32, rewards []float32) error {
 	t.scores = t.scores[:0]
 	for k, a := range actions {
-		if t.evaluations > 0 && t.judge.Done() {
+		if t.Done() {
 			return errSpent
 		}
-		for i, u := range t.part.Of {
-			t.device[i] = uint8(a[u])
-		}
-		s := t.judge.Try(t.device)
-		if t.evaluations == 0 || s.Better(t.best) {
-			t.best = s
-		}
-		t.evaluations++
+		s := t.Try(t.part, func(u int32) int32 { return a[u] })
 		t.scores = append(t.scores, s)
 		rewards[k] = ppo.InvalidReward
 		if s.Feasible() {
-			rewards[k] = ppo.Reward(s.Seconds, t.serial)
+			rewards[k] = ppo.Reward(s.Seconds, t.Serial)
 		}
 	}
 	return nil

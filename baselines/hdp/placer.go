@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"placer/baselines/judge"
 	"placer/baselines/reinforce"
 	"placer/graph/unit"
 	"placer/nn"
@@ -35,11 +34,11 @@ func (h Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	if err := h.Config.Validate(); err != nil {
 		return nil, err
 	}
-	j := judge.New(ctx, p, h.Name())
-	if j.Unbounded() && ctx.Done() == nil {
-		return nil, fmt.Errorf("%s: no budget bounds it", h.Name())
+	trials, err := reinforce.NewTrials(ctx, p, h.Name())
+	if err != nil {
+		return nil, err
 	}
-	t, err := h.training(p, j)
+	t, err := h.training(p, trials)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.Name(), err)
 	}
@@ -48,17 +47,15 @@ func (h Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			return nil, fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
-	return j.Outcome()
+	return trials.Outcome()
 }
 
 // training is the state of a run. Entities are units of the
 // configured level: at the op level ops, or co-location groups of them.
 type training struct {
 	config   Config
-	problem  *plan.Problem
-	judge    *judge.Judge
+	trials   *reinforce.Trials
 	observe  func(reinforce.Round)
-	start    float64 // on the problem's clock
 	random   *rand.Rand
 	signal   *reinforce.Signal
 	entities *unit.Partition
@@ -74,25 +71,14 @@ type training struct {
 	placing   *ppo.Objective
 	advantage []float32
 	scores    []plan.Score
-
-	device      []uint8 // [N]
-	evaluations int
-	best        plan.Score
 }
 
-func (h Placer) training(p *plan.Problem, j *judge.Judge) (*training, error) {
+func (h Placer) training(p *plan.Problem, trials *reinforce.Trials) (*training, error) {
 	c := h.Config
 	k := reinforce.Samples(p, c.Samples)
-	t := &training{config: c, problem: p, judge: j, observe: h.Observe, random: rand.New(rand.NewPCG(p.Seed, 0x2018)), entities: p.Units.Levels[c.Level],
-		params: nn.NewParams(), adam: nn.NewAdam(nn.DefaultAdam()), advantage: make([]float32, k), scores: make([]plan.Score, k), device: make([]uint8, p.Graph.NumOps())}
-	if p.Clock != nil {
-		t.start = p.Clock()
-	}
-	serial := 0.0
-	for _, x := range p.Evaluator.OpSeconds(0) {
-		serial += x
-	}
-	t.signal = reinforce.NewSignal(c.Signal, serial)
+	t := &training{config: c, trials: trials, observe: h.Observe, random: rand.New(rand.NewPCG(p.Seed, 0x2018)), entities: p.Units.Levels[c.Level],
+		params: nn.NewParams(), adam: nn.NewAdam(nn.DefaultAdam()), advantage: make([]float32, k), scores: make([]plan.Score, k)}
+	t.signal = reinforce.NewSignal(c.Signal, trials.Serial)
 	t.embedder = reinforce.NewEmbedder(p.Graph, t.entities)
 	devices, n := p.Machine.NumDevices(), t.entities.NumUnits()
 	groups := c.groups(n, devices)
@@ -141,15 +127,16 @@ func (t *training) round() (bool, error) {
 	}
 	// Measure the placements.
 	for k := range t.scores {
-		if t.evaluations > 0 && t.judge.Done() {
+		if t.trials.Done() {
 			return false, nil
 		}
-		t.scores[k] = t.try(t.grouping.Actions[k], t.placing.Actions[k])
+		group, device := t.grouping.Actions[k], t.placing.Actions[k]
+		t.scores[k] = t.trials.Try(t.entities, func(u int32) int32 { return device[group[u]] })
 	}
 	counts := t.signal.Advantages(t.scores, t.advantage)
 	if t.observe != nil {
 		r := t.signal.Summary(t.scores)
-		r.Evaluations, r.Best = t.evaluations, t.best
+		r.Evaluations, r.Best = t.trials.Evaluations, t.trials.Best
 		t.observe(r)
 	}
 	if !counts {
@@ -162,22 +149,8 @@ func (t *training) round() (bool, error) {
 	if _, err := t.session.Backward(t.items, t.placing.Actions, t.placing); err != nil {
 		return false, err
 	}
-	left := 1 - reinforce.Spent(t.problem, t.start, t.evaluations)
-	if _, err := t.adam.Step(t.params, t.config.LearningRate*(0.1+0.9*left)); err != nil {
+	if _, err := t.adam.Step(t.params, t.trials.Rate(t.config.LearningRate)); err != nil {
 		return false, err
 	}
 	return true, nil
-}
-
-// try evaluates groups placed on devices.
-func (t *training) try(group, device []int32) plan.Score {
-	for i, u := range t.entities.Of {
-		t.device[i] = uint8(device[group[u]])
-	}
-	x := t.judge.Try(t.device)
-	if t.evaluations == 0 || x.Better(t.best) {
-		t.best = x
-	}
-	t.evaluations++
-	return x
 }

@@ -29,7 +29,7 @@ type controller struct {
 }
 
 func newController(s *server, c seq2seq.Config, b *nn.Backend, samples int, r *rand.Rand) (*controller, error) {
-	k := &controller{server: s, params: nn.NewParams(), random: r, signal: reinforce.NewSignal(s.config.Signal, s.serial), advantage: make([]float32, samples), scores: make([]plan.Score, samples)}
+	k := &controller{server: s, params: nn.NewParams(), random: r, signal: reinforce.NewSignal(s.config.Signal, s.trials.Serial), advantage: make([]float32, samples), scores: make([]plan.Score, samples)}
 	// The weights are overwritten by the server's.
 	net := seq2seq.New(c, k.params, rand.New(rand.NewPCG(0, 0)))
 	var err error
@@ -59,21 +59,21 @@ func (k *controller) begin() (bool, error) {
 	}
 	slowest := 0.0
 	for i, a := range k.objective.Actions {
-		if s.evaluations > 0 && s.judge.Done() {
+		if s.trials.Done() {
 			return false, nil
 		}
-		k.scores[i] = s.try(a)
+		k.scores[i] = s.trials.Try(s.groups, func(t int32) int32 { return a[t] })
 		if k.scores[i].Feasible() {
 			slowest = max(slowest, k.scores[i].Seconds)
 		} else {
-			slowest = max(slowest, s.serial) // to fail takes time too
+			slowest = max(slowest, s.trials.Serial) // to fail takes time too
 		}
 	}
 	k.end += float64(s.config.Measured) * slowest
 	k.counts = k.signal.Advantages(k.scores, k.advantage)
 	if s.observe != nil {
 		r := k.signal.Summary(k.scores)
-		r.Evaluations, r.Best = s.evaluations, s.best
+		r.Evaluations, r.Best = s.trials.Evaluations, s.trials.Best
 		s.observe(r)
 	}
 	k.params.ZeroGrad()

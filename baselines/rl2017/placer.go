@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"placer/baselines/judge"
 	"placer/baselines/reinforce"
 	"placer/graph/unit"
 	"placer/nn"
@@ -34,28 +33,25 @@ func (r Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	if err := r.Config.Validate(); err != nil {
 		return nil, err
 	}
-	j := judge.New(ctx, p, r.Name())
-	if j.Unbounded() && ctx.Done() == nil {
-		return nil, fmt.Errorf("%s: no budget bounds it", r.Name())
+	trials, err := reinforce.NewTrials(ctx, p, r.Name())
+	if err != nil {
+		return nil, err
 	}
-	s, err := r.server(p, j)
+	s, err := r.server(p, trials)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.run(); err != nil {
 		return nil, err
 	}
-	return j.Outcome()
+	return trials.Outcome()
 }
 
 // server holds the shared parameters and what all controllers read.
 type server struct {
 	config  Config
-	problem *plan.Problem
-	judge   *judge.Judge
+	trials  *reinforce.Trials
 	observe func(reinforce.Round)
-	start   float64 // on the problem's clock
-	serial  float64 // seconds of all ops one after another
 
 	groups *unit.Partition
 	items  nn.Mat // [T,F]
@@ -63,25 +59,15 @@ type server struct {
 	adam   *nn.Adam
 
 	controllers []*controller
-	device      []uint8 // [N]
-	evaluations int
-	best        plan.Score
 }
 
-func (r Placer) server(p *plan.Problem, j *judge.Judge) (*server, error) {
-	s := &server{config: r.Config, problem: p, judge: j, observe: r.Observe, adam: nn.NewAdam(nn.DefaultAdam()), params: nn.NewParams(), device: make([]uint8, p.Graph.NumOps())}
-	if p.Clock != nil {
-		s.start = p.Clock()
-	}
-	seconds := p.Evaluator.OpSeconds(0)
-	for _, x := range seconds {
-		s.serial += x
-	}
+func (r Placer) server(p *plan.Problem, trials *reinforce.Trials) (*server, error) {
+	s := &server{config: r.Config, trials: trials, observe: r.Observe, adam: nn.NewAdam(nn.DefaultAdam()), params: nn.NewParams()}
 	room := p.Machine.Devices[0].Memory
 	for _, d := range p.Machine.Devices {
 		room = min(room, d.Memory)
 	}
-	s.groups = Groups(p.Graph, Special(p.Graph, p.Units), seconds, r.Config.Groups, room/roomShare)
+	s.groups = Groups(p.Graph, Special(p.Graph, p.Units), p.Evaluator.OpSeconds(0), r.Config.Groups, room/roomShare)
 	e := reinforce.NewEmbedder(p.Graph, s.groups)
 	n := s.groups.NumUnits()
 	s.items = nn.NewMat(n, e.Columns(n))
@@ -152,22 +138,8 @@ func (s *server) update(c *controller) error {
 	for i, p := range s.params.All() {
 		copy(p.Grad, c.params.All()[i].Grad)
 	}
-	left := 1 - reinforce.Spent(s.problem, s.start, s.evaluations)
-	if _, err := s.adam.Step(s.params, s.config.LearningRate*(0.1+0.9*left)); err != nil {
+	if _, err := s.adam.Step(s.params, s.trials.Rate(s.config.LearningRate)); err != nil {
 		return fmt.Errorf("rl-2017: %w", err)
 	}
 	return nil
-}
-
-// try evaluates a decision for the groups.
-func (s *server) try(action []int32) plan.Score {
-	for i, t := range s.groups.Of {
-		s.device[i] = uint8(action[t])
-	}
-	x := s.judge.Try(s.device)
-	if s.evaluations == 0 || x.Better(s.best) {
-		s.best = x
-	}
-	s.evaluations++
-	return x
 }

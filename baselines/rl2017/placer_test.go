@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"placer/baselines/conformance"
-	"placer/baselines/judge"
 	"placer/baselines/reinforce"
 	"placer/graph"
 )
@@ -96,7 +95,11 @@ func TestAsynchronousUpdates(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Seed, p.Budget.Evaluations = seed, 400
-		s, err := Placer{Config: Default()}.server(p, judge.New(context.Background(), p, "rl-2017"))
+		trials, err := reinforce.NewTrials(context.Background(), p, "rl-2017")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Placer{Config: Default()}.server(p, trials)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,27 +93,24 @@ func (f *file) instance(name string) (*Instance, error) {
 	case len(f.Nodes) == 0 || len(f.Nodes) > maxNodes:
 		return nil, fmt.Errorf("%d nodes, want 1 to %d", len(f.Nodes), maxNodes)
 	}
-	at, err := f.index()
+	nodes, err := f.index()
 	if err != nil {
 		return nil, err
 	}
-	in, cost, err := f.edges(at)
+	in, cost, err := f.edges(nodes)
 	if err != nil {
 		return nil, err
 	}
 	b := graph.NewBuilder(name)
 	groups := map[int64]int32{}
-	names := map[string]bool{}
+	byName := map[string]int{}
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
-		op := graph.Op{Name: n.Name, Kind: "Layer", Resident: units.Bytes(math.Ceil(n.Size)), Forward: graph.None}
-		if op.Name == "" || names[op.Name] {
-			op.Name = fmt.Sprintf("%s#%d", n.Name, *n.ID)
+		op := graph.Op{Kind: "Layer", Resident: units.Bytes(math.Ceil(n.Size)), Forward: graph.None}
+		if op.Name, err = nodes.Name(n.Name, *n.ID); err != nil {
+			return nil, err
 		}
-		if names[op.Name] {
-			return nil, fmt.Errorf("node %d: the name %q is taken", *n.ID, op.Name)
-		}
-		names[op.Name] = true
+		byName[op.Name] = i
 		if n.Backward {
 			op.Phase = graph.Backward
 		}
@@ -138,10 +135,6 @@ func (f *file) instance(name string) (*Instance, error) {
 	acc := times.Model{Name: Accelerator, Count: *f.MaxFPGAs, Memory: units.Bytes(*f.MaxSize), Seconds: make([]float64, g.NumOps())}
 	cpu := times.Model{Name: CPU, CPU: true, Count: *f.MaxCPUs, Memory: cpuMemory, Seconds: make([]float64, g.NumOps())}
 	x.Times = &times.Table{GraphHash: g.Hash(), Source: name, Bandwidth: bytesPerSecond, Transfer: make([]float64, g.NumTensors())}
-	byName := map[string]int{}
-	for i := range f.Nodes {
-		byName[b.At(graph.OpID(i)).Name] = i
-	}
 	for to := range g.NumOps() {
 		i := byName[g.Op(graph.OpID(to)).Name]
 		n := &f.Nodes[i]
@@ -157,16 +150,13 @@ func (f *file) instance(name string) (*Instance, error) {
 	return x, x.Times.Check(g)
 }
 
-// index returns the place of each id, and checks the nodes' figures.
-func (f *file) index() (map[int64]int, error) {
-	at := make(map[int64]int, len(f.Nodes))
+// index checks the nodes' figures.
+func (f *file) index() (*foreign.Nodes, error) {
+	nodes := foreign.NewNodes()
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
-		if n.ID == nil {
-			return nil, fmt.Errorf("node %d of the list (%s) has no id", i, n.Name)
-		}
-		if _, twice := at[*n.ID]; twice {
-			return nil, fmt.Errorf("node %d (%s): an earlier node has the same id", *n.ID, n.Name)
+		if err := nodes.Add(n.ID, n.Name); err != nil {
+			return nil, err
 		}
 		for _, ms := range []float64{n.CPU, n.Accelerator} {
 			if !(ms >= 0) || ms > maxMilliseconds {
@@ -176,24 +166,19 @@ func (f *file) index() (map[int64]int, error) {
 		if !(n.Size >= 0) || n.Size > float64(graph.MaxBytes) {
 			return nil, fmt.Errorf("node %d (%s): size %v, want bytes", *n.ID, n.Name, n.Size)
 		}
-		at[*n.ID] = i
 	}
-	return at, nil
+	return nodes, nil
 }
 
 // edges returns the sources of each node's inputs and the cost of each node's
 // output in milliseconds, which is one for all its edges.
-func (f *file) edges(at map[int64]int) (in [][]int, cost []float64, err error) {
+func (f *file) edges(nodes *foreign.Nodes) (in [][]int, cost []float64, err error) {
 	in, cost = make([][]int, len(f.Nodes)), make([]float64, len(f.Nodes))
 	known := make([]bool, len(f.Nodes))
 	for k, e := range f.Edges {
-		if e.From == nil || e.To == nil {
-			return nil, nil, fmt.Errorf("edge %d has no sourceId or no destId", k)
-		}
-		u, ok1 := at[*e.From]
-		v, ok2 := at[*e.To]
-		if !ok1 || !ok2 {
-			return nil, nil, fmt.Errorf("edge %d, from %d to %d: no such node", k, *e.From, *e.To)
+		u, v, err := nodes.Edge(k, e.From, e.To)
+		if err != nil {
+			return nil, nil, err
 		}
 		if !(e.Cost >= 0) || e.Cost > maxMilliseconds {
 			return nil, nil, fmt.Errorf("edge %d, from %d to %d: cost %v ms, want 0 to %g", k, *e.From, *e.To, e.Cost, maxMilliseconds)

@@ -84,17 +84,13 @@ func (f *file) instance(name string) (*Instance, error) {
 	case len(f.Nodes) == 0 || len(f.Nodes) > maxNodes:
 		return nil, fmt.Errorf("%d nodes, want 1 to %d", len(f.Nodes), maxNodes)
 	}
-	at := map[int64]int{}
+	nodes := foreign.NewNodes()
 	plain := make([]*config, len(f.Nodes))
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
-		if n.ID == nil {
-			return nil, fmt.Errorf("node %d of the list (%s) has no id", i, n.Name)
+		if err := nodes.Add(n.ID, n.Name); err != nil {
+			return nil, err
 		}
-		if _, twice := at[*n.ID]; twice {
-			return nil, fmt.Errorf("node %d (%s): an earlier node has the same id", *n.ID, n.Name)
-		}
-		at[*n.ID] = i
 		for k := range n.Modes["1"] {
 			if c := &n.Modes["1"][k]; c.ID == Plain {
 				plain[i] = c
@@ -111,13 +107,12 @@ func (f *file) instance(name string) (*Instance, error) {
 	// Each node has an output for every size that its edges carry.
 	outs, in := make([][]float64, len(f.Nodes)), make([][][2]int, len(f.Nodes))
 	for k, e := range f.Edges {
-		if e.From == nil || e.To == nil {
-			return nil, fmt.Errorf("edge %d has no sourceId or no destId", k)
+		u, v, err := nodes.Edge(k, e.From, e.To)
+		if err != nil {
+			return nil, err
 		}
-		u, ok1 := at[*e.From]
-		v, ok2 := at[*e.To]
-		if !ok1 || !ok2 || !bytes(e.Bytes) {
-			return nil, fmt.Errorf("edge %d, from %d to %d with %v bytes: no such node, or no such size", k, *e.From, *e.To, e.Bytes)
+		if !bytes(e.Bytes) {
+			return nil, fmt.Errorf("edge %d, from %d to %d: %v bytes", k, *e.From, *e.To, e.Bytes)
 		}
 		slot := -1
 		for s, b := range outs[u] {
@@ -139,12 +134,10 @@ func (f *file) instance(name string) (*Instance, error) {
 	seconds := map[string]float64{}
 	for i := range f.Nodes {
 		n, c := &f.Nodes[i], plain[i]
-		op := graph.Op{Name: n.Name, Kind: "Layer", Resident: units.Bytes(math.Ceil(c.A + c.B)), Params: int64(c.Parameters / 4), Forward: graph.None}
-		if _, taken := seconds[op.Name]; op.Name == "" || taken {
-			op.Name = fmt.Sprintf("%s#%d", n.Name, *n.ID)
-		}
-		if _, taken := seconds[op.Name]; taken {
-			return nil, fmt.Errorf("node %d: the name %q is taken", *n.ID, op.Name)
+		op := graph.Op{Kind: "Layer", Resident: units.Bytes(math.Ceil(c.A + c.B)), Params: int64(c.Parameters / 4), Forward: graph.None}
+		var err error
+		if op.Name, err = nodes.Name(n.Name, *n.ID); err != nil {
+			return nil, err
 		}
 		seconds[op.Name] = c.Time * 1e-3
 		var inputs []graph.TensorID
