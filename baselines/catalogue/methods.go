@@ -89,7 +89,7 @@ func Methods() []Method {
 			p, err := pretrained.Policy()
 			return transfer.Placer{Policy: p}, err
 		}},
-		{Name: "fine-tuned", Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of PPO on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
+		{Name: "fine-tuned", Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of learning on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
 			p, err := pretrained.Policy()
 			return transfer.Tuner{Policy: p, Config: transfer.DefaultTune()}, err
 		}},

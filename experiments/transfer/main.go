@@ -1,12 +1,14 @@
 // Command transfer judges policies on families that they were not trained on: the
 // 14 rows of GO's table 2, zero-shot (greedy and best of 16 samples, over several
-// seeds of sampling) and fine-tuned with fewer than 50 steps of PPO, beside the
-// human expert and the recorded search.
+// seeds of sampling) and fine-tuned in fewer than 50 steps, beside the human expert
+// and the recorded search.
 //
 //	transfer -seeds 6 -o experiments/transfer POLICY...
 //
-// A row is judged by the policy whose held-out families hold its family. Rows that
-// are in results.csv are kept: a stopped run goes on.
+// A row is judged by the policy whose held-out families hold its family. What
+// results.csv has of a row is kept, zero-shot and fine-tuned each on its own: a
+// stopped run goes on, and where the fine_tuned columns are taken out they alone
+// are judged anew.
 package main
 
 import (
@@ -44,22 +46,26 @@ type row struct {
 	Greedy   float64
 	// Of the best of 16 samples: the median over the seeds, the lowest, the highest.
 	Best, BestLow, BestHigh float64
-	Tuned                   float64
-	TunedTook               float64 // CPU seconds, one thread
-	TunedEvaluations        float64
-	Took                    float64 // zero-shot: CPU seconds of columns, 16 samples and their evaluation
-	Distance, Reach         float64
+	// Of fine-tuning: median over the seeds, the lowest, the highest; CPU seconds of
+	// all threads and evaluations of one seed, the most of all.
+	Tuned, TunedLow, TunedHigh float64
+	TunedSeeds                 float64
+	TunedTook                  float64
+	TunedEvaluations           float64
+	Took                       float64 // zero-shot: CPU seconds of columns, 16 samples and their evaluation
+	Distance, Reach            float64
 	// Scratch is what the policy that was trained from scratch came to in the recorded
 	// search.
 	Scratch, ScratchEvaluations float64
-	SameAt                      float64 // evaluations at which fine-tuning was as good; 0: it was not
+	SameAt                      float64 // evaluations at which fine-tuning was as good, median over the seeds; 0: it was not
 }
 
 func main() {
 	seeds := flag.Int("seeds", 6, "seeds of sampling")
 	tune := flag.Int("tune", 49, "steps of fine-tuning; 0 leaves it out")
 	out := flag.String("o", "experiments/transfer", "folder of results")
-	limit := flag.Float64("cpu", 60, "CPU seconds of fine-tuning")
+	tuneSeeds := flag.Int("tune-seeds", 3, "seeds of fine-tuning")
+	samples := flag.Int("samples", 0, "placements of a step of fine-tuning; 0 chooses by the graph")
 	card := flag.String("card", "", "write this policy, with the results in the folder on its card, to the file that -to names, and judge nothing")
 	to := flag.String("to", "placer/pretrained/policy.safetensors", "see -card")
 	only := flag.String("rows", "", "rows to judge, separated by commas; all without it")
@@ -71,13 +77,16 @@ func main() {
 		}
 		return
 	}
-	if err := run(*seeds, *tune, *limit, *out, *only, flag.Args()); err != nil {
+	if err := run(*seeds, tuning{*tune, *tuneSeeds, *samples}, *out, *only, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "transfer:", err)
 		os.Exit(1)
 	}
 }
 
-func run(seeds, tune int, limit float64, out, only string, files []string) error {
+// tuning says how to fine-tune.
+type tuning struct{ steps, seeds, samples int }
+
+func run(seeds int, tune tuning, out, only string, files []string) error {
 	policies := map[string]*transfer.Policy{} // by held-out family
 	names := map[string]string{}
 	for _, f := range files {
@@ -108,10 +117,12 @@ func run(seeds, tune int, limit float64, out, only string, files []string) error
 			return fmt.Errorf("rows.tsv: %q: %w", line, err)
 		}
 		if k := slices.IndexFunc(kept, func(x row) bool { return x.Workload == r.Workload }); k >= 0 {
-			rows = append(rows, kept[k])
-			continue
+			r = kept[k]
 		}
-		if only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
+		if r.whole(tune) || only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
+			if r.Human > 0 {
+				rows = append(rows, r)
+			}
 			continue
 		}
 		family := strings.TrimRight(r.Workload, "0123456789")
@@ -121,7 +132,7 @@ func run(seeds, tune int, limit float64, out, only string, files []string) error
 			continue
 		}
 		r.Policy = names[family]
-		if err := r.judge(p, seeds, tune, limit); err != nil {
+		if err := r.judge(p, seeds, tune); err != nil {
 			return fmt.Errorf("%s: %w", r.Workload, err)
 		}
 		fmt.Fprintf(os.Stderr, "%-11s greedy %5.1f%%, best of 16 %5.1f%% (%.1f%% to %.1f%%), fine-tuned %5.1f%% in %.0f s, search %5.1f%%\n", r.Workload,
@@ -137,11 +148,18 @@ func run(seeds, tune int, limit float64, out, only string, files []string) error
 // columns are those of results.csv behind the workload, the devices and the
 // policy.
 var columns = []string{"human_s", "search_s", "greedy_s", "best_of_16_s", "best_of_16_low_s", "best_of_16_high_s", "fine_tuned_s", "fine_tuned_cpu_seconds", "zero_shot_cpu_seconds",
-	"distance", "reach", "from_scratch_s", "fine_tuned_evaluations", "from_scratch_evaluations", "same_at"}
+	"distance", "reach", "from_scratch_s", "fine_tuned_evaluations", "from_scratch_evaluations", "same_at",
+	"fine_tuned_low_s", "fine_tuned_high_s", "fine_tuned_seeds"}
 
 // values returns where columns are kept.
 func (r *row) values() []*float64 {
-	return []*float64{&r.Human, &r.Search, &r.Greedy, &r.Best, &r.BestLow, &r.BestHigh, &r.Tuned, &r.TunedTook, &r.Took, &r.Distance, &r.Reach, &r.Scratch, &r.TunedEvaluations, &r.ScratchEvaluations, &r.SameAt}
+	return []*float64{&r.Human, &r.Search, &r.Greedy, &r.Best, &r.BestLow, &r.BestHigh, &r.Tuned, &r.TunedTook, &r.Took, &r.Distance, &r.Reach, &r.Scratch, &r.TunedEvaluations, &r.ScratchEvaluations, &r.SameAt,
+		&r.TunedLow, &r.TunedHigh, &r.TunedSeeds}
+}
+
+// whole reports whether r has been judged.
+func (r *row) whole(t tuning) bool {
+	return r.Greedy > 0 && (t.steps == 0 || r.TunedSeeds > 0)
 }
 
 // readRows returns the rows of folder's results.csv, none where there is no file.
@@ -164,7 +182,11 @@ func readRows(folder string) ([]row, error) {
 			return nil, err
 		}
 		for k, v := range r.values() {
-			if *v, err = strconv.ParseFloat(l[3+k], 64); err != nil {
+			at := slices.Index(lines[0], columns[k])
+			if at < 0 {
+				continue // it is judged anew
+			}
+			if *v, err = strconv.ParseFloat(l[at], 64); err != nil {
 				return nil, err
 			}
 		}
@@ -198,8 +220,8 @@ func writeCard(folder, from, to string) error {
 
 func percent(x, human float64) float64 { return 100 * (1 - x/human) }
 
-// judge fills r.
-func (r *row) judge(policy *transfer.Policy, seeds, tune int, limit float64) error {
+// judge fills what r has not got.
+func (r *row) judge(policy *transfer.Policy, seeds int, tune tuning) error {
 	p, err := transfer.Case{Workload: r.Workload, GPU: "p100", Devices: r.Devices}.Problem()
 	if err != nil {
 		return err
@@ -213,6 +235,19 @@ func (r *row) judge(policy *transfer.Policy, seeds, tune int, limit float64) err
 	if err := r.recorded(); err != nil {
 		return err
 	}
+	if r.Greedy == 0 {
+		if err := r.zeroShot(ctx, p, policy, seeds); err != nil {
+			return err
+		}
+	}
+	if tune.steps == 0 || r.TunedSeeds > 0 {
+		return nil
+	}
+	return r.fineTuned(ctx, p, policy, tune)
+}
+
+// zeroShot fills what is said of the policy as it is.
+func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *transfer.Policy, seeds int) error {
 	var best []float64
 	for k := range seeds {
 		p.Seed = uint64(k + 1)
@@ -232,28 +267,43 @@ func (r *row) judge(policy *transfer.Policy, seeds, tune int, limit float64) err
 		}
 		best = append(best, seconds(transfer.Best(samples).Score))
 	}
-	slices.Sort(best)
-	r.Best, r.BestLow, r.BestHigh = (best[(len(best)-1)/2]+best[len(best)/2])/2, best[0], best[len(best)-1]
-	if tune == 0 {
-		return nil
-	}
-	p.Seed = 1
-	c := transfer.DefaultTune()
-	c.Steps = tune
-	begin := cpu()
-	p.Clock = func() float64 { return cpu() - begin }
-	p.Budget = plan.Budget{Seconds: limit}
-	p.Report = func(x plan.Progress) {
-		if r.SameAt == 0 && x.Best.Feasible() && x.Best.Seconds <= r.Scratch {
-			r.SameAt = float64(max(x.Evaluations, transfer.DefaultSamples))
-		}
-	}
-	o, err := transfer.Tuner{Policy: policy, Config: c}.Place(ctx, p)
-	if err != nil {
-		return err
-	}
-	r.Tuned, r.TunedTook, r.TunedEvaluations = seconds(o.Score), p.Clock(), float64(o.Evaluations)
+	r.Best, r.BestLow, r.BestHigh = spread(best)
 	return nil
+}
+
+// fineTuned fills what is said of fine-tuning.
+func (r *row) fineTuned(ctx context.Context, p *plan.Problem, policy *transfer.Policy, tune tuning) error {
+	c := transfer.DefaultTune()
+	c.Steps, c.Samples = tune.steps, tune.samples
+	var best, same []float64
+	for k := range tune.seeds {
+		p.Seed = uint64(k + 1)
+		at := math.Inf(1)
+		p.Report = func(x plan.Progress) {
+			if math.IsInf(at, 1) && x.Best.Feasible() && x.Best.Seconds <= r.Scratch {
+				at = float64(x.Evaluations)
+			}
+		}
+		begin := cpu()
+		o, err := transfer.Tuner{Policy: policy, Config: c}.Place(ctx, p)
+		if err != nil {
+			return err
+		}
+		r.TunedTook, r.TunedEvaluations = max(r.TunedTook, cpu()-begin), max(r.TunedEvaluations, float64(o.Evaluations))
+		best, same = append(best, seconds(o.Score)), append(same, at)
+	}
+	r.TunedSeeds = float64(tune.seeds)
+	r.Tuned, r.TunedLow, r.TunedHigh = spread(best)
+	if r.SameAt, _, _ = spread(same); math.IsInf(r.SameAt, 1) {
+		r.SameAt = 0
+	}
+	return nil
+}
+
+// spread returns the median of x, the lowest and the highest.
+func spread(x []float64) (median, low, high float64) {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2, x[0], x[len(x)-1]
 }
 
 // cpu returns the processor time of this process, in seconds: what else the
@@ -320,23 +370,23 @@ func write(folder string, rows []row) error {
 		return err
 	}
 	return fsx.WriteFile(filepath.Join(folder, "table.md"), func(w io.Writer) error {
-		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | fine-tuned | CPU s | search | from scratch | its evaluations | evaluations to the same | distance / reach |")
-		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | fine-tuned | lowest to highest | CPU s | search | from scratch | its evaluations | evaluations to the same | distance / reach |")
+		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		var g, b, t, s float64
 		for _, r := range rows {
 			same := "-"
 			if r.SameAt > 0 {
 				same = fmt.Sprintf("%.0f", r.SameAt)
 			}
-			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f%% | %.0f | %.1f%% | %.1f%% | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
-				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), percent(r.Tuned, r.Human), r.TunedTook, percent(r.Search, r.Human), percent(r.Scratch, r.Human), r.ScratchEvaluations, same, r.Distance, r.Reach)
+			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.0f | %.1f%% | %.1f%% | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
+				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), percent(r.Tuned, r.Human), percent(r.TunedHigh, r.Human), percent(r.TunedLow, r.Human), r.TunedTook, percent(r.Search, r.Human), percent(r.Scratch, r.Human), r.ScratchEvaluations, same, r.Distance, r.Reach)
 			n := float64(len(rows))
 			g += math.Log(r.Greedy/r.Human) / n
 			b += math.Log(r.Best/r.Human) / n
 			t += math.Log(r.Tuned/r.Human) / n
 			s += math.Log(r.Search/r.Human) / n
 		}
-		_, err := fmt.Fprintf(w, "| geometric mean | | | %.1f%% | %.1f%% | | %.1f%% | | %.1f%% | | | | |\n", 100*(1-math.Exp(g)), 100*(1-math.Exp(b)), 100*(1-math.Exp(t)), 100*(1-math.Exp(s)))
+		_, err := fmt.Fprintf(w, "| geometric mean | | | %.1f%% | %.1f%% | | %.1f%% | | | %.1f%% | | | | |\n", 100*(1-math.Exp(g)), 100*(1-math.Exp(b)), 100*(1-math.Exp(t)), 100*(1-math.Exp(s)))
 		return err
 	})
 }

@@ -107,6 +107,36 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 }
 
+// TestKilledTuningResumes kills a fine-tuning; the same command goes on and ends
+// with the plan, byte for byte, of one that nobody disturbed.
+func TestKilledTuningResumes(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"finetune", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--samples", "64", "--steps", "30", "--out"}
+	cmd, _, stderr := process(t, dir, append(args, "killed")...)
+	await(t, cmd, filepath.Join(dir, "killed", tuneStateFile), stderr)
+	cmd.Process.Kill()
+	if err := cmd.Wait(); err == nil {
+		t.Skip("it ended before it could be killed")
+	}
+	cmd, _, stderr = process(t, dir, append(args, "killed")...)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if !strings.Contains(stderr.String(), "going on from step") {
+		t.Errorf("it began anew:\n%s", stderr)
+	}
+	cmd, _, stderr = process(t, dir, append(args, "whole")...)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if !bytes.Equal(read(t, dir, filepath.Join("killed", tunedPlanFile)), read(t, dir, filepath.Join("whole", tunedPlanFile))) {
+		t.Error("the resumed run ended with another plan")
+	}
+	if events, err := filepath.Glob(filepath.Join(dir, "killed", "events.out.tfevents.*")); err != nil || len(events) != 2 {
+		t.Errorf("event files %v, error %v, want two", events, err)
+	}
+}
+
 // TestInterruptedRunIsWritten sends Ctrl-C to a search: it writes the best so far
 // and says so.
 func TestInterruptedRunIsWritten(t *testing.T) {

@@ -88,40 +88,6 @@ func (c *console) placeCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *console) finetuneCommand() *cobra.Command {
-	var f placeFlags
-	t := transfer.DefaultTune()
-	var save string
-	cmd := &cobra.Command{
-		Use:   "finetune",
-		Short: "Place a graph by a pretrained policy that learns on it first",
-		Long: "finetune takes a pretrained policy, improves it by PPO on the graph at hand with\n" +
-			"nothing but sampled placements and their times, and keeps the best placement. The\n" +
-			"papers take fewer than 50 steps.",
-		Example: "  placer finetune --workload gnmt8 --gpus 8 --steps 49 -o plan.json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			if err := t.Validate(); err != nil {
-				return usageError{err}
-			}
-			policy, err := loadPolicy(f.policy)
-			if err != nil {
-				return err
-			}
-			return c.finetune(cmd.Context(), &f, policy, t, save)
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().IntVar(&t.Steps, "steps", t.Steps, "rounds of samples")
-	cmd.Flags().IntVar(&t.Samples, "samples", t.Samples, "placements of a round")
-	cmd.Flags().Float64Var(&t.Rate, "rate", t.Rate, "learning rate of the network")
-	cmd.Flags().Float64Var(&t.FreeRate, "free-rate", t.FreeRate, "learning rate of the logits that belong to this graph alone; 0 leaves them out")
-	cmd.Flags().StringVar(&save, "save", "", "write the tuned policy to this file")
-	return cmd
-}
-
 // loadPolicy reads a policy file, or the policy that the program carries.
 func loadPolicy(name string) (*transfer.Policy, error) {
 	if name == builtIn {
@@ -196,43 +162,16 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *transfer.Pol
 	return c.printPlaced(f, p, doc, "zero-shot", best.Device, best.Score)
 }
 
-func (c *console) finetune(ctx context.Context, f *placeFlags, policy *transfer.Policy, t transfer.TuneConfig, save string) error {
-	p, doc, err := c.placed(ctx, f, policy)
-	if err != nil {
-		return err
-	}
-	begin := c.clock()
-	var tuned *transfer.Policy
-	show := c.newProgress(plan.Budget{})
-	o, err := transfer.Tuner{Policy: policy, Config: t, Observe: func(step int, x transfer.Outcome, best plan.Score) error {
-		show.line("%7.1f s  step %d of %d: mean %.4g of the expert's time, best %.4g ms", c.clock(), step+1, t.Steps, x.Mean, 1e3*best.Seconds)
-		return nil
-	}, Tuned: func(q *transfer.Policy) { tuned = q }}.Place(ctx, p)
-	show.close()
-	if err != nil {
-		return err
-	}
-	doc.Seconds = c.clock() - begin
-	doc.Rows = append(doc.Rows, placedRow("fine-tuned", o.Score, doc.Human, o.Evaluations))
-	if save != "" && tuned != nil {
-		if err := fsx.WriteFile(save, tuned.Write); err != nil {
-			return err
-		}
-	}
-	if err := c.printPlaced(f, p, doc, "fine-tuned", o.Device, o.Score); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", errQuiet, context.Canceled)
-	}
-	return nil
+// placedPlan returns the file of a placement.
+func placedPlan(p *plan.Problem, method string, device []uint8) (*plan.File, error) {
+	best := &plan.Plan{Graph: p.Graph.Hash(), Machine: p.Machine.Name, Method: method, Device: device, Priority: p.Priority}
+	return best.File(p.Graph, p.Machine)
 }
 
 // printPlaced writes the plan and prints the document.
 func (c *console) printPlaced(f *placeFlags, p *plan.Problem, doc *report.Placed, method string, device []uint8, score plan.Score) error {
 	if f.output != "" {
-		best := &plan.Plan{Graph: p.Graph.Hash(), Machine: p.Machine.Name, Method: method, Device: device, Priority: p.Priority}
-		file, err := best.File(p.Graph, p.Machine)
+		file, err := placedPlan(p, method, device)
 		if err != nil {
 			return err
 		}

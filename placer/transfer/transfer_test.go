@@ -299,7 +299,8 @@ func TestPolicyFile(t *testing.T) {
 }
 
 // TestTuning: fine-tuning is never worse than zero-shot, keeps to its budget,
-// leaves the policy as it was, and gives one plan for one seed.
+// leaves the policy as it was, and gives one plan for one seed and any number of
+// workers.
 func TestTuning(t *testing.T) {
 	p, err := small.Problem()
 	if err != nil {
@@ -311,8 +312,7 @@ func TestTuning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := DefaultTune()
-	c.Steps, c.Samples = 12, 16
+	c := quickTune()
 	one, err := Tuner{Policy: pol, Config: c}.Place(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -320,9 +320,13 @@ func TestTuning(t *testing.T) {
 	if zero.Score.Better(one.Score) {
 		t.Errorf("fine-tuned %v is worse than zero-shot %v", one.Score, zero.Score)
 	}
+	if got := p.Evaluate(one.Device); got != one.Score {
+		t.Errorf("the plan scores %v, not %v", got, one.Score)
+	}
 	if want := DefaultSamples + c.Steps*c.Samples; one.Evaluations != want {
 		t.Errorf("%d evaluations, want %d", one.Evaluations, want)
 	}
+	c.Workers = 3
 	two, err := Tuner{Policy: pol, Config: c}.Place(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -333,10 +337,16 @@ func TestTuning(t *testing.T) {
 	if !bytes.Equal(before, written(t, pol)) {
 		t.Error("fine-tuning changed the policy it started from")
 	}
-	short, err := Tuner{Policy: pol, Config: c}.Place(context.Background(), budgeted(p, 50))
-	if err != nil || short.Evaluations > 50 {
-		t.Errorf("%d evaluations of 50, error %v", short.Evaluations, err)
+	short, err := Tuner{Policy: pol, Config: c}.Place(context.Background(), budgeted(p, 80))
+	if err != nil || short.Evaluations > 80 || short.Evaluations < 60 {
+		t.Errorf("%d evaluations of 80, error %v", short.Evaluations, err)
 	}
+}
+
+func quickTune() TuneConfig {
+	c := DefaultTune()
+	c.Steps, c.Samples = 12, 16
+	return c
 }
 
 // TestReach: a training graph lies at no distance, another family's within the

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/internal/fsx"
+	"placer/internal/tfevents"
+	"placer/placer/transfer"
+	"placer/plan"
+)
+
+// tuneStateFile is the file of a fine-tuning's folder that it goes on from.
+const tuneStateFile = "state.json"
+
+// tunedPlanFile is the plan in a fine-tuning's folder.
+const tunedPlanFile = "plan.json"
+
+// finetuneFlags are the flags of the finetune command.
+type finetuneFlags struct {
+	placeFlags
+	config transfer.TuneConfig
+	out    string
+	budget time.Duration
+}
+
+func (c *console) finetuneCommand() *cobra.Command {
+	f := finetuneFlags{config: transfer.DefaultTune()}
+	t := &f.config
+	cmd := &cobra.Command{
+		Use:   "finetune",
+		Short: "Place a graph by a pretrained policy that learns on it first",
+		Long: "finetune takes a pretrained policy, improves it on the graph at hand with nothing but\n" +
+			"sampled placements and their times, and keeps the best placement. The papers take\n" +
+			"fewer than 50 steps. With --out, the folder holds the state after each step, the plan\n" +
+			"and TensorBoard's event files, and the same command goes on where a stopped or\n" +
+			"killed one was. Without --budget the plan depends on the seed alone.",
+		Example: "  placer finetune --workload gnmt8 --gpus 8 --steps 49 -o plan.json\n  placer finetune --graph model.onnx --train adam --gpus 4 --budget 1m --out runs/model",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if f.budget < 0 {
+				return usagef("--budget %v must not be negative", f.budget)
+			}
+			if err := t.Validate(); err != nil {
+				return usageError{err}
+			}
+			return c.finetune(cmd.Context(), &f)
+		},
+	}
+	f.add(cmd)
+	fl := cmd.Flags()
+	fl.IntVar(&t.Steps, "steps", t.Steps, "rounds of samples")
+	fl.IntVar(&t.Samples, "samples", t.Samples, "placements of a round; 0 chooses by the size of the graph")
+	fl.IntVar(&t.Elite, "elite", t.Elite, "placements that a round learns from")
+	fl.Float64Var(&t.Rate, "rate", t.Rate, "learning rate of the logits that belong to this graph")
+	fl.IntVar(&t.Workers, "workers", 2, "samples that are made at once; the plan does not depend on it")
+	fl.DurationVar(&f.budget, "budget", 0, "time to learn, over all resumptions: rounds have as many samples as it allows, at most --samples; 0 is no limit")
+	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
+	return cmd
+}
+
+func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
+	policy, err := loadPolicy(f.policy)
+	if err != nil {
+		return err
+	}
+	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
+	if err != nil {
+		return err
+	}
+	t := transfer.Tuner{Policy: policy, Config: f.config}
+	var board *tfevents.Writer
+	if f.out != "" {
+		if t.From, err = readTuneState(filepath.Join(f.out, tuneStateFile)); err != nil {
+			return err
+		}
+		first := 0
+		if t.From != nil {
+			first = t.From.Step
+			fmt.Fprintf(c.err, "placer: going on from step %d\n", first)
+		}
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return err
+		}
+		events, err := os.Create(filepath.Join(f.out, tfevents.FileName(int64(first), "finetune", first)))
+		if err != nil {
+			return err
+		}
+		defer events.Close()
+		if board, err = tfevents.NewWriter(events, c.clock); err != nil {
+			return err
+		}
+		t.Save = func(s *transfer.TuneState) error { return fsx.WriteFile(filepath.Join(f.out, tuneStateFile), s.Write) }
+	}
+	show := c.newProgress(plan.Budget{})
+	t.Observe = func(x transfer.TuneStep, best plan.Score) error {
+		show.line("%7.1f s  step %d of %d: %d samples by %s, mean %.4g ms, best so far %.4g ms", c.clock(), x.Step+1, f.config.Steps, x.Samples, x.Level, 1e3*x.Mean, 1e3*best.Seconds)
+		if board == nil {
+			return nil
+		}
+		return board.Write(int64(x.Step), tfevents.Scalar("finetune/mean_s", x.Mean), tfevents.Scalar("finetune/best_of_round_s", x.Best),
+			tfevents.Scalar("finetune/best_s", best.Seconds), tfevents.Scalar("finetune/entropy", x.Entropy), tfevents.Scalar("finetune/samples", float64(x.Samples)))
+	}
+	begin := c.clock()
+	p.Clock, p.Budget.Seconds = c.clock, f.budget.Seconds()
+	o, err := t.Place(ctx, p)
+	show.close()
+	if err != nil {
+		return err
+	}
+	doc.Seconds = c.clock() - begin
+	doc.Rows = append(doc.Rows, placedRow("fine-tuned", o.Score, doc.Human, o.Evaluations))
+	if f.out != "" {
+		file, err := placedPlan(p, "fine-tuned", o.Device)
+		if err != nil {
+			return err
+		}
+		if err := fsx.WriteFile(filepath.Join(f.out, tunedPlanFile), file.Write); err != nil {
+			return err
+		}
+	}
+	if err := c.printPlaced(&f.placeFlags, p, doc, "fine-tuned", o.Device, o.Score); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errQuiet, context.Canceled)
+	}
+	return nil
+}
+
+// readTuneState returns the state at path, nil where there is none.
+func readTuneState(path string) (*transfer.TuneState, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return transfer.ReadTuneState(data, path)
+}

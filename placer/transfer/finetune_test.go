@@ -1,0 +1,186 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"placer/plan"
+)
+
+// TestTuningLearns: what is sampled last takes less time than what was sampled
+// first at the finest level, and the best much less than zero-shot's.
+func TestTuningLearns(t *testing.T) {
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultTune()
+	c.Steps, c.Samples = 24, 64
+	pol := policy(t, 16, 1)
+	var mean []float64
+	o, err := Tuner{Policy: pol, Config: c, Observe: func(s TuneStep, best plan.Score) error {
+		if s.Level == "cell" {
+			mean = append(mean, s.Mean)
+		}
+		if s.Best < best.Seconds {
+			t.Errorf("step %d found %g s, the best is %g", s.Step, s.Best, best.Seconds)
+		}
+		return nil
+	}}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mean) != 18 || mean[len(mean)-1] > 0.9*mean[0] {
+		t.Errorf("means of the rounds at the finest level: %v", mean)
+	}
+	zero, err := Placer{Policy: pol}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Score.Seconds > 0.8*zero.Score.Seconds {
+		t.Errorf("%g s after %g s without learning", o.Score.Seconds, zero.Score.Seconds)
+	}
+}
+
+// TestResumedTuningEndsTheSame: a run taken up from the file of any step ends with
+// the state, byte for byte, of the run that nobody disturbed.
+func TestResumedTuningEndsTheSame(t *testing.T) {
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pol := policy(t, 16, 1)
+	var files [][]byte
+	save := func(s *TuneState) error {
+		var b bytes.Buffer
+		err := s.Write(&b)
+		files = append(files, b.Bytes())
+		return err
+	}
+	whole, err := Tuner{Policy: pol, Config: quickTune(), Save: save}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := files
+	for _, at := range []int{0, 2, 3, 11} {
+		s, err := ReadTuneState(all[at], "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = nil
+		o, err := Tuner{Policy: pol, Config: quickTune(), From: s, Save: save}.Place(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.Device, whole.Device) || o.Evaluations != whole.Evaluations {
+			t.Errorf("resumed behind step %d, the plan differs", at)
+		}
+		if len(files) > 0 && !bytes.Equal(files[len(files)-1], all[11]) {
+			t.Errorf("resumed behind step %d, the last state differs", at)
+		}
+	}
+	other := *p
+	other.Seed++
+	s, err := ReadTuneState(all[4], "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &other); err == nil {
+		t.Error("a state of another seed was taken up")
+	}
+	s.Link = s.Link[1:]
+	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), p); err == nil {
+		t.Error("a state with a logit missing was taken up")
+	}
+	if _, err := ReadTuneState([]byte(`{"format":"x"}`), "s"); err == nil {
+		t.Error("a state of another format was read")
+	}
+}
+
+// TestFitGradient compares fit's step with finite differences of the elite's mean
+// log likelihood.
+func TestFitGradient(t *testing.T) {
+	s := scene(t, small)
+	w, err := NewView(s.problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Tuner{Policy: policy(t, 6, 1), Config: quickTune()}.begin(context.Background(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.enter(0)
+	all, _ := r.sample(context.Background(), 3)
+	l := r.level
+	for _, x := range all {
+		x.trace = l.replay(r.workers[0], x.Cells)
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	for _, v := range [][]float32{l.free, l.link} {
+		for i := range v {
+			v[i] = float32(random.NormFloat64())
+		}
+	}
+	value := func() (sum float64) {
+		logits := make([]float32, s.d)
+		for _, x := range all {
+			for k, u := range l.order {
+				l.logits(u, x.trace.scores[k*s.d:(k+1)*s.d], x.trace.link[k*s.d*len(links):(k+1)*s.d*len(links)], logits)
+				sum += float64(logSoftmaxAt(logits, x.trace.ok[k*s.d:(k+1)*s.d], x.trace.chosen[k])) / float64(len(all))
+			}
+		}
+		return sum
+	}
+	for name, v := range map[string][]float32{"free": l.free, "link": l.link} {
+		for i := 0; i < len(v); i += 1 + len(v)/40 {
+			const h = 1e-2
+			was := v[i]
+			v[i] = was + h
+			up := value()
+			v[i] = was - h
+			down := value()
+			v[i] = was
+			free, link := slices.Clone(l.free), slices.Clone(l.link)
+			l.fit(all, 1, 1)
+			got := float64(map[string][]float32{"free": l.free, "link": l.link}[name][i] - was)
+			copy(l.free, free)
+			copy(l.link, link)
+			if want := (up - down) / (2 * h); math.Abs(want-got) > 2e-3+0.02*math.Abs(want) {
+				t.Errorf("%s[%d]: step %g, want %g", name, i, got, want)
+			}
+		}
+	}
+}
+
+// TestPace: rounds share out a budget in seconds as time passes and never take
+// more than the configuration says.
+func TestPace(t *testing.T) {
+	now := 0.0
+	x := pace{clock: func() float64 { return now }, budget: plan.Budget{Seconds: 100}, steps: 10, most: 512}
+	s := &TuneState{}
+	now = 10 // of preparation
+	if k := x.samples(s); k != probe {
+		t.Fatalf("first round of %d samples, want %d", k, probe)
+	}
+	s.Step, s.Evaluations = 1, probe
+	now += 0.1 * probe // a tenth of a second each
+	if k, want := x.samples(s), int((100-now)/9/0.1+1e-6); k != want {
+		t.Errorf("%d samples, want %d", k, want)
+	}
+	now = 10 + 0.001*probe
+	if k := x.samples(s); k != 512 {
+		t.Errorf("%d samples of quick evaluations, want 512", k)
+	}
+	now = 99.9
+	if k := x.samples(s); k != fewest {
+		t.Errorf("%d samples at the end, want %d", k, fewest)
+	}
+	now = 100
+	if k := x.samples(s); k != 0 {
+		t.Errorf("%d samples behind the end", k)
+	}
+}
