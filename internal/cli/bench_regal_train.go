@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"placer/baselines/regal/gnn"
+	"placer/baselines/regal/rivals"
 	"placer/baselines/regal/sched"
 	"placer/baselines/regal/synth"
 	"placer/internal/fsx"
@@ -29,18 +30,21 @@ type regalTraining struct {
 	steps   int
 	graphs  int
 	every   int
+	most    int // ops
 	likely  bool
 	numbers gnn.Training
 }
 
 func (t *regalTraining) add(fl *pflag.FlagSet) {
 	t.numbers = gnn.Short()
-	fl.StringVar(&t.folder, "train-regal", "", "train REGAL's policy on synthetic graphs into this folder, or go on with what is there, instead of comparing")
+	fl.StringVar(&t.folder, "train-regal", "", "train REGAL's policy on the task's graphs into this folder, or go on with what is there, instead of comparing")
 	fl.StringVar(&t.agent, "regal-agent", "synthetic", "network to train: synthetic, time or memory, as in the paper, or deep")
 	fl.BoolVar(&t.likely, "regal-likeliest", false, "let the trained policy propose its likeliest actions instead of drawing them")
 	fl.IntVar(&t.steps, "train-steps", 1000, "steps of the training, those of imitation and of a training gone on with included")
-	fl.IntVar(&t.graphs, "train-graphs", 200, "training graphs")
+	fl.IntVar(&t.graphs, "train-graphs", 200, "synthetic training graphs")
 	fl.IntVar(&t.every, "train-save", 50, "steps between checkpoints")
+	fl.IntVar(&t.most, "train-max-ops", synth.Default().MaxOps, "ops of the largest synthetic training graph; small ones teach sooner")
+	fl.IntVar(&t.numbers.Keep, "train-keep", t.numbers.Keep, "visits of a training graph in a row that share a reading of its features")
 	fl.IntVar(&t.numbers.Imitate, "train-imitate", 0, "first steps, which imitate a rule of ours; 0 for REINFORCE alone, as in the paper")
 	fl.IntVar(&t.numbers.Batch, "train-batch", t.numbers.Batch, "graphs of a step")
 	fl.IntVar(&t.numbers.Samples, "train-samples", t.numbers.Samples, "samples of each graph")
@@ -70,11 +74,14 @@ const (
 
 // trainRegal trains until the steps are made or ctx ends.
 func (c *console) trainRegal(ctx context.Context, f *regalFlags, m sched.Machine) error {
-	if f.task != "synthetic" {
-		return usagef("--train-regal is for --task synthetic")
-	}
 	t := &f.training
 	t.numbers.Workers = f.workers
+	if f.task == string(rivals.Memory) {
+		t.numbers.Objective = sched.PeakMemory
+	}
+	if t.numbers.Imitate > 0 && f.task != string(rivals.Synthetic) {
+		return usagef("--train-imitate is for --task synthetic: the rule is one for run times without a memory limit")
+	}
 	if err := t.numbers.Validate(); err != nil || t.graphs < 1 || t.steps < 1 || t.every < 1 {
 		return usagef("training of %d steps on %d graphs, saved every %d: %v", t.steps, t.graphs, t.every, err)
 	}
@@ -82,9 +89,11 @@ func (c *console) trainRegal(ctx context.Context, f *regalFlags, m sched.Machine
 	if err != nil {
 		return err
 	}
-	config := synth.Default()
-	config.Machine = m
-	trainer := gnn.NewTrainer(policy, t.numbers, t.graphs, filteredGraphs(ctx, config, f.seed, t.graphs), f.seed)
+	graphs, graph, err := c.trainingGraphs(ctx, f, m)
+	if err != nil {
+		return err
+	}
+	trainer := gnn.NewTrainer(policy, t.numbers, graphs, graph, f.seed)
 	if err := os.MkdirAll(t.folder, 0o755); err != nil {
 		return err
 	}
@@ -130,6 +139,22 @@ func (c *console) trainRegal(ctx context.Context, f *regalFlags, m sched.Machine
 		}
 	}
 	return nil
+}
+
+// trainingGraphs returns how many training graphs there are and what gives
+// graph k: synthetic ones, or for other tasks those of --graph and --workload with
+// their copies.
+func (c *console) trainingGraphs(ctx context.Context, f *regalFlags, m sched.Machine) (int, func(k int) (*sched.Problem, error), error) {
+	if f.task != string(rivals.Synthetic) {
+		n, graph, err := c.regalGraphs(ctx, f, m)
+		return n, func(k int) (*sched.Problem, error) { return graph(ctx, k) }, err
+	}
+	config := synth.Default()
+	config.Machine, config.MaxOps = m, f.training.most
+	if err := config.Validate(); err != nil {
+		return 0, nil, usageError{err}
+	}
+	return f.training.graphs, filteredGraphs(ctx, config, f.seed, f.training.graphs), nil
 }
 
 // filteredGraphs returns what gives training graph k, made at its first use.

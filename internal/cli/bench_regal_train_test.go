@@ -51,3 +51,23 @@ func TestTrainRegal(t *testing.T) {
 		t.Errorf("a broken checkpoint: exit %d, %s", code, errs.String())
 	}
 }
+
+// Policies for real graphs are trained on files and their copies.
+func TestTrainRegalOnFiles(t *testing.T) {
+	file := pathsFile(t)
+	for _, task := range []string{"time", "memory"} {
+		folder := t.TempDir()
+		args := []string{"bench", "regal", "-q", "--task", task, "--graph", file, "--copies", "1", "--regal-agent", task, "--train-regal", folder, "--train-steps", "1", "--train-batch", "2", "--train-samples", "2", "--train-evaluations", "5"}
+		var out, errs bytes.Buffer
+		if code := Main(args, nil, &out, &errs); code != 0 {
+			t.Fatalf("%s: exit %d: %s", task, code, errs.String())
+		}
+		doc := benchRegal(t, "--task", task, "--graph", file, "--copies", "1", "--evaluations", "450", "--regal", filepath.Join(folder, regalWeights))
+		if r := rowOf(t, doc, "REGAL"); r.Evaluations != 450 || r.Graphs != 2 {
+			t.Errorf("%s: %+v", task, r)
+		}
+		if code := Main(append(args, "--train-imitate", "1"), nil, &out, &errs); code != 2 {
+			t.Errorf("%s: imitation of a rule that is for synthetic graphs: exit %d", task, code)
+		}
+	}
+}

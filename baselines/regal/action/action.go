@@ -47,21 +47,43 @@ func (s Space) Decisions() int { return 2 * (s.Devices + 1) }
 // Sample draws the decisions of n ops from logits, whose first n rows of C are
 // theirs: [n*Decisions].
 func (s Space) Sample(logits nn.Mat, n int, r *rand.Rand) []uint8 {
+	return s.Chances(logits, n).Draw(r)
+}
+
+// Chances are the probabilities of all decisions of n ops.
+type Chances struct {
+	choices []int
+	p       []float64 // [n*C]
+	n       int
+}
+
+// Chances returns what logits say; Draw then samples as Sample does.
+func (s Space) Chances(logits nn.Mat, n int) *Chances {
 	s.check(logits, n)
-	all := make([]uint8, 0, n*s.Decisions())
-	choices := s.choices()
-	p := make([]float64, max(s.PlaceLevels, s.OrderLevels))
+	x := &Chances{choices: s.choices(), p: make([]float64, n*logits.D), n: n}
 	for i := range n {
-		row := logits.Row(i)
-		for _, c := range choices {
+		row, p := logits.Row(i), x.p[i*logits.D:]
+		for _, c := range x.choices {
 			nn.SoftmaxRow(p[:c], row[:c])
+			row, p = row[c:], p[c:]
+		}
+	}
+	return x
+}
+
+// Draw draws all decisions, [n*Decisions].
+func (x *Chances) Draw(r *rand.Rand) []uint8 {
+	all := make([]uint8, 0, x.n*len(x.choices))
+	p := x.p
+	for range x.n {
+		for _, c := range x.choices {
 			u, k := r.Float64(), 0
 			for k < c-1 && u >= p[k] {
 				u -= p[k]
 				k++
 			}
 			all = append(all, uint8(k))
-			row = row[c:]
+			p = p[c:]
 		}
 	}
 	return all

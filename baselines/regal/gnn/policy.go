@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"placer/baselines/regal/action"
 	"placer/baselines/regal/brkga"
 	"placer/baselines/regal/columns"
 	"placer/baselines/regal/propose"
@@ -127,22 +128,36 @@ type Sample struct {
 	Crossover int     // level of the elite bias, if it is learned
 }
 
-// sample draws from the network's last outputs, or takes the likeliest.
-func (p *Policy) sample(c *compiled, n int, likeliest bool, r *rand.Rand) (s Sample) {
-	logits, bias := c.graph.Output(0), nn.Mat{}
-	if p.config.Crossover > 0 {
-		bias = c.graph.Output(2).Clone()
+// chances are the probabilities of a graph's actions.
+type chances struct {
+	ops  *action.Chances
+	bias []float64 // of the levels of the elite bias, if it is learned
+}
+
+// chances reads the network's last outputs; of likeliest actions it is all but
+// certain.
+func (p *Policy) chances(c *compiled, n int, likeliest bool) *chances {
+	read := func(k int) nn.Mat {
+		if m := c.graph.Output(k); likeliest {
+			return sharpened(m)
+		} else {
+			return m
+		}
 	}
-	if likeliest {
-		logits = sharpened(logits)
-		bias = sharpened(bias)
-	}
-	s.Decisions = p.config.Actions.Sample(logits, n, r)
+	x := &chances{ops: p.config.Actions.Chances(read(0), n)}
 	if k := p.config.Crossover; k > 0 {
-		q := make([]float64, k)
-		nn.SoftmaxRow(q, bias.Row(0))
-		for u := r.Float64(); s.Crossover < k-1 && u >= q[s.Crossover]; s.Crossover++ {
-			u -= q[s.Crossover]
+		x.bias = make([]float64, k)
+		nn.SoftmaxRow(x.bias, read(2).Row(0))
+	}
+	return x
+}
+
+// draw samples all actions.
+func (x *chances) draw(r *rand.Rand) (s Sample) {
+	s.Decisions = x.ops.Draw(r)
+	if k := len(x.bias); k > 0 {
+		for u := r.Float64(); s.Crossover < k-1 && u >= x.bias[s.Crossover]; s.Crossover++ {
+			u -= x.bias[s.Crossover]
 		}
 	}
 	return s
@@ -182,7 +197,7 @@ func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objectiv
 	if _, err := c.graph.Run(nil); err != nil {
 		return nil, err
 	}
-	x := p.proposal(p.sample(c, g.Ops.N, p.config.Likeliest, r), g.Pin)
+	x := p.proposal(p.chances(c, g.Ops.N, p.config.Likeliest).draw(r), g.Pin)
 	x.Evaluations = g.Ops.Evaluations
 	return x, nil
 }

@@ -19,6 +19,7 @@ import (
 type Training struct {
 	Imitate        int // first steps, which imitate Teach; 0: REINFORCE alone
 	Batch          int // graphs in a step
+	Keep           int // visits of a graph in a row that share its features
 	Samples        int // K, of a graph in a step; with 1 the advantage is that over b(G)
 	Evaluations    int // of a search that rewards a sample
 	LearningRate   float64
@@ -33,7 +34,7 @@ type Training struct {
 // Paper returns the numbers of A.14 to A.16: 4 graphs, one sample each, 1,000
 // evaluations for a reward.
 func Paper() Training {
-	return Training{Batch: 4, Samples: 1, Evaluations: 1000, LearningRate: 1e-4, ImitationRate: 3e-3, BaselineWeight: 1e-4, ClipNorm: 10, Workers: 1}
+	return Training{Batch: 4, Keep: 1, Samples: 1, Evaluations: 1000, LearningRate: 1e-4, ImitationRate: 3e-3, BaselineWeight: 1e-4, ClipNorm: 10, Workers: 1}
 }
 
 // Short returns numbers for minutes instead of days: four samples of each graph,
@@ -47,8 +48,8 @@ func Short() Training {
 // Validate reports every fault of t.
 func (t Training) Validate() error {
 	var all []error
-	if t.Imitate < 0 || t.Batch < 1 || t.Samples < 1 || t.Evaluations < 1 || t.Workers < 1 {
-		all = append(all, fmt.Errorf("gnn: %d steps of imitation, %d graphs, %d samples, %d evaluations, %d workers", t.Imitate, t.Batch, t.Samples, t.Evaluations, t.Workers))
+	if t.Imitate < 0 || t.Batch < 1 || t.Keep < 1 || t.Samples < 1 || t.Evaluations < 1 || t.Workers < 1 {
+		all = append(all, fmt.Errorf("gnn: %d steps of imitation, %d graphs, features kept %d times, %d samples, %d evaluations, %d workers", t.Imitate, t.Batch, t.Keep, t.Samples, t.Evaluations, t.Workers))
 	}
 	if !(t.LearningRate > 0) || !(t.ImitationRate > 0) || !(t.BaselineWeight >= 0) || !(t.Entropy >= 0) || !(t.ClipNorm >= 0) {
 		all = append(all, fmt.Errorf("gnn: learning rates %g and %g, baseline %g, entropy %g, clip %g", t.LearningRate, t.ImitationRate, t.BaselineWeight, t.Entropy, t.ClipNorm))
@@ -78,6 +79,14 @@ type Trainer struct {
 	adam   *nn.Adam
 	steps  int
 	cost   map[int]float64 // with uniform distributions, by graph
+	mu     sync.Mutex
+	read   map[int]reading // by graph; guarded by mu
+}
+
+// reading is a graph with the features that its visits share from one on.
+type reading struct {
+	since int // that visit, counted over all graphs
+	graph *Multigraph
 }
 
 // NewTrainer returns a trainer of p on graph(0) to graph(graphs-1), which is
@@ -88,7 +97,7 @@ func NewTrainer(p *Policy, t Training, graphs int, graph func(k int) (*sched.Pro
 	}
 	adam := nn.DefaultAdam()
 	adam.ClipNorm = t.ClipNorm
-	return &Trainer{policy: p, config: t, graph: graph, graphs: graphs, seed: seed, adam: nn.NewAdam(adam), cost: map[int]float64{}}
+	return &Trainer{policy: p, config: t, graph: graph, graphs: graphs, seed: seed, adam: nn.NewAdam(adam), cost: map[int]float64{}, read: map[int]reading{}}
 }
 
 // Steps returns how many steps have been made.
@@ -157,13 +166,16 @@ func (t *Trainer) Step(ctx context.Context) (Step, error) {
 		if j.problem, errs[i] = t.graph(numbers[i]); errs[i] != nil {
 			return
 		}
-		j.graph = Read(ctx, j.problem, t.config.Objective, t.stream(t.steps, i, streamFeatures))
+		j.graph = t.features(ctx, j.problem, numbers[i], i)
 		if s.Imitating {
 			j.lesson = Teach(j.problem, j.graph, t.policy.config.Actions)
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
 		return s, err
+	}
+	if ctx.Err() != nil {
+		return s, ctx.Err()
 	}
 	if !s.Imitating {
 		if err := t.reward(ctx, jobs, numbers, &s); err != nil {
@@ -178,6 +190,27 @@ func (t *Trainer) Step(ctx context.Context) (Step, error) {
 	}
 	t.steps++
 	return s, nil
+}
+
+// features returns graph number k, which is visited now for the i-th of a step,
+// with its features.
+func (t *Trainer) features(ctx context.Context, p *sched.Problem, k, i int) *Multigraph {
+	round := (t.steps*t.config.Batch + i) / t.graphs
+	since := (round-round%t.config.Keep)*t.graphs + k
+	t.mu.Lock()
+	x, ok := t.read[k]
+	t.mu.Unlock()
+	if ok && x.since == since {
+		return x.graph
+	}
+	batch := t.config.Batch
+	x = reading{since, Read(ctx, p, t.config.Objective, t.stream(since/batch, since%batch, streamFeatures))}
+	if t.config.Keep > 1 && ctx.Err() == nil {
+		t.mu.Lock()
+		t.read[k] = x
+		t.mu.Unlock()
+	}
+	return x.graph
 }
 
 // each calls do(0) to do(n-1) on the workers.
@@ -255,8 +288,9 @@ func (p *Policy) draw(jobs []job, k int, stream func(i int) *rand.Rand) error {
 			return err
 		}
 		r := stream(i)
+		chances := p.chances(c, g.Ops.N, false)
 		for range k {
-			jobs[i].samples = append(jobs[i].samples, p.sample(c, g.Ops.N, false, r))
+			jobs[i].samples = append(jobs[i].samples, chances.draw(r))
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func bytesOf(t *testing.T, f *safetensors.File) []byte {
 // out.
 func TestTrainResumes(t *testing.T) {
 	c := training()
-	c.Imitate = 1
+	c.Imitate, c.Keep = 1, 2
 	steps := func(tr *gnn.Trainer, n int) {
 		for range n {
 			s, err := tr.Step(context.Background())
