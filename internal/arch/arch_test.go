@@ -117,7 +117,7 @@ var allowed = map[string]string{
 	"baselines/regal/action":   "nn baselines/regal/brkga",
 	"baselines/regal/gas":      "nn baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/columns baselines/regal/action",
 	"baselines/regal/gnn":      "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/columns baselines/regal/action",
-	"experiments/regal/tune":   "baselines/regal/sched baselines/regal/synth baselines/regal/tune",
+	"experiments/regal/tune":   "baselines/regal/sched baselines/regal/synth baselines/regal/tune internal/fsx",
 	"experiments/regal/gas":    "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
 	"baselines/regal/rivals":   "baselines/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/gpdfs baselines/regal/hill baselines/regal/phase baselines/regal/cp baselines/regal/tune",
 

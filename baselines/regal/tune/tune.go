@@ -72,6 +72,12 @@ type Config struct {
 	Evaluations  int
 	Objective    sched.Objective
 	Seed         uint64
+	// Known are the costs on the first graphs of an earlier search with the same
+	// grid and numbers, as Ended was told them.
+	Known [][]float64
+	// Ended, if not nil, is told of each further graph: the costs of the settings
+	// left, by their order in the grid in the first round and as reported later.
+	Ended func(k int, costs []float64) error
 }
 
 // Default returns rounds of 1, 3, 10 and 24 graphs that keep 100, 20, 4 and 1.
@@ -113,13 +119,11 @@ func Search(ctx context.Context, grid []Setting, c Config, graph func(k int) (*s
 	k := 0
 	for round, graphs := range c.Graphs {
 		for range graphs {
-			p, err := graph(k)
+			costs, err := c.costs(ctx, left, graph, k)
 			if err != nil {
 				return nil, err
 			}
-			if err := one(ctx, left, c, p, k); err != nil {
-				return nil, err
-			}
+			add(left, costs)
 			k++
 		}
 		slices.SortStableFunc(left, func(a, b Scored) int { return cmp.Compare(a.Cost, b.Cost) })
@@ -129,27 +133,46 @@ func Search(ctx context.Context, grid []Setting, c Config, graph func(k int) (*s
 	return left, nil
 }
 
-// one runs all settings on graph k and adds to their means.
-func one(ctx context.Context, left []Scored, c Config, p *sched.Problem, k int) error {
+// costs returns what all settings come to on graph k.
+func (c Config) costs(ctx context.Context, left []Scored, graph func(k int) (*sched.Problem, error), k int) ([]float64, error) {
+	if k < len(c.Known) {
+		if len(c.Known[k]) != len(left) {
+			return nil, fmt.Errorf("tune: %d known costs on graph %d, want %d", len(c.Known[k]), k, len(left))
+		}
+		return c.Known[k], nil
+	}
+	p, err := graph(k)
+	if err != nil {
+		return nil, err
+	}
 	e := sched.NewEvaluator(p, c.Objective)
 	costs := make([]float64, len(left))
-	mean := 0.0
 	for i, s := range left {
 		r := rand.New(rand.NewPCG(c.Seed^0x74756e65, uint64(k)))
 		got, err := propose.Search(ctx, e, propose.Fixed{Shape: s.Shape}, s.Config, c.Evaluations, r)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		costs[i] = got.Cost
-		mean += got.Cost / float64(len(left))
+	}
+	if c.Ended != nil {
+		err = c.Ended(k, costs)
+	}
+	return costs, err
+}
+
+// add adds the costs on a graph to the settings' means.
+func add(left []Scored, costs []float64) {
+	mean := 0.0
+	for _, x := range costs {
+		mean += x / float64(len(costs))
 	}
 	for i := range left {
 		x := &left[i]
 		x.Cost = (x.Cost*float64(x.Graphs) + costs[i]/mean) / float64(x.Graphs+1)
 		x.Graphs++
 	}
-	return nil
 }

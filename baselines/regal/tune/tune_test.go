@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"placer/baselines/regal/brkga"
@@ -44,6 +45,14 @@ func TestSearch(t *testing.T) {
 	graph := func(k int) (*sched.Problem, error) {
 		return synth.Default().Generate(rand.New(rand.NewPCG(1, uint64(k)))), nil
 	}
+	var known [][]float64
+	c.Ended = func(k int, costs []float64) error {
+		if k != len(known) {
+			t.Errorf("graph %d after %d", k, len(known))
+		}
+		known = append(known, costs)
+		return nil
+	}
 	left, err := tune.Search(context.Background(), grid, c, graph, func(int, []tune.Scored) { rounds++ })
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +60,18 @@ func TestSearch(t *testing.T) {
 	if len(left) != 1 || left[0].Setting != grid[1] || left[0].Graphs != 4 || left[0].Cost >= 1 || rounds != 2 {
 		t.Errorf("left %+v after %d rounds", left, rounds)
 	}
+	// Gone on with after three of four graphs.
+	c.Known, c.Ended = known[:3], func(k int, costs []float64) error {
+		if k != 3 || !slices.Equal(costs, known[3]) {
+			t.Errorf("graph %d: %v, want %v", k, costs, known[3])
+		}
+		return nil
+	}
+	again, err := tune.Search(context.Background(), grid, c, graph, func(int, []tune.Scored) {})
+	if err != nil || !slices.Equal(again, left) {
+		t.Errorf("%+v, %v; without the stop %+v", again, err, left)
+	}
+	c.Known, c.Ended = nil, nil
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := tune.Search(ctx, grid, c, graph, func(int, []tune.Scored) {}); err == nil {
