@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Repeats table 1 of REGAL: GRAPHS (default 100) synthetic graphs, and, where
 # PLACER_DATA holds ONNX files, run time and peak memory of six of them with COPIES
-# (default 3) augmented copies each. SEED (default 1) applies to all.
+# (default 3) augmented copies each. SEED (default 1) applies to all. Where OR-Tools
+# is found (PLACER_ORTOOLS) CP-SAT takes part, with CPSAT (default 3) of its time a
+# graph. What is done on each graph is kept in RUNS (default runs): it goes on where
+# it was stopped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go build -o bin/placer ./cmd/placer
@@ -9,11 +12,12 @@ here=experiments/regal
 gas=()
 if [ -f "$here/gas.safetensors" ]; then gas=(--gas "$here/gas.safetensors"); fi
 record() { # name, flags
-  local name=$1
+  local name=$1 out=${RUNS:-runs}/regal-table-$1
   shift
-  echo "regal: $name" >&2
-  bin/placer bench regal -q --seed "${SEED:-1}" --no-cpsat --json "${gas[@]}" "$@" >"$here/$name.json.new"
-  mv "$here/$name.json.new" "$here/$name.json"
+  echo "regal: $name, in $out" >&2
+  bin/placer bench regal -q --seed "${SEED:-1}" --cpsat-work "${CPSAT:-3}" --out "$out" "${gas[@]}" "$@"
+  cp "$out/result.json" "$here/$name.json"
+  cp "$out/graphs.csv" "$here/$name-graphs.csv"
 }
 record synthetic --graphs "${GRAPHS:-100}"
 data=${PLACER_DATA:-../shared/data}/onnx

@@ -16,13 +16,13 @@ type Config struct {
 	// Rounds of annealing: one in four from a new greedy schedule, the others from
 	// the best so far; 0 leaves the greedy schedule.
 	Rounds int
-	Moves  int // of a round
+	Moves  int // of a round on a graph of two edges an op; a denser one gets fewer, which take as long
 	// Hot and Cold are the temperatures of a round, as shares of the mean op time.
 	Hot, Cold float64
 }
 
 // Default returns what reaches the bound on nearly all synthetic graphs.
-func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 250_000, Hot: 0.3, Cold: 0.003} }
+func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 230_000, Hot: 0.3, Cold: 0.003} }
 
 // Quick returns what ends within milliseconds.
 func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 30_000, Hot: 0.3, Cold: 0.003} }
@@ -121,6 +121,14 @@ func (r *Result) fill(x *instance, device []uint8, at []int32) (err error) {
 	return nil
 }
 
+// moves returns the moves of a round on x. A move takes as long as reading some
+// seven edges, and it reads those of its op.
+func (c Config) moves(x *instance) int {
+	const own, sparse = 7.5, 2.0
+	degree := float64(len(x.pred)) / float64(len(x.ops))
+	return int(float64(c.Moves) * (own + sparse) / (own + max(degree, sparse)))
+}
+
 func search(ctx context.Context, x *instance, c Config, res *Result, r *rand.Rand) *state {
 	mean := 0.0
 	for _, t := range x.time {
@@ -141,7 +149,7 @@ func search(ctx context.Context, x *instance, c Config, res *Result, r *rand.Ran
 			now.copyFrom(best)
 			hot /= 4
 		}
-		res.Moves += now.anneal(best, c.Moves, hot, c.Cold*mean, res.Bound, r)
+		res.Moves += now.anneal(best, c.moves(x), hot, c.Cold*mean, res.Bound, r)
 	}
 	best.compact()
 	return best
