@@ -5,6 +5,7 @@ import (
 
 	"placer/gpu"
 	"placer/gpu/kernel"
+	"placer/graph/fuse"
 	"placer/units"
 )
 
@@ -16,7 +17,6 @@ type bed struct {
 	cfg     *Config
 	c       *program
 	l       *layout
-	work    []work // [N]
 	gpus    map[int]*card
 	at      []*card // [D] nil for the host
 	slab    []gpu.Ptr
@@ -85,15 +85,22 @@ func (x *bed) open() error {
 	return x.settle()
 }
 
-// plan finds the work of every op and the sizes of the slabs: what the layout
-// needs, and no less than any op of the device touches.
+// plan finds the work of every kernel and the sizes of the slabs: what the layout
+// needs, and no less than any launch on the device touches.
 func (x *bed) plan() error {
 	g := x.p.Graph
-	x.work = make([]work, g.NumOps())
-	for i := range x.work {
-		x.work[i] = workOf(g, opID(i), x.cfg.TF32)
-		dev := x.p.Plan.Device[i]
-		x.l.slab[dev] = max(x.l.slab[dev], round(x.work[i].operands))
+	role := fuse.Roles(g)
+	for i := range x.c.kernels {
+		k := &x.c.kernels[i]
+		if len(k.ops) == 1 {
+			w := workOf(g, k.ops[0], x.cfg.TF32)
+			k.work, k.class = []work{w}, w.class.String()
+		} else {
+			k.work, k.class = workOfKernel(g, role, k.ops, x.cfg.TF32)
+		}
+		for _, w := range k.work {
+			x.l.slab[k.dev] = max(x.l.slab[k.dev], round(w.operands))
+		}
 	}
 	for dev := range x.l.slab {
 		have := x.p.Machine.Devices[dev].Memory
@@ -306,9 +313,11 @@ func (x *bed) openStreams() (err error) {
 // numbers.
 func (x *bed) fillType(dev int) gpu.DType {
 	var count [gpu.NumDTypes]int
-	for i := range x.work {
-		if x.work[i].kind == product && int(x.p.Plan.Device[i]) == dev {
-			count[x.work[i].product.Type]++
+	for i := range x.c.kernels {
+		for _, w := range x.c.kernels[i].work {
+			if w.kind == product && x.c.kernels[i].dev == dev {
+				count[w.product.Type]++
+			}
 		}
 	}
 	best := gpu.F32

@@ -5,8 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
-
-	"placer/graph"
 )
 
 // hostMemory is what ops on the host's processor work on: what they time is
@@ -19,9 +17,8 @@ type hostMemory struct {
 // hostWords bounds the memory of ops on the host; larger ones go through it again.
 const hostWords = 16 << 20
 
-// runOnHost does the work of op i on all cores and returns when it is done.
-func (x *bed) runOnHost(i graph.OpID) error {
-	w := &x.work[i]
+// runOnHost does w on all cores and returns when it is done.
+func (x *bed) runOnHost(w *work) {
 	switch w.kind {
 	case product:
 		p := &w.product
@@ -36,7 +33,6 @@ func (x *bed) runOnHost(i graph.OpID) error {
 	case stream:
 		x.host.stream(int(w.in/4), int(w.out/4), int(w.fma))
 	}
-	return nil
 }
 
 func (h *hostMemory) room(words int) {

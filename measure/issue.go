@@ -5,11 +5,8 @@ import (
 	"fmt"
 
 	"placer/gpu"
-	"placer/graph"
 	"placer/sim"
 )
-
-func opID(i int) graph.OpID { return graph.OpID(i) }
 
 func isOutOfMemory(err error) bool { return errors.Is(err, gpu.OutOfMemory) }
 
@@ -60,22 +57,32 @@ func (x *bed) one(c *command, s gpu.Stream) error {
 	case send:
 		return x.send(&x.c.messages[c.subject], s)
 	}
-	if s == 0 {
-		return x.runOnHost(graph.OpID(c.subject))
+	k := &x.c.kernels[c.subject]
+	for i := range k.work {
+		var err error
+		if s == 0 {
+			x.runOnHost(&k.work[i])
+		} else if err = x.run(&k.work[i], k.dev, s); err != nil {
+			return err
+		}
 	}
-	return x.run(graph.OpID(c.subject), s)
+	return nil
 }
 
 // explain names what failed.
 func (x *bed) explain(c *command, err error) error {
 	switch c.do {
 	case runOp:
-		o := x.p.Graph.Op(graph.OpID(c.subject))
-		w := &x.work[c.subject]
-		if w.kind == product {
-			return fmt.Errorf("op %d (%s, %s): product of %v [%d,%d,%d,%d]: %w", c.subject, o.Name, o.Kind, w.product.Type, w.product.Batch, w.product.M, w.product.N, w.product.K, err)
+		k := &x.c.kernels[c.subject]
+		o := x.p.Graph.Op(k.ops[0])
+		what := fmt.Sprintf("op %d (%s, %s)", k.ops[0], o.Name, o.Kind)
+		if len(k.ops) > 1 {
+			what = fmt.Sprintf("kernel of %s and %d more", what, len(k.ops)-1)
 		}
-		return fmt.Errorf("op %d (%s, %s): %w", c.subject, o.Name, o.Kind, err)
+		if w := &k.work[0]; w.kind == product {
+			return fmt.Errorf("%s: product of %v [%d,%d,%d,%d]: %w", what, w.product.Type, w.product.Batch, w.product.M, w.product.N, w.product.K, err)
+		}
+		return fmt.Errorf("%s: %w", what, err)
 	case send:
 		m := &x.c.messages[c.subject]
 		return fmt.Errorf("output of op %d (%s) to %s: %w", m.op, x.p.Graph.Op(m.op).Name, x.p.Machine.Devices[m.to].Name, err)
@@ -83,16 +90,14 @@ func (x *bed) explain(c *command, err error) error {
 	return err
 }
 
-// run launches the kernels of op i.
-func (x *bed) run(i graph.OpID, s gpu.Stream) error {
-	w := &x.work[i]
-	dev := int(x.p.Plan.Device[i])
+// run launches w on device dev.
+func (x *bed) run(w *work, dev int, s gpu.Stream) error {
 	switch w.kind {
 	case product:
 		p := &x.product
 		*p = w.product
 		a, b, c := p.Bytes()
-		p.A, p.B, p.C = x.input(i, dev, 0, a), x.input(i, dev, 1, b), x.output(i, dev, c)
+		p.A, p.B, p.C = x.input(w, dev, 0, a), x.input(w, dev, 1, b), x.output(w, dev, c)
 		for range w.parts {
 			if err := x.b.Multiply(x.handle[dev], p); err != nil {
 				return err
@@ -102,26 +107,22 @@ func (x *bed) run(i graph.OpID, s gpu.Stream) error {
 		if w.in+w.out == 0 {
 			return x.at[dev].k.Nop(x.d, s)
 		}
-		return x.at[dev].k.Stream(x.d, s, x.input(i, dev, 0, w.in), w.in, x.output(i, dev, w.out), w.out, w.fma)
+		return x.at[dev].k.Stream(x.d, s, x.input(w, dev, 0, w.in), w.in, x.output(w, dev, w.out), w.out, w.fma)
 	}
 	return nil
 }
 
-// input returns where op i finds its k-th input on dev: where the tensor is, or
+// input returns where w finds its k-th input on dev: where the tensor is, or
 // nearer to the slab's start where bytes would reach beyond its end.
-func (x *bed) input(i graph.OpID, dev, k int, bytes uint64) gpu.Ptr {
-	at := uint64(0)
-	if in := x.p.Graph.Inputs(i); len(in) > 0 {
-		at = x.l.tensor[place{in[min(k, len(in)-1)], dev}]
-	}
-	return x.within(dev, at, bytes)
+func (x *bed) input(w *work, dev, k int, bytes uint64) gpu.Ptr {
+	return x.within(dev, x.l.tensor[place{w.from[k], dev}], bytes)
 }
 
-// output returns where op i writes.
-func (x *bed) output(i graph.OpID, dev int, bytes uint64) gpu.Ptr {
-	at := x.l.resident[i] // an update writes in place
-	if first, end := x.p.Graph.Outputs(i); first < end {
-		at = x.l.tensor[place{first, dev}]
+// output returns where w writes.
+func (x *bed) output(w *work, dev int, bytes uint64) gpu.Ptr {
+	at := x.l.resident[w.resident]
+	if w.to != sim.NoTensor {
+		at = x.l.tensor[place{w.to, dev}]
 	}
 	return x.within(dev, at, bytes)
 }

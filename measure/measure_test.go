@@ -326,12 +326,19 @@ func TestLayout(t *testing.T) {
 		g := randomGraph(r, 1+r.IntN(80))
 		f := fake.Default()
 		p := problem(t, g, mesh(2, &f, 1e-5, 1e10), fakeCosts{g, &f, f.Launch}, r, separate)
-		l := planMemory(g, p.Machine, p.Plan.Device, p.Predicted.Trace)
+		if r.IntN(2) == 0 {
+			g = fusible(r, 1+r.IntN(80))
+			p = fuseAll(t, g, mesh(2, &f, 1e-5, 1e10), fakeCosts{g, &f, f.Launch}, r, separate)
+		}
+		c := compile(p)
+		l := planMemory(g, p.Machine, p.Plan.Device, c, p.Predicted.Trace)
 		start, end := make([]float64, g.NumOps()), make([]float64, g.NumOps())
 		for _, x := range p.Predicted.Trace.Ops {
-			start[x.Op], end[x.Op] = float64(x.Start), float64(x.End)
+			for _, i := range append([]graph.OpID{x.Op}, x.Fused...) {
+				start[i], end[i] = float64(x.Start), float64(x.End)
+			}
 		}
-		hold := lifetimes(g, p.Plan.Device, p.Predicted.Trace, start, end)
+		hold := lifetimes(g, p.Plan.Device, c, p.Predicted.Trace, start, end)
 		for i, a := range hold {
 			if a.t == sim.NoTensor {
 				continue
@@ -394,11 +401,14 @@ func TestErrors(t *testing.T) {
 	costs := fakeCosts{g, &f, f.Launch}
 	d := fake.New(f)
 	for name, change := range map[string]func(*Problem, *Config){
-		"no GPU 7":  func(p *Problem, _ *Config) { p.GPU[0] = 7 },
-		"no trace":  func(p *Problem, _ *Config) { p.Predicted = &sim.Result{} },
-		"fused":     func(p *Problem, _ *Config) { p.Plan.Fusion = make([]uint8, g.NumOps()) },
-		"no clock":  func(_ *Problem, c *Config) { c.Clock = nil },
-		"no repeat": func(_ *Problem, c *Config) { c.Repeats = 0 },
+		"no GPU 7":   func(p *Problem, _ *Config) { p.GPU[0] = 7 },
+		"no trace":   func(p *Problem, _ *Config) { p.Predicted = &sim.Result{} },
+		"other plan": func(p *Problem, _ *Config) { p.Plan.Device[3] = 1 - p.Plan.Device[3] },
+		"op twice":   func(p *Problem, _ *Config) { p.Predicted.Trace.Ops[2].Op = p.Predicted.Trace.Ops[1].Op },
+		"op missing": func(p *Problem, _ *Config) { p.Predicted.Trace.Ops = p.Predicted.Trace.Ops[1:] },
+		"fuses none": func(p *Problem, _ *Config) { x := p.Predicted.Trace.Ops; x[0].Fused = append(x[0].Fused, x[1].Op) },
+		"no clock":   func(_ *Problem, c *Config) { c.Clock = nil },
+		"no repeat":  func(_ *Problem, c *Config) { c.Repeats = 0 },
 	} {
 		p := problem(t, g, mesh(2, &f, 1e-5, 1e10), costs, r, separate)
 		cfg := testConfig(d)

@@ -33,7 +33,7 @@ type holding struct {
 // planMemory assigns offsets by the lifetimes of the simulated step: permanent
 // bytes first, then everything else in the order of time, each into the smallest
 // hole that takes it. So fragmentation counts, as it does for an allocator.
-func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, tr *sim.Trace) *layout {
+func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, c *program, tr *sim.Trace) *layout {
 	d := m.NumDevices()
 	l := &layout{tensor: map[place]uint64{}, resident: make([]uint64, g.NumOps()), slab: make([]uint64, d)}
 	for i := range g.NumOps() {
@@ -45,9 +45,11 @@ func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, tr *sim.Trace) *l
 	}
 	start, end := make([]float64, g.NumOps()), make([]float64, g.NumOps())
 	for _, x := range tr.Ops {
-		start[x.Op], end[x.Op] = float64(x.Start), float64(x.End)
+		for _, i := range c.kernels[c.of[x.Op]].ops {
+			start[i], end[i] = float64(x.Start), float64(x.End)
+		}
 	}
-	hold := lifetimes(g, device, tr, start, end)
+	hold := lifetimes(g, device, c, tr, start, end)
 	type change struct {
 		at    float64
 		alloc bool
@@ -100,9 +102,9 @@ func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, tr *sim.Trace) *l
 	return l
 }
 
-// lifetimes lists what the simulator counts: outputs, copies on other devices and
-// workspaces.
-func lifetimes(g *graph.Graph, device []uint8, tr *sim.Trace, start, end []float64) (hold []holding) {
+// lifetimes lists what the simulator counts: outputs that kernels do not keep to
+// themselves, copies on other devices and workspaces.
+func lifetimes(g *graph.Graph, device []uint8, c *program, tr *sim.Trace, start, end []float64) (hold []holding) {
 	lastUse := func(t graph.TensorID, dev int) (at float64) {
 		for _, c := range g.Consumers(t) {
 			if int(device[c]) == dev {
@@ -126,7 +128,7 @@ func lifetimes(g *graph.Graph, device []uint8, tr *sim.Trace, start, end []float
 		}
 		first, last := g.Outputs(id)
 		for t := first; t < last; t++ {
-			if x := g.Tensor(t); !x.Resident && x.Bytes > 0 {
+			if x := g.Tensor(t); !x.Resident && x.Bytes > 0 && c.held(g, t) {
 				hold = append(hold, holding{dev, round(uint64(x.Bytes)), start[i], max(end[i], lastUse(t, dev), sent[t]), 0, t})
 			}
 		}

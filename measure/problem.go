@@ -21,7 +21,7 @@ type Problem struct {
 	Machine *hw.Machine
 	Plan    *plan.Plan
 	// Predicted is the simulator's result for Plan, with its trace: it gives the
-	// order on every device and the lifetimes of tensors.
+	// kernels, the order on every device and the lifetimes of tensors.
 	Predicted *sim.Result
 	// GPU is the ordinal of the GPU that each device stands on, [D], or Host.
 	GPU []int
@@ -86,11 +86,11 @@ func (p *Problem) check(cfg *Config, gpus int) error {
 	if err := p.Plan.Check(p.Graph, p.Machine); err != nil {
 		return err
 	}
-	if p.Plan.Fusion != nil {
-		return errors.New("the plan fuses ops, for which there are no kernels")
-	}
-	if p.Predicted == nil || p.Predicted.Trace == nil || len(p.Predicted.Trace.Ops) != p.Graph.NumOps() {
+	if p.Predicted == nil || p.Predicted.Trace == nil {
 		return errors.New("there is no simulated trace of the plan to take the order from")
+	}
+	if err := checkKernels(p); err != nil {
+		return err
 	}
 	if len(p.GPU) != p.Machine.NumDevices() {
 		return fmt.Errorf("%d GPUs named for %d devices", len(p.GPU), p.Machine.NumDevices())

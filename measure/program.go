@@ -1,10 +1,8 @@
 package measure
 
 import (
-	"cmp"
-	"slices"
-
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/sim"
 	"placer/units"
 )
@@ -17,13 +15,14 @@ type program struct {
 	compute  []int // [D] stream of a device's ops; none for the host's
 	events   int
 	messages []message
-	device   []uint8
+	kernels  []piece // in the order in which they are issued
+	of       []int32 // [N] kernel of each op
 }
 
 type action uint8
 
 const (
-	runOp   action = iota // the op on its device
+	runOp   action = iota // the kernel on its device
 	record                // event on stream
 	wait                  // stream for event
 	send                  // message on stream
@@ -34,7 +33,7 @@ type command struct {
 	do      action
 	stream  int32
 	event   int32
-	subject int32 // op, or message
+	subject int32 // kernel, or message
 }
 
 // streamAt is a stream and the device whose GPU it belongs to.
@@ -57,51 +56,51 @@ type message struct {
 
 const none = -1
 
-// compile returns the program of p. Ops are issued in the order in which the
-// simulator started them, which is a topological one; behind each op go the
-// messages that it sends.
+// compile returns the program of p: kernel by kernel, behind each the messages
+// that it sends.
 func compile(p *Problem) *program {
 	g, d := p.Graph, p.Machine.NumDevices()
-	c := &program{compute: make([]int, d), device: p.Plan.Device}
+	c := &program{compute: make([]int, d)}
+	c.kernels, c.of = readKernels(p)
 	for k := range c.compute {
 		c.compute[k] = none
 		if p.GPU[k] != Host {
 			c.compute[k] = c.stream(streamAt{k, false})
 		}
 	}
-	order := make([]sim.OpSpan, len(p.Predicted.Trace.Ops))
-	copy(order, p.Predicted.Trace.Ops)
-	slices.SortFunc(order, func(a, b sim.OpSpan) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Op, b.Op)) })
 	sends := c.findMessages(p)
 	type key struct {
-		op  graph.OpID
-		t   graph.TensorID
-		dev int
+		kernel int32
+		t      graph.TensorID
+		dev    int
 	}
 	arrived := map[key]int32{} // event of a message
 	ways := map[[3]int]int{}
-	for _, x := range order {
-		i, dev := x.Op, int(p.Plan.Device[x.Op])
+	for k := range c.kernels {
+		x := &c.kernels[k]
+		dev := x.dev
 		// Wait for what comes from elsewhere.
 		waited := map[int32]bool{}
 		from := func(q graph.OpID, t graph.TensorID) {
 			if int(p.Plan.Device[q]) == dev {
 				return
 			}
-			e, ok := arrived[key{q, t, dev}]
+			e, ok := arrived[key{c.of[q], t, dev}]
 			if ok && !waited[e] {
 				waited[e] = true
 				c.waitFor(c.compute[dev], e)
 			}
 		}
-		for _, t := range g.Inputs(i) {
-			from(g.Tensor(t).Producer, t)
+		for _, i := range x.ops {
+			for _, t := range g.Inputs(i) {
+				from(g.Tensor(t).Producer, t)
+			}
+			for _, q := range g.Control(i) {
+				from(q, sim.NoTensor)
+			}
 		}
-		for _, q := range g.Control(i) {
-			from(q, sim.NoTensor)
-		}
-		c.commands = append(c.commands, command{do: runOp, stream: int32(c.compute[dev]), event: none, subject: int32(i)})
-		if len(sends[i]) == 0 {
+		c.commands = append(c.commands, command{do: runOp, stream: int32(c.compute[dev]), event: none, subject: int32(k)})
+		if len(sends[k]) == 0 {
 			continue
 		}
 		done := int32(none)
@@ -109,15 +108,15 @@ func compile(p *Problem) *program {
 			done = c.event()
 			c.commands = append(c.commands, command{do: record, stream: int32(c.compute[dev]), event: done})
 		}
-		for _, k := range sends[i] {
-			m := &c.messages[k]
-			s := c.way(p, m, ways)
+		for _, s := range sends[k] {
+			m := &c.messages[s]
+			on := c.way(p, m, ways)
 			e := c.event()
 			if done != none {
-				c.waitFor(s, done)
+				c.waitFor(on, done)
 			}
-			c.commands = append(c.commands, command{do: send, stream: int32(s), event: none, subject: int32(k)}, command{do: record, stream: int32(s), event: e})
-			arrived[key{m.op, m.tensor, m.to}] = e
+			c.commands = append(c.commands, command{do: send, stream: int32(on), event: none, subject: int32(s)}, command{do: record, stream: int32(on), event: e})
+			arrived[key{int32(k), m.tensor, m.to}] = e
 		}
 	}
 	return c
@@ -162,14 +161,15 @@ func (c *program) way(p *Problem, m *message, ways map[[3]int]int) int {
 	return s
 }
 
-// findMessages lists the messages of every op, [N]: its outputs by tensor, then
-// the word of its end, to each device in ascending order. Messages between
-// processors of the host need no way.
+// findMessages lists the messages of every kernel, [K]: its outputs by tensor,
+// then the word of its end, to each device in ascending order. A result that the
+// kernel keeps to itself has no bytes for those who read its shape. Messages
+// between processors of the host need no way.
 func (c *program) findMessages(p *Problem) [][]int {
 	g := p.Graph
-	sends := make([][]int, g.NumOps())
+	sends := make([][]int, len(c.kernels))
 	add := func(i graph.OpID, t graph.TensorID, bytes units.Bytes, users []graph.OpID) {
-		from := int(p.Plan.Device[i])
+		k, from := c.of[i], int(p.Plan.Device[i])
 		var to uint64
 		for _, u := range users {
 			to |= 1 << p.Plan.Device[u]
@@ -184,22 +184,34 @@ func (c *program) findMessages(p *Problem) [][]int {
 					link, least = l, b
 				}
 			}
-			sends[i] = append(sends[i], len(c.messages))
+			sends[k] = append(sends[k], len(c.messages))
 			c.messages = append(c.messages, message{op: i, tensor: t, from: from, to: dev, bytes: bytes, link: link})
 		}
 	}
-	after := make([][]graph.OpID, g.NumOps())
+	after := make([][]graph.OpID, len(c.kernels)) // by control dependency
 	for i := range g.NumOps() {
 		for _, q := range g.Control(graph.OpID(i)) {
-			after[q] = append(after[q], graph.OpID(i))
+			after[c.of[q]] = append(after[c.of[q]], graph.OpID(i))
 		}
 	}
-	for i := range g.NumOps() {
-		first, end := g.Outputs(graph.OpID(i))
-		for t := first; t < end; t++ {
-			add(graph.OpID(i), t, g.Tensor(t).Bytes, g.Consumers(t))
+	for k := range c.kernels {
+		for _, i := range c.kernels[k].ops {
+			first, end := g.Outputs(i)
+			for t := first; t < end; t++ {
+				bytes := g.Tensor(t).Bytes
+				if !c.held(g, t) {
+					bytes = 0
+				}
+				add(i, t, bytes, g.Consumers(t))
+			}
 		}
-		add(graph.OpID(i), sim.NoTensor, 0, after[i])
+		add(c.kernels[k].ops[0], sim.NoTensor, 0, after[k])
 	}
 	return sends
+}
+
+// held reports whether tensor t takes memory.
+func (c *program) held(g *graph.Graph, t graph.TensorID) bool {
+	k := c.of[g.Tensor(t).Producer]
+	return len(c.kernels[k].ops) == 1 || fuse.Held(g, t, func(i graph.OpID) bool { return c.of[i] == k })
 }

@@ -27,8 +27,8 @@ func Run(ctx context.Context, cfg Config, p *Problem, costs sim.CostModel, d gpu
 	}
 	devices := p.Machine.NumDevices()
 	x := &bed{d: d, b: b, p: p, cfg: &cfg, c: compile(p), gpus: map[int]*card{}, at: make([]*card, devices), slab: make([]gpu.Ptr, devices),
-		handle: make([]gpu.Handle, devices), sms: make([]int, devices), host: &hostMemory{workers: runtime.GOMAXPROCS(0)},
-		l: planMemory(p.Graph, p.Machine, p.Plan.Device, p.Predicted.Trace)}
+		handle: make([]gpu.Handle, devices), sms: make([]int, devices), host: &hostMemory{workers: runtime.GOMAXPROCS(0)}}
+	x.l = planMemory(p.Graph, p.Machine, p.Plan.Device, x.c, p.Predicted.Trace)
 	x.streams, x.events = make([]gpu.Stream, len(x.c.streams)), make([]gpu.Event, x.c.events)
 	err = gpu.Locked(func() error {
 		defer x.close()
@@ -169,6 +169,7 @@ func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error)
 	}
 	defer f.close(x)
 	r := &Result{Mode: x.cfg.Mode, SMs: x.sms}
+	r.Kernels = len(x.c.kernels)
 	for _, n := range x.l.slab {
 		r.Slab = append(r.Slab, units.Bytes(n))
 	}
@@ -221,8 +222,8 @@ func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error)
 	}
 	for dev, at := range x.at {
 		if at == nil {
-			for i, d := range x.p.Plan.Device {
-				if int(d) == dev && x.work[i].kind != nothing {
+			for i := range x.c.kernels {
+				if k := &x.c.kernels[i]; k.dev == dev && k.launches() {
 					r.Notes = append(r.Notes, "ops on "+x.p.Machine.Devices[dev].Name+" run on the thread that issues the others: their times are approximate")
 					break
 				}

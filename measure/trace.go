@@ -14,11 +14,11 @@ import (
 // tracer puts events around ops and messages of a step.
 type tracer struct {
 	x      *bed
-	from   []span // of ops on GPUs, [N]
-	sent   []span // of messages
-	host   [][2]float64
-	begins []gpu.Event // [D] on each device's own stream
-	origin float64     // host's clock
+	from   []span       // of kernels on GPUs, [K]
+	sent   []span       // of messages
+	host   [][2]float64 // [K]
+	begins []gpu.Event  // [D] on each device's own stream
+	origin float64      // host's clock
 }
 
 type span struct{ start, end gpu.Event }
@@ -58,7 +58,7 @@ func (t *tracer) after(c *command, s gpu.Stream) (err error) {
 // ops, transfers and classes. Times of different GPUs are joined at the start of
 // the step, which all of them wait for.
 func (x *bed) trace(f *frame, r *Result, costs sim.CostModel) (err error) {
-	n := x.p.Graph.NumOps()
+	n := len(x.c.kernels)
 	t := &tracer{x: x, from: make([]span, n), sent: make([]span, len(x.c.messages)), host: make([][2]float64, n), begins: make([]gpu.Event, len(x.at))}
 	defer func() {
 		for _, s := range append(t.from, t.sent...) {
@@ -128,7 +128,6 @@ func (t *tracer) collect(r *Result, costs sim.CostModel) error {
 	r.LinkBytes, r.LinkBusy = make([]units.Bytes, len(p.Machine.Links)), make([]units.Seconds, len(p.Machine.Links))
 	r.Trace = &sim.Trace{}
 	r.PeakBytes = r.Slab
-	ready := make([]units.Seconds, p.Graph.NumOps())
 	for k := range t.sent {
 		m := &t.x.c.messages[k]
 		owner := m.from
@@ -145,9 +144,11 @@ func (t *tracer) collect(r *Result, costs sim.CostModel) error {
 			r.LinkBusy[l] += end - start
 		}
 	}
-	measured := make([]units.Seconds, p.Graph.NumOps())
-	for i := range p.Graph.NumOps() {
-		dev := int(p.Plan.Device[i])
+	kernels := t.x.c.kernels
+	measured := make([]units.Seconds, len(kernels))
+	for i := range kernels {
+		k := &kernels[i]
+		dev := k.dev
 		var start, end units.Seconds
 		if t.x.at[dev] == nil {
 			start, end = units.Seconds(t.host[i][0]), units.Seconds(t.host[i][1])
@@ -159,8 +160,7 @@ func (t *tracer) collect(r *Result, costs sim.CostModel) error {
 		}
 		measured[i] = end - start
 		r.Busy[dev] += end - start
-		ready[i] = start
-		r.Trace.Ops = append(r.Trace.Ops, sim.OpSpan{Op: graph.OpID(i), Device: dev, Ready: ready[i], Start: start, End: end})
+		r.Trace.Ops = append(r.Trace.Ops, sim.OpSpan{Op: k.ops[0], Fused: k.ops[1:], Device: dev, Ready: start, Start: start, End: end})
 	}
 	slices.SortFunc(r.Trace.Ops, func(a, b sim.OpSpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Op, b.Op))
@@ -172,28 +172,50 @@ func (t *tracer) collect(r *Result, costs sim.CostModel) error {
 	return nil
 }
 
-// classes compares the ops that launch something, by class.
+// classes compares the kernels that launch something, by class.
 func (t *tracer) classes(measured []units.Seconds, costs sim.CostModel) (out []ClassTime) {
-	var predicted, seen [graph.NumClasses][]units.Seconds
+	type pair struct{ predicted, measured []units.Seconds }
+	by := map[string]*pair{}
 	for i := range measured {
-		if w := &t.x.work[i]; w.kind != nothing && measured[i] > 0 {
-			predicted[w.class] = append(predicted[w.class], costs.OpSeconds(graph.OpID(i), int(t.x.p.Plan.Device[i])))
-			seen[w.class] = append(seen[w.class], measured[i])
-		}
-	}
-	for c := range seen {
-		if len(seen[c]) == 0 {
+		k := &t.x.c.kernels[i]
+		if !k.launches() || !(measured[i] > 0) {
 			continue
 		}
-		x := ClassTime{Class: graph.Class(c).String(), Ops: len(seen[c])}
-		for k := range seen[c] {
-			x.Measured += seen[c][k]
-			x.Predicted += predicted[c][k]
+		x := by[k.class]
+		if x == nil {
+			x = &pair{}
+			by[k.class] = x
 		}
-		if len(seen[c]) <= 5000 { // the rank correlation is quadratic
-			x.Report = roofline.NewReport(predicted[c], seen[c])
+		predicted := k.takes
+		if len(k.ops) == 1 {
+			predicted = costs.OpSeconds(k.ops[0], k.dev)
+		}
+		x.predicted, x.measured = append(x.predicted, predicted), append(x.measured, measured[i])
+	}
+	for _, name := range classNames() {
+		p := by[name]
+		if p == nil {
+			continue
+		}
+		x := ClassTime{Class: name, Ops: len(p.measured)}
+		for k := range p.measured {
+			x.Measured += p.measured[k]
+			x.Predicted += p.predicted[k]
+		}
+		if len(p.measured) <= 5000 { // the rank correlation is quadratic
+			x.Report = roofline.NewReport(p.predicted, p.measured)
 		}
 		out = append(out, x)
 	}
 	return out
+}
+
+// classNames lists the classes of kernels: of single ops, then of several.
+func classNames() (names []string) {
+	for _, prefix := range []string{"", "fused "} {
+		for c := range graph.NumClasses {
+			names = append(names, prefix+graph.Class(c).String())
+		}
+	}
+	return names
 }

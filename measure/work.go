@@ -5,15 +5,19 @@ import (
 
 	"placer/gpu"
 	"placer/graph"
+	"placer/sim"
 )
 
-// work is what an op asks of its device.
+// work is a launch that an op or a kernel asks of its device.
 type work struct {
 	kind     workKind
 	class    graph.Class
-	product  gpu.Product // without addresses
-	parts    int         // equal parts along M that the product is cut into
-	in, out  uint64      // bytes of a stream, multiples of 16
+	from     [2]graph.TensorID // where it reads; the later one of two, or sim.NoTensor
+	to       graph.TensorID    // where it writes, or sim.NoTensor
+	resident graph.OpID        // in whose permanent bytes it writes where to is no tensor
+	product  gpu.Product       // without addresses
+	parts    int               // equal parts along M that the product is cut into
+	in, out  uint64            // bytes of a stream, multiples of 16
 	fma      uint64
 	operands uint64 // bytes that it may touch in the slab
 }
@@ -37,7 +41,14 @@ const maxFMA = 4096
 // workOf returns the work of op i.
 func workOf(g *graph.Graph, i graph.OpID, tf32 bool) work {
 	o := g.Op(i)
-	w := work{class: o.Kind.Class()}
+	w := work{class: o.Kind.Class(), from: [2]graph.TensorID{sim.NoTensor, sim.NoTensor}, to: sim.NoTensor, resident: i} // an update writes in place
+	if in := g.Inputs(i); len(in) > 0 {
+		w.from = [2]graph.TensorID{in[0], in[min(1, len(in)-1)]}
+	}
+	first, end := g.Outputs(i)
+	if first < end {
+		w.to = first
+	}
 	switch w.class {
 	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
 		return w
@@ -57,17 +68,13 @@ func workOf(g *graph.Graph, i graph.OpID, tf32 bool) work {
 		return w
 	}
 	w.kind = stream
-	first, end := g.Outputs(i)
+	var out uint64
 	for x := first; x < end; x++ {
-		w.out += uint64(g.Tensor(x).Bytes)
+		out += uint64(g.Tensor(x).Bytes)
 	}
-	w.out = min(w.out, uint64(max(o.Bytes, 0)))
-	w.in = (uint64(max(o.Bytes, 0)) - w.out + 15) / 16 * 16
-	w.out = (w.out + 15) / 16 * 16
-	if w.in > 0 {
-		w.fma = min(maxFMA, uint64(math.Round(float64(o.FLOPs)/(8*float64(w.in/16)))))
-	}
-	w.operands = round(w.in) + round(w.out)
+	all := uint64(max(o.Bytes, 0))
+	out = min(out, all)
+	w.streams(all-out, out, o.FLOPs)
 	return w
 }
 

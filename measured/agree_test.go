@@ -9,10 +9,12 @@ import (
 	"slices"
 	"testing"
 
+	"placer/baselines/anneal"
 	"placer/baselines/local"
 	"placer/gpu"
 	"placer/gpu/fake"
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/graph/unit"
 	"placer/hw"
 	"placer/measured"
@@ -90,11 +92,15 @@ type lab struct {
 }
 
 func newLab(t *testing.T, layers int) *lab {
+	return newLabOf(t, products(rand.New(rand.NewPCG(4, 2)), layers), func(g *graph.Graph, f *fake.Config) sim.CostModel { return asTheFake{g, f} })
+}
+
+func newLabOf(t *testing.T, g *graph.Graph, model func(*graph.Graph, *fake.Config) sim.CostModel) *lab {
 	t.Helper()
 	f := fake.Default()
 	f.Devices, f.Call = 3, 0 // a host that takes no time: the simulator knows none
-	x := &lab{g: products(rand.New(rand.NewPCG(4, 2)), layers), m: fakeMachine(3, &f)}
-	costs := asTheFake{x.g, &f}
+	x := &lab{g: g, m: fakeMachine(3, &f)}
+	costs := model(g, &f)
 	var err error
 	if x.s, err = sim.New(x.g, x.m, costs, sim.Default()); err != nil {
 		t.Fatal(err)
@@ -195,6 +201,103 @@ func (x *lab) serial() (sum float64) {
 		sum += s
 	}
 	return sum
+}
+
+// chains is a graph of products with an activation each, and of loops behind them,
+// which a plan may fuse.
+func chains(r *rand.Rand, layers int) *graph.Graph {
+	b := graph.NewBuilder("chains")
+	const side = 1024
+	out := graph.Tensor{DType: graph.BF16, Shape: graph.Shape{side, side}, Bytes: graph.Auto}
+	op := func(name string, kind graph.Kind, k int64, in ...graph.TensorID) graph.TensorID {
+		o := graph.Op{Name: name, Kind: kind, DType: graph.BF16, Bytes: graph.Auto, Forward: graph.None}
+		if k > 0 {
+			o.GEMM = graph.GEMM{Batch: 1, M: side, N: side, K: k}
+		}
+		return b.Output(b.Op(o, in, out), 0)
+	}
+	before := make([]graph.TensorID, 3)
+	for k := range before {
+		before[k] = op(fmt.Sprint("in", k), "Tanh", 0)
+	}
+	for l := range layers {
+		var now []graph.TensorID
+		for k := range before {
+			x := op(fmt.Sprintf("product%d.%d", l, k), "MatMul", 512*(1+int64(r.IntN(8))), before[k])
+			x = op(fmt.Sprintf("act%d.%d", l, k), "Softmax", 0, op(fmt.Sprintf("tanh%d.%d", l, k), "Tanh", 0, x)) // nothing joins a softmax
+			other := before[r.IntN(3)]
+			x = op(fmt.Sprintf("add%d.%d", l, k), "Add", 0, x, other)
+			now = append(now, op(fmt.Sprintf("mul%d.%d", l, k), "Mul", 0, x, other))
+		}
+		before = now
+	}
+	g, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+// chainsOnFake is what the fake takes for chains.
+type chainsOnFake struct {
+	g *graph.Graph
+	f *fake.Config
+}
+
+func (c chainsOnFake) Parts(i graph.OpID, _ int) fuse.Parts {
+	if p := c.g.Op(i).GEMM; !p.IsZero() {
+		return fuse.Parts{Compute: asTheFake(c).OpSeconds(i, 0) - units.Seconds(c.f.Launch/1e9), Launch: units.Seconds(c.f.Launch / 1e9)}
+	}
+	return fuse.Parts{PerByte: 1 / c.f.Bandwidth, Launch: units.Seconds(c.f.Launch / 1e9)}
+}
+
+func (c chainsOnFake) OpSeconds(i graph.OpID, d int) units.Seconds {
+	p := c.Parts(i, d)
+	return p.Compute + units.Seconds(float64(c.g.Op(i).Bytes)*p.PerByte) + p.Launch
+}
+
+// TestFusedAgrees: where samples have priorities and fusion too, each is measured
+// with its own, and takes what the simulator says; the best plan fuses.
+func TestFusedAgrees(t *testing.T) {
+	for _, evaluator := range []string{"hardware", "both"} {
+		x := newLabOf(t, chains(rand.New(rand.NewPCG(1, 3)), 2), func(g *graph.Graph, f *fake.Config) sim.CostModel { return chainsOnFake{g, f} })
+		x.task.Tasks = plan.AllTasks
+		x.task.Bound = float64(x.s.FusedLowerBound().Seconds)
+		j := x.judge(t, context.Background())
+		x.task.Judge, x.task.Rollouts = j, measured.NewEvaluator(x.s.Clone(), j)
+		if evaluator == "both" {
+			s, err := measured.NewScreen(x.s.Clone(), j, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.task.Rollouts = s
+		}
+		methods := []placer.Method{
+			{Name: "annealing", Kind: plan.Search, Stage: placer.StageSearch, Weight: 1, New: func(placer.Start) (plan.Placer, error) { return anneal.Placer{Workers: 1}, nil }},
+			{Name: "GO-one", Kind: plan.Policy, Stage: placer.StageSearch, Weight: 1, New: func(placer.Start) (plan.Placer, error) {
+				return placer.NewPolicy(placer.DefaultPolicy())
+			}},
+		}
+		c := placer.DefaultSearch()
+		c.Budget, c.Seed, c.Workers = plan.Budget{Evaluations: 96}, 3, 1
+		clock := func() float64 { return 0 }
+		r, err := placer.Search(context.Background(), &x.task, methods, c, placer.Host{Clock: clock, CPU: clock}, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", evaluator, err)
+		}
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if row.Predicted == nil || math.Abs(row.Score.Seconds/row.Predicted.Seconds-1) > 1e-5 {
+				t.Errorf("%s: %s measured %v, predicted %v", evaluator, row.Method, row.Score.Seconds, row.Predicted)
+			}
+			if !slices.ContainsFunc(row.Fusion, func(f uint8) bool { return f != fuse.Never }) {
+				t.Errorf("%s: %s fuses nothing", evaluator, row.Method)
+			}
+		}
+		if n := j.Counts(); n.Failed != 0 || n.OverMemory != 0 || n.Measured < 10 {
+			t.Errorf("%s: %+v", evaluator, n)
+		}
+	}
 }
 
 // moody measures predicted times off by a factor that depends on the plan, and

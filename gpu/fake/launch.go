@@ -163,6 +163,9 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 			return err
 		}
 	}
+	if p.Layout.Add {
+		nc *= 2 // read before it is written
+	}
 	flops := 2 * float64(p.Batch) * float64(p.M) * float64(p.N) * float64(p.K)
 	work := max(flops/g.cfg.FLOPs[p.Type], float64(na+nb+nc)/g.cfg.Bandwidth)
 	q := *p

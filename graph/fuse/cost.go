@@ -34,15 +34,46 @@ func Traffic(g *graph.Graph, role []graph.FuseRole, i graph.OpID, inside func(gr
 	}
 	first, end := g.Outputs(i)
 	for t := first; t < end; t++ {
-		own := false
-		for _, v := range g.Consumers(t) {
-			own = own || inside(v)
-		}
-		if own && !leaves(g, role, t, inside) {
+		if !writes(g, role, t, inside) {
 			b -= g.Tensor(t).Bytes
 		}
 	}
 	return max(b, 0)
+}
+
+// Written returns the part of Traffic that is written: the outputs that the
+// kernel does not keep to itself.
+func Written(g *graph.Graph, role []graph.FuseRole, i graph.OpID, inside func(graph.OpID) bool) (b units.Bytes) {
+	if role[i] == graph.FuseView {
+		return 0
+	}
+	first, end := g.Outputs(i)
+	for t := first; t < end; t++ {
+		if writes(g, role, t, inside) {
+			b += g.Tensor(t).Bytes
+		}
+	}
+	return min(b, Traffic(g, role, i, inside))
+}
+
+// Held reports whether tensor t, made by an op of a kernel, takes memory: not if
+// the kernel reads it and nothing outside reads more than its shape.
+func Held(g *graph.Graph, t graph.TensorID, inside func(graph.OpID) bool) bool {
+	own := false
+	for _, v := range g.Consumers(t) {
+		if inside(v) {
+			own = true
+		} else if f, _ := graph.FactsOf(g.Op(v).Kind); !f.ReadsShape {
+			return true
+		}
+	}
+	return !own
+}
+
+// writes reports whether a kernel writes the tensor t that it makes: the kernel
+// does not read it, or its data is read outside.
+func writes(g *graph.Graph, role []graph.FuseRole, t graph.TensorID, inside func(graph.OpID) bool) bool {
+	return !slices.ContainsFunc(g.Consumers(t), inside) || leaves(g, role, t, inside)
 }
 
 // maker returns the op that makes the data of tensor t, views of the kernel

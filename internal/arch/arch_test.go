@@ -40,7 +40,7 @@ var allowed = map[string]string{
 	// GPUs.
 	"gpu":                  "",
 	"hw/nvml":              "units hw",
-	"measure":              "units graph hw hw/nvml plan roofline sim gpu gpu/kernel",
+	"measure":              "units graph graph/fuse hw hw/nvml plan roofline sim gpu gpu/kernel",
 	"measured":             "units graph hw plan sim gpu measure",
 	"hw/bench":             "units graph hw roofline gpu gpu/kernel hw/nvml",
 	"gpu/cu":               "gpu",

@@ -81,8 +81,6 @@ func (f *evaluatorFlags) check(cmd *cobra.Command, how judging) error {
 		return usageError{err}
 	case how.objective.Normal() != plan.Step:
 		return usagef("--evaluator %s: the %s objective is not measured", f.evaluator, how.objective)
-	case how.tasks.Has(plan.Fuse):
-		return usagef("--evaluator %s: there are no kernels for fused ops, so --tasks cannot have fuse", f.evaluator)
 	}
 	return nil
 }

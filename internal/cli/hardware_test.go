@@ -75,13 +75,13 @@ func TestMeasure(t *testing.T) {
 	f := fake.Default()
 	f.Devices, f.Memory = 1, 60<<30
 	do(f, 0, "machines", "split", "--gpu", "a100", "--parts", "2", "--link", "20 GB/s", "-o", path("two.json"))
-	do(f, 0, "search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", path("two.json"), "--methods", "human", "--evaluations", "1", "--out", path("run"), "-o", path("plan.json"))
+	do(f, 0, "search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", path("two.json"), "--methods", "human,polish", "--evaluations", "64", "--out", path("run"), "-o", path("plan.json"))
 	plan := []string{"measure", "--workload", "rnnlm:layers=2,unroll=3", "--machine", path("two.json"), "--plan", path("plan.json")}
 	if out := do(f, 2, plan...); !strings.Contains(out, "--logical") {
 		t.Errorf("two GPUs on one: %s", out)
 	}
 	out := do(f, 0, append(plan, "--logical", "--mode", "both", "--repeats", "3", "--trace", path("step.json"))...)
-	for _, want := range []string{"eager", "graph", "gemm", "GPU 0, Fake GPU", "predicted step"} {
+	for _, want := range []string{"eager", "graph", "gemm", "fused elementwise", "GPU 0, Fake GPU", "predicted step"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

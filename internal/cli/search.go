@@ -89,7 +89,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.granularity, "granularity", "chain", "what the policy and the samplers decide on: op, cell, segment or chain")
 	f.judging.add(cmd)
 	cmd.Flags().StringVar(&f.judging.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
-	cmd.Flags().StringVar(&f.tasks, "tasks", "", "what to decide on, some of place,schedule,fuse; place is always among them (default all; place alone for other objectives, measured steps and transfers without contention)")
+	cmd.Flags().StringVar(&f.tasks, "tasks", "", "what to decide on, some of place,schedule,fuse; place is always among them (default all; place alone for other objectives and transfers without contention)")
 	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
 	cmd.Flags().BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy: zero-shot and fine-tuned")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
@@ -165,7 +165,7 @@ func (f *searchFlags) defaultTasks() plan.Tasks {
 		c, err := sim.ParseContention(f.judging.contention)
 		free = err == nil && c == sim.Uncontended
 	}
-	if f.judging.objective.Normal() != plan.Step || f.evaluator.evaluator != byRoofline || free {
+	if f.judging.objective.Normal() != plan.Step || free {
 		return plan.Place
 	}
 	return plan.AllTasks
