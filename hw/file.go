@@ -45,7 +45,8 @@ func ReadFile(path string) (*Machine, error) {
 //
 // A cable entry whose ends are ranges joins each name of one end to each of the
 // other (a range to itself: every pair once, a full mesh); Connect derives the
-// routes. Instead of cables, or besides them, "links" and "routes" may be
+// routes. A model may have constants fitted to measurements under "calibration";
+// see Calibration. Instead of cables, or besides them, "links" and "routes" may be
 // given explicitly; a route replaces the derived one.
 func Read(r io.Reader) (*Machine, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
@@ -153,7 +154,7 @@ func (f *jsonFile) devices(m *Machine, v *jsonValue) error {
 }
 
 func (f *jsonFile) model(v *jsonValue) (d Device, err error) {
-	if err := f.object(v, []string{"kind", "capacity", "memory_bandwidth", "peak", "launch", "sms", "source"}, []string{"reserve", "arch", "l2"}); err != nil {
+	if err := f.object(v, []string{"kind", "capacity", "memory_bandwidth", "peak", "launch", "sms", "source"}, []string{"reserve", "arch", "l2", "calibration"}); err != nil {
 		return d, err
 	}
 	kind, err := f.text(v.member("kind"))
@@ -193,6 +194,9 @@ func (f *jsonFile) model(v *jsonValue) (d Device, err error) {
 		return d, err
 	}
 	if d.Source, err = f.text(v.member("source")); err != nil {
+		return d, err
+	}
+	if d.Calibration, err = f.calibration(v.member("calibration")); err != nil {
 		return d, err
 	}
 	peak := v.member("peak")
@@ -396,6 +400,8 @@ func (m *Machine) Write(w io.Writer) error {
 		SMs       int                             `json:"sms"`
 		L2        units.Bytes                     `json:"l2"`
 		Source    string                          `json:"source"`
+
+		Calibration *Calibration `json:"calibration,omitempty"`
 	}
 	type device struct {
 		Name  string `json:"name"`
@@ -426,7 +432,7 @@ func (m *Machine) Write(w io.Writer) error {
 		} else if e == nil {
 			first[d.Model] = d
 			capacity := max(d.Capacity, d.Memory)
-			out.Models[d.Model] = model{d.Kind, d.Arch, capacity, capacity - d.Memory, d.MemoryBandwidth, d.Peak, d.Launch, d.SMs, d.L2, d.Source}
+			out.Models[d.Model] = model{d.Kind, d.Arch, capacity, capacity - d.Memory, d.MemoryBandwidth, d.Peak, d.Launch, d.SMs, d.L2, d.Source, d.Calibration}
 		}
 		out.Devices = append(out.Devices, device{d.Name, d.Model})
 	}

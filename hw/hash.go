@@ -30,6 +30,9 @@ func (m *Machine) Hash() string {
 			d.text(k)
 			d.number(float64(v.Peak[k]))
 		}
+		if v.Calibration != nil {
+			v.Calibration.hash(d)
+		}
 	}
 	d.number(float64(len(m.Links)))
 	for _, l := range m.Links {

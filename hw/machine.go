@@ -44,6 +44,8 @@ type Device struct {
 	// SMs is the number of multiprocessors (cores of a CPU), for tile quantisation.
 	SMs    int    `json:"sms"`
 	Source string `json:"source"` // where the figures come from
+	// Calibration, if not nil, replaces constants of package roofline.
+	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
 // Link is one direction of a connection.
@@ -69,7 +71,8 @@ type Machine struct {
 // SameFigures reports whether d and e differ in nothing but their name.
 func (d *Device) SameFigures(e *Device) bool {
 	return d.Model == e.Model && d.Kind == e.Kind && d.Memory == e.Memory && d.Capacity == e.Capacity && d.Arch == e.Arch && d.L2 == e.L2 &&
-		d.MemoryBandwidth == e.MemoryBandwidth && d.Launch == e.Launch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak)
+		d.MemoryBandwidth == e.MemoryBandwidth && d.Launch == e.Launch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak) &&
+		d.Calibration.equal(e.Calibration)
 }
 
 // NumDevices returns D.

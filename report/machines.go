@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ type Device struct {
 	MemoryBandwidth float64            `json:"memory_bandwidth_bytes_per_s"`
 	Peak            map[string]float64 `json:"peak_flops_per_s"`
 	Source          string             `json:"source"`
+	Calibrated      []string           `json:"calibrated,omitempty"` // what is predicted by constants fitted to measurements
 }
 
 // SummariseMachine describes m.
@@ -50,7 +52,7 @@ func SummariseMachine(m *hw.Machine) MachineSummary {
 		for k, v := range d.Peak {
 			peak[k] = float64(v)
 		}
-		s.Devices = append(s.Devices, Device{d.Name, d.Model, d.Kind, int64(d.Memory), float64(d.MemoryBandwidth), peak, d.Source})
+		s.Devices = append(s.Devices, Device{d.Name, d.Model, d.Kind, int64(d.Memory), float64(d.MemoryBandwidth), peak, d.Source, calibrated(d.Calibration)})
 		for j, e := range m.Devices {
 			if i == j || d.Kind != hw.GPU || e.Kind != hw.GPU {
 				continue
@@ -67,7 +69,7 @@ func SummariseMachine(m *hw.Machine) MachineSummary {
 
 // WriteText writes m as a table, a line for each run of equal devices.
 func (m *Machines) WriteText(w io.Writer) error {
-	t := newTable("machine", "devices", "memory", "bandwidth", "f32 peak", "GPU to GPU")
+	t := newTable("machine", "devices", "memory", "bandwidth", "f32 peak", "GPU to GPU", "calibrated")
 	t.right(2, 3, 4, 5)
 	for _, s := range m.Machines {
 		for at := 0; at < len(s.Devices); {
@@ -87,11 +89,22 @@ func (m *Machines) WriteText(w io.Writer) error {
 			if at > 0 {
 				name = ""
 			}
-			t.row(name, strconv.Itoa(n)+" x "+d.Model, fmt.Sprintf("%.1f GB", float64(d.Memory)/1e9), rate(d.MemoryBandwidth), fmt.Sprintf("%.1f TFLOP/s", d.Peak["f32"]/1e12), route)
+			t.row(name, strconv.Itoa(n)+" x "+d.Model, fmt.Sprintf("%.1f GB", float64(d.Memory)/1e9), rate(d.MemoryBandwidth), fmt.Sprintf("%.1f TFLOP/s", d.Peak["f32"]/1e12), route, cmp.Or(strings.Join(d.Calibrated, " "), "no"))
 			at += n
 		}
 	}
 	return t.write(w)
+}
+
+// calibrated lists what c has constants for.
+func calibrated(c *hw.Calibration) (what []string) {
+	if c == nil {
+		return nil
+	}
+	if c.Memory != nil {
+		what = append(what, "memory")
+	}
+	return append(what, slices.Sorted(maps.Keys(c.GEMM))...)
 }
 
 func rate(bytesPerSecond float64) string { return fmt.Sprintf("%.0f GB/s", bytesPerSecond/1e9) }

@@ -36,6 +36,9 @@ func New(g *graph.Graph, m *hw.Machine, cfg Config) (*Model, error) {
 		if k < 0 {
 			k = len(r.device)
 			x := newDeviceModel(v, cfg)
+			if err := x.p.Validate(); err != nil {
+				return nil, fmt.Errorf("roofline: constants of %s: %w", v.Name, err)
+			}
 			t, parts := make([]units.Seconds, g.NumOps()), make([]fuse.Parts, g.NumOps())
 			for i := range t {
 				o := g.Op(graph.OpID(i))

@@ -51,7 +51,7 @@ type Config struct {
 	// TF32 lets f32 products run at the tf32 rate of devices that have one, the
 	// frameworks' default for such devices.
 	TF32 bool
-	// Params overrides the built-in constants, by architecture.
+	// Params overrides the built-in constants and calibrations, by architecture.
 	Params map[string]Params
 }
 
@@ -108,6 +108,14 @@ func (c *Config) params(d *hw.Device) Params {
 	if p, ok := c.Params[d.Arch]; ok {
 		return p
 	}
+	p := builtinOf(d)
+	if d.Calibration != nil {
+		p = p.calibrated(d.Calibration)
+	}
+	return p
+}
+
+func builtinOf(d *hw.Device) Params {
 	if p, ok := builtin[d.Arch]; ok {
 		return p
 	}
@@ -117,5 +125,6 @@ func (c *Config) params(d *hw.Device) Params {
 	return builtin["sm_80"]
 }
 
-// ParamsOf returns the constants that c has for d.
+// ParamsOf returns the constants that c has for d: those of c, or the built-in
+// ones with what d's calibration replaces.
 func (c Config) ParamsOf(d *hw.Device) Params { return c.params(d) }

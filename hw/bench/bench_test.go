@@ -12,8 +12,10 @@ import (
 	"placer/gpu"
 	"placer/gpu/cuda"
 	"placer/gpu/fake"
+	"placer/graph"
 	"placer/hw"
 	"placer/hw/nvml"
+	"placer/roofline"
 	"placer/units"
 )
 
@@ -96,8 +98,30 @@ func TestFiguresComeBack(t *testing.T) {
 		t.Errorf("calibration of f32 products: %+v", x)
 	}
 	// Streams of the fake are a line through its bandwidth, which the fit finds.
-	if x := fits["elementwise"]; x.After.MAPE > 0.1 || x.Stream == nil {
-		t.Errorf("calibration of streams: %+v", x)
+	for _, class := range []string{"elementwise", "reduction"} {
+		if x := fits[class]; x.After.MAPE > 0.1 || x.Stream == nil {
+			t.Errorf("calibration of streams: %s %+v", class, x)
+		}
+	}
+
+	// The machine file carries the constants, and predicts by them.
+	fitted, err := r.Machine("fake", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Reset()
+	if err := fitted.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if back, err = hw.Read(&file); err != nil || back.Hash() != fitted.Hash() || back.Hash() == m.Hash() {
+		t.Errorf("the machine file with constants does not read back: %v", err)
+	}
+	for i := range back.Devices {
+		p := roofline.Default().ParamsOf(&back.Devices[i])
+		q := p.GEMM[graph.BF16]
+		if q != *fits["gemm bf16"].GEMM || p.Ramp != fits["elementwise"].Stream.Ramp {
+			t.Errorf("%s predicts by %+v", back.Devices[i].Name, p)
+		}
 	}
 }
 

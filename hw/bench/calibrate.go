@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"placer/graph"
 	"placer/hw"
@@ -78,27 +79,76 @@ func (r *Result) Calibrate() error {
 	return nil
 }
 
-// streams fits the bandwidth and the ramp of elementwise ops, which have no
-// pattern of access to slow them.
+// streams fits the bandwidth and the ramp of kernels that go through memory in
+// order: those that read and write, for elementwise ops, and those that read, for
+// reductions.
 func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) error {
-	var samples []roofline.Sample
-	for _, p := range x.Streams {
-		samples = append(samples, roofline.Sample{Kind: "Add", Bytes: p.Bytes, Seconds: p.Median})
+	for _, c := range []struct {
+		class  graph.Class
+		kind   graph.Kind
+		points []Point
+	}{{graph.ClassElementwise, "Add", x.Streams}, {graph.ClassReduction, "Sum", x.Reads}} {
+		var samples []roofline.Sample
+		for _, p := range c.points {
+			samples = append(samples, roofline.Sample{Kind: c.kind, Bytes: p.Bytes, Seconds: p.Median})
+		}
+		if len(samples) < 10 {
+			continue
+		}
+		whole := builtin
+		whole.Bandwidth = 1
+		pattern, ramp, err := roofline.FitPattern(samples, d, whole)
+		if err != nil {
+			return fmt.Errorf("GPU %d: %v: %w", x.Ordinal, c.class, err)
+		}
+		fitted := whole
+		fitted.Pattern[c.class], fitted.Ramp = pattern, ramp
+		r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: c.class.String(), Stream: &StreamParams{pattern, ramp},
+			Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
 	}
-	if len(samples) < 10 {
+	return nil
+}
+
+// calibration returns the constants fitted to device x, as a machine file holds
+// them; nil where there are none. Every class of ops that memory bounds goes
+// through it in order of addresses where steps are measured, so all have the
+// bandwidth of streams, reductions that of kernels which read.
+func (r *Result) calibration(x *Device) *hw.Calibration {
+	d := x.device()
+	p := roofline.Default().ParamsOf(&d)
+	var types []graph.DType
+	var stream, read *StreamParams
+	for i := range r.Fits {
+		f := &r.Fits[i]
+		switch {
+		case f.Device != x.Ordinal:
+		case f.GEMM != nil:
+			if t, err := graph.ParseDType(strings.TrimPrefix(f.Class, "gemm ")); err == nil {
+				p = p.With(t, *f.GEMM)
+				types = append(types, t)
+			}
+		case f.Class == graph.ClassElementwise.String():
+			stream = f.Stream
+		case f.Class == graph.ClassReduction.String():
+			read = f.Stream
+		}
+	}
+	if stream == nil && types == nil {
 		return nil
 	}
-	whole := builtin
-	whole.Bandwidth = 1
-	pattern, ramp, err := roofline.FitPattern(samples, d, whole)
-	if err != nil {
-		return fmt.Errorf("GPU %d: streams: %w", x.Ordinal, err)
+	if stream != nil {
+		p.Bandwidth, p.Ramp = stream.Bandwidth, stream.Ramp
+		if read != nil {
+			p.Bandwidth = max(p.Bandwidth, read.Bandwidth)
+		}
+		for k := range p.Pattern {
+			p.Pattern[k] = stream.Bandwidth / p.Bandwidth
+		}
+		if read != nil {
+			p.Pattern[graph.ClassReduction] = read.Bandwidth / p.Bandwidth
+		}
 	}
-	fitted := whole
-	fitted.Pattern[graph.ClassElementwise], fitted.Ramp = pattern, ramp
-	r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: "elementwise", Stream: &StreamParams{pattern, ramp},
-		Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
-	return nil
+	return p.Calibration(types, stream != nil, fmt.Sprintf("fitted by placer bench hw to %d products, %d streams and %d reads", len(x.Products), len(x.Streams), len(x.Reads)))
 }
 
 // samples returns the measured products of type t for the roofline.

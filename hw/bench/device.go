@@ -123,17 +123,28 @@ func (l *lab) copies() (err error) {
 	return err
 }
 
-// streams measures kernels that read and write as much, as elementwise ops do.
+// streams measures kernels that read and write as much, as elementwise ops do, and
+// kernels that read alone, as reductions nearly do.
 func (l *lab) streams() error {
-	for n := uint64(16 << 10); 2*n <= l.size; n *= 2 {
-		s, err := l.captured(map[bool]string{true: "streams"}[4*n > l.size], 32, func(i int) error {
-			p := l.rotate(i, 2*n)
-			return l.k.Stream(l.d, l.stream, p, n, p+gpu.Ptr(n), n, 0)
-		})
-		if err != nil {
-			return err
+	for n := uint64(32 << 10); n <= l.size; n *= 2 {
+		for _, x := range []struct {
+			to    *[]Point
+			write uint64
+			what  string
+		}{{&l.out.Streams, n / 2, "streams"}, {&l.out.Reads, 0, "reads"}} {
+			sample := ""
+			if 2*n > l.size {
+				sample = x.what
+			}
+			s, err := l.captured(sample, 32, func(i int) error {
+				p := l.rotate(i, n)
+				return l.k.Stream(l.d, l.stream, p, n-x.write, p+gpu.Ptr(n-x.write), x.write, 0)
+			})
+			if err != nil {
+				return err
+			}
+			*x.to = append(*x.to, Point{units.Bytes(n), l.alone(s)})
 		}
-		l.out.Streams = append(l.out.Streams, Point{units.Bytes(2 * n), l.alone(s)})
 	}
 	return nil
 }
@@ -167,15 +178,17 @@ func (l *lab) host() error {
 // have.
 func (l *lab) products() error {
 	for _, t := range l.cfg.Types {
-		if err := l.k.Fill(l.d, l.stream, l.buffer, l.size, t, 2); err != nil {
-			return err
-		}
 		for _, s := range l.cfg.Shapes {
 			p := gpu.Product{Type: t, Batch: s.Batch, M: s.M, N: s.N, K: s.K}
 			a, b, c := p.Bytes()
 			a, b = (a+511)/512*512, (b+511)/512*512
 			if a+b+c > l.size {
 				continue
+			}
+			// Fresh data for each shape: results of another one are large, and their
+			// products no numbers at all.
+			if err := l.k.Fill(l.d, l.stream, l.buffer, l.size, t, 2); err != nil {
+				return err
 			}
 			run := func(i int) error {
 				at := l.rotate(i, a+b+c)

@@ -9,12 +9,13 @@ import (
 
 // Machine returns the machine that was measured: capacities, launch times and
 // links as measured, peaks of the data sheet at the devices' clocks, which the
-// roofline scales. cpu, if it is not nil, becomes a device behind the measured
+// roofline scales, with the constants that Calibrate has fitted. cpu, if it is not nil, becomes a device behind the measured
 // transfers from and to pinned memory.
 func (r *Result) Machine(name string, cpu *hw.Device) (*hw.Machine, error) {
 	m := &hw.Machine{Name: name, Note: fmt.Sprintf("Measured by placer bench hw, %s; CUDA %d, cuBLAS %d.", r.Date, r.CUDA, r.BLAS)}
 	for i := range r.Devices {
 		d := r.Devices[i].device()
+		d.Calibration = r.calibration(&r.Devices[i])
 		d.Name = fmt.Sprintf("gpu:%d", r.Devices[i].Ordinal)
 		// Launch times of equal GPUs differ in the last digits; one model has one.
 		if j := slices.IndexFunc(r.Devices[:i], func(x Device) bool {

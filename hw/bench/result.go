@@ -39,7 +39,8 @@ type Device struct {
 	Context units.Bytes `json:"context"`
 
 	Products []Product `json:"products"`
-	Streams  []Point   `json:"streams"` // kernels that read and write; bytes count both
+	Streams  []Point   `json:"streams"`         // kernels that read and write; bytes count both
+	Reads    []Point   `json:"reads,omitempty"` // kernels that read alone
 	// Copy is the bandwidth of the largest copy within the device, reads and writes
 	// counted.
 	Copy       units.BytesPerSecond `json:"copy"`

@@ -1,0 +1,75 @@
+package roofline
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/units"
+)
+
+// TestCalibrated: constants in a device are used in place of the built-in ones,
+// those left out stay, and Config's own come first.
+func TestCalibrated(t *testing.T) {
+	m, err := hw.Take("h100", 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &m.Devices[0]
+	before := Default().ParamsOf(d)
+	fitted := before.With(graph.BF16, GEMMParams{Peak: 0.5, Feed: 3, Ends: 1e-6, Tail: 0.25, Fixed: 2e-6})
+	fitted.Bandwidth, fitted.Ramp = 0.9, 3e-6
+	fitted.Pattern = [graph.NumClasses]float64{graph.ClassReduction: 0.7, graph.ClassElementwise: 1}
+	d.Calibration = fitted.Calibration([]graph.DType{graph.BF16}, true, "test")
+	got := Default().ParamsOf(d)
+	for k := range got.Pattern { // 0 stands for 1
+		if a, b := got.Pattern[k], fitted.Pattern[k]; a != b && a+b != 1 {
+			t.Errorf("pattern of %v: %g, want %g", graph.Class(k), a, b)
+		}
+	}
+	if got.Bandwidth != 0.9 || got.Ramp != 3e-6 || got.Vector != before.Vector || got.gemm(graph.BF16) != fitted.gemm(graph.BF16) || got.gemm(graph.TF32) != before.gemm(graph.TF32) {
+		t.Errorf("constants %+v", got)
+	}
+	cfg := Default()
+	cfg.Params = map[string]Params{d.Arch: before}
+	if got := cfg.ParamsOf(d); got.Bandwidth != before.Bandwidth {
+		t.Errorf("the configuration's constants give way to those of the device")
+	}
+
+	b := graph.NewBuilder("sums")
+	in := b.Output(b.Op(graph.Op{Name: "in", Kind: "Placeholder", Bytes: graph.Auto, Forward: graph.None}, nil, graph.Tensor{Bytes: 1 << 30}), 0)
+	b.Op(graph.Op{Name: "sum", Kind: "Sum", Bytes: graph.Auto, Forward: graph.None}, []graph.TensorID{in}, graph.Tensor{Bytes: 4})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(g, m, Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := units.Bytes(1<<30+4).Over(d.MemoryBandwidth*0.9*0.7) + d.Launch + 3e-6
+	if x := r.OpSeconds(1, 0); math.Abs(float64(x/want)-1) > 1e-12 {
+		t.Errorf("a sum takes %v, want %v", x, want)
+	}
+	d.Calibration.Memory.Bandwidth = 2
+	if _, err := New(g, m, Default()); err == nil {
+		t.Error("a bandwidth above the peak: no error")
+	}
+}
+
+// TestClassNames: the classes that a machine file may name are this project's.
+func TestClassNames(t *testing.T) {
+	var names []string
+	for k := range graph.NumClasses {
+		switch c := graph.Class(k); c {
+		case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta, graph.ClassGEMM, graph.ClassConv:
+		default:
+			names = append(names, c.String())
+		}
+	}
+	if !slices.Equal(names, hw.Classes()) {
+		t.Errorf("machine files name %v, classes are %v", hw.Classes(), names)
+	}
+}
