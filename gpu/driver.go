@@ -111,4 +111,6 @@ type Part struct {
 	SMs int
 	// NewStream returns a stream whose kernels run on this share alone.
 	NewStream func(priority int) (Stream, error)
+	// Close gives the share back, once its streams are destroyed.
+	Close func() error
 }

@@ -36,7 +36,7 @@ type card struct {
 	context gpu.Context
 	k       *kernel.Set
 	copies  line // of copies within it
-	streams []func(priority int) (gpu.Stream, error)
+	parts   []gpu.Part
 	next    int
 }
 
@@ -185,11 +185,11 @@ func (x *bed) partition() error {
 		if err != nil {
 			return fmt.Errorf("GPU %d: %w", k.ordinal, err)
 		}
+		k.parts = parts
 		i := 0
 		for dev, at := range x.at {
 			if at == k {
 				x.sms[dev] = parts[i].SMs
-				k.streams = append(k.streams, parts[i].NewStream)
 				i++
 			}
 		}
@@ -266,8 +266,8 @@ func (x *bed) openStreams() (err error) {
 		switch {
 		case s.copy: // copies go first: others wait for them
 			x.streams[i], err = x.d.NewStream(-1)
-		case k.next < len(k.streams):
-			x.streams[i], err = k.streams[k.next](0)
+		case k.next < len(k.parts):
+			x.streams[i], err = k.parts[k.next].NewStream(0)
 			k.next++
 		default:
 			x.streams[i], err = x.d.NewStream(0)
@@ -441,6 +441,10 @@ func (x *bed) close() {
 		x.d.HostFree(x.pinned)
 	}
 	for _, k := range x.gpus {
+		for _, p := range k.parts {
+			x.use(k)
+			p.Close()
+		}
 		if k.context != 0 {
 			x.d.Release(k.ordinal)
 		}

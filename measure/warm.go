@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -33,6 +34,36 @@ func (w *Warm) kernels(ordinal int) (*kernel.Set, error) {
 	}
 	w.sets[ordinal] = k
 	return k, nil
+}
+
+// PartSMs returns how many multiprocessors each of k parts of a GPU gets.
+func PartSMs(d gpu.Driver, ordinal, k int) (sms int, err error) {
+	p, ok := d.(gpu.Partitioner)
+	if !ok {
+		return 0, errors.New("this driver cannot divide multiprocessors")
+	}
+	err = gpu.Locked(func() error {
+		c, err := d.Retain(ordinal)
+		if err != nil {
+			return err
+		}
+		defer d.Release(ordinal)
+		if err := d.SetCurrent(c); err != nil {
+			return err
+		}
+		parts, err := p.Partition(ordinal, k)
+		if err != nil {
+			return err
+		}
+		sms = parts[0].SMs
+		for _, x := range parts {
+			if err := x.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return sms, err
 }
 
 // Close gives the contexts back.

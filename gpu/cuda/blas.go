@@ -37,6 +37,7 @@ type handle struct {
 	stream    gpu.Stream
 	workspace gpu.Ptr
 	bytes     uint64
+	lt        ltHandle
 }
 
 // OpenBLAS loads the cuBLAS at path, or the newest one found if path is empty.
@@ -80,7 +81,10 @@ func (b *BLAS) NewHandle() (gpu.Handle, error) {
 }
 
 func (b *BLAS) DestroyHandle(h gpu.Handle) error {
-	delete(b.handles, h)
+	if x := b.handles[h]; x != nil {
+		b.lt.close(x)
+		delete(b.handles, h)
+	}
 	return status(b.destroy, uintptr(h))
 }
 
@@ -88,7 +92,8 @@ func (b *BLAS) SetStream(h gpu.Handle, s gpu.Stream) error {
 	if b.handles[h] == nil {
 		return gpu.Status(1)
 	}
-	*b.handles[h] = handle{stream: s}
+	x := b.handles[h]
+	x.stream, x.workspace, x.bytes = s, 0, 0
 	return status(b.setStream, uintptr(h), uintptr(s))
 }
 

@@ -13,12 +13,12 @@ import (
 // green are the functions of green contexts, which drivers have from CUDA 12.4
 // on; 0 in older ones.
 type green struct {
-	resource, split, describe, create, stream uintptr
+	resource, split, describe, create, stream, destroy uintptr
 }
 
 func (g *green) find(library uintptr) {
 	for _, s := range []symbol{{&g.resource, "cuDeviceGetDevResource"}, {&g.split, "cuDevSmResourceSplitByCount"}, {&g.describe, "cuDevResourceGenerateDesc"},
-		{&g.create, "cuGreenCtxCreate"}, {&g.stream, "cuGreenCtxStreamCreate"}} {
+		{&g.create, "cuGreenCtxCreate"}, {&g.stream, "cuGreenCtxStreamCreate"}, {&g.destroy, "cuGreenCtxDestroy"}} {
 		at, err := purego.Dlsym(library, s.name)
 		if err != nil {
 			*g = green{}
@@ -38,7 +38,7 @@ const (
 // Partition splits the multiprocessors of dev, whose primary context is current,
 // into equal parts. The driver rounds a part to what its hardware can separate, so
 // that some multiprocessors may be left out.
-func (d *Driver) Partition(dev, parts int) ([]gpu.Part, error) {
+func (d *Driver) Partition(dev, parts int) (out []gpu.Part, err error) {
 	if d.green.create == 0 {
 		return nil, fmt.Errorf("green contexts: the driver has none: %w", gpu.Code(801))
 	}
@@ -61,20 +61,31 @@ func (d *Driver) Partition(dev, parts int) ([]gpu.Part, error) {
 			break
 		}
 	}
-	out := make([]gpu.Part, parts)
-	for i := range out {
+	defer func() {
+		if err != nil {
+			for _, p := range out {
+				p.Close()
+			}
+			out = nil
+		}
+	}()
+	for i := range parts {
 		var desc, ctx uintptr
 		if err := check(d.green.describe, uintptr(unsafe.Pointer(&desc)), uintptr(unsafe.Pointer(&groups[i*resourceBytes])), 1); err != nil {
-			return nil, fmt.Errorf("cuDevResourceGenerateDesc: %w", err)
+			return out, fmt.Errorf("cuDevResourceGenerateDesc: %w", err)
 		}
 		if err := check(d.green.create, uintptr(unsafe.Pointer(&ctx)), desc, uintptr(dev), defaultStream); err != nil {
-			return nil, fmt.Errorf("cuGreenCtxCreate: %w", err)
+			return out, fmt.Errorf("cuGreenCtxCreate: %w", err)
 		}
-		out[i] = gpu.Part{SMs: int(binary.LittleEndian.Uint32(groups[i*resourceBytes+smCountAt:])), NewStream: func(priority int) (gpu.Stream, error) {
-			var s gpu.Stream
-			err := check(d.green.stream, uintptr(unsafe.Pointer(&s)), ctx, nonBlocking, uintptr(int32(priority)))
-			return s, err
-		}}
+		out = append(out, gpu.Part{
+			SMs: int(binary.LittleEndian.Uint32(groups[i*resourceBytes+smCountAt:])),
+			NewStream: func(priority int) (gpu.Stream, error) {
+				var s gpu.Stream
+				err := check(d.green.stream, uintptr(unsafe.Pointer(&s)), ctx, nonBlocking, uintptr(int32(priority)))
+				return s, err
+			},
+			Close: func() error { return check(d.green.destroy, ctx) },
+		})
 	}
 	return out, nil
 }

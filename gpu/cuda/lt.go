@@ -8,11 +8,21 @@ import (
 
 // lt is cublasLt, which has the products of 8-bit floats that cuBLAS lacks.
 type lt struct {
-	create, descCreate, descSet, layoutCreate, prefCreate, prefSet, heuristic, matmul uintptr
+	create, destroy, descCreate, descDestroy, descSet, layoutCreate, layoutDestroy, prefCreate, prefDestroy, prefSet, heuristic, matmul uintptr
 
-	handle    uintptr
-	plans     map[[3]int]*ltPlan
 	one, zero [8]byte
+}
+
+// ltHandle is what a cuBLAS handle has of cublasLt: its handle, which belongs to
+// the context it is made in, and plans, which count on the handle's workspace.
+type ltHandle struct {
+	handle uintptr
+	plans  map[ltKey]*ltPlan
+}
+
+type ltKey struct {
+	m, n, k   int
+	workspace uint64
 }
 
 // ltPlan is a product of one shape: its description, operands and algorithm.
@@ -32,9 +42,10 @@ func openLt(path string) *lt {
 	if err != nil {
 		return nil
 	}
-	l := &lt{plans: map[[3]int]*ltPlan{}}
+	l := &lt{}
 	l.one[2], l.one[3] = 0x80, 0x3f
-	if find(h, []symbol{{&l.create, "cublasLtCreate"}, {&l.descCreate, "cublasLtMatmulDescCreate"}, {&l.descSet, "cublasLtMatmulDescSetAttribute"},
+	if find(h, []symbol{{&l.create, "cublasLtCreate"}, {&l.destroy, "cublasLtDestroy"}, {&l.descCreate, "cublasLtMatmulDescCreate"}, {&l.descDestroy, "cublasLtMatmulDescDestroy"},
+		{&l.layoutDestroy, "cublasLtMatrixLayoutDestroy"}, {&l.prefDestroy, "cublasLtMatmulPreferenceDestroy"}, {&l.descSet, "cublasLtMatmulDescSetAttribute"},
 		{&l.layoutCreate, "cublasLtMatrixLayoutCreate"}, {&l.prefCreate, "cublasLtMatmulPreferenceCreate"}, {&l.prefSet, "cublasLtMatmulPreferenceSetAttribute"},
 		{&l.heuristic, "cublasLtMatmulAlgoGetHeuristic"}, {&l.matmul, "cublasLtMatmul"}}) != nil {
 		return nil
@@ -50,34 +61,67 @@ func (l *lt) multiply(h *handle, p *gpu.Product) error {
 	if l == nil || p.Batch != 1 {
 		return notSupported
 	}
-	if l.handle == 0 {
-		if err := status(l.create, uintptr(unsafe.Pointer(&l.handle))); err != nil {
+	if h.lt.handle == 0 {
+		var made uintptr
+		if err := status(l.create, uintptr(unsafe.Pointer(&made))); err != nil {
 			return err
 		}
+		h.lt = ltHandle{made, map[ltKey]*ltPlan{}}
 	}
-	x, ok := l.plans[[3]int{p.M, p.N, p.K}]
+	key := ltKey{p.M, p.N, p.K, h.bytes}
+	x, ok := h.lt.plans[key]
 	if !ok {
-		var err error
-		if x, err = l.plan(h, p); err != nil {
+		x = &ltPlan{}
+		if err := l.plan(h, p, x); err != nil {
+			l.drop(x)
 			return err
 		}
-		l.plans[[3]int{p.M, p.N, p.K}] = x
+		h.lt.plans[key] = x
 	}
-	return status(l.matmul, l.handle, x.desc, uintptr(unsafe.Pointer(&l.one)), uintptr(p.B), x.a, uintptr(p.A), x.b, uintptr(unsafe.Pointer(&l.zero)),
+	return status(l.matmul, h.lt.handle, x.desc, uintptr(unsafe.Pointer(&l.one)), uintptr(p.B), x.a, uintptr(p.A), x.b, uintptr(unsafe.Pointer(&l.zero)),
 		uintptr(p.C), x.c, uintptr(p.C), x.c, uintptr(unsafe.Pointer(&x.algorithm)), uintptr(h.workspace), uintptr(h.bytes), uintptr(h.stream))
 }
 
-func (l *lt) plan(h *handle, p *gpu.Product) (*ltPlan, error) {
+// close gives back what h has of cublasLt.
+func (l *lt) close(h *handle) {
+	if l == nil || h.lt.handle == 0 {
+		return
+	}
+	for _, x := range h.lt.plans {
+		l.drop(x)
+	}
+	status(l.destroy, h.lt.handle)
+	h.lt = ltHandle{}
+}
+
+// drop gives back the parts of x that there are.
+func (l *lt) drop(x *ltPlan) {
+	for _, layout := range []uintptr{x.a, x.b, x.c} {
+		if layout != 0 {
+			status(l.layoutDestroy, layout)
+		}
+	}
+	if x.desc != 0 {
+		status(l.descDestroy, x.desc)
+	}
+}
+
+// plan fills x.
+func (l *lt) plan(h *handle, p *gpu.Product, x *ltPlan) error {
 	const (
 		e4m3, bf16, f32, computeF32 = 28, 14, 0, 68
 		transposeA, transposed      = 3, 1 // CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T
 		maxWorkspace                = 1    // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
 	)
-	x := &ltPlan{}
 	m, n, k := uintptr(p.N), uintptr(p.M), uintptr(p.K)
 	op, bytes := int32(transposed), h.bytes
 	var pref uintptr
 	var found int32
+	defer func() {
+		if pref != 0 {
+			status(l.prefDestroy, pref)
+		}
+	}()
 	for _, f := range []func() error{
 		func() error { return status(l.descCreate, uintptr(unsafe.Pointer(&x.desc)), computeF32, f32) },
 		func() error { return status(l.descSet, x.desc, transposeA, uintptr(unsafe.Pointer(&op)), 4) },
@@ -87,15 +131,15 @@ func (l *lt) plan(h *handle, p *gpu.Product) (*ltPlan, error) {
 		func() error { return status(l.prefCreate, uintptr(unsafe.Pointer(&pref))) },
 		func() error { return status(l.prefSet, pref, maxWorkspace, uintptr(unsafe.Pointer(&bytes)), 8) },
 		func() error {
-			return status(l.heuristic, l.handle, x.desc, x.a, x.b, x.c, x.c, pref, 1, uintptr(unsafe.Pointer(&x.algorithm)), uintptr(unsafe.Pointer(&found)))
+			return status(l.heuristic, h.lt.handle, x.desc, x.a, x.b, x.c, x.c, pref, 1, uintptr(unsafe.Pointer(&x.algorithm)), uintptr(unsafe.Pointer(&found)))
 		},
 	} {
 		if err := f(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if found == 0 {
-		return nil, notSupported
+		return notSupported
 	}
-	return x, nil
+	return nil
 }

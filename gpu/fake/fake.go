@@ -26,6 +26,7 @@ type GPU struct {
 	graphs  map[gpu.Graph]*capture
 	execs   map[gpu.Exec]*capture
 	handles map[gpu.Handle]*handle
+	parts   int // alive
 }
 
 var (
@@ -179,6 +180,9 @@ func (g *GPU) Func(m gpu.Module, name string) (gpu.Func, error) {
 	return f, nil
 }
 
+// maxParts is how many parts may be alive: a driver's are few too.
+const maxParts = 64
+
 // Partition divides the multiprocessors evenly. The parts are as fast as the
 // whole: the fake has no contention that would tell them apart.
 func (g *GPU) Partition(dev, parts int) ([]gpu.Part, error) {
@@ -189,9 +193,21 @@ func (g *GPU) Partition(dev, parts int) ([]gpu.Part, error) {
 	if d != dev || parts < 1 || parts > g.cfg.SMs {
 		return nil, gpu.InvalidValue
 	}
+	if g.parts+parts > maxParts {
+		return nil, gpu.OutOfMemory
+	}
+	g.parts += parts
 	out := make([]gpu.Part, parts)
 	for i := range out {
-		out[i] = gpu.Part{SMs: g.cfg.SMs / parts, NewStream: g.NewStream}
+		closed := false
+		out[i] = gpu.Part{SMs: g.cfg.SMs / parts, NewStream: g.NewStream, Close: func() error {
+			if closed {
+				return gpu.InvalidHandle
+			}
+			closed = true
+			g.parts--
+			return nil
+		}}
 	}
 	return out, nil
 }

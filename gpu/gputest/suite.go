@@ -350,12 +350,49 @@ func partition(x *session) {
 	if len(parts) != 2 || parts[0].SMs < 1 || parts[0].SMs+parts[1].SMs > all {
 		x.Errorf("%d parts of %d multiprocessors: %+v", len(parts), all, parts)
 	}
-	for _, q := range parts {
-		s, err := q.NewStream(0)
+	var s [2]gpu.Stream
+	for i, q := range parts {
+		s[i], err = q.NewStream(0)
 		x.ok("NewStream", err)
-		x.ok("Spin", x.k.Spin(x.d, s, 1000))
-		x.ok("SyncStream", x.d.SyncStream(s))
-		x.ok("DestroyStream", x.d.DestroyStream(s))
+		x.ok("Spin", x.k.Spin(x.d, s[i], 1000))
+	}
+	// Events of the device's own context order streams of parts, among themselves
+	// and with others, also while they are captured.
+	event := func(timing bool) gpu.Event {
+		e, err := x.d.NewEvent(timing)
+		x.ok("NewEvent", err)
+		return e
+	}
+	from, to := event(true), event(true)
+	behind := func(pairs ...[2]gpu.Stream) { // a spin on the second stream behind the first
+		for _, pair := range pairs {
+			e := event(false)
+			x.ok("Record", x.d.Record(e, pair[0]))
+			x.ok("Wait", x.d.Wait(pair[1], e))
+			x.ok("Spin", x.k.Spin(x.d, pair[1], 100_000))
+		}
+	}
+	x.ok("Record", x.d.Record(from, s[0]))
+	behind([2]gpu.Stream{s[0], s[1]}, [2]gpu.Stream{s[1], x.s}, [2]gpu.Stream{x.s, s[0]})
+	x.ok("Record", x.d.Record(to, s[0]))
+	x.ok("SyncEvent", x.d.SyncEvent(to))
+	if ms, err := x.d.ElapsedMS(from, to); err != nil || ms < 0.29 {
+		x.Errorf("three spins of 0.1 ms on streams of parts took %v ms: %v", ms, err)
+	}
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	behind([2]gpu.Stream{x.s, s[0]}, [2]gpu.Stream{s[0], s[1]}, [2]gpu.Stream{s[1], x.s})
+	g, err := x.d.EndCapture(x.s)
+	x.ok("EndCapture over parts", err)
+	e, err := x.d.Instantiate(g)
+	x.ok("Instantiate", err)
+	x.ok("LaunchExec", x.d.LaunchExec(e, x.s))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
+	x.d.DestroyExec(e)
+	x.d.DestroyGraph(g)
+	for i, q := range parts {
+		x.ok("SyncStream", x.d.SyncStream(s[i]))
+		x.ok("DestroyStream", x.d.DestroyStream(s[i]))
+		x.ok("Close", q.Close())
 	}
 }
 

@@ -22,10 +22,10 @@ func (c *console) benchCommand() *cobra.Command {
 		Short: "Measure hardware, or repeat the comparisons of a paper",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("say which: placer bench go-table3, go-figure6, hw, policy, regal, dnn-partitioning or doppler")
+			return usagef("say which: placer bench go-table3, go-figure6, hw, steps, policy, regal, dnn-partitioning or doppler")
 		},
 	}
-	cmd.AddCommand(c.goBenchCommand(goTable3()), c.goBenchCommand(goFigure6()), c.benchHardwareCommand(), c.benchPolicyCommand(), c.benchRegalCommand(), c.benchPartitioningCommand(), c.benchDopplerCommand())
+	cmd.AddCommand(c.goBenchCommand(goTable3()), c.goBenchCommand(goFigure6()), c.benchHardwareCommand(), c.benchPolicyCommand(), c.benchStepsCommand(), c.benchRegalCommand(), c.benchPartitioningCommand(), c.benchDopplerCommand())
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"placer/gpu/fake"
 	"placer/hw"
 	"placer/hw/bench"
+	"placer/report"
 )
 
 // onFake runs a command line on a host of two fake GPUs.
@@ -92,5 +93,57 @@ func TestMeasure(t *testing.T) {
 	f.Memory = 1 << 30
 	if out := do(f, 3, append(plan, "--logical")...); !strings.Contains(out, "infeasible") {
 		t.Errorf("a small GPU: %s", out)
+	}
+}
+
+// TestBenchSteps: the comparison of steps with their predictions on a fake GPU,
+// whose machine file bench hw has made: by its constants the steps come out well,
+// by the built-in ones worse.
+func TestBenchSteps(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	f := fake.Default()
+	f.Devices, f.Memory, f.Call = 1, 60<<30, 100
+	do := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := onFake(t, f, args...)
+		if code != 0 {
+			t.Fatalf("%v: exit %d: %s", args, code, stderr)
+		}
+		return stdout
+	}
+	errs := map[string]report.Errors{}
+	for _, name := range []string{"fitted", "builtin"} {
+		args := []string{"bench", "hw", "--quick", "--machine-file", path(name), "--cpu=false"}
+		if name == "fitted" {
+			args = append(args, "--calibrate")
+		}
+		do(args...)
+		out := do("bench", "steps", "--machine", path(name), "--workloads", "rnnlm:layers=2,unroll=3", "--rank", "rnnlm:layers=2,unroll=3", "--devices", "1,2", "--plans", "12", "--repeats", "1",
+			"--partition", "-o", path("steps-"+name))
+		text, err := os.ReadFile(path("steps-" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc report.Steps
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Trials) != 2*2*2+12 || len(doc.Summary) != 3 || doc.Format != report.StepsFormat || !strings.Contains(out, "random plans, rnnlm") || !strings.Contains(out, "human, fused") {
+			t.Errorf("%s: %d trials, summary %+v:\n%s", name, len(doc.Trials), doc.Summary, out)
+		}
+		for _, x := range doc.Trials {
+			if x.Failed != "" || !(x.Measured > 0) || (x.Plan == "human, fused") != (x.Kernels < doc.Trials[0].Kernels) || x.Devices == 2 && x.SMs != f.SMs/2 {
+				t.Errorf("%s: %+v", name, x)
+			}
+		}
+		errs[name] = doc.Summary[1]
+		t.Logf("%s: %+v", name, doc.Summary)
+	}
+	if a, b := errs["fitted"].MAPE, errs["builtin"].MAPE; a > 0.25 || a > b {
+		t.Errorf("mean error %.3f by the fitted constants, %.3f by the built-in ones", a, b)
+	}
+	if out := do("bench", "steps", "--machine", path("fitted"), "--workloads", "rnnlm:layers=2,unroll=3", "--rank", "", "--devices", "1", "--budget", "1ns"); !strings.Contains(out, "ended before") {
+		t.Errorf("a budget of nothing:\n%s", out)
 	}
 }

@@ -340,9 +340,27 @@ Result cuDevSmResourceSplitByCount(unsigned char *out, unsigned *n, const unsign
   return OK;
 }
 Result cuDevResourceGenerateDesc(void **desc, unsigned char *r, unsigned n) { if (n != 1 || *(int *)r != 1) return INVALID_VALUE; *desc = r; return OK; }
-Result cuGreenCtxCreate(Ctx **c, void *desc, int d, unsigned flags) { DEV(d); if (!desc || flags != 1) return INVALID_VALUE; *c = &ctxs[d]; return OK; }
-Result cuGreenCtxStreamCreate(Stream **s, Ctx *c, unsigned flags, int priority) {
-  if (!LIVE(c, MCTX)) return INVALID_CONTEXT;
+typedef struct { Ctx *of; } Green;
+static int greens;
+Result cuGreenCtxCreate(Green **c, void *desc, int d, unsigned flags) {
+  DEV(d);
+  if (!desc || flags != 1) return INVALID_VALUE;
+  if (greens == 64) return 2;
+  greens++;
+  *c = calloc(1, sizeof **c);
+  (*c)->of = &ctxs[d];
+  return OK;
+}
+Result cuGreenCtxDestroy(Green *c) {
+  if (!c->of) return INVALID_CONTEXT;
+  c->of = 0; // kept, so that its later use shows
+  greens--;
+  return OK;
+}
+Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority) {
+  Ctx *c = g->of;
+  if (!c || !LIVE(c, MCTX)) return INVALID_CONTEXT;
+  if (flags != 1) return INVALID_VALUE;
   Ctx *was = current; current = c;
   Result r = cuStreamCreateWithPriority(s, flags, priority);
   current = was;

@@ -1,0 +1,312 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/baselines/fusion"
+	"placer/baselines/human"
+	"placer/baselines/random"
+	"placer/graph"
+	"placer/graph/fuse"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/internal/fsx"
+	"placer/measure"
+	"placer/measured"
+	"placer/placer"
+	"placer/plan"
+	"placer/report"
+	"placer/sim"
+	"placer/units"
+	"placer/workloads"
+)
+
+// stepsFlags say which steps are compared with their predictions.
+type stepsFlags struct {
+	machine   machineFlags
+	libraries libraryFlags
+	workloads []string
+	rank      []string
+	devices   []int
+	plans     int
+	link      string
+	latency   string
+	partition bool
+	repeats   int
+	budget    time.Duration
+	out       string
+	json      bool
+}
+
+func (c *console) benchStepsCommand() *cobra.Command {
+	var f stepsFlags
+	cmd := &cobra.Command{
+		Use:   "steps",
+		Short: "Compare measured with predicted steps, on one GPU that stands for several",
+		Long: "steps places workloads on 1, 2, 4 devices that all stand on the machine's first GPU, by\n" +
+			"the human rule with and without fusion and at random, runs the steps, and prints mean\n" +
+			"error and Kendall's tau of the predictions. It measures until it is done or the budget\n" +
+			"ends. Without a GPU it exits with code 4.",
+		Example: "  placer bench steps --machine here.json --partition -o steps.json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.machine.check(cmd); err != nil {
+				return err
+			}
+			return c.benchSteps(cmd.Context(), &f)
+		},
+	}
+	f.machine.add(cmd)
+	f.libraries.add(cmd)
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.workloads, "workloads", []string{"rnnlm2", "trfxl2", "wavenet2", "gnmt2", "inception"}, "workloads placed by rule")
+	fl.StringSliceVar(&f.rank, "rank", []string{"rnnlm2"}, "workloads of which random plans are ranked, on every number of devices above 1")
+	fl.IntSliceVar(&f.devices, "devices", []int{1, 2, 4}, "numbers of devices")
+	fl.IntVar(&f.plans, "plans", 30, "random plans of each kind")
+	fl.StringVar(&f.link, "link", "25 GB/s", "bandwidth between two devices")
+	fl.StringVar(&f.latency, "latency", "20 us", "latency between two devices")
+	fl.BoolVar(&f.partition, "partition", false, "devices get multiprocessors of their own (green contexts)")
+	fl.IntVar(&f.repeats, "repeats", 5, "timed steps, of which the median counts")
+	fl.DurationVar(&f.budget, "budget", 10*time.Minute, "time after which no further plan is measured")
+	fl.StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON), also after each workload")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+// study is a comparison under way.
+type study struct {
+	c         *console
+	f         *stepsFlags
+	gpus      *localGPUs
+	device    *hw.Device
+	bandwidth units.BytesPerSecond
+	latency   units.Seconds
+	sms       map[int]int // of each of so many parts
+	until     float64     // by the host's clock
+	doc       *report.Steps
+}
+
+func (c *console) benchSteps(ctx context.Context, f *stepsFlags) error {
+	bandwidth, err1 := units.ParseBytesPerSecond(f.link)
+	latency, err2 := units.ParseSeconds(f.latency)
+	if err := errors.Join(err1, err2); err != nil {
+		return usageError{err}
+	}
+	for _, k := range f.devices {
+		if k < 1 || k > hw.MaxDevices {
+			return usagef("--devices %d: want 1 to %d", k, hw.MaxDevices)
+		}
+	}
+	if f.plans < 0 || f.repeats < 1 || f.budget <= 0 {
+		return usagef("--plans %d --repeats %d --budget %v: want at least 0, at least 1, more than 0", f.plans, f.repeats, f.budget)
+	}
+	gpus, err := c.openGPUs(f.libraries)
+	if err != nil {
+		return err
+	}
+	defer gpus.warm.Close()
+	m, err := c.loadMachine(&f.machine)
+	if err != nil {
+		return err
+	}
+	if m.Devices[0].Kind != hw.GPU {
+		return usagef("the first device of machine %s is no GPU", m.Name)
+	}
+	host, err := measured.Host(gpus.driver, gpus.blas, []int{0}, gpus.version)
+	if err != nil {
+		return err
+	}
+	s := &study{c: c, f: f, gpus: gpus, device: &m.Devices[0], bandwidth: bandwidth, latency: latency, sms: map[int]int{}, until: c.clock() + f.budget.Seconds(),
+		doc: &report.Steps{Format: report.StepsFormat, Machine: m.Name, Calibrated: report.SummariseMachine(m).Devices[0].Calibrated, Host: host,
+			Link: fmt.Sprintf("%v and %v", bandwidth, latency), Partition: f.partition, Repeats: f.repeats, Trials: []report.Trial{}}}
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	return c.print(f.json, s.doc)
+}
+
+// errOver says that the budget has ended.
+var errOver = errors.New("the budget has ended")
+
+func (s *study) run(ctx context.Context) error {
+	if s.f.partition {
+		for _, k := range s.f.devices {
+			if k == 1 {
+				continue
+			}
+			n, err := measure.PartSMs(s.gpus.driver, 0, k)
+			if err != nil {
+				return err
+			}
+			s.sms[k] = n
+		}
+	}
+	err := s.all(ctx)
+	if errors.Is(err, errOver) {
+		s.doc.Notes = append(s.doc.Notes, fmt.Sprintf("The budget of %v ended before all plans were measured.", s.f.budget))
+		err = nil
+	}
+	if w := s.write(); err == nil {
+		err = w
+	}
+	return err
+}
+
+// all measures plans by rule first, then random ones.
+func (s *study) all(ctx context.Context) error {
+	for _, name := range s.f.workloads {
+		for _, k := range s.f.devices {
+			if err := s.byRule(ctx, name, k); err != nil {
+				return err
+			}
+			if err := s.write(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range s.f.rank {
+		for _, k := range s.f.devices {
+			if k == 1 {
+				continue
+			}
+			if err := s.atRandom(ctx, name, k); err != nil {
+				return err
+			}
+			if err := s.write(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stepBench is a workload on so many devices.
+type stepBench struct {
+	task      *placer.Task
+	simulator *sim.Simulator
+	loaded    loaded
+	devices   int
+	name      string
+}
+
+func (s *study) bench(name string, k int) (*stepBench, error) {
+	g, err := workloads.Build(name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	m, err := measure.Logical(s.device, k, s.sms[k], s.bandwidth, s.latency)
+	if err != nil {
+		return nil, err
+	}
+	b := &stepBench{loaded: loaded{Graph: g}, devices: k, name: name}
+	b.task, b.simulator, err = task(b.loaded, m, judging{scheduler: criticalPath, tasks: plan.AllTasks})
+	return b, err
+}
+
+// place returns what p decides.
+func (b *stepBench) place(ctx context.Context, p plan.Placer, seed uint64) (plan.Decision, error) {
+	t := b.task
+	out, err := p.Place(ctx, &plan.Problem{Graph: t.Graph, Machine: t.Machine, Units: t.Units, Priority: t.Priority, Evaluator: b.simulator.Clone(), Budget: plan.Budget{Evaluations: 1}, Seed: seed})
+	if err != nil {
+		return plan.Decision{}, err
+	}
+	return plan.Decision{Device: out.Device, Priority: t.Priority}, nil
+}
+
+func (s *study) byRule(ctx context.Context, name string, k int) error {
+	b, err := s.bench(name, k)
+	if err != nil {
+		return fmt.Errorf("%s on %d devices: %w", name, k, err)
+	}
+	d, err := b.place(ctx, human.Placer{}, 1)
+	if err != nil {
+		return err
+	}
+	fused := d
+	fused.Fusion = fusion.Default(fuse.NewRules(b.task.Graph), d.Device)
+	for _, x := range []struct {
+		name string
+		d    plan.Decision
+	}{{"human", d}, {"human, fused", fused}} {
+		for _, mode := range []measure.Mode{measure.Eager, measure.Captured} {
+			if err := s.trial(ctx, b, x.name, x.d, mode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *study) atRandom(ctx context.Context, name string, k int) error {
+	b, err := s.bench(name, k)
+	if err != nil {
+		return fmt.Errorf("%s on %d devices: %w", name, k, err)
+	}
+	for seed := range s.f.plans {
+		d, err := b.place(ctx, random.Placer{Level: unit.Chain, Samples: 1}, uint64(seed+1))
+		if err != nil {
+			return err
+		}
+		if err := s.trial(ctx, b, report.RandomPlan, d, measure.Captured); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trial measures d. That it cannot be measured is a result too.
+func (s *study) trial(ctx context.Context, b *stepBench, name string, d plan.Decision, mode measure.Mode) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.c.clock() >= s.until {
+		return errOver
+	}
+	s.c.note("%s on %d devices, %s, %v", b.name, b.devices, name, mode)
+	how := measured.Settings{Mode: mode.String(), Repeats: s.f.repeats, Logical: true, Partition: s.f.partition && b.devices > 1}
+	rig, err := s.gpus.rig(s.c, b.loaded, b.task, b.simulator, how)
+	if err != nil {
+		return err
+	}
+	predicted := b.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion)
+	t := report.Trial{Workload: b.name, Devices: b.devices, SMs: s.sms[b.devices], Plan: name, Mode: mode.String(), Predicted: predicted.Seconds, Kernels: kernelsOf(b.task.Graph, d)}
+	got, err := rig.Measure(ctx, d)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		t.Failed = err.Error()
+	case !got.Feasible():
+		t.Failed = fmt.Sprintf("%v too large", got.Overflow)
+	default:
+		t.Measured = got.Seconds
+	}
+	s.doc.Trials = append(s.doc.Trials, t)
+	return nil
+}
+
+// kernelsOf returns how many kernels d makes of its ops.
+func kernelsOf(g *graph.Graph, d plan.Decision) int {
+	if d.Fusion == nil {
+		return len(d.Device)
+	}
+	head := slices.Clone(fuse.NewFuser(fuse.NewRules(g)).Fuse(d.Device, d.Fusion))
+	slices.Sort(head)
+	return len(slices.Compact(head))
+}
+
+// write puts what there is into the file.
+func (s *study) write() error {
+	s.doc.Summarise()
+	if s.f.out == "" {
+		return nil
+	}
+	return fsx.WriteFile(s.f.out, func(w io.Writer) error { return report.WriteJSON(w, s.doc) })
+}
