@@ -51,7 +51,7 @@ gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run 
 	$(GO) build -ldflags '-s -w' -o bin/gpu/placer ./cmd/placer
 	for p in gpu/cuda gpu/policy hw/bench measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
 	grep -oh '"cu[A-Z][A-Za-z0-9_]*"}' gpu/cuda/*.go | tr -d '"}' | sort -u >bin/gpu/symbols.txt
-	cp experiments/hardware/checks.sh bin/gpu/
+	cp experiments/hardware/checks.sh experiments/hardware/pytorch.py bin/gpu/
 	@if ldconfig -p | grep -q 'libcuda\.so\.1'; then bin/gpu/checks.sh bin/gpu $(GPU_OUT); \
 	else echo "gpu-checks: no GPU here; carry bin/gpu to a host with one and run: bin/gpu/checks.sh bin/gpu OUT"; fi
 

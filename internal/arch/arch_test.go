@@ -50,7 +50,6 @@ var allowed = map[string]string{
 	"gpu/kernel":           "gpu",
 	"gpu/policy":           "gpu nn graphsage transformerxl ppo", // docs/adr/0012
 	"gpu/kernel/gen":       "internal/fsx",
-	"experiments/hardware": "units report roofline",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",

@@ -66,8 +66,8 @@ func (c *console) benchStepsCommand() *cobra.Command {
 	f.machine.add(cmd)
 	f.libraries.add(cmd)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.workloads, "workloads", []string{"rnnlm2", "trfxl2", "wavenet2", "gnmt2", "inception"}, "workloads placed by rule")
-	fl.StringSliceVar(&f.rank, "rank", []string{"rnnlm2"}, "workloads of which random plans are ranked, on every number of devices above 1")
+	fl.StringArrayVar(&f.workloads, "workloads", []string{"rnnlm2,trfxl2,wavenet2,gnmt2,inception"}, "workloads placed by rule, separated by commas")
+	fl.StringArrayVar(&f.rank, "rank", []string{"rnnlm2"}, "workloads, separated by commas, of which random plans are ranked, on every number of devices above 1")
 	fl.IntSliceVar(&f.devices, "devices", []int{1, 2, 4}, "numbers of devices")
 	fl.IntVar(&f.plans, "plans", 30, "random plans of each kind")
 	fl.StringVar(&f.link, "link", "25 GB/s", "bandwidth between two devices")
@@ -161,7 +161,7 @@ func (s *study) run(ctx context.Context) error {
 
 // all measures plans by rule first, then random ones.
 func (s *study) all(ctx context.Context) error {
-	for _, name := range s.f.workloads {
+	for _, name := range splitWorkloads(s.f.workloads) {
 		for _, k := range s.f.devices {
 			if err := s.byRule(ctx, name, k); err != nil {
 				return err
@@ -171,9 +171,9 @@ func (s *study) all(ctx context.Context) error {
 			}
 		}
 	}
-	for _, name := range s.f.rank {
+	for _, name := range splitWorkloads(s.f.rank) {
 		for _, k := range s.f.devices {
-			if k == 1 {
+			if k == 1 || s.f.plans == 0 {
 				continue
 			}
 			if err := s.atRandom(ctx, name, k); err != nil {

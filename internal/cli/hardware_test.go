@@ -143,7 +143,7 @@ func TestBenchSteps(t *testing.T) {
 	if a, b := errs["fitted"].MAPE, errs["builtin"].MAPE; a > 0.25 || a > b {
 		t.Errorf("mean error %.3f by the fitted constants, %.3f by the built-in ones", a, b)
 	}
-	if out := do("bench", "steps", "--machine", path("fitted"), "--workloads", "rnnlm:layers=2,unroll=3", "--rank", "", "--devices", "1", "--budget", "1ns"); !strings.Contains(out, "ended before") {
+	if out := do("bench", "steps", "--machine", path("fitted"), "--workloads", "rnnlm:layers=2,unroll=3", "--plans", "0", "--devices", "1", "--budget", "1ns"); !strings.Contains(out, "ended before") {
 		t.Errorf("a budget of nothing:\n%s", out)
 	}
 }
