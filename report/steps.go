@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"placer/roofline"
 	"placer/units"
 )
 
@@ -45,35 +44,6 @@ type Errors struct {
 	MAPE    float64 `json:"mape"`
 	P95     float64 `json:"p95"`
 	Kendall float64 `json:"kendall_tau"`
-}
-
-// Summarise fills in the summary: the trials of each mode that are no random
-// plans, and the random plans of each workload and number of devices.
-func (s *Steps) Summarise() {
-	type set struct{ predicted, measured []units.Seconds }
-	sets := map[string]*set{}
-	var order []string
-	for i := range s.Trials {
-		t := &s.Trials[i]
-		if t.Failed != "" {
-			continue
-		}
-		name := "plans by rule, " + t.Mode
-		if t.Plan == RandomPlan {
-			name = fmt.Sprintf("random plans, %s on %d devices, %s", t.Workload, t.Devices, t.Mode)
-		}
-		if sets[name] == nil {
-			sets[name] = &set{}
-			order = append(order, name)
-		}
-		sets[name].predicted = append(sets[name].predicted, units.Seconds(t.Predicted))
-		sets[name].measured = append(sets[name].measured, units.Seconds(t.Measured))
-	}
-	s.Summary = []Errors{}
-	for _, name := range order {
-		r := roofline.NewReport(sets[name].predicted, sets[name].measured)
-		s.Summary = append(s.Summary, Errors{name, len(sets[name].measured), r.MAPE, r.P95, r.Kendall})
-	}
 }
 
 // RandomPlan is the plan of a Trial that was drawn.

@@ -38,18 +38,18 @@ var allowed = map[string]string{
 	"internal/fsx": "", "internal/strictjson": "", "internal/tfevents": "",
 
 	// GPUs.
-	"gpu":                  "",
-	"hw/nvml":              "units hw",
-	"measure":              "units graph graph/fuse hw hw/nvml plan roofline sim gpu gpu/kernel",
-	"measured":             "units graph hw plan sim gpu measure",
-	"hw/bench":             "units graph hw roofline gpu gpu/kernel hw/nvml",
-	"gpu/cu":               "gpu",
-	"gpu/cuda":             "gpu",
-	"gpu/fake":             "gpu gpu/kernel",
-	"gpu/gputest":          "gpu gpu/kernel",
-	"gpu/kernel":           "gpu",
-	"gpu/policy":           "gpu nn graphsage transformerxl ppo", // docs/adr/0012
-	"gpu/kernel/gen":       "internal/fsx",
+	"gpu":            "",
+	"hw/nvml":        "units hw",
+	"measure":        "units graph graph/fuse hw hw/nvml plan roofline sim gpu gpu/kernel",
+	"measured":       "units graph hw plan sim gpu measure",
+	"hw/bench":       "units graph hw roofline gpu gpu/kernel hw/nvml",
+	"gpu/cu":         "gpu",
+	"gpu/cuda":       "gpu",
+	"gpu/fake":       "gpu gpu/kernel",
+	"gpu/gputest":    "gpu gpu/kernel",
+	"gpu/kernel":     "gpu",
+	"gpu/policy":     "gpu nn graphsage transformerxl ppo", // docs/adr/0012
+	"gpu/kernel/gen": "internal/fsx",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",

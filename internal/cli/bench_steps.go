@@ -23,6 +23,7 @@ import (
 	"placer/placer"
 	"placer/plan"
 	"placer/report"
+	"placer/roofline"
 	"placer/sim"
 	"placer/units"
 	"placer/workloads"
@@ -302,9 +303,38 @@ func kernelsOf(g *graph.Graph, d plan.Decision) int {
 	return len(slices.Compact(head))
 }
 
+// summarise fills in the summary of s: the trials of each mode that are no random
+// plans, and the random plans of each workload and number of devices.
+func summarise(s *report.Steps) {
+	type set struct{ predicted, measured []units.Seconds }
+	sets := map[string]*set{}
+	var order []string
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		if t.Failed != "" {
+			continue
+		}
+		name := "plans by rule, " + t.Mode
+		if t.Plan == report.RandomPlan {
+			name = fmt.Sprintf("random plans, %s on %d devices, %s", t.Workload, t.Devices, t.Mode)
+		}
+		if sets[name] == nil {
+			sets[name] = &set{}
+			order = append(order, name)
+		}
+		sets[name].predicted = append(sets[name].predicted, units.Seconds(t.Predicted))
+		sets[name].measured = append(sets[name].measured, units.Seconds(t.Measured))
+	}
+	s.Summary = []report.Errors{}
+	for _, name := range order {
+		r := roofline.NewReport(sets[name].predicted, sets[name].measured)
+		s.Summary = append(s.Summary, report.Errors{name, len(sets[name].measured), r.MAPE, r.P95, r.Kendall})
+	}
+}
+
 // write puts what there is into the file.
 func (s *study) write() error {
-	s.doc.Summarise()
+	summarise(s.doc)
 	if s.f.out == "" {
 		return nil
 	}
