@@ -68,15 +68,15 @@ func TestCalibrationRoundTrip(t *testing.T) {
 func TestCalibrationErrors(t *testing.T) {
 	for want, change := range map[string][2]string{
 		"calibration.memory.bandwidth: is the number 1.2, want 0 to 1": {"0.91", "1.2"},
-		"is 0, want above":                                             {"0.91", "0"},
-		"unknown key \"gather3\"":                                      {"reduction", "gather3"},
-		"unknown key \"bf17\"":                                         {"bf16", "bf17"},
-		"key \"fixed\" is missing":                                     {`, "fixed": "0 s"`, ""},
-		"want a number":                                                {"12.3456789", `"12"`},
-		"want a string with a number and its unit":                     {`"1.5 us"`, "1.5"},
-		"is 2 s, want 0 to 1 s":                                        {"1.5 us", "2 s"},
-		"key \"source\" is missing":                                    {`"source": "fitted",`, ""},
-		"key \"ramp\" is missing":                                      {`"ramp": "1.2345678901234 us",`, ""},
+		"is 0, want above":                         {"0.91", "0"},
+		"unknown key \"gather3\"":                  {"reduction", "gather3"},
+		"unknown key \"bf17\"":                     {"bf16", "bf17"},
+		"key \"fixed\" is missing":                 {`, "fixed": "0 s"`, ""},
+		"want a number":                            {"12.3456789", `"12"`},
+		"want a string with a number and its unit": {`"1.5 us"`, "1.5"},
+		"is 2 s, want 0 to 1 s":                    {"1.5 us", "2 s"},
+		"key \"source\" is missing":                {`"source": "fitted",`, ""},
+		"key \"ramp\" is missing":                  {`"ramp": "1.2345678901234 us",`, ""},
 	} {
 		_, err := readCalibrated(strings.Replace(fittedConstants, change[0], change[1], 1))
 		if err == nil || !strings.Contains(err.Error(), want) {
