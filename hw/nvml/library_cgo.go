@@ -195,8 +195,21 @@ func (m *Monitor) Read(uuid string) (s State, err error) {
 	mem, _ := d.GetClockInfo(nvml.CLOCK_MEM)
 	power, _ := d.GetPowerUsage()
 	use, _ := d.GetUtilizationRates()
-	why, _ := d.GetCurrentClocksThrottleReasons()
+	why := m.reasons(d)
 	return State{SMClock: int(sm), MemoryClock: int(mem), Power: float64(power) / 1000, Utilisation: int(use.Gpu), Throttle: why}, nil
+}
+
+// reasons returns why the clock of d is held down. The question has had two names;
+// asking by one that the library lacks would end the process.
+func (m *Monitor) reasons(d nvml.Device) (why uint64) {
+	has := func(symbol string) bool { return m.n.Extensions().LookupSymbol(symbol) == nil }
+	switch {
+	case has("nvmlDeviceGetCurrentClocksEventReasons"):
+		why, _ = d.GetCurrentClocksEventReasons()
+	case has("nvmlDeviceGetCurrentClocksThrottleReasons"):
+		why, _ = d.GetCurrentClocksThrottleReasons()
+	}
+	return why
 }
 
 // Others returns how many processes compute on the GPU of that UUID, this one

@@ -185,7 +185,15 @@ func TestMonitor(t *testing.T) {
 	d.GetClockInfoFunc = func(c nvml.ClockType) (uint32, nvml.Return) { return 1000 + uint32(c), nvml.SUCCESS }
 	d.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 250_000, nvml.SUCCESS }
 	d.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{Gpu: 97}, nvml.SUCCESS }
-	d.GetCurrentClocksThrottleReasonsFunc = func() (uint64, nvml.Return) { return 4, nvml.SUCCESS }
+	d.GetCurrentClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 4, nvml.SUCCESS }
+	d.GetCurrentClocksThrottleReasonsFunc = func() (uint64, nvml.Return) { return 8, nvml.SUCCESS }
+	there := map[string]bool{"nvmlDeviceGetCurrentClocksEventReasons": true, "nvmlDeviceGetCurrentClocksThrottleReasons": true}
+	s.LookupSymbolFunc = func(name string) error {
+		if !there[name] {
+			return errors.New("not there")
+		}
+		return nil
+	}
 	d.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return make([]nvml.ProcessInfo, 2), nvml.SUCCESS }
 	m, err := watch(s)
 	if err != nil {
@@ -194,6 +202,13 @@ func TestMonitor(t *testing.T) {
 	got, err := m.Read(d.UUID)
 	if want := (State{SMClock: 1001, MemoryClock: 1002, Power: 250, Utilisation: 97, Throttle: 4}); err != nil || got != want || got.Throttle&Spoiled == 0 {
 		t.Errorf("%+v (%v), want %+v", got, err, want)
+	}
+	// By the older name where the library is older, not at all where it has neither.
+	for _, want := range []uint64{8, 0} {
+		delete(there, map[uint64]string{8: "nvmlDeviceGetCurrentClocksEventReasons", 0: "nvmlDeviceGetCurrentClocksThrottleReasons"}[want])
+		if got, err := m.Read(d.UUID); err != nil || got.Throttle != want {
+			t.Errorf("reasons %d (%v), want %d", got.Throttle, err, want)
+		}
 	}
 	if n, err := m.Others(d.UUID); err != nil || n != 2 {
 		t.Errorf("%d processes (%v)", n, err)

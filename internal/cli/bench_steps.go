@@ -328,7 +328,7 @@ func summarise(s *report.Steps) {
 	s.Summary = []report.Errors{}
 	for _, name := range order {
 		r := roofline.NewReport(sets[name].predicted, sets[name].measured)
-		s.Summary = append(s.Summary, report.Errors{name, len(sets[name].measured), r.MAPE, r.P95, r.Kendall})
+		s.Summary = append(s.Summary, report.Errors{Of: name, Trials: len(sets[name].measured), MAPE: r.MAPE, P95: r.P95, Kendall: r.Kendall})
 	}
 }
 
