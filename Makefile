@@ -49,9 +49,10 @@ test-gpu: ## both GPU bindings and a measured step; skips with a reason where th
 gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run it where there is a GPU, into GPU_OUT
 	mkdir -p bin/gpu
 	$(GO) build -ldflags '-s -w' -o bin/gpu/placer ./cmd/placer
-	for p in gpu/cuda gpu/policy hw/bench measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
+	for p in gpu/cuda gpu/policy measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
 	grep -oh '"cu[A-Z][A-Za-z0-9_]*"}' gpu/cuda/*.go | tr -d '"}' | sort -u >bin/gpu/symbols.txt
 	cp experiments/hardware/checks.sh experiments/hardware/pytorch.py bin/gpu/
+	tar czf bin/gpu.tgz -C bin gpu
 	@if ldconfig -p | grep -q 'libcuda\.so\.1'; then bin/gpu/checks.sh bin/gpu $(GPU_OUT); \
 	else echo "gpu-checks: no GPU here; carry bin/gpu to a host with one and run: bin/gpu/checks.sh bin/gpu OUT"; fi
 

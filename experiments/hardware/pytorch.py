@@ -42,7 +42,8 @@ def measure():
 
 def main():
     hardware = json.load(open(sys.argv[1]))["devices"][0]
-    ours = {"copy": hardware["copy"]}
+    number, unit = hardware["copy"].split()
+    ours = {"copy": float(number) * {"B/s": 1, "GB/s": 1e9, "TB/s": 1e12}[unit]}
     for p in hardware["products"]:
         if p["batch"] == 1 and p["m"] == p["n"] == p["k"]:
             ours[f"{p['type']} {p['m']}"] = p["flops_per_s"]
