@@ -23,7 +23,7 @@ func libcublas() (names []string) {
 
 // BLAS is a loaded cuBLAS.
 type BLAS struct {
-	create, destroy, getVersion, setStream, setWorkspace, gemm, gemmBatched uintptr
+	create, destroy, setStream, setWorkspace, gemm, gemmBatched uintptr
 
 	version int
 	lt      *lt // nil where there is no cublasLt
@@ -54,16 +54,33 @@ func OpenBLAS(path string) (*BLAS, error) {
 	binary.LittleEndian.PutUint32(b.scalars[0].one[:], math.Float32bits(1))
 	binary.LittleEndian.PutUint64(b.scalars[1].one[:], math.Float64bits(1))
 	if err := find(h, []symbol{
-		{&b.create, "cublasCreate_v2"}, {&b.destroy, "cublasDestroy_v2"}, {&b.getVersion, "cublasGetVersion_v2"}, {&b.setStream, "cublasSetStream_v2"},
+		{&b.create, "cublasCreate_v2"}, {&b.destroy, "cublasDestroy_v2"}, {&b.setStream, "cublasSetStream_v2"},
 		{&b.setWorkspace, "cublasSetWorkspace_v2"}, {&b.gemm, "cublasGemmEx"}, {&b.gemmBatched, "cublasGemmStridedBatchedEx"},
 	}); err != nil {
 		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
 	}
 	b.lt = openLt(path)
-	return b, nil
+	return b, b.readVersion(h)
 }
 
-// Version is known once there is a handle; 0 before.
+// readVersion asks for the version, which is part of a measurement's name before
+// there is a handle to ask with.
+func (b *BLAS) readVersion(library uintptr) error {
+	var property uintptr
+	if err := find(library, []symbol{{&property, "cublasGetProperty"}}); err != nil {
+		return fmt.Errorf("cuBLAS is too old: %w", err)
+	}
+	for part := range uintptr(3) { // major, minor, patch
+		var n int32
+		if err := status(property, part, uintptr(unsafe.Pointer(&n))); err != nil {
+			return fmt.Errorf("cublasGetProperty: %w", err)
+		}
+		b.version = 100*b.version + int(n)
+	}
+	return nil
+}
+
+// Version is as gpu.BLAS says.
 func (b *BLAS) Version() int { return b.version }
 
 func (b *BLAS) NewHandle() (gpu.Handle, error) {
@@ -71,11 +88,6 @@ func (b *BLAS) NewHandle() (gpu.Handle, error) {
 	if err := status(b.create, uintptr(unsafe.Pointer(&h))); err != nil {
 		return 0, err
 	}
-	var v int32
-	if err := status(b.getVersion, uintptr(h), uintptr(unsafe.Pointer(&v))); err != nil {
-		return 0, err
-	}
-	b.version = int(v)
 	b.handles[h] = &handle{}
 	return h, nil
 }

@@ -41,6 +41,9 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if b.Version() != 120400 {
+		t.Errorf("version %d of cuBLAS before there is a handle", b.Version())
+	}
 	gputest.Run(t, d, b)
 }
 

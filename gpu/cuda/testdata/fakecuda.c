@@ -372,7 +372,7 @@ Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority
 typedef struct { uint32_t magic; Stream *s; uint64_t workspace; } Handle;
 int cublasCreate_v2(Handle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); (*h)->magic = MHANDLE; return 0; }
 int cublasDestroy_v2(Handle *h) { if (!LIVE(h, MHANDLE)) return 1; h->magic = 0; return 0; }
-int cublasGetVersion_v2(Handle *h, int *v) { if (!LIVE(h, MHANDLE)) return 1; *v = 120400; return 0; }
+int cublasGetProperty(int what, int *v) { static const int version[] = {12, 4, 0}; if (what < 0 || what > 2) return 7; *v = version[what]; return 0; }
 int cublasSetStream_v2(Handle *h, Stream *s) { if (!LIVE(h, MHANDLE) || !LIVE(s, MSTREAM)) return 1; h->s = s; h->workspace = 0; return 0; }
 int cublasSetWorkspace_v2(Handle *h, void *p, size_t n) { if (!LIVE(h, MHANDLE)) return 1; if ((Ptr)p % 256 || !find((Ptr)p, n, 0)) return 7; h->workspace = n; return 0; }
 static uint64_t span(int batch, uint64_t step, int columns, uint64_t ld, int rows) { return (batch - 1) * step + (columns - 1) * ld + rows; }
