@@ -109,11 +109,14 @@ repro-go-hdp: ## GO, HDP, RL-2017 and GDP at 2,000 evaluations on three graphs, 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
 	$(GO) run ./experiments/papers
 
-repro-learned-rivals: ## train RL-2017, HDP and GDP-one again on three workloads, six seeds each
-	$(GO) run ./experiments/learned-rivals -methods rl-2017,hdp -evaluations 1000 -o experiments/learned-rivals/a.jsonl
-	$(GO) run ./experiments/learned-rivals -workloads rnnlm2:2 -methods hdp -evaluations 4000 -o experiments/learned-rivals/b.jsonl
-	$(GO) run ./experiments/learned-rivals -workloads rnnlm2:2,inception:2 -methods GDP-one -evaluations 4000 -o experiments/learned-rivals/c.jsonl
-	cd experiments/learned-rivals && cat a.jsonl b.jsonl c.jsonl >results.jsonl && rm a.jsonl b.jsonl c.jsonl
+repro-learned-rivals: ## train RL-2017, HDP and GDP-one again on three workloads, six seeds each; goes on where it was stopped
+	set -e; o="-o experiments/learned-rivals/new.jsonl"; $(GO) build -o bin/learned-rivals ./experiments/learned-rivals; \
+	bin/learned-rivals $$o -methods rl-2017,hdp -evaluations 1000; \
+	bin/learned-rivals $$o -workloads inception:2 -methods rl-2017 -evaluations 2000; \
+	bin/learned-rivals $$o -workloads inception:4 -methods rl-2017 -evaluations 1000; \
+	bin/learned-rivals $$o -workloads rnnlm2:2,gnmt2:2 -methods hdp -evaluations 4000; \
+	bin/learned-rivals $$o -workloads rnnlm2:2,inception:2 -methods GDP-one -evaluations 4000
+	mv experiments/learned-rivals/new.jsonl experiments/learned-rivals/results.jsonl
 
 repro-partitioning: ## split the published partitioning instances under DATA again, into experiments/dnn-partitioning
 	$(GO) build -o bin/placer ./cmd/placer

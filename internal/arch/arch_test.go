@@ -138,7 +138,7 @@ var allowed = map[string]string{
 	// Recorded results.
 	"experiments/summarise":      "units plan report",
 	"experiments/papers":         "compare",
-	"experiments/learned-rivals": "graph/unit hw internal/fsx plan roofline sim workloads baselines/gdp baselines/hdp baselines/human baselines/random baselines/reinforce baselines/rl2017",
+	"experiments/learned-rivals": "compare graph/unit hw internal/fsx plan roofline sim workloads baselines/gdp baselines/hdp baselines/human baselines/random baselines/reinforce baselines/rl2017",
 	"experiments/ablation":       "graph/unit hw plan roofline sim workloads placer baselines/human",
 	"experiments/transfer":       "baselines/human internal/fsx placer/transfer plan",
 }
