@@ -22,6 +22,68 @@ type classes struct {
 	rules   *fuse.Rules // whose takers are near
 }
 
+// split returns the classes of x apart by label, [N], or nil if they are more than
+// most.
+func (x *classes) split(label []int32, most int) *classes {
+	y := &classes{of: slices.Repeat([]int32{-1}, len(x.of)), seconds: x.seconds, rules: x.rules}
+	for _, ops := range x.ops {
+		index := map[int32]int{}
+		for _, i := range ops {
+			k, known := index[label[i]]
+			if !known {
+				if len(y.ops) == most {
+					return nil
+				}
+				k = len(y.ops)
+				index[label[i]] = k
+				y.ops = append(y.ops, nil)
+			}
+			y.ops[k] = append(y.ops[k], i)
+		}
+	}
+	slices.SortStableFunc(y.ops, func(a, b []int32) int { return cmp.Compare(y.sum(b), y.sum(a)) })
+	for c, ops := range y.ops {
+		for _, i := range ops {
+			y.of[i] = int32(c)
+		}
+	}
+	return y
+}
+
+// times tells, for each op, the how manyth segment of its chain it is in, [N].
+func times(h *unit.Hierarchy) []int32 {
+	segments, chains := h.Levels[unit.Segment], h.Levels[unit.Chain]
+	time := make([]int32, len(segments.Of))
+	next := make([]int32, chains.NumUnits())
+	for _, ops := range segments.Ops {
+		c := chains.Of[ops[0]]
+		for _, i := range ops {
+			time[i] = next[c]
+		}
+		next[c]++
+	}
+	return time
+}
+
+// timed returns x apart by place in time, or x if that is more than most.
+func (x *classes) timed(h *unit.Hierarchy, most int) *classes {
+	if y := x.split(times(h), most); y != nil {
+		return y
+	}
+	return x
+}
+
+// finest returns x apart by segment, or by chain, whichever are at most most, or
+// x.
+func (x *classes) finest(h *unit.Hierarchy, most int) *classes {
+	for _, l := range []unit.Level{unit.Segment, unit.Chain} {
+		if y := x.split(h.Levels[l].Of, most); y != nil {
+			return y
+		}
+	}
+	return x
+}
+
 // classRounds is the most rounds of refinement: in each, an op's colour comes to
 // tell what its inputs and its readers are.
 const classRounds = 2
@@ -161,20 +223,22 @@ func (x *classes) slots(part *unit.Partition, kinds int) []int32 {
 }
 
 // carry moves logits of the choices of the units of coarse to those that the
-// classes have among the units of fine, softened as carryOver does.
-func (x *classes) carry(rows [][]float32, kinds, levels int, coarse, fine *unit.Partition) [][]float32 {
-	from, to := x.slots(coarse, kinds), x.slots(fine, kinds)
+// classes of y, which are those of x or parts of them, have among the units of
+// fine, softened as carryOver does.
+func (x *classes) carry(y *classes, rows [][]float32, kinds, levels int, coarse, fine *unit.Partition, soft float32) [][]float32 {
+	from, to := x.slots(coarse, kinds), y.slots(fine, kinds)
 	down := make([][]float32, fine.NumUnits())
 	for u := range down {
 		down[u] = make([]float32, kinds*levels)
 	}
-	for c := range from {
-		u, k := int(from[c])/kinds, int(from[c])%kinds
+	for c := range to {
+		at := from[x.of[y.ops[c][0]]]
+		u, k := int(at)/kinds, int(at)%kinds
 		v, l := int(to[c])/kinds, int(to[c])%kinds
 		source := rows[u][k*levels : (k+1)*levels]
 		top := slices.Max(source)
-		for a, y := range source {
-			down[v][l*levels+a] = max(y-top, -carriedRange)
+		for a, z := range source {
+			down[v][l*levels+a] = max(z-top, -soft)
 		}
 	}
 	return down
@@ -230,9 +294,17 @@ func (e *environment) fit(curricula [][]stage, least int) {
 	for _, stages := range curricula {
 		for _, s := range stages {
 			u := s.part.NumUnits()
-			e.kinds = max(e.kinds, (len(e.class.ops)+u-1)/u)
+			e.kinds = max(e.kinds, (len(e.classesOf(s).ops)+u-1)/u)
 		}
 	}
+}
+
+// classesOf returns the classes that are decided in stage s.
+func (e *environment) classesOf(s stage) *classes {
+	if s.oneFusion || e.fine == nil {
+		return e.coarse
+	}
+	return e.fine
 }
 
 // credit mixes into the advantages of what classes choose, [K][M], share of the

@@ -66,11 +66,11 @@ func TestClassSlots(t *testing.T) {
 	stages := curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)
 	e.fit(stages, 3)
 	r := rand.New(rand.NewPCG(4, 4))
-	x := e.class
 	for _, s := range stages[0] {
 		if err := e.decideOn(p, s.part, s.oneFusion); err != nil {
 			t.Fatal(err)
 		}
+		x := e.class
 		action := make([]int32, s.part.NumUnits()*e.kinds)
 		for k := range action {
 			action[k] = int32(r.IntN(4))
@@ -104,10 +104,11 @@ func TestClassSlots(t *testing.T) {
 			rows[u] = append(rows[u], float32(r.NormFloat64()*2))
 		}
 	}
-	down := x.carry(rows, e.kinds, 2, coarse, fine)
-	from, to := x.slots(coarse, e.kinds), x.slots(fine, e.kinds)
-	for c := range from {
-		u, k, v, l := int(from[c])/e.kinds, int(from[c])%e.kinds, int(to[c])/e.kinds, int(to[c])%e.kinds
+	down := e.coarse.carry(e.fine, rows, e.kinds, 2, coarse, fine, carriedRange)
+	from, to := e.coarse.slots(coarse, e.kinds), e.fine.slots(fine, e.kinds)
+	for c := range to {
+		at := int(from[e.coarse.of[e.fine.ops[c][0]]])
+		u, k, v, l := at/e.kinds, at%e.kinds, int(to[c])/e.kinds, int(to[c])%e.kinds
 		had, has := rows[u][2*k]-rows[u][2*k+1], down[v][2*l]-down[v][2*l+1]
 		if want := min(max(had, -carriedRange), carriedRange); math.Abs(float64(has-want)) > 1e-5 {
 			t.Fatalf("class %d: logits differ by %g, want %g", c, has, want)
@@ -121,7 +122,9 @@ func TestClassSlots(t *testing.T) {
 func TestLocalCredit(t *testing.T) {
 	p := problem(t, "trfxl2", 2)
 	p.Tasks, p.Device = plan.Fuse, make([]uint8, p.Graph.NumOps())
-	e := newEnvironment(p, DefaultPolicy())
+	config := DefaultPolicy()
+	config.Classes.Window = 0 // with imitation there is no local credit
+	e := newEnvironment(p, config)
 	e.fit(nil, 200)
 	if err := e.decideOn(p, p.Units.Levels[unit.Chain], false); err != nil {
 		t.Fatal(err)

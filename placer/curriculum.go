@@ -81,6 +81,17 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	return [][]stage{byLayer, byPosition, byModule}
 }
 
+// imitationStages are the first and the last of stages with the shares of the
+// budget that suit coarse and fine classes of fusion.
+func imitationStages(stages []stage) []stage {
+	first, last := stages[0], stages[len(stages)-1]
+	first.share, last.share, last.oneFusion = 1, 2, false
+	if len(stages) == 1 {
+		last.name += " again"
+	}
+	return []stage{first, last}
+}
+
 // blocksPerDevice blocks a device are few enough to sample all cuts, and enough
 // to balance them.
 const blocksPerDevice = 4

@@ -36,6 +36,8 @@ type decoder struct {
 	// class has one of the choices of kinds that units have, the same for all.
 	class *classes
 	slot  []int32 // [C] of a class: unit kinds + kind
+	// coarse and fine are the classes of the first stage and of the others.
+	coarse, fine *classes
 }
 
 // noKind marks ops that are never fused with what reads them.
@@ -81,6 +83,10 @@ func newDecoder(p *plan.Problem, c PolicyConfig) *decoder {
 	if d.tasks.Has(plan.Fuse) {
 		if c.decidesByClass(d.tasks) {
 			d.class = newClasses(p.Graph, p.Evaluator.OpSeconds(0), c.Classes.Most)
+			d.coarse, d.fine = d.class, d.class
+			if c.imitates(d.tasks) {
+				d.coarse, d.fine = d.class.timed(p.Units, c.Classes.Timed), d.class.timed(p.Units, c.Classes.Timed).finest(p.Units, c.Classes.Fine)
+			}
 		} else {
 			d.kind, d.kinds = fusionKinds(p.Graph, p.Evaluator.OpSeconds(0), c.FusionKinds)
 		}

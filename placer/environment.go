@@ -25,8 +25,9 @@ type environment struct {
 	spent    int // evaluations so far
 	// near, if not nil, has evaluate fill in local: for each of its decisions and
 	// each class of ops the seconds that go by near them.
-	near  [][]int32   // [C] ops
-	local [][]float64 // [K][C]
+	near   [][]int32   // [C] ops
+	shares bool        // there is to be near
+	local  [][]float64 // [K][C]
 	// exact says which scores of the last round are final; nil: all. The others are
 	// estimates.
 	exact []bool
@@ -69,9 +70,8 @@ func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
 		}
 		e.workers = append(e.workers, w)
 	}
-	if _, ok := p.Evaluator.(sharer); ok && e.class != nil && c.Classes.LocalCredit > 0 {
-		e.near = e.class.near()
-	}
+	_, e.shares = p.Evaluator.(sharer)
+	e.shares = e.shares && c.Classes.LocalCredit > 0 && !c.imitates(e.tasks)
 	for i := range p.Graph.NumOps() { // the serial sum on the first device
 		e.baseline += p.Evaluator.OpSeconds(0)[i]
 	}
@@ -86,7 +86,11 @@ func (e *environment) decideOn(p *plan.Problem, part *unit.Partition, oneFusion 
 		e.lead = make([]int32, part.NumUnits())
 	}
 	if e.class != nil {
+		e.class = e.classesOf(stage{oneFusion: oneFusion})
 		e.slot = e.class.slots(part, e.kinds)
+		if e.shares {
+			e.near, e.local = e.class.near(), nil
+		}
 	}
 	if !e.tasks.Has(plan.Place) {
 		return nil

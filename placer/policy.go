@@ -101,6 +101,9 @@ const trialShare = 0.2
 func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
 	seconds := run.problem.Evaluator.OpSeconds(0)
 	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
+	if c.imitates(run.env.tasks) {
+		all = [][]stage{imitationStages(all[0])}
+	}
 	run.env.fit(all, c.FusionKinds)
 	if !c.Curriculum {
 		last := all[0][len(all[0])-1]
@@ -123,7 +126,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 		}
 		if run.round != nil && (carried == nil || run.round.Better(best)) {
 			chosen, best = stages[len(stages)-1], *run.round
-			carried = p.carryAll(run.env, logits, chosen, chosen.part, seconds)
+			carried = p.carryAll(run.env, logits, chosen, chosen, seconds)
 		}
 	}
 	if chosen.part == nil { // no curriculum ended a round
@@ -144,7 +147,7 @@ func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, sta
 	for k, s := range stages {
 		var carried [][][]float32
 		if k > 0 {
-			carried = p.carryAll(run.env, logits, stages[k-1], s.part, run.problem.Evaluator.OpSeconds(0))
+			carried = p.carryAll(run.env, logits, stages[k-1], s, run.problem.Evaluator.OpSeconds(0))
 		}
 		if logits, err = p.train(ctx, run, c, s, begin, begin+width*s.share/shares, carried, backend, random); err != nil {
 			return nil, err
@@ -189,11 +192,22 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 			run.env.credit(perChoice, c.Classes.LocalCredit*(1-run.spent()), c.Training.Group)
 		}
 	}
+	var best *elites
+	if c.imitates(run.env.tasks) {
+		best = newElites(c.Classes)
+	}
 	for !run.done(ctx) && run.spent() < end {
 		left := (end - run.spent()) / (end - begin)
 		trainer.SetEntropy(c.EntropyEnd + (c.Training.Entropy-c.EntropyEnd)*left)
-		if _, err := trainer.Round(func(int) float64 { return c.LearningRate * (0.1 + 0.9*left) }); err != nil {
+		round, err := trainer.Round(func(int) float64 { return c.LearningRate * (0.1 + 0.9*left) })
+		if err != nil {
 			return nil, err
+		}
+		if best != nil {
+			best.add(round.Actions, run.scores, run.env.slot)
+			if err := p.lean(batch, run.env, best); err != nil {
+				return nil, err
+			}
 		}
 		p.rounds++
 	}
@@ -260,18 +274,22 @@ func (p *Policy) logits(batch *gonet.Batch) ([][][]float32, error) {
 }
 
 // carryAll carries the logits of every task from the units of stage from to those
-// of fine.
-func (p *Policy) carryAll(env *environment, logits [][][]float32, from stage, fine *unit.Partition, seconds []float64) (all [][][]float32) {
+// of to.
+func (p *Policy) carryAll(env *environment, logits [][][]float32, from, to stage, seconds []float64) (all [][][]float32) {
 	for t, task := range p.network.Config().Decision.Tasks() {
 		rows := logits[t]
 		if task.Name == transformerxl.Fusion && env.class != nil {
-			all = append(all, env.class.carry(rows, task.Kinds, task.Levels, from.part, fine))
+			soft := float32(carriedRange)
+			if env.fine != env.coarse {
+				soft = carriedChoice
+			}
+			all = append(all, env.classesOf(from).carry(env.classesOf(to), rows, task.Kinds, task.Levels, from.part, to.part, soft))
 			continue
 		}
 		if task.Name == transformerxl.Fusion && from.oneFusion {
 			rows = slices.Repeat(rows[:1], len(rows))
 		}
-		all = append(all, carryOver(rows, task.Levels, from.part, fine, seconds))
+		all = append(all, carryOver(rows, task.Levels, from.part, to.part, seconds))
 	}
 	return all
 }
@@ -306,6 +324,10 @@ func carryOver(logits [][]float32, levels int, coarse, fine *unit.Partition, sec
 // carriedRange is the most by which a carried logit lies below the best: e^-4 is
 // a probability of about 2%.
 const carriedRange = 2.5
+
+// carriedChoice is carriedRange for choices of which thousands are sampled at
+// once.
+const carriedChoice = 4
 
 // fitSamples lowers the samples of a round so that a small budget still has
 // rounds to learn from.

@@ -1,0 +1,176 @@
+package placer
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"placer/gonet"
+	"placer/graph/unit"
+	"placer/nn"
+	"placer/plan"
+)
+
+// TestElites: the frequencies are those of the best of the last samples, counted
+// by hand.
+func TestElites(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	const levels, window = 3, 20
+	x := newElites(ClassConfig{Window: window, Elite: 0.25, Mix: 0.5})
+	slot := []int32{4, 0, 2}
+	var actions [][]int32
+	var scores []plan.Score
+	for range 5 {
+		actions, scores = nil, nil
+		for range 8 {
+			a := make([]int32, 6)
+			for k := range a {
+				a[k] = int32(r.IntN(levels))
+			}
+			actions = append(actions, a)
+			scores = append(scores, plan.Score{Seconds: float64(1 + r.IntN(6))})
+		}
+		scores[3].Overflow, scores[3].Seconds = 1, 0.1 // does not fit
+		x.add(actions, scores, slot)
+	}
+	if len(x.recent) != window {
+		t.Fatalf("%d samples kept, want %d", len(x.recent), window)
+	}
+	if got := x.recent[window-1].level; !slices.Equal(got, []int32{actions[7][4], actions[7][0], actions[7][2]}) {
+		t.Errorf("the last sample has levels %v of %v", got, actions[7])
+	}
+	// One sample after another: the best that is left.
+	want := make([]float64, len(slot)*levels)
+	taken := make([]bool, window)
+	for range 5 {
+		best := -1
+		for k, s := range x.recent {
+			if !taken[k] && s.score.Feasible() && (best < 0 || s.score.Seconds < x.recent[best].score.Seconds) {
+				best = k
+			}
+		}
+		taken[best] = true
+		for c, l := range x.recent[best].level {
+			want[c*levels+int(l)] += 0.2
+		}
+	}
+	for k, f := range x.frequencies(levels) {
+		if math.Abs(f-want[k]) > 1e-12 {
+			t.Errorf("class %d, level %d: frequency %g, want %g", k/levels, k%levels, f, want[k])
+		}
+	}
+}
+
+// TestLean: after a round the chances of every class are a mixture of what they
+// were and the elites' frequencies, and choices without a class are as they were.
+func TestLean(t *testing.T) {
+	p := problem(t, "trfxl2", 2)
+	p.Tasks, p.Device = plan.Fuse, make([]uint8, p.Graph.NumOps())
+	c := DefaultPolicy().forTasks(p)
+	env := newEnvironment(p, c)
+	stages := imitationStages(curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0])
+	env.fit([][]stage{stages}, 3)
+	if err := env.decideOn(p, stages[1].part, false); err != nil {
+		t.Fatal(err)
+	}
+	if env.class != env.fine || len(env.fine.ops) <= len(env.coarse.ops) {
+		t.Fatalf("%d fine classes of %d", len(env.fine.ops), len(env.coarse.ops))
+	}
+	policy, err := NewPolicy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(8, 2))
+	backend, err := c.backend(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := policy.batch(p, c, env, stages[1], r)
+	if policy.network, err = gonet.New(c.network(batch.X.D, env.decoder), r, backend); err != nil {
+		t.Fatal(err)
+	}
+	batch.Free = policy.network.AddFree("test", batch.X.N)
+	x := newElites(c.Classes)
+	var actions [][]int32
+	scores := make([]plan.Score, 10)
+	for k := range scores {
+		a := make([]int32, env.part.NumUnits()*env.kinds)
+		for i := range a {
+			a[i] = int32(r.IntN(env.level))
+		}
+		actions, scores[k] = append(actions, a), plan.Score{Seconds: float64(k + 1)}
+	}
+	x.add(actions, scores, env.slot)
+	before, err := policy.logits(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := policy.lean(batch, env, x); err != nil {
+		t.Fatal(err)
+	}
+	after, err := policy.logits(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := x.frequencies(env.level)
+	class := slices.Repeat([]int{-1}, env.part.NumUnits()*env.kinds)
+	for k, s := range env.slot {
+		class[s] = k
+	}
+	old, now := make([]float64, env.level), make([]float64, env.level)
+	for at, k := range class {
+		u, lo := at/env.kinds, at%env.kinds*env.level
+		nn.SoftmaxRow(old, before[0][u][lo:lo+env.level])
+		nn.SoftmaxRow(now, after[0][u][lo:lo+env.level])
+		for l := range old {
+			want := old[l]
+			if k >= 0 {
+				want = (1-x.mix)*old[l] + x.mix*f[k*env.level+l]
+			}
+			if math.Abs(now[l]-want) > 1e-5 {
+				t.Fatalf("choice %d of class %d, level %d: chance %g, was %g, want %g", at, k, l, now[l], old[l], want)
+			}
+		}
+	}
+}
+
+// TestSplit: the parts of a class are its ops with one label, in order, and a
+// limit is kept.
+func TestSplit(t *testing.T) {
+	p := problem(t, "trfxl2", 2)
+	x := newClasses(p.Graph, p.Evaluator.OpSeconds(0), 384)
+	time := times(p.Units)
+	if low, high := slices.Min(time), slices.Max(time); low != 0 || high == 0 {
+		t.Fatalf("places in time from %d to %d", low, high)
+	}
+	y := x.split(time, 1<<20)
+	n := 0
+	for c, ops := range y.ops {
+		n += len(ops)
+		for k, i := range ops {
+			if y.of[i] != int32(c) || x.of[i] != x.of[ops[0]] || time[i] != time[ops[0]] || k > 0 && i <= ops[k-1] {
+				t.Fatalf("class %d holds op %d of class %d and time %d", c, i, x.of[i], time[i])
+			}
+		}
+	}
+	for c, ops := range x.ops {
+		labels, parts := map[int32]bool{}, map[int32]bool{}
+		for _, i := range ops {
+			n--
+			labels[time[i]], parts[y.of[i]] = true, true
+		}
+		if len(labels) != len(parts) {
+			t.Errorf("class %d has %d parts of %d places in time", c, len(parts), len(labels))
+		}
+	}
+	if n != 0 {
+		t.Errorf("%d ops more in the parts than in the whole", n)
+	}
+	if most := len(y.ops); x.split(time, most) == nil || x.split(time, most-1) != nil {
+		t.Errorf("%d parts are not what the limit says", most)
+	}
+	if z := x.timed(p.Units, len(y.ops)-1); z != x {
+		t.Errorf("%d classes where %d are too many", len(z.ops), len(y.ops))
+	}
+}
