@@ -33,8 +33,7 @@ type scheduler struct {
 	free    []float64 // [D]
 	load    []float64 // [D] work of the units decided
 	held    []units.Bytes
-	links   []float64 // [links] when free
-	arrival []float64 // [T*D] 0 while not sent
+	arrival *Arrivals
 }
 
 func newScheduler(p *plan.Problem, l unit.Level) (*scheduler, error) {
@@ -79,7 +78,7 @@ func newScheduler(p *plan.Problem, l unit.Level) (*scheduler, error) {
 	nv := c.Graph.NumOps()
 	s.device, s.finish = make([]int, n), make([]float64, nv)
 	s.free, s.load, s.held = make([]float64, d), make([]float64, d), make([]units.Bytes, d)
-	s.links, s.arrival = make([]float64, len(p.Machine.Links)), make([]float64, c.Graph.NumTensors()*d)
+	s.arrival = NewArrivals(p.Machine, c.Graph.NumTensors())
 	return s, nil
 }
 
@@ -123,8 +122,7 @@ func (s *scheduler) run(r rule) {
 	clear(s.free)
 	clear(s.load)
 	clear(s.held)
-	clear(s.links)
-	clear(s.arrival)
+	s.arrival.Reset()
 	for _, v := range s.order {
 		u := s.c.Unit(v)
 		if s.device[u] == none {
@@ -174,7 +172,7 @@ func (s *scheduler) decide(v graph.OpID, r rule) {
 func (s *scheduler) moving(v graph.OpID, d int) (sum float64) {
 	for _, t := range s.c.Graph.Inputs(v) {
 		x := s.c.Graph.Tensor(t)
-		if from := s.device[s.c.Unit(x.Producer)]; from != none && from != d && s.arrival[int(t)*s.d+d] == 0 {
+		if from := s.device[s.c.Unit(x.Producer)]; from != none && from != d && !s.arrival.Sent(t, d) {
 			sum += float64(s.p.Machine.TransferSeconds(from, d, x.Bytes))
 		}
 	}
@@ -209,7 +207,7 @@ func (s *scheduler) fix(u int32, d int) {
 // ready returns when node v's operands are on device d. With commit it sends what
 // is not there and gives the variables read for the first time their place.
 func (s *scheduler) ready(v graph.OpID, d int, commit bool) (at float64) {
-	g, m := s.c.Graph, s.p.Machine
+	g := s.c.Graph
 	for _, t := range g.Inputs(v) {
 		x := g.Tensor(t)
 		u := s.c.Unit(x.Producer)
@@ -220,28 +218,11 @@ func (s *scheduler) ready(v graph.OpID, d int, commit bool) (at float64) {
 			s.fix(u, s.home(u, d))
 		}
 		from := s.device[u]
-		if from == d {
-			at = max(at, s.finish[x.Producer])
-			continue
+		y := s.finish[x.Producer]
+		if from != d {
+			y = s.arrival.When(t, x.Bytes, from, y, d, commit)
 		}
-		k := int(t)*s.d + d
-		if a := s.arrival[k]; a > 0 {
-			at = max(at, a)
-			continue
-		}
-		start := s.finish[x.Producer]
-		route := m.Route(from, d)
-		for _, l := range route {
-			start = max(start, s.links[l])
-		}
-		end := start + float64(m.TransferSeconds(from, d, x.Bytes))
-		at = max(at, end)
-		if commit {
-			s.arrival[k] = end
-			for _, l := range route {
-				s.links[l] = end
-			}
-		}
+		at = max(at, y)
 	}
 	for _, q := range g.Control(v) {
 		at = max(at, s.finish[q])
