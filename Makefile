@@ -79,7 +79,7 @@ bench: ## Go benchmarks, COUNT times each, into bench.txt
 repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each) into experiments/table2
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
 
-repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=3500 or HOURS each; 2 to 5 minutes a policy on one free core) into experiments/transfer
+repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 
 repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experiments/gnmt8

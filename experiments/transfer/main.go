@@ -22,6 +22,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,7 @@ type row struct {
 	// search.
 	Scratch, ScratchEvaluations float64
 	SameAt                      float64 // evaluations at which fine-tuning was as good, median over the seeds; 0: it was not
+	Untrained                   float64 // zero-shot of a policy that knows nothing but its guides, the median over the seeds
 }
 
 func main() {
@@ -149,12 +151,12 @@ func run(seeds int, tune tuning, out, only string, files []string) error {
 // policy.
 var columns = []string{"human_s", "search_s", "greedy_s", "best_of_16_s", "best_of_16_low_s", "best_of_16_high_s", "fine_tuned_s", "fine_tuned_cpu_seconds", "zero_shot_cpu_seconds",
 	"distance", "reach", "from_scratch_s", "fine_tuned_evaluations", "from_scratch_evaluations", "same_at",
-	"fine_tuned_low_s", "fine_tuned_high_s", "fine_tuned_seeds"}
+	"fine_tuned_low_s", "fine_tuned_high_s", "fine_tuned_seeds", "untrained_s"}
 
 // values returns where columns are kept.
 func (r *row) values() []*float64 {
 	return []*float64{&r.Human, &r.Search, &r.Greedy, &r.Best, &r.BestLow, &r.BestHigh, &r.Tuned, &r.TunedTook, &r.Took, &r.Distance, &r.Reach, &r.Scratch, &r.TunedEvaluations, &r.ScratchEvaluations, &r.SameAt,
-		&r.TunedLow, &r.TunedHigh, &r.TunedSeeds}
+		&r.TunedLow, &r.TunedHigh, &r.TunedSeeds, &r.Untrained}
 }
 
 // whole reports whether r has been judged.
@@ -212,8 +214,11 @@ func writeCard(folder, from, to string) error {
 	}
 	p.Card.Results = nil
 	for _, r := range rows {
-		p.Card.Results = append(p.Card.Results, transfer.Result{Workload: r.Workload, Devices: r.Devices, HeldOut: true,
-			Greedy: 1 - r.Greedy/r.Human, Best: 1 - r.Best/r.Human, Tuned: 1 - r.Tuned/r.Human})
+		x := transfer.Result{Workload: r.Workload, Devices: r.Devices, HeldOut: true, Greedy: 1 - r.Greedy/r.Human, Best: 1 - r.Best/r.Human}
+		if r.TunedSeeds > 0 {
+			x.Tuned = 1 - r.Tuned/r.Human
+		}
+		p.Card.Results = append(p.Card.Results, x)
 	}
 	return fsx.WriteFile(to, p.Write)
 }
@@ -248,7 +253,11 @@ func (r *row) judge(policy *transfer.Policy, seeds int, tune tuning) error {
 
 // zeroShot fills what is said of the policy as it is.
 func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *transfer.Policy, seeds int) error {
-	var best []float64
+	untrained, err := transfer.NewPolicy(transfer.DefaultConfig(), rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		return err
+	}
+	var best, without []float64
 	for k := range seeds {
 		p.Seed = uint64(k + 1)
 		begin := cpu()
@@ -266,8 +275,13 @@ func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *transfer.Po
 			r.Distance, r.Reach = policy.Reach.Distance(w), policy.Reach.Limit
 		}
 		best = append(best, seconds(transfer.Best(samples).Score))
+		if samples, err = untrained.ZeroShot(ctx, w, transfer.DefaultSamples); err != nil {
+			return err
+		}
+		without = append(without, seconds(transfer.Best(samples).Score))
 	}
 	r.Best, r.BestLow, r.BestHigh = spread(best)
+	r.Untrained, _, _ = spread(without)
 	return nil
 }
 
@@ -370,23 +384,34 @@ func write(folder string, rows []row) error {
 		return err
 	}
 	return fsx.WriteFile(filepath.Join(folder, "table.md"), func(w io.Writer) error {
-		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | fine-tuned | lowest to highest | CPU s | search | from scratch | its evaluations | evaluations to the same | distance / reach |")
-		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
-		var g, b, t, s float64
+		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | CPU s | untrained | fine-tuned | lowest to highest | CPU s | search | from scratch | its evaluations | evaluations to the same | distance / reach |")
+		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+		var g, b, u, t, s float64
+		tuned := true
 		for _, r := range rows {
 			same := "-"
 			if r.SameAt > 0 {
 				same = fmt.Sprintf("%.0f", r.SameAt)
 			}
-			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.0f | %.1f%% | %.1f%% | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
-				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), percent(r.Tuned, r.Human), percent(r.TunedHigh, r.Human), percent(r.TunedLow, r.Human), r.TunedTook, percent(r.Search, r.Human), percent(r.Scratch, r.Human), r.ScratchEvaluations, same, r.Distance, r.Reach)
+			learned := "- | - | -"
+			if r.TunedSeeds > 0 {
+				learned = fmt.Sprintf("%.1f%% | %.1f%% to %.1f%% | %.0f", percent(r.Tuned, r.Human), percent(r.TunedHigh, r.Human), percent(r.TunedLow, r.Human), r.TunedTook)
+			}
+			tuned = tuned && r.TunedSeeds > 0
+			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f | %.1f%% | %s | %.1f%% | %.1f%% | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
+				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), r.Took, percent(r.Untrained, r.Human), learned, percent(r.Search, r.Human), percent(r.Scratch, r.Human), r.ScratchEvaluations, same, r.Distance, r.Reach)
 			n := float64(len(rows))
+			u += math.Log(r.Untrained/r.Human) / n
 			g += math.Log(r.Greedy/r.Human) / n
 			b += math.Log(r.Best/r.Human) / n
 			t += math.Log(r.Tuned/r.Human) / n
 			s += math.Log(r.Search/r.Human) / n
 		}
-		_, err := fmt.Fprintf(w, "| geometric mean | | | %.1f%% | %.1f%% | | %.1f%% | | | %.1f%% | | | | |\n", 100*(1-math.Exp(g)), 100*(1-math.Exp(b)), 100*(1-math.Exp(t)), 100*(1-math.Exp(s)))
+		mean := "-"
+		if tuned {
+			mean = fmt.Sprintf("%.1f%%", 100*(1-math.Exp(t)))
+		}
+		_, err := fmt.Fprintf(w, "| geometric mean | | | %.1f%% | %.1f%% | | | %.1f%% | %s | | | %.1f%% | | | | |\n", 100*(1-math.Exp(g)), 100*(1-math.Exp(b)), 100*(1-math.Exp(u)), mean, 100*(1-math.Exp(s)))
 		return err
 	})
 }

@@ -122,7 +122,7 @@ var allowed = map[string]string{
 
 	// The two sides meet here, and nowhere else.
 	"placer":            "units graph graph/fuse graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
-	"placer/transfer":   "units graph graph/train graph/unit hw plan roofline sim workloads baselines/human nn nn/vec nn/safetensors",
+	"placer/transfer":   "units graph graph/train graph/unit hw plan roofline sim workloads baselines/human baselines/listsched nn nn/vec nn/safetensors",
 	"placer/pretrained": "placer/transfer",
 
 	// Every method by its name: rivals and the learned policy alike.

@@ -13,8 +13,10 @@
 // number, all devices share the weights, and of several that are still empty the
 // first stands for all: the order of first use is the names of devices.
 //
-//   - scene.go, static.go, state.go: a problem as the policy reads it.
-//   - network.go, rollout.go: scores of devices, samples side by side.
+//   - scene.go, static.go: a problem as the policy reads it.
+//   - state.go, timeline.go, columns.go, guide.go: a sample under way, what the
+//     policy reads of it, and the rule of thumb that advises it.
+//   - network.go, rollout.go: scores of devices, samples side by side, drafts.
 //   - learn.go, trainer.go: imitation and PPO.
 //   - catalogue.go, random.go, problem.go: training graphs.
 //   - pretrain.go, finetune.go, place.go: the three uses.

@@ -16,7 +16,7 @@ const FileFormat = "placer transfer 1"
 
 // ColumnsVersion changes whenever a column changes its meaning or place; policy
 // files carry it.
-const ColumnsVersion = 1
+const ColumnsVersion = 2
 
 // Card says what a policy was trained on and how far.
 type Card struct {
@@ -76,14 +76,20 @@ func Read(data []byte, name string) (*Policy, error) {
 		}
 		return k.policy(name)
 	}
+	var version struct {
+		Columns int `json:"columns"`
+	}
+	if err := json.Unmarshal([]byte(f.Metadata["policy"]), &version); err != nil {
+		return nil, fmt.Errorf("%s: metadata: %w", name, err)
+	}
+	if version.Columns != ColumnsVersion {
+		return nil, fmt.Errorf("%s: columns of version %d, this program has version %d: pretrain it anew", name, version.Columns, ColumnsVersion)
+	}
 	var h header
 	d := json.NewDecoder(bytes.NewReader([]byte(f.Metadata["policy"])))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&h); err != nil {
 		return nil, fmt.Errorf("%s: metadata: %w", name, err)
-	}
-	if h.Columns != ColumnsVersion {
-		return nil, fmt.Errorf("%s: columns of version %d, this program has version %d", name, h.Columns, ColumnsVersion)
 	}
 	if err := h.Reach.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -111,6 +117,7 @@ type Checkpoint struct {
 
 // checkpointHeader is the metadata of a checkpoint.
 type checkpointHeader struct {
+	Columns int            `json:"columns"`
 	Config  PretrainConfig `json:"config"`
 	Step    int            `json:"step"`
 	Seconds float64        `json:"seconds"`
@@ -126,7 +133,7 @@ func (t *pretraining) checkpoint() *Checkpoint {
 
 // Write writes the checkpoint.
 func (c *Checkpoint) Write(w io.Writer) error {
-	h, err := json.Marshal(checkpointHeader{c.Config, c.Step, c.Seconds, c.samples, c.graphs})
+	h, err := json.Marshal(checkpointHeader{ColumnsVersion, c.Config, c.Step, c.Seconds, c.samples, c.graphs})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
@@ -147,6 +154,9 @@ func ReadCheckpoint(data []byte, name string) (*Checkpoint, error) {
 	var h checkpointHeader
 	if err := json.Unmarshal([]byte(f.Metadata["checkpoint"]), &h); err != nil {
 		return nil, fmt.Errorf("%s: metadata: %w", name, err)
+	}
+	if h.Columns != ColumnsVersion {
+		return nil, fmt.Errorf("%s: columns of version %d, this program has version %d: begin anew", name, h.Columns, ColumnsVersion)
 	}
 	return &Checkpoint{Config: h.Config, Step: h.Step, Seconds: h.Seconds, file: f, graphs: h.Graphs, samples: h.Samples}, nil
 }

@@ -10,6 +10,7 @@ const chunk = 256
 type objective struct {
 	clip    float64
 	entropy float64
+	prior   float64
 }
 
 // reinforce adds the gradient of PPO's clipped objective for the decisions of e,
@@ -20,6 +21,7 @@ func (f *pass) reinforce(e *episodes, advantage []float32, o objective) (entropy
 	rows := len(e.of)
 	scale := 1 / float32(rows)
 	p := make([]float32, s.d)
+	prior := make([]float32, s.d)
 	f.each(e, func(r int, scores []float32, ok []bool, grad []float32) {
 		a := advantage[r%e.k]
 		lp := logSoftmaxAt(scores, ok, e.chosen[r])
@@ -48,25 +50,51 @@ func (f *pass) reinforce(e *episodes, advantage []float32, o objective) (entropy
 			}
 		}
 		grad[e.chosen[r]] += g
+		if o.prior > 0 {
+			f.towardsAdvice(e, r, p, prior, float32(o.prior)*scale, grad)
+		}
 	})
 	return entropy, clipped
 }
 
+// towardsAdvice adds the gradient of the divergence, times weight, of decision r's
+// probabilities p, [D], from those of the advice alone. What training graphs teach
+// beyond the advice has to be worth leaving it, or it would not carry over. prior,
+// [D], is scratch.
+func (f *pass) towardsAdvice(e *episodes, r int, p, prior []float32, weight float32, grad []float32) {
+	d := len(p)
+	for i := range prior {
+		prior[i] = trust * e.y[(r*d+i)*numDynamic+advised]
+	}
+	softmax(prior, e.ok[r*d:(r+1)*d], prior)
+	divergence := float32(0)
+	for i, q := range p {
+		if q > rare {
+			prior[i] = float32(math.Log(float64(q)) - math.Log(float64(prior[i])))
+			divergence += q * prior[i]
+		}
+	}
+	for i, q := range p {
+		if q > rare {
+			grad[i] += weight * q * (prior[i] - divergence)
+		}
+	}
+}
+
+// rare is a probability that does not count.
+const rare = 1e-9
+
 // imitate adds the gradient of the cross entropy of e's choices, [T], which a
-// teacher made, weighed by weight, [U], from row first on, and returns the loss and
-// the accuracy.
-func (f *pass) imitate(e *episodes, weight []float32, first int) (loss, accuracy float64) {
+// teacher made, weighed by weight, [U], and returns the loss and the accuracy.
+func (f *pass) imitate(e *episodes, weight []float32) (loss, accuracy float64) {
 	s := e.scene
 	sum := 0.0
-	for _, u := range e.of[first:] {
+	for _, u := range e.of {
 		sum += float64(weight[u])
 	}
 	p := make([]float32, s.d)
 	f.each(e, func(r int, scores []float32, ok []bool, grad []float32) {
 		w := weight[e.of[r]] / float32(sum)
-		if r < first {
-			w = 0
-		}
 		softmax(scores, ok, p)
 		best := 0
 		for d, q := range p {

@@ -14,16 +14,16 @@ import (
 //	h_d = relu(W_p p + W_y y_d + b)
 //	m   = mean over d of h_d
 //	k_d = relu(W_h h_d + W_m m + e)
-//	score_d = w . k_d
+//	score_d = own (w . k_d + v . y_d) + trust advice_d
 //
 // All devices share the weights and see the others through m alone, so a network
 // serves any number of devices, and naming them otherwise changes nothing.
 type network struct {
-	params                            *nn.Params
-	backend                           *nn.Backend
-	ws, c, wp, wy, b, wh, wm, e, last *nn.Param
-	hidden                            int
-	zero, scaled                      []float32 // [H] zeros, and scratch
+	params                                      *nn.Params
+	backend                                     *nn.Backend
+	ws, c, wp, wy, b, wh, wm, e, last, straight *nn.Param
+	hidden                                      int
+	zero, scaled                                []float32 // [H] zeros, and scratch
 }
 
 func newNetwork(hidden int, random *rand.Rand, backend *nn.Backend) *network {
@@ -35,6 +35,7 @@ func newNetwork(hidden int, random *rand.Rand, backend *nn.Backend) *network {
 	n.wh, n.wm = ps.Glorot("device", random, hidden, hidden), ps.Glorot("mean", random, hidden, hidden)
 	n.e = ps.Constant("device_bias", 0, 1, hidden)
 	n.last = ps.Normal("score", random, 0.01, hidden, 1)
+	n.straight = ps.Constant("straight", 0, numDynamic, 1)
 	return n
 }
 
@@ -130,7 +131,8 @@ func (f *pass) forward(of []int32, y []float32, devices int) []float32 {
 	for i := range rows {
 		k := f.k.Row(i)
 		vec.ReluBias(k, n.zero)
-		f.scores[i] = vec.Dot(k, n.last.Value)
+		row := y[i*numDynamic : (i+1)*numDynamic]
+		f.scores[i] = row[own]*(vec.Dot(k, n.last.Value)+vec.Dot(row, n.straight.Value)) + trust*row[advised]
 	}
 	if f.free != nil {
 		for i, u := range of {
@@ -155,9 +157,12 @@ func (f *pass) backward(of []int32, y, grad []float32) {
 	scaled := n.scaled
 	f.dh, f.dm = grow(f.dh, rows, n.hidden), grow(f.dm, g, n.hidden)
 	for i := range rows {
-		vec.Axpy(n.last.Grad, f.k.Row(i), grad[i])
+		row := y[i*numDynamic : (i+1)*numDynamic]
+		g := grad[i] * row[own]
+		vec.Axpy(n.last.Grad, f.k.Row(i), g)
+		vec.Axpy(n.straight.Grad, row, g)
 		copy(scaled, n.last.Value)
-		vec.Scale(scaled, grad[i])
+		vec.Scale(scaled, g)
 		vec.ReluBack(f.k.Row(i), f.k.Row(i), scaled) // now the gradient of k
 	}
 	for i := range g {

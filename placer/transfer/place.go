@@ -72,8 +72,12 @@ type View struct {
 // NewView returns p's.
 func NewView(p *plan.Problem) (*View, error) {
 	w := &View{problem: p}
+	nodes, err := contract(p)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range levels {
-		s, err := NewScene(p, l)
+		s, err := newScene(p, nodes, l)
 		if err != nil {
 			return nil, err
 		}
@@ -82,30 +86,67 @@ func NewView(p *plan.Problem) (*View, error) {
 	return w, nil
 }
 
-// ZeroShot returns k samples of w: one is greedy at each level, first the one
-// whose schedule, as the policy keeps it, ends soonest; the others take turns at
-// the levels, at rising temperatures. There are fewer when ctx ends.
+// A policy that places as it is makes many drafts by forward passes and has those
+// judged that end soonest by its own schedule, which costs a hundredth of a
+// simulation and knows nothing of it.
+const (
+	// revisions of a draft, each made in knowledge of the one before (GO's
+	// iterations), its first version among them; the soonest counts.
+	revisions = 4
+	// mostRounds bounds how often each guide is followed at each level and weight of
+	// what was learned: first greedily, then at temperatures of up to hottest.
+	mostRounds = 3
+	hottest    = 0.7
+	// effort bounds the work of all drafts of large graphs, in steps of schedules: half a
+	// minute of one core.
+	effort = 400_000_000
+	// scoring is the work of scoring one device.
+	scoring = 4
+	// abreast is the number of drafts that are made side by side.
+	abreast = 14
+)
+
+// weights of what was learned (Guide.Own): advice alone carries over to any graph,
+// what was learned goes further on most.
+var weights = []float32{0, 1}
+
+// rounds returns how often every guide is followed: less often for large graphs.
+func (w *View) rounds() int {
+	work := 0
+	for _, s := range w.scenes {
+		work += len(weights) * revisions * len(Guides()) * (len(s.steps) + scoring*s.turns*s.d)
+	}
+	return max(1, min(mostRounds, effort/max(1, work)))
+}
+
+// ZeroShot returns k samples of w, each judged once by the simulator: first the
+// greedy draft whose own schedule ends soonest, then those that end soonest of each
+// level and each weight of what was learned. There are fewer when ctx ends.
 func (p *Policy) ZeroShot(ctx context.Context, w *View, k int) ([]Sample, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	random := rand.New(rand.NewPCG(w.problem.Seed, 0x7a))
-	var out []Sample
+	greedy := &shortlist{most: 1}
+	var lists []*shortlist
 	for l, s := range w.scenes {
-		out = append(out, p.samples(s, l, Temperatures((k-l+len(levels)-1)/len(levels)), random)...)
-	}
-	slices.SortStableFunc(out, func(a, b Sample) int {
-		if a.Greedy != b.Greedy {
-			if a.Greedy {
-				return -1
+		f, e := &pass{n: p.net}, &episodes{}
+		f.units(s.static)
+		for _, own := range weights {
+			list := &shortlist{most: k}
+			lists = append(lists, list)
+			for round := range w.rounds() {
+				p.drafts(ctx, f, e, s, own, float32(min(1, round))*hottest, random, func(x *state) {
+					if round == 0 {
+						greedy.offer(l, x)
+					}
+					list.offer(l, x)
+				})
 			}
-			return 1
 		}
-		if a.Greedy {
-			return cmp.Compare(a.clock, b.clock)
-		}
-		return 0
-	})
+	}
+	if len(greedy.of) == 0 {
+		return nil, ctx.Err()
+	}
+	greedy.of[0].Greedy = true
+	out := merge(greedy.of, lists, k)
 	for i := range out {
 		if i > 0 && ctx.Err() != nil {
 			return out[:i], nil
@@ -115,16 +156,62 @@ func (p *Policy) ZeroShot(ctx context.Context, w *View, k int) ([]Sample, error)
 	return out, nil
 }
 
-// samples places s once per temperature, without scores.
-func (p *Policy) samples(s *Scene, level int, temperature []float32, random *rand.Rand) []Sample {
-	f := &pass{n: p.net}
-	f.units(s.static)
-	e := &episodes{}
-	e.roll(s, f, len(temperature), p.config.Iterations, false, sampler(temperature, random, s.d))
-	out := make([]Sample, len(temperature))
-	for k := range out {
-		out[k] = Sample{Device: make([]uint8, len(s.part.Of)), Greedy: temperature[k] == 0, level: level, clock: e.states[k].clock}
-		e.placement(k, out[k].Device)
+// drafts follows every guide once, at temperatures from 0 to hot, and offers what
+// comes of it. It ends early when ctx does.
+func (p *Policy) drafts(ctx context.Context, f *pass, e *episodes, s *Scene, own, hot float32, random *rand.Rand, offer func(*state)) {
+	var temperature [abreast]float32
+	for guides := range slices.Chunk(Guides(), abreast) {
+		if ctx.Err() != nil {
+			return
+		}
+		for i := range guides {
+			guides[i].Own = own
+			temperature[i] = hot * random.Float32()
+		}
+		e.roll(s, f, guides, revisions-1, false, sampler(temperature[:], random, s.d))
+		for _, x := range e.states[:len(guides)] {
+			offer(x)
+		}
+	}
+}
+
+// shortlist holds the drafts whose schedules end soonest, each schedule once.
+type shortlist struct {
+	most int
+	of   []Sample // by clock
+}
+
+// offer takes in the best of x's drafts at a level, if it is one of them.
+func (l *shortlist) offer(level int, x *state) {
+	at, same := slices.BinarySearchFunc(l.of, x.soonest, func(y Sample, clock float64) int { return cmp.Compare(y.clock, clock) })
+	if same || at == l.most {
+		return
+	}
+	y := Sample{Device: make([]uint8, len(x.s.part.Of)), level: level, clock: x.soonest}
+	for i, u := range x.s.part.Of {
+		y.Device[i] = uint8(x.best[u])
+	}
+	l.of = slices.Insert(l.of, at, y)
+	l.of = l.of[:min(len(l.of), l.most)]
+}
+
+// merge returns first and the first of each list, then the second of each, and so
+// on, by clock within a rank, until there are k; each schedule once.
+func merge(first []Sample, lists []*shortlist, k int) []Sample {
+	out := slices.Clone(first)
+	for rank := range k {
+		var row []Sample
+		for _, l := range lists {
+			if rank < len(l.of) {
+				row = append(row, l.of[rank])
+			}
+		}
+		slices.SortStableFunc(row, func(a, b Sample) int { return cmp.Compare(a.clock, b.clock) })
+		for _, x := range row {
+			if len(out) < k && !slices.ContainsFunc(out, func(y Sample) bool { return y.clock == x.clock }) {
+				out = append(out, x)
+			}
+		}
 	}
 	return out
 }
@@ -139,19 +226,3 @@ func Best(samples []Sample) Sample {
 	}
 	return best
 }
-
-// Temperatures returns those of k samples of a level: 0 first, then rising.
-func Temperatures(k int) []float32 {
-	t := make([]float32, k)
-	for i := 1; i < k; i++ {
-		t[i] = coolest + (hottest-coolest)*float32(i-1)/float32(max(1, k-2))
-	}
-	return t
-}
-
-// The range of temperatures of samples that are not greedy. Training leaves little
-// chance to it, so more than 1 still gives sensible placements.
-const (
-	coolest = 0.5
-	hottest = 1.5
-)

@@ -25,17 +25,17 @@ var levels = []unit.Level{unit.Cell, unit.Segment, unit.Chain}
 
 // Config describes the policy's network.
 type Config struct {
-	Hidden     int `json:"hidden"`     // width of its layers
-	Iterations int `json:"iterations"` // times that all units are decided, each time knowing the time before
+	Hidden int `json:"hidden"` // width of its layers
 }
 
-// DefaultConfig returns one iteration of width 64.
-func DefaultConfig() Config { return Config{Hidden: 64, Iterations: 1} }
+// DefaultConfig returns width 16. Wider networks learn their training graphs by
+// heart.
+func DefaultConfig() Config { return Config{Hidden: 16} }
 
 // Validate reports the first fault.
 func (c Config) Validate() error {
-	if c.Hidden < 1 || c.Hidden > 1024 || c.Iterations < 1 || c.Iterations > 16 {
-		return fmt.Errorf("transfer: width %d and %d iterations, want 1 to 1024 and 1 to 16", c.Hidden, c.Iterations)
+	if c.Hidden < 1 || c.Hidden > 1024 {
+		return fmt.Errorf("transfer: width %d, want 1 to 1024", c.Hidden)
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type PretrainConfig struct {
 	Rate    float64 `json:"rate"` // learning rate, falling linearly to a tenth
 	Clip    float64 `json:"clip"`
 	Entropy float64 `json:"entropy"`
+	// Prior weighs the divergence from what the guides advise.
+	Prior float64 `json:"prior"`
 	// Pool is the number of graphs of a family that are in use at a time; a new one
 	// takes the place of the oldest every Renew steps.
 	Pool     int    `json:"pool"`
@@ -42,8 +44,8 @@ type PretrainConfig struct {
 // DefaultPretrain returns the configuration of the policies in experiments.
 func DefaultPretrain() PretrainConfig {
 	return PretrainConfig{
-		Policy: DefaultConfig(), Imitation: 250, Batch: 4, ImitationRate: 1e-3,
-		Steps: 3500, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Entropy: 0.01,
+		Policy: DefaultConfig(), Imitation: 60, Batch: 4, ImitationRate: 1e-3,
+		Steps: 5000, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Prior: 0.02,
 		Pool: 16, Renew: 40, MostRows: 2400, Seed: 1,
 	}
 }
@@ -61,8 +63,8 @@ func (c PretrainConfig) Validate() error {
 	if c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1 {
 		errs = append(errs, fmt.Errorf("pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1 and samples %d at least 2", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples))
 	}
-	if !(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) {
-		errs = append(errs, fmt.Errorf("pretrain: learning rates %g and %g and clip %g must be positive, entropy %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy))
+	if !(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0) {
+		errs = append(errs, fmt.Errorf("pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior))
 	}
 	return errors.Join(errs...)
 }
@@ -269,7 +271,7 @@ func (t *pretraining) advance(ctx context.Context) (Progress, error) {
 		return p, err
 	}
 	p.Case, p.Family = c, f.Name
-	p.Outcome, err = t.trainer.Reinforce(l.scenes[random.IntN(len(levels))], t.c.Samples, t.c.Epochs, l.baseline, Objective(t.c.Clip, t.c.Entropy), t.c.Rate*(0.1+0.9*t.left()))
+	p.Outcome, err = t.trainer.Reinforce(l.scenes[random.IntN(len(levels))], t.c.Samples, t.c.Epochs, l.baseline, objective{t.c.Clip, t.c.Entropy, t.c.Prior}, t.c.Rate*(0.1+0.9*t.left()))
 	t.samples += t.c.Samples
 	t.step++
 	return p, err

@@ -8,7 +8,7 @@ import (
 )
 
 // episodes are samples of one scene, made side by side, with what learning needs
-// of them. Decision t of sample k is row t*K+k; t runs over all iterations.
+// of them. Decision t of sample k is row t*K+k.
 type episodes struct {
 	scene  *Scene
 	k      int
@@ -23,11 +23,11 @@ type episodes struct {
 // chooser picks the device of a decision: k is the sample, scores and ok are [D].
 type chooser func(k int, u int32, scores []float32, ok []bool) int32
 
-// roll decides every unit of s in k samples, iterations times, each time knowing
-// the placement of the time before. With keep, it keeps what learning needs. It
-// reuses e.
-func (e *episodes) roll(s *Scene, f *pass, k, iterations int, keep bool, choose chooser) {
-	d := s.d
+// roll places s once per guide, in samples side by side, after a number of drafts:
+// each but the first pass knows the one before. With keep, it keeps what learning
+// needs of the last pass. It reuses e.
+func (e *episodes) roll(s *Scene, f *pass, guides []Guide, drafts int, keep bool, choose chooser) {
+	k := len(guides)
 	if e.scene != s || len(e.states) < k {
 		e.scene, e.states = s, nil
 		for range k {
@@ -35,13 +35,29 @@ func (e *episodes) roll(s *Scene, f *pass, k, iterations int, keep bool, choose 
 		}
 	}
 	e.k = k
-	for _, x := range e.states[:k] {
-		x.reset()
+	for i, x := range e.states[:k] {
+		x.reset(guides[i])
 	}
+	for range drafts {
+		e.pass(s, f, false, choose)
+		for _, x := range e.states[:k] {
+			x.keep()
+			x.revise()
+		}
+	}
+	e.pass(s, f, keep, choose)
+	for _, x := range e.states[:k] {
+		x.keep()
+	}
+}
+
+// pass decides every unit in every sample.
+func (e *episodes) pass(s *Scene, f *pass, keep bool, choose chooser) {
+	d, k := s.d, e.k
 	width := d * numDynamic
 	rows := k
 	if keep {
-		rows = s.turns * k * iterations
+		rows = s.turns * k
 	}
 	if cap(e.of) < rows || cap(e.ok) < rows*d || cap(e.y) < rows*width {
 		e.of, e.y, e.ok = make([]int32, rows), make([]float32, rows*width), make([]bool, rows*d)
@@ -49,13 +65,7 @@ func (e *episodes) roll(s *Scene, f *pass, k, iterations int, keep bool, choose 
 	}
 	e.of, e.y, e.ok, e.chosen, e.logp = e.of[:rows], e.y[:rows*width], e.ok[:rows*d], e.chosen[:rows], e.logp[:rows]
 	t := 0
-	for i := range iterations * len(s.steps) {
-		if i > 0 && i%len(s.steps) == 0 {
-			for _, x := range e.states[:k] {
-				x.remember()
-			}
-		}
-		st := s.steps[i%len(s.steps)]
+	for _, st := range s.steps {
 		if st.unit == none {
 			for _, x := range e.states[:k] {
 				x.run(st.node)
@@ -69,8 +79,8 @@ func (e *episodes) roll(s *Scene, f *pass, k, iterations int, keep bool, choose 
 		for i, x := range e.states[:k] {
 			r := lo + i
 			e.of[r] = st.unit
-			x.columns(st.unit, st.node, e.y[r*width:(r+1)*width])
 			x.allowed(st.unit, e.ok[r*d:(r+1)*d])
+			x.columns(st.unit, st.node, e.ok[r*d:(r+1)*d], e.y[r*width:(r+1)*width])
 		}
 		scores := f.forward(e.of[lo:lo+k], e.y[lo*width:(lo+k)*width], d)
 		for i, x := range e.states[:k] {
@@ -83,7 +93,7 @@ func (e *episodes) roll(s *Scene, f *pass, k, iterations int, keep bool, choose 
 	}
 }
 
-// placement writes the device of every op, [N], in sample k.
+// placement writes the device of every op, [N], in the last draft of sample k.
 func (e *episodes) placement(k int, device []uint8) {
 	x := e.states[k]
 	for i, u := range e.scene.part.Of {

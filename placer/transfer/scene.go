@@ -25,12 +25,13 @@ type Scene struct {
 	d       int
 	uniform bool // devices and routes are alike, so devices not yet used are, too
 
-	nodes   *unit.Contraction
-	seconds [][]float64 // [D][V]
-	work    [][]float64 // [D][U]
-	own     []float64   // [U] mean of work over devices
-	total   float64     // sum of own
-	mean    float64     // total/D
+	nodes   *unit.Contraction // at cells, whatever the level: a coarser schedule would hide what runs side by side
+	unit    []int32           // [V]
+	seconds [][]float64       // [D][V]
+	work    [][]float64       // [D][U]
+	own     []float64         // [U] mean of work over devices
+	total   float64           // sum of own
+	mean    float64           // total/D
 	resided []units.Bytes
 	memory  []units.Bytes // [D]
 	steps   []step
@@ -67,20 +68,31 @@ type grouping struct {
 	place   []float64 // [U] 0..1 within the group, by time
 }
 
-// NewScene returns p at level l.
-func NewScene(p *plan.Problem, l unit.Level) (*Scene, error) {
+// contract returns the nodes of p that schedules are made of.
+func contract(p *plan.Problem) (*unit.Contraction, error) {
+	var perTensor units.Bytes
+	if p.Machine.NumDevices() > 1 {
+		latency, bandwidth := p.Machine.Transfer(0, 1)
+		perTensor = units.Bytes(float64(latency) * float64(bandwidth))
+	}
+	c, err := unit.Contract(p.Graph, p.Units.Levels[unit.Cell], perTensor)
+	if err != nil {
+		return nil, fmt.Errorf("transfer: %w", err)
+	}
+	return c, nil
+}
+
+// newScene returns p at level l, with the nodes of contract.
+func newScene(p *plan.Problem, nodes *unit.Contraction, l unit.Level) (*Scene, error) {
 	if l == unit.Op || l >= unit.NumLevels {
 		return nil, fmt.Errorf("transfer: units of level %v, want cell, segment or chain", l)
 	}
 	s := &Scene{problem: p, level: l, part: p.Units.Levels[l], d: p.Machine.NumDevices(), uniform: uniform(p)}
-	var perTensor units.Bytes
-	if s.d > 1 {
-		latency, bandwidth := p.Machine.Transfer(0, 1)
-		perTensor = units.Bytes(float64(latency) * float64(bandwidth))
-	}
-	var err error
-	if s.nodes, err = unit.Contract(p.Graph, s.part, perTensor); err != nil {
-		return nil, fmt.Errorf("transfer: %w", err)
+	s.nodes = nodes
+	parent := p.Units.Parents(unit.Cell, l)
+	s.unit = make([]int32, nodes.Graph.NumOps())
+	for v := range s.unit {
+		s.unit[v] = parent[nodes.Unit(graph.OpID(v))]
 	}
 	s.times()
 	s.partner = make([]int32, s.part.NumUnits())
@@ -135,7 +147,7 @@ func (s *Scene) times() {
 		x := s.nodes.Sum(s.problem.Evaluator.OpSeconds(d))
 		w := make([]float64, n)
 		for v, t := range x {
-			w[s.nodes.Unit(graph.OpID(v))] += t
+			w[s.unit[v]] += t
 		}
 		for u, t := range w {
 			s.own[u] += t / float64(s.d)
@@ -152,7 +164,7 @@ func (s *Scene) times() {
 	// ones come.
 	roles := s.problem.Units.Roles[s.level]
 	for v := range graph.OpID(g.NumOps()) {
-		u := s.nodes.Unit(v)
+		u := s.unit[v]
 		s.resided[u] += g.Op(v).Resident
 		first, end := g.Outputs(v)
 		for t := first; t < end; t++ {
@@ -182,10 +194,10 @@ func (s *Scene) contacts() {
 	var to []int32
 	for t := range graph.TensorID(g.NumTensors()) {
 		x := g.Tensor(t)
-		a := s.nodes.Unit(x.Producer)
+		a := s.unit[x.Producer]
 		to = to[:0]
 		for _, c := range g.Consumers(t) {
-			if b := s.nodes.Unit(c); b != a && !slices.Contains(to, b) {
+			if b := s.unit[c]; b != a && !slices.Contains(to, b) {
 				to = append(to, b)
 				w := s.move(x.Bytes)
 				edges = append(edges, edge{a, b, w}, edge{b, a, w})
@@ -236,13 +248,13 @@ func (s *Scene) order() []float64 {
 		}
 	}
 	for _, v := range order {
-		u := s.nodes.Unit(v)
+		u := s.unit[v]
 		if !decided[u] && roles != nil && roles[u] == unit.Weights && len(g.Inputs(v)) == 0 {
 			continue // a variable: it is ready everywhere, its first reader decides when
 		}
 		decide(u, v)
 		for _, t := range g.Inputs(v) {
-			decide(s.nodes.Unit(g.Tensor(t).Producer), v)
+			decide(s.unit[g.Tensor(t).Producer], v)
 		}
 		s.steps = append(s.steps, step{v, none})
 	}

@@ -13,7 +13,7 @@ import (
 var staticNames = []string{
 	"share", "load", "forward", "backward", "weights", "before", "after", "slack", "place",
 	"exchange", "exchange_of_load", "resident", "chain_load", "chain_place", "segment_load", "segment_place", "layer_load", "layer_place",
-	"contacts", "pieces", "devices", "devices_inverse", "parallel", "traffic", "memory", "latency", "units",
+	"contacts", "pieces", "devices_inverse", "parallel", "traffic", "memory", "latency", "cell", "segment",
 }
 
 // NumStatic is the number of static columns.
@@ -52,7 +52,7 @@ func (s *Scene) describe(up []float64) {
 		before[u] = math.Inf(1)
 	}
 	for v := range up {
-		u := s.nodes.Unit(graph.OpID(v))
+		u := s.unit[v]
 		before[u], after[u] = min(before[u], down[v]), max(after[u], up[v])
 		pieces[u]++
 	}
@@ -70,6 +70,12 @@ func (s *Scene) describe(up []float64) {
 	roles := s.problem.Units.Roles[s.level]
 	is := func(u int, r unit.Role) float32 {
 		if roles != nil && roles[u] == r {
+			return 1
+		}
+		return 0
+	}
+	at := func(l unit.Level) float32 {
+		if s.level == l {
 			return 1
 		}
 		return 0
@@ -93,9 +99,9 @@ func (s *Scene) describe(up []float64) {
 			squash(exchange / own), squash(8 * exchange / s.mean), squash(8 * float64(s.resided[u]) / float64(s.memory[0])),
 			squash(s.chain.seconds[s.chain.of[u]] / s.mean), float32(s.chain.place[u]), squash(2 * s.segment.seconds[s.segment.of[u]] / s.mean), float32(s.segment.place[u]),
 			squash(s.layer.seconds[s.layer.of[u]] / s.mean), float32(float64(s.layer.of[u]) / float64(max(1, len(s.layer.seconds)-1))),
-			squash(float64(len(s.near[u])) / 4), squash(pieces[u] / 2),
-			float32(d / 8), float32(1 / d), squash(s.total / span / d), squash(traffic / s.total), float32(min(2, resident/room)), squash(latency / s.total * float64(n)),
-			float32(math.Log10(float64(n)) / 3),
+			float32(math.Log2(1+float64(len(s.near[u]))) / 8), float32(math.Log2(1+pieces[u]) / 8),
+			float32(1 / d), squash(s.total / span / d), squash(traffic / s.total), float32(min(2, resident/room)), squash(latency / s.total * float64(n)),
+			at(unit.Cell), at(unit.Segment),
 		}
 		s.static = append(s.static, row...)
 	}

@@ -63,32 +63,9 @@ func (t *Trainer) Imitate(s *Scene, teacher []int32) (loss, accuracy, constant f
 			name[d] = int32(d)
 		}
 	}
-	iterations, first := 1, 0
-	if t.Policy.config.Iterations > 1 && t.random.IntN(2) == 0 {
-		iterations, first = 2, s.turns
-	}
-	turn := 0
-	noise := t.random.Float64() * 0.6
-	level := []*grouping{&s.chain, &s.segment, &s.layer}[t.random.IntN(3)]
-	spoilt := map[int32]int32{}
 	t.pass.units(s.static)
-	t.eps.roll(s, t.pass, 1, iterations, true, func(k int, u int32, _ []float32, ok []bool) int32 {
-		turn++
+	t.eps.roll(s, t.pass, draw(t.random, 1), 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
 		d := teacher[u]
-		if turn <= first {
-			if t.random.Float64() < noise/4 {
-				d = int32(t.random.IntN(s.d))
-			} else if w, ok := spoilt[level.of[u]]; ok {
-				if w >= 0 {
-					d = w
-				}
-			} else {
-				spoilt[level.of[u]] = -1
-				if t.random.Float64() < noise {
-					spoilt[level.of[u]] = int32(t.random.IntN(s.d))
-				}
-			}
-		}
 		if name[d] == none {
 			for e := range t.eps.states[k].number {
 				if t.eps.states[k].number[e] == none {
@@ -107,8 +84,8 @@ func (t *Trainer) Imitate(s *Scene, teacher []int32) (loss, accuracy, constant f
 			weight[u] += float32(math.Sqrt(c.seconds/s.mean)) / 4
 		}
 	}
-	loss, accuracy = t.pass.imitate(t.eps, weight, first)
-	return loss, accuracy, constantAccuracy(t.eps, weight, first, s.d)
+	loss, accuracy = t.pass.imitate(t.eps, weight)
+	return loss, accuracy, constantAccuracy(t.eps, weight, s.d)
 }
 
 // constantSegment is the number of decisions of a segment in constantAccuracy: a
@@ -118,10 +95,10 @@ const constantSegment = 32
 // constantAccuracy is the best that answers can do which are the same for all of
 // a segment's decisions: a policy that does no better has not learned to tell
 // units apart.
-func constantAccuracy(e *episodes, weight []float32, first, devices int) float64 {
+func constantAccuracy(e *episodes, weight []float32, devices int) float64 {
 	right, sum := 0.0, 0.0
 	votes := make([]float64, devices)
-	for lo := first; lo < len(e.of); lo += constantSegment {
+	for lo := 0; lo < len(e.of); lo += constantSegment {
 		clear(votes)
 		for r := lo; r < min(lo+constantSegment, len(e.of)); r++ {
 			votes[e.chosen[r]] += float64(weight[e.of[r]])
@@ -137,14 +114,15 @@ type Outcome struct {
 	Mean, Best, Entropy, Clipped float64
 }
 
-// Reinforce samples s k times and takes epochs steps of PPO.
+// Reinforce samples s k times, some guides' advice a few times each, and takes
+// epochs steps of PPO. A random number of drafts comes before the samples.
 func (t *Trainer) Reinforce(s *Scene, k, epochs int, baseline float64, o objective, rate float64) (Outcome, error) {
 	temperature := make([]float32, k)
 	for i := range temperature {
 		temperature[i] = 1
 	}
 	t.pass.units(s.static)
-	t.eps.roll(s, t.pass, k, t.Policy.config.Iterations, true, sampler(temperature, t.random, s.d))
+	t.eps.roll(s, t.pass, draw(t.random, k), t.random.IntN(revisions), true, sampler(temperature, t.random, s.d))
 	if len(t.device) != len(s.part.Of) {
 		t.device = make([]uint8, len(s.part.Of))
 	}
@@ -159,20 +137,12 @@ func (t *Trainer) Reinforce(s *Scene, k, epochs int, baseline float64, o objecti
 		if t.keep != nil {
 			t.keep(t.device, r)
 		}
-		x := r.Seconds / baseline
-		if !r.Feasible() {
-			x = 3 * (1 + float64(r.Overflow)/float64(s.memory[0]))
-		}
-		x = min(x, 5)
+		x := ratio(r, s, baseline)
 		reward[i] = -float32(math.Sqrt(x))
 		out.Mean += x / float64(k)
 		out.Best = min(out.Best, x)
 	}
-	mean := vec.Sum(reward) / float32(k)
-	dev := float32(math.Sqrt(float64(vec.SumSquares(reward, mean)) / float64(k)))
-	for i := range reward {
-		reward[i] = (reward[i] - mean) / (dev + 1e-4)
-	}
+	advantages(reward, together)
 	for range epochs {
 		out.Entropy, out.Clipped = t.pass.reinforce(t.eps, reward, o)
 		if rate > 0 {
@@ -184,8 +154,31 @@ func (t *Trainer) Reinforce(s *Scene, k, epochs int, baseline float64, o objecti
 	return out, nil
 }
 
-// Objective returns PPO's constants.
-func Objective(clip, entropy float64) objective { return objective{clip, entropy} }
+// ratio is the time of a placement over the baseline; one that does not fit counts
+// as long, the longer the more it lacks.
+func ratio(r plan.Score, s *Scene, baseline float64) float64 {
+	if !r.Feasible() {
+		return min(5, 3*(1+float64(r.Overflow)/float64(s.memory[0])))
+	}
+	return min(5, r.Seconds/baseline)
+}
+
+// advantages turns the rewards of samples, of which n in a row have the same guide,
+// into advantages over the mean of these n, in deviations of all.
+func advantages(r []float32, n int) {
+	mean := vec.Sum(r) / float32(len(r))
+	scale := 1 / (float32(math.Sqrt(float64(vec.SumSquares(r, mean))/float64(len(r)))) + 1e-3)
+	for lo := 0; lo < len(r); lo += n {
+		g := r[lo:min(lo+n, len(r))]
+		mean := vec.Sum(g) / float32(len(g))
+		for i := range g {
+			g[i] = (g[i] - mean) * scale
+		}
+	}
+}
+
+// Objective returns PPO's constants, with no weight on what guides advise.
+func Objective(clip, entropy float64) objective { return objective{clip: clip, entropy: entropy} }
 
 // Step moves the weights by the gradient collected.
 func (t *Trainer) Step(rate float64) error {

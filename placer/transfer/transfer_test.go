@@ -21,18 +21,18 @@ func scene(t testing.TB, c Case) *Scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewScene(p, unit.Cell)
+	w, err := NewView(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return w.scenes[0]
 }
 
 var small = Case{Workload: "trfxl:layers=1,batch=8,sequence=64,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", GPU: "p100", Devices: 3}
 
-func policy(t testing.TB, hidden, iterations int) *Policy {
+func policy(t testing.TB, hidden int) *Policy {
 	t.Helper()
-	p, err := NewPolicy(Config{Hidden: hidden, Iterations: iterations}, rand.New(rand.NewPCG(3, 1)))
+	p, err := NewPolicy(Config{Hidden: hidden}, rand.New(rand.NewPCG(3, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +47,13 @@ func policy(t testing.TB, hidden, iterations int) *Policy {
 // differences.
 func TestGradients(t *testing.T) {
 	s := scene(t, small)
-	p := policy(t, 6, 2)
+	p := policy(t, 6)
 	tr := NewTrainer(p, rand.New(rand.NewPCG(5, 5)))
 	f := tr.pass
 	free := p.net.params.Constant("free", 0.1, s.part.NumUnits(), s.d)
 	f.free = free
 	f.units(s.static)
-	tr.eps.roll(s, f, 3, 2, true, sampler([]float32{1, 1, 1}, tr.random, s.d))
+	tr.eps.roll(s, f, draw(tr.random, 3), 1, true, sampler([]float32{1, 1, 1}, tr.random, s.d))
 	advantage := []float32{1, -0.5, 0.3}
 	weight := make([]float32, s.part.NumUnits())
 	for u := range weight {
@@ -63,11 +63,11 @@ func TestGradients(t *testing.T) {
 		value    func() float64
 		gradient func()
 	}{
-		"imitation": {func() float64 { l, _ := f.imitate(tr.eps, weight, s.turns); return l }, func() { f.imitate(tr.eps, weight, s.turns) }},
+		"imitation": {func() float64 { l, _ := f.imitate(tr.eps, weight); return l }, func() { f.imitate(tr.eps, weight) }},
 		"ppo": {func() float64 {
-			v, h := f.value(tr.eps, advantage)
-			return v - 0.01*h
-		}, func() { f.reinforce(tr.eps, advantage, Objective(0.2, 0.01)) }},
+			v, h, kl := f.value(tr.eps, advantage)
+			return v - 0.01*h + 0.1*kl
+		}, func() { f.reinforce(tr.eps, advantage, objective{0.2, 0.01, 0.1}) }},
 	}
 	for name, o := range objectives {
 		t.Run(name, func(t *testing.T) {
@@ -97,9 +97,9 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// value is PPO's objective near the policy that sampled, minus nothing: the mean
-// of -A ratio, and the mean entropy.
-func (f *pass) value(e *episodes, advantage []float32) (objective, entropy float64) {
+// value is PPO's objective near the policy that sampled: the mean of -A ratio, the
+// mean entropy, and the mean divergence from the advice.
+func (f *pass) value(e *episodes, advantage []float32) (objective, entropy, divergence float64) {
 	s := e.scene
 	f.units(s.static)
 	scores := slices.Clone(f.forward(e.of, e.y, s.d))
@@ -110,20 +110,25 @@ func (f *pass) value(e *episodes, advantage []float32) (objective, entropy float
 		lp := logSoftmaxAt(row, ok, e.chosen[r])
 		objective -= float64(advantage[r%e.k]) * math.Exp(float64(lp-e.logp[r])) / n
 		softmax(row, ok, p)
-		for _, q := range p {
+		advice := make([]float32, s.d)
+		for d := range advice {
+			advice[d] = trust * e.y[(r*s.d+d)*numDynamic+advised]
+		}
+		for d, q := range p {
 			if q > 0 {
 				entropy -= float64(q) * math.Log(float64(q)) / n
+				divergence += float64(q) * (math.Log(float64(q)) - float64(logSoftmaxAt(advice, ok, int32(d)))) / n
 			}
 		}
 	}
-	return objective, entropy
+	return objective, entropy, divergence
 }
 
 // TestDeviceNamesDoNotMatter: scores of a device do not depend on the order in
 // which devices are listed.
 func TestDeviceNamesDoNotMatter(t *testing.T) {
 	s := scene(t, small)
-	p := policy(t, 16, 1)
+	p := policy(t, 16)
 	f := &pass{n: p.net}
 	f.units(s.static)
 	r := rand.New(rand.NewPCG(1, 9))
@@ -145,11 +150,11 @@ func TestDeviceNamesDoNotMatter(t *testing.T) {
 // those of the placement.
 func TestStateKeepsSums(t *testing.T) {
 	s := scene(t, small)
-	p := policy(t, 8, 2)
+	p := policy(t, 8)
 	f := &pass{n: p.net}
 	f.units(s.static)
 	e := &episodes{}
-	e.roll(s, f, 2, 2, false, sampler([]float32{1, 1}, rand.New(rand.NewPCG(2, 2)), s.d))
+	e.roll(s, f, draw(rand.New(rand.NewPCG(1, 2)), 2), 2, false, sampler([]float32{1, 1}, rand.New(rand.NewPCG(2, 2)), s.d))
 	for _, x := range e.states[:2] {
 		load := make([]float64, s.d)
 		for u, d := range x.device {
@@ -162,8 +167,8 @@ func TestStateKeepsSums(t *testing.T) {
 			if math.Abs(load[d]-x.load[d]) > 1e-9 {
 				t.Errorf("load of device %d is %g, want %g", d, x.load[d], load[d])
 			}
-			if math.Abs(x.before.load[d]) > 1e-9 {
-				t.Errorf("the draft keeps %g on device %d after all units were decided", x.before.load[d], d)
+			if math.Abs(x.pending[d]) > 1e-9 {
+				t.Errorf("the draft keeps %g on device %d after all units were decided", x.pending[d], d)
 			}
 		}
 		if x.clock < s.total/float64(s.d)-1e-9 || x.clock > s.total+1 {
@@ -181,7 +186,7 @@ func TestImitationLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	teacher := s.Labels(o.Device)
-	tr := NewTrainer(policy(t, 32, 1), rand.New(rand.NewPCG(5, 5)))
+	tr := NewTrainer(policy(t, 32), rand.New(rand.NewPCG(5, 5)))
 	first, _, _ := tr.Imitate(s, teacher)
 	last := 0.0
 	for range 150 {
@@ -283,7 +288,7 @@ func written(t *testing.T, p *Policy) []byte {
 }
 
 func TestPolicyFile(t *testing.T) {
-	p := policy(t, 8, 1)
+	p := policy(t, 8)
 	p.Card = Card{Trained: []string{"a"}, HeldOut: []string{"b"}, Steps: 3, Results: []Result{{Workload: "w", Devices: 2, Best: 0.5}}}
 	p.Reach = reachOf([]noticed{{"a", 0, scene(t, small).summary()}, {"b", 0, make([]float32, 2*numStatic)}})
 	q, err := Read(written(t, p), "f")
@@ -306,7 +311,7 @@ func TestTuning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pol := policy(t, 16, 1)
+	pol := policy(t, 16)
 	before := written(t, pol)
 	zero, err := Placer{Policy: pol}.Place(context.Background(), p)
 	if err != nil {

@@ -134,9 +134,13 @@ func (l *tuneLevel) logits(u int32, scores, columns, to []float32) {
 	}
 }
 
+// tuneGuide advises all samples of fine-tuning: what is learned on the graph is
+// added to the scores under one guide.
+var tuneGuide = Guide{Rule: ByList, Balance: 0.3, Cling: 1, Bound: true, Own: 1}
+
 // roll makes one placement per draw.
 func (w *tuneWorker) roll(l *tuneLevel, draws []*tuneDraw) {
-	w.e.roll(l.s, w.f, len(draws), 1, false, func(k int, u int32, scores []float32, ok []bool) int32 {
+	w.e.roll(l.s, w.f, slices.Repeat([]Guide{tuneGuide}, len(draws)), 0, false, func(k int, u int32, scores []float32, ok []bool) int32 {
 		w.links(k, l.s.d, w.row)
 		l.logits(u, scores, w.row, w.logits)
 		return draws[k].choose(u, w.logits, ok, w.p)
@@ -151,7 +155,7 @@ func (l *tuneLevel) replay(w *tuneWorker, cells []uint8) *trace {
 	x := &trace{chosen: make([]int32, turns), scores: make([]float32, turns*d), link: make([]float32, turns*d*n), ok: make([]bool, turns*d)}
 	name := newNames(l.s)
 	t := 0
-	w.e.roll(l.s, w.f, 1, 1, false, func(_ int, u int32, scores []float32, ok []bool) int32 {
+	w.e.roll(l.s, w.f, []Guide{tuneGuide}, 0, false, func(_ int, u int32, scores []float32, ok []bool) int32 {
 		to := name.of(int32(cells[l.of[u]]), w.e.states[0].number)
 		ok[to] = true
 		w.links(0, d, x.link[t*d*n:(t+1)*d*n])
