@@ -98,6 +98,12 @@ func open(dir string) (_ *Journal, err error) {
 	return j, err
 }
 
+// Grow makes the comparison in the folder m, which is to have all cells of the
+// trials so far.
+func (j *Journal) Grow(m *Matrix) error {
+	return j.Write(MatrixFile, func(w io.Writer) error { return writeJSON(w, m) })
+}
+
 // Dir returns the path of the folder.
 func (j *Journal) Dir() string { return j.dir }
 

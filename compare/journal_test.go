@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -129,5 +130,24 @@ func TestOpenErrors(t *testing.T) {
 	}
 	if _, err := compare.Create(".", &m); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestMatrixWith: cases and seeds add up, in the order they came; what else
+// differs is refused.
+func TestMatrixWith(t *testing.T) {
+	a := &compare.Matrix{Format: compare.MatrixFormat, Methods: []string{"x"}, Against: "x", Evaluations: 1, Cases: []compare.Case{{Workload: "a", GPU: "v100"}}, Seeds: []uint64{3}}
+	b := *a
+	b.Cases, b.Seeds = []compare.Case{{Workload: "a", GPU: "p100"}, {Workload: "a", GPU: "v100"}}, []uint64{2, 3}
+	got, err := a.With(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []compare.Case{{Workload: "a", GPU: "v100"}, {Workload: "a", GPU: "p100"}}; !slices.Equal(got.Cases, want) || !slices.Equal(got.Seeds, []uint64{3, 2}) {
+		t.Errorf("cases %v, seeds %v", got.Cases, got.Seeds)
+	}
+	b.Evaluations = 2
+	if _, err := a.With(&b); err == nil {
+		t.Error("another budget was added")
 	}
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"placer/plan"
@@ -106,6 +107,28 @@ func (m *Matrix) Validate() error {
 		seeds[x] = true
 	}
 	return errors.Join(errs...)
+}
+
+// With returns m with the cases and seeds of o that it lacks. What else differs is
+// an error.
+func (m *Matrix) With(o *Matrix) (*Matrix, error) {
+	all := *m
+	all.Cases, all.Seeds = o.Cases, o.Seeds
+	if !reflect.DeepEqual(&all, o) {
+		return nil, errors.New("comparisons differ in more than cases and seeds")
+	}
+	all.Cases, all.Seeds = slices.Clone(m.Cases), slices.Clone(m.Seeds)
+	for _, x := range o.Cases {
+		if !slices.Contains(all.Cases, x) {
+			all.Cases = append(all.Cases, x)
+		}
+	}
+	for _, x := range o.Seeds {
+		if !slices.Contains(all.Seeds, x) {
+			all.Seeds = append(all.Seeds, x)
+		}
+	}
+	return &all, all.Validate()
 }
 
 // Cell is one trial to run.

@@ -61,15 +61,23 @@ func (c PolicyConfig) imitates(tasks plan.Tasks) bool {
 	return c.decidesByClass(tasks) && tasks == plan.Fuse && c.Classes.Window > 0 && c.FreeLogits && c.Training.Iterations == 1
 }
 
-// forTasks returns c with the values of Classes where they hold.
+// forTasks returns c with the values of Classes, or of Joint, where they hold.
 func (c PolicyConfig) forTasks(p *plan.Problem) PolicyConfig {
-	if !c.decidesByClass(p.Tasks) {
-		return c
-	}
-	c.FusionLevels, c.FreeRate = c.Classes.Levels, c.Classes.FreeRate
-	c.Training.Entropy = c.Classes.Entropy
-	if c.Training.Samples > c.Classes.Samples && c.Classes.Samples%c.Training.Minibatches == 0 {
-		c.Training.Samples = c.Classes.Samples
+	switch {
+	case c.decidesByClass(p.Tasks):
+		c.FusionLevels, c.FreeRate = c.Classes.Levels, c.Classes.FreeRate
+		c.Training.Entropy = c.Classes.Entropy
+		c.atMost(c.Classes.Samples)
+	case isJoint(p.Tasks):
+		c.Prior = c.Joint.Prior
+		c.atMost(c.Joint.Samples)
 	}
 	return c
+}
+
+// atMost bounds the samples of a round by n, where minibatches divide that.
+func (c *PolicyConfig) atMost(n int) {
+	if c.Training.Samples > n && n%c.Training.Minibatches == 0 {
+		c.Training.Samples = n
+	}
 }

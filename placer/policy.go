@@ -68,7 +68,10 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	if err != nil {
 		return nil, err
 	}
-	run := &training{env: env, problem: problem, method: p.Name(), start: now(problem)}
+	run := &training{env: env, problem: problem, method: p.Name(), start: now(problem), end: 1}
+	if isJoint(env.tasks) {
+		run.end -= c.Joint.Settle
+	}
 	err = p.learn(ctx, run, c, backend, random)
 	if err != nil && (run.best == nil || ctx.Err() == nil) {
 		return nil, err
@@ -86,6 +89,9 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	if env.tasks.Has(plan.Fuse) {
 		o.Fusion = run.best.fusion
 	}
+	if err := p.settle(ctx, run, o); err != nil {
+		return nil, err
+	}
 	if m := backend.Missing(); m != nil {
 		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
 	}
@@ -96,8 +102,8 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 // goes to the one that did best.
 const trialShare = 0.2
 
-// learn trains through every curriculum in a share of the budget, and through the
-// last stage of the best one for the rest.
+// learn trains through every curriculum in a share of the budget up to run.end,
+// and through the last stage of the best one for the rest of it.
 func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
 	seconds := run.problem.Evaluator.OpSeconds(0)
 	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
@@ -107,20 +113,21 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 	run.env.fit(all, c.FusionKinds)
 	if !c.Curriculum {
 		last := all[0][len(all[0])-1]
-		_, err := p.train(ctx, run, c, last, 0, 1, nil, backend, random)
+		_, err := p.train(ctx, run, c, last, 0, run.end, nil, backend, random)
 		return err
 	}
 	if !run.env.tasks.Has(plan.Place) {
 		// The other curricula are other ways to cut a graph into places.
-		_, err := p.through(ctx, run, c, all[0], 0, 1, backend, random)
+		_, err := p.through(ctx, run, c, all[0], 0, run.end, backend, random)
 		return err
 	}
 	var chosen stage
 	var best plan.Score
 	var carried [][][]float32
+	share := trialShare * run.end
 	for k, stages := range all {
 		run.round = nil
-		logits, err := p.through(ctx, run, c, stages, float64(k)*trialShare, float64(k+1)*trialShare, backend, random)
+		logits, err := p.through(ctx, run, c, stages, float64(k)*share, float64(k+1)*share, backend, random)
 		if err != nil {
 			return err
 		}
@@ -132,7 +139,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 	if chosen.part == nil { // no curriculum ended a round
 		return nil
 	}
-	_, err := p.train(ctx, run, c, chosen, float64(len(all))*trialShare, 1, carried, backend, random)
+	_, err := p.train(ctx, run, c, chosen, float64(len(all))*share, run.end, carried, backend, random)
 	return err
 }
 
@@ -379,6 +386,7 @@ type training struct {
 	problem *plan.Problem
 	method  string
 	start   float64 // on the problem's clock
+	end     float64 // share of the budget that the stages of learn have
 	scores  []plan.Score
 	best    *draft // nil before the first score
 	score   plan.Score

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"time"
@@ -94,7 +93,7 @@ func (c *console) goBenchCommand(b goBench) *cobra.Command {
 		Use:   b.name,
 		Short: b.short,
 		Long: b.long + "\n\nEach trial is kept in the folder of --out as it ends; the same command goes on\n" +
-			"where it was stopped.",
+			"where it was stopped, with other workloads, machine models or seeds it adds to it.",
 		Example: "  placer bench " + b.name + " --evaluations 4000 --seeds 6 --out runs/" + b.name + "\n" +
 			"  placer bench " + b.name + " --workload trfxl2 --evaluations 500 --markdown",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.goBench(cmd.Context(), b, &f) },
@@ -124,7 +123,7 @@ func (c *console) goBench(ctx context.Context, b goBench, f *goBenchFlags) error
 	if f.workers < 1 {
 		return usagef("--workers %d: want at least 1", f.workers)
 	}
-	j, err := openBench(f.out, b.name, m)
+	j, whole, err := openBench(f.out, b.name, m)
 	if err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func (c *console) goBench(ctx context.Context, b goBench, f *goBenchFlags) error
 	if stopped != nil && !errors.Is(stopped, context.Canceled) {
 		return stopped
 	}
-	comparison := compare.Summarise(*m, j.Trials())
+	comparison := compare.Summarise(*whole, j.Trials())
 	doc := &report.Bench{Format: report.BenchFormat, Bench: b.name, Claims: b.claims(comparison), Comparison: comparison}
 	for _, file := range []struct {
 		name  string
@@ -211,24 +210,31 @@ func (f *goBenchFlags) matrix(b goBench) (*compare.Matrix, error) {
 	return &m, nil
 }
 
-// openBench opens the folder of an earlier run of the same matrix, or makes one.
-func openBench(dir, name string, m *compare.Matrix) (*compare.Journal, error) {
+// openBench opens the folder of an earlier run, or makes one, for the cells of m
+// beside those it has, and returns the matrix of both.
+func openBench(dir, name string, m *compare.Matrix) (*compare.Journal, *compare.Matrix, error) {
 	if dir == "" {
 		var err error
 		if dir, err = freeFolder(name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, compare.MatrixFile)); errors.Is(err, fs.ErrNotExist) {
-		return compare.Create(dir, m)
+		j, err := compare.Create(dir, m)
+		return j, m, err
 	}
 	j, old, err := compare.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if !reflect.DeepEqual(old, m) {
+	whole, err := old.With(m)
+	if err != nil {
 		j.Close()
-		return nil, usagef("%s holds a run with other flags: name another folder", dir)
+		return nil, nil, usagef("%s holds a run with other flags than --workload, --gpu and --seeds: name another folder", dir)
 	}
-	return j, nil
+	if err := j.Grow(whole); err != nil {
+		j.Close()
+		return nil, nil, err
+	}
+	return j, whole, nil
 }

@@ -23,14 +23,14 @@ func TestGoBenches(t *testing.T) {
 		b.matrix.Methods = slices.DeleteFunc(slices.Clone(b.matrix.Methods), func(m string) bool {
 			return slices.Contains([]string{"place", "schedule", "fuse", "place+schedule", "place+fuse"}, m)
 		})
-		run := func(dir string, workers, seeds int) (string, error) {
+		run := func(dir string, workers, seeds, evaluations int) (string, error) {
 			var out, err bytes.Buffer
 			still := func() float64 { return 0 }
 			c := &console{out: &out, err: &err, clock: still, cpu: still, quiet: true}
-			return out.String() + err.String(), c.goBench(context.Background(), b, &goBenchFlags{evaluations: 40, seeds: seeds, seed: 1, workers: workers, out: dir})
+			return out.String() + err.String(), c.goBench(context.Background(), b, &goBenchFlags{evaluations: evaluations, seeds: seeds, seed: 1, workers: workers, out: dir})
 		}
 		one, two := b.name+"-1", b.name+"-2"
-		if text, err := run(one, 1, 1); err != nil {
+		if text, err := run(one, 1, 1, 40); err != nil {
 			t.Fatal(err, text)
 		}
 		first := benchTrials(t, one)
@@ -58,7 +58,7 @@ func TestGoBenches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if text, err := run(two, 2, 1); err != nil {
+		if text, err := run(two, 2, 1, 40); err != nil {
 			t.Fatal(err, text)
 		}
 		second := benchTrials(t, two)
@@ -67,8 +67,14 @@ func TestGoBenches(t *testing.T) {
 				t.Errorf("%s: %s ended at %v, then at %v", b.name, x.Method, x.StepTime, y.StepTime)
 			}
 		}
-		if _, err := run(two, 1, 2); err == nil || !strings.Contains(err.Error(), "other flags") {
+		if _, err := run(two, 1, 1, 41); err == nil || !strings.Contains(err.Error(), "other flags") {
 			t.Errorf("%s: other flags into a folder: %v", b.name, err)
+		}
+		if text, err := run(two, 1, 2, 40); err != nil {
+			t.Fatal(err, text)
+		}
+		if third := benchTrials(t, two); len(third) != 2*len(first) || third[0].StepTime != second[0].StepTime {
+			t.Errorf("%s: %d trials with a second seed, want %d, those of the first as they were", b.name, len(third), 2*len(first))
 		}
 	}
 }
