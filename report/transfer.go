@@ -114,7 +114,11 @@ func (p *Policy) WriteText(w io.Writer) error {
 		if r.HeldOut {
 			family = "held out"
 		}
-		t.row(r.Workload, fmt.Sprint(r.Devices), family, fmt.Sprintf("%.1f%%", 100*r.Greedy), fmt.Sprintf("%.1f%%", 100*r.Best), fmt.Sprintf("%.1f%%", 100*r.Tuned))
+		tuned := "-" // not measured
+		if r.Tuned != 0 {
+			tuned = fmt.Sprintf("%.1f%%", 100*r.Tuned)
+		}
+		t.row(r.Workload, fmt.Sprint(r.Devices), family, fmt.Sprintf("%.1f%%", 100*r.Greedy), fmt.Sprintf("%.1f%%", 100*r.Best), tuned)
 	}
 	return t.write(w)
 }
