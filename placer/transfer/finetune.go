@@ -71,17 +71,21 @@ func (c TuneConfig) samples(n int) int {
 // evaluation takes tens of milliseconds there.
 const largeGraph = 40000
 
-// levelShares are the shares of the steps of the levels, from fine to coarse.
-var levelShares = []float64{0, 0.17, 0.08}
+// The shares of the steps that decide by chains and by segments; the rest decides
+// by cells.
+const (
+	chainShare   = 0.08
+	segmentShare = 0.17
+)
 
 // level returns the level of step k: from coarse to fine.
 func (c TuneConfig) level(k int) int {
-	coarse := int(levelShares[2]*float64(c.Steps) + 0.5)
-	middle := int(levelShares[1]*float64(c.Steps) + 0.5)
+	chains := int(chainShare*float64(c.Steps) + 0.5)
+	segments := int(segmentShare*float64(c.Steps) + 0.5)
 	switch {
-	case k < coarse:
+	case k < chains:
 		return 2
-	case k < coarse+middle:
+	case k < chains+segments:
 		return 1
 	}
 	return 0
