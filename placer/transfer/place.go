@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -102,6 +103,9 @@ const (
 	effort = 400_000_000
 	// scoring is the work of scoring one device.
 	scoring = 4
+	// alike is the relative difference of two schedules' ends below which one is not
+	// worth judging beside the other: drafts of like guides end in nearly the same plan.
+	alike = 0.002
 	// abreast is the number of drafts that are made side by side.
 	abreast = 14
 )
@@ -130,7 +134,7 @@ func (p *Policy) ZeroShot(ctx context.Context, w *View, k int) ([]Sample, error)
 		f, e := &pass{n: p.net}, &episodes{}
 		f.units(s.static)
 		for _, own := range weights {
-			list := &shortlist{most: k}
+			list := &shortlist{most: 8 * k}
 			lists = append(lists, list)
 			for round := range w.rounds() {
 				p.drafts(ctx, f, e, s, own, float32(min(1, round))*hottest, random, func(x *state) {
@@ -196,20 +200,22 @@ func (l *shortlist) offer(level int, x *state) {
 }
 
 // merge returns first and the first of each list, then the second of each, and so
-// on, by clock within a rank, until there are k; each schedule once.
+// on, by clock within a rank, until there are k; of schedules that end alike, one.
 func merge(first []Sample, lists []*shortlist, k int) []Sample {
 	out := slices.Clone(first)
-	for rank := range k {
-		var row []Sample
-		for _, l := range lists {
-			if rank < len(l.of) {
-				row = append(row, l.of[rank])
+	for _, apart := range []float64{alike, 0} { // those alike only where others do not suffice
+		for rank := range 8 * k {
+			var row []Sample
+			for _, l := range lists {
+				if rank < len(l.of) {
+					row = append(row, l.of[rank])
+				}
 			}
-		}
-		slices.SortStableFunc(row, func(a, b Sample) int { return cmp.Compare(a.clock, b.clock) })
-		for _, x := range row {
-			if len(out) < k && !slices.ContainsFunc(out, func(y Sample) bool { return y.clock == x.clock }) {
-				out = append(out, x)
+			slices.SortStableFunc(row, func(a, b Sample) int { return cmp.Compare(a.clock, b.clock) })
+			for _, x := range row {
+				if len(out) < k && !slices.ContainsFunc(out, func(y Sample) bool { return math.Abs(y.clock-x.clock) <= apart*x.clock }) {
+					out = append(out, x)
+				}
 			}
 		}
 	}
