@@ -23,11 +23,11 @@ type Setting struct {
 	Shape  brkga.Shape  `json:"shape"`
 }
 
-// Best returns the setting that Search chose of Coarse on synthetic graphs for
-// the run time; experiments/regal/tune has the rounds.
+// Best returns the setting that Search chose of Grid on synthetic graphs for the
+// run time; experiments/regal/tune has the rounds.
 func Best() Setting {
-	c := brkga.Config{Populations: 1, Chromosomes: 100, Elites: 10, Mutants: 10, EliteBias: 0.7}
-	return Setting{c, brkga.Shape{Alpha: 0.25, Beta: 1}}
+	c := brkga.Config{Populations: 1, Chromosomes: 50, Elites: 15, Mutants: 5, EliteBias: 0.7}
+	return Setting{c, brkga.Shape{Alpha: 0.25, Beta: 0.25}}
 }
 
 // Grid returns the settings: alpha and beta of 0.25, 1 and 4; 20, 50 or 100
