@@ -50,7 +50,6 @@ type pass struct {
 	scores     []float32
 	dh, dm, dq nn.Mat
 	dp         nn.Mat
-	free       *nn.Param // [U,D] added to the scores; nil for none
 }
 
 // grow returns m with n rows of d columns, its elements undefined.
@@ -134,12 +133,6 @@ func (f *pass) forward(of []int32, y []float32, devices int) []float32 {
 		row := y[i*numDynamic : (i+1)*numDynamic]
 		f.scores[i] = row[own]*(vec.Dot(k, n.last.Value)+vec.Dot(row, n.straight.Value)) + trust*row[advised]
 	}
-	if f.free != nil {
-		for i, u := range of {
-			row := f.scores[i*devices : (i+1)*devices]
-			vec.Add(row, row, f.free.Value[int(u)*devices:(int(u)+1)*devices])
-		}
-	}
 	return f.scores
 }
 
@@ -148,12 +141,6 @@ func (f *pass) forward(of []int32, y []float32, devices int) []float32 {
 // collects for unitsBackward. It overwrites what forward left.
 func (f *pass) backward(of []int32, y, grad []float32) {
 	n, g, rows := f.n, f.m.N, f.h.N
-	if f.free != nil {
-		for i, u := range of {
-			row := f.free.Grad[int(u)*f.devices : (int(u)+1)*f.devices]
-			vec.Add(row, row, grad[i*f.devices:(i+1)*f.devices])
-		}
-	}
 	scaled := n.scaled
 	f.dh, f.dm = grow(f.dh, rows, n.hidden), grow(f.dm, g, n.hidden)
 	for i := range rows {

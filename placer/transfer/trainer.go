@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,14 +18,7 @@ type Trainer struct {
 	eps    *episodes
 	random *rand.Rand
 	device []uint8
-	// keep, if not nil, is shown every sample.
-	keep func(device []uint8, score plan.Score)
-	// stop, if not nil, ends a round between two evaluations.
-	stop func() bool
 }
-
-// errStopped says that a round was ended by stop; nothing was learned from it.
-var errStopped = errors.New("stopped")
 
 // NewTrainer returns a trainer of p.
 func NewTrainer(p *Policy, random *rand.Rand) *Trainer {
@@ -129,14 +121,8 @@ func (t *Trainer) Reinforce(s *Scene, k, epochs int, baseline float64, o objecti
 	reward := make([]float32, k)
 	out := Outcome{Best: math.Inf(1)}
 	for i := range k {
-		if t.stop != nil && t.stop() {
-			return out, errStopped
-		}
 		t.eps.placement(i, t.device)
 		r := s.problem.Evaluator.Evaluate(t.device, s.problem.Priority)
-		if t.keep != nil {
-			t.keep(t.device, r)
-		}
 		x := ratio(r, s, baseline)
 		reward[i] = -float32(math.Sqrt(x))
 		out.Mean += x / float64(k)

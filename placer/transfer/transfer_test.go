@@ -50,8 +50,6 @@ func TestGradients(t *testing.T) {
 	p := policy(t, 6)
 	tr := NewTrainer(p, rand.New(rand.NewPCG(5, 5)))
 	f := tr.pass
-	free := p.net.params.Constant("free", 0.1, s.part.NumUnits(), s.d)
-	f.free = free
 	f.units(s.static)
 	tr.eps.roll(s, f, draw(tr.random, 3), 1, true, sampler([]float32{1, 1, 1}, tr.random, s.d))
 	advantage := []float32{1, -0.5, 0.3}

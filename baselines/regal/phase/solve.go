@@ -25,7 +25,7 @@ type Config struct {
 func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 205_000, Hot: 0.3, Cold: 0.003} }
 
 // Quick returns what ends within milliseconds.
-func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 24_000, Hot: 0.3, Cold: 0.003} }
+func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 18_000, Hot: 0.3, Cold: 0.003} }
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
