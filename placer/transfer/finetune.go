@@ -11,8 +11,9 @@ import (
 // TuneConfig describes learning on one graph from a pretrained policy.
 type TuneConfig struct {
 	Steps   int `json:"steps"`   // rounds of samples; the papers take fewer than 50
-	Samples int `json:"samples"` // placements of a round; 0 chooses by the size of the graph
-	Elite   int `json:"elite"`   // placements that a round learns from
+	Samples int `json:"samples"` // placements judged in a late round; 0 chooses by the size of the graph
+	Drafts  int `json:"drafts"`  // placements made for each that is judged
+	Elite   int `json:"elite"`   // placements that a late round learns from
 	Fits    int `json:"fits"`    // steps of the gradient on a round
 	// Rate is that of a logit per unit and device that belongs to this graph alone,
 	// LinkRate that of a weight per unit and link (see links).
@@ -32,7 +33,7 @@ type TuneConfig struct {
 
 // DefaultTune returns 49 rounds.
 func DefaultTune() TuneConfig {
-	return TuneConfig{Steps: 49, Elite: 32, Fits: 15, Rate: 1, LinkRate: 0.3, Pushed: 0.5, Push: 10, Coolest: 0.7, Hottest: 2, Workers: 1}
+	return TuneConfig{Steps: 49, Drafts: 2, Elite: 32, Fits: 15, Rate: 1, LinkRate: 0.3, Pushed: 0.5, Push: 10, Coolest: 0.7, Hottest: 2, Workers: 1}
 }
 
 // Validate reports every fault.
@@ -41,8 +42,8 @@ func (c TuneConfig) Validate() error {
 	if c.Steps < 1 || c.Samples < 0 || c.Samples == 1 {
 		errs = append(errs, fmt.Errorf("finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples))
 	}
-	if c.Elite < 1 || c.Fits < 1 || c.Workers < 1 {
-		errs = append(errs, fmt.Errorf("finetune: elite %d, fits %d and workers %d must be at least 1", c.Elite, c.Fits, c.Workers))
+	if c.Drafts < 1 || c.Elite < 1 || c.Fits < 1 || c.Workers < 1 {
+		errs = append(errs, fmt.Errorf("finetune: drafts %d, elite %d, fits %d and workers %d must be at least 1", c.Drafts, c.Elite, c.Fits, c.Workers))
 	}
 	if !(c.Rate >= 0) || !(c.LinkRate >= 0) || !(c.Push >= 0) {
 		errs = append(errs, fmt.Errorf("finetune: rates %g and %g and push %g must not be negative", c.Rate, c.LinkRate, c.Push))
@@ -56,37 +57,66 @@ func (c TuneConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// samples returns the placements of a round on a graph of n ops.
-func (c TuneConfig) samples(n int) int {
+// plan returns the placements that each step judges on a graph of n ops, [Steps].
+// Early steps judge half as many: they have most to learn and need the least for
+// it. The first has as many as a late one, for it is divided among the levels.
+func (c TuneConfig) plan(n int) []int {
+	most := c.Samples
 	switch {
-	case c.Samples > 0:
-		return c.Samples
+	case most > 0:
 	case n <= largeGraph:
-		return 512
+		most = 256
+	default:
+		most = 128
 	}
-	return 256
+	plan := make([]int, c.Steps)
+	for k := range plan {
+		plan[k] = most
+		if k > 0 && c.early(k) {
+			plan[k] = max(2, most/2)
+		}
+	}
+	return plan
+}
+
+// early reports whether step k is one of the first half.
+func (c TuneConfig) early(k int) bool { return 2*k <= c.Steps }
+
+// elite returns the placements that step k learns from.
+func (c TuneConfig) elite(k int) int {
+	if c.early(k) {
+		return max(1, c.Elite/2)
+	}
+	return c.Elite
+}
+
+// drafts returns the placements that step k makes at level l for each that it
+// judges. The policy's own schedule orders wide samples of cells well, those of
+// coarser levels less well.
+func (c TuneConfig) drafts(k, l int) int {
+	if l == 0 && c.early(k) {
+		return 2 * c.Drafts
+	}
+	return c.Drafts
 }
 
 // largeGraph is the number of ops from which a round has fewer samples: an
 // evaluation takes tens of milliseconds there.
 const largeGraph = 40000
 
-// The shares of the steps that decide by chains and by segments; the rest decides
-// by cells.
-const (
-	chainShare   = 0.08
-	segmentShare = 0.17
-)
+// shares of the steps, by level: the finest has the rest.
+var shares = []float64{1: 0.17, 2: 0.08}
 
-// level returns the level of step k: from coarse to fine.
-func (c TuneConfig) level(k int) int {
-	chains := int(chainShare*float64(c.Steps) + 0.5)
-	segments := int(segmentShare*float64(c.Steps) + 0.5)
-	switch {
-	case k < chains:
-		return 2
-	case k < chains+segments:
-		return 1
+// level returns the level of step k of a run that began with level start: from
+// coarse to fine.
+func (c TuneConfig) level(k, start int) int {
+	k-- // the first step is that of every level
+	for l := start; l > 0; l-- {
+		n := int(shares[l]*float64(c.Steps) + 0.5)
+		if k < n {
+			return l
+		}
+		k -= n
 	}
 	return 0
 }
@@ -173,18 +203,19 @@ type pace struct {
 	begin   float64
 	spent   float64 // seconds before begin
 	budget  plan.Budget
-	steps   int
-	most    int
+	plan    []int   // [steps] samples at most
 	from    int     // samples before the first step of this run
 	started float64 // seconds from begin to the first step
 }
 
 // samples returns those of the step that s comes to.
 func (x *pace) samples(s *TuneState) int {
-	left := x.steps - s.Step
-	k := x.most
+	k, left := x.plan[s.Step], 0 // left are the samples planned from here on
+	for _, n := range x.plan[s.Step:] {
+		left += n
+	}
 	if n := x.budget.Evaluations; n > 0 {
-		k = min(k, (n-s.Evaluations)/left)
+		k = min(k, (n-s.Evaluations)*k/left)
 	}
 	if total := x.budget.Seconds; total > 0 && x.clock != nil {
 		now := x.clock() - x.begin
@@ -195,7 +226,7 @@ func (x *pace) samples(s *TuneState) int {
 			// Finer levels cost more than what was measured at coarse ones; the
 			// division is made anew at each step.
 			each := (now - x.started) / float64(done)
-			k = min(k, max(fewest, int((total-x.spent-now)/float64(left)/each)))
+			k = min(k, max(fewest, int((total-x.spent-now)*float64(k)/float64(left)/each)))
 		} else {
 			x.started = now
 			k = min(k, probe)

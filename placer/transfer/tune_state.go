@@ -12,7 +12,7 @@ import (
 )
 
 // TuneStateFormat is the value of "format" in the file of a TuneState.
-const TuneStateFormat = "placer finetune 1"
+const TuneStateFormat = "placer finetune 2"
 
 // TuneState is a fine-tuning between two steps. A run that goes on from it ends
 // as if it had not been stopped.
@@ -20,6 +20,7 @@ type TuneState struct {
 	Format      string  `json:"format"`
 	Key         string  `json:"key"` // what the run depends on
 	Step        int     `json:"step"`
+	Start       int     `json:"start"` // level that the run began with
 	Evaluations int     `json:"evaluations"`
 	Seconds     float64 `json:"seconds"` // that the steps took, on the problem's clock
 	Best        Placed  `json:"best"`
@@ -97,7 +98,10 @@ func (r *tuning) restore(key string) error {
 	if from.Step < 1 || from.Step > r.Config.Steps {
 		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)
 	}
-	li := r.Config.level(from.Step - 1)
+	if from.Start < 0 || from.Start >= len(levels) {
+		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(levels))
+	}
+	li := r.Config.level(from.Step-1, from.Start)
 	l := newTuneLevel(r.view.scenes[li], li, r.cells)
 	if len(from.Free) != len(l.free) || len(from.Link) != len(l.link) {
 		return fmt.Errorf("finetune: the state has %d and %d logits, want %d and %d", len(from.Free), len(from.Link), len(l.free), len(l.link))

@@ -43,7 +43,7 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 		}
 		r.workers = append(r.workers, x)
 	}
-	r.pace = pace{clock: p.Clock, budget: p.Budget, steps: t.Config.Steps, most: t.Config.samples(p.Graph.NumOps())}
+	r.pace = pace{clock: p.Clock, budget: p.Budget, plan: t.Config.plan(p.Graph.NumOps())}
 	if p.Clock != nil {
 		r.pace.begin = p.Clock()
 	}
@@ -62,7 +62,7 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 		}
 	} else {
 		best := Best(samples)
-		r.state = &TuneState{Key: key, Evaluations: len(samples), Best: r.placed(best.Device, best.Score)}
+		r.state = &TuneState{Key: key, Start: len(levels) - 1, Evaluations: len(samples), Best: r.placed(best.Device, best.Score)}
 	}
 	r.pace.from, r.pace.spent = r.state.Evaluations, r.state.Seconds
 	return r, nil
@@ -70,33 +70,21 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 
 // advance takes a step of k samples. When ctx ends in it, the state is as before.
 func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
-	c, at := r.Config, r.state.Step
-	if li := c.level(at); r.level == nil || r.level.index != li {
+	at := r.state.Step
+	if at == 0 && k >= fewest*len(levels) {
+		return r.try(ctx, k)
+	}
+	if li := r.Config.level(at, r.state.Start); r.level == nil || r.level.index != li {
 		r.enter(li)
 	}
 	all, entropy := r.sample(ctx, k)
-	step := TuneStep{Step: at, Samples: k, Level: fmt.Sprint(r.level.s.level), Best: math.Inf(1), Entropy: entropy}
+	step := TuneStep{Step: at, Level: fmt.Sprint(r.level.s.level), Best: math.Inf(1), Entropy: entropy}
 	if ctx.Err() != nil {
 		return step, ctx.Err()
 	}
-	for _, x := range all {
-		step.Mean += x.Seconds / float64(k)
-		if x.score().Feasible() {
-			step.Best = min(step.Best, x.Seconds)
-		}
-		if x.score().Better(r.state.score()) {
-			r.state.Best = x.Placed
-		}
-	}
-	r.choose(all)
-	for _, x := range r.elite {
-		if x.trace == nil {
-			x.trace = r.level.replay(r.workers[0], x.Cells)
-		}
-	}
-	for range c.Fits {
-		r.level.fit(r.elite, float32(c.Rate), float32(c.LinkRate))
-	}
+	r.note(&step, all)
+	r.choose(all, r.Config.elite(at))
+	r.learn()
 	r.state.Evaluations += k
 	r.state.Step++
 	return step, nil
@@ -129,17 +117,119 @@ func (r *tuning) enter(li int) {
 // the coarser level's best placements are to be a start and not the end.
 const openingFits = 10
 
-// sample makes the placements of a round, [k], and returns the mean entropy of a
-// decision. Each has a random stream of its own, so the number of workers does not
-// matter.
+// try takes the first step, whose k samples are divided among the levels: the run
+// begins with the level whose best is best, and with what was found there and at
+// coarser ones.
+func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
+	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
+	var found [][]*elite   // [levels]
+	var tried []*tuneLevel // [levels]
+	start, least := 0, plan.Score{Seconds: math.Inf(1)}
+	for li := range levels {
+		r.elite = nil
+		r.enter(li)
+		all, entropy := r.sample(ctx, k/len(levels))
+		if ctx.Err() != nil {
+			r.elite, r.level = nil, nil
+			return step, ctx.Err()
+		}
+		for _, x := range all {
+			if least.Better(x.score()) {
+				continue
+			}
+			start, least = li, x.score()
+		}
+		r.note(&step, all)
+		step.Entropy += entropy / float64(len(levels))
+		found, tried = append(found, all), append(tried, r.level)
+	}
+	r.elite, r.level = nil, tried[start]
+	for _, w := range r.workers {
+		w.enter(r.Policy.net, r.level)
+	}
+	pool := slices.Concat(found[start:]...)
+	for _, x := range r.opening {
+		if x.level >= start {
+			pool = append(pool, &elite{Placed: r.placed(x.Device, x.Score), born: r.state.Step})
+		}
+	}
+	r.choose(pool, r.Config.elite(0))
+	r.learn()
+	r.state.Start = start
+	r.state.Evaluations += step.Samples
+	r.state.Step++
+	return step, nil
+}
+
+// learn takes the gradient's steps on the elite.
+func (r *tuning) learn() {
+	for _, x := range r.elite {
+		if x.trace == nil {
+			x.trace = r.level.replay(r.workers[0], x.Cells)
+		}
+	}
+	for range r.Config.Fits {
+		r.level.fit(r.elite, float32(r.Config.Rate), float32(r.Config.LinkRate))
+	}
+}
+
+// note enters samples into what is told of a step, and the best of them into the
+// state.
+func (r *tuning) note(step *TuneStep, all []*elite) {
+	for _, x := range all {
+		step.Samples++
+		step.Mean += (x.Seconds - step.Mean) / float64(step.Samples)
+		if x.score().Feasible() {
+			step.Best = min(step.Best, x.Seconds)
+		}
+		if x.score().Better(r.state.score()) {
+			r.state.Best = x.Placed
+		}
+	}
+}
+
+// draft is a placement before it is judged.
+type draft struct {
+	cells   []uint8 // [cells] device
+	clock   float64 // when the policy's own schedule of it ends
+	entropy float64 // mean of a decision
+}
+
+// sample makes the placements of a round and returns the k that were judged, those
+// whose own schedules end soonest, with the mean entropy of a decision.
 func (r *tuning) sample(ctx context.Context, k int) (all []*elite, entropy float64) {
+	drafts := r.drafts(ctx, k*r.Config.drafts(r.state.Step, r.level.index))
+	if ctx.Err() != nil {
+		return nil, 0
+	}
+	for _, x := range drafts {
+		entropy += x.entropy / float64(len(drafts))
+	}
+	slices.SortStableFunc(drafts, func(a, b draft) int { return cmp.Compare(a.clock, b.clock) })
 	all = make([]*elite, k)
-	entropies := make([]float64, k)
 	var wait sync.WaitGroup
 	for i, w := range r.workers {
 		wait.Go(func() {
-			for lo := i * chunkOfSamples; lo < k && ctx.Err() == nil; lo += len(r.workers) * chunkOfSamples {
-				hi := min(k, lo+chunkOfSamples)
+			for j := i; j < k && ctx.Err() == nil; j += len(r.workers) {
+				r.spell(drafts[j].cells, w.device)
+				score := w.evaluator.EvaluateFused(w.device, r.view.problem.Priority, r.view.problem.Fusion)
+				all[j] = &elite{Placed: Placed{Cells: drafts[j].cells, Seconds: score.Seconds, Overflow: score.Overflow}, born: r.state.Step}
+			}
+		})
+	}
+	wait.Wait()
+	return all, entropy
+}
+
+// drafts makes n placements. Each has a random stream of its own, so the number of
+// workers does not matter.
+func (r *tuning) drafts(ctx context.Context, n int) []draft {
+	out := make([]draft, n)
+	var wait sync.WaitGroup
+	for i, w := range r.workers {
+		wait.Go(func() {
+			for lo := i * chunkOfSamples; lo < n && ctx.Err() == nil; lo += len(r.workers) * chunkOfSamples {
+				hi := min(n, lo+chunkOfSamples)
 				draws := make([]*tuneDraw, 0, hi-lo)
 				for j := lo; j < hi; j++ {
 					random := stream(r.view.problem.Seed, "finetune", uint64(r.state.Step)<<32|uint64(j))
@@ -147,19 +237,18 @@ func (r *tuning) sample(ctx context.Context, k int) (all []*elite, entropy float
 				}
 				w.roll(r.level, draws)
 				for j, x := range draws {
-					w.e.placement(j, w.device)
-					score := w.evaluator.EvaluateFused(w.device, r.view.problem.Priority, r.view.problem.Fusion)
-					all[lo+j] = &elite{Placed: r.placed(w.device, score), born: r.state.Step}
-					entropies[lo+j] = x.entropy / float64(max(1, r.level.s.turns))
+					s := w.e.states[j]
+					cells := make([]uint8, len(r.level.cell))
+					for c, u := range r.level.cell {
+						cells[c] = uint8(s.device[u])
+					}
+					out[lo+j] = draft{cells, s.clock, x.entropy / float64(max(1, r.level.s.turns))}
 				}
 			}
 		})
 	}
 	wait.Wait()
-	for _, h := range entropies {
-		entropy += h / float64(k)
-	}
-	return all, entropy
+	return out
 }
 
 // chunkOfSamples are rolled side by side.
@@ -167,7 +256,7 @@ const chunkOfSamples = 16
 
 // choose keeps the best of the round and of those before that are not too old, one
 // of each time.
-func (r *tuning) choose(all []*elite) {
+func (r *tuning) choose(all []*elite, most int) {
 	for _, x := range r.elite {
 		if r.state.Step-x.born <= oldestElite {
 			all = append(all, x)
@@ -184,7 +273,7 @@ func (r *tuning) choose(all []*elite) {
 	})
 	r.elite = r.elite[:0:0]
 	for _, x := range all {
-		if n := len(r.elite); n < r.Config.Elite && (n == 0 || r.elite[n-1].score() != x.score()) {
+		if n := len(r.elite); n < most && (n == 0 || r.elite[n-1].score() != x.score()) {
 			r.elite = append(r.elite, x)
 		}
 	}
@@ -206,8 +295,13 @@ func (r *tuning) placed(device []uint8, score plan.Score) Placed {
 // devices returns the placement of cells, [N].
 func (r *tuning) devices(cells []uint8) []uint8 {
 	device := make([]uint8, len(r.cells.Of))
+	r.spell(cells, device)
+	return device
+}
+
+// spell writes the placement of cells into device, [N].
+func (r *tuning) spell(cells, device []uint8) {
 	for i, c := range r.cells.Of {
 		device[i] = cells[c]
 	}
-	return device
 }
