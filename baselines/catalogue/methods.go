@@ -91,7 +91,7 @@ func Methods() []Method {
 		}},
 		{Name: "fine-tuned", Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of learning on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
 			p, err := pretrained.Policy()
-			return transfer.Tuner{Policy: p, Config: transfer.DefaultTune()}, err
+			return transfer.Tuner{Policy: p, Config: transfer.DefaultTune(), Sparing: true}, err
 		}},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"placer/plan"
 )
@@ -137,6 +138,9 @@ type TuneStep struct {
 type Tuner struct {
 	Policy *Policy // not changed
 	Config TuneConfig
+	// Sparing refuses a budget in seconds of which the zero-shot samples alone would
+	// take half: what comes out would be theirs.
+	Sparing bool
 	// From, if not nil, is where to go on.
 	From *TuneState
 	// Observe, if not nil, is told of every step.
@@ -164,6 +168,9 @@ func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 	w, err := NewView(p)
 	if err != nil {
 		return nil, err
+	}
+	if b, need := p.Budget.Seconds, w.takes(); t.Sparing && b > 0 && need > b/2 {
+		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", t.Name(), b, math.Ceil(need))
 	}
 	r, err := t.begin(ctx, w)
 	if err != nil {
@@ -215,7 +222,8 @@ func (x *pace) samples(s *TuneState) int {
 		left += n
 	}
 	if n := x.budget.Evaluations; n > 0 {
-		k = min(k, (n-s.Evaluations)*k/left)
+		// Few are better spent on few steps than on steps of one or two.
+		k = min(k, n-s.Evaluations, max(fewest, (n-s.Evaluations)*k/left))
 	}
 	if total := x.budget.Seconds; total > 0 && x.clock != nil {
 		now := x.clock() - x.begin

@@ -291,3 +291,31 @@ func TestSoonestAreJudged(t *testing.T) {
 		t.Errorf("%d judged, %d drafts end before the last of them", len(judged), sooner)
 	}
 }
+
+// TestSparingTuning: a sparing run refuses a time that zero-shot samples would take
+// up, and no other.
+func TestSparingTuning(t *testing.T) {
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewView(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := *p
+	q.Clock = func() float64 { return 0 }
+	for _, c := range []struct {
+		sparing bool
+		seconds float64
+		refused bool
+	}{{true, 1.9 * w.takes(), true}, {true, 2.1 * w.takes(), false}, {true, 0, false}, {false, 0.1 * w.takes(), false}} {
+		q.Budget.Seconds = c.seconds
+		config := quickTune()
+		config.Steps = 2
+		o, err := Tuner{Policy: policy(t, 16), Config: config, Sparing: c.sparing}.Place(context.Background(), &q)
+		if refused := err != nil; refused != c.refused {
+			t.Errorf("sparing %v with %g s: outcome %v, error %v", c.sparing, c.seconds, o, err)
+		}
+	}
+}

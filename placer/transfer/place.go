@@ -114,14 +114,22 @@ const (
 // what was learned goes further on most.
 var weights = []float32{0, 1}
 
-// rounds returns how often every guide is followed: less often for large graphs.
-func (w *View) rounds() int {
-	work := 0
+// work returns the work of following every guide once, in steps of schedules.
+func (w *View) work() (sum int) {
 	for _, s := range w.scenes {
-		work += len(weights) * revisions * len(Guides()) * (len(s.steps) + scoring*s.turns*s.d)
+		sum += len(weights) * revisions * len(Guides()) * (len(s.steps) + scoring*s.turns*s.d)
 	}
-	return max(1, min(mostRounds, effort/max(1, work)))
+	return sum
 }
+
+// rounds returns how often every guide is followed: less often for large graphs.
+func (w *View) rounds() int { return max(1, min(mostRounds, effort/max(1, w.work()))) }
+
+// draftsPace is the work of drafts in a second of one core, about.
+const draftsPace = 10_000_000
+
+// takes returns about how many seconds the drafts of ZeroShot take.
+func (w *View) takes() float64 { return float64(w.rounds()*w.work()) / draftsPace }
 
 // ZeroShot returns k samples of w, each judged once by the simulator: first the
 // greedy draft whose own schedule ends soonest, then those that end soonest of each
