@@ -11,14 +11,12 @@ import (
 // values replace those of PolicyConfig.
 type ClassConfig struct {
 	Most int // classes; 0: by kinds in each unit
-	// Where fusion alone is decided, the policy imitates its best samples, first on
-	// classes that places in time set apart if that leaves at most Timed, then on
-	// classes apart by segment, or by chain if that makes more than Fine.
+	// Imitation is how fusion is learnt, alone or with the schedule. Alone it is
+	// decided first on classes that places in time set apart if that leaves at most
+	// Timed, then on classes apart by segment, or by chain if that makes more than
+	// Fine.
+	Imitation   ImitationConfig
 	Timed, Fine int
-	// Window is how many samples are kept, Elite the share of them that is imitated,
-	// Mix how far a round moves the chances to theirs. Window 0: no imitation.
-	Window     int
-	Elite, Mix float64
 
 	Levels  int // of fusion priority
 	Samples int // of a round, at most
@@ -27,14 +25,14 @@ type ClassConfig struct {
 	FreeRate float64
 	// LocalCredit is the share, in what a choice learns from, of the time that goes
 	// by near the ops that it is about; the rest is the whole step. It falls to 0
-	// over the budget, and is 0 where the evaluator does not tell and where the policy
-	// imitates.
+	// over the budget, and is 0 where the evaluator does not tell and where fusion
+	// alone is learnt by imitation.
 	LocalCredit float64
 }
 
 // DefaultClasses returns the configuration of go-table3.
 func DefaultClasses() ClassConfig {
-	return ClassConfig{Most: 384, Timed: 512, Fine: 4096, Window: 1000, Elite: 0.1, Mix: 0.3, Levels: 4, Samples: 32, Entropy: 0.003, FreeRate: 0.15, LocalCredit: 0.5}
+	return ClassConfig{Most: 384, Imitation: ImitationConfig{Window: 1000, Elite: 0.1, Mix: 0.3}, Timed: 512, Fine: 4096, Levels: 4, Samples: 32, Entropy: 0.003, FreeRate: 0.15, LocalCredit: 0.5}
 }
 
 // Validate reports a fault.
@@ -42,8 +40,8 @@ func (c ClassConfig) Validate() error {
 	if c.Most == 0 {
 		return nil
 	}
-	if c.Window < 0 || c.Window > 0 && !(c.Elite > 0 && c.Elite <= 1 && c.Mix >= 0 && c.Mix <= 1) {
-		return fmt.Errorf("policy: imitation of a share of %g of the last %d samples by %g: want shares from 0 to 1", c.Elite, c.Window, c.Mix)
+	if err := c.Imitation.Validate(); err != nil {
+		return err
 	}
 	if c.Most < 0 || c.Levels < 2 || c.Levels > 255 || c.Samples < 1 || !(c.Entropy >= 0) || !(c.FreeRate > 0) || !(c.LocalCredit >= 0 && c.LocalCredit <= 1) {
 		return fmt.Errorf("policy: classes of fusion %+v: want 2 to 255 levels, positive samples and rate, an entropy not below 0, a share of credit from 0 to 1", c)
@@ -56,9 +54,24 @@ func (c PolicyConfig) decidesByClass(tasks plan.Tasks) bool {
 	return c.Classes.Most > 0 && tasks.Has(plan.Fuse) && !tasks.Has(plan.Place)
 }
 
-// imitates reports whether the policy learns from its best samples.
-func (c PolicyConfig) imitates(tasks plan.Tasks) bool {
-	return c.decidesByClass(tasks) && tasks == plan.Fuse && c.Classes.Window > 0 && c.FreeLogits && c.Training.Iterations == 1
+// fusesByImitation reports whether fusion is all that is decided, by imitation.
+func (c PolicyConfig) fusesByImitation(tasks plan.Tasks) bool {
+	return tasks == plan.Fuse && c.imitation(tasks).Window > 0
+}
+
+// imitation returns how the policy imitates its best samples where it decides
+// tasks.
+func (c PolicyConfig) imitation(tasks plan.Tasks) ImitationConfig {
+	switch {
+	case !c.FreeLogits || c.Training.Iterations > 1:
+	case c.decidesByClass(tasks):
+		return c.Classes.Imitation
+	case isJoint(tasks):
+		return c.Joint.Imitation
+	case tasks == plan.Place:
+		return c.Imitation
+	}
+	return ImitationConfig{}
 }
 
 // forTasks returns c with the values of Classes, or of Joint, where they hold.

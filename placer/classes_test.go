@@ -123,7 +123,7 @@ func TestLocalCredit(t *testing.T) {
 	p := problem(t, "trfxl2", 2)
 	p.Tasks, p.Device = plan.Fuse, make([]uint8, p.Graph.NumOps())
 	config := DefaultPolicy()
-	config.Classes.Window = 0 // with imitation there is no local credit
+	config.Classes.Imitation.Window = 0 // with imitation there is no local credit
 	e := newEnvironment(p, config)
 	e.fit(nil, 200)
 	if err := e.decideOn(p, p.Units.Levels[unit.Chain], false); err != nil {

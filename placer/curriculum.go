@@ -17,6 +17,7 @@ type stage struct {
 	share float64         // of the budget, relative to the other stages
 	// oneFusion has one choice of fusion for all units.
 	oneFusion bool
+	near      []uint8 // [N] placement that the stage begins at; nil: none
 }
 
 // curricula returns the ways to train a policy that decides at level l: lists of
@@ -42,14 +43,14 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	coarse.joinPartners(h, unit.Chain)
 	coarse.absorb(1e-3)
 	layers := coarse.partition()
-	byLayer := []stage{{"layer", layers, layers, 3, true}}
+	byLayer := []stage{{"layer", layers, layers, 3, true, nil}}
 	grow := func(stages []stage, at unit.Level, share float64) []stage {
 		j := newJoiner(g, h.Levels[at], seconds)
 		if at > unit.Op {
 			j.absorb(1e-4)
 		}
 		if p := j.partition(); p.NumUnits() > stages[len(stages)-1].part.NumUnits() {
-			return append(stages, stage{at.String(), p, stages[0].part, share, false})
+			return append(stages, stage{at.String(), p, stages[0].part, share, false, nil})
 		}
 		return stages
 	}
@@ -60,9 +61,9 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 		}
 	}
 	blocks := positionBlocks(g, h, seconds, blocksPerDevice*devices, false)
-	byPosition := []stage{{"block", blocks, blocks, 2, true}}
+	byPosition := []stage{{"block", blocks, blocks, 2, true, nil}}
 	if p := positionBlocks(g, h, seconds, 4*blocksPerDevice*devices, true); p.NumUnits() > blocks.NumUnits() {
-		byPosition = append(byPosition, stage{"stretch", p, blocks, 4, false})
+		byPosition = append(byPosition, stage{"stretch", p, blocks, 4, false, nil})
 	}
 	if l <= unit.Cell {
 		byPosition = grow(byPosition, unit.Cell, 3)
@@ -74,11 +75,27 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	fine.joinPartners(h, unit.Cell)
 	fine.absorb(1e-3)
 	modules := fine.partition()
-	byModule := grow([]stage{{"module", modules, layers, 3, true}}, max(l, unit.Cell), 4)
+	byModule := grow([]stage{{"module", modules, layers, 3, true, nil}}, max(l, unit.Cell), 4)
 	if l == unit.Op {
 		byModule = grow(byModule, unit.Op, 2)
 	}
 	return [][]stage{byLayer, byPosition, byModule}
+}
+
+// nearStages are stages with the ops of a unit apart that device, [N], puts on
+// different ones of n devices; the first begins at device.
+func nearStages(stages []stage, device []uint8, n int) []stage {
+	near := slices.Clone(stages)
+	for k, s := range near {
+		label := make([]int, len(device))
+		for i, u := range s.part.Of {
+			label[i] = int(u)*n + int(device[i])
+		}
+		near[k].name += " near"
+		near[k].part = number(label, s.part.NumUnits()*n)
+	}
+	near[0].near = device
+	return near
 }
 
 // imitationStages are the first and the last of stages with the shares of the

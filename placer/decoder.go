@@ -84,7 +84,7 @@ func newDecoder(p *plan.Problem, c PolicyConfig) *decoder {
 		if c.decidesByClass(d.tasks) {
 			d.class = newClasses(p.Graph, p.Evaluator.OpSeconds(0), c.Classes.Most)
 			d.coarse, d.fine = d.class, d.class
-			if c.imitates(d.tasks) {
+			if c.fusesByImitation(d.tasks) {
 				d.coarse, d.fine = d.class.timed(p.Units, c.Classes.Timed), d.class.timed(p.Units, c.Classes.Timed).finest(p.Units, c.Classes.Fine)
 			}
 		} else {

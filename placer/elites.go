@@ -7,6 +7,7 @@ import (
 	"placer/gonet"
 	"placer/nn"
 	"placer/plan"
+	"placer/transformerxl"
 )
 
 // elites are what a policy has sampled of late, for it to imitate the best: the
@@ -15,39 +16,64 @@ import (
 // cross-entropy method: R. Rubinstein, Methodology and Computing in Applied
 // Probability 1, 1999).
 type elites struct {
-	window int // samples kept
-	share  float64
-	mix    float64
-	recent []sample // oldest first
+	ImitationConfig
+	choices []choice
+	recent  []sample // oldest first
 }
 
-// sample is one decision by class.
+// choice is one of the choices that make up a decision.
+type choice struct {
+	at     int // in a decision
+	task   int // of the network
+	unit   int
+	column int // of its first level in the task's logits
+	levels int
+}
+
+// sample is one decision, of the choices that are imitated.
 type sample struct {
-	level []int32 // [C]
+	level []int32 // [choices]
 	score plan.Score
 }
 
-func newElites(c ClassConfig) *elites {
-	return &elites{window: c.Window, share: c.Elite, mix: c.Mix}
+// choices lists the choices that count in a decision of d on tasks: all but
+// those of fusion that no class has.
+func (d *decoder) choices(tasks []transformerxl.Task) (all []choice) {
+	at, n := 0, d.part.NumUnits()
+	for t, task := range tasks {
+		one := func(k int) {
+			all = append(all, choice{at + k, t, k / task.Kinds, k % task.Kinds * task.Levels, task.Levels})
+		}
+		if task.Name == transformerxl.Fusion && d.class != nil {
+			for _, slot := range d.slot {
+				one(int(slot))
+			}
+		} else {
+			for k := range n * task.Kinds {
+				one(k)
+			}
+		}
+		at += n * task.Kinds
+	}
+	return all
 }
 
-// add keeps the decisions actions, of which slot names the choices of classes.
-func (x *elites) add(actions [][]int32, scores []plan.Score, slot []int32) {
+// add keeps the decisions actions.
+func (x *elites) add(actions [][]int32, scores []plan.Score) {
 	for k, a := range actions {
-		s := sample{level: make([]int32, len(slot)), score: scores[k]}
-		for c, at := range slot {
-			s.level[c] = a[at]
+		s := sample{level: make([]int32, len(x.choices)), score: scores[k]}
+		for i, c := range x.choices {
+			s.level[i] = a[c.at]
 		}
 		x.recent = append(x.recent, s)
 	}
-	x.recent = slices.Delete(x.recent, 0, max(0, len(x.recent)-x.window))
+	x.recent = slices.Delete(x.recent, 0, max(0, len(x.recent)-x.Window))
 }
 
-// frequencies returns how often the best of the kept samples choose each level of
-// each class, [C levels], the older of equal ones first.
-func (x *elites) frequencies(levels int) []float64 {
-	best := slices.Clone(x.recent)
-	slices.SortStableFunc(best, func(a, b sample) int {
+// best returns the best of the kept samples, the older of equal ones first.
+func (x *elites) best() []sample {
+	all := slices.Clone(x.recent)
+	slices.SortStableFunc(all, func(a, b sample) int {
 		switch {
 		case a.score.Better(b.score):
 			return -1
@@ -56,39 +82,46 @@ func (x *elites) frequencies(levels int) []float64 {
 		}
 		return 0
 	})
-	best = best[:max(min(2, len(best)), int(x.share*float64(len(best))))]
-	f := make([]float64, len(best[0].level)*levels)
+	return all[:max(min(2, len(all)), int(x.Elite*float64(len(all))))]
+}
+
+// frequencies writes how often the samples of best choose each level of choice i,
+// [levels].
+func frequencies(best []sample, i int, to []float64) {
+	clear(to)
 	for _, s := range best {
-		for c, l := range s.level {
-			f[c*levels+int(l)] += 1 / float64(len(best))
-		}
+		to[s.level[i]] += 1 / float64(len(best))
 	}
-	return f
 }
 
 // leastChance keeps the logarithm of a chance finite. A level that comes to it is
 // given up.
 const leastChance = 1e-9
 
-// lean moves the policy's chances for each class by a part of the way to the
-// frequencies of the elites, by the free logits of batch.
-func (p *Policy) lean(batch *gonet.Batch, env *environment, x *elites) error {
+// lean moves the policy's chances for each choice by a part of the way to how
+// often the elites choose its levels, by the free logits of batch. Levels that a
+// unit cannot have stay as they are.
+func (p *Policy) lean(batch *gonet.Batch, x *elites) error {
 	logits, err := p.logits(batch)
 	if err != nil {
 		return err
 	}
 	p.network.Params() // from a device: the values are changed below
-	levels := env.level
-	want := x.frequencies(levels)
-	free, chance := batch.Free[0], make([]float64, levels)
-	for c, slot := range env.slot {
-		u, k := int(slot)/env.kinds, int(slot)%env.kinds
-		row := logits[0][u][k*levels : (k+1)*levels]
+	best := x.best()
+	var want, chance []float64
+	for i, c := range x.choices {
+		want, chance = slices.Grow(want[:0], c.levels)[:c.levels], slices.Grow(chance[:0], c.levels)[:c.levels]
+		frequencies(best, i, want)
+		row := logits[c.task][c.unit][c.column : c.column+c.levels]
 		nn.SoftmaxRow(chance, row)
-		to := free.Value[u*free.Shape[1]+k*levels:][:levels]
+		free := batch.Free[c.task]
+		to := free.Value[c.unit*free.Shape[1]+c.column:][:c.levels]
 		for l, q := range chance {
+			if row[l] == nn.Masked {
+				continue
+			}
 			q = max(q, leastChance)
-			to[l] += float32(math.Log((1-x.mix)*q+x.mix*max(want[c*levels+l], leastChance)) - math.Log(q))
+			to[l] += float32(math.Log((1-x.Mix)*q+x.Mix*max(want[l], leastChance)) - math.Log(q))
 		}
 	}
 	return nil

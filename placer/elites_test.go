@@ -17,8 +17,10 @@ import (
 func TestElites(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	const levels, window = 3, 20
-	x := newElites(ClassConfig{Window: window, Elite: 0.25, Mix: 0.5})
-	slot := []int32{4, 0, 2}
+	x := &elites{ImitationConfig: ImitationConfig{Window: window, Elite: 0.25, Mix: 0.5}}
+	for _, at := range []int{4, 0, 2} {
+		x.choices = append(x.choices, choice{at: at, levels: levels})
+	}
 	var actions [][]int32
 	var scores []plan.Score
 	for range 5 {
@@ -32,7 +34,7 @@ func TestElites(t *testing.T) {
 			scores = append(scores, plan.Score{Seconds: float64(1 + r.IntN(6))})
 		}
 		scores[3].Overflow, scores[3].Seconds = 1, 0.1 // does not fit
-		x.add(actions, scores, slot)
+		x.add(actions, scores)
 	}
 	if len(x.recent) != window {
 		t.Fatalf("%d samples kept, want %d", len(x.recent), window)
@@ -41,7 +43,7 @@ func TestElites(t *testing.T) {
 		t.Errorf("the last sample has levels %v of %v", got, actions[7])
 	}
 	// One sample after another: the best that is left.
-	want := make([]float64, len(slot)*levels)
+	want := make([]float64, len(x.choices)*levels)
 	taken := make([]bool, window)
 	for range 5 {
 		best := -1
@@ -55,82 +57,109 @@ func TestElites(t *testing.T) {
 			want[c*levels+int(l)] += 0.2
 		}
 	}
-	for k, f := range x.frequencies(levels) {
-		if math.Abs(f-want[k]) > 1e-12 {
-			t.Errorf("class %d, level %d: frequency %g, want %g", k/levels, k%levels, f, want[k])
+	best, got := x.best(), make([]float64, levels)
+	for i := range x.choices {
+		frequencies(best, i, got)
+		for l, f := range got {
+			if math.Abs(f-want[i*levels+l]) > 1e-12 {
+				t.Errorf("choice %d, level %d: frequency %g, want %g", i, l, f, want[i*levels+l])
+			}
 		}
 	}
 }
 
-// TestLean: after a round the chances of every class are a mixture of what they
-// were and the elites' frequencies, and choices without a class are as they were.
+// TestLean: after a round the chances of every choice are a mixture of what they
+// were and the elites' frequencies; fusion that no class has and devices that a
+// unit cannot have are as they were.
 func TestLean(t *testing.T) {
-	p := problem(t, "trfxl2", 2)
-	p.Tasks, p.Device = plan.Fuse, make([]uint8, p.Graph.NumOps())
-	c := DefaultPolicy().forTasks(p)
-	env := newEnvironment(p, c)
-	stages := imitationStages(curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0])
-	env.fit([][]stage{stages}, 3)
-	if err := env.decideOn(p, stages[1].part, false); err != nil {
-		t.Fatal(err)
-	}
-	if env.class != env.fine || len(env.fine.ops) <= len(env.coarse.ops) {
-		t.Fatalf("%d fine classes of %d", len(env.fine.ops), len(env.coarse.ops))
-	}
-	policy, err := NewPolicy(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(8, 2))
-	backend, err := c.backend(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch := policy.batch(p, c, env, stages[1], r)
-	if policy.network, err = gonet.New(c.network(batch.X.D, env.decoder), r, backend); err != nil {
-		t.Fatal(err)
-	}
-	batch.Free = policy.network.AddFree("test", batch.X.N)
-	x := newElites(c.Classes)
-	var actions [][]int32
-	scores := make([]plan.Score, 10)
-	for k := range scores {
-		a := make([]int32, env.part.NumUnits()*env.kinds)
-		for i := range a {
-			a[i] = int32(r.IntN(env.level))
+	for _, tasks := range []plan.Tasks{plan.Fuse, plan.Schedule | plan.Fuse, plan.Place | plan.Schedule | plan.Fuse} {
+		p := problem(t, "trfxl2", 2)
+		p.Tasks, p.Device = tasks, make([]uint8, p.Graph.NumOps())
+		c := DefaultPolicy().forTasks(p)
+		env := newEnvironment(p, c)
+		stages := imitationStages(curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0])
+		env.fit([][]stage{stages}, 3)
+		if err := env.decideOn(p, stages[1].part, false); err != nil {
+			t.Fatal(err)
 		}
-		actions, scores[k] = append(actions, a), plan.Score{Seconds: float64(k + 1)}
-	}
-	x.add(actions, scores, env.slot)
-	before, err := policy.logits(batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := policy.lean(batch, env, x); err != nil {
-		t.Fatal(err)
-	}
-	after, err := policy.logits(batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := x.frequencies(env.level)
-	class := slices.Repeat([]int{-1}, env.part.NumUnits()*env.kinds)
-	for k, s := range env.slot {
-		class[s] = k
-	}
-	old, now := make([]float64, env.level), make([]float64, env.level)
-	for at, k := range class {
-		u, lo := at/env.kinds, at%env.kinds*env.level
-		nn.SoftmaxRow(old, before[0][u][lo:lo+env.level])
-		nn.SoftmaxRow(now, after[0][u][lo:lo+env.level])
-		for l := range old {
-			want := old[l]
-			if k >= 0 {
-				want = (1-x.mix)*old[l] + x.mix*f[k*env.level+l]
+		if tasks == plan.Fuse && (env.class != env.fine || len(env.fine.ops) <= len(env.coarse.ops)) {
+			t.Fatalf("%d fine classes of %d", len(env.fine.ops), len(env.coarse.ops))
+		}
+		policy, err := NewPolicy(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(8, 2))
+		backend, err := c.backend(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if env.allowed != nil {
+			env.allowed[2] = false
+		}
+		batch := policy.batch(p, c, env, stages[1], r)
+		if policy.network, err = gonet.New(c.network(batch.X.D, env.decoder), r, backend); err != nil {
+			t.Fatal(err)
+		}
+		batch.Free = policy.network.AddFree("test", batch.X.N)
+		network := policy.network.Config().Decision.Tasks()
+		x := &elites{ImitationConfig: c.imitation(tasks), choices: env.choices(network)}
+		before, err := policy.logits(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var actions [][]int32
+		scores := make([]plan.Score, 10)
+		for k := range scores {
+			var a []int32
+			for h, task := range network {
+				for i := range env.part.NumUnits() * task.Kinds {
+					l := r.IntN(task.Levels)
+					for before[h][i/task.Kinds][i%task.Kinds*task.Levels+l] == nn.Masked {
+						l = r.IntN(task.Levels)
+					}
+					a = append(a, int32(l))
+				}
 			}
-			if math.Abs(now[l]-want) > 1e-5 {
-				t.Fatalf("choice %d of class %d, level %d: chance %g, was %g, want %g", at, k, l, now[l], old[l], want)
+			actions, scores[k] = append(actions, a), plan.Score{Seconds: float64(k + 1)}
+		}
+		x.add(actions, scores)
+		if err := policy.lean(batch, x); err != nil {
+			t.Fatal(err)
+		}
+		after, err := policy.logits(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		imitated := map[int]int{} // place in a decision to choice
+		for i, c := range x.choices {
+			imitated[c.at] = i
+		}
+		at, best := 0, x.best()
+		for h, task := range network {
+			old, now, f := make([]float64, task.Levels), make([]float64, task.Levels), make([]float64, task.Levels)
+			for i := range env.part.NumUnits() * task.Kinds {
+				u, lo := i/task.Kinds, i%task.Kinds*task.Levels
+				nn.SoftmaxRow(old, before[h][u][lo:lo+task.Levels])
+				nn.SoftmaxRow(now, after[h][u][lo:lo+task.Levels])
+				choice, learnt := imitated[at+i]
+				if learnt {
+					frequencies(best, choice, f)
+				}
+				for l := range old {
+					want := old[l]
+					if learnt {
+						want = (1-x.Mix)*old[l] + x.Mix*f[l]
+					}
+					if math.Abs(now[l]-want) > 1e-5 {
+						t.Fatalf("%v: choice %d of %s, level %d: chance %g, was %g, want %g", tasks, i, task.Name, l, now[l], old[l], want)
+					}
+				}
 			}
+			at += env.part.NumUnits() * task.Kinds
+		}
+		if env.class != nil && len(x.choices) != at-env.part.NumUnits()*env.kinds+len(env.slot) || env.class == nil && len(x.choices) != at {
+			t.Errorf("%v: %d choices of %d are imitated", tasks, len(x.choices), at)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
 		e.workers = append(e.workers, w)
 	}
 	_, e.shares = p.Evaluator.(sharer)
-	e.shares = e.shares && c.Classes.LocalCredit > 0 && !c.imitates(e.tasks)
+	e.shares = e.shares && c.Classes.LocalCredit > 0 && !c.fusesByImitation(e.tasks)
 	for i := range p.Graph.NumOps() { // the serial sum on the first device
 		e.baseline += p.Evaluator.OpSeconds(0)[i]
 	}

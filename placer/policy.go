@@ -27,6 +27,7 @@ type Policy struct {
 	network *gonet.Network // nil until Place begins
 	rounds  int
 	device  nn.Device
+	near    bool // stay near the placement that the problem has
 }
 
 // NewPolicy returns an untrained policy.
@@ -70,7 +71,7 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	}
 	run := &training{env: env, problem: problem, method: p.Name(), start: now(problem), end: 1}
 	if isJoint(env.tasks) {
-		run.end -= c.Joint.Settle
+		run.end = c.Joint.Explore
 	}
 	err = p.learn(ctx, run, c, backend, random)
 	if err != nil && (run.best == nil || ctx.Err() == nil) {
@@ -98,17 +99,23 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	return o, nil
 }
 
-// trialShare is the part of the budget that each curriculum gets before the rest
+// trialShare is the part of the budget that the curricula share before the rest
 // goes to the one that did best.
-const trialShare = 0.2
+const trialShare = 0.6
 
 // learn trains through every curriculum in a share of the budget up to run.end,
 // and through the last stage of the best one for the rest of it.
 func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
 	seconds := run.problem.Evaluator.OpSeconds(0)
 	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
-	if c.imitates(run.env.tasks) {
+	given := run.env.tasks.Has(plan.Place) && len(run.problem.Device) == run.problem.Graph.NumOps()
+	switch {
+	case c.fusesByImitation(run.env.tasks):
 		all = [][]stage{imitationStages(all[0])}
+	case p.near:
+		all = [][]stage{nearStages(all[0], run.problem.Device, run.env.devices)}
+	case given:
+		all = append(all, nearStages(all[0], run.problem.Device, run.env.devices))
 	}
 	run.env.fit(all, c.FusionKinds)
 	if !c.Curriculum {
@@ -116,7 +123,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 		_, err := p.train(ctx, run, c, last, 0, run.end, nil, backend, random)
 		return err
 	}
-	if !run.env.tasks.Has(plan.Place) {
+	if !run.env.tasks.Has(plan.Place) || p.near {
 		// The other curricula are other ways to cut a graph into places.
 		_, err := p.through(ctx, run, c, all[0], 0, run.end, backend, random)
 		return err
@@ -124,7 +131,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 	var chosen stage
 	var best plan.Score
 	var carried [][][]float32
-	share := trialShare * run.end
+	share := trialShare / float64(len(all)) * run.end
 	for k, stages := range all {
 		run.round = nil
 		logits, err := p.through(ctx, run, c, stages, float64(k)*share, float64(k+1)*share, backend, random)
@@ -188,6 +195,8 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 			if err := p.startFrom(batch, carried); err != nil {
 				return nil, err
 			}
+		} else if s.near != nil {
+			p.favour(batch, s, c.Joint.Favour, run.problem.Evaluator.OpSeconds(0))
 		}
 	}
 	trainer := ppo.NewTrainer(c.Training, run, p.network.On(batch), random)
@@ -200,8 +209,8 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		}
 	}
 	var best *elites
-	if c.imitates(run.env.tasks) {
-		best = newElites(c.Classes)
+	if imitation := c.imitation(run.env.tasks); imitation.Window > 0 {
+		best = &elites{ImitationConfig: imitation, choices: run.env.choices(p.network.Config().Decision.Tasks())}
 	}
 	for !run.done(ctx) && run.spent() < end {
 		left := (end - run.spent()) / (end - begin)
@@ -211,8 +220,8 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 			return nil, err
 		}
 		if best != nil {
-			best.add(round.Actions, run.scores, run.env.slot)
-			if err := p.lean(batch, run.env, best); err != nil {
+			best.add(round.Actions, run.scores)
+			if err := p.lean(batch, best); err != nil {
 				return nil, err
 			}
 		}
@@ -239,6 +248,24 @@ func (p *Policy) favourMiddle(c PolicyConfig) {
 		for k := range t.Kinds {
 			bias[k*t.Levels+t.Levels/2] = float32(c.Prior)
 		}
+	}
+}
+
+// favour gives the placement that s begins at a head start, by the free logits of
+// batch: of a unit, the device where it has most time.
+func (p *Policy) favour(batch *gonet.Batch, s stage, by float64, seconds []float64) {
+	p.network.Params() // from a device: the values are changed below
+	free := batch.Free[0]
+	for u, ops := range s.part.Ops {
+		time := make([]float64, free.Shape[1])
+		most := s.near[ops[0]]
+		for _, i := range ops {
+			time[s.near[i]] += seconds[i]
+			if time[s.near[i]] > time[most] {
+				most = s.near[i]
+			}
+		}
+		free.Value[u*free.Shape[1]+int(most)] += float32(by)
 	}
 }
 

@@ -30,6 +30,8 @@ type PolicyConfig struct {
 	// not fused with their readers, of each of at most FusionKinds kinds of ops in a
 	// unit. Used when fusion is decided.
 	FusionLevels, FusionKinds int
+	// Imitation is how placement alone is learnt beside PPO; by default not at all.
+	Imitation ImitationConfig
 	// Classes is how fusion is decided where the placement is given.
 	Classes ClassConfig
 	// Joint is how placement is decided together with other tasks.
@@ -77,7 +79,7 @@ func DefaultPolicy() PolicyConfig {
 
 // Validate reports every fault.
 func (c PolicyConfig) Validate() error {
-	errs := []error{c.Features.Validate(), c.Training.Validate(), c.Classes.Validate(), c.Joint.Validate()}
+	errs := []error{c.Features.Validate(), c.Training.Validate(), c.Imitation.Validate(), c.Classes.Validate(), c.Joint.Validate()}
 	if c.Level >= unit.NumLevels {
 		errs = append(errs, fmt.Errorf("policy: level %d does not exist", c.Level))
 	}

@@ -3,62 +3,104 @@ package placer
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"testing"
 
+	"placer/graph/unit"
 	"placer/plan"
 )
 
-// TestSettle: in the last share of the budget the placement stays what it was,
-// what is told never gets worse, and the outcome is what was told last and what
-// its plan takes.
+// TestSettle: every plan that is told takes what is told of it, none is worse than
+// the one before, the outcome is the last, and turns after the curricula find
+// better ones, on the placement and near it.
 func TestSettle(t *testing.T) {
-	late := 0 // better plans on the placement
+	late, moved := 0, 0
 	for _, tasks := range []plan.Tasks{plan.Place | plan.Schedule | plan.Fuse, plan.Place | plan.Schedule, plan.Place | plan.Fuse} {
-		p := problem(t, "trfxl2", 2)
-		p.Tasks, p.Budget = tasks, plan.Budget{Evaluations: 400}
-		c := DefaultPolicy()
-		c.Joint.Settle = 0.5
-		var device []byte // before
-		var last plan.Progress
-		p.Report = func(x plan.Progress) {
-			if x.Evaluations < last.Evaluations || last.Evaluations > 0 && last.Best.Better(x.Best) {
-				t.Errorf("%v: %v after %d evaluations, then %v after %d", tasks, last.Best, last.Evaluations, x.Best, x.Evaluations)
+		for _, given := range []bool{false, true} {
+			p := problem(t, "trfxl2", 2)
+			p.Tasks, p.Budget = tasks, plan.Budget{Evaluations: 500}
+			if given {
+				p.Device = p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
 			}
-			switch {
-			case x.Device == nil:
-			case x.Evaluations <= 200+c.Joint.Samples:
-				device = bytes.Clone(x.Device)
-			case !bytes.Equal(x.Device, device):
-				t.Errorf("%v: another placement after %d evaluations", tasks, x.Evaluations)
-			default:
-				late++
-				if tasks.Has(plan.Schedule) != (x.Priority != nil) || tasks.Has(plan.Fuse) != (x.Fusion != nil) {
-					t.Errorf("%v: told %d priorities, %d fusions", tasks, len(x.Priority), len(x.Fusion))
+			c := DefaultPolicy()
+			var device []byte // of the plan told last
+			var last plan.Progress
+			evaluator := p.Evaluator.Clone()
+			takes := func(o *plan.Outcome) plan.Score {
+				if o.Priority == nil {
+					o.Priority = p.Priority
 				}
+				return evaluator.EvaluateFused(o.Device, o.Priority, o.Fusion)
 			}
-			last = x
-		}
-		policy, err := NewPolicy(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := policy.Place(context.Background(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		priority := o.Priority
-		if priority == nil {
-			priority = p.Priority
-		}
-		if s := p.Evaluator.EvaluateFused(o.Device, priority, o.Fusion); s != o.Score || s != last.Best {
-			t.Errorf("%v: outcome %v, told %v, its plan takes %v", tasks, o.Score, last.Best, s)
-		}
-		if o.Evaluations != last.Evaluations || o.Evaluations > 400 || o.Evaluations < 300 {
-			t.Errorf("%v: %d evaluations, told %d, of 400", tasks, o.Evaluations, last.Evaluations)
+			p.Report = func(x plan.Progress) {
+				if x.Evaluations < last.Evaluations || last.Evaluations > 0 && last.Best.Better(x.Best) {
+					t.Errorf("%v: %v after %d evaluations, then %v after %d", tasks, last.Best, last.Evaluations, x.Best, x.Evaluations)
+				}
+				if x.Device != nil {
+					if s := takes(&plan.Outcome{Device: x.Device, Priority: x.Priority, Fusion: x.Fusion}); s != x.Best {
+						t.Errorf("%v: told %v after %d evaluations, the plan takes %v", tasks, x.Best, x.Evaluations, s)
+					}
+					if x.Evaluations > 200+c.Joint.Samples {
+						late++
+						if !bytes.Equal(device, x.Device) {
+							moved++
+						}
+					}
+					device = bytes.Clone(x.Device)
+				}
+				last = x
+			}
+			policy, err := NewPolicy(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := policy.Place(context.Background(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := takes(o); s != o.Score || s != last.Best {
+				t.Errorf("%v: outcome %v, told %v, its plan takes %v", tasks, o.Score, last.Best, s)
+			}
+			if o.Evaluations != last.Evaluations || o.Evaluations > 500 || o.Evaluations < 400 {
+				t.Errorf("%v: %d evaluations, told %d, of 500", tasks, o.Evaluations, last.Evaluations)
+			}
 		}
 	}
-	if late == 0 {
-		t.Error("nothing better on the placements")
+	if moved == 0 || late == moved {
+		t.Errorf("%d better plans in the last part, %d by moving", late, moved)
+	}
+}
+
+// TestNear: units near a placement do not mix its devices, and a policy that
+// hardly leaves the placement that it starts from comes to nothing worse.
+func TestNear(t *testing.T) {
+	p := problem(t, "trfxl2", 2)
+	r := rand.New(rand.NewPCG(8, 3))
+	p.Device = make([]uint8, p.Graph.NumOps())
+	for _, ops := range p.Units.Levels[unit.Segment].Ops {
+		d := uint8(r.IntN(2))
+		for _, i := range ops {
+			p.Device[i] = d
+		}
+	}
+	for _, s := range nearStages(curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0], p.Device, 2) {
+		for u, ops := range s.part.Ops {
+			for _, i := range ops {
+				if p.Device[i] != p.Device[ops[0]] || s.part.Of[i] != int32(u) {
+					t.Fatalf("%s: op %d of unit %d is on device %d beside %d", s.name, i, u, p.Device[i], p.Device[ops[0]])
+				}
+			}
+		}
+	}
+	c := DefaultPolicy()
+	c.Joint.Favour = 40
+	p.Budget.Evaluations = 64
+	o, err := (&Policy{config: c, near: true}).Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given := p.Evaluate(p.Device); given.Better(o.Score) {
+		t.Errorf("near a placement of %v the best is %v", given, o.Score)
 	}
 }
 

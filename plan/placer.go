@@ -59,8 +59,8 @@ type Evaluator interface {
 
 // Problem is what a method is asked to solve. Methods do not change it.
 //
-// Every method may decide on Place alone, whatever the tasks, unless Device is
-// given; the outcome of one that decides more has Priority or Fusion too.
+// Every method may decide on Place alone, whatever the tasks, as long as Place is
+// among them; the outcome of one that decides more has Priority or Fusion too.
 type Problem struct {
 	Graph   *graph.Graph
 	Machine *hw.Machine
@@ -71,7 +71,8 @@ type Problem struct {
 	Objective Objective
 	// Tasks are the decisions asked for; none stands for Place (see Decides).
 	Tasks Tasks
-	// Device is the placement where Place is not among the tasks, [N].
+	// Device is the placement where Place is not among the tasks, [N]. Where it is,
+	// Device may be nil, or is one that a policy may start from.
 	Device []uint8
 	// Priority is the scheduler that every method is judged under, [N]; nil is FIFO.
 	// Where Schedule is among the tasks it is where to start from.

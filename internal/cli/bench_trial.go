@@ -160,10 +160,13 @@ func (a *attempt) problem() *plan.Problem {
 	}
 }
 
-// learn has the policy decide tasks from nothing, with the rest as in given, in
-// one of parts of the budget.
+// learn has a policy that knows nothing decide tasks, with the rest as in given,
+// in one of parts of the budget. Placement may start from the given one, and is
+// learnt by itself as it is with other tasks.
 func (a *attempt) learn(tasks plan.Tasks, given plan.Plan, parts int) (plan.Plan, error) {
-	p, err := placer.NewPolicy(placer.DefaultPolicy())
+	c := placer.DefaultPolicy()
+	c.Imitation = c.Joint.Imitation
+	p, err := placer.NewPolicy(c)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -174,10 +177,7 @@ func (a *attempt) learn(tasks plan.Tasks, given plan.Plan, parts int) (plan.Plan
 // the budget.
 func (a *attempt) decide(method plan.Placer, tasks plan.Tasks, given plan.Plan, factor, parts int) (plan.Plan, error) {
 	p := a.problem()
-	p.Tasks, p.Priority, p.Fusion = tasks, given.Priority, given.Fusion
-	if !tasks.Has(plan.Place) {
-		p.Device = given.Device
-	}
+	p.Tasks, p.Device, p.Priority, p.Fusion = tasks, given.Device, given.Priority, given.Fusion
 	p.Budget = a.b.m.Budget()
 	p.Budget.Evaluations = p.Budget.Evaluations * factor / parts
 	p.Budget.Seconds = p.Budget.Seconds * float64(factor) / float64(parts)
