@@ -141,9 +141,10 @@ clean: ## remove what the build has made
 .PHONY: repro-go-table3 repro-go-figure6
 
 repro-go-table3 repro-go-figure6: SEEDS ?= 6
-repro-go-table3 repro-go-figure6: EVALUATIONS ?= 4000
+repro-go-table3: EVALUATIONS ?= 2000
+repro-go-figure6: EVALUATIONS ?= 4000
 
-repro-go-table3: ## learned fusion against annealing again (EVALUATIONS=4000, SEEDS=6) into experiments/go-table3/run
+repro-go-table3: ## learned fusion against annealing again (EVALUATIONS=2000, SEEDS=6) into experiments/go-table3/run
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench go-table3 --evaluations $(EVALUATIONS) --seeds $(SEEDS) --out experiments/go-table3/run
 
