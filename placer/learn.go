@@ -1,0 +1,149 @@
+package placer
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"placer/gonet"
+	"placer/nn"
+	"placer/plan"
+	"placer/ppo"
+)
+
+// trialShare is the part of the budget that the curricula share before the rest
+// goes to the one that did best.
+const trialShare = 0.6
+
+// learn trains through every curriculum in a share of the budget up to run.end,
+// and through the last stage of the best one for the rest of it.
+func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backend *nn.Backend, random *rand.Rand) error {
+	seconds := run.problem.Evaluator.OpSeconds(0)
+	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
+	given := run.env.tasks.Has(plan.Place) && len(run.problem.Device) == run.problem.Graph.NumOps()
+	switch {
+	case c.fusesByImitation(run.env.tasks):
+		all = [][]stage{imitationStages(all[0])}
+	case p.near:
+		all = [][]stage{nearStages(all[0], run.problem.Device, run.env.devices)}
+	case given:
+		all = append(all, nearStages(all[0], run.problem.Device, run.env.devices))
+	}
+	run.env.fit(all, c.FusionKinds)
+	if !c.Curriculum {
+		last := all[0][len(all[0])-1]
+		_, err := p.train(ctx, run, c, last, 0, run.end, nil, backend, random)
+		return err
+	}
+	if !run.env.tasks.Has(plan.Place) || p.near {
+		// The other curricula are other ways to cut a graph into places.
+		_, err := p.through(ctx, run, c, all[0], 0, run.end, backend, random)
+		return err
+	}
+	var chosen stage
+	var best plan.Score
+	var carried [][][]float32
+	share := trialShare / float64(len(all)) * run.end
+	for k, stages := range all {
+		run.round = nil
+		logits, err := p.through(ctx, run, c, stages, float64(k)*share, float64(k+1)*share, backend, random)
+		if err != nil {
+			return err
+		}
+		if run.round != nil && (carried == nil || run.round.Better(best)) {
+			chosen, best = stages[len(stages)-1], *run.round
+			carried = p.carryAll(run.env, logits, chosen, chosen, seconds)
+		}
+	}
+	if chosen.part == nil { // no curriculum ended a round
+		return nil
+	}
+	_, err := p.train(ctx, run, c, chosen, float64(len(all))*share, run.end, carried, backend, random)
+	return err
+}
+
+// through trains the stages in turn while the spent budget is between begin and
+// end, and returns the logits of the last.
+func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, stages []stage, begin, end float64, backend *nn.Backend, random *rand.Rand) (logits [][][]float32, err error) {
+	shares := 0.0
+	for _, s := range stages {
+		shares += s.share
+	}
+	width := end - begin
+	for k, s := range stages {
+		var carried [][][]float32
+		if k > 0 {
+			carried = p.carryAll(run.env, logits, stages[k-1], s, run.problem.Evaluator.OpSeconds(0))
+		}
+		if logits, err = p.train(ctx, run, c, s, begin, begin+width*s.share/shares, carried, backend, random); err != nil {
+			return nil, err
+		}
+		begin += width * s.share / shares
+	}
+	return logits, nil
+}
+
+// train runs PPO on the units of s while the spent budget is between begin and
+// end, and returns the logits it came to, of each task, [U][columns]. carried, if
+// not nil, are the logits to start from.
+func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s stage, begin, end float64, carried [][][]float32, backend *nn.Backend, random *rand.Rand) ([][][]float32, error) {
+	if err := run.env.decideOn(run.problem, s.part, s.oneFusion); err != nil {
+		return nil, err
+	}
+	batch := p.batch(run.problem, c, run.env, s, random)
+	if p.network == nil {
+		var err error
+		if p.network, err = gonet.New(c.network(batch.X.D, run.env.decoder), random, backend); err != nil {
+			return nil, err
+		}
+		p.favourMiddle(c)
+	}
+	if c.FreeLogits {
+		batch.Free = p.network.AddFree(s.name, batch.X.N)
+		for _, f := range batch.Free {
+			f.Rate = c.FreeRate / c.LearningRate
+		}
+		if carried != nil {
+			if err := p.startFrom(batch, carried); err != nil {
+				return nil, err
+			}
+		} else if s.near != nil {
+			p.favour(batch, s, c.Joint.Favour, run.problem.Evaluator.OpSeconds(0))
+		}
+	}
+	trainer := ppo.NewTrainer(c.Training, run, p.network.On(batch), random)
+	if run.env.kinds > 0 {
+		trainer.Credit = func(_ [][]int32, _ []float32, perChoice [][]float32) {
+			for _, a := range perChoice {
+				run.env.idle(a)
+			}
+			run.env.credit(perChoice, c.Classes.LocalCredit*(1-run.spent()), c.Training.Group)
+		}
+	}
+	var best *elites
+	if imitation := c.imitation(run.env.tasks); imitation.Window > 0 {
+		best = &elites{ImitationConfig: imitation, choices: run.env.choices(p.network.Config().Decision.Tasks())}
+	}
+	for !run.done(ctx) && run.spent() < end {
+		left := (end - run.spent()) / (end - begin)
+		trainer.SetEntropy(c.EntropyEnd + (c.Training.Entropy-c.EntropyEnd)*left)
+		round, err := trainer.Round(func(int) float64 { return c.LearningRate * (0.1 + 0.9*left) })
+		if err != nil {
+			return nil, err
+		}
+		if best != nil {
+			best.add(round.Actions, run.scores)
+			if err := p.lean(batch, best); err != nil {
+				return nil, err
+			}
+		}
+		p.rounds++
+	}
+	logits, err := p.logits(batch)
+	if err != nil {
+		return nil, err
+	}
+	if c.FreeLogits {
+		p.network.RemoveFree(s.name)
+	}
+	return logits, nil
+}
