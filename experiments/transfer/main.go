@@ -6,9 +6,10 @@
 //	transfer -seeds 6 -o experiments/transfer POLICY...
 //
 // A row is judged by the policy whose held-out families hold its family. What
-// results.csv has of a row is kept, zero-shot and fine-tuned each on its own: a
-// stopped run goes on, and where the fine_tuned columns are taken out they alone
-// are judged anew.
+// results.csv has of a row is kept, zero-shot and fine-tuned each on its own, and
+// so is every seed of fine-tuning in tuned.csv: a stopped run goes on, one with
+// more seeds adds them, and where the fine_tuned columns are taken out, and the
+// row's lines in tuned.csv, they alone are judged anew.
 package main
 
 import (
@@ -134,7 +135,7 @@ func run(seeds int, tune tuning, out, only string, files []string) error {
 			continue
 		}
 		r.Policy = names[family]
-		if err := r.judge(p, seeds, tune); err != nil {
+		if err := r.judge(p, seeds, tune, out); err != nil {
 			return fmt.Errorf("%s: %w", r.Workload, err)
 		}
 		fmt.Fprintf(os.Stderr, "%-11s greedy %5.1f%%, best of 16 %5.1f%% (%.1f%% to %.1f%%), fine-tuned %5.1f%% in %.0f s, search %5.1f%%\n", r.Workload,
@@ -161,20 +162,25 @@ func (r *row) values() []*float64 {
 
 // whole reports whether r has been judged.
 func (r *row) whole(t tuning) bool {
-	return r.Greedy > 0 && (t.steps == 0 || r.TunedSeeds > 0)
+	return r.Greedy > 0 && (t.steps == 0 || r.TunedSeeds >= float64(t.seeds))
 }
 
-// readRows returns the rows of folder's results.csv, none where there is no file.
-func readRows(folder string) ([]row, error) {
-	data, err := os.ReadFile(filepath.Join(folder, "results.csv"))
+// readCSV returns the lines of a file, none where there is no file.
+func readCSV(path string) ([][]string, error) {
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	lines, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-	if err != nil {
+	return csv.NewReader(bytes.NewReader(data)).ReadAll()
+}
+
+// readRows returns the rows of folder's results.csv, none where there is no file.
+func readRows(folder string) ([]row, error) {
+	lines, err := readCSV(filepath.Join(folder, "results.csv"))
+	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
 	var rows []row
@@ -225,8 +231,8 @@ func writeCard(folder, from, to string) error {
 
 func percent(x, human float64) float64 { return 100 * (1 - x/human) }
 
-// judge fills what r has not got.
-func (r *row) judge(policy *transfer.Policy, seeds int, tune tuning) error {
+// judge fills what r has not got; folder holds tuned.csv.
+func (r *row) judge(policy *transfer.Policy, seeds int, tune tuning, folder string) error {
 	p, err := transfer.Case{Workload: r.Workload, GPU: "p100", Devices: r.Devices}.Problem()
 	if err != nil {
 		return err
@@ -245,10 +251,10 @@ func (r *row) judge(policy *transfer.Policy, seeds int, tune tuning) error {
 			return err
 		}
 	}
-	if tune.steps == 0 || r.TunedSeeds > 0 {
+	if tune.steps == 0 || r.TunedSeeds >= float64(tune.seeds) {
 		return nil
 	}
-	return r.fineTuned(ctx, p, policy, tune)
+	return r.fineTuned(ctx, p, policy, tune, folder)
 }
 
 // zeroShot fills what is said of the policy as it is.
@@ -285,26 +291,32 @@ func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *transfer.Po
 	return nil
 }
 
-// fineTuned fills what is said of fine-tuning.
-func (r *row) fineTuned(ctx context.Context, p *plan.Problem, policy *transfer.Policy, tune tuning) error {
+// fineTuned fills what is said of fine-tuning, of the seeds that tuned.csv lacks
+// and of those that it has.
+func (r *row) fineTuned(ctx context.Context, p *plan.Problem, policy *transfer.Policy, tune tuning, folder string) error {
 	c := transfer.DefaultTune()
 	c.Steps, c.Samples = tune.steps, tune.samples
+	all, err := readTuned(folder)
+	if err != nil {
+		return err
+	}
 	var best, same []float64
 	for k := range tune.seeds {
 		p.Seed = uint64(k + 1)
-		at := math.Inf(1)
-		p.Report = func(x plan.Progress) {
-			if math.IsInf(at, 1) && x.Best.Feasible() && x.Best.Seconds <= r.Scratch {
-				at = float64(x.Evaluations)
+		i := slices.IndexFunc(all, func(x tunedSeed) bool { return x.workload == r.Workload && x.seed == p.Seed })
+		if i < 0 {
+			x, err := r.tunedOnce(ctx, p, policy, c)
+			if err != nil {
+				return err
+			}
+			i, all = len(all), append(all, x)
+			if err := writeTuned(folder, all); err != nil {
+				return err
 			}
 		}
-		begin := cpu()
-		o, err := transfer.Tuner{Policy: policy, Config: c}.Place(ctx, p)
-		if err != nil {
-			return err
-		}
-		r.TunedTook, r.TunedEvaluations = max(r.TunedTook, cpu()-begin), max(r.TunedEvaluations, float64(o.Evaluations))
-		best, same = append(best, seconds(o.Score)), append(same, at)
+		x := all[i]
+		r.TunedTook, r.TunedEvaluations = max(r.TunedTook, x.took), max(r.TunedEvaluations, x.evaluations)
+		best, same = append(best, x.step), append(same, x.sameAt)
 	}
 	r.TunedSeeds = float64(tune.seeds)
 	r.Tuned, r.TunedLow, r.TunedHigh = spread(best)
@@ -312,6 +324,65 @@ func (r *row) fineTuned(ctx context.Context, p *plan.Problem, policy *transfer.P
 		r.SameAt = 0
 	}
 	return nil
+}
+
+// tunedOnce fine-tunes under p's seed.
+func (r *row) tunedOnce(ctx context.Context, p *plan.Problem, policy *transfer.Policy, c transfer.TuneConfig) (tunedSeed, error) {
+	x := tunedSeed{workload: r.Workload, seed: p.Seed, sameAt: math.Inf(1)}
+	p.Report = func(y plan.Progress) {
+		if math.IsInf(x.sameAt, 1) && y.Best.Feasible() && y.Best.Seconds <= r.Scratch {
+			x.sameAt = float64(y.Evaluations)
+		}
+	}
+	begin := cpu()
+	o, err := transfer.Tuner{Policy: policy, Config: c}.Place(ctx, p)
+	if err != nil {
+		return x, err
+	}
+	x.step, x.took, x.evaluations = seconds(o.Score), cpu()-begin, float64(o.Evaluations)
+	return x, nil
+}
+
+// tunedSeed is a line of tuned.csv.
+type tunedSeed struct {
+	workload string
+	seed     uint64
+	// The step time, CPU seconds of all threads, evaluations, and those at which it
+	// was as good as the policy from scratch, infinite where it was not.
+	step, took, evaluations, sameAt float64
+}
+
+// readTuned returns the lines of folder's tuned.csv, none where there is no file.
+func readTuned(folder string) (all []tunedSeed, err error) {
+	lines, err := readCSV(filepath.Join(folder, "tuned.csv"))
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	for _, l := range lines[1:] {
+		x := tunedSeed{workload: l[0]}
+		if x.seed, err = strconv.ParseUint(l[1], 10, 64); err != nil {
+			return nil, err
+		}
+		for k, v := range []*float64{&x.step, &x.took, &x.evaluations, &x.sameAt} {
+			if *v, err = strconv.ParseFloat(l[2+k], 64); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+func writeTuned(folder string, all []tunedSeed) error {
+	return fsx.WriteFile(filepath.Join(folder, "tuned.csv"), func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write([]string{"workload", "seed", "step_s", "cpu_seconds", "evaluations", "same_at"})
+		for _, x := range all {
+			c.Write([]string{x.workload, fmt.Sprint(x.seed), fmt.Sprintf("%.6g", x.step), fmt.Sprintf("%.6g", x.took), fmt.Sprintf("%.6g", x.evaluations), fmt.Sprintf("%.6g", x.sameAt)})
+		}
+		c.Flush()
+		return c.Error()
+	})
 }
 
 // spread returns the median of x, the lowest and the highest.

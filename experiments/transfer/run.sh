@@ -15,7 +15,7 @@ for family in rnnlm gnmt trfxl inception amoebanet wavenet; do
 done
 mkdir -p "$runs/results"
 go run ./experiments/transfer -o "$runs/results" experiments/transfer/policies/without-*.safetensors
-cp "$runs/results/results.csv" "$runs/results/table.md" experiments/transfer/
+cp "$runs/results/results.csv" "$runs/results/tuned.csv" "$runs/results/table.md" experiments/transfer/
 # The built-in policy sees all families; its card says what the same training came
 # to where one was held out.
 bin/placer pretrain -q --steps "${STEPS:-5000}" --hours "${HOURS:-0}" --cache "$cache" --out "$runs/all"

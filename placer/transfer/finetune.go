@@ -12,7 +12,7 @@ import (
 // TuneConfig describes learning on one graph from a pretrained policy.
 type TuneConfig struct {
 	Steps   int `json:"steps"`   // rounds of samples; the papers take fewer than 50
-	Samples int `json:"samples"` // placements judged in a late round; 0 chooses by the size of the graph
+	Samples int `json:"samples"` // placements judged in a round on four devices; 0 chooses by the size of the graph
 	Drafts  int `json:"drafts"`  // placements made for each that is judged
 	Elite   int `json:"elite"`   // placements that a late round learns from
 	Fits    int `json:"fits"`    // steps of the gradient on a round
@@ -58,47 +58,59 @@ func (c TuneConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// plan returns the placements that each step judges on a graph of n ops, [Steps].
-// Early steps judge half as many: they have most to learn and need the least for
-// it. The first has as many as a late one, for it is divided among the levels.
-func (c TuneConfig) plan(n int) []int {
-	most := c.Samples
-	switch {
-	case most > 0:
-	case n <= largeGraph:
-		most = 256
-	default:
-		most = 128
-	}
-	plan := make([]int, c.Steps)
-	for k := range plan {
-		plan[k] = most
-		if k > 0 && c.early(k) {
-			plan[k] = max(2, most/2)
+// rounds are the sizes of the steps on a graph and a machine.
+type rounds struct {
+	steps, base   int
+	early, late   int // judged
+	drafts, elite int
+}
+
+// rounds returns those on a graph of n ops and d devices: more devices take more
+// samples early on, when the most is to be learned.
+func (c TuneConfig) rounds(n, d int) rounds {
+	x := rounds{steps: c.Steps, base: c.Samples, drafts: c.Drafts, elite: c.Elite}
+	if x.base == 0 {
+		x.base = 256
+		if n > largeGraph {
+			x.base = 128
 		}
 	}
-	return plan
+	x.early = max(2, x.base*min(d, 8)/4)
+	x.late = max(x.base, x.early)
+	return x
 }
 
-// early reports whether step k is one of the first half.
-func (c TuneConfig) early(k int) bool { return 2*k <= c.Steps }
+// isEarly reports whether step k is one of the first half.
+func (x rounds) isEarly(k int) bool { return 2*k <= x.steps }
 
-// elite returns the placements that step k learns from.
-func (c TuneConfig) elite(k int) int {
-	if c.early(k) {
-		return max(1, c.Elite/2)
+// judged returns the placements that step k judges. The first has as many as a
+// late one, for it is divided among the levels.
+func (x rounds) judged(k int) int {
+	if k > 0 && x.isEarly(k) {
+		return x.early
 	}
-	return c.Elite
+	return x.late
 }
 
-// drafts returns the placements that step k makes at level l for each that it
+// made returns the placements that step k makes at level l for each that it
 // judges. The policy's own schedule orders wide samples of cells well, those of
 // coarser levels less well.
-func (c TuneConfig) drafts(k, l int) int {
-	if l == 0 && c.early(k) {
-		return 2 * c.Drafts
+func (x rounds) made(k, l int) int {
+	switch {
+	case l > 0:
+		return x.drafts
+	case x.isEarly(k):
+		return max(1, x.drafts*x.base/x.early)
 	}
-	return c.Drafts
+	return max(1, x.drafts*x.base/x.late)
+}
+
+// learned returns the placements that step k learns from.
+func (x rounds) learned(k int) int {
+	if x.isEarly(k) {
+		return max(1, x.elite*min(x.early, x.base)/x.base)
+	}
+	return x.elite
 }
 
 // largeGraph is the number of ops from which a round has fewer samples: an
@@ -210,16 +222,16 @@ type pace struct {
 	begin   float64
 	spent   float64 // seconds before begin
 	budget  plan.Budget
-	plan    []int   // [steps] samples at most
+	rounds  rounds
 	from    int     // samples before the first step of this run
 	started float64 // seconds from begin to the first step
 }
 
 // samples returns those of the step that s comes to.
 func (x *pace) samples(s *TuneState) int {
-	k, left := x.plan[s.Step], 0 // left are the samples planned from here on
-	for _, n := range x.plan[s.Step:] {
-		left += n
+	k, left := x.rounds.judged(s.Step), 0 // left are the samples planned from here on
+	for step := s.Step; step < x.rounds.steps; step++ {
+		left += x.rounds.judged(step)
 	}
 	if n := x.budget.Evaluations; n > 0 {
 		// Few are better spent on few steps than on steps of one or two.

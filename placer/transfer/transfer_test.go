@@ -326,8 +326,8 @@ func TestTuning(t *testing.T) {
 	if got := p.Evaluate(one.Device); got != one.Score {
 		t.Errorf("the plan scores %v, not %v", got, one.Score)
 	}
-	// The first step and the last five have 48 samples, six have half of that.
-	if want := DefaultSamples + 6*48 + 6*24; one.Evaluations != want {
+	// The first step and the last five have 48 samples, six have 36, for three devices.
+	if want := DefaultSamples + 6*48 + 6*36; one.Evaluations != want {
 		t.Errorf("%d evaluations, want %d", one.Evaluations, want)
 	}
 	c.Workers = 3

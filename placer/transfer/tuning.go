@@ -43,7 +43,7 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 		}
 		r.workers = append(r.workers, x)
 	}
-	r.pace = pace{clock: p.Clock, budget: p.Budget, plan: t.Config.plan(p.Graph.NumOps())}
+	r.pace = pace{clock: p.Clock, budget: p.Budget, rounds: t.Config.rounds(p.Graph.NumOps(), p.Machine.NumDevices())}
 	if p.Clock != nil {
 		r.pace.begin = p.Clock()
 	}
@@ -83,7 +83,7 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 		return step, ctx.Err()
 	}
 	r.note(&step, all)
-	r.choose(all, r.Config.elite(at))
+	r.choose(all, r.pace.rounds.learned(at))
 	r.learn()
 	r.state.Evaluations += k
 	r.state.Step++
@@ -117,9 +117,9 @@ func (r *tuning) enter(li int) {
 // the coarser level's best placements are to be a start and not the end.
 const openingFits = 10
 
-// try takes the first step, whose k samples are divided among the levels: the run
-// begins with the level whose best is best, and with what was found there and at
-// coarser ones.
+// try takes the first step, whose k samples are divided among the levels. Where the
+// best of all is one of cells the run begins with these, elsewhere with the
+// coarsest level, and with what was found there and at coarser ones.
 func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
 	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
 	var found [][]*elite   // [levels]
@@ -143,6 +143,10 @@ func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
 		step.Entropy += entropy / float64(len(levels))
 		found, tried = append(found, all), append(tried, r.level)
 	}
+	if start > 0 {
+		// What segments are better at in one round, chains find the way to in several.
+		start = len(levels) - 1
+	}
 	r.elite, r.level = nil, tried[start]
 	for _, w := range r.workers {
 		w.enter(r.Policy.net, r.level)
@@ -153,7 +157,7 @@ func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
 			pool = append(pool, &elite{Placed: r.placed(x.Device, x.Score), born: r.state.Step})
 		}
 	}
-	r.choose(pool, r.Config.elite(0))
+	r.choose(pool, r.pace.rounds.learned(0))
 	r.learn()
 	r.state.Start = start
 	r.state.Evaluations += step.Samples
@@ -198,7 +202,7 @@ type draft struct {
 // sample makes the placements of a round and returns the k that were judged, those
 // whose own schedules end soonest, with the mean entropy of a decision.
 func (r *tuning) sample(ctx context.Context, k int) (all []*elite, entropy float64) {
-	drafts := r.drafts(ctx, k*r.Config.drafts(r.state.Step, r.level.index))
+	drafts := r.drafts(ctx, k*r.pace.rounds.made(r.state.Step, r.level.index))
 	if ctx.Err() != nil {
 		return nil, 0
 	}
