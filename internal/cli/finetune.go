@@ -59,11 +59,11 @@ func (c *console) finetuneCommand() *cobra.Command {
 	f.add(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&t.Steps, "steps", t.Steps, "rounds of samples")
-	fl.IntVar(&t.Samples, "samples", t.Samples, "placements of a round; 0 chooses by the size of the graph")
+	fl.IntVar(&t.Samples, "samples", t.Samples, "placements judged in a round on four devices; 0 chooses by the size of the graph")
 	fl.IntVar(&t.Elite, "elite", t.Elite, "placements that a round learns from")
 	fl.Float64Var(&t.Rate, "rate", t.Rate, "learning rate of the logits that belong to this graph")
 	fl.IntVar(&t.Workers, "workers", 2, "samples that are made at once; the plan does not depend on it")
-	fl.DurationVar(&f.budget, "budget", 0, "time to learn, over all resumptions: rounds have as many samples as it allows, at most --samples; 0 is no limit")
+	fl.DurationVar(&f.budget, "budget", 0, "time to learn, over all resumptions: rounds have as many samples as it allows; 0 is no limit")
 	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
 	return cmd
 }
