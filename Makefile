@@ -88,8 +88,12 @@ repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experim
 	bin/placer search --tasks place --from-scratch --workload gnmt8 --gpus 8 --budget 5m --seed 1 --out $(RUNS)/repro-gnmt8 --json >experiments/gnmt8/result.json.new
 	mv experiments/gnmt8/result.json.new experiments/gnmt8/result.json
 
+repro-ablation: NO_FREE_LOGITS = no curriculum;no free logits;no free logits, no recurrence;no free logits, no modulation;no free logits, no attention;no free logits, no identity;no free logits, T = 2
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each
-	$(GO) run ./experiments/ablation -workloads trfxl2:2 -evaluations 2000 -o experiments/ablation/trfxl2.jsonl
+	$(GO) build -o bin/ablation ./experiments/ablation
+	bin/ablation -workloads trfxl2:2 -evaluations 2000 -o experiments/ablation/trfxl2.jsonl
+	bin/ablation -workloads rnnlm2:2 -evaluations 2000 -o experiments/ablation/rnnlm2.jsonl
+	bin/ablation -workloads gnmt2:2 -evaluations 2000 -skip "$(NO_FREE_LOGITS)" -o experiments/ablation/gnmt2.jsonl
 
 repro-baselines: ## place four graphs with the papers' rivals by rule again, into experiments/baselines
 	$(GO) build -o bin/placer ./cmd/placer
