@@ -86,7 +86,7 @@ func checkPartition(t *testing.T, g *graph.Graph, p *unit.Partition) {
 func TestCarryOver(t *testing.T) {
 	coarse := number([]int{0, 0, 1, 1}, 2)
 	fine := number([]int{0, 1, 1, 2}, 3)
-	down := carryOver([][]float32{{0, -1}, {-9, 5}}, 2, coarse, fine, []float64{1, 1, 3, 1})
+	down := carryOver([][]float32{{0, -1}, {-9, 5}}, 2, coarse, fine, []float64{1, 1, 3, 1}, carriedRange)
 	want := [][]float32{{0, -1}, {(0 - 3*carriedRange) / 4.0, -1.0 / 4}, {-carriedRange, 0}}
 	for u := range want {
 		for a := range want[u] {

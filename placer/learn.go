@@ -107,7 +107,7 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 				return nil, err
 			}
 		} else if s.near != nil {
-			p.favour(batch, s, c.Joint.Favour, run.problem.Evaluator.OpSeconds(0))
+			p.favour(batch, s, max(float32(c.Joint.Favour), logitOf(c.Joint.Stay, run.env.devices)), run.problem.Evaluator.OpSeconds(0))
 		}
 	}
 	trainer := ppo.NewTrainer(c.Training, run, p.network.On(batch), random)

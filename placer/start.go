@@ -1,6 +1,7 @@
 package placer
 
 import (
+	"math"
 	"slices"
 
 	"placer/gonet"
@@ -25,7 +26,7 @@ func (p *Policy) favourMiddle(c PolicyConfig) {
 
 // favour gives the placement that s begins at a head start, by the free logits of
 // batch: of a unit, the device where it has most time.
-func (p *Policy) favour(batch *gonet.Batch, s stage, by float64, seconds []float64) {
+func (p *Policy) favour(batch *gonet.Batch, s stage, by float32, seconds []float64) {
 	p.network.Params() // from a device: the values are changed below
 	free := batch.Free[0]
 	for u, ops := range s.part.Ops {
@@ -37,7 +38,7 @@ func (p *Policy) favour(batch *gonet.Batch, s stage, by float64, seconds []float
 				most = s.near[i]
 			}
 		}
-		free.Value[u*free.Shape[1]+int(most)] += float32(by)
+		free.Value[u*free.Shape[1]+int(most)] += by
 	}
 }
 
@@ -95,15 +96,19 @@ func (p *Policy) carryAll(env *environment, logits [][][]float32, from, to stage
 		if task.Name == transformerxl.Fusion && from.oneFusion {
 			rows = slices.Repeat(rows[:1], len(rows))
 		}
-		all = append(all, carryOver(rows, task.Levels, from.part, to.part, seconds))
+		reach := float32(carriedRange)
+		if task.Name == transformerxl.Placement {
+			reach = max(reach, logitOf(carriedChance, env.devices))
+		}
+		all = append(all, carryOver(rows, task.Levels, from.part, to.part, seconds, reach))
 	}
 	return all
 }
 
 // carryOver gives each unit of fine the mean, by time, of the logits of the
-// units of coarse that its ops belong to, softened so that the finer stage can
-// still change its mind. A row holds one or more choices among levels levels.
-func carryOver(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64) [][]float32 {
+// units of coarse that its ops belong to, none further below the best than reach,
+// so that the finer stage can still change its mind. A row holds one or more choices among levels levels.
+func carryOver(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64, reach float32) [][]float32 {
 	down := make([][]float32, fine.NumUnits())
 	for u, ops := range fine.Ops {
 		row := make([]float32, len(logits[0]))
@@ -115,7 +120,7 @@ func carryOver(logits [][]float32, levels int, coarse, fine *unit.Partition, sec
 			for lo := 0; lo < len(row); lo += levels {
 				top := slices.Max(from[lo : lo+levels])
 				for a := lo; a < lo+levels; a++ {
-					row[a] += w * max(from[a]-top, -carriedRange)
+					row[a] += w * max(from[a]-top, -reach)
 				}
 			}
 		}
@@ -130,6 +135,15 @@ func carryOver(logits [][]float32, levels int, coarse, fine *unit.Partition, sec
 // carriedRange is the most by which a carried logit lies below the best: a chance
 // of at most a twelfth of the best one's is left.
 const carriedRange = 2.5
+
+// carriedChance is the least chance that carried logits leave the best device, if
+// there are so many others that carriedRange would leave it less.
+const carriedChance = 0.8
+
+// logitOf is by how much a logit lies above n-1 equal ones whose best has chance p.
+func logitOf(p float64, n int) float32 {
+	return float32(math.Log(p / (1 - p) * float64(n-1)))
+}
 
 // carriedChoice is carriedRange for choices of which thousands are sampled at
 // once.
