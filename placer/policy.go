@@ -19,6 +19,8 @@ import (
 // Policy is GO-one: a policy network trained from scratch by PPO on the graph
 // that it plans for, with nothing but sampled plans and their times to learn from
 // (GO, section 4; GDP, section 3.4). It decides the tasks of the problem, jointly.
+// Where it decides fusion, or placement with another task, it imitates its best
+// samples, too, and a placement that the problem has is one of its starts.
 type Policy struct {
 	config  PolicyConfig
 	network *gonet.Network // nil until Place begins
