@@ -123,8 +123,9 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	if imitation := c.imitation(run.env.tasks); imitation.Window > 0 {
 		best = &elites{ImitationConfig: imitation, choices: run.env.choices(p.network.Config().Decision.Tasks())}
 	}
-	for !run.done(ctx) && run.spent() < end {
-		left := (end - run.spent()) / (end - begin)
+	// A first round there is even where preparing took the share of all stages.
+	for !run.done(ctx) && (run.spent() < end || run.best == nil) {
+		left := max(0, (end-run.spent())/(end-begin))
 		trainer.SetEntropy(c.EntropyEnd + (c.Training.Entropy-c.EntropyEnd)*left)
 		round, err := trainer.Round(func(int) float64 { return c.LearningRate * (0.1 + 0.9*left) })
 		if err != nil {

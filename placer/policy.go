@@ -3,6 +3,7 @@ package placer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -80,7 +81,7 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("policy: stopped before its first placement: %w", err)
 		}
-		return nil, fmt.Errorf("policy: no placement was sampled within the budget")
+		return nil, errNothingSampled
 	}
 	o := &plan.Outcome{Device: run.best.device, Score: run.score, Evaluations: env.spent}
 	if env.tasks.Has(plan.Schedule) {
@@ -126,6 +127,9 @@ func (p *Policy) batch(problem *plan.Problem, c PolicyConfig, env *environment, 
 	}
 	return b
 }
+
+// errNothingSampled is of a budget that ends before the first round.
+var errNothingSampled = errors.New("policy: no placement was sampled within the budget")
 
 // Save writes the network, its optimiser and the configuration; it is part of
 // Saver.

@@ -3,6 +3,7 @@ package placer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"placer/plan"
@@ -92,8 +93,8 @@ func (s *settling) turn(ctx context.Context, tasks plan.Tasks, share float64, o 
 	if x != nil {
 		s.spent += x.Evaluations
 	}
-	if ctx.Err() != nil {
-		return s.complete(x, &p), nil
+	if ctx.Err() != nil || errors.Is(err, errNothingSampled) {
+		err = nil
 	}
 	return s.complete(x, &p), err
 }

@@ -128,3 +128,25 @@ func TestSettleStops(t *testing.T) {
 		t.Errorf("%d evaluations, want it to stop after 150", o.Evaluations)
 	}
 }
+
+// TestLittleTime: a policy whose clock runs out while it prepares, or in a turn,
+// has what it sampled: one round at least, if there is time for it at all.
+func TestLittleTime(t *testing.T) {
+	for _, step := range []float64{0.02, 0.1, 0.3} { // of the budget, at each look at the clock
+		p := problem(t, "trfxl2", 2)
+		p.Tasks, p.Budget = plan.Place|plan.Schedule|plan.Fuse, plan.Budget{Seconds: 1}
+		now := 0.0
+		p.Clock = func() float64 { now += step; return now }
+		policy, err := NewPolicy(DefaultPolicy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := policy.Place(context.Background(), p)
+		if err != nil {
+			t.Fatalf("%g: %v", step, err)
+		}
+		if o.Evaluations == 0 || len(o.Device) != p.Graph.NumOps() {
+			t.Errorf("%g: %d evaluations, %d ops placed", step, o.Evaluations, len(o.Device))
+		}
+	}
+}
