@@ -132,7 +132,7 @@ func TestSettleStops(t *testing.T) {
 // TestLittleTime: a policy whose clock runs out while it prepares, or in a turn,
 // has what it sampled: one round at least, if there is time for it at all.
 func TestLittleTime(t *testing.T) {
-	for _, step := range []float64{0.02, 0.1, 0.3} { // of the budget, at each look at the clock
+	for _, step := range []float64{0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.3} { // of the budget, at each look at the clock
 		p := problem(t, "trfxl2", 2)
 		p.Tasks, p.Budget = plan.Place|plan.Schedule|plan.Fuse, plan.Budget{Seconds: 1}
 		now := 0.0
