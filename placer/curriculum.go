@@ -17,7 +17,7 @@ type stage struct {
 	share float64         // of the budget, relative to the other stages
 	// oneFusion has one choice of fusion for all units.
 	oneFusion bool
-	near      []uint8 // [N] placement that the stage begins at; nil: none
+	near      []uint8 // [N] placement to begin at where nothing is carried; nil: none
 }
 
 // curricula returns the ways to train a policy that decides at level l: lists of
@@ -83,7 +83,7 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 }
 
 // nearStages are stages with the ops of a unit apart that device, [N], puts on
-// different ones of n devices; the first begins at device.
+// different ones of n devices; what begins with one of them begins at device.
 func nearStages(stages []stage, device []uint8, n int) []stage {
 	near := slices.Clone(stages)
 	for k, s := range near {
@@ -93,8 +93,8 @@ func nearStages(stages []stage, device []uint8, n int) []stage {
 		}
 		near[k].name += " near"
 		near[k].part = number(label, s.part.NumUnits()*n)
+		near[k].near = device
 	}
-	near[0].near = device
 	return near
 }
 
