@@ -11,12 +11,9 @@ import (
 // values replace those of PolicyConfig.
 type ClassConfig struct {
 	Most int // classes; 0: by kinds in each unit
-	// Imitation is how fusion is learnt, alone or with the schedule. Alone it is
-	// decided first on classes that places in time set apart if that leaves at most
-	// Timed, then on classes apart by segment, or by chain if that makes more than
-	// Fine.
-	Imitation   ImitationConfig
-	Timed, Fine int
+	// Imitation is how fusion is learnt with the schedule. Alone it is as
+	// FusionConfig says.
+	Imitation ImitationConfig
 
 	Levels  int // of fusion priority
 	Samples int // of a round, at most
@@ -25,14 +22,13 @@ type ClassConfig struct {
 	FreeRate float64
 	// LocalCredit is the share, in what a choice learns from, of the time that goes
 	// by near the ops that it is about; the rest is the whole step. It falls to 0
-	// over the budget, and is 0 where the evaluator does not tell and where fusion
-	// alone is learnt by imitation.
+	// over the budget, and is 0 where the evaluator does not tell.
 	LocalCredit float64
 }
 
-// DefaultClasses returns the configuration of go-table3.
+// DefaultClasses returns the configuration of go-figure6.
 func DefaultClasses() ClassConfig {
-	return ClassConfig{Most: 384, Imitation: ImitationConfig{Window: 1000, Elite: 0.1, Mix: 0.3}, Timed: 512, Fine: 4096, Levels: 4, Samples: 32, Entropy: 0.003, FreeRate: 0.15, LocalCredit: 0.5}
+	return ClassConfig{Most: 384, Imitation: ImitationConfig{Window: 1000, Elite: 0.1, Mix: 0.3}, Levels: 4, Samples: 32, Entropy: 0.003, FreeRate: 0.15, LocalCredit: 0.5}
 }
 
 // Validate reports a fault.
@@ -54,9 +50,9 @@ func (c PolicyConfig) decidesByClass(tasks plan.Tasks) bool {
 	return c.Classes.Most > 0 && tasks.Has(plan.Fuse) && !tasks.Has(plan.Place)
 }
 
-// fusesByImitation reports whether fusion is all that is decided, by imitation.
-func (c PolicyConfig) fusesByImitation(tasks plan.Tasks) bool {
-	return tasks == plan.Fuse && c.imitation(tasks).Window > 0
+// fusesAlone reports whether fusion is all that is decided, as Fusion says.
+func (c PolicyConfig) fusesAlone(tasks plan.Tasks) bool {
+	return tasks == plan.Fuse && c.decidesByClass(tasks) && c.imitation(tasks).Window > 0
 }
 
 // imitation returns how the policy imitates its best samples where it decides
@@ -64,6 +60,8 @@ func (c PolicyConfig) fusesByImitation(tasks plan.Tasks) bool {
 func (c PolicyConfig) imitation(tasks plan.Tasks) ImitationConfig {
 	switch {
 	case !c.FreeLogits || c.Training.Iterations > 1:
+	case c.decidesByClass(tasks) && tasks == plan.Fuse:
+		return c.Fusion.Imitation
 	case c.decidesByClass(tasks):
 		return c.Classes.Imitation
 	case isJoint(tasks):
@@ -74,9 +72,13 @@ func (c PolicyConfig) imitation(tasks plan.Tasks) ImitationConfig {
 	return ImitationConfig{}
 }
 
-// forTasks returns c with the values of Classes, or of Joint, where they hold.
+// forTasks returns c with the values of Fusion, Classes or Joint, where they hold.
 func (c PolicyConfig) forTasks(p *plan.Problem) PolicyConfig {
 	switch {
+	case c.fusesAlone(p.Tasks):
+		c.FusionLevels, c.LearningRate, c.FreeRate = c.Fusion.Levels, c.Fusion.LearningRate, c.Fusion.FreeRate
+		c.Training.Entropy = c.Classes.Entropy
+		c.atMost(c.Fusion.Samples)
 	case c.decidesByClass(p.Tasks):
 		c.FusionLevels, c.FreeRate = c.Classes.Levels, c.Classes.FreeRate
 		c.Training.Entropy = c.Classes.Entropy

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/graph/unit"
+	"placer/nn"
 	"placer/ppo"
 )
 
@@ -65,21 +67,11 @@ func times(h *unit.Hierarchy) []int32 {
 	return time
 }
 
-// timed returns x apart by place in time, or x if that is more than most.
-func (x *classes) timed(h *unit.Hierarchy, most int) *classes {
-	if y := x.split(times(h), most); y != nil {
+// apart returns the classes of x apart by label, [N], or x if they are more than
+// most.
+func (x *classes) apart(label []int32, most int) *classes {
+	if y := x.split(label, most); y != nil {
 		return y
-	}
-	return x
-}
-
-// finest returns x apart by segment, or by chain, whichever are at most most, or
-// x.
-func (x *classes) finest(h *unit.Hierarchy, most int) *classes {
-	for _, l := range []unit.Level{unit.Segment, unit.Chain} {
-		if y := x.split(h.Levels[l].Of, most); y != nil {
-			return y
-		}
 	}
 	return x
 }
@@ -222,10 +214,38 @@ func (x *classes) slots(part *unit.Partition, kinds int) []int32 {
 	return slot
 }
 
-// carry moves logits of the choices of the units of coarse to those that the
-// classes of y, which are those of x or parts of them, have among the units of
-// fine, softened as carryOver does.
-func (x *classes) carry(y *classes, rows [][]float32, kinds, levels int, coarse, fine *unit.Partition, soft float32) [][]float32 {
+// carry moves logits of the choices of the units of coarse to those that the same
+// classes have among the units of fine, softened as carryOver does.
+func (x *classes) carry(rows [][]float32, kinds, levels int, coarse, fine *unit.Partition, soft float32) [][]float32 {
+	return x.move(x, rows, kinds, levels, coarse, fine, func(_ int, from, to []float32) {
+		top := slices.Max(from)
+		for a, z := range from {
+			to[a] = max(z-top, -soft)
+		}
+	})
+}
+
+// leave moves logits as carry does to classes of y, parts of those of x, so that
+// each has the level that fusion, [N], gives it, and with chance leave those of the
+// class that it was part of.
+func (x *classes) leave(y *classes, rows [][]float32, kinds, levels int, coarse, fine *unit.Partition, fusion []uint8, leave float64) [][]float32 {
+	chance := make([]float64, levels)
+	return x.move(y, rows, kinds, levels, coarse, fine, func(c int, from, to []float32) {
+		nn.SoftmaxRow(chance, from)
+		for a, q := range chance {
+			q *= leave
+			if a == int(fusion[y.ops[c][0]]) {
+				q += 1 - leave
+			}
+			to[a] = float32(math.Log(max(q, leastChance)))
+		}
+	})
+}
+
+// move makes logits of the choices that the classes of y have among the units of
+// fine, [U][kinds levels], each by one from those of the class of x that it is part
+// of, rows, among the units of coarse.
+func (x *classes) move(y *classes, rows [][]float32, kinds, levels int, coarse, fine *unit.Partition, one func(c int, from, to []float32)) [][]float32 {
 	from, to := x.slots(coarse, kinds), y.slots(fine, kinds)
 	down := make([][]float32, fine.NumUnits())
 	for u := range down {
@@ -235,11 +255,7 @@ func (x *classes) carry(y *classes, rows [][]float32, kinds, levels int, coarse,
 		at := from[x.of[y.ops[c][0]]]
 		u, k := int(at)/kinds, int(at)%kinds
 		v, l := int(to[c])/kinds, int(to[c])%kinds
-		source := rows[u][k*levels : (k+1)*levels]
-		top := slices.Max(source)
-		for a, z := range source {
-			down[v][l*levels+a] = max(z-top, -soft)
-		}
+		one(c, rows[u][k*levels:(k+1)*levels], down[v][l*levels:(l+1)*levels])
 	}
 	return down
 }
@@ -301,10 +317,10 @@ func (e *environment) fit(curricula [][]stage, least int) {
 
 // classesOf returns the classes that are decided in stage s.
 func (e *environment) classesOf(s stage) *classes {
-	if s.oneFusion || e.fine == nil {
-		return e.coarse
+	if s.class != nil {
+		return s.class
 	}
-	return e.fine
+	return e.plain
 }
 
 // credit mixes into the advantages of what classes choose, [K][M], share of the

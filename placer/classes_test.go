@@ -67,7 +67,7 @@ func TestClassSlots(t *testing.T) {
 	e.fit(stages, 3)
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, s := range stages[0] {
-		if err := e.decideOn(p, s.part, s.oneFusion); err != nil {
+		if err := e.decideOn(p, s); err != nil {
 			t.Fatal(err)
 		}
 		x := e.class
@@ -104,10 +104,10 @@ func TestClassSlots(t *testing.T) {
 			rows[u] = append(rows[u], float32(r.NormFloat64()*2))
 		}
 	}
-	down := e.coarse.carry(e.fine, rows, e.kinds, 2, coarse, fine, carriedRange)
-	from, to := e.coarse.slots(coarse, e.kinds), e.fine.slots(fine, e.kinds)
+	down := e.plain.carry(rows, e.kinds, 2, coarse, fine, carriedRange)
+	from, to := e.plain.slots(coarse, e.kinds), e.plain.slots(fine, e.kinds)
 	for c := range to {
-		at := int(from[e.coarse.of[e.fine.ops[c][0]]])
+		at := int(from[c])
 		u, k, v, l := at/e.kinds, at%e.kinds, int(to[c])/e.kinds, int(to[c])%e.kinds
 		had, has := rows[u][2*k]-rows[u][2*k+1], down[v][2*l]-down[v][2*l+1]
 		if want := min(max(had, -carriedRange), carriedRange); math.Abs(float64(has-want)) > 1e-5 {
@@ -123,10 +123,10 @@ func TestLocalCredit(t *testing.T) {
 	p := problem(t, "trfxl2", 2)
 	p.Tasks, p.Device = plan.Fuse, make([]uint8, p.Graph.NumOps())
 	config := DefaultPolicy()
-	config.Classes.Imitation.Window = 0 // with imitation there is no local credit
+	config.Fusion.Imitation.Window = 0 // with imitation there is no local credit
 	e := newEnvironment(p, config)
 	e.fit(nil, 200)
-	if err := e.decideOn(p, p.Units.Levels[unit.Chain], false); err != nil {
+	if err := e.decideOn(p, stage{part: p.Units.Levels[unit.Chain]}); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(4, 5))

@@ -17,7 +17,8 @@ type stage struct {
 	share float64         // of the budget, relative to the other stages
 	// oneFusion has one choice of fusion for all units.
 	oneFusion bool
-	near      []uint8 // [N] placement to begin at where nothing is carried; nil: none
+	near      []uint8  // [N] placement to begin at where nothing is carried; nil: none
+	class     *classes // that decide on fusion; nil: those of the environment
 }
 
 // curricula returns the ways to train a policy that decides at level l: lists of
@@ -43,14 +44,14 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	coarse.joinPartners(h, unit.Chain)
 	coarse.absorb(1e-3)
 	layers := coarse.partition()
-	byLayer := []stage{{"layer", layers, layers, 3, true, nil}}
+	byLayer := []stage{{name: "layer", part: layers, chain: layers, share: 3, oneFusion: true}}
 	grow := func(stages []stage, at unit.Level, share float64) []stage {
 		j := newJoiner(g, h.Levels[at], seconds)
 		if at > unit.Op {
 			j.absorb(1e-4)
 		}
 		if p := j.partition(); p.NumUnits() > stages[len(stages)-1].part.NumUnits() {
-			return append(stages, stage{at.String(), p, stages[0].part, share, false, nil})
+			return append(stages, stage{name: at.String(), part: p, chain: stages[0].part, share: share})
 		}
 		return stages
 	}
@@ -61,9 +62,9 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 		}
 	}
 	blocks := positionBlocks(g, h, seconds, blocksPerDevice*devices, false)
-	byPosition := []stage{{"block", blocks, blocks, 2, true, nil}}
+	byPosition := []stage{{name: "block", part: blocks, chain: blocks, share: 2, oneFusion: true}}
 	if p := positionBlocks(g, h, seconds, 4*blocksPerDevice*devices, true); p.NumUnits() > blocks.NumUnits() {
-		byPosition = append(byPosition, stage{"stretch", p, blocks, 4, false, nil})
+		byPosition = append(byPosition, stage{name: "stretch", part: p, chain: blocks, share: 4})
 	}
 	if l <= unit.Cell {
 		byPosition = grow(byPosition, unit.Cell, 3)
@@ -75,7 +76,7 @@ func curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 	fine.joinPartners(h, unit.Cell)
 	fine.absorb(1e-3)
 	modules := fine.partition()
-	byModule := grow([]stage{{"module", modules, layers, 3, true, nil}}, max(l, unit.Cell), 4)
+	byModule := grow([]stage{{name: "module", part: modules, chain: layers, share: 3, oneFusion: true}}, max(l, unit.Cell), 4)
 	if l == unit.Op {
 		byModule = grow(byModule, unit.Op, 2)
 	}
@@ -98,15 +99,18 @@ func nearStages(stages []stage, device []uint8, n int) []stage {
 	return near
 }
 
-// imitationStages are the first and the last of stages with the shares of the
-// budget that suit coarse and fine classes of fusion.
-func imitationStages(stages []stage) []stage {
+// fusionStages are the stages in which fusion alone is learnt on the units of
+// stages: classes of like surroundings, then apart by place in time, then by
+// segment.
+func (c FusionConfig) fusionStages(stages []stage, x *classes, h *unit.Hierarchy) []stage {
 	first, last := stages[0], stages[len(stages)-1]
-	first.share, last.share, last.oneFusion = 1, 2, false
-	if len(stages) == 1 {
-		last.name += " again"
+	timed := x.apart(times(h), c.Finest)
+	segmented := timed.apart(h.Levels[unit.Segment].Of, c.Finest)
+	return []stage{
+		{name: "classes", part: first.part, chain: first.chain, share: c.Timed, class: x},
+		{name: "classes in time", part: last.part, chain: last.chain, share: c.Segmented - c.Timed, class: timed},
+		{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: segmented},
 	}
-	return []stage{first, last}
 }
 
 // blocksPerDevice blocks a device are few enough to sample all cuts, and enough

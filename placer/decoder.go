@@ -35,9 +35,8 @@ type decoder struct {
 	// class, if not nil, has ops decide on fusion by class, wherever they are; each
 	// class has one of the choices of kinds that units have, the same for all.
 	class *classes
-	slot  []int32 // [C] of a class: unit kinds + kind
-	// coarse and fine are the classes of the first stage and of the others.
-	coarse, fine *classes
+	slot  []int32  // [C] of a class: unit kinds + kind
+	plain *classes // of stages that have none of their own
 }
 
 // noKind marks ops that are never fused with what reads them.
@@ -83,10 +82,7 @@ func newDecoder(p *plan.Problem, c PolicyConfig) *decoder {
 	if d.tasks.Has(plan.Fuse) {
 		if c.decidesByClass(d.tasks) {
 			d.class = newClasses(p.Graph, p.Evaluator.OpSeconds(0), c.Classes.Most)
-			d.coarse, d.fine = d.class, d.class
-			if c.fusesByImitation(d.tasks) {
-				d.coarse, d.fine = d.class.timed(p.Units, c.Classes.Timed), d.class.timed(p.Units, c.Classes.Timed).finest(p.Units, c.Classes.Fine)
-			}
+			d.plain = d.class
 		} else {
 			d.kind, d.kinds = fusionKinds(p.Graph, p.Evaluator.OpSeconds(0), c.FusionKinds)
 		}

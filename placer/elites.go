@@ -86,12 +86,31 @@ func (x *elites) best() []sample {
 }
 
 // frequencies writes how often the samples of best choose each level of choice i,
-// [levels].
-func frequencies(best []sample, i int, to []float64) {
+// [levels], each counted by its weight.
+func frequencies(best []sample, weight []float64, i int, to []float64) {
 	clear(to)
-	for _, s := range best {
-		to[s.level[i]] += 1 / float64(len(best))
+	for k, s := range best {
+		to[s.level[i]] += weight[k]
 	}
+}
+
+// weights returns what each of n elites, the best first, counts: the same or, if
+// they are ranked, log(n+1/2) - log(rank), as in evolution strategies (N. Hansen,
+// arXiv 1604.00772, eq. 49); they sum to 1.
+func (c ImitationConfig) weights(n int) []float64 {
+	w := slices.Repeat([]float64{1 / float64(n)}, n)
+	if !c.Ranked {
+		return w
+	}
+	sum := 0.0
+	for k := range w {
+		w[k] = math.Log(float64(n)+0.5) - math.Log(float64(k+1))
+		sum += w[k]
+	}
+	for k := range w {
+		w[k] /= sum
+	}
+	return w
 }
 
 // leastChance keeps the logarithm of a chance finite. A level that comes to it is
@@ -99,29 +118,34 @@ func frequencies(best []sample, i int, to []float64) {
 const leastChance = 1e-9
 
 // lean moves the policy's chances for each choice by a part of the way to how
-// often the elites choose its levels, by the free logits of batch. Levels that a
-// unit cannot have stay as they are.
-func (p *Policy) lean(batch *gonet.Batch, x *elites) error {
+// often the elites choose its levels, by the free logits of batch, and then to
+// where w, if not nil, steers them. Levels that a unit cannot have stay as they are.
+func (p *Policy) lean(batch *gonet.Batch, x *elites, w *worth, spent float64) error {
 	logits, err := p.logits(batch)
 	if err != nil {
 		return err
 	}
 	p.network.Params() // from a device: the values are changed below
 	best := x.best()
+	weight := x.weights(len(best))
 	var want, chance []float64
 	for i, c := range x.choices {
 		want, chance = slices.Grow(want[:0], c.levels)[:c.levels], slices.Grow(chance[:0], c.levels)[:c.levels]
-		frequencies(best, i, want)
+		frequencies(best, weight, i, want)
 		row := logits[c.task][c.unit][c.column : c.column+c.levels]
 		nn.SoftmaxRow(chance, row)
 		free := batch.Free[c.task]
 		to := free.Value[c.unit*free.Shape[1]+c.column:][:c.levels]
 		for l, q := range chance {
-			if row[l] == nn.Masked {
-				continue
+			want[l] = (1-x.Mix)*max(q, leastChance) + x.Mix*max(want[l], leastChance)
+		}
+		if w != nil {
+			w.steer(i, want, spent)
+		}
+		for l, q := range chance {
+			if row[l] != nn.Masked {
+				to[l] += float32(math.Log(max(want[l], leastChance)) - math.Log(max(q, leastChance)))
 			}
-			q = max(q, leastChance)
-			to[l] += float32(math.Log((1-x.Mix)*q+x.Mix*max(want[l], leastChance)) - math.Log(q))
 		}
 	}
 	return nil

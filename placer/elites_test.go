@@ -59,7 +59,7 @@ func TestElites(t *testing.T) {
 	}
 	best, got := x.best(), make([]float64, levels)
 	for i := range x.choices {
-		frequencies(best, i, got)
+		frequencies(best, x.weights(len(best)), i, got)
 		for l, f := range got {
 			if math.Abs(f-want[i*levels+l]) > 1e-12 {
 				t.Errorf("choice %d, level %d: frequency %g, want %g", i, l, f, want[i*levels+l])
@@ -77,13 +77,17 @@ func TestLean(t *testing.T) {
 		p.Tasks, p.Device = tasks, make([]uint8, p.Graph.NumOps())
 		c := DefaultPolicy().forTasks(p)
 		env := newEnvironment(p, c)
-		stages := imitationStages(curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0])
+		stages := curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0]
+		if tasks == plan.Fuse {
+			stages = c.Fusion.fusionStages(stages, env.plain, p.Units)
+		}
 		env.fit([][]stage{stages}, 3)
-		if err := env.decideOn(p, stages[1].part, false); err != nil {
+		last := stages[len(stages)-1]
+		if err := env.decideOn(p, last); err != nil {
 			t.Fatal(err)
 		}
-		if tasks == plan.Fuse && (env.class != env.fine || len(env.fine.ops) <= len(env.coarse.ops)) {
-			t.Fatalf("%d fine classes of %d", len(env.fine.ops), len(env.coarse.ops))
+		if tasks == plan.Fuse && len(env.class.ops) <= len(env.plain.ops) {
+			t.Fatalf("%d fine classes of %d", len(env.class.ops), len(env.plain.ops))
 		}
 		policy, err := NewPolicy(c)
 		if err != nil {
@@ -97,7 +101,7 @@ func TestLean(t *testing.T) {
 		if env.allowed != nil {
 			env.allowed[2] = false
 		}
-		batch := policy.batch(p, c, env, stages[1], r)
+		batch := policy.batch(p, c, env, last, r)
 		if policy.network, err = gonet.New(c.network(batch.X.D, env.decoder), r, backend); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +128,7 @@ func TestLean(t *testing.T) {
 			actions, scores[k] = append(actions, a), plan.Score{Seconds: float64(k + 1)}
 		}
 		x.add(actions, scores)
-		if err := policy.lean(batch, x); err != nil {
+		if err := policy.lean(batch, x, nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		after, err := policy.logits(batch)
@@ -144,7 +148,7 @@ func TestLean(t *testing.T) {
 				nn.SoftmaxRow(now, after[h][u][lo:lo+task.Levels])
 				choice, learnt := imitated[at+i]
 				if learnt {
-					frequencies(best, choice, f)
+					frequencies(best, x.weights(len(best)), choice, f)
 				}
 				for l := range old {
 					want := old[l]
@@ -199,7 +203,7 @@ func TestSplit(t *testing.T) {
 	if most := len(y.ops); x.split(time, most) == nil || x.split(time, most-1) != nil {
 		t.Errorf("%d parts are not what the limit says", most)
 	}
-	if z := x.timed(p.Units, len(y.ops)-1); z != x {
+	if z := x.apart(time, len(y.ops)-1); z != x {
 		t.Errorf("%d classes where %d are too many", len(z.ops), len(y.ops))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"placer/graph"
-	"placer/graph/unit"
 	"placer/plan"
 	"placer/units"
 )
@@ -28,6 +27,10 @@ type environment struct {
 	near   [][]int32   // [C] ops
 	shares bool        // there is to be near
 	local  [][]float64 // [K][C]
+	// weight, if not nil, has evaluate fill in local otherwise: with the seconds that
+	// the kernels of a class's ops cost, less what the ops take alone, each device's
+	// by its weight.
+	weight []float64 // [D]
 	// exact says which scores of the last round are final; nil: all. The others are
 	// estimates.
 	exact []bool
@@ -38,6 +41,7 @@ type worker struct {
 	evaluator plan.Evaluator
 	*draft
 	share []float64 // [N] scratch
+	seen  []int32   // [N] scratch: the last class that counted a kernel, + 1
 }
 
 // concurrent is an evaluator whose clones do better when several evaluate at
@@ -55,6 +59,14 @@ type refining interface {
 // the last fused evaluation, in seconds.
 type sharer interface{ OpShares(share []float64) }
 
+// locator is an evaluator that tells where the time of a step goes: what kernels
+// save in the last fused evaluation, and what part of a step the critical path
+// computes on each device.
+type locator interface {
+	Savings() (kernel []int32, saved []float64)
+	CriticalShares(p *plan.Plan, share []float64)
+}
+
 // newEnvironment prepares p for c.Workers goroutines, or more where the
 // evaluator asks for them.
 func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
@@ -71,25 +83,29 @@ func newEnvironment(p *plan.Problem, c PolicyConfig) *environment {
 		e.workers = append(e.workers, w)
 	}
 	_, e.shares = p.Evaluator.(sharer)
-	e.shares = e.shares && c.Classes.LocalCredit > 0 && !c.fusesByImitation(e.tasks)
+	e.shares = e.shares && c.Classes.LocalCredit > 0 && !c.fusesAlone(e.tasks)
+	if _, ok := p.Evaluator.(locator); ok && c.fusesAlone(e.tasks) && c.Fusion.Local > 0 {
+		e.weight = slices.Repeat([]float64{1}, e.devices)
+	}
 	for i := range p.Graph.NumOps() { // the serial sum on the first device
 		e.baseline += p.Evaluator.OpSeconds(0)[i]
 	}
 	return e
 }
 
-// decideOn makes the units of part the decisions; with oneFusion the choices of
-// fusion of the first hold for all. It reports a unit that fits no device.
-func (e *environment) decideOn(p *plan.Problem, part *unit.Partition, oneFusion bool) error {
-	e.part, e.lead = part, nil
-	if oneFusion && e.class == nil {
-		e.lead = make([]int32, part.NumUnits())
+// decideOn makes the units of s the decisions, with its classes. It reports a unit
+// that fits no device.
+func (e *environment) decideOn(p *plan.Problem, s stage) error {
+	e.part, e.lead = s.part, nil
+	if s.oneFusion && e.class == nil {
+		e.lead = make([]int32, s.part.NumUnits())
 	}
 	if e.class != nil {
-		e.class = e.classesOf(stage{oneFusion: oneFusion})
-		e.slot = e.class.slots(part, e.kinds)
+		e.class = e.classesOf(s)
+		e.slot = e.class.slots(s.part, e.kinds)
+		e.local = nil
 		if e.shares {
-			e.near, e.local = e.class.near(), nil
+			e.near = e.class.near()
 		}
 	}
 	if !e.tasks.Has(plan.Place) {
@@ -145,8 +161,9 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 	if len(actions) != len(scores) {
 		panic(fmt.Sprintf("placer: %d decisions, %d scores", len(actions), len(scores)))
 	}
-	for e.near != nil && len(e.local) < len(actions) {
-		e.local = append(e.local, make([]float64, len(e.near)))
+	tells := e.near != nil || e.weight != nil
+	for tells && len(e.local) < len(actions) {
+		e.local = append(e.local, make([]float64, len(e.class.ops)))
 	}
 	var wait sync.WaitGroup
 	for k, w := range e.workers {
@@ -156,8 +173,11 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 			for j := k; j < len(actions); j += len(e.workers) {
 				e.decode(actions[j], w.draft)
 				scores[j] = w.evaluator.EvaluateFused(w.device, w.priority, w.fusion)
-				if e.near != nil {
+				switch {
+				case e.near != nil:
 					e.locate(w, e.local[j])
+				case e.weight != nil:
+					e.attribute(w, e.local[j])
 				}
 			}
 		}()
@@ -185,6 +205,40 @@ func (e *environment) locate(w *worker, local []float64) {
 			sum += w.share[i]
 		}
 		local[c] = sum
+	}
+}
+
+// attribute writes what the kernels that w has evaluated last cost each class.
+func (e *environment) attribute(w *worker, local []float64) {
+	kernel, saved := w.evaluator.(locator).Savings()
+	if w.seen == nil {
+		w.seen = make([]int32, len(w.device))
+	}
+	clear(w.seen)
+	for c, ops := range e.class.ops {
+		sum := 0.0
+		for _, i := range ops {
+			if k := kernel[i]; w.seen[k] != int32(c)+1 {
+				w.seen[k] = int32(c) + 1
+				sum -= saved[k] * e.weight[w.device[i]]
+			}
+		}
+		local[c] = sum
+	}
+}
+
+// cost returns what attribute has written for the last k decisions, [K][C], or nil.
+func (e *environment) cost(k int) [][]float64 {
+	if e.weight == nil {
+		return nil
+	}
+	return e.local[:k]
+}
+
+// weigh gives the devices the weights that they have in the step of w.
+func (e *environment) weigh(w *draft) {
+	if e.weight != nil {
+		e.workers[0].evaluator.(locator).CriticalShares(&plan.Plan{Device: w.device, Priority: w.priority, Fusion: w.fusion}, e.weight)
 	}
 }
 

@@ -7,6 +7,7 @@ type ImitationConfig struct {
 	Window int     // samples that are kept; 0: no imitation
 	Elite  float64 // share of them that is imitated
 	Mix    float64 // how far a round moves the chances to theirs
+	Ranked bool    // the better count more
 }
 
 // Validate reports a fault.

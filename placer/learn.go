@@ -21,8 +21,8 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 	all := curricula(run.problem.Graph, run.problem.Units, c.Level, seconds, run.env.devices)
 	given := run.env.tasks.Has(plan.Place) && len(run.problem.Device) == run.problem.Graph.NumOps()
 	switch {
-	case c.fusesByImitation(run.env.tasks):
-		all = [][]stage{imitationStages(all[0])}
+	case c.fusesAlone(run.env.tasks):
+		all = [][]stage{c.Fusion.fusionStages(all[0], run.env.plain, run.problem.Units)}
 	case p.near:
 		all = [][]stage{nearStages(all[0], run.problem.Device, run.env.devices)}
 	case given:
@@ -51,7 +51,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 		}
 		if run.round != nil && (carried == nil || run.round.Better(best)) {
 			chosen, best = stages[len(stages)-1], *run.round
-			carried = p.carryAll(run.env, logits, chosen, chosen, seconds)
+			carried = p.carryAll(run, c, logits, chosen, chosen)
 		}
 	}
 	if chosen.part == nil { // no curriculum ended a round
@@ -72,7 +72,7 @@ func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, sta
 	for k, s := range stages {
 		var carried [][][]float32
 		if k > 0 {
-			carried = p.carryAll(run.env, logits, stages[k-1], s, run.problem.Evaluator.OpSeconds(0))
+			carried = p.carryAll(run, c, logits, stages[k-1], s)
 		}
 		if logits, err = p.train(ctx, run, c, s, begin, begin+width*s.share/shares, carried, backend, random); err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, sta
 // end, and returns the logits it came to, of each task, [U][columns]. carried, if
 // not nil, are the logits to start from.
 func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s stage, begin, end float64, carried [][][]float32, backend *nn.Backend, random *rand.Rand) ([][][]float32, error) {
-	if err := run.env.decideOn(run.problem, s.part, s.oneFusion); err != nil {
+	if err := run.env.decideOn(run.problem, s); err != nil {
 		return nil, err
 	}
 	batch := p.batch(run.problem, c, run.env, s, random)
@@ -123,6 +123,10 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	if imitation := c.imitation(run.env.tasks); imitation.Window > 0 {
 		best = &elites{ImitationConfig: imitation, choices: run.env.choices(p.network.Config().Decision.Tasks())}
 	}
+	var worth *worth
+	if c.fusesAlone(run.env.tasks) {
+		worth = newWorth(c.Fusion, len(s.class.ops), begin > 0)
+	}
 	// A first round there is even where preparing took the share of all stages.
 	for !run.done(ctx) && (run.spent() < end || run.best == nil) {
 		left := max(0, (end-run.spent())/(end-begin))
@@ -133,7 +137,12 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		}
 		if best != nil {
 			best.add(round.Actions, run.scores)
-			if err := p.lean(batch, best); err != nil {
+			if worth != nil {
+				round := best.recent[len(best.recent)-len(round.Actions):]
+				worth.add(round, run.env.cost(len(round)), run.spent(), run.score.Seconds)
+				run.env.weigh(run.best)
+			}
+			if err := p.lean(batch, best, worth, run.spent()); err != nil {
 				return nil, err
 			}
 		}

@@ -34,6 +34,8 @@ type PolicyConfig struct {
 	Imitation ImitationConfig
 	// Classes is how fusion is decided where the placement is given.
 	Classes ClassConfig
+	// Fusion is how fusion is learnt where it is all that is decided.
+	Fusion FusionConfig
 	// Joint is how placement is decided together with other tasks.
 	Joint JointConfig
 	// Prior is by how much the logit of the middle level of schedules and fusion
@@ -68,7 +70,7 @@ type PolicyConfig struct {
 func DefaultPolicy() PolicyConfig {
 	c := PolicyConfig{
 		Level: unit.Chain, Devices: 8, Features: features.Config{Harmonics: 6, Identity: 64},
-		ScheduleLevels: 5, ScheduleShift: 0.25, FusionLevels: 6, FusionKinds: 16, Classes: DefaultClasses(), Joint: DefaultJoint(), Prior: 2, Group: 2,
+		ScheduleLevels: 5, ScheduleShift: 0.25, FusionLevels: 6, FusionKinds: 16, Classes: DefaultClasses(), Fusion: DefaultFusion(), Joint: DefaultJoint(), Prior: 2, Group: 2,
 		Training: ppo.Default(), LearningRate: 2e-3, EntropyEnd: 0,
 		FreeLogits: true, FreeRate: 0.05, Curriculum: true,
 		Recurrence: true, Modulation: true, Attention: true, Segment: 256, Workers: 1,
@@ -79,7 +81,7 @@ func DefaultPolicy() PolicyConfig {
 
 // Validate reports every fault.
 func (c PolicyConfig) Validate() error {
-	errs := []error{c.Features.Validate(), c.Training.Validate(), c.Imitation.Validate(), c.Classes.Validate(), c.Joint.Validate()}
+	errs := []error{c.Features.Validate(), c.Training.Validate(), c.Imitation.Validate(), c.Classes.Validate(), c.Fusion.Validate(), c.Joint.Validate()}
 	if c.Level >= unit.NumLevels {
 		errs = append(errs, fmt.Errorf("policy: level %d does not exist", c.Level))
 	}

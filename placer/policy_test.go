@@ -149,7 +149,7 @@ func TestMaskOfMemory(t *testing.T) {
 	p := problem(t, "rnnlm2", 2)
 	p.Machine.Devices[1].Memory = 1 << 20
 	e := newEnvironment(p, DefaultPolicy())
-	if err := e.decideOn(p, p.Units.Levels[unit.Chain], false); err != nil {
+	if err := e.decideOn(p, stage{part: p.Units.Levels[unit.Chain]}); err != nil {
 		t.Fatal(err)
 	}
 	forbidden := 0
@@ -169,7 +169,7 @@ func TestMaskOfMemory(t *testing.T) {
 		t.Fatal("no unit is too large: the case tests nothing")
 	}
 	p.Machine.Devices[0].Memory = 1 << 20
-	if err := e.decideOn(p, p.Units.Levels[unit.Chain], false); err == nil {
+	if err := e.decideOn(p, stage{part: p.Units.Levels[unit.Chain]}); err == nil {
 		t.Error("a unit that fits no device is no error")
 	}
 }

@@ -70,7 +70,7 @@ func (s *settling) turn(ctx context.Context, tasks plan.Tasks, share float64, o 
 	fine := &Policy{config: s.policy.config, device: s.policy.device, near: tasks == plan.Place}
 	// Evaluators on other hosts do not tell the time of kernels; the plan must not
 	// depend on where samples are evaluated.
-	fine.config.Classes.LocalCredit = 0
+	fine.config.Classes.LocalCredit, fine.config.Fusion.Local = 0, 0
 	fine.config.Imitation = fine.config.Joint.Imitation
 	if n := whole.Budget.Evaluations; n > 0 {
 		p.Budget.Evaluations = min(max(1, int(share*float64(n))), n-s.spent)

@@ -82,15 +82,18 @@ func (p *Policy) logits(batch *gonet.Batch) ([][][]float32, error) {
 
 // carryAll carries the logits of every task from the units of stage from to those
 // of to.
-func (p *Policy) carryAll(env *environment, logits [][][]float32, from, to stage, seconds []float64) (all [][][]float32) {
+func (p *Policy) carryAll(run *training, c PolicyConfig, logits [][][]float32, from, to stage) (all [][][]float32) {
+	env, seconds := run.env, run.problem.Evaluator.OpSeconds(0)
 	for t, task := range p.network.Config().Decision.Tasks() {
 		rows := logits[t]
 		if task.Name == transformerxl.Fusion && env.class != nil {
-			soft := float32(carriedRange)
-			if env.fine != env.coarse {
-				soft = carriedChoice
+			x, y := env.classesOf(from), env.classesOf(to)
+			if c.fusesAlone(env.tasks) {
+				rows = x.leave(y, rows, task.Kinds, task.Levels, from.part, to.part, run.best.fusion, c.Fusion.Leave)
+			} else {
+				rows = x.carry(rows, task.Kinds, task.Levels, from.part, to.part, carriedRange)
 			}
-			all = append(all, env.classesOf(from).carry(env.classesOf(to), rows, task.Kinds, task.Levels, from.part, to.part, soft))
+			all = append(all, rows)
 			continue
 		}
 		if task.Name == transformerxl.Fusion && from.oneFusion {
@@ -144,7 +147,3 @@ const carriedChance = 0.8
 func logitOf(p float64, n int) float32 {
 	return float32(math.Log(p / (1 - p) * float64(n-1)))
 }
-
-// carriedChoice is carriedRange for choices of which thousands are sampled at
-// once.
-const carriedChoice = 4

@@ -19,9 +19,10 @@ type fusion struct {
 	device []uint8 // [K]
 	rank   []int32 // [K]
 
-	number      []int32 // [N] scratch: kernel of each head
-	next        []int32 // [N] scratch: where each kernel's next op goes
-	rowOf, last []int32 // scratch of lay
+	number      []int32   // [N] scratch: kernel of each head
+	next        []int32   // [N] scratch: where each kernel's next op goes
+	rowOf, last []int32   // scratch of lay
+	saved       []float64 // [N] of Savings; nil before the first
 }
 
 func newFusion(s *Simulator) *fusion {

@@ -1,5 +1,7 @@
 package sim
 
+import "placer/plan"
+
 // OpShares writes into share, [N], what each op contributes to the time of the
 // kernels of the last EvaluateFused that was given a fusion: a kernel's seconds are dealt
 // out to its ops in proportion to what they take alone.
@@ -23,6 +25,38 @@ func (s *Simulator) OpShares(share []float64) {
 		scale := f.run.ops[i].seconds / sum
 		for _, m := range ops {
 			share[m] = own[m] * scale
+		}
+	}
+}
+
+// Savings returns the kernel of every op in the last EvaluateFused that was given a
+// fusion, [N], and the seconds that each kernel saves, [K]: what its ops take alone
+// less what it takes. Both hold until the next evaluation.
+func (s *Simulator) Savings() (kernel []int32, saved []float64) {
+	f := s.fused
+	k := &f.k
+	if f.saved == nil {
+		f.saved = make([]float64, s.n)
+	}
+	saved = f.saved[:k.n]
+	for i := range saved {
+		own, sum := s.seconds[f.device[i]], 0.0
+		for _, m := range k.ops[k.at[i]:k.at[i+1]] {
+			sum += own[m]
+		}
+		saved[i] = sum - f.run.ops[i].seconds
+	}
+	return k.of, saved
+}
+
+// CriticalShares writes into share, [D], the part of the step of p that its
+// critical path spends computing on each device.
+func (s *Simulator) CriticalShares(p *plan.Plan, share []float64) {
+	clear(share)
+	h := s.history(p)
+	for _, x := range h.criticalPath() {
+		if !x.Transfer {
+			share[x.Device] += float64(x.End-x.Start) / h.makespan
 		}
 	}
 }

@@ -1,0 +1,62 @@
+package placer
+
+import "fmt"
+
+// FusionConfig describes how fusion is learnt where it is all that is decided. It
+// is decided on classes of ops, first of like surroundings (ClassConfig.Most), then
+// apart by place in time, then by segment.
+type FusionConfig struct {
+	Levels    int // of fusion priority
+	Samples   int // of a round, at most
+	Imitation ImitationConfig
+	// LearningRate is the network's, FreeRate that of the free logits, by which it
+	// imitates: both low, PPO is to disturb that little.
+	LearningRate, FreeRate float64
+	// Finest is the most classes that a stage may have; one that would have more has
+	// those of the stage before.
+	Finest int
+	// Timed and Segmented are the shares of the budget behind which the second and
+	// the third stage begin. A stage begins at the best plan so far: a class leaves
+	// it with chance Leave.
+	Timed, Segmented, Leave float64
+
+	// What a level is taken to be worth is, by a share of Local, the time that the
+	// kernels of a class's ops save on the critical path, and otherwise the whole
+	// step; both as means of the samples, of which a round's count by Decay less in
+	// each later round. Chances by worth have temperatures from Hot to Cold, as parts
+	// of the step time. Local is 0 where the evaluator does not tell.
+	Local, Decay, Hot, Cold float64
+	// Warm is the share of the budget in which levels are chosen by their worth
+	// alone. From then on they are by imitation, but for a chance of Explore, of
+	// Explore x Finer behind the first stage, which falls to 0 over the last fifth:
+	// by worth, for a share of Guided, or else any level.
+	Warm, Explore, Finer, Guided float64
+}
+
+// DefaultFusion returns the configuration of go-table3.
+func DefaultFusion() FusionConfig {
+	return FusionConfig{
+		Levels: 8, Samples: 16, Imitation: ImitationConfig{Window: 320, Elite: 0.05, Mix: 0.3, Ranked: true}, LearningRate: 3e-4, FreeRate: 1e-4,
+		Finest: 4096, Timed: 0.4, Segmented: 0.7, Leave: 0.02,
+		Local: 0.5, Decay: 0.1, Hot: 1e-3, Cold: 2e-4, Warm: 0.13, Explore: 0.03, Finer: 0.3, Guided: 0.8,
+	}
+}
+
+// Validate reports a fault.
+func (c FusionConfig) Validate() error {
+	if c.Imitation.Window == 0 {
+		return nil
+	}
+	if err := c.Imitation.Validate(); err != nil {
+		return err
+	}
+	if c.Levels < 2 || c.Levels > 255 || c.Samples < 1 || c.Finest < 1 || !(c.LearningRate > 0) || !(c.FreeRate > 0) || !(c.Hot >= c.Cold && c.Cold > 0) || !(c.Timed > 0 && c.Timed < c.Segmented && c.Segmented < 1) {
+		return fmt.Errorf("policy: fusion alone %+v: want 2 to 255 levels, positive samples, rates and classes, temperatures that fall, stages that begin one after another within the budget", c)
+	}
+	for _, x := range []float64{c.Leave, c.Local, c.Decay, c.Warm, c.Explore, c.Finer, c.Guided} {
+		if !(x >= 0 && x <= 1) {
+			return fmt.Errorf("policy: fusion alone %+v: want shares and chances from 0 to 1", c)
+		}
+	}
+	return nil
+}
