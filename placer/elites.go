@@ -58,16 +58,18 @@ func (d *decoder) choices(tasks []transformerxl.Task) (all []choice) {
 	return all
 }
 
-// add keeps the decisions actions.
-func (x *elites) add(actions [][]int32, scores []plan.Score) {
+// add keeps the decisions actions, and returns them as samples.
+func (x *elites) add(actions [][]int32, scores []plan.Score) (round []sample) {
 	for k, a := range actions {
 		s := sample{level: make([]int32, len(x.choices)), score: scores[k]}
 		for i, c := range x.choices {
 			s.level[i] = a[c.at]
 		}
-		x.recent = append(x.recent, s)
+		round = append(round, s)
 	}
+	x.recent = append(x.recent, round...)
 	x.recent = slices.Delete(x.recent, 0, max(0, len(x.recent)-x.Window))
+	return round
 }
 
 // best returns the best of the kept samples, the older of equal ones first.

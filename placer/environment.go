@@ -22,15 +22,14 @@ type environment struct {
 	// baseline is the step time that rewards are relative to, in seconds.
 	baseline float64
 	spent    int // evaluations so far
-	// near, if not nil, has evaluate fill in local: for each of its decisions and
-	// each class of ops the seconds that go by near them.
-	near   [][]int32   // [C] ops
-	shares bool        // there is to be near
+	// local is what evaluate tells of each of its decisions and each class of ops:
+	// with near, the seconds that go by near the class; with weight, the seconds that
+	// the kernels of its ops cost more than these take alone, each device's by its
+	// weight.
 	local  [][]float64 // [K][C]
-	// weight, if not nil, has evaluate fill in local otherwise: with the seconds that
-	// the kernels of a class's ops cost, less what the ops take alone, each device's
-	// by its weight.
-	weight []float64 // [D]
+	near   [][]int32   // [C] ops, or nil
+	shares bool        // there is to be near
+	weight []float64   // [D], or nil
 	// exact says which scores of the last round are final; nil: all. The others are
 	// estimates.
 	exact []bool

@@ -136,10 +136,9 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 			return nil, err
 		}
 		if best != nil {
-			best.add(round.Actions, run.scores)
+			samples := best.add(round.Actions, run.scores)
 			if worth != nil {
-				round := best.recent[len(best.recent)-len(round.Actions):]
-				worth.add(round, run.env.cost(len(round)), run.spent(), run.score.Seconds)
+				worth.add(samples, run.env.cost(len(samples)), run.spent(), run.score.Seconds)
 				run.env.weigh(run.best)
 			}
 			if err := p.lean(batch, best, worth, run.spent()); err != nil {
