@@ -1,8 +1,6 @@
 package placer
 
-import (
-	"math"
-)
+import "math"
 
 // worth is what the levels of each class seem to be worth by the samples of late.
 type worth struct {
