@@ -76,7 +76,7 @@ golden: ## rewrite golden files; read the diff before committing
 bench: ## Go benchmarks, COUNT times each, into bench.txt
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./gonet ./nn/... | tee bench.txt
 
-repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each) into experiments/table2
+repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each; FLAGS=, OUT=experiments/table2/default for the search as it is by default) into experiments/table2
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
 
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer

@@ -40,7 +40,7 @@ func run(w io.Writer, files []string) error {
 		if h == nil || !h.Feasible || !s.Best.Feasible {
 			return fmt.Errorf("%s: no human row, or nothing fits", f)
 		}
-		p := row(&s, func(r *report.Row) bool { return r.Kind == plan.Policy })
+		p := bestPolicy(&s)
 		search.add(&s.Best, h)
 		policy.add(p, h)
 		fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %.0f |\n", s.Graph.Name, s.Machine.Devices, step(h),
@@ -59,6 +59,17 @@ func row(s *report.Search, want func(*report.Row) bool) *report.Row {
 		}
 	}
 	return nil
+}
+
+// bestPolicy returns the row of the policy that came furthest, or nil.
+func bestPolicy(s *report.Search) (best *report.Row) {
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if r.Kind == plan.Policy && (best == nil || r.Feasible && (!best.Feasible || r.StepTime < best.StepTime)) {
+			best = r
+		}
+	}
+	return best
 }
 
 func step(r *report.Row) string {

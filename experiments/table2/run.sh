@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Searches every row of rows.tsv and records the documents and their summary.
-# BUDGET (default 5m) and SEED (default 1) apply to each row.
+# Searches every row of rows.tsv and records the documents and their summary in
+# OUT (default experiments/table2). BUDGET (default 5m), SEED (default 1) and FLAGS
+# (default --from-scratch) apply to each row.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go build -o bin/placer ./cmd/placer
+out=${OUT:-experiments/table2}
+mkdir -p "$out"
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 files=()
 while IFS=$'\t' read -r workload gpus; do
   echo "table2: $workload on $gpus GPUs" >&2
-  bin/placer search -q --tasks place --from-scratch --workload "$workload" --gpus "$gpus" --budget "${BUDGET:-5m}" --seed "${SEED:-1}" \
-    --out "$runs/$workload" --json >"experiments/table2/$workload.json.new"
-  mv "experiments/table2/$workload.json.new" "experiments/table2/$workload.json"
-  files+=("experiments/table2/$workload.json")
+  # shellcheck disable=SC2086 # several flags
+  bin/placer search -q --tasks place ${FLAGS---from-scratch} --workload "$workload" --gpus "$gpus" --budget "${BUDGET:-5m}" --seed "${SEED:-1}" \
+    --out "$runs/$workload" --json >"$out/$workload.json.new"
+  mv "$out/$workload.json.new" "$out/$workload.json"
+  files+=("$out/$workload.json")
 done <experiments/table2/rows.tsv
-go run ./experiments/summarise "${files[@]}" | tee experiments/table2/table.md
+go run ./experiments/summarise "${files[@]}" | tee "$out/table.md"
