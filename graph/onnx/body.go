@@ -124,7 +124,7 @@ func (c *call) subgraph(name string, inputs []*tensor) (*body, *protoGraph, erro
 		x := &g.inits[i]
 		t, err := x.tensor(found[x.name].isWeight(elem(x.elem), product(x.dims)))
 		if err != nil {
-			return nil, nil, fmt.Errorf("graph %s: initializer %q: %w", name, clean(x.name), err)
+			return nil, nil, fmt.Errorf("graph %s: initializer %q: %w", name, brief(x.name), err)
 		}
 		s.tensors[x.name] = t
 		if t.elem.known() {
@@ -151,7 +151,7 @@ func (c *call) subgraph(name string, inputs []*tensor) (*body, *protoGraph, erro
 	b.params += params
 	for i := range g.outputs {
 		if s.find(g.outputs[i].name) == nil {
-			return nil, nil, fmt.Errorf("graph %s: output %q is made by no node", name, clean(g.outputs[i].name))
+			return nil, nil, fmt.Errorf("graph %s: output %q is made by no node", name, brief(g.outputs[i].name))
 		}
 	}
 	return b, g, nil

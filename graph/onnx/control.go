@@ -52,7 +52,7 @@ func (c *call) branch() error {
 	case best == nil && failed != nil:
 		return failed
 	case failed != nil:
-		c.imp.note("%s: one branch is left out: %v", clean(c.node.op+" "+c.node.name), failed)
+		c.imp.note("%s: one branch is left out: %v", brief(c.node.op+" "+c.node.name), failed)
 	}
 	if best != nil {
 		c.take(best, 1)
@@ -106,7 +106,7 @@ func (c *call) trips() int64 {
 	if v, ok := c.known(0); ok && len(v) == 1 && v[0] <= maxDim {
 		return max(v[0], 0)
 	}
-	c.imp.note("%s: the number of iterations is not known and taken as 1", clean(c.node.op+" "+c.node.name))
+	c.imp.note("%s: the number of iterations is not known and taken as 1", brief(c.node.op+" "+c.node.name))
 	return 1
 }
 

@@ -68,6 +68,9 @@ func TestErrors(t *testing.T) {
 		{"unknown operator", relu(nodeOf("a", "Frobnicate", list("x"), list("y"))), `node 0 (a): operator Frobnicate is not known, and the file records no shape for its outputs`},
 		{"sequences", relu(nodeOf("a", "SequenceConstruct", list("x"), list("y"))), `node 0 (a): sequences of tensors are not supported`},
 		{"control characters", relu(nodeOf("a\nb\x00", "Relu", list("z\n"), list("y"))), `m.onnx: node 0 (a_b_): input 0 ("z_") is made by no node`},
+		{"control characters in an operator", relu(nodeOf("a", "F\nG", list("x"), list("y"))), `m.onnx: node 0 (a): operator F_G is not known`},
+		{"control characters in an operator with a subgraph", relu(nodeOf("a", "F\nG", list("x"), list("y"), graphAttr("body", good))), `m.onnx: node 0 (a): operator F_G runs a subgraph`},
+		{"a name without end", relu(nodeOf(strings.Repeat("ab", 5000), "Relu", list("z"), list("y"))), `m.onnx: node 0 (` + strings.Repeat("ab", 60) + `...): input 0 ("z") is made by no node`},
 		{"function that calls itself", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "F", list("u"), list("v")))), `nested deeper than 16`},
 		{"functions that grow", concatBytes(relu(nodeOf("a", "F0", list("x"), list("y"))), doubling(14)), `subgraphs and functions come to more than`},
 	} {

@@ -9,7 +9,7 @@ import (
 // and attributes.
 func (c *call) function(fn *function) error {
 	if len(c.in) > len(fn.inputs) || len(c.out) > len(fn.outputs) {
-		return fmt.Errorf("function %s has %d inputs and %d outputs, the call has %d and %d", clean(fn.name), len(fn.inputs), len(fn.outputs), len(c.in), len(c.out))
+		return fmt.Errorf("function %s has %d inputs and %d outputs, the call has %d and %d", brief(fn.name), len(fn.inputs), len(fn.outputs), len(c.in), len(c.out))
 	}
 	s := newScope(nil)
 	s.opsets = fn.opsets
@@ -33,14 +33,14 @@ func (c *call) function(fn *function) error {
 			}
 		}
 	}
-	b, err := c.imp.evaluate(s, nodes, "function "+clean(fn.name))
+	b, err := c.imp.evaluate(s, nodes, "function "+brief(fn.name))
 	if err != nil {
 		return err
 	}
 	for k := range c.out {
 		t := s.find(fn.outputs[k])
 		if t == nil {
-			return fmt.Errorf("function %s: output %q is made by no node", clean(fn.name), clean(fn.outputs[k]))
+			return fmt.Errorf("function %s: output %q is made by no node", brief(fn.name), brief(fn.outputs[k]))
 		}
 		*c.out[k] = *t
 	}

@@ -130,7 +130,7 @@ func (imp *importer) graph() error {
 	}
 	for i := range g.outputs {
 		if name := g.outputs[i].name; imp.root.tensors[name] == nil {
-			return fmt.Errorf("output %d (%q) of the graph is made by no node", i, clean(name))
+			return fmt.Errorf("output %d (%q) of the graph is made by no node", i, brief(name))
 		}
 	}
 	imp.sum.Nodes, imp.sum.Initializers, imp.sum.Inputs, imp.sum.Outputs = len(g.nodes), len(g.inits), len(inputs), len(g.outputs)
@@ -141,7 +141,7 @@ func (imp *importer) findInitializers(g *protoGraph) error {
 	for i := range g.inits {
 		x := &g.inits[i]
 		if x.name == "" || imp.inits[x.name] != nil {
-			return fmt.Errorf("initializer %d: name %q is empty or taken", i, clean(x.name))
+			return fmt.Errorf("initializer %d: name %q is empty or taken", i, brief(x.name))
 		}
 		imp.inits[x.name] = x
 	}
@@ -157,7 +157,7 @@ func (imp *importer) findInputs(g *protoGraph) (map[string]*valueInfo, error) {
 			continue // files before IR version 4 list initializers here too
 		}
 		if v.name == "" || inputs[v.name] != nil {
-			return nil, fmt.Errorf("input %d: name %q is empty or taken", i, clean(v.name))
+			return nil, fmt.Errorf("input %d: name %q is empty or taken", i, brief(v.name))
 		}
 		inputs[v.name] = v
 	}
@@ -171,7 +171,7 @@ func (imp *importer) addTensors(g *protoGraph, inputs map[string]*valueInfo) err
 		x := &g.inits[i]
 		t, err := x.tensor(imp.weight(x.name, elem(x.elem), product(x.dims)))
 		if err != nil {
-			return fmt.Errorf("initializer %q: %w", clean(x.name), err)
+			return fmt.Errorf("initializer %q: %w", brief(x.name), err)
 		}
 		imp.root.tensors[x.name] = t
 	}
@@ -182,7 +182,7 @@ func (imp *importer) addTensors(g *protoGraph, inputs map[string]*valueInfo) err
 		}
 		t, err := imp.value(v)
 		if err != nil {
-			return fmt.Errorf("input %q: %w", clean(v.name), err)
+			return fmt.Errorf("input %q: %w", brief(v.name), err)
 		}
 		imp.root.tensors[v.name] = t
 		if _, read := imp.learned[v.name]; read && t.shape != nil && t.elem.known() {
@@ -277,9 +277,9 @@ func (imp *importer) addOp(c *call, op graph.Op, reads []string, resident bool) 
 		id, ok := imp.use(name)
 		if !ok {
 			if t := imp.root.find(name); t != nil {
-				return fmt.Errorf("input %d (%q) has no shape%s", k, clean(name), t.why)
+				return fmt.Errorf("input %d (%q) has no shape%s", k, brief(name), t.why)
 			}
-			return fmt.Errorf("input %d (%q) is made by no node, input or initializer", k, clean(name))
+			return fmt.Errorf("input %d (%q) is made by no node, input or initializer", k, brief(name))
 		}
 		in = append(in, id)
 		before = max(before, imp.phases[name])

@@ -19,10 +19,10 @@ func (imp *importer) infer(s *scope, n *node) (c *call, err error) {
 		var t *tensor
 		if name != "" {
 			if t = s.find(name); t == nil {
-				return nil, fmt.Errorf("input %d (%q) is made by no node, input or initializer", slot, clean(name))
+				return nil, fmt.Errorf("input %d (%q) is made by no node, input or initializer", slot, brief(name))
 			}
 			if t.elem == elemString {
-				return nil, fmt.Errorf("input %d (%q) holds strings, which are not supported", slot, clean(name))
+				return nil, fmt.Errorf("input %d (%q) holds strings, which are not supported", slot, brief(name))
 			}
 		}
 		c.in = append(c.in, t)
@@ -39,10 +39,10 @@ func (imp *importer) infer(s *scope, n *node) (c *call, err error) {
 		}
 		t := c.out[k]
 		if t.shape == nil || t.elem == elemNone {
-			return nil, fmt.Errorf("output %d (%q) has no shape", k, clean(name))
+			return nil, fmt.Errorf("output %d (%q) has no shape", k, brief(name))
 		}
 		if t.elem != elemString && !t.elem.known() {
-			return nil, fmt.Errorf("output %d (%q) has %v, which is not known", k, clean(name), t.elem)
+			return nil, fmt.Errorf("output %d (%q) has %v, which is not known", k, brief(name), t.elem)
 		}
 		s.tensors[name] = t
 	}
@@ -79,11 +79,11 @@ func (c *call) run() (err error) {
 	default:
 		for _, a := range n.attrs {
 			if a.graph != nil {
-				return fmt.Errorf("operator %s runs a subgraph an unknown number of times: import the subgraph as a model of its own", key)
+				return fmt.Errorf("operator %s runs a subgraph an unknown number of times: import the subgraph as a model of its own", brief(key))
 			}
 		}
 		if !c.fromRecord() {
-			return fmt.Errorf("operator %s is not known, and the file records no shape for its outputs", clean(key))
+			return fmt.Errorf("operator %s is not known, and the file records no shape for its outputs", brief(key))
 		}
 	}
 	if err == nil {
@@ -139,10 +139,10 @@ func (imp *importer) value(v *valueInfo) (*tensor, error) {
 	t := &tensor{elem: elem(v.elem)}
 	switch {
 	case !v.tensor:
-		t.why = fmt.Sprintf(": %q is no tensor", clean(v.name))
+		t.why = fmt.Sprintf(": %q is no tensor", brief(v.name))
 		return t, nil
 	case !v.shaped:
-		t.why = fmt.Sprintf(": the file records none for %q", clean(v.name))
+		t.why = fmt.Sprintf(": the file records none for %q", brief(v.name))
 		return t, nil
 	}
 	t.shape = imp.resolve(v.dims, true)

@@ -127,5 +127,5 @@ func (n *node) place(i int) string {
 	if label == "" {
 		return fmt.Sprintf("node %d", i)
 	}
-	return fmt.Sprintf("node %d (%s)", i, clean(label))
+	return fmt.Sprintf("node %d (%s)", i, brief(label))
 }

@@ -18,6 +18,23 @@ func clean(s string) string {
 	}, s)
 }
 
+// maxShown is how many characters of a name a message shows.
+const maxShown = 120
+
+// brief returns s as messages show it: cleaned, and no longer than a line of
+// text takes.
+func brief(s string) string {
+	s = clean(s)
+	n := 0
+	for at := range s {
+		if n == maxShown {
+			return s[:at] + "..."
+		}
+		n++
+	}
+	return s
+}
+
 // names hands out names that are unique in the graph.
 type names struct {
 	taken map[string]bool

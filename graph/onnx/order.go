@@ -13,10 +13,10 @@ func producers(nodes []node, taken func(name string) bool) (map[string]int, erro
 				continue
 			}
 			if first, twice := by[name]; twice {
-				return nil, fmt.Errorf("%s: output %d (%q) is made by %s too", n.place(i), k, clean(name), nodes[first].place(first))
+				return nil, fmt.Errorf("%s: output %d (%q) is made by %s too", n.place(i), k, brief(name), nodes[first].place(first))
 			}
 			if taken(name) {
-				return nil, fmt.Errorf("%s: output %d (%q) is also an input or an initializer", n.place(i), k, clean(name))
+				return nil, fmt.Errorf("%s: output %d (%q) is also an input or an initializer", n.place(i), k, brief(name))
 			}
 			by[name] = i
 		}
@@ -92,12 +92,12 @@ func cycle(nodes []node, by map[string]int, wait []int, needs func(i int) []stri
 	}
 	start := at
 	p, name := before(at)
-	path := fmt.Sprintf("reads %q", clean(name))
+	path := fmt.Sprintf("reads %q", brief(name))
 	for hops := 0; p != start; hops++ {
 		at = p
 		p, name = before(at)
 		if hops < 3 {
-			path += fmt.Sprintf(" of %s, which reads %q", nodes[at].place(at), clean(name))
+			path += fmt.Sprintf(" of %s, which reads %q", nodes[at].place(at), brief(name))
 		} else if hops == 3 {
 			path += " and so on"
 		}

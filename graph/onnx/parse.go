@@ -242,7 +242,7 @@ func (f field) tensor() (t initializer, err error) {
 	}
 	for _, d := range t.dims {
 		if err == nil && (d < 0 || d > maxDim) {
-			err = fmt.Errorf("tensor %q has dimensions %v", t.name, t.dims)
+			err = fmt.Errorf("tensor %q has dimensions %v", brief(t.name), t.dims)
 		}
 	}
 	return t, err
@@ -265,12 +265,12 @@ func (f field) sparse() (t initializer, err error) {
 	t.sparse = 1
 	for _, d := range t.dims {
 		if t.sparse *= d; t.sparse > maxDim {
-			return t, fmt.Errorf("sparse tensor %q has values of dimensions %v", t.name, t.dims)
+			return t, fmt.Errorf("sparse tensor %q has values of dimensions %v", brief(t.name), t.dims)
 		}
 	}
 	for _, d := range dims {
 		if err == nil && (d < 0 || d > maxDim) {
-			err = fmt.Errorf("sparse tensor %q has dimensions %v", t.name, dims)
+			err = fmt.Errorf("sparse tensor %q has dimensions %v", brief(t.name), dims)
 		}
 	}
 	t.dims, t.data = dims, nil
