@@ -13,8 +13,7 @@ import (
 	"placer/hw"
 	"placer/nn"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
+	"placer/problems"
 )
 
 func problem(t *testing.T, name string, devices int) *plan.Problem {
@@ -24,19 +23,12 @@ func problem(t *testing.T, name string, devices int) *plan.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := roofline.New(g, m, roofline.Default())
+	p, err := problems.New(g, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sim.New(g, m, c, sim.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0)), Seed: 3}
+	p.Seed = 3
+	return p
 }
 
 // TestPolicyLearns: with rewards alone, from random placements, the policy comes

@@ -9,40 +9,20 @@ import (
 	"placer/baselines/fusion"
 	"placer/graph"
 	"placer/graph/fuse"
-	"placer/graph/unit"
-	"placer/hw"
 	"placer/plan"
-	"placer/roofline"
+	"placer/problems"
 	"placer/sim"
-	"placer/workloads"
 )
 
 func jointProblem(t *testing.T, tasks plan.Tasks, evaluations int) *plan.Problem {
 	t.Helper()
-	g, err := workloads.Build("rnnlm:layers=2,unroll=3")
+	p, err := problems.Workload("rnnlm:layers=2,unroll=3", "v100", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := hw.Take("v100", 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cost, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sim.New(g, m, cost, sim.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &plan.Problem{Graph: g, Machine: m, Units: u, Evaluator: s, Tasks: tasks, Seed: 1, Budget: plan.Budget{Evaluations: evaluations}}
-	p.Priority = sim.CriticalPathPriority(g, s.OpSeconds(0))
+	p.Tasks, p.Budget.Evaluations = tasks, evaluations
 	if !tasks.Has(plan.Place) {
-		p.Device = u.Blocks(s.OpSeconds(0), 2)
+		p.Device = p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
 	}
 	return p
 }

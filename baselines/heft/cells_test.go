@@ -5,36 +5,17 @@ import (
 	"testing"
 
 	"placer/graph/unit"
-	"placer/hw"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
-	"placer/workloads"
+	"placer/problems"
 )
 
 func workload(t *testing.T, name string, gpus int) *plan.Problem {
 	t.Helper()
-	g, err := workloads.Build(name)
+	p, err := problems.Workload(name, "p100", gpus)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := hw.Take("p100", gpus, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cost, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sim.New(g, m, cost, sim.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0)), Seed: 1}
+	return p
 }
 
 // TestUnitsKeepGradientsTogether: on a recurrent training graph the schedulers on

@@ -10,11 +10,9 @@ import (
 
 	"placer/graph"
 	"placer/graph/train"
-	"placer/graph/unit"
 	"placer/hw"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
+	"placer/problems"
 	"placer/workloads"
 )
 
@@ -87,19 +85,12 @@ func place(t *testing.T, g *graph.Graph, gpus int, cpu bool) (*plan.Outcome, *hw
 	if err != nil {
 		t.Fatal(err)
 	}
-	cost, err := roofline.New(g, m, roofline.Default())
+	p, err := problems.New(g, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sim.New(g, m, cost, sim.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := Placer{}.Place(context.Background(), &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s})
+	p.Priority = nil
+	out, err := Placer{}.Place(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}

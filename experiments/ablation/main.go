@@ -17,12 +17,9 @@ import (
 
 	"placer/baselines/human"
 	"placer/graph/unit"
-	"placer/hw"
 	"placer/placer"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
-	"placer/workloads"
+	"placer/problems"
 )
 
 // variants are changes to the default policy.
@@ -82,7 +79,7 @@ func run(list string, evaluations, seeds int, level string, segment int, skip []
 		if err != nil {
 			return fmt.Errorf("%s: want workload:gpus", item)
 		}
-		p, err := problem(name, devices)
+		p, err := problems.Workload(name, "p100", devices)
 		if err != nil {
 			return err
 		}
@@ -122,30 +119,6 @@ func run(list string, evaluations, seeds int, level string, segment int, skip []
 		}
 	}
 	return file.Close()
-}
-
-func problem(name string, devices int) (*plan.Problem, error) {
-	g, err := workloads.Build(name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := hw.Take("p100", devices, false)
-	if err != nil {
-		return nil, err
-	}
-	c, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		return nil, err
-	}
-	s, err := sim.New(g, m, c, sim.Default())
-	if err != nil {
-		return nil, err
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}, nil
 }
 
 func train(p plan.Problem, l unit.Level, segment int, change func(*placer.PolicyConfig), evaluations int, seed uint64) (float64, error) {

@@ -23,12 +23,9 @@ import (
 	"placer/baselines/rl2017"
 	"placer/compare"
 	"placer/graph/unit"
-	"placer/hw"
 	"placer/internal/fsx"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
-	"placer/workloads"
+	"placer/problems"
 )
 
 // sample is the step time of a round's placements.
@@ -109,7 +106,7 @@ func run(list string, methods []string, evaluations, seeds int, out string) erro
 		if err != nil {
 			return fmt.Errorf("%s: want workload:gpus", item)
 		}
-		p, err := problem(name, devices)
+		p, err := problems.Workload(name, "p100", devices)
 		if err != nil {
 			return err
 		}
@@ -173,30 +170,6 @@ func median(all []result, field func(result) float64) float64 {
 		x = append(x, field(r))
 	}
 	return compare.Median(x)
-}
-
-func problem(name string, devices int) (*plan.Problem, error) {
-	g, err := workloads.Build(name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := hw.Take("p100", devices, false)
-	if err != nil {
-		return nil, err
-	}
-	c, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		return nil, err
-	}
-	s, err := sim.New(g, m, c, sim.Default())
-	if err != nil {
-		return nil, err
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}, nil
 }
 
 func train(p plan.Problem, rival func(func(sample)) plan.Placer, seed uint64) (r result, err error) {

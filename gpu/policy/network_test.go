@@ -34,8 +34,8 @@ type problem struct {
 	free   bool
 }
 
-// problems cover every operation that the network is made of.
-func problems(r *rand.Rand) []problem {
+// cases cover every operation that the network is made of.
+func cases(r *rand.Rand) []problem {
 	small := func() gonet.Config {
 		c := gonet.Default(6, 4)
 		c.Embedding.Layers, c.Embedding.Width = 2, 12
@@ -160,7 +160,7 @@ func TestNetwork(t *testing.T) { compareNetworks(t, pretended(t, references()), 
 // compareNetworks compares a device with the CPU on every problem.
 func compareNetworks(t *testing.T, d *Device, tolerance float64) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, p := range problems(r) {
+	for _, p := range cases(r) {
 		t.Run(p.name, func(t *testing.T) {
 			cpu, device := networks(t, p, d)
 			defer device.Close()
@@ -244,7 +244,7 @@ func compareNetworks(t *testing.T, d *Device, tolerance float64) {
 func TestFiniteDifferences(t *testing.T) {
 	d := pretended(t, references())
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, p := range problems(r)[:2] {
+	for _, p := range cases(r)[:2] {
 		p.config.Decision.Memory = 0 // the memory's states get no gradient, which differences would show
 		_, n := networks(t, p, d)
 		out, err := n.Forward(p.batch)
@@ -290,7 +290,7 @@ func TestFiniteDifferences(t *testing.T) {
 // goes on as the one on the device does.
 func TestCheckpoint(t *testing.T) {
 	d := pretended(t, references())
-	p := problems(rand.New(rand.NewPCG(1, 2)))[0]
+	p := cases(rand.New(rand.NewPCG(1, 2)))[0]
 	_, device := networks(t, p, d)
 	defer device.Close()
 	o := &nn.CrossEntropy{Labels: make([]int32, p.batch.X.N)}

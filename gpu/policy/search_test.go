@@ -4,46 +4,26 @@ import (
 	"context"
 	"testing"
 
-	"placer/graph/unit"
-	"placer/hw"
 	"placer/placer"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
-	"placer/workloads"
+	"placer/problems"
 )
 
 // TestSearch: the learned policy trains on a device as on the CPU, with free
 // logits and a curriculum that changes them between stages; two runs agree to the
 // bit.
 func TestSearch(t *testing.T) {
-	g, err := workloads.Build("rnnlm:layers=2,unroll=3")
+	p, err := problems.Workload("rnnlm:layers=2,unroll=3", "p100", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := hw.Take("p100", 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	costs, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sim.New(g, m, costs, sim.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p.Seed, p.Budget.Evaluations = 3, 24
 	var first *plan.Outcome
 	for range 2 {
-		p := &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0)), Seed: 3, Budget: plan.Budget{Evaluations: 24}}
 		c := placer.DefaultPolicy()
 		c.Training.Samples, c.Training.Epochs, c.Segment = 8, 1, 16
 		o := decide(t, p, c, pretended(t, references()))
-		if score := s.Evaluate(o.Device, p.Priority); score != o.Score || o.Evaluations > 24 {
+		if score := p.Evaluator.Evaluate(o.Device, p.Priority); score != o.Score || o.Evaluations > 24 {
 			t.Errorf("score %v after %d evaluations, evaluated %v", o.Score, o.Evaluations, score)
 		}
 		if first == nil {

@@ -122,7 +122,8 @@ var allowed = map[string]string{
 
 	// The two sides meet here, and nowhere else.
 	"placer":            "units graph graph/fuse graph/unit hw plan sim features nn nn/safetensors graphsage transformerxl gonet ppo internal/fsx",
-	"placer/transfer":   "units graph graph/train graph/unit hw plan roofline sim workloads baselines/human baselines/listsched nn nn/vec nn/safetensors",
+	"problems":          "graph graph/unit hw plan roofline sim workloads",
+	"placer/transfer":   "units graph graph/train graph/unit hw plan problems sim workloads baselines/human baselines/listsched nn nn/vec nn/safetensors",
 	"placer/pretrained": "placer/transfer",
 
 	// Every method by its name: rivals and the learned policy alike.
@@ -138,8 +139,8 @@ var allowed = map[string]string{
 	// Recorded results.
 	"experiments/summarise":      "units plan report",
 	"experiments/papers":         "compare",
-	"experiments/learned-rivals": "compare graph/unit hw internal/fsx plan roofline sim workloads baselines/gdp baselines/hdp baselines/human baselines/random baselines/reinforce baselines/rl2017",
-	"experiments/ablation":       "graph/unit hw plan roofline sim workloads placer baselines/human",
+	"experiments/learned-rivals": "compare graph/unit internal/fsx plan problems baselines/gdp baselines/hdp baselines/human baselines/random baselines/reinforce baselines/rl2017",
+	"experiments/ablation":       "graph/unit plan placer problems baselines/human",
 	"experiments/transfer":       "baselines/human internal/fsx placer/transfer plan",
 }
 

@@ -9,8 +9,7 @@ import (
 	"placer/graph/unit"
 	"placer/hw"
 	"placer/plan"
-	"placer/roofline"
-	"placer/sim"
+	"placer/problems"
 	"placer/units"
 	"placer/workloads"
 )
@@ -30,19 +29,7 @@ func (c Case) Problem() (*plan.Problem, error) {
 			m.Links[i].Bandwidth *= units.BytesPerSecond(c.Bandwidth)
 		}
 	}
-	cost, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		return nil, err
-	}
-	s, err := sim.New(g, m, cost, sim.Default())
-	if err != nil {
-		return nil, err
-	}
-	h, err := unit.Find(g, s.OpSeconds(0))
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0)), Seed: 1}, nil
+	return problems.New(g, m)
 }
 
 // graph builds the case's graph.
