@@ -6,10 +6,9 @@ import (
 
 	"placer/baselines/human"
 	"placer/graph"
-	"placer/graph/unit"
 	"placer/hw"
 	"placer/plan"
-	"placer/roofline"
+	"placer/problems"
 	"placer/sim"
 	"placer/workloads"
 )
@@ -59,15 +58,12 @@ func placeByHand(t *testing.T, g *graph.Graph, gpus int) (*plan.Outcome, float64
 	}
 	m, err := hw.Take("p100", gpus, false)
 	check(err)
-	cost, err := roofline.New(g, m, roofline.Default())
+	p, err := problems.New(g, m)
 	check(err)
-	s, err := sim.New(g, m, cost, sim.Default())
+	p.Priority, p.Clock = nil, func() float64 { return 0 }
+	out, err := human.Placer{}.Place(context.Background(), p)
 	check(err)
-	units, err := unit.Find(g, s.OpSeconds(0))
-	check(err)
-	out, err := human.Placer{}.Place(context.Background(), &plan.Problem{Graph: g, Machine: m, Units: units, Evaluator: s, Clock: func() float64 { return 0 }})
-	check(err)
-	r, err := s.Run(&plan.Plan{Device: out.Device}, sim.Options{})
+	r, err := p.Evaluator.(*sim.Simulator).Run(&plan.Plan{Device: out.Device}, sim.Options{})
 	check(err)
 	peak := 0.0
 	for _, b := range r.PeakBytes {
