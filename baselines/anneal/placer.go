@@ -27,7 +27,6 @@ type Placer struct {
 	Workers int
 
 	stages []stage // nil means defaultStages
-	trace  func(format string, a ...any)
 }
 
 var _ plan.Placer = Placer{}
@@ -60,9 +59,6 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	a.Workers = min(a.Workers, a.Walkers)
 	if a.stages == nil {
 		a.stages = defaultStages
-	}
-	if a.trace == nil {
-		a.trace = func(string, ...any) {}
 	}
 	r := newRun(ctx, a, p)
 	r.open()

@@ -133,7 +133,6 @@ func (r *run) stage(k int) error {
 		w[i] = newWalker(t, a, r.p.Machine.NumDevices(), rand.New(rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))))
 	}
 	r.walk(s, w, from, part)
-	r.trace("stage %d %+v: %.2f ms, charged %.0f, walkers at %.2f, %.2f", k, *s, r.score.Seconds*1e3, r.charged, w[0].bestAt.Seconds*1e3, w[len(w)-1].bestAt.Seconds*1e3)
 	return nil
 }
 
@@ -194,7 +193,7 @@ func (r *run) spentOf(q *quota, w *walker) float64 {
 // coolest is the temperature of the last walker as a share of the first one's;
 // those between are spread geometrically. Hot walkers find other basins, cool ones
 // explore the one they start in.
-var coolest = 0.25
+const coolest = 0.25
 
 // idleMoves is how many moves in a row may come to nothing before a walker gives
 // up: there may be nothing to move.

@@ -14,7 +14,6 @@ func (r *run) open() {
 		}
 		r.try(s)
 	}
-	r.trace("start: %.2f ms", r.score.Seconds*1e3)
 }
 
 // starts returns placements to begin with: the given ones, all on one device,
