@@ -19,6 +19,7 @@ type stage struct {
 	oneFusion bool
 	near      []uint8  // [N] placement to begin at where nothing is carried; nil: none
 	class     *classes // that decide on fusion; nil: those of the environment
+	settles   bool     // fusion is learnt by differences from the best plan
 }
 
 // curricula returns the ways to train a policy that decides at level l: lists of
@@ -109,7 +110,7 @@ func (c FusionConfig) fusionStages(stages []stage, x *classes, h *unit.Hierarchy
 	return []stage{
 		{name: "classes", part: first.part, chain: first.chain, share: c.Timed, class: x},
 		{name: "classes in time", part: last.part, chain: last.chain, share: c.Segmented - c.Timed, class: timed},
-		{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: segmented},
+		{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: segmented, settles: true},
 	}
 }
 

@@ -119,10 +119,16 @@ func (c ImitationConfig) weights(n int) []float64 {
 // given up.
 const leastChance = 1e-9
 
+// steerer changes the chances of a choice that imitation comes to when a share of
+// the budget is spent.
+type steerer interface {
+	steer(choice int, chance []float64, spent float64)
+}
+
 // lean moves the policy's chances for each choice by a part of the way to how
 // often the elites choose its levels, by the free logits of batch, and then to
-// where w, if not nil, steers them. Levels that a unit cannot have stay as they are.
-func (p *Policy) lean(batch *gonet.Batch, x *elites, w *worth, spent float64) error {
+// where guide, if not nil, steers them. Levels that a unit cannot have stay as they are.
+func (p *Policy) lean(batch *gonet.Batch, x *elites, guide steerer, spent float64) error {
 	logits, err := p.logits(batch)
 	if err != nil {
 		return err
@@ -141,8 +147,8 @@ func (p *Policy) lean(batch *gonet.Batch, x *elites, w *worth, spent float64) er
 		for l, q := range chance {
 			want[l] = (1-x.Mix)*max(q, leastChance) + x.Mix*max(want[l], leastChance)
 		}
-		if w != nil {
-			w.steer(i, want, spent)
+		if guide != nil {
+			guide.steer(i, want, spent)
 		}
 		for l, q := range chance {
 			if row[l] != nn.Masked {

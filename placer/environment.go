@@ -30,6 +30,11 @@ type environment struct {
 	near   [][]int32   // [C] ops, or nil
 	shares bool        // there is to be near
 	weight []float64   // [D], or nil
+	// settles says that evaluate also tells, in differences, what sets decisions apart
+	// from the reference, once there is one.
+	settles     bool
+	reference   *reference     // or nil
+	differences [][]difference // [K]
 	// exact says which scores of the last round are final; nil: all. The others are
 	// estimates.
 	exact []bool
@@ -41,6 +46,8 @@ type worker struct {
 	*draft
 	share []float64 // [N] scratch
 	seen  []int32   // [N] scratch: the last class that counted a kernel, + 1
+	on    []bool    // [N] scratch
+	differ
 }
 
 // concurrent is an evaluator whose clones do better when several evaluate at
@@ -59,11 +66,12 @@ type refining interface {
 type sharer interface{ OpShares(share []float64) }
 
 // locator is an evaluator that tells where the time of a step goes: what kernels
-// save in the last fused evaluation, and what part of a step the critical path
-// computes on each device.
+// take and save in the last fused evaluation, and what part of a step the critical
+// path computes on each device, and which ops.
 type locator interface {
+	Kernels() (kernel []int32, takes []float64)
 	Savings() (kernel []int32, saved []float64)
-	CriticalShares(p *plan.Plan, share []float64)
+	Critical(p *plan.Plan, share []float64, on []bool)
 }
 
 // newEnvironment prepares p for c.Workers goroutines, or more where the
@@ -102,7 +110,8 @@ func (e *environment) decideOn(p *plan.Problem, s stage) error {
 	if e.class != nil {
 		e.class = e.classesOf(s)
 		e.slot = e.class.slots(s.part, e.kinds)
-		e.local = nil
+		e.local, e.reference = nil, nil
+		e.settles = s.settles && e.weight != nil
 		if e.shares {
 			e.near = e.class.near()
 		}
@@ -164,6 +173,9 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 	for tells && len(e.local) < len(actions) {
 		e.local = append(e.local, make([]float64, len(e.class.ops)))
 	}
+	for e.settles && len(e.differences) < len(actions) {
+		e.differences = append(e.differences, nil)
+	}
 	var wait sync.WaitGroup
 	for k, w := range e.workers {
 		wait.Add(1)
@@ -175,6 +187,12 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 				switch {
 				case e.near != nil:
 					e.locate(w, e.local[j])
+				case e.settles:
+					e.differences[j] = e.differences[j][:0]
+					if e.reference != nil {
+						kernel, takes := w.evaluator.(locator).Kernels()
+						e.differences[j] = w.differences(e.differences[j], e.class, e.reference, w.fusion, kernel, takes)
+					}
 				case e.weight != nil:
 					e.attribute(w, e.local[j])
 				}
@@ -228,16 +246,25 @@ func (e *environment) attribute(w *worker, local []float64) {
 
 // cost returns what attribute has written for the last k decisions, [K][C], or nil.
 func (e *environment) cost(k int) [][]float64 {
-	if e.weight == nil {
+	if e.weight == nil || e.settles {
 		return nil
 	}
 	return e.local[:k]
 }
 
-// weigh gives the devices the weights that they have in the step of w.
-func (e *environment) weigh(w *draft) {
-	if e.weight != nil {
-		e.workers[0].evaluator.(locator).CriticalShares(&plan.Plan{Device: w.device, Priority: w.priority, Fusion: w.fusion}, e.weight)
+// weigh gives the devices the weights that they have in the step of best, the best
+// plan so far, and makes it the reference where there is to be one.
+func (e *environment) weigh(best *draft) {
+	if e.weight == nil {
+		return
+	}
+	w := e.workers[0]
+	if w.on == nil {
+		w.on = make([]bool, len(best.device))
+	}
+	w.evaluator.(locator).Critical(&plan.Plan{Device: best.device, Priority: best.priority, Fusion: best.fusion}, e.weight, w.on)
+	if e.settles {
+		e.refer(best, w.on)
 	}
 }
 

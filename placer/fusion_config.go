@@ -31,14 +31,22 @@ type FusionConfig struct {
 	// Explore x Finer behind the first stage, which falls to 0 over the last fifth:
 	// by worth, for a share of Guided, or else any level.
 	Warm, Explore, Finer, Guided float64
+
+	// The last stage goes by what levels gain over the best plan, where the evaluator
+	// tells: a round moves the chances by a share of SettleMix to the best samples, and
+	// of what that leaves a share of Settle is by gains, at temperature Settled, an
+	// untried level taken to cost Untried, both as parts of the step time. Exploration
+	// is of any level there.
+	SettleMix, Settle, Settled, Untried float64
 }
 
 // DefaultFusion returns the configuration of go-table3.
 func DefaultFusion() FusionConfig {
 	return FusionConfig{
 		Levels: 8, Samples: 16, Imitation: ImitationConfig{Window: 320, Elite: 0.05, Mix: 0.3, Ranked: true}, LearningRate: 3e-4, FreeRate: 1e-4,
-		Finest: 4096, Timed: 0.4, Segmented: 0.7, Leave: 0.02,
-		Local: 0.5, Decay: 0.1, Hot: 1e-3, Cold: 2e-4, Warm: 0.13, Explore: 0.03, Finer: 0.3, Guided: 0.8,
+		Finest: 4096, Timed: 0.5, Segmented: 0.7, Leave: 0.02,
+		Local: 0.75, Decay: 0.1, Hot: 1e-3, Cold: 2e-4, Warm: 0.2, Explore: 0.03, Finer: 0.3, Guided: 0.8,
+		SettleMix: 0.5, Settle: 0.1, Settled: 1e-6, Untried: 1e-5,
 	}
 }
 
@@ -50,10 +58,10 @@ func (c FusionConfig) Validate() error {
 	if err := c.Imitation.Validate(); err != nil {
 		return err
 	}
-	if c.Levels < 2 || c.Levels > 255 || c.Samples < 1 || c.Finest < 1 || !(c.LearningRate > 0) || !(c.FreeRate > 0) || !(c.Hot >= c.Cold && c.Cold > 0) || !(c.Timed > 0 && c.Timed < c.Segmented && c.Segmented < 1) {
+	if c.Levels < 2 || c.Levels > 255 || c.Samples < 1 || c.Finest < 1 || !(c.LearningRate > 0) || !(c.FreeRate > 0) || !(c.Hot >= c.Cold && c.Cold > 0) || !(c.Settled > 0) || !(c.Untried >= 0) || !(c.Timed > 0 && c.Timed < c.Segmented && c.Segmented < 1) {
 		return fmt.Errorf("policy: fusion alone %+v: want 2 to 255 levels, positive samples, rates and classes, temperatures that fall, stages that begin one after another within the budget", c)
 	}
-	for _, x := range []float64{c.Leave, c.Local, c.Decay, c.Warm, c.Explore, c.Finer, c.Guided} {
+	for _, x := range []float64{c.Leave, c.Local, c.Decay, c.Warm, c.Explore, c.Finer, c.Guided, c.SettleMix, c.Settle} {
 		if !(x >= 0 && x <= 1) {
 			return fmt.Errorf("policy: fusion alone %+v: want shares and chances from 0 to 1", c)
 		}

@@ -124,8 +124,16 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		best = &elites{ImitationConfig: imitation, choices: run.env.choices(p.network.Config().Decision.Tasks())}
 	}
 	var worth *worth
-	if c.fusesAlone(run.env.tasks) {
+	var gains *gains
+	var guide steerer
+	switch {
+	case !c.fusesAlone(run.env.tasks):
+	case run.env.settles:
+		gains = newGains(c.Fusion, s.class)
+		best.Mix, guide = c.Fusion.SettleMix, gains
+	default:
 		worth = newWorth(c.Fusion, len(s.class.ops), begin > 0)
+		guide = worth
 	}
 	// A first round there is even where preparing took the share of all stages.
 	for !run.done(ctx) && (run.spent() < end || run.best == nil) {
@@ -137,11 +145,16 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		}
 		if best != nil {
 			samples := best.add(round.Actions, run.scores)
-			if worth != nil {
+			switch {
+			case gains != nil:
+				gains.add(run.env.differences[:len(samples)])
+				run.env.weigh(run.best)
+				gains.follow(s.class, run.best.fusion, run.score.Seconds)
+			case worth != nil:
 				worth.add(samples, run.env.cost(len(samples)), run.spent(), run.score.Seconds)
 				run.env.weigh(run.best)
 			}
-			if err := p.lean(batch, best, worth, run.spent()); err != nil {
+			if err := p.lean(batch, best, guide, run.spent()); err != nil {
 				return nil, err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"placer/graph"
 	"placer/graph/unit"
 	"placer/plan"
 	"placer/sim"
@@ -13,7 +14,8 @@ import (
 
 // TestAttribute: what kernels cost a class is, over the kernels that hold one of
 // its ops, what they take less what their ops take alone, by the weight of their
-// device; and the weights are the devices' parts of the critical path.
+// device; and the weights are the devices' parts of the critical path, whose ops are
+// told too.
 func TestAttribute(t *testing.T) {
 	p := problem(t, "trfxl2", 2)
 	p.Tasks, p.Device = plan.Fuse, p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
@@ -61,10 +63,18 @@ func TestAttribute(t *testing.T) {
 		t.Error("no kernel saves anything: the case tests nothing")
 	}
 	e.weigh(w.draft)
-	part := make([]float64, 2)
+	part, path := make([]float64, 2), map[graph.OpID]bool{}
 	for _, x := range result.CriticalPath {
 		if !x.Transfer {
 			part[x.Device] += float64((x.End - x.Start) / result.Makespan)
+			path[x.Op] = true
+		}
+	}
+	for _, x := range result.Trace.Ops {
+		for _, i := range append(x.Fused, x.Op) {
+			if w.on[i] != path[x.Op] {
+				t.Errorf("op %d of kernel %d is on the critical path: %v, want %v", i, x.Op, w.on[i], path[x.Op])
+			}
 		}
 	}
 	for d := range part {

@@ -23,6 +23,7 @@ type fusion struct {
 	next        []int32   // [N] scratch: where each kernel's next op goes
 	rowOf, last []int32   // scratch of lay
 	saved       []float64 // [N] of Savings; nil before the first
+	takes       []float64 // [N] of Kernels; nil before the first
 }
 
 func newFusion(s *Simulator) *fusion {

@@ -49,14 +49,36 @@ func (s *Simulator) Savings() (kernel []int32, saved []float64) {
 	return k.of, saved
 }
 
-// CriticalShares writes into share, [D], the part of the step of p that its
-// critical path spends computing on each device.
-func (s *Simulator) CriticalShares(p *plan.Plan, share []float64) {
+// Kernels returns the kernel of every op in the last EvaluateFused that was given a
+// fusion, [N], and the seconds that each kernel takes, [K]. Both hold until the next
+// evaluation.
+func (s *Simulator) Kernels() (kernel []int32, takes []float64) {
+	f := s.fused
+	k := &f.k
+	if f.takes == nil {
+		f.takes = make([]float64, s.n)
+	}
+	takes = f.takes[:k.n]
+	for i := range takes {
+		takes[i] = f.run.ops[i].seconds
+	}
+	return k.of, takes
+}
+
+// Critical writes into share, [D], the part of the step of p that its critical
+// path spends computing on each device, and into on, [N], whether an op is on it.
+// Where p has a fusion it is an evaluation to Kernels and Savings.
+func (s *Simulator) Critical(p *plan.Plan, share []float64, on []bool) {
 	clear(share)
+	clear(on)
 	h := s.history(p)
 	for _, x := range h.criticalPath() {
-		if !x.Transfer {
-			share[x.Device] += float64(x.End-x.Start) / h.makespan
+		if x.Transfer {
+			continue
+		}
+		share[x.Device] += float64(x.End-x.Start) / h.makespan
+		for _, i := range h.members(h.kernels.of[x.Op]) {
+			on[i] = true
 		}
 	}
 }
