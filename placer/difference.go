@@ -132,7 +132,7 @@ func (f *differ) compare(r *reference, kernel []int32) {
 	for k := range f.holds {
 		f.holds[k] = -1
 	}
-	for i, k := range kernel { // region: for now, the reference's kernel of the first op
+	for i, k := range kernel { // region holds the reference's kernel of the first op in this loop
 		switch was := r.kernel[i]; {
 		case f.region[k] < 0:
 			f.region[k], f.changed[k] = was, f.size[k] != r.size[was]
