@@ -76,6 +76,15 @@ func (x *classes) apart(label []int32, most int) *classes {
 	return x
 }
 
+// single returns a class for each op that x has.
+func (x *classes) single() *classes {
+	label := make([]int32, len(x.of))
+	for i := range label {
+		label[i] = int32(i)
+	}
+	return x.split(label, len(label))
+}
+
 // classRounds is the most rounds of refinement: in each, an op's colour comes to
 // tell what its inputs and its readers are.
 const classRounds = 2

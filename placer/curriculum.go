@@ -102,16 +102,22 @@ func nearStages(stages []stage, device []uint8, n int) []stage {
 
 // fusionStages are the stages in which fusion alone is learnt on the units of
 // stages: classes of like surroundings, then apart by place in time, then by
-// segment.
-func (c FusionConfig) fusionStages(stages []stage, x *classes, h *unit.Hierarchy) []stage {
+// segment, then, where the evaluator tells what kernels take, single ops.
+func (c FusionConfig) fusionStages(stages []stage, x *classes, h *unit.Hierarchy, tells bool) []stage {
 	first, last := stages[0], stages[len(stages)-1]
 	timed := x.apart(times(h), c.Finest)
 	segmented := timed.apart(h.Levels[unit.Segment].Of, c.Finest)
-	return []stage{
+	all := []stage{
 		{name: "classes", part: first.part, chain: first.chain, share: c.Timed, class: x},
 		{name: "classes in time", part: last.part, chain: last.chain, share: c.Segmented - c.Timed, class: timed},
-		{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: segmented, settles: true},
+		{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: segmented, settles: tells},
 	}
+	if tells {
+		all[2].share = c.Single - c.Segmented
+		// So many choices, divided among few units, would widen the network for all stages.
+		all = append(all, stage{name: "ops", part: h.Levels[unit.Cell], chain: last.chain, share: 1 - c.Single, class: segmented.single(), settles: true})
+	}
+	return all
 }
 
 // blocksPerDevice blocks a device are few enough to sample all cuts, and enough

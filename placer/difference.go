@@ -4,6 +4,7 @@ import "slices"
 
 // reference is a plan that samples are set against, as the kernels it has.
 type reference struct {
+	device  []uint8
 	fusion  []uint8
 	kernel  []int32   // [N] of each op
 	size    []int32   // [K] ops
@@ -19,17 +20,25 @@ const (
 	anywhere = 0.01
 )
 
-// refer makes the plan that e.workers[0] has just shown the critical path of the
-// reference: weight is what that has on each device, on the ops that it has.
-func (e *environment) refer(w *draft, on []bool) {
-	r := &reference{fusion: slices.Clone(w.fusion), weight: make([]float64, len(on))}
-	for i := range on {
-		r.weight[i] = anywhere + onDevice*e.weight[w.device[i]]
-		if on[i] {
+// refer makes the plan best, whose critical path e.workers[0] has just shown, the
+// reference. An op weighs by the critical path, but next to nothing if its device was
+// idle for long enough to run it before the kernel that it is in.
+func (e *environment) refer(best *draft) {
+	w := e.workers[0]
+	r := &reference{device: slices.Clone(best.device), fusion: slices.Clone(best.fusion), weight: make([]float64, len(w.on))}
+	seconds := w.evaluator.OpSeconds
+	for i, on := range w.on {
+		d := best.device[i]
+		r.weight[i] = anywhere
+		if w.idle[i] >= seconds(int(d))[i] {
+			continue
+		}
+		r.weight[i] += onDevice * e.weight[d]
+		if on {
 			r.weight[i] += 1 - onDevice
 		}
 	}
-	kernel, takes := e.workers[0].evaluator.(locator).Kernels()
+	kernel, takes := w.evaluator.(locator).Kernels()
 	r.kernel = slices.Clone(kernel)
 	r.seconds, r.size = r.weigh(kernel, takes, nil, nil)
 	e.reference = r

@@ -18,7 +18,7 @@ func lastStage(t *testing.T) (e *environment, decision []int32) {
 	p.Tasks, p.Device = plan.Fuse, p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
 	c := DefaultPolicy().forTasks(p)
 	e = newEnvironment(p, c)
-	stages := c.Fusion.fusionStages(curricula(p.Graph, p.Units, c.Level, p.Evaluator.OpSeconds(0), 2)[0], e.plain, p.Units)
+	stages := c.Fusion.fusionStages(curricula(p.Graph, p.Units, c.Level, p.Evaluator.OpSeconds(0), 2)[0], e.plain, p.Units, true)
 	e.fit([][]stage{stages}, c.FusionKinds)
 	if err := e.decideOn(p, stages[2]); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestGains(t *testing.T) {
 	x := &classes{ops: [][]int32{{0, 1}, {2}}}
 	c := DefaultFusion()
 	c.Levels, c.Explore, c.Settle = 3, 0, 0.5
-	g := newGains(c, x)
+	g := newGains(c, x, rand.New(rand.NewPCG(1, 2)))
 	chance := []float64{0, 1, 0}
 	g.steer(0, chance, 0.9)
 	if chance[1] != 1 {

@@ -79,7 +79,7 @@ func TestLean(t *testing.T) {
 		env := newEnvironment(p, c)
 		stages := curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0]
 		if tasks == plan.Fuse {
-			stages = c.Fusion.fusionStages(stages, env.plain, p.Units)
+			stages = c.Fusion.fusionStages(stages, env.plain, p.Units, true)
 		}
 		env.fit([][]stage{stages}, 3)
 		last := stages[len(stages)-1]

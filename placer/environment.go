@@ -47,6 +47,7 @@ type worker struct {
 	share []float64 // [N] scratch
 	seen  []int32   // [N] scratch: the last class that counted a kernel, + 1
 	on    []bool    // [N] scratch
+	idle  []float64 // [N] scratch
 	differ
 }
 
@@ -71,7 +72,8 @@ type sharer interface{ OpShares(share []float64) }
 type locator interface {
 	Kernels() (kernel []int32, takes []float64)
 	Savings() (kernel []int32, saved []float64)
-	Critical(p *plan.Plan, share []float64, on []bool)
+	Fuse(device, fusion []uint8) (kernel []int32, takes []float64)
+	Critical(p *plan.Plan, share []float64, on []bool, idle []float64)
 }
 
 // newEnvironment prepares p for c.Workers goroutines, or more where the
@@ -111,7 +113,7 @@ func (e *environment) decideOn(p *plan.Problem, s stage) error {
 		e.class = e.classesOf(s)
 		e.slot = e.class.slots(s.part, e.kinds)
 		e.local, e.reference = nil, nil
-		e.settles = s.settles && e.weight != nil
+		e.settles = s.settles
 		if e.shares {
 			e.near = e.class.near()
 		}
@@ -260,11 +262,11 @@ func (e *environment) weigh(best *draft) {
 	}
 	w := e.workers[0]
 	if w.on == nil {
-		w.on = make([]bool, len(best.device))
+		w.on, w.idle = make([]bool, len(best.device)), make([]float64, len(best.device))
 	}
-	w.evaluator.(locator).Critical(&plan.Plan{Device: best.device, Priority: best.priority, Fusion: best.fusion}, e.weight, w.on)
+	w.evaluator.(locator).Critical(&plan.Plan{Device: best.device, Priority: best.priority, Fusion: best.fusion}, e.weight, w.on, w.idle)
 	if e.settles {
-		e.refer(best, w.on)
+		e.refer(best)
 	}
 }
 

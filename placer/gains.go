@@ -1,6 +1,9 @@
 package placer
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // gains is what the levels of each class gain over those of the best plan, by the
 // differences between samples and it.
@@ -10,10 +13,11 @@ type gains struct {
 	sum, count [][]float64 // [C][levels] seconds more, and trust in them
 	share      []float64   // [levels] scratch
 	step       float64     // seconds of the best plan
+	probes     *probes
 }
 
-func newGains(c FusionConfig, x *classes) *gains {
-	t := &gains{FusionConfig: c, share: make([]float64, c.Levels)}
+func newGains(c FusionConfig, x *classes, random *rand.Rand) *gains {
+	t := &gains{FusionConfig: c, share: make([]float64, c.Levels), probes: newProbes(c, x, random)}
 	for range x.ops {
 		t.sum, t.count = append(t.sum, make([]float64, c.Levels)), append(t.count, make([]float64, c.Levels))
 	}
@@ -36,6 +40,7 @@ func (t *gains) add(round [][]difference) {
 func (t *gains) follow(x *classes, fusion []uint8, step float64) {
 	t.step = step
 	first := t.level == nil
+	changed := first
 	if first {
 		t.level = make([]int32, len(x.ops))
 	}
@@ -45,6 +50,7 @@ func (t *gains) follow(x *classes, fusion []uint8, step float64) {
 		if first || is == was {
 			continue
 		}
+		changed = true
 		sum, count := t.sum[c], t.count[c]
 		if n := count[is]; n > 0 {
 			mean := sum[is] / n
@@ -58,6 +64,9 @@ func (t *gains) follow(x *classes, fusion []uint8, step float64) {
 		}
 		sum[is], count[is] = 0, 0
 	}
+	if changed {
+		t.probes.again()
+	}
 }
 
 // doubt is how much trust what untried levels are taken to cost has.
@@ -66,7 +75,7 @@ const doubt = 0.2
 // steer changes the chances of class c that imitation comes to: by exploration of
 // any level, and by a share of Settle to those that gain most.
 func (t *gains) steer(c int, chance []float64, spent float64) {
-	u := t.Explore * t.Finer * min(1, (1-spent)/exploreEnd) / float64(len(chance))
+	u := min(t.Explore*t.Finer, t.Strays/float64(len(t.sum))) * min(1, (1-spent)/exploreEnd) / float64(len(chance))
 	for l := range chance {
 		chance[l] = (1-u*float64(len(chance)))*chance[l] + u
 	}

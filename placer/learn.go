@@ -22,7 +22,7 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 	given := run.env.tasks.Has(plan.Place) && len(run.problem.Device) == run.problem.Graph.NumOps()
 	switch {
 	case c.fusesAlone(run.env.tasks):
-		all = [][]stage{c.Fusion.fusionStages(all[0], run.env.plain, run.problem.Units)}
+		all = [][]stage{c.Fusion.fusionStages(all[0], run.env.plain, run.problem.Units, run.env.weight != nil)}
 	case p.near:
 		all = [][]stage{nearStages(all[0], run.problem.Device, run.env.devices)}
 	case given:
@@ -129,7 +129,7 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	switch {
 	case !c.fusesAlone(run.env.tasks):
 	case run.env.settles:
-		gains = newGains(c.Fusion, s.class)
+		gains = newGains(c.Fusion, s.class, random)
 		best.Mix, guide = c.Fusion.SettleMix, gains
 	default:
 		worth = newWorth(c.Fusion, len(s.class.ops), begin > 0)
@@ -150,6 +150,7 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 				gains.add(run.env.differences[:len(samples)])
 				run.env.weigh(run.best)
 				gains.follow(s.class, run.best.fusion, run.score.Seconds)
+				gains.add(run.env.probe(gains.probes.plans(run.best.fusion)))
 			case worth != nil:
 				worth.add(samples, run.env.cost(len(samples)), run.spent(), run.score.Seconds)
 				run.env.weigh(run.best)

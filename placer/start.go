@@ -89,7 +89,11 @@ func (p *Policy) carryAll(run *training, c PolicyConfig, logits [][][]float32, f
 		if task.Name == transformerxl.Fusion && env.class != nil {
 			x, y := env.classesOf(from), env.classesOf(to)
 			if c.fusesAlone(env.tasks) {
-				rows = x.leave(y, rows, task.Kinds, task.Levels, from.part, to.part, run.best.fusion, c.Fusion.Leave)
+				leave := c.Fusion.Leave
+				if env.weight != nil {
+					leave = min(leave, c.Fusion.Strays/float64(len(y.ops)))
+				}
+				rows = x.leave(y, rows, task.Kinds, task.Levels, from.part, to.part, run.best.fusion, leave)
 			} else {
 				rows = x.carry(rows, task.Kinds, task.Levels, from.part, to.part, carriedRange)
 			}

@@ -136,9 +136,18 @@ func TestLeave(t *testing.T) {
 	p.Tasks, p.Device = plan.Fuse, make([]uint8, p.Graph.NumOps())
 	c := DefaultPolicy().forTasks(p)
 	e := newEnvironment(p, c)
-	stages := c.Fusion.fusionStages(curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0], e.plain, p.Units)
-	if n := len(stages); n != 3 || len(stages[0].class.ops) >= len(stages[1].class.ops) || len(stages[1].class.ops) >= len(stages[2].class.ops) {
-		t.Fatalf("%d stages, or classes that do not become more", n)
+	units := curricula(p.Graph, p.Units, unit.Chain, p.Evaluator.OpSeconds(0), 2)[0]
+	if n := len(c.Fusion.fusionStages(units, e.plain, p.Units, false)); n != 3 {
+		t.Fatalf("%d stages where the evaluator does not tell", n)
+	}
+	stages := c.Fusion.fusionStages(units, e.plain, p.Units, true)
+	if len(stages) != 4 {
+		t.Fatalf("%d stages", len(stages))
+	}
+	for k, s := range stages[1:] {
+		if len(s.class.ops) <= len(stages[k].class.ops) {
+			t.Fatalf("classes that do not become more in stage %d", k+1)
+		}
 	}
 	e.fit([][]stage{stages}, 3)
 	r := rand.New(rand.NewPCG(4, 7))

@@ -65,13 +65,22 @@ func (s *Simulator) Kernels() (kernel []int32, takes []float64) {
 	return k.of, takes
 }
 
+// Fuse returns what Kernels does of a plan that is not run.
+func (s *Simulator) Fuse(device, fusion []uint8) (kernel []int32, takes []float64) {
+	s.fuse(device, nil, fusion)
+	return s.Kernels()
+}
+
 // Critical writes into share, [D], the part of the step of p that its critical
-// path spends computing on each device, and into on, [N], whether an op is on it.
-// Where p has a fusion it is an evaluation to Kernels and Savings.
-func (s *Simulator) Critical(p *plan.Plan, share []float64, on []bool) {
+// path spends computing on each device, into on, [N], whether an op is on it, and
+// into idle, [N], how many seconds the device of an op is idle between when it alone,
+// with what is fused into it, could have started and when its kernel does. Where p
+// has a fusion it is an evaluation to Kernels and Savings.
+func (s *Simulator) Critical(p *plan.Plan, share []float64, on []bool, idle []float64) {
 	clear(share)
 	clear(on)
 	h := s.history(p)
+	h.idle(idle)
 	for _, x := range h.criticalPath() {
 		if x.Transfer {
 			continue
