@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"placer/graph"
+	"placer/plan"
+)
+
+// idleByTrace says of every op what history.idle does, from what a trace tells.
+func idleByTrace(g *graph.Graph, tr *Trace) []float64 {
+	kernel := make([]int, g.NumOps()) // in tr.Ops
+	for k, x := range tr.Ops {
+		for _, i := range append([]graph.OpID{x.Op}, x.Fused...) {
+			kernel[i] = k
+		}
+	}
+	arrives := func(from int, t graph.TensorID, device int) float64 {
+		x := tr.Ops[from]
+		if x.Device == device {
+			return float64(x.End)
+		}
+		for _, y := range tr.Transfers {
+			if y.To == device && y.Tensor == t && (t != NoTensor || y.Op == x.Op) {
+				return float64(y.End)
+			}
+		}
+		panic("nothing arrives")
+	}
+	var ready func(i graph.OpID) float64
+	ready = func(i graph.OpID) (at float64) {
+		k := kernel[i]
+		input := func(p graph.OpID, t graph.TensorID) {
+			if kernel[p] == k {
+				at = max(at, ready(p))
+			} else {
+				at = max(at, arrives(kernel[p], t, tr.Ops[k].Device))
+			}
+		}
+		for _, t := range g.Inputs(i) {
+			input(g.Tensor(t).Producer, t)
+		}
+		for _, p := range g.Control(i) {
+			input(p, NoTensor)
+		}
+		return at
+	}
+	idle := make([]float64, g.NumOps())
+	for i := range idle {
+		own := tr.Ops[kernel[i]]
+		from, to := ready(graph.OpID(i)), float64(own.Start)
+		idle[i] = to - from
+		for _, x := range tr.Ops {
+			if x.Device == own.Device {
+				idle[i] -= max(0, min(float64(x.End), to)-max(float64(x.Start), from))
+			}
+		}
+	}
+	return idle
+}
+
+// The idle time before an op's kernel is what the spans of a trace leave.
+func TestIdle(t *testing.T) {
+	some := 0
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 31))
+		p, cost, fusion := fusedProblem(r, 80, 5)
+		fusion = slices.Repeat([]uint8{1}, len(fusion)) // idle time there is before kernels of several ops alone
+		cfg := Config{}
+		if seed%4 == 0 {
+			cfg = fairConfig
+			cfg.Memory = false
+		}
+		s, err := New(p.g, p.m, cost, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &plan.Plan{Device: p.device, Priority: p.priority, Fusion: fusion}
+		got := make([]float64, p.g.NumOps())
+		s.Critical(x, make([]float64, p.m.NumDevices()), make([]bool, p.g.NumOps()), got)
+		res, err := s.Run(x, Options{Trace: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range idleByTrace(p.g, res.Trace) {
+			if math.Abs(got[i]-want) > 1e-9 {
+				t.Fatalf("seed %d: %g s idle before op %d, %g by the trace", seed, got[i], i, want)
+			}
+			if want > 0 {
+				some++
+			}
+		}
+	}
+	if some < 100 {
+		t.Errorf("%d ops with idle time before them, too few for a test", some)
+	}
+}
+
+// Fuse says of a plan what Kernels says of it after an evaluation, and the
+// evaluations behind it come to what they would.
+func TestFuse(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 32))
+		p, cost, fusion := fusedProblem(r, 40, 5)
+		s, err := New(p.g, p.m, cost, Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean, err := New(p.g, p.m, cost, Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			kernel, takes := s.Fuse(p.device, fusion)
+			want := clean.EvaluateFused(p.device, p.priority, fusion)
+			k, x := clean.Kernels()
+			if !slices.Equal(kernel, k) || !slices.Equal(takes, x) {
+				t.Fatalf("seed %d: kernels %v that take %v, evaluated %v and %v", seed, kernel, takes, k, x)
+			}
+			s.Fuse(p.device, randomFusion(r, p.g.NumOps()))
+			if got := s.EvaluateFused(p.device, p.priority, fusion); got != want {
+				t.Fatalf("seed %d: %v behind Fuse, %v without", seed, got, want)
+			}
+			fusion = randomFusion(r, p.g.NumOps())
+		}
+	}
+}
