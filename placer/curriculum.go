@@ -105,19 +105,23 @@ func nearStages(stages []stage, device []uint8, n int) []stage {
 // segment, then, where the evaluator tells what kernels take, single ops.
 func (c FusionConfig) fusionStages(stages []stage, x *classes, h *unit.Hierarchy, tells bool) []stage {
 	first, last := stages[0], stages[len(stages)-1]
+	segments, cells := h.Levels[unit.Segment], h.Levels[unit.Cell]
 	timed := x.apart(times(h), c.Finest)
-	segmented := timed.apart(h.Levels[unit.Segment].Of, c.Finest)
 	all := []stage{
 		{name: "classes", part: first.part, chain: first.chain, share: c.Timed, class: x},
 		{name: "classes in time", part: last.part, chain: last.chain, share: c.Segmented - c.Timed, class: timed},
-		{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: segmented, settles: tells},
 	}
-	if tells {
-		all[2].share = c.Single - c.Segmented
-		// So many choices, divided among few units, would widen the network for all stages.
-		all = append(all, stage{name: "ops", part: h.Levels[unit.Cell], chain: last.chain, share: 1 - c.Single, class: segmented.single(), settles: true})
+	bySegment := stage{name: "classes by segment", part: last.part, chain: last.chain, share: 1 - c.Segmented, class: timed.apart(segments.Of, c.Finest)}
+	if !tells {
+		return append(all, bySegment)
 	}
-	return all
+	// Many choices divided among few units would widen the network for all stages.
+	bySegment.share, bySegment.settles = c.Single-c.Segmented, true
+	if bySegment.class = timed.split(segments.Of, len(x.of)); len(bySegment.class.ops) > c.Finest {
+		bySegment.part = segments
+	}
+	return append(all, bySegment,
+		stage{name: "ops", part: cells, chain: last.chain, share: 1 - c.Single, class: timed.single(), settles: true})
 }
 
 // blocksPerDevice blocks a device are few enough to sample all cuts, and enough

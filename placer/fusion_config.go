@@ -13,7 +13,8 @@ type FusionConfig struct {
 	// imitates: both low, PPO is to disturb that little.
 	LearningRate, FreeRate float64
 	// Finest is the most classes that the second and the third stage may have; one
-	// that would have more has those of the stage before.
+	// that would have more has those of the stage before or, the third where the
+	// evaluator tells what kernels take, divides its choices among segments.
 	Finest int
 	// Timed, Segmented and Single are the shares of the budget behind which the
 	// second, third and fourth stage begin, the last only where the evaluator tells
