@@ -121,7 +121,7 @@ func (c FusionConfig) fusionStages(stages []stage, x *classes, h *unit.Hierarchy
 		bySegment.part = segments
 	}
 	return append(all, bySegment,
-		stage{name: "ops", part: cells, chain: last.chain, share: 1 - c.Single, class: timed.single(), settles: true})
+		stage{name: "ops", part: cells, chain: last.chain, share: 1 - c.Single, class: bySegment.class.single(), settles: true})
 }
 
 // blocksPerDevice blocks a device are few enough to sample all cuts, and enough
