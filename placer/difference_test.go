@@ -1,7 +1,6 @@
 package placer
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -120,29 +119,15 @@ func TestDifferences(t *testing.T) {
 // TestFusionIsDeterministic: fusion alone is learnt alike on one goroutine and on
 // three, through all its stages, and comes to a shorter step than fusing all.
 func TestFusionIsDeterministic(t *testing.T) {
-	var first []uint8
-	for _, workers := range []int{1, 3} {
+	fuses := func() *plan.Problem {
 		p := problem(t, "rnnlm2", 2)
 		p.Tasks, p.Device, p.Budget = plan.Fuse, p.Units.Blocks(p.Evaluator.OpSeconds(0), 2), plan.Budget{Evaluations: 240}
-		c := DefaultPolicy()
-		c.Workers = workers
-		policy, err := NewPolicy(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := policy.Place(context.Background(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = o.Fusion
-		} else if !slices.Equal(first, o.Fusion) {
-			t.Errorf("%d workers give another fusion", workers)
-		}
-		all := slices.Repeat([]uint8{1}, len(o.Fusion))
-		if x := p.Evaluator.EvaluateFused(o.Device, p.Priority, all); !o.Score.Better(x) {
-			t.Errorf("%g s, fusing all %g s", o.Score.Seconds, x.Seconds)
-		}
+		return p
+	}
+	o, p := sameOnWorkers(t, fuses), fuses()
+	all := slices.Repeat([]uint8{1}, len(o.Fusion))
+	if x := p.Evaluator.EvaluateFused(p.Device, p.Priority, all); !o.Score.Better(x) {
+		t.Errorf("%g s, fusing all %g s", o.Score.Seconds, x.Seconds)
 	}
 }
 

@@ -178,30 +178,22 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 	for e.settles && len(e.differences) < len(actions) {
 		e.differences = append(e.differences, nil)
 	}
-	var wait sync.WaitGroup
-	for k, w := range e.workers {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for j := k; j < len(actions); j += len(e.workers) {
-				e.decode(actions[j], w.draft)
-				scores[j] = w.evaluator.EvaluateFused(w.device, w.priority, w.fusion)
-				switch {
-				case e.near != nil:
-					e.locate(w, e.local[j])
-				case e.settles:
-					e.differences[j] = e.differences[j][:0]
-					if e.reference != nil {
-						kernel, takes := w.evaluator.(locator).Kernels()
-						e.differences[j] = w.differences(e.differences[j], e.class, e.reference, w.fusion, kernel, takes)
-					}
-				case e.weight != nil:
-					e.attribute(w, e.local[j])
-				}
+	e.each(len(actions), func(w *worker, j int) {
+		e.decode(actions[j], w.draft)
+		scores[j] = w.evaluator.EvaluateFused(w.device, w.priority, w.fusion)
+		switch {
+		case e.near != nil:
+			e.locate(w, e.local[j])
+		case e.settles:
+			e.differences[j] = e.differences[j][:0]
+			if e.reference != nil {
+				kernel, takes := w.evaluator.(locator).Kernels()
+				e.differences[j] = w.differences(e.differences[j], e.class, e.reference, w.fusion, kernel, takes)
 			}
-		}()
-	}
-	wait.Wait()
+		case e.weight != nil:
+			e.attribute(w, e.local[j])
+		}
+	})
 	if r, ok := e.workers[0].evaluator.(refining); ok {
 		w := e.workers[0]
 		e.exact = r.Refine(scores, func(k int) plan.Decision {
@@ -210,6 +202,19 @@ func (e *environment) evaluate(actions [][]int32, scores []plan.Score) {
 		})
 	}
 	e.spent += len(actions)
+}
+
+// each divides 0..n-1 among the workers.
+func (e *environment) each(n int, do func(w *worker, j int)) {
+	var wait sync.WaitGroup
+	for k, w := range e.workers {
+		wait.Go(func() {
+			for j := k; j < n; j += len(e.workers) {
+				do(w, j)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // locate writes the seconds near each class of what w has evaluated last.

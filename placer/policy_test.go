@@ -77,29 +77,36 @@ func TestPolicyLearns(t *testing.T) {
 	}
 }
 
-// TestPolicyIsDeterministic: equal seeds and budgets in evaluations give equal
-// placements, whatever the workers.
-func TestPolicyIsDeterministic(t *testing.T) {
-	var first []uint8
+// sameOnWorkers places on one goroutine and on three, and returns what both come to.
+func sameOnWorkers(t *testing.T, problem func() *plan.Problem) (first *plan.Outcome) {
 	for _, workers := range []int{1, 3} {
-		p := problem(t, "wavenet2", 2)
-		p.Budget = plan.Budget{Evaluations: 300}
 		c := DefaultPolicy()
 		c.Workers = workers
 		policy, err := NewPolicy(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := policy.Place(context.Background(), p)
+		o, err := policy.Place(context.Background(), problem())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
-			first = o.Device
-		} else if !bytes.Equal(first, o.Device) {
-			t.Errorf("%d workers give another placement", workers)
+			first = o
+		} else if !bytes.Equal(first.Device, o.Device) || !bytes.Equal(first.Fusion, o.Fusion) {
+			t.Errorf("%d workers give another plan", workers)
 		}
 	}
+	return first
+}
+
+// TestPolicyIsDeterministic: equal seeds and budgets in evaluations give equal
+// placements, whatever the workers.
+func TestPolicyIsDeterministic(t *testing.T) {
+	sameOnWorkers(t, func() *plan.Problem {
+		p := problem(t, "wavenet2", 2)
+		p.Budget = plan.Budget{Evaluations: 300}
+		return p
+	})
 }
 
 // TestPolicyAblations: each switch gives a network that trains.

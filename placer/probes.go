@@ -3,7 +3,6 @@ package placer
 import (
 	"math/rand/v2"
 	"slices"
-	"sync"
 )
 
 // probes are plans near the best one, of which only what their kernels take is asked
@@ -60,17 +59,9 @@ func (p *probes) plans(fusion []uint8) (all [][]uint8) {
 // probe returns what sets plans apart from the reference, [K].
 func (e *environment) probe(plans [][]uint8) [][]difference {
 	found := make([][]difference, len(plans))
-	var wait sync.WaitGroup
-	for k, w := range e.workers {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for j := k; j < len(plans); j += len(e.workers) {
-				kernel, takes := w.evaluator.(locator).Fuse(e.reference.device, plans[j])
-				found[j] = w.differences(nil, e.class, e.reference, plans[j], kernel, takes)
-			}
-		}()
-	}
-	wait.Wait()
+	e.each(len(plans), func(w *worker, j int) {
+		kernel, takes := w.evaluator.(locator).Fuse(e.reference.device, plans[j])
+		found[j] = w.differences(nil, e.class, e.reference, plans[j], kernel, takes)
+	})
 	return found
 }
