@@ -144,6 +144,16 @@ func (w *walker) move(us []int32, d uint8, both bool) {
 		if p := w.partner[u]; both && p >= 0 {
 			w.set(p, d)
 		}
+		if both {
+			w.follow(u, d)
+		}
+	}
+}
+
+// follow sets the partial gradients made from decision u to device d.
+func (w *walker) follow(u int32, d uint8) {
+	for _, v := range w.partial[u] {
+		w.set(v, d)
 	}
 }
 
@@ -253,6 +263,7 @@ func (w *walker) carry(us []int32, d uint8, weights bool) {
 		if p := w.partner[u]; p >= 0 {
 			w.set(p, d)
 		}
+		w.follow(u, d)
 		if weights {
 			for _, v := range w.own[u] {
 				w.set(v, d)

@@ -13,6 +13,7 @@ import (
 	"placer/graph/unit"
 	"placer/hw"
 	"placer/plan"
+	"placer/problems"
 )
 
 func TestConformance(t *testing.T) {
@@ -141,6 +142,37 @@ func TestMovesAndUndo(t *testing.T) {
 	}
 	if !slices.Equal(before, w.now) {
 		t.Error("undoing a move did not restore the decisions")
+	}
+}
+
+// What moves a forward decision with its partner takes the partial gradients made
+// from it along; a move of it alone does not.
+func TestPartialGradientsFollow(t *testing.T) {
+	p, err := problems.Workload("trfxl:layers=1,batch=8,sequence=96,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", "p100", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
+	r := newRun(t.Context(), Placer{Walkers: 1}, p)
+	w := newWalker(r.cells, r.exactArena(r.cells), p.Machine.NumDevices(), rand.New(rand.NewPCG(1, 2)))
+	followed := 0
+	for u, vs := range w.partial {
+		for _, both := range []bool{false, true} {
+			w.start(make([]uint8, len(w.seconds)))
+			w.move([]int32{int32(u)}, 1, both)
+			for _, v := range vs {
+				if w.partner[v] != int32(u) || w.partner[u] == v {
+					t.Errorf("decision %d, of partner %d, is said to be a partial gradient of %d, of partner %d", v, w.partner[v], u, w.partner[u])
+				}
+				if (w.now[v] == 1) != both {
+					t.Errorf("partial gradient %d of decision %d is on device %d, moved with partners: %v", v, u, w.now[v], both)
+				}
+				followed++
+			}
+		}
+	}
+	if followed == 0 {
+		t.Error("no partial gradients in Transformer-XL")
 	}
 }
 

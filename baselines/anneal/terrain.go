@@ -17,6 +17,10 @@ type terrain struct {
 	groupOf []int32   // [decisions]
 	place   []int32   // [decisions] index in the group
 	partner []int32   // [decisions] the other direction's, or -1
+	// partial lists, for each decision of the forward pass, the gradients of weights
+	// alone that are made from what it reads: those that have it for a partner and
+	// are not its own, [decisions].
+	partial [][]int32
 	// reads lists the decisions with the weights that each group reads, and own
 	// those that each decision reads, [decisions].
 	reads, own [][]int32
@@ -51,6 +55,12 @@ func newTerrain(p *plan.Problem, fine, coarse unit.Level) *terrain {
 		t.partner[u] = -1
 		if ps := p.Units.Partners[fine]; ps != nil {
 			t.partner[u] = ps[u]
+		}
+	}
+	t.partial = make([][]int32, n)
+	for u, q := range t.partner {
+		if q >= 0 && t.partner[q] != int32(u) {
+			t.partial[q] = append(t.partial[q], int32(u))
 		}
 	}
 	for i, s := range p.Evaluator.OpSeconds(0) {

@@ -22,5 +22,9 @@
 //     fewest bytes cross (stretch.go).
 //   - segments.go: runs of consecutive cells of a chain; in a stretch, branches.
 //
+// WithPartialGradients (partial.go) then takes apart what each of a few heavy uses
+// of a variable adds to its gradient: a method that weighs what is sent gains from
+// deciding these products by themselves.
+//
 // Letters: N ops, U units of one level.
 package unit

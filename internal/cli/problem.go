@@ -70,6 +70,9 @@ func task(l loaded, m *hw.Machine, how judging) (*placer.Task, *sim.Simulator, e
 	if err != nil {
 		return nil, nil, err
 	}
+	if how.tasks == 0 || how.tasks == plan.Place {
+		h = h.WithPartialGradients(g, s.OpSeconds(0))
+	}
 	if how.tasks.Has(plan.Fuse) && !bound.Impossible {
 		bound = s.FusedLowerBound()
 	}

@@ -323,3 +323,20 @@ func TestSparingTuning(t *testing.T) {
 		}
 	}
 }
+
+// Steps are larger where cells and devices make many logits, but for large graphs.
+func TestManyLogitsLearnFaster(t *testing.T) {
+	c := DefaultTune()
+	for _, x := range []struct {
+		ops, units, devices int
+		times               int
+	}{
+		{10_000, manyLogits / 8, 8, 1},
+		{10_000, manyLogits/8 + 1, 8, 2},
+		{largeGraph + 1, manyLogits, 8, 1},
+	} {
+		if r := c.rounds(x.ops, x.units, x.devices); r.fits != c.Fits*x.times || r.rate != c.Rate*float64(x.times) {
+			t.Errorf("%d ops, %d units, %d devices: %d steps at rate %g, want %d times %d at %g", x.ops, x.units, x.devices, r.fits, r.rate, x.times, c.Fits, c.Rate)
+		}
+	}
+}

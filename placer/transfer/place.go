@@ -70,8 +70,15 @@ type View struct {
 	scenes  []*Scene // [levels]
 }
 
-// NewView returns p's.
+// NewView returns p's, with partial gradients apart.
 func NewView(p *plan.Problem) (*View, error) {
+	q := *p
+	q.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
+	return newView(&q)
+}
+
+// newView returns p's with its units as they are.
+func newView(p *plan.Problem) (*View, error) {
 	w := &View{problem: p}
 	nodes, err := contract(p)
 	if err != nil {

@@ -76,7 +76,7 @@ func (t *pretraining) lessonOf(ctx context.Context, f Family, index int) (*lesso
 		if cells*c.Devices > t.c.MostRows {
 			continue
 		}
-		w, err := NewView(p)
+		w, err := newView(p)
 		if err != nil {
 			return nil, c, err
 		}

@@ -442,3 +442,33 @@ func TestConfigs(t *testing.T) {
 		t.Errorf("faults: %v", err)
 	}
 }
+
+// What is placed is decided with partial gradients apart, what is learned from by
+// plain cells.
+func TestViewsHavePartialGradients(t *testing.T) {
+	p, err := Case{Workload: "trfxl:layers=1,batch=8,sequence=96,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", GPU: "p100", Devices: 2}.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine, err := NewView(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := newView(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := p.Units.Levels[unit.Cell].NumUnits()
+	if a, b := fine.scenes[0].turns, plain.scenes[0].turns; a <= cells || b != cells {
+		t.Errorf("%d and %d decisions, want more than the %d cells and as many", a, b, cells)
+	}
+	samples, err := policy(t, 6).ZeroShot(t.Context(), fine, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range samples {
+		if got := p.Evaluator.Evaluate(s.Device, p.Priority); got != s.Score {
+			t.Errorf("a sample of score %v is judged %v", s.Score, got)
+		}
+	}
+}

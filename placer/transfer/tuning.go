@@ -43,7 +43,7 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 		}
 		r.workers = append(r.workers, x)
 	}
-	r.pace = pace{clock: p.Clock, budget: p.Budget, rounds: t.Config.rounds(p.Graph.NumOps(), p.Machine.NumDevices())}
+	r.pace = pace{clock: p.Clock, budget: p.Budget, rounds: t.Config.rounds(p.Graph.NumOps(), r.cells.NumUnits(), p.Machine.NumDevices())}
 	if p.Clock != nil {
 		r.pace.begin = p.Clock()
 	}
@@ -109,8 +109,13 @@ func (r *tuning) enter(li int) {
 		}
 	}
 	for range openingFits {
-		r.level.fit(r.elite, float32(r.Config.Rate), float32(r.Config.LinkRate))
+		r.fit()
 	}
+}
+
+// fit takes a step of the gradient on the elite.
+func (r *tuning) fit() {
+	r.level.fit(r.elite, float32(r.pace.rounds.rate), float32(r.Config.LinkRate))
 }
 
 // openingFits are the steps of the gradient with which a level begins: few, for
@@ -172,8 +177,8 @@ func (r *tuning) learn() {
 			x.trace = r.level.replay(r.workers[0], x.Cells)
 		}
 	}
-	for range r.Config.Fits {
-		r.level.fit(r.elite, float32(r.Config.Rate), float32(r.Config.LinkRate))
+	for range r.pace.rounds.fits {
+		r.fit()
 	}
 }
 
