@@ -71,7 +71,7 @@ verify: lint ## lint, tidy module files, generated code; fails if the tree chang
 	git diff --exit-code
 
 golden: ## rewrite golden files; read the diff before committing
-	$(GO) test ./internal/cli ./report ./sim -run 'Golden|Transcript' -update
+	$(GO) test ./internal/cli -run Transcript -update
 
 bench: ## Go benchmarks, COUNT times each, into bench.txt
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./gonet ./nn/... | tee bench.txt

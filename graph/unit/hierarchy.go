@@ -73,6 +73,8 @@ type Hierarchy struct {
 	// Reads lists, for each unit of a level, the Weights units of that level that
 	// it reads, ascending; nil at the op level.
 	Reads [NumLevels][][]int32
+
+	whole *Hierarchy // what partial gradients were taken from, if any were
 }
 
 // Parents returns, for each unit of level fine, the unit of level coarse that

@@ -37,6 +37,15 @@ func (h *Hierarchy) WithPartialGradients(g *graph.Graph, seconds []float64) *Hie
 	return s.finish()
 }
 
+// WithoutPartialGradients returns what WithPartialGradients made h from; h itself
+// where it made nothing.
+func (h *Hierarchy) WithoutPartialGradients() *Hierarchy {
+	if h.whole != nil {
+		return h.whole
+	}
+	return h
+}
+
 // splitter holds the state of one WithPartialGradients.
 type splitter struct {
 	h       *Hierarchy
@@ -125,7 +134,7 @@ func (s *splitter) stays(i graph.OpID) bool {
 
 // finish makes the hierarchy of the labels.
 func (s *splitter) finish() *Hierarchy {
-	out := &Hierarchy{}
+	out := &Hierarchy{whole: s.h.WithoutPartialGradients()}
 	out.Levels[Op] = s.h.Levels[Op]
 	cells := int32(s.h.Levels[Cell].NumUnits())
 	for l := Cell; l < NumLevels; l++ {

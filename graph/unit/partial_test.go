@@ -26,6 +26,9 @@ func TestPartialGradients(t *testing.T) {
 	if again := h.WithPartialGradients(g, ones(g)); again != h {
 		t.Error("what was split is split again")
 	}
+	if h.WithoutPartialGradients() != before || before.WithoutPartialGradients() != before {
+		t.Error("what it was split from is not kept")
+	}
 	cell, old := h.Levels[Cell].Of, before.Levels[Cell].Of
 	seen := map[int32]bool{}
 	for i := range g.NumOps() {

@@ -67,14 +67,28 @@ func (z Placer) within(b plan.Budget) int {
 // View is a problem as the policy reads it at every level.
 type View struct {
 	problem *plan.Problem
-	scenes  []*Scene // [levels]
+	scenes  []*Scene  // [levels]
+	summary []float32 // of the cells that training knows, without partial gradients
 }
 
 // NewView returns p's, with partial gradients apart.
 func NewView(p *plan.Problem) (*View, error) {
 	q := *p
 	q.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
-	return newView(&q)
+	w, err := newView(&q)
+	if err != nil {
+		return nil, err
+	}
+	known := w
+	if plain := q.Units.WithoutPartialGradients(); plain != q.Units {
+		asLearned := *p
+		asLearned.Units = plain
+		if known, err = newView(&asLearned); err != nil {
+			return nil, err
+		}
+	}
+	w.summary = known.scenes[0].summary()
+	return w, nil
 }
 
 // newView returns p's with its units as they are.

@@ -116,7 +116,7 @@ func (r *Reach) Distance(w *View) float64 {
 	if len(r.Known) == 0 {
 		return math.Inf(1)
 	}
-	x := r.standard(w.scenes[0].summary())
+	x := r.standard(w.summary)
 	least := math.Inf(1)
 	for _, y := range r.Known {
 		least = min(least, distance(x, y))

@@ -371,8 +371,15 @@ func TestReach(t *testing.T) {
 	if err := reach.validate(); err != nil {
 		t.Fatal(err)
 	}
-	s := scene(t, small)
-	w, err := NewView(s.problem)
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewView(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned, err := newView(p) // as pretraining has it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +387,7 @@ func TestReach(t *testing.T) {
 	if far <= reach.Limit {
 		t.Errorf("a graph unlike all lies at %g, within %g", far, reach.Limit)
 	}
-	near := reachOf(append(seen, noticed{"d", 0, s.summary()}))
+	near := reachOf(append(seen, noticed{"d", 0, learned.scenes[0].summary()}))
 	if d := near.Distance(w); d > 1e-6 {
 		t.Errorf("a training graph lies at distance %g", d)
 	}
@@ -461,6 +468,9 @@ func TestViewsHavePartialGradients(t *testing.T) {
 	cells := p.Units.Levels[unit.Cell].NumUnits()
 	if a, b := fine.scenes[0].turns, plain.scenes[0].turns; a <= cells || b != cells {
 		t.Errorf("%d and %d decisions, want more than the %d cells and as many", a, b, cells)
+	}
+	if !slices.Equal(fine.summary, plain.scenes[0].summary()) {
+		t.Error("a graph with partial gradients is not summarised as in training")
 	}
 	samples, err := policy(t, 6).ZeroShot(t.Context(), fine, 2)
 	if err != nil {
