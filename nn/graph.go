@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -147,6 +148,9 @@ func (g *Graph) Compile(train bool, outputs ...*Node) error {
 		return err
 	}
 	g.vm = gorgonia.NewTapeMachine(g.expr)
+	// Its finalizer is for CUDA builds. The machine lies on a cycle, so with one it
+	// would never be freed, nor the graph and its values.
+	runtime.SetFinalizer(g.vm, nil)
 	return nil
 }
 

@@ -3,9 +3,11 @@ package nn
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 )
 
 func goBackend(t testing.TB, workers int) *Backend {
@@ -45,6 +47,32 @@ func TestEqualInputsStayApart(t *testing.T) {
 	}
 	if a := g.Output(0).V[0]; a != 6 {
 		t.Errorf("output %g after doubling the weight, want 6", a)
+	}
+}
+
+// TestDroppedGraphsAreFreed: a search, or a comparison of many, makes a policy for
+// each trial.
+func TestDroppedGraphsAreFreed(t *testing.T) {
+	made := func() weak.Pointer[Graph] {
+		ps := NewParams()
+		w, b := ps.Constant("w", 1, 2, 1), ps.Constant("b", 0, 1)
+		g := NewGraph(goBackend(t, 1))
+		x := g.Input("x", 3, 2)
+		if err := g.Compile(true, g.Linear(Identity, []*Node{x}, []*Param{w}, b)); err != nil {
+			t.Fatal(err)
+		}
+		g.SetInput(x, Mat{3, 2, []float32{1, 2, 3, 4, 5, 6}})
+		if _, err := g.Run(sumOfOutputs{}); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(g)
+	}
+	g := made()
+	for range 3 { // what a sync.Pool holds goes after two
+		runtime.GC()
+	}
+	if g.Value() != nil {
+		t.Error("a graph that nothing uses is kept")
 	}
 }
 
