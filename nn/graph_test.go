@@ -50,18 +50,25 @@ func TestEqualInputsStayApart(t *testing.T) {
 	}
 }
 
+// linearGraph returns a graph of three rows through one weight matrix, [2,1], and a bias.
+func linearGraph(t *testing.T) (g *Graph, w, b *Param) {
+	t.Helper()
+	ps := NewParams()
+	w, b = ps.Constant("w", 1, 2, 1), ps.Constant("b", 0, 1)
+	g = NewGraph(goBackend(t, 1))
+	x := g.Input("x", 3, 2)
+	if err := g.Compile(true, g.Linear(Identity, []*Node{x}, []*Param{w}, b)); err != nil {
+		t.Fatal(err)
+	}
+	g.SetInput(x, Mat{3, 2, []float32{1, 2, 3, 4, 5, 6}})
+	return g, w, b
+}
+
 // TestDroppedGraphsAreFreed: a search, or a comparison of many, makes a policy for
 // each trial.
 func TestDroppedGraphsAreFreed(t *testing.T) {
 	made := func() weak.Pointer[Graph] {
-		ps := NewParams()
-		w, b := ps.Constant("w", 1, 2, 1), ps.Constant("b", 0, 1)
-		g := NewGraph(goBackend(t, 1))
-		x := g.Input("x", 3, 2)
-		if err := g.Compile(true, g.Linear(Identity, []*Node{x}, []*Param{w}, b)); err != nil {
-			t.Fatal(err)
-		}
-		g.SetInput(x, Mat{3, 2, []float32{1, 2, 3, 4, 5, 6}})
+		g, _, _ := linearGraph(t)
 		if _, err := g.Run(sumOfOutputs{}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +95,7 @@ func (sumOfOutputs) Loss(_ *Context, outputs, gradients []Mat) (s float64) {
 
 // TestGradientsAddUp: two runs add twice the gradient, a forward run none.
 func TestGradientsAddUp(t *testing.T) {
-	ps := NewParams()
-	w, b := ps.Constant("w", 1, 2, 1), ps.Constant("b", 0, 1)
-	g := NewGraph(goBackend(t, 1))
-	x := g.Input("x", 3, 2)
-	if err := g.Compile(true, g.Linear(Identity, []*Node{x}, []*Param{w}, b)); err != nil {
-		t.Fatal(err)
-	}
-	g.SetInput(x, Mat{3, 2, []float32{1, 2, 3, 4, 5, 6}})
+	g, w, b := linearGraph(t)
 	for i := range 3 {
 		var o Objective
 		if i != 1 {

@@ -15,16 +15,25 @@ import (
 	"placer/plan"
 )
 
-func scene(t testing.TB, c Case) *Scene {
+// views returns c as it is placed and as pretraining has it.
+func views(t testing.TB, c Case) (placed, learned *View) {
 	t.Helper()
 	p, err := c.Problem()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewView(p)
-	if err != nil {
+	if placed, err = NewView(p); err != nil {
 		t.Fatal(err)
 	}
+	if learned, err = newView(p); err != nil {
+		t.Fatal(err)
+	}
+	return placed, learned
+}
+
+func scene(t testing.TB, c Case) *Scene {
+	t.Helper()
+	w, _ := views(t, c)
 	return w.scenes[0]
 }
 
@@ -371,18 +380,7 @@ func TestReach(t *testing.T) {
 	if err := reach.validate(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := small.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := NewView(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	learned, err := newView(p) // as pretraining has it
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, learned := views(t, small)
 	far := reach.Distance(w)
 	if far <= reach.Limit {
 		t.Errorf("a graph unlike all lies at %g, within %g", far, reach.Limit)
@@ -453,18 +451,8 @@ func TestConfigs(t *testing.T) {
 // What is placed is decided with partial gradients apart, what is learned from by
 // plain cells.
 func TestViewsHavePartialGradients(t *testing.T) {
-	p, err := Case{Workload: "trfxl:layers=1,batch=8,sequence=96,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", GPU: "p100", Devices: 2}.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fine, err := NewView(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := newView(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fine, plain := views(t, Case{Workload: "trfxl:layers=1,batch=8,sequence=96,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", GPU: "p100", Devices: 2})
+	p := plain.problem
 	cells := p.Units.Levels[unit.Cell].NumUnits()
 	if a, b := fine.scenes[0].turns, plain.scenes[0].turns; a <= cells || b != cells {
 		t.Errorf("%d and %d decisions, want more than the %d cells and as many", a, b, cells)
