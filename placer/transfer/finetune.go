@@ -65,26 +65,42 @@ type rounds struct {
 	drafts, elite int
 	fits          int
 	rate          float64
+	opening       int // steps of the gradient with which a level begins
 }
 
 // rounds returns those on a graph of n ops in units units and d devices: more
 // devices take more samples early on, when the most is to be learned, and many
-// logits larger steps, or the last round comes before they have settled.
+// logits larger rounds and steps, or the last round comes before they have settled.
 func (c TuneConfig) rounds(n, units, d int) rounds {
 	x := rounds{steps: c.Steps, base: c.Samples, drafts: c.Drafts, elite: c.Elite, fits: c.Fits, rate: c.Rate}
-	if units*d > manyLogits && n <= largeGraph {
+	many := units*d > manyLogits
+	x.opening = openingFits
+	if many {
 		x.fits *= 2
 		x.rate *= 2
+		if n > largeGraph {
+			x.opening *= 6
+		}
 	}
 	if x.base == 0 {
-		x.base = 256
-		if n > largeGraph {
-			x.base = 128
-		}
+		x.base = samples(n, many, d)
 	}
 	x.early = max(2, x.base*min(d, 8)/4)
 	x.late = max(x.base, x.early)
 	return x
+}
+
+// samples returns the placements judged in a round on four devices where nothing
+// else is asked for, on a graph of n ops and a machine of d devices: what a minute
+// on two cores has room for, and on large graphs and for many logits five minutes.
+func samples(n int, many bool, d int) int {
+	switch {
+	case n > largeGraph:
+		return max(128, 2048/min(d, 8)*hugeGraph/max(n, hugeGraph))
+	case n > smallGraph && many:
+		return 1024
+	}
+	return 256
 }
 
 // isEarly reports whether step k is one of the first half.
@@ -120,13 +136,17 @@ func (x rounds) learned(k int) int {
 	return x.elite
 }
 
-// largeGraph is the number of ops from which a round has fewer samples: an
-// evaluation takes tens of milliseconds there.
-const largeGraph = 40000
+// Numbers of ops above which rounds are of other sizes. An evaluation takes tens of
+// milliseconds on large graphs.
+const (
+	smallGraph = 10_000
+	largeGraph = 40_000
+	hugeGraph  = 100_000
+)
 
-// manyLogits is the number of logits of cells above which rounds learn faster: on
-// trfxl8 (7,700) two seeds came to 135.2 and 141.5 ms instead of 146.3 and 145.2,
-// on gnmt8 (18,800), a large graph, one to 176.8 instead of 177.4.
+// manyLogits is the number of logits of cells above which rounds learn faster and
+// from more samples: trfxl8 has 7,752, gnmt8 18,800, the other rows of GO's table 2
+// at most 5,528 (adr/0021, adr/0022).
 const manyLogits = 6000
 
 // shares of the steps, by level: the finest has the rest.

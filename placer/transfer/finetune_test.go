@@ -324,7 +324,8 @@ func TestSparingTuning(t *testing.T) {
 	}
 }
 
-// Steps are larger where cells and devices make many logits, but for large graphs.
+// Steps are larger where cells and devices make many logits, and on large graphs
+// levels begin with more of them.
 func TestManyLogitsLearnFaster(t *testing.T) {
 	c := DefaultTune()
 	for _, x := range []struct {
@@ -333,10 +334,41 @@ func TestManyLogitsLearnFaster(t *testing.T) {
 	}{
 		{10_000, manyLogits / 8, 8, 1},
 		{10_000, manyLogits/8 + 1, 8, 2},
-		{largeGraph + 1, manyLogits, 8, 1},
+		{largeGraph + 1, manyLogits / 8, 8, 1},
+		{largeGraph + 1, manyLogits, 8, 2},
 	} {
-		if r := c.rounds(x.ops, x.units, x.devices); r.fits != c.Fits*x.times || r.rate != c.Rate*float64(x.times) {
+		r := c.rounds(x.ops, x.units, x.devices)
+		if r.fits != c.Fits*x.times || r.rate != c.Rate*float64(x.times) {
 			t.Errorf("%d ops, %d units, %d devices: %d steps at rate %g, want %d times %d at %g", x.ops, x.units, x.devices, r.fits, r.rate, x.times, c.Fits, c.Rate)
 		}
+		if more := x.times > 1 && x.ops > largeGraph; more != (r.opening > openingFits) {
+			t.Errorf("%d ops, %d units, %d devices: a level begins with %d steps", x.ops, x.units, x.devices, r.opening)
+		}
+	}
+}
+
+// Rounds grow where a graph has five minutes, and shrink again where an evaluation
+// takes long.
+func TestSamplesOfARound(t *testing.T) {
+	for _, x := range []struct {
+		ops, units, devices int
+		base, early, late   int
+	}{
+		{2835, 243, 2, 256, 128, 256},
+		{smallGraph, manyLogits, 8, 256, 512, 512},
+		{smallGraph + 1, manyLogits / 8, 8, 256, 512, 512},
+		{10_257, 969, 8, 1024, 2048, 2048}, // trfxl8
+		{46_004, 1382, 4, 512, 512, 512},   // gnmt4
+		{81_892, 2350, 8, 256, 512, 512},   // gnmt8
+		{4 * hugeGraph, 2350, 8, 128, 256, 256},
+	} {
+		if r := DefaultTune().rounds(x.ops, x.units, x.devices); r.base != x.base || r.early != x.early || r.late != x.late {
+			t.Errorf("%d ops, %d units, %d devices: base %d, %d early, %d late, want %d, %d, %d", x.ops, x.units, x.devices, r.base, r.early, r.late, x.base, x.early, x.late)
+		}
+	}
+	c := DefaultTune()
+	c.Samples = 64
+	if r := c.rounds(81_892, 2350, 8); r.base != 64 {
+		t.Errorf("base %d, want the 64 that are asked for", r.base)
 	}
 }
