@@ -13,7 +13,7 @@ CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
 GPU_OUT ?= experiments/hardware/here
 
-.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-gnmt8 repro-ablation repro-transfer repro-papers repro-workers repro-go-hdp repro-learned-rivals repro-partitioning repro-doppler clean
+.PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-ablation repro-transfer repro-papers repro-workers repro-go-hdp repro-learned-rivals repro-partitioning repro-doppler clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,17 +76,11 @@ golden: ## rewrite golden files; read the diff before committing
 bench: ## Go benchmarks, COUNT times each, into bench.txt
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./gonet ./nn/... | tee bench.txt
 
-repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each; FLAGS=, OUT=experiments/table2/default for the search as it is by default) into experiments/table2
+repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each; FLAGS=, OUT=experiments/table2/default for the search as it is by default) into OUT, experiments/table2 without it
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
 
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
-
-repro-gnmt8: ## search gnmt8 on eight P100s for five minutes again, into experiments/gnmt8
-	$(GO) build -o bin/placer ./cmd/placer
-	mkdir -p experiments/gnmt8
-	bin/placer search --tasks place --from-scratch --workload gnmt8 --gpus 8 --budget 5m --seed 1 --out $(RUNS)/repro-gnmt8 --json >experiments/gnmt8/result.json.new
-	mv experiments/gnmt8/result.json.new experiments/gnmt8/result.json
 
 repro-ablation: NO_FREE_LOGITS = no curriculum;no free logits;no free logits, no recurrence;no free logits, no modulation;no free logits, no attention;no free logits, no identity;no free logits, T = 2
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each
