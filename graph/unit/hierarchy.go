@@ -74,6 +74,8 @@ type Hierarchy struct {
 	// it reads, ascending; nil at the op level.
 	Reads [NumLevels][][]int32
 
+	timeStep []bool // [chains] of ByTimeStep: a time step of the forward pass
+
 	whole *Hierarchy // what partial gradients were taken from, if any were
 }
 

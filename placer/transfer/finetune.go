@@ -150,10 +150,11 @@ const (
 const manyLogits = 6000
 
 // shares of the steps, by level: the finest has the rest.
-var shares = []float64{1: 0.17, 2: 0.08}
+var shares = []float64{1: 0.17, 2: 0.08, timeStep: 0.35}
 
 // level returns the level of step k of a run that began with level start: from
-// coarse to fine.
+// coarse to fine, and from time steps, which no layer's segments are made of, to
+// cells.
 func (c TuneConfig) level(k, start int) int {
 	k-- // the first step is that of every level
 	for l := start; l > 0; l-- {
@@ -161,9 +162,16 @@ func (c TuneConfig) level(k, start int) int {
 		if k < n {
 			return l
 		}
-		k -= n
+		if k -= n; l == timeStep {
+			break
+		}
 	}
 	return 0
+}
+
+// within reports whether level l's placements are some of level start's.
+func within(l, start int) bool {
+	return l == start || start == 0 || l > start && l != timeStep && start != timeStep
 }
 
 // TuneStep is what a round came to.

@@ -189,12 +189,15 @@ func TestPace(t *testing.T) {
 // step, of every level, comes on top.
 func TestLevels(t *testing.T) {
 	c := DefaultTune()
-	for start, want := range [][]int{{49}, {40, 9}, {36, 8, 5}} {
+	for start, want := range [][]int{{49}, {40, 9}, {36, 8, 5}, timeStep: {31, 0, 0, 18}} {
 		got, last := make([]int, start+1), start
 		for k := range c.Steps {
 			l := c.level(k, start)
 			if l > last {
 				t.Fatalf("from level %d, step %d goes back to %d", start, k, l)
+			}
+			if k > 0 && !within(l, 0) || within(start, l) != (l == start || l < start && (l == 0 || start != timeStep)) {
+				t.Errorf("level %d within %d: %v", start, l, within(start, l))
 			}
 			last = l
 			got[l]++
@@ -248,6 +251,43 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 		}
 		if r.state.Evaluations != DefaultSamples+48 || len(r.elite) == 0 || len(r.elite) > r.pace.rounds.learned(0) {
 			t.Errorf("%s: %d evaluations, %d elite", of.Workload, r.state.Evaluations, len(r.elite))
+		}
+	}
+}
+
+// TestFirstStepChoosesTimeSteps: where time steps hold the best zero-shot sample of
+// an unrolled network they are tried, the run begins with them and goes on with
+// cells, and learns from no placement that is none of theirs.
+func TestFirstStepChoosesTimeSteps(t *testing.T) {
+	p, err := Case{Workload: "trfxl:layers=4,batch=16,sequence=128,segment=32,hidden=256,ffn=512,heads=4,head_dim=64,vocab=500", GPU: "p100", Devices: 4}.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewView(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Tuner{Policy: policy(t, 16), Config: quickTune()}.begin(context.Background(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best := Best(r.opening); best.level != timeStep {
+		t.Fatalf("the best zero-shot sample is of level %d", best.level)
+	}
+	if _, err := r.try(context.Background(), 64); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.tried, []int{0, 1, 2, timeStep}) || r.state.Start != timeStep || r.level.s.name != "time step" {
+		t.Errorf("tried %v, began with level %d", r.tried, r.state.Start)
+	}
+	for _, x := range r.elite {
+		of := slices.Repeat([]int{-1}, r.level.s.part.NumUnits())
+		for c, d := range x.Cells {
+			if u := r.level.cell[c]; of[u] >= 0 && of[u] != int(d) {
+				t.Fatalf("unit %d is on devices %d and %d", u, of[u], d)
+			} else {
+				of[u] = int(d)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -67,11 +68,11 @@ func (z Placer) within(b plan.Budget) int {
 // View is a problem as the policy reads it at every level.
 type View struct {
 	problem *plan.Problem
-	scenes  []*Scene  // [levels]
+	scenes  []*Scene  // [levels], and that by time steps where there are such
 	summary []float32 // of the cells that training knows, without partial gradients
 }
 
-// NewView returns p's, with partial gradients apart.
+// NewView returns p's, with partial gradients apart, and by time steps, too.
 func NewView(p *plan.Problem) (*View, error) {
 	q := *p
 	q.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
@@ -88,7 +89,25 @@ func NewView(p *plan.Problem) (*View, error) {
 		}
 	}
 	w.summary = known.scenes[0].summary()
+	if err := w.addTimeSteps(); err != nil {
+		return nil, err
+	}
 	return w, nil
+}
+
+// addTimeSteps adds the scene whose units are runs of a time step.
+func (w *View) addTimeSteps() error {
+	p := *w.problem
+	if p.Units = p.Units.ByTimeStep(p.Graph); p.Units == nil {
+		return nil
+	}
+	s, err := newScene(&p, w.scenes[0].nodes, unit.Segment)
+	if err != nil {
+		return err
+	}
+	s.name = "time step"
+	w.scenes = append(w.scenes, s)
+	return nil
 }
 
 // newView returns p's with its units as they are.
@@ -154,17 +173,24 @@ func (w *View) takes() float64 { return float64(w.rounds()*w.work()) / draftsPac
 
 // ZeroShot returns k samples of w, each judged once by the simulator: first the
 // greedy draft whose own schedule ends soonest, then those that end soonest of each
-// level and each weight of what was learned. There are fewer when ctx ends.
+// level and each weight of what was learned; runs of time steps count as segments,
+// of which one or the other suits. There are fewer when ctx ends.
 func (p *Policy) ZeroShot(ctx context.Context, w *View, k int) ([]Sample, error) {
 	random := rand.New(rand.NewPCG(w.problem.Seed, 0x7a))
 	greedy := &shortlist{most: 1}
-	var lists []*shortlist
+	lists := make([]*shortlist, len(levels)*len(weights))
+	for i := range lists {
+		lists[i] = &shortlist{most: 8 * k}
+	}
 	for l, s := range w.scenes {
+		kind := l
+		if l == timeStep {
+			kind = slices.Index(levels, unit.Segment)
+		}
 		f, e := &pass{n: p.net}, &episodes{}
 		f.units(s.static)
-		for _, own := range weights {
-			list := &shortlist{most: 8 * k}
-			lists = append(lists, list)
+		for i, own := range weights {
+			list := lists[kind*len(weights)+i]
 			for round := range w.rounds() {
 				p.drafts(ctx, f, e, s, own, float32(min(1, round))*hottest, random, func(x *state) {
 					if round == 0 {

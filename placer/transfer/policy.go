@@ -23,6 +23,11 @@ type Policy struct {
 // samples of one: which level suits depends on the graph.
 var levels = []unit.Level{unit.Cell, unit.Segment, unit.Chain}
 
+// timeStep is the index, behind those of levels, of an unrolled network's runs of a
+// time step (unit.ByTimeStep). No policy was trained on such units; they are like
+// segments to it.
+const timeStep = 3
+
 // Config describes the policy's network.
 type Config struct {
 	Hidden int `json:"hidden"` // width of its layers
@@ -57,7 +62,7 @@ type Sample struct {
 	Device []uint8 // [N]
 	Score  plan.Score
 	Greedy bool
-	level  int     // index into levels
+	level  int     // index into levels, or timeStep
 	clock  float64 // when the policy's own schedule of it ends
 }
 

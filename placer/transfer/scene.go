@@ -20,6 +20,7 @@ const none = -1
 // share it. Letters: V nodes and T tensors of the contraction, U units, D devices.
 type Scene struct {
 	problem *plan.Problem
+	name    string // of a unit
 	level   unit.Level
 	part    *unit.Partition
 	d       int
@@ -87,7 +88,7 @@ func newScene(p *plan.Problem, nodes *unit.Contraction, l unit.Level) (*Scene, e
 	if l == unit.Op || l >= unit.NumLevels {
 		return nil, fmt.Errorf("transfer: units of level %v, want cell, segment or chain", l)
 	}
-	s := &Scene{problem: p, level: l, part: p.Units.Levels[l], d: p.Machine.NumDevices(), uniform: uniform(p)}
+	s := &Scene{problem: p, name: l.String(), level: l, part: p.Units.Levels[l], d: p.Machine.NumDevices(), uniform: uniform(p)}
 	s.nodes = nodes
 	parent := p.Units.Parents(unit.Cell, l)
 	s.unit = make([]int32, nodes.Graph.NumOps())

@@ -12,7 +12,7 @@ import (
 )
 
 // TuneStateFormat is the value of "format" in the file of a TuneState.
-const TuneStateFormat = "placer finetune 2"
+const TuneStateFormat = "placer finetune 3"
 
 // TuneState is a fine-tuning between two steps. A run that goes on from it ends
 // as if it had not been stopped.
@@ -98,8 +98,8 @@ func (r *tuning) restore(key string) error {
 	if from.Step < 1 || from.Step > r.Config.Steps {
 		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)
 	}
-	if from.Start < 0 || from.Start >= len(levels) {
-		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(levels))
+	if from.Start < 0 || from.Start >= len(r.view.scenes) {
+		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(r.view.scenes))
 	}
 	li := r.Config.level(from.Step-1, from.Start)
 	l := newTuneLevel(r.view.scenes[li], li, r.cells)

@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -23,6 +22,7 @@ type tuning struct {
 	elite   []*elite
 	level   *tuneLevel // of the last step; nil before the first
 	opening []Sample   // zero-shot
+	tried   []int      // levels of the first step
 }
 
 // elite is a placement that is learned from.
@@ -52,6 +52,11 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 		return nil, err
 	}
 	r.opening = samples
+	for li := range w.scenes {
+		if li != timeStep || slices.ContainsFunc(samples, func(x Sample) bool { return x.level == li }) {
+			r.tried = append(r.tried, li)
+		}
+	}
 	key, err := t.key(p)
 	if err != nil {
 		return nil, err
@@ -71,14 +76,14 @@ func (t Tuner) begin(ctx context.Context, w *View) (*tuning, error) {
 // advance takes a step of k samples. When ctx ends in it, the state is as before.
 func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 	at := r.state.Step
-	if at == 0 && k >= fewest*len(levels) {
+	if at == 0 && k >= fewest*len(r.tried) {
 		return r.try(ctx, k)
 	}
 	if li := r.Config.level(at, r.state.Start); r.level == nil || r.level.index != li {
 		r.enter(li)
 	}
 	all, entropy := r.sample(ctx, k)
-	step := TuneStep{Step: at, Level: fmt.Sprint(r.level.s.level), Best: math.Inf(1), Entropy: entropy}
+	step := TuneStep{Step: at, Level: r.level.s.name, Best: math.Inf(1), Entropy: entropy}
 	if ctx.Err() != nil {
 		return step, ctx.Err()
 	}
@@ -123,18 +128,19 @@ func (r *tuning) fit() {
 // graphs with many logits six times as many were better (adr/0022).
 const openingFits = 10
 
-// try takes the first step, whose k samples are divided among the levels. Where the
-// best of all is one of cells the run begins with these, elsewhere with the
-// coarsest level, and with what was found there and at coarser ones.
+// try takes the first step, whose k samples are divided among the levels; among
+// them is that of time steps if a zero-shot sample is by these. Where the best of
+// all is one of cells or of time steps the run begins with these, elsewhere with
+// the coarsest level, and with what was found there and at coarser ones.
 func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
 	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
-	var found [][]*elite   // [levels]
-	var tried []*tuneLevel // [levels]
+	found := make([][]*elite, len(r.view.scenes))
+	tried := make([]*tuneLevel, len(r.view.scenes))
 	start, least := 0, plan.Score{Seconds: math.Inf(1)}
-	for li := range levels {
+	for _, li := range r.tried {
 		r.elite = nil
 		r.enter(li)
-		all, entropy := r.sample(ctx, k/len(levels))
+		all, entropy := r.sample(ctx, k/len(r.tried))
 		if ctx.Err() != nil {
 			r.elite, r.level = nil, nil
 			return step, ctx.Err()
@@ -146,10 +152,10 @@ func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
 			start, least = li, x.score()
 		}
 		r.note(&step, all)
-		step.Entropy += entropy / float64(len(levels))
-		found, tried = append(found, all), append(tried, r.level)
+		step.Entropy += entropy / float64(len(r.tried))
+		found[li], tried[li] = all, r.level
 	}
-	if start > 0 {
+	if start > 0 && start < timeStep {
 		// What segments are better at in one round, chains find the way to in several.
 		start = len(levels) - 1
 	}
@@ -157,9 +163,14 @@ func (r *tuning) try(ctx context.Context, k int) (TuneStep, error) {
 	for _, w := range r.workers {
 		w.enter(r.Policy.net, r.level)
 	}
-	pool := slices.Concat(found[start:]...)
+	var pool []*elite
+	for li, all := range found {
+		if within(li, start) {
+			pool = append(pool, all...)
+		}
+	}
 	for _, x := range r.opening {
-		if x.level >= start {
+		if within(x.level, start) {
 			pool = append(pool, &elite{Placed: r.placed(x.Device, x.Score), born: r.state.Step})
 		}
 	}
