@@ -176,6 +176,23 @@ func TestPartialGradientsFollow(t *testing.T) {
 	}
 }
 
+// An unrolled network's time steps are among the starts, and of those of
+// Transformer-XL the best.
+func TestStartsWithTimeSteps(t *testing.T) {
+	p, err := problems.Workload("trfxl:layers=4,batch=16,sequence=128,segment=32,hidden=256,ffn=512,heads=4,head_dim=64,vocab=500", "p100", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := p.Evaluator.Evaluate(p.Units.ByTimeStep(p.Graph).Blocks(p.Evaluator.OpSeconds(0), 4), p.Priority)
+	r := newRun(t.Context(), Placer{Walkers: 1}, p)
+	starts := r.starts()
+	for k, s := range starts {
+		if got := p.Evaluator.Evaluate(s, p.Priority); k == len(starts)-1 && got != want || got.Better(want) {
+			t.Errorf("start %d takes %v, blocks of time steps %v", k, got, want)
+		}
+	}
+}
+
 // A step allocates nothing.
 func TestStepAllocatesNothing(t *testing.T) {
 	p := problemOf(t, "training step")

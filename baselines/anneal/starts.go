@@ -17,8 +17,8 @@ func (r *run) open() {
 }
 
 // starts returns placements to begin with: the given ones, all on one device,
-// and cells in forward order in contiguous blocks of even time, with partners and
-// weights.
+// cells in forward order in contiguous blocks of even time, with partners and
+// weights, chains at random, and blocks of an unrolled network's time steps.
 func (r *run) starts() [][]uint8 {
 	var out [][]uint8
 	out = append(out, r.Starts...)
@@ -35,5 +35,9 @@ func (r *run) starts() [][]uint8 {
 	for i := range x {
 		x[i] = cd[ch.Of[i]]
 	}
-	return append(out, x)
+	out = append(out, x)
+	if t := r.p.Units.ByTimeStep(r.p.Graph); t != nil {
+		out = append(out, t.Blocks(r.p.Evaluator.OpSeconds(0), r.p.Machine.NumDevices()))
+	}
+	return out
 }
