@@ -349,36 +349,25 @@ func (f *finder) finish(l *labels, known bool) *Hierarchy {
 			role[u] = Weights
 		}
 	}
-	for lv := Cell; lv < NumLevels; lv++ {
-		f.describe(h, lv, role, partner)
-	}
+	h.Roles[Cell], h.Partners[Cell], h.Reads[Cell] = role, partner, f.cellReads(cells, role)
+	h.describe(Segment)
+	h.describe(Chain)
 	return h
 }
 
-// describe fills the roles, partners and reads of level lv.
-func (f *finder) describe(h *Hierarchy, lv Level, role []Role, partner []int32) {
-	p := h.Levels[lv]
-	n := p.NumUnits()
-	h.Roles[lv], h.Partners[lv], h.Reads[lv] = make([]Role, n), make([]int32, n), make([][]int32, n)
-	for u := range n {
-		h.Partners[lv][u] = -1
-	}
-	up := h.Parents(Cell, lv)
-	for c, u := range up {
-		h.Roles[lv][u] = role[c]
-		if q := partner[c]; q >= 0 && h.Partners[lv][u] < 0 {
-			h.Partners[lv][u] = up[q]
-		}
-	}
-	for i, u := range p.Of {
+// cellReads lists, for each cell, the cells whose variables it reads, ascending.
+func (f *finder) cellReads(cells *Partition, role []Role) [][]int32 {
+	reads := make([][]int32, cells.NumUnits())
+	for i, u := range cells.Of {
 		for _, t := range f.g.Inputs(graph.OpID(i)) {
 			q := f.g.Tensor(t).Producer
-			if v := p.Of[q]; v != u && h.Roles[lv][u] != Weights && h.Roles[lv][v] == Weights && f.isRead[q] && !slices.Contains(h.Reads[lv][u], v) {
-				h.Reads[lv][u] = append(h.Reads[lv][u], v)
+			if v := cells.Of[q]; v != u && role[u] != Weights && role[v] == Weights && f.isRead[q] && !slices.Contains(reads[u], v) {
+				reads[u] = append(reads[u], v)
 			}
 		}
 	}
-	for _, r := range h.Reads[lv] {
+	for _, r := range reads {
 		slices.Sort(r)
 	}
+	return reads
 }

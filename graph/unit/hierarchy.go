@@ -2,6 +2,7 @@ package unit
 
 import (
 	"fmt"
+	"slices"
 
 	"placer/graph"
 )
@@ -91,6 +92,29 @@ func (h *Hierarchy) Parents(fine, coarse Level) []int32 {
 		up[u] = c.Of[ops[0]]
 	}
 	return up
+}
+
+// describe gives level l, coarser than cells, their roles, partners and reads.
+func (h *Hierarchy) describe(l Level) {
+	n, up := h.Levels[l].NumUnits(), h.Parents(Cell, l)
+	h.Roles[l], h.Partners[l], h.Reads[l] = make([]Role, n), make([]int32, n), make([][]int32, n)
+	for u := range n {
+		h.Partners[l][u] = -1
+	}
+	for c, u := range up {
+		h.Roles[l][u] = h.Roles[Cell][c]
+		if q := h.Partners[Cell][c]; q != -1 && h.Partners[l][u] == -1 {
+			h.Partners[l][u] = up[q]
+		}
+		for _, w := range h.Reads[Cell][c] {
+			if v := up[w]; !slices.Contains(h.Reads[l][u], v) {
+				h.Reads[l][u] = append(h.Reads[l][u], v)
+			}
+		}
+	}
+	for _, r := range h.Reads[l] {
+		slices.Sort(r)
+	}
 }
 
 // Check reports the first broken invariant of h as units of g: partitions of all

@@ -137,31 +137,12 @@ func (f *timeSteps) finish() *Hierarchy {
 // last returns unit u's last op.
 func (p *Partition) last(u int32) graph.OpID { return p.Ops[u][len(p.Ops[u])-1] }
 
-// join makes level l of the labels of cells, with roles, partners and reads as the
-// cells have them.
+// join makes level l of the labels of cells.
 func (h *Hierarchy) join(l Level, label []int32) {
 	ops := make([]int32, len(h.Levels[Cell].Of))
 	for i, c := range h.Levels[Cell].Of {
 		ops[i] = label[c]
 	}
 	h.Levels[l] = partition(ops)
-	n, up := h.Levels[l].NumUnits(), h.Parents(Cell, l)
-	h.Roles[l], h.Partners[l], h.Reads[l] = make([]Role, n), make([]int32, n), make([][]int32, n)
-	for u := range n {
-		h.Partners[l][u] = none
-	}
-	for c, u := range up {
-		h.Roles[l][u] = h.Roles[Cell][c]
-		if q := h.Partners[Cell][c]; q != none && h.Partners[l][u] == none {
-			h.Partners[l][u] = up[q]
-		}
-		for _, w := range h.Reads[Cell][c] {
-			if v := up[w]; !slices.Contains(h.Reads[l][u], v) {
-				h.Reads[l][u] = append(h.Reads[l][u], v)
-			}
-		}
-	}
-	for _, r := range h.Reads[l] {
-		slices.Sort(r)
-	}
+	h.describe(l)
 }

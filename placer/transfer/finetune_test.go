@@ -255,11 +255,10 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 	}
 }
 
-// TestFirstStepChoosesTimeSteps: where time steps hold the best zero-shot sample of
-// an unrolled network they are tried, the run begins with them and goes on with
-// cells, and learns from no placement that is none of theirs.
-func TestFirstStepChoosesTimeSteps(t *testing.T) {
-	p, err := Case{Workload: "trfxl:layers=4,batch=16,sequence=128,segment=32,hidden=256,ffn=512,heads=4,head_dim=64,vocab=500", GPU: "p100", Devices: 4}.Problem()
+// begun returns a quick tuning of c at its beginning.
+func begun(t *testing.T, c Case) *tuning {
+	t.Helper()
+	p, err := c.Problem()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,6 +270,14 @@ func TestFirstStepChoosesTimeSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// TestFirstStepChoosesTimeSteps: where time steps hold the best zero-shot sample of
+// an unrolled network they are tried, the run begins with them and goes on with
+// cells, and learns from no placement that is none of theirs.
+func TestFirstStepChoosesTimeSteps(t *testing.T) {
+	r := begun(t, Case{Workload: "trfxl:layers=4,batch=16,sequence=128,segment=32,hidden=256,ffn=512,heads=4,head_dim=64,vocab=500", GPU: "p100", Devices: 4})
 	if best := Best(r.opening); best.level != timeStep {
 		t.Fatalf("the best zero-shot sample is of level %d", best.level)
 	}
@@ -295,18 +302,7 @@ func TestFirstStepChoosesTimeSteps(t *testing.T) {
 // TestSoonestAreJudged: what is judged of a round are the drafts whose own
 // schedules end soonest.
 func TestSoonestAreJudged(t *testing.T) {
-	p, err := small.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := NewView(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Tuner{Policy: policy(t, 16), Config: quickTune()}.begin(context.Background(), w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := begun(t, small)
 	r.enter(0)
 	const k = 10
 	drafts := r.drafts(context.Background(), k*r.pace.rounds.made(0, 0))
@@ -321,7 +317,7 @@ func TestSoonestAreJudged(t *testing.T) {
 	}
 	for _, x := range judged {
 		slowest = max(slowest, clock(x.Cells))
-		if got := p.Evaluate(r.devices(x.Cells)); got != x.score() {
+		if got := r.view.problem.Evaluate(r.devices(x.Cells)); got != x.score() {
 			t.Errorf("%v was judged %v", got, x.score())
 		}
 	}
