@@ -83,6 +83,30 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// What is done counts against the cells that are asked for: trials of others,
+// which a folder has from an earlier call, are not among them.
+func TestRunCountsItsOwnCells(t *testing.T) {
+	all := matrix([]string{"human"}, 2, 2)
+	j, err := compare.Create(t.TempDir(), &all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := all, all
+	first.Cases, second.Cases = all.Cases[:1], all.Cases[1:]
+	if err := compare.Run(context.Background(), &first, j, 1, do, nil); err != nil {
+		t.Fatal(err)
+	}
+	var counts []int
+	if err := compare.Run(context.Background(), &second, j, 1, do, func(_ *compare.Trial, done, all int) {
+		counts = append(counts, done, all)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{1, 2, 2, 2}; !slices.Equal(counts, want) {
+		t.Errorf("done and all: %v, want %v", counts, want)
+	}
+}
+
 func TestRunStopsAtAnError(t *testing.T) {
 	m := matrix([]string{"human"}, 1, 20)
 	j, err := compare.Create(t.TempDir(), &m)

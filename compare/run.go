@@ -13,8 +13,8 @@ import (
 type Do func(ctx context.Context, c Cell) (Trial, error)
 
 // Run runs the cells of m that j does not have, workers at once, and adds each to
-// j as it ends. ended, if not nil, is told of each; calls do not overlap. When
-// ctx ends, trials that run are dropped: the journal has whole trials only. A
+// j as it ends. ended, if not nil, is told of each and how many of m's cells are
+// done; calls do not overlap. When ctx ends, trials that run are dropped: the journal has whole trials only. A
 // trial's result must not depend on what runs beside it, so the order in which
 // trials end is of no consequence under a budget in evaluations.
 func Run(ctx context.Context, m *Matrix, j *Journal, workers int, do Do, ended func(t *Trial, done, all int)) error {
@@ -23,6 +23,7 @@ func Run(ctx context.Context, m *Matrix, j *Journal, workers int, do Do, ended f
 	cells := m.Cells()
 	all := len(cells)
 	cells = slices.DeleteFunc(cells, j.Done)
+	done := all - len(cells)
 	todo := make(chan Cell)
 	go func() {
 		defer close(todo)
@@ -62,8 +63,9 @@ func Run(ctx context.Context, m *Matrix, j *Journal, workers int, do Do, ended f
 			cancel(failed)
 			continue
 		}
+		done++
 		if ended != nil {
-			ended(&t, len(j.Trials()), all)
+			ended(&t, done, all)
 		}
 	}
 	if failed != nil {
