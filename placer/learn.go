@@ -29,6 +29,9 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 		all = append(all, nearStages(all[0], run.problem.Device, run.env.devices))
 	}
 	run.env.fit(all, c.FusionKinds)
+	if run.resumed == nil {
+		p.at = position{Chosen: -1}
+	}
 	if !c.Curriculum {
 		last := all[0][len(all[0])-1]
 		_, err := p.train(ctx, run, c, last, 0, run.end, nil, backend, random)
@@ -43,20 +46,34 @@ func (p *Policy) learn(ctx context.Context, run *training, c PolicyConfig, backe
 	var best plan.Score
 	var carried [][][]float32
 	share := trialShare / float64(len(all)) * run.end
+	if at := run.resumed; at != nil && at.Chosen >= 0 && at.Chosen < len(all) {
+		stages := all[at.Chosen]
+		chosen, best = stages[len(stages)-1], at.Best
+		chosen.near = run.best.device // the logits to carry are not kept
+	}
 	for k, stages := range all {
 		run.round = nil
+		if at := run.resumed; at != nil {
+			if k < at.Curriculum {
+				continue
+			}
+			run.round = at.Round
+		}
+		p.at.Curriculum = k
 		logits, err := p.through(ctx, run, c, stages, float64(k)*share, float64(k+1)*share, backend, random)
 		if err != nil {
 			return err
 		}
-		if run.round != nil && (carried == nil || run.round.Better(best)) {
+		if run.round != nil && (chosen.part == nil || run.round.Better(best)) {
 			chosen, best = stages[len(stages)-1], *run.round
 			carried = p.carryAll(run, c, logits, chosen, chosen)
+			p.at.Chosen, p.at.Best = k, best
 		}
 	}
 	if chosen.part == nil { // no curriculum ended a round
 		return nil
 	}
+	p.at.Curriculum, p.at.Stage = len(all), 0
 	_, err := p.train(ctx, run, c, chosen, float64(len(all))*share, run.end, carried, backend, random)
 	return err
 }
@@ -69,9 +86,18 @@ func (p *Policy) through(ctx context.Context, run *training, c PolicyConfig, sta
 		shares += s.share
 	}
 	width := end - begin
+	first := 0
+	if run.resumed != nil {
+		first = min(run.resumed.Stage, len(stages)-1)
+	}
 	for k, s := range stages {
+		if k < first {
+			begin += width * s.share / shares
+			continue
+		}
+		p.at.Stage = k
 		var carried [][][]float32
-		if k > 0 {
+		if k > first {
 			carried = p.carryAll(run, c, logits, stages[k-1], s)
 		}
 		if logits, err = p.train(ctx, run, c, s, begin, begin+width*s.share/shares, carried, backend, random); err != nil {
@@ -90,6 +116,7 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		return nil, err
 	}
 	batch := p.batch(run.problem, c, run.env, s, random)
+	taken := p.take(run, c, s, batch)
 	if p.network == nil {
 		var err error
 		if p.network, err = gonet.New(c.network(batch.X.D, run.env.decoder), random, backend); err != nil {
@@ -102,11 +129,13 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 		for _, f := range batch.Free {
 			f.Rate = c.FreeRate / c.LearningRate
 		}
-		if carried != nil {
+		switch {
+		case taken: // so are the free logits
+		case carried != nil:
 			if err := p.startFrom(batch, carried); err != nil {
 				return nil, err
 			}
-		} else if s.near != nil {
+		case s.near != nil:
 			p.favour(batch, s, max(float32(c.Joint.Favour), logitOf(c.Joint.Stay, run.env.devices)), run.problem.Evaluator.OpSeconds(0))
 		}
 	}
@@ -137,7 +166,8 @@ func (p *Policy) train(ctx context.Context, run *training, c PolicyConfig, s sta
 	}
 	// A first round there is even where preparing took the share of all stages.
 	for !run.done(ctx) && (run.spent() < end || run.best == nil) {
-		left := max(0, (end-run.spent())/(end-begin))
+		p.at.Spent, p.at.Round = run.spent(), run.round
+		left := max(0, (end-p.at.Spent)/(end-begin))
 		trainer.SetEntropy(c.EntropyEnd + (c.Training.Entropy-c.EntropyEnd)*left)
 		round, err := trainer.Round(func(int) float64 { return c.LearningRate * (0.1 + 0.9*left) })
 		if err != nil {

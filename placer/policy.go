@@ -28,6 +28,9 @@ type Policy struct {
 	rounds  int
 	device  nn.Device
 	near    bool // stay near the placement that the problem has
+	at      position
+	earlier *plan.Outcome // of the training to go on with; nil for none
+	path    string        // its checkpoint
 }
 
 // NewPolicy returns an untrained policy.
@@ -64,7 +67,6 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	if one := env.tasks&(env.tasks-1) == 0; !one && c.Group > 1 && c.Training.Iterations == 1 && c.Training.Baseline == ppo.Standardised && c.Training.Samples%c.Group == 0 && c.Training.Samples > c.Group {
 		c.Training.Group = c.Group
 	}
-	random := rand.New(rand.NewPCG(problem.Seed, 0x60))
 	backend, err := c.backend(p.device)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,15 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	if isJoint(env.tasks) {
 		run.end = c.Joint.Explore
 	}
-	err = p.learn(ctx, run, c, backend, random)
+	run.notes = p.begin(run, backend)
+	stream := uint64(0x60)
+	if run.resumed != nil {
+		stream |= uint64(p.rounds) << 8 // other samples than those of the first rounds
+	}
+	if run.from < run.end {
+		err = p.learn(ctx, run, c, backend, rand.New(rand.NewPCG(problem.Seed, stream)))
+		p.at.Spent = run.spent()
+	}
 	if err != nil && (run.best == nil || ctx.Err() == nil) {
 		return nil, err
 	}
@@ -93,6 +103,7 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 	if err := p.settle(ctx, run, o); err != nil {
 		return nil, err
 	}
+	o.Notes = run.notes
 	if m := backend.Missing(); m != nil {
 		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
 	}
@@ -131,8 +142,8 @@ func (p *Policy) batch(problem *plan.Problem, c PolicyConfig, env *environment, 
 // errNothingSampled is of a budget that ends before the first round.
 var errNothingSampled = errors.New("policy: no placement was sampled within the budget")
 
-// Save writes the network, its optimiser and the configuration; it is part of
-// Saver.
+// Save writes the network, its optimiser, the configuration and how far the
+// training is; it is part of Saver.
 func (p *Policy) Save(path string) error {
 	if p.network == nil {
 		return nil
@@ -141,6 +152,10 @@ func (p *Policy) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	extra := map[string]string{"policy": string(c), "features": fmt.Sprint(features.Version), "rounds": fmt.Sprint(p.rounds)}
+	at, err := json.Marshal(p.at)
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	extra := map[string]string{policyKey: string(c), featuresKey: fmt.Sprint(features.Version), roundsKey: fmt.Sprint(p.rounds), positionKey: string(at)}
 	return fsx.WriteFile(path, func(w io.Writer) error { return p.network.Save(w, extra) })
 }

@@ -150,7 +150,7 @@ func (s *searcher) startOf(k int) (start Start) {
 	m := &s.methods[k]
 	if s.c.Budget.Evaluations == 0 {
 		if r, ok := s.memory.Running[m.Name]; ok {
-			start.Checkpoint = r.Checkpoint
+			start.Earlier, start.Checkpoint = r.Outcome, r.Checkpoint
 			if r.Outcome != nil {
 				start.Device, start.Priority, start.Fusion = r.Outcome.Device, r.Outcome.Priority, r.Outcome.Fusion
 			}

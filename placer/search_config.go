@@ -60,8 +60,10 @@ type Start struct {
 	// Priority and Fusion go with Device; nil where they are the problem's.
 	Priority []int32
 	Fusion   []uint8
-	// Checkpoint is the path of what the method saved before it was killed, or
-	// empty.
+	// Earlier is what the method had come to when the search in seconds that is
+	// resumed was killed, Checkpoint the path of what it had saved by then; nil and
+	// empty otherwise.
+	Earlier    *plan.Outcome
 	Checkpoint string
 }
 

@@ -80,7 +80,7 @@ func (s *settling) turn(ctx context.Context, tasks plan.Tasks, share float64, o 
 		}
 	}
 	if seconds := whole.Budget.Seconds; seconds > 0 {
-		p.Budget.Seconds = min(share*seconds, seconds-(now(whole)-s.run.start))
+		p.Budget.Seconds = min(share*seconds/(1-s.run.from), seconds-(now(whole)-s.run.start))
 		if p.Budget.Seconds <= 0 {
 			return nil, nil
 		}
@@ -88,6 +88,7 @@ func (s *settling) turn(ctx context.Context, tasks plan.Tasks, share float64, o 
 	if ctx.Err() != nil {
 		return nil, nil
 	}
+	s.policy.at.Spent = s.run.spent()
 	p.Report = s.report(&p)
 	x, err := fine.Place(ctx, &p)
 	if x != nil {

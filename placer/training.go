@@ -14,11 +14,14 @@ type training struct {
 	problem *plan.Problem
 	method  string
 	start   float64 // on the problem's clock
+	from    float64 // share of the budget that was spent before start; above 0 with seconds alone
 	end     float64 // share of the budget that the stages of learn have
 	scores  []plan.Score
 	best    *draft // nil before the first score
 	score   plan.Score
 	round   *plan.Score // the best since it was last set to nil
+	resumed *position   // where a checkpoint goes on; nil without one, or once it does
+	notes   []string
 }
 
 func now(p *plan.Problem) float64 {
@@ -34,7 +37,7 @@ func (t *training) spent() (share float64) {
 		share = float64(t.env.spent) / float64(n)
 	}
 	if s := t.problem.Budget.Seconds; s > 0 {
-		share = max(share, (now(t.problem)-t.start)/s)
+		share = max(share, t.from+(1-t.from)*(now(t.problem)-t.start)/s)
 	}
 	return min(share, 1)
 }

@@ -38,6 +38,10 @@ type Options struct {
 	// the problem's.
 	Priority []int32
 	Fusion   []uint8
+	// Earlier is what the method had come to before it was killed, Checkpoint the
+	// path of what it had saved, for a policy to go on with; nil and empty to begin.
+	Earlier    *plan.Outcome
+	Checkpoint string
 	// Companions are problems that joint methods train on too.
 	Companions []*plan.Problem
 }

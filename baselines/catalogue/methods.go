@@ -83,7 +83,11 @@ func Methods() []Method {
 		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: func(o Options) (plan.Placer, error) {
 			c := placer.DefaultPolicy()
 			c.Level, c.Workers = o.Level, max(1, o.Workers)
-			return placer.NewPolicy(c)
+			p, err := placer.NewPolicy(c)
+			if err == nil && o.Earlier != nil {
+				p.Resume(o.Earlier, o.Checkpoint)
+			}
+			return p, err
 		}},
 		{Name: "zero-shot", Kind: plan.Policy, About: "the built-in pretrained policy as it is, the best of 16 samples", Source: "GO 5: generalization", New: func(Options) (plan.Placer, error) {
 			p, err := pretrained.Policy()

@@ -62,7 +62,7 @@ func methods(level unit.Level, workers int, o plan.Objective, tasks plan.Tasks, 
 			panic(err)
 		}
 		x := placer.Method{Name: m.Name, Kind: m.Kind, Weight: weights[name], New: func(s placer.Start) (plan.Placer, error) {
-			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device, Priority: s.Priority, Fusion: s.Fusion})
+			return m.New(catalogue.Options{Level: level, Workers: max(1, workers/2), Start: s.Device, Priority: s.Priority, Fusion: s.Fusion, Earlier: s.Earlier, Checkpoint: s.Checkpoint})
 		}}
 		x.Note = careless(o, name, m.Kind)
 		if x.Weight > 0 {
