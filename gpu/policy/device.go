@@ -24,11 +24,12 @@ type Device struct {
 	kernels [numKernels]gpu.Func
 	args    [24]uint64 // so that a launch allocates nothing
 
-	pinned []byte // for copies; used counts the bytes in flight
-	used   int
-	rooms  [numKeys]room
-	params map[*nn.Param]*resident
-	err    error // the first of the call under way
+	pinned   []byte // for copies; used counts the bytes in flight
+	used     int
+	arriving []arrival
+	rooms    [numKeys]room
+	params   map[*nn.Param]*resident
+	err      error // the first of the call under way
 }
 
 var _ nn.Device = (*Device)(nil)

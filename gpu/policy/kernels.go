@@ -139,5 +139,6 @@ func (d *Device) dsum(x gpu.Ptr, rows, columns int) []float64 {
 	d.launch(kDSum, 1, wide(columns), uint64(x), uint64(out), uint64(rows), uint64(columns), uint64(rows))
 	sums := make([]float64, columns)
 	download(d, sums, out)
+	d.sync()
 	return sums
 }

@@ -129,14 +129,17 @@ func (tr trial) run(d *Device) (after []any, err error) {
 		case []float32:
 			y := make([]float32, len(x))
 			download(d, y, at[i])
+			d.sync()
 			after = append(after, y)
 		case []float64:
 			y := make([]float64, len(x))
 			download(d, y, at[i])
+			d.sync()
 			after = append(after, y)
 		case []int32:
 			y := make([]int32, len(x))
 			download(d, y, at[i])
+			d.sync()
 			after = append(after, y)
 		}
 		d.free(at[i])

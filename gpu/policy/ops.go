@@ -173,7 +173,9 @@ func (k *mask) forward(e *engine, in []mat, out mat) {
 			k.words[i] = int32(flag(ok))
 		}
 		upload(e.d, e.d.grow(&k.allowed, 4*len(now)), k.words)
-		k.given = append(k.given[:0], now...)
+		if k.given = k.given[:0]; e.d.err == nil {
+			k.given = append(k.given, now...)
+		}
 	}
 	k.run(e, out.Ptr, in[0].Ptr, out.size(), nn.Masked, false)
 }
