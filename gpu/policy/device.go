@@ -43,12 +43,12 @@ type room struct {
 // Scratch keys. What a room holds is lost when the operation that asked for it
 // ends.
 const (
-	keySum      = iota     // colsum and dsum, by level
-	keyGrad     = iota + 2 // a gradient before its activation, or of a normalised row
-	keyHidden              // before the maximum; gradient of the projections
-	keyMemory              // gradient of the memory's keys and values
-	keyProb                // attention's probabilities
-	keyProbGrad            // and their gradient
+	keySum      = iota             // colsum and dsum, by level, and what dsum comes to
+	keyGrad     = iota + sumLevels // a gradient before its activation, or of a normalised row
+	keyHidden                      // before the maximum; gradient of the projections
+	keyMemory                      // gradient of the memory's keys and values
+	keyProb                        // attention's probabilities
+	keyProbGrad                    // and their gradient
 	keySquares
 	keyActions // samples of the objective
 	keyLogProb
