@@ -60,8 +60,10 @@ const (
 // Open makes a device of GPU ordinal.
 func Open(driver gpu.Driver, blas gpu.BLAS, ordinal int) (*Device, error) {
 	d := &Device{driver: driver, blas: blas, ordinal: ordinal, params: map[*nn.Param]*resident{}}
-	err := d.open()
-	if err != nil {
+	if err := d.open(); err != nil {
+		if d.context != 0 {
+			d.Close() // the error that counts came before
+		}
 		return nil, fmt.Errorf("policy on device %d: %w", ordinal, err)
 	}
 	return d, nil
@@ -111,8 +113,12 @@ func (d *Device) Close() (err error) {
 	if d.pinned != nil {
 		d.fail(d.driver.HostFree(d.pinned))
 	}
-	d.fail(d.blas.DestroyHandle(d.handle))
-	d.fail(d.driver.DestroyStream(d.stream))
+	if d.handle != 0 {
+		d.fail(d.blas.DestroyHandle(d.handle))
+	}
+	if d.stream != 0 {
+		d.fail(d.driver.DestroyStream(d.stream))
+	}
 	d.fail(d.driver.Release(d.ordinal))
 	return nil
 }

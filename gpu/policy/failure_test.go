@@ -75,6 +75,22 @@ func (f *failing) Multiply(h gpu.Handle, p *gpu.Product) error {
 	return f.BLAS.Multiply(h, p)
 }
 
+// TestOpenFails: a device that cannot be opened keeps nothing.
+func TestOpenFails(t *testing.T) {
+	g := fake.New(fake.Default())
+	if _, err := Open(nameless{g}, g.BLAS(), 0); !errors.Is(err, gpu.NotFound) {
+		t.Errorf("without kernels: %v", err)
+	}
+	if err := g.SetCurrent(1); !errors.Is(err, gpu.InvalidContext) {
+		t.Errorf("the context is still there: %v", err)
+	}
+}
+
+// nameless is a GPU that finds no kernel.
+type nameless struct{ *fake.GPU }
+
+func (nameless) Func(gpu.Module, string) (gpu.Func, error) { return 0, gpu.NotFound }
+
 // TestFailures: whichever call fails, the run reports it, the next one is right,
 // and the device has all its memory back after Close.
 func TestFailures(t *testing.T) {
