@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"placer/gonet"
@@ -351,5 +352,55 @@ func TestCheckpoint(t *testing.T) {
 	train(cpu)
 	for i, q := range cpu.Params().All() {
 		close32(t, q.Name, device.Params().All()[i].Value, q.Value, 5e-3)
+	}
+}
+
+// TestChanges: a network whose graphs, features, masks and decisions before
+// change from run to run, the shapes staying, reads none of those before.
+func TestChanges(t *testing.T) {
+	d := pretended(t, references())
+	r := rand.New(rand.NewPCG(9, 9))
+	p := cases(r)[3] // with decisions before, in copies
+	cpu, device := networks(t, p, d)
+	defer device.Close()
+	var all []*gonet.Batch
+	for k := range 8 {
+		b := randomBatch(r, p.batch.X.N, p.batch.X.D)
+		b.Copies = p.batch.Copies
+		if k%3 > 0 {
+			b.Previous = slices.Clone(p.batch.Previous)
+			r.Shuffle(len(b.Previous), func(i, j int) { b.Previous[i], b.Previous[j] = b.Previous[j], b.Previous[i] })
+		}
+		switch k % 4 {
+		case 1:
+			b.Allowed = []bool{true, false, true, true}
+		case 2, 3:
+			for range b.X.N {
+				b.Allowed = append(b.Allowed, true, r.IntN(2) == 0, r.IntN(2) == 0, true)
+			}
+		}
+		if k%2 == 1 { // what the one before has, in another graph
+			b.X = all[k-1].X
+		}
+		all = append(all, b)
+	}
+	for range 40 {
+		b := all[r.IntN(len(all))]
+		want, err := cpu.Forward(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := device.Forward(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Tasks {
+			close32(t, "logits", got.Tasks[i].V, want.Tasks[i].V, 2e-5)
+		}
+		if r.IntN(3) == 0 { // weights change, too, here and there
+			q := cpu.Params().All()[0]
+			q.Value[0] += 0.5
+			device.Params().All()[0].Value[0] = q.Value[0]
+		}
 	}
 }
