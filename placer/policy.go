@@ -52,8 +52,11 @@ func (p *Policy) Kind() plan.Kind { return plan.Policy }
 
 // Place trains until the budget is spent and returns the best placement that was
 // sampled.
-func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcome, error) {
+func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (_ *plan.Outcome, err error) {
 	c := p.config
+	if p.device != nil {
+		defer func() { err = errors.Join(err, p.leave()) }()
+	}
 	if d := problem.Machine.NumDevices(); d > c.Devices {
 		c.Devices = d
 	}
@@ -108,6 +111,15 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcom
 		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
 	}
 	return o, nil
+}
+
+// leave brings the network to the host and gives back what it has on the device,
+// which others may need.
+func (p *Policy) leave() error {
+	if p.network == nil {
+		return nil
+	}
+	return p.network.Close()
 }
 
 // fitSamples lowers the samples of a round so that a small budget still has

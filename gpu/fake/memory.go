@@ -3,6 +3,8 @@ package fake
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 
 	"placer/gpu"
 )
@@ -11,6 +13,7 @@ import (
 type block struct {
 	base  gpu.Ptr
 	size  uint64
+	asked uint64 // of Alloc
 	dev   int
 	pages map[uint64][]byte
 	whole []byte // all of it, with Config.Kernels
@@ -35,7 +38,7 @@ func (g *GPU) Alloc(n uint64) (gpu.Ptr, error) {
 		return 0, gpu.OutOfMemory
 	}
 	g.used[d] += size
-	b := &block{base: gpu.Ptr(g.next+511) / 512 * 512, size: size, dev: d, pages: map[uint64][]byte{}}
+	b := &block{base: gpu.Ptr(g.next+511) / 512 * 512, size: size, asked: n, dev: d, pages: map[uint64][]byte{}}
 	if g.cfg.Kernels != nil {
 		b.dense()
 	} else {
@@ -53,6 +56,15 @@ func (g *GPU) Free(p gpu.Ptr) error {
 	g.used[b.dev] -= b.size
 	delete(g.blocks, p)
 	return nil
+}
+
+// Spans returns the first address and the bytes of every allocation, ascending by
+// address, as pairs.
+func (g *GPU) Spans() (all []uint64) {
+	for _, p := range slices.Sorted(maps.Keys(g.blocks)) {
+		all = append(all, uint64(p), g.blocks[p].asked)
+	}
+	return all
 }
 
 // at returns the block that holds n bytes from p on.

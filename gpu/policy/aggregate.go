@@ -27,7 +27,9 @@ func (k *aggregate) forward(e *engine, in []mat, out mat) {
 		}{{&k.start, lists.Start}, {&k.index, lists.Index}, {&k.back, back.Start}, {&k.readers, back.Index}} {
 			upload(d, d.grow(x.r, 4*len(x.v)), x.v)
 		}
-		k.given = lists
+		if d.err == nil {
+			k.given = lists
+		}
 	}
 	z := mat{Ptr: d.scratch(keyHidden, 4*out.size()), n: out.n, d: out.d}
 	d.linear(nn.Sigmoid, in[:1], in[1:2], in[2], z)

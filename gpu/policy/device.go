@@ -24,11 +24,12 @@ type Device struct {
 	kernels [numKernels]gpu.Func
 	args    [24]uint64 // so that a launch allocates nothing
 
-	pinned []byte // for copies; used counts the bytes in flight
-	used   int
-	rooms  [numKeys]room
-	params map[*nn.Param]*resident
-	err    error // the first of the call under way
+	pinned   []byte // for copies; used counts the bytes in flight
+	used     int
+	arriving []arrival
+	rooms    [numKeys]room
+	params   map[*nn.Param]*resident
+	err      error // the first of the call under way
 }
 
 var _ nn.Device = (*Device)(nil)
@@ -42,12 +43,12 @@ type room struct {
 // Scratch keys. What a room holds is lost when the operation that asked for it
 // ends.
 const (
-	keySum      = iota     // colsum and dsum, by level
-	keyGrad     = iota + 2 // a gradient before its activation, or of a normalised row
-	keyHidden              // before the maximum; gradient of the projections
-	keyMemory              // gradient of the memory's keys and values
-	keyProb                // attention's probabilities
-	keyProbGrad            // and their gradient
+	keySum      = iota             // colsum and dsum, by level, and what dsum comes to
+	keyGrad     = iota + sumLevels // a gradient before its activation, or of a normalised row
+	keyHidden                      // before the maximum; gradient of the projections
+	keyMemory                      // gradient of the memory's keys and values
+	keyProb                        // attention's probabilities
+	keyProbGrad                    // and their gradient
 	keySquares
 	keyActions // samples of the objective
 	keyLogProb
@@ -59,8 +60,10 @@ const (
 // Open makes a device of GPU ordinal.
 func Open(driver gpu.Driver, blas gpu.BLAS, ordinal int) (*Device, error) {
 	d := &Device{driver: driver, blas: blas, ordinal: ordinal, params: map[*nn.Param]*resident{}}
-	err := d.open()
-	if err != nil {
+	if err := d.open(); err != nil {
+		if d.context != 0 {
+			d.Close() // the error that counts came before
+		}
 		return nil, fmt.Errorf("policy on device %d: %w", ordinal, err)
 	}
 	return d, nil
@@ -110,8 +113,12 @@ func (d *Device) Close() (err error) {
 	if d.pinned != nil {
 		d.fail(d.driver.HostFree(d.pinned))
 	}
-	d.fail(d.blas.DestroyHandle(d.handle))
-	d.fail(d.driver.DestroyStream(d.stream))
+	if d.handle != 0 {
+		d.fail(d.blas.DestroyHandle(d.handle))
+	}
+	if d.stream != 0 {
+		d.fail(d.driver.DestroyStream(d.stream))
+	}
 	d.fail(d.driver.Release(d.ordinal))
 	return nil
 }

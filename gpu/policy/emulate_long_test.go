@@ -5,4 +5,6 @@ package policy
 import "testing"
 
 // TestNetworkEmulated is TestNetwork with the kernels of kernels.cu.
-func TestNetworkEmulated(t *testing.T) { compareNetworks(t, pretended(t, emulated(t)), 2e-5) }
+func TestNetworkEmulated(t *testing.T) {
+	compareNetworks(t, pretended(t, emulated(t, 1, true)), 2e-5)
+}

@@ -44,12 +44,21 @@ func (m mat) size() int { return m.n * m.d }
 func (d *Device) Compile(p *nn.Program) (_ nn.Engine, err error) {
 	defer d.leave(&err)
 	d.enter()
+	for _, v := range p.Values {
+		if err := fits(v.N, v.D); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range p.Ops {
+		if a, ok := o.Op.(transformerxl.AttentionOp); ok {
+			if err := fits(p.Values[o.Out].N, 3*a.Heads*a.Width); err != nil {
+				return nil, err
+			}
+		}
+	}
 	n := len(p.Values)
 	e := &engine{d: d, program: p, values: make([]gpu.Ptr, n), grads: make([]gpu.Ptr, n), written: make([]bool, n), inputs: make([]int, n), pool: map[int][]gpu.Ptr{}}
 	for i, v := range p.Values {
-		if uint64(v.N)*uint64(v.D) > math.MaxUint32 {
-			return nil, fmt.Errorf("policy: a matrix of %d rows and %d columns is too large for its kernels", v.N, v.D)
-		}
 		if v.Param == nil {
 			e.values[i] = e.own(4 * v.N * v.D)
 			e.inputs[i] = -1
@@ -76,6 +85,14 @@ func (d *Device) Compile(p *nn.Program) (_ nn.Engine, err error) {
 		d.err = first
 	}
 	return e, nil
+}
+
+// fits reports a matrix that the kernels' indices of 32 bits do not reach.
+func fits(rows, columns int) error {
+	if uint64(rows)*uint64(columns) > math.MaxUint32 {
+		return fmt.Errorf("policy: a matrix of %d rows and %d columns is too large for its kernels", rows, columns)
+	}
+	return nil
 }
 
 // newOp returns what runs an operation of a program.
@@ -180,7 +197,9 @@ func (e *engine) Run(o nn.Objective) (loss float64, err error) {
 	for i, v := range e.program.Values {
 		if in := v.Input; in != nil && e.inputs[i] != in.Version {
 			upload(e.d, e.values[i], in.Data.V)
-			e.inputs[i] = in.Version
+			if e.d.err == nil {
+				e.inputs[i] = in.Version
+			}
 		}
 	}
 	for k, x := range e.ops {
@@ -207,6 +226,7 @@ func (e *engine) fetch() {
 	for i, k := range e.program.Outputs {
 		download(e.d, e.out[i].V, e.values[k])
 	}
+	e.d.sync()
 	e.fresh = e.d.err == nil
 }
 

@@ -49,13 +49,18 @@ const (
 // kernelNames and kernelWords are the names of the kernels and the numbers of
 // their parameters.
 var kernelNames = [numKernels]string{"zero", "bias_act", "act_back", "gather_max", "gather_back", "layer_norm", "layer_norm_back", "colsum", "dsum", "mul_rep", "mul_sum",
-	"add_rep", "sum_rep", "embed", "embed_back", "mask", "softmax", "softmax_again", "softmax_back", "add_memory", "columns", "spread", "ppo", "squares", "adam"}
+	"add_rep", "sum_rep", "embed", "embed_back", "masked", "softmax", "softmax_again", "softmax_back", "add_memory", "columns", "spread", "ppo", "squares", "adam"}
 var kernelWords = [numKernels]int{2, 5, 5, 7, 8, 9, 13, 7, 5, 6, 6, 5, 5, 7, 7, 7, 8, 8, 11, 4, 7, 6, 17, 3, 10}
 
 const (
 	block = 256
-	// sumRows is the number of rows that one block adds up.
-	sumRows = 128
+	// sumRows is the number of rows that one block adds up: each thread reads them
+	// one behind the other, so few rows are a short wait and many blocks. sumLevels
+	// rounds leave few for the last block, of a million rows 31.
+	sumRows   = 32
+	sumLevels = 3
+	// embedRows are those of embed_back, which writes a table for each block.
+	embedRows = 128
 	// squareBlocks blocks add up the squares of one parameter's gradient.
 	squareBlocks = 32
 	squareWarps  = squareBlocks * block / 32
@@ -112,7 +117,7 @@ func wide(columns int) uint64 { return uint64(min(1024, (columns+31)/32*32)) }
 // colsum writes or adds to out [columns] the sums of the columns of x [rows,
 // columns], times scale.
 func (d *Device) colsum(x gpu.Ptr, rows, columns int, out gpu.Ptr, scale float32, add bool) {
-	for level := range 2 {
+	for level := range sumLevels {
 		blocks := (rows + sumRows - 1) / sumRows
 		if blocks <= 1 {
 			break
@@ -126,7 +131,7 @@ func (d *Device) colsum(x gpu.Ptr, rows, columns int, out gpu.Ptr, scale float32
 
 // dsum returns the sums of the columns of doubles x [rows,columns], on the host.
 func (d *Device) dsum(x gpu.Ptr, rows, columns int) []float64 {
-	for level := range 2 {
+	for level := range sumLevels {
 		blocks := (rows + sumRows - 1) / sumRows
 		if blocks <= 1 {
 			break
@@ -135,9 +140,10 @@ func (d *Device) dsum(x gpu.Ptr, rows, columns int) []float64 {
 		d.launch(kDSum, uint64(blocks), wide(columns), uint64(x), uint64(part), uint64(rows), uint64(columns), sumRows)
 		x, rows = part, blocks
 	}
-	out := d.scratch(keySum+2, 8*columns)
+	out := d.scratch(keySum+sumLevels, 8*columns)
 	d.launch(kDSum, 1, wide(columns), uint64(x), uint64(out), uint64(rows), uint64(columns), uint64(rows))
 	sums := make([]float64, columns)
 	download(d, sums, out)
+	d.sync()
 	return sums
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -13,8 +14,12 @@ func (d *Device) alloc(bytes int) gpu.Ptr {
 		return 0
 	}
 	p, err := d.driver.Alloc(uint64(max(bytes, 4)))
+	if errors.Is(err, gpu.OutOfMemory) {
+		free, total, _ := d.driver.MemInfo() // without them the error says enough
+		err = fmt.Errorf("%d MB of %d free: %w", free>>20, total>>20, err)
+	}
 	if err != nil {
-		d.fail(fmt.Errorf("%d bytes: %w", bytes, err))
+		d.fail(fmt.Errorf("memory of %d bytes: %w", bytes, err))
 	}
 	return p
 }
@@ -41,12 +46,16 @@ func (d *Device) grow(r *room, bytes int) gpu.Ptr {
 // scratch returns memory that the operation at work may use.
 func (d *Device) scratch(key, bytes int) gpu.Ptr { return d.grow(&d.rooms[key], bytes) }
 
-// sync waits for the stream.
+// sync waits for the stream, after a failure too: copies may be under way, and
+// what they read or write is free for others afterwards.
 func (d *Device) sync() {
-	if d.err == nil {
-		d.fail(d.driver.SyncStream(d.stream))
+	d.fail(d.driver.SyncStream(d.stream))
+	for _, a := range d.arriving {
+		if d.err == nil {
+			copy(a.to, a.from)
+		}
 	}
-	d.used = 0
+	d.used, d.arriving = 0, d.arriving[:0]
 }
 
 // stage returns n pinned bytes, the caller's until the next stage or sync that
@@ -90,7 +99,10 @@ func upload[T float32 | float64 | int32](d *Device, dst gpu.Ptr, x []T) {
 	}
 }
 
-// download copies device memory into x and waits for it.
+// arrival is a copy from pinned memory to where the numbers are wanted.
+type arrival struct{ to, from []byte }
+
+// download copies device memory into x, which holds it after the next sync.
 func download[T float32 | float64 | int32](d *Device, x []T, src gpu.Ptr) {
 	if len(x) == 0 {
 		return
@@ -98,7 +110,6 @@ func download[T float32 | float64 | int32](d *Device, x []T, src gpu.Ptr) {
 	b := d.stage(len(view(x)))
 	if d.err == nil {
 		d.fail(d.driver.DtoH(b, src, d.stream))
-		d.sync()
-		copy(view(x), b)
+		d.arriving = append(d.arriving, arrival{view(x), b})
 	}
 }

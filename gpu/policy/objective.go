@@ -66,6 +66,7 @@ func (e *engine) ppo(o *ppo.Objective) float64 {
 	}
 	values := e.out[1]
 	download(d, values.V, e.values[outputs[1]])
+	d.sync()
 	dv := nn.NewMat(values.N, values.D)
 	if d.err != nil {
 		return 0

@@ -149,9 +149,9 @@ func (k *embedding) forward(e *engine, in []mat, out mat) {
 func (k *embedding) backward(e *engine, in []mat, out mat, grad gpu.Ptr) {
 	e.sumRepeats(in[0], grad, out.size())
 	a := in[1].n
-	blocks := (out.n + sumRows - 1) / sumRows
+	blocks := (out.n + embedRows - 1) / embedRows
 	part := e.d.scratch(keyGrad, 4*blocks*a*out.d)
-	e.d.launch(kEmbedBack, uint64(blocks), wide(out.d), uint64(grad), uint64(k.index.ptr), uint64(part), uint64(out.n), uint64(out.d), sumRows, uint64(a))
+	e.d.launch(kEmbedBack, uint64(blocks), wide(out.d), uint64(grad), uint64(k.index.ptr), uint64(part), uint64(out.n), uint64(out.d), embedRows, uint64(a))
 	dt, add := e.grad(in[1])
 	e.d.colsum(part, blocks, a*out.d, dt, 1, add)
 }
@@ -173,7 +173,9 @@ func (k *mask) forward(e *engine, in []mat, out mat) {
 			k.words[i] = int32(flag(ok))
 		}
 		upload(e.d, e.d.grow(&k.allowed, 4*len(now)), k.words)
-		k.given = append(k.given[:0], now...)
+		if k.given = k.given[:0]; e.d.err == nil {
+			k.given = append(k.given, now...)
+		}
 	}
 	k.run(e, out.Ptr, in[0].Ptr, out.size(), nn.Masked, false)
 }

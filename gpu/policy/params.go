@@ -60,7 +60,9 @@ func (d *Device) Step(steps []nn.DeviceStep) (err error) {
 		if !r.moments || unsafe.SliceData(r.hostM) != unsafe.SliceData(s.M) {
 			upload(d, r.m, s.M)
 			upload(d, r.v, s.V)
-			r.moments, r.hostM, r.hostV = true, s.M, s.V
+			if d.err == nil {
+				r.moments, r.hostM, r.hostV = true, s.M, s.V
+			}
 		}
 		n := len(s.Param.Value)
 		d.each(kAdam, n, uint64(r.value), uint64(r.m), uint64(r.v), uint64(r.grad), uint64(n), bits(c.Scale), bits(c.Beta1), bits(c.Beta2), bits(c.Rate), bits(c.Epsilon))
@@ -83,26 +85,31 @@ func (d *Device) Clear(ps []*nn.Param) (err error) {
 func (d *Device) Fetch(ps []*nn.Param) (err error) {
 	defer d.leave(&err)
 	d.enter()
-	for _, p := range ps {
-		d.fetch(p)
-	}
+	d.fetch(ps)
 	return nil
 }
 
-func (d *Device) fetch(p *nn.Param) {
-	r := d.params[p]
-	if r == nil {
-		return
+// fetch gives ps to the host, all or, after a failure, none.
+func (d *Device) fetch(ps []*nn.Param) {
+	for _, p := range ps {
+		r := d.params[p]
+		if r == nil {
+			continue
+		}
+		if r.held {
+			download(d, p.Value, r.value)
+			download(d, p.Grad, r.grad)
+		}
+		if r.moments {
+			download(d, r.hostM, r.m)
+			download(d, r.hostV, r.v)
+		}
 	}
-	if r.held {
-		download(d, p.Value, r.value)
-		download(d, p.Grad, r.grad)
-		r.held = d.err != nil
-	}
-	if r.moments {
-		download(d, r.hostM, r.m)
-		download(d, r.hostV, r.v)
-		r.moments = d.err != nil
+	d.sync()
+	for _, p := range ps {
+		if r := d.params[p]; r != nil && d.err == nil {
+			r.held, r.moments = false, false
+		}
 	}
 }
 
@@ -111,8 +118,10 @@ func (d *Device) fetch(p *nn.Param) {
 func (d *Device) Release(ps []*nn.Param) (err error) {
 	defer d.leave(&err)
 	d.enter()
+	if d.fetch(ps); d.err != nil {
+		return nil // leave reports it; what only the device knows stays there
+	}
 	for _, p := range ps {
-		d.fetch(p)
 		d.release(p)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"placer/gpu/fake"
 	"placer/placer"
 	"placer/plan"
 	"placer/problems"
@@ -11,7 +12,7 @@ import (
 
 // TestSearch: the learned policy trains on a device as on the CPU, with free
 // logits and a curriculum that changes them between stages; two runs agree to the
-// bit.
+// bit. Place gives its memory back.
 func TestSearch(t *testing.T) {
 	p, err := problems.Workload("rnnlm:layers=2,unroll=3", "p100", 2)
 	if err != nil {
@@ -22,7 +23,11 @@ func TestSearch(t *testing.T) {
 	for range 2 {
 		c := placer.DefaultPolicy()
 		c.Training.Samples, c.Training.Epochs, c.Segment = 8, 1, 16
-		o := decide(t, p, c, pretended(t, references()))
+		d := pretended(t, references())
+		o := decide(t, p, c, d)
+		if n := len(d.driver.(*fake.GPU).Spans()) / 2; n > len(d.rooms) {
+			t.Errorf("%d pieces of memory are left after Place, the device's own are %d at most", n, len(d.rooms))
+		}
 		if score := p.Evaluator.Evaluate(o.Device, p.Priority); score != o.Score || o.Evaluations > 24 {
 			t.Errorf("score %v after %d evaluations, evaluated %v", o.Score, o.Evaluations, score)
 		}

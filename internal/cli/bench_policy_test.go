@@ -23,4 +23,18 @@ func TestBenchPolicy(t *testing.T) {
 	if r.Nodes != 40 || len(r.Rates) != 1 || r.Rates[0].Forward != 80 || r.Rates[0].Step != 80 || r.Ratio != 0 {
 		t.Errorf("%+v, want 40 nodes in half a second each", r)
 	}
+	first, err := c.policyRate(context.Background(), f, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.policyRate(context.Background(), f, nil, first.objective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := apart(first.gradient, second.gradient); d != 0 || len(first.gradient) == 0 {
+		t.Errorf("%d numbers of gradient of the same samples differ by %g of their norm", len(first.gradient), d)
+	}
+	if d := apart([]float32{3, 4}, []float32{3, 5}); d != 0.2 {
+		t.Errorf("gradients of norm 5 that differ by 1 are %g apart", d)
+	}
 }
