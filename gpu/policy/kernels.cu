@@ -192,8 +192,9 @@ KERNEL embed_back(u64 grad, u64 index, u64 out, u64 rows, u64 d, u64 chunk, u64 
   }
 }
 
-// mask: dst = src, or value where allowed [na], read again and again, is 0.
-KERNEL mask(u64 dst, u64 src, u64 allowed, u64 n, u64 na, u64 value, u64 add) {
+// mask_rep: dst = src, or value where allowed [na], read again and again, is 0.
+// A kernel named mask kills ptxas 12.9 and 13.5 for sm_70 to sm_89.
+KERNEL mask_rep(u64 dst, u64 src, u64 allowed, u64 n, u64 na, u64 value, u64 add) {
   EACH(i, n) put(F(dst) + i, na && !I(allowed)[(u32)i % (u32)na] ? single(value) : F(src)[i], add);
 }
 

@@ -49,7 +49,7 @@ const (
 // kernelNames and kernelWords are the names of the kernels and the numbers of
 // their parameters.
 var kernelNames = [numKernels]string{"zero", "bias_act", "act_back", "gather_max", "gather_back", "layer_norm", "layer_norm_back", "colsum", "dsum", "mul_rep", "mul_sum",
-	"add_rep", "sum_rep", "embed", "embed_back", "mask", "softmax", "softmax_again", "softmax_back", "add_memory", "columns", "spread", "ppo", "squares", "adam"}
+	"add_rep", "sum_rep", "embed", "embed_back", "mask_rep", "softmax", "softmax_again", "softmax_back", "add_memory", "columns", "spread", "ppo", "squares", "adam"}
 var kernelWords = [numKernels]int{2, 5, 5, 7, 8, 9, 13, 7, 5, 6, 6, 5, 5, 7, 7, 7, 8, 8, 11, 4, 7, 6, 17, 3, 10}
 
 const (

@@ -205,7 +205,7 @@ func references() map[string]fake.Kernel {
 			}
 		}
 	}
-	m["mask"] = func(g *fake.GPU, _, _ uint32, a []uint64) {
+	m["mask_rep"] = func(g *fake.GPU, _, _ uint32, a []uint64) {
 		n, na := int(a[3]), int(a[4])
 		dst, src, allowed := g.Floats(a[0], n), g.Floats(a[1], n), g.Ints(a[2], na)
 		for i := range dst {
