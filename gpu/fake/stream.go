@@ -230,7 +230,7 @@ func (g *GPU) EndCapture(s gpu.Stream) (gpu.Graph, error) {
 		}
 	}
 	if len(last) > 0 {
-		return 0, gpu.Code(906)
+		return 0, gpu.Unjoined
 	}
 	h := gpu.Graph(g.handle())
 	g.graphs[h] = c
