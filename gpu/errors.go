@@ -33,7 +33,7 @@ const (
 	Isolation Code = 905
 )
 
-// codeNames are those that a measurement may meet, of CUDA 12.9 and 13.5 alike.
+// codeNames are those that a measurement may meet, as CUDA 12.9 and 13.5 have them.
 var codeNames = map[Code]string{
 	1: "INVALID_VALUE", 2: "OUT_OF_MEMORY", 3: "NOT_INITIALIZED", 4: "DEINITIALIZED", 34: "STUB_LIBRARY", 36: "CALL_REQUIRES_NEWER_DRIVER", 46: "DEVICE_UNAVAILABLE",
 	100: "NO_DEVICE", 101: "INVALID_DEVICE", 200: "INVALID_IMAGE", 201: "INVALID_CONTEXT", 209: "NO_BINARY_FOR_GPU", 214: "ECC_UNCORRECTABLE",

@@ -11,10 +11,15 @@ import (
 
 // Launch knows the kernels of gpu/kernel and those of Config.Kernels by name.
 func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64) error {
-	name, ok := g.funcs[f]
-	if !ok {
+	fn, ok := g.funcs[f]
+	x, err := g.stream(s)
+	if !ok || err != nil {
 		return gpu.InvalidHandle
 	}
+	if fn.dev != x.dev {
+		return fmt.Errorf("fake: a kernel of device %d on a stream of device %d: %w", fn.dev, x.dev, gpu.InvalidHandle)
+	}
+	name := fn.name
 	if grid == 0 || block == 0 || block > 1024 {
 		return gpu.InvalidValue
 	}
@@ -37,7 +42,7 @@ func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64
 }
 
 func (g *GPU) fill(p gpu.Ptr, n uint64, seed, keep, set uint32, s gpu.Stream) error {
-	b, err := g.at(p, 4*n, 4)
+	b, err := g.reach(s, p, 4*n, 4)
 	if err != nil {
 		return err
 	}
@@ -62,11 +67,11 @@ func (g *GPU) fill(p gpu.Ptr, n uint64, seed, keep, set uint32, s gpu.Stream) er
 
 // rw moves data where it is a plain copy.
 func (g *GPU) rw(in gpu.Ptr, nin uint64, out gpu.Ptr, nout, fma uint64, s gpu.Stream) error {
-	from, err := g.at(in, nin, 16)
+	from, err := g.reach(s, in, nin, 16)
 	if err != nil {
 		return err
 	}
-	to, err := g.at(out, nout, 16)
+	to, err := g.reach(s, out, nout, 16)
 	if err != nil {
 		return err
 	}
@@ -159,7 +164,7 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 			return gpu.Status(7)
 		}
 		var err error
-		if blocks[i], err = g.at(o.p, o.o.Span(p.Batch)*o.size, align); err != nil {
+		if blocks[i], err = g.reach(x.stream, o.p, o.o.Span(p.Batch)*o.size, align); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func Run(t *testing.T, d gpu.Driver, b gpu.BLAS) {
 		f    func(*session)
 	}{
 		{"identity", identity}, {"contexts", contexts}, {"memory", memory}, {"out of memory", outOfMemory}, {"streams", streams},
-		{"kernels", kernels}, {"bad PTX", badPTX}, {"graphs", graphs}, {"peer copies", peers}, {"partition", partition},
+		{"kernels", kernels}, {"bad PTX", badPTX}, {"graphs", graphs}, {"borders of a capture", borders}, {"peer copies", peers}, {"partition", partition},
 	} {
 		t.Run(c.name, func(t *testing.T) { locked(t, d, b, c.f) })
 	}
@@ -298,6 +298,41 @@ func graphs(x *session) {
 	}
 	x.ok("DestroyExec", x.d.DestroyExec(e))
 	x.ok("DestroyGraph", x.d.DestroyGraph(g))
+}
+
+// borders: work that crosses the border of a capture ends it with an error, and
+// streams and context live on.
+func borders(x *session) {
+	other, err := x.d.NewStream(0)
+	x.ok("NewStream", err)
+	defer x.d.DestroyStream(other)
+	e, err := x.d.NewEvent(false)
+	x.ok("NewEvent", err)
+	defer x.d.DestroyEvent(e)
+	x.ok("Nop", x.k.Nop(x.d, x.s)) // loads the kernel
+	x.ok("Nop", x.k.Nop(x.d, other))
+
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	x.ok("Record", x.d.Record(e, x.s))
+	x.ok("Wait", x.d.Wait(other, e))
+	x.ok("Nop", x.k.Nop(x.d, other))
+	if _, err := x.d.EndCapture(x.s); !errors.Is(err, gpu.Unjoined) {
+		x.Errorf("a capture that leaves a stream behind: error %v, want %v", err, gpu.Unjoined)
+	}
+
+	x.ok("Record", x.d.Record(e, other))
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	x.ok("Nop", x.k.Nop(x.d, x.s))
+	if err := x.d.Wait(x.s, e); !errors.Is(err, gpu.Isolation) {
+		x.Errorf("a wait in a capture for work outside: error %v, want %v", err, gpu.Isolation)
+	}
+	if _, err := x.d.EndCapture(x.s); err == nil {
+		x.Error("a capture with a wait for work outside became a graph")
+	}
+	for _, s := range []gpu.Stream{x.s, other} {
+		x.ok("Nop", x.k.Nop(x.d, s))
+		x.ok("SyncStream", x.d.SyncStream(s))
+	}
 }
 
 func peers(x *session) {

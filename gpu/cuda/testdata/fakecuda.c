@@ -1,8 +1,9 @@
 // A libcuda.so.1 and a libcublas without a GPU, for testing a binding: the same
 // symbols, virtual time on each stream in nanoseconds, data up to 1 MiB really
 // moved. It is stricter than CUDA: a context that is not current, a handle that is
-// dead, a wait for an event that was never recorded and memory that is not there
-// are errors at the call.
+// dead, a wait for an event that was never recorded, memory that is not there or
+// on another device, and what would cross the border of a capture are errors at the
+// call.
 //
 //	cc -shared -fPIC -O1 -o libcuda.so.1 fakecuda.c
 #define _GNU_SOURCE
@@ -31,11 +32,11 @@ static const double bandwidth = 2e12, peer = 50e9, host = 25e9, vector = 20e12, 
 typedef struct { uint32_t magic; int dev, refs; uint64_t used; uint32_t peers; } Ctx;
 typedef struct Capture Capture;
 typedef struct { uint32_t magic; Ctx *ctx; double at; Capture *cap; double replay; } Stream;
-typedef struct { uint32_t magic; double at; int recorded, timing; Capture *cap; double replay; int covered; } Event;
+typedef struct { uint32_t magic; Ctx *ctx; double at; int recorded, timing; Capture *cap; double replay; int covered; } Event;
 typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[14]; } Op;
-struct Capture { uint32_t magic; Stream *origin; Op *ops; int n, room; };
-typedef struct { uint32_t magic; char *text; } Module;
-typedef struct { uint32_t magic; char name[32]; } Func;
+struct Capture { uint32_t magic; Stream *origin; Op *ops; int n, room, invalid, ended; };
+typedef struct { uint32_t magic; Ctx *ctx; char *text; } Module;
+typedef struct { uint32_t magic; Ctx *ctx; char name[32]; } Func;
 typedef struct { Ctx *ctx; Ptr base; uint64_t size; int host; } Block;
 enum { MCTX = 0xc07e, MSTREAM = 0x57ea, MEVENT = 0xe7e7, MCAP = 0xca97, MMOD = 0x30d0, MFUNC = 0xf0f0, MHANDLE = 0xb1a5 };
 enum { RECORD, WAIT, COPY, FILL, RW, NOTHING, GEMM };
@@ -83,7 +84,8 @@ Result cuDeviceGetUuid(unsigned char *u, int d) { DEV(d); memset(u, 0, 16); u[15
 Result cuDeviceGetUuid_v2(unsigned char *u, int d) { return cuDeviceGetUuid(u, d); }
 Result cuDeviceGetPCIBusId(char *b, int n, int d) { DEV(d); snprintf(b, n, "0000:%02X:00.0", d + 1); return OK; }
 Result cuDevicePrimaryCtxRetain(Ctx **c, int d) { DEV(d); ctxs[d].refs++; *c = &ctxs[d]; return OK; }
-Result cuDevicePrimaryCtxRelease_v2(int d) { DEV(d); if (!ctxs[d].refs) return INVALID_CONTEXT; ctxs[d].refs--; return OK; }
+static void forget(Ctx *c);
+Result cuDevicePrimaryCtxRelease_v2(int d) { DEV(d); if (!ctxs[d].refs) return INVALID_CONTEXT; if (!--ctxs[d].refs) forget(&ctxs[d]); return OK; }
 Result cuCtxSetCurrent(Ctx *c) { if (c && (!LIVE(c, MCTX) || !c->refs)) return INVALID_CONTEXT; current = c; return OK; }
 Result cuCtxEnablePeerAccess(Ctx *c, unsigned f) {
   CTX;
@@ -100,6 +102,11 @@ static Block *find(Ptr p, uint64_t n, int host) {
   for (int i = 0; i < nblocks; i++)
     if (blocks[i].size && blocks[i].host == host && p >= blocks[i].base && p - blocks[i].base + n <= blocks[i].size) return &blocks[i];
   return 0;
+}
+// reached: n bytes of device memory that kernels of context c may touch.
+static Block *reached(Ctx *c, Ptr p, uint64_t n) {
+  Block *b = find(p, n, 0);
+  return b && (b->ctx == c || c->peers & 1u << b->ctx->dev) ? b : 0;
 }
 static Result alloc(Ptr *p, uint64_t n, int host) {
   CTX;
@@ -126,6 +133,12 @@ static Result release(Ptr p, int host) {
       return OK;
     }
   return INVALID_VALUE;
+}
+// forget takes with the last reference to a context what was left in it.
+static void forget(Ctx *c) {
+  for (int i = 0; i < nblocks; i++)
+    if (blocks[i].size && blocks[i].ctx == c) release(blocks[i].base, blocks[i].host);
+  c->peers = 0;
 }
 Result cuMemAlloc_v2(Ptr *p, size_t n) { LOCKED(alloc(p, n, 0)); }
 Result cuMemFree_v2(Ptr p) { LOCKED(release(p, 0)); }
@@ -163,6 +176,7 @@ static Result push(Stream *s, Op o) {
   o.s = s;
   if (s->cap) {
     Capture *c = s->cap;
+    if (c->invalid) return CAPTURE_INVALID;
     if (c->n == c->room) { c->room = c->room ? 2 * c->room : 64; c->ops = realloc(c->ops, c->room * sizeof *c->ops); }
     c->ops[c->n++] = o;
     return OK;
@@ -202,12 +216,12 @@ Result cuStreamSynchronize(Stream *s) { if (!LIVE(s, MSTREAM)) return INVALID_HA
 Result cuEventCreate(Event **e, unsigned flags) {
   CTX;
   *e = calloc(1, sizeof **e);
-  (*e)->magic = MEVENT; (*e)->timing = !(flags & 2);
+  (*e)->magic = MEVENT; (*e)->ctx = current; (*e)->timing = !(flags & 2);
   return OK;
 }
 Result cuEventDestroy_v2(Event *e) { if (!LIVE(e, MEVENT)) return INVALID_HANDLE; e->magic = 0; return OK; }
 static Result record(Event *e, Stream *s) {
-  if (!LIVE(e, MEVENT) || !LIVE(s, MSTREAM)) return INVALID_HANDLE;
+  if (!LIVE(e, MEVENT) || !LIVE(s, MSTREAM) || e->ctx != s->ctx) return INVALID_HANDLE;
   e->recorded = 1; e->cap = s->cap;
   if (s->cap) return push(s, (Op){.kind = RECORD, .e = e});
   e->at = s->at;
@@ -216,7 +230,9 @@ static Result record(Event *e, Stream *s) {
 Result cuEventRecord(Event *e, Stream *s) { LOCKED(record(e, s)); }
 static Result waits(Stream *s, Event *e) {
   if (!LIVE(e, MEVENT) || !LIVE(s, MSTREAM) || !e->recorded) return INVALID_HANDLE;
-  if (e->cap) { if (s->cap && s->cap != e->cap) return CAPTURE_INVALID; s->cap = e->cap; }
+  if (e->cap && e->cap->ended) return CAPTURED_EVENT;
+  if (s->cap && s->cap != e->cap) { s->cap->invalid = 1; return e->cap ? CAPTURE_MERGE : CAPTURE_ISOLATION; }
+  s->cap = e->cap;
   if (s->cap) return push(s, (Op){.kind = WAIT, .e = e});
   s->at = larger(s->at, e->at);
   return OK;
@@ -224,7 +240,7 @@ static Result waits(Stream *s, Event *e) {
 Result cuStreamWaitEvent(Stream *s, Event *e, unsigned flags) { LOCKED(waits(s, e)); }
 Result cuEventSynchronize(Event *e) { return LIVE(e, MEVENT) && !e->cap ? OK : INVALID_HANDLE; }
 Result cuEventElapsedTime(float *ms, Event *a, Event *b) {
-  if (!LIVE(a, MEVENT) || !LIVE(b, MEVENT) || !a->recorded || !b->recorded || !a->timing || !b->timing) return INVALID_HANDLE;
+  if (!LIVE(a, MEVENT) || !LIVE(b, MEVENT) || !a->recorded || !b->recorded || !a->timing || !b->timing || a->cap || b->cap) return INVALID_HANDLE;
   *ms = (b->at - a->at) / 1e6;
   return OK;
 }
@@ -251,8 +267,9 @@ Result cuStreamEndCapture(Stream *s, Capture **g) {
   }
   for (int i = 0; i < c->n; i++) c->ops[i].s->cap = 0;
   s->cap = 0;
-  *g = c;
-  return unjoined ? CAPTURE_UNJOINED : OK;
+  c->ended = 1;
+  *g = unjoined || c->invalid ? 0 : c;
+  return c->invalid ? CAPTURE_INVALID : unjoined ? CAPTURE_UNJOINED : OK;
 }
 Result cuGraphInstantiateWithFlags(Capture **e, Capture *g, unsigned long long flags) {
   if (!LIVE(g, MCAP)) return INVALID_HANDLE;
@@ -291,7 +308,7 @@ Result cuModuleLoadDataEx(Module **m, const char *image, unsigned n, int *option
     return INVALID_PTX;
   }
   *m = calloc(1, sizeof **m);
-  (*m)->magic = MMOD; (*m)->text = strdup(image);
+  (*m)->magic = MMOD; (*m)->ctx = current; (*m)->text = strdup(image);
   return OK;
 }
 Result cuModuleLoadData(Module **m, const char *image) { return cuModuleLoadDataEx(m, image, 0, 0, 0); }
@@ -301,11 +318,11 @@ Result cuModuleGetFunction(Func **f, Module *m, const char *name) {
   snprintf(entry, sizeof entry, ".entry %s(", name);
   if (!strstr(m->text, entry)) return NOT_FOUND;
   *f = calloc(1, sizeof **f);
-  (*f)->magic = MFUNC; snprintf((*f)->name, sizeof (*f)->name, "%s", name);
+  (*f)->magic = MFUNC; (*f)->ctx = m->ctx; snprintf((*f)->name, sizeof (*f)->name, "%s", name);
   return OK;
 }
 static Result launch(Func *f, unsigned gx, unsigned bx, Stream *s, void **args) {
-  if (!LIVE(f, MFUNC)) return INVALID_HANDLE;
+  if (!LIVE(f, MFUNC) || !LIVE(s, MSTREAM) || f->ctx != s->ctx) return INVALID_HANDLE;
   if (!gx || !bx || bx > 1024) return INVALID_VALUE;
   int n = !strcmp(f->name, "nop") ? 0 : !strcmp(f->name, "spin") ? 1 : 5;
   Op o = {.kind = NOTHING, .ns = launch_ns};
@@ -313,12 +330,12 @@ static Result launch(Func *f, unsigned gx, unsigned bx, Stream *s, void **args) 
   if (!strcmp(f->name, "spin")) o.ns += o.a[0];
   if (!strcmp(f->name, "fill")) {
     if (o.a[0] % 4) return MISALIGNED;
-    if (!find(o.a[0], 4 * o.a[1], 0)) return ILLEGAL_ADDRESS;
+    if (!reached(s->ctx, o.a[0], 4 * o.a[1])) return ILLEGAL_ADDRESS;
     o.kind = FILL; o.ns += 4.0 * o.a[1] / bandwidth * 1e9;
   }
   if (!strcmp(f->name, "rw")) {
     if (o.a[0] % 16 || o.a[2] % 16) return MISALIGNED;
-    if (!find(o.a[0], 16 * o.a[1], 0) || !find(o.a[2], 16 * o.a[3], 0)) return ILLEGAL_ADDRESS;
+    if (!reached(s->ctx, o.a[0], 16 * o.a[1]) || !reached(s->ctx, o.a[2], 16 * o.a[3])) return ILLEGAL_ADDRESS;
     o.kind = RW; o.ns += larger(16.0 * (o.a[1] + o.a[3]) / bandwidth, 8.0 * o.a[4] * o.a[1] / vector) * 1e9;
   }
   return push(s, o);
@@ -369,8 +386,8 @@ Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority
 
 // cuBLAS
 
-typedef struct { uint32_t magic; Stream *s; uint64_t workspace; } Handle;
-int cublasCreate_v2(Handle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); (*h)->magic = MHANDLE; return 0; }
+typedef struct { uint32_t magic; Ctx *ctx; Stream *s; uint64_t workspace; } Handle;
+int cublasCreate_v2(Handle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); (*h)->magic = MHANDLE; (*h)->ctx = current; return 0; }
 int cublasDestroy_v2(Handle *h) { if (!LIVE(h, MHANDLE)) return 1; h->magic = 0; return 0; }
 int cublasGetProperty(int what, int *v) { static const int version[] = {12, 4, 0}; if (what < 0 || what > 2) return 7; *v = version[what]; return 0; }
 int cublasSetStream_v2(Handle *h, Stream *s) { if (!LIVE(h, MHANDLE) || !LIVE(s, MSTREAM)) return 1; h->s = s; h->workspace = 0; return 0; }
@@ -387,7 +404,8 @@ static int multiply(Handle *h, int batch, int ta, int tb, int m, int n, int k, c
   if (At == 1 ? *(double *)alpha != 1 || *(double *)beta != add : *alpha != 1 || *beta != add) return 7;
   if (batch < 1 || m < 1 || n < 1 || k < 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || batch > 1 && (sa < 0 || sb < 0 || sc < 1)) return 7;
   uint64_t s = size[t], na = s * span(batch, sa, ta ? m : k, lda, ta ? k : m), nb = s * span(batch, sb, tb ? k : n, ldb, tb ? n : k), nc = s * span(batch, sc, n, ldc, m);
-  if (!find(A, na, 0) || !find(B, nb, 0) || !find(C, nc, 0)) return 7;
+  if (!h->s || h->ctx != h->s->ctx) return 13;
+  if (!reached(h->ctx, A, na) || !reached(h->ctx, B, nb) || !reached(h->ctx, C, nc)) return 7;
   if (h->s->cap && !h->workspace) return 14;
   double rate[] = {compute == 77 ? 150e12 : 20e12, 10e12, 300e12};
   double flops = 2.0 * batch * m * n * k;
