@@ -9,18 +9,6 @@ import (
 	"placer/gpu"
 )
 
-// libcublas lists cuBLAS of the toolkits whose functions have the signatures
-// below, newest first, by name and where installations keep it.
-func libcublas() (names []string) {
-	for _, v := range []string{"13", "12", "11"} {
-		names = append(names, "libcublas.so."+v)
-		for _, dir := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-" + v + "/lib64", "/usr/lib/x86_64-linux-gnu"} {
-			names = append(names, dir+"/libcublas.so."+v)
-		}
-	}
-	return names
-}
-
 // BLAS is a loaded cuBLAS.
 type BLAS struct {
 	create, destroy, setStream, setWorkspace, gemm, gemmBatched uintptr
@@ -40,15 +28,12 @@ type handle struct {
 	lt        ltHandle
 }
 
-// OpenBLAS loads the cuBLAS at path, or the newest one found if path is empty.
-func OpenBLAS(path string) (*BLAS, error) {
-	names := libcublas()
-	if path != "" {
-		names = []string{path}
-	}
-	h, err := open(names)
+// OpenBLAS loads the cuBLAS at path, or if path is empty the newest one found that
+// a driver of this CUDA version runs, 0 for any.
+func OpenBLAS(path string, version int) (*BLAS, error) {
+	h, err := openBLAS(path, version)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no libcublas.so.13, .12 or .11", gpu.ErrNoBLAS)
+		return nil, err
 	}
 	b := &BLAS{handles: map[gpu.Handle]*handle{}}
 	binary.LittleEndian.PutUint32(b.scalars[0].one[:], math.Float32bits(1))
@@ -59,7 +44,7 @@ func OpenBLAS(path string) (*BLAS, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
 	}
-	b.lt = openLt(path)
+	b.lt = openLt(h)
 	return b, b.readVersion(h)
 }
 

@@ -31,17 +31,9 @@ type ltPlan struct {
 	algorithm     [96]byte // cublasLtMatmulHeuristicResult_t starts with the algorithm
 }
 
-// openLt returns nil where there is no cublasLt. cuBLAS, at path, has loaded it
-// from beside itself already, so that its name alone finds it.
-func openLt(path string) *lt {
-	names := []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"}
-	if path != "" {
-		names = append(names, path)
-	}
-	h, err := open(names)
-	if err != nil {
-		return nil
-	}
+// openLt returns nil where there is no cublasLt. It looks in what cuBLAS, h, has
+// loaded: a library found by its name might be that of another version.
+func openLt(h uintptr) *lt {
 	l := &lt{}
 	l.one[2], l.one[3] = 0x80, 0x3f
 	if find(h, []symbol{{&l.create, "cublasLtCreate"}, {&l.destroy, "cublasLtDestroy"}, {&l.descCreate, "cublasLtMatmulDescCreate"}, {&l.descDestroy, "cublasLtMatmulDescDestroy"},
