@@ -13,8 +13,9 @@ import (
 	"placer/gpu/gputest"
 )
 
-// fakeLibrary compiles the driver that is none, and returns its path.
-func fakeLibrary(t *testing.T) string {
+// fakeLibrary compiles the driver that is none with options of the compiler, and
+// returns its path.
+func fakeLibrary(t *testing.T, options ...string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("the fake driver is for Linux")
@@ -24,7 +25,7 @@ func fakeLibrary(t *testing.T) string {
 		t.Skip("no C compiler for the fake driver")
 	}
 	out := filepath.Join(t.TempDir(), "libcuda.so.1")
-	if text, err := exec.Command(cc, "-shared", "-fPIC", "-O1", "-w", "-o", out, "testdata/fakecuda.c", "-lpthread").CombinedOutput(); err != nil {
+	if text, err := exec.Command(cc, append(options, "-shared", "-fPIC", "-O1", "-w", "-o", out, "testdata/fakecuda.c", "-lpthread")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return out
@@ -46,6 +47,18 @@ func TestConformance(t *testing.T) {
 		t.Errorf("version %d of cuBLAS before there is a handle", b.Version())
 	}
 	gputest.Run(t, d, b)
+}
+
+// TestConformance124: drivers of CUDA 12.4 lack a function of green contexts.
+func TestConformance124(t *testing.T) {
+	d, err := Open(fakeLibrary(t, "-DCUDA_12_4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.green.create == 0 || d.green.stream != 0 {
+		t.Fatal("not the functions of CUDA 12.4")
+	}
+	gputest.Run(t, d, nil)
 }
 
 // TestRealGPU runs the same suite on the GPUs of this host.

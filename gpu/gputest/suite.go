@@ -374,7 +374,7 @@ func partition(x *session) {
 		return // an optional capability
 	}
 	parts, err := p.Partition(0, 2)
-	if errors.Is(err, gpu.Code(801)) {
+	if errors.Is(err, gpu.NotSupported) {
 		x.Logf("no green contexts: %v", err)
 		return
 	}

@@ -374,6 +374,13 @@ Result cuGreenCtxDestroy(Green *c) {
   greens--;
   return OK;
 }
+// Pushing takes the place of what is current, one deep; a green context stands for
+// its device's own.
+static __thread Ctx *below;
+Result cuCtxFromGreenCtx(Ctx **c, Green *g) { if (!g->of) return INVALID_CONTEXT; *c = g->of; return OK; }
+Result cuCtxPushCurrent_v2(Ctx *c) { if (!LIVE(c, MCTX)) return INVALID_CONTEXT; below = current; current = c; return OK; }
+Result cuCtxPopCurrent_v2(Ctx **c) { CTX; *c = current; current = below; below = 0; return OK; }
+#ifndef CUDA_12_4
 Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority) {
   Ctx *c = g->of;
   if (!c || !LIVE(c, MCTX)) return INVALID_CONTEXT;
@@ -383,6 +390,7 @@ Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority
   current = was;
   return r;
 }
+#endif
 
 // cuBLAS
 
