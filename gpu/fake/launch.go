@@ -183,9 +183,13 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 	})
 }
 
-// multiply computes f32 and tf32 products on the host, of pages.
+// multiply computes products on the host, of pages: those of other types than f32
+// and tf32 if they are plain.
 func multiply(p *gpu.Product, b [3]*block) {
 	if p.Type != gpu.F32 && p.Type != gpu.TF32 {
+		if p.Layout == (gpu.Layout{}) && p.Type != gpu.F8 {
+			multiplyElements(p, b)
+		}
 		return
 	}
 	x, y, z := p.Operands()
@@ -204,4 +208,21 @@ func multiply(p *gpu.Product, b [3]*block) {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
 	}
 	b[2].write(p.C, out)
+}
+
+func multiplyElements(p *gpu.Product, b [3]*block) {
+	na, nb, nc := p.Bytes()
+	A, B, C := b[0].read(p.A, na), b[1].read(p.B, nb), make([]byte, nc)
+	for n := range p.Batch {
+		for i := range p.M {
+			for j := range p.N {
+				sum := 0.0
+				for k := range p.K {
+					sum += p.Type.Element(A, (n*p.M+i)*p.K+k) * p.Type.Element(B, (n*p.K+k)*p.N+j)
+				}
+				p.Type.SetElement(C, (n*p.M+i)*p.N+j, sum)
+			}
+		}
+	}
+	b[2].write(p.C, C)
 }

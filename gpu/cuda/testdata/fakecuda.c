@@ -33,7 +33,7 @@ typedef struct { uint32_t magic; int dev, refs; uint64_t used; uint32_t peers; }
 typedef struct Capture Capture;
 typedef struct { uint32_t magic; Ctx *ctx; double at; Capture *cap; double replay; } Stream;
 typedef struct { uint32_t magic; Ctx *ctx; double at; int recorded, timing; Capture *cap; double replay; int covered; } Event;
-typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[14]; } Op;
+typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[15]; } Op;
 struct Capture { uint32_t magic; Stream *origin; Op *ops; int n, room, invalid, ended; };
 typedef struct { uint32_t magic; Ctx *ctx; char *text; } Module;
 typedef struct { uint32_t magic; Ctx *ctx; char name[32]; } Func;
@@ -148,9 +148,37 @@ Result cuMemGetInfo_v2(size_t *f, size_t *t) { CTX; *t = memory; *f = memory - c
 
 // work
 
+static double two(int n) { double x = 1; for (; n > 0; n--) x *= 2; for (; n < 0; n++) x /= 2; return x; }
+// Numbers of cudaDataType_t 1 (double), 2 (half), 14 (bfloat16) and 28 (e4m3).
+static double load(int type, Ptr p, uint64_t i) {
+  if (type == 1) return ((double *)p)[i];
+  int e = type == 2 ? 5 : type == 14 ? 8 : 4, f = type == 2 ? 10 : type == 14 ? 7 : 3;
+  unsigned bits = type == 28 ? ((uint8_t *)p)[i] : ((uint16_t *)p)[i], x = bits >> f & (1 << e) - 1;
+  double part = (double)(bits & (1 << f) - 1) / (1 << f), v = (x ? 1 + part : part) * two((x ? x : 1) - (1 << e - 1) + 1);
+  return bits >> e + f ? -v : v;
+}
+static void store(int type, Ptr p, uint64_t i, double v) { // rounds up from the middle; nothing below normal numbers
+  if (type == 1) { ((double *)p)[i] = v; return; }
+  int e = type == 2 ? 5 : 8, f = type == 2 ? 10 : 7, x = (1 << e - 1) - 1;
+  unsigned negative = v < 0;
+  if (negative) v = -v;
+  while (v >= 2) { v /= 2; x++; }
+  while (v < 1 && x > 0) { v *= 2; x--; }
+  ((uint16_t *)p)[i] = x > 0 ? (x << f) + (unsigned)((v - 1) * (1 << f) + 0.5) | negative << e + f : 0;
+}
+// gemm of other types is for plain products and those of cublasLt, [k,m] transposed.
 static void gemm(uint64_t *a) {
-  int batch = a[0], m = a[1], n = a[2], k = a[3], ta = a[7] & 1, tb = a[7] >> 1 & 1, add = a[7] >> 2;
-  if (2.0 * batch * m * n * k > 1 << 22) return;
+  int batch = a[0], m = a[1], n = a[2], k = a[3], ta = a[7] & 1, tb = a[7] >> 1 & 1, add = a[7] >> 2, type = a[14];
+  if (2.0 * batch * m * n * k > (type ? 1 << 18 : 1 << 22)) return;
+  if (type) {
+    for (int j = 0; j < n; j++)
+      for (int i = 0; i < m; i++) {
+        double sum = 0;
+        for (int l = 0; l < k; l++) sum += load(type, a[4], ta ? i * a[8] + l : l * a[8] + i) * load(type, a[5], tb ? l * a[9] + j : j * a[9] + l);
+        store(type == 28 ? 14 : type, a[6], j * a[10] + i, sum);
+      }
+    return;
+  }
   for (int b = 0; b < batch; b++)
     for (int j = 0; j < n; j++)
       for (int i = 0; i < m; i++) {
@@ -417,7 +445,7 @@ static int multiply(Handle *h, int batch, int ta, int tb, int m, int n, int k, c
   if (h->s->cap && !h->workspace) return 14;
   double rate[] = {compute == 77 ? 150e12 : 20e12, 10e12, 300e12};
   double flops = 2.0 * batch * m * n * k;
-  Op o = {.kind = At == 0 ? GEMM : NOTHING, .ns = launch_ns + larger(flops / rate[t], (na + nb + nc) / bandwidth) * 1e9, .a = {batch, m, n, k, A, B, C, ta | tb << 1 | add << 2, lda, ldb, ldc, sa, sb, sc}};
+  Op o = {.kind = At == 0 || batch == 1 && !add ? GEMM : NOTHING, .ns = launch_ns + larger(flops / rate[t], (na + nb + nc) / bandwidth) * 1e9, .a = {batch, m, n, k, A, B, C, ta | tb << 1 | add << 2, lda, ldb, ldc, sa, sb, sc, At}};
   return push(h->s, o) ? 13 : 0;
 }
 int cublasGemmEx(Handle *h, int ta, int tb, int m, int n, int k, const void *alpha, Ptr A, int At, int lda, Ptr B, int Bt, int ldb, const void *beta, Ptr C, int Ct, int ldc, int compute, int algo) {
@@ -428,4 +456,56 @@ int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k, c
   const void *beta, Ptr C, int Ct, int ldc, long long sc, int batch, int compute, int algo) {
   if (algo != -1) return 7;
   return multiply(h, batch, ta, tb, m, n, k, alpha, A, At, lda, sa, B, Bt, ldb, sb, beta, C, Ct, ldc, sc, compute);
+}
+
+// cublasLt: the one product that it is for, e4m3 by e4m3 into bfloat16, under the
+// rules of its manual
+
+typedef struct { uint32_t magic; Ctx *ctx; } LtHandle;
+typedef struct { uint32_t magic; int compute, scale, ta, tb; } Desc;
+typedef struct { uint32_t magic; int type; uint64_t rows, columns; int64_t ld; } Matrix;
+typedef struct { uint32_t magic; uint64_t workspace; } Pref;
+typedef struct { uint64_t words[8]; size_t workspace; int state; float waves; int reserved[4]; } Found;
+enum { MLT = 0x17a0, MDESC = 0xde5c, MMATRIX = 0x3a78, MPREF = 0x98ef };
+int cublasLtCreate(LtHandle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); **h = (LtHandle){MLT, current}; return 0; }
+int cublasLtDestroy(LtHandle *h) { if (!LIVE(h, MLT)) return 1; h->magic = 0; return 0; }
+int cublasLtMatmulDescCreate(Desc **d, int compute, int scale) { *d = calloc(1, sizeof **d); **d = (Desc){MDESC, compute, scale}; return 0; }
+int cublasLtMatmulDescDestroy(Desc *d) { if (!LIVE(d, MDESC)) return 7; d->magic = 0; return 0; }
+int cublasLtMatmulDescSetAttribute(Desc *d, int what, const int *v, size_t n) {
+  if (!LIVE(d, MDESC) || n != 4 || what != 3 && what != 4) return 7;
+  *(what == 3 ? &d->ta : &d->tb) = *v;
+  return 0;
+}
+int cublasLtMatrixLayoutCreate(Matrix **m, int type, uint64_t rows, uint64_t columns, int64_t ld) { *m = calloc(1, sizeof **m); **m = (Matrix){MMATRIX, type, rows, columns, ld}; return 0; }
+int cublasLtMatrixLayoutDestroy(Matrix *m) { if (!LIVE(m, MMATRIX)) return 7; m->magic = 0; return 0; }
+int cublasLtMatmulPreferenceCreate(Pref **p) { *p = calloc(1, sizeof **p); (*p)->magic = MPREF; return 0; }
+int cublasLtMatmulPreferenceDestroy(Pref *p) { if (!LIVE(p, MPREF)) return 7; p->magic = 0; return 0; }
+int cublasLtMatmulPreferenceSetAttribute(Pref *p, int what, const uint64_t *v, size_t n) { if (!LIVE(p, MPREF) || what != 1 || n != 8) return 7; p->workspace = *v; return 0; }
+// rules: 7 where sizes contradict each other, 15 where there is no such kernel.
+static int rules(Desc *d, Matrix *a, Matrix *b, Matrix *c, Matrix *r) {
+  if (!LIVE(d, MDESC) || !LIVE(a, MMATRIX) || !LIVE(b, MMATRIX) || !LIVE(c, MMATRIX) || !LIVE(r, MMATRIX)) return 7;
+  if (d->ta != 1 || d->tb != 0 || d->compute != 68 || d->scale != 0 || a->type != 28 || b->type != 28 || c->type != 14 || r->type != 14) return 15;
+  if (a->rows != b->rows || a->columns != r->rows || b->columns != r->columns || a->ld < a->rows || b->ld < b->rows || r->ld < r->rows || c->rows != r->rows || c->columns != r->columns || c->ld != r->ld) return 7;
+  return a->ld % 16 || b->ld % 16 || r->ld % 8 || a->rows % 16 ? 15 : 0;
+}
+int cublasLtMatmulAlgoGetHeuristic(LtHandle *h, Desc *d, Matrix *a, Matrix *b, Matrix *c, Matrix *r, Pref *p, int wanted, Found *found, int *n) {
+  if (!LIVE(h, MLT) || !LIVE(p, MPREF)) return 1;
+  if (wanted != 1) return 7;
+  int bad = rules(d, a, b, c, r);
+  *n = !bad;
+  if (bad) return bad;
+  *found = (Found){{MLT, r->rows, r->columns, a->rows, p->workspace}, p->workspace / 2};
+  return 0;
+}
+int cublasLtMatmul(LtHandle *h, Desc *d, const float *alpha, Ptr A, Matrix *a, Ptr B, Matrix *b, const float *beta, Ptr C, Matrix *c, Ptr R, Matrix *r, const uint64_t *algorithm, Ptr space, size_t room, Stream *s) {
+  if (!LIVE(h, MLT)) return 1;
+  int bad = rules(d, a, b, c, r);
+  if (bad) return bad;
+  if (*alpha != 1 || *beta != 0 || A % 16 || B % 16 || R % 16) return 7;
+  if (algorithm[0] != MLT || algorithm[1] != r->rows || algorithm[2] != r->columns || algorithm[3] != a->rows || algorithm[4] / 2 > room) return 7;
+  if (room && (space % 16 || !find(space, room, 0))) return 7;
+  if (!LIVE(s, MSTREAM) || s->ctx != h->ctx) return 13;
+  if (!reached(h->ctx, A, a->ld * a->columns) || !reached(h->ctx, B, b->ld * b->columns) || !reached(h->ctx, R, 2 * r->ld * r->columns)) return 7;
+  Op o = {.kind = GEMM, .ns = launch_ns + 2.0 * r->rows * r->columns * a->rows / 600e12 * 1e9, .a = {1, r->rows, r->columns, a->rows, A, B, R, 1, a->ld, b->ld, r->ld, 0, 0, 0, 28}};
+  return push(s, o) ? 13 : 0;
 }
