@@ -66,6 +66,10 @@ var statusNames = map[Status]string{
 	14: "INTERNAL_ERROR", 15: "NOT_SUPPORTED", 16: "LICENSE_ERROR",
 }
 
+// Lacks reports whether s says that the library or the device does not have what
+// was asked for: INVALID_VALUE, ARCH_MISMATCH, NOT_SUPPORTED.
+func (s Status) Lacks() bool { return s == 7 || s == 8 || s == 15 }
+
 func (s Status) Error() string {
 	if n, ok := statusNames[s]; ok {
 		return "CUBLAS_STATUS_" + n
