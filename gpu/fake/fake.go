@@ -93,7 +93,7 @@ func (g *GPU) Release(dev int) error {
 	if g.refs[dev]--; g.refs[dev] == 0 { // what is left in the context goes with it
 		for p, b := range g.blocks {
 			if b.dev == dev {
-				g.Free(p)
+				g.drop(p)
 			}
 		}
 		maps.DeleteFunc(g.peers, func(k [2]int, _ bool) bool { return k[0] == dev })

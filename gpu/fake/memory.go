@@ -46,6 +46,13 @@ func (g *GPU) Alloc(n uint64) (gpu.Ptr, error) {
 }
 
 func (g *GPU) Free(p gpu.Ptr) error {
+	if _, err := g.dev(); err != nil {
+		return err
+	}
+	return g.drop(p)
+}
+
+func (g *GPU) drop(p gpu.Ptr) error {
 	b, ok := g.blocks[p]
 	if !ok {
 		return gpu.InvalidValue

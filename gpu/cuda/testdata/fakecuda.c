@@ -141,9 +141,9 @@ static void forget(Ctx *c) {
   c->peers = 0;
 }
 Result cuMemAlloc_v2(Ptr *p, size_t n) { LOCKED(alloc(p, n, 0)); }
-Result cuMemFree_v2(Ptr p) { LOCKED(release(p, 0)); }
+Result cuMemFree_v2(Ptr p) { CTX; LOCKED(release(p, 0)); }
 Result cuMemHostAlloc(void **p, size_t n, unsigned flags) { LOCKED(alloc((Ptr *)p, n, 1)); }
-Result cuMemFreeHost(void *p) { LOCKED(release((Ptr)p, 1)); }
+Result cuMemFreeHost(void *p) { CTX; LOCKED(release((Ptr)p, 1)); }
 Result cuMemGetInfo_v2(size_t *f, size_t *t) { CTX; *t = memory; *f = memory - current->used; return OK; }
 
 // work
