@@ -6,12 +6,14 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/ebitengine/purego"
+
 	"placer/gpu"
 )
 
 // BLAS is a loaded cuBLAS.
 type BLAS struct {
-	create, destroy, setStream, setWorkspace, gemm, gemmBatched uintptr
+	create, destroy, setStream, setWorkspace, setSMs, gemm, gemmBatched uintptr
 
 	version int
 	lt      *lt // nil where there is no cublasLt
@@ -19,12 +21,16 @@ type BLAS struct {
 	scalars [2]struct{ one, zero [8]byte } // f32, f64
 }
 
-var _ gpu.BLAS = (*BLAS)(nil)
+var (
+	_ gpu.BLAS      = (*BLAS)(nil)
+	_ gpu.SMLimiter = (*BLAS)(nil)
+)
 
 type handle struct {
 	stream    gpu.Stream
 	workspace gpu.Ptr
 	bytes     uint64
+	sms       int32 // 0 for all
 	lt        ltHandle
 }
 
@@ -43,6 +49,9 @@ func OpenBLAS(path string, version int) (*BLAS, error) {
 		{&b.setWorkspace, "cublasSetWorkspace_v2"}, {&b.gemm, "cublasGemmEx"}, {&b.gemmBatched, "cublasGemmStridedBatchedEx"},
 	}); err != nil {
 		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
+	}
+	if at, err := purego.Dlsym(h, "cublasSetSmCountTarget"); err == nil { // from 11.5 on
+		b.setSMs = at
 	}
 	b.lt = openLt(h)
 	return b, b.readVersion(h)
@@ -100,6 +109,18 @@ func (b *BLAS) SetWorkspace(h gpu.Handle, p gpu.Ptr, n uint64) error {
 	}
 	b.handles[h].workspace, b.handles[h].bytes = p, n
 	return status(b.setWorkspace, uintptr(h), uintptr(p), uintptr(n))
+}
+
+// LimitSMs is as gpu.SMLimiter says. A library that lacks it chooses for all.
+func (b *BLAS) LimitSMs(h gpu.Handle, sms int) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	if b.setSMs == 0 {
+		return nil
+	}
+	b.handles[h].sms = int32(sms)
+	return status(b.setSMs, uintptr(h), uintptr(sms))
 }
 
 // kinds are cudaDataType_t of the operands and cublasComputeType_t; the same in

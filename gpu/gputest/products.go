@@ -24,6 +24,13 @@ func products(x *session) {
 	} {
 		compare(x, h, p)
 	}
+	if l, ok := x.b.(gpu.SMLimiter); ok { // as for a part of the device
+		sms, err := x.d.Attribute(0, gpu.SMCount)
+		x.ok("Attribute", err)
+		x.ok("LimitSMs", l.LimitSMs(h, sms/2))
+		compare(x, h, gpu.Product{Type: gpu.F32, Batch: 1, M: 200, N: 100, K: 30})
+		x.ok("LimitSMs", l.LimitSMs(h, 0))
+	}
 	ran := 0
 	for t := gpu.F32; t < gpu.NumDTypes; t++ {
 		p := gpu.Product{Type: t, Batch: 1, M: 32, N: 16, K: 64}

@@ -274,6 +274,10 @@ func graphs(x *session) {
 	join, err := x.d.NewEvent(false)
 	x.ok("NewEvent", err)
 
+	// A kernel is loaded by its first launch, which is none of a capture's business.
+	x.ok("Stream", x.k.Stream(x.d, x.s, b, n, c, n, 0))
+	x.ok("Spin", x.k.Spin(x.d, x.s, 0))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
 	x.ok("BeginCapture", x.d.BeginCapture(x.s))
 	x.ok("Stream", x.k.Stream(x.d, x.s, a, n, b, n, 0))
 	x.ok("Record", x.d.Record(fork, x.s))

@@ -422,12 +422,13 @@ Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority
 
 // cuBLAS
 
-typedef struct { uint32_t magic; Ctx *ctx; Stream *s; uint64_t workspace; } Handle;
+typedef struct { uint32_t magic; Ctx *ctx; Stream *s; uint64_t workspace; int sms; } Handle;
 int cublasCreate_v2(Handle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); (*h)->magic = MHANDLE; (*h)->ctx = current; return 0; }
 int cublasDestroy_v2(Handle *h) { if (!LIVE(h, MHANDLE)) return 1; h->magic = 0; return 0; }
 int cublasGetProperty(int what, int *v) { static const int version[] = {12, 4, 0}; if (what < 0 || what > 2) return 7; *v = version[what]; return 0; }
 int cublasSetStream_v2(Handle *h, Stream *s) { if (!LIVE(h, MHANDLE) || !LIVE(s, MSTREAM)) return 1; h->s = s; h->workspace = 0; return 0; }
 int cublasSetWorkspace_v2(Handle *h, void *p, size_t n) { if (!LIVE(h, MHANDLE)) return 1; if ((Ptr)p % 256 || !find((Ptr)p, n, 0)) return 7; h->workspace = n; return 0; }
+int cublasSetSmCountTarget(Handle *h, int n) { if (!LIVE(h, MHANDLE)) return 1; if (n < 0 || n > 100) return 7; h->sms = n; return 0; }
 static uint64_t span(int batch, uint64_t step, int columns, uint64_t ld, int rows) { return (batch - 1) * step + (columns - 1) * ld + rows; }
 static int multiply(Handle *h, int batch, int ta, int tb, int m, int n, int k, const float *alpha, Ptr A, int At, int lda, long long sa, Ptr B, int Bt, int ldb, long long sb, const float *beta, Ptr C, int Ct, int ldc, long long sc, int compute) {
   static const int size[] = {4, 8, 2}, computes[] = {68, 70, 68};
@@ -462,7 +463,7 @@ int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k, c
 // rules of its manual
 
 typedef struct { uint32_t magic; Ctx *ctx; } LtHandle;
-typedef struct { uint32_t magic; int compute, scale, ta, tb; } Desc;
+typedef struct { uint32_t magic; int compute, scale, ta, tb, sms; } Desc;
 typedef struct { uint32_t magic; int type; uint64_t rows, columns; int64_t ld; } Matrix;
 typedef struct { uint32_t magic; uint64_t workspace; } Pref;
 typedef struct { uint64_t words[8]; size_t workspace; int state; float waves; int reserved[4]; } Found;
@@ -472,8 +473,8 @@ int cublasLtDestroy(LtHandle *h) { if (!LIVE(h, MLT)) return 1; h->magic = 0; re
 int cublasLtMatmulDescCreate(Desc **d, int compute, int scale) { *d = calloc(1, sizeof **d); **d = (Desc){MDESC, compute, scale}; return 0; }
 int cublasLtMatmulDescDestroy(Desc *d) { if (!LIVE(d, MDESC)) return 7; d->magic = 0; return 0; }
 int cublasLtMatmulDescSetAttribute(Desc *d, int what, const int *v, size_t n) {
-  if (!LIVE(d, MDESC) || n != 4 || what != 3 && what != 4) return 7;
-  *(what == 3 ? &d->ta : &d->tb) = *v;
+  if (!LIVE(d, MDESC) || n != 4 || what != 3 && what != 4 && what != 15) return 7;
+  *(what == 3 ? &d->ta : what == 4 ? &d->tb : &d->sms) = *v;
   return 0;
 }
 int cublasLtMatrixLayoutCreate(Matrix **m, int type, uint64_t rows, uint64_t columns, int64_t ld) { *m = calloc(1, sizeof **m); **m = (Matrix){MMATRIX, type, rows, columns, ld}; return 0; }
