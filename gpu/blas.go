@@ -106,3 +106,9 @@ type BLAS interface {
 	// the device lacks are NOT_SUPPORTED.
 	Multiply(Handle, *Product) error
 }
+
+// SMLimiter is implemented by a BLAS that can choose its kernels for a Part of a
+// device; it takes all multiprocessors of the device for its own otherwise.
+type SMLimiter interface {
+	LimitSMs(h Handle, sms int) error
+}

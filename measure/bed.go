@@ -287,6 +287,11 @@ func (x *bed) openStreams() (err error) {
 		if err := x.b.SetStream(x.handle[dev], s); err != nil {
 			return fmt.Errorf("cuBLAS: %w", err)
 		}
+		if l, ok := x.b.(gpu.SMLimiter); ok && x.sms[dev] > 0 {
+			if err := l.LimitSMs(x.handle[dev], x.sms[dev]); err != nil {
+				return fmt.Errorf("cuBLAS: %w", err)
+			}
+		}
 		if err := x.b.SetWorkspace(x.handle[dev], x.slab[dev]+gpu.Ptr(x.slabBytes(dev)), workspace); err != nil {
 			return fmt.Errorf("cuBLAS: %w", err)
 		}

@@ -437,7 +437,7 @@ func TestRealGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"))
+	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), d.Version())
 	if err != nil {
 		t.Skip(err)
 	}

@@ -252,6 +252,9 @@ func (x *bed) capture(f *frame, body func() error) (gpu.Exec, func(), error) {
 		return 0, nil, err
 	}
 	g, err := x.d.EndCapture(s)
+	if failed != nil && err == nil {
+		x.d.DestroyGraph(g)
+	}
 	if err := errors.Join(failed, err); err != nil {
 		return 0, nil, fmt.Errorf("capture: %w", err)
 	}

@@ -19,8 +19,20 @@ bin=$1 out=$2 end=$(($(date +%s) + ${3:-1700})) part=${4:-all}
 mkdir -p "$out/log"
 machine=${MACHINE:-$out/here.json}
 summary=$out/summary-$part.txt
-cublas=${PLACER_CUBLAS:-$(ldconfig -p 2>/dev/null | grep -o '/.*libcublas\.so\.1[123]$' | sort -r | head -1)}
-[ -n "$cublas" ] || cublas=$(find /usr /opt / -xdev -name 'libcublas.so.1[123]' 2>/dev/null | sort -r | head -1)
+
+newest() { # of the libraries named line by line, the newest that the driver is new enough for
+	local cuda
+	cuda=$(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA[^:]*Version: *\([0-9]*\).*/\1/p' | head -1)
+	awk -F. -v most="${cuda:-13}" '$NF <= most { print $NF, $0 }' | sort -k1,1nr -k2 | head -1 | cut -d' ' -f2-
+}
+
+python_cublas() { # that of the Python here, in a virtual environment too
+	python3 -c 'import glob, sys; [print(f) for d in sys.path for f in glob.glob(d + "/nvidia/*/lib/libcublas.so.1[123]")]' 2>/dev/null
+}
+
+cublas=${PLACER_CUBLAS:-$(ldconfig -p 2>/dev/null | grep -o '/.*libcublas\.so\.1[123]$' | newest)}
+[ -n "$cublas" ] || cublas=$(python_cublas | newest)
+[ -n "$cublas" ] || cublas=$(find /usr /opt / -xdev -name 'libcublas.so.1[123]' 2>/dev/null | newest)
 export PLACER_CUBLAS=$cublas
 : >"$summary"
 

@@ -13,6 +13,7 @@ import "C"
 
 import (
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -43,18 +44,14 @@ func result(r C.CUresult) error {
 	return gpu.Code(r)
 }
 
-// code turns an error of package cu, whose type is not exported, into a gpu.Code
-// by its name.
+// code turns an error of package cu, whose type is an integer that is not exported,
+// into a gpu.Code.
 func code(err error) error {
 	if err == nil {
 		return nil
 	}
-	for c, name := range map[gpu.Code]string{gpu.InvalidValue: "InvalidValue", gpu.OutOfMemory: "OutOfMemory", gpu.NotInitialized: "NotInitialized", gpu.NoDevice: "NoDevice",
-		gpu.InvalidDevice: "InvalidDevice", gpu.InvalidContext: "InvalidContext", gpu.InvalidPTX: "InvalidPtx", gpu.InvalidHandle: "InvalidHandle",
-		gpu.NotFound: "NotFound", gpu.NotReady: "NotReady", gpu.PeerEnabled: "PeerAccessAlreadyEnabled"} {
-		if err.Error() == name {
-			return fmt.Errorf("gorgonia.org/cu: %w", c)
-		}
+	if v := reflect.ValueOf(err); v.CanInt() {
+		return fmt.Errorf("gorgonia.org/cu: %w", gpu.Code(v.Int()))
 	}
 	return fmt.Errorf("gorgonia.org/cu: %w", err)
 }

@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 		t.Skip(err)
 	}
 	var b gpu.BLAS
-	if l, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS")); err == nil {
+	if l, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), d.Version()); err == nil {
 		b = l
 	} else {
 		t.Log(err)

@@ -6,24 +6,14 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/ebitengine/purego"
+
 	"placer/gpu"
 )
 
-// libcublas lists cuBLAS of the toolkits whose functions have the signatures
-// below, newest first, by name and where installations keep it.
-func libcublas() (names []string) {
-	for _, v := range []string{"13", "12", "11"} {
-		names = append(names, "libcublas.so."+v)
-		for _, dir := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-" + v + "/lib64", "/usr/lib/x86_64-linux-gnu"} {
-			names = append(names, dir+"/libcublas.so."+v)
-		}
-	}
-	return names
-}
-
 // BLAS is a loaded cuBLAS.
 type BLAS struct {
-	create, destroy, setStream, setWorkspace, gemm, gemmBatched uintptr
+	create, destroy, setStream, setWorkspace, setSMs, gemm, gemmBatched uintptr
 
 	version int
 	lt      *lt // nil where there is no cublasLt
@@ -31,24 +21,25 @@ type BLAS struct {
 	scalars [2]struct{ one, zero [8]byte } // f32, f64
 }
 
-var _ gpu.BLAS = (*BLAS)(nil)
+var (
+	_ gpu.BLAS      = (*BLAS)(nil)
+	_ gpu.SMLimiter = (*BLAS)(nil)
+)
 
 type handle struct {
 	stream    gpu.Stream
 	workspace gpu.Ptr
 	bytes     uint64
+	sms       int32 // 0 for all
 	lt        ltHandle
 }
 
-// OpenBLAS loads the cuBLAS at path, or the newest one found if path is empty.
-func OpenBLAS(path string) (*BLAS, error) {
-	names := libcublas()
-	if path != "" {
-		names = []string{path}
-	}
-	h, err := open(names)
+// OpenBLAS loads the cuBLAS at path, or if path is empty the newest one found that
+// a driver of this CUDA version runs, 0 for any.
+func OpenBLAS(path string, version int) (*BLAS, error) {
+	h, err := openBLAS(path, version)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no libcublas.so.13, .12 or .11", gpu.ErrNoBLAS)
+		return nil, err
 	}
 	b := &BLAS{handles: map[gpu.Handle]*handle{}}
 	binary.LittleEndian.PutUint32(b.scalars[0].one[:], math.Float32bits(1))
@@ -59,7 +50,10 @@ func OpenBLAS(path string) (*BLAS, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
 	}
-	b.lt = openLt(path)
+	if at, err := purego.Dlsym(h, "cublasSetSmCountTarget"); err == nil { // from 11.5 on
+		b.setSMs = at
+	}
+	b.lt = openLt(h)
 	return b, b.readVersion(h)
 }
 
@@ -115,6 +109,18 @@ func (b *BLAS) SetWorkspace(h gpu.Handle, p gpu.Ptr, n uint64) error {
 	}
 	b.handles[h].workspace, b.handles[h].bytes = p, n
 	return status(b.setWorkspace, uintptr(h), uintptr(p), uintptr(n))
+}
+
+// LimitSMs is as gpu.SMLimiter says. A library that lacks it chooses for all.
+func (b *BLAS) LimitSMs(h gpu.Handle, sms int) error {
+	if b.handles[h] == nil {
+		return gpu.Status(1)
+	}
+	if b.setSMs == 0 {
+		return nil
+	}
+	b.handles[h].sms = int32(sms)
+	return status(b.setSMs, uintptr(h), uintptr(sms))
 }
 
 // kinds are cudaDataType_t of the operands and cublasComputeType_t; the same in

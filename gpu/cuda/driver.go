@@ -59,8 +59,11 @@ func Open(path string) (*Driver, error) {
 		names = []string{path}
 	}
 	h, err := open(names)
-	if err != nil {
+	if err != nil && path == "" && absent(err) {
 		return nil, fmt.Errorf("%w: libcuda.so.1 is not there", gpu.ErrNoDevice)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", gpu.ErrNoDevice, err)
 	}
 	d := &Driver{args: newArguments()}
 	if err := find(h, d.functions.symbols()); err != nil {

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -11,20 +12,25 @@ import (
 )
 
 // green are the functions of green contexts, which drivers have from CUDA 12.4
-// on; 0 in older ones.
+// on; 0 in older ones. stream came with CUDA 12.5.
 type green struct {
-	resource, split, describe, create, stream, destroy uintptr
+	resource, split, describe, create, destroy, context, push, pop uintptr
+	stream                                                         uintptr
 }
 
 func (g *green) find(library uintptr) {
 	for _, s := range []symbol{{&g.resource, "cuDeviceGetDevResource"}, {&g.split, "cuDevSmResourceSplitByCount"}, {&g.describe, "cuDevResourceGenerateDesc"},
-		{&g.create, "cuGreenCtxCreate"}, {&g.stream, "cuGreenCtxStreamCreate"}, {&g.destroy, "cuGreenCtxDestroy"}} {
+		{&g.create, "cuGreenCtxCreate"}, {&g.destroy, "cuGreenCtxDestroy"},
+		{&g.context, "cuCtxFromGreenCtx"}, {&g.push, "cuCtxPushCurrent_v2"}, {&g.pop, "cuCtxPopCurrent_v2"}} {
 		at, err := purego.Dlsym(library, s.name)
 		if err != nil {
 			*g = green{}
 			return
 		}
 		*s.at = at
+	}
+	if at, err := purego.Dlsym(library, "cuGreenCtxStreamCreate"); err == nil {
+		g.stream = at
 	}
 }
 
@@ -40,9 +46,9 @@ const (
 // that some multiprocessors may be left out.
 func (d *Driver) Partition(dev, parts int) (out []gpu.Part, err error) {
 	if d.green.create == 0 {
-		return nil, fmt.Errorf("green contexts: the driver has none: %w", gpu.Code(801))
+		return nil, fmt.Errorf("green contexts: the driver has none, those of CUDA 12.4 have: %w", gpu.NotSupported)
 	}
-	const kindSM, defaultStream, nonBlocking = 1, 1, 1
+	const kindSM, defaultStream = 1, 1
 	var all [resourceBytes]byte
 	if err := check(d.green.resource, uintptr(dev), uintptr(unsafe.Pointer(&all[0])), kindSM); err != nil {
 		return nil, fmt.Errorf("cuDeviceGetDevResource: %w", err)
@@ -51,14 +57,18 @@ func (d *Driver) Partition(dev, parts int) (out []gpu.Part, err error) {
 	// may be missing: fewer multiprocessors a part then.
 	share := int(binary.LittleEndian.Uint32(all[smCountAt:])) / parts
 	groups := make([]byte, parts*resourceBytes)
+	why := error(gpu.InvalidValue)
 	for ; ; share-- {
 		if share < 1 {
-			return nil, fmt.Errorf("green contexts: device %d cannot be split into %d parts: %w", dev, parts, gpu.InvalidValue)
+			return nil, fmt.Errorf("green contexts: device %d cannot be split into %d parts: %w", dev, parts, why)
 		}
 		n := uint32(parts)
 		err := check(d.green.split, uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&all[0])), 0, 0, uintptr(share))
 		if err == nil && int(n) == parts {
 			break
+		}
+		if err != nil {
+			why = err
 		}
 	}
 	defer func() {
@@ -78,14 +88,30 @@ func (d *Driver) Partition(dev, parts int) (out []gpu.Part, err error) {
 			return out, fmt.Errorf("cuGreenCtxCreate: %w", err)
 		}
 		out = append(out, gpu.Part{
-			SMs: int(binary.LittleEndian.Uint32(groups[i*resourceBytes+smCountAt:])),
-			NewStream: func(priority int) (gpu.Stream, error) {
-				var s gpu.Stream
-				err := check(d.green.stream, uintptr(unsafe.Pointer(&s)), ctx, nonBlocking, uintptr(int32(priority)))
-				return s, err
-			},
-			Close: func() error { return check(d.green.destroy, ctx) },
+			SMs:       int(binary.LittleEndian.Uint32(groups[i*resourceBytes+smCountAt:])),
+			NewStream: func(priority int) (gpu.Stream, error) { return d.newStreamOf(ctx, priority) },
+			Close:     func() error { return check(d.green.destroy, ctx) },
 		})
 	}
 	return out, nil
+}
+
+// newStreamOf returns a stream of a green context.
+func (d *Driver) newStreamOf(green uintptr, priority int) (s gpu.Stream, err error) {
+	const nonBlocking = 1
+	if d.green.stream != 0 {
+		err = check(d.green.stream, uintptr(unsafe.Pointer(&s)), green, nonBlocking, uintptr(int32(priority)))
+		return s, err
+	}
+	// CUDA 12.4: the stream belongs to the context that is current.
+	var ctx uintptr
+	if err := check(d.green.context, uintptr(unsafe.Pointer(&ctx)), green); err != nil {
+		return 0, fmt.Errorf("cuCtxFromGreenCtx: %w", err)
+	}
+	if err := check(d.green.push, ctx); err != nil {
+		return 0, fmt.Errorf("cuCtxPushCurrent: %w", err)
+	}
+	s, err = d.NewStream(priority)
+	var popped uintptr
+	return s, errors.Join(err, check(d.green.pop, uintptr(unsafe.Pointer(&popped))))
 }

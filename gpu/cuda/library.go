@@ -1,8 +1,8 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ebitengine/purego"
 
@@ -12,18 +12,23 @@ import (
 // libcuda is where drivers keep their library.
 var libcuda = [...]string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1"}
 
-// open loads the first library of names that is there.
+// open loads the first library of names that is there. The error is the loader's,
+// of one that is there and cannot be loaded if there is such a one.
 func open(names []string) (uintptr, error) {
-	var errs []error
+	var first error
 	for _, n := range names {
 		h, err := purego.Dlopen(n, purego.RTLD_NOW|purego.RTLD_LOCAL)
 		if err == nil {
 			return h, nil
 		}
-		errs = append(errs, err)
+		if first == nil || absent(first) && !absent(err) {
+			first = err
+		}
 	}
-	return 0, errors.Join(errs...)
+	return 0, first
 }
+
+func absent(err error) bool { return strings.Contains(err.Error(), "No such file") }
 
 // symbol is a function to be found in a library.
 type symbol struct {

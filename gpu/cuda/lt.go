@@ -23,6 +23,7 @@ type ltHandle struct {
 type ltKey struct {
 	m, n, k   int
 	workspace uint64
+	sms       int32
 }
 
 // ltPlan is a product of one shape: its description, operands and algorithm.
@@ -31,17 +32,9 @@ type ltPlan struct {
 	algorithm     [96]byte // cublasLtMatmulHeuristicResult_t starts with the algorithm
 }
 
-// openLt returns nil where there is no cublasLt. cuBLAS, at path, has loaded it
-// from beside itself already, so that its name alone finds it.
-func openLt(path string) *lt {
-	names := []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"}
-	if path != "" {
-		names = append(names, path)
-	}
-	h, err := open(names)
-	if err != nil {
-		return nil
-	}
+// openLt returns nil where there is no cublasLt. It looks in what cuBLAS, h, has
+// loaded: a library found by its name might be that of another version.
+func openLt(h uintptr) *lt {
 	l := &lt{}
 	l.one[2], l.one[3] = 0x80, 0x3f
 	if find(h, []symbol{{&l.create, "cublasLtCreate"}, {&l.destroy, "cublasLtDestroy"}, {&l.descCreate, "cublasLtMatmulDescCreate"}, {&l.descDestroy, "cublasLtMatmulDescDestroy"},
@@ -68,7 +61,7 @@ func (l *lt) multiply(h *handle, p *gpu.Product) error {
 		}
 		h.lt = ltHandle{made, map[ltKey]*ltPlan{}}
 	}
-	key := ltKey{p.M, p.N, p.K, h.bytes}
+	key := ltKey{p.M, p.N, p.K, h.bytes, h.sms}
 	x, ok := h.lt.plans[key]
 	if !ok {
 		x = &ltPlan{}
@@ -111,10 +104,11 @@ func (l *lt) plan(h *handle, p *gpu.Product, x *ltPlan) error {
 	const (
 		e4m3, bf16, f32, computeF32 = 28, 14, 0, 68
 		transposeA, transposed      = 3, 1 // CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T
+		smCount                     = 15   // CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET
 		maxWorkspace                = 1    // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
 	)
 	m, n, k := uintptr(p.N), uintptr(p.M), uintptr(p.K)
-	op, bytes := int32(transposed), h.bytes
+	op, bytes, sms := int32(transposed), h.bytes, h.sms
 	var pref uintptr
 	var found int32
 	defer func() {
@@ -125,6 +119,12 @@ func (l *lt) plan(h *handle, p *gpu.Product, x *ltPlan) error {
 	for _, f := range []func() error{
 		func() error { return status(l.descCreate, uintptr(unsafe.Pointer(&x.desc)), computeF32, f32) },
 		func() error { return status(l.descSet, x.desc, transposeA, uintptr(unsafe.Pointer(&op)), 4) },
+		func() error {
+			if sms == 0 {
+				return nil
+			}
+			return status(l.descSet, x.desc, smCount, uintptr(unsafe.Pointer(&sms)), 4)
+		},
 		func() error { return status(l.layoutCreate, uintptr(unsafe.Pointer(&x.a)), e4m3, k, m, k) },
 		func() error { return status(l.layoutCreate, uintptr(unsafe.Pointer(&x.b)), e4m3, k, n, k) },
 		func() error { return status(l.layoutCreate, uintptr(unsafe.Pointer(&x.c)), bf16, m, n, m) },

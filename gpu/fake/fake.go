@@ -2,6 +2,7 @@ package fake
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"unsafe"
 
@@ -15,14 +16,15 @@ type GPU struct {
 	now     float64 // the host's clock, nanoseconds
 	next    uint64  // handle
 	current gpu.Context
-	refs    []int // retained contexts of each device
+	refs    []int           // retained contexts of each device
+	peers   map[[2]int]bool // whose kernels reach whose memory
 	used    []uint64
 	streams map[gpu.Stream]*stream
 	events  map[gpu.Event]*event
 	blocks  map[gpu.Ptr]*block
 	host    map[*byte]int
-	modules map[gpu.Module]string
-	funcs   map[gpu.Func]string
+	modules map[gpu.Module]module
+	funcs   map[gpu.Func]function
 	graphs  map[gpu.Graph]*capture
 	execs   map[gpu.Exec]*capture
 	handles map[gpu.Handle]*handle
@@ -37,7 +39,7 @@ var (
 // New returns a machine as cfg says.
 func New(cfg Config) *GPU {
 	return &GPU{cfg: cfg, next: 1 << 20, refs: make([]int, cfg.Devices), used: make([]uint64, cfg.Devices), streams: map[gpu.Stream]*stream{}, events: map[gpu.Event]*event{},
-		blocks: map[gpu.Ptr]*block{}, host: map[*byte]int{}, modules: map[gpu.Module]string{}, funcs: map[gpu.Func]string{},
+		blocks: map[gpu.Ptr]*block{}, host: map[*byte]int{}, modules: map[gpu.Module]module{}, funcs: map[gpu.Func]function{}, peers: map[[2]int]bool{},
 		graphs: map[gpu.Graph]*capture{}, execs: map[gpu.Exec]*capture{}, handles: map[gpu.Handle]*handle{}}
 }
 
@@ -88,7 +90,14 @@ func (g *GPU) Release(dev int) error {
 	if g.device(dev) != nil || g.refs[dev] == 0 {
 		return gpu.InvalidContext
 	}
-	g.refs[dev]--
+	if g.refs[dev]--; g.refs[dev] == 0 { // what is left in the context goes with it
+		for p, b := range g.blocks {
+			if b.dev == dev {
+				g.drop(p)
+			}
+		}
+		maps.DeleteFunc(g.peers, func(k [2]int, _ bool) bool { return k[0] == dev })
+	}
 	return nil
 }
 func (g *GPU) live(c gpu.Context) error {
@@ -109,13 +118,18 @@ func (g *GPU) SetCurrent(c gpu.Context) error {
 func (g *GPU) dev() (int, error) { return int(g.current) - 1, g.live(g.current) }
 
 func (g *GPU) EnablePeer(c gpu.Context) error {
-	if _, err := g.dev(); err != nil {
+	d, err := g.dev()
+	if err != nil {
 		return err
 	}
 	if !g.cfg.P2P || c == g.current {
 		return gpu.Code(217)
 	}
-	return g.live(c)
+	if err := g.live(c); err != nil {
+		return err
+	}
+	g.peers[[2]int{d, int(c) - 1}] = true
+	return nil
 }
 
 func (g *GPU) MemInfo() (free, total uint64, err error) {
@@ -156,27 +170,40 @@ func (g *GPU) pinned(b []byte) error {
 	return fmt.Errorf("fake: host memory of an asynchronous copy is not pinned: %w", gpu.InvalidValue)
 }
 
+// module and function belong to the device on which they were loaded.
+type (
+	module struct {
+		text string
+		dev  int
+	}
+	function struct {
+		name string
+		dev  int
+	}
+)
+
 func (g *GPU) LoadPTX(text string) (gpu.Module, error) {
-	if _, err := g.dev(); err != nil {
+	d, err := g.dev()
+	if err != nil {
 		return 0, err
 	}
 	if !strings.Contains(text, "\n.version ") && !strings.HasPrefix(text, ".version ") {
 		return 0, fmt.Errorf("%w: no .version directive", gpu.InvalidPTX)
 	}
 	m := gpu.Module(g.handle())
-	g.modules[m] = text
+	g.modules[m] = module{text, d}
 	return m, nil
 }
 func (g *GPU) Func(m gpu.Module, name string) (gpu.Func, error) {
-	text, ok := g.modules[m]
+	x, ok := g.modules[m]
 	if !ok {
 		return 0, gpu.InvalidHandle
 	}
-	if !strings.Contains(text, ".entry "+name+"(") {
+	if !strings.Contains(x.text, ".entry "+name+"(") {
 		return 0, gpu.NotFound
 	}
 	f := gpu.Func(g.handle())
-	g.funcs[f] = name
+	g.funcs[f] = function{name, x.dev}
 	return f, nil
 }
 

@@ -48,6 +48,7 @@ func TestVirtualTime(t *testing.T) {
 		k[i], err = kernel.Load(g, i)
 		must(err)
 	}
+	must(g.SetCurrent(ctx[0])) // an event is recorded where it was made
 	e, err := g.NewEvent(false)
 	must(err)
 	if err := g.Wait(s[1], e); err == nil {
@@ -88,6 +89,24 @@ func TestStrict(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+	there, _ := g.Retain(1)
+	g.SetCurrent(there)
+	far, _ := g.NewStream(0)
+	e, _ := g.NewEvent(true)
+	q, _ := g.Alloc(1024)
+	for name, err := range map[string]error{
+		"event of another device":  g.Record(e, s),
+		"kernel of another device": k.Nop(g, far),
+		"memory of another device": k.Stream(g, s, q, 16, p, 16, 0),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	g.SetCurrent(ctx)
+	if err := errors.Join(g.EnablePeer(there), k.Stream(g, s, q, 16, p, 16, 0)); err != nil {
+		t.Errorf("memory of another device with a way to it: %v", err)
 	}
 	g.Free(p)
 	if err := k.Stream(g, s, p, 16, p, 16, 0); err == nil {

@@ -11,10 +11,15 @@ import (
 
 // Launch knows the kernels of gpu/kernel and those of Config.Kernels by name.
 func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64) error {
-	name, ok := g.funcs[f]
-	if !ok {
+	fn, ok := g.funcs[f]
+	x, err := g.stream(s)
+	if !ok || err != nil {
 		return gpu.InvalidHandle
 	}
+	if fn.dev != x.dev {
+		return fmt.Errorf("fake: a kernel of device %d on a stream of device %d: %w", fn.dev, x.dev, gpu.InvalidHandle)
+	}
+	name := fn.name
 	if grid == 0 || block == 0 || block > 1024 {
 		return gpu.InvalidValue
 	}
@@ -37,7 +42,7 @@ func (g *GPU) Launch(f gpu.Func, grid, block uint32, s gpu.Stream, args []uint64
 }
 
 func (g *GPU) fill(p gpu.Ptr, n uint64, seed, keep, set uint32, s gpu.Stream) error {
-	b, err := g.at(p, 4*n, 4)
+	b, err := g.reach(s, p, 4*n, 4)
 	if err != nil {
 		return err
 	}
@@ -62,11 +67,11 @@ func (g *GPU) fill(p gpu.Ptr, n uint64, seed, keep, set uint32, s gpu.Stream) er
 
 // rw moves data where it is a plain copy.
 func (g *GPU) rw(in gpu.Ptr, nin uint64, out gpu.Ptr, nout, fma uint64, s gpu.Stream) error {
-	from, err := g.at(in, nin, 16)
+	from, err := g.reach(s, in, nin, 16)
 	if err != nil {
 		return err
 	}
-	to, err := g.at(out, nout, 16)
+	to, err := g.reach(s, out, nout, 16)
 	if err != nil {
 		return err
 	}
@@ -159,7 +164,7 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 			return gpu.Status(7)
 		}
 		var err error
-		if blocks[i], err = g.at(o.p, o.o.Span(p.Batch)*o.size, align); err != nil {
+		if blocks[i], err = g.reach(x.stream, o.p, o.o.Span(p.Batch)*o.size, align); err != nil {
 			return err
 		}
 	}
@@ -178,9 +183,13 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 	})
 }
 
-// multiply computes f32 and tf32 products on the host, of pages.
+// multiply computes products on the host, of pages: those of other types than f32
+// and tf32 if they are plain.
 func multiply(p *gpu.Product, b [3]*block) {
 	if p.Type != gpu.F32 && p.Type != gpu.TF32 {
+		if p.Layout == (gpu.Layout{}) && p.Type != gpu.F8 {
+			multiplyElements(p, b)
+		}
 		return
 	}
 	x, y, z := p.Operands()
@@ -199,4 +208,21 @@ func multiply(p *gpu.Product, b [3]*block) {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
 	}
 	b[2].write(p.C, out)
+}
+
+func multiplyElements(p *gpu.Product, b [3]*block) {
+	na, nb, nc := p.Bytes()
+	A, B, C := b[0].read(p.A, na), b[1].read(p.B, nb), make([]byte, nc)
+	for n := range p.Batch {
+		for i := range p.M {
+			for j := range p.N {
+				sum := 0.0
+				for k := range p.K {
+					sum += p.Type.Element(A, (n*p.M+i)*p.K+k) * p.Type.Element(B, (n*p.K+k)*p.N+j)
+				}
+				p.Type.SetElement(C, (n*p.M+i)*p.N+j, sum)
+			}
+		}
+	}
+	b[2].write(p.C, C)
 }

@@ -49,6 +49,13 @@ func (g *GPU) Alloc(n uint64) (gpu.Ptr, error) {
 }
 
 func (g *GPU) Free(p gpu.Ptr) error {
+	if _, err := g.dev(); err != nil {
+		return err
+	}
+	return g.drop(p)
+}
+
+func (g *GPU) drop(p gpu.Ptr) error {
 	b, ok := g.blocks[p]
 	if !ok {
 		return gpu.InvalidValue
@@ -78,6 +85,20 @@ func (g *GPU) at(p gpu.Ptr, n, align uint64) (*block, error) {
 		}
 	}
 	return nil, fmt.Errorf("fake: %d bytes at %x are not allocated: %w", n, uint64(p), gpu.Code(700))
+}
+
+// reach is at for work on stream s, which touches the memory of its own device and
+// of those to which there is a direct way.
+func (g *GPU) reach(s gpu.Stream, p gpu.Ptr, n, align uint64) (*block, error) {
+	x, err := g.stream(s)
+	if err != nil {
+		return nil, err
+	}
+	b, err := g.at(p, n, align)
+	if err == nil && b.dev != x.dev && !g.peers[[2]int{x.dev, b.dev}] {
+		return nil, fmt.Errorf("fake: work on device %d touches memory of device %d: %w", x.dev, b.dev, gpu.Code(700))
+	}
+	return b, err
 }
 
 func (b *block) read(p gpu.Ptr, n uint64) []byte {

@@ -14,6 +14,7 @@ type stream struct {
 
 type event struct {
 	at       float64
+	dev      int
 	recorded bool
 	timing   bool
 	cap      *capture // of the latest record
@@ -21,8 +22,10 @@ type event struct {
 
 // capture is work that is recorded instead of done.
 type capture struct {
-	origin gpu.Stream
-	steps  []step
+	origin  gpu.Stream
+	steps   []step
+	invalid bool // a call has broken it; the rest of it fails
+	ended   bool
 }
 
 // step is one piece of captured work: a record, a wait, or something that takes
@@ -33,6 +36,14 @@ type step struct {
 	wait   *event
 	ns     float64
 	do     func()
+}
+
+func (c *capture) add(s step) error {
+	if c.invalid {
+		return gpu.Code(901)
+	}
+	c.steps = append(c.steps, s)
+	return nil
 }
 
 func (g *GPU) stream(s gpu.Stream) (*stream, error) {
@@ -72,11 +83,12 @@ func (g *GPU) SyncStream(s gpu.Stream) error {
 }
 
 func (g *GPU) NewEvent(timing bool) (gpu.Event, error) {
-	if _, err := g.dev(); err != nil {
+	d, err := g.dev()
+	if err != nil {
 		return 0, err
 	}
 	e := gpu.Event(g.handle())
-	g.events[e] = &event{timing: timing}
+	g.events[e] = &event{timing: timing, dev: d}
 	return e, nil
 }
 
@@ -103,11 +115,13 @@ func (g *GPU) Record(e gpu.Event, s gpu.Stream) error {
 	if err != nil {
 		return err
 	}
+	if v.dev != x.dev {
+		return fmt.Errorf("fake: an event of device %d recorded on a stream of device %d: %w", v.dev, x.dev, gpu.InvalidHandle)
+	}
 	g.now += g.cfg.Call
 	v.recorded, v.cap = true, x.cap
 	if x.cap != nil {
-		x.cap.steps = append(x.cap.steps, step{s: s, record: v})
-		return nil
+		return x.cap.add(step{s: s, record: v})
 	}
 	v.at = max(x.at, g.now)
 	return nil
@@ -126,15 +140,19 @@ func (g *GPU) Wait(s gpu.Stream, e gpu.Event) error {
 		return fmt.Errorf("fake: a wait for an event that was never recorded, which a GPU takes for no wait: %w", gpu.InvalidHandle)
 	}
 	g.now += g.cfg.Call
-	if v.cap != nil { // the stream joins the capture
-		if x.cap != nil && x.cap != v.cap {
-			return gpu.Code(901)
+	switch {
+	case v.cap != nil && v.cap.ended:
+		return gpu.Code(907)
+	case x.cap != nil && x.cap != v.cap:
+		x.cap.invalid = true
+		if v.cap != nil {
+			return gpu.Code(902)
 		}
-		x.cap = v.cap
+		return gpu.Isolation
 	}
+	x.cap = v.cap // the stream joins the capture
 	if x.cap != nil {
-		x.cap.steps = append(x.cap.steps, step{s: s, wait: v})
-		return nil
+		return x.cap.add(step{s: s, wait: v})
 	}
 	x.at = max(x.at, v.at)
 	return nil
@@ -161,7 +179,7 @@ func (g *GPU) ElapsedMS(a, b gpu.Event) (float32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !x.recorded || !y.recorded || !x.timing || !y.timing {
+	if !x.recorded || !y.recorded || !x.timing || !y.timing || x.cap != nil || y.cap != nil {
 		return 0, gpu.InvalidHandle
 	}
 	if max(x.at, y.at) > g.now {
@@ -179,8 +197,7 @@ func (g *GPU) enqueue(s gpu.Stream, t float64, do func()) error {
 	}
 	g.now += g.cfg.Call
 	if x.cap != nil {
-		x.cap.steps = append(x.cap.steps, step{s: s, ns: t, do: do})
-		return nil
+		return x.cap.add(step{s: s, ns: t, do: do})
 	}
 	x.at = max(x.at, g.now) + t
 	do()
@@ -229,8 +246,12 @@ func (g *GPU) EndCapture(s gpu.Stream) (gpu.Graph, error) {
 			y.cap = nil
 		}
 	}
+	c.ended = true
+	if c.invalid {
+		return 0, gpu.Code(901)
+	}
 	if len(last) > 0 {
-		return 0, gpu.Code(906)
+		return 0, gpu.Unjoined
 	}
 	h := gpu.Graph(g.handle())
 	g.graphs[h] = c

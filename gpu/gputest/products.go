@@ -24,9 +24,16 @@ func products(x *session) {
 	} {
 		compare(x, h, p)
 	}
+	if l, ok := x.b.(gpu.SMLimiter); ok { // as for a part of the device
+		sms, err := x.d.Attribute(0, gpu.SMCount)
+		x.ok("Attribute", err)
+		x.ok("LimitSMs", l.LimitSMs(h, sms/2))
+		compare(x, h, gpu.Product{Type: gpu.F32, Batch: 1, M: 200, N: 100, K: 30})
+		x.ok("LimitSMs", l.LimitSMs(h, 0))
+	}
 	ran := 0
 	for t := gpu.F32; t < gpu.NumDTypes; t++ {
-		p := gpu.Product{Type: t, Batch: 1, M: 256, N: 128, K: 64}
+		p := gpu.Product{Type: t, Batch: 1, M: 32, N: 16, K: 64}
 		na, nb, nc := p.Bytes()
 		p.A, p.B, p.C = x.alloc(na), x.alloc(nb), x.alloc(nc)
 		x.ok("Fill", x.k.Fill(x.d, x.s, p.A, na, t, 1))
@@ -38,6 +45,7 @@ func products(x *session) {
 		}
 		if err == nil {
 			ran++
+			x.values(&p)
 		} else {
 			x.Logf("%v: %v", t, err)
 		}
@@ -48,6 +56,30 @@ func products(x *session) {
 	}
 	if ran < 4 || x.b.Version() < 110000 {
 		x.Errorf("%d element types ran on cuBLAS %d", ran, x.b.Version())
+	}
+}
+
+// values compares the result of a plain product of any type with the host's.
+func (x *session) values(p *gpu.Product) {
+	tolerance := [gpu.NumDTypes]float64{gpu.F32: 1e-5, gpu.TF32: 2e-3, gpu.F16: 2e-3, gpu.BF16: 1e-2, gpu.F64: 1e-12, gpu.F8: 1e-2}[p.Type]
+	na, nb, nc := p.Bytes()
+	a, b, c := x.download(p.A, int(na)), x.download(p.B, int(nb)), x.download(p.C, int(nc))
+	for i := range p.M {
+		for j := range p.N {
+			sum, size := 0.0, 0.0
+			for k := range p.K {
+				at := k*p.N + j
+				if p.Type == gpu.F8 {
+					at = j*p.K + k
+				}
+				y := p.Type.Element(a, i*p.K+k) * p.Type.Element(b, at)
+				sum, size = sum+y, size+math.Abs(y)
+			}
+			if got := p.Type.Out().Element(c, i*p.N+j); !(math.Abs(got-sum) <= tolerance*size) {
+				x.Errorf("%v [%d,%d,%d]: element %d,%d is %v, want %v", p.Type, p.M, p.N, p.K, i, j, got, sum)
+				return
+			}
+		}
 	}
 }
 

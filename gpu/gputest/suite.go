@@ -17,7 +17,7 @@ func Run(t *testing.T, d gpu.Driver, b gpu.BLAS) {
 		f    func(*session)
 	}{
 		{"identity", identity}, {"contexts", contexts}, {"memory", memory}, {"out of memory", outOfMemory}, {"streams", streams},
-		{"kernels", kernels}, {"bad PTX", badPTX}, {"graphs", graphs}, {"peer copies", peers}, {"partition", partition},
+		{"kernels", kernels}, {"bad PTX", badPTX}, {"graphs", graphs}, {"borders of a capture", borders}, {"peer copies", peers}, {"partition", partition},
 	} {
 		t.Run(c.name, func(t *testing.T) { locked(t, d, b, c.f) })
 	}
@@ -274,6 +274,10 @@ func graphs(x *session) {
 	join, err := x.d.NewEvent(false)
 	x.ok("NewEvent", err)
 
+	// A kernel is loaded by its first launch, which is none of a capture's business.
+	x.ok("Stream", x.k.Stream(x.d, x.s, b, n, c, n, 0))
+	x.ok("Spin", x.k.Spin(x.d, x.s, 0))
+	x.ok("SyncStream", x.d.SyncStream(x.s))
 	x.ok("BeginCapture", x.d.BeginCapture(x.s))
 	x.ok("Stream", x.k.Stream(x.d, x.s, a, n, b, n, 0))
 	x.ok("Record", x.d.Record(fork, x.s))
@@ -298,6 +302,41 @@ func graphs(x *session) {
 	}
 	x.ok("DestroyExec", x.d.DestroyExec(e))
 	x.ok("DestroyGraph", x.d.DestroyGraph(g))
+}
+
+// borders: work that crosses the border of a capture ends it with an error, and
+// streams and context live on.
+func borders(x *session) {
+	other, err := x.d.NewStream(0)
+	x.ok("NewStream", err)
+	defer x.d.DestroyStream(other)
+	e, err := x.d.NewEvent(false)
+	x.ok("NewEvent", err)
+	defer x.d.DestroyEvent(e)
+	x.ok("Nop", x.k.Nop(x.d, x.s)) // loads the kernel
+	x.ok("Nop", x.k.Nop(x.d, other))
+
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	x.ok("Record", x.d.Record(e, x.s))
+	x.ok("Wait", x.d.Wait(other, e))
+	x.ok("Nop", x.k.Nop(x.d, other))
+	if _, err := x.d.EndCapture(x.s); !errors.Is(err, gpu.Unjoined) {
+		x.Errorf("a capture that leaves a stream behind: error %v, want %v", err, gpu.Unjoined)
+	}
+
+	x.ok("Record", x.d.Record(e, other))
+	x.ok("BeginCapture", x.d.BeginCapture(x.s))
+	x.ok("Nop", x.k.Nop(x.d, x.s))
+	if err := x.d.Wait(x.s, e); !errors.Is(err, gpu.Isolation) {
+		x.Errorf("a wait in a capture for work outside: error %v, want %v", err, gpu.Isolation)
+	}
+	if _, err := x.d.EndCapture(x.s); err == nil {
+		x.Error("a capture with a wait for work outside became a graph")
+	}
+	for _, s := range []gpu.Stream{x.s, other} {
+		x.ok("Nop", x.k.Nop(x.d, s))
+		x.ok("SyncStream", x.d.SyncStream(s))
+	}
 }
 
 func peers(x *session) {
@@ -339,7 +378,7 @@ func partition(x *session) {
 		return // an optional capability
 	}
 	parts, err := p.Partition(0, 2)
-	if errors.Is(err, gpu.Code(801)) {
+	if errors.Is(err, gpu.NotSupported) {
 		x.Logf("no green contexts: %v", err)
 		return
 	}

@@ -24,7 +24,7 @@ func TestGenerated(t *testing.T) {
 }
 
 // TestAssembles runs NVIDIA's assembler, which needs no GPU, where there is one:
-// on the path or named by PLACER_PTXAS.
+// on the path or named by PLACER_PTXAS. Drivers compile with the same code.
 func TestAssembles(t *testing.T) {
 	ptxas := os.Getenv("PLACER_PTXAS")
 	if ptxas == "" {

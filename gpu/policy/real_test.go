@@ -26,7 +26,7 @@ func realGPU(t *testing.T) *Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blas, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"))
+	blas, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), driver.Version())
 	if err != nil {
 		t.Skip(err)
 	}

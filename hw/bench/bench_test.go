@@ -158,11 +158,24 @@ func TestErrors(t *testing.T) {
 	if _, err := Run(ctx, cfg, g, g.BLAS(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: error %v", err)
 	}
+	if _, err := Run(context.Background(), quick(), g, sick{g.BLAS()}, nil); !errors.As(err, new(gpu.Status)) {
+		t.Errorf("products that all fail: error %v, want that of cuBLAS", err)
+	}
 	none := fake.Default()
 	none.Devices = 0
 	if _, err := Run(context.Background(), quick(), fake.New(none), nil, nil); !errors.Is(err, gpu.ErrNoDevice) {
 		t.Errorf("no device: error %v", err)
 	}
+}
+
+// sick is a cuBLAS whose products of bf16 fail.
+type sick struct{ gpu.BLAS }
+
+func (s sick) Multiply(h gpu.Handle, p *gpu.Product) error {
+	if p.Type == gpu.BF16 {
+		return gpu.Status(14)
+	}
+	return s.BLAS.Multiply(h, p)
 }
 
 func TestFitLine(t *testing.T) {
@@ -194,7 +207,7 @@ func TestRealGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"))
+	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), d.Version())
 	if err != nil {
 		t.Skip(err)
 	}

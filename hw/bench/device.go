@@ -175,9 +175,11 @@ func (l *lab) host() error {
 }
 
 // products measures the grid of shapes for every type that library and device
-// have.
+// have. A type of which no shape runs, for another reason than that, is an error.
 func (l *lab) products() error {
 	for _, t := range l.cfg.Types {
+		var refused gpu.Status // the latest
+		measured := 0
 		for _, s := range l.cfg.Shapes {
 			p := gpu.Product{Type: t, Batch: s.Batch, M: s.M, N: s.N, K: s.K}
 			a, b, c := p.Bytes()
@@ -200,8 +202,7 @@ func (l *lab) products() error {
 				sample = fmt.Sprintf("%v products %dx%dx%d", t, s.M, s.N, s.K)
 			}
 			stat, err := l.captured(sample, 16, run)
-			var lacks gpu.Status
-			if errors.As(err, &lacks) {
+			if errors.As(err, &refused) {
 				if err := l.clear(); err != nil {
 					return err
 				}
@@ -210,9 +211,13 @@ func (l *lab) products() error {
 			if err != nil {
 				return fmt.Errorf("%v %v: %w", t, s, err)
 			}
+			measured++
 			stat = l.alone(stat)
 			flops := 2 * float64(s.Batch) * float64(s.M) * float64(s.N) * float64(s.K)
 			l.out.Products = append(l.out.Products, Product{t.String(), s.Batch, s.M, s.N, s.K, flops / float64(stat.Median), stat})
+		}
+		if measured == 0 && refused != 0 && !refused.Lacks() {
+			return fmt.Errorf("%v: %w", t, refused)
 		}
 	}
 	return nil

@@ -222,10 +222,12 @@ func (l *lab) captured(sample string, inner int, f func(i int) error) (s Stat, e
 		}
 	}
 	g, err := l.d.EndCapture(l.stream)
+	if err == nil {
+		defer l.d.DestroyGraph(g)
+	}
 	if err := errors.Join(failed, err); err != nil {
 		return s, fmt.Errorf("capture: %w", err)
 	}
-	defer l.d.DestroyGraph(g)
 	e, err := l.d.Instantiate(g)
 	if err != nil {
 		return s, fmt.Errorf("graph: %w", err)

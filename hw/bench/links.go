@@ -43,7 +43,10 @@ func link(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, from, to i
 	if err != nil {
 		return x, err
 	}
-	defer d.Free(dst)
+	defer func() { // the context of from is gone by then
+		d.SetCurrent(there)
+		d.Free(dst)
+	}()
 	l, err := open(ctx, cfg, d, b, from)
 	if err != nil {
 		return x, err

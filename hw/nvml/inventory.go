@@ -33,20 +33,19 @@ func (l Level) String() string { return levelNames[l] }
 // GPU is what the library says of one GPU. Figures that it does not have are
 // zero, and named in Missing.
 type GPU struct {
-	Name          string
-	UUID          string
-	PCI           string // bus address
-	Major, Minor  int    // compute capability
-	Cores         int
-	Memory        units.Bytes
-	SMClock       int // MHz, the highest
-	MemoryClock   int // MHz, the highest
-	BusWidth      int // bits
-	PCIeGen       int // the highest of GPU and slot
-	PCIeWidth     int
-	PowerLimit    float64 // W
-	NVLinks       int     // active ones
-	NVLinkVersion int
+	Name         string
+	UUID         string
+	PCI          string // bus address
+	Major, Minor int    // compute capability
+	Cores        int
+	Memory       units.Bytes
+	SMClock      int // MHz, the highest
+	MemoryClock  int // MHz, the highest
+	BusWidth     int // bits
+	PCIeGen      int // the highest of GPU and slot
+	PCIeWidth    int
+	PowerLimit   float64 // W
+	NVLinks      int     // active ones
 	// Peers counts the links that lead straight to another GPU, by its PCI bus
 	// address; links to a switch are in Switched.
 	Peers    map[string]int
@@ -96,11 +95,23 @@ func (g *GPU) device(driver string) hw.Device {
 	return hw.Spec{Name: g.Name, Major: g.Major, Minor: g.Minor, Cores: g.Cores, SMClock: g.SMClock, MemoryClock: g.MemoryClock, BusWidth: g.BusWidth, Capacity: g.Memory, Source: source}.Device()
 }
 
-// Wire rates in one direction: a PCIe lane by generation, an NVLink by version.
-var (
-	pcieLane = [...]float64{1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
-	nvlink   = [...]float64{1: 20e9, 2: 25e9, 3: 25e9, 4: 25e9, 5: 50e9}
-)
+// pcieLane is the wire rate of a PCIe lane in one direction, by generation.
+var pcieLane = [...]float64{1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+
+// nvlinkRate is the wire rate of an NVLink of g in one direction. It goes by the
+// compute capability: NVML's version of a link counts 2.2 and 3.1 too, so that 6 is
+// NVLink 4.0 of an H100.
+func (g *GPU) nvlinkRate() float64 {
+	switch {
+	case g.Major >= 10:
+		return 50e9
+	case g.Major == 8 && g.Minor > 0:
+		return 14e9 // boards for workstations
+	case g.Major >= 7:
+		return 25e9
+	}
+	return 20e9
+}
 
 // at returns table[i], or its nearest entry.
 func at(table []float64, i int) float64 { return table[min(max(i, 1), len(table)-1)] }

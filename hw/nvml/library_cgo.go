@@ -150,9 +150,6 @@ func links(d nvml.Device, g *GPU) {
 			continue
 		}
 		g.NVLinks++
-		if v, r := d.GetNvLinkVersion(l); r == nvml.SUCCESS {
-			g.NVLinkVersion = int(v)
-		}
 		kind, r := d.GetNvLinkRemoteDeviceType(l)
 		if r != nvml.SUCCESS || kind != nvml.NVLINK_DEVICE_TYPE_GPU {
 			g.Switched++

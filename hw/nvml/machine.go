@@ -63,16 +63,16 @@ func (h Host) Device() hw.Device {
 func (inv *Inventory) nvlinks() (cables []hw.Cable) {
 	for i := range inv.GPUs {
 		g := &inv.GPUs[i]
-		rate := at(nvlink[:], g.NVLinkVersion)
+		rate := g.nvlinkRate()
 		for j := i + 1; j < len(inv.GPUs); j++ {
 			if k := g.Peers[inv.GPUs[j].PCI]; k > 0 && inv.NVLink[i][j] {
 				cables = append(cables, hw.Cable{A: gpuName(i), B: gpuName(j), Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(k)), Latency: 8e-6,
-					Source: fmt.Sprintf("NVML: %d NVLinks of version %d, %.0f GB/s each; %.1f of it achieved and 8 us: assumptions", k, g.NVLinkVersion, rate/1e9, nvlinkShare)})
+					Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d, %.0f GB/s each; %.1f of it achieved and 8 us: assumptions", k, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 			}
 		}
 		if g.Switched > 0 && slices.Contains(inv.NVLink[i], true) {
 			cables = append(cables, hw.Cable{A: gpuName(i), B: "nvswitch", Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(g.Switched)), Latency: 6e-6,
-				Source: fmt.Sprintf("NVML: %d NVLinks of version %d to a switch, %.0f GB/s each; %.1f of it achieved and 6 us: assumptions", g.Switched, g.NVLinkVersion, rate/1e9, nvlinkShare)})
+				Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d to a switch, %.0f GB/s each; %.1f of it achieved and 6 us: assumptions", g.Switched, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 		}
 	}
 	return cables

@@ -41,7 +41,6 @@ func dgx(nvlink bool) nvml.Interface {
 			}
 			return 0, nvml.ERROR_INVALID_ARGUMENT
 		}
-		d.GetNvLinkVersionFunc = func(int) (uint32, nvml.Return) { return 3, nvml.SUCCESS }
 		d.GetNvLinkRemoteDeviceTypeFunc = func(int) (nvml.IntNvLinkDeviceType, nvml.Return) { return nvml.NVLINK_DEVICE_TYPE_SWITCH, nvml.SUCCESS }
 		d.GetP2PStatusFunc = func(nvml.Device, nvml.GpuP2PCapsIndex) (nvml.GpuP2PStatus, nvml.Return) {
 			if nvlink {

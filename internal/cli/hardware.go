@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+
 	"placer/gpu"
 	"placer/gpu/cuda"
 	"placer/hw/nvml"
@@ -24,9 +26,9 @@ func realHardware() hardware {
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := cuda.OpenBLAS(libcublas)
+			b, err := cuda.OpenBLAS(libcublas, d.Version())
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, fmt.Errorf("%w; --cublas names a library", err)
 			}
 			return d, b, nil
 		},

@@ -1,8 +1,9 @@
 // A libcuda.so.1 and a libcublas without a GPU, for testing a binding: the same
 // symbols, virtual time on each stream in nanoseconds, data up to 1 MiB really
 // moved. It is stricter than CUDA: a context that is not current, a handle that is
-// dead, a wait for an event that was never recorded and memory that is not there
-// are errors at the call.
+// dead, a wait for an event that was never recorded, memory that is not there or
+// on another device, and what would cross the border of a capture are errors at the
+// call.
 //
 //	cc -shared -fPIC -O1 -o libcuda.so.1 fakecuda.c
 #define _GNU_SOURCE
@@ -18,7 +19,7 @@ typedef uint64_t Ptr;
 static double larger(double a, double b) { return a > b ? a : b; }
 enum { OK = 0, INVALID_VALUE = 1, OOM = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
   NO_PEER = 217, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704, MISALIGNED = 716,
-  CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALID = 901, CAPTURE_UNJOINED = 906 };
+  CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALID = 901, CAPTURE_MERGE = 902, CAPTURE_UNJOINED = 904, CAPTURE_ISOLATION = 905, CAPTURED_EVENT = 907 };
 enum { MAXDEV = 16, MAXBLOCK = 65536, MOVED = 1 << 20 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -31,11 +32,11 @@ static const double bandwidth = 2e12, peer = 50e9, host = 25e9, vector = 20e12, 
 typedef struct { uint32_t magic; int dev, refs; uint64_t used; uint32_t peers; } Ctx;
 typedef struct Capture Capture;
 typedef struct { uint32_t magic; Ctx *ctx; double at; Capture *cap; double replay; } Stream;
-typedef struct { uint32_t magic; double at; int recorded, timing; Capture *cap; double replay; int covered; } Event;
-typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[14]; } Op;
-struct Capture { uint32_t magic; Stream *origin; Op *ops; int n, room; };
-typedef struct { uint32_t magic; char *text; } Module;
-typedef struct { uint32_t magic; char name[32]; } Func;
+typedef struct { uint32_t magic; Ctx *ctx; double at; int recorded, timing; Capture *cap; double replay; int covered; } Event;
+typedef struct { int kind; Stream *s; Event *e; double ns; uint64_t a[15]; } Op;
+struct Capture { uint32_t magic; Stream *origin; Op *ops; int n, room, invalid, ended; };
+typedef struct { uint32_t magic; Ctx *ctx; char *text; } Module;
+typedef struct { uint32_t magic; Ctx *ctx; char name[32]; } Func;
 typedef struct { Ctx *ctx; Ptr base; uint64_t size; int host; } Block;
 enum { MCTX = 0xc07e, MSTREAM = 0x57ea, MEVENT = 0xe7e7, MCAP = 0xca97, MMOD = 0x30d0, MFUNC = 0xf0f0, MHANDLE = 0xb1a5 };
 enum { RECORD, WAIT, COPY, FILL, RW, NOTHING, GEMM };
@@ -83,7 +84,8 @@ Result cuDeviceGetUuid(unsigned char *u, int d) { DEV(d); memset(u, 0, 16); u[15
 Result cuDeviceGetUuid_v2(unsigned char *u, int d) { return cuDeviceGetUuid(u, d); }
 Result cuDeviceGetPCIBusId(char *b, int n, int d) { DEV(d); snprintf(b, n, "0000:%02X:00.0", d + 1); return OK; }
 Result cuDevicePrimaryCtxRetain(Ctx **c, int d) { DEV(d); ctxs[d].refs++; *c = &ctxs[d]; return OK; }
-Result cuDevicePrimaryCtxRelease_v2(int d) { DEV(d); if (!ctxs[d].refs) return INVALID_CONTEXT; ctxs[d].refs--; return OK; }
+static void forget(Ctx *c);
+Result cuDevicePrimaryCtxRelease_v2(int d) { DEV(d); if (!ctxs[d].refs) return INVALID_CONTEXT; if (!--ctxs[d].refs) forget(&ctxs[d]); return OK; }
 Result cuCtxSetCurrent(Ctx *c) { if (c && (!LIVE(c, MCTX) || !c->refs)) return INVALID_CONTEXT; current = c; return OK; }
 Result cuCtxEnablePeerAccess(Ctx *c, unsigned f) {
   CTX;
@@ -100,6 +102,11 @@ static Block *find(Ptr p, uint64_t n, int host) {
   for (int i = 0; i < nblocks; i++)
     if (blocks[i].size && blocks[i].host == host && p >= blocks[i].base && p - blocks[i].base + n <= blocks[i].size) return &blocks[i];
   return 0;
+}
+// reached: n bytes of device memory that kernels of context c may touch.
+static Block *reached(Ctx *c, Ptr p, uint64_t n) {
+  Block *b = find(p, n, 0);
+  return b && (b->ctx == c || c->peers & 1u << b->ctx->dev) ? b : 0;
 }
 static Result alloc(Ptr *p, uint64_t n, int host) {
   CTX;
@@ -127,17 +134,51 @@ static Result release(Ptr p, int host) {
     }
   return INVALID_VALUE;
 }
+// forget takes with the last reference to a context what was left in it.
+static void forget(Ctx *c) {
+  for (int i = 0; i < nblocks; i++)
+    if (blocks[i].size && blocks[i].ctx == c) release(blocks[i].base, blocks[i].host);
+  c->peers = 0;
+}
 Result cuMemAlloc_v2(Ptr *p, size_t n) { LOCKED(alloc(p, n, 0)); }
-Result cuMemFree_v2(Ptr p) { LOCKED(release(p, 0)); }
+Result cuMemFree_v2(Ptr p) { CTX; LOCKED(release(p, 0)); }
 Result cuMemHostAlloc(void **p, size_t n, unsigned flags) { LOCKED(alloc((Ptr *)p, n, 1)); }
-Result cuMemFreeHost(void *p) { LOCKED(release((Ptr)p, 1)); }
+Result cuMemFreeHost(void *p) { CTX; LOCKED(release((Ptr)p, 1)); }
 Result cuMemGetInfo_v2(size_t *f, size_t *t) { CTX; *t = memory; *f = memory - current->used; return OK; }
 
 // work
 
+static double two(int n) { double x = 1; for (; n > 0; n--) x *= 2; for (; n < 0; n++) x /= 2; return x; }
+// Numbers of cudaDataType_t 1 (double), 2 (half), 14 (bfloat16) and 28 (e4m3).
+static double load(int type, Ptr p, uint64_t i) {
+  if (type == 1) return ((double *)p)[i];
+  int e = type == 2 ? 5 : type == 14 ? 8 : 4, f = type == 2 ? 10 : type == 14 ? 7 : 3;
+  unsigned bits = type == 28 ? ((uint8_t *)p)[i] : ((uint16_t *)p)[i], x = bits >> f & (1 << e) - 1;
+  double part = (double)(bits & (1 << f) - 1) / (1 << f), v = (x ? 1 + part : part) * two((x ? x : 1) - (1 << e - 1) + 1);
+  return bits >> e + f ? -v : v;
+}
+static void store(int type, Ptr p, uint64_t i, double v) { // rounds up from the middle; nothing below normal numbers
+  if (type == 1) { ((double *)p)[i] = v; return; }
+  int e = type == 2 ? 5 : 8, f = type == 2 ? 10 : 7, x = (1 << e - 1) - 1;
+  unsigned negative = v < 0;
+  if (negative) v = -v;
+  while (v >= 2) { v /= 2; x++; }
+  while (v < 1 && x > 0) { v *= 2; x--; }
+  ((uint16_t *)p)[i] = x > 0 ? (x << f) + (unsigned)((v - 1) * (1 << f) + 0.5) | negative << e + f : 0;
+}
+// gemm of other types is for plain products and those of cublasLt, [k,m] transposed.
 static void gemm(uint64_t *a) {
-  int batch = a[0], m = a[1], n = a[2], k = a[3], ta = a[7] & 1, tb = a[7] >> 1 & 1, add = a[7] >> 2;
-  if (2.0 * batch * m * n * k > 1 << 22) return;
+  int batch = a[0], m = a[1], n = a[2], k = a[3], ta = a[7] & 1, tb = a[7] >> 1 & 1, add = a[7] >> 2, type = a[14];
+  if (2.0 * batch * m * n * k > (type ? 1 << 18 : 1 << 22)) return;
+  if (type) {
+    for (int j = 0; j < n; j++)
+      for (int i = 0; i < m; i++) {
+        double sum = 0;
+        for (int l = 0; l < k; l++) sum += load(type, a[4], ta ? i * a[8] + l : l * a[8] + i) * load(type, a[5], tb ? l * a[9] + j : j * a[9] + l);
+        store(type == 28 ? 14 : type, a[6], j * a[10] + i, sum);
+      }
+    return;
+  }
   for (int b = 0; b < batch; b++)
     for (int j = 0; j < n; j++)
       for (int i = 0; i < m; i++) {
@@ -163,6 +204,7 @@ static Result push(Stream *s, Op o) {
   o.s = s;
   if (s->cap) {
     Capture *c = s->cap;
+    if (c->invalid) return CAPTURE_INVALID;
     if (c->n == c->room) { c->room = c->room ? 2 * c->room : 64; c->ops = realloc(c->ops, c->room * sizeof *c->ops); }
     c->ops[c->n++] = o;
     return OK;
@@ -202,12 +244,12 @@ Result cuStreamSynchronize(Stream *s) { if (!LIVE(s, MSTREAM)) return INVALID_HA
 Result cuEventCreate(Event **e, unsigned flags) {
   CTX;
   *e = calloc(1, sizeof **e);
-  (*e)->magic = MEVENT; (*e)->timing = !(flags & 2);
+  (*e)->magic = MEVENT; (*e)->ctx = current; (*e)->timing = !(flags & 2);
   return OK;
 }
 Result cuEventDestroy_v2(Event *e) { if (!LIVE(e, MEVENT)) return INVALID_HANDLE; e->magic = 0; return OK; }
 static Result record(Event *e, Stream *s) {
-  if (!LIVE(e, MEVENT) || !LIVE(s, MSTREAM)) return INVALID_HANDLE;
+  if (!LIVE(e, MEVENT) || !LIVE(s, MSTREAM) || e->ctx != s->ctx) return INVALID_HANDLE;
   e->recorded = 1; e->cap = s->cap;
   if (s->cap) return push(s, (Op){.kind = RECORD, .e = e});
   e->at = s->at;
@@ -216,7 +258,9 @@ static Result record(Event *e, Stream *s) {
 Result cuEventRecord(Event *e, Stream *s) { LOCKED(record(e, s)); }
 static Result waits(Stream *s, Event *e) {
   if (!LIVE(e, MEVENT) || !LIVE(s, MSTREAM) || !e->recorded) return INVALID_HANDLE;
-  if (e->cap) { if (s->cap && s->cap != e->cap) return CAPTURE_INVALID; s->cap = e->cap; }
+  if (e->cap && e->cap->ended) return CAPTURED_EVENT;
+  if (s->cap && s->cap != e->cap) { s->cap->invalid = 1; return e->cap ? CAPTURE_MERGE : CAPTURE_ISOLATION; }
+  s->cap = e->cap;
   if (s->cap) return push(s, (Op){.kind = WAIT, .e = e});
   s->at = larger(s->at, e->at);
   return OK;
@@ -224,7 +268,7 @@ static Result waits(Stream *s, Event *e) {
 Result cuStreamWaitEvent(Stream *s, Event *e, unsigned flags) { LOCKED(waits(s, e)); }
 Result cuEventSynchronize(Event *e) { return LIVE(e, MEVENT) && !e->cap ? OK : INVALID_HANDLE; }
 Result cuEventElapsedTime(float *ms, Event *a, Event *b) {
-  if (!LIVE(a, MEVENT) || !LIVE(b, MEVENT) || !a->recorded || !b->recorded || !a->timing || !b->timing) return INVALID_HANDLE;
+  if (!LIVE(a, MEVENT) || !LIVE(b, MEVENT) || !a->recorded || !b->recorded || !a->timing || !b->timing || a->cap || b->cap) return INVALID_HANDLE;
   *ms = (b->at - a->at) / 1e6;
   return OK;
 }
@@ -251,8 +295,9 @@ Result cuStreamEndCapture(Stream *s, Capture **g) {
   }
   for (int i = 0; i < c->n; i++) c->ops[i].s->cap = 0;
   s->cap = 0;
-  *g = c;
-  return unjoined ? CAPTURE_UNJOINED : OK;
+  c->ended = 1;
+  *g = unjoined || c->invalid ? 0 : c;
+  return c->invalid ? CAPTURE_INVALID : unjoined ? CAPTURE_UNJOINED : OK;
 }
 Result cuGraphInstantiateWithFlags(Capture **e, Capture *g, unsigned long long flags) {
   if (!LIVE(g, MCAP)) return INVALID_HANDLE;
@@ -291,7 +336,7 @@ Result cuModuleLoadDataEx(Module **m, const char *image, unsigned n, int *option
     return INVALID_PTX;
   }
   *m = calloc(1, sizeof **m);
-  (*m)->magic = MMOD; (*m)->text = strdup(image);
+  (*m)->magic = MMOD; (*m)->ctx = current; (*m)->text = strdup(image);
   return OK;
 }
 Result cuModuleLoadData(Module **m, const char *image) { return cuModuleLoadDataEx(m, image, 0, 0, 0); }
@@ -301,11 +346,11 @@ Result cuModuleGetFunction(Func **f, Module *m, const char *name) {
   snprintf(entry, sizeof entry, ".entry %s(", name);
   if (!strstr(m->text, entry)) return NOT_FOUND;
   *f = calloc(1, sizeof **f);
-  (*f)->magic = MFUNC; snprintf((*f)->name, sizeof (*f)->name, "%s", name);
+  (*f)->magic = MFUNC; (*f)->ctx = m->ctx; snprintf((*f)->name, sizeof (*f)->name, "%s", name);
   return OK;
 }
 static Result launch(Func *f, unsigned gx, unsigned bx, Stream *s, void **args) {
-  if (!LIVE(f, MFUNC)) return INVALID_HANDLE;
+  if (!LIVE(f, MFUNC) || !LIVE(s, MSTREAM) || f->ctx != s->ctx) return INVALID_HANDLE;
   if (!gx || !bx || bx > 1024) return INVALID_VALUE;
   int n = !strcmp(f->name, "nop") ? 0 : !strcmp(f->name, "spin") ? 1 : 5;
   Op o = {.kind = NOTHING, .ns = launch_ns};
@@ -313,12 +358,12 @@ static Result launch(Func *f, unsigned gx, unsigned bx, Stream *s, void **args) 
   if (!strcmp(f->name, "spin")) o.ns += o.a[0];
   if (!strcmp(f->name, "fill")) {
     if (o.a[0] % 4) return MISALIGNED;
-    if (!find(o.a[0], 4 * o.a[1], 0)) return ILLEGAL_ADDRESS;
+    if (!reached(s->ctx, o.a[0], 4 * o.a[1])) return ILLEGAL_ADDRESS;
     o.kind = FILL; o.ns += 4.0 * o.a[1] / bandwidth * 1e9;
   }
   if (!strcmp(f->name, "rw")) {
     if (o.a[0] % 16 || o.a[2] % 16) return MISALIGNED;
-    if (!find(o.a[0], 16 * o.a[1], 0) || !find(o.a[2], 16 * o.a[3], 0)) return ILLEGAL_ADDRESS;
+    if (!reached(s->ctx, o.a[0], 16 * o.a[1]) || !reached(s->ctx, o.a[2], 16 * o.a[3])) return ILLEGAL_ADDRESS;
     o.kind = RW; o.ns += larger(16.0 * (o.a[1] + o.a[3]) / bandwidth, 8.0 * o.a[4] * o.a[1] / vector) * 1e9;
   }
   return push(s, o);
@@ -357,6 +402,13 @@ Result cuGreenCtxDestroy(Green *c) {
   greens--;
   return OK;
 }
+// Pushing takes the place of what is current, one deep; a green context stands for
+// its device's own.
+static __thread Ctx *below;
+Result cuCtxFromGreenCtx(Ctx **c, Green *g) { if (!g->of) return INVALID_CONTEXT; *c = g->of; return OK; }
+Result cuCtxPushCurrent_v2(Ctx *c) { if (!LIVE(c, MCTX)) return INVALID_CONTEXT; below = current; current = c; return OK; }
+Result cuCtxPopCurrent_v2(Ctx **c) { CTX; *c = current; current = below; below = 0; return OK; }
+#ifndef CUDA_12_4
 Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority) {
   Ctx *c = g->of;
   if (!c || !LIVE(c, MCTX)) return INVALID_CONTEXT;
@@ -366,15 +418,17 @@ Result cuGreenCtxStreamCreate(Stream **s, Green *g, unsigned flags, int priority
   current = was;
   return r;
 }
+#endif
 
 // cuBLAS
 
-typedef struct { uint32_t magic; Stream *s; uint64_t workspace; } Handle;
-int cublasCreate_v2(Handle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); (*h)->magic = MHANDLE; return 0; }
+typedef struct { uint32_t magic; Ctx *ctx; Stream *s; uint64_t workspace; int sms; } Handle;
+int cublasCreate_v2(Handle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); (*h)->magic = MHANDLE; (*h)->ctx = current; return 0; }
 int cublasDestroy_v2(Handle *h) { if (!LIVE(h, MHANDLE)) return 1; h->magic = 0; return 0; }
 int cublasGetProperty(int what, int *v) { static const int version[] = {12, 4, 0}; if (what < 0 || what > 2) return 7; *v = version[what]; return 0; }
 int cublasSetStream_v2(Handle *h, Stream *s) { if (!LIVE(h, MHANDLE) || !LIVE(s, MSTREAM)) return 1; h->s = s; h->workspace = 0; return 0; }
 int cublasSetWorkspace_v2(Handle *h, void *p, size_t n) { if (!LIVE(h, MHANDLE)) return 1; if ((Ptr)p % 256 || !find((Ptr)p, n, 0)) return 7; h->workspace = n; return 0; }
+int cublasSetSmCountTarget(Handle *h, int n) { if (!LIVE(h, MHANDLE)) return 1; if (n < 0 || n > 100) return 7; h->sms = n; return 0; }
 static uint64_t span(int batch, uint64_t step, int columns, uint64_t ld, int rows) { return (batch - 1) * step + (columns - 1) * ld + rows; }
 static int multiply(Handle *h, int batch, int ta, int tb, int m, int n, int k, const float *alpha, Ptr A, int At, int lda, long long sa, Ptr B, int Bt, int ldb, long long sb, const float *beta, Ptr C, int Ct, int ldc, long long sc, int compute) {
   static const int size[] = {4, 8, 2}, computes[] = {68, 70, 68};
@@ -387,11 +441,12 @@ static int multiply(Handle *h, int batch, int ta, int tb, int m, int n, int k, c
   if (At == 1 ? *(double *)alpha != 1 || *(double *)beta != add : *alpha != 1 || *beta != add) return 7;
   if (batch < 1 || m < 1 || n < 1 || k < 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || batch > 1 && (sa < 0 || sb < 0 || sc < 1)) return 7;
   uint64_t s = size[t], na = s * span(batch, sa, ta ? m : k, lda, ta ? k : m), nb = s * span(batch, sb, tb ? k : n, ldb, tb ? n : k), nc = s * span(batch, sc, n, ldc, m);
-  if (!find(A, na, 0) || !find(B, nb, 0) || !find(C, nc, 0)) return 7;
+  if (!h->s || h->ctx != h->s->ctx) return 13;
+  if (!reached(h->ctx, A, na) || !reached(h->ctx, B, nb) || !reached(h->ctx, C, nc)) return 7;
   if (h->s->cap && !h->workspace) return 14;
   double rate[] = {compute == 77 ? 150e12 : 20e12, 10e12, 300e12};
   double flops = 2.0 * batch * m * n * k;
-  Op o = {.kind = At == 0 ? GEMM : NOTHING, .ns = launch_ns + larger(flops / rate[t], (na + nb + nc) / bandwidth) * 1e9, .a = {batch, m, n, k, A, B, C, ta | tb << 1 | add << 2, lda, ldb, ldc, sa, sb, sc}};
+  Op o = {.kind = At == 0 || batch == 1 && !add ? GEMM : NOTHING, .ns = launch_ns + larger(flops / rate[t], (na + nb + nc) / bandwidth) * 1e9, .a = {batch, m, n, k, A, B, C, ta | tb << 1 | add << 2, lda, ldb, ldc, sa, sb, sc, At}};
   return push(h->s, o) ? 13 : 0;
 }
 int cublasGemmEx(Handle *h, int ta, int tb, int m, int n, int k, const void *alpha, Ptr A, int At, int lda, Ptr B, int Bt, int ldb, const void *beta, Ptr C, int Ct, int ldc, int compute, int algo) {
@@ -402,4 +457,56 @@ int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k, c
   const void *beta, Ptr C, int Ct, int ldc, long long sc, int batch, int compute, int algo) {
   if (algo != -1) return 7;
   return multiply(h, batch, ta, tb, m, n, k, alpha, A, At, lda, sa, B, Bt, ldb, sb, beta, C, Ct, ldc, sc, compute);
+}
+
+// cublasLt: the one product that it is for, e4m3 by e4m3 into bfloat16, under the
+// rules of its manual
+
+typedef struct { uint32_t magic; Ctx *ctx; } LtHandle;
+typedef struct { uint32_t magic; int compute, scale, ta, tb, sms; } Desc;
+typedef struct { uint32_t magic; int type; uint64_t rows, columns; int64_t ld; } Matrix;
+typedef struct { uint32_t magic; uint64_t workspace; } Pref;
+typedef struct { uint64_t words[8]; size_t workspace; int state; float waves; int reserved[4]; } Found;
+enum { MLT = 0x17a0, MDESC = 0xde5c, MMATRIX = 0x3a78, MPREF = 0x98ef };
+int cublasLtCreate(LtHandle **h) { if (!LIVE(current, MCTX)) return 1; *h = calloc(1, sizeof **h); **h = (LtHandle){MLT, current}; return 0; }
+int cublasLtDestroy(LtHandle *h) { if (!LIVE(h, MLT)) return 1; h->magic = 0; return 0; }
+int cublasLtMatmulDescCreate(Desc **d, int compute, int scale) { *d = calloc(1, sizeof **d); **d = (Desc){MDESC, compute, scale}; return 0; }
+int cublasLtMatmulDescDestroy(Desc *d) { if (!LIVE(d, MDESC)) return 7; d->magic = 0; return 0; }
+int cublasLtMatmulDescSetAttribute(Desc *d, int what, const int *v, size_t n) {
+  if (!LIVE(d, MDESC) || n != 4 || what != 3 && what != 4 && what != 15) return 7;
+  *(what == 3 ? &d->ta : what == 4 ? &d->tb : &d->sms) = *v;
+  return 0;
+}
+int cublasLtMatrixLayoutCreate(Matrix **m, int type, uint64_t rows, uint64_t columns, int64_t ld) { *m = calloc(1, sizeof **m); **m = (Matrix){MMATRIX, type, rows, columns, ld}; return 0; }
+int cublasLtMatrixLayoutDestroy(Matrix *m) { if (!LIVE(m, MMATRIX)) return 7; m->magic = 0; return 0; }
+int cublasLtMatmulPreferenceCreate(Pref **p) { *p = calloc(1, sizeof **p); (*p)->magic = MPREF; return 0; }
+int cublasLtMatmulPreferenceDestroy(Pref *p) { if (!LIVE(p, MPREF)) return 7; p->magic = 0; return 0; }
+int cublasLtMatmulPreferenceSetAttribute(Pref *p, int what, const uint64_t *v, size_t n) { if (!LIVE(p, MPREF) || what != 1 || n != 8) return 7; p->workspace = *v; return 0; }
+// rules: 7 where sizes contradict each other, 15 where there is no such kernel.
+static int rules(Desc *d, Matrix *a, Matrix *b, Matrix *c, Matrix *r) {
+  if (!LIVE(d, MDESC) || !LIVE(a, MMATRIX) || !LIVE(b, MMATRIX) || !LIVE(c, MMATRIX) || !LIVE(r, MMATRIX)) return 7;
+  if (d->ta != 1 || d->tb != 0 || d->compute != 68 || d->scale != 0 || a->type != 28 || b->type != 28 || c->type != 14 || r->type != 14) return 15;
+  if (a->rows != b->rows || a->columns != r->rows || b->columns != r->columns || a->ld < a->rows || b->ld < b->rows || r->ld < r->rows || c->rows != r->rows || c->columns != r->columns || c->ld != r->ld) return 7;
+  return a->ld % 16 || b->ld % 16 || r->ld % 8 || a->rows % 16 ? 15 : 0;
+}
+int cublasLtMatmulAlgoGetHeuristic(LtHandle *h, Desc *d, Matrix *a, Matrix *b, Matrix *c, Matrix *r, Pref *p, int wanted, Found *found, int *n) {
+  if (!LIVE(h, MLT) || !LIVE(p, MPREF)) return 1;
+  if (wanted != 1) return 7;
+  int bad = rules(d, a, b, c, r);
+  *n = !bad;
+  if (bad) return bad;
+  *found = (Found){{MLT, r->rows, r->columns, a->rows, p->workspace}, p->workspace / 2};
+  return 0;
+}
+int cublasLtMatmul(LtHandle *h, Desc *d, const float *alpha, Ptr A, Matrix *a, Ptr B, Matrix *b, const float *beta, Ptr C, Matrix *c, Ptr R, Matrix *r, const uint64_t *algorithm, Ptr space, size_t room, Stream *s) {
+  if (!LIVE(h, MLT)) return 1;
+  int bad = rules(d, a, b, c, r);
+  if (bad) return bad;
+  if (*alpha != 1 || *beta != 0 || A % 16 || B % 16 || R % 16) return 7;
+  if (algorithm[0] != MLT || algorithm[1] != r->rows || algorithm[2] != r->columns || algorithm[3] != a->rows || algorithm[4] / 2 > room) return 7;
+  if (room && (space % 16 || !find(space, room, 0))) return 7;
+  if (!LIVE(s, MSTREAM) || s->ctx != h->ctx) return 13;
+  if (!reached(h->ctx, A, a->ld * a->columns) || !reached(h->ctx, B, b->ld * b->columns) || !reached(h->ctx, R, 2 * r->ld * r->columns)) return 7;
+  Op o = {.kind = GEMM, .ns = launch_ns + 2.0 * r->rows * r->columns * a->rows / 600e12 * 1e9, .a = {1, r->rows, r->columns, a->rows, A, B, R, 1, a->ld, b->ld, r->ld, 0, 0, 0, 28}};
+  return push(s, o) ? 13 : 0;
 }
