@@ -39,12 +39,21 @@ fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/7580
 		done; \
 	done
 
-.PHONY: test-gpu ptx gpu-checks
+.PHONY: test-gpu test-cu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
 	$(GO) test -count 1 -v -run RealGPU ./gpu/cuda ./gpu/policy ./hw/bench ./measure
 	@if [ -e "$(CUDA_INCLUDE)/cuda.h" ]; then \
 		CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" CGO_LDFLAGS="$(CUDA_LDFLAGS)" $(GO) test -count 1 -tags placer_cu ./gpu/cu; \
 	else echo "test-gpu: no $(CUDA_INCLUDE)/cuda.h, so gorgonia.org/cu is not tested"; fi
+
+test-cu: ## the binding by gorgonia.org/cu on the C stand-in of a driver; no GPU, needs a C compiler and CUDA's headers (CUDA_INCLUDE)
+	mkdir -p bin/cu
+	$$($(GO) env CC) -shared -fPIC -O1 -w -o bin/cu/libcuda.so.1 gpu/cuda/testdata/fakecuda.c -lpthread
+	ln -sf libcuda.so.1 bin/cu/libcuda.so
+	CGO_ENABLED=1 CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" \
+		CGO_LDFLAGS="-L$(CURDIR)/bin/cu -Wl,--unresolved-symbols=ignore-all -Wl,--export-dynamic" \
+		LD_LIBRARY_PATH=$(CURDIR)/bin/cu PLACER_CUBLAS=$(CURDIR)/bin/cu/libcuda.so.1 \
+		$(GO) test -count 1 -v -tags placer_cu ./gpu/cu >bin/cu/log; rc=$$?; cat bin/cu/log; [ $$rc = 0 ] && ! grep -q -e '--- SKIP' bin/cu/log
 
 gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run it where there is a GPU, into GPU_OUT
 	mkdir -p bin/gpu
