@@ -80,6 +80,8 @@ func TestFiguresComeBack(t *testing.T) {
 	if err != nil || back.Hash() != m.Hash() {
 		t.Errorf("the machine file does not read back: %v", err)
 	}
+	near(t, "launch in a graph", float64(back.Captured().Devices[1].Launch), f.Node/1e9, 0.01)
+	near(t, "launch outside", float64(back.Devices[1].Launch), f.Launch/1e9, 0.01)
 	near(t, "transfer", float64(m.TransferSeconds(0, 1, 50e6)), 1e-3+f.Copy/1e9, 0.02)
 
 	if err := r.Calibrate(); err != nil {

@@ -48,7 +48,7 @@ func (r *Result) Calibrate() error {
 	for i := range r.Devices {
 		x := &r.Devices[i]
 		d := x.device()
-		d.Launch = 0 // the samples are kernels alone
+		d.Launch, d.GraphLaunch = 0, 0 // the samples are kernels alone
 		builtin := roofline.Default().ParamsOf(&d)
 		for _, t := range []graph.DType{graph.F32, graph.TF32, graph.F16, graph.BF16, graph.F64, graph.F8} {
 			samples := x.samples(t)
