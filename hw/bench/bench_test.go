@@ -229,3 +229,43 @@ func Example() {
 	// Output:
 	// Fake GPU: 300 TFLOP/s in bf16, copies of 1.9 TB/s, 3.026 us a launch
 }
+
+// TestShare: what one of two devices on a fake GPU finds. A kernel of the fake
+// takes the same on any share, so the figures are those of the whole.
+func TestShare(t *testing.T) {
+	f := fake.Default()
+	f.Call = 100
+	g := fake.New(f)
+	cfg := quick()
+	cfg.Types = []gpu.DType{gpu.TF32}
+	r, err := Run(context.Background(), cfg, g, g.BLAS(), []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Calibrate(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.Machine("fake", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []bool{false, true} {
+		s, err := RunShare(context.Background(), cfg, g, g.BLAS(), 0, 2, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "node of a chain", float64(s.Branch.Median), f.Node/1e9, 0.05)
+		d := s.On(m.Devices[0])
+		near(t, "launch in a graph", float64(d.GraphLaunch), f.Node/1e9, 0.05)
+		if !own {
+			if len(s.Fits) != 0 || d.Calibration != m.Devices[0].Calibration {
+				t.Errorf("a share of nothing has constants: %+v", s.Fits)
+			}
+			continue
+		}
+		near(t, "launch", float64(d.Launch), f.Launch/1e9, 0.01)
+		if s.SMs != f.SMs/2 || len(s.Together) < 3 || d.Calibration == m.Devices[0].Calibration || d.Calibration.Memory == nil || len(d.Calibration.GEMM) != 1 {
+			t.Errorf("%d SMs, %d sizes together, %+v", s.SMs, len(s.Together), d.Calibration)
+		}
+	}
+}
