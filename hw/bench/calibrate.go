@@ -41,14 +41,17 @@ type Errors struct {
 	Kendall float64 `json:"kendall_tau"`
 }
 
-// Calibrate fits the roofline to what was measured on every device, and fills
+// Calibrate fits the roofline to what was measured on every device, kernels as
+// nodes of a graph, and fills
 // r.Fits. Classes with fewer than ten samples are left out.
 func (r *Result) Calibrate() error {
 	r.Fits = nil
 	for i := range r.Devices {
 		x := &r.Devices[i]
 		d := x.device()
-		d.Launch, d.GraphLaunch = 0, 0 // the samples are kernels alone
+		// The samples are kernels in a graph: of a short one what is left without the
+		// node is little and noise, of which no relative error is made.
+		d.Launch, d.GraphLaunch = x.Node.Median, 0
 		builtin := roofline.Default().ParamsOf(&d)
 		for _, t := range []graph.DType{graph.F32, graph.TF32, graph.F16, graph.BF16, graph.F64, graph.F8} {
 			samples := x.samples(t)
@@ -90,7 +93,7 @@ func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) error
 	}{{graph.ClassElementwise, "Add", x.Streams}, {graph.ClassReduction, "Sum", x.Reads}} {
 		var samples []roofline.Sample
 		for _, p := range c.points {
-			samples = append(samples, roofline.Sample{Kind: c.kind, Bytes: p.Bytes, Seconds: p.Median})
+			samples = append(samples, roofline.Sample{Kind: c.kind, Bytes: p.Bytes, Seconds: p.Median + x.Node.Median})
 		}
 		if len(samples) < 10 {
 			continue
@@ -162,7 +165,7 @@ func (x *Device) samples(t graph.DType) (samples []roofline.Sample) {
 			continue
 		}
 		m := graph.GEMM{Batch: int64(p.Batch), M: int64(p.M), N: int64(p.N), K: int64(p.K)}
-		samples = append(samples, roofline.Sample{Kind: "MatMul", DType: t, GEMM: m, Seconds: p.Median,
+		samples = append(samples, roofline.Sample{Kind: "MatMul", DType: t, GEMM: m, Seconds: p.Median + x.Node.Median,
 			Bytes: units.Bytes(m.Batch * (t.Size()*(m.M*m.K+m.K*m.N) + out*m.M*m.N))})
 	}
 	return samples
