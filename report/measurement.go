@@ -101,9 +101,7 @@ func Measure(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result,
 	for _, v := range p.Device {
 		d.Devices[v].Ops++
 	}
-	for _, c := range r.Classes {
-		d.Classes = append(d.Classes, MeasuredClass{c.Class, c.Ops, float64(c.Measured), float64(c.Predicted), c.MAPE, c.P95, c.Kendall})
-	}
+	d.Classes = append(d.Classes, classesOf(r)...)
 	return d
 }
 

@@ -13,10 +13,13 @@ import (
 	"placer/baselines/fusion"
 	"placer/baselines/human"
 	"placer/baselines/random"
+	"placer/gpu"
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/hw/bench"
+	"placer/hw/nvml"
 	"placer/internal/fsx"
 	"placer/measure"
 	"placer/measured"
@@ -90,7 +93,10 @@ type study struct {
 	bandwidth units.BytesPerSecond
 	latency   units.Seconds
 	sms       map[int]int // of each of so many parts
-	until     float64     // by the host's clock
+	shares    map[int]*bench.Share
+	graphs    map[string]*graph.Graph
+	state     func(uuid string) (nvml.State, error)
+	until     float64 // by the host's clock
 	doc       *report.Steps
 }
 
@@ -124,24 +130,35 @@ func (c *console) benchSteps(ctx context.Context, f *stepsFlags) error {
 	if err != nil {
 		return err
 	}
-	s := &study{c: c, f: f, gpus: gpus, device: &m.Devices[0], bandwidth: bandwidth, latency: latency, sms: map[int]int{}, until: c.clock() + f.budget.Seconds(),
+	s := &study{c: c, f: f, gpus: gpus, device: &m.Devices[0], bandwidth: bandwidth, latency: latency, sms: map[int]int{}, shares: map[int]*bench.Share{}, graphs: map[string]*graph.Graph{}, until: c.clock() + f.budget.Seconds(),
 		doc: &report.Steps{Format: report.StepsFormat, Machine: m.Name, Calibrated: report.SummariseMachine(m).Devices[0].Calibrated, Host: host,
 			Link: fmt.Sprintf("%v and %v", bandwidth, latency), Partition: f.partition, Repeats: f.repeats, Trials: []report.Trial{}}}
+	if monitor, err := c.hardware.watch(); err == nil {
+		defer monitor.Close()
+		s.state = monitor.Read
+	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
 	return c.print(f.json, s.doc)
 }
 
+// humanPlan names the plan by the human rule.
+const humanPlan = "human"
+
 // errOver says that the budget has ended.
 var errOver = errors.New("the budget has ended")
 
 func (s *study) run(ctx context.Context) error {
-	if s.f.partition {
-		for _, k := range s.f.devices {
-			if k == 1 {
-				continue
+	for _, k := range s.f.devices {
+		if k == 1 {
+			continue
+		}
+		if s.device.Calibration != nil {
+			if err := s.share(ctx, k); err != nil {
+				return err
 			}
+		} else if s.f.partition {
 			n, err := measure.PartSMs(s.gpus.driver, 0, k)
 			if err != nil {
 				return err
@@ -158,6 +175,61 @@ func (s *study) run(ctx context.Context) error {
 		err = w
 	}
 	return err
+}
+
+// share measures what one of k devices finds, where the machine's constants are
+// measured ones too.
+func (s *study) share(ctx context.Context, k int) error {
+	cfg := bench.Default()
+	cfg.Repeats, cfg.State = 5, s.state
+	cfg.Types = nil
+	for _, name := range append(splitWorkloads(s.f.workloads), splitWorkloads(s.f.rank)...) {
+		g, err := s.graph(name)
+		if err != nil {
+			return err
+		}
+		for _, t := range productTypes(g) {
+			if !slices.Contains(cfg.Types, t) {
+				cfg.Types = append(cfg.Types, t)
+			}
+		}
+	}
+	s.c.note("measuring one of %d devices", k)
+	x, err := bench.RunShare(ctx, cfg, s.gpus.driver, s.gpus.blas, 0, k, s.f.partition)
+	if err != nil {
+		return err
+	}
+	s.shares[k] = x
+	s.doc.Shares = append(s.doc.Shares, x)
+	if s.f.partition {
+		s.sms[k] = x.SMs
+	}
+	return nil
+}
+
+// productTypes returns the element types of g's products as cuBLAS runs them.
+func productTypes(g *graph.Graph) (types []gpu.DType) {
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		if o.GEMM.IsZero() {
+			continue
+		}
+		if t, ok := measure.TypeOf(o.DType, roofline.Measured().TF32); ok && !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// graph builds a workload once.
+func (s *study) graph(name string) (g *graph.Graph, err error) {
+	if g = s.graphs[name]; g == nil {
+		if g, err = workloads.Build(name); err != nil {
+			return nil, usageError{err}
+		}
+		s.graphs[name] = g
+	}
+	return g, nil
 }
 
 // all measures plans by rule first, then random ones.
@@ -190,31 +262,53 @@ func (s *study) all(ctx context.Context) error {
 
 // stepBench is a workload on so many devices.
 type stepBench struct {
-	task      *placer.Task
+	task    *placer.Task
+	issued  [2]issued // by mode
+	loaded  loaded
+	devices int
+	name    string
+}
+
+// issued is what a way of issuing makes of the machine: a kernel costs a launch or
+// a graph's node.
+type issued struct {
+	machine   *hw.Machine
 	simulator *sim.Simulator
-	loaded    loaded
-	devices   int
-	name      string
 }
 
 func (s *study) bench(name string, k int) (*stepBench, error) {
-	g, err := workloads.Build(name)
+	g, err := s.graph(name)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	m, err := measure.Logical(s.device, k, s.sms[k], s.bandwidth, s.latency)
 	if err != nil {
 		return nil, err
 	}
-	b := &stepBench{loaded: loaded{Graph: g}, devices: k, name: name}
-	b.task, b.simulator, err = task(b.loaded, m, judging{scheduler: criticalPath, tasks: plan.AllTasks})
-	return b, err
+	if x := s.shares[k]; x != nil {
+		for i := range m.Devices {
+			m.Devices[i] = x.On(m.Devices[i])
+		}
+	}
+	settings := roofline.Measured()
+	how := judging{scheduler: criticalPath, tasks: plan.AllTasks}
+	b := &stepBench{loaded: loaded{Graph: g, settings: &settings}, devices: k, name: name}
+	eager := issued{machine: m}
+	if b.task, eager.simulator, err = task(b.loaded, m, how); err != nil {
+		return nil, err
+	}
+	captured := issued{machine: m.Captured()}
+	if captured.simulator, _, err = simulator(b.loaded, captured.machine, how); err != nil {
+		return nil, err
+	}
+	b.issued[measure.Eager], b.issued[measure.Captured] = eager, captured
+	return b, nil
 }
 
 // place returns what p decides.
 func (b *stepBench) place(ctx context.Context, p plan.Placer, seed uint64) (plan.Decision, error) {
 	t := b.task
-	out, err := p.Place(ctx, &plan.Problem{Graph: t.Graph, Machine: t.Machine, Units: t.Units, Priority: t.Priority, Evaluator: b.simulator.Clone(), Budget: plan.Budget{Evaluations: 1}, Seed: seed})
+	out, err := p.Place(ctx, &plan.Problem{Graph: t.Graph, Machine: t.Machine, Units: t.Units, Priority: t.Priority, Evaluator: b.issued[measure.Eager].simulator.Clone(), Budget: plan.Budget{Evaluations: 1}, Seed: seed})
 	if err != nil {
 		return plan.Decision{}, err
 	}
@@ -235,7 +329,7 @@ func (s *study) byRule(ctx context.Context, name string, k int) error {
 	for _, x := range []struct {
 		name string
 		d    plan.Decision
-	}{{"human", d}, {"human, fused", fused}} {
+	}{{humanPlan, d}, {humanPlan + ", fused", fused}} {
 		for _, mode := range []measure.Mode{measure.Eager, measure.Captured} {
 			if err := s.trial(ctx, b, x.name, x.d, mode); err != nil {
 				return err
@@ -271,14 +365,18 @@ func (s *study) trial(ctx context.Context, b *stepBench, name string, d plan.Dec
 		return errOver
 	}
 	s.c.note("%s on %d devices, %s, %v", b.name, b.devices, name, mode)
-	how := measured.Settings{Mode: mode.String(), Repeats: s.f.repeats, Logical: true, Partition: s.f.partition && b.devices > 1}
-	rig, err := s.gpus.rig(s.c, b.loaded, b.task, b.simulator, how)
+	on := &b.issued[mode]
+	rig, err := s.gpus.rigOf(b.loaded, measured.RigConfig{Graph: b.task.Graph, Machine: on.machine, Simulator: on.simulator, Clock: s.c.clock, State: s.state,
+		Trace:    mode == measure.Eager && name == humanPlan,
+		Settings: measured.Settings{Mode: mode.String(), Repeats: s.f.repeats, Logical: true, Partition: s.f.partition && b.devices > 1}})
 	if err != nil {
 		return err
 	}
-	predicted := b.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion)
+	predicted := on.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion)
 	t := report.Trial{Workload: b.name, Devices: b.devices, SMs: s.sms[b.devices], Plan: name, Mode: mode.String(), Predicted: predicted.Seconds, Kernels: kernelsOf(b.task.Graph, d)}
-	got, err := rig.Measure(ctx, d)
+	from := s.c.clock()
+	got, step, err := rig.Step(ctx, d)
+	t.Took = s.c.clock() - from
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
@@ -288,6 +386,7 @@ func (s *study) trial(ctx context.Context, b *stepBench, name string, d plan.Dec
 		t.Failed = fmt.Sprintf("%v too large", got.Overflow)
 	default:
 		t.Measured = got.Seconds
+		t.Add(step)
 	}
 	s.doc.Trials = append(s.doc.Trials, t)
 	return nil
@@ -309,6 +408,14 @@ func summarise(s *report.Steps) {
 	type set struct{ predicted, measured []units.Seconds }
 	sets := map[string]*set{}
 	var order []string
+	add := func(name string, t *report.Trial) {
+		if sets[name] == nil {
+			sets[name] = &set{}
+			order = append(order, name)
+		}
+		sets[name].predicted = append(sets[name].predicted, units.Seconds(t.Predicted))
+		sets[name].measured = append(sets[name].measured, units.Seconds(t.Measured))
+	}
 	for i := range s.Trials {
 		t := &s.Trials[i]
 		if t.Failed != "" {
@@ -318,12 +425,14 @@ func summarise(s *report.Steps) {
 		if t.Plan == report.RandomPlan {
 			name = fmt.Sprintf("random plans, %s on %d devices, %s", t.Workload, t.Devices, t.Mode)
 		}
-		if sets[name] == nil {
-			sets[name] = &set{}
-			order = append(order, name)
+		add(name, t)
+	}
+	if bound := slices.ContainsFunc(s.Trials, func(t report.Trial) bool { return t.Failed == "" && t.HostBound() }); bound {
+		for i := range s.Trials {
+			if t := &s.Trials[i]; t.Failed == "" && t.Mode == measure.Eager.String() && !t.HostBound() {
+				add("plans by rule, eager, where the host keeps up", t)
+			}
 		}
-		sets[name].predicted = append(sets[name].predicted, units.Seconds(t.Predicted))
-		sets[name].measured = append(sets[name].measured, units.Seconds(t.Measured))
 	}
 	s.Summary = []report.Errors{}
 	for _, name := range order {
