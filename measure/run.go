@@ -173,7 +173,7 @@ func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error)
 		return nil, err
 	}
 	defer f.close(x)
-	r := &Result{Mode: x.cfg.Mode, SMs: x.sms}
+	r := &Result{Mode: x.cfg.Mode, Predicted: x.p.Predicted.Makespan, SMs: x.sms}
 	r.Kernels = len(x.c.kernels)
 	for _, n := range x.l.slab {
 		r.Slab = append(r.Slab, units.Bytes(n))
