@@ -124,6 +124,12 @@ func TestFiguresComeBack(t *testing.T) {
 		if q != *fits["gemm bf16"].GEMM || p.Ramp != fits["elementwise"].Stream.Ramp {
 			t.Errorf("%s predicts by %+v", back.Devices[i].Name, p)
 		}
+		// What reads the file makes the errors that the fit has told.
+		d := back.Devices[i]
+		d.Launch = d.GraphLaunch
+		if got, want := roofline.Evaluate(r.Devices[i].samples(graph.BF16), &d, p), fits["gemm bf16"].After; math.Abs(got.MAPE-want.MAPE) > 1e-6 && i == 0 {
+			t.Errorf("products of bf16 are off by %g by the file, %g by the fit", got.MAPE, want.MAPE)
+		}
 	}
 }
 
