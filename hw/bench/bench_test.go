@@ -275,3 +275,36 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// without is a cuBLAS that fails at one type as no library should.
+type without struct {
+	gpu.BLAS
+	t gpu.DType
+}
+
+func (b without) Multiply(h gpu.Handle, p *gpu.Product) error {
+	if p.Type == b.t {
+		return gpu.Code(900)
+	}
+	return b.BLAS.Multiply(h, p)
+}
+
+// TestPartly: what fails is told, and everything else measured.
+func TestPartly(t *testing.T) {
+	f := fake.Default()
+	f.Devices = 1
+	g := fake.New(f)
+	r, err := Run(context.Background(), quick(), g, without{g.BLAS(), gpu.F16}, nil)
+	if !errors.Is(err, gpu.Code(900)) {
+		t.Errorf("error %v", err)
+	}
+	if len(r.Devices) != 1 || r.Devices[0].Best("f16") != 0 || !(r.Devices[0].Best("bf16") > 0) || !(r.Devices[0].Best("f64") > 0) {
+		t.Fatalf("%d devices, f16 %g, bf16 %g", len(r.Devices), r.Devices[0].Best("f16"), r.Devices[0].Best("bf16"))
+	}
+	if err := r.Calibrate(); err != nil {
+		t.Error(err)
+	}
+	if m, err := r.Machine("fake", nil); err != nil || m.Devices[0].Calibration == nil {
+		t.Errorf("no machine of what there is: %v", err)
+	}
+}
