@@ -154,11 +154,17 @@ func (s *study) run(ctx context.Context) error {
 		if k == 1 {
 			continue
 		}
+		shared := false
 		if s.device.Calibration != nil {
-			if err := s.share(ctx, k); err != nil {
-				return err
+			err := s.share(ctx, k)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-		} else if s.f.partition {
+			if shared = err == nil; !shared {
+				s.doc.Notes = append(s.doc.Notes, fmt.Sprintf("One of %d devices is predicted from the whole: %v", k, err))
+			}
+		}
+		if !shared && s.f.partition {
 			n, err := measure.PartSMs(s.gpus.driver, 0, k)
 			if err != nil {
 				return err
@@ -203,6 +209,13 @@ func (s *study) share(ctx context.Context, k int) error {
 	s.doc.Shares = append(s.doc.Shares, x)
 	if s.f.partition {
 		s.sms[k] = x.SMs
+		for _, t := range cfg.Types {
+			most := float64(s.device.Peak[t.String()]) * float64(x.SMs) / float64(s.device.SMs)
+			if best := x.Best(t.String()); most > 0 && best > 1.05*most {
+				s.doc.Notes = append(s.doc.Notes, fmt.Sprintf("Products of %v reach %v on one of %d devices, whose %d multiprocessors can do %v: the GPU is not divided.",
+					t, units.FLOPsPerSecond(best), k, x.SMs, units.FLOPsPerSecond(most)))
+			}
+		}
 	}
 	return nil
 }
