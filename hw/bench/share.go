@@ -46,7 +46,7 @@ func RunShare(ctx context.Context, cfg Config, d gpu.Driver, b gpu.BLAS, dev, k 
 		if err != nil {
 			return err
 		}
-		if s.Branch, err = l.branches(streams, 250); err != nil {
+		if s.Branch, err = l.branches(streams, 1000); err != nil {
 			return fmt.Errorf("%d chains: %w", k, err)
 		}
 		if own {
@@ -124,7 +124,7 @@ func (l *lab) branches(streams []gpu.Stream, inner int) (s Stat, err error) {
 		}
 		return nil
 	}
-	s, err = l.forked("", streams, 64, run)
+	s, err = l.forked(streams, inner*len(streams), run)
 	n := units.Seconds(inner)
 	return Stat{s.Median / n, s.Min / n, s.Max / n, s.N}, err
 }
@@ -132,7 +132,7 @@ func (l *lab) branches(streams []gpu.Stream, inner int) (s Stat, err error) {
 // together times kernels that read and write as much, one for each stream at the
 // same time, for a few sizes.
 func (l *lab) together(streams []gpu.Stream) (points []Point, err error) {
-	const inner = 16
+	const inner = 64
 	for n := uint64(1 << 20); n*uint64(len(streams)) <= l.size && n <= 256<<20; n *= 4 {
 		run := func() error {
 			for i := range inner {
@@ -145,7 +145,7 @@ func (l *lab) together(streams []gpu.Stream) (points []Point, err error) {
 			}
 			return nil
 		}
-		s, err := l.forked("", streams, 64, run)
+		s, err := l.forked(streams, inner*len(streams), run)
 		if err != nil {
 			return points, err
 		}
@@ -154,9 +154,10 @@ func (l *lab) together(streams []gpu.Stream) (points []Point, err error) {
 	return points, nil
 }
 
-// forked times launches of a graph of what f puts on the streams, which start and
-// end together.
-func (l *lab) forked(sample string, streams []gpu.Stream, most int, f func() error) (s Stat, err error) {
+// forked times a graph of what f puts on the streams, so many nodes, which start
+// and end together. The device is held back until the host has handed it over: of
+// several chains that takes it long.
+func (l *lab) forked(streams []gpu.Stream, nodes int, f func() error) (s Stat, err error) {
 	events := make([]gpu.Event, len(streams))
 	defer func() {
 		for _, e := range events {
@@ -209,7 +210,21 @@ func (l *lab) forked(sample string, streams []gpu.Stream, most int, f func() err
 	before := l.stream
 	l.stream = origin
 	defer func() { l.stream = before }()
-	return l.repeat(sample, most, func(int) error { return l.d.LaunchExec(e, origin) })
+	hold := 1e6 + 5e3*uint64(nodes) // ns
+	var times []units.Seconds
+	for k := range l.cfg.Repeats + 1 { // the first is not timed
+		if err := l.k.Spin(l.d, origin, hold); err != nil {
+			return s, err
+		}
+		t, err := l.elapsed("", func() error { return l.d.LaunchExec(e, origin) })
+		if err != nil {
+			return s, err
+		}
+		if k > 0 {
+			times = append(times, t)
+		}
+	}
+	return summarise(times), nil
 }
 
 // onPart measures on the first of the streams what bench hw measures on a whole
