@@ -40,8 +40,8 @@ type Trial struct {
 	Predicted float64 `json:"predicted_s"`
 	Measured  float64 `json:"measured_s,omitempty"`
 	Failed    string  `json:"failed,omitempty"` // why there is no measurement
-	// Issue is how long the host took to issue the step; where that is most of an
-	// eager step, the step is the host's.
+	// Issue is how long the host took to issue the step, waits included where it was
+	// far ahead of the device.
 	Issue   float64         `json:"issue_s,omitempty"`
 	Steps   []float64       `json:"steps_s,omitempty"`
 	Took    float64         `json:"took_s"`              // preparing and measuring, by the host's clock
@@ -65,8 +65,12 @@ func (t *Trial) Add(r *measure.Result) {
 	t.Classes = classesOf(r)
 }
 
-// HostBound reports whether the host's issuing is most of the step.
-func (t *Trial) HostBound() bool { return t.Mode == measure.Eager.String() && t.Issue > 0.8*t.Measured }
+// HostBound reports whether the host's issuing is what the eager step t takes,
+// given the same plan measured as a graph: issuing alone does not tell, because the
+// host waits where it is too far ahead of the device.
+func (t *Trial) HostBound(graph *Trial) bool {
+	return t.Issue > 0.8*t.Measured && t.Measured > 1.2*graph.Measured
+}
 
 func classesOf(r *measure.Result) (out []MeasuredClass) {
 	for _, c := range r.Classes {

@@ -440,11 +440,24 @@ func summarise(s *report.Steps) {
 		}
 		add(name, t)
 	}
-	if bound := slices.ContainsFunc(s.Trials, func(t report.Trial) bool { return t.Failed == "" && t.HostBound() }); bound {
-		for i := range s.Trials {
-			if t := &s.Trials[i]; t.Failed == "" && t.Mode == measure.Eager.String() && !t.HostBound() {
-				add("plans by rule, eager, where the host keeps up", t)
-			}
+	var kept []*report.Trial // eager, and not the host's
+	eager := 0
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		if t.Failed != "" || t.Mode != measure.Eager.String() {
+			continue
+		}
+		eager++
+		k := slices.IndexFunc(s.Trials, func(g report.Trial) bool {
+			return g.Mode == measure.Captured.String() && g.Workload == t.Workload && g.Devices == t.Devices && g.Plan == t.Plan && g.Failed == ""
+		})
+		if k >= 0 && !t.HostBound(&s.Trials[k]) {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) < eager {
+		for _, t := range kept {
+			add("plans by rule, eager, where the host keeps up", t)
 		}
 	}
 	s.Summary = []report.Errors{}
