@@ -134,7 +134,7 @@ if [ "$part" = base ] || [ "$part" = all ]; then
 fi
 if [ "$part" = steps ] || [ "$part" = all ]; then
 	check steps-own 350 steps steps-own 320 --partition --rank rnnlm2,trfxl2,gnmt2
-	check steps-shared 230 steps steps-shared 210
+	check steps-shared 230 steps steps-shared 210 --devices 2,4
 fi
 if [ "$part" = search ] || [ "$part" = all ]; then
 	check fused 90 fused

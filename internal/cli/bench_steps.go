@@ -245,11 +245,28 @@ func (s *study) graph(name string) (g *graph.Graph, err error) {
 	return g, nil
 }
 
-// all measures plans by rule first, then random ones.
+// all measures what the aims are about first, should the budget end early: plans by
+// rule as graphs, random plans of the first workload; then plans by rule call by
+// call, and the other random plans.
 func (s *study) all(ctx context.Context) error {
+	if err := s.allByRule(ctx, measure.Captured); err != nil {
+		return err
+	}
+	rank := splitWorkloads(s.f.rank)
+	first := min(1, len(rank))
+	if err := s.allAtRandom(ctx, rank[:first]); err != nil {
+		return err
+	}
+	if err := s.allByRule(ctx, measure.Eager); err != nil {
+		return err
+	}
+	return s.allAtRandom(ctx, rank[first:])
+}
+
+func (s *study) allByRule(ctx context.Context, mode measure.Mode) error {
 	for _, name := range splitWorkloads(s.f.workloads) {
 		for _, k := range s.f.devices {
-			if err := s.byRule(ctx, name, k); err != nil {
+			if err := s.byRule(ctx, name, k, mode); err != nil {
 				return err
 			}
 			if err := s.write(); err != nil {
@@ -257,7 +274,11 @@ func (s *study) all(ctx context.Context) error {
 			}
 		}
 	}
-	for _, name := range splitWorkloads(s.f.rank) {
+	return nil
+}
+
+func (s *study) allAtRandom(ctx context.Context, rank []string) error {
+	for _, name := range rank {
 		for _, k := range s.f.devices {
 			if k == 1 || s.f.plans == 0 {
 				continue
@@ -328,8 +349,12 @@ func (b *stepBench) place(ctx context.Context, p plan.Placer, seed uint64) (plan
 	return plan.Decision{Device: out.Device, Priority: t.Priority}, nil
 }
 
-func (s *study) byRule(ctx context.Context, name string, k int) error {
+func (s *study) byRule(ctx context.Context, name string, k int, mode measure.Mode) error {
 	b, err := s.bench(name, k)
+	if errors.Is(err, errInfeasible) {
+		s.doc.Trials = append(s.doc.Trials, report.Trial{Workload: name, Devices: k, SMs: s.sms[k], Plan: humanPlan, Mode: mode.String(), Failed: err.Error()})
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s on %d devices: %w", name, k, err)
 	}
@@ -343,10 +368,8 @@ func (s *study) byRule(ctx context.Context, name string, k int) error {
 		name string
 		d    plan.Decision
 	}{{humanPlan, d}, {humanPlan + ", fused", fused}} {
-		for _, mode := range []measure.Mode{measure.Eager, measure.Captured} {
-			if err := s.trial(ctx, b, x.name, x.d, mode); err != nil {
-				return err
-			}
+		if err := s.trial(ctx, b, x.name, x.d, mode); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -354,6 +377,9 @@ func (s *study) byRule(ctx context.Context, name string, k int) error {
 
 func (s *study) atRandom(ctx context.Context, name string, k int) error {
 	b, err := s.bench(name, k)
+	if errors.Is(err, errInfeasible) {
+		return nil // the plans by rule tell
+	}
 	if err != nil {
 		return fmt.Errorf("%s on %d devices: %w", name, k, err)
 	}
