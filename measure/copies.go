@@ -56,6 +56,8 @@ type probe struct {
 	events   [2]gpu.Event
 }
 
+// open makes the events, and issues once what is captured later: a kernel's first
+// launch may load it.
 func (p *probe) open() (err error) {
 	for i := range 2 {
 		if p.timing[i], err = p.x.d.NewEvent(true); err != nil {
@@ -65,7 +67,10 @@ func (p *probe) open() (err error) {
 			return err
 		}
 	}
-	return nil
+	if err := p.hop(4 << 10); err != nil {
+		return err
+	}
+	return p.x.d.SyncStream(p.ops)
 }
 
 func (p *probe) close() {

@@ -144,5 +144,9 @@ if [ "$part" = search ] || [ "$part" = all ]; then
 fi
 rm -rf "$out/runs"
 pack
+case $part in
+base) cat "$out/pytorch.md" ;;
+steps) for x in "$out"/steps-*.md; do echo "$x"; sed -n '1,12p' "$x"; grep -v '^|' "$x" | tail -n +2; done ;;
+esac 2>/dev/null
 cat "$summary"
 ! grep -q FAIL "$summary"

@@ -172,6 +172,14 @@ func (l *lab) forked(streams []gpu.Stream, nodes int, f func() error) (s Stat, e
 		}
 	}
 	origin := streams[0]
+	if err := f(); err != nil { // whatever a first call sets up
+		return s, err
+	}
+	for _, st := range streams {
+		if err := l.d.SyncStream(st); err != nil {
+			return s, err
+		}
+	}
 	if err := l.d.BeginCapture(origin); err != nil {
 		return s, fmt.Errorf("capture: %w", err)
 	}
