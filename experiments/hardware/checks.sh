@@ -88,6 +88,7 @@ steps() { # name, seconds, more flags: the comparison as JSON and Markdown
 	local name=$1 budget=$2 left=$((end - $(date +%s) - 20))
 	shift 2
 	[ "$budget" -lt "$left" ] || budget=$left
+	[ "$budget" -gt 0 ] || { echo "no time"; return 1; }
 	"$bin/placer" bench steps --machine "$machine" --cublas "$cublas" --budget "${budget}s" -o "$out/$name.json" "$@" >"$out/$name.md"
 }
 
@@ -146,7 +147,7 @@ rm -rf "$out/runs"
 pack
 case $part in
 base) cat "$out/pytorch.md" ;;
-steps) for x in "$out"/steps-*.md; do echo "$x"; sed -n '1,12p' "$x"; grep -v '^|' "$x" | tail -n +2; done ;;
+steps) for x in "$out"/steps-*.md; do echo "$x"; sed -n '1,10p' "$x"; grep -v '^|\|^$' "$x" | tail -n +2; done ;;
 esac 2>/dev/null
 cat "$summary"
 ! grep -q FAIL "$summary"
