@@ -103,7 +103,7 @@ func TestBenchSteps(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	f := fake.Default()
-	f.Devices, f.Memory, f.Call = 1, 60<<30, 100
+	f.Devices, f.Memory, f.Call, f.Divided = 1, 60<<30, 100, true
 	do := func(args ...string) string {
 		t.Helper()
 		code, stdout, stderr := onFake(t, f, args...)
