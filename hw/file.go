@@ -154,7 +154,7 @@ func (f *jsonFile) devices(m *Machine, v *jsonValue) error {
 }
 
 func (f *jsonFile) model(v *jsonValue) (d Device, err error) {
-	if err := f.object(v, []string{"kind", "capacity", "memory_bandwidth", "peak", "launch", "sms", "source"}, []string{"reserve", "arch", "l2", "calibration"}); err != nil {
+	if err := f.object(v, []string{"kind", "capacity", "memory_bandwidth", "peak", "launch", "sms", "source"}, []string{"reserve", "arch", "l2", "graph_launch", "calibration"}); err != nil {
 		return d, err
 	}
 	kind, err := f.text(v.member("kind"))
@@ -188,6 +188,9 @@ func (f *jsonFile) model(v *jsonValue) (d Device, err error) {
 		return d, err
 	}
 	if d.Launch, err = quantity(f, v.member("launch"), units.ParseSeconds); err != nil {
+		return d, err
+	}
+	if d.GraphLaunch, err = quantity(f, v.member("graph_launch"), units.ParseSeconds); err != nil {
 		return d, err
 	}
 	if d.SMs, err = f.integer(v.member("sms")); err != nil {
@@ -397,6 +400,7 @@ func (m *Machine) Write(w io.Writer) error {
 		Bandwidth units.BytesPerSecond            `json:"memory_bandwidth"`
 		Peak      map[string]units.FLOPsPerSecond `json:"peak"` // encoding/json sorts keys
 		Launch    units.Seconds                   `json:"launch"`
+		Graph     units.Seconds                   `json:"graph_launch,omitempty"`
 		SMs       int                             `json:"sms"`
 		L2        units.Bytes                     `json:"l2"`
 		Source    string                          `json:"source"`
@@ -432,7 +436,7 @@ func (m *Machine) Write(w io.Writer) error {
 		} else if e == nil {
 			first[d.Model] = d
 			capacity := max(d.Capacity, d.Memory)
-			out.Models[d.Model] = model{d.Kind, d.Arch, capacity, capacity - d.Memory, d.MemoryBandwidth, d.Peak, d.Launch, d.SMs, d.L2, d.Source, d.Calibration}
+			out.Models[d.Model] = model{d.Kind, d.Arch, capacity, capacity - d.Memory, d.MemoryBandwidth, d.Peak, d.Launch, d.GraphLaunch, d.SMs, d.L2, d.Source, d.Calibration}
 		}
 		out.Devices = append(out.Devices, device{d.Name, d.Model})
 	}

@@ -30,6 +30,10 @@ func (m *Machine) Hash() string {
 			d.text(k)
 			d.number(float64(v.Peak[k]))
 		}
+		if v.GraphLaunch > 0 {
+			d.text("graph launch")
+			d.number(float64(v.GraphLaunch))
+		}
 		if v.Calibration != nil {
 			v.Calibration.hash(d)
 		}

@@ -3,6 +3,7 @@ package hw
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"placer/units"
 )
@@ -41,6 +42,8 @@ type Device struct {
 	Peak map[string]units.FLOPsPerSecond `json:"peak"`
 	// Launch is the time from one kernel's end to the next one's start.
 	Launch units.Seconds `json:"launch"`
+	// GraphLaunch is the same within a captured graph; zero where unknown.
+	GraphLaunch units.Seconds `json:"graph_launch,omitempty"`
 	// SMs is the number of multiprocessors (cores of a CPU), for tile quantisation.
 	SMs    int    `json:"sms"`
 	Source string `json:"source"` // where the figures come from
@@ -71,8 +74,22 @@ type Machine struct {
 // SameFigures reports whether d and e differ in nothing but their name.
 func (d *Device) SameFigures(e *Device) bool {
 	return d.Model == e.Model && d.Kind == e.Kind && d.Memory == e.Memory && d.Capacity == e.Capacity && d.Arch == e.Arch && d.L2 == e.L2 &&
-		d.MemoryBandwidth == e.MemoryBandwidth && d.Launch == e.Launch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak) &&
+		d.MemoryBandwidth == e.MemoryBandwidth && d.Launch == e.Launch && d.GraphLaunch == e.GraphLaunch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak) &&
 		d.Calibration.equal(e.Calibration)
+}
+
+// Captured returns m as a step that is one captured graph finds it: what a kernel
+// costs there in place of Launch, on devices that tell. It shares m's links and
+// routes.
+func (m *Machine) Captured() *Machine {
+	c := *m
+	c.Devices = slices.Clone(m.Devices)
+	for i := range c.Devices {
+		if d := &c.Devices[i]; d.GraphLaunch > 0 {
+			d.Launch = d.GraphLaunch
+		}
+	}
+	return &c
 }
 
 // NumDevices returns D.
@@ -117,7 +134,7 @@ func (m *Machine) Check() error {
 			return fmt.Errorf("machine %s: device %d: name %q is empty or taken", m.Name, i, v.Name)
 		case v.Kind != GPU && v.Kind != CPU:
 			return fmt.Errorf("machine %s: device %s: kind %q, want gpu or cpu", m.Name, v.Name, v.Kind)
-		case v.Memory <= 0 || !(v.MemoryBandwidth > 0) || !(v.Peak["f32"] > 0) || !(v.Launch >= 0) || v.SMs < 1:
+		case v.Memory <= 0 || !(v.MemoryBandwidth > 0) || !(v.Peak["f32"] > 0) || !(v.Launch >= 0) || !(v.GraphLaunch >= 0) || v.SMs < 1:
 			return fmt.Errorf("machine %s: device %s: memory, memory_bandwidth, peak f32 and sms must be positive, launch not negative", m.Name, v.Name)
 		}
 		names[v.Name] = true

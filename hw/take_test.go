@@ -224,6 +224,7 @@ func TestHash(t *testing.T) {
 		{"device name", func(m *hw.Machine) { m.Devices[0].Name = "x" }, false},
 		{"memory", func(m *hw.Machine) { m.Devices[1].Memory-- }, false},
 		{"launch", func(m *hw.Machine) { m.Devices[1].Launch *= 2 }, false},
+		{"launch in a graph", func(m *hw.Machine) { m.Devices[1].GraphLaunch = 1e-6 }, false},
 		{"rate", func(m *hw.Machine) { m.Devices[1].Peak = map[string]units.FLOPsPerSecond{"f32": 1} }, false},
 		{"architecture", func(m *hw.Machine) { m.Devices[1].Arch = "sm_61" }, false},
 		{"latency", func(m *hw.Machine) { m.Links[0].Latency *= 2 }, false},

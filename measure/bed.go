@@ -35,14 +35,10 @@ type card struct {
 	ordinal int
 	context gpu.Context
 	k       *kernel.Set
-	copies  line // of copies within it
+	copies  line // of messages within it
 	parts   []gpu.Part
 	next    int
 }
-
-// line is the time of a copy that is held back for no time, seconds: a + b*bytes;
-// word is that of the holding back alone.
-type line struct{ a, b, word float64 }
 
 const workspace = 32 << 20
 
@@ -332,75 +328,6 @@ func (x *bed) fillType(dev int) gpu.DType {
 		}
 	}
 	return best
-}
-
-// timeCopies finds how long copies within a GPU take, so that they can be held
-// back to a link's time.
-func (x *bed) timeCopies(k *card) error {
-	dev, on := -1, 0
-	for i, at := range x.at {
-		if at == k {
-			dev = i
-			on++
-		}
-	}
-	if on < 2 {
-		return nil
-	}
-	if err := x.use(k); err != nil {
-		return err
-	}
-	s := x.streams[x.c.compute[dev]]
-	var e [2]gpu.Event
-	for i := range e {
-		var err error
-		if e[i], err = x.d.NewEvent(true); err != nil {
-			return err
-		}
-		defer x.d.DestroyEvent(e[i])
-	}
-	const small, large, n = 4 << 10, 16 << 20, 20
-	var t [3]float64
-	for i, bytes := range []uint64{small, large, 0} {
-		for round := range 2 { // the first is not timed
-			// While this holds the stream the host issues the rest, so that the copies
-			// follow each other without gaps.
-			if err := k.k.Spin(x.d, s, 3e6); err != nil {
-				return err
-			}
-			if err := x.d.Record(e[0], s); err != nil {
-				return err
-			}
-			for range n {
-				if err := k.k.Spin(x.d, s, 0); err != nil {
-					return err
-				}
-				if bytes == 0 {
-					continue
-				}
-				if err := x.d.DtoD(x.slab[dev], x.slab[dev]+gpu.Ptr(large), bytes, s); err != nil {
-					return err
-				}
-			}
-			if err := x.d.Record(e[1], s); err != nil {
-				return err
-			}
-			if err := x.d.SyncEvent(e[1]); err != nil {
-				return err
-			}
-			ms, err := x.d.ElapsedMS(e[0], e[1])
-			if err != nil {
-				return err
-			}
-			if round == 1 {
-				t[i] = float64(ms) / 1000 / n
-			}
-		}
-	}
-	k.copies.b = max(0, t[1]-t[0]) / (large - small)
-	k.copies.a = max(0, t[0]-k.copies.b*small)
-	k.copies.word = t[2]
-	return nil
 }
 
 // settle waits for everything that is under way.

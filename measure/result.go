@@ -13,8 +13,10 @@ type Result struct {
 	// the links' use and the trace are those of the traced step. It has no critical
 	// path.
 	sim.Result
-	Mode  Mode
-	Steps []units.Seconds // timed, in order
+	Mode Mode
+	// Predicted is the simulator's step.
+	Predicted units.Seconds
+	Steps     []units.Seconds // timed, in order
 	// Issue is the median time in which the host issues an eager step: where it is
 	// most of the step, the step is the host's.
 	Issue units.Seconds

@@ -74,7 +74,7 @@ func (x *bed) trace(f *frame, r *Result, costs sim.CostModel) (err error) {
 			}
 		}
 	}()
-	r.Traced, _, err = x.step(f, func() error {
+	r.Traced, _, err = x.step(f, 0, func() error {
 		if err := f.fork(x); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"placer/gpu"
 	"placer/graph"
 	"placer/hw"
+	"placer/hw/nvml"
 	"placer/measure"
 	"placer/plan"
 	"placer/sim"
@@ -41,6 +42,10 @@ type RigConfig struct {
 	// Warm, if not nil, keeps contexts and kernels between measurements, of several
 	// rigs that do not measure at once.
 	Warm *measure.Warm
+	// Trace has Step run one more step with events around every op.
+	Trace bool
+	// State, if not nil, tells how the GPU of a UUID fares.
+	State func(uuid string) (nvml.State, error)
 }
 
 // NewRig makes a rig. The error says what the GPUs here cannot stand for.
@@ -57,8 +62,8 @@ func NewRig(c RigConfig) (*Rig, error) {
 		return nil, err
 	}
 	r.config.Mode, _ = c.Settings.mode()
-	r.config.Repeats, r.config.Partition, r.config.Trace = c.Settings.Repeats, c.Settings.Partition, false
-	r.config.Clock, r.config.Warm = c.Clock, c.Warm
+	r.config.Repeats, r.config.Partition, r.config.Trace = c.Settings.Repeats, c.Settings.Partition, c.Trace
+	r.config.Clock, r.config.Warm, r.config.State = c.Clock, c.Warm, c.State
 	return r, r.config.Validate()
 }
 
@@ -73,31 +78,38 @@ func (r *Rig) Parallel() int { return 1 }
 // Measure is as Meter says. The order on every device is that of the simulated
 // step. A placement that does not fit the machine's devices is not run.
 func (r *Rig) Measure(ctx context.Context, d plan.Decision) (plan.Score, error) {
+	score, _, err := r.Step(ctx, d)
+	return score, err
+}
+
+// Step is Measure with all that is known of the step; nil where it was not run or
+// ran out of memory.
+func (r *Rig) Step(ctx context.Context, d plan.Decision) (plan.Score, *measure.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return plan.Score{}, err
+		return plan.Score{}, nil, err
 	}
 	p := &plan.Plan{Device: d.Device, Priority: d.Priority, Fusion: d.Fusion}
 	predicted, err := r.simulator.Run(p, sim.Options{Trace: true})
 	var over *sim.Infeasible
 	if errors.As(err, &over) {
-		return r.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion), nil
+		return r.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion), nil, nil
 	}
 	if err != nil {
-		return plan.Score{}, err
+		return plan.Score{}, nil, err
 	}
 	got, err := measure.Run(ctx, r.config, &measure.Problem{Graph: r.graph, Machine: r.machine, Plan: p, Predicted: predicted, GPU: r.gpus}, r.costs, r.driver, r.blas)
 	var full *measure.OutOfMemory
 	switch {
 	case errors.As(err, &full):
-		return plan.Score{Seconds: float64(predicted.Makespan), Overflow: max(1, full.Need-full.Have)}, nil
+		return plan.Score{Seconds: float64(predicted.Makespan), Overflow: max(1, full.Need-full.Have)}, nil, nil
 	case errors.Is(err, gpu.OutOfMemory): // of something else than the slabs
-		return plan.Score{Seconds: float64(predicted.Makespan), Overflow: 1}, nil
+		return plan.Score{Seconds: float64(predicted.Makespan), Overflow: 1}, nil, nil
 	case err != nil:
-		return plan.Score{}, err
+		return plan.Score{}, nil, err
 	case !(got.Makespan > 0):
-		return plan.Score{}, fmt.Errorf("a step of %v", got.Makespan)
+		return plan.Score{}, nil, fmt.Errorf("a step of %v", got.Makespan)
 	}
-	return plan.Score{Seconds: float64(got.Makespan)}, nil
+	return plan.Score{Seconds: float64(got.Makespan)}, got, nil
 }

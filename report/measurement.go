@@ -34,13 +34,14 @@ type Measurement struct {
 
 // MeasuredRun is one way of issuing the step.
 type MeasuredRun struct {
-	Mode  string       `json:"mode"`
-	Step  float64      `json:"step_time_s"` // median
-	Error float64      `json:"error"`       // predicted / measured - 1
-	Steps []float64    `json:"steps_s"`
-	Issue float64      `json:"issue_s"`            // by the host
-	Trace float64      `json:"traced_s,omitempty"` // the step with events around every op
-	State []nvml.State `json:"states,omitempty"`
+	Mode      string       `json:"mode"`
+	Predicted float64      `json:"predicted_s"` // issued that way
+	Step      float64      `json:"step_time_s"` // median
+	Error     float64      `json:"error"`       // predicted / measured - 1
+	Steps     []float64    `json:"steps_s"`
+	Issue     float64      `json:"issue_s"`            // by the host
+	Trace     float64      `json:"traced_s,omitempty"` // the step with events around every op
+	State     []nvml.State `json:"states,omitempty"`
 }
 
 // MeasuredDevice is one device of the machine.
@@ -72,7 +73,7 @@ func Measure(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result,
 	d := &Measurement{Format: MeasurementFormat, Graph: IdentifyGraph(g), Machine: IdentifyMachine(m), Method: p.Method, Predicted: float64(predicted.Makespan), GPUs: on,
 		Devices: []MeasuredDevice{}, Classes: []MeasuredClass{}}
 	for _, r := range runs {
-		x := MeasuredRun{Mode: r.Mode.String(), Step: float64(r.Makespan), Error: float64(predicted.Makespan/r.Makespan) - 1, Issue: float64(r.Issue), Trace: float64(r.Traced), State: r.States}
+		x := MeasuredRun{Mode: r.Mode.String(), Predicted: float64(r.Predicted), Step: float64(r.Makespan), Error: float64(r.Predicted/r.Makespan) - 1, Issue: float64(r.Issue), Trace: float64(r.Traced), State: r.States}
 		for _, s := range r.Steps {
 			x.Steps = append(x.Steps, float64(s))
 		}
@@ -101,9 +102,7 @@ func Measure(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result,
 	for _, v := range p.Device {
 		d.Devices[v].Ops++
 	}
-	for _, c := range r.Classes {
-		d.Classes = append(d.Classes, MeasuredClass{c.Class, c.Ops, float64(c.Measured), float64(c.Predicted), c.MAPE, c.P95, c.Kendall})
-	}
+	d.Classes = append(d.Classes, classesOf(r)...)
 	return d
 }
 

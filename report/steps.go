@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 
+	"placer/hw/bench"
+	"placer/hw/nvml"
+	"placer/measure"
 	"placer/units"
 )
 
@@ -19,9 +22,11 @@ type Steps struct {
 	Link       string   `json:"link"` // between two devices
 	Partition  bool     `json:"partition"`
 	Repeats    int      `json:"repeats"`
-	Trials     []Trial  `json:"trials"`
-	Summary    []Errors `json:"summary"`
-	Notes      []string `json:"notes,omitempty"`
+	// Shares are what was measured of the devices that stand on the GPU together.
+	Shares  []*bench.Share `json:"shares,omitempty"`
+	Trials  []Trial        `json:"trials"`
+	Summary []Errors       `json:"summary"`
+	Notes   []string       `json:"notes,omitempty"`
 }
 
 // Trial is one plan, measured in one mode.
@@ -35,6 +40,43 @@ type Trial struct {
 	Predicted float64 `json:"predicted_s"`
 	Measured  float64 `json:"measured_s,omitempty"`
 	Failed    string  `json:"failed,omitempty"` // why there is no measurement
+	// Issue is how long the host took to issue the step, waits included where it was
+	// far ahead of the device.
+	Issue   float64         `json:"issue_s,omitempty"`
+	Steps   []float64       `json:"steps_s,omitempty"`
+	Took    float64         `json:"took_s"`              // preparing and measuring, by the host's clock
+	Clock   int             `json:"clock_mhz,omitempty"` // the lowest seen behind a step
+	Held    bool            `json:"clock_held_down,omitempty"`
+	Classes []MeasuredClass `json:"classes,omitempty"` // of a traced step, whose events cost some microseconds each
+}
+
+// Add adds what is known of the measured step.
+func (t *Trial) Add(r *measure.Result) {
+	t.Issue = float64(r.Issue)
+	for _, s := range r.Steps {
+		t.Steps = append(t.Steps, float64(s))
+	}
+	for _, s := range r.States {
+		if t.Clock == 0 || s.SMClock < t.Clock {
+			t.Clock = s.SMClock
+		}
+		t.Held = t.Held || s.Throttle&nvml.Spoiled != 0
+	}
+	t.Classes = classesOf(r)
+}
+
+// HostBound reports whether the host's issuing is what the eager step t takes,
+// given the same plan measured as a graph: issuing alone does not tell, because the
+// host waits where it is too far ahead of the device.
+func (t *Trial) HostBound(graph *Trial) bool {
+	return t.Issue > 0.8*t.Measured && t.Measured > 1.2*graph.Measured
+}
+
+func classesOf(r *measure.Result) (out []MeasuredClass) {
+	for _, c := range r.Classes {
+		out = append(out, MeasuredClass{c.Class, c.Ops, float64(c.Measured), float64(c.Predicted), c.MAPE, c.P95, c.Kendall})
+	}
+	return out
 }
 
 // Errors says how well a set of trials was predicted.
@@ -57,8 +99,8 @@ func (s *Steps) WriteText(w io.Writer) error {
 	for _, e := range s.Summary {
 		fmt.Fprintf(w, "| %s | %d | %s | %s | %.2f |\n", e.Of, e.Trials, percent(e.MAPE, 1), percent(e.P95, 1), e.Kendall)
 	}
-	fmt.Fprintln(w, "\n| workload | devices | plan | issued | kernels | predicted | measured | predicted off by |")
-	fmt.Fprintln(w, "|---|---:|---|---|---:|---:|---:|---:|")
+	fmt.Fprintln(w, "\n| workload | devices | plan | issued | kernels | predicted | measured | predicted off by | host issues in | clock |")
+	fmt.Fprintln(w, "|---|---:|---|---|---:|---:|---:|---:|---:|---:|")
 	for i := range s.Trials {
 		t := &s.Trials[i]
 		measured, off := t.Failed, ""
@@ -69,7 +111,7 @@ func (s *Steps) WriteText(w io.Writer) error {
 		if t.SMs > 0 {
 			devices += fmt.Sprintf(" of %d SMs", t.SMs)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %d | %v | %s | %s |\n", t.Workload, devices, t.Plan, t.Mode, t.Kernels, units.Seconds(t.Predicted), measured, off)
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %d | %v | %s | %s | %v | %d MHz |\n", t.Workload, devices, t.Plan, t.Mode, t.Kernels, units.Seconds(t.Predicted), measured, off, units.Seconds(t.Issue), t.Clock)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(w, "\n%s\n", n)

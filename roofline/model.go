@@ -168,6 +168,11 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 			s = min(q.product(o.GEMM, rate, x.dev.SMs, bandwidth), o.GEMM.FLOPs().Over(x.vector(o.DType)))
 			x.products[key] = s
 		}
+		if x.cfg.Operands {
+			m := o.GEMM
+			operands := units.Bytes(m.Batch * (m.M*m.K + m.K*m.N + m.M*m.N) * o.DType.Size())
+			s = max(s, operands.Over(bandwidth))
+		}
 		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))
 		c.Launch += q.Fixed
 	}

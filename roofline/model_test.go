@@ -283,3 +283,36 @@ func BenchmarkNew(b *testing.B) {
 		})
 	}
 }
+
+// Steps that are run have no executor that visits ops which launch nothing, and
+// read a convolution's input once for every position of its kernel.
+func TestMeasuredSettings(t *testing.T) {
+	m, err := hw.Take("h100", 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.NewBuilder("conv")
+	conv := graph.Op{Name: "conv", Kind: "Conv2D", Bytes: 40 << 20, Forward: graph.None, GEMM: graph.GEMM{Batch: 1, M: 1 << 17, N: 32, K: 9 * 32}}
+	conv.FLOPs = conv.GEMM.FLOPs()
+	b.Op(conv, nil)
+	b.Op(graph.Op{Name: "view", Kind: "Reshape", Forward: graph.None}, nil)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	std, err := New(g, m, Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := New(g, m, Measured())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := std.OpSeconds(1, 0), run.OpSeconds(1, 0); a != Default().Bookkeeping || b > 1e-8 {
+		t.Errorf("a view takes %v, when measured %v", a, b)
+	}
+	operands := units.Bytes(4 * ((1<<17)*9*32 + 9*32*32 + (1<<17)*32))
+	if got, want := run.OpSeconds(0, 0), operands.Over(m.Devices[0].MemoryBandwidth); got < want || got <= std.OpSeconds(0, 0) {
+		t.Errorf("a convolution as a product takes %v, reading its operands %v; as an op %v", got, want, std.OpSeconds(0, 0))
+	}
+}

@@ -51,12 +51,24 @@ type Config struct {
 	// TF32 lets f32 products run at the tf32 rate of devices that have one, the
 	// frameworks' default for such devices.
 	TF32 bool
+	// Operands makes a product take no less time than reading its operands in full
+	// does: a convolution that runs as a plain product reads an input once for every
+	// position of its kernel, more than its op's bytes say.
+	Operands bool
 	// Params overrides the built-in constants and calibrations, by architecture.
 	Params map[string]Params
 }
 
 // Default returns the settings behind every published number.
 func Default() Config { return Config{Bookkeeping: 0.2e-6, TF32: true} }
+
+// Measured returns the settings for steps that package measure runs: nothing
+// visits ops that launch nothing, and convolutions are plain products.
+func Measured() Config {
+	c := Default()
+	c.Bookkeeping, c.Operands = 1e-9, true
+	return c
+}
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {

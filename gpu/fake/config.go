@@ -22,6 +22,10 @@ type Config struct {
 	Copy          float64 // of a copy, beside its bytes
 	Call          float64 // of the host, for each asynchronous call
 	CUDA          int
+	// Divided makes a part of a device's multiprocessors do its share of the
+	// arithmetic, and half as much again of the bandwidth; without it every part is
+	// as fast as the whole.
+	Divided bool
 	// Kernels are what further kernels do, by name. With them memory holds all
 	// data whatever its size, at addresses that code outside Go may read too, and
 	// products of f32 are computed.

@@ -211,7 +211,8 @@ func (g *GPU) Func(m gpu.Module, name string) (gpu.Func, error) {
 const maxParts = 64
 
 // Partition divides the multiprocessors evenly. The parts are as fast as the
-// whole: the fake has no contention that would tell them apart.
+// whole, unless Config.Divided says otherwise: the fake has no contention that would
+// tell them apart.
 func (g *GPU) Partition(dev, parts int) ([]gpu.Part, error) {
 	d, err := g.dev()
 	if err != nil {
@@ -227,7 +228,18 @@ func (g *GPU) Partition(dev, parts int) ([]gpu.Part, error) {
 	out := make([]gpu.Part, parts)
 	for i := range out {
 		closed := false
-		out[i] = gpu.Part{SMs: g.cfg.SMs / parts, NewStream: g.NewStream, Close: func() error {
+		newStream := g.NewStream
+		if g.cfg.Divided {
+			newStream = func(priority int) (gpu.Stream, error) {
+				s, err := g.NewStream(priority)
+				if err == nil {
+					share := float64(g.cfg.SMs/parts) / float64(g.cfg.SMs)
+					g.streams[s].arithmetic, g.streams[s].bandwidth = share, min(1, 1.5*share)
+				}
+				return s, err
+			}
+		}
+		out[i] = gpu.Part{SMs: g.cfg.SMs / parts, NewStream: newStream, Close: func() error {
 			if closed {
 				return gpu.InvalidHandle
 			}

@@ -75,7 +75,11 @@ func (g *GPU) rw(in gpu.Ptr, nin uint64, out gpu.Ptr, nout, fma uint64, s gpu.St
 	if err != nil {
 		return err
 	}
-	work := max(float64(nin+nout)/g.cfg.Bandwidth, float64(8*fma)*float64(nin/16)/g.cfg.VectorFLOPs)
+	on, err := g.stream(s)
+	if err != nil {
+		return err
+	}
+	work := max(float64(nin+nout)/(on.bandwidth*g.cfg.Bandwidth), float64(8*fma)*float64(nin/16)/(on.arithmetic*g.cfg.VectorFLOPs))
 	return g.enqueue(s, g.cfg.Launch+work*1e9, func() {
 		if nin == nout && fma == 0 && nin <= moved {
 			to.write(out, from.read(in, nin))
@@ -143,9 +147,11 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 	case g.cfg.FLOPs[p.Type] == 0:
 		return gpu.Status(15)
 	}
-	if st, err := g.stream(x.stream); err != nil {
+	st, err := g.stream(x.stream)
+	if err != nil {
 		return err
-	} else if st.cap != nil && x.workspace == 0 {
+	}
+	if st.cap != nil && x.workspace == 0 {
 		return fmt.Errorf("fake: a product in a capture needs a workspace of its own: %w", gpu.Code(900))
 	}
 	na, nb, nc := p.Bytes()
@@ -172,7 +178,7 @@ func (b *blas) Multiply(h gpu.Handle, p *gpu.Product) error {
 		nc *= 2 // read before it is written
 	}
 	flops := 2 * float64(p.Batch) * float64(p.M) * float64(p.N) * float64(p.K)
-	work := max(flops/g.cfg.FLOPs[p.Type], float64(na+nb+nc)/g.cfg.Bandwidth)
+	work := max(flops/(st.arithmetic*g.cfg.FLOPs[p.Type]), float64(na+nb+nc)/(st.bandwidth*g.cfg.Bandwidth))
 	q := *p
 	return g.enqueue(x.stream, g.cfg.Launch+work*1e9, func() {
 		if g.cfg.Kernels != nil {

@@ -9,7 +9,9 @@ import (
 type stream struct {
 	at  float64 // end of what has been queued, nanoseconds
 	dev int
-	cap *capture // the capture under way that the stream is part of
+	// What kernels reach here of the device's arithmetic and bandwidth.
+	arithmetic, bandwidth float64
+	cap                   *capture // the capture under way that the stream is part of
 }
 
 type event struct {
@@ -60,7 +62,7 @@ func (g *GPU) NewStream(int) (gpu.Stream, error) {
 		return 0, err
 	}
 	s := gpu.Stream(g.handle())
-	g.streams[s] = &stream{dev: d}
+	g.streams[s] = &stream{dev: d, arithmetic: 1, bandwidth: 1}
 	return s, nil
 }
 

@@ -417,16 +417,18 @@ func partition(x *session) {
 	if ms, err := x.d.ElapsedMS(from, to); err != nil || ms < 0.29 {
 		x.Errorf("three spins of 0.1 ms on streams of parts took %v ms: %v", ms, err)
 	}
-	x.ok("BeginCapture", x.d.BeginCapture(x.s))
-	behind([2]gpu.Stream{x.s, s[0]}, [2]gpu.Stream{s[0], s[1]}, [2]gpu.Stream{s[1], x.s})
-	g, err := x.d.EndCapture(x.s)
-	x.ok("EndCapture over parts", err)
-	e, err := x.d.Instantiate(g)
-	x.ok("Instantiate", err)
-	x.ok("LaunchExec", x.d.LaunchExec(e, x.s))
-	x.ok("SyncStream", x.d.SyncStream(x.s))
-	x.d.DestroyExec(e)
-	x.d.DestroyGraph(g)
+	for _, way := range [][3]gpu.Stream{{x.s, s[0], s[1]}, {s[0], s[1], x.s}} {
+		x.ok("BeginCapture", x.d.BeginCapture(way[0]))
+		behind([2]gpu.Stream{way[0], way[1]}, [2]gpu.Stream{way[1], way[2]}, [2]gpu.Stream{way[2], way[0]})
+		g, err := x.d.EndCapture(way[0])
+		x.ok("EndCapture over parts", err)
+		e, err := x.d.Instantiate(g)
+		x.ok("Instantiate", err)
+		x.ok("LaunchExec", x.d.LaunchExec(e, way[0]))
+		x.ok("SyncStream", x.d.SyncStream(way[0]))
+		x.d.DestroyExec(e)
+		x.d.DestroyGraph(g)
+	}
 	for i, q := range parts {
 		x.ok("SyncStream", x.d.SyncStream(s[i]))
 		x.ok("DestroyStream", x.d.DestroyStream(s[i]))

@@ -41,9 +41,14 @@ func Load(d gpu.Driver, dev int) (*Set, error) {
 
 const block = 256
 
-// grid gives every multiprocessor its eight blocks, but no thread without work.
+// resident is how many blocks a multiprocessor holds at a time: rw takes 40
+// registers a thread, of 65,536. More would be a second wave that is nearly empty.
+const resident = 6
+
+// grid gives every multiprocessor the blocks that it holds, but no thread without
+// work.
 func (s *Set) grid(words uint64) uint32 {
-	return uint32(max(1, min(uint64(8*s.sms), (words+block-1)/block)))
+	return uint32(max(1, min(uint64(resident*s.sms), (words+block-1)/block)))
 }
 
 // Fill writes random values of type t, between 1/2 and 1 in size, into bytes of

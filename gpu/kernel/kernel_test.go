@@ -72,3 +72,29 @@ func TestMasks(t *testing.T) {
 		}
 	}
 }
+
+// TestResident: the registers of rw are those that its grid counts on, where
+// NVIDIA's assembler is.
+func TestResident(t *testing.T) {
+	ptxas := os.Getenv("PLACER_PTXAS")
+	if ptxas == "" {
+		var err error
+		if ptxas, err = exec.LookPath("ptxas"); err != nil {
+			t.Skip("no ptxas on the path, and PLACER_PTXAS is not set")
+		}
+	}
+	out, err := exec.Command(ptxas, "-arch=sm_90", "-v", "-o", filepath.Join(t.TempDir(), "out.cubin"), "kernels.ptx").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	_, rw, _ := strings.Cut(string(out), "'rw'")
+	_, rw, _ = strings.Cut(rw, "Used ")
+	var registers int
+	if _, err := fmt.Sscan(rw, &registers); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	registers = (registers + 7) / 8 * 8 // as they are handed out
+	if got := 65536 / (registers * block); got != resident {
+		t.Errorf("%d blocks of %d registers a thread fit, the grid counts on %d", got, registers, resident)
+	}
+}

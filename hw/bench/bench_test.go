@@ -80,6 +80,8 @@ func TestFiguresComeBack(t *testing.T) {
 	if err != nil || back.Hash() != m.Hash() {
 		t.Errorf("the machine file does not read back: %v", err)
 	}
+	near(t, "launch in a graph", float64(back.Captured().Devices[1].Launch), f.Node/1e9, 0.01)
+	near(t, "launch outside", float64(back.Devices[1].Launch), f.Launch/1e9, 0.01)
 	near(t, "transfer", float64(m.TransferSeconds(0, 1, 50e6)), 1e-3+f.Copy/1e9, 0.02)
 
 	if err := r.Calibrate(); err != nil {
@@ -99,7 +101,7 @@ func TestFiguresComeBack(t *testing.T) {
 	}
 	// Streams of the fake are a line through its bandwidth, which the fit finds.
 	for _, class := range []string{"elementwise", "reduction"} {
-		if x := fits[class]; x.After.MAPE > 0.1 || x.Stream == nil {
+		if x := fits[class]; x.After.MAPE > 0.01 || x.Stream == nil || x.Stream.Ramp > 2e-7 {
 			t.Errorf("calibration of streams: %s %+v", class, x)
 		}
 	}
@@ -121,6 +123,12 @@ func TestFiguresComeBack(t *testing.T) {
 		q := p.GEMM[graph.BF16]
 		if q != *fits["gemm bf16"].GEMM || p.Ramp != fits["elementwise"].Stream.Ramp {
 			t.Errorf("%s predicts by %+v", back.Devices[i].Name, p)
+		}
+		// What reads the file makes the errors that the fit has told.
+		d := back.Devices[i]
+		d.Launch = d.GraphLaunch
+		if got, want := roofline.Evaluate(r.Devices[i].samples(graph.BF16), &d, p), fits["gemm bf16"].After; math.Abs(got.MAPE-want.MAPE) > 1e-6 && i == 0 {
+			t.Errorf("products of bf16 are off by %g by the file, %g by the fit", got.MAPE, want.MAPE)
 		}
 	}
 }
@@ -239,4 +247,77 @@ func Example() {
 	fmt.Printf("%s: %.0f TFLOP/s in bf16, copies of %.1f TB/s, %v a launch\n", d.Name, d.Best("bf16")/1e12, float64(d.Copy)/1e12, d.Launch.Median)
 	// Output:
 	// Fake GPU: 300 TFLOP/s in bf16, copies of 1.9 TB/s, 3.026 us a launch
+}
+
+// TestShare: what one of two devices on a fake GPU finds. A kernel of the fake
+// takes the same on any share, so the figures are those of the whole.
+func TestShare(t *testing.T) {
+	f := fake.Default()
+	f.Call = 100
+	g := fake.New(f)
+	cfg := quick()
+	cfg.Types = []gpu.DType{gpu.TF32}
+	r, err := Run(context.Background(), cfg, g, g.BLAS(), []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Calibrate(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.Machine("fake", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []bool{false, true} {
+		s, err := RunShare(context.Background(), cfg, g, g.BLAS(), 0, 2, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "node of a chain", float64(s.Branch.Median), f.Node/1e9, 0.05)
+		d := s.On(m.Devices[0])
+		near(t, "launch in a graph", float64(d.GraphLaunch), f.Node/1e9, 0.05)
+		if !own {
+			if len(s.Fits) != 0 || d.Calibration != m.Devices[0].Calibration {
+				t.Errorf("a share of nothing has constants: %+v", s.Fits)
+			}
+			continue
+		}
+		near(t, "launch", float64(d.Launch), f.Launch/1e9, 0.01)
+		if s.SMs != f.SMs/2 || len(s.Together) < 3 || d.Calibration == m.Devices[0].Calibration || d.Calibration.Memory == nil || len(d.Calibration.GEMM) != 1 {
+			t.Errorf("%d SMs, %d sizes together, %+v", s.SMs, len(s.Together), d.Calibration)
+		}
+	}
+}
+
+// without is a cuBLAS that fails at one type as no library should.
+type without struct {
+	gpu.BLAS
+	t gpu.DType
+}
+
+func (b without) Multiply(h gpu.Handle, p *gpu.Product) error {
+	if p.Type == b.t {
+		return gpu.Code(900)
+	}
+	return b.BLAS.Multiply(h, p)
+}
+
+// TestPartly: what fails is told, and everything else measured.
+func TestPartly(t *testing.T) {
+	f := fake.Default()
+	f.Devices = 1
+	g := fake.New(f)
+	r, err := Run(context.Background(), quick(), g, without{g.BLAS(), gpu.F16}, nil)
+	if !errors.Is(err, gpu.Code(900)) {
+		t.Errorf("error %v", err)
+	}
+	if len(r.Devices) != 1 || r.Devices[0].Best("f16") != 0 || !(r.Devices[0].Best("bf16") > 0) || !(r.Devices[0].Best("f64") > 0) {
+		t.Fatalf("%d devices, f16 %g, bf16 %g", len(r.Devices), r.Devices[0].Best("f16"), r.Devices[0].Best("bf16"))
+	}
+	if err := r.Calibrate(); err != nil {
+		t.Error(err)
+	}
+	if m, err := r.Machine("fake", nil); err != nil || m.Devices[0].Calibration == nil {
+		t.Errorf("no machine of what there is: %v", err)
+	}
 }

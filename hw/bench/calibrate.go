@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"placer/graph"
@@ -41,15 +42,24 @@ type Errors struct {
 	Kendall float64 `json:"kendall_tau"`
 }
 
-// Calibrate fits the roofline to what was measured on every device, and fills
+// Calibrate fits the roofline to what was measured on every device, kernels as
+// nodes of a graph, and fills
 // r.Fits. Classes with fewer than ten samples are left out.
 func (r *Result) Calibrate() error {
 	r.Fits = nil
 	for i := range r.Devices {
 		x := &r.Devices[i]
 		d := x.device()
-		d.Launch = 0 // the samples are kernels alone
+		// The samples are kernels in a graph: of a short one what is left without the
+		// node is little and noise, of which no relative error is made.
+		d.Launch, d.GraphLaunch = x.Node.Median, 0
 		builtin := roofline.Default().ParamsOf(&d)
+		memory, err := r.streams(x, &d, builtin)
+		if err != nil {
+			return err
+		}
+		// Products are fitted beside the bandwidth that they are predicted with.
+		fitted := withStreams(builtin, memory)
 		for _, t := range []graph.DType{graph.F32, graph.TF32, graph.F16, graph.BF16, graph.F64, graph.F8} {
 			samples := x.samples(t)
 			if len(samples) < 3*10 {
@@ -60,21 +70,19 @@ func (r *Result) Calibrate() error {
 				d.Peak = maps.Clone(d.Peak)
 				delete(d.Peak, graph.TF32.String())
 			}
-			q, err := roofline.Fit(samples, &d, builtin, t)
+			q, err := roofline.Fit(samples, &d, fitted, t)
 			if err != nil {
 				return fmt.Errorf("GPU %d: %v products: %w", x.Ordinal, t, err)
 			}
-			unseen, err := roofline.CrossValidate(samples, &d, builtin, t)
+			unseen, err := roofline.CrossValidate(samples, &d, fitted, t)
 			if err != nil {
 				return fmt.Errorf("GPU %d: %v products: %w", x.Ordinal, t, err)
 			}
 			u := Errors(unseen)
 			r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: "gemm " + t.String(), GEMM: &q, Unseen: &u,
-				Before: Errors(roofline.Evaluate(samples, &d, builtin)), After: Errors(roofline.Evaluate(samples, &d, builtin.With(t, q)))})
+				Before: Errors(roofline.Evaluate(samples, &d, builtin)), After: Errors(roofline.Evaluate(samples, &d, fitted.With(t, q)))})
 		}
-		if err := r.streams(x, &d, builtin); err != nil {
-			return err
-		}
+		r.Fits = append(r.Fits, memory...)
 	}
 	return nil
 }
@@ -82,7 +90,7 @@ func (r *Result) Calibrate() error {
 // streams fits the bandwidth and the ramp of kernels that go through memory in
 // order: those that read and write, for elementwise ops, and those that read, for
 // reductions.
-func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) error {
+func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) (fits []Fit, err error) {
 	for _, c := range []struct {
 		class  graph.Class
 		kind   graph.Kind
@@ -90,7 +98,7 @@ func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) error
 	}{{graph.ClassElementwise, "Add", x.Streams}, {graph.ClassReduction, "Sum", x.Reads}} {
 		var samples []roofline.Sample
 		for _, p := range c.points {
-			samples = append(samples, roofline.Sample{Kind: c.kind, Bytes: p.Bytes, Seconds: p.Median})
+			samples = append(samples, roofline.Sample{Kind: c.kind, Bytes: p.Bytes, Seconds: p.Median + x.Node.Median})
 		}
 		if len(samples) < 10 {
 			continue
@@ -99,25 +107,57 @@ func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) error
 		whole.Bandwidth = 1
 		pattern, ramp, err := roofline.FitPattern(samples, d, whole)
 		if err != nil {
-			return fmt.Errorf("GPU %d: %v: %w", x.Ordinal, c.class, err)
+			return nil, fmt.Errorf("GPU %d: %v: %w", x.Ordinal, c.class, err)
 		}
 		fitted := whole
 		fitted.Pattern[c.class], fitted.Ramp = pattern, ramp
-		r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: c.class.String(), Stream: &StreamParams{pattern, ramp},
+		fits = append(fits, Fit{Device: x.Ordinal, Class: c.class.String(), Stream: &StreamParams{pattern, ramp},
 			Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
 	}
-	return nil
+	return fits, nil
+}
+
+// withStreams returns p with the memory constants that fits of streams and reads
+// have found. Every class of ops that memory bounds goes through it in order of
+// addresses where steps are measured, so all have the bandwidth of streams,
+// reductions that of kernels which read.
+func withStreams(p roofline.Params, fits []Fit) roofline.Params {
+	var stream, read *StreamParams
+	for i := range fits {
+		switch fits[i].Class {
+		case graph.ClassElementwise.String():
+			stream = fits[i].Stream
+		case graph.ClassReduction.String():
+			read = fits[i].Stream
+		}
+	}
+	if stream == nil {
+		return p
+	}
+	p.Bandwidth, p.Ramp = stream.Bandwidth, stream.Ramp
+	if read != nil {
+		p.Bandwidth = max(p.Bandwidth, read.Bandwidth)
+	}
+	for k := range graph.NumClasses {
+		p.Pattern[k] = 0 // products: all of the bandwidth
+		if slices.Contains(hw.Classes(), graph.Class(k).String()) {
+			p.Pattern[k] = stream.Bandwidth / p.Bandwidth
+		}
+	}
+	if read != nil {
+		p.Pattern[graph.ClassReduction] = read.Bandwidth / p.Bandwidth
+	}
+	return p
 }
 
 // calibration returns the constants fitted to device x, as a machine file holds
-// them; nil where there are none. Every class of ops that memory bounds goes
-// through it in order of addresses where steps are measured, so all have the
-// bandwidth of streams, reductions that of kernels which read.
+// them; nil where there are none.
 func (r *Result) calibration(x *Device) *hw.Calibration {
 	d := x.device()
 	p := roofline.Default().ParamsOf(&d)
 	var types []graph.DType
-	var stream, read *StreamParams
+	var memory []Fit
+	streams := false
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		switch {
@@ -127,28 +167,16 @@ func (r *Result) calibration(x *Device) *hw.Calibration {
 				p = p.With(t, *f.GEMM)
 				types = append(types, t)
 			}
-		case f.Class == graph.ClassElementwise.String():
-			stream = f.Stream
-		case f.Class == graph.ClassReduction.String():
-			read = f.Stream
+		default:
+			memory = append(memory, *f)
+			streams = streams || f.Class == graph.ClassElementwise.String()
 		}
 	}
-	if stream == nil && types == nil {
+	if !streams && types == nil {
 		return nil
 	}
-	if stream != nil {
-		p.Bandwidth, p.Ramp = stream.Bandwidth, stream.Ramp
-		if read != nil {
-			p.Bandwidth = max(p.Bandwidth, read.Bandwidth)
-		}
-		for k := range p.Pattern {
-			p.Pattern[k] = stream.Bandwidth / p.Bandwidth
-		}
-		if read != nil {
-			p.Pattern[graph.ClassReduction] = read.Bandwidth / p.Bandwidth
-		}
-	}
-	return p.Calibration(types, stream != nil, fmt.Sprintf("fitted by placer bench hw to %d products, %d streams and %d reads", len(x.Products), len(x.Streams), len(x.Reads)))
+	p = withStreams(p, memory)
+	return p.Calibration(types, streams, fmt.Sprintf("fitted by placer bench hw to %d products, %d streams and %d reads", len(x.Products), len(x.Streams), len(x.Reads)))
 }
 
 // samples returns the measured products of type t for the roofline.
@@ -162,7 +190,7 @@ func (x *Device) samples(t graph.DType) (samples []roofline.Sample) {
 			continue
 		}
 		m := graph.GEMM{Batch: int64(p.Batch), M: int64(p.M), N: int64(p.N), K: int64(p.K)}
-		samples = append(samples, roofline.Sample{Kind: "MatMul", DType: t, GEMM: m, Seconds: p.Median,
+		samples = append(samples, roofline.Sample{Kind: "MatMul", DType: t, GEMM: m, Seconds: p.Median + x.Node.Median,
 			Bytes: units.Bytes(m.Batch * (t.Size()*(m.M*m.K+m.K*m.N) + out*m.M*m.N))})
 	}
 	return samples

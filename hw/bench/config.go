@@ -32,7 +32,9 @@ type Shape struct {
 }
 
 // Default measures all types over a grid of products: square and shallow, deep,
-// thin as in inference, batched as in attention.
+// thin as in inference, batched as in attention; and as training steps have them,
+// of few rows, of little depth and of great depth (layers of a recurrent network
+// and their gradients), tall (convolutions), of sizes that no tile divides.
 func Default() Config {
 	c := Config{Repeats: 7, Target: 2e-3, Buffer: 1 << 30}
 	for t := gpu.F32; t < gpu.NumDTypes; t++ {
@@ -51,6 +53,16 @@ func Default() Config {
 	for _, n := range []int{64, 128, 256} {
 		c.Shapes = append(c.Shapes, Shape{16, n, n, 64}, Shape{64, n, n, 128}, Shape{16, n, n, n})
 	}
+	for _, x := range [][3]int{
+		{64, 8192, 4096}, {64, 1024, 4096}, {64, 4096, 1024}, {128, 2048, 8192},
+		{4096, 8192, 64}, {1024, 4096, 64}, {1024, 1024, 64}, {8192, 1024, 128},
+		{131072, 256, 256}, {131072, 128, 128}, {262144, 64, 288}, {16384, 192, 768},
+		{256, 256, 131072}, {128, 128, 131072}, {288, 64, 262144}, {768, 192, 16384},
+		{4096, 500, 1000}, {500, 1000, 4096},
+	} {
+		c.Shapes = append(c.Shapes, Shape{1, x[0], x[1], x[2]})
+	}
+	c.Shapes = append(c.Shapes, Shape{640, 128, 64, 64}, Shape{640, 64, 64, 128})
 	for b := units.Bytes(1 << 10); b <= 256<<20; b *= 4 {
 		c.Messages = append(c.Messages, b)
 	}

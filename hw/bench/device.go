@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"placer/gpu"
 	"placer/units"
@@ -48,13 +49,15 @@ func Run(ctx context.Context, cfg Config, d gpu.Driver, b gpu.BLAS, devices []in
 	})
 }
 
-// one measures device dev.
+// one measures device dev. What fails is told at the end, behind what could be
+// measured all the same.
 func one(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, dev int) (*Device, error) {
 	l, err := open(ctx, cfg, d, b, dev)
 	if err != nil {
 		return nil, err
 	}
 	defer l.close()
+	var failed []error
 	for _, part := range []struct {
 		what string
 		f    func() error
@@ -63,10 +66,13 @@ func one(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, dev int) (*
 			cfg.Progress(fmt.Sprintf("GPU %d: %s", dev, part.what))
 		}
 		if err := part.f(); err != nil {
-			return l.out, fmt.Errorf("GPU %d: %s: %w", dev, part.what, err)
+			failed = append(failed, fmt.Errorf("GPU %d: %s: %w", dev, part.what, err))
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return l.out, nil
+	return l.out, errors.Join(failed...)
 }
 
 // launches measures what a kernel that does nothing costs.
@@ -123,22 +129,31 @@ func (l *lab) copies() (err error) {
 	return err
 }
 
-// streams measures kernels that read and write as much, as elementwise ops do, and
-// kernels that read alone, as reductions nearly do.
+// streams measures kernels that read and write as much, as elementwise ops do,
+// with arithmetic for some sizes, and kernels that read alone, as reductions nearly
+// do. Many ops of a step are of a few bytes.
 func (l *lab) streams() error {
-	for n := uint64(32 << 10); n <= l.size; n *= 2 {
+	const small = 32 << 10
+	for n := uint64(512); n <= l.size; n *= 2 {
+		if n < small {
+			n *= 2 // fewer of the sizes that take the same
+		}
 		for _, x := range []struct {
 			to    *[]Point
 			write uint64
+			fma   uint64
 			what  string
-		}{{&l.out.Streams, n / 2, "streams"}, {&l.out.Reads, 0, "reads"}} {
+		}{{&l.out.Streams, n / 2, 0, "streams"}, {&l.out.Reads, 0, 0, "reads"}, {&l.out.Worked, n / 2, 2, ""}} {
+			if x.fma > 0 && (n < 1<<20 || bits.TrailingZeros64(n)%2 != 0) {
+				continue
+			}
 			sample := ""
-			if 2*n > l.size {
+			if 2*n > l.size && x.what != "" {
 				sample = x.what
 			}
 			s, err := l.captured(sample, 32, func(i int) error {
 				p := l.rotate(i, n)
-				return l.k.Stream(l.d, l.stream, p, n-x.write, p+gpu.Ptr(n-x.write), x.write, 0)
+				return l.k.Stream(l.d, l.stream, p, n-x.write, p+gpu.Ptr(n-x.write), x.write, x.fma)
 			})
 			if err != nil {
 				return err
@@ -149,9 +164,10 @@ func (l *lab) streams() error {
 	return nil
 }
 
-// alone takes the cost of a graph's node off the time of a kernel in it.
+// alone takes the cost of a graph's node off the time of a kernel in it. What is
+// left stays above zero.
 func (l *lab) alone(s Stat) Stat {
-	node := min(l.out.Node.Median, s.Min/2)
+	node := min(l.out.Node.Median, 0.95*s.Min)
 	return Stat{s.Median - node, s.Min - node, s.Max - node, s.N}
 }
 
@@ -177,6 +193,7 @@ func (l *lab) host() error {
 // products measures the grid of shapes for every type that library and device
 // have. A type of which no shape runs, for another reason than that, is an error.
 func (l *lab) products() error {
+	var failed []error
 	for _, t := range l.cfg.Types {
 		var refused gpu.Status // the latest
 		measured := 0
@@ -209,7 +226,11 @@ func (l *lab) products() error {
 				continue // not this type, or not this shape
 			}
 			if err != nil {
-				return fmt.Errorf("%v %v: %w", t, s, err)
+				failed = append(failed, fmt.Errorf("%v %v: %w", t, s, err))
+				if l.ctx.Err() != nil || l.clear() != nil {
+					return errors.Join(failed...) // nor would another
+				}
+				break // the next type
 			}
 			measured++
 			stat = l.alone(stat)
@@ -220,7 +241,7 @@ func (l *lab) products() error {
 			return fmt.Errorf("%v: %w", t, refused)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // clear waits for what a refused call may have left on the stream.

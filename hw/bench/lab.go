@@ -30,6 +30,9 @@ type lab struct {
 
 const workspace = 32 << 20
 
+// mostNodes bounds a graph of short kernels.
+const mostNodes = 256
+
 // open makes dev current and prepares it.
 func open(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, dev int) (l *lab, err error) {
 	l = &lab{ctx: ctx, cfg: cfg, d: d, b: b}
@@ -204,14 +207,17 @@ func (l *lab) repeat(sample string, most int, f func(i int) error) (Stat, error)
 }
 
 // captured is repeat with the runs in a graph, so that the host's issuing does not
-// count: every launch of the graph is inner runs.
-func (l *lab) captured(sample string, inner int, f func(i int) error) (s Stat, err error) {
+// count: every launch of the graph is least runs, or more of short ones, so that
+// the gap between two launches does not count either.
+func (l *lab) captured(sample string, least int, f func(i int) error) (s Stat, err error) {
 	if err := f(0); err != nil { // whatever a first call sets up
 		return s, err
 	}
-	if err := l.d.SyncStream(l.stream); err != nil {
+	one, err := l.elapsed("", func() error { return f(0) })
+	if err != nil {
 		return s, err
 	}
+	inner := max(least, int(min(mostNodes, l.cfg.Target/max(one, 1e-9))))
 	if err := l.d.BeginCapture(l.stream); err != nil {
 		return s, fmt.Errorf("capture: %w", err)
 	}

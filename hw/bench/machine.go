@@ -59,9 +59,11 @@ func (r *Result) Machine(name string, cpu *hw.Device) (*hw.Machine, error) {
 	return m, m.Check()
 }
 
-// device returns x with its measured launch time.
+// device returns x with its measured launch times.
 func (x *Device) device() hw.Device {
-	return hw.Spec{Name: x.Name, Major: x.Major, Minor: x.Minor, SMs: x.SMs, SMClock: x.ClockMHz, MemoryClock: x.MemoryMHz, BusWidth: x.BusWidth, L2: x.L2,
+	d := hw.Spec{Name: x.Name, Major: x.Major, Minor: x.Minor, SMs: x.SMs, SMClock: x.ClockMHz, MemoryClock: x.MemoryMHz, BusWidth: x.BusWidth, L2: x.L2,
 		Capacity: x.Memory, Reserve: x.Context, Launch: x.Launch.Median,
 		Source: fmt.Sprintf("measured by placer bench hw: capacity, context of %v, launch (median of %d); clocks %d and %d MHz of the driver", x.Context, x.Launch.N, x.ClockMHz, x.MemoryMHz)}.Device()
+	d.GraphLaunch = x.Node.Median
+	return d
 }

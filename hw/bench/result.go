@@ -39,8 +39,9 @@ type Device struct {
 	Context units.Bytes `json:"context"`
 
 	Products []Product `json:"products"`
-	Streams  []Point   `json:"streams"`         // kernels that read and write; bytes count both
-	Reads    []Point   `json:"reads,omitempty"` // kernels that read alone
+	Streams  []Point   `json:"streams"`          // kernels that read and write; bytes count both
+	Reads    []Point   `json:"reads,omitempty"`  // kernels that read alone
+	Worked   []Point   `json:"worked,omitempty"` // as streams, with 16 operations for each 16 bytes read
 	// Copy is the bandwidth of the largest copy within the device, reads and writes
 	// counted.
 	Copy       units.BytesPerSecond `json:"copy"`

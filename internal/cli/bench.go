@@ -97,22 +97,22 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		cfg.State = monitor.Read
 	}
 	r, err := bench.Run(ctx, cfg, d, b, f.gpus)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
 	if err != nil && len(r.Devices) == 0 {
 		return err
 	}
-	interrupted := err
+	interrupted := err // by the user, or by something that could not be measured
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.Notes = append(r.Notes, "not all could be measured: "+err.Error())
+	}
 	r.Date = c.now().UTC().Format(time.RFC3339)
 	if inv, err := c.hardware.detect(); err == nil {
 		r.Driver = inv.Driver
 	} else {
 		r.Notes = append(r.Notes, "clocks were not watched: "+err.Error())
 	}
-	if interrupted == nil && f.calibrate {
+	if !errors.Is(interrupted, context.Canceled) && f.calibrate {
 		if err := r.Calibrate(); err != nil {
-			return err
+			interrupted = errors.Join(interrupted, err)
 		}
 	}
 	if f.out != "" {
@@ -120,12 +120,15 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 			return err
 		}
 	}
-	if interrupted == nil && f.file != "" {
+	if !errors.Is(interrupted, context.Canceled) && f.file != "" {
 		m, err := r.Machine(f.name, f.host())
-		if err != nil {
-			return err
+		if err != nil && interrupted != nil { // transfers from the host, perhaps
+			m, err = r.Machine(f.name, nil)
 		}
-		if err := c.writeMachine(f.file, m); err != nil {
+		if err == nil {
+			err = c.writeMachine(f.file, m)
+		}
+		if err != nil && interrupted == nil {
 			return err
 		}
 	}

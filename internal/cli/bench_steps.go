@@ -13,10 +13,13 @@ import (
 	"placer/baselines/fusion"
 	"placer/baselines/human"
 	"placer/baselines/random"
+	"placer/gpu"
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/hw/bench"
+	"placer/hw/nvml"
 	"placer/internal/fsx"
 	"placer/measure"
 	"placer/measured"
@@ -90,7 +93,10 @@ type study struct {
 	bandwidth units.BytesPerSecond
 	latency   units.Seconds
 	sms       map[int]int // of each of so many parts
-	until     float64     // by the host's clock
+	shares    map[int]*bench.Share
+	graphs    map[string]*graph.Graph
+	state     func(uuid string) (nvml.State, error)
+	until     float64 // by the host's clock
 	doc       *report.Steps
 }
 
@@ -124,24 +130,41 @@ func (c *console) benchSteps(ctx context.Context, f *stepsFlags) error {
 	if err != nil {
 		return err
 	}
-	s := &study{c: c, f: f, gpus: gpus, device: &m.Devices[0], bandwidth: bandwidth, latency: latency, sms: map[int]int{}, until: c.clock() + f.budget.Seconds(),
+	s := &study{c: c, f: f, gpus: gpus, device: &m.Devices[0], bandwidth: bandwidth, latency: latency, sms: map[int]int{}, shares: map[int]*bench.Share{}, graphs: map[string]*graph.Graph{}, until: c.clock() + f.budget.Seconds(),
 		doc: &report.Steps{Format: report.StepsFormat, Machine: m.Name, Calibrated: report.SummariseMachine(m).Devices[0].Calibrated, Host: host,
 			Link: fmt.Sprintf("%v and %v", bandwidth, latency), Partition: f.partition, Repeats: f.repeats, Trials: []report.Trial{}}}
+	if monitor, err := c.hardware.watch(); err == nil {
+		defer monitor.Close()
+		s.state = monitor.Read
+	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
 	return c.print(f.json, s.doc)
 }
 
+// humanPlan names the plan by the human rule.
+const humanPlan = "human"
+
 // errOver says that the budget has ended.
 var errOver = errors.New("the budget has ended")
 
 func (s *study) run(ctx context.Context) error {
-	if s.f.partition {
-		for _, k := range s.f.devices {
-			if k == 1 {
-				continue
+	for _, k := range s.f.devices {
+		if k == 1 {
+			continue
+		}
+		shared := false
+		if s.device.Calibration != nil {
+			err := s.share(ctx, k)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			if shared = err == nil; !shared {
+				s.doc.Notes = append(s.doc.Notes, fmt.Sprintf("One of %d devices is predicted from the whole: %v", k, err))
+			}
+		}
+		if !shared && s.f.partition {
 			n, err := measure.PartSMs(s.gpus.driver, 0, k)
 			if err != nil {
 				return err
@@ -160,11 +183,90 @@ func (s *study) run(ctx context.Context) error {
 	return err
 }
 
-// all measures plans by rule first, then random ones.
+// share measures what one of k devices finds, where the machine's constants are
+// measured ones too.
+func (s *study) share(ctx context.Context, k int) error {
+	cfg := bench.Default()
+	cfg.Repeats, cfg.State = 5, s.state
+	cfg.Types = nil
+	for _, name := range append(splitWorkloads(s.f.workloads), splitWorkloads(s.f.rank)...) {
+		g, err := s.graph(name)
+		if err != nil {
+			return err
+		}
+		for _, t := range productTypes(g) {
+			if !slices.Contains(cfg.Types, t) {
+				cfg.Types = append(cfg.Types, t)
+			}
+		}
+	}
+	s.c.note("measuring one of %d devices", k)
+	x, err := bench.RunShare(ctx, cfg, s.gpus.driver, s.gpus.blas, 0, k, s.f.partition)
+	if err != nil {
+		return err
+	}
+	s.shares[k] = x
+	s.doc.Shares = append(s.doc.Shares, x)
+	if s.f.partition {
+		s.sms[k] = x.SMs
+		for _, t := range cfg.Types {
+			most := float64(s.device.Peak[t.String()]) * float64(x.SMs) / float64(s.device.SMs)
+			if best := x.Best(t.String()); most > 0 && best > 1.05*most {
+				s.doc.Notes = append(s.doc.Notes, fmt.Sprintf("Products of %v reach %v on one of %d devices, whose %d multiprocessors can do %v: the GPU is not divided.",
+					t, units.FLOPsPerSecond(best), k, x.SMs, units.FLOPsPerSecond(most)))
+			}
+		}
+	}
+	return nil
+}
+
+// productTypes returns the element types of g's products as cuBLAS runs them.
+func productTypes(g *graph.Graph) (types []gpu.DType) {
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		if o.GEMM.IsZero() {
+			continue
+		}
+		if t, ok := measure.TypeOf(o.DType, roofline.Measured().TF32); ok && !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// graph builds a workload once.
+func (s *study) graph(name string) (g *graph.Graph, err error) {
+	if g = s.graphs[name]; g == nil {
+		if g, err = workloads.Build(name); err != nil {
+			return nil, usageError{err}
+		}
+		s.graphs[name] = g
+	}
+	return g, nil
+}
+
+// all measures what the aims are about first, should the budget end early: plans by
+// rule as graphs, random plans of the first workload; then plans by rule call by
+// call, and the other random plans.
 func (s *study) all(ctx context.Context) error {
+	if err := s.allByRule(ctx, measure.Captured); err != nil {
+		return err
+	}
+	rank := splitWorkloads(s.f.rank)
+	first := min(1, len(rank))
+	if err := s.allAtRandom(ctx, rank[:first]); err != nil {
+		return err
+	}
+	if err := s.allByRule(ctx, measure.Eager); err != nil {
+		return err
+	}
+	return s.allAtRandom(ctx, rank[first:])
+}
+
+func (s *study) allByRule(ctx context.Context, mode measure.Mode) error {
 	for _, name := range splitWorkloads(s.f.workloads) {
 		for _, k := range s.f.devices {
-			if err := s.byRule(ctx, name, k); err != nil {
+			if err := s.byRule(ctx, name, k, mode); err != nil {
 				return err
 			}
 			if err := s.write(); err != nil {
@@ -172,7 +274,11 @@ func (s *study) all(ctx context.Context) error {
 			}
 		}
 	}
-	for _, name := range splitWorkloads(s.f.rank) {
+	return nil
+}
+
+func (s *study) allAtRandom(ctx context.Context, rank []string) error {
+	for _, name := range rank {
 		for _, k := range s.f.devices {
 			if k == 1 || s.f.plans == 0 {
 				continue
@@ -190,39 +296,65 @@ func (s *study) all(ctx context.Context) error {
 
 // stepBench is a workload on so many devices.
 type stepBench struct {
-	task      *placer.Task
+	task    *placer.Task
+	issued  [2]issued // by mode
+	loaded  loaded
+	devices int
+	name    string
+}
+
+// issued is what a way of issuing makes of the machine: a kernel costs a launch or
+// a graph's node.
+type issued struct {
+	machine   *hw.Machine
 	simulator *sim.Simulator
-	loaded    loaded
-	devices   int
-	name      string
 }
 
 func (s *study) bench(name string, k int) (*stepBench, error) {
-	g, err := workloads.Build(name)
+	g, err := s.graph(name)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	m, err := measure.Logical(s.device, k, s.sms[k], s.bandwidth, s.latency)
 	if err != nil {
 		return nil, err
 	}
-	b := &stepBench{loaded: loaded{Graph: g}, devices: k, name: name}
-	b.task, b.simulator, err = task(b.loaded, m, judging{scheduler: criticalPath, tasks: plan.AllTasks})
-	return b, err
+	if x := s.shares[k]; x != nil {
+		for i := range m.Devices {
+			m.Devices[i] = x.On(m.Devices[i])
+		}
+	}
+	settings := roofline.Measured()
+	how := judging{scheduler: criticalPath, tasks: plan.AllTasks}
+	b := &stepBench{loaded: loaded{Graph: g, settings: &settings}, devices: k, name: name}
+	eager := issued{machine: m}
+	if b.task, eager.simulator, err = task(b.loaded, m, how); err != nil {
+		return nil, err
+	}
+	captured := issued{machine: m.Captured()}
+	if captured.simulator, _, err = simulator(b.loaded, captured.machine, how); err != nil {
+		return nil, err
+	}
+	b.issued[measure.Eager], b.issued[measure.Captured] = eager, captured
+	return b, nil
 }
 
 // place returns what p decides.
 func (b *stepBench) place(ctx context.Context, p plan.Placer, seed uint64) (plan.Decision, error) {
 	t := b.task
-	out, err := p.Place(ctx, &plan.Problem{Graph: t.Graph, Machine: t.Machine, Units: t.Units, Priority: t.Priority, Evaluator: b.simulator.Clone(), Budget: plan.Budget{Evaluations: 1}, Seed: seed})
+	out, err := p.Place(ctx, &plan.Problem{Graph: t.Graph, Machine: t.Machine, Units: t.Units, Priority: t.Priority, Evaluator: b.issued[measure.Eager].simulator.Clone(), Budget: plan.Budget{Evaluations: 1}, Seed: seed})
 	if err != nil {
 		return plan.Decision{}, err
 	}
 	return plan.Decision{Device: out.Device, Priority: t.Priority}, nil
 }
 
-func (s *study) byRule(ctx context.Context, name string, k int) error {
+func (s *study) byRule(ctx context.Context, name string, k int, mode measure.Mode) error {
 	b, err := s.bench(name, k)
+	if errors.Is(err, errInfeasible) {
+		s.doc.Trials = append(s.doc.Trials, report.Trial{Workload: name, Devices: k, SMs: s.sms[k], Plan: humanPlan, Mode: mode.String(), Failed: err.Error()})
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s on %d devices: %w", name, k, err)
 	}
@@ -235,11 +367,9 @@ func (s *study) byRule(ctx context.Context, name string, k int) error {
 	for _, x := range []struct {
 		name string
 		d    plan.Decision
-	}{{"human", d}, {"human, fused", fused}} {
-		for _, mode := range []measure.Mode{measure.Eager, measure.Captured} {
-			if err := s.trial(ctx, b, x.name, x.d, mode); err != nil {
-				return err
-			}
+	}{{humanPlan, d}, {humanPlan + ", fused", fused}} {
+		if err := s.trial(ctx, b, x.name, x.d, mode); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -247,6 +377,9 @@ func (s *study) byRule(ctx context.Context, name string, k int) error {
 
 func (s *study) atRandom(ctx context.Context, name string, k int) error {
 	b, err := s.bench(name, k)
+	if errors.Is(err, errInfeasible) {
+		return nil // the plans by rule tell
+	}
 	if err != nil {
 		return fmt.Errorf("%s on %d devices: %w", name, k, err)
 	}
@@ -271,14 +404,18 @@ func (s *study) trial(ctx context.Context, b *stepBench, name string, d plan.Dec
 		return errOver
 	}
 	s.c.note("%s on %d devices, %s, %v", b.name, b.devices, name, mode)
-	how := measured.Settings{Mode: mode.String(), Repeats: s.f.repeats, Logical: true, Partition: s.f.partition && b.devices > 1}
-	rig, err := s.gpus.rig(s.c, b.loaded, b.task, b.simulator, how)
+	on := &b.issued[mode]
+	rig, err := s.gpus.rigOf(b.loaded, measured.RigConfig{Graph: b.task.Graph, Machine: on.machine, Simulator: on.simulator, Clock: s.c.clock, State: s.state,
+		Trace:    mode == measure.Eager && name == humanPlan,
+		Settings: measured.Settings{Mode: mode.String(), Repeats: s.f.repeats, Logical: true, Partition: s.f.partition && b.devices > 1}})
 	if err != nil {
 		return err
 	}
-	predicted := b.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion)
+	predicted := on.simulator.EvaluateFused(d.Device, d.Priority, d.Fusion)
 	t := report.Trial{Workload: b.name, Devices: b.devices, SMs: s.sms[b.devices], Plan: name, Mode: mode.String(), Predicted: predicted.Seconds, Kernels: kernelsOf(b.task.Graph, d)}
-	got, err := rig.Measure(ctx, d)
+	from := s.c.clock()
+	got, step, err := rig.Step(ctx, d)
+	t.Took = s.c.clock() - from
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
@@ -288,6 +425,7 @@ func (s *study) trial(ctx context.Context, b *stepBench, name string, d plan.Dec
 		t.Failed = fmt.Sprintf("%v too large", got.Overflow)
 	default:
 		t.Measured = got.Seconds
+		t.Add(step)
 	}
 	s.doc.Trials = append(s.doc.Trials, t)
 	return nil
@@ -309,6 +447,14 @@ func summarise(s *report.Steps) {
 	type set struct{ predicted, measured []units.Seconds }
 	sets := map[string]*set{}
 	var order []string
+	add := func(name string, t *report.Trial) {
+		if sets[name] == nil {
+			sets[name] = &set{}
+			order = append(order, name)
+		}
+		sets[name].predicted = append(sets[name].predicted, units.Seconds(t.Predicted))
+		sets[name].measured = append(sets[name].measured, units.Seconds(t.Measured))
+	}
 	for i := range s.Trials {
 		t := &s.Trials[i]
 		if t.Failed != "" {
@@ -318,12 +464,27 @@ func summarise(s *report.Steps) {
 		if t.Plan == report.RandomPlan {
 			name = fmt.Sprintf("random plans, %s on %d devices, %s", t.Workload, t.Devices, t.Mode)
 		}
-		if sets[name] == nil {
-			sets[name] = &set{}
-			order = append(order, name)
+		add(name, t)
+	}
+	var kept []*report.Trial // eager, and not the host's
+	eager := 0
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		if t.Failed != "" || t.Mode != measure.Eager.String() {
+			continue
 		}
-		sets[name].predicted = append(sets[name].predicted, units.Seconds(t.Predicted))
-		sets[name].measured = append(sets[name].measured, units.Seconds(t.Measured))
+		eager++
+		k := slices.IndexFunc(s.Trials, func(g report.Trial) bool {
+			return g.Mode == measure.Captured.String() && g.Workload == t.Workload && g.Devices == t.Devices && g.Plan == t.Plan && g.Failed == ""
+		})
+		if k >= 0 && !t.HostBound(&s.Trials[k]) {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) < eager {
+		for _, t := range kept {
+			add("plans by rule, eager, where the host keeps up", t)
+		}
 	}
 	s.Summary = []report.Errors{}
 	for _, name := range order {

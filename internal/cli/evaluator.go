@@ -213,11 +213,17 @@ func (c *console) openMeasuring(ctx context.Context, s *session, workers *crowd,
 
 // rig sets the GPUs up for a graph on a machine.
 func (g *localGPUs) rig(c *console, l loaded, t *placer.Task, s *sim.Simulator, how measured.Settings) (*measured.Rig, error) {
-	costs, err := l.costs(t.Machine)
+	return g.rigOf(l, measured.RigConfig{Graph: t.Graph, Machine: t.Machine, Simulator: s, Settings: how, Clock: c.clock})
+}
+
+// rigOf fills in what cfg lacks of l and the GPUs.
+func (g *localGPUs) rigOf(l loaded, cfg measured.RigConfig) (*measured.Rig, error) {
+	costs, err := l.costs(cfg.Machine)
 	if err != nil {
 		return nil, err
 	}
-	r, err := measured.NewRig(measured.RigConfig{Graph: t.Graph, Machine: t.Machine, Simulator: s, Costs: costs, Driver: g.driver, BLAS: g.blas, Settings: how, Clock: c.clock, Warm: g.warm})
+	cfg.Costs, cfg.Driver, cfg.BLAS, cfg.Warm = costs, g.driver, g.blas, g.warm
+	r, err := measured.NewRig(cfg)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -31,6 +31,8 @@ type loaded struct {
 	seconds []units.Seconds
 	// times are those of files that tell devices apart; nil: none.
 	times *times.Table
+	// settings of the roofline model; nil: the default ones.
+	settings *roofline.Config
 	// What exporters need of the file's own terms; nil for other forms.
 	instance *dnnpart.Instance
 	profile  *pipedream.Instance
@@ -48,6 +50,9 @@ func (l *loaded) costs(m *hw.Machine) (sim.CostModel, error) {
 	}
 	if l.seconds != nil {
 		return givenTimes(l.seconds), nil
+	}
+	if l.settings != nil {
+		return roofline.New(l.Graph, m, *l.settings)
 	}
 	return roofline.New(l.Graph, m, roofline.Default())
 }

@@ -92,23 +92,22 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.plan, err)
 	}
-	costs, err := roofline.New(l.Graph, m, roofline.Default())
-	if err != nil {
-		return err
+	simulated := map[measure.Mode]*judgedStep{}
+	for _, mode := range modes {
+		on := m
+		if mode == measure.Captured {
+			on = m.Captured()
+		}
+		if simulated[mode], err = judgeStep(l, on, p); err != nil {
+			return err // infeasible, or not a plan
+		}
 	}
-	s, err := sim.New(l.Graph, m, costs, sim.Default())
-	if err != nil {
-		return err
-	}
-	predicted, err := s.Run(p, sim.Options{Trace: true})
-	if err != nil {
-		return err // infeasible, or not a plan
-	}
+	predicted := simulated[modes[0]].result
 	count, err := d.Count()
 	if err != nil {
 		return err
 	}
-	problem := &measure.Problem{Graph: l.Graph, Machine: m, Plan: p, Predicted: predicted}
+	problem := &measure.Problem{Graph: l.Graph, Machine: m, Plan: p}
 	if problem.GPU, err = measure.Spread(m, count, f.logical); err != nil {
 		return usageError{err}
 	}
@@ -122,7 +121,8 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	for k, mode := range modes {
 		cfg.Mode, cfg.Trace = mode, k == 0 // the trace is of an eager step in any mode
 		c.note("measuring, %v", mode)
-		r, err := measure.Run(ctx, cfg, problem, costs, d, b)
+		problem.Predicted = simulated[mode].result
+		r, err := measure.Run(ctx, cfg, problem, simulated[mode].costs, d, b)
 		if err != nil {
 			return err
 		}
@@ -144,6 +144,26 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 		}
 	}
 	return c.print(f.json, report.Measure(l.Graph, m, p, predicted, on, runs))
+}
+
+// judgedStep is a simulated step and the op times behind it.
+type judgedStep struct {
+	costs  sim.CostModel
+	result *sim.Result
+}
+
+// judgeStep simulates the step of p on m as it is run.
+func judgeStep(l loaded, m *hw.Machine, p *plan.Plan) (*judgedStep, error) {
+	costs, err := roofline.New(l.Graph, m, roofline.Measured())
+	if err != nil {
+		return nil, err
+	}
+	s, err := sim.New(l.Graph, m, costs, sim.Default())
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Run(p, sim.Options{Trace: true})
+	return &judgedStep{costs, r}, err
 }
 
 // readPlan reads the plan file at path, or stdin for "-".
