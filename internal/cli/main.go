@@ -83,6 +83,14 @@ func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format
 // errQuiet marks errors that have been told already.
 var errQuiet = errors.New("told already")
 
+// interrupted is a command that was stopped before it had anything to show.
+type interrupted struct{ message string }
+
+func (i interrupted) Error() string { return i.message }
+
+// Unwrap makes it the end of a context.
+func (interrupted) Unwrap() error { return context.Canceled }
+
 // errInfeasible marks results that do not fit.
 var errInfeasible = errors.New("infeasible")
 

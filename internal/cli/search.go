@@ -61,6 +61,9 @@ func (c *console) searchCommand() *cobra.Command {
 			if err := f.hub.check(); err != nil {
 				return err
 			}
+			if err := writable(f.plan); err != nil {
+				return err
+			}
 			device, err := c.openPolicyDevice(&f.device, f.evaluator.libraries)
 			if err != nil {
 				return err
@@ -214,6 +217,9 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 	var why stopped
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return why
+	}
+	if errors.Is(err, context.Canceled) && errors.Is(err, placer.ErrNoPlacement) {
+		return interrupted{"interrupted before the first placement; to go on: placer search --resume " + s.run.Dir()}
 	}
 	if err != nil {
 		return err
