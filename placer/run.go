@@ -115,10 +115,15 @@ func OpenRun(dir string) (r *Run, m *Memory, seconds float64, err error) {
 	return r, m, seconds, r.openProgress()
 }
 
-// openProgress opens the progress file behind its last whole line.
+// openProgress opens the progress file behind its last whole line, and by that claims
+// the run: two processes in one folder would overwrite each other's results.
 func (r *Run) openProgress() error {
 	f, err := os.OpenFile(r.Path(ProgressFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
+		return err
+	}
+	if err := fsx.Claim(f); err != nil {
+		f.Close()
 		return err
 	}
 	text, err := io.ReadAll(f)

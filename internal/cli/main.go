@@ -83,6 +83,23 @@ func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format
 // errQuiet marks errors that have been told already.
 var errQuiet = errors.New("told already")
 
+// exclusive makes it a usage error to name more than one of the flags.
+func exclusive(cmd *cobra.Command, names ...string) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var named []string
+		for _, n := range names {
+			if cmd.Flags().Changed(n) {
+				named = append(named, "--"+n)
+			}
+		}
+		if len(named) > 1 {
+			return usagef("%s exclude each other", strings.Join(named, " and "))
+		}
+		return run(cmd, args)
+	}
+}
+
 // interrupted is a command that was stopped before it had anything to show.
 type interrupted struct{ message string }
 
