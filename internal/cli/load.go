@@ -64,10 +64,10 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 	if l, err = c.loadOnlyGraph(f); err != nil || f.times == "" {
 		return l, err
 	}
-	if l.times, err = times.ReadFile(f.times); err == nil {
-		err = l.times.Check(l.Graph)
+	if l.times, err = times.ReadFile(f.times); err != nil {
+		return l, err
 	}
-	if err != nil {
+	if err := l.times.Check(l.Graph); err != nil {
 		return l, fmt.Errorf("%s: %w", f.times, err)
 	}
 	return l, nil

@@ -18,6 +18,7 @@ import (
 	"placer/measure"
 	"placer/placer"
 	"placer/sim"
+	"placer/times"
 )
 
 // Exit codes.
@@ -122,7 +123,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement):
+	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement), errors.Is(err, times.ErrNowhere):
 		return exitInfeasible
 	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary):
 		return exitNoDevice
