@@ -53,7 +53,7 @@ func (c *console) searchCommand() *cobra.Command {
 		Example: "  placer search --workload gnmt8 --gpus 8\n" +
 			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n" +
 			"  placer search --workload rnnlm4 --gpus 4 --evaluations 5000 --seed 7 --json\n" +
-			"  placer search --resume runs/gnmt8-p100x8-1",
+			"  placer search --resume runs/gnmt8-p100-1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -132,6 +132,8 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 		return usagef("--evaluations %d: want at least 1", f.evaluations)
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
+	case cmd.Flags().Changed("methods") && len(f.methods) == 0:
+		return usagef("--methods names none")
 	case f.json && f.plan == "-":
 		return usagef("--json and -o - both want stdout")
 	}
