@@ -141,7 +141,10 @@ func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }
 func strict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	switch err := d.Decode(v); {
+	case err == io.EOF, err == io.ErrUnexpectedEOF:
+		return errors.New("the document ends early")
+	case err != nil:
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {

@@ -129,7 +129,7 @@ func TestOpenErrors(t *testing.T) {
 	m := matrix([]string{"human"}, 1, 1)
 	for _, c := range []struct{ name, file, text, want string }{
 		{"no folder", "", "", "is no folder of a comparison"},
-		{"not JSON", compare.MatrixFile, "{", "matrix.json: unexpected EOF"},
+		{"not JSON", compare.MatrixFile, "{", "matrix.json: the document ends early"},
 		{"unknown key", compare.MatrixFile, `{"formt": 1}`, `unknown field "formt"`},
 		{"wrong trial", compare.TrialsFile, `{"case":"w9 on p100x2","method":"human","seed":1}` + "\n", "w9 on p100x2 with seed 1 is not of this comparison"},
 		{"second trial", compare.TrialsFile, strings.Repeat(`{"case":"w0 on p100x2","method":"human","seed":1}`+"\n", 2), "line 2: a second trial"},

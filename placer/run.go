@@ -54,17 +54,17 @@ func newRun(dir string) *Run {
 
 // CreateRun makes the folder dir, which must not hold anything yet.
 func CreateRun(dir string) (*Run, error) {
-	if err := os.MkdirAll(filepath.Join(dir, stateFolder), 0o755); err != nil {
-		return nil, err
-	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, e := range entries {
 		if e.Name() != stateFolder {
 			return nil, fmt.Errorf("%s is not empty: name another folder, or resume the run in it", dir)
 		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, stateFolder), 0o755); err != nil {
+		return nil, err
 	}
 	r := newRun(dir)
 	return r, r.openProgress()
@@ -115,10 +115,15 @@ func OpenRun(dir string) (r *Run, m *Memory, seconds float64, err error) {
 	return r, m, seconds, r.openProgress()
 }
 
-// openProgress opens the progress file behind its last whole line.
+// openProgress opens the progress file behind its last whole line, and by that claims
+// the run: two processes in one folder would overwrite each other's results.
 func (r *Run) openProgress() error {
 	f, err := os.OpenFile(r.Path(ProgressFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
+		return err
+	}
+	if err := fsx.Claim(f); err != nil {
+		f.Close()
 		return err
 	}
 	text, err := io.ReadAll(f)
@@ -171,7 +176,12 @@ func (r *Run) read(name string, v any) error {
 	defer f.Close()
 	d := json.NewDecoder(f)
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	switch err := d.Decode(v); {
+	case err == io.EOF:
+		return fmt.Errorf("%s: the file is empty", r.Path(name))
+	case err == io.ErrUnexpectedEOF:
+		return fmt.Errorf("%s: the document ends early", r.Path(name))
+	case err != nil:
 		return fmt.Errorf("%s: %w", r.Path(name), err)
 	}
 	if _, err := d.Token(); err != io.EOF {

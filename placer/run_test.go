@@ -109,6 +109,9 @@ func TestCreateRunRefusesFilledFolders(t *testing.T) {
 	if _, err := CreateRun(dir); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("error %v", err)
 	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("a folder that is refused holds %v, %v", entries, err)
+	}
 }
 
 // TestProgressFileMendsItself: a kill can leave half a line.

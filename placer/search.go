@@ -17,6 +17,10 @@ import (
 // ErrNoPlacement says that no method of a search came to a placement.
 var ErrNoPlacement = errors.New("no method came to a placement")
 
+// ErrNoTime says that a search ended without a placement because its budget was over,
+// which says nothing about whether one fits.
+var ErrNoTime = errors.New("the budget was over before the first placement")
+
 // Search runs the methods on t within one budget and returns a row for each: the
 // baselines first, then the searches and the policy side by side, then what
 // starts from the best of those. When ctx ends, what runs stops with its best so
@@ -137,6 +141,10 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 			}
 			out.Evaluations = evaluations
 		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.skip(k, "its time was over before its first placement")
+		return
 	}
 	if err != nil {
 		s.skip(k, err.Error())
@@ -272,6 +280,9 @@ func (s *searcher) result(ctx context.Context) (*SearchResult, error) {
 	if len(r.Rows) == 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoPlacement, err)
+		}
+		if b := s.c.Budget.Seconds; b > 0 && r.Seconds >= b {
+			return nil, fmt.Errorf("%w: %.3g s of %.3g s are gone", ErrNoTime, r.Seconds, b)
 		}
 		return nil, ErrNoPlacement
 	}

@@ -71,12 +71,18 @@ func (s *SearchResult) Reduction(r *Row, reference string) (share float64, ok bo
 }
 
 // Gap returns how far row r's step is above the bound, 0.25 for a quarter. The
-// bound is one of predicted steps, and so is the step here.
-func (r *Row) Gap(bound float64) float64 {
+// bound is one of predicted steps, and so is the step here. Above a bound of 0, which
+// a graph without a tensor has by the memory objective, there is no such share: ok is
+// false unless the row is at it.
+func (r *Row) Gap(bound float64) (gap float64, ok bool) {
+	value := r.Score.Seconds
 	if r.Predicted != nil {
-		return r.Predicted.Seconds/bound - 1
+		value = r.Predicted.Seconds
 	}
-	return r.Score.Seconds/bound - 1
+	if !(bound > 0) {
+		return 0, value == bound
+	}
+	return value/bound - 1, true
 }
 
 // better reports whether r is preferable to o: by score, but what is known to fit

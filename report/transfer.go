@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+
+	"placer/units"
 )
 
 // Formats of the documents on the pretrained policy.
@@ -41,9 +43,13 @@ type PlacedRow struct {
 func (p *Placed) WriteText(w io.Writer) error {
 	t := newTable("method", "step time", "reduction", "evaluations")
 	t.right(1, 2, 3)
-	t.row("human", milliseconds(p.Human, p.HumanFits), "", "1")
+	t.row("human", stepOf(p.Human, p.HumanFits), "", "1")
 	for _, r := range p.Rows {
-		t.row(r.Method, milliseconds(r.StepTime, r.Feasible), fmt.Sprintf("%.1f%%", 100*r.Reduction), fmt.Sprint(r.Evaluations))
+		reduction := "-"
+		if r.Feasible && p.HumanFits {
+			reduction = fmt.Sprintf("%.1f%%", 100*r.Reduction)
+		}
+		t.row(r.Method, stepOf(r.StepTime, r.Feasible), reduction, fmt.Sprint(r.Evaluations))
 	}
 	if _, err := fmt.Fprintf(w, "%s on %s, policy %s\n", p.Graph.Name, p.Machine.Name, p.Policy); err != nil {
 		return err
@@ -59,11 +65,11 @@ func (p *Placed) WriteText(w io.Writer) error {
 	return err
 }
 
-func milliseconds(s float64, fits bool) string {
+func stepOf(s float64, fits bool) string {
 	if !fits {
 		return "does not fit"
 	}
-	return fmt.Sprintf("%.4g ms", 1e3*s)
+	return units.Seconds(s).String()
 }
 
 // Policy is a policy's transfer card.

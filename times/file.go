@@ -67,7 +67,7 @@ func ReadFile(path string) (*Table, error) {
 // Read reads a file of times; name is the file's name for errors.
 func Read(data []byte, name string) (*Table, error) {
 	var f file
-	if err := foreign.Decode(data, name, &f); err != nil {
+	if err := foreign.DecodeStrict(data, name, &f); err != nil {
 		return nil, err
 	}
 	if f.Format != Format {

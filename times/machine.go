@@ -1,7 +1,10 @@
 package times
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"placer/hw"
 	"placer/units"
@@ -44,7 +47,8 @@ func (t *Table) Machine() (*hw.Machine, error) {
 
 // For returns the cost model of the table on m. A device takes the times of its
 // own model, or, where the table does not know it, those of the table's only
-// model of accelerators or of CPUs. The error names the first device without.
+// model of accelerators or of CPUs. The error names the first device without, or the
+// first op that no device can run (ErrNowhere).
 func (t *Table) For(m *hw.Machine) (*Cost, error) {
 	c := &Cost{}
 	for d := range m.Devices {
@@ -58,7 +62,26 @@ func (t *Table) For(m *hw.Machine) (*Cost, error) {
 		}
 		c.rows = append(c.rows, row)
 	}
+	if op := c.nowhere(); op >= 0 {
+		return nil, fmt.Errorf("op %d: %w of %s", op, ErrNowhere, m.Name)
+	}
 	return c, nil
+}
+
+// ErrNowhere says that an op can run on no device.
+var ErrNowhere = errors.New("can run on no device")
+
+// nowhere returns the first op that has no time on any device, or -1.
+func (c *Cost) nowhere() int {
+	if len(c.rows) == 0 {
+		return -1
+	}
+	for op := range c.rows[0].Seconds {
+		if !slices.ContainsFunc(c.rows, func(m *Model) bool { return !math.IsInf(m.Seconds[op], 1) }) {
+			return op
+		}
+	}
+	return -1
 }
 
 // only returns the table's one model of that kind, or nil.

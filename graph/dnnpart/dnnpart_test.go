@@ -41,7 +41,7 @@ func TestImportErrors(t *testing.T) {
 	for _, c := range []struct{ name, doc, want string }{
 		{"empty", "", "x.json: line 1, column 1: the document ends early"},
 		{"cut off", `{"nodes": [`, "line 1, column 12: the document ends early"},
-		{"wrong type", "{\n\"nodes\": 3}", "line 2, column 11: nodes: a JSON number, want []dnnpart.node"},
+		{"wrong type", "{\n\"nodes\": 3}", "line 2, column 11: nodes: a JSON number, want an array"},
 		{"trailing", instance(node, "") + "x", "data after the end of the document"},
 		{"no limits", `{"nodes": []}`, "maxSizePerFPGA, maxFPGAs or maxCPUs is missing"},
 		{"no nodes", instance("", ""), "0 nodes, want 1"},
@@ -85,7 +85,7 @@ func TestSplits(t *testing.T) {
 		`{"fpgas": [{"nodes": [7]}, {"nodes": [7]}], "cpus": []}`:    "accelerator 1: node 7 is placed twice",
 		`{"fpgas": [], "cpus": []}`:                                  "is not placed",
 		`{"fpgas": [], "cpus": [{"nodes": []}, {"nodes": [7, 3]}]}`:  "uses 0 accelerators and 2 CPU cores, the instance has 2 and 1",
-		`{"fpgas": [{"nodes": ["7"]}], "cpus": [{"nodes": [7, 3]}]}`: "a JSON string, want int64",
+		`{"fpgas": [{"nodes": ["7"]}], "cpus": [{"nodes": [7, 3]}]}`: "a JSON string, want a whole number",
 	} {
 		if _, err := x.ReadSplit([]byte(doc), "s.json"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", doc, err, want)

@@ -53,6 +53,8 @@ type Summary struct {
 	// Symbols lists the named dimensions of the inputs, in order of occurrence,
 	// with the values used.
 	Symbols []Symbol
+	// UnknownDims are the names of Config.Dims that no shape of the file has, sorted.
+	UnknownDims []string
 	// Notes are remarks for the reader: assumptions that the costs rest on.
 	Notes []string
 }

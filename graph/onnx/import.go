@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type importer struct {
 	cfg    Config
 	sum    *Summary
 	listed map[string]bool // symbols and notes in the summary
+	dims   map[string]bool // of Config.Dims, those that a shape has
 	budget int             // nodes that may still be inferred
 	depth  int             // nesting of bodies
 
@@ -60,12 +62,17 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 		return nil, nil, err
 	}
 	imp.sum.Ops, imp.sum.Params = g.NumOps(), g.Params()
+	for _, name := range slices.Sorted(maps.Keys(cfg.Dims)) {
+		if !imp.dims[name] {
+			imp.sum.UnknownDims = append(imp.sum.UnknownDims, name)
+		}
+	}
 	return g, imp.sum, nil
 }
 
 func newImporter(m *model, name string, cfg Config) *importer {
 	return &importer{
-		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, budget: maxInner + len(m.graph.nodes),
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner + len(m.graph.nodes),
 		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
 		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
 	}

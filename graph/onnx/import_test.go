@@ -140,8 +140,11 @@ func TestShapesAndKinds(t *testing.T) {
 }
 
 func TestSymbolicDimensions(t *testing.T) {
-	cfg := Config{Dims: map[string]int64{"batch_size": 4, "seq_len": 8}, DefaultDim: 2}
+	cfg := Config{Dims: map[string]int64{"batch_size": 4, "seq_len": 8, "seqlen": 5, "batch": 6}, DefaultDim: 2}
 	g, sum := load(t, "gpt2_megatron.onnx", cfg)
+	if want := []string{"batch", "seqlen"}; !slices.Equal(sum.UnknownDims, want) {
+		t.Errorf("unknown dimensions %v, want %v", sum.UnknownDims, want)
+	}
 	want := []Symbol{{"batch_size", 4}, {"seq_len", 8}, {"past_seq_len", 2}}
 	if !slices.Equal(sum.Symbols, want) {
 		t.Errorf("symbols %v, want %v", sum.Symbols, want)

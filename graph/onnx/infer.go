@@ -123,6 +123,8 @@ func (imp *importer) resolve(dims []dim, input bool) graph.Shape {
 			v, ok := imp.cfg.Dims[d.param]
 			if !ok || d.param == "" {
 				v = imp.cfg.DefaultDim
+			} else {
+				imp.dims[d.param] = true
 			}
 			s[k] = v
 			if input && d.param != "" && !imp.listed[d.param] {

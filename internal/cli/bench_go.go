@@ -110,7 +110,7 @@ func (c *console) goBenchCommand(b goBench) *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	fl.BoolVar(&f.csv, "csv", false, "print the rows as CSV")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown tables")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv", "markdown")
+	exclusive(cmd, "json", "csv", "markdown")
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/baselines/cpsat"
+	"placer/baselines/regal/columns"
 	"placer/baselines/regal/cp"
 	"placer/baselines/regal/exchange"
 	"placer/baselines/regal/gas"
@@ -202,6 +203,9 @@ func (c *console) regalMethods(f *regalFlags, doc *report.Regal) ([]rivals.Metho
 	}
 	if err := c.regalProposers(f, doc, &o); err != nil {
 		return nil, err
+	}
+	if proposers := o.REGAL != nil || o.GAS != nil || len(o.Others) > 0; proposers && f.evaluations <= columns.Evaluations {
+		return nil, usagef("--evaluations %d: want more than %d, which a policy's features take; --regal none leaves the policies out", f.evaluations, columns.Evaluations)
 	}
 	return rivals.Methods(o), nil
 }

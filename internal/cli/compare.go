@@ -83,8 +83,8 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	fl.BoolVar(&f.csv, "csv", false, "print the rows as CSV")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown tables")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv", "markdown")
-	cmd.MarkFlagsMutuallyExclusive("out", "resume", "audit", "list")
+	exclusive(cmd, "json", "csv", "markdown")
+	exclusive(cmd, "out", "resume", "audit", "list")
 	return cmd
 }
 

@@ -131,10 +131,13 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	if err := c.printPlaced(&f.placeFlags, p, doc, "fine-tuned", o.Device, o.Score); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", errQuiet, context.Canceled)
+	switch {
+	case ctx.Err() == nil:
+		return nil
+	case f.out != "":
+		return interrupted{"interrupted; the same command goes on"}
 	}
-	return nil
+	return interrupted{"interrupted; this is the best so far"}
 }
 
 // readTuneState returns the state at path, nil where there is none.

@@ -54,7 +54,7 @@ type machineFlags struct {
 func (f *machineFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.file, "machine", "", "machine file (JSON); - reads stdin")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "p100", "built-in machine, as 'placer machines' lists them")
-	cmd.Flags().IntVar(&f.gpus, "gpus", 0, "use the first of the machine's GPUs; 0 means all")
+	cmd.Flags().IntVar(&f.gpus, "gpus", 0, "number of GPUs to use, the first of the machine; all without it")
 	cmd.Flags().BoolVar(&f.cpu, "cpu", false, "let ops run on the host's CPU too")
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,17 @@ func (c *console) importCommand() *cobra.Command {
 		Short: "Read a graph and describe it, or write it in another form",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
+				return err
+			}
+			switch {
+			case !slices.Contains(graphForms, as):
+				return usagef("--as %s: want json, costgraph or costgraph-text", as)
+			case out == "-" && asJSON:
+				return usagef("--json and -o - both want stdout")
+			case out == "" && cmd.Flags().Changed("as"):
+				return usagef("--as is the form of what -o writes")
+			}
+			if err := writable(out, timesOut); err != nil {
 				return err
 			}
 			l, err := c.loadGraph(&f)
@@ -75,14 +87,13 @@ func (c *console) importCommand() *cobra.Command {
 	return cmd
 }
 
-// exporter returns what writes l in a form.
+// graphForms are the forms that import writes.
+var graphForms = []string{"json", "costgraph", "costgraph-text"}
+
+// exporter returns what writes l in one of graphForms.
 func (c *console) exporter(as string, l loaded, gpu string) (func(io.Writer) error, error) {
-	switch as {
-	case "json":
+	if as == "json" {
 		return l.Graph.Write, nil
-	case "costgraph", "costgraph-text":
-	default:
-		return nil, usagef("--as %s: want json, costgraph or costgraph-text", as)
 	}
 	m, err := c.loadMachine(&machineFlags{gpu: gpu})
 	if err != nil {

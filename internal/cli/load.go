@@ -69,10 +69,10 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 	if l, err = c.loadOnlyGraph(f); err != nil || f.times == "" {
 		return l, err
 	}
-	if l.times, err = times.ReadFile(f.times); err == nil {
-		err = l.times.Check(l.Graph)
+	if l.times, err = times.ReadFile(f.times); err != nil {
+		return l, err
 	}
-	if err != nil {
+	if err := l.times.Check(l.Graph); err != nil {
 		return l, fmt.Errorf("%s: %w", f.times, err)
 	}
 	return l, nil
@@ -88,6 +88,9 @@ func (c *console) loadOnlyGraph(f *graphFlags) (l loaded, err error) {
 	config := onnx.Default()
 	config.Dims = f.dims
 	if l, err = c.importGraph(f.file, config); err != nil {
+		return l, err
+	}
+	if err := l.checkDims(f); err != nil {
 		return l, err
 	}
 	if l.onnx != nil {
@@ -111,6 +114,27 @@ func (c *console) loadOnlyGraph(f *graphFlags) (l loaded, err error) {
 	return l, nil
 }
 
+// checkDims reports dimensions that --dim gives a value and the file does not have: a
+// slip in a name would leave the dimension at 1.
+func (l *loaded) checkDims(f *graphFlags) error {
+	switch {
+	case len(f.dims) == 0:
+		return nil
+	case l.onnx == nil:
+		return usagef("--dim is for ONNX files, %s is none", f.file)
+	case len(l.onnx.UnknownDims) == 0:
+		return nil
+	}
+	has := make([]string, len(l.onnx.Symbols))
+	for i, s := range l.onnx.Symbols {
+		has[i] = s.Name
+	}
+	if len(has) == 0 {
+		return usagef("--dim %s: the inputs of %s have no named dimensions", l.onnx.UnknownDims[0], f.file)
+	}
+	return usagef("--dim %s: %s has no dimension of that name, want one of %s", l.onnx.UnknownDims[0], f.file, strings.Join(has, ", "))
+}
+
 // importGraph reads the graph file at path, or stdin for "-". What starts with a
 // brace is placer's JSON form; what looks like a CostGraphDef is one; everything
 // else is taken for ONNX.
@@ -130,6 +154,9 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 			return c.importCosts(data, "stdin")
 		default:
 			l.Graph, l.onnx, err = onnx.Import(data, "stdin", config)
+		}
+		if err != nil && l.Graph == nil && isText(data[:min(len(data), headBytes)]) && !startsJSON(data) {
+			err = unknownText("stdin")
 		}
 		return l, err
 	}
@@ -161,8 +188,27 @@ func (c *console) importGraph(path string, config onnx.Config) (l loaded, err er
 			}
 		}
 		l.Graph, l.onnx, err = onnx.ImportFile(path, config)
+		if err != nil && isText(head) {
+			err = unknownText(path)
+		}
 	}
 	return l, err
+}
+
+// unknownText is the error of a text that is in none of the forms that are read.
+func unknownText(name string) error {
+	return fmt.Errorf("%s: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER; ONNX files are binary", name)
+}
+
+// isText reports whether data is text: an ONNX file has tags and lengths among its
+// first bytes that are not.
+func isText(data []byte) bool {
+	for _, b := range data {
+		if b < ' ' && b != '\n' && b != '\r' && b != '\t' || b == 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // importCosts reads a CostGraphDef.
@@ -188,6 +234,9 @@ func startsJSON(data []byte) bool {
 	return len(text) > 0 && text[0] == '{'
 }
 
+// headBytes is how much of a file says what form it has.
+const headBytes = 64
+
 // firstBytes returns the head of the file at path, which must not be empty.
 func firstBytes(path string) ([]byte, error) {
 	f, err := os.Open(path)
@@ -195,7 +244,7 @@ func firstBytes(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	head := make([]byte, 64)
+	head := make([]byte, headBytes)
 	n, err := io.ReadFull(f, head)
 	if err == io.EOF {
 		return nil, fmt.Errorf("%s: the file is empty", path)

@@ -18,6 +18,7 @@ import (
 	"placer/measure"
 	"placer/placer"
 	"placer/sim"
+	"placer/times"
 )
 
 // Exit codes.
@@ -83,6 +84,31 @@ func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format
 // errQuiet marks errors that have been told already.
 var errQuiet = errors.New("told already")
 
+// exclusive makes it a usage error to name more than one of the flags.
+func exclusive(cmd *cobra.Command, names ...string) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var named []string
+		for _, n := range names {
+			if cmd.Flags().Changed(n) {
+				named = append(named, "--"+n)
+			}
+		}
+		if len(named) > 1 {
+			return usagef("%s exclude each other", strings.Join(named, " and "))
+		}
+		return run(cmd, args)
+	}
+}
+
+// interrupted is a command that was stopped before it had anything to show.
+type interrupted struct{ message string }
+
+func (i interrupted) Error() string { return i.message }
+
+// Unwrap makes it the end of a context.
+func (interrupted) Unwrap() error { return context.Canceled }
+
 // errInfeasible marks results that do not fit.
 var errInfeasible = errors.New("infeasible")
 
@@ -97,7 +123,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement):
+	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement), errors.Is(err, times.ErrNowhere):
 		return exitInfeasible
 	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary):
 		return exitNoDevice

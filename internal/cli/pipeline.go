@@ -61,6 +61,9 @@ func (c *console) pipeline(f *pipelineFlags) error {
 	if f.graph == "" {
 		return usagef("name a PipeDream profile by --graph")
 	}
+	if f.conf == "-" && f.json {
+		return usagef("--json and -o - both want stdout")
+	}
 	if len(f.workers) != len(f.bandwidths) {
 		return usagef("%d widths by --workers, %d by --bandwidth", len(f.workers), len(f.bandwidths))
 	}

@@ -35,7 +35,7 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	f.machine.add(cmd)
 	cmd.Flags().StringVar(&f.policy, "policy", builtIn, "policy file, or "+builtIn)
 	cmd.Flags().StringVar(&f.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops: critical-path or fifo")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the best plan to this file")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the best plan to this file; - writes it to stdout instead of the table")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 }
@@ -47,10 +47,13 @@ func (f *placeFlags) check(cmd *cobra.Command) error {
 	if err := f.machine.check(cmd); err != nil {
 		return err
 	}
-	if f.graph.file == "-" && f.machine.file == "-" {
+	switch {
+	case f.graph.file == "-" && f.machine.file == "-":
 		return usagef("graph and machine cannot both come from stdin")
+	case f.json && f.output == "-":
+		return usagef("--json and -o - both want stdout")
 	}
-	return nil
+	return writable(f.output)
 }
 
 func (c *console) placeCommand() *cobra.Command {
@@ -103,11 +106,7 @@ func loadPolicy(name string) (*transfer.Policy, error) {
 // placed prepares the problem of f and the document on it, with the human
 // expert's row.
 func (c *console) placed(ctx context.Context, f *placeFlags, policy *transfer.Policy) (*plan.Problem, *report.Placed, error) {
-	m, err := c.loadMachine(&f.machine)
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := c.loadGraph(&f.graph)
+	l, m, err := c.load(&f.graph, &f.machine)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +124,7 @@ func (c *console) placed(ctx context.Context, f *placeFlags, policy *transfer.Po
 		return nil, nil, err
 	}
 	return p, &report.Placed{
-		Format: report.PlacedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.Machine{Name: m.Name, Devices: m.NumDevices()}, Policy: f.policy,
+		Format: report.PlacedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.IdentifyMachine(m), Policy: f.policy,
 		Distance: policy.Reach.Distance(w), Reach: policy.Reach.Limit, Human: expert.Score.Seconds, HumanFits: expert.Score.Feasible(),
 	}, nil
 }
@@ -175,17 +174,29 @@ func (c *console) printPlaced(f *placeFlags, p *plan.Problem, doc *report.Placed
 		if err != nil {
 			return err
 		}
-		if err := fsx.WriteFile(f.output, file.Write); err != nil {
+		if f.output == "-" {
+			err = file.Write(c.out)
+		} else {
+			err = fsx.WriteFile(f.output, file.Write)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if err := c.print(f.json, doc); err != nil {
-		return err
+	if f.output != "-" {
+		if err := c.print(f.json, doc); err != nil {
+			return err
+		}
 	}
 	if !score.Feasible() {
-		return fmt.Errorf("%w: %w", errQuiet, errInfeasible)
+		return tooMuch(score)
 	}
 	return nil
+}
+
+// tooMuch is the error of a result that does not fit.
+func tooMuch(s plan.Score) error {
+	return fmt.Errorf("%w: the best plan found takes %v more memory than the devices have", errInfeasible, s.Overflow)
 }
 
 // cardOf returns the transfer card of policy.

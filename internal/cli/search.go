@@ -53,12 +53,15 @@ func (c *console) searchCommand() *cobra.Command {
 		Example: "  placer search --workload gnmt8 --gpus 8\n" +
 			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n" +
 			"  placer search --workload rnnlm4 --gpus 4 --evaluations 5000 --seed 7 --json\n" +
-			"  placer search --resume runs/gnmt8-p100x8-1",
+			"  placer search --resume runs/gnmt8-p100-1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
 			if err := f.hub.check(); err != nil {
+				return err
+			}
+			if err := writable(f.plan); err != nil {
 				return err
 			}
 			device, err := c.openPolicyDevice(&f.device, f.evaluator.libraries)
@@ -129,6 +132,8 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 		return usagef("--evaluations %d: want at least 1", f.evaluations)
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
+	case cmd.Flags().Changed("methods") && len(f.methods) == 0:
+		return usagef("--methods names none")
 	case f.json && f.plan == "-":
 		return usagef("--json and -o - both want stdout")
 	}
@@ -214,6 +219,9 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 	var why stopped
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return why
+	}
+	if errors.Is(err, context.Canceled) && errors.Is(err, placer.ErrNoPlacement) {
+		return interrupted{"interrupted before the first placement; to go on: placer search --resume " + s.run.Dir()}
 	}
 	if err != nil {
 		return err

@@ -200,19 +200,20 @@ func fileName(s string) string {
 // resume opens the run in f.resume and loads again what it was about.
 func (c *console) resume(f *searchFlags) (s *session, err error) {
 	s = &session{}
-	if s.run, s.memory, s.before, err = placer.OpenRun(f.resume); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			s.close()
+			s = nil
 		}
 	}()
+	if s.run, s.memory, s.before, err = placer.OpenRun(f.resume); err != nil {
+		return s, err
+	}
 	if err := s.run.Read(placer.ConfigFile, &s.config); err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.config.Format != runFormat {
-		return nil, fmt.Errorf("%s: format is %q, want %q", s.run.Path(placer.ConfigFile), s.config.Format, runFormat)
+		return s, fmt.Errorf("%s: format is %q, want %q", s.run.Path(placer.ConfigFile), s.config.Format, runFormat)
 	}
 	var done report.Search
 	switch err := s.run.Read(placer.ResultFile, &done); {
@@ -220,26 +221,26 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 		s.done = &done
 		return s, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+		return s, err
 	}
 	if err := c.beforeMeasuring(s, f); err != nil {
 		return s, err
 	}
 	if s.level, err = unit.ParseLevel(s.config.Granularity); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
+		return s, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
 	}
 	tasks := plan.Place
 	if s.config.Tasks != "" {
 		if tasks, err = plan.ParseTasks(s.config.Tasks); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
+			return s, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
 		}
 	}
 	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective, tasks, slices.Contains(s.config.Methods, freeTransfers)), s.config.Methods); err != nil {
-		return nil, err
+		return s, err
 	}
 	m, err := hw.ReadFile(s.run.Path(placer.MachineFile))
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train, dims: s.config.Dims, times: s.config.Times}
 	if from.file == graphCopy {
@@ -250,11 +251,11 @@ func (c *console) resume(f *searchFlags) (s *session, err error) {
 	}
 	l, err := c.loadGraph(&from)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	g := l.Graph
 	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
-		return nil, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
+		return s, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
 	}
 	s.loaded = l
 	s.task, s.sim, err = task(l, m, judging{scheduler: s.config.Scheduler, objective: s.config.Objective, contention: s.config.Contention, tasks: tasks})

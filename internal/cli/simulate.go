@@ -54,6 +54,9 @@ func (c *console) simulateCommand() *cobra.Command {
 			if err := how.check(); err != nil {
 				return err
 			}
+			if err := writable(traceFile); err != nil {
+				return err
+			}
 			return c.simulate(&g, &m, planFile, how, traceFile, asJSON)
 		},
 	}

@@ -118,6 +118,9 @@ func (c *console) keysCommand() *cobra.Command {
 			if out == "" {
 				return usagef("name the folder to make by -o")
 			}
+			if k.Workers < 1 {
+				return usagef("--workers %d: want at least 1", k.Workers)
+			}
 			if err := dispatch.WriteKeys(out, k, time.Now()); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"placer/internal/fsx"
 	"placer/placer"
 	"placer/plan"
 	"placer/report"
@@ -28,6 +29,20 @@ type manifest struct {
 	Resumed     bool           `json:"resumed"`
 }
 
+// writable asks of each path that is a file's whether it can be written, so that a
+// mistake in it costs no search.
+func writable(paths ...string) error {
+	for _, path := range paths {
+		if path == "" || path == "-" {
+			continue
+		}
+		if err := fsx.Writable(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write writes what a search has found into its run folder: plan, traces,
 // manifest, and last the result, which marks the run as ended. infeasible is the
 // simulator's error if the best plan does not fit.
@@ -35,10 +50,10 @@ func (c *console) write(s *session, found *placer.SearchResult, meter *measuring
 	doc = searchDocument(s, found)
 	meter.document(s, doc)
 	if meter != nil && !doc.Best.Feasible {
-		infeasible = errInfeasible
+		infeasible = tooMuch(found.Rows[found.Best].Score)
 	}
 	if s.task.Objective.Normal() == plan.Throughput && !doc.Best.Feasible {
-		infeasible = errInfeasible
+		infeasible = tooMuch(found.Rows[found.Best].Score)
 	}
 	best := bestPlan(s, found)
 	file, err := best.File(s.task.Graph, s.task.Machine)
@@ -116,8 +131,7 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 		for _, b := range r.Peak {
 			row.Peak = append(row.Peak, int64(b))
 		}
-		if row.Feasible {
-			gap := r.Gap(s.task.Bound)
+		if gap, ok := r.Gap(s.task.Bound); ok && row.Feasible {
 			row.Gap = &gap
 		}
 		if share, ok := found.Reduction(r, "human"); ok && row.Feasible {

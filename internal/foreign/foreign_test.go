@@ -36,5 +36,5 @@ func Example() {
 	}
 	fmt.Println(foreign.Decode([]byte("{\"nodes\": [\n{\"id\": 1.5}]}"), "net.json", &doc))
 	// Output:
-	// net.json: line 2, column 11: Nodes.ID: a JSON number 1.5, want int
+	// net.json: line 2, column 11: Nodes.ID: a JSON number 1.5, want a whole number
 }

@@ -2,11 +2,13 @@ package foreign
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 )
 
@@ -33,7 +35,19 @@ func ReadFile(path string) ([]byte, error) {
 // Decode reads the one JSON document of data into v. name is the file's name
 // for errors, which say file, line, column and reason.
 func Decode(data []byte, name string, v any) error {
+	return decode(json.NewDecoder(bytes.NewReader(data)), data, name, v)
+}
+
+// DecodeStrict is Decode for documents of our own: a key that v has no field for is an
+// error.
+func DecodeStrict(data []byte, name string, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return decode(d, data, name, v)
+}
+
+// decode reads with d, which reads data.
+func decode(d *json.Decoder, data []byte, name string, v any) error {
 	if err := d.Decode(v); err != nil {
 		at := d.InputOffset()
 		var syntax *json.SyntaxError
@@ -44,7 +58,7 @@ func Decode(data []byte, name string, v any) error {
 			at = syntax.Offset
 		case errors.As(err, &kind):
 			at = kind.Offset
-			reason = fmt.Sprintf("%s: a JSON %s, want %s", kind.Field, kind.Value, kind.Type)
+			reason = fmt.Sprintf("%s: a JSON %s, want %s", kind.Field, kind.Value, wanted(kind.Type))
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			at, reason = int64(len(data)), "the document ends early"
 		}
@@ -56,6 +70,26 @@ func Decode(data []byte, name string, v any) error {
 		return fmt.Errorf("%s: line %d, column %d: data after the end of the document", name, line, column)
 	}
 	return nil
+}
+
+// wanted says in JSON's terms what a field of type t is read from.
+func wanted(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a string"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	}
+	return "an object"
 }
 
 // Place returns line and column, from 1, of the byte at offset.

@@ -14,10 +14,15 @@ type Lines struct{ file *os.File }
 
 // OpenLines opens or makes the file path, cuts off an unfinished last line, and
 // calls read for every line there is, from line 1 and without its end, unless it
-// is empty. The error of read comes back with file and line.
+// is empty. The error of read comes back with file and line. The file is claimed
+// until it is closed: who opens it meanwhile gets an error.
 func OpenLines(path string, read func(line []byte) error) (*Lines, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
+		return nil, err
+	}
+	if err := Claim(f); err != nil {
+		f.Close()
 		return nil, err
 	}
 	if err := load(f, read); err != nil {

@@ -32,7 +32,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	default:
 		mode = info.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	f, err := temporary(path)
 	if err != nil {
 		return err
 	}

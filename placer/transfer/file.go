@@ -3,8 +3,12 @@ package transfer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"placer/nn"
 	"placer/nn/safetensors"
@@ -177,6 +181,21 @@ func (c *Checkpoint) policy(name string) (*Policy, error) {
 	return t.finished(), nil
 }
 
+// differences names the keys of two JSON objects that differ, with both values.
+func differences(was, is []byte) string {
+	var a, b map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(was, &a), json.Unmarshal(is, &b)); err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(b)) {
+		if !bytes.Equal(a[k], b[k]) {
+			all = append(all, fmt.Sprintf("%s %s, not %s", k, a[k], b[k]))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // restore puts the run t where c was.
 func (c *Checkpoint) restore(t *pretraining) error {
 	was, err := json.Marshal(c.Config)
@@ -188,7 +207,7 @@ func (c *Checkpoint) restore(t *pretraining) error {
 		return err
 	}
 	if !bytes.Equal(was, is) {
-		return fmt.Errorf("checkpoint: its run was configured as %s, not as %s", was, is)
+		return fmt.Errorf("checkpoint: its run was configured with %s", differences(was, is))
 	}
 	if c.Step < 0 {
 		return fmt.Errorf("checkpoint: step %d", c.Step)

@@ -129,7 +129,10 @@ func ReadTuneState(data []byte, name string) (*TuneState, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	s := &TuneState{}
-	if err := d.Decode(s); err != nil {
+	switch err := d.Decode(s); {
+	case err == io.EOF, err == io.ErrUnexpectedEOF:
+		return nil, fmt.Errorf("%s: the document ends early", name)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if s.Format != TuneStateFormat {

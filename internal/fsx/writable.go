@@ -1,0 +1,42 @@
+package fsx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Writable returns the error that WriteFile would meet at path before it writes: no
+// folder to write in, one that takes no files, a folder of that name. It leaves nothing
+// behind. It is for asking before hours of work whose result goes to path.
+func Writable(path string) error {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder", path)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := temporary(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// temporary makes a file beside path. An error names path, not the file.
+func temporary(path string) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("%s cannot be written: %w", path, at.Err)
+	}
+	return f, err
+}
