@@ -32,6 +32,9 @@ type Task struct {
 	// Objective is what Evaluator judges by; Bound is its proven lower bound.
 	Objective plan.Objective
 	Bound     float64
+	// UnfusedBound is that of step times without fusion, where Bound is of all; else
+	// 0.
+	UnfusedBound float64
 	// Peak returns the peak bytes of every device, [D].
 	Peak func(plan.Decision) []units.Bytes
 }

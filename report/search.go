@@ -27,6 +27,8 @@ type Search struct {
 	// LowerBound is proven: no placement of the graph on the machine, in any order,
 	// is faster, or better by the objective, in its unit.
 	LowerBound float64 `json:"lower_bound_s"`
+	// UnfusedBound is that of plans without fusion, where fusion is decided.
+	UnfusedBound float64 `json:"lower_bound_unfused_s,omitempty"`
 	// Evaluator is what policies learned from; the simulator where it is empty. With
 	// another one, step times are measured.
 	Evaluator   string    `json:"evaluator,omitempty"`
@@ -198,7 +200,11 @@ func (s *Search) WriteText(w io.Writer) error {
 	if s.Evaluator != "" {
 		bound += " of predicted steps"
 	}
-	_, err := fmt.Fprintf(w, "%s; %s %s; %d evaluations in %.1f s\n", best, bound, s.value(s.LowerBound), s.Evaluations, s.Seconds)
+	bound += " " + s.value(s.LowerBound)
+	if s.UnfusedBound > 0 {
+		bound += fmt.Sprintf(" (%s without fusion)", s.value(s.UnfusedBound))
+	}
+	_, err := fmt.Fprintf(w, "%s; %s; %d evaluations in %.1f s\n", best, bound, s.Evaluations, s.Seconds)
 	return err
 }
 

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -123,11 +122,18 @@ func run(seeds int, tune tuning, out, only string, files []string) error {
 		if k := slices.IndexFunc(kept, func(x row) bool { return x.Workload == r.Workload }); k >= 0 {
 			r = kept[k]
 		}
+		if r.Human > 0 {
+			// The reference of a search that has been recorded again is another one.
+			was := reference(r.Scratch)
+			if err := r.recorded(); err != nil {
+				return err
+			}
+			if reference(r.Scratch) != was {
+				r.TunedSeeds = 0
+			}
+		}
 		if r.whole(tune) || only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
 			if r.Human > 0 {
-				if err := r.searched(); err != nil {
-					return err
-				}
 				rows = append(rows, r)
 			}
 			continue
@@ -293,100 +299,6 @@ func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *transfer.Po
 	r.Best, r.BestLow, r.BestHigh = spread(best)
 	r.Untrained, _, _ = spread(without)
 	return nil
-}
-
-// fineTuned fills what is said of fine-tuning, of the seeds that tuned.csv lacks
-// and of those that it has.
-func (r *row) fineTuned(ctx context.Context, p *plan.Problem, policy *transfer.Policy, tune tuning, folder string) error {
-	c := transfer.DefaultTune()
-	c.Steps, c.Samples = tune.steps, tune.samples
-	all, err := readTuned(folder)
-	if err != nil {
-		return err
-	}
-	var best, same []float64
-	for k := range tune.seeds {
-		p.Seed = uint64(k + 1)
-		i := slices.IndexFunc(all, func(x tunedSeed) bool { return x.workload == r.Workload && x.seed == p.Seed })
-		if i < 0 {
-			x, err := r.tunedOnce(ctx, p, policy, c)
-			if err != nil {
-				return err
-			}
-			i, all = len(all), append(all, x)
-			if err := writeTuned(folder, all); err != nil {
-				return err
-			}
-		}
-		x := all[i]
-		r.TunedTook, r.TunedEvaluations = max(r.TunedTook, x.took), max(r.TunedEvaluations, x.evaluations)
-		best, same = append(best, x.step), append(same, x.sameAt)
-	}
-	r.TunedSeeds = float64(tune.seeds)
-	r.Tuned, r.TunedLow, r.TunedHigh = spread(best)
-	if r.SameAt, _, _ = spread(same); math.IsInf(r.SameAt, 1) {
-		r.SameAt = 0
-	}
-	return nil
-}
-
-// tunedOnce fine-tunes under p's seed.
-func (r *row) tunedOnce(ctx context.Context, p *plan.Problem, policy *transfer.Policy, c transfer.TuneConfig) (tunedSeed, error) {
-	x := tunedSeed{workload: r.Workload, seed: p.Seed, sameAt: math.Inf(1)}
-	p.Report = func(y plan.Progress) {
-		if math.IsInf(x.sameAt, 1) && y.Best.Feasible() && y.Best.Seconds <= r.Scratch {
-			x.sameAt = float64(y.Evaluations)
-		}
-	}
-	begin := cpu()
-	o, err := transfer.Tuner{Policy: policy, Config: c}.Place(ctx, p)
-	if err != nil {
-		return x, err
-	}
-	x.step, x.took, x.evaluations = seconds(o.Score), cpu()-begin, float64(o.Evaluations)
-	return x, nil
-}
-
-// tunedSeed is a line of tuned.csv.
-type tunedSeed struct {
-	workload string
-	seed     uint64
-	// The step time, CPU seconds of all threads, evaluations, and those at which it
-	// was as good as the policy from scratch, infinite where it was not.
-	step, took, evaluations, sameAt float64
-}
-
-// readTuned returns the lines of folder's tuned.csv, none where there is no file.
-func readTuned(folder string) (all []tunedSeed, err error) {
-	lines, err := readCSV(filepath.Join(folder, "tuned.csv"))
-	if err != nil || len(lines) == 0 {
-		return nil, err
-	}
-	for _, l := range lines[1:] {
-		x := tunedSeed{workload: l[0]}
-		if x.seed, err = strconv.ParseUint(l[1], 10, 64); err != nil {
-			return nil, err
-		}
-		for k, v := range []*float64{&x.step, &x.took, &x.evaluations, &x.sameAt} {
-			if *v, err = strconv.ParseFloat(l[2+k], 64); err != nil {
-				return nil, err
-			}
-		}
-		all = append(all, x)
-	}
-	return all, nil
-}
-
-func writeTuned(folder string, all []tunedSeed) error {
-	return fsx.WriteFile(filepath.Join(folder, "tuned.csv"), func(w io.Writer) error {
-		c := csv.NewWriter(w)
-		c.Write([]string{"workload", "seed", "step_s", "cpu_seconds", "evaluations", "same_at"})
-		for _, x := range all {
-			c.Write([]string{x.workload, fmt.Sprint(x.seed), fmt.Sprintf("%.6g", x.step), fmt.Sprintf("%.6g", x.took), fmt.Sprintf("%.6g", x.evaluations), fmt.Sprintf("%.6g", x.sameAt)})
-		}
-		c.Flush()
-		return c.Error()
-	})
 }
 
 // spread returns the median of x, the lowest and the highest.

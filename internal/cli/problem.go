@@ -73,11 +73,15 @@ func task(l loaded, m *hw.Machine, how judging) (*placer.Task, *sim.Simulator, e
 	if how.tasks == 0 || how.tasks == plan.Place {
 		h = h.WithPartialGradients(g, s.OpSeconds(0))
 	}
+	unfused := 0.0
 	if how.tasks.Has(plan.Fuse) && !bound.Impossible {
+		if how.objective.Normal() == plan.Step {
+			unfused = float64(bound.Seconds)
+		}
 		bound = s.FusedLowerBound()
 	}
 	t := &placer.Task{
-		Graph: g, Machine: m, Units: h, Evaluator: s, Priority: priority, Bound: float64(bound.Seconds),
+		Graph: g, Machine: m, Units: h, Evaluator: s, Priority: priority, Bound: float64(bound.Seconds), UnfusedBound: unfused,
 		Tasks: how.tasks,
 		Peak: func(d plan.Decision) []units.Bytes {
 			r, _ := s.Run(&plan.Plan{Device: d.Device, Priority: d.Priority, Fusion: d.Fusion}, sim.Options{})

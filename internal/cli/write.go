@@ -99,7 +99,7 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 	d := &report.Search{
 		Format: report.SearchFormat,
 		Graph:  report.IdentifyGraph(g), Machine: report.IdentifyMachine(m),
-		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, Objective: s.config.Objective, LowerBound: s.task.Bound,
+		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, Objective: s.config.Objective, LowerBound: s.task.Bound, UnfusedBound: s.task.UnfusedBound,
 		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
 	}
 	if t := s.task.Tasks; t != 0 && t != plan.Place {

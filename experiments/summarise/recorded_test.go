@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tables are the folders of recorded searches, with their figures.
+var tables = []string{"../table2", "../table2/default", "../table2/five-minutes"}
+
+// TestTables: every table is what its documents come to.
+func TestTables(t *testing.T) {
+	rows, err := os.ReadFile("../table2/rows.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range tables {
+		var files []string
+		for line := range strings.Lines(string(rows)) {
+			name, _, _ := strings.Cut(line, "\t")
+			files = append(files, filepath.Join(folder, name+".json"))
+		}
+		var got bytes.Buffer
+		if err := run(&got, files); err != nil {
+			t.Fatal(err)
+		}
+		if want := read(t, filepath.Join(folder, "table.md")); got.String() != want {
+			t.Errorf("%s/table.md is not what its documents give:\n%s", folder, got.String())
+		}
+	}
+}
+
+// TestReadme: the figures of README.md are those that are recorded.
+func TestReadme(t *testing.T) {
+	readme := read(t, "../../README.md")
+	for line := range strings.Lines(read(t, "../table2/table.md")) {
+		if !strings.Contains(readme, line) {
+			t.Errorf("README.md lacks the line %q of table2/table.md", line)
+		}
+	}
+	means := func(folder string) (search, policy string) {
+		lines := strings.Split(strings.TrimSpace(read(t, folder+"/table.md")), "\n")
+		cells := strings.Split(lines[len(lines)-1], "|")
+		return strings.TrimSpace(cells[7]), strings.TrimSpace(cells[9])
+	}
+	five, fivePolicy := means("../table2/five-minutes")
+	byDefault, _ := means("../table2/default")
+	joint, moved := figure6(t), transfers(t)
+	for _, x := range []struct {
+		pattern string // of README.md, with a group for each figure
+		want    []string
+	}{
+		{`With five minutes a row the search comes to (\S+) and the policy to (\S+) \(`, []string{five, fivePolicy}},
+		{`by default, two minutes come to (\S+) \(`, []string{byDefault}},
+		{`(\S+) shorter than TensorFlow's default \((\d+) cases that fit one GPU\), (\S+) shorter than the three learned one by one in the same budget, shorter than every pair of them in all (\d+) cases, by (\S+) on average and (\S+) at the least`,
+			[]string{percent(joint.standard.mean()), fmt.Sprint(len(joint.standard)), percent(joint.single.mean()), fmt.Sprint(len(joint.pair)), percent(joint.pair.mean()), percent(joint.pair.least())}},
+		{`the best of 16 judged samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
+		{`it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
+		{`an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
+	} {
+		found := regexp.MustCompile(x.pattern).FindStringSubmatch(readme)
+		if found == nil {
+			t.Errorf("README.md has nothing like %q", x.pattern)
+		} else if !slices.Equal(found[1:], x.want) {
+			t.Errorf("README.md says %q in %q, recorded is %q", found[1:], found[0], x.want)
+		}
+	}
+	if least := moved.best.least(); least <= 0 {
+		t.Errorf("zero-shot, a row is %.1f%% below the human expert", 100*least)
+	}
+}
+
+// shares are step times over others, as reductions.
+type shares []float64
+
+func (s *shares) add(ours, theirs float64) { *s = append(*s, 1-ours/theirs) }
+
+// mean is the reduction of the geometric mean.
+func (s shares) mean() float64 {
+	sum := 0.0
+	for _, x := range s {
+		sum += math.Log(1 - x)
+	}
+	return 1 - math.Exp(sum/float64(len(s)))
+}
+
+func (s shares) least() float64 { return slices.Min(s) }
+
+func percent(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
+
+// figure6 returns what the joint policy saves, by case: over TensorFlow's default,
+// the tasks one by one, the best pair.
+func figure6(t *testing.T) (x struct{ standard, single, pair shares }) {
+	f, err := os.Open("../go-figure6/run/trials.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	steps := map[string]map[string][]float64{} // by case and method
+	misfits := map[string]bool{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var trial struct {
+			Case     string
+			Method   string
+			StepTime float64 `json:"step_time_s"`
+			Overflow int64   `json:"overflow_bytes"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &trial); err != nil {
+			t.Fatal(err)
+		}
+		if steps[trial.Case] == nil {
+			steps[trial.Case] = map[string][]float64{}
+		}
+		steps[trial.Case][trial.Method] = append(steps[trial.Case][trial.Method], trial.StepTime)
+		if trial.Overflow > 0 {
+			misfits[trial.Case+trial.Method] = true
+		}
+	}
+	for name, methods := range steps {
+		of := func(method string) float64 {
+			s := slices.Clone(methods[method])
+			slices.Sort(s)
+			return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+		}
+		joint := of("place+schedule+fuse")
+		if !misfits[name+"tf-default"] {
+			x.standard.add(joint, of("tf-default"))
+		}
+		x.single.add(joint, of("place|schedule|fuse"))
+		x.pair.add(joint, min(of("place+schedule"), of("place+fuse"), of("schedule+fuse")))
+	}
+	return x
+}
+
+// transfers returns what policies that never saw a row's family save on it.
+func transfers(t *testing.T) (x struct{ best, bestLonger, tuned, tunedLonger, untrained shares }) {
+	lines, err := csv.NewReader(strings.NewReader(read(t, "../transfer/results.csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines[1:] {
+		of := func(column string) float64 {
+			v, err := strconv.ParseFloat(l[slices.Index(lines[0], column)], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		human, five := of("human_s"), of("search_five_minutes_s")
+		x.best.add(of("best_of_16_s"), human)
+		x.bestLonger.add(of("best_of_16_s"), five)
+		x.tuned.add(of("fine_tuned_s"), human)
+		x.tunedLonger.add(of("fine_tuned_s"), five)
+		x.untrained.add(of("untrained_s"), human)
+	}
+	return x
+}
+
+func read(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
