@@ -87,6 +87,41 @@ func TestSearchOnHardware(t *testing.T) {
 	}
 }
 
+// TestSearchOfGraphSteps: where steps are measured as captured graphs they are
+// predicted as such, from the run folder too.
+func TestSearchOfGraphSteps(t *testing.T) {
+	dir := t.TempDir()
+	f, machine := twoOnOne(t, dir)
+	text := read(t, dir, "two.json")
+	slow := bytes.Replace(text, []byte(`"launch":`), []byte(`"graph_launch": "500 us", "launch":`), 1)
+	if bytes.Equal(slow, text) {
+		t.Fatalf("no launch in\n%s", text)
+	}
+	if err := os.WriteFile(machine, slow, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	predicted := map[string]float64{}
+	for _, mode := range []string{"eager", "graph"} {
+		out := filepath.Join(dir, mode)
+		if code, _, stderr := onFake(t, f, measuredSearch(machine, out, "--evaluator", "hardware", "--measure-mode", mode)...); code != 0 {
+			t.Fatalf("%s: exit %d: %s", mode, code, stderr)
+		}
+		predicted[mode] = *result(t, out).Best.Predicted
+		if err := os.Remove(filepath.Join(out, "result.json")); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := onFake(t, f, "search", "--resume", out); code != 0 {
+			t.Fatalf("%s, resumed: exit %d: %s", mode, code, stderr)
+		}
+		if p := *result(t, out).Best.Predicted; p != predicted[mode] {
+			t.Errorf("%s: predicted %g, resumed %g", mode, predicted[mode], p)
+		}
+	}
+	if predicted["graph"] < 5*predicted["eager"] {
+		t.Errorf("predicted %g, %g as a graph whose kernels take half a millisecond more", predicted["eager"], predicted["graph"])
+	}
+}
+
 // TestOutOfMemoryInSearch: GPUs with less memory than the machine's file says.
 // What runs out of memory there is infeasible, whatever the simulator said, and
 // the plan is one that runs.

@@ -13,6 +13,7 @@ import (
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/measure"
 	"placer/measured"
 	"placer/placer"
 	"placer/plan"
@@ -125,6 +126,9 @@ func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (s *session, err e
 	l, m, err := c.load(&f.graph, &f.machine)
 	if err != nil {
 		return s, err
+	}
+	if s.config.measures() && s.config.Measuring.Mode == measure.Captured.String() {
+		m = m.Captured() // as such steps are predicted, here and by workers
 	}
 	contention, err := l.contention(f.judging.contention)
 	if err != nil {
