@@ -9,10 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 
+	"placer/internal/fsx"
 	"placer/plan"
 	"placer/units"
 )
@@ -56,60 +55,34 @@ type record struct {
 // refused.
 type Memo struct {
 	mu       sync.Mutex
-	file     *os.File
-	size     int64 // whole lines
+	file     *fsx.Lines
 	known    map[Key]plan.Score
 	underway map[Key]chan struct{}
-	unlock   func()
 }
 
 // OpenMemo opens or makes the file path. A last line that was not written to its
 // end is dropped.
 func OpenMemo(path string) (m *Memo, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	m = &Memo{file: f, known: map[Key]plan.Score{}, underway: map[Key]chan struct{}{}}
-	if m.unlock, err = lock(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := m.load(); err != nil {
-		m.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
+	m = &Memo{known: map[Key]plan.Score{}, underway: map[Key]chan struct{}{}}
+	m.file, err = fsx.OpenLines(path, m.read)
+	return m, err
 }
 
-// errInUse says that another process has the file.
-var errInUse = errors.New("another process is measuring with this file")
+// errNoMeasurement is of a line of another kind.
+var errNoMeasurement = errors.New("no measurement")
 
-func (m *Memo) load() error {
-	text, err := io.ReadAll(m.file)
-	if err != nil {
-		return err
+func (m *Memo) read(line []byte) error {
+	var r record
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return fmt.Errorf("%w: %w", errNoMeasurement, err)
 	}
-	m.size = int64(bytes.LastIndexByte(text, '\n') + 1)
-	n := 0
-	for line := range bytes.Lines(text[:m.size]) {
-		n++
-		var r record
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&r); err != nil {
-			return fmt.Errorf("line %d is no measurement: %w", n, err)
-		}
-		if r.Graph == "" || r.Plan == "" || r.Machine == "" || r.Overflow < 0 || r.Overflow == 0 && !(r.StepTime > 0) {
-			return fmt.Errorf("line %d is no measurement", n)
-		}
-		m.known[r.Key] = plan.Score{Seconds: r.StepTime, Overflow: units.Bytes(r.Overflow)}
+	if r.Graph == "" || r.Plan == "" || r.Machine == "" || r.Overflow < 0 || r.Overflow == 0 && !(r.StepTime > 0) {
+		return errNoMeasurement
 	}
-	if err := m.file.Truncate(m.size); err != nil {
-		return err
-	}
-	_, err = m.file.Seek(m.size, io.SeekStart)
-	return err
+	m.known[r.Key] = plan.Score{Seconds: r.StepTime, Overflow: units.Bytes(r.Overflow)}
+	return nil
 }
 
 // Len returns how many measurements are known.
@@ -160,26 +133,17 @@ type WriteError struct{ error }
 
 func (e *WriteError) Unwrap() error { return e.error }
 
-// write appends a line, whole or not at all.
+// write appends a line.
 func (m *Memo) write(r record) error {
 	line, err := json.Marshal(r)
+	if err == nil {
+		err = m.file.Add(line)
+	}
 	if err != nil {
 		return &WriteError{err}
 	}
-	n, err := m.file.Write(append(line, '\n'))
-	if err != nil {
-		err = errors.Join(err, m.file.Truncate(m.size))
-		if _, back := m.file.Seek(m.size, io.SeekStart); back != nil {
-			err = errors.Join(err, back)
-		}
-		return &WriteError{err}
-	}
-	m.size += int64(n)
 	return nil
 }
 
 // Close closes the file and lets other processes have it.
-func (m *Memo) Close() error {
-	defer m.unlock()
-	return m.file.Close()
-}
+func (m *Memo) Close() error { return m.file.Close() }

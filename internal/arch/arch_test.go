@@ -41,7 +41,7 @@ var allowed = map[string]string{
 	"gpu":            "",
 	"hw/nvml":        "units hw",
 	"measure":        "units graph graph/fuse hw hw/nvml plan roofline sim gpu gpu/kernel",
-	"measured":       "units graph hw hw/nvml plan sim gpu measure",
+	"measured":       "units graph hw hw/nvml plan sim gpu measure internal/fsx",
 	"hw/bench":       "units graph hw roofline gpu gpu/kernel hw/nvml",
 	"gpu/cu":         "gpu",
 	"gpu/cuda":       "gpu",

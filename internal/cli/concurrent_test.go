@@ -12,7 +12,7 @@ func TestRunFolderInUse(t *testing.T) {
 	cmd, _, stderr := process(t, dir, append(searchArgs, "run", "--budget", "1h")...)
 	await(t, cmd, filepath.Join(dir, "run", "state", "random-best.json"), stderr)
 	second, _, says := process(t, dir, "search", "--resume", "run")
-	if code := exitOf(second.Wait()); code != exitFailed || !strings.Contains(says.String(), "is in use: another process works in its folder") {
+	if code := exitOf(second.Wait()); code != exitFailed || !strings.Contains(says.String(), "is in use by another process") {
 		t.Errorf("exit %d: %s", code, says)
 	}
 }

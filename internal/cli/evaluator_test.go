@@ -161,7 +161,7 @@ func TestCannotBeMeasured(t *testing.T) {
 	for want, more := range map[string][]string{
 		"more GPUs than the 1 here: --logical": {"--machine", machine},
 		"a graph cannot hold":                  {"--gpu", "a100", "--gpus", "1", "--cpu", "--measure-mode", "graph"},
-		"line 1 is no measurement":             {"--machine", machine, "--logical", "--measurements", memo},
+		"line 1: no measurement":               {"--machine", machine, "--logical", "--measurements", memo},
 	} {
 		out := filepath.Join(dir, "run")
 		code, _, stderr := onFake(t, f, append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--evaluator", "hardware", "--out", out}, more...)...)

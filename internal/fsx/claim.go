@@ -14,7 +14,7 @@ var errClaimed = errors.New("claimed")
 // the system or the file system knows no locks nothing is claimed.
 func Claim(f *os.File) error {
 	if err := lock(f); errors.Is(err, errClaimed) {
-		return fmt.Errorf("%s is in use: another process works in its folder", f.Name())
+		return fmt.Errorf("%s is in use by another process", f.Name())
 	}
 	return nil
 }

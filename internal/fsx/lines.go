@@ -2,6 +2,7 @@ package fsx
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,10 @@ import (
 // Lines is a file of lines that is written line by line: what Add has returned
 // from is on disk, and what a kill leaves half written is gone when the file is
 // opened again.
-type Lines struct{ file *os.File }
+type Lines struct {
+	file *os.File
+	size int64 // of whole lines
+}
 
 // OpenLines opens or makes the file path, cuts off an unfinished last line, and
 // calls read for every line there is, from line 1 and without its end, unless it
@@ -25,17 +29,19 @@ func OpenLines(path string, read func(line []byte) error) (*Lines, error) {
 		f.Close()
 		return nil, err
 	}
-	if err := load(f, read); err != nil {
+	size, err := load(f, read)
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	return &Lines{f}, nil
+	return &Lines{f, size}, nil
 }
 
-func load(f *os.File, read func(line []byte) error) error {
+// load returns the size of the whole lines.
+func load(f *os.File, read func(line []byte) error) (size int64, err error) {
 	data, err := io.ReadAll(f)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	n := 0
@@ -45,24 +51,32 @@ func load(f *os.File, read func(line []byte) error) error {
 			continue
 		}
 		if err := read(line); err != nil {
-			return fmt.Errorf("%s: line %d: %w", f.Name(), n, err)
+			return 0, fmt.Errorf("%s: line %d: %w", f.Name(), n, err)
 		}
 	}
-	if err := f.Truncate(int64(len(data))); err != nil {
+	return int64(len(data)), cut(f, int64(len(data)))
+}
+
+// cut makes f end, and go on, at size.
+func cut(f *os.File, size int64) error {
+	if err := f.Truncate(size); err != nil {
 		return err
 	}
-	_, err = f.Seek(int64(len(data)), io.SeekStart)
+	_, err := f.Seek(size, io.SeekStart)
 	return err
 }
 
-// Add appends line, which must not contain an end of line.
+// Add appends line, which must not contain an end of line, whole or, as where the
+// disk is full, not at all.
 func (l *Lines) Add(line []byte) error {
 	if bytes.IndexByte(line, '\n') >= 0 {
 		panic(fmt.Sprintf("fsx: %q is more than a line", line))
 	}
-	if _, err := l.file.Write(append(line[:len(line):len(line)], '\n')); err != nil {
-		return err
+	n, err := l.file.Write(append(line[:len(line):len(line)], '\n'))
+	if err != nil {
+		return errors.Join(err, cut(l.file, l.size))
 	}
+	l.size += int64(n)
 	return l.file.Sync()
 }
 
