@@ -62,10 +62,13 @@ type Memo struct {
 
 // OpenMemo opens or makes the file path. A last line that was not written to its
 // end is dropped.
-func OpenMemo(path string) (m *Memo, err error) {
-	m = &Memo{known: map[Key]plan.Score{}, underway: map[Key]chan struct{}{}}
-	m.file, err = fsx.OpenLines(path, m.read)
-	return m, err
+func OpenMemo(path string) (*Memo, error) {
+	m := &Memo{known: map[Key]plan.Score{}, underway: map[Key]chan struct{}{}}
+	var err error
+	if m.file, err = fsx.OpenLines(path, m.read); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // errNoMeasurement is of a line of another kind.

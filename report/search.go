@@ -201,8 +201,8 @@ func (s *Search) WriteText(w io.Writer) error {
 		bound += " of predicted steps"
 	}
 	bound += " " + s.value(s.LowerBound)
-	if s.UnfusedBound > 0 {
-		bound += fmt.Sprintf(" (%s without fusion)", s.value(s.UnfusedBound))
+	if unfused := s.value(s.UnfusedBound); s.UnfusedBound > 0 && unfused != s.value(s.LowerBound) {
+		bound += fmt.Sprintf(" (%s without fusion)", unfused)
 	}
 	_, err := fmt.Fprintf(w, "%s; %s; %d evaluations in %.1f s\n", best, bound, s.Evaluations, s.Seconds)
 	return err
