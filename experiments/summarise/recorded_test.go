@@ -67,6 +67,7 @@ func TestReadme(t *testing.T) {
 			[]string{percent(joint.standard.mean()), fmt.Sprint(len(joint.standard)), percent(joint.single.mean()), fmt.Sprint(len(joint.pair)), percent(joint.pair.mean()), percent(joint.pair.least())}},
 		{`the best of 16 judged samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
 		{`it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
+		{`as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
 		{`an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
 	} {
 		found := regexp.MustCompile(x.pattern).FindStringSubmatch(readme)
@@ -145,8 +146,14 @@ func figure6(t *testing.T) (x struct{ standard, single, pair shares }) {
 	return x
 }
 
-// transfers returns what policies that never saw a row's family save on it.
-func transfers(t *testing.T) (x struct{ best, bestLonger, tuned, tunedLonger, untrained shares }) {
+// transfers returns what policies that never saw a row's family save on it, on how
+// many rows fine-tuning is as good as a policy from scratch within a tenth of its
+// evaluations, and the largest part that it takes.
+func transfers(t *testing.T) (x struct {
+	best, bestLonger, tuned, tunedLonger, untrained shares
+	soon                                            int
+	latest                                          float64
+}) {
 	lines, err := csv.NewReader(strings.NewReader(read(t, "../transfer/results.csv"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +172,13 @@ func transfers(t *testing.T) (x struct{ best, bestLonger, tuned, tunedLonger, un
 		x.tuned.add(of("fine_tuned_s"), human)
 		x.tunedLonger.add(of("fine_tuned_s"), five)
 		x.untrained.add(of("untrained_s"), human)
+		part := math.Inf(1)
+		if at := of("same_at"); at > 0 {
+			part = at / of("from_scratch_evaluations")
+		}
+		if x.latest = max(x.latest, part); part <= 0.1 {
+			x.soon++
+		}
 	}
 	return x
 }
