@@ -12,17 +12,9 @@ import (
 // folder to write in, one that takes no files, a folder of that name. It leaves nothing
 // behind. It is for asking before hours of work whose result goes to path.
 func Writable(path string) error {
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to
-	}
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	path, mode, err := target(path)
+	if err != nil || !mode.IsRegular() {
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder", path)
-	case !info.Mode().IsRegular():
-		return nil
 	}
 	f, err := temporary(path)
 	if err != nil {

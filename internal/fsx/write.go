@@ -17,20 +17,12 @@ import (
 // symbolic link stays and its target is replaced. What is no regular file (a
 // pipe, /dev/stdout) is written in place.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
-	mode := fs.FileMode(0o644)
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to
-	}
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	path, mode, err := target(path)
+	if err != nil {
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder", path)
-	case !info.Mode().IsRegular():
+	}
+	if !mode.IsRegular() {
 		return inPlace(path, write)
-	default:
-		mode = info.Mode().Perm()
 	}
 	f, err := temporary(path)
 	if err != nil {
@@ -45,7 +37,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err := fill(f, write); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil {
+	if err := f.Chmod(mode.Perm()); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -59,6 +51,24 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	}
 	syncFolder(filepath.Dir(path))
 	return nil
+}
+
+// target returns what path stands for, behind symbolic links, and the mode that a
+// file there has or is to have.
+func target(path string) (to string, mode fs.FileMode, err error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return path, 0o644, nil
+	case err != nil:
+		return path, 0, err
+	case info.IsDir():
+		return path, 0, fmt.Errorf("%s is a folder", path)
+	default:
+		return path, info.Mode(), nil
+	}
 }
 
 func fill(f *os.File, write func(io.Writer) error) error {
