@@ -100,7 +100,7 @@ func comparisonTotals(c *compare.Comparison) *table {
 		r := &c.Totals[i]
 		worst, on := "none", ""
 		if r.Worst > 0 {
-			worst, on = fmt.Sprintf("%.1f%%", 100*r.Worst), r.WorstCase
+			worst, on = Share(r.Worst), r.WorstCase
 		}
 		t.row(r.Method, strconv.Itoa(r.Cases), strconv.Itoa(r.Failed), Percent(r.Reduction), strconv.Itoa(r.Wins), strconv.Itoa(r.Ties), strconv.Itoa(r.Losses),
 			worst, on, Percent(r.Gap), times(r.SearchRatio), times(r.EvaluationRatio))

@@ -112,7 +112,7 @@ func (d *Measurement) WriteText(w io.Writer) error {
 	if by == "" {
 		by = "unknown"
 	}
-	fmt.Fprintf(w, "%s: %d ops on %s, %d devices; placed by %s\npredicted step %s\n\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, d.Machine.Devices, by, units.Seconds(d.Predicted))
+	fmt.Fprintf(w, "%s: %d ops on %s, %s; placed by %s\npredicted step %s\n\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), by, units.Seconds(d.Predicted))
 	t := newTable("issued", "step", "fastest", "slowest", "predicted off by", "host issues in", "traced step")
 	t.right(1, 2, 3, 4, 5, 6)
 	for _, r := range d.Runs {

@@ -143,7 +143,7 @@ func (s *Search) WriteText(w io.Writer) error {
 		}
 		gap := "-"
 		if r.Gap != nil {
-			gap = fmt.Sprintf("%.1f%%", 100**r.Gap)
+			gap = Share(*r.Gap)
 		}
 		time, fifo := units.Seconds(r.StepTime).String(), units.Seconds(r.FIFO).String()
 		if r.Value != nil {
@@ -170,7 +170,7 @@ func (s *Search) WriteText(w io.Writer) error {
 		t.row(cells...)
 		notes = append(notes, k.Method+": unavailable: "+k.Reason)
 	}
-	if _, err := fmt.Fprintf(w, "%s: %d ops, %d edges on %s, %d devices; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, s.Machine.Devices, s.decides(), s.Scheduler, s.Seed); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed); err != nil {
 		return err
 	}
 	if s.Evaluator != "" {
@@ -289,7 +289,7 @@ func Percent(share *float64) string {
 	if share == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f%%", 100**share)
+	return Share(*share)
 }
 
 // fullest prints the highest of the peaks and its device.

@@ -134,7 +134,7 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	if s.Kernels < s.Graph.Ops {
 		kernels = fmt.Sprintf(", %s fusion into %d kernels", s.Fusion, s.Kernels)
 	}
-	fmt.Fprintf(w, "%s: %d ops on %s, %d devices; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, s.Machine.Devices, by, s.Scheduler, kernels)
+	fmt.Fprintf(w, "%s: %d ops on %s, %s; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices), by, s.Scheduler, kernels)
 	if s.Gap != nil {
 		fmt.Fprintf(w, "step time %s, %.1f%% above the proven lower bound %s\n\n", units.Seconds(s.StepTime), 100**s.Gap, units.Seconds(s.LowerBound))
 	} else {

@@ -47,7 +47,7 @@ func (p *Placed) WriteText(w io.Writer) error {
 	for _, r := range p.Rows {
 		reduction := "-"
 		if r.Feasible && p.HumanFits {
-			reduction = fmt.Sprintf("%.1f%%", 100*r.Reduction)
+			reduction = Share(r.Reduction)
 		}
 		t.row(r.Method, stepOf(r.StepTime, r.Feasible), reduction, fmt.Sprint(r.Evaluations))
 	}
@@ -122,9 +122,9 @@ func (p *Policy) WriteText(w io.Writer) error {
 		}
 		tuned := "-" // not measured
 		if r.Tuned != 0 {
-			tuned = fmt.Sprintf("%.1f%%", 100*r.Tuned)
+			tuned = Share(r.Tuned)
 		}
-		t.row(r.Workload, fmt.Sprint(r.Devices), family, fmt.Sprintf("%.1f%%", 100*r.Greedy), fmt.Sprintf("%.1f%%", 100*r.Best), tuned)
+		t.row(r.Workload, fmt.Sprint(r.Devices), family, Share(r.Greedy), Share(r.Best), tuned)
 	}
 	return t.write(w)
 }
