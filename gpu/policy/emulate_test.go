@@ -17,7 +17,7 @@ import (
 
 // emulation is kernels.cu compiled for the host.
 type emulation struct {
-	library uintptr
+	handle uintptr
 	run     func(f uintptr, args *uint64, grid, block, exchange, seed uint64, spans *uint64, count uint64) int32
 	where   func() uint64
 }
@@ -43,7 +43,7 @@ func compileEmulation(t testing.TB) *emulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &emulation{library: h}
+	e := &emulation{handle: h}
 	purego.RegisterLibFunc(&e.run, h, "emulate")
 	purego.RegisterLibFunc(&e.where, h, "fault_address")
 	return e
@@ -59,7 +59,7 @@ var faults = [...]string{"", "a race", "an access outside of memory", "a lane th
 // none. Nothing is watched without spans of memory; see fake.GPU.
 func (e *emulation) launch(t testing.TB, name string, grid, block uint32, args []uint64, seed uint64, spans []uint64) string {
 	t.Helper()
-	f, err := purego.Dlsym(e.library, name)
+	f, err := purego.Dlsym(e.handle, name)
 	if err != nil {
 		t.Fatal(err)
 	}
