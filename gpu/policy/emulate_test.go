@@ -18,8 +18,8 @@ import (
 // emulation is kernels.cu compiled for the host.
 type emulation struct {
 	handle uintptr
-	run     func(f uintptr, args *uint64, grid, block, exchange, seed uint64, spans *uint64, count uint64) int32
-	where   func() uint64
+	run    func(f uintptr, args *uint64, grid, block, exchange, seed uint64, spans *uint64, count uint64) int32
+	where  func() uint64
 }
 
 // compileEmulation compiles it. Every access to memory tells the emulation.
