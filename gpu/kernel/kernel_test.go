@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"placer/gpu"
+	"placer/gpu/ptxtest"
 )
 
 // TestGenerated: the PTX was made from the source beside it.
@@ -23,31 +24,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestAssembles runs NVIDIA's assembler, which needs no GPU, where there is one:
-// on the path or named by PLACER_PTXAS. Drivers compile with the same code.
-func TestAssembles(t *testing.T) {
-	ptxas := os.Getenv("PLACER_PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("no ptxas on the path, and PLACER_PTXAS is not set")
-		}
-	}
-	done := 0
-	for _, arch := range []string{"sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"} {
-		out, err := exec.Command(ptxas, "-arch="+arch, "-o", filepath.Join(t.TempDir(), "out.cubin"), "kernels.ptx").CombinedOutput()
-		switch {
-		case strings.Contains(string(out), "is not defined for option"): // older or newer than this assembler
-		case err != nil:
-			t.Errorf("%s: %v: %s", arch, err, out)
-		default:
-			done++
-		}
-	}
-	if done == 0 {
-		t.Error("the assembler knows none of the architectures")
-	}
-}
+func TestAssembles(t *testing.T) { ptxtest.Assembles(t, "kernels.ptx") }
 
 // TestMasks: every word that Fill writes is finite, between 1/2 and 1 in size, and
 // words differ.
@@ -76,14 +53,7 @@ func TestMasks(t *testing.T) {
 // TestResident: the registers of rw are those that its grid counts on, where
 // NVIDIA's assembler is.
 func TestResident(t *testing.T) {
-	ptxas := os.Getenv("PLACER_PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("no ptxas on the path, and PLACER_PTXAS is not set")
-		}
-	}
-	out, err := exec.Command(ptxas, "-arch=sm_90", "-v", "-o", filepath.Join(t.TempDir(), "out.cubin"), "kernels.ptx").CombinedOutput()
+	out, err := exec.Command(ptxtest.Assembler(t), "-arch=sm_90", "-v", "-o", filepath.Join(t.TempDir(), "out.cubin"), "kernels.ptx").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -6,13 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"placer/gpu"
+	"placer/gpu/ptxtest"
 )
 
 // TestGenerated: the PTX was made from the source beside it.
@@ -45,31 +44,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestAssembles runs NVIDIA's assembler, which needs no GPU, where there is one:
-// on the path or named by PLACER_PTXAS.
-func TestAssembles(t *testing.T) {
-	ptxas := os.Getenv("PLACER_PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("no ptxas on the path, and PLACER_PTXAS is not set")
-		}
-	}
-	done := 0
-	for _, arch := range []string{"sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"} {
-		out, err := exec.Command(ptxas, "-arch="+arch, "-o", filepath.Join(t.TempDir(), "out.cubin"), "kernels.ptx").CombinedOutput()
-		switch {
-		case strings.Contains(string(out), "is not defined for option"): // older or newer than this assembler
-		case err != nil:
-			t.Errorf("%s: %v: %s", arch, err, out)
-		default:
-			done++
-		}
-	}
-	if done == 0 {
-		t.Error("the assembler knows none of the architectures")
-	}
-}
+func TestAssembles(t *testing.T) { ptxtest.Assembles(t, "kernels.ptx") }
 
 // TestNames: no kernel has the name of a parameter of the functions that NVIDIA's
 // assembler adds (strings ptxas | grep .func). It crashes at one of them.

@@ -47,6 +47,7 @@ var allowed = map[string]string{
 	"gpu/cuda":       "gpu",
 	"gpu/fake":       "gpu gpu/kernel",
 	"gpu/gputest":    "gpu gpu/kernel",
+	"gpu/ptxtest":    "",
 	"gpu/kernel":     "gpu",
 	"gpu/policy":     "gpu nn graphsage transformerxl ppo", // docs/adr/0012
 	"gpu/kernel/gen": "internal/fsx",
