@@ -21,16 +21,30 @@ help: ## print the targets
 build: ## compile bin/placer
 	$(GO) build -o bin/placer ./cmd/placer
 
-test: ## vet and test everything; no GPU, no network, under ten minutes on two cores
+# Runs go test -v, shows what matters of its output and which tests were skipped.
+define gotest
+	@mkdir -p bin; { $(GO) test -v $(1); echo $$? >bin/test.rc; } 2>&1 | tee bin/test.log | awk -f .ci/test.awk; exit $$(cat bin/test.rc)
+endef
+
+test: ## vet and test everything, and say which tests were skipped and why; no GPU, no network, two minutes on two cores
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(call gotest,./...)
 
 test-long: ## race detector, shuffled order, long oracles and experiments in small, each fuzzer $(FUZZ) inputs
-	$(GO) test -tags long -timeout 40m ./...
+	$(call gotest,-tags long -timeout 40m ./...)
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
-		$(GO) test -race -shuffle on -short ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./report/... ./internal/...; \
+		$(GO) test -race -shuffle on -short ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./internal/...; \
 	else echo "test-long: no C compiler, so no race detector"; fi
 	$(MAKE) fuzz
+
+.PHONY: test-torch test-torch-accuracy
+test-torch: ## the PyTorch package with real torch, which is installed beside the tree where there is none (1.3 GB)
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer python/ci.sh --ignore tests/test_accuracy.py
+	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TestMeasureTorchReal ./internal/cli
+
+test-torch-accuracy: ## predicted against measured steps of four models on two cores, 80 placements; wants a quiet machine
+	python/ci.sh -s tests/test_accuracy.py
 
 fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/75804 fail a run without an input at fault
 	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
@@ -41,38 +55,50 @@ fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/7580
 
 .PHONY: test-gpu test-cu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
-	$(GO) test -count 1 -v -run RealGPU ./gpu/cuda ./gpu/policy ./hw/bench ./measure
+	$(GO) test -count 1 -v -run RealGPU ./hw/gpu/cuda ./nn/device ./hw/bench ./measure
 	@if [ -e "$(CUDA_INCLUDE)/cuda.h" ]; then \
-		CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" CGO_LDFLAGS="$(CUDA_LDFLAGS)" $(GO) test -count 1 -tags placer_cu ./gpu/cu; \
+		CGO_CFLAGS="-I$(CURDIR)/hw/gpu/cu/include -I$(CUDA_INCLUDE)" CGO_LDFLAGS="$(CUDA_LDFLAGS)" $(GO) test -count 1 -tags placer_cu ./hw/gpu/cu; \
 	else echo "test-gpu: no $(CUDA_INCLUDE)/cuda.h, so gorgonia.org/cu is not tested"; fi
 
 test-cu: ## the binding by gorgonia.org/cu on the C stand-in of a driver; no GPU, needs a C compiler and CUDA's headers (CUDA_INCLUDE)
 	mkdir -p bin/cu
-	$$($(GO) env CC) -shared -fPIC -O1 -w -o bin/cu/libcuda.so.1 gpu/cuda/testdata/fakecuda.c -lpthread
+	$$($(GO) env CC) -shared -fPIC -O1 -w -o bin/cu/libcuda.so.1 hw/gpu/cuda/testdata/fakecuda.c -lpthread
 	ln -sf libcuda.so.1 bin/cu/libcuda.so
-	CGO_ENABLED=1 CGO_CFLAGS="-I$(CURDIR)/gpu/cu/include -I$(CUDA_INCLUDE)" \
+	CGO_ENABLED=1 CGO_CFLAGS="-I$(CURDIR)/hw/gpu/cu/include -I$(CUDA_INCLUDE)" \
 		CGO_LDFLAGS="-L$(CURDIR)/bin/cu -Wl,--unresolved-symbols=ignore-all -Wl,--export-dynamic" \
 		LD_LIBRARY_PATH=$(CURDIR)/bin/cu PLACER_CUBLAS=$(CURDIR)/bin/cu/libcuda.so.1 \
-		$(GO) test -count 1 -v -tags placer_cu ./gpu/cu >bin/cu/log; rc=$$?; cat bin/cu/log; [ $$rc = 0 ] && ! grep -q -e '--- SKIP' bin/cu/log
+		$(GO) test -count 1 -v -tags placer_cu ./hw/gpu/cu >bin/cu/log; rc=$$?; cat bin/cu/log; [ $$rc = 0 ] && ! grep -q -e '--- SKIP' bin/cu/log
 
 gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run it where there is a GPU, into GPU_OUT
 	mkdir -p bin/gpu
 	$(GO) build -ldflags '-s -w' -o bin/gpu/placer ./cmd/placer
-	for p in gpu/cuda gpu/policy measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
-	grep -oh '"cu[A-Z][A-Za-z0-9_]*"}' gpu/cuda/*.go | tr -d '"}' | sort -u >bin/gpu/symbols.txt
+	for p in hw/gpu/cuda nn/device measure; do $(GO) test -c -ldflags '-s -w' -o bin/gpu/$$(basename $$p).test ./$$p || exit 1; done
+	grep -oh '"cu[A-Z][A-Za-z0-9_]*"}' hw/gpu/cuda/*.go | tr -d '"}' | sort -u >bin/gpu/symbols.txt
 	cp experiments/hardware/checks.sh experiments/hardware/pytorch.py bin/gpu/
 	tar czf bin/gpu.tgz -C bin gpu
 	@if ldconfig -p | grep -q 'libcuda\.so\.1'; then bin/gpu/checks.sh bin/gpu $(GPU_OUT); \
 	else echo "gpu-checks: no GPU here; carry bin/gpu to a host with one and run: bin/gpu/checks.sh bin/gpu OUT"; fi
 
 ptx: ## compile the GPU kernels with NVRTC (NVRTC=libnvrtc.so.12); needs no GPU
-	$(GO) run ./gpu/kernel/gen -nvrtc $(NVRTC)
-	$(GO) run ./gpu/kernel/gen -nvrtc $(NVRTC) -dir gpu/policy
+	$(GO) run ./hw/gpu/kernel/gen -nvrtc $(NVRTC)
+	$(GO) run ./hw/gpu/kernel/gen -nvrtc $(NVRTC) -dir nn/device
 
-lint: ## gofmt and go vet
+GOLANGCI_VERSION = v2.15.0
+GOLANGCI = bin/golangci-lint-$(GOLANGCI_VERSION)
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv bin/golangci-lint $@
+
+.PHONY: format-vet golangci-lint
+golangci-lint: $(GOLANGCI)
+
+format-vet: ## gofmt and go vet: what of lint needs Go alone
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags long ./...
+
+lint: format-vet $(GOLANGCI) ## gofmt, go vet and golangci-lint (.golangci.yml); the first call compiles it into bin
+	$(GOLANGCI) run ./...
 
 verify: lint ## lint, tidy module files, generated code; fails if the tree changed
 	$(GO) mod tidy -diff
@@ -83,7 +109,7 @@ golden: ## rewrite golden files; read the diff before committing
 	$(GO) test ./internal/cli -run Transcript -update
 
 bench: ## Go benchmarks, COUNT times each, into bench.txt
-	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./gonet ./nn/... | tee bench.txt
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./sim ./roofline ./graph/... ./graphsage ./transformerxl ./nn/... | tee bench.txt
 
 repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each; FLAGS=, OUT=experiments/table2/default for the search as it is by default) into OUT, experiments/table2 without it
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
@@ -112,6 +138,10 @@ repro-go-hdp: ## GO, HDP, RL-2017 and GDP at 2,000 evaluations on three graphs, 
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer compare --workload rnnlm2,gnmt2,inception --methods human,random-best,hdp,rl-2017,GDP-one,GO-one,anneal --against hdp --evaluations 2000 --out $(RUNS)/go-hdp >/dev/null
 	cp $(RUNS)/go-hdp/compare.json experiments/go-hdp/ && cp $(RUNS)/go-hdp/compare.md experiments/go-hdp/table.md
+
+.PHONY: pictures
+pictures: ## draw the picture of the README from its recorded plan, into docs/pictures
+	$(GO) run ./experiments/pictures
 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
 	$(GO) run ./experiments/papers

@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"container/heap"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"placer/units"
@@ -20,6 +22,7 @@ type Builder struct {
 	outAt   []int32
 	in      [][]TensorID
 	ctl     [][]OpID
+	sorted  []OpID // [N] after Build: the op of each place of the graph
 }
 
 // NewBuilder returns an empty builder.
@@ -90,14 +93,14 @@ func (b *Builder) Build() (*Graph, error) {
 			}
 		}
 	}
-	order, err := b.order()
-	if err != nil {
+	var err error
+	if b.sorted, err = b.order(); err != nil {
 		return nil, err
 	}
 	if err := b.fill(); err != nil {
 		return nil, err
 	}
-	g := b.layout(order)
+	g := b.layout(b.sorted)
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
@@ -105,16 +108,16 @@ func (b *Builder) Build() (*Graph, error) {
 	return g, nil
 }
 
+// Order returns, after Build, the id that the builder gave each op of the graph, [N].
+func (b *Builder) Order() []OpID { return b.sorted }
+
 // order returns the ops in topological order; among ready ops the first added
 // comes first.
 func (b *Builder) order() ([]OpID, error) {
 	sorted := true
 	for i := range b.ops {
-		for _, t := range b.in[i] {
-			sorted = sorted && b.tensors[t].Producer < OpID(i)
-		}
-		for _, c := range b.ctl[i] {
-			sorted = sorted && c < OpID(i)
+		for p := range b.predecessors(OpID(i)) {
+			sorted = sorted && p < OpID(i)
 		}
 	}
 	order := make([]OpID, 0, len(b.ops))
@@ -126,27 +129,24 @@ func (b *Builder) order() ([]OpID, error) {
 	}
 	next := make([][]OpID, len(b.ops))
 	wait := make([]int, len(b.ops))
-	edge := func(from, to OpID) { next[from] = append(next[from], to); wait[to]++ }
 	for i := range b.ops {
-		for _, t := range b.in[i] {
-			edge(b.tensors[t].Producer, OpID(i))
-		}
-		for _, c := range b.ctl[i] {
-			edge(c, OpID(i))
+		for p := range b.predecessors(OpID(i)) {
+			next[p] = append(next[p], OpID(i))
+			wait[i]++
 		}
 	}
-	ready := &opHeap{}
+	ready := &opHeap{} // ascending, so a heap
 	for i := range wait {
 		if wait[i] == 0 {
-			ready.push(OpID(i))
+			*ready = append(*ready, OpID(i))
 		}
 	}
 	for len(*ready) > 0 {
-		i := ready.pop()
+		i := heap.Pop(ready).(OpID)
 		order = append(order, i)
 		for _, j := range next[i] {
 			if wait[j]--; wait[j] == 0 {
-				ready.push(j)
+				heap.Push(ready, j)
 			}
 		}
 	}
@@ -180,17 +180,28 @@ func (b *Builder) cycleError(wait []int) error {
 }
 
 func (b *Builder) waitingPredecessor(i OpID, wait []int) OpID {
-	for _, t := range b.in[i] {
-		if p := b.tensors[t].Producer; wait[p] > 0 {
+	for p := range b.predecessors(i) {
+		if wait[p] > 0 {
 			return p
 		}
 	}
-	for _, c := range b.ctl[i] {
-		if wait[c] > 0 {
-			return c
+	panic("graph: an op waits for no op")
+}
+
+// predecessors is Graph.Predecessors before Build.
+func (b *Builder) predecessors(i OpID) iter.Seq[OpID] {
+	return func(yield func(OpID) bool) {
+		for _, t := range b.in[i] {
+			if !yield(b.tensors[t].Producer) {
+				return
+			}
+		}
+		for _, c := range b.ctl[i] {
+			if !yield(c) {
+				return
+			}
 		}
 	}
-	panic("graph: an op waits for no op")
 }
 
 // fill computes the byte counts left to Auto.
@@ -304,41 +315,18 @@ func (g *Graph) index() {
 	}
 }
 
-// opHeap is a binary min-heap of ids.
+// opHeap is a heap of ids for package heap.
 type opHeap []OpID
 
-func (h *opHeap) push(x OpID) {
-	*h = append(*h, x)
-	for i := len(*h) - 1; i > 0; {
-		p := (i - 1) / 2
-		if (*h)[p] <= (*h)[i] {
-			return
-		}
-		(*h)[p], (*h)[i] = (*h)[i], (*h)[p]
-		i = p
-	}
-}
-
-func (h *opHeap) pop() OpID {
-	s := *h
-	top := s[0]
-	s[0] = s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= len(s) {
-			return top
-		}
-		if c+1 < len(s) && s[c+1] < s[c] {
-			c++
-		}
-		if s[i] <= s[c] {
-			return top
-		}
-		s[i], s[c] = s[c], s[i]
-		i = c
-	}
+func (h opHeap) Len() int           { return len(h) }
+func (h opHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h opHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *opHeap) Push(x any)        { *h = append(*h, x.(OpID)) }
+func (h *opHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
 }
 
 // errNoOps says that a graph is empty.

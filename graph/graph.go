@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"iter"
+
 	"placer/units"
 )
 
@@ -52,11 +54,28 @@ func (g *Graph) Outputs(i OpID) (first, end TensorID) {
 // Control returns the ops that must end before op i starts and pass it no data.
 func (g *Graph) Control(i OpID) []OpID { return g.ctl[g.ctlAt[i]:g.ctlAt[i+1]] }
 
+// Predecessors yields the ops that make what op i reads, as listed, then those that it
+// waits for by control dependency.
+func (g *Graph) Predecessors(i OpID) iter.Seq[OpID] {
+	return func(yield func(OpID) bool) {
+		for _, t := range g.Inputs(i) {
+			if !yield(g.tensors[t].Producer) {
+				return
+			}
+		}
+		for _, p := range g.Control(i) {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // Consumers returns the ops that read tensor t, ascending, each once.
 func (g *Graph) Consumers(t TensorID) []OpID { return g.use[g.useAt[t]:g.useAt[t+1]] }
 
 // Hash returns the hex SHA-256 of everything that Check sees except the graph's
-// name: equal hashes mean equal graphs.
+// name and the modules of its ops: equal hashes mean equal graphs.
 func (g *Graph) Hash() string { return g.hash }
 
 // FLOPs returns the sum over all ops.

@@ -2,14 +2,12 @@ package graph
 
 import (
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"placer/internal/strictjson"
+	"placer/internal/jsonx"
 	"placer/units"
 )
 
@@ -17,31 +15,11 @@ import (
 // writes.
 const Format = "placer graph 1"
 
-// maxFile bounds a graph file; 84,000 ops need about 20 MB.
-const maxFile = 2 << 30
-
-// ReadFile reads the graph file at path.
-func ReadFile(path string) (*Graph, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Read(f, path)
-}
-
 // Read reads a graph in its JSON form (docs/formats.md). name is the file's
 // name for errors, which say file, line, op and reason. The ops may stand in
 // any order; what Write wrote gives the same Hash again.
-func Read(r io.Reader, name string) (*Graph, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s: graph file is longer than %d bytes", name, maxFile)
-	}
-	f := &graphFile{r: strictjson.New(data), at: -1, ids: map[string]OpID{}}
+func Read(data []byte, name string) (*Graph, error) {
+	f := &graphFile{r: jsonx.New(data), at: -1, ids: map[string]OpID{}}
 	f.r.Context = f.where
 	g, err := f.read()
 	if err != nil {
@@ -53,14 +31,14 @@ func Read(r io.Reader, name string) (*Graph, error) {
 // Keys of the JSON form; the first ones are required.
 var (
 	graphKeys  = []string{"format", "ops", "name"}
-	opKeys     = []string{"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "in", "control", "out"}
+	opKeys     = []string{"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "module", "in", "control", "out"}
 	tensorKeys = []string{"dtype", "shape", "bytes", "resident"}
 )
 
 // graphFile is a graph while it is read. References are names, resolved once
 // all ops are known.
 type graphFile struct {
-	r    *strictjson.Reader
+	r    *jsonx.Reader
 	at   int // op being read, -1 outside of ops
 	name string
 	ops  []fileOp
@@ -161,6 +139,8 @@ func (f *graphFile) op(i int) error {
 			o.Group, err = f.int32()
 		case "forward":
 			x.forward, err = r.String()
+		case "module":
+			o.Module, err = f.label()
 		case "in":
 			x.in, err = f.names()
 		case "control":

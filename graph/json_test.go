@@ -23,7 +23,7 @@ func write(t rapid.TB, g *graph.Graph) string {
 
 func read(t rapid.TB, doc string) *graph.Graph {
 	t.Helper()
-	g, err := graph.Read(strings.NewReader(doc), "g.json")
+	g, err := graph.Read([]byte(doc), "g.json")
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, doc)
 	}
@@ -90,6 +90,32 @@ func TestJSONDTypeAfterOutputs(t *testing.T) {
 	}
 }
 
+// A module is read and written, and changes neither the hash nor the bytes of a graph
+// without it.
+func TestJSONModule(t *testing.T) {
+	const with = `{"format": "placer graph 1",
+"name": "g",
+"ops": [
+{"name": "x", "kind": "Placeholder", "bytes": 0, "out": [{"shape": [2]}]},
+{"name": "y", "kind": "Relu", "bytes": 16, "module": "transformer.h.3.mlp", "in": ["x"], "out": [{"shape": [2]}]}
+]}
+`
+	without := strings.Replace(with, `"module": "transformer.h.3.mlp", `, "", 1)
+	g, plain := read(t, with), read(t, without)
+	if got := g.Op(1).Module; got != "transformer.h.3.mlp" || g.Op(0).Module != "" {
+		t.Errorf("modules %q and %q, want none and transformer.h.3.mlp", g.Op(0).Module, got)
+	}
+	if got := write(t, g); got != with {
+		t.Errorf("wrote\n%s, want\n%s", got, with)
+	}
+	if got := write(t, plain); got != without {
+		t.Errorf("wrote\n%s, want\n%s", got, without)
+	}
+	if g.Hash() != plain.Hash() {
+		t.Errorf("hash %.12s with modules, %.12s without", g.Hash(), plain.Hash())
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	op := func(rest string) string {
 		return `{"format": "placer graph 1", "name": "g", "ops": [
@@ -112,6 +138,7 @@ func TestJSONErrors(t *testing.T) {
 		{"same name", op(`}, {"name": "x", "kind": "Relu"`), `g.json: line 3, column 50: op 2: name "x" is empty or that of op 0 too`},
 		{"empty name", op(`}, {"name": "", "kind": "Relu"`), `op 2: name "" is empty`},
 		{"name of two lines", op(`}, {"name": "a\nb", "kind": "Relu"`), `op 2: name "a\nb" has control characters`},
+		{"module of two lines", op(`, "module": "a\nb"`), `op 1 (conv1): name "a\nb" has control characters`},
 		{"dangling input", op(`, "in": ["y"]`), `g.json: op 1 (conv1): input 0: op "y" does not exist`},
 		{"dangling slot", op(`, "in": ["x", "x:1"]`), `g.json: op 1 (conv1): input 1: op "x" has 1 outputs, want output 1`},
 		{"slot of many digits", op(`, "in": ["x:99999999999999999999"]`), `op "x:99999999999999999999" does not exist`},
@@ -137,7 +164,7 @@ func TestJSONErrors(t *testing.T) {
 		{"group", op(`, "group": 2147483648`), "out of range"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g, err := graph.Read(strings.NewReader(c.doc), "g.json")
+			g, err := graph.Read([]byte(c.doc), "g.json")
 			if err == nil || g != nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %q", err, c.want)
 			}
@@ -208,7 +235,7 @@ func FuzzGraphJSON(f *testing.F) {
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc string) {
-		g, err := graph.Read(strings.NewReader(doc), "g.json")
+		g, err := graph.Read([]byte(doc), "g.json")
 		if err != nil {
 			if s := err.Error(); strings.Contains(s, "\n") || !strings.HasPrefix(s, "g.json: ") {
 				t.Errorf("error is not one located line: %q", s)

@@ -6,22 +6,22 @@ import (
 	"io"
 	"strconv"
 
-	"placer/internal/strictjson"
+	"placer/internal/jsonx"
 )
 
 // Write writes the graph in its JSON form, one op a line. It returns an error
 // where a name is not UTF-8 or has control characters.
 func (g *Graph) Write(w io.Writer) error {
 	for i := range g.ops {
-		if o := &g.ops[i]; !oneLine(o.Name) || !oneLine(string(o.Kind)) {
-			return fmt.Errorf("graph %s: op %d: name %q or kind %q has control characters", g.name, i, o.Name, o.Kind)
+		if o := &g.ops[i]; !oneLine(o.Name) || !oneLine(string(o.Kind)) || !oneLine(o.Module) {
+			return fmt.Errorf("graph %s: op %d: name %q, kind %q or module %q has control characters", g.name, i, o.Name, o.Kind, o.Module)
 		}
 	}
 	if !oneLine(g.name) {
 		return fmt.Errorf("graph name %q has control characters", g.name)
 	}
 	bw := bufio.NewWriterSize(w, 1<<16)
-	line, err := strictjson.AppendString(nil, g.name)
+	line, err := jsonx.AppendString(nil, g.name)
 	if err != nil {
 		return fmt.Errorf("graph name: %w", err)
 	}
@@ -50,7 +50,7 @@ func (g *Graph) appendOp(b []byte, i OpID) ([]byte, error) {
 	str := func(key, s string) {
 		b = append(b, key...)
 		if err == nil {
-			b2, e := strictjson.AppendString(b, s)
+			b2, e := jsonx.AppendString(b, s)
 			if err = e; e == nil {
 				b = b2
 			}
@@ -94,6 +94,9 @@ func (g *Graph) appendOp(b []byte, i OpID) ([]byte, error) {
 	num(`, "group": `, int64(o.Group))
 	if o.Forward != None {
 		str(`, "forward": `, g.ops[o.Forward].Name)
+	}
+	if o.Module != "" {
+		str(`, "module": `, o.Module)
 	}
 	in, control := g.Inputs(i), g.Control(i)
 	list(`, "in": `, len(in), func(k int) string {

@@ -147,6 +147,10 @@ type Op struct {
 	// Forward is, for a backward op, the forward op whose gradient it computes;
 	// None where unknown. It means nothing in the other phases.
 	Forward OpID
+	// Module is the path of the op's module in the model's source,
+	// "transformer.h.3.attn"; "" is the model itself, or where the graph does not say.
+	// It is an annotation and no part of the graph's hash.
+	Module string
 }
 
 // Tensor is one output of an op.

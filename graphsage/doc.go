@@ -1,6 +1,6 @@
 // Package graphsage owns the graph embedding of GO: GraphSAGE with max pooling
-// (Hamilton et al., arXiv:1706.02216; GO, section 4.1), trained end to end with
-// the policy that reads it.
+// (Hamilton et al., arXiv:1706.02216), trained end to end with the policy that
+// reads it. GO describes it in section 4.1.
 //
 // Layer l turns the states h [N,d] of the nodes into the next ones:
 //

@@ -75,107 +75,73 @@ func (c *Calibration) hash(d digest) {
 }
 
 // calibration reads a calibration; nil for none.
-func (f *jsonFile) calibration(v *jsonValue) (c *Calibration, err error) {
-	if v == nil {
-		return nil, nil
+func (f *jsonFile) calibration(v *jsonValue) *Calibration {
+	if v == nil || !f.object(v, []string{"source"}, []string{"memory", "gemm"}) {
+		return nil
 	}
-	if err := f.object(v, []string{"source"}, []string{"memory", "gemm"}); err != nil {
-		return nil, err
-	}
-	c = &Calibration{}
-	if c.Source, err = f.text(v.member("source")); err != nil {
-		return nil, err
-	}
+	c := &Calibration{Source: f.text(v.member("source"))}
 	if x := v.member("memory"); x != nil {
-		if c.Memory, err = f.memory(x); err != nil {
-			return nil, err
-		}
+		c.Memory = f.memory(x)
 	}
-	if x := v.member("gemm"); x != nil {
-		if err := f.object(x, nil, append([]string{"f32"}, elementTypes...)); err != nil {
-			return nil, err
-		}
+	if x := v.member("gemm"); x != nil && f.object(x, nil, append([]string{"f32"}, elementTypes...)) {
 		c.GEMM = map[string]GEMMConstants{}
 		for _, y := range x.members {
-			if c.GEMM[y.name], err = f.gemm(y.jsonValue); err != nil {
-				return nil, err
-			}
+			c.GEMM[y.name] = f.gemm(y.jsonValue)
 		}
 	}
-	return c, nil
+	return c
 }
 
-func (f *jsonFile) memory(v *jsonValue) (m *MemoryConstants, err error) {
-	if err := f.object(v, []string{"bandwidth", "ramp"}, []string{"patterns"}); err != nil {
-		return nil, err
+func (f *jsonFile) memory(v *jsonValue) *MemoryConstants {
+	if !f.object(v, []string{"bandwidth", "ramp"}, []string{"patterns"}) {
+		return nil
 	}
-	m = &MemoryConstants{}
-	if m.Bandwidth, err = f.number(v.member("bandwidth"), 0, 1); err == nil && m.Bandwidth == 0 {
-		err = f.errorAt(v.member("bandwidth").at, v.member("bandwidth").path, "is 0, want above")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if m.Ramp, err = f.moment(v.member("ramp")); err != nil {
-		return nil, err
-	}
-	if x := v.member("patterns"); x != nil {
-		if err := f.object(x, nil, Classes()); err != nil {
-			return nil, err
-		}
+	m := &MemoryConstants{Bandwidth: f.fraction(v.member("bandwidth")), Ramp: f.moment(v.member("ramp"))}
+	if x := v.member("patterns"); x != nil && f.object(x, nil, Classes()) {
 		m.Patterns = map[string]float64{}
 		for _, y := range x.members {
-			p, err := f.number(y.jsonValue, 0, 1)
-			if err == nil && p == 0 {
-				err = f.errorAt(y.at, y.path, "is 0, want above")
-			}
-			if err != nil {
-				return nil, err
-			}
-			m.Patterns[y.name] = p
+			m.Patterns[y.name] = f.fraction(y.jsonValue)
 		}
 	}
-	return m, nil
+	return m
 }
 
-func (f *jsonFile) gemm(v *jsonValue) (q GEMMConstants, err error) {
-	if err := f.object(v, []string{"peak", "feed", "ends", "tail", "fixed"}, nil); err != nil {
-		return q, err
+func (f *jsonFile) gemm(v *jsonValue) (q GEMMConstants) {
+	if f.object(v, []string{"peak", "feed", "ends", "tail", "fixed"}, nil) {
+		q.Peak = f.fraction(v.member("peak"))
+		q.Feed, q.Tail = f.number(v.member("feed"), 0, 1e6), f.number(v.member("tail"), 0, 1)
+		q.Ends, q.Fixed = f.moment(v.member("ends")), f.moment(v.member("fixed"))
 	}
-	if q.Peak, err = f.number(v.member("peak"), 0, 1); err == nil && q.Peak == 0 {
-		err = f.errorAt(v.member("peak").at, v.member("peak").path, "is 0, want above")
-	}
-	if err != nil {
-		return q, err
-	}
-	if q.Feed, err = f.number(v.member("feed"), 0, 1e6); err != nil {
-		return q, err
-	}
-	if q.Tail, err = f.number(v.member("tail"), 0, 1); err != nil {
-		return q, err
-	}
-	if q.Ends, err = f.moment(v.member("ends")); err != nil {
-		return q, err
-	}
-	q.Fixed, err = f.moment(v.member("fixed"))
-	return q, err
+	return q
 }
 
 // number returns the number v, which must be within low and high.
-func (f *jsonFile) number(v *jsonValue, low, high float64) (x float64, err error) {
+func (f *jsonFile) number(v *jsonValue, low, high float64) float64 {
 	if v.kind != 'n' {
-		return 0, f.errorAt(v.at, v.path, "is %s, want a number", v.describe())
+		f.fail(v, "is %s, want a number", v.describe())
+		return 0
 	}
-	if x, err = strconv.ParseFloat(v.text, 64); err != nil || !(x >= low && x <= high) {
-		return 0, f.errorAt(v.at, v.path, "is %s, want %g to %g", v.describe(), low, high)
+	x, err := strconv.ParseFloat(v.text, 64)
+	if err != nil || !(x >= low && x <= high) {
+		f.fail(v, "is %s, want %g to %g", v.describe(), low, high)
 	}
-	return x, nil
+	return x
+}
+
+// fraction returns a number above 0 and up to 1.
+func (f *jsonFile) fraction(v *jsonValue) float64 {
+	x := f.number(v, 0, 1)
+	if x == 0 {
+		f.fail(v, "is 0, want above")
+	}
+	return x
 }
 
 // moment returns a time below a second.
-func (f *jsonFile) moment(v *jsonValue) (s units.Seconds, err error) {
-	if s, err = quantity(f, v, units.ParseSeconds); err == nil && !(s >= 0 && s < 1) {
-		err = f.errorAt(v.at, v.path, "is %v, want 0 to 1 s", s)
+func (f *jsonFile) moment(v *jsonValue) units.Seconds {
+	s := quantity(f, v, units.ParseSeconds)
+	if !(s >= 0 && s < 1) {
+		f.fail(v, "is %v, want 0 to 1 s", s)
 	}
-	return s, err
+	return s
 }

@@ -46,7 +46,7 @@ func ReadFile(path string) (*Machine, error) {
 // A cable entry whose ends are ranges joins each name of one end to each of the
 // other (a range to itself: every pair once, a full mesh); Connect derives the
 // routes. A model may have constants fitted to measurements under "calibration";
-// see Calibration. Instead of cables, or besides them, "links" and "routes" may be
+// see Calibration. Cables and links may say "occupies": "sender"; see EndCosts. Instead of cables, or besides them, "links" and "routes" may be
 // given explicitly; a route replaces the derived one.
 func Read(r io.Reader) (*Machine, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
@@ -64,83 +64,59 @@ func Read(r io.Reader) (*Machine, error) {
 }
 
 func (f *jsonFile) machine(v *jsonValue) (*Machine, error) {
-	if err := f.object(v, []string{"format", "name", "models", "devices"}, []string{"note", "cables", "links", "routes"}); err != nil {
-		return nil, err
+	m := &Machine{}
+	if f.object(v, []string{"format", "name", "models", "devices"}, []string{"note", "cables", "links", "routes"}) {
+		format := v.member("format")
+		if f.text(format) != Format {
+			f.fail(format, "is %q, want %q", format.text, Format)
+		}
+		m.Name, m.Note = f.text(v.member("name")), f.text(v.member("note"))
+		f.devices(m, v)
+		f.cables(m, v.member("cables"))
+		f.links(m, v.member("links"))
+		f.routes(m, v.member("routes"))
 	}
-	format, err := f.text(v.member("format"))
-	if err == nil && format != Format {
-		err = f.errorAt(v.member("format").at, "format", "is %q, want %q", format, Format)
+	if f.err != nil {
+		return nil, f.err
+	}
+	err := m.Check()
+	if err == nil {
+		err = m.limits()
 	}
 	if err != nil {
-		return nil, err
-	}
-	m := &Machine{}
-	if m.Name, err = f.text(v.member("name")); err != nil {
-		return nil, err
-	}
-	if m.Note, err = f.text(v.member("note")); err != nil {
-		return nil, err
-	}
-	if err := f.devices(m, v); err != nil {
-		return nil, err
-	}
-	if err := f.cables(m, v.member("cables")); err != nil {
-		return nil, err
-	}
-	if err := f.links(m, v.member("links")); err != nil {
-		return nil, err
-	}
-	if err := f.routes(m, v.member("routes")); err != nil {
-		return nil, err
-	}
-	if err := m.Check(); err != nil {
 		return nil, f.errorAt(v.at, "", "%w", err)
 	}
 	return m, nil
 }
 
-func (f *jsonFile) devices(m *Machine, v *jsonValue) error {
-	models := v.member("models")
+func (f *jsonFile) devices(m *Machine, v *jsonValue) {
+	models, list := v.member("models"), v.member("devices")
 	if models.kind != '{' {
-		return f.errorAt(models.at, models.path, "is %s, want an object", models.describe())
+		f.fail(models, "is %s, want an object", models.describe())
 	}
 	known := map[string]Device{}
 	for _, x := range models.members {
-		d, err := f.model(x.jsonValue)
-		if err != nil {
-			return err
-		}
+		d := f.model(x.jsonValue)
 		d.Model = x.name
 		known[x.name] = d
 	}
-	list := v.member("devices")
-	if err := f.array(list); err != nil {
-		return err
-	}
 	taken := map[string]bool{}
-	for _, x := range list.list {
-		if err := f.object(x, []string{"name", "model"}, nil); err != nil {
-			return err
+	for _, x := range f.elements(list) {
+		if !f.object(x, []string{"name", "model"}, nil) {
+			return
 		}
-		name, err := f.text(x.member("name"))
-		if err != nil {
-			return err
-		}
-		model, err := f.text(x.member("model"))
-		if err != nil {
-			return err
-		}
+		name, model := f.text(x.member("name")), f.text(x.member("model"))
 		d, ok := known[model]
 		if !ok {
-			return f.errorAt(x.member("model").at, x.member("model").path, "model %q is not among models", model)
+			f.fail(x.member("model"), "model %q is not among models", model)
 		}
 		names, err := expand(name)
 		if err != nil {
-			return f.errorAt(x.at, x.path, "%w", err)
+			f.fail(x, "%w", err)
 		}
 		for _, n := range names {
 			if taken[n] {
-				return f.errorAt(x.at, x.path, "device %q occurs twice", n)
+				f.fail(x, "device %q occurs twice", n)
 			}
 			taken[n] = true
 			d.Name = n
@@ -148,113 +124,84 @@ func (f *jsonFile) devices(m *Machine, v *jsonValue) error {
 		}
 	}
 	if len(m.Devices) < 1 || len(m.Devices) > MaxDevices {
-		return f.errorAt(list.at, list.path, "%d devices, want 1 to %d", len(m.Devices), MaxDevices)
+		f.fail(list, "%d devices, want 1 to %d", len(m.Devices), MaxDevices)
 	}
-	return nil
 }
 
-func (f *jsonFile) model(v *jsonValue) (d Device, err error) {
-	if err := f.object(v, []string{"kind", "capacity", "memory_bandwidth", "peak", "launch", "sms", "source"}, []string{"reserve", "arch", "l2", "graph_launch", "calibration"}); err != nil {
-		return d, err
+func (f *jsonFile) model(v *jsonValue) (d Device) {
+	if !f.object(v, []string{"kind", "capacity", "memory_bandwidth", "peak", "launch", "sms", "source"}, []string{"reserve", "arch", "l2", "graph_launch", "calibration", "shared_memory_bandwidth"}) {
+		return d
 	}
-	kind, err := f.text(v.member("kind"))
-	if err != nil {
-		return d, err
+	if d.Kind = Kind(f.text(v.member("kind"))); d.Kind != GPU && d.Kind != CPU {
+		f.fail(v.member("kind"), "is %q, want gpu or cpu", d.Kind)
 	}
-	if d.Kind = Kind(kind); d.Kind != GPU && d.Kind != CPU {
-		return d, f.errorAt(v.member("kind").at, v.member("kind").path, "is %q, want gpu or cpu", kind)
-	}
-	if d.Arch, err = f.text(v.member("arch")); err != nil {
-		return d, err
-	}
-	if d.Capacity, err = quantity(f, v.member("capacity"), units.ParseBytes); err != nil {
-		return d, err
-	}
-	reserve, err := quantity(f, v.member("reserve"), units.ParseBytes)
-	if err != nil {
-		return d, err
-	}
+	d.Arch = f.text(v.member("arch"))
+	d.Capacity = quantity(f, v.member("capacity"), units.ParseBytes)
+	reserve := quantity(f, v.member("reserve"), units.ParseBytes)
 	if reserve < 0 || reserve >= d.Capacity {
-		return d, f.errorAt(v.at, v.path, "capacity %v and reserve %v leave no memory", d.Capacity, reserve)
+		f.fail(v, "capacity %v and reserve %v leave no memory", d.Capacity, reserve)
 	}
 	d.Memory = d.Capacity - reserve
-	if d.L2, err = quantity(f, v.member("l2"), units.ParseBytes); err != nil {
-		return d, err
+	if d.L2 = quantity(f, v.member("l2"), units.ParseBytes); d.L2 < 0 {
+		f.fail(v.member("l2"), "is %v, want not negative", d.L2)
 	}
-	if d.L2 < 0 {
-		return d, f.errorAt(v.member("l2").at, v.member("l2").path, "is %v, want not negative", d.L2)
-	}
-	if d.MemoryBandwidth, err = quantity(f, v.member("memory_bandwidth"), units.ParseBytesPerSecond); err != nil {
-		return d, err
-	}
-	if d.Launch, err = quantity(f, v.member("launch"), units.ParseSeconds); err != nil {
-		return d, err
-	}
-	if d.GraphLaunch, err = quantity(f, v.member("graph_launch"), units.ParseSeconds); err != nil {
-		return d, err
-	}
-	if d.SMs, err = f.integer(v.member("sms")); err != nil {
-		return d, err
-	}
-	if d.Source, err = f.text(v.member("source")); err != nil {
-		return d, err
-	}
-	if d.Calibration, err = f.calibration(v.member("calibration")); err != nil {
-		return d, err
-	}
+	d.MemoryBandwidth = quantity(f, v.member("memory_bandwidth"), units.ParseBytesPerSecond)
+	d.SharedMemoryBandwidth = positive(f, v.member("shared_memory_bandwidth"), units.ParseBytesPerSecond)
+	d.Launch = quantity(f, v.member("launch"), units.ParseSeconds)
+	d.GraphLaunch = quantity(f, v.member("graph_launch"), units.ParseSeconds)
+	d.SMs = f.integer(v.member("sms"))
+	d.Source = f.text(v.member("source"))
+	d.Calibration = f.calibration(v.member("calibration"))
 	peak := v.member("peak")
-	if err := f.object(peak, []string{"f32"}, elementTypes); err != nil {
-		return d, err
+	if !f.object(peak, []string{"f32"}, elementTypes) {
+		return d
 	}
 	d.Peak = map[string]units.FLOPsPerSecond{}
 	for _, x := range peak.members {
-		rate, err := quantity(f, x.jsonValue, units.ParseFLOPsPerSecond)
-		if err == nil && !(rate > 0) {
-			err = f.errorAt(x.at, x.path, "is %v, want a positive rate", rate)
-		}
-		if err != nil {
-			return d, err
+		rate := quantity(f, x.jsonValue, units.ParseFLOPsPerSecond)
+		if !(rate > 0) {
+			f.fail(x.jsonValue, "is %v, want a positive rate", rate)
 		}
 		d.Peak[x.name] = rate
 	}
-	return d, nil
+	return d
 }
 
 // elementTypes are the keys of "peak" besides f32: the names of the graph's
 // element types.
 var elementTypes = []string{"f16", "bf16", "f64", "tf32", "f8", "i8", "i32", "i64", "bool"}
 
-func (f *jsonFile) cables(m *Machine, v *jsonValue) error {
+func (f *jsonFile) cables(m *Machine, v *jsonValue) {
+	if f.err != nil {
+		return
+	}
 	m.Routes = make([][]int32, len(m.Devices)*len(m.Devices))
 	if v == nil {
-		return nil
-	}
-	if err := f.array(v); err != nil {
-		return err
+		return
 	}
 	var cables []Cable
 	joined := map[[2]string]bool{}
-	for _, x := range v.list {
-		if err := f.object(x, []string{"ends", "bandwidth", "latency", "source"}, nil); err != nil {
-			return err
+	for _, x := range f.elements(v) {
+		if !f.object(x, []string{"ends", "bandwidth", "latency", "source"}, endCostKeys) {
+			return
 		}
 		var c Cable
-		var err error
-		if c.Bandwidth, c.Latency, c.Source, err = f.figures(x); err != nil {
-			return err
-		}
+		c.Bandwidth, c.Latency, c.Source = f.figures(x)
+		c.EndCosts = f.endCosts(x, c.Bandwidth, c.Latency)
 		ends := x.member("ends")
 		if ends.kind != '[' || len(ends.list) != 2 {
-			return f.errorAt(ends.at, ends.path, "want an array of two names")
+			f.fail(ends, "want an array of two names")
+			return
 		}
 		var names [2][]string
 		for k := range names {
-			s, err := f.text(ends.list[k])
-			if err != nil {
-				return err
+			s := f.text(ends.list[k])
+			if f.err != nil {
+				return
 			}
+			var err error
 			if names[k], err = expand(s); err != nil {
-				return f.errorAt(ends.at, ends.path, "%w", err)
+				f.fail(ends, "%w", err)
 			}
 		}
 		mesh := slices.Equal(names[0], names[1])
@@ -264,7 +211,7 @@ func (f *jsonFile) cables(m *Machine, v *jsonValue) error {
 					continue
 				}
 				if a == b || joined[[2]string{a, b}] || joined[[2]string{b, a}] {
-					return f.errorAt(ends.at, ends.path, "%q and %q are one end or joined already", a, b)
+					f.fail(ends, "%q and %q are one end or joined already", a, b)
 				}
 				joined[[2]string{a, b}] = true
 				c.A, c.B = a, b
@@ -272,67 +219,44 @@ func (f *jsonFile) cables(m *Machine, v *jsonValue) error {
 			}
 		}
 	}
-	if err := m.Connect(cables); err != nil {
-		return f.errorAt(v.at, v.path, "%w", err)
+	if f.err != nil {
+		return
 	}
-	return nil
+	if err := m.Connect(cables); err != nil {
+		f.fail(v, "%w", err)
+	}
 }
 
 // figures reads what cables and links share.
-func (f *jsonFile) figures(v *jsonValue) (b units.BytesPerSecond, l units.Seconds, source string, err error) {
-	if b, err = quantity(f, v.member("bandwidth"), units.ParseBytesPerSecond); err != nil {
-		return
-	}
-	if l, err = quantity(f, v.member("latency"), units.ParseSeconds); err != nil {
-		return
-	}
+func (f *jsonFile) figures(v *jsonValue) (b units.BytesPerSecond, l units.Seconds, source string) {
+	b, l = quantity(f, v.member("bandwidth"), units.ParseBytesPerSecond), quantity(f, v.member("latency"), units.ParseSeconds)
 	if !(b > 0) || !(l > 0) {
-		err = f.errorAt(v.at, v.path, "bandwidth %v and latency %v must be positive", b, l)
-		return
+		f.fail(v, "bandwidth %v and latency %v must be positive", b, l)
 	}
-	source, err = f.text(v.member("source"))
-	return
+	return b, l, f.text(v.member("source"))
 }
 
-func (f *jsonFile) links(m *Machine, v *jsonValue) error {
-	if v == nil {
-		return nil
-	}
-	if err := f.array(v); err != nil {
-		return err
-	}
+func (f *jsonFile) links(m *Machine, v *jsonValue) {
 	taken := map[string]bool{}
 	for _, l := range m.Links {
 		taken[l.Name] = true
 	}
-	for _, x := range v.list {
-		if err := f.object(x, []string{"name", "bandwidth", "latency", "source"}, nil); err != nil {
-			return err
+	for _, x := range f.elements(v) {
+		if !f.object(x, []string{"name", "bandwidth", "latency", "source"}, endCostKeys) {
+			return
 		}
-		var l Link
-		var err error
-		if l.Name, err = f.text(x.member("name")); err != nil {
-			return err
-		}
+		l := Link{Name: f.text(x.member("name"))}
 		if l.Name == "" || taken[l.Name] {
-			return f.errorAt(x.at, x.path, "link name %q is empty or taken", l.Name)
+			f.fail(x, "link name %q is empty or taken", l.Name)
 		}
 		taken[l.Name] = true
-		if l.Bandwidth, l.Latency, l.Source, err = f.figures(x); err != nil {
-			return err
-		}
+		l.Bandwidth, l.Latency, l.Source = f.figures(x)
+		l.EndCosts = f.endCosts(x, l.Bandwidth, l.Latency)
 		m.Links = append(m.Links, l)
 	}
-	return nil
 }
 
-func (f *jsonFile) routes(m *Machine, v *jsonValue) error {
-	if v == nil {
-		return nil
-	}
-	if err := f.array(v); err != nil {
-		return err
-	}
+func (f *jsonFile) routes(m *Machine, v *jsonValue) {
 	device, link := map[string]int{}, map[string]int32{}
 	for i, d := range m.Devices {
 		device[d.Name] = i
@@ -341,48 +265,39 @@ func (f *jsonFile) routes(m *Machine, v *jsonValue) error {
 		link[l.Name] = int32(i)
 	}
 	given := map[[2]int]bool{}
-	for _, x := range v.list {
-		if err := f.object(x, []string{"from", "to", "links"}, nil); err != nil {
-			return err
+	for _, x := range f.elements(v) {
+		if !f.object(x, []string{"from", "to", "links"}, nil) {
+			return
 		}
 		var ends [2]int
 		for k, key := range []string{"from", "to"} {
-			name, err := f.text(x.member(key))
-			if err != nil {
-				return err
-			}
+			name := f.text(x.member(key))
 			i, ok := device[name]
 			if !ok {
-				return f.errorAt(x.member(key).at, x.member(key).path, "device %q does not exist", name)
+				f.fail(x.member(key), "device %q does not exist", name)
 			}
 			ends[k] = i
 		}
 		if ends[0] == ends[1] || given[ends] {
-			return f.errorAt(x.at, x.path, "the route from %s to %s leads nowhere or is given twice", m.Devices[ends[0]].Name, m.Devices[ends[1]].Name)
+			f.fail(x, "the route from %s to %s leads nowhere or is given twice", m.Devices[ends[0]].Name, m.Devices[ends[1]].Name)
 		}
 		given[ends] = true
-		list := x.member("links")
-		if err := f.array(list); err != nil {
-			return err
-		}
-		route := make([]int32, 0, len(list.list))
-		for _, y := range list.list {
-			name, err := f.text(y)
-			if err != nil {
-				return err
-			}
+		route := []int32{}
+		for _, y := range f.elements(x.member("links")) {
+			name := f.text(y)
 			l, ok := link[name]
 			if !ok {
-				return f.errorAt(y.at, y.path, "link %q does not exist", name)
+				f.fail(y, "link %q does not exist", name)
 			}
 			if slices.Contains(route, l) {
-				return f.errorAt(y.at, y.path, "link %q occurs twice in the route", name)
+				f.fail(y, "link %q occurs twice in the route", name)
 			}
 			route = append(route, l)
 		}
-		m.Routes[ends[0]*len(m.Devices)+ends[1]] = route
+		if f.err == nil {
+			m.Routes[ends[0]*len(m.Devices)+ends[1]] = route
+		}
 	}
-	return nil
 }
 
 // Write writes m as a machine file with explicit links and routes; Read gives
@@ -404,6 +319,8 @@ func (m *Machine) Write(w io.Writer) error {
 		SMs       int                             `json:"sms"`
 		L2        units.Bytes                     `json:"l2"`
 		Source    string                          `json:"source"`
+
+		Shared units.BytesPerSecond `json:"shared_memory_bandwidth,omitempty"`
 
 		Calibration *Calibration `json:"calibration,omitempty"`
 	}
@@ -436,7 +353,7 @@ func (m *Machine) Write(w io.Writer) error {
 		} else if e == nil {
 			first[d.Model] = d
 			capacity := max(d.Capacity, d.Memory)
-			out.Models[d.Model] = model{d.Kind, d.Arch, capacity, capacity - d.Memory, d.MemoryBandwidth, d.Peak, d.Launch, d.GraphLaunch, d.SMs, d.L2, d.Source, d.Calibration}
+			out.Models[d.Model] = model{d.Kind, d.Arch, capacity, capacity - d.Memory, d.MemoryBandwidth, d.Peak, d.Launch, d.GraphLaunch, d.SMs, d.L2, d.Source, d.SharedMemoryBandwidth, d.Calibration}
 		}
 		out.Devices = append(out.Devices, device{d.Name, d.Model})
 	}

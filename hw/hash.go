@@ -34,6 +34,10 @@ func (m *Machine) Hash() string {
 			d.text("graph launch")
 			d.number(float64(v.GraphLaunch))
 		}
+		if v.SharedMemoryBandwidth > 0 {
+			d.text("shared memory bandwidth")
+			d.number(float64(v.SharedMemoryBandwidth))
+		}
 		if v.Calibration != nil {
 			v.Calibration.hash(d)
 		}
@@ -43,6 +47,7 @@ func (m *Machine) Hash() string {
 		d.text(l.Name)
 		d.number(float64(l.Bandwidth))
 		d.number(float64(l.Latency))
+		l.EndCosts.hash(d)
 	}
 	for _, r := range m.Routes {
 		d.number(float64(len(r)))

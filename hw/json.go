@@ -32,10 +32,12 @@ type jsonMember struct {
 // maxJSONDepth is far above what a machine file nests; it bounds the recursion.
 const maxJSONDepth = 16
 
-// jsonFile parses one document and locates the errors about it.
+// jsonFile parses one document and locates the errors about it. Once something has
+// failed, what it reads is zero, and err keeps the first failure.
 type jsonFile struct {
 	data []byte
 	dec  *json.Decoder
+	err  error
 }
 
 // parseJSON reads exactly one value out of data.
@@ -63,6 +65,13 @@ func (f *jsonFile) errorAt(at int64, path, format string, a ...any) error {
 		place += path + ": "
 	}
 	return fmt.Errorf("%s%w", place, fmt.Errorf(format, a...))
+}
+
+// fail keeps that v is not what it should be.
+func (f *jsonFile) fail(v *jsonValue, format string, a ...any) {
+	if f.err == nil {
+		f.err = f.errorAt(v.at, v.path, format, a...)
+	}
 }
 
 // token returns the next token and the offset of its first byte. At the end of
@@ -158,66 +167,75 @@ func (v *jsonValue) member(name string) *jsonValue {
 	return nil
 }
 
-// object checks that v is an object whose keys are all known and which has
+// object reports whether v is an object whose keys are all known and which has
 // every required key. known lists the optional ones.
-func (f *jsonFile) object(v *jsonValue, required, known []string) error {
+func (f *jsonFile) object(v *jsonValue, required, known []string) bool {
+	if f.err != nil {
+		return false
+	}
 	if v.kind != '{' {
-		return f.errorAt(v.at, v.path, "is %s, want an object", v.describe())
+		f.fail(v, "is %s, want an object", v.describe())
 	}
 	for _, m := range v.members {
 		if !slices.Contains(required, m.name) && !slices.Contains(known, m.name) {
-			return f.errorAt(m.at, v.path, "unknown key %q, want one of %s", m.name, strings.Join(append(slices.Clone(required), known...), ", "))
+			f.fail(&jsonValue{at: m.at, path: v.path}, "unknown key %q, want one of %s", m.name, strings.Join(append(slices.Clone(required), known...), ", "))
 		}
 	}
 	for _, name := range required {
 		if v.member(name) == nil {
-			return f.errorAt(v.at, v.path, "key %q is missing", name)
+			f.fail(v, "key %q is missing", name)
 		}
 	}
-	return nil
+	return f.err == nil
 }
 
-// array checks that v is an array.
-func (f *jsonFile) array(v *jsonValue) error {
-	if v.kind != '[' {
-		return f.errorAt(v.at, v.path, "is %s, want an array", v.describe())
+// elements returns those of the array v; a nil v has none.
+func (f *jsonFile) elements(v *jsonValue) []*jsonValue {
+	if v != nil && v.kind != '[' {
+		f.fail(v, "is %s, want an array", v.describe())
 	}
-	return nil
+	if v == nil || f.err != nil {
+		return nil
+	}
+	return v.list
 }
 
 // text returns the string v; a nil v is the empty string.
-func (f *jsonFile) text(v *jsonValue) (string, error) {
+func (f *jsonFile) text(v *jsonValue) string {
 	if v == nil {
-		return "", nil
+		return ""
 	}
 	if v.kind != 's' {
-		return "", f.errorAt(v.at, v.path, "is %s, want a string", v.describe())
+		f.fail(v, "is %s, want a string", v.describe())
 	}
-	return v.text, nil
+	return v.text
 }
 
 // integer returns the whole number v.
-func (f *jsonFile) integer(v *jsonValue) (int, error) {
+func (f *jsonFile) integer(v *jsonValue) int {
 	if v.kind == 'n' {
 		if n, err := strconv.Atoi(v.text); err == nil {
-			return n, nil
+			return n
 		}
 	}
-	return 0, f.errorAt(v.at, v.path, "is %s, want a whole number", v.describe())
+	f.fail(v, "is %s, want a whole number", v.describe())
+	return 0
 }
 
 // quantity reads the string v with parse; a nil v is zero.
-func quantity[Q any](f *jsonFile, v *jsonValue, parse func(string) (Q, error)) (q Q, err error) {
+func quantity[Q any](f *jsonFile, v *jsonValue, parse func(string) (Q, error)) (q Q) {
 	if v == nil {
-		return q, nil
+		return q
 	}
 	if v.kind != 's' {
-		return q, f.errorAt(v.at, v.path, "is %s, want a string with a number and its unit", v.describe())
+		f.fail(v, "is %s, want a string with a number and its unit", v.describe())
+		return q
 	}
-	if q, err = parse(v.text); err != nil {
-		return q, f.errorAt(v.at, v.path, "%w", err)
+	q, err := parse(v.text)
+	if err != nil {
+		f.fail(v, "%w", err)
 	}
-	return q, nil
+	return q
 }
 
 func (v *jsonValue) describe() string {

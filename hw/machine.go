@@ -37,6 +37,9 @@ type Device struct {
 	// MemoryBandwidth is the peak of the data sheet; what kernels achieve of it is
 	// in package roofline.
 	MemoryBandwidth units.BytesPerSecond `json:"memory_bandwidth"`
+	// SharedMemoryBandwidth is what the device streams while another does too; zero
+	// where unknown. No prediction uses it.
+	SharedMemoryBandwidth units.BytesPerSecond `json:"shared_memory_bandwidth,omitempty"`
 	// Peak is the arithmetic peak by element type name ("f32", "bf16", ...); an
 	// absent type runs at the f32 rate.
 	Peak map[string]units.FLOPsPerSecond `json:"peak"`
@@ -56,7 +59,8 @@ type Link struct {
 	Name      string               `json:"name"`
 	Bandwidth units.BytesPerSecond `json:"bandwidth"` // achieved
 	Latency   units.Seconds        `json:"latency"`   // above zero
-	Source    string               `json:"source"`
+	EndCosts
+	Source string `json:"source"`
 }
 
 // Machine is a set of devices and the routes between them. It does not change
@@ -74,7 +78,7 @@ type Machine struct {
 // SameFigures reports whether d and e differ in nothing but their name.
 func (d *Device) SameFigures(e *Device) bool {
 	return d.Model == e.Model && d.Kind == e.Kind && d.Memory == e.Memory && d.Capacity == e.Capacity && d.Arch == e.Arch && d.L2 == e.L2 &&
-		d.MemoryBandwidth == e.MemoryBandwidth && d.Launch == e.Launch && d.GraphLaunch == e.GraphLaunch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak) &&
+		d.MemoryBandwidth == e.MemoryBandwidth && d.SharedMemoryBandwidth == e.SharedMemoryBandwidth && d.Launch == e.Launch && d.GraphLaunch == e.GraphLaunch && d.SMs == e.SMs && d.Source == e.Source && maps.Equal(d.Peak, e.Peak) &&
 		d.Calibration.equal(e.Calibration)
 }
 
@@ -136,12 +140,20 @@ func (m *Machine) Check() error {
 			return fmt.Errorf("machine %s: device %s: kind %q, want gpu or cpu", m.Name, v.Name, v.Kind)
 		case v.Memory <= 0 || !(v.MemoryBandwidth > 0) || !(v.Peak["f32"] > 0) || !(v.Launch >= 0) || !(v.GraphLaunch >= 0) || v.SMs < 1:
 			return fmt.Errorf("machine %s: device %s: memory, memory_bandwidth, peak f32 and sms must be positive, launch not negative", m.Name, v.Name)
+		case v.SharedMemoryBandwidth != 0 && !plausibleRate(v.SharedMemoryBandwidth):
+			return fmt.Errorf("machine %s: device %s: shared_memory_bandwidth is %v, want %v to %v", m.Name, v.Name, v.SharedMemoryBandwidth, leastRate, mostRate)
 		}
 		names[v.Name] = true
 	}
 	for i, l := range m.Links {
 		if !(l.Bandwidth > 0) || !(l.Latency > 0) {
 			return fmt.Errorf("machine %s: link %d (%s): bandwidth and latency must be positive", m.Name, i, l.Name)
+		}
+		if err := l.EndCosts.check(l.Bandwidth, l.Latency); err != nil {
+			return fmt.Errorf("machine %s: link %d (%s): %w", m.Name, i, l.Name, err)
+		}
+		if l.Occupies != m.Links[0].Occupies {
+			return fmt.Errorf("machine %s: transfers occupy the sender on link %s or %s, not on the other; want all links alike", m.Name, m.Links[0].Name, l.Name)
 		}
 	}
 	if len(m.Routes) != d*d {

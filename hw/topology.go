@@ -15,7 +15,8 @@ type Cable struct {
 	A, B      string
 	Bandwidth units.BytesPerSecond // of each direction
 	Latency   units.Seconds        // of each direction
-	Source    string
+	EndCosts
+	Source string
 }
 
 // routeBytes is the message that Connect routes for: large enough that a fast
@@ -49,9 +50,9 @@ func (m *Machine) Connect(cables []Cable) error {
 		}
 		a, b := id(c.A), id(c.B)
 		arcs[a] = append(arcs[a], arc{b, len(m.Links)})
-		m.Links = append(m.Links, Link{Name: c.A + ">" + c.B, Bandwidth: c.Bandwidth, Latency: c.Latency, Source: c.Source})
+		m.Links = append(m.Links, Link{Name: c.A + ">" + c.B, Bandwidth: c.Bandwidth, Latency: c.Latency, EndCosts: c.EndCosts, Source: c.Source})
 		arcs[b] = append(arcs[b], arc{a, len(m.Links)})
-		m.Links = append(m.Links, Link{Name: c.B + ">" + c.A, Bandwidth: c.Bandwidth, Latency: c.Latency, Source: c.Source})
+		m.Links = append(m.Links, Link{Name: c.B + ">" + c.A, Bandwidth: c.Bandwidth, Latency: c.Latency, EndCosts: c.EndCosts, Source: c.Source})
 	}
 
 	d, n := len(m.Devices), len(arcs)

@@ -1,11 +1,9 @@
 package measure
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 )
 
 // line is the time of a message within a GPU that is held back for no time,
@@ -16,7 +14,7 @@ type line struct{ a, b, word float64 }
 // timeCopies finds how long messages within a GPU take by themselves, so that they
 // can be held back to a link's time: as the step issues them, on its streams, from
 // one stream to another and back.
-func (x *bed) timeCopies(k *card) error {
+func (x *contexts) timeCopies(k *card) error {
 	at := slices.IndexFunc(x.c.commands, func(c command) bool {
 		return c.do == send && x.at[x.c.messages[c.subject].from] == k && x.at[x.c.messages[c.subject].to] == k
 	})
@@ -48,7 +46,7 @@ func (x *bed) timeCopies(k *card) error {
 
 // probe issues messages between two streams.
 type probe struct {
-	x        *bed
+	x        *contexts
 	k        *card
 	ops, way gpu.Stream
 	slab     gpu.Ptr
@@ -74,11 +72,7 @@ func (p *probe) open() (err error) {
 }
 
 func (p *probe) close() {
-	for _, e := range append(p.timing[:], p.events[:]...) {
-		if e != 0 {
-			p.x.d.DestroyEvent(e)
-		}
-	}
+	gpu.DestroyEvents(p.x.d, append(p.timing[:], p.events[:]...)...)
 }
 
 // alone is a kernel without a message behind it.
@@ -143,7 +137,7 @@ func (p *probe) time(f func() error) (float64, error) {
 func (p *probe) span(f func() error) (seconds float64, err error) {
 	d := p.x.d
 	if p.x.cfg.Mode == Captured {
-		exec, free, err := p.captured(f)
+		exec, free, err := gpu.Capture(d, p.ops, f)
 		if err != nil {
 			return 0, err
 		}
@@ -154,37 +148,5 @@ func (p *probe) span(f func() error) (seconds float64, err error) {
 	if err := p.k.k.Spin(d, p.ops, issuing); err != nil {
 		return 0, err
 	}
-	if err := d.Record(p.timing[0], p.ops); err != nil {
-		return 0, err
-	}
-	if err := f(); err != nil {
-		return 0, err
-	}
-	if err := d.Record(p.timing[1], p.ops); err != nil {
-		return 0, err
-	}
-	if err := d.SyncEvent(p.timing[1]); err != nil {
-		return 0, err
-	}
-	ms, err := d.ElapsedMS(p.timing[0], p.timing[1])
-	return float64(ms) / 1000, err
-}
-
-// captured turns what f issues into a graph.
-func (p *probe) captured(f func() error) (gpu.Exec, func(), error) {
-	d := p.x.d
-	if err := d.BeginCapture(p.ops); err != nil {
-		return 0, nil, fmt.Errorf("capture: %w", err)
-	}
-	failed := f()
-	g, err := d.EndCapture(p.ops)
-	if err := errors.Join(failed, err); err != nil {
-		return 0, nil, fmt.Errorf("capture: %w", err)
-	}
-	e, err := d.Instantiate(g)
-	if err != nil {
-		d.DestroyGraph(g)
-		return 0, nil, fmt.Errorf("graph: %w", err)
-	}
-	return e, func() { d.DestroyExec(e); d.DestroyGraph(g) }, nil
+	return gpu.Elapsed(d, p.timing[0], p.timing[1], p.ops, f, nil)
 }

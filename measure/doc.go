@@ -1,4 +1,4 @@
-// Package measure owns the second judge of plans: it runs a step on real GPUs,
+// Package measure owns the measurement of one plan: it runs a step on real GPUs,
 // with kernels of each op's own shapes, and compares what it took with what the
 // simulator says.
 //

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"placer/gpu/fake"
 	"placer/graph"
 	"placer/hw"
+	"placer/hw/gpu/fake"
 	"placer/measure"
 	"placer/plan"
 	"placer/roofline"
@@ -47,7 +47,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p := &plan.Plan{Device: []uint8{0, 1}}
+	p := &plan.Plan{Decision: plan.Decision{Device: []uint8{0, 1}}}
 	predicted, err := s.Run(p, sim.Options{Trace: true})
 	if err != nil {
 		fmt.Println(err)

@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"placer/gpu/fake"
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/hw"
+	"placer/hw/gpu/fake"
 	"placer/sim"
 	"placer/units"
 )

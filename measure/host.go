@@ -18,7 +18,7 @@ type hostMemory struct {
 const hostWords = 16 << 20
 
 // runOnHost does w on all cores and returns when it is done.
-func (x *bed) runOnHost(w *work) {
+func (x *contexts) runOnHost(w *work) {
 	switch w.kind {
 	case product:
 		p := &w.product

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 	"placer/sim"
 )
 
@@ -18,12 +18,12 @@ type observer interface {
 }
 
 // issue hands one step to the GPUs, in the order of the program.
-func (x *bed) issue(o observer) error {
+func (x *contexts) issue(o observer) error {
 	for i := range x.c.commands {
 		c := &x.c.commands[i]
 		var s gpu.Stream
 		if c.stream != none {
-			if err := x.use(x.at[x.c.streams[c.stream].dev]); err != nil {
+			if err := x.on(int(c.stream)); err != nil {
 				return err
 			}
 			s = x.streams[c.stream]
@@ -46,7 +46,7 @@ func (x *bed) issue(o observer) error {
 	return nil
 }
 
-func (x *bed) one(c *command, s gpu.Stream) error {
+func (x *contexts) one(c *command, s gpu.Stream) error {
 	switch c.do {
 	case record:
 		return x.d.Record(x.events[c.event], s)
@@ -70,7 +70,7 @@ func (x *bed) one(c *command, s gpu.Stream) error {
 }
 
 // explain names what failed.
-func (x *bed) explain(c *command, err error) error {
+func (x *contexts) explain(c *command, err error) error {
 	switch c.do {
 	case runOp:
 		k := &x.c.kernels[c.subject]
@@ -91,7 +91,7 @@ func (x *bed) explain(c *command, err error) error {
 }
 
 // run launches w on device dev.
-func (x *bed) run(w *work, dev int, s gpu.Stream) error {
+func (x *contexts) run(w *work, dev int, s gpu.Stream) error {
 	switch w.kind {
 	case product:
 		p := &x.product
@@ -114,12 +114,12 @@ func (x *bed) run(w *work, dev int, s gpu.Stream) error {
 
 // input returns where w finds its k-th input on dev: where the tensor is, or
 // nearer to the slab's start where bytes would reach beyond its end.
-func (x *bed) input(w *work, dev, k int, bytes uint64) gpu.Ptr {
+func (x *contexts) input(w *work, dev, k int, bytes uint64) gpu.Ptr {
 	return x.within(dev, x.l.tensor[place{w.from[k], dev}], bytes)
 }
 
 // output returns where w writes.
-func (x *bed) output(w *work, dev int, bytes uint64) gpu.Ptr {
+func (x *contexts) output(w *work, dev int, bytes uint64) gpu.Ptr {
 	at := x.l.resident[w.resident]
 	if w.to != sim.NoTensor {
 		at = x.l.tensor[place{w.to, dev}]
@@ -127,7 +127,7 @@ func (x *bed) output(w *work, dev int, bytes uint64) gpu.Ptr {
 	return x.within(dev, at, bytes)
 }
 
-func (x *bed) within(dev int, at, bytes uint64) gpu.Ptr {
+func (x *contexts) within(dev int, at, bytes uint64) gpu.Ptr {
 	if room := x.slabBytes(dev); at+bytes > room {
 		at = (room - bytes) / align * align
 	}
@@ -135,7 +135,7 @@ func (x *bed) within(dev int, at, bytes uint64) gpu.Ptr {
 }
 
 // send puts m on stream s.
-func (x *bed) send(m *message, s gpu.Stream) error {
+func (x *contexts) send(m *message, s gpu.Stream) error {
 	from, to, bytes := x.at[m.from], x.at[m.to], uint64(m.bytes)
 	if from == to && from != nil {
 		return x.hold(m, s)
@@ -154,7 +154,7 @@ func (x *bed) send(m *message, s gpu.Stream) error {
 
 // hold copies m within a GPU, held back until the link of the machine would have
 // carried it.
-func (x *bed) hold(m *message, s gpu.Stream) error {
+func (x *contexts) hold(m *message, s gpu.Stream) error {
 	k := x.at[m.from]
 	bytes := float64(m.bytes)
 	want := float64(x.p.Machine.TransferSeconds(m.from, m.to, m.bytes))

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"placer/gpu"
 	"placer/graph"
 	"placer/graph/fuse"
+	"placer/hw/gpu"
 	"placer/sim"
 	"placer/units"
 )

@@ -12,11 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"placer/gpu"
-	"placer/gpu/cuda"
-	"placer/gpu/fake"
 	"placer/graph"
 	"placer/hw"
+	"placer/hw/gpu"
+	"placer/hw/gpu/cuda"
+	"placer/hw/gpu/fake"
 	"placer/plan"
 	"placer/roofline"
 	"placer/sim"
@@ -121,7 +121,7 @@ func problem(t interface{ Fatal(...any) }, g *graph.Graph, m *hw.Machine, c sim.
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plan.Plan{Device: make([]uint8, g.NumOps()), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}
+	p := &plan.Plan{Decision: plan.Decision{Device: make([]uint8, g.NumOps()), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}}
 	for i := range p.Device {
 		p.Device[i] = uint8(r.IntN(m.NumDevices()))
 	}
@@ -141,7 +141,7 @@ func problem(t interface{ Fatal(...any) }, g *graph.Graph, m *hw.Machine, c sim.
 
 func testConfig(g *fake.GPU) Config {
 	cfg := Default()
-	cfg.Repeats, cfg.Reserve, cfg.Clock = 2, 0, g.Clock
+	cfg.Repeats, cfg.reserve, cfg.Clock = 2, 0, g.Clock
 	return cfg
 }
 

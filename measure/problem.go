@@ -42,12 +42,12 @@ func (m Mode) String() string { return [...]string{"eager", "graph"}[m] }
 type Config struct {
 	Mode    Mode
 	Repeats int // timed steps, of which the median counts; the first is dropped
-	// TF32 lets f32 products run in tf32, as roofline.Config does.
-	TF32 bool
+	// tf32 lets f32 products run in tf32, as roofline.Config does.
+	tf32 bool
 	// Partition gives devices on one GPU multiprocessors of their own.
 	Partition bool
-	// Reserve is left free on every GPU.
-	Reserve units.Bytes
+	// reserve is left free on every GPU.
+	reserve units.Bytes
 	// Trace runs one more step with events around every op and transfer.
 	Trace bool
 	// Clock is the host's, in seconds.
@@ -60,7 +60,7 @@ type Config struct {
 
 // Default is ten eager steps and a traced one.
 func Default() Config {
-	return Config{Repeats: 10, TF32: true, Reserve: 256 << 20, Trace: true}
+	return Config{Repeats: 10, tf32: true, reserve: 256 << 20, Trace: true}
 }
 
 // Validate reports every fault of c.
@@ -72,8 +72,8 @@ func (c *Config) Validate() error {
 	if c.Repeats < 1 {
 		errs = append(errs, fmt.Errorf("%d repeats, want at least 1", c.Repeats))
 	}
-	if c.Reserve < 0 {
-		errs = append(errs, fmt.Errorf("reserve %v is negative", c.Reserve))
+	if c.reserve < 0 {
+		errs = append(errs, fmt.Errorf("reserve %v is negative", c.reserve))
 	}
 	if c.Clock == nil {
 		errs = append(errs, errors.New("no clock"))
@@ -160,10 +160,10 @@ func Logical(d *hw.Device, k, sms int, bandwidth units.BytesPerSecond, latency u
 
 // OutOfMemory says that a plan does not fit what is there.
 type OutOfMemory struct {
-	Device     string
+	device     string
 	Need, Have units.Bytes
 }
 
 func (e *OutOfMemory) Error() string {
-	return fmt.Sprintf("infeasible: %s needs %v, it has %v", e.Device, e.Need, e.Have)
+	return fmt.Sprintf("infeasible: %s needs %v, it has %v", e.device, e.Need, e.Have)
 }

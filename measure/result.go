@@ -24,16 +24,16 @@ type Result struct {
 	Slab []units.Bytes
 	// Traced is the step in which ops were timed; 0 without one.
 	Traced  units.Seconds
-	Classes []ClassTime
+	Classes []classTime
 	// SMs are the multiprocessors of each device's own, [D]; 0 for all of its GPU.
 	SMs    []int
 	States []nvml.State // of the GPU that the first device stands on
 	Notes  []string
 }
 
-// ClassTime compares the ops of one class: measured in the traced step, predicted
+// classTime compares the ops of one class: measured in the traced step, predicted
 // by the cost model.
-type ClassTime struct {
+type classTime struct {
 	Class     string
 	Ops       int
 	Measured  units.Seconds // sum

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"slices"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 	"placer/sim"
 	"placer/units"
 )
@@ -26,7 +26,7 @@ func Run(ctx context.Context, cfg Config, p *Problem, costs sim.CostModel, d gpu
 		return nil, fmt.Errorf("measure: %w", err)
 	}
 	devices := p.Machine.NumDevices()
-	x := &bed{d: d, b: b, p: p, cfg: &cfg, c: compile(p), gpus: map[int]*card{}, at: make([]*card, devices), slab: make([]gpu.Ptr, devices),
+	x := &contexts{d: d, b: b, p: p, cfg: &cfg, c: compile(p), gpus: map[int]*card{}, at: make([]*card, devices), slab: make([]gpu.Ptr, devices),
 		handle: make([]gpu.Handle, devices), sms: make([]int, devices), host: &hostMemory{workers: runtime.GOMAXPROCS(0)}}
 	x.l = planMemory(p.Graph, p.Machine, p.Plan.Device, x.c, p.Predicted.Trace)
 	x.streams, x.events = make([]gpu.Stream, len(x.c.streams)), make([]gpu.Event, x.c.events)
@@ -41,29 +41,30 @@ func Run(ctx context.Context, cfg Config, p *Problem, costs sim.CostModel, d gpu
 	return r, err
 }
 
-// frame is what surrounds a step: an origin stream from which all others start
-// and at which they meet, and the events that time it.
+// frame is what surrounds a step: the origin, stream 0, from which all others
+// start and at which they meet, and the events that time it.
 type frame struct {
-	origin     int // stream
 	start, end gpu.Event
 	forked     gpu.Event
 	joined     []gpu.Event // [streams]
 }
 
-func (x *bed) newFrame() (f *frame, err error) {
+// origin returns stream 0 and the GPU that it is on.
+func (x *contexts) origin() (gpu.Stream, *card) { return x.streams[0], x.at[x.c.streams[0].dev] }
+
+func (x *contexts) newFrame() (f *frame, err error) {
 	f = &frame{joined: make([]gpu.Event, len(x.streams))}
 	if len(x.streams) == 0 {
 		return nil, errors.New("every device is the host's: there is no GPU to measure on")
 	}
-	for i, s := range x.c.streams {
-		if err := x.use(x.at[s.dev]); err != nil {
-			return f, err
-		}
-		if f.joined[i], err = x.d.NewEvent(false); err != nil {
-			return f, err
-		}
+	err = x.eachStream(0, func(i int, _ gpu.Stream) (err error) {
+		f.joined[i], err = x.d.NewEvent(false)
+		return err
+	})
+	if err != nil {
+		return f, err
 	}
-	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
+	if err := x.on(0); err != nil {
 		return f, err
 	}
 	for _, e := range []*gpu.Event{&f.start, &f.end} {
@@ -75,99 +76,64 @@ func (x *bed) newFrame() (f *frame, err error) {
 	return f, err
 }
 
-func (f *frame) close(x *bed) {
-	for _, e := range append([]gpu.Event{f.start, f.end, f.forked}, f.joined...) {
-		if e != 0 {
-			x.d.DestroyEvent(e)
-		}
-	}
+func (f *frame) close(x *contexts) {
+	gpu.DestroyEvents(x.d, append([]gpu.Event{f.start, f.end, f.forked}, f.joined...)...)
 }
 
 // fork makes every stream start behind the origin.
-func (f *frame) fork(x *bed) error {
-	for i, s := range x.streams {
-		if i == f.origin {
-			if err := x.use(x.at[x.c.streams[i].dev]); err != nil {
-				return err
-			}
-			if err := x.d.Record(f.forked, s); err != nil {
-				return err
-			}
-		}
+func (f *frame) fork(x *contexts) error {
+	if err := x.on(0); err != nil {
+		return err
 	}
-	for i, s := range x.streams {
-		if i != f.origin {
-			if err := x.use(x.at[x.c.streams[i].dev]); err != nil {
-				return err
-			}
-			if err := x.d.Wait(s, f.forked); err != nil {
-				return err
-			}
-		}
+	if err := x.d.Record(f.forked, x.streams[0]); err != nil {
+		return err
 	}
-	return nil
+	return x.eachStream(1, func(_ int, s gpu.Stream) error { return x.d.Wait(s, f.forked) })
 }
 
 // join makes the origin wait for every stream.
-func (f *frame) join(x *bed) error {
-	for i, s := range x.streams {
-		if i == f.origin {
-			continue
-		}
-		if err := x.use(x.at[x.c.streams[i].dev]); err != nil {
-			return err
-		}
-		if err := x.d.Record(f.joined[i], s); err != nil {
-			return err
-		}
-	}
-	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
+func (f *frame) join(x *contexts) error {
+	if err := x.eachStream(1, func(i int, s gpu.Stream) error { return x.d.Record(f.joined[i], s) }); err != nil {
 		return err
 	}
-	for i := range x.streams {
-		if i != f.origin {
-			if err := x.d.Wait(x.streams[f.origin], f.joined[i]); err != nil {
-				return err
-			}
+	if err := x.on(0); err != nil {
+		return err
+	}
+	for _, e := range f.joined[1:] {
+		if err := x.d.Wait(x.streams[0], e); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// step times one step that f issues. The device waits for hold before it starts.
-func (x *bed) step(f *frame, hold units.Seconds, body func() error) (device, host units.Seconds, err error) {
-	origin := x.at[x.c.streams[f.origin].dev]
-	s := x.streams[f.origin]
-	if err := x.use(origin); err != nil {
+// step times one step that body issues. The device waits for hold before it
+// starts.
+func (x *contexts) step(f *frame, hold units.Seconds, body func() error) (device, host units.Seconds, err error) {
+	s, card := x.origin()
+	if err := x.use(card); err != nil {
 		return 0, 0, err
 	}
 	if hold > 0 {
-		if err := origin.k.Spin(x.d, s, uint64(hold*1e9)); err != nil {
+		if err := card.k.Spin(x.d, s, uint64(hold*1e9)); err != nil {
 			return 0, 0, err
 		}
 	}
-	if err := x.d.Record(f.start, s); err != nil {
+	t, err := gpu.Elapsed(x.d, f.start, f.end, s, func() error {
+		from := x.cfg.Clock()
+		if err := body(); err != nil {
+			return err
+		}
+		host = units.Seconds(x.cfg.Clock() - from)
+		return x.use(card)
+	}, nil)
+	if err != nil {
 		return 0, 0, err
 	}
-	from := x.cfg.Clock()
-	if err := body(); err != nil {
-		return 0, 0, err
-	}
-	host = units.Seconds(x.cfg.Clock() - from)
-	if err := x.use(origin); err != nil {
-		return 0, 0, err
-	}
-	if err := x.d.Record(f.end, s); err != nil {
-		return 0, 0, err
-	}
-	if err := x.d.SyncEvent(f.end); err != nil {
-		return 0, 0, err
-	}
-	ms, err := x.d.ElapsedMS(f.start, f.end)
-	return units.Seconds(ms) / 1000, host, err
+	return units.Seconds(t), host, nil
 }
 
-func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error) {
+func (x *contexts) measure(ctx context.Context, costs sim.CostModel) (*Result, error) {
 	f, err := x.newFrame()
 	if err != nil {
 		return nil, err
@@ -193,14 +159,19 @@ func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error)
 		if _, _, err := x.step(f, 0, eager); err != nil {
 			return nil, err
 		}
-		exec, free, err := x.capture(f, eager)
+		s, card := x.origin()
+		if err := x.use(card); err != nil {
+			return nil, err
+		}
+		exec, free, err := gpu.Capture(x.d, s, func() error { return errors.Join(eager(), x.use(card)) })
 		if err != nil {
 			return nil, err
 		}
 		defer free()
-		body = func() error { return x.d.LaunchExec(exec, x.streams[f.origin]) }
+		body = func() error { return x.d.LaunchExec(exec, s) }
 	}
-	uuid := x.uuidOf(x.at[x.c.streams[f.origin].dev].ordinal)
+	_, card := x.origin()
+	uuid, _ := gpu.Identity(x.d, card.ordinal) // without it there are no states
 	var issued []units.Seconds
 	// While the host hands over a graph of many thousand nodes the device is held
 	// back, so that the time is the device's alone.
@@ -234,13 +205,8 @@ func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error)
 		r.Notes = append(r.Notes, fmt.Sprintf("the host needs %v to issue a step: measure as a graph for the device's own time", r.Issue))
 	}
 	for dev, at := range x.at {
-		if at == nil {
-			for i := range x.c.kernels {
-				if k := &x.c.kernels[i]; k.dev == dev && k.launches() {
-					r.Notes = append(r.Notes, "ops on "+x.p.Machine.Devices[dev].Name+" run on the thread that issues the others: their times are approximate")
-					break
-				}
-			}
+		if at == nil && slices.ContainsFunc(x.c.kernels, func(k piece) bool { return k.dev == dev && k.launches() }) {
+			r.Notes = append(r.Notes, "ops on "+x.p.Machine.Devices[dev].Name+" run on the thread that issues the others: their times are approximate")
 		}
 	}
 	if x.cfg.Trace {
@@ -253,42 +219,6 @@ func (x *bed) measure(ctx context.Context, costs sim.CostModel) (*Result, error)
 
 // launching is what a graph's launch takes at the most beside its nodes.
 const launching = 200e-6
-
-// capture turns body into a graph.
-func (x *bed) capture(f *frame, body func() error) (gpu.Exec, func(), error) {
-	s := x.streams[f.origin]
-	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
-		return 0, nil, err
-	}
-	if err := x.d.BeginCapture(s); err != nil {
-		return 0, nil, fmt.Errorf("capture: %w", err)
-	}
-	failed := body()
-	if err := x.use(x.at[x.c.streams[f.origin].dev]); err != nil {
-		return 0, nil, err
-	}
-	g, err := x.d.EndCapture(s)
-	if failed != nil && err == nil {
-		x.d.DestroyGraph(g)
-	}
-	if err := errors.Join(failed, err); err != nil {
-		return 0, nil, fmt.Errorf("capture: %w", err)
-	}
-	e, err := x.d.Instantiate(g)
-	if err != nil {
-		x.d.DestroyGraph(g)
-		return 0, nil, fmt.Errorf("graph: %w", err)
-	}
-	return e, func() { x.d.DestroyExec(e); x.d.DestroyGraph(g) }, nil
-}
-
-func (x *bed) uuidOf(ordinal int) string {
-	u, err := x.d.UUID(ordinal)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
-}
 
 func median(x []units.Seconds) units.Seconds {
 	y := slices.Clone(x)

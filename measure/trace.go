@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"placer/gpu"
 	"placer/graph"
+	"placer/hw/gpu"
 	"placer/roofline"
 	"placer/sim"
 	"placer/units"
@@ -13,7 +13,7 @@ import (
 
 // tracer puts events around ops and messages of a step.
 type tracer struct {
-	x      *bed
+	x      *contexts
 	from   []span       // of kernels on GPUs, [K]
 	sent   []span       // of messages
 	host   [][2]float64 // [K]
@@ -21,7 +21,7 @@ type tracer struct {
 	origin float64      // host's clock
 }
 
-type span struct{ start, end gpu.Event }
+type span [2]gpu.Event // start, end
 
 func (t *tracer) events(c *command) *span {
 	if c.do == send {
@@ -30,68 +30,46 @@ func (t *tracer) events(c *command) *span {
 	return &t.from[c.subject]
 }
 
-func (t *tracer) before(c *command, s gpu.Stream) (err error) {
-	if s == 0 {
-		t.host[c.subject][0] = t.x.cfg.Clock() - t.origin
-		return nil
-	}
-	e := t.events(c)
-	if e.start, err = t.x.d.NewEvent(true); err != nil {
-		return err
-	}
-	return t.x.d.Record(e.start, s)
-}
+func (t *tracer) before(c *command, s gpu.Stream) error { return t.note(c, s, 0) }
+func (t *tracer) after(c *command, s gpu.Stream) error  { return t.note(c, s, 1) }
 
-func (t *tracer) after(c *command, s gpu.Stream) (err error) {
+// note keeps when c begins, at end 0, or ends.
+func (t *tracer) note(c *command, s gpu.Stream, end int) (err error) {
 	if s == 0 {
-		t.host[c.subject][1] = t.x.cfg.Clock() - t.origin
+		t.host[c.subject][end] = t.x.cfg.Clock() - t.origin
 		return nil
 	}
-	e := t.events(c)
-	if e.end, err = t.x.d.NewEvent(true); err != nil {
+	e := &t.events(c)[end]
+	if *e, err = t.x.d.NewEvent(true); err != nil {
 		return err
 	}
-	return t.x.d.Record(e.end, s)
+	return t.x.d.Record(*e, s)
 }
 
 // trace runs one more step with events around everything, and fills what r has of
 // ops, transfers and classes. Times of different GPUs are joined at the start of
 // the step, which all of them wait for.
-func (x *bed) trace(f *frame, r *Result, costs sim.CostModel) (err error) {
+func (x *contexts) trace(f *frame, r *Result, costs sim.CostModel) (err error) {
 	n := len(x.c.kernels)
 	t := &tracer{x: x, from: make([]span, n), sent: make([]span, len(x.c.messages)), host: make([][2]float64, n), begins: make([]gpu.Event, len(x.at))}
 	defer func() {
 		for _, s := range append(t.from, t.sent...) {
-			for _, e := range []gpu.Event{s.start, s.end} {
-				if e != 0 {
-					x.d.DestroyEvent(e)
-				}
-			}
+			gpu.DestroyEvents(x.d, s[:]...)
 		}
-		for _, e := range t.begins {
-			if e != 0 {
-				x.d.DestroyEvent(e)
-			}
-		}
+		gpu.DestroyEvents(x.d, t.begins...)
 	}()
 	r.Traced, _, err = x.step(f, 0, func() error {
 		if err := f.fork(x); err != nil {
 			return err
 		}
-		for dev, k := range x.at {
-			if k == nil {
-				continue
-			}
-			if err := x.use(k); err != nil {
-				return err
-			}
-			var err error
+		err := x.eachDevice(func(dev int, _ *card) (err error) {
 			if t.begins[dev], err = x.d.NewEvent(true); err != nil {
 				return err
 			}
-			if err := x.d.Record(t.begins[dev], x.streams[x.c.compute[dev]]); err != nil {
-				return err
-			}
+			return x.d.Record(t.begins[dev], x.streams[x.c.compute[dev]])
+		})
+		if err != nil {
+			return err
 		}
 		t.origin = x.cfg.Clock()
 		if err := x.issue(t); err != nil {
@@ -113,11 +91,11 @@ func (t *tracer) between(s span, dev int) (start, end units.Seconds, err error) 
 	if err := t.x.use(t.x.at[dev]); err != nil {
 		return 0, 0, err
 	}
-	a, err := t.x.d.ElapsedMS(t.begins[dev], s.start)
+	a, err := t.x.d.ElapsedMS(t.begins[dev], s[0])
 	if err != nil {
 		return 0, 0, err
 	}
-	b, err := t.x.d.ElapsedMS(t.begins[dev], s.end)
+	b, err := t.x.d.ElapsedMS(t.begins[dev], s[1])
 	return units.Seconds(a) / 1000, units.Seconds(b) / 1000, err
 }
 
@@ -173,7 +151,7 @@ func (t *tracer) collect(r *Result, costs sim.CostModel) error {
 }
 
 // classes compares the kernels that launch something, by class.
-func (t *tracer) classes(measured []units.Seconds, costs sim.CostModel) (out []ClassTime) {
+func (t *tracer) classes(measured []units.Seconds, costs sim.CostModel) (out []classTime) {
 	type pair struct{ predicted, measured []units.Seconds }
 	by := map[string]*pair{}
 	for i := range measured {
@@ -197,7 +175,7 @@ func (t *tracer) classes(measured []units.Seconds, costs sim.CostModel) (out []C
 		if p == nil {
 			continue
 		}
-		x := ClassTime{Class: name, Ops: len(p.measured)}
+		x := classTime{Class: name, Ops: len(p.measured)}
 		for k := range p.measured {
 			x.Measured += p.measured[k]
 			x.Predicted += p.predicted[k]

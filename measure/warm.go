@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"placer/gpu"
-	"placer/gpu/kernel"
+	"placer/hw/gpu"
+	"placer/hw/gpu/kernel"
 )
 
 // Warm keeps contexts and kernels between runs, which otherwise make and load
@@ -43,14 +43,10 @@ func PartSMs(d gpu.Driver, ordinal, k int) (sms int, err error) {
 		return 0, errors.New("this driver cannot divide multiprocessors")
 	}
 	err = gpu.Locked(func() error {
-		c, err := d.Retain(ordinal)
-		if err != nil {
+		if _, err := gpu.Enter(d, ordinal); err != nil {
 			return err
 		}
 		defer d.Release(ordinal)
-		if err := d.SetCurrent(c); err != nil {
-			return err
-		}
 		parts, err := p.Partition(ordinal, k)
 		if err != nil {
 			return err

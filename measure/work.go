@@ -3,8 +3,8 @@ package measure
 import (
 	"math"
 
-	"placer/gpu"
 	"placer/graph"
+	"placer/hw/gpu"
 	"placer/sim"
 )
 

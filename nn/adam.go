@@ -62,9 +62,9 @@ func (a *Adam) On(b *Backend) *Adam {
 	return a
 }
 
-// ErrNotFinite is returned by Step when the gradient holds an infinity or is not
+// errNotFinite is returned by Step when the gradient holds an infinity or is not
 // a number; the weights are unchanged then.
-var ErrNotFinite = errors.New("nn: gradient is not finite")
+var errNotFinite = errors.New("nn: gradient is not finite")
 
 // Step moves every parameter of ps by its gradient at the learning rate, clears
 // the gradients, and returns the gradient's norm before clipping.
@@ -81,7 +81,7 @@ func (a *Adam) Step(ps *Params, learningRate float64) (float64, error) {
 			}
 		}
 		ps.ZeroGrad()
-		return norm, ErrNotFinite
+		return norm, errNotFinite
 	}
 	scale := float32(1)
 	if a.config.ClipNorm > 0 && norm > a.config.ClipNorm {

@@ -63,7 +63,7 @@ func TestStepRefusesWhatIsNotFinite(t *testing.T) {
 	p := ps.Constant("w", 1, 2)
 	a := NewAdam(DefaultAdam())
 	p.Grad[0], p.Grad[1] = 1, float32(math.NaN())
-	if _, err := a.Step(ps, 0.1); !errors.Is(err, ErrNotFinite) {
+	if _, err := a.Step(ps, 0.1); !errors.Is(err, errNotFinite) {
 		t.Errorf("error %v, want ErrNotFinite", err)
 	}
 	if p.Value[0] != 1 || p.Grad[0] != 0 {

@@ -28,8 +28,8 @@ type Config struct {
 // Default returns one worker and the automatic choice of a product.
 func Default() Config { return Config{Workers: 1} }
 
-// Validate reports every fault of c.
-func (c Config) Validate() error {
+// validate reports every fault of c.
+func (c Config) validate() error {
 	var all []error
 	if c.Workers < 1 {
 		all = append(all, fmt.Errorf("nn: workers is %d, want at least 1", c.Workers))
@@ -48,7 +48,7 @@ type Backend struct {
 
 // NewBackend chooses a matrix product as c says.
 func NewBackend(c Config) (*Backend, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if c.Product != nil {
@@ -83,9 +83,6 @@ func (b *Backend) Device() Device { return b.device }
 // Missing tells why the product in Go is in use although a library was asked
 // for; it is nil otherwise.
 func (b *Backend) Missing() error { return b.missing }
-
-// Workers returns the number of workers.
-func (b *Backend) Workers() int { return b.workers }
 
 // Gemm computes C = op(A) op(B) + beta C; see blas.Gemm.
 func (b *Backend) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, x []float32, ldx int, beta float32, c []float32, ldc int) {

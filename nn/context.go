@@ -9,12 +9,8 @@ type Context struct {
 	worker [][][]float32
 	piece  [Pieces][][]float32
 
-	training bool
+	training bool // a backward pass may follow: if not, a kernel keeps nothing
 }
-
-// Training reports whether a backward pass may follow: if not, a kernel need
-// keep nothing from its forward pass.
-func (c *Context) Training() bool { return c.training }
 
 // NewContext returns a context without scratch memory yet; a Graph makes its own.
 func NewContext(b *Backend) *Context {

@@ -78,9 +78,9 @@ type ProgramOp struct {
 	Out int
 }
 
-// Described is a Kernel that a Device may run in its own way. Describe returns
+// described is a Kernel that a Device may run in its own way. Describe returns
 // what the operation is; pointers in it are read at each run.
-type Described interface{ Describe() any }
+type described interface{ Describe() any }
 
 // The operations of this package as a Program has them; see the methods of Graph
 // that make them. Inputs are in the order of the arguments, LinearOp's xs, ws, b
@@ -103,31 +103,31 @@ type (
 	}
 )
 
-// Describe is as Described says.
+// Describe is as described says.
 func (l *linear) Describe() any { return LinearOp{l.activation, l.pairs} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (k *norm) Describe() any { return NormOp{} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (mul) Describe() any { return MulOp{} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (addRepeated) Describe() any { return AddRepeatedOp{} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (k *embedding) Describe() any { return EmbeddingOp{k.index} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (k *mask) Describe() any { return MaskOp{k.allowed} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (concat) Describe() any { return ConcatOp{} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (reshape) Describe() any { return ReshapeOp{} }
 
-// Describe is as Described says.
+// Describe is as described says.
 func (k *meanRows) Describe() any { return MeanRowsOp{k.bounds, k.stop} }
 
 // recorded is an operation of a graph that a device may run.
@@ -160,7 +160,7 @@ func (g *Graph) program(train bool) (*Program, error) {
 		p.Values[of(g.nodes[q])].Param = q
 	}
 	for _, o := range g.ops {
-		d, ok := o.kernel.(Described)
+		d, ok := o.kernel.(described)
 		if !ok {
 			return nil, fmt.Errorf("nn: operation %s runs in Go only", o.name)
 		}

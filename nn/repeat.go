@@ -26,7 +26,7 @@ func (addRepeated) Forward(c *Context, in []Mat, out Mat) {
 	})
 }
 
-func (addRepeated) Backward(c *Context, in []Mat, _, grad Mat, din []Mat) {
+func (addRepeated) Backward(c *Context, _ []Mat, _, grad Mat, din []Mat) {
 	if din[0].V != nil {
 		copy(din[0].V, grad.V)
 	}

@@ -1,4 +1,4 @@
-// Package plan owns the answer to a placement problem: which device runs each
-// op and in which priority, the checks that make a plan valid for a graph and a
-// machine, its file form, and the interface that every method implements.
+// Package plan owns the question that every method is asked and the answer that it
+// gives: the placement problem; and the plan, which says which device runs each op,
+// in which order, and which ops are fused, with its checks and its file.
 package plan

@@ -10,7 +10,8 @@ import (
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/hw"
-	"placer/internal/strictjson"
+	"placer/internal/fsx"
+	"placer/internal/jsonx"
 )
 
 // Format is the value of "format" in a plan file that this package reads and
@@ -30,9 +31,7 @@ type File struct {
 	MachineHash string
 	Method      string
 	Devices     []string // names, in the machine's order
-	Device      []uint8  // [N] into Devices
-	Priority    []int32  // [N] or nil
-	Fusion      []uint8  // [N] or nil
+	Decision             // Device is into Devices
 }
 
 // File returns the file form of p, a plan for g on m; it shares p's slices. The
@@ -41,7 +40,7 @@ func (p *Plan) File(g *graph.Graph, m *hw.Machine) (*File, error) {
 	if err := p.Check(g, m); err != nil {
 		return nil, err
 	}
-	f := &File{GraphName: g.Name(), GraphHash: g.Hash(), MachineName: m.Name, MachineHash: m.Hash(), Method: p.Method, Device: p.Device, Priority: p.Priority, Fusion: p.Fusion}
+	f := &File{GraphName: g.Name(), GraphHash: g.Hash(), MachineName: m.Name, MachineHash: m.Hash(), Method: p.Method, Decision: p.Decision}
 	for i := range m.Devices {
 		f.Devices = append(f.Devices, m.Devices[i].Name)
 	}
@@ -59,7 +58,7 @@ func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 	for i := range m.Devices {
 		index[m.Devices[i].Name] = uint8(i)
 	}
-	p := &Plan{Graph: f.GraphHash, Machine: m.Name, Method: f.Method, Device: make([]uint8, len(f.Device)), Priority: f.Priority, Fusion: f.Fusion}
+	p := &Plan{Graph: f.GraphHash, Machine: m.Name, Method: f.Method, Decision: Decision{Device: make([]uint8, len(f.Device)), Priority: f.Priority, Fusion: f.Fusion}}
 	for i, d := range f.Device {
 		to, ok := index[f.Devices[d]]
 		if !ok {
@@ -98,15 +97,12 @@ func ReadFile(path string) (*File, error) {
 // Read reads a plan file (docs/formats.md). name is the file's name for errors,
 // which say file, line, op and reason.
 func Read(r io.Reader, name string) (*File, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	data, err := fsx.ReadAll(r, name, maxFile)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s: plan file is longer than %d bytes", name, maxFile)
+		return nil, err
 	}
 	f := &File{}
-	if err := f.read(strictjson.New(data)); err != nil {
+	if err := f.read(jsonx.New(data)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
@@ -117,7 +113,7 @@ var (
 	refKeys  = []string{"name", "hash"}
 )
 
-func (f *File) read(r *strictjson.Reader) error {
+func (f *File) read(r *jsonx.Reader) error {
 	err := r.Object(planKeys, 5, func(key int) (err error) {
 		switch planKeys[key] {
 		case "format":
@@ -206,7 +202,7 @@ func (f *File) check() error {
 	return nil
 }
 
-func readRef(r *strictjson.Reader) (name, hash string, err error) {
+func readRef(r *jsonx.Reader) (name, hash string, err error) {
 	err = r.Object(refKeys, 2, func(key int) (err error) {
 		if refKeys[key] == "name" {
 			name, err = r.String()
@@ -218,7 +214,7 @@ func readRef(r *strictjson.Reader) (name, hash string, err error) {
 	return name, hash, err
 }
 
-func (f *File) readDevices(r *strictjson.Reader) error {
+func (f *File) readDevices(r *jsonx.Reader) error {
 	seen := map[string]bool{}
 	return r.Array(func(i int) error {
 		s, err := r.String()
@@ -247,7 +243,7 @@ func (f *File) Write(w io.Writer) error {
 	b := []byte("{\"format\": \"" + Format + "\"")
 	str := func(key, s string) {
 		if b = append(b, key...); err == nil {
-			b, err = strictjson.AppendString(b, s)
+			b, err = jsonx.AppendString(b, s)
 		}
 	}
 	str(",\n\"graph\": {\"name\": ", f.GraphName)

@@ -63,7 +63,7 @@ func TestFileRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "ops")
 		g, m := testGraph(t, n), testMachine(t, "gpu:0", "gpu:1", `odd "name"`)
-		p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: "some\nmethod", Device: make([]uint8, n)}
+		p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: "some\nmethod", Decision: plan.Decision{Device: make([]uint8, n)}}
 		for i := range p.Device {
 			p.Device[i] = rapid.Uint8Range(0, 2).Draw(t, "device")
 		}
@@ -105,7 +105,7 @@ func TestFileRoundTrip(t *testing.T) {
 // A plan goes to another machine by the names of its devices.
 func TestFileOnAnotherMachine(t *testing.T) {
 	g := testGraph(t, 3)
-	f, err := (&plan.Plan{Device: []uint8{0, 1, 1}}).File(g, testMachine(t, "a", "b"))
+	f, err := (&plan.Plan{Decision: plan.Decision{Device: []uint8{0, 1, 1}}}).File(g, testMachine(t, "a", "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestWriteRefusesBrokenPlan(t *testing.T) {
-	f := &plan.File{GraphHash: "a", MachineHash: "b", Devices: []string{"x"}, Device: []uint8{1}}
+	f := &plan.File{GraphHash: "a", MachineHash: "b", Devices: []string{"x"}, Decision: plan.Decision{Device: []uint8{1}}}
 	var buf bytes.Buffer
 	if err := f.Write(&buf); err == nil || buf.Len() != 0 {
 		t.Errorf("wrote %q, error %v; want nothing and an error", buf.String(), err)

@@ -21,9 +21,9 @@ const (
 
 // Score is the judgement of a placement.
 type Score struct {
-	// Seconds is the step time, or the problem's objective if that is another: see
-	// Objective.
-	Seconds float64
+	// Value is what the problem's Objective measures, in its unit: seconds of a step,
+	// seconds a sample, bytes. Less is better.
+	Value float64
 	// Overflow sums, over devices, the peak bytes above the device's memory; a
 	// placement is feasible when it is 0.
 	Overflow units.Bytes
@@ -33,28 +33,51 @@ type Score struct {
 func (s Score) Feasible() bool { return s.Overflow == 0 }
 
 // Better reports whether s is preferable to t: feasible before infeasible, then
-// less overflow, then less time.
+// less overflow, then less of the objective.
 func (s Score) Better(t Score) bool {
 	if s.Overflow != t.Overflow {
 		return s.Overflow < t.Overflow
 	}
-	return s.Seconds < t.Seconds
+	return s.Value < t.Value
 }
 
 // Evaluator judges placements of one graph on one machine. It serves one
 // goroutine; Clone gives another one its own.
 type Evaluator interface {
-	// Evaluate runs the step with op i on device[i] under priority (nil: FIFO). It
-	// keeps neither slice and allocates nothing. The placement must be valid as
-	// Plan.Check says.
-	Evaluate(device []uint8, priority []int32) Score
-	// EvaluateFused is Evaluate with ops fused into kernels as Plan.Fusion says, [N];
-	// nil fuses nothing. It allocates on its first call alone. An evaluator whose
-	// objective knows no fusion ignores it.
-	EvaluateFused(device []uint8, priority []int32, fusion []uint8) Score
+	// Evaluate judges d, which must be valid as Plan.Check says; an evaluator whose
+	// objective knows no fusion ignores that part. It keeps none of d's slices, and
+	// allocates nothing but on its first call with a fusion.
+	Evaluate(d Decision) Score
 	Clone() Evaluator
 	// OpSeconds returns the time of every op on device d, [N], read-only.
 	OpSeconds(d int) []float64
+}
+
+// Rollouts evaluates what a policy samples where that is not the problem's own
+// Evaluator: the same scores from other hosts, or measured ones. Its clones share
+// what it works with, and several may evaluate at once.
+type Rollouts interface {
+	Evaluator
+	// Parallel returns how many evaluations under way at once keep it busy, at least 1.
+	Parallel() int
+	// Refine looks closer at the scores of a round: it replaces some by better ones,
+	// may correct the others, and returns which are final; nil: all are as they are.
+	// decide returns the k-th sample, for Refine to keep. It is called between rounds,
+	// from one goroutine.
+	Refine(scores []Score, decide func(k int) Decision) (final []bool)
+}
+
+// KernelCosts tells what fused plans cost kernel by kernel, without running them. It
+// serves one goroutine, and what it returns holds until the next call.
+type KernelCosts interface {
+	// Fuse returns the kernel of every op under a placement and a fusion, [N] each, and
+	// the seconds that each kernel takes, [K].
+	Fuse(device, fusion []uint8) (kernel []int32, takes []float64)
+	// Critical writes into share, [D], the part of the step of p that its critical path
+	// spends computing on each device, into on, [N], whether an op is on it, and into
+	// idle, [N], how many seconds the device of an op is idle between when it alone,
+	// with what is fused into it, could have started and when its kernel does.
+	Critical(p *Plan, share []float64, on []bool, idle []float64)
 }
 
 // Problem is what a method is asked to solve. Methods do not change it.
@@ -68,18 +91,18 @@ type Problem struct {
 	Units *unit.Hierarchy
 	// Evaluator is the method's own. It judges by Objective.
 	Evaluator Evaluator
+	// Rollouts, if not nil, evaluates what policies sample, in place of Evaluator.
+	Rollouts Rollouts
+	// Kernels returns the kernel costs of the problem's simulator, for one goroutine
+	// each. It is nil where the objective knows no fusion.
+	Kernels   func() KernelCosts
 	Objective Objective
 	// Tasks are the decisions asked for; none stands for Place (see Decides).
 	Tasks Tasks
-	// Device is the placement where Place is not among the tasks, [N]. Where it is,
-	// Device may be nil, or is one that a policy may start from.
-	Device []uint8
-	// Priority is the scheduler that every method is judged under, [N]; nil is FIFO.
-	// Where Schedule is among the tasks it is where to start from.
-	Priority []int32
-	// Fusion is the fusion that every method is judged under, [N]; nil is none.
-	// Where Fuse is among the tasks it is where to start from.
-	Fusion []uint8
+	// Decision is what is given: what every method is judged under where the part is
+	// not among the tasks, and where it may start from where it is. Device may be nil
+	// where Place is among the tasks; nil Priority is FIFO, nil Fusion none.
+	Decision
 	Budget Budget
 	Seed   uint64
 	// Clock returns seconds since some start; used for budgets in time only.
@@ -99,7 +122,7 @@ func (p *Problem) Decides(t Tasks) bool {
 
 // Evaluate scores a placement under the problem's scheduler and fusion.
 func (p *Problem) Evaluate(device []uint8) Score {
-	return p.Evaluator.EvaluateFused(device, p.Priority, p.Fusion)
+	return p.Evaluator.Evaluate(Decision{Device: device, Priority: p.Priority, Fusion: p.Fusion})
 }
 
 // Budget bounds a method; zero fields do not bound. When Evaluations is set and
@@ -109,23 +132,20 @@ type Budget struct {
 	Seconds     float64
 }
 
-// Progress is a state of a running method. Its slices are valid during the call
-// only; Device is nil where there is no new best placement, Priority and Fusion
-// where they are the problem's.
+// Progress is a state of a running method. The slices of its Decision are valid
+// during the call only; Device is nil where there is no new best placement, Priority
+// and Fusion where they are the problem's.
 type Progress struct {
 	Method      string
 	Evaluations int
 	Best        Score
-	Device      []uint8
-	Priority    []int32
-	Fusion      []uint8
+	Decision
 }
 
-// Outcome is what a method found.
+// Outcome is what a method found. Priority and Fusion are nil where they are the
+// problem's.
 type Outcome struct {
-	Device      []uint8 // [N]
-	Priority    []int32 // [N]; nil: the problem's
-	Fusion      []uint8 // [N]; nil: the problem's
+	Decision
 	Score       Score
 	Evaluations int
 	// Notes are remarks for the reader of the result: what was not available, what

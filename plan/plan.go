@@ -13,15 +13,7 @@ type Plan struct {
 	Graph   string // hash of the graph
 	Machine string // name of the machine
 	Method  string // who made it
-	// Device is the device of each op, [N].
-	Device []uint8
-	// Priority is a permutation of 0..N-1: among the ready ops of a device the
-	// lowest value runs first. Nil is FIFO: the op ready first, then the lower id.
-	Priority []int32
-	// Fusion is the fusion priority of each op, [N]: ops are visited by falling
-	// priority and fused with the ops that read them where that is legal; those of
-	// priority 0 are not visited (package graph/fuse). Nil fuses nothing.
-	Fusion []uint8
+	Decision
 }
 
 // Check reports the first op whose decision is invalid on g and m: a device out

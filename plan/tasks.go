@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-// Decision is one answer to all tasks, [N] each; nil Priority is FIFO, nil Fusion
-// none.
-type Decision struct {
-	Device   []uint8
-	Priority []int32
-	Fusion   []uint8
-}
-
 // Tasks is a set of decisions that a method makes; what is not in it is given.
 type Tasks uint8
 

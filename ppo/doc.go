@@ -1,4 +1,4 @@
-// Package ppo owns policy optimisation: the clipped objective of PPO
+// Package ppo owns how a policy learns from scores: the clipped objective of PPO
 // (arXiv:1707.06347) over decisions made for the N nodes of a graph, the rewards
 // and baselines of GO and GDP, and the loop that samples, scores and updates.
 //

@@ -12,10 +12,6 @@ type Schedule struct {
 	Warmup, Total int // updates
 }
 
-// DefaultSchedule returns a peak of 3e-4, 30 updates of warm-up and a fall to a
-// tenth over total updates.
-func DefaultSchedule(total int) Schedule { return Schedule{3e-4, 3e-5, 30, total} }
-
 // Validate reports every fault of s.
 func (s Schedule) Validate() error {
 	var all []error

@@ -78,12 +78,12 @@ func scattered(r *rand.Rand, device []uint8, d int, share float64) []uint8 {
 func benchmark(b *testing.B, s *sim.Simulator, device []uint8, priority []int32) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s.Evaluate(device, priority)
+	s.Evaluate(plan.Decision{Device: device, Priority: priority})
 	b.ReportAllocs()
 	b.ResetTimer()
 	start := cpuTime()
 	for b.Loop() {
-		s.Evaluate(device, priority)
+		s.Evaluate(plan.Decision{Device: device, Priority: priority})
 	}
 	cpu := cpuTime() - start
 	ops := float64(len(device)) * float64(b.N)
@@ -127,7 +127,7 @@ func BenchmarkSimulateFairShare(b *testing.B) {
 
 func BenchmarkRun(b *testing.B) {
 	s, g := simulator(b, sim.Default())
-	p := &plan.Plan{Device: byLayer(g, 8), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}
+	p := &plan.Plan{Decision: plan.Decision{Device: byLayer(g, 8), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}}
 	for b.Loop() {
 		if _, err := s.Run(p, sim.Options{Trace: true}); err != nil {
 			b.Fatal(err)

@@ -74,6 +74,12 @@ type boundItem struct {
 // is feasible in memory (of every plan without fusion, if memory is not counted).
 // It takes some milliseconds for every ten thousand ops.
 //
+// Copies that occupy the sender, and receipts, only add to what a device has to do
+// and to when a tensor is there: such a run, with the copies left out and each op in
+// the last part of its stretch, keeps all that the proofs use, that a device runs one
+// op at a time, that an op follows its predecessors, and that a tensor crosses in no
+// less than the fastest route takes.
+//
 // Each part has its proof at its function. The last factor covers rounding: sums
 // of N terms, in the bound and in the simulator's clock, err by less than
 // N 2^-53 of their value each.
@@ -171,7 +177,8 @@ func (b *bounder) classify(d int) {
 }
 
 // predecessors calls f for every op that must end before op i starts, with the
-// bytes that it sends to i.
+// bytes that it sends to i. Where transfers occupy the sender, control dependencies
+// hold on one device alone: those within a co-location group are certain.
 func (b *bounder) predecessors(i int, f func(p graph.OpID, bytes int64)) {
 	for _, t := range b.g.Inputs(graph.OpID(i)) {
 		bytes := int64(b.g.Tensor(t).Bytes)
@@ -181,7 +188,9 @@ func (b *bounder) predecessors(i int, f func(p graph.OpID, bytes int64)) {
 		f(b.g.Tensor(t).Producer, bytes)
 	}
 	for _, p := range b.g.Control(graph.OpID(i)) {
-		f(p, 0)
+		if b.receipts == nil || b.itemOf[p] == b.itemOf[i] {
+			f(p, 0)
+		}
 	}
 }
 

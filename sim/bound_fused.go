@@ -17,9 +17,9 @@ func (s *Simulator) FusedLowerBound() *Bound {
 	t := s.tables
 	may := make([]bool, t.n)
 	rules := s.rules()
-	for _, u := range rules.Able() {
+	for _, u := range rules.Fusible() {
 		may[u] = true
-		for _, v := range rules.Takers(u) {
+		for _, v := range rules.FusibleConsumers(u) {
 			may[v] = true
 		}
 	}

@@ -1,6 +1,9 @@
 package sim
 
-import "placer/graph"
+import (
+	"placer/graph"
+	"placer/internal/unionfind"
+)
 
 // split looks at each connected part of the graph. Either one device runs the
 // whole part, one op after the other, or some dependency crosses devices. In the
@@ -66,23 +69,12 @@ func (b *bounder) distinctRoutes() (rs []route) {
 
 // components returns, [N], the first op of each op's connected part.
 func (b *bounder) components() []int32 {
-	root := make([]int32, b.n)
-	find := func(i int32) int32 {
-		for root[i] != i {
-			root[i] = root[root[i]]
-			i = root[i]
-		}
-		return i
+	parts := unionfind.New(b.n)
+	for i := range parts {
+		b.predecessors(i, func(p graph.OpID, _ int64) { parts.Join(int32(p), int32(i)) })
 	}
-	for i := range root {
-		root[i] = int32(i)
-		b.predecessors(i, func(p graph.OpID, _ int64) {
-			x, y := find(int32(p)), find(int32(i))
-			root[max(x, y)] = min(x, y)
-		})
+	for i := range parts {
+		parts[i] = parts.Root(int32(i))
 	}
-	for i := range root {
-		root[i] = find(int32(i))
-	}
-	return root
+	return parts
 }

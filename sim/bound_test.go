@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"placer/plan"
 	"testing"
 
 	"placer/graph"
@@ -39,10 +40,10 @@ func TestBoundHoldsForEveryPlan(t *testing.T) {
 					p.device[i] = only
 				}
 			}
-			score := s.Evaluate(p.device, randomPriority(r, p.g.NumOps()))
+			score := s.Evaluate(plan.Decision{Device: p.device, Priority: randomPriority(r, p.g.NumOps())})
 			if score.Feasible() {
 				feasible++
-				holds(t, seed, b, score.Seconds, "a random plan")
+				holds(t, seed, b, score.Value, "a random plan")
 			}
 		}
 	}
@@ -92,8 +93,8 @@ func optimum(s *Simulator) (best float64, found bool) {
 			if !together {
 				break
 			}
-			if score := s.Evaluate(device, o); score.Feasible() && score.Seconds < best {
-				best, found = score.Seconds, true
+			if score := s.Evaluate(plan.Decision{Device: device, Priority: o}); score.Feasible() && score.Value < best {
+				best, found = score.Value, true
 			}
 		}
 		k := 0

@@ -14,7 +14,7 @@ import (
 //	A(a) = sum of v clamp((a-head)/fastest, 0, 1)
 //
 // has been gained, and likewise at most B(z), with tail for head, in the last z
-// seconds. What is left takes as long as it is worth. For a+z <= T therefore
+// seconds. What is left takes its value in seconds. For a+z <= T therefore
 //
 //	T >= a + z + V - A(a) - B(z), where V is the sum of v,
 //
@@ -31,7 +31,7 @@ func (b *bounder) window(weight []float64, path float64) float64 {
 		}
 		total += value[i]
 	}
-	early, late := b.gains(value, b.head), b.gains(value, b.tail)
+	early, late := b.headroom(value, b.head), b.headroom(value, b.tail)
 	// early descends in time as late ascends; best is the best late gain so far.
 	bestA, bestZ, most := 0.0, 0.0, 0.0
 	z, best := 0, gain{}
@@ -59,8 +59,8 @@ func (b *bounder) gained(value, head []float64, at float64) (sum float64) {
 // gain says that a window of at seconds raises the bound by gain.
 type gain struct{ at, gain float64 }
 
-// gains returns t - A(t) at the bends of A, by ascending t.
-func (b *bounder) gains(value, head []float64) []gain {
+// headroom returns t - A(t) at the bends of A, by ascending t.
+func (b *bounder) headroom(value, head []float64) []gain {
 	type bend struct{ at, slope float64 }
 	bends := make([]bend, 0, 2*b.n)
 	for i, v := range value {

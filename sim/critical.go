@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 
 	"placer/graph"
@@ -17,7 +16,7 @@ const (
 	AtStart     Reason = "start"      // nothing: it starts at time 0
 	ForCompute  Reason = "compute"    // an op that makes an input, on the same device
 	ForTransfer Reason = "transfer"   // the transfer of an input
-	ForDevice   Reason = "queue"      // the device, busy with another op
+	ForDevice   Reason = "queue"      // the device, busy with another op or a copy
 	ForLink     Reason = "link queue" // a link, busy with another transfer
 )
 
@@ -37,7 +36,8 @@ type Step struct {
 
 // criticalPath walks back from the op that ends last. Where several causes end at
 // the same instant it takes the first input in order, and an input before the
-// queue.
+// queue. Times so unequal that an op ends when it starts may lead the walk in a
+// circle; it stops after as many steps as there are ops and transfers.
 func (h *history) criticalPath() (steps []Step) {
 	previous := h.previousOnDevice()
 	blocker, blockedOn := h.blockers()
@@ -48,10 +48,11 @@ func (h *history) criticalPath() (steps []Step) {
 		}
 	}
 	transfer := int32(none) // if not none, the walk is at a transfer
-	for op != none {
+	for op != none && len(steps) < h.n+len(h.transfers) {
 		var st Step
 		if transfer != none {
 			st, op, transfer = h.transferStep(transfer, blocker, blockedOn)
+			st.End = steps[len(steps)-1].Start // with the delivery, where that was waited for
 		} else {
 			st, op, transfer = h.opStep(op, previous)
 		}
@@ -79,6 +80,9 @@ func (h *history) opStep(i int32, previous []int32) (st Step, op, transfer int32
 	})
 	if st.Reason == AtStart && previous[i] != none {
 		op, st.Reason = previous[i], ForDevice
+		if h.lastCopy != nil {
+			transfer = h.lastCopy[op]
+		}
 	}
 	return st, op, transfer
 }
@@ -87,27 +91,28 @@ func (h *history) opStep(i int32, previous []int32) (st Step, op, transfer int32
 func (h *history) transferStep(k int32, blocker, blockedOn []int32) (st Step, op, transfer int32) {
 	x := h.span(k)
 	st = Step{Op: x.Op, Transfer: true, Tensor: x.Tensor, From: x.From, Device: x.To, Start: x.Start, End: x.End}
+	st.Reason, st.Link = ForCompute, int(h.route(&h.transfers[k])[0])
+	if h.lastCopy != nil {
+		if transfer = h.copyBefore(k); transfer != none {
+			st.Reason = ForDevice
+		}
+		return st, h.producer[h.transfers[k].message()], transfer
+	}
 	if blocker[k] != none {
 		st.Reason, st.Link = ForLink, int(blockedOn[k])
 		return st, h.producer[h.transfers[blocker[k]].message()], blocker[k]
 	}
-	st.Reason, st.Link = ForCompute, int(h.route(&h.transfers[k])[0])
 	return st, h.producer[h.transfers[k].message()], none
 }
 
 // previousOnDevice returns the op that ran before each op on its device, or none.
 func (h *history) previousOnDevice() []int32 {
-	order := make([]int32, h.n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(h.starts[a], h.starts[b]) })
 	previous := make([]int32, h.n)
 	var last [1 << deviceBits]int32
 	for d := range last {
 		last[d] = none
 	}
-	for _, i := range order {
+	for _, i := range byKey(h.starts) {
 		d := h.device[i]
 		previous[i], last[d] = last[d], i
 	}

@@ -17,6 +17,9 @@
 // in the order in which they became ready; at one instant, the lower producing
 // op first, then the order above. Transfers overlap computation.
 //
+// On machines whose transfers occupy the sender, other rules hold in place of this
+// paragraph: see copies.go.
+//
 // Memory is counted in whole bytes. Resident bytes of ops count on their device
 // throughout. An output is allocated when its op starts and freed when its last
 // local consumer and its last outgoing transfer have ended, at its op's end if it

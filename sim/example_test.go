@@ -44,7 +44,7 @@ func Example() {
 	bound := s.LowerBound()
 	fmt.Printf("at least %v by %s\n", bound.Seconds, bound.Tightest().Name)
 
-	p := &plan.Plan{Device: []uint8{0, 0, 1, 0}, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}
+	p := &plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 1, 0}, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}}
 	r, err := s.Run(p, sim.Options{})
 	fmt.Printf("%v, %.0f%% above the bound\n", r.Makespan, 100*bound.Gap(r.Makespan))
 	for _, st := range r.CriticalPath {

@@ -1,6 +1,9 @@
 package sim
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Fair sharing is the second model of contention. A transfer starts when its
 // message is ready. After the latencies of its route its bytes flow over all
@@ -18,15 +21,16 @@ import "math"
 
 // fairState is what fair sharing adds to a simulator.
 type fairState struct {
-	latent  []latentTransfer // binary heap, by time then transfer
-	flows   []flow           // under way
-	changed bool             // flows began or ended since rates were shared out
-	since   float64          // when the bytes left were last brought up to date
-	room    []float64        // [L] scratch: bandwidth not shared out yet
-	users   []int32          // [L] scratch: flows without a rate
+	latent  heap[latentTransfer]
+	flows   []flow    // under way
+	changed bool      // flows began or ended since rates were shared out
+	since   float64   // when the bytes left were last brought up to date
+	room    []float64 // [L] scratch: bandwidth not shared out yet
+	users   []int32   // [L] scratch: flows without a rate
 }
 
-// latentTransfer has not begun to flow.
+// latentTransfer has not begun to flow; the first is that of the earliest time, then
+// the lowest.
 type latentTransfer struct {
 	at       float64
 	transfer int32
@@ -43,7 +47,7 @@ type flow struct {
 
 func newFairState(t *tables) *fairState {
 	return &fairState{
-		latent: make([]latentTransfer, 0, t.maxSends),
+		latent: make(heap[latentTransfer], 0, t.maxSends),
 		flows:  make([]flow, 0, t.maxSends),
 		room:   make([]float64, len(t.m.Links)),
 		users:  make([]int32, len(t.m.Links)),
@@ -69,7 +73,7 @@ func (s *Simulator) runFair(makespan *float64) (started int) {
 			f.changed = true
 		}
 		for len(f.latent) > 0 && f.latent[0].at == t {
-			x := f.pop()
+			x := f.latent.pop().transfer
 			size := s.transfers[x].size
 			if size == 0 || s.cfg.Contention == Uncontended {
 				s.deliver(x, t)
@@ -124,7 +128,7 @@ func (s *Simulator) sendFair(m int32, size int64, src, dst int, t float64) {
 	if s.cfg.Contention == Uncontended {
 		at = t + r.seconds(size)
 	}
-	s.fair.push(latentTransfer{at, id})
+	s.fair.latent.push(latentTransfer{at, id})
 	s.devs[dst].advance(t)
 	s.devs[dst].bytes += size
 }
@@ -163,7 +167,7 @@ func (s *Simulator) share(t float64) {
 		}
 		for k := range f.flows {
 			x := &f.flows[k]
-			if x.fixed || !contains(s.hopsOf(x.transfer), tight) {
+			if x.fixed || !slices.Contains(s.hopsOf(x.transfer), tight) {
 				continue
 			}
 			x.fixed, x.rate, x.finish = true, rate, t+x.left/rate
@@ -174,15 +178,6 @@ func (s *Simulator) share(t float64) {
 			}
 		}
 	}
-}
-
-func contains(hops []int32, l int32) bool {
-	for _, h := range hops {
-		if h == l {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Simulator) hopsOf(transfer int32) []int32 {
@@ -206,34 +201,6 @@ func (f *fairState) drain(t float64) {
 	f.since = t
 }
 
-func (x latentTransfer) before(y latentTransfer) bool {
+func (x latentTransfer) before(y latentTransfer) bool { //nolint:unused // heap calls it
 	return x.at < y.at || x.at == y.at && x.transfer < y.transfer
-}
-
-func (f *fairState) push(x latentTransfer) {
-	f.latent = append(f.latent, x)
-	h := f.latent
-	for i := len(h) - 1; i > 0 && h[i].before(h[(i-1)/2]); i = (i - 1) / 2 {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
-	}
-}
-
-// pop removes the earliest transfer.
-func (f *fairState) pop() int32 {
-	h := f.latent
-	top := h[0].transfer
-	h[0] = h[len(h)-1]
-	h = h[:len(h)-1]
-	f.latent = h
-	for i := 0; ; {
-		c := 2*i + 1
-		if c+1 < len(h) && h[c+1].before(h[c]) {
-			c++
-		}
-		if c >= len(h) || !h[c].before(h[i]) {
-			return top
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
 }

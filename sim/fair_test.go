@@ -38,10 +38,10 @@ func TestFairShareAgreesWithOracle(t *testing.T) {
 		generic(r, p)
 		s := newSimulatorFor(t, p, fairConfig)
 		s.record, s.starts = true, make([]float64, p.g.NumOps())
-		score := s.Evaluate(p.device, p.priority)
+		score := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, FairShare)
-		if !near(score.Seconds, want.makespan) {
-			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Seconds, want.makespan)
+		if !near(score.Value, want.makespan) {
+			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Value, want.makespan)
 		}
 		for i := range s.starts {
 			if !near(s.starts[i], want.start[i]) {
@@ -62,7 +62,7 @@ func TestFairShareAgreesWithOracle(t *testing.T) {
 				t.Fatalf("seed %d: device %d peaks at %d, oracle %d", seed, d, s.devs[d].peak, peak)
 			}
 		}
-		if again := s.Clone().Evaluate(p.device, p.priority); again != score {
+		if again := s.Clone().Evaluate(plan.Decision{Device: p.device, Priority: p.priority}); again != score {
 			t.Fatalf("seed %d: a clone says %v, not %v", seed, again, score)
 		}
 	}
@@ -99,7 +99,7 @@ func TestFairShareByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Run(&plan.Plan{Device: device}, Options{Trace: true})
+	r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: device}}, Options{Trace: true})
 	if err != nil || r.Makespan != 9 || r.Trace.Transfers[1].End != 6 || r.LinkBusy[0] != 7 || r.LinkBytes[0] != 12 {
 		t.Fatalf("%+v, %v; want 9 s, a transfer that ends at 6 s and 12 B over a link busy for 7 s", r, err)
 	}
@@ -108,10 +108,10 @@ func TestFairShareByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := q.Evaluate(device, nil).Seconds; x != 10 {
+	if x := q.Evaluate(plan.Decision{Device: device}).Value; x != 10 {
 		t.Fatalf("FIFO takes %v s, want 10", x)
 	}
-	if n := testing.AllocsPerRun(50, func() { s.Evaluate(device, nil) }); n != 0 {
+	if n := testing.AllocsPerRun(50, func() { s.Evaluate(plan.Decision{Device: device}) }); n != 0 {
 		t.Fatalf("Evaluate allocates %v times", n)
 	}
 }
@@ -133,8 +133,8 @@ func TestFairShareWithoutContention(t *testing.T) {
 		p := &problem{g: g, m: randomMachine(r, 4), cost: randomCosts(r, 20, 4), device: randomPlacement(r, g, 4)}
 		generic(r, p)
 		fair, fifo := newSimulatorFor(t, p, fairConfig), newSimulatorFor(t, p, Default())
-		a, b2 := fair.Evaluate(p.device, nil), fifo.Evaluate(p.device, nil)
-		if !near(a.Seconds, b2.Seconds) || a.Overflow != b2.Overflow {
+		a, b2 := fair.Evaluate(plan.Decision{Device: p.device}), fifo.Evaluate(plan.Decision{Device: p.device})
+		if !near(a.Value, b2.Value) || a.Overflow != b2.Overflow {
 			t.Fatalf("seed %d: fair sharing %v, FIFO %v", seed, a, b2)
 		}
 	}

@@ -22,7 +22,6 @@ type fusion struct {
 	number      []int32   // [N] scratch: kernel of each head
 	next        []int32   // [N] scratch: where each kernel's next op goes
 	rowOf, last []int32   // scratch of lay
-	saved       []float64 // [N] of Savings; nil before the first
 	takes       []float64 // [N] of Kernels; nil before the first
 }
 
@@ -34,6 +33,9 @@ func newFusion(s *Simulator) *fusion {
 	t.messages, t.producer = make([]message, 0, len(s.messages)), make([]int32, 0, len(s.producer))
 	t.use, t.program = make([]int32, 0, len(s.use)), make([]int32, 0, 2*len(s.messages)+len(s.program))
 	t.rowSize, t.residents, t.sources = make([]int64, len(s.rowSize)), make([]resident, 0, len(s.residents)), make([]int32, 0, n)
+	if t.receipts != nil {
+		t.readAt, t.reads = make([]int32, n+1), make([]int32, 0, len(s.reads))
+	}
 	t.equal = true // the rows have the times of the devices that the kernels are on
 	return &fusion{
 		fuser: fuse.NewFuser(s.rules()), run: newSimulator(&t), head: make([]int32, 0, n),
@@ -43,20 +45,15 @@ func newFusion(s *Simulator) *fusion {
 	}
 }
 
-// EvaluateFused is Evaluate with ops fused into kernels by the priorities in
-// fusion, [N] (see package fuse); nil fuses nothing. A kernel's priority is the
-// lowest value among its ops, its id the lowest id. The first call allocates,
-// later ones do not.
-func (s *Simulator) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
-	if fusion == nil {
-		return s.Evaluate(device, priority)
+// evaluateFused is Evaluate of kernels. A kernel's priority is the lowest value among
+// its ops, its id the lowest id.
+func (s *Simulator) evaluateFused(d plan.Decision) plan.Score {
+	f := s.fuse(d.Device, d.Priority, d.Fusion)
+	kernels := plan.Decision{Device: f.device[:f.k.n]}
+	if d.Priority != nil {
+		kernels.Priority = f.rank[:f.k.n]
 	}
-	f := s.fuse(device, priority, fusion)
-	rank := f.rank[:f.k.n]
-	if priority == nil {
-		rank = nil
-	}
-	return f.run.Evaluate(f.device[:f.k.n], rank)
+	return f.run.Evaluate(kernels)
 }
 
 // fuse prepares a fused run.

@@ -35,7 +35,7 @@ func TestKernelsTakeWhatTheRooflineSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &plan.Plan{Device: make([]uint8, g.NumOps()), Fusion: all(g)}
+		p := &plan.Plan{Decision: plan.Decision{Device: make([]uint8, g.NumOps()), Fusion: all(g)}}
 		r, err := s.Run(p, sim.Options{Trace: true})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestKernelsTakeWhatTheRooflineSays(t *testing.T) {
 		if several == 0 {
 			t.Errorf("%s: nothing was fused", name)
 		}
-		without, err := s.Run(&plan.Plan{Device: p.Device}, sim.Options{})
+		without, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: p.Device}}, sim.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,9 +95,9 @@ func BenchmarkSimulateFused(b *testing.B) {
 			}
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			s.EvaluateFused(device, priority, fusion)
+			s.Evaluate(plan.Decision{Device: device, Priority: priority, Fusion: fusion})
 			b.ReportAllocs()
-			able := fuse.NewRules(g).Able()
+			able := fuse.NewRules(g).Fusible()
 			for n := 0; b.Loop(); n++ {
 				if levels > 0 { // another fusion each time
 					k := able[n%len(able)]
@@ -106,7 +106,7 @@ func BenchmarkSimulateFused(b *testing.B) {
 						fusion[k] = uint8(n & 1)
 					}
 				}
-				s.EvaluateFused(device, priority, fusion)
+				s.Evaluate(plan.Decision{Device: device, Priority: priority, Fusion: fusion})
 			}
 			b.ReportMetric(float64(len(device))*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 		})

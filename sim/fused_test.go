@@ -68,18 +68,22 @@ func randomFusion(r *rand.Rand, n int) []uint8 {
 func TestFusedAgainstOracle(t *testing.T) {
 	kernels := 0
 	for seed := range uint64(1000) {
-		kernels += agreeFused(t, seed)
+		kernels += agreeFused(t, seed, false)
 	}
 	if kernels < 1500 {
 		t.Errorf("%d ops were fused with another, too few for a test", kernels)
 	}
 }
 
-// agreeFused returns how many ops were fused with another.
-func agreeFused(t *testing.T, seed uint64) (kernels int) {
+// agreeFused returns how many ops were fused with another. Where sender is set,
+// copies occupy the sender.
+func agreeFused(t *testing.T, seed uint64, sender bool) (kernels int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 20))
 	p, cost, fusion := fusedProblem(r, 40, 5)
+	if sender {
+		occupySender(r, p.m)
+	}
 	s, err := New(p.g, p.m, cost, Default())
 	if err != nil {
 		t.Fatal(err)
@@ -96,9 +100,9 @@ func agreeFused(t *testing.T, seed uint64) (kernels int) {
 			}
 		}
 		want := runOracleFused(p.g, p.m, cost, p.device, p.priority, head, FIFO)
-		got := s.EvaluateFused(p.device, p.priority, fusion)
-		if got.Seconds != want.makespan {
-			t.Fatalf("seed %d: %v s, oracle %v", seed, got.Seconds, want.makespan)
+		got := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
+		if got.Value != want.makespan {
+			t.Fatalf("seed %d: %v s, oracle %v", seed, got.Value, want.makespan)
 		}
 		for d, peak := range peaksOf(s.fused.run) {
 			if peak != want.peak[d] {
@@ -126,16 +130,16 @@ func TestFusingNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := s.Evaluate(p.device, p.priority)
+		want := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 		peaks := peaksOf(s)
-		s.EvaluateFused(p.device, p.priority, fusion)
+		s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 		clear(fusion)
 		for _, f := range [][]uint8{fusion, nil} {
-			if got := s.EvaluateFused(p.device, p.priority, f); got != want {
+			if got := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: f}); got != want {
 				t.Fatalf("seed %d: %v with no op fused, %v without fusion", seed, got, want)
 			}
 		}
-		s.EvaluateFused(p.device, p.priority, fusion)
+		s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 		for d, peak := range peaksOf(s.fused.run) {
 			if peak != peaks[d] {
 				t.Fatalf("seed %d: device %d peaks at %d with no op fused, at %d without fusion", seed, d, peak, peaks[d])
@@ -152,10 +156,10 @@ func TestEvaluateFusedAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := randomFusion(r, p.g.NumOps())
-	s.EvaluateFused(p.device, p.priority, fusion)
+	s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 	if n := testing.AllocsPerRun(20, func() {
-		s.EvaluateFused(p.device, p.priority, other)
-		s.EvaluateFused(p.device, p.priority, fusion)
+		s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: other})
+		s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -175,14 +179,14 @@ func TestRunOfFusedPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := s.EvaluateFused(p.device, p.priority, fusion)
+		want := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 		peaks := peaksOf(s.fused.run)
-		res, err := s.Run(&plan.Plan{Device: p.device, Priority: p.priority, Fusion: fusion}, Options{Trace: true})
+		res, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion}}, Options{Trace: true})
 		var over *Infeasible
 		if err != nil && !errors.As(err, &over) {
 			t.Fatal(err)
 		}
-		if float64(res.Makespan) != want.Seconds || (err == nil) != want.Feasible() {
+		if float64(res.Makespan) != want.Value || (err == nil) != want.Feasible() {
 			t.Fatalf("seed %d: Run says %v, %v, EvaluateFused %v", seed, res.Makespan, err, want)
 		}
 		for d, peak := range peaks {
@@ -203,7 +207,7 @@ func TestRunOfFusedPlan(t *testing.T) {
 		if at != res.Makespan || len(res.Trace.Ops) != res.Kernels || ops != p.g.NumOps() {
 			t.Fatalf("seed %d: critical path ends at %v of %v; %d kernels, %d in the trace with %d of %d ops", seed, at, res.Makespan, res.Kernels, len(res.Trace.Ops), ops, p.g.NumOps())
 		}
-		again := s.EvaluateFused(p.device, p.priority, fusion)
+		again := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 		if again != want {
 			t.Fatalf("seed %d: %v after Run, %v before", seed, again, want)
 		}
@@ -244,10 +248,10 @@ func TestFusedBoundHoldsForEveryPlan(t *testing.T) {
 					fusion[i] = 1
 				}
 			}
-			if score := s.EvaluateFused(p.device, randomPriority(r, p.g.NumOps()), fusion); score.Feasible() {
+			if score := s.Evaluate(plan.Decision{Device: p.device, Priority: randomPriority(r, p.g.NumOps()), Fusion: fusion}); score.Feasible() {
 				feasible++
-				holds(t, seed, b, score.Seconds, "a random plan")
-				if score.Seconds < float64(without.Seconds) {
+				holds(t, seed, b, score.Value, "a random plan")
+				if score.Value < float64(without.Seconds) {
 					below++
 				}
 			}

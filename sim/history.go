@@ -20,6 +20,10 @@ type history struct {
 	starts    []float64  // [K]
 	transfers []transfer // in the order of becoming ready
 	firstOf   []int32    // [messages] first transfer of each message, or none
+
+	// Where transfers occupy the sender, else nil:
+	received []float64 // [K] seconds spent on what it is first to read
+	lastCopy []int32   // [K] the last transfer that it made, or none
 }
 
 func (s *Simulator) history(p *plan.Plan) *history {
@@ -44,6 +48,9 @@ func (s *Simulator) history(p *plan.Plan) *history {
 	for k := len(h.transfers) - 1; k >= 0; k-- {
 		h.firstOf[h.transfers[k].message()] = int32(k)
 	}
+	if run.sending != nil {
+		h.received, h.lastCopy = run.sending.receipts, h.copies()
+	}
 	return h
 }
 
@@ -56,13 +63,22 @@ func (h *history) members(i int32) []int32 {
 func (h *history) lowest(i int32) graph.OpID { return graph.OpID(h.members(i)[0]) }
 
 func (h *history) takes(i int32) float64 {
-	if h.equal {
-		return h.ops[i].seconds
+	seconds := h.tables.takes(int(h.device[i]), i)
+	if h.received != nil {
+		seconds = h.received[i] + seconds
 	}
-	return h.seconds[h.device[i]][i]
+	return seconds
 }
 
 func (h *history) end(i int32) float64 { return h.starts[i] + h.takes(i) }
+
+// free returns when the device of op i is free again.
+func (h *history) free(i int32) float64 {
+	if h.lastCopy != nil && h.lastCopy[i] != none {
+		return h.transfers[h.lastCopy[i]].end
+	}
+	return h.end(i)
+}
 
 // arrival returns when message m is on device d, and the transfer that brought
 // it there: none if it was made there.
@@ -74,11 +90,15 @@ func (h *history) arrival(m int32, d uint8) (at float64, transfer int32) {
 	for h.transfers[k].dst() != int(d) { // the transfers of a message are neighbours
 		k++
 	}
-	return h.transfers[k].end, k
+	at = h.transfers[k].end
+	if h.receipts != nil {
+		at += h.receipts[int(h.device[h.producer[m]])*h.d+int(d)].delivery
+	}
+	return at, k
 }
 
 // waits calls f for every message that op i waits for: inputs as listed, then
-// control dependencies.
+// control dependencies that hold.
 func (h *history) waits(i int32, f func(m int32)) {
 	for _, op := range h.members(i) {
 		for _, t := range h.g.Inputs(graph.OpID(op)) {
@@ -89,7 +109,9 @@ func (h *history) waits(i int32, f func(m int32)) {
 	}
 	for _, op := range h.members(i) {
 		for _, p := range h.g.Control(graph.OpID(op)) {
-			f(h.find(h.kernels.of[p], none))
+			if q := h.kernels.of[p]; !h.waived(q, i) {
+				f(h.find(q, none))
+			}
 		}
 	}
 }
@@ -128,7 +150,8 @@ func (h *history) links(r *Result) {
 			spans[l] = append(spans[l], int32(k))
 		}
 	}
-	for l, ks := range spans { // starts ascend on a link
+	for l, ks := range spans {
+		slices.SortStableFunc(ks, func(a, b int32) int { return cmp.Compare(h.transfers[a].start, h.transfers[b].start) })
 		until := 0.0
 		for _, k := range ks {
 			x := &h.transfers[k]

@@ -11,18 +11,13 @@ import (
 // the inputs of the op, and of those that its kernel has before it, are there and when
 // the kernel starts.
 func (h *history) idle(seconds []float64) {
-	order := make([]int32, h.n)
-	for k := range order {
-		order[k] = int32(k)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(h.starts[a], h.starts[b]) })
-	idle := make([]float64, h.n)               // [K] of its device before it starts
-	on := make([][]int32, 1<<deviceBits)       // kernels in the order in which they start
-	computes := make([]float64, 1<<deviceBits) // seconds so far
-	for _, k := range order {
+	idle := make([]float64, h.n)           // [K] of its device before it starts
+	on := make([][]int32, 1<<deviceBits)   // kernels in the order in which they start
+	busy := make([]float64, 1<<deviceBits) // seconds so far
+	for _, k := range byKey(h.starts) {
 		d := h.device[k]
-		idle[k] = h.starts[k] - computes[d]
-		computes[d] += h.takes(k)
+		idle[k] = h.starts[k] - busy[d]
+		busy[d] += h.takes(k) + (h.free(k) - h.end(k))
 		on[d] = append(on[d], k)
 	}
 	until := func(d uint8, t float64) float64 {
@@ -31,7 +26,7 @@ func (h *history) idle(seconds []float64) {
 			return t
 		}
 		last := on[d][n-1]
-		return idle[last] + max(0, t-h.end(last))
+		return idle[last] + max(0, t-h.free(last))
 	}
 	ready := make([]float64, len(seconds)) // [N]
 	for i := range seconds {
@@ -47,7 +42,9 @@ func (h *history) idle(seconds []float64) {
 			wait(h.g.Tensor(t).Producer, int32(t))
 		}
 		for _, p := range h.g.Control(graph.OpID(i)) {
-			wait(p, none)
+			if !h.waived(h.kernels.of[p], k) {
+				wait(p, none)
+			}
 		}
 		seconds[i] = idle[k] - until(h.device[k], ready[i])
 	}

@@ -11,7 +11,13 @@ import (
 )
 
 // idleByTrace says of every op what history.idle does, from what a trace tells.
-func idleByTrace(g *graph.Graph, tr *Trace) []float64 {
+// delivery is how long after a transfer's end its tensor is there; where it is nil,
+// transfers hold links.
+func idleByTrace(g *graph.Graph, tr *Trace, delivery func(TransferSpan) float64) []float64 {
+	sender := delivery != nil
+	if !sender {
+		delivery = func(TransferSpan) float64 { return 0 }
+	}
 	kernel := make([]int, g.NumOps()) // in tr.Ops
 	for k, x := range tr.Ops {
 		for _, i := range append([]graph.OpID{x.Op}, x.Fused...) {
@@ -25,7 +31,7 @@ func idleByTrace(g *graph.Graph, tr *Trace) []float64 {
 		}
 		for _, y := range tr.Transfers {
 			if y.To == device && y.Tensor == t && (t != NoTensor || y.Op == x.Op) {
-				return float64(y.End)
+				return float64(y.End) + delivery(y)
 			}
 		}
 		panic("nothing arrives")
@@ -44,7 +50,9 @@ func idleByTrace(g *graph.Graph, tr *Trace) []float64 {
 			input(g.Tensor(t).Producer, t)
 		}
 		for _, p := range g.Control(i) {
-			input(p, NoTensor)
+			if !sender || tr.Ops[kernel[p]].Device == tr.Ops[k].Device {
+				input(p, NoTensor)
+			}
 		}
 		return at
 	}
@@ -55,6 +63,13 @@ func idleByTrace(g *graph.Graph, tr *Trace) []float64 {
 		idle[i] = to - from
 		for _, x := range tr.Ops {
 			if x.Device == own.Device {
+				idle[i] -= max(0, min(float64(x.End), to)-max(float64(x.Start), from))
+			}
+		}
+		copied := map[graph.TensorID]bool{}
+		for _, x := range tr.Transfers {
+			if sender && x.From == own.Device && !copied[x.Tensor] {
+				copied[x.Tensor] = true
 				idle[i] -= max(0, min(float64(x.End), to)-max(float64(x.Start), from))
 			}
 		}
@@ -70,22 +85,27 @@ func TestIdle(t *testing.T) {
 		p, cost, fusion := fusedProblem(r, 80, 5)
 		fusion = slices.Repeat([]uint8{1}, len(fusion)) // idle time there is before kernels of several ops alone
 		cfg := Config{}
-		if seed%4 == 0 {
+		var delivery func(TransferSpan) float64
+		switch seed % 4 {
+		case 0:
 			cfg = fairConfig
 			cfg.Memory = false
+		case 1:
+			occupySender(r, p.m)
+			delivery = func(x TransferSpan) float64 { return float64(p.m.EndCosts(x.From, x.To).Delivery) }
 		}
 		s, err := New(p.g, p.m, cost, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &plan.Plan{Device: p.device, Priority: p.priority, Fusion: fusion}
+		x := &plan.Plan{Decision: plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion}}
 		got := make([]float64, p.g.NumOps())
 		s.Critical(x, make([]float64, p.m.NumDevices()), make([]bool, p.g.NumOps()), got)
 		res, err := s.Run(x, Options{Trace: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range idleByTrace(p.g, res.Trace) {
+		for i, want := range idleByTrace(p.g, res.Trace, delivery) {
 			if math.Abs(got[i]-want) > 1e-9 {
 				t.Fatalf("seed %d: %g s idle before op %d, %g by the trace", seed, got[i], i, want)
 			}
@@ -115,13 +135,13 @@ func TestFuse(t *testing.T) {
 		}
 		for range 4 {
 			kernel, takes := s.Fuse(p.device, fusion)
-			want := clean.EvaluateFused(p.device, p.priority, fusion)
+			want := clean.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion})
 			k, x := clean.Kernels()
 			if !slices.Equal(kernel, k) || !slices.Equal(takes, x) {
 				t.Fatalf("seed %d: kernels %v that take %v, evaluated %v and %v", seed, kernel, takes, k, x)
 			}
 			s.Fuse(p.device, randomFusion(r, p.g.NumOps()))
-			if got := s.EvaluateFused(p.device, p.priority, fusion); got != want {
+			if got := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion}); got != want {
 				t.Fatalf("seed %d: %v behind Fuse, %v without", seed, got, want)
 			}
 			fusion = randomFusion(r, p.g.NumOps())

@@ -41,7 +41,7 @@ func TestFasterOpLongerStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Run(&plan.Plan{Device: device}, Options{Trace: true})
+		r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: device}}, Options{Trace: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,13 +79,13 @@ func TestRelabellingEqualDevicesChangesNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		p := pairProblem(r)
 		s := newSimulatorFor(t, p, Default())
-		want := s.Evaluate(p.device, p.priority)
+		want := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 		peaks := peaksOf(s)
 		to := r.Perm(p.m.NumDevices())
 		for i, d := range p.device {
 			p.device[i] = uint8(to[d])
 		}
-		if got := s.Evaluate(p.device, p.priority); got != want {
+		if got := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority}); got != want {
 			t.Fatalf("seed %d: %v after relabelling, %v before", seed, got, want)
 		}
 		for d, peak := range peaks {
@@ -157,7 +157,7 @@ func TestRenumberingOpsWithPrioritiesChangesNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		p := pairProblem(r)
 		p.priority = randomPriority(r, p.g.NumOps())
-		want := newSimulatorFor(t, p, Default()).Evaluate(p.device, p.priority)
+		want := newSimulatorFor(t, p, Default()).Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 		h, to := renumbered(r, p.g)
 		q := &problem{g: h, m: p.m, device: make([]uint8, h.NumOps()), priority: make([]int32, h.NumOps())}
 		column := make([]float64, h.NumOps())
@@ -167,7 +167,7 @@ func TestRenumberingOpsWithPrioritiesChangesNothing(t *testing.T) {
 		for range p.cost {
 			q.cost = append(q.cost, column)
 		}
-		if got := newSimulatorFor(t, q, Default()).Evaluate(q.device, q.priority); got != want {
+		if got := newSimulatorFor(t, q, Default()).Evaluate(plan.Decision{Device: q.device, Priority: q.priority}); got != want {
 			t.Fatalf("seed %d: %v after renumbering, %v before", seed, got, want)
 		}
 	}
@@ -179,7 +179,7 @@ func TestDoublingCostsDoublesTime(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 10))
 			p := randomProblem(r, 40, 5)
 			generic(r, p)
-			once := newSimulatorFor(t, p, cfg).Evaluate(p.device, p.priority)
+			once := newSimulatorFor(t, p, cfg).Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 			for d := range p.cost {
 				for i := range p.cost[d] {
 					p.cost[d][i] *= 2
@@ -189,7 +189,7 @@ func TestDoublingCostsDoublesTime(t *testing.T) {
 				p.m.Links[l].Latency *= 2
 				p.m.Links[l].Bandwidth /= 2
 			}
-			if twice := newSimulatorFor(t, p, cfg).Evaluate(p.device, p.priority); twice.Seconds != 2*once.Seconds || twice.Overflow != once.Overflow {
+			if twice := newSimulatorFor(t, p, cfg).Evaluate(plan.Decision{Device: p.device, Priority: p.priority}); twice.Value != 2*once.Value || twice.Overflow != once.Overflow {
 				t.Fatalf("seed %d, %v: %v, doubled %v", seed, cfg.Contention, once, twice)
 			}
 		}
@@ -255,10 +255,10 @@ func TestEvaluatePanicsOnMisuse(t *testing.T) {
 	p := randomProblem(rand.New(rand.NewPCG(5, 5)), 10, 3)
 	n := p.g.NumOps()
 	for name, f := range map[string]func(s *Simulator){
-		"short placement":  func(s *Simulator) { s.Evaluate(p.device[:n-1], nil) },
-		"short priority":   func(s *Simulator) { s.Evaluate(p.device, make([]int32, n-1)) },
-		"equal priorities": func(s *Simulator) { s.Evaluate(p.device, make([]int32, n)) },
-		"no such device":   func(s *Simulator) { s.Evaluate(slices.Repeat([]uint8{63}, n), nil) },
+		"short placement":  func(s *Simulator) { s.Evaluate(plan.Decision{Device: p.device[:n-1]}) },
+		"short priority":   func(s *Simulator) { s.Evaluate(plan.Decision{Device: p.device, Priority: make([]int32, n-1)}) },
+		"equal priorities": func(s *Simulator) { s.Evaluate(plan.Decision{Device: p.device, Priority: make([]int32, n)}) },
+		"no such device":   func(s *Simulator) { s.Evaluate(plan.Decision{Device: slices.Repeat([]uint8{63}, n)}) },
 	} {
 		func() {
 			defer func() {

@@ -2,53 +2,6 @@ package sim
 
 import "placer/plan"
 
-// OpShares writes into share, [N], what each op contributes to the time of the
-// kernels of the last EvaluateFused that was given a fusion: a kernel's seconds are dealt
-// out to its ops in proportion to what they take alone.
-func (s *Simulator) OpShares(share []float64) {
-	f := s.fused
-	k := &f.k
-	for i := range k.n {
-		ops := k.ops[k.at[i]:k.at[i+1]]
-		own := s.seconds[f.device[i]]
-		if len(ops) == 1 {
-			share[ops[0]] = own[ops[0]]
-			continue
-		}
-		sum := 0.0
-		for _, m := range ops {
-			sum += own[m]
-		}
-		if sum == 0 {
-			sum = 1
-		}
-		scale := f.run.ops[i].seconds / sum
-		for _, m := range ops {
-			share[m] = own[m] * scale
-		}
-	}
-}
-
-// Savings returns the kernel of every op in the last EvaluateFused that was given a
-// fusion, [N], and the seconds that each kernel saves, [K]: what its ops take alone
-// less what it takes. Both hold until the next evaluation.
-func (s *Simulator) Savings() (kernel []int32, saved []float64) {
-	f := s.fused
-	k := &f.k
-	if f.saved == nil {
-		f.saved = make([]float64, s.n)
-	}
-	saved = f.saved[:k.n]
-	for i := range saved {
-		own, sum := s.seconds[f.device[i]], 0.0
-		for _, m := range k.ops[k.at[i]:k.at[i+1]] {
-			sum += own[m]
-		}
-		saved[i] = sum - f.run.ops[i].seconds
-	}
-	return k.of, saved
-}
-
 // Kernels returns the kernel of every op in the last EvaluateFused that was given a
 // fusion, [N], and the seconds that each kernel takes, [K]. Both hold until the next
 // evaluation.
@@ -91,3 +44,6 @@ func (s *Simulator) Critical(p *plan.Plan, share []float64, on []bool, idle []fl
 		}
 	}
 }
+
+// KernelCosts returns what s knows of kernels, for another goroutine.
+func (s *Simulator) KernelCosts() plan.KernelCosts { return newSimulator(&s.tables) }

@@ -123,6 +123,9 @@ func (t *tables) lay(l *layout, k *kernels, rowOf, last []int32) {
 	}
 	clear(last)
 	t.encode(l, k, rowOf, last)
+	if t.receipts != nil {
+		t.layReads()
+	}
 }
 
 // output lays out tensor id of kernel i and returns its row, or none. What the

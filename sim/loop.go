@@ -8,20 +8,26 @@ import (
 
 // run simulates the step and returns the makespan. There is no event heap: the
 // next event is that of the device with the lowest key, and what other devices do
-// to a device waits in its lanes until the device's own next event.
+// to a device waits in its inboxes and outboxes until the device's own next event.
 func (s *Simulator) run(device []uint8, priority []int32) (makespan float64) {
 	s.reset(device, priority)
 	for _, i := range s.sources {
 		s.ready(int(device[i]), i, 0)
 	}
+	if s.sending != nil {
+		s.waiveControl()
+	}
 	left := s.n
 	for d := range s.devs {
 		left -= s.dispatch(d, 0, empty)
 	}
-	if s.fair == nil {
-		left -= s.runQueued(&makespan)
-	} else {
+	switch {
+	case s.sending != nil:
+		left -= s.runSending(&makespan)
+	case s.fair != nil:
 		left -= s.runFair(&makespan)
+	default:
+		left -= s.runQueued(&makespan)
 	}
 	if left != 0 {
 		panic(fmt.Sprintf("sim: %d of %d ops never ran: the priorities are no permutation", left, s.n))
@@ -45,7 +51,7 @@ func (s *Simulator) runQueued(makespan *float64) (started int) {
 		}
 		if memory {
 			if dev.start <= t || dev.release <= t {
-				s.settle(d, t)
+				s.memoryEvents(d, t)
 			}
 			dev.advance(t)
 		}
@@ -251,6 +257,10 @@ func (s *Simulator) send(m int32, src, dst int, t float64) {
 		s.sendFair(m, size, src, dst, t)
 		return
 	}
+	if s.sending != nil {
+		s.sendCopy(m, size, dst)
+		return
+	}
 	k := src*s.d + dst
 	r := &s.routes[k]
 	start := t
@@ -269,7 +279,7 @@ func (s *Simulator) send(m int32, src, dst int, t float64) {
 	to, in := &s.devs[dst], &s.inboxes[r.inbox]
 	now := start == t && s.cfg.Memory
 	if now { // whatever came before in the inbox has ended, and so started
-		s.settle(dst, t)
+		s.memoryEvents(dst, t)
 		to.advance(t)
 		to.bytes += size
 	}

@@ -7,6 +7,7 @@ import (
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/hw"
+	"placer/units"
 )
 
 // oracle is a second simulator, written from the rules in doc.go with maps and
@@ -34,6 +35,11 @@ type oracle struct {
 	fair  bool    // links are shared, not queued for
 	alone bool    // links are free for everyone
 	last  float64 // instant of the latest sharing
+
+	sender  bool              // copies occupy the sender
+	copying map[int]float64   // when a device's copies are made
+	read    map[delivery]bool // what an op on the device has read
+	longer  map[graph.OpID]float64
 }
 
 // delivery is a tensor, or the word that an op has ended, on a device.
@@ -62,6 +68,7 @@ type byteDelta struct {
 type oracleResult struct {
 	makespan  float64
 	start     []float64
+	longer    []float64 // what the kernel of an op reads first
 	peak      []int64
 	transfers []oracleTransfer
 }
@@ -85,6 +92,7 @@ func runOracleFused(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint
 		start: map[graph.OpID]float64{}, end: map[graph.OpID]float64{}, readyAt: map[graph.OpID]float64{},
 		done: map[graph.OpID]bool{}, running: map[int]graph.OpID{}, present: map[delivery]bool{},
 		linkFree: map[int32]float64{}, deltas: map[int][]byteDelta{},
+		sender: m.OccupiesSender(), copying: map[int]float64{}, read: map[delivery]bool{}, longer: map[graph.OpID]float64{},
 	}
 	for now := 0.0; !math.IsInf(now, 1); now = o.nextInstant(now) {
 		o.instant(now)
@@ -96,6 +104,7 @@ func runOracleFused(g *graph.Graph, m *hw.Machine, cost CostModel, device []uint
 	r := oracleResult{transfers: o.all}
 	for i := range g.NumOps() {
 		r.start = append(r.start, o.start[o.kernel[i]])
+		r.longer = append(r.longer, o.longer[o.kernel[i]])
 		r.makespan = max(r.makespan, o.end[o.kernel[i]])
 	}
 	for d := range m.NumDevices() {
@@ -118,7 +127,7 @@ func (o *oracle) instant(now float64) {
 		if x.end == now {
 			o.present[x.what] = true
 			for k := range o.all {
-				if o.all[k].what == x.what {
+				if o.all[k].what == x.what && !o.sender {
 					o.all[k].end = now
 				}
 			}
@@ -138,7 +147,12 @@ func (o *oracle) instant(now float64) {
 				if o.kept(t) {
 					bytes = 0
 				}
-				for _, d := range o.devicesOf(o.others(id, o.g.Consumers(t))) {
+				readers := o.devicesOf(o.others(id, o.g.Consumers(t)))
+				if o.sender {
+					o.copy(t, here, readers, bytes, now)
+					continue
+				}
+				for _, d := range readers {
 					if d != here {
 						o.send(delivery{t, none, d}, here, bytes, now)
 					}
@@ -148,7 +162,7 @@ func (o *oracle) instant(now float64) {
 		}
 		o.present[delivery{none, id, here}] = true
 		for _, d := range o.devicesOf(waiters) {
-			if d != here {
+			if d != here && !o.sender {
 				o.send(delivery{none, id, d}, here, 0, now)
 			}
 		}
@@ -161,7 +175,7 @@ func (o *oracle) instant(now float64) {
 	}
 	// Idle devices choose.
 	for d := range o.m.NumDevices() {
-		if _, busy := o.running[d]; busy {
+		if _, busy := o.running[d]; busy || o.copying[d] > now {
 			continue
 		}
 		best := graph.OpID(none)
@@ -175,7 +189,8 @@ func (o *oracle) instant(now float64) {
 		if best != none {
 			o.running[d] = best
 			o.start[best] = now
-			o.end[best] = now + o.seconds(best, d)
+			o.longer[best] = o.receipts(best, d)
+			o.end[best] = now + (o.longer[best] + o.seconds(best, d))
 		}
 	}
 }
@@ -191,6 +206,11 @@ func (o *oracle) nextInstant(now float64) float64 {
 	next := math.Inf(1)
 	for _, id := range o.running {
 		next = min(next, o.end[id])
+	}
+	for _, at := range o.copying {
+		if at > now {
+			next = min(next, at)
+		}
 	}
 	for _, x := range o.pending {
 		next = min(next, x.end)
@@ -210,6 +230,9 @@ func (o *oracle) isReady(id graph.OpID) bool {
 			}
 		}
 		for _, c := range o.g.Control(i) {
+			if o.sender && int(o.device[c]) != d {
+				continue
+			}
 			if !o.present[delivery{none, o.kernel[c], d}] {
 				return false
 			}
@@ -323,6 +346,62 @@ func (o *oracle) send(what delivery, src int, bytes int64, now float64) {
 	}
 	o.pending = append(o.pending, x)
 	o.all = append(o.all, x)
+}
+
+// copy makes one copy of tensor t for all readers, behind the copies that device
+// src is at.
+func (o *oracle) copy(t graph.TensorID, src int, readers []int, bytes int64, now float64) {
+	start, took := max(now, o.copying[src]), 0.0
+	for _, d := range readers {
+		if d != src {
+			took = max(took, float64(o.m.TransferSeconds(src, d, units.Bytes(bytes))))
+		}
+	}
+	if took == 0 {
+		return
+	}
+	o.copying[src] = start + took
+	for _, d := range readers {
+		if d == src {
+			continue
+		}
+		x := oracleTransfer{what: delivery{t, none, d}, src: src, ready: now, start: start, end: start + took, bytes: bytes}
+		o.all = append(o.all, x)
+		delivered := 0.0
+		for _, l := range o.m.Route(src, d) {
+			delivered += float64(o.m.Links[l].Delivery)
+		}
+		x.end += delivered
+		o.pending = append(o.pending, x)
+	}
+}
+
+// receipts is what kernel k, about to start on device d, is the first there to read.
+func (o *oracle) receipts(k graph.OpID, d int) (seconds float64) {
+	if !o.sender {
+		return 0
+	}
+	for _, i := range o.members(k) {
+		for _, t := range o.g.Inputs(i) {
+			src := int(o.device[o.g.Tensor(t).Producer])
+			if src == d || o.read[delivery{t, none, d}] {
+				continue
+			}
+			o.read[delivery{t, none, d}] = true
+			bytes, slowest := float64(o.g.Tensor(t).Bytes), math.Inf(1)
+			if o.kept(t) {
+				bytes = 0
+			}
+			for _, l := range o.m.Route(src, d) {
+				seconds += float64(o.m.Links[l].Receive)
+				if b := float64(o.m.Links[l].ReceiveBandwidth); b > 0 {
+					slowest = min(slowest, b)
+				}
+			}
+			seconds += bytes / slowest
+		}
+	}
+	return seconds
 }
 
 // share raises the rates of all flows together until a link is full, which stops

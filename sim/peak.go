@@ -24,24 +24,19 @@ func NewPeak(s *Simulator) Peak {
 }
 
 // Evaluate runs the step and returns the largest peak.
-func (p Peak) Evaluate(device []uint8, priority []int32) plan.Score {
-	return p.s.peak(p.s.Evaluate(device, priority))
-}
-
-// EvaluateFused runs the step with ops fused into kernels.
-func (p Peak) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
-	if fusion == nil {
-		return p.Evaluate(device, priority)
+func (p Peak) Evaluate(d plan.Decision) plan.Score {
+	score := p.s.Evaluate(d)
+	if d.Fusion != nil {
+		return p.s.fused.run.peak(score)
 	}
-	score := p.s.EvaluateFused(device, priority, fusion)
-	return p.s.fused.run.peak(score)
+	return p.s.peak(score)
 }
 
 // peak replaces the time of the run just made by its largest peak.
 func (s *Simulator) peak(score plan.Score) plan.Score {
-	score.Seconds = 0
+	score.Value = 0
 	for d := range s.devs {
-		score.Seconds = max(score.Seconds, float64(s.devs[d].peak))
+		score.Value = max(score.Value, float64(s.devs[d].peak))
 	}
 	return score
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"placer/plan"
 	"testing"
 )
 
@@ -18,7 +19,7 @@ func TestPeakIsTheSimulators(t *testing.T) {
 			most = max(most, b)
 		}
 		e := NewPeak(s)
-		if got := e.Evaluate(p.device, p.priority).Seconds; got != float64(most) || e.Clone().Evaluate(p.device, p.priority).Seconds != got {
+		if got := e.Evaluate(plan.Decision{Device: p.device, Priority: p.priority}).Value; got != float64(most) || e.Clone().Evaluate(plan.Decision{Device: p.device, Priority: p.priority}).Value != got {
 			t.Fatalf("seed %d: peak %v, oracle %d", seed, got, most)
 		}
 		if b := PeakBound(p.g, p.m.NumDevices()); int64(b) > most {

@@ -18,11 +18,7 @@ func BottomLevels(g *graph.Graph, seconds []float64) []float64 {
 	level := make([]float64, n) // until op i is reached: the longest path behind it
 	for i := n - 1; i >= 0; i-- {
 		level[i] += seconds[i]
-		for _, t := range g.Inputs(graph.OpID(i)) {
-			p := g.Tensor(t).Producer
-			level[p] = max(level[p], level[i])
-		}
-		for _, p := range g.Control(graph.OpID(i)) {
+		for p := range g.Predecessors(graph.OpID(i)) {
 			level[p] = max(level[p], level[i])
 		}
 	}
@@ -43,19 +39,19 @@ func CriticalPathPriority(g *graph.Graph, seconds []float64) []int32 {
 // RankByKey returns the priority, [N], that runs ops by ascending key, ties by
 // id.
 func RankByKey[K cmp.Ordered](key []K) []int32 {
+	rank := make([]int32, len(key))
+	for r, i := range byKey(key) {
+		rank[i] = int32(r)
+	}
+	return rank
+}
+
+// byKey returns the indices of key by ascending key, ties by index.
+func byKey[K cmp.Ordered](key []K) []int32 {
 	order := make([]int32, len(key))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		if c := cmp.Compare(key[a], key[b]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
-	rank := make([]int32, len(key))
-	for r, i := range order {
-		rank[i] = int32(r)
-	}
-	return rank
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(key[a], key[b]), cmp.Compare(a, b)) })
+	return order
 }

@@ -10,7 +10,7 @@ import (
 type Result struct {
 	Makespan units.Seconds
 	Kernels  int             // that ran: ops, less those fused with others
-	Busy     []units.Seconds // [D] time in which a device computes
+	Busy     []units.Seconds // [D] time in which a device computes or copies
 	Idle     []units.Seconds // [D] the rest of the makespan
 	// PeakBytes is the exact peak of each device, [D]; nil when memory was not
 	// counted.
@@ -45,7 +45,8 @@ type OpSpan struct {
 }
 
 // TransferSpan is one transfer of a tensor or, if Tensor is NoTensor, of the word
-// that Op has ended.
+// that Op has ended. A copy that occupies the sender is there a delivery after End;
+// one that serves several devices is a transfer to each.
 type TransferSpan struct {
 	Op                graph.OpID // producer
 	Tensor            graph.TensorID
@@ -82,6 +83,7 @@ func (s *Simulator) Run(p *plan.Plan, opt Options) (*Result, error) {
 	for i, d := range h.device {
 		r.Busy[d] += units.Seconds(h.takes(int32(i)))
 	}
+	h.copying(r.Busy)
 	for d, b := range r.Busy {
 		r.Idle[d] = max(0, r.Makespan-b)
 	}

@@ -15,12 +15,12 @@ func runRandom(t *testing.T, seed uint64, cfg Config) (*problem, *Result, *Infea
 	t.Helper()
 	p := randomProblem(rand.New(rand.NewPCG(seed, 2)), 40, 5)
 	s := newSimulatorFor(t, p, cfg)
-	r, err := s.Run(&plan.Plan{Device: p.device, Priority: p.priority}, Options{Trace: true})
+	r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: p.device, Priority: p.priority}}, Options{Trace: true})
 	var bad *Infeasible
 	if err != nil && !errors.As(err, &bad) {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	if score := s.Evaluate(p.device, p.priority); score.Seconds != float64(r.Makespan) || score.Feasible() != (bad == nil) {
+	if score := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority}); score.Value != float64(r.Makespan) || score.Feasible() != (bad == nil) {
 		t.Fatalf("seed %d: Run says %v and %v, Evaluate %v", seed, r.Makespan, err, score)
 	}
 	return p, r, bad
@@ -160,7 +160,7 @@ func TestResultAgreesWithOracle(t *testing.T) {
 func TestRunRejectsInvalidPlans(t *testing.T) {
 	p := randomProblem(rand.New(rand.NewPCG(5, 5)), 10, 3)
 	s := newSimulatorFor(t, p, Default())
-	if r, err := s.Run(&plan.Plan{Device: []uint8{0}}, Options{}); r != nil || err == nil {
+	if r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: []uint8{0}}}, Options{}); r != nil || err == nil {
 		t.Fatalf("a plan of one op gives %v, %v", r, err)
 	}
 }

@@ -34,7 +34,8 @@ type Simulator struct {
 	outboxes  []outbox
 	linkFree  []float64 // [L]
 
-	fair *fairState // nil where links serve one transfer at a time
+	fair    *fairState // nil where links serve one transfer at a time
+	sending *sending   // nil where transfers hold links
 
 	fused *fusion // nil before the first fused run
 
@@ -124,6 +125,9 @@ func newSimulator(t *tables) *Simulator {
 	if t.cfg.Contention != FIFO {
 		s.fair = newFairState(t)
 	}
+	if t.receipts != nil {
+		s.sending = newSending(t)
+	}
 	for d := range s.ranked {
 		s.ranked[d] = newRankQueue(t.n)
 	}
@@ -139,16 +143,23 @@ func newSimulator(t *tables) *Simulator {
 // Clone returns a simulator for another goroutine; it shares the tables.
 func (s *Simulator) Clone() plan.Evaluator { return newSimulator(&s.tables) }
 
+// Contention returns how transfers share links.
+func (s *Simulator) Contention() Contention { return s.cfg.Contention }
+
 // OpSeconds returns the time of every op on device d, [N], read-only.
 func (s *Simulator) OpSeconds(d int) []float64 { return s.seconds[d] }
 
-// Evaluate runs the step with op i on device[i], [N], under priority, [N] or nil
-// for FIFO. Overflow is 0 when the simulator does not count memory. Evaluate
-// keeps neither slice and allocates nothing. It panics on lengths that disagree,
-// devices that do not exist and priorities that are no permutation; the simulator
-// must not be used again after a panic.
-func (s *Simulator) Evaluate(device []uint8, priority []int32) plan.Score {
-	score := plan.Score{Seconds: s.run(device, priority)}
+// Evaluate runs the step as d says: op i on d.Device[i], [N], under d.Priority, [N]
+// or nil for FIFO, fused by d.Fusion, [N] or nil for not at all (package fuse).
+// Overflow is 0 when the simulator does not count memory. Evaluate keeps no slice
+// and allocates nothing but on the first call with a fusion. It panics on lengths
+// that disagree, devices that do not exist and priorities that are no permutation;
+// the simulator must not be used again after a panic.
+func (s *Simulator) Evaluate(d plan.Decision) plan.Score {
+	if d.Fusion != nil {
+		return s.evaluateFused(d)
+	}
+	score := plan.Score{Value: s.run(d.Device, d.Priority)}
 	if s.cfg.Memory {
 		for d := range s.devs {
 			score.Overflow += max(0, units.Bytes(s.devs[d].peak)-s.m.Devices[d].Memory)
@@ -199,6 +210,10 @@ func (s *Simulator) reset(device []uint8, priority []int32) {
 	s.transfers = s.transfers[:0]
 	if s.fair != nil {
 		*s.fair = fairState{latent: s.fair.latent[:0], flows: s.fair.flows[:0], room: s.fair.room, users: s.fair.users}
+	}
+	if s.sending != nil {
+		s.sending.events = s.sending.events[:0]
+		clear(s.sending.had)
 	}
 }
 

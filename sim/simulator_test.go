@@ -18,10 +18,10 @@ func agree(t *testing.T, seed uint64, maxOps, maxDevices int) {
 	s := newSimulatorFor(t, p, Default())
 	s.record, s.starts = true, make([]float64, p.g.NumOps())
 	for range 3 { // a simulator is used again and again
-		score := s.Evaluate(p.device, p.priority)
+		score := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, FIFO)
-		if score.Seconds != want.makespan {
-			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Seconds, want.makespan)
+		if score.Value != want.makespan {
+			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Value, want.makespan)
 		}
 		if !slices.Equal(s.starts, want.start) {
 			t.Fatalf("seed %d: ops start at %v, oracle %v", seed, s.starts, want.start)
@@ -73,10 +73,13 @@ func TestSimulatorIsEvaluator(t *testing.T) {
 	p := randomProblem(r, 60, 5)
 	var e plan.Evaluator = newSimulatorFor(t, p, Default())
 	c := e.Clone()
-	if a, b := e.Evaluate(p.device, p.priority), c.Evaluate(p.device, p.priority); a != b {
+	if a, b := e.Evaluate(plan.Decision{Device: p.device, Priority: p.priority}), c.Evaluate(plan.Decision{Device: p.device, Priority: p.priority}); a != b {
 		t.Fatalf("clone says %v, original %v", b, a)
 	}
-	if n := testing.AllocsPerRun(100, func() { e.Evaluate(p.device, p.priority); e.Evaluate(p.device, nil) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		e.Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
+		e.Evaluate(plan.Decision{Device: p.device})
+	}); n != 0 {
 		t.Fatalf("Evaluate allocates %v times", n)
 	}
 }

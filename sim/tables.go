@@ -43,6 +43,10 @@ type tables struct {
 
 	routes []route // [D*D], by source then destination
 	hops   []int32 // links of the routes
+	// Where transfers occupy the sender, else nil: what routes cost behind the copy,
+	// [D*D], and the messages of tensors that op i reads, reads[readAt[i]:readAt[i+1]].
+	receipts      []receipt
+	readAt, reads []int32
 	// Inboxes of device d are inboxAt[d]..inboxAt[d+1], and so its outboxes.
 	inboxAt, outboxAt []int32 // [D+1]
 }
@@ -115,6 +119,12 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 	if err := t.readParts(c); err != nil {
 		return nil, err
 	}
+	if m.OccupiesSender() {
+		if err := t.readReceipts(); err != nil {
+			return nil, err
+		}
+		t.readAt, t.reads = make([]int32, t.n+1), make([]int32, 0, len(t.layout.in))
+	}
 	n := t.n
 	t.ops, t.pending, t.first = make([]opRow, n+1), make([]uint32, n), make([]int32, n+1)
 	t.lay(t.layout, alone(n), make([]int32, g.NumTensors()), make([]int32, max(n, g.NumTensors())+1))
@@ -124,7 +134,19 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 	return t, t.readRoutes()
 }
 
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+// longest bounds the time of an op and of a transfer, in seconds: sums of so many
+// stay finite.
+const longest = 1e18
+
+func positive(x float64) bool { return 0 < x && x <= longest }
+
+// takes returns the seconds of op i on device d.
+func (t *tables) takes(d int, i int32) float64 {
+	if t.equal {
+		return t.ops[i].seconds
+	}
+	return t.seconds[d][i]
+}
 
 func (t *tables) readCosts(c CostModel) error {
 	t.seconds = make([][]float64, t.d)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"placer/plan"
 	"testing"
 )
 
@@ -16,10 +17,10 @@ func TestUncontendedAgreesWithOracle(t *testing.T) {
 		p := randomProblem(r, 30, 5)
 		s := newSimulatorFor(t, p, aloneConfig)
 		s.record, s.starts = true, make([]float64, p.g.NumOps())
-		score := s.Evaluate(p.device, p.priority)
+		score := s.Evaluate(plan.Decision{Device: p.device, Priority: p.priority})
 		want := runOracle(p.g, p.m, p.cost, p.device, p.priority, Uncontended)
-		if score.Seconds != want.makespan {
-			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Seconds, want.makespan)
+		if score.Value != want.makespan {
+			t.Fatalf("seed %d: %v s, oracle %v s", seed, score.Value, want.makespan)
 		}
 		for i := range s.starts {
 			if s.starts[i] != want.start[i] {
@@ -39,7 +40,7 @@ func TestUncontendedAgreesWithOracle(t *testing.T) {
 			}
 		}
 		queued := newSimulatorFor(t, p, Default())
-		if seed%10 == 0 && len(want.transfers) == 0 && queued.Evaluate(p.device, p.priority) != score {
+		if seed%10 == 0 && len(want.transfers) == 0 && queued.Evaluate(plan.Decision{Device: p.device, Priority: p.priority}) != score {
 			t.Fatalf("seed %d: without transfers the models differ", seed)
 		}
 	}

@@ -1,8 +1,8 @@
-// Package transformerxl owns the decision network of GO and GDP: Transformer-XL
-// layers (arXiv:1901.02860) without positional encoding over the embedded nodes
-// of a graph, with segment-level recurrence and feature modulation, and the
-// recurrent attention over the sequence of tasks (placement, scheduling, fusion)
-// that turns states into logits.
+// Package transformerxl owns the decision network of GO and GDP, which turns the
+// embedded nodes of a graph into logits: Transformer-XL layers (arXiv:1901.02860)
+// with segment-level recurrence and feature modulation, then attention over the
+// tasks. It has no positional encoding. The tasks are placement, scheduling and
+// fusion.
 //
 // The rows of a graph, in topological order, are cut into segments. A row
 // attends to the rows of its own segment and, as memory, to the last rows of the

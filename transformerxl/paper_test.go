@@ -190,7 +190,7 @@ func (r reference) layer(x, dense []float64, name string) []float64 {
 func (r reference) tasks(x []float64) (logits [][]float64) {
 	first := r.config.Tasks()[0].Name
 	for i, task := range r.config.Tasks() {
-		h := x
+		var h []float64
 		if i > 0 {
 			h = r.affine(r.norm(task.Name+".norm", beside(logits[i-1], x, r.n)), task.Name+".project", identity)
 		} else {

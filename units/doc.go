@@ -1,5 +1,5 @@
-// Package units owns the physical quantities of placer: seconds, bytes,
-// floating-point operations and the two rates, all in SI base units.
+// Package units owns the physical quantities: seconds, bytes, floating-point
+// operations and the two rates, all in SI base units.
 //
 // Prefixes exist only in text: Parse functions read "900 GB/s" or "16 GiB",
 // String methods print "1.50 GB". A bare number without a unit is an error in

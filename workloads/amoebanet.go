@@ -1,69 +1,50 @@
 package workloads
 
 import (
-	"errors"
 	"fmt"
 
-	"placer/graph"
 	"placer/graph/train"
 )
 
-// AmoebaNetConfig describes AmoebaNet-D (Real et al., Regularized Evolution for
-// Image Classifier Architecture Search): a stem, then three groups of normal
-// cells with a reduction cell between them. Cells combine pairs of hidden states
-// by two operations each.
-type AmoebaNetConfig struct {
-	Cells   int // normal cells, a multiple of 3
-	Filters int // channels of a hidden state in the first group, a multiple of 16
-	Batch   int
-	Size    int // height and width of the images
-	Classes int
-	// FusedNorm uses one kernel for batch normalisation.
-	FusedNorm bool
-	// Averages keeps moving averages of all variables.
-	Averages bool
-	// Decay adds a penalty on the squares of the weights.
-	Decay bool
-	Train train.Config
+// amoebaNet is AmoebaNet-D (Real et al., Regularized Evolution for Image Classifier
+// Architecture Search): a stem, then three groups of normal cells with a reduction
+// cell between them. Cells combine pairs of hidden states by two operations each.
+// Every cell is a layer, the first convolution belongs to the first, the classifier
+// to the last.
+type amoebaNet struct {
+	cells     int   // normal cells, a multiple of 3
+	filters   int64 // channels of a hidden state in the first group, a multiple of 16
+	size      int64 // height and width of the images
+	classes   int64
+	fusedNorm bool // one kernel for batch normalisation
+	averages  bool // moving averages of all variables
+	decay     bool // a penalty on the squares of the weights
+	common
 }
 
-// DefaultAmoebaNet returns the papers' setting.
-func DefaultAmoebaNet() AmoebaNetConfig {
-	return AmoebaNetConfig{Cells: 12, Filters: 128, Batch: 64, Size: 224, Classes: 1001, FusedNorm: true,
-		Train: train.Config{Optimizer: train.Momentum, StaticShapes: true, GateGradients: true}}
+// newAmoebaNet returns the papers' setting.
+func newAmoebaNet() *amoebaNet {
+	return &amoebaNet{cells: 12, filters: 128, size: 224, classes: 1001, fusedNorm: true,
+		common: common{batch: 64, train: train.Config{Optimizer: train.Momentum, StaticShapes: true, GateGradients: true}}}
 }
 
-// Validate reports every fault of c.
-func (c AmoebaNetConfig) Validate() error {
-	errs := []error{between("cells", c.Cells, 3, 300), between("filters", c.Filters, 16, 1<<14), between("batch", c.Batch, 1, 1<<16),
-		between("size", c.Size, 32, 4096), between("classes", c.Classes, 2, 1<<20), c.Train.Validate()}
-	if c.Cells%3 != 0 {
-		errs = append(errs, fmt.Errorf("cells is %d, want a multiple of 3", c.Cells))
+func (c *amoebaNet) depth() int { return c.cells + 4 }
+
+func (c *amoebaNet) settings() []setting {
+	return []setting{
+		{"cells", &c.cells, 3, 300}, {"filters", &c.filters, 16, 1 << 14}, {"batch", &c.batch, 1, 1 << 16}, {"size", &c.size, 32, 4096},
+		{"classes", &c.classes, 2, 1 << 20}, {name: "fused_norm", to: &c.fusedNorm}, {name: "averages", to: &c.averages}, {name: "decay", to: &c.decay}, c.optimizer(),
 	}
-	if c.Filters%16 != 0 {
-		errs = append(errs, fmt.Errorf("filters is %d, want a multiple of 16", c.Filters))
-	}
-	return errors.Join(errs...)
 }
 
-// AmoebaNet returns the training graph of c. Every cell is a layer, the first
-// convolution belongs to the first, the classifier to the last.
-func AmoebaNet(c AmoebaNetConfig) (*graph.Graph, error) { return c.generate("amoebanet") }
-
-// Build returns AmoebaNet(c).
-func (c AmoebaNetConfig) Build() (*graph.Graph, error) { return AmoebaNet(c) }
-
-func (c AmoebaNetConfig) generate(name string) (*graph.Graph, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("amoebanet: %w", err)
+func (c *amoebaNet) faults() (errs []error) {
+	if c.cells%3 != 0 {
+		errs = append(errs, fmt.Errorf("cells is %d, want a multiple of 3", c.cells))
 	}
-	return c.network(name).training(c.Train)
-}
-
-func amoebanetSpecs() []Spec {
-	c := DefaultAmoebaNet()
-	return []Spec{{Name: "amoebanet", Family: "amoebanet", Layers: c.Cells + 4, GPUs: 4, PublishedOps: 9430,
-		Note: fmt.Sprintf("AmoebaNet-D with %d normal cells of %d filters, images of %d", c.Cells, c.Filters, c.Size), params: c}}
+	if c.filters%16 != 0 {
+		errs = append(errs, fmt.Errorf("filters is %d, want a multiple of 16", c.filters))
+	}
+	return errs
 }
 
 // pair is one operation of a cell on an earlier state: 0 is the cell's input, 1
@@ -93,16 +74,13 @@ var (
 	reductionOutput = []int{4, 5, 6}
 )
 
-func (c AmoebaNetConfig) network(name string) *cnn {
-	n := &cnn{net: newNet(name, graph.F32), norm: normConfig{fused: c.FusedNorm, scale: true, averages: c.Averages, decay: c.Decay}}
-	n.dynamic = !c.Train.StaticShapes
-	batch, size := int64(c.Batch), int64(c.Size)
-	layer, last := 0, c.Cells+4
-	images := n.placeholder("images", n.of(batch, size, size, 3))
-	labels := n.placeholder("labels", ints(batch))
-	n.b.At(n.b.TensorAt(labels).Producer).Layer = int32(last)
+func (c *amoebaNet) forward(base *net) {
+	n := &cnn{net: base, norm: normConfig{fused: c.fusedNorm, scale: true, averages: c.averages, decay: c.decay}}
+	layer, last := 0, c.depth()
+	images := n.placeholder("images", n.of(c.batch, c.size, c.size, 3))
+	labels := n.lastPlaceholder("labels", last, c.batch)
 
-	channels := int64(c.Filters) / 4
+	channels := c.filters / 4
 	var x tensor
 	n.within("stem", 1, func() {
 		x = n.conv2d(images, n.weights("weights", 3, 3, 3, channels), 2, same)
@@ -123,17 +101,16 @@ func (c AmoebaNetConfig) network(name string) *cnn {
 		if group > 0 {
 			reduce(fmt.Sprintf("reduction_%d", group))
 		}
-		for k := range c.Cells / 3 {
-			cell(fmt.Sprintf("cell_%d", group*c.Cells/3+k), normalCell, normalOutput, 1)
+		for k := range c.cells / 3 {
+			cell(fmt.Sprintf("cell_%d", group*c.cells/3+k), normalCell, normalOutput, 1)
 		}
 	}
 	n.within("classifier", last, func() {
 		x = n.reduce("Mean", n.unary("Relu", x), false, 1, 2)
-		w, b := n.weights("weights", n.dim(x, 1), int64(c.Classes)), n.averaged(n.variable("biases", int64(c.Classes)))
+		w, b := n.weights("weights", n.dim(x, 1), c.classes), n.averaged(n.variable("biases", c.classes))
 		loss := n.classify(n.bias(n.matmul(x, w), b), labels)
 		n.addN(append([]tensor{loss}, n.losses...)...)
 	})
-	return n
 }
 
 // cell applies pairs to x and to the output of the cell before, both brought to
@@ -148,7 +125,7 @@ func (n *cnn) cell(x, before tensor, channels int64, pairs []pair, output []int,
 			if p.state < 2 {
 				s = stride
 			}
-			n.within(fmt.Sprintf("pair_%d_%s", k/2, p.op), int(n.layer), func() { y[side] = n.operation(p.op, states[p.state], s) })
+			n.sub(fmt.Sprintf("pair_%d_%s", k/2, p.op), func() { y[side] = n.operation(p.op, states[p.state], s) })
 		}
 		states = append(states, n.binary("Add", y[0], y[1]))
 	}
@@ -172,7 +149,7 @@ func (n *cnn) fit(before, x tensor, channels int64) (y tensor) {
 		}
 		return n.squeezeTo(before, channels)
 	}
-	n.within("factorized_reduction", int(n.layer), func() {
+	n.sub("factorized_reduction", func() {
 		r := n.unary("Relu", before)
 		s := n.shape(r)
 		shifted := n.op("Pad", n.of(s[0], s[1]+1, s[2]+1, s[3]), r, n.vector(8))
@@ -188,7 +165,7 @@ func (n *cnn) fit(before, x tensor, channels int64) (y tensor) {
 
 // reluConv is a ReLU, a convolution and batch normalisation.
 func (n *cnn) reluConv(x tensor, out, ky, kx, stride int64) (y tensor) {
-	n.within(fmt.Sprintf("conv_%dx%d", ky, kx), int(n.layer), func() {
+	n.sub(fmt.Sprintf("conv_%dx%d", ky, kx), func() {
 		w := n.weights("weights", ky, kx, n.dim(x, 3), out)
 		y = n.batchNorm(n.conv2d(n.unary("Relu", x), w, stride, same))
 	})

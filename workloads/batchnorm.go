@@ -27,7 +27,7 @@ type cnn struct {
 func (n *cnn) weights(name string, dims ...int64) tensor {
 	w := n.averaged(n.variable(name, dims...))
 	if n.norm.decay {
-		n.within("regularizer", int(n.layer), func() {
+		n.sub("regularizer", func() {
 			n.losses = append(n.losses, n.binary("Mul", n.scalar(), n.op("L2Loss", n.of(), w)))
 		})
 	}
@@ -37,7 +37,7 @@ func (n *cnn) weights(name string, dims ...int64) tensor {
 // averaged adds the shadow copy of the variable that read reads, and its update.
 func (n *cnn) averaged(read tensor) tensor {
 	if n.norm.averages {
-		n.within("average", int(n.layer), func() {
+		n.sub("average", func() {
 			shadow := n.state("shadow", false, n.shape(read)...)
 			n.movingAverage(shadow, read)
 		})
@@ -65,7 +65,7 @@ func (n *cnn) movingAverage(shadow, value tensor) {
 // batchNorm normalises x, [B,Y,X,C], over all but the channels with the batch's
 // statistics, and updates their moving averages.
 func (n *cnn) batchNorm(x tensor) (y tensor) {
-	n.within("batch_norm", int(n.layer), func() {
+	n.sub("batch_norm", func() {
 		c := n.dim(x, 3)
 		beta := n.averaged(n.variable("beta", c))
 		var gamma tensor
@@ -92,8 +92,8 @@ func (n *cnn) batchNorm(x tensor) (y tensor) {
 			}
 			y = n.binary("Add", n.binary("Mul", x, inv), n.binary("Sub", beta, n.binary("Mul", mean, inv)))
 		}
-		n.within("moving_mean_update", int(n.layer), func() { n.movingAverage(movingMean, mean) })
-		n.within("moving_variance_update", int(n.layer), func() { n.movingAverage(movingVariance, variance) })
+		n.sub("moving_mean_update", func() { n.movingAverage(movingMean, mean) })
+		n.sub("moving_variance_update", func() { n.movingAverage(movingVariance, variance) })
 	})
 	return y
 }
@@ -101,7 +101,7 @@ func (n *cnn) batchNorm(x tensor) (y tensor) {
 // moments is tf.nn.moments over all but the channels: mean and variance, [C]
 // each.
 func (n *cnn) moments(x tensor) (mean, variance tensor) {
-	n.within("moments", int(n.layer), func() {
+	n.sub("moments", func() {
 		c := n.dim(x, 3)
 		squeeze := func(t tensor) tensor { return n.op("Squeeze", n.of(c), t) }
 		m := n.reduce("Mean", x, true, 0, 1, 2)

@@ -1,6 +1,9 @@
 package workloads
 
-import "placer/graph"
+import (
+	"placer/graph"
+	"placer/units"
+)
 
 // padding is how a window treats the border.
 type padding bool
@@ -31,6 +34,6 @@ func (n *net) conv2d(x, w tensor, stride int64, p padding) tensor {
 func (n *net) pool(kind graph.Kind, x tensor, k, stride int64, p padding) tensor {
 	a := n.shape(x)
 	y := n.op(kind, n.of(a[0], p.windows(a[1], k, stride), p.windows(a[2], k, stride), a[3]), x)
-	n.b.At(n.b.TensorAt(y).Producer).FLOPs = flopsOf(int(k * k * n.elements(y)))
+	n.b.At(n.b.TensorAt(y).Producer).FLOPs = units.FLOPs(k * k * n.elements(y))
 	return y
 }

@@ -7,15 +7,15 @@ import (
 	"placer/graph"
 )
 
-// built keeps graphs between tests: they do not change.
-var built = map[string]*graph.Graph{}
+// kept are the graphs that tests share: they do not change.
+var kept = map[string]*graph.Graph{}
 
-func build(t testing.TB, name string) *graph.Graph {
+func built(t testing.TB, name string) *graph.Graph {
 	t.Helper()
-	if built[name] == nil {
-		built[name] = fresh(t, name)
+	if kept[name] == nil {
+		kept[name] = fresh(t, name)
 	}
-	return built[name]
+	return kept[name]
 }
 
 func fresh(t testing.TB, name string) *graph.Graph {
@@ -36,7 +36,7 @@ func TestPublishedOps(t *testing.T) {
 			continue
 		}
 		seen++
-		n := build(t, s.Name).NumOps()
+		n := built(t, s.Name).NumOps()
 		off := float64(n)/float64(s.PublishedOps) - 1
 		t.Logf("%-12s %6d ops, published %6d, %+.1f%%", s.Name, n, s.PublishedOps, 100*off)
 		if math.Abs(off) > 0.10 {
@@ -51,7 +51,7 @@ func TestPublishedOps(t *testing.T) {
 // TestGrowth checks how counts grow with the layers: the published ones lie on
 // lines.
 func TestGrowth(t *testing.T) {
-	count := func(name string) float64 { return float64(build(t, name).NumOps()) }
+	count := func(name string) float64 { return float64(built(t, name).NumOps()) }
 	cases := []struct {
 		what            string
 		got, want, slip float64
@@ -70,15 +70,15 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestInceptionWithoutInitializers checks the count that the note states.
+// TestInceptionWithoutInitializers checks the count that docs/workloads.md states.
 func TestInceptionWithoutInitializers(t *testing.T) {
-	c := DefaultInception(64)
-	c.Train.InitOps = false
-	g, err := Inception(c)
+	c := newInception(64)
+	c.train.InitOps = false
+	g, err := build(c, "inception")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := g.NumOps(); n != 20274 {
-		t.Errorf("%d ops without initializers, the note says 20,274", n)
+		t.Errorf("%d ops without initializers, want 20,274", n)
 	}
 }

@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -9,134 +8,102 @@ import (
 	"placer/graph/train"
 )
 
-// DecoderConfig describes a decoder-only language model: RMS norms before each
-// part, rotary positions, grouped-query attention and a gated feed-forward part
-// (Touvron et al., LLaMA), whose place experts take when Experts is positive
-// (Jiang et al., Mixtral of Experts).
-type DecoderConfig struct {
-	Layers  int
-	Hidden  int
-	Heads   int // divides Hidden into an even number
-	KVHeads int // divides Heads
-	FFN     int
-	Vocab   int
-	Seq     int
-	Batch   int
-	Experts int // 0 for a dense model
-	TopK    int // experts per token
-	// Capacity is the number of tokens each expert has room for, in percent of an
+// decoder is a decoder-only language model: RMS norms before each part, rotary
+// positions, grouped-query attention and a gated feed-forward part (Touvron et al.,
+// LLaMA), whose place experts take when there are any (Jiang et al., Mixtral of
+// Experts). Layer l of the model is layer l; the embedding belongs to the first, the
+// output to the last.
+type decoder struct {
+	layers  int
+	hidden  int64
+	heads   int64 // divides hidden into an even number
+	kvHeads int64 // divides heads
+	ffn     int64
+	vocab   int64
+	seq     int64
+	experts int64 // 0 for a dense model
+	topK    int64 // experts per token
+	// capacity is the number of tokens each expert has room for, in percent of an
 	// even share.
-	Capacity int
-	DType    graph.DType
-	Train    train.Config
+	capacity int64
+	common
 }
 
-// DefaultLlama returns the sizes of LLaMA 7B, one sequence of 2,048.
-func DefaultLlama() DecoderConfig {
-	return DecoderConfig{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 32, FFN: 11008, Vocab: 32000, Seq: 2048, Batch: 1,
-		DType: graph.BF16, Train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}
+// newLlama returns the sizes of LLaMA 7B, one sequence of 2,048.
+func newLlama() *decoder {
+	return &decoder{layers: 32, hidden: 4096, heads: 32, kvHeads: 32, ffn: 11008, vocab: 32000, seq: 2048,
+		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
-// DefaultMoE returns the sizes of Mixtral 8x7B, one sequence of 2,048.
-func DefaultMoE() DecoderConfig {
-	c := DefaultLlama()
-	c.KVHeads, c.FFN, c.Experts, c.TopK, c.Capacity = 8, 14336, 8, 2, 125
+// newMoE returns the sizes of Mixtral 8x7B, one sequence of 2,048.
+func newMoE() *decoder {
+	c := newLlama()
+	c.kvHeads, c.ffn, c.experts, c.topK, c.capacity = 8, 14336, 8, 2, 125
 	return c
 }
 
-// Validate reports every fault of c.
-func (c DecoderConfig) Validate() error {
-	errs := []error{between("layers", c.Layers, 1, 1024), between("hidden", c.Hidden, 2, 1<<18), between("heads", c.Heads, 1, 1<<12),
-		between("kv_heads", c.KVHeads, 1, 1<<12), between("ffn", c.FFN, 1, 1<<20), between("vocab", c.Vocab, 2, 1<<24),
-		between("seq", c.Seq, 1, 1<<18), between("batch", c.Batch, 1, 1<<16), floatType(c.DType), c.Train.Validate()}
-	if c.Heads > 0 && c.Hidden%(2*c.Heads) != 0 {
-		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of twice the %d heads", c.Hidden, c.Heads))
+func (c *decoder) depth() int { return c.layers }
+
+func (c *decoder) settings() []setting {
+	all := []setting{
+		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"kv_heads", &c.kvHeads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
+		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(),
 	}
-	if c.KVHeads > 0 && c.Heads%c.KVHeads != 0 {
-		errs = append(errs, fmt.Errorf("heads is %d, want a multiple of the %d kv_heads", c.Heads, c.KVHeads))
+	if c.experts != 0 {
+		all = append(all, setting{"experts", &c.experts, 1, 1024}, setting{"top_k", &c.topK, 1, max(c.experts, 1)}, setting{"capacity", &c.capacity, 100, 10000})
 	}
-	if c.Experts != 0 {
-		errs = append(errs, between("experts", c.Experts, 1, 1024), between("top_k", c.TopK, 1, max(c.Experts, 1)), between("capacity", c.Capacity, 100, 10000),
-			between("layers * experts", c.Layers*c.Experts, 1, 1<<14))
-	} else if c.TopK != 0 {
-		errs = append(errs, fmt.Errorf("top_k is %d without experts", c.TopK))
-	}
-	return errors.Join(errs...)
+	return all
 }
 
-func floatType(t graph.DType) error {
-	switch t {
-	case graph.F32, graph.F16, graph.BF16, graph.F64:
-		return nil
+func (c *decoder) faults() (errs []error) {
+	if c.heads > 0 && c.hidden%(2*c.heads) != 0 {
+		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of twice the %d heads", c.hidden, c.heads))
 	}
-	return fmt.Errorf("dtype is %v, want f32, f16, bf16 or f64", t)
-}
-
-// Decoder returns the training graph of c. Layer l of the model is layer l; the
-// embedding belongs to the first, the output to the last.
-func Decoder(c DecoderConfig) (*graph.Graph, error) { return c.generate(c.family()) }
-
-// Build returns Decoder(c).
-func (c DecoderConfig) Build() (*graph.Graph, error) { return Decoder(c) }
-
-func (c DecoderConfig) family() string {
-	if c.Experts > 0 {
-		return "moe"
+	if c.kvHeads > 0 && c.heads%c.kvHeads != 0 {
+		errs = append(errs, fmt.Errorf("heads is %d, want a multiple of the %d kv_heads", c.heads, c.kvHeads))
 	}
-	return "llama"
-}
-
-func (c DecoderConfig) generate(name string) (*graph.Graph, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.family(), err)
+	switch {
+	case c.experts != 0:
+		errs = append(errs, between("layers * experts", int64(c.layers)*c.experts, 1, 1<<14))
+	case c.topK != 0:
+		errs = append(errs, fmt.Errorf("top_k is %d without experts", c.topK))
 	}
-	n := newNet(name, c.DType)
-	n.dynamic = !c.Train.StaticShapes
-	c.forward(n)
-	return n.training(c.Train)
-}
-
-func decoderSpecs() []Spec {
-	llama, moe := DefaultLlama(), DefaultMoE()
-	return []Spec{
-		{Name: "llama", Family: "llama", Layers: llama.Layers, Note: "the sizes of LLaMA 7B, bf16, one sequence of 2,048", params: llama},
-		{Name: "moe", Family: "moe", Layers: moe.Layers, Note: "the sizes of Mixtral 8x7B, bf16, one sequence of 2,048", params: moe},
-	}
+	return errs
 }
 
 // rotary holds cosines and sines of the positions, [S,D] each.
 type rotary struct{ cos, sin tensor }
 
-func (c DecoderConfig) forward(n *net) {
-	batch, seq, d, vocab := int64(c.Batch), int64(c.Seq), int64(c.Hidden), int64(c.Vocab)
+func (c *decoder) forward(n *net) {
+	batch, seq, d, vocab := c.batch, c.seq, c.hidden, c.vocab
 	input := n.placeholder("input", ints(batch, seq))
 	var x, mask tensor
 	var r rotary
 	n.within("embedding", 1, func() {
 		x = n.embed(n.variable("table", vocab, d), n.reshape(input, batch*seq)) // [B*S,d]
-		r = rotary{n.constant(n.of(seq, d/int64(c.Heads))), n.constant(n.of(seq, d/int64(c.Heads)))}
+		r = rotary{n.constant(n.of(seq, d/c.heads)), n.constant(n.of(seq, d/c.heads))}
 		mask = n.constant(n.of(seq, seq))
 	})
 	var balance []tensor
-	for l := range c.Layers {
-		n.within(layerName(l+1), l+1, func() {
+	for l := range c.layers {
+		n.inLayer(l+1, func() {
 			y := n.rmsNorm(x)
 			n.within("attention", l+1, func() { y = c.attend(n, y, r, mask) })
 			x = n.binary("Add", x, y)
 			y = n.rmsNorm(x)
-			if c.Experts == 0 {
+			if c.experts == 0 {
 				n.within("ffn", l+1, func() { y = c.feedForward(n, y) })
 			} else {
 				n.within("experts", l+1, func() {
 					var loss tensor
-					y, loss = c.experts(n, y)
+					y, loss = c.mixture(n, y)
 					balance = append(balance, loss)
 				})
 			}
 			x = n.binary("Add", x, y)
 		})
 	}
-	n.within("output", c.Layers, func() {
+	n.within("output", c.layers, func() {
 		target := n.placeholder("target", ints(batch, seq))
 		logits := n.cast(n.matmul(n.rmsNorm(x), n.variable("weights", d, vocab)), graph.F32)
 		loss := n.mean(n.crossEntropy(logits, n.reshape(target, batch*seq)))
@@ -167,39 +134,39 @@ func (n *net) rotate(x tensor, r rotary) tensor {
 
 // attend is causal attention on x, [B*S,d], in which heads/kv_heads queries share
 // a key.
-func (c DecoderConfig) attend(n *net, x tensor, r rotary, mask tensor) tensor {
-	batch, seq, d := int64(c.Batch), int64(c.Seq), int64(c.Hidden)
-	dim, kv := d/int64(c.Heads), int64(c.KVHeads)
-	group := int64(c.Heads) / kv
+func (c *decoder) attend(n *net, x tensor, r rotary, mask tensor) tensor {
+	batch, seq, d := c.batch, c.seq, c.hidden
+	dim, kv := d/c.heads, c.kvHeads
+	group := c.heads / kv
 	heads := func(name string, count int64) tensor { // [B,heads,S,D]
 		y := n.matmul(x, n.variable(name, d, count*dim))
 		return n.transpose(n.reshape(y, batch, seq, count, dim), 0, 2, 1, 3)
 	}
-	q := n.rotate(heads("query", int64(c.Heads)), r)
+	q := n.rotate(heads("query", c.heads), r)
 	k := n.rotate(heads("key", kv), r)
 	v := heads("value", kv)
 	score := n.batchMatmul(n.reshape(q, batch, kv, group*seq, dim), k, true)
 	score = n.binary("Mul", n.reshape(score, batch, kv, group, seq, seq), n.scalar())
 	p := n.reshape(n.softmax(n.binary("Add", score, mask)), batch, kv, group*seq, seq)
-	y := n.reshape(n.batchMatmul(p, v, false), batch, int64(c.Heads), seq, dim)
+	y := n.reshape(n.batchMatmul(p, v, false), batch, c.heads, seq, dim)
 	y = n.reshape(n.transpose(y, 0, 2, 1, 3), batch*seq, d)
 	return n.matmul(y, n.variable("out", d, d))
 }
 
 // feedForward is down(swish(gate(x)) * up(x)) on x, [R,d], with its variables.
-func (c DecoderConfig) feedForward(n *net, x tensor) tensor {
-	d, f := int64(c.Hidden), int64(c.FFN)
+func (c *decoder) feedForward(n *net, x tensor) tensor {
+	d, f := c.hidden, c.ffn
 	gate := n.unary("Swish", n.matmul(x, n.variable("gate", d, f)))
 	up := n.matmul(x, n.variable("up", d, f))
 	return n.matmul(n.binary("Mul", gate, up), n.variable("down", f, d))
 }
 
-// experts sends each row of x, [R,d], to its best experts and adds up their
+// mixture sends each row of x, [R,d], to its best experts and adds up their
 // outputs by the router's weights. It also returns the loss that keeps the
 // experts evenly loaded (Shazeer et al., Outrageously Large Neural Networks).
-func (c DecoderConfig) experts(n *net, x tensor) (y, balance tensor) {
-	rows, d, e, k := n.dim(x, 0), int64(c.Hidden), int64(c.Experts), int64(c.TopK)
-	room := (rows*k*int64(c.Capacity) + 100*e - 1) / (100 * e)
+func (c *decoder) mixture(n *net, x tensor) (y, balance tensor) {
+	rows, d, e, k := n.dim(x, 0), c.hidden, c.experts, c.topK
+	room := (rows*k*c.capacity + 100*e - 1) / (100 * e)
 	p := n.softmax(n.matmul(x, n.variable("router", d, e))) // [R,E]
 	top := n.add("TopK", "TopK", []tensor{p, n.axis()}, n.of(rows, k), ints(rows, k))
 	weight, chosen := n.b.Output(top, 0), n.b.Output(top, 1)
@@ -219,7 +186,7 @@ func (c DecoderConfig) experts(n *net, x tensor) (y, balance tensor) {
 	partition := n.add("DynamicPartition", "DynamicPartition", []tensor{slots, n.reshape(chosen, rows*k)}, parts...)
 	outputs, at := make([]tensor, e), make([]tensor, e)
 	for i := range outputs {
-		n.within(fmt.Sprintf("expert_%d", i), int(n.layer), func() {
+		n.sub(fmt.Sprintf("expert_%d", i), func() {
 			slot := n.b.Output(partition, i)
 			at[i] = n.binary("FloorDiv", slot, n.axis()) // the slot's row
 			share := n.gather(weight, slot)

@@ -3,8 +3,8 @@
 // and three of today's models.
 //
 // Build makes the graph of a name that List gives, or of a textual form such as
-// "gnmt:layers=6,unroll=30"; each family also has a Config whose siblings of
-// other sizes serve as training data. A generator writes the forward ops that
+// "gnmt:layers=6,source=30", whose siblings of other sizes serve as training data.
+// A generator writes the forward ops that
 // TensorFlow's Python layers write, down to axis constants and shape
 // arithmetic, and package train derives gradients and updates. Assumptions,
 // free parameters and counts beside the published ones are in

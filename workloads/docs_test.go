@@ -41,7 +41,7 @@ func table(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| name | layers | GPUs | ops | published | difference | edges | FLOPs | parameters |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range List() {
-		g := build(t, s.Name)
+		g := built(t, s.Name)
 		gpus, published, off := "", "", ""
 		if s.GPUs > 0 {
 			gpus = fmt.Sprint(s.GPUs)
@@ -49,7 +49,7 @@ func table(t *testing.T) string {
 		if p := s.PublishedOps; p > 0 {
 			published, off = fmt.Sprint(p), fmt.Sprintf("%+.1f%%", 100*(float64(g.NumOps())/float64(p)-1))
 		}
-		fmt.Fprintf(&b, "| `%s` | %d | %s | %d | %s | %s | %d | %.2f T | %.1f M |\n", s.Name, s.Layers, gpus, g.NumOps(), published, off, g.NumEdges(), float64(g.FLOPs())/1e12, float64(g.Params())/1e6)
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %d | %s | %s | %d | %.2f T | %.1f M |\n", s.Name, s.model.depth(), gpus, g.NumOps(), published, off, g.NumEdges(), float64(g.FLOPs())/1e12, float64(g.Params())/1e6)
 	}
 	return b.String()
 }
@@ -57,8 +57,12 @@ func table(t *testing.T) string {
 func settings() string {
 	var b strings.Builder
 	b.WriteString("| family | settings |\n|---|---|\n")
-	for _, f := range Families() {
-		fmt.Fprintf(&b, "| `%s` | `%s` |\n", f, strings.Join(Fields(f), "` `"))
+	for _, f := range families() {
+		var names []string
+		for _, s := range f.model.settings() {
+			names = append(names, s.name)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` |\n", f.name, strings.Join(names, "` `"))
 	}
 	return b.String()
 }

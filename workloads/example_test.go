@@ -15,9 +15,7 @@ func Example() {
 	fmt.Printf("%s: %d ops, %.0f M parameters\n", g.Name(), g.NumOps(), float64(g.Params())/1e6)
 
 	// A sibling of another size, as training data.
-	c := workloads.DefaultGNMT(3)
-	c.Source, c.Target = 12, 12
-	if g, err = workloads.GNMT(c); err != nil {
+	if g, err = workloads.Build("gnmt:layers=3,source=12,target=12"); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -27,6 +25,6 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// gnmt2: 28138 ops, 155 M parameters
-	// gnmt3: 11440 ops
+	// gnmt:layers=3,source=12,target=12: 11440 ops
 	// unknown workload "gnmt3", did you mean gnmt2, gnmt4, gnmt8?
 }

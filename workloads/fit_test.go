@@ -4,11 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"placer/baselines/human"
+	"placer/baselines/rules"
 	"placer/graph"
 	"placer/hw"
+	"placer/placer/problem"
 	"placer/plan"
-	"placer/problems"
 	"placer/sim"
 	"placer/workloads"
 )
@@ -33,12 +33,12 @@ func TestHumanPlacementFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, peak := placeByHand(t, g, s.GPUs)
-		t.Logf("%-12s %d GPUs: %.3f s, published %.3f s; fullest device %.1f GB", s.Name, s.GPUs, out.Score.Seconds, published[s.Name], peak)
+		t.Logf("%-12s %d GPUs: %.3f s, published %.3f s; fullest device %.1f GB", s.Name, s.GPUs, out.Score.Value, published[s.Name], peak)
 		if !out.Score.Feasible() {
 			t.Errorf("%s: the human placement on %d P100s needs %v more than there is", s.Name, s.GPUs, out.Score.Overflow)
 		}
-		if x := out.Score.Seconds / published[s.Name]; x < 0.5 || x > 2 {
-			t.Errorf("%s: a step takes %.3f s, in the paper %.3f s", s.Name, out.Score.Seconds, published[s.Name])
+		if x := out.Score.Value / published[s.Name]; x < 0.5 || x > 2 {
+			t.Errorf("%s: a step takes %.3f s, in the paper %.3f s", s.Name, out.Score.Value, published[s.Name])
 		}
 	}
 	if rows != len(published) {
@@ -58,12 +58,13 @@ func placeByHand(t *testing.T, g *graph.Graph, gpus int) (*plan.Outcome, float64
 	}
 	m, err := hw.Take("p100", gpus, false)
 	check(err)
-	p, err := problems.New(g, m)
+	whole, err := problem.New(problem.Source{Graph: g}, m, problem.Options{})
 	check(err)
+	p := &whole.Problem
 	p.Priority, p.Clock = nil, func() float64 { return 0 }
-	out, err := human.Placer{}.Place(context.Background(), p)
+	out, err := rules.Expert().Place(context.Background(), p)
 	check(err)
-	r, err := p.Evaluator.(*sim.Simulator).Run(&plan.Plan{Device: out.Device}, sim.Options{})
+	r, err := p.Evaluator.(*sim.Simulator).Run(&plan.Plan{Decision: plan.Decision{Device: out.Device}}, sim.Options{})
 	check(err)
 	peak := 0.0
 	for _, b := range r.PeakBytes {

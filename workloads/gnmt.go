@@ -1,83 +1,63 @@
 package workloads
 
 import (
-	"errors"
-	"fmt"
-
 	"placer/graph"
 	"placer/graph/train"
 )
 
-// GNMTConfig describes Google's neural machine translation (Wu et al., Google's
-// Neural Machine Translation System): a stack of LSTM layers as encoder, the
-// first of them bidirectional, a stack as decoder whose bottom layer attends to
-// the encoder's outputs, the context fed to all decoder layers, residual
-// connections from the third layer on, and a softmax at every target step.
-type GNMTConfig struct {
-	Layers int // of the encoder, and as many of the decoder; at least 1
-	Source int // time steps of the encoder
-	Target int // time steps of the decoder
-	Batch  int
-	Hidden int // also the width of embeddings and of the attention
-	Vocab  int // of each language
-	// Dropout puts a dropout op on every cell's input.
-	Dropout bool
-	Train   train.Config
+// gnmt is Google's neural machine translation (Wu et al., Google's Neural Machine
+// Translation System): a stack of LSTM layers as encoder, the first of them
+// bidirectional, a stack as decoder whose bottom layer attends to the encoder's
+// outputs, the context fed to all decoder layers, residual connections from the
+// third layer on, and a softmax at every target step. Encoder layer l and decoder
+// layer l are layer l; the embeddings belong to the first, attention and softmax to
+// the last.
+type gnmt struct {
+	layers int   // of the encoder, and as many of the decoder; at least 1
+	source int   // time steps of the encoder
+	target int   // time steps of the decoder
+	hidden int64 // also the width of embeddings and of the attention
+	vocab  int64 // of each language
+	// dropout puts a dropout op on every cell's input.
+	dropout bool
+	common
 }
 
-// DefaultGNMT returns the papers' setting for a number of layers.
-func DefaultGNMT(layers int) GNMTConfig {
-	return GNMTConfig{Layers: layers, Source: 40, Target: 40, Batch: 64, Hidden: 1024, Vocab: 32000, Dropout: true,
-		Train: train.Config{Optimizer: train.Adam, ClipGlobalNorm: true}}
+// newGNMT returns the papers' setting for a number of layers.
+func newGNMT(layers int) *gnmt {
+	return &gnmt{layers: layers, source: 40, target: 40, hidden: 1024, vocab: 32000, dropout: true,
+		common: common{batch: 64, train: train.Config{Optimizer: train.Adam, ClipGlobalNorm: true}}}
 }
 
-// Validate reports every fault of c.
-func (c GNMTConfig) Validate() error {
-	return errors.Join(between("layers", c.Layers, 1, 1024), between("source", c.Source, 1, 4096), between("target", c.Target, 1, 4096),
-		between("batch", c.Batch, 1, 1<<20), between("hidden", c.Hidden, 1, 1<<20), between("vocab", c.Vocab, 2, 1<<28),
-		between("layers * (source + target)", c.Layers*(c.Source+c.Target), 2, 1<<14), c.Train.Validate())
+func (c *gnmt) depth() int { return c.layers }
+
+func (c *gnmt) settings() []setting {
+	return []setting{
+		{"layers", &c.layers, 1, 1024}, {"source", &c.source, 1, 4096}, {"target", &c.target, 1, 4096}, {"batch", &c.batch, 1, 1 << 20},
+		{"hidden", &c.hidden, 1, 1 << 20}, {"vocab", &c.vocab, 2, 1 << 28}, {name: "dropout", to: &c.dropout}, c.optimizer(),
+	}
+}
+
+func (c *gnmt) faults() []error {
+	return []error{between("layers * (source + target)", int64(c.layers)*int64(c.source+c.target), 2, 1<<14)}
 }
 
 // residualFrom is the first layer whose input is added to its output.
 const residualFrom = 3
 
-// GNMT returns the training graph of c. Encoder layer l and decoder layer l are
-// layer l; the embeddings belong to the first, attention and softmax to the
-// last.
-func GNMT(c GNMTConfig) (*graph.Graph, error) { return c.generate(fmt.Sprintf("gnmt%d", c.Layers)) }
-
-// Build returns GNMT(c).
-func (c GNMTConfig) Build() (*graph.Graph, error) { return GNMT(c) }
-
-func (c GNMTConfig) generate(name string) (*graph.Graph, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("gnmt: %w", err)
-	}
-	n := newNet(name, graph.F32)
-	n.dynamic = !c.Train.StaticShapes
+func (c *gnmt) forward(n *net) {
 	n.within("gnmt", 1, func() {
-		source := n.placeholder("source", ints(int64(c.Batch), int64(c.Source)))
+		source := n.placeholder("source", ints(c.batch, int64(c.source)))
 		rows := n.batchSize(source)
 		outputs, states := c.encoder(n, source, rows)
 		c.decoder(n, outputs, states, rows)
 	})
-	return n.training(c.Train)
-}
-
-func gnmtSpecs() (specs []Spec) {
-	for k, layers := range []int{2, 4, 8} {
-		specs = append(specs, Spec{Name: fmt.Sprintf("gnmt%d", layers), Family: "gnmt", Layers: layers, GPUs: layers,
-			PublishedOps: [...]int{28044, 46600, 83712}[k],
-			Note:         "vocabularies of 32,000, sentences of 40, normalised Bahdanau attention",
-			params:       DefaultGNMT(layers)})
-	}
-	return specs
 }
 
 // cell is one step of one layer: dropout on the input, the LSTM, and from the
 // third layer on the residual connection around both.
-func (c GNMTConfig) cell(n *net, l int, x, residual tensor, s lstmState, w lstmWeights) (tensor, lstmState) {
-	if c.Dropout {
+func (c *gnmt) cell(n *net, l int, x, residual tensor, s lstmState, w lstmWeights) (tensor, lstmState) {
+	if c.dropout {
 		x = n.dropout(x)
 	}
 	s = n.lstmCell(x, s, w)
@@ -89,15 +69,15 @@ func (c GNMTConfig) cell(n *net, l int, x, residual tensor, s lstmState, w lstmW
 
 // encoder returns the outputs of the top layer, S of [B,H], and the last state
 // of each layer.
-func (c GNMTConfig) encoder(n *net, source, rows tensor) (xs []tensor, last []lstmState) {
-	batch, hidden := int64(c.Batch), int64(c.Hidden)
+func (c *gnmt) encoder(n *net, source, rows tensor) (xs []tensor, last []lstmState) {
+	batch, hidden := c.batch, c.hidden
 	n.within("encoder", 1, func() {
-		table := n.variable("embedding", int64(c.Vocab), hidden)
-		for t := range c.Source {
+		table := n.variable("embedding", c.vocab, hidden)
+		for t := range c.source {
 			n.within(stepName(t), 1, func() { xs = append(xs, n.embed(table, n.step(source))) })
 		}
-		for l := range c.Layers {
-			n.within(layerName(l+1), l+1, func() {
+		for l := range c.layers {
+			n.inLayer(l+1, func() {
 				if l == 0 {
 					forward, s := c.unrolled(n, "forward", l, xs, rows, false)
 					backward, _ := c.unrolled(n, "backward", l, xs, rows, true)
@@ -111,7 +91,7 @@ func (c GNMTConfig) encoder(n *net, source, rows tensor) (xs []tensor, last []ls
 				xs, last = ys, append(last, s)
 			})
 		}
-		if c.Layers == 1 { // the attention wants the width of one direction
+		if c.layers == 1 { // the attention wants the width of one direction
 			w := n.variable("projection", 2*hidden, hidden)
 			for t := range xs {
 				xs[t] = n.matmul(xs[t], w)
@@ -123,11 +103,11 @@ func (c GNMTConfig) encoder(n *net, source, rows tensor) (xs []tensor, last []ls
 }
 
 // unrolled runs one layer over xs, from the last to the first when reversed.
-func (c GNMTConfig) unrolled(n *net, name string, l int, xs []tensor, rows tensor, reversed bool) (ys []tensor, s lstmState) {
+func (c *gnmt) unrolled(n *net, name string, l int, xs []tensor, rows tensor, reversed bool) (ys []tensor, s lstmState) {
 	ys = make([]tensor, len(xs))
 	n.within(name, l+1, func() {
-		w := n.lstmVariables(n.dim(xs[0], 1), int64(c.Hidden))
-		s = n.lstmZero(rows, int64(c.Batch), int64(c.Hidden))
+		w := n.lstmVariables(n.dim(xs[0], 1), c.hidden)
+		s = n.lstmZero(rows, c.batch, c.hidden)
 		for k := range xs {
 			t := k
 			if reversed {
@@ -140,46 +120,43 @@ func (c GNMTConfig) unrolled(n *net, name string, l int, xs []tensor, rows tenso
 }
 
 // decoder adds the target side and the loss.
-func (c GNMTConfig) decoder(n *net, outputs []tensor, states []lstmState, rows tensor) {
-	batch, hidden, vocab := int64(c.Batch), int64(c.Hidden), int64(c.Vocab)
+func (c *gnmt) decoder(n *net, outputs []tensor, states []lstmState, rows tensor) {
+	batch, hidden, vocab := c.batch, c.hidden, c.vocab
 	n.within("decoder", 1, func() {
-		input := n.placeholder("input", ints(batch, int64(c.Target)))
+		input := n.placeholder("input", ints(batch, int64(c.target)))
 		table := n.variable("embedding", vocab, hidden)
-		cells := make([]lstmWeights, c.Layers)
+		cells := make([]lstmWeights, c.layers)
 		for l := range cells {
-			n.within(layerName(l+1), l+1, func() { cells[l] = n.lstmVariables(2*hidden, hidden) })
+			n.inLayer(l+1, func() { cells[l] = n.lstmVariables(2*hidden, hidden) })
 		}
-		var target, w, b, context tensor
+		var context tensor
+		var loss tokenLoss
 		var m memory
-		n.within("attention", c.Layers, func() {
+		n.within("attention", c.layers, func() {
 			lengths := n.placeholder("lengths", ints(batch))
 			m = n.attentionMemory(outputs, lengths)
 			context = n.zeros(rows, batch, hidden)
 		})
-		n.within("softmax", c.Layers, func() {
-			target = n.placeholder("target", ints(batch, int64(c.Target)))
-			w, b = n.variable("w", hidden, vocab), n.variable("b", vocab)
+		n.within("softmax", c.layers, func() {
+			loss.target = n.placeholder("target", ints(batch, int64(c.target)))
+			loss.w, loss.b = n.variable("w", hidden, vocab), n.variable("b", vocab)
 		})
-		var losses, weights []tensor
-		for t := range c.Target {
+		for t := range c.target {
 			n.within(stepName(t), 1, func() {
 				x := n.embed(table, n.step(input))
 				for l := range cells {
-					n.within(layerName(l+1), l+1, func() {
+					n.inLayer(l+1, func() {
 						x, states[l] = c.cell(n, l, n.concat(1, x, context), x, states[l], cells[l])
 					})
 					if l == 0 {
-						n.within("attention", c.Layers, func() { context = n.attend(&m, x) })
+						n.within("attention", c.layers, func() { context = n.attend(&m, x) })
 					}
 				}
-				n.within("softmax", c.Layers, func() {
-					logits := n.bias(n.matmul(x, w), b)
-					y := n.step(target)
-					weight := n.ones(y)
-					losses, weights = append(losses, n.softmaxLoss(logits, y, weight)), append(weights, weight)
+				n.within("softmax", c.layers, func() {
+					loss.step(n, x)
 				})
 			})
 		}
-		n.within("loss", c.Layers, func() { n.meanOver(losses, weights) })
+		n.within("loss", c.layers, func() { loss.mean(n) })
 	})
 }

@@ -12,7 +12,7 @@ import (
 // TestDeterministic builds every workload twice.
 func TestDeterministic(t *testing.T) {
 	for _, s := range List() {
-		a, b := build(t, s.Name), fresh(t, s.Name)
+		a, b := built(t, s.Name), fresh(t, s.Name)
 		if a.Hash() != b.Hash() {
 			t.Errorf("%s: hashes %.12s and %.12s", s.Name, a.Hash(), b.Hash())
 		}
@@ -27,7 +27,7 @@ func TestDeterministic(t *testing.T) {
 // group have one layer.
 func TestAnnotations(t *testing.T) {
 	for _, s := range List() {
-		checkAnnotations(t, build(t, s.Name), s.Layers)
+		checkAnnotations(t, built(t, s.Name), s.model.depth())
 	}
 }
 
@@ -61,7 +61,7 @@ func checkAnnotations(t *testing.T, g *graph.Graph, layers int) {
 // in its group, and that nothing else is.
 func TestVariablesAreTrained(t *testing.T) {
 	for _, name := range []string{"rnnlm2", "gnmt2", "trfxl2", "inception", "amoebanet", "wavenet2", "llama", "moe:layers=2", "vit"} {
-		g := build(t, name)
+		g := built(t, name)
 		updates := map[graph.TensorID]int{}
 		for i := range g.NumOps() {
 			switch o := g.Op(graph.OpID(i)); o.Kind {
@@ -87,65 +87,63 @@ func TestVariablesAreTrained(t *testing.T) {
 }
 
 // siblings draws small settings of every family.
-var siblings = map[string]func(*rapid.T) (Params, int){
-	"rnnlm": func(t *rapid.T) (Params, int) {
-		c := RNNLMConfig{Layers: small(t, "layers"), Unroll: small(t, "unroll"), Batch: small(t, "batch"), Hidden: 8 * small(t, "hidden"),
-			Vocab: 10 + small(t, "vocab"), Dropout: rapid.Bool().Draw(t, "dropout"), Train: training(t)}
-		return c, c.Layers
+var siblings = map[string]func(*rapid.T) model{
+	"rnnlm": func(t *rapid.T) model {
+		return &rnnlm{layers: small(t, "layers"), unroll: small(t, "unroll"), common: training(t), hidden: 8 * dim(t, "hidden"),
+			vocab: 10 + dim(t, "vocab"), dropout: rapid.Bool().Draw(t, "dropout")}
 	},
-	"gnmt": func(t *rapid.T) (Params, int) {
-		c := GNMTConfig{Layers: small(t, "layers"), Source: small(t, "source"), Target: small(t, "target"), Batch: small(t, "batch"),
-			Hidden: 8 * small(t, "hidden"), Vocab: 10 + small(t, "vocab"), Dropout: rapid.Bool().Draw(t, "dropout"), Train: training(t)}
-		return c, c.Layers
+	"gnmt": func(t *rapid.T) model {
+		return &gnmt{layers: small(t, "layers"), source: small(t, "source"), target: small(t, "target"), common: training(t),
+			hidden: 8 * dim(t, "hidden"), vocab: 10 + dim(t, "vocab"), dropout: rapid.Bool().Draw(t, "dropout")}
 	},
-	"trfxl": func(t *rapid.T) (Params, int) {
-		c := TransformerXLConfig{Layers: small(t, "layers"), Batch: small(t, "batch"), Segment: 1 + small(t, "segment"), Hidden: 8 * small(t, "hidden"),
-			FFN: 8, Heads: small(t, "heads"), HeadDim: small(t, "dim"), Vocab: 10, Dropout: rapid.Bool().Draw(t, "dropout"), Train: training(t)}
-		c.Sequence = c.Segment * small(t, "segments")
-		return c, c.Layers
+	"trfxl": func(t *rapid.T) model {
+		c := &transformerXL{layers: small(t, "layers"), common: training(t), segment: 1 + dim(t, "segment"), hidden: 8 * dim(t, "hidden"),
+			ffn: 8, heads: dim(t, "heads"), headDim: dim(t, "dim"), vocab: 10, dropout: rapid.Bool().Draw(t, "dropout")}
+		c.sequence = c.segment * dim(t, "segments")
+		return c
 	},
-	"inception": func(t *rapid.T) (Params, int) {
-		c := InceptionConfig{Batch: small(t, "batch"), Size: 107 + 32*small(t, "size"), Classes: 10, Auxiliary: rapid.Bool().Draw(t, "auxiliary"),
-			FusedNorm: rapid.Bool().Draw(t, "fused"), Averages: rapid.Bool().Draw(t, "averages"), Train: training(t)}
-		return c, inceptionLayers
+	"inception": func(t *rapid.T) model {
+		return &inception{common: training(t), size: 107 + 32*dim(t, "size"), classes: 10, auxiliary: rapid.Bool().Draw(t, "auxiliary"),
+			fusedNorm: rapid.Bool().Draw(t, "fused"), averages: rapid.Bool().Draw(t, "averages")}
 	},
-	"amoebanet": func(t *rapid.T) (Params, int) {
-		c := AmoebaNetConfig{Cells: 3 * rapid.IntRange(1, 2).Draw(t, "groups"), Filters: 16 * small(t, "filters"), Batch: small(t, "batch"), Size: 31 + small(t, "size"), Classes: 10,
-			FusedNorm: rapid.Bool().Draw(t, "fused"), Averages: rapid.Bool().Draw(t, "averages"), Decay: rapid.Bool().Draw(t, "decay"), Train: training(t)}
-		return c, c.Cells + 4
+	"amoebanet": func(t *rapid.T) model {
+		return &amoebaNet{cells: 3 * rapid.IntRange(1, 2).Draw(t, "groups"), filters: 16 * dim(t, "filters"), common: training(t), size: 31 + dim(t, "size"), classes: 10,
+			fusedNorm: rapid.Bool().Draw(t, "fused"), averages: rapid.Bool().Draw(t, "averages"), decay: rapid.Bool().Draw(t, "decay")}
 	},
-	"wavenet": func(t *rapid.T) (Params, int) {
-		c := WaveNetConfig{Stacks: small(t, "stacks"), LayersPerStack: small(t, "per stack"), Batch: small(t, "batch"), Length: 32 * small(t, "length"),
-			Residual: 8, Skip: 8, Levels: 16, Train: training(t)}
-		return c, c.Stacks * c.LayersPerStack
+	"wavenet": func(t *rapid.T) model {
+		return &waveNet{stacks: small(t, "stacks"), layersPerStack: small(t, "per stack"), common: training(t), length: 32 * dim(t, "length"),
+			residual: 8, skip: 8, levels: 16}
 	},
-	"decoder": func(t *rapid.T) (Params, int) {
-		c := DecoderConfig{Layers: small(t, "layers"), KVHeads: small(t, "kv heads"), FFN: 8, Vocab: 10, Seq: 8 * small(t, "seq"), Batch: small(t, "batch"),
-			Experts: rapid.IntRange(0, 3).Draw(t, "experts"), Capacity: 100, DType: graph.BF16, Train: training(t)}
-		c.Heads = c.KVHeads * small(t, "group")
-		c.Hidden = 2 * c.Heads * small(t, "dim")
-		if c.Experts > 0 {
-			c.TopK = rapid.IntRange(1, c.Experts).Draw(t, "top k")
+	"decoder": func(t *rapid.T) model {
+		c := &decoder{layers: small(t, "layers"), kvHeads: dim(t, "kv heads"), ffn: 8, vocab: 10, seq: 8 * dim(t, "seq"), common: training(t),
+			experts: rapid.Int64Range(0, 3).Draw(t, "experts"), capacity: 100}
+		c.dtype = graph.BF16
+		c.heads = c.kvHeads * dim(t, "group")
+		c.hidden = 2 * c.heads * dim(t, "dim")
+		if c.experts > 0 {
+			c.topK = rapid.Int64Range(1, c.experts).Draw(t, "top k")
 		}
-		return c, c.Layers
+		return c
 	},
-	"vit": func(t *rapid.T) (Params, int) {
-		c := ViTConfig{Layers: small(t, "layers"), Heads: small(t, "heads"), FFN: 8, Batch: small(t, "batch"), Patch: small(t, "patch"), Classes: 10, DType: graph.F32, Train: training(t)}
-		c.Hidden, c.Size = 4*c.Heads, c.Patch*small(t, "patches")
-		return c, c.Layers
+	"vit": func(t *rapid.T) model {
+		c := &vit{layers: small(t, "layers"), heads: dim(t, "heads"), ffn: 8, common: training(t), patch: dim(t, "patch"), classes: 10}
+		c.hidden, c.size = 4*c.heads, c.patch*dim(t, "patches")
+		return c
 	},
 }
 
 func small(t *rapid.T, name string) int { return rapid.IntRange(1, 4).Draw(t, name) }
 
-func training(t *rapid.T) train.Config {
-	return train.Config{
+func dim(t *rapid.T, name string) int64 { return int64(small(t, name)) }
+
+func training(t *rapid.T) common {
+	return common{batch: dim(t, "batch"), train: train.Config{
 		Optimizer:      rapid.SampledFrom([]train.Optimizer{train.SGD, train.Momentum, train.Adam}).Draw(t, "optimizer"),
 		StaticShapes:   rapid.Bool().Draw(t, "static"),
 		GateGradients:  rapid.Bool().Draw(t, "gate"),
 		ClipGlobalNorm: rapid.Bool().Draw(t, "clip"),
 		InitOps:        rapid.Bool().Draw(t, "init"),
-	}
+	}}
 }
 
 // TestSiblings builds random small siblings: each is valid, annotated, and the
@@ -155,25 +153,18 @@ func TestSiblings(t *testing.T) {
 		family string
 		count  int // fewer of the families whose smallest graph is large
 	}{{"rnnlm", 20}, {"gnmt", 20}, {"trfxl", 20}, {"inception", 4}, {"amoebanet", 6}, {"wavenet", 20}, {"decoder", 20}, {"vit", 20}} {
-		type sibling struct {
-			params Params
-			layers int
-		}
-		draw := rapid.Custom(func(t *rapid.T) sibling {
-			p, layers := siblings[f.family](t)
-			return sibling{p, layers}
-		})
+		draw := rapid.Custom(siblings[f.family])
 		t.Run(f.family, func(t *testing.T) {
 			for seed := range f.count {
-				s := draw.Example(seed)
-				g, err := s.params.Build()
+				m := draw.Example(seed)
+				g, err := build(m, "sibling")
 				if err != nil {
-					t.Fatalf("%+v: %v", s.params, err)
+					t.Fatalf("%+v: %v", m, err)
 				}
-				if h, err := s.params.Build(); err != nil || h.Hash() != g.Hash() {
-					t.Fatalf("%+v, built again: %v, hash %.12s", s.params, err, g.Hash())
+				if h, err := build(m, "sibling"); err != nil || h.Hash() != g.Hash() {
+					t.Fatalf("%+v, built again: %v, hash %.12s", m, err, g.Hash())
 				}
-				checkAnnotations(t, g, s.layers)
+				checkAnnotations(t, g, m.depth())
 			}
 		})
 	}

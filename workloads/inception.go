@@ -1,71 +1,42 @@
 package workloads
 
 import (
-	"errors"
 	"fmt"
 
-	"placer/graph"
 	"placer/graph/train"
 )
 
-// InceptionConfig describes Inception-v3 (Szegedy et al., Rethinking the
-// Inception Architecture for Computer Vision) as TensorFlow's research models
-// write it.
-type InceptionConfig struct {
-	Batch   int
-	Size    int // height and width of the images
-	Classes int
-	// Auxiliary adds the second classifier that training uses.
-	Auxiliary bool
-	// FusedNorm uses one kernel for batch normalisation, as later versions do.
-	FusedNorm bool
-	// Averages keeps moving averages of all variables.
-	Averages bool
-	Train    train.Config
+// inception is Inception-v3 (Szegedy et al., Rethinking the Inception Architecture
+// for Computer Vision) as TensorFlow's research models write it. The stem makes two
+// layers, each module of parallel branches one, the classifier the last; the
+// auxiliary classifier belongs to the module it reads.
+type inception struct {
+	size      int64 // height and width of the images
+	classes   int64
+	auxiliary bool // the second classifier that training uses
+	fusedNorm bool // one kernel for batch normalisation, as later versions have
+	averages  bool // moving averages of all variables
+	common
 }
 
-// DefaultInception returns the papers' setting for a batch size.
-func DefaultInception(batch int) InceptionConfig {
-	return InceptionConfig{Batch: batch, Size: 299, Classes: 1001, Auxiliary: true, Averages: true,
-		Train: train.Config{Optimizer: train.Adam, GateGradients: true, InitOps: true}}
+// newInception returns the papers' setting for a batch size.
+func newInception(batch int64) *inception {
+	return &inception{size: 299, classes: 1001, auxiliary: true, averages: true,
+		common: common{batch: batch, train: train.Config{Optimizer: train.Adam, GateGradients: true, InitOps: true}}}
 }
 
-// Validate reports every fault of c.
-func (c InceptionConfig) Validate() error {
-	return errors.Join(between("batch", c.Batch, 1, 1<<16), between("size", c.Size, 107, 4096), between("classes", c.Classes, 2, 1<<20), c.Train.Validate())
-}
+func (c *inception) depth() int { return 14 }
 
-// Inception returns the training graph of c. The stem makes two layers, each
-// module of parallel branches one, the classifier the last; the auxiliary
-// classifier belongs to the module it reads.
-func Inception(c InceptionConfig) (*graph.Graph, error) {
-	return c.generate(fmt.Sprintf("inception%d", c.Batch))
-}
-
-// Build returns Inception(c).
-func (c InceptionConfig) Build() (*graph.Graph, error) { return Inception(c) }
-
-func (c InceptionConfig) generate(name string) (*graph.Graph, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("inception: %w", err)
+func (c *inception) settings() []setting {
+	return []setting{
+		{"batch", &c.batch, 1, 1 << 16}, {"size", &c.size, 107, 4096}, {"classes", &c.classes, 2, 1 << 20}, {name: "auxiliary", to: &c.auxiliary},
+		{name: "fused_norm", to: &c.fusedNorm}, {name: "averages", to: &c.averages}, c.optimizer(),
 	}
-	return c.network(name).training(c.Train)
 }
-
-func inceptionSpecs() []Spec {
-	spec := func(name string, batch, ops int) Spec {
-		return Spec{Name: name, Family: "inception", Layers: inceptionLayers, GPUs: 2, PublishedOps: ops,
-			Note:   "with the auxiliary classifier, batch normalisation of single ops and the variables' initializers: 20,274 ops without these, which run before the step",
-			params: DefaultInception(batch)}
-	}
-	return []Spec{spec("inception", 32, 0), spec("inception64", 64, 24713)}
-}
-
-const inceptionLayers = 14
 
 // conv is a convolution with batch normalisation and a ReLU.
 func (n *cnn) conv(x tensor, out, ky, kx, stride int64, p padding) (y tensor) {
-	n.within(fmt.Sprintf("conv_%dx%d", ky, kx), int(n.layer), func() {
+	n.sub(fmt.Sprintf("conv_%dx%d", ky, kx), func() {
 		w := n.weights("weights", ky, kx, n.dim(x, 3), out)
 		y = n.unary("Relu", n.batchNorm(n.conv2d(x, w, stride, p)))
 	})
@@ -75,13 +46,10 @@ func (n *cnn) conv(x tensor, out, ky, kx, stride int64, p padding) (y tensor) {
 // branches joins the outputs of branches along the channels.
 func (n *cnn) branches(ys ...tensor) tensor { return n.concat(3, ys...) }
 
-func (c InceptionConfig) network(name string) *cnn {
-	n := &cnn{net: newNet(name, graph.F32), norm: normConfig{fused: c.FusedNorm, averages: c.Averages, decay: true}}
-	n.dynamic = !c.Train.StaticShapes
-	batch, size := int64(c.Batch), int64(c.Size)
-	x := n.placeholder("images", n.of(batch, size, size, 3))
-	labels := n.placeholder("labels", ints(batch))
-	n.b.At(n.b.TensorAt(labels).Producer).Layer = inceptionLayers
+func (c *inception) forward(base *net) {
+	n := &cnn{net: base, norm: normConfig{fused: c.fusedNorm, averages: c.averages, decay: true}}
+	x := n.placeholder("images", n.of(c.batch, c.size, c.size, 3))
+	labels := n.lastPlaceholder("labels", c.depth(), c.batch)
 	layer := 0
 	module := func(name string, f func()) {
 		layer++
@@ -106,8 +74,8 @@ func (c InceptionConfig) network(name string) *cnn {
 		module(fmt.Sprintf("mixed_6%c", 'b'+k), func() { x = n.mixed6(x, width) })
 	}
 	var losses []tensor
-	if c.Auxiliary {
-		n.within("auxiliary", layer, func() { losses = append(losses, c.auxiliary(n, x, labels)) })
+	if c.auxiliary {
+		n.within("auxiliary", layer, func() { losses = append(losses, c.auxiliaryLoss(n, x, labels)) })
 	}
 	module("mixed_7a", func() { x = n.mixed7a(x) })
 	for k := range 2 {
@@ -119,19 +87,18 @@ func (c InceptionConfig) network(name string) *cnn {
 		losses = append(losses, n.classify(c.logits(n, x, 1), labels))
 		n.addN(append(losses, n.losses...)...)
 	})
-	return n
 }
 
 // logits is a convolution to one value per class, [B,V].
-func (c InceptionConfig) logits(n *cnn, x tensor, k int64) tensor {
-	w := n.weights("weights", k, k, n.dim(x, 3), int64(c.Classes))
-	b := n.averaged(n.variable("biases", int64(c.Classes)))
+func (c *inception) logits(n *cnn, x tensor, k int64) tensor {
+	w := n.weights("weights", k, k, n.dim(x, 3), c.classes)
+	b := n.averaged(n.variable("biases", c.classes))
 	x = n.bias(n.conv2d(x, w, 1, valid), b)
-	return n.op("Squeeze", n.of(int64(c.Batch), int64(c.Classes)), x)
+	return n.op("Squeeze", n.of(c.batch, c.classes), x)
 }
 
-// auxiliary is the classifier beside the last module of 17x17.
-func (c InceptionConfig) auxiliary(n *cnn, x, labels tensor) tensor {
+// auxiliaryLoss is that of the classifier beside the last module of 17x17.
+func (c *inception) auxiliaryLoss(n *cnn, x, labels tensor) tensor {
 	x = n.pool("AvgPool", x, 5, 3, valid)
 	x = n.conv(x, 128, 1, 1, 1, same)
 	k := n.dim(x, 1) // 5 for images of 299

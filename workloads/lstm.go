@@ -39,12 +39,31 @@ func (n *net) lstmCell(x tensor, s lstmState, w lstmWeights) lstmState {
 // step cuts one column, [B], out of ids, [B,T].
 func (n *net) step(ids tensor) tensor { return n.slice(ids, n.dim(ids, 0)) }
 
-// softmaxLoss is one step of sequence_loss_by_example: the cross-entropy of
-// logits, [B,V], against targets, [B], times the weight of each target, [B].
-func (n *net) softmaxLoss(logits, targets, weights tensor) tensor {
-	batch := n.dim(logits, 0)
-	targets = n.reshape(targets, batch)
-	return n.binary("Mul", n.crossEntropy(logits, targets), weights)
+// tokenLoss is sequence_loss_by_example: a softmax over the vocabulary at every
+// step, and the cross-entropies of all steps.
+type tokenLoss struct {
+	w, b            tensor   // [H,V], [V]
+	target          tensor   // [B,T]
+	losses, weights []tensor // T of [B]
+}
+
+// step adds the loss of the next step's x, [B,H]: the cross-entropy against the
+// step's targets, times the weight of each.
+func (l *tokenLoss) step(n *net, x tensor) {
+	logits := n.bias(n.matmul(x, l.w), l.b)
+	y := n.step(l.target)
+	weight := n.ones(y)
+	l.losses = append(l.losses, n.binary("Mul", n.crossEntropy(logits, n.reshape(y, n.dim(logits, 0))), weight))
+	l.weights = append(l.weights, weight)
+}
+
+// mean adds up the losses and divides by the sum of their weights: the mean
+// log-perplexity, averaged over the batch.
+func (l *tokenLoss) mean(n *net) {
+	total := n.binary("Add", n.addN(l.weights...), n.scalar())
+	perplexity := n.binary("RealDiv", n.addN(l.losses...), total)
+	sum := n.sumAll("Sum", perplexity)
+	n.binary("RealDiv", sum, n.cast(n.batchSize(perplexity), n.dtype))
 }
 
 // crossEntropy, [B], of logits, [B,V], is tf.nn.sparse_softmax_cross_entropy_with_logits: it also makes
@@ -56,15 +75,6 @@ func (n *net) crossEntropy(logits, targets tensor) tensor {
 	return n.b.Output(op, 0)
 }
 
-// meanOver adds up losses, [B] each, and divides by the sum of their weights:
-// the mean log-perplexity, averaged over the batch.
-func (n *net) meanOver(losses, weights []tensor) tensor {
-	total := n.binary("Add", n.addN(weights...), n.scalar())
-	perplexity := n.binary("RealDiv", n.addN(losses...), total)
-	sum := n.sumAll("Sum", perplexity)
-	return n.binary("RealDiv", sum, n.cast(n.batchSize(perplexity), n.dtype))
-}
-
 // batchSize returns the first dimension of x as a scalar tensor.
 func (n *net) batchSize(x tensor) tensor {
 	if !n.dynamic {
@@ -72,8 +82,6 @@ func (n *net) batchSize(x tensor) tensor {
 	}
 	return n.sliceShape(n.shapeOf(x))
 }
-
-func layerName(l int) string { return fmt.Sprintf("layer_%d", l) }
 
 func stepName(t int) string { return fmt.Sprintf("step_%d", t) }
 

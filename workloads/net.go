@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"placer/graph"
-	"placer/graph/train"
 	"placer/units"
 )
 
@@ -39,14 +38,20 @@ func (n *net) within(scope string, layer int, f func()) {
 	n.scope, n.layer = s, l
 }
 
+// sub is within in the same layer.
+func (n *net) sub(scope string, f func()) { n.within(scope, int(n.layer), f) }
+
+// inLayer is within for layer l of the model, from 1.
+func (n *net) inLayer(l int, f func()) { n.within(fmt.Sprintf("layer_%d", l), l, f) }
+
 // unique returns the full name of base in the scope, numbered from the second on
 // as TensorFlow does.
 func (n *net) unique(base string) string {
 	name := n.scope + base
 	k, taken := n.names[name]
 	n.names[name] = k + 1
-	for full := name; taken; {
-		full = name + "_" + strconv.Itoa(k+1)
+	for taken {
+		full := name + "_" + strconv.Itoa(k+1)
 		if _, taken = n.names[full]; !taken {
 			n.names[full] = 0
 			name = full
@@ -77,6 +82,8 @@ func elements(s graph.Shape) int64 {
 	}
 	return e
 }
+
+func bytesOf(t graph.Tensor) units.Bytes { return units.Bytes(elements(t.Shape) * t.DType.Size()) }
 
 // of is a tensor of the given dimensions and the type of activations.
 func (n *net) of(dims ...int64) graph.Tensor {
@@ -138,7 +145,7 @@ func (n *net) host(kind graph.Kind, out graph.Tensor, in ...tensor) tensor {
 func (n *net) constant(x graph.Tensor) tensor {
 	x.Resident = true
 	i := n.add("Const", "Const", nil, x)
-	n.b.At(i).Resident = units.Bytes(elements(x.Shape) * x.DType.Size())
+	n.b.At(i).Resident = bytesOf(x)
 	return n.b.Output(i, 0)
 }
 
@@ -154,6 +161,13 @@ func (n *net) scalar() tensor { return n.constant(n.of()) }
 // placeholder adds an input of the step.
 func (n *net) placeholder(name string, x graph.Tensor) tensor {
 	return n.b.Output(n.add(name, "Placeholder", nil, x), 0)
+}
+
+// lastPlaceholder adds an integer input that the model's last layer reads.
+func (n *net) lastPlaceholder(name string, layer int, dims ...int64) tensor {
+	x := n.placeholder(name, ints(dims...))
+	n.b.At(n.b.TensorAt(x).Producer).Layer = int32(layer)
+	return x
 }
 
 // shapeOf returns the shape of x as a tensor: computed when the batch is dynamic,
@@ -186,18 +200,6 @@ func (n *net) state(name string, trainable bool, dims ...int64) tensor {
 // variableOf returns the tensor of the variable that read reads.
 func (n *net) variableOf(read tensor) tensor {
 	return n.b.InputsAt(n.b.TensorAt(read).Producer)[0]
-}
-
-// forward finishes the forward graph.
-func (n *net) forward() (*graph.Graph, error) { return n.b.Build() }
-
-// training finishes the forward graph and derives the training step.
-func (n *net) training(c train.Config) (*graph.Graph, error) {
-	g, err := n.forward()
-	if err != nil {
-		return nil, err
-	}
-	return train.Derive(g, c)
 }
 
 // mustEqual panics when two dimensions that must agree do not.

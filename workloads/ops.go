@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/units"
 )
 
 // matmul multiplies x, [M,K], by w, [K,N].
@@ -198,7 +199,7 @@ func (n *net) addN(xs ...tensor) tensor {
 	}
 	y := n.op("AddN", n.like(xs[0]), xs...)
 	o := n.b.At(n.b.TensorAt(y).Producer)
-	o.FLOPs *= flopsOf(len(xs) - 1)
+	o.FLOPs *= units.FLOPs(len(xs) - 1)
 	return y
 }
 
@@ -213,7 +214,7 @@ func (n *net) embed(table, ids tensor) tensor {
 // dropout keeps each element with a probability, as tf.nn.dropout writes it.
 func (n *net) dropout(x tensor) tensor {
 	var y tensor
-	n.within("dropout", int(n.layer), func() {
+	n.sub("dropout", func() {
 		keep := n.scalar()
 		s := n.shapeOf(x)
 		low, high := n.scalar(), n.scalar()

@@ -40,7 +40,7 @@ func TestFiguresByHand(t *testing.T) {
 		{"vit", vitByHand()},
 	}
 	for _, c := range cases {
-		g := build(t, c.name)
+		g := built(t, c.name)
 		forward, backward := products(g)
 		if got := (figures{g.Params(), forward, backward}); got != c.want {
 			t.Errorf("%s: parameters and product FLOPs, forward and backward, %+v, by hand %+v", c.name, got, c.want)
@@ -131,9 +131,9 @@ func vitByHand() figures {
 // parameters; ours has one class more (2,049) and no factors (one for each of
 // 17,216 channels).
 func TestInceptionFigures(t *testing.T) {
-	c := DefaultInception(1)
-	c.Auxiliary = false
-	g, err := Inception(c)
+	c := newInception(1)
+	c.auxiliary = false
+	g, err := build(c, "inception")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func TestInceptionFigures(t *testing.T) {
 		t.Errorf("%.3g multiply-adds, want 5.7e9", madds)
 	}
 	// The auxiliary head of three convolutions has 3.3 M more.
-	c.Auxiliary = true
-	with, err := Inception(c)
+	c.auxiliary = true
+	with, err := build(c, "inception")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,9 +159,9 @@ func TestInceptionFigures(t *testing.T) {
 // TestAmoebaNetFigures: GPipe (Huang et al., table 1) gives 82 M parameters for
 // AmoebaNet-D with 18 cells of 208 filters.
 func TestAmoebaNetFigures(t *testing.T) {
-	c := DefaultAmoebaNet()
-	c.Cells, c.Filters, c.Batch, c.Classes = 18, 208, 1, 1000
-	g, err := AmoebaNet(c)
+	c := newAmoebaNet()
+	c.cells, c.filters, c.batch, c.classes = 18, 208, 1, 1000
+	g, err := build(c, "amoebanet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestAmoebaNetFigures(t *testing.T) {
 	n := &cnn{net: newNet("cell", graph.F32), norm: normConfig{fused: true, scale: true}}
 	x := n.placeholder("x", n.of(1, 8, 8, 64))
 	n.cell(x, x, 64, reductionCell, reductionOutput, 2)
-	f, err := n.forward()
+	f, err := n.b.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,153 +1,75 @@
 package workloads
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-
-	"placer/graph"
-	"placer/graph/train"
 )
 
-// Params is a family with its settings.
-type Params interface {
-	Validate() error
-	// Build returns the graph. It validates first.
-	Build() (*graph.Graph, error)
-	generate(name string) (*graph.Graph, error)
-}
-
-// field is a setting of a family in its textual form.
-type field struct {
-	name string
-	set  func(text string) error
-}
-
-// family is what Parse knows of one.
+// family is a textual form: its name, and the settings to start from.
 type family struct {
-	name string
-	// config returns the settings to start from, their fields, and the finished
-	// Params.
-	config func() ([]field, func() Params)
+	name  string
+	model model
 }
 
-// Families returns the names that Parse accepts before the colon.
-func Families() []string {
-	var names []string
-	for _, f := range families() {
-		names = append(names, f.name)
+// families are the textual forms, in the order of List.
+func families() []family {
+	return []family{
+		{"rnnlm", newRNNLM(2)}, {"gnmt", newGNMT(2)}, {"trfxl", newTransformerXL(2)}, {"inception", newInception(32)}, {"amoebanet", newAmoebaNet()},
+		{"wavenet", newWaveNet(2)}, {"llama", newLlama()}, {"moe", newMoE()}, {"vit", newViT()},
 	}
-	return names
 }
 
-// Fields returns the names of a family's settings, nil for an unknown family.
-func Fields(name string) []string {
-	for _, f := range families() {
-		if f.name == name {
-			fields, _ := f.config()
-			return fieldNames(fields)
-		}
-	}
-	return nil
-}
-
-func fieldNames(fields []field) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.name
-	}
-	return names
-}
-
-// Parse reads "family:key=value,key=value"; what is not named keeps the family's
+// parse reads "family:key=value,key=value"; what is not named keeps the family's
 // default, and the colon may be left out when nothing is named. The error names
 // the faulty part.
-func Parse(text string) (Params, error) {
+func parse(text string) (model, error) {
 	name, rest, _ := strings.Cut(text, ":")
+	var names []string
 	for _, f := range families() {
 		if f.name == name {
-			p, err := f.parse(rest)
-			if err != nil {
+			if err := set(f.model, rest); err != nil {
 				return nil, fmt.Errorf("workload %q: %w", text, err)
 			}
-			return p, nil
+			return f.model, nil
 		}
+		names = append(names, f.name)
 	}
-	return nil, fmt.Errorf("workload %q: unknown family %q, %s", text, name, suggest(name, Families()))
+	return nil, fmt.Errorf("workload %q: unknown family %q, %s", text, name, suggest(name, names))
 }
 
-func (f family) parse(text string) (Params, error) {
-	fields, done := f.config()
+// set changes m by "key=value,key=value".
+func set(m model, text string) error {
 	seen := map[string]bool{}
-	if text != "" {
-		for _, part := range strings.Split(text, ",") {
-			key, value, ok := strings.Cut(part, "=")
-			if !ok {
-				return nil, fmt.Errorf("%q is not of the form key=value", part)
-			}
-			if seen[key] {
-				return nil, fmt.Errorf("%s is set twice", key)
-			}
-			seen[key] = true
-			if err := setField(fields, key, value); err != nil {
-				return nil, err
-			}
+	for part := range strings.SplitSeq(text, ",") {
+		if text == "" {
+			break
 		}
-	}
-	p := done()
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func setField(fields []field, key, value string) error {
-	for _, f := range fields {
-		if f.name == key {
-			if err := f.set(value); err != nil {
-				return fmt.Errorf("%s=%s: %w", key, value, err)
-			}
-			return nil
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return fmt.Errorf("%q is not of the form key=value", part)
 		}
-	}
-	return fmt.Errorf("unknown setting %q, %s", key, suggest(key, fieldNames(fields)))
-}
-
-var errNotInteger = errors.New("want a whole number")
-
-func intField(name string, to *int) field {
-	return field{name, func(text string) error {
-		x, err := strconv.Atoi(text)
+		if seen[key] {
+			return fmt.Errorf("%s is set twice", key)
+		}
+		seen[key] = true
+		s, err := find(m, key)
 		if err != nil {
-			return errNotInteger
+			return err
 		}
-		*to = x
-		return nil
-	}}
-}
-
-func boolField(name string, to *bool) field {
-	return field{name, func(text string) error {
-		x, err := strconv.ParseBool(text)
-		if err != nil {
-			return errors.New("want true or false")
+		if err := s.set(value); err != nil {
+			return fmt.Errorf("%s=%s: %w", key, value, err)
 		}
-		*to = x
-		return nil
-	}}
+	}
+	return validate(m)
 }
 
-func dtypeField(name string, to *graph.DType) field {
-	return field{name, func(text string) (err error) {
-		*to, err = graph.ParseDType(text)
-		return err
-	}}
-}
-
-func trainField(c *train.Config) field {
-	return field{"optimizer", func(text string) (err error) {
-		c.Optimizer, err = train.ParseOptimizer(text)
-		return err
-	}}
+func find(m model, key string) (setting, error) {
+	var names []string
+	for _, s := range m.settings() {
+		if s.name == key {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	return setting{}, fmt.Errorf("unknown setting %q, %s", key, suggest(key, names))
 }

@@ -1,23 +1,23 @@
 package workloads
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"placer/graph"
+	"placer/graph/train"
 )
 
 func TestParse(t *testing.T) {
-	p, err := Parse("llama:layers=2,hidden=256,heads=8,kv_heads=2,ffn=512,seq=64,batch=3,dtype=f32,optimizer=sgd")
+	p, err := parse("llama:layers=2,hidden=256,heads=8,kv_heads=2,ffn=512,seq=64,batch=3,dtype=f32,optimizer=sgd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.(DecoderConfig)
-	want := DefaultLlama()
-	want.Layers, want.Hidden, want.Heads, want.KVHeads, want.FFN, want.Seq, want.Batch, want.DType, want.Train.Optimizer = 2, 256, 8, 2, 512, 64, 3, graph.F32, 0
-	if c.Layers != want.Layers || c.Hidden != want.Hidden || c.KVHeads != want.KVHeads || c.FFN != want.FFN || c.Seq != want.Seq || c.Batch != want.Batch ||
-		c.DType != want.DType || c.Train.Optimizer != want.Train.Optimizer || c.Vocab != want.Vocab {
+	want := newLlama()
+	want.layers, want.hidden, want.heads, want.kvHeads, want.ffn, want.seq, want.batch, want.dtype, want.train.Optimizer = 2, 256, 8, 2, 512, 64, 3, graph.F32, train.SGD
+	if c := p.(*decoder); !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v, want %+v", c, want)
 	}
 	g, err := Build("llama:layers=1,hidden=64,heads=4,kv_heads=2,ffn=32,seq=8,vocab=50")
@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	if g.Name() != "llama:layers=1,hidden=64,heads=4,kv_heads=2,ffn=32,seq=8,vocab=50" {
 		t.Errorf("graph is named %q", g.Name())
 	}
-	if _, err := Parse("vit"); err != nil {
+	if _, err := parse("vit"); err != nil {
 		t.Errorf("a family without settings: %v", err)
 	}
 }
@@ -60,9 +60,9 @@ func TestParseErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse(c.text)
+			_, err := parse(c.text)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("Parse(%q): %v, want %q in it", c.text, err, c.want)
+				t.Fatalf("parse(%q): %v, want %q in it", c.text, err, c.want)
 			}
 			if _, err := Build(c.text); err == nil {
 				t.Errorf("Build(%q) gives no error", c.text)
@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestExtremes builds settings at the edges of what Validate allows: they give a
+// TestExtremes builds settings at the edges of what is allowed: they give a
 // graph or an error, and no panic.
 func TestExtremes(t *testing.T) {
 	cases := []struct {
@@ -99,8 +99,8 @@ func TestExtremes(t *testing.T) {
 			t.Errorf("%s: %v, want %q in the error", c.text, err, c.want)
 		}
 	}
-	for _, p := range []Params{RNNLMConfig{}, GNMTConfig{}, TransformerXLConfig{}, InceptionConfig{}, AmoebaNetConfig{}, WaveNetConfig{}, DecoderConfig{}, ViTConfig{}} {
-		if _, err := p.Build(); err == nil {
+	for _, p := range []model{&rnnlm{}, &gnmt{}, &transformerXL{}, &inception{}, &amoebaNet{}, &waveNet{}, &decoder{}, &vit{}} {
+		if _, err := build(p, "zeros"); err == nil {
 			t.Errorf("%T of zeros gives a graph", p)
 		}
 	}
@@ -122,24 +122,18 @@ func TestUnknownName(t *testing.T) {
 	}
 }
 
-// TestList checks names, families and that each family has a textual form.
+// TestList checks names, and that their settings are valid.
 func TestList(t *testing.T) {
 	var names []string
 	for _, s := range List() {
 		names = append(names, s.Name)
-		if !slices.Contains(Families(), s.Family) || len(Fields(s.Family)) == 0 {
-			t.Errorf("%s: family %q has no textual form", s.Name, s.Family)
-		}
-		if err := s.Params().Validate(); err != nil {
+		if err := validate(s.model); err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 	}
 	want := strings.Fields("rnnlm2 rnnlm4 rnnlm8 gnmt2 gnmt4 gnmt8 trfxl2 trfxl4 trfxl8 inception inception64 amoebanet wavenet2 wavenet4 wavenet5 wavenet10 llama moe vit")
 	if !slices.Equal(names, want) {
 		t.Errorf("names %v, want %v", names, want)
-	}
-	if Fields("lama") != nil {
-		t.Error("an unknown family has fields")
 	}
 }
 
@@ -149,12 +143,12 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := Parse(s)
+		p, err := parse(s)
 		if err != nil {
 			return
 		}
-		if err := p.Validate(); err != nil {
-			t.Errorf("Parse(%q) gives invalid settings: %v", s, err)
+		if err := validate(p); err != nil {
+			t.Errorf("parse(%q) gives invalid settings: %v", s, err)
 		}
 	})
 }

@@ -10,59 +10,51 @@ import (
 
 // Spec describes a workload by name.
 type Spec struct {
-	Name   string
-	Family string
-	Layers int
+	Name string
 	// GPUs is the number of devices the papers use it with; 0 where they do not.
 	GPUs int
 	// PublishedOps is the op count the papers give; 0 where they give none.
 	PublishedOps int
-	// Note says what the papers leave open, and why a count differs.
-	Note   string
-	params Params
+	model        model
 }
-
-// Params returns the settings of s.
-func (s Spec) Params() Params { return s.params }
 
 // List returns every named workload, families together, small before large.
 func List() []Spec {
-	return slices.Concat(rnnlmSpecs(), gnmtSpecs(), trfxlSpecs(), inceptionSpecs(), amoebanetSpecs(), wavenetSpecs(), decoderSpecs(), vitSpecs())
+	return []Spec{
+		{"rnnlm2", 2, 9021, newRNNLM(2)}, {"rnnlm4", 4, 0, newRNNLM(4)}, {"rnnlm8", 8, 0, newRNNLM(8)},
+		{"gnmt2", 2, 28044, newGNMT(2)}, {"gnmt4", 4, 46600, newGNMT(4)}, {"gnmt8", 8, 83712, newGNMT(8)},
+		{"trfxl2", 2, 2618, newTransformerXL(2)}, {"trfxl4", 4, 0, newTransformerXL(4)}, {"trfxl8", 8, 0, newTransformerXL(8)},
+		{"inception", 2, 0, newInception(32)}, {"inception64", 2, 24713, newInception(64)}, {"amoebanet", 4, 9430, newAmoebaNet()},
+		{"wavenet2", 2, 0, newWaveNet(2)}, {"wavenet4", 4, 0, newWaveNet(4)}, {"wavenet5", 0, 4374, newWaveNet(5)}, {"wavenet10", 0, 8516, newWaveNet(10)},
+		{"llama", 0, 0, newLlama()}, {"moe", 0, 0, newMoE()}, {"vit", 0, 0, newViT()},
+	}
 }
 
-// Lookup returns the workload of that name. The error of an unknown name lists
-// close ones.
+// Lookup returns the workload of that name in List, or of the textual form of a
+// family ("rnnlm:layers=3,unroll=20"): what the text does not set keeps the value of
+// the family's smallest workload. The error names the faulty part, or close names.
 func Lookup(name string) (Spec, error) {
-	specs := List()
-	names := make([]string, len(specs))
-	for i, s := range specs {
+	if strings.Contains(name, ":") {
+		m, err := parse(name)
+		return Spec{Name: name, model: m}, err
+	}
+	var names []string
+	for _, s := range List() {
 		if s.Name == name {
 			return s, nil
 		}
-		names[i] = s.Name
+		names = append(names, s.Name)
 	}
 	return Spec{}, fmt.Errorf("unknown workload %q, %s", name, suggest(name, names))
 }
 
-// Build returns the training graph of a name in List, or of the textual form of
-// a family ("rnnlm:layers=3,unroll=20", see Parse).
+// Build returns the training graph of a name that Lookup knows.
 func Build(name string) (*graph.Graph, error) {
-	if strings.Contains(name, ":") {
-		p, err := Parse(name)
-		if err != nil {
-			return nil, err
-		}
-		return p.generate(name)
-	}
 	s, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.params.generate(name)
-	if err != nil {
-		return nil, fmt.Errorf("workload %s: %w", name, err)
-	}
-	return g, nil
+	return build(s.model, name)
 }
 
 // suggest says which of names are near name, or all of them when none is.

@@ -1,72 +1,53 @@
 package workloads
 
 import (
-	"errors"
 	"fmt"
 
 	"placer/graph"
 	"placer/graph/train"
 )
 
-// ViTConfig describes a vision transformer (Dosovitskiy et al., An Image is
-// Worth 16x16 Words).
-type ViTConfig struct {
-	Layers  int
-	Hidden  int
-	Heads   int // divides Hidden
-	FFN     int
-	Batch   int
-	Size    int // height and width of the images
-	Patch   int // divides Size
-	Classes int
-	DType   graph.DType
-	Train   train.Config
+// vit is a vision transformer (Dosovitskiy et al., An Image is Worth 16x16 Words).
+// Layer l of the model is layer l; the patches belong to the first, the classifier
+// to the last.
+type vit struct {
+	layers  int
+	hidden  int64
+	heads   int64 // divides hidden
+	ffn     int64
+	size    int64 // height and width of the images
+	patch   int64 // divides size
+	classes int64
+	common
 }
 
-// DefaultViT returns the sizes of ViT-B/16.
-func DefaultViT() ViTConfig {
-	return ViTConfig{Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Batch: 64, Size: 224, Patch: 16, Classes: 1000,
-		DType: graph.BF16, Train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}
+// newViT returns the sizes of ViT-B/16.
+func newViT() *vit {
+	return &vit{layers: 12, hidden: 768, heads: 12, ffn: 3072, size: 224, patch: 16, classes: 1000,
+		common: common{batch: 64, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
-// Validate reports every fault of c.
-func (c ViTConfig) Validate() error {
-	errs := []error{between("layers", c.Layers, 1, 1024), between("hidden", c.Hidden, 1, 1<<18), between("heads", c.Heads, 1, 1<<12),
-		between("ffn", c.FFN, 1, 1<<20), between("batch", c.Batch, 1, 1<<16), between("size", c.Size, 1, 1<<14), between("patch", c.Patch, 1, 1<<12),
-		between("classes", c.Classes, 2, 1<<20), floatType(c.DType), c.Train.Validate()}
-	if c.Heads > 0 && c.Hidden%c.Heads != 0 {
-		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of the %d heads", c.Hidden, c.Heads))
+func (c *vit) depth() int { return c.layers }
+
+func (c *vit) settings() []setting {
+	return []setting{
+		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 1, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20}, {"batch", &c.batch, 1, 1 << 16},
+		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"classes", &c.classes, 2, 1 << 20}, {name: "dtype", to: &c.dtype}, c.optimizer(),
 	}
-	if c.Patch > 0 && c.Size%c.Patch != 0 {
-		errs = append(errs, fmt.Errorf("size is %d, want a multiple of the patch, %d", c.Size, c.Patch))
+}
+
+func (c *vit) faults() (errs []error) {
+	if c.heads > 0 && c.hidden%c.heads != 0 {
+		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of the %d heads", c.hidden, c.heads))
 	}
-	return errors.Join(errs...)
-}
-
-// ViT returns the training graph of c. Layer l of the model is layer l; the
-// patches belong to the first, the classifier to the last.
-func ViT(c ViTConfig) (*graph.Graph, error) { return c.generate("vit") }
-
-// Build returns ViT(c).
-func (c ViTConfig) Build() (*graph.Graph, error) { return ViT(c) }
-
-func (c ViTConfig) generate(name string) (*graph.Graph, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("vit: %w", err)
+	if c.patch > 0 && c.size%c.patch != 0 {
+		errs = append(errs, fmt.Errorf("size is %d, want a multiple of the patch, %d", c.size, c.patch))
 	}
-	n := newNet(name, c.DType)
-	n.dynamic = !c.Train.StaticShapes
-	c.forward(n)
-	return n.training(c.Train)
+	return errs
 }
 
-func vitSpecs() []Spec {
-	c := DefaultViT()
-	return []Spec{{Name: "vit", Family: "vit", Layers: c.Layers, Note: "the sizes of ViT-B/16, bf16, batch 64", params: c}}
-}
-
-func (c ViTConfig) forward(n *net) {
-	batch, size, p, d := int64(c.Batch), int64(c.Size), int64(c.Patch), int64(c.Hidden)
+func (c *vit) forward(n *net) {
+	batch, size, p, d := c.batch, c.size, c.patch, c.hidden
 	patches := (size / p) * (size / p)
 	tokens := patches + 1
 	var x tensor // [B*S,d]
@@ -78,26 +59,26 @@ func (c ViTConfig) forward(n *net) {
 		y = n.binary("Add", n.concat(1, class, y), n.variable("positions", 1, tokens, d))
 		x = n.reshape(y, batch*tokens, d)
 	})
-	for l := range c.Layers {
-		n.within(layerName(l+1), l+1, func() {
+	for l := range c.layers {
+		n.inLayer(l+1, func() {
 			y := n.norm(x)
 			n.within("attention", l+1, func() { y = c.attend(n, y, batch, tokens) })
 			x = n.binary("Add", x, y)
 			y = n.norm(x)
-			n.within("ffn", l+1, func() { y = n.dense(n.unary("Gelu", n.dense(y, int64(c.FFN))), d) })
+			n.within("ffn", l+1, func() { y = n.dense(n.unary("Gelu", n.dense(y, c.ffn)), d) })
 			x = n.binary("Add", x, y)
 		})
 	}
-	n.within("classifier", c.Layers, func() {
+	n.within("classifier", c.layers, func() {
 		first := n.slice(n.reshape(n.norm(x), batch, tokens, d), batch, d)
-		logits := n.cast(n.dense(first, int64(c.Classes)), graph.F32)
+		logits := n.cast(n.dense(first, c.classes), graph.F32)
 		n.mean(n.crossEntropy(logits, n.placeholder("labels", ints(batch))))
 	})
 }
 
 // attend is attention among all tokens of an image, x of [B*S,d].
-func (c ViTConfig) attend(n *net, x tensor, batch, tokens int64) tensor {
-	d, heads := int64(c.Hidden), int64(c.Heads)
+func (c *vit) attend(n *net, x tensor, batch, tokens int64) tensor {
+	d, heads := c.hidden, c.heads
 	split := func(t tensor) tensor { // [B,heads,S,D]
 		return n.transpose(n.reshape(t, batch, tokens, heads, d/heads), 0, 2, 1, 3)
 	}

@@ -1,83 +1,53 @@
 package workloads
 
 import (
-	"errors"
-	"fmt"
-
-	"placer/graph"
 	"placer/graph/train"
 )
 
-// WaveNetConfig describes WaveNet (van den Oord et al., WaveNet: A Generative
-// Model for Raw Audio): stacks of gated residual layers whose causal
-// convolutions of width two are dilated by 1, 2, 4, ... within each stack, and
-// a head on the sum of their skip connections.
-type WaveNetConfig struct {
-	Stacks         int
-	LayersPerStack int // dilations 1 to 2^(LayersPerStack-1)
-	Batch          int
-	Length         int // samples of each sequence
-	Residual       int // channels of the residual path and of each gate
-	Skip           int // channels of the skip connections
-	Levels         int // quantised sample values
-	Train          train.Config
+// waveNet is WaveNet (van den Oord et al., WaveNet: A Generative Model for Raw
+// Audio): stacks of gated residual layers whose causal convolutions of width two are
+// dilated by 1, 2, 4, ... within each stack, and a head on the sum of their skip
+// connections. Each residual layer is a layer; the first convolution belongs to the
+// first, the head to the last.
+type waveNet struct {
+	stacks         int
+	layersPerStack int   // dilations 1 to 2^(layersPerStack-1)
+	length         int64 // samples of each sequence
+	residual       int64 // channels of the residual path and of each gate
+	skip           int64 // channels of the skip connections
+	levels         int64 // quantised sample values
+	common
 }
 
-// DefaultWaveNet returns the papers' setting for a number of stacks.
-func DefaultWaveNet(stacks int) WaveNetConfig {
-	return WaveNetConfig{Stacks: stacks, LayersPerStack: 9, Batch: 64, Length: 2048, Residual: 128, Skip: 256, Levels: 256,
-		Train: train.Config{Optimizer: train.Adam, StaticShapes: true}}
+// newWaveNet returns the papers' setting for a number of stacks.
+func newWaveNet(stacks int) *waveNet {
+	return &waveNet{stacks: stacks, layersPerStack: 9, length: 2048, residual: 128, skip: 256, levels: 256,
+		common: common{batch: 64, train: train.Config{Optimizer: train.Adam, StaticShapes: true}}}
 }
 
-// Validate reports every fault of c.
-func (c WaveNetConfig) Validate() error {
-	return errors.Join(between("stacks", c.Stacks, 1, 256), between("layers_per_stack", c.LayersPerStack, 1, 16), between("batch", c.Batch, 1, 1<<16),
-		between("length", c.Length, 1, 1<<20), between("residual", c.Residual, 1, 1<<14), between("skip", c.Skip, 1, 1<<14), between("levels", c.Levels, 2, 1<<16), c.Train.Validate())
-}
+func (c *waveNet) depth() int { return c.stacks * c.layersPerStack }
 
-// WaveNet returns the training graph of c. Each residual layer is a layer; the
-// first convolution belongs to the first, the head to the last.
-func WaveNet(c WaveNetConfig) (*graph.Graph, error) {
-	return c.generate(fmt.Sprintf("wavenet%d", c.Stacks))
-}
-
-// Build returns WaveNet(c).
-func (c WaveNetConfig) Build() (*graph.Graph, error) { return WaveNet(c) }
-
-func (c WaveNetConfig) generate(name string) (*graph.Graph, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("wavenet: %w", err)
+func (c *waveNet) settings() []setting {
+	return []setting{
+		{"stacks", &c.stacks, 1, 256}, {"layers_per_stack", &c.layersPerStack, 1, 16}, {"batch", &c.batch, 1, 1 << 16}, {"length", &c.length, 1, 1 << 20},
+		{"residual", &c.residual, 1, 1 << 14}, {"skip", &c.skip, 1, 1 << 14}, {"levels", &c.levels, 2, 1 << 16}, c.optimizer(),
 	}
-	n := newNet(name, graph.F32)
-	n.dynamic = !c.Train.StaticShapes
-	c.forward(n)
-	return n.training(c.Train)
 }
 
-func wavenetSpecs() (specs []Spec) {
-	for k, stacks := range []int{2, 4, 5, 10} {
-		specs = append(specs, Spec{Name: fmt.Sprintf("wavenet%d", stacks), Family: "wavenet", Layers: stacks * 9,
-			GPUs: [...]int{2, 4, 0, 0}[k], PublishedOps: [...]int{0, 0, 4374, 8516}[k],
-			Note:   "sequences of 2,048 samples, 128 residual and 256 skip channels",
-			params: DefaultWaveNet(stacks)})
-	}
-	return specs
-}
-
-func (c WaveNetConfig) forward(n *net) {
-	batch, length, r := int64(c.Batch), int64(c.Length), int64(c.Residual)
-	layers := c.Stacks * c.LayersPerStack
+func (c *waveNet) forward(n *net) {
+	batch, length, r := c.batch, c.length, c.residual
+	layers := c.depth()
 	audio := n.placeholder("audio", ints(batch, length))
 	var x, skip tensor
 	n.within("input", 1, func() {
-		x = n.op("OneHot", n.of(batch, length, int64(c.Levels)), audio, n.axis(), n.scalar(), n.scalar())
-		x = n.causal(x, n.variable("filter", 2, int64(c.Levels), r), 1)
+		x = n.op("OneHot", n.of(batch, length, c.levels), audio, n.axis(), n.scalar(), n.scalar())
+		x = n.causal(x, n.variable("filter", 2, c.levels, r), 1)
 	})
 	for l := range layers {
-		n.within(layerName(l+1), l+1, func() {
-			gates := n.split(n.causal(x, n.variable("dilated", 2, r, 2*r), 1<<(l%c.LayersPerStack)), 2, 2)
+		n.inLayer(l+1, func() {
+			gates := n.split(n.causal(x, n.variable("dilated", 2, r, 2*r), 1<<(l%c.layersPerStack)), 2, 2)
 			z := n.binary("Mul", n.unary("Tanh", gates[0]), n.unary("Sigmoid", gates[1]))
-			s := n.conv1d(z, n.variable("skip", 1, r, int64(c.Skip)))
+			s := n.conv1d(z, n.variable("skip", 1, r, c.skip))
 			if l == 0 {
 				skip = s
 			} else {
@@ -89,9 +59,9 @@ func (c WaveNetConfig) forward(n *net) {
 		})
 	}
 	n.within("head", layers, func() {
-		y := n.conv1d(n.unary("Relu", skip), n.variable("hidden", 1, int64(c.Skip), int64(c.Skip)))
-		y = n.conv1d(n.unary("Relu", y), n.variable("logits", 1, int64(c.Skip), int64(c.Levels)))
-		logits := n.reshape(y, batch*length, int64(c.Levels))
+		y := n.conv1d(n.unary("Relu", skip), n.variable("hidden", 1, c.skip, c.skip))
+		y = n.conv1d(n.unary("Relu", y), n.variable("logits", 1, c.skip, c.levels))
+		logits := n.reshape(y, batch*length, c.levels)
 		// The target of each sample is the next one.
 		next := n.op("Pad", ints(batch, length), n.slice(audio, batch, length-1), n.vector(4))
 		loss := n.crossEntropy(logits, n.reshape(next, batch*length))

@@ -57,7 +57,7 @@ func (c *Case) Problem() (*plan.Problem, error) {
 			return nil, err
 		}
 	}
-	return &plan.Problem{Graph: c.Graph, Machine: c.Machine, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(c.Graph, s.OpSeconds(0)), Seed: 1}, nil
+	return &plan.Problem{Graph: c.Graph, Machine: c.Machine, Units: h, Evaluator: s, Decision: plan.Decision{Priority: sim.CriticalPathPriority(c.Graph, s.OpSeconds(0))}, Seed: 1}, nil
 }
 
 // Cases returns the problems that every method is run on.
@@ -260,7 +260,7 @@ func flat(g *graph.Graph) *unit.Hierarchy {
 		h.Roles[l] = make([]unit.Role, p.NumUnits())
 		h.Reads[l] = make([][]int32, p.NumUnits())
 		for range p.Ops {
-			h.Partners[l] = append(h.Partners[l], -1)
+			h.Counterparts[l] = append(h.Counterparts[l], -1)
 		}
 	}
 	return h

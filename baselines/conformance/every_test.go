@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"placer/baselines/catalogue"
 	"placer/baselines/conformance"
+	"placer/placer/methods"
 	"placer/plan"
 )
 
@@ -30,10 +30,10 @@ var oblivious = []string{"single", "tf-default", "random", "roundrobin", "metis"
 // TestEveryMethod runs the suite on all of the catalogue, so that no method can
 // be added without it.
 func TestEveryMethod(t *testing.T) {
-	for _, m := range catalogue.Methods() {
+	for _, m := range methods.Methods() {
 		t.Run(m.Name, func(t *testing.T) {
 			x := traits[m.Name]
-			x.Name, x.New = m.Name, func() (plan.Placer, error) { return m.New(catalogue.Default()) }
+			x.Name, x.New = m.Name, func() (plan.Placer, error) { return m.New(methods.Default()) }
 			x.Fits = !slices.Contains(oblivious, m.Name)
 			conformance.Run(t, x)
 		})

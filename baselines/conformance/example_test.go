@@ -5,11 +5,8 @@ import (
 	"fmt"
 
 	"placer/baselines/conformance"
-	"placer/baselines/heft"
-	"placer/baselines/human"
-	"placer/baselines/roundrobin"
-	"placer/baselines/single"
-	"placer/baselines/tfdefault"
+	"placer/baselines/listsched"
+	"placer/baselines/rules"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -17,7 +14,7 @@ import (
 // Every method is a plan.Placer and gets the same problem.
 func Example() {
 	c := conformance.Cases()[8] // a training step on two devices
-	for _, m := range []plan.Placer{single.Placer{}, tfdefault.Placer{}, human.Placer{}, roundrobin.Placer{Level: unit.Op}, heft.HEFT{}} {
+	for _, m := range []plan.Placer{rules.Single(), rules.TensorFlowDefault(), rules.Expert(), rules.RoundRobin(unit.Op), listsched.HEFT()} {
 		p, err := c.Problem()
 		if err != nil {
 			panic(err)
@@ -26,7 +23,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%-10s %.0f us\n", m.Name(), 1e6*out.Score.Seconds)
+		fmt.Printf("%-10s %.0f us\n", m.Name(), 1e6*out.Score.Value)
 	}
 	// Output:
 	// single     490 us

@@ -31,23 +31,23 @@ func each(p *plan.Problem, f func(device []uint8)) {
 func exhaustive(p *plan.Problem) (best plan.Score) {
 	first := true
 	each(p, func(device []uint8) {
-		if s := p.Evaluator.Evaluate(device, p.Priority); first || s.Better(best) {
+		if s := p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: p.Priority}); first || s.Better(best) {
 			best, first = s, false
 		}
 	})
 	return best
 }
 
-// Exhaustive returns the best score of all placements of p's op-level units under
+// overAllOrders returns the best score of all placements of p's op-level units under
 // all priorities. Of these it needs only the permutations that no dependency
 // contradicts: whatever the priorities, the order in which the ops start is such a
 // permutation, and gives the same schedule.
-func Exhaustive(p *plan.Problem) (best plan.Score) {
+func overAllOrders(p *plan.Problem) (best plan.Score) {
 	orders := extensions(p.Graph)
 	first := true
 	each(p, func(device []uint8) {
 		for _, o := range orders {
-			if s := p.Evaluator.Evaluate(device, o); first || s.Better(best) {
+			if s := p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: o}); first || s.Better(best) {
 				best, first = s, false
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"placer/baselines/judge"
+	"placer/baselines/budget"
 	"placer/plan"
 )
 
@@ -69,7 +69,7 @@ func (m *Method) place(t *testing.T, ctx context.Context, c *Case, change func(*
 		t.Fatalf("Name is %q, want %q", placer.Name(), m.Name)
 	}
 	out, err := placer.Place(ctx, p)
-	if missing := judge.Unavailable(""); errors.As(err, &missing) {
+	if missing := budget.Unavailable(""); errors.As(err, &missing) {
 		t.Skip(err)
 	}
 	return out, p, err
@@ -99,10 +99,10 @@ func (m *Method) contract(t *testing.T, c *Case) {
 	if priority == nil {
 		priority = p.Priority
 	}
-	if err := (&plan.Plan{Device: out.Device, Priority: priority}).Check(c.Graph, c.Machine); err != nil {
+	if err := (&plan.Plan{Decision: plan.Decision{Device: out.Device, Priority: priority}}).Check(c.Graph, c.Machine); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Evaluator.Evaluate(out.Device, priority); s != out.Score {
+	if s := p.Evaluator.Evaluate(plan.Decision{Device: out.Device, Priority: priority}); s != out.Score {
 		t.Errorf("score is %v, its plan's is %v", out.Score, s)
 	}
 	if m.Fits && c.Spread && !out.Score.Feasible() {
@@ -121,7 +121,7 @@ func (m *Method) contract(t *testing.T, c *Case) {
 		if k > 0 && (seen[k-1].Best.Better(r.Best) || r.Evaluations < seen[k-1].Evaluations) {
 			t.Errorf("progress goes back from %+v to %+v", seen[k-1], r)
 		}
-		if r.Device != nil && out.Priority == nil && p.Evaluator.Evaluate(r.Device, p.Priority) != r.Best {
+		if r.Device != nil && out.Priority == nil && p.Evaluator.Evaluate(plan.Decision{Device: r.Device, Priority: p.Priority}) != r.Best {
 			t.Errorf("progress %d reports a score that is not its placement's", k)
 		}
 	}
@@ -145,10 +145,10 @@ func (m *Method) optimum(t *testing.T, c *Case) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Score.Feasible() && out.Score.Seconds < c.Optimum*(1-1e-9) {
-		t.Errorf("%g s is better than the optimum %g s of all priorities", out.Score.Seconds, c.Optimum)
+	if out.Score.Feasible() && out.Score.Value < c.Optimum*(1-1e-9) {
+		t.Errorf("%g s is better than the optimum %g s of all priorities", out.Score.Value, c.Optimum)
 	}
-	if m.Optimal && !(out.Score.Feasible() && out.Score.Seconds <= c.Optimum*(1+1e-9)) {
+	if m.Optimal && !(out.Score.Feasible() && out.Score.Value <= c.Optimum*(1+1e-9)) {
 		t.Errorf("score %v, the optimum of all priorities is %g s", out.Score, c.Optimum)
 	}
 	best := exhaustive(p)
@@ -178,13 +178,13 @@ func (m *Method) cancel(t *testing.T) {
 	if n := count.n.Load(); n > at+int64(m.Batch) {
 		t.Errorf("%d evaluations after the context ended, want at most %d", n-at, m.Batch)
 	}
-	if err := (&plan.Plan{Device: out.Device, Priority: out.Priority}).Check(c.Graph, c.Machine); err != nil {
+	if err := (&plan.Plan{Decision: plan.Decision{Device: out.Device, Priority: out.Priority}}).Check(c.Graph, c.Machine); err != nil {
 		t.Error(err)
 	}
 	if out.Priority == nil {
 		out.Priority = p.Priority
 	}
-	if s := p.Evaluator.Evaluate(out.Device, out.Priority); s != out.Score {
+	if s := p.Evaluator.Evaluate(plan.Decision{Device: out.Device, Priority: out.Priority}); s != out.Score {
 		t.Errorf("score is %v, its plan's is %v", out.Score, s)
 	}
 }
@@ -218,18 +218,11 @@ type counter struct {
 	do func()
 }
 
-func (c *counter) Evaluate(device []uint8, priority []int32) plan.Score {
+func (c *counter) Evaluate(d plan.Decision) plan.Score {
 	if c.n.Add(1) == c.at && c.do != nil {
 		c.do()
 	}
-	return c.Evaluator.Evaluate(device, priority)
-}
-
-func (c *counter) EvaluateFused(device []uint8, priority []int32, fusion []uint8) plan.Score {
-	if c.n.Add(1) == c.at && c.do != nil {
-		c.do()
-	}
-	return c.Evaluator.EvaluateFused(device, priority, fusion)
+	return c.Evaluator.Evaluate(d)
 }
 
 func (c *counter) Clone() plan.Evaluator {

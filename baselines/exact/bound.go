@@ -3,6 +3,8 @@ package exact
 import (
 	"cmp"
 	"slices"
+
+	"placer/sim"
 )
 
 // job is something that a device or a link must do alone: not before head, and
@@ -66,7 +68,9 @@ func (b *bounder) placement(device []int8) (bound float64) {
 		bound = max(bound, b.head[i]+b.length(i, device)+b.tail[i])
 		if d := device[i]; d != none {
 			b.jobs[d] = append(b.jobs[d], job{b.head[i], b.seconds[d][i], b.tail[i]})
-			b.transfers(i, device)
+			if b.contention == sim.FIFO {
+				b.transfers(i, device)
+			}
 		}
 	}
 	for _, jobs := range b.jobs {

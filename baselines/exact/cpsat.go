@@ -5,23 +5,23 @@ import (
 	"errors"
 	"math"
 
-	"placer/baselines/cpsat"
-	"placer/baselines/judge"
+	"placer/baselines/budget"
+	"placer/baselines/exact/cpsat"
 	"placer/plan"
 	"placer/sim"
 )
 
-// MaxTransfers bounds the models given to the solver: messages times pairs of
+// maxTransfers bounds the models given to the solver: messages times pairs of
 // devices.
-const MaxTransfers = 50_000
+const maxTransfers = 50_000
 
 // CPSAT looks for the best plan with the solver of OR-Tools.
 type CPSAT struct {
-	// Library is the path of libortools; empty looks where cpsat.Open says.
-	Library string
-	// Workers is the number of the solver's threads; 0 means 1, the only number for
+	// library is the path of libortools; empty looks where cpsat.Open says.
+	library string
+	// workers is the number of the solver's threads; 0 means 1, the only number for
 	// which an outcome depends on the problem alone.
-	Workers int
+	workers int
 }
 
 var _ plan.Placer = CPSAT{}
@@ -40,39 +40,45 @@ func (c CPSAT) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 	return out, err
 }
 
-var errStepAlone = errors.New("the model for CP-SAT is of the step time alone")
+var (
+	errStepAlone  = errors.New("the model for CP-SAT is of the step time alone")
+	errLinksAlone = errors.New("the model for CP-SAT knows no copies that occupy the sender")
+)
 
 // Solve is Place, with the proof.
 func (c CPSAT) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
-	l, err := cpsat.Open(c.Library)
+	l, err := cpsat.Open(c.library)
 	if err == nil && p.Objective.Normal() != plan.Step {
 		err = errStepAlone
 	}
-	j := judge.New(ctx, p, c.Name())
-	if errors.Is(err, cpsat.ErrUnavailable) || errors.Is(err, errStepAlone) {
-		proof, failed := Exact{}.by(ctx, p, j)
+	if err == nil && p.Machine.OccupiesSender() {
+		err = errLinksAlone
+	}
+	track := budget.New(ctx, p, c.Name())
+	if errors.Is(err, cpsat.ErrUnavailable) || errors.Is(err, errStepAlone) || errors.Is(err, errLinksAlone) {
+		proof, failed := Exact{}.by(ctx, p, track)
 		if failed != nil {
 			return nil, nil, failed
 		}
-		j.Note("%v; own branch and bound instead", err)
-		out, err := j.Outcome()
+		track.Note("%v; own branch and bound instead", err)
+		out, err := track.Outcome()
 		return out, proof, err
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	t := newTable(p)
-	starts(ctx, p, t, j)
+	starts(ctx, p, t, track)
 	proof := &Proof{Bound: simBound(p)}
-	if size := len(t.messages) * t.d * t.d; size > MaxTransfers {
+	if size := len(t.messages) * t.d * t.d; size > maxTransfers {
 		proof.Bound = max(proof.Bound, root(t))
-		j.Note("best found: %d possible transfers are too many for the solver, at most %d; %s", size, MaxTransfers, gap(j.Best(), proof.Bound))
+		track.Note("best found: %d possible transfers are too many for the solver, at most %d; %s", size, maxTransfers, gap(track.Best(), proof.Bound))
 	} else if ctx.Err() == nil {
-		if err := c.run(ctx, l, t, j, proof); err != nil {
+		if err := c.run(ctx, l, t, track, proof); err != nil {
 			return nil, nil, err
 		}
 	}
-	out, err := j.Outcome()
+	out, err := track.Outcome()
 	return out, proof, err
 }
 
@@ -81,14 +87,14 @@ func (c CPSAT) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proo
 // best order that a short search finds for its placement. Where that leaves a gap,
 // since the model is a relaxation, branch and bound goes on with small graphs from
 // what the solver has found and shown.
-func (c CPSAT) run(ctx context.Context, l *cpsat.Library, t *table, j *judge.Judge, proof *Proof) error {
+func (c CPSAT) run(ctx context.Context, l *cpsat.Library, t *table, track *budget.Tracker, proof *Proof) error {
 	horizon := t.serial()
-	before, err := j.Outcome()
+	before, err := track.Outcome()
 	if err != nil {
 		return err
 	}
 	if before.Score.Feasible() {
-		horizon = before.Score.Seconds * (1 + 1e-9)
+		horizon = before.Score.Value * (1 + 1e-9)
 	}
 	m := newModel(t, horizon)
 	m.hint(before.Device)
@@ -98,35 +104,35 @@ func (c CPSAT) run(ctx context.Context, l *cpsat.Library, t *table, j *judge.Jud
 	}
 	if r.Status == cpsat.Infeasible {
 		if before.Score.Feasible() {
-			j.Note("best found: the solver finds no solution where there is one, which proves nothing")
+			track.Note("best found: the solver finds no solution where there is one, which proves nothing")
 			return nil
 		}
 		proof.Impossible, proof.Bound = true, math.Inf(1)
-		j.Note("INFEASIBLE: what is resident fits no placement: proven by CP-SAT")
+		track.Note("INFEASIBLE: what is resident fits no placement: proven by CP-SAT")
 		return nil
 	}
 	if r.Values != nil {
-		m.try(r, j)
+		m.try(r, track)
 	}
 	if r.Bound > 0 {
 		proof.Bound = max(proof.Bound, r.Bound*m.tick*(1-1e-9))
 	}
-	best := j.Best()
-	if proof.Optimal = best.Feasible() && best.Seconds <= proof.Bound*(1+1e-6); proof.Optimal {
-		j.Note("OPTIMAL over all placements and priorities, up to rounding: proven by CP-SAT")
+	best := track.Best()
+	if proof.Optimal = best.Feasible() && best.Value <= proof.Bound*(1+1e-6); proof.Optimal {
+		track.Note("OPTIMAL over all placements and priorities, up to rounding: proven by CP-SAT")
 		return nil
 	}
-	if t.n > MaxOps {
-		j.Note("best found: CP-SAT says %v of its relaxation; %s", r.Status, gap(best, proof.Bound))
+	if t.n > maxOps {
+		track.Note("best found: CP-SAT says %v of its relaxation; %s", r.Status, gap(best, proof.Bound))
 		return nil
 	}
-	Exact{}.prove(ctx, t.p, t, j, proof)
-	j.Note("CP-SAT says %v of its relaxation", r.Status)
+	Exact{}.prove(ctx, t.p, t, track, proof)
+	track.Note("CP-SAT says %v of its relaxation", r.Status)
 	return nil
 }
 
 // try evaluates a solution.
-func (m *model) try(r *cpsat.Response, j *judge.Judge) {
+func (m *model) try(r *cpsat.Response, track *budget.Tracker) {
 	device, starts := make([]uint8, m.n), make([]int64, m.n)
 	for i := range device {
 		for d, v := range m.on[m.units.Of[i]] {
@@ -136,18 +142,18 @@ func (m *model) try(r *cpsat.Response, j *judge.Judge) {
 		}
 		starts[i] = r.Value(m.starts[i])
 	}
-	j.TryPlan(device, sim.RankByKey(starts))
-	if j.Done() {
+	track.TryPlan(device, sim.RankByKey(starts))
+	if track.Done() {
 		return
 	}
-	j.Try(device)
-	if m.n > MaxOps || j.Done() {
+	track.Try(device)
+	if m.n > maxOps || track.Done() {
 		return
 	}
-	s := newSearch(m.table, j)
+	s := newSearch(m.table, track)
 	s.limit = 10_000
-	if best := j.Best(); best.Feasible() {
-		s.best = best.Seconds
+	if best := track.Best(); best.Feasible() {
+		s.best = best.Value
 	}
 	for i, d := range device {
 		s.device[i] = int8(d)
@@ -156,7 +162,7 @@ func (m *model) try(r *cpsat.Response, j *judge.Judge) {
 }
 
 func (c CPSAT) params(p *plan.Problem) cpsat.Params {
-	q := cpsat.Params{Workers: max(1, c.Workers), Seed: int32(p.Seed % (1 << 31)), Seconds: p.Budget.Seconds}
+	q := cpsat.Params{Workers: max(1, c.workers), Seed: int32(p.Seed % (1 << 31)), Seconds: p.Budget.Seconds}
 	if q.Seconds == 0 && p.Budget.Evaluations > 0 {
 		q.Work = min(5, 1e-3*float64(p.Budget.Evaluations))
 	}

@@ -6,11 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"placer/plan"
 	"slices"
 	"strings"
 	"testing"
 
-	"placer/baselines/cpsat"
+	"placer/baselines/exact/cpsat"
 	"placer/sim"
 )
 
@@ -45,16 +46,16 @@ func TestSolverAgainstSearch(t *testing.T) {
 		if !exact.Optimal {
 			continue
 		}
-		if proof.Bound > want.Score.Seconds*(1+1e-9) {
-			t.Errorf("seed %d: bound %g, optimum %g", seed, proof.Bound, want.Score.Seconds)
+		if proof.Bound > want.Score.Value*(1+1e-9) {
+			t.Errorf("seed %d: bound %g, optimum %g", seed, proof.Bound, want.Score.Value)
 		}
 		if proof.Optimal {
 			optimal++
-			if math.Abs(out.Score.Seconds/want.Score.Seconds-1) > 1e-6 || !strings.HasPrefix(out.Notes[0], "OPTIMAL") {
-				t.Errorf("seed %d: %g called optimal (%q), the optimum is %g", seed, out.Score.Seconds, out.Notes, want.Score.Seconds)
+			if math.Abs(out.Score.Value/want.Score.Value-1) > 1e-6 || !strings.HasPrefix(out.Notes[0], "OPTIMAL") {
+				t.Errorf("seed %d: %g called optimal (%q), the optimum is %g", seed, out.Score.Value, out.Notes, want.Score.Value)
 			}
 		}
-		if s := p.Evaluator.Evaluate(out.Device, orProblems(out.Priority, p)); s != out.Score {
+		if s := p.Evaluator.Evaluate(plan.Decision{Device: out.Device, Priority: orProblems(out.Priority, p)}); s != out.Score {
 			t.Errorf("seed %d: score %v, its plan's is %v", seed, out.Score, s)
 		}
 	}
@@ -87,7 +88,7 @@ func TestWithoutSolver(t *testing.T) {
 	if last := out.Notes[len(out.Notes)-1]; !strings.Contains(last, "libortools not found") || !strings.Contains(last, "own branch and bound") {
 		t.Errorf("notes %q", out.Notes)
 	}
-	if _, _, err := (CPSAT{Library: os.TempDir() + "/nothing.so"}).Solve(context.Background(), p); err == nil {
+	if _, _, err := (CPSAT{library: os.TempDir() + "/nothing.so"}).Solve(context.Background(), p); err == nil {
 		t.Error("a library that is not there is no error")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"placer/sim"
 )
 
 // state is a step under way.
@@ -52,6 +54,7 @@ func (x *state) copy(y *state) {
 // dispatchAll searches all orders of the placement that is complete. Heads and
 // tails are those that bound.go left.
 func (s *search) dispatchAll() {
+	s.differs = s.differs || s.contention != sim.FIFO && s.contention != sim.Uncontended
 	s.placement(s.device)
 	x := s.states[0]
 	x.now, x.makespan = 0, 0
@@ -253,7 +256,7 @@ func (s *search) leaf(x *state) {
 	if s.cut(x.makespan) {
 		return
 	}
-	if s.stopped = s.stopped || s.j.Done(); s.stopped {
+	if s.stopped = s.stopped || s.track.Done(); s.stopped {
 		return
 	}
 	for i, d := range s.device {
@@ -262,12 +265,12 @@ func (s *search) leaf(x *state) {
 	for r, i := range x.order {
 		s.priority[i] = int32(r)
 	}
-	score := s.j.TryPlan(s.final, s.priority)
-	if score.Seconds != x.makespan {
+	score := s.track.TryPlan(s.final, s.priority)
+	if score.Value != x.makespan {
 		s.differs = true
 	}
 	if score.Feasible() {
-		s.best = min(s.best, score.Seconds)
+		s.best = min(s.best, score.Value)
 		return
 	}
 	// Of two ways to one state one may fit and the other not, since peaks differ.

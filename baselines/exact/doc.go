@@ -23,9 +23,10 @@
 //     before are skipped.
 //
 // Every plan that would be the best is evaluated by the problem's own evaluator,
-// which also counts memory; should that give another time than the loop here
-// (another model of contention), nothing is claimed. Proofs hold up to a relative
-// 1e-9.
+// which also counts memory. Links are as the evaluator says: queues, or free of
+// contention. Under fair sharing, or should the evaluator give another time than the
+// loop here, nothing is claimed but bounds that hold whatever links do. Proofs hold
+// up to a relative 1e-9.
 //
 // CPSAT (cpsat.go) has the solver of OR-Tools look for a placement and starts
 // instead, with links that take transfers in any order and devices that may wait:

@@ -4,14 +4,14 @@ import (
 	"context"
 	"math"
 
-	"placer/baselines/heft"
-	"placer/baselines/judge"
+	"placer/baselines/budget"
+	"placer/baselines/listsched"
 	"placer/plan"
 	"placer/sim"
 )
 
-// MaxOps is the size of the largest graph that is searched.
-const MaxOps = 64
+// maxOps is the size of the largest graph that is searched.
+const maxOps = 64
 
 // Exact is branch and bound over all plans of a small graph.
 type Exact struct {
@@ -50,45 +50,47 @@ func (e Exact) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 
 // Solve is Place, with the proof.
 func (e Exact) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proof, error) {
-	j := judge.New(ctx, p, e.Name())
-	proof, err := e.by(ctx, p, j)
+	track := budget.New(ctx, p, e.Name())
+	proof, err := e.by(ctx, p, track)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := j.Outcome()
+	out, err := track.Outcome()
 	return out, proof, err
 }
 
 // by searches by the problem's objective.
-func (e Exact) by(ctx context.Context, p *plan.Problem, j *judge.Judge) (*Proof, error) {
+func (e Exact) by(ctx context.Context, p *plan.Problem, track *budget.Tracker) (*Proof, error) {
 	switch p.Objective.Normal() {
 	case plan.Throughput:
-		return e.loads(ctx, p, j)
+		return e.loads(ctx, p, track)
 	case plan.Memory:
-		return e.peaks(p, j), nil
+		return e.peaks(p, track), nil
 	}
-	return e.search(ctx, p, j), nil
+	return e.search(ctx, p, track), nil
 }
 
-func (e Exact) search(ctx context.Context, p *plan.Problem, j *judge.Judge) *Proof {
+func (e Exact) search(ctx context.Context, p *plan.Problem, track *budget.Tracker) *Proof {
 	t := newTable(p)
-	starts(ctx, p, t, j)
+	starts(ctx, p, t, track)
 	proof := &Proof{Bound: simBound(p)}
-	if t.n > MaxOps {
-		proof.Bound = max(proof.Bound, root(t))
-		j.Note("best found: %d ops are too many to search, at most %d; %s", t.n, MaxOps, gap(j.Best(), proof.Bound))
+	if t.n > maxOps {
+		if !t.sending {
+			proof.Bound = max(proof.Bound, root(t))
+		}
+		track.Note("best found: %d ops are too many to search, at most %d; %s", t.n, maxOps, gap(track.Best(), proof.Bound))
 		return proof
 	}
-	e.prove(ctx, p, t, j, proof)
+	e.prove(ctx, p, t, track, proof)
 	return proof
 }
 
-// prove searches from the best that j has seen and the bound that proof has.
-func (e Exact) prove(ctx context.Context, p *plan.Problem, t *table, j *judge.Judge, proof *Proof) {
-	s := newSearch(t, j)
-	s.limit = e.limit(p)
-	if j.Best().Feasible() {
-		s.best = j.Best().Seconds
+// prove searches from the best that track has seen and the bound that proof has.
+func (e Exact) prove(ctx context.Context, p *plan.Problem, t *table, track *budget.Tracker, proof *Proof) {
+	s := newSearch(t, track)
+	s.limit, s.differs = e.limit(p), t.sending
+	if track.Best().Feasible() {
+		s.best = track.Best().Value
 	}
 	if ctx.Err() == nil && !s.cut(proof.Bound) {
 		s.place(0)
@@ -108,54 +110,54 @@ func (e Exact) limit(p *plan.Problem) int {
 // conclude says what the search has shown.
 func (s *search) conclude(proof *Proof) {
 	proof.Nodes = s.nodes
-	best := s.j.Best()
+	best := s.track.Best()
 	switch {
 	case s.differs:
-		s.j.Note("best found: the evaluator follows other rules than the search, which proves nothing")
+		s.track.Note("best found: the evaluator follows other rules than the search, which proves nothing")
 	case s.stopped:
 		proof.Bound = max(proof.Bound, min(s.open, s.best)*(1-tolerance))
-		proof.Optimal = best.Feasible() && best.Seconds*(1-tolerance) <= proof.Bound
+		proof.Optimal = best.Feasible() && best.Value*(1-tolerance) <= proof.Bound
 		if proof.Optimal {
-			s.j.Note("OPTIMAL over all placements and priorities")
+			s.track.Note("OPTIMAL over all placements and priorities")
 			return
 		}
-		s.j.Note("best found: stopped after %d nodes; %s", s.nodes, gap(best, proof.Bound))
+		s.track.Note("best found: stopped after %d nodes; %s", s.nodes, gap(best, proof.Bound))
 	case best.Feasible():
-		proof.Optimal, proof.Bound = true, best.Seconds*(1-tolerance)
-		s.j.Note("OPTIMAL over all placements and priorities: proven with %d nodes", s.nodes)
+		proof.Optimal, proof.Bound = true, best.Value*(1-tolerance)
+		s.track.Note("OPTIMAL over all placements and priorities: proven with %d nodes", s.nodes)
 	default:
 		proof.Impossible, proof.Bound = true, math.Inf(1)
-		s.j.Note("INFEASIBLE: no placement fits under any priority: proven with %d nodes", s.nodes)
+		s.track.Note("INFEASIBLE: no placement fits under any priority: proven with %d nodes", s.nodes)
 	}
 }
 
 // starts evaluates the plans to begin with: everything on one device, and HEFT's.
-func starts(ctx context.Context, p *plan.Problem, t *table, j *judge.Judge) {
+func starts(ctx context.Context, p *plan.Problem, t *table, track *budget.Tracker) {
 	device := make([]uint8, t.n)
 	for d := range t.d {
-		if t.classes[d] != d || d > 0 && j.Done() {
+		if t.classes[d] != d || d > 0 && track.Done() {
 			continue
 		}
 		for i := range device {
 			device[i] = uint8(d)
 		}
-		j.Try(device)
+		track.Try(device)
 	}
-	if j.Done() {
+	if track.Done() {
 		return
 	}
 	q := *p
 	q.Report = nil
 	q.Evaluator = &unheard{p.Evaluator}
-	if out, err := (heft.HEFT{}).Place(ctx, &q); err == nil {
-		j.Try(out.Device)
+	if out, err := listsched.HEFT().Place(ctx, &q); err == nil {
+		track.Try(out.Device)
 	}
 }
 
 // unheard answers without evaluating: what its user finds is evaluated later.
 type unheard struct{ plan.Evaluator }
 
-func (*unheard) Evaluate([]uint8, []int32) plan.Score { return plan.Score{} }
+func (*unheard) Evaluate(plan.Decision) plan.Score { return plan.Score{} }
 
 // simBound returns the simulator's own bound, if the evaluator has one.
 func simBound(p *plan.Problem) float64 {

@@ -49,11 +49,11 @@ func TestStopped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if part.Bound > whole.Score.Seconds || part.Bound <= 0 {
-				t.Errorf("seed %d, %d nodes: bound %g, optimum %g", seed, nodes, part.Bound, whole.Score.Seconds)
+			if part.Bound > whole.Score.Value || part.Bound <= 0 {
+				t.Errorf("seed %d, %d nodes: bound %g, optimum %g", seed, nodes, part.Bound, whole.Score.Value)
 			}
-			if part.Optimal && out.Score.Seconds > whole.Score.Seconds*(1+1e-8) {
-				t.Errorf("seed %d, %d nodes: %g called optimal, optimum %g", seed, nodes, out.Score.Seconds, whole.Score.Seconds)
+			if part.Optimal && out.Score.Value > whole.Score.Value*(1+1e-8) {
+				t.Errorf("seed %d, %d nodes: %g called optimal, optimum %g", seed, nodes, out.Score.Value, whole.Score.Value)
 			}
 			if !part.Optimal && !strings.HasPrefix(out.Notes[0], "best found") {
 				t.Errorf("seed %d, %d nodes: note %q", seed, nodes, out.Notes[0])
@@ -63,9 +63,9 @@ func TestStopped(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	p := random(t, rand.New(rand.NewPCG(1, 10)), MaxOps+1, 2, sim.Default())
+	p := random(t, rand.New(rand.NewPCG(1, 10)), maxOps+1, 2, sim.Default())
 	out, proof, err := Exact{}.Solve(context.Background(), p)
-	if err != nil || proof.Optimal || !strings.Contains(out.Notes[0], "too many") || !(proof.Bound > 0 && proof.Bound <= out.Score.Seconds) {
+	if err != nil || proof.Optimal || !strings.Contains(out.Notes[0], "too many") || !(proof.Bound > 0 && proof.Bound <= out.Score.Value) {
 		t.Errorf("%v, %+v, %v", out, proof, err)
 	}
 }
@@ -80,7 +80,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%.1f us on devices %v\n%s\n", 1e6*out.Score.Seconds, out.Device, out.Notes[0])
+	fmt.Printf("%.1f us on devices %v\n%s\n", 1e6*out.Score.Value, out.Device, out.Notes[0])
 	// Output:
 	// 172.9 us on devices [0 1 0 0 1 0]
 	// OPTIMAL over all placements and priorities: proven with 14 nodes

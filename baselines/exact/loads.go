@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"placer/baselines/balance"
-	"placer/baselines/judge"
-	"placer/maxload"
+	"placer/baselines/budget"
+	"placer/baselines/partition/balance"
 	"placer/plan"
+	"placer/sim/throughput"
 )
 
 // Effort that goes into a start and a bound of the largest load before branching.
@@ -22,8 +22,8 @@ const (
 // loads is a branch and bound over placements of blocks, by the largest load.
 // Letters: B blocks, D devices, E nets.
 type loads struct {
-	x     *maxload.Instance
-	j     *judge.Judge
+	x     *throughput.Instance
+	track *budget.Tracker
 	order []int32   // blocks, in the order of branching
 	rest  []float64 // [B+1] least compute of the blocks from the k-th on
 	sizes []int64   // [B+1] their bytes
@@ -50,25 +50,25 @@ type touch struct {
 }
 
 // loads searches for the least largest load, of the problem's own evaluator.
-func (e Exact) loads(ctx context.Context, p *plan.Problem, j *judge.Judge) (*Proof, error) {
-	s := maxload.FromProblem(p)
+func (e Exact) loads(ctx context.Context, p *plan.Problem, track *budget.Tracker) (*Proof, error) {
+	s := throughput.FromProblem(p)
 	s.Part = nil // single ops, however many
-	x, err := maxload.New(s)
+	x, err := throughput.New(s)
 	if err != nil {
 		return nil, err
 	}
 	c := balance.Default()
 	c.Moves, c.Seed = min(loadMoves, 2000*x.NumBlocks()), p.Seed
 	start, reached := balance.Search(ctx, x, make([]uint8, x.NumBlocks()), c, nil)
-	score := j.Try(x.Spread(start))
+	score := track.Try(x.Spread(start))
 	if !score.Feasible() {
 		reached = math.Inf(1)
 	}
 	proof := &Proof{Bound: x.Bound(reached)}
 	proof.Bound = x.PackingBound(proof.Bound, min(reached, loadReach*proof.Bound), loadEffort)
-	l := newLoads(x, j, reached)
+	l := newLoads(x, track, reached)
 	l.limit = e.limit(p)
-	l.wrong = score.Feasible() && math.Abs(score.Seconds-reached) > tolerance*reached
+	l.wrong = score.Feasible() && math.Abs(score.Value-reached) > tolerance*reached
 	if !l.cut(proof.Bound) && ctx.Err() == nil {
 		l.place(0)
 	}
@@ -76,9 +76,9 @@ func (e Exact) loads(ctx context.Context, p *plan.Problem, j *judge.Judge) (*Pro
 	return proof, nil
 }
 
-func newLoads(x *maxload.Instance, j *judge.Judge, reached float64) *loads {
+func newLoads(x *throughput.Instance, track *budget.Tracker, reached float64) *loads {
 	b, d := x.NumBlocks(), x.NumDevices()
-	l := &loads{x: x, j: j, order: connected(x), rest: make([]float64, b+1), sizes: make([]int64, b+1), device: make([]uint8, b),
+	l := &loads{x: x, track: track, order: connected(x), rest: make([]float64, b+1), sizes: make([]int64, b+1), device: make([]uint8, b),
 		seen: make([]uint64, len(x.Nets)), load: make([]float64, d), bytes: make([]int64, d), used: make([]int, d), marks: make([]int, b), best: reached}
 	for range b {
 		l.before = append(l.before, make([]float64, d))
@@ -90,7 +90,7 @@ func newLoads(x *maxload.Instance, j *judge.Judge, reached float64) *loads {
 	return l
 }
 
-func shortest(x *maxload.Instance, b int32) float64 {
+func shortest(x *throughput.Instance, b int32) float64 {
 	t := math.Inf(1)
 	for _, c := range x.Classes {
 		t = min(t, c.Seconds[b])
@@ -100,7 +100,7 @@ func shortest(x *maxload.Instance, b int32) float64 {
 
 // connected returns the blocks so that each comes while nets tie it most to those
 // before it, the longer ones first where they tie alike: loads grow early.
-func connected(x *maxload.Instance) []int32 {
+func connected(x *throughput.Instance) []int32 {
 	n := x.NumBlocks()
 	tie, done, order := make([]float64, n), make([]bool, n), make([]int32, 0, n)
 	for range n {
@@ -147,7 +147,7 @@ func (l *loads) place(k int) {
 	}
 	slices.SortStableFunc(children, func(a, b child) int { return cmp.Compare(a.load, b.load) })
 	for _, c := range children {
-		if l.nodes++; l.limit > 0 && l.nodes >= l.limit || l.nodes%256 == 0 && l.j.Done() {
+		if l.nodes++; l.limit > 0 && l.nodes >= l.limit || l.nodes%256 == 0 && l.track.Done() {
 			l.stopped = true
 		}
 		if l.stopped {
@@ -237,32 +237,32 @@ func (l *loads) hopeless(k int) bool {
 
 // leaf has a whole placement evaluated, which is better than the best.
 func (l *loads) leaf() {
-	if l.stopped = l.stopped || l.j.Done(); l.stopped {
+	if l.stopped = l.stopped || l.track.Done(); l.stopped {
 		return
 	}
 	most := slices.Max(l.load)
-	score := l.j.Try(l.x.Spread(l.device))
-	l.wrong = l.wrong || !score.Feasible() || math.Abs(score.Seconds-most) > tolerance*most
+	score := l.track.Try(l.x.Spread(l.device))
+	l.wrong = l.wrong || !score.Feasible() || math.Abs(score.Value-most) > tolerance*most
 	l.best = min(l.best, most)
 }
 
 // conclude says what the search has shown.
 func (l *loads) conclude(proof *Proof) {
 	proof.Nodes = l.nodes
-	best := l.j.Best()
+	best := l.track.Best()
 	switch {
 	case l.wrong:
-		l.j.Note("best found: the evaluator follows other rules than the search, which proves nothing")
-	case best.Feasible() && best.Seconds*(1-tolerance) <= proof.Bound:
+		l.track.Note("best found: the evaluator follows other rules than the search, which proves nothing")
+	case best.Feasible() && best.Value*(1-tolerance) <= proof.Bound:
 		proof.Optimal = true
-		l.j.Note("OPTIMAL over all placements: the load meets its bound, %d nodes", l.nodes)
+		l.track.Note("OPTIMAL over all placements: the load meets its bound, %d nodes", l.nodes)
 	case l.stopped:
-		l.j.Note("best found: stopped after %d nodes; %s", l.nodes, gap(best, proof.Bound))
+		l.track.Note("best found: stopped after %d nodes; %s", l.nodes, gap(best, proof.Bound))
 	case best.Feasible():
-		proof.Optimal, proof.Bound = true, best.Seconds*(1-tolerance)
-		l.j.Note("OPTIMAL over all placements: proven with %d nodes", l.nodes)
+		proof.Optimal, proof.Bound = true, best.Value*(1-tolerance)
+		l.track.Note("OPTIMAL over all placements: proven with %d nodes", l.nodes)
 	default:
 		proof.Impossible, proof.Bound = true, math.Inf(1)
-		l.j.Note("INFEASIBLE: no placement fits: proven with %d nodes", l.nodes)
+		l.track.Note("INFEASIBLE: no placement fits: proven with %d nodes", l.nodes)
 	}
 }

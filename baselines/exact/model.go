@@ -3,7 +3,8 @@ package exact
 import (
 	"math"
 
-	"placer/baselines/cpsat"
+	"placer/baselines/exact/cpsat"
+	"placer/sim"
 )
 
 // ticks is the horizon of a model in its integer time: fine enough for bounds to
@@ -115,8 +116,10 @@ func (m *model) message(x *message, ends []cpsat.Linear) {
 			size := m.time(r.seconds(x.bytes))
 			s := cpsat.Of(start)
 			span := m.Interval(s, cpsat.Const(size), s.Add(size), sent)
-			for _, l := range r.links {
-				m.links[l] = append(m.links[l], span)
+			if m.contention == sim.FIFO { // else a link may serve several at once
+				for _, l := range r.links {
+					m.links[l] = append(m.links[l], span)
+				}
 			}
 			for _, v := range x.users {
 				if m.units.Of[v] != m.units.Of[x.from] {

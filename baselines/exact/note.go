@@ -14,5 +14,5 @@ func gap(s plan.Score, bound float64) string {
 	if bound <= 0 {
 		return "no bound"
 	}
-	return fmt.Sprintf("bound %.6g s, gap %.2f%%", bound, 100*(s.Seconds/bound-1))
+	return fmt.Sprintf("bound %.6g s, gap %.2f%%", bound, 100*(s.Value/bound-1))
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"placer/graph/unit"
-	"placer/maxload"
-	"placer/maxload/maxtest"
 	"placer/plan"
 	"placer/sim"
+	"placer/sim/throughput"
+	"placer/sim/throughput/throughputtest"
 )
 
 // checkProof compares the answer to p with the optimum, +Inf where nothing fits. It
@@ -24,9 +24,9 @@ func checkProof(t *testing.T, p *plan.Problem, e Exact, optimum float64) bool {
 	}
 	reached := math.Inf(1)
 	if out.Score.Feasible() {
-		reached = out.Score.Seconds
+		reached = out.Score.Value
 	}
-	if s := p.Evaluator.Evaluate(out.Device, p.Priority); s != out.Score || reached < optimum*(1-1e-9) {
+	if s := p.Evaluator.Evaluate(plan.Decision{Device: out.Device, Priority: p.Priority}); s != out.Score || reached < optimum*(1-1e-9) {
 		t.Errorf("score %v, its placement's is %v, the optimum is %g", out.Score, s, optimum)
 	}
 	if proof.Bound > optimum*(1+1e-9) || proof.Impossible && !math.IsInf(optimum, 1) {
@@ -44,18 +44,18 @@ func TestLargestLoadAgainstExhaustiveSearch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 21))
 	proven, early := 0, 0
 	for k := range 150 {
-		s, err := maxtest.Random(rng, 1+rng.IntN(8))
+		s, err := throughputtest.Random(rng, 1+rng.IntN(8))
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := maxload.NewEvaluator(s)
+		e, err := throughput.NewEvaluator(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := e.Instance()
 		best := math.Inf(1)
-		maxtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
-			if j := x.Judge(block); j.Overflow == 0 {
+		throughputtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
+			if j := x.Evaluate(block); j.Overflow == 0 {
 				best = min(best, j.Seconds)
 			}
 		})
@@ -84,12 +84,12 @@ func TestPeakAgainstExhaustiveSearch(t *testing.T) {
 		p.Evaluator, p.Objective = sim.NewPeak(p.Evaluator.(*sim.Simulator)), plan.Memory
 		of := p.Units.Levels[unit.Op]
 		device, best := make([]uint8, p.Graph.NumOps()), math.Inf(1)
-		maxtest.All(of.NumUnits(), p.Machine.NumDevices(), func(units []uint8) {
+		throughputtest.All(of.NumUnits(), p.Machine.NumDevices(), func(units []uint8) {
 			for i, u := range of.Of {
 				device[i] = units[u]
 			}
-			if s := p.Evaluator.Evaluate(device, p.Priority); s.Feasible() {
-				best = min(best, s.Seconds)
+			if s := p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: p.Priority}); s.Feasible() {
+				best = min(best, s.Value)
 			}
 		})
 		if optimal := checkProof(t, p, Exact{}, best); optimal != !math.IsInf(best, 1) {

@@ -65,7 +65,7 @@ func random(t testing.TB, rng *rand.Rand, n, d int, cfg sim.Config) *plan.Proble
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0)), Seed: 1}
+	return &plan.Problem{Graph: g, Machine: m, Units: h, Evaluator: s, Decision: plan.Decision{Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}, Seed: 1}
 }
 
 // machine has d devices; its routes are links of their own, or go out by one port
@@ -102,18 +102,22 @@ func machine(rng *rand.Rand, d int) *hw.Machine {
 
 // brute tries every placement of the units under every permutation of priorities.
 func brute(p *plan.Problem) plan.Score {
+	return bruteUnder(p, permutations(p.Graph.NumOps()))
+}
+
+// bruteUnder tries every placement of the units under every one of orders.
+func bruteUnder(p *plan.Problem, orders [][]int32) plan.Score {
 	n, d := p.Graph.NumOps(), p.Machine.NumDevices()
 	ops := p.Units.Levels[unit.Op]
 	device, of := make([]uint8, n), make([]uint8, ops.NumUnits())
 	var best plan.Score
 	first := true
-	orders := permutations(n)
 	for {
 		for i, u := range ops.Of {
 			device[i] = of[u]
 		}
 		for _, o := range orders {
-			if s := p.Evaluator.Evaluate(device, o); first || s.Better(best) {
+			if s := p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: o}); first || s.Better(best) {
 				best, first = s, false
 			}
 		}
@@ -182,16 +186,16 @@ func TestAgainstBruteForce(t *testing.T) {
 			}
 		case proof.Optimal:
 			optimal++
-			if !want.Feasible() || math.Abs(out.Score.Seconds-want.Seconds) > 2e-9*want.Seconds || !out.Score.Feasible() {
+			if !want.Feasible() || math.Abs(out.Score.Value-want.Value) > 2e-9*want.Value || !out.Score.Feasible() {
 				t.Fatalf("seed %d: %v called optimal, the optimum is %v", seed, out.Score, want)
 			}
-			if !strings.HasPrefix(out.Notes[0], "OPTIMAL") || proof.Bound > want.Seconds {
-				t.Fatalf("seed %d: note %q, bound %g, optimum %g", seed, out.Notes[0], proof.Bound, want.Seconds)
+			if !strings.HasPrefix(out.Notes[0], "OPTIMAL") || proof.Bound > want.Value {
+				t.Fatalf("seed %d: note %q, bound %g, optimum %g", seed, out.Notes[0], proof.Bound, want.Value)
 			}
 		default:
 			t.Fatalf("seed %d: no proof: %q", seed, out.Notes)
 		}
-		if s := p.Evaluator.Evaluate(out.Device, orProblems(out.Priority, p)); s != out.Score {
+		if s := p.Evaluator.Evaluate(plan.Decision{Device: out.Device, Priority: orProblems(out.Priority, p)}); s != out.Score {
 			t.Fatalf("seed %d: score %v, its plan's is %v", seed, out.Score, s)
 		}
 	}
@@ -239,8 +243,8 @@ func TestBounds(t *testing.T) {
 					}
 				}
 				order := permutations(5)[rng.IntN(120)]
-				if s := p.Evaluator.Evaluate(final, order); s.Seconds < bound*(1-1e-12) {
-					t.Fatalf("seed %d: a plan takes %g, the bound is %g", seed, s.Seconds, bound)
+				if s := p.Evaluator.Evaluate(plan.Decision{Device: final, Priority: order}); s.Value < bound*(1-1e-12) {
+					t.Fatalf("seed %d: a plan takes %g, the bound is %g", seed, s.Value, bound)
 				}
 			}
 		}
@@ -275,7 +279,7 @@ func TestSymmetry(t *testing.T) {
 					for i, r := range rng.Perm(7) {
 						order[i] = int32(r)
 					}
-					if a, b := p.Evaluator.Evaluate(device, order), p.Evaluator.Evaluate(other, order); a != b {
+					if a, b := p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: order}), p.Evaluator.Evaluate(plan.Decision{Device: other, Priority: order}); a != b {
 						t.Fatalf("seed %d: %v takes %v, %v %v", seed, device, a, other, b)
 					}
 				}

@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"placer/baselines/judge"
-	"placer/graph"
+	"placer/baselines/budget"
 	"placer/plan"
 	"placer/sim"
 )
@@ -16,7 +15,7 @@ import (
 // all its ops' resident bytes and, while an op runs, what that reads and makes.
 type peaks struct {
 	*table
-	j       *judge.Judge
+	track   *budget.Tracker
 	order   []int     // units, the largest first
 	working []float64 // [U] most bytes beside the resident that an op of the unit needs
 
@@ -31,39 +30,39 @@ type peaks struct {
 }
 
 // peaks searches for the lowest peak; the problem's evaluator judges by it.
-func (e Exact) peaks(p *plan.Problem, j *judge.Judge) *Proof {
-	s := newPeaks(newTable(p), j)
+func (e Exact) peaks(p *plan.Problem, track *budget.Tracker) *Proof {
+	s := newPeaks(newTable(p), track)
 	s.limit = e.limit(p)
 	proof := &Proof{Bound: float64(sim.PeakBound(p.Graph, s.d))}
-	if x := j.Try(s.device); x.Feasible() { // everything on the first device
-		s.best = x.Seconds
+	if x := track.Try(s.device); x.Feasible() { // everything on the first device
+		s.best = x.Value
 	}
 	s.place(0)
 	proof.Nodes = s.nodes
-	switch best := j.Best(); {
-	case best.Feasible() && best.Seconds <= proof.Bound:
+	switch best := track.Best(); {
+	case best.Feasible() && best.Value <= proof.Bound:
 		proof.Optimal = true
-		j.Note("OPTIMAL over all placements under any scheduler: the peak meets its bound, %d nodes", s.nodes)
+		track.Note("OPTIMAL over all placements under any scheduler: the peak meets its bound, %d nodes", s.nodes)
 	case s.stopped && best.Feasible():
-		j.Note("best found: stopped after %d nodes; bound %.6g bytes, gap %.2f%%", s.nodes, proof.Bound, 100*(best.Seconds/proof.Bound-1))
+		track.Note("best found: stopped after %d nodes; bound %.6g bytes, gap %.2f%%", s.nodes, proof.Bound, 100*(best.Value/proof.Bound-1))
 	case s.stopped:
-		j.Note("best found: stopped after %d nodes, and it does not fit", s.nodes)
+		track.Note("best found: stopped after %d nodes, and it does not fit", s.nodes)
 	case best.Feasible():
-		proof.Optimal, proof.Bound = true, best.Seconds
-		j.Note("OPTIMAL over all placements under the scheduler: proven with %d nodes", s.nodes)
+		proof.Optimal, proof.Bound = true, best.Value
+		track.Note("OPTIMAL over all placements under the scheduler: proven with %d nodes", s.nodes)
 	default:
-		j.Note("nothing fits under the scheduler: proven with %d nodes", s.nodes)
+		track.Note("nothing fits under the scheduler: proven with %d nodes", s.nodes)
 	}
 	return proof
 }
 
-func newPeaks(t *table, j *judge.Judge) *peaks {
-	s := &peaks{table: t, j: j, working: make([]float64, t.units.NumUnits()), device: make([]uint8, t.n), used: make([]int, t.d),
+func newPeaks(t *table, track *budget.Tracker) *peaks {
+	s := &peaks{table: t, track: track, working: make([]float64, t.units.NumUnits()), device: make([]uint8, t.n), used: make([]int, t.d),
 		held: make([]float64, t.d), most: make([]float64, t.d), best: math.Inf(1)}
 	for u, ops := range t.units.Ops {
 		s.order = append(s.order, u)
 		for _, i := range ops {
-			s.working[u] = max(s.working[u], float64(sim.Working(t.p.Graph, graph.OpID(i))))
+			s.working[u] = max(s.working[u], float64(sim.Working(t.p.Graph, i)))
 		}
 	}
 	slices.SortStableFunc(s.order, func(a, b int) int {
@@ -75,11 +74,11 @@ func newPeaks(t *table, j *judge.Judge) *peaks {
 // place decides the k-th unit and those after it.
 func (s *peaks) place(k int) {
 	if k == len(s.order) {
-		if s.stopped = s.stopped || s.j.Done(); s.stopped {
+		if s.stopped = s.stopped || s.track.Done(); s.stopped {
 			return
 		}
-		if x := s.j.Try(s.device); x.Feasible() {
-			s.best = min(s.best, x.Seconds)
+		if x := s.track.Try(s.device); x.Feasible() {
+			s.best = min(s.best, x.Value)
 		}
 		return
 	}
@@ -99,7 +98,7 @@ func (s *peaks) place(k int) {
 		if c.peak >= s.best || c.peak > float64(s.p.Machine.Devices[c.d].Memory) {
 			continue
 		}
-		if s.nodes++; s.limit > 0 && s.nodes >= s.limit || s.nodes%256 == 0 && s.j.Done() {
+		if s.nodes++; s.limit > 0 && s.nodes >= s.limit || s.nodes%256 == 0 && s.track.Done() {
 			s.stopped = true
 		}
 		if s.stopped {

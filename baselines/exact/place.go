@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"placer/baselines/judge"
+	"placer/baselines/budget"
 	"placer/units"
 )
 
@@ -16,7 +16,7 @@ const tolerance = 1e-9
 // search is the state of a branch and bound.
 type search struct {
 	*bounder
-	j      *judge.Judge
+	track  *budget.Tracker
 	device []int8 // [N], or none
 	used   []int  // [D] units
 	held   []units.Bytes
@@ -34,8 +34,8 @@ type search struct {
 	priority []int32
 }
 
-func newSearch(t *table, j *judge.Judge) *search {
-	s := &search{bounder: newBounder(t), j: j, device: make([]int8, t.n), used: make([]int, t.d), held: make([]units.Bytes, t.d),
+func newSearch(t *table, track *budget.Tracker) *search {
+	s := &search{bounder: newBounder(t), track: track, device: make([]int8, t.n), used: make([]int, t.d), held: make([]units.Bytes, t.d),
 		best: math.Inf(1), open: math.Inf(1), final: make([]uint8, t.n), priority: make([]int32, t.n)}
 	for i := range s.device {
 		s.device[i] = none
@@ -52,7 +52,7 @@ func (s *search) cut(bound float64) bool { return bound >= s.best*(1-tolerance) 
 // visit counts a node and reports whether the search has to stop.
 func (s *search) visit() bool {
 	s.nodes++
-	s.stopped = s.stopped || s.limit > 0 && s.nodes >= s.limit || s.nodes%256 == 0 && s.j.Done()
+	s.stopped = s.stopped || s.limit > 0 && s.nodes >= s.limit || s.nodes%256 == 0 && s.track.Done()
 	return s.stopped
 }
 

@@ -44,7 +44,7 @@ func (t *table) exchangeable(v, w int) bool {
 				continue
 			}
 			x, y := &t.routes[a*t.d+b], &t.routes[to(a)*t.d+to(b)]
-			if x.latency != y.latency || x.bandwidth != y.bandwidth || len(x.links) != len(y.links) {
+			if t.p.Machine.EndCosts(a, b) != t.p.Machine.EndCosts(to(a), to(b)) || x.latency != y.latency || x.bandwidth != y.bandwidth || len(x.links) != len(y.links) {
 				return false
 			}
 			for k, l := range x.links {

@@ -4,6 +4,7 @@ import (
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/plan"
+	"placer/sim"
 	"placer/units"
 )
 
@@ -23,6 +24,12 @@ type table struct {
 	waits    []int32    // [N] messages that an op waits for
 	before   [][]uint32 // [N] those messages
 	classes  []int      // [D] first device that is equal
+	// contention is the evaluator's. The event loop follows FIFO and Uncontended; its
+	// steps prove nothing under another.
+	contention sim.Contention
+	// sending says that copies occupy the sender, for which not even the bounds hold:
+	// a control dependency takes no time there.
+	sending bool
 }
 
 // message is what an op sends when it ends: an output with consumers, or the word
@@ -36,19 +43,31 @@ type message struct {
 // route is the way between two devices.
 type route struct {
 	latency, bandwidth float64
-	links              []int32
+	links              []int32 // that other transfers may delay it on
 }
 
 func (r *route) seconds(b units.Bytes) float64 { return r.latency + float64(b)/r.bandwidth }
 
+// unknownContention stands for an evaluator that does not say how transfers share
+// links.
+const unknownContention = sim.Uncontended + 1
+
 func newTable(p *plan.Problem) *table {
 	g := p.Graph
-	t := &table{p: p, n: g.NumOps(), d: p.Machine.NumDevices(), units: p.Units.Levels[unit.Op]}
+	t := &table{p: p, n: g.NumOps(), d: p.Machine.NumDevices(), units: p.Units.Levels[unit.Op], sending: p.Machine.OccupiesSender()}
+	t.contention = unknownContention
+	if s, ok := p.Evaluator.(interface{ Contention() sim.Contention }); ok {
+		t.contention = s.Contention()
+	}
 	for v := range t.d {
 		t.seconds = append(t.seconds, p.Evaluator.OpSeconds(v))
 		for w := range t.d {
 			latency, bandwidth := p.Machine.Transfer(v, w)
-			t.routes = append(t.routes, route{float64(latency), float64(bandwidth), p.Machine.Route(v, w)})
+			r := route{latency: float64(latency), bandwidth: float64(bandwidth)}
+			if t.contention != sim.Uncontended {
+				r.links = p.Machine.Route(v, w)
+			}
+			t.routes = append(t.routes, r)
 		}
 	}
 	t.least, t.waits = make([]float64, t.n), make([]int32, t.n)

@@ -8,5 +8,5 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	conformance.Run(t, conformance.Method{Name: "listsched", New: func() (plan.Placer, error) { return Placer{}, nil }})
+	conformance.Run(t, conformance.Method{Name: "listsched", New: func() (plan.Placer, error) { return Rules(), nil }})
 }

@@ -1,4 +1,5 @@
-// Command placer finds device placements for neural networks; see README.md.
+// Command placer decides which device runs each operation of a neural network, in
+// which order, and which operations are fused into one kernel; see README.md.
 package main
 
 import (

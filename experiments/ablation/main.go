@@ -15,30 +15,30 @@ import (
 	"strings"
 	"sync"
 
-	"placer/baselines/human"
+	"placer/baselines/rules"
 	"placer/graph/unit"
-	"placer/placer"
+	"placer/placer/policy/goone"
+	"placer/placer/problem"
 	"placer/plan"
-	"placer/problems"
 )
 
 // variants are changes to the default policy.
 var variants = []struct {
 	name   string
-	change func(*placer.PolicyConfig)
+	change func(*goone.Config)
 }{
-	{"default", func(*placer.PolicyConfig) {}},
-	{"no recurrence", func(c *placer.PolicyConfig) { c.Recurrence = false }},
-	{"no modulation", func(c *placer.PolicyConfig) { c.Modulation = false }},
-	{"no attention", func(c *placer.PolicyConfig) { c.Attention = false }},
-	{"T = 2", func(c *placer.PolicyConfig) { c.Training.Iterations = 2 }},
-	{"no curriculum", func(c *placer.PolicyConfig) { c.Curriculum = false }},
-	{"no free logits", func(c *placer.PolicyConfig) { c.FreeLogits = false }},
-	{"no free logits, no recurrence", func(c *placer.PolicyConfig) { c.FreeLogits, c.Recurrence = false, false }},
-	{"no free logits, no modulation", func(c *placer.PolicyConfig) { c.FreeLogits, c.Modulation = false, false }},
-	{"no free logits, no attention", func(c *placer.PolicyConfig) { c.FreeLogits, c.Attention = false, false }},
-	{"no free logits, no identity", func(c *placer.PolicyConfig) { c.FreeLogits, c.Features.Identity = false, 0 }},
-	{"no free logits, T = 2", func(c *placer.PolicyConfig) { c.FreeLogits, c.Training.Iterations = false, 2 }},
+	{"default", func(*goone.Config) {}},
+	{"no recurrence", func(c *goone.Config) { c.Recurrence = false }},
+	{"no modulation", func(c *goone.Config) { c.Modulation = false }},
+	{"no attention", func(c *goone.Config) { c.Attention = false }},
+	{"T = 2", func(c *goone.Config) { c.Iterations = 2 }},
+	{"no curriculum", func(c *goone.Config) { c.Curriculum = false }},
+	{"no free logits", func(c *goone.Config) { c.InstanceRate = 0 }},
+	{"no free logits, no recurrence", func(c *goone.Config) { c.InstanceRate, c.Recurrence = 0, false }},
+	{"no free logits, no modulation", func(c *goone.Config) { c.InstanceRate, c.Modulation = 0, false }},
+	{"no free logits, no attention", func(c *goone.Config) { c.InstanceRate, c.Attention = 0, false }},
+	{"no free logits, no identity", func(c *goone.Config) { c.InstanceRate, c.Identity = 0, 0 }},
+	{"no free logits, T = 2", func(c *goone.Config) { c.InstanceRate, c.Iterations = 0, 2 }},
 }
 
 // result is one run.
@@ -79,15 +79,17 @@ func run(list string, evaluations, seeds int, level string, segment int, skip []
 		if err != nil {
 			return fmt.Errorf("%s: want workload:gpus", item)
 		}
-		p, err := problems.Workload(name, "p100", devices)
+		whole, err := problem.Workload(name, "p100", devices, problem.Options{})
 		if err != nil {
 			return err
 		}
-		h, err := human.Placer{}.Place(context.Background(), p)
+		p := &whole.Problem
+		p.Units = p.Units.WithoutPartialGradients() // as recorded
+		h, err := rules.Expert().Place(context.Background(), p)
 		if err != nil {
 			return err
 		}
-		base := p.Evaluator.Evaluate(h.Device, p.Priority).Seconds
+		base := p.Evaluator.Evaluate(plan.Decision{Device: h.Device, Priority: p.Priority}).Value
 		fmt.Printf("\n%s on %d P100, %d evaluations, granularity %s, segments of %d; human %.1f ms\n\n| variant | median | interval (96.9%%) | reduction |\n|---|---:|---:|---:|\n", name, devices, evaluations, level, segment, base*1e3)
 		for _, v := range variants {
 			if slices.Contains(skip, v.name) {
@@ -121,11 +123,11 @@ func run(list string, evaluations, seeds int, level string, segment int, skip []
 	return file.Close()
 }
 
-func train(p plan.Problem, l unit.Level, segment int, change func(*placer.PolicyConfig), evaluations int, seed uint64) (float64, error) {
-	c := placer.DefaultPolicy()
+func train(p plan.Problem, l unit.Level, segment int, change func(*goone.Config), evaluations int, seed uint64) (float64, error) {
+	c := goone.Default()
 	c.Level, c.Segment = l, segment
 	change(&c)
-	policy, err := placer.NewPolicy(c)
+	policy, err := goone.New(c)
 	if err != nil {
 		return 0, err
 	}
@@ -134,5 +136,5 @@ func train(p plan.Problem, l unit.Level, segment int, change func(*placer.Policy
 	if err != nil {
 		return 0, err
 	}
-	return o.Score.Seconds, nil
+	return o.Score.Value, nil
 }

@@ -111,18 +111,21 @@ single() { # one device: classes of ops
 
 searching() { # evaluator: a search that measures; from its file it measures nothing
 	two || return
+	cat >"$out/search-$1.config.json" <<END
+{"format": "placer run 1", "measurements": "$out/search-$1.jsonl", "measuring": {"logical": true}, "libraries": {"cublas": "$cublas"}}
+END
 	for k in 1 2; do
-		p search --workload rnnlm:layers=2,unroll=10 --machine "$out/two.json" --logical --methods human,single,GO-one --evaluations 128 --workers 1 --evaluator "$1" \
-			--measurements "$out/search-$1.jsonl" --cublas "$cublas" --out "$out/runs/search-$1-$k" --json >"$out/search-$1-$k.json" || return
+		p search --workload rnnlm:layers=2,unroll=10 --machine "$out/two.json" --methods human,single,GO-one --evaluations 128 --workers 1 --evaluator "$1" \
+			--config "$out/search-$1.config.json" --out "$out/runs/search-$1-$k" --json >"$out/search-$1-$k.json" || return
 	done
 	grep -q '"placements": 0,' "$out/search-$1-2.json"
 }
 
 policy_kernels() { # a test that is skipped has shown nothing: there is no cuBLAS, say
-	"$bin/policy.test" -test.v -test.run RealGPU >"$out/log/policy.test.txt" 2>&1
+	"$bin/device.test" -test.v -test.run RealGPU >"$out/log/device.test.txt" 2>&1
 	local rc=$?
-	cat "$out/log/policy.test.txt"
-	[ $rc = 0 ] && grep -q '^--- PASS' "$out/log/policy.test.txt" && ! grep -q '^--- SKIP' "$out/log/policy.test.txt"
+	cat "$out/log/device.test.txt"
+	[ $rc = 0 ] && grep -q '^--- PASS' "$out/log/device.test.txt" && ! grep -q '^--- SKIP' "$out/log/device.test.txt"
 }
 
 like_pytorch() {

@@ -15,17 +15,16 @@ import (
 	"strconv"
 	"strings"
 
-	"placer/baselines/gdp"
-	"placer/baselines/hdp"
-	"placer/baselines/human"
-	"placer/baselines/random"
-	"placer/baselines/reinforce"
-	"placer/baselines/rl2017"
-	"placer/compare"
+	"placer/baselines/learned/gdp"
+	"placer/baselines/learned/hdp"
+	"placer/baselines/learned/reinforce"
+	"placer/baselines/learned/rl2017"
+	"placer/baselines/rules"
 	"placer/graph/unit"
+	"placer/internal/compare"
 	"placer/internal/fsx"
+	"placer/placer/problem"
 	"placer/plan"
-	"placer/problems"
 )
 
 // sample is the step time of a round's placements.
@@ -106,10 +105,11 @@ func run(list string, methods []string, evaluations, seeds int, out string) erro
 		if err != nil {
 			return fmt.Errorf("%s: want workload:gpus", item)
 		}
-		p, err := problems.Workload(name, "p100", devices)
+		whole, err := problem.Workload(name, "p100", devices, problem.Options{})
 		if err != nil {
 			return err
 		}
+		p := &whole.Problem
 		p.Budget.Evaluations = evaluations
 		for _, v := range rivals {
 			if !slices.Contains(methods, v.name) {
@@ -180,7 +180,7 @@ func train(p plan.Problem, rival func(func(sample)) plan.Placer, seed uint64) (r
 	if err != nil {
 		return r, err
 	}
-	r.Best = o.Score.Seconds
+	r.Best = o.Score.Value
 	r.FirstRound = mean(rounds[:1])
 	n := p.Budget.Evaluations
 	r.First = mean(within(rounds, 0, n/10))
@@ -188,14 +188,14 @@ func train(p plan.Problem, rival func(func(sample)) plan.Placer, seed uint64) (r
 	for _, b := range []struct {
 		to     *float64
 		placer plan.Placer
-	}{{&r.Random, random.Placer{Level: unit.Cell}}, {&r.Human, human.Placer{}}} {
+	}{{&r.Random, rules.RandomBest(unit.Cell)}, {&r.Human, rules.Expert()}} {
 		o, err := b.placer.Place(context.Background(), &p)
 		if err != nil {
 			return r, err
 		}
-		*b.to = o.Score.Seconds
+		*b.to = o.Score.Value
 	}
-	r.Single = p.Evaluator.Evaluate(make([]uint8, p.Graph.NumOps()), p.Priority).Seconds
+	r.Single = p.Evaluator.Evaluate(plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority}).Value
 	return r, nil
 }
 

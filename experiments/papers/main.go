@@ -9,7 +9,7 @@ import (
 	"math"
 	"os"
 
-	"placer/compare"
+	"placer/internal/compare"
 )
 
 // row is a row of table 2 of GO (Zhou et al., NeurIPS 2020): step times in

@@ -11,8 +11,8 @@ import (
 	"math"
 	"os"
 
+	"placer/internal/report"
 	"placer/plan"
-	"placer/report"
 	"placer/units"
 )
 

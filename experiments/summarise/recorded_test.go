@@ -41,12 +41,13 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestReadme: the figures of README.md are those that are recorded.
-func TestReadme(t *testing.T) {
-	readme := read(t, "../../README.md")
+// TestFigures: the figures of README.md and docs/results.md are those that are
+// recorded.
+func TestFigures(t *testing.T) {
+	results, readme := read(t, "../../docs/results.md"), read(t, "../../README.md")
 	for line := range strings.Lines(read(t, "../table2/table.md")) {
-		if !strings.Contains(readme, line) {
-			t.Errorf("README.md lacks the line %q of table2/table.md", line)
+		if !strings.Contains(results, line) {
+			t.Errorf("docs/results.md lacks the line %q of table2/table.md", line)
 		}
 	}
 	means := func(folder string) (search, policy string) {
@@ -54,28 +55,39 @@ func TestReadme(t *testing.T) {
 		cells := strings.Split(lines[len(lines)-1], "|")
 		return strings.TrimSpace(cells[7]), strings.TrimSpace(cells[9])
 	}
+	two, twoPolicy := means("../table2")
 	five, fivePolicy := means("../table2/five-minutes")
 	byDefault, _ := means("../table2/default")
 	joint, moved := figure6(t), transfers(t)
 	for _, x := range []struct {
-		pattern string // of README.md, with a group for each figure
-		want    []string
+		name, text string
+		pattern    string // with a group for each figure
+		want       []string
 	}{
-		{`With five minutes a row the search comes to (\S+) and the policy to (\S+) \(`, []string{five, fivePolicy}},
-		{`by default, two minutes come to (\S+) \(`, []string{byDefault}},
-		{`(\S+) shorter than TensorFlow's default \((\d+) cases that fit one GPU\), (\S+) shorter than the three learned one by one in the same budget, shorter than every pair of them in all (\d+) cases, by (\S+) on average and (\S+) at the least`,
+		{"docs/results.md", results, `With five minutes a row the search comes to (\S+) and the policy to (\S+) \(`, []string{five, fivePolicy}},
+		{"docs/results.md", results, `by default, two minutes come to (\S+) \(`, []string{byDefault}},
+		{"docs/results.md", results, `(\S+) shorter than TensorFlow's default \((\d+) cases that fit one GPU\), (\S+) shorter than the three learned one by one in the same budget, shorter than every pair of them in all (\d+) cases, by (\S+) on average and (\S+) at the least`,
 			[]string{percent(joint.standard.mean()), fmt.Sprint(len(joint.standard)), percent(joint.single.mean()), fmt.Sprint(len(joint.pair)), percent(joint.pair.mean()), percent(joint.pair.least())}},
-		{`the best of 16 judged samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
-		{`it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
-		{`as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
-		{`an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
+		{"docs/results.md", results, `the best of these 16 samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
+		{"docs/results.md", results, `it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
+		{"docs/results.md", results, `as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
+		{"docs/results.md", results, `an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
+
+		{"README.md", readme, `find steps that are (\S+) shorter than the human expert's in the geometric mean`, []string{two}},
+		{"README.md", readme, `in the same two minutes on the graph at hand, finds steps that are (\S+) shorter\.`, []string{twoPolicy}},
+		{"README.md", readme, `places these graphs (\S+) shorter than the expert`, []string{percent(moved.best.mean())}},
+		{"README.md", readme, `in 49 steps it reaches (\S+), which is (\S+) longer than five minutes of search`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean())}},
+		{"README.md", readme, `gives steps (\S+) shorter than learning them one by one with the same budget, and shorter than learning any two of them in all (\d+) cases`, []string{percent(joint.single.mean()), fmt.Sprint(len(joint.pair))}},
 	} {
-		found := regexp.MustCompile(x.pattern).FindStringSubmatch(readme)
+		found := regexp.MustCompile(x.pattern).FindStringSubmatch(x.text)
 		if found == nil {
-			t.Errorf("README.md has nothing like %q", x.pattern)
+			t.Errorf("%s has nothing like %q", x.name, x.pattern)
 		} else if !slices.Equal(found[1:], x.want) {
-			t.Errorf("README.md says %q in %q, recorded is %q", found[1:], found[0], x.want)
+			t.Errorf("%s says %q in %q, recorded is %q", x.name, found[1:], found[0], x.want)
 		}
+	}
+	if least := joint.pair.least(); least <= 0 {
+		t.Errorf("jointly, a case is %.1f%% behind a pair of tasks", -100*least)
 	}
 	if least := moved.best.least(); least <= 0 {
 		t.Errorf("zero-shot, a row is %.1f%% below the human expert", 100*least)

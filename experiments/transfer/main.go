@@ -13,55 +13,16 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
-	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
-	"placer/baselines/human"
 	"placer/internal/fsx"
-	"placer/placer/transfer"
-	"placer/plan"
+	"placer/placer/policy/sequential"
 )
-
-// row is a line of results.csv. Times are in seconds, reductions against the
-// human expert.
-type row struct {
-	Workload string
-	Devices  int
-	Policy   string
-	Human    float64
-	Search   float64 // recorded, experiments/table2
-	Longer   float64 // the search of five minutes, experiments/table2/five-minutes
-	Greedy   float64
-	// Of the best of 16 samples: the median over the seeds, the lowest, the highest.
-	Best, BestLow, BestHigh float64
-	// Of fine-tuning: median over the seeds, the lowest, the highest; CPU seconds of
-	// all threads and evaluations of one seed, the most of all.
-	Tuned, TunedLow, TunedHigh float64
-	TunedSeeds                 float64
-	TunedTook                  float64
-	TunedEvaluations           float64
-	Took                       float64 // zero-shot: CPU seconds of columns, 16 samples and their evaluation
-	Distance, Reach            float64
-	// Scratch is what the policy that was trained from scratch came to in the recorded
-	// search.
-	Scratch, ScratchEvaluations float64
-	SameAt                      float64 // evaluations at which fine-tuning was as good, median over the seeds; 0: it was not
-	Untrained                   float64 // zero-shot of a policy that knows nothing but its guides, the median over the seeds
-}
 
 func main() {
 	seeds := flag.Int("seeds", 6, "seeds of sampling")
@@ -73,31 +34,33 @@ func main() {
 	to := flag.String("to", "placer/pretrained/policy.safetensors", "see -card")
 	only := flag.String("rows", "", "rows to judge, separated by commas; all without it")
 	flag.Parse()
+	err := error(nil)
 	if *card != "" {
-		if err := writeCard(*out, *card, *to); err != nil {
-			fmt.Fprintln(os.Stderr, "transfer:", err)
-			os.Exit(1)
-		}
-		return
+		err = writeCard(*out, *card, *to)
+	} else {
+		err = run(*seeds, tuning{*tune, *tuneSeeds, *samples}, *out, *only, flag.Args())
 	}
-	if err := run(*seeds, tuning{*tune, *tuneSeeds, *samples}, *out, *only, flag.Args()); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "transfer:", err)
 		os.Exit(1)
 	}
 }
 
+// Files of the folder of results.
+const (
+	resultsFile = "results.csv"
+	tunedFile   = "tuned.csv"
+	tableFile   = "table.md"
+)
+
 // tuning says how to fine-tune.
 type tuning struct{ steps, seeds, samples int }
 
 func run(seeds int, tune tuning, out, only string, files []string) error {
-	policies := map[string]*transfer.Policy{} // by held-out family
+	policies := map[string]*sequential.Policy{} // by held-out family
 	names := map[string]string{}
 	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		p, err := transfer.Read(data, f)
+		p, err := readPolicy(f)
 		if err != nil {
 			return err
 		}
@@ -109,7 +72,7 @@ func run(seeds int, tune tuning, out, only string, files []string) error {
 	if err != nil {
 		return err
 	}
-	kept, err := readRows(out)
+	kept, err := readCSV[row](filepath.Join(out, resultsFile))
 	if err != nil {
 		return err
 	}
@@ -158,222 +121,33 @@ func run(seeds int, tune tuning, out, only string, files []string) error {
 	return write(out, rows)
 }
 
-// columns are those of results.csv behind the workload, the devices and the
-// policy.
-var columns = []string{"human_s", "search_s", "greedy_s", "best_of_16_s", "best_of_16_low_s", "best_of_16_high_s", "fine_tuned_s", "fine_tuned_cpu_seconds", "zero_shot_cpu_seconds",
-	"distance", "reach", "from_scratch_s", "fine_tuned_evaluations", "from_scratch_evaluations", "same_at",
-	"fine_tuned_low_s", "fine_tuned_high_s", "fine_tuned_seeds", "untrained_s", "search_five_minutes_s"}
-
-// values returns where columns are kept.
-func (r *row) values() []*float64 {
-	return []*float64{&r.Human, &r.Search, &r.Greedy, &r.Best, &r.BestLow, &r.BestHigh, &r.Tuned, &r.TunedTook, &r.Took, &r.Distance, &r.Reach, &r.Scratch, &r.TunedEvaluations, &r.ScratchEvaluations, &r.SameAt,
-		&r.TunedLow, &r.TunedHigh, &r.TunedSeeds, &r.Untrained, &r.Longer}
-}
-
-// whole reports whether r has been judged.
-func (r *row) whole(t tuning) bool {
-	return r.Greedy > 0 && (t.steps == 0 || r.TunedSeeds >= float64(t.seeds))
-}
-
-// readCSV returns the lines of a file, none where there is no file.
-func readCSV(path string) ([][]string, error) {
+// readPolicy reads the policy file at path.
+func readPolicy(path string) (*sequential.Policy, error) {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
-	return csv.NewReader(bytes.NewReader(data)).ReadAll()
-}
-
-// readRows returns the rows of folder's results.csv, none where there is no file.
-func readRows(folder string) ([]row, error) {
-	lines, err := readCSV(filepath.Join(folder, "results.csv"))
-	if err != nil || len(lines) == 0 {
-		return nil, err
-	}
-	var rows []row
-	for _, l := range lines[1:] {
-		r := row{Workload: l[0], Policy: l[2]}
-		if r.Devices, err = strconv.Atoi(l[1]); err != nil {
-			return nil, err
-		}
-		for k, v := range r.values() {
-			at := slices.Index(lines[0], columns[k])
-			if at < 0 {
-				continue // it is judged anew
-			}
-			if *v, err = strconv.ParseFloat(l[at], 64); err != nil {
-				return nil, err
-			}
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
+	return sequential.Read(data, path)
 }
 
 // writeCard writes policy file from to file to with the results of folder: what
 // the same training came to where a family was held out.
 func writeCard(folder, from, to string) error {
-	rows, err := readRows(folder)
+	rows, err := readCSV[row](filepath.Join(folder, resultsFile))
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	p, err := transfer.Read(data, from)
+	p, err := readPolicy(from)
 	if err != nil {
 		return err
 	}
 	p.Card.Results = nil
 	for _, r := range rows {
-		x := transfer.Result{Workload: r.Workload, Devices: r.Devices, HeldOut: true, Greedy: 1 - r.Greedy/r.Human, Best: 1 - r.Best/r.Human}
+		x := sequential.Result{Workload: r.Workload, Devices: r.Devices, HeldOut: true, Greedy: 1 - r.Greedy/r.Human, Best: 1 - r.Best/r.Human}
 		if r.TunedSeeds > 0 {
 			x.Tuned = 1 - r.Tuned/r.Human
 		}
 		p.Card.Results = append(p.Card.Results, x)
 	}
 	return fsx.WriteFile(to, p.Write)
-}
-
-func percent(x, human float64) float64 { return 100 * (1 - x/human) }
-
-// judge fills what r has not got; folder holds tuned.csv.
-func (r *row) judge(policy *transfer.Policy, seeds int, tune tuning, folder string) error {
-	p, err := transfer.Case{Workload: r.Workload, GPU: "p100", Devices: r.Devices}.Problem()
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	h, err := human.Placer{}.Place(ctx, p)
-	if err != nil {
-		return err
-	}
-	r.Human = h.Score.Seconds
-	if err := r.recorded(); err != nil {
-		return err
-	}
-	if r.Greedy == 0 {
-		if err := r.zeroShot(ctx, p, policy, seeds); err != nil {
-			return err
-		}
-	}
-	if tune.steps == 0 || r.TunedSeeds >= float64(tune.seeds) {
-		return nil
-	}
-	return r.fineTuned(ctx, p, policy, tune, folder)
-}
-
-// zeroShot fills what is said of the policy as it is.
-func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *transfer.Policy, seeds int) error {
-	untrained, err := transfer.NewPolicy(transfer.DefaultConfig(), rand.New(rand.NewPCG(1, 0)))
-	if err != nil {
-		return err
-	}
-	var best, without []float64
-	for k := range seeds {
-		p.Seed = uint64(k + 1)
-		begin := cpu()
-		w, err := transfer.NewView(p)
-		if err != nil {
-			return err
-		}
-		samples, err := policy.ZeroShot(ctx, w, transfer.DefaultSamples)
-		if err != nil {
-			return err
-		}
-		if k == 0 {
-			r.Took = cpu() - begin
-			r.Greedy = seconds(samples[0].Score)
-			r.Distance, r.Reach = policy.Reach.Distance(w), policy.Reach.Limit
-		}
-		best = append(best, seconds(transfer.Best(samples).Score))
-		if samples, err = untrained.ZeroShot(ctx, w, transfer.DefaultSamples); err != nil {
-			return err
-		}
-		without = append(without, seconds(transfer.Best(samples).Score))
-	}
-	r.Best, r.BestLow, r.BestHigh = spread(best)
-	r.Untrained, _, _ = spread(without)
-	return nil
-}
-
-// spread returns the median of x, the lowest and the highest.
-func spread(x []float64) (median, low, high float64) {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2, x[0], x[len(x)-1]
-}
-
-// cpu returns the processor time of this process, in seconds: what else the
-// machine does is not the policy's doing.
-func cpu() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
-}
-
-// seconds is the step time, infinite where the placement does not fit.
-func seconds(s plan.Score) float64 {
-	if !s.Feasible() {
-		return math.Inf(1)
-	}
-	return s.Seconds
-}
-
-// method is a row of a recorded search.
-type method struct {
-	Method      string  `json:"method"`
-	StepTime    float64 `json:"step_time_s"`
-	Evaluations int     `json:"evaluations"`
-}
-
-// readSearch returns the best of a search recorded in folder and its rows.
-func (r *row) readSearch(folder string) (best float64, rows []method, err error) {
-	data, err := os.ReadFile(filepath.Join(folder, r.Workload+".json"))
-	if err != nil {
-		return 0, nil, err
-	}
-	var doc struct {
-		Best method   `json:"best"`
-		Rows []method `json:"rows"`
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return 0, nil, fmt.Errorf("%s: %s: %w", folder, r.Workload, err)
-	}
-	return doc.Best.StepTime, doc.Rows, nil
-}
-
-// searched takes the best of the recorded searches; that of five minutes may lack.
-func (r *row) searched() (err error) {
-	if r.Search, _, err = r.readSearch("experiments/table2"); err != nil {
-		return err
-	}
-	r.Longer, _, err = r.readSearch("experiments/table2/five-minutes")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// recorded takes the recorded searches: their best, and of the one of two minutes
-// the policy that was trained from scratch.
-func (r *row) recorded() error {
-	if err := r.searched(); err != nil {
-		return err
-	}
-	_, rows, err := r.readSearch("experiments/table2")
-	if err != nil {
-		return err
-	}
-	for _, m := range rows {
-		if m.Method == "GO-one" {
-			r.Scratch, r.ScratchEvaluations = m.StepTime, float64(m.Evaluations)
-		}
-	}
-	return nil
 }

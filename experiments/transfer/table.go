@@ -1,77 +1,87 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"placer/internal/fsx"
 )
 
+// percent returns by how much x is shorter than the human expert's step.
+func percent(x, human float64) float64 { return 100 * (1 - x/human) }
+
+// share writes a percentage.
+func share(x float64) string { return fmt.Sprintf("%.1f%%", x) }
+
 // write writes results.csv and table.md.
 func write(folder string, rows []row) error {
-	if err := fsx.WriteFile(filepath.Join(folder, "results.csv"), func(w io.Writer) error {
-		c := csv.NewWriter(w)
-		c.Write(append([]string{"workload", "devices", "policy"}, columns...))
-		for _, r := range rows {
-			record := []string{r.Workload, fmt.Sprint(r.Devices), r.Policy}
-			for _, x := range r.values() {
-				record = append(record, fmt.Sprintf("%.6g", *x))
-			}
-			c.Write(record)
-		}
-		c.Flush()
-		return c.Error()
-	}); err != nil {
+	if err := writeCSV(filepath.Join(folder, resultsFile), rows); err != nil {
 		return err
 	}
-	return fsx.WriteFile(filepath.Join(folder, "table.md"), func(w io.Writer) error {
+	return fsx.WriteFile(filepath.Join(folder, tableFile), func(w io.Writer) error {
 		fmt.Fprintln(w, "| graph | GPUs | human | greedy | best of 16 | lowest to highest of the seeds | CPU s | untrained | fine-tuned | lowest to highest | CPU s | search | five minutes | from scratch | its evaluations | evaluations to the same | distance / reach |")
 		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
-		var g, b, u, t, s, l float64
-		tuned, searched := true, true
 		for _, r := range rows {
-			same := "-"
-			if r.SameAt > 0 {
-				same = fmt.Sprintf("%.0f", r.SameAt)
-			}
-			learned := "- | - | -"
-			if r.TunedSeeds > 0 {
-				learned = fmt.Sprintf("%.1f%% | %.1f%% to %.1f%% | %.0f", percent(r.Tuned, r.Human), percent(r.TunedHigh, r.Human), percent(r.TunedLow, r.Human), r.TunedTook)
-			}
-			tuned, searched = tuned && r.TunedSeeds > 0, searched && r.Longer > 0
-			five := "-"
-			if r.Longer > 0 {
-				five = fmt.Sprintf("%.1f%%", percent(r.Longer, r.Human))
-			}
-			fmt.Fprintf(w, "| %s | %d | %.4g ms | %.1f%% | %.1f%% | %.1f%% to %.1f%% | %.1f | %.1f%% | %s | %.1f%% | %s | %.1f%% | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
-				percent(r.Greedy, r.Human), percent(r.Best, r.Human), percent(r.BestHigh, r.Human), percent(r.BestLow, r.Human), r.Took, percent(r.Untrained, r.Human), learned, percent(r.Search, r.Human), five, percent(r.Scratch, r.Human), r.ScratchEvaluations, same, r.Distance, r.Reach)
-			n := float64(len(rows))
-			u += math.Log(r.Untrained/r.Human) / n
-			g += math.Log(r.Greedy/r.Human) / n
-			b += math.Log(r.Best/r.Human) / n
-			t += math.Log(r.Tuned/r.Human) / n
-			s += math.Log(r.Search/r.Human) / n
-			l += math.Log(r.Longer/r.Human) / n
+			r.writeText(w)
 		}
-		// Means over the rows, as reductions and as what is longer than the search of
-		// five minutes.
-		shorter := func(x float64, known bool) string {
-			if !known {
-				return "-"
-			}
-			return fmt.Sprintf("%.1f%%", 100*(1-math.Exp(x)))
-		}
-		longer := func(x float64, known bool) string {
-			if !known || !searched {
-				return "-"
-			}
-			return fmt.Sprintf("%.1f%%", 100*(math.Exp(x-l)-1))
-		}
-		fmt.Fprintf(w, "| geometric mean | | | %s | %s | | | %s | %s | | | %s | %s | | | | |\n", shorter(g, true), shorter(b, true), shorter(u, true), shorter(t, tuned), shorter(s, true), shorter(l, searched))
-		_, err := fmt.Fprintf(w, "| longer than five minutes of search | | | %s | %s | | | %s | %s | | | %s | | | | | |\n", longer(g, true), longer(b, true), longer(u, true), longer(t, tuned), longer(s, true))
-		return err
+		return writeMeans(w, rows)
 	})
+}
+
+// writeText writes r's line of the table.
+func (r *row) writeText(w io.Writer) {
+	same, tuned, longer := "-", "- | - | -", "-"
+	if r.SameAt > 0 {
+		same = fmt.Sprintf("%.0f", r.SameAt)
+	}
+	of := func(x float64) string { return share(percent(x, r.Human)) }
+	if r.TunedSeeds > 0 {
+		tuned = fmt.Sprintf("%s | %s to %s | %.0f", of(r.Tuned), of(r.TunedHigh), of(r.TunedLow), r.TunedTook)
+	}
+	if r.Longer > 0 {
+		longer = of(r.Longer)
+	}
+	fmt.Fprintf(w, "| %s | %d | %.4g ms | %s | %s | %s to %s | %.1f | %s | %s | %s | %s | %s | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
+		of(r.Greedy), of(r.Best), of(r.BestHigh), of(r.BestLow), r.Took, of(r.Untrained), tuned, of(r.Search), longer, of(r.Scratch), r.ScratchEvaluations, same, r.Distance, r.Reach)
+}
+
+// writeMeans writes geometric means over the rows: as reductions, and as what is longer
+// than the search of five minutes. A mean of what some row lacks is not known.
+func writeMeans(w io.Writer, rows []row) error {
+	tuned := !slices.ContainsFunc(rows, func(r row) bool { return r.TunedSeeds == 0 })
+	searched := !slices.ContainsFunc(rows, func(r row) bool { return r.Longer == 0 })
+	mean := func(of func(r *row) float64) (sum float64) {
+		for _, r := range rows {
+			sum += math.Log(of(&r)/r.Human) / float64(len(rows))
+		}
+		return sum
+	}
+	var reductions, longer []any
+	five := mean(func(r *row) float64 { return r.Longer })
+	for _, c := range []struct {
+		mean  float64
+		known bool
+	}{
+		{mean(func(r *row) float64 { return r.Greedy }), true},
+		{mean(func(r *row) float64 { return r.Best }), true},
+		{mean(func(r *row) float64 { return r.Untrained }), true},
+		{mean(func(r *row) float64 { return r.Tuned }), tuned},
+		{mean(func(r *row) float64 { return r.Search }), true},
+		{five, searched},
+	} {
+		reduction, over := "-", "-"
+		if c.known {
+			reduction = share(100 * (1 - math.Exp(c.mean)))
+			if searched {
+				over = share(100 * (math.Exp(c.mean-five) - 1))
+			}
+		}
+		reductions, longer = append(reductions, reduction), append(longer, over)
+	}
+	fmt.Fprintf(w, "| geometric mean | | | %s | %s | | | %s | %s | | | %s | %s | | | | |\n", reductions...)
+	_, err := fmt.Fprintf(w, "| longer than five minutes of search | | | %s | %s | | | %s | %s | | | %s | | | | | |\n", longer[:5]...)
+	return err
 }

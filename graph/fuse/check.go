@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/internal/unionfind"
 )
 
 // Check reports the first fault of kernels of g on device, [N]: head, [N], names
@@ -29,26 +30,17 @@ func Check(g *graph.Graph, device []uint8, head []int32) error {
 		}
 		members[h] = append(members[h], int32(i))
 	}
-	linked := make([]int32, n) // union-find of ops by data handed on
-	for i := range linked {
-		linked[i] = int32(i)
-	}
-	root := func(i int32) int32 {
-		for linked[i] != i {
-			i = linked[i]
-		}
-		return i
-	}
+	linked := unionfind.New(n) // by fused intermediates
 	for i := range int32(n) {
 		for k, t := range g.Inputs(graph.OpID(i)) {
 			p := int32(g.Tensor(t).Producer)
 			if head[p] != head[i] {
 				continue
 			}
-			if !mayHand(role[p], role[i]) || role[i] == graph.FuseView && k > 0 {
+			if !mayFuse(role[p], role[i]) || role[i] == graph.FuseView && k > 0 {
 				return fmt.Errorf("%s (%v) cannot hand data to %s (%v) within a kernel", name(p), role[p], name(i), role[i])
 			}
-			linked[root(p)] = root(i)
+			linked.Join(p, i)
 		}
 		for _, c := range g.Control(graph.OpID(i)) {
 			if head[c] == head[i] {
@@ -63,7 +55,7 @@ func Check(g *graph.Graph, device []uint8, head []int32) error {
 		}
 		anchors, reduces := 0, 0
 		for _, m := range ops {
-			if root(m) != root(ops[0]) {
+			if linked.Root(m) != linked.Root(ops[0]) {
 				return fmt.Errorf("%s shares nothing with the rest of its kernel", name(m))
 			}
 			switch role[m] {
@@ -84,18 +76,12 @@ func Check(g *graph.Graph, device []uint8, head []int32) error {
 func checkCycles(g *graph.Graph, head []int32, members map[int32][]int32, name func(int32) string) error {
 	wait := map[int32]int{} // kernel -> dependencies on other kernels
 	readers := map[int32][]int32{}
-	depend := func(i int32, p graph.OpID) {
-		if a, b := head[p], head[i]; a != b {
-			wait[b]++
-			readers[a] = append(readers[a], b)
-		}
-	}
-	for i := range int32(len(head)) {
-		for _, t := range g.Inputs(graph.OpID(i)) {
-			depend(i, g.Tensor(t).Producer)
-		}
-		for _, c := range g.Control(graph.OpID(i)) {
-			depend(i, c)
+	for i, b := range head {
+		for p := range g.Predecessors(graph.OpID(i)) {
+			if a := head[p]; a != b {
+				wait[b]++
+				readers[a] = append(readers[a], b)
+			}
 		}
 	}
 	var ready []int32

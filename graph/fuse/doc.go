@@ -5,9 +5,9 @@
 // A kernel is a set of ops. It is legal if
 //
 //   - all its ops are on one device, at most MaxOps of them;
-//   - every dependency between two of its ops is data that the one may hand to
-//     the other within a kernel: a loop, a view or an anchor to a loop, a view or
-//     a reduction, but no anchor to a reduction (graph.FuseRole; see Roles);
+//   - every dependency between two of its ops is a fused intermediate: data that
+//     passes from a loop, a view or an anchor to a loop, a view or a reduction,
+//     but from no anchor to a reduction (graph.FuseRole; see Roles);
 //   - it holds at most one anchor, and none beside a reduction;
 //   - what reads it from outside comes after its last op in the order of fusion
 //     (Rules.Order).

@@ -29,7 +29,7 @@ const (
 // NewFuser returns a fuser by the rules r.
 func NewFuser(r *Rules) *Fuser {
 	n := len(r.role)
-	return &Fuser{Rules: r, head: make([]int32, n), next: make([]int32, n), size: make([]int32, n), holds: make([]uint8, n), visit: make([]int32, 0, len(r.able))}
+	return &Fuser{Rules: r, head: make([]int32, n), next: make([]int32, n), size: make([]int32, n), holds: make([]uint8, n), visit: make([]int32, 0, len(r.fusible))}
 }
 
 // Fuse returns the kernels that follow from device, [N], and priority, [N]: for
@@ -70,7 +70,7 @@ func (f *Fuser) Fuse(device, priority []uint8) []int32 {
 // visits returns the ops to visit, in order.
 func (f *Fuser) visits(priority []uint8) []int32 {
 	var count [257]int32
-	for _, i := range f.able {
+	for _, i := range f.fusible {
 		count[priority[i]]++
 	}
 	at := int32(0)
@@ -78,7 +78,7 @@ func (f *Fuser) visits(priority []uint8) []int32 {
 		at, count[p] = at+count[p], at
 	}
 	f.visit = f.visit[:at]
-	for _, i := range f.able {
+	for _, i := range f.fusible {
 		if p := priority[i]; p != Never {
 			f.visit[count[p]] = i
 			count[p]++
@@ -90,7 +90,7 @@ func (f *Fuser) visits(priority []uint8) []int32 {
 // join makes one kernel of a, which is read by b, and b, if that is legal.
 //
 // The ops of a all come before the last op of b: the op of b that reads a comes
-// after the last of a. For the same reason b hands nothing to a, and what reads b
+// after the last of a. For the same reason a reads nothing of b, and what reads b
 // comes after both. What remains is to look at the readers of a.
 func (f *Fuser) join(a, b int32) {
 	both := f.holds[a] | f.holds[b]

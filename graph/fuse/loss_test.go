@@ -29,7 +29,7 @@ func TestOrderLosesFewUnions(t *testing.T) {
 			}
 		}
 		lost, cyclic := 0, 0
-		for _, u := range f.able {
+		for _, u := range f.fusible {
 			for _, to := range f.out[f.at[u]:f.at[u+1]] {
 				a, b := f.head[u], f.head[to>>1]
 				if to&1 == 0 || !f.tooEarly(a, b) {

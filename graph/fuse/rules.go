@@ -17,10 +17,10 @@ type Rules struct {
 	role []graph.FuseRole // [N]
 	pos  []int32          // [N] place in the order of fusion
 	// The ops that read op i, or wait for it, are out[at[i]:at[i+1]], ascending, each
-	// once: twice its id, plus 1 where op i may hand it data within a kernel.
+	// once: twice its id, plus 1 where op i may be fused with it.
 	at, out []int32
-	// able lists the ops that may hand data on, by falling place.
-	able []int32
+	// fusible lists the ops that some reader may be fused with, by falling place.
+	fusible []int32
 }
 
 // NewRules returns the rules of g.
@@ -41,13 +41,13 @@ func (r *Rules) Order() []int32 { return r.pos }
 // Role returns the role of op i.
 func (r *Rules) Role(i graph.OpID) graph.FuseRole { return r.role[i] }
 
-// Able returns the ops that some reader may share a kernel with, read-only, by
+// Fusible returns the ops that some reader may share a kernel with, read-only, by
 // falling place in the order of fusion. A fusion priority of any other op changes
 // nothing.
-func (r *Rules) Able() []int32 { return r.able }
+func (r *Rules) Fusible() []int32 { return r.fusible }
 
-// Takers returns the ops that op u may hand data to within a kernel, ascending.
-func (r *Rules) Takers(u int32) (vs []int32) {
+// FusibleConsumers returns the readers that op u may be fused with, ascending.
+func (r *Rules) FusibleConsumers(u int32) (vs []int32) {
 	for _, to := range r.out[r.at[u]:r.at[u+1]] {
 		if to&1 != 0 {
 			vs = append(vs, to>>1)
@@ -56,8 +56,9 @@ func (r *Rules) Takers(u int32) (vs []int32) {
 	return vs
 }
 
-// Hands reports whether op u may hand data to op v within a kernel.
-func (r *Rules) Hands(u, v graph.OpID) bool {
+// CanFuse reports whether op u may be fused with its reader v: what passes between them
+// is then a fused intermediate.
+func (r *Rules) CanFuse(u, v graph.OpID) bool {
 	return slices.Contains(r.out[r.at[u]:r.at[u+1]], int32(v)<<1|1)
 }
 
@@ -91,8 +92,8 @@ func Roles(g *graph.Graph) []graph.FuseRole {
 	return role
 }
 
-// mayHand reports whether data of a role u goes to a role v within a kernel.
-func mayHand(u, v graph.FuseRole) bool {
+// mayFuse reports whether data of a role u goes to a role v within a kernel.
+func mayFuse(u, v graph.FuseRole) bool {
 	switch u {
 	case graph.FuseLoop, graph.FuseView:
 		return v == graph.FuseLoop || v == graph.FuseView || v == graph.FuseReduce
@@ -104,7 +105,7 @@ func mayHand(u, v graph.FuseRole) bool {
 
 // readReaders fills at and out. Of a view the first input alone is data; the
 // others are shapes. An op that also waits by control dependency, or reads twice
-// in different parts, takes nothing within a kernel.
+// in different parts, is fused with none of what it reads.
 func (r *Rules) readReaders() {
 	n := r.g.NumOps()
 	type edge struct{ from, to int32 } // to: as in out
@@ -113,9 +114,9 @@ func (r *Rules) readReaders() {
 		id := graph.OpID(v)
 		for k, t := range r.g.Inputs(id) {
 			u := r.g.Tensor(t).Producer
-			hands := mayHand(r.role[u], r.role[v]) && (r.role[v] != graph.FuseView || k == 0)
+			fusible := mayFuse(r.role[u], r.role[v]) && (r.role[v] != graph.FuseView || k == 0)
 			to := int32(v) << 1
-			if hands {
+			if fusible {
 				to |= 1
 			}
 			edges = append(edges, edge{int32(u), to})
@@ -143,7 +144,7 @@ func (r *Rules) readReaders() {
 		r.at[i] = kept
 		for _, to := range list {
 			if kept > r.at[i] && out[kept-1]>>1 == to>>1 {
-				out[kept-1] &= to // one part that is not handed on keeps the reader out
+				out[kept-1] &= to // one part that is no fused intermediate keeps the reader out
 				continue
 			}
 			out[kept] = to
@@ -200,7 +201,7 @@ func (r *Rules) order() {
 		i := at[p]
 		for _, to := range r.out[r.at[i]:r.at[i+1]] {
 			if to&1 != 0 {
-				r.able = append(r.able, i)
+				r.fusible = append(r.fusible, i)
 				break
 			}
 		}

@@ -23,27 +23,21 @@ func (s *step) convWith(input, filter graph.Kind, shapes func(a, b graph.TensorI
 	g := s.grad(0)
 	x, w := s.in[0], s.in[1]
 	sx, sw := shapes(x, w)
-	s.convProduct(0, input, []graph.TensorID{sx, w, g})
-	s.convProduct(1, filter, []graph.TensorID{x, sw, g})
+	s.convProduct(0, 0, input, []graph.TensorID{sx, w, g})
+	s.convProduct(1, 1, filter, []graph.TensorID{x, sw, g})
 	s.biasGrad(2, g)
 }
 
-// convProduct gives input k the result of a convolution with the forward's
-// FLOPs: side 0 is the input's gradient, 1 the filter's.
-func (s *step) convProduct(k int, kind graph.Kind, in []graph.TensorID) {
+// convProduct gives input k the result of a convolution with the forward's FLOPs.
+// operand says which operand of the forward product it is the gradient of: 0 the
+// data's, 1 the filter's.
+func (s *step) convProduct(k, operand int, kind graph.Kind, in []graph.TensorID) {
 	if !s.want(k) {
 		return
 	}
 	i := s.emit(string(kind), kind, in, s.like(s.in[k]))
-	o, m := s.d.b.At(i), s.forward().GEMM
-	o.FLOPs = s.forward().FLOPs
-	if !m.IsZero() {
-		if k == 0 {
-			o.GEMM = graph.GEMM{Batch: m.Batch, M: m.M, N: m.K, K: m.N}
-		} else {
-			o.GEMM = graph.GEMM{Batch: m.Batch, M: m.K, N: m.N, K: m.M}
-		}
-	}
+	o := s.d.b.At(i)
+	o.FLOPs, o.GEMM = s.forward().FLOPs, gradientOf(s.forward().GEMM, operand)
 	s.give(k, s.d.b.Output(i, 0))
 }
 
@@ -52,9 +46,9 @@ func (s *step) convProduct(k int, kind graph.Kind, in []graph.TensorID) {
 func convTranspose(s *step) {
 	g := s.grad(0)
 	x, w := s.in[0], s.in[1]
-	s.convProduct(0, "Conv2D", []graph.TensorID{g, w})
+	s.convProduct(0, 0, "Conv2D", []graph.TensorID{g, w})
 	if s.want(1) {
-		s.convProduct(1, "Conv2DBackpropFilter", []graph.TensorID{g, s.shape(w), x})
+		s.convProduct(1, 1, "Conv2DBackpropFilter", []graph.TensorID{g, s.shape(w), x})
 	}
 	s.biasGrad(2, g)
 }
@@ -63,22 +57,10 @@ func convTranspose(s *step) {
 func convBackpropInput(s *step) {
 	g := s.grad(0)
 	w, x := s.in[1], s.in[2]
-	f, m := s.forward(), s.forward().GEMM
-	emit := func(k int, kind graph.Kind, in []graph.TensorID, product graph.GEMM) {
-		i := s.emit(string(kind), kind, in, s.like(s.in[k]))
-		o := s.d.b.At(i)
-		o.FLOPs = f.FLOPs
-		if !m.IsZero() {
-			o.GEMM = product
-		}
-		s.give(k, s.d.b.Output(i, 0))
-	}
 	if s.want(1) {
-		emit(1, "Conv2DBackpropFilter", []graph.TensorID{g, s.shape(w), x}, graph.GEMM{Batch: m.Batch, M: m.K, N: m.N, K: m.M})
+		s.convProduct(1, 1, "Conv2DBackpropFilter", []graph.TensorID{g, s.shape(w), x})
 	}
-	if s.want(2) {
-		emit(2, "Conv2D", []graph.TensorID{g, w}, graph.GEMM{Batch: m.Batch, M: m.M, N: m.K, K: m.N})
-	}
+	s.convProduct(2, 0, "Conv2D", []graph.TensorID{g, w})
 }
 
 // maxPool: MaxPoolGrad(x, y, dy), with the forward's FLOPs.

@@ -38,8 +38,8 @@ type deriver struct {
 
 // Derive returns the graph of one training step of fwd: its ops under their ids,
 // then the backward ops in reverse order, then the updates. Backward ops carry
-// the op they differentiate (Forward) and its Layer; updates, slots and reads
-// share the Group of their variable, which gets one if it has none. A trainable
+// the op they differentiate (Forward), its Layer and its Module; updates, slots and
+// reads share the Group of their variable, which gets one if it has none. A trainable
 // variable is an op of ClassVariable with Params > 0 and a float output.
 //
 // It fails when fwd already has backward or update ops, when no loss depends on

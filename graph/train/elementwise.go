@@ -45,11 +45,6 @@ func (s *step) broadcastAxes() (shapes, axes [2]graph.TensorID) {
 	return shapes, [2]graph.TensorID{first, first + 1}
 }
 
-// binary adds a kind of two operands giving the shape of like.
-func (s *step) binary(kind graph.Kind, a, b, like graph.TensorID) graph.TensorID {
-	return s.one(kind, []graph.TensorID{a, b}, s.like(like))
-}
-
 // number returns a constant scalar of the op's type.
 func (s *step) number() graph.TensorID {
 	return s.constant(scalar(s.d.b.TensorAt(s.y(0)).DType))
@@ -62,12 +57,15 @@ func add(s *step) {
 
 func sub(s *step) {
 	g := s.grad(0)
-	s.broadcast(func(int) graph.TensorID { return g }, func(k int, sum graph.TensorID) graph.TensorID {
-		if k == 0 {
-			return sum
-		}
-		return s.one("Neg", []graph.TensorID{sum}, s.like(s.in[1]))
-	})
+	s.broadcast(func(int) graph.TensorID { return g }, s.negateSecond)
+}
+
+// negateSecond turns the sign of the gradient of operand 1.
+func (s *step) negateSecond(k int, sum graph.TensorID) graph.TensorID {
+	if k == 0 {
+		return sum
+	}
+	return s.unary("Neg", sum, s.in[1])
 }
 
 func mul(s *step) {
@@ -131,12 +129,7 @@ func squaredDifference(s *step) {
 	g := s.grad(0)
 	twice := s.binary("Mul", s.number(), g, g)
 	d := s.binary("Mul", twice, s.binary("Sub", s.in[0], s.in[1], g), g)
-	s.broadcast(func(int) graph.TensorID { return d }, func(k int, sum graph.TensorID) graph.TensorID {
-		if k == 0 {
-			return sum
-		}
-		return s.one("Neg", []graph.TensorID{sum}, s.like(s.in[1]))
-	})
+	s.broadcast(func(int) graph.TensorID { return d }, s.negateSecond)
 }
 
 func addN(s *step) {
@@ -161,7 +154,7 @@ func (s *step) biasGrad(k int, g graph.TensorID) {
 
 func neg(s *step) {
 	g := s.grad(0)
-	s.give(0, s.one("Neg", []graph.TensorID{g}, s.like(g)))
+	s.give(0, s.unary("Neg", g, g))
 }
 
 func cast(s *step) {
@@ -203,44 +196,40 @@ func (s *step) saved(t graph.TensorID) {
 	s.give(0, s.binary(s.forward().Kind+"Grad", t, g, s.in[0]))
 }
 
-func expGrad(s *step) {
-	g := s.grad(0)
-	s.give(0, s.binary("Mul", g, s.y(0), g))
+// scaled is the rule of an elementwise function: the gradient times what derivative
+// adds, given that gradient.
+func scaled(derivative func(s *step, g graph.TensorID) graph.TensorID) rule {
+	return first(func(s *step) {
+		g := s.grad(0)
+		s.give(0, s.binary("Mul", g, derivative(s, g), g))
+	})
 }
 
-func logGrad(s *step) {
-	g := s.grad(0)
-	s.give(0, s.binary("Mul", g, s.one("Reciprocal", []graph.TensorID{s.in[0]}, s.like(s.in[0])), g))
+// The derivatives of exp, log, the square, the absolute value, sin, cos and erf.
+
+func result(s *step, _ graph.TensorID) graph.TensorID { return s.y(0) }
+
+func reciprocal(s *step, _ graph.TensorID) graph.TensorID {
+	return s.unary("Reciprocal", s.in[0], s.in[0])
 }
 
-func square(s *step) {
-	g := s.grad(0)
-	s.give(0, s.binary("Mul", g, s.binary("Mul", s.in[0], s.number(), g), g))
+func twice(s *step, g graph.TensorID) graph.TensorID {
+	return s.binary("Mul", s.in[0], s.number(), g)
 }
 
-func abs(s *step) {
-	g := s.grad(0)
-	s.give(0, s.binary("Mul", g, s.one("Sign", []graph.TensorID{s.in[0]}, s.like(g)), g))
+func sign(s *step, g graph.TensorID) graph.TensorID { return s.unary("Sign", s.in[0], g) }
+
+func cosine(s *step, g graph.TensorID) graph.TensorID { return s.unary("Cos", s.in[0], g) }
+
+func minusSine(s *step, g graph.TensorID) graph.TensorID {
+	return s.unary("Neg", s.unary("Sin", s.in[0], g), g)
 }
 
-func sin(s *step) {
-	g := s.grad(0)
-	s.give(0, s.binary("Mul", g, s.one("Cos", []graph.TensorID{s.in[0]}, s.like(g)), g))
-}
-
-func cos(s *step) {
-	g := s.grad(0)
-	d := s.one("Neg", []graph.TensorID{s.one("Sin", []graph.TensorID{s.in[0]}, s.like(g))}, s.like(g))
-	s.give(0, s.binary("Mul", g, d, g))
-}
-
-// erf: g * (2/sqrt(pi) * exp(-x^2)).
-func erf(s *step) {
-	g := s.grad(0)
+// bell is 2/sqrt(pi) * exp(-x^2).
+func bell(s *step, g graph.TensorID) graph.TensorID {
 	c := s.number()
-	x := s.one("Square", []graph.TensorID{s.in[0]}, s.like(g))
-	x = s.one("Exp", []graph.TensorID{s.one("Neg", []graph.TensorID{x}, s.like(g))}, s.like(g))
-	s.give(0, s.binary("Mul", g, s.binary("Mul", c, x, g), g))
+	x := s.unary("Neg", s.unary("Square", s.in[0], g), g)
+	return s.binary("Mul", c, s.unary("Exp", x, g), g)
 }
 
 // fill sums the gradient for the value, input 1.

@@ -14,13 +14,7 @@ func fallback(s *step) {
 	f := s.forward()
 	switch class := f.Kind.Class(); {
 	case (class == graph.ClassGEMM || class == graph.ClassConv) && len(s.in) >= 2 && !f.GEMM.IsZero():
-		g := s.grad(0)
-		for k := range 2 {
-			if s.want(k) {
-				s.give(k, s.product(k, g, s.like(s.in[k])))
-			}
-		}
-		s.productBias(g)
+		matMul(s)
 		return
 	case class == graph.ClassMeta && len(s.in) > 0:
 		reshape(s)
@@ -33,20 +27,14 @@ func fallback(s *step) {
 		}
 	}
 	in = append(in, s.in...)
-	var outs []graph.Tensor
 	var give []int
-	for k, t := range s.in {
+	for k := range s.in {
 		if s.want(k) {
-			outs, give = append(outs, s.like(t)), append(give, k)
+			give = append(give, k)
 		}
 	}
-	if len(give) == 0 {
-		return
-	}
-	kind := f.Kind + "Grad"
-	i := s.emit(string(kind), kind, in, outs...)
-	s.d.b.At(i).FLOPs = f.FLOPs * units.FLOPs(min(len(give), 2))
-	for slot, k := range give {
-		s.give(k, s.d.b.Output(i, slot))
+	if len(give) > 0 {
+		i := s.kernel(f.Kind+"Grad", in, give)
+		s.d.b.At(i).FLOPs = f.FLOPs * units.FLOPs(min(len(give), 2))
 	}
 }

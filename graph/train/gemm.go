@@ -38,26 +38,27 @@ func (s *step) product(k int, g graph.TensorID, out graph.Tensor) graph.TensorID
 	return s.d.b.Output(i, 0)
 }
 
-// transposed returns the product of the gradient of operand k: [M,N]x[N,K] for
-// 0, [K,M]x[M,N] for 1. Where one operand serves all batches, the sum over the
-// batches lengthens the inner dimension.
+// gradientOf returns the product that gives the gradient of operand k of m:
+// [M,N]x[N,K] for 0, [K,M]x[M,N] for 1.
+func gradientOf(m graph.GEMM, k int) graph.GEMM {
+	if k == 0 {
+		return graph.GEMM{Batch: m.Batch, M: m.M, N: m.K, K: m.N}
+	}
+	return graph.GEMM{Batch: m.Batch, M: m.K, N: m.N, K: m.M}
+}
+
+// transposed is gradientOf the forward's product. Where one operand serves all
+// batches, the sum over the batches lengthens the inner dimension.
 func (s *step) transposed(k int) graph.GEMM {
 	m := s.forward().GEMM
+	r := gradientOf(m, k)
 	if m.IsZero() {
-		return m
-	}
-	if k == 0 {
-		r := graph.GEMM{Batch: m.Batch, M: m.M, N: m.K, K: m.N}
-		if s.d.size(s.in[0]) == m.M*m.K {
-			r.Batch, r.K = 1, r.K*m.Batch
-		}
 		return r
 	}
-	r := graph.GEMM{Batch: m.Batch, M: m.K, N: m.N, K: m.M}
-	if s.d.size(s.in[1]) == m.K*m.N {
+	if s.d.size(s.in[k]) == r.M*r.N {
 		r.Batch, r.K = 1, r.K*m.Batch
 	}
-	if d := s.d.b.TensorAt(s.in[1]).Shape; len(d) >= 2 && d[len(d)-2] == m.N && d[len(d)-1] == m.K {
+	if d := s.d.b.TensorAt(s.in[1]).Shape; k == 1 && len(d) >= 2 && d[len(d)-2] == m.N && d[len(d)-1] == m.K {
 		r.M, r.N = r.N, r.M // the operand is stored transposed, and so is its gradient
 	}
 	return r

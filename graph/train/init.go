@@ -14,7 +14,7 @@ func (d *deriver) initialize() {
 			continue
 		}
 		s := &scope{d: d, prefix: d.root[2] + "/" + o.Name + "/", common: graph.Op{
-			Phase: graph.Update, DType: o.DType, Layer: o.Layer, Group: o.Group, Forward: graph.None}}
+			Phase: graph.Update, DType: o.DType, Layer: o.Layer, Group: o.Group, Module: o.Module, Forward: graph.None}}
 		s.initializeOne(first, o.Params > 0 && d.rank(first) > 1)
 	}
 }

@@ -1,6 +1,10 @@
 package train
 
-import "placer/graph"
+import (
+	"slices"
+
+	"placer/graph"
+)
 
 // softmax: (g - sum(g*y)) * y, so it saves the output: Mul, Sum, Sub, Mul.
 func softmax(s *step) {
@@ -100,17 +104,20 @@ func layerNorm(kind graph.Kind) rule {
 // fused adds one kernel with an output for each of the named inputs that is a
 // float.
 func (s *step) fused(kind graph.Kind, in []graph.TensorID, to ...int) {
-	var outs []graph.Tensor
-	var give []int
-	for _, k := range to {
-		if k < len(s.in) && isFloat(s.d.b.TensorAt(s.in[k]).DType) {
-			outs, give = append(outs, s.like(s.in[k])), append(give, k)
-		}
+	s.kernel(kind, in, slices.DeleteFunc(to, func(k int) bool { return k >= len(s.in) || !isFloat(s.d.b.TensorAt(s.in[k]).DType) }))
+}
+
+// kernel adds one kernel whose outputs are the gradients of the inputs to.
+func (s *step) kernel(kind graph.Kind, in []graph.TensorID, to []int) graph.OpID {
+	outs := make([]graph.Tensor, len(to))
+	for slot, k := range to {
+		outs[slot] = s.like(s.in[k])
 	}
 	i := s.emit(string(kind), kind, in, outs...)
-	for slot, k := range give {
+	for slot, k := range to {
 		s.give(k, s.d.b.Output(i, slot))
 	}
+	return i
 }
 
 // skipLayerNorm (x, skip, scale, offset, bias) normalises x + skip + bias, which

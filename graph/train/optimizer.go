@@ -14,7 +14,7 @@ type variable struct {
 	op    graph.OpID
 	ref   graph.TensorID
 	grad  value
-	scope *scope // Phase Update, Layer and Group of the variable
+	scope *scope // Phase Update, Layer, Group and Module of the variable
 }
 
 // update adds clipping, slots, updates and the train op that waits for them.
@@ -82,7 +82,7 @@ func (d *deriver) variables() ([]variable, error) {
 		vars = append(vars, variable{
 			op: i, ref: first, grad: d.final[i],
 			scope: &scope{d: d, prefix: d.root[1] + "/update_" + o.Name + "/", common: graph.Op{
-				Phase: graph.Update, DType: d.b.TensorAt(first).DType, Layer: o.Layer, Group: group, Bytes: graph.Auto, Forward: graph.None}},
+				Phase: graph.Update, DType: d.b.TensorAt(first).DType, Layer: o.Layer, Group: group, Module: o.Module, Bytes: graph.Auto, Forward: graph.None}},
 		})
 	}
 	return vars, nil
@@ -183,16 +183,16 @@ func (d *deriver) clip(vars []variable) {
 	op := func(k graph.Kind, in ...graph.TensorID) graph.TensorID { return s.one(k, in, scalar(t)) }
 	norms := make([]graph.TensorID, len(vars))
 	for k := range vars {
-		s.common.Layer = vars[k].scope.common.Layer
+		s.common.Layer, s.common.Module = vars[k].scope.common.Layer, vars[k].scope.common.Module
 		norms[k] = op("L2Loss", *vars[k].grad.data())
 	}
-	s.common.Layer = 0
+	s.common.Layer, s.common.Module = 0, ""
 	stack := s.one("Pack", norms, graph.Tensor{DType: t, Shape: graph.Shape{int64(len(vars))}, Bytes: graph.Auto})
 	norm := op("Sqrt", op("Mul", op("Sum", stack, s.axes(1)), number()))
 	ratio := op("RealDiv", number(), norm)
 	scale := op("Mul", number(), op("Minimum", ratio, op("RealDiv", number(), number())))
 	for k := range vars {
-		s.common.Layer = vars[k].scope.common.Layer
+		s.common.Layer, s.common.Module = vars[k].scope.common.Layer, vars[k].scope.common.Module
 		g := vars[k].grad.data()
 		x := s.one("Mul", []graph.TensorID{*g, scale}, s.like(*g))
 		*g = s.one("Identity", []graph.TensorID{x}, s.like(x))

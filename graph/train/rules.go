@@ -9,7 +9,7 @@ var rules = map[graph.Kind]rule{
 	"Add": binary(add), "AddV2": binary(add), "Sub": binary(sub), "Mul": binary(mul), "Div": binary(div), "RealDiv": binary(div), "DivNoNan": binary(div),
 	"Maximum": binary(maximum), "Minimum": binary(maximum), "Pow": binary(pow), "SquaredDifference": binary(squaredDifference),
 	"AddN": addN, "BiasAdd": atLeast(2, biasAdd), "Neg": first(neg), "Cast": first(cast), "Select": atLeast(3, selectGrad), "Where": atLeast(3, selectGrad),
-	"Exp": first(expGrad), "Log": first(logGrad), "Square": first(square), "Abs": first(abs), "Sin": first(sin), "Cos": first(cos), "Erf": first(erf), "Fill": fill,
+	"Exp": scaled(result), "Log": scaled(reciprocal), "Square": scaled(twice), "Abs": scaled(sign), "Sin": scaled(cosine), "Cos": scaled(minusSine), "Erf": scaled(bell), "Fill": fill,
 	"Sigmoid": first(fromOutput), "Tanh": first(fromOutput), "Relu": first(fromOutput), "Relu6": first(fromOutput), "Elu": first(fromOutput),
 	"Sqrt": first(fromOutput), "Rsqrt": first(fromOutput), "Reciprocal": first(fromOutput),
 	"LeakyRelu": first(fromInput), "Softplus": first(fromInput), "Gelu": first(fromInput), "FastGelu": first(fromInput), "Swish": first(fromInput),

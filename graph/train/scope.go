@@ -11,7 +11,7 @@ import (
 type scope struct {
 	d      *deriver
 	prefix string   // ends in a slash
-	common graph.Op // Phase, DType, Layer, Group, Forward of every op added
+	common graph.Op // Phase, DType, Layer, Group, Forward, Module of every op added
 	used   []usedName
 }
 
@@ -24,7 +24,7 @@ type usedName struct {
 func (d *deriver) backwardScope(i graph.OpID) *scope {
 	o := d.b.At(i)
 	return &scope{d: d, prefix: d.root[0] + "/" + o.Name + "_grad/",
-		common: graph.Op{Phase: graph.Backward, DType: o.DType, Layer: o.Layer, Forward: i, Bytes: graph.Auto}}
+		common: graph.Op{Phase: graph.Backward, DType: o.DType, Layer: o.Layer, Forward: i, Module: o.Module, Bytes: graph.Auto}}
 }
 
 // name returns base within the scope, numbered from the second on as TensorFlow
@@ -62,6 +62,16 @@ func (s *scope) emit(base string, kind graph.Kind, in []graph.TensorID, outs ...
 // one adds an op with one output and returns that.
 func (s *scope) one(kind graph.Kind, in []graph.TensorID, out graph.Tensor) graph.TensorID {
 	return s.d.b.Output(s.emit(string(kind), kind, in, out), 0)
+}
+
+// unary adds a kind of one operand giving the shape and type of like.
+func (s *scope) unary(kind graph.Kind, x, like graph.TensorID) graph.TensorID {
+	return s.one(kind, []graph.TensorID{x}, s.like(like))
+}
+
+// binary adds a kind of two operands giving the shape and type of like.
+func (s *scope) binary(kind graph.Kind, a, b, like graph.TensorID) graph.TensorID {
+	return s.one(kind, []graph.TensorID{a, b}, s.like(like))
 }
 
 // host adds an op on integers that runs on the host: no FLOPs, no Bytes.

@@ -49,7 +49,7 @@ func (h *Hierarchy) leads(l Level) []int32 {
 			if roles[u] != Forward {
 				continue
 			}
-			if q := h.Partners[l][u]; q >= 0 {
+			if q := h.Counterparts[l][u]; q >= 0 {
 				lead[q] = int32(u)
 			}
 			for _, v := range h.Reads[l][u] {

@@ -206,8 +206,8 @@ func (c *cutter) rest() {
 	}
 }
 
-// mirror assigns the ops of the backward flow w to the partners of forward
-// cells: forward[i] is the cell of op i or -1. The result numbers partners like
+// mirror assigns the ops of the backward flow w to the counterparts of forward
+// cells: forward[i] is the cell of op i or -1. The result numbers counterparts like
 // the forward cells, and what has none from there on; known is false when no op
 // names its forward op.
 func (f *finder) mirror(w *flow, forward []int32, cells int32) (cell []int32, number int32, known bool) {

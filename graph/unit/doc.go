@@ -13,7 +13,7 @@
 //   - cells.go: the rest of the forward pass is cut at its products, convolutions
 //     and pools. An op belongs to the cell of its latest operand, unless it joins
 //     cells that do not follow each other; what only prepares a product's operand
-//     belongs to that product. A backward op belongs to the partner of the cell
+//     belongs to that product. A backward op belongs to the counterpart of the cell
 //     whose gradient it computes; without that annotation the backward pass is cut
 //     like the forward pass, in reverse.
 //   - chains.go: cells that read the same variable form a chain: a layer of a

@@ -1,6 +1,9 @@
 package unit
 
-import "placer/graph"
+import (
+	"placer/graph"
+	"placer/internal/unionfind"
+)
 
 // families finds the weights families. family[i] is the family of op i, dense
 // from 0, or -1; the result holds their number.
@@ -166,19 +169,19 @@ func (f *finder) fold() {
 			}
 		}
 	}
-	u := newUnion(int(f.numFamilies))
+	u := unionfind.New(int(f.numFamilies))
 	for x := range f.numFamilies {
 		switch {
 		case outside[x]:
 		case read[x] >= 0:
-			u.join(x, read[x])
+			u.Join(x, read[x])
 		case reader[x] >= 0:
-			u.join(x, reader[x])
+			u.Join(x, reader[x])
 		}
 	}
 	for i, x := range f.family {
 		if x >= 0 {
-			f.family[i] = u.root(x)
+			f.family[i] = u.Root(x)
 		}
 	}
 }

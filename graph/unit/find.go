@@ -148,7 +148,7 @@ func (f *finder) assemble() *Hierarchy {
 	l.add(fwd.ops, fc, fSegment, fChain)
 	l.backward = l.next[0]
 	if known {
-		// Partners get the same shape; cells without one stand alone.
+		// Counterparts get the same shape; cells without one stand alone.
 		seg, ch := extend(fSegment, nb), extend(fChain, nb)
 		l.add(bwd.ops, bc, seg, ch)
 	} else {
@@ -325,7 +325,7 @@ func (f *finder) finish(l *labels, known bool) *Hierarchy {
 	}
 	cells := h.Levels[Cell]
 	role := make([]Role, cells.NumUnits())
-	partner := make([]int32, cells.NumUnits())
+	counterpart := make([]int32, cells.NumUnits())
 	unitOf := make([]int32, l.next[0]) // cell label -> unit
 	for i := range unitOf {
 		unitOf[i] = -1
@@ -334,22 +334,22 @@ func (f *finder) finish(l *labels, known bool) *Hierarchy {
 		unitOf[l.cell[ops[0]]] = int32(u)
 	}
 	for u, ops := range cells.Ops {
-		partner[u] = -1
+		counterpart[u] = -1
 		switch c := l.cell[ops[0]]; {
 		case c < l.backward:
 			if p := c + l.backward; known && p < l.weights {
-				partner[u] = unitOf[p]
+				counterpart[u] = unitOf[p]
 			}
 		case c < l.weights:
 			role[u] = Backward
 			if p := c - l.backward; known && p < l.backward {
-				partner[u] = unitOf[p]
+				counterpart[u] = unitOf[p]
 			}
 		default:
 			role[u] = Weights
 		}
 	}
-	h.Roles[Cell], h.Partners[Cell], h.Reads[Cell] = role, partner, f.cellReads(cells, role)
+	h.Roles[Cell], h.Counterparts[Cell], h.Reads[Cell] = role, counterpart, f.cellReads(cells, role)
 	h.describe(Segment)
 	h.describe(Chain)
 	return h

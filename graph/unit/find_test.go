@@ -57,8 +57,8 @@ func TestRecurrentUnits(t *testing.T) {
 					if r := h.Reads[Cell][cell[p]]; len(r) != 1 || r[0] != cell[weights[l]] {
 						t.Errorf("layer %d: a step reads %v, want cell %d alone", l, r, cell[weights[l]])
 					}
-					if has := h.Partners[Cell][cell[p]] >= 0; has != c.train {
-						t.Errorf("layer %d: a step has a partner: %v", l, has)
+					if has := h.Counterparts[Cell][cell[p]] >= 0; has != c.train {
+						t.Errorf("layer %d: a step has a counterpart: %v", l, has)
 					}
 				}
 				if h.Roles[Cell][cell[weights[l]]] != Weights {
@@ -95,8 +95,8 @@ func TestWeightGradientsJoinTheirVariable(t *testing.T) {
 		if together := cell[i] == cell[weights[l]]; together == readsWeights {
 			t.Errorf("op %d (%s) of layer %d: reads weights %v, in their cell %v", i, o.Name, l, readsWeights, together)
 		}
-		if readsWeights && h.Partners[Cell][cell[i]] != cell[o.Forward] {
-			t.Errorf("op %d (%s): its cell's partner is %d, want %d", i, o.Name, h.Partners[Cell][cell[i]], cell[o.Forward])
+		if readsWeights && h.Counterparts[Cell][cell[i]] != cell[o.Forward] {
+			t.Errorf("op %d (%s): its cell's counterpart is %d, want %d", i, o.Name, h.Counterparts[Cell][cell[i]], cell[o.Forward])
 		}
 	}
 }
@@ -263,12 +263,12 @@ func TestInvariantsOnRandomGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for l := Cell; l < NumLevels; l++ {
-			for u, p := range h.Partners[l] {
+			for u, p := range h.Counterparts[l] {
 				if p < 0 {
 					continue
 				}
-				if l == Cell && (h.Partners[l][p] != int32(u) || h.Roles[l][u] == h.Roles[l][p]) {
-					t.Errorf("level %v: unit %d (%v) has partner %d (%v), whose partner is %d", l, u, h.Roles[l][u], p, h.Roles[l][p], h.Partners[l][p])
+				if l == Cell && (h.Counterparts[l][p] != int32(u) || h.Roles[l][u] == h.Roles[l][p]) {
+					t.Errorf("level %v: unit %d (%v) has counterpart %d (%v), whose counterpart is %d", l, u, h.Roles[l][u], p, h.Roles[l][p], h.Counterparts[l][p])
 				}
 			}
 			for u, r := range h.Reads[l] {

@@ -67,10 +67,10 @@ type Hierarchy struct {
 	Levels [NumLevels]*Partition
 	// Roles gives the role of each unit of a level; nil at the op level.
 	Roles [NumLevels][]Role
-	// Partners gives, for each unit of a level, the unit of the other direction
+	// Counterparts gives, for each unit of a level, the unit of the other direction
 	// that computes its gradients or whose gradients it computes; -1 where there
 	// is none; nil at the op level.
-	Partners [NumLevels][]int32
+	Counterparts [NumLevels][]int32
 	// Reads lists, for each unit of a level, the Weights units of that level that
 	// it reads, ascending; nil at the op level.
 	Reads [NumLevels][][]int32
@@ -94,17 +94,17 @@ func (h *Hierarchy) Parents(fine, coarse Level) []int32 {
 	return up
 }
 
-// describe gives level l, coarser than cells, their roles, partners and reads.
+// describe gives level l, coarser than cells, their roles, counterparts and reads.
 func (h *Hierarchy) describe(l Level) {
 	n, up := h.Levels[l].NumUnits(), h.Parents(Cell, l)
-	h.Roles[l], h.Partners[l], h.Reads[l] = make([]Role, n), make([]int32, n), make([][]int32, n)
+	h.Roles[l], h.Counterparts[l], h.Reads[l] = make([]Role, n), make([]int32, n), make([][]int32, n)
 	for u := range n {
-		h.Partners[l][u] = -1
+		h.Counterparts[l][u] = -1
 	}
 	for c, u := range up {
 		h.Roles[l][u] = h.Roles[Cell][c]
-		if q := h.Partners[Cell][c]; q != -1 && h.Partners[l][u] == -1 {
-			h.Partners[l][u] = up[q]
+		if q := h.Counterparts[Cell][c]; q != -1 && h.Counterparts[l][u] == -1 {
+			h.Counterparts[l][u] = up[q]
 		}
 		for _, w := range h.Reads[Cell][c] {
 			if v := up[w]; !slices.Contains(h.Reads[l][u], v) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/internal/unionfind"
 )
 
 // join merges chains that stand for little into the chain that they exchange
@@ -18,7 +19,7 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 		load[x] += weight[c]
 	}
 	edges := f.chainEdges(w, cell, chain)
-	u := newUnion(n)
+	u := unionfind.New(n)
 	order := make([]int32, n)
 	for x := range order {
 		order[x] = int32(x)
@@ -28,7 +29,7 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 		merged = false
 		bytes := make([]map[int32]int64, n) // by root
 		for _, e := range edges {
-			a, b := u.root(e.a), u.root(e.b)
+			a, b := u.Root(e.a), u.Root(e.b)
 			if a == b {
 				continue
 			}
@@ -42,7 +43,7 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 		}
 		taken := make([]bool, n) // a root takes part in one merge a round
 		for _, x := range order {
-			if u.root(x) != x || taken[x] || load[x] >= target/2 {
+			if u.Root(x) != x || taken[x] || load[x] >= target/2 {
 				continue
 			}
 			best, most := int32(-1), int64(0)
@@ -55,8 +56,8 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 				continue
 			}
 			sum, flat := load[x]+load[best], stretch[x] && stretch[best]
-			u.join(x, best)
-			r := u.root(x)
+			u.Join(x, best)
+			r := u.Root(x)
 			load[r], stretch[r] = sum, flat
 			taken[x], taken[best] = true, true
 			merged = true
@@ -65,14 +66,14 @@ func (f *finder) join(w *flow, cell, chain []int32, stretch []bool, weight []flo
 	number := make([]int32, n)
 	var kept []bool
 	for x := range number {
-		if u.root(int32(x)) == int32(x) {
+		if u.Root(int32(x)) == int32(x) {
 			number[x] = int32(len(kept))
 			kept = append(kept, stretch[x])
 		}
 	}
 	out := make([]int32, len(chain))
 	for c, x := range chain {
-		out[c] = number[u.root(x)]
+		out[c] = number[u.Root(x)]
 	}
 	return out, kept
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // WithPartialGradients returns h with finer cells: what each use of a variable adds
-// to its gradient, where several uses do, is a cell of its own, the partner of the
+// to its gradient, where several uses do, is a cell of its own, the counterpart of the
 // cell whose activations it reads. The variable's cell keeps the rest, from the sum
 // on. Deciding these apart spreads the products of weight gradients, a quarter of
 // Transformer-XL's step, over devices that would wait; it sends gradients of the
@@ -156,15 +156,15 @@ func (s *splitter) finish() *Hierarchy {
 		for u, ops := range p.Ops {
 			unit[label[ops[0]]] = int32(u)
 		}
-		role, partner, reads := make([]Role, p.NumUnits()), make([]int32, p.NumUnits()), make([][]int32, p.NumUnits())
+		role, counterpart, reads := make([]Role, p.NumUnits()), make([]int32, p.NumUnits()), make([][]int32, p.NumUnits())
 		for u, ops := range p.Ops {
 			from := label[ops[0]]
 			if l == Cell && from >= cells {
 				from = s.use[from-cells]
 			}
-			role[u], partner[u] = s.h.Roles[l][from], -1
-			if q := s.h.Partners[l][from]; q >= 0 {
-				partner[u] = unit[q]
+			role[u], counterpart[u] = s.h.Roles[l][from], -1
+			if q := s.h.Counterparts[l][from]; q >= 0 {
+				counterpart[u] = unit[q]
 			}
 			if from != label[ops[0]] {
 				continue
@@ -173,7 +173,7 @@ func (s *splitter) finish() *Hierarchy {
 				reads[u] = append(reads[u], unit[r])
 			}
 		}
-		out.Levels[l], out.Roles[l], out.Partners[l], out.Reads[l] = p, role, partner, reads
+		out.Levels[l], out.Roles[l], out.Counterparts[l], out.Reads[l] = p, role, counterpart, reads
 	}
 	return out
 }

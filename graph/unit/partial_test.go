@@ -9,7 +9,7 @@ import (
 	"placer/graph"
 )
 
-// Each step's product for a variable's gradient becomes a cell, the partner of the
+// Each step's product for a variable's gradient becomes a cell, the counterpart of the
 // step; the sum over the steps and the update stay with the variable, and all else
 // is as it was.
 func TestPartialGradients(t *testing.T) {
@@ -36,8 +36,8 @@ func TestPartialGradients(t *testing.T) {
 		layer := slices.IndexFunc(products, func(ps []graph.OpID) bool { return slices.Contains(ps, o.Forward) })
 		if layer >= 0 && o.Kind == "MatMul" && o.Phase == graph.Backward && old[i] == old[weights[layer]] {
 			c := cell[i]
-			if seen[c] || c == cell[weights[layer]] || h.Roles[Cell][c] != Backward || h.Partners[Cell][c] != cell[o.Forward] {
-				t.Errorf("op %d (%s): in cell %d (%v) with partner %d, want one of its own with partner %d", i, o.Name, c, h.Roles[Cell][c], h.Partners[Cell][c], cell[o.Forward])
+			if seen[c] || c == cell[weights[layer]] || h.Roles[Cell][c] != Backward || h.Counterparts[Cell][c] != cell[o.Forward] {
+				t.Errorf("op %d (%s): in cell %d (%v) with counterpart %d, want one of its own with counterpart %d", i, o.Name, c, h.Roles[Cell][c], h.Counterparts[Cell][c], cell[o.Forward])
 			}
 			seen[c] = true
 			continue
@@ -119,9 +119,9 @@ func TestPartialGradientsOnRandomGraphs(t *testing.T) {
 				}
 				home[old] = int32(u)
 			}
-			p := h.Partners[Cell][u]
+			p := h.Counterparts[Cell][u]
 			if p >= 0 && h.Roles[Cell][p] == h.Roles[Cell][u] {
-				t.Errorf("cells %d and %d are partners and both %v", u, p, h.Roles[Cell][u])
+				t.Errorf("cells %d and %d are counterparts and both %v", u, p, h.Roles[Cell][u])
 			}
 			for _, v := range h.Reads[Cell][u] {
 				if h.Roles[Cell][v] != Weights {

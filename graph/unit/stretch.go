@@ -3,6 +3,8 @@ package unit
 import (
 	"math"
 	"slices"
+
+	"placer/internal/unionfind"
 )
 
 const (
@@ -68,18 +70,18 @@ func parts(q *quotient, cells []int32) [][]int32 {
 	for k, c := range cells {
 		at[c] = k
 	}
-	u := newUnion(len(cells))
+	u := unionfind.New(len(cells))
 	for k, c := range cells {
 		for _, d := range q.succ.of(c) {
 			if j, ok := at[d]; ok {
-				u.join(int32(k), int32(j))
+				u.Join(int32(k), int32(j))
 			}
 		}
 	}
 	var out [][]int32
 	number := map[int32]int{}
 	for k, c := range cells {
-		r := u.root(int32(k))
+		r := u.Root(int32(k))
 		x, ok := number[r]
 		if !ok {
 			x = len(out)
@@ -89,31 +91,4 @@ func parts(q *quotient, cells []int32) [][]int32 {
 		out[x] = append(out[x], c)
 	}
 	return out
-}
-
-// union is a disjoint-set forest whose roots are the smallest members.
-type union []int32
-
-func newUnion(n int) union {
-	u := make(union, n)
-	for i := range u {
-		u[i] = int32(i)
-	}
-	return u
-}
-
-func (u union) root(i int32) int32 {
-	for u[i] != i {
-		u[i] = u[u[i]]
-		i = u[i]
-	}
-	return i
-}
-
-func (u union) join(i, j int32) {
-	if i, j = u.root(i), u.root(j); i < j {
-		u[j] = i
-	} else {
-		u[i] = j
-	}
 }

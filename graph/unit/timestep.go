@@ -84,7 +84,7 @@ func (f *timeSteps) spread(g *graph.Graph) {
 			}
 		}
 	}
-	for c, p := range f.h.Partners[Cell] {
+	for c, p := range f.h.Counterparts[Cell] {
 		if roles[c] == Backward && p != none {
 			f.of[c] = f.of[p]
 		}
@@ -117,13 +117,13 @@ func (f *timeSteps) finish() *Hierarchy {
 		case k == none || roles[c] == Weights:
 			chain[c], segment[c] = 2*f.n+inChain[c], 2*runs+inSegment[c]
 		case roles[c] == Backward:
-			chain[c], segment[c] = f.n+k, runs+segment[h.Partners[Cell][c]]
+			chain[c], segment[c] = f.n+k, runs+segment[h.Counterparts[Cell][c]]
 		}
 	}
 
 	out := &Hierarchy{whole: h.whole}
 	for _, l := range []Level{Op, Cell} {
-		out.Levels[l], out.Roles[l], out.Partners[l], out.Reads[l] = h.Levels[l], h.Roles[l], h.Partners[l], h.Reads[l]
+		out.Levels[l], out.Roles[l], out.Counterparts[l], out.Reads[l] = h.Levels[l], h.Roles[l], h.Counterparts[l], h.Reads[l]
 	}
 	out.join(Segment, segment)
 	out.join(Chain, chain)

@@ -9,7 +9,7 @@ import (
 	"placer/graph"
 )
 
-// A chain has the cells of one time step through all layers, its partner their
+// A chain has the cells of one time step through all layers, its counterpart their
 // gradients; what holds variables is as it was.
 func TestByTimeStep(t *testing.T) {
 	const layers, steps = 3, 5
@@ -35,8 +35,8 @@ func TestByTimeStep(t *testing.T) {
 		}
 		for i := range g.NumOps() {
 			o, u := g.Op(graph.OpID(i)), chain[i]
-			if f := o.Forward; o.Phase == graph.Backward && h.Roles[Chain][u] == Backward && h.Partners[Chain][u] >= 0 && chain[f] != h.Partners[Chain][u] && h.Roles[Cell][h.Levels[Cell].Of[f]] == Forward {
-				t.Errorf("op %d (%s): chain %d, partner of %d, and not of that of op %d, %d", i, o.Name, u, h.Partners[Chain][u], f, chain[f])
+			if f := o.Forward; o.Phase == graph.Backward && h.Roles[Chain][u] == Backward && h.Counterparts[Chain][u] >= 0 && chain[f] != h.Counterparts[Chain][u] && h.Roles[Cell][h.Levels[Cell].Of[f]] == Forward {
+				t.Errorf("op %d (%s): chain %d, counterpart of %d, and not of that of op %d, %d", i, o.Name, u, h.Counterparts[Chain][u], f, chain[f])
 			}
 		}
 		for l, w := range weights {

@@ -9,11 +9,11 @@ import (
 	"os"
 	"testing"
 
-	"placer/gpu"
-	"placer/gpu/cuda"
-	"placer/gpu/fake"
 	"placer/graph"
 	"placer/hw"
+	"placer/hw/gpu"
+	"placer/hw/gpu/cuda"
+	"placer/hw/gpu/fake"
 	"placer/hw/nvml"
 	"placer/roofline"
 	"placer/units"
@@ -87,7 +87,7 @@ func TestFiguresComeBack(t *testing.T) {
 	if err := r.Calibrate(); err != nil {
 		t.Fatal(err)
 	}
-	fits := map[string]Fit{}
+	fits := map[string]fit{}
 	for _, x := range r.Fits {
 		if x.Device == 0 {
 			fits[x.Class] = x
@@ -188,11 +188,11 @@ func (s sick) Multiply(h gpu.Handle, p *gpu.Product) error {
 
 func TestFitLine(t *testing.T) {
 	for _, c := range []struct{ a, b float64 }{{5e-6, 25e9}, {1e-6, 3e12}, {20e-6, 1e9}} {
-		var p []Point
+		var p []point
 		for n := units.Bytes(1 << 10); n <= 256<<20; n *= 4 {
-			p = append(p, Point{n, Stat{Median: units.Seconds(c.a + float64(n)/c.b)}})
+			p = append(p, point{n, stat{Median: units.Seconds(c.a + float64(n)/c.b)}})
 		}
-		l := FitLine(p)
+		l := fitLine(p)
 		near(t, "latency", float64(l.Latency), c.a, 1e-6)
 		near(t, "bandwidth", float64(l.Bandwidth), c.b, 1e-6)
 		if l.Error > 1e-6 {
@@ -200,7 +200,7 @@ func TestFitLine(t *testing.T) {
 		}
 	}
 	// Times that fall with size are noise; the result stays usable.
-	l := FitLine([]Point{{1 << 10, Stat{Median: 2e-5}}, {1 << 20, Stat{Median: 1e-5}}})
+	l := fitLine([]point{{1 << 10, stat{Median: 2e-5}}, {1 << 20, stat{Median: 1e-5}}})
 	if !(l.Latency > 0) || !(l.Bandwidth > 0) {
 		t.Errorf("%+v", l)
 	}
@@ -220,7 +220,7 @@ func TestRealGPU(t *testing.T) {
 		t.Skip(err)
 	}
 	cfg := quick()
-	cfg.Shapes = []Shape{{1, 4096, 4096, 4096}}
+	cfg.Shapes = []shape{{1, 4096, 4096, 4096}}
 	r, err := Run(context.Background(), cfg, d, b, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestRealGPU(t *testing.T) {
 func Example() {
 	g := fake.New(fake.Default())
 	cfg := quick()
-	cfg.Types, cfg.Shapes = []gpu.DType{gpu.BF16}, []Shape{{1, 4096, 4096, 4096}}
+	cfg.Types, cfg.Shapes = []gpu.DType{gpu.BF16}, []shape{{1, 4096, 4096, 4096}}
 	r, err := Run(context.Background(), cfg, g, g.BLAS(), []int{0})
 	if err != nil {
 		fmt.Println(err)

@@ -12,9 +12,9 @@ import (
 	"placer/units"
 )
 
-// Fit is how well the roofline predicts one class of ops on one device, and the
+// fit is how well the roofline predicts one class of ops on one device, and the
 // constants that do it best.
-type Fit struct {
+type fit struct {
 	Device int    `json:"device"`
 	Class  string `json:"class"` // "gemm bf16", "elementwise"
 	// Before are the errors of the built-in constants, After those of the fitted
@@ -24,11 +24,11 @@ type Fit struct {
 	Unseen *Errors `json:"unseen,omitempty"`
 	// GEMM are the constants of products, Stream those of streams.
 	GEMM   *roofline.GEMMParams `json:"gemm,omitempty"`
-	Stream *StreamParams        `json:"stream,omitempty"`
+	Stream *streamParams        `json:"stream,omitempty"`
 }
 
-// StreamParams are the constants of kernels that read and write in order.
-type StreamParams struct {
+// streamParams are the constants of kernels that read and write in order.
+type streamParams struct {
 	// Bandwidth is the fraction of the peak that is reached.
 	Bandwidth float64       `json:"bandwidth"`
 	Ramp      units.Seconds `json:"ramp"`
@@ -79,7 +79,7 @@ func (r *Result) Calibrate() error {
 				return fmt.Errorf("GPU %d: %v products: %w", x.Ordinal, t, err)
 			}
 			u := Errors(unseen)
-			r.Fits = append(r.Fits, Fit{Device: x.Ordinal, Class: "gemm " + t.String(), GEMM: &q, Unseen: &u,
+			r.Fits = append(r.Fits, fit{Device: x.Ordinal, Class: "gemm " + t.String(), GEMM: &q, Unseen: &u,
 				Before: Errors(roofline.Evaluate(samples, &d, builtin)), After: Errors(roofline.Evaluate(samples, &d, fitted.With(t, q)))})
 		}
 		r.Fits = append(r.Fits, memory...)
@@ -90,11 +90,11 @@ func (r *Result) Calibrate() error {
 // streams fits the bandwidth and the ramp of kernels that go through memory in
 // order: those that read and write, for elementwise ops, and those that read, for
 // reductions.
-func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) (fits []Fit, err error) {
+func (r *Result) streams(x *device, d *hw.Device, builtin roofline.Params) (fits []fit, err error) {
 	for _, c := range []struct {
 		class  graph.Class
 		kind   graph.Kind
-		points []Point
+		points []point
 	}{{graph.ClassElementwise, "Add", x.Streams}, {graph.ClassReduction, "Sum", x.Reads}} {
 		var samples []roofline.Sample
 		for _, p := range c.points {
@@ -111,7 +111,7 @@ func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) (fits
 		}
 		fitted := whole
 		fitted.Pattern[c.class], fitted.Ramp = pattern, ramp
-		fits = append(fits, Fit{Device: x.Ordinal, Class: c.class.String(), Stream: &StreamParams{pattern, ramp},
+		fits = append(fits, fit{Device: x.Ordinal, Class: c.class.String(), Stream: &streamParams{pattern, ramp},
 			Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
 	}
 	return fits, nil
@@ -121,8 +121,8 @@ func (r *Result) streams(x *Device, d *hw.Device, builtin roofline.Params) (fits
 // have found. Every class of ops that memory bounds goes through it in order of
 // addresses where steps are measured, so all have the bandwidth of streams,
 // reductions that of kernels which read.
-func withStreams(p roofline.Params, fits []Fit) roofline.Params {
-	var stream, read *StreamParams
+func withStreams(p roofline.Params, fits []fit) roofline.Params {
+	var stream, read *streamParams
 	for i := range fits {
 		switch fits[i].Class {
 		case graph.ClassElementwise.String():
@@ -152,11 +152,11 @@ func withStreams(p roofline.Params, fits []Fit) roofline.Params {
 
 // calibration returns the constants fitted to device x, as a machine file holds
 // them; nil where there are none.
-func (r *Result) calibration(x *Device) *hw.Calibration {
+func (r *Result) calibration(x *device) *hw.Calibration {
 	d := x.device()
 	p := roofline.Default().ParamsOf(&d)
 	var types []graph.DType
-	var memory []Fit
+	var memory []fit
 	streams := false
 	for i := range r.Fits {
 		f := &r.Fits[i]
@@ -180,7 +180,7 @@ func (r *Result) calibration(x *Device) *hw.Calibration {
 }
 
 // samples returns the measured products of type t for the roofline.
-func (x *Device) samples(t graph.DType) (samples []roofline.Sample) {
+func (x *device) samples(t graph.DType) (samples []roofline.Sample) {
 	out := t.Size()
 	if t == graph.F8 {
 		out = 2

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 	"placer/hw/nvml"
 	"placer/units"
 )
@@ -15,7 +15,7 @@ type Config struct {
 	// Target is what one repeat lasts at least; work is repeated within it.
 	Target units.Seconds
 	Types  []gpu.DType
-	Shapes []Shape
+	Shapes []shape
 	// Bytes of the largest buffer of copies and streams.
 	Buffer units.Bytes
 	// Messages are the sizes of transfers.
@@ -26,8 +26,8 @@ type Config struct {
 	Progress func(what string)
 }
 
-// Shape is a matrix product.
-type Shape struct {
+// shape is a matrix product.
+type shape struct {
 	Batch, M, N, K int
 }
 
@@ -42,16 +42,16 @@ func Default() Config {
 	}
 	for _, n := range []int{256, 512, 1024, 2048, 4096} {
 		for _, k := range []int{256, 1024, 4096} {
-			c.Shapes = append(c.Shapes, Shape{1, n, n, k})
+			c.Shapes = append(c.Shapes, shape{1, n, n, k})
 		}
-		c.Shapes = append(c.Shapes, Shape{1, n / 4, 4 * n, 1024})
+		c.Shapes = append(c.Shapes, shape{1, n / 4, 4 * n, 1024})
 	}
-	c.Shapes = append(c.Shapes, Shape{1, 8192, 8192, 8192}, Shape{1, 8192, 8192, 1024})
+	c.Shapes = append(c.Shapes, shape{1, 8192, 8192, 8192}, shape{1, 8192, 8192, 1024})
 	for _, m := range []int{1, 16, 64} {
-		c.Shapes = append(c.Shapes, Shape{1, m, 1024, 1024}, Shape{1, m, 4096, 4096})
+		c.Shapes = append(c.Shapes, shape{1, m, 1024, 1024}, shape{1, m, 4096, 4096})
 	}
 	for _, n := range []int{64, 128, 256} {
-		c.Shapes = append(c.Shapes, Shape{16, n, n, 64}, Shape{64, n, n, 128}, Shape{16, n, n, n})
+		c.Shapes = append(c.Shapes, shape{16, n, n, 64}, shape{64, n, n, 128}, shape{16, n, n, n})
 	}
 	for _, x := range [][3]int{
 		{64, 8192, 4096}, {64, 1024, 4096}, {64, 4096, 1024}, {128, 2048, 8192},
@@ -60,17 +60,17 @@ func Default() Config {
 		{256, 256, 131072}, {128, 128, 131072}, {288, 64, 262144}, {768, 192, 16384},
 		{4096, 500, 1000}, {500, 1000, 4096},
 	} {
-		c.Shapes = append(c.Shapes, Shape{1, x[0], x[1], x[2]})
+		c.Shapes = append(c.Shapes, shape{1, x[0], x[1], x[2]})
 	}
-	c.Shapes = append(c.Shapes, Shape{640, 128, 64, 64}, Shape{640, 64, 64, 128})
+	c.Shapes = append(c.Shapes, shape{640, 128, 64, 64}, shape{640, 64, 64, 128})
 	for b := units.Bytes(1 << 10); b <= 256<<20; b *= 4 {
 		c.Messages = append(c.Messages, b)
 	}
 	return c
 }
 
-// Validate reports every fault of c.
-func (c *Config) Validate() error {
+// validate reports every fault of c.
+func (c *Config) validate() error {
 	var errs []error
 	if c.Repeats < 3 {
 		errs = append(errs, fmt.Errorf("%d repeats, want at least 3", c.Repeats))

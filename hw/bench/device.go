@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"math/bits"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 	"placer/units"
 )
 
 // Run measures the devices of d, all if devices is nil, and the links between
 // them. On an error, or when ctx ends, it returns what it has beside the error.
 func Run(ctx context.Context, cfg Config, d gpu.Driver, b gpu.BLAS, devices []int) (*Result, error) {
-	r := &Result{Format: Format, CUDA: d.Version(), Devices: []Device{}, Links: []Link{}}
-	if err := cfg.Validate(); err != nil {
+	r := &Result{Format: Format, CUDA: d.Version(), Devices: []device{}, Links: []link{}}
+	if err := cfg.validate(); err != nil {
 		return r, fmt.Errorf("hardware benchmark: %w", err)
 	}
 	n, err := d.Count()
@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg Config, d gpu.Driver, b gpu.BLAS, devices []in
 
 // one measures device dev. What fails is told at the end, behind what could be
 // measured all the same.
-func one(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, dev int) (*Device, error) {
+func one(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, dev int) (*device, error) {
 	l, err := open(ctx, cfg, d, b, dev)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (l *lab) launches() (err error) {
 }
 
 // messages calls f, which times a size, for every size that fits into room.
-func (l *lab) messages(room uint64, f func(bytes units.Bytes) (Stat, error)) (points []Point, line Line, err error) {
+func (l *lab) messages(room uint64, f func(bytes units.Bytes) (stat, error)) (points []point, line Line, err error) {
 	for _, b := range l.cfg.Messages {
 		if uint64(b) > room {
 			break
@@ -103,18 +103,18 @@ func (l *lab) messages(room uint64, f func(bytes units.Bytes) (Stat, error)) (po
 		if err != nil {
 			return points, line, fmt.Errorf("%v: %w", b, err)
 		}
-		points = append(points, Point{b, s})
+		points = append(points, point{b, s})
 	}
 	if len(points) < 2 {
 		return points, line, fmt.Errorf("%d sizes of messages fit into %v", len(points), units.Bytes(room))
 	}
-	return points, FitLine(points), nil
+	return points, fitLine(points), nil
 }
 
 // copies measures copies within the device.
 func (l *lab) copies() (err error) {
 	half := l.size / 2 / 512 * 512
-	copy := func(bytes units.Bytes) (Stat, error) {
+	copy := func(bytes units.Bytes) (stat, error) {
 		n := uint64(bytes)
 		return l.repeat("", 200, func(i int) error {
 			at := gpu.Ptr(uint64(i) % max(1, half/max(n, 512)) * max(n, 512) / 512 * 512)
@@ -139,7 +139,7 @@ func (l *lab) streams() error {
 			n *= 2 // fewer of the sizes that take the same
 		}
 		for _, x := range []struct {
-			to    *[]Point
+			to    *[]point
 			write uint64
 			fma   uint64
 			what  string
@@ -158,7 +158,7 @@ func (l *lab) streams() error {
 			if err != nil {
 				return err
 			}
-			*x.to = append(*x.to, Point{units.Bytes(n), l.alone(s)})
+			*x.to = append(*x.to, point{units.Bytes(n), l.alone(s)})
 		}
 	}
 	return nil
@@ -166,9 +166,9 @@ func (l *lab) streams() error {
 
 // alone takes the cost of a graph's node off the time of a kernel in it. What is
 // left stays above zero.
-func (l *lab) alone(s Stat) Stat {
+func (l *lab) alone(s stat) stat {
 	node := min(l.out.Node.Median, 0.95*s.Min)
-	return Stat{s.Median - node, s.Min - node, s.Max - node, s.N}
+	return stat{s.Median - node, s.Min - node, s.Max - node, s.N}
 }
 
 // host measures transfers from and to pinned memory.
@@ -179,12 +179,12 @@ func (l *lab) host() error {
 		return err
 	}
 	defer l.d.HostFree(pinned)
-	if l.out.ToDevice, l.out.HostToGPU, err = l.messages(l.size, func(b units.Bytes) (Stat, error) {
+	if l.out.ToDevice, l.out.HostToGPU, err = l.messages(l.size, func(b units.Bytes) (stat, error) {
 		return l.repeat("", 100, func(int) error { return l.d.HtoD(l.buffer, pinned[:b], l.stream) })
 	}); err != nil {
 		return err
 	}
-	l.out.FromDevice, l.out.GPUToHost, err = l.messages(l.size, func(b units.Bytes) (Stat, error) {
+	l.out.FromDevice, l.out.GPUToHost, err = l.messages(l.size, func(b units.Bytes) (stat, error) {
 		return l.repeat("", 100, func(int) error { return l.d.DtoH(pinned[:b], l.buffer, l.stream) })
 	})
 	return err

@@ -2,11 +2,10 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"placer/gpu"
-	"placer/gpu/kernel"
+	"placer/hw/gpu"
+	"placer/hw/gpu/kernel"
 	"placer/units"
 )
 
@@ -16,7 +15,7 @@ type lab struct {
 	cfg     *Config
 	d       gpu.Driver
 	b       gpu.BLAS
-	out     *Device
+	out     *device
 	context gpu.Context
 	stream  gpu.Stream
 	k       *kernel.Set
@@ -45,10 +44,7 @@ func open(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, dev int) (
 	if l.out, err = describe(d, dev); err != nil {
 		return l, err
 	}
-	if l.context, err = d.Retain(dev); err != nil {
-		return l, err
-	}
-	if err = d.SetCurrent(l.context); err != nil {
+	if l.context, err = gpu.Enter(d, dev); err != nil {
 		return l, err
 	}
 	if l.k, err = kernel.Load(d, dev); err != nil {
@@ -98,11 +94,7 @@ func (l *lab) close() {
 	if l.h != 0 {
 		l.b.DestroyHandle(l.h)
 	}
-	for _, e := range []gpu.Event{l.from, l.to} {
-		if e != 0 {
-			l.d.DestroyEvent(e)
-		}
-	}
+	gpu.DestroyEvents(l.d, l.from, l.to)
 	if l.stream != 0 {
 		l.d.DestroyStream(l.stream)
 	}
@@ -111,16 +103,14 @@ func (l *lab) close() {
 	}
 }
 
-func describe(d gpu.Driver, dev int) (out *Device, err error) {
-	out = &Device{Ordinal: dev, Products: []Product{}}
+func describe(d gpu.Driver, dev int) (out *device, err error) {
+	out = &device{Ordinal: dev, Products: []Product{}}
 	if out.Name, err = d.Name(dev); err != nil {
 		return out, err
 	}
-	u, err := d.UUID(dev)
-	if err != nil {
+	if out.UUID, err = gpu.Identity(d, dev); err != nil {
 		return out, err
 	}
-	out.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 	if out.PCI, err = d.PCIBusID(dev); err != nil {
 		return out, err
 	}
@@ -148,68 +138,61 @@ func (l *lab) elapsed(sample string, f func() error) (units.Seconds, error) {
 	if err := l.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := l.d.Record(l.from, l.stream); err != nil {
-		return 0, err
-	}
-	if err := f(); err != nil {
-		return 0, err
-	}
-	if err := l.d.Record(l.to, l.stream); err != nil {
-		return 0, err
-	}
-	if sample != "" && l.cfg.State != nil {
-		if s, err := l.cfg.State(l.out.UUID); err == nil {
-			l.out.States = append(l.out.States, Sampled{sample, s})
+	t, err := gpu.Elapsed(l.d, l.from, l.to, l.stream, f, func() {
+		if sample == "" || l.cfg.State == nil {
+			return
 		}
-	}
-	if err := l.d.SyncEvent(l.to); err != nil {
-		return 0, err
-	}
-	ms, err := l.d.ElapsedMS(l.from, l.to)
-	return units.Seconds(ms) / 1000, err
+		if s, err := l.cfg.State(l.out.UUID); err == nil {
+			l.out.States = append(l.out.States, sampled{sample, s})
+		}
+	})
+	return units.Seconds(t), err
 }
 
 // repeat returns the time of one of n runs, f being run with 0..n-1, where n is so
 // large that all last as long as the configuration asks. The first runs are not
 // timed.
-func (l *lab) repeat(sample string, most int, f func(i int) error) (Stat, error) {
+func (l *lab) repeat(sample string, most int, f func(i int) error) (stat, error) {
 	n := 1
-	run := func() error {
-		for i := range n {
-			if err := f(i); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	run := func() error { return times(n, f) }
 	for { // the first round is the warm-up
 		t, err := l.elapsed("", run)
 		if err != nil {
-			return Stat{}, err
+			return stat{}, err
 		}
 		if t >= l.cfg.Target || n >= most {
 			break
 		}
 		n = min(most, max(2*n, int(1.2*float64(n)*float64(l.cfg.Target/max(t, 1e-7)))))
 	}
-	times := make([]units.Seconds, l.cfg.Repeats)
-	for k := range times {
+	each := make([]units.Seconds, l.cfg.Repeats)
+	for k := range each {
 		if k > 0 {
 			sample = ""
 		}
 		t, err := l.elapsed(sample, run)
 		if err != nil {
-			return Stat{}, err
+			return stat{}, err
 		}
-		times[k] = t / units.Seconds(n)
+		each[k] = t / units.Seconds(n)
 	}
-	return summarise(times), nil
+	return summarise(each), nil
+}
+
+// times calls f with 0..n-1 until one call fails.
+func times(n int, f func(i int) error) error {
+	for i := range n {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // captured is repeat with the runs in a graph, so that the host's issuing does not
 // count: every launch of the graph is least runs, or more of short ones, so that
 // the gap between two launches does not count either.
-func (l *lab) captured(sample string, least int, f func(i int) error) (s Stat, err error) {
+func (l *lab) captured(sample string, least int, f func(i int) error) (s stat, err error) {
 	if err := f(0); err != nil { // whatever a first call sets up
 		return s, err
 	}
@@ -218,32 +201,15 @@ func (l *lab) captured(sample string, least int, f func(i int) error) (s Stat, e
 		return s, err
 	}
 	inner := max(least, int(min(mostNodes, l.cfg.Target/max(one, 1e-9))))
-	if err := l.d.BeginCapture(l.stream); err != nil {
-		return s, fmt.Errorf("capture: %w", err)
-	}
-	var failed error
-	for i := range inner {
-		if failed = f(i); failed != nil {
-			break
-		}
-	}
-	g, err := l.d.EndCapture(l.stream)
-	if err == nil {
-		defer l.d.DestroyGraph(g)
-	}
-	if err := errors.Join(failed, err); err != nil {
-		return s, fmt.Errorf("capture: %w", err)
-	}
-	e, err := l.d.Instantiate(g)
+	e, free, err := gpu.Capture(l.d, l.stream, func() error { return times(inner, f) })
 	if err != nil {
-		return s, fmt.Errorf("graph: %w", err)
+		return s, err
 	}
-	defer l.d.DestroyExec(e)
+	defer free()
 	if s, err = l.repeat(sample, 64, func(int) error { return l.d.LaunchExec(e, l.stream) }); err != nil {
 		return s, err
 	}
-	k := units.Seconds(inner)
-	return Stat{s.Median / k, s.Min / k, s.Max / k, s.N}, nil
+	return s.over(inner), nil
 }
 
 // rotate returns the i-th of the places of size bytes in the buffer that a piece

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 	"placer/units"
 )
 
@@ -18,7 +18,7 @@ func (r *Result) links(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLA
 			if cfg.Progress != nil {
 				cfg.Progress(fmt.Sprintf("GPU %d to GPU %d", from, to))
 			}
-			x, err := link(ctx, cfg, d, b, from, to)
+			x, err := measureLink(ctx, cfg, d, b, from, to)
 			if err != nil {
 				return fmt.Errorf("GPU %d to GPU %d: %w", from, to, err)
 			}
@@ -28,23 +28,20 @@ func (r *Result) links(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLA
 	return nil
 }
 
-func link(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, from, to int) (x Link, err error) {
-	x = Link{From: from, To: to}
+func measureLink(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, from, to int) (x link, err error) {
+	x = link{From: from, To: to}
 	largest := uint64(cfg.Messages[len(cfg.Messages)-1])
-	there, err := d.Retain(to)
+	there, err := gpu.Enter(d, to)
 	if err != nil {
 		return x, err
 	}
 	defer d.Release(to)
-	if err := d.SetCurrent(there); err != nil {
-		return x, err
-	}
 	dst, err := d.Alloc(largest)
 	if err != nil {
 		return x, err
 	}
 	defer func() { // the context of from is gone by then
-		d.SetCurrent(there)
+		_ = d.SetCurrent(there)
 		d.Free(dst)
 	}()
 	l, err := open(ctx, cfg, d, b, from)
@@ -60,7 +57,7 @@ func link(ctx context.Context, cfg *Config, d gpu.Driver, b gpu.BLAS, from, to i
 			return x, err
 		}
 	}
-	x.Points, x.Line, err = l.messages(min(l.size, largest), func(bytes units.Bytes) (Stat, error) {
+	x.Points, x.Line, err = l.messages(min(l.size, largest), func(bytes units.Bytes) (stat, error) {
 		return l.repeat("", 100, func(int) error { return d.Peer(dst, there, l.buffer, l.context, uint64(bytes), l.stream) })
 	})
 	return x, err

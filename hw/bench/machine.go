@@ -18,7 +18,7 @@ func (r *Result) Machine(name string, cpu *hw.Device) (*hw.Machine, error) {
 		d.Calibration = r.calibration(&r.Devices[i])
 		d.Name = fmt.Sprintf("gpu:%d", r.Devices[i].Ordinal)
 		// Launch times of equal GPUs differ in the last digits; one model has one.
-		if j := slices.IndexFunc(r.Devices[:i], func(x Device) bool {
+		if j := slices.IndexFunc(r.Devices[:i], func(x device) bool {
 			return x.Name == r.Devices[i].Name && x.SMs == r.Devices[i].SMs && x.Memory == r.Devices[i].Memory
 		}); j >= 0 {
 			name := d.Name
@@ -60,7 +60,7 @@ func (r *Result) Machine(name string, cpu *hw.Device) (*hw.Machine, error) {
 }
 
 // device returns x with its measured launch times.
-func (x *Device) device() hw.Device {
+func (x *device) device() hw.Device {
 	d := hw.Spec{Name: x.Name, Major: x.Major, Minor: x.Minor, SMs: x.SMs, SMClock: x.ClockMHz, MemoryClock: x.MemoryMHz, BusWidth: x.BusWidth, L2: x.L2,
 		Capacity: x.Memory, Reserve: x.Context, Launch: x.Launch.Median,
 		Source: fmt.Sprintf("measured by placer bench hw: capacity, context of %v, launch (median of %d); clocks %d and %d MHz of the driver", x.Context, x.Launch.N, x.ClockMHz, x.MemoryMHz)}.Device()

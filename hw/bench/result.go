@@ -15,14 +15,14 @@ type Result struct {
 	Driver  string   `json:"driver,omitempty"`
 	CUDA    int      `json:"cuda"`   // version of the driver
 	BLAS    int      `json:"cublas"` // version
-	Devices []Device `json:"devices"`
-	Links   []Link   `json:"links"` // between GPUs, each direction
-	Fits    []Fit    `json:"calibration,omitempty"`
+	Devices []device `json:"devices"`
+	Links   []link   `json:"links"` // between GPUs, each direction
+	Fits    []fit    `json:"calibration,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 }
 
-// Device is one GPU.
-type Device struct {
+// device is one GPU.
+type device struct {
 	Ordinal   int         `json:"ordinal"`
 	Name      string      `json:"name"`
 	UUID      string      `json:"uuid"`
@@ -39,27 +39,27 @@ type Device struct {
 	Context units.Bytes `json:"context"`
 
 	Products []Product `json:"products"`
-	Streams  []Point   `json:"streams"`          // kernels that read and write; bytes count both
-	Reads    []Point   `json:"reads,omitempty"`  // kernels that read alone
-	Worked   []Point   `json:"worked,omitempty"` // as streams, with 16 operations for each 16 bytes read
+	Streams  []point   `json:"streams"`          // kernels that read and write; bytes count both
+	Reads    []point   `json:"reads,omitempty"`  // kernels that read alone
+	Worked   []point   `json:"worked,omitempty"` // as streams, with 16 operations for each 16 bytes read
 	// Copy is the bandwidth of the largest copy within the device, reads and writes
 	// counted.
 	Copy       units.BytesPerSecond `json:"copy"`
-	CopyPoints []Point              `json:"copies"`      // within the device; bytes moved
-	Launch     Stat                 `json:"launch"`      // a kernel among many
-	Round      Stat                 `json:"round"`       // a kernel and the wait for it
-	Node       Stat                 `json:"node"`        // a kernel within a graph
-	ToDevice   []Point              `json:"to_device"`   // from pinned memory
-	FromDevice []Point              `json:"from_device"` // to pinned memory
+	CopyPoints []point              `json:"copies"`      // within the device; bytes moved
+	Launch     stat                 `json:"launch"`      // a kernel among many
+	Round      stat                 `json:"round"`       // a kernel and the wait for it
+	Node       stat                 `json:"node"`        // a kernel within a graph
+	ToDevice   []point              `json:"to_device"`   // from pinned memory
+	FromDevice []point              `json:"from_device"` // to pinned memory
 	HostToGPU  Line                 `json:"to_device_line"`
 	GPUToHost  Line                 `json:"from_device_line"`
 	Copies     Line                 `json:"copies_line"`
 	// States were read while the device worked.
-	States []Sampled `json:"states,omitempty"`
+	States []sampled `json:"states,omitempty"`
 }
 
-// Sampled is how the device fared during a part of the benchmark.
-type Sampled struct {
+// sampled is how the device fared during a part of the benchmark.
+type sampled struct {
 	During string `json:"during"`
 	nvml.State
 }
@@ -72,21 +72,21 @@ type Product struct {
 	N     int     `json:"n"`
 	K     int     `json:"k"`
 	Rate  float64 `json:"flops_per_s"`
-	Stat
+	stat
 }
 
-// Link is one direction between two GPUs.
-type Link struct {
+// link is one direction between two GPUs.
+type link struct {
 	From   int     `json:"from"`
 	To     int     `json:"to"`
 	Direct bool    `json:"direct"` // false: the driver goes through the host
-	Points []Point `json:"points"`
+	Points []point `json:"points"`
 	Line
 }
 
 // Best returns the highest rate of products of a type, in operations a second; 0
 // where none ran.
-func (d *Device) Best(t string) (best float64) {
+func (d *device) Best(t string) (best float64) {
 	for _, p := range d.Products {
 		if p.Type == t {
 			best = max(best, p.Rate)
@@ -96,7 +96,7 @@ func (d *Device) Best(t string) (best float64) {
 }
 
 // Throttled lists the parts during which a clock was held down.
-func (d *Device) Throttled() (during []string) {
+func (d *device) Throttled() (during []string) {
 	for _, s := range d.States {
 		if s.Throttle&nvml.Spoiled != 0 {
 			during = append(during, s.During)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"placer/gpu"
 	"placer/hw"
+	"placer/hw/gpu"
 	"placer/units"
 )
 
@@ -16,14 +16,14 @@ type Share struct {
 	// Own says that every part has multiprocessors of its own; Device then has what
 	// was measured on those of the first part while the others rested.
 	Own bool `json:"own"`
-	Device
+	device
 	// Branch is a node within a graph of as many chains as there are parts, which
 	// run side by side.
-	Branch Stat `json:"branch"`
+	Branch stat `json:"branch"`
 	// Together are kernels that read and write, one on each part at a time: the
 	// bytes are those of one part.
-	Together []Point `json:"together,omitempty"`
-	Fits     []Fit   `json:"calibration,omitempty"`
+	Together []point `json:"together,omitempty"`
+	Fits     []fit   `json:"calibration,omitempty"`
 }
 
 // RunShare measures what a part of GPU dev does that k devices stand on: the cost
@@ -31,7 +31,7 @@ type Share struct {
 // of their own, launches, streams and the products of cfg, whose constants it
 // fits.
 func RunShare(ctx context.Context, cfg Config, d gpu.Driver, b gpu.BLAS, dev, k int, own bool) (*Share, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("hardware benchmark: %w", err)
 	}
 	s := &Share{Parts: k, Own: own}
@@ -57,14 +57,14 @@ func RunShare(ctx context.Context, cfg Config, d gpu.Driver, b gpu.BLAS, dev, k 
 				return fmt.Errorf("%d streams: %w", k, err)
 			}
 		}
-		s.Device = *l.out
+		s.device = *l.out
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("GPU %d in %d: %w", dev, k, err)
 	}
 	if own {
-		r := &Result{Devices: []Device{s.Device}}
+		r := &Result{Devices: []device{s.device}}
 		if err := r.Calibrate(); err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (l *lab) divide(dev, k int, own bool) (streams []gpu.Stream, done func(), e
 			l.d.DestroyStream(s)
 		}
 		for _, p := range parts {
-			p.Close()
+			_ = p.Close()
 		}
 	}
 	if own {
@@ -113,43 +113,30 @@ func (l *lab) divide(dev, k int, own bool) (streams []gpu.Stream, done func(), e
 
 // branches returns the time of a node in a graph with a chain of inner nodes for
 // each stream.
-func (l *lab) branches(streams []gpu.Stream, inner int) (s Stat, err error) {
-	run := func() error {
-		for range inner {
-			for _, st := range streams {
-				if err := l.k.Nop(l.d, st); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	s, err = l.forked(streams, inner*len(streams), run)
-	n := units.Seconds(inner)
-	return Stat{s.Median / n, s.Min / n, s.Max / n, s.N}, err
+func (l *lab) branches(streams []gpu.Stream, inner int) (s stat, err error) {
+	n := inner * len(streams)
+	s, err = l.forked(streams, n, func() error {
+		return times(n, func(i int) error { return l.k.Nop(l.d, streams[i%len(streams)]) })
+	})
+	return s.over(inner), err
 }
 
 // together times kernels that read and write as much, one for each stream at the
 // same time, for a few sizes.
-func (l *lab) together(streams []gpu.Stream) (points []Point, err error) {
+func (l *lab) together(streams []gpu.Stream) (points []point, err error) {
 	const inner = 64
 	for n := uint64(1 << 20); n*uint64(len(streams)) <= l.size && n <= 256<<20; n *= 4 {
-		run := func() error {
-			for i := range inner {
-				for k, st := range streams {
-					p := l.rotate(i*len(streams)+k, n)
-					if err := l.k.Stream(l.d, st, p, n/2, p+gpu.Ptr(n/2), n/2, 0); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		}
-		s, err := l.forked(streams, inner*len(streams), run)
+		nodes := inner * len(streams)
+		s, err := l.forked(streams, nodes, func() error {
+			return times(nodes, func(i int) error {
+				p := l.rotate(i, n)
+				return l.k.Stream(l.d, streams[i%len(streams)], p, n/2, p+gpu.Ptr(n/2), n/2, 0)
+			})
+		})
 		if err != nil {
 			return points, err
 		}
-		points = append(points, Point{units.Bytes(n), l.alone(Stat{s.Median / inner, s.Min / inner, s.Max / inner, s.N})})
+		points = append(points, point{units.Bytes(n), l.alone(s.over(inner))})
 	}
 	return points, nil
 }
@@ -157,15 +144,9 @@ func (l *lab) together(streams []gpu.Stream) (points []Point, err error) {
 // forked times a graph of what f puts on the streams, so many nodes, which start
 // and end together. The device is held back until the host has handed it over: of
 // several chains that takes it long.
-func (l *lab) forked(streams []gpu.Stream, nodes int, f func() error) (s Stat, err error) {
+func (l *lab) forked(streams []gpu.Stream, nodes int, f func() error) (s stat, err error) {
 	events := make([]gpu.Event, len(streams))
-	defer func() {
-		for _, e := range events {
-			if e != 0 {
-				l.d.DestroyEvent(e)
-			}
-		}
-	}()
+	defer func() { gpu.DestroyEvents(l.d, events...) }()
 	for i := range events {
 		if events[i], err = l.d.NewEvent(false); err != nil {
 			return s, err
@@ -180,10 +161,7 @@ func (l *lab) forked(streams []gpu.Stream, nodes int, f func() error) (s Stat, e
 			return s, err
 		}
 	}
-	if err := l.d.BeginCapture(origin); err != nil {
-		return s, fmt.Errorf("capture: %w", err)
-	}
-	failed := func() error {
+	e, free, err := gpu.Capture(l.d, origin, func() error {
 		if err := l.d.Record(events[0], origin); err != nil {
 			return err
 		}
@@ -204,17 +182,11 @@ func (l *lab) forked(streams []gpu.Stream, nodes int, f func() error) (s Stat, e
 			}
 		}
 		return nil
-	}()
-	g, err := l.d.EndCapture(origin)
-	if err := errors.Join(failed, err); err != nil {
-		return s, fmt.Errorf("capture: %w", err)
-	}
-	defer l.d.DestroyGraph(g)
-	e, err := l.d.Instantiate(g)
+	})
 	if err != nil {
-		return s, fmt.Errorf("graph: %w", err)
+		return s, err
 	}
-	defer l.d.DestroyExec(e)
+	defer free()
 	before := l.stream
 	l.stream = origin
 	defer func() { l.stream = before }()
@@ -242,7 +214,7 @@ func (l *lab) onPart(streams []gpu.Stream) error {
 	l.stream = streams[0]
 	defer func() { // the handle outlives the part's stream
 		l.stream = whole
-		l.b.SetStream(l.h, whole)
+		_ = l.b.SetStream(l.h, whole)
 	}()
 	if err := l.b.SetStream(l.h, l.stream); err != nil {
 		return err
@@ -268,7 +240,7 @@ func (s *Share) On(d hw.Device) hw.Device {
 	if !s.Own {
 		return d
 	}
-	r := &Result{Devices: []Device{s.Device}, Fits: s.Fits}
+	r := &Result{Devices: []device{s.device}, Fits: s.Fits}
 	d.Launch = s.Launch.Median
 	c := r.calibration(&r.Devices[0])
 	if c == nil {

@@ -6,8 +6,8 @@ import (
 	"placer/units"
 )
 
-// Stat is repeats of one measurement, of which the median counts.
-type Stat struct {
+// stat is repeats of one measurement, of which the median counts.
+type stat struct {
 	Median units.Seconds `json:"median"`
 	Min    units.Seconds `json:"min"`
 	Max    units.Seconds `json:"max"`
@@ -15,23 +15,29 @@ type Stat struct {
 }
 
 // Spread is the range of the repeats over their median.
-func (s Stat) Spread() float64 {
+func (s stat) Spread() float64 {
 	if s.Median == 0 {
 		return 0
 	}
 	return float64((s.Max - s.Min) / s.Median)
 }
 
-// summarise sorts x.
-func summarise(x []units.Seconds) Stat {
-	slices.Sort(x)
-	return Stat{Median: x[len(x)/2], Min: x[0], Max: x[len(x)-1], N: len(x)}
+// over is s of one of n equal parts.
+func (s stat) over(n int) stat {
+	k := units.Seconds(n)
+	return stat{s.Median / k, s.Min / k, s.Max / k, s.N}
 }
 
-// Point is the time of a message of some size.
-type Point struct {
+// summarise sorts x.
+func summarise(x []units.Seconds) stat {
+	slices.Sort(x)
+	return stat{Median: x[len(x)/2], Min: x[0], Max: x[len(x)-1], N: len(x)}
+}
+
+// point is the time of a message of some size.
+type point struct {
 	Bytes units.Bytes `json:"bytes"`
-	Stat
+	stat
 }
 
 // Line is t = Latency + bytes/Bandwidth.
@@ -42,11 +48,11 @@ type Line struct {
 	Error float64 `json:"largest_error"`
 }
 
-// FitLine returns the line of least squares of relative errors through points, of
+// fitLine returns the line of least squares of relative errors through points, of
 // which there are at least two of different sizes. Where noise would make a
 // constant negative, it is a billionth of a second, or the bandwidth of the
 // largest point.
-func FitLine(points []Point) Line {
+func fitLine(points []point) Line {
 	// Minimise sum ((a + b x - t)/t)^2: weights 1/t^2.
 	var w, wx, wxx, wt, wxt float64
 	for _, p := range points {

@@ -12,27 +12,27 @@ import (
 // ErrNoLibrary says that there is no management library, or no driver behind it.
 var ErrNoLibrary = errors.New("no GPU")
 
-// Level says what two GPUs have in common, as nvidia-smi topo names it.
-type Level uint8
+// level says what two GPUs have in common, as nvidia-smi topo names it.
+type level uint8
 
 // Levels, nearest first.
 const (
-	Same  Level = iota // one device
-	Board              // one board
-	PIX                // one PCIe switch
-	PXB                // several PCIe switches, no host bridge
-	PHB                // one host bridge
-	NODE               // one NUMA node
-	SYS                // across sockets
+	same  level = iota // one device
+	board              // one board
+	pix                // one PCIe switch
+	pxb                // several PCIe switches, no host bridge
+	phb                // one host bridge
+	node               // one NUMA node
+	sys                // across sockets
 )
 
 var levelNames = [...]string{"X", "INT", "PIX", "PXB", "PHB", "NODE", "SYS"}
 
-func (l Level) String() string { return levelNames[l] }
+func (l level) String() string { return levelNames[l] }
 
 // GPU is what the library says of one GPU. Figures that it does not have are
 // zero, and named in Missing.
-type GPU struct {
+type gpu struct {
 	Name         string
 	UUID         string
 	PCI          string // bus address
@@ -56,12 +56,12 @@ type GPU struct {
 // Inventory is the GPUs of a host.
 type Inventory struct {
 	Driver string // version
-	CUDA   int    // 12040 for 12.4
-	GPUs   []GPU  // [G]
+	cuda   int    // 12040 for 12.4
+	gpus   []gpu  // [G]
 	// Topology is the level that each pair has in common, [G][G].
-	Topology [][]Level
+	topology [][]level
 	// NVLink says which pairs can reach each other over NVLink, [G][G].
-	NVLink [][]bool
+	nvlink [][]bool
 }
 
 // Host describes the host's processor as a device; the zero value leaves it out.
@@ -82,12 +82,12 @@ type State struct {
 	Throttle uint64 `json:"throttle_reasons"`
 }
 
-// Reasons of State.Throttle that spoil a measurement: power cap, hardware
+// Spoiled are the reasons of State.Throttle that spoil a measurement: power cap, hardware
 // slowdown, thermal slowdown, power brake.
 const Spoiled = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
 
 // device returns the figures of g.
-func (g *GPU) device(driver string) hw.Device {
+func (g *gpu) device(driver string) hw.Device {
 	source := fmt.Sprintf("NVML, driver %s: capacity, clocks %d and %d MHz, %d cores, bus of %d bits; nothing measured yet: placer bench hw", driver, g.SMClock, g.MemoryClock, g.Cores, g.BusWidth)
 	if len(g.Missing) > 0 {
 		source += "; not told: " + strings.Join(g.Missing, ", ")
@@ -101,7 +101,7 @@ var pcieLane = [...]float64{1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.93
 // nvlinkRate is the wire rate of an NVLink of g in one direction. It goes by the
 // compute capability: NVML's version of a link counts 2.2 and 3.1 too, so that 6 is
 // NVLink 4.0 of an H100.
-func (g *GPU) nvlinkRate() float64 {
+func (g *gpu) nvlinkRate() float64 {
 	switch {
 	case g.Major >= 10:
 		return 50e9

@@ -31,10 +31,10 @@ func detect(n nvml.Interface) (*Inventory, error) {
 	if err := initialise(n); err != nil {
 		return nil, err
 	}
-	defer n.Shutdown()
+	defer func() { _ = n.Shutdown() }()
 	inv := &Inventory{}
 	inv.Driver, _ = n.SystemGetDriverVersion()
-	inv.CUDA, _ = n.SystemGetCudaDriverVersion()
+	inv.cuda, _ = n.SystemGetCudaDriverVersion()
 	count, r := n.DeviceGetCount()
 	if r != nvml.SUCCESS {
 		return nil, fmt.Errorf("NVIDIA's management library: count: %w", r)
@@ -47,45 +47,45 @@ func detect(n nvml.Interface) (*Inventory, error) {
 		if devices[i], r = n.DeviceGetHandleByIndex(i); r != nvml.SUCCESS {
 			return nil, fmt.Errorf("NVIDIA's management library: device %d: %w", i, r)
 		}
-		inv.GPUs = append(inv.GPUs, describe(n, devices[i]))
+		inv.gpus = append(inv.gpus, describe(n, devices[i]))
 	}
 	for i := range devices {
-		inv.Topology = append(inv.Topology, make([]Level, count))
-		inv.NVLink = append(inv.NVLink, make([]bool, count))
+		inv.topology = append(inv.topology, make([]level, count))
+		inv.nvlink = append(inv.nvlink, make([]bool, count))
 		for j := range devices {
 			if i != j {
-				inv.Topology[i][j] = level(devices[i], devices[j])
+				inv.topology[i][j] = commonAncestor(devices[i], devices[j])
 				status, r := devices[i].GetP2PStatus(devices[j], nvml.P2P_CAPS_INDEX_NVLINK)
-				inv.NVLink[i][j] = r == nvml.SUCCESS && status == nvml.P2P_STATUS_OK
+				inv.nvlink[i][j] = r == nvml.SUCCESS && status == nvml.P2P_STATUS_OK
 			}
 		}
 	}
 	return inv, nil
 }
 
-// level asks for the pair's common ancestor. What is not known counts as far.
-func level(a, b nvml.Device) Level {
+// commonAncestor asks for the pair's common ancestor. What is not known counts as far.
+func commonAncestor(a, b nvml.Device) level {
 	l, r := a.GetTopologyCommonAncestor(b)
 	if r != nvml.SUCCESS {
-		return SYS
+		return sys
 	}
 	switch l {
 	case nvml.TOPOLOGY_INTERNAL:
-		return Board
+		return board
 	case nvml.TOPOLOGY_SINGLE:
-		return PIX
+		return pix
 	case nvml.TOPOLOGY_MULTIPLE:
-		return PXB
+		return pxb
 	case nvml.TOPOLOGY_HOSTBRIDGE:
-		return PHB
+		return phb
 	case nvml.TOPOLOGY_NODE:
-		return NODE
+		return node
 	}
-	return SYS
+	return sys
 }
 
-func describe(n nvml.Interface, d nvml.Device) GPU {
-	g := GPU{Peers: map[string]int{}}
+func describe(n nvml.Interface, d nvml.Device) gpu {
+	g := gpu{Peers: map[string]int{}}
 	known := func(what string, r nvml.Return) bool {
 		if r != nvml.SUCCESS {
 			g.Missing = append(g.Missing, what)
@@ -143,7 +143,7 @@ func describe(n nvml.Interface, d nvml.Device) GPU {
 }
 
 // links counts the active NVLinks and what is at their other ends.
-func links(d nvml.Device, g *GPU) {
+func links(d nvml.Device, g *gpu) {
 	for l := range nvml.NVLINK_MAX_LINKS {
 		state, r := d.GetNvLinkState(l)
 		if r != nvml.SUCCESS || state != nvml.FEATURE_ENABLED {

@@ -18,13 +18,13 @@ const (
 // if host has one: NVLink where there is any, and the PCIe tree that the common
 // ancestors of the pairs imply.
 func (inv *Inventory) Machine(name string, host Host) (*hw.Machine, error) {
-	n := len(inv.GPUs)
+	n := len(inv.gpus)
 	if n == 0 {
 		return nil, fmt.Errorf("machine %s: no GPU", name)
 	}
 	m := &hw.Machine{Name: name, Note: fmt.Sprintf("Found on a host with driver %s. Figures are those of the data sheets at these clocks, nothing is measured.", inv.Driver)}
-	for i := range inv.GPUs {
-		d := inv.GPUs[i].device(inv.Driver)
+	for i := range inv.gpus {
+		d := inv.gpus[i].device(inv.Driver)
 		d.Name = fmt.Sprintf("gpu:%d", i)
 		m.Devices = append(m.Devices, d)
 	}
@@ -61,16 +61,16 @@ func (h Host) Device() hw.Device {
 // nvlinks returns the cables between GPUs that are joined directly, and those to
 // the switch that joins the others.
 func (inv *Inventory) nvlinks() (cables []hw.Cable) {
-	for i := range inv.GPUs {
-		g := &inv.GPUs[i]
+	for i := range inv.gpus {
+		g := &inv.gpus[i]
 		rate := g.nvlinkRate()
-		for j := i + 1; j < len(inv.GPUs); j++ {
-			if k := g.Peers[inv.GPUs[j].PCI]; k > 0 && inv.NVLink[i][j] {
+		for j := i + 1; j < len(inv.gpus); j++ {
+			if k := g.Peers[inv.gpus[j].PCI]; k > 0 && inv.nvlink[i][j] {
 				cables = append(cables, hw.Cable{A: gpuName(i), B: gpuName(j), Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(k)), Latency: 8e-6,
 					Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d, %.0f GB/s each; %.1f of it achieved and 8 us: assumptions", k, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 			}
 		}
-		if g.Switched > 0 && slices.Contains(inv.NVLink[i], true) {
+		if g.Switched > 0 && slices.Contains(inv.nvlink[i], true) {
 			cables = append(cables, hw.Cable{A: gpuName(i), B: "nvswitch", Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(g.Switched)), Latency: 6e-6,
 				Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d to a switch, %.0f GB/s each; %.1f of it achieved and 6 us: assumptions", g.Switched, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 		}
@@ -83,15 +83,15 @@ func gpuName(i int) string { return fmt.Sprintf("gpu:%d", i) }
 // tree returns the PCIe cables: GPUs with a switch in common meet there, switches
 // and lone GPUs of a NUMA node at its socket, sockets at one another.
 func (inv *Inventory) tree(cpu bool) (cables []hw.Cable) {
-	switches, sockets := inv.classes(PXB), inv.classes(NODE)
+	switches, sockets := inv.classes(pxb), inv.classes(node)
 	members := map[int]int{}
 	for _, s := range switches {
 		members[s]++
 	}
 	up := map[int]bool{} // switches that have their cable to a socket
 	used := []int{}
-	for i := range inv.GPUs {
-		g := &inv.GPUs[i]
+	for i := range inv.gpus {
+		g := &inv.gpus[i]
 		rate := units.BytesPerSecond(pcieShare * at(pcieLane[:], g.PCIeGen) * float64(max(g.PCIeWidth, 1)))
 		source := fmt.Sprintf("NVML: PCIe %d.0 x%d, %.1f GB/s on the wire; %.1f of it achieved, latency: assumptions", g.PCIeGen, g.PCIeWidth, float64(rate)/pcieShare/1e9, pcieShare)
 		socket := fmt.Sprintf("socket%d", sockets[i])
@@ -124,13 +124,13 @@ func (inv *Inventory) tree(cpu bool) (cables []hw.Cable) {
 
 // classes numbers the sets of GPUs that have level l or a nearer one in common,
 // [G], in order of their first member.
-func (inv *Inventory) classes(l Level) []int {
-	class := make([]int, len(inv.GPUs))
+func (inv *Inventory) classes(l level) []int {
+	class := make([]int, len(inv.gpus))
 	next := 0
 	for i := range class {
 		class[i] = -1
 		for j := range i {
-			if inv.Topology[i][j] <= l {
+			if inv.topology[i][j] <= l {
 				class[i] = class[j]
 				break
 			}

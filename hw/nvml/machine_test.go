@@ -72,8 +72,8 @@ func TestGoldenDGX(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range inv.GPUs { // the mock draws them at random
-			inv.GPUs[i].UUID = ""
+		for i := range inv.gpus { // the mock draws them at random
+			inv.gpus[i].UUID = ""
 		}
 		m, err := inv.Machine("dgx", Host{Cores: 128, Memory: 1 << 40, Arch: "avx2"})
 		if err != nil {
@@ -158,8 +158,8 @@ func TestOldLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(inv.GPUs[0].Missing) != 2 {
-		t.Errorf("missing: %v", inv.GPUs[0].Missing)
+	if len(inv.gpus[0].Missing) != 2 {
+		t.Errorf("missing: %v", inv.gpus[0].Missing)
 	}
 	if _, err := inv.Machine("old", Host{}); err != nil {
 		t.Error(err)

@@ -3,16 +3,18 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"placer/hw"
-	"placer/hw/bench"
+	hwbench "placer/hw/bench"
 	"placer/hw/nvml"
+	"placer/internal/bench"
 	"placer/internal/fsx"
-	"placer/report"
+	"placer/internal/report"
 	"placer/units"
 )
 
@@ -25,17 +27,20 @@ func (c *console) benchCommand() *cobra.Command {
 			return usagef("say which: placer bench go-table3, go-figure6, hw, steps, policy, regal, dnn-partitioning or doppler")
 		},
 	}
-	cmd.AddCommand(c.goBenchCommand(goTable3()), c.goBenchCommand(goFigure6()), c.benchHardwareCommand(), c.benchPolicyCommand(), c.benchStepsCommand(), c.benchRegalCommand(), c.benchPartitioningCommand(), c.benchDopplerCommand())
+	cmd.AddCommand(c.benchTable3Command(), c.benchFigure6Command(), c.benchHardwareCommand(), c.benchPolicyCommand(), c.benchStepsCommand(), c.benchRegalCommand(), c.benchPartitioningCommand(), c.benchDopplerCommand())
 	return cmd
 }
 
-// libraryFlags name the libraries of a GPU where they are not found by
-// themselves.
-type libraryFlags struct{ cuda, cublas string }
+// bench returns what experiments have of the outer world.
+func (c *console) bench() bench.Host {
+	return bench.Host{Clock: c.clock, Thread: threadSeconds, Log: c.progressLine}
+}
 
-func (f *libraryFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.cuda, "libcuda", "", "driver library, where it is not found by itself")
-	cmd.Flags().StringVar(&f.cublas, "cublas", "", "cuBLAS library, where it is not found by itself")
+// progressLine writes a line of progress to stderr.
+func (c *console) progressLine(format string, a ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.err, "%7.1f s  "+format+"\n", append([]any{c.clock()}, a...)...)
+	}
 }
 
 type benchFlags struct {
@@ -63,12 +68,12 @@ func (c *console) benchHardwareCommand() *cobra.Command {
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.benchHardware(cmd.Context(), &f) },
 	}
-	f.libraries.add(cmd)
+	f.libraries.add(cmd.Flags())
 	cmd.Flags().IntSliceVar(&f.gpus, "gpus", nil, "measure these GPUs, as 0,1; all without it")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON)")
 	cmd.Flags().StringVar(&f.file, "machine-file", "", "write the machine there")
 	cmd.Flags().StringVar(&f.name, "name", "here", "name of the machine")
-	cmd.Flags().IntVar(&f.repeats, "repeats", bench.Default().Repeats, "timed repeats, of which the median counts")
+	cmd.Flags().IntVar(&f.repeats, "repeats", hwbench.Default().Repeats, "timed repeats, of which the median counts")
 	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "fit the roofline's constants to the figures and print its errors")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "shorter repeats, fewer shapes, smaller messages")
 	cmd.Flags().BoolVar(&f.cpu, "cpu", true, "make the host's CPU a device of the machine file too")
@@ -77,11 +82,11 @@ func (c *console) benchHardwareCommand() *cobra.Command {
 }
 
 func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
-	d, b, err := c.hardware.open(f.libraries.cuda, f.libraries.cublas)
+	d, b, err := c.hardware.open(f.libraries.CUDA, f.libraries.CUBLAS)
 	if err != nil {
 		return err
 	}
-	cfg := bench.Default()
+	cfg := hwbench.Default()
 	cfg.Repeats = f.repeats
 	if f.quick {
 		cfg.Target, cfg.Buffer = 2e-4, 256<<20
@@ -96,7 +101,7 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		defer monitor.Close()
 		cfg.State = monitor.Read
 	}
-	r, err := bench.Run(ctx, cfg, d, b, f.gpus)
+	r, err := hwbench.Run(ctx, cfg, d, b, f.gpus)
 	if err != nil && len(r.Devices) == 0 {
 		return err
 	}
@@ -126,7 +131,7 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 			m, err = r.Machine(f.name, nil)
 		}
 		if err == nil {
-			err = c.writeMachine(f.file, m)
+			err = c.writeOutput(f.file, m.Write)
 		}
 		if err != nil && interrupted == nil {
 			return err

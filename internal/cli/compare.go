@@ -2,39 +2,29 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"placer/baselines/catalogue"
-	"placer/compare"
-	"placer/plan"
-	"placer/report"
-	"placer/workloads"
+	"placer/internal/bench"
+	"placer/internal/compare"
+	"placer/internal/report"
+	"placer/placer/methods"
+	"placer/placer/problem"
 )
 
 // compareFlags are the flags of the compare command.
 type compareFlags struct {
-	workloads, graphs, methods []string
-	machines, gpus             []string
-	counts                     []int
-	seeds                      int
-	seed                       uint64
-	evaluations                int
-	seconds                    time.Duration
-	scheduler, against         string
-	judging                    judging // its scheduler is unused
-	named                      bool    // --gpu or --machine: do not take the machine of a graph file
-	workers                    int
-	out, resume, audit         string
-	list, json, csv, markdown  bool
+	bench.Matrix
+	workloads          []string // lists
+	seconds            time.Duration
+	workers            int
+	out, resume, audit string
+	list               bool
+	form               formFlags
 }
 
 func (c *console) compareCommand() *cobra.Command {
@@ -54,7 +44,7 @@ func (c *console) compareCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.list:
-				return c.listMethods(f.json)
+				return c.listMethods(f.form.json)
 			case f.audit != "":
 				return c.audit(f.audit)
 			}
@@ -63,210 +53,67 @@ func (c *console) compareCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.workloads, "workload", nil, "built-in workloads, separated by commas")
-	fl.StringSliceVar(&f.graphs, "graph", nil, "graph files")
-	fl.StringSliceVar(&f.machines, "machine", nil, "machine files")
-	fl.StringSliceVar(&f.gpus, "gpu", []string{"p100"}, "built-in machines, as 'placer machines' lists them")
-	fl.IntSliceVar(&f.counts, "gpus", nil, "GPU counts; without it what the papers use a workload with, or all")
-	fl.StringSliceVar(&f.methods, "methods", []string{"human", "metis", "anneal", "GO-one"}, "methods, as --list prints them; 'search' is the whole of placer search")
-	fl.IntVar(&f.seeds, "seeds", 6, "seeds of each")
-	fl.Uint64Var(&f.seed, "seed", 1, "the first seed")
-	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations of each trial")
+	fl.StringSliceVar(&f.Graphs, "graph", nil, "graph files")
+	fl.StringSliceVar(&f.Machines, "machine", nil, "machine files")
+	fl.StringSliceVar(&f.GPUs, "gpu", []string{"p100"}, "built-in machines, as 'placer machines' lists them")
+	fl.IntSliceVar(&f.Counts, "gpus", nil, "GPU counts; without it what the papers use a workload with, or all")
+	fl.StringSliceVar(&f.Methods, "methods", []string{"human", "metis", "anneal", "GO-one"}, "methods, as --list prints them; 'search' is the whole of placer search")
+	fl.IntVar(&f.SeedCount, "seeds", 6, "seeds of each")
+	fl.Uint64Var(&f.Seed, "seed", 1, "the first seed")
+	fl.IntVar(&f.Evaluations, "evaluations", 0, "evaluations of each trial")
 	fl.DurationVar(&f.seconds, "seconds", 0, "time of each trial")
-	fl.StringVar(&f.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
-	f.judging.add(cmd)
-	fl.StringVar(&f.against, "against", "", "method that the others are measured against (default human, or the first)")
+	fl.StringVar(&f.Scheduler, "scheduler", string(problem.CriticalPath), "order in which a device runs its ready ops, for every method: critical-path or fifo")
+	addJudging(fl, &f.Objective, &f.Contention)
+	fl.StringVar(&f.Against, "against", "", "method that the others are measured against (default human, or the first)")
 	fl.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "trials that run at once")
 	fl.StringVar(&f.out, "out", "", "folder of the comparison (default runs/compare, numbered if taken)")
 	fl.StringVar(&f.resume, "resume", "", "go on with the comparison in this folder")
 	fl.StringVar(&f.audit, "audit", "", "recompute every aggregate of this results file and report what differs")
 	fl.BoolVar(&f.list, "list", false, "list the methods")
-	fl.BoolVar(&f.json, "json", false, "print one JSON document")
-	fl.BoolVar(&f.csv, "csv", false, "print the rows as CSV")
-	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown tables")
-	exclusive(cmd, "json", "csv", "markdown")
+	f.form.add(cmd)
 	exclusive(cmd, "out", "resume", "audit", "list")
+	beside(fl, "resume", "workers", "json", "csv", "markdown")
 	return cmd
 }
 
 // compare runs a new comparison or the rest of an old one and prints it.
 func (c *console) compare(ctx context.Context, cmd *cobra.Command, f *compareFlags) error {
-	if f.workers < 1 {
-		return usagef("--workers %d: want at least 1", f.workers)
-	}
 	j, m, err := c.openComparison(cmd, f)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	cases := c.newCases(m)
-	stopped := compare.Run(ctx, m, j, f.workers, cases.trial, func(t *compare.Trial, done, all int) {
-		cases.ended(t.Case)
-		if !c.quiet {
-			fmt.Fprintf(c.err, "%7.1f s  %d of %d  %s, %s, seed %d: %s\n", c.clock(), done, all, t.Case, t.Method, t.Seed, outcome(t, m.Objective))
-		}
-	})
-	if stopped != nil && !errors.Is(stopped, context.Canceled) {
-		return stopped
-	}
-	result := compare.Summarise(*m, j.Trials())
-	for _, file := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{compare.ResultFile, func(w io.Writer) error { return report.WriteJSON(w, result) }},
-		{compare.CSVFile, func(w io.Writer) error { return report.WriteComparisonCSV(w, result) }},
-		{compare.TextFile, func(w io.Writer) error { return report.WriteComparisonMarkdown(w, result) }},
-	} {
-		if err := j.Write(file.name, file.write); err != nil {
-			return err
-		}
-	}
-	if err := c.printComparison(f, result); err != nil {
-		return err
-	}
-	if stopped != nil {
-		fmt.Fprintf(c.err, "placer: interrupted; to go on: placer compare --resume %s\n", j.Dir())
-		return fmt.Errorf("%w: %w", errQuiet, stopped)
-	}
-	if !c.quiet {
-		fmt.Fprintf(c.err, "placer: results in %s\n", j.Dir())
-	}
-	return nil
-}
-
-func (c *console) printComparison(f *compareFlags, result *compare.Comparison) error {
-	switch {
-	case f.json:
-		return report.WriteJSON(c.out, result)
-	case f.csv:
-		return report.WriteComparisonCSV(c.out, result)
-	case f.markdown:
-		return report.WriteComparisonMarkdown(c.out, result)
-	}
-	return report.WriteComparison(c.out, result)
-}
-
-// outcome says in a few words what a trial came to.
-func outcome(t *compare.Trial, o plan.Objective) string {
-	switch {
-	case t.Skipped != "":
-		return "unavailable: " + t.Skipped
-	case !t.Feasible():
-		return "does not fit"
-	}
-	return report.Value(o, t.StepTime)
+	doc, stopped := bench.Run(ctx, m, m, j, f.workers, bench.NewCases(m, c.loadCase, c.clock), bench.NewComparison, c.bench())
+	return c.printTables(&f.form, doc, j.Dir(), stopped, "placer compare --resume")
 }
 
 // openComparison opens the folder that --resume names, or makes a new one for
 // the matrix that the flags describe. Nothing is written before every input has
 // been found.
 func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.Journal, *compare.Matrix, error) {
+	if f.workers < 1 {
+		return nil, nil, usagef("--workers %d: want at least 1", f.workers)
+	}
 	if f.resume != "" {
-		for _, name := range []string{"workload", "graph", "machine", "gpu", "gpus", "methods", "seeds", "seed", "evaluations", "seconds", "scheduler", "objective", "contention", "against"} {
-			if cmd.Flags().Changed(name) {
-				return nil, nil, usagef("--resume takes --%s from the comparison's own folder", name)
-			}
+		if err := notBesideResume(cmd, "the comparison's own folder"); err != nil {
+			return nil, nil, err
 		}
 		return compare.Open(f.resume)
 	}
-	f.named = cmd.Flags().Changed("gpu") || len(f.machines) > 0
-	m, err := f.matrix()
+	f.Named = cmd.Flags().Changed("gpu") || len(f.Machines) > 0
+	f.Workloads, f.Seconds = splitWorkloads(f.workloads), f.seconds.Seconds()
+	m, err := f.Build()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := m.Validate(); err != nil {
-		return nil, nil, usageError{err}
-	}
-	if f.out != "" {
-		j, err := compare.Create(f.out, m)
-		return j, m, err
-	}
-	dir, err := freeFolder("compare")
-	if err != nil {
-		return nil, nil, err
+	dir := f.out
+	if dir == "" {
+		if dir, err = freeFolder("compare"); err != nil {
+			return nil, nil, err
+		}
 	}
 	j, err := compare.Create(dir, m)
 	return j, m, err
-}
-
-// matrix returns what the flags ask for.
-func (f *compareFlags) matrix() (*compare.Matrix, error) {
-	m := &compare.Matrix{Format: compare.MatrixFormat, Methods: f.methods, Scheduler: f.scheduler, Against: f.against, Evaluations: f.evaluations, Seconds: f.seconds.Seconds(), Contention: f.judging.contention}
-	if f.judging.objective.Normal() != plan.Step {
-		m.Objective = f.judging.objective
-	}
-	if m.Against == "" && len(f.methods) > 0 {
-		if m.Against = f.methods[0]; slices.Contains(f.methods, "human") {
-			m.Against = "human"
-		}
-	}
-	switch {
-	case f.seeds < 1:
-		return nil, usagef("--seeds %d: want at least 1", f.seeds)
-	case f.evaluations < 0 || f.seconds < 0 || f.evaluations == 0 && f.seconds == 0:
-		return nil, usagef("name a budget by --evaluations or --seconds")
-	case f.scheduler != criticalPath && f.scheduler != fifo:
-		return nil, usagef("unknown scheduler %q, want %s or %s", f.scheduler, criticalPath, fifo)
-	case len(f.workloads)+len(f.graphs) == 0:
-		return nil, usagef("name graphs by --workload or --graph")
-	}
-	if err := f.judging.check(); err != nil {
-		return nil, err
-	}
-	for k := range f.seeds {
-		m.Seeds = append(m.Seeds, f.seed+uint64(k))
-	}
-	for _, name := range f.methods {
-		if name == wholeSearch {
-			continue
-		}
-		if _, _, err := parseMethod(name); err != nil {
-			return nil, usageError{err}
-		}
-	}
-	for _, name := range splitWorkloads(f.workloads) {
-		spec, err := workloads.Lookup(name)
-		if strings.Contains(name, ":") {
-			_, err = workloads.Parse(name)
-		}
-		if err != nil {
-			return nil, usageError{err}
-		}
-		m.Cases = append(m.Cases, f.casesOf(compare.Case{Workload: name, GPUs: spec.GPUs}, false)...)
-	}
-	for _, path := range f.graphs {
-		own, err := bringsMachine(path)
-		if err != nil {
-			return nil, err
-		}
-		m.Cases = append(m.Cases, f.casesOf(compare.Case{Graph: path}, own && !f.named)...)
-	}
-	return m, nil
-}
-
-// casesOf returns the cases of the graph of c, on c.GPUs GPUs where no flag
-// says how many; own is for a graph file on the machine that it brings.
-func (f *compareFlags) casesOf(c compare.Case, own bool) (all []compare.Case) {
-	counts := f.counts
-	if len(counts) == 0 {
-		counts = []int{c.GPUs}
-	}
-	for _, n := range counts {
-		if own {
-			c.GPUs = n
-			all = append(all, c)
-			continue
-		}
-		for _, file := range f.machines {
-			all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, Machine: file, GPUs: n})
-		}
-		for _, gpu := range f.gpus {
-			if len(f.machines) == 0 {
-				all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, GPU: gpu, GPUs: n})
-			}
-		}
-	}
-	return all
 }
 
 // splitWorkloads splits lists of workloads at the commas that do not belong to
@@ -289,7 +136,7 @@ func splitWorkloads(lists []string) (names []string) {
 // listMethods prints the catalogue.
 func (c *console) listMethods(asJSON bool) error {
 	doc := &report.Methods{Format: report.MethodsFormat}
-	for _, m := range catalogue.Methods() {
+	for _, m := range methods.Methods() {
 		doc.Methods = append(doc.Methods, report.Method{Name: m.Name, Kind: m.Kind, About: m.About, Source: m.Source, Needs: m.Needs})
 	}
 	if asJSON {
@@ -300,16 +147,12 @@ func (c *console) listMethods(asJSON bool) error {
 
 // audit recomputes the aggregates of the results file at path.
 func (c *console) audit(path string) error {
-	var data []byte
-	var err error
-	if path == "-" {
-		path = "stdin"
-		data, err = io.ReadAll(c.in)
-	} else {
-		data, err = os.ReadFile(path)
-	}
+	data, err := c.readInput(path)
 	if err != nil {
 		return err
+	}
+	if path == "-" {
+		path = "stdin"
 	}
 	found, checked, err := report.Audit(data)
 	if err != nil {

@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/cpu"
 
-	"placer/hw"
 	"placer/hw/nvml"
-	"placer/internal/fsx"
-	"placer/report"
+	"placer/internal/report"
 	"placer/units"
 )
 
@@ -46,21 +44,13 @@ func (c *console) detectCommand() *cobra.Command {
 				doc := report.Machines{Format: report.MachinesFormat, Machines: []report.MachineSummary{report.SummariseMachine(m)}}
 				return c.print(false, &doc)
 			}
-			return c.writeMachine(out, m)
+			return c.writeOutput(out, m.Write)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "write the machine file there; - prints it")
 	cmd.Flags().StringVar(&name, "name", "here", "name of the machine")
 	cmd.Flags().BoolVar(&withCPU, "cpu", true, "make the host's CPU a device too")
 	return cmd
-}
-
-// writeMachine writes m to the file path, or to stdout for "-".
-func (c *console) writeMachine(path string, m *hw.Machine) error {
-	if path == "-" {
-		return m.Write(c.out)
-	}
-	return fsx.WriteFile(path, m.Write)
 }
 
 // thisHost describes the processor; it has no cores where the system does not

@@ -94,3 +94,53 @@ func TestFormatsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Every command line in README.md and in docs parses: the command exists and has
+// the flags.
+func TestCommandLinesParse(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^    (?:placer|go run \./cmd/placer) (.*)$`)
+	lines := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range line.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
+			command, _, _ := strings.Cut(m[1], " #")
+			command, _, _ = strings.Cut(command, " >")
+			if command = strings.TrimSuffix(command, " &"); command == "COMMAND [flags]" {
+				continue
+			}
+			lines++
+			cmd, rest, err := (&console{}).root().Find(words(command))
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil && len(cmd.Flags().Args()) > 0 && cmd.Args != nil {
+				err = cmd.Args(cmd, cmd.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", page, m[1], err)
+			}
+		}
+	}
+	if lines < 30 {
+		t.Errorf("found %d command lines: the pages have changed their form", lines)
+	}
+}
+
+// words splits a command line at spaces outside of quotes.
+func words(line string) []string {
+	quoted := false
+	return strings.FieldsFunc(strings.ReplaceAll(line, `"`, `'`), func(r rune) bool {
+		if r == '\'' {
+			quoted = !quoted
+			return true
+		}
+		return r == ' ' && !quoted
+	})
+}

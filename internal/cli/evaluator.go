@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
-	"placer/gpu"
 	"placer/hw"
+	"placer/hw/gpu"
+	"placer/internal/report"
 	"placer/measure"
-	"placer/measured"
-	"placer/placer"
-	"placer/plan"
-	"placer/report"
-	"placer/sim"
+	"placer/measure/session"
+	"placer/placer/problem"
 )
 
 // What gives a policy the times of its samples.
@@ -28,76 +24,8 @@ const (
 // measurementsFile is the file of a run folder that holds what was measured.
 const measurementsFile = "measurements.jsonl"
 
-// evaluatorFlags say what gives a policy the times of its samples, and how steps
-// are measured.
-type evaluatorFlags struct {
-	evaluator string
-	best      int
-	memo      string
-	settings  measured.Settings
-	libraries libraryFlags
-}
-
-func (f *evaluatorFlags) add(cmd *cobra.Command) {
-	d := measured.DefaultSettings()
-	cmd.Flags().StringVar(&f.evaluator, "evaluator", byRoofline, "what policies learn from: roofline (the simulator), hardware (measured steps) or both (the simulator screens, the best of each round are measured)")
-	cmd.Flags().IntVar(&f.best, "measure-best", 4, "samples of a round that --evaluator both measures")
-	cmd.Flags().StringVar(&f.memo, "measurements", "", "file of measurements, read and added to (default "+measurementsFile+" in the run folder)")
-	cmd.Flags().StringVar(&f.settings.Mode, "measure-mode", d.Mode, "how a measured step is issued: eager (call by call) or graph (captured once)")
-	cmd.Flags().IntVar(&f.settings.Repeats, "measure-repeats", d.Repeats, "timed steps of a measurement, behind one that is dropped; their median counts")
-	cmd.Flags().BoolVar(&f.settings.Logical, "logical", false, "all GPUs of the machine stand on the first one of the host that measures")
-	cmd.Flags().BoolVar(&f.settings.Partition, "partition", false, "devices on one GPU get multiprocessors of their own (green contexts)")
-	f.libraries.add(cmd)
-}
-
-// measuringFlags are the flags that are about measuring alone.
-var measuringFlags = []string{"measurements", "measure-mode", "measure-repeats", "logical", "partition"}
-
-func (f *evaluatorFlags) check(cmd *cobra.Command, how judging) error {
-	switch f.evaluator {
-	case byRoofline:
-		if cmd.Flags().Changed("measure-best") {
-			return usagef("--measure-best is about --evaluator both")
-		}
-		for _, name := range measuringFlags {
-			if cmd.Flags().Changed(name) {
-				return usagef("--%s is about --evaluator hardware or both", name)
-			}
-		}
-		return nil
-	case byHardware:
-		if cmd.Flags().Changed("measure-best") {
-			return usagef("--measure-best is about --evaluator both")
-		}
-	case byBoth:
-		if f.best < 1 {
-			return usagef("--measure-best %d: want at least 1", f.best)
-		}
-	default:
-		return usagef("unknown evaluator %q, want %s, %s or %s", f.evaluator, byRoofline, byHardware, byBoth)
-	}
-	switch err := f.settings.Validate(); {
-	case err != nil:
-		return usageError{err}
-	case how.objective.Normal() != plan.Step:
-		return usagef("--evaluator %s: the %s objective is not measured", f.evaluator, how.objective)
-	}
-	return nil
-}
-
-// config fills in what a run remembers of f.
-func (f *evaluatorFlags) config(c *runConfig) {
-	if f.evaluator == byRoofline {
-		return
-	}
-	c.Evaluator, c.Measuring, c.Measurements = f.evaluator, &f.settings, f.memo
-	if f.evaluator == byBoth {
-		c.MeasureBest = f.best
-	}
-}
-
 // measures reports whether the run measures.
-func (c *runConfig) measures() bool { return c.Evaluator != "" }
+func (c *runSettings) measures() bool { return c.Evaluator != "" }
 
 // localGPUs are the GPUs of this host and its libraries.
 type localGPUs struct {
@@ -109,7 +37,7 @@ type localGPUs struct {
 
 func (c *console) openGPUs(f libraryFlags) (g *localGPUs, err error) {
 	g = &localGPUs{}
-	if g.driver, g.blas, err = c.hardware.open(f.cuda, f.cublas); err != nil {
+	if g.driver, g.blas, err = c.hardware.open(f.CUDA, f.CUBLAS); err != nil {
 		return nil, err
 	}
 	if n, err := g.driver.Count(); err != nil || n == 0 {
@@ -123,29 +51,29 @@ func (c *console) openGPUs(f libraryFlags) (g *localGPUs, err error) {
 }
 
 // beforeMeasuring opens what a measuring session needs of the world, before
-// anything is written: the GPUs, unless others measure, and the named memo.
-func (c *console) beforeMeasuring(s *session, f *searchFlags) (err error) {
+// anything is written: the GPUs, unless others measure, and the named cache.
+func (c *console) beforeMeasuring(s *searchRun, f *searchFlags) (err error) {
 	if !s.config.measures() {
 		return nil
 	}
-	if f.hub.hub == "" {
-		if s.gpus, err = c.openGPUs(f.evaluator.libraries); err != nil {
+	if f.Hub.Address == "" {
+		if s.gpus, err = c.openGPUs(f.Libraries); err != nil {
 			return err
 		}
 	}
 	if s.config.Measurements != "" {
-		s.memo, err = measured.OpenMemo(s.config.Measurements)
+		s.cache, err = session.OpenCache(s.config.Measurements)
 	}
 	return err
 }
 
 // measurable reports what keeps the graph of s from being measured, and completes
 // the settings.
-func (s *session) measurable() error {
+func (s *searchRun) measurable() error {
 	if !s.config.measures() {
 		return nil
 	}
-	if s.loaded.times != nil || s.loaded.seconds != nil {
+	if s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return usagef("--evaluator %s: graph %s brings op times of its own and not the shapes that could be measured", s.config.Evaluator, s.task.Graph.Name())
 	}
 	m, how := s.task.Machine, s.config.Measuring
@@ -155,77 +83,76 @@ func (s *session) measurable() error {
 			return err
 		}
 		if _, err := measure.Spread(m, n, how.Logical); err != nil {
-			return usageError{err}
+			return usage(err)
 		}
 	}
 	if onHost := slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }); onHost && how.Mode != measure.Eager.String() {
-		return usagef("--measure-mode %s: machine %s has a CPU, whose ops a graph cannot hold", how.Mode, m.Name)
+		return usagef("measuring.mode %s: machine %s has a CPU, whose ops a graph cannot hold", how.Mode, m.Name)
 	}
 	how.Contention = s.config.Contention
-	how.Order = measured.Order(s.sim, m.NumDevices())
+	how.Order = session.Order(s.task.Simulator, m.NumDevices())
 	return nil
 }
 
 // measuring is the measuring side of a search.
 type measuring struct {
-	judge *measured.Judge
-	host  string
-	path  string // of the memo
+	done *session.Measurements
+	host string
+	path string // of the cache
 }
 
-// openMeasuring makes the evaluator and the judge of s. Nil where it does not
+// openMeasuring makes the evaluator of s, and what judges its rows. Nil where it does not
 // measure. stop ends the search.
-func (c *console) openMeasuring(ctx context.Context, s *session, workers *crowd, stop context.CancelCauseFunc) (x *measuring, err error) {
+func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *workerPool, stop context.CancelCauseFunc) (x *measuring, err error) {
 	if !s.config.measures() {
 		return nil, nil
 	}
 	x = &measuring{path: s.config.Measurements}
-	var meter measured.Meter
+	var measurer session.Measurer
 	if workers != nil {
-		meter = workers.remote
+		measurer = workers.remote
 		x.host = workers.host
 	} else {
-		rig, err := s.gpus.rig(c, s.loaded, s.task, s.sim, *s.config.Measuring)
+		here, err := s.gpus.session(s.loaded.Source, session.Config{Machine: s.task.Machine, Simulator: s.task.Simulator, Settings: *s.config.Measuring, Clock: c.clock})
 		if err != nil {
 			return nil, err
 		}
-		if x.host, err = rig.Host(s.gpus.version); err != nil {
+		if x.host, err = here.Host(s.gpus.version); err != nil {
 			return nil, err
 		}
-		meter = rig
+		measurer = here
 	}
-	if s.memo == nil {
+	if s.cache == nil {
 		x.path = s.run.Path(measurementsFile)
-		if s.memo, err = measured.OpenMemo(x.path); err != nil {
+		if s.cache, err = session.OpenCache(x.path); err != nil {
 			return nil, err
 		}
 	}
-	key := measured.Key{Graph: s.config.GraphHash, Machine: s.config.MachineHash, Host: x.host, Settings: s.config.Measuring.String()}
-	x.judge = measured.NewJudge(ctx, meter, s.memo, key, func(err error) { stop(stopped{err}) })
-	s.task.Judge = x.judge
+	key := session.Key{Graph: s.config.GraphHash, Machine: s.config.MachineHash, Host: x.host, Settings: s.config.Measuring.String()}
+	x.done = session.NewMeasurements(ctx, measurer, s.cache, key, func(err error) { stop(stopped{err}) })
+	s.host.Judge = x.done
 	if s.config.Evaluator == byHardware {
-		s.task.Rollouts = measured.NewEvaluator(s.task.Evaluator.Clone(), x.judge)
+		s.host.Rollouts = session.NewEvaluator(s.task.Evaluator.Clone(), x.done).Rollouts
 		return x, nil
 	}
-	s.task.Rollouts, err = measured.NewScreen(s.task.Evaluator.Clone(), x.judge, s.config.MeasureBest)
-	return x, err
-}
-
-// rig sets the GPUs up for a graph on a machine.
-func (g *localGPUs) rig(c *console, l loaded, t *placer.Task, s *sim.Simulator, how measured.Settings) (*measured.Rig, error) {
-	return g.rigOf(l, measured.RigConfig{Graph: t.Graph, Machine: t.Machine, Simulator: s, Settings: how, Clock: c.clock})
-}
-
-// rigOf fills in what cfg lacks of l and the GPUs.
-func (g *localGPUs) rigOf(l loaded, cfg measured.RigConfig) (*measured.Rig, error) {
-	costs, err := l.costs(cfg.Machine)
+	screen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Costs, cfg.Driver, cfg.BLAS, cfg.Warm = costs, g.driver, g.blas, g.warm
-	r, err := measured.NewRig(cfg)
+	s.host.Rollouts = screen.Rollouts
+	return x, nil
+}
+
+// session sets the GPUs up for steps of source; cfg says the rest.
+func (g *localGPUs) session(source problem.Source, cfg session.Config) (*session.Session, error) {
+	costs, err := source.Costs(cfg.Machine)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
+	}
+	cfg.Graph, cfg.Costs, cfg.Driver, cfg.BLAS, cfg.Warm = source.Graph, costs, g.driver, g.blas, g.warm
+	r, err := session.New(cfg)
+	if err != nil {
+		return nil, usage(err)
 	}
 	return r, nil
 }
@@ -240,16 +167,16 @@ func (x *measuring) sum(c *console) {
 	if x == nil {
 		return
 	}
-	n := x.judge.Counts()
+	n := x.done.Counts()
 	c.say("measured: %d placements, of which %d ran out of memory; %d taken from %s; %d could not be measured", n.Measured, n.OverMemory, n.Known, x.path, n.Failed)
 }
 
 // document adds to d what was measured.
-func (x *measuring) document(s *session, d *report.Search) {
+func (x *measuring) document(s *searchRun, d *report.Search) {
 	if x == nil {
 		return
 	}
-	n := x.judge.Counts()
+	n := x.done.Counts()
 	how := s.config.Measuring
 	d.Evaluator = s.config.Evaluator
 	d.Measured = &report.Measured{Placements: n.Measured, OutOfMemory: n.OverMemory, Known: n.Known, Failed: n.Failed, Host: x.host,

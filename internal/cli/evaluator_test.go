@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"placer/gpu/fake"
-	"placer/report"
+	"placer/hw/gpu/fake"
+	"placer/internal/report"
 )
 
 // twoOnOne is a machine file of two devices that one GPU of the fake stands for.
@@ -24,10 +24,19 @@ func twoOnOne(t *testing.T, dir string) (f fake.Config, machine string) {
 	return f, machine
 }
 
-// measuredSearch are the arguments of a short search that measures.
-func measuredSearch(machine, out string, more ...string) []string {
-	return append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,GO-one", "--evaluations", "96", "--workers", "1",
-		"--logical", "--measure-repeats", "2", "--out", out}, more...)
+// settingsFile writes a file for --config.
+func settingsFile(t *testing.T, members ...string) string {
+	t.Helper()
+	return settingsText(t, `{"format": "placer run 1", `+strings.Join(members, ", ")+"}")
+}
+
+// onOneGPU are the settings of short measurements on one GPU.
+const onOneGPU = `"measuring": {"logical": true, "repeats": 2}`
+
+// measuredSearch are the arguments of a short search that measures, with settings.
+func measuredSearch(t *testing.T, machine, out, evaluator string, members ...string) []string {
+	return []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,GO-one", "--evaluations", "96", "--workers", "1",
+		"--evaluator", evaluator, "--config", settingsFile(t, members...), "--out", out}
 }
 
 func result(t *testing.T, dir string) *report.Search {
@@ -47,13 +56,14 @@ func result(t *testing.T, dir string) *report.Search {
 // never again once a file knows it: the same search from the file runs nothing
 // and comes to the same plan.
 func TestSearchOnHardware(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
 	for _, evaluator := range []string{"hardware", "both"} {
 		memo := filepath.Join(dir, evaluator+".jsonl")
 		run := func(out string) *report.Search {
 			out = filepath.Join(dir, evaluator+out)
-			code, stdout, stderr := onFake(t, f, measuredSearch(machine, out, "--evaluator", evaluator, "--measurements", memo)...)
+			code, stdout, stderr := onFake(t, f, measuredSearch(t, machine, out, evaluator, onOneGPU, `"measurements": "`+memo+`"`)...)
 			if code != 0 {
 				t.Fatalf("%s: exit %d: %s", evaluator, code, stderr)
 			}
@@ -90,6 +100,7 @@ func TestSearchOnHardware(t *testing.T) {
 // TestSearchOfGraphSteps: where steps are measured as captured graphs they are
 // predicted as such, from the run folder too.
 func TestSearchOfGraphSteps(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
 	text := read(t, dir, "two.json")
@@ -103,7 +114,7 @@ func TestSearchOfGraphSteps(t *testing.T) {
 	predicted := map[string]float64{}
 	for _, mode := range []string{"eager", "graph"} {
 		out := filepath.Join(dir, mode)
-		if code, _, stderr := onFake(t, f, measuredSearch(machine, out, "--evaluator", "hardware", "--measure-mode", mode)...); code != 0 {
+		if code, _, stderr := onFake(t, f, measuredSearch(t, machine, out, "hardware", `"measuring": {"logical": true, "repeats": 2, "mode": "`+mode+`"}`)...); code != 0 {
 			t.Fatalf("%s: exit %d: %s", mode, code, stderr)
 		}
 		predicted[mode] = *result(t, out).Best.Predicted
@@ -126,11 +137,12 @@ func TestSearchOfGraphSteps(t *testing.T) {
 // What runs out of memory there is infeasible, whatever the simulator said, and
 // the plan is one that runs.
 func TestOutOfMemoryInSearch(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := fake.Default()
 	args := func(methods, out string) []string {
 		return []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--gpu", "a100", "--gpus", "2", "--methods", methods, "--evaluations", "64", "--workers", "1",
-			"--measure-repeats", "1", "--evaluator", "hardware", "--out", filepath.Join(dir, out)}
+			"--config", settingsFile(t, `"measuring": {"repeats": 1}`), "--evaluator", "hardware", "--out", filepath.Join(dir, out)}
 	}
 	f.Memory = 1700 << 20
 	if code, _, stderr := onFake(t, f, args("human,single,GO-one", "run")...); code != 0 {
@@ -152,6 +164,7 @@ func TestOutOfMemoryInSearch(t *testing.T) {
 // TestCannotBeMeasured: what the GPUs here cannot stand for is a mistake of usage,
 // told before anything is written.
 func TestCannotBeMeasured(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
 	memo := filepath.Join(dir, "memo")
@@ -160,8 +173,8 @@ func TestCannotBeMeasured(t *testing.T) {
 	}
 	for want, more := range map[string][]string{
 		"more GPUs than the 1 here: --logical": {"--machine", machine},
-		"a graph cannot hold":                  {"--gpu", "a100", "--gpus", "1", "--cpu", "--measure-mode", "graph"},
-		"line 1: no measurement":               {"--machine", machine, "--logical", "--measurements", memo},
+		"a graph cannot hold":                  {"--gpu", "a100", "--gpus", "1", "--cpu", "--config", settingsFile(t, `"measuring": {"mode": "graph"}`)},
+		"line 1: no measurement":               {"--machine", machine, "--config", settingsFile(t, onOneGPU, `"measurements": "`+memo+`"`)},
 	} {
 		out := filepath.Join(dir, "run")
 		code, _, stderr := onFake(t, f, append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--evaluator", "hardware", "--out", out}, more...)...)

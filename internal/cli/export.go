@@ -6,17 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/graph/dnnpart"
-	"placer/internal/foreign"
-	"placer/internal/fsx"
-	"placer/maxload"
+	"placer/graph/formats/dnnpart"
+	"placer/graph/formats/foreign"
+	"placer/hw"
+	"placer/placer/problem"
 	"placer/plan"
+	"placer/sim"
+	"placer/sim/schedule"
+	"placer/sim/throughput"
 )
 
 // exportFlags are the flags of the export command.
 type exportFlags struct {
-	graph       graphFlags
-	machine     machineFlags
+	inputFlags
 	plan, split string
 	as, out     string
 }
@@ -29,15 +31,14 @@ func (c *console) exportCommand() *cobra.Command {
 		Long: "export turns a plan into the form of the program whose file the graph came from: a\n" +
 			"split of a dnn-partitioning instance, or a PipeDream profile with the stage of every\n" +
 			"layer. With --split, or for a profile that names stages, it writes that placement\n" +
-			"as a plan instead.",
-		Example: "  placer export --graph bert24_training.json --plan runs/bert/plan.json --as split -o split.json\n" +
+			"as a plan instead. --as schedule writes what a runtime needs of any plan: the ops by\n" +
+			"name, with their devices, in the order of their simulated start.",
+		Example: "  placer export --graph model.json --machine here.json --plan runs/gpt/plan.json --as schedule -o schedule.json\n" +
+			"  placer export --graph bert24_training.json --plan runs/bert/plan.json --as split -o split.json\n" +
 			"  placer export --graph bert24_training.json --split expert.json -o plan.json\n" +
 			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json --as pipedream -o vgg16_partitioned.txt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.graph.check(); err != nil {
-				return err
-			}
-			if err := f.machine.check(cmd); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
 			if f.plan != "" && f.split != "" {
@@ -47,24 +48,20 @@ func (c *console) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.out == "" || f.out == "-" {
-				return write(c.out)
-			}
-			return fsx.WriteFile(f.out, write)
+			return c.writeOutput(f.out, write)
 		},
 	}
-	f.graph.add(cmd)
-	f.machine.add(cmd)
+	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON) to write")
 	cmd.Flags().StringVar(&f.split, "split", "", "split of a dnn-partitioning instance to write as a plan")
-	cmd.Flags().StringVar(&f.as, "as", "plan", "form: plan, split (dnn-partitioning) or pipedream (a profile with stages)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; stdout without it")
+	cmd.Flags().StringVar(&f.as, "as", "plan", "form: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning) or pipedream (a profile with stages)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "file to write; - is stdout")
 	return cmd
 }
 
 // export returns what writes the placement.
 func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
-	l, m, err := c.load(&f.graph, &f.machine)
+	l, m, err := c.load(&f.inputFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -79,28 +76,34 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 			return nil, fmt.Errorf("%s: %w", f.plan, err)
 		}
 	case f.split != "":
-		if l.instance == nil {
+		if l.file.Partitioning == nil {
 			return nil, usagef("--split goes with a dnn-partitioning instance as --graph")
 		}
 		data, err := foreign.ReadFile(f.split)
 		if err != nil {
 			return nil, err
 		}
-		s, err := l.instance.ReadSplit(data, f.split)
+		s, err := l.file.Partitioning.ReadSplit(data, f.split)
 		if err != nil {
 			return nil, err
 		}
-		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Device: s.Device}
-	case l.profile != nil:
-		stage, n := l.profile.Stages()
+		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Decision: plan.Decision{Device: s.Device}}
+	case l.file.Profile != nil:
+		stage, n := l.file.Profile.Stages()
 		if n == 0 {
-			return nil, usagef("%s names no stages: name a plan by --plan", f.graph.file)
+			return nil, usagef("%s names no stages: name a plan by --plan", f.Graph)
 		}
-		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Device: stage}
+		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Decision: plan.Decision{Device: stage}}
 	default:
 		return nil, usagef("name a placement by --plan or --split")
 	}
 	switch f.as {
+	case "schedule":
+		s, err := simulateSchedule(l, m, p)
+		if err != nil {
+			return nil, err
+		}
+		return s.schedule.Write, nil
 	case "plan":
 		file, err := p.File(l.Graph, m)
 		if err != nil {
@@ -108,14 +111,34 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		}
 		return file.Write, nil
 	case "split":
-		return exportSplit(l.instance, p)
+		return exportSplit(l.file.Partitioning, p)
 	case "pipedream":
-		if l.profile == nil {
+		if l.file.Profile == nil {
 			return nil, usagef("--as pipedream goes with a PipeDream profile as --graph")
 		}
-		return func(w io.Writer) error { return l.profile.Write(w, p.Device) }, nil
+		return func(w io.Writer) error { return l.file.Profile.Write(w, p.Device) }, nil
 	}
-	return nil, usagef("--as %s: want plan, split or pipedream", f.as)
+	return nil, usagef("--as %s: want plan, schedule, split or pipedream", f.as)
+}
+
+// scheduledStep is a simulated step with its static order.
+type scheduledStep struct {
+	result   *sim.Result // with a trace
+	schedule *schedule.Schedule
+}
+
+// simulateSchedule simulates p under its own priorities. It reports a plan that does
+// not fit.
+func simulateSchedule(l loaded, m *hw.Machine, p *plan.Plan) (*scheduledStep, error) {
+	s, _, err := problem.Simulator(l.Source, m, problem.Options{Scheduler: problem.FIFO})
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Run(p, sim.Options{Trace: true})
+	if err != nil {
+		return nil, err
+	}
+	return &scheduledStep{r, schedule.New(l.Graph, m, p, r)}, nil
 }
 
 // exportSplit returns what writes p as a split of x with its loads.
@@ -130,16 +153,16 @@ func exportSplit(x *dnnpart.Instance, p *plan.Plan) (func(io.Writer) error, erro
 	if err := p.Check(x.Graph, m); err != nil {
 		return nil, fmt.Errorf("the plan is not for the instance's own machine: %w", err)
 	}
-	s, err := maxload.FromTable(x.Graph, m, x.Times)
+	s, err := throughput.FromTable(x.Graph, m, x.Times)
 	if err != nil {
 		return nil, err
 	}
-	y, err := maxload.New(s)
+	y, err := throughput.New(s)
 	if err != nil {
 		return nil, err
 	}
 	var load []float64
-	for _, l := range y.Judge(y.Gather(p.Device)).Loads {
+	for _, l := range y.Evaluate(y.Gather(p.Device)).Loads {
 		load = append(load, 1e3*l.Seconds())
 	}
 	return func(w io.Writer) error { return x.WriteSplit(w, p.Device, load) }, nil

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -13,7 +10,7 @@ import (
 
 	"placer/internal/fsx"
 	"placer/internal/tfevents"
-	"placer/placer/transfer"
+	"placer/placer/policy/sequential"
 	"placer/plan"
 )
 
@@ -26,13 +23,13 @@ const tunedPlanFile = "plan.json"
 // finetuneFlags are the flags of the finetune command.
 type finetuneFlags struct {
 	placeFlags
-	config transfer.TuneConfig
+	config sequential.TuneConfig
 	out    string
 	budget time.Duration
 }
 
 func (c *console) finetuneCommand() *cobra.Command {
-	f := finetuneFlags{config: transfer.DefaultTune()}
+	f := finetuneFlags{config: sequential.DefaultTune()}
 	t := &f.config
 	cmd := &cobra.Command{
 		Use:   "finetune",
@@ -51,7 +48,7 @@ func (c *console) finetuneCommand() *cobra.Command {
 				return usagef("--budget %v must not be negative", f.budget)
 			}
 			if err := t.Validate(); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			return c.finetune(cmd.Context(), &f)
 		},
@@ -77,10 +74,10 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	if err != nil {
 		return err
 	}
-	t := transfer.Tuner{Policy: policy, Config: f.config}
-	var board *tfevents.Writer
+	t := sequential.Tuner{Policy: policy, Config: f.config}
+	var board *tfevents.File
 	if f.out != "" {
-		if t.From, err = readTuneState(filepath.Join(f.out, tuneStateFile)); err != nil {
+		if t.From, err = readIfThere(filepath.Join(f.out, tuneStateFile), sequential.ReadTuneState); err != nil {
 			return err
 		}
 		first := 0
@@ -88,27 +85,22 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 			first = t.From.Step
 			fmt.Fprintf(c.err, "placer: going on from step %d\n", first)
 		}
-		if err := os.MkdirAll(f.out, 0o755); err != nil {
+		if board, err = tfevents.Create(f.out, "finetune", first, c.clock); err != nil {
 			return err
 		}
-		events, err := os.Create(filepath.Join(f.out, tfevents.FileName(int64(first), "finetune", first)))
-		if err != nil {
-			return err
+		defer board.Close()
+		t.Save = func(s *sequential.TuneState) error {
+			return fsx.WriteFile(filepath.Join(f.out, tuneStateFile), s.Write)
 		}
-		defer events.Close()
-		if board, err = tfevents.NewWriter(events, c.clock); err != nil {
-			return err
-		}
-		t.Save = func(s *transfer.TuneState) error { return fsx.WriteFile(filepath.Join(f.out, tuneStateFile), s.Write) }
 	}
 	show := c.newProgress(plan.Budget{})
-	t.Observe = func(x transfer.TuneStep, best plan.Score) error {
-		show.line("%7.1f s  step %d of %d: %d samples by %s, mean %.4g ms, best so far %.4g ms", c.clock(), x.Step+1, f.config.Steps, x.Samples, x.Level, 1e3*x.Mean, 1e3*best.Seconds)
+	t.Observe = func(x sequential.TuneStep, best plan.Score) error {
+		show.line("%7.1f s  step %d of %d: %d samples by %s, mean %.4g ms, best so far %.4g ms", c.clock(), x.Step+1, f.config.Steps, x.Samples, x.Level, 1e3*x.Mean, 1e3*best.Value)
 		if board == nil {
 			return nil
 		}
 		return board.Write(int64(x.Step), tfevents.Scalar("finetune/mean_s", x.Mean), tfevents.Scalar("finetune/best_of_round_s", x.Best),
-			tfevents.Scalar("finetune/best_s", best.Seconds), tfevents.Scalar("finetune/entropy", x.Entropy), tfevents.Scalar("finetune/samples", float64(x.Samples)))
+			tfevents.Scalar("finetune/best_s", best.Value), tfevents.Scalar("finetune/entropy", x.Entropy), tfevents.Scalar("finetune/samples", float64(x.Samples)))
 	}
 	begin := c.clock()
 	p.Clock, p.Budget.Seconds = c.clock, f.budget.Seconds()
@@ -135,19 +127,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	case ctx.Err() == nil:
 		return nil
 	case f.out != "":
-		return interrupted{"interrupted; the same command goes on"}
+		return interrupted("interrupted; the same command goes on")
 	}
-	return interrupted{"interrupted; this is the best so far"}
-}
-
-// readTuneState returns the state at path, nil where there is none.
-func readTuneState(path string) (*transfer.TuneState, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return transfer.ReadTuneState(data, path)
+	return interrupted("interrupted; this is the best so far")
 }

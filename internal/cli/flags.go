@@ -1,41 +1,48 @@
 package cli
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"placer/plan"
-	"placer/sim"
 )
 
 // graphFlags name a graph.
 type graphFlags struct {
-	workload, file, train string
-	dims                  map[string]int64
-	times                 string // file
+	Workload string           `json:"workload,omitempty"`
+	Graph    string           `json:"graph,omitempty"` // path
+	Train    string           `json:"train,omitempty"`
+	Dims     map[string]int64 `json:"dims,omitempty"`
+	Times    string           `json:"times,omitempty"` // path
 }
 
-func (f *graphFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
-	cmd.Flags().StringVar(&f.file, "graph", "", "graph file: ONNX, CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream or DOPPLER; - reads stdin")
-	cmd.Flags().StringToInt64Var(&f.dims, "dim", nil, "values of an ONNX file's named dimensions, as batch=32; 1 where none is given")
-	cmd.Flags().StringVar(&f.times, "times", "", "file of measured op times, as 'placer import --times-output' writes it; without --gpu or --machine it names the machine too")
-	cmd.Flags().StringVar(&f.train, "train", "", "derive the training step of a graph file: sgd, momentum or adam")
+func (f *graphFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.Workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
+	fl.StringVar(&f.Graph, "graph", "", "graph file in any form of docs/formats.md, ONNX for one; - reads stdin")
+	fl.StringToInt64Var(&f.Dims, "dim", nil, "values of an ONNX file's named dimensions, as batch=32")
+	fl.StringVar(&f.Times, "times", "", "file of measured op times, of 'placer import --times-output'")
+	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: sgd, momentum or adam")
 }
 
 func (f *graphFlags) check() error {
 	switch {
-	case f.workload == "" && f.file == "":
+	case f.Workload == "" && f.Graph == "":
 		return usagef("name a graph by --workload or --graph")
-	case f.workload != "" && f.file != "":
+	case f.Workload != "" && f.Graph != "":
 		return usagef("--workload and --graph exclude each other")
-	case f.times != "" && f.train != "":
+	case f.Times != "" && f.Train != "":
 		return usagef("--times is for the graph as it is, not for what --train derives from it")
-	case f.workload != "" && f.train != "":
+	case f.Workload != "" && f.Train != "":
 		return usagef("--train is for graph files: workloads are training steps already")
-	case f.workload != "" && len(f.dims) > 0:
+	case f.Workload != "" && len(f.Dims) > 0:
 		return usagef("--dim is for graph files; workloads take settings as in rnnlm:layers=2,unroll=3")
 	}
-	for name, n := range f.dims {
+	for name, n := range f.Dims {
 		if n < 1 {
 			return usagef("--dim %s=%d: want at least 1", name, n)
 		}
@@ -43,61 +50,144 @@ func (f *graphFlags) check() error {
 	return nil
 }
 
-// machineFlags name a machine.
-type machineFlags struct {
-	file, gpu string
-	gpus      int
-	cpu       bool
-	named     bool // by --machine or --gpu: do not take the machine of a graph file
-}
-
-func (f *machineFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "machine", "", "machine file (JSON); - reads stdin")
-	cmd.Flags().StringVar(&f.gpu, "gpu", "p100", "built-in machine, as 'placer machines' lists them")
-	cmd.Flags().IntVar(&f.gpus, "gpus", 0, "number of GPUs to use, the first of the machine; all without it")
-	cmd.Flags().BoolVar(&f.cpu, "cpu", false, "let ops run on the host's CPU too")
-}
-
-func (f *machineFlags) check(cmd *cobra.Command) error {
-	f.named = f.file != "" || cmd.Flags().Changed("gpu")
-	switch {
-	case f.file != "" && cmd.Flags().Changed("gpu"):
-		return usagef("--machine and --gpu exclude each other")
-	case f.gpus < 0 || cmd.Flags().Changed("gpus") && f.gpus == 0:
-		return usagef("--gpus %d: want at least 1", f.gpus)
-	}
-	return nil
-}
-
-// Schedulers that every placement of a run is judged under.
-const (
-	criticalPath = "critical-path"
-	fifo         = "fifo"
-)
-
-// judging says how placements are judged.
-type judging struct {
-	scheduler  string
-	objective  plan.Objective
-	contention string // empty: as the graph's file says, or fifo
-	tasks      plan.Tasks
-	fusion     string // of simulate
-}
-
-// add adds the flags beside --scheduler, whose default differs.
-func (j *judging) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(&j.objective), "objective", string(plan.Step), "what to judge by: step (time), throughput (largest load of a device in a pipeline) or memory (peak of the fullest device)")
-	cmd.Flags().StringVar(&j.contention, "contention", "", "how transfers share links: fifo, fair-share or none (default fifo, or what the graph's file implies)")
-}
-
-func (j *judging) check() error {
-	if _, err := plan.ParseObjective(string(j.objective)); err != nil {
-		return usageError{err}
-	}
-	if j.contention != "" {
-		if _, err := sim.ParseContention(j.contention); err != nil {
-			return usageError{err}
+// line returns f as it stands on a command line.
+func (f *graphFlags) line() string {
+	var words []string
+	add := func(name, value string) {
+		if value != "" {
+			words = append(words, "--"+name+" "+value)
 		}
 	}
+	add("workload", f.Workload)
+	add("graph", f.Graph)
+	for _, n := range slices.Sorted(maps.Keys(f.Dims)) {
+		add("dim", fmt.Sprintf("%s=%d", n, f.Dims[n]))
+	}
+	add("train", f.Train)
+	add("times", f.Times)
+	return strings.Join(words, " ")
+}
+
+// defaultGPU is the machine that is taken where none is named.
+const defaultGPU = "p100"
+
+// machineFlags name a machine.
+type machineFlags struct {
+	Machine string `json:"machine,omitempty"` // path
+	GPU     string `json:"gpu,omitempty"`
+	GPUs    int    `json:"gpus,omitempty"`
+	CPU     bool   `json:"cpu,omitempty"`
+}
+
+func (f *machineFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.Machine, "machine", "", "machine file (JSON); - reads stdin")
+	fl.StringVar(&f.GPU, "gpu", "", "built-in machine, as 'placer machines' lists them (default "+defaultGPU+")")
+	fl.IntVar(&f.GPUs, "gpus", 0, "number of GPUs to use, the first of the machine; all without it")
+	fl.BoolVar(&f.CPU, "cpu", false, "let ops run on the host's CPU too")
+}
+
+// named reports whether a machine is named: that of a graph's file is not taken.
+func (f *machineFlags) named() bool { return f.Machine != "" || f.GPU != "" }
+
+func (f *machineFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.Machine != "" && f.GPU != "":
+		return usagef("--machine and --gpu exclude each other")
+	case f.GPUs < 0 || cmd.Flags().Changed("gpus") && f.GPUs == 0:
+		return usagef("--gpus %d: want at least 1", f.GPUs)
+	}
 	return nil
+}
+
+// inputFlags name a graph and a machine.
+type inputFlags struct {
+	graphFlags
+	machineFlags
+}
+
+func (f *inputFlags) add(fl *pflag.FlagSet) {
+	f.graphFlags.add(fl)
+	f.machineFlags.add(fl)
+}
+
+// check reports the first fault. At most one input, of others too, is stdin.
+func (f *inputFlags) check(cmd *cobra.Command, others ...string) error {
+	if err := f.graphFlags.check(); err != nil {
+		return err
+	}
+	if err := f.machineFlags.check(cmd); err != nil {
+		return err
+	}
+	stdins := 0
+	for _, path := range append(others, f.Graph, f.Machine) {
+		if path == "-" {
+			stdins++
+		}
+	}
+	if stdins > 1 {
+		return usagef("only one input can come from stdin")
+	}
+	return nil
+}
+
+// addJudging adds the flags that say how placements are judged, beside --scheduler,
+// whose default differs.
+func addJudging(fl *pflag.FlagSet, objective *plan.Objective, contention *string) {
+	fl.StringVar((*string)(objective), "objective", string(plan.Step), "step, throughput (largest load) or memory (fullest device)")
+	fl.StringVar(contention, "contention", "", "how transfers share links: fifo, fair-share or none (default the file's)")
+}
+
+// libraryFlags name the libraries of a GPU where they are not found by
+// themselves.
+type libraryFlags struct {
+	CUDA   string `json:"libcuda,omitempty"`
+	CUBLAS string `json:"cublas,omitempty"`
+}
+
+func (f *libraryFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.CUDA, "libcuda", "", "driver library, where it is not found by itself")
+	fl.StringVar(&f.CUBLAS, "cublas", "", "cuBLAS library, where it is not found by itself")
+}
+
+// beside marks flags that may stand beside --resume; what a run depends on is its
+// own, and no other flag may.
+func beside(fl *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := fl.SetAnnotation(name, besideResume, []string{"true"}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+const besideResume = "placer_beside_resume"
+
+// notBesideResume reports the flags of the command line that a run itself answers.
+func notBesideResume(cmd *cobra.Command, from string) error {
+	var wrong []string
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Annotations[besideResume] == nil {
+			wrong = append(wrong, "--"+f.Name)
+		}
+	})
+	if len(wrong) > 0 {
+		return usagef("--resume takes %s from %s", strings.Join(wrong, ", "), from)
+	}
+	return nil
+}
+
+// exclusive makes it a usage error to name more than one of the flags.
+func exclusive(cmd *cobra.Command, names ...string) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var named []string
+		for _, n := range names {
+			if cmd.Flags().Changed(n) {
+				named = append(named, "--"+n)
+			}
+		}
+		if len(named) > 1 {
+			return usagef("%s exclude each other", strings.Join(named, " and "))
+		}
+		return run(cmd, args)
+	}
 }

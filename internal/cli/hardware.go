@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
-	"placer/gpu"
-	"placer/gpu/cuda"
+	"placer/hw/gpu"
+	"placer/hw/gpu/cuda"
 	"placer/hw/nvml"
 )
 

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"placer/gpu"
-	"placer/gpu/fake"
 	"placer/hw"
 	"placer/hw/bench"
-	"placer/report"
+	"placer/hw/gpu"
+	"placer/hw/gpu/fake"
+	"placer/internal/report"
 )
 
 // onFake runs a command line on a host of two fake GPUs.
@@ -31,6 +31,7 @@ func onFake(t *testing.T, cfg fake.Config, args ...string) (code int, stdout, st
 
 // TestBenchHardware: tables, the document, and a machine file that search takes.
 func TestBenchHardware(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, machine := filepath.Join(dir, "hardware.json"), filepath.Join(dir, "machine.json")
 	code, stdout, stderr := onFake(t, fake.Default(), "bench", "hw", "--quick", "--calibrate", "-o", out, "--machine-file", machine, "--cpu=false")
@@ -63,6 +64,7 @@ func TestBenchHardware(t *testing.T) {
 // TestMeasure: a plan that search has found, measured on one fake GPU that stands
 // for two, with the trace and the document.
 func TestMeasure(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	do := func(cfg fake.Config, want int, args ...string) string {
@@ -100,6 +102,7 @@ func TestMeasure(t *testing.T) {
 // whose machine file bench hw has made: by its constants the steps come out well,
 // by the built-in ones worse.
 func TestBenchSteps(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	f := fake.Default()
@@ -160,27 +163,5 @@ func TestBenchSteps(t *testing.T) {
 	do("bench", "hw", "--quick", "--machine-file", path("small"), "--cpu=false")
 	if out := do("bench", "steps", "--machine", path("small"), "--workloads", "rnnlm:layers=2,unroll=3", "--rank", "rnnlm:layers=2,unroll=3", "--plans", "1", "--devices", "1,2"); !strings.Contains(out, "cannot fit") {
 		t.Errorf("a graph that fits nowhere:\n%s", out)
-	}
-}
-
-// TestSummariseSteps: eager steps that are the host's are told by the same plan as
-// a graph, not by the host's being busy alone.
-func TestSummariseSteps(t *testing.T) {
-	trial := func(plan, mode string, predicted, measured, issue float64) report.Trial {
-		return report.Trial{Workload: "w", Devices: 1, Plan: plan, Mode: mode, Predicted: predicted, Measured: measured, Issue: issue}
-	}
-	s := &report.Steps{Trials: []report.Trial{
-		trial("a", "eager", 1, 1, 0.95), trial("a", "graph", 0.9, 0.9, 0), // the device's: the host waits for it
-		trial("b", "eager", 1, 3, 2.9), trial("b", "graph", 1, 1, 0), // the host's
-	}}
-	summarise(s)
-	want := map[string][2]float64{"plans by rule, eager": {2, 1. / 3}, "plans by rule, graph": {2, 0}, "plans by rule, eager, where the host keeps up": {1, 0}}
-	if len(s.Summary) != len(want) {
-		t.Errorf("%+v", s.Summary)
-	}
-	for _, e := range s.Summary {
-		if w, ok := want[e.Of]; !ok || float64(e.Trials) != w[0] || e.MAPE-w[1] > 1e-9 || w[1]-e.MAPE > 1e-9 {
-			t.Errorf("%+v", e)
-		}
 	}
 }

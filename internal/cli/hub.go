@@ -10,38 +10,22 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"placer/dispatch"
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/dispatch"
+	"placer/placer/problem"
 	"placer/plan"
 )
 
-// hubFlags name the hub that spreads a search over hosts.
-type hubFlags struct {
-	hub, keys string
-	await     int
+// hubSettings name the hub that spreads a search over hosts.
+type hubSettings struct {
+	Address string `json:"address,omitempty"` // HOST:PORT to listen at, or the nats:// URL of one that runs; empty: none
+	Keys    string `json:"keys,omitempty"`    // folder 'hub' of what 'placer worker keys' made
+	Await   int    `json:"await,omitempty"`   // workers to wait for before the search begins
 }
 
-func (f *hubFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.hub, "hub", "", "have workers evaluate what policies sample: HOST:PORT to listen there, or the nats:// URL of a hub that runs")
-	cmd.Flags().StringVar(&f.keys, "hub-keys", "", "folder 'hub' of the keys that 'placer worker keys' made; needed beyond this host")
-	cmd.Flags().IntVar(&f.await, "await", 0, "wait for so many workers before the search begins")
-}
-
-func (f *hubFlags) check() error {
-	switch {
-	case f.hub == "" && (f.keys != "" || f.await > 0):
-		return usagef("--hub-keys and --await are about a --hub")
-	case f.await < 0:
-		return usagef("--await %d: want 0 or more", f.await)
-	}
-	return nil
-}
-
-// crowd is the workers of a search.
-type crowd struct {
+// workerPool is the workers of a search.
+type workerPool struct {
 	controller *dispatch.Controller
 	remote     *dispatch.Remote
 	hub        *dispatch.Hub // nil for one that runs elsewhere
@@ -53,18 +37,18 @@ type crowd struct {
 
 // openHub starts or finds the hub, offers it the task of s, waits for workers,
 // and makes them the task's rollouts. Nil without --hub.
-func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd, error) {
-	if f.hub == "" {
+func (c *console) openHub(ctx context.Context, f *hubSettings, s *searchRun) (*workerPool, error) {
+	if f.Address == "" {
 		return nil, nil
 	}
 	t := s.task
-	if t.Objective.Normal() != plan.Step || s.loaded.times != nil || s.loaded.seconds != nil {
+	if t.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return nil, usagef("--hub is for step times by the roofline model: workers know neither other objectives nor the times of a graph's file")
 	}
-	x := &crowd{kind: dispatch.Roofline}
-	settings, await := s.config.Contention, f.await
+	x := &workerPool{kind: dispatch.Roofline}
+	settings, await := s.config.Contention, f.Await
 	if s.config.measures() { // whose workers are not to be done without
-		x.kind, settings, await = dispatch.Hardware(s.config.MachineHash), s.config.Measuring.String(), max(1, f.await)
+		x.kind, settings, await = dispatch.Hardware(s.config.MachineHash), s.config.Measuring.String(), max(1, f.Await)
 	}
 	ok := false
 	defer func() {
@@ -72,18 +56,18 @@ func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd,
 			x.close()
 		}
 	}()
-	a := dispatch.Address{URL: f.hub, Keys: f.keys}
+	a := dispatch.Address{URL: f.Address, Keys: f.Keys}
 	name := make([]byte, 8)
 	if _, err := rand.Read(name); err != nil {
 		return nil, err
 	}
 	config := dispatch.DefaultController(hex.EncodeToString(name), c.clock)
-	if !strings.Contains(f.hub, "://") {
+	if !strings.Contains(f.Address, "://") {
 		var err error
 		if x.store, err = os.MkdirTemp("", "placer-hub-"); err != nil {
 			return nil, err
 		}
-		if x.hub, err = dispatch.StartHub(dispatch.HubConfig{Listen: f.hub, Keys: f.keys, Store: x.store}); err != nil {
+		if x.hub, err = dispatch.StartHub(dispatch.HubConfig{Listen: f.Address, Keys: f.Keys, Store: x.store}); err != nil {
 			return nil, err
 		}
 		a = dispatch.Address{Hub: x.hub}
@@ -122,14 +106,14 @@ func (c *console) openHub(ctx context.Context, f *hubFlags, s *session) (*crowd,
 		}
 	}
 	if !s.config.measures() {
-		t.Rollouts = x.remote
+		s.host.Rollouts = x.remote.Rollouts
 	}
 	ok = true
 	return x, nil
 }
 
 // close leaves the hub, or ends it. It may be called on nil.
-func (x *crowd) close() {
+func (x *workerPool) close() {
 	if x == nil {
 		return
 	}
@@ -153,7 +137,7 @@ func measuringKind(machine, host string) dispatch.Kind {
 
 // identity returns what the workers' measurements depend on, which must be the
 // same for all that are there.
-func (x *crowd) identity() (string, error) {
+func (x *workerPool) identity() (string, error) {
 	var first dispatch.WorkerStatus
 	for i, w := range x.controller.Workers(x.kind) {
 		switch {
@@ -167,7 +151,7 @@ func (x *crowd) identity() (string, error) {
 }
 
 // tell shows now and then what each worker has done.
-func (x *crowd) tell(show *progress, seconds float64) {
+func (x *workerPool) tell(show *progress, seconds float64) {
 	if x == nil || seconds-x.told < show.every {
 		return
 	}
@@ -183,7 +167,7 @@ func (x *crowd) tell(show *progress, seconds float64) {
 }
 
 // sum says who evaluated what the policies sampled.
-func (x *crowd) sum(c *console) {
+func (x *workerPool) sum(c *console) {
 	if x == nil {
 		return
 	}
@@ -201,16 +185,9 @@ func (x *crowd) sum(c *console) {
 	}
 }
 
-// say writes a line to stderr unless told to be quiet.
-func (c *console) say(format string, a ...any) {
-	if !c.quiet {
-		fmt.Fprintf(c.err, "placer: "+format+"\n", a...)
-	}
-}
-
 // rooflineEvaluator makes the simulator of a problem, as a worker needs it.
 func rooflineEvaluator(p dispatch.Problem) (plan.Evaluator, error) {
-	g, err := graph.Read(bytes.NewReader(p.Graph), "graph")
+	g, err := graph.Read(p.Graph, "graph")
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +195,6 @@ func rooflineEvaluator(p dispatch.Problem) (plan.Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := simulator(loaded{Graph: g}, m, judging{scheduler: fifo, contention: p.Settings})
+	s, _, err := problem.Simulator(problem.Source{Graph: g}, m, problem.Options{Scheduler: problem.FIFO, Contention: p.Settings})
 	return s, err
 }

@@ -13,8 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"placer/dispatch"
 	"placer/hw"
+	"placer/internal/dispatch"
+	"placer/placer/problem"
 	"placer/plan"
 	"placer/workloads"
 )
@@ -31,7 +32,7 @@ func BenchmarkWorkers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, _, err := simulator(loaded{Graph: g}, m, judging{scheduler: fifo})
+	s, _, err := problem.Simulator(problem.Source{Graph: g}, m, problem.Options{Scheduler: problem.FIFO})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 	b.Run("workers=0", func(b *testing.B) {
 		for b.Loop() {
-			s.Evaluate(device, nil)
+			s.Evaluate(plan.Decision{Device: device})
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "samples/s")
 	})
@@ -98,7 +99,7 @@ func benchmarkWorkers(b *testing.B, n int, local plan.Evaluator, graph func(io.W
 		for _, e := range clones {
 			wait.Go(func() {
 				for range 16 {
-					e.Evaluate(device, nil)
+					e.Evaluate(plan.Decision{Device: device})
 				}
 			})
 		}

@@ -4,28 +4,31 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
 
-	"placer/dispatch"
+	"placer/internal/dispatch"
+	"placer/plan"
 )
 
 // The faults that workers, hub and controller can suffer, with real processes
 // on this host. Whatever happens, the search ends with the plan of a search that
 // nobody helps, and each sample is counted once.
 
-// crowdArgs is a search whose policy keeps workers busy for a moment.
-func crowdArgs(out string, more ...string) []string {
-	return append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--methods", "human,GO-one", "--workers", "1", "--evaluations", "1500", "--out", out}, more...)
+// helpedArgs is a search whose policy keeps workers busy for a moment.
+func helpedArgs(out string, more ...string) []string {
+	return append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--methods", "human,GO-one", "--workers", "1", "--evaluations", "500", "--out", out}, more...)
 }
 
 // freePort returns an address that was free a moment ago.
@@ -39,15 +42,19 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// alone is the plan of the search without workers.
-func alone(t *testing.T, dir string) []byte {
-	t.Helper()
-	cmd, _, stderr := process(t, dir, crowdArgs("alone", "-q")...)
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
+// alone returns the plan of the search without workers.
+var alone = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "placer-alone-")
+	if err != nil {
+		return nil, err
 	}
-	return read(t, dir, "alone/plan.json")
-}
+	defer os.RemoveAll(dir)
+	var log bytes.Buffer
+	if code := Main(helpedArgs(filepath.Join(dir, "alone"), "-q"), nil, &log, &log); code != 0 {
+		return nil, errors.New(log.String())
+	}
+	return os.ReadFile(filepath.Join(dir, "alone", "plan.json"))
+})
 
 // counted returns the samples that workers and the controller evaluated.
 func counted(t *testing.T, stderr string) (remote, local int) {
@@ -86,28 +93,44 @@ type helped struct {
 	dir            string
 }
 
-// help starts workers and a search that waits for them.
-func help(t *testing.T, dir string, workers int, more ...string) *helped {
+// hubFile is a file of settings with a hub.
+func hubFile(t *testing.T, at string, await int) string {
+	t.Helper()
+	return settingsFile(t, fmt.Sprintf(`"hub": {"address": %q, "await": %d}`, at, await))
+}
+
+// startWorkers starts workers for a hub and returns what searches with them.
+func startWorkers(t *testing.T, dir string, workers int) (h *helped, args []string) {
 	t.Helper()
 	at := freePort(t)
-	h := &helped{dir: dir}
+	h = &helped{dir: dir}
 	for k := range workers {
 		cmd, _, log := process(t, dir, "worker", "--hub", "nats://"+at, "--slots", "1", "--name", fmt.Sprint("w", k))
 		h.workers, h.logs = append(h.workers, cmd), append(h.logs, log)
 	}
-	h.search, h.stdout, h.stderr = process(t, dir, crowdArgs("helped", append([]string{"--hub", at, "--await", strconv.Itoa(workers)}, more...)...)...)
+	return h, []string{"--config", hubFile(t, at, workers)}
+}
+
+// help starts workers and a search that waits for them.
+func help(t *testing.T, dir string, workers int) *helped {
+	t.Helper()
+	h, args := startWorkers(t, dir, workers)
+	h.search, h.stdout, h.stderr = process(t, dir, helpedArgs("helped", args...)...)
 	return h
 }
 
-// busy waits until the policy has begun.
-func (h *helped) busy(t *testing.T) {
+// check waits for the search and compares its plan and its counts.
+func (h *helped) check(t *testing.T) (remote, local int) {
 	t.Helper()
-	await(t, h.search, filepath.Join(h.dir, "helped", "state", "human.json"), h.stderr)
-	time.Sleep(150 * time.Millisecond)
+	want, err := alone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.compare(t, want)
 }
 
-// check waits for the search and compares its plan and its counts.
-func (h *helped) check(t *testing.T, want []byte) (remote, local int) {
+// compare is check with the plan that is wanted.
+func (h *helped) compare(t *testing.T, want []byte) (remote, local int) {
 	t.Helper()
 	if err := h.search.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, h.stderr)
@@ -122,11 +145,23 @@ func (h *helped) check(t *testing.T, want []byte) (remote, local int) {
 	return remote, local
 }
 
+// TestWorkersHelp: with two workers at its hub a search, which decides fusion too, by
+// what kernels cost, ends with the plan, byte for byte, of one without.
 func TestWorkersHelp(t *testing.T) {
-	dir := t.TempDir()
-	want := alone(t, dir)
-	h := help(t, dir, 2)
-	if remote, _ := h.check(t, want); remote == 0 {
+	t.Parallel()
+	want, err := alone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Read(bytes.NewReader(want), "plan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if levels := slices.Compact(slices.Sorted(slices.Values(p.Fusion))); len(levels) < 3 {
+		t.Errorf("levels of fusion %v: it was not learnt, the case tests nothing", levels)
+	}
+	h := help(t, t.TempDir(), 2)
+	if remote, _ := h.check(t); remote == 0 {
 		t.Errorf("workers did nothing\n%s", h.stderr)
 	}
 	for _, w := range h.workers {
@@ -140,6 +175,7 @@ func TestWorkersHelp(t *testing.T) {
 }
 
 func TestWrongKey(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"keys", "others"} {
 		cmd, _, stderr := process(t, dir, "worker", "keys", "-o", name)
@@ -161,9 +197,9 @@ func TestWrongKey(t *testing.T) {
 		t.Errorf("exit %d, stderr %q; want %d and one line on the key", code, stderr, exitFailed)
 	}
 	good, _, log := process(t, dir, "worker", "--hub", hub.URL(), "--hub-keys", "keys/worker-1", "--slots", "1")
-	search, stdout, stderr := process(t, dir, crowdArgs("helped", "--hub", hub.URL(), "--hub-keys", "keys/hub", "--await", "1")...)
+	search, stdout, stderr := process(t, dir, helpedArgs("helped", "--config", settingsFile(t, fmt.Sprintf(`"hub": {"address": %q, "keys": "keys/hub", "await": 1}`, hub.URL())))...)
 	h := &helped{search: search, stdout: stdout, stderr: stderr, dir: dir}
-	if remote, _ := h.check(t, alone(t, dir)); remote == 0 {
+	if remote, _ := h.check(t); remote == 0 {
 		t.Errorf("the worker with a key did nothing\n%s", log)
 	}
 	good.Process.Signal(syscall.SIGTERM)

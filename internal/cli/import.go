@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -8,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/graph"
-	"placer/graph/costgraph"
+	"placer/graph/formats/costgraph"
 	"placer/internal/fsx"
-	"placer/report"
-	"placer/units"
+	"placer/internal/report"
 )
 
 func (c *console) importCommand() *cobra.Command {
@@ -28,12 +28,10 @@ func (c *console) importCommand() *cobra.Command {
 			switch {
 			case !slices.Contains(graphForms, as):
 				return usagef("--as %s: want json, costgraph or costgraph-text", as)
-			case out == "-" && asJSON:
-				return usagef("--json and -o - both want stdout")
 			case out == "" && cmd.Flags().Changed("as"):
 				return usagef("--as is the form of what -o writes")
 			}
-			if err := writable(out, timesOut); err != nil {
+			if err := errors.Join(checkOutput(out, asJSON), writable(timesOut)); err != nil {
 				return err
 			}
 			l, err := c.loadGraph(&f)
@@ -46,28 +44,19 @@ func (c *console) importCommand() *cobra.Command {
 				return err
 			}
 			if timesOut != "" {
-				if l.times == nil {
-					return fmt.Errorf("%s: the file has no times that tell devices apart", f.file)
+				if l.Times == nil {
+					return fmt.Errorf("%s: the file has no times that tell devices apart", f.Graph)
 				}
-				if err := fsx.WriteFile(timesOut, l.times.Write); err != nil {
+				if err := fsx.WriteFile(timesOut, l.Times.Write); err != nil {
 					return err
 				}
 			}
-			switch out {
-			case "":
-			case "-":
-				return write(c.out)
-			default:
-				if err := fsx.WriteFile(out, write); err != nil {
-					return err
-				}
-			}
-			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), GraphOps: g.NumOps(), GraphEdges: g.NumEdges(), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}}
+			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), GraphOps: g.NumOps(), GraphEdges: g.NumEdges(), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}, Modules: report.ModulesOf(g)}
 			for i := range g.NumOps() {
 				doc.Kinds[string(g.Op(graph.OpID(i)).Kind)]++
 			}
-			if x := l.onnx; x != nil {
-				if f.train == "" {
+			if x := l.file.ONNX; x != nil {
+				if f.Train == "" {
 					doc.Ops, doc.Edges = x.Nodes, x.Edges
 				}
 				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes}
@@ -75,10 +64,10 @@ func (c *console) importCommand() *cobra.Command {
 					doc.ONNX.Dims[d.Name] = d.Value
 				}
 			}
-			return c.print(asJSON, &doc)
+			return c.emit(out, write, asJSON, &doc)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd.Flags())
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the graph to this file; - writes it to stdout instead of the description")
 	cmd.Flags().StringVar(&timesOut, "times-output", "", "write the op times that came with the graph to this file, for --times")
 	cmd.Flags().StringVar(&as, "as", "json", "form of the file written: json (placer's), costgraph or costgraph-text (TensorFlow's CostGraphDef)")
@@ -95,31 +84,13 @@ func (c *console) exporter(as string, l loaded, gpu string) (func(io.Writer) err
 	if as == "json" {
 		return l.Graph.Write, nil
 	}
-	m, err := c.loadMachine(&machineFlags{gpu: gpu})
+	seconds, err := c.opSeconds(l, gpu)
 	if err != nil {
 		return nil, err
-	}
-	cost, err := l.costs(m)
-	if err != nil {
-		return nil, err
-	}
-	seconds := make([]units.Seconds, l.NumOps())
-	for i := range seconds {
-		seconds[i] = cost.OpSeconds(graph.OpID(i), 0)
 	}
 	write := costgraph.WriteBinary
 	if as == "costgraph-text" {
 		write = costgraph.WriteText
 	}
 	return func(w io.Writer) error { return write(w, costgraph.Export(l.Graph, seconds)) }, nil
-}
-
-// document is a result that can be written for people and for programs.
-type document interface{ WriteText(io.Writer) error }
-
-func (c *console) print(asJSON bool, d document) error {
-	if asJSON {
-		return report.WriteJSON(c.out, d)
-	}
-	return d.WriteText(c.out)
 }

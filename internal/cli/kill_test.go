@@ -10,24 +10,71 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"placer/measure/torch/torchtest"
 )
 
-// TestMain lets the test binary stand in for the program.
+// Variables that let the test binary stand in for the program.
+const (
+	asProgram = "PLACER_TEST_MAIN"
+	onFakeGPU = "PLACER_TEST_FAKE"
+	// The file that the program's clock watches for: when it is there the program says
+	// so on its third descriptor, with standStill it then stands still for good.
+	watchFor   = "PLACER_TEST_WATCH"
+	standStill = "PLACER_TEST_STOP"
+)
+
 func TestMain(m *testing.M) {
-	if os.Getenv("PLACER_TEST_FAKE") == "1" {
+	switch {
+	case os.Getenv(torchtest.Behaviour) != "":
+		os.Exit(torchtest.Main(os.Getenv(torchtest.Behaviour), os.Stdin, os.Stdout, os.Stderr))
+	case os.Getenv(onFakeGPU) != "":
 		os.Exit(mainOnFake(os.Args[1:]))
-	}
-	if os.Getenv("PLACER_TEST_MAIN") == "1" {
-		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case os.Getenv(asProgram) != "":
+		c := newConsole(os.Stdin, os.Stdout, os.Stderr)
+		if path := os.Getenv(watchFor); path != "" {
+			c.clock = watching(c.clock, path)
+		}
+		os.Exit(c.main(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
 
+// watching is a clock that looks for a file. It runs fast, so that what is written
+// once a second is written at once.
+func watching(clock func() float64, path string) func() float64 {
+	var mu sync.Mutex
+	ticks, told := 0.0, false
+	return func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := os.Stat(path); err == nil && !told {
+			told = true
+			os.NewFile(3, "watch").Close()
+		}
+		switch {
+		case !told:
+			ticks += 0.05
+		case os.Getenv(standStill) != "":
+			select {}
+		}
+		return clock() + ticks
+	}
+}
+
 // process starts the program in dir.
 func process(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd, stdout, stderr = program(t, dir, args...)
+	start(t, cmd)
+	return cmd, stdout, stderr
+}
+
+// program is process before it starts.
+func program(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -35,29 +82,61 @@ func process(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdout, s
 	}
 	cmd = exec.Command(exe, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PLACER_TEST_MAIN=1")
+	cmd.Env = append(os.Environ(), asProgram+"=1")
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd, stdout, stderr
+}
+
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
+}
+
+// startSaying starts cmd and returns what waits until it closes its third
+// descriptor or ends.
+func startSaying(t *testing.T, cmd *exec.Cmd) (wait func()) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{w}
+	start(t, cmd)
+	w.Close()
+	return func() {
+		r.Read(make([]byte, 1))
+		r.Close()
+	}
+}
+
+// until starts the program in dir and returns when it has written the file path
+// there; with standing it then does nothing any more.
+func until(t *testing.T, dir, path string, standing bool, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd, stdout, stderr = program(t, dir, args...)
+	cmd.Env = append(cmd.Env, watchFor+"="+path)
+	if standing {
+		cmd.Env = append(cmd.Env, standStill+"=1")
+	}
+	startSaying(t, cmd)()
+	if _, err := os.Stat(filepath.Join(dir, path)); err != nil {
+		t.Fatalf("%s does not appear; stderr:\n%s", path, stderr)
+	}
 	return cmd, stdout, stderr
 }
 
-// await waits for a file to appear while cmd runs.
-func await(t *testing.T, cmd *exec.Cmd, path string, stderr *bytes.Buffer) {
+// killed starts the program, lets it write the file path and kills it.
+func killed(t *testing.T, dir, path string, args ...string) {
 	t.Helper()
-	for range 6000 {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		if cmd.ProcessState != nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	cmd, _, _ := until(t, dir, path, true, args...)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("%s does not appear", path)
+	cmd.Wait()
 }
 
 func exitOf(err error) int {
@@ -74,23 +153,16 @@ var searchArgs = []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--
 // must hold whole files alone, and resumed it must end with the plan, byte for
 // byte, that the search gives when nobody disturbs it.
 func TestKilledRunResumes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	budget := []string{"--evaluations", "20000"}
-	cmd, _, stderr := process(t, dir, append(append(searchArgs, "killed"), budget...)...)
-	// The first state of a running method is a second old.
-	await(t, cmd, filepath.Join(dir, "killed", "state", "random-best.json"), stderr)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Skip("the search ended before it could be killed")
-	}
+	budget := []string{"--evaluations", "5000"}
+	killed(t, dir, "killed/state/random-best.json", append(append(searchArgs, "killed"), budget...)...)
 	if _, err := os.Stat(filepath.Join(dir, "killed", "result.json")); err == nil {
-		t.Skip("the search ended before it could be killed")
+		t.Error("the search ended before it was killed")
 	}
 	whole(t, filepath.Join(dir, "killed"))
 
-	cmd, _, stderr = process(t, dir, "search", "--resume", "killed")
+	cmd, _, stderr := process(t, dir, "search", "--resume", "killed")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -110,15 +182,11 @@ func TestKilledRunResumes(t *testing.T) {
 // TestKilledTuningResumes kills a fine-tuning; the same command goes on and ends
 // with the plan, byte for byte, of one that nobody disturbed.
 func TestKilledTuningResumes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"finetune", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--samples", "64", "--steps", "30", "--out"}
+	killed(t, dir, "killed/"+tuneStateFile, append(args, "killed")...)
 	cmd, _, stderr := process(t, dir, append(args, "killed")...)
-	await(t, cmd, filepath.Join(dir, "killed", tuneStateFile), stderr)
-	cmd.Process.Kill()
-	if err := cmd.Wait(); err == nil {
-		t.Skip("it ended before it could be killed")
-	}
-	cmd, _, stderr = process(t, dir, append(args, "killed")...)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -140,9 +208,9 @@ func TestKilledTuningResumes(t *testing.T) {
 // TestInterruptedRunIsWritten sends Ctrl-C to a search: it writes the best so far
 // and says so.
 func TestInterruptedRunIsWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	cmd, stdout, stderr := process(t, dir, append(searchArgs, "run", "--budget", "1h")...)
-	await(t, cmd, filepath.Join(dir, "run", "state", "random-best.json"), stderr)
+	cmd, stdout, stderr := until(t, dir, "run/state/random-best.json", false, append(searchArgs, "run", "--budget", "1h")...)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -7,18 +7,23 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"placer/gpu"
+	"placer/graph/formats/times"
+	"placer/hw/gpu"
 	"placer/hw/nvml"
+	"placer/internal/bench"
+	"placer/internal/parallel"
 	"placer/measure"
-	"placer/placer"
+	"placer/measure/torch"
+	"placer/placer/problem"
+	"placer/placer/search"
 	"placer/sim"
-	"placer/times"
 )
 
 // Exit codes.
@@ -34,12 +39,21 @@ const (
 // Main runs the program with the arguments behind its name and returns its exit
 // code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return newConsole(stdin, stdout, stderr).main(args)
+}
+
+// newConsole returns the outer world of this process.
+func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 	start := time.Now()
+	return &console{in: stdin, out: stdout, err: stderr, clock: func() float64 { return time.Since(start).Seconds() }, cpu: processSeconds, hardware: realHardware(), now: time.Now}
+}
+
+// main runs a command until it ends or a signal stops it.
+func (c *console) main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	c := &console{in: stdin, out: stdout, err: stderr, clock: func() float64 { return time.Since(start).Seconds() }, cpu: processSeconds, hardware: realHardware(), now: time.Now}
 	return c.run(ctx, args)
 }
 
@@ -52,6 +66,7 @@ type console struct {
 	hardware   hardware
 	quiet      bool
 	verbose    bool
+	args       []string // behind the command's name
 }
 
 func (c *console) run(ctx context.Context, args []string) int {
@@ -60,75 +75,72 @@ func (c *console) run(ctx context.Context, args []string) int {
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
+	if at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }); at >= 0 {
+		c.args = args[at+1:]
+	}
 	err := unknownCommand(root, args)
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		err = execute(ctx, root)
+	}
+	var defect *parallel.Panic
+	if errors.As(err, &defect) && c.verbose {
+		fmt.Fprintf(c.err, "%s", defect.Stack)
 	}
 	code := exitCode(err)
-	if err != nil && !errors.Is(err, errQuiet) {
+	if err != nil {
 		fmt.Fprintf(c.err, "placer: %s\n", oneLine(err.Error()))
 	}
 	return code
 }
 
+// execute runs the command, with a panic as its error.
+func execute(ctx context.Context, root *cobra.Command) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("a defect of this program, -v shows where: %w", parallel.Caught(x))
+		}
+	}()
+	return root.ExecuteContext(ctx)
+}
+
 // oneLine joins the lines of a message: errors.Join puts each on its own.
 func oneLine(s string) string { return strings.Join(strings.Split(strings.TrimSpace(s), "\n"), "; ") }
 
-// usageError is a mistake in the command line.
-type usageError struct{ error }
+// usage makes err a mistake in the command line.
+func usage(err error) error { return bench.ConfigError{Err: err} }
 
-func (u usageError) Unwrap() error { return u.error }
+func usagef(format string, a ...any) error { return bench.ConfigErrorf(format, a...) }
 
-func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
-
-// errQuiet marks errors that have been told already.
-var errQuiet = errors.New("told already")
-
-// exclusive makes it a usage error to name more than one of the flags.
-func exclusive(cmd *cobra.Command, names ...string) {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var named []string
-		for _, n := range names {
-			if cmd.Flags().Changed(n) {
-				named = append(named, "--"+n)
-			}
-		}
-		if len(named) > 1 {
-			return usagef("%s exclude each other", strings.Join(named, " and "))
-		}
-		return run(cmd, args)
-	}
-}
-
-// interrupted is a command that was stopped before it had anything to show.
-type interrupted struct{ message string }
-
-func (i interrupted) Error() string { return i.message }
-
-// Unwrap makes it the end of a context.
-func (interrupted) Unwrap() error { return context.Canceled }
-
-// errInfeasible marks results that do not fit.
-var errInfeasible = errors.New("infeasible")
+// interrupted is the error of a command that was stopped.
+func interrupted(message string) error { return bench.Interrupted{Message: message} }
 
 func exitCode(err error) int {
-	var usage usageError
+	var config bench.ConfigError
 	var infeasible *sim.Infeasible
 	var outOfMemory *measure.OutOfMemory
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &usage):
+	case errors.As(err, &config):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, errInfeasible), errors.Is(err, placer.ErrNoPlacement), errors.Is(err, times.ErrNowhere):
+	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, problem.ErrInfeasible), errors.Is(err, search.ErrNoPlacement), errors.Is(err, times.ErrNowhere):
 		return exitInfeasible
-	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary):
+	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary), errors.Is(err, torch.ErrNone):
 		return exitNoDevice
 	}
 	return exitFailed
+}
+
+// note writes a remark to stderr.
+func (c *console) note(format string, a ...any) { c.say("note: "+format, a...) }
+
+// say writes a line to stderr unless told to be quiet.
+func (c *console) say(format string, a ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.err, "placer: "+format+"\n", a...)
+	}
 }
 
 func (c *console) root() *cobra.Command {
@@ -144,7 +156,7 @@ func (c *console) root() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
 	root.AddCommand(c.searchCommand(), c.compareCommand(), c.workerCommand(), c.simulateCommand(), c.importCommand(), c.exportCommand(), c.pipelineCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
@@ -153,6 +165,7 @@ func (c *console) root() *cobra.Command {
 		sub.Args = noArguments
 	}
 	root.AddCommand(c.measureCommand())
+	completeFlags(root, flagValues())
 	return root
 }
 

@@ -8,17 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/hw"
+	"placer/internal/report"
 	"placer/measure"
 	"placer/plan"
-	"placer/report"
 	"placer/roofline"
 	"placer/sim"
 	"placer/units"
 )
 
 type measureFlags struct {
-	graph     graphFlags
-	machine   machineFlags
+	inputFlags
 	libraries libraryFlags
 	plan      string
 	mode      string
@@ -27,43 +26,55 @@ type measureFlags struct {
 	partition bool
 	trace     string
 	json      bool
+	runtime   string
+	torch     torchFlags
 }
 
 func (c *console) measureCommand() *cobra.Command {
 	var f measureFlags
 	cmd := &cobra.Command{
 		Use:   "measure",
-		Short: "Run a plan's step on this host's GPUs and compare with the prediction",
+		Short: "Run a plan's step on this host's devices and compare with the prediction",
 		Long: "measure executes the step of a plan with kernels of each op's shapes, in the plan's\n" +
 			"order, with the transfers that it asks for, and prints what it took beside what the\n" +
 			"simulator says, by device and by class of ops. With --logical all devices of the\n" +
 			"machine stand on one GPU and links are held back to the machine's. Without a GPU it\n" +
-			"exits with code 4.",
-		Example: "  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both --trace step.json",
-		Args:    noArguments,
+			"exits with code 4.\n" +
+			"With --runtime torch the step is the real one that the Python package placer_torch\n" +
+			"captured: it runs on CPU cores, one a device (docs/pytorch.md). Without PyTorch that\n" +
+			"exits with code 4 too.",
+		Example: "  placer measure --runtime torch --graph gpt/graph.json --machine gpt/machine.json --times gpt/times.json --plan plan.json\n" +
+			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both --trace step.json",
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.graph.check(); err != nil {
-				return err
-			}
-			if err := f.machine.check(cmd); err != nil {
+			if err := f.check(cmd, f.plan); err != nil {
 				return err
 			}
 			if f.plan == "" {
 				return usagef("name a plan by --plan")
 			}
+			if err := errors.Join(f.checkRuntime(cmd), writable(f.trace)); err != nil {
+				return err
+			}
+			if f.runtime == onTorch {
+				return c.measureTorch(cmd.Context(), &f)
+			}
 			return c.measure(cmd.Context(), &f)
 		},
 	}
-	f.graph.add(cmd)
-	f.machine.add(cmd)
-	f.libraries.add(cmd)
+	f.add(cmd.Flags())
+	f.libraries.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON); - reads stdin")
 	cmd.Flags().StringVar(&f.mode, "mode", "eager", "how a step is issued: eager (call by call), graph (captured once) or both")
-	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts")
+	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts; torch: of each of two rounds, of which the least counts")
 	cmd.Flags().BoolVar(&f.logical, "logical", false, "all GPUs of the machine stand on the first one here")
 	cmd.Flags().BoolVar(&f.partition, "partition", false, "devices on one GPU get multiprocessors of their own (green contexts)")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the traced step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs) or torch (PyTorch, on CPU cores)")
+	cmd.Flags().StringVar(&f.torch.python, "python", "python3", "program with torch and placer_torch, for --runtime torch")
+	cmd.Flags().StringVar(&f.torch.clock, "clock", "virtual", "clock that decides, for --runtime torch: virtual (processor time) or wall")
+	cmd.Flags().BoolVar(&f.torch.realtime, "realtime", false, "keep other processes off the cores while a step runs, for --runtime torch")
 	return cmd
 }
 
@@ -72,15 +83,15 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if !ok {
 		return usagef("--mode %q: want eager, graph or both", f.mode)
 	}
-	d, b, err := c.hardware.open(f.libraries.cuda, f.libraries.cublas)
+	d, b, err := c.hardware.open(f.libraries.CUDA, f.libraries.CUBLAS)
 	if err != nil {
 		return err
 	}
-	m, err := c.loadMachine(&f.machine)
+	m, err := c.loadMachine(&f.machineFlags)
 	if err != nil {
 		return err
 	}
-	l, err := c.loadGraph(&f.graph)
+	l, err := c.loadGraph(&f.graphFlags)
 	if err != nil {
 		return err
 	}
@@ -109,7 +120,7 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	}
 	problem := &measure.Problem{Graph: l.Graph, Machine: m, Plan: p}
 	if problem.GPU, err = measure.Spread(m, count, f.logical); err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	cfg := measure.Default()
 	cfg.Repeats, cfg.Partition, cfg.Clock = f.repeats, f.partition, c.clock
@@ -192,7 +203,7 @@ func (c *console) splitCommand() *cobra.Command {
 			bandwidth, err1 := units.ParseBytesPerSecond(link)
 			delay, err2 := units.ParseSeconds(latency)
 			if err := errors.Join(err1, err2); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			if parts < 2 || parts > hw.MaxDevices || sms < 0 {
 				return usagef("--parts %d --sms %d: want 2 to %d parts", parts, sms, hw.MaxDevices)
@@ -206,12 +217,12 @@ func (c *console) splitCommand() *cobra.Command {
 			}
 			l, err := measure.Logical(&m.Devices[0], parts, sms, bandwidth, delay)
 			if err != nil {
-				return usageError{err}
+				return usage(err)
 			}
-			return c.writeMachine(out, l)
+			return c.writeOutput(out, l.Write)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd.Flags())
 	cmd.Flags().IntVar(&parts, "parts", 2, "number of parts")
 	cmd.Flags().IntVar(&sms, "sms", 0, "multiprocessors of each part, where they are divided too")
 	cmd.Flags().StringVar(&link, "link", "25 GB/s", "bandwidth between two parts")

@@ -67,6 +67,7 @@ func TestNothingInMemory(t *testing.T) {
 
 // A budget that loading uses up is no verdict on whether the graph fits.
 func TestNoTimeIsNotInfeasible(t *testing.T) {
+	t.Parallel()
 	cmd, _, stderr := process(t, t.TempDir(), "search", "--workload", smallGraph, "--gpus", "2", "--budget", "1ns", "-q")
 	if code := exitOf(cmd.Wait()); code != exitFailed || !strings.HasPrefix(stderr.String(), "placer: the budget was over before the first placement: ") {
 		t.Errorf("exit %d: %s", code, stderr)

@@ -1,16 +1,10 @@
 package cli
 
 import (
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"placer/gpu/policy"
-	"placer/nn"
-	"placer/placer"
-	"placer/plan"
+	"placer/nn/device"
 )
-
-// policyDevice says where the policy's network runs.
-type policyDevice struct{ name string }
 
 // Names of devices.
 const (
@@ -18,40 +12,22 @@ const (
 	onCUDA = "cuda"
 )
 
-func (f *policyDevice) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.name, "policy-device", onCPU, "where the network of GO-one runs: cpu or cuda, this host's first GPU")
-}
-
-func (f *policyDevice) check() error {
-	if f.name != onCPU && f.name != onCUDA {
-		return usagef("--policy-device %s: want cpu or cuda", f.name)
-	}
-	return nil
+func addPolicyDevice(fl *pflag.FlagSet, name *string) {
+	fl.StringVar(name, "policy-device", onCPU, "where GO-one's network runs: cpu or cuda, this host's first GPU")
 }
 
 // openPolicyDevice returns nil for the CPU.
-func (c *console) openPolicyDevice(f *policyDevice, l libraryFlags) (*policy.Device, error) {
-	if f.name != onCUDA {
+func (c *console) openPolicyDevice(name string, l libraryFlags) (*device.Device, error) {
+	switch name {
+	case onCPU:
 		return nil, nil
+	case onCUDA:
+	default:
+		return nil, usagef("--policy-device %s: want cpu or cuda", name)
 	}
-	driver, blas, err := c.hardware.open(l.cuda, l.cublas)
+	driver, blas, err := c.hardware.open(l.CUDA, l.CUBLAS)
 	if err != nil {
 		return nil, err
 	}
-	return policy.Open(driver, blas, 0)
-}
-
-// on makes methods whose network may run on a device use d.
-func on(d nn.Device, all []placer.Method) []placer.Method {
-	out := append([]placer.Method(nil), all...)
-	for i, m := range all {
-		out[i].New = func(s placer.Start) (plan.Placer, error) {
-			p, err := m.New(s)
-			if u, ok := p.(interface{ Use(nn.Device) }); ok && err == nil {
-				u.Use(d)
-			}
-			return p, err
-		}
-	}
-	return out
+	return device.Open(driver, blas, 0)
 }

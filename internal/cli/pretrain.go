@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/baselines/anneal"
-	"placer/baselines/human"
+	"placer/baselines/rules"
+	"placer/baselines/search/anneal"
 	"placer/internal/fsx"
 	"placer/internal/tfevents"
-	"placer/placer/transfer"
+	"placer/placer/policy/sequential"
 	"placer/plan"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // pretrainFlags are the flags of the pretrain command.
 type pretrainFlags struct {
-	config  transfer.PretrainConfig
+	config  sequential.PretrainConfig
 	hours   float64
 	teacher int
 	out     string
@@ -38,7 +38,7 @@ type pretrainFlags struct {
 }
 
 func (c *console) pretrainCommand() *cobra.Command {
-	f := pretrainFlags{config: transfer.DefaultPretrain()}
+	f := pretrainFlags{config: sequential.DefaultPretrain()}
 	p := &f.config
 	cmd := &cobra.Command{
 		Use:   "pretrain",
@@ -56,7 +56,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 				return usagef("--hours %g must not be negative, --teacher %d and --every %d at least 1", f.hours, f.teacher, f.every)
 			}
 			if err := p.Validate(); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			return c.pretrain(cmd.Context(), &f)
 		},
@@ -73,7 +73,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
 	fl.Float64Var(&p.Rate, "rate", p.Rate, "learning rate of PPO")
 	fl.Float64Var(&p.Entropy, "entropy", p.Entropy, "factor of the entropy bonus")
-	fl.Float64Var(&p.Prior, "prior", p.Prior, "weight of the divergence from what the guides advise")
+	fl.Float64Var(&p.Prior, "prior", p.Prior, "weight of the divergence from the heuristic prior")
 	fl.Uint64Var(&p.Seed, "seed", p.Seed, "seed of every random choice")
 	fl.IntVar(&f.teacher, "teacher", 1000, "evaluations of the search that is imitated, per graph")
 	fl.IntVar(&f.every, "every", 100, "steps between checkpoints")
@@ -83,10 +83,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 }
 
 func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
-		return err
-	}
-	from, err := readCheckpoint(filepath.Join(f.out, checkpointFile))
+	from, err := readIfThere(filepath.Join(f.out, checkpointFile), sequential.ReadCheckpoint)
 	if err != nil {
 		return err
 	}
@@ -95,22 +92,18 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
 		before, first = from.Seconds, from.Step
 		fmt.Fprintf(c.err, "placer: going on from step %d\n", from.Step)
 	}
-	events, err := os.Create(filepath.Join(f.out, tfevents.FileName(int64(first), "pretrain", first)))
+	board, err := tfevents.Create(f.out, "pretrain", first, c.clock)
 	if err != nil {
 		return err
 	}
-	defer events.Close()
-	board, err := tfevents.NewWriter(events, c.clock)
-	if err != nil {
-		return err
-	}
+	defer board.Close()
 	show := c.newProgress(plan.Budget{})
 	defer show.close()
 	watch := watcher{c: c, show: show, board: board, total: f.config.Imitation + f.config.Steps}
-	host := transfer.Host{
-		Expert: human.Placer{}, Teacher: anneal.Placer{Workers: 1}, TeacherBudget: plan.Budget{Evaluations: f.teacher},
+	host := sequential.Host{
+		Expert: rules.Expert(), Teacher: anneal.Placer{Workers: 1}, TeacherBudget: plan.Budget{Evaluations: f.teacher},
 		Report: watch.observe, Every: f.every,
-		Save: func(k *transfer.Checkpoint) error {
+		Save: func(k *sequential.Checkpoint) error {
 			k.Seconds = before + c.clock()
 			return fsx.WriteFile(filepath.Join(f.out, checkpointFile), k.Write)
 		},
@@ -124,11 +117,10 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
 		}
 		host.Recall, host.Remember = recall(f.cache), remember(f.cache)
 	}
-	policy, err := transfer.Pretrain(ctx, f.config, from, host)
+	policy, err := sequential.Pretrain(ctx, f.config, from, host)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintf(c.err, "placer: interrupted; the same command goes on\n")
-			return fmt.Errorf("%w: %w", errQuiet, err)
+			return interrupted("interrupted; the same command goes on")
 		}
 		return err
 	}
@@ -139,8 +131,8 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
 	return c.print(false, cardOf(path, policy))
 }
 
-// readCheckpoint returns the checkpoint at path, nil where there is none.
-func readCheckpoint(path string) (*transfer.Checkpoint, error) {
+// readIfThere returns what read makes of the file at path, nil where there is none.
+func readIfThere[T any](path string, read func(data []byte, name string) (*T, error)) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -148,19 +140,19 @@ func readCheckpoint(path string) (*transfer.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return transfer.ReadCheckpoint(data, path)
+	return read(data, path)
 }
 
 // watcher shows and records the steps of a run.
 type watcher struct {
 	c     *console
 	show  *progress
-	board *tfevents.Writer
+	board *tfevents.File
 	total int
 	last  float64
 }
 
-func (w *watcher) observe(p transfer.Progress) error {
+func (w *watcher) observe(p sequential.Progress) error {
 	var values []tfevents.Value
 	text := ""
 	if p.Imitate {

@@ -10,7 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
-	"placer/placer"
+	"placer/placer/search"
 	"placer/plan"
 	"placer/units"
 )
@@ -56,24 +56,24 @@ func (p *progress) line(format string, a ...any) {
 }
 
 // observe shows an event of a search.
-func (p *progress) observe(e placer.Event) {
+func (p *progress) observe(e search.Event) {
 	better := e.Device != nil && (!p.some || e.Score.Better(p.best))
 	first := better && e.Score.Feasible() && !(p.some && p.best.Feasible())
 	if better {
 		p.best, p.some = e.Score, true
 	}
 	switch {
-	case e.What == placer.Recalled:
+	case e.What == search.Recalled:
 		p.line("%7.1f s  %-12s kept from before: %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
 	case first:
 		p.line("%7.1f s  %-12s first feasible plan: %s", e.Seconds, e.Method, p.score(e.Score))
-	case e.What == placer.Ended:
+	case e.What == search.Ended:
 		p.line("%7.1f s  %-12s done: %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
-	case e.What == placer.Skipped:
+	case e.What == search.Skipped:
 		p.line("%7.1f s  %-12s unavailable: %s", e.Seconds, e.Method, e.Reason)
-	case e.What == placer.Progress && e.Seconds-p.told[e.Method] >= p.every:
+	case e.What == search.Progress && e.Seconds-p.told[e.Method] >= p.every:
 		p.line("%7.1f s  %-12s %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
-	case e.What == placer.Started:
+	case e.What == search.Started:
 	default:
 		p.draw(e)
 		return
@@ -82,7 +82,7 @@ func (p *progress) observe(e placer.Event) {
 	p.draw(e)
 }
 
-func (p *progress) draw(e placer.Event) {
+func (p *progress) draw(e search.Event) {
 	if p.bar == nil {
 		return
 	}
@@ -115,9 +115,9 @@ func (p *progress) close() {
 }
 
 func (p *progress) score(s plan.Score) string {
-	value := units.Seconds(s.Seconds).String()
+	value := units.Seconds(s.Value).String()
 	if p.objective.Normal() == plan.Memory {
-		value = units.Bytes(s.Seconds).String()
+		value = units.Bytes(s.Value).String()
 	}
 	if !s.Feasible() {
 		return fmt.Sprintf("%s, %s too much memory", value, s.Overflow)

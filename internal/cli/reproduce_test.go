@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"placer/report"
+	"placer/internal/report"
 )
 
 // TestSearchIsReproducible runs every method but METIS, the policy included,

@@ -8,198 +8,202 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"placer/graph/unit"
-	"placer/internal/fsx"
-	"placer/placer"
+	"placer/internal/report"
+	"placer/nn"
+	"placer/placer/search"
 	"placer/plan"
-	"placer/sim"
 )
 
 // searchFlags are the flags of the search command.
 type searchFlags struct {
-	graph       graphFlags
-	machine     machineFlags
-	hub         hubFlags
-	evaluator   evaluatorFlags
+	settings
 	budget      time.Duration
-	evaluations int
-	seed        uint64
-	granularity string
-	judging     judging
-	methods     []string
 	fromScratch bool
-	workers     int
+	config      string // file
+	printConfig bool
 	out, resume string
 	plan        string
 	json        bool
-	tasks       string
-	device      policyDevice
 }
 
 func (c *console) searchCommand() *cobra.Command {
-	var f searchFlags
+	f := searchFlags{settings: defaultSettings()}
 	cmd := &cobra.Command{
 		Use:   "search",
 		Short: "Find a placement of a graph on a machine",
-		Long: "search runs every method within one budget, prints what each came to, and keeps\n" +
-			"the best plan, results, progress and traces in a folder. The plan is never worse\n" +
-			"than that of the best rule of thumb.\n\n" +
+		Long: "search runs every method within one budget, prints what each came to, and keeps the best plan,\n" +
+			"results, progress and traces in a folder. The plan is never worse than the best rule of thumb's.\n" +
 			"With --evaluations instead of --budget, one seed gives one plan, byte for byte.",
 		Example: "  placer search --workload gnmt8 --gpus 8\n" +
 			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n" +
-			"  placer search --workload rnnlm4 --gpus 4 --evaluations 5000 --seed 7 --json\n" +
 			"  placer search --resume runs/gnmt8-p100-1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.configure(cmd, &f); err != nil {
+				return err
+			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := f.hub.check(); err != nil {
-				return err
-			}
-			if err := writable(f.plan); err != nil {
-				return err
-			}
-			device, err := c.openPolicyDevice(&f.device, f.evaluator.libraries)
+			device, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
 			if err != nil {
 				return err
 			}
-			s, err := c.prepare(cmd, &f)
+			var network nn.Device // of a nil *device.Device it would not be nil
+			if device != nil {
+				defer device.Close()
+				network = device
+			}
+			s, err := c.prepare(&f, network)
 			if err != nil {
 				return err
 			}
 			defer s.close()
-			if device != nil {
-				defer device.Close()
-				s.methods = on(device, s.methods)
+			if f.printConfig {
+				return report.WriteJSON(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
 			}
 			return c.search(cmd.Context(), s, &f)
 		},
 	}
-	f.graph.add(cmd)
-	f.machine.add(cmd)
-	f.hub.add(cmd)
-	f.evaluator.add(cmd)
-	f.device.add(cmd)
-	d := placer.DefaultSearch()
-	cmd.Flags().DurationVar(&f.budget, "budget", time.Duration(d.Budget.Seconds)*time.Second, "time to search, all methods together")
-	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations to search, all searches and the policy together; without --budget nothing else ends the search")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
-	cmd.Flags().StringVar(&f.granularity, "granularity", "chain", "what the policy and the samplers decide on: op, cell, segment or chain")
-	f.judging.add(cmd)
-	cmd.Flags().StringVar(&f.judging.scheduler, "scheduler", criticalPath, "order in which a device runs its ready ops, for every method: critical-path or fifo")
-	cmd.Flags().StringVar(&f.tasks, "tasks", "", "what to decide on, some of place,schedule,fuse; place is always among them (default all; place alone for other objectives and transfers without contention)")
-	cmd.Flags().StringSliceVar(&f.methods, "methods", nil, "methods to run, separated by commas; all without it")
-	cmd.Flags().BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy: zero-shot and fine-tuned")
-	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
-	cmd.Flags().StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
-	cmd.Flags().StringVar(&f.resume, "resume", "", "continue the run in this folder")
-	cmd.Flags().StringVarP(&f.plan, "output", "o", "", "write the best plan to this file too; - writes it to stdout instead of the table")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	var sections []section
+	addSection(cmd, &sections, "Input", func(fl *pflag.FlagSet) {
+		f.graphFlags.add(fl)
+		f.machineFlags.add(fl)
+	})
+	addSection(cmd, &sections, "Budget", func(fl *pflag.FlagSet) {
+		fl.DurationVar(&f.budget, "budget", time.Duration(search.Default().Budget.Seconds)*time.Second, "time to search, all methods together")
+		fl.IntVar(&f.Budget.Evaluations, "evaluations", 0, "evaluations of all searches together; without --budget the only limit")
+		fl.Uint64Var(&f.Seed, "seed", f.Seed, "seed of every random choice")
+	})
+	addSection(cmd, &sections, "What is decided", func(fl *pflag.FlagSet) {
+		addJudging(fl, &f.Objective, &f.Contention)
+		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse, place always (default all that can be judged)")
+		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
+		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
+		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas; all without it")
+		fl.BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy")
+	})
+	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
+		fl.StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
+		fl.StringVar(&f.resume, "resume", "", "continue the run in this folder")
+		fl.StringVarP(&f.plan, "output", "o", "", "write the best plan to this file too; - writes it to stdout")
+		fl.BoolVar(&f.json, "json", false, "print one JSON document")
+	})
+	addSection(cmd, &sections, "Measuring and workers", func(fl *pflag.FlagSet) {
+		fl.StringVar(&f.Evaluator, "evaluator", f.Evaluator, "what policies learn from: roofline, hardware or both")
+		fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
+		addPolicyDevice(fl, &f.PolicyDevice)
+		fl.StringVar(&f.config, "config", "", "settings: these flags, measuring, workers on other hosts (docs/cli.md)")
+		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
+	})
+	beside(cmd.Flags(), "resume", "output", "json", "workers", "policy-device", "config")
+	helpBySection(cmd, sections)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && movedFlags[unknown.GetSpecifiedName()] != "" {
+			return usagef("--%s is now the key %s of the file that --config names", unknown.GetSpecifiedName(), movedFlags[unknown.GetSpecifiedName()])
+		}
+		return usage(err)
+	})
 	return cmd
 }
 
-// forResume are the flags that --resume leaves free; the run's own
-// configuration holds the others.
-var forResume = map[string]bool{"resume": true, "json": true, "quiet": true, "verbose": true, "output": true, "workers": true, "hub": true, "hub-keys": true, "await": true, "libcuda": true, "cublas": true}
+// configure reads the file of --config, and the command line once more over it.
+func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
+	if f.config == "" {
+		return nil
+	}
+	path, workers := f.config, f.Workers
+	if f.resume != "" { // the run has its own of the others
+		host := struct {
+			Format string `json:"format"`
+			hostSettings
+		}{runFormat, hostSettings{Workers: workers, PolicyDevice: onCPU}}
+		if err := c.readSettings(path, &host); err != nil {
+			return err
+		}
+		f.Format, f.hostSettings = host.Format, host.hostSettings
+	} else {
+		given := f.inputFlags()
+		f.settings = defaultSettings()
+		f.Workers = workers
+		if err := c.readSettings(path, &f.settings); err != nil {
+			return err
+		}
+		if f.GraphHash != "" && f.Tasks == "" {
+			f.Tasks = plan.Place.String() // so run folders had it
+		}
+		if given.Workload+given.Graph != "" {
+			f.graphFlags, f.GraphHash = graphFlags{}, ""
+		}
+		if given.named() {
+			f.Machine, f.GPU, f.MachineHash = "", "", ""
+		}
+	}
+	if f.Format != runFormat {
+		return fmt.Errorf("%s: format is %q, want %q", path, f.Format, runFormat)
+	}
+	cmd.Flags().Visit(func(x *pflag.Flag) {
+		if list, ok := x.Value.(pflag.SliceValue); ok {
+			_ = list.Replace(nil) // the second time adds to it
+		}
+	})
+	return cmd.Flags().Parse(c.args)
+}
 
+// inputFlags are those that name graph and machine.
+func (f *searchFlags) inputFlags() *inputFlags {
+	return &inputFlags{f.graphFlags, f.machineFlags}
+}
+
+// check completes the settings and reports the first fault.
 func (f *searchFlags) check(cmd *cobra.Command) error {
 	if f.resume != "" {
-		var wrong []string
-		for _, name := range []string{"workload", "graph", "train", "machine", "gpu", "gpus", "cpu", "budget", "evaluations", "seed", "granularity", "scheduler", "tasks", "objective", "contention", "times", "methods", "from-scratch", "out", "evaluator", "measure-best", "measurements", "measure-mode", "measure-repeats", "logical", "partition"} {
-			if cmd.Flags().Changed(name) && !forResume[name] {
-				wrong = append(wrong, "--"+name)
-			}
+		if err := notBesideResume(cmd, "the run's own configuration"); err != nil {
+			return err
 		}
-		if len(wrong) > 0 {
-			return usagef("--resume takes %s from the run's own configuration", strings.Join(wrong, ", "))
-		}
-	} else if err := f.graph.check(); err != nil {
-		return err
-	} else if err := f.machine.check(cmd); err != nil {
+	} else if err := f.inputFlags().check(cmd); err != nil {
 		return err
 	}
+	changed := cmd.Flags().Changed
+	if changed("budget") {
+		f.Budget.Seconds = f.budget.Seconds()
+	}
 	switch {
-	case f.graph.file == "-" && f.machine.file == "-":
-		return usagef("graph and machine cannot both come from stdin")
-	case f.budget <= 0:
+	case changed("budget") && f.budget <= 0:
 		return usagef("--budget %v: want more than 0", f.budget)
-	case f.evaluations < 0 || cmd.Flags().Changed("evaluations") && f.evaluations == 0:
-		return usagef("--evaluations %d: want at least 1", f.evaluations)
-	case f.workers < 1:
-		return usagef("--workers %d: want at least 1", f.workers)
-	case cmd.Flags().Changed("methods") && len(f.methods) == 0:
+	case changed("evaluations") && f.Budget.Evaluations < 1:
+		return usagef("--evaluations %d: want at least 1", f.Budget.Evaluations)
+	case changed("methods") && len(f.Methods) == 0:
 		return usagef("--methods names none")
-	case f.json && f.plan == "-":
-		return usagef("--json and -o - both want stdout")
 	}
-	if err := f.judging.check(); err != nil {
+	if err := f.hostSettings.check(); err != nil {
 		return err
 	}
-	if err := f.device.check(); err != nil {
+	if err := f.complete(); err != nil {
 		return err
 	}
-	tasks, err := f.defaultTasks(), error(nil)
-	if cmd.Flags().Changed("tasks") {
-		tasks, err = plan.ParseTasks(f.tasks)
-	}
-	switch {
-	case err != nil:
-		return usageError{err}
-	case !tasks.Has(plan.Place):
-		return usagef("--tasks %s: a search decides on place too", f.tasks)
-	case tasks != plan.Place && f.judging.objective.Normal() != plan.Step:
-		return usagef("--tasks %s: by the %s objective there is place alone to decide on", f.tasks, f.judging.objective)
-	}
-	f.judging.tasks = tasks
-	if _, err := unit.ParseLevel(f.granularity); err != nil {
-		return usageError{err}
-	}
-	return f.evaluator.check(cmd, f.judging)
-}
-
-// defaultTasks are all tasks, or placement alone where there is nothing else to
-// decide or no way to judge it.
-func (f *searchFlags) defaultTasks() plan.Tasks {
-	free := f.judging.contention != ""
-	if free {
-		c, err := sim.ParseContention(f.judging.contention)
-		free = err == nil && c == sim.Uncontended
-	}
-	if f.judging.objective.Normal() != plan.Step || free {
-		return plan.Place
-	}
-	return plan.AllTasks
-}
-
-// budgetOf returns the budget that the flags ask for: seconds by default, and
-// not beside evaluations unless both are named.
-func (f *searchFlags) budgetOf(cmd *cobra.Command) plan.Budget {
-	b := plan.Budget{Evaluations: f.evaluations, Seconds: f.budget.Seconds()}
-	if f.evaluations > 0 && !cmd.Flags().Changed("budget") {
-		b.Seconds = 0
-	}
-	return b
+	return checkOutput(f.plan, f.json)
 }
 
 // search runs what has been prepared, writes the run and prints the result.
-func (c *console) search(ctx context.Context, s *session, f *searchFlags) error {
+func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) error {
 	if s.done != nil { // the run to resume had ended
 		fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
 		return c.print(f.json, s.done)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	workers, err := c.openHub(ctx, &f.hub, s)
+	workers, err := c.openHub(ctx, &f.Hub, s)
 	if err != nil {
 		return err
 	}
 	defer workers.close()
-	meter, err := c.openMeasuring(ctx, s, workers, stop)
+	measured, err := c.openMeasuring(ctx, s, workers, stop)
 	if err != nil {
 		return err
 	}
@@ -207,72 +211,63 @@ func (c *console) search(ctx context.Context, s *session, f *searchFlags) error 
 	show.objective = s.task.Objective
 	show.line("%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
 		s.task.Units.Levels[s.level].NumUnits(), s.task.Machine.Name, s.task.Machine.NumDevices(), s.run.Dir())
-	host := placer.Host{Clock: func() float64 { return s.before + c.clock() }, CPU: c.cpu}
-	found, err := placer.Search(ctx, s.task, s.methods, s.searchConfig(f.workers), host, func(e placer.Event) error {
+	host := s.host
+	host.Clock, host.CPU = func() float64 { return s.before + c.clock() }, c.cpu
+	how := search.Default()
+	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
+	s.run.Warn = func(err error) { show.line("placer: %v", err) }
+	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)
 		workers.tell(show, e.Seconds)
 		return s.run.Observe(e)
 	}, s.memory)
 	show.close()
 	workers.sum(c)
-	meter.sum(c)
+	measured.sum(c)
+	s.run.Warn = func(err error) { c.say("%v", err) }
 	var why stopped
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return why
 	}
-	if errors.Is(err, context.Canceled) && errors.Is(err, placer.ErrNoPlacement) {
-		return interrupted{"interrupted before the first placement; to go on: placer search --resume " + s.run.Dir()}
+	if errors.Is(err, context.Canceled) && errors.Is(err, search.ErrNoPlacement) {
+		return interrupted("interrupted before the first placement; to go on: placer search --resume " + s.run.Dir())
 	}
 	if err != nil {
 		return err
 	}
-	doc, infeasible, err := c.write(s, found, meter)
+	doc, infeasible, unwritten := c.write(s, found, measured)
+	file, err := bestPlan(s, found).File(s.task.Graph, s.task.Machine)
 	if err != nil {
 		return err
 	}
-	if f.plan != "" {
-		file, err := bestPlan(s, found).File(s.task.Graph, s.task.Machine)
-		if err != nil {
-			return err
-		}
-		if f.plan == "-" {
-			err = file.Write(c.out)
-		} else {
-			err = fsx.WriteFile(f.plan, file.Write)
-		}
-		if err != nil {
-			return err
-		}
+	if err := errors.Join(c.emit(f.plan, file.Write, f.json, doc), unwritten); err != nil {
+		return err
 	}
-	if f.plan != "-" {
-		if err := c.print(f.json, doc); err != nil {
-			return err
-		}
-	}
-	if !c.quiet {
-		fmt.Fprintf(c.err, "placer: run folder %s\n", s.run.Dir())
+	s.run.SaveLearner()
+	c.say("run folder %s", s.run.Dir())
+	if infeasible == nil {
+		c.say("to run the plan: placer export %s --machine %s --plan %s --as schedule; docs/pytorch.md", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
 	}
 	if why.error != nil {
 		return fmt.Errorf("%w; to go on: placer search --resume %s", why, s.run.Dir())
 	}
 	if found.Interrupted {
-		fmt.Fprintf(c.err, "placer: interrupted; to go on: placer search --resume %s\n", s.run.Dir())
-		return fmt.Errorf("%w: %w", errQuiet, context.Canceled)
+		return interrupted("interrupted; to go on: placer search --resume " + s.run.Dir())
 	}
 	return infeasible
 }
 
 // newRunFolder makes the folder of a new run: dir, or the first free one of its
 // default names.
-func newRunFolder(dir, name string) (*placer.Run, error) {
+func newRunFolder(dir, name string) (*search.Run, error) {
 	if dir != "" {
-		return placer.CreateRun(dir)
+		return search.CreateRun(dir)
 	}
 	dir, err := freeFolder(name)
 	if err != nil {
 		return nil, err
 	}
-	return placer.CreateRun(dir)
+	return search.CreateRun(dir)
 }
 
 // freeFolder makes the folder runs/name, numbered if that is taken.

@@ -1,29 +1,25 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"placer/graph"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/internal/report"
 	"placer/measure"
-	"placer/measured"
-	"placer/placer"
+	"placer/measure/session"
+	"placer/nn"
+	"placer/placer/methods"
+	"placer/placer/problem"
+	"placer/placer/search"
 	"placer/plan"
-	"placer/report"
 	"placer/sim"
-	"placer/times"
 )
-
-// runFormat names the version of runConfig as a JSON document.
-const runFormat = "placer run 1"
 
 // graphCopy is the file of a run folder that holds a graph read from stdin.
 const graphCopy = "graph.json"
@@ -31,62 +27,36 @@ const graphCopy = "graph.json"
 // timesCopy is the file of a run folder that holds the times that came with it.
 const timesCopy = "times.json"
 
-// runConfig is what a run was asked for, with every default filled in.
-type runConfig struct {
-	Format      string           `json:"format"`
-	Workload    string           `json:"workload,omitempty"`
-	Graph       string           `json:"graph,omitempty"` // path
-	Train       string           `json:"train,omitempty"`
-	Dims        map[string]int64 `json:"dims,omitempty"`
-	GraphHash   string           `json:"graph_hash"`
-	MachineHash string           `json:"machine_hash"` // of machine.json beside it
-	Budget      searchBudget     `json:"budget"`
-	Seed        uint64           `json:"seed"`
-	Granularity string           `json:"granularity"`
-	Scheduler   string           `json:"scheduler"`
-	Objective   plan.Objective   `json:"objective,omitempty"`
-	Contention  string           `json:"contention,omitempty"`
-	Tasks       string           `json:"tasks,omitempty"` // place where empty
-	Times       string           `json:"times,omitempty"` // path
-	// Evaluator is what policies learn from; roofline where empty. Measuring says how
-	// steps are measured; Measurements is the path of the memo, the run's own where it
-	// is empty.
-	Evaluator    string             `json:"evaluator,omitempty"`
-	MeasureBest  int                `json:"measure_best,omitempty"`
-	Measuring    *measured.Settings `json:"measuring,omitempty"`
-	Measurements string             `json:"measurements,omitempty"`
-	Methods      []string           `json:"methods"`
-}
-
-// searchBudget is report.Budget with a way back.
-type searchBudget report.Budget
-
-func (b searchBudget) plan() plan.Budget {
+func (b budget) plan() plan.Budget {
 	return plan.Budget{Seconds: b.Seconds, Evaluations: b.Evaluations}
 }
 
-// session is one search about to run.
-type session struct {
-	config  runConfig
-	run     *placer.Run
-	task    *placer.Task
-	sim     *sim.Simulator
+// asked is s without what identifies the inputs, which may be others another time.
+func (s runSettings) asked() runSettings {
+	s.GraphHash, s.MachineHash = "", ""
+	return s
+}
+
+// searchRun is one search about to run.
+type searchRun struct {
+	config  runSettings
+	run     *search.Run
+	task    *problem.Problem
+	host    search.Host // what measures, beside the clocks
 	loaded  loaded
 	level   unit.Level
-	methods []placer.Method
-	memory  *placer.Memory // of an earlier run; nil for a new one
+	methods []search.Method
+	memory  *search.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
-	// fromFile are the times that came with a graph; nil: none.
-	fromFile *times.Table
-	done     *report.Search // the result of an earlier run that had ended
-	gpus     *localGPUs     // nil where the search does not measure here
-	memo     *measured.Memo // nil before it is opened
+	done    *report.Search // the result of an earlier run that had ended
+	gpus    *localGPUs     // nil where the search does not measure here
+	cache   *session.Cache // nil before it is opened
 }
 
 // close closes what the session has open.
-func (s *session) close() {
-	if s.memo != nil {
-		s.memo.Close()
+func (s *searchRun) close() {
+	if s.cache != nil {
+		s.cache.Close()
 	}
 	if s.gpus != nil {
 		s.gpus.warm.Close()
@@ -96,99 +66,109 @@ func (s *session) close() {
 	}
 }
 
-func (s *session) searchConfig(workers int) placer.SearchConfig {
-	c := placer.DefaultSearch()
-	c.Budget, c.Seed, c.Workers = s.config.Budget.plan(), s.config.Seed, workers
-	return c
+// prepare loads what the settings name and makes or opens the run folder. Nothing
+// is written before everything has been read and found possible.
+func (c *console) prepare(f *searchFlags, device nn.Device) (*searchRun, error) {
+	s, from := &searchRun{config: f.runSettings}, c.begin
+	if f.resume != "" {
+		from = c.resume
+	}
+	if err := from(s, f, device); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
 }
 
-// prepare loads what the flags name and makes or opens the run folder. Nothing
-// is written before everything has been read and found possible.
-func (c *console) prepare(cmd *cobra.Command, f *searchFlags) (s *session, err error) {
-	if f.resume != "" {
-		return c.resume(f)
-	}
-	level, err := unit.ParseLevel(f.granularity)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	s = &session{level: level}
-	defer func() {
-		if err != nil {
-			s.close()
-			s = nil
-		}
-	}()
-	f.evaluator.config(&s.config)
+// begin prepares a new run.
+func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 	if err := c.beforeMeasuring(s, f); err != nil {
-		return s, err
+		return err
 	}
-	l, m, err := c.load(&f.graph, &f.machine)
+	l, m, err := c.load(f.inputFlags())
 	if err != nil {
-		return s, err
+		return err
 	}
 	if s.config.measures() && s.config.Measuring.Mode == measure.Captured.String() {
 		m = m.Captured() // as such steps are predicted, here and by workers
 	}
-	contention, err := l.contention(f.judging.contention)
+	if !f.named() && l.Times == nil {
+		s.config.GPU = defaultGPU
+	}
+	if err := s.assemble(l, m, f, device); err != nil {
+		return err
+	}
+	if f.printConfig {
+		return nil
+	}
+	name := fmt.Sprintf("%s-%s-%d", fileName(l.Graph.Name()), fileName(m.Name), f.Seed)
+	if s.run, err = newRunFolder(f.out, name); err != nil {
+		return err
+	}
+	return s.writeInputs()
+}
+
+// assemble makes the task and the methods from what was loaded, and checks that it
+// is what the settings are about.
+func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.Device) error {
+	k := &s.config
+	for _, x := range []struct {
+		want *string
+		got  string
+	}{{&k.GraphHash, l.Graph.Hash()}, {&k.MachineHash, m.Hash()}} {
+		if *x.want != "" && *x.want != x.got {
+			return fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", cmp.Or(f.resume, f.config), l.Graph.Name())
+		}
+		*x.want = x.got
+	}
+	how, err := k.options()
 	if err != nil {
-		return s, err
+		return err
 	}
-	all := methods(level, f.workers, f.judging.objective, f.judging.tasks, contention == sim.Uncontended)
+	if s.level, err = unit.ParseLevel(k.Granularity); err != nil {
+		return usage(err)
+	}
+	contention, err := l.Contention(how.Contention)
+	if err != nil {
+		return err
+	}
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended},
+		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
 	if f.fromScratch {
-		all = slices.DeleteFunc(all, func(m placer.Method) bool { return m.Name == zeroShot || m.Name == fineTuned })
+		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
 	}
-	if s.methods, err = choose(all, f.methods); err != nil {
-		return s, err
+	if s.methods, err = choose(all, k.Methods); err != nil {
+		return err
 	}
-	g := l.Graph
-	s.fromFile, s.config = l.times, runConfig{
-		Evaluator: s.config.Evaluator, MeasureBest: s.config.MeasureBest, Measuring: s.config.Measuring, Measurements: s.config.Measurements,
-		Format: runFormat, Workload: f.graph.workload, Graph: f.graph.file, Train: f.graph.train, Dims: f.graph.dims, GraphHash: g.Hash(), MachineHash: m.Hash(),
-		Budget: searchBudget{f.budgetOf(cmd).Seconds, f.budgetOf(cmd).Evaluations}, Seed: f.seed, Granularity: f.granularity, Scheduler: f.judging.scheduler,
-		Contention: f.judging.contention, Times: f.graph.times,
-	}
-	if t := f.judging.tasks; t != plan.Place {
-		s.config.Tasks = t.String()
-	}
-	if o := f.judging.objective.Normal(); o != plan.Step {
-		s.config.Objective = o
-	}
+	k.Methods = nil
 	for _, x := range s.methods {
-		s.config.Methods = append(s.config.Methods, x.Name)
+		k.Methods = append(k.Methods, x.Name)
 	}
 	s.loaded = l
-	if s.task, s.sim, err = task(l, m, f.judging); err != nil {
-		return s, err
+	if s.task, err = problem.New(l.Source, m, how); err != nil {
+		return err
 	}
-	if err := s.measurable(); err != nil {
-		return s, err
-	}
-	name := fmt.Sprintf("%s-%s-%d", fileName(g.Name()), fileName(m.Name), f.seed)
-	if s.run, err = newRunFolder(f.out, name); err != nil {
-		return s, err
-	}
-	return s, s.writeInputs(g, m)
+	return s.measurable()
 }
 
 // writeInputs writes what a later --resume needs.
-func (s *session) writeInputs(g *graph.Graph, m *hw.Machine) error {
+func (s *searchRun) writeInputs() error {
 	if s.config.Graph == "-" {
-		if s.fromFile != nil {
+		if s.loaded.Times != nil {
 			s.config.Times = timesCopy
-			if err := s.run.Write(timesCopy, func(w io.Writer) error { return s.fromFile.Write(w) }); err != nil {
+			if err := s.run.Write(timesCopy, s.loaded.Times.Write); err != nil {
 				return err
 			}
 		}
 		s.config.Graph, s.config.Train, s.config.Dims = graphCopy, "", nil
-		if err := s.run.Write(graphCopy, g.Write); err != nil {
+		if err := s.run.Write(graphCopy, s.task.Graph.Write); err != nil {
 			return err
 		}
 	}
-	if err := s.run.Write(placer.MachineFile, m.Write); err != nil {
+	if err := s.run.Write(search.MachineFile, s.task.Machine.Write); err != nil {
 		return err
 	}
-	return s.run.WriteJSON(placer.ConfigFile, s.config)
+	return s.run.WriteJSON(search.ConfigFile, settings{Format: runFormat, runSettings: s.config})
 }
 
 // fileName returns s with what does not belong in file names replaced.
@@ -202,69 +182,47 @@ func fileName(s string) string {
 }
 
 // resume opens the run in f.resume and loads again what it was about.
-func (c *console) resume(f *searchFlags) (s *session, err error) {
-	s = &session{}
-	defer func() {
-		if err != nil {
-			s.close()
-			s = nil
-		}
-	}()
-	if s.run, s.memory, s.before, err = placer.OpenRun(f.resume); err != nil {
-		return s, err
+func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err error) {
+	if s.run, s.memory, s.before, err = search.OpenRun(f.resume); err != nil {
+		return err
 	}
-	if err := s.run.Read(placer.ConfigFile, &s.config); err != nil {
-		return s, err
+	k := defaultSettings()
+	k.Tasks = plan.Place.String()
+	if err := c.readSettings(s.run.Path(search.ConfigFile), &k); err != nil {
+		return err
 	}
-	if s.config.Format != runFormat {
-		return s, fmt.Errorf("%s: format is %q, want %q", s.run.Path(placer.ConfigFile), s.config.Format, runFormat)
+	if k.Format != runFormat {
+		return fmt.Errorf("%s: format is %q, want %q", s.run.Path(search.ConfigFile), k.Format, runFormat)
 	}
+	if err := k.complete(); err != nil {
+		return fmt.Errorf("%s: %w", s.run.Path(search.ConfigFile), err)
+	}
+	s.config = k.runSettings
 	var done report.Search
-	switch err := s.run.Read(placer.ResultFile, &done); {
-	case err == nil && !done.Interrupted:
+	switch err := s.run.Read(search.ResultFile, &done); {
+	case err == nil && done.Format == report.SearchFormat && len(done.Rows) > 0 && !done.Interrupted:
 		s.done = &done
-		return s, nil
+		return nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return s, err
+		return err
 	}
 	if err := c.beforeMeasuring(s, f); err != nil {
-		return s, err
+		return err
 	}
-	if s.level, err = unit.ParseLevel(s.config.Granularity); err != nil {
-		return s, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
-	}
-	tasks := plan.Place
-	if s.config.Tasks != "" {
-		if tasks, err = plan.ParseTasks(s.config.Tasks); err != nil {
-			return s, fmt.Errorf("%s: %w", s.run.Path(placer.ConfigFile), err)
-		}
-	}
-	if s.methods, err = choose(methods(s.level, f.workers, s.config.Objective, tasks, slices.Contains(s.config.Methods, freeTransfers)), s.config.Methods); err != nil {
-		return s, err
-	}
-	m, err := hw.ReadFile(s.run.Path(placer.MachineFile))
+	m, err := hw.ReadFile(s.run.Path(search.MachineFile))
 	if err != nil {
-		return s, err
+		return err
 	}
-	from := graphFlags{workload: s.config.Workload, file: s.config.Graph, train: s.config.Train, dims: s.config.Dims, times: s.config.Times}
-	if from.file == graphCopy {
-		from.file = s.run.Path(graphCopy)
+	from := s.config.graphFlags
+	if from.Graph == graphCopy {
+		from.Graph = s.run.Path(graphCopy)
 	}
-	if from.times == timesCopy {
-		from.times = s.run.Path(timesCopy)
+	if from.Times == timesCopy {
+		from.Times = s.run.Path(timesCopy)
 	}
 	l, err := c.loadGraph(&from)
 	if err != nil {
-		return s, err
+		return err
 	}
-	g := l.Graph
-	if g.Hash() != s.config.GraphHash || m.Hash() != s.config.MachineHash {
-		return s, fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", f.resume, g.Name())
-	}
-	s.loaded = l
-	s.task, s.sim, err = task(l, m, judging{scheduler: s.config.Scheduler, objective: s.config.Objective, contention: s.config.Contention, tasks: tasks})
-	if err != nil {
-		return s, err
-	}
-	return s, s.measurable()
+	return s.assemble(l, m, f, device)
 }

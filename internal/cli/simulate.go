@@ -8,22 +8,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/baselines/fusion"
+	"placer/baselines/search/fusion"
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/hw"
+	"placer/internal/bench"
 	"placer/internal/fsx"
+	"placer/internal/report"
+	"placer/placer/problem"
 	"placer/plan"
-	"placer/report"
 	"placer/sim"
 	"placer/sim/trace"
 )
 
+// planOwn stands for what the plan itself says.
+const planOwn = "plan"
+
 func (c *console) simulateCommand() *cobra.Command {
-	var g graphFlags
-	var m machineFlags
-	var how judging
-	var planFile, traceFile string
+	var in inputFlags
+	var how problem.Options
+	var scheduler, planFile, fusion, traceFile string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "simulate",
@@ -33,50 +37,40 @@ func (c *console) simulateCommand() *cobra.Command {
 			"with the reason of each wait.",
 		Example: "  placer simulate --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json --trace step.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := g.check(); err != nil {
-				return err
-			}
-			if err := m.check(cmd); err != nil {
+			if err := in.check(cmd, planFile); err != nil {
 				return err
 			}
 			if planFile == "" {
 				return usagef("name a plan by --plan")
 			}
-			stdins := 0
-			for _, f := range []string{g.file, m.file, planFile} {
-				if f == "-" {
-					stdins++
-				}
+			how.Scheduler = problem.FIFO
+			if scheduler != planOwn {
+				how.Scheduler = problem.Scheduler(scheduler)
 			}
-			if stdins > 1 {
-				return usagef("only one input can come from stdin")
-			}
-			if err := how.check(); err != nil {
+			if err := bench.CheckOptions(&how); err != nil {
 				return err
 			}
 			if err := writable(traceFile); err != nil {
 				return err
 			}
-			return c.simulate(&g, &m, planFile, how, traceFile, asJSON)
+			return c.simulate(&in, planFile, how, scheduler, fusion, traceFile, asJSON)
 		},
 	}
-	g.add(cmd)
-	m.add(cmd)
+	in.add(cmd.Flags())
 	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
-	how.add(cmd)
-	cmd.Flags().StringVar(&how.scheduler, "scheduler", "plan", "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
-	cmd.Flags().StringVar(&how.fusion, "fusion", "plan", "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
+	addJudging(cmd.Flags(), &how.Objective, &how.Contention)
+	cmd.Flags().StringVar(&scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
+	cmd.Flags().StringVar(&fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
 
-func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, how judging, traceFile string, asJSON bool) error {
-	l, m, err := c.load(from, on)
+func (c *console) simulate(in *inputFlags, planFile string, how problem.Options, scheduler, fused, traceFile string, asJSON bool) error {
+	l, m, err := c.load(in)
 	if err != nil {
 		return err
 	}
-	scheduler := how.scheduler
 	g := l.Graph
 	file, err := c.readPlan(planFile)
 	if err != nil {
@@ -89,24 +83,21 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, 
 	if !file.SameMachine(m) {
 		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)
 	}
-	if scheduler == "plan" {
-		how.scheduler = fifo
-	}
-	s, priority, err := simulator(l, m, how)
+	s, priority, err := problem.Simulator(l.Source, m, how)
 	if err != nil {
 		return err
 	}
-	if scheduler != "plan" {
+	if scheduler != planOwn {
 		p.Priority = priority
 	}
-	switch how.fusion {
-	case "plan":
+	switch fused {
+	case planOwn:
 	case "none":
 		p.Fusion = nil
 	case "default":
 		p.Fusion = fusion.Default(fuse.NewRules(g), p.Device)
 	default:
-		return usagef("unknown fusion %q, want plan, none or default", how.fusion)
+		return usagef("unknown fusion %q, want plan, none or default", fused)
 	}
 	r, err := s.Run(p, sim.Options{Trace: traceFile != ""})
 	var infeasible *sim.Infeasible
@@ -123,10 +114,10 @@ func (c *console) simulate(from *graphFlags, on *machineFlags, planFile string, 
 		bound = s.FusedLowerBound()
 	}
 	doc := report.Simulate(g, m, p, r, bound, err)
-	doc.Fusion = how.fusion
+	doc.Fusion = fused
 	doc.Scheduler = scheduler
-	if how.objective.Normal() == plan.Throughput {
-		source, err := loadSource(l, m, s)
+	if how.Objective.Normal() == plan.Throughput {
+		source, err := problem.Loads(l.Source, m, s)
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"placer/gpu"
+	"placer/hw/gpu"
 	"placer/hw/nvml"
+	"placer/placer/problem"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -166,7 +167,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, 0},
 		{errors.New("x"), 1},
 		{fmt.Errorf("w: %w", usagef("x")), 2},
-		{fmt.Errorf("w: %w", errInfeasible), 3},
+		{fmt.Errorf("w: %w", problem.ErrInfeasible), 3},
 		{fmt.Errorf("w: %w", context.Canceled), 130},
 	} {
 		if got := exitCode(c.err); got != c.want {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/report"
+	"placer/internal/report"
 )
 
 func (c *console) versionCommand() *cobra.Command {

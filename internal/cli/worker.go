@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/dispatch"
+	"placer/internal/dispatch"
 )
 
 func (c *console) workerCommand() *cobra.Command {
@@ -27,7 +27,7 @@ func (c *console) workerCommand() *cobra.Command {
 			"time, and any number of them may serve one hub.",
 		Example: "  placer worker --hub nats://hub.example.org:4222 --hardware --machine here.json\n" +
 			"  placer worker keys --workers 8 --host hub.example.org -o keys\n" +
-			"  placer search --workload gnmt8 --gpus 8 --hub 0.0.0.0:4222 --hub-keys keys/hub\n" +
+			"  placer search --workload gnmt8 --gpus 8 --config hub.json\n" +
 			"  placer worker --hub nats://hub.example.org:4222 --hub-keys keys/worker-1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -50,7 +50,7 @@ func (c *console) workerCommand() *cobra.Command {
 				if err := machine.check(cmd); err != nil {
 					return err
 				}
-				if !machine.named {
+				if !machine.named() {
 					return usagef("--hardware: name the machine that this host's GPUs stand for by --machine or --gpu")
 				}
 				r, err := c.newHardwareWorker(&machine, libraries)
@@ -68,8 +68,8 @@ func (c *console) workerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&name, "name", "", "name among the workers (default host and process)")
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "evaluations at once")
 	cmd.Flags().BoolVar(&measures, "hardware", false, "measure on this host's GPUs, one placement at a time, for searches on the machine that the flags name")
-	machine.add(cmd)
-	libraries.add(cmd)
+	machine.add(cmd.Flags())
+	libraries.add(cmd.Flags())
 	cmd.AddCommand(c.keysCommand())
 	return cmd
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 
-	"placer/dispatch"
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/dispatch"
 	"placer/measure"
-	"placer/measured"
-	"placer/placer"
+	"placer/measure/session"
+	"placer/placer/problem"
 	"placer/plan"
 	"placer/sim"
 )
@@ -44,7 +44,7 @@ func (c *console) newHardwareWorker(f *machineFlags, libraries libraryFlags) (w 
 			return nil, err
 		}
 	}
-	w.host, err = measured.Host(w.gpus.driver, w.gpus.blas, gpus, w.gpus.version)
+	w.host, err = session.Host(w.gpus.driver, w.gpus.blas, gpus, w.gpus.version)
 	return w, err
 }
 
@@ -68,41 +68,41 @@ func (w *hardwareWorker) evaluator(p dispatch.Problem) (plan.Evaluator, error) {
 	if m.Hash() != w.machine.Hash() {
 		return nil, fmt.Errorf("the search is about machine %s (%.12s), this worker measures on %s (%.12s)", m.Name, m.Hash(), w.machine.Name, w.machine.Hash())
 	}
-	g, err := graph.Read(bytes.NewReader(p.Graph), "graph")
+	g, err := graph.Read(p.Graph, "graph")
 	if err != nil {
 		return nil, err
 	}
-	how, err := measured.Parse(p.Settings)
+	how, err := session.Parse(p.Settings)
 	if err != nil {
 		return nil, err
 	}
-	l := loaded{Graph: g}
-	s, _, err := simulator(l, m, judging{scheduler: fifo, contention: how.Contention})
+	source := problem.Source{Graph: g}
+	s, _, err := problem.Simulator(source, m, problem.Options{Scheduler: problem.FIFO, Contention: how.Contention})
 	if err != nil {
 		return nil, err
 	}
-	if order := measured.Order(s, m.NumDevices()); order != how.Order {
+	if order := session.Order(s, m.NumDevices()); order != how.Order {
 		return nil, fmt.Errorf("this worker predicts other op times (%s) than the search (%s), from which the order on a device follows: is it another version of placer?", order, how.Order)
 	}
-	rig, err := w.gpus.rig(w.c, l, &placer.Task{Graph: g, Machine: m}, s, how)
+	here, err := w.gpus.session(source, session.Config{Machine: m, Simulator: s, Settings: how, Clock: w.c.clock})
 	if err != nil {
 		return nil, err
 	}
-	return rigEvaluator{s, rig}, nil
+	return measuringEvaluator{s, here}, nil
 }
 
-// rigEvaluator is a rig in the form that a worker wants.
-type rigEvaluator struct {
+// measuringEvaluator is a session in the form that a worker wants.
+type measuringEvaluator struct {
 	*sim.Simulator
-	rig *measured.Rig
+	session *session.Session
 }
 
 // Measure implements dispatch.Measurer.
-func (e rigEvaluator) Measure(ctx context.Context, d plan.Decision) (plan.Score, error) {
-	return e.rig.Measure(ctx, d)
+func (e measuringEvaluator) Measure(ctx context.Context, d plan.Decision) (plan.Score, error) {
+	return e.session.Measure(ctx, d)
 }
 
 // Clone is as plan.Evaluator says.
-func (e rigEvaluator) Clone() plan.Evaluator {
-	return rigEvaluator{e.Simulator.Clone().(*sim.Simulator), e.rig}
+func (e measuringEvaluator) Clone() plan.Evaluator {
+	return measuringEvaluator{e.Simulator.Clone().(*sim.Simulator), e.session}
 }

@@ -5,7 +5,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,23 +17,21 @@ import (
 func TestKilledMeasuringWorker(t *testing.T) {
 	dir := t.TempDir()
 	_, machine := twoOnOne(t, dir)
-	args := func(out string, more ...string) []string {
-		return append(measuredSearch(machine, out, "--evaluator", "hardware"), more...)
+	args := func(out string, members ...string) []string {
+		return measuredSearch(t, machine, out, "hardware", append(members, onOneGPU)...)
 	}
-	own, _, stderr := fakeProcess(t, dir, "", args("own")...)
+	own, _, stderr := fakeProcess(t, dir, args("own")...)
 	if err := own.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	at := freePort(t)
-	worker := func(name, hang string) (cmd *exec.Cmd, log *bytes.Buffer) {
-		cmd, _, log = fakeProcess(t, dir, hang, "worker", "--hub", "nats://"+at, "--hardware", "--machine", machine, "--name", name)
-		return cmd, log
+	worker := func(name string) []string {
+		return []string{"worker", "--hub", "nats://" + at, "--hardware", "--machine", machine, "--name", name}
 	}
-	hung := filepath.Join(dir, "hung")
-	bad, badLog := worker("bad", hung)
-	_, goodLog := worker("good", "")
-	search, _, stderr := process(t, dir, args("helped", "--hub", at, "--await", "2")...)
-	await(t, search, hung, badLog)
+	bad, hung := hangingProcess(t, dir, worker("bad")...)
+	_, _, goodLog := fakeProcess(t, dir, worker("good")...)
+	search, _, stderr := process(t, dir, args("helped", fmt.Sprintf(`"hub": {"address": %q, "await": 2}`, at))...)
+	hung()
 	kill(t, bad)
 	if err := search.Wait(); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stderr, goodLog)
@@ -57,16 +54,15 @@ func TestKilledMeasuringWorker(t *testing.T) {
 func TestKilledMeasuringSearch(t *testing.T) {
 	dir := t.TempDir()
 	_, machine := twoOnOne(t, dir)
-	whole, _, stderr := fakeProcess(t, dir, "", measuredSearch(machine, "whole", "--evaluator", "both")...)
+	whole, _, stderr := fakeProcess(t, dir, measuredSearch(t, machine, "whole", "both", onOneGPU)...)
 	if err := whole.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	hung := filepath.Join(dir, "hung")
-	killed, _, stderr := fakeProcess(t, dir, hung, measuredSearch(machine, "killed", "--evaluator", "both")...)
-	await(t, killed, hung, stderr)
+	killed, hung := hangingProcess(t, dir, measuredSearch(t, machine, "killed", "both", onOneGPU)...)
+	hung()
 	kill(t, killed)
 	known := bytes.Count(read(t, dir, "killed/measurements.jsonl"), []byte("\n"))
-	again, _, stderr := fakeProcess(t, dir, "", "search", "--resume", "killed")
+	again, _, stderr := fakeProcess(t, dir, "search", "--resume", "killed")
 	if err := again.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -88,13 +84,20 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	cmd.Wait()
 }
 
-// fakeProcess is process on a host with the fake's GPU. With a path hang, the GPU
-// makes that file in its fifth measurement and never answers again.
-func fakeProcess(t *testing.T, dir, hang string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+// fakeProcess is process on a host with the fake's GPU.
+func fakeProcess(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	t.Setenv("PLACER_TEST_FAKE", "1")
-	t.Setenv("PLACER_TEST_HANG", hang)
-	cmd, stdout, stderr = process(t, dir, args...)
-	os.Unsetenv("PLACER_TEST_FAKE")
+	cmd, stdout, stderr = program(t, dir, args...)
+	cmd.Env = append(cmd.Env, onFakeGPU+"=1")
+	start(t, cmd)
 	return cmd, stdout, stderr
+}
+
+// hangingProcess is fakeProcess with a GPU that never answers in its fifth
+// measurement; hung waits until it is there.
+func hangingProcess(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, hung func()) {
+	t.Helper()
+	cmd, _, _ = program(t, dir, args...)
+	cmd.Env = append(cmd.Env, onFakeGPU+"=1", hangingGPU+"=1")
+	return cmd, startSaying(t, cmd)
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"placer/dispatch"
-	"placer/gpu"
-	"placer/gpu/fake"
+	"placer/hw/gpu"
+	"placer/hw/gpu/fake"
+	"placer/internal/dispatch"
 )
 
 // lockedBuffer is written by a command that still runs.
@@ -69,6 +69,7 @@ func measuringWorker(t *testing.T, f fake.Config, hub, name, machine string) (lo
 // TestHardwareWorkers: a host without GPUs searches with those of two workers, and
 // comes to the plan that it comes to with a GPU of its own.
 func TestHardwareWorkers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
 	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
@@ -81,12 +82,12 @@ func TestHardwareWorkers(t *testing.T) {
 	}
 	for _, evaluator := range []string{"hardware", "both"} {
 		own := filepath.Join(dir, evaluator+"-own")
-		if code, _, stderr := onFake(t, f, measuredSearch(machine, own, "--evaluator", evaluator)...); code != 0 {
+		if code, _, stderr := onFake(t, f, measuredSearch(t, machine, own, evaluator, onOneGPU)...); code != 0 {
 			t.Fatalf("%s: exit %d: %s", evaluator, code, stderr)
 		}
 		c, _, log := realClock(nil)
 		helped := filepath.Join(dir, evaluator+"-helped")
-		if code := c.run(context.Background(), measuredSearch(machine, helped, "--evaluator", evaluator, "--hub", hub.URL(), "--await", "2")); code != 0 {
+		if code := c.run(context.Background(), measuredSearch(t, machine, helped, evaluator, onOneGPU, fmt.Sprintf(`"hub": {"address": %q, "await": 2}`, hub.URL()))); code != 0 {
 			t.Fatalf("%s: exit %d: %s", evaluator, code, log)
 		}
 		if !bytes.Equal(read(t, own, "plan.json"), read(t, helped, "plan.json")) {
@@ -108,6 +109,7 @@ func TestHardwareWorkers(t *testing.T) {
 // TestRefusedMeasurement: a worker refuses what it cannot measure and says why,
 // and the search ends with that reason, to be taken up again.
 func TestRefusedMeasurement(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
 	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
@@ -117,8 +119,8 @@ func TestRefusedMeasurement(t *testing.T) {
 	defer hub.Close()
 	measuringWorker(t, f, hub.URL(), "w", machine)
 	c, _, log := realClock(nil)
-	args := []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,roundrobin,random", "--evaluations", "5", "--out", filepath.Join(dir, "run"), "--evaluator", "hardware", "--hub", hub.URL()}
-	code := c.run(context.Background(), args) // without --logical
+	args := []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,roundrobin,random", "--evaluations", "5", "--out", filepath.Join(dir, "run"), "--evaluator", "hardware", "--config", settingsFile(t, fmt.Sprintf(`"hub": {"address": %q}`, hub.URL()))}
+	code := c.run(context.Background(), args) // without measuring.logical
 	if want := "3 measurements in a row failed, the last: worker w: machine A100-SXM4-80GB in 2 has more GPUs than the 1 here"; code != exitFailed || !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "--resume") {
 		t.Errorf("exit %d; want %q in\n%s", code, want, log)
 	}
@@ -126,10 +128,10 @@ func TestRefusedMeasurement(t *testing.T) {
 	// A job for another machine that comes to this worker's queue all the same.
 	g := fake.New(f)
 	w := &hardwareWorker{c: c, gpus: &localGPUs{driver: g, blas: g.BLAS()}}
-	if w.machine, err = c.loadMachine(&machineFlags{file: machine}); err != nil {
+	if w.machine, err = c.loadMachine(&machineFlags{Machine: machine}); err != nil {
 		t.Fatal(err)
 	}
-	other, err := c.loadMachine(&machineFlags{gpu: "p100", gpus: 2})
+	other, err := c.loadMachine(&machineFlags{GPU: "p100", GPUs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,17 +144,20 @@ func TestRefusedMeasurement(t *testing.T) {
 	}
 }
 
-// mainOnFake is Main on a host with one GPU of the fake. Where PLACER_TEST_HANG
-// names a file, the GPU makes it in its fifth measurement, which never ends.
+// hangingGPU is the variable that makes the GPU of mainOnFake hang.
+const hangingGPU = "PLACER_TEST_HANG"
+
+// mainOnFake is Main on a host with one GPU of the fake. One that is to hang closes
+// descriptor 3 in its fifth measurement, which never ends.
 func mainOnFake(args []string) int {
 	f := fake.Default()
 	f.Devices, f.Memory = 1, 60<<30
 	c, _, _ := realClock(&f)
 	c.out, c.err = os.Stdout, os.Stderr
-	if path := os.Getenv("PLACER_TEST_HANG"); path != "" {
+	if os.Getenv(hangingGPU) != "" {
 		c.hardware.open = func(string, string) (gpu.Driver, gpu.BLAS, error) {
 			g := fake.New(f)
-			return &hanging{GPU: g, path: path}, g.BLAS(), nil
+			return &hanging{GPU: g}, g.BLAS(), nil
 		}
 	}
 	return c.run(context.Background(), args)
@@ -161,7 +166,6 @@ func mainOnFake(args []string) int {
 // hanging is the fake until its fifth measurement.
 type hanging struct {
 	*fake.GPU
-	path     string
 	measured int
 }
 
@@ -174,7 +178,7 @@ func (h *hanging) Release(dev int) error {
 // SyncEvent never returns in the fifth measurement.
 func (h *hanging) SyncEvent(e gpu.Event) error {
 	if h.measured == 4 {
-		os.WriteFile(h.path, nil, 0o644)
+		os.NewFile(3, "hung").Close()
 		select {}
 	}
 	return h.GPU.SyncEvent(e)

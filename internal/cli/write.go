@@ -5,10 +5,9 @@ import (
 	"io"
 	"time"
 
-	"placer/internal/fsx"
-	"placer/placer"
+	"placer/internal/report"
+	"placer/placer/search"
 	"placer/plan"
-	"placer/report"
 	"placer/sim"
 	"placer/sim/trace"
 )
@@ -29,27 +28,14 @@ type manifest struct {
 	Resumed     bool           `json:"resumed"`
 }
 
-// writable asks of each path that is a file's whether it can be written, so that a
-// mistake in it costs no search.
-func writable(paths ...string) error {
-	for _, path := range paths {
-		if path == "" || path == "-" {
-			continue
-		}
-		if err := fsx.Writable(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // write writes what a search has found into its run folder: plan, traces,
-// manifest, and last the result, which marks the run as ended. infeasible is the
-// simulator's error if the best plan does not fit.
-func (c *console) write(s *session, found *placer.SearchResult, meter *measuring) (doc *report.Search, infeasible, err error) {
+// manifest, and last the result, which marks the run as ended. doc is there whatever
+// could not be written. infeasible is the simulator's error if the best plan does not
+// fit.
+func (c *console) write(s *searchRun, found *search.Result, measured *measuring) (doc *report.Search, infeasible, err error) {
 	doc = searchDocument(s, found)
-	meter.document(s, doc)
-	if meter != nil && !doc.Best.Feasible {
+	measured.document(s, doc)
+	if measured != nil && !doc.Best.Feasible {
 		infeasible = tooMuch(found.Rows[found.Best].Score)
 	}
 	if s.task.Objective.Normal() == plan.Throughput && !doc.Best.Feasible {
@@ -58,48 +44,48 @@ func (c *console) write(s *session, found *placer.SearchResult, meter *measuring
 	best := bestPlan(s, found)
 	file, err := best.File(s.task.Graph, s.task.Machine)
 	if err != nil {
-		return nil, nil, err
+		return doc, infeasible, err
 	}
-	if err := s.run.Write(placer.PlanFile, file.Write); err != nil {
-		return nil, nil, err
+	if err := s.run.Write(search.PlanFile, file.Write); err != nil {
+		return doc, infeasible, err
 	}
-	r, err := s.sim.Run(best, sim.Options{Trace: true})
+	r, err := s.task.Simulator.Run(best, sim.Options{Trace: true})
 	var over *sim.Infeasible
 	if errors.As(err, &over) {
 		if s.task.Objective.Normal() != plan.Throughput { // which counts memory in its own way
 			infeasible = over
 		}
 	} else if err != nil {
-		return nil, nil, err
+		return doc, infeasible, err
 	}
-	if err := s.run.Write(placer.PerfettoFile, func(w io.Writer) error { return trace.WritePerfetto(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
-		return nil, nil, err
+	if err := s.run.Write(search.PerfettoFile, func(w io.Writer) error { return trace.WritePerfetto(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
+		return doc, infeasible, err
 	}
-	if err := s.run.Write(placer.ChromeFile, func(w io.Writer) error { return trace.WriteChrome(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
-		return nil, nil, err
+	if err := s.run.Write(search.ChromeFile, func(w io.Writer) error { return trace.WriteChrome(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
+		return doc, infeasible, err
 	}
-	if err := s.run.WriteJSON(placer.ManifestFile, manifest{
+	if err := s.run.WriteJSON(search.ManifestFile, manifest{
 		Format: manifestFormat, Program: buildVersion(), Seed: s.config.Seed, GraphHash: s.config.GraphHash, MachineHash: s.config.MachineHash,
 		Evaluations: found.Evaluations, Seconds: found.Seconds, Ended: time.Now().UTC().Format(time.RFC3339), Resumed: s.memory != nil,
 	}); err != nil {
-		return nil, nil, err
+		return doc, infeasible, err
 	}
-	return doc, infeasible, s.run.WriteJSON(placer.ResultFile, doc)
+	return doc, infeasible, s.run.WriteJSON(search.ResultFile, doc)
 }
 
 // bestPlan returns the plan of the best row.
-func bestPlan(s *session, found *placer.SearchResult) *plan.Plan {
+func bestPlan(s *searchRun, found *search.Result) *plan.Plan {
 	r := &found.Rows[found.Best]
-	return &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: r.Method, Device: r.Device, Priority: r.Priority, Fusion: r.Fusion}
+	return &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: r.Method, Decision: r.Decision}
 }
 
 // searchDocument returns the report of a search.
-func searchDocument(s *session, found *placer.SearchResult) *report.Search {
+func searchDocument(s *searchRun, found *search.Result) *report.Search {
 	g, m := s.task.Graph, s.task.Machine
 	d := &report.Search{
 		Format: report.SearchFormat,
 		Graph:  report.IdentifyGraph(g), Machine: report.IdentifyMachine(m),
-		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: s.config.Scheduler, Objective: s.config.Objective, LowerBound: s.task.Bound, UnfusedBound: s.task.UnfusedBound,
+		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: string(s.config.Scheduler), Objective: s.config.Objective, LowerBound: s.task.Bound, UnfusedBound: s.task.UnfusedBound,
 		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
 	}
 	if t := s.task.Tasks; t != 0 && t != plan.Place {
@@ -111,22 +97,22 @@ func searchDocument(s *session, found *placer.SearchResult) *report.Search {
 	for i := range found.Rows {
 		r := &found.Rows[i]
 		row := report.Row{
-			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Seconds, FIFO: r.FIFO.Seconds, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
+			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Value, FIFO: r.FIFO.Value, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
 			LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
 		}
 		if r.Predicted != nil {
-			row.Predicted = &r.Predicted.Seconds
+			row.Predicted = &r.Predicted.Value
 		}
 		if r.Unmeasured != "" {
 			row.Unmeasured = r.Unmeasured
 		}
 		if t := s.task.Tasks; t.Has(plan.Schedule) || t.Has(plan.Fuse) {
-			row.Placed, row.Scheduled = &r.Placed.Seconds, &r.Scheduled.Seconds
+			row.Placed, row.Scheduled = &r.Placed.Value, &r.Scheduled.Value
 		}
 		if s.task.Objective.Normal() != plan.Step {
-			value := r.Score.Seconds
+			value := r.Score.Value
 			row.Value = &value
-			row.StepTime, row.FIFO = s.sim.Evaluate(r.Device, r.Priority).Seconds, s.sim.Evaluate(r.Device, nil).Seconds
+			row.StepTime, row.FIFO = s.task.Simulator.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority}).Value, s.task.Simulator.Evaluate(plan.Decision{Device: r.Device}).Value
 		}
 		for _, b := range r.Peak {
 			row.Peak = append(row.Peak, int64(b))

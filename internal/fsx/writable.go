@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Writable returns the error that WriteFile would meet at path before it writes: no
@@ -31,4 +32,16 @@ func temporary(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s cannot be written: %w", path, at.Err)
 	}
 	return f, err
+}
+
+// RemoveTemporary removes what WriteFile leaves in folder when it is killed. Nobody
+// else may be writing there.
+func RemoveTemporary(folder string) error {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		if n := e.Name(); e.Type().IsRegular() && strings.HasPrefix(n, ".") && strings.HasSuffix(n, ".tmp") {
+			err = errors.Join(err, os.Remove(filepath.Join(folder, n)))
+		}
+	}
+	return err
 }

@@ -92,7 +92,7 @@ func inPlace(path string, write func(io.Writer) error) error {
 // say so by an error, which changes nothing: the file is complete either way.
 func syncFolder(path string) {
 	if d, err := os.Open(path); err == nil {
-		d.Sync()
+		_ = d.Sync()
 		d.Close()
 	}
 }

@@ -167,7 +167,7 @@ func TestHistogram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	xs := []float64{math.NaN(), -1e300, -2, -0.0, 1e-300, 3, 3, 1e300, math.Inf(1)}
+	xs := []float64{math.NaN(), -1e300, -2, math.Copysign(0, -1), 1e-300, 3, 3, 1e300, math.Inf(1)}
 	if err := w.Write(7, Histogram("x", xs), Histogram("nothing", nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ type File struct {
 // Tensor is a named array.
 type Tensor struct {
 	Name  string
-	Type  Type
+	Type  dtype
 	Shape []int
 	Data  []byte // little-endian, row-major
 }
@@ -25,17 +25,17 @@ func (f *File) Lookup(name string) *Tensor {
 	return nil
 }
 
-// Type is the element type, by the format's name.
-type Type string
+// dtype is the element type, by the format's name.
+type dtype string
 
 // The types a checkpoint of ours uses.
 const (
-	F32 Type = "F32"
-	I64 Type = "I64"
+	F32 dtype = "F32"
+	I64 dtype = "I64"
 )
 
 // bytes returns the size of an element, or 0 for an unknown type.
-func (t Type) bytes() int64 {
+func (t dtype) bytes() int64 {
 	switch t {
 	case "BOOL", "U8", "I8":
 		return 1
@@ -57,7 +57,7 @@ const metadataKey = "__metadata__"
 
 // entry is a tensor as the header describes it.
 type entry struct {
-	Type    Type     `json:"dtype"`
+	Type    dtype    `json:"dtype"`
 	Shape   []int    `json:"shape"`
 	Offsets [2]int64 `json:"data_offsets"`
 }

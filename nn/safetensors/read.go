@@ -123,7 +123,7 @@ func parseHeader(head []byte, f *File) ([]named, error) {
 }
 
 // size returns the bytes of a tensor.
-func size(t Type, shape []int) (int64, error) {
+func size(t dtype, shape []int) (int64, error) {
 	n := t.bytes()
 	if n == 0 {
 		return 0, fmt.Errorf("unknown type %q", t)

@@ -12,9 +12,6 @@ func whole(n int) int {
 	return n &^ (lanes - 1)
 }
 
-// Accelerated reports whether the assembly kernels are in use.
-func Accelerated() bool { return hasAVX2 }
-
 // Add sets dst[i] = a[i] + b[i].
 func Add(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]

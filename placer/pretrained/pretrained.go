@@ -5,11 +5,11 @@ package pretrained
 import (
 	_ "embed"
 
-	"placer/placer/transfer"
+	"placer/placer/policy/sequential"
 )
 
 //go:embed policy.safetensors
 var file []byte
 
 // Policy returns the policy. Every call returns one of its own.
-func Policy() (*transfer.Policy, error) { return transfer.Read(file, "built-in policy") }
+func Policy() (*sequential.Policy, error) { return sequential.Read(file, "built-in policy") }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"placer/placer/policy/sequential"
 	"placer/placer/pretrained"
-	"placer/placer/transfer"
 )
 
 // TestPolicyPlaces: the built-in policy says what it was trained on, and places a
@@ -16,14 +16,14 @@ func TestPolicyPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(policy.Card.Trained) == 0 || policy.Card.Samples == 0 || policy.Reach.Limit <= 0 {
-		t.Errorf("card %+v, limit %g", policy.Card, policy.Reach.Limit)
+	if len(policy.Card.Trained) == 0 || policy.Card.Samples == 0 || policy.Limit() <= 0 {
+		t.Errorf("card %+v, limit %g", policy.Card, policy.Limit())
 	}
-	p, err := transfer.Case{Workload: "wavenet:stacks=1,layers_per_stack=4,batch=8,length=512", GPU: "p100", Devices: 2}.Problem()
+	p, err := sequential.Case{Workload: "wavenet:stacks=1,layers_per_stack=4,batch=8,length=512", GPU: "p100", Devices: 2}.Problem()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := transfer.Placer{Policy: policy}.Place(context.Background(), p)
+	o, err := sequential.Placer{Policy: policy}.Place(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,16 +50,19 @@ func newTimeline(t *sim.Trace, g *graph.Graph, m *hw.Machine) *timeline {
 	for _, x := range t.Ops {
 		tr := &tl.tracks[x.Device]
 		at[x.Op], start[x.Op], device[x.Op] = place{x.Device, len(tr.slices)}, x.Start, x.Device
+		for _, f := range x.Fused {
+			at[f], start[f], device[f] = at[x.Op], x.Start, x.Device
+		}
 		tr.slices = append(tr.slices, slice{name: g.Op(x.Op).Name, begin: nanoseconds(x.Start), end: nanoseconds(x.End)})
 	}
 	arrow := func(op graph.OpID, id uint64) {
 		s := &tl.tracks[at[op].track].slices[at[op].slice]
 		s.flows = append(s.flows, id)
 	}
-	lanes := newLanes(tl, m)
+	tracks := newTracks(tl, m)
 	for k, x := range t.Transfers {
 		id := uint64(k + 1)
-		lanes.add(x, slice{name: transferName(g, x), begin: nanoseconds(x.Start), end: nanoseconds(x.End), bytes: int64(x.Bytes), flows: []uint64{id}})
+		tracks.add(x, slice{name: transferName(g, x), begin: nanoseconds(x.Start), end: nanoseconds(x.End), bytes: int64(x.Bytes), flows: []uint64{id}})
 		arrow(x.Op, id)
 		if x.Tensor == sim.NoTensor {
 			continue
@@ -74,7 +77,7 @@ func newTimeline(t *sim.Trace, g *graph.Graph, m *hw.Machine) *timeline {
 			arrow(first, id)
 		}
 	}
-	lanes.finish()
+	tracks.finish()
 	for d, samples := range t.Memory {
 		c := counter{name: m.Devices[d].Name + " memory"}
 		for _, x := range samples {
@@ -96,23 +99,23 @@ func transferName(g *graph.Graph, x sim.TransferSpan) string {
 	return name
 }
 
-// lanes gives every pair of devices as many tracks as it has transfers at once.
-type lanes struct {
+// tracks gives every pair of devices as many tracks as it has transfers at once.
+type tracks struct {
 	tl    *timeline
 	m     *hw.Machine
-	pairs [][]lane // [D*D]
+	pairs [][]pairTrack // [D*D]
 }
 
-type lane struct {
+type pairTrack struct {
 	free units.Seconds
 	track
 }
 
-func newLanes(tl *timeline, m *hw.Machine) *lanes {
-	return &lanes{tl, m, make([][]lane, m.NumDevices()*m.NumDevices())}
+func newTracks(tl *timeline, m *hw.Machine) *tracks {
+	return &tracks{tl, m, make([][]pairTrack, m.NumDevices()*m.NumDevices())}
 }
 
-func (l *lanes) add(x sim.TransferSpan, s slice) {
+func (l *tracks) add(x sim.TransferSpan, s slice) {
 	pair := &l.pairs[x.From*l.m.NumDevices()+x.To]
 	for k := range *pair {
 		if ln := &(*pair)[k]; ln.free <= x.Start {
@@ -124,10 +127,10 @@ func (l *lanes) add(x sim.TransferSpan, s slice) {
 	if n := len(*pair); n > 0 {
 		name = fmt.Sprintf("%s (%d)", name, n+1)
 	}
-	*pair = append(*pair, lane{x.End, track{name, []slice{s}}})
+	*pair = append(*pair, pairTrack{x.End, track{name, []slice{s}}})
 }
 
-func (l *lanes) finish() {
+func (l *tracks) finish() {
 	for _, pair := range l.pairs {
 		for _, ln := range pair {
 			l.tl.tracks = append(l.tl.tracks, ln.track)

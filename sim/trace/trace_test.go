@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func step(t testing.TB) (*sim.Trace, *graph.Graph, *hw.Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Run(&plan.Plan{Device: []uint8{0, 1, 0}}, sim.Options{Trace: true})
+	r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: []uint8{0, 1, 0}}}, sim.Options{Trace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,5 +213,37 @@ func TestOverlappingTransfers(t *testing.T) {
 	var b bytes.Buffer
 	if err := trace.WriteChrome(&b, tr, g, m); err != nil || !strings.Contains(b.String(), `"gpu:0 to gpu:1 (2)"`) {
 		t.Fatalf("%v\n%s", err, b.String())
+	}
+}
+
+// TestArrowsOfFusedOps: a transfer leaves the kernel of the op that made the tensor,
+// not another one, and the device that runs nothing else.
+func TestArrowsOfFusedOps(t *testing.T) {
+	b := graph.NewBuilder("fused")
+	a := b.Op(graph.Op{Name: "a", Kind: "Add"}, nil, graph.Tensor{Bytes: 3000})
+	v := b.Op(graph.Op{Name: "b", Kind: "Add"}, []graph.TensorID{b.Output(a, 0)}, graph.Tensor{Bytes: 3000})
+	b.Op(graph.Op{Name: "c", Kind: "MatMul"}, []graph.TensorID{b.Output(v, 0)})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, m := step(t)
+	m.Devices = append(m.Devices, m.Devices[1]) // all ops are behind the first device
+	m.Devices[2].Name = "gpu:2"
+	m.Routes = [][]int32{nil, {0}, {0}, {0}, nil, {0}, {0}, {1}, nil}
+	s, err := sim.New(g, m, costs{2e-6, 3e-6, 1.5e-6}, sim.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: []uint8{1, 1, 2}, Fusion: []uint8{1, 1, 0}}}, sim.Options{Trace: true})
+	if err != nil || r.Kernels != 2 {
+		t.Fatal(r, err)
+	}
+	if err := trace.WritePerfetto(io.Discard, r.Trace, g, m); err != nil {
+		t.Error(err)
+	}
+	var text strings.Builder
+	if err := trace.WriteChrome(&text, r.Trace, g, m); err != nil || !strings.Contains(text.String(), `"ph":"s","pid":1,"tid":2`) {
+		t.Errorf("%v, no arrow leaves gpu:1 in %s", err, text.String())
 	}
 }

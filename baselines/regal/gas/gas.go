@@ -17,8 +17,6 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"placer/baselines/regal/action"
-	"placer/baselines/regal/columns"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 	"placer/nn"
@@ -37,7 +35,7 @@ func Default() Config { return Config{Devices: 2, Width: 32} }
 // goroutines, one at a time inside.
 type Policy struct {
 	config  Config
-	space   action.Space
+	space   propose.Space
 	params  *nn.Params
 	backend *nn.Backend
 
@@ -55,8 +53,8 @@ func New(c Config, b *nn.Backend, r *rand.Rand) (*Policy, error) {
 	if c.Devices < 1 || c.Devices > sched.MaxDevices || c.Width < 1 {
 		return nil, fmt.Errorf("gas: %d devices, width %d", c.Devices, c.Width)
 	}
-	p := &Policy{config: c, space: action.RunTime(c.Devices), params: nn.NewParams(), backend: b, graphs: map[int]*compiled{}}
-	h, f := c.Width, len(columns.Names(c.Devices))
+	p := &Policy{config: c, space: propose.RunTime(c.Devices), params: nn.NewParams(), backend: b, graphs: map[int]*compiled{}}
+	h, f := c.Width, len(propose.FeatureNames(c.Devices))
 	p.params.Glorot("embed.w", r, f, h)
 	p.params.Constant("embed.b", 0, h)
 	p.params.Glorot("lstm.x", r, h, 4*h)
@@ -82,7 +80,7 @@ func (p *Policy) compile(t int, train bool) (*compiled, error) {
 	}
 	w := p.params.Lookup
 	g := nn.NewGraph(p.backend)
-	x := g.Input("ops", t, len(columns.Names(p.config.Devices)))
+	x := g.Input("ops", t, len(propose.FeatureNames(p.config.Devices)))
 	e := g.Linear(nn.Relu, []*nn.Node{x}, []*nn.Param{w("embed.w")}, w("embed.b"))
 	z := g.Linear(nn.Identity, []*nn.Node{e}, []*nn.Param{w("lstm.x")}, w("lstm.b"))
 	h := g.LSTM(z, w("lstm.h"), 1, false)
@@ -97,7 +95,7 @@ func (p *Policy) compile(t int, train bool) (*compiled, error) {
 
 // sequence returns the features in topological order, [T,F], T a multiple of 32:
 // rows behind the ops are zero, and the network reads forward only.
-func sequence(p *sched.Problem, t *columns.Table) nn.Mat {
+func sequence(p *sched.Problem, t *propose.Features) nn.Mat {
 	m := nn.NewMat((t.N+31)/32*32, t.F)
 	for k, i := range p.Order() {
 		copy(m.Row(k), t.V[int(i)*t.F:int(i+1)*t.F])
@@ -123,7 +121,7 @@ func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objectiv
 		return nil, fmt.Errorf("gas: %d devices, the policy knows %d", q.D(), p.config.Devices)
 	}
 	pin := propose.Heaviest(q, o)
-	t := columns.Build(ctx, q, o, pin, columns.Evaluations, r)
+	t := propose.NewFeatures(ctx, q, o, pin, propose.FeatureEvaluations, r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := sequence(q, t)

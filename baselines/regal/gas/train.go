@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"placer/baselines/regal/action"
 	"placer/baselines/regal/brkga"
-	"placer/baselines/regal/columns"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 	"placer/nn"
@@ -30,8 +28,8 @@ func DefaultTraining() Training {
 	return Training{Steps: 1000, Samples: 8, Evaluations: 1000, LearningRate: 3e-3, Entropy: 0.002}
 }
 
-// Validate reports every fault of t.
-func (t Training) Validate() error {
+// validate reports every fault of t.
+func (t Training) validate() error {
 	var all []error
 	if t.Steps < 1 || t.Samples < 2 || t.Evaluations < 1 {
 		all = append(all, fmt.Errorf("gas: %d steps, %d samples, %d evaluations", t.Steps, t.Samples, t.Evaluations))
@@ -52,7 +50,7 @@ type Step struct {
 // BRKGA with uniform distributions as reward (4.1). It stops after the step under
 // way when ctx ends, without error. It panics if t is not valid.
 func (p *Policy) Train(ctx context.Context, t Training, graph func(k int) (*sched.Problem, error), r *rand.Rand, report func(Step)) error {
-	if err := t.Validate(); err != nil {
+	if err := t.validate(); err != nil {
 		panic(err)
 	}
 	adam := nn.NewAdam(nn.DefaultAdam())
@@ -85,7 +83,7 @@ func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pin := propose.Heaviest(q, t.Objective)
-	x := sequence(q, columns.Build(ctx, q, t.Objective, pin, columns.Evaluations, r))
+	x := sequence(q, propose.NewFeatures(ctx, q, t.Objective, pin, propose.FeatureEvaluations, r))
 	c, err := p.compile(x.N, true)
 	if err != nil {
 		return 0, err
@@ -98,7 +96,7 @@ func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand
 	budget := brkga.Budget{Evaluations: t.Evaluations}
 	uniform := brkga.Run(ctx, e, brkga.Uniform{}, brkga.Default(), budget, r).Cost
 	e.Pin(pin)
-	loss := &action.Reinforce{Space: p.space, Ops: q.N(), Entropy: t.Entropy}
+	loss := &propose.Reinforce{Space: p.space, Ops: q.N(), Entropy: t.Entropy}
 	logits := c.graph.Output(0).Clone() // the runs below do not change it, the next does
 	mean := 0.0
 	var rewards []float64

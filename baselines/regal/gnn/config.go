@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"placer/baselines/regal/action"
+	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 )
 
@@ -15,7 +15,7 @@ type Config struct {
 	Residual bool // h + MLPnode instead of MLPnode
 	GRU      bool // a gated recurrent unit instead of MLPnode
 	Mean     bool // means of messages instead of sums
-	Actions  action.Space
+	Actions  propose.Space
 	// Crossover is the number of levels of the elite bias that the policy chooses
 	// for a graph (A.6); 0 leaves the search's own.
 	Crossover int
@@ -28,43 +28,43 @@ type Config struct {
 func Agent(name string) (Config, error) {
 	switch name {
 	case "synthetic":
-		return Synthetic(), nil
+		return synthetic(), nil
 	case "time":
-		return RunTime(), nil
+		return runTime(), nil
 	case "memory":
-		return PeakMemory(), nil
+		return peakMemory(), nil
 	case "deep":
-		return Deep(), nil
+		return deep(), nil
 	}
 	return Config{}, fmt.Errorf("no agent %s: want synthetic, time, memory or deep", name)
 }
 
-// PeakMemory returns the paper's agent for peak memory (A.14): 16 rounds, means,
+// peakMemory returns the paper's agent for peak memory (A.14): 16 rounds, means,
 // and k of 2, which makes its 16 placement and 4 scheduling actions of an op.
-func PeakMemory() Config {
-	return Config{Width: 32, Rounds: 16, Mean: true, Actions: action.Space{Devices: 2, PlaceLevels: 2, OrderLevels: 2}}
+func peakMemory() Config {
+	return Config{Width: 32, Rounds: 16, Mean: true, Actions: propose.Space{Devices: 2, PlaceLevels: 2, OrderLevels: 2}}
 }
 
-// RunTime returns the paper's agent for the run time of real graphs (A.15): 16
+// runTime returns the paper's agent for the run time of real graphs (A.15): 16
 // residual rounds, sums, k of 2 for placement and 16 for scheduling.
-func RunTime() Config {
-	return Config{Width: 32, Rounds: 16, Residual: true, Actions: action.RunTime(2)}
+func runTime() Config {
+	return Config{Width: 32, Rounds: 16, Residual: true, Actions: propose.RunTime(2)}
 }
 
-// Synthetic returns the paper's agent for synthetic graphs (A.16): 2 rounds with
+// synthetic returns the paper's agent for synthetic graphs (A.16): 2 rounds with
 // gated recurrent units, means.
-func Synthetic() Config {
-	return Config{Width: 32, Rounds: 2, GRU: true, Mean: true, Actions: action.RunTime(2)}
+func synthetic() Config {
+	return Config{Width: 32, Rounds: 2, GRU: true, Mean: true, Actions: propose.RunTime(2)}
 }
 
-// Deep returns an agent of ours for synthetic graphs: 8 residual rounds, so that
+// deep returns an agent of ours for synthetic graphs: 8 residual rounds, so that
 // what an op thinks reaches a neighbourhood as wide as the graphs.
-func Deep() Config {
-	return Config{Width: 32, Rounds: 8, Residual: true, Mean: true, Actions: action.RunTime(2)}
+func deep() Config {
+	return Config{Width: 32, Rounds: 8, Residual: true, Mean: true, Actions: propose.RunTime(2)}
 }
 
-// Validate reports every fault of c.
-func (c Config) Validate() error {
+// validate reports every fault of c.
+func (c Config) validate() error {
 	var all []error
 	fault := func(format string, a ...any) { all = append(all, fmt.Errorf("gnn: "+format, a...)) }
 	if c.Width < 1 || c.Rounds < 0 {

@@ -1,4 +1,4 @@
-package gnn_test
+package gnn
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"placer/baselines/regal/brkga"
-	"placer/baselines/regal/gnn"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 	"placer/baselines/regal/synth"
@@ -25,9 +24,9 @@ func backend(t testing.TB) *nn.Backend {
 	return b
 }
 
-func policy(t testing.TB, c gnn.Config) *gnn.Policy {
+func policy(t testing.TB, c Config) *Policy {
 	t.Helper()
-	p, err := gnn.New(c, backend(t), rand.New(rand.NewPCG(81, 0)))
+	p, err := New(c, backend(t), rand.New(rand.NewPCG(81, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +40,8 @@ func small(k uint64) *sched.Problem {
 }
 
 // bias is the synthetic agent with a learned elite bias.
-func bias() gnn.Config {
-	c := gnn.Synthetic()
+func bias() Config {
+	c := synthetic()
 	c.Crossover = 4
 	return c
 }
@@ -50,7 +49,7 @@ func bias() gnn.Config {
 // Proposals of each of the paper's agents follow from the random stream, on one
 // goroutine or many, and leave 4,600 of 5,000 evaluations.
 func TestPropose(t *testing.T) {
-	for name, c := range map[string]gnn.Config{"memory": gnn.PeakMemory(), "time": gnn.RunTime(), "synthetic": gnn.Synthetic(), "bias": bias()} {
+	for name, c := range map[string]Config{"memory": peakMemory(), "time": runTime(), "synthetic": synthetic(), "bias": bias()} {
 		p := policy(t, c)
 		q := small(1)
 		stream := func() *rand.Rand { return rand.New(rand.NewPCG(83, 0)) }
@@ -78,18 +77,18 @@ func TestPropose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := policy(t, gnn.Synthetic()).Propose(context.Background(), three, sched.RunTime, rand.New(rand.NewPCG(1, 1))); err == nil {
+	if _, err := policy(t, synthetic()).Propose(context.Background(), three, sched.RunTime, rand.New(rand.NewPCG(1, 1))); err == nil {
 		t.Error("three devices passed")
 	}
 }
 
 func TestValidate(t *testing.T) {
-	for name, change := range map[string]func(*gnn.Config){
-		"width": func(c *gnn.Config) { c.Width = 0 }, "levels": func(c *gnn.Config) { c.Actions.OrderLevels = 1 },
-		"both": func(c *gnn.Config) { c.Residual = true }, "bias": func(c *gnn.Config) { c.Crossover = 1 },
+	for name, change := range map[string]func(*Config){
+		"width": func(c *Config) { c.Width = 0 }, "levels": func(c *Config) { c.Actions.OrderLevels = 1 },
+		"both": func(c *Config) { c.Residual = true }, "bias": func(c *Config) { c.Crossover = 1 },
 	} {
-		c := gnn.Synthetic()
-		if change(&c); c.Validate() == nil {
+		c := synthetic()
+		if change(&c); c.validate() == nil {
 			t.Errorf("%s passed", name)
 		}
 	}
@@ -103,12 +102,12 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gnn.Read(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 1)))
-	if fmt.Sprint(g.From, g.To) != "[0 0 0 1] [1 2 2 2]" || g.Pin != 2 {
-		t.Errorf("edges %v %v, pin %d", g.From, g.To, g.Pin)
+	g := readGraph(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 1)))
+	if fmt.Sprint(g.from, g.to) != "[0 0 0 1] [1 2 2 2]" || g.pin != 2 {
+		t.Errorf("edges %v %v, pin %d", g.from, g.to, g.pin)
 	}
-	if want := []float32{0.5, 0, 0, 0.5, 0, 0, 1, 0, 1.0 / 3, 0, 1, 2.0 / 3}; !reflect.DeepEqual(g.Edges, want) {
-		t.Errorf("features %v, want %v", g.Edges, want)
+	if want := []float32{0.5, 0, 0, 0.5, 0, 0, 1, 0, 1.0 / 3, 0, 1, 2.0 / 3}; !reflect.DeepEqual(g.edges, want) {
+		t.Errorf("features %v, want %v", g.edges, want)
 	}
 }
 
@@ -118,7 +117,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p, err := gnn.New(gnn.Synthetic(), b, rand.New(rand.NewPCG(1, 0)))
+	p, err := New(synthetic(), b, rand.New(rand.NewPCG(1, 0)))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -132,7 +131,7 @@ func Example() {
 // The policies that come with the program load, say how they came about, and are
 // small.
 func TestBuiltIn(t *testing.T) {
-	all, err := gnn.BuiltIn(backend(t))
+	all, err := BuiltIn(backend(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func TestBuiltIn(t *testing.T) {
 		if x.Steps < 1 || x.Imitated > x.Steps || x.Policy.Config().Actions.Devices != 2 {
 			t.Errorf("%s: %d of %d steps", x.Name, x.Imitated, x.Steps)
 		}
-		if bytes := 4 * x.Policy.Params().Count(); bytes > 300_000 {
+		if bytes := 4 * x.Policy.params.Count(); bytes > 300_000 {
 			t.Errorf("%s: %d bytes", x.Name, bytes)
 		}
 	}

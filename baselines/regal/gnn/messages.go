@@ -59,7 +59,7 @@ func (k *messages) Forward(c *nn.Context, in []nn.Mat, out nn.Mat) {
 	}
 }
 
-func (k *messages) Backward(c *nn.Context, in []nn.Mat, _, grad nn.Mat, din []nn.Mat) {
+func (k *messages) Backward(c *nn.Context, _ []nn.Mat, _, grad nn.Mat, din []nn.Mat) {
 	h := grad.D
 	clear(din[0].V)
 	clear(din[1].V)

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"placer/baselines/regal/columns"
+	"placer/baselines/regal/propose"
 	"placer/nn"
 	"placer/nn/vec"
 )
@@ -47,7 +47,7 @@ type network struct {
 func newNetwork(c Config, ps *nn.Params, r *rand.Rand, name string) *network {
 	h := c.Width
 	n := &network{config: c, direction: [2]string{"ahead", "back"}}
-	n.op = newMLP(ps, r, name+".op", h, h, len(columns.Names(c.Actions.Devices)))
+	n.op = newMLP(ps, r, name+".op", h, h, len(propose.FeatureNames(c.Actions.Devices)))
 	n.edge = newMLP(ps, r, name+".edge", h, h, EdgeFeatures)
 	for k, way := range n.direction {
 		n.message[k] = newMLP(ps, r, name+".message."+way, h, h, h, h, h)

@@ -15,7 +15,7 @@ import (
 // through both layers of its MLP, then summed.
 type naive struct {
 	ps *nn.Params
-	g  *Multigraph
+	g  *multigraph
 	c  Config
 }
 
@@ -58,19 +58,19 @@ func wide(x []float32) (y []float64) {
 }
 
 func (n naive) states(name string) [][]float64 {
-	count, f := n.g.Ops.N, n.g.Ops.F
+	count, f := n.g.ops.N, n.g.ops.F
 	h := make([][]float64, count)
 	for i := range h {
-		h[i] = n.mlp(name+".op", true, wide(n.g.Ops.V[i*f:i*f+f]))
+		h[i] = n.mlp(name+".op", true, wide(n.g.ops.V[i*f:i*f+f]))
 	}
 	for range n.c.Rounds {
 		sum := make([][]float64, count)
 		for v := range sum {
 			sum[v] = make([]float64, n.c.Width)
 			for k, way := range []string{"ahead", "back"} {
-				ends := n.g.To
+				ends := n.g.to
 				if k == 1 {
-					ends = n.g.From
+					ends = n.g.from
 				}
 				degree := 0.0
 				for _, end := range ends {
@@ -85,8 +85,8 @@ func (n naive) states(name string) [][]float64 {
 					if int(end) != v {
 						continue
 					}
-					edge := n.mlp(name+".edge", true, wide(n.g.Edges[e*EdgeFeatures:e*EdgeFeatures+EdgeFeatures]))
-					for j, m := range n.mlp(name+".message."+way, false, h[n.g.From[e]], h[n.g.To[e]], edge) {
+					edge := n.mlp(name+".edge", true, wide(n.g.edges[e*EdgeFeatures:e*EdgeFeatures+EdgeFeatures]))
+					for j, m := range n.mlp(name+".message."+way, false, h[n.g.from[e]], h[n.g.to[e]], edge) {
 						sum[v][j] += m / degree
 					}
 				}
@@ -123,11 +123,11 @@ func TestNetwork(t *testing.T) {
 	s := synth.Default()
 	s.MinOps, s.MaxOps = 20, 30
 	problem := func(k uint64) *sched.Problem { return s.Generate(rand.New(rand.NewPCG(5, k))) }
-	for name, c := range map[string]Config{"memory": PeakMemory(), "time": RunTime(), "synthetic": Synthetic(), "deep": Deep()} {
+	for name, c := range map[string]Config{"memory": peakMemory(), "time": runTime(), "synthetic": synthetic(), "deep": deep()} {
 		c.Width, c.Rounds = 8, 3
 		p := tiny(t, c)
 		for k := range uint64(2) {
-			g := Read(context.Background(), problem(k), sched.RunTime, rand.New(rand.NewPCG(1, k)))
+			g := readGraph(context.Background(), problem(k), sched.RunTime, rand.New(rand.NewPCG(1, k)))
 			x, err := p.compile(g, k == 1)
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestNetwork(t *testing.T) {
 			mean := make([]float64, c.Width)
 			for _, h := range n.states("baseline") {
 				for j, v := range n.mlp("baseline.pool", true, h) {
-					mean[j] += v / float64(g.Ops.N)
+					mean[j] += v / float64(g.ops.N)
 				}
 			}
 			if got, want := float64(x.graph.Output(1).V[0]), n.mlp("baseline.value", false, mean)[0]; math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
@@ -175,10 +175,10 @@ func TestLossGradient(t *testing.T) {
 	s := synth.Default()
 	s.MinOps, s.MaxOps = 8, 10
 	q := s.Generate(rand.New(rand.NewPCG(5, 9)))
-	c := Synthetic()
+	c := synthetic()
 	c.Width, c.Crossover = 6, 3
 	p := tiny(t, c)
-	g := Read(context.Background(), q, sched.RunTime, rand.New(rand.NewPCG(1, 9)))
+	g := readGraph(context.Background(), q, sched.RunTime, rand.New(rand.NewPCG(1, 9)))
 	jobs := []job{{problem: q, graph: g, cost: []float64{0.5, 1.7}, uniform: 1}}
 	if err := p.draw(jobs, 2, func(int) *rand.Rand { return rand.New(rand.NewPCG(1, 3)) }); err != nil {
 		t.Fatal(err)

@@ -6,9 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"placer/baselines/regal/action"
 	"placer/baselines/regal/brkga"
-	"placer/baselines/regal/columns"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 	"placer/nn"
@@ -49,7 +47,7 @@ type compiled struct {
 
 // New returns a policy with random weights.
 func New(c Config, b *nn.Backend, r *rand.Rand) (*Policy, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	p := &Policy{config: c, params: nn.NewParams(), backend: b, graphs: map[shape]*compiled{}}
@@ -66,22 +64,19 @@ func New(c Config, b *nn.Backend, r *rand.Rand) (*Policy, error) {
 	return p, nil
 }
 
-// Params returns the weights, for checkpoints.
-func (p *Policy) Params() *nn.Params { return p.params }
-
 // Config returns the policy's configuration.
 func (p *Policy) Config() Config { return p.config }
 
 func round(n, to int) int { return (n + to - 1) / to * to }
 
 // compile returns the network for g, with g as its input.
-func (p *Policy) compile(g *Multigraph, train bool) (*compiled, error) {
-	s := shape{round(g.Ops.N, 32), round(max(len(g.From), 1), 256), train}
+func (p *Policy) compile(g *multigraph, train bool) (*compiled, error) {
+	s := shape{round(g.ops.N, 32), round(max(len(g.from), 1), 256), train}
 	c := p.graphs[s]
 	if c == nil {
 		c = &compiled{graph: nn.NewGraph(p.backend)}
 		x := c.graph
-		c.ops, c.edges = x.Input("ops", s.ops, len(columns.Names(p.config.Actions.Devices))), x.Input("edges", s.edges, EdgeFeatures)
+		c.ops, c.edges = x.Input("ops", s.ops, len(propose.FeatureNames(p.config.Actions.Devices))), x.Input("edges", s.edges, EdgeFeatures)
 		c.degree = [2]*nn.Node{x.Input("in", s.ops, 1), x.Input("out", s.ops, 1)}
 		h := p.policy.states(x, c.ops, c.edges, c.degree, &c.links)
 		b := p.base.states(x, c.ops, c.edges, c.degree, &c.links)
@@ -101,16 +96,16 @@ func (p *Policy) compile(g *Multigraph, train bool) (*compiled, error) {
 }
 
 // set gives the network g to read.
-func (c *compiled) set(g *Multigraph, mean bool) {
+func (c *compiled) set(g *multigraph, mean bool) {
 	input := func(x *nn.Node, v []float32) {
 		m := nn.NewMat(x.Shape()[0], x.Shape()[1])
 		copy(m.V, v)
 		c.graph.SetInput(x, m)
 	}
-	input(c.ops, g.Ops.V)
-	input(c.edges, g.Edges)
-	for k, ends := range [2][]int32{g.To, g.From} {
-		degree := make([]float32, g.Ops.N)
+	input(c.ops, g.ops.V)
+	input(c.edges, g.edges)
+	for k, ends := range [2][]int32{g.to, g.from} {
+		degree := make([]float32, g.ops.N)
 		for _, v := range ends {
 			if degree[v]++; mean {
 				degree[v] = 1
@@ -118,19 +113,19 @@ func (c *compiled) set(g *Multigraph, mean bool) {
 		}
 		input(c.degree[k], degree)
 	}
-	c.links = links{g.From, g.To}
-	c.bounds = []int32{0, int32(g.Ops.N), int32(c.ops.Shape()[0])}
+	c.links = links{g.from, g.to}
+	c.bounds = []int32{0, int32(g.ops.N), int32(c.ops.Shape()[0])}
 }
 
-// Sample is one choice of all actions of a graph.
-type Sample struct {
-	Decisions []uint8 // [N*2(D+1)]
-	Crossover int     // level of the elite bias, if it is learned
+// sample is one choice of all actions of a graph.
+type sample struct {
+	decisions []uint8 // [N*2(D+1)]
+	crossover int     // level of the elite bias, if it is learned
 }
 
 // chances are the probabilities of a graph's actions.
 type chances struct {
-	ops  *action.Chances
+	ops  *propose.Chances
 	bias []float64 // of the levels of the elite bias, if it is learned
 }
 
@@ -138,11 +133,11 @@ type chances struct {
 // certain.
 func (p *Policy) chances(c *compiled, n int, likeliest bool) *chances {
 	read := func(k int) nn.Mat {
-		if m := c.graph.Output(k); likeliest {
+		m := c.graph.Output(k)
+		if likeliest {
 			return sharpened(m)
-		} else {
-			return m
 		}
+		return m
 	}
 	x := &chances{ops: p.config.Actions.Chances(read(0), n)}
 	if k := p.config.Crossover; k > 0 {
@@ -153,11 +148,11 @@ func (p *Policy) chances(c *compiled, n int, likeliest bool) *chances {
 }
 
 // draw samples all actions.
-func (x *chances) draw(r *rand.Rand) (s Sample) {
-	s.Decisions = x.ops.Draw(r)
+func (x *chances) draw(r *rand.Rand) (s sample) {
+	s.decisions = x.ops.Draw(r)
 	if k := len(x.bias); k > 0 {
-		for u := r.Float64(); s.Crossover < k-1 && u >= x.bias[s.Crossover]; s.Crossover++ {
-			u -= x.bias[s.Crossover]
+		for u := r.Float64(); s.crossover < k-1 && u >= x.bias[s.crossover]; s.crossover++ {
+			u -= x.bias[s.crossover]
 		}
 	}
 	return s
@@ -173,10 +168,10 @@ func sharpened(m nn.Mat) nn.Mat {
 }
 
 // proposal returns how to search with the actions of s.
-func (p *Policy) proposal(s Sample, pin int32) *propose.Proposal {
-	x := &propose.Proposal{Distributions: p.config.Actions.Distributions(s.Decisions), Pin: pin}
+func (p *Policy) proposal(s sample, pin int32) *propose.Proposal {
+	x := &propose.Proposal{Distributions: p.config.Actions.Distributions(s.decisions), Pin: pin}
 	if p.config.Crossover > 0 {
-		x.EliteBias = brkga.QuantisedBias(s.Crossover, p.config.Crossover)
+		x.EliteBias = brkga.QuantisedBias(s.crossover, p.config.Crossover)
 	}
 	return x
 }
@@ -187,7 +182,7 @@ func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objectiv
 	if q.D() != p.config.Actions.Devices {
 		return nil, fmt.Errorf("gnn: %d devices, the policy knows %d", q.D(), p.config.Actions.Devices)
 	}
-	g := Read(ctx, q, o, r)
+	g := readGraph(ctx, q, o, r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c, err := p.compile(g, false)
@@ -197,7 +192,7 @@ func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objectiv
 	if _, err := c.graph.Run(nil); err != nil {
 		return nil, err
 	}
-	x := p.proposal(p.chances(c, g.Ops.N, p.config.Likeliest).draw(r), g.Pin)
-	x.Evaluations = g.Ops.Evaluations
+	x := p.proposal(p.chances(c, g.ops.N, p.config.Likeliest).draw(r), g.pin)
+	x.Evaluations = g.ops.Evaluations
 	return x, nil
 }

@@ -7,33 +7,32 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"placer/baselines/regal/action"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 )
 
 // Rule proposes without a network what Teach says. It is no part of REGAL: it
 // tells how much of a policy's figure its warm start explains.
-type Rule struct{ Actions action.Space }
+type Rule struct{ Actions propose.Space }
 
 // Propose implements propose.Proposer.
 func (x Rule) Propose(ctx context.Context, p *sched.Problem, o sched.Objective, r *rand.Rand) (*propose.Proposal, error) {
-	g := Read(ctx, p, o, r)
-	return &propose.Proposal{Distributions: x.Actions.Distributions(Teach(p, g, x.Actions)), Pin: g.Pin, Evaluations: g.Ops.Evaluations}, nil
+	g := readGraph(ctx, p, o, r)
+	return &propose.Proposal{Distributions: x.Actions.Distributions(teach(p, g, x.Actions)), Pin: g.pin, Evaluations: g.ops.Evaluations}, nil
 }
 
-// Teach returns the decisions that a warm start imitates, [N*2(D+1)], a rule of
+// teach returns the decisions that a warm start imitates, [N*2(D+1)], a rule of
 // ours for two devices and the run time. Ops that exchange data should share a
 // device, but which is open: the rule smooths what the features' search thinks of
 // each op along data edges, which grows its chance agreements into clusters, and
 // takes its mean over the graph away, which balances the devices. Priorities fall
 // with the length of the longest path that leads to an op.
-func Teach(p *sched.Problem, g *Multigraph, a action.Space) []uint8 {
+func teach(p *sched.Problem, g *multigraph, a propose.Space) []uint8 {
 	x := leaning(g)
 	place := before(p)
-	all := make([]uint8, 0, g.Ops.N*a.Decisions())
+	all := make([]uint8, 0, g.ops.N*a.Decisions())
 	level := func(v float64, k int) uint8 { return uint8(min(max(int(v*float64(k)), 0), k-1)) }
-	for i := range g.Ops.N {
+	for i := range g.ops.N {
 		// The larger affinity wins: those of the two devices lean apart.
 		second := level(0.5+0.3*x[i], a.PlaceLevels)
 		v := uint8(a.PlaceLevels / 8)
@@ -48,23 +47,23 @@ func Teach(p *sched.Problem, g *Multigraph, a action.Space) []uint8 {
 
 // leaning returns how much each op leans to the second device, [N]: mean 0,
 // mean square 1.
-func leaning(g *Multigraph) []float64 {
+func leaning(g *multigraph) []float64 {
 	const rounds = 8
-	n, f := g.Ops.N, g.Ops.F
+	n, f := g.ops.N, g.ops.F
 	x, sum, count := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range x {
-		x[i] = float64(g.Ops.V[i*f+firstShare+1])
+		x[i] = float64(g.ops.V[i*f+firstShare+1])
 	}
-	for e := range g.From {
-		if g.Edges[e*EdgeFeatures+1] == 0 { // no control
-			count[g.From[e]]++
-			count[g.To[e]]++
+	for e := range g.from {
+		if g.edges[e*EdgeFeatures+1] == 0 { // no control
+			count[g.from[e]]++
+			count[g.to[e]]++
 		}
 	}
 	for range rounds {
 		clear(sum)
-		for e, u := range g.From {
-			if v := g.To[e]; g.Edges[e*EdgeFeatures+1] == 0 {
+		for e, u := range g.from {
+			if v := g.to[e]; g.edges[e*EdgeFeatures+1] == 0 {
 				sum[u] += x[v]
 				sum[v] += x[u]
 			}

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"sync"
 
-	"placer/baselines/regal/action"
 	"placer/baselines/regal/brkga"
+	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
+	"placer/internal/parallel"
 	"placer/nn"
 	"placer/nn/safetensors"
 )
@@ -31,16 +32,16 @@ type Training struct {
 	Workers        int // searches at once; results do not depend on it
 }
 
-// Paper returns the numbers of A.14 to A.16: 4 graphs, one sample each, 1,000
+// paper returns the numbers of A.14 to A.16: 4 graphs, one sample each, 1,000
 // evaluations for a reward.
-func Paper() Training {
+func paper() Training {
 	return Training{Batch: 4, Keep: 1, Samples: 1, Evaluations: 1000, LearningRate: 1e-4, ImitationRate: 3e-3, BaselineWeight: 1e-4, ClipNorm: 10, Workers: 1}
 }
 
 // Short returns numbers for minutes instead of days: four samples of each graph,
 // whose advantage is that over the others' mean, and larger learning rates.
 func Short() Training {
-	t := Paper()
+	t := paper()
 	t.Samples, t.LearningRate, t.Entropy = 4, 1e-3, 1e-3
 	return t
 }
@@ -86,7 +87,7 @@ type Trainer struct {
 // reading is a graph with the features that its visits share from one on.
 type reading struct {
 	since int // that visit, counted over all graphs
-	graph *Multigraph
+	graph *multigraph
 }
 
 // NewTrainer returns a trainer of p on graph(0) to graph(graphs-1), which is
@@ -134,8 +135,8 @@ func (t *Trainer) Restore(f *safetensors.File) error {
 // job is a graph of a step.
 type job struct {
 	problem *sched.Problem
-	graph   *Multigraph
-	samples []Sample
+	graph   *multigraph
+	samples []sample
 	cost    []float64
 	uniform float64
 	lesson  []uint8
@@ -168,7 +169,7 @@ func (t *Trainer) Step(ctx context.Context) (Step, error) {
 		}
 		j.graph = t.features(ctx, j.problem, numbers[i], i)
 		if s.Imitating {
-			j.lesson = Teach(j.problem, j.graph, t.policy.config.Actions)
+			j.lesson = teach(j.problem, j.graph, t.policy.config.Actions)
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
@@ -194,7 +195,7 @@ func (t *Trainer) Step(ctx context.Context) (Step, error) {
 
 // features returns graph number k, which is visited now for the i-th of a step,
 // with its features.
-func (t *Trainer) features(ctx context.Context, p *sched.Problem, k, i int) *Multigraph {
+func (t *Trainer) features(ctx context.Context, p *sched.Problem, k, i int) *multigraph {
 	round := (t.steps*t.config.Batch + i) / t.graphs
 	since := (round-round%t.config.Keep)*t.graphs + k
 	t.mu.Lock()
@@ -204,7 +205,7 @@ func (t *Trainer) features(ctx context.Context, p *sched.Problem, k, i int) *Mul
 		return x.graph
 	}
 	batch := t.config.Batch
-	x = reading{since, Read(ctx, p, t.config.Objective, t.stream(since/batch, since%batch, streamFeatures))}
+	x = reading{since, readGraph(ctx, p, t.config.Objective, t.stream(since/batch, since%batch, streamFeatures))}
 	if t.config.Keep > 1 && ctx.Err() == nil {
 		t.mu.Lock()
 		t.read[k] = x
@@ -216,7 +217,7 @@ func (t *Trainer) features(ctx context.Context, p *sched.Problem, k, i int) *Mul
 // each calls do(0) to do(n-1) on the workers.
 func (t *Trainer) each(n int, do func(i int)) {
 	next := make(chan int)
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	for range min(n, t.config.Workers) {
 		wait.Go(func() {
 			for i := range next {
@@ -254,7 +255,7 @@ func (t *Trainer) reward(ctx context.Context, jobs []job, numbers []int, s *Step
 			}
 			return
 		}
-		q := p.proposal(j.samples[i-1], j.graph.Pin)
+		q := p.proposal(j.samples[i-1], j.graph.pin)
 		c := search
 		if q.EliteBias != 0 {
 			c.EliteBias = q.EliteBias
@@ -288,7 +289,7 @@ func (p *Policy) draw(jobs []job, k int, stream func(i int) *rand.Rand) error {
 			return err
 		}
 		r := stream(i)
-		chances := p.chances(c, g.Ops.N, false)
+		chances := p.chances(c, g.ops.N, false)
 		for range k {
 			jobs[i].samples = append(jobs[i].samples, chances.draw(r))
 		}
@@ -334,7 +335,7 @@ type loss struct {
 // Loss is as nn.Objective says.
 func (l *loss) Loss(c *nn.Context, outputs, gradients []nn.Mat) (sum float64) {
 	j := l.job
-	reinforce := &action.Reinforce{Space: l.policy.config.Actions, Ops: j.graph.Ops.N, Entropy: l.training.Entropy * l.share}
+	reinforce := &propose.Reinforce{Space: l.policy.config.Actions, Ops: j.graph.ops.N, Entropy: l.training.Entropy * l.share}
 	b := float64(outputs[1].V[0])
 	l.baseline = b
 	if j.lesson != nil {
@@ -352,9 +353,9 @@ func (l *loss) Loss(c *nn.Context, outputs, gradients []nn.Mat) (sum float64) {
 		}
 		advantage *= l.share
 		reinforce.Advantage = append(reinforce.Advantage, advantage)
-		reinforce.Decisions = append(reinforce.Decisions, j.samples[i].Decisions)
+		reinforce.Decisions = append(reinforce.Decisions, j.samples[i].decisions)
 		if k := l.policy.config.Crossover; k > 0 {
-			sum += choose(outputs[2].Row(0), gradients[2].Row(0), j.samples[i].Crossover, advantage/float64(len(j.cost)))
+			sum += choose(outputs[2].Row(0), gradients[2].Row(0), j.samples[i].crossover, advantage/float64(len(j.cost)))
 		}
 	}
 	weight := l.training.BaselineWeight * l.share

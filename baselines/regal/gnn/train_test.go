@@ -1,4 +1,4 @@
-package gnn_test
+package gnn
 
 import (
 	"bytes"
@@ -8,14 +8,13 @@ import (
 	"reflect"
 	"testing"
 
-	"placer/baselines/regal/gnn"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 	"placer/nn/safetensors"
 )
 
-func training() gnn.Training {
-	t := gnn.Short()
+func training() Training {
+	t := Short()
 	t.Batch, t.Samples, t.Evaluations = 2, 2, 150
 	return t
 }
@@ -37,7 +36,7 @@ func bytesOf(t *testing.T, f *safetensors.File) []byte {
 func TestTrainResumes(t *testing.T) {
 	c := training()
 	c.Imitate, c.Keep = 1, 2
-	steps := func(tr *gnn.Trainer, n int) {
+	steps := func(tr *Trainer, n int) {
 		for range n {
 			s, err := tr.Step(context.Background())
 			if err != nil {
@@ -48,17 +47,17 @@ func TestTrainResumes(t *testing.T) {
 			}
 		}
 	}
-	whole := gnn.NewTrainer(policy(t, bias()), c, 3, graph, 5)
+	whole := NewTrainer(policy(t, bias()), c, 3, graph, 5)
 	steps(whole, 3)
 	c.Workers = 3
-	first := gnn.NewTrainer(policy(t, bias()), c, 3, graph, 5)
+	first := NewTrainer(policy(t, bias()), c, 3, graph, 5)
 	steps(first, 2)
 	data := bytesOf(t, first.Checkpoint())
 	f, err := safetensors.Read(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := gnn.NewTrainer(policy(t, bias()), c, 3, graph, 5)
+	second := NewTrainer(policy(t, bias()), c, 3, graph, 5)
 	if err := second.Restore(f); err != nil || second.Steps() != 2 {
 		t.Fatalf("%d steps, %v", second.Steps(), err)
 	}
@@ -69,7 +68,7 @@ func TestTrainResumes(t *testing.T) {
 	if bytes.Equal(data, bytesOf(t, second.Checkpoint())) {
 		t.Error("a step changes nothing")
 	}
-	got, err := gnn.Load("x", second.Weights(), backend(t))
+	got, err := Load("x", second.Weights(), backend(t))
 	if err != nil || got.Steps != 3 || got.Imitated != 1 || !reflect.DeepEqual(got.Policy.Config(), bias()) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -84,7 +83,7 @@ func TestTrainResumes(t *testing.T) {
 func TestImitation(t *testing.T) {
 	c := training()
 	c.Imitate = 60
-	tr := gnn.NewTrainer(policy(t, gnn.Synthetic()), c, 4, graph, 6)
+	tr := NewTrainer(policy(t, synthetic()), c, 4, graph, 6)
 	first, last := 0.0, 0.0
 	for k := range c.Imitate {
 		s, err := tr.Step(context.Background())
@@ -106,7 +105,7 @@ func TestImitation(t *testing.T) {
 func TestReinforceImproves(t *testing.T) {
 	c := training()
 	c.Batch, c.Samples, c.Evaluations, c.LearningRate, c.Entropy = 1, 8, 30, 2e-2, 0
-	tr := gnn.NewTrainer(policy(t, gnn.Synthetic()), c, 1, graph, 7)
+	tr := NewTrainer(policy(t, synthetic()), c, 1, graph, 7)
 	early, late := 0.0, 0.0
 	const steps, window = 60, 15
 	for k := range steps {
@@ -130,9 +129,9 @@ func TestReinforceImproves(t *testing.T) {
 // falling along a chain, every op with all its decisions.
 func TestTeach(t *testing.T) {
 	p := small(2)
-	g := gnn.Read(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
-	a := gnn.Synthetic().Actions
-	d := gnn.Teach(p, g, a)
+	g := readGraph(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
+	a := synthetic().Actions
+	d := teach(p, g, a)
 	if len(d) != p.N()*6 {
 		t.Fatalf("%d decisions for %d ops", len(d), p.N())
 	}
@@ -153,7 +152,7 @@ func TestTeach(t *testing.T) {
 	if second < p.N()/4 || second > 3*p.N()/4 {
 		t.Errorf("%d of %d ops lean to the second device", second, p.N())
 	}
-	x, err := gnn.Rule{Actions: a}.Propose(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
+	x, err := Rule{Actions: a}.Propose(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
 	if err != nil || !reflect.DeepEqual(x.Distributions, a.Distributions(d)) || x.Evaluations != 400 || x.Pin != propose.Heaviest(p, sched.RunTime) {
 		t.Errorf("%+v, %v", x, err)
 	}

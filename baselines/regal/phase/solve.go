@@ -27,8 +27,8 @@ func Default() Config { return Config{Starts: 24, Rounds: 12, Moves: 205_000, Ho
 // Quick returns what ends within milliseconds.
 func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 18_000, Hot: 0.3, Cold: 0.003} }
 
-// Validate reports every fault of c.
-func (c Config) Validate() error {
+// validate reports every fault of c.
+func (c Config) validate() error {
 	var all []error
 	if c.Starts < 1 || c.Rounds < 0 || c.Moves < 0 {
 		all = append(all, fmt.Errorf("phase: %d starts, %d rounds, %d moves", c.Starts, c.Rounds, c.Moves))
@@ -50,27 +50,19 @@ type Result struct {
 	Moves    int
 }
 
-// Gap returns how far the run time is above the bound, as a share of the bound.
-func (r *Result) Gap() float64 {
-	if r.Bound == 0 {
-		return 0
-	}
-	return r.Score.Time/r.Bound - 1
-}
-
-// ErrBandwidth says that transfers take time, for which phases are no model.
-var ErrBandwidth = errors.New("phase: transfers take time")
+// errBandwidth says that transfers take time, for which phases are no model.
+var errBandwidth = errors.New("phase: transfers take time")
 
 // Solve searches a schedule of p of least run time. It does not look at the
 // memory limit: the caller finds the peak in Score where the problem has one, and
 // whether it is too much. It
 // stops between rounds when ctx ends. It panics if c is not valid.
 func Solve(ctx context.Context, p *sched.Problem, c Config, r *rand.Rand) (*Result, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		panic(err)
 	}
 	if p.Machine().Bandwidth > 0 {
-		return nil, ErrBandwidth
+		return nil, errBandwidth
 	}
 	x := newInstance(p)
 	res := &Result{Bound: p.LowerBound()}

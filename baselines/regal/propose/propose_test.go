@@ -48,7 +48,7 @@ func TestBudgetAndPin(t *testing.T) {
 	}
 }
 
-func Example() {
+func ExampleSearch() {
 	p := synth.Default().Generate(rand.New(rand.NewPCG(1, 0)))
 	e := sched.NewEvaluator(p, sched.RunTime)
 	uniform := brkga.Run(context.Background(), e, brkga.Uniform{}, brkga.Default(), brkga.Budget{Evaluations: 2000}, rand.New(rand.NewPCG(1, 1)))

@@ -1,13 +1,10 @@
 package rivals
 
 import (
-	"placer/baselines/cpsat"
+	"placer/baselines/exact/cpsat"
 	"placer/baselines/regal/brkga"
-	"placer/baselines/regal/cp"
-	"placer/baselines/regal/hill"
 	"placer/baselines/regal/phase"
 	"placer/baselines/regal/propose"
-	"placer/baselines/regal/tune"
 )
 
 // Base is the name of the method that the table compares with.
@@ -16,7 +13,7 @@ const Base = "BRKGA 5K"
 // Options say which methods take part beyond those that always do.
 type Options struct {
 	CPSAT  *cpsat.Library // nil: no row
-	Solver cp.Config      // of CP-SAT
+	Solver cpsat.Params   // of CP-SAT
 	// REGAL and GAS propose where they are not nil; REGAL's row brings IDRS with it.
 	REGAL, GAS propose.Proposer
 	Others     []Proposer // rows behind REGAL's
@@ -34,33 +31,33 @@ type Proposer struct {
 func Methods(o Options) (all []Method) {
 	ga := brkga.Default()
 	if o.CPSAT != nil {
-		all = append(all, CPSAT(o.CPSAT, o.Solver))
+		all = append(all, solver(o.CPSAT, o.Solver))
 	}
-	tuned := tune.Best()
-	all = append(all, GPDFS(),
-		LocalSearch("local search", hill.Config{Starts: 1, Neighbours: true, Eager: true}),
-		LocalSearch("local search, insertion", hill.Config{Starts: 1, Sideways: true}),
-		BRKGA(Base, ga, 1),
-		Proposed("tuned BRKGA", propose.Fixed{Shape: tuned.Shape}, tuned.Config))
+	tuned := propose.Tuned()
+	all = append(all, gpdfs(),
+		climbing("local search", localSearch{starts: 1, neighbours: true, eager: true}),
+		climbing("local search, insertion", localSearch{starts: 1, sideways: true}),
+		genetic(Base, ga, 1),
+		proposed("tuned BRKGA", propose.Fixed{Shape: tuned.Shape}, tuned.Config))
 	if o.GAS != nil {
-		all = append(all, Proposed("GAS", o.GAS, ga))
+		all = append(all, proposed("GAS", o.GAS, ga))
 	}
 	if o.REGAL != nil {
 		once := ga
 		once.OneGeneration = true
-		all = append(all, Proposed("IDRS", o.REGAL, once), Proposed("REGAL", o.REGAL, ga))
+		all = append(all, proposed("IDRS", o.REGAL, once), proposed("REGAL", o.REGAL, ga))
 	} else {
 		once := ga
 		once.OneGeneration = true
-		all = append(all, BRKGA("random search", once, 1))
+		all = append(all, genetic("random search", once, 1))
 	}
 	for _, x := range o.Others {
-		all = append(all, Proposed(x.Name, x, ga))
+		all = append(all, proposed(x.Name, x, ga))
 	}
 	if o.BRKGA50K {
-		all = append(all, BRKGA("BRKGA 50K", ga, 10))
+		all = append(all, genetic("BRKGA 50K", ga, 10))
 	}
-	return append(all, Phases("phases, quick", phase.Quick()), Phases("phases", phase.Default()))
+	return append(all, phases("phases, quick", phase.Quick()), phases("phases", phase.Default()))
 }
 
 // Published is what table 1 prints for a method, in percent.

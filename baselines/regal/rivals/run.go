@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"placer/baselines/regal/sched"
+	"placer/internal/parallel"
 )
 
 // Config says what is compared.
@@ -75,7 +76,7 @@ func Compare(ctx context.Context, c Config) ([]Graph, error) {
 	defer stop(nil)
 	all := make([]Graph, c.Graphs)
 	next := make(chan int)
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	var mu sync.Mutex
 	for range min(c.Workers, c.Graphs) {
 		wait.Go(func() {
@@ -130,22 +131,22 @@ func (c *Config) one(ctx context.Context, k int) (Graph, error) {
 	judge := sched.NewEvaluator(p, sched.PeakMemory) // tracks both
 	for _, m := range c.Methods {
 		start := c.Clock()
-		found, err := m.Solve(ctx, p, c.Objective, c.Evaluations, rand.New(rand.NewPCG(c.Seed^hash(m.Name), uint64(k))))
+		found, err := m.solve(ctx, p, c.Objective, c.Evaluations, rand.New(rand.NewPCG(c.Seed^hash(m.Name), uint64(k))))
 		seconds := c.Clock() - start
 		switch {
 		case ctx.Err() != nil:
 			return g, context.Cause(ctx)
-		case errors.Is(err, ErrNotApplicable):
+		case errors.Is(err, errNotApplicable):
 			g.Runs = append(g.Runs, Run{Skipped: true})
 			continue
 		case err != nil:
 			return g, fmt.Errorf("%s on %s: %w", m.Name, p.Name(), err)
 		}
-		s, err := judge.Schedule(found.Device, found.Sequence)
+		s, err := judge.Schedule(found.device, found.sequence)
 		if err != nil {
 			return g, fmt.Errorf("%s: %w", m.Name, err)
 		}
-		g.Runs = append(g.Runs, Run{Cost: c.Objective.Cost(p.Machine(), s), Time: s.Time, Peak: s.Peak, Evaluations: found.Evaluations, Seconds: seconds})
+		g.Runs = append(g.Runs, Run{Cost: c.Objective.Cost(p.Machine(), s), Time: s.Time, Peak: s.Peak, Evaluations: found.evaluations, Seconds: seconds})
 	}
 	return g, nil
 }

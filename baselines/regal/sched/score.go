@@ -1,7 +1,5 @@
 package sched
 
-import "fmt"
-
 // Objective is what a schedule is judged by.
 type Objective int
 
@@ -12,17 +10,6 @@ const (
 )
 
 func (o Objective) String() string { return [...]string{"run time", "peak memory"}[o] }
-
-// ParseObjective reads "time" or "memory".
-func ParseObjective(s string) (Objective, error) {
-	switch s {
-	case "time":
-		return RunTime, nil
-	case "memory":
-		return PeakMemory, nil
-	}
-	return 0, fmt.Errorf("unknown objective %q, want time or memory", s)
-}
 
 // Infeasible is the cost of a schedule that exceeds the devices' memory, before
 // its excess is added: more than any feasible schedule costs.

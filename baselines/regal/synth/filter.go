@@ -23,8 +23,8 @@ func DefaultFilter() Filter {
 	return Filter{Search: brkga.Default(), Low: 1000, High: 10000, Improvement: 0.18}
 }
 
-// Keep reports whether p passes.
-func (f Filter) Keep(ctx context.Context, p *sched.Problem, r *rand.Rand) bool {
+// keep reports whether p passes.
+func (f Filter) keep(ctx context.Context, p *sched.Problem, r *rand.Rand) bool {
 	e := sched.NewEvaluator(p, sched.RunTime)
 	got := brkga.Run(ctx, e, brkga.Uniform{}, f.Search, brkga.Budget{Evaluations: f.High, Checkpoints: []int{f.Low, f.High}}, r)
 	return got.Checkpoints[1] <= (1-f.Improvement)*got.Checkpoints[0]
@@ -39,7 +39,7 @@ func Filtered(ctx context.Context, c Config, f Filter, seed, k uint64) (p *sched
 	for ctx.Err() == nil {
 		p = c.Generate(draw)
 		tried++
-		if f.Keep(ctx, p, search) && ctx.Err() == nil {
+		if f.keep(ctx, p, search) && ctx.Err() == nil {
 			return renamed(p, fmt.Sprintf("%s-%d-%d", p.Name(), seed, k)), tried, nil
 		}
 	}

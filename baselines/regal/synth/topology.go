@@ -7,10 +7,10 @@ type Kind int
 
 // The models.
 const (
-	ErdosRenyi      Kind = iota // every edge with probability 0.05
-	BarabasiAlbert              // each node joins 2 earlier ones, in proportion to their degrees
-	WattsStrogatz               // a ring of 4 neighbours, each edge rewired with probability 0.3
-	StochasticBlock             // 4 blocks, probability 0.3 inside, 0.01 across
+	erdosRenyi      Kind = iota // every edge with probability 0.05
+	barabasiAlbert              // each node joins 2 earlier ones, in proportion to their degrees
+	wattsStrogatz               // a ring of 4 neighbours, each edge rewired with probability 0.3
+	stochasticBlock             // 4 blocks, probability 0.3 inside, 0.01 across
 	numKinds
 )
 
@@ -42,18 +42,18 @@ func (e *edges) add(i, j int) {
 func topology(k Kind, n int, r *rand.Rand) [][2]int {
 	e := newEdges(n)
 	switch k {
-	case ErdosRenyi:
+	case erdosRenyi:
 		e.chance(r, func(int, int) float64 { return 0.05 })
-	case StochasticBlock:
+	case stochasticBlock:
 		e.chance(r, func(i, j int) float64 {
 			if i*4/n == j*4/n {
 				return 0.3
 			}
 			return 0.01
 		})
-	case BarabasiAlbert:
+	case barabasiAlbert:
 		e.preferential(r)
-	case WattsStrogatz:
+	case wattsStrogatz:
 		e.smallWorld(r)
 	}
 	return e.list

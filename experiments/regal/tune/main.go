@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"os"
 
+	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
 	"placer/baselines/regal/synth"
-	"placer/baselines/regal/tune"
 	"placer/internal/fsx"
 )
 
@@ -28,9 +28,9 @@ func main() {
 }
 
 func run(seed uint64, coarse bool, file string) error {
-	grid, config := tune.Grid(), tune.Default()
+	grid, config := propose.Grid(), propose.DefaultTuning()
 	if coarse {
-		grid, config.Graphs, config.Keep = tune.Coarse(), []int{3, 6, 10}, []int{9, 3, 1}
+		grid, config.Graphs, config.Keep = propose.Coarse(), []int{3, 6, 10}, []int{9, 3, 1}
 	}
 	ctx := context.Background()
 	out := json.NewEncoder(os.Stdout)
@@ -57,11 +57,11 @@ func run(seed uint64, coarse bool, file string) error {
 			return lines.Add(line)
 		}
 	}
-	_, err := tune.Search(ctx, grid, config, graph, func(round int, left []tune.Scored) {
+	_, err := propose.Tune(ctx, grid, config, graph, func(round int, left []propose.Scored) {
 		for _, x := range left[:min(len(left), 20)] {
 			err := out.Encode(struct {
 				Round int `json:"round"`
-				tune.Scored
+				propose.Scored
 			}{round, x})
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "tune:", err)

@@ -1,0 +1,253 @@
+package rl2017
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/schedule"
+	"placer/units"
+)
+
+// colocate returns the co-location groups that the policy decides for (section
+// 3.3): the framework's own groups, gradients with what they are gradients of,
+// then special, what a model's builder would name (an LSTM cell, a branch of
+// convolutions); then every group whose outputs only one other group reads joins
+// that one, again and again until nothing changes. A group that special made
+// whole does not join its reader: otherwise one module after another would, and
+// the model end up in one group.
+//
+// The paper's authors drew the groups of their models by hand, variables and
+// bookkeeping included. Here, groups that take next to no time, in seconds [N] of
+// every op, join the group that they exchange most bytes with, and ever longer
+// ones do until no more than most are left. No group grows beyond room bytes
+// that its ops hold for the whole step, except by the framework's rules: what
+// fills a device can no longer be moved.
+func colocate(g *graph.Graph, special [][]graph.OpID, seconds []float64, most int, room units.Bytes) *unit.Partition {
+	m := newMerger(g, room)
+	first := map[int32]graph.OpID{}
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		if o.Group > 0 {
+			if j, ok := first[o.Group]; ok {
+				m.join(int32(i), int32(j))
+			} else {
+				first[o.Group] = graph.OpID(i)
+			}
+		}
+		if o.Phase == graph.Backward && o.Forward != graph.None {
+			m.join(int32(i), int32(o.Forward))
+		}
+	}
+	for _, ops := range special {
+		for _, i := range ops {
+			m.tryJoin(int32(ops[0]), int32(i))
+		}
+		if len(ops) > 1 {
+			m.whole[m.find(int32(ops[0]))] = true
+		}
+	}
+	for m.soleConsumers() {
+	}
+	total := 0.0
+	for _, s := range seconds {
+		total += s
+	}
+	for m.absorb(seconds, nextToNoTime*total, 1) {
+	}
+	for limit := nextToNoTime * total; m.count() > most; limit *= 2 {
+		for m.count() > most && m.absorb(seconds, limit, most) {
+		}
+		if limit > total {
+			break // what is left exchanges nothing
+		}
+	}
+	return m.partition()
+}
+
+// nextToNoTime is a share of the time of all ops.
+const nextToNoTime = 1e-4
+
+// special returns the cells of h, or its branches where convolutions do most of
+// the arithmetic. Weights are not among them: a weight belongs to no one cell of
+// its layer.
+func special(g *graph.Graph, h *unit.Hierarchy) (special [][]graph.OpID) {
+	l := unit.Cell
+	if convolutional(g) {
+		l = unit.Segment
+	}
+	for u, ops := range h.Levels[l].Ops {
+		if h.Roles[l][u] != unit.Weights {
+			special = append(special, ops)
+		}
+	}
+	return special
+}
+
+// convolutional reports whether convolutions do most of the arithmetic.
+func convolutional(g *graph.Graph) bool {
+	var all, conv float64
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		all += float64(o.FLOPs)
+		if o.Kind.Class() == graph.ClassConv {
+			conv += float64(o.FLOPs)
+		}
+	}
+	return conv > all/2
+}
+
+// merger is a union-find over the ops; the lowest op of a group leads it.
+type merger struct {
+	graph  *graph.Graph
+	parent []int32
+	whole  []bool // [N], of leaders
+	bytes  []units.Bytes
+	room   units.Bytes
+}
+
+func newMerger(g *graph.Graph, room units.Bytes) *merger {
+	n := g.NumOps()
+	m := &merger{graph: g, parent: make([]int32, n), whole: make([]bool, n), bytes: make([]units.Bytes, n), room: room}
+	for i := range n {
+		m.parent[i] = int32(i)
+		m.bytes[i] = g.Op(graph.OpID(i)).Resident
+	}
+	return m
+}
+
+func (m *merger) find(i int32) int32 {
+	for m.parent[i] != i {
+		m.parent[i] = m.parent[m.parent[i]]
+		i = m.parent[i]
+	}
+	return i
+}
+
+func (m *merger) join(i, j int32) {
+	i, j = m.find(i), m.find(j)
+	if i == j {
+		return
+	}
+	if j < i {
+		i, j = j, i
+	}
+	m.parent[j] = i
+	m.bytes[i] += m.bytes[j]
+	m.whole[i] = m.whole[i] || m.whole[j]
+}
+
+// tryJoin joins the groups of i and j if there is room, and reports whether they
+// were two and are one.
+func (m *merger) tryJoin(i, j int32) bool {
+	i, j = m.find(i), m.find(j)
+	if i == j || m.bytes[i]+m.bytes[j] > m.room {
+		return false
+	}
+	m.join(i, j)
+	return true
+}
+
+// soleConsumers joins every group that only one other reads with that one, all
+// judged by the groups as they were, and reports whether there was any.
+func (m *merger) soleConsumers() bool {
+	const none, several = -1, -2
+	reader := make([]int32, len(m.parent))
+	for i := range reader {
+		reader[i] = none
+	}
+	read := func(from, to graph.OpID) {
+		a, b := m.find(int32(from)), m.find(int32(to))
+		switch {
+		case a == b || reader[a] == b:
+		case reader[a] == none:
+			reader[a] = b
+		default:
+			reader[a] = several
+		}
+	}
+	for i := range m.graph.NumOps() {
+		for _, t := range m.graph.Inputs(graph.OpID(i)) {
+			read(m.graph.Tensor(t).Producer, graph.OpID(i))
+		}
+	}
+	joined := false
+	for i, r := range reader {
+		if r >= 0 && !m.whole[m.find(int32(i))] && m.tryJoin(int32(i), r) {
+			joined = true
+		}
+	}
+	return joined
+}
+
+// absorb joins groups that take less than limit seconds, the shortest first, with
+// the group that each exchanges most bytes with, the lower of equals, while there
+// are more than least groups, and reports whether it joined any. A group takes
+// part in one join at most, so that none swallows a whole region at once.
+func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
+	time := make([]float64, len(m.parent))
+	for i, s := range seconds {
+		time[m.find(int32(i))] += s
+	}
+	type join struct{ light, other int32 }
+	of := make([]int32, len(m.parent))
+	for i := range of {
+		of[i] = m.find(int32(i))
+	}
+	exchanged := func(b units.Bytes) float64 { return float64(b) + 1 }
+	light := func(all iter.Seq[schedule.Exchange]) iter.Seq[schedule.Exchange] {
+		return func(yield func(schedule.Exchange) bool) {
+			for e := range all {
+				if (time[e.From] < limit || time[e.To] < limit) && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+	heaviest := schedule.NewCommunication(len(of), exchanged, light(schedule.Reads(m.graph, of)), light(schedule.Controls(m.graph, of))).Heaviest(1)
+	var partners []join
+	for i := range of {
+		if other, _ := heaviest.Neighbours(int32(i)); len(other) > 0 && time[i] < limit {
+			partners = append(partners, join{int32(i), other[0]})
+		}
+	}
+	slices.SortStableFunc(partners, func(x, y join) int { return cmp.Compare(time[x.light], time[y.light]) })
+	taken := make([]bool, len(m.parent))
+	groups, joined := m.count(), false
+	for _, e := range partners {
+		if groups > least && !taken[e.light] && !taken[e.other] && m.tryJoin(e.light, e.other) {
+			taken[e.light], taken[e.other] = true, true
+			groups--
+			joined = true
+		}
+	}
+	return joined
+}
+
+// count returns the number of groups.
+func (m *merger) count() (n int) {
+	for i := range m.parent {
+		if m.parent[i] == int32(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// partition numbers the groups in the order of their first ops.
+func (m *merger) partition() *unit.Partition {
+	p := &unit.Partition{Of: make([]int32, len(m.parent))}
+	for i := range m.parent {
+		lead := m.find(int32(i))
+		if lead == int32(i) {
+			p.Of[i] = int32(len(p.Ops))
+			p.Ops = append(p.Ops, nil)
+		} else {
+			p.Of[i] = p.Of[lead]
+		}
+		p.Ops[p.Of[i]] = append(p.Ops[p.Of[i]], graph.OpID(i))
+	}
+	return p
+}

@@ -1,0 +1,68 @@
+package balance
+
+import (
+	"context"
+	"math"
+
+	"placer/baselines/budget"
+	"placer/baselines/partition/contiguous"
+	"placer/plan"
+	"placer/sim/throughput"
+)
+
+// Placer searches splits of any shape.
+type Placer struct {
+	// Start is a placement to start from, [N]; nil starts from the best contiguous
+	// split.
+	Start []uint8
+}
+
+var _ plan.Placer = Placer{}
+
+// Name returns "balance".
+func (Placer) Name() string { return "balance" }
+
+// Kind returns plan.Search.
+func (Placer) Kind() plan.Kind { return plan.Search }
+
+// Place anneals until the budget is spent or ctx ends. An evaluation is spent for
+// every B moves, which cost about as much, on the best placement so far.
+func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	p = budget.OrDefault(p)
+	track := budget.New(ctx, p, b.Name())
+	if p.Objective.Normal() != plan.Throughput {
+		track.Note("searches for the least largest load, not by the %s objective", p.Objective.Normal())
+	}
+	s := throughput.FromProblem(p)
+	x, err := throughput.New(s)
+	if err != nil {
+		return nil, err
+	}
+	start := b.Start
+	if start == nil {
+		start = make([]uint8, p.Graph.NumOps())
+		if r, err := contiguous.Solve(ctx, s, contiguous.Config{Downsets: 20_000}); err == nil {
+			start = r.Device
+		}
+	}
+	block := x.Gather(start)
+	track.Try(x.Spread(block))
+	c := Default()
+	every := max(64, x.NumBlocks())
+	c.Moves = every * max(1, p.Budget.Evaluations)
+	if p.Budget.Evaluations <= 0 {
+		c.Moves = math.MaxInt32
+		c.rounds = 1
+	}
+	c.Seed = p.Seed
+	for round := 0; !track.Done() && x.NumDevices() > 1; round++ {
+		if p.Budget.Evaluations <= 0 { // one annealing after another until the time is up
+			c.Moves, c.Seed = every*2000, p.Seed+uint64(round)<<32
+		}
+		block, _ = Search(ctx, x, block, c, func(best []uint8) bool {
+			track.Try(x.Spread(best))
+			return !track.Done()
+		})
+	}
+	return track.Outcome()
+}

@@ -1,0 +1,150 @@
+package pipedreamplan
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// seconds returns what a pipeline of these stages takes per minibatch, by the costs of
+// its stages.
+func seconds(c *Chain, stages []Stage, bandwidth float64) (worst float64) {
+	for _, s := range stages {
+		x := c.Cost(s, bandwidth)
+		worst = max(worst, x.Compute, x.Sync, x.Transfer)
+	}
+	return worst
+}
+
+func drawChain(t *rapid.T) *Chain {
+	c := &Chain{}
+	for range rapid.IntRange(1, 6).Draw(t, "layers") {
+		c.Seconds = append(c.Seconds, float64(rapid.IntRange(0, 20).Draw(t, "seconds")))
+		c.Parameters = append(c.Parameters, float64(rapid.IntRange(0, 20).Draw(t, "parameters")))
+		c.Crossing = append(c.Crossing, float64(rapid.IntRange(0, 10).Draw(t, "crossing")))
+	}
+	return c
+}
+
+// naive returns the least time of layers i..j on at most m workers of the
+// outermost level, by the recurrence in words and without tables.
+func naive(c *Chain, levels []Level, i, j, m int) float64 {
+	if len(levels) == 0 {
+		var sum float64
+		for l := i; l <= j; l++ {
+			sum += c.Seconds[l]
+		}
+		return sum
+	}
+	top, below := levels[len(levels)-1], levels[:len(levels)-1]
+	best := math.Inf(1)
+	for last := 1; last <= m; last++ {
+		for from := i; from <= j; from++ {
+			var w float64
+			for l := from; l <= j; l++ {
+				w += c.Parameters[l]
+			}
+			width := 1
+			if len(below) > 0 {
+				width = below[len(below)-1].Width
+			}
+			v := max(naive(c, below, from, j, width), 2*float64(last-1)*w/top.Bandwidth) / float64(last)
+			if from > i {
+				if last == m {
+					continue
+				}
+				v = max(v, 2*c.Crossing[from-1]/top.Bandwidth, naive(c, levels, i, from-1, m-last))
+			}
+			best = min(best, v)
+		}
+	}
+	return best
+}
+
+func TestSolveAgainstRecurrence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChain(t)
+		var levels []Level
+		for range rapid.IntRange(1, 2).Draw(t, "levels") {
+			levels = append(levels, Level{rapid.IntRange(1, 3).Draw(t, "width"), float64(rapid.IntRange(1, 8).Draw(t, "bandwidth"))})
+		}
+		p, err := Solve(c, levels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := naive(c, levels, 0, c.NumLayers()-1, levels[len(levels)-1].Width); math.Abs(p.Seconds-want) > 1e-9 {
+			t.Fatalf("%v s, want %v", p.Seconds, want)
+		}
+		workers, next := 0, 0
+		for _, s := range p.Stages {
+			if s.From != next || s.To <= s.From || s.Replicas < 1 {
+				t.Fatalf("stages %v of %d layers", p.Stages, c.NumLayers())
+			}
+			next = s.To
+			workers += s.Replicas
+		}
+		all := 1
+		for _, l := range levels {
+			all *= l.Width
+		}
+		if next != c.NumLayers() || workers > all {
+			t.Fatalf("stages %v of %d layers on %d workers", p.Stages, c.NumLayers(), all)
+		}
+		if len(levels) > 1 {
+			return
+		}
+		if got := seconds(c, p.Stages, levels[0].Bandwidth); math.Abs(got-p.Seconds) > 1e-9 {
+			t.Fatalf("stages %v take %v s, not %v", p.Stages, got, p.Seconds)
+		}
+		var replicas []int
+		for _, s := range p.Stages {
+			replicas = append(replicas, s.Replicas)
+		}
+		cut, err := Cut(c, replicas, levels[0].Bandwidth)
+		if err != nil || math.Abs(cut.Seconds-p.Seconds) > 1e-9 || math.Abs(seconds(c, cut.Stages, levels[0].Bandwidth)-cut.Seconds) > 1e-9 {
+			t.Fatalf("the best cut into %v: %v, error %v; the best plan takes %v s", replicas, cut, err, p.Seconds)
+		}
+	})
+}
+
+// Cut is no better than any cut, and one of them.
+func TestCutAgainstAllCuts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChain(t)
+		replicas := rapid.SliceOfN(rapid.IntRange(1, 4), 1, c.NumLayers()).Draw(t, "replicas")
+		bandwidth := float64(rapid.IntRange(1, 8).Draw(t, "bandwidth"))
+		best := math.Inf(1)
+		var walk func(from, k int, stages []Stage)
+		walk = func(from, k int, stages []Stage) {
+			if k == len(replicas)-1 {
+				best = min(best, seconds(c, append(stages, Stage{from, c.NumLayers(), replicas[k]}), bandwidth))
+				return
+			}
+			for to := from + 1; to+len(replicas)-k-1 <= c.NumLayers(); to++ {
+				walk(to, k+1, append(stages, Stage{from, to, replicas[k]}))
+			}
+		}
+		walk(0, 0, nil)
+		p, err := Cut(c, replicas, bandwidth)
+		if err != nil || math.Abs(p.Seconds-best) > 1e-9 || math.Abs(seconds(c, p.Stages, bandwidth)-best) > 1e-9 {
+			t.Fatalf("%v, error %v, want %v s", p, err, best)
+		}
+	})
+}
+
+func TestErrors(t *testing.T) {
+	c := &Chain{Seconds: []float64{1}, Parameters: []float64{1}, Crossing: []float64{0}}
+	if _, err := Solve(c, nil); err == nil {
+		t.Error("no workers: no error")
+	}
+	if _, err := Solve(c, []Level{{0, 1}}); err == nil {
+		t.Error("a level of no workers: no error")
+	}
+	if _, err := Cut(c, []int{1, 1}, 1); err == nil {
+		t.Error("two stages of one layer: no error")
+	}
+	if _, err := Solve(&Chain{Seconds: []float64{-1}, Parameters: []float64{1}, Crossing: []float64{0}}, []Level{{1, 1}}); err == nil {
+		t.Error("negative time: no error")
+	}
+}

@@ -1,0 +1,117 @@
+package anneal
+
+import (
+	"slices"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/plan"
+	"placer/schedule"
+	"placer/sim"
+	"placer/units"
+)
+
+// objective evaluates decisions: it knows the ops of each and the evaluator of their
+// graph, the problem's own or its contraction.
+type objective struct {
+	penalty
+	evaluator plan.Evaluator
+	given     plan.Decision  // priority and fusion
+	device    []uint8        // [ops]
+	members   [][]graph.OpID // [decisions] ops; shared
+	share     float64        // cost of an evaluation in evaluations of the problem
+	heat      float64        // factor of temperatures
+}
+
+// clone returns an objective for another goroutine.
+func (a *objective) clone() *objective {
+	b := *a
+	b.evaluator = a.evaluator.Clone()
+	b.device = slices.Clone(a.device)
+	return &b
+}
+
+func (a *objective) set(u int32, d uint8) {
+	for _, i := range a.members[u] {
+		a.device[i] = d
+	}
+}
+
+// evaluate returns the score of the present decisions and what annealing minimises.
+func (a *objective) evaluate() (plan.Score, float64) {
+	s := a.evaluator.Evaluate(a.given.Or(plan.Decision{Device: a.device}))
+	return s, a.of(s)
+}
+
+// penalty turns scores into what annealing minimises: the time, and more for what
+// does not fit, growing with how much, so that it finds its way back into memory.
+type penalty struct {
+	memory units.Bytes // of the largest device
+	serial float64     // time of the whole step on the first device
+}
+
+// What memory that is missing costs: a share of the serial time for any, and that
+// much of it for each device's worth.
+const (
+	anyOverflow = 0.05
+	perDevice   = 4
+)
+
+func newPenalty(m *hw.Machine, e plan.Evaluator) (x penalty) {
+	for _, d := range m.Devices {
+		x.memory = max(x.memory, d.Memory)
+	}
+	for _, s := range e.OpSeconds(0) {
+		x.serial += s
+	}
+	return x
+}
+
+// of returns the cost of a score.
+func (x penalty) of(s plan.Score) float64 {
+	if s.Feasible() {
+		return s.Value
+	}
+	return s.Value + x.serial*(anyOverflow+perDevice*float64(s.Overflow)/float64(x.memory))
+}
+
+// mostNodes is the largest contraction worth searching on, as a share of the
+// graph's ops.
+const mostNodes = 0.4
+
+// costs satisfies the cost model of package sim.
+type costs [][]float64
+
+func (c costs) OpSeconds(i graph.OpID, d int) units.Seconds { return units.Seconds(c[d][i]) }
+
+// coarseObjective returns an objective on the coarsened graph of the decisions t, and the
+// number of its nodes.
+func coarseObjective(p *plan.Problem, t *neighbourhood) (*objective, int, error) {
+	c, seconds, err := schedule.Contract(p, t.fine)
+	if err != nil {
+		return nil, 0, err
+	}
+	cs := costs(seconds)
+	for _, s := range cs {
+		for v := range s {
+			s[v] = max(s[v], 1e-9) // the simulator wants positive times
+		}
+	}
+	s, err := sim.New(c.Graph, p.Machine, cs, sim.Default())
+	if err != nil {
+		return nil, 0, err
+	}
+	n := c.Graph.NumOps()
+	a := &objective{
+		evaluator: s, device: make([]uint8, n), members: make([][]graph.OpID, len(t.seconds)),
+		share: float64(n) / float64(p.Graph.NumOps()), penalty: newPenalty(p.Machine, s),
+	}
+	if p.Priority != nil {
+		a.given.Priority = sim.CriticalPathPriority(c.Graph, cs[0])
+	}
+	for v := range graph.OpID(n) {
+		u := c.Unit(v)
+		a.members[u] = append(a.members[u], v)
+	}
+	return a, n, nil
+}

@@ -1,0 +1,82 @@
+package anneal
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"placer/baselines/budget"
+	"placer/plan"
+)
+
+// Placer anneals coarse to fine on the units of a problem.
+type Placer struct {
+	// Starts are placements to start from, [N] each, beside the method's own. The
+	// outcome is at least as good as each of them.
+	Starts [][]uint8
+	// From are decisions on all tasks to start from, nil parts the problem's; see
+	// Starts.
+	From []plan.Decision
+	// Together leaves out the annealing of placements alone.
+	Together bool
+	// replicas is the number of annealing runs, which exchange what they find; 0
+	// means 2. The outcome of a budget in evaluations depends on it.
+	replicas int
+	// Workers is the number of goroutines; 0 means one per CPU, and more than
+	// replicas are not used. The outcome of a budget in evaluations does not depend
+	// on it.
+	Workers int
+
+	stages []stage // nil means defaultStages
+}
+
+var _ plan.Placer = Placer{}
+
+// Name returns "anneal".
+func (Placer) Name() string { return "anneal" }
+
+// Kind returns plan.Search.
+func (Placer) Kind() plan.Kind { return plan.Search }
+
+// Place searches until the budget is spent or ctx ends. A step of the contraction
+// is charged to a budget in evaluations by its share of the ops; the outcome
+// counts evaluations of the problem alone and notes the others.
+//
+// Where the problem's tasks are others than placement, or more, its placements
+// are annealed for half of the budget and then all tasks together.
+func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	p = budget.OrDefault(p)
+	if p.Decides(plan.Schedule) || p.Decides(plan.Fuse) || p.Fusion != nil {
+		return a.placeJointly(ctx, p)
+	}
+	return a.placeAlone(ctx, p)
+}
+
+// placeAlone anneals placements under p's priority and fusion.
+func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if a.replicas <= 0 {
+		a.replicas = 2
+	}
+	if a.Workers <= 0 {
+		a.Workers = runtime.GOMAXPROCS(0)
+	}
+	a.Workers = min(a.Workers, a.replicas)
+	if a.stages == nil {
+		a.stages = defaultStages
+	}
+	r := newRun(ctx, a, p)
+	r.open()
+	for k := range r.stages {
+		if r.done() {
+			break
+		}
+		if err := r.stage(k); err != nil {
+			return nil, fmt.Errorf("anneal: %w", err)
+		}
+	}
+	o := &plan.Outcome{Decision: plan.Decision{Device: r.best}, Score: r.score, Evaluations: r.full}
+	if r.contracted > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("beside its evaluations, %d of a contraction to %d nodes", r.contracted, r.nodes))
+	}
+	return o, nil
+}

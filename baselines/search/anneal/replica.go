@@ -1,0 +1,141 @@
+package anneal
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"placer/plan"
+)
+
+// replica is one annealing run.
+type replica struct {
+	*neighbourhood
+	objective *objective
+	rng       *rand.Rand
+	devices   int
+	now       []uint8 // [decisions]
+	cost      float64
+	score     plan.Score
+	best      []uint8 // [decisions] the best seen in this stage
+	bestAt    plan.Score
+	bestCost  float64
+	fresh     bool      // best has changed since it was last looked at
+	busy      []float64 // [D] seconds of the decisions on each device
+	// undo lists the changes of the move under way.
+	undo      []change
+	stale     int // evaluations since the last new best or restart
+	moves     kinds
+	spent     int // evaluations so far
+	accounted int // of those, the ones its run knows of
+}
+
+type change struct {
+	u   int32
+	old uint8
+}
+
+func newReplica(t *neighbourhood, a *objective, devices int, rng *rand.Rand) *replica {
+	n := len(t.seconds)
+	return &replica{neighbourhood: t, objective: a, rng: rng, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]change, 0, 4*n)}
+}
+
+// start puts the replica at decisions from.
+func (w *replica) start(from []uint8) {
+	for u, d := range w.now {
+		w.busy[d] += w.seconds[u]
+		w.objective.set(int32(u), d)
+	}
+	w.visit(from)
+	copy(w.best, w.now)
+	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
+	w.moves.reset()
+}
+
+// visit moves the replica to decisions x and evaluates them.
+func (w *replica) visit(x []uint8) {
+	for u, d := range x {
+		if w.now[u] != d {
+			w.put(int32(u), d)
+		}
+	}
+	w.score, w.cost = w.objective.evaluate()
+	w.spent++
+}
+
+// set moves decision u to device d.
+func (w *replica) set(u int32, d uint8) {
+	old := w.now[u]
+	if old == d {
+		return
+	}
+	w.undo = append(w.undo, change{u, old})
+	w.put(u, d)
+}
+
+func (w *replica) put(u int32, d uint8) {
+	w.busy[w.now[u]] -= w.seconds[u]
+	w.busy[d] += w.seconds[u]
+	w.now[u] = d
+	w.objective.set(u, d)
+}
+
+// step proposes one move at temperature (a fraction of the cost) and run length
+// and takes it or not. It reports whether it found a new best.
+func (w *replica) step(temperature float64, run int) bool {
+	w.undo = w.undo[:0]
+	if w.stale > patience*len(w.now) {
+		return w.restart()
+	}
+	kind := w.propose(run)
+	for w.rng.IntN(4) == 0 { // sometimes only two moves together help
+		w.propose(run)
+	}
+	if len(w.undo) == 0 {
+		w.moves.tell(kind, 0)
+		return false
+	}
+	score, cost := w.objective.evaluate()
+	w.spent++
+	w.stale++
+	if cost > w.cost && w.rng.Float64() >= math.Exp((w.cost-cost)/(temperature*w.cost)) {
+		for k := len(w.undo) - 1; k >= 0; k-- {
+			w.put(w.undo[k].u, w.undo[k].old)
+		}
+		w.moves.tell(kind, 0)
+		return false
+	}
+	gain := w.cost - cost
+	w.score, w.cost = score, cost
+	if gain > 0 {
+		w.moves.tell(kind, 1)
+	} else {
+		w.moves.tell(kind, 0)
+	}
+	if score.Better(w.bestAt) {
+		w.bestAt, w.bestCost, w.fresh, w.stale = score, cost, true, 0
+		copy(w.best, w.now)
+		return true
+	}
+	return false
+}
+
+// patience is how many evaluations for each decision may pass without a new best
+// before a replica starts over. Only small problems get there.
+const patience = 20
+
+// restart moves the replica to random decisions. It reports whether they are a new
+// best.
+func (w *replica) restart() bool {
+	for u := range w.now {
+		w.put(int32(u), uint8(w.rng.IntN(w.devices)))
+	}
+	w.score, w.cost = w.objective.evaluate()
+	w.spent++
+	w.stale = 0
+	if !w.score.Better(w.bestAt) {
+		return false
+	}
+	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
+	copy(w.best, w.now)
+	return true
+}

@@ -1,0 +1,322 @@
+package anneal
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"placer/baselines/budget"
+	"placer/graph/unit"
+	"placer/internal/parallel"
+	"placer/plan"
+)
+
+// run is the state of one Place.
+type run struct {
+	Placer
+	ctx     context.Context
+	p       *plan.Problem
+	budget  plan.Budget
+	started float64
+	full    int     // evaluations of the problem
+	charged float64 // those, and those of the contraction by their share
+	best    []uint8 // [N]
+	score   plan.Score
+	any     bool // best is a placement
+
+	cells, opNeighbourhood *neighbourhood
+	coarse                 *objective       // nil until needed
+	tooFine                bool             // the contraction saves too little
+	nodes                  int              // of the contraction
+	contracted             int              // evaluations of it
+	exact                  []plan.Evaluator // [replicas]
+	votes                  []float64        // [D] scratch
+
+	mu     sync.Mutex // guards the rest, which replicas use while they run
+	shown  plan.Score // the best reported
+	under  int        // evaluations of the problem under way, beside full
+	device []uint8    // [N] scratch
+}
+
+func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
+	n := p.Graph.NumOps()
+	r := &run{
+		Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), best: make([]uint8, n), device: make([]uint8, n),
+		cells: newNeighbourhood(p, unit.Cell, unit.Chain), votes: make([]float64, p.Machine.NumDevices()),
+	}
+	// The contraction is simulated: it knows step times alone.
+	r.tooFine = p.Objective.Normal() != plan.Step
+	if p.Clock == nil {
+		r.budget.Seconds = 0
+	}
+	for k := range a.replicas {
+		e := p.Evaluator
+		if k > 0 {
+			e = e.Clone()
+		}
+		r.exact = append(r.exact, e)
+	}
+	return r
+}
+
+// progress returns the fraction of the budget that is spent.
+func (r *run) progress() float64 { return budget.Spent(r.p, r.started, r.charged) }
+
+// done reports whether there is no room for another evaluation.
+func (r *run) done() bool {
+	return r.ctx.Err() != nil || r.progress() >= 1 || r.budget.Evaluations > 0 && r.charged+1 > float64(r.budget.Evaluations)
+}
+
+// try evaluates a placement of the problem.
+func (r *run) try(device []uint8) {
+	s := r.exact[0].Evaluate(plan.Decision{Device: device, Priority: r.p.Priority, Fusion: r.p.Fusion})
+	r.full++
+	r.charged++
+	r.offer(device, s)
+}
+
+// offer keeps a placement if it is the best so far.
+func (r *run) offer(device []uint8, s plan.Score) {
+	if !r.any || s.Better(r.score) {
+		r.any = true
+		r.score = s
+		copy(r.best, device)
+		r.show(device, s)
+	}
+}
+
+// show reports a placement if none as good was reported; r.mu must be held or no
+// replica run.
+func (r *run) show(device []uint8, s plan.Score) {
+	if r.shown != (plan.Score{}) && !s.Better(r.shown) {
+		return
+	}
+	r.shown = s
+	if r.p.Report != nil {
+		r.p.Report(plan.Progress{Method: r.Name(), Evaluations: r.full + r.under, Best: s, Decision: plan.Decision{Device: device}})
+	}
+}
+
+// stage runs stage k on all replicas.
+func (r *run) stage(k int) error {
+	s := &r.stages[k]
+	t, proto, err := r.objectiveOf(s)
+	if err != nil || proto == nil {
+		return err
+	}
+	left := 0.0
+	for _, x := range r.stages[k:] {
+		left += x.share
+	}
+	part := (1 - r.progress()) * s.share / left
+	w := make([]*replica, r.replicas)
+	from := r.decisions(t, r.best)
+	for i := range w {
+		a := proto.clone()
+		if !s.coarse {
+			a.evaluator = r.exact[i]
+		}
+		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
+		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.New(rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))))
+	}
+	r.walk(s, w, from, part)
+	return nil
+}
+
+// walk runs the replicas from the same decisions for part of the budget, in
+// rounds.
+func (r *run) walk(s *stage, ws []*replica, from []uint8, part float64) {
+	q := quota{evaluations: part * float64(r.budget.Evaluations) / float64(len(ws)) / ws[0].objective.share, seconds: part * r.budget.Seconds}
+	if r.budget.Evaluations > 0 && q.evaluations < 2 {
+		return
+	}
+	if r.budget.Seconds > 0 {
+		q.begin = r.p.Clock()
+	}
+	for round := range rounds {
+		next := make(chan *replica, len(ws))
+		for _, w := range ws {
+			next <- w
+		}
+		close(next)
+		var wait parallel.Group
+		for range r.Workers {
+			wait.Go(func() {
+				for w := range next {
+					if round == 0 {
+						w.start(from)
+					}
+					r.anneal(s, w, &q, float64(round+1)/rounds)
+				}
+			})
+		}
+		wait.Wait()
+		r.collect(s, ws)
+		if r.done() {
+			return
+		}
+		r.exchange(ws, 2*s.temperature(float64(round+1)/rounds), &q)
+	}
+}
+
+// quota bounds what one replica spends in a stage.
+type quota struct {
+	evaluations    float64
+	begin, seconds float64
+}
+
+// spent returns the fraction of the quota that w has spent.
+func (r *run) spentOf(q *quota, w *replica) float64 {
+	x := 0.0
+	if r.budget.Evaluations > 0 {
+		x = float64(w.spent+1) / q.evaluations
+	}
+	if r.budget.Seconds > 0 {
+		x = max(x, (r.p.Clock()-q.begin)/q.seconds)
+	}
+	return x
+}
+
+// coolest is the temperature of the last replica as a share of the first one's;
+// those between are spread geometrically. Hot replicas find other basins, cool ones
+// explore the one they start in.
+const coolest = 0.25
+
+// idleMoves is how many moves in a row may come to nothing before a replica gives
+// up: there may be nothing to move.
+const idleMoves = 1000
+
+// anneal steps w until it has spent fraction until of its quota.
+func (r *run) anneal(s *stage, w *replica, q *quota, until float64) {
+	for idle := 0; idle < idleMoves && r.ctx.Err() == nil; {
+		x := r.spentOf(q, w)
+		if x > until {
+			return
+		}
+		before := w.spent
+		if w.step(w.objective.heat*s.temperature(min(x, 1)), s.run) && !s.coarse {
+			r.mu.Lock()
+			r.show(w.objective.device, w.bestAt)
+			r.mu.Unlock()
+		}
+		if w.spent == before {
+			idle++
+			continue
+		}
+		idle = 0
+		if !s.coarse {
+			r.mu.Lock()
+			r.under++
+			r.mu.Unlock()
+		}
+	}
+}
+
+// collect accounts for what the replicas spent since the last time and takes over
+// their best, in their order.
+func (r *run) collect(s *stage, ws []*replica) {
+	for _, w := range ws {
+		n := w.spent - w.accounted
+		w.accounted = w.spent
+		r.charged += float64(n) * w.objective.share
+		if s.coarse {
+			r.contracted += n
+		} else {
+			r.full += n
+		}
+	}
+	r.under = 0
+	for i, w := range ws {
+		if s.coarse {
+			if i > 0 && sameDecisions(w.best, ws[0].best) || !w.fresh || r.done() {
+				continue
+			}
+			w.fresh = false
+			r.expand(w.neighbourhood, w.best, r.device)
+			r.try(r.device)
+			continue
+		}
+		if w.bestAt.Better(r.score) {
+			r.expand(w.neighbourhood, w.best, r.device)
+			r.offer(r.device, w.bestAt)
+		}
+	}
+}
+
+func sameDecisions(a, b []uint8) bool { return string(a) == string(b) }
+
+// exchange sends replicas that are worse than the best by more than slack, as a
+// fraction, to where the best is.
+func (r *run) exchange(ws []*replica, slack float64, q *quota) {
+	best := ws[0]
+	for _, w := range ws {
+		if w.bestAt.Better(best.bestAt) {
+			best = w
+		}
+	}
+	for _, w := range ws {
+		if w != best && w.cost > best.bestCost*(1+slack) && r.spentOf(q, w) <= 1 {
+			w.visit(best.best)
+		}
+	}
+}
+
+// expand writes the placement of the decisions x of t into device, [N].
+func (r *run) expand(t *neighbourhood, x []uint8, device []uint8) {
+	for u, ops := range t.fine.Ops {
+		for _, i := range ops {
+			device[i] = x[u]
+		}
+	}
+}
+
+// decisions reads the decisions of t off a placement: for each, the device of
+// most of its time.
+func (r *run) decisions(t *neighbourhood, device []uint8) []uint8 {
+	seconds := r.p.Evaluator.OpSeconds(0)
+	out := make([]uint8, len(t.seconds))
+	for u, ops := range t.fine.Ops {
+		clear(r.votes)
+		for _, i := range ops {
+			r.votes[device[i]] += seconds[i] + 1e-15
+		}
+		for d := range r.votes {
+			if r.votes[d] > r.votes[out[u]] {
+				out[u] = uint8(d)
+			}
+		}
+	}
+	return out
+}
+
+// objectiveOf returns the neighbourhood and a prototype objective of stage s; no objective where
+// the stage is of no use.
+func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
+	switch {
+	case s.ops:
+		if r.opNeighbourhood == nil {
+			r.opNeighbourhood = newNeighbourhood(r.p, unit.Op, unit.Cell)
+		}
+		return r.opNeighbourhood, r.exactObjective(r.opNeighbourhood), nil
+	case !s.coarse:
+		return r.cells, r.exactObjective(r.cells), nil
+	}
+	if r.coarse == nil && !r.tooFine {
+		a, nodes, err := coarseObjective(r.p, r.cells)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.nodes = nodes
+		if a.share > mostNodes {
+			r.tooFine = true
+		} else {
+			r.coarse = a
+		}
+	}
+	return r.cells, r.coarse, nil
+}
+
+func (r *run) exactObjective(t *neighbourhood) *objective {
+	return &objective{evaluator: r.p.Evaluator, given: plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}, device: make([]uint8, r.p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(r.p.Machine, r.p.Evaluator)}
+}

@@ -1,0 +1,36 @@
+package anneal
+
+import "math"
+
+// whole is a run length that means whole groups.
+const whole = 1 << 20
+
+// stage is a part of the schedule: decisions at one granularity, at temperatures
+// that fall geometrically, as fractions of the present cost.
+type stage struct {
+	coarse   bool // evaluated on the coarsened graph of cells, else on the problem
+	ops      bool // decisions are ops in cells, else cells in chains
+	run      int  // most decisions of a group that move at once are twice this
+	hot, end float64
+	share    float64 // of the budget, relative to the other stages
+}
+
+// temperature is that at fraction x of the stage.
+func (s *stage) temperature(x float64) float64 { return s.hot * math.Pow(s.end/s.hot, x) }
+
+// defaultStages was tuned on the training graphs of GNMT and Inception at 6,000
+// evaluations. Annealing of whole chains settles most; a contraction finds the
+// neighbourhood of a good placement in a tenth of the time, but orders the best of
+// them only roughly.
+var defaultStages = []stage{
+	{coarse: true, run: whole, hot: 0.04, end: 0.001, share: 0.2},
+	{coarse: true, run: 64, hot: 0.004, end: 0.0005, share: 0.05},
+	{run: whole, hot: 0.01, end: 0.0005, share: 0.25},
+	{run: 64, hot: 0.003, end: 0.0005, share: 0.1},
+	{run: 16, hot: 0.003, end: 0.0003, share: 0.2},
+	{run: 4, hot: 0.003, end: 0.0002, share: 0.15},
+	{ops: true, run: 4, hot: 0.0005, end: 0.0001, share: 0.05},
+}
+
+// rounds is the number of exchanges between replicas in a stage.
+const rounds = 8

@@ -1,0 +1,115 @@
+package formats
+
+import (
+	"bytes"
+	"fmt"
+
+	"placer/graph"
+	"placer/graph/formats/costgraph"
+	"placer/graph/formats/dnnpart"
+	"placer/graph/formats/doppler"
+	"placer/graph/formats/onnx"
+	"placer/graph/formats/pipedream"
+	"placer/graph/formats/piper"
+	"placer/graph/formats/times"
+)
+
+// Form is one of the forms that graph files come in.
+type Form struct {
+	Name string // as messages list it
+	Doc  string // whose it is, and what it holds
+	// Machine says that its files carry op times and the machine they hold for.
+	Machine bool
+
+	sniff func(data []byte) bool // on the whole file, which is not empty
+	read  func(data []byte, name string, cfg onnx.Config) (*File, error)
+}
+
+// onnxName is the one form that is not read whole, and not text.
+const onnxName = "ONNX"
+
+// Forms lists the forms that are read. At most one of them recognises a file.
+func Forms() []Form {
+	return []Form{
+		{Name: "CostGraphDef", Doc: "TensorFlow's cost graph, text or binary: ops, sizes of outputs, microseconds", sniff: costgraph.Is, read: readCostGraph},
+		{Name: "placer's JSON", Doc: "placer graph 1 (docs/formats.md)", sniff: isOwn, read: readOwn},
+		{Name: "dnn-partitioning", Doc: "JSON instances of Tarnawski et al., NeurIPS 2020", Machine: true, sniff: dnnpart.Sniff, read: readPartitioning},
+		{Name: "Piper", Doc: "JSON graphs of Tarnawski et al., NeurIPS 2021", Machine: true, sniff: piper.Sniff, read: instance(piper.Import)},
+		{Name: "PipeDream", Doc: "text profiles of Narayanan et al., SOSP 2019", Machine: true, sniff: isProfile, read: readProfile},
+		{Name: "DOPPLER", Doc: "text task graphs of DOPPLER, ICLR 2026", Machine: true, sniff: doppler.Sniff, read: instance(doppler.Import)},
+		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", sniff: isONNX, read: readONNX},
+	}
+}
+
+// isOwn reports whether data is a JSON object that no other program's form claims.
+func isOwn(data []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data)
+}
+
+func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) && !isBinary(data) }
+
+// isONNX takes whatever is not text and nothing that is known: any bytes may begin a
+// protocol buffer.
+func isONNX(data []byte) bool {
+	return isBinary(data) && !costgraph.Is(data) && other(data) == ""
+}
+
+// isBinary reports whether data is no text: an ONNX file has tags and lengths among
+// its first bytes that are not.
+func isBinary(data []byte) bool {
+	return bytes.ContainsFunc(data[:min(len(data), 64)], func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
+	})
+}
+
+func readCostGraph(data []byte, name string, _ onnx.Config) (*File, error) {
+	x, err := costgraph.Import(data, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Graph: x.Graph, Seconds: x.Seconds}
+	if x.UnknownSizes > 0 {
+		f.Notes = []string{fmt.Sprintf("%d outputs of unknown size are taken for empty", x.UnknownSizes)}
+	}
+	return f, nil
+}
+
+func readOwn(data []byte, name string, _ onnx.Config) (*File, error) {
+	g, err := graph.Read(data, name)
+	return &File{Graph: g}, err
+}
+
+func readPartitioning(data []byte, name string, _ onnx.Config) (*File, error) {
+	x, err := dnnpart.Import(data, name)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Graph: x.Graph, Times: x.Times, Partitioning: x}, nil
+}
+
+func readProfile(data []byte, name string, _ onnx.Config) (*File, error) {
+	x, err := pipedream.Import(data, name)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Graph: x.Graph, Times: x.Times, Profile: x}, nil
+}
+
+// instance makes a reader of an importer that gives a graph and times alone.
+func instance(read func(data []byte, name string) (*times.Instance, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, _ onnx.Config) (*File, error) {
+		x, err := read(data, name)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: x.Graph, Times: x.Times}, nil
+	}
+}
+
+func readONNX(data []byte, name string, cfg onnx.Config) (*File, error) {
+	g, x, err := onnx.Import(data, name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Graph: g, ONNX: x, Notes: x.Notes}, nil
+}

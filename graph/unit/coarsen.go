@@ -1,0 +1,263 @@
+package unit
+
+import (
+	"fmt"
+	"slices"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// Coarsened is a graph of fewer nodes that behaves much like another one: a
+// node is the part of a unit that runs between two visits of other units. A
+// method may search on it and confirm what it finds on the original.
+type Coarsened struct {
+	Graph *graph.Graph
+	Of    []int32 // [N] op -> node, as an id of Graph
+	Ops   [][]graph.OpID
+	units *Partition
+	of    []int32 // [nodes] node -> unit
+}
+
+// Coarsen returns g coarsened to the units of p. An op's depth is the largest
+// number of changes of unit on a path to it; the ops of one depth of a unit are a
+// node, so that nodes form no cycle. Tensors of one node that go to the same nodes
+// become one; perTensor is added to its bytes for each tensor beyond the first,
+// and should be the bytes that a link could carry in its latency. What constants
+// give to other units is left out, and so is the memory of tensors that do not
+// leave their node, but for the largest.
+func Coarsen(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Coarsened, error) {
+	c := &Coarsened{units: p, Of: make([]int32, g.NumOps())}
+	number := c.nodes(g)
+	b := graph.NewBuilder(g.Name())
+	nodes := make([]graph.Op, number)
+	for v := range nodes {
+		nodes[v] = graph.Op{Name: fmt.Sprint(v), Kind: "Contraction", Forward: graph.None}
+	}
+	for i := range g.NumOps() {
+		o, v := g.Op(graph.OpID(i)), &nodes[c.Of[i]]
+		v.FLOPs += o.FLOPs
+		v.Bytes += o.Bytes
+		v.Resident += o.Resident
+		v.Workspace = max(v.Workspace, o.Workspace)
+	}
+	bundles := c.bundles(g, perTensor, nodes)
+	outs := make([][]graph.Tensor, number)
+	for _, x := range bundles {
+		outs[x.from] = append(outs[x.from], graph.Tensor{Bytes: x.bytes, Resident: x.resident})
+	}
+	for v, o := range nodes {
+		b.Op(o, nil, outs[v]...)
+	}
+	in := make([][]graph.TensorID, number)
+	slot := make([]int, number)
+	for _, x := range bundles {
+		t := b.Output(graph.OpID(x.from), slot[x.from])
+		slot[x.from]++
+		for _, v := range x.to {
+			in[v] = append(in[v], t)
+		}
+	}
+	for v := range in {
+		b.Replace(graph.OpID(v), in[v])
+	}
+	for i := range g.NumOps() {
+		for _, q := range g.Control(graph.OpID(i)) {
+			if from, to := c.Of[q], c.Of[i]; from != to && !everywhere(g, q) {
+				b.Control(graph.OpID(from), graph.OpID(to))
+			}
+		}
+	}
+	h, err := b.Build()
+	if err != nil {
+		return nil, fmt.Errorf("coarsened graph: %w", err)
+	}
+	c.Graph = h
+	c.renumber(b.Order())
+	return c, nil
+}
+
+// nodes numbers the pairs of unit and depth and returns how many there are.
+func (c *Coarsened) nodes(g *graph.Graph) int32 {
+	n := g.NumOps()
+	constant := make([]bool, n)
+	depth := make([]int32, n)
+	for i := range n {
+		id := graph.OpID(i)
+		u := c.units.Of[i]
+		constant[i] = everywhere(g, id)
+		for q := range g.Predecessors(id) {
+			if constant[q] {
+				continue
+			}
+			d := depth[q]
+			if c.units.Of[q] != u {
+				d++
+			}
+			depth[i] = max(depth[i], d)
+		}
+	}
+	c.delay(g, constant, depth)
+	type key struct{ unit, depth int32 }
+	number := map[key]int32{}
+	for i := range n {
+		if constant[i] {
+			continue
+		}
+		k := key{c.units.Of[i], depth[i]}
+		v, ok := number[k]
+		if !ok {
+			v = int32(len(number))
+			number[k] = v
+		}
+		c.Of[i] = v
+	}
+	// Constants go to a node of their unit, if there is one.
+	first := make([]int32, c.units.NumUnits())
+	for u, ops := range c.units.Ops {
+		first[u] = -1
+		for _, i := range ops {
+			if !constant[i] {
+				first[u] = c.Of[i]
+				break
+			}
+		}
+		if first[u] < 0 {
+			first[u] = int32(len(number))
+			number[key{int32(u), -1}] = first[u]
+		}
+	}
+	for i := range n {
+		if constant[i] {
+			c.Of[i] = first[c.units.Of[i]]
+		}
+	}
+	return int32(len(number))
+}
+
+// everywhere reports whether op i is a constant that waits for nothing: it could
+// be on every device.
+func everywhere(g *graph.Graph, i graph.OpID) bool {
+	return g.Op(i).Kind.Class() == graph.ClassConst && len(g.Inputs(i)) == 0 && len(g.Control(i)) == 0
+}
+
+// delay deepens ops, products excepted, that work for their own unit alone to the
+// depth of their first consumer: shape arithmetic, random masks. Depth still grows
+// along every edge from unit to unit.
+func (c *Coarsened) delay(g *graph.Graph, constant []bool, depth []int32) {
+	n := g.NumOps()
+	waited := make([]bool, n) // some op waits for it by control dependency
+	for i := n - 1; i >= 0; i-- {
+		id := graph.OpID(i)
+		for _, q := range g.Control(id) {
+			waited[q] = true
+		}
+		k := g.Op(id).Kind.Class()
+		if constant[i] || waited[i] || k == graph.ClassGEMM || k == graph.ClassConv {
+			continue
+		}
+		to, own := int32(-1), true
+		first, end := g.Outputs(id)
+		for t := first; t < end; t++ {
+			for _, q := range g.Consumers(t) {
+				own = own && c.units.Of[q] == c.units.Of[i]
+				if to < 0 || depth[q] < to {
+					to = depth[q]
+				}
+			}
+		}
+		if own && to > depth[i] {
+			depth[i] = to
+		}
+	}
+}
+
+// bundle is a set of tensors with one producing node and the same readers.
+type bundle struct {
+	from     int32
+	to       []int32
+	bytes    units.Bytes
+	resident bool
+}
+
+// bundles collects the tensors that leave their node; the largest of those that
+// do not is added to the node's workspace.
+func (c *Coarsened) bundles(g *graph.Graph, perTensor units.Bytes, nodes []graph.Op) []bundle {
+	var out []bundle
+	index := map[uint64][]int32{}
+	inner := make([]units.Bytes, len(nodes))
+	var to []int32
+	for t := range g.NumTensors() {
+		x := g.Tensor(graph.TensorID(t))
+		from := c.Of[x.Producer]
+		if everywhere(g, x.Producer) {
+			continue
+		}
+		to = to[:0]
+		for _, q := range g.Consumers(graph.TensorID(t)) {
+			if v := c.Of[q]; v != from {
+				to = append(to, v)
+			}
+		}
+		if len(to) == 0 {
+			if !x.Resident {
+				inner[from] = max(inner[from], x.Bytes)
+			}
+			continue
+		}
+		slices.Sort(to)
+		to = slices.Compact(to)
+		h := mix(uint64(from), 0)
+		if x.Resident {
+			h = mix(h, 1)
+		}
+		for _, v := range to {
+			h = mix(h, uint64(v))
+		}
+		found := false
+		for _, k := range index[h] {
+			if y := &out[k]; y.from == from && y.resident == x.Resident && slices.Equal(y.to, to) {
+				y.bytes += x.Bytes + perTensor
+				found = true
+				break
+			}
+		}
+		if !found {
+			index[h] = append(index[h], int32(len(out)))
+			out = append(out, bundle{from, slices.Clone(to), x.Bytes, x.Resident})
+		}
+	}
+	for v := range nodes {
+		nodes[v].Workspace += inner[v]
+	}
+	return out
+}
+
+// renumber turns the numbers given to nodes, of which order lists those of the built
+// graph's ops, into ids of that graph.
+func (c *Coarsened) renumber(order []graph.OpID) {
+	to := make([]int32, len(order))
+	for v, number := range order {
+		to[number] = int32(v)
+	}
+	c.Ops = make([][]graph.OpID, len(to))
+	c.of = make([]int32, len(to))
+	for i := range c.Of {
+		v := to[c.Of[i]]
+		c.Of[i] = v
+		c.Ops[v] = append(c.Ops[v], graph.OpID(i))
+		c.of[v] = c.units.Of[i]
+	}
+}
+
+// Unit returns the unit that node v is part of.
+func (c *Coarsened) Unit(v graph.OpID) int32 { return c.of[v] }
+
+// Sum returns, for each node, the sum of x, [N], over its ops.
+func (c *Coarsened) Sum(x []float64) []float64 {
+	s := make([]float64, len(c.Ops))
+	for i, v := range c.Of {
+		s[v] += x[i]
+	}
+	return s
+}

@@ -1,0 +1,260 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"placer/hw"
+	"placer/internal/compare"
+	"placer/placer/methods"
+	"placer/placer/problem"
+	"placer/placer/search"
+	"placer/plan"
+	"placer/sim"
+)
+
+// WholeSearch is the name under which a comparison runs all of placer search.
+const WholeSearch = "search"
+
+// ParseMethod returns the method that name lists, and the factor of its budget:
+// "anneal*4" has four times that of the others.
+func ParseMethod(name string) (m methods.Method, factor int, err error) {
+	base, times, ok := strings.Cut(name, "*")
+	factor = 1
+	if ok {
+		if factor, err = strconv.Atoi(times); err != nil || factor < 1 || factor > 1e6 {
+			return m, 0, fmt.Errorf("method %q: want NAME or NAME*FACTOR", name)
+		}
+	}
+	m, err = methods.Find(base)
+	return m, factor, err
+}
+
+// Loader reads the graph and the machine of a case.
+type Loader func(compare.Case) (problem.Source, *hw.Machine, error)
+
+// Cases runs the trials of a comparison. It loads cases when they are needed and
+// lets them go when their last trial has ended.
+type Cases struct {
+	load    Loader
+	clock   func() float64
+	m       *compare.Matrix
+	keep    bool // all, for methods that train on several
+	mu      sync.Mutex
+	entries map[string]*caseEntry
+}
+
+type caseEntry struct {
+	compare.Case
+	left  int        // trials that have not ended; guarded by Cases.mu
+	mu    sync.Mutex // guards what follows, and clones of evaluators
+	tried bool
+	err   error
+	// source and machine are what problems are assembled from; placement is that of
+	// methods that place alone, whole that of a search, nil before it is needed.
+	source           problem.Source
+	machine          *hw.Machine
+	placement, whole *problem.Problem
+}
+
+// NewCases returns the cases of m.
+func NewCases(m *compare.Matrix, load Loader, clock func() float64) *Cases {
+	x := &Cases{load: load, clock: clock, m: m, entries: map[string]*caseEntry{}}
+	for _, name := range m.Methods {
+		method, _, err := ParseMethod(name)
+		x.keep = x.keep || err == nil && method.Joint
+	}
+	for _, one := range m.Cases {
+		x.entries[one.Name()] = &caseEntry{Case: one, left: len(m.Methods) * len(m.Seeds)}
+	}
+	return x
+}
+
+// options are those that every problem of the comparison is assembled with.
+func (x *Cases) options() problem.Options {
+	return problem.Options{Scheduler: problem.Scheduler(x.m.Scheduler), Objective: x.m.Objective, Contention: x.m.Contention}
+}
+
+// open returns the case of that name, loaded, with the problem of placing it.
+func (x *Cases) open(name string) (*caseEntry, error) {
+	e := x.entries[name]
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.tried {
+		e.tried = true
+		if e.source, e.machine, e.err = x.load(e.Case); e.err == nil {
+			e.placement, e.err = problem.New(e.source, e.machine, x.options())
+		}
+	}
+	return e, e.err
+}
+
+// problem returns p of e with an evaluator of its own.
+func (e *caseEntry) problem(p *problem.Problem) *problem.Problem {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	own := *p
+	own.Evaluator = p.Evaluator.Clone()
+	return &own
+}
+
+// Ended lets the case go when none of its trials is left.
+func (x *Cases) Ended(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.entries[name]; e.left > 1 {
+		e.left--
+	} else if !x.keep {
+		e.source, e.machine, e.placement, e.whole = problem.Source{}, nil, nil, nil
+	}
+}
+
+// Trial runs one cell. It is a compare.Do.
+func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, err error) {
+	e, err := x.open(cell.Case)
+	if errors.Is(err, problem.ErrInfeasible) {
+		return compare.Trial{Skipped: err.Error()}, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	start := x.clock()
+	clock := func() float64 { return x.clock() - start }
+	recorder := &compare.Recorder{Clock: clock}
+	var p *problem.Problem
+	var out *plan.Outcome
+	var note string
+	if cell.Method == WholeSearch {
+		if p, err = x.whole(e); err != nil {
+			return t, err
+		}
+		t.Kind = plan.Search
+		out, err = x.search(ctx, e, p, cell.Seed, clock, recorder)
+	} else {
+		m, factor, perr := ParseMethod(cell.Method)
+		if perr != nil {
+			return t, perr
+		}
+		p = e.problem(e.placement)
+		t.Kind, note = m.Kind, methods.Careless(x.m.Objective, m)
+		out, err = x.place(ctx, e, p.Problem, m, factor, cell.Seed, clock, recorder)
+	}
+	t.Seconds, t.LowerBound = clock(), p.Bound
+	if err != nil {
+		if ctx.Err() != nil {
+			return t, ctx.Err()
+		}
+		t.Skipped = strings.TrimPrefix(strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "), cell.Method+": ")
+		return t, nil
+	}
+	d := plan.Decision{Device: out.Device, Priority: out.Priority}
+	if d.Priority == nil {
+		d.Priority = p.Priority
+	}
+	if p.Tasks.Has(plan.Fuse) {
+		d.Fusion = out.Fusion
+	}
+	if err := (&plan.Plan{Decision: d}).Check(p.Graph, p.Machine); err != nil {
+		return t, fmt.Errorf("method %s broke its contract: %w", cell.Method, err)
+	}
+	s := p.Evaluator.Evaluate(d)
+	t.StepTime, t.Overflow, t.Evaluations, t.Notes = s.Value, int64(s.Overflow), out.Evaluations, out.Notes
+	if note != "" {
+		t.Notes = append(t.Notes, note)
+	}
+	t.Improvements = recorder.Improvements()
+	return t, nil
+}
+
+// companions returns the problems of the cases beside e, as far as they can be
+// loaded.
+func (x *Cases) companions(e *caseEntry) (all []*plan.Problem) {
+	for _, one := range x.m.Cases {
+		if other, err := x.open(one.Name()); other != e && err == nil {
+			all = append(all, &other.problem(other.placement).Problem)
+		}
+	}
+	return all
+}
+
+// place runs one method of the catalogue on p, a problem of e.
+func (x *Cases) place(ctx context.Context, e *caseEntry, p plan.Problem, m methods.Method, factor int, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
+	o := methods.Default()
+	if m.Joint {
+		o.Companions = x.companions(e)
+	}
+	placer, err := m.New(o)
+	if err != nil {
+		return nil, err
+	}
+	p.Budget = x.m.Budget()
+	p.Budget.Evaluations *= factor
+	p.Budget.Seconds *= float64(factor)
+	p.Seed, p.Clock, p.Report = seed, clock, r.Observe
+	ctx, stop := within(ctx, p.Budget.Seconds)
+	defer stop()
+	return placer.Place(ctx, &p)
+}
+
+// within is ctx for so many seconds; 0 does not bound.
+func within(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
+	if seconds > 0 {
+		return context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+	}
+	return ctx, func() {}
+}
+
+// whole returns the problem that placer search would be given for e: it decides on
+// what a search decides on where nothing is asked for.
+func (x *Cases) whole(e *caseEntry) (*problem.Problem, error) {
+	e.mu.Lock()
+	if e.whole == nil {
+		o := x.options()
+		o.Tasks = o.DefaultTasks()
+		var err error
+		if e.whole, err = problem.New(e.source, e.machine, o); err != nil {
+			e.mu.Unlock()
+			return nil, err
+		}
+	}
+	e.mu.Unlock()
+	return e.problem(e.whole), nil
+}
+
+// search runs all of placer search on p on one core, baselines included.
+func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
+	contention, err := e.source.Contention(x.m.Contention)
+	if err != nil {
+		return nil, err
+	}
+	all := methods.ForSearch(methods.Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: contention == sim.Uncontended}, methods.Default())
+	s := search.Default()
+	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
+	own := *p
+	own.Evaluator = p.Evaluator.Clone()
+	spent := map[string]int{}
+	found, err := search.Search(ctx, &own, all, s, search.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e search.Event) error {
+		spent[e.Method] = max(spent[e.Method], e.Evaluations)
+		if e.Device != nil {
+			all := 0
+			for _, n := range spent {
+				all += n
+			}
+			r.Observe(plan.Progress{Evaluations: all, Best: e.Score})
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if found.Interrupted {
+		return nil, context.Canceled
+	}
+	best := &found.Rows[found.Best]
+	return &plan.Outcome{Decision: best.Decision, Score: best.Score, Evaluations: found.Evaluations}, nil
+}

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"slices"
+
+	"placer/graph/formats"
+	"placer/internal/compare"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/workloads"
+)
+
+// Matrix says what a comparison runs: every combination of what is named.
+type Matrix struct {
+	compare.Matrix             // without its cases and seeds
+	Workloads, Graphs []string // built-in ones, and files
+	Machines, GPUs    []string // files, and built-in ones, which are for where there are no files
+	Counts            []int    // of GPUs; empty: what the papers use a workload with, or all
+	SeedCount         int
+	Seed              uint64 // the first one
+	// Named says that the machine of a graph file with times of its own is not taken.
+	Named bool
+}
+
+// Build returns the matrix, or the first fault.
+func (f *Matrix) Build() (*compare.Matrix, error) {
+	m := f.Matrix
+	m.Format = compare.MatrixFormat
+	if m.Objective == plan.Step {
+		m.Objective = "" // as the files have it
+	}
+	if m.Against == "" && len(m.Methods) > 0 {
+		if m.Against = m.Methods[0]; slices.Contains(m.Methods, "human") {
+			m.Against = "human"
+		}
+	}
+	var err error
+	if m.Seeds, err = Seeds(f.Seed, f.SeedCount); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.Evaluations < 0 || m.Seconds < 0 || m.Evaluations == 0 && m.Seconds == 0:
+		return nil, ConfigErrorf("name a budget by --evaluations or --seconds")
+	case len(f.Workloads)+len(f.Graphs) == 0:
+		return nil, ConfigErrorf("name graphs by --workload or --graph")
+	}
+	if err := CheckOptions(&problem.Options{Scheduler: problem.Scheduler(m.Scheduler), Objective: m.Objective, Contention: m.Contention}); err != nil {
+		return nil, err
+	}
+	for _, name := range m.Methods {
+		if _, _, err := ParseMethod(name); err != nil && name != WholeSearch {
+			return nil, ConfigError{err}
+		}
+	}
+	for _, name := range f.Workloads {
+		spec, err := workloads.Lookup(name)
+		if err != nil {
+			return nil, ConfigError{err}
+		}
+		m.Cases = append(m.Cases, f.casesOf(compare.Case{Workload: name, GPUs: spec.GPUs}, false)...)
+	}
+	for _, path := range f.Graphs {
+		form, err := formats.SniffFile(path)
+		if err != nil {
+			return nil, err
+		}
+		m.Cases = append(m.Cases, f.casesOf(compare.Case{Graph: path}, form.Machine && !f.Named)...)
+	}
+	if err := m.Validate(); err != nil {
+		return nil, ConfigError{err}
+	}
+	return &m, nil
+}
+
+// casesOf returns the cases of the graph of c, on c.GPUs GPUs where no flag
+// says how many; own is for a graph file on the machine that it brings.
+func (f *Matrix) casesOf(c compare.Case, own bool) (all []compare.Case) {
+	counts := f.Counts
+	if len(counts) == 0 {
+		counts = []int{c.GPUs}
+	}
+	for _, n := range counts {
+		if own {
+			c.GPUs = n
+			all = append(all, c)
+			continue
+		}
+		for _, file := range f.Machines {
+			all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, Machine: file, GPUs: n})
+		}
+		for _, gpu := range f.GPUs {
+			if len(f.Machines) == 0 {
+				all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, GPU: gpu, GPUs: n})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"placer/graph/train"
+	"placer/hw"
+	"placer/placer/methods"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/workloads"
+)
+
+// flagValues returns what may stand behind flags, by flag or by command and flag.
+func flagValues() map[string][]string {
+	names := func(all []methods.Method) (n []string) {
+		for _, m := range all {
+			n = append(n, m.Name)
+		}
+		return n
+	}(methods.Methods())
+	var searched, built []string
+	for _, m := range methods.ForSearch(methods.Problem{}, methods.Default()) {
+		searched = append(searched, m.Name)
+	}
+	for _, w := range workloads.List() {
+		built = append(built, w.Name)
+	}
+	schedulers := []string{string(problem.CriticalPath), string(problem.FIFO)}
+	return map[string][]string{
+		"workload": built, "workloads": built, "rank": built, "gpu": hw.Names(),
+		"methods": append(names, "search"), "search methods": searched, "against": names,
+		"objective": {string(plan.Step), string(plan.Throughput), string(plan.Memory)}, "contention": {"fifo", "fair-share", "none"},
+		"scheduler": schedulers, "simulate scheduler": append(schedulers, planOwn), "fusion": {planOwn, "none", "default"},
+		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
+		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth},
+		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export as": {planOwn, "schedule", "split", "pipedream"},
+	}
+}
+
+// completeFlags makes shells complete the values of the flags of cmd and of its
+// subcommands; of lists the value behind the last comma.
+func completeFlags(cmd *cobra.Command, values map[string][]string) {
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub, values)
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		known := values[cmd.Name()+" "+f.Name]
+		if known == nil {
+			known = values[f.Name]
+		}
+		if known == nil {
+			return
+		}
+		err := cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) (all []string, _ cobra.ShellCompDirective) {
+			before := typed[:strings.LastIndexByte(typed, ',')+1]
+			for _, v := range known {
+				if strings.HasPrefix(before+v, typed) {
+					all = append(all, before+v)
+				}
+			}
+			return all, cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(err) // a flag that has one already
+		}
+	})
+}

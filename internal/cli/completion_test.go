@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"search", "--objective", ""}, "step\nthroughput\nmemory\n"},
+		{[]string{"search", "--methods", "human,po"}, "human,polish\n"},
+		{[]string{"search", "--gpu", "h"}, "h100\nh200\n"},
+		{[]string{"search", "--train", "a"}, "adam\n"},
+		{[]string{"compare", "--methods", "GDP"}, "GDP-one\nGDP-batch\n"},
+		{[]string{"compare", "--workload", "gnmt"}, "gnmt2\ngnmt4\ngnmt8\n"},
+		{[]string{"import", "--as", "cost"}, "costgraph\ncostgraph-text\n"},
+		{[]string{"simulate", "--scheduler", "p"}, "plan\n"},
+	} {
+		got := command(t, append([]string{"__complete"}, c.args...))
+		if !strings.HasPrefix(got, c.want+":4\n") {
+			t.Errorf("%v: %s, want %s", c.args, got, c.want)
+		}
+	}
+}

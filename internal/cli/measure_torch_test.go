@@ -1,0 +1,192 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placer/internal/report"
+	"placer/measure/torch/torchtest"
+)
+
+const twoCores = `{"format": "placer machine 1", "name": "two cores",
+"models": {"core": {"kind": "cpu", "capacity": "4 GiB", "memory_bandwidth": "30 GB/s", "peak": {"f32": "50 GFLOP/s"}, "launch": "3 us", "sms": 1, "l2": "1 MB", "source": "a test"}},
+"devices": [{"name": "cpu:[0-1]", "model": "core"}],
+"cables": [{"ends": ["cpu:0", "cpu:1"], "bandwidth": "12 GB/s", "latency": "2 us", "source": "a test"}]}`
+
+const branches = `{"format": "placer graph 1", "name": "branches", "ops": [
+  {"name": "x", "kind": "Placeholder", "out": [{"shape": [64, 64]}]},
+  {"name": "left", "kind": "MatMul", "flops": 524288, "gemm": [1, 64, 64, 64], "in": ["x", "x"], "out": [{"shape": [64, 64]}]},
+  {"name": "right", "kind": "MatMul", "flops": 1048576, "gemm": [1, 128, 64, 64], "in": ["x", "x"], "out": [{"shape": [64, 64]}]},
+  {"name": "y", "kind": "AddV2", "flops": 4096, "in": ["left", "right"], "out": [{"shape": [64, 64]}]}
+]}`
+
+// torchCase writes graph, machine and the plan of a search, and returns the command line
+// that measures the plan.
+func torchCase(t *testing.T) (dir string, measure []string) {
+	t.Helper()
+	dir = t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"graph.json": branches, "machine.json": twoCores} {
+		if err := os.WriteFile(path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := []string{"--graph", path("graph.json"), "--machine", path("machine.json")}
+	code, _, stderr := runHere(append([]string{"search", "--methods", "heft", "--tasks", "place,schedule", "--evaluations", "5", "--out", path("run"), "-o", path("plan.json")}, in...)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	return dir, append([]string{"measure", "--runtime", "torch", "--plan", path("plan.json")}, in...)
+}
+
+func runHere(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = newConsole(strings.NewReader(""), &out, &err).run(context.Background(), args)
+	return code, out.String(), err.String()
+}
+
+// The stand-in takes its factor times what the schedule predicts, so every figure
+// beside a prediction is known.
+func TestMeasureTorch(t *testing.T) {
+	dir, measure := torchCase(t)
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(torchtest.Behaviour, torchtest.Serves)
+	trace := filepath.Join(dir, "step.json")
+	measure = append(measure, "--python", me)
+	code, stdout, stderr := runHere(append(measure, "--json", "--trace", trace)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	var d report.RuntimeMeasurement
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+		t.Fatal(err)
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+	if d.Format != "placer runtime measurement 1" || d.Runtime != "torch 0.0-stand-in" || d.Method != "heft" || d.Clock != "virtual" || d.Equal == nil || !*d.Equal {
+		t.Errorf("document %+v", d)
+	}
+	if d.Step <= 0 || !near(d.Step, torchtest.Factor*d.Predicted) || !near(d.Error, 1/torchtest.Factor-1) {
+		t.Errorf("step %v, predicted %v, error %v", d.Step, d.Predicted, d.Error)
+	}
+	for _, x := range d.Devices {
+		if !near(x.Busy, torchtest.Factor*x.PredictedBusy) {
+			t.Errorf("device %s: busy %v, predicted %v", x.Name, x.Busy, x.PredictedBusy)
+		}
+	}
+	ops := 0
+	for _, x := range d.Classes {
+		ops += x.Ops
+		if !near(x.Measured, torchtest.Factor*x.Predicted) || x.Predicted <= 0 || !near(x.MAPE, 1-1/torchtest.Factor) {
+			t.Errorf("class %+v", x)
+		}
+	}
+	if len(d.Devices) != 2 || ops != 3 {
+		t.Errorf("%d devices, %d ops in classes, want 2 and 3", len(d.Devices), ops)
+	}
+	if data, err := os.ReadFile(trace); err != nil || !strings.Contains(string(data), `"left"`) {
+		t.Errorf("trace: %v\n%s", err, data)
+	}
+	code, stdout, stderr = runHere(append(measure, "--clock", "wall")...)
+	for _, want := range []string{"branches: 4 ops on two cores, 2 devices; placed by heft; torch 0.0-stand-in", "(wall clock)", "-20.0%", "load of others 0.50 cores", "results equal", "cpu:1", "gemm"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", code, want, stdout, stderr)
+		}
+	}
+}
+
+func TestMeasureTorchErrors(t *testing.T) {
+	_, measure := torchCase(t)
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, behaviour string
+		args            []string
+		code            int
+		want            string
+	}{
+		{"no python", "", []string{"--python", "no-such-python"}, 4, "no PyTorch"},
+		{"no torch", torchtest.NoTorch, []string{"--python", me}, 4, "No module named 'torch'"},
+		{"refused", torchtest.Fails, []string{"--python", me}, 1, "op mm is not in the program"},
+		{"dies", torchtest.Dies, []string{"--python", me}, 1, "worker cpu:1"},
+		{"mode", "", []string{"--mode", "graph"}, 2, "--mode does not go with --runtime torch"},
+		{"clock", "", []string{"--clock", "sun"}, 2, "--clock sun"},
+		{"runtime", "", []string{"--runtime", "jax"}, 2, "--runtime jax: want kernels or torch"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.behaviour != "" {
+				t.Setenv(torchtest.Behaviour, c.behaviour)
+			}
+			code, stdout, stderr := runHere(append(append([]string{}, measure...), c.args...)...)
+			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
+			if code != c.code || stdout != "" || !strings.Contains(last, c.want) {
+				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, stdout, stderr, c.code, c.want)
+			}
+		})
+	}
+	if code, _, stderr := runHere("measure", "--workload", "rnnlm2", "--plan", "p.json", "--clock", "wall"); code != 2 || !strings.Contains(stderr, "--clock does not go with --runtime kernels") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := runHere("measure", "--workload", "rnnlm2", "--plan", "p.json", "--runtime", "torch"); code != 2 || !strings.Contains(stderr, "--graph FILE") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestMeasureTorchReal captures, profiles, searches and measures a small model with the
+// torch of $PLACER_TORCH_PYTHON.
+func TestMeasureTorchReal(t *testing.T) {
+	python := os.Getenv("PLACER_TORCH_PYTHON")
+	if python == "" {
+		t.Skip("PLACER_TORCH_PYTHON names no python with torch")
+	}
+	source, err := filepath.Abs("../../python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	t.Setenv("PYTHONPATH", source)
+	module := func(args ...string) {
+		t.Helper()
+		c := exec.Command(python, append([]string{"-m", "placer_torch"}, args...)...)
+		c.Env = append(os.Environ(), asProgram+"=1", "PLACER="+me)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	module("capture", "--model", "tests.models:tiny", "-o", dir)
+	module("profile", "--program", path("program.pt"), "--devices", "cpu:2", "-o", dir)
+	in := []string{"--graph", path("graph.json"), "--machine", path("machine.json"), "--times", path("times.json"), "--cpu"}
+	code, _, stderr := runHere(append([]string{"search", "--methods", "single,random", "--tasks", "place,schedule", "--evaluations", "20", "--out", path("run"), "-o", path("plan.json")}, in...)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	code, stdout, stderr := runHere(append([]string{"measure", "--runtime", "torch", "--python", python, "--plan", path("plan.json"), "--json"}, in...)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	var d report.RuntimeMeasurement
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Equal == nil || !*d.Equal || d.Step <= 0 || d.Predicted <= 0 || len(d.Classes) == 0 {
+		t.Errorf("step %v, predicted %v, equal %v, %d classes", d.Step, d.Predicted, d.Equal, len(d.Classes))
+	}
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"fmt"
+
+	"placer/graph/unit"
+	"placer/internal/bench"
+	"placer/internal/fsx"
+	"placer/internal/jsonx"
+	"placer/measure/session"
+	"placer/placer/problem"
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// runFormat names the version of settings as a JSON document.
+const runFormat = "placer run 1"
+
+// settings are what a search is asked for: the document of --config, and that of a
+// run folder.
+type settings struct {
+	Format string `json:"format"`
+	runSettings
+	hostSettings
+}
+
+// runSettings are those that a run's plan depends on.
+type runSettings struct {
+	graphFlags
+	machineFlags
+	GraphHash   string            `json:"graph_hash,omitempty"`
+	MachineHash string            `json:"machine_hash,omitempty"` // of machine.json beside it
+	Budget      budget            `json:"budget"`
+	Seed        uint64            `json:"seed"`
+	Granularity string            `json:"granularity"`
+	Scheduler   problem.Scheduler `json:"scheduler"`
+	Objective   plan.Objective    `json:"objective,omitempty"`
+	Contention  string            `json:"contention,omitempty"` // empty: as the graph's file says, or fifo
+	Tasks       string            `json:"tasks,omitempty"`
+	// Evaluator is what policies learn from; roofline where empty. Measuring says how
+	// steps are measured; Measurements is the file of measurements, the run's own where
+	// it is empty.
+	Evaluator    string            `json:"evaluator,omitempty"`
+	MeasureBest  int               `json:"measure_best,omitempty"`
+	Measuring    *session.Settings `json:"measuring,omitempty"`
+	Measurements string            `json:"measurements,omitempty"`
+	Methods      []string          `json:"methods,omitempty"`
+}
+
+// hostSettings are those of the process that searches; no run keeps them.
+type hostSettings struct {
+	Workers      int          `json:"workers,omitempty"`
+	PolicyDevice string       `json:"policy_device,omitempty"`
+	Libraries    libraryFlags `json:"libraries,omitzero"`
+	Hub          hubSettings  `json:"hub,omitzero"`
+}
+
+// budget is report.Budget with names of its own.
+type budget struct {
+	Seconds     float64 `json:"seconds"`
+	Evaluations int     `json:"evaluations"`
+}
+
+// movedFlags are the keys of the settings that take the place of what were flags.
+var movedFlags = map[string]string{
+	"measure-best": "measure_best", "measurements": "measurements", "measure-mode": "measuring.mode", "measure-repeats": "measuring.repeats",
+	"logical": "measuring.logical", "partition": "measuring.partition", "libcuda": "libraries.libcuda", "cublas": "libraries.cublas",
+	"hub": "hub.address", "hub-keys": "hub.keys", "await": "hub.await",
+}
+
+// defaultSettings are those of a search that names nothing but a graph.
+func defaultSettings() settings {
+	measuring := session.DefaultSettings()
+	return settings{
+		Format: runFormat,
+		runSettings: runSettings{
+			Seed: 1, Granularity: unit.Chain.String(), Scheduler: problem.CriticalPath, Objective: plan.Step,
+			Evaluator: byRoofline, MeasureBest: 4, Measuring: &measuring,
+		},
+		hostSettings: hostSettings{PolicyDevice: onCPU},
+	}
+}
+
+// readSettings reads the document in the file at path, or stdin, into what to points to.
+func (c *console) readSettings(path string, to any) error {
+	data, err := c.readInput(path)
+	if err != nil {
+		return err
+	}
+	if err := jsonx.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// readInput reads the file at path, or stdin for "-".
+func (c *console) readInput(path string) ([]byte, error) {
+	if path == "-" {
+		return fsx.ReadAll(c.in, "stdin", maxSettings)
+	}
+	return fsx.ReadFile(path, maxSettings)
+}
+
+// maxSettings bounds a document of settings.
+const maxSettings = 64 << 20
+
+// complete fills in what is left open and reports the first fault.
+func (s *runSettings) complete() error {
+	o, err := plan.ParseObjective(string(s.Objective.Normal()))
+	if err != nil {
+		return usage(err)
+	}
+	if s.Objective = o; o == plan.Step {
+		s.Objective = "" // as run folders have it
+	}
+	switch {
+	case s.Budget.Seconds < 0 || s.Budget.Evaluations < 0:
+		return usagef("a budget of %g seconds and %d evaluations: want more than 0", s.Budget.Seconds, s.Budget.Evaluations)
+	case s.Budget == budget{}:
+		s.Budget.Seconds = search.Default().Budget.Seconds
+	}
+	if _, err := unit.ParseLevel(s.Granularity); err != nil {
+		return usage(err)
+	}
+	if err := s.completeTasks(); err != nil {
+		return err
+	}
+	return s.completeEvaluator()
+}
+
+// completeTasks makes them all, or placement alone where there is nothing else to
+// decide or no way to judge it.
+func (s *runSettings) completeTasks() error {
+	o, err := s.options()
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Tasks == "":
+		s.Tasks = o.DefaultTasks().String()
+	case !o.Tasks.Has(plan.Place):
+		return usagef("--tasks %s: a search decides on place too", s.Tasks)
+	case o.Tasks != plan.Place && o.Objective.Normal() != plan.Step:
+		return usagef("--tasks %s: by the %s objective there is place alone to decide on", s.Tasks, o.Objective)
+	}
+	return nil
+}
+
+// options returns what the assembler of the problem is told.
+func (s *runSettings) options() (o problem.Options, err error) {
+	o = problem.Options{Scheduler: s.Scheduler, Objective: s.Objective, Contention: s.Contention}
+	if s.Tasks != "" {
+		if o.Tasks, err = plan.ParseTasks(s.Tasks); err != nil {
+			return o, usage(err)
+		}
+	}
+	return o, bench.CheckOptions(&o)
+}
+
+// completeEvaluator drops what is about measuring where nothing is measured.
+func (s *runSettings) completeEvaluator() error {
+	switch s.Evaluator {
+	case byRoofline, "":
+		s.Evaluator, s.MeasureBest, s.Measuring, s.Measurements = "", 0, nil, ""
+		return nil
+	case byHardware:
+		s.MeasureBest = 0
+	case byBoth:
+		if s.MeasureBest < 1 {
+			return usagef("measure_best %d: want at least 1", s.MeasureBest)
+		}
+	default:
+		return usagef("unknown evaluator %q, want %s, %s or %s", s.Evaluator, byRoofline, byHardware, byBoth)
+	}
+	switch err := s.Measuring.Validate(); {
+	case err != nil:
+		return usage(err)
+	case s.Objective.Normal() != plan.Step:
+		return usagef("--evaluator %s: the %s objective is not measured", s.Evaluator, s.Objective)
+	}
+	return nil
+}
+
+// check reports the first fault.
+func (s *hostSettings) check() error {
+	switch {
+	case s.Workers < 1:
+		return usagef("--workers %d: want at least 1", s.Workers)
+	case s.Hub.Address == "" && s.Hub != hubSettings{}:
+		return usagef("the settings of a hub want its address")
+	case s.Hub.Await < 0:
+		return usagef("hub.await %d: want 0 or more", s.Hub.Await)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"placer/internal/fsx"
+)
+
+// Names of the files of a comparison's folder.
+const (
+	MatrixFile = "matrix.json"
+	TrialsFile = "trials.jsonl" // one trial a line, in the order they ended
+	ResultFile = "compare.json"
+	CSVFile    = "compare.csv"
+	TextFile   = "compare.md"
+)
+
+// Journal is the folder of a comparison. A trial is on disk when Add returns, so
+// a killed comparison loses only what was running.
+type Journal struct {
+	dir    string
+	trials *fsx.Lines
+	done   map[Cell]bool
+	known  []Trial
+}
+
+// Create makes the folder dir for m; dir must not hold anything yet.
+func Create(dir string, m *Matrix) (*Journal, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	switch entries, err := os.ReadDir(dir); {
+	case err != nil:
+		return nil, err
+	case len(entries) > 0:
+		return nil, fmt.Errorf("%s is not empty: name another folder, or resume the comparison in it", dir)
+	}
+	if err := fsx.WriteFile(filepath.Join(dir, MatrixFile), func(w io.Writer) error { return writeJSON(w, m) }); err != nil {
+		return nil, err
+	}
+	return open(dir)
+}
+
+// Open opens the folder of an earlier comparison.
+func Open(dir string) (*Journal, *Matrix, error) {
+	data, err := os.ReadFile(filepath.Join(dir, MatrixFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s is no folder of a comparison: %w", dir, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &Matrix{}
+	if err := strict(data, m); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, MatrixFile), err)
+	}
+	if err := m.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, MatrixFile), err)
+	}
+	j, err := open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	cells := map[Cell]bool{}
+	for _, c := range m.Cells() {
+		cells[c] = true
+	}
+	for _, t := range j.known {
+		if !cells[t.Cell] {
+			j.Close()
+			return nil, nil, fmt.Errorf("%s: trial of %s on %s with seed %d is not of this comparison", j.path(TrialsFile), t.Method, t.Case, t.Seed)
+		}
+	}
+	return j, m, nil
+}
+
+func open(dir string) (_ *Journal, err error) {
+	j := &Journal{dir: dir, done: map[Cell]bool{}}
+	j.trials, err = fsx.OpenLines(j.path(TrialsFile), func(line []byte) error {
+		var t Trial
+		if err := strict(line, &t); err != nil {
+			return err
+		}
+		if j.done[t.Cell] {
+			return fmt.Errorf("a second trial of %s on %s with seed %d", t.Method, t.Case, t.Seed)
+		}
+		j.done[t.Cell] = true
+		j.known = append(j.known, t)
+		return nil
+	})
+	return j, err
+}
+
+// Grow makes the comparison in the folder m, which is to have all cells of the
+// trials so far.
+func (j *Journal) Grow(m *Matrix) error {
+	return j.Write(MatrixFile, func(w io.Writer) error { return writeJSON(w, m) })
+}
+
+// Dir returns the path of the folder.
+func (j *Journal) Dir() string { return j.dir }
+
+// hasTrial reports whether the journal has the trial of cell.
+func (j *Journal) hasTrial(cell Cell) bool { return j.done[cell] }
+
+// Trials returns the trials so far, in the order they ended.
+func (j *Journal) Trials() []Trial { return j.known }
+
+// add appends a trial.
+func (j *Journal) add(t Trial) error {
+	line, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if err := j.trials.Add(line); err != nil {
+		return err
+	}
+	j.done[t.Cell] = true
+	j.known = append(j.known, t)
+	return nil
+}
+
+// Write writes a file of the folder, whole or not at all.
+func (j *Journal) Write(name string, write func(io.Writer) error) error {
+	return fsx.WriteFile(j.path(name), write)
+}
+
+// Close closes the journal.
+func (j *Journal) Close() error { return j.trials.Close() }
+
+func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }
+
+// strict reads one JSON document that has no unknown keys and nothing behind it.
+func strict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	switch err := d.Decode(v); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the document ends early")
+	case err != nil:
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("data after the end of the document")
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

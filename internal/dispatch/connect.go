@@ -1,0 +1,78 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ErrUnreachable says that there is no hub at an address: it may come yet.
+var ErrUnreachable = errors.New("nobody answers")
+
+// Address says where a hub is and who one is there.
+type Address struct {
+	URL  string // as nats://host:4222
+	Keys string // folder of keys; empty for a hub without
+	Hub  *Hub   // an embedded hub of this process, in place of URL
+}
+
+// connect connects and stays connected: after a loss it tries again for ever.
+// failed, if not nil, is told what the hub refused.
+func (a Address) connect(name string, failed func(error)) (*nats.Conn, error) {
+	options := []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(signOfLife / 10), nats.Timeout(dialTimeout),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if failed != nil {
+				failed(err)
+			}
+		}),
+	}
+	keys := a.Keys
+	if a.Hub != nil {
+		keys = a.Hub.keys
+		options = append(options, nats.InProcessServer(a.Hub.server))
+	}
+	if keys != "" {
+		id, err := readIdentity(keys)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nats.Nkey(id.public, id.user.Sign))
+		if a.Hub == nil { // within a process there is nothing to encrypt
+			options = append(options, nats.Secure(id.tls()))
+		}
+	}
+	url := a.URL
+	if a.Hub != nil {
+		url = ""
+	}
+	nc, err := nats.Connect(url, options...)
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return nc, nil
+	case errors.Is(err, nats.ErrAuthorization) && keys == "":
+		return nil, fmt.Errorf("hub %s wants a key", a.name())
+	case errors.Is(err, nats.ErrAuthorization):
+		return nil, fmt.Errorf("hub %s does not know the key in %s", a.name(), keys)
+	case errors.As(err, &dial), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return nil, fmt.Errorf("hub %s: %w (%w)", a.name(), ErrUnreachable, err)
+	}
+	// A URL that is none comes back within the error.
+	return nil, fmt.Errorf("hub %s: %s", a.name(), withoutPassword(err.Error()))
+}
+
+var credentials = regexp.MustCompile(`://[^\s"]*@`)
+
+// withoutPassword returns text with the name and the password of a URL left out.
+func withoutPassword(text string) string { return credentials.ReplaceAllString(text, "://***@") }
+
+func (a Address) name() string {
+	if a.Hub != nil {
+		return a.Hub.URL()
+	}
+	return withoutPassword(a.URL)
+}

@@ -1,0 +1,111 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+
+	"placer/plan"
+	"placer/units"
+)
+
+// job is one placement to evaluate.
+type job struct {
+	ID      string `json:"id"`
+	Run     string `json:"run"`
+	Problem string `json:"problem"` // object with a problem
+	// Priority is the object with the scheduler's ranks; empty is FIFO.
+	Priority string `json:"priority,omitempty"`
+	Ops      int    `json:"ops"`
+	Fused    bool   `json:"fused,omitempty"` // fusion priorities follow the devices
+
+	device []uint8 // [N]
+	fusion []uint8 // [N] or nil
+}
+
+// encode appends the message of j to b: one line of JSON, then the compressed
+// devices and fusion priorities.
+func (j *job) encode(b []byte) ([]byte, error) {
+	j.Ops, j.Fused = len(j.device), j.fusion != nil
+	head, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	b = append(append(b, head...), '\n')
+	raw := j.device
+	if j.Fused {
+		raw = append(append(make([]byte, 0, 2*len(j.device)), j.device...), j.fusion...)
+	}
+	return append(b, s2.Encode(nil, raw)...), nil
+}
+
+func decodeJob(data []byte) (*job, error) {
+	line := bytes.IndexByte(data, '\n')
+	if line < 0 {
+		return nil, errors.New("job: no head")
+	}
+	j := &job{}
+	if err := json.Unmarshal(data[:line], j); err != nil {
+		return nil, fmt.Errorf("job: %w", err)
+	}
+	want := j.Ops
+	if j.Fused {
+		want *= 2
+	}
+	if n, err := s2.DecodedLen(data[line+1:]); err != nil || n != want || j.Ops < 1 {
+		return nil, fmt.Errorf("job %s: body does not hold the decisions of %d ops", j.ID, j.Ops)
+	}
+	raw, err := s2.Decode(nil, data[line+1:])
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.ID, err)
+	}
+	j.device = raw[:j.Ops]
+	if j.Fused {
+		j.fusion = raw[j.Ops:]
+	}
+	return j, nil
+}
+
+// result answers a job. Float64 survives JSON exactly.
+type result struct {
+	ID       string  `json:"id"`
+	Worker   string  `json:"worker"`
+	Seconds  float64 `json:"seconds"` // of the step
+	Overflow int64   `json:"overflow"`
+	Error    string  `json:"error,omitempty"` // why there is no score
+}
+
+func (r *result) score() plan.Score {
+	return plan.Score{Value: r.Seconds, Overflow: units.Bytes(r.Overflow)}
+}
+
+// Problem is what a worker needs to evaluate placements.
+type Problem struct {
+	Kind           Kind
+	Graph, Machine []byte // in their file forms
+	// Settings are what else the worker's evaluator depends on, in a form that both
+	// sides know.
+	Settings string
+}
+
+// problem names the objects of a Problem.
+type problem struct {
+	Kind     Kind   `json:"kind"`
+	Graph    string `json:"graph"`
+	Machine  string `json:"machine"`
+	Settings string `json:"settings,omitempty"`
+}
+
+// beat is a worker's sign of life.
+type beat struct {
+	Worker string `json:"worker"`
+	Kinds  []Kind `json:"kinds"`
+	Slots  int    `json:"slots"`
+	Done   int64  `json:"done"` // jobs since the worker began
+	Leaves bool   `json:"leaves,omitempty"`
+	// Identity is what the worker's measurements depend on.
+	Identity string `json:"identity,omitempty"`
+}

@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// objectName returns the name of an object with that content.
+func objectName(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// putObject stores data under its hash, name, unless it is there already, in
+// messages of at most limit bytes.
+func putObject(ctx context.Context, store jetstream.ObjectStore, name string, data []byte, limit int64) error {
+	if _, err := store.GetInfo(ctx, name); !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	chunk := &jetstream.ObjectMetaOptions{ChunkSize: uint32(min(128<<10, max(limit/2, 1)))}
+	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: chunk}, bytes.NewReader(s2.Encode(nil, data)))
+	return err
+}
+
+// getObject returns the object of that name and checks that it is. A read whose
+// messages stay away is begun again, with more time.
+func getObject(ctx context.Context, js jetstream.JetStream, name string) (data []byte, err error) {
+	store, err := js.ObjectStore(ctx, objectBucket)
+	if err != nil {
+		return nil, err
+	}
+	for wait := time.Second; wait <= 16*time.Second && ctx.Err() == nil; wait *= 2 {
+		if data, err = readObject(ctx, store, name, wait); err == nil || errors.Is(err, jetstream.ErrObjectNotFound) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("object %.12s: %w", name, err)
+	}
+	return data, nil
+}
+
+func readObject(ctx context.Context, store jetstream.ObjectStore, name string, wait time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	r, err := store.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	packed, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s2.Decode(nil, packed)
+	if err != nil {
+		return nil, err
+	}
+	if objectName(data) != name {
+		return nil, errors.New("its content is another")
+	}
+	return data, nil
+}
+
+// encodeRanks returns the bytes of a scheduler's ranks, [N].
+func encodeRanks(ranks []int32) []byte {
+	b := make([]byte, 4*len(ranks))
+	for i, r := range ranks {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(r))
+	}
+	return b
+}
+
+func decodeRanks(b []byte) ([]int32, error) {
+	if len(b)%4 != 0 {
+		return nil, fmt.Errorf("ranks of %d bytes", len(b))
+	}
+	ranks := make([]int32, len(b)/4)
+	for i := range ranks {
+		ranks[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return ranks, nil
+}

@@ -1,0 +1,338 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"placer/plan"
+)
+
+// WorkerConfig describes a worker.
+type WorkerConfig struct {
+	Name  string
+	Kinds []Kind
+	// Slots is how many jobs the worker does at once: cores for simulations, 1 for
+	// measurements.
+	Slots int
+	// Evaluator makes the evaluator of a problem. Where it is a Measurer, its
+	// measurements are the answers.
+	Evaluator func(Problem) (plan.Evaluator, error)
+	// Identity, of a worker that measures, says what its measurements depend on beside
+	// the machine: hosts that agree in it may stand in for each other.
+	Identity string
+	// Log, if not nil, is told in a line what happens.
+	Log func(format string, a ...any)
+}
+
+// measurer is an evaluator whose evaluations can fail, or be interrupted.
+type measurer interface {
+	Measure(ctx context.Context, d plan.Decision) (plan.Score, error)
+}
+
+// validate reports every fault.
+func (c WorkerConfig) validate() error {
+	var errs []error
+	if c.Name == "" || len(c.Kinds) == 0 || c.Evaluator == nil {
+		errs = append(errs, fmt.Errorf("worker: name %q, %d kinds, evaluator %t: want all", c.Name, len(c.Kinds), c.Evaluator != nil))
+	}
+	if c.Slots < 1 || c.Slots > 4096 {
+		errs = append(errs, fmt.Errorf("worker: %d slots, want 1 to 4096", c.Slots))
+	}
+	return errors.Join(errs...)
+}
+
+// worker does jobs until its context ends.
+type worker struct {
+	c    WorkerConfig
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	done atomic.Int64
+	mu   sync.Mutex
+	// ready are the evaluators of the last problems, oldest first.
+	ready []*readyProblem
+	ranks map[string][]int32
+}
+
+type readyProblem struct {
+	name string
+	once sync.Once
+	err  error
+	free chan plan.Evaluator // one for each slot, nil until it is needed
+	from plan.Evaluator
+	mu   sync.Mutex // guards from
+}
+
+// keepProblems is how many problems a worker keeps ready.
+const keepProblems = 3
+
+// Work does jobs of the hub at a until ctx ends, which is no error. A hub that
+// goes away is waited for.
+func Work(ctx context.Context, a Address, c WorkerConfig) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if c.Log == nil {
+		c.Log = func(string, ...any) {}
+	}
+	w := &worker{c: c, ranks: map[string][]int32{}}
+	nc, err := a.connect("placer worker "+c.Name, func(err error) { c.Log("hub: %v", err) })
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	w.nc = nc
+	if w.js, err = jetstream.New(nc); err != nil {
+		return err
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { w.beat(ctx) })
+	slots := make(chan struct{}, c.Slots)
+	for _, k := range c.Kinds {
+		wait.Go(func() { w.serve(ctx, k, slots) })
+	}
+	wait.Wait()
+	return nil
+}
+
+// beat tells the controllers that the worker lives.
+func (w *worker) beat(ctx context.Context) {
+	tick := time.NewTicker(beatPeriod)
+	defer tick.Stop()
+	say := func(leaves bool) {
+		data, err := json.Marshal(beat{Worker: w.c.Name, Kinds: w.c.Kinds, Slots: w.c.Slots, Done: w.done.Load(), Leaves: leaves, Identity: w.c.Identity})
+		if err == nil {
+			_ = w.nc.Publish(beatPrefix+w.c.Name, data) // the next one comes soon
+		}
+	}
+	for say(false); ; say(false) {
+		select {
+		case <-ctx.Done():
+			say(true)
+			_ = w.nc.FlushTimeout(time.Second)
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// serve takes jobs of kind until ctx ends. A queue that is not there, because no
+// search has begun or the hub was restarted, is waited for.
+func (w *worker) serve(ctx context.Context, kind Kind, slots chan struct{}) {
+	told := false
+	for ctx.Err() == nil {
+		err := w.take(ctx, kind, slots)
+		if ctx.Err() != nil {
+			return
+		}
+		if !told {
+			told = true
+			w.c.Log("waiting for a search that needs %s (%v)", kind, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(beatPeriod):
+		}
+	}
+}
+
+// take takes jobs until something fails. No more are asked for than there are
+// slots, and one to follow: a slow worker keeps none from a fast one.
+func (w *worker) take(ctx context.Context, kind Kind, slots chan struct{}) error {
+	consumer, err := w.js.Consumer(ctx, jobStream, string(kind))
+	if err != nil {
+		return err
+	}
+	jobs, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(2*time.Second), jetstream.PullHeartbeat(time.Second))
+	if err != nil {
+		return err
+	}
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	stop := context.AfterFunc(ctx, jobs.Stop)
+	defer stop()
+	defer jobs.Stop()
+	for {
+		slots <- struct{}{}
+		m, err := jobs.Next()
+		if err != nil {
+			<-slots
+			return err
+		}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			w.do(ctx, m)
+		})
+	}
+}
+
+// do does one job: answer first, then acknowledge. A worker that dies in between
+// leaves a second answer, which the hub drops by its id.
+func (w *worker) do(ctx context.Context, m jetstream.Msg) {
+	j, err := decodeJob(m.Data())
+	if err != nil {
+		w.c.Log("%v", err)
+		_ = m.TermWithReason(err.Error())
+		return
+	}
+	stop := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(signOfLife)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_ = m.InProgress()
+			}
+		}
+	})
+	r := result{ID: j.ID, Worker: w.c.Name}
+	s, err := w.evaluate(ctx, j)
+	close(stop)
+	wait.Wait()
+	if ctx.Err() != nil { // another worker may have it at once
+		_ = m.Nak()
+		return
+	}
+	if err != nil {
+		r.Error = err.Error()
+		w.c.Log("job %s: %v", j.ID, err)
+	}
+	r.Seconds, r.Overflow = s.Value, int64(s.Overflow)
+	data, err := json.Marshal(r)
+	if err != nil { // no number
+		r.Seconds, r.Error = 0, err.Error()
+		data, _ = json.Marshal(r)
+	}
+	if _, err := w.js.Publish(ctx, resultPrefix+j.Run, data, jetstream.WithMsgID(j.ID)); err != nil {
+		w.c.Log("job %s: %v", j.ID, err)
+		_ = m.NakWithDelay(beatPeriod)
+		return
+	}
+	w.done.Add(1)
+	_ = m.Ack() // if it is lost, the job comes again and its answer is dropped
+}
+
+// evaluate returns the score of j.
+func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error) {
+	defer func() { // a placement that is not of its graph
+		if x := recover(); x != nil {
+			err = fmt.Errorf("%v", x)
+		}
+	}()
+	p := w.open(ctx, j.Problem)
+	if p.err != nil {
+		w.close(p)
+		return s, p.err
+	}
+	ranks, err := w.priority(ctx, j.Priority)
+	if err != nil {
+		return s, err
+	}
+	e := <-p.free
+	if e == nil {
+		p.mu.Lock()
+		e = p.from.Clone()
+		p.mu.Unlock()
+	}
+	defer func() { p.free <- e }()
+	if n := len(e.OpSeconds(0)); n != len(j.device) || ranks != nil && n != len(ranks) {
+		return s, fmt.Errorf("placement of %d ops with %d ranks, the graph has %d ops", len(j.device), len(ranks), n)
+	}
+	if m, ok := e.(measurer); ok {
+		return m.Measure(ctx, plan.Decision{Device: j.device, Priority: ranks, Fusion: j.fusion})
+	}
+	return e.Evaluate(plan.Decision{Device: j.device, Priority: ranks, Fusion: j.fusion}), nil
+}
+
+// open returns the problem of that name, made ready.
+func (w *worker) open(ctx context.Context, name string) *readyProblem {
+	w.mu.Lock()
+	at := slices.IndexFunc(w.ready, func(x *readyProblem) bool { return x.name == name })
+	if at < 0 {
+		w.ready = append(w.ready, &readyProblem{name: name, free: make(chan plan.Evaluator, w.c.Slots)})
+		w.ready = w.ready[max(0, len(w.ready)-keepProblems):]
+		at = len(w.ready) - 1
+	}
+	p := w.ready[at]
+	w.mu.Unlock()
+	p.once.Do(func() {
+		if p.from, p.err = w.load(ctx, name); p.err != nil {
+			return
+		}
+		for range w.c.Slots {
+			p.free <- nil
+		}
+	})
+	return p
+}
+
+// close forgets a problem that could not be made ready, so that the next job
+// tries again.
+func (w *worker) close(p *readyProblem) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready = slices.DeleteFunc(w.ready, func(x *readyProblem) bool { return x == p })
+}
+
+// load fetches a problem and makes its evaluator.
+func (w *worker) load(ctx context.Context, name string) (plan.Evaluator, error) {
+	text, err := getObject(ctx, w.js, name)
+	if err != nil {
+		return nil, err
+	}
+	var p problem
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("problem %.12s: %w", name, err)
+	}
+	of := Problem{Kind: p.Kind, Settings: p.Settings}
+	if of.Graph, err = getObject(ctx, w.js, p.Graph); err != nil {
+		return nil, err
+	}
+	if of.Machine, err = getObject(ctx, w.js, p.Machine); err != nil {
+		return nil, err
+	}
+	e, err := w.c.Evaluator(of)
+	if err == nil {
+		w.c.Log("graph %.12s is ready for %s", p.Graph, p.Kind)
+	}
+	return e, err
+}
+
+// priority returns the ranks of the object of that name; nil for none.
+func (w *worker) priority(ctx context.Context, name string) ([]int32, error) {
+	if name == "" {
+		return nil, nil
+	}
+	w.mu.Lock()
+	ranks, ok := w.ranks[name]
+	w.mu.Unlock()
+	if ok {
+		return ranks, nil
+	}
+	data, err := getObject(ctx, w.js, name)
+	if err != nil {
+		return nil, err
+	}
+	if ranks, err = decodeRanks(data); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.ranks) >= 64 {
+		clear(w.ranks)
+	}
+	w.ranks[name] = ranks
+	return ranks, nil
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"placer/internal/compare"
+)
+
+// Audit recomputes every aggregate of a results file, a comparison or a search,
+// from the times in the same file. checked counts the values compared.
+func Audit(data []byte) (found []compare.Mismatch, checked int, err error) {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, 0, err
+	}
+	switch head.Format {
+	case compare.Format:
+		return compare.Audit(data)
+	case SearchFormat:
+		return auditSearch(data)
+	}
+	return nil, 0, fmt.Errorf("format is %q, want %q or %q", head.Format, compare.Format, SearchFormat)
+}
+
+// auditSearch recomputes best row, reductions, gaps and the count of
+// evaluations.
+func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
+	var s Search
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return nil, 0, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, 0, fmt.Errorf("data after the end of the document")
+	}
+	if len(s.Rows) == 0 {
+		return nil, 0, fmt.Errorf("the document has no rows")
+	}
+	s.Evaluations = 0
+	var human *Row
+	best := 0
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		r.Feasible = r.Overflow == 0
+		r.LowerBound = s.LowerBound
+		s.Evaluations += r.Evaluations
+		if r.Method == "human" && human == nil {
+			human = r
+		}
+		if better(r, &s.Rows[best]) {
+			best = i
+		}
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		r.Reduction, r.Gap = nil, nil
+		if !r.Feasible {
+			continue
+		}
+		gap := r.objective()/s.LowerBound - 1
+		if r.Gap = &gap; math.IsNaN(gap) || math.IsInf(gap, 0) {
+			r.Gap = nil
+		}
+		if human != nil && human.objective() > 0 {
+			share := compare.Reduction(r.objective(), human.objective())
+			r.Reduction = &share
+		}
+	}
+	s.Best = s.Rows[best]
+	again, err := json.Marshal(&s)
+	if err != nil {
+		return nil, 0, err
+	}
+	return compare.Differences(data, again)
+}
+
+// better reports whether a is preferable to b, as plan.Score says.
+func better(a, b *Row) bool {
+	if a.Overflow != b.Overflow {
+		return a.Overflow < b.Overflow
+	}
+	return a.objective() < b.objective()
+}

@@ -1,0 +1,302 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"placer/plan"
+	"placer/units"
+)
+
+// SearchFormat names the version of Search as a JSON document.
+const SearchFormat = "placer search 1"
+
+// Search is the result of a search.
+type Search struct {
+	Format      string  `json:"format"`
+	Graph       Graph   `json:"graph"`
+	Machine     Machine `json:"machine"`
+	Budget      Budget  `json:"budget"`
+	Seed        uint64  `json:"seed"`
+	Granularity string  `json:"granularity"` // at which the policy decides
+	Scheduler   string  `json:"scheduler"`
+	// Objective is what rows are judged by; the step time where it is empty.
+	Objective plan.Objective `json:"objective,omitempty"`
+	// Tasks lists what methods may decide on; place alone where it is empty.
+	Tasks string `json:"tasks,omitempty"`
+	// LowerBound is proven: no placement of the graph on the machine, in any order,
+	// is faster, or better by the objective, in its unit.
+	LowerBound float64 `json:"lower_bound_s"`
+	// UnfusedBound is that of plans without fusion, where fusion is decided.
+	UnfusedBound float64 `json:"lower_bound_unfused_s,omitempty"`
+	// Evaluator is what policies learned from; the simulator where it is empty. With
+	// another one, step times are measured.
+	Evaluator   string    `json:"evaluator,omitempty"`
+	Measured    *Measured `json:"measured,omitempty"`
+	Best        Row       `json:"best"`
+	Rows        []Row     `json:"rows"`
+	Skipped     []Skip    `json:"skipped"`
+	Seconds     float64   `json:"seconds"`
+	Evaluations int       `json:"evaluations"`
+	// FirstFeasible is null where no placement fits.
+	FirstFeasible *float64 `json:"first_feasible_s"`
+	Interrupted   bool     `json:"interrupted"`
+}
+
+// Measured says what a search measured, and how.
+type Measured struct {
+	Placements  int    `json:"placements"`    // run
+	OutOfMemory int    `json:"out_of_memory"` // of those
+	Known       int    `json:"known"`         // taken from earlier measurements
+	Failed      int    `json:"failed"`        // could not be measured
+	Host        string `json:"host"`          // driver, libraries and GPUs
+	Mode        string `json:"mode"`          // eager or graph
+	Repeats     int    `json:"repeats"`       // timed steps, of which the median counts
+	Logical     bool   `json:"logical,omitempty"`
+	Partition   bool   `json:"partition,omitempty"`
+	Best        int    `json:"best_of_round,omitempty"` // samples of a round that are measured; 0: all
+}
+
+// Graph identifies a graph.
+type Graph struct {
+	Name  string `json:"name"`
+	Ops   int    `json:"ops"`
+	Edges int    `json:"edges"`
+	Hash  string `json:"hash"`
+}
+
+// Machine identifies a machine.
+type Machine struct {
+	Name    string `json:"name"`
+	Devices int    `json:"devices"`
+	Hash    string `json:"hash"`
+}
+
+// Budget is what bounded a search; 0 does not bound.
+type Budget struct {
+	Seconds     float64 `json:"seconds"`
+	Evaluations int     `json:"evaluations"`
+}
+
+// Row is the result of one method.
+type Row struct {
+	Method   string    `json:"method"`
+	Kind     plan.Kind `json:"kind"`
+	StepTime float64   `json:"step_time_s"`
+	// Predicted is the simulator's step time where StepTime is measured; Unmeasured
+	// says why StepTime is the simulator's all the same.
+	Predicted  *float64 `json:"predicted_step_time_s,omitempty"`
+	Unmeasured string   `json:"unmeasured,omitempty"`
+	// Value is the objective's, where that is not the step time: the largest load in
+	// seconds, or the largest peak in bytes.
+	Value *float64 `json:"objective_value,omitempty"`
+	// FIFO is the step time of the same devices without priorities.
+	FIFO float64 `json:"fifo_step_time_s"`
+	// Placed is the step time of the same devices under the search's scheduler
+	// without fusion, Scheduled that with the row's own priorities: from Placed over
+	// Scheduled to StepTime each task gives its part. Nil where there is place alone.
+	Placed    *float64 `json:"placed_step_time_s,omitempty"`
+	Scheduled *float64 `json:"scheduled_step_time_s,omitempty"`
+	// Reduction is the share by which the step is shorter than the human expert's
+	// under the same scheduler; null without a human row, and for what does not
+	// fit.
+	Reduction  *float64 `json:"reduction_vs_human"`
+	Feasible   bool     `json:"feasible"`
+	Overflow   int64    `json:"overflow_bytes"` // summed over devices
+	Peak       []int64  `json:"peak_bytes"`     // [D]
+	LowerBound float64  `json:"lower_bound_s"`
+	// Gap is the step time over the bound, less 1; null for what does not fit: the
+	// bound is that of plans that do.
+	Gap         *float64 `json:"gap"`
+	Evaluations int      `json:"evaluations"`
+	CPUSeconds  float64  `json:"cpu_seconds"`
+	Notes       []string `json:"notes,omitempty"`
+}
+
+// Skip is a method that came to no placement.
+type Skip struct {
+	Method string    `json:"method"`
+	Kind   plan.Kind `json:"kind"`
+	Reason string    `json:"reason"`
+}
+
+// columns are those of the table of methods.
+func (s *Search) columns() (all []column) {
+	value, second := "step time", "FIFO"
+	if o := s.Objective.Normal(); o != plan.Step && s.Tasks == "" {
+		value, second = valueNames[o], "step time"
+	}
+	add := func(head string, cell func(r *Row) string) { all = append(all, column{head, cell}) }
+	add("method", func(r *Row) string {
+		if r.Method == s.Best.Method {
+			return r.Method + " *"
+		}
+		return r.Method
+	})
+	add("kind", func(r *Row) string { return string(r.Kind) })
+	add(">"+value, func(r *Row) string {
+		if !r.Feasible {
+			return "does not fit"
+		}
+		return s.value(r.objective())
+	})
+	if s.Evaluator != "" {
+		add(">predicted", func(r *Row) string { return orDash(r.Predicted, seconds) })
+	}
+	add(">reduction", func(r *Row) string { return share(r.Reduction) })
+	if s.Tasks != "" {
+		add(">placement", func(r *Row) string { return orDash(r.Placed, seconds) })
+		add(">+ schedule", func(r *Row) string { return change(r.Placed, r.Scheduled) })
+		add(">+ fusion", func(r *Row) string {
+			if r.Predicted != nil { // as the other two are
+				return change(r.Scheduled, r.Predicted)
+			}
+			return change(r.Scheduled, &r.StepTime)
+		})
+	}
+	add(">"+second, func(r *Row) string {
+		if r.Value != nil {
+			return seconds(r.StepTime).String()
+		}
+		return seconds(r.FIFO).String()
+	})
+	add(">peak memory", func(r *Row) string {
+		if len(r.Peak) == 0 {
+			return "-"
+		}
+		return units.Bytes(slices.Max(r.Peak)).String()
+	})
+	add(">gap", func(r *Row) string { return share(r.Gap) })
+	add(">evaluations", func(r *Row) string { return fmt.Sprint(r.Evaluations) })
+	add(">cpu s", func(r *Row) string { return fmt.Sprintf("%.1f", r.CPUSeconds) })
+	return all
+}
+
+// column is a column of the table of methods: its head, as newTable takes it, and
+// what a row has there.
+type column struct {
+	head string
+	cell func(*Row) string
+}
+
+// WriteText writes s as a table with footnotes.
+func (s *Search) WriteText(w io.Writer) error {
+	pg := newPage(w)
+	pg.printf("%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed)
+	pg.table(s.table())
+	pg.lines("", s.notes()...)
+	if m := s.Measured; m != nil {
+		pg.printf("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
+	}
+	best := fmt.Sprintf("* best: %s, step %s", s.Best.Method, seconds(s.Best.StepTime))
+	if s.Best.Value != nil {
+		best = fmt.Sprintf("* best by %s: %s, %s %s", s.Objective, s.Best.Method, valueNames[s.Objective], s.value(*s.Best.Value))
+	}
+	if !s.Best.Feasible {
+		best = fmt.Sprintf("* nothing fits; %s comes nearest", s.Best.Method)
+	}
+	bound := "proven lower bound"
+	if s.Evaluator != "" {
+		bound += " of predicted steps"
+	}
+	bound += " " + s.value(s.LowerBound)
+	if unfused := s.value(s.UnfusedBound); s.UnfusedBound > 0 && unfused != s.value(s.LowerBound) {
+		bound += fmt.Sprintf(" (%s without fusion)", unfused)
+	}
+	pg.printf("%s; %s; %d evaluations in %.1f s\n", best, bound, s.Evaluations, s.Seconds)
+	return pg.err
+}
+
+// table has a row for each method, those without a placement last.
+func (s *Search) table() *table {
+	columns := s.columns()
+	t := newTable()
+	for _, c := range columns {
+		t.column(c.head)
+	}
+	for i := range s.Rows {
+		var cells []any
+		for _, c := range columns {
+			cells = append(cells, c.cell(&s.Rows[i]))
+		}
+		t.row(cells...)
+	}
+	for _, k := range s.Skipped {
+		cells := []any{k.Method, k.Kind}
+		for range columns[len(cells):] {
+			cells = append(cells, "-")
+		}
+		t.row(cells...)
+	}
+	return t
+}
+
+// notes are what the table leaves out.
+func (s *Search) notes() (notes []string) {
+	for _, r := range s.Rows {
+		for _, n := range r.Notes {
+			notes = append(notes, r.Method+": "+n)
+		}
+		if r.Unmeasured != "" {
+			notes = append(notes, r.Method+": the step time is predicted, not measured: "+r.Unmeasured)
+		}
+		if !r.Feasible {
+			notes = append(notes, fmt.Sprintf("%s: %s more than the devices have; its step would take %s", r.Method, units.Bytes(r.Overflow), seconds(r.StepTime)))
+		}
+	}
+	for _, k := range s.Skipped {
+		notes = append(notes, k.Method+": unavailable: "+k.Reason)
+	}
+	return notes
+}
+
+// valueNames are the objectives in the words of a column.
+var valueNames = map[plan.Objective]string{plan.Step: "step time", plan.Throughput: "max load", plan.Memory: "max peak"}
+
+// value prints a value of the objective in its unit.
+func (s *Search) value(x float64) string {
+	return Value(s.Objective, x)
+}
+
+// Value prints a value of objective o in its unit.
+func Value(o plan.Objective, x float64) string {
+	if o.Normal() == plan.Memory {
+		return units.Bytes(x).String()
+	}
+	return units.Seconds(x).String()
+}
+
+// objective returns the value of the objective.
+func (r *Row) objective() float64 {
+	if r.Value != nil {
+		return *r.Value
+	}
+	return r.StepTime
+}
+
+// decides says what the search decides on, where that is more than placement.
+func (s *Search) decides() string {
+	if s.Tasks == "" {
+		return ""
+	}
+	return "tasks " + s.Tasks + "; "
+}
+
+// how says in words how a step is measured.
+func (m *Measured) how() string {
+	text := fmt.Sprintf("%s mode, median of %d", m.Mode, m.Repeats)
+	if m.Best > 0 {
+		text += fmt.Sprintf(", the best %d of a round", m.Best)
+	}
+	return text
+}
+
+// change prints by how much a step time grows; nothing where it does not, or where
+// one is not there.
+func change(from, to *float64) string {
+	if from == nil || to == nil || *from == *to {
+		return "-"
+	}
+	return fmt.Sprintf("%+.1f%%", 100*(*to / *from - 1))
+}

@@ -1,0 +1,185 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/plan"
+	"placer/sim"
+	"placer/units"
+)
+
+// simulationFormat names the version of Simulation as a JSON document.
+const simulationFormat = "placer simulation 1"
+
+// Simulation is what the simulator says of one plan.
+type Simulation struct {
+	Format       string         `json:"format"`
+	Graph        Graph          `json:"graph"`
+	Machine      Machine        `json:"machine"`
+	Method       string         `json:"method"` // that made the plan
+	Scheduler    string         `json:"scheduler"`
+	Fusion       string         `json:"fusion"`  // whose, as simulate's flag says
+	Kernels      int            `json:"kernels"` // that run: ops, less those fused with others
+	StepTime     float64        `json:"step_time_s"`
+	Feasible     bool           `json:"feasible"`
+	Infeasible   string         `json:"infeasible,omitempty"` // why
+	LowerBound   float64        `json:"lower_bound_s"`
+	Gap          *float64       `json:"gap"` // null where the plan does not fit
+	Bounds       []boundPart    `json:"bounds"`
+	Devices      []deviceUse    `json:"devices"`
+	Links        []linkUse      `json:"links"`
+	CriticalPath []criticalStep `json:"critical_path"`
+	// MaxLoad is there where it was asked for.
+	MaxLoad *MaxLoad `json:"max_load,omitempty"`
+}
+
+// boundPart is one proven lower bound.
+type boundPart struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// deviceUse says what a device does in a step.
+type deviceUse struct {
+	Name   string  `json:"name"`
+	Ops    int     `json:"ops"`
+	Busy   float64 `json:"busy_s"`
+	Idle   float64 `json:"idle_s"`
+	Peak   int64   `json:"peak_bytes"`
+	Memory int64   `json:"memory_bytes"`
+}
+
+// linkUse says what a link carries in a step.
+type linkUse struct {
+	Name  string  `json:"name"`
+	Bytes int64   `json:"bytes"`
+	Busy  float64 `json:"busy_s"`
+}
+
+// criticalStep is one step of the critical path: an op on a device, or a
+// transfer to it.
+type criticalStep struct {
+	Op       string     `json:"op"` // that runs, or that has sent
+	Kind     string     `json:"kind"`
+	Transfer bool       `json:"transfer"`
+	From     string     `json:"from,omitempty"` // device that sends, of a transfer
+	Device   string     `json:"device"`
+	Start    float64    `json:"start_s"`
+	End      float64    `json:"end_s"`
+	Waited   sim.Reason `json:"waited_for"`
+}
+
+// Simulate describes the step r of p, a plan for g on m. infeasible is the
+// simulator's error, or nil.
+func Simulate(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, b *sim.Bound, infeasible error) *Simulation {
+	s := &Simulation{
+		Format: simulationFormat, Graph: IdentifyGraph(g), Machine: IdentifyMachine(m), Method: p.Method,
+		Kernels: r.Kernels, StepTime: float64(r.Makespan), Feasible: infeasible == nil, LowerBound: float64(b.Seconds),
+	}
+	if infeasible != nil {
+		s.Infeasible = infeasible.Error()
+	} else {
+		gap := b.Gap(r.Makespan)
+		s.Gap = &gap
+	}
+	for _, x := range b.Parts {
+		s.Bounds = append(s.Bounds, boundPart{x.Name, float64(x.Seconds)})
+	}
+	for d := range m.Devices {
+		s.Devices = append(s.Devices, deviceUse{Name: m.Devices[d].Name, Busy: float64(r.Busy[d]), Idle: float64(r.Idle[d]), Peak: int64(r.PeakBytes[d]), Memory: int64(m.Devices[d].Memory)})
+	}
+	for _, d := range p.Device {
+		s.Devices[d].Ops++
+	}
+	for l := range m.Links {
+		s.Links = append(s.Links, linkUse{m.Links[l].Name, int64(r.LinkBytes[l]), float64(r.LinkBusy[l])})
+	}
+	for _, x := range r.CriticalPath {
+		o := g.Op(x.Op)
+		c := criticalStep{Op: o.Name, Kind: string(o.Kind), Transfer: x.Transfer, Device: m.Devices[x.Device].Name, Start: float64(x.Start), End: float64(x.End), Waited: x.Reason}
+		if x.Transfer {
+			c.From = m.Devices[x.From].Name
+		}
+		s.CriticalPath = append(s.CriticalPath, c)
+	}
+	return s
+}
+
+// IdentifyGraph returns what identifies g.
+func IdentifyGraph(g *graph.Graph) Graph {
+	return Graph{Name: g.Name(), Ops: g.NumOps(), Edges: g.NumEdges(), Hash: g.Hash()}
+}
+
+// IdentifyMachine returns what identifies m.
+func IdentifyMachine(m *hw.Machine) Machine {
+	return Machine{Name: m.Name, Devices: m.NumDevices(), Hash: m.Hash()}
+}
+
+// longest is how many steps of the critical path the text form shows.
+const longest = 10
+
+// WriteText writes s as tables.
+func (s *Simulation) WriteText(w io.Writer) error {
+	pg := newPage(w)
+	kernels := ""
+	if s.Kernels < s.Graph.Ops {
+		kernels = fmt.Sprintf(", %s fusion into %d kernels", s.Fusion, s.Kernels)
+	}
+	pg.printf("%s: %d ops on %s, %s; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices), cmp.Or(s.Method, "unknown"), s.Scheduler, kernels)
+	if s.Gap != nil {
+		pg.printf("step time %s, %.1f%% above the proven lower bound %s\n\n", seconds(s.StepTime), 100**s.Gap, seconds(s.LowerBound))
+	} else {
+		pg.printf("step time %s, but the plan does not fit; proven lower bound of plans that do: %s\n\n", seconds(s.StepTime), seconds(s.LowerBound))
+	}
+	t := newTable("device", ">ops", ">busy", ">of step", ">peak memory", ">of memory")
+	for _, d := range s.Devices {
+		t.row(d.Name, d.Ops, seconds(d.Busy), percent(d.Busy, s.StepTime), units.Bytes(d.Peak), percent(float64(d.Peak), float64(d.Memory)))
+	}
+	pg.table(t)
+	pg.printf("\n")
+	t = newTable("lower bound", ">seconds")
+	for _, b := range s.Bounds {
+		t.row(b.Name, seconds(b.Seconds))
+	}
+	pg.table(t)
+	s.writePath(pg)
+	if s.MaxLoad != nil {
+		pg.printf("\n")
+		s.MaxLoad.writeText(pg)
+	}
+	return pg.err
+}
+
+// writePath writes where the critical path's time goes, and its longest steps.
+func (s *Simulation) writePath(pg *page) {
+	var ops, transfers float64
+	waited := map[sim.Reason]int{}
+	steps := slices.Clone(s.CriticalPath)
+	for _, x := range steps {
+		if x.Transfer {
+			transfers += x.End - x.Start
+		} else {
+			ops += x.End - x.Start
+		}
+		waited[x.Waited]++
+	}
+	pg.printf("\ncritical path: %d steps; ops %s (%s), transfers %s (%s)\n", len(steps), seconds(ops), percent(ops, s.StepTime), seconds(transfers), percent(transfers, s.StepTime))
+	for _, r := range []sim.Reason{sim.ForCompute, sim.ForTransfer, sim.ForDevice, sim.ForLink} {
+		pg.printf("  %d waited for: %s\n", waited[r], r)
+	}
+	slices.SortStableFunc(steps, func(a, b criticalStep) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
+	t := newTable("longest steps", "where", ">start", ">takes", "waited for")
+	for _, x := range steps[:min(longest, len(steps))] {
+		where := x.Device
+		if x.Transfer {
+			where = x.From + " to " + x.Device
+		}
+		t.row(fmt.Sprintf("%s (%s)", x.Op, x.Kind), where, seconds(x.Start), seconds(x.End-x.Start), x.Waited)
+	}
+	pg.table(t)
+}

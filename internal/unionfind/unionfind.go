@@ -1,0 +1,29 @@
+// Package unionfind owns disjoint sets of the numbers 0..N-1.
+package unionfind
+
+// Sets is a disjoint-set forest, [N], whose roots are the smallest members.
+type Sets []int32
+
+// New returns n sets of one member each.
+func New(n int) Sets {
+	s := make(Sets, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}
+
+// Root returns the smallest member of the set of i.
+func (s Sets) Root(i int32) int32 {
+	for s[i] != i {
+		s[i] = s[s[i]]
+		i = s[i]
+	}
+	return i
+}
+
+// Join makes one set of those of i and j.
+func (s Sets) Join(i, j int32) {
+	i, j = s.Root(i), s.Root(j)
+	s[max(i, j)] = min(i, j)
+}

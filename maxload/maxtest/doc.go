@@ -1,3 +1,0 @@
-// Package maxtest owns random small instances of the throughput objective and
-// their exhaustive solution, for tests.
-package maxtest

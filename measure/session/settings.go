@@ -1,0 +1,124 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"placer/hw/gpu"
+	"placer/measure"
+	"placer/plan"
+)
+
+// Settings say how a step is measured. Measurements under different settings are
+// not compared.
+type Settings struct {
+	Mode      string `json:"mode"`    // eager or graph
+	Repeats   int    `json:"repeats"` // timed steps behind a first one, of which the median counts
+	Logical   bool   `json:"logical,omitempty"`
+	Partition bool   `json:"partition,omitempty"`
+	// Contention is the simulator's, whose order of ops is run.
+	Contention string `json:"contention,omitempty"`
+	// Order identifies the op times that the order follows from (see Order).
+	Order string `json:"order"`
+}
+
+// DefaultSettings are five eager steps behind a first one.
+func DefaultSettings() Settings { return Settings{Mode: measure.Eager.String(), Repeats: 5} }
+
+// Validate reports every fault.
+func (s Settings) Validate() error {
+	var errs []error
+	if _, err := s.mode(); err != nil {
+		errs = append(errs, err)
+	}
+	if s.Repeats < 1 || s.Repeats > 1000 {
+		errs = append(errs, fmt.Errorf("%d steps to measure, want 1 to 1000", s.Repeats))
+	}
+	return errors.Join(errs...)
+}
+
+func (s Settings) mode() (measure.Mode, error) {
+	for _, m := range []measure.Mode{measure.Eager, measure.Captured} {
+		if s.Mode == m.String() {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("mode %q of measuring, want %v or %v", s.Mode, measure.Eager, measure.Captured)
+}
+
+// String returns s as one line of JSON, which Parse reads.
+func (s Settings) String() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // no field can fail
+	}
+	return string(text)
+}
+
+// Parse reads what String wrote.
+func Parse(text string) (s Settings, err error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, fmt.Errorf("settings of measuring: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return s, errors.New("settings of measuring: data behind them")
+	}
+	return s, s.Validate()
+}
+
+// Order identifies the op times of e on d devices. Two hosts that agree in it run
+// the ops of a placement in the same order.
+func Order(e plan.Evaluator, devices int) string {
+	h := sha256.New()
+	var word [8]byte
+	for d := range devices {
+		for _, s := range e.OpSeconds(d) {
+			binary.LittleEndian.PutUint64(word[:], math.Float64bits(s))
+			h.Write(word[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// Host identifies what measurements depend on beside the machine's description:
+// driver, cuBLAS, and the GPUs' names, clocks, multiprocessors and memory. Hosts
+// of the same GPUs and libraries have the same. version is the management
+// library's name of the driver, or empty.
+func Host(d gpu.Driver, b gpu.BLAS, gpus []int, version string) (string, error) {
+	text := fmt.Sprintf("CUDA %d, cuBLAS %d", d.Version(), b.Version())
+	if version != "" {
+		text = "driver " + version + ", " + text
+	}
+	seen := map[int]bool{}
+	for _, ordinal := range gpus {
+		if ordinal == measure.Host || seen[ordinal] {
+			continue
+		}
+		seen[ordinal] = true
+		name, err := d.Name(ordinal)
+		if err != nil {
+			return "", err
+		}
+		memory, err := d.TotalMem(ordinal)
+		if err != nil {
+			return "", err
+		}
+		var figures [3]int
+		for i, a := range []gpu.Attribute{gpu.SMCount, gpu.ClockKHz, gpu.MemoryClockKHz} {
+			if figures[i], err = d.Attribute(ordinal, a); err != nil {
+				return "", fmt.Errorf("GPU %d: attribute %d: %w", ordinal, a, err)
+			}
+		}
+		text += fmt.Sprintf("; %s, %d SMs, %d and %d kHz, %d bytes", name, figures[0], figures[1], figures[2], memory)
+	}
+	return text, nil
+}

@@ -1,0 +1,100 @@
+// Package torchtest owns a program that speaks the protocol of placer_torch's measuring
+// process without torch, for tests: a step takes what its schedule predicts, times a
+// factor.
+package torchtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"placer/measure/torch"
+)
+
+// Behaviour is the environment variable that says how the stand-in behaves; a test
+// program that finds it set calls Main in place of its tests.
+const Behaviour = "PLACER_TORCH_STAND_IN"
+
+// Behaviours.
+const (
+	Serves   = "serves"
+	NoTorch  = "no torch"
+	Fails    = "fails"     // every request
+	Dies     = "dies"      // at the first request
+	NoAnswer = "no answer" // writes something else
+)
+
+// Factor is measured over predicted, of steps and of ops.
+const Factor = 1.25
+
+// Main behaves as behaviour says and returns an exit code.
+func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
+	if behaviour == NoTorch {
+		fmt.Fprintln(errors, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'")
+		return 1
+	}
+	w := json.NewEncoder(out)
+	_ = w.Encode(torch.Ready{Format: "placer torch ready 1", Devices: []string{"cpu:0", "cpu:1"}, Torch: "0.0-stand-in"})
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<30)
+	for lines.Scan() {
+		switch behaviour {
+		case Dies:
+			fmt.Fprintln(errors, "placer_torch: worker cpu:1: op mm: killed")
+			return 1
+		case NoAnswer:
+			fmt.Fprintln(out, "a warning of a library")
+			continue
+		case Fails:
+			_ = w.Encode(map[string]any{"id": nil, "error": "request: op mm is not in the program"})
+			continue
+		}
+		a, err := answer(lines.Bytes())
+		if err != nil {
+			_ = w.Encode(map[string]any{"id": nil, "error": err.Error()})
+			continue
+		}
+		_ = w.Encode(a)
+	}
+	return 0
+}
+
+func answer(line []byte) (*torch.Answer, error) {
+	var r struct {
+		torch.Request
+		Schedule struct {
+			Format  string
+			Step    float64 `json:"step_time_s"`
+			Devices []string
+			Ops     []struct {
+				Name, Device string
+				Start        float64 `json:"start_s"`
+				End          float64 `json:"end_s"`
+			}
+		}
+	}
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, err
+	}
+	s := &r.Schedule
+	if s.Format != "placer schedule 1" {
+		return nil, fmt.Errorf("request: format %q", s.Format)
+	}
+	step, equal, load := Factor*s.Step, true, 0.5
+	a := &torch.Answer{Format: torch.Format, Step: step, Clock: r.Clock, Wall: []float64{2 * step}, Virtual: []float64{step}, Rounds: []float64{step}, Equal: &equal, Load: &load}
+	at := map[string]int{}
+	for i, d := range s.Devices {
+		at[d] = i
+		a.Devices = append(a.Devices, torch.Device{Name: d})
+	}
+	for _, o := range s.Ops {
+		d := &a.Devices[at[o.Device]]
+		d.Ops++
+		d.Busy += Factor * (o.End - o.Start)
+		if r.Trace {
+			a.Trace = append(a.Trace, torch.Event{Op: o.Name, Device: o.Device, Start: Factor * o.Start, End: Factor * o.End})
+		}
+	}
+	return a, nil
+}

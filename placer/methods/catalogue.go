@@ -1,0 +1,105 @@
+package methods
+
+import (
+	"fmt"
+
+	"placer/graph/unit"
+	"placer/nn"
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// Method is an entry of the catalogue.
+type Method struct {
+	Name string // of the Placer that New returns
+	Kind plan.Kind
+	// About says in one line what the method does.
+	About string
+	// Source names where the method is published; empty for this project's own.
+	Source string
+	// Needs names what has to be installed for the method, empty for nothing. A
+	// method that lacks it answers with a budget.Unavailable.
+	Needs string
+	// Joint says that the method trains on other graphs beside the one it places,
+	// those of Options.Companions.
+	Joint bool
+	New   func(Options) (plan.Placer, error)
+}
+
+// Options are what a method may be told when it is made.
+type Options struct {
+	// Level is where methods decide that leave it open.
+	Level unit.Level
+	// Workers is how many evaluations a method may make at once, at least 1. Under
+	// a budget in evaluations no outcome depends on it.
+	Workers int
+	// Start is where to start, for the methods that can.
+	search.Start
+	// NetworkDevice is what the network of a policy runs on; nil is the CPU.
+	NetworkDevice nn.Device
+	// Companions are problems that joint methods train on too.
+	Companions []*plan.Problem
+}
+
+// Default decides on chains, one evaluation at a time.
+func Default() Options { return Options{Level: unit.Chain, Workers: 1} }
+
+// Find returns the method of that name. The error names the method whose name is
+// nearest.
+func Find(name string) (Method, error) {
+	nearest, least := "", 0
+	for _, m := range Methods() {
+		if m.Name == name {
+			return m, nil
+		}
+		if d := edits(name, m.Name); nearest == "" || d < least {
+			nearest, least = m.Name, d
+		}
+	}
+	return Method{}, fmt.Errorf("unknown method %q; the nearest name is %q", name, nearest)
+}
+
+// edits returns how many bytes have to be put in, taken out or changed to make b
+// of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0]++
+		for k := range len(b) {
+			change := corner
+			if a[i] != b[k] {
+				change++
+			}
+			corner = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// fixed makes a method that has no options.
+func fixed(p plan.Placer, about, source string) Method {
+	return Method{Name: p.Name(), Kind: p.Kind(), About: about, Source: source, New: func(Options) (plan.Placer, error) { return p, nil }}
+}
+
+// needing says what m needs.
+func needing(needs string, m Method) Method {
+	m.Needs = needs
+	return m
+}
+
+// withCompanions says that m trains on companions too.
+func withCompanions(m Method) Method {
+	m.Joint = true
+	return m
+}
+
+// made makes a method from its options.
+func made(about, source string, start func(Options) plan.Placer) Method {
+	p := start(Default())
+	return Method{Name: p.Name(), Kind: p.Kind(), About: about, Source: source, New: func(o Options) (plan.Placer, error) { return start(o), nil }}
+}

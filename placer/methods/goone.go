@@ -1,0 +1,75 @@
+package methods
+
+import (
+	"context"
+
+	"placer/placer/policy/cem"
+	"placer/placer/policy/fusion"
+	"placer/placer/policy/goone"
+	"placer/placer/policy/joint"
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// goOne is the row GO-one: the policy that learns on the graph at hand, by the tasks
+// of the problem: the network decides placement or schedule alone, package joint what
+// has other tasks.
+type goOne struct {
+	network *goone.Policy
+	turns   *joint.Policy
+	tasks   plan.Tasks // of the last Place
+}
+
+func newGoOne(o Options) (plan.Placer, error) {
+	c := goone.Default()
+	c.Level, c.Workers = o.Level, max(1, o.Workers)
+	network, err := goone.New(c)
+	if err != nil {
+		return nil, err
+	}
+	if o.NetworkDevice != nil {
+		network.Use(o.NetworkDevice)
+	}
+	search, fuse := cem.Default(), fusion.Default()
+	search.Level, search.Workers, fuse.Workers = c.Level, c.Workers, c.Workers
+	g := &goOne{network: network, turns: joint.New(search, fuse)}
+	if o.Earlier != nil {
+		g.network.Resume(o.Earlier, o.Checkpoint)
+		g.turns.Resume(o.Earlier, o.Checkpoint)
+	}
+	return g, nil
+}
+
+// Name is as plan.Placer says.
+func (*goOne) Name() string { return "GO-one" }
+
+// Kind is as plan.Placer says.
+func (*goOne) Kind() plan.Kind { return plan.Policy }
+
+// Place is as plan.Placer says.
+func (g *goOne) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	g.tasks = p.Tasks
+	out, err := g.of(p.Tasks).Place(ctx, p)
+	if out != nil && !byNetwork(p.Tasks) {
+		out.Notes = append(out.Notes, "learnt without the network: placement and schedule by the cross-entropy method, fusion by class")
+	}
+	return out, err
+}
+
+// byNetwork reports whether the network is what decides tasks.
+func byNetwork(tasks plan.Tasks) bool {
+	return tasks == 0 || tasks == plan.Place || tasks == plan.Schedule
+}
+
+func (g *goOne) of(tasks plan.Tasks) interface {
+	plan.Placer
+	search.Saver
+} {
+	if byNetwork(tasks) {
+		return g.network
+	}
+	return g.turns
+}
+
+// Save writes what the policy has learnt so far.
+func (g *goOne) Save(path string) error { return g.of(g.tasks).Save(path) }

@@ -1,0 +1,97 @@
+package methods
+
+import (
+	"placer/baselines/exact"
+	"placer/baselines/learned/gdp"
+	"placer/baselines/learned/hdp"
+	"placer/baselines/learned/rl2017"
+	"placer/baselines/listsched"
+	"placer/baselines/partition"
+	"placer/baselines/partition/balance"
+	"placer/baselines/partition/contiguous"
+	"placer/baselines/rules"
+	"placer/baselines/search/anneal"
+	"placer/baselines/search/local"
+	"placer/baselines/search/uncontended"
+	"placer/placer/policy/sequential"
+	"placer/placer/pretrained"
+	"placer/plan"
+)
+
+// Methods returns every method, in the order in which tables list them: rules,
+// list schedulers, searches, learned policies. To add a method, add its line.
+func Methods() []Method {
+	return []Method{
+		fixed(rules.Expert(), "whole layers, in order, on consecutive devices", "RL-2017, GO: expert placement"),
+		fixed(rules.Single(), "everything on one device", "RL-2017: single GPU"),
+		fixed(rules.TensorFlowDefault(), "TensorFlow's own choice: the first device that can run an op", "GO: TF-default"),
+		made("units dealt out in turn", "", func(o Options) plan.Placer { return rules.RoundRobin(o.Level) }),
+		made("one random placement of units", "", func(o Options) plan.Placer { return rules.Random(o.Level) }),
+		needing("gpmetis", fixed(partition.METIS{}, "parts of equal compute, least communication across the cut", "Karypis and Kumar 1998; GO: METIS")),
+		needing("scotch_gmap", fixed(partition.Scotch{}, "Scotch's static mapping of ops and transfers to all devices, the CPU too", "Pellegrini 2009; RL-2017: Scotch")),
+		needing("scotch_gmap", fixed(partition.Scotch{MinCut: true}, "Scotch's mapping to the GPUs alone", "Pellegrini 2009; RL-2017: MinCut")),
+		fixed(listsched.Rules(), "critical-path list scheduling of units, 27 rules, the best kept", ""),
+		fixed(listsched.HEFT(), "each op, by upward rank, to the device that ends it first", "Topcuoglu, Hariri, Wu 2002"),
+		fixed(listsched.ETF(), "always the ready op and device with the earliest start", "Hwang, Chow, Anger, Lee 1989"),
+		fixed(contiguous.Placer{Linear: true}, "stages cut from topological orders, by the largest load", "Narayanan et al. 2019: PipeDream"),
+		fixed(contiguous.Placer{}, "the optimal contiguous stages, by the largest load", "Tarnawski et al. 2020: DP over downsets"),
+		fixed(listsched.UnitHEFT(), "HEFT on chains, segments and cells, the best kept", "Topcuoglu, Hariri, Wu 2002"),
+		fixed(listsched.UnitETF(), "ETF on chains, segments and cells, the best kept", "Hwang, Chow, Anger, Lee 1989"),
+		fixed(listsched.MTOPO(), "ops in topological order fill one device after the other", "Baechi (SoCC 2020): m-TOPO"),
+		fixed(listsched.METF(), "earliest start among the devices that have room", "Baechi (SoCC 2020): m-ETF"),
+		fixed(listsched.MSCT(), "earliest start, devices kept for the favourite child of a linear program", "Baechi (SoCC 2020): m-SCT"),
+		made("the best of random placements of units", "RL-2017: random search", func(o Options) plan.Placer { return rules.RandomBest(o.Level) }),
+		made("local search on units, from chains to cells", "", func(o Options) plan.Placer { return local.Placer{Start: o.Device} }),
+		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer {
+			a := anneal.Placer{Workers: max(1, o.Workers)}
+			if o.Device != nil {
+				a.Starts = [][]uint8{o.Device}
+				if o.Priority != nil || o.Fusion != nil {
+					a.From = []plan.Decision{o.Decision}
+				}
+			}
+			return a
+		}),
+		made("annealing of loads, by the largest, stages of any shape", "", func(o Options) plan.Placer { return balance.Placer{Start: o.Device} }),
+		fixed(exact.Exact{}, "branch and bound over all placements and priorities of up to 64 ops; says OPTIMAL when proven", ""),
+		made("CP-SAT on the step as jobs and transfers, a relaxation whose bound holds; branch and bound without the library", "Perron et al.: OR-Tools; REGAL: CP-SAT", func(Options) plan.Placer { return exact.CPSAT{} }),
+		made("annealing of ops as if transfers never waited, first come first served", "DOPPLER (ICLR 2026): its model", func(o Options) plan.Placer { return uncontended.Placer{Start: o.Device} }),
+		made("a sequence-to-sequence LSTM over co-location groups, asynchronous REINFORCE", "RL-2017", func(Options) plan.Placer { return rl2017.Placer{Config: rl2017.Default()} }),
+		made("a grouper of units and a sequence-to-sequence LSTM over the groups, REINFORCE", "Mirhoseini et al. 2018: HDP", func(o Options) plan.Placer {
+			c := hdp.Default()
+			c.Level = o.Level
+			return hdp.Placer{Config: c}
+		}),
+		made("GraphSAGE and Transformer-XL by PPO, the average reward as baseline", "GDP (2019): GDP-one", func(o Options) plan.Placer {
+			c := gdp.One()
+			c.Level = o.Level
+			return gdp.PlacerOne{Config: c}
+		}),
+		withCompanions(made("the same, one policy for all graphs of a comparison; alone on a single graph", "GDP (2019): GDP-batch", func(o Options) plan.Placer {
+			c := gdp.Batch()
+			c.Level = o.Level
+			return gdp.PlacerBatch{Config: c, Companions: o.Companions}
+		})),
+		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: newGoOne},
+		{Name: ZeroShot, Kind: plan.Policy, About: "the built-in pretrained policy as it is, the best of 16 samples", Source: "GO 5: generalization", New: func(Options) (plan.Placer, error) {
+			p, err := pretrained.Policy()
+			return sequential.Placer{Policy: p}, err
+		}},
+		{Name: FineTuned, Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of learning on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
+			p, err := pretrained.Policy()
+			return sequential.Tuner{Policy: p, Config: sequential.DefaultTune(), Sparing: true}, err
+		}},
+	}
+}
+
+// rows are those of the catalogue that give something within a search's budget. What
+// takes seconds on a large graph comes last among the baselines.
+var rows = []row{
+	{name: "human"}, {name: "single", judged: true},
+	{name: "pipedream", only: byLoad, judged: true}, {name: "contiguous", only: byLoad, judged: true},
+	{name: "tf-default"}, {name: "roundrobin"}, {name: "random"}, {name: "metis"}, {name: "scotch"},
+	{name: "listsched"}, {name: "m-sct"}, {name: "heft-units"}, {name: "etf-units"}, {name: "heft"}, {name: "etf"},
+	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
+	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
+	{name: "anneal", weight: 4}, {name: "GO-one", weight: 4}, {name: FineTuned, weight: 0.5},
+}

@@ -1,0 +1,114 @@
+package methods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"placer/baselines/search/anneal"
+	"placer/baselines/search/local"
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// The methods that use the pretrained policy, and the one that searches as if
+// transfers never waited.
+const (
+	ZeroShot    = "zero-shot"
+	FineTuned   = "fine-tuned"
+	Uncontended = "uncontended"
+)
+
+// row is a method of a search in the order of the rows.
+type row struct {
+	name string
+	// weight is its share of the budget relative to the others that have one; 0 for
+	// those that take a moment.
+	weight float64
+	// only, if not nil, says for which problems the method is there.
+	only func(Problem) bool
+	// judged marks baselines that look at what they are judged by, or at the load.
+	judged bool
+}
+
+// Problem is what the choice of a search's methods depends on.
+type Problem struct {
+	Objective plan.Objective
+	Tasks     plan.Tasks
+	// Uncontended says that transfers never wait for one another.
+	Uncontended bool
+}
+
+func byLoad(p Problem) bool { return p.Objective.Normal() == plan.Throughput }
+func freely(p Problem) bool { return p.Objective.Normal() == plan.Step && p.Uncontended }
+
+// ForSearch returns every method of a search of problems like p, in the order of the
+// rows, and last the one that polishes the best of them. o is what all of them are
+// told; each has half of its workers.
+func ForSearch(p Problem, o Options) []search.Method {
+	o.Workers = max(1, o.Workers/2)
+	var all []search.Method
+	for _, r := range rows {
+		if r.only != nil && !r.only(p) {
+			continue
+		}
+		m, err := Find(r.name)
+		if err != nil {
+			panic(err)
+		}
+		x := search.Method{Name: m.Name, Kind: m.Kind, Weight: r.weight, Note: Careless(p.Objective, m), New: func(s search.Start) (plan.Placer, error) {
+			own := o
+			own.Start = s
+			return m.New(own)
+		}}
+		if x.Weight > 0 {
+			x.Stage = search.StageSearch
+		}
+		all = append(all, x)
+	}
+	return append(all, polish(p.Tasks))
+}
+
+// Careless says of a method that decides without objective o that it does; empty for
+// others.
+func Careless(o plan.Objective, m Method) string {
+	judged := slices.ContainsFunc(rows, func(r row) bool { return r.name == m.Name && r.judged })
+	if o.Normal() == plan.Step || m.Kind != plan.Baseline && m.Name != Uncontended || judged {
+		return ""
+	}
+	return fmt.Sprintf("decides without the %s objective, by which it is judged", o)
+}
+
+// polish starts from the best that the other methods found: local search, or
+// annealing of all tasks where there is more to decide than placement.
+func polish(tasks plan.Tasks) search.Method {
+	m := search.Method{Name: "polish", Kind: plan.Search, Stage: search.StageFinish, Weight: 0.5, New: func(s search.Start) (plan.Placer, error) {
+		return renamed{local.Placer{Start: s.Device}, "polish"}, nil
+	}}
+	if tasks.Has(plan.Schedule) || tasks.Has(plan.Fuse) {
+		m.Weight, m.New = 2, func(s search.Start) (plan.Placer, error) {
+			a := anneal.Placer{Together: true, Workers: 1}
+			if s.Device != nil {
+				a.From = []plan.Decision{s.Decision}
+			}
+			return renamed{a, "polish"}, nil
+		}
+	}
+	return m
+}
+
+// renamed is a placer under another name.
+type renamed struct {
+	plan.Placer
+	name string
+}
+
+func (r renamed) Name() string { return r.name }
+
+func (r renamed) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	q := *p
+	if p.Report != nil {
+		q.Report = func(x plan.Progress) { x.Method = r.name; p.Report(x) }
+	}
+	return r.Placer.Place(ctx, &q)
+}

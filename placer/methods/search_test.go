@@ -1,0 +1,34 @@
+package methods
+
+import (
+	"testing"
+
+	"placer/baselines/conformance"
+	"placer/graph/unit"
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// TestPolishConforms runs the conformance suite on the one method of a search
+// that is not in the catalogue, whose methods have their own run.
+func TestPolishConforms(t *testing.T) {
+	conformance.Run(t, conformance.Method{Name: "polish", Reaches: true, New: func() (plan.Placer, error) { return polish(plan.Place).New(search.Start{}) }})
+}
+
+func TestSearchMethodsAreWhatTheySay(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range ForSearch(Problem{Uncontended: true}, Options{Level: unit.Cell, Workers: 2}) {
+		p, err := m.New(search.Start{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Name() != m.Name || p.Kind() != m.Kind || seen[m.Name] {
+			t.Errorf("method %q of kind %q makes %q of kind %q", m.Name, m.Kind, p.Name(), p.Kind())
+		}
+		quick := m.Kind == plan.Baseline || m.Name == ZeroShot // a policy that does not learn takes seconds
+		if quick != (m.Stage == search.StageBaseline) || (m.Weight > 0) != (m.Stage != search.StageBaseline) {
+			t.Errorf("method %q of kind %q is in stage %d with weight %g", m.Name, m.Kind, m.Stage, m.Weight)
+		}
+		seen[m.Name] = true
+	}
+}

@@ -1,0 +1,194 @@
+package cem
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"placer/graph/unit"
+	"placer/placer/policy/curriculum"
+	"placer/placer/policy/rollout"
+	"placer/placer/problem"
+	"placer/plan"
+)
+
+func newProblem(t *testing.T, name string, tasks plan.Tasks) *plan.Problem {
+	t.Helper()
+	p, err := problem.Workload(name, "p100", 2, problem.Options{Tasks: plan.AllTasks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Tasks, p.Seed = tasks, 3
+	return &p.Problem
+}
+
+// TestElites: the best share of the last samples, the best first, the older of equals
+// before the younger, what does not fit behind what does.
+func TestElites(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	const window = 20
+	x := NewElites(window, 0.25)
+	for round := range 5 {
+		var actions [][]int32
+		var scores []plan.Score
+		for k := range 8 {
+			actions = append(actions, []int32{int32(8*round + k)})
+			scores = append(scores, plan.Score{Value: float64(1 + r.IntN(6))})
+		}
+		scores[3].Overflow, scores[3].Value = 1, 0.1 // does not fit
+		x.Add(actions, scores)
+	}
+	if len(x.recent) != window || x.recent[0].Action[0] != 20 {
+		t.Fatalf("%d samples kept from number %v on, want %d from 20", len(x.recent), x.recent[0].Action, window)
+	}
+	taken := make([]bool, window)
+	for _, got := range x.Best() {
+		best := -1
+		for k, s := range x.recent {
+			if !taken[k] && s.Score.Feasible() && (best < 0 || s.Score.Value < x.recent[best].Score.Value) {
+				best = k
+			}
+		}
+		taken[best] = true
+		if got.Action[0] != x.recent[best].Action[0] {
+			t.Errorf("sample %d, want %d", got.Action[0], x.recent[best].Action[0])
+		}
+	}
+	if n := len(x.Best()); n != window/4 {
+		t.Errorf("%d elites, want %d", n, window/4)
+	}
+}
+
+// TestFollow: chances become a mixture of what they were and the elites' frequencies;
+// a device that a unit cannot have keeps no chance and is never drawn.
+func TestFollow(t *testing.T) {
+	x := &chances{of: [][]float64{{0.5, 0.25, 0.25}, {1, 0, 0}}}
+	x.follow([]Sample{{Action: []int32{2, 0}}, {Action: []int32{2, 0}}, {Action: []int32{1, 0}}, {Action: []int32{2, 0}}}, 0.4)
+	for i, want := range [][]float64{{0.3, 0.25, 0.45}, {1, 0, 0}} {
+		for a := range want {
+			if math.Abs(x.of[i][a]-want[a]) > 1e-12 {
+				t.Errorf("choice %d: chances %g, want %g", i, x.of[i], want)
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	counts := make([]int, 3)
+	for range 10000 {
+		a := x.sample(r)
+		counts[a[0]]++
+		if a[1] != 0 {
+			t.Fatal("a level without a chance was drawn")
+		}
+	}
+	for a, want := range []float64{0.3, 0.25, 0.45} {
+		if math.Abs(float64(counts[a])/10000-want) > 0.02 {
+			t.Errorf("level %d was drawn %d times of 10000, its chance is %g", a, counts[a], want)
+		}
+	}
+}
+
+// TestStart: the middle levels have a head start, forbidden devices no chance, and a
+// stage begins with what was learnt in the one before, softened.
+func TestStart(t *testing.T) {
+	p := newProblem(t, "trfxl2", plan.Place|plan.Schedule)
+	p.Machine.Devices[1].Memory = 1 << 20
+	run, err := rollout.New(p, "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, all := range [][]uint8{nil, make([]uint8, p.Graph.NumOps())} {
+		l := &learner{Config: Default(), run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
+		s := stageOf(p.Units.Levels[unit.Chain], all)
+		x, err := l.start(s, stageOf(nil, nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := s.Units.NumUnits()
+		for u := range n {
+			switch device := x.of[u]; {
+			case device[1] == 0:
+				seen++
+			case all == nil && device[0] != 0.5, all != nil && device[0] < 0.9:
+				t.Errorf("unit %d begins with chances %g", u, device)
+			}
+			level := x.of[n+u]
+			if level[2] < 0.9 || level[0] != level[4] {
+				t.Errorf("unit %d begins with levels %g", u, level)
+			}
+		}
+		again, err := l.start(s, s, x.logits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := again.of[n][0] / again.of[n][2]; math.Abs(q-math.Exp(-2.5)) > 1e-4 {
+			t.Errorf("carried, a level has %g of the best one's chance, want %g", q, math.Exp(-2.5))
+		}
+	}
+	if seen == 0 {
+		t.Error("no unit is too large: the case tests nothing")
+	}
+}
+
+// TestPolicy: every set of tasks is decided alike on one goroutine and on three, and
+// the plan takes what is said of it; with a placement to start from it is no worse.
+func TestPolicy(t *testing.T) {
+	for tasks := plan.Tasks(1); tasks <= plan.AllTasks; tasks++ {
+		var first *plan.Outcome
+		for _, workers := range []int{1, 3} {
+			p := newProblem(t, "wavenet2", tasks)
+			p.Budget.Evaluations = 200
+			if !tasks.Has(plan.Place) {
+				p.Device = make([]uint8, p.Graph.NumOps())
+			}
+			c := Default()
+			c.Workers = workers
+			o, err := Policy{c}.Place(context.Background(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := o.Decision
+			if d.Priority == nil {
+				d.Priority = p.Priority
+			}
+			if s := p.Evaluator.Evaluate(d); s != o.Score || o.Evaluations > 200 {
+				t.Errorf("%v: score %v after %d evaluations, evaluated %v", tasks, o.Score, o.Evaluations, s)
+			}
+			if first == nil {
+				first = o
+			} else if !bytes.Equal(first.Device, o.Device) || !slices.Equal(first.Priority, o.Priority) || !bytes.Equal(first.Fusion, o.Fusion) {
+				t.Errorf("%v: %d workers give another plan", tasks, workers)
+			}
+		}
+	}
+}
+
+// TestPolicyLearns: from chances all alike the policy comes to a step clearly shorter
+// than one device's, and a refinement of what it came to is hardly worse.
+func TestPolicyLearns(t *testing.T) {
+	p := newProblem(t, "trfxl2", plan.Place)
+	p.Budget.Evaluations = 1200
+	single := p.Evaluate(make([]uint8, p.Graph.NumOps()))
+	o, err := Policy{Default()}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Score.Value > 0.75*single.Value {
+		t.Errorf("step %g s, one device takes %g s", o.Score.Value, single.Value)
+	}
+	p.Device, p.Budget.Evaluations = o.Device, 300
+	near, err := Refiner{Default()}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if near.Score.Value > 1.02*o.Score.Value {
+		t.Errorf("near a placement of %v the best is %v", o.Score, near.Score)
+	}
+}
+
+func stageOf(p *unit.Partition, near []uint8) curriculum.Stage {
+	return curriculum.Stage{Units: p, Near: near}
+}

@@ -1,0 +1,83 @@
+package curriculum
+
+import (
+	"cmp"
+	"slices"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/placer/policy/features"
+)
+
+// positionBlocks cuts the cells of h into about n blocks of equal time by their
+// place along the forward pass: a forward cell's is the longest path to its
+// heaviest op, gradients have their forward cell's, weights that of their first
+// reader. With split, forward cells, gradients and weights of a block are units
+// of their own.
+func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int, split bool) *unit.Partition {
+	cells, partners, roles := h.Levels[unit.Cell], h.Counterparts[unit.Cell], h.Roles[unit.Cell]
+	place := make([]float64, cells.NumUnits())
+	known := make([]bool, cells.NumUnits())
+	top := features.TopLevels(g, seconds)
+	for u, ops := range cells.Ops {
+		if roles[u] == unit.Forward {
+			heaviest := ops[0]
+			for _, i := range ops {
+				if seconds[i] > seconds[heaviest] {
+					heaviest = i
+				}
+			}
+			place[u], known[u] = top[heaviest], true
+		}
+	}
+	for u, v := range partners {
+		if roles[u] == unit.Backward && v >= 0 {
+			place[u], known[u] = place[v], known[v]
+		}
+	}
+	for u, ws := range h.Reads[unit.Cell] {
+		for _, w := range ws {
+			if known[u] && (!known[w] || place[u] < place[w]) {
+				place[w], known[w] = place[u], true
+			}
+		}
+	}
+	last := 0.0
+	total, time := 0.0, make([]float64, len(place))
+	for u, ops := range cells.Ops {
+		for _, i := range ops {
+			time[u] += seconds[i]
+		}
+		total += time[u]
+		if known[u] {
+			last = max(last, place[u])
+		}
+	}
+	order := make([]int, len(place))
+	for u := range order {
+		order[u] = u
+		if !known[u] {
+			place[u] = last
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
+	block := make([]int, len(place))
+	sum := 0.0
+	for k, u := range order {
+		if k > 0 && place[u] == place[order[k-1]] { // a cell, its gradients and weights stay together
+			block[u] = block[order[k-1]]
+		} else {
+			block[u] = min(n-1, int((sum+time[u]/2)/total*float64(n)))
+		}
+		sum += time[u]
+	}
+	kinds := 1
+	if split {
+		kinds = 3
+	}
+	label := make([]int, g.NumOps())
+	for i, u := range cells.Of {
+		label[i] = block[u]*kinds + int(roles[u])%kinds
+	}
+	return number(label, n*kinds)
+}

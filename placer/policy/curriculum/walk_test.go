@@ -1,0 +1,59 @@
+package curriculum
+
+import (
+	"slices"
+	"testing"
+
+	"placer/graph/unit"
+	"placer/plan"
+)
+
+// TestWalk: every curriculum has an equal share and its stages theirs, the last stage
+// of the best one has the rest, from what that learnt; a walk that was cut off goes on
+// in the stage where it was.
+func TestWalk(t *testing.T) {
+	stage := func(name string, share float64) Stage {
+		return Stage{Name: name, Units: &unit.Partition{}, Share: share}
+	}
+	all := [][]Stage{{stage("a", 1), stage("b", 3)}, {stage("c", 1)}, {stage("d", 1)}}
+	values := map[string]float64{"a": 5, "b": 4, "c": 3, "d": 6}
+	type call struct{ name, from string }
+	walk := func(at *Position, resume bool) (calls []call, begins []float64) {
+		var round *plan.Score
+		err := Walk(all, at, resume, &round, func(s, from Stage, learnt Logits, begin, end float64) (Logits, error) {
+			if x := (plan.Score{Value: values[s.Name]}); round == nil || x.Better(*round) {
+				round = &x
+			}
+			if from.Name != "" && learnt != nil && learnt[0][0][0] != float32(values[from.Name]) {
+				t.Errorf("%s begins with %v, not what %s learnt", s.Name, learnt, from.Name)
+			}
+			calls, begins = append(calls, call{s.Name, from.Name}), append(begins, begin)
+			return Logits{{{float32(values[s.Name])}}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return calls, begins
+	}
+	at := new(Position)
+	calls, begins := walk(at, false)
+	if want := []call{{"a", ""}, {"b", "a"}, {"c", ""}, {"d", ""}, {"c", "c"}}; !slices.Equal(calls, want) {
+		t.Errorf("stages %v, want %v", calls, want)
+	}
+	for k, want := range []float64{0, 0.05, 0.2, 0.4, 0.6} {
+		if d := begins[k] - want; d > 1e-9 || d < -1e-9 {
+			t.Errorf("stage %d begins at %g, want %g", k, begins[k], want)
+		}
+	}
+	if at.Chosen != 1 || at.Curriculum != 3 {
+		t.Errorf("ended at %+v", at)
+	}
+	calls, _ = walk(&Position{Curriculum: 0, Stage: 1, Chosen: -1}, true)
+	if want := []call{{"b", ""}, {"c", ""}, {"d", ""}, {"c", "c"}}; !slices.Equal(calls, want) {
+		t.Errorf("resumed, stages %v, want %v", calls, want)
+	}
+	calls, _ = walk(&Position{Curriculum: 3, Chosen: 0, Best: plan.Score{Value: 4}}, true)
+	if want := []call{{"b", "b"}}; !slices.Equal(calls, want) {
+		t.Errorf("resumed in the end, stages %v, want %v", calls, want)
+	}
+}

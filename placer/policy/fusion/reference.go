@@ -1,0 +1,179 @@
+package fusion
+
+import (
+	"slices"
+
+	"placer/plan"
+)
+
+// reference is a plan that samples are set against, as the kernels it has.
+type reference struct {
+	fusion  []uint8
+	kernel  []int32   // [N] of each op
+	size    []int32   // [K] ops
+	seconds []float64 // [K] weighted
+	weight  []float64 // [N]
+}
+
+// Of what a second of an op weighs, onDevice is by the part of the critical path
+// that its device has, anywhere is the same for all, and the rest is for ops on the
+// critical path.
+const (
+	onDevice = 0.3
+	anywhere = 0.01
+)
+
+// newReference makes the plan best the reference, and its devices' parts of the
+// critical path the weights. An op weighs by the critical path, but next to nothing if
+// its device was idle for long enough to run it before the kernel that it is in.
+func (l *learner) newReference(best *plan.Decision) *reference {
+	n := len(best.Device)
+	on, idle := make([]bool, n), make([]float64, n)
+	l.kernels[0].Critical(&plan.Plan{Decision: *best}, l.weight, on, idle)
+	r := &reference{fusion: slices.Clone(best.Fusion), weight: make([]float64, n)}
+	for i, on := range on {
+		d := best.Device[i]
+		r.weight[i] = anywhere
+		if idle[i] >= l.run.Problem.Evaluator.OpSeconds(int(d))[i] {
+			continue
+		}
+		r.weight[i] += onDevice * l.weight[d]
+		if on {
+			r.weight[i] += 1 - onDevice
+		}
+	}
+	kernel, takes := l.kernels[0].Fuse(best.Device, best.Fusion)
+	r.kernel = slices.Clone(kernel)
+	r.seconds, r.size = r.weigh(kernel, takes, nil, nil)
+	return r
+}
+
+// weigh writes the seconds of kernels, each weighted as the op in it that weighs
+// most, and how many ops they have, [K].
+func (r *reference) weigh(kernel []int32, takes, seconds []float64, size []int32) ([]float64, []int32) {
+	n := len(takes)
+	seconds, size = slices.Grow(seconds[:0], n)[:n], slices.Grow(size[:0], n)[:n]
+	clear(seconds)
+	clear(size)
+	for i, k := range kernel {
+		seconds[k] = max(seconds[k], r.weight[i])
+		size[k]++
+	}
+	for k, x := range takes {
+		seconds[k] *= x
+	}
+	return seconds, size
+}
+
+// difference is what a class's having another level than in the reference changes.
+type difference struct {
+	class, level int32
+	seconds      float64 // weighted, of the kernels it changes
+	trust        float64 // 1 where nothing else changed these
+}
+
+// regions finds the differences between samples and a reference. Kernels that
+// either has and the other has not fall into regions that share no op. What a
+// region takes more than in the reference is due to the classes that have another
+// level in it: exactly where it is one, and otherwise told of each, trusted by one
+// over the square of their number (difference rewards: D. Wolpert and K. Tumer,
+// Advances in Complex Systems 4, 2001).
+type regions struct {
+	seconds []float64 // [K] of the sample's kernels
+	size    []int32
+	changed []bool
+	region  []int32   // [K] parent in a forest, whose roots are regions
+	holds   []int32   // [K of the reference] a kernel of the sample that has an op of it, or -1
+	more    []float64 // [K] of roots
+	at      []int32   // [C] where a class is in what is found
+	pairs   []uint64  // region and class
+}
+
+func (f *regions) find(k int32) int32 {
+	for f.region[k] != k {
+		f.region[k] = f.region[f.region[k]]
+		k = f.region[k]
+	}
+	return k
+}
+
+// differences appends what sets the sample with fusion and kernels, [N], which
+// take takes, [K], apart from r.
+func (f *regions) differences(to []difference, x *classes, r *reference, fusion []uint8, kernel []int32, takes []float64) []difference {
+	f.seconds, f.size = r.weigh(kernel, takes, f.seconds, f.size)
+	f.compare(r, kernel)
+	f.at = slices.Grow(f.at[:0], len(x.ops))[:len(x.ops)]
+	f.pairs = f.pairs[:0]
+	for c, ops := range x.ops {
+		level := fusion[ops[0]]
+		if level == r.fusion[ops[0]] {
+			continue
+		}
+		f.at[c] = int32(len(to))
+		to = append(to, difference{class: int32(c), level: int32(level), trust: 1})
+		for _, i := range ops {
+			if k := kernel[i]; f.changed[k] {
+				f.pairs = append(f.pairs, uint64(f.find(k))<<32|uint64(c))
+			}
+		}
+	}
+	slices.Sort(f.pairs)
+	f.pairs = slices.Compact(f.pairs)
+	for lo, hi := 0, 0; lo < len(f.pairs); lo = hi {
+		region := f.pairs[lo] >> 32
+		for hi < len(f.pairs) && f.pairs[hi]>>32 == region {
+			hi++
+		}
+		n := float64(hi - lo)
+		for _, p := range f.pairs[lo:hi] {
+			d := &to[f.at[uint32(p)]]
+			d.seconds += f.more[region]
+			d.trust = min(d.trust, 1/(n*n))
+		}
+	}
+	return to
+}
+
+// compare finds the regions and what each takes more than in r.
+func (f *regions) compare(r *reference, kernel []int32) {
+	n := len(f.seconds)
+	f.changed, f.region, f.more = slices.Grow(f.changed[:0], n)[:n], slices.Grow(f.region[:0], n)[:n], slices.Grow(f.more[:0], n)[:n]
+	f.holds = slices.Grow(f.holds[:0], len(r.seconds))[:len(r.seconds)]
+	for k := range n {
+		f.region[k], f.more[k], f.changed[k] = -1, 0, false
+	}
+	for k := range f.holds {
+		f.holds[k] = -1
+	}
+	for i, k := range kernel { // region holds the reference's kernel of the first op in this loop
+		switch was := r.kernel[i]; {
+		case f.region[k] < 0:
+			f.region[k], f.changed[k] = was, f.size[k] != r.size[was]
+		case f.region[k] != was:
+			f.changed[k] = true
+		}
+	}
+	for k := range n {
+		f.region[k] = int32(k)
+	}
+	for i, k := range kernel {
+		if !f.changed[k] {
+			continue
+		}
+		if h := &f.holds[r.kernel[i]]; *h < 0 {
+			*h = k
+		} else {
+			f.region[f.find(*h)] = f.find(k)
+		}
+	}
+	for k, x := range f.seconds {
+		if f.changed[k] {
+			f.more[f.find(int32(k))] += x
+		}
+	}
+	for k, h := range f.holds {
+		if h >= 0 {
+			f.more[f.find(h)] -= r.seconds[k]
+		}
+	}
+}

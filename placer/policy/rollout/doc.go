@@ -1,0 +1,4 @@
+// Package rollout owns what the policies of one graph share when they sample: a
+// Decoder turns choices for units of ops into plans, a Run evaluates a round of
+// them on several goroutines, keeps the best, and tracks the budget.
+package rollout

@@ -1,0 +1,243 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"placer/internal/parallel"
+	"placer/plan"
+)
+
+// Draft is a plan that decisions are written into.
+type Draft struct {
+	plan.Decision
+	count []int32 // scratch
+}
+
+// Run is one method at work on one problem: it evaluates decisions, keeps the best
+// plan and tracks the budget.
+type Run struct {
+	Problem *plan.Problem
+	Method  string // in what is reported
+	// Best is the best plan so far, nil before the first, and Score its score.
+	Best  *Draft
+	Score plan.Score
+	// Round is the best score since it was last set to nil.
+	Round *plan.Score
+	// Scores are those of the last Evaluate; Final says which of them are final, nil
+	// for all. The others are estimates.
+	Scores []plan.Score
+	Final  []bool
+	// Resumed is the share of the whole budget that was spent before; above 0 with
+	// budgets in seconds alone.
+	Resumed float64
+
+	decode      func(action []int32, to *Draft)
+	workers     []*worker
+	evaluations int
+	start       float64 // on the problem's clock
+}
+
+// worker owns what one goroutine needs to evaluate.
+type worker struct {
+	evaluator plan.Evaluator
+	*Draft
+}
+
+// New returns a run of method on p with at least workers goroutines, and as many
+// as the problem's rollouts keep busy. It reports a task without what it builds on.
+func New(p *plan.Problem, method string, workers int) (*Run, error) {
+	if !p.Decides(plan.Place) && len(p.Device) != p.Graph.NumOps() {
+		return nil, fmt.Errorf("policy: %v without a placement of the %d ops", p.Tasks, p.Graph.NumOps())
+	}
+	r := &Run{Problem: p, Method: method}
+	r.start = r.now()
+	evaluator := p.Evaluator
+	if p.Rollouts != nil {
+		evaluator = p.Rollouts
+		workers = max(workers, p.Rollouts.Parallel())
+	}
+	for k := range workers {
+		if k > 0 {
+			evaluator = evaluator.Clone()
+		}
+		r.workers = append(r.workers, &worker{evaluator, r.NewDraft()})
+	}
+	return r, nil
+}
+
+// NewDraft returns a draft that holds what is given and has room for what is decided.
+func (r *Run) NewDraft() *Draft {
+	p, n := r.Problem, r.Problem.Graph.NumOps()
+	d := &Draft{Decision: p.Decision}
+	d.Device = make([]uint8, n)
+	copy(d.Device, p.Device)
+	if p.Decides(plan.Schedule) {
+		d.Priority = make([]int32, n)
+	}
+	if p.Decides(plan.Fuse) {
+		d.Fusion = make([]uint8, n)
+	}
+	return d
+}
+
+// Decodes makes decode read the decisions to come.
+func (r *Run) Decodes(decode func(action []int32, to *Draft)) { r.decode = decode }
+
+// Evaluate scores the decisions actions[k] into r.Scores[k]. The result does not
+// depend on the number of workers.
+func (r *Run) Evaluate(actions [][]int32) {
+	if len(r.Scores) != len(actions) {
+		r.Scores = make([]plan.Score, len(actions))
+	}
+	r.Each(len(actions), func(k, j int) {
+		w := r.workers[k]
+		r.decode(actions[j], w.Draft)
+		r.Scores[j] = w.evaluator.Evaluate(w.Decision)
+	})
+	if r.Problem.Rollouts != nil {
+		r.Final = r.Problem.Rollouts.Refine(r.Scores, func(k int) plan.Decision {
+			d := r.NewDraft()
+			r.decode(actions[k], d)
+			return d.Decision
+		})
+	}
+	r.evaluations += len(actions)
+	improved := false
+	for k, s := range r.Scores {
+		if !r.isFinal(k) {
+			continue
+		}
+		if r.Round == nil || s.Better(*r.Round) {
+			r.Round = &s
+		}
+		if r.Best == nil || s.Better(r.Score) {
+			if r.Best == nil {
+				r.Best = r.NewDraft()
+			}
+			r.decode(actions[k], r.Best)
+			r.Score, improved = s, true
+		}
+	}
+	r.report(improved)
+}
+
+// isFinal reports whether the score of sample k is more than an estimate. That a
+// sample does not fit is never one.
+func (r *Run) isFinal(k int) bool {
+	return r.Final == nil || r.Final[k] || !r.Scores[k].Feasible()
+}
+
+func (r *Run) report(improved bool) {
+	if r.Problem.Report == nil {
+		return
+	}
+	x := plan.Progress{Method: r.Method, Evaluations: r.evaluations, Best: r.Score}
+	if improved {
+		x.Decision = r.decided()
+	}
+	r.Problem.Report(x)
+}
+
+// decided is the best plan without what is given.
+func (r *Run) decided() plan.Decision {
+	d := r.Best.Decision
+	if !r.Problem.Decides(plan.Schedule) {
+		d.Priority = nil
+	}
+	if !r.Problem.Decides(plan.Fuse) {
+		d.Fusion = nil
+	}
+	return d
+}
+
+// Each divides 0..n-1 among the workers: do is called with the number of a worker
+// and what is its.
+func (r *Run) Each(n int, do func(worker, j int)) {
+	var wait parallel.Group
+	for k := range r.workers {
+		wait.Go(func() {
+			for j := k; j < n; j += len(r.workers) {
+				do(k, j)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// Workers is the number of goroutines that evaluate.
+func (r *Run) Workers() int { return len(r.workers) }
+
+func (r *Run) now() float64 {
+	if r.Problem.Clock == nil {
+		return 0
+	}
+	return r.Problem.Clock()
+}
+
+// Spent is the share of the budget that is used up.
+func (r *Run) Spent() (share float64) {
+	b := r.Problem.Budget
+	if b.Evaluations > 0 {
+		share = float64(r.evaluations) / float64(b.Evaluations)
+	}
+	if b.Seconds > 0 {
+		share = max(share, r.Resumed+(1-r.Resumed)*(r.now()-r.start)/b.Seconds)
+	}
+	return min(share, 1)
+}
+
+// Done reports whether another round as large as the last would exceed the budget.
+func (r *Run) Done(ctx context.Context) bool {
+	if ctx.Err() != nil || r.Spent() >= 1 {
+		return true
+	}
+	n := r.Problem.Budget.Evaluations
+	return n > 0 && r.evaluations+len(r.Scores) > n
+}
+
+// Begin makes o, what an earlier run came to, the best so far, if it has all that
+// is decided.
+func (r *Run) Begin(o *plan.Outcome) bool {
+	n := r.Problem.Graph.NumOps()
+	if o == nil || len(o.Device) != n || r.Problem.Decides(plan.Schedule) && len(o.Priority) != n || r.Problem.Decides(plan.Fuse) && len(o.Fusion) != n {
+		return false
+	}
+	r.Best, r.Score = r.NewDraft(), o.Score
+	copy(r.Best.Device, o.Device)
+	if r.Problem.Decides(plan.Schedule) {
+		copy(r.Best.Priority, o.Priority)
+	}
+	if r.Problem.Decides(plan.Fuse) {
+		copy(r.Best.Fusion, o.Fusion)
+	}
+	return true
+}
+
+// ErrNothingSampled is of a budget that ends before the first round.
+var ErrNothingSampled = errors.New("policy: no placement was sampled within the budget")
+
+// Outcome returns the best plan. It reports why there is none.
+func (r *Run) Outcome(ctx context.Context) (*plan.Outcome, error) {
+	if r.Best == nil {
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("policy: stopped before its first placement: %w", err)
+		}
+		return nil, ErrNothingSampled
+	}
+	d := r.decided()
+	return &plan.Outcome{Decision: d, Score: r.Score, Evaluations: r.evaluations}, nil
+}
+
+// LeastRound is the least number of samples that FitSamples comes to.
+const LeastRound = 8
+
+// FitSamples halves the samples of a round, down to LeastRound, until the budget has
+// eight rounds to learn from.
+func FitSamples(samples, evaluations int) int {
+	for evaluations > 0 && samples > LeastRound && samples*8 > evaluations {
+		samples /= 2
+	}
+	return samples
+}

@@ -1,0 +1,86 @@
+package rollout
+
+import (
+	"testing"
+
+	"placer/graph/unit"
+	"placer/plan"
+	"placer/units"
+)
+
+// TestMaskOfMemory: a unit too large for a device is never put there, and one too
+// large for all is an error that names it.
+func TestMaskOfMemory(t *testing.T) {
+	p := newProblem(t, "rnnlm2")
+	p.Machine.Devices[1].Memory = 1 << 20
+	chains := p.Units.Levels[unit.Chain]
+	allowed, err := Allowed(p, chains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forbidden := 0
+	for u, ops := range chains.Ops {
+		var resident units.Bytes
+		for _, i := range ops {
+			resident += p.Graph.Op(i).Resident
+		}
+		if resident > 1<<20 {
+			forbidden++
+			if allowed[u*2+1] {
+				t.Errorf("unit %d with %d resident bytes may go to a device of 1 MiB", u, resident)
+			}
+		}
+	}
+	if forbidden == 0 {
+		t.Fatal("no unit is too large: the case tests nothing")
+	}
+	p.Machine.Devices[0].Memory = 1 << 20
+	if _, err := Allowed(p, chains); err == nil {
+		t.Error("a unit that fits no device is no error")
+	}
+}
+
+// TestFinalScoresAlone: the best plan is one whose score is final, however good an
+// estimate is, and that a sample does not fit is never an estimate.
+func TestFinalScoresAlone(t *testing.T) {
+	p := newProblem(t, "rnnlm:layers=2,unroll=3")
+	p.Tasks, p.Rollouts = plan.Place, estimates{p.Evaluator}
+	r, err := New(p, "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder(p)
+	d.On(p.Units.Levels[unit.Chain], false)
+	r.Decodes(d.Decode)
+	n := d.Units.NumUnits()
+	one, other := make([]int32, n), make([]int32, n)
+	for u := range other {
+		other[u] = int32(u % 2)
+	}
+	r.Evaluate([][]int32{one, other})
+	if r.Best.Device[len(r.Best.Device)-1] != 0 || r.Score != r.Scores[0] || !r.Scores[1].Better(r.Score) {
+		t.Errorf("best %v of scores %v, of which the first alone is final", r.Score, r.Scores)
+	}
+}
+
+// estimates are final for the first sample of a round, the others look good.
+type estimates struct{ plan.Evaluator }
+
+func (estimates) Parallel() int { return 1 }
+
+func (estimates) Refine(scores []plan.Score, _ func(k int) plan.Decision) []bool {
+	final := make([]bool, len(scores))
+	final[0] = true
+	for k := range scores[1:] {
+		scores[k+1].Value = 1e-9
+	}
+	return final
+}
+
+func TestFitSamples(t *testing.T) {
+	for _, c := range []struct{ samples, evaluations, want int }{{64, 0, 64}, {64, 512, 64}, {64, 511, 32}, {16, 10, 8}, {4, 10, 4}} {
+		if got := FitSamples(c.samples, c.evaluations); got != c.want {
+			t.Errorf("%d samples in %d evaluations become %d, want %d", c.samples, c.evaluations, got, c.want)
+		}
+	}
+}

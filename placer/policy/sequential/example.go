@@ -1,0 +1,93 @@
+package sequential
+
+import (
+	"context"
+	"fmt"
+
+	"placer/graph/unit"
+)
+
+// example is a problem to learn from.
+type example struct {
+	*Features
+	of Case
+	// expert is the expert's step time, in seconds: what rewards are relative to.
+	expert float64
+	// teacher is what a search decided, [N]; nil where none was asked.
+	teacher []uint8
+}
+
+// exampleKey is the family of an example and its number there.
+type exampleKey struct {
+	family string
+	index  int
+}
+
+// infeasibleExpert is how many times longer than it says an expert's step counts
+// that does not fit.
+const infeasibleExpert = 2
+
+// newExample draws case number index of family f under the run's seed: the first draw
+// that is small enough.
+func (t *pretraining) newExample(ctx context.Context, f family, index int) (*example, error) {
+	random := stream(t.c.Seed, f.name, uint64(index))
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := f.drawCase(random)
+		p, err := c.Problem()
+		if err != nil {
+			return nil, fmt.Errorf("%s on %d %s: %w", c.Workload, c.Devices, c.GPU, err)
+		}
+		if p.Units.Levels[unit.Cell].NumUnits()*c.Devices > t.c.MostRows {
+			continue
+		}
+		features, err := plainFeatures(p)
+		if err != nil {
+			return nil, err
+		}
+		o, err := t.host.Expert.Place(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		x := &example{Features: features, of: c, expert: o.Score.Value}
+		if !o.Score.Feasible() {
+			x.expert *= infeasibleExpert
+		}
+		return x, nil
+	}
+}
+
+// teach asks the teacher what to decide on x, unless it is known. What is kept between
+// runs are its decisions on cells.
+func (t *pretraining) teach(ctx context.Context, x *example) error {
+	if x.teacher != nil {
+		return nil
+	}
+	c, cells := x.of, x.instances[0]
+	key := fmt.Sprintf("%s %s %d %g %d", c.Workload, c.GPU, c.Devices, c.Bandwidth, t.host.TeacherBudget.Evaluations)
+	var d []int32
+	if t.host.Recall != nil {
+		d = t.host.Recall(key)
+	}
+	known := len(d) == cells.part.NumUnits()
+	if !known {
+		p := *cells.problem
+		p.Budget = t.host.TeacherBudget
+		o, err := t.host.Teacher.Place(ctx, &p)
+		if err == nil {
+			err = ctx.Err() // a teacher that was stopped has not given its best
+		}
+		if err != nil {
+			return err
+		}
+		d = cells.labels(o.Device)
+	}
+	x.teacher = make([]uint8, len(cells.part.Of))
+	cells.place(d, x.teacher)
+	if !known && t.host.Remember != nil {
+		return t.host.Remember(key, d)
+	}
+	return nil
+}

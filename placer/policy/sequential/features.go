@@ -1,0 +1,121 @@
+package sequential
+
+import (
+	"math"
+	"slices"
+
+	"placer/graph/unit"
+	"placer/plan"
+)
+
+// levels are the granularities at which a policy decides, from fine to coarse. Its
+// features mean the same at all of them. Rollouts at several levels differ more than
+// rollouts at one: which level suits depends on the graph.
+var levels = []unit.Level{unit.Cell, unit.Segment, unit.Chain}
+
+// timeStep is the index, behind those of levels, of an unrolled network's runs of a
+// time step (unit.ByTimeStep). No policy was trained on such units; they are like
+// segments to it.
+const timeStep = 3
+
+// featuresVersion changes whenever a feature changes its meaning or place; policy
+// files carry it.
+const featuresVersion = 2
+
+// Features is a problem as a policy reads it, at every granularity.
+type Features struct {
+	problem   *plan.Problem
+	instances []*instance // [levels], and that by time steps where there are such
+	summary   []float32   // of the cells that training knows, without partial gradients
+}
+
+// NewFeatures returns p's, with partial gradients apart, and by time steps, too.
+func NewFeatures(p *plan.Problem) (*Features, error) {
+	q := *p
+	q.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
+	f, err := plainFeatures(&q)
+	if err != nil {
+		return nil, err
+	}
+	known := f
+	if plain := q.Units.WithoutPartialGradients(); plain != q.Units {
+		asTrained := *p
+		asTrained.Units = plain
+		if known, err = plainFeatures(&asTrained); err != nil {
+			return nil, err
+		}
+	}
+	f.summary = known.instances[0].summary()
+	byTimeStep := q
+	if byTimeStep.Units = q.Units.ByTimeStep(p.Graph); byTimeStep.Units == nil {
+		return f, nil
+	}
+	s, err := newInstance(&byTimeStep, f.instances[0].coarse, unit.Segment)
+	if err != nil {
+		return nil, err
+	}
+	s.name = "time step"
+	f.instances = append(f.instances, s)
+	return f, nil
+}
+
+// plainFeatures returns those of p with its units as they are, as training reads it.
+func plainFeatures(p *plan.Problem) (*Features, error) {
+	f := &Features{problem: p}
+	c, err := coarsen(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range levels {
+		s, err := newInstance(p, c, l)
+		if err != nil {
+			return nil, err
+		}
+		f.instances = append(f.instances, s)
+	}
+	return f, nil
+}
+
+// feature is a number that the network reads, as a function of facts T. Features
+// name no op kind and carry no unit of measure, so they hold for graphs of any
+// family and size.
+type feature[T any] struct {
+	name, doc string
+	of        func(*T) float32
+}
+
+// write writes the features of x in the order of the table.
+func write[T any](table []feature[T], x *T, to []float32) {
+	to = to[:len(table)]
+	for i := range table {
+		to[i] = table[i].of(x)
+	}
+}
+
+// indexOf returns the position of a feature in its table.
+func indexOf[T any](table []feature[T], name string) int {
+	return slices.IndexFunc(table, func(f feature[T]) bool { return f.name == name })
+}
+
+// widest bounds squashed features.
+const widest = 5
+
+// squash keeps the order of x and its scale near 0, and grows like a root, up to widest.
+func squash(x float64) float32 {
+	y := math.Sqrt(1+2*math.Abs(x)) - 1
+	if y > widest {
+		y = widest
+	}
+	if x < 0 {
+		y = -y
+	}
+	return float32(y)
+}
+
+// indicator is 1 for true and 0 for false.
+func indicator(b bool) float32 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,105 @@
+package sequential
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"placer/nn"
+	"placer/nn/safetensors"
+)
+
+// fileFormat is the value of "format" in the metadata of a policy file, and of a
+// checkpoint.
+const fileFormat = "placer transfer 1"
+
+// header is the metadata of a policy file.
+type header struct {
+	Columns int          `json:"columns"` // featuresVersion
+	Policy  Config       `json:"policy"`
+	Card    Card         `json:"card"`
+	Reach   distribution `json:"reach"`
+}
+
+// Write writes p as a policy file.
+func (p *Policy) Write(w io.Writer) error {
+	h, err := json.Marshal(header{featuresVersion, p.config, p.Card, p.training})
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	return safetensors.Write(w, nn.Checkpoint(p.net.params, nil, map[string]string{"format": fileFormat, "policy": string(h)}))
+}
+
+// Read reads a policy file, or a checkpoint of pretraining as the policy that it
+// has come to; name is the file's name for errors.
+func Read(data []byte, name string) (*Policy, error) {
+	f, err := readFile(data, name)
+	if err != nil {
+		return nil, err
+	}
+	if f.Metadata["checkpoint"] == "" {
+		return policyOf(f, name)
+	}
+	c, err := checkpointOf(f, name)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newPretraining(c.Config, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t.policy(), nil
+}
+
+// policyOf returns the policy in f.
+func policyOf(f *safetensors.File, name string) (*Policy, error) {
+	var version struct {
+		Columns int `json:"columns"`
+	}
+	metadata := []byte(f.Metadata["policy"])
+	if err := json.Unmarshal(metadata, &version); err != nil {
+		return nil, fmt.Errorf("%s: metadata: %w", name, err)
+	}
+	if err := checkVersion(version.Columns, name); err != nil {
+		return nil, err
+	}
+	var h header
+	d := json.NewDecoder(bytes.NewReader(metadata))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&h); err != nil {
+		return nil, fmt.Errorf("%s: metadata: %w", name, err)
+	}
+	if err := h.Reach.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p, err := NewPolicy(h.Policy, stream(0, "weights", 0))
+	if err == nil {
+		err = nn.Restore(f, p.net.params, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p.Card, p.training = h.Card, h.Reach
+	return p, nil
+}
+
+// readFile reads a policy file or a checkpoint.
+func readFile(data []byte, name string) (*safetensors.File, error) {
+	f, err := safetensors.Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if got := f.Metadata["format"]; got != fileFormat {
+		return nil, fmt.Errorf("%s: format is %q, want %q", name, got, fileFormat)
+	}
+	return f, nil
+}
+
+// checkVersion refuses what was written with other features.
+func checkVersion(got int, name string) error {
+	if got != featuresVersion {
+		return fmt.Errorf("%s: features of version %d, this program has version %d: pretrain it anew", name, got, featuresVersion)
+	}
+	return nil
+}

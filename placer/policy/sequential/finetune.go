@@ -1,0 +1,98 @@
+package sequential
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"placer/plan"
+)
+
+// Tuner places with a pretrained policy that goes on learning on the graph at
+// hand by the cross-entropy method (Rubinstein): the policy samples, and what is
+// added to its logits moves to where the best of the samples become likely.
+// Nothing but sampled placements and their times enters; no placement is changed
+// by hand.
+type Tuner struct {
+	Policy *Policy // not changed
+	Config TuneConfig
+	// Sparing declines a budget in seconds of which the zero-shot samples alone would
+	// take half: what comes out would be theirs.
+	Sparing bool
+	// From, if not nil, is where to go on.
+	From *TuneState
+	// Observe, if not nil, is told of every step.
+	Observe func(t TuneStep, best plan.Score) error
+	// Save, if not nil, is given every step's end. It must not keep the state.
+	Save func(*TuneState) error
+}
+
+// TuneStep is what a round came to.
+type TuneStep struct {
+	Step, Samples int
+	Level         string
+	Mean, Best    float64 // seconds, of the round
+	Entropy       float64 // mean of a decision, nats
+}
+
+var _ plan.Placer = Tuner{}
+
+// Name returns "fine-tuned".
+func (Tuner) Name() string { return "fine-tuned" }
+
+// Kind returns plan.Policy.
+func (Tuner) Kind() plan.Kind { return plan.Policy }
+
+// Place samples zero-shot, then alternates between sampling and learning until
+// the steps are done or ctx ends, and returns the best sample. Rounds are smaller
+// where the budget asks for it: a budget in evaluations is divided among the
+// steps beforehand, one in seconds as time passes.
+func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if err := t.Config.Validate(); err != nil {
+		return nil, err
+	}
+	f, err := NewFeatures(p)
+	if err != nil {
+		return nil, err
+	}
+	if b, need := p.Budget.Seconds, defaultZeroShot().seconds(f); t.Sparing && b > 0 && need > b/2 {
+		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", t.Name(), b, math.Ceil(need))
+	}
+	r, err := t.begin(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	r.report()
+	for r.state.Step < t.Config.Steps && f.instances[0].decisions > 0 && ctx.Err() == nil {
+		k := r.pace.samples(r.state)
+		if k < 2 {
+			break
+		}
+		step, err := r.advance(ctx, k)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.report()
+		if t.Observe != nil {
+			if err := t.Observe(step, r.state.score()); err != nil {
+				return nil, err
+			}
+		}
+		if t.Save != nil {
+			if err := t.Save(r.snapshot()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}, nil
+}
+
+// report tells of the best so far.
+func (r *tuning) report() {
+	if report := r.features.problem.Report; report != nil {
+		report(plan.Progress{Method: r.Name(), Evaluations: r.state.Evaluations, Best: r.state.score(), Decision: r.best()})
+	}
+}

@@ -1,0 +1,162 @@
+package sequential
+
+import (
+	"fmt"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/plan"
+	"placer/schedule"
+	"placer/units"
+)
+
+const none = -1
+
+// instance is a problem at one granularity: the order in which units are decided,
+// the features of each, and what a list scheduler needs to know how far the devices
+// are when a unit is decided. It does not change; rollouts share it. Letters: V nodes and T
+// tensors of the contraction, U units, D devices.
+type instance struct {
+	problem *plan.Problem
+	name    string // of a unit
+	level   unit.Level
+	part    *unit.Partition
+	d       int
+	uniform bool // devices and routes are alike, so devices not yet used are, too
+
+	coarse
+	unit     []int32       // [V]
+	work     [][]float64   // [D][U]
+	own      []float64     // [U] mean of work over devices
+	total    float64       // sum of own
+	mean     float64       // total/D
+	resident []units.Bytes // [U] what the unit keeps on its device
+	memory   []units.Bytes // [D]
+
+	steps       []step
+	decisions   int                     // steps that decide
+	counterpart []int32                 // [U] a gradient's forward part and the reverse, or none
+	exchanges   *schedule.Communication // in seconds of the transfers between two devices
+	groups      [numGroupings]grouping
+	features    []float32 // [U,numUnitFeatures]
+}
+
+// coarse is the graph that schedules are made of: at cells, whatever the level of the
+// decisions, for a coarser schedule would hide what runs side by side.
+type coarse struct {
+	nodes   *unit.Coarsened
+	seconds [][]float64 // [D][V]
+}
+
+// coarsen returns the coarse graph of p.
+func coarsen(p *plan.Problem) (coarse, error) {
+	nodes, seconds, err := schedule.Contract(p, p.Units.Levels[unit.Cell])
+	if err != nil {
+		return coarse{}, fmt.Errorf("sequential: %w", err)
+	}
+	return coarse{nodes, seconds}, nil
+}
+
+// newInstance returns p at level l, with its coarse graph.
+func newInstance(p *plan.Problem, c coarse, l unit.Level) (*instance, error) {
+	if l == unit.Op || l >= unit.NumLevels {
+		return nil, fmt.Errorf("sequential: units of level %v, want cell, segment or chain", l)
+	}
+	s := &instance{problem: p, name: l.String(), level: l, part: p.Units.Levels[l], d: p.Machine.NumDevices(), uniform: uniform(p), coarse: c}
+	parent := p.Units.Parents(unit.Cell, l)
+	s.unit = make([]int32, c.nodes.Graph.NumOps())
+	for v := range s.unit {
+		s.unit[v] = parent[c.nodes.Unit(graph.OpID(v))]
+	}
+	s.sum()
+	s.counterpart = p.Units.Counterparts[l]
+	if s.counterpart == nil {
+		s.counterpart = filled(s.part.NumUnits())
+	}
+	s.exchanges = schedule.NewCommunication(s.part.NumUnits(), s.transfer, schedule.Transfers(c.nodes.Graph, s.unit))
+	up := s.upwardRanks()
+	s.order(up)
+	s.group()
+	s.describe(up)
+	return s, nil
+}
+
+// filled returns n times none.
+func filled(n int) []int32 {
+	x := make([]int32, n)
+	fill(x)
+	return x
+}
+
+// fill sets every element to none.
+func fill(x []int32) {
+	for i := range x {
+		x[i] = none
+	}
+}
+
+// uniform reports whether all devices and all routes of p's machine are alike.
+func uniform(p *plan.Problem) bool {
+	const bytes = 1 << 20
+	m := p.Machine
+	for i := range m.Devices {
+		if !m.Devices[0].SameFigures(&m.Devices[i]) {
+			return false
+		}
+		for k := range m.Devices {
+			if i != k && (len(m.Route(i, k)) != len(m.Route(0, 1)) || m.TransferSeconds(i, k, bytes) != m.TransferSeconds(0, 1, bytes)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sum sums times and bytes over nodes and units.
+func (s *instance) sum() {
+	n, g := s.part.NumUnits(), s.nodes.Graph
+	s.own, s.resident = make([]float64, n), make([]units.Bytes, n)
+	for d := range s.d {
+		w := make([]float64, n)
+		for v, t := range s.seconds[d] {
+			w[s.unit[v]] += t
+		}
+		for u, t := range w {
+			s.own[u] += t / float64(s.d)
+		}
+		s.work = append(s.work, w)
+		s.memory = append(s.memory, s.problem.Machine.Devices[d].Memory)
+	}
+	for _, t := range s.own {
+		s.total += t
+	}
+	s.total = max(s.total, 1e-9) // a graph without work
+	s.mean = s.total / float64(s.d)
+	// Activations wait for the backward pass; gradients are gone before the next
+	// ones come.
+	roles := s.problem.Units.Roles[s.level]
+	for v := range graph.OpID(g.NumOps()) {
+		u := s.unit[v]
+		s.resident[u] += g.Op(v).Resident
+		first, end := g.Outputs(v)
+		for t := first; t < end; t++ {
+			if x := g.Tensor(t); !x.Resident && (roles == nil || roles[u] == unit.Forward) {
+				s.resident[u] += x.Bytes
+			}
+		}
+	}
+}
+
+// is reports whether unit u has role r; without roles it has none.
+func (s *instance) is(u int32, r unit.Role) bool {
+	roles := s.problem.Units.Roles[s.level]
+	return roles != nil && roles[u] == r
+}
+
+// transfer returns the time that b bytes take between two devices, in seconds.
+func (s *instance) transfer(b units.Bytes) float64 {
+	if s.d < 2 {
+		return 0
+	}
+	return float64(s.problem.Machine.TransferSeconds(0, 1, b))
+}

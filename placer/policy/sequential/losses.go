@@ -1,0 +1,131 @@
+package sequential
+
+import "math"
+
+// ppo holds PPO's constants.
+type ppo struct {
+	clip    float64 // of the ratio of probabilities
+	entropy float64 // weight of the entropy bonus
+	prior   float64 // weight of the divergence from the heuristic prior
+}
+
+// rare is a probability that does not count.
+const rare = 1e-9
+
+// reinforce adds the gradient of PPO's clipped objective for the decisions of e,
+// whose rollouts have the given advantages, [K]. Every decision weighs the same,
+// 1/(T K).
+func (e *rollouts) reinforce(advantage []float32, o ppo) (entropy, clipped float64) {
+	rows := len(e.of)
+	scale := 1 / float32(rows)
+	p, prior := make([]float32, e.d), make([]float32, e.d)
+	e.each(func(r int, scores []float32, ok []bool, grad []float32) {
+		a := advantage[r%e.k]
+		ratio := float32(math.Exp(float64(logSoftmaxAt(scores, ok, e.chosen[r]) - e.logp[r])))
+		softmax(scores, ok, p)
+		h := float32(0)
+		for _, q := range p {
+			if q > 0 {
+				h -= q * float32(math.Log(float64(q)))
+			}
+		}
+		entropy += float64(h) / float64(rows)
+		g := -a * ratio * scale
+		if a > 0 && float64(ratio) > 1+o.clip || a < 0 && float64(ratio) < 1-o.clip {
+			g = 0
+			clipped += 1 / float64(rows)
+		}
+		for d, q := range p {
+			if !ok[d] {
+				grad[d] = 0
+				continue
+			}
+			grad[d] = -g * q
+			if q > 0 { // entropy falls with its gradient
+				grad[d] += float32(o.entropy) * scale * q * (float32(math.Log(float64(q))) + h)
+			}
+		}
+		grad[e.chosen[r]] += g
+		if o.prior > 0 {
+			e.priorProbabilities(r, prior)
+			towardsPrior(p, prior, float32(o.prior)*scale, grad)
+		}
+	})
+	return entropy, clipped
+}
+
+// priorProbabilities writes the probabilities of decision r under the prior alone, [D].
+func (e *rollouts) priorProbabilities(r int, to []float32) {
+	for d := range to {
+		to[d] = priorWeight * featuresOf(e.y, r*e.d+d)[priorFeature]
+	}
+	softmax(to, e.okOf(r), to)
+}
+
+// towardsPrior adds the gradient of the divergence, times weight, of probabilities p,
+// [D], from those of the prior, which it overwrites. What training graphs teach beyond
+// the prior has to be worth leaving it, or it would not carry over.
+func towardsPrior(p, prior []float32, weight float32, grad []float32) {
+	divergence := float32(0)
+	for i, q := range p {
+		if q > rare {
+			prior[i] = float32(math.Log(float64(q)) - math.Log(float64(prior[i])))
+			divergence += q * prior[i]
+		}
+	}
+	for i, q := range p {
+		if q > rare {
+			grad[i] += weight * q * (prior[i] - divergence)
+		}
+	}
+}
+
+// imitate adds the gradient of the cross entropy of e's choices, [T], which a
+// teacher made, weighed by weight, [U], and returns the loss and the accuracy.
+func (e *rollouts) imitate(weight []float32) (loss, accuracy float64) {
+	sum := 0.0
+	for _, u := range e.of {
+		sum += float64(weight[u])
+	}
+	p := make([]float32, e.d)
+	e.each(func(r int, scores []float32, ok []bool, grad []float32) {
+		w, chosen := weight[e.of[r]]/float32(sum), e.chosen[r]
+		softmax(scores, ok, p)
+		best := 0
+		for d, q := range p {
+			grad[d] = w * q
+			if q > p[best] {
+				best = d
+			}
+		}
+		grad[chosen] -= w
+		loss -= float64(w) * math.Log(max(1e-12, float64(p[chosen])))
+		if int32(best) == chosen {
+			accuracy += float64(w)
+		}
+	})
+	return loss, accuracy
+}
+
+// decisionsAbreast is the number of decisions of one backward pass: its rows stay in
+// the cache.
+const decisionsAbreast = 256
+
+// each runs forward and backward over the recorded decisions, some at a time; of
+// writes the gradient of row r's scores, [D].
+func (e *rollouts) each(of func(r int, scores []float32, ok []bool, grad []float32)) {
+	e.pass.encode(e.features)
+	e.pass.startBackward()
+	grad := make([]float32, decisionsAbreast*e.d)
+	for lo := 0; lo < len(e.of); lo += decisionsAbreast {
+		hi := min(lo+decisionsAbreast, len(e.of))
+		y := e.featuresOf(lo, hi)
+		scores := e.pass.forward(e.of[lo:hi], y, e.d)
+		for r := lo; r < hi; r++ {
+			at, end := (r-lo)*e.d, (r-lo+1)*e.d
+			of(r, scores[at:end], e.okOf(r), grad[at:end])
+		}
+		e.pass.backward(e.of[lo:hi], y, grad[:(hi-lo)*e.d])
+	}
+	e.pass.encodeBackward(e.features)
+}

@@ -1,0 +1,87 @@
+package sequential
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestGradients compares every weight's gradient of both objectives with finite
+// differences.
+func TestGradients(t *testing.T) {
+	s := instanceOf(t, small)
+	p := policy(t, 6)
+	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
+	e := tr.rollouts
+	e.on(s)
+	e.roll(drawHeuristics(tr.random, 3), 1, true, sampler([]float32{1, 1, 1}, tr.random, s.d))
+	advantage := []float32{1, -0.5, 0.3}
+	weight := make([]float32, s.part.NumUnits())
+	for u := range weight {
+		weight[u] = 1 + float32(u%3)
+	}
+	objectives := map[string]struct {
+		value    func() float64
+		gradient func()
+	}{
+		"imitation": {func() float64 { l, _ := e.imitate(weight); return l }, func() { e.imitate(weight) }},
+		"ppo": {func() float64 {
+			v, h, kl := e.value(advantage)
+			return v - 0.01*h + 0.1*kl
+		}, func() { e.reinforce(advantage, ppo{0.2, 0.01, 0.1}) }},
+	}
+	for name, o := range objectives {
+		t.Run(name, func(t *testing.T) {
+			p.net.params.ZeroGrad()
+			o.gradient()
+			var grads [][]float32 // of all weights: the values below may add to them
+			for _, w := range p.net.params.All() {
+				grads = append(grads, slices.Clone(w.Grad))
+			}
+			for k, w := range p.net.params.All() {
+				got := grads[k]
+				for i := 0; i < len(w.Value); i += 1 + len(w.Value)/12 {
+					const h = 1e-2
+					was := w.Value[i]
+					w.Value[i] = was + h
+					up := o.value()
+					w.Value[i] = was - h
+					down := o.value()
+					w.Value[i] = was
+					want := (up - down) / (2 * h)
+					if math.Abs(want-float64(got[i])) > 2e-3+0.05*math.Abs(want) {
+						t.Errorf("%s[%d]: gradient %g, want %g", w.Name, i, got[i], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// value is PPO's objective near the policy that sampled: the mean of -A ratio, the
+// mean entropy, and the mean divergence from the prior.
+func (e *rollouts) value(advantage []float32) (objective, entropy, divergence float64) {
+	s := e.instance
+	e.pass.encode(s.features)
+	scores := slices.Clone(e.pass.forward(e.of, e.y, s.d))
+	p := make([]float32, s.d)
+	n := float64(len(e.of))
+	for r := range e.of {
+		row, ok := scores[r*s.d:(r+1)*s.d], e.ok[r*s.d:(r+1)*s.d]
+		lp := logSoftmaxAt(row, ok, e.chosen[r])
+		objective -= float64(advantage[r%e.k]) * math.Exp(float64(lp-e.logp[r])) / n
+		softmax(row, ok, p)
+		prior := make([]float32, s.d)
+		for d := range prior {
+			prior[d] = priorWeight * e.y[(r*s.d+d)*numDeviceFeatures+priorFeature]
+		}
+		for d, q := range p {
+			if q > 0 {
+				entropy -= float64(q) * math.Log(float64(q)) / n
+				divergence += float64(q) * (math.Log(float64(q)) - float64(logSoftmaxAt(prior, ok, int32(d)))) / n
+			}
+		}
+	}
+	return objective, entropy, divergence
+}

@@ -1,0 +1,79 @@
+package sequential
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"placer/nn"
+)
+
+// Policy decides units in the order of a list scheduler.
+type Policy struct {
+	Card Card
+
+	config   Config
+	net      *network
+	training distribution
+}
+
+// Config describes the policy's network.
+type Config struct {
+	Hidden int `json:"hidden"` // width of its layers
+}
+
+// DefaultConfig returns width 16. Wider networks learn their training graphs by
+// heart.
+func DefaultConfig() Config { return Config{Hidden: 16} }
+
+// Validate reports the first fault.
+func (c Config) Validate() error {
+	if c.Hidden < 1 || c.Hidden > 1024 {
+		return fmt.Errorf("sequential: width %d, want 1 to 1024", c.Hidden)
+	}
+	return nil
+}
+
+// NewPolicy returns a policy of random weights.
+func NewPolicy(c Config, random *rand.Rand) (*Policy, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	b, err := nn.NewBackend(nn.Default())
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{config: c, net: newNetwork(c.Hidden, random, b)}, nil
+}
+
+// Weights returns their number.
+func (p *Policy) Weights() int { return p.net.params.Count() }
+
+// Distance returns how far f lies from the nearest training graph. Beyond Limit f is
+// out of distribution. It returns +Inf where nothing is known of the training graphs.
+func (p *Policy) Distance(f *Features) float64 { return p.training.distance(f.summary) }
+
+// Limit returns the distance up to which transfer has been measured.
+func (p *Policy) Limit() float64 { return p.training.Limit }
+
+// Card says what a policy was trained on and how far.
+type Card struct {
+	Trained []string `json:"trained"`  // families
+	HeldOut []string `json:"held_out"` // families, without their kin
+	Steps   int      `json:"steps"`    // of imitation and PPO
+	Samples int      `json:"samples"`  // placements evaluated in training
+	Graphs  int      `json:"graphs"`   // distinct training graphs
+	// Results are figures measured after training, one row per workload; empty
+	// until somebody has measured.
+	Results []Result `json:"results,omitempty"`
+}
+
+// Result is what a policy came to on a workload, as reductions of the step time
+// against the human expert's, 0 to 1.
+type Result struct {
+	Workload string  `json:"workload"`
+	Devices  int     `json:"devices"`
+	HeldOut  bool    `json:"held_out"` // its family was not trained on
+	Greedy   float64 `json:"greedy"`
+	Best     float64 `json:"best_of_16"`
+	Tuned    float64 `json:"fine_tuned,omitempty"`
+}

@@ -1,0 +1,221 @@
+package sequential
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"placer/plan"
+)
+
+// Host is what a pretraining run uses of its surroundings.
+type Host struct {
+	// Expert places what rewards are relative to.
+	Expert plan.Placer
+	// Teacher places what is imitated, within TeacherBudget.
+	Teacher       plan.Placer
+	TeacherBudget plan.Budget
+	// Recall and Remember keep a teacher's decisions between runs; either may be
+	// nil. The key names all that they depend on.
+	Recall   func(key string) []int32
+	Remember func(key string, decisions []int32) error
+	// Share, if not nil, returns the share of a budget in time that is used up; the
+	// run ends at 1. The steps it ends after depend on the clock then.
+	Share func() float64
+	// Report, if not nil, is told of every step.
+	Report func(Progress) error
+	// Save, if not nil, is called when a checkpoint is due, every Every steps and at
+	// the end.
+	Save  func(*Checkpoint) error
+	Every int
+}
+
+// Progress is one step of pretraining: of imitation or of PPO.
+type Progress struct {
+	Step    int
+	Case    Case // the last of the step
+	Imitate bool
+	imitation
+	improvement
+}
+
+// Pretrain trains a policy on many graphs: first it imitates a search's plans,
+// then it improves by PPO on -sqrt(time/expert's time), standardised per graph.
+// Every step draws from a stream of its own, so a run that goes on from its
+// checkpoint ends with the weights of the uninterrupted run. When ctx ends, it
+// saves and returns ctx's error.
+func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host) (*Policy, error) {
+	t, err := newPretraining(c, from)
+	if err != nil {
+		return nil, err
+	}
+	t.host = host
+	for t.step < c.Imitation+c.Steps && (host.Share == nil || host.Share() < 1) {
+		p, err := t.advance(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, errors.Join(t.save(), context.Cause(ctx))
+			}
+			return nil, err
+		}
+		if host.Report != nil {
+			if err := host.Report(p); err != nil {
+				return nil, err
+			}
+		}
+		if host.Every > 0 && t.step%host.Every == 0 {
+			if err := t.save(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t.policy(), t.save()
+}
+
+// pretraining is a run under way.
+type pretraining struct {
+	c        PretrainConfig
+	host     Host
+	families []family
+	trainer  *trainer
+	step     int
+	samples  int
+	examples map[exampleKey]*example
+	known    map[exampleKey]bool
+	graphs   []trainingGraph // those of known, in the order of their first use
+}
+
+// newPretraining begins a run, or takes one up from a checkpoint that is not nil.
+func newPretraining(c PretrainConfig, from *Checkpoint) (*pretraining, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	families, err := chosen(c.Families, c.HeldOut)
+	if err != nil {
+		return nil, err
+	}
+	p, err := NewPolicy(c.Policy, stream(c.Seed, "weights", 0))
+	if err != nil {
+		return nil, err
+	}
+	t := &pretraining{c: c, families: families, trainer: newTrainer(p, nil), examples: map[exampleKey]*example{}, known: map[exampleKey]bool{}}
+	if from == nil {
+		return t, nil
+	}
+	return t, from.restore(t)
+}
+
+// policy returns the policy with what there is to say of its training.
+func (t *pretraining) policy() *Policy {
+	p := t.trainer.policy
+	p.Card = Card{Trained: familyNames(t.families), HeldOut: t.c.HeldOut, Steps: t.step, Samples: t.samples, Graphs: len(t.graphs)}
+	p.training = distributionOf(t.graphs)
+	return p
+}
+
+// left returns the share of the run that is to come.
+func (t *pretraining) left() float64 {
+	done := float64(t.step-t.c.Imitation) / float64(max(1, t.c.Steps))
+	if t.host.Share != nil {
+		done = max(done, t.host.Share())
+	}
+	return 1 - min(1, max(0, done))
+}
+
+// advance takes one step. Steps that fail leave the weights as they were.
+func (t *pretraining) advance(ctx context.Context) (Progress, error) {
+	random := stream(t.c.Seed, "step", uint64(t.step))
+	t.trainer.random = random
+	p := Progress{Step: t.step, Imitate: t.step < t.c.Imitation}
+	t.forget()
+	train := t.reinforce
+	if p.Imitate {
+		train = t.imitate
+	}
+	if err := train(ctx, &p, random); err != nil {
+		return p, err
+	}
+	t.step++
+	return p, nil
+}
+
+// imitate takes a step of imitation.
+func (t *pretraining) imitate(ctx context.Context, p *Progress, random *rand.Rand) error {
+	n := float64(t.c.Batch)
+	for range t.c.Batch {
+		x, err := t.choose(ctx, random)
+		if err == nil {
+			err = t.teach(ctx, x)
+		}
+		if err != nil {
+			t.trainer.policy.net.params.ZeroGrad()
+			return err
+		}
+		s := x.instances[random.IntN(len(levels))]
+		r := t.trainer.imitate(s, s.labels(x.teacher))
+		p.Loss += r.Loss / n
+		p.Accuracy += r.Accuracy / n
+		p.Constant += r.Constant / n
+		p.Case = x.of
+	}
+	return t.trainer.step(t.c.ImitationRate)
+}
+
+// reinforce takes a step of PPO.
+func (t *pretraining) reinforce(ctx context.Context, p *Progress, random *rand.Rand) error {
+	x, err := t.choose(ctx, random)
+	if err != nil {
+		return err
+	}
+	p.Case = x.of
+	p.improvement, err = t.trainer.reinforce(x.instances[random.IntN(len(levels))], x.expert, &t.c, t.c.Rate*(0.1+0.9*t.left()))
+	t.samples += t.c.Samples
+	return err
+}
+
+// choose draws an example: a family, then one of its graphs in use.
+func (t *pretraining) choose(ctx context.Context, random *rand.Rand) (*example, error) {
+	f := t.families[random.IntN(len(t.families))]
+	index := t.oldest() + random.IntN(t.c.Pool)
+	if t.step < t.c.Imitation {
+		index = random.IntN(t.c.Pool) // drawn twice: the recorded policies were trained so
+	}
+	key := exampleKey{f.name, index}
+	if x := t.examples[key]; x != nil {
+		return x, nil
+	}
+	x, err := t.newExample(ctx, f, index)
+	if err != nil {
+		return nil, err
+	}
+	t.examples[key] = x
+	if !t.known[key] {
+		t.known[key] = true
+		t.graphs = append(t.graphs, trainingGraph{f.name, index, x.instances[0].summary()})
+	}
+	return x, nil
+}
+
+// oldest returns the number of a family's oldest graph in use.
+func (t *pretraining) oldest() int {
+	if t.step < t.c.Imitation {
+		return 0
+	}
+	return t.step / (t.c.Renew * len(t.families))
+}
+
+// forget drops the examples that are no longer in use.
+func (t *pretraining) forget() {
+	for key := range t.examples {
+		if key.index < t.oldest() {
+			delete(t.examples, key)
+		}
+	}
+}
+
+func (t *pretraining) save() error {
+	if t.host.Save == nil {
+		return nil
+	}
+	return t.host.Save(t.checkpoint())
+}

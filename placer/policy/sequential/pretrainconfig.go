@@ -1,0 +1,65 @@
+package sequential
+
+import (
+	"errors"
+	"fmt"
+)
+
+// PretrainConfig describes a pretraining run. It is stored in checkpoints; a run
+// goes on only under the configuration that it began with.
+type PretrainConfig struct {
+	Policy Config `json:"policy"`
+	// Families to draw graphs from; empty means all.
+	Families []string `json:"families"`
+	// HeldOut families stay out, and so do their kin.
+	HeldOut []string `json:"held_out"`
+	// Imitation steps come first: each learns the decisions of a search's plans on
+	// Batch graphs.
+	Imitation     int     `json:"imitation"`
+	Batch         int     `json:"batch"`
+	ImitationRate float64 `json:"imitation_rate"`
+	// Steps of joint PPO follow: each makes Samples rollouts of one graph and takes
+	// Epochs steps of the gradient.
+	Steps   int     `json:"steps"`
+	Samples int     `json:"samples"`
+	Epochs  int     `json:"epochs"`
+	Rate    float64 `json:"rate"`    // learning rate, falling linearly to a tenth
+	Clip    float64 `json:"clip"`    // of PPO's ratio of probabilities
+	Entropy float64 `json:"entropy"` // weight of PPO's entropy bonus
+	// Prior weighs the divergence from what the heuristic priors choose.
+	Prior float64 `json:"prior"`
+	// Pool is the number of graphs of a family that are in use at a time; a new one
+	// takes the place of the oldest every Renew steps.
+	Pool     int    `json:"pool"`
+	Renew    int    `json:"renew"`
+	MostRows int    `json:"most_rows"` // decisions times devices of a graph
+	Seed     uint64 `json:"seed"`
+}
+
+// DefaultPretrain returns the configuration of the policies in experiments.
+func DefaultPretrain() PretrainConfig {
+	return PretrainConfig{
+		Policy: DefaultConfig(), Imitation: 60, Batch: 4, ImitationRate: 1e-3,
+		Steps: 5000, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Prior: 0.02,
+		Pool: 16, Renew: 40, MostRows: 2400, Seed: 1,
+	}
+}
+
+// Validate reports every fault.
+func (c PretrainConfig) Validate() error {
+	var errs []error
+	if _, err := chosen(c.Families, c.HeldOut); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, c.Policy.Validate())
+	if c.Imitation < 0 || c.Steps < 0 || c.Imitation+c.Steps == 0 {
+		errs = append(errs, fmt.Errorf("pretrain: %d steps of imitation and %d of PPO, want some", c.Imitation, c.Steps))
+	}
+	if c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1 {
+		errs = append(errs, fmt.Errorf("pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1 and samples %d at least 2", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples))
+	}
+	if !(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0) {
+		errs = append(errs, fmt.Errorf("pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package sequential
+
+import (
+	"slices"
+	"testing"
+
+	"placer/plan"
+)
+
+// TestPace: rounds share out a budget in seconds as time passes and never take
+// more than the configuration says.
+func TestPace(t *testing.T) {
+	const probe, fewest = 64, 16 // of tuneSettings
+	now := 0.0
+	x := pace{clock: func() float64 { return now }, budget: plan.Budget{Seconds: 100}, rounds: rounds{tuneSettings: DefaultTune().settings(), base: 512, early: 512, late: 512}}
+	x.Steps = 10
+	s := &TuneState{}
+	now = 10 // of preparation
+	if k := x.samples(s); k != probe {
+		t.Fatalf("first round of %d samples, want %d", k, probe)
+	}
+	s.Step, s.Evaluations = 1, probe
+	now += 0.1 * probe // a tenth of a second each
+	if k, want := x.samples(s), int((100-now)/9/0.1+1e-6); k != want {
+		t.Errorf("%d samples, want %d", k, want)
+	}
+	now = 10 + 0.001*probe
+	if k := x.samples(s); k != 512 {
+		t.Errorf("%d samples of quick evaluations, want 512", k)
+	}
+	now = 99.9
+	if k := x.samples(s); k != fewest {
+		t.Errorf("%d samples at the end, want %d", k, fewest)
+	}
+	now = 100
+	if k := x.samples(s); k != 0 {
+		t.Errorf("%d samples behind the end", k)
+	}
+}
+
+// TestLevels: a run goes from the level that it began with to cells; its first
+// step, of every level, comes on top.
+func TestLevels(t *testing.T) {
+	c := DefaultTune()
+	for start, want := range [][]int{{49}, {40, 9}, {36, 8, 5}, timeStep: {31, 0, 0, 18}} {
+		got, last := make([]int, start+1), start
+		for k := range c.Steps {
+			l := c.settings().level(k, start)
+			if l > last {
+				t.Fatalf("from level %d, step %d goes back to %d", start, k, l)
+			}
+			if k > 0 && !within(l, 0) || within(start, l) != (l == start || l < start && (l == 0 || start != timeStep)) {
+				t.Errorf("level %d within %d: %v", start, l, within(start, l))
+			}
+			last = l
+			got[l]++
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("from level %d: %v steps of each, want %v", start, got, want)
+		}
+	}
+}
+
+// Steps are larger where cells and devices make many logits, and on large graphs
+// levels begin with more of them.
+func TestManyLogitsLearnFaster(t *testing.T) {
+	c := DefaultTune().settings()
+	for _, x := range []struct {
+		ops, units, devices int
+		times               int
+	}{
+		{10_000, c.manyLogits / 8, 8, 1},
+		{10_000, c.manyLogits/8 + 1, 8, 2},
+		{c.largeGraph + 1, c.manyLogits / 8, 8, 1},
+		{c.largeGraph + 1, c.manyLogits, 8, 2},
+	} {
+		r := c.rounds(x.ops, x.units, x.devices)
+		if r.fits != c.Fits*x.times || r.rate != c.Rate*float64(x.times) {
+			t.Errorf("%d ops, %d units, %d devices: %d steps at rate %g, want %d times %d at %g", x.ops, x.units, x.devices, r.fits, r.rate, x.times, c.Fits, c.Rate)
+		}
+		if more := x.times > 1 && x.ops > c.largeGraph; more != (r.opening > c.openingFits) {
+			t.Errorf("%d ops, %d units, %d devices: a level begins with %d steps", x.ops, x.units, x.devices, r.opening)
+		}
+	}
+}
+
+// Rounds grow where a graph has five minutes, and shrink again where an evaluation
+// takes long.
+func TestSamplesOfARound(t *testing.T) {
+	c := DefaultTune().settings()
+	for _, x := range []struct {
+		ops, units, devices int
+		base, early, late   int
+	}{
+		{2835, 243, 2, 256, 128, 256},
+		{c.smallGraph, c.manyLogits, 8, 256, 512, 512},
+		{c.smallGraph + 1, c.manyLogits / 8, 8, 256, 512, 512},
+		{10_257, 969, 8, 1024, 2048, 2048}, // trfxl8
+		{46_004, 1382, 4, 512, 512, 512},   // gnmt4
+		{81_892, 2350, 8, 256, 512, 512},   // gnmt8
+		{4 * c.hugeGraph, 2350, 8, 128, 256, 256},
+	} {
+		if r := c.rounds(x.ops, x.units, x.devices); r.base != x.base || r.early != x.early || r.late != x.late {
+			t.Errorf("%d ops, %d units, %d devices: base %d, %d early, %d late, want %d, %d, %d", x.ops, x.units, x.devices, r.base, r.early, r.late, x.base, x.early, x.late)
+		}
+	}
+	c.Samples = 64
+	if r := c.rounds(81_892, 2350, 8); r.base != 64 {
+		t.Errorf("base %d, want the 64 that are asked for", r.base)
+	}
+}

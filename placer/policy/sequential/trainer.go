@@ -1,0 +1,140 @@
+package sequential
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"placer/nn"
+	"placer/nn/vec"
+	"placer/plan"
+)
+
+// trainer improves a policy on instances.
+type trainer struct {
+	policy   *Policy
+	adam     *nn.Adam
+	rollouts *rollouts
+	random   *rand.Rand
+	device   []uint8
+}
+
+func newTrainer(p *Policy, random *rand.Rand) *trainer {
+	return &trainer{policy: p, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}}, random: random}
+}
+
+// step moves the weights by the gradient collected.
+func (t *trainer) step(rate float64) error {
+	_, err := t.adam.Step(t.policy.net.params, rate)
+	return err
+}
+
+// imitation is what a step of imitation came to.
+type imitation struct {
+	Loss     float64 // cross entropy
+	Accuracy float64 // share of units decided as the teacher did, by weight
+	Constant float64 // the share of the best answer that is the same for all units of a stretch
+}
+
+// imitate adds the gradient of the cross entropy of a teacher's decisions, [U],
+// on s, with devices named in the order of their first use.
+func (t *trainer) imitate(s *instance, teacher []int32) imitation {
+	e := t.rollouts
+	e.on(s)
+	names := newDeviceNames(s)
+	e.roll(drawHeuristics(t.random, 1), 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
+		d := names.of(teacher[u], e.states[k].number)
+		ok[d] = true
+		return d
+	})
+	weight := make([]float32, len(s.own))
+	for u, w := range s.own {
+		weight[u] = float32(math.Sqrt(w/s.mean)) + 0.01
+		_, seconds := s.exchanges.Neighbours(int32(u))
+		for _, x := range seconds {
+			weight[u] += float32(math.Sqrt(x/s.mean)) / 4
+		}
+	}
+	loss, accuracy := e.imitate(weight)
+	return imitation{loss, accuracy, e.constantAccuracy(weight)}
+}
+
+// stretch is the number of decisions that constantAccuracy answers at once: a tenth
+// of a usual graph.
+const stretch = 32
+
+// constantAccuracy is the best that answers can do which are the same for all of
+// a stretch of decisions: a policy that does no better has not learned to tell
+// units apart.
+func (e *rollouts) constantAccuracy(weight []float32) float64 {
+	right, sum := 0.0, 0.0
+	votes := make([]float64, e.d)
+	for lo := 0; lo < len(e.of); lo += stretch {
+		clear(votes)
+		for r := lo; r < min(lo+stretch, len(e.of)); r++ {
+			w := float64(weight[e.of[r]])
+			votes[e.chosen[r]] += w
+			sum += w
+		}
+		right += slices.Max(votes)
+	}
+	return right / sum
+}
+
+// improvement is what a step of PPO came to.
+type improvement struct {
+	Mean, Best float64 // time over the expert's, of the mean and of the best rollout
+	Entropy    float64 // mean of a decision
+	Clipped    float64 // share of decisions
+}
+
+// reinforce makes c.Samples rollouts of s, some priors a few times each, after a random
+// number of refinements, and takes c.Epochs steps of PPO at a rate. Rewards are relative
+// to the expert's step time, in seconds.
+func (t *trainer) reinforce(s *instance, expert float64, c *PretrainConfig, rate float64) (improvement, error) {
+	k, e := c.Samples, t.rollouts
+	temperature := slices.Repeat([]float32{1}, k)
+	e.on(s)
+	e.roll(drawHeuristics(t.random, k), t.random.IntN(passes), true, sampler(temperature, t.random, s.d))
+	t.device = resized(t.device, len(s.part.Of))
+	reward := make([]float32, k)
+	out := improvement{Best: math.Inf(1)}
+	for i, x := range e.states[:k] {
+		s.place(x.device, t.device)
+		r := relative(s.problem.Evaluator.Evaluate(plan.Decision{Device: t.device, Priority: s.problem.Priority}), s, expert)
+		reward[i] = -float32(math.Sqrt(r))
+		out.Mean += r / float64(k)
+		out.Best = min(out.Best, r)
+	}
+	advantages(reward, perPrior)
+	for range c.Epochs {
+		out.Entropy, out.Clipped = e.reinforce(reward, ppo{c.Clip, c.Entropy, c.Prior})
+		if err := t.step(rate); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// relative is the time of a placement over the expert's, at most 5. One that does not
+// fit counts as 3 times the expert's, and longer the more it lacks.
+func relative(r plan.Score, s *instance, expert float64) float64 {
+	if !r.Feasible() {
+		return min(5, 3*(1+float64(r.Overflow)/float64(s.memory[0])))
+	}
+	return min(5, r.Value/expert)
+}
+
+// advantages turns the rewards of rollouts, of which n in a row have the same prior,
+// into advantages over the mean of these n, in deviations of all.
+func advantages(r []float32, n int) {
+	mean := vec.Sum(r) / float32(len(r))
+	scale := 1 / (float32(math.Sqrt(float64(vec.SumSquares(r, mean))/float64(len(r)))) + 1e-3)
+	for lo := 0; lo < len(r); lo += n {
+		g := r[lo:min(lo+n, len(r))]
+		mean := vec.Sum(g) / float32(len(g))
+		for i := range g {
+			g[i] = (g[i] - mean) * scale
+		}
+	}
+}

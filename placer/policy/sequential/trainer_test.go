@@ -1,0 +1,41 @@
+package sequential
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"placer/baselines/search/anneal"
+)
+
+// TestImitationLearns: a policy that imitates one plan comes to decide as the plan
+// does.
+func TestImitationLearns(t *testing.T) {
+	s := instanceOf(t, small)
+	o, err := anneal.Placer{Workers: 1}.Place(context.Background(), budgeted(s.problem, 200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	teacher := s.labels(o.Device)
+	tr := newTrainer(policy(t, 32), rand.New(rand.NewPCG(5, 5)))
+	first := tr.imitate(s, teacher).Loss
+	last := 0.0
+	for range 150 {
+		if err := tr.step(3e-3); err != nil {
+			t.Fatal(err)
+		}
+		last = tr.imitate(s, teacher).Loss
+	}
+	if last > first/4 {
+		t.Errorf("cross entropy went from %.3f to %.3f", first, last)
+	}
+}
+
+// TestAdvantages: rollouts are measured against those of the same prior.
+func TestAdvantages(t *testing.T) {
+	r := []float32{-1, -2, -1, -2, -5, -5, -5, -5}
+	advantages(r, 4)
+	if r[0] <= 0 || r[1] != -r[0] || r[2] != r[0] || r[4] != 0 || r[7] != 0 {
+		t.Errorf("advantages %v", r)
+	}
+}

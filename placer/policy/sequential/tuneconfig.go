@@ -1,0 +1,149 @@
+package sequential
+
+import (
+	"errors"
+	"fmt"
+)
+
+// TuneConfig describes learning on one graph from a pretrained policy.
+type TuneConfig struct {
+	Steps   int     // rounds of samples; the papers take fewer than 50
+	Samples int     // placements evaluated in a round on four devices; 0 chooses by the size of the graph
+	Elite   int     // placements that a late round learns from
+	Rate    float64 // learning rate of the per-instance logits
+	// Workers is the number of goroutines that sample and evaluate; what comes out
+	// does not depend on it.
+	Workers int
+}
+
+// DefaultTune returns 49 rounds.
+func DefaultTune() TuneConfig { return TuneConfig{Steps: 49, Elite: 32, Rate: 1, Workers: 1} }
+
+// Validate reports every fault.
+func (c TuneConfig) Validate() error {
+	errs := []error{c.settings().validate()}
+	if c.Workers < 1 {
+		errs = append(errs, fmt.Errorf("finetune: workers %d must be at least 1", c.Workers))
+	}
+	return errors.Join(errs...)
+}
+
+// tuneSettings are all figures of a fine-tuning: those of TuneConfig, and those that
+// nobody sets. The exported ones are part of a state's key, under their JSON names.
+type tuneSettings struct {
+	Steps   int `json:"steps"`
+	Samples int `json:"samples"`
+	// Rollouts is the number of placements made for each that is evaluated, which are
+	// those whose own schedules end soonest.
+	Rollouts int `json:"drafts"`
+	Elite    int `json:"elite"`
+	// Fits is the number of steps of the gradient on a round.
+	Fits int `json:"fits"`
+	// Rate is that of a logit per unit and device, TiedRate that of a weight per unit
+	// and tied feature, as a factor of Rate.
+	Rate     float64 `json:"rate"`
+	TiedRate float64 `json:"link_rate"`
+	// PerturbedShare is the share of rollouts under a correlated perturbation: units
+	// that belong together are drawn to a device by adding Perturbation to their logits.
+	PerturbedShare float64 `json:"pushed"`
+	Perturbation   float64 `json:"push"`
+	// Temperatures are drawn between Coolest and Hottest, which falls to 1.
+	Coolest float64 `json:"coolest"`
+	Hottest float64 `json:"hottest"`
+
+	// Samples of a round on four devices where Samples is 0. They follow from a time: a
+	// minute on two cores for a graph of up to smallGraph ops, five for larger ones,
+	// whose evaluation takes up to tens of milliseconds. A graph of more than
+	// largeGraph ops has largeSamples over the number of devices, and fewer in
+	// proportion above hugeGraph ops, but at least fewestSamples.
+	smallSamples, manyLogitsSamples, largeSamples, fewestSamples int
+	smallGraph, largeGraph, hugeGraph                            int
+	// maxDevices is the number of devices above which rounds do not grow any more.
+	maxDevices int
+
+	// manyLogits is the number of logits of cells above which a round takes
+	// manyLogitsFactor times the steps of the gradient at as many times the rate, or
+	// the last round comes before the logits have converged. It was fitted to the rows
+	// of GO's table 2: trfxl8 has 7,752, gnmt8 18,800, the others at most 5,528
+	// (adr/0021, adr/0022).
+	manyLogits, manyLogitsFactor int
+	// openingFits is the number of steps of the gradient with which a level begins:
+	// few, for the coarser level's best placements are to be a start and not the end.
+	// Large graphs with many logits take largeOpeningFits, which was better on gnmt8
+	// (adr/0022).
+	openingFits, largeOpeningFits int
+
+	// shares are those of the steps, by level; the finest has the rest.
+	shares [timeStep + 1]float64
+	// oldest is the number of rounds after which a placement is no longer learned from.
+	oldest int
+
+	// fewest is the number of samples of a round that time is short for, probe that of
+	// the round that speed is measured by.
+	fewest, probe int
+	// abreast is the number of rollouts that a worker makes side by side.
+	abreast int
+	// prior is that of all rollouts: what is learned on the graph is added to the
+	// scores under one prior.
+	prior heuristic
+}
+
+// settings returns those of c.
+func (c TuneConfig) settings() *tuneSettings {
+	return &tuneSettings{
+		Steps: c.Steps, Samples: c.Samples, Rollouts: 2, Elite: c.Elite, Fits: 15, Rate: c.Rate, TiedRate: 0.3,
+		PerturbedShare: 0.5, Perturbation: 10, Coolest: 0.7, Hottest: 2,
+		smallSamples: 256, manyLogitsSamples: 1024, largeSamples: 2048, fewestSamples: 128,
+		smallGraph: 10_000, largeGraph: 40_000, hugeGraph: 100_000, maxDevices: 8,
+		manyLogits: 6000, manyLogitsFactor: 2, openingFits: 10, largeOpeningFits: 60,
+		shares: [...]float64{1: 0.17, 2: 0.08, timeStep: 0.35}, oldest: 5,
+		fewest: 16, probe: 64, abreast: 16,
+		prior: heuristic{rule: listRule, load: 0.3, transfers: 1, colocate: true, learned: 1},
+	}
+}
+
+func (c *tuneSettings) validate() error {
+	var errs []error
+	if c.Steps < 1 || c.Samples < 0 || c.Samples == 1 {
+		errs = append(errs, fmt.Errorf("finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples))
+	}
+	if c.Elite < 1 || c.Rollouts < 1 || c.Fits < 1 || c.openingFits < 1 || c.largeOpeningFits < 1 || c.manyLogitsFactor < 1 || c.maxDevices < 1 {
+		errs = append(errs, fmt.Errorf("finetune: elite %d, rollouts %d, fits %d (%d and %d to begin with, %d times as many), devices %d must be at least 1",
+			c.Elite, c.Rollouts, c.Fits, c.openingFits, c.largeOpeningFits, c.manyLogitsFactor, c.maxDevices))
+	}
+	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.probe, c.abreast); n < 1 {
+		errs = append(errs, fmt.Errorf("finetune: a round of %d samples, want at least 1", n))
+	}
+	if !(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1) {
+		errs = append(errs, fmt.Errorf("finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare))
+	}
+	if !(c.Coolest > 0) || !(c.Coolest <= 1) || !(c.Hottest >= 1) {
+		errs = append(errs, fmt.Errorf("finetune: temperatures from %g to %g, want more than 0 and around 1", c.Coolest, c.Hottest))
+	}
+	if !(c.smallGraph <= c.largeGraph && c.largeGraph <= c.hugeGraph) {
+		errs = append(errs, fmt.Errorf("finetune: graphs of %d, %d and %d ops, want them in this order", c.smallGraph, c.largeGraph, c.hugeGraph))
+	}
+	return errors.Join(errs...)
+}
+
+// level returns the level of step k of a run that began with level start: from
+// coarse to fine, and from time steps, which no layer's segments are made of, to
+// cells.
+func (c *tuneSettings) level(k, start int) int {
+	k-- // the first step is that of every level
+	for l := start; l > 0; l-- {
+		n := int(c.shares[l]*float64(c.Steps) + 0.5)
+		if k < n {
+			return l
+		}
+		if k -= n; l == timeStep {
+			break
+		}
+	}
+	return 0
+}
+
+// within reports whether level l's placements are some of level start's.
+func within(l, start int) bool {
+	return l == start || start == 0 || l > start && l != timeStep && start != timeStep
+}

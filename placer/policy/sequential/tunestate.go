@@ -1,0 +1,142 @@
+package sequential
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"placer/plan"
+	"placer/units"
+)
+
+// tuneStateFormat is the value of "format" in the file of a TuneState.
+const tuneStateFormat = "placer finetune 3"
+
+// TuneState is a fine-tuning between two steps. A run that goes on from it ends
+// as if it had not been stopped. Its fields, Step among them, are those of its file.
+type TuneState struct{ tuneState }
+
+// tuneState is the file of a TuneState.
+type tuneState struct {
+	Format      string    `json:"format"`
+	Key         string    `json:"key"` // what the run depends on
+	Step        int       `json:"step"`
+	Start       int       `json:"start"` // level that the run began with
+	Evaluations int       `json:"evaluations"`
+	Seconds     float64   `json:"seconds"` // that the steps took, on the problem's clock
+	Best        placement `json:"best"`
+	// Of the level of the last step; empty before the first one.
+	Elite []kept    `json:"elite,omitempty"`
+	Free  []float32 `json:"free,omitempty"`
+	Tied  []float32 `json:"link,omitempty"`
+}
+
+// placement is one with its score.
+type placement struct {
+	Cells    []byte      `json:"cells"` // [cells] device of each
+	Seconds  float64     `json:"seconds"`
+	Overflow units.Bytes `json:"overflow,omitempty"`
+}
+
+// kept is a placement that is learned from.
+type kept struct {
+	placement
+	Born int `json:"born"` // step
+}
+
+func (x placement) score() plan.Score { return plan.Score{Value: x.Seconds, Overflow: x.Overflow} }
+
+func (s *tuneState) score() plan.Score { return s.Best.score() }
+
+// key names what a run depends on.
+func (t Tuner) key(p *plan.Problem) (string, error) {
+	h := sha256.New()
+	if err := t.Policy.Write(h); err != nil {
+		return "", err
+	}
+	if err := json.NewEncoder(h).Encode([]any{t.Config.settings(), p.Graph.Hash(), p.Machine, p.Seed, p.Priority, p.Fusion}); err != nil {
+		return "", fmt.Errorf("finetune: %w", err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:16]), nil
+}
+
+// snapshot returns the state after a step.
+func (r *tuning) snapshot() *TuneState {
+	s := r.state
+	s.Format, s.Seconds = tuneStateFormat, r.pace.seconds()
+	s.Elite = s.Elite[:0]
+	for _, x := range r.elite {
+		s.Elite = append(s.Elite, x.kept)
+	}
+	s.Free, s.Tied = r.logits.free, r.logits.tied
+	return s
+}
+
+// restore puts r where From was.
+func (r *tuning) restore(key string) error {
+	from := *r.From
+	if from.Key != key {
+		return fmt.Errorf("finetune: the state is that of another graph, machine, policy, seed or configuration")
+	}
+	if from.Step < 1 || from.Step > r.Config.Steps {
+		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)
+	}
+	if from.Start < 0 || from.Start >= len(r.features.instances) {
+		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(r.features.instances))
+	}
+	if err := r.check(from.Best); err != nil {
+		return err
+	}
+	li := r.pace.level(from.Step-1, from.Start)
+	l := newLogits(r.features.instances[li], li, r.cells)
+	if len(from.Free) != len(l.free) || len(from.Tied) != len(l.tied) {
+		return fmt.Errorf("finetune: the state has %d and %d logits, want %d and %d", len(from.Free), len(from.Tied), len(l.free), len(l.tied))
+	}
+	copy(l.free, from.Free)
+	copy(l.tied, from.Tied)
+	r.use(l)
+	for _, x := range from.Elite {
+		if err := r.check(x.placement); err != nil {
+			return err
+		}
+		r.elite = append(r.elite, &elite{kept: x})
+	}
+	r.state = &from
+	return nil
+}
+
+// check reports whether x is no placement of the problem.
+func (r *tuning) check(x placement) error {
+	if len(x.Cells) != r.cells.NumUnits() {
+		return fmt.Errorf("finetune: the state places %d cells, the graph has %d", len(x.Cells), r.cells.NumUnits())
+	}
+	for _, d := range x.Cells {
+		if devices := r.features.problem.Machine.NumDevices(); int(d) >= devices {
+			return fmt.Errorf("finetune: the state names device %d, the machine has %d", d, devices)
+		}
+	}
+	return nil
+}
+
+// Write writes s.
+func (s *TuneState) Write(w io.Writer) error { return json.NewEncoder(w).Encode(s) }
+
+// ReadTuneState reads what TuneState.Write wrote; name is the file's for errors.
+func ReadTuneState(data []byte, name string) (*TuneState, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	s := &TuneState{}
+	switch err := d.Decode(s); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("%s: the document ends early", name)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if s.Format != tuneStateFormat {
+		return nil, fmt.Errorf("%s: format is %q, want %q", name, s.Format, tuneStateFormat)
+	}
+	return s, nil
+}

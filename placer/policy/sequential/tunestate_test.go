@@ -1,0 +1,63 @@
+package sequential
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+)
+
+// TestResumedTuningEndsTheSame: a run taken up from the file of any step ends with
+// the state, byte for byte, of the run that nobody disturbed.
+func TestResumedTuningEndsTheSame(t *testing.T) {
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pol := policy(t, 16)
+	var files [][]byte
+	save := func(s *TuneState) error {
+		var b bytes.Buffer
+		err := s.Write(&b)
+		files = append(files, b.Bytes())
+		return err
+	}
+	whole, err := Tuner{Policy: pol, Config: quickTune(), Save: save}.Place(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := files
+	for _, at := range []int{0, 2, 3, 11} {
+		s, err := ReadTuneState(all[at], "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = nil
+		o, err := Tuner{Policy: pol, Config: quickTune(), From: s, Save: save}.Place(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.Device, whole.Device) || o.Evaluations != whole.Evaluations {
+			t.Errorf("resumed behind step %d, the plan differs", at)
+		}
+		if len(files) > 0 && !bytes.Equal(files[len(files)-1], all[11]) {
+			t.Errorf("resumed behind step %d, the last state differs", at)
+		}
+	}
+	other := *p
+	other.Seed++
+	s, err := ReadTuneState(all[4], "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &other); err == nil {
+		t.Error("a state of another seed was taken up")
+	}
+	s.Tied = s.Tied[1:]
+	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), p); err == nil {
+		t.Error("a state with a logit missing was taken up")
+	}
+	if _, err := ReadTuneState([]byte(`{"format":"x"}`), "s"); err == nil {
+		t.Error("a state of another format was read")
+	}
+}

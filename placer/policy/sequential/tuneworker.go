@@ -1,0 +1,62 @@
+package sequential
+
+import (
+	"slices"
+
+	"placer/plan"
+)
+
+// tuneWorker owns what one goroutine needs to sample and to evaluate.
+type tuneWorker struct {
+	evaluator plan.Evaluator
+	device    []uint8 // [N] scratch
+	rollouts  *rollouts
+	prior     heuristic
+	logits, p []float32 // [D] scratch
+	row       []float32 // [D,J] scratch
+}
+
+// startLevel prepares w for a level.
+func (w *tuneWorker) startLevel(n *network, s *instance) {
+	w.rollouts = newRollouts(n, s)
+	w.logits, w.p, w.row = make([]float32, s.d), make([]float32, s.d), make([]float32, s.d*len(tied))
+}
+
+// tied writes the tied features of rollout k's present decision, [D,J].
+func (w *tuneWorker) tied(k int, to []float32) {
+	d := w.rollouts.d
+	for i := range d {
+		y := featuresOf(w.rollouts.y, k*d+i)
+		for j, at := range tied {
+			to[i*len(tied)+j] = y[at]
+		}
+	}
+}
+
+// roll makes one placement per proposal.
+func (w *tuneWorker) roll(l *logits, proposals []*proposal) {
+	w.rollouts.roll(slices.Repeat([]heuristic{w.prior}, len(proposals)), 0, false, func(k int, u int32, scores []float32, ok []bool) int32 {
+		w.tied(k, w.row)
+		l.sum(u, scores, w.row, w.logits)
+		return proposals[k].choose(u, w.logits, ok, w.p)
+	})
+}
+
+// replay makes the placement that cells, [cells], describe, devices named in the
+// order of their first use, and returns it as l's decisions.
+func (w *tuneWorker) replay(l *logits, cells []uint8) *trajectory {
+	d, n, decisions := l.s.d, len(tied), len(l.order)
+	x := &trajectory{chosen: make([]int32, decisions), scores: make([]float32, decisions*d), tied: make([]float32, decisions*d*n), ok: make([]bool, decisions*d)}
+	names, t := newDeviceNames(l.s), 0
+	w.rollouts.roll([]heuristic{w.prior}, 0, false, func(_ int, u int32, scores []float32, ok []bool) int32 {
+		to := names.of(int32(cells[l.of[u]]), w.rollouts.states[0].number)
+		ok[to] = true
+		w.tied(0, x.tied[t*d*n:(t+1)*d*n])
+		copy(x.scores[t*d:], scores)
+		copy(x.ok[t*d:], ok)
+		x.chosen[t] = to
+		t++
+		return to
+	})
+	return x
+}

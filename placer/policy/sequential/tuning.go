@@ -1,0 +1,201 @@
+package sequential
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"placer/graph/unit"
+	"placer/plan"
+)
+
+// tuning is a Place of a Tuner under way.
+type tuning struct {
+	Tuner
+	features *Features
+	pace     pace
+	workers  []*tuneWorker
+	cells    *unit.Partition
+	state    *TuneState
+	elite    []*elite
+	logits   *logits // of the last step; nil before the first
+	zeroShot []Sample
+	tried    []int // levels of the first step
+}
+
+// begin makes the zero-shot samples, or takes up a state.
+func (t Tuner) begin(ctx context.Context, f *Features) (*tuning, error) {
+	p, c := f.problem, t.Config.settings()
+	r := &tuning{Tuner: t, features: f, cells: p.Units.Levels[unit.Cell]}
+	for k := range t.Config.Workers {
+		w := &tuneWorker{evaluator: p.Evaluator, device: make([]uint8, p.Graph.NumOps()), prior: c.prior}
+		if k > 0 {
+			w.evaluator = p.Evaluator.Clone()
+		}
+		r.workers = append(r.workers, w)
+	}
+	r.pace = pace{clock: p.Clock, budget: p.Budget, rounds: c.rounds(p.Graph.NumOps(), r.cells.NumUnits(), p.Machine.NumDevices())}
+	if p.Clock != nil {
+		r.pace.begin = p.Clock()
+	}
+	var err error
+	if r.zeroShot, err = t.Policy.ZeroShot(ctx, f, samplesWithin(p.Budget)); err != nil {
+		return nil, err
+	}
+	for li := range f.instances {
+		if li != timeStep || slices.ContainsFunc(r.zeroShot, func(x Sample) bool { return x.level == li }) {
+			r.tried = append(r.tried, li)
+		}
+	}
+	key, err := t.key(p)
+	if err != nil {
+		return nil, err
+	}
+	if t.From == nil {
+		r.state = &TuneState{tuneState{Key: key, Start: len(levels) - 1, Evaluations: len(r.zeroShot), Best: r.placed(Best(r.zeroShot))}}
+	} else if err := r.restore(key); err != nil {
+		return nil, err
+	}
+	r.pace.from, r.pace.spent = r.state.Evaluations, r.state.Seconds
+	return r, nil
+}
+
+// advance takes a step of k samples. When ctx ends in it, the state is as before.
+func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
+	at := r.state.Step
+	if at == 0 && k >= r.pace.fewest*len(r.tried) {
+		return r.tryLevels(ctx, k)
+	}
+	if li := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.index != li {
+		r.startLevel(li)
+	}
+	step := TuneStep{Step: at, Level: r.logits.s.name, Best: math.Inf(1)}
+	all, entropy, err := r.sample(ctx, k)
+	if err != nil {
+		return step, err
+	}
+	step.Entropy = entropy
+	r.record(&step, all)
+	r.learn(all)
+	r.state.Evaluations += k
+	return step, nil
+}
+
+// learn selects the elite of a step and learns from it, which ends the step.
+func (r *tuning) learn(all []*elite) {
+	r.selectElite(all, r.pace.learned(r.state.Step))
+	r.fit(r.pace.fits)
+	r.state.Step++
+}
+
+// startLevel goes to a level. What was learned at the one before arrives there as the
+// placements that it was learned from, and so do those of the zero-shot samples
+// made at this level.
+func (r *tuning) startLevel(li int) {
+	r.use(newLogits(r.features.instances[li], li, r.cells))
+	for _, x := range r.elite {
+		x.of = nil
+	}
+	r.elite = append(r.elite, r.zeroShotElite(func(level int) bool { return level == li })...)
+	r.fit(r.pace.opening)
+}
+
+// use makes l what is learned.
+func (r *tuning) use(l *logits) {
+	r.logits = l
+	for _, w := range r.workers {
+		w.startLevel(r.Policy.net, l.s)
+	}
+}
+
+// zeroShotElite returns the zero-shot samples of some levels as elite of this step.
+func (r *tuning) zeroShotElite(of func(level int) bool) (all []*elite) {
+	for _, x := range r.zeroShot {
+		if of(x.level) {
+			all = append(all, &elite{kept: kept{r.placed(x), r.state.Step}})
+		}
+	}
+	return all
+}
+
+// tryLevels takes the first step, whose k samples are divided among the levels; among
+// them is that of time steps if a zero-shot sample is by these. Where the best of
+// all is one of cells or of time steps the run begins with these, elsewhere with
+// the coarsest level, and with what was found there and at coarser ones.
+func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
+	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
+	found := make([][]*elite, len(r.features.instances))
+	tried := make([]*logits, len(r.features.instances))
+	start, least := 0, plan.Score{Value: math.Inf(1)}
+	for _, li := range r.tried {
+		r.elite = nil
+		r.startLevel(li)
+		all, entropy, err := r.sample(ctx, k/len(r.tried))
+		if err != nil {
+			r.elite, r.logits = nil, nil
+			return step, err
+		}
+		for _, x := range all {
+			if !least.Better(x.score()) {
+				start, least = li, x.score()
+			}
+		}
+		r.record(&step, all)
+		step.Entropy += entropy / float64(len(r.tried))
+		found[li], tried[li] = all, r.logits
+	}
+	if start > 0 && start < timeStep {
+		// What segments are better at in one round, chains find the way to in several.
+		start = len(levels) - 1
+	}
+	r.elite = nil
+	r.use(tried[start])
+	var pool []*elite
+	for li, all := range found {
+		if within(li, start) {
+			pool = append(pool, all...)
+		}
+	}
+	r.learn(append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...))
+	r.state.Start = start
+	r.state.Evaluations += step.Samples
+	return step, nil
+}
+
+// record enters samples into what is told of a step, and the best of them into the
+// state.
+func (r *tuning) record(step *TuneStep, all []*elite) {
+	for _, x := range all {
+		step.Samples++
+		step.Mean += (x.Seconds - step.Mean) / float64(step.Samples)
+		if x.score().Feasible() {
+			step.Best = min(step.Best, x.Seconds)
+		}
+		if x.score().Better(r.state.score()) {
+			r.state.Best = x.placement
+		}
+	}
+}
+
+// placed describes a sample by cells.
+func (r *tuning) placed(s Sample) placement {
+	x := placement{Cells: make([]uint8, r.cells.NumUnits()), Seconds: s.Score.Value, Overflow: s.Score.Overflow}
+	for c, ops := range r.cells.Ops {
+		x.Cells[c] = s.Device[ops[0]]
+	}
+	return x
+}
+
+// best returns the best decision so far.
+func (r *tuning) best() plan.Decision {
+	device := make([]uint8, len(r.cells.Of))
+	r.expand(r.state.Best.Cells, device)
+	return plan.Decision{Device: device}
+}
+
+// expand writes the placement of cells into device, [N].
+func (r *tuning) expand(cells, device []uint8) {
+	for i, c := range r.cells.Of {
+		device[i] = cells[c]
+	}
+}

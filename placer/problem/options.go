@@ -1,0 +1,38 @@
+package problem
+
+import (
+	"fmt"
+
+	"placer/plan"
+)
+
+// Scheduler is the order in which a device runs its ready ops where no method
+// decides it.
+type Scheduler string
+
+// Schedulers. The zero value is CriticalPath.
+const (
+	CriticalPath Scheduler = "critical-path" // the op with the longest path to the end first
+	FIFO         Scheduler = "fifo"          // the op ready first
+)
+
+// ParseScheduler reads a name.
+func ParseScheduler(s string) (Scheduler, error) {
+	switch x := Scheduler(s); x {
+	case CriticalPath, FIFO:
+		return x, nil
+	}
+	return "", fmt.Errorf("unknown scheduler %q, want %s or %s", s, CriticalPath, FIFO)
+}
+
+// Options say how plans are judged and what is decided. The zero value stands for
+// placement alone, by step time under critical-path scheduling.
+type Options struct {
+	Scheduler Scheduler
+	Objective plan.Objective
+	// Contention names how transfers share links ("fifo", "fair-share", "none");
+	// empty: as the graph's file implies, or fifo.
+	Contention string
+	// Tasks are the decisions asked for; none stands for plan.Place.
+	Tasks plan.Tasks
+}

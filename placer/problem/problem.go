@@ -1,0 +1,185 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/hw"
+	"placer/plan"
+	"placer/sim"
+	"placer/sim/throughput"
+	"placer/units"
+	"placer/workloads"
+)
+
+// ErrInfeasible says that no placement of a graph can fit a machine.
+var ErrInfeasible = errors.New("infeasible")
+
+// Problem is a placement problem with the simulator that its steps are judged by,
+// whatever the objective, and the proven lower bound of the objective.
+type Problem struct {
+	plan.Problem
+	Simulator *sim.Simulator
+	// Contention is how transfers share links.
+	Contention sim.Contention
+	// Bound is in the unit of the objective.
+	Bound float64
+	// UnfusedBound is that of steps without fusion, where Bound is of all; else 0.
+	UnfusedBound float64
+}
+
+// New returns the problem to place s on m. Its evaluator counts memory. It reports a
+// graph or a machine that the simulator does not take, and ErrInfeasible, with the
+// reason, where nothing can fit.
+func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
+	g := s.Graph
+	simulator, priority, err := Simulator(s, m, o)
+	if err != nil {
+		return nil, err
+	}
+	bound := simulator.LowerBound()
+	if bound.Impossible && o.Objective.Normal() != plan.Throughput {
+		return nil, fmt.Errorf("graph %s cannot fit machine %s: %w: %s", g.Name(), m.Name, ErrInfeasible, whyImpossible(g, m))
+	}
+	seconds := simulator.OpSeconds(0)
+	h, err := unit.Find(g, seconds)
+	if err != nil {
+		return nil, err
+	}
+	if o.Tasks == 0 || o.Tasks == plan.Place {
+		h = h.WithPartialGradients(g, seconds)
+	}
+	p := &Problem{
+		Problem: plan.Problem{
+			Graph: g, Machine: m, Units: h, Evaluator: simulator, Kernels: simulator.KernelCosts, Objective: o.Objective, Tasks: o.Tasks,
+			Decision: plan.Decision{Priority: priority}, Seed: 1,
+		},
+		Simulator: simulator,
+	}
+	if o.Tasks.Has(plan.Fuse) && !bound.Impossible {
+		if o.Objective.Normal() == plan.Step {
+			p.UnfusedBound = float64(bound.Seconds)
+		}
+		bound = simulator.FusedLowerBound()
+	}
+	p.Bound = float64(bound.Seconds)
+	if p.Contention, err = s.Contention(o.Contention); err != nil {
+		return nil, err
+	}
+	return p, p.judgeBy(s)
+}
+
+// Simulator returns the simulator of s on m, which counts memory, and the
+// scheduler's priorities, [N]; nil is FIFO.
+func Simulator(s Source, m *hw.Machine, o Options) (*sim.Simulator, []int32, error) {
+	cost, err := s.Costs(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := sim.Default()
+	if config.Contention, err = s.Contention(o.Contention); err != nil {
+		return nil, nil, err
+	}
+	x, err := sim.New(s.Graph, m, cost, config)
+	if err != nil || o.Scheduler == FIFO {
+		return x, nil, err
+	}
+	return x, sim.CriticalPathPriority(s.Graph, x.OpSeconds(0)), nil
+}
+
+// Workload returns the problem to place a built-in workload on the first gpus GPUs
+// of a built-in machine ("gnmt8", "p100", 8).
+func Workload(name, gpu string, gpus int, o Options) (*Problem, error) {
+	g, err := workloads.Build(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := hw.Take(gpu, gpus, false)
+	if err != nil {
+		return nil, err
+	}
+	return New(Source{Graph: g}, m, o)
+}
+
+// Peak returns the peak bytes of every device under d, [D]; nil for a problem
+// without a simulator. It may be called at once from several goroutines.
+func (p *Problem) Peak(d plan.Decision) []units.Bytes {
+	if p.Simulator == nil {
+		return nil
+	}
+	r, _ := p.Simulator.Clone().(*sim.Simulator).Run(&plan.Plan{Decision: d}, sim.Options{})
+	if r == nil {
+		return nil
+	}
+	return r.PeakBytes
+}
+
+// A problem looks for a better bound of its largest load up to so many times the
+// first one, with so much effort: a second or so.
+const (
+	packingReach  = 4
+	packingEffort = 1_000_000
+)
+
+// judgeBy puts the objective's evaluator and bound in place of those of steps.
+func (p *Problem) judgeBy(s Source) error {
+	switch p.Objective.Normal() {
+	case plan.Memory:
+		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
+		p.Bound = float64(sim.PeakBound(p.Graph, p.Machine.NumDevices()))
+	case plan.Throughput:
+		source, err := Loads(s, p.Machine, p.Simulator)
+		if err != nil {
+			return err
+		}
+		e, err := throughput.NewEvaluator(source)
+		if err != nil {
+			return err
+		}
+		p.Evaluator = e
+		p.Bound = e.Instance().Bound(math.Inf(1))
+		p.Bound = e.Instance().PackingBound(p.Bound, packingReach*p.Bound, packingEffort)
+	}
+	return nil
+}
+
+// Loads returns what the throughput objective of s on m is made from: the file's
+// times where it has them, or else those of x.
+func Loads(s Source, m *hw.Machine, x *sim.Simulator) (throughput.Source, error) {
+	if s.Times != nil {
+		return throughput.FromTable(s.Graph, m, s.Times)
+	}
+	source := throughput.Source{Graph: s.Graph, Machine: m}
+	for d := range m.NumDevices() {
+		source.Seconds = append(source.Seconds, x.OpSeconds(d))
+	}
+	return source, nil
+}
+
+// whyImpossible names what does not fit: an op, a co-location group or the sum.
+func whyImpossible(g *graph.Graph, m *hw.Machine) string {
+	var largest, all units.Bytes
+	for _, d := range m.Devices {
+		largest = max(largest, d.Memory)
+		all += d.Memory
+	}
+	if r := g.Resident(); r > all {
+		return fmt.Sprintf("parameters and optimizer state take %s, all devices together have %s", r, all)
+	}
+	group := map[int32]units.Bytes{}
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		if o.Resident > largest {
+			return fmt.Sprintf("op %d (%s) holds %s, the largest device has %s", i, o.Name, o.Resident, largest)
+		}
+		if o.Group > 0 {
+			if group[o.Group] += o.Resident; group[o.Group] > largest {
+				return fmt.Sprintf("op %d (%s) and the ops that must share its device hold %s, the largest device has %s", i, o.Name, group[o.Group], largest)
+			}
+		}
+	}
+	return fmt.Sprintf("parameters and optimizer state take %s in pieces that do not go into the devices, which have %s together", g.Resident(), all)
+}

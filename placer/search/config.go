@@ -1,0 +1,96 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/plan"
+)
+
+// Judge measures a decision whose predicted score is given. It may be called at
+// once from several goroutines. An error says why there is no measurement.
+type Judge interface {
+	Measure(d plan.Decision, predicted plan.Score) (plan.Score, error)
+}
+
+// Stage orders the methods of a search.
+type Stage int
+
+// Stages, in the order they run.
+const (
+	StageBaseline Stage = iota // a moment each; they give the floor and the first feasible plan
+	StageSearch                // side by side, each from nothing, sharing the budget
+	StageFinish                // starts from the best plan of the stages before
+)
+
+// Start is what a method may start from.
+type Start struct {
+	// Decision is where to start: the best so far in StageFinish, the method's own
+	// best when a search in seconds is resumed; otherwise its Device is nil. Priority
+	// and Fusion are nil where they are the problem's.
+	plan.Decision
+	// Earlier is what the method had come to when the search in seconds that is
+	// resumed was killed, Checkpoint the path of what it had saved by then; nil and
+	// empty otherwise.
+	Earlier    *plan.Outcome
+	Checkpoint string
+}
+
+// Method is one entry of a search.
+type Method struct {
+	Name  string // of the Placer that New returns
+	Kind  plan.Kind
+	Stage Stage
+	// Weight is the method's share of the budget relative to the other methods
+	// that have one; baselines have none.
+	Weight float64
+	// Note is added to what the method says of its result.
+	Note string
+	New  func(Start) (plan.Placer, error)
+}
+
+// Saver is a method that can save what it has learned. Save is called when the
+// method has ended, and from within Problem.Report while it runs.
+type Saver interface {
+	Save(path string) error
+}
+
+// Config bounds a search.
+type Config struct {
+	// Budget is shared by all methods. Seconds count from the zero of the host's
+	// clock and include the baselines; Evaluations do not include them.
+	Budget  plan.Budget
+	Seed    uint64
+	Workers int    // methods that run at once, at least 1
+	Human   string // the method that reductions are relative to
+}
+
+// Default is two minutes on two cores.
+func Default() Config {
+	return Config{Budget: plan.Budget{Seconds: 120}, Workers: 2, Human: "human"}
+}
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Budget.Seconds < 0 || c.Budget.Evaluations < 0 || c.Budget == (plan.Budget{}) {
+		errs = append(errs, fmt.Errorf("budget: %g seconds and %d evaluations, want one above 0 and none below", c.Budget.Seconds, c.Budget.Evaluations))
+	}
+	if c.Workers < 1 || c.Workers > 1024 {
+		errs = append(errs, fmt.Errorf("workers: %d, want 1 to 1024", c.Workers))
+	}
+	return errors.Join(errs...)
+}
+
+// Host is what a search needs from the world.
+type Host struct {
+	Clock func() float64 // seconds since the start of the run
+	CPU   func() float64 // seconds of processor time the program has used
+	// Rollouts, if not nil, returns what evaluates the samples of one more policy, in place of the problem's
+	// evaluator: the same scores from elsewhere, or measured ones. Their best is
+	// judged by the problem's, or Judge, all the same.
+	Rollouts func() plan.Rollouts
+	// Judge, if not nil, has the last word on what methods came to; the score of the
+	// problem's evaluator stands beside its own as Row.Predicted.
+	Judge Judge
+}

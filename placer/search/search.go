@@ -1,0 +1,289 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"placer/internal/parallel"
+	"placer/placer/problem"
+	"placer/plan"
+)
+
+// ErrNoPlacement says that no method of a search came to a placement.
+var ErrNoPlacement = errors.New("no method came to a placement")
+
+// ErrNoTime says that a search ended without a placement because its budget was over,
+// which says nothing about whether one fits.
+var ErrNoTime = errors.New("the budget was over before the first placement")
+
+// Search runs the methods on p within one budget and returns a row for each: the
+// baselines first, then the searches and the policy side by side, then what
+// starts from the best of those. When ctx ends, what runs stops with its best so
+// far and the rest is skipped.
+//
+// With a budget in evaluations the placements depend on the seed alone, whatever
+// the number of workers; each method has a random stream of its own.
+//
+// memory, if not nil, is what an earlier run of this search left behind. Methods
+// that had ended are taken over as they were. Those that ran start again: from
+// the beginning under a budget in evaluations, so that the plan is the one the
+// uninterrupted run gives; from their best under a budget in seconds.
+func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config, h Host, o Observer, memory *Memory) (*Result, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if memory == nil {
+		memory = &Memory{FirstFeasible: -1}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &searcher{
+		ctx: ctx, problem: p, methods: methods, c: c, host: h, observer: o, cancel: cancel, memory: memory,
+		meter: newMeter(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: memory.FirstFeasible,
+	}
+	hard := ctx
+	if c.Budget.Seconds > 0 {
+		var stop context.CancelFunc
+		hard, stop = context.WithTimeout(ctx, seconds(c.Budget.Seconds-h.Clock()))
+		defer stop()
+	}
+	for stage := StageBaseline; stage <= StageFinish; stage++ {
+		limit := hard
+		if stage == StageBaseline && c.Budget.Seconds > 0 {
+			// List scheduling of a large graph takes seconds. In a short search that
+			// time is better spent on searching.
+			var stop context.CancelFunc
+			limit, stop = context.WithTimeout(hard, seconds((c.Budget.Seconds-h.Clock())*baselineShare))
+			defer stop()
+		}
+		s.stage(limit, stage)
+	}
+	return s.result(ctx)
+}
+
+// baselineShare is the most of a budget in seconds that the baselines may take.
+const baselineShare = 1.0 / 3
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// searcher is the state of one Search. mu guards what the lanes share.
+type searcher struct {
+	ctx      context.Context // ends when the search is interrupted, not when its time is up
+	problem  *problem.Problem
+	methods  []Method
+	c        Config
+	host     Host
+	observer Observer
+	cancel   context.CancelFunc
+	memory   *Memory
+
+	mu            sync.Mutex
+	meter         *meter
+	rows          []*Row  // [methods]
+	skipped       []*Skip // [methods]
+	firstFeasible float64
+	err           error // of the observer, or of a method that broke its contract
+}
+
+// stage runs the methods of one stage in lanes side by side and waits for them.
+func (s *searcher) stage(ctx context.Context, stage Stage) {
+	var wait parallel.Group
+	for _, l := range s.lanes(stage) {
+		wait.Go(func() { l.run(ctx, s) })
+	}
+	wait.Wait()
+}
+
+// place runs method k within b.
+func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
+	m := &s.methods[k]
+	start := s.startOf(k)
+	placer, err := m.New(start)
+	if err != nil {
+		s.skip(k, err.Error())
+		return
+	}
+	s.mu.Lock()
+	evaluator := s.problem.Evaluator.Clone()
+	own := s.problem.Problem
+	own.Evaluator = evaluator
+	if s.host.Rollouts != nil && m.Kind == plan.Policy {
+		own.Rollouts = s.host.Rollouts()
+	}
+	s.meter.start(m.Name)
+	s.mu.Unlock()
+	before := s.memory.Running[m.Name]
+	if s.c.Budget.Evaluations > 0 {
+		before = Remembered{}
+	}
+	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
+	own.Budget, own.Seed, own.Clock = b, plan.StreamSeed(s.c.Seed, m.Name), s.host.Clock
+	own.Report = func(p plan.Progress) {
+		s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Decision: p.Decision, Placer: placer})
+	}
+	out, err := placer.Place(ctx, &own)
+	s.mu.Lock()
+	s.meter.stop(m.Name)
+	s.mu.Unlock()
+	if old := before.Outcome; old != nil {
+		if err != nil {
+			out, err = old, nil
+		} else {
+			evaluations := out.Evaluations + old.Evaluations
+			if old.Score.Better(out.Score) {
+				out = old
+			}
+			out.Evaluations = evaluations
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.skip(k, "its time was over before its first placement")
+		return
+	}
+	if err != nil {
+		s.skip(k, err.Error())
+		return
+	}
+	s.finish(k, Ended, out, before.CPUSeconds, evaluator, placer)
+}
+
+// startOf returns what method k may start from.
+func (s *searcher) startOf(k int) (start Start) {
+	m := &s.methods[k]
+	if s.c.Budget.Evaluations == 0 {
+		if r, ok := s.memory.Running[m.Name]; ok {
+			start.Earlier, start.Checkpoint = r.Outcome, r.Checkpoint
+			if r.Outcome != nil {
+				start.Decision = r.Outcome.Decision
+			}
+		}
+	}
+	if m.Stage == StageFinish && start.Device == nil {
+		if best := s.best(); best != nil {
+			start.Decision = best.Decision
+		}
+	}
+	return start
+}
+
+// finish judges what method k came to and makes its row.
+func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64, e plan.Evaluator, placer plan.Placer) {
+	m := &s.methods[k]
+	r := &Row{Method: m.Name, Kind: m.Kind, Evaluations: out.Evaluations, Notes: out.Notes, Decision: out.Decision}
+	r.Device = slices.Clone(out.Device)
+	if r.Priority == nil {
+		r.Priority = s.problem.Priority
+	}
+	if m.Note != "" {
+		r.Notes = append(slices.Clip(r.Notes), m.Note)
+	}
+	check := plan.Plan{Decision: r.Decision}
+	if err := check.Check(s.problem.Graph, s.problem.Machine); err != nil {
+		s.fail(fmt.Errorf("method %s broke its contract: %w", m.Name, err))
+		return
+	}
+	r.Score = e.Evaluate(r.Decision)
+	if s.host.Judge != nil {
+		predicted := r.Score
+		r.Predicted = &predicted
+		if score, err := s.host.Judge.Measure(r.Decision, predicted); err != nil {
+			r.Unmeasured = err.Error()
+		} else {
+			r.Score = score
+		}
+	}
+	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
+	r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
+	r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
+	r.Peak = s.problem.Peak(r.Decision)
+	s.mu.Lock()
+	r.CPUSeconds = cpuBefore + s.meter.seconds(m.Name)
+	s.rows[k] = r
+	s.mu.Unlock()
+	s.tell(k, Event{What: what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: placer})
+}
+
+func (s *searcher) skip(k int, reason string) {
+	reason = strings.TrimPrefix(reason, s.methods[k].Name+": ")
+	s.mu.Lock()
+	s.skipped[k] = &Skip{Method: s.methods[k].Name, Kind: s.methods[k].Kind, Reason: reason}
+	s.mu.Unlock()
+	s.tell(k, Event{What: Skipped, Reason: reason})
+}
+
+// tell completes e for method k and passes it on.
+func (s *searcher) tell(k int, e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Method, e.Kind, e.Seconds = s.methods[k].Name, s.methods[k].Kind, s.host.Clock()
+	e.Cut = s.ctx.Err() != nil
+	if e.CPUSeconds == 0 {
+		e.CPUSeconds = s.meter.seconds(e.Method)
+	}
+	if e.Device != nil && e.Score.Feasible() && s.firstFeasible < 0 {
+		s.firstFeasible = e.Seconds
+	}
+	if s.observer == nil || s.err != nil {
+		return
+	}
+	if err := s.observer(e); err != nil {
+		s.err = err
+		s.cancel()
+	}
+}
+
+func (s *searcher) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.cancel()
+}
+
+// best returns the best row so far, the first of equals, or nil.
+func (s *searcher) best() *Row {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var best *Row
+	for _, r := range s.rows {
+		if r != nil && (best == nil || r.better(best)) {
+			best = r
+		}
+	}
+	return best
+}
+
+func (s *searcher) result(ctx context.Context) (*Result, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	r := &Result{Seconds: s.host.Clock(), FirstFeasible: s.firstFeasible, Interrupted: ctx.Err() != nil}
+	for k := range s.methods {
+		if s.skipped[k] != nil {
+			r.Skipped = append(r.Skipped, *s.skipped[k])
+		}
+		if row := s.rows[k]; row != nil {
+			if len(r.Rows) > 0 && row.better(&r.Rows[r.Best]) {
+				r.Best = len(r.Rows)
+			}
+			r.Rows = append(r.Rows, *row)
+			r.Evaluations += row.Evaluations
+		}
+	}
+	if len(r.Rows) == 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoPlacement, err)
+		}
+		if b := s.c.Budget.Seconds; b > 0 && r.Seconds >= b {
+			return nil, fmt.Errorf("%w: %.3g s of %.3g s are gone", ErrNoTime, r.Seconds, b)
+		}
+		return nil, ErrNoPlacement
+	}
+	return r, nil
+}

@@ -1,0 +1,61 @@
+package search
+
+import (
+	"placer/plan"
+)
+
+// Event tells an observer what a method does. Calls come one at a time, from the
+// method's goroutine.
+type Event struct {
+	Method      string
+	Kind        plan.Kind
+	What        What
+	Seconds     float64 // on the host's clock
+	Evaluations int     // of the method so far
+	CPUSeconds  float64 // of the method so far
+	Budget      plan.Budget
+	Score       plan.Score // the best so far, once there is one
+	// Decision is the method's new best one, valid during the call; its Device is nil
+	// where there is none, Priority and Fusion where they are the problem's.
+	plan.Decision
+	Outcome *plan.Outcome // of a method that has ended well
+	Reason  string        // of a method that was skipped
+	Placer  plan.Placer
+	// Cut says that the method ended, or was skipped, because the search was
+	// interrupted: a later run should take it up again.
+	Cut bool
+}
+
+// What is the kind of an event.
+type What string
+
+// Kinds of events.
+const (
+	Started  What = "started"
+	Progress What = "progress"
+	Ended    What = "ended"
+	Recalled What = "recalled" // ended in the run that is being resumed
+	Skipped  What = "skipped"
+)
+
+// Observer is told of every event; nil ignores them. An error ends the search.
+type Observer func(Event) error
+
+// Memory is what is left of an earlier run of the same search that was killed.
+type Memory struct {
+	// Ended methods, by name, are not run again.
+	Ended map[string]Remembered
+	// Running methods, by name, had found something when the run was killed.
+	Running map[string]Remembered
+	// FirstFeasible is the time of the first feasible placement, negative if there
+	// was none.
+	FirstFeasible float64
+}
+
+// Remembered is what an earlier run knew of a method.
+type Remembered struct {
+	Outcome    *plan.Outcome // nil: skipped, for Reason
+	Reason     string
+	CPUSeconds float64
+	Checkpoint string
+}

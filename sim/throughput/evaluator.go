@@ -1,0 +1,82 @@
+package throughput
+
+import (
+	"placer/plan"
+	"placer/units"
+)
+
+// Evaluator judges placements by their maximum load. Priorities do not matter to
+// it. It satisfies plan.Evaluator.
+type Evaluator struct {
+	x      *Instance
+	source Source
+	block  []uint8
+	load   []float64 // [D]
+	bytes  []int64   // [D]
+}
+
+var _ plan.Evaluator = (*Evaluator)(nil)
+
+// NewEvaluator returns an evaluator of s, which must join no ops into parts.
+func NewEvaluator(s Source) (*Evaluator, error) {
+	if s.Part != nil {
+		panic("maxload: an evaluator of parts")
+	}
+	x, err := New(s)
+	if err != nil {
+		return nil, err
+	}
+	return newEvaluator(x, s), nil
+}
+
+func newEvaluator(x *Instance, s Source) *Evaluator {
+	return &Evaluator{x: x, source: s, block: make([]uint8, x.NumBlocks()), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
+}
+
+// Instance returns what the evaluator judges on.
+func (e *Evaluator) Instance() *Instance { return e.x }
+
+// Clone returns an evaluator for another goroutine.
+func (e *Evaluator) Clone() plan.Evaluator { return newEvaluator(e.x, e.source) }
+
+// Source returns what the evaluator was made from.
+func (e *Evaluator) Source() Source { return e.source }
+
+// OpSeconds returns the time of every op on device d, [N], read-only.
+func (e *Evaluator) OpSeconds(d int) []float64 { return e.source.Seconds[d] }
+
+// Evaluate returns the maximum load as Score.Seconds, and the bytes above the
+// devices' memories. The definition knows neither priorities nor fusion.
+func (e *Evaluator) Evaluate(d plan.Decision) plan.Score {
+	x := e.x
+	for b, m := range x.Members {
+		e.block[b] = d.Device[m[0]]
+	}
+	clear(e.load)
+	clear(e.bytes)
+	for b, d := range e.block {
+		e.load[d] += x.Classes[x.ClassOf[d]].Seconds[b]
+		e.bytes[d] += x.Size[b]
+	}
+	for k := range x.Nets {
+		n := &x.Nets[k]
+		var on uint64
+		for _, b := range n.Blocks {
+			on |= 1 << e.block[b]
+		}
+		if on&(on-1) == 0 {
+			continue
+		}
+		for d := range e.load {
+			if on>>d&1 != 0 && !x.Classes[x.ClassOf[d]].CPU {
+				e.load[d] += n.Seconds
+			}
+		}
+	}
+	var s plan.Score
+	for d := range e.load {
+		s.Value = max(s.Value, e.load[d])
+		s.Overflow += units.Bytes(max(0, e.bytes[d]-x.Classes[x.ClassOf[d]].Memory))
+	}
+	return s
+}

@@ -1,0 +1,250 @@
+package throughput
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/internal/unionfind"
+)
+
+// Instance is one graph on one machine as the objective sees it. It does not
+// change after New, so goroutines may share it.
+type Instance struct {
+	Graph *graph.Graph
+	// Block is the block of each op, [N]; Members are the ops of each block, [B].
+	Block   []int32
+	Members [][]graph.OpID
+	// Size of each block in bytes, [B].
+	Size []int64
+	// Nets are the tensors that more than one block touches, without those that cost
+	// nothing. Nets of the same blocks are one.
+	Nets []Net
+	// NetsOf lists the nets of each block, [B].
+	NetsOf [][]int32
+	// Classes of equal devices, and the class of each device, [D].
+	Classes []Class
+	ClassOf []int
+}
+
+// Net is a tensor, or several of the same blocks.
+type Net struct {
+	Blocks  []int32 // ascending, each once
+	Seconds float64
+}
+
+// Class is a set of devices with equal figures.
+type Class struct {
+	Devices []int
+	CPU     bool // pays no communication
+	Memory  int64
+	Seconds []float64 // [B]; +Inf where a block cannot run
+}
+
+// Source is what an instance is made from.
+type Source struct {
+	Graph   *graph.Graph
+	Machine *hw.Machine
+	// Seconds of each op on each device, [D][N].
+	Seconds [][]float64
+	// Transfer of each tensor, [T]; nil: the time over the machine's slowest route
+	// between two accelerators.
+	Transfer []float64
+	// Part joins ops into parts that stay together, [N]; nil: every op is free but
+	// for its co-location group.
+	Part []int32
+}
+
+// New returns the instance of s.
+func New(s Source) (*Instance, error) {
+	n, d := s.Graph.NumOps(), s.Machine.NumDevices()
+	if len(s.Seconds) != d || s.Transfer != nil && len(s.Transfer) != s.Graph.NumTensors() || s.Part != nil && len(s.Part) != n {
+		panic(fmt.Sprintf("maxload: %d columns of seconds, %d transfers and %d parts for %d devices, %d tensors and %d ops",
+			len(s.Seconds), len(s.Transfer), len(s.Part), d, s.Graph.NumTensors(), n))
+	}
+	x := &Instance{Graph: s.Graph}
+	x.blocks(s.Part)
+	x.sizes()
+	x.classes(&s)
+	transfer := s.Transfer
+	if transfer == nil {
+		transfer = transfers(s.Graph, s.Machine)
+	}
+	x.nets(transfer)
+	for c := range x.Classes {
+		for b, t := range x.Classes[c].Seconds {
+			if math.IsNaN(t) || t < 0 {
+				return nil, fmt.Errorf("max load: op %d (%s) takes %v s on %s", x.Members[b][0], s.Graph.Op(x.Members[b][0]).Name, t, s.Machine.Devices[x.Classes[c].Devices[0]].Name)
+			}
+		}
+	}
+	return x, nil
+}
+
+// NumBlocks returns B.
+func (x *Instance) NumBlocks() int { return len(x.Members) }
+
+// NumDevices returns D.
+func (x *Instance) NumDevices() int { return len(x.ClassOf) }
+
+// Spread returns the placement of the ops, [N], that has block b on block[b].
+func (x *Instance) Spread(block []uint8) []uint8 {
+	device := make([]uint8, len(x.Block))
+	for i, b := range x.Block {
+		device[i] = block[b]
+	}
+	return device
+}
+
+// Gather returns the placement of the blocks, [B], that device, [N], stands for:
+// that of each block's first op.
+func (x *Instance) Gather(device []uint8) []uint8 {
+	block := make([]uint8, len(x.Members))
+	for b, m := range x.Members {
+		block[b] = device[m[0]]
+	}
+	return block
+}
+
+// blocks joins the ops of one part and of one co-location group. Blocks are
+// numbered by their first op.
+func (x *Instance) blocks(part []int32) {
+	n := x.Graph.NumOps()
+	sets := unionfind.New(n)
+	first, firstOfPart := map[int32]int32{}, map[int32]int32{}
+	for i := range int32(n) {
+		if g := x.Graph.Op(graph.OpID(i)).Group; g > 0 {
+			if j, ok := first[g]; ok {
+				sets.Join(i, j)
+			} else {
+				first[g] = i
+			}
+		}
+		if part != nil {
+			if j, ok := firstOfPart[part[i]]; ok {
+				sets.Join(i, j)
+			} else {
+				firstOfPart[part[i]] = i
+			}
+		}
+	}
+	x.Block = make([]int32, n)
+	number := make([]int32, n)
+	for i := range int32(n) {
+		r := sets.Root(i)
+		if r == i {
+			number[i] = int32(len(x.Members))
+			x.Members = append(x.Members, nil)
+		}
+		b := number[r]
+		x.Block[i] = b
+		x.Members[b] = append(x.Members[b], graph.OpID(i))
+	}
+}
+
+// sizes counts what a pipeline holds of an op: its resident bytes and the
+// outputs of the sample under way.
+func (x *Instance) sizes() {
+	x.Size = make([]int64, len(x.Members))
+	for i, b := range x.Block {
+		x.Size[b] += int64(x.Graph.Op(graph.OpID(i)).Resident)
+		first, end := x.Graph.Outputs(graph.OpID(i))
+		for t := first; t < end; t++ {
+			if o := x.Graph.Tensor(t); !o.Resident {
+				x.Size[b] += int64(o.Bytes)
+			}
+		}
+	}
+}
+
+// classes groups the devices: equal kind, memory and times.
+func (x *Instance) classes(s *Source) {
+	x.ClassOf = make([]int, s.Machine.NumDevices())
+	for d := range s.Machine.Devices {
+		v := &s.Machine.Devices[d]
+		k := slices.IndexFunc(x.Classes, func(c Class) bool {
+			e := c.Devices[0]
+			return c.CPU == (v.Kind == hw.CPU) && c.Memory == int64(v.Memory) && (&s.Seconds[e][0] == &s.Seconds[d][0] || slices.Equal(s.Seconds[e], s.Seconds[d]))
+		})
+		if k < 0 {
+			k = len(x.Classes)
+			c := Class{CPU: v.Kind == hw.CPU, Memory: int64(v.Memory), Seconds: make([]float64, len(x.Members))}
+			for i, b := range x.Block {
+				c.Seconds[b] += s.Seconds[d][i]
+			}
+			x.Classes = append(x.Classes, c)
+		}
+		x.Classes[k].Devices = append(x.Classes[k].Devices, d)
+		x.ClassOf[d] = k
+	}
+}
+
+// transfers returns the time of each tensor over the slowest route between two
+// accelerators of m.
+func transfers(g *graph.Graph, m *hw.Machine) []float64 {
+	seconds := make([]float64, g.NumTensors())
+	for t := range seconds {
+		bytes := g.Tensor(graph.TensorID(t)).Bytes
+		for a := range m.Devices {
+			for b := range m.Devices {
+				if a != b && m.Devices[a].Kind != hw.CPU && m.Devices[b].Kind != hw.CPU {
+					seconds[t] = max(seconds[t], float64(m.TransferSeconds(a, b, bytes)))
+				}
+			}
+		}
+	}
+	return seconds
+}
+
+// nets lists the tensors by the blocks that touch them.
+func (x *Instance) nets(transfer []float64) {
+	var tensors []Net // their blocks are ops
+	for t := range graph.TensorID(len(transfer)) {
+		if transfer[t] == 0 {
+			continue
+		}
+		n := Net{[]int32{int32(x.Graph.Tensor(t).Producer)}, transfer[t]}
+		for _, v := range x.Graph.Consumers(t) {
+			n.Blocks = append(n.Blocks, int32(v))
+		}
+		tensors = append(tensors, n)
+	}
+	x.Nets = merge(tensors, func(op int32) int32 { return x.Block[op] })
+	x.NetsOf = make([][]int32, len(x.Members))
+	for e, n := range x.Nets {
+		for _, b := range n.Blocks {
+			x.NetsOf[b] = append(x.NetsOf[b], int32(e))
+		}
+	}
+}
+
+// merge returns nets between the sets that their blocks are in: a net within one set
+// is left out, and nets of the same sets become one.
+func merge(nets []Net, set func(block int32) int32) (merged []Net) {
+	known := map[string]int{}
+	var key []byte
+	for _, n := range nets {
+		sets := make([]int32, len(n.Blocks))
+		for k, b := range n.Blocks {
+			sets[k] = set(b)
+		}
+		slices.Sort(sets)
+		if sets = slices.Compact(sets); len(sets) < 2 {
+			continue
+		}
+		key = key[:0]
+		for _, s := range sets {
+			key = binary.LittleEndian.AppendUint32(key, uint32(s))
+		}
+		if e, ok := known[string(key)]; ok {
+			merged[e].Seconds += n.Seconds
+			continue
+		}
+		known[string(key)] = len(merged)
+		merged = append(merged, Net{sets, n.Seconds})
+	}
+	return merged
+}

@@ -1,0 +1,97 @@
+package throughput_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"placer/plan"
+	"testing"
+
+	"placer/sim/throughput"
+	"placer/sim/throughput/throughputtest"
+)
+
+// TestDefinition holds the evaluator and the judgement against the definition.
+func TestDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	valid := 0
+	for range 400 {
+		n := 1 + rng.IntN(10)
+		s, err := throughputtest.Random(rng, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := throughput.NewEvaluator(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := e.Instance()
+		block := make([]uint8, x.NumBlocks())
+		for b := range block {
+			block[b] = uint8(rng.IntN(x.NumDevices()))
+		}
+		device := x.Spread(block)
+		want, ok := throughputtest.Naive(&s, device)
+		j, score := x.Evaluate(block), e.Evaluate(plan.Decision{Device: device})
+		if math.Abs(j.Seconds-want) > 1e-9 || math.Abs(score.Value-want) > 1e-9 {
+			t.Fatalf("judged %v, evaluated %v, want %v", j.Seconds, score.Value, want)
+		}
+		if ok != score.Feasible() || ok != (j.Overflow == 0) {
+			t.Fatalf("fits: judged %d over, evaluated %v, want %v", j.Overflow, score, ok)
+		}
+		if ok {
+			valid++
+		}
+	}
+	if valid < 100 {
+		t.Errorf("only %d placements were valid", valid)
+	}
+}
+
+// TestBoundIsBelowTheOptimum: the bound never exceeds what exhaustive search
+// reaches, and is reached now and then.
+func TestBoundIsBelowTheOptimum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	tight, solved, better := 0, 0, 0
+	for range 200 {
+		n := 2 + rng.IntN(6)
+		s, err := throughputtest.Random(rng, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := throughput.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := math.Inf(1)
+		throughputtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
+			if j := x.Evaluate(block); j.Overflow == 0 {
+				best = min(best, j.Seconds)
+			}
+		})
+		if math.IsInf(best, 1) {
+			continue
+		}
+		solved++
+		for _, upper := range []float64{best, math.Inf(1)} {
+			if bound := x.Bound(upper); bound > best*(1+1e-9)+1e-12 {
+				t.Fatalf("bound %v above the optimum %v", bound, best)
+			} else if bound > best*(1-1e-6) {
+				tight++
+			}
+		}
+		low := x.Bound(best)
+		packed := x.PackingBound(low, best, 50_000)
+		if packed < low || packed > best*(1+1e-9)+1e-12 {
+			t.Fatalf("packing bound %v, below %v or above the optimum %v", packed, low, best)
+		}
+		if packed > low*(1+1e-3) {
+			better++
+		}
+	}
+	if better < solved/20 {
+		t.Errorf("of %d solved the packing bound was better %d times", solved, better)
+	}
+	if solved < 100 || tight < solved/4 {
+		t.Errorf("of %d solved the bound was tight %d times in two tries each", solved, tight)
+	}
+}

@@ -1,0 +1,3 @@
+// Package throughputtest owns random small instances of the throughput objective and
+// their exhaustive solution, for tests.
+package throughputtest

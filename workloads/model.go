@@ -1,0 +1,120 @@
+package workloads
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"placer/graph"
+	"placer/graph/train"
+)
+
+// model is a family of graphs with its settings.
+type model interface {
+	// settings lists what a textual form can set, with the range of each.
+	settings() []setting
+	// faults are those that no range of a single setting shows.
+	faults() []error
+	// depth is the number of layers that ops are annotated with.
+	depth() int
+	// forward adds the forward graph to n, down to the loss.
+	forward(n *net)
+	base() *common
+}
+
+// common are the settings that every family has.
+type common struct {
+	batch int64
+	dtype graph.DType // of activations and parameters
+	train train.Config
+}
+
+func (c *common) base() *common { return c }
+
+func (c *common) faults() []error { return nil }
+
+func (c *common) optimizer() setting { return setting{name: "optimizer", to: &c.train.Optimizer} }
+
+// build returns the training graph of m.
+func build(m model, name string) (*graph.Graph, error) {
+	if err := validate(m); err != nil {
+		return nil, err
+	}
+	c := m.base()
+	n := newNet(name, c.dtype)
+	n.dynamic = !c.train.StaticShapes
+	m.forward(n)
+	g, err := n.b.Build()
+	if err != nil {
+		return nil, err
+	}
+	return train.Derive(g, c.train)
+}
+
+// validate reports every fault of m.
+func validate(m model) error {
+	var errs []error
+	for _, s := range m.settings() {
+		errs = append(errs, s.check())
+	}
+	return errors.Join(append(append(errs, m.base().train.Validate()), m.faults()...)...)
+}
+
+// setting is a number, a switch, an element type or an optimizer of a model, under
+// the name that its textual form has.
+type setting struct {
+	name      string
+	to        any   // *int, *int64, *bool, *graph.DType or *train.Optimizer
+	low, high int64 // of numbers
+}
+
+// set reads the textual form.
+func (s setting) set(text string) error {
+	var err error
+	switch to := s.to.(type) {
+	case *int, *int64:
+		x, fault := strconv.Atoi(text)
+		if fault != nil {
+			return errors.New("want a whole number")
+		}
+		if n, ok := to.(*int); ok {
+			*n = x
+		} else {
+			*to.(*int64) = int64(x)
+		}
+	case *bool:
+		if *to, err = strconv.ParseBool(text); err != nil {
+			return errors.New("want true or false")
+		}
+	case *graph.DType:
+		*to, err = graph.ParseDType(text)
+	case *train.Optimizer:
+		*to, err = train.ParseOptimizer(text)
+	}
+	return err
+}
+
+// check reports a value out of range.
+func (s setting) check() error {
+	switch to := s.to.(type) {
+	case *int:
+		return between(s.name, int64(*to), s.low, s.high)
+	case *int64:
+		return between(s.name, *to, s.low, s.high)
+	case *graph.DType:
+		switch *to {
+		case graph.F32, graph.F16, graph.BF16, graph.F64:
+		default:
+			return fmt.Errorf("dtype is %v, want f32, f16, bf16 or f64", *to)
+		}
+	}
+	return nil
+}
+
+// between is an error that names the field when x is outside [low, high].
+func between(field string, x, low, high int64) error {
+	if x < low || x > high {
+		return fmt.Errorf("%s is %d, want %d to %d", field, x, low, high)
+	}
+	return nil
+}
