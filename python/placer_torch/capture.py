@@ -1,0 +1,322 @@
+"""Tracing a training step, or inference, to a Program over fake tensors: no memory, no arithmetic."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import re
+from typing import Any, Callable, Iterable, Iterator
+
+import torch
+import torch.fx.traceback as traceback
+import torch.utils._pytree as pytree
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.functional_tensor import dispatch_functionalize
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.utils.stateless import _reparametrize_module
+
+from . import kinds, modules, optim
+from .errors import CaptureError
+from .program import HERE, Op, Program, Ref, Spec
+
+Loss = Callable[[Any, Any], torch.Tensor]
+
+
+def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None) -> Program:
+    """The step of model on batch as one graph: forward, backward and update.
+
+    loss(model, batch) returns a scalar; without it the graph is inference,
+    model(batch) (a tuple is its arguments, a dict its keyword arguments).
+    Without optimizer the step ends with the gradients, which are then outputs.
+    The model's parameters may be on the meta device; nothing is computed, and
+    the model is not changed. Raises CaptureError, which names the op.
+    """
+    return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower()).program()
+
+
+class _Capture:
+    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str):
+        if optimizer is not None and loss is None:
+            raise CaptureError("an optimizer without a loss: give a loss, or no optimizer for inference")
+        self.model, self.loss, self.name = model, loss, name
+        self.params = dict(model.named_parameters())
+        self.buffers = dict(model.named_buffers())
+        self.updates = optim.updates(optimizer) if optimizer is not None else {}
+        self.optimizer = optimizer
+        self.leaves, self.tree = pytree.tree_flatten(batch)
+        self.trained = [k for k, p in self.params.items() if p.requires_grad] if loss is not None else []
+        self.structure: Any = 0
+        self.outputs = 0
+        first = next((p for p in self.params.values()), None)
+        device = first.device if first is not None else torch.device("cpu")
+        self.device = torch.device("cpu") if device.type == "meta" else device
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+
+    def fake(self, t: torch.Tensor) -> torch.Tensor:
+        with self.mode:
+            return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=self.device)
+
+    def step(self, params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], leaves: list[Any], paths: modules.Paths) -> list[Any]:
+        """What is traced. Returns outputs, gradients of self.trained, new values of the buffers."""
+        params = {k: v.detach().requires_grad_(self.params[k].requires_grad) for k, v in params.items()}
+        buffers = {k: v.clone() for k, v in buffers.items()}
+        batch = pytree.tree_unflatten(leaves, self.tree)
+        with paths, _reparametrize_module(self.model, {**params, **buffers}, tie_weights=True):
+            if self.loss is None:
+                with torch.no_grad():
+                    out = self.call(batch)
+                flat, tree = pytree.tree_flatten(out)
+                self.outputs = len(flat)
+                self.structure = _plain(pytree.tree_unflatten(list(range(len(flat))), tree))
+                result = list(flat)
+            else:
+                loss = self.loss(self.model, batch)
+                if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
+                    raise CaptureError(f"loss returned {_describe(loss)}; it has to return a scalar tensor")
+                self.outputs = 1
+                paths.phase, paths.stack = "backward", [""]
+                values = [params[k] for k in self.trained]
+                grads = torch.autograd.grad(loss, values, allow_unused=True) if values else ()
+                result = [loss, *grads]
+            now = dict(self.model.named_buffers())
+        return result + [now[k] for k in buffers]
+
+    def call(self, batch: Any) -> Any:
+        if isinstance(batch, dict):
+            return self.model(**batch)
+        return self.model(*batch) if isinstance(batch, (tuple, list)) else self.model(batch)
+
+    def trace(self) -> torch.fx.GraphModule:
+        tensors = [x for x in self.leaves if isinstance(x, torch.Tensor)]
+        args = (
+            {k: self.fake(v) for k, v in self.params.items()},
+            {k: self.fake(v) for k, v in self.buffers.items()},
+            [self.fake(x) for x in tensors],
+        )
+        paths = modules.Paths(self.model)
+
+        def run(params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], given: list[torch.Tensor]) -> list[Any]:
+            it = iter(given)
+            leaves = [next(it) if isinstance(x, torch.Tensor) else x for x in self.leaves]
+            return self.step(params, buffers, leaves, paths)
+
+        try:
+            # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), _without_onednn():
+                traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
+        except CaptureError:
+            raise
+        except Exception as e:
+            raise explain(e, paths) from e
+        finally:
+            paths.remove()
+        return traced
+
+    def program(self) -> Program:
+        graph = self.trace().graph
+        return _Builder(self, graph).build()
+
+
+def explain(e: Exception, paths: modules.Paths) -> CaptureError:
+    """e as an error that names op and module and gives a hint."""
+    module, op = paths.last
+    what = type(e).__name__
+    hint = "see the cause above"
+    if what in ("DataDependentOutputException", "GuardOnDataDependentSymNode"):
+        op = str(getattr(e, "func", op))
+        hint = "the code takes a number out of a tensor (item(), int(), bool(), if or while on a tensor); use torch.where, or pass the number as an argument of the batch"
+    elif what == "DynamicOutputShapeException":
+        op = str(getattr(e, "func", op))
+        hint = "the result's shape depends on values (nonzero, unique, a boolean index); use a mask, topk with a fixed k, or a fixed capacity"
+    elif what == "UnsupportedOperatorException":
+        op = str(getattr(e, "func", op))
+        hint = "the op has no implementation without data; register one with torch.library.register_fake"
+    where = f"module {module}" if module else "the model"
+    first = str(e).strip().splitlines()[0] if str(e).strip() else what
+    return CaptureError(f"cannot trace {_named(op)} in {where}: {first}; {hint}")
+
+
+def _named(op: str) -> str:
+    return f"op {op}" if op else "the step"
+
+
+class _Builder:
+    """FX graph -> Program."""
+
+    def __init__(self, c: _Capture, graph: torch.fx.Graph):
+        self.c, self.graph = c, graph
+        self.ops: list[Op] = []
+        self.value: dict[torch.fx.Node, Any] = {}  # Ref, or a list of them
+        self.names: set[str] = set()
+        self.constants: dict[str, torch.Tensor] = {}
+        self.autograd: dict[int, int] = {}  # autograd node's number -> the forward op that made it
+        self.owner = _owners(c.model)
+        self.views: dict[str, Any] = {}  # value of a view by what it is a view of
+
+    def add(self, op: Op) -> int:
+        op.name = _unique(op.name, self.names)
+        self.ops.append(op)
+        return len(self.ops) - 1
+
+    def source(self, name: str, role: str, t: torch.Tensor, module: str = "") -> Ref:
+        spec = Spec(tuple(t.shape), tuple(t.stride()), t.dtype)
+        return Ref(self.add(Op(name=name, role=role, target=name, outputs=(spec,), module=module)), 0)
+
+    def build(self) -> Program:
+        c = self.c
+        self.graph.eliminate_dead_code()
+        nodes = list(self.graph.nodes)
+        given = [n for n in nodes if n.op == "placeholder"]
+        state = iter(given)
+        refs: dict[str, Ref] = {}
+        for k, p in c.params.items():
+            refs[k] = self.value[next(state)] = self.source(k, "parameter", p, self.owner.get(k, ""))
+        for k, b in c.buffers.items():
+            refs[k] = self.value[next(state)] = self.source(k, "buffer", b, self.owner.get(k, ""))
+        batch: dict[str, torch.Tensor] = {}
+        for i, x in enumerate(x for x in c.leaves if isinstance(x, torch.Tensor)):
+            r = self.value[next(state)] = self.source(f"batch.{i}", "batch", x)
+            if not isinstance(x, FakeTensor) and x.device.type != "meta":
+                batch[self.ops[r.op].name] = x.detach().cpu()
+        for n in nodes:
+            if n.op == "call_function":
+                self.call(n)
+            elif n.op == "get_attr":
+                t = getattr(n.graph.owning_module, str(n.target))
+                r = self.value[n] = self.source(str(n.target).lstrip("_"), "const", t)
+                self.constants[self.ops[r.op].name] = t.detach().cpu() if not isinstance(t, FakeTensor) else torch.zeros(t.shape, dtype=t.dtype)
+        (out,) = (n for n in nodes if n.op == "output")
+        results = [self.value.get(x, x) if isinstance(x, torch.fx.Node) else x for x in out.args[0]]
+        outputs, rest = results[: c.outputs], results[c.outputs :]
+        if any(not isinstance(r, Ref) for r in outputs):
+            raise CaptureError(f"the model returns {next(_describe(r) for r in outputs if not isinstance(r, Ref))}; capture takes models that return tensors")
+        grads, values = rest[: len(c.trained)], rest[len(c.trained) :]
+        gradients = {k: g for k, g in zip(c.trained, grads) if isinstance(g, Ref)}
+        for k, v in zip(c.buffers, values):
+            if v != refs[k]:
+                module = self.owner.get(k, "")
+                self.add(Op(f"assign.{k}", "assign", "copy", (refs[k], v), module=module, phase="update" if c.loss else "forward"))
+        if c.optimizer is not None:
+            self.update(refs, gradients)
+        else:
+            outputs = outputs + list(gradients.values())
+        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure)
+
+    def update(self, refs: dict[str, Ref], gradients: dict[str, Ref]) -> None:
+        """One op per parameter behind the traced ops; its slots are sources at the front of it."""
+        c = self.c
+        for k, g in gradients.items():
+            u = c.updates.get(id(c.params[k]))
+            if u is None:
+                continue  # not the optimizer's
+            slots = [self.source(f"{k}.{s}", "slot", _slot(c.params[k]), self.owner.get(k, "")) for s in u.slots]
+            self.add(Op(f"update.{k}", "update", u.rule, (refs[k], g, slots, dict(u.hyper)), module=self.owner.get(k, ""), phase="update"))
+
+    def call(self, n: torch.fx.Node) -> None:
+        if n.target is operator.getitem:
+            of, k = self.value[_node(n.args[0])], n.args[1]
+            self.value[n] = of[k]
+            return
+        target: Any = n.target
+        text = str(target)
+        path, phase, number = n.meta.get("custom", {}).get(modules.KEY, (None, "forward", -1))
+        passes = text in ("aten.alias.default", "aten.detach.default", "aten.lift_fresh.default") or (path is None and text == "aten.clone.default")
+        if passes:  # the same memory; a clone from outside of the model is that of a buffer, which nothing writes in this form
+            self.value[n] = self.value[_node(n.args[0])]
+            return
+        if not isinstance(target, torch._ops.OpOverload):
+            raise CaptureError(f"cannot trace op {text} in module {path or ''}: it is no tensor op (a higher-order op such as torch.cond or a checkpoint); write it without")
+        val = n.meta.get("val")
+        several = isinstance(val, (tuple, list))
+        outs = [self.spec(v) for v in (val if isinstance(val, (tuple, list)) else [val])]
+        op = Op(
+            name=n.name,
+            role="call",
+            target=text,
+            args=tuple(self.argument(a) for a in n.args),
+            kwargs={k: self.argument(a) for k, a in n.kwargs.items()},
+            outputs=tuple(outs),
+            several=several,
+            view=kinds.is_view(target),
+            module=path or "",
+            phase=phase,
+        )
+        same = repr((text, op.args, op.kwargs)) if op.view else ""
+        if same in self.views:  # the same view again, as of a weight at every time step: one op
+            self.value[n] = self.views[same]
+            return
+        i = self.add(op)
+        if phase == "forward":
+            self.autograd.setdefault(number, i)
+        else:
+            op.forward = self.autograd.get(number)
+        self.value[n] = [Ref(i, k) for k in range(len(outs))] if several else Ref(i, 0)
+        if op.view:
+            self.views[same] = self.value[n]
+
+    def argument(self, a: Any) -> Any:
+        if isinstance(a, torch.fx.Node):
+            return self.value[a]
+        if isinstance(a, (tuple, list)):
+            return [self.argument(x) for x in a]
+        if isinstance(a, dict):
+            return {k: self.argument(x) for k, x in a.items()}
+        if isinstance(a, torch.device):
+            return HERE
+        return a
+
+    @staticmethod
+    def spec(v: Any) -> Spec | None:
+        if not isinstance(v, torch.Tensor):
+            return None
+        return Spec(tuple(int(d) for d in v.shape), tuple(int(d) for d in v.stride()), v.dtype)
+
+
+@contextlib.contextmanager
+def _without_onednn() -> Iterator[None]:
+    was = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was)
+
+
+def _node(a: Any) -> torch.fx.Node:
+    assert isinstance(a, torch.fx.Node)
+    return a
+
+
+def _owners(model: torch.nn.Module) -> dict[str, str]:
+    """Parameter or buffer -> the module that holds it."""
+    names = [k for k, _ in model.named_parameters()] + [k for k, _ in model.named_buffers()]
+    return {k: k.rpartition(".")[0] for k in names}
+
+
+def _slot(p: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(p.shape, p.stride(), dtype=p.dtype, device="meta")
+
+
+def _unique(name: str, used: set[str]) -> str:
+    name = re.sub(r"[\x00-\x1f:\u2028\u2029]", "_", name)
+    at, k = name, 2
+    while at in used:
+        at, k = f"{name}#{k}", k + 1
+    used.add(at)
+    return at
+
+
+def _plain(v: Any) -> Any:
+    """Nested outputs as tuples, lists and dicts alone, so that a file can hold them."""
+    if isinstance(v, dict):
+        return {str(k): _plain(x) for k, x in v.items()}
+    if isinstance(v, (tuple, list)):
+        items: Iterable[Any] = (_plain(x) for x in v)
+        return list(items) if isinstance(v, list) else tuple(items)
+    return v
+
+
+def _describe(v: Any) -> str:
+    if isinstance(v, torch.Tensor):
+        return f"a tensor of shape {list(v.shape)}"
+    return f"a value of type {type(v).__name__}"

@@ -1,0 +1,198 @@
+"""python -m placer_torch: the package's commands (docs/pytorch.md)."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from typing import Any, Sequence
+
+from .errors import FormatError, PlacerTorchError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    args = _parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        return code
+    except PlacerTorchError as e:
+        print(f"placer_torch: {e}", file=sys.stderr)
+        return e.exit_code
+    except OSError as e:
+        print(f"placer_torch: {e.filename or ''}: {e.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m placer_torch", description="Captures PyTorch steps for placer, profiles them, and runs and measures schedules.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    c = commands.add_parser("capture", help="trace a model's step to graph.json and program.pt")
+    _model(c)
+    c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
+    c.set_defaults(run=_capture)
+
+    c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
+    _program(c)
+    c.add_argument("--devices", default="auto", help="auto (all CPU cores), cpu:N or cuda")
+    c.add_argument("--hash", help="the graph's hash; without it the placer program is asked")
+    c.add_argument("--steps", type=int, default=10, help="at most so many steps with clocks")
+    c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
+    c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for times.json and machine.json")
+    c.set_defaults(run=_profile)
+
+    c = commands.add_parser("run", help="run steps of a schedule or plan")
+    _program(c)
+    c.add_argument("--schedule", required=True, metavar="FILE", help="schedule or plan file")
+    c.add_argument("--steps", type=int, default=5)
+    c.set_defaults(run=_run)
+
+    c = commands.add_parser("measure", help="measure the steps of schedules or plans")
+    _program(c)
+    c.add_argument("--serve", action="store_true", help="answer requests on stdin, a JSON document a line")
+    c.add_argument("--clock", choices=["virtual", "wall"], default="virtual")
+    c.add_argument("--steps", type=int, default=5, help="of a round")
+    c.add_argument("--repeats", type=int, default=2, help="rounds, the least counts")
+    c.add_argument("--trace", action="store_true", help="with start and end of each op")
+    c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
+    c.add_argument("--no-check", action="store_true", help="do not compare results with one device's")
+    c.add_argument("files", nargs="*", metavar="FILE", help="schedule or plan files")
+    c.set_defaults(run=_measure)
+
+    c = commands.add_parser("plan", help="capture, profile, search and run; say what came of it")
+    _model(c)
+    c.add_argument("--devices", default="auto")
+    c.add_argument("--budget", default="20s")
+    c.add_argument("--clock", choices=["virtual", "wall"], default="wall")
+    c.add_argument("-o", "--output", metavar="DIR", help="folder for all files; a temporary one without it")
+    c.set_defaults(run=_plan)
+    return top
+
+
+def _model(c: argparse.ArgumentParser) -> None:
+    c.add_argument("--model", required=True, metavar="PKG.MODULE:FUNCTION", help="returns (model, loss, batch, optimizer)")
+    c.add_argument("--args", default="{}", metavar="JSON", help="the function's keyword arguments")
+    c.add_argument("--name", help="the graph's name")
+
+
+def _program(c: argparse.ArgumentParser) -> None:
+    which = c.add_mutually_exclusive_group(required=True)
+    which.add_argument("--program", metavar="FILE", help="what capture wrote: program.pt")
+    which.add_argument("--graph", metavar="FILE", help="graph.json, beside which program.pt lies")
+
+
+def _load_model(a: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
+    module, _, function = a.model.partition(":")
+    if not function:
+        raise FormatError(f"--model {a.model}: want PKG.MODULE:FUNCTION")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        made = getattr(importlib.import_module(module), function)(**json.loads(a.args))
+    except (ImportError, AttributeError, TypeError, ValueError) as e:
+        raise FormatError(f"--model {a.model}: {e}") from None
+    if not isinstance(made, tuple) or len(made) != 4:
+        raise FormatError(f"--model {a.model}: did not return (model, loss, batch, optimizer)")
+    return made
+
+
+def _paths(a: argparse.Namespace) -> tuple[str, str]:
+    """Program and graph file."""
+    folder = os.path.dirname(a.program or a.graph)
+    return a.program or os.path.join(folder, "program.pt"), a.graph or os.path.join(folder, "graph.json")
+
+
+def _capture(a: argparse.Namespace) -> int:
+    from . import graph
+    from .capture import capture
+
+    model, loss, batch, optimizer = _load_model(a)
+    p = capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2])
+    graph.write(p, os.path.join(a.output, "graph.json"))
+    p.save(os.path.join(a.output, "program.pt"))
+    ops = [o for o in p.ops if o.role == "call"]
+    params = sum(s.elements for o in p.ops if o.role == "parameter" for s in o.outputs if s)
+    print(json.dumps({"graph": os.path.join(a.output, "graph.json"), "program": os.path.join(a.output, "program.pt"), "ops": len(p.ops), "calls": len(ops), "parameters": params}))
+    return 0
+
+
+def _profile(a: argparse.Namespace) -> int:
+    from . import auto, binary, machine, profile
+    from .measure import Meter
+    from .program import load
+
+    program, graph = _paths(a)
+    p = load(program)
+    known = a.hash or binary.graph_hash(graph)
+    if a.devices == "cuda":
+        return _profile_cuda(a, p, known)
+    meter = Meter(p)
+    got = auto.write_profile(p, meter, a.output, auto.device_count(a.devices), known, steps=a.steps, realtime=a.realtime)
+    spread = sorted(s for s, x in zip(got.spread, got.seconds) if x > 0)
+    print(json.dumps({"step_s": got.step_s, "scale": got.scale, "steps": got.steps, "stable": got.stable, "median_spread": spread[len(spread) // 2] if spread else 0.0}))
+    return 0
+
+
+def _profile_cuda(a: argparse.Namespace, p: Any, known: str) -> int:
+    import torch
+
+    from . import machine, profile, state
+    from .errors import NoDeviceError
+
+    if not torch.cuda.is_available():
+        raise NoDeviceError("no CUDA device on this host")
+    devices = [torch.device("cuda", k) for k in range(torch.cuda.device_count())]
+    got = profile.on_cuda(p, state.example(p), state.batch(p), devices[0], steps=a.steps)
+    flops, stream = machine.cuda_rates(devices[0])
+    doc = machine.cuda(devices, flops, stream)
+    capacity = next(iter(doc["models"].values()))["capacity"]
+    times = profile.times_doc(known, got, model=next(iter(doc["models"])), count=len(devices), memory=capacity, cpu=False, bandwidth=25e9, latency=1e-5)
+    profile.write_times(os.path.join(a.output, "times.json"), times)
+    machine.write(os.path.join(a.output, "machine.json"), doc)
+    print(json.dumps({"step_s": got.step_s, "scale": got.scale, "steps": got.steps, "stable": got.stable}))
+    return 0
+
+
+def _run(a: argparse.Namespace) -> int:
+    from .loop import run
+    from .program import load
+    from .state import batch
+
+    p = load(_paths(a)[0])
+    with run(p, a.schedule) as loop:
+        given = list(batch(p).values())
+        losses = [loop.step(given) for _ in range(a.steps)]
+    print(json.dumps({"steps": a.steps, "loss": losses if p.training else None}))
+    return 0
+
+
+def _measure(a: argparse.Namespace) -> int:
+    from .measure import Meter, Options, answer, serve
+    from .program import load
+
+    if not a.serve and not a.files:
+        raise FormatError("measure: no schedule or plan file; give some, or --serve")
+    o = Options(steps=a.steps, repeats=a.repeats, clock=a.clock, trace=a.trace, check=not a.no_check, realtime=a.realtime)
+    meter = Meter(load(_paths(a)[0]))
+    if a.serve:
+        serve(meter, o, sys.stdin, sys.stdout)
+        return 0
+    failed = False
+    for f in a.files:
+        doc = answer(meter, {"id": f, "schedule": f}, o)
+        failed |= "error" in doc
+        print(json.dumps(doc), flush=True)
+    return 1 if failed else 0
+
+
+def _plan(a: argparse.Namespace) -> int:
+    from .auto import plan
+
+    model, loss, batch, optimizer = _load_model(a)
+    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name))
+    return 0

@@ -1,0 +1,82 @@
+"""FLOPs, products and bytes of ops, from their shapes. A multiply-add counts two."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from . import kinds
+from .program import Op, Program, Ref, Spec
+
+
+class Work(NamedTuple):
+    """`gemm` is [batch, m, n, k] where the op amounts to such products; `bytes` are read and written."""
+
+    flops: int
+    gemm: tuple[int, int, int, int] | None
+    bytes: int
+
+
+def work(p: Program, o: Op) -> Work:
+    """What an ATen op does once; sources and updates have no entry here."""
+    specs = {r: p.spec(r) for r in o.inputs()}
+    outs = [s for s in o.outputs if s is not None]
+    if o.view:
+        return Work(0, None, 0)
+    moved = sum(s.bytes for s in specs.values()) + sum(s.bytes for s in outs)
+    name = kinds.base(o.target)
+    k = kinds.kind(o.target, len(outs[0].shape) if outs else 0)
+    if k in kinds.GATHERS:
+        index = sum(s.bytes for s in specs.values() if not s.dtype.is_floating_point)
+        moved = 2 * sum(s.bytes for s in outs) + index
+
+    def arg(i: int) -> Spec:
+        a = o.args[i]
+        assert isinstance(a, Ref)
+        return p.spec(a)
+
+    product = _PRODUCTS.get(name)
+    if product:
+        a, b = (arg(i) for i in product)
+        gemm = _gemm(a.shape, b.shape)
+        return Work(2 * math.prod(gemm), gemm, moved)
+    if name in ("convolution", "_convolution"):
+        # [N, Cin, ...] with weight [Cout, Cin/groups, k...]; transposed: [Cin, Cout/groups, k...]
+        x, w, groups = arg(0), arg(1), o.args[8]
+        transposed = o.args[6]
+        at = x if transposed else outs[0]
+        positions = at.shape[0] * math.prod(at.shape[2:])
+        window = w.shape[1] * math.prod(w.shape[2:])
+        gemm = (groups, positions, w.shape[0] // groups, window)
+        return Work(2 * math.prod(gemm), gemm, moved)
+    if name == "convolution_backward":
+        grad, x, w = arg(0), arg(1), arg(2)
+        transposed, groups, mask = o.args[7], o.args[9], o.args[10]
+        at = x if transposed else grad
+        one = 2 * at.shape[0] * math.prod(at.shape[2:]) * w.shape[0] * w.shape[1] * math.prod(w.shape[2:])
+        return Work(one * (bool(mask[0]) + bool(mask[1])) + (grad.elements if mask[2] else 0), None, moved)
+    if "scaled_dot_product" in name or name.startswith("_flash_attention") or name.startswith("_efficient_attention"):
+        backward = name.endswith("_backward")
+        q, key, value = (arg(i + backward) for i in range(3))
+        one = 2 * math.prod(q.shape[:-1]) * key.shape[-2]
+        n = one * (q.shape[-1] + value.shape[-1])
+        return Work(n * 5 // 2 if backward else n, None, moved)  # backward computes the scores again: 5 products for 2
+    if name.startswith("mkldnn_rnn_layer"):
+        backward = name.endswith("_backward")
+        x, wi, wh = arg(0), arg(1), arg(2)
+        one = 2 * x.shape[0] * x.shape[1] * (math.prod(wi.shape) + math.prod(wh.shape))
+        return Work(2 * one if backward else one, None, moved)
+    largest = max([s.elements for s in specs.values()] + [s.elements for s in outs], default=0)
+    return Work(int(kinds.PER_ELEMENT.get(k, 1.0) * largest), None, moved)
+
+
+# Ops that are one matrix product: the positions of its two factors.
+_PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "dot": (0, 1), "addmv": (1, 2)}
+
+
+def _gemm(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int, int]:
+    if len(a) == 3:
+        return (a[0], a[1], b[2], a[2])
+    m = a[0] if len(a) == 2 else 1
+    n = b[1] if len(b) == 2 else 1
+    return (1, m, n, a[-1])

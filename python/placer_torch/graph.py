@@ -1,0 +1,166 @@
+"""A Program as a graph file, `placer graph 1` with module paths (docs/formats.md, docs/pytorch.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import flops, kinds
+from .files import write_text
+from .optim import RULES
+from .program import Op, Program, Spec
+
+UPDATE_FLOPS = {"ApplyGradientDescent": 2, "ApplyMomentum": 4, "ApplyAdam": 12}
+
+
+def write(p: Program, path: str) -> None:
+    """Writes the graph file, whole or not at all."""
+    write_text(path, text(p))
+
+
+def text(p: Program) -> str:
+    """The graph file's text: one op a line, the same for the same program."""
+    group = groups(p)
+    control = update_control(p)
+    lines = [json.dumps(op_doc(p, i, group[i], control.get(i, [])), ensure_ascii=False) for i in range(len(p.ops))]
+    head = f'{{"format": "placer graph 1",\n"name": {json.dumps(p.name)},\n"ops": [\n'
+    return head + ",\n".join(lines) + "\n]}\n"
+
+
+def op_doc(p: Program, i: int, group: int, control: list[int]) -> dict[str, Any]:
+    o = p.ops[i]
+    d: dict[str, Any] = {"name": o.name, "kind": kind(p, o)}
+    if o.phase != "forward":
+        d["phase"] = o.phase
+    dtype = _dtype(next((s for s in o.outputs if s is not None), None) or p.spec(next(o.inputs())))
+    if dtype != "f32":
+        d["dtype"] = dtype
+    resident = o.role in ("parameter", "buffer", "slot", "const")
+    if resident:
+        (s,) = o.outputs
+        assert s is not None
+        d.update(bytes=0, resident=s.bytes)
+        if o.role == "parameter":
+            d["params"] = s.elements
+    elif o.role == "batch":
+        d["bytes"] = 0
+    elif o.role in ("update", "assign"):
+        refs = list(o.inputs())
+        per = UPDATE_FLOPS.get(d["kind"], 0)
+        n = p.spec(refs[0]).elements
+        if per:
+            d["flops"] = per * n
+        written = [r for r in refs if r != refs[1]]  # parameter and slots are read and written, the gradient read
+        d["bytes"] = p.spec(refs[1]).bytes + sum(p.spec(r).bytes for r in written) * (2 if o.role == "update" else 1)
+    else:
+        w = flops.work(p, o)
+        if w.flops:
+            d["flops"] = w.flops
+        if w.gemm and all(w.gemm):
+            d["gemm"] = list(w.gemm)
+        d["bytes"] = w.bytes
+    if group:
+        d["group"] = group
+    if o.forward is not None:
+        d["forward"] = p.ops[o.forward].name
+    if o.module:
+        d["module"] = o.module
+    ins = [p.ops[r.op].name + (f":{r.out}" if r.out else "") for r in o.inputs()]
+    if ins:
+        d["in"] = ins
+    if control:
+        d["control"] = [p.ops[c].name for c in control]
+    if o.outputs:
+        d["out"] = [_tensor(p, i, s, dtype, resident) for s in o.outputs]
+    return d
+
+
+def kind(p: Program, o: Op) -> str:
+    """The op's kind in the file."""
+    if o.role in ("parameter", "buffer", "slot"):
+        return "VariableV2"
+    if o.role in ("batch", "const"):
+        return "Placeholder" if o.role == "batch" else "Const"
+    if o.role == "assign":
+        return "Assign"
+    if o.role == "update":
+        assert o.target in RULES
+        return "ApplyAdam" if o.target == "adam" else "ApplyMomentum" if o.args[2] else "ApplyGradientDescent"
+    if o.view:
+        return "Reshape"
+    first = next((s for s in o.outputs if s is not None), None)
+    return kinds.kind(o.target, len(first.shape) if first else 0)
+
+
+def _dtype(s: Spec) -> str:
+    return kinds.DTYPES.get(s.dtype, "f32")
+
+
+def _tensor(p: Program, i: int, s: Spec | None, dtype: str, resident: bool) -> dict[str, Any]:
+    if s is None:
+        return {"bytes": 0}
+    d: dict[str, Any] = {"shape": list(s.shape)}
+    if _dtype(s) != dtype:
+        d["dtype"] = _dtype(s)
+    if s.dtype not in kinds.DTYPES:
+        d["bytes"] = s.bytes
+    if resident or (p.ops[i].view and p.ops[p.root[i]].role in ("parameter", "buffer", "slot", "const")):
+        d["resident"] = True
+    return d
+
+
+def groups(p: Program) -> list[int]:
+    """Per op its co-location group from 1, 0 for none: views with the op that
+    made their memory; a parameter with its slots and its update, a buffer with
+    the op that assigns it."""
+    parent = list(range(len(p.ops)))
+
+    def find(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def join(i: int, j: int) -> None:
+        a, b = find(i), find(j)
+        parent[max(a, b)] = min(a, b)
+
+    for i, o in enumerate(p.ops):
+        if o.view:
+            join(i, p.root[i])
+        elif o.role == "update":
+            refs = list(o.inputs())
+            for r in [refs[0], *refs[2:]]:
+                join(i, r.op)
+        elif o.role == "assign":
+            join(i, next(o.inputs()).op)
+    size: dict[int, int] = {}
+    for i in range(len(p.ops)):
+        size[find(i)] = size.get(find(i), 0) + 1
+    number: dict[int, int] = {}
+    return [number.setdefault(find(i), len(number) + 1) if size[find(i)] > 1 else 0 for i in range(len(p.ops))]
+
+
+def update_control(p: Program) -> dict[int, list[int]]:
+    """Per update or assign, the ops that read what it overwrites and are not
+    among its ancestors: they have to end first."""
+    readers: dict[int, list[int]] = {}  # of the memory that op r made
+    for i, o in enumerate(p.ops):
+        if o.role == "call" and not o.view:
+            for root in {p.root[r.op] for r in o.inputs()}:
+                readers.setdefault(root, []).append(i)
+    found: dict[int, list[int]] = {}
+    ancestors: list[int] = []  # bit set of each op, itself included
+    for i, o in enumerate(p.ops):
+        mine = 1 << i
+        for r in o.inputs():
+            mine |= ancestors[r.op]
+        if o.role in ("update", "assign"):
+            target = next(o.inputs()).op
+            late = [j for j in readers.get(target, []) if not mine >> j & 1]
+            if late:
+                found[i] = late
+                for j in late:
+                    mine |= ancestors[j]
+        ancestors.append(mine)
+    return found

@@ -1,0 +1,122 @@
+"""A training loop by a plan: the parameters live where the plan says."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+import torch.utils._pytree as pytree
+
+from . import schedule as schedules, state as states
+from .errors import RunError
+from .schedule import Schedule
+from .program import Program
+from .run_inprocess import InProcess, torch_devices
+from .run_workers import Workers, observe
+from .state import Tensors
+
+
+class Loop:
+    """Steps of a captured program by a schedule: on CUDA devices in this process,
+    on CPU devices with a worker process for each. Use it as a context."""
+
+    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = ""):
+        """model: where parameters and buffers start; without it they are made up.
+        workers: whether a process runs each device; by default on CPU alone.
+        fuse: torch.compile's backend ("inductor") for the schedule's kernels, where
+        devices are run in this process; "" runs op by op."""
+        self.program, self.schedule = p, s
+        first = states.of_model(p, model) if model is not None else states.example(p)
+        example = states.leaves(p, batch) if batch is not None else states.batch(p)
+        devices = torch_devices(s.devices)
+        if workers is None:
+            workers = all(d.type == "cpu" for d in devices)
+        self._here: InProcess | None = None
+        self._workers: Workers | None = None
+        if workers:
+            torch.set_num_threads(1)
+            specs, _ = observe(p, first, example)
+            self._workers = Workers(p, s, first, example, specs=specs)
+        else:
+            self._here = InProcess(p, s, first, devices=devices, fuse=fuse)
+
+    def step(self, batch: Any) -> Any:
+        """One step. Returns the loss as a number; of inference the model's output."""
+        given = states.leaves(self.program, batch)
+        if self._workers is not None:
+            for k, t in given.items():
+                self._workers.batch[k].copy_(t)
+            self._workers.run(1)
+            outputs = [x.clone() for x in self._workers.results]
+        else:
+            assert self._here is not None
+            outputs, _ = self._here.step(given)
+        if self.program.training:
+            return outputs[0].item()
+        return _unflatten(self.program.structure, outputs)
+
+    @property
+    def steps(self) -> int:
+        """How many steps were run, those before a loaded checkpoint included."""
+        if self._workers is not None:
+            return self._workers.t
+        assert self._here is not None
+        return self._here.t
+
+    @property
+    def _state(self) -> Tensors:
+        if self._workers is not None:
+            return self._workers.state
+        assert self._here is not None
+        return self._here.state
+
+    def state_dict(self) -> Tensors:
+        """Parameters and buffers as the model's own state_dict has them, on the CPU."""
+        return {o.target: self._state[o.name].detach().cpu().clone() for o in self.program.ops if o.role in ("parameter", "buffer")}
+
+    def optimizer_state(self) -> dict[str, Any]:
+        """The steps run, and the optimizer's slots by "parameter.slot"."""
+        slots = {o.name: self._state[o.name].detach().cpu().clone() for o in self.program.ops if o.role == "slot"}
+        return {"steps": self.steps, "slots": slots}
+
+    def load_state_dict(self, state: Tensors, optimizer: dict[str, Any] | None = None) -> None:
+        """Takes a model's state_dict, tied names included, and optimizer_state's slots.
+        Raises RunError where a parameter is missing or has another shape."""
+        for o in self.program.ops:
+            if o.role in ("parameter", "buffer"):
+                self._load(o.name, state.get(o.target), o.target)
+            elif o.role == "slot" and optimizer is not None:
+                self._load(o.name, optimizer["slots"].get(o.name), o.name)
+        if optimizer is not None:
+            if self._workers is not None:
+                self._workers.t = optimizer["steps"]
+            elif self._here is not None:
+                self._here.t = optimizer["steps"]
+
+    def _load(self, name: str, value: torch.Tensor | None, given: str) -> None:
+        to = self._state[name]
+        if value is None:
+            raise RunError(f"the checkpoint has no {given}")
+        if value.shape != to.shape:
+            raise RunError(f"{given} has shape {list(value.shape)}, the program's {list(to.shape)}")
+        to.copy_(value)
+
+    def close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+
+    def __enter__(self) -> Loop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run(p: Program, s: Schedule | str, model: torch.nn.Module | None = None, **options: Any) -> Loop:
+    """A Loop by a schedule, or by the schedule or plan file of this name."""
+    return Loop(p, schedules.read(p, s) if isinstance(s, str) else s, model, **options)
+
+
+def _unflatten(structure: Any, outputs: Sequence[torch.Tensor]) -> Any:
+    leaves, tree = pytree.tree_flatten(structure)
+    return pytree.tree_unflatten([outputs[k] for k in leaves], tree)

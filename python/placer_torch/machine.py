@@ -1,0 +1,144 @@
+"""The host's devices as a machine file, `placer machine 1` with the keys of docs/pytorch.md."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import torch
+
+from .copies import Copies
+from .files import write_text
+
+
+def cores(c: Copies, count: int, flops: float) -> dict[str, Any]:
+    """count CPU cores of this host as devices cpu:0... flops is the rate of a
+    core's products."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // count
+    return {
+        "format": "placer machine 1",
+        "name": f"cores{count}",
+        "note": "Cores of one host, a pinned process each; tensors cross through shared memory, copied by the one that made them. Measured by placer_torch.",
+        "models": {
+            "core": {
+                "kind": "cpu",
+                "capacity": f"{memory} B",
+                "memory_bandwidth": _rate(c.stream),
+                "shared_memory_bandwidth": _rate(c.stream_shared),
+                "peak": {"f32": f"{flops / 1e9:.4g} GFLOP/s"},
+                "launch": _time(c.issue_s),
+                "sms": 1,
+                "source": "placer_torch profile: large copies, products of 512 and the smallest op on one core",
+            }
+        },
+        "devices": [{"name": f"cpu:[0-{count - 1}]" if count > 1 else "cpu:0", "model": "core"}],
+        "cables": [
+            {
+                "ends": [f"cpu:{a}", f"cpu:{b}"],
+                "bandwidth": _rate(c.send_bandwidth),
+                "latency": _time(c.send_s),
+                "occupies": "sender",
+                "delivery": _time(c.delivery_s),
+                "receive": _time(c.receive_s),
+                "receive_bandwidth": _rate(c.receive_bandwidth),
+                "source": "placer_torch profile: copies between two workers",
+            }
+            for a in range(count)
+            for b in range(a + 1, count)
+        ],
+    }
+
+
+def cuda(devices: list[torch.device], flops: float, stream: float) -> dict[str, Any]:
+    """The host's CUDA devices; links between them measured by copies of 64 MiB and of 4 bytes."""
+    models: dict[str, Any] = {}
+    for d in devices:
+        x = torch.cuda.get_device_properties(d)
+        models[x.name] = {
+            "kind": "gpu",
+            "arch": f"sm_{x.major}{x.minor}",
+            "capacity": f"{x.total_memory} B",
+            "reserve": "600 MiB",
+            "memory_bandwidth": _rate(stream),
+            "peak": {"f32": f"{flops / 1e9:.4g} GFLOP/s"},
+            "launch": "5 us",
+            "sms": x.multi_processor_count,
+            "source": "placer_torch profile; reserve and launch: assumptions",
+        }
+    links = []
+    for k, a in enumerate(devices):
+        for b in devices[k + 1 :]:
+            latency, bandwidth = _between(a, b)
+            links.append({"ends": [f"gpu:{a.index}", f"gpu:{b.index}"], "bandwidth": _rate(bandwidth), "latency": _time(latency), "source": "placer_torch profile"})
+    listed = [{"name": f"gpu:{d.index}", "model": torch.cuda.get_device_properties(d).name} for d in devices]
+    doc: dict[str, Any] = {"format": "placer machine 1", "name": f"cuda{len(devices)}", "models": models, "devices": listed}
+    if links:
+        doc["cables"] = links
+    return doc
+
+
+def _between(a: torch.device, b: torch.device) -> tuple[float, float]:
+    """Latency and bandwidth of a copy from a to b, by events: the least of five."""
+
+    def seconds(n: int) -> float:
+        x, y = torch.empty(n, device=a, dtype=torch.uint8), torch.empty(n, device=b, dtype=torch.uint8)
+        took = []
+        for _ in range(6):
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            with torch.cuda.device(a):
+                start.record()
+                y.copy_(x, non_blocking=True)
+                end.record()
+            torch.cuda.synchronize(a)
+            torch.cuda.synchronize(b)
+            took.append(start.elapsed_time(end) / 1e3)
+        return min(took[1:])
+
+    latency = seconds(4)
+    return latency, (64 << 20) / max(seconds(64 << 20) - latency, 1e-9)
+
+
+def cuda_rates(d: torch.device) -> tuple[float, float]:
+    """FLOP a second of products of 4096 x 4096, and bytes a second read and written by a copy of 256 MiB."""
+
+    def seconds(run: Any) -> float:
+        took = []
+        for _ in range(5):
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            with torch.cuda.device(d):
+                start.record()
+                run()
+                end.record()
+                torch.cuda.synchronize()
+            took.append(start.elapsed_time(end) / 1e3)
+        return min(took)
+
+    a, x = torch.ones(4096, 4096, device=d), torch.ones(64 << 20, device=d)
+    return 2 * 4096**3 / seconds(lambda: a @ a), 2 * x.numel() * 4 / seconds(lambda: x.clone())
+
+
+def core_flops() -> float:
+    """FLOP a second of products of 512 x 512 on one thread, in processor time."""
+    from . import clock
+
+    torch.set_num_threads(1)
+    a = torch.ones(512, 512)
+    best = 1e9
+    for _ in range(6):
+        s = clock.thread()
+        a @ a
+        best = min(best, clock.thread() - s)
+    return 2 * 512**3 / best
+
+
+def write(path: str, doc: dict[str, Any]) -> None:
+    write_text(path, json.dumps(doc, indent=2) + "\n")
+
+
+def _rate(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.4g} GB/s"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.4g} us"

@@ -1,0 +1,57 @@
+"""Which module an op comes from, backward ops included, while a model is traced."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+import torch.fx.traceback as traceback
+from torch.utils._python_dispatch import TorchDispatchMode
+
+KEY = "placer"  # in a node's meta["custom"]: (module path, phase, autograd node's number)
+
+
+class Paths(TorchDispatchMode):
+    """A dispatch mode above the tracer's. A forward op is in the module whose
+    forward runs; a backward op in that of the forward op that made the autograd
+    node which runs, found by the node's sequence number."""
+
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self.phase = "forward"
+        self.stack = [""]
+        self.last: tuple[str, str] = ("", "")  # module and op dispatched last, for errors
+        self._of: dict[int, str] = {}
+        self._hooks: list[Any] = []
+        for path, module in model.named_modules():
+            self._hooks.append(module.register_forward_pre_hook(self._enter(path)))
+            self._hooks.append(module.register_forward_hook(self._leave, always_call=True))
+
+    def _enter(self, path: str) -> Callable[..., None]:
+        def hook(module: torch.nn.Module, args: Any) -> None:
+            self.stack.append(path)
+
+        return hook
+
+    def _leave(self, module: torch.nn.Module, args: Any, out: Any) -> None:
+        self.stack.pop()
+
+    def remove(self) -> None:
+        for h in self._hooks:
+            h.remove()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            number = node._sequence_nr()
+            path = self._of.get(number, "")
+        elif self.phase == "forward":
+            number = torch.autograd._get_sequence_nr() - 1  # made just now, if the op has a gradient
+            path = self.stack[-1]
+            self._of.setdefault(number, path)
+        else:
+            number, path = -1, ""
+        phase = self.phase if node is None else "backward"
+        traceback.current_meta["custom"] = {KEY: (path, phase, number)}
+        self.last = (path, str(func))
+        return func(*args, **(kwargs or {}))

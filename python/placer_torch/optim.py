@@ -1,0 +1,86 @@
+"""Optimizers' updates as ops that change a parameter in place.
+
+Each rule does what torch.optim's single-tensor form does, op by op, so its
+results have the same bits. `t` counts steps from 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+import torch
+
+from .errors import CaptureError
+
+Hyper = dict[str, Any]
+
+
+def sgd(p: torch.Tensor, g: torch.Tensor, slots: list[torch.Tensor], t: int, h: Hyper) -> None:
+    """torch.optim.SGD; slots: momentum_buffer, where there is momentum."""
+    if h["weight_decay"]:
+        g = g.add(p, alpha=h["weight_decay"])
+    if h["momentum"]:
+        (m,) = slots
+        if t == 1:
+            m.copy_(g)
+        else:
+            m.mul_(h["momentum"]).add_(g, alpha=1 - h["dampening"])
+        g = g.add(m, alpha=h["momentum"]) if h["nesterov"] else m
+    p.add_(g, alpha=-h["lr"])
+
+
+def adam(p: torch.Tensor, g: torch.Tensor, slots: list[torch.Tensor], t: int, h: Hyper) -> None:
+    """torch.optim.Adam and AdamW; slots: exp_avg, exp_avg_sq."""
+    m, v = slots
+    beta1, beta2 = h["betas"]
+    if h["weight_decay"]:
+        if h["decoupled"]:
+            p.mul_(1 - h["lr"] * h["weight_decay"])
+        else:
+            g = g.add(p, alpha=h["weight_decay"])
+    m.lerp_(g, 1 - beta1)
+    v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    size = h["lr"] / (1 - beta1**t)
+    denominator = (v.sqrt() / (1 - beta2**t) ** 0.5).add_(h["eps"])
+    p.addcdiv_(m, denominator, value=-size)
+
+
+RULES: dict[str, Callable[..., None]] = {"sgd": sgd, "adam": adam}
+
+
+class Update(NamedTuple):
+    """How one parameter is updated: rule, kind in the graph, slots, FLOPs an element."""
+
+    rule: str
+    kind: str
+    slots: tuple[str, ...]
+    flops: int
+    hyper: Hyper
+
+
+def updates(optimizer: torch.optim.Optimizer) -> dict[int, Update]:
+    """By id of the parameter, its update under the optimizer."""
+    found: dict[int, Update] = {}
+    for group in optimizer.param_groups:
+        u = _update(optimizer, group)
+        found.update((id(p), u) for p in group["params"])
+    return found
+
+
+def _update(optimizer: torch.optim.Optimizer, g: dict[str, Any]) -> Update:
+    name = type(optimizer).__name__
+    for flag in ("maximize", "amsgrad", "differentiable"):
+        if g.get(flag):
+            raise CaptureError(f"optimizer {name} with {flag}=True is not captured: capture takes SGD (momentum, nesterov), Adam and AdamW without it")
+    if any(isinstance(g[k], torch.Tensor) for k in ("lr", "weight_decay") if k in g):
+        raise CaptureError(f"optimizer {name}: lr is a tensor; give a number")
+    if type(optimizer) is torch.optim.SGD:
+        h = {k: g[k] for k in ("lr", "momentum", "dampening", "weight_decay", "nesterov")}
+        if h["momentum"]:
+            return Update("sgd", "ApplyMomentum", ("momentum_buffer",), 4, h)
+        return Update("sgd", "ApplyGradientDescent", (), 2, h)
+    if type(optimizer) in (torch.optim.Adam, torch.optim.AdamW):
+        h = {k: g[k] for k in ("lr", "betas", "eps", "weight_decay")}
+        h["decoupled"] = type(optimizer) is torch.optim.AdamW or bool(g.get("decoupled_weight_decay"))
+        return Update("adam", "ApplyAdam", ("exp_avg", "exp_avg_sq"), 12, h)
+    raise CaptureError(f"optimizer {name} is not captured: capture takes torch.optim's SGD, Adam and AdamW")

@@ -1,0 +1,253 @@
+"""A captured step as data: ops in topological order, each with its ATen target, arguments and results."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Callable, Iterator, NamedTuple
+
+import torch
+
+from .errors import FormatError
+
+FORMAT = "placer torch program 1"
+
+
+class Ref(NamedTuple):
+    """Output `out` of op `op`, an index into Program.ops."""
+
+    op: int
+    out: int
+
+
+class Here:
+    """Stands in an argument for the device that the op runs on."""
+
+    def __repr__(self) -> str:
+        return "here"
+
+
+HERE = Here()
+
+
+class Spec(NamedTuple):
+    """A tensor without its values. `stride` is in elements."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def elements(self) -> int:
+        return functools.reduce(lambda a, b: a * b, self.shape, 1)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.itemsize
+
+    @property
+    def extent(self) -> int:
+        """Elements from the first to behind the last, gaps included; 0 of an empty tensor."""
+        if self.elements == 0:
+            return 0
+        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride))
+
+
+# Roles of an op. Sources hold a tensor at the step's start; a call is an ATen
+# op; an update changes a parameter and its slots in place; an assign copies a
+# new value into a buffer.
+SOURCES = ("parameter", "buffer", "slot", "batch", "const")
+STATE = ("parameter", "buffer", "slot")
+
+
+@dataclasses.dataclass
+class Op:
+    """One op. `target` is an ATen overload ("aten.mm.default"), an update rule
+    ("sgd", "adam") or, of a source, the tensor's own name."""
+
+    name: str
+    role: str
+    target: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    outputs: tuple[Spec | None, ...] = ()
+    several: bool = False  # the target returns a tuple or list
+    view: bool = False  # the outputs are views of the first input
+    module: str = ""
+    phase: str = "forward"
+    forward: int | None = None  # of a backward op: the op whose gradient it computes
+
+    def inputs(self) -> Iterator[Ref]:
+        """The tensors that the op reads, in order, repetitions included."""
+        yield from refs((self.args, self.kwargs))
+
+
+def refs(value: Any) -> Iterator[Ref]:
+    """The references within nested arguments, in order."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            yield from refs(v)
+    elif isinstance(value, dict):
+        for v in value.values():
+            yield from refs(v)
+
+
+def replace(value: Any, change: Callable[[Any], Any]) -> Any:
+    """value with every leaf x replaced by change(x); a Ref is a leaf."""
+    if isinstance(value, (tuple, list)) and not isinstance(value, (Ref, Spec)):
+        return type(value)(replace(v, change) for v in value)
+    if isinstance(value, dict):
+        return {k: replace(v, change) for k, v in value.items()}
+    return change(value)
+
+
+@dataclasses.dataclass
+class Program:
+    """One step. `ops` are in topological order; `constants` and `batch` have
+    the values of const and batch ops by name; `outputs` are what the step
+    returns, `loss` first where there is one; `gradients` are by parameter."""
+
+    name: str
+    ops: list[Op]
+    outputs: list[Ref]
+    gradients: dict[str, Ref]
+    constants: dict[str, torch.Tensor]
+    batch: dict[str, torch.Tensor]
+    training: bool
+    # The shape of the model's output around its tensors, for inference: nested
+    # tuples, lists and dicts whose tensors are indices into `outputs`.
+    structure: Any = 0
+
+    def sources(self, *roles: str) -> list[int]:
+        return [i for i, o in enumerate(self.ops) if o.role in roles]
+
+    def spec(self, r: Ref) -> Spec:
+        s = self.ops[r.op].outputs[r.out]
+        assert s is not None
+        return s
+
+    @functools.cached_property
+    def root(self) -> list[int]:
+        """Per op, the op that made the memory its outputs lie in."""
+        root = list(range(len(self.ops)))
+        for i, o in enumerate(self.ops):
+            if o.view:
+                root[i] = root[next(o.inputs()).op]
+        return root
+
+    @functools.cached_property
+    def by_name(self) -> dict[str, int]:
+        return {o.name: i for i, o in enumerate(self.ops)}
+
+    def save(self, path: str) -> None:
+        """Writes the program for `load`, whole or not at all."""
+        from .files import replace_file
+
+        doc = {
+            "format": FORMAT,
+            "name": self.name,
+            "ops": [_op_doc(o) for o in self.ops],
+            "outputs": [tuple(r) for r in self.outputs],
+            "gradients": {k: tuple(r) for k, r in self.gradients.items()},
+            "constants": self.constants,
+            "batch": self.batch,
+            "training": self.training,
+            "structure": self.structure,
+        }
+        replace_file(path, lambda f: torch.save(doc, f))
+
+
+def load(path: str) -> Program:
+    """Reads what Program.save wrote. Nothing in the file is executed."""
+    try:
+        doc = torch.load(path, weights_only=True)
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except Exception as e:
+        raise FormatError(f"{path}: not a program that capture wrote: {str(e).splitlines()[0]}") from None
+    if not isinstance(doc, dict) or doc.get("format") != FORMAT:
+        raise FormatError(f"{path}: format is not {FORMAT!r}")
+    return Program(
+        name=doc["name"],
+        ops=[_op_of(d) for d in doc["ops"]],
+        outputs=[Ref(*r) for r in doc["outputs"]],
+        gradients={k: Ref(*r) for k, r in doc["gradients"].items()},
+        constants=doc["constants"],
+        batch=doc["batch"],
+        training=doc["training"],
+        structure=doc["structure"],
+    )
+
+
+def _op_doc(o: Op) -> dict[str, Any]:
+    return {
+        "name": o.name,
+        "role": o.role,
+        "target": o.target,
+        "args": _encode(o.args),
+        "kwargs": _encode(o.kwargs),
+        "outputs": [None if s is None else (s.shape, s.stride, s.dtype) for s in o.outputs],
+        "several": o.several,
+        "view": o.view,
+        "module": o.module,
+        "phase": o.phase,
+        "forward": o.forward,
+    }
+
+
+def _op_of(d: dict[str, Any]) -> Op:
+    d = dict(d)
+    d["args"] = _decode(d["args"])
+    d["kwargs"] = _decode(d["kwargs"])
+    d["outputs"] = tuple(None if s is None else Spec(*s) for s in d["outputs"])
+    return Op(**d)
+
+
+# Arguments in a file: containers as {"tuple" | "list" | "dict": ...}, a Ref as
+# {"ref": [op, out]}, torch's own constants by name.
+def _encode(v: Any) -> Any:
+    if isinstance(v, Ref):
+        return {"ref": (v.op, v.out)}
+    if isinstance(v, (list, tuple)):
+        return {type(v).__name__ if type(v) in (list, tuple) else "list": [_encode(x) for x in v]}
+    if isinstance(v, dict):
+        return {"dict": {k: _encode(x) for k, x in v.items()}}
+    if isinstance(v, Here):
+        return {"here": True}
+    if isinstance(v, (torch.memory_format, torch.layout)):
+        return {"torch": str(v).removeprefix("torch.")}
+    if v is None or isinstance(v, (bool, int, float, complex, str, torch.dtype)):
+        return v
+    raise FormatError(f"an argument of type {type(v).__name__} cannot be saved")
+
+
+def _decode(v: Any) -> Any:
+    if not isinstance(v, dict):
+        return v
+    ((key, x),) = v.items()
+    if key == "ref":
+        return Ref(*x)
+    if key == "tuple":
+        return tuple(_decode(y) for y in x)
+    if key == "list":
+        return [_decode(y) for y in x]
+    if key == "dict":
+        return {k: _decode(y) for k, y in x.items()}
+    if key == "here":
+        return HERE
+    if key == "torch":
+        return getattr(torch, x)
+    raise FormatError(f"unknown argument form {key!r}")
+
+
+def target_of(name: str) -> Callable[..., Any]:
+    """The ATen overload of this name, as "aten.mm.default"."""
+    at: Any = torch.ops
+    try:
+        for part in name.split("."):
+            at = getattr(at, part)
+    except AttributeError:
+        raise FormatError(f"this torch ({torch.__version__}) has no op {name}") from None
+    return at

@@ -1,0 +1,80 @@
+"""Values of a program's parameters, buffers, slots, constants and batch."""
+
+from __future__ import annotations
+
+from typing import Iterable
+
+import torch
+
+from .errors import FormatError
+from .program import STATE, Op, Program, Spec
+
+Tensors = dict[str, torch.Tensor]
+
+
+def of_model(p: Program, model: torch.nn.Module) -> Tensors:
+    """Copies of the model's parameters and buffers, and zeroed slots, by op name."""
+    have = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    return {p.ops[i].name: _source(p.ops[i], have) for i in p.sources(*STATE)}
+
+
+def _source(o: Op, have: dict[str, torch.Tensor]) -> torch.Tensor:
+    (s,) = o.outputs
+    assert s is not None
+    t = new(s)
+    if o.role == "slot":
+        return t.zero_()
+    if o.target not in have:
+        raise FormatError(f"the model has no {o.role} {o.target}: the program is another model's")
+    return t.copy_(have[o.target].detach())
+
+
+def example(p: Program, seed: int = 0) -> Tensors:
+    """State of plausible values, for timing without the model: small normal
+    weights, ones for norms' scales, zeros for biases and slots."""
+    g = torch.Generator().manual_seed(seed)
+    found: Tensors = {}
+    for i in p.sources(*STATE):
+        o = p.ops[i]
+        (s,) = o.outputs
+        assert s is not None
+        t = new(s).zero_()
+        if o.role == "parameter" and len(s.shape) > 1:
+            t.copy_(torch.randn(s.shape, generator=g) * (s.shape[-1] ** -0.5))
+        elif (o.role == "parameter" and o.name.endswith("weight")) or o.name.endswith("var"):
+            t.fill_(1)
+        found[o.name] = t
+    return found
+
+
+def batch(p: Program) -> Tensors:
+    """The batch that the program was captured with."""
+    lacking = [p.ops[i].name for i in p.sources("batch") if p.ops[i].name not in p.batch]
+    if lacking:
+        raise FormatError(f"the program was captured without values of {lacking[0]}: give a batch")
+    return p.batch
+
+
+def new(s: Spec, device: torch.device | str = "cpu") -> torch.Tensor:
+    return torch.empty_strided(s.shape, s.stride, dtype=s.dtype, device=device)
+
+
+def leaves(p: Program, given: object) -> Tensors:
+    """A batch in the form that was captured, as tensors by op name."""
+    import torch.utils._pytree as pytree
+
+    tensors = [x for x in pytree.tree_flatten(given)[0] if isinstance(x, torch.Tensor)]
+    ops = [p.ops[i] for i in p.sources("batch")]
+    if len(tensors) != len(ops):
+        raise FormatError(f"the batch has {len(tensors)} tensors, the program {len(ops)}")
+    for o, t in zip(ops, tensors):
+        (s,) = o.outputs
+        assert s is not None
+        if tuple(t.shape) != s.shape or t.dtype != s.dtype:
+            raise FormatError(f"{o.name}: {list(t.shape)} {t.dtype}, captured with {list(s.shape)} {s.dtype}; capture again for another batch")
+    return {o.name: t for o, t in zip(ops, tensors)}
+
+
+def equal(a: Iterable[torch.Tensor], b: Iterable[torch.Tensor]) -> bool:
+    """Whether two lists of tensors have the same bits, NaN equal to NaN."""
+    return all(x.shape == y.shape and x.dtype == y.dtype and bool(torch.equal(x, y) or torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)) for x, y in zip(a, b, strict=True))

@@ -1,0 +1,272 @@
+"""Small models of the kinds that people train, each with loss, batch and optimizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+Example = tuple[nn.Module, Any, Any, Any]
+
+
+def cross_entropy(model: Any, batch: Any) -> torch.Tensor:
+    return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten())
+
+
+class LSTMLM(nn.Module):
+    """A language model of LSTM cells, unrolled: cell by cell, so that a plan can cut between time steps."""
+
+    def __init__(self, layers: int = 2, hidden: int = 256, vocab: int = 1000):
+        super().__init__()
+        self.hidden = hidden
+        self.embedding = nn.Embedding(vocab, hidden)
+        self.cells = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
+        self.head = nn.Linear(hidden, vocab)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        xs = [v for v in self.embedding(x).unbind(1)]
+        for cell in self.cells:
+            h = c = torch.zeros(x.shape[0], self.hidden)
+            out = []
+            for v in xs:
+                h, c = lstm_cell(cell, v, h, c)
+                out.append(h)
+            xs = out
+        return torch.stack([self.head(h) for h in xs], 1)
+
+
+def lstm_cell(m: nn.Module, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    z = F.linear(x, m.weight_ih, m.bias_ih) + F.linear(h, m.weight_hh, m.bias_hh)
+    i, f, g, o = z.chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def lstm(batch: int = 32, time: int = 16, layers: int = 2, hidden: int = 256, vocab: int = 1000) -> Example:
+    torch.manual_seed(0)
+    m = LSTMLM(layers, hidden, vocab)
+    data = (torch.randint(0, vocab, (batch, time)), torch.randint(0, vocab, (batch, time)))
+    return m, cross_entropy, data, torch.optim.SGD(m.parameters(), lr=0.1)
+
+
+class Attention(nn.Module):
+    """Causal self-attention as GPT-2 writes it: one projection, explicit scores."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.c_attn = nn.Linear(width, 3 * width)
+        self.c_proj = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        b, t, d = x.shape
+        q, k, v = (y.view(b, t, self.heads, d // self.heads).transpose(1, 2) for y in self.c_attn(x).split(d, 2))
+        scores = q @ k.transpose(-2, -1) / (d // self.heads) ** 0.5
+        mask = torch.ones(t, t, dtype=torch.bool).tril()
+        weights = torch.softmax(scores.masked_fill(~mask, float("-inf")), -1)
+        return self.c_proj((weights @ v).transpose(1, 2).reshape(b, t, d))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int, mlp: nn.Module):
+        super().__init__()
+        self.ln_1, self.attn = nn.LayerNorm(width), Attention(width, heads)
+        self.ln_2, self.mlp = nn.LayerNorm(width), mlp
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class MLP(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.c_fc, self.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.c_proj(F.gelu(self.c_fc(x)))
+
+
+class MixtureMLP(nn.Module):
+    """Experts behind a router that sends each token to its best two; every expert
+    has room for the same number of tokens, so that shapes do not depend on values."""
+
+    def __init__(self, width: int, experts: int, capacity: int):
+        super().__init__()
+        self.capacity = capacity
+        self.router = nn.Linear(width, experts, bias=False)
+        self.experts = nn.ModuleList(MLP(width) for _ in range(experts))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        flat = x.flatten(0, 1)
+        probability = torch.softmax(self.router(flat), -1)
+        out = torch.zeros_like(flat)
+        for k, expert in enumerate(self.experts):
+            weight, rows = probability[:, k].topk(self.capacity)
+            out = out.index_add(0, rows, expert(flat[rows]) * weight[:, None])
+        return out.view_as(x)
+
+
+class Decoder(nn.Module):
+    """A GPT-2-like decoder; its head shares the embedding's weight."""
+
+    def __init__(self, layers: int, width: int, heads: int, vocab: int, time: int, experts: int = 0, capacity: int = 0):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(time, width)
+        self.h = nn.ModuleList(Block(width, heads, MixtureMLP(width, experts, capacity) if experts else MLP(width)) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        self.lm_head = nn.Linear(width, vocab, bias=False)
+        self.lm_head.weight = self.wte.weight
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
+        for block in self.h:
+            x = block(x)
+        return self.lm_head(self.ln_f(x))
+
+
+def gpt2(layers: int = 4, width: int = 256, batch: int = 4, time: int = 64, vocab: int = 2000, heads: int = 4) -> Example:
+    torch.manual_seed(0)
+    m = Decoder(layers, width, heads, vocab, time)
+    for name, p in m.named_parameters():
+        if p.dim() > 1:
+            nn.init.normal_(p, std=0.02)
+    ids = torch.randint(0, vocab, (batch, time))
+    return m, cross_entropy, (ids, ids.roll(-1, 1)), torch.optim.SGD(m.parameters(), lr=0.1)
+
+
+def moe(layers: int = 2, width: int = 192, batch: int = 4, time: int = 64, vocab: int = 1000, experts: int = 4) -> Example:
+    torch.manual_seed(0)
+    m = Decoder(layers, width, 4, vocab, time, experts, batch * time // 2)
+    for name, p in m.named_parameters():
+        if p.dim() > 1:
+            nn.init.normal_(p, std=0.02)
+    ids = torch.randint(0, vocab, (batch, time))
+    return m, cross_entropy, (ids, ids.roll(-1, 1)), torch.optim.SGD(m.parameters(), lr=0.1)
+
+
+class Branches(nn.Module):
+    """Four branches side by side, as Inception's."""
+
+    def __init__(self, c: int, k: int):
+        super().__init__()
+        self.a = nn.Conv2d(c, k, 1)
+        self.b1, self.b2 = nn.Conv2d(c, k, 1), nn.Conv2d(k, k, 3, padding=1)
+        self.c1, self.c2, self.c3 = nn.Conv2d(c, k, 1), nn.Conv2d(k, k, 3, padding=1), nn.Conv2d(k, k, 3, padding=1)
+        self.d = nn.Conv2d(c, k, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        b = F.relu(self.b2(F.relu(self.b1(x))))
+        c = F.relu(self.c3(F.relu(self.c2(F.relu(self.c1(x))))))
+        return torch.cat([F.relu(self.a(x)), b, c, F.relu(self.d(F.avg_pool2d(x, 3, 1, 1)))], 1)
+
+
+class Inception(nn.Module):
+    def __init__(self, blocks: int = 4, k: int = 24):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4 * k, 5, stride=2, padding=2)
+        self.blocks = nn.Sequential(*[Branches(4 * k, k) for _ in range(blocks)])
+        self.fc = nn.Linear(4 * k, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.blocks(F.relu(self.stem(x))).mean((2, 3)))
+
+
+def inception(batch: int = 8, blocks: int = 4, k: int = 24, size: int = 64) -> Example:
+    torch.manual_seed(0)
+    m = Inception(blocks, k)
+    data = (torch.randn(batch, 3, size, size), torch.randint(0, 10, (batch,)))
+    return m, cross_entropy, data, torch.optim.SGD(m.parameters(), lr=0.1)
+
+
+class Residual(nn.Module):
+    def __init__(self, c: int, k: int, stride: int):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(c, k, 3, stride, 1, bias=False), nn.BatchNorm2d(k)
+        self.conv2, self.bn2 = nn.Conv2d(k, k, 3, 1, 1, bias=False), nn.BatchNorm2d(k)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = nn.Sequential(nn.Conv2d(c, k, 1, stride, bias=False), nn.BatchNorm2d(k)) if stride > 1 or c != k else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+class ResNet(nn.Module):
+    """As torchvision's, smaller: in-place ReLU and addition, batch norm's running statistics."""
+
+    def __init__(self, width: int = 8, classes: int = 10):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width)
+        self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
+        self.layer1 = nn.Sequential(Residual(width, width, 1), Residual(width, width, 1))
+        self.layer2 = nn.Sequential(Residual(width, 2 * width, 2), Residual(2 * width, 2 * width, 1))
+        self.avgpool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(2 * width, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        return self.fc(self.avgpool(self.layer2(self.layer1(x))).flatten(1))
+
+
+def resnet(batch: int = 4, size: int = 32) -> Example:
+    torch.manual_seed(0)
+    m = ResNet()
+    data = (torch.randn(batch, 3, size, size), torch.randint(0, 10, (batch,)))
+    return m, cross_entropy, data, torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+
+
+class GNMT(nn.Module):
+    """An encoder and a decoder of LSTM layers with attention at each decoder step."""
+
+    def __init__(self, layers: int = 2, hidden: int = 256, vocab: int = 1000):
+        super().__init__()
+        self.hidden = hidden
+        self.source, self.target = nn.Embedding(vocab, hidden), nn.Embedding(vocab, hidden)
+        self.encoder = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
+        self.decoder = nn.ModuleList(nn.LSTMCell(2 * hidden if k == 0 else hidden, hidden) for k in range(layers))
+        self.query = nn.Linear(hidden, hidden, bias=False)
+        self.head = nn.Linear(2 * hidden, vocab)
+
+    def forward(self, both: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        source, target = both
+        xs = list(self.source(source).unbind(1))
+        for k, cell in enumerate(self.encoder):
+            h = c = torch.zeros(source.shape[0], self.hidden)
+            out = []
+            for v in xs:
+                h, c = lstm_cell(cell, v, h, c)
+                out.append(h + v if k else h)
+            xs = out
+        memory = torch.stack(xs, 1)
+        states = [(torch.zeros(source.shape[0], self.hidden),) * 2 for _ in self.decoder]
+        context = torch.zeros(source.shape[0], self.hidden)
+        logits = []
+        for v in self.target(target).unbind(1):
+            x = torch.cat([v, context], 1)
+            for k, cell in enumerate(self.decoder):
+                states[k] = lstm_cell(cell, x, *states[k])
+                x = states[k][0]
+            scores = torch.softmax((memory @ self.query(x)[:, :, None])[:, :, 0], -1)
+            context = (scores[:, None] @ memory)[:, 0]
+            logits.append(self.head(torch.cat([x, context], 1)))
+        return torch.stack(logits, 1)
+
+
+def gnmt(batch: int = 32, time: int = 10, layers: int = 2, hidden: int = 256, vocab: int = 1000) -> Example:
+    torch.manual_seed(0)
+    m = GNMT(layers, hidden, vocab)
+    data = tuple(torch.randint(0, vocab, (batch, time)) for _ in range(3))
+    loss = lambda model, b: F.cross_entropy(model((b[0], b[1])).flatten(0, 1), b[2].flatten())  # noqa: E731
+    return m, loss, data, torch.optim.SGD(m.parameters(), lr=0.1)
+
+
+def tiny(optimizer: str = "sgd") -> Example:
+    """Two linear layers, and dropout."""
+    torch.manual_seed(0)
+    m = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Dropout(0.2), nn.Linear(16, 4))
+    data = (torch.randn(6, 8), torch.randint(0, 4, (6,)))
+    make = {"sgd": lambda p: torch.optim.SGD(p, lr=0.1), "adam": lambda p: torch.optim.Adam(p, lr=0.01)}[optimizer]
+    return m, cross_entropy, data, make(m.parameters())

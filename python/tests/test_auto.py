@@ -1,0 +1,68 @@
+"""plan(): with a stand-in for the placer program, which answers as docs/pytorch.md says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import models
+import pytest
+from placer_torch import PlacerTorchError, plan
+
+STAND_IN = '''#!%s
+import json, sys
+a = sys.argv[1:]
+def flag(name): return a[a.index(name) + 1]
+graph = json.load(open(flag("--graph")))["ops"]
+if a[0] == "import":
+    print(json.dumps({"hash": "h"}))
+    sys.exit()
+times, machine = json.load(open(flag("--times"))), json.load(open(flag("--machine")))
+assert times["graph"] == "h" and len(times["models"][0]["seconds"]) == len(graph)
+assert machine["cables"][0]["occupies"] == "sender"
+if a[0] == "search":
+    side, device = {}, []
+    for i, o in enumerate(graph):
+        device.append(side.setdefault(o.get("group", -i - 1), %s))
+    json.dump({"format": "placer plan 1", "devices": ["cpu:0", "cpu:1"], "device": device}, open(flag("-o"), "w"))
+else:
+    assert a[0] == "export" and flag("--as") == "schedule"
+    p = json.load(open(flag("--plan")))
+    ops = [{"name": o["name"], "device": p["devices"][d]} for o, d in zip(graph, p["device"])]
+    json.dump({"format": "placer schedule 1", "method": "stand-in", "step_time_s": 0.0125, "devices": p["devices"], "ops": ops}, open(flag("-o"), "w"))
+'''
+
+
+def stand_in(tmp_path: Any, monkeypatch: Any, choose: str) -> None:
+    path = tmp_path / "placer"
+    path.write_text(STAND_IN % (sys.executable, choose))
+    path.chmod(0o755)
+    monkeypatch.setenv("PLACER", str(path))
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+def test_plan(tmp_path: Any, monkeypatch: Any) -> None:
+    stand_in(tmp_path, monkeypatch, "i % 2")
+    got = plan(*models.tiny(), folder=str(tmp_path / "run"), clock="virtual")
+    # a tiny model scattered over two devices is slower than on one: it stays there, and says so
+    assert got.falls_back and got.best_s == got.one_device_s and got.predicted_s == 0.0125 and got.equal
+    assert "stays on one device" in str(got)
+    assert {"graph.json", "program.pt", "times.json", "machine.json", "plan.json", "schedule.json"} <= set(os.listdir(tmp_path / "run"))
+
+
+def test_no_placer(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.delenv("PLACER", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PlacerTorchError, match="no placer on the PATH"):
+        plan(*models.tiny(), folder=str(tmp_path / "run"))
+
+
+@pytest.mark.skipif("PLACER" not in os.environ or len(os.sched_getaffinity(0)) < 2, reason="PLACER names no program, or one core")
+def test_whole_chain(tmp_path: Any) -> None:
+    """With the real program: what it predicts of its own plan is a step clearly below
+    one device's, and the plan's results are one device's to the last bit."""
+    got = plan(*models.gpt2(layers=2), folder=str(tmp_path / "run"), clock="virtual", evaluations=300)
+    print(got)
+    assert got.equal and got.several_s is not None
+    assert got.predicted_s < 0.9 * got.one_device_s

@@ -1,0 +1,252 @@
+"""Capture: counts against those worked out by hand, modules, aliases, updates, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import models
+import pytest
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from placer_torch import CaptureError, capture, graph, load, schedule
+from placer_torch import state as states
+from placer_torch.run_inprocess import InProcess
+
+KEYS = {"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "in", "control", "out", "module"}
+
+
+def captured(name: str, **options: Any) -> tuple[Any, dict[str, dict[str, Any]]]:
+    model, loss, batch, optimizer = getattr(models, name)(**options)
+    p = capture(model, loss, batch, optimizer, name=name)
+    doc = json.loads(graph.text(p))
+    assert doc["format"] == "placer graph 1"
+    return p, {o["name"]: o for o in doc["ops"]}
+
+
+@pytest.mark.parametrize("name", ["lstm", "gpt2", "inception", "moe", "resnet", "gnmt", "tiny"])
+def test_file(name: str) -> None:
+    """Names are unique, references exist and point back, keys are the format's, bytes repeat."""
+    small = {"lstm": {"time": 4}, "gnmt": {"time": 3}, "gpt2": {"layers": 1}, "moe": {"layers": 1}, "inception": {"blocks": 1}}.get(name, {})
+    p, ops = captured(name, **small)
+    assert len(ops) == len(p.ops)
+    seen: dict[str, int] = {}
+    for o in ops.values():
+        assert set(o) <= KEYS
+        assert ":" not in o["name"]
+        for x in o.get("in", []):
+            producer, _, out = x.partition(":")
+            assert int(out or 0) < seen[producer]
+        for x in o.get("control", []):
+            assert x in seen
+        if "forward" in o:
+            assert o["phase"] == "backward" and ops[o["forward"]].get("phase") is None
+        seen[o["name"]] = len(o.get("out", []))
+    model, _, _, _ = getattr(models, name)(**small)
+    modules = {k for k, _ in model.named_modules()}
+    assert {o.get("module", "") for o in ops.values()} <= modules
+    assert sum(o.get("params", 0) for o in ops.values()) == sum(q.numel() for q in model.parameters())
+    again, _ = captured(name, **small)
+    assert graph.text(again) == graph.text(p)
+
+
+def test_gpt2_counts() -> None:
+    """Products of a decoder by hand: 2 m n k each; backward has two for each, but
+    for the embedding none; attention's two batched products likewise."""
+    layers, d, batch, t, vocab, heads = 2, 64, 2, 16, 100, 4
+    p, ops = captured("gpt2", layers=layers, width=d, batch=batch, time=t, vocab=vocab, heads=heads)
+    rows = batch * t
+    linear = layers * 2 * rows * (d * 3 * d + d * d + 2 * d * 4 * d) + 2 * rows * d * vocab
+    attention = layers * 2 * (2 * batch * heads * t * t * (d // heads))
+    products = {k: sum(o.get("flops", 0) for o in ops.values() if o["kind"] in ("MatMul", "BatchMatMulV2") and o.get("phase", "forward") == k) for k in ("forward", "backward")}
+    assert products == {"forward": linear + attention, "backward": 2 * (linear + attention)}
+    block = 12 * d * d + 13 * d
+    assert sum(o.get("params", 0) for o in ops.values()) == vocab * d + t * d + layers * block + 2 * d  # the head shares the embedding
+    assert all(o["gemm"][0] * o["gemm"][1] * o["gemm"][2] * o["gemm"][3] * 2 == o["flops"] for o in ops.values() if "gemm" in o)
+
+
+def test_resnet_counts() -> None:
+    """The first convolution: 7x7, stride 2, 3 -> 8 on 32x32; its gradient has no part for the input."""
+    _, ops = captured("resnet", batch=4)
+    first = next(o for o in ops.values() if o["kind"] == "Conv2D")
+    assert first["flops"] == 2 * 4 * 16 * 16 * 8 * 3 * 49 and first["gemm"] == [1, 4 * 16 * 16, 8, 3 * 49]
+    gradient = next(o for o in ops.values() if o.get("forward") == first["name"] and o["kind"] == "ConvGrad")
+    assert gradient["flops"] == first["flops"] and gradient["module"] == "conv1"
+    assert {"assign.bn1.running_mean", "assign.bn1.running_var", "assign.bn1.num_batches_tracked"} <= set(ops)
+    assert all(ops[f"update.{k}"]["kind"] == "ApplyMomentum" for k in ("conv1.weight", "fc.bias"))
+
+
+def test_lstm_counts() -> None:
+    batch, time, layers, d, vocab = 4, 5, 2, 16, 30
+    _, ops = captured("lstm", batch=batch, time=time, layers=layers, hidden=d, vocab=vocab)
+    forward = time * layers * 2 * (2 * batch * d * 4 * d) + time * 2 * batch * d * vocab
+    products = [o for o in ops.values() if o["kind"] == "MatMul"]
+    assert sum(o["flops"] for o in products if "phase" not in o) == forward
+    # no gradient goes to the initial state: its product with the weight is missing in each layer
+    assert sum(o["flops"] for o in products if o.get("phase") == "backward") == 2 * forward - layers * 2 * batch * d * 4 * d
+
+
+def test_modules() -> None:
+    """Forward and backward products carry the module that they belong to."""
+    p, ops = captured("gpt2", layers=2, width=32, batch=2, time=8, vocab=50)
+    for phase in ("forward", "backward"):
+        found = {o.get("module") for o in ops.values() if o["kind"] == "MatMul" and o.get("phase", "forward") == phase}
+        assert found == {f"h.{k}.{m}" for k in (0, 1) for m in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")} | {"lm_head"}
+    calls = [o for o in p.ops if o.role == "call"]
+    assert sum(o.module != "" for o in calls) / len(calls) > 0.9
+
+
+def test_aliases() -> None:
+    """A view is in its producer's group, an update in its parameter's, and waits for the parameter's readers."""
+    p, ops = captured("tiny", optimizer="adam")
+    for o in p.ops:
+        if o.view:
+            assert ops[o.name]["group"] == ops[p.ops[next(o.inputs()).op].name]["group"]
+    update = ops["update.0.weight"]
+    assert update["kind"] == "ApplyAdam" and update["phase"] == "update" and "out" not in update
+    assert {ops[k]["group"] for k in ("0.weight", "0.weight.exp_avg", "0.weight.exp_avg_sq")} == {update["group"]}
+    reader = next(o["name"] for o in ops.values() if o["kind"] == "MatMul" and o.get("phase") == "backward" and any("t" in x for x in o["in"]))
+    late = graph.update_control(p)
+    assert any(late.values()) and reader
+
+
+def test_in_place_code() -> None:
+    """In-place ops of the model's code become values: no op writes what another reads."""
+    p, ops = captured("resnet")
+    assert not any(o.target.split(".")[1].endswith("_") for o in p.ops if o.role == "call")
+
+
+def test_nothing_is_computed() -> None:
+    """A 70B decoder on the meta device, one block of eighty, without its memory."""
+    with torch.device("meta"):
+        m = models.Decoder(4, 8192, 64, 32000, 128)
+    batch = (torch.zeros(1, 128, dtype=torch.long), torch.zeros(1, 128, dtype=torch.long))
+    p = capture(m, models.cross_entropy, batch, torch.optim.AdamW(m.parameters()))
+    d = 8192
+    assert sum(s.elements for o in p.ops if o.role == "parameter" for s in o.outputs if s) == 4 * (12 * d * d + 13 * d) + (32000 + 128) * d + 2 * d
+
+
+def test_model_is_not_changed() -> None:
+    model, loss, batch, optimizer = models.resnet()
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    capture(model, loss, batch, optimizer)
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+
+
+def test_saved(tmp_path: Any) -> None:
+    p, _ = captured("resnet")
+    p.save(str(tmp_path / "program.pt"))
+    q = load(str(tmp_path / "program.pt"))
+    assert graph.text(q) == graph.text(p) and repr(q.ops) == repr(p.ops) and q.outputs == p.outputs
+    assert states.equal(q.batch.values(), p.batch.values())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda q: torch.optim.SGD(q, lr=0.1),
+        lambda q: torch.optim.SGD(q, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
+        lambda q: torch.optim.SGD(q, lr=0.1, momentum=0.9, dampening=0.1),
+        lambda q: torch.optim.Adam(q, lr=0.01, weight_decay=0.1, foreach=False),
+        lambda q: torch.optim.AdamW(q, lr=0.01, foreach=False),
+    ],
+    ids=["sgd", "nesterov", "dampening", "adam", "adamw"],
+)
+def test_updates_have_the_optimizers_bits(make: Any) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = make(model.parameters())
+    batch = (torch.randn(6, 8), torch.randint(0, 4, (6,)))
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    run = InProcess(p, schedule.single(p), states.of_model(p, model))
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = models.cross_entropy(model, batch)
+        loss.backward()
+        optimizer.step()
+        (mine,), _ = run.step(states.batch(p))
+        assert torch.equal(mine, loss.detach())
+    assert all(torch.equal(run.state[k], v) for k, v in model.named_parameters())
+
+
+def test_inference() -> None:
+    model, _, batch, _ = models.gpt2(layers=1, width=32, time=8, vocab=40)
+    p = capture(model, None, (batch[0],))
+    assert not p.training and all(o.phase == "forward" for o in p.ops)
+    (out,), _ = InProcess(p, schedule.single(p), states.of_model(p, model)).step(states.batch(p))
+    with torch.no_grad():
+        assert torch.equal(out, model(batch[0]))
+
+
+class Branch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.inner(x)
+        return y if y.sum() > 0 else -y
+
+
+class Chosen(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)[x[:, 0] > 0]
+
+
+@pytest.mark.parametrize(("model", "says"), [(Branch(), ("aten._local_scalar_dense", "torch.where")), (Chosen(), ("aten.nonzero", "mask"))])
+def test_what_cannot_be_traced_is_named(model: nn.Module, says: tuple[str, ...]) -> None:
+    with pytest.raises(CaptureError) as e:
+        capture(model, lambda m, b: m(b).sum(), torch.randn(3, 4))
+    assert all(s in str(e.value) for s in says), str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "optimizer", "says"),
+    [
+        (lambda m, b: m(b), None, "has to return a scalar"),
+        (lambda m, b: m(b).sum(), lambda q: torch.optim.Adam(q, amsgrad=True), "amsgrad"),
+        (lambda m, b: m(b).sum(), lambda q: torch.optim.RMSprop(q), "SGD, Adam and AdamW"),
+        (None, lambda q: torch.optim.SGD(q, lr=1), "without a loss"),
+    ],
+)
+def test_wrong_arguments(loss: Any, optimizer: Any, says: str) -> None:
+    m = nn.Linear(4, 4)
+    with pytest.raises(CaptureError, match=says):
+        capture(m, loss, torch.randn(3, 4), optimizer(m.parameters()) if optimizer else None)
+
+
+def test_library_lstm_and_attention() -> None:
+    """nn.LSTM becomes its time steps; scaled_dot_product_attention stays one op."""
+
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.LSTM(8, 8, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y, _ = self.rnn(x)
+            return y + F.scaled_dot_product_attention(y[:, None], y[:, None], y[:, None], is_causal=True)[:, 0]
+
+    m = Both()
+    p = capture(m, lambda f, b: f(b).square().mean(), torch.randn(2, 5, 8), torch.optim.SGD(m.parameters(), lr=0.1))
+    assert sum(o.module == "rnn" and graph.kind(p, o) == "MatMul" for o in p.ops) >= 5
+    assert sum("scaled_dot_product" in o.target for o in p.ops) == 2
+    run = InProcess(p, schedule.single(p), states.of_model(p, m))
+    (loss,), _ = run.step(states.batch(p))
+    assert torch.allclose(loss, m(p.batch["batch.0"]).square().mean())
+
+
+@pytest.mark.skipif("PLACER" not in os.environ, reason="$PLACER is not set: the program is not asked")
+def test_placer_reads_it(tmp_path: Any) -> None:
+    p, ops = captured("resnet")
+    graph.write(p, str(tmp_path / "graph.json"))
+    got = json.loads(subprocess.run([os.environ["PLACER"], "import", "--graph", str(tmp_path / "graph.json"), "--json"], capture_output=True, text=True, check=True).stdout)
+    assert got["ops"] == len(ops)

@@ -1,0 +1,177 @@
+"""Runs on several devices have the bits of one device's; failures end everything."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from typing import Any
+
+import models
+import pytest
+import torch
+from conftest import children
+from placer_torch import Loop, Program, RunError, capture, graph, schedule
+from placer_torch import state as states
+from placer_torch.run_inprocess import InProcess
+from placer_torch.run_workers import Workers, observe
+
+SMALL = {"lstm": {"time": 5, "hidden": 32}, "gnmt": {"time": 3, "hidden": 32}, "gpt2": {"layers": 2, "width": 32, "time": 16, "vocab": 100}, "moe": {"layers": 1, "width": 32, "time": 16, "vocab": 100}, "inception": {"blocks": 2, "k": 8, "batch": 2, "size": 16}}
+
+
+def scattered(p: Program, share: float, devices: int = 2, seed: int = 1) -> schedule.Schedule:
+    """Co-location groups put on random devices, in a random topological order."""
+    rng = random.Random(seed)
+    chosen: dict[int, int] = {}
+    device = [chosen.setdefault(g or -i - 1, rng.randrange(devices) if rng.random() < share else 0) for i, g in enumerate(graph.groups(p))]
+    order = schedule.by_priority(p, [rng.random() for _ in p.ops])
+    return schedule.make(p, device, [f"cpu:{k}" for k in range(devices)], order)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gpt2", "inception", "moe", "resnet", "gnmt", "tiny"])
+def test_same_bits(name: str) -> None:
+    """Outputs, gradients and updated state after three steps, in one process and
+    on workers, two and three devices."""
+    model, loss, batch, optimizer = getattr(models, name)(**SMALL.get(name, {}))
+    p = capture(model, loss, batch, optimizer, name=name)
+    state, data = states.of_model(p, model), states.batch(p)
+    gradients = list(p.gradients.values())
+    one = InProcess(p, schedule.single(p), state, keep=gradients)
+    for _ in range(3):
+        outputs, kept = one.step(data)
+    want = [*outputs, *kept, *one.state.values()]
+    if name != "tiny":  # dropout draws by op and step here, so that placements agree
+        for _ in range(3):
+            optimizer.zero_grad()
+            value = loss(model, batch)
+            value.backward()
+            optimizer.step()
+        assert torch.equal(outputs[0], value.detach())
+        assert all(torch.equal(one.state[k], v) for k, v in model.named_parameters())
+    specs, _ = observe(p, state, data)
+    for share, devices in ((0.5, 2), (1.0, 3)):
+        s = scattered(p, share, devices)
+        here = InProcess(p, s, state, keep=gradients)
+        for _ in range(3):
+            outputs, kept = here.step(data)
+        assert states.equal(want, [*outputs, *kept, *here.state.values()]), (share, devices, "in process")
+        assert here.copied_bytes > 0
+        if devices == 2:
+            with Workers(p, s, state, data, keep=gradients, specs=specs) as w:
+                w.run(3)
+                assert states.equal(want, [*w.results, *w.state.values()]), (share, devices, "workers")
+
+
+def test_loop_and_checkpoint() -> None:
+    """A loop goes on from its checkpoint as if it had not stopped, on other devices;
+    its state_dict loads into the model."""
+    model, loss, batch, optimizer = models.tiny("adam")
+    p = capture(model, loss, batch, optimizer)
+    generator = torch.Generator().manual_seed(5)
+    batches = [(torch.randn(6, 8, generator=generator), torch.randint(0, 4, (6,), generator=generator)) for _ in range(6)]
+    with Loop(p, schedule.single(p), model) as whole:
+        losses = [whole.step(b) for b in batches]
+        end = whole.state_dict()
+    with Loop(p, scattered(p, 0.5), model) as first:
+        assert [first.step(b) for b in batches[:3]] == losses[:3]
+        saved, slots = first.state_dict(), first.optimizer_state()
+    with Loop(p, scattered(p, 0.7, seed=2), workers=False) as second:
+        second.load_state_dict(saved, slots)
+        assert second.steps == 3
+        assert [second.step(b) for b in batches[3:]] == losses[3:]
+        assert all(torch.equal(v, end[k]) for k, v in second.state_dict().items())
+        model.load_state_dict(second.state_dict())
+        with pytest.raises(RunError, match="has no 0.weight"):
+            second.load_state_dict({})
+
+
+def test_inference_loop() -> None:
+    model, _, batch, _ = models.gpt2(layers=1, width=32, time=8, vocab=40)
+    p = capture(model, None, {"ids": batch[0]})
+    with Loop(p, scattered(p, 0.5), model) as loop, torch.no_grad():
+        for ids in (batch[0], batch[0].flip(0)):
+            assert torch.equal(loop.step({"ids": ids}), model(ids))
+
+
+def failing() -> tuple[Program, schedule.Schedule]:
+    """An embedding that is asked for a row that it does not have, behind the first step's check."""
+    model, loss, batch, optimizer = models.lstm(time=3, hidden=8, vocab=20, batch=2)
+    p = capture(model, loss, batch, optimizer)
+    return p, scattered(p, 0.5)
+
+
+def test_failing_worker_ends_its_peers() -> None:
+    p, s = failing()
+    state, data = states.example(p), states.batch(p)
+    w = Workers(p, s, state, data)
+    w.run(2)
+    w.batch["batch.0"].fill_(99)
+    began = time.monotonic()
+    with pytest.raises(RunError, match=r"op embedding on cpu:\d: .*(index|range)"):
+        w.run(1)
+    assert time.monotonic() - began < 10 and not children()
+
+
+def test_killed_worker() -> None:
+    p, s = failing()
+    w = Workers(p, s, states.example(p), states.batch(p))
+    os.kill(w._pids[1], 9)
+    with pytest.raises(RunError, match="ended by signal 9"):
+        w.run(1)
+    assert not children()
+
+
+def test_workers_end_with_their_parent(tmp_path: Any) -> None:
+    """Killing the process that drives them leaves none behind, and no shared memory file."""
+    before = set(os.listdir("/dev/shm"))
+    code = """
+import sys, time
+sys.path[:0] = [%r]
+import models
+from placer_torch import capture, state, schedule
+from placer_torch.run_workers import Workers
+p = capture(*models.tiny())
+s = schedule.make(p, [0] * len(p.ops), ["cpu:0", "cpu:1"])
+w = Workers(p, s, state.example(p), state.batch(p))
+w.run(1)
+print(*w._pids, flush=True)
+time.sleep(60)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code % os.path.dirname(__file__)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    pids = [int(x) for x in child.stdout.readline().split()]
+    assert len(pids) == 2
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    end = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if alive(pid)]
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_fused_kernels() -> None:
+    """A schedule's kernels are compiled; results are equal within rounding."""
+    model, loss, batch, optimizer = models.tiny()
+    model.eval()
+    p = capture(model, loss, batch, optimizer)
+    kernel = [0] * len(p.ops)
+    tanh = next(i for i, o in enumerate(p.ops) if o.target.startswith("aten.tanh.default"))
+    addmm = next(p.ops[tanh].inputs()).op
+    kernel[addmm] = kernel[tanh] = 1
+    s = schedule.make(p, [0] * len(p.ops), ["cpu:0"], kernel=kernel)
+    state, data = states.of_model(p, model), states.batch(p)
+    plain, _ = InProcess(p, s, state).step(data)
+    fused, _ = InProcess(p, s, state, fuse="aot_eager").step(data)
+    assert torch.allclose(plain[0], fused[0], atol=1e-6)

@@ -1,0 +1,60 @@
+"""Schedule and plan files: what is read, and what is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import models
+import pytest
+from placer_torch import FormatError, Program, capture, graph, schedule
+
+
+@pytest.fixture(scope="module")
+def p() -> Program:
+    return capture(*models.tiny(), name="tiny")
+
+
+def document(p: Program) -> dict[str, Any]:
+    ops = [{"name": o.name, "device": "cpu:0"} for o in p.ops]
+    return {"format": "placer schedule 1", "graph": {"name": "tiny", "hash": "x"}, "method": "m", "step_time_s": 0.25, "devices": ["cpu:0", "cpu:1"], "ops": ops}
+
+
+def test_schedule(p: Program) -> None:
+    doc = document(p)
+    free = next(i for i, g in enumerate(graph.groups(p)) if not g and p.ops[i].role == "call")
+    doc["ops"][free]["device"] = "cpu:1"
+    s = schedule.parse(p, doc, "s.json")
+    assert s.predicted_s == 0.25 and s.method == "m" and s.of(1) == [free] and s.order == tuple(range(len(p.ops)))
+
+
+def test_plan(p: Program) -> None:
+    n = len(p.ops)
+    doc = {"format": "placer plan 1", "devices": ["cpu:0"], "device": [0] * n, "priority": list(range(n))}
+    assert schedule.parse(p, doc, "p.json").order == tuple(range(n))
+    doc["priority"] = list(reversed(range(n)))
+    s = schedule.parse(p, doc, "p.json")
+    assert s.order != tuple(range(n)) and sorted(s.order) == list(range(n))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d.update(format="placer schedule 2"), "format"),
+        (lambda d: d["ops"].pop(), "has no device"),
+        (lambda d: d["ops"][0].update(name="nothing"), "another graph"),
+        (lambda d: d["ops"][0].update(device="cpu:7"), "not among the devices"),
+        (lambda d: d["ops"].append(d["ops"].pop(0)), "which it needs"),
+        (lambda d: d["ops"].append(d["ops"][0]), "twice"),
+        (lambda d: d["ops"][0].update(device="cpu:1"), "share memory"),
+        (lambda d: d.pop("devices"), "missing"),
+    ],
+)
+def test_refused(p: Program, change: Any, says: str, tmp_path: Any) -> None:
+    doc = document(p)
+    change(doc)
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(doc))
+    with pytest.raises(FormatError, match=says) as e:
+        schedule.read(p, str(path))
+    assert str(path) in str(e.value)
