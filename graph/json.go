@@ -161,13 +161,14 @@ func (f *graphFile) op(i int) error {
 // label reads a name that messages and tables can show on one line.
 func (f *graphFile) label() (string, error) {
 	s, err := f.r.String()
-	if err == nil && !oneLine(s) {
+	if err == nil && !OneLine(s) {
 		err = f.r.Errorf("name %q has control characters", s)
 	}
 	return s, err
 }
 
-func oneLine(s string) bool {
+// OneLine reports whether messages, tables and files can show s on one line.
+func OneLine(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' })
 }
 

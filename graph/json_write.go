@@ -13,11 +13,11 @@ import (
 // where a name is not UTF-8 or has control characters.
 func (g *Graph) Write(w io.Writer) error {
 	for i := range g.ops {
-		if o := &g.ops[i]; !oneLine(o.Name) || !oneLine(string(o.Kind)) || !oneLine(o.Module) {
+		if o := &g.ops[i]; !OneLine(o.Name) || !OneLine(string(o.Kind)) || !OneLine(o.Module) {
 			return fmt.Errorf("graph %s: op %d: name %q, kind %q or module %q has control characters", g.name, i, o.Name, o.Kind, o.Module)
 		}
 	}
-	if !oneLine(g.name) {
+	if !OneLine(g.name) {
 		return fmt.Errorf("graph name %q has control characters", g.name)
 	}
 	bw := bufio.NewWriterSize(w, 1<<16)

@@ -96,6 +96,7 @@ func TestErrorsAreLocated(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"syntax":  {"node {\n  name: \"a\"\n  id: x\n}", "f: cost graph: (line 3:"},
 		"unknown": {"node {\n  nam: \"a\"\n}", "f: cost graph: (line 2:3): unknown field: nam"},
+		"name":    {"node { name: \"a\\n\" }", `f: node 0: name "a\n" has control characters`},
 		"same id": {"node { name: \"a\" } node { name: \"b\" }", `f: node 1 (b): id 0 is that of node 0 (a) too`},
 		"input":   {"node { name: \"a\" input_info { preceding_node: 7 } }", `f: node 0 (a): input 0: no node has id 7`},
 		"port":    {"node { name: \"a\" } node { name: \"b\" id: 1 input_info { preceding_port: 2 } }", `f: node 1 (b): input 0: node 0 (a) has 0 outputs, want port 2`},

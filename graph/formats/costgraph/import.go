@@ -37,6 +37,9 @@ func Import(data []byte, name string) (*Imported, error) {
 func FromDef(def *pb.CostGraphDef, name string) (*Imported, error) {
 	byID := make(map[int32]int, len(def.Node))
 	for i, n := range def.Node {
+		if !graph.OneLine(n.Name) {
+			return nil, fmt.Errorf("%s: node %d: name %q has control characters", name, i, n.Name)
+		}
 		if k, taken := byID[n.Id]; taken {
 			return nil, fmt.Errorf("%s: node %d (%s): id %d is that of node %d (%s) too", name, i, n.Name, n.Id, k, def.Node[k].Name)
 		}
