@@ -2,7 +2,8 @@ package ppo
 
 import (
 	"errors"
-	"fmt"
+
+	"placer/internal/faults"
 )
 
 // Schedule is the learning rate over the updates of a run: a linear rise over the
@@ -14,13 +15,9 @@ type Schedule struct {
 
 // Validate reports every fault of s.
 func (s Schedule) Validate() error {
-	var all []error
-	if !(s.Floor >= 0 && s.Peak > 0 && s.Peak >= s.Floor) {
-		all = append(all, fmt.Errorf("ppo: learning rate from %g to %g, want a peak above 0 and not below the floor", s.Peak, s.Floor))
-	}
-	if s.Warmup < 0 || s.Total < 0 {
-		all = append(all, fmt.Errorf("ppo: schedule of %d updates with %d of warm-up, want neither below 0", s.Total, s.Warmup))
-	}
+	var all faults.List
+	all.If(!(s.Floor >= 0 && s.Peak > 0 && s.Peak >= s.Floor), "ppo: learning rate from %g to %g, want a peak above 0 and not below the floor", s.Peak, s.Floor)
+	all.If(s.Warmup < 0 || s.Total < 0, "ppo: schedule of %d updates with %d of warm-up, want neither below 0", s.Total, s.Warmup)
 	return errors.Join(all...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"placer/graphsage"
+	"placer/internal/faults"
 	"placer/nn"
 	"placer/transformerxl"
 )
@@ -67,7 +68,7 @@ func (b *Batch) check(c Config) error {
 	if b.Neighbours == nil {
 		return errors.New("gonet: batch without neighbours")
 	}
-	all := []error{b.Neighbours.Check(n)}
+	all := faults.List{b.Neighbours.Check(n)}
 	if a := c.Decision.Choices; a > 0 {
 		all = append(all, nn.CheckMask(b.Allowed, n, a))
 	} else if b.Allowed != nil {
@@ -78,13 +79,9 @@ func (b *Batch) check(c Config) error {
 		for i := 1; i < len(b.Bounds); i++ {
 			bad = bad || b.Bounds[i] <= b.Bounds[i-1]
 		}
-		if bad {
-			all = append(all, fmt.Errorf("bounds %v do not cut %d nodes into graphs", b.Bounds, n))
-		}
+		all.If(bad, "bounds %v do not cut %d nodes into graphs", b.Bounds, n)
 	}
-	if c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil) {
-		all = append(all, fmt.Errorf("%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous)))
-	}
+	all.If(c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil), "%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous))
 	m := 0
 	for _, t := range c.Decision.Tasks() {
 		m += n * t.Kinds

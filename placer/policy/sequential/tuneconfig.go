@@ -3,6 +3,8 @@ package sequential
 import (
 	"errors"
 	"fmt"
+
+	"placer/internal/faults"
 )
 
 // TuneConfig describes learning on one graph from a pretrained policy.
@@ -21,10 +23,8 @@ func DefaultTune() TuneConfig { return TuneConfig{Steps: 49, Elite: 32, Rate: 1,
 
 // Validate reports every fault.
 func (c TuneConfig) Validate() error {
-	errs := []error{c.settings().validate()}
-	if c.Workers < 1 {
-		errs = append(errs, fmt.Errorf("finetune: workers %d must be at least 1", c.Workers))
-	}
+	errs := faults.List{c.settings().validate()}
+	errs.If(c.Workers < 1, "finetune: workers %d must be at least 1", c.Workers)
 	return errors.Join(errs...)
 }
 
@@ -103,10 +103,8 @@ func (c TuneConfig) settings() *tuneSettings {
 }
 
 func (c *tuneSettings) validate() error {
-	var errs []error
-	if c.Steps < 1 || c.Samples < 0 || c.Samples == 1 {
-		errs = append(errs, fmt.Errorf("finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples))
-	}
+	var errs faults.List
+	errs.If(c.Steps < 1 || c.Samples < 0 || c.Samples == 1, "finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples)
 	if c.Elite < 1 || c.Rollouts < 1 || c.Fits < 1 || c.openingFits < 1 || c.largeOpeningFits < 1 || c.manyLogitsFactor < 1 || c.maxDevices < 1 {
 		errs = append(errs, fmt.Errorf("finetune: elite %d, rollouts %d, fits %d (%d and %d to begin with, %d times as many), devices %d must be at least 1",
 			c.Elite, c.Rollouts, c.Fits, c.openingFits, c.largeOpeningFits, c.manyLogitsFactor, c.maxDevices))
@@ -114,15 +112,9 @@ func (c *tuneSettings) validate() error {
 	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.probe, c.abreast); n < 1 {
 		errs = append(errs, fmt.Errorf("finetune: a round of %d samples, want at least 1", n))
 	}
-	if !(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1) {
-		errs = append(errs, fmt.Errorf("finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare))
-	}
-	if !(c.Coolest > 0) || !(c.Coolest <= 1) || !(c.Hottest >= 1) {
-		errs = append(errs, fmt.Errorf("finetune: temperatures from %g to %g, want more than 0 and around 1", c.Coolest, c.Hottest))
-	}
-	if !(c.smallGraph <= c.largeGraph && c.largeGraph <= c.hugeGraph) {
-		errs = append(errs, fmt.Errorf("finetune: graphs of %d, %d and %d ops, want them in this order", c.smallGraph, c.largeGraph, c.hugeGraph))
-	}
+	errs.If(!(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1), "finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare)
+	errs.If(!(c.Coolest > 0) || !(c.Coolest <= 1) || !(c.Hottest >= 1), "finetune: temperatures from %g to %g, want more than 0 and around 1", c.Coolest, c.Hottest)
+	errs.If(!(c.smallGraph <= c.largeGraph && c.largeGraph <= c.hugeGraph), "finetune: graphs of %d, %d and %d ops, want them in this order", c.smallGraph, c.largeGraph, c.hugeGraph)
 	return errors.Join(errs...)
 }
 
