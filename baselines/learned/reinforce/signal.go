@@ -108,8 +108,8 @@ type Round struct {
 	Best    plan.Score // of all rounds
 }
 
-// Summary returns the round of these scores.
-func (s *Signal) Summary(scores []plan.Score) (r Round) {
+// summary returns the round of these scores.
+func (s *Signal) summary(scores []plan.Score) (r Round) {
 	r.Round, r.Baseline = s.rounds, s.baseline
 	for _, x := range scores {
 		r.Mean += s.cost(x) / float64(len(scores))
