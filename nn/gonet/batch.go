@@ -28,10 +28,10 @@ type Batch struct {
 	// Allowed forbids devices: nil allows all, [A] holds for every node, [N A]
 	// for each on its own.
 	Allowed []bool
-	// Free are added to the logits of each task, [N,Columns], if not nil: logits of
+	// InstanceLogits are added to the logits of each task, [N,Columns], if not nil: logits of
 	// this very problem that belong to the parameters but not to the network. See
-	// Network.AddFree.
-	Free []*nn.Param
+	// Network.AddInstanceLogits.
+	InstanceLogits []*nn.Param
 }
 
 func (b *Batch) copies() int { return max(b.Copies, 1) }
@@ -91,12 +91,12 @@ func (b *Batch) check(c Config) error {
 	} else if b.Previous != nil {
 		all = append(all, b.checkPrevious(c.Decision.Tasks()))
 	}
-	if b.Free != nil && len(b.Free) != len(c.Decision.Tasks()) {
-		all = append(all, fmt.Errorf("free logits of %d tasks, want %d", len(b.Free), len(c.Decision.Tasks())))
-	} else if b.Free != nil {
+	if b.InstanceLogits != nil && len(b.InstanceLogits) != len(c.Decision.Tasks()) {
+		all = append(all, fmt.Errorf("instance logits of %d tasks, want %d", len(b.InstanceLogits), len(c.Decision.Tasks())))
+	} else if b.InstanceLogits != nil {
 		for i, t := range c.Decision.Tasks() {
-			if s := b.Free[i].Shape; len(s) != 2 || s[0] != n || s[1] != t.Columns() {
-				all = append(all, fmt.Errorf("free logits %v of %s, want [%d %d]", s, t.Name, n, t.Columns()))
+			if s := b.InstanceLogits[i].Shape; len(s) != 2 || s[0] != n || s[1] != t.Columns() {
+				all = append(all, fmt.Errorf("instance logits %v of %s, want [%d %d]", s, t.Name, n, t.Columns()))
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // has other tasks.
 type goOne struct {
 	network *goone.Policy
-	turns   *joint.Policy
+	joint   *joint.Policy
 	tasks   plan.Tasks // of the last Place
 }
 
@@ -32,10 +32,10 @@ func newGoOne(o Options) (plan.Placer, error) {
 	}
 	search, fuse := cem.Default(), fusion.Default()
 	search.Level, search.Workers, fuse.Workers = c.Level, c.Workers, c.Workers
-	g := &goOne{network: network, turns: joint.New(search, fuse)}
+	g := &goOne{network: network, joint: joint.New(search, fuse)}
 	if o.Earlier != nil {
 		g.network.Resume(o.Earlier, o.Checkpoint)
-		g.turns.Resume(o.Earlier, o.Checkpoint)
+		g.joint.Resume(o.Earlier, o.Checkpoint)
 	}
 	return g, nil
 }
@@ -70,7 +70,7 @@ func (g *goOne) of(tasks plan.Tasks) interface {
 	if ByNetwork(tasks) {
 		return g.network
 	}
-	return g.turns
+	return g.joint
 }
 
 // Save writes what the policy has learnt so far.

@@ -193,16 +193,16 @@ func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
 		}
 	}
 	heaviest := schedule.NewCommunication(len(of), exchanged, light(schedule.Reads(m.graph, of)), light(schedule.Controls(m.graph, of))).Heaviest(1)
-	var partners []join
+	var pairs []join
 	for i := range of {
 		if other, _ := heaviest.Neighbours(int32(i)); len(other) > 0 && time[i] < limit {
-			partners = append(partners, join{int32(i), other[0]})
+			pairs = append(pairs, join{int32(i), other[0]})
 		}
 	}
-	slices.SortStableFunc(partners, func(x, y join) int { return cmp.Compare(time[x.light], time[y.light]) })
+	slices.SortStableFunc(pairs, func(x, y join) int { return cmp.Compare(time[x.light], time[y.light]) })
 	taken := make([]bool, len(m.groups))
 	groups, joined := m.count(), false
-	for _, e := range partners {
+	for _, e := range pairs {
 		if groups > least && !taken[e.light] && !taken[e.other] && m.tryJoin(e.light, e.other) {
 			taken[e.light], taken[e.other] = true, true
 			groups--

@@ -53,9 +53,9 @@ func (j *joiner) join(u, v int32) {
 	}
 }
 
-// joinPartners merges each unit of level l, the joiner's, with the unit of its
+// joinCounterparts merges each unit of level l, the joiner's, with the unit of its
 // gradients and with the weights that only the two read.
-func (j *joiner) joinPartners(h *unit.Hierarchy, l unit.Level) {
+func (j *joiner) joinCounterparts(h *unit.Hierarchy, l unit.Level) {
 	for u, v := range h.Counterparts[l] {
 		if v >= 0 {
 			j.join(int32(u), v)

@@ -105,15 +105,15 @@ func (c Config) learn(ctx context.Context, p *plan.Problem, name string, begin f
 type teacher interface {
 	// learn takes in a round of samples and the best plan after it.
 	learn(actions [][]int32, scores []plan.Score, best *plan.Decision, step float64)
-	// steer changes the chances of class c that imitation comes to when a share of spent
+	// adjust changes the chances of class c that imitation comes to when a share of spent
 	// of the budget is used up.
-	steer(c int, chance []float64, spent float64)
+	adjust(c int, chance []float64, spent float64)
 }
 
 // stage samples until a share of s.end of the budget is spent. fine says that it is
 // not the first.
 func (l *learner) stage(s stage, chance chances, fine bool) {
-	l.run.Decodes(func(action []int32, to *rollout.Draft) { s.classes.decode(action, to.Fusion) })
+	l.run.Decodes(func(action []int32, to *rollout.Candidate) { s.classes.decode(action, to.Fusion) })
 	elites := cem.NewElites(l.Window, l.Elite)
 	var t teacher = newValues(l, s.classes, fine)
 	mix := l.Mix
@@ -128,7 +128,7 @@ func (l *learner) stage(s stage, chance chances, fine bool) {
 		l.run.Evaluate(actions)
 		elites.Add(actions, l.run.Scores)
 		t.learn(actions, l.run.Scores, &l.run.Best.Decision, l.run.Score.Value)
-		chance.follow(elites.Best(), mix, func(c int, q []float64) { t.steer(c, q, l.run.Spent()) })
+		chance.follow(elites.Best(), mix, func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })
 	}
 }
 
