@@ -97,12 +97,24 @@ func (l *queue) run(ctx context.Context, s *searcher) {
 		switch {
 		case (ctx.Err() != nil || !ok) && before.Outcome != nil:
 			s.recall(k, before)
+		case (ctx.Err() != nil || !ok) && s.late(m):
+			s.place(s.ctx, k, plan.Budget{})
 		case ctx.Err() != nil || !ok:
 			s.skip(k, "no time was left for it")
 		default:
 			s.place(ctx, k, b)
 		}
 	}
+}
+
+// late reports whether m runs though the time is over: reading a large graph may take
+// the whole budget, and the first rules, which take a moment, still give an answer.
+func (s *searcher) late(m *Method) bool {
+	if m.Stage != StageBaseline || s.ctx.Err() != nil {
+		return false
+	}
+	best := s.best()
+	return best == nil || !best.Score.Feasible()
 }
 
 // budgetOf returns the budget of method m, which runs now in a queue that ends at
