@@ -25,6 +25,7 @@ func (Policy) Kind() plan.Kind { return plan.Policy }
 // stage is one granularity of what is learnt.
 type stage struct {
 	classes *classes
+	end     float64 // share of the budget at which it ends
 	// differs says that levels are learnt by difference rewards, not by class values.
 	differs bool
 }
@@ -44,7 +45,7 @@ type learner struct {
 // Place learns until the budget is spent and returns the best plan that was sampled.
 func (x Policy) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	return x.Config.learn(ctx, p, x.Name(), func(alike, timed, segments, single *classes) (chances, []stage) {
-		return newChances(len(alike.ops)), []stage{{alike, false}, {timed, false}, {segments, true}, {single, true}}
+		return newChances(len(alike.ops)), []stage{{alike, 0.5, false}, {timed, 0.7, false}, {segments, 0.85, true}, {single, 1, true}}
 	})
 }
 
@@ -64,7 +65,7 @@ func (x Refiner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, err
 		return nil, errors.New("policy: no fusion to refine")
 	}
 	return x.Config.learn(ctx, p, x.Name(), func(alike, _, _, single *classes) (chances, []stage) {
-		return newChances(len(alike.ops)).finer(alike, single, p.Fusion), []stage{{single, true}}
+		return newChances(len(alike.ops)).finer(alike, single, p.Fusion), []stage{{single, 1, true}}
 	})
 }
 
@@ -95,7 +96,7 @@ func (c Config) learn(ctx context.Context, p *plan.Problem, name string, begin f
 		if k > 0 && run.Best != nil {
 			chance = chance.finer(stages[k-1].classes, s.classes, run.Best.Fusion)
 		}
-		l.stage(s, chance, k > 0, stageEnd(k, len(stages)))
+		l.stage(s, chance, k > 0)
 	}
 	return run.Outcome(ctx)
 }
@@ -109,19 +110,9 @@ type teacher interface {
 	adjust(c int, chance []float64, spent float64)
 }
 
-// stageEnd returns the share of the budget at which stage k of n ends. The first of
-// several has half: it learns everything from nothing. The finer ones, which begin with
-// the best plan, divide the rest evenly.
-func stageEnd(k, n int) float64 {
-	if n == 1 {
-		return 1
-	}
-	return 0.5 + 0.5*float64(k)/float64(n-1)
-}
-
-// stage samples until a share of end of the budget is spent. fine says that it is not
-// the first.
-func (l *learner) stage(s stage, chance chances, fine bool, end float64) {
+// stage samples until a share of s.end of the budget is spent. fine says that it is
+// not the first.
+func (l *learner) stage(s stage, chance chances, fine bool) {
 	l.run.Decodes(func(action []int32, to *rollout.Candidate) { s.classes.decode(action, to.Fusion) })
 	elites := cem.NewElites(l.Window, l.Elite)
 	var t teacher = newValues(l, s.classes, fine)
@@ -129,7 +120,7 @@ func (l *learner) stage(s stage, chance chances, fine bool, end float64) {
 	if s.differs {
 		t, mix = newDifferences(l, s.classes), differencesMix
 	}
-	for !l.run.Done(l.ctx) && (l.run.Spent() < end || l.run.Best == nil) {
+	for !l.run.Done(l.ctx) && (l.run.Spent() < s.end || l.run.Best == nil) {
 		actions := make([][]int32, l.samples)
 		for k := range actions {
 			actions[k] = chance.sample(l.random)
