@@ -45,6 +45,9 @@ type learner struct {
 // Place learns until the budget is spent and returns the best plan that was sampled.
 func (x Policy) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	return x.Config.learn(ctx, p, x.Name(), func(alike, timed, segments, single *classes) (chances, []stage) {
+		// Half of the budget goes to the first stage, which learns everything from
+		// nothing. The others begin with what it found: the second still learns values
+		// of its own, which takes more samples than the differences of the last two.
 		return newChances(len(alike.ops)), []stage{{alike, 0.5, false}, {timed, 0.7, false}, {segments, 0.85, true}, {single, 1, true}}
 	})
 }
