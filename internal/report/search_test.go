@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"placer/internal/jsonx"
 	"placer/plan"
 )
 
@@ -82,7 +83,7 @@ step times are measured (eager mode, median of 5, the best 4 of a round); 12 pla
 // document reads back.
 func TestSearchJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, example()); err != nil {
+	if err := jsonx.Write(&b, example()); err != nil {
 		t.Fatal(err)
 	}
 	var keys map[string]any
@@ -108,8 +109,8 @@ func TestSearchJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again, first bytes.Buffer
-	WriteJSON(&first, example())
-	WriteJSON(&again, &back)
+	jsonx.Write(&first, example())
+	jsonx.Write(&again, &back)
 	if !bytes.Equal(first.Bytes(), again.Bytes()) {
 		t.Error("the document changes when it is read and written")
 	}
