@@ -188,10 +188,10 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		return
 	}
 	r.Score = e.Evaluate(r.Decision)
-	if s.host.Judge != nil {
+	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
-		if score, err := s.host.Judge.Measure(r.Decision, predicted); err != nil {
+		if score, err := s.host.Measurer.Measure(r.Decision, predicted); err != nil {
 			r.Unmeasured = err.Error()
 		} else {
 			r.Score = score
