@@ -68,12 +68,8 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	var p *plan.Plan
 	switch {
 	case f.plan != "":
-		file, err := plan.ReadFile(f.plan)
-		if err != nil {
+		if p, _, err = c.readPlan(f.plan, l.Graph, m); err != nil {
 			return nil, err
-		}
-		if p, err = file.Plan(l.Graph, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.plan, err)
 		}
 	case f.split != "":
 		if l.file.Partitioning == nil {

@@ -72,13 +72,9 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 		return err
 	}
 	g := l.Graph
-	file, err := c.readPlan(planFile)
+	p, file, err := c.readPlan(planFile, g, m)
 	if err != nil {
 		return err
-	}
-	p, err := file.Plan(g, m)
-	if err != nil {
-		return fmt.Errorf("%s: %w", planFile, err)
 	}
 	if !file.SameMachine(m) {
 		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)
