@@ -85,7 +85,7 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 	if err := c.beforeMeasuring(s, f); err != nil {
 		return err
 	}
-	l, m, err := c.load(f.inputFlags())
+	l, m, err := c.loadInputs(f.inputFlags())
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended},
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered()},
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })

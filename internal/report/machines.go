@@ -68,7 +68,7 @@ func SummariseMachine(m *hw.Machine) MachineSummary {
 
 // WriteText writes m as a table, a line for each run of equal devices.
 func (m *Machines) WriteText(w io.Writer) error {
-	t := newTable("machine", "devices", ">memory", ">bandwidth", ">f32 peak", ">GPU to GPU", "calibrated")
+	t := newTable("machine", "devices", ">memory", ">bandwidth", ">f32 peak", ">GPU to GPU", "calibrated").fitting("calibrated")
 	for _, s := range m.Machines {
 		for at := 0; at < len(s.Devices); {
 			n := 1
