@@ -215,6 +215,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	host.Clock, host.CPU = func() float64 { return s.before + c.clock() }, c.cpu
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
+	how.Fewer = how.Budget.Seconds == 0
 	s.run.Warn = func(err error) { show.line("placer: %v", err) }
 	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)

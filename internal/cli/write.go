@@ -87,7 +87,7 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 		Format: report.SearchFormat,
 		Graph:  report.IdentifyGraph(g), Machine: report.IdentifyMachine(m),
 		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: string(s.config.Scheduler), Objective: s.config.Objective, LowerBound: s.task.Bound, UnfusedBound: s.task.UnfusedBound,
-		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
+		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, OnFewer: found.OnFewer, Interrupted: found.Interrupted,
 	}
 	d.Assumptions = s.loaded.assumptions
 	best := found.Rows[found.Best].Score.Value

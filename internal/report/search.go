@@ -45,6 +45,8 @@ type Search struct {
 	Skipped     []Skip    `json:"skipped"`
 	Seconds     float64   `json:"seconds"`
 	Evaluations int       `json:"evaluations"`
+	// OnFewer counts the evaluations of searches on fewer GPUs, which Evaluations does not.
+	OnFewer int `json:"evaluations_on_fewer_gpus,omitempty"`
 	// FirstFeasible is null where no placement fits.
 	FirstFeasible *float64 `json:"first_feasible_s"`
 	Interrupted   bool     `json:"interrupted"`
@@ -228,7 +230,11 @@ func (s *Search) WriteText(w io.Writer) error {
 	if unfused := s.value(s.UnfusedBound); s.UnfusedBound > 0 && unfused != s.value(s.LowerBound) {
 		bound += fmt.Sprintf(" (%s without fusion)", unfused)
 	}
-	pg.printf("%s; %s; %d evaluations in %.1f s\n", best, bound, s.Evaluations, s.Seconds)
+	fewer := ""
+	if s.OnFewer > 0 {
+		fewer = fmt.Sprintf(" and %d on fewer GPUs", s.OnFewer)
+	}
+	pg.printf("%s; %s; %d evaluations%s in %.1f s\n", best, bound, s.Evaluations, fewer, s.Seconds)
 	if s.Best.Feasible {
 		pg.lines("", s.heldAgainst()...)
 	}

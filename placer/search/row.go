@@ -45,6 +45,7 @@ type Result struct {
 	// there was none), on the host's clock.
 	Seconds, FirstFeasible float64
 	Evaluations            int // of all methods
+	OnFewer                int // evaluations of the searches on fewer GPUs, beside those
 	Interrupted            bool
 	// References are nil where rows are measured, by the memory objective, and where
 	// devices are not decided.

@@ -276,6 +276,12 @@ func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
 		r.References = s.references(e, rows)
 		rows = append(rows, r.References.extra(s, e, rows)...)
 	}
+	if s.c.Fewer && s.c.Budget.Evaluations > 0 && p.Decides(plan.Place) {
+		row, n := s.fewer(s.ctx, e, rows)
+		if r.OnFewer = n; row != nil {
+			rows = append(rows, row)
+		}
+	}
 	best := rows[choose(p.Graph, rows)]
 	d, tries := tidy(p.Graph, e, best.Decision, best.Score)
 	if note := tidyNote(p.Graph, best.Device, d.Device, tries); note != "" {
