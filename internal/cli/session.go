@@ -45,6 +45,7 @@ type searchRun struct {
 	host    search.Host // what measures, beside the clocks
 	loaded  loaded
 	level   unit.Level
+	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
 	memory  *search.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
@@ -95,6 +96,9 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 	if !f.named() && l.Times == nil {
 		s.config.GPU = defaultGPU
 	}
+	if err := c.readFrom(s, l, m); err != nil {
+		return err
+	}
 	if err := s.assemble(l, m, f, device); err != nil {
 		return err
 	}
@@ -106,6 +110,22 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 		return err
 	}
 	return s.writeInputs()
+}
+
+// readFrom reads the plans that the search starts from.
+func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
+	for _, path := range s.config.From {
+		file, err := c.readPlan(path)
+		if err != nil {
+			return err
+		}
+		p, err := file.Plan(l.Graph, m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		s.given = append(s.given, p.Decision)
+	}
+	return nil
 }
 
 // assemble makes the task and the methods from what was loaded, and checks that it
@@ -136,6 +156,12 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
+	}
+	if len(s.given) > 0 {
+		all = append([]search.Method{methods.Given(s.given)}, all...)
+		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
+			k.Methods = append([]string{methods.GivenName}, k.Methods...)
+		}
 	}
 	if s.methods, err = choose(all, k.Methods); err != nil {
 		return err
@@ -222,6 +248,9 @@ func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err er
 	}
 	l, err := c.loadGraph(&from)
 	if err != nil {
+		return err
+	}
+	if err := c.readFrom(s, l, m); err != nil {
 		return err
 	}
 	return s.assemble(l, m, f, device)
