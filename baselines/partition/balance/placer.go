@@ -63,13 +63,13 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		if p.Budget.Evaluations <= 0 { // one annealing after another until the time is up
 			c.Moves, c.Seed = every*2000, p.Seed+uint64(round)<<32
 		}
-		fits, last := true, block
+		fits, last, moves := true, block, 0
 		best, _ := Search(ctx, x, block, c, func(best []uint8) bool {
 			fits = track.Try(x.Spread(best)).Feasible() || x.Sums
 			if fits {
 				last = append([]uint8(nil), best...)
 			}
-			c.Moves -= every
+			moves += every
 			return fits && !track.Done()
 		})
 		if fits {
@@ -80,7 +80,7 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		if s.Allowance = max(2*s.Allowance, leastAllowance); s.Allowance > 1 {
 			break
 		}
-		block = last
+		block, c.Moves = last, max(every, c.Moves-moves)
 		if x, err = throughput.New(s); err != nil {
 			return nil, err
 		}
