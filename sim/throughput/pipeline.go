@@ -37,20 +37,20 @@ type pipeline struct {
 	// as it has readers but at most D-1.
 	recvAt []int32
 
-	level []int32   // [N]
-	slot  []int32   // [N] place of an op in its device's period
-	slots []int32   // [D] ops of each device
-	first []int32   // [D+1] where a device's slots begin in change
-	order []int32   // [N] ops by falling level
-	count []int32   // [levels]
-	home  []buffer  // [T] where a tensor was made
-	holds []int32   // [T] the buffer that a tensor is in where it was made: home, or T + copy
-	recv  []buffer  // copies on other devices
-	on    []int16   // device of each copy, or none
-	delta []int64   // [N+D] changes of what a device holds from slot to slot
-	base  []int64   // [D] held all the time
-	peak  []int64   // [D]
-	work  []int64   // [N+D] workspace of the op in each slot
+	level []int32  // [N]
+	slot  []int32  // [N] place of an op in its device's period
+	slots []int32  // [D] ops of each device
+	first []int32  // [D+1] where a device's slots begin in change
+	order []int32  // [N] ops by falling level
+	count []int32  // [levels]
+	home  []buffer // [T] where a tensor was made
+	holds []int32  // [T] the buffer that a tensor is in where it was made: home, or T + copy
+	recv  []buffer // copies on other devices
+	on    []int16  // device of each copy, or none
+	delta []int64  // [N+D] changes of what a device holds from slot to slot
+	base  []int64  // [D] held all the time
+	peak  []int64  // [D]
+	work  []int64  // [N+D] workspace of the op in each slot
 }
 
 // buffer is memory from the slot in which it is allocated to the last in which it is
