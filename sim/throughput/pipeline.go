@@ -21,8 +21,8 @@ import (
 // there, and to the end of that period if another device reads it. On the other
 // device it is from the start of the period in which it crosses to the end of its
 // last reader there. Where a tensor lives for longer than a period there are several
-// of it at once, for samples that follow one another. A view on its input's device
-// occupies nothing and keeps the input alive instead. Resident bytes count once.
+// of it at once, for samples that follow one another. A view occupies
+// nothing and keeps its input alive instead. Resident bytes count once.
 
 // pipeline counts what the devices of a placement hold. What depends on the placement
 // is scratch; the rest does not change, so clones share it.
@@ -31,8 +31,8 @@ type pipeline struct {
 	d int
 	// late ops, [N], make at least as many bytes as they read.
 	late []bool
-	// viewed is the tensor that an op is a view of, [N], or none.
-	viewed []graph.TensorID
+	// view is the tensor whose memory a tensor shares, [T], or none.
+	view []graph.TensorID
 	// recvAt is where the copies of each tensor on other devices begin, [T+1], as many
 	// as it has readers but at most D-1.
 	recvAt []int32
@@ -59,21 +59,9 @@ type buffer struct{ from, until int64 }
 
 const none = -1
 
-// views returns the tensor that each op of g is a view of, [N], or none.
-func views(g *graph.Graph) []graph.TensorID {
-	of := make([]graph.TensorID, g.NumOps())
-	for i, r := range fuse.Roles(g) {
-		of[i] = none
-		if r == graph.FuseView {
-			of[i] = g.Inputs(graph.OpID(i))[0]
-		}
-	}
-	return of
-}
-
 func newPipeline(g *graph.Graph, devices int) *pipeline {
 	n, t := g.NumOps(), g.NumTensors()
-	p := &pipeline{g: g, d: devices, viewed: views(g), late: make([]bool, n), recvAt: make([]int32, t+1)}
+	p := &pipeline{g: g, d: devices, view: fuse.Views(g), late: make([]bool, n), recvAt: make([]int32, t+1)}
 	for i := range graph.OpID(n) {
 		var reads, makes int64
 		inputs := g.Inputs(i)
@@ -231,7 +219,7 @@ func (p *pipeline) lifetimes(device []uint8) {
 		first, end := p.g.Outputs(i)
 		for t := first; t < end; t++ {
 			p.home[t], p.holds[t] = buffer{now, now}, int32(t)
-			if x := p.viewed[i]; x != none && t == first {
+			if x := p.view[t]; x != none {
 				p.holds[t] = p.find(x, d, device)
 			}
 			period := int64(p.level[i]) * int64(p.slots[d])
