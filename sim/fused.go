@@ -28,11 +28,12 @@ type fusion struct {
 func newFusion(s *Simulator) *fusion {
 	n := s.n
 	t := s.tables
-	// Kernels never have more of anything than ops have.
+	// Kernels never have more of anything than ops have, but for rows.
 	t.ops, t.pending, t.first = make([]opRow, n+1), make([]uint32, n), make([]int32, n+1)
 	t.messages, t.producer = make([]message, 0, len(s.messages)), make([]int32, 0, len(s.producer))
 	t.use, t.program = make([]int32, 0, len(s.use)), make([]int32, 0, 4*len(s.messages)+len(s.program))
-	t.rowSize, t.rowShare, t.views = make([]int64, len(s.rowSize)), make([]int32, len(s.rowSize)), make([]int32, len(t.layout.bytes))
+	rows := t.layout.mostRows()
+	t.rowSize, t.rowShare, t.views = make([]int64, rows), make([]int32, rows), make([]int32, len(t.layout.bytes))
 	t.residents, t.sources = make([]resident, 0, len(s.residents)), make([]int32, 0, n)
 	if t.receipts != nil {
 		t.readAt, t.reads = make([]int32, n+1), make([]int32, 0, len(s.reads))

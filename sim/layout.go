@@ -20,6 +20,8 @@ type layout struct {
 	producer   []int32        // [T]
 	share      []int32        // [T] tensor whose memory a view is in, or none
 	viewed     []bool         // [T] some view shares its memory
+	// heir is the view, as large as the tensor, that is all that reads it, or none, [T].
+	heir []int32
 	inAt, in   []int32        // [N+1], distinct inputs of each op, as listed
 	ctlAt, ctl []int32        // [N+1], ops that wait for each op by control dependency, ascending
 	outAt      []int32        // [N+1], the first tensor of each op
@@ -32,13 +34,20 @@ func newLayout(g *graph.Graph) *layout {
 	n, nt := g.NumOps(), g.NumTensors()
 	l := &layout{
 		g: g, workspace: make([]int64, n), traffic: make([]int64, n), view: make([]bool, n), readsShape: make([]bool, n),
-		share: make([]int32, nt), viewed: make([]bool, nt),
+		share: make([]int32, nt), viewed: make([]bool, nt), heir: make([]int32, nt),
 		bytes: make([]int64, nt), resident: make([]bool, nt), producer: make([]int32, nt),
 		inAt: make([]int32, n+1), ctlAt: make([]int32, n+1), outAt: make([]int32, n+1), useAt: make([]int32, nt+1),
 	}
+	for t := range l.heir {
+		l.heir[t] = none
+	}
 	for t, x := range fuse.Views(g) {
-		if l.share[t] = int32(x); x != none {
-			l.viewed[x] = true
+		if l.share[t] = int32(x); x == none {
+			continue
+		}
+		l.viewed[x] = true
+		if y := g.Tensor(x); len(g.Consumers(x)) == 1 && !y.Resident && y.Bytes == g.Tensor(graph.TensorID(t)).Bytes {
+			l.heir[x] = int32(t)
 		}
 	}
 	waiters := make([][]int32, n)
@@ -76,6 +85,17 @@ func newLayout(g *graph.Graph) *layout {
 		l.ctlAt[i+1] = int32(len(l.ctl))
 	}
 	return l
+}
+
+// mostRows returns how many rows of reference counts there are at most, whatever is
+// fused.
+func (l *layout) mostRows() (n int) {
+	for t := range l.bytes {
+		if l.resident[t] || l.viewed[t] || l.share[t] != none || l.useAt[t+1]-l.useAt[t] > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // kernels says which ops make up each kernel. Kernels are numbered by their
@@ -163,17 +183,25 @@ func (t *tables) output(l *layout, k *kernels, i, id int32, last []int32) (row i
 		size = 0
 	}
 	row = none
-	share := int32(none)
-	if !kept {
+	share, inherits, bequeaths := int32(none), false, false
+	if !kept && l.share[id] != none {
 		share = l.shares(k, i, id)
+		if inherits = l.inherits(k, share, id); inherits {
+			share = none
+		}
 	}
-	counted := held || len(readers) > 1 || l.viewed[id] || share != none
+	if heir := l.heir[id]; heir != none && share == none {
+		bequeaths = l.inherits(k, id, heir)
+	}
+	counted := held || len(readers) > 1 || l.viewed[id] && !bequeaths || share != none
 	if !held && !kept && share == none {
-		t.ops[i].alloc += size
+		if !inherits {
+			t.ops[i].alloc += size
+		}
 		switch {
 		case len(readers) == 0:
 			t.ops[i].free += size
-		case !counted:
+		case !counted && !bequeaths:
 			t.ops[readers[0]].free += size
 		}
 	}
@@ -226,7 +254,9 @@ func (t *tables) emit(producer int32, m message) {
 //
 // A view is a use of what it shares that ends with its own last use. So a kernel that
 // makes one hands its use of the input on to it instead of counting it down; each
-// further view of the same input is one more use.
+// further view of the same input is one more use. Where a view is all that reads a
+// tensor, of its size, nothing need be counted: the view takes its memory over, as
+// inherits says.
 func (t *tables) encode(l *layout, k *kernels, rowOf, last []int32) {
 	for r, x := range t.rowShare {
 		if x != none {
@@ -297,4 +327,22 @@ func (l *layout) shares(k *kernels, i, id int32) int32 {
 		x = l.share[x]
 	}
 	return x
+}
+
+// inherits reports whether view t takes over the memory of x, of which it is the heir:
+// it is in memory in place of x from the end of its op on. The memory of x must not be
+// another tensor's that others need, and somebody must read t.
+func (l *layout) inherits(k *kernels, x, t int32) bool {
+	if x == none || l.heir[x] != t || l.useAt[t] == l.useAt[t+1] {
+		return false
+	}
+	i, j := k.of[l.producer[x]], k.of[l.producer[t]]
+	if i == j || l.keeps(k, j, t) {
+		return false
+	}
+	y := none
+	if l.share[x] != none {
+		y = int(l.shares(k, i, x))
+	}
+	return y == none || l.inherits(k, int32(y), x)
 }

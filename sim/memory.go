@@ -78,14 +78,17 @@ func (h *history) untils() map[copyOf]float64 {
 		c := copyOf{m, d}
 		until[c] = max(until[c], at)
 	}
-	var views []int32 // messages
+	type view struct{ message, of int32 }
+	var views []view
 	for m := range h.messages {
 		x := &h.messages[m]
 		for _, v := range h.use[x.first:x.end] {
 			extend(int32(m), h.device[v], h.end(v))
 		}
-		if x.row != none && h.rowShare[x.row] != none {
-			views = append(views, int32(m))
+		if i := h.producer[m]; x.tensor != none && !h.layout.keeps(h.kernels, i, x.tensor) {
+			if y := h.layout.shares(h.kernels, i, x.tensor); y != none {
+				views = append(views, view{int32(m), h.find(h.kernels.of[h.layout.producer[y]], y)})
+			}
 		}
 	}
 	for k := range h.transfers {
@@ -93,18 +96,12 @@ func (h *history) untils() map[copyOf]float64 {
 		extend(x.message(), h.device[h.producer[x.message()]], x.end)
 	}
 	// Views of views come first: those of one kernel have rising numbers.
-	slices.SortFunc(views, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(h.starts[h.producer[b]], h.starts[h.producer[a]]), cmp.Compare(b, a))
+	slices.SortFunc(views, func(a, b view) int {
+		return cmp.Or(cmp.Compare(h.starts[h.producer[b.message]], h.starts[h.producer[a.message]]), cmp.Compare(b.message, a.message))
 	})
-	of := make([]int32, len(h.rowShare)) // message of each row
-	for m := range h.messages {
-		if r := h.messages[m].row; r != none {
-			of[r] = int32(m)
-		}
-	}
-	for _, m := range views {
-		d := h.device[h.producer[m]]
-		extend(of[h.rowShare[h.messages[m].row]], d, until[copyOf{m, d}])
+	for _, v := range views {
+		d := h.device[h.producer[v.message]]
+		extend(v.of, d, until[copyOf{v.message, d}])
 	}
 	return until
 }
