@@ -31,6 +31,16 @@ func (p Peak) Evaluate(d plan.Decision) plan.Score {
 	return p.s.peak(score)
 }
 
+// Peaks returns the peak bytes of each device in the last evaluation, which must have
+// been without a fusion, [D].
+func (s *Simulator) Peaks() []units.Bytes {
+	peaks := make([]units.Bytes, len(s.devs))
+	for d := range s.devs {
+		peaks[d] = units.Bytes(s.devs[d].peak)
+	}
+	return peaks
+}
+
 // peak replaces the time of the run just made by its largest peak.
 func (s *Simulator) peak(score plan.Score) plan.Score {
 	score.Value = 0

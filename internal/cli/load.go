@@ -10,7 +10,9 @@ import (
 	"placer/graph/formats/times"
 	"placer/graph/train"
 	"placer/hw"
+	"placer/placer/fit"
 	"placer/placer/problem"
+	"placer/plan"
 	"placer/workloads"
 )
 
@@ -18,6 +20,15 @@ import (
 type loaded struct {
 	problem.Source
 	file formats.File // nothing for a workload
+}
+
+// change puts the graph that a plan is for in place of the one it was made from.
+func (l *loaded) change(f *plan.File) (err error) {
+	if !f.Changes.None() && (l.Times != nil || l.Seconds != nil) {
+		return fit.ErrTimes
+	}
+	l.Graph, err = f.Graph(l.Graph)
+	return err
 }
 
 // loadGraph builds or imports the graph that f names.
