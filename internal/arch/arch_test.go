@@ -82,7 +82,7 @@ var allowed = map[string]string{
 	"graph/formats/piper":               "units graph graph/formats/times graph/formats/foreign",
 	"graph/formats/foreign":             "internal/fsx",
 	"sim/throughput/throughputtest":     "graph hw sim/throughput graph/formats/times",
-	"sim/throughput":                    "units graph graph/unit hw plan graph/formats/times internal/unionfind",
+	"sim/throughput":                    "units graph graph/fuse graph/unit hw plan graph/formats/times internal/unionfind",
 	"baselines/partition":               "baselines/budget baselines/rules graph graph/unit plan schedule units",
 	"baselines/partition/pipedreamplan": "graph/formats/pipedream",
 	"baselines/budget":                  "plan",
