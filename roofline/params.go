@@ -60,6 +60,10 @@ type Config struct {
 	Params map[string]Params
 }
 
+// InPlace is the time of an op that holds what others read in place (graph.Facts): none,
+// as far as a clock tells that must advance with every op.
+const InPlace units.Seconds = 1e-12
+
 // Default returns the settings behind every published number.
 func Default() Config { return Config{Bookkeeping: 0.2e-6, TF32: true} }
 

@@ -82,7 +82,7 @@ var allowed = map[string]string{
 	"graph/formats/piper":               "units graph graph/formats/times graph/formats/foreign",
 	"graph/formats/foreign":             "internal/fsx",
 	"sim/throughput/throughputtest":     "graph hw sim/throughput graph/formats/times",
-	"sim/throughput":                    "units graph graph/unit hw plan graph/formats/times internal/unionfind",
+	"sim/throughput":                    "units graph graph/fuse graph/unit hw plan graph/formats/times internal/unionfind",
 	"baselines/partition":               "baselines/budget baselines/rules graph graph/unit plan schedule units",
 	"baselines/partition/pipedreamplan": "graph/formats/pipedream",
 	"baselines/budget":                  "plan",
@@ -117,7 +117,7 @@ var allowed = map[string]string{
 	"baselines/regal/rivals":  "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
 
 	// The two sides meet here, and nowhere else.
-	"placer/search":            "units plan internal/fsx placer/problem internal/parallel",
+	"placer/search":            "units graph hw plan internal/fsx placer/problem internal/parallel",
 	"placer/policy/rollout":    "units graph graph/fuse graph/unit plan sim internal/parallel",
 	"placer/policy/curriculum": "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",
 	"placer/policy/goone":      "graph/unit plan placer/policy/features placer/policy/rollout placer/policy/curriculum nn graphsage transformerxl nn/gonet ppo internal/fsx",

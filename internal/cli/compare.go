@@ -143,7 +143,7 @@ func (c *console) listMethods(asJSON bool) error {
 	if asJSON {
 		return jsonx.Write(c.out, doc)
 	}
-	return doc.WriteText(c.out)
+	return doc.WriteText(c.tables())
 }
 
 // audit recomputes the aggregates of the results file at path.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/graph"
 	"placer/hw"
 	"placer/internal/report"
 	"placer/measure"
@@ -96,9 +95,14 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return err
 	}
-	p, _, err := c.readPlan(f.plan, l.Graph, m)
+	c.tell(l)
+	file, err := c.readPlan(f.plan)
 	if err != nil {
 		return err
+	}
+	p, err := file.Plan(l.Graph, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.plan, err)
 	}
 	simulated := map[measure.Mode]*judgedStep{}
 	for _, mode := range modes {
@@ -174,20 +178,12 @@ func judgeStep(l loaded, m *hw.Machine, p *plan.Plan) (*judgedStep, error) {
 	return &judgedStep{costs, r}, err
 }
 
-// readPlan reads the plan of g on m, and its file, at path or from stdin for "-".
-func (c *console) readPlan(path string, g *graph.Graph, m *hw.Machine) (p *plan.Plan, file *plan.File, err error) {
+// readPlan reads the plan file at path, or stdin for "-".
+func (c *console) readPlan(path string) (*plan.File, error) {
 	if path == "-" {
-		file, err = plan.Read(c.in, "stdin")
-	} else {
-		file, err = plan.ReadFile(path)
+		return plan.Read(c.in, "stdin")
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if p, err = file.Plan(g, m); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, file, nil
+	return plan.ReadFile(path)
 }
 
 func (c *console) splitCommand() *cobra.Command {

@@ -58,9 +58,13 @@ func (c *console) measureTorch(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return err
 	}
-	p, _, err := c.readPlan(f.plan, l.Graph, m)
+	file, err := c.readPlan(f.plan)
 	if err != nil {
 		return err
+	}
+	p, err := file.Plan(l.Graph, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.plan, err)
 	}
 	if p.Fusion != nil {
 		c.note("without the plan's fusion: CPU workers run op by op")

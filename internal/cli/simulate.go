@@ -71,10 +71,17 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 	if err != nil {
 		return err
 	}
-	g := l.Graph
-	p, file, err := c.readPlan(planFile, g, m)
+	file, err := c.readPlan(planFile)
 	if err != nil {
 		return err
+	}
+	if err := l.change(file); err != nil {
+		return fmt.Errorf("%s: %w", planFile, err)
+	}
+	g := l.Graph
+	p, err := file.Plan(g, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", planFile, err)
 	}
 	if !file.SameMachine(m) {
 		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)

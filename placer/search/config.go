@@ -61,8 +61,12 @@ type Config struct {
 	// clock and include the baselines; Evaluations do not include them.
 	Budget  plan.Budget
 	Seed    uint64
-	Workers int    // methods that run at once, at least 1
-	Human   string // the method that reductions are relative to
+	Workers int // methods that run at once, at least 1
+	// Fewer makes a search within a budget in evaluations search on every smaller number
+	// of GPUs too, within the same budget, where the proven bound leaves room for a better
+	// plan: no number of devices then ends behind a smaller one.
+	Fewer bool
+	Human string // the method that reductions are relative to
 }
 
 // Default is two minutes on two cores.

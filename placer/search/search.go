@@ -187,7 +187,7 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		s.fail(fmt.Errorf("method %s broke its contract: %w", m.Name, err))
 		return
 	}
-	r.Score = e.Evaluate(r.Decision)
+	s.judge(r, e)
 	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
@@ -197,15 +197,20 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 			r.Score = score
 		}
 	}
-	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
-	r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
-	r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
-	r.Peak = s.problem.Peak(r.Decision)
 	s.mu.Lock()
 	r.CPUSeconds = cpuBefore + s.cpuTimes.seconds(m.Name)
 	s.rows[k] = r
 	s.mu.Unlock()
 	s.tell(k, Event{What: what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: placer})
+}
+
+// judge fills what follows from r's decision.
+func (s *searcher) judge(r *Row, e plan.Evaluator) {
+	r.Score = e.Evaluate(r.Decision)
+	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
+	r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
+	r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
+	r.Peak = s.problem.Peak(r.Decision)
 }
 
 func (s *searcher) skip(k int, reason string) {
@@ -259,6 +264,33 @@ func (s *searcher) best() *Row {
 	return best
 }
 
+// conclude finds what the rows are held against, adds the rows that this makes, and
+// tidies the best: what is predicted alone can be judged here.
+func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
+	if s.host.Measurer != nil {
+		return rows
+	}
+	p := s.problem
+	e := p.Evaluator.Clone()
+	if p.Objective.Normal() != plan.Memory && p.Decides(plan.Place) {
+		r.References = s.references(e, rows)
+		rows = append(rows, r.References.extra(s, e, rows)...)
+	}
+	if s.c.Fewer && s.c.Budget.Evaluations > 0 && p.Decides(plan.Place) {
+		row, n := s.fewer(s.ctx, e, rows)
+		if r.OnFewer = n; row != nil {
+			rows = append(rows, row)
+		}
+	}
+	best := rows[choose(p.Graph, rows)]
+	d, tries := tidy(p.Graph, e, best.Decision, best.Score)
+	if note := tidyNote(p.Graph, best.Device, d.Device, tries); note != "" {
+		best.Decision, best.Notes = d, append(slices.Clip(best.Notes), note)
+		s.judge(best, e)
+	}
+	return rows
+}
+
 func (s *searcher) result(ctx context.Context) (*Result, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -269,11 +301,17 @@ func (s *searcher) result(ctx context.Context) (*Result, error) {
 			r.Skipped = append(r.Skipped, *s.skipped[k])
 		}
 		if row := s.rows[k]; row != nil {
-			if len(r.Rows) > 0 && row.better(&r.Rows[r.Best]) {
-				r.Best = len(r.Rows)
-			}
-			r.Rows = append(r.Rows, *row)
 			r.Evaluations += row.Evaluations
+		}
+	}
+	rows := slices.DeleteFunc(slices.Clone(s.rows), func(r *Row) bool { return r == nil })
+	if len(rows) > 0 {
+		if !r.Interrupted {
+			rows = s.conclude(r, rows)
+		}
+		r.Best = choose(s.problem.Graph, rows)
+		for _, row := range rows {
+			r.Rows = append(r.Rows, *row)
 		}
 	}
 	if len(r.Rows) == 0 {
