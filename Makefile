@@ -41,7 +41,7 @@ test-long: ## race detector, shuffled order, long oracles and experiments in sma
 test-torch: ## the PyTorch package with real torch, which is installed beside the tree where there is none (1.3 GB)
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer python/ci.sh --ignore tests/test_accuracy.py
-	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TestMeasureTorchReal ./internal/cli
+	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TorchReal ./internal/cli
 
 test-torch-accuracy: ## predicted against measured steps of four models on two cores, 80 placements; wants a quiet machine
 	python/ci.sh -s tests/test_accuracy.py
