@@ -160,6 +160,12 @@ func (r *Reader) Object(keys []string, required int, f func(key int) error) erro
 	return nil
 }
 
+// Members reads an object of any keys and calls f for each member; f must read the
+// value. Keys may occur twice.
+func (r *Reader) Members(f func(key string) error) error {
+	return r.members(func(_ int, key string) error { return f(key) })
+}
+
 // members reads an object and calls f for each member with its place and key; f
 // must read the value.
 func (r *Reader) members(f func(at int, key string) error) error {
