@@ -63,7 +63,7 @@ def test_prediction(name: str, tmp_path: Any) -> None:
             plans = {k: simulated(p, folder, graph_hash, k, device, first) for k, (device, _) in replay.placements(p, oracle).items()}
         predicted = {k: float(simulated(p, folder, graph_hash, k, s.device, s.order).predicted_s or 0) for k, s in plans.items()}
         for k, s in plans.items():  # the simulator and the rules in their plainest form say the same; the file takes expanded tensors whole
-            assert predicted[k] == pytest.approx(oracle.predict(s.device, s.order), rel=0.02), k
+            assert predicted[k] == pytest.approx(oracle.predict(s.device, s.order), rel=0.03), k
         for k, s in plans.items():
             with Workers(p, s, meter.state, meter.batch, specs=meter.specs, realtime=True) as w:
                 w.run(1)
