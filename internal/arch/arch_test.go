@@ -49,7 +49,7 @@ var allowed = map[string]string{
 	"hw/nvml":                 "units hw",
 	"measure":                 "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
 	"measure/session":         "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
-	"measure/torch":           "units graph hw sim sim/schedule",
+	"measure/torch":           "units graph hw plan sim sim/schedule",
 	"measure/torch/torchtest": "measure/torch",
 	"hw/bench":                "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
 	"hw/gpu/cu":               "hw/gpu",
