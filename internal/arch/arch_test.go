@@ -124,6 +124,9 @@ var allowed = map[string]string{
 	"placer/problem":           "units graph graph/unit graph/formats/times hw plan roofline sim sim/throughput workloads",
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
+	"placer/verdict":           "units graph hw plan sim placer/problem placer/methods placer/search",
+	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/local",
+	"placer/check":             "units graph hw plan sim placer/problem internal/jsonx",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"placer/methods": "*",
@@ -131,7 +134,7 @@ var allowed = map[string]string{
 	// Output and the command line.
 	"internal/dispatch": "units plan",
 	"internal/compare":  "plan internal/fsx internal/parallel",
-	"internal/report":   "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare",
+	"internal/report":   "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0028
 	"internal/cli":      "*",
 
 	// Experiments.
