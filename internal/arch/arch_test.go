@@ -125,7 +125,7 @@ var allowed = map[string]string{
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
 	"placer/verdict":           "units graph hw plan sim placer/problem placer/methods placer/search",
-	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/local",
+	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":             "units graph hw plan sim placer/problem internal/jsonx",
 
 	// Every method by its name: rivals and the learned policy alike.

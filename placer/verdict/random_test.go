@@ -21,7 +21,7 @@ import (
 func randomSource(seed uint64) problem.Source {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	b := graph.NewBuilder(fmt.Sprint("random", seed))
-	n := 6 + rng.IntN(8)
+	n := 4 + rng.IntN(7)
 	var seconds []units.Seconds
 	var made []graph.TensorID
 	for i := range n {
@@ -61,7 +61,7 @@ func sweep(t *testing.T, s problem.Source, c verdict.Config, ms ...*hw.Machine) 
 	}
 	still := func() float64 { return 0 }
 	if c.Methods == nil {
-		c.Methods = []string{"single", "human", "anneal"}
+		c.Methods = []string{"single", "human", "anneal", "exact"}
 	}
 	c.Seed, c.Workers = 1, 1
 	answers, err := verdict.Sweep(context.Background(), s, judged, c, search.Host{Clock: still, CPU: still}, nil)
@@ -71,8 +71,13 @@ func sweep(t *testing.T, s problem.Source, c verdict.Config, ms ...*hw.Machine) 
 	return answers
 }
 
+// rounding is what sums of the same times in another order may differ by, relatively.
+const rounding = 1e-12
+
 // TestMoreIsNeverWorse: on random graphs no answer is worse than one with fewer
-// devices, slower links or less budget.
+// devices, slower links or less budget. Of devices and budget that is so by
+// construction; of links it is not, as one plan may take longer on faster links (list
+// scheduling has anomalies), but no search here comes to a worse one.
 func TestMoreIsNeverWorse(t *testing.T) {
 	for seed := range uint64(randomGraphs) {
 		s := randomSource(seed)
@@ -91,14 +96,14 @@ func TestMoreIsNeverWorse(t *testing.T) {
 				t.Errorf("graph %d: %d of 2 devices take %g s, of 3 %g s", seed, n+1, two[n].Score.Value, base[n].Score.Value)
 			}
 		}
-		for what, more := range map[string][]verdict.Answer{
-			"four times the bandwidth": sweep(t, s, verdict.Config{Budget: small}, fast),
-			"four times the budget":    sweep(t, s, verdict.Config{Budget: plan.Budget{Evaluations: 800}}, slow),
-		} {
-			for n := range more {
-				if more[n].Score.Value > base[n].Score.Value {
-					t.Errorf("graph %d: with %s %d devices take %g s, without %g s", seed, what, n+1, more[n].Score.Value, base[n].Score.Value)
-				}
+		more := sweep(t, s, verdict.Config{Budget: plan.Budget{Evaluations: 800}}, slow)
+		faster := sweep(t, s, verdict.Config{Budget: small}, fast)
+		for n := range base {
+			if more[n].Score.Value > base[n].Score.Value {
+				t.Errorf("graph %d: with four times the budget %d devices take %g s, without %g s", seed, n+1, more[n].Score.Value, base[n].Score.Value)
+			}
+			if faster[n].Score.Value > base[n].Score.Value*(1+rounding) {
+				t.Errorf("graph %d: with four times the bandwidth %d devices take %g s, without %g s", seed, n+1, faster[n].Score.Value, base[n].Score.Value)
 			}
 		}
 	}

@@ -34,8 +34,14 @@ type Config struct {
 // Methods are the names of the methods that a sweep searches by where nothing else is
 // said: those that give something in seconds.
 func Methods() []string {
-	return []string{"single", "human", "listsched", "heft-units", "etf-units", "heft", methods.ZeroShot, "anneal", "GO-one"}
+	return []string{"single", "human", "listsched", "heft-units", "etf-units", "heft", methods.ZeroShot, "anneal", "GO-one", exact}
 }
+
+// exact is branch and bound, for graphs of so many ops at most.
+const (
+	exact    = "exact"
+	exactOps = 64
+)
 
 // Validate reports every fault.
 func (c Config) Validate() error {
@@ -219,6 +225,13 @@ func (x *sweep) search(ctx context.Context, p *problem.Problem, a *Answer, b pla
 		ms = append(ms, search.Method{Name: known, Kind: plan.Baseline, Stage: search.StageBaseline, New: func(search.Start) (plan.Placer, error) { return given(before), nil }})
 	}
 	all := methods.ForSearch(methods.Problem{Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended}, methods.Options{Level: methods.Default().Level, Workers: x.c.Workers})
+	if p.Graph.NumOps() <= exactOps && a.Devices > 1 && slices.Contains(names, exact) {
+		m, err := methods.Find(exact)
+		if err != nil {
+			return err
+		}
+		ms = append(ms, search.Method{Name: m.Name, Kind: m.Kind, Stage: search.StageSearch, Weight: 1, New: func(search.Start) (plan.Placer, error) { return m.New(methods.Default()) }})
+	}
 	for k, m := range all {
 		if k == len(all)-1 || slices.Contains(names, m.Name) && (a.Devices > 1 || m.Name == "single" || m.Name == "anneal") {
 			ms = append(ms, m)
