@@ -126,7 +126,7 @@ var allowed = map[string]string{
 	"placer/pretrained":        "placer/policy/sequential",
 	"placer/verdict":           "units graph hw plan sim placer/problem placer/methods placer/search",
 	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
-	"placer/check":             "units graph hw plan sim placer/problem internal/jsonx",
+	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"placer/methods": "*",

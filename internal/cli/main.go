@@ -160,7 +160,7 @@ func (c *console) root() *cobra.Command {
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
 	root.AddCommand(c.searchCommand(), c.compareCommand(), c.workerCommand(), c.simulateCommand(), c.importCommand(), c.exportCommand(), c.pipelineCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
-	root.AddCommand(c.verdictCommand(), c.explainCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand())
+	root.AddCommand(c.verdictCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand())
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}

@@ -105,7 +105,7 @@ func (m *change) apply(d, b plan.Decision) plan.Decision {
 func (x *Difference) groups(c *Case, b *plan.Plan) (all []*change) {
 	g, a := c.Source.Graph, c.Plan
 	n := g.NumOps()
-	named := modules(g)
+	named := Named(g)
 	names := make([]string, n)
 	index := map[string]int32{}
 	for i := range n {

@@ -113,7 +113,7 @@ func (x *Explanation) parts(c *Case, r *sim.Result) {
 	g := c.Source.Graph
 	layers, kinds := newParts(), newParts()
 	main := mainOps(c, r.Trace)
-	named := modules(g)
+	named := Named(g)
 	var all Time
 	for _, s := range r.CriticalPath {
 		t := ps(s.End) - ps(s.Start)
@@ -163,8 +163,8 @@ func mainOps(c *Case, t *sim.Trace) map[graph.OpID]graph.OpID {
 	return main
 }
 
-// modules reports whether ops of g name modules.
-func modules(g *graph.Graph) bool {
+// Named reports whether ops of g name modules.
+func Named(g *graph.Graph) bool {
 	for i := range g.NumOps() {
 		if g.Op(graph.OpID(i)).Module != "" {
 			return true
