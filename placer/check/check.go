@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"placer/graph"
@@ -51,8 +52,12 @@ type checker struct {
 // Check finds the faults of c. A placement that names devices or ops that there are not,
 // or splits what must stay together, is not simulated.
 func Check(c *Case) (*Report, error) {
-	x := &checker{Case: c, g: c.Source.Graph, report: &Report{Findings: slices.Clone(c.Placement.Findings)}}
+	own := *c
+	x := &checker{Case: &own, g: c.Source.Graph, report: &Report{Findings: slices.Clone(c.Placement.Findings)}}
 	defer x.report.sort()
+	if err := x.inRange(); err != nil {
+		return nil, err
+	}
 	x.colocated()
 	x.deadlock()
 	if slices.ContainsFunc(x.report.Findings, func(f Finding) bool { return f.Rule != Deadlock }) {
@@ -84,6 +89,33 @@ func Check(c *Case) (*Report, error) {
 		x.slowLinks()
 	}
 	return x.report, nil
+}
+
+// inRange reports a placement of another number of ops, and adds findings of devices by
+// number that there are not.
+func (x *checker) inRange() error {
+	p := x.Placement
+	if len(p.Device) != x.g.NumOps() {
+		return fmt.Errorf("%d ops are placed, graph %s has %d", len(p.Device), x.g.Name(), x.g.NumOps())
+	}
+	beyond := &Placement{}
+	for i, d := range p.Device {
+		if d != none && int(d) >= x.Machine.NumDevices() {
+			beyond.lacks(x.Machine, fmt.Sprint("device ", d), x.g.Op(graph.OpID(i)).Name)
+		}
+	}
+	if beyond.Findings != nil {
+		q := *p
+		q.Device = slices.Clone(p.Device)
+		for i, d := range q.Device {
+			if int(d) >= x.Machine.NumDevices() {
+				q.Device[i] = none
+			}
+		}
+		x.Placement = &q
+		x.report.Findings = append(x.report.Findings, beyond.Findings...)
+	}
+	return nil
 }
 
 // ranks returns the priority, [N], under which a device runs its ops in their static

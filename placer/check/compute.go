@@ -36,19 +36,26 @@ func (x *checker) loops() {
 		if told[part] {
 			continue
 		}
-		to := x.home(l.readers)
-		o := x.g.Op(l.variable)
-		f := Finding{Rule: LoopCut, Op: x.g.Op(graph.OpID(l.readers[0])).Name, Device: x.Machine.Devices[to].Name, Ops: len(l.readers),
-			Message: fmt.Sprintf("the %d time steps that read %s change devices %d times", len(l.readers), o.Name, l.cuts),
-			Seconds: x.crossing(l.readers)}
-		whole := f
-		f.Fix = fmt.Sprintf("keep them on %s", x.Machine.Devices[to].Name)
-		whole.Fix = fmt.Sprintf("keep %s on %s", x.name[part], x.Machine.Devices[to].Name)
-		steps, layer := x.moved(l.readers, to), x.moved(x.all(part), to)
-		if x.try(layer).Better(x.try(steps)) {
-			f, steps = whole, layer
+		f := Finding{Rule: LoopCut, Op: x.g.Op(graph.OpID(l.readers[0])).Name, Ops: len(l.readers), Seconds: x.crossing(l.readers),
+			Message: fmt.Sprintf("the %d time steps that read %s change devices %d times", len(l.readers), x.g.Op(l.variable).Name, l.cuts)}
+		best, device := x.score, x.now.Device
+		for to := range x.Machine.Devices {
+			if !slices.ContainsFunc(l.readers, func(r int32) bool { return int(x.now.Device[r]) == to }) {
+				continue
+			}
+			for k, what := range []string{"them", x.name[part]} {
+				moved := x.moved(l.readers, to)
+				if k == 1 {
+					moved = x.moved(x.all(part), to)
+				}
+				if s := x.try(moved); s.Better(best) {
+					best, device = s, moved
+					f.Device = x.Machine.Devices[to].Name
+					f.Fix = fmt.Sprintf("keep %s on %s", what, f.Device)
+				}
+			}
 		}
-		if x.helps(f, steps) {
+		if x.helps(f, device) {
 			told[part] = true
 			if found++; found == listed {
 				return
@@ -120,20 +127,6 @@ func (x *checker) follows(a, b graph.OpID) bool {
 		}
 	}
 	return false
-}
-
-// home returns the device of most of ops.
-func (x *checker) home(ops []int32) (home int) {
-	count := make([]int, x.Machine.NumDevices())
-	for _, i := range ops {
-		count[x.now.Device[i]]++
-	}
-	for d, n := range count {
-		if n > count[home] {
-			home = d
-		}
-	}
-	return home
 }
 
 // all returns the ops of a part.

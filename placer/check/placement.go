@@ -73,9 +73,9 @@ func names(m *hw.Machine) string {
 type Entry struct{ Prefix, Device string }
 
 // FromMap returns the placement of a device map. An op is placed by the longest entry
-// that its module, or else its name, lies below; a backward op without one like the op
-// that it belongs to; what is left, like what it shares a device with, makes its inputs,
-// or reads it. The device of an entry is a name of the machine, "cuda:1" or 1 for the
+// that its module, or else its name, lies below; without one, like what it must share a
+// device with, or like the op whose gradient it is; what is left by the entry "", or, if
+// there is none, like what makes its inputs, or reads it. The device of an entry is a name of the machine, "cuda:1" or 1 for the
 // second GPU, "cpu" for the first CPU.
 func FromMap(entries []Entry, g *graph.Graph, m *hw.Machine) *Placement {
 	p := &Placement{Decision: plan.Decision{Device: make([]uint8, g.NumOps())}}
@@ -89,7 +89,7 @@ func FromMap(entries []Entry, g *graph.Graph, m *hw.Machine) *Placement {
 		o := g.Op(graph.OpID(i))
 		p.Device[i] = none
 		k := longest(entries, o)
-		if k < 0 {
+		if k < 0 || entries[k].Prefix == "" {
 			continue
 		}
 		hits[k]++
@@ -101,12 +101,25 @@ func FromMap(entries []Entry, g *graph.Graph, m *hw.Machine) *Placement {
 		}
 	}
 	for k, n := range hits {
-		if n == 0 && !shadowed(entries, k, g) {
+		if n == 0 && entries[k].Prefix != "" && !shadowed(entries, k, g) {
 			p.Findings = append(p.Findings, Finding{Rule: UnknownOp, Severity: Error, Op: entries[k].Prefix, Device: entries[k].Device,
 				Message: fmt.Sprintf("entry %q stands for no module and no op of graph %s", entries[k].Prefix, g.Name()), Fix: "leave it out, or correct the name"})
 		}
 	}
-	p.inherit(g)
+	p.inherit(g, false)
+	if k := slices.IndexFunc(entries, func(e Entry) bool { return e.Prefix == "" }); k >= 0 {
+		for i := range p.Device {
+			switch {
+			case p.Device[i] != none || lost[i]:
+			case to[k] >= 0:
+				p.Device[i] = uint8(to[k])
+			default:
+				lost[i] = true
+				p.lacks(m, entries[k].Device, g.Op(graph.OpID(i)).Name)
+			}
+		}
+	}
+	p.inherit(g, true)
 	p.unplaced(g, lost)
 	return p
 }
@@ -170,8 +183,9 @@ func mapped(m *hw.Machine, name string) int {
 	return -1
 }
 
-// inherit places the ops that no entry names by those that one does.
-func (p *Placement) inherit(g *graph.Graph) {
+// inherit places the ops that no entry names by those that one does: like what they
+// belong to, and, along the data, like what makes their inputs or reads what they make.
+func (p *Placement) inherit(g *graph.Graph, alongData bool) {
 	for changed := true; changed; {
 		changed = false
 		group := map[int32]uint8{}
@@ -196,11 +210,13 @@ func (p *Placement) inherit(g *graph.Graph) {
 			if o.Forward != graph.None {
 				put(i, p.Device[o.Forward])
 			}
-			for q := range g.Predecessors(i) {
-				put(i, p.Device[q])
+			if alongData {
+				for q := range g.Predecessors(i) {
+					put(i, p.Device[q])
+				}
 			}
 		}
-		if changed {
+		if changed || !alongData {
 			continue
 		}
 		for i := graph.OpID(len(p.Device)) - 1; i >= 0; i-- {

@@ -29,8 +29,7 @@ type Scale struct {
 	decimals int
 }
 
-// ScaleOf returns the scale in which total has six digits, or picoseconds where it has
-// fewer.
+// ScaleOf returns the scale in which total has six digits.
 func ScaleOf(total Time) Scale {
 	s := Scale{"s", 1e12, 0}
 	for _, x := range []Scale{{"ms", 1e9, 0}, {"us", 1e6, 0}} {
