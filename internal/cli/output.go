@@ -7,6 +7,7 @@ import (
 
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
+	"placer/internal/report"
 )
 
 // document is a result that can be written for people and for programs.
