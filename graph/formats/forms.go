@@ -11,6 +11,7 @@ import (
 	"placer/graph/formats/costgraph"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/doppler"
+	"placer/graph/formats/foreign"
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/pipedream"
 	"placer/graph/formats/piper"
@@ -44,8 +45,12 @@ func Forms() []Form {
 	}
 }
 
-// isOwn reports whether data is a JSON object that no other program's form claims.
+// isOwn reports whether data is a JSON object that says so in its first key, as those
+// that we write do, or one that no other program's form claims.
 func isOwn(data []byte) bool {
+	if foreign.HasKey(data, 1, "format") {
+		return true
+	}
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data)
 }
 

@@ -174,6 +174,11 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if s.task, err = problem.New(l.Source, m, how); err != nil {
 		return err
 	}
+	if device != nil {
+		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
+			return err
+		}
+	}
 	return s.measurable()
 }
 

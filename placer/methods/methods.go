@@ -73,7 +73,7 @@ func Methods() []Method {
 			c.Level = o.Level
 			return gdp.PlacerBatch{Config: c, Companions: o.Companions}
 		})),
-		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: newGoOne},
+		{Name: GoOne, Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: newGoOne},
 		{Name: ZeroShot, Kind: plan.Policy, About: "the built-in pretrained policy as it is, the best of 16 samples", Source: "GO 5: generalization", New: func(Options) (plan.Placer, error) {
 			p, err := pretrained.Policy()
 			return sequential.Placer{Policy: p}, err
@@ -94,5 +94,5 @@ var rows = []row{
 	{name: "listsched"}, {name: "m-sct"}, {name: "heft-units"}, {name: "etf-units"}, {name: "heft"}, {name: "etf"},
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
-	{name: "anneal", weight: 4}, {name: "GO-one", weight: 4}, {name: FineTuned, weight: 0.5},
+	{name: "anneal", weight: 4}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
 }

@@ -11,11 +11,12 @@ import (
 	"placer/plan"
 )
 
-// The methods that use the pretrained policy, and the one that searches as if
-// transfers never waited.
+// The methods that use the pretrained policy, the one that learns from nothing, and
+// the one that searches as if transfers never waited.
 const (
 	ZeroShot    = "zero-shot"
 	FineTuned   = "fine-tuned"
+	GoOne       = "GO-one"
 	Uncontended = "uncontended"
 )
 

@@ -2,8 +2,8 @@ package search
 
 import (
 	"errors"
-	"fmt"
 
+	"placer/internal/faults"
 	"placer/plan"
 )
 
@@ -76,13 +76,9 @@ func Default() Config {
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Budget.Seconds < 0 || c.Budget.Evaluations < 0 || c.Budget == (plan.Budget{}) {
-		errs = append(errs, fmt.Errorf("budget: %g seconds and %d evaluations, want one above 0 and none below", c.Budget.Seconds, c.Budget.Evaluations))
-	}
-	if c.Workers < 1 || c.Workers > 1024 {
-		errs = append(errs, fmt.Errorf("workers: %d, want 1 to 1024", c.Workers))
-	}
+	var errs faults.List
+	errs.If(c.Budget.Seconds < 0 || c.Budget.Evaluations < 0 || c.Budget == (plan.Budget{}), "budget: %g seconds and %d evaluations, want one above 0 and none below", c.Budget.Seconds, c.Budget.Evaluations)
+	errs.If(c.Workers < 1 || c.Workers > 1024, "workers: %d, want 1 to 1024", c.Workers)
 	return errors.Join(errs...)
 }
 
