@@ -11,7 +11,9 @@ import (
 	"placer/graph/formats/times"
 	"placer/graph/train"
 	"placer/hw"
+	"placer/placer/fit"
 	"placer/placer/problem"
+	"placer/plan"
 	"placer/workloads"
 )
 
@@ -37,6 +39,15 @@ func (c *console) tell(l loaded) {
 			c.note("%s", text)
 		}
 	}
+}
+
+// change puts the graph that a plan is for in place of the one it was made from.
+func (l *loaded) change(f *plan.File) (err error) {
+	if !f.Changes.None() && (l.Times != nil || l.Seconds != nil) {
+		return fit.ErrTimes
+	}
+	l.Graph, err = f.Graph(l.Graph)
+	return err
 }
 
 // loadGraph builds or imports the graph that f names.

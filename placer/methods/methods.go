@@ -26,6 +26,7 @@ func Methods() []Method {
 		fixed(rules.TopologicalCut(), "stages of equal compute, cut from the topological order: the expert's rule on a graph without layers", ""),
 		fixed(rules.Single(), "everything on one device", "RL-2017: single GPU"),
 		fixed(rules.TensorFlowDefault(), "TensorFlow's own choice: the first device that can run an op", "GO: TF-default"),
+		fixed(rules.Offload(), "weights that the accelerators cannot hold stay on the host and are sent when their turn comes", "FlexGen (ICML 2023), ZeRO-Offload (ATC 2021)"),
 		made("units dealt out in turn", "", func(o Options) plan.Placer { return rules.RoundRobin(o.Level) }),
 		made("one random placement of units", "", func(o Options) plan.Placer { return rules.Random(o.Level) }),
 		needing("gpmetis", fixed(partition.METIS{}, "parts of equal compute, least communication across the cut", "Karypis and Kumar 1998; GO: METIS")),
@@ -90,7 +91,7 @@ func Methods() []Method {
 var rows = []row{
 	{name: "human", only: layered}, {name: "topological-cut", only: unlayered}, {name: "single", judged: true},
 	{name: "pipedream", only: byLoad, judged: true}, {name: "contiguous", only: byLoad, judged: true},
-	{name: "tf-default"}, {name: "roundrobin"}, {name: "random"}, {name: "metis"}, {name: "scotch"},
+	{name: "tf-default"}, {name: "offload", only: withHost, judged: true}, {name: "roundrobin"}, {name: "random"}, {name: "metis"}, {name: "scotch"},
 	{name: "listsched"}, {name: "m-sct"}, {name: "heft-units"}, {name: "etf-units"}, {name: "heft"}, {name: "etf"},
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"placer/baselines/rules"
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
+	"placer/hw"
 	"placer/placer/search"
 	"placer/plan"
 )
@@ -40,12 +42,15 @@ type Problem struct {
 	Uncontended bool
 	// Unlayered says that the graph names no layers, so that no expert's rule is about it.
 	Unlayered bool
+	// Machine is what is placed on; nil stands for any.
+	Machine *hw.Machine
 }
 
 func layered(p Problem) bool   { return !p.Unlayered }
 func unlayered(p Problem) bool { return p.Unlayered }
 func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }
 func freely(p Problem) bool    { return p.Objective.Normal() == plan.Step && p.Uncontended }
+func withHost(p Problem) bool  { return p.Machine == nil || rules.Host(p.Machine) >= 0 }
 
 // ForSearch returns every method of a search of problems like p, in the order of the
 // rows, and last the one that polishes the best of them. o is what all of them are
