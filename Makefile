@@ -53,6 +53,11 @@ fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/7580
 		done; \
 	done
 
+.PHONY: campaign
+CASES ?= 10000
+campaign: ## CASES random problems through the whole search, each plan held to an independent checker; an hour for 10,000
+	$(GO) test ./internal/campaign -run 'TestCampaign$$' -v -timeout 0 -campaign $(CASES) -campaign.from $(SEED) -campaign.out $(CURDIR)/bin/campaign
+
 .PHONY: test-gpu test-cu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
 	$(GO) test -count 1 -v -run RealGPU ./hw/gpu/cuda ./nn/device ./hw/bench ./measure

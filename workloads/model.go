@@ -7,6 +7,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // model is a family of graphs with its settings.
@@ -14,7 +15,7 @@ type model interface {
 	// settings lists what a textual form can set, with the range of each.
 	settings() []setting
 	// faults are those that no range of a single setting shows.
-	faults() []error
+	faults() faults.List
 	// depth is the number of layers that ops are annotated with.
 	depth() int
 	// forward adds the forward graph to n, down to the loss.
@@ -33,7 +34,7 @@ type common struct {
 
 func (c *common) base() *common { return c }
 
-func (c *common) faults() []error { return nil }
+func (c *common) faults() faults.List { return nil }
 
 func (c *common) optimizer() setting { return setting{name: "optimizer", to: c} }
 

@@ -135,11 +135,11 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 		s.host.Rollouts = session.NewEvaluator(s.task.Evaluator.Clone(), x.done).Rollouts
 		return x, nil
 	}
-	screen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
+	prescreen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
 	if err != nil {
 		return nil, err
 	}
-	s.host.Rollouts = screen.Rollouts
+	s.host.Rollouts = prescreen.Rollouts
 	return x, nil
 }
 

@@ -85,6 +85,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
 		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas; all without it")
+		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
@@ -215,6 +216,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	host.Clock, host.CPU = func() float64 { return s.before + c.clock() }, c.cpu
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
+	how.Fewer = how.Budget.Seconds == 0
 	s.run.Warn = func(err error) { show.line("placer: %v", err) }
 	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)

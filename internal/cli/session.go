@@ -45,6 +45,7 @@ type searchRun struct {
 	host    search.Host // what measures, beside the clocks
 	loaded  loaded
 	level   unit.Level
+	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
 	memory  *search.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
@@ -85,7 +86,7 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 	if err := c.beforeMeasuring(s, f); err != nil {
 		return err
 	}
-	l, m, err := c.load(f.inputFlags())
+	l, m, err := c.loadInputs(f.inputFlags())
 	if err != nil {
 		return err
 	}
@@ -94,6 +95,9 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 	}
 	if !f.named() && l.Times == nil {
 		s.config.GPU = defaultGPU
+	}
+	if err := c.readFrom(s, l, m); err != nil {
+		return err
 	}
 	if err := s.assemble(l, m, f, device); err != nil {
 		return err
@@ -106,6 +110,22 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 		return err
 	}
 	return s.writeInputs()
+}
+
+// readFrom reads the plans that the search starts from.
+func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
+	for _, path := range s.config.From {
+		file, err := c.readPlan(path)
+		if err != nil {
+			return err
+		}
+		p, err := file.Plan(l.Graph, m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		s.given = append(s.given, p.Decision)
+	}
+	return nil
 }
 
 // assemble makes the task and the methods from what was loaded, and checks that it
@@ -132,10 +152,16 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Machine: m},
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m},
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
+	}
+	if len(s.given) > 0 {
+		all = append([]search.Method{methods.Given(s.given)}, all...)
+		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
+			k.Methods = append([]string{methods.GivenName}, k.Methods...)
+		}
 	}
 	if s.methods, err = choose(all, k.Methods); err != nil {
 		return err
@@ -147,6 +173,11 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	s.loaded = l
 	if s.task, err = problem.New(l.Source, m, how); err != nil {
 		return err
+	}
+	if device != nil {
+		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
+			return err
+		}
 	}
 	return s.measurable()
 }
@@ -222,6 +253,9 @@ func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err er
 	}
 	l, err := c.loadGraph(&from)
 	if err != nil {
+		return err
+	}
+	if err := c.readFrom(s, l, m); err != nil {
 		return err
 	}
 	return s.assemble(l, m, f, device)

@@ -12,6 +12,7 @@ import (
 	"math"
 
 	"placer/hw/gpu"
+	"placer/internal/faults"
 	"placer/measure"
 	"placer/plan"
 )
@@ -34,13 +35,11 @@ func DefaultSettings() Settings { return Settings{Mode: measure.Eager.String(), 
 
 // Validate reports every fault.
 func (s Settings) Validate() error {
-	var errs []error
+	var errs faults.List
 	if _, err := s.mode(); err != nil {
 		errs = append(errs, err)
 	}
-	if s.Repeats < 1 || s.Repeats > 1000 {
-		errs = append(errs, fmt.Errorf("%d steps to measure, want 1 to 1000", s.Repeats))
-	}
+	errs.If(s.Repeats < 1 || s.Repeats > 1000, "%d steps to measure, want 1 to 1000", s.Repeats)
 	return errors.Join(errs...)
 }
 
