@@ -22,7 +22,7 @@ const Format = "placer plan 1"
 // ChangedFormat is that of a plan for a graph with changes.
 const ChangedFormat = "placer plan 2"
 
-// maxFile bounds a plan file; 84,000 ops need less than 1 MB.
+// maxFile bounds a plan file; 84,000 ops need less than 1 MB, and 4 MB with their names.
 const maxFile = 1 << 30
 
 // File is a plan file: a plan with the names that tie it to its graph and its
@@ -36,6 +36,9 @@ type File struct {
 	Method      string
 	Devices     []string // names, in the machine's order
 	Decision             // Device is into Devices
+	// Names are those of the ops, [N] or nil. The file then says the device and the
+	// priority of each op by its name too, beside the arrays.
+	Names []string
 
 	// Changes were made to the graph that GraphHash names, and ChangedHash is that of
 	// the graph that the plan is for; none and empty where it is for the graph itself.
@@ -53,7 +56,25 @@ func (p *Plan) File(g *graph.Graph, m *hw.Machine) (*File, error) {
 	for i := range m.Devices {
 		f.Devices = append(f.Devices, m.Devices[i].Name)
 	}
+	f.Names = namesOf(g)
 	return f, nil
+}
+
+// namesOf returns the names of g's ops where they have modules, else nil: graphs of
+// frameworks, whose ops a runtime knows by name. Plans of other graphs stay
+// as short as they were.
+func namesOf(g *graph.Graph) []string {
+	named := false
+	names := make([]string, g.NumOps())
+	for i := range names {
+		o := g.Op(graph.OpID(i))
+		names[i] = o.Name
+		named = named || o.Module != ""
+	}
+	if !named {
+		return nil
+	}
+	return names
 }
 
 // ChangedFile returns the file form of p, a plan on m for g with changes, whose graph is
@@ -91,7 +112,8 @@ func (f *File) otherGraph(g *graph.Graph) error {
 
 // Plan returns the file's plan for g, which is that of Graph, on m: devices are found by name, so m may
 // be another machine than the plan was made for (see SameMachine), as long as
-// it has the devices that the plan uses. The result passes Check.
+// it has the devices that the plan uses. Names, where the file has some, must be the
+// graph's. The result passes Check.
 func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 	hash := f.GraphHash
 	if !f.Changes.None() {
@@ -101,6 +123,11 @@ func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 	}
 	if hash != g.Hash() {
 		return nil, f.otherGraph(g)
+	}
+	for i, name := range f.Names {
+		if i >= g.NumOps() || name != g.Op(graph.OpID(i)).Name {
+			return nil, fmt.Errorf("op %d of the plan is %q, which graph %s does not have there", i, name, g.Name())
+		}
 	}
 	index := map[string]uint8{}
 	for i := range m.Devices {
@@ -157,13 +184,14 @@ func Read(r io.Reader, name string) (*File, error) {
 }
 
 var (
-	planKeys   = []string{"format", "graph", "machine", "devices", "device", "method", "priority", "fusion", "changes"}
+	planKeys   = []string{"format", "graph", "machine", "devices", "device", "method", "priority", "fusion", "changes", "ops"}
 	refKeys    = []string{"name", "hash"}
 	changeKeys = []string{"hash", "recompute", "offload"}
 )
 
 func (f *File) read(r *jsonx.Reader) error {
 	changed := false
+	var named []namedOp
 	err := r.Object(planKeys, 5, func(key int) (err error) {
 		switch planKeys[key] {
 		case "format":
@@ -211,6 +239,17 @@ func (f *File) read(r *jsonx.Reader) error {
 				f.Fusion = append(f.Fusion, uint8(p))
 				return nil
 			})
+		case "ops":
+			f.Names = []string{}
+			err = r.Members(func(_ int, name string) error {
+				o, err := readNamed(r)
+				if err != nil {
+					return fmt.Errorf("op %q: %w", name, err)
+				}
+				f.Names = append(f.Names, name)
+				named = append(named, o)
+				return nil
+			})
 		}
 		return err
 	})
@@ -223,7 +262,52 @@ func (f *File) read(r *jsonx.Reader) error {
 	if changed == f.Changes.None() {
 		return fmt.Errorf("changes go with format %q, and are in every such plan", ChangedFormat)
 	}
-	return f.check()
+	if err := f.check(); err != nil {
+		return err
+	}
+	return f.checkNamed(named)
+}
+
+// namedOp is what the file says of an op by its name.
+type namedOp struct {
+	device   string
+	priority int64 // -1: none
+}
+
+// readNamed reads [device, priority] or [device].
+func readNamed(r *jsonx.Reader) (o namedOp, err error) {
+	o.priority = -1
+	n := 0
+	err = r.Array(func(i int) (err error) {
+		switch n++; i {
+		case 0:
+			o.device, err = r.String()
+		case 1:
+			o.priority, err = r.Int(0, math.MaxInt32)
+		default:
+			err = r.Errorf("want [device, priority] or [device]")
+		}
+		return err
+	})
+	if err == nil && n == 0 {
+		err = r.Errorf("want [device, priority] or [device]")
+	}
+	return o, err
+}
+
+// checkNamed reports the first op of which the file says one thing by name and
+// another in the arrays.
+func (f *File) checkNamed(named []namedOp) error {
+	for i, o := range named {
+		priority := int64(-1)
+		if f.Priority != nil {
+			priority = int64(f.Priority[i])
+		}
+		if d := f.Devices[f.Device[i]]; o.device != d || o.priority != priority {
+			return fmt.Errorf("op %d: %q is on %s with priority %d by its name, on %s with %d in the arrays", i, f.Names[i], o.device, o.priority, d, priority)
+		}
+	}
+	return nil
 }
 
 // check reports the first contradiction within the file.
@@ -237,6 +321,18 @@ func (f *File) check() error {
 	for i, d := range f.Device {
 		if int(d) >= len(f.Devices) {
 			return fmt.Errorf("op %d is on device %d, the file lists %d devices", i, d, len(f.Devices))
+		}
+	}
+	if f.Names != nil {
+		if len(f.Names) != len(f.Device) {
+			return fmt.Errorf("plan names %d ops of %d", len(f.Names), len(f.Device))
+		}
+		taken := make(map[string]bool, len(f.Names))
+		for i, name := range f.Names {
+			if name == "" || taken[name] {
+				return fmt.Errorf("op %d: name %q is empty or taken", i, name)
+			}
+			taken[name] = true
 		}
 	}
 	if f.Fusion != nil && len(f.Fusion) != len(f.Device) {
@@ -357,6 +453,20 @@ func (f *File) Write(w io.Writer) error {
 	if f.Fusion != nil {
 		b = append(b, ",\n\"fusion\": ["...)
 		b = appendRows(b, f.Fusion)
+	}
+	for i, name := range f.Names {
+		str([]string{",\n\"ops\": {\n", ",\n"}[min(i, 1)], name)
+		str(": [", f.Devices[f.Device[i]])
+		if f.Priority != nil {
+			b = strconv.AppendInt(append(b, ", "...), int64(f.Priority[i]), 10)
+		}
+		b = append(b, ']')
+	}
+	if f.Names != nil {
+		b = append(b, "\n}"...)
+	}
+	if err != nil {
+		return err
 	}
 	b = append(b, "}\n"...)
 	_, err = w.Write(b)

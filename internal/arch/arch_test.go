@@ -49,7 +49,7 @@ var allowed = map[string]string{
 	"hw/nvml":                 "units hw",
 	"measure":                 "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
 	"measure/session":         "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
-	"measure/torch":           "units graph hw sim sim/schedule",
+	"measure/torch":           "units graph hw plan sim sim/schedule",
 	"measure/torch/torchtest": "measure/torch",
 	"hw/bench":                "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
 	"hw/gpu/cu":               "hw/gpu",
@@ -128,6 +128,9 @@ var allowed = map[string]string{
 	"placer/problem":           "units graph graph/unit graph/formats/times hw plan roofline sim sim/throughput workloads",
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
+	"placer/verdict":           "units graph hw plan sim placer/problem placer/methods placer/search",
+	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
+	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"placer/methods": "*",
@@ -136,7 +139,7 @@ var allowed = map[string]string{
 	"internal/dispatch": "units plan",
 	"internal/compare":  "plan internal/fsx internal/parallel",
 	"internal/campaign": "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":   "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare",
+	"internal/report":   "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0028
 	"internal/cli":      "*",
 
 	// Experiments.

@@ -56,8 +56,10 @@ func (c *checker) fault(format string, a ...any) {
 	}
 }
 
-func before(a, b units.Seconds) bool { return float64(a) <= float64(b)+slack*math.Abs(float64(b))+1e-15 }
-func same(a, b units.Seconds) bool   { return before(a, b) && before(b, a) }
+func before(a, b units.Seconds) bool {
+	return float64(a) <= float64(b)+slack*math.Abs(float64(b))+1e-15
+}
+func same(a, b units.Seconds) bool { return before(a, b) && before(b, a) }
 
 // ops: each op runs once, where the plan says, for as long as it takes; the step ends
 // with the last.

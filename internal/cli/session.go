@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"placer/internal/report"
 	"placer/measure"
 	"placer/measure/session"
+	"placer/measure/torch"
 	"placer/nn"
 	"placer/placer/methods"
 	"placer/placer/problem"
@@ -50,7 +52,8 @@ type searchRun struct {
 	memory  *search.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
 	done    *report.Search // the result of an earlier run that had ended
-	gpus    *localGPUs     // nil where the search does not measure here
+	gpus    *localGPUs     // nil where the search does not measure on GPUs here
+	torch   *torch.Process // nil where it does not measure by PyTorch
 	cache   *session.Cache // nil before it is opened
 }
 
@@ -62,6 +65,9 @@ func (s *searchRun) close() {
 	if s.gpus != nil {
 		s.gpus.warm.Close()
 	}
+	if s.torch != nil {
+		s.torch.Close()
+	}
 	if s.run != nil {
 		s.run.Close()
 	}
@@ -69,12 +75,12 @@ func (s *searchRun) close() {
 
 // prepare loads what the settings name and makes or opens the run folder. Nothing
 // is written before everything has been read and found possible.
-func (c *console) prepare(f *searchFlags, device nn.Device) (*searchRun, error) {
+func (c *console) prepare(ctx context.Context, f *searchFlags, device nn.Device) (*searchRun, error) {
 	s, from := &searchRun{config: f.runSettings}, c.begin
 	if f.resume != "" {
 		from = c.resume
 	}
-	if err := from(s, f, device); err != nil {
+	if err := from(ctx, s, f, device); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -82,8 +88,8 @@ func (c *console) prepare(f *searchFlags, device nn.Device) (*searchRun, error) 
 }
 
 // begin prepares a new run.
-func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
-	if err := c.beforeMeasuring(s, f); err != nil {
+func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, device nn.Device) error {
+	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
 	l, m, err := c.loadInputs(f.inputFlags())
@@ -213,7 +219,7 @@ func fileName(s string) string {
 }
 
 // resume opens the run in f.resume and loads again what it was about.
-func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err error) {
+func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, device nn.Device) (err error) {
 	if s.run, s.memory, s.before, err = search.OpenRun(f.resume); err != nil {
 		return err
 	}
@@ -237,7 +243,7 @@ func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err er
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := c.beforeMeasuring(s, f); err != nil {
+	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
 	m, err := hw.ReadFile(s.run.Path(search.MachineFile))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -69,7 +70,9 @@ type Measured struct {
 	Failed      int    `json:"failed"`        // could not be measured
 	Host        string `json:"host"`          // driver, libraries and GPUs
 	Mode        string `json:"mode"`          // eager or graph
-	Repeats     int    `json:"repeats"`       // timed steps, of which the median counts
+	Runtime     string `json:"runtime,omitempty"`
+	Clock       string `json:"clock,omitempty"` // of runtime torch; processor time where empty
+	Repeats     int    `json:"repeats"`         // timed steps, of which the median counts; torch: of each of two rounds, of which the least counts
 	Logical     bool   `json:"logical,omitempty"`
 	Partition   bool   `json:"partition,omitempty"`
 	Best        int    `json:"best_of_round,omitempty"` // samples of a round that are measured; 0: all
@@ -354,6 +357,9 @@ func (s *Search) decides() string {
 // how says in words how a step is measured.
 func (m *Measured) how() string {
 	text := fmt.Sprintf("%s mode, median of %d", m.Mode, m.Repeats)
+	if m.Runtime != "" {
+		text = fmt.Sprintf("%s, %s clock, least of two rounds of %d", m.Runtime, cmp.Or(m.Clock, "virtual"), m.Repeats)
+	}
 	if m.Best > 0 {
 		text += fmt.Sprintf(", the best %d of a round", m.Best)
 	}
