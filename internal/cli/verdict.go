@@ -211,7 +211,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	doc := report.Judge(l.Graph, batch, ms, answers, plans)
-	doc.Seed, doc.Seconds = f.seed, c.clock()
+	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
 	if f.out != "" {
 		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return report.WriteJSON(w, doc) }); err != nil {
 			return err
@@ -254,7 +254,6 @@ func writeAnswers(dir string, l loaded, ms []verdict.Machine, answers []verdict.
 	}
 	return names, nil
 }
-
 
 // emptyFolder makes the folder dir, which must not hold anything yet.
 func emptyFolder(dir string) error {
