@@ -310,7 +310,7 @@ func (v *Verdict) writeRows(pg *page) {
 		if r.Used < r.Devices && r.Feasible {
 			mark = strings.TrimSpace(fmt.Sprintf("%s uses %d", mark, r.Used))
 		}
-		cells := []any{r.Key, clip(r.Machine, 12), r.Devices, "-", "-", "-", units.Bytes(fullest), fmt.Sprintf("%.0f%%", 100*share)}
+		cells := []any{r.Key, clip(r.Machine, 10), r.Devices, "-", "-", "-", units.Bytes(fullest), fmt.Sprintf("%.0f%%", 100*share)}
 		if r.Feasible {
 			per := r.Rate
 			if v.Batch == 0 {
