@@ -142,7 +142,7 @@ func (c *console) listMethods(asJSON bool) error {
 	if asJSON {
 		return report.WriteJSON(c.out, doc)
 	}
-	return doc.WriteText(c.out)
+	return doc.WriteText(c.tables())
 }
 
 // audit recomputes the aggregates of the results file at path.
