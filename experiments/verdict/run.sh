@@ -5,7 +5,8 @@
 # an ONNX file, which this repository does not hold; without it that row is left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-go build -o bin/placer ./cmd/placer
+[ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
+placer=${PLACER:-bin/placer}
 out=${OUT:-experiments/verdict}
 mkdir -p "$out"
 ask() {
@@ -21,7 +22,7 @@ one() {
   shift
   begin=$(date +%s.%N)
   rc=0
-  bin/placer verdict -q "$@" --budget "${BUDGET:-30s}" --json >"$out/$name.json.new" || rc=$?
+  "$placer" verdict -q "$@" --budget "${BUDGET:-30s}" --json >"$out/$name.json.new" || rc=$?
   if [ "$rc" != 0 ] && [ "$rc" != 3 ]; then exit "$rc"; fi
   mv "$out/$name.json.new" "$out/$name.json"
   echo "$name: $(echo "$(date +%s.%N) - $begin" | bc) s, exit $rc" >&2

@@ -113,6 +113,9 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 		v.Pareto = append(v.Pareto, paretoRow{ms[p.Machine].Name, p.Devices, p.Step, int64(p.Memory), p.Method})
 	}
 	v.Notes = append(v.Notes, "A plan places the ops of one step: the batch is not divided among copies of the model.")
+	if slices.ContainsFunc(answers, func(a verdict.Answer) bool { return !a.Score.Feasible() }) {
+		v.Notes = append(v.Notes, "What does not fit may with activations recomputed or kept on the host: placer fit tries that.")
+	}
 	return v
 }
 

@@ -117,6 +117,7 @@ type sweep struct {
 	todo     []place
 	answers  []Answer // so far
 	problems map[place]*problem.Problem
+	behind   float64 // seconds that a search takes when its methods have ended
 }
 
 // searchShare is the part of a sweep's time in which it searches; the rest is for what
@@ -161,12 +162,28 @@ func (x *sweep) left(k int) float64 {
 	return (searchShare*x.c.Budget.Seconds - x.host.Clock()) / float64(len(x.todo)-k)
 }
 
-// timed searches for so many seconds from now on.
+// timed searches for so many seconds from now on, of which what a search takes behind its
+// methods is left out: judging their rows, tidying the best.
 func (x *sweep) timed(ctx context.Context, p *problem.Problem, a *Answer, seconds float64, names []string) error {
 	now, host := x.host.Clock(), x.host
+	if x.behind == 0 {
+		p.Evaluator.Clone().Evaluate(plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority})
+		x.behind = judged * (x.host.Clock() - now)
+		now = x.host.Clock()
+	}
+	budget := max(seconds-x.behind, leastShare*seconds)
 	host.Clock = func() float64 { return x.host.Clock() - now }
-	return x.search(ctx, p, a, plan.Budget{Seconds: seconds}, host, x.c.Seed, names)
+	err := x.search(ctx, p, a, plan.Budget{Seconds: budget}, host, x.c.Seed, names)
+	x.behind = max(x.behind, x.host.Clock()-now-budget)
+	return err
 }
+
+// What a search takes behind its methods is so many evaluations, before one has shown
+// it; and a search has this part of its time at least.
+const (
+	judged     = 200
+	leastShare = 0.2
+)
 
 // repairShare is the part of a count's share that a repair has where the best plan found
 // does not fit.
@@ -254,7 +271,7 @@ func (x *sweep) search(ctx context.Context, p *problem.Problem, a *Answer, b pla
 	before := a.Decision
 	var ms []search.Method
 	if a.Device != nil {
-		ms = append(ms, search.Method{Name: known, Kind: plan.Baseline, Stage: search.StageBaseline, New: func(search.Start) (plan.Placer, error) { return given(before), nil }})
+		ms = append(ms, methods.Given([]plan.Decision{before}))
 	}
 	all := methods.ForSearch(methods.Problem{Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended}, methods.Options{Level: methods.Default().Level, Workers: x.c.Workers})
 	for k, m := range all {
@@ -310,9 +327,6 @@ func suits(name string, devices int, seeded bool) bool {
 	return name != "single" || !seeded
 }
 
-// known names the plan that a search starts from among its methods.
-const known = "known"
-
 // dressed is a method that places alone, whose placement is judged under more orders and
 // fusions than the problem's: everything fused, and what the known plan has.
 type dressed struct {
@@ -343,16 +357,6 @@ func (d dressed) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, err
 		}
 	}
 	return out, nil
-}
-
-// given is a placer that has its plan.
-type given plan.Decision
-
-func (given) Name() string    { return known }
-func (given) Kind() plan.Kind { return plan.Baseline }
-
-func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	return &plan.Outcome{Decision: plan.Decision(g), Score: p.Evaluator.Evaluate(plan.Decision(g)), Evaluations: 1}, nil
 }
 
 // take keeps the row r if it is better, and its trade.
