@@ -144,6 +144,9 @@ func (x *sweep) answer(ctx context.Context, k int, at place) (*Answer, error) {
 	for _, s := range x.seeds(at) {
 		a.consider(p, s.Decision, s.Method)
 	}
+	if err := x.rules(ctx, p, a); err != nil {
+		return nil, err
+	}
 	if n := x.c.Budget.Evaluations; n > 0 {
 		return a, x.rounds(ctx, p, a, n)
 	}
@@ -155,6 +158,28 @@ func (x *sweep) answer(ctx context.Context, k int, at place) (*Answer, error) {
 		return a, err
 	}
 	return a, x.timed(ctx, p, a, repairShare*share*x.left(k), []string{repair})
+}
+
+// rules considers the placements of two rules that take a moment, whatever time there is:
+// layers on consecutive devices, and ops that fill one device after the other.
+func (x *sweep) rules(ctx context.Context, p *problem.Problem, a *Answer) error {
+	if a.Devices == 1 {
+		return nil
+	}
+	for _, name := range []string{"human", "m-topo"} {
+		m, err := methods.Find(name)
+		if err != nil {
+			return err
+		}
+		placer, err := m.New(methods.Default())
+		if err != nil {
+			return err
+		}
+		if out, err := (dressed{placer, a.Decision}).Place(ctx, &p.Problem); err == nil {
+			a.consider(p, out.Decision.Or(plan.Decision{Priority: p.Priority}), name)
+		}
+	}
+	return nil
 }
 
 // left returns the seconds of the k-th count: an equal share of what is left.
@@ -181,8 +206,8 @@ func (x *sweep) timed(ctx context.Context, p *problem.Problem, a *Answer, second
 // What a search takes behind its methods is so many evaluations, before one has shown
 // it; and a search has this part of its time at least.
 const (
-	judged     = 200
-	leastShare = 0.2
+	judged     = 100
+	leastShare = 0.4
 )
 
 // repairShare is the part of a count's share that a repair has where the best plan found
