@@ -128,7 +128,7 @@ var allowed = map[string]string{
 	"placer/problem":           "units graph graph/unit graph/formats/times hw plan roofline sim sim/throughput workloads",
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
-	"placer/verdict":           "units graph hw plan sim placer/problem placer/methods placer/search",
+	"placer/verdict":           "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
 	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 

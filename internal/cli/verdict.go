@@ -212,7 +212,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	doc := report.Judge(l.Graph, batch, ms, answers, plans)
-	doc.Seed, doc.Seconds = f.seed, c.clock()
+	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
 	if f.out != "" {
 		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {
 			return err

@@ -233,6 +233,19 @@ func (s *searcher) tell(k int, e Event) {
 	if e.Device != nil && e.Score.Feasible() && s.firstFeasible < 0 {
 		s.firstFeasible = e.Seconds
 	}
+	s.observe(e)
+}
+
+// announce passes on an event of no method, from outside of the stages.
+func (s *searcher) announce(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Seconds = s.host.Clock()
+	s.observe(e)
+}
+
+// observe passes e on; s.mu is held.
+func (s *searcher) observe(e Event) {
 	if s.observer == nil || s.err != nil {
 		return
 	}
@@ -308,6 +321,7 @@ func (s *searcher) result(ctx context.Context) (*Result, error) {
 	if len(rows) > 0 {
 		if !r.Interrupted {
 			rows = s.conclude(r, rows)
+			r.Interrupted = ctx.Err() != nil
 		}
 		r.Best = choose(s.problem.Graph, rows)
 		for _, row := range rows {
