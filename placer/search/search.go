@@ -188,10 +188,10 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		return
 	}
 	s.judge(r, e)
-	if s.host.Judge != nil {
+	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
-		if score, err := s.host.Judge.Measure(r.Decision, predicted); err != nil {
+		if score, err := s.host.Measurer.Measure(r.Decision, predicted); err != nil {
 			r.Unmeasured = err.Error()
 		} else {
 			r.Score = score
@@ -280,7 +280,7 @@ func (s *searcher) best() *Row {
 // conclude finds what the rows are held against, adds the rows that this makes, and
 // tidies the best: what is predicted alone can be judged here.
 func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
-	if s.host.Judge != nil {
+	if s.host.Measurer != nil {
 		return rows
 	}
 	p := s.problem
