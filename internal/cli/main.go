@@ -164,7 +164,7 @@ func (c *console) root() *cobra.Command {
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}
-	root.AddCommand(c.measureCommand())
+	root.AddCommand(c.measureCommand(), c.reportCommand())
 	completeFlags(root, flagValues())
 	return root
 }

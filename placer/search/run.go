@@ -181,8 +181,12 @@ func (r *Run) WriteJSON(name string, v any) error {
 // Read reads the file name into v; unknown keys and trailing data are errors.
 func (r *Run) Read(name string, v any) error { return r.read(name, v) }
 
-func (r *Run) read(name string, v any) error {
-	f, err := os.Open(r.Path(name))
+func (r *Run) read(name string, v any) error { return ReadDocument(r.Path(name), v) }
+
+// ReadDocument reads the file of a run at path into v; unknown keys and trailing data
+// are errors.
+func ReadDocument(path string, v any) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -191,14 +195,14 @@ func (r *Run) read(name string, v any) error {
 	d.DisallowUnknownFields()
 	switch err := d.Decode(v); {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s: the file is empty", r.Path(name))
+		return fmt.Errorf("%s: the file is empty", path)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s: the document ends early", r.Path(name))
+		return fmt.Errorf("%s: the document ends early", path)
 	case err != nil:
-		return fmt.Errorf("%s: %w", r.Path(name), err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("%s: data after the end of the document", r.Path(name))
+		return fmt.Errorf("%s: data after the end of the document", path)
 	}
 	return nil
 }
