@@ -129,10 +129,11 @@ var allowed = map[string]string{
 	"placer/methods": "*",
 
 	// Output and the command line.
-	"internal/dispatch": "units plan",
-	"internal/compare":  "plan internal/fsx internal/parallel",
-	"internal/report":   "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare",
-	"internal/cli":      "*",
+	"internal/dispatch":   "units plan",
+	"internal/compare":    "plan internal/fsx internal/parallel",
+	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare",
+	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
+	"internal/cli":        "*",
 
 	// Experiments.
 	"internal/bench":       "*",

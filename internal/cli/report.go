@@ -8,13 +8,17 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"placer/graph"
 	"placer/hw"
+	"placer/hw/bench"
+	"placer/internal/compare"
 	"placer/internal/report"
 	"placer/internal/report/web"
+	"placer/internal/tfevents"
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/plan"
@@ -71,7 +75,7 @@ func (c *console) report(path, output string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return usagef("%s is no folder", path)
+		return c.reportHardware(path, output)
 	}
 	if output == "" {
 		output = filepath.Join(path, reportFile)
@@ -83,8 +87,10 @@ func (c *console) report(path, output string) error {
 			return err
 		}
 		return c.writePage(output, func(w io.Writer) error { return web.WriteSearch(w, x) })
+	case isThere(path, compare.ResultFile):
+		return c.reportComparison(filepath.Join(path, compare.ResultFile), output)
 	}
-	return fmt.Errorf("%s: no run", path)
+	return c.reportPretraining(path, output)
 }
 
 // isThere reports whether the folder has a file of that name.
@@ -249,4 +255,43 @@ func (c *console) reportBoth(a, b, output string) error {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
+}
+
+// reportComparison writes the page of the comparison in the file at path.
+func (c *console) reportComparison(path, output string) error {
+	var doc compare.Comparison
+	if err := search.ReadDocument(path, &doc); err != nil {
+		return err
+	}
+	if doc.Format != compare.Format {
+		return fmt.Errorf("%s: format is %q, want %q", path, doc.Format, compare.Format)
+	}
+	return c.writePage(output, func(w io.Writer) error { return web.WriteComparison(w, &doc) })
+}
+
+// reportPretraining writes the page of the event files in dir.
+func (c *console) reportPretraining(dir, output string) error {
+	records, err := tfevents.ReadFolder(dir)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		return fmt.Errorf("%s: neither a search (%s), nor a comparison (%s), nor a pretraining (events.out.tfevents.*)", dir, search.ConfigFile, compare.ResultFile)
+	}
+	return c.writePage(output, func(w io.Writer) error { return web.WritePretraining(w, filepath.Base(dir), records) })
+}
+
+// reportHardware writes the page of what 'bench hw' has written to the file at path.
+func (c *console) reportHardware(path, output string) error {
+	var r bench.Result
+	if err := search.ReadDocument(path, &r); err != nil {
+		return err
+	}
+	if r.Format != bench.Format {
+		return fmt.Errorf("%s: format is %q, want %q, or a folder", path, r.Format, bench.Format)
+	}
+	if output == "" {
+		output = strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
+	}
+	return c.writePage(output, func(w io.Writer) error { return web.WriteHardware(w, &r) })
 }

@@ -49,3 +49,11 @@ func ComparisonCells(c *compare.Comparison) (rows, totals Cells, notes []string)
 
 // DescribeComparison says in a line what was compared.
 func DescribeComparison(c *compare.Comparison) string { return describe(c) }
+
+// Cells returns the tables of the cards, products, links and, where there are any, fits.
+func (h Hardware) Cells() (all []Cells) {
+	for _, t := range h.tables() {
+		all = append(all, t.cells())
+	}
+	return all
+}

@@ -64,8 +64,8 @@ func (s scale) ticks(n int) (at []float64) {
 			break
 		}
 	}
-	for k := math.Ceil(s.low/step - 1e-9); k*step <= s.high*(1+1e-9); k++ {
-		at = append(at, k*step)
+	for k := math.Ceil(s.low/step-1e-9) + 0; k*step <= s.high*(1+1e-9); k++ {
+		at = append(at, k*step+0) // 0 in place of -0
 	}
 	return at
 }
