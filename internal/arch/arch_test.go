@@ -38,7 +38,7 @@ var allowed = map[string]string{
 	"sim/schedule":           "units graph hw plan sim internal/jsonx",
 	"placer/policy/features": "units graph graph/unit hw",
 	"internal/unionfind":     "", "internal/parallel": "",
-	"internal/fsx": "", "internal/jsonx": "", "internal/tfevents": "", "internal/published": "",
+	"internal/fsx": "", "internal/jsonx": "", "internal/tfevents": "", "internal/published": "", "internal/browser": "",
 
 	// GPUs.
 	"hw/gpu":                  "",

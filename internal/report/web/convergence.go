@@ -129,4 +129,3 @@ func deviceLegend(x *Plan) (all []swatch) {
 	}
 	return all
 }
-
