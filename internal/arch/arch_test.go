@@ -144,7 +144,7 @@ var allowed = map[string]string{
 	// Recorded results.
 	"experiments/summarise":      "units plan internal/report",
 	"experiments/papers":         "internal/compare",
-	"experiments/pictures":       "units graph plan sim internal/fsx placer/problem baselines/rules",
+	"experiments/pictures":       "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals": "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":       "graph/unit plan placer/policy/goone placer/problem baselines/rules",
 	"experiments/transfer":       "internal/fsx placer/policy/sequential plan baselines/rules",

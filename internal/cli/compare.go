@@ -151,7 +151,7 @@ func (c *console) listMethods(asJSON bool) error {
 	if asJSON {
 		return report.WriteJSON(c.out, doc)
 	}
-	return doc.WriteText(c.out)
+	return c.writeText(doc.WriteText)
 }
 
 // audit recomputes the aggregates of the results file at path.

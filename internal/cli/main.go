@@ -88,7 +88,7 @@ func (c *console) run(ctx context.Context, args []string) int {
 	}
 	code := exitCode(err)
 	if err != nil {
-		fmt.Fprintf(c.err, "placer: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(c.err, "%s %s\n", paint(colourful(c.err), red, "placer:"), oneLine(err.Error()))
 	}
 	return code
 }

@@ -16,7 +16,7 @@ func (c *console) print(asJSON bool, d document) error {
 	if asJSON {
 		return report.WriteJSON(c.out, d)
 	}
-	return d.WriteText(c.out)
+	return c.writeText(d.WriteText)
 }
 
 // printing gives cmd the flag --json, and what prints the document that run returns.
