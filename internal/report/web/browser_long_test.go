@@ -5,6 +5,9 @@ package web
 import (
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +38,19 @@ func TestLargeReport(t *testing.T) {
 	measure(t, page)
 }
 
+// TestGivenReport measures a page that a command wrote.
+func TestGivenReport(t *testing.T) {
+	path := os.Getenv("PLACER_REPORT")
+	if path == "" {
+		t.Skip("no page is named in PLACER_REPORT; make report-figures does")
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure(t, string(page))
+}
+
 // measure opens a page and logs how fast it is.
 func measure(t *testing.T, page string) {
 	t.Helper()
@@ -45,14 +61,66 @@ func measure(t *testing.T, page string) {
 	at := ask[float64](t, ctx, b, ready)
 	spans := ask[int](t, ctx, b, "placer.panels[0].head.spans")
 	t.Logf("%d spans, %.2f MB, ready after %.0f ms", spans, float64(len(page))/1e6, at)
+	again := []float64{} // the first time, the browser has just started
+	for range 5 {
+		if err := b.Open(ctx, address); err != nil {
+			t.Fatal(err)
+		}
+		again = append(again, ask[float64](t, ctx, b, ready))
+	}
+	slices.Sort(again)
+	t.Logf("opened five times more: ready after %.0f to %.0f ms, median %.0f", again[0], again[4], again[2])
 	for _, zoom := range []float64{2, 20, 500} {
+		before := processorSeconds(t, b.Process())
 		f := ask[frames](t, ctx, b, strings.ReplaceAll(panning, "ZOOM", jsonOf(t, zoom)))
-		t.Logf("panning at zoom %g: %.1f frames a second, %d of %d late; drawing takes %.1f ms in the median, %.1f at most", zoom, f.Rate, f.Late, f.Frames, f.Median, f.Most)
+		t.Logf("panning at zoom %g: %.1f frames a second, %d of %d late; drawing takes %.1f ms in the median, %.1f at most; %.1f ms of processor time a frame in all processes",
+			zoom, f.Rate, f.Late, f.Frames, f.Median, f.Most, 1000*(processorSeconds(t, b.Process())-before)/float64(f.Frames))
 		if f.Moved < 100 {
 			t.Errorf("the view moved %d times in %d frames", f.Moved, f.Frames)
 		}
 	}
 	quiet(t, b, address)
+}
+
+// processorSeconds returns the processor time that a process and all below it have used,
+// as /proc tells it, in hundredths of a second; 0 where there is no /proc.
+func processorSeconds(t *testing.T, process int) float64 {
+	t.Helper()
+	type stat struct {
+		parent int
+		ticks  float64
+	}
+	all := map[int]stat{}
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, behind, _ := strings.Cut(string(text), ") ") // the name may have spaces
+		fields := strings.Fields(behind)
+		if len(fields) < 13 {
+			continue
+		}
+		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		parent, _ := strconv.Atoi(fields[1])
+		user, _ := strconv.ParseFloat(fields[11], 64)
+		system, _ := strconv.ParseFloat(fields[12], 64)
+		all[id] = stat{parent, user + system}
+	}
+	sum := 0.0
+	for id := range all {
+		for at := id; at > 1; at = all[at].parent {
+			if at == process {
+				sum += all[id].ticks / 100
+				break
+			}
+		}
+	}
+	return sum
 }
 
 // frames is what panning found.

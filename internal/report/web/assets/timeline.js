@@ -4,7 +4,7 @@
 // by the share of the pixel that it covers, and is then stretched to its height.
 "use strict";
 (() => {
-  const gutter = 148, axisHeight = 22, deviceHeight = 24, memoryHeight = 26, linkHeight = 13, gap = 3;
+  const gutter = 148, axisHeight = 22, deviceHeight = 24, memoryHeight = 34, linkHeight = 13, gap = 3;
   const TRANSFER = 4, CRITICAL = 8;
   const panels = [];
   const view = { from: 0, to: 1, whole: 1, colour: "group" };
@@ -230,7 +230,7 @@
     }
     g.lineTo(gutter + p.plot, top + height);
     g.closePath();
-    g.fillStyle = theme.faint; g.globalAlpha = 0.35; g.fill(); g.globalAlpha = 1;
+    g.fillStyle = theme.accent; g.globalAlpha = 0.5; g.fill(); g.globalAlpha = 1;
     if (m.limit_bytes < p.memoryTop) {
       g.strokeStyle = theme.warn; g.setLineDash([6, 3]); g.beginPath(); g.moveTo(gutter, y(m.limit_bytes)); g.lineTo(gutter + p.plot, y(m.limit_bytes)); g.stroke(); g.setLineDash([]);
     }
