@@ -130,6 +130,9 @@ func newPage(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, over er
 		x.Bound = doc.LowerBound
 	}
 	x.Simulation = report.Simulate(g, m, p, r, &sim.Bound{Seconds: units.Seconds(x.Bound)}, over)
+	if x.Bound == 0 { // none is known of these steps
+		x.Simulation.Gap = nil
+	}
 	x.Simulation.Fusion, x.Simulation.Scheduler = planOwn, planOwn
 	return x
 }
@@ -238,6 +241,11 @@ func (c *console) reportBoth(a, b, output string) error {
 			return err
 		}
 		plans[k].Title = filepath.Base(path)
+	}
+	if aFile {
+		plans[0].Bound = plans[1].Bound
+	} else if bFile {
+		plans[1].Bound = plans[0].Bound
 	}
 	if plans[0].Title == plans[1].Title {
 		plans[0].Title, plans[1].Title = a, b
