@@ -57,6 +57,16 @@ func Build(name string) (*graph.Graph, error) {
 	return build(s.model, name)
 }
 
+// Batch returns how many samples a step of a name that Lookup knows has: images, or
+// sequences.
+func Batch(name string) (int64, error) {
+	s, err := Lookup(name)
+	if err != nil {
+		return 0, err
+	}
+	return s.model.base().batch, nil
+}
+
 // suggest says which of names are near name, or all of them when none is.
 func suggest(name string, names []string) string {
 	type near struct {

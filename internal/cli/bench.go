@@ -149,7 +149,7 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		if err := report.WriteJSON(c.out, r); err != nil {
 			return err
 		}
-	} else if err := (report.Hardware{Result: r}).WriteText(c.out); err != nil {
+	} else if err := c.writeText((report.Hardware{Result: r}).WriteText); err != nil {
 		return err
 	}
 	return interrupted

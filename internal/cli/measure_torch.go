@@ -16,6 +16,9 @@ const (
 	onTorch   = "torch"
 )
 
+// defaultPython is the program that runs steps of PyTorch.
+const defaultPython = "python3"
+
 // torchFlags are what measure has for --runtime torch alone.
 type torchFlags struct {
 	python   string

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"placer/internal/report"
 )
 
 // Colours of a terminal, as ECMA-48 numbers them.
@@ -42,11 +44,17 @@ func paint(on bool, colour, text string) string {
 
 // writeText writes a document for people to stdout, on a terminal with colours.
 func (c *console) writeText(write func(io.Writer) error) error {
+	columns := func(w io.Writer) io.Writer {
+		if c.wide {
+			return report.Wide(w)
+		}
+		return w
+	}
 	if !colourful(c.out) {
-		return write(c.out)
+		return write(columns(c.out))
 	}
 	var plain bytes.Buffer
-	if err := write(&plain); err != nil {
+	if err := write(columns(&plain)); err != nil {
 		return err
 	}
 	_, err := io.WriteString(c.out, paintTables(plain.String()))

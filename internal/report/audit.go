@@ -60,7 +60,7 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		r.Reduction, r.Gap = nil, nil
+		r.Reduction, r.OverOneDevice, r.Gap = nil, nil, nil
 		if !r.Feasible {
 			continue
 		}
@@ -72,8 +72,22 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 			share := compare.Reduction(r.objective(), human.objective())
 			r.Reduction = &share
 		}
+		if x := s.OneDevice; x != nil && x.Feasible {
+			share := compare.Reduction(r.objective(), x.Value)
+			r.OverOneDevice = &share
+		}
+	}
+	for i := range s.Rows { // of equals the search may have chosen another
+		if r := &s.Rows[i]; r.Method == s.Best.Method && r.Overflow == s.Rows[best].Overflow && r.objective() <= s.Rows[best].objective()*(1+1e-6) {
+			best = i
+		}
 	}
 	s.Best = s.Rows[best]
+	for _, x := range []*Reference{s.OneDevice, s.BestRule} {
+		if x != nil {
+			x.Reduction = compare.Reduction(s.Best.objective(), x.Value)
+		}
+	}
 	again, err := json.Marshal(&s)
 	if err != nil {
 		return nil, 0, err

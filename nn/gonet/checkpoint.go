@@ -72,7 +72,7 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: %w", err)
 	}
 	for _, t := range f.Tensors {
-		if name, ok := strings.CutPrefix(t.Name, "weight/"); ok && strings.HasPrefix(name, freePrefix) && len(t.Shape) == 2 && t.Shape[0] > 0 && t.Shape[1] > 0 {
+		if name, ok := strings.CutPrefix(t.Name, "weight/"); ok && strings.HasPrefix(name, instancePrefix) && len(t.Shape) == 2 && t.Shape[0] > 0 && t.Shape[1] > 0 {
 			n.params.Constant(name, 0, t.Shape...)
 		}
 	}

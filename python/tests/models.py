@@ -15,6 +15,16 @@ def cross_entropy(model: Any, batch: Any) -> torch.Tensor:
     return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten())
 
 
+class Cell(nn.LSTMCell):
+    """One step of an LSTM layer, op by op."""
+
+    def forward(self, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        z = F.linear(x, self.weight_ih, self.bias_ih) + F.linear(h, self.weight_hh, self.bias_hh)
+        i, f, g, o = z.chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
 class LSTMLM(nn.Module):
     """A language model of LSTM cells, unrolled: cell by cell, so that a plan can cut between time steps."""
 
@@ -22,7 +32,7 @@ class LSTMLM(nn.Module):
         super().__init__()
         self.hidden = hidden
         self.embedding = nn.Embedding(vocab, hidden)
-        self.cells = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
+        self.cells = nn.ModuleList(Cell(hidden, hidden) for _ in range(layers))
         self.head = nn.Linear(hidden, vocab)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -31,17 +41,10 @@ class LSTMLM(nn.Module):
             h = c = torch.zeros(x.shape[0], self.hidden)
             out = []
             for v in xs:
-                h, c = lstm_cell(cell, v, h, c)
+                h, c = cell(v, h, c)
                 out.append(h)
             xs = out
         return torch.stack([self.head(h) for h in xs], 1)
-
-
-def lstm_cell(m: nn.Module, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    z = F.linear(x, m.weight_ih, m.bias_ih) + F.linear(h, m.weight_hh, m.bias_hh)
-    i, f, g, o = z.chunk(4, 1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
 
 
 def lstm(batch: int = 32, time: int = 16, layers: int = 2, hidden: int = 256, vocab: int = 1000) -> Example:
@@ -218,39 +221,52 @@ def resnet(batch: int = 4, size: int = 32) -> Example:
     return m, cross_entropy, data, torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
 
 
+class Attend(nn.Module):
+    """Attention of a decoder's state to the encoder's outputs [B, S, H]; returns the context [B, H]."""
+
+    def __init__(self, hidden: int):
+        super().__init__()
+        self.query = nn.Linear(hidden, hidden, bias=False)
+
+    def forward(self, memory: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        scores = torch.softmax((memory @ self.query(x)[:, :, None])[:, :, 0], -1)
+        return (scores[:, None] @ memory)[:, 0]
+
+
 class GNMT(nn.Module):
-    """An encoder and a decoder of LSTM layers with attention at each decoder step."""
+    """An encoder and a decoder of LSTM layers as GNMT's: attention at each decoder
+    step, whose context goes to every decoder layer of the next one, residual
+    connections from the third layer on."""
 
     def __init__(self, layers: int = 2, hidden: int = 256, vocab: int = 1000):
         super().__init__()
         self.hidden = hidden
         self.source, self.target = nn.Embedding(vocab, hidden), nn.Embedding(vocab, hidden)
-        self.encoder = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
-        self.decoder = nn.ModuleList(nn.LSTMCell(2 * hidden if k == 0 else hidden, hidden) for k in range(layers))
-        self.query = nn.Linear(hidden, hidden, bias=False)
+        self.encoder = nn.ModuleList(Cell(hidden, hidden) for _ in range(layers))
+        self.decoder = nn.ModuleList(Cell(2 * hidden, hidden) for k in range(layers))
+        self.attention = Attend(hidden)
         self.head = nn.Linear(2 * hidden, vocab)
 
     def forward(self, both: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         source, target = both
+        zero = torch.zeros(source.shape[0], self.hidden)
         xs = list(self.source(source).unbind(1))
         for k, cell in enumerate(self.encoder):
-            h = c = torch.zeros(source.shape[0], self.hidden)
+            h = c = zero
             out = []
             for v in xs:
-                h, c = lstm_cell(cell, v, h, c)
-                out.append(h + v if k else h)
+                h, c = cell(v, h, c)
+                out.append(h + v if k >= 2 else h)
             xs = out
         memory = torch.stack(xs, 1)
-        states = [(torch.zeros(source.shape[0], self.hidden),) * 2 for _ in self.decoder]
-        context = torch.zeros(source.shape[0], self.hidden)
+        states = [(zero, zero) for _ in self.decoder]
+        context = zero
         logits = []
-        for v in self.target(target).unbind(1):
-            x = torch.cat([v, context], 1)
+        for x in self.target(target).unbind(1):
             for k, cell in enumerate(self.decoder):
-                states[k] = lstm_cell(cell, x, *states[k])
-                x = states[k][0]
-            scores = torch.softmax((memory @ self.query(x)[:, :, None])[:, :, 0], -1)
-            context = (scores[:, None] @ memory)[:, 0]
+                states[k] = cell(torch.cat([x, context], 1), *states[k])
+                x = states[k][0] + x if k >= 2 else states[k][0]
+            context = self.attention(memory, x)
             logits.append(self.head(torch.cat([x, context], 1)))
         return torch.stack(logits, 1)
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 	"placer/internal/parallel"
 )
 
@@ -34,13 +35,9 @@ type Config struct {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var all []error
-	if len(c.Methods) == 0 || c.Graphs < 1 || c.Workers < 1 || c.Evaluations < 1 {
-		all = append(all, fmt.Errorf("rivals: %d methods, %d graphs, %d workers, %d evaluations", len(c.Methods), c.Graphs, c.Workers, c.Evaluations))
-	}
-	if c.Graph == nil || c.Clock == nil {
-		all = append(all, errors.New("rivals: graphs or clock missing"))
-	}
+	var all faults.List
+	all.If(len(c.Methods) == 0 || c.Graphs < 1 || c.Workers < 1 || c.Evaluations < 1, "rivals: %d methods, %d graphs, %d workers, %d evaluations", len(c.Methods), c.Graphs, c.Workers, c.Evaluations)
+	all.If(c.Graph == nil || c.Clock == nil, "rivals: graphs or clock missing")
 	return errors.Join(all...)
 }
 

@@ -75,7 +75,7 @@ func (j *joint) place(i graph.OpID, d uint8) {
 	}
 }
 
-// placeUnit sends a unit, sometimes with its partner of the other direction, to
+// placeUnit sends a unit, sometimes with its counterpart of the other direction, to
 // some device.
 func (j *joint) placeUnit() {
 	l := unit.Level(j.rng.IntN(int(unit.NumLevels)))

@@ -12,7 +12,7 @@ import (
 // WriteSearch writes the page of a search and its best plan; x.Search is not nil.
 func WriteSearch(w io.Writer, x *Plan) error {
 	s := x.Search
-	p := &page{Title: fmt.Sprintf("%s on %s, %s", s.Graph.Name, s.Machine.Name, deviceCount(s.Machine.Devices)), Verdict: verdict(s)}
+	p := &page{Title: fmt.Sprintf("%s on %s, %s", s.Graph.Name, s.Machine.Name, deviceCount(s.Machine.Devices)), Verdict: verdict(s, x.devicesUsed())}
 	p.Facts = searchFacts(s)
 	step, err := x.timeline("timeline")
 	if err != nil {
@@ -35,7 +35,7 @@ func WriteSearch(w io.Writer, x *Plan) error {
 		p.Sections = append(p.Sections, section{ID: "convergence", Title: "Convergence", Figures: []figure{chart}, Legend: legend})
 	}
 	p.Sections = append(p.Sections,
-		section{ID: "methods", Title: "Methods", Tables: []tableView{methodsTable(s)}, Notes: s.Notes()},
+		section{ID: "methods", Title: "Methods", Tables: []tableView{methodsTable(s)}, Notes: methodNotes(s)},
 		section{ID: "devices", Title: "Devices and links", Tables: []tableView{
 			{"what each device does in the step", x.Simulation.DeviceCells(), -1}, {"what each link carries in the step", x.Simulation.LinkCells(), -1}}})
 	p.Footer = searchFooter(s)
@@ -92,6 +92,25 @@ func infeasible(s *report.Simulation) []string {
 		return nil
 	}
 	return []string{"The plan does not fit: " + s.Infeasible}
+}
+
+// devicesUsed counts the devices that run something.
+func (x *Plan) devicesUsed() (n int) {
+	for _, d := range x.Simulation.Devices {
+		if d.Ops > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// methodNotes are what the table of methods leaves out, and what the inputs left open.
+func methodNotes(s *report.Search) []string {
+	notes := s.Notes()
+	for _, a := range s.Assumptions {
+		notes = append(notes, "assumed: "+a)
+	}
+	return notes
 }
 
 // searchFacts are the figures at the head of the page.

@@ -301,18 +301,23 @@ func TestHeat(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	gap := 0.1
 	s := &report.Search{Machine: report.Machine{Devices: 2}, LowerBound: 0.01, Best: report.Row{Method: "anneal", StepTime: 0.011, Feasible: true, Gap: &gap},
-		Rows: []report.Row{{Method: "single", StepTime: 0.022, Feasible: true}}}
+		OneDevice: &report.Reference{Value: 0.022, Feasible: true, Reduction: 0.5}, BestRule: &report.Reference{Method: "etf", Value: 0.0121, Feasible: true, Reduction: 1 - 1/1.1}}
 	for _, c := range []struct {
+		used   int
 		change func()
 		want   string
 	}{
-		{func() {}, "factor of 2.00"},
-		{func() { s.Rows[0].StepTime = 0.011 }, "not worth it"},
-		{func() { s.Rows[0].Feasible = false }, "does not fit"},
-		{func() { s.Best.Feasible, s.Best.Overflow = false, 3e9 }, "3.00 GB more memory"},
+		{2, func() {}, "takes 11 ms a step on 2 devices."},
+		{2, func() {}, "factor of 2.00"},
+		{2, func() {}, "etf, comes to 12.1 ms, of which the best plan saves 9.1%"},
+		{2, func() {}, "below 10 ms, which is proven; this one is 10.0% above it"},
+		{1, func() {}, "on 1 of 2 devices"},
+		{2, func() { s.OneDevice.Value, s.OneDevice.Reduction = 0.011, 0 }, "not worth it"},
+		{2, func() { s.OneDevice.Feasible = false }, "No plan on one device fits"},
+		{2, func() { s.Best.Feasible, s.Best.Overflow = false, 3e9 }, "3.00 GB more memory"},
 	} {
 		c.change()
-		if got := strings.Join(verdict(s), " "); !strings.Contains(got, c.want) {
+		if got := strings.Join(verdict(s, c.used), " "); !strings.Contains(got, c.want) {
 			t.Errorf("%q lacks %q", got, c.want)
 		}
 	}

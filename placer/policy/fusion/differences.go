@@ -9,14 +9,14 @@ import (
 
 // In the last two stages a round moves the chances by a share of differencesMix to the
 // best samples, and of what that leaves a share of byGain is by gains, at temperature
-// settled, an untried level taken to cost untried, both as parts of the step time,
+// gainTemperature, an untried level taken to cost untried, both as parts of the step time,
 // with a pseudo-count of untriedCount samples.
 const (
-	differencesMix = 0.5
-	byGain         = 0.05
-	settled        = 1e-6
-	untried        = 1e-5
-	untriedCount   = 0.2
+	differencesMix  = 0.5
+	byGain          = 0.05
+	gainTemperature = 1e-6
+	untried         = 1e-5
+	untriedCount    = 0.2
 )
 
 // differences are what the levels of each class gain over those of the best plan.
@@ -108,9 +108,9 @@ func (t *differences) follow(fusion []uint8, step float64) {
 	}
 }
 
-// steer is as teacher says: it explores any level, of no more than strays classes a
+// adjust is as teacher says: it explores any level, of no more than strays classes a
 // sample, and moves a share of byGain to the levels that gain most.
-func (t *differences) steer(c int, chance []float64, spent float64) {
+func (t *differences) adjust(c int, chance []float64, spent float64) {
 	u := min(explore*finer, strays/float64(len(t.sum))) * min(1, (1-spent)/exploreEnd)
 	for a := range chance {
 		chance[a] = (1-u)*chance[a] + u/levels
@@ -125,7 +125,7 @@ func (t *differences) steer(c int, chance []float64, spent float64) {
 	}
 	total := 0.0
 	for a, x := range t.share {
-		t.share[a] = math.Exp((least - x) / (settled * t.step))
+		t.share[a] = math.Exp((least - x) / (gainTemperature * t.step))
 		total += t.share[a]
 	}
 	for a := range chance {

@@ -162,7 +162,7 @@ func TestGains(t *testing.T) {
 	g.follow([]uint8{1, 1, 0}, 0.1)
 	g.take([][]difference{{{0, 2, -1e-3, 1}, {1, 2, 1e-3, 0.25}}, {{0, 0, 2e-3, 1}}})
 	chance := []float64{0, 1, 0, 0, 0, 0, 0, 0}
-	g.steer(0, chance, 1)
+	g.adjust(0, chance, 1)
 	if math.Abs(chance[1]-(1-byGain)) > 1e-9 || math.Abs(chance[2]-byGain) > 1e-9 {
 		t.Errorf("level 2 gains and 1 is the plan's: chances %g", chance)
 	}
@@ -174,7 +174,7 @@ func TestGains(t *testing.T) {
 		t.Errorf("what a level brings that the plan left for an unknown one is known: %g", g.count[1])
 	}
 	chance = []float64{1, 0, 0, 0, 0, 0, 0, 0}
-	g.steer(0, chance, 1-exploreEnd/2) // half of the way to no exploration
+	g.adjust(0, chance, 1-exploreEnd/2) // half of the way to no exploration
 	if want := (1 - byGain) * explore * finer / 2 / levels; math.Abs(chance[1]-want) > 1e-9 {
 		t.Errorf("explored to %g, want %g", chance, want)
 	}

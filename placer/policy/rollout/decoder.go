@@ -96,7 +96,7 @@ func (d *Decoder) Heads() (all []Head) {
 
 // Decode writes the plan of the decision action into to, which has room for what is
 // decided and holds what is given.
-func (d *Decoder) Decode(action []int32, to *Draft) {
+func (d *Decoder) Decode(action []int32, to *Candidate) {
 	n := d.Units.NumUnits()
 	if d.Tasks.Has(plan.Place) {
 		for i, u := range d.Units.Of {
@@ -122,7 +122,7 @@ func (d *Decoder) Decode(action []int32, to *Draft) {
 
 // schedule moves each op down the order by the places that its unit's level says,
 // or up, and writes the rank it comes to: ops of equal places keep their order.
-func (d *Decoder) schedule(level []int32, to *Draft) {
+func (d *Decoder) schedule(level []int32, to *Candidate) {
 	low, high := slices.Min(d.shift), slices.Max(d.shift)
 	size := len(d.order) + int(high-low) + 1
 	to.count = slices.Grow(to.count[:0], size)[:size]
