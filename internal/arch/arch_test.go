@@ -43,7 +43,7 @@ var allowed = map[string]string{
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
 	"internal/unionfind":     "", "internal/parallel": "",
-	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "",
+	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/browser": "",
 
 	// GPUs.
 	"hw/gpu":                  "",
@@ -138,11 +138,12 @@ var allowed = map[string]string{
 	"placer/methods": "*",
 
 	// Output and the command line.
-	"internal/dispatch": "units plan",
-	"internal/compare":  "plan internal/fsx internal/parallel",
-	"internal/campaign": "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":   "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0028
-	"internal/cli":      "*",
+	"internal/dispatch":   "units plan",
+	"internal/compare":    "plan internal/fsx internal/parallel",
+	"internal/campaign":   "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
+	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0028
+	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
+	"internal/cli":        "*",
 
 	// Experiments.
 	"internal/bench":       "*",
@@ -153,7 +154,7 @@ var allowed = map[string]string{
 	// Recorded results.
 	"experiments/summarise":      "units plan internal/report",
 	"experiments/papers":         "internal/compare",
-	"experiments/pictures":       "units graph plan sim internal/fsx placer/problem baselines/rules",
+	"experiments/pictures":       "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals": "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":       "graph/unit plan placer/policy/goone placer/problem baselines/rules",
 	"experiments/transfer":       "internal/fsx placer/policy/sequential plan baselines/rules",
