@@ -92,17 +92,17 @@ func (c *console) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			other := l
+			of := l
 			a, err := c.planOf(args[0], &l, m)
 			if err != nil {
 				return err
 			}
-			b, err := c.planOf(args[1], &other, m)
+			b, err := c.planOf(args[1], &of, m)
 			if err != nil {
 				return err
 			}
-			if l.Hash() != other.Hash() {
-				return fmt.Errorf("%s and %s are of different graphs: layers recompute or offload in one that do not in the other", args[0], args[1])
+			if l.Hash() != of.Hash() {
+				return fmt.Errorf("%s and %s recompute or offload other layers: what one runs the other does not", args[0], args[1])
 			}
 			x, err := explain.Diff(&explain.Case{Source: l.Source, Machine: m, Plan: a, Contention: contention}, b)
 			if err != nil {
@@ -118,7 +118,7 @@ func (c *console) diffCommand() *cobra.Command {
 }
 
 // planOf reads the plan file at path, a plan for l on m, and says where it was made for
-// a machine of other figures. Where the plan changes the graph, l's is changed.
+// a machine of other figures. l becomes what the plan is for, with its changes.
 func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, error) {
 	file, err := c.readPlan(path)
 	if err != nil {
