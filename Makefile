@@ -55,6 +55,11 @@ fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/7580
 		done; \
 	done
 
+.PHONY: campaign
+CASES ?= 10000
+campaign: ## CASES random problems through the whole search, each plan held to an independent checker; an hour for 10,000
+	$(GO) test ./internal/campaign -run 'TestCampaign$$' -v -timeout 0 -campaign $(CASES) -campaign.from $(SEED) -campaign.out $(CURDIR)/bin/campaign
+
 .PHONY: test-gpu test-cu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
 	$(GO) test -count 1 -v -run RealGPU ./hw/gpu/cuda ./nn/device ./hw/bench ./measure
@@ -141,8 +146,13 @@ repro-go-hdp: ## GO, HDP, RL-2017 and GDP at 2,000 evaluations on three graphs, 
 	bin/placer compare --workload rnnlm2,gnmt2,inception --methods human,random-best,hdp,rl-2017,GDP-one,GO-one,anneal --against hdp --evaluations 2000 --out $(RUNS)/go-hdp >/dev/null
 	cp $(RUNS)/go-hdp/compare.json experiments/go-hdp/ && cp $(RUNS)/go-hdp/compare.md experiments/go-hdp/table.md
 
+.PHONY: report-figures
+report-figures: ## measure the report of 82,000 ops in a headless Chromium: size, when it is ready, frames while panning
+	$(GO) run ./cmd/placer report experiments/pictures/gnmt8 -o bin/gnmt8.html
+	PLACER_REPORT=$(CURDIR)/bin/gnmt8.html $(GO) test -tags long -count 1 -v -run 'TestLargeReport|TestGivenReport' ./internal/report/web
+
 .PHONY: pictures
-pictures: ## draw the picture of the README from its recorded plan, into docs/pictures
+pictures: ## make the pictures of README and docs from recorded runs, into docs/pictures; those of the report need Chromium
 	$(GO) run ./experiments/pictures
 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them
@@ -161,6 +171,10 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench dnn-partitioning --data $(DATA)/dnn-partitioning --json >experiments/dnn-partitioning/result.json.new
 	mv experiments/dnn-partitioning/result.json.new experiments/dnn-partitioning/result.json
+
+.PHONY: repro-verdict
+repro-verdict: ## the verdict on six models and three machines again, 30 s each, into experiments/verdict; RESNET=FILE.onnx for ResNet-50
+	RESNET="$(RESNET)" experiments/verdict/run.sh
 
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer

@@ -149,6 +149,7 @@ func (s *gapFilling) transfer(t graph.TensorID, q graph.OpID, v int, b units.Byt
 // place puts op i on device v, with the sources it reads, after what it needs has
 // arrived; insert allows it into an earlier gap.
 func (s *gapFilling) place(i graph.OpID, v int, insert bool) {
+	s.bind(s.ops.Of[i], v) // before its sources, some of which may be of its group
 	for _, t := range s.g.Inputs(i) {
 		if q := s.g.Tensor(t).Producer; s.device[q] == none {
 			s.place(q, s.choice(q, v), insert)
@@ -173,6 +174,15 @@ func (s *gapFilling) place(i graph.OpID, v int, insert bool) {
 	s.device[i], s.finish[i] = v, start+length
 	s.received(i, v)
 	s.hold(i, v)
+}
+
+// bind fixes unit u to device v unless it is fixed.
+func (s *gapFilling) bind(u int32, v int) {
+	if s.fixed[u] == none {
+		s.fixed[u] = v
+		s.bound = append(s.bound, u)
+		s.live[v] += s.resident[u]
+	}
 }
 
 // choice returns the device of source q when its consumer is on v: that of its
@@ -209,12 +219,6 @@ func (s *gapFilling) send(t graph.TensorID, v int) {
 
 // hold counts what op i, now on v, adds to memory and what it lets go.
 func (s *gapFilling) hold(i graph.OpID, v int) {
-	u := s.ops.Of[i]
-	if s.fixed[u] == none {
-		s.fixed[u] = v
-		s.bound = append(s.bound, u)
-		s.live[v] += s.resident[u]
-	}
 	first, end := s.g.Outputs(i)
 	for t := first; t < end; t++ {
 		s.arrival[int(t)*s.d+v] = s.finish[i]

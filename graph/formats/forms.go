@@ -2,12 +2,16 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"placer/graph"
 	"placer/graph/formats/costgraph"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/doppler"
+	"placer/graph/formats/foreign"
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/pipedream"
 	"placer/graph/formats/piper"
@@ -41,8 +45,12 @@ func Forms() []Form {
 	}
 }
 
-// isOwn reports whether data is a JSON object that no other program's form claims.
+// isOwn reports whether data is a JSON object that says so in its first key, as those
+// that we write do, or one that no other program's form claims.
 func isOwn(data []byte) bool {
+	if foreign.HasKey(data, 1, "format") {
+		return true
+	}
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data)
 }
 
@@ -76,7 +84,17 @@ func readCostGraph(data []byte, name string, _ onnx.Config) (*File, error) {
 
 func readOwn(data []byte, name string, _ onnx.Config) (*File, error) {
 	g, err := graph.Read(data, name)
+	if err == nil && g.Name() == "" {
+		g = g.Named(baseName(name))
+	}
 	return &File{Graph: g}, err
+}
+
+// baseName is what a graph without a name of its own is called: its file, without folder
+// and extension.
+func baseName(name string) string {
+	base := filepath.Base(name)
+	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
 }
 
 func readPartitioning(data []byte, name string, _ onnx.Config) (*File, error) {

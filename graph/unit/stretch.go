@@ -37,19 +37,20 @@ func stretches(q *quotient, alone []int32, weight []float64, target float64) [][
 	sorted := slices.Sorted(slices.Values(crossing[min(1, n-1):]))
 	least, median := sorted[0], sorted[len(sorted)/2]
 	target = max(target, 1e-300)
-	cost := make([]float64, n+1)
-	from := make([]int, n+1)
-	for j := 1; j <= n; j++ {
+	at := starts(crossing, sum[n]/target)
+	cost := make([]float64, len(at))
+	from := make([]int, len(at))
+	for j := 1; j < len(at); j++ {
 		cost[j] = math.Inf(1)
 		for i := j - 1; i >= 0; i-- {
-			w := (sum[j] - sum[i]) / target
+			w := (sum[at[j]] - sum[at[i]]) / target
 			if (w > longest || j-i > widest) && i < j-1 {
 				break
 			}
 			off := math.Log(max(w, 1e-3))
 			x := cost[i] + deviation*off*off
-			if i > 0 && crossing[i] > least {
-				x += crossed * (crossing[i] - least) / max(median-least, 1)
+			if i > 0 && crossing[at[i]] > least {
+				x += crossed * (crossing[at[i]] - least) / max(median-least, 1)
 			}
 			if x < cost[j] {
 				cost[j], from[j] = x, i
@@ -57,11 +58,31 @@ func stretches(q *quotient, alone []int32, weight []float64, target float64) [][
 		}
 	}
 	var runs [][]int32
-	for j := n; j > 0; j = from[j] {
-		runs = append(runs, parts(q, alone[from[j]:j])...)
+	for j := len(at) - 1; j > 0; j = from[j] {
+		runs = append(runs, parts(q, alone[at[from[j]]:at[j]])...)
 	}
 	slices.SortFunc(runs, func(a, b []int32) int { return int(a[0] - b[0]) })
 	return runs
+}
+
+// starts returns where stretches may start, and as the last one the number of cells:
+// everywhere, or where so many cells would come on one of the targets that a stretch
+// of at most widest cells cannot reach its target, at the cell of every few whose
+// start the fewest results cross.
+func starts(crossing []float64, targets float64) []int {
+	n := len(crossing)
+	few := max(1, int(math.Ceil(float64(n)/max(targets, 1)*longest/widest)))
+	at := []int{0}
+	for k := few; k < n; k += few {
+		best := k
+		for c := k; c < min(n, k+few); c++ {
+			if crossing[c] < crossing[best] {
+				best = c
+			}
+		}
+		at = append(at, best)
+	}
+	return append(at, n)
 }
 
 // parts splits cells, ascending, into the sets that edges among them connect.

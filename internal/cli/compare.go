@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"placer/internal/bench"
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/placer/methods"
 	"placer/placer/problem"
@@ -23,6 +25,7 @@ type compareFlags struct {
 	seconds            time.Duration
 	workers            int
 	out, resume, audit string
+	html               string
 	list               bool
 	form               formFlags
 }
@@ -71,20 +74,27 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.StringVar(&f.audit, "audit", "", "recompute every aggregate of this results file and report what differs")
 	fl.BoolVar(&f.list, "list", false, "list the methods")
 	f.form.add(cmd)
+	fl.StringVar(&f.html, "html", "", "write a web page of charts there too")
 	exclusive(cmd, "out", "resume", "audit", "list")
-	beside(fl, "resume", "workers", "json", "csv", "markdown")
+	beside(fl, "resume", "workers", "json", "csv", "markdown", "html")
 	return cmd
 }
 
 // compare runs a new comparison or the rest of an old one and prints it.
 func (c *console) compare(ctx context.Context, cmd *cobra.Command, f *compareFlags) error {
+	if err := writable(f.html); err != nil {
+		return err
+	}
 	j, m, err := c.openComparison(cmd, f)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
 	doc, stopped := bench.Run(ctx, m, m, j, f.workers, bench.NewCases(m, c.loadCase, c.clock), bench.NewComparison, c.bench())
-	return c.printTables(&f.form, doc, j.Dir(), stopped, "placer compare --resume")
+	if err := c.printTables(&f.form, doc, j.Dir(), stopped, "placer compare --resume"); err != nil || f.html == "" {
+		return err
+	}
+	return c.reportComparison(filepath.Join(j.Dir(), compare.ResultFile), f.html)
 }
 
 // openComparison opens the folder that --resume names, or makes a new one for
@@ -140,9 +150,9 @@ func (c *console) listMethods(asJSON bool) error {
 		doc.Methods = append(doc.Methods, report.Method{Name: m.Name, Kind: m.Kind, About: m.About, Source: m.Source, Needs: m.Needs})
 	}
 	if asJSON {
-		return report.WriteJSON(c.out, doc)
+		return jsonx.Write(c.out, doc)
 	}
-	return doc.WriteText(c.out)
+	return c.writeText(doc.WriteText)
 }
 
 // audit recomputes the aggregates of the results file at path.

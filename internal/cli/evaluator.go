@@ -147,16 +147,16 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 	}
 	key := session.Key{Graph: s.config.GraphHash, Machine: s.config.MachineHash, Host: x.host, Settings: s.config.Measuring.String()}
 	x.done = session.NewMeasurements(ctx, measurer, s.cache, key, func(err error) { stop(stopped{err}) })
-	s.host.Judge = x.done
+	s.host.Measurer = x.done
 	if s.config.Evaluator == byHardware {
 		s.host.Rollouts = session.NewEvaluator(s.task.Evaluator.Clone(), x.done).Rollouts
 		return x, nil
 	}
-	screen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
+	prescreen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
 	if err != nil {
 		return nil, err
 	}
-	s.host.Rollouts = screen.Rollouts
+	s.host.Rollouts = prescreen.Rollouts
 	return x, nil
 }
 

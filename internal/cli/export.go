@@ -74,12 +74,17 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		return nil, err
 	}
 	var p *plan.Plan
+	var changed *plan.File
 	switch {
 	case f.plan != "":
 		file, err := plan.ReadFile(f.plan)
 		if err != nil {
 			return nil, err
 		}
+		if err := l.change(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+		changed = file
 		if p, err = file.Plan(l.Graph, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.plan, err)
 		}
@@ -116,6 +121,9 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		file, err := p.File(l.Graph, m)
 		if err != nil {
 			return nil, err
+		}
+		if changed != nil {
+			file.GraphHash, file.Changes, file.ChangedHash = changed.GraphHash, changed.Changes, changed.ChangedHash
 		}
 		return file.Write, nil
 	case "split":

@@ -95,6 +95,7 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return err
 	}
+	c.tell(l)
 	file, err := c.readPlan(f.plan)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
-	"placer/internal/report"
+	"placer/internal/jsonx"
 )
 
 // document is a result that can be written for people and for programs.
@@ -14,9 +14,9 @@ type document interface{ WriteText(io.Writer) error }
 
 func (c *console) print(asJSON bool, d document) error {
 	if asJSON {
-		return report.WriteJSON(c.out, d)
+		return jsonx.Write(c.out, d)
 	}
-	return d.WriteText(c.out)
+	return c.writeText(d.WriteText)
 }
 
 // printing gives cmd the flag --json, and what prints the document that run returns.

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"placer/internal/report"
+	"placer/internal/jsonx"
 	"placer/measure/session"
 	"placer/nn"
 	"placer/placer/search"
@@ -65,7 +65,7 @@ func (c *console) searchCommand() *cobra.Command {
 			}
 			defer s.close()
 			if f.printConfig {
-				return report.WriteJSON(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
+				return jsonx.Write(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
 			}
 			return c.search(cmd.Context(), s, &f)
 		},
@@ -86,6 +86,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
 		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas; all without it")
+		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
@@ -237,6 +238,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	host.Clock, host.CPU = func() float64 { return s.before + c.clock() }, c.cpu
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
+	how.Fewer = how.Budget.Seconds == 0
 	s.run.Warn = func(err error) { show.line("placer: %v", err) }
 	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)
@@ -265,8 +267,14 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err := errors.Join(c.emit(f.plan, file.Write, f.json, doc), unwritten); err != nil {
 		return err
 	}
+	page, err := c.writeReport(s)
 	s.run.SaveLearner()
 	c.say("run folder %s", s.run.Dir())
+	if err != nil { // the plan and its table are there
+		c.say("no report: %v", err)
+	} else {
+		c.say("report %s", page)
+	}
 	if infeasible == nil {
 		c.say("to run the plan: placer export %s --machine %s --plan %s --as schedule; docs/pytorch.md", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"placer/graph/unit"
 	"placer/hw"
 	"placer/internal/report"
+	"placer/internal/report/web"
 	"placer/measure"
 	"placer/measure/session"
 	"placer/measure/torch"
@@ -47,6 +49,7 @@ type searchRun struct {
 	host    search.Host // what measures, beside the clocks
 	loaded  loaded
 	level   unit.Level
+	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
 	memory  *search.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
@@ -54,6 +57,7 @@ type searchRun struct {
 	gpus    *localGPUs     // nil where the search does not measure on GPUs here
 	torch   *torch.Process // nil where it does not measure by PyTorch
 	cache   *session.Cache // nil before it is opened
+	page    *web.Plan      // the best plan and its step; nil before it is written
 }
 
 // close closes what the session has open.
@@ -91,7 +95,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
-	l, m, err := c.load(f.inputFlags())
+	l, m, err := c.loadInputs(f.inputFlags())
 	if err != nil {
 		return err
 	}
@@ -100,6 +104,9 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	}
 	if !f.named() && l.Times == nil {
 		s.config.GPU = defaultGPU
+	}
+	if err := c.readFrom(s, l, m); err != nil {
+		return err
 	}
 	if err := s.assemble(l, m, f, device); err != nil {
 		return err
@@ -112,6 +119,22 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 		return err
 	}
 	return s.writeInputs()
+}
+
+// readFrom reads the plans that the search starts from.
+func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
+	for _, path := range s.config.From {
+		file, err := c.readPlan(path)
+		if err != nil {
+			return err
+		}
+		p, err := file.Plan(l.Graph, m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		s.given = append(s.given, p.Decision)
+	}
+	return nil
 }
 
 // assemble makes the task and the methods from what was loaded, and checks that it
@@ -138,10 +161,16 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended},
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m},
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
+	}
+	if len(s.given) > 0 {
+		all = append([]search.Method{methods.Given(s.given)}, all...)
+		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
+			k.Methods = append([]string{methods.GivenName}, k.Methods...)
+		}
 	}
 	if s.methods, err = choose(all, k.Methods); err != nil {
 		return err
@@ -153,6 +182,11 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	s.loaded = l
 	if s.task, err = problem.New(l.Source, m, how); err != nil {
 		return err
+	}
+	if device != nil {
+		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
+			return err
+		}
 	}
 	return s.measurable()
 }
@@ -192,18 +226,9 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 	if s.run, s.memory, s.before, err = search.OpenRun(f.resume); err != nil {
 		return err
 	}
-	k := defaultSettings()
-	k.Tasks = plan.Place.String()
-	if err := c.readSettings(s.run.Path(search.ConfigFile), &k); err != nil {
+	if s.config, err = c.readRunSettings(f.resume); err != nil {
 		return err
 	}
-	if k.Format != runFormat {
-		return fmt.Errorf("%s: format is %q, want %q", s.run.Path(search.ConfigFile), k.Format, runFormat)
-	}
-	if err := k.complete(); err != nil {
-		return fmt.Errorf("%s: %w", s.run.Path(search.ConfigFile), err)
-	}
-	s.config = k.runSettings
 	var done report.Search
 	switch err := s.run.Read(search.ResultFile, &done); {
 	case err == nil && done.Format == report.SearchFormat && len(done.Rows) > 0 && !done.Interrupted:
@@ -215,20 +240,45 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
-	m, err := hw.ReadFile(s.run.Path(search.MachineFile))
+	l, m, err := c.loadRun(f.resume, &s.config)
 	if err != nil {
 		return err
 	}
-	from := s.config.graphFlags
-	if from.Graph == graphCopy {
-		from.Graph = s.run.Path(graphCopy)
-	}
-	if from.Times == timesCopy {
-		from.Times = s.run.Path(timesCopy)
-	}
-	l, err := c.loadGraph(&from)
-	if err != nil {
+	if err := c.readFrom(s, l, m); err != nil {
 		return err
 	}
 	return s.assemble(l, m, f, device)
+}
+
+// readRunSettings reads what the run in dir was asked for.
+func (c *console) readRunSettings(dir string) (runSettings, error) {
+	path := filepath.Join(dir, search.ConfigFile)
+	k := defaultSettings()
+	k.Tasks = plan.Place.String()
+	if err := c.readSettings(path, &k); err != nil {
+		return k.runSettings, err
+	}
+	if k.Format != runFormat {
+		return k.runSettings, fmt.Errorf("%s: format is %q, want %q", path, k.Format, runFormat)
+	}
+	if err := k.complete(); err != nil {
+		return k.runSettings, fmt.Errorf("%s: %w", path, err)
+	}
+	return k.runSettings, nil
+}
+
+// loadRun loads the graph and the machine of the run in dir, which was asked for k.
+func (c *console) loadRun(dir string, k *runSettings) (l loaded, m *hw.Machine, err error) {
+	if m, err = hw.ReadFile(filepath.Join(dir, search.MachineFile)); err != nil {
+		return l, nil, err
+	}
+	from := k.graphFlags
+	if from.Graph == graphCopy {
+		from.Graph = filepath.Join(dir, graphCopy)
+	}
+	if from.Times == timesCopy {
+		from.Times = filepath.Join(dir, timesCopy)
+	}
+	l, err = c.loadGraph(&from)
+	return l, m, err
 }

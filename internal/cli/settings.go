@@ -45,6 +45,7 @@ type runSettings struct {
 	Measuring    *session.Settings `json:"measuring,omitempty"`
 	Measurements string            `json:"measurements,omitempty"`
 	Methods      []string          `json:"methods,omitempty"`
+	From         []string          `json:"from,omitempty"` // plan files that the search starts from
 }
 
 // hostSettings are those of the process that searches; no run keeps them.

@@ -71,11 +71,14 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 	if err != nil {
 		return err
 	}
-	g := l.Graph
 	file, err := c.readPlan(planFile)
 	if err != nil {
 		return err
 	}
+	if err := l.change(file); err != nil {
+		return fmt.Errorf("%s: %w", planFile, err)
+	}
+	g := l.Graph
 	p, err := file.Plan(g, m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", planFile, err)

@@ -1,17 +1,17 @@
 package session
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"placer/hw/gpu"
+	"placer/internal/faults"
+	"placer/internal/jsonx"
 	"placer/measure"
 	"placer/plan"
 )
@@ -48,13 +48,11 @@ func DefaultSettings() Settings { return Settings{Mode: measure.Eager.String(), 
 
 // Validate reports every fault.
 func (s Settings) Validate() error {
-	var errs []error
+	var errs faults.List
 	if _, err := s.mode(); err != nil {
 		errs = append(errs, err)
 	}
-	if s.Repeats < 1 || s.Repeats > 1000 {
-		errs = append(errs, fmt.Errorf("%d steps to measure, want 1 to 1000", s.Repeats))
-	}
+	errs.If(s.Repeats < 1 || s.Repeats > 1000, "%d steps to measure, want 1 to 1000", s.Repeats)
 	switch {
 	case s.Runtime == "" && (s.Clock != "" || s.Realtime):
 		errs = append(errs, errors.New("clock and realtime of measuring go with runtime torch"))
@@ -89,13 +87,8 @@ func (s Settings) String() string {
 
 // Parse reads what String wrote.
 func Parse(text string) (s Settings, err error) {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := jsonx.Decode([]byte(text), &s); err != nil {
 		return s, fmt.Errorf("settings of measuring: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return s, errors.New("settings of measuring: data behind them")
 	}
 	return s, s.Validate()
 }

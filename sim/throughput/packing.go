@@ -17,8 +17,8 @@ const (
 
 // PackingBound returns a proven lower bound from low, which is one, to high, a
 // load that is reached or that is impossible to be better than. It is slower and
-// tighter than Bound where tensors cost as much as ops: effort bounds the entries
-// of all tables (below), a million or two of which take a second. An instance
+// tighter than Bound where tensors cost as much as ops: all tables (below) together
+// have at most three times effort entries, a million or two of which take a second. An instance
 // with several kinds of accelerators or CPUs, or without an order in which few
 // nets are open, keeps low.
 //
@@ -42,7 +42,7 @@ func (x *Instance) PackingBound(low, high float64, effort int) float64 {
 		}
 		t := (low + high) / 2
 		share := effort / (packSeek - seek)
-		proven, spent := x.overpacked(t*(1+1e-12), share)
+		proven, spent := x.overpacked(t*(1+1e-12), share, 2*effort)
 		effort -= spent
 		if proven {
 			low = t
@@ -54,8 +54,9 @@ func (x *Instance) PackingBound(low, high float64, effort int) float64 {
 }
 
 // overpacked reports whether prices prove that no placement has all loads at most
-// t, and the entries that it took to try.
-func (x *Instance) overpacked(t float64, effort int) (proven bool, spent int) {
+// t, and the entries that it took to try. It begins no table once effort is spent,
+// and gives up a table that would have more than limit entries.
+func (x *Instance) overpacked(t float64, effort, limit int) (proven bool, spent int) {
 	p := newProof(x, t)
 	for {
 		again, contradiction := p.round()
@@ -70,7 +71,7 @@ func (x *Instance) overpacked(t float64, effort int) (proven bool, spent int) {
 	if k == nil {
 		return false, effort
 	}
-	return k.prove(effort)
+	return k.prove(effort, min(limit, packEntries))
 }
 
 // packing is the sets of a proof in order, with their prices.
@@ -182,13 +183,14 @@ func (p *proof) merged() (roots []int32, nets []Net) {
 	return roots, merge(p.x.Nets, func(b int32) int32 { return index[p.sets.Root(b)] })
 }
 
-// prove changes prices until they prove t impossible or effort is spent.
-func (k *packing) prove(effort int) (proven bool, spent int) {
+// prove changes prices until they prove t impossible or effort is spent. A table
+// has at most limit entries.
+func (k *packing) prove(effort, limit int) (proven bool, spent int) {
 	for round := 0; ; round++ {
-		v, held, ok := k.accelerator()
+		v, held, ok := k.accelerator(limit)
 		spent += max(len(k.entries), packRound)
 		if !ok {
-			return false, effort
+			return false, max(spent, effort)
 		}
 		w, onCPU := k.knapsack()
 		var all float64

@@ -35,8 +35,9 @@ func (f *packEntry) meet(net packNet, bit uint32) {
 }
 
 // accelerator returns the most that one accelerator can hold in prices and the
-// sets of such a load, [sets]; ok is false where the tables would be too large.
-func (k *packing) accelerator() (value float64, held []bool, ok bool) {
+// sets of such a load, [sets]; ok is false where the tables would have more than
+// limit entries.
+func (k *packing) accelerator(limit int) (value float64, held []bool, ok bool) {
 	k.entries = append(k.entries[:0], packEntry{from: -1})
 	begin := 0
 	for at := range k.price {
@@ -73,7 +74,7 @@ func (k *packing) accelerator() (value float64, held []bool, ok bool) {
 			}
 			k.entries = append(k.entries, next[i])
 		}
-		if len(k.entries) > packEntries {
+		if len(k.entries) > limit {
 			return 0, nil, false
 		}
 	}

@@ -1,0 +1,92 @@
+package curriculum
+
+import (
+	"math"
+	"slices"
+
+	"placer/graph/unit"
+	"placer/placer/policy/rollout"
+	"placer/plan"
+)
+
+// WarmStart takes logits from the units of stage from to those of stage to, softened
+// so that the finer stage can still change its mind. seconds, [N], weigh the ops.
+func WarmStart(learnt Logits, heads []rollout.Head, from, to Stage, seconds []float64, devices int) (all Logits) {
+	for t, head := range heads {
+		rows := learnt[t]
+		if head.Task == plan.Fuse && from.OneFusion {
+			rows = slices.Repeat(rows[:1], len(rows))
+		}
+		most := float32(warmStartRange)
+		if head.Task == plan.Place {
+			most = max(most, logitOf(warmStartChance, devices))
+		}
+		all = append(all, prolong(rows, len(rows[0])/head.Kinds, from.Units, to.Units, seconds, most))
+	}
+	return all
+}
+
+// prolong gives each unit of fine the mean, by time, of the logits of the units of
+// coarse that its ops belong to, none further below the best than most. A row holds
+// one or more choices among levels levels.
+func prolong(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64, most float32) [][]float32 {
+	down := make([][]float32, fine.NumUnits())
+	for u, ops := range fine.Ops {
+		row := make([]float32, len(logits[0]))
+		weight := float32(0)
+		for _, i := range ops {
+			from := logits[coarse.Of[i]]
+			w := float32(seconds[i])
+			weight += w
+			for lo := 0; lo < len(row); lo += levels {
+				top := slices.Max(from[lo : lo+levels])
+				for a := lo; a < lo+levels; a++ {
+					row[a] += w * max(from[a]-top, -most)
+				}
+			}
+		}
+		for a := range row {
+			row[a] /= weight
+		}
+		down[u] = row
+	}
+	return down
+}
+
+// warmStartRange is the most by which a logit of the coarser stage lies below the best: a chance
+// of at most a twelfth of the best one's is left.
+const warmStartRange = 2.5
+
+// warmStartChance is the least chance that they leave the best device, if
+// there are so many others that warmStartRange would leave it less.
+const warmStartChance = 0.8
+
+// logitOf is by how much a logit lies above n-1 equal ones whose best has chance p.
+func logitOf(p float64, n int) float32 {
+	return float32(math.Log(p / (1 - p) * float64(n-1)))
+}
+
+// Majority returns the device of each unit of p in placement device, [N]: where it
+// has most time.
+func Majority(p *unit.Partition, device []uint8, seconds []float64, devices int) []uint8 {
+	all := make([]uint8, p.NumUnits())
+	for u, ops := range p.Ops {
+		time := make([]float64, devices)
+		most := device[ops[0]]
+		for _, i := range ops {
+			time[device[i]] += seconds[i]
+			if time[device[i]] > time[most] {
+				most = device[i]
+			}
+		}
+		all[u] = most
+	}
+	return all
+}
+
+// StartBias is by how much the logits of a placement to start from begin above the
+// others: 4, and more among many devices, so that a unit stays on its device with the
+// chance that it has among four.
+func StartBias(devices int) float32 { return max(4, logitOf(startChance, devices)) }
+
+const startChance = 0.947
