@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 )
 
@@ -14,7 +15,7 @@ type document interface{ WriteText(io.Writer) error }
 
 func (c *console) print(asJSON bool, d document) error {
 	if asJSON {
-		return report.WriteJSON(c.out, d)
+		return jsonx.Write(c.out, d)
 	}
 	return d.WriteText(c.tables())
 }
