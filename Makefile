@@ -172,6 +172,10 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 	bin/placer bench dnn-partitioning --data $(DATA)/dnn-partitioning --json >experiments/dnn-partitioning/result.json.new
 	mv experiments/dnn-partitioning/result.json.new experiments/dnn-partitioning/result.json
 
+.PHONY: repro-verdict
+repro-verdict: ## the verdict on six models and three machines again, 30 s each, into experiments/verdict; RESNET=FILE.onnx for ResNet-50
+	RESNET="$(RESNET)" experiments/verdict/run.sh
+
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench doppler --data $(DATA)/doppler --json >experiments/doppler/result.json.new

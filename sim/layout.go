@@ -11,17 +11,17 @@ import (
 // clones share it.
 type layout struct {
 	g          *graph.Graph
-	workspace  []int64        // [N]
-	traffic    []int64        // [N] bytes that an op alone reads and writes
-	view       []bool         // [N] launches nothing and passes its input on
-	readsShape []bool         // [N] reads no element of its inputs
-	bytes      []int64        // [T]
-	resident   []bool         // [T]
-	producer   []int32        // [T]
-	share      []int32        // [T] tensor whose memory a view is in, or none
-	viewed     []bool         // [T] some view shares its memory
+	workspace  []int64 // [N]
+	traffic    []int64 // [N] bytes that an op alone reads and writes
+	view       []bool  // [N] launches nothing and passes its input on
+	readsShape []bool  // [N] reads no element of its inputs
+	bytes      []int64 // [T]
+	resident   []bool  // [T]
+	producer   []int32 // [T]
+	share      []int32 // [T] tensor whose memory a view is in, or none
+	viewed     []bool  // [T] some view shares its memory
 	// heir is the view, as large as the tensor, that is all that reads it, or none, [T].
-	heir []int32
+	heir       []int32
 	inAt, in   []int32        // [N+1], distinct inputs of each op, as listed
 	ctlAt, ctl []int32        // [N+1], ops that wait for each op by control dependency, ascending
 	outAt      []int32        // [N+1], the first tensor of each op

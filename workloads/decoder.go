@@ -36,6 +36,14 @@ func newLlama() *decoder {
 		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
+// newLlama70B returns the sizes of Llama 2 70B (Touvron et al., arXiv:2307.09288), one
+// sequence of 2,048.
+func newLlama70B() *decoder {
+	c := newLlama()
+	c.layers, c.hidden, c.heads, c.kvHeads, c.ffn = 80, 8192, 64, 8, 28672
+	return c
+}
+
 // newMoE returns the sizes of Mixtral 8x7B, one sequence of 2,048.
 func newMoE() *decoder {
 	c := newLlama()

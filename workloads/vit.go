@@ -26,6 +26,13 @@ func newViT() *vit {
 		common: common{batch: 64, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
+// newViTL returns the sizes of ViT-L/16.
+func newViTL() *vit {
+	c := newViT()
+	c.layers, c.hidden, c.heads, c.ffn = 24, 1024, 16, 4096
+	return c
+}
+
 func (c *vit) depth() int { return c.layers }
 
 func (c *vit) settings() []setting {

@@ -14,6 +14,7 @@ import (
 	"placer/hw/nvml"
 	"placer/internal/bench"
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/internal/report/web"
 	"placer/units"
@@ -124,7 +125,7 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		}
 	}
 	if f.out != "" {
-		if err := fsx.WriteFile(f.out, func(w io.Writer) error { return report.WriteJSON(w, r) }); err != nil {
+		if err := fsx.WriteFile(f.out, func(w io.Writer) error { return jsonx.Write(w, r) }); err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,7 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		}
 	}
 	if f.json {
-		if err := report.WriteJSON(c.out, r); err != nil {
+		if err := jsonx.Write(c.out, r); err != nil {
 			return err
 		}
 	} else if err := c.writeText((report.Hardware{Result: r}).WriteText); err != nil {

@@ -45,7 +45,7 @@ func (c *console) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := c.placement(planFile, l, m)
+			p, err := c.placement(planFile, &l, m)
 			if err != nil {
 				return err
 			}
@@ -74,8 +74,9 @@ func (c *console) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// placement reads the placement in the file at path; its keys say what form it has.
-func (c *console) placement(path string, l loaded, m *hw.Machine) (*check.Placement, error) {
+// placement reads the placement in the file at path; its keys say what form it has. l
+// becomes what a plan is for, with its changes.
+func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Placement, error) {
 	if path == "" {
 		if l.file.Profile != nil {
 			if stage, n := l.file.Profile.Stages(); n > 0 {
@@ -106,6 +107,9 @@ func (c *console) placement(path string, l loaded, m *hw.Machine) (*check.Placem
 		case head.Format == plan.Format:
 			f, err := plan.Read(bytes.NewReader(data), path)
 			if err != nil {
+				return nil, err
+			}
+			if err := l.change(f); err != nil {
 				return nil, err
 			}
 			return check.FromPlan(f, l.Graph, m)
@@ -181,7 +185,7 @@ func readDeviceMap(data []byte) (entries []check.Entry, err error) {
 }
 
 // readSchedule reads a schedule, whose devices run their ops in the file's order.
-func readSchedule(data []byte, l loaded, m *hw.Machine) (*check.Placement, error) {
+func readSchedule(data []byte, l *loaded, m *hw.Machine) (*check.Placement, error) {
 	var s struct {
 		Graph struct{ Hash string }
 		Ops   []check.Scheduled

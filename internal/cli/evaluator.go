@@ -147,7 +147,7 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 	}
 	key := session.Key{Graph: s.config.GraphHash, Machine: s.config.MachineHash, Host: x.host, Settings: s.config.Measuring.String()}
 	x.done = session.NewMeasurements(ctx, measurer, s.cache, key, func(err error) { stop(stopped{err}) })
-	s.host.Judge = x.done
+	s.host.Measurer = x.done
 	if s.config.Evaluator == byHardware {
 		s.host.Rollouts = session.NewEvaluator(s.task.Evaluator.Clone(), x.done).Rollouts
 		return x, nil

@@ -50,7 +50,7 @@ func (c *console) explainCommand() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		p, err := c.planOf(planFile, l, m)
+		p, err := c.planOf(planFile, &l, m)
 		if err != nil {
 			return nil, err
 		}
@@ -92,13 +92,17 @@ func (c *console) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := c.planOf(args[0], l, m)
+			of := l
+			a, err := c.planOf(args[0], &l, m)
 			if err != nil {
 				return err
 			}
-			b, err := c.planOf(args[1], l, m)
+			b, err := c.planOf(args[1], &of, m)
 			if err != nil {
 				return err
+			}
+			if l.Hash() != of.Hash() {
+				return fmt.Errorf("%s and %s recompute or offload other layers: what one runs the other does not", args[0], args[1])
 			}
 			x, err := explain.Diff(&explain.Case{Source: l.Source, Machine: m, Plan: a, Contention: contention}, b)
 			if err != nil {
@@ -114,11 +118,14 @@ func (c *console) diffCommand() *cobra.Command {
 }
 
 // planOf reads the plan file at path, a plan for l on m, and says where it was made for
-// a machine of other figures.
-func (c *console) planOf(path string, l loaded, m *hw.Machine) (*plan.Plan, error) {
+// a machine of other figures. l becomes what the plan is for, with its changes.
+func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, error) {
 	file, err := c.readPlan(path)
 	if err != nil {
 		return nil, err
+	}
+	if err := l.change(file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	p, err := file.Plan(l.Graph, m)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 type exportFlags struct {
 	inputFlags
 	plan, split string
+	contention  string
 	as, out     string
 }
 
@@ -41,6 +42,12 @@ func (c *console) exportCommand() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if f.contention != "" && f.as != "schedule" {
+				return usagef("--contention goes with --as schedule")
+			}
+			if _, err := sim.ParseContention(f.contention); f.contention != "" && err != nil {
+				return usage(err)
+			}
 			if f.plan != "" && f.split != "" {
 				return usagef("--plan and --split exclude each other")
 			}
@@ -55,6 +62,7 @@ func (c *console) exportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON) to write")
 	cmd.Flags().StringVar(&f.split, "split", "", "split of a dnn-partitioning instance to write as a plan")
 	cmd.Flags().StringVar(&f.as, "as", "plan", "form: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning) or pipedream (a profile with stages)")
+	addContention(cmd.Flags(), &f.contention)
 	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "file to write; - is stdout")
 	return cmd
 }
@@ -104,7 +112,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	}
 	switch f.as {
 	case "schedule":
-		s, err := simulateSchedule(l, m, p)
+		s, err := simulateSchedule(l, m, p, f.contention)
 		if err != nil {
 			return nil, err
 		}
@@ -135,10 +143,10 @@ type scheduledStep struct {
 	schedule *schedule.Schedule
 }
 
-// simulateSchedule simulates p under its own priorities. It reports a plan that does
-// not fit.
-func simulateSchedule(l loaded, m *hw.Machine, p *plan.Plan) (*scheduledStep, error) {
-	s, _, err := problem.Simulator(l.Source, m, problem.Options{Scheduler: problem.FIFO})
+// simulateSchedule simulates p under its own priorities; contention is as
+// problem.Options says. It reports a plan that does not fit.
+func simulateSchedule(l loaded, m *hw.Machine, p *plan.Plan, contention string) (*scheduledStep, error) {
+	s, _, err := problem.Simulator(l.Source, m, problem.Options{Scheduler: problem.FIFO, Contention: contention})
 	if err != nil {
 		return nil, err
 	}

@@ -208,6 +208,9 @@ func (c *console) loadMachine(f *machineFlags) (m *hw.Machine, err error) {
 		if m, err = hw.ReadFile(f.Machine); err != nil {
 			return nil, err
 		}
+		if name, share := contended(m); share < sharedEnough {
+			c.note("machine %s: a %s that streams beside another reaches %.0f%% of its memory bandwidth, which predictions leave out", m.Name, name, 100*share)
+		}
 		if f.GPUs == 0 { // a machine file says itself what there is
 			return m, nil
 		}
@@ -224,4 +227,21 @@ func (c *console) loadMachine(f *machineFlags) (m *hw.Machine, err error) {
 		return nil, usage(err)
 	}
 	return m, nil
+}
+
+// sharedEnough is the share of its memory bandwidth that a core keeps beside another
+// above which the difference is not worth a word.
+const sharedEnough = 0.9
+
+// contended returns the model of the device of m that keeps the least share of its
+// memory bandwidth while another streams too, and that share.
+func contended(m *hw.Machine) (model string, share float64) {
+	share = 1
+	for i := range m.Devices {
+		d := &m.Devices[i]
+		if x := float64(d.SharedMemoryBandwidth / d.MemoryBandwidth); d.SharedMemoryBandwidth > 0 && x < share {
+			model, share = d.Model, x
+		}
+	}
+	return model, share
 }

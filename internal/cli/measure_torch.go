@@ -73,7 +73,7 @@ func (c *console) measureTorch(ctx context.Context, f *measureFlags) error {
 		c.note("without the plan's fusion: CPU workers run op by op")
 		p.Fusion = nil
 	}
-	step, err := simulateSchedule(l, m, p)
+	step, err := simulateSchedule(l, m, p, "")
 	if err != nil {
 		return err
 	}

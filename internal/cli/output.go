@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
-	"placer/internal/report"
+	"placer/internal/jsonx"
 )
 
 // document is a result that can be written for people and for programs.
@@ -14,7 +14,7 @@ type document interface{ WriteText(io.Writer) error }
 
 func (c *console) print(asJSON bool, d document) error {
 	if asJSON {
-		return report.WriteJSON(c.out, d)
+		return jsonx.Write(c.out, d)
 	}
 	return c.writeText(d.WriteText)
 }

@@ -83,6 +83,8 @@ func (p *progress) observe(e search.Event) {
 		p.event(e, yellow, "unavailable: %s", e.Reason)
 	case e.What == search.Progress && e.Seconds-p.told[e.Method] >= p.every:
 		p.event(e, "", "%s after %d evaluations", p.score(e.Score), e.Evaluations)
+	case e.What == search.Smaller:
+		p.event(e, "", "searching on %s GPUs", e.Reason)
 	case e.What == search.Started:
 	default:
 		p.draw(e)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"placer/internal/report"
+	"placer/internal/jsonx"
 	"placer/measure/session"
 	"placer/nn"
 	"placer/placer/search"
@@ -65,7 +65,7 @@ func (c *console) searchCommand() *cobra.Command {
 			}
 			defer s.close()
 			if f.printConfig {
-				return report.WriteJSON(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
+				return jsonx.Write(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
 			}
 			return c.search(cmd.Context(), s, &f)
 		},

@@ -9,7 +9,7 @@ import (
 	"placer/hw"
 	"placer/internal/bench"
 	"placer/internal/compare"
-	"placer/internal/report"
+	"placer/internal/jsonx"
 	"placer/placer/problem"
 )
 
@@ -33,7 +33,7 @@ func (c *console) printTables(f *formFlags, doc bench.Tables, dir string, stoppe
 	var err error
 	switch {
 	case f.json:
-		err = report.WriteJSON(c.out, doc)
+		err = jsonx.Write(c.out, doc)
 	case f.csv:
 		err = doc.WriteCSV(c.out)
 	case f.markdown:

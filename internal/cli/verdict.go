@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/placer/search"
 	"placer/placer/verdict"
@@ -211,9 +212,9 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	doc := report.Judge(l.Graph, batch, ms, answers, plans)
-	doc.Seed, doc.Seconds = f.seed, c.clock()
+	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
 	if f.out != "" {
-		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return report.WriteJSON(w, doc) }); err != nil {
+		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {
 			return err
 		}
 		c.say("plans and machines in %s", f.out)

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 )
 
 // Audit recomputes every aggregate of a results file, a comparison or a search,
@@ -32,13 +31,8 @@ func Audit(data []byte) (found []compare.Mismatch, checked int, err error) {
 // evaluations.
 func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 	var s Search
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := jsonx.Decode(data, &s); err != nil {
 		return nil, 0, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, 0, fmt.Errorf("data after the end of the document")
 	}
 	if len(s.Rows) == 0 {
 		return nil, 0, fmt.Errorf("the document has no rows")

@@ -35,7 +35,7 @@ type finding struct {
 	Bytes    int64          `json:"bytes"`
 	Message  string         `json:"message"`
 	Fix      string         `json:"fix,omitempty"`
-	Gain     *float64       `json:"gain_s"` // null where the change was not simulated
+	Gain     *float64       `json:"gain_s"` // null where no change was simulated that makes the step shorter
 }
 
 // Checked describes r, of a placement of g on m.
@@ -47,7 +47,7 @@ func Checked(g *graph.Graph, m *hw.Machine, r *check.Report) *Check {
 	}
 	for _, f := range r.Findings {
 		x := finding{Rule: f.Rule, Severity: f.Severity, Op: f.Op, Device: f.Device, Ops: f.Ops, Seconds: float64(f.Seconds), Bytes: int64(f.Bytes), Message: f.Message, Fix: f.Fix}
-		if f.Tried {
+		if f.Tried && f.Gain > 0 {
 			gain := float64(f.Gain)
 			x.Gain = &gain
 		}
@@ -65,7 +65,7 @@ func (c *Check) WriteText(w io.Writer) error {
 			continue
 		}
 		fix := "  to do: " + f.Fix
-		if f.Gain != nil && *f.Gain > 0 {
+		if f.Gain != nil {
 			fix += fmt.Sprintf(" (simulated: %v less, %s of the step)", units.Seconds(*f.Gain), percent(*f.Gain, *c.Step))
 		}
 		pg.wrap("  ", fix+".")

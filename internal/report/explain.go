@@ -168,14 +168,14 @@ func folded(parts []pathPart, n int) []pathPart {
 // writeParts writes parts of the critical path and their sum. What is printed sums to
 // what is printed: times of one column are rounded together.
 func (e *Explanation) writeParts(pg *page, s explain.Scale, what string, parts []pathPart) {
-	pg.printf("\n")
+	pg.printf("\ncritical path by %s\n", what)
 	var times []explain.Time
 	for _, q := range parts {
 		times = append(times, q.Compute, q.Transfer)
 	}
 	text := s.FormatParts(times)
 	totals := s.SumParts(times, 2)
-	t := newTable("critical path by "+what, ">ops", ">compute", ">transfer", ">"+s.Unit, ">share")
+	t := newTable("part", ">ops", ">compute", ">transfer", ">"+s.Unit, ">share")
 	steps := 0
 	for k, q := range parts {
 		t.row(clip(q.Name, 32), q.Steps, text[2*k], text[2*k+1], totals[k], percentOf(float64(q.Compute+q.Transfer)/float64(max(1, e.Step))))

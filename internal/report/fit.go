@@ -44,7 +44,7 @@ func (f *Fitted) Devices(names []string) { f.devices = names }
 // WriteText writes f as a table.
 func (f *Fitted) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s: %d ops on %s, %d devices; %d layers can give up activations\n", f.Graph.Name, f.Graph.Ops, f.Machine.Name, f.Machine.Devices, f.Layers)
+	pg.printf("%s: %d ops on %s, %s; %d layers can give up activations\n", f.Graph.Name, f.Graph.Ops, f.Machine.Name, devices(f.Machine.Devices), f.Layers)
 	t := newTable("placed by", "way", ">recomputed", ">on the host", ">step time", ">missing")
 	rows := slices.Clone(f.Tried)
 	if f.Best.Way != "as it is" {
@@ -59,11 +59,15 @@ func (f *Fitted) WriteText(w io.Writer) error {
 		pg.printf("%s\n", n)
 	}
 	b := f.Best
-	if !b.Feasible {
-		pg.printf("nothing fits: %s by %s, which lacks least, still lacks %s; %d evaluations\n", b.Way, b.Method, f.missing(b), f.Evaluations)
+	switch {
+	case !b.Feasible:
+		pg.printf("nothing fits: what lacks least, %s, still lacks %s; %d evaluations\n", b.Method+" "+b.Way, f.missing(b), f.Evaluations)
 		return pg.err
+	case b.Way == "as it is":
+		pg.printf("it fits as it is: placed by %s, step %s\n", b.Method, seconds(b.StepTime))
+	default:
+		pg.printf("* layers one by one from the best above: step %s, %d layers recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), len(b.Recompute), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
 	}
-	pg.printf("* layers one by one from the best above: step %s, %d layers recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), len(b.Recompute), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
 	var peaks []string
 	for d, p := range f.Peak {
 		peaks = append(peaks, fmt.Sprintf("%s %s", f.devices[d], units.Bytes(p)))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"placer/internal/jsonx"
 	"placer/plan"
 )
 
@@ -120,7 +121,7 @@ step times are measured (eager mode, median of 5, the best 4 of a round); 12 pla
 // document reads back.
 func TestSearchJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, example()); err != nil {
+	if err := jsonx.Write(&b, example()); err != nil {
 		t.Fatal(err)
 	}
 	var keys map[string]any
@@ -146,8 +147,8 @@ func TestSearchJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again, first bytes.Buffer
-	WriteJSON(&first, example())
-	WriteJSON(&again, &back)
+	jsonx.Write(&first, example())
+	jsonx.Write(&again, &back)
 	if !bytes.Equal(first.Bytes(), again.Bytes()) {
 		t.Error("the document changes when it is read and written")
 	}

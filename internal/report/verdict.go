@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"placer/graph"
@@ -21,6 +22,7 @@ type Verdict struct {
 	Seed        uint64           `json:"seed"`
 	Evaluations int              `json:"evaluations"`
 	Seconds     float64          `json:"seconds"`
+	CPUSeconds  float64          `json:"cpu_seconds"` // of the processor
 	Headline    []string         `json:"headline"`
 	Machines    []verdictMachine `json:"machines"`
 	Rows        []verdictRow     `json:"rows"`
@@ -111,6 +113,9 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 		v.Pareto = append(v.Pareto, paretoRow{ms[p.Machine].Name, p.Devices, p.Step, int64(p.Memory), p.Method})
 	}
 	v.Notes = append(v.Notes, "A plan places the ops of one step: the batch is not divided among copies of the model.")
+	if slices.ContainsFunc(answers, func(a verdict.Answer) bool { return !a.Score.Feasible() }) {
+		v.Notes = append(v.Notes, "What does not fit may with activations recomputed or kept on the host: placer fit tries that.")
+	}
 	return v
 }
 
@@ -171,6 +176,13 @@ func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Co
 			most = max(most, answers[k].Devices)
 		}
 	}
+	over := func(a *verdict.Answer) string {
+		if c.One < 0 || a.Devices == 1 {
+			return ""
+		}
+		one := &answers[c.One]
+		return fmt.Sprintf(", %.2f times one %s (%s)", one.Score.Value/a.Score.Value, one.Kind(), rate(one))
+	}
 	switch {
 	case c.Enough && most == 1:
 		add("%s: one %s does %s; no other count was asked for.", x.Name, best.Kind(), rate(best))
@@ -179,23 +191,23 @@ func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Co
 	case c.Enough:
 		one := &answers[c.One]
 		add("%s: one %s is enough: %s; %s are %.1f%% faster.", x.Name, one.Kind(), rate(one), count(best), faster(one))
+	case c.Fewest != c.Best:
+		add("%s: %s are enough: %s%s; %s are %.1f%% faster.", x.Name, count(fewest), rate(fewest), over(fewest), count(best), faster(fewest))
 	default:
-		times := ""
-		if c.One >= 0 {
-			one := &answers[c.One]
-			times = fmt.Sprintf(", %.2f times one %s (%s)", one.Score.Value/best.Score.Value, one.Kind(), rate(one))
-		}
-		add("%s: %s are the best: %s%s.", x.Name, count(best), rate(best), times)
-		if c.Fewest != c.Best {
-			add("%s: %s the fewest within %.0f%% of that: %s.", x.Name, countIs(fewest), 100*verdict.Tolerance, rate(fewest))
-		}
+		add("%s: %s are the best: %s%s.", x.Name, count(best), rate(best), over(best))
 	}
 	if len(c.Ties) > 0 {
-		var with []string
+		tied := []int{best.Devices}
 		for _, k := range c.Ties {
-			with = append(with, fmt.Sprint(answers[k].Devices))
+			tied = append(tied, answers[k].Devices)
 		}
-		add("%s: %s and %d devices are a tie: they differ by no more than the model's error, %.1f%%.", x.Name, strings.Join(with, ", "), best.Devices, 100*x.Error.Share)
+		slices.Sort(tied)
+		words := make([]string, len(tied))
+		for k, n := range tied {
+			words[k] = fmt.Sprint(n)
+		}
+		last := len(words) - 1
+		add("%s: %s and %s devices are a tie: their steps differ by no more than the model's error, %.1f%%.", x.Name, strings.Join(words[:last], ", "), words[last], 100*x.Error.Share)
 	}
 }
 
@@ -213,13 +225,6 @@ func count(a *verdict.Answer) string {
 		return "1 " + a.Kind()
 	}
 	return fmt.Sprintf("%d %ss", a.Devices, a.Kind())
-}
-
-func countIs(a *verdict.Answer) string {
-	if a.Devices == 1 {
-		return count(a) + " is"
-	}
-	return count(a) + " are"
 }
 
 func countDoes(a *verdict.Answer) string {
@@ -308,7 +313,7 @@ func (v *Verdict) writeRows(pg *page) {
 		if r.Used < r.Devices && r.Feasible {
 			mark = strings.TrimSpace(fmt.Sprintf("%s uses %d", mark, r.Used))
 		}
-		cells := []any{r.Key, clip(r.Machine, 12), r.Devices, "-", "-", "-", units.Bytes(fullest), fmt.Sprintf("%.0f%%", 100*share)}
+		cells := []any{r.Key, clip(r.Machine, 10), r.Devices, "-", "-", "-", units.Bytes(fullest), fmt.Sprintf("%.0f%%", 100*share)}
 		if r.Feasible {
 			per := r.Rate
 			if v.Batch == 0 {

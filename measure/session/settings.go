@@ -1,18 +1,17 @@
 package session
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"placer/hw/gpu"
 	"placer/internal/faults"
+	"placer/internal/jsonx"
 	"placer/measure"
 	"placer/plan"
 )
@@ -88,13 +87,8 @@ func (s Settings) String() string {
 
 // Parse reads what String wrote.
 func Parse(text string) (s Settings, err error) {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := jsonx.Decode([]byte(text), &s); err != nil {
 		return s, fmt.Errorf("settings of measuring: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return s, errors.New("settings of measuring: data behind them")
 	}
 	return s, s.Validate()
 }

@@ -1,7 +1,6 @@
 package gonet
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"placer/internal/jsonx"
 	"placer/nn"
 	"placer/nn/safetensors"
 )
@@ -59,9 +59,7 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: format %q, want %q", got, formatValue)
 	}
 	var c Config
-	d := json.NewDecoder(bytes.NewReader([]byte(f.Metadata[configKey])))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
+	if err := jsonx.Decode([]byte(f.Metadata[configKey]), &c); err != nil {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: configuration: %w", err)
 	}
 	if err := plausible(c, len(data)); err != nil {

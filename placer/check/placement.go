@@ -23,9 +23,14 @@ type Placement struct {
 // none marks an op without a device.
 const none = 0xff
 
-// FromPlan returns the placement of a plan file: devices are found by name.
+// FromPlan returns the placement of a plan file for g, the graph with the plan's changes:
+// devices are found by name.
 func FromPlan(f *plan.File, g *graph.Graph, m *hw.Machine) (*Placement, error) {
-	if f.GraphHash != g.Hash() {
+	hash := f.GraphHash
+	if !f.Changes.None() {
+		hash = f.ChangedHash
+	}
+	if hash != g.Hash() {
 		return nil, fmt.Errorf("plan is for graph %q (%.12s), not for %q (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
 	}
 	if len(f.Device) != g.NumOps() {

@@ -146,7 +146,9 @@ func TestSeededFaults(t *testing.T) {
 		return all
 	}
 	layerOps := func(s *sound, layer int32, phase graph.Phase, kind graph.Kind) func(int, *graph.Op) bool {
-		return func(_ int, o *graph.Op) bool { return o.Layer == layer && o.Phase == phase && (kind == "" || o.Kind == kind) }
+		return func(_ int, o *graph.Op) bool {
+			return o.Layer == layer && o.Phase == phase && (kind == "" || o.Kind == kind)
+		}
 	}
 	swap := func(all []check.Scheduled, i, j int) []check.Scheduled {
 		all = slices.Clone(all)

@@ -82,12 +82,15 @@ type region struct {
 	lone    bool        // there is one such, and traffic both ways
 }
 
+// little is the part of a step that the work of a region is at most.
+const little = 0.05
+
 // pingPong finds regions of ops for which tensors go to a device and back again, and
 // which take less time than the way there and back.
 func (x *checker) pingPong() {
 	var all []region
 	for _, r := range x.regions() {
-		if r.lone && r.work < r.moving {
+		if r.lone && r.work < min(r.moving, little*float64(x.result.Makespan)) {
 			all = append(all, r)
 		}
 	}

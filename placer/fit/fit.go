@@ -93,12 +93,6 @@ func Fit(ctx context.Context, s problem.Source, m *hw.Machine, how problem.Optio
 		f.allowed.Offload = false
 	}
 	r := &Result{Layers: f.count()}
-	switch {
-	case r.Layers == 0:
-		r.Notes = append(r.Notes, "no layer has gradients that come later than its forward pass: there is nothing to recompute or offload (is it a training step?)")
-	case f.host < 0 && allowed.Offload:
-		r.Notes = append(r.Notes, "the machine has no CPU to offload to")
-	}
 	var placed []*plan.Outcome
 	for _, method := range []plan.Placer{rules.Single(), rules.Expert(), listsched.Rules(), listsched.MTOPO(), rules.Offload()} {
 		o, err := method.Place(ctx, &p.Problem)
@@ -127,6 +121,14 @@ func Fit(ctx context.Context, s problem.Source, m *hw.Machine, how problem.Optio
 	}
 	if r.Best, err = f.refine(best); err != nil {
 		return nil, err
+	}
+	if best.Way != "as it is" || !best.Score.Feasible() {
+		switch {
+		case r.Layers == 0:
+			r.Notes = append(r.Notes, "no layer has gradients that come later than its forward pass: there is nothing to recompute or offload (is it a training step?)")
+		case f.host < 0 && allowed.Offload:
+			r.Notes = append(r.Notes, "the machine has no CPU to offload to")
+		}
 	}
 	r.Evaluations += f.evaluations
 	return r, r.complete(f)

@@ -142,6 +142,9 @@ func (p *Problem) judgeBy(s Source) error {
 		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
 		p.Bound = float64(sim.PeakBound(p.Graph, p.Machine.NumDevices()))
 	case plan.Throughput:
+		if p.Machine.OccupiesSender() {
+			return fmt.Errorf("machine %s: the throughput objective knows no copies that occupy the sender", p.Machine.Name)
+		}
 		source, err := Loads(s, p.Machine, p.Simulator)
 		if err != nil {
 			return err

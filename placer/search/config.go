@@ -7,9 +7,9 @@ import (
 	"placer/plan"
 )
 
-// Judge measures a decision whose predicted score is given. It may be called at
+// Measurer measures a decision whose predicted score is given. It may be called at
 // once from several goroutines. An error says why there is no measurement.
-type Judge interface {
+type Measurer interface {
 	Measure(d plan.Decision, predicted plan.Score) (plan.Score, error)
 }
 
@@ -88,9 +88,9 @@ type Host struct {
 	CPU   func() float64 // seconds of processor time the program has used
 	// Rollouts, if not nil, returns what evaluates the samples of one more policy, in place of the problem's
 	// evaluator: the same scores from elsewhere, or measured ones. Their best is
-	// judged by the problem's, or Judge, all the same.
+	// judged by the problem's, or Measurer, all the same.
 	Rollouts func() plan.Rollouts
-	// Judge, if not nil, has the last word on what methods came to; the score of the
+	// Measurer, if not nil, has the last word on what methods came to; the score of the
 	// problem's evaluator stands beside its own as Row.Predicted.
-	Judge Judge
+	Measurer Measurer
 }

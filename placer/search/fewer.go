@@ -44,6 +44,7 @@ func (s *searcher) fewer(ctx context.Context, e plan.Evaluator, rows []*Row) (fo
 		if best.Score.Feasible() && q.Bound*(1+tie) >= best.Score.Value {
 			continue
 		}
+		s.announce(Event{Method: FewerMethod, Kind: plan.Search, What: Smaller, Budget: s.c.Budget, Reason: fmt.Sprintf("%d of %d", d, gpus)})
 		c := s.c
 		c.Fewer = false
 		host := Host{Clock: s.host.Clock, CPU: s.host.CPU}

@@ -12,7 +12,7 @@ type Row struct {
 	Kind   plan.Kind
 	Score  plan.Score
 	// Predicted is the score of the task's Evaluator where Score is measured; nil
-	// without a Judge. Unmeasured says why Score is a prediction all the same.
+	// without a Measurer. Unmeasured says why Score is a prediction all the same.
 	Predicted  *plan.Score
 	Unmeasured string
 	FIFO       plan.Score // the same devices under FIFO, without fusion

@@ -188,10 +188,10 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		return
 	}
 	s.judge(r, e)
-	if s.host.Judge != nil {
+	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
-		if score, err := s.host.Judge.Measure(r.Decision, predicted); err != nil {
+		if score, err := s.host.Measurer.Measure(r.Decision, predicted); err != nil {
 			r.Unmeasured = err.Error()
 		} else {
 			r.Score = score
@@ -233,6 +233,19 @@ func (s *searcher) tell(k int, e Event) {
 	if e.Device != nil && e.Score.Feasible() && s.firstFeasible < 0 {
 		s.firstFeasible = e.Seconds
 	}
+	s.observe(e)
+}
+
+// announce passes on an event of no method, from outside of the stages.
+func (s *searcher) announce(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Seconds = s.host.Clock()
+	s.observe(e)
+}
+
+// observe passes e on; s.mu is held.
+func (s *searcher) observe(e Event) {
 	if s.observer == nil || s.err != nil {
 		return
 	}
@@ -267,7 +280,7 @@ func (s *searcher) best() *Row {
 // conclude finds what the rows are held against, adds the rows that this makes, and
 // tidies the best: what is predicted alone can be judged here.
 func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
-	if s.host.Judge != nil {
+	if s.host.Measurer != nil {
 		return rows
 	}
 	p := s.problem
@@ -308,6 +321,7 @@ func (s *searcher) result(ctx context.Context) (*Result, error) {
 	if len(rows) > 0 {
 		if !r.Interrupted {
 			rows = s.conclude(r, rows)
+			r.Interrupted = ctx.Err() != nil
 		}
 		r.Best = choose(s.problem.Graph, rows)
 		for _, row := range rows {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"placer/baselines/search/fusion"
 	"slices"
 
 	"placer/placer/methods"
@@ -27,15 +28,22 @@ type Config struct {
 	// depends on it.
 	Workers int
 	// Methods are those of package placer/methods that a count is searched by, beside
-	// the answers for fewer devices and the polish of the best; nil: Methods().
+	// the answers for fewer devices and the polish of the best; nil: those of Methods.
 	Methods []string
 }
 
-// Methods are the names of the methods that a sweep searches by where nothing else is
-// said: those that give something in seconds.
-func Methods() []string {
-	return []string{"single", "human", "listsched", "heft-units", "etf-units", "heft", methods.ZeroShot, "anneal", "GO-one", exact}
+// Methods are the names of the methods that a sweep of a graph of so many ops searches by
+// where nothing else is said: those that give something in seconds.
+func Methods(ops int) []string {
+	names := []string{"single", "human", "listsched", "heft-units", "anneal", "GO-one"}
+	if ops <= largeOps {
+		names = append(names, "etf-units", "heft", "m-topo", "m-etf", methods.ZeroShot, exact)
+	}
+	return names
 }
+
+// largeOps is the size of a graph from which on a sweep leaves out what takes seconds.
+const largeOps = 40_000
 
 // exact is branch and bound, for graphs of so many ops at most.
 const (
@@ -70,7 +78,7 @@ func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h sear
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	x := &sweep{source: s, machines: ms, c: c, host: h}
+	x := &sweep{source: s, machines: ms, c: c, host: h, problems: map[place]*problem.Problem{}}
 	for m := range ms {
 		for n := 1; n <= ms[m].NumDevices(); n++ {
 			if c.Counts == nil || slices.Contains(c.Counts, n) {
@@ -93,7 +101,8 @@ func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h sear
 		}
 	}
 	slices.SortStableFunc(x.answers, func(a, b Answer) int { return a.Machine - b.Machine })
-	return x.answers, x.exchange()
+	x.exchange()
+	return x.answers, nil
 }
 
 // place is a count of devices of a machine.
@@ -107,11 +116,13 @@ type sweep struct {
 	host     search.Host
 	todo     []place
 	answers  []Answer // so far
+	problems map[place]*problem.Problem
+	behind   float64 // seconds that a search takes when its methods have ended
 }
 
 // searchShare is the part of a sweep's time in which it searches; the rest is for what
 // the methods need to stop, and for the exchange of plans at the end.
-const searchShare = 0.93
+const searchShare = 0.92
 
 // impossibleShare is the part of a count's time that goes to one where nothing can fit:
 // what it lacks is known nearly at once.
@@ -124,26 +135,84 @@ func (x *sweep) answer(ctx context.Context, k int, at place) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.problems[at] = p
 	a.AtPeak = atPeak(x.source.Graph, a.On)
 	a.AtLeast = leastMissing(x.source, a.On, sim.PeakBound(x.source.Graph, 1))
 	if !impossible {
 		a.Bound = p.Bound
 	}
 	for _, s := range x.seeds(at) {
-		a.consider(p, s.Decision, s.Method, x.source)
+		a.consider(p, s.Decision, s.Method)
+	}
+	if err := x.rules(ctx, p, a); err != nil {
+		return nil, err
 	}
 	if n := x.c.Budget.Evaluations; n > 0 {
 		return a, x.rounds(ctx, p, a, n)
 	}
-	now := x.host.Clock()
-	left := (searchShare*x.c.Budget.Seconds - now) / float64(len(x.todo)-k)
+	share := 1.0
 	if impossible {
-		left *= impossibleShare
+		share = impossibleShare
 	}
-	host := x.host
-	host.Clock = func() float64 { return x.host.Clock() - now }
-	return a, x.search(ctx, p, a, plan.Budget{Seconds: left}, host, x.c.Seed, x.names())
+	if err := x.timed(ctx, p, a, share*x.left(k), x.names()); err != nil || a.Score.Feasible() {
+		return a, err
+	}
+	return a, x.timed(ctx, p, a, repairShare*share*x.left(k), []string{repair})
 }
+
+// rules considers the placements of two rules that take a moment, whatever time there is:
+// layers on consecutive devices, and ops that fill one device after the other.
+func (x *sweep) rules(ctx context.Context, p *problem.Problem, a *Answer) error {
+	if a.Devices == 1 {
+		return nil
+	}
+	for _, name := range []string{"human", "m-topo"} {
+		m, err := methods.Find(name)
+		if err != nil {
+			return err
+		}
+		placer, err := m.New(methods.Default())
+		if err != nil {
+			return err
+		}
+		if out, err := (dressed{placer, a.Decision}).Place(ctx, &p.Problem); err == nil {
+			a.consider(p, out.Decision.Or(plan.Decision{Priority: p.Priority}), name)
+		}
+	}
+	return nil
+}
+
+// left returns the seconds of the k-th count: an equal share of what is left.
+func (x *sweep) left(k int) float64 {
+	return (searchShare*x.c.Budget.Seconds - x.host.Clock()) / float64(len(x.todo)-k)
+}
+
+// timed searches for so many seconds from now on, of which what a search takes behind its
+// methods is left out: judging their rows, tidying the best.
+func (x *sweep) timed(ctx context.Context, p *problem.Problem, a *Answer, seconds float64, names []string) error {
+	now, host := x.host.Clock(), x.host
+	if x.behind == 0 {
+		p.Evaluator.Clone().Evaluate(plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority})
+		x.behind = judged * (x.host.Clock() - now)
+		now = x.host.Clock()
+	}
+	budget := max(seconds-x.behind, leastShare*seconds)
+	host.Clock = func() float64 { return x.host.Clock() - now }
+	err := x.search(ctx, p, a, plan.Budget{Seconds: budget}, host, x.c.Seed, names)
+	x.behind = max(x.behind, x.host.Clock()-now-budget)
+	return err
+}
+
+// What a search takes behind its methods is so many evaluations, before one has shown
+// it; and a search has this part of its time at least.
+const (
+	judged     = 100
+	leastShare = 0.4
+)
+
+// repairShare is the part of a count's share that a repair has where the best plan found
+// does not fit.
+const repairShare = 0.5
 
 // assemble returns the problem of a, also where nothing can fit: what is missing is then
 // what methods make small.
@@ -196,7 +265,7 @@ func (x *sweep) names() []string {
 	if x.c.Methods != nil {
 		return x.c.Methods
 	}
-	return Methods()
+	return Methods(x.source.NumOps())
 }
 
 // round is the least budget of a round, in evaluations: the first two have it, and each
@@ -211,6 +280,11 @@ func (x *sweep) rounds(ctx context.Context, p *problem.Problem, a *Answer, n int
 		if err := x.search(ctx, p, a, plan.Budget{Evaluations: b}, x.host, plan.StreamSeed(x.c.Seed, fmt.Sprint("round ", k)), names); err != nil {
 			return err
 		}
+		if !a.Score.Feasible() {
+			if err := x.search(ctx, p, a, plan.Budget{Evaluations: b}, x.host, plan.StreamSeed(x.c.Seed, fmt.Sprint("repair ", k)), []string{repair}); err != nil {
+				return err
+			}
+		}
 		names = []string{"anneal"} // the others give the same again, or start from nothing
 		spent += b
 	}
@@ -222,9 +296,17 @@ func (x *sweep) search(ctx context.Context, p *problem.Problem, a *Answer, b pla
 	before := a.Decision
 	var ms []search.Method
 	if a.Device != nil {
-		ms = append(ms, search.Method{Name: known, Kind: plan.Baseline, Stage: search.StageBaseline, New: func(search.Start) (plan.Placer, error) { return given(before), nil }})
+		ms = append(ms, methods.Given([]plan.Decision{before}))
 	}
 	all := methods.ForSearch(methods.Problem{Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended}, methods.Options{Level: methods.Default().Level, Workers: x.c.Workers})
+	for k, m := range all {
+		if m.Stage == search.StageBaseline {
+			all[k].New = func(s search.Start) (plan.Placer, error) {
+				placer, err := m.New(s)
+				return dressed{placer, before}, err
+			}
+		}
+	}
 	if p.Graph.NumOps() <= exactOps && a.Devices > 1 && slices.Contains(names, exact) {
 		m, err := methods.Find(exact)
 		if err != nil {
@@ -232,8 +314,12 @@ func (x *sweep) search(ctx context.Context, p *problem.Problem, a *Answer, b pla
 		}
 		ms = append(ms, search.Method{Name: m.Name, Kind: m.Kind, Stage: search.StageSearch, Weight: 1, New: func(search.Start) (plan.Placer, error) { return m.New(methods.Default()) }})
 	}
+	if slices.Equal(names, []string{repair}) {
+		ms = append(ms, search.Method{Name: repair, Kind: plan.Search, Stage: search.StageSearch, Weight: 4, New: func(search.Start) (plan.Placer, error) { return repairer{p, before}, nil }})
+		all = all[len(all)-1:]
+	}
 	for k, m := range all {
-		if k == len(all)-1 || slices.Contains(names, m.Name) && (a.Devices > 1 || m.Name == "single" || m.Name == "anneal") {
+		if k == len(all)-1 || slices.Contains(names, m.Name) && suits(m.Name, a.Devices, before.Device != nil) {
 			ms = append(ms, m)
 		}
 	}
@@ -252,22 +338,50 @@ func (x *sweep) search(ctx context.Context, p *problem.Problem, a *Answer, b pla
 		}
 	}
 	if a.Device == nil { // no time for anything
-		a.consider(p, plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority}, "single", x.source)
+		a.consider(p, plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority}, "single")
 	}
 	return nil
 }
 
-// known names the plan that a search starts from among its methods.
-const known = "known"
+// suits reports whether a method has something to decide on so many devices: on one the
+// fusion, on more what a known plan for one does not say.
+func suits(name string, devices int, seeded bool) bool {
+	if devices == 1 {
+		return name == "single" || name == "anneal"
+	}
+	return name != "single" || !seeded
+}
 
-// given is a placer that has its plan.
-type given plan.Decision
+// dressed is a method that places alone, whose placement is judged under more orders and
+// fusions than the problem's: everything fused, and what the known plan has.
+type dressed struct {
+	plan.Placer
+	known plan.Decision // Device is nil where there is none
+}
 
-func (given) Name() string    { return known }
-func (given) Kind() plan.Kind { return plan.Baseline }
-
-func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	return &plan.Outcome{Decision: plan.Decision(g), Score: p.Evaluator.Evaluate(plan.Decision(g)), Evaluations: 1}, nil
+func (d dressed) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	out, err := d.Placer.Place(ctx, p)
+	if err != nil || out.Priority != nil || out.Fusion != nil {
+		return out, err
+	}
+	var under []plan.Decision
+	if p.Decides(plan.Fuse) {
+		under = append(under, plan.Decision{Priority: p.Priority, Fusion: fusion.All(p.Graph.NumOps())})
+	}
+	if d.known.Device != nil {
+		under = append(under, plan.Decision{Priority: p.Priority, Fusion: d.known.Fusion}, plan.Decision{Priority: d.known.Priority, Fusion: d.known.Fusion})
+	}
+	for _, u := range under {
+		if ctx.Err() != nil {
+			break
+		}
+		u.Device = out.Device
+		out.Evaluations++
+		if s := p.Evaluator.Evaluate(u); s.Better(out.Score) {
+			out.Decision, out.Score = u, s
+		}
+	}
+	return out, nil
 }
 
 // take keeps the row r if it is better, and its trade.
@@ -280,7 +394,7 @@ func (a *Answer) take(r *search.Row) {
 }
 
 // consider judges d, a plan that method found, and keeps it if it is better.
-func (a *Answer) consider(p *problem.Problem, d plan.Decision, method string, s problem.Source) {
+func (a *Answer) consider(p *problem.Problem, d plan.Decision, method string) {
 	score := p.Evaluator.Clone().Evaluate(d)
 	peak := p.Peak(d)
 	a.see(d, score, peak, method)
@@ -298,22 +412,18 @@ func (a *Answer) see(d plan.Decision, score plan.Score, peak []units.Bytes, meth
 
 // exchange lets every answer take the plans of the answers for fewer devices and of the
 // other machines where they are better. Answers are by machine, counts ascending.
-func (x *sweep) exchange() error {
+func (x *sweep) exchange() {
 	found := slices.Clone(x.answers)
 	for k := range x.answers {
 		a := &x.answers[k]
-		p, _, err := assemble(x.source, a)
-		if err != nil {
-			return err
-		}
+		p := x.problems[place{a.Devices, a.Machine}]
 		for i := range found {
 			if b := &found[i]; b.Machine != a.Machine && b.Devices <= a.Devices {
-				a.consider(p, b.Decision, b.Method, x.source)
+				a.consider(p, b.Decision, b.Method)
 			}
 		}
 		if k > 0 && x.answers[k-1].Machine == a.Machine {
-			a.consider(p, x.answers[k-1].Decision, x.answers[k-1].Method, x.source)
+			a.consider(p, x.answers[k-1].Decision, x.answers[k-1].Method)
 		}
 	}
-	return nil
 }

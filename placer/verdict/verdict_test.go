@@ -246,7 +246,9 @@ func TestPareto(t *testing.T) {
 			a.Seen = append(a.Seen, verdict.Point{Devices: 1 + rng.IntN(4), Step: float64(rng.IntN(6)), Memory: units.Bytes(rng.IntN(6))})
 		}
 		front := verdict.Pareto([]verdict.Answer{a})
-		covers := func(p, q verdict.Point) bool { return p.Devices <= q.Devices && p.Step <= q.Step && p.Memory <= q.Memory }
+		covers := func(p, q verdict.Point) bool {
+			return p.Devices <= q.Devices && p.Step <= q.Step && p.Memory <= q.Memory
+		}
 		for _, p := range a.Seen {
 			if !slices.ContainsFunc(front, func(q verdict.Point) bool { return covers(q, p) }) {
 				t.Fatalf("%+v is not covered by %+v", p, front)

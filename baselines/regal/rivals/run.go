@@ -125,7 +125,7 @@ func (c *Config) one(ctx context.Context, k int) (Graph, error) {
 	if c.Objective == sched.PeakMemory {
 		g.Bound = float64(p.MemoryBound())
 	}
-	judge := sched.NewEvaluator(p, sched.PeakMemory) // tracks both
+	evaluator := sched.NewEvaluator(p, sched.PeakMemory) // tracks both
 	for _, m := range c.Methods {
 		start := c.Clock()
 		found, err := m.solve(ctx, p, c.Objective, c.Evaluations, rand.New(rand.NewPCG(c.Seed^hash(m.Name), uint64(k))))
@@ -139,7 +139,7 @@ func (c *Config) one(ctx context.Context, k int) (Graph, error) {
 		case err != nil:
 			return g, fmt.Errorf("%s on %s: %w", m.Name, p.Name(), err)
 		}
-		s, err := judge.Schedule(found.device, found.sequence)
+		s, err := evaluator.Schedule(found.device, found.sequence)
 		if err != nil {
 			return g, fmt.Errorf("%s: %w", m.Name, err)
 		}

@@ -13,7 +13,7 @@ type chances [][]float64
 // leastChance is what a chance is never below: a level that comes to it is given up.
 const leastChance = 1e-9
 
-// newChances favours the middle level: everything fused.
+// newChances begins with the middle level the likeliest: everything fused.
 func newChances(classes int) chances {
 	x := make(chances, classes)
 	for c := range x {

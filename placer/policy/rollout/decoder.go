@@ -155,14 +155,14 @@ func (d *Decoder) ClearIdle(perChoice []float32) {
 // the others the last. An op kind is what decides how well an op fuses: what it
 // costs to read and write again, and whether others can join it.
 func fusionKinds(g *graph.Graph, seconds []float64, most int) (kind []uint8, kinds int) {
-	able := fuse.NewRules(g).Fusible()
+	fusible := fuse.NewRules(g).Fusible()
 	mean := 0.0
-	for _, i := range able {
-		mean += seconds[i] / float64(len(able))
+	for _, i := range fusible {
+		mean += seconds[i] / float64(len(fusible))
 	}
 	weight := map[graph.Kind]float64{}
 	var names []graph.Kind
-	for _, i := range slices.Sorted(slices.Values(able)) {
+	for _, i := range slices.Sorted(slices.Values(fusible)) {
 		k := g.Op(graph.OpID(i)).Kind
 		if weight[k] == 0 {
 			names = append(names, k)
@@ -171,7 +171,7 @@ func fusionKinds(g *graph.Graph, seconds []float64, most int) (kind []uint8, kin
 	}
 	slices.SortStableFunc(names, func(a, b graph.Kind) int { return cmp.Compare(weight[b], weight[a]) })
 	kind = slices.Repeat([]uint8{noKind}, g.NumOps())
-	for _, i := range able {
+	for _, i := range fusible {
 		kind[i] = uint8(min(slices.Index(names, g.Op(graph.OpID(i)).Kind), most-1))
 	}
 	return kind, max(1, min(len(names), most))

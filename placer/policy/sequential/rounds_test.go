@@ -11,21 +11,21 @@ import (
 // TestPace: rounds share out a budget in seconds as time passes and never take
 // more than the configuration says.
 func TestPace(t *testing.T) {
-	const probe, fewest = 64, 16 // of tuneSettings
+	const firstSamples, fewest = 64, 16 // of tuneSettings
 	now := 0.0
 	x := pace{clock: func() float64 { return now }, budget: plan.Budget{Seconds: 100}, rounds: rounds{tuneSettings: DefaultTune().settings(), base: 512, early: 512, late: 512}}
 	x.Steps = 10
 	s := &TuneState{}
 	now = 10 // of preparation
-	if k := x.samples(s); k != probe {
-		t.Fatalf("first round of %d samples, want %d", k, probe)
+	if k := x.samples(s); k != firstSamples {
+		t.Fatalf("first round of %d samples, want %d", k, firstSamples)
 	}
-	s.Step, s.Evaluations = 1, probe
-	now += 0.1 * probe // a tenth of a second each
+	s.Step, s.Evaluations = 1, firstSamples
+	now += 0.1 * firstSamples // a tenth of a second each
 	if k, want := x.samples(s), int((100-now)/9/0.1+1e-6); k != want {
 		t.Errorf("%d samples, want %d", k, want)
 	}
-	now = 10 + 0.001*probe
+	now = 10 + 0.001*firstSamples
 	if k := x.samples(s); k != 512 {
 		t.Errorf("%d samples of quick evaluations, want 512", k)
 	}

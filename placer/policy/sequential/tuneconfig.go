@@ -77,9 +77,9 @@ type tuneSettings struct {
 	// oldest is the number of rounds after which a placement is no longer learned from.
 	oldest int
 
-	// fewest is the number of samples of a round that time is short for, probe that of
-	// the round that speed is measured by.
-	fewest, probe int
+	// fewest is the number of samples of a round that time is short for, firstSamples
+	// that of the first round under a budget in seconds, by which speed is measured.
+	fewest, firstSamples int
 	// abreast is the number of rollouts that a worker makes side by side.
 	abreast int
 	// prior is that of all rollouts: what is learned on the graph is added to the
@@ -96,7 +96,7 @@ func (c TuneConfig) settings() *tuneSettings {
 		smallGraph: 10_000, largeGraph: 40_000, hugeGraph: 100_000, maxDevices: 8,
 		manyLogitsFactor: 2, openingFits: 10, openingRounds: 2,
 		shares: [...]float64{1: 0.17, 2: 0.08, timeStep: 0.35}, oldest: 5,
-		fewest: 16, probe: 64, abreast: 16,
+		fewest: 16, firstSamples: 64, abreast: 16,
 		prior: heuristic{rule: listRule, load: 0.3, transfers: 1, colocate: true, learned: 1},
 	}
 }
@@ -108,7 +108,7 @@ func (c *tuneSettings) validate() error {
 		errs = append(errs, fmt.Errorf("finetune: elite %d, rollouts %d, fits %d (%d or those of %d rounds to begin with, %d times as many), devices %d must be at least 1",
 			c.Elite, c.Rollouts, c.Fits, c.openingFits, c.openingRounds, c.manyLogitsFactor, c.maxDevices))
 	}
-	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.probe, c.abreast); n < 1 {
+	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.firstSamples, c.abreast); n < 1 {
 		errs = append(errs, fmt.Errorf("finetune: a round of %d samples, want at least 1", n))
 	}
 	errs.If(!(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1), "finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare)
