@@ -38,7 +38,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search",
 		Short: "Find a placement of a graph on a machine",
-		Long: "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
+		Long:  "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
 		Example: "  placer search --workload gnmt8 --gpus 8\n" +
 			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
