@@ -48,6 +48,13 @@ test-torch-accuracy: ## steps that the simulator predicts against measured ones,
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PLACER_ACCURACY_OUT=$(ACCURACY_OUT) python/ci.sh -s tests/test_accuracy.py
 
+.PHONY: repro-pytorch
+repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device expert, six seeds, and the accuracy of predictions, into experiments/pytorch; two cores
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/gnmt.py experiments/pytorch/config.json experiments/pytorch
+	rm -f experiments/pytorch/accuracy.jsonl
+	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
+
 fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/75804 fail a run without an input at fault
 	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$f/*_test.go | cut -d' ' -f2); do \
