@@ -18,10 +18,10 @@ type known struct {
 	folded bool     // a node that would run computes it
 }
 
-// fold records the outputs of node i as constants and reports whether they are: the
+// fold records the outputs of c's node as constants and reports whether they are: the
 // node reads constants alone, or what it makes is known already because it reads shapes
 // alone. What is random or unknown, has a body, or would be learned is left in the step.
-func (imp *importer) fold(c *call, i int, reads []string) bool {
+func (imp *importer) fold(c *call, reads []string) bool {
 	n := c.node
 	key := n.key()
 	_, ruled := rules[key]

@@ -300,10 +300,10 @@ func (imp *importer) addNode(n *node, i int, reads []string) error {
 	if err != nil {
 		return err
 	}
-	if imp.fold(c, i, reads) || imp.dequantize(c, i, reads) {
+	if imp.fold(c, reads) || imp.dequantize(c, i, reads) {
 		return nil
 	}
-	if done, err := imp.requantize(c, i, reads); done || err != nil {
+	if done, err := imp.requantize(c, reads); done || err != nil {
 		return err
 	}
 	op := imp.opOf(c, i)

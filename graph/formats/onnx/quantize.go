@@ -128,9 +128,9 @@ func (imp *importer) leadsToQuantize(name string, between int) bool {
 	return between > 0 && (n.key() == "Relu" || n.key() == "Clip") && imp.leadsToQuantize(n.out[0], between-1)
 }
 
-// requantize makes node i part of the product put off before it, and reports whether it
+// requantize makes c's node part of the product put off before it, and reports whether it
 // is.
-func (imp *importer) requantize(c *call, i int, reads []string) (bool, error) {
+func (imp *importer) requantize(c *call, reads []string) (bool, error) {
 	n := c.node
 	if len(n.in) == 0 {
 		return false, nil
