@@ -141,7 +141,7 @@ var allowed = map[string]string{
 	"internal/dispatch":   "units plan",
 	"internal/compare":    "plan internal/fsx internal/parallel",
 	"internal/campaign":   "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0028
+	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0031
 	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
 	"internal/cli":        "*",
 

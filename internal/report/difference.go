@@ -93,7 +93,7 @@ func (d *Difference) WriteText(w io.Writer) error {
 		if !m.Fits {
 			mark = " (does not fit)"
 		}
-		t.row(clip(m.Name, 18)+mark, ops, bytes, clip(m.From, 13), clip(m.To, 13), text[k+1])
+		t.row(clip(m.Name, 18)+mark, ops, bytes, clip(m.From, 12), clip(m.To, 12), text[k+1])
 	}
 	t.row("A less B", "", "", "", "", s.Rest(parts))
 	pg.table(t)
