@@ -3,12 +3,15 @@ package formats
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 
 	"placer/graph"
 	"placer/graph/formats/costgraph"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/doppler"
 	"placer/graph/formats/foreign"
+	"placer/graph/formats/hlo"
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/pipedream"
 	"placer/graph/formats/piper"
@@ -21,6 +24,8 @@ type Form struct {
 	Doc  string // whose it is, and what it holds
 	// Machine says that its files carry op times and the machine they hold for.
 	Machine bool
+	// header says that only its head is read, however long the file is.
+	header bool
 
 	sniff func(data []byte) bool // on the whole file, which is not empty
 	read  func(data []byte, name string, cfg onnx.Config) (*File, error)
@@ -38,6 +43,8 @@ func Forms() []Form {
 		{Name: "Piper", Doc: "JSON graphs of Tarnawski et al., NeurIPS 2021", Machine: true, sniff: piper.Sniff, read: instance(piper.Import)},
 		{Name: "PipeDream", Doc: "text profiles of Narayanan et al., SOSP 2019", Machine: true, sniff: isProfile, read: readProfile},
 		{Name: "DOPPLER", Doc: "text task graphs of DOPPLER, ICLR 2026", Machine: true, sniff: doppler.Sniff, read: instance(doppler.Import)},
+		{Name: "HLO", Doc: "XLA's modules, text or HloModuleProto: shapes and operators, no times", sniff: hlo.Sniff, read: module(hlo.Import)},
+		{Name: "StableHLO", Doc: "text of MLIR with StableHLO's operators", sniff: hlo.SniffStable, read: module(hlo.ImportStable)},
 		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", sniff: isONNX, read: readONNX},
 	}
 }
@@ -56,7 +63,7 @@ func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) 
 // isONNX takes whatever is not text and nothing that is known: any bytes may begin a
 // protocol buffer.
 func isONNX(data []byte) bool {
-	return isBinary(data) && !costgraph.Is(data) && other(data) == ""
+	return isBinary(data) && !costgraph.Is(data) && !hlo.Sniff(data) && other(data) == ""
 }
 
 // isBinary reports whether data is no text: an ONNX file has tags and lengths among
@@ -111,10 +118,35 @@ func instance(read func(data []byte, name string) (*times.Instance, error)) func
 	}
 }
 
+// module makes a reader of an importer of XLA's modules.
+func module(read func([]byte, string, map[string]int64) (*graph.Graph, *hlo.Summary, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, cfg onnx.Config) (*File, error) {
+		g, x, err := read(data, name, cfg.Dims)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: g, Notes: x.Notes, Counts: Counts{x.Instructions, x.Edges}, Dims: x.Loops, UnknownDims: unknown(cfg.Dims, x.Loops)}, nil
+	}
+}
+
+// unknown returns the names of dims that are not among has.
+func unknown(dims map[string]int64, has []string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(dims)) {
+		if !slices.Contains(has, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 func readONNX(data []byte, name string, cfg onnx.Config) (*File, error) {
 	g, x, err := onnx.Import(data, name, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &File{Graph: g, ONNX: x, Notes: x.Notes}, nil
+	f := &File{Graph: g, ONNX: x, Notes: x.Notes, UnknownDims: x.UnknownDims}
+	for _, s := range x.Symbols {
+		f.Dims = append(f.Dims, s.Name)
+	}
+	return f, nil
 }

@@ -12,7 +12,6 @@ import (
 func others() []struct{ magic, is string } {
 	return []struct{ magic, is string }{
 		{"version https://git-lfs", "a Git LFS pointer (not the model itself)"},
-		{"\x1f\x8b", "compressed with gzip"},
 		{"\x28\xb5\x2f\xfd", "compressed with Zstandard"},
 		{"\xfd7zXZ\x00", "compressed with xz"},
 		{"BZh", "compressed with bzip2"},
@@ -21,7 +20,6 @@ func others() []struct{ magic, is string } {
 		{"\x89HDF\r\n\x1a\n", "HDF5 (a Keras model perhaps)"},
 		{"\x93NUMPY", "a NumPy array"},
 		{"\x89PNG", "a PNG image"},
-		{"HloModule", "text of XLA's HLO"},
 		{"digraph", "a DOT graph"}, {"strict digraph", "a DOT graph"},
 		{"<", "XML or HTML"},
 	}
@@ -34,6 +32,8 @@ func other(data []byte) string {
 	switch {
 	case len(data) > 8 && data[8] == '{' && bytes.Equal(data[4:8], make([]byte, 4)):
 		return "safetensors (weights without a graph)"
+	case len(data) > 262 && string(data[257:262]) == "ustar":
+		return "a tar archive"
 	case len(data) >= 8 && string(data[4:8]) == "TFL3":
 		return "a TensorFlow Lite model"
 	case len(data) > 1 && data[0] == 0x80 && data[1] >= 2 && data[1] <= 5:
