@@ -46,6 +46,19 @@ func TestForms(t *testing.T) {
 		t.Errorf("Piper: %v", err)
 	}
 	seen["Piper"] = true
+	config := `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 8}`
+	if f, err := formats.Read([]byte(config), "net", onnx.Default()); err != nil || f.Form.Name != "config.json" {
+		t.Errorf("config.json: %v", err)
+	}
+	header := `{"model.embed_tokens.weight": {"dtype": "F16", "shape": [8, 8], "data_offsets": [0, 128]}}`
+	weights := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
+	for data, form := range map[string]string{"GGUF\x03\x00\x00\x00": "GGUF", string(weights): "safetensors"} { // read in package decoder
+		if f, err := formats.Sniff([]byte(data), "net"); err != nil || f.Name != form {
+			t.Errorf("%s: %v", form, err)
+		}
+		seen[form] = true
+	}
+	seen["config.json"] = true
 	for _, form := range formats.Forms() {
 		if !seen[form.Name] || form.Doc == "" {
 			t.Errorf("%s is not tested or not described", form.Name)
@@ -60,14 +73,14 @@ func TestOthersAreNamed(t *testing.T) {
 		"PK\x03\x04":            "a ZIP archive",
 		"\x89PNG\r\n\x1a\n0000": "a PNG image",
 		"version https://git-lfs.github.com/spec/v1\n":      "a Git LFS pointer (not the model itself)",
-		"GGUF\x03\x00\x00\x00":                              "GGUF",
-		"\x3c\x02\x00\x00\x00\x00\x00\x00{\"__metadata__\"": "safetensors",
+		"GGUF\x03\x00\x00\x00":                              "f: GGUF: the header is cut off",
+		"\x3c\x02\x00\x00\x00\x00\x00\x00{\"__metadata__\"": "f: safetensors: a header of 572 bytes in a file of 23",
 		"\x80\x02}q\x00":                                    "a Python pickle",
 		"\x1c\x00\x00\x00TFL3\x14\x00":                      "a TensorFlow Lite model",
 		"\n\x10\n\x01x\x12\x0bPlaceholder":                  "TensorFlow's GraphDef",
 		"node {\n  name: \"x\"\n  op: \"Placeholder\"\n}\n": "TensorFlow's GraphDef",
 		"digraph G {\n}":                                    "a DOT graph",
-		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO; ONNX files are binary",
+		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GGUF, safetensors, config.json; ONNX files are binary",
 		"{\"maxlod\": 3}":                                   `f: line 1, column 2: unknown key "maxlod"`,
 		"\x08\x07\x12\x04test":                              "f: is no ONNX model: it has no graph",
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/costgraph"
+	"placer/graph/formats/decoder"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/doppler"
 	"placer/graph/formats/foreign"
@@ -45,6 +46,9 @@ func Forms() []Form {
 		{Name: "DOPPLER", Doc: "text task graphs of DOPPLER, ICLR 2026", Machine: true, sniff: doppler.Sniff, read: instance(doppler.Import)},
 		{Name: "HLO", Doc: "XLA's modules, text or HloModuleProto: shapes and operators, no times", sniff: hlo.Sniff, read: module(hlo.Import)},
 		{Name: "StableHLO", Doc: "text of MLIR with StableHLO's operators", sniff: hlo.SniffStable, read: module(hlo.ImportStable)},
+		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
+		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
+		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},
 		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", sniff: isONNX, read: readONNX},
 	}
 }
@@ -55,7 +59,7 @@ func isOwn(data []byte) bool {
 	if foreign.HasKey(data, 1, "format") {
 		return true
 	}
-	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data)
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data)
 }
 
 func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) && !isBinary(data) }
@@ -63,7 +67,7 @@ func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) 
 // isONNX takes whatever is not text and nothing that is known: any bytes may begin a
 // protocol buffer.
 func isONNX(data []byte) bool {
-	return isBinary(data) && !costgraph.Is(data) && !hlo.Sniff(data) && other(data) == ""
+	return isBinary(data) && !costgraph.Is(data) && !hlo.Sniff(data) && !decoder.SniffGGUF(data) && !decoder.SniffSafetensors(data) && other(data) == ""
 }
 
 // isBinary reports whether data is no text: an ONNX file has tags and lengths among
@@ -126,6 +130,17 @@ func module(read func([]byte, string, map[string]int64) (*graph.Graph, *hlo.Summ
 			return nil, err
 		}
 		return &File{Graph: g, Notes: x.Notes, Counts: Counts{x.Instructions, x.Edges}, Dims: x.Loops, UnknownDims: unknown(cfg.Dims, x.Loops)}, nil
+	}
+}
+
+// step makes a reader of an importer of models that serve.
+func step(read func([]byte, string, map[string]int64) (*decoder.Imported, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, cfg onnx.Config) (*File, error) {
+		x, err := read(data, name, cfg.Dims)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: x.Graph, Notes: x.Notes, Counts: Counts{Nodes: x.Weights}, Dims: x.Dims, UnknownDims: x.UnknownDims}, nil
 	}
 }
 

@@ -16,7 +16,6 @@ func others() []struct{ magic, is string } {
 		{"\xfd7zXZ\x00", "compressed with xz"},
 		{"BZh", "compressed with bzip2"},
 		{"PK\x03\x04", "a ZIP archive (a PyTorch checkpoint, a Keras model, a NumPy archive)"},
-		{"GGUF", "GGUF (weights without a graph)"},
 		{"\x89HDF\r\n\x1a\n", "HDF5 (a Keras model perhaps)"},
 		{"\x93NUMPY", "a NumPy array"},
 		{"\x89PNG", "a PNG image"},
@@ -30,8 +29,6 @@ var graphDefText = regexp.MustCompile(`^\s*node\s*\{[^{}]*\bop\s*:`)
 // other says what data looks like of what is not read, "" for anything else.
 func other(data []byte) string {
 	switch {
-	case len(data) > 8 && data[8] == '{' && bytes.Equal(data[4:8], make([]byte, 4)):
-		return "safetensors (weights without a graph)"
 	case len(data) > 262 && string(data[257:262]) == "ustar":
 		return "a tar archive"
 	case len(data) >= 8 && string(data[4:8]) == "TFL3":
