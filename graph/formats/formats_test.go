@@ -59,6 +59,12 @@ func TestForms(t *testing.T) {
 		seen[form] = true
 	}
 	seen["config.json"] = true
+	for _, data := range []string{"\n\x10\n\x01x\x12\x0bPlaceholder", "node {\n  name: \"x\"\n  op: \"Placeholder\"\n}\n"} {
+		if f, err := formats.Read([]byte(data), "net", onnx.Default()); err != nil || f.Form.Name != "GraphDef" || f.Counts.Nodes != 1 {
+			t.Errorf("GraphDef: %v", err)
+		}
+	}
+	seen["GraphDef"] = true
 	for _, form := range formats.Forms() {
 		if !seen[form.Name] || form.Doc == "" {
 			t.Errorf("%s is not tested or not described", form.Name)
@@ -77,10 +83,8 @@ func TestOthersAreNamed(t *testing.T) {
 		"\x3c\x02\x00\x00\x00\x00\x00\x00{\"__metadata__\"": "f: safetensors: a header of 572 bytes in a file of 23",
 		"\x80\x02}q\x00":                                    "a Python pickle",
 		"\x1c\x00\x00\x00TFL3\x14\x00":                      "a TensorFlow Lite model",
-		"\n\x10\n\x01x\x12\x0bPlaceholder":                  "TensorFlow's GraphDef",
-		"node {\n  name: \"x\"\n  op: \"Placeholder\"\n}\n": "TensorFlow's GraphDef",
 		"digraph G {\n}":                                    "a DOT graph",
-		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GGUF, safetensors, config.json; ONNX files are binary",
+		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GraphDef, GGUF, safetensors, config.json; ONNX files are binary",
 		"{\"maxlod\": 3}":                                   `f: line 1, column 2: unknown key "maxlod"`,
 		"\x08\x07\x12\x04test":                              "f: is no ONNX model: it has no graph",
 	} {

@@ -16,6 +16,7 @@ import (
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/pipedream"
 	"placer/graph/formats/piper"
+	"placer/graph/formats/tensorflow"
 	"placer/graph/formats/times"
 )
 
@@ -46,6 +47,7 @@ func Forms() []Form {
 		{Name: "DOPPLER", Doc: "text task graphs of DOPPLER, ICLR 2026", Machine: true, sniff: doppler.Sniff, read: instance(doppler.Import)},
 		{Name: "HLO", Doc: "XLA's modules, text or HloModuleProto: shapes and operators, no times", sniff: hlo.Sniff, read: module(hlo.Import)},
 		{Name: "StableHLO", Doc: "text of MLIR with StableHLO's operators", sniff: hlo.SniffStable, read: module(hlo.ImportStable)},
+		{Name: "GraphDef", Doc: "TensorFlow's graphs: GraphDef, MetaGraphDef, SavedModel, TensorFlow.js's model.json", sniff: tensorflow.Sniff, read: readTensorFlow},
 		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
 		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
 		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},
@@ -59,7 +61,7 @@ func isOwn(data []byte) bool {
 	if foreign.HasKey(data, 1, "format") {
 		return true
 	}
-	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data)
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data) && !tensorflow.Sniff(data)
 }
 
 func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) && !isBinary(data) }
@@ -67,7 +69,7 @@ func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) 
 // isONNX takes whatever is not text and nothing that is known: any bytes may begin a
 // protocol buffer.
 func isONNX(data []byte) bool {
-	return isBinary(data) && !costgraph.Is(data) && !hlo.Sniff(data) && !decoder.SniffGGUF(data) && !decoder.SniffSafetensors(data) && other(data) == ""
+	return isBinary(data) && !costgraph.Is(data) && !hlo.Sniff(data) && !tensorflow.Sniff(data) && !decoder.SniffGGUF(data) && !decoder.SniffSafetensors(data) && other(data) == ""
 }
 
 // isBinary reports whether data is no text: an ONNX file has tags and lengths among
@@ -142,6 +144,14 @@ func step(read func([]byte, string, map[string]int64) (*decoder.Imported, error)
 		}
 		return &File{Graph: x.Graph, Notes: x.Notes, Counts: Counts{Nodes: x.Weights}, Dims: x.Dims, UnknownDims: x.UnknownDims}, nil
 	}
+}
+
+func readTensorFlow(data []byte, name string, cfg onnx.Config) (*File, error) {
+	x, err := tensorflow.Import(data, name, cfg.Dims)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Graph: x.Graph, Notes: x.Notes, Counts: Counts{x.Nodes, x.Edges}, Dims: x.Dims, UnknownDims: x.UnknownDims}, nil
 }
 
 // unknown returns the names of dims that are not among has.

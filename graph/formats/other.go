@@ -2,10 +2,11 @@ package formats
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"placer/graph/formats/hlo"
 )
 
 // others are the beginnings of files that people take for graphs.
@@ -24,8 +25,6 @@ func others() []struct{ magic, is string } {
 	}
 }
 
-var graphDefText = regexp.MustCompile(`^\s*node\s*\{[^{}]*\bop\s*:`)
-
 // other says what data looks like of what is not read, "" for anything else.
 func other(data []byte) string {
 	switch {
@@ -35,8 +34,10 @@ func other(data []byte) string {
 		return "a TensorFlow Lite model"
 	case len(data) > 1 && data[0] == 0x80 && data[1] >= 2 && data[1] <= 5:
 		return "a Python pickle (a PyTorch checkpoint)"
-	case graphDefText.Match(data[:min(len(data), 1<<12)]), isGraphDef(data):
-		return "TensorFlow's GraphDef (it has no shapes)"
+	case isRunMetadata(data):
+		return "TensorFlow's RunMetadata (times without a graph)"
+	case isTuningData(data):
+		return "TpuGraphs' tuning data (many HLO modules in one file)"
 	}
 	for _, o := range others() {
 		if bytes.HasPrefix(data, []byte(o.magic)) {
@@ -46,26 +47,28 @@ func other(data []byte) string {
 	return ""
 }
 
-// isGraphDef reports whether data begins with a node of a binary GraphDef: a message
-// in field 1 with a name and an operator.
-func isGraphDef(data []byte) bool {
+// isRunMetadata reports whether data begins with a StepStats that begins with the
+// stats of a device, which has a name such as /job:localhost/.../gpu:0.
+func isRunMetadata(data []byte) bool {
+	return bytes.HasPrefix(first(first(first(data))), []byte("/job:")) || bytes.HasPrefix(first(first(first(data))), []byte("/device:"))
+}
+
+// isTuningData reports whether data begins with a message that begins with an HLO
+// module.
+func isTuningData(data []byte) bool {
+	module := first(first(data))
+	return len(module) > 0 && hlo.Sniff(module) && !hlo.Sniff(first(data))
+}
+
+// first returns the first field of a message if that is field 1, with a length; nil
+// otherwise.
+func first(data []byte) []byte {
 	number, kind, n := protowire.ConsumeTag(data)
 	if n < 0 || number != 1 || kind != protowire.BytesType {
-		return false
+		return nil
 	}
-	node, n := protowire.ConsumeBytes(data[n:])
-	for want := protowire.Number(1); n > 0 && want <= 2; want++ {
-		number, kind, n = protowire.ConsumeTag(node)
-		if n < 0 || number != want || kind != protowire.BytesType {
-			return false
-		}
-		text, m := protowire.ConsumeString(node[n:])
-		if m < 0 || text == "" {
-			return false
-		}
-		node = node[n+m:]
-	}
-	return n > 0
+	b, _ := protowire.ConsumeBytes(data[n:])
+	return b
 }
 
 // names lists the forms but the one called without.
