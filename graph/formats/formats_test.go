@@ -65,6 +65,15 @@ func TestForms(t *testing.T) {
 		}
 	}
 	seen["GraphDef"] = true
+	for form, data := range map[string]string{
+		"execution trace": `{"schema": "1.0.1", "pid": 1, "nodes": [{"id": 3, "name": "aten::relu", "parent": 2, "inputs": [[1, 1, 0, 4, 4, "cpu"]], "input_shapes": [[4]], "input_types": ["Tensor(float)"], "outputs": [], "output_shapes": [], "output_types": []}]}`,
+		"Kineto trace":    `{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}`,
+	} {
+		if f, err := formats.Read([]byte(data), "net", onnx.Default()); err != nil || f.Form.Name != form || f.Counts.Nodes != 1 {
+			t.Errorf("%s: %v", form, err)
+		}
+		seen[form] = true
+	}
 	for _, form := range formats.Forms() {
 		if !seen[form.Name] || form.Doc == "" {
 			t.Errorf("%s is not tested or not described", form.Name)
@@ -84,7 +93,7 @@ func TestOthersAreNamed(t *testing.T) {
 		"\x80\x02}q\x00":                                    "a Python pickle",
 		"\x1c\x00\x00\x00TFL3\x14\x00":                      "a TensorFlow Lite model",
 		"digraph G {\n}":                                    "a DOT graph",
-		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GraphDef, GGUF, safetensors, config.json; ONNX files are binary",
+		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GraphDef, GGUF, safetensors, config.json, execution trace, Kineto trace; ONNX files are binary",
 		"{\"maxlod\": 3}":                                   `f: line 1, column 2: unknown key "maxlod"`,
 		"\x08\x07\x12\x04test":                              "f: is no ONNX model: it has no graph",
 	} {

@@ -18,6 +18,7 @@ import (
 	"placer/graph/formats/piper"
 	"placer/graph/formats/tensorflow"
 	"placer/graph/formats/times"
+	"placer/graph/formats/torchtrace"
 )
 
 // Form is one of the forms that graph files come in.
@@ -51,6 +52,8 @@ func Forms() []Form {
 		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
 		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
 		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},
+		{Name: "execution trace", Doc: "PyTorch's operators with their tensors, schema 1.0 and Chakra's 1.1", sniff: torchtrace.SniffExecution, read: trace(torchtrace.ImportExecution)},
+		{Name: "Kineto trace", Doc: "PyTorch's operators and kernels with their times, in Chrome's form", sniff: torchtrace.SniffKineto, read: trace(torchtrace.ImportKineto)},
 		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", sniff: isONNX, read: readONNX},
 	}
 }
@@ -58,10 +61,11 @@ func Forms() []Form {
 // isOwn reports whether data is a JSON object that says so in its first key, as those
 // that we write do, or one that no other program's form claims.
 func isOwn(data []byte) bool {
-	if foreign.HasKey(data, 1, "format") {
+	if foreign.HasKey(data, 1, "format") && !tensorflow.Sniff(data) {
 		return true
 	}
-	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data) && !tensorflow.Sniff(data)
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data) && !tensorflow.Sniff(data) &&
+		!torchtrace.SniffExecution(data) && !torchtrace.SniffKineto(data)
 }
 
 func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) && !isBinary(data) }
@@ -143,6 +147,17 @@ func step(read func([]byte, string, map[string]int64) (*decoder.Imported, error)
 			return nil, err
 		}
 		return &File{Graph: x.Graph, Notes: x.Notes, Counts: Counts{Nodes: x.Weights}, Dims: x.Dims, UnknownDims: x.UnknownDims}, nil
+	}
+}
+
+// trace makes a reader of an importer of PyTorch's traces.
+func trace(read func([]byte, string) (*torchtrace.Imported, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, _ onnx.Config) (*File, error) {
+		x, err := read(data, name)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: x.Graph, Seconds: x.Seconds, Notes: x.Notes, Counts: Counts{x.Nodes, x.Edges}}, nil
 	}
 }
 

@@ -57,7 +57,7 @@ func isRunMetadata(data []byte) bool {
 // module.
 func isTuningData(data []byte) bool {
 	module := first(first(data))
-	return len(module) > 0 && hlo.Sniff(module) && !hlo.Sniff(first(data))
+	return len(module) > 0 && hlo.Sniff(module)
 }
 
 // first returns the first field of a message if that is field 1, with a length; nil

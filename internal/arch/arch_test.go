@@ -25,7 +25,7 @@ var allowed = map[string]string{
 	"units":                  "",
 	"graph":                  "units internal/jsonx",
 	"graph/fuse":             "units graph internal/unionfind",
-	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/decoder graph/formats/foreign graph/formats/hlo graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/tensorflow graph/formats/times internal/fsx",
+	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/decoder graph/formats/foreign graph/formats/hlo graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/tensorflow graph/formats/times graph/formats/torchtrace internal/fsx",
 	"graph/formats/onnx":     "units graph",
 	"graph/train":            "units graph",
 	"graph/unit":             "units graph internal/unionfind",
@@ -102,6 +102,7 @@ var allowed = map[string]string{
 	// REGAL and its rivals.
 	"graph/formats/costgraph":  "units graph",
 	"graph/formats/tensorflow": "units graph graph/formats/foreign internal/unionfind",
+	"graph/formats/torchtrace": "units graph graph/formats/foreign",
 	"graph/formats/decoder":    "units graph graph/formats/foreign workloads",
 	"graph/formats/hlo":        "units graph graph/formats/foreign",
 	"baselines/regal/sched":    "graph units",
