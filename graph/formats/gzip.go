@@ -31,3 +31,12 @@ func expand(data []byte, name string) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// Bytes returns what the file at path holds, expanded where gzip has compressed it.
+func Bytes(path string) ([]byte, error) {
+	data, err := foreign.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return expand(data, path)
+}

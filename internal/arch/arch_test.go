@@ -32,7 +32,7 @@ var allowed = map[string]string{
 	"workloads":              "units graph graph/train",
 	"hw":                     "units internal/jsonx internal/fsx",
 	"plan":                   "units graph graph/fuse graph/unit hw internal/fsx internal/jsonx",
-	"plan/formats":           "graph hw plan internal/fsx",
+	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
 	"roofline":               "units graph graph/fuse hw",
 	"sim":                    "units graph graph/fuse hw plan internal/unionfind",
 	"sim/trace":              "units graph hw sim",

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"placer/baselines/partition/stages"
+	graphformats "placer/graph/formats"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/foreign"
+	"placer/graph/formats/tensorflow"
 	"placer/hw"
 	"placer/placer/problem"
 	"placer/plan"
@@ -138,6 +140,9 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		}
 		return func(w io.Writer) error { return l.file.Profile.Write(w, p.Device) }, nil
 	}
+	if f.to == "graphdef" {
+		return c.exportGraphDef(f, l, m, p)
+	}
 	t, err := formats.Find(f.to)
 	if err != nil {
 		return nil, usagef("--to %s: want plan, schedule, split, pipedream, %s", f.to, targetNames())
@@ -147,11 +152,33 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 
 // targetNames lists the programs that placements are written for.
 func targetNames() string {
-	var names []string
+	names := []string{"graphdef"}
 	for _, t := range formats.Targets() {
 		names = append(names, t.Name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// exportGraphDef returns what writes the TensorFlow graph that --graph names with the
+// devices of p, and its simulated order as control edges.
+func (c *console) exportGraphDef(f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+	if l.file.Form.Name != "GraphDef" || f.Graph == "-" {
+		return nil, usagef("--to graphdef goes with a file of TensorFlow's GraphDef as --graph")
+	}
+	s, err := simulateSchedule(l, m, p)
+	if err != nil {
+		return nil, err
+	}
+	data, err := graphformats.Bytes(f.Graph)
+	if err != nil {
+		return nil, err
+	}
+	var order []tensorflow.Placed
+	for _, o := range s.schedule.Ops {
+		order = append(order, tensorflow.Placed{Name: o.Name, Device: formats.TensorFlowDevice(m, uint8(o.Device))})
+	}
+	out, err := tensorflow.Place(data, f.Graph, order)
+	return func(w io.Writer) error { _, err := w.Write(out); return err }, err
 }
 
 // exportTo returns what writes p in the form of t, or the nearest plan that t can take.

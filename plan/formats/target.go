@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/graph/formats/tensorflow"
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/plan"
@@ -150,6 +151,9 @@ func IsPlan(data []byte) bool {
 // Read reads a placement for g on m in any of the targets' forms, or placer's own plan;
 // name is the file's, for errors. The result passes Check.
 func Read(data []byte, name string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
+	if !IsPlan(data) && tensorflow.Sniff(data) {
+		return readGraphDef(data, name, g, m)
+	}
 	for _, t := range Targets() {
 		if IsPlan(data) || !t.sniff(data) {
 			continue
@@ -183,6 +187,9 @@ func Read(data []byte, name string, g *graph.Graph, m *hw.Machine) (*plan.Plan, 
 func IsTarget(data []byte) (Target, bool) {
 	if IsPlan(data) {
 		return Target{}, false
+	}
+	if tensorflow.Sniff(data) {
+		return Target{Name: "graphdef"}, true
 	}
 	for _, t := range Targets() {
 		if t.sniff(data) {

@@ -212,3 +212,36 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// A placed graph has devices, and chains in the order of the schedule.
+func TestPlace(t *testing.T) {
+	var schedule []Placed
+	x, err := Import([]byte(conv), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range x.Graph.NumOps() {
+		schedule = append(schedule, Placed{x.Graph.Op(graph.OpID(i)).Name, fmt.Sprintf("/device:CPU:%d", i%2)})
+	}
+	data, err := Place([]byte(conv), "f", schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, err := Import(data, "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := Devices(data, "f")
+	if err != nil || len(devices) != 14 || devices[schedule[3].Name] != "/device:CPU:1" {
+		t.Errorf("%d devices, %v", len(devices), err)
+	}
+	if c := placed.Graph.NumControl(); c < 9 || c > 1+12 {
+		t.Errorf("%d control edges", c)
+	}
+	if _, err := Place([]byte(loops), "f", nil); err == nil || !strings.Contains(err.Error(), "node 7 (Next): the nodes of a loop have no order") {
+		t.Error(err)
+	}
+	if _, err := Place([]byte(conv), "f", []Placed{{"call/sum", "/device:CPU:0"}}); err == nil || err.Error() != "f: call/sum is in a function: only nodes of the main graph can be placed" {
+		t.Error(err)
+	}
+}
