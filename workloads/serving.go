@@ -154,7 +154,7 @@ func (n *serving) forward() {
 	}
 	x = n.norm("model.norm", d.Layers, x)
 	n.module("lm_head", d.Layers, func() {
-		w := table
+		var w tensor
 		if d.Tied {
 			w = n.transpose(table, 1, 0)
 			n.b.At(n.b.TensorAt(w).Producer).Bytes = 0 // the product reads it as it is

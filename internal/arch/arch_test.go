@@ -104,6 +104,7 @@ var allowed = map[string]string{
 	// REGAL and its rivals.
 	"graph/formats/costgraph":  "units graph",
 	"graph/formats/tensorflow": "units graph graph/formats/foreign internal/unionfind",
+	"graph/formats/onnxcut":    "graph/formats/foreign",
 	"graph/formats/torchtrace": "units graph graph/formats/foreign",
 	"graph/formats/decoder":    "units graph graph/formats/foreign workloads",
 	"graph/formats/hlo":        "units graph graph/formats/foreign",

@@ -4,17 +4,22 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"placer/baselines/partition/stages"
+	"placer/graph"
 	graphformats "placer/graph/formats"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/foreign"
+	"placer/graph/formats/onnxcut"
 	"placer/graph/formats/tensorflow"
 	"placer/hw"
+	"placer/internal/fsx"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/plan/formats"
@@ -140,8 +145,11 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		}
 		return func(w io.Writer) error { return l.file.Profile.Write(w, p.Device) }, nil
 	}
-	if f.to == "graphdef" {
+	switch f.to {
+	case "graphdef":
 		return c.exportGraphDef(f, l, m, p)
+	case "onnx":
+		return c.exportONNX(f, l, m, p)
 	}
 	t, err := formats.Find(f.to)
 	if err != nil {
@@ -152,7 +160,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 
 // targetNames lists the programs that placements are written for.
 func targetNames() string {
-	names := []string{"graphdef"}
+	names := []string{"graphdef", "onnx"}
 	for _, t := range formats.Targets() {
 		names = append(names, t.Name)
 	}
@@ -181,23 +189,104 @@ func (c *console) exportGraphDef(f *exportFlags, l loaded, m *hw.Machine, p *pla
 	return func(w io.Writer) error { _, err := w.Write(out); return err }, err
 }
 
+// exportONNX writes the ONNX model that --graph names as one model a stage of the
+// nearest contiguous plan, beside the list of them that it returns the writer of.
+func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+	if l.file.ONNX == nil || f.Graph == "-" || f.Train != "" {
+		return nil, usagef("--to onnx goes with an ONNX file as --graph, without --train")
+	}
+	if f.out == "-" {
+		return nil, usagef("--to onnx writes several files: name the list of them by -o, as in -o stages.json")
+	}
+	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true}, f, l, m, p)
+	if err != nil {
+		return nil, err
+	}
+	data, err := graphformats.Bytes(f.Graph)
+	if err != nil {
+		return nil, err
+	}
+	ops := map[string]graph.OpID{}
+	for i := range l.NumOps() {
+		ops[l.Op(graph.OpID(i)).Name] = graph.OpID(i)
+	}
+	order := formats.Accelerators(m)
+	cut, err := onnxcut.Cut(data, f.Graph, func(n *onnxcut.Node) int {
+		if op, ok := ops[n.Name]; ok {
+			return slices.Index(order, out.Device[op])
+		}
+		return 0
+	}, func(n *onnxcut.Node, k int) int32 {
+		op, ok := ops[n.Name]
+		if first, end := l.Outputs(op); ok && int(end-first) == len(n.Outputs) {
+			return onnxElem(l.Tensor(first + graph.TensorID(k)).DType)
+		}
+		return 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := &formats.ONNXStages{}
+	base := strings.TrimSuffix(f.out, filepath.Ext(f.out))
+	for k, s := range cut {
+		path := fmt.Sprintf("%s.%d.onnx", base, k)
+		if err := fsx.WriteFile(path, func(w io.Writer) error { _, err := w.Write(s.Model); return err }); err != nil {
+			return nil, err
+		}
+		list.Stages = append(list.Stages, formats.ONNXStage{File: filepath.Base(path), Device: m.Devices[order[min(k, len(order)-1)]].Name, Inputs: s.Inputs, Outputs: s.Outputs, Nodes: s.Nodes})
+	}
+	text, err := list.Bytes()
+	return func(w io.Writer) error { _, err := w.Write(text); return err }, err
+}
+
+// onnxElem returns the number that TensorProto.DataType has for t; 0 where several
+// types of ONNX are t.
+func onnxElem(t graph.DType) int32 {
+	switch t {
+	case graph.F32:
+		return 1
+	case graph.I32:
+		return 6
+	case graph.I64:
+		return 7
+	case graph.Bool:
+		return 9
+	case graph.F16:
+		return 10
+	case graph.F64:
+		return 11
+	case graph.BF16:
+		return 16
+	}
+	return 0
+}
+
 // exportTo returns what writes p in the form of t, or the nearest plan that t can take.
 func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
 	parts, err := formats.FindParts(l.Graph)
 	if err != nil {
 		return nil, fmt.Errorf("--to %s: %w", t.Name, err)
 	}
+	out, err := c.nearest(t, f, l, m, p)
+	if err != nil {
+		return nil, err
+	}
+	s := &formats.Split{Graph: l.Graph, Machine: m, Parts: parts, Device: parts.Majority(out.Device, nil)}
+	if err := t.Legal(s); err != nil {
+		return nil, fmt.Errorf("--to %s: no plan of its form was found: %w", t.Name, err)
+	}
+	return func(w io.Writer) error { return t.Write(w, s) }, nil
+}
+
+// nearest returns the nearest plan to p that t can take, and says what both cost.
+func (c *console) nearest(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (*plan.Outcome, error) {
 	x, err := problem.New(l.Source, m, problem.Options{Objective: plan.Objective(f.objective)})
 	if err != nil {
 		return nil, err
 	}
-	out, device, err := stages.Nearest(context.Background(), &x.Problem, t, p.Device)
+	out, _, err := stages.Nearest(context.Background(), &x.Problem, t, p.Device)
 	if err != nil {
 		return nil, err
-	}
-	s := &formats.Split{Graph: l.Graph, Machine: m, Parts: parts, Device: device}
-	if err := t.Legal(s); err != nil {
-		return nil, fmt.Errorf("--to %s: no plan of its form was found: %w", t.Name, err)
 	}
 	was, is := x.Evaluate(p.Device), x.Evaluate(out.Device)
 	moved := 0
@@ -207,7 +296,7 @@ func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Mac
 		}
 	}
 	c.note("%s: the plan %s, what %s can take of it %s: %d of %d ops moved", t.Name, judged(was, x.Objective), t.Name, judged(is, x.Objective), moved, l.NumOps())
-	return func(w io.Writer) error { return t.Write(w, s) }, nil
+	return out, nil
 }
 
 // judged says what a placement costs.

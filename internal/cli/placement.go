@@ -6,19 +6,27 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/fsx"
 	"placer/plan"
 	"placer/plan/formats"
 )
 
+// maxPlan bounds a placement, in whatever form.
+const maxPlan = 1 << 30
+
 // placement reads the plan at path for g on m: placer's own file, or what another
 // program takes. It says when a plan was made for a machine of other figures.
 func (c *console) placement(path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
-	data, err := c.readInput(path)
-	if err != nil {
-		return nil, err
-	}
+	var data []byte
+	var err error
 	if path == "-" {
 		path = "stdin"
+		data, err = fsx.ReadAll(c.in, path, maxPlan)
+	} else {
+		data, err = fsx.ReadFile(path, maxPlan)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if _, other := formats.IsTarget(data); other {
 		return formats.Read(data, path, g, m)

@@ -2,6 +2,7 @@ package formats_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := formats.FindParts(g); err != formats.ErrNoModules {
+	if _, err := formats.FindParts(g); !errors.Is(err, formats.ErrNoModules) {
 		t.Errorf("a graph without modules: %v", err)
 	}
 }

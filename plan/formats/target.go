@@ -154,6 +154,9 @@ func Read(data []byte, name string, g *graph.Graph, m *hw.Machine) (*plan.Plan, 
 	if !IsPlan(data) && tensorflow.Sniff(data) {
 		return readGraphDef(data, name, g, m)
 	}
+	if !IsPlan(data) && isONNXStages(data) {
+		return readONNXStages(data, name, g, m)
+	}
 	for _, t := range Targets() {
 		if IsPlan(data) || !t.sniff(data) {
 			continue
@@ -190,6 +193,9 @@ func IsTarget(data []byte) (Target, bool) {
 	}
 	if tensorflow.Sniff(data) {
 		return Target{Name: "graphdef"}, true
+	}
+	if isONNXStages(data) {
+		return Target{Name: "onnx"}, true
 	}
 	for _, t := range Targets() {
 		if t.sniff(data) {

@@ -163,9 +163,6 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 		if len(x.called) != 1 {
 			return fmt.Errorf("calls %d computations, want 1", len(x.called))
 		}
-		if args == nil {
-			args = [][]graph.TensorID{}
-		}
 		inner := &frame{prefix: f.prefix + x.name + "/", of: map[*instruction][]graph.TensorID{}, ops: map[*instruction]graph.OpID{}}
 		if err := b.run(x.called[0], inner, args, depth+1); err != nil {
 			return err

@@ -164,7 +164,7 @@ func (p *parser) computation() error {
 // order puts the instructions after those that they read.
 func (c *computation) order() error {
 	done := make(map[*instruction]bool, len(c.list))
-	for i, x := range c.list {
+	for _, x := range c.list {
 		sorted := true
 		for _, from := range x.operands {
 			sorted = sorted && done[from]
@@ -173,7 +173,7 @@ func (c *computation) order() error {
 			sorted = sorted && done[from]
 		}
 		if !sorted {
-			return c.sort(i)
+			return c.sort()
 		}
 		done[x] = true
 	}
@@ -181,7 +181,7 @@ func (c *computation) order() error {
 }
 
 // sort is order where an instruction comes too early.
-func (c *computation) sort(int) error {
+func (c *computation) sort() error {
 	wait := make(map[*instruction]int, len(c.list))
 	next := map[*instruction][]*instruction{}
 	for _, x := range c.list {
@@ -501,8 +501,7 @@ func (p *parser) shape(depth int) (s shape, err error) {
 	for p.at < len(p.data) && (p.data[p.at] >= 'a' && p.data[p.at] <= 'z' || p.data[p.at] >= '0' && p.data[p.at] <= '9') {
 		p.at++
 	}
-	name := string(p.data[start:p.at])
-	e, ok := p.elems[name]
+	e, ok := p.elems[string(p.data[start:p.at])]
 	if !ok || p.at >= len(p.data) || p.data[p.at] != '[' {
 		return s, fmt.Errorf("want a shape, such as f32[2,3], at %q", foreign.Brief(string(p.data[start:min(len(p.data), start+20)])))
 	}

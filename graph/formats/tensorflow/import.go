@@ -45,6 +45,7 @@ type importer struct {
 	class  map[string]graph.OpID // the first op of a colocation class
 	pairs  [][2]graph.OpID       // ops that share a device
 	groups [][]graph.OpID        // ops of a loop each
+	loops  map[string]int        // the numbers of loops, by name
 	left   int
 	sum    *Imported
 
@@ -78,7 +79,7 @@ func Import(data []byte, name string, dims map[string]int64) (*Imported, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: TensorFlow: %w", name, err)
 	}
-	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, left: maxInlined, sum: &Imported{}}
+	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, left: maxInlined, sum: &Imported{}}
 	base := foreign.GraphName(name)
 	for _, ending := range []string{".gz", ".pbtxt", ".pb", ".meta", ".saved_model", ".model"} {
 		base = strings.TrimSuffix(base, ending)
@@ -300,7 +301,7 @@ func (imp *importer) frameOf(s *scope, n *nodepb.NodeDef, refs []reference, fram
 		outer := in
 		in = frame{times: in.times * float64(trips), loop: in.loop, outer: &outer, name: name}
 		if in.loop == 0 {
-			in.loop = imp.loopOf(name)
+			in.loop = imp.loopOf(s.prefix + name)
 		}
 	case "Exit", "RefExit":
 		if in.outer != nil {
@@ -322,10 +323,13 @@ func deeper(f, than frame) bool {
 	return depth(f) > depth(than)
 }
 
-// loopOf returns the number of a loop; loops of one name are one.
-func (imp *importer) loopOf(string) int {
-	imp.groups = append(imp.groups, nil)
-	return len(imp.groups)
+// loopOf returns the number of the loop of that name.
+func (imp *importer) loopOf(name string) int {
+	if imp.loops[name] == 0 {
+		imp.groups = append(imp.groups, nil)
+		imp.loops[name] = len(imp.groups)
+	}
+	return imp.loops[name]
 }
 
 // trips returns how often the loop of that name runs.
@@ -448,7 +452,7 @@ func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string
 			return err
 		}
 		if times *= float64(trips); loop == 0 {
-			loop = imp.loopOf(n.Name)
+			loop = imp.loopOf(s.prefix + n.Name)
 		}
 	case "If", "StatelessIf", "Case", "StatelessCase":
 		if len(in) == 0 {
@@ -457,7 +461,7 @@ func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string
 		args = in[1:]
 	}
 	var results []output
-	var last graph.OpID = graph.None
+	last := graph.None
 	for _, name := range called {
 		f := imp.funcs[name]
 		if f == nil {

@@ -691,7 +691,7 @@ func window(n *nodepb.NodeDef, x, kernel []int64) []int64 {
 	}
 	s := slices.Clone(x)
 	for i := range 2 {
-		k := int64(1)
+		var k int64
 		switch {
 		case strings.HasSuffix(n.Op, "Pool"):
 			if len(size) != 4 {

@@ -160,6 +160,9 @@ func TestLoops(t *testing.T) {
 	_, after := find(t, x.Graph, "after")
 	_, body := find(t, x.Graph, "while/sum")
 	_, called := find(t, x.Graph, "call/sum")
+	if _, w := find(t, x.Graph, "EnterW"); w.Group != m.Group {
+		t.Error("two ops of one loop are in two groups")
+	}
 	if m.GEMM != (graph.GEMM{Batch: 5, M: 2, N: 4, K: 4}) || m.Group == 0 || after.Group != 0 {
 		t.Errorf("in the loop %+v, after it %+v", m, after)
 	}
