@@ -216,12 +216,13 @@ func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Pl
 			return slices.Index(order, out.Device[op])
 		}
 		return 0
-	}, func(n *onnxcut.Node, k int) int32 {
+	}, func(n *onnxcut.Node, k int) (int32, int) {
 		op, ok := ops[n.Name]
 		if first, end := l.Outputs(op); ok && int(end-first) == len(n.Outputs) {
-			return onnxElem(l.Tensor(first + graph.TensorID(k)).DType)
+			t := l.Tensor(first + graph.TensorID(k))
+			return onnxElem(t.DType), len(t.Shape)
 		}
-		return 0
+		return 0, 0
 	})
 	if err != nil {
 		return nil, err

@@ -91,9 +91,9 @@ type model struct {
 
 // Cut returns the model in data cut into as many stages as stage returns different
 // numbers from 0 for. A node is no earlier than what it reads. elem returns the element
-// type (of TensorProto.DataType) of output k of a node, for tensors between stages
-// whose type the file does not record; 0 where it is not known.
-func Cut(data []byte, name string, stage func(n *Node) int, elem func(n *Node, k int) int32) ([]Stage, error) {
+// type (of TensorProto.DataType) and the rank of output k of a node, for tensors between
+// stages whose type the file does not record; 0 where it is not known.
+func Cut(data []byte, name string, stage func(n *Node) int, elem func(n *Node, k int) (int32, int)) ([]Stage, error) {
 	m, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -188,7 +188,7 @@ func parseNode(data []byte, depth int) (n Node, err error) {
 	return n, err
 }
 
-func (m *model) cut(stage func(*Node) int, elem func(*Node, int) int32) ([]Stage, error) {
+func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, int)) ([]Stage, error) {
 	by := map[string]int{} // the node that makes a tensor
 	of := make([]int, len(m.nodes))
 	count := 0
@@ -219,11 +219,16 @@ func (m *model) cut(stage func(*Node) int, elem func(*Node, int) int32) ([]Stage
 		}
 		i := by[t]
 		n := &m.nodes[i]
-		e := elem(n, slices.Index(n.Outputs, t))
+		e, rank := elem(n, slices.Index(n.Outputs, t))
 		if e == 0 {
 			return nil, fmt.Errorf("the cut passes tensor %q, whose type the file does not record: run onnx.shape_inference on it", foreign.Brief(t))
 		}
 		tensor := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(e))
+		var shape []byte // of dimensions without a size
+		for range rank {
+			shape = protowire.AppendBytes(protowire.AppendTag(shape, 1, protowire.BytesType), nil)
+		}
+		tensor = protowire.AppendBytes(protowire.AppendTag(tensor, 2, protowire.BytesType), shape)
 		typ := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), tensor)
 		b := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), t)
 		return protowire.AppendBytes(protowire.AppendTag(b, 2, protowire.BytesType), typ), nil

@@ -24,7 +24,7 @@ func half(k int) func(*onnxcut.Node) int {
 }
 
 // float is the type of every tensor of the model.
-func float(*onnxcut.Node, int) int32 { return 1 }
+func float(*onnxcut.Node, int) (int32, int) { return 1, 4 }
 
 // The stages are models that hold all nodes once, and the FLOPs and parameters of the
 // whole; the second reads what the first makes.
@@ -86,7 +86,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := onnxcut.Cut(data, "f", half(30), func(*onnxcut.Node, int) int32 { return 0 }); err == nil || !strings.HasPrefix(err.Error(), "f: the cut passes tensor ") {
+	if _, err := onnxcut.Cut(data, "f", half(30), func(*onnxcut.Node, int) (int32, int) { return 0, 0 }); err == nil || !strings.HasPrefix(err.Error(), "f: the cut passes tensor ") {
 		t.Error(err)
 	}
 	if _, err := onnxcut.Cut([]byte("\x08\x07"), "f", half(1), float); err == nil || err.Error() != "f: is no ONNX model: it has no graph" {
