@@ -11,6 +11,7 @@ DATA   ?= data
 NVRTC  ?= libnvrtc.so.12
 CUDA_INCLUDE ?= /usr/local/cuda/include
 CUDA_LDFLAGS ?=
+ACCURACY_OUT ?=
 GPU_OUT ?= experiments/hardware/here
 
 .PHONY: help build test test-long lint verify golden bench fuzz repro-table2 repro-ablation repro-transfer repro-papers repro-workers repro-go-hdp repro-learned-rivals repro-partitioning repro-doppler clean
@@ -41,10 +42,11 @@ test-long: ## race detector, shuffled order, long oracles and experiments in sma
 test-torch: ## the PyTorch package with real torch, which is installed beside the tree where there is none (1.3 GB)
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer python/ci.sh --ignore tests/test_accuracy.py
-	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TestMeasureTorchReal ./internal/cli
+	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TorchReal ./internal/cli
 
-test-torch-accuracy: ## predicted against measured steps of four models on two cores, 80 placements; wants a quiet machine
-	python/ci.sh -s tests/test_accuracy.py
+test-torch-accuracy: ## steps that the simulator predicts against measured ones, four models on two cores, 80 placements; wants a quiet machine
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer PLACER_ACCURACY_OUT=$(ACCURACY_OUT) python/ci.sh -s tests/test_accuracy.py
 
 .PHONY: test-doors
 test-doors: ## what export --to writes, loaded by accelerate, torch and TensorFlow, which are installed beside the tree where they are not (1 GB)
@@ -57,6 +59,11 @@ fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/7580
 			echo "$$f $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) -fuzzminimizetime 100x $$f || exit 1; \
 		done; \
 	done
+
+.PHONY: campaign
+CASES ?= 10000
+campaign: ## CASES random problems through the whole search, each plan held to an independent checker; an hour for 10,000
+	$(GO) test ./internal/campaign -run 'TestCampaign$$' -v -timeout 0 -campaign $(CASES) -campaign.from $(SEED) -campaign.out $(CURDIR)/bin/campaign
 
 .PHONY: test-gpu test-cu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
@@ -164,6 +171,10 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench dnn-partitioning --data $(DATA)/dnn-partitioning --json >experiments/dnn-partitioning/result.json.new
 	mv experiments/dnn-partitioning/result.json.new experiments/dnn-partitioning/result.json
+
+.PHONY: repro-verdict
+repro-verdict: ## the verdict on six models and three machines again, 30 s each, into experiments/verdict; RESNET=FILE.onnx for ResNet-50
+	RESNET="$(RESNET)" experiments/verdict/run.sh
 
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer

@@ -3,8 +3,10 @@ package graph
 // kinds is the one table of op facts. Every other package asks FactsOf.
 var kinds = table(
 	class(ClassInput, 0, FuseNever, "Placeholder", "IteratorGetNext", "Input"),
-	class(ClassVariable, 0, FuseNever, "VariableV2", "VarHandleOp", "Initializer"),
-	class(ClassConst, 0, FuseNever, "Const", "Constant"),
+	class(ClassVariable, 0, FuseNever, "VariableV2", "VarHandleOp"),
+	class(ClassVariable, 0, FuseNever, "Initializer").inPlace(),
+	class(ClassConst, 0, FuseNever, "Const"),
+	class(ClassConst, 0, FuseNever, "Constant").inPlace(),
 	class(ClassMeta, 0, FuseView, "Identity", "Reshape", "ExpandDims", "Squeeze", "Flatten", "StopGradient", "PreventGradient", "Unsqueeze"),
 	class(ClassMeta, 0, FuseNever, "IdentityN", "ReadVariableOp", "NoOp", "ControlTrigger", "BroadcastGradientArgs", "ConcatOffset", "InvertPermutation", "Range"),
 	class(ClassMeta, 0, FuseNever, "Shape", "ShapeN", "Size", "Rank").readsShape(),
@@ -46,6 +48,8 @@ func class(c Class, flops float64, fuse FuseRole, names ...Kind) entry {
 }
 
 func (e entry) readsShape() entry { e.facts.ReadsShape = true; return e }
+
+func (e entry) inPlace() entry { e.facts.InPlace = true; return e }
 
 func table(es ...entry) map[Kind]Facts {
 	m := map[Kind]Facts{}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"iter"
+	"slices"
 
 	"placer/units"
 )
@@ -24,6 +25,13 @@ type Graph struct {
 
 // Name returns the graph's name.
 func (g *Graph) Name() string { return g.name }
+
+// Named returns g under another name, which is not part of its hash.
+func (g *Graph) Named(name string) *Graph {
+	named := *g
+	named.name = name
+	return &named
+}
 
 // NumOps returns N.
 func (g *Graph) NumOps() int { return len(g.ops) }
@@ -77,6 +85,11 @@ func (g *Graph) Consumers(t TensorID) []OpID { return g.use[g.useAt[t]:g.useAt[t
 // Hash returns the hex SHA-256 of everything that Check sees except the graph's
 // name and the modules of its ops: equal hashes mean equal graphs.
 func (g *Graph) Hash() string { return g.hash }
+
+// Layered reports whether some op says of which layer it is.
+func (g *Graph) Layered() bool {
+	return slices.ContainsFunc(g.ops, func(o Op) bool { return o.Layer > 0 })
+}
 
 // FLOPs returns the sum over all ops.
 func (g *Graph) FLOPs() (f units.FLOPs) {

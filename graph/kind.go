@@ -41,6 +41,9 @@ type Facts struct {
 	FLOPsPerElement float64
 	// Fuse is the part that the kind can play in a fused kernel.
 	Fuse FuseRole
+	// InPlace says that an op of the kind only holds what others read where it lies: it takes
+	// no time. TensorFlow's variables and constants are ops that its executor visits.
+	InPlace bool
 	// ReadsShape says that an op of the kind reads no element of its inputs, only
 	// their shapes.
 	ReadsShape bool

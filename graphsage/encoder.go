@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"placer/internal/faults"
 	"placer/nn"
 )
 
@@ -27,14 +28,12 @@ func Default(features int) Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var all []error
+	var all faults.List
 	for _, f := range []struct {
 		name   string
 		v, low int
 	}{{"features", c.Features, 1}, {"layers", c.Layers, 0}, {"width", c.Width, 1}, {"neighbour limit", c.MaxNeighbours, 0}} {
-		if f.v < f.low {
-			all = append(all, fmt.Errorf("graphsage: %s is %d, want at least %d", f.name, f.v, f.low))
-		}
+		all.If(f.v < f.low, "graphsage: %s is %d, want at least %d", f.name, f.v, f.low)
 	}
 	return errors.Join(all...)
 }

@@ -14,6 +14,9 @@ type Calibration struct {
 	Memory *MemoryConstants         `json:"memory,omitempty"`
 	GEMM   map[string]GEMMConstants `json:"gemm,omitempty"` // by element type
 	Source string                   `json:"source"`
+	// Error is the mean of |predicted / measured - 1| over measurements that the
+	// constants were not fitted to; 0 where unknown. No prediction uses it.
+	Error float64 `json:"error,omitempty"`
 }
 
 // MemoryConstants describe kernels that memory bounds.
@@ -48,7 +51,7 @@ func (c *Calibration) equal(e *Calibration) bool {
 	}
 	m, n := c.Memory, e.Memory
 	same := m == n || m != nil && n != nil && m.Bandwidth == n.Bandwidth && m.Ramp == n.Ramp && maps.Equal(m.Patterns, n.Patterns)
-	return same && maps.Equal(c.GEMM, e.GEMM) && c.Source == e.Source
+	return same && maps.Equal(c.GEMM, e.GEMM) && c.Source == e.Source && c.Error == e.Error
 }
 
 // hash adds the constants of c to d.
@@ -76,10 +79,13 @@ func (c *Calibration) hash(d digest) {
 
 // calibration reads a calibration; nil for none.
 func (f *jsonFile) calibration(v *jsonValue) *Calibration {
-	if v == nil || !f.object(v, []string{"source"}, []string{"memory", "gemm"}) {
+	if v == nil || !f.object(v, []string{"source"}, []string{"memory", "gemm", "error"}) {
 		return nil
 	}
 	c := &Calibration{Source: f.text(v.member("source"))}
+	if x := v.member("error"); x != nil {
+		c.Error = f.fraction(x)
+	}
 	if x := v.member("memory"); x != nil {
 		c.Memory = f.memory(x)
 	}

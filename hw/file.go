@@ -2,12 +2,12 @@ package hw
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 
+	"placer/internal/jsonx"
 	"placer/units"
 )
 
@@ -370,10 +370,7 @@ func (m *Machine) Write(w io.Writer) error {
 		}
 	}
 	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(out); err != nil {
+	if err := jsonx.Write(&buf, out); err != nil {
 		return err
 	}
 	_, err := w.Write(buf.Bytes())

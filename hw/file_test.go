@@ -55,7 +55,7 @@ func TestReadErrors(t *testing.T) {
 		want     []string // all of them in the error
 	}{
 		{"empty", box, "", []string{"line 1, column 1", "ends early"}},
-		{"truncated", box[200:], "", []string{"ends early"}},
+		{"truncated", box[200:], "", []string{"line 6, column 22: models.G.peak", "the document ends in a string"}},
 		{"not JSON", `"name": "box",`, `"name": box,`, []string{"line 3, column 11: name", "not valid JSON"}},
 		{"trailing data", "]}]\n}\n", "]}]\n}\n{}", []string{"line 14, column 1", "data after the end"}},
 		{"another format", "machine 1", "machine 2", []string{"line 2", "format", `"placer machine 2"`}},

@@ -1,21 +1,18 @@
 package hw
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"placer/internal/jsonx"
 )
 
-// jsonValue is a parsed JSON value that knows where it stands, which
-// encoding/json alone does not keep. Keys keep their order, and a repeated key
-// is an error instead of the last one winning.
+// jsonValue is a parsed JSON value that knows where it stands. Keys keep their order,
+// and a repeated key is an error.
 type jsonValue struct {
-	at      int64  // offset of its first byte
+	at      int    // offset of its first byte
 	path    string // "devices[2].model"
 	kind    byte   // one of: { [ s (string) n (number) l (literal)
 	text    string // of s, n and l
@@ -25,7 +22,7 @@ type jsonValue struct {
 
 type jsonMember struct {
 	name string
-	at   int64
+	at   int
 	*jsonValue
 }
 
@@ -35,36 +32,26 @@ const maxJSONDepth = 16
 // jsonFile parses one document and locates the errors about it. Once something has
 // failed, what it reads is zero, and err keeps the first failure.
 type jsonFile struct {
-	data []byte
-	dec  *json.Decoder
-	err  error
+	r     *jsonx.Reader
+	place string // what errors name behind line and column
+	err   error
 }
 
 // parseJSON reads exactly one value out of data.
 func parseJSON(data []byte) (*jsonFile, *jsonValue, error) {
-	f := &jsonFile{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
-	f.dec.UseNumber()
+	f := &jsonFile{r: jsonx.New(data)}
+	f.r.Context = func() string { return f.place }
 	v, err := f.value("", 0)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		f.place = ""
+		err = f.r.End()
 	}
-	if _, at, err := f.token(""); !errors.Is(err, io.EOF) {
-		return nil, nil, f.errorAt(at, "", "data after the end of the document")
-	}
-	return f, v, nil
+	return f, v, err
 }
 
-// errorAt is the one place that words a location.
-func (f *jsonFile) errorAt(at int64, path, format string, a ...any) error {
-	at = min(max(at, 0), int64(len(f.data)))
-	before := f.data[:at]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	col := 1 + len(before) - (bytes.LastIndexByte(before, '\n') + 1)
-	place := fmt.Sprintf("line %d, column %d: ", line, col)
-	if path != "" {
-		place += path + ": "
-	}
-	return fmt.Errorf("%s%w", place, fmt.Errorf(format, a...))
+func (f *jsonFile) errorAt(at int, path, format string, a ...any) error {
+	f.place = path
+	return f.r.ErrorAt(at, format, a...)
 }
 
 // fail keeps that v is not what it should be.
@@ -74,87 +61,55 @@ func (f *jsonFile) fail(v *jsonValue, format string, a ...any) {
 	}
 }
 
-// token returns the next token and the offset of its first byte. At the end of
-// the data err is io.EOF, as it is; other errors are located.
-func (f *jsonFile) token(path string) (json.Token, int64, error) {
-	at := f.dec.InputOffset()
-	for at < int64(len(f.data)) && strings.IndexByte(" \t\r\n,:", f.data[at]) >= 0 {
-		at++
+func (f *jsonFile) value(path string, depth int) (v *jsonValue, err error) {
+	const syntax = "not valid JSON"
+	if f.place = syntax; path != "" {
+		f.place = path + ": " + syntax
 	}
-	t, err := f.dec.Token()
-	var syntax *json.SyntaxError
-	switch {
-	case err == nil || errors.Is(err, io.EOF):
-		return t, at, err
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, at, f.errorAt(int64(len(f.data)), path, "the document ends early")
-	case errors.As(err, &syntax):
-		// The decoder's own offset points behind the offending byte.
-		return nil, at, f.errorAt(at, path, "not valid JSON: %w", err)
-	}
-	return nil, at, f.errorAt(at, path, "%w", err)
-}
-
-func (f *jsonFile) value(path string, depth int) (*jsonValue, error) {
-	t, at, err := f.token(path)
-	if errors.Is(err, io.EOF) {
-		return nil, f.errorAt(int64(len(f.data)), path, "the document ends early")
-	}
-	if err != nil {
-		return nil, err
-	}
-	v := &jsonValue{at: at, path: path}
-	switch t := t.(type) {
-	case string:
-		v.kind, v.text = 's', t
-	case json.Number:
-		v.kind, v.text = 'n', t.String()
-	case json.Delim:
+	v = &jsonValue{path: path, kind: 'l'}
+	c, at := f.r.Peek()
+	v.at = at
+	switch c {
+	case '{', '[':
 		if depth == maxJSONDepth {
 			return nil, f.errorAt(at, path, "nested deeper than %d", maxJSONDepth)
 		}
-		v.kind = byte(t)
+		v.kind = c
 		return v, f.children(v, depth)
-	default: // true, false, null
-		v.kind, v.text = 'l', fmt.Sprint(t)
+	case '"':
+		v.kind = 's'
+		v.text, err = f.r.String()
+	case 't', 'f':
+		var x bool
+		x, err = f.r.Bool()
+		v.text = strconv.FormatBool(x)
+	case 'n':
+		v.text, err = "null", f.r.Null()
+	default:
+		v.kind = 'n'
+		v.text, err = f.r.Number()
 	}
-	return v, nil
+	return v, err
 }
 
-// children reads the members or elements of v up to its closing bracket.
+// children reads the members or elements of v.
 func (f *jsonFile) children(v *jsonValue, depth int) error {
-	for f.dec.More() {
-		if v.kind == '[' {
-			c, err := f.value(fmt.Sprintf("%s[%d]", v.path, len(v.list)), depth+1)
-			if err != nil {
-				return err
-			}
+	if v.kind == '[' {
+		return f.r.Array(func(i int) error {
+			c, err := f.value(fmt.Sprintf("%s[%d]", v.path, i), depth+1)
 			v.list = append(v.list, c)
-			continue
-		}
-		t, at, err := f.token(v.path)
-		if errors.Is(err, io.EOF) {
-			return f.errorAt(int64(len(f.data)), v.path, "the document ends early")
-		}
-		if err != nil {
 			return err
-		}
-		name := t.(string) // the decoder refuses any other key
+		})
+	}
+	return f.r.Members(func(at int, name string) error {
 		path := strings.TrimPrefix(v.path+"."+name, ".")
 		if v.member(name) != nil {
 			return f.errorAt(at, path, "the key occurs twice")
 		}
 		c, err := f.value(path, depth+1)
-		if err != nil {
-			return err
-		}
 		v.members = append(v.members, jsonMember{name, at, c})
-	}
-	_, _, err := f.token(v.path)
-	if errors.Is(err, io.EOF) {
-		return f.errorAt(int64(len(f.data)), v.path, "the document ends early")
-	}
-	return err
+		return err
+	})
 }
 
 // member returns the value of key name, nil where v has none.
@@ -249,5 +204,5 @@ func (v *jsonValue) describe() string {
 	case 'n':
 		return "the number " + v.text
 	}
-	return strings.Replace(v.text, "<nil>", "null", 1)
+	return v.text
 }

@@ -81,11 +81,12 @@ func (m *Machine) Take(gpus int, withCPU bool) (*Machine, error) {
 		}
 		keep = append(keep, cpus...)
 	}
-	return m.restrict(keep), nil
+	return m.Keep(keep), nil
 }
 
-// restrict returns m with the devices of keep alone, in that order.
-func (m *Machine) restrict(keep []int) *Machine {
+// Keep returns m with the devices of keep alone, in that order, each at most once, and
+// the links that their routes use. It shares with m what Take does.
+func (m *Machine) Keep(keep []int) *Machine {
 	used := make([]bool, len(m.Links))
 	for _, s := range keep {
 		for _, t := range keep {

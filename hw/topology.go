@@ -26,9 +26,9 @@ const routeBytes units.Bytes = 1 << 20
 // Connect fills Links and Routes from cables: link 2k leads from A to B of
 // cable k ("A>B"), link 2k+1 back. The route of a pair of devices is the path
 // whose links take least time in sum for routeBytes each; among equals the one of
-// fewest links, then of the lower last link. A path goes through switches, never
-// through a third device. Pairs that no path joins keep an empty route, which
-// Check reports.
+// fewest links, then of the lower last link. A path goes through switches; devices that
+// no such path joins meet in a CPU that is cabled to both, through whose memory copies go
+// then. Pairs that no path joins keep an empty route, which Check reports.
 func (m *Machine) Connect(cables []Cable) error {
 	node := map[string]int{} // devices first, then switches as they occur
 	for i, v := range m.Devices {
@@ -73,7 +73,9 @@ func (m *Machine) Connect(cables []Cable) error {
 		}
 		return x.last < y.last
 	}
-	for s := range d { // Dijkstra from each device, by linear scan: n is small
+	// Dijkstra from each device, by linear scan: n is small. forwards says which devices
+	// copies may pass through.
+	from := func(s int, forwards func(v int) bool) {
 		r := make([]reach, n)
 		seen := make([]bool, n)
 		seen[s] = true
@@ -88,8 +90,8 @@ func (m *Machine) Connect(cables []Cable) error {
 				break
 			}
 			r[at].done = true
-			if at < d && at != s {
-				continue // a device forwards nothing
+			if at < d && at != s && !forwards(at) {
+				continue
 			}
 			for _, a := range arcs[at] {
 				l := &m.Links[a.link]
@@ -100,7 +102,7 @@ func (m *Machine) Connect(cables []Cable) error {
 			}
 		}
 		for t := range d {
-			if t == s || !seen[t] {
+			if t == s || !seen[t] || m.Routes[s*d+t] != nil {
 				continue
 			}
 			route := make([]int32, r[t].hops)
@@ -109,6 +111,10 @@ func (m *Machine) Connect(cables []Cable) error {
 			}
 			m.Routes[s*d+t] = route
 		}
+	}
+	for s := range d {
+		from(s, func(int) bool { return false })
+		from(s, func(v int) bool { return m.Devices[v].Kind == CPU })
 	}
 	return nil
 }

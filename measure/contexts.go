@@ -78,7 +78,7 @@ func (x *contexts) open() error {
 			return fmt.Errorf("GPU %d: copies: %w", k.ordinal, err)
 		}
 	}
-	return x.settle()
+	return x.synchronise()
 }
 
 // plan finds the work of every kernel and the sizes of the slabs: what the layout
@@ -355,8 +355,8 @@ func (x *contexts) fillType(dev int) gpu.DType {
 	return best
 }
 
-// settle waits for everything that is under way.
-func (x *contexts) settle() error {
+// synchronise waits for everything that is under way.
+func (x *contexts) synchronise() error {
 	return x.eachStream(0, func(_ int, s gpu.Stream) error { return x.d.SyncStream(s) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 	"placer/sim"
 )
@@ -99,37 +100,61 @@ func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, c *program, tr *s
 			}
 		}
 	}
+	for t, x := range c.shares(g) { // what a view is of comes before it
+		if x >= 0 {
+			dev := int(device[g.Tensor(graph.TensorID(t)).Producer])
+			l.tensor[place{graph.TensorID(t), dev}] = l.tensor[place{x, dev}]
+		}
+	}
 	return l
 }
 
-// lifetimes lists what the simulator counts: outputs that kernels do not keep to
-// themselves, copies on other devices and workspaces.
-func lifetimes(g *graph.Graph, device []uint8, c *program, tr *sim.Trace, start, end []float64) (hold []holding) {
-	lastUse := func(t graph.TensorID, dev int) (at float64) {
-		for _, c := range g.Consumers(t) {
-			if int(device[c]) == dev {
-				at = max(at, end[c])
-			}
+// shares returns the tensor in whose memory each tensor is, [T], or -1: views are where
+// what they are views of is, if their kernel does not keep that to itself.
+func (c *program) shares(g *graph.Graph) []graph.TensorID {
+	of := fuse.Views(g)
+	for t := range of { // what a view is of comes before it
+		if x := of[t]; x >= 0 && c.of[g.Tensor(x).Producer] == c.of[g.Tensor(graph.TensorID(t)).Producer] && !c.held(g, x) {
+			of[t] = of[x]
 		}
-		return at
 	}
-	sent := map[graph.TensorID]float64{} // end of the last transfer
+	return of
+}
+
+// lifetimes lists what the simulator counts: outputs that kernels do not keep to
+// themselves and that are no views, copies on other devices and workspaces.
+func lifetimes(g *graph.Graph, device []uint8, c *program, tr *sim.Trace, start, end []float64) (hold []holding) {
+	of := c.shares(g)
+	last := map[place]float64{} // last use of a tensor's memory on a device
 	for _, x := range tr.Transfers {
-		if x.Tensor == sim.NoTensor || x.Bytes == 0 {
-			continue
+		from := place{x.Tensor, x.From}
+		last[from] = max(last[from], float64(x.End))
+	}
+	for k := len(of) - 1; k >= 0; k-- { // views before what they are of
+		t := graph.TensorID(k)
+		for _, v := range g.Consumers(t) {
+			at := place{t, int(device[v])}
+			last[at] = max(last[at], end[v])
 		}
-		sent[x.Tensor] = max(sent[x.Tensor], float64(x.End))
-		hold = append(hold, holding{x.To, round(uint64(x.Bytes)), float64(x.Start), max(float64(x.End), lastUse(x.Tensor, x.To)), 0, x.Tensor})
+		if x := of[k]; x >= 0 && c.held(g, t) {
+			dev := int(device[g.Tensor(t).Producer])
+			last[place{x, dev}] = max(last[place{x, dev}], last[place{t, dev}])
+		}
+	}
+	for _, x := range tr.Transfers {
+		if x.Tensor != sim.NoTensor && x.Bytes > 0 {
+			hold = append(hold, holding{x.To, round(uint64(x.Bytes)), float64(x.Start), max(float64(x.End), last[place{x.Tensor, x.To}]), 0, x.Tensor})
+		}
 	}
 	for i := range g.NumOps() {
 		id, dev := graph.OpID(i), int(device[i])
 		if w := g.Op(id).Workspace; w > 0 {
 			hold = append(hold, holding{dev, round(uint64(w)), start[i], end[i], 0, sim.NoTensor})
 		}
-		first, last := g.Outputs(id)
-		for t := first; t < last; t++ {
-			if x := g.Tensor(t); !x.Resident && x.Bytes > 0 && c.held(g, t) {
-				hold = append(hold, holding{dev, round(uint64(x.Bytes)), start[i], max(end[i], lastUse(t, dev), sent[t]), 0, t})
+		first, after := g.Outputs(id)
+		for t := first; t < after; t++ {
+			if x := g.Tensor(t); !x.Resident && x.Bytes > 0 && of[t] < 0 && c.held(g, t) {
+				hold = append(hold, holding{dev, round(uint64(x.Bytes)), start[i], max(end[i], last[place{t, dev}]), 0, t})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"placer/graph"
 	"placer/hw"
 	"placer/hw/nvml"
+	"placer/internal/faults"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
@@ -65,19 +66,11 @@ func Default() Config {
 
 // Validate reports every fault of c.
 func (c *Config) Validate() error {
-	var errs []error
-	if c.Mode > Captured {
-		errs = append(errs, fmt.Errorf("mode %d does not exist", c.Mode))
-	}
-	if c.Repeats < 1 {
-		errs = append(errs, fmt.Errorf("%d repeats, want at least 1", c.Repeats))
-	}
-	if c.reserve < 0 {
-		errs = append(errs, fmt.Errorf("reserve %v is negative", c.reserve))
-	}
-	if c.Clock == nil {
-		errs = append(errs, errors.New("no clock"))
-	}
+	var errs faults.List
+	errs.If(c.Mode > Captured, "mode %d does not exist", c.Mode)
+	errs.If(c.Repeats < 1, "%d repeats, want at least 1", c.Repeats)
+	errs.If(c.reserve < 0, "reserve %v is negative", c.reserve)
+	errs.If(c.Clock == nil, "no clock")
 	return errors.Join(errs...)
 }
 

@@ -80,7 +80,7 @@ func (x *contexts) trace(f *frame, r *Result, costs sim.CostModel) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := x.settle(); err != nil {
+	if err := x.synchronise(); err != nil {
 		return err
 	}
 	return t.collect(r, costs)

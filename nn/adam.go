@@ -2,9 +2,9 @@ package nn
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
+	"placer/internal/faults"
 	"placer/nn/vec"
 )
 
@@ -22,16 +22,10 @@ func DefaultAdam() AdamConfig {
 
 // Validate reports every fault of c.
 func (c AdamConfig) Validate() error {
-	var all []error
-	if !(c.Beta1 >= 0 && c.Beta1 < 1) || !(c.Beta2 >= 0 && c.Beta2 < 1) {
-		all = append(all, fmt.Errorf("nn: adam: betas are %g and %g, want [0,1)", c.Beta1, c.Beta2))
-	}
-	if !(c.Epsilon > 0) {
-		all = append(all, fmt.Errorf("nn: adam: epsilon is %g, want above 0", c.Epsilon))
-	}
-	if !(c.ClipNorm >= 0) {
-		all = append(all, fmt.Errorf("nn: adam: clip norm is %g, want at least 0", c.ClipNorm))
-	}
+	var all faults.List
+	all.If(!(c.Beta1 >= 0 && c.Beta1 < 1) || !(c.Beta2 >= 0 && c.Beta2 < 1), "nn: adam: betas are %g and %g, want [0,1)", c.Beta1, c.Beta2)
+	all.If(!(c.Epsilon > 0), "nn: adam: epsilon is %g, want above 0", c.Epsilon)
+	all.If(!(c.ClipNorm >= 0), "nn: adam: clip norm is %g, want at least 0", c.ClipNorm)
 	return errors.Join(all...)
 }
 

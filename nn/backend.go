@@ -2,9 +2,9 @@ package nn
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
+	"placer/internal/faults"
 	"placer/nn/blas"
 )
 
@@ -30,10 +30,8 @@ func Default() Config { return Config{Workers: 1} }
 
 // validate reports every fault of c.
 func (c Config) validate() error {
-	var all []error
-	if c.Workers < 1 {
-		all = append(all, fmt.Errorf("nn: workers is %d, want at least 1", c.Workers))
-	}
+	var all faults.List
+	all.If(c.Workers < 1, "nn: workers is %d, want at least 1", c.Workers)
 	return errors.Join(all...)
 }
 

@@ -78,39 +78,3 @@ func (o *CrossEntropy) Loss(_ *Context, outputs, gradients []Mat) float64 {
 	}
 	return loss
 }
-
-// SquaredError is the mean of (v - target)² over the values v, output 1, [G,1],
-// times Weight (0 means 1).
-type SquaredError struct {
-	Target []float32 // [G]
-	Weight float64
-}
-
-// Loss is as Objective says.
-func (o *SquaredError) Loss(_ *Context, outputs, gradients []Mat) float64 {
-	v, dv := outputs[1], gradients[1]
-	v.want("squared error", len(o.Target), 1)
-	f := o.Weight
-	if f == 0 {
-		f = 1
-	}
-	f /= float64(v.N)
-	loss := 0.0
-	for i, t := range o.Target {
-		e := float64(v.V[i]) - float64(t)
-		loss += f * e * e
-		dv.V[i] += float32(2 * f * e)
-	}
-	return loss
-}
-
-// Objectives is the sum of several objectives.
-type Objectives []Objective
-
-// Loss is as Objective says.
-func (o Objectives) Loss(c *Context, outputs, gradients []Mat) (sum float64) {
-	for _, l := range o {
-		sum += l.Loss(c, outputs, gradients)
-	}
-	return sum
-}

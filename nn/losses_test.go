@@ -23,8 +23,6 @@ func TestLossGradients(t *testing.T) {
 	}{
 		{"cross entropy", &CrossEntropy{Labels: []int32{0, 1, 3, -1, 2, 2}}},
 		{"cross entropy of copies", &CrossEntropy{Labels: []int32{0, -1, 3}, Weight: 0.3}},
-		{"squared error", &SquaredError{Target: []float32{1, -1, 0.5}}},
-		{"sum", Objectives{&CrossEntropy{Labels: []int32{0, 1, 3}}, &SquaredError{Target: []float32{1, 2, 3}, Weight: 0.5}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

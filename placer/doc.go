@@ -1,5 +1,5 @@
-// Package placer owns the short way through the module: read a graph, place it on a
-// machine, judge a plan. Its folders hold the long one, in this order:
+// Package placer owns the library's facade: it reads a graph, places it on a machine
+// and simulates a plan. Its folders hold what is behind it, in this order:
 //
 //   - problem: the assembly of a placement problem from a graph, a machine and options;
 //   - search: all methods within one budget, and the folder of a run;

@@ -24,12 +24,13 @@ func Read(file string, m *hw.Machine, o problem.Options) (*problem.Problem, erro
 }
 
 // Place searches p with every method within evaluations of the searches and the
-// policies together, and returns the best plan and its step. One seed gives one plan.
+// policies together, on p's machine and on fewer of its GPUs (search.Config.Fewer), and
+// returns the best plan and its step. One seed gives one plan.
 // An error that is no *sim.Infeasible says that there is no plan.
 func Place(ctx context.Context, p *problem.Problem, evaluations int, seed uint64) (*plan.Plan, *sim.Result, error) {
 	c := search.Default()
-	c.Budget, c.Seed = plan.Budget{Evaluations: evaluations}, seed
-	ms := methods.ForSearch(methods.Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended}, methods.Default())
+	c.Budget, c.Seed, c.Fewer = plan.Budget{Evaluations: evaluations}, seed, true
+	ms := methods.ForSearch(methods.Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended, Unlayered: !p.Graph.Layered(), Machine: p.Machine}, methods.Default())
 	still := func() float64 { return 0 } // no budget in seconds: no clock
 	found, err := search.Search(ctx, p, ms, c, search.Host{Clock: still, CPU: still}, nil, nil)
 	if err != nil {

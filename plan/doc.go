@@ -1,4 +1,4 @@
-// Package plan owns the question that every method is asked and the answer that it
-// gives: the placement problem; and the plan, which says which device runs each op,
-// in which order, and which ops are fused, with its checks and its file.
+// Package plan owns the placement problem that every method is given and the plan that
+// it returns: which device runs each op, in which order, and which ops are fused. It
+// has the plan's checks and its file.
 package plan

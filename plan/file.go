@@ -9,6 +9,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/fuse"
+	"placer/graph/remat"
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
@@ -18,7 +19,10 @@ import (
 // writes.
 const Format = "placer plan 1"
 
-// maxFile bounds a plan file; 84,000 ops need less than 1 MB.
+// ChangedFormat is that of a plan for a graph with changes.
+const ChangedFormat = "placer plan 2"
+
+// maxFile bounds a plan file; 84,000 ops need less than 1 MB, and 4 MB with their names.
 const maxFile = 1 << 30
 
 // File is a plan file: a plan with the names that tie it to its graph and its
@@ -32,6 +36,14 @@ type File struct {
 	Method      string
 	Devices     []string // names, in the machine's order
 	Decision             // Device is into Devices
+	// Names are those of the ops, [N] or nil. The file then says the device and the
+	// priority of each op by its name too, beside the arrays.
+	Names []string
+
+	// Changes were made to the graph that GraphHash names, and ChangedHash is that of
+	// the graph that the plan is for; none and empty where it is for the graph itself.
+	Changes     remat.Changes
+	ChangedHash string
 }
 
 // File returns the file form of p, a plan for g on m; it shares p's slices. The
@@ -44,21 +56,84 @@ func (p *Plan) File(g *graph.Graph, m *hw.Machine) (*File, error) {
 	for i := range m.Devices {
 		f.Devices = append(f.Devices, m.Devices[i].Name)
 	}
+	f.Names = namesOf(g)
 	return f, nil
 }
 
-// Plan returns the file's plan for g on m: devices are found by name, so m may
-// be another machine than the plan was made for (see SameMachine), as long as
-// it has the devices that the plan uses. The result passes Check.
-func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
+// namesOf returns the names of g's ops where they have modules, else nil: graphs of
+// frameworks, whose ops a runtime knows by name. Plans of other graphs stay
+// as short as they were.
+func namesOf(g *graph.Graph) []string {
+	named := false
+	names := make([]string, g.NumOps())
+	for i := range names {
+		o := g.Op(graph.OpID(i))
+		names[i] = o.Name
+		named = named || o.Module != ""
+	}
+	if !named {
+		return nil
+	}
+	return names
+}
+
+// ChangedFile returns the file form of p, a plan on m for g with changes, whose graph is
+// changed; see File.
+func (p *Plan) ChangedFile(g *graph.Graph, c remat.Changes, changed *graph.Graph, m *hw.Machine) (*File, error) {
+	f, err := p.File(changed, m)
+	if err != nil || c.None() {
+		return f, err
+	}
+	f.GraphName, f.GraphHash, f.Changes, f.ChangedHash = g.Name(), g.Hash(), c, changed.Hash()
+	return f, nil
+}
+
+// Graph returns the graph that the plan is for: g, or g with the plan's changes.
+func (f *File) Graph(g *graph.Graph) (*graph.Graph, error) {
+	if f.Changes.None() {
+		return g, nil
+	}
 	if f.GraphHash != g.Hash() {
-		return nil, fmt.Errorf("plan is for graph %q (%.12s), not for %q (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
+		return nil, f.otherGraph(g)
+	}
+	d, err := remat.Find(g).Derive(f.Changes)
+	if err != nil {
+		return nil, err
+	}
+	if d.Graph.Hash() != f.ChangedHash {
+		return nil, fmt.Errorf("plan is for graph %q with changes that give %.12s here, and gave %.12s where it was made", f.GraphName, d.Graph.Hash(), f.ChangedHash)
+	}
+	return d.Graph, nil
+}
+
+func (f *File) otherGraph(g *graph.Graph) error {
+	return fmt.Errorf("plan is for graph %q (%.12s), not for %q (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
+}
+
+// Plan returns the file's plan for g, which is that of Graph, on m: devices are found by name, so m may
+// be another machine than the plan was made for (see SameMachine), as long as
+// it has the devices that the plan uses. Names, where the file has some, must be the
+// graph's. The result passes Check.
+func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
+	hash := f.GraphHash
+	if !f.Changes.None() {
+		if hash = f.ChangedHash; f.GraphHash == g.Hash() {
+			return nil, fmt.Errorf("plan is for graph %q with layers that recompute or offload, not for the graph itself", f.GraphName)
+		}
+	}
+	if hash != g.Hash() {
+		return nil, f.otherGraph(g)
+	}
+	for i, name := range f.Names {
+		if i >= g.NumOps() || name != g.Op(graph.OpID(i)).Name {
+			return nil, fmt.Errorf("op %d of the plan is %q, which graph %s does not have there", i, name, g.Name())
+		}
 	}
 	index := map[string]uint8{}
 	for i := range m.Devices {
 		index[m.Devices[i].Name] = uint8(i)
 	}
-	p := &Plan{Graph: f.GraphHash, Machine: m.Name, Method: f.Method, Decision: Decision{Device: make([]uint8, len(f.Device)), Priority: f.Priority, Fusion: f.Fusion}}
+	p := &Plan{Graph: hash, Machine: m.Name, Method: f.Method, Decision: Decision{Device: make([]uint8, len(f.Device)), Priority: f.Priority, Fusion: f.Fusion}}
 	for i, d := range f.Device {
 		to, ok := index[f.Devices[d]]
 		if !ok {
@@ -109,22 +184,28 @@ func Read(r io.Reader, name string) (*File, error) {
 }
 
 var (
-	planKeys = []string{"format", "graph", "machine", "devices", "device", "method", "priority", "fusion"}
-	refKeys  = []string{"name", "hash"}
+	planKeys   = []string{"format", "graph", "machine", "devices", "device", "method", "priority", "fusion", "changes", "ops"}
+	refKeys    = []string{"name", "hash"}
+	changeKeys = []string{"hash", "recompute", "offload"}
 )
 
 func (f *File) read(r *jsonx.Reader) error {
+	changed := false
+	var named []namedOp
 	err := r.Object(planKeys, 5, func(key int) (err error) {
 		switch planKeys[key] {
 		case "format":
 			var s string
-			if s, err = r.String(); err == nil && s != Format {
-				err = r.Errorf("format is %q, want %q", s, Format)
+			if s, err = r.String(); err == nil && s != Format && s != ChangedFormat {
+				err = r.Errorf("format is %q, want %q or %q", s, Format, ChangedFormat)
 			}
+			changed = s == ChangedFormat
 		case "graph":
 			f.GraphName, f.GraphHash, err = readRef(r)
 		case "machine":
 			f.MachineName, f.MachineHash, err = readRef(r)
+		case "changes":
+			err = f.readChanges(r)
 		case "method":
 			f.Method, err = r.String()
 		case "devices":
@@ -158,6 +239,17 @@ func (f *File) read(r *jsonx.Reader) error {
 				f.Fusion = append(f.Fusion, uint8(p))
 				return nil
 			})
+		case "ops":
+			f.Names = []string{}
+			err = r.Members(func(_ int, name string) error {
+				o, err := readNamed(r)
+				if err != nil {
+					return fmt.Errorf("op %q: %w", name, err)
+				}
+				f.Names = append(f.Names, name)
+				named = append(named, o)
+				return nil
+			})
 		}
 		return err
 	})
@@ -167,7 +259,55 @@ func (f *File) read(r *jsonx.Reader) error {
 	if err := r.End(); err != nil {
 		return err
 	}
-	return f.check()
+	if changed == f.Changes.None() {
+		return fmt.Errorf("changes go with format %q, and are in every such plan", ChangedFormat)
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	return f.checkNamed(named)
+}
+
+// namedOp is what the file says of an op by its name.
+type namedOp struct {
+	device   string
+	priority int64 // -1: none
+}
+
+// readNamed reads [device, priority] or [device].
+func readNamed(r *jsonx.Reader) (o namedOp, err error) {
+	o.priority = -1
+	n := 0
+	err = r.Array(func(i int) (err error) {
+		switch n++; i {
+		case 0:
+			o.device, err = r.String()
+		case 1:
+			o.priority, err = r.Int(0, math.MaxInt32)
+		default:
+			err = r.Errorf("want [device, priority] or [device]")
+		}
+		return err
+	})
+	if err == nil && n == 0 {
+		err = r.Errorf("want [device, priority] or [device]")
+	}
+	return o, err
+}
+
+// checkNamed reports the first op of which the file says one thing by name and
+// another in the arrays.
+func (f *File) checkNamed(named []namedOp) error {
+	for i, o := range named {
+		priority := int64(-1)
+		if f.Priority != nil {
+			priority = int64(f.Priority[i])
+		}
+		if d := f.Devices[f.Device[i]]; o.device != d || o.priority != priority {
+			return fmt.Errorf("op %d: %q is on %s with priority %d by its name, on %s with %d in the arrays", i, f.Names[i], o.device, o.priority, d, priority)
+		}
+	}
+	return nil
 }
 
 // check reports the first contradiction within the file.
@@ -181,6 +321,18 @@ func (f *File) check() error {
 	for i, d := range f.Device {
 		if int(d) >= len(f.Devices) {
 			return fmt.Errorf("op %d is on device %d, the file lists %d devices", i, d, len(f.Devices))
+		}
+	}
+	if f.Names != nil {
+		if len(f.Names) != len(f.Device) {
+			return fmt.Errorf("plan names %d ops of %d", len(f.Names), len(f.Device))
+		}
+		taken := make(map[string]bool, len(f.Names))
+		for i, name := range f.Names {
+			if name == "" || taken[name] {
+				return fmt.Errorf("op %d: name %q is empty or taken", i, name)
+			}
+			taken[name] = true
 		}
 	}
 	if f.Fusion != nil && len(f.Fusion) != len(f.Device) {
@@ -214,6 +366,29 @@ func readRef(r *jsonx.Reader) (name, hash string, err error) {
 	return name, hash, err
 }
 
+func (f *File) readChanges(r *jsonx.Reader) error {
+	layers := func(to *[]int32) error {
+		return r.Array(func(int) error {
+			k, err := r.Int(1, math.MaxInt32)
+			*to = append(*to, int32(k))
+			return err
+		})
+	}
+	return r.Object(changeKeys, 1, func(key int) (err error) {
+		switch changeKeys[key] {
+		case "hash":
+			if f.ChangedHash, err = r.String(); err == nil && f.ChangedHash == "" {
+				err = r.Errorf("hash is empty")
+			}
+		case "recompute":
+			err = layers(&f.Changes.Recompute)
+		case "offload":
+			err = layers(&f.Changes.Offload)
+		}
+		return err
+	})
+}
+
 func (f *File) readDevices(r *jsonx.Reader) error {
 	seen := map[string]bool{}
 	return r.Array(func(i int) error {
@@ -240,7 +415,11 @@ func (f *File) Write(w io.Writer) error {
 		return err
 	}
 	var err error
-	b := []byte("{\"format\": \"" + Format + "\"")
+	format := Format
+	if !f.Changes.None() {
+		format = ChangedFormat
+	}
+	b := []byte("{\"format\": \"" + format + "\"")
 	str := func(key, s string) {
 		if b = append(b, key...); err == nil {
 			b, err = jsonx.AppendString(b, s)
@@ -250,7 +429,15 @@ func (f *File) Write(w io.Writer) error {
 	str(", \"hash\": ", f.GraphHash)
 	str("},\n\"machine\": {\"name\": ", f.MachineName)
 	str(", \"hash\": ", f.MachineHash)
-	str("},\n\"method\": ", f.Method)
+	if f.Changes.None() {
+		b = append(b, '}')
+	} else {
+		str("},\n\"changes\": {\"hash\": ", f.ChangedHash)
+		b = appendLayers(b, "recompute", f.Changes.Recompute)
+		b = appendLayers(b, "offload", f.Changes.Offload)
+		b = append(b, '}')
+	}
+	str(",\n\"method\": ", f.Method)
 	for i, d := range f.Devices {
 		str([]string{",\n\"devices\": [", ", "}[min(i, 1)], d)
 	}
@@ -267,9 +454,38 @@ func (f *File) Write(w io.Writer) error {
 		b = append(b, ",\n\"fusion\": ["...)
 		b = appendRows(b, f.Fusion)
 	}
+	for i, name := range f.Names {
+		str([]string{",\n\"ops\": {\n", ",\n"}[min(i, 1)], name)
+		str(": [", f.Devices[f.Device[i]])
+		if f.Priority != nil {
+			b = strconv.AppendInt(append(b, ", "...), int64(f.Priority[i]), 10)
+		}
+		b = append(b, ']')
+	}
+	if f.Names != nil {
+		b = append(b, "\n}"...)
+	}
+	if err != nil {
+		return err
+	}
 	b = append(b, "}\n"...)
 	_, err = w.Write(b)
 	return err
+}
+
+// appendLayers appends a key with layers, if there are any.
+func appendLayers(b []byte, key string, layers []int32) []byte {
+	if len(layers) == 0 {
+		return b
+	}
+	b = append(b, ", \""+key+"\": ["...)
+	for i, k := range layers {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(b, int64(k), 10)
+	}
+	return append(b, ']')
 }
 
 // appendRows appends the numbers, perLine a line, and the closing bracket.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,9 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"placer/graph"
+	"placer/graph/remat"
 	"placer/hw"
 	"placer/plan"
 	"placer/units"
+	"placer/workloads"
 )
 
 // testMachine has devices of the given names, each pair joined by links of its
@@ -199,4 +202,66 @@ func FuzzPlan(f *testing.F) {
 			t.Errorf("write and read changed the file:\n%s", d)
 		}
 	})
+}
+
+// A plan for a graph with changes says so in its file, and is of use with the graph that
+// was given.
+func TestChangedFile(t *testing.T) {
+	g, err := workloads.Build("llama:layers=3,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := testMachine(t, "gpu:0", "cpu:0")
+	c := remat.Changes{Recompute: []int32{1}, Offload: []int32{2}}
+	d, err := remat.Find(g).Derive(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &plan.Plan{Graph: d.Graph.Hash(), Machine: m.Name, Method: "fit", Decision: plan.Decision{Device: d.Place(make([]uint8, g.NumOps()), 1)}}
+	f, err := p.ChangedFile(g, c, d.Graph, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := f.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), `{"format": "placer plan 2"`) {
+		t.Error("not in the format of plans with changes")
+	}
+	back, err := plan.Read(bytes.NewReader(text.Bytes()), "p.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f, back); diff != "" {
+		t.Error(diff)
+	}
+	changed, err := back.Graph(g)
+	if err != nil || changed.Hash() != d.Graph.Hash() {
+		t.Fatalf("graph %v, error %v", changed, err)
+	}
+	if q, err := back.Plan(changed, m); err != nil || !slices.Equal(q.Device, p.Device) {
+		t.Errorf("plan %v, error %v", q, err)
+	}
+	if _, err := back.Plan(g, m); err == nil || !strings.Contains(err.Error(), "recompute or offload") {
+		t.Errorf("the plan was taken for the graph itself: %v", err)
+	}
+	if _, err := back.Graph(testGraph(t, 3)); err == nil || !strings.Contains(err.Error(), "plan is for graph") {
+		t.Errorf("the plan was taken for another graph: %v", err)
+	}
+	for old, c := range map[string]struct{ is, want string }{
+		`"placer plan 2"`:    {`"placer plan 1"`, "changes go with format"},
+		`"recompute": [1]`:   {`"recompute": [0]`, "out of range"},
+		`"offload": [2]`:     {`"offload": [1]`, "twice"},
+		`"recompute": [1], `: {`"recompute": [], `, "gave"},
+		f.ChangedHash:        {"00" + f.ChangedHash[2:], "gave"},
+	} {
+		x, err := plan.Read(strings.NewReader(strings.Replace(text.String(), old, c.is, 1)), "p.json")
+		if err == nil {
+			_, err = x.Graph(g)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %s: error %v, want %q", c.is, old, err, c.want)
+		}
+	}
 }

@@ -2,7 +2,8 @@ package ppo
 
 import (
 	"errors"
-	"fmt"
+
+	"placer/internal/faults"
 )
 
 // Config describes a Trainer.
@@ -35,31 +36,21 @@ func Default() Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var all []error
+	var all faults.List
 	for _, f := range []struct {
 		name string
 		v    int
 	}{{"samples", c.Samples}, {"iterations", c.Iterations}, {"epochs", c.Epochs}, {"minibatches", c.Minibatches}} {
-		if f.v < 1 {
-			all = append(all, fmt.Errorf("ppo: %s is %d, want at least 1", f.name, f.v))
-		}
+		all.If(f.v < 1, "ppo: %s is %d, want at least 1", f.name, f.v)
 	}
-	if c.Minibatches > 0 && c.Samples%c.Minibatches != 0 {
-		all = append(all, fmt.Errorf("ppo: %d minibatches do not divide %d samples", c.Minibatches, c.Samples))
-	}
-	if c.Group < 0 || c.Group > 1 && (c.Samples%c.Group != 0 || c.Samples == c.Group || c.Iterations > 1 || c.Baseline != Standardised) {
-		all = append(all, fmt.Errorf("ppo: groups of %d want several that make up the %d samples, one iteration and the standardised baseline", c.Group, c.Samples))
-	}
+	all.If(c.Minibatches > 0 && c.Samples%c.Minibatches != 0, "ppo: %d minibatches do not divide %d samples", c.Minibatches, c.Samples)
+	all.If(c.Group < 0 || c.Group > 1 && (c.Samples%c.Group != 0 || c.Samples == c.Group || c.Iterations > 1 || c.Baseline != Standardised), "ppo: groups of %d want several that make up the %d samples, one iteration and the standardised baseline", c.Group, c.Samples)
 	for _, f := range []struct {
 		name string
 		v    float64
 	}{{"clip", c.ClipEps}, {"entropy", c.Entropy}, {"value cost", c.ValueCost}, {"target KL", c.TargetKL}} {
-		if !(f.v >= 0) {
-			all = append(all, fmt.Errorf("ppo: %s is %g, want at least 0", f.name, f.v))
-		}
+		all.If(!(f.v >= 0), "ppo: %s is %g, want at least 0", f.name, f.v)
 	}
-	if c.Baseline < Standardised || c.Baseline > AverageReward {
-		all = append(all, fmt.Errorf("ppo: unknown %v", c.Baseline))
-	}
+	all.If(c.Baseline < Standardised || c.Baseline > AverageReward, "ppo: unknown %v", c.Baseline)
 	return errors.Join(all...)
 }

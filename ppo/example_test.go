@@ -6,11 +6,13 @@ import (
 	"placer/ppo"
 )
 
-func ExampleSchedule() {
-	s := ppo.Schedule{Peak: 4e-4, Warmup: 4, Total: 8}
-	for i := range 9 {
-		fmt.Printf("%.0e ", s.At(i))
+// Rewards of steps of 0.25 s, 1 s and 4 s, where the baseline takes 1 s.
+func ExampleReward() {
+	for _, seconds := range []float64{0.25, 1, 4} {
+		fmt.Println(ppo.Reward(seconds, 1))
 	}
-	fmt.Println()
-	// Output: 1e-04 2e-04 3e-04 4e-04 4e-04 3e-04 2e-04 1e-04 0e+00
+	// Output:
+	// -0.5
+	// -1
+	// -2
 }

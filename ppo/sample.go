@@ -41,21 +41,3 @@ func Sample(logits nn.Mat, temperature float64, r *rand.Rand, actions []int32, l
 		}
 	}
 }
-
-// Greedy writes the most likely choice of each row into actions, the lower one of
-// equals.
-func Greedy(logits nn.Mat, actions []int32) {
-	if len(actions) != logits.N {
-		panic(fmt.Sprintf("ppo: %d actions for logits %s", len(actions), logits))
-	}
-	for i := range actions {
-		best := 0
-		row := logits.Row(i)
-		for a, v := range row {
-			if v > row[best] {
-				best = a
-			}
-		}
-		actions[i] = int32(best)
-	}
-}

@@ -258,7 +258,7 @@ func TestGroupsHearSmallDifferences(t *testing.T) {
 			}
 		}
 		best := make([]int32, 30)
-		Greedy(p[1].logits, best)
+		greedy(p[1].logits, best)
 		for i, a := range best {
 			if a == int32(i%3) {
 				n++

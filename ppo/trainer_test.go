@@ -195,24 +195,6 @@ func TestExplainedVariance(t *testing.T) {
 	}
 }
 
-func TestSchedule(t *testing.T) {
-	s := Schedule{Peak: 1, Floor: 0.1, Warmup: 4, Total: 14}
-	for _, c := range []struct {
-		at   int
-		want float64
-	}{{0, 0.25}, {3, 1}, {4, 1}, {9, 0.55}, {14, 0.1}, {100, 0.1}} {
-		if got := s.At(c.at); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("At(%d) = %g, want %g", c.at, got, c.want)
-		}
-	}
-	if err := s.Validate(); err != nil {
-		t.Error(err)
-	}
-	if err := (Schedule{Peak: 0, Floor: 1, Warmup: -1}).Validate(); err == nil {
-		t.Error("an impossible schedule is valid")
-	}
-}
-
 // TestSample: frequencies follow the softmax, forbidden choices never occur, log
 // probabilities are those of the choices, and a seed gives the same draws.
 func TestSample(t *testing.T) {
@@ -241,9 +223,18 @@ func TestSample(t *testing.T) {
 	if !slices.Equal(a, again) {
 		t.Error("one seed gave two samples")
 	}
-	Greedy(logits, again)
+	greedy(logits, again)
 	if again[0] != 3 {
 		t.Errorf("greedy choice %d, want 3", again[0])
+	}
+}
+
+// greedy writes the most likely choice of each row into actions, the lower one of
+// equals.
+func greedy(logits nn.Mat, actions []int32) {
+	for i := range actions {
+		row := logits.Row(i)
+		actions[i] = int32(slices.Index(row, slices.Max(row)))
 	}
 }
 

@@ -119,6 +119,9 @@ func (x *deviceModel) rate(t graph.DType) (units.FLOPsPerSecond, graph.DType) {
 	if r, ok := x.dev.Peak[t.String()]; ok {
 		return r, t
 	}
+	if t == graph.I8 { // no slower than the floats that hold such integers exactly
+		return x.rate(graph.F32)
+	}
 	return x.dev.Peak["f32"], graph.F32
 }
 
@@ -147,8 +150,11 @@ func (x *deviceModel) bandwidth(k graph.Kind) units.BytesPerSecond {
 
 // cost returns the time of op o.
 func (x *deviceModel) cost(o *graph.Op) Cost {
-	class := o.Kind.Class()
-	switch class {
+	facts, _ := graph.FactsOf(o.Kind)
+	if facts.InPlace {
+		return Cost{Launch: InPlace}
+	}
+	switch facts.Class {
 	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
 		return Cost{Launch: x.cfg.Bookkeeping}
 	}

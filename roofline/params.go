@@ -7,6 +7,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/faults"
 	"placer/units"
 )
 
@@ -59,6 +60,10 @@ type Config struct {
 	Params map[string]Params
 }
 
+// InPlace is the time of an op that holds what others read in place (graph.Facts): none,
+// as far as a clock tells that must advance with every op.
+const InPlace units.Seconds = 1e-12
+
 // Default returns the settings behind every published number.
 func Default() Config { return Config{Bookkeeping: 0.2e-6, TF32: true} }
 
@@ -72,10 +77,8 @@ func Measured() Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var errs []error
-	if !(c.Bookkeeping > 0 && c.Bookkeeping < 1) {
-		errs = append(errs, fmt.Errorf("bookkeeping time %v, want above 0 and below 1 s", c.Bookkeeping))
-	}
+	var errs faults.List
+	errs.If(!(c.Bookkeeping > 0 && c.Bookkeeping < 1), "bookkeeping time %v, want above 0 and below 1 s", c.Bookkeeping)
 	for _, arch := range sortedKeys(c.Params) {
 		if err := c.Params[arch].Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("constants of %s: %w", arch, err))
@@ -86,17 +89,13 @@ func (c Config) Validate() error {
 
 // Validate reports every fault of p.
 func (p Params) Validate() error {
-	var errs []error
+	var errs faults.List
 	fraction := func(name string, x float64) {
-		if !(x > 0 && x <= 1) {
-			errs = append(errs, fmt.Errorf("%s is %g, want above 0 and at most 1", name, x))
-		}
+		errs.If(!(x > 0 && x <= 1), "%s is %g, want above 0 and at most 1", name, x)
 	}
 	fraction("bandwidth", p.Bandwidth)
 	fraction("vector", p.Vector)
-	if !(p.Ramp >= 0 && p.Ramp < 1) {
-		errs = append(errs, fmt.Errorf("ramp is %v, want 0 to 1 s", p.Ramp))
-	}
+	errs.If(!(p.Ramp >= 0 && p.Ramp < 1), "ramp is %v, want 0 to 1 s", p.Ramp)
 	for c, x := range p.Pattern {
 		if x != 0 {
 			fraction("pattern of "+graph.Class(c).String(), x)
@@ -108,9 +107,7 @@ func (p Params) Validate() error {
 	for _, t := range sortedKeys(p.GEMM) {
 		q := p.GEMM[t]
 		fraction(t.String()+" peak", q.Peak)
-		if !(q.Feed >= 0 && q.Feed < 1e6) || !(q.Ends >= 0 && q.Ends < 1) || !(q.Fixed >= 0 && q.Fixed < 1) || !(q.Tail >= 0 && q.Tail <= 1) {
-			errs = append(errs, fmt.Errorf("%v: feed %g, ends %v or fixed %v is negative or absurd, or tail %g not within 0 and 1", t, q.Feed, q.Ends, q.Fixed, q.Tail))
-		}
+		errs.If(!(q.Feed >= 0 && q.Feed < 1e6) || !(q.Ends >= 0 && q.Ends < 1) || !(q.Fixed >= 0 && q.Fixed < 1) || !(q.Tail >= 0 && q.Tail <= 1), "%v: feed %g, ends %v or fixed %v is negative or absurd, or tail %g not within 0 and 1", t, q.Feed, q.Ends, q.Fixed, q.Tail)
 	}
 	return errors.Join(errs...)
 }

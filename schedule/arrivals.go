@@ -8,21 +8,44 @@ import (
 
 // Arrivals are the times at which tensors get to devices in a schedule that is
 // made node by node: links serve transfers in the order in which they are sent.
+// Where copies occupy the sender (docs/adr/0027-copies-that-occupy-the-sender.md)
+// there is one copy for all readers, copies of a device follow one another, and a
+// tensor has arrived when it was received; that the sender's ops wait for the copies,
+// and the receiver's for receipts, is left out.
 type Arrivals struct {
 	machine *hw.Machine
 	at      []float64 // [T*D] seconds; 0 while not sent
 	links   []float64 // [links] seconds from when on each is free
+	copied  []float64 // [T] end of the copy, where copies occupy the sender; 0: none
+	sender  []float64 // [D] end of the device's last copy, likewise
 }
 
 // NewArrivals returns those of a schedule of n tensors on m.
 func NewArrivals(m *hw.Machine, n int) *Arrivals {
-	return &Arrivals{m, make([]float64, n*m.NumDevices()), make([]float64, len(m.Links))}
+	a := &Arrivals{machine: m, at: make([]float64, n*m.NumDevices()), links: make([]float64, len(m.Links))}
+	if m.OccupiesSender() {
+		a.copied, a.sender = make([]float64, n), make([]float64, m.NumDevices())
+	}
+	return a
 }
 
 // Reset begins a schedule.
 func (a *Arrivals) Reset() {
 	clear(a.at)
 	clear(a.links)
+	clear(a.copied)
+	clear(a.sender)
+}
+
+// Receipt returns how much longer the first op on device to takes that reads b bytes
+// of device from; 0 where copies do not occupy the sender.
+func Receipt(m *hw.Machine, from, to int, b units.Bytes) float64 {
+	x := m.EndCosts(from, to)
+	s := float64(x.Receive)
+	if x.ReceiveBandwidth > 0 {
+		s += float64(b) / float64(x.ReceiveBandwidth)
+	}
+	return s
 }
 
 // Sent reports whether tensor t was sent to device to.
@@ -37,6 +60,9 @@ func (a *Arrivals) When(t graph.TensorID, size units.Bytes, from int, made float
 	if a.at[k] > 0 {
 		return a.at[k]
 	}
+	if a.sender != nil {
+		return a.copy(t, size, from, made, to, send)
+	}
 	start, route := made, a.machine.Route(from, to)
 	for _, l := range route {
 		start = max(start, a.links[l])
@@ -49,4 +75,18 @@ func (a *Arrivals) When(t graph.TensorID, size units.Bytes, from int, made float
 		}
 	}
 	return end
+}
+
+// copy is When where copies occupy the sender.
+func (a *Arrivals) copy(t graph.TensorID, size units.Bytes, from int, made float64, to int, send bool) float64 {
+	end := a.copied[t]
+	if end == 0 {
+		end = max(made, a.sender[from]) + float64(a.machine.TransferSeconds(from, to, size))
+	}
+	at := end + float64(a.machine.EndCosts(from, to).Delivery) + Receipt(a.machine, from, to, size)
+	if send {
+		a.at[int(t)*a.machine.NumDevices()+to] = at
+		a.copied[t], a.sender[from] = end, max(a.sender[from], end)
+	}
+	return at
 }

@@ -6,11 +6,11 @@ import (
 	"placer/units"
 )
 
-// Contract returns p's graph with the units of part contracted to nodes, and the
+// Coarsen returns p's graph with the units of part coarsened to nodes, and the
 // time of every node on every device, [D][V] seconds. Of a bundle of tensors each
 // beyond the first weighs what the link from the first device to the second could
 // carry in its latency.
-func Contract(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float64, error) {
+func Coarsen(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float64, error) {
 	var perTensor units.Bytes
 	if p.Machine.NumDevices() > 1 {
 		latency, bandwidth := p.Machine.Transfer(0, 1)

@@ -1,5 +1,5 @@
-// Package schedule owns what list schedulers, partitioners and policies share: the
-// timelines of devices and links, the arrivals of tensors over links that others
-// use too, ranks by the longest path, the graph of what units exchange, and the
-// coarsened graph that schedules are made of.
+// Package schedule owns the parts that list schedulers, partitioners and policies
+// share: coarsened graphs, ranks by the longest path, and the timelines of devices and
+// links. A tensor's arrival depends on what else its links carry; communication graphs
+// hold what units exchange.
 package schedule

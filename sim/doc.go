@@ -24,6 +24,9 @@
 // throughout. An output is allocated when its op starts and freed when its last
 // local consumer and its last outgoing transfer have ended, at its op's end if it
 // has neither. Tensors marked resident occupy nothing on their producer's device.
+// Nor do views (reshapes, identities: fuse.Views): what a view is of stays on its
+// device until the view's last consumer and transfer have ended too. (A view of what
+// its kernel keeps to itself is an output like any other.)
 // A received tensor is allocated when its transfer starts and freed when its last
 // consumer on that device has ended. Workspace lives while the op runs. At one
 // instant all frees precede all allocations.

@@ -28,11 +28,13 @@ type fusion struct {
 func newFusion(s *Simulator) *fusion {
 	n := s.n
 	t := s.tables
-	// Kernels never have more of anything than ops have.
+	// Kernels never have more of anything than ops have, but for rows.
 	t.ops, t.pending, t.first = make([]opRow, n+1), make([]uint32, n), make([]int32, n+1)
 	t.messages, t.producer = make([]message, 0, len(s.messages)), make([]int32, 0, len(s.producer))
-	t.use, t.program = make([]int32, 0, len(s.use)), make([]int32, 0, 2*len(s.messages)+len(s.program))
-	t.rowSize, t.residents, t.sources = make([]int64, len(s.rowSize)), make([]resident, 0, len(s.residents)), make([]int32, 0, n)
+	t.use, t.program = make([]int32, 0, len(s.use)), make([]int32, 0, 4*len(s.messages)+len(s.program))
+	rows := t.layout.mostRows()
+	t.rowSize, t.rowShare, t.views = make([]int64, rows), make([]int32, rows), make([]int32, len(t.layout.bytes))
+	t.residents, t.sources = make([]resident, 0, len(s.residents)), make([]int32, 0, n)
 	if t.receipts != nil {
 		t.readAt, t.reads = make([]int32, n+1), make([]int32, 0, len(s.reads))
 	}
@@ -69,9 +71,7 @@ func (s *Simulator) fuse(device []uint8, priority []int32, fusion []uint8) *fusi
 		f.group()
 		f.run.lay(s.layout, &f.k, f.rowOf, f.last)
 		f.run.rows = f.run.rows[:len(f.run.rowSize)]
-		for r, size := range f.run.rowSize {
-			f.run.rows[r].size = size
-		}
+		f.run.layRows()
 	}
 	for k := range f.k.n {
 		f.device[k] = device[f.k.ops[f.k.at[k]]]

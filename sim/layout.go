@@ -11,13 +11,17 @@ import (
 // clones share it.
 type layout struct {
 	g          *graph.Graph
-	workspace  []int64        // [N]
-	traffic    []int64        // [N] bytes that an op alone reads and writes
-	view       []bool         // [N] launches nothing and passes its input on
-	readsShape []bool         // [N] reads no element of its inputs
-	bytes      []int64        // [T]
-	resident   []bool         // [T]
-	producer   []int32        // [T]
+	workspace  []int64 // [N]
+	traffic    []int64 // [N] bytes that an op alone reads and writes
+	view       []bool  // [N] launches nothing and passes its input on
+	readsShape []bool  // [N] reads no element of its inputs
+	bytes      []int64 // [T]
+	resident   []bool  // [T]
+	producer   []int32 // [T]
+	share      []int32 // [T] tensor whose memory a view is in, or none
+	viewed     []bool  // [T] some view shares its memory
+	// heir is the view, as large as the tensor, that is all that reads it, or none, [T].
+	heir       []int32
 	inAt, in   []int32        // [N+1], distinct inputs of each op, as listed
 	ctlAt, ctl []int32        // [N+1], ops that wait for each op by control dependency, ascending
 	outAt      []int32        // [N+1], the first tensor of each op
@@ -30,8 +34,21 @@ func newLayout(g *graph.Graph) *layout {
 	n, nt := g.NumOps(), g.NumTensors()
 	l := &layout{
 		g: g, workspace: make([]int64, n), traffic: make([]int64, n), view: make([]bool, n), readsShape: make([]bool, n),
+		share: make([]int32, nt), viewed: make([]bool, nt), heir: make([]int32, nt),
 		bytes: make([]int64, nt), resident: make([]bool, nt), producer: make([]int32, nt),
 		inAt: make([]int32, n+1), ctlAt: make([]int32, n+1), outAt: make([]int32, n+1), useAt: make([]int32, nt+1),
+	}
+	for t := range l.heir {
+		l.heir[t] = none
+	}
+	for t, x := range fuse.Views(g) {
+		if l.share[t] = int32(x); x == none {
+			continue
+		}
+		l.viewed[x] = true
+		if y := g.Tensor(x); len(g.Consumers(x)) == 1 && !y.Resident && y.Bytes == g.Tensor(graph.TensorID(t)).Bytes {
+			l.heir[x] = int32(t)
+		}
 	}
 	waiters := make([][]int32, n)
 	for i, role := range fuse.Roles(g) {
@@ -70,6 +87,17 @@ func newLayout(g *graph.Graph) *layout {
 	return l
 }
 
+// mostRows returns how many rows of reference counts there are at most, whatever is
+// fused.
+func (l *layout) mostRows() (n int) {
+	for t := range l.bytes {
+		if l.resident[t] || l.viewed[t] || l.share[t] != none || l.useAt[t+1]-l.useAt[t] > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // kernels says which ops make up each kernel. Kernels are numbered by their
 // lowest op.
 type kernels struct {
@@ -97,7 +125,7 @@ func (t *tables) lay(l *layout, k *kernels, rowOf, last []int32) {
 	clear(t.ops)
 	clear(t.pending)
 	t.messages, t.producer, t.use, t.program = t.messages[:0], t.producer[:0], t.use[:0], t.program[:0]
-	t.rowSize, t.residents, t.sources = t.rowSize[:0], t.residents[:0], t.sources[:0]
+	t.rowSize, t.rowShare, t.residents, t.sources = t.rowSize[:0], t.rowShare[:0], t.residents[:0], t.sources[:0]
 	t.maxSends = 0
 	clear(last)
 	for i := range k.n {
@@ -130,7 +158,7 @@ func (t *tables) lay(l *layout, k *kernels, rowOf, last []int32) {
 
 // output lays out tensor id of kernel i and returns its row, or none. What the
 // kernel keeps to itself takes no memory; readers of its shape get a message of no
-// bytes.
+// bytes. A view is in the memory of another tensor.
 func (t *tables) output(l *layout, k *kernels, i, id int32, last []int32) (row int32) {
 	users := l.use[l.useAt[id]:l.useAt[id+1]]
 	size, held := l.bytes[id], l.resident[id]
@@ -155,21 +183,34 @@ func (t *tables) output(l *layout, k *kernels, i, id int32, last []int32) (row i
 		size = 0
 	}
 	row = none
-	if !held && !kept {
-		t.ops[i].alloc += size
-		switch len(readers) {
-		case 0:
+	share, inherits, bequeaths := int32(none), false, false
+	if !kept && l.share[id] != none {
+		share = l.shares(k, i, id)
+		if inherits = l.inherits(k, share, id); inherits {
+			share = none
+		}
+	}
+	if heir := l.heir[id]; heir != none && share == none {
+		bequeaths = l.inherits(k, id, heir)
+	}
+	counted := held || len(readers) > 1 || l.viewed[id] && !bequeaths || share != none
+	if !held && !kept && share == none {
+		if !inherits {
+			t.ops[i].alloc += size
+		}
+		switch {
+		case len(readers) == 0:
 			t.ops[i].free += size
-		case 1:
+		case !counted && !bequeaths:
 			t.ops[readers[0]].free += size
 		}
 	}
 	if len(readers) == 0 {
 		return none
 	}
-	if !kept && (held || len(readers) > 1) {
+	if !kept && counted {
 		row = int32(len(t.rowSize))
-		t.rowSize = append(t.rowSize, size)
+		t.rowSize, t.rowShare = append(t.rowSize, size), append(t.rowShare, share) // a row from encode on
 	}
 	t.emit(i, message{size: size, first: first, row: row, tensor: id})
 	return row
@@ -204,13 +245,31 @@ func (t *tables) emit(producer int32, m message) {
 }
 
 // encode writes the programs. That of kernel i starts with the rows of reference
-// counts that its end counts down, one for each distinct input that others read
-// too. Then follow its messages: one with a single consumer v and no row is the
-// one word ^v; any other is twice its number of consumers, plus 1 for a resident
-// tensor, its row or none, and its consumers.
+// counts that its end counts down, one for each distinct input whose users are
+// counted, and with ^row for each that it counts up. Then follow its messages: one with
+// a single consumer v and no row is the one word ^v; any other is four times its number
+// of consumers, plus 1 for a resident tensor and 2 where more uses are to be counted,
+// its row or none, the number of these, and its consumers.
 // The program ends where that of kernel i+1 starts.
+//
+// A view is a use of what it shares that ends with its own last use. So a kernel that
+// makes one hands its use of the input on to it instead of counting it down; each
+// further view of the same input is one more use. Where a view is all that reads a
+// tensor, of its size, nothing need be counted: the view takes its memory over, as
+// inherits says.
 func (t *tables) encode(l *layout, k *kernels, rowOf, last []int32) {
+	for r, x := range t.rowShare {
+		if x != none {
+			t.rowShare[r] = rowOf[x]
+		}
+	}
 	for i := range k.n {
+		messages := t.messages[t.first[i]:t.first[i+1]]
+		for _, m := range messages {
+			if m.row != none && t.rowShare[m.row] != none {
+				t.views[t.rowShare[m.row]]++
+			}
+		}
 		t.ops[i].inputs = int32(len(t.program))
 		for _, m := range k.ops[k.at[i]:k.at[i+1]] {
 			for _, id := range l.in[l.inAt[m]:l.inAt[m+1]] {
@@ -218,25 +277,72 @@ func (t *tables) encode(l *layout, k *kernels, rowOf, last []int32) {
 				// others alone.
 				if r := rowOf[id]; r != none && last[r] != int32(i)+1 && k.of[l.producer[id]] != int32(i) {
 					last[r] = int32(i) + 1
+					if t.views[r] > 0 {
+						t.views[r]-- // handed on
+						continue
+					}
 					t.program = append(t.program, r)
 				}
 			}
 		}
+		for _, m := range messages {
+			if m.row == none || t.rowShare[m.row] == none {
+				continue
+			}
+			if r := t.rowShare[m.row]; last[r] == int32(i)+1 { // an input: the kernel's own are counted with their messages
+				for ; t.views[r] > 0; t.views[r]-- {
+					t.program = append(t.program, ^r)
+				}
+			}
+		}
 		t.ops[i].sends = int32(len(t.program))
-		for _, m := range t.messages[t.first[i]:t.first[i+1]] {
+		for _, m := range messages {
 			users := t.use[m.first:m.end]
 			if len(users) == 1 && m.row == none {
 				t.program = append(t.program, ^users[0])
 				continue
 			}
-			w := int32(len(users)) << 1
+			w := int32(len(users)) << 2
 			if m.tensor != none && l.resident[m.tensor] {
 				w |= 1
 			}
-			t.program = append(t.program, w, m.row)
+			if m.row != none && t.views[m.row] > 0 {
+				t.program = append(t.program, w|2, m.row, t.views[m.row])
+				t.views[m.row] = 0
+			} else {
+				t.program = append(t.program, w, m.row)
+			}
 			t.program = append(t.program, users...)
 		}
 	}
 	t.ops[k.n].inputs = int32(len(t.program))
 	t.program = append(t.program, 0) // dispatch looks at the first word of every program
+}
+
+// shares returns the tensor whose memory output id of kernel i is in, or none: what a
+// view reads, unless the kernel keeps that to itself; then what that is a view of.
+func (l *layout) shares(k *kernels, i, id int32) int32 {
+	x := l.share[id]
+	for x != none && k.of[l.producer[x]] == i && l.keeps(k, i, x) {
+		x = l.share[x]
+	}
+	return x
+}
+
+// inherits reports whether view t takes over the memory of x, of which it is the heir:
+// it is in memory in place of x from the end of its op on. The memory of x must not be
+// another tensor's that others need, and somebody must read t.
+func (l *layout) inherits(k *kernels, x, t int32) bool {
+	if x == none || l.heir[x] != t || l.useAt[t] == l.useAt[t+1] {
+		return false
+	}
+	i, j := k.of[l.producer[x]], k.of[l.producer[t]]
+	if i == j || l.keeps(k, j, t) {
+		return false
+	}
+	y := none
+	if l.share[x] != none {
+		y = int(l.shares(k, i, x))
+	}
+	return y == none || l.inherits(k, int32(y), x)
 }

@@ -161,7 +161,11 @@ func (s *Simulator) complete(d int, t float64) (best int32) {
 	if s.cfg.Memory {
 		dev.bytes -= row.free
 		for _, r := range s.program[row.inputs:row.sends] {
-			s.drop(dev, d, r)
+			if r < 0 {
+				s.keep(d, ^r)
+			} else {
+				s.drop(dev, d, r)
+			}
 		}
 	}
 	program := s.program[row.sends:next]
@@ -186,7 +190,11 @@ func (s *Simulator) complete(d int, t float64) (best int32) {
 		}
 		r := program[p]
 		p++
-		users, remote := w>>1, uint64(0)
+		users, more, remote := w>>2, int32(0), uint64(0)
+		if w&2 != 0 {
+			more = program[p]
+			p++
+		}
 		for _, v := range program[p : p+int(users)] {
 			x := &s.state[v]
 			waits := x.waits
@@ -201,11 +209,11 @@ func (s *Simulator) complete(d int, t float64) (best int32) {
 				best = s.take(d, v, x.rank, best, t)
 			}
 		}
-		p += int(w >> 1)
+		p += int(w >> 2)
 		if r != none && s.cfg.Memory {
-			users += int32(bits.OnesCount64(remote))
+			users += more + int32(bits.OnesCount64(remote))
 			if w&1 != 0 {
-				users = keep
+				users = always
 			}
 			s.rows[r].home = uint32(users)<<deviceBits | uint32(d)
 		}
@@ -216,8 +224,8 @@ func (s *Simulator) complete(d int, t float64) (best int32) {
 	return best
 }
 
-// keep is a number of users that is never counted down to nothing.
-const keep = 1 << 25
+// always is a number of users that is never counted down to nothing.
+const always = 1 << 25
 
 // take makes op i ready. It queues the op or, if it has the lowest rank so far,
 // the one that had.
@@ -233,20 +241,37 @@ func (s *Simulator) take(d int, i, rank, best int32, t float64) int32 {
 	return min(rank, best)
 }
 
-// drop ends one use of the tensor of row r on device d.
+// drop ends one use of the tensor of row r on device d. The last one of a view is one
+// of the tensor whose memory it shares.
 func (s *Simulator) drop(dev *deviceState, d int, r int32) {
-	row := &s.rows[r]
-	if int(row.home&deviceMask) == d {
-		row.home -= 1 << deviceBits
-		if row.home < 1<<deviceBits {
-			dev.bytes -= row.size
+	for {
+		row := &s.rows[r]
+		if int(row.home&deviceMask) != d {
+			break
 		}
-		return
+		row.home -= 1 << deviceBits
+		if row.home >= 1<<deviceBits {
+			return
+		}
+		if row.share == none {
+			dev.bytes -= row.size
+			return
+		}
+		r = row.share
 	}
 	n := &s.copies[int(r)*s.d+d]
 	*n--
 	if *n == 0 {
-		dev.bytes -= row.size
+		dev.bytes -= s.rows[r].size
+	}
+}
+
+// keep adds one use of the tensor of row r on device d.
+func (s *Simulator) keep(d int, r int32) {
+	if row := &s.rows[r]; int(row.home&deviceMask) == d {
+		row.home += 1 << deviceBits
+	} else {
+		s.copies[int(r)*s.d+d]++
 	}
 }
 

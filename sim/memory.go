@@ -32,14 +32,7 @@ func (h *history) accounts() []account {
 			acc[d] = append(acc[d], x)
 		}
 	}
-	lastUse := func(m *message, d uint8) (at float64) {
-		for _, v := range h.use[m.first:m.end] {
-			if h.device[v] == d {
-				at = max(at, h.end(v))
-			}
-		}
-		return at
-	}
+	until := h.untils()
 	for i := range int32(h.n) {
 		d := h.device[i]
 		start, end := units.Seconds(h.starts[i]), units.Seconds(h.end(i))
@@ -51,28 +44,66 @@ func (h *history) accounts() []account {
 			first, last := h.g.Outputs(id)
 			for t := first; t < last; t++ {
 				x := h.g.Tensor(t)
-				if x.Resident || h.layout.keeps(h.kernels, i, int32(t)) {
+				if x.Resident || h.layout.keeps(h.kernels, i, int32(t)) || h.layout.shares(h.kernels, i, int32(t)) != none {
 					continue
 				}
-				until := end
+				last := end
 				if len(h.g.Consumers(t)) > 0 {
-					m := h.find(i, int32(t))
-					until = max(until, units.Seconds(lastUse(&h.messages[m], d)))
-					for k := h.firstOf[m]; k != none && int(k) < len(h.transfers) && h.transfers[k].message() == m; k++ {
-						until = max(until, units.Seconds(h.transfers[k].end))
-					}
+					last = max(last, units.Seconds(until[copyOf{h.find(i, int32(t)), d}]))
 				}
-				hold(d, Holding{"output", id, op.Name, t, x.Bytes, start, until})
+				hold(d, Holding{"output", id, op.Name, t, x.Bytes, start, last})
 			}
 		}
 	}
 	for k := range h.transfers {
 		x := &h.transfers[k]
-		m, p := &h.messages[x.message()], h.span(int32(k)).Op
-		hold(uint8(x.dst()), Holding{"received", p, h.g.Op(p).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
-			units.Seconds(x.start), units.Seconds(lastUse(m, uint8(x.dst())))})
+		m, p, d := &h.messages[x.message()], h.span(int32(k)).Op, uint8(x.dst())
+		hold(d, Holding{"received", p, h.g.Op(p).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
+			units.Seconds(x.start), units.Seconds(until[copyOf{x.message(), d}])})
 	}
 	return acc
+}
+
+// copyOf is what a message carries, on a device.
+type copyOf struct {
+	message int32
+	device  uint8
+}
+
+// untils returns when the memory of each message is free again: after its last reader
+// on the device, its transfers from there, and the same of all views that are in it.
+func (h *history) untils() map[copyOf]float64 {
+	until := make(map[copyOf]float64, len(h.messages)+len(h.transfers))
+	extend := func(m int32, d uint8, at float64) {
+		c := copyOf{m, d}
+		until[c] = max(until[c], at)
+	}
+	type view struct{ message, of int32 }
+	var views []view
+	for m := range h.messages {
+		x := &h.messages[m]
+		for _, v := range h.use[x.first:x.end] {
+			extend(int32(m), h.device[v], h.end(v))
+		}
+		if i := h.producer[m]; x.tensor != none && !h.layout.keeps(h.kernels, i, x.tensor) {
+			if y := h.layout.shares(h.kernels, i, x.tensor); y != none {
+				views = append(views, view{int32(m), h.find(h.kernels.of[h.layout.producer[y]], y)})
+			}
+		}
+	}
+	for k := range h.transfers {
+		x := &h.transfers[k]
+		extend(x.message(), h.device[h.producer[x.message()]], x.end)
+	}
+	// Views of views come first: those of one kernel have rising numbers.
+	slices.SortFunc(views, func(a, b view) int {
+		return cmp.Or(cmp.Compare(h.starts[h.producer[b.message]], h.starts[h.producer[a.message]]), cmp.Compare(b.message, a.message))
+	})
+	for _, v := range views {
+		d := h.device[h.producer[v.message]]
+		extend(v.of, d, until[copyOf{v.message, d}])
+	}
+	return until
 }
 
 // samples returns the bytes held after every instant at which they change, the

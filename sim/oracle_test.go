@@ -458,10 +458,29 @@ func (o *oracle) countMemory() {
 	hold := func(d int, from, to float64, bytes int64) {
 		o.deltas[d] = append(o.deltas[d], byteDelta{from, bytes}, byteDelta{to, -bytes})
 	}
-	lastUse := func(t graph.TensorID, d int) (last float64) {
+	// until is when nobody needs what is in the memory of tensor t on device d any more,
+	// by its own name or that of a view made there.
+	var until func(t graph.TensorID, d int) float64
+	until = func(t graph.TensorID, d int) (last float64) {
+		if k := o.kernel[o.g.Tensor(t).Producer]; int(o.device[k]) == d {
+			last = o.end[k]
+			for _, x := range o.all {
+				if x.what.tensor == t {
+					last = max(last, x.end)
+				}
+			}
+		}
 		for _, v := range o.g.Consumers(t) {
 			if int(o.device[v]) == d {
 				last = max(last, o.end[o.kernel[v]])
+			}
+		}
+		for i := range o.g.NumOps() {
+			first, end := o.g.Outputs(graph.OpID(i))
+			for v := first; v < end; v++ {
+				if at, is := o.viewOf(v); is && at == t && int(o.device[i]) == d && len(o.g.Consumers(v)) > 0 && !o.kept(v) {
+					last = max(last, until(v, d))
+				}
 			}
 		}
 		return last
@@ -473,23 +492,33 @@ func (o *oracle) countMemory() {
 		hold(d, o.start[k], o.end[k], int64(op.Workspace))
 		first, end := o.g.Outputs(id)
 		for t := first; t < end; t++ {
-			if o.g.Tensor(t).Resident || o.kept(t) {
+			if _, is := o.viewOf(t); is || o.g.Tensor(t).Resident || o.kept(t) {
 				continue
 			}
-			last := max(o.end[k], lastUse(t, d))
-			for _, x := range o.all {
-				if x.what.tensor == t {
-					last = max(last, x.end)
-				}
-			}
-			hold(d, o.start[k], last, int64(o.g.Tensor(t).Bytes))
+			hold(d, o.start[k], until(t, d), int64(o.g.Tensor(t).Bytes))
 		}
 	}
 	for _, x := range o.all {
 		if t := x.what.tensor; t != none {
-			hold(x.what.device, x.start, lastUse(t, x.what.device), x.bytes)
+			hold(x.what.device, x.start, until(t, x.what.device), x.bytes)
 		}
 	}
+}
+
+// viewOf returns the tensor whose memory t shares, if it is a view of one: what its op
+// reads first, views that stay in its kernel passed by. What a kernel keeps to itself
+// is in no memory that could be shared.
+func (o *oracle) viewOf(t graph.TensorID) (graph.TensorID, bool) {
+	p := o.g.Tensor(t).Producer
+	first, end := o.g.Outputs(p)
+	if o.role[p] != graph.FuseView || end-first != 1 || o.g.Tensor(o.g.Inputs(p)[0]).Bytes < o.g.Tensor(t).Bytes {
+		return none, false
+	}
+	x := o.g.Inputs(p)[0]
+	if o.kernel[o.g.Tensor(x).Producer] == o.kernel[p] && o.kept(x) {
+		return o.viewOf(x)
+	}
+	return x, true
 }
 
 // peakOf sums changes in order of time, frees first.

@@ -71,6 +71,10 @@ func randomGraphOf(r *rand.Rand, n int, change func(*graph.Op)) *graph.Graph {
 		for k := range outs {
 			outs[k] = graph.Tensor{Bytes: units.Bytes(r.IntN(6)), Resident: r.IntN(6) == 0}
 		}
+		if len(in) > 0 && op.Resident == 0 && r.IntN(4) == 0 { // a view, mostly
+			op.Kind = "Reshape"
+			outs = []graph.Tensor{{Bytes: max(0, b.TensorAt(in[0]).Bytes-units.Bytes(r.IntN(6)/5)+units.Bytes(r.IntN(6)/5))}}
+		}
 		id := b.Op(op, in, outs...)
 		made += len(outs)
 		for k := r.IntN(4) - 2; k > 0 && i > 0; k-- {

@@ -55,6 +55,9 @@ type rowState struct {
 	// home is the device that made the tensor, below its users left there: local
 	// consumers and outgoing transfers << deviceBits.
 	home uint32
+	// share is the row of the tensor in whose memory the tensor is where it was made,
+	// a use of it, or none.
+	share int32
 }
 
 // deviceState is a device during a run.
@@ -131,13 +134,18 @@ func newSimulator(t *tables) *Simulator {
 	for d := range s.ranked {
 		s.ranked[d] = newRankQueue(t.n)
 	}
-	for r, size := range t.rowSize {
-		s.rows[r].size = size
-	}
+	s.layRows()
 	for d := range s.key {
 		s.key[d] = never
 	}
 	return s
+}
+
+// layRows gives the rows what does not change from run to run.
+func (s *Simulator) layRows() {
+	for r, size := range s.rowSize {
+		s.rows[r].size, s.rows[r].share = size, s.rowShare[r]
+	}
 }
 
 // Clone returns a simulator for another goroutine; it shares the tables.

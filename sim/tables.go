@@ -38,6 +38,8 @@ type tables struct {
 	first     []int32   // [N+1] first message of each op
 	use       []int32   // consumers of the messages
 	rowSize   []int64   // [R] bytes of the tensor of each row of reference counts
+	rowShare  []int32   // [R] row of the tensor whose memory it shares where it is made, or none
+	views     []int32   // [T] scratch of encode, by row: uses by views of the kernel at hand
 	residents []resident
 	maxSends  int // no run has more transfers
 
@@ -56,7 +58,7 @@ const (
 	deviceMask = 1<<deviceBits - 1
 	// maxSize bounds ops and messages, which share words with devices, and the
 	// users of a tensor.
-	maxSize = keep
+	maxSize = always
 )
 
 // opRow is what the event loop needs of an op, half a cache line.
@@ -127,6 +129,7 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 	}
 	n := t.n
 	t.ops, t.pending, t.first = make([]opRow, n+1), make([]uint32, n), make([]int32, n+1)
+	t.views = make([]int32, g.NumTensors())
 	t.lay(t.layout, alone(n), make([]int32, g.NumTensors()), make([]int32, max(n, g.NumTensors())+1))
 	for i := range n {
 		t.ops[i].seconds = t.seconds[0][i]

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"placer/internal/faults"
 )
 
 // Config describes a Network.
@@ -44,21 +46,15 @@ func Default(choices int) Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var all []error
+	var all faults.List
 	for _, f := range []struct {
 		name   string
 		v, low int
 	}{{"width", c.Width, 1}, {"layers", c.Layers, 1}, {"heads", c.Heads, 1}, {"head width", c.HeadWidth, 1}, {"inner width", c.Inner, 1}, {"segment", c.Segment, 1}, {"memory", c.Memory, 0}, {"choices", c.Choices, 0}, {"schedule levels", c.ScheduleLevels, 0}, {"fusion levels", c.FusionLevels, 0}, {"fusion kinds", c.FusionKinds, 0}} {
-		if f.v < f.low {
-			all = append(all, fmt.Errorf("transformerxl: %s is %d, want at least %d", f.name, f.v, f.low))
-		}
+		all.If(f.v < f.low, "transformerxl: %s is %d, want at least %d", f.name, f.v, f.low)
 	}
-	if c.Memory > c.Segment {
-		all = append(all, fmt.Errorf("transformerxl: memory of %d rows exceeds the segment of %d", c.Memory, c.Segment))
-	}
-	if len(c.Tasks()) == 0 {
-		all = append(all, errors.New("transformerxl: no task: choices, schedule levels and fusion levels are all 0"))
-	}
+	all.If(c.Memory > c.Segment, "transformerxl: memory of %d rows exceeds the segment of %d", c.Memory, c.Segment)
+	all.If(len(c.Tasks()) == 0, "transformerxl: no task: choices, schedule levels and fusion levels are all 0")
 	return errors.Join(all...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // amoebaNet is AmoebaNet-D (Real et al., Regularized Evolution for Image Classifier
@@ -37,13 +38,9 @@ func (c *amoebaNet) settings() []setting {
 	}
 }
 
-func (c *amoebaNet) faults() (errs []error) {
-	if c.cells%3 != 0 {
-		errs = append(errs, fmt.Errorf("cells is %d, want a multiple of 3", c.cells))
-	}
-	if c.filters%16 != 0 {
-		errs = append(errs, fmt.Errorf("filters is %d, want a multiple of 16", c.filters))
-	}
+func (c *amoebaNet) faults() (errs faults.List) {
+	errs.If(c.cells%3 != 0, "cells is %d, want a multiple of 3", c.cells)
+	errs.If(c.filters%16 != 0, "filters is %d, want a multiple of 16", c.filters)
 	return errs
 }
 

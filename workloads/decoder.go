@@ -6,6 +6,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // decoder is a decoder-only language model: RMS norms before each part, rotary
@@ -35,6 +36,14 @@ func newLlama() *decoder {
 		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
+// newLlama70B returns the sizes of Llama 2 70B (Touvron et al., arXiv:2307.09288), one
+// sequence of 2,048.
+func newLlama70B() *decoder {
+	c := newLlama()
+	c.layers, c.hidden, c.heads, c.kvHeads, c.ffn = 80, 8192, 64, 8, 28672
+	return c
+}
+
 // newMoE returns the sizes of Mixtral 8x7B, one sequence of 2,048.
 func newMoE() *decoder {
 	c := newLlama()
@@ -55,13 +64,9 @@ func (c *decoder) settings() []setting {
 	return all
 }
 
-func (c *decoder) faults() (errs []error) {
-	if c.heads > 0 && c.hidden%(2*c.heads) != 0 {
-		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of twice the %d heads", c.hidden, c.heads))
-	}
-	if c.kvHeads > 0 && c.heads%c.kvHeads != 0 {
-		errs = append(errs, fmt.Errorf("heads is %d, want a multiple of the %d kv_heads", c.heads, c.kvHeads))
-	}
+func (c *decoder) faults() (errs faults.List) {
+	errs.If(c.heads > 0 && c.hidden%(2*c.heads) != 0, "hidden is %d, want a multiple of twice the %d heads", c.hidden, c.heads)
+	errs.If(c.kvHeads > 0 && c.heads%c.kvHeads != 0, "heads is %d, want a multiple of the %d kv_heads", c.heads, c.kvHeads)
 	switch {
 	case c.experts != 0:
 		errs = append(errs, between("layers * experts", int64(c.layers)*c.experts, 1, 1<<14))

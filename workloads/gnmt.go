@@ -3,6 +3,7 @@ package workloads
 import (
 	"placer/graph"
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // gnmt is Google's neural machine translation (Wu et al., Google's Neural Machine
@@ -38,8 +39,8 @@ func (c *gnmt) settings() []setting {
 	}
 }
 
-func (c *gnmt) faults() []error {
-	return []error{between("layers * (source + target)", int64(c.layers)*int64(c.source+c.target), 2, 1<<14)}
+func (c *gnmt) faults() faults.List {
+	return faults.List{between("layers * (source + target)", int64(c.layers)*int64(c.source+c.target), 2, 1<<14)}
 }
 
 // residualFrom is the first layer whose input is added to its output.

@@ -7,6 +7,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // model is a family of graphs with its settings.
@@ -14,7 +15,7 @@ type model interface {
 	// settings lists what a textual form can set, with the range of each.
 	settings() []setting
 	// faults are those that no range of a single setting shows.
-	faults() []error
+	faults() faults.List
 	// depth is the number of layers that ops are annotated with.
 	depth() int
 	// forward adds the forward graph to n, down to the loss.
@@ -27,15 +28,21 @@ type common struct {
 	batch int64
 	dtype graph.DType // of activations and parameters
 	train train.Config
+	// inference leaves the forward graph as it is: no gradients, no updates.
+	inference bool
 }
 
 func (c *common) base() *common { return c }
 
-func (c *common) faults() []error { return nil }
+func (c *common) faults() faults.List { return nil }
 
-func (c *common) optimizer() setting { return setting{name: "optimizer", to: &c.train.Optimizer} }
+func (c *common) optimizer() setting { return setting{name: "optimizer", to: c} }
 
-// build returns the training graph of m.
+// noOptimizer is the optimizer of a graph that is not trained.
+const noOptimizer = "none"
+
+// build returns the training graph of m, or the forward graph where it is not
+// trained.
 func build(m model, name string) (*graph.Graph, error) {
 	if err := validate(m); err != nil {
 		return nil, err
@@ -47,6 +54,9 @@ func build(m model, name string) (*graph.Graph, error) {
 	g, err := n.b.Build()
 	if err != nil {
 		return nil, err
+	}
+	if c.inference {
+		return g, nil
 	}
 	return train.Derive(g, c.train)
 }
@@ -64,7 +74,7 @@ func validate(m model) error {
 // the name that its textual form has.
 type setting struct {
 	name      string
-	to        any   // *int, *int64, *bool, *graph.DType or *train.Optimizer
+	to        any   // *int, *int64, *bool, *graph.DType or, for the optimizer, *common
 	low, high int64 // of numbers
 }
 
@@ -88,8 +98,12 @@ func (s setting) set(text string) error {
 		}
 	case *graph.DType:
 		*to, err = graph.ParseDType(text)
-	case *train.Optimizer:
-		*to, err = train.ParseOptimizer(text)
+	case *common:
+		if to.inference = text == noOptimizer; !to.inference {
+			if to.train.Optimizer, err = train.ParseOptimizer(text); err != nil {
+				err = fmt.Errorf("%w or %s", err, noOptimizer)
+			}
+		}
 	}
 	return err
 }

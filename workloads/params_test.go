@@ -36,8 +36,10 @@ func TestFiguresByHand(t *testing.T) {
 		{"wavenet2", wavenetByHand(2)},
 		{"wavenet10", wavenetByHand(10)},
 		{"llama", llamaByHand()},
+		{"llama70b", llama70BByHand()},
 		{"moe", moeByHand()},
-		{"vit", vitByHand()},
+		{"vit", vitByHand(12, 768, 86567656)},
+		{"vitl", vitByHand(24, 1024, 304326632)},
 	}
 	for _, c := range cases {
 		g := built(t, c.name)
@@ -106,6 +108,15 @@ func llamaByHand() figures {
 	return figures{6738415616, forward, 2 * forward}
 }
 
+// llama70BByHand: 68,976,648,192 is the count of the published Llama 2 70B.
+func llama70BByHand() figures {
+	const layers, d, f, v, s = 80, 8192, 28672, 32000, 2048
+	const kv = d / 8 // 8 of 64 heads
+	matrices := int64(layers * (2*d*d + 2*d*kv + 3*d*f))
+	forward := 2*s*(matrices+d*v) + layers*2*2*s*s*d
+	return figures{68976648192, forward, 2 * forward}
+}
+
 // moeByHand: 46,702,792,704 is the count of the published Mixtral 8x7B.
 func moeByHand() figures {
 	const layers, d, f, v, s, experts = 32, 4096, 14336, 32000, 2048, 8
@@ -116,13 +127,15 @@ func moeByHand() figures {
 	return figures{46702792704, forward, 2 * forward}
 }
 
-// vitByHand: 86,567,656 is the count of the published ViT-B/16.
-func vitByHand() figures {
-	const layers, d, f, b, patches, classes = 12, 768, 3072, 64, 196, 1000
+// vitByHand: 86,567,656 is the count of the published ViT-B/16, 304,326,632 that of
+// ViT-L/16.
+func vitByHand(layers, d, params int64) figures {
+	const b, patches, classes = 64, 196, 1000
 	const s = patches + 1
-	embed := int64(2 * b * patches * 3 * 16 * 16 * d)
+	f := 4 * d
+	embed := 2 * b * patches * 3 * 16 * 16 * d
 	forward := embed + layers*(2*b*s*(4*d*d+2*d*f)+2*2*b*s*s*d) + 2*b*d*classes
-	return figures{86567656, forward, 2*forward - embed} // images are not trained
+	return figures{params, forward, 2*forward - embed} // images are not trained
 }
 
 // TestInceptionFigures: the network without its auxiliary head has 23.8 M

@@ -131,7 +131,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 	}
-	want := strings.Fields("rnnlm2 rnnlm4 rnnlm8 gnmt2 gnmt4 gnmt8 trfxl2 trfxl4 trfxl8 inception inception64 amoebanet wavenet2 wavenet4 wavenet5 wavenet10 llama moe vit")
+	want := strings.Fields("rnnlm2 rnnlm4 rnnlm8 gnmt2 gnmt4 gnmt8 trfxl2 trfxl4 trfxl8 inception inception64 amoebanet wavenet2 wavenet4 wavenet5 wavenet10 llama llama70b moe vit vitl")
 	if !slices.Equal(names, want) {
 		t.Errorf("names %v, want %v", names, want)
 	}

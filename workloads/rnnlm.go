@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // rnnlm is a recurrent language model (Zaremba et al., Recurrent Neural Network
@@ -34,8 +35,8 @@ func (c *rnnlm) settings() []setting {
 	}
 }
 
-func (c *rnnlm) faults() []error {
-	return []error{between("layers * unroll", int64(c.layers)*int64(c.unroll), 1, 1<<14)}
+func (c *rnnlm) faults() faults.List {
+	return faults.List{between("layers * unroll", int64(c.layers)*int64(c.unroll), 1, 1<<14)}
 }
 
 func (c *rnnlm) forward(n *net) {

@@ -26,7 +26,7 @@ func List() []Spec {
 		{"trfxl2", 2, 2618, newTransformerXL(2)}, {"trfxl4", 4, 0, newTransformerXL(4)}, {"trfxl8", 8, 0, newTransformerXL(8)},
 		{"inception", 2, 0, newInception(32)}, {"inception64", 2, 24713, newInception(64)}, {"amoebanet", 4, 9430, newAmoebaNet()},
 		{"wavenet2", 2, 0, newWaveNet(2)}, {"wavenet4", 4, 0, newWaveNet(4)}, {"wavenet5", 0, 4374, newWaveNet(5)}, {"wavenet10", 0, 8516, newWaveNet(10)},
-		{"llama", 0, 0, newLlama()}, {"moe", 0, 0, newMoE()}, {"vit", 0, 0, newViT()},
+		{"llama", 0, 0, newLlama()}, {"llama70b", 0, 0, newLlama70B()}, {"moe", 0, 0, newMoE()}, {"vit", 0, 0, newViT()}, {"vitl", 0, 0, newViTL()},
 	}
 }
 
@@ -55,6 +55,16 @@ func Build(name string) (*graph.Graph, error) {
 		return nil, err
 	}
 	return build(s.model, name)
+}
+
+// Batch returns how many samples a step of a name that Lookup knows has: images, or
+// sequences.
+func Batch(name string) (int64, error) {
+	s, err := Lookup(name)
+	if err != nil {
+		return 0, err
+	}
+	return s.model.base().batch, nil
 }
 
 // suggest says which of names are near name, or all of them when none is.

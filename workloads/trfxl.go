@@ -6,6 +6,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // transformerXL is Transformer-XL (Dai et al., Transformer-XL: Attentive Language
@@ -44,15 +45,13 @@ func (c *transformerXL) settings() []setting {
 	}
 }
 
-func (c *transformerXL) faults() (errs []error) {
+func (c *transformerXL) faults() (errs faults.List) {
 	if c.segment > 0 && c.sequence%c.segment != 0 {
 		errs = append(errs, fmt.Errorf("sequence of %d is no multiple of the segment, %d", c.sequence, c.segment))
 	} else if c.segment > 0 {
 		errs = append(errs, between("layers * sequence / segment", int64(c.layers)*(c.sequence/c.segment), 1, 1<<13))
 	}
-	if c.hidden%2 != 0 {
-		errs = append(errs, fmt.Errorf("hidden is %d, want an even number", c.hidden))
-	}
+	errs.If(c.hidden%2 != 0, "hidden is %d, want an even number", c.hidden)
 	return errs
 }
 

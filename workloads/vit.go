@@ -1,10 +1,9 @@
 package workloads
 
 import (
-	"fmt"
-
 	"placer/graph"
 	"placer/graph/train"
+	"placer/internal/faults"
 )
 
 // vit is a vision transformer (Dosovitskiy et al., An Image is Worth 16x16 Words).
@@ -27,6 +26,13 @@ func newViT() *vit {
 		common: common{batch: 64, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
+// newViTL returns the sizes of ViT-L/16.
+func newViTL() *vit {
+	c := newViT()
+	c.layers, c.hidden, c.heads, c.ffn = 24, 1024, 16, 4096
+	return c
+}
+
 func (c *vit) depth() int { return c.layers }
 
 func (c *vit) settings() []setting {
@@ -36,13 +42,9 @@ func (c *vit) settings() []setting {
 	}
 }
 
-func (c *vit) faults() (errs []error) {
-	if c.heads > 0 && c.hidden%c.heads != 0 {
-		errs = append(errs, fmt.Errorf("hidden is %d, want a multiple of the %d heads", c.hidden, c.heads))
-	}
-	if c.patch > 0 && c.size%c.patch != 0 {
-		errs = append(errs, fmt.Errorf("size is %d, want a multiple of the patch, %d", c.size, c.patch))
-	}
+func (c *vit) faults() (errs faults.List) {
+	errs.If(c.heads > 0 && c.hidden%c.heads != 0, "hidden is %d, want a multiple of the %d heads", c.hidden, c.heads)
+	errs.If(c.patch > 0 && c.size%c.patch != 0, "size is %d, want a multiple of the patch, %d", c.size, c.patch)
 	return errs
 }
 

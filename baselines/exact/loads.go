@@ -242,6 +242,9 @@ func (l *loads) leaf() {
 	}
 	most := slices.Max(l.load)
 	score := l.track.Try(l.x.Spread(l.device))
+	if !l.x.Sums && !score.Feasible() {
+		return // its sizes fit, its peaks do not
+	}
 	l.wrong = l.wrong || !score.Feasible() || math.Abs(score.Value-most) > tolerance*most
 	l.best = min(l.best, most)
 }

@@ -59,10 +59,11 @@ func (e Exact) peaks(p *plan.Problem, track *budget.Tracker) *Proof {
 func newPeaks(t *table, track *budget.Tracker) *peaks {
 	s := &peaks{table: t, track: track, working: make([]float64, t.units.NumUnits()), device: make([]uint8, t.n), used: make([]int, t.d),
 		held: make([]float64, t.d), most: make([]float64, t.d), best: math.Inf(1)}
+	working := sim.NewWorking(t.p.Graph)
 	for u, ops := range t.units.Ops {
 		s.order = append(s.order, u)
 		for _, i := range ops {
-			s.working[u] = max(s.working[u], float64(sim.Working(t.p.Graph, i)))
+			s.working[u] = max(s.working[u], float64(working.Bytes(i)))
 		}
 	}
 	slices.SortStableFunc(s.order, func(a, b int) int {

@@ -82,7 +82,7 @@ func baechi(rule func(context.Context, *model, *budget.Tracker) assignment) plac
 }
 
 // model is what Baechi decides on: nodes of cells, in groups of a cell and its
-// partner.
+// counterpart.
 type model struct {
 	*nodes
 	source []bool    // [V] variables that nothing comes before

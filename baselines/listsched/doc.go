@@ -41,7 +41,7 @@
 // Departures from that paper:
 //
 //   - It shrinks graphs by fusing ops and by placing forward ops and their gradients
-//     together; here that is the contraction of the graph to cells, with a cell and
+//     together; here that is the coarsening of the graph to cells, with a cell and
 //     the cell of its gradients bound together. Co-location groups lie within cells.
 //   - Transfers wait for the links of their route, as the simulator has it, instead
 //     of for one queue per device.

@@ -30,6 +30,8 @@ type gapFilling struct {
 	// idle says that links never make a transfer wait: the network of the papers,
 	// for the tests that check their examples.
 	idle bool
+	// copies are those of a machine on which they occupy the sender, else nil.
+	copies *sendingCopies
 
 	live     []units.Bytes // [D] by order of decision
 	resident []units.Bytes // [units]
@@ -50,6 +52,9 @@ func newGapFilling(p *plan.Problem) *gapFilling {
 	s.resident = make([]units.Bytes, s.ops.NumUnits())
 	for v := range d {
 		s.seconds = append(s.seconds, p.Evaluator.OpSeconds(v))
+	}
+	if p.Machine.OccupiesSender() {
+		s.copies = &sendingCopies{make([]float64, p.Graph.NumTensors()), make([]bool, p.Graph.NumTensors()*d)}
 	}
 	for u := range s.fixed {
 		s.fixed[u] = none
@@ -100,8 +105,8 @@ func (s *gapFilling) ready(i graph.OpID, v int) float64 {
 		if a := s.arrival[int(t)*s.d+v]; a == a {
 			at = max(at, a)
 		} else {
-			_, end := s.transfer(q, v, s.g.Tensor(t).Bytes)
-			at = max(at, end)
+			_, end := s.transfer(t, q, v, s.g.Tensor(t).Bytes)
+			at = max(at, end, s.sent(t, q, v, s.g.Tensor(t).Bytes)-s.seconds[v][i])
 		}
 	}
 	for _, q := range s.g.Control(i) {
@@ -109,7 +114,9 @@ func (s *gapFilling) ready(i graph.OpID, v int) float64 {
 			continue
 		}
 		end := s.finish[q]
-		if w := s.device[q]; w != v {
+		if w := s.device[q]; w != v && s.copies != nil {
+			continue // each device reads its own copy of what the op behind would change
+		} else if w != v {
 			latency, _ := s.p.Machine.Transfer(w, v)
 			end += float64(latency)
 		}
@@ -119,9 +126,12 @@ func (s *gapFilling) ready(i graph.OpID, v int) float64 {
 }
 
 // transfer returns the first span that every link from q's device to v has for b
-// bytes.
-func (s *gapFilling) transfer(q graph.OpID, v int, b units.Bytes) (start, end float64) {
+// bytes of tensor t. Where copies occupy the sender it ends with the delivery.
+func (s *gapFilling) transfer(t graph.TensorID, q graph.OpID, v int, b units.Bytes) (start, end float64) {
 	w := s.device[q]
+	if s.copies != nil {
+		return s.finish[q], s.copied(t, q, v, b) + float64(s.p.Machine.EndCosts(w, v).Delivery)
+	}
 	length := float64(s.p.Machine.TransferSeconds(w, v, b))
 	route := s.p.Machine.Route(w, v)
 	start = s.finish[q]
@@ -139,6 +149,7 @@ func (s *gapFilling) transfer(q graph.OpID, v int, b units.Bytes) (start, end fl
 // place puts op i on device v, with the sources it reads, after what it needs has
 // arrived; insert allows it into an earlier gap.
 func (s *gapFilling) place(i graph.OpID, v int, insert bool) {
+	s.bind(s.ops.Of[i], v) // before its sources, some of which may be of its group
 	for _, t := range s.g.Inputs(i) {
 		if q := s.g.Tensor(t).Producer; s.device[q] == none {
 			s.place(q, s.choice(q, v), insert)
@@ -152,7 +163,7 @@ func (s *gapFilling) place(i graph.OpID, v int, insert bool) {
 	for _, t := range s.g.Inputs(i) {
 		s.send(t, v)
 	}
-	length := s.seconds[v][i]
+	length := s.seconds[v][i] + s.receipts(i, v)
 	start := s.ready(i, v)
 	if insert {
 		start = s.devices[v].Earliest(start, length)
@@ -161,7 +172,17 @@ func (s *gapFilling) place(i graph.OpID, v int, insert bool) {
 	}
 	s.devices[v].Take(start, length)
 	s.device[i], s.finish[i] = v, start+length
+	s.received(i, v)
 	s.hold(i, v)
+}
+
+// bind fixes unit u to device v unless it is fixed.
+func (s *gapFilling) bind(u int32, v int) {
+	if s.fixed[u] == none {
+		s.fixed[u] = v
+		s.bound = append(s.bound, u)
+		s.live[v] += s.resident[u]
+	}
 }
 
 // choice returns the device of source q when its consumer is on v: that of its
@@ -183,9 +204,12 @@ func (s *gapFilling) send(t graph.TensorID, v int) {
 	if *at == *at || s.device[x.Producer] == v {
 		return
 	}
-	start, end := s.transfer(x.Producer, v, x.Bytes)
-	if !s.idle {
-		for _, l := range s.p.Machine.Route(s.device[x.Producer], v) {
+	start, end := s.transfer(t, x.Producer, v, x.Bytes)
+	switch w := s.device[x.Producer]; {
+	case s.copies != nil:
+		s.copyOut(t, x.Producer, v, x.Bytes)
+	case !s.idle:
+		for _, l := range s.p.Machine.Route(w, v) {
 			s.links[l].Take(start, end-start)
 		}
 	}
@@ -195,12 +219,6 @@ func (s *gapFilling) send(t graph.TensorID, v int) {
 
 // hold counts what op i, now on v, adds to memory and what it lets go.
 func (s *gapFilling) hold(i graph.OpID, v int) {
-	u := s.ops.Of[i]
-	if s.fixed[u] == none {
-		s.fixed[u] = v
-		s.bound = append(s.bound, u)
-		s.live[v] += s.resident[u]
-	}
 	first, end := s.g.Outputs(i)
 	for t := first; t < end; t++ {
 		s.arrival[int(t)*s.d+v] = s.finish[i]

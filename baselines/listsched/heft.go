@@ -39,7 +39,7 @@ func (s *gapFilling) soonest(i graph.OpID) int {
 		if s.room(i, v) < 0 {
 			continue
 		}
-		w := s.seconds[v][i]
+		w := s.seconds[v][i] + s.receipts(i, v)
 		if e := s.devices[v].Earliest(s.ready(i, v), w) + w; e < end {
 			best, end = v, e
 		}

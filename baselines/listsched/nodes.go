@@ -10,13 +10,13 @@ import (
 
 const none = -1
 
-// nodes are what a list scheduler on units visits: the nodes of a contraction, in
-// groups that share a device. Letters: V nodes, T tensors of the contraction, K
+// nodes are what a list scheduler on units visits: the nodes of a coarsened graph, in
+// groups that share a device. Letters: V nodes, T tensors of the coarsened graph, K
 // groups, D devices.
 type nodes struct {
 	p       *plan.Problem
 	c       *unit.Coarsened
-	g       *graph.Graph // of the contraction
+	g       *graph.Graph // of the coarsened graph
 	d       int
 	seconds [][]float64   // [D][V]
 	group   []int32       // [V]
@@ -24,10 +24,10 @@ type nodes struct {
 	work    [][]float64   // [D][K] sum of the group's seconds
 }
 
-// newNodes contracts p to its units of level l; group, given the contraction, returns
+// newNodes coarsens p to its units of level l; group, given the coarsened graph, returns
 // each node's group, [V], and their number.
 func newNodes(p *plan.Problem, l unit.Level, group func(*unit.Coarsened) ([]int32, int)) (*nodes, error) {
-	c, seconds, err := schedule.Contract(p, p.Units.Levels[l])
+	c, seconds, err := schedule.Coarsen(p, p.Units.Levels[l])
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +65,14 @@ func byUnit(n int) func(*unit.Coarsened) ([]int32, int) {
 	}
 }
 
-// byPair makes a group of each unit and its partner, numbered by their first nodes.
-func byPair(partners []int32) func(*unit.Coarsened) ([]int32, int) {
+// byPair makes a group of each unit and its counterpart, numbered by their first nodes.
+func byPair(counterparts []int32) func(*unit.Coarsened) ([]int32, int) {
 	return func(c *unit.Coarsened) ([]int32, int) {
 		of, number := make([]int32, c.Graph.NumOps()), map[int32]int32{}
 		for v := range of {
 			u := c.Unit(graph.OpID(v))
-			if partners != nil && partners[u] >= 0 {
-				u = min(u, partners[u])
+			if counterparts != nil && counterparts[u] >= 0 {
+				u = min(u, counterparts[u])
 			}
 			k, ok := number[u]
 			if !ok {

@@ -34,7 +34,7 @@ func onUnits(run func(*gapFilling, context.Context) bool) placing {
 			if k > 0 && track.Done() {
 				break
 			}
-			s, c, err := newContracted(p, l)
+			s, c, err := newCoarsened(p, l)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -51,11 +51,11 @@ func onUnits(run func(*gapFilling, context.Context) bool) placing {
 	}
 }
 
-// newContracted prepares a schedule of p's units of level l: nodes of one unit and
-// of its partner are bound together, and variables that nothing comes before are
+// newCoarsened prepares a schedule of p's units of level l: nodes of one unit and
+// of its counterpart are bound together, and variables that nothing comes before are
 // placed with their first reader.
-func newContracted(p *plan.Problem, l unit.Level) (*gapFilling, *unit.Coarsened, error) {
-	c, seconds, err := schedule.Contract(p, p.Units.Levels[l])
+func newCoarsened(p *plan.Problem, l unit.Level) (*gapFilling, *unit.Coarsened, error) {
+	c, seconds, err := schedule.Coarsen(p, p.Units.Levels[l])
 	if err != nil {
 		return nil, nil, err
 	}

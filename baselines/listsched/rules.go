@@ -140,7 +140,7 @@ func (s *scheduler) follow(r rule) {
 	}
 }
 
-// choose returns the device of node v's unit: that of its partner, if that is
+// choose returns the device of node v's unit: that of its counterpart, if that is
 // decided; freely chosen, gradients end up far from the activations that they
 // read.
 func (s *scheduler) choose(v graph.OpID, r rule) int {

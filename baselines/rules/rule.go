@@ -32,6 +32,10 @@ func (r rule) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error)
 // ExpertDevices.
 func Expert() plan.Placer { return rule{"human", ExpertDevices} }
 
+// TopologicalCut is "topological-cut", what is left of the expert's rule where a graph
+// names no layers: stages of equal compute, cut from the topological order.
+func TopologicalCut() plan.Placer { return rule{"topological-cut", ExpertDevices} }
+
 // RoundRobin is "roundrobin": unit u of that level on device u mod D.
 func RoundRobin(l unit.Level) plan.Placer {
 	return rule{"roundrobin", func(p *plan.Problem) []uint8 {

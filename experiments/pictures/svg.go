@@ -11,24 +11,24 @@ import (
 
 // theme is a set of colours.
 type theme struct {
-	name              string
-	text, faint, lane string
-	layers            []string // by layer; those after the last begin again
+	name             string
+	text, faint, row string
+	layers           []string // by layer; those after the last begin again
 }
 
 // themes returns one for light and one for dark pages. The colours of the layers
 // differ in lightness too, so that they can be told apart without colour.
 func themes() []theme {
 	return []theme{
-		{name: "light", text: "#1f2328", faint: "#59636e", lane: "#eef1f4", layers: []string{"#8c959f", "#0b5394", "#e69138", "#2e7d5b", "#a64d79", "#6f42c1"}},
-		{name: "dark", text: "#e6edf3", faint: "#9198a1", lane: "#1c2128", layers: []string{"#6e7681", "#58a6ff", "#f0b072", "#56c596", "#e38fb9", "#b392f0"}},
+		{name: "light", text: "#1f2328", faint: "#59636e", row: "#eef1f4", layers: []string{"#8c959f", "#0b5394", "#e69138", "#2e7d5b", "#a64d79", "#6f42c1"}},
+		{name: "dark", text: "#e6edf3", faint: "#9198a1", row: "#1c2128", layers: []string{"#6e7681", "#58a6ff", "#f0b072", "#56c596", "#e38fb9", "#b392f0"}},
 	}
 }
 
 // Measures of the picture, in pixels.
 const (
 	width, left, right = 860, 52, 64
-	laneHeight, gap    = 20, 4
+	rowHeight, gap     = 20, 4
 	titleHeight        = 34
 	legendHeight       = 40
 	axisHeight         = 26
@@ -47,7 +47,7 @@ func write(w io.Writer, th theme, steps []step, bound units.Seconds) error {
 			}
 		}
 	}
-	panel := titleHeight + devices*(laneHeight+gap)
+	panel := titleHeight + devices*(rowHeight+gap)
 	height := len(steps)*panel + axisHeight + legendHeight
 	x := func(t units.Seconds) float64 { return left + float64(t/longest)*(width-left-right) }
 
@@ -59,15 +59,15 @@ func write(w io.Writer, th theme, steps []step, bound units.Seconds) error {
 		top := k * panel
 		p(`<text x="%d" y="%d" fill="%s" font-weight="600">%s</text>`, left, top+22, th.text, s.title)
 		for d, row := range s.boxes {
-			y := top + titleHeight + d*(laneHeight+gap)
+			y := top + titleHeight + d*(rowHeight+gap)
 			p(`<text x="%d" y="%d" fill="%s" text-anchor="end">GPU %d</text>`, left-8, y+15, th.faint, d)
-			p(`<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y, x(s.makespan)-left, laneHeight, th.lane)
+			p(`<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y, x(s.makespan)-left, rowHeight, th.row)
 			for _, o := range row {
-				p(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"%s/>`, x(o.start), y, max(x(o.end)-x(o.start), 0.3), laneHeight, th.layers[int(o.layer)%len(th.layers)], opacity(o.phase))
+				p(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"%s/>`, x(o.start), y, max(x(o.end)-x(o.start), 0.3), rowHeight, th.layers[int(o.layer)%len(th.layers)], opacity(o.phase))
 			}
 		}
 		bottom := top + panel - gap
-		p(`<text x="%.1f" y="%d" fill="%s" font-weight="600">%s</text>`, x(s.makespan)+6, top+titleHeight+devices*(laneHeight+gap)/2+3, th.text, s.makespan)
+		p(`<text x="%.1f" y="%d" fill="%s" font-weight="600">%s</text>`, x(s.makespan)+6, top+titleHeight+devices*(rowHeight+gap)/2+3, th.text, s.makespan)
 		p(`<path d="M%.1f %dV%d" stroke="%s" stroke-dasharray="3 3"/>`, x(bound), top+titleHeight-4, bottom+4, th.text)
 	}
 	y := len(steps) * panel

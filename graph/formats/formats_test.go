@@ -146,3 +146,14 @@ func Example() {
 	fmt.Printf("%s: %d ops, times of %s on %d devices\n", f.Form.Name, f.Graph.NumOps(), f.Times.Models[0].Name, f.Times.Models[0].Count)
 	// Output: DOPPLER: 76 ops, times of doppler on 4 devices
 }
+
+// A graph without a name of its own is called as its file is, whatever folder that is in.
+func TestNamelessGraph(t *testing.T) {
+	const text = `{"format": "placer graph 1", "ops": [{"name": "a", "kind": "Relu", "out": [{"shape": [2]}]}]}`
+	for name, want := range map[string]string{"models/mlp.json": "mlp", "stdin": "stdin", ".json": ".json"} {
+		f, err := formats.Read([]byte(text), name, onnx.Default())
+		if err != nil || f.Graph.Name() != want {
+			t.Errorf("%s: %v, want the name %q", name, err, want)
+		}
+	}
+}

@@ -2,9 +2,12 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"placer/graph"
 	"placer/graph/formats/costgraph"
@@ -98,7 +101,17 @@ func readCostGraph(data []byte, name string, _ onnx.Config) (*File, error) {
 
 func readOwn(data []byte, name string, _ onnx.Config) (*File, error) {
 	g, err := graph.Read(data, name)
+	if err == nil && g.Name() == "" {
+		g = g.Named(baseName(name))
+	}
 	return &File{Graph: g}, err
+}
+
+// baseName is what a graph without a name of its own is called: its file, without folder
+// and extension.
+func baseName(name string) string {
+	base := filepath.Base(name)
+	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
 }
 
 func readPartitioning(data []byte, name string, _ onnx.Config) (*File, error) {

@@ -92,6 +92,27 @@ func Roles(g *graph.Graph) []graph.FuseRole {
 	return role
 }
 
+// Views returns, for each tensor of g, [T], the tensor whose memory it shares on the
+// device of its op, or -1: the only output of a view is where its first input is, if
+// that is as large.
+func Views(g *graph.Graph) []graph.TensorID {
+	of := make([]graph.TensorID, g.NumTensors())
+	for t := range of {
+		of[t] = -1
+	}
+	for i, role := range Roles(g) {
+		id := graph.OpID(i)
+		first, end := g.Outputs(id)
+		if role != graph.FuseView || end != first+1 {
+			continue
+		}
+		if in := g.Inputs(id)[0]; g.Tensor(first).Bytes <= g.Tensor(in).Bytes {
+			of[first] = in
+		}
+	}
+	return of
+}
+
 // mayFuse reports whether data of a role u goes to a role v within a kernel.
 func mayFuse(u, v graph.FuseRole) bool {
 	switch u {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"placer/graph"
+	"placer/internal/faults"
 )
 
 // Optimizer is an update rule.
@@ -75,15 +76,11 @@ func Default() Config { return Config{Optimizer: Adam, GateGradients: true} }
 
 // Validate reports every fault of c that can be seen without a graph.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Optimizer >= numOptimizers {
-		errs = append(errs, fmt.Errorf("optimizer: %v is unknown", c.Optimizer))
-	}
+	var errs faults.List
+	errs.If(c.Optimizer >= numOptimizers, "optimizer: %v is unknown", c.Optimizer)
 	seen := map[graph.TensorID]bool{}
 	for i, t := range c.Loss {
-		if t < 0 || seen[t] {
-			errs = append(errs, fmt.Errorf("loss %d: tensor %d is negative or named twice", i, t))
-		}
+		errs.If(t < 0 || seen[t], "loss %d: tensor %d is negative or named twice", i, t)
 		seen[t] = true
 	}
 	return errors.Join(errs...)

@@ -33,7 +33,9 @@ type deriver struct {
 	grads  [][]value            // [T] gradients contributed so far
 	final  map[graph.OpID]value // gradients of variables
 	groups int32                // groups in use so far
-	root   [3]string            // name scopes of gradients, optimizer, initializers
+	// Kinds of optimizer slots and of constants.
+	variableKind, constantKind graph.Kind
+	root                       [3]string // name scopes of gradients, optimizer, initializers
 }
 
 // Derive returns the graph of one training step of fwd: its ops under their ids,
@@ -59,6 +61,7 @@ func Derive(fwd *graph.Graph, cfg Config) (*graph.Graph, error) {
 	if err := d.copyForward(); err != nil {
 		return fail(err)
 	}
+	d.heldKinds()
 	d.findLeads()
 	losses, err := d.losses()
 	if err != nil {
@@ -113,6 +116,18 @@ func (d *deriver) copyForward() error {
 		}
 	}
 	return nil
+}
+
+// heldKinds says of which kinds the step's own variables and constants are: as the
+// forward graph's, read in place or visited by an executor.
+func (d *deriver) heldKinds() {
+	d.variableKind, d.constantKind = "VariableV2", "Const"
+	for i := range graph.OpID(d.fwd.NumOps()) {
+		if f, _ := graph.FactsOf(d.fwd.Op(i).Kind); f.InPlace {
+			d.variableKind, d.constantKind = "Initializer", "Constant"
+			return
+		}
+	}
 }
 
 // isFloat reports whether gradients of type t exist.

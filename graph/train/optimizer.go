@@ -125,7 +125,7 @@ func (s *scope) slot(v *variable, base string) graph.TensorID { return s.variabl
 // variable adds a variable that is not trained and its read.
 func (s *scope) variable(base string, x graph.Tensor) graph.TensorID {
 	x.Resident = true
-	i := s.emit(base, "VariableV2", nil, x)
+	i := s.emit(base, s.d.variableKind, nil, x)
 	y := s.d.b.Output(i, 0)
 	s.d.b.At(i).Resident = s.d.bytes(y)
 	s.emit(base+"/read", "Identity", []graph.TensorID{y}, x)

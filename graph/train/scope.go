@@ -82,12 +82,12 @@ func (s *scope) host(kind graph.Kind, in []graph.TensorID, outs ...graph.Tensor)
 	return s.d.b.Output(i, 0)
 }
 
-// constant adds a Const that holds x.
+// constant adds an op that holds the constant x.
 func (s *scope) constant(x graph.Tensor) graph.TensorID { return s.constantAs("Const", x) }
 
 func (s *scope) constantAs(base string, x graph.Tensor) graph.TensorID {
 	x.Resident = true
-	i := s.emit(base, "Const", nil, x)
+	i := s.emit(base, s.d.constantKind, nil, x)
 	o := s.d.b.At(i)
 	o.DType = x.DType
 	o.Resident = units.Bytes(elements(&x) * x.DType.Size())

@@ -20,7 +20,7 @@ func (h *Hierarchy) Blocks(seconds []float64, d int) []uint8 {
 	if len(seconds) != len(p.Of) || d < 1 {
 		panic(fmt.Sprintf("unit: %d times and %d blocks for %d ops", len(seconds), d, len(p.Of)))
 	}
-	lead := h.leads(l)
+	lead := h.Leads(l)
 	load := make([]float64, p.NumUnits())
 	for i, u := range p.Of {
 		load[lead[u]] += seconds[i]
@@ -38,8 +38,9 @@ func (h *Hierarchy) Blocks(seconds []float64, d int) []uint8 {
 	return out
 }
 
-// leads returns for each unit of level l the one that decides for it.
-func (h *Hierarchy) leads(l Level) []int32 {
+// Leads returns for each unit of level l the one that decides for it: for gradients
+// the unit whose gradients they are, for weights the first to read them, else itself.
+func (h *Hierarchy) Leads(l Level) []int32 {
 	lead := make([]int32, h.Levels[l].NumUnits())
 	for u := range lead {
 		lead[u] = int32(u)

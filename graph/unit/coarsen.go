@@ -32,7 +32,7 @@ func Coarsen(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Coarsened, e
 	b := graph.NewBuilder(g.Name())
 	nodes := make([]graph.Op, number)
 	for v := range nodes {
-		nodes[v] = graph.Op{Name: fmt.Sprint(v), Kind: "Contraction", Forward: graph.None}
+		nodes[v] = graph.Op{Name: fmt.Sprint(v), Kind: "Coarsened", Forward: graph.None}
 	}
 	for i := range g.NumOps() {
 		o, v := g.Op(graph.OpID(i)), &nodes[c.Of[i]]

@@ -157,7 +157,7 @@ func (r *Result) calibration(x *device) *hw.Calibration {
 	p := roofline.Default().ParamsOf(&d)
 	var types []graph.DType
 	var memory []fit
-	streams := false
+	streams, worst := false, 0.0
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		switch {
@@ -166,6 +166,9 @@ func (r *Result) calibration(x *device) *hw.Calibration {
 			if t, err := graph.ParseDType(strings.TrimPrefix(f.Class, "gemm ")); err == nil {
 				p = p.With(t, *f.GEMM)
 				types = append(types, t)
+			}
+			if f.Unseen != nil {
+				worst = max(worst, f.Unseen.MAPE)
 			}
 		default:
 			memory = append(memory, *f)
@@ -176,7 +179,9 @@ func (r *Result) calibration(x *device) *hw.Calibration {
 		return nil
 	}
 	p = withStreams(p, memory)
-	return p.Calibration(types, streams, fmt.Sprintf("fitted by placer bench hw to %d products, %d streams and %d reads", len(x.Products), len(x.Streams), len(x.Reads)))
+	c := p.Calibration(types, streams, fmt.Sprintf("fitted by placer bench hw to %d products, %d streams and %d reads", len(x.Products), len(x.Streams), len(x.Reads)))
+	c.Error = min(worst, 1)
+	return c
 }
 
 // samples returns the measured products of type t for the roofline.

@@ -2,10 +2,10 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 
 	"placer/hw/gpu"
 	"placer/hw/nvml"
+	"placer/internal/faults"
 	"placer/units"
 )
 
@@ -71,23 +71,13 @@ func Default() Config {
 
 // validate reports every fault of c.
 func (c *Config) validate() error {
-	var errs []error
-	if c.Repeats < 3 {
-		errs = append(errs, fmt.Errorf("%d repeats, want at least 3", c.Repeats))
-	}
-	if !(c.Target > 0 && c.Target < 10) {
-		errs = append(errs, fmt.Errorf("a repeat of %v, want above 0 and below 10 s", c.Target))
-	}
-	if c.Buffer < 1<<20 {
-		errs = append(errs, fmt.Errorf("a buffer of %v, want at least 1 MiB", c.Buffer))
-	}
-	if len(c.Messages) < 3 {
-		errs = append(errs, fmt.Errorf("%d sizes of messages, want at least 3", len(c.Messages)))
-	}
+	var errs faults.List
+	errs.If(c.Repeats < 3, "%d repeats, want at least 3", c.Repeats)
+	errs.If(!(c.Target > 0 && c.Target < 10), "a repeat of %v, want above 0 and below 10 s", c.Target)
+	errs.If(c.Buffer < 1<<20, "a buffer of %v, want at least 1 MiB", c.Buffer)
+	errs.If(len(c.Messages) < 3, "%d sizes of messages, want at least 3", len(c.Messages))
 	for _, s := range c.Shapes {
-		if s.Batch < 1 || s.M < 1 || s.N < 1 || s.K < 1 {
-			errs = append(errs, fmt.Errorf("product %v, want positive dimensions", s))
-		}
+		errs.If(s.Batch < 1 || s.M < 1 || s.N < 1 || s.K < 1, "product %v, want positive dimensions", s)
 	}
 	return errors.Join(errs...)
 }

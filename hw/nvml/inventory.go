@@ -95,9 +95,6 @@ func (g *gpu) device(driver string) hw.Device {
 	return hw.Spec{Name: g.Name, Major: g.Major, Minor: g.Minor, Cores: g.Cores, SMClock: g.SMClock, MemoryClock: g.MemoryClock, BusWidth: g.BusWidth, Capacity: g.Memory, Source: source}.Device()
 }
 
-// pcieLane is the wire rate of a PCIe lane in one direction, by generation.
-var pcieLane = [...]float64{1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
-
 // nvlinkRate is the wire rate of an NVLink of g in one direction. It goes by the
 // compute capability: NVML's version of a link counts 2.2 and 3.1 too, so that 6 is
 // NVLink 4.0 of an H100.
@@ -112,6 +109,3 @@ func (g *gpu) nvlinkRate() float64 {
 	}
 	return 20e9
 }
-
-// at returns table[i], or its nearest entry.
-func at(table []float64, i int) float64 { return table[min(max(i, 1), len(table)-1)] }

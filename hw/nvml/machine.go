@@ -92,7 +92,7 @@ func (inv *Inventory) tree(cpu bool) (cables []hw.Cable) {
 	used := []int{}
 	for i := range inv.gpus {
 		g := &inv.gpus[i]
-		rate := units.BytesPerSecond(pcieShare * at(pcieLane[:], g.PCIeGen) * float64(max(g.PCIeWidth, 1)))
+		rate := pcieShare * hw.PCIeLane(min(max(g.PCIeGen, 1), 6)) * units.BytesPerSecond(max(g.PCIeWidth, 1))
 		source := fmt.Sprintf("NVML: PCIe %d.0 x%d, %.1f GB/s on the wire; %.1f of it achieved, latency: assumptions", g.PCIeGen, g.PCIeWidth, float64(rate)/pcieShare/1e9, pcieShare)
 		socket := fmt.Sprintf("socket%d", sockets[i])
 		if !slices.Contains(used, sockets[i]) {

@@ -207,11 +207,11 @@ func hasMember(x ast.Expr, name string) bool {
 // have no entry of their own.
 var levels = [][]string{
 	{"cmd", "internal/cli", "internal/bench", "experiments"},
-	{"placer", "baselines", "internal/report", "internal/compare", "internal/dispatch"},
+	{"placer", "baselines", "internal/report", "internal/campaign", "internal/compare", "internal/dispatch"},
 	{"measure", "schedule", "sim/throughput", "sim/trace"},
 	{"sim", "roofline", "hw", "plan", "workloads", "graph", "units"},
 	{"nn", "graphsage", "transformerxl", "ppo"},
-	{"internal/fsx", "internal/jsonx", "internal/tfevents", "internal/published", "internal/unionfind", "internal/parallel"},
+	{"internal/fsx", "internal/jsonx", "internal/tfevents", "internal/published", "internal/unionfind", "internal/parallel", "internal/faults"},
 }
 
 // level returns the level of a package, -1 for one that has none.

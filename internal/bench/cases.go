@@ -232,7 +232,7 @@ func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, se
 	if err != nil {
 		return nil, err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: contention == sim.Uncontended}, methods.Default())
+	all := methods.ForSearch(methods.Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: contention == sim.Uncontended, Machine: p.Machine}, methods.Default())
 	s := search.Default()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	own := *p

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/plan"
 )
@@ -60,7 +61,7 @@ func Run(ctx context.Context, m, whole *compare.Matrix, j *compare.Journal, work
 	result := compare.Summarise(*whole, j.Trials())
 	doc := tables(result)
 	for name, write := range map[string]func(io.Writer) error{
-		compare.ResultFile: func(w io.Writer) error { return report.WriteJSON(w, result) },
+		compare.ResultFile: func(w io.Writer) error { return jsonx.Write(w, result) },
 		compare.CSVFile:    doc.WriteCSV,
 		compare.TextFile:   doc.WriteMarkdown,
 	} {

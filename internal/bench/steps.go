@@ -18,6 +18,7 @@ import (
 	"placer/hw/gpu"
 	"placer/hw/nvml"
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/measure"
 	"placer/measure/session"
@@ -421,5 +422,5 @@ func (s *study) write() error {
 	if s.f.Out == "" {
 		return nil
 	}
-	return fsx.WriteFile(s.f.Out, func(w io.Writer) error { return report.WriteJSON(w, s.doc) })
+	return fsx.WriteFile(s.f.Out, func(w io.Writer) error { return jsonx.Write(w, s.doc) })
 }

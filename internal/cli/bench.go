@@ -14,6 +14,7 @@ import (
 	"placer/hw/nvml"
 	"placer/internal/bench"
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/units"
 )
@@ -121,7 +122,7 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		}
 	}
 	if f.out != "" {
-		if err := fsx.WriteFile(f.out, func(w io.Writer) error { return report.WriteJSON(w, r) }); err != nil {
+		if err := fsx.WriteFile(f.out, func(w io.Writer) error { return jsonx.Write(w, r) }); err != nil {
 			return err
 		}
 	}
@@ -138,10 +139,10 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 		}
 	}
 	if f.json {
-		if err := report.WriteJSON(c.out, r); err != nil {
+		if err := jsonx.Write(c.out, r); err != nil {
 			return err
 		}
-	} else if err := (report.Hardware{Result: r}).WriteText(c.out); err != nil {
+	} else if err := (report.Hardware{Result: r}).WriteText(c.tables()); err != nil {
 		return err
 	}
 	return interrupted

@@ -7,7 +7,7 @@ import (
 
 	"placer/internal/bench"
 	"placer/internal/fsx"
-	"placer/internal/report"
+	"placer/internal/jsonx"
 	"placer/nn"
 )
 
@@ -41,7 +41,7 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 				return err
 			}
 			if out != "" {
-				if err := fsx.WriteFile(out, func(w io.Writer) error { return report.WriteJSON(w, r) }); err != nil {
+				if err := fsx.WriteFile(out, func(w io.Writer) error { return jsonx.Write(w, r) }); err != nil {
 					return err
 				}
 			}

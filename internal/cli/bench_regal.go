@@ -86,6 +86,7 @@ func (c *console) timedGraph(workload, file, gpu string) (*graph.Graph, []units.
 	if err != nil {
 		return nil, nil, err
 	}
+	c.tell(l)
 	seconds, err := c.opSeconds(l, gpu)
 	return l.Graph, seconds, err
 }

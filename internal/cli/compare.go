@@ -13,6 +13,7 @@ import (
 
 	"placer/internal/bench"
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/placer/methods"
 	"placer/placer/problem"
@@ -162,9 +163,9 @@ func (c *console) listMethods(asJSON bool) error {
 		doc.Methods = append(doc.Methods, report.Method{Name: m.Name, Kind: m.Kind, About: m.About, Source: m.Source, Needs: m.Needs})
 	}
 	if asJSON {
-		return report.WriteJSON(c.out, doc)
+		return jsonx.Write(c.out, doc)
 	}
-	return doc.WriteText(c.out)
+	return doc.WriteText(c.tables())
 }
 
 // audit recomputes the aggregates of the results file at path.

@@ -29,14 +29,18 @@ func flagValues() map[string][]string {
 	for _, w := range workloads.List() {
 		built = append(built, w.Name)
 	}
+	var cards []string
+	for _, c := range hw.Cards() {
+		cards = append(cards, c.Name)
+	}
 	schedulers := []string{string(problem.CriticalPath), string(problem.FIFO)}
 	return map[string][]string{
-		"workload": built, "workloads": built, "rank": built, "gpu": hw.Names(),
+		"workload": built, "workloads": built, "rank": built, "gpu": hw.Names(), "init gpu": cards, "pcie": {"3", "4", "5"},
 		"methods": append(names, "search"), "search methods": searched, "against": names,
 		"objective": {string(plan.Step), string(plan.Throughput), string(plan.Memory)}, "contention": {"fifo", "fair-share", "none"},
 		"scheduler": schedulers, "simulate scheduler": append(schedulers, planOwn), "fusion": {planOwn, "none", "default"},
 		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
-		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth},
+		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": {onKernels, onTorch},
 		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export as": {planOwn, "schedule", "split", "pipedream"},
 	}
 }

@@ -16,6 +16,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"search", "--train", "a"}, "adam\n"},
 		{[]string{"compare", "--methods", "GDP"}, "GDP-one\nGDP-batch\n"},
 		{[]string{"compare", "--workload", "gnmt"}, "gnmt2\ngnmt4\ngnmt8\n"},
+		{[]string{"search", "--tasks", "place,sch"}, "place,schedule\n"},
+		{[]string{"search", "--contention", ""}, "fifo\nfair-share\nnone\n"},
+		{[]string{"export", "--as", "sch"}, "schedule\n"},
+		{[]string{"machines", "init", "--gpu", "rtx4090,rtx50"}, "rtx4090,rtx5070\nrtx4090,rtx5080\nrtx4090,rtx5090\n"},
+		{[]string{"machines", "init", "--pcie", ""}, "3\n4\n5\n"},
 		{[]string{"import", "--as", "cost"}, "costgraph\ncostgraph-text\n"},
 		{[]string{"simulate", "--scheduler", "p"}, "plan\n"},
 	} {

@@ -61,7 +61,7 @@ func TestLeftOfKill(t *testing.T) {
 	for _, name := range left {
 		write(name, "half")
 	}
-	if got := command(t, []string{"search", "--resume", run, "-q"}); strings.Contains(got, "complete") || strings.Contains(got, "exit") || !strings.Contains(got, "* best: human") {
+	if got := command(t, []string{"search", "--resume", run, "-q"}); strings.Contains(got, "complete") || strings.Contains(got, "exit") || !strings.Contains(got, "* best: one-device") {
 		t.Errorf("an empty result: %s", got)
 	}
 	for _, name := range left {

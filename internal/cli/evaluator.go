@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"placer/internal/report"
 	"placer/measure"
 	"placer/measure/session"
+	"placer/measure/torch"
 	"placer/placer/problem"
 )
 
@@ -52,11 +54,18 @@ func (c *console) openGPUs(f libraryFlags) (g *localGPUs, err error) {
 
 // beforeMeasuring opens what a measuring session needs of the world, before
 // anything is written: the GPUs, unless others measure, and the named cache.
-func (c *console) beforeMeasuring(s *searchRun, f *searchFlags) (err error) {
+func (c *console) beforeMeasuring(ctx context.Context, s *searchRun, f *searchFlags) (err error) {
 	if !s.config.measures() {
 		return nil
 	}
-	if f.Hub.Address == "" {
+	switch how := s.config.Measuring; {
+	case how.Runtime == session.Torch && f.Hub.Address != "":
+		return usagef("--runtime torch measures on this host: leave out the hub")
+	case how.Runtime == session.Torch:
+		if s.torch, err = torch.Start(ctx, torch.Config{Python: f.Python, Graph: s.config.Graph, Realtime: how.Realtime}); err != nil {
+			return err
+		}
+	case f.Hub.Address == "":
 		if s.gpus, err = c.openGPUs(f.Libraries); err != nil {
 			return err
 		}
@@ -73,7 +82,11 @@ func (s *searchRun) measurable() error {
 	if !s.config.measures() {
 		return nil
 	}
-	if s.loaded.Times != nil || s.loaded.Seconds != nil {
+	if s.torch != nil {
+		if err := s.torch.Ready.Runs(s.task.Graph, s.task.Machine); err != nil {
+			return err
+		}
+	} else if s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return usagef("--evaluator %s: graph %s brings op times of its own and not the shapes that could be measured", s.config.Evaluator, s.task.Graph.Name())
 	}
 	m, how := s.task.Machine, s.config.Measuring
@@ -86,7 +99,7 @@ func (s *searchRun) measurable() error {
 			return usage(err)
 		}
 	}
-	if onHost := slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }); onHost && how.Mode != measure.Eager.String() {
+	if onHost := s.torch == nil && slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }); onHost && how.Mode != measure.Eager.String() {
 		return usagef("measuring.mode %s: machine %s has a CPU, whose ops a graph cannot hold", how.Mode, m.Name)
 	}
 	how.Contention = s.config.Contention
@@ -109,10 +122,14 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 	}
 	x = &measuring{path: s.config.Measurements}
 	var measurer session.Measurer
-	if workers != nil {
+	switch how := s.config.Measuring; {
+	case workers != nil:
 		measurer = workers.remote
 		x.host = workers.host
-	} else {
+	case s.torch != nil:
+		measurer = torch.NewMeasurer(s.torch, s.task.Graph, s.task.Machine, s.task.Simulator, torch.Request{Steps: how.Repeats, Clock: cmp.Or(how.Clock, session.Virtual), Brief: true})
+		x.host = s.torch.Ready.Identity()
+	default:
 		here, err := s.gpus.session(s.loaded.Source, session.Config{Machine: s.task.Machine, Simulator: s.task.Simulator, Settings: *s.config.Measuring, Clock: c.clock})
 		if err != nil {
 			return nil, err
@@ -130,16 +147,16 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 	}
 	key := session.Key{Graph: s.config.GraphHash, Machine: s.config.MachineHash, Host: x.host, Settings: s.config.Measuring.String()}
 	x.done = session.NewMeasurements(ctx, measurer, s.cache, key, func(err error) { stop(stopped{err}) })
-	s.host.Judge = x.done
+	s.host.Measurer = x.done
 	if s.config.Evaluator == byHardware {
 		s.host.Rollouts = session.NewEvaluator(s.task.Evaluator.Clone(), x.done).Rollouts
 		return x, nil
 	}
-	screen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
+	prescreen, err := session.NewPrescreen(s.task.Evaluator.Clone(), x.done, s.config.MeasureBest)
 	if err != nil {
 		return nil, err
 	}
-	s.host.Rollouts = screen.Rollouts
+	s.host.Rollouts = prescreen.Rollouts
 	return x, nil
 }
 
@@ -180,5 +197,5 @@ func (x *measuring) document(s *searchRun, d *report.Search) {
 	how := s.config.Measuring
 	d.Evaluator = s.config.Evaluator
 	d.Measured = &report.Measured{Placements: n.Measured, OutOfMemory: n.OverMemory, Known: n.Known, Failed: n.Failed, Host: x.host,
-		Mode: how.Mode, Repeats: how.Repeats, Logical: how.Logical, Partition: how.Partition, Best: s.config.MeasureBest}
+		Mode: how.Mode, Runtime: how.Runtime, Clock: how.Clock, Repeats: how.Repeats, Logical: how.Logical, Partition: how.Partition, Best: s.config.MeasureBest}
 }

@@ -60,10 +60,10 @@ func TestSearchOnHardware(t *testing.T) {
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
 	for _, evaluator := range []string{"hardware", "both"} {
-		memo := filepath.Join(dir, evaluator+".jsonl")
+		cache := filepath.Join(dir, evaluator+".jsonl")
 		run := func(out string) *report.Search {
 			out = filepath.Join(dir, evaluator+out)
-			code, stdout, stderr := onFake(t, f, measuredSearch(t, machine, out, evaluator, onOneGPU, `"measurements": "`+memo+`"`)...)
+			code, stdout, stderr := onFake(t, f, measuredSearch(t, machine, out, evaluator, onOneGPU, `"measurements": "`+cache+`"`)...)
 			if code != 0 {
 				t.Fatalf("%s: exit %d: %s", evaluator, code, stderr)
 			}
@@ -74,7 +74,7 @@ func TestSearchOnHardware(t *testing.T) {
 		}
 		first := run("1")
 		m := first.Measured
-		lines, err := os.ReadFile(memo)
+		lines, err := os.ReadFile(cache)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,14 +167,14 @@ func TestCannotBeMeasured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
-	memo := filepath.Join(dir, "memo")
-	if err := os.WriteFile(memo, []byte("no measurement\n"), 0o644); err != nil {
+	cache := filepath.Join(dir, "cache")
+	if err := os.WriteFile(cache, []byte("no measurement\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for want, more := range map[string][]string{
 		"more GPUs than the 1 here: --logical": {"--machine", machine},
 		"a graph cannot hold":                  {"--gpu", "a100", "--gpus", "1", "--cpu", "--config", settingsFile(t, `"measuring": {"mode": "graph"}`)},
-		"line 1: no measurement":               {"--machine", machine, "--config", settingsFile(t, onOneGPU, `"measurements": "`+memo+`"`)},
+		"line 1: no measurement":               {"--machine", machine, "--config", settingsFile(t, onOneGPU, `"measurements": "`+cache+`"`)},
 	} {
 		out := filepath.Join(dir, "run")
 		code, _, stderr := onFake(t, f, append([]string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--evaluator", "hardware", "--out", out}, more...)...)

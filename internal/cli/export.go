@@ -34,6 +34,7 @@ type exportFlags struct {
 	inputFlags
 	plan, split   string
 	to, objective string
+	contention    string
 	out           string
 }
 
@@ -57,6 +58,12 @@ func (c *console) exportCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
+			}
+			if f.contention != "" && f.to != "schedule" {
+				return usagef("--contention goes with --to schedule")
+			}
+			if _, err := sim.ParseContention(f.contention); f.contention != "" && err != nil {
+				return usage(err)
 			}
 			if f.plan != "" && f.split != "" {
 				return usagef("--plan and --split exclude each other")
@@ -82,6 +89,7 @@ func (c *console) exportCommand() *cobra.Command {
 		}
 		return pflag.NormalizedName(name)
 	})
+	addContention(cmd.Flags(), &f.contention)
 	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "file to write; - is stdout")
 	return cmd
 }
@@ -93,12 +101,17 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		return nil, err
 	}
 	var p *plan.Plan
+	var changed *plan.File
 	switch {
 	case f.plan != "":
 		file, err := plan.ReadFile(f.plan)
 		if err != nil {
 			return nil, err
 		}
+		if err := l.change(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+		changed = file
 		if p, err = file.Plan(l.Graph, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.plan, err)
 		}
@@ -126,7 +139,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	}
 	switch f.to {
 	case "schedule":
-		s, err := simulateSchedule(l, m, p)
+		s, err := simulateSchedule(l, m, p, f.contention)
 		if err != nil {
 			return nil, err
 		}
@@ -135,6 +148,9 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		file, err := p.File(l.Graph, m)
 		if err != nil {
 			return nil, err
+		}
+		if changed != nil {
+			file.GraphHash, file.Changes, file.ChangedHash = changed.GraphHash, changed.Changes, changed.ChangedHash
 		}
 		return file.Write, nil
 	case "split":
@@ -173,7 +189,7 @@ func (c *console) exportGraphDef(f *exportFlags, l loaded, m *hw.Machine, p *pla
 	if l.file.Form.Name != "GraphDef" || f.Graph == "-" {
 		return nil, usagef("--to graphdef goes with a file of TensorFlow's GraphDef as --graph")
 	}
-	s, err := simulateSchedule(l, m, p)
+	s, err := simulateSchedule(l, m, p, f.contention)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +297,7 @@ func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Mac
 
 // nearest returns the nearest plan to p that t can take, and says what both cost.
 func (c *console) nearest(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (*plan.Outcome, error) {
-	x, err := problem.New(l.Source, m, problem.Options{Objective: plan.Objective(f.objective)})
+	x, err := problem.New(l.Source, m, problem.Options{Objective: plan.Objective(f.objective), Contention: f.contention})
 	if err != nil {
 		return nil, err
 	}
@@ -318,10 +334,10 @@ type scheduledStep struct {
 	schedule *schedule.Schedule
 }
 
-// simulateSchedule simulates p under its own priorities. It reports a plan that does
-// not fit.
-func simulateSchedule(l loaded, m *hw.Machine, p *plan.Plan) (*scheduledStep, error) {
-	s, _, err := problem.Simulator(l.Source, m, problem.Options{Scheduler: problem.FIFO})
+// simulateSchedule simulates p under its own priorities; contention is as
+// problem.Options says. It reports a plan that does not fit.
+func simulateSchedule(l loaded, m *hw.Machine, p *plan.Plan, contention string) (*scheduledStep, error) {
+	s, _, err := problem.Simulator(l.Source, m, problem.Options{Scheduler: problem.FIFO, Contention: contention})
 	if err != nil {
 		return nil, err
 	}

@@ -134,6 +134,11 @@ func (f *inputFlags) check(cmd *cobra.Command, others ...string) error {
 // whose default differs.
 func addJudging(fl *pflag.FlagSet, objective *plan.Objective, contention *string) {
 	fl.StringVar((*string)(objective), "objective", string(plan.Step), "step, throughput (largest load) or memory (fullest device)")
+	addContention(fl, contention)
+}
+
+// addContention adds the flag that says how transfers share links.
+func addContention(fl *pflag.FlagSet, contention *string) {
 	fl.StringVar(contention, "contention", "", "how transfers share links: fifo, fair-share or none (default the file's)")
 }
 

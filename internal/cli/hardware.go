@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os/exec"
 
 	"placer/hw/gpu"
 	"placer/hw/gpu/cuda"
@@ -12,6 +13,8 @@ import (
 type hardware struct {
 	detect func() (*nvml.Inventory, error)
 	watch  func() (monitor, error)
+	host   func() nvml.Host // this host's processor
+	pci    func() string    // what lspci prints; nothing without it
 	// open loads the driver and cuBLAS at these paths, or where they are kept.
 	open func(libcuda, libcublas string) (gpu.Driver, gpu.BLAS, error)
 }
@@ -20,7 +23,15 @@ type hardware struct {
 func realHardware() hardware {
 	return hardware{
 		detect: nvml.Detect,
-		watch:  func() (monitor, error) { return nvml.Watch() },
+		host:   thisHost,
+		pci: func() string {
+			text, err := exec.Command("lspci").Output()
+			if err != nil {
+				return ""
+			}
+			return string(text)
+		},
+		watch: func() (monitor, error) { return nvml.Watch() },
 		open: func(libcuda, libcublas string) (gpu.Driver, gpu.BLAS, error) {
 			d, err := cuda.Open(libcuda)
 			if err != nil {

@@ -73,7 +73,7 @@ func evaluations(t *testing.T, stdout string) int {
 	t.Helper()
 	for line := range strings.Lines(stdout) {
 		if f := strings.Fields(strings.ReplaceAll(line, "* ", "")); len(f) > 2 && f[0] == "GO-one" {
-			n, err := strconv.Atoi(f[len(f)-2])
+			n, err := strconv.Atoi(f[len(f)-1])
 			if err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}

@@ -38,6 +38,7 @@ func (c *console) importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.tell(l)
 			g := l.Graph
 			write, err := c.exporter(as, l, gpu)
 			if err != nil {
@@ -59,7 +60,8 @@ func (c *console) importCommand() *cobra.Command {
 				if f.Train == "" {
 					doc.Ops, doc.Edges = x.Nodes, x.Edges
 				}
-				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes}
+				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes,
+					Folded: x.Folded, FoldedBytes: int64(x.FoldedBytes), Inlined: x.Inlined, Quantized: x.Quantized}
 				for _, d := range x.Symbols {
 					doc.ONNX.Dims[d.Name] = d.Value
 				}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"placer/graph/formats"
@@ -10,7 +11,9 @@ import (
 	"placer/graph/formats/times"
 	"placer/graph/train"
 	"placer/hw"
+	"placer/placer/fit"
 	"placer/placer/problem"
+	"placer/plan"
 	"placer/workloads"
 )
 
@@ -18,6 +21,33 @@ import (
 type loaded struct {
 	problem.Source
 	file formats.File // nothing for a workload
+	// assumptions are what the inputs left open, with what was taken.
+	assumptions []string
+}
+
+// assume notes something that the inputs leave open.
+func (l *loaded) assume(format string, a ...any) {
+	l.assumptions = append(l.assumptions, fmt.Sprintf(format, a...))
+}
+
+// tell writes the assumptions of l to stderr, each once, for documents that do not list
+// them.
+func (c *console) tell(l loaded) {
+	for _, text := range l.assumptions {
+		if !slices.Contains(c.told, text) {
+			c.told = append(c.told, text)
+			c.note("%s", text)
+		}
+	}
+}
+
+// change puts the graph that a plan is for in place of the one it was made from.
+func (l *loaded) change(f *plan.File) (err error) {
+	if !f.Changes.None() && (l.Times != nil || l.Seconds != nil) {
+		return fit.ErrTimes
+	}
+	l.Graph, err = f.Graph(l.Graph)
+	return err
 }
 
 // loadGraph builds or imports the graph that f names.
@@ -44,7 +74,7 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 // importGraph reads the graph file that f names.
 func (c *console) importGraph(f *graphFlags, l *loaded) error {
 	config := onnx.Default()
-	config.Dims = f.Dims
+	config.Dims, config.Training = f.Dims, f.Train != ""
 	x, name, err := (*formats.File)(nil), f.Graph, error(nil)
 	if name == "-" {
 		name = "stdin"
@@ -59,7 +89,14 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 		return err
 	}
 	for _, n := range x.Notes {
-		c.note("%s: %s", name, n)
+		l.assume("%s: %s", name, n)
+	}
+	if x.ONNX != nil {
+		for _, d := range x.ONNX.Symbols {
+			if !d.Given {
+				l.assume("%s: dimension %s has no value and is taken as %d; --dim %s=N sets it", name, d.Name, d.Value, d.Name)
+			}
+		}
 	}
 	if f.Train == "" {
 		return nil
@@ -91,9 +128,17 @@ func checkDims(l *formats.File, f *graphFlags) error {
 	return usagef("--dim %s: %s has no dimension of that name, want one of %s", l.UnknownDims[0], f.Graph, strings.Join(l.Dims, ", "))
 }
 
-// load returns the graph and the machine that the flags name; the machine is
-// looked at first if they name it.
+// load returns the graph and the machine that the flags name, and tells of what they
+// leave open.
 func (c *console) load(f *inputFlags) (l loaded, m *hw.Machine, err error) {
+	if l, m, err = c.loadInputs(f); err == nil {
+		c.tell(l)
+	}
+	return l, m, err
+}
+
+// loadInputs is load without a word: the machine is looked at first if the flags name it.
+func (c *console) loadInputs(f *inputFlags) (l loaded, m *hw.Machine, err error) {
 	if f.named() {
 		if m, err = c.loadMachine(&f.machineFlags); err != nil {
 			return l, nil, err
@@ -103,9 +148,14 @@ func (c *console) load(f *inputFlags) (l loaded, m *hw.Machine, err error) {
 		return l, nil, err
 	}
 	if m == nil {
-		m, err = c.machineFor(&f.machineFlags, l)
+		if m, err = c.machineFor(&f.machineFlags, l); err != nil {
+			return l, nil, err
+		}
+		if l.Times == nil {
+			l.assume("no machine is named: %s, %s; --gpu NAME, --machine FILE and --gpus N choose another", m.Name, devicesInWords(m))
+		}
 	}
-	return l, m, err
+	return l, m, nil
 }
 
 // machineFor returns the machine that f names or, where it names none, that of the
@@ -119,6 +169,21 @@ func (c *console) machineFor(f *machineFlags, l loaded) (*hw.Machine, error) {
 		t = t.On(f.GPUs)
 	}
 	return t.Machine()
+}
+
+// devicesInWords counts the devices of m by model: "8 P100-PCIe-16GB".
+func devicesInWords(m *hw.Machine) string {
+	var models []string
+	count := map[string]int{}
+	for _, d := range m.Devices {
+		if count[d.Model]++; count[d.Model] == 1 {
+			models = append(models, d.Model)
+		}
+	}
+	for i, name := range models {
+		models[i] = fmt.Sprintf("%d %s", count[name], name)
+	}
+	return strings.Join(models, ", ")
 }
 
 // loadMachine returns the machine that f names.
@@ -136,6 +201,9 @@ func (c *console) loadMachine(f *machineFlags) (m *hw.Machine, err error) {
 		if m, err = hw.ReadFile(f.Machine); err != nil {
 			return nil, err
 		}
+		if name, share := contended(m); share < sharedEnough {
+			c.note("machine %s: a %s that streams beside another reaches %.0f%% of its memory bandwidth, which predictions leave out", m.Name, name, 100*share)
+		}
 		if f.GPUs == 0 { // a machine file says itself what there is
 			return m, nil
 		}
@@ -152,4 +220,21 @@ func (c *console) loadMachine(f *machineFlags) (m *hw.Machine, err error) {
 		return nil, usage(err)
 	}
 	return m, nil
+}
+
+// sharedEnough is the share of its memory bandwidth that a core keeps beside another
+// above which the difference is not worth a word.
+const sharedEnough = 0.9
+
+// contended returns the model of the device of m that keeps the least share of its
+// memory bandwidth while another streams too, and that share.
+func contended(m *hw.Machine) (model string, share float64) {
+	share = 1
+	for i := range m.Devices {
+		d := &m.Devices[i]
+		if x := float64(d.SharedMemoryBandwidth / d.MemoryBandwidth); d.SharedMemoryBandwidth > 0 && x < share {
+			model, share = d.Model, x
+		}
+	}
+	return model, share
 }

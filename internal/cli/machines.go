@@ -10,11 +10,16 @@ import (
 func (c *console) machinesCommand() *cobra.Command {
 	var f machineFlags
 	cmd := &cobra.Command{Use: "machines", Short: "List the built-in machines, or describe one machine"}
-	cmd.AddCommand(c.detectCommand(), c.splitCommand())
+	cmd.AddCommand(c.initCommand(), c.detectCommand(), c.splitCommand())
 	f.add(cmd.Flags())
+	var cards bool
+	cmd.Flags().BoolVar(&cards, "cards", false, "list the cards that 'placer machines init --gpu' knows")
 	return c.printing(cmd, func(cmd *cobra.Command) (document, error) {
 		if err := f.check(cmd); err != nil {
 			return nil, err
+		}
+		if cards {
+			return report.SummariseCards(hw.Cards()), nil
 		}
 		doc := report.Machines{Format: report.MachinesFormat}
 		if f.named() || f.GPUs > 0 {

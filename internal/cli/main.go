@@ -66,6 +66,8 @@ type console struct {
 	hardware   hardware
 	quiet      bool
 	verbose    bool
+	wide       bool
+	told       []string // notes on inputs that have been written
 	args       []string // behind the command's name
 }
 
@@ -158,13 +160,14 @@ func (c *console) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
+	root.PersistentFlags().BoolVar(&c.wide, "wide", false, "print all columns of tables, however wide")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
 	root.AddCommand(c.searchCommand(), c.compareCommand(), c.workerCommand(), c.simulateCommand(), c.importCommand(), c.exportCommand(), c.pipelineCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
-	root.AddCommand(c.placeCommand(), c.finetuneCommand(), c.pretrainCommand())
+	root.AddCommand(c.verdictCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand(), c.fitCommand())
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}
-	root.AddCommand(c.measureCommand())
+	root.AddCommand(c.measureCommand(), c.diffCommand())
 	completeFlags(root, flagValues())
 	return root
 }

@@ -72,7 +72,7 @@ func (c *console) measureCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the traced step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs) or torch (PyTorch, on CPU cores)")
-	cmd.Flags().StringVar(&f.torch.python, "python", "python3", "program with torch and placer_torch, for --runtime torch")
+	cmd.Flags().StringVar(&f.torch.python, "python", defaultPython, "program with torch and placer_torch, for --runtime torch")
 	cmd.Flags().StringVar(&f.torch.clock, "clock", "virtual", "clock that decides, for --runtime torch: virtual (processor time) or wall")
 	cmd.Flags().BoolVar(&f.torch.realtime, "realtime", false, "keep other processes off the cores while a step runs, for --runtime torch")
 	return cmd
@@ -95,6 +95,7 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return err
 	}
+	c.tell(l)
 	file, err := c.readPlan(f.plan)
 	if err != nil {
 		return err

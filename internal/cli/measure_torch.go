@@ -16,6 +16,9 @@ const (
 	onTorch   = "torch"
 )
 
+// defaultPython is the program that runs steps of PyTorch.
+const defaultPython = "python3"
+
 // torchFlags are what measure has for --runtime torch alone.
 type torchFlags struct {
 	python   string
@@ -70,7 +73,7 @@ func (c *console) measureTorch(ctx context.Context, f *measureFlags) error {
 		c.note("without the plan's fusion: CPU workers run op by op")
 		p.Fusion = nil
 	}
-	step, err := simulateSchedule(l, m, p)
+	step, err := simulateSchedule(l, m, p, "")
 	if err != nil {
 		return err
 	}

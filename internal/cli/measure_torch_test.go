@@ -145,10 +145,11 @@ func TestMeasureTorchErrors(t *testing.T) {
 	}
 }
 
-// TestMeasureTorchReal captures, profiles, searches and measures a small model with the
-// torch of $PLACER_TORCH_PYTHON.
-func TestMeasureTorchReal(t *testing.T) {
-	python := os.Getenv("PLACER_TORCH_PYTHON")
+// realTorch captures and profiles a small model with the torch of $PLACER_TORCH_PYTHON
+// and returns that python, the model's folder and the flags that name its files.
+func realTorch(t *testing.T) (python string, path func(name string) string, in []string) {
+	t.Helper()
+	python = os.Getenv("PLACER_TORCH_PYTHON")
 	if python == "" {
 		t.Skip("PLACER_TORCH_PYTHON names no python with torch")
 	}
@@ -161,7 +162,7 @@ func TestMeasureTorchReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
+	path = func(name string) string { return filepath.Join(dir, name) }
 	t.Setenv("PYTHONPATH", source)
 	module := func(args ...string) {
 		t.Helper()
@@ -173,7 +174,12 @@ func TestMeasureTorchReal(t *testing.T) {
 	}
 	module("capture", "--model", "tests.models:tiny", "-o", dir)
 	module("profile", "--program", path("program.pt"), "--devices", "cpu:2", "-o", dir)
-	in := []string{"--graph", path("graph.json"), "--machine", path("machine.json"), "--times", path("times.json"), "--cpu"}
+	return python, path, []string{"--graph", path("graph.json"), "--machine", path("machine.json"), "--times", path("times.json"), "--cpu"}
+}
+
+// TestMeasureTorchReal searches and measures with real torch.
+func TestMeasureTorchReal(t *testing.T) {
+	python, path, in := realTorch(t)
 	code, _, stderr := runHere(append([]string{"search", "--methods", "single,random", "--tasks", "place,schedule", "--evaluations", "20", "--out", path("run"), "-o", path("plan.json")}, in...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
@@ -188,5 +194,42 @@ func TestMeasureTorchReal(t *testing.T) {
 	}
 	if d.Equal == nil || !*d.Equal || d.Step <= 0 || d.Predicted <= 0 || len(d.Classes) == 0 {
 		t.Errorf("step %v, predicted %v, equal %v, %d classes", d.Step, d.Predicted, d.Equal, len(d.Classes))
+	}
+}
+
+// TestSearchTorchReal has policies learn from real steps: what the table says of each
+// row is what the file of measurements holds.
+func TestSearchTorchReal(t *testing.T) {
+	python, path, in := realTorch(t)
+	for _, evaluator := range []string{"hardware", "both"} {
+		out := path(evaluator)
+		code, _, stderr := runHere(append([]string{"search", "--methods", "human,single,GO-one", "--evaluations", "48", "--workers", "1", "--evaluator", evaluator,
+			"--runtime", "torch", "--python", python, "--config", settingsFile(t, `"measuring": {"repeats": 2}`), "--out", out}, in...)...)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", evaluator, code, stderr)
+		}
+		r := result(t, out)
+		lines := bytes.Split(bytes.TrimSpace(read(t, out, "measurements.jsonl")), []byte("\n"))
+		known := map[float64]bool{}
+		plans := map[string]bool{}
+		for _, line := range lines {
+			var m struct {
+				Plan string
+				Host string
+				Step float64 `json:"step_time_s"`
+			}
+			if err := json.Unmarshal(line, &m); err != nil || m.Step <= 0 || plans[m.Plan] || !strings.HasPrefix(m.Host, "torch 2.") {
+				t.Fatalf("%s: %s: %v", evaluator, line, err)
+			}
+			known[m.Step], plans[m.Plan] = true, true
+		}
+		if r.Measured.Failed != 0 || r.Measured.Placements != len(lines) || len(lines) < 4 {
+			t.Errorf("%s: %+v, %d lines", evaluator, r.Measured, len(lines))
+		}
+		for _, row := range r.Rows {
+			if !known[row.StepTime] || row.Predicted == nil {
+				t.Errorf("%s: %s: %v is no measurement", evaluator, row.Method, row.StepTime)
+			}
+		}
 	}
 }

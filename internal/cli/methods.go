@@ -17,6 +17,10 @@ func choose(all []search.Method, names []string) ([]search.Method, error) {
 	for _, m := range all {
 		known = append(known, m.Name)
 	}
+	if i := slices.Index(names, "human"); i >= 0 && !slices.Contains(known, "human") {
+		names = slices.Clone(names) // on a graph without layers, what is left of the expert's rule
+		names[i] = "topological-cut"
+	}
 	for _, n := range names {
 		if !slices.Contains(known, n) {
 			return nil, usagef("unknown method %q, want some of %s", n, strings.Join(known, ","))

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 )
 
@@ -14,9 +15,17 @@ type document interface{ WriteText(io.Writer) error }
 
 func (c *console) print(asJSON bool, d document) error {
 	if asJSON {
-		return report.WriteJSON(c.out, d)
+		return jsonx.Write(c.out, d)
 	}
-	return d.WriteText(c.out)
+	return d.WriteText(c.tables())
+}
+
+// tables is where documents for people go.
+func (c *console) tables() io.Writer {
+	if c.wide {
+		return report.Wide(c.out)
+	}
+	return c.out
 }
 
 // printing gives cmd the flag --json, and what prints the document that run returns.

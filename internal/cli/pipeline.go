@@ -45,6 +45,7 @@ func (c *console) pipelineCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.tell(l)
 			if l.file.Profile == nil {
 				return usagef("%s is no PipeDream profile", graph)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"placer/graph"
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/plan"
@@ -14,9 +13,10 @@ import (
 // maxPlan bounds a placement, in whatever form.
 const maxPlan = 1 << 30
 
-// placement reads the plan at path for g on m: placer's own file, or what another
-// program takes. It says when a plan was made for a machine of other figures.
-func (c *console) placement(path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
+// planOf reads the plan at path for l on m: placer's own file, or what another program
+// takes. l becomes what a plan is for, with its changes. It says when a plan was made for
+// a machine of other figures.
+func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, error) {
 	var data []byte
 	var err error
 	if path == "-" {
@@ -29,18 +29,21 @@ func (c *console) placement(path string, g *graph.Graph, m *hw.Machine) (*plan.P
 		return nil, err
 	}
 	if _, other := formats.IsTarget(data); other {
-		return formats.Read(data, path, g, m)
+		return formats.Read(data, path, l.Graph, m)
 	}
 	file, err := plan.Read(bytes.NewReader(data), path)
 	if err != nil {
 		return nil, err
 	}
-	p, err := file.Plan(g, m)
+	if err := l.change(file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p, err := file.Plan(l.Graph, m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if !file.SameMachine(m) {
-		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)
+		c.note("%s: the plan was made for machine %s, whose figures differ from those of %s", path, file.MachineName, m.Name)
 	}
 	return p, nil
 }

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"placer/nn/device"
+	"placer/placer/methods"
+	"placer/plan"
 )
 
 // Names of devices.
@@ -30,4 +34,16 @@ func (c *console) openPolicyDevice(name string, l libraryFlags) (*device.Device,
 		return nil, err
 	}
 	return device.Open(driver, blas, 0)
+}
+
+// usesNetwork refuses a device for GO-one's network where no method of a search uses
+// that network.
+func usesNetwork(tasks plan.Tasks, names []string) error {
+	switch {
+	case !slices.Contains(names, methods.GoOne):
+		return usagef("--policy-device: GO-one is not among the methods, and no other has a network that runs there")
+	case !methods.ByNetwork(tasks):
+		return usagef("--policy-device: GO-one learns %s together without its network, so the device would stand idle; --tasks place uses it", tasks)
+	}
+	return nil
 }

@@ -73,6 +73,8 @@ func (p *progress) observe(e search.Event) {
 		p.line("%7.1f s  %-12s unavailable: %s", e.Seconds, e.Method, e.Reason)
 	case e.What == search.Progress && e.Seconds-p.told[e.Method] >= p.every:
 		p.line("%7.1f s  %-12s %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
+	case e.What == search.Smaller:
+		p.line("%7.1f s  %-12s searching on %s GPUs", e.Seconds, e.Method, e.Reason)
 	case e.What == search.Started:
 	default:
 		p.draw(e)

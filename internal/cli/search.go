@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"placer/internal/report"
+	"placer/internal/jsonx"
+	"placer/measure/session"
 	"placer/nn"
 	"placer/placer/search"
 	"placer/plan"
@@ -24,6 +25,7 @@ type searchFlags struct {
 	settings
 	budget      time.Duration
 	fromScratch bool
+	runtime     string
 	config      string // file
 	printConfig bool
 	out, resume string
@@ -36,9 +38,8 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search",
 		Short: "Find a placement of a graph on a machine",
-		Long: "search runs every method within one budget, prints what each came to, and keeps the best plan,\n" +
-			"results, progress and traces in a folder. The plan is never worse than the best rule of thumb's.\n" +
-			"With --evaluations instead of --budget, one seed gives one plan, byte for byte.",
+		Long: "search runs every method within one budget, prints what each came to, and keeps all in a folder.\n" +
+			"The plan is never worse than the best rule of thumb's. With --evaluations, one seed gives one plan.",
 		Example: "  placer search --workload gnmt8 --gpus 8\n" +
 			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n" +
 			"  placer search --resume runs/gnmt8-p100-1",
@@ -58,13 +59,13 @@ func (c *console) searchCommand() *cobra.Command {
 				defer device.Close()
 				network = device
 			}
-			s, err := c.prepare(&f, network)
+			s, err := c.prepare(cmd.Context(), &f, network)
 			if err != nil {
 				return err
 			}
 			defer s.close()
 			if f.printConfig {
-				return report.WriteJSON(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
+				return jsonx.Write(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
 			}
 			return c.search(cmd.Context(), s, &f)
 		},
@@ -85,6 +86,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
 		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas; all without it")
+		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
@@ -95,12 +97,14 @@ func (c *console) searchCommand() *cobra.Command {
 	})
 	addSection(cmd, &sections, "Measuring and workers", func(fl *pflag.FlagSet) {
 		fl.StringVar(&f.Evaluator, "evaluator", f.Evaluator, "what policies learn from: roofline, hardware or both")
+		fl.StringVar(&f.runtime, "runtime", onKernels, "what runs measured steps: kernels or torch, on CPU cores")
+		fl.StringVar(&f.Python, "python", f.Python, "program with torch and placer_torch, for --runtime torch")
 		fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
 		addPolicyDevice(fl, &f.PolicyDevice)
 		fl.StringVar(&f.config, "config", "", "settings: these flags, measuring, workers on other hosts (docs/cli.md)")
 		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
 	})
-	beside(cmd.Flags(), "resume", "output", "json", "workers", "policy-device", "config")
+	beside(cmd.Flags(), "resume", "output", "json", "workers", "python", "policy-device", "config")
 	helpBySection(cmd, sections)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
@@ -122,7 +126,7 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 		host := struct {
 			Format string `json:"format"`
 			hostSettings
-		}{runFormat, hostSettings{Workers: workers, PolicyDevice: onCPU}}
+		}{runFormat, hostSettings{Workers: workers, PolicyDevice: onCPU, Python: f.Python}}
 		if err := c.readSettings(path, &host); err != nil {
 			return err
 		}
@@ -181,13 +185,32 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	case changed("methods") && len(f.Methods) == 0:
 		return usagef("--methods names none")
 	}
-	if err := f.hostSettings.check(); err != nil {
+	if err := errors.Join(f.hostSettings.check(), f.setRuntime(cmd)); err != nil {
 		return err
 	}
 	if err := f.complete(); err != nil {
 		return err
 	}
 	return checkOutput(f.plan, f.json)
+}
+
+// setRuntime notes what --runtime says.
+func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
+	measuring := f.Measuring
+	switch given := cmd.Flags().Changed("runtime"); {
+	case given && f.runtime != onKernels && f.runtime != onTorch:
+		return usagef("--runtime %s: want %s or %s", f.runtime, onKernels, onTorch)
+	case given && f.Evaluator == byRoofline:
+		return usagef("--runtime %s goes with --evaluator %s or %s", f.runtime, byHardware, byBoth)
+	case given && f.runtime == onTorch:
+		measuring.Runtime = session.Torch
+	case given:
+		measuring.Runtime = ""
+	}
+	if cmd.Flags().Changed("python") && f.resume == "" && measuring.Runtime != session.Torch {
+		return usagef("--python goes with --runtime torch")
+	}
+	return nil
 }
 
 // search runs what has been prepared, writes the run and prints the result.
@@ -215,6 +238,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	host.Clock, host.CPU = func() float64 { return s.before + c.clock() }, c.cpu
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
+	how.Fewer = how.Budget.Seconds == 0
 	s.run.Warn = func(err error) { show.line("placer: %v", err) }
 	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"placer/internal/report"
 	"placer/measure"
 	"placer/measure/session"
+	"placer/measure/torch"
 	"placer/nn"
 	"placer/placer/methods"
 	"placer/placer/problem"
@@ -45,11 +47,13 @@ type searchRun struct {
 	host    search.Host // what measures, beside the clocks
 	loaded  loaded
 	level   unit.Level
+	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
 	memory  *search.Memory // of an earlier run; nil for a new one
 	before  float64        // seconds that had passed in it
 	done    *report.Search // the result of an earlier run that had ended
-	gpus    *localGPUs     // nil where the search does not measure here
+	gpus    *localGPUs     // nil where the search does not measure on GPUs here
+	torch   *torch.Process // nil where it does not measure by PyTorch
 	cache   *session.Cache // nil before it is opened
 }
 
@@ -61,6 +65,9 @@ func (s *searchRun) close() {
 	if s.gpus != nil {
 		s.gpus.warm.Close()
 	}
+	if s.torch != nil {
+		s.torch.Close()
+	}
 	if s.run != nil {
 		s.run.Close()
 	}
@@ -68,12 +75,12 @@ func (s *searchRun) close() {
 
 // prepare loads what the settings name and makes or opens the run folder. Nothing
 // is written before everything has been read and found possible.
-func (c *console) prepare(f *searchFlags, device nn.Device) (*searchRun, error) {
+func (c *console) prepare(ctx context.Context, f *searchFlags, device nn.Device) (*searchRun, error) {
 	s, from := &searchRun{config: f.runSettings}, c.begin
 	if f.resume != "" {
 		from = c.resume
 	}
-	if err := from(s, f, device); err != nil {
+	if err := from(ctx, s, f, device); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -81,11 +88,11 @@ func (c *console) prepare(f *searchFlags, device nn.Device) (*searchRun, error) 
 }
 
 // begin prepares a new run.
-func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
-	if err := c.beforeMeasuring(s, f); err != nil {
+func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, device nn.Device) error {
+	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
-	l, m, err := c.load(f.inputFlags())
+	l, m, err := c.loadInputs(f.inputFlags())
 	if err != nil {
 		return err
 	}
@@ -94,6 +101,9 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 	}
 	if !f.named() && l.Times == nil {
 		s.config.GPU = defaultGPU
+	}
+	if err := c.readFrom(s, l, m); err != nil {
+		return err
 	}
 	if err := s.assemble(l, m, f, device); err != nil {
 		return err
@@ -106,6 +116,22 @@ func (c *console) begin(s *searchRun, f *searchFlags, device nn.Device) error {
 		return err
 	}
 	return s.writeInputs()
+}
+
+// readFrom reads the plans that the search starts from.
+func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
+	for _, path := range s.config.From {
+		file, err := c.readPlan(path)
+		if err != nil {
+			return err
+		}
+		p, err := file.Plan(l.Graph, m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		s.given = append(s.given, p.Decision)
+	}
+	return nil
 }
 
 // assemble makes the task and the methods from what was loaded, and checks that it
@@ -132,10 +158,16 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended},
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m},
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
 	if f.fromScratch {
 		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
+	}
+	if len(s.given) > 0 {
+		all = append([]search.Method{methods.Given(s.given)}, all...)
+		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
+			k.Methods = append([]string{methods.GivenName}, k.Methods...)
+		}
 	}
 	if s.methods, err = choose(all, k.Methods); err != nil {
 		return err
@@ -147,6 +179,11 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	s.loaded = l
 	if s.task, err = problem.New(l.Source, m, how); err != nil {
 		return err
+	}
+	if device != nil {
+		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
+			return err
+		}
 	}
 	return s.measurable()
 }
@@ -182,7 +219,7 @@ func fileName(s string) string {
 }
 
 // resume opens the run in f.resume and loads again what it was about.
-func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err error) {
+func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, device nn.Device) (err error) {
 	if s.run, s.memory, s.before, err = search.OpenRun(f.resume); err != nil {
 		return err
 	}
@@ -206,7 +243,7 @@ func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err er
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := c.beforeMeasuring(s, f); err != nil {
+	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
 	m, err := hw.ReadFile(s.run.Path(search.MachineFile))
@@ -222,6 +259,9 @@ func (c *console) resume(s *searchRun, f *searchFlags, device nn.Device) (err er
 	}
 	l, err := c.loadGraph(&from)
 	if err != nil {
+		return err
+	}
+	if err := c.readFrom(s, l, m); err != nil {
 		return err
 	}
 	return s.assemble(l, m, f, device)

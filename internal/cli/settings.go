@@ -45,11 +45,13 @@ type runSettings struct {
 	Measuring    *session.Settings `json:"measuring,omitempty"`
 	Measurements string            `json:"measurements,omitempty"`
 	Methods      []string          `json:"methods,omitempty"`
+	From         []string          `json:"from,omitempty"` // plan files that the search starts from
 }
 
 // hostSettings are those of the process that searches; no run keeps them.
 type hostSettings struct {
 	Workers      int          `json:"workers,omitempty"`
+	Python       string       `json:"python,omitempty"` // program that runs steps of PyTorch
 	PolicyDevice string       `json:"policy_device,omitempty"`
 	Libraries    libraryFlags `json:"libraries,omitzero"`
 	Hub          hubSettings  `json:"hub,omitzero"`
@@ -77,7 +79,7 @@ func defaultSettings() settings {
 			Seed: 1, Granularity: unit.Chain.String(), Scheduler: problem.CriticalPath, Objective: plan.Step,
 			Evaluator: byRoofline, MeasureBest: 4, Measuring: &measuring,
 		},
-		hostSettings: hostSettings{PolicyDevice: onCPU},
+		hostSettings: hostSettings{PolicyDevice: onCPU, Python: defaultPython},
 	}
 }
 
@@ -138,12 +140,22 @@ func (s *runSettings) completeTasks() error {
 	switch {
 	case s.Tasks == "":
 		s.Tasks = o.DefaultTasks().String()
+		if s.runsOnWorkers() {
+			s.Tasks = (plan.Place | plan.Schedule).String()
+		}
+	case o.Tasks.Has(plan.Fuse) && s.runsOnWorkers():
+		return usagef("--tasks %s: PyTorch's CPU workers run op by op, so fusion cannot be measured; want place,schedule", s.Tasks)
 	case !o.Tasks.Has(plan.Place):
 		return usagef("--tasks %s: a search decides on place too", s.Tasks)
 	case o.Tasks != plan.Place && o.Objective.Normal() != plan.Step:
 		return usagef("--tasks %s: by the %s objective there is place alone to decide on", s.Tasks, o.Objective)
 	}
 	return nil
+}
+
+// runsOnWorkers reports whether steps are measured on PyTorch's CPU workers.
+func (s *runSettings) runsOnWorkers() bool {
+	return s.Evaluator != "" && s.Evaluator != byRoofline && s.Measuring.Runtime == session.Torch
 }
 
 // options returns what the assembler of the problem is told.
@@ -175,6 +187,8 @@ func (s *runSettings) completeEvaluator() error {
 	switch err := s.Measuring.Validate(); {
 	case err != nil:
 		return usage(err)
+	case s.Measuring.Runtime == session.Torch && (s.Graph == "" || s.Graph == "-" || s.Train != ""):
+		return usagef("--runtime torch wants --graph FILE, a graph that placer_torch captured, and its program beside it")
 	case s.Objective.Normal() != plan.Step:
 		return usagef("--evaluator %s: the %s objective is not measured", s.Evaluator, s.Objective)
 	}

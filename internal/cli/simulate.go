@@ -70,11 +70,11 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 	if err != nil {
 		return err
 	}
-	g := l.Graph
-	p, err := c.placement(planFile, g, m)
+	p, err := c.planOf(planFile, &l, m)
 	if err != nil {
 		return err
 	}
+	g := l.Graph
 	s, priority, err := problem.Simulator(l.Source, m, how)
 	if err != nil {
 		return err

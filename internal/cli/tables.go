@@ -9,7 +9,7 @@ import (
 	"placer/hw"
 	"placer/internal/bench"
 	"placer/internal/compare"
-	"placer/internal/report"
+	"placer/internal/jsonx"
 	"placer/placer/problem"
 )
 
@@ -33,13 +33,13 @@ func (c *console) printTables(f *formFlags, doc bench.Tables, dir string, stoppe
 	var err error
 	switch {
 	case f.json:
-		err = report.WriteJSON(c.out, doc)
+		err = jsonx.Write(c.out, doc)
 	case f.csv:
 		err = doc.WriteCSV(c.out)
 	case f.markdown:
 		err = doc.WriteMarkdown(c.out)
 	default:
-		err = doc.WriteText(c.out)
+		err = doc.WriteText(c.tables())
 	}
 	if err != nil {
 		return err

@@ -138,6 +138,8 @@ func command(t *testing.T, args []string) string {
 func noHardware() hardware {
 	none := fmt.Errorf("%w: none in this test", gpu.ErrNoDevice)
 	return hardware{
+		host:   func() nvml.Host { return nvml.Host{} },
+		pci:    func() string { return "" },
 		detect: func() (*nvml.Inventory, error) { return nil, none },
 		watch:  func() (monitor, error) { return nil, none },
 		open:   func(string, string) (gpu.Driver, gpu.BLAS, error) { return nil, nil, none },

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/internal/jsonx"
 	"placer/internal/report"
 )
 
@@ -18,7 +19,7 @@ func (c *console) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
 			if asJSON {
-				return report.WriteJSON(c.out, v)
+				return jsonx.Write(c.out, v)
 			}
 			_, err := fmt.Fprintf(c.out, "placer %s (commit %s, %s, %s)\n", v.Version, v.Commit, v.Go, v.Platform)
 			return err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"placer/internal/compare"
 	"placer/internal/report"
 	"placer/placer/search"
 	"placer/plan"
@@ -86,8 +87,17 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 		Format: report.SearchFormat,
 		Graph:  report.IdentifyGraph(g), Machine: report.IdentifyMachine(m),
 		Budget: report.Budget(s.config.Budget), Seed: s.config.Seed, Granularity: s.config.Granularity, Scheduler: string(s.config.Scheduler), Objective: s.config.Objective, LowerBound: s.task.Bound, UnfusedBound: s.task.UnfusedBound,
-		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, Interrupted: found.Interrupted,
+		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, OnFewer: found.OnFewer, Interrupted: found.Interrupted,
 	}
+	d.Assumptions = s.loaded.assumptions
+	best := found.Rows[found.Best].Score.Value
+	hold := func(r *search.Reference) *report.Reference {
+		if r == nil {
+			return nil
+		}
+		return &report.Reference{Method: r.Method, Value: r.Score.Value, Feasible: r.Score.Feasible(), Fused: r.Fusion != nil, Reduction: compare.Reduction(best, r.Score.Value)}
+	}
+	d.OneDevice, d.BestRule = hold(found.References.OneDevice), hold(found.References.Rule)
 	if t := s.task.Tasks; t != 0 && t != plan.Place {
 		d.Tasks = t.String()
 	}
@@ -122,6 +132,10 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 		}
 		if share, ok := found.Reduction(r, "human"); ok && row.Feasible {
 			row.Reduction = &share
+		}
+		if x := d.OneDevice; x != nil && x.Feasible && row.Feasible {
+			share := compare.Reduction(r.Score.Value, x.Value)
+			row.OverOneDevice = &share
 		}
 		d.Rows = append(d.Rows, row)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"placer/internal/jsonx"
 )
 
 // tolerance is the relative difference that an audit grants a stored figure:
@@ -34,7 +36,7 @@ func show(x any) any {
 // matrix and trials. checked counts the figures compared.
 func Audit(data []byte) (found []Mismatch, checked int, err error) {
 	var c Comparison
-	if err := strict(data, &c); err != nil {
+	if err := jsonx.Decode(data, &c); err != nil {
 		return nil, 0, err
 	}
 	if err := c.Matrix.Validate(); err != nil {

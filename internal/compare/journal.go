@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 )
 
 // Names of the files of a comparison's folder.
@@ -42,7 +42,7 @@ func Create(dir string, m *Matrix) (*Journal, error) {
 	case len(entries) > 0:
 		return nil, fmt.Errorf("%s is not empty: name another folder, or resume the comparison in it", dir)
 	}
-	if err := fsx.WriteFile(filepath.Join(dir, MatrixFile), func(w io.Writer) error { return writeJSON(w, m) }); err != nil {
+	if err := fsx.WriteFile(filepath.Join(dir, MatrixFile), func(w io.Writer) error { return jsonx.Write(w, m) }); err != nil {
 		return nil, err
 	}
 	return open(dir)
@@ -58,7 +58,7 @@ func Open(dir string) (*Journal, *Matrix, error) {
 		return nil, nil, err
 	}
 	m := &Matrix{}
-	if err := strict(data, m); err != nil {
+	if err := jsonx.Decode(data, m); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, MatrixFile), err)
 	}
 	if err := m.Validate(); err != nil {
@@ -85,7 +85,7 @@ func open(dir string) (_ *Journal, err error) {
 	j := &Journal{dir: dir, done: map[Cell]bool{}}
 	j.trials, err = fsx.OpenLines(j.path(TrialsFile), func(line []byte) error {
 		var t Trial
-		if err := strict(line, &t); err != nil {
+		if err := jsonx.Decode(line, &t); err != nil {
 			return err
 		}
 		if j.done[t.Cell] {
@@ -101,7 +101,7 @@ func open(dir string) (_ *Journal, err error) {
 // Grow makes the comparison in the folder m, which is to have all cells of the
 // trials so far.
 func (j *Journal) Grow(m *Matrix) error {
-	return j.Write(MatrixFile, func(w io.Writer) error { return writeJSON(w, m) })
+	return j.Write(MatrixFile, func(w io.Writer) error { return jsonx.Write(w, m) })
 }
 
 // Dir returns the path of the folder.
@@ -136,26 +136,3 @@ func (j *Journal) Write(name string, write func(io.Writer) error) error {
 func (j *Journal) Close() error { return j.trials.Close() }
 
 func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }
-
-// strict reads one JSON document that has no unknown keys and nothing behind it.
-func strict(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	switch err := d.Decode(v); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the document ends early")
-	case err != nil:
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("data after the end of the document")
-	}
-	return nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}

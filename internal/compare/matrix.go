@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"placer/internal/faults"
 	"placer/plan"
 )
 
@@ -66,44 +67,28 @@ func (m *Matrix) Budget() plan.Budget {
 
 // Validate reports every fault.
 func (m *Matrix) Validate() error {
-	var errs []error
-	if m.Format != MatrixFormat {
-		errs = append(errs, fmt.Errorf("format is %q, want %q", m.Format, MatrixFormat))
-	}
-	if len(m.Methods) == 0 || len(m.Cases) == 0 || len(m.Seeds) == 0 {
-		errs = append(errs, fmt.Errorf("nothing to run: %d methods, %d cases, %d seeds", len(m.Methods), len(m.Cases), len(m.Seeds)))
-	}
-	if m.Evaluations < 0 || m.Seconds < 0 || m.Evaluations == 0 && m.Seconds == 0 {
-		errs = append(errs, fmt.Errorf("budget of %d evaluations and %g s, want one above 0 and none below", m.Evaluations, m.Seconds))
-	}
+	var errs faults.List
+	errs.If(m.Format != MatrixFormat, "format is %q, want %q", m.Format, MatrixFormat)
+	errs.If(len(m.Methods) == 0 || len(m.Cases) == 0 || len(m.Seeds) == 0, "nothing to run: %d methods, %d cases, %d seeds", len(m.Methods), len(m.Cases), len(m.Seeds))
+	errs.If(m.Evaluations < 0 || m.Seconds < 0 || m.Evaluations == 0 && m.Seconds == 0, "budget of %d evaluations and %g s, want one above 0 and none below", m.Evaluations, m.Seconds)
 	if _, err := plan.ParseObjective(string(m.Objective.Normal())); err != nil {
 		errs = append(errs, err)
 	}
-	if !slices.Contains(m.Methods, m.Against) {
-		errs = append(errs, fmt.Errorf("reference %q is not among the methods", m.Against))
-	}
+	errs.If(!slices.Contains(m.Methods, m.Against), "reference %q is not among the methods", m.Against)
 	names := map[string]bool{}
 	for _, x := range m.Methods {
-		if names[x] {
-			errs = append(errs, fmt.Errorf("method %s is listed twice", x))
-		}
+		errs.If(names[x], "method %s is listed twice", x)
 		names[x] = true
 	}
 	cases := map[string]bool{}
 	for _, x := range m.Cases {
-		if (x.Workload == "") == (x.Graph == "") || (x.GPU == "") == (x.Machine == "") && !x.Own() || x.GPUs < 0 {
-			errs = append(errs, fmt.Errorf("case %q: want a workload or a graph, a GPU or a machine", x.Name()))
-		}
-		if cases[x.Name()] {
-			errs = append(errs, fmt.Errorf("case %s is listed twice", x.Name()))
-		}
+		errs.If((x.Workload == "") == (x.Graph == "") || (x.GPU == "") == (x.Machine == "") && !x.Own() || x.GPUs < 0, "case %q: want a workload or a graph, a GPU or a machine", x.Name())
+		errs.If(cases[x.Name()], "case %s is listed twice", x.Name())
 		cases[x.Name()] = true
 	}
 	seeds := map[uint64]bool{}
 	for _, x := range m.Seeds {
-		if seeds[x] {
-			errs = append(errs, fmt.Errorf("seed %d is listed twice", x))
-		}
+		errs.If(seeds[x], "seed %d is listed twice", x)
 		seeds[x] = true
 	}
 	return errors.Join(errs...)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"placer/internal/faults"
 	"placer/plan"
 )
 
@@ -40,13 +41,9 @@ type measurer interface {
 
 // validate reports every fault.
 func (c WorkerConfig) validate() error {
-	var errs []error
-	if c.Name == "" || len(c.Kinds) == 0 || c.Evaluator == nil {
-		errs = append(errs, fmt.Errorf("worker: name %q, %d kinds, evaluator %t: want all", c.Name, len(c.Kinds), c.Evaluator != nil))
-	}
-	if c.Slots < 1 || c.Slots > 4096 {
-		errs = append(errs, fmt.Errorf("worker: %d slots, want 1 to 4096", c.Slots))
-	}
+	var errs faults.List
+	errs.If(c.Name == "" || len(c.Kinds) == 0 || c.Evaluator == nil, "worker: name %q, %d kinds, evaluator %t: want all", c.Name, len(c.Kinds), c.Evaluator != nil)
+	errs.If(c.Slots < 1 || c.Slots > 4096, "worker: %d slots, want 1 to 4096", c.Slots)
 	return errors.Join(errs...)
 }
 

@@ -30,10 +30,11 @@ func New(data []byte) *Reader { return &Reader{data: data} }
 // Errorf makes an error that names the line and column of the next value.
 func (r *Reader) Errorf(format string, a ...any) error {
 	r.space()
-	return r.errorAt(r.at, format, a...)
+	return r.ErrorAt(r.at, format, a...)
 }
 
-func (r *Reader) errorAt(at int, format string, a ...any) error {
+// ErrorAt makes an error that names the line and column of offset at.
+func (r *Reader) ErrorAt(at int, format string, a ...any) error {
 	at = min(at, len(r.data))
 	before := r.data[:at]
 	place := fmt.Sprintf("line %d, column %d: ", 1+bytes.Count(before, []byte("\n")), at-bytes.LastIndexByte(before, '\n'))
@@ -55,6 +56,10 @@ func (r *Reader) space() {
 		}
 	}
 }
+
+// Peek returns the first byte of the next value, which tells its type, and its offset;
+// 0 at the end of the document.
+func (r *Reader) Peek() (first byte, at int) { return r.peek(), r.at }
 
 // peek returns the first byte of the next token, 0 at the end.
 func (r *Reader) peek() byte {
@@ -137,13 +142,13 @@ func (r *Reader) next(first bool, closing byte) (more bool, err error) {
 func (r *Reader) Object(keys []string, required int, f func(key int) error) error {
 	start := r.at
 	var seen uint64
-	err := r.members(func(at int, name string) error {
+	err := r.Members(func(at int, name string) error {
 		k := slices.Index(keys, name)
 		if k < 0 {
-			return r.errorAt(at, "unknown key %q, want one of %s", name, strings.Join(keys, ", "))
+			return r.ErrorAt(at, "unknown key %q, want one of %s", name, strings.Join(keys, ", "))
 		}
 		if seen&(1<<k) != 0 {
-			return r.errorAt(at, "key %q occurs twice", name)
+			return r.ErrorAt(at, "key %q occurs twice", name)
 		}
 		seen |= 1 << k
 		return f(k)
@@ -160,9 +165,9 @@ func (r *Reader) Object(keys []string, required int, f func(key int) error) erro
 	return nil
 }
 
-// members reads an object and calls f for each member with its place and key; f
+// Members reads an object and calls f for each member with its place and key; f
 // must read the value.
-func (r *Reader) members(f func(at int, key string) error) error {
+func (r *Reader) Members(f func(at int, key string) error) error {
 	if err := r.enter('{', "an object"); err != nil {
 		return err
 	}
@@ -203,14 +208,13 @@ func (r *Reader) Array(f func(i int) error) error {
 	}
 }
 
-// Null reads null if that is next and reports whether it was.
-func (r *Reader) Null() bool {
-	r.space()
-	ok := bytes.HasPrefix(r.data[r.at:], []byte("null"))
-	if ok {
-		r.at += 4
+// Null reads null.
+func (r *Reader) Null() error {
+	if r.space(); !bytes.HasPrefix(r.data[r.at:], []byte("null")) {
+		return r.want("null")
 	}
-	return ok
+	r.at += len("null")
+	return nil
 }
 
 // Bool reads true or false.
@@ -223,6 +227,12 @@ func (r *Reader) Bool() (bool, error) {
 		}
 	}
 	return false, r.want("true or false")
+}
+
+// Number reads a number and returns it as it is written.
+func (r *Reader) Number() (string, error) {
+	text, _, err := r.number("a value")
+	return string(text), err
 }
 
 // number returns the text of the next number, as JSON spells them.
@@ -271,11 +281,11 @@ func (r *Reader) Int(low, high int64) (int64, error) {
 		return 0, err
 	}
 	if !whole {
-		return 0, r.errorAt(at, "%.40s, want a whole number", text)
+		return 0, r.ErrorAt(at, "%.40s, want a whole number", text)
 	}
 	x, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || x < low || x > high {
-		return 0, r.errorAt(at, "%.40s is out of range, want %d to %d", text, low, high)
+		return 0, r.ErrorAt(at, "%.40s is out of range, want %d to %d", text, low, high)
 	}
 	return x, nil
 }
@@ -290,7 +300,7 @@ func (r *Reader) Float() (float64, error) {
 	}
 	x, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(x, 0) {
-		return 0, r.errorAt(at, "%.40s is out of range", text)
+		return 0, r.ErrorAt(at, "%.40s is out of range", text)
 	}
 	return x, nil
 }

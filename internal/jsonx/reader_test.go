@@ -19,10 +19,7 @@ func (r *Reader) any() (v any, err error) {
 	case 't', 'f':
 		return r.Bool()
 	case 'n':
-		if r.Null() {
-			return nil, nil
-		}
-		return nil, r.want("null")
+		return nil, r.Null()
 	}
 	return r.Float()
 }

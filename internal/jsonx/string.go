@@ -23,10 +23,10 @@ func (r *Reader) String() (string, error) {
 		case c == '\\':
 			return r.escaped(start, i)
 		case c < ' ':
-			return "", r.errorAt(i, "control character in a string")
+			return "", r.ErrorAt(i, "control character in a string")
 		}
 	}
-	return "", r.errorAt(len(r.data), "the document ends in a string")
+	return "", r.ErrorAt(len(r.data), "the document ends in a string")
 }
 
 // escaped reads on from the first backslash, at i, of a string that starts at
@@ -43,7 +43,7 @@ func (r *Reader) escaped(start, i int) (string, error) {
 			r.at = i + 1
 			return string(out), nil
 		case c < ' ':
-			return "", r.errorAt(i, "control character in a string")
+			return "", r.ErrorAt(i, "control character in a string")
 		case c != '\\':
 			out = append(out, c)
 			i++
@@ -68,23 +68,23 @@ func (r *Reader) escaped(start, i int) (string, error) {
 		case 'u':
 			u, ok := r.hex(i)
 			if !ok {
-				return "", r.errorAt(i, "\\u wants four hexadecimal digits")
+				return "", r.ErrorAt(i, "\\u wants four hexadecimal digits")
 			}
 			if utf16.IsSurrogate(u) {
 				low, _ := r.hex(i + 6)
 				if u = utf16.DecodeRune(u, low); u == utf8.RuneError {
-					return "", r.errorAt(i, "half a surrogate pair in a string")
+					return "", r.ErrorAt(i, "half a surrogate pair in a string")
 				}
 				i += 6
 			}
 			out = utf8.AppendRune(out, u)
 			i += 4
 		default:
-			return "", r.errorAt(i, "unknown escape %q in a string", r.data[i:i+2])
+			return "", r.ErrorAt(i, "unknown escape %q in a string", r.data[i:i+2])
 		}
 		i += 2
 	}
-	return "", r.errorAt(len(r.data), "the document ends in a string")
+	return "", r.ErrorAt(len(r.data), "the document ends in a string")
 }
 
 // hex reads \uXXXX at i.

@@ -38,10 +38,10 @@ func (r *Reader) value(v reflect.Value) (err error) {
 		})
 	case reflect.Map:
 		v.Set(reflect.MakeMap(t))
-		return r.members(func(at int, key string) error {
+		return r.Members(func(at int, key string) error {
 			name := reflect.ValueOf(key)
 			if v.MapIndex(name).IsValid() {
-				return r.errorAt(at, "key %q occurs twice", key)
+				return r.ErrorAt(at, "key %q occurs twice", key)
 			}
 			x := reflect.New(t.Elem()).Elem()
 			err := r.value(x)
@@ -69,7 +69,7 @@ func (r *Reader) value(v reflect.Value) (err error) {
 		}
 		x, err := strconv.ParseUint(string(text), 10, 64)
 		if err != nil {
-			return r.errorAt(at, "%.40s, want a whole number, 0 to %d", text, uint64(math.MaxUint64))
+			return r.ErrorAt(at, "%.40s, want a whole number, 0 to %d", text, uint64(math.MaxUint64))
 		}
 		v.SetUint(x)
 	case reflect.Float64:

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 )
 
 // Audit recomputes every aggregate of a results file, a comparison or a search,
@@ -32,13 +31,8 @@ func Audit(data []byte) (found []compare.Mismatch, checked int, err error) {
 // evaluations.
 func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 	var s Search
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := jsonx.Decode(data, &s); err != nil {
 		return nil, 0, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, 0, fmt.Errorf("data after the end of the document")
 	}
 	if len(s.Rows) == 0 {
 		return nil, 0, fmt.Errorf("the document has no rows")
@@ -60,7 +54,7 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		r.Reduction, r.Gap = nil, nil
+		r.Reduction, r.OverOneDevice, r.Gap = nil, nil, nil
 		if !r.Feasible {
 			continue
 		}
@@ -72,8 +66,22 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 			share := compare.Reduction(r.objective(), human.objective())
 			r.Reduction = &share
 		}
+		if x := s.OneDevice; x != nil && x.Feasible {
+			share := compare.Reduction(r.objective(), x.Value)
+			r.OverOneDevice = &share
+		}
+	}
+	for i := range s.Rows { // of equals the search may have chosen another
+		if r := &s.Rows[i]; r.Method == s.Best.Method && r.Overflow == s.Rows[best].Overflow && r.objective() <= s.Rows[best].objective()*(1+1e-6) {
+			best = i
+		}
 	}
 	s.Best = s.Rows[best]
+	for _, x := range []*Reference{s.OneDevice, s.BestRule} {
+		if x != nil {
+			x.Reduction = compare.Reduction(s.Best.objective(), x.Value)
+		}
+	}
 	again, err := json.Marshal(&s)
 	if err != nil {
 		return nil, 0, err

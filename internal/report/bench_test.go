@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 )
 
 // benchOf makes a comparison of one seed from step times by case and method.
@@ -79,7 +80,7 @@ func TestTable3Claims(t *testing.T) {
 	}
 	doc := &Bench{Format: BenchFormat, Bench: "go-table3", Claims: got, Comparison: c}
 	var text, markdown, document bytes.Buffer
-	for _, err := range []error{doc.WriteText(&text), doc.WriteMarkdown(&markdown), WriteJSON(&document, doc)} {
+	for _, err := range []error{doc.WriteText(&text), doc.WriteMarkdown(&markdown), jsonx.Write(&document, doc)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func comparisonRows(c *compare.Comparison) *table {
 	if o == plan.Step {
 		column = "median step"
 	}
-	t := newTable("case", "method", "kind", ">"+column, ">interval (95%)", ">reduction", ">gap", ">evaluations", ">seconds", ">search time")
+	t := newTable("case", "method", "kind", ">"+column, ">interval (95%)", ">reduction", ">gap", ">evaluations", ">seconds", ">search time").fitting("kind", "seconds", "interval (95%)", "gap", "search time")
 	last := ""
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -83,7 +83,7 @@ func comparisonRows(c *compare.Comparison) *table {
 }
 
 func comparisonTotals(c *compare.Comparison) *table {
-	t := newTable("method", ">cases", ">failed", ">reduction", ">win", ">tie", ">loss", ">worst regression", "on", ">mean gap", ">search time", ">evaluations")
+	t := newTable("method", ">cases", ">failed", ">reduction", ">win", ">tie", ">loss", ">worst regression", "on", ">mean gap", ">search time", ">evaluations").fitting("search time", "evaluations", "failed", "cases", "mean gap")
 	for i := range c.Totals {
 		r := &c.Totals[i]
 		worst, on := "none", ""

@@ -12,7 +12,7 @@ func ExampleWorkloads_WriteText() {
 		{Name: "rnnlm2", Ops: 9539, Edges: 15536, FLOPs: 1.18e12, Parameters: 108.1e6, PublishedOps: &published, GPUs: 2},
 		{Name: "llama", Ops: 4000, Edges: 7000, FLOPs: 2e13, Parameters: 6.7e9},
 	}}
-	if err := doc.WriteText(os.Stdout); err != nil {
+	if err := doc.WriteText(report.Wide(os.Stdout)); err != nil {
 		panic(err)
 	}
 	// Output:

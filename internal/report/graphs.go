@@ -50,7 +50,7 @@ type Workloads struct {
 
 // WriteText writes w as a table.
 func (w *Workloads) WriteText(out io.Writer) error {
-	t := newTable("workload", ">ops", ">edges", ">FLOPs per step", ">parameters", ">published ops", ">difference", ">GPUs")
+	t := newTable("workload", ">ops", ">edges", ">FLOPs per step", ">parameters", ">published ops", ">difference", ">GPUs").fitting("difference", "published ops")
 	for _, s := range w.Workloads {
 		var published, difference, gpus any = "-", "-", "-"
 		if p := s.PublishedOps; p != nil {
@@ -128,6 +128,12 @@ type ONNX struct {
 	Initializers int              `json:"initializers"`
 	Dims         map[string]int64 `json:"dims"` // named dimensions, with the values used
 	Notes        []string         `json:"notes,omitempty"`
+	// Folded counts the nodes that depend on constants and shapes alone, which do not run
+	// in a step; FoldedBytes are held for their results.
+	Folded      int   `json:"folded"`
+	FoldedBytes int64 `json:"folded_bytes"`
+	Inlined     int   `json:"inlined_calls"`      // of model-local functions
+	Quantized   int   `json:"quantized_products"` // of 8-bit operands, by DequantizeLinear nodes
 }
 
 // WriteText writes i as a few lines.
@@ -147,6 +153,13 @@ func (i *Import) WriteText(out io.Writer) error {
 		t.row("ONNX producer", x.Producer)
 		t.row("ONNX nodes, edges", fmt.Sprintf("%d, %d", x.Nodes, x.Edges))
 		t.row("ONNX inputs, outputs, initializers", fmt.Sprintf("%d, %d, %d", x.Inputs, x.Outputs, x.Initializers))
+		t.row("folded: depend on constants alone", fmt.Sprintf("%d nodes, %v held", x.Folded, units.Bytes(x.FoldedBytes)))
+		if x.Inlined > 0 {
+			t.row("calls of functions written out", x.Inlined)
+		}
+		if x.Quantized > 0 {
+			t.row("products of 8-bit operands", x.Quantized)
+		}
 		for _, n := range slices.Sorted(maps.Keys(x.Dims)) {
 			t.row("dimension "+n, x.Dims[n])
 		}

@@ -43,15 +43,55 @@ type device struct {
 	Calibrated      []string           `json:"calibrated,omitempty"` // what is predicted by constants fitted to measurements
 }
 
+// CardsFormat names the version of Cards as a JSON document.
+const CardsFormat = "placer cards 1"
+
+// Cards lists GPUs by their data sheets.
+type Cards struct {
+	Format string `json:"format"`
+	Cards  []card `json:"cards"`
+}
+
+// card describes a GPU.
+type card struct {
+	Name string `json:"name"`
+	PCIe string `json:"pcie"`
+	device
+}
+
+// SummariseCards describes cards.
+func SummariseCards(cards []hw.Card) *Cards {
+	doc := &Cards{Format: CardsFormat}
+	for _, c := range cards {
+		x := describeDevice(&c.Device)
+		doc.Cards = append(doc.Cards, card{c.Name, c.PCIe.String(), x})
+	}
+	return doc
+}
+
+// WriteText writes c as a table.
+func (c *Cards) WriteText(w io.Writer) error {
+	t := newTable("card", ">memory", ">bandwidth", ">f32", ">tf32", ">f16", ">i8 TOP/s", "slot").fitting("tf32")
+	tera := func(x float64) string {
+		if x == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.4g", x/1e12)
+	}
+	for _, x := range c.Cards {
+		t.row(x.Name, fmt.Sprintf("%.1f GB", float64(x.Memory)/1e9), rate(x.MemoryBandwidth), tera(x.Peak["f32"]), tera(x.Peak["tf32"]), tera(x.Peak["f16"]), tera(x.Peak["i8"]), x.PCIe)
+	}
+	pg := newPage(w)
+	pg.table(t)
+	pg.printf("rates in TFLOP/s, dense, with f32 accumulation; --json has the sources\n")
+	return pg.err
+}
+
 // SummariseMachine describes m.
 func SummariseMachine(m *hw.Machine) MachineSummary {
 	s := MachineSummary{Name: m.Name, Links: len(m.Links)}
 	for i, d := range m.Devices {
-		peak := map[string]float64{}
-		for k, v := range d.Peak {
-			peak[k] = float64(v)
-		}
-		s.Devices = append(s.Devices, device{d.Name, d.Model, d.Kind, int64(d.Memory), float64(d.MemoryBandwidth), peak, d.Source, calibrated(d.Calibration)})
+		s.Devices = append(s.Devices, describeDevice(&d))
 		for j, e := range m.Devices {
 			if i == j || d.Kind != hw.GPU || e.Kind != hw.GPU {
 				continue
@@ -66,9 +106,17 @@ func SummariseMachine(m *hw.Machine) MachineSummary {
 	return s
 }
 
+func describeDevice(d *hw.Device) device {
+	peak := map[string]float64{}
+	for k, v := range d.Peak {
+		peak[k] = float64(v)
+	}
+	return device{d.Name, d.Model, d.Kind, int64(d.Memory), float64(d.MemoryBandwidth), peak, d.Source, calibrated(d.Calibration)}
+}
+
 // WriteText writes m as a table, a line for each run of equal devices.
 func (m *Machines) WriteText(w io.Writer) error {
-	t := newTable("machine", "devices", ">memory", ">bandwidth", ">f32 peak", ">GPU to GPU", "calibrated")
+	t := newTable("machine", "devices", ">memory", ">bandwidth", ">f32 peak", ">GPU to GPU", "calibrated").fitting("calibrated")
 	for _, s := range m.Machines {
 		for at := 0; at < len(s.Devices); {
 			n := 1

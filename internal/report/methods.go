@@ -26,7 +26,7 @@ type Method struct {
 
 // WriteText writes m as a table.
 func (m *Methods) WriteText(w io.Writer) error {
-	t := newTable("method", "kind", "what it does", "source", "needs")
+	t := newTable("method", "kind", "what it does", "source", "needs").fitting("source", "needs")
 	for _, x := range m.Methods {
 		t.row(x.Name, string(x.Kind), x.About, x.Source, x.Needs)
 	}

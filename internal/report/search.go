@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -32,16 +33,33 @@ type Search struct {
 	UnfusedBound float64 `json:"lower_bound_unfused_s,omitempty"`
 	// Evaluator is what policies learned from; the simulator where it is empty. With
 	// another one, step times are measured.
-	Evaluator   string    `json:"evaluator,omitempty"`
+	Evaluator string `json:"evaluator,omitempty"`
+	// OneDevice and BestRule are what the best plan is held against, under the same tasks:
+	// the best plan on one device, and the best rule or list scheduler.
+	OneDevice *Reference `json:"one_device,omitempty"`
+	BestRule  *Reference `json:"best_rule,omitempty"`
+	// Assumptions are remarks on the inputs: what they left open and what was taken.
+	Assumptions []string  `json:"assumptions,omitempty"`
 	Measured    *Measured `json:"measured,omitempty"`
 	Best        Row       `json:"best"`
 	Rows        []Row     `json:"rows"`
 	Skipped     []Skip    `json:"skipped"`
 	Seconds     float64   `json:"seconds"`
 	Evaluations int       `json:"evaluations"`
+	// OnFewer counts the evaluations of searches on fewer GPUs, which Evaluations does not.
+	OnFewer int `json:"evaluations_on_fewer_gpus,omitempty"`
 	// FirstFeasible is null where no placement fits.
 	FirstFeasible *float64 `json:"first_feasible_s"`
 	Interrupted   bool     `json:"interrupted"`
+}
+
+// Reference is a plan that the best one is held against.
+type Reference struct {
+	Method    string  `json:"method"`
+	Value     float64 `json:"value"` // of the objective
+	Feasible  bool    `json:"feasible"`
+	Fused     bool    `json:"fused"`     // its ops share kernels
+	Reduction float64 `json:"reduction"` // of the best plan against it
 }
 
 // Measured says what a search measured, and how.
@@ -52,7 +70,9 @@ type Measured struct {
 	Failed      int    `json:"failed"`        // could not be measured
 	Host        string `json:"host"`          // driver, libraries and GPUs
 	Mode        string `json:"mode"`          // eager or graph
-	Repeats     int    `json:"repeats"`       // timed steps, of which the median counts
+	Runtime     string `json:"runtime,omitempty"`
+	Clock       string `json:"clock,omitempty"` // of runtime torch; processor time where empty
+	Repeats     int    `json:"repeats"`         // timed steps, of which the median counts; torch: of each of two rounds, of which the least counts
 	Logical     bool   `json:"logical,omitempty"`
 	Partition   bool   `json:"partition,omitempty"`
 	Best        int    `json:"best_of_round,omitempty"` // samples of a round that are measured; 0: all
@@ -101,11 +121,14 @@ type Row struct {
 	// Reduction is the share by which the step is shorter than the human expert's
 	// under the same scheduler; null without a human row, and for what does not
 	// fit.
-	Reduction  *float64 `json:"reduction_vs_human"`
-	Feasible   bool     `json:"feasible"`
-	Overflow   int64    `json:"overflow_bytes"` // summed over devices
-	Peak       []int64  `json:"peak_bytes"`     // [D]
-	LowerBound float64  `json:"lower_bound_s"`
+	Reduction *float64 `json:"reduction_vs_human"`
+	// OverOneDevice is the share by which the step is shorter than that of the best plan
+	// on one device under the same tasks; null where none fits, and for what does not.
+	OverOneDevice *float64 `json:"reduction_vs_one_device,omitempty"`
+	Feasible      bool     `json:"feasible"`
+	Overflow      int64    `json:"overflow_bytes"` // summed over devices
+	Peak          []int64  `json:"peak_bytes"`     // [D]
+	LowerBound    float64  `json:"lower_bound_s"`
 	// Gap is the step time over the bound, less 1; null for what does not fit: the
 	// bound is that of plans that do.
 	Gap         *float64 `json:"gap"`
@@ -144,7 +167,12 @@ func (s *Search) columns() (all []column) {
 	if s.Evaluator != "" {
 		add(">predicted", func(r *Row) string { return orDash(r.Predicted, seconds) })
 	}
-	add(">reduction", func(r *Row) string { return share(r.Reduction) })
+	add(">reduction", func(r *Row) string {
+		if s.OneDevice != nil {
+			return share(r.OverOneDevice)
+		}
+		return share(r.Reduction)
+	})
 	if s.Tasks != "" {
 		add(">placement", func(r *Row) string { return orDash(r.Placed, seconds) })
 		add(">+ schedule", func(r *Row) string { return change(r.Placed, r.Scheduled) })
@@ -186,6 +214,7 @@ func (s *Search) WriteText(w io.Writer) error {
 	pg.printf("%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed)
 	pg.table(s.table())
 	pg.lines("", s.notes()...)
+	pg.lines("assumed: ", s.Assumptions...)
 	if m := s.Measured; m != nil {
 		pg.printf("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
 	}
@@ -204,14 +233,56 @@ func (s *Search) WriteText(w io.Writer) error {
 	if unfused := s.value(s.UnfusedBound); s.UnfusedBound > 0 && unfused != s.value(s.LowerBound) {
 		bound += fmt.Sprintf(" (%s without fusion)", unfused)
 	}
-	pg.printf("%s; %s; %d evaluations in %.1f s\n", best, bound, s.Evaluations, s.Seconds)
+	fewer := ""
+	if s.OnFewer > 0 {
+		fewer = fmt.Sprintf(" and %d on fewer GPUs", s.OnFewer)
+	}
+	pg.printf("%s; %s; %d evaluations%s in %.1f s\n", best, bound, s.Evaluations, fewer, s.Seconds)
+	if s.Best.Feasible {
+		pg.lines("", s.heldAgainst()...)
+	}
 	return pg.err
+}
+
+// heldAgainst says what the best plan is worth beside one device and beside the rules.
+func (s *Search) heldAgainst() (lines []string) {
+	add := func(r *Reference, what string) {
+		if r == nil {
+			return
+		}
+		fused := ""
+		if r.Fused {
+			fused = ", fused"
+		}
+		if !r.Feasible {
+			lines = append(lines, fmt.Sprintf("%s does not fit", what))
+			return
+		}
+		lines = append(lines, fmt.Sprintf("%s against %s (%s%s)", against(r.Reduction), what, s.value(r.Value), fused))
+	}
+	add(s.OneDevice, "the best plan on one device")
+	if s.BestRule != nil {
+		add(s.BestRule, "the best rule, "+s.BestRule.Method)
+	}
+	return lines
+}
+
+// against says a reduction in words.
+func against(share float64) string {
+	switch p := percentOf(share); {
+	case p == "0.0%":
+		return "no gain"
+	case share < 0:
+		return percentOf(-share) + " longer"
+	default:
+		return p + " shorter"
+	}
 }
 
 // table has a row for each method, those without a placement last.
 func (s *Search) table() *table {
 	columns := s.columns()
-	t := newTable()
+	t := newTable().fitting("cpu s", "kind", "FIFO", "placement", "+ schedule", "+ fusion", "evaluations", "peak memory")
 	for _, c := range columns {
 		t.column(c.head)
 	}
@@ -286,6 +357,9 @@ func (s *Search) decides() string {
 // how says in words how a step is measured.
 func (m *Measured) how() string {
 	text := fmt.Sprintf("%s mode, median of %d", m.Mode, m.Repeats)
+	if m.Runtime != "" {
+		text = fmt.Sprintf("%s, %s clock, least of two rounds of %d", m.Runtime, cmp.Or(m.Clock, "virtual"), m.Repeats)
+	}
 	if m.Best > 0 {
 		text += fmt.Sprintf(", the best %d of a round", m.Best)
 	}

@@ -3,8 +3,10 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"placer/internal/jsonx"
 	"placer/plan"
 )
 
@@ -39,11 +41,48 @@ metis: unavailable: gpmetis not found; install metis
 * best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
-	if err := example().WriteText(&b); err != nil {
+	if err := example().WriteText(Wide(&b)); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
+	}
+}
+
+// TestHeldAgainst: in a terminal's columns, what the best plan is worth beside one device
+// and beside the best rule.
+func TestHeldAgainst(t *testing.T) {
+	s := example()
+	small, long := 0.03, "a-rule-with-a-long-name-and-a-suffix+fusion"
+	s.OneDevice, s.BestRule = &Reference{Method: "one-device", Value: 0.309, Feasible: true, Fused: true, Reduction: small}, &Reference{Method: "heft", Value: 0.3, Feasible: true}
+	s.Rows[2].OverOneDevice, s.Rows[0].Method, s.Tasks = &small, long, "place,schedule,fuse"
+	s.Assumptions = []string{"no machine is named: p100"}
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; tasks place,schedule,fuse; critical-path scheduler, seed 7
+ method                                          step time  reduction    gap
+-----------------------------------------------------------------------------
+ a-rule-with-a-long-name-and-a-suffix+fusion        400 ms          -  50.0%
+ single                                       does not fit          -      -
+ anneal *                                           300 ms       3.0%  50.0%
+ metis                                                   -          -      -
+single: 2.00 GB more than the devices have; its step would take 350 ms
+anneal: a remark
+metis: unavailable: gpmetis not found; install metis
+assumed: no machine is named: p100
+* best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
+3.0% shorter against the best plan on one device (309 ms, fused)
+no gain against the best rule, heft (300 ms)
+`
+	var b bytes.Buffer
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got\n%s", b.String())
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, " ") && len(line) > 81 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
 	}
 }
 
@@ -70,7 +109,7 @@ step times are measured (eager mode, median of 5, the best 4 of a round); 12 pla
 * best: anneal, step 300 ms; proven lower bound of predicted steps 200 ms; 4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
-	if err := s.WriteText(&b); err != nil {
+	if err := s.WriteText(Wide(&b)); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != want {
@@ -82,7 +121,7 @@ step times are measured (eager mode, median of 5, the best 4 of a round); 12 pla
 // document reads back.
 func TestSearchJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, example()); err != nil {
+	if err := jsonx.Write(&b, example()); err != nil {
 		t.Fatal(err)
 	}
 	var keys map[string]any
@@ -108,8 +147,8 @@ func TestSearchJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again, first bytes.Buffer
-	WriteJSON(&first, example())
-	WriteJSON(&again, &back)
+	jsonx.Write(&first, example())
+	jsonx.Write(&again, &back)
 	if !bytes.Equal(first.Bytes(), again.Bytes()) {
 		t.Error("the document changes when it is read and written")
 	}

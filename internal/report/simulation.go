@@ -173,7 +173,7 @@ func (s *Simulation) writePath(pg *page) {
 		pg.printf("  %d waited for: %s\n", waited[r], r)
 	}
 	slices.SortStableFunc(steps, func(a, b criticalStep) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
-	t := newTable("longest steps", "where", ">start", ">takes", "waited for")
+	t := newTable("longest steps", "where", ">start", ">takes", "waited for").fitting("start")
 	for _, x := range steps[:min(longest, len(steps))] {
 		where := x.Device
 		if x.Transfer {

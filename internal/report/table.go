@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/tw"
@@ -15,6 +17,10 @@ type table struct {
 	head  []string
 	align []tw.Align
 	rows  [][]string
+	// narrow says that the table is to fit a terminal; drop lists the columns that are
+	// left out of it where that is needed, the first one first.
+	narrow bool
+	drop   []string
 }
 
 // newTable returns a table of these columns. A head that begins with > is that of
@@ -45,7 +51,95 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
+// fitting makes the table fit a terminal: columns are left out, in the order of drop,
+// and then the longest names are shortened in the middle.
+func (t *table) fitting(drop ...string) *table {
+	t.narrow, t.drop = true, drop
+	return t
+}
+
+// textWidth is how many columns of text a table takes where it can: those of a terminal.
+const textWidth = 80
+
+// shortest is the least that names are shortened to.
+const shortest = 12
+
+// fit returns the table that is printed in limit columns, 0 for any number.
+func (t *table) fit(limit int) *table {
+	if !t.narrow || limit <= 0 {
+		return t
+	}
+	n := &table{head: slices.Clone(t.head), align: slices.Clone(t.align)}
+	for _, r := range t.rows {
+		n.rows = append(n.rows, slices.Clone(r))
+	}
+	for _, name := range t.drop {
+		if n.width() <= limit {
+			break
+		}
+		if k := slices.Index(n.head, name); k >= 0 {
+			n.head, n.align = slices.Delete(n.head, k, k+1), slices.Delete(n.align, k, k+1)
+			for i, r := range n.rows {
+				n.rows[i] = slices.Delete(r, k, k+1)
+			}
+		}
+	}
+	for over := n.width() - limit; over > 0; over = n.width() - limit {
+		widest := -1
+		for k := range n.head {
+			if n.align[k] == tw.AlignLeft && n.columnWidth(k) > max(shortest, utf8.RuneCountInString(n.head[k])) && (widest < 0 || n.columnWidth(k) > n.columnWidth(widest)) {
+				widest = k
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		to := max(shortest, utf8.RuneCountInString(n.head[widest]), n.columnWidth(widest)-over)
+		for _, r := range n.rows {
+			r[widest] = shorten(r[widest], to)
+		}
+	}
+	return n
+}
+
+// width returns the columns of text that the table takes.
+func (t *table) width() int {
+	w := 0
+	for k := range t.head {
+		w += t.columnWidth(k) + 2
+	}
+	return w
+}
+
+func (t *table) columnWidth(k int) int {
+	w := utf8.RuneCountInString(t.head[k])
+	for _, r := range t.rows {
+		w = max(w, utf8.RuneCountInString(r[k]))
+	}
+	return w
+}
+
+// shorten returns s in n characters, its middle left out.
+func shorten(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	head := (n - 2) / 2
+	return string(r[:head]) + ".." + string(r[len(r)-(n-2-head):])
+}
+
+// wide is a writer to which tables are written with all their columns.
+type wide struct{ io.Writer }
+
+// Wide returns a writer to which tables are written whole, however wide.
+func Wide(w io.Writer) io.Writer { return wide{w} }
+
+// write writes t, in the columns of a terminal unless w is wide.
 func (t *table) write(w io.Writer) error {
+	if _, ok := w.(wide); !ok {
+		t = t.fit(textWidth)
+	}
 	alignment := tw.CellAlignment{PerColumn: t.align}
 	plain := tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off}
 	var text bytes.Buffer

@@ -21,7 +21,7 @@ type Placed struct {
 	Machine Machine `json:"machine"`
 	Policy  string  `json:"policy"` // file, or "built-in"
 	// Distance is how far the graph lies from the nearest training graph; beyond
-	// Reach the policy is out of its depth.
+	// Reach the graph is out of distribution.
 	Distance float64 `json:"distance"`
 	Reach    float64 `json:"reach"`
 	Human    float64 `json:"human_step_time_s"`
@@ -56,7 +56,7 @@ func (p *Placed) WriteText(w io.Writer) error {
 	pg.table(t)
 	verdict := "within what training covers"
 	if p.Distance > p.Reach {
-		verdict = "out of the policy's depth: search instead, or fine-tune"
+		verdict = "out of the policy's distribution: search instead, or fine-tune"
 	}
 	pg.printf("distance from training %.2f, measured up to %.2f: %s\n", p.Distance, p.Reach, verdict)
 	return pg.err

@@ -22,8 +22,11 @@ func (s Sets) Root(i int32) int32 {
 	return i
 }
 
-// Join makes one set of those of i and j.
-func (s Sets) Join(i, j int32) {
+// Join makes one set of those of i and j, and returns its root and that of the set
+// which went into it; they are equal where i and j were of one set.
+func (s Sets) Join(i, j int32) (root, gone int32) {
 	i, j = s.Root(i), s.Root(j)
-	s[max(i, j)] = min(i, j)
+	root, gone = min(i, j), max(i, j)
+	s[gone] = root
+	return root, gone
 }

@@ -173,14 +173,14 @@ func TestHardwareAgreesWithSimulator(t *testing.T) {
 	simulated := searchWith("roofline", func(*search.Host, *session.Measurements) {})
 	for name, change := range map[string]func(*search.Host, *session.Measurements){
 		"hardware": func(h *search.Host, j *session.Measurements) {
-			h.Judge, h.Rollouts = j, session.NewEvaluator(x.s.Clone(), j).Rollouts
+			h.Measurer, h.Rollouts = j, session.NewEvaluator(x.s.Clone(), j).Rollouts
 		},
 		"both": func(h *search.Host, j *session.Measurements) {
 			s, err := session.NewPrescreen(x.s.Clone(), j, 4)
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.Judge, h.Rollouts = j, s.Rollouts
+			h.Measurer, h.Rollouts = j, s.Rollouts
 		},
 	} {
 		got := searchWith(name, change)
@@ -271,7 +271,7 @@ func TestFusedAgrees(t *testing.T) {
 		x.task.Bound = float64(x.s.FusedLowerBound().Seconds)
 		j := x.measurements(t, context.Background())
 		clock := func() float64 { return 0 }
-		host := search.Host{Clock: clock, CPU: clock, Judge: j, Rollouts: session.NewEvaluator(x.s.Clone(), j).Rollouts}
+		host := search.Host{Clock: clock, CPU: clock, Measurer: j, Rollouts: session.NewEvaluator(x.s.Clone(), j).Rollouts}
 		if evaluator == "both" {
 			s, err := session.NewPrescreen(x.s.Clone(), j, 4)
 			if err != nil {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/plan"
 	"placer/units"
 )
@@ -76,9 +76,7 @@ var errNoMeasurement = errors.New("no measurement")
 
 func (m *Cache) read(line []byte) error {
 	var r record
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := jsonx.Decode(line, &r); err != nil {
 		return fmt.Errorf("%w: %w", errNoMeasurement, err)
 	}
 	if r.Graph == "" || r.Plan == "" || r.Machine == "" || r.Overflow < 0 || r.Overflow == 0 && !(r.StepTime > 0) {

@@ -1,17 +1,17 @@
 package session
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"placer/hw/gpu"
+	"placer/internal/faults"
+	"placer/internal/jsonx"
 	"placer/measure"
 	"placer/plan"
 )
@@ -19,8 +19,14 @@ import (
 // Settings say how a step is measured. Measurements under different settings are
 // not compared.
 type Settings struct {
-	Mode      string `json:"mode"`    // eager or graph
-	Repeats   int    `json:"repeats"` // timed steps behind a first one, of which the median counts
+	Mode    string `json:"mode"`    // eager or graph
+	Repeats int    `json:"repeats"` // timed steps behind a first one, of which the median counts
+	// Runtime is what runs a step: kernels of each op's shapes on GPUs where it is empty,
+	// or Torch, whose Repeats are the steps of each of two rounds, of which the least
+	// counts. Clock and Realtime are Torch's alone.
+	Runtime   string `json:"runtime,omitempty"`
+	Clock     string `json:"clock,omitempty"`    // Virtual where empty, or Wall
+	Realtime  bool   `json:"realtime,omitempty"` // keep other processes off the cores
 	Logical   bool   `json:"logical,omitempty"`
 	Partition bool   `json:"partition,omitempty"`
 	// Contention is the simulator's, whose order of ops is run.
@@ -29,17 +35,34 @@ type Settings struct {
 	Order string `json:"order"`
 }
 
+// Torch is the runtime that runs captured steps of PyTorch; its clocks are Virtual,
+// processor time, and Wall.
+const (
+	Torch   = "torch"
+	Virtual = "virtual"
+	Wall    = "wall"
+)
+
 // DefaultSettings are five eager steps behind a first one.
 func DefaultSettings() Settings { return Settings{Mode: measure.Eager.String(), Repeats: 5} }
 
 // Validate reports every fault.
 func (s Settings) Validate() error {
-	var errs []error
+	var errs faults.List
 	if _, err := s.mode(); err != nil {
 		errs = append(errs, err)
 	}
-	if s.Repeats < 1 || s.Repeats > 1000 {
-		errs = append(errs, fmt.Errorf("%d steps to measure, want 1 to 1000", s.Repeats))
+	errs.If(s.Repeats < 1 || s.Repeats > 1000, "%d steps to measure, want 1 to 1000", s.Repeats)
+	switch {
+	case s.Runtime == "" && (s.Clock != "" || s.Realtime):
+		errs = append(errs, errors.New("clock and realtime of measuring go with runtime torch"))
+	case s.Runtime == "":
+	case s.Runtime != Torch:
+		errs = append(errs, fmt.Errorf("runtime %q of measuring, want %s or nothing", s.Runtime, Torch))
+	case s.Mode != measure.Eager.String() || s.Logical || s.Partition:
+		errs = append(errs, errors.New("mode, logical and partition of measuring do not go with runtime torch"))
+	case s.Clock != "" && s.Clock != Virtual && s.Clock != Wall:
+		errs = append(errs, fmt.Errorf("clock %q of measuring, want %s or %s", s.Clock, Virtual, Wall))
 	}
 	return errors.Join(errs...)
 }
@@ -64,13 +87,8 @@ func (s Settings) String() string {
 
 // Parse reads what String wrote.
 func Parse(text string) (s Settings, err error) {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := jsonx.Decode([]byte(text), &s); err != nil {
 		return s, fmt.Errorf("settings of measuring: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return s, errors.New("settings of measuring: data behind them")
 	}
 	return s, s.Validate()
 }

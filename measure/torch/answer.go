@@ -19,6 +19,7 @@ type Ready struct {
 	Ops     int      `json:"ops"` // of the program
 	Devices []string `json:"devices"`
 	Torch   string   `json:"torch"` // version
+	Host    string   `json:"host"`  // processor's name, where known
 }
 
 // Answer is a measured step. Times are in seconds, by Clock where nothing else is said.

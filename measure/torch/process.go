@@ -31,6 +31,7 @@ type Request struct {
 	Steps int    `json:"steps,omitempty"` // timed, of a round
 	Clock string `json:"clock,omitempty"` // virtual or wall
 	Trace bool   `json:"trace"`
+	Brief bool   `json:"brief,omitempty"` // without devices, classes and trace, which take steps of their own
 }
 
 // Process is a measuring process. It is used by one goroutine at a time.

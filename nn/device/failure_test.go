@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 		free := func(n *gonet.Network) *gonet.Batch {
 			b := *p.batch
 			if p.free {
-				b.Free = n.AddFree("here", b.X.N)
+				b.InstanceLogits = n.AddInstanceLogits("here", b.X.N)
 			}
 			return &b
 		}

@@ -189,13 +189,13 @@ func compareNetwork(t *testing.T, d *Device, r *rand.Rand, p networkCase, tolera
 	defer device.Close()
 	for _, n := range []*gonet.Network{cpu, device} {
 		if b := *p.batch; p.free {
-			b.Free = n.AddFree("here", b.X.N)
+			b.InstanceLogits = n.AddInstanceLogits("here", b.X.N)
 		}
 	}
 	on := func(n *gonet.Network) *gonet.Batch {
 		b := *p.batch
 		if p.free {
-			b.Free = n.AddFree("here", b.X.N)
+			b.InstanceLogits = n.AddInstanceLogits("here", b.X.N)
 		}
 		return &b
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"placer/graphsage"
+	"placer/internal/faults"
 	"placer/nn"
 	"placer/transformerxl"
 )
@@ -27,10 +28,10 @@ type Batch struct {
 	// Allowed forbids devices: nil allows all, [A] holds for every node, [N A]
 	// for each on its own.
 	Allowed []bool
-	// Free are added to the logits of each task, [N,Columns], if not nil: logits of
+	// InstanceLogits are added to the logits of each task, [N,Columns], if not nil: logits of
 	// this very problem that belong to the parameters but not to the network. See
-	// Network.AddFree.
-	Free []*nn.Param
+	// Network.AddInstanceLogits.
+	InstanceLogits []*nn.Param
 }
 
 func (b *Batch) copies() int { return max(b.Copies, 1) }
@@ -67,7 +68,7 @@ func (b *Batch) check(c Config) error {
 	if b.Neighbours == nil {
 		return errors.New("gonet: batch without neighbours")
 	}
-	all := []error{b.Neighbours.Check(n)}
+	all := faults.List{b.Neighbours.Check(n)}
 	if a := c.Decision.Choices; a > 0 {
 		all = append(all, nn.CheckMask(b.Allowed, n, a))
 	} else if b.Allowed != nil {
@@ -78,13 +79,9 @@ func (b *Batch) check(c Config) error {
 		for i := 1; i < len(b.Bounds); i++ {
 			bad = bad || b.Bounds[i] <= b.Bounds[i-1]
 		}
-		if bad {
-			all = append(all, fmt.Errorf("bounds %v do not cut %d nodes into graphs", b.Bounds, n))
-		}
+		all.If(bad, "bounds %v do not cut %d nodes into graphs", b.Bounds, n)
 	}
-	if c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil) {
-		all = append(all, fmt.Errorf("%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous)))
-	}
+	all.If(c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil), "%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous))
 	m := 0
 	for _, t := range c.Decision.Tasks() {
 		m += n * t.Kinds
@@ -94,12 +91,12 @@ func (b *Batch) check(c Config) error {
 	} else if b.Previous != nil {
 		all = append(all, b.checkPrevious(c.Decision.Tasks()))
 	}
-	if b.Free != nil && len(b.Free) != len(c.Decision.Tasks()) {
-		all = append(all, fmt.Errorf("free logits of %d tasks, want %d", len(b.Free), len(c.Decision.Tasks())))
-	} else if b.Free != nil {
+	if b.InstanceLogits != nil && len(b.InstanceLogits) != len(c.Decision.Tasks()) {
+		all = append(all, fmt.Errorf("instance logits of %d tasks, want %d", len(b.InstanceLogits), len(c.Decision.Tasks())))
+	} else if b.InstanceLogits != nil {
 		for i, t := range c.Decision.Tasks() {
-			if s := b.Free[i].Shape; len(s) != 2 || s[0] != n || s[1] != t.Columns() {
-				all = append(all, fmt.Errorf("free logits %v of %s, want [%d %d]", s, t.Name, n, t.Columns()))
+			if s := b.InstanceLogits[i].Shape; len(s) != 2 || s[0] != n || s[1] != t.Columns() {
+				all = append(all, fmt.Errorf("instance logits %v of %s, want [%d %d]", s, t.Name, n, t.Columns()))
 			}
 		}
 	}

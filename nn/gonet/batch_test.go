@@ -145,7 +145,7 @@ func TestGradientOfTheWhole(t *testing.T) {
 		change(&c)
 		net := newNetwork(t, c, 3, 1)
 		r := rand.New(rand.NewPCG(1, 2))
-		b := &Batch{X: randomX(r, n, f), Neighbours: ladder(n), Copies: samples, Free: net.AddFree("g", n)}
+		b := &Batch{X: randomX(r, n, f), Neighbours: ladder(n), Copies: samples, InstanceLogits: net.AddInstanceLogits("g", n)}
 		o := &ppo.Objective{ClipEps: 0.2, Entropy: 0.05, ValueCost: 0.5, Return: []float32{1, 2, 3}}
 		for k := range samples {
 			act, before := randomDecision(r, c, n), randomDecision(r, c, n)
@@ -207,11 +207,11 @@ func TestFreeLogits(t *testing.T) {
 	net := newNetwork(t, small(f, a), 3, 1)
 	b := &Batch{X: randomX(rand.New(rand.NewPCG(1, 2)), n, f), Neighbours: ladder(n)}
 	plain, _ := forward(t, net, b)
-	b.Free = net.AddFree("g", n)
-	if b.Free[0] != net.AddFree("g", n)[0] {
-		t.Error("free logits of one name were made twice")
+	b.InstanceLogits = net.AddInstanceLogits("g", n)
+	if b.InstanceLogits[0] != net.AddInstanceLogits("g", n)[0] {
+		t.Error("instance logits of one name were made twice")
 	}
-	b.Free[0].Value[5] = 2
+	b.InstanceLogits[0].Value[5] = 2
 	got, _ := forward(t, net, b)
 	if d := got.V[5] - plain.V[5]; d < 1.99 || d > 2.01 || got.V[4] != plain.V[4] {
 		t.Errorf("logit 5 moved by %g, want 2, and logit 4 by %g, want 0", d, got.V[4]-plain.V[4])
@@ -219,13 +219,13 @@ func TestFreeLogits(t *testing.T) {
 	if _, err := net.Backward(b, &nn.CrossEntropy{Labels: make([]int32, n)}); err != nil {
 		t.Fatal(err)
 	}
-	if b.Free[0].Grad[0] >= 0 {
-		t.Errorf("gradient of the label's free logit is %g, want below 0", b.Free[0].Grad[0])
+	if b.InstanceLogits[0].Grad[0] >= 0 {
+		t.Errorf("gradient of the label's instance logit is %g, want below 0", b.InstanceLogits[0].Grad[0])
 	}
-	net.RemoveFree("g")
-	b.Free = nil
+	net.RemoveInstanceLogits("g")
+	b.InstanceLogits = nil
 	if again, _ := forward(t, net, b); !slices.Equal(again.V, plain.V) {
-		t.Error("logits differ after free logits were removed")
+		t.Error("logits differ after instance logits were removed")
 	}
 }
 
@@ -245,7 +245,7 @@ func TestBatchRefuses(t *testing.T) {
 		{"nothing allowed", func(b *Batch) { b.Allowed = make([]bool, a) }, "no choice"},
 		{"bounds", func(b *Batch) { b.Bounds = []int32{0, 3, 3, n} }, "bounds"},
 		{"copies", func(b *Batch) { b.Copies = 2 }, "one iteration"},
-		{"free", func(b *Batch) { b.Free = []*nn.Param{nn.NewParams().Constant("x", 0, n, a+1)} }, "free logits [5 5]"},
+		{"free", func(b *Batch) { b.InstanceLogits = []*nn.Param{nn.NewParams().Constant("x", 0, n, a+1)} }, "instance logits [5 5]"},
 	}
 	net := newNetwork(t, small(f, a), 1, 1)
 	for _, c := range cases {

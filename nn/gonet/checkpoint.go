@@ -1,7 +1,6 @@
 package gonet
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"placer/internal/jsonx"
 	"placer/nn"
 	"placer/nn/safetensors"
 )
@@ -59,9 +59,7 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: format %q, want %q", got, formatValue)
 	}
 	var c Config
-	d := json.NewDecoder(bytes.NewReader([]byte(f.Metadata[configKey])))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
+	if err := jsonx.Decode([]byte(f.Metadata[configKey]), &c); err != nil {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: configuration: %w", err)
 	}
 	if err := plausible(c, len(data)); err != nil {
@@ -72,7 +70,7 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: %w", err)
 	}
 	for _, t := range f.Tensors {
-		if name, ok := strings.CutPrefix(t.Name, "weight/"); ok && strings.HasPrefix(name, freePrefix) && len(t.Shape) == 2 && t.Shape[0] > 0 && t.Shape[1] > 0 {
+		if name, ok := strings.CutPrefix(t.Name, "weight/"); ok && strings.HasPrefix(name, instancePrefix) && len(t.Shape) == 2 && t.Shape[0] > 0 && t.Shape[1] > 0 {
 			n.params.Constant(name, 0, t.Shape...)
 		}
 	}

@@ -68,7 +68,7 @@ func TestLoadRefuses(t *testing.T) {
 func TestLoadedNetworkGoesOn(t *testing.T) {
 	const n = 20
 	net := newNetwork(t, small(6, 4), 1, 1)
-	b := &Batch{X: nn.NewMat(n, 6), Neighbours: ladder(n), Free: net.AddFree("g", n)}
+	b := &Batch{X: nn.NewMat(n, 6), Neighbours: ladder(n), InstanceLogits: net.AddInstanceLogits("g", n)}
 	for i := range b.X.V {
 		b.X.V[i] = float32(i%7) / 7
 	}
@@ -94,7 +94,7 @@ func TestLoadedNetworkGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Free = again.AddFree("g", n)
+	b.InstanceLogits = again.AddInstanceLogits("g", n)
 	if got := steps(again); !slices.Equal(got, want) {
 		t.Error("a loaded network trains to other weights")
 	}

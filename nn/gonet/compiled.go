@@ -12,7 +12,7 @@ import (
 // pointer.
 type compiled struct {
 	nodes, copies, graphs int
-	free                  []*nn.Param
+	instance              []*nn.Param
 	tasks                 []transformerxl.Task
 
 	graph    *nn.Graph
@@ -28,7 +28,7 @@ type compiled struct {
 // compiled returns the graph for b's shape, with a backward pass if train.
 func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 	for i, c := range n.cache {
-		if c.nodes != b.X.N || c.copies != b.copies() || c.graphs != b.graphs() || !slices.Equal(c.free, b.Free) {
+		if c.nodes != b.X.N || c.copies != b.copies() || c.graphs != b.graphs() || !slices.Equal(c.instance, b.InstanceLogits) {
 			continue
 		}
 		n.cache = append(n.cache[:i], n.cache[i+1:]...)
@@ -52,7 +52,7 @@ func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 }
 
 func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
-	c := &compiled{nodes: b.X.N, copies: b.copies(), graphs: b.graphs(), free: b.Free, tasks: n.config.Decision.Tasks()}
+	c := &compiled{nodes: b.X.N, copies: b.copies(), graphs: b.graphs(), instance: b.InstanceLogits, tasks: n.config.Decision.Tasks()}
 	g := nn.NewGraph(n.backend)
 	c.graph = g
 	c.x = g.Input("features", b.X.N, b.X.D)
@@ -72,8 +72,8 @@ func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
 	}
 	logits, states := n.decision.Apply(g, h, x, &c.ofH, &c.ofX)
 	for i, t := range c.tasks {
-		if c.free != nil {
-			logits[i] = g.AddRepeated(logits[i], g.Param(c.free[i]))
+		if c.instance != nil {
+			logits[i] = g.AddRepeated(logits[i], g.Param(c.instance[i]))
 		}
 		if t.Name == transformerxl.Placement {
 			logits[i] = g.Mask(logits[i], &c.allowed)

@@ -2,9 +2,9 @@ package gonet
 
 import (
 	"errors"
-	"fmt"
 
 	"placer/graphsage"
+	"placer/internal/faults"
 	"placer/nn"
 	"placer/transformerxl"
 )
@@ -39,15 +39,9 @@ func Default(features, choices int) Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	all := []error{c.Embedding.Validate(), c.Decision.Validate(), c.Adam.Validate()}
-	if c.Embedding.Width != c.Decision.Width {
-		all = append(all, fmt.Errorf("gonet: embedding width %d and decision width %d differ", c.Embedding.Width, c.Decision.Width))
-	}
-	if c.Iterations < 1 {
-		all = append(all, fmt.Errorf("gonet: iterations is %d, want at least 1", c.Iterations))
-	}
-	if c.CachedGraphs < 1 {
-		all = append(all, fmt.Errorf("gonet: cached graphs is %d, want at least 1", c.CachedGraphs))
-	}
+	all := faults.List{c.Embedding.Validate(), c.Decision.Validate(), c.Adam.Validate()}
+	all.If(c.Embedding.Width != c.Decision.Width, "gonet: embedding width %d and decision width %d differ", c.Embedding.Width, c.Decision.Width)
+	all.If(c.Iterations < 1, "gonet: iterations is %d, want at least 1", c.Iterations)
+	all.If(c.CachedGraphs < 1, "gonet: cached graphs is %d, want at least 1", c.CachedGraphs)
 	return errors.Join(all...)
 }

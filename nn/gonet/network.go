@@ -111,12 +111,12 @@ func (n *Network) Extend(c transformerxl.Config, r *rand.Rand) error {
 	return nil
 }
 
-// AddFree adds free logits, zero, for a problem of nodes nodes to the parameters
+// AddInstanceLogits adds instance logits, zero, for a problem of nodes nodes to the parameters
 // under name, or returns those there are: one matrix [nodes,Columns] per task.
 // They are trained with the network.
-func (n *Network) AddFree(name string, nodes int) (all []*nn.Param) {
+func (n *Network) AddInstanceLogits(name string, nodes int) (all []*nn.Param) {
 	for i, t := range n.config.Decision.Tasks() {
-		key := freeName(name, i, t)
+		key := instanceName(name, i, t)
 		p := n.params.Lookup(key)
 		if p == nil {
 			p = n.params.Constant(key, 0, nodes, t.Columns())
@@ -126,25 +126,25 @@ func (n *Network) AddFree(name string, nodes int) (all []*nn.Param) {
 	return all
 }
 
-// freePrefix begins the names of free logits.
-const freePrefix = "free/"
+// instancePrefix begins the names of instance logits, as checkpoints of runs have them.
+const instancePrefix = "free/"
 
-func freeName(name string, i int, t transformerxl.Task) string {
+func instanceName(name string, i int, t transformerxl.Task) string {
 	if i == 0 {
-		return freePrefix + name
+		return instancePrefix + name
 	}
-	return freePrefix + name + "/" + t.Name
+	return instancePrefix + name + "/" + t.Name
 }
 
-// RemoveFree deletes free logits.
-func (n *Network) RemoveFree(name string) {
+// RemoveInstanceLogits deletes instance logits.
+func (n *Network) RemoveInstanceLogits(name string) {
 	var gone []*nn.Param
 	for i, t := range n.config.Decision.Tasks() {
-		key := freeName(name, i, t)
+		key := instanceName(name, i, t)
 		gone = append(gone, n.params.Lookup(key))
 		n.params.Remove(key)
 	}
-	n.forget(func(c *compiled) bool { return c.free != nil && slices.Equal(c.free, gone) })
+	n.forget(func(c *compiled) bool { return c.instance != nil && slices.Equal(c.instance, gone) })
 	if d := n.backend.Device(); d != nil {
 		_ = d.Release(gone)
 	}

@@ -100,7 +100,7 @@ func (e joint) Rewards(actions [][]int32, rewards []float32) error {
 	return nil
 }
 
-// TestTasksAreLearnt by PPO, with free logits and without.
+// TestTasksAreLearnt by PPO, with instance logits and without.
 func TestTasksAreLearnt(t *testing.T) {
 	const n, f = 24, 6
 	for _, free := range []bool{false, true} {
@@ -113,8 +113,8 @@ func TestTasksAreLearnt(t *testing.T) {
 			b.X.Row(i)[3+i%2] = 1
 		}
 		if free {
-			b.Free = net.AddFree("g", n)
-			for _, p := range b.Free {
+			b.InstanceLogits = net.AddInstanceLogits("g", n)
+			for _, p := range b.InstanceLogits {
 				p.Rate = 20
 			}
 		}
@@ -132,9 +132,9 @@ func TestTasksAreLearnt(t *testing.T) {
 			}
 		}
 		if last < first+0.3 {
-			t.Errorf("free logits %v: mean reward from %.2f to %.2f, want a gain of 0.3", free, first, last)
+			t.Errorf("instance logits %v: mean reward from %.2f to %.2f, want a gain of 0.3", free, first, last)
 		}
-		net.RemoveFree("g")
+		net.RemoveInstanceLogits("g")
 		if k := slices.IndexFunc(net.Params().All(), func(p *nn.Param) bool { return p.Name[:4] == "free" }); k >= 0 {
 			t.Errorf("parameter %s is left", net.Params().All()[k].Name)
 		}
@@ -142,7 +142,7 @@ func TestTasksAreLearnt(t *testing.T) {
 }
 
 // TestTasksInCheckpoints: a network of three tasks comes back from its file with
-// its free logits, and a network that only places can be taught more.
+// its instance logits, and a network that only places can be taught more.
 func TestTasksInCheckpoints(t *testing.T) {
 	const n, f = 12, 6
 	place := small(f, 4)
@@ -158,7 +158,7 @@ func TestTasksInCheckpoints(t *testing.T) {
 	if after, _ := forward(t, net, b); !slices.Equal(before.V, after.V) {
 		t.Error("placement differs after tasks were added")
 	}
-	b.Free = net.AddFree("g", n)
+	b.InstanceLogits = net.AddInstanceLogits("g", n)
 	if _, err := net.Backward(b, &nn.CrossEntropy{Labels: make([]int32, n)}); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestTasksInCheckpoints(t *testing.T) {
 	if again.Config() != all {
 		t.Errorf("configuration %+v, want %+v", again.Config(), all)
 	}
-	b.Free = again.AddFree("g", n)
+	b.InstanceLogits = again.AddInstanceLogits("g", n)
 	got, err := again.Forward(b)
 	if err != nil {
 		t.Fatal(err)

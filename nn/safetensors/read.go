@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"placer/internal/jsonx"
 )
 
 // Read parses a whole file. The tensors share b.
@@ -106,9 +108,7 @@ func parseHeader(head []byte, f *File) ([]named, error) {
 			continue
 		}
 		e := named{name: name}
-		strict := json.NewDecoder(bytes.NewReader(raw))
-		strict.DisallowUnknownFields()
-		if err := strict.Decode(&e.entry); err != nil {
+		if err := jsonx.Decode(raw, &e.entry); err != nil {
 			return nil, fmt.Errorf("header: tensor %q: %w", name, err)
 		}
 		all = append(all, e)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"placer/internal/faults"
 	"placer/nn"
 )
 
@@ -21,13 +22,9 @@ type Config struct {
 
 // validate reports every fault of c.
 func (c Config) validate() error {
-	var all []error
-	if c.Features < 1 || c.Choices < 1 {
-		all = append(all, fmt.Errorf("seq2seq: %d features and %d choices, want at least 1", c.Features, c.Choices))
-	}
-	if c.Width < 2 || c.Width%2 != 0 {
-		all = append(all, fmt.Errorf("seq2seq: width is %d, want an even number", c.Width))
-	}
+	var all faults.List
+	all.If(c.Features < 1 || c.Choices < 1, "seq2seq: %d features and %d choices, want at least 1", c.Features, c.Choices)
+	all.If(c.Width < 2 || c.Width%2 != 0, "seq2seq: width is %d, want an even number", c.Width)
 	return errors.Join(all...)
 }
 

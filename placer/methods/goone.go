@@ -16,7 +16,7 @@ import (
 // has other tasks.
 type goOne struct {
 	network *goone.Policy
-	turns   *joint.Policy
+	joint   *joint.Policy
 	tasks   plan.Tasks // of the last Place
 }
 
@@ -32,16 +32,16 @@ func newGoOne(o Options) (plan.Placer, error) {
 	}
 	search, fuse := cem.Default(), fusion.Default()
 	search.Level, search.Workers, fuse.Workers = c.Level, c.Workers, c.Workers
-	g := &goOne{network: network, turns: joint.New(search, fuse)}
+	g := &goOne{network: network, joint: joint.New(search, fuse)}
 	if o.Earlier != nil {
 		g.network.Resume(o.Earlier, o.Checkpoint)
-		g.turns.Resume(o.Earlier, o.Checkpoint)
+		g.joint.Resume(o.Earlier, o.Checkpoint)
 	}
 	return g, nil
 }
 
 // Name is as plan.Placer says.
-func (*goOne) Name() string { return "GO-one" }
+func (*goOne) Name() string { return GoOne }
 
 // Kind is as plan.Placer says.
 func (*goOne) Kind() plan.Kind { return plan.Policy }
@@ -50,14 +50,16 @@ func (*goOne) Kind() plan.Kind { return plan.Policy }
 func (g *goOne) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	g.tasks = p.Tasks
 	out, err := g.of(p.Tasks).Place(ctx, p)
-	if out != nil && !byNetwork(p.Tasks) {
+	if out != nil && !ByNetwork(p.Tasks) {
 		out.Notes = append(out.Notes, "learnt without the network: placement and schedule by the cross-entropy method, fusion by class")
 	}
 	return out, err
 }
 
-// byNetwork reports whether the network is what decides tasks.
-func byNetwork(tasks plan.Tasks) bool {
+// ByNetwork reports whether GO-one's network is what decides tasks: placement or
+// schedule alone. Others are learnt without it, so Options.NetworkDevice has no effect
+// on them.
+func ByNetwork(tasks plan.Tasks) bool {
 	return tasks == 0 || tasks == plan.Place || tasks == plan.Schedule
 }
 
@@ -65,10 +67,10 @@ func (g *goOne) of(tasks plan.Tasks) interface {
 	plan.Placer
 	search.Saver
 } {
-	if byNetwork(tasks) {
+	if ByNetwork(tasks) {
 		return g.network
 	}
-	return g.turns
+	return g.joint
 }
 
 // Save writes what the policy has learnt so far.

@@ -24,8 +24,10 @@ import (
 func Methods() []Method {
 	return []Method{
 		fixed(rules.Expert(), "whole layers, in order, on consecutive devices", "RL-2017, GO: expert placement"),
+		fixed(rules.TopologicalCut(), "stages of equal compute, cut from the topological order: the expert's rule on a graph without layers", ""),
 		fixed(rules.Single(), "everything on one device", "RL-2017: single GPU"),
 		fixed(rules.TensorFlowDefault(), "TensorFlow's own choice: the first device that can run an op", "GO: TF-default"),
+		fixed(rules.Offload(), "weights that the accelerators cannot hold stay on the host and are sent when their turn comes", "FlexGen (ICML 2023), ZeRO-Offload (ATC 2021)"),
 		made("units dealt out in turn", "", func(o Options) plan.Placer { return rules.RoundRobin(o.Level) }),
 		made("one random placement of units", "", func(o Options) plan.Placer { return rules.Random(o.Level) }),
 		needing("gpmetis", fixed(partition.METIS{}, "parts of equal compute, least communication across the cut", "Karypis and Kumar 1998; GO: METIS")),
@@ -78,7 +80,7 @@ func Methods() []Method {
 			c.Level = o.Level
 			return gdp.PlacerBatch{Config: c, Companions: o.Companions}
 		})),
-		{Name: "GO-one", Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: newGoOne},
+		{Name: GoOne, Kind: plan.Policy, About: "the learned policy, trained from nothing on the graph at hand", Source: "GO (NeurIPS 2020), GDP (2019)", New: newGoOne},
 		{Name: ZeroShot, Kind: plan.Policy, About: "the built-in pretrained policy as it is, the best of 16 samples", Source: "GO 5: generalization", New: func(Options) (plan.Placer, error) {
 			p, err := pretrained.Policy()
 			return sequential.Placer{Policy: p}, err
@@ -93,11 +95,11 @@ func Methods() []Method {
 // rows are those of the catalogue that give something within a search's budget. What
 // takes seconds on a large graph comes last among the baselines.
 var rows = []row{
-	{name: "human"}, {name: "single", judged: true},
+	{name: "human", only: layered}, {name: "topological-cut", only: unlayered}, {name: "single", judged: true},
 	{name: "pipedream", only: byLoad, judged: true}, {name: "contiguous", only: byLoad, judged: true},
-	{name: "tf-default"}, {name: "roundrobin"}, {name: "random"}, {name: "metis"}, {name: "scotch"},
+	{name: "tf-default"}, {name: "offload", only: withHost, judged: true}, {name: "roundrobin"}, {name: "random"}, {name: "metis"}, {name: "scotch"},
 	{name: "listsched"}, {name: "m-sct"}, {name: "heft-units"}, {name: "etf-units"}, {name: "heft"}, {name: "etf"},
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
-	{name: "anneal", weight: 4}, {name: "GO-one", weight: 4}, {name: FineTuned, weight: 0.5},
+	{name: "anneal", weight: 4}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
 }

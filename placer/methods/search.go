@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"slices"
 
+	"placer/baselines/rules"
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
+	"placer/hw"
 	"placer/placer/search"
 	"placer/plan"
 )
 
-// The methods that use the pretrained policy, and the one that searches as if
-// transfers never waited.
+// The methods that use the pretrained policy, the one that learns from nothing, and
+// the one that searches as if transfers never waited.
 const (
 	ZeroShot    = "zero-shot"
 	FineTuned   = "fine-tuned"
+	GoOne       = "GO-one"
 	Uncontended = "uncontended"
 )
 
@@ -37,10 +40,17 @@ type Problem struct {
 	Tasks     plan.Tasks
 	// Uncontended says that transfers never wait for one another.
 	Uncontended bool
+	// Unlayered says that the graph names no layers, so that no expert's rule is about it.
+	Unlayered bool
+	// Machine is what is placed on; nil stands for any.
+	Machine *hw.Machine
 }
 
-func byLoad(p Problem) bool { return p.Objective.Normal() == plan.Throughput }
-func freely(p Problem) bool { return p.Objective.Normal() == plan.Step && p.Uncontended }
+func layered(p Problem) bool   { return !p.Unlayered }
+func unlayered(p Problem) bool { return p.Unlayered }
+func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }
+func freely(p Problem) bool    { return p.Objective.Normal() == plan.Step && p.Uncontended }
+func withHost(p Problem) bool  { return p.Machine == nil || rules.Host(p.Machine) >= 0 }
 
 // ForSearch returns every method of a search of problems like p, in the order of the
 // rows, and last the one that polishes the best of them. o is what all of them are

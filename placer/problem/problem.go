@@ -29,6 +29,17 @@ type Problem struct {
 	Bound float64
 	// UnfusedBound is that of steps without fusion, where Bound is of all; else 0.
 	UnfusedBound float64
+
+	source  Source
+	options Options
+}
+
+// On returns the problem on another machine, as New makes it.
+func (p *Problem) On(m *hw.Machine) (*Problem, error) {
+	if p.source.Graph == nil {
+		return nil, errors.New("the problem was not made from a graph and its times")
+	}
+	return New(p.source, m, p.options)
 }
 
 // New returns the problem to place s on m. Its evaluator counts memory. It reports a
@@ -57,7 +68,7 @@ func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 			Graph: g, Machine: m, Units: h, Evaluator: simulator, Kernels: simulator.KernelCosts, Objective: o.Objective, Tasks: o.Tasks,
 			Decision: plan.Decision{Priority: priority}, Seed: 1,
 		},
-		Simulator: simulator,
+		Simulator: simulator, source: s, options: o,
 	}
 	if o.Tasks.Has(plan.Fuse) && !bound.Impossible {
 		if o.Objective.Normal() == plan.Step {
@@ -131,6 +142,9 @@ func (p *Problem) judgeBy(s Source) error {
 		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
 		p.Bound = float64(sim.PeakBound(p.Graph, p.Machine.NumDevices()))
 	case plan.Throughput:
+		if p.Machine.OccupiesSender() {
+			return fmt.Errorf("machine %s: the throughput objective knows no copies that occupy the sender", p.Machine.Name)
+		}
 		source, err := Loads(s, p.Machine, p.Simulator)
 		if err != nil {
 			return err

@@ -2,14 +2,14 @@ package search
 
 import (
 	"errors"
-	"fmt"
 
+	"placer/internal/faults"
 	"placer/plan"
 )
 
-// Judge measures a decision whose predicted score is given. It may be called at
+// Measurer measures a decision whose predicted score is given. It may be called at
 // once from several goroutines. An error says why there is no measurement.
-type Judge interface {
+type Measurer interface {
 	Measure(d plan.Decision, predicted plan.Score) (plan.Score, error)
 }
 
@@ -61,8 +61,12 @@ type Config struct {
 	// clock and include the baselines; Evaluations do not include them.
 	Budget  plan.Budget
 	Seed    uint64
-	Workers int    // methods that run at once, at least 1
-	Human   string // the method that reductions are relative to
+	Workers int // methods that run at once, at least 1
+	// Fewer makes a search within a budget in evaluations search on every smaller number
+	// of GPUs too, within the same budget, where the proven bound leaves room for a better
+	// plan: no number of devices then ends behind a smaller one.
+	Fewer bool
+	Human string // the method that reductions are relative to
 }
 
 // Default is two minutes on two cores.
@@ -72,13 +76,9 @@ func Default() Config {
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Budget.Seconds < 0 || c.Budget.Evaluations < 0 || c.Budget == (plan.Budget{}) {
-		errs = append(errs, fmt.Errorf("budget: %g seconds and %d evaluations, want one above 0 and none below", c.Budget.Seconds, c.Budget.Evaluations))
-	}
-	if c.Workers < 1 || c.Workers > 1024 {
-		errs = append(errs, fmt.Errorf("workers: %d, want 1 to 1024", c.Workers))
-	}
+	var errs faults.List
+	errs.If(c.Budget.Seconds < 0 || c.Budget.Evaluations < 0 || c.Budget == (plan.Budget{}), "budget: %g seconds and %d evaluations, want one above 0 and none below", c.Budget.Seconds, c.Budget.Evaluations)
+	errs.If(c.Workers < 1 || c.Workers > 1024, "workers: %d, want 1 to 1024", c.Workers)
 	return errors.Join(errs...)
 }
 
@@ -88,9 +88,9 @@ type Host struct {
 	CPU   func() float64 // seconds of processor time the program has used
 	// Rollouts, if not nil, returns what evaluates the samples of one more policy, in place of the problem's
 	// evaluator: the same scores from elsewhere, or measured ones. Their best is
-	// judged by the problem's, or Judge, all the same.
+	// judged by the problem's, or Measurer, all the same.
 	Rollouts func() plan.Rollouts
-	// Judge, if not nil, has the last word on what methods came to; the score of the
+	// Measurer, if not nil, has the last word on what methods came to; the score of the
 	// problem's evaluator stands beside its own as Row.Predicted.
-	Judge Judge
+	Measurer Measurer
 }

@@ -12,7 +12,7 @@ type Row struct {
 	Kind   plan.Kind
 	Score  plan.Score
 	// Predicted is the score of the task's Evaluator where Score is measured; nil
-	// without a Judge. Unmeasured says why Score is a prediction all the same.
+	// without a Measurer. Unmeasured says why Score is a prediction all the same.
 	Predicted  *plan.Score
 	Unmeasured string
 	FIFO       plan.Score // the same devices under FIFO, without fusion
@@ -40,12 +40,16 @@ type Skip struct {
 type Result struct {
 	Rows    []Row
 	Skipped []Skip
-	Best    int // index of the best row; the first of equals
+	Best    int // index of the best row; of equals that on the fewest devices
 	// Seconds the search took, and until the first feasible placement (negative if
 	// there was none), on the host's clock.
 	Seconds, FirstFeasible float64
 	Evaluations            int // of all methods
+	OnFewer                int // evaluations of the searches on fewer GPUs, beside those
 	Interrupted            bool
+	// References are nil where rows are measured, by the memory objective, and where
+	// devices are not decided.
+	References References
 }
 
 // Row returns the row of a method, or nil.

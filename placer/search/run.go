@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/plan"
 	"placer/units"
 )
@@ -84,7 +85,7 @@ func OpenRun(dir string) (r *Run, m *Memory, seconds float64, err error) {
 	r = newRun(dir)
 	m = &Memory{Ended: map[string]Remembered{}, Running: map[string]Remembered{}, FirstFeasible: -1}
 	var s runState
-	switch err := r.read(stateFile, &s); {
+	switch err := r.Read(stateFile, &s); {
 	case errors.Is(err, fs.ErrNotExist): // killed before the first write
 	case err != nil:
 		return nil, nil, 0, err
@@ -103,7 +104,7 @@ func OpenRun(dir string) (r *Run, m *Memory, seconds float64, err error) {
 			continue
 		}
 		var s methodState
-		if err := r.read(filepath.Join(stateFolder, e.Name()), &s); err != nil {
+		if err := r.Read(filepath.Join(stateFolder, e.Name()), &s); err != nil {
 			return nil, nil, 0, err
 		}
 		if s.Format != stateFormat || s.Evaluations < 0 || s.CPUSeconds < 0 {
@@ -170,35 +171,17 @@ func (r *Run) Write(name string, write func(io.Writer) error) error {
 
 // WriteJSON makes the file name hold v.
 func (r *Run) WriteJSON(name string, v any) error {
-	return r.Write(name, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
+	return r.Write(name, func(w io.Writer) error { return jsonx.Write(w, v) })
 }
 
 // Read reads the file name into v; unknown keys and trailing data are errors.
-func (r *Run) Read(name string, v any) error { return r.read(name, v) }
-
-func (r *Run) read(name string, v any) error {
-	f, err := os.Open(r.Path(name))
+func (r *Run) Read(name string, v any) error {
+	data, err := os.ReadFile(r.Path(name))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	d := json.NewDecoder(f)
-	d.DisallowUnknownFields()
-	switch err := d.Decode(v); {
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s: the file is empty", r.Path(name))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s: the document ends early", r.Path(name))
-	case err != nil:
+	if err := jsonx.Decode(data, v); err != nil {
 		return fmt.Errorf("%s: %w", r.Path(name), err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("%s: data after the end of the document", r.Path(name))
 	}
 	return nil
 }

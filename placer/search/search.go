@@ -44,7 +44,7 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 	defer cancel()
 	s := &searcher{
 		ctx: ctx, problem: p, methods: methods, c: c, host: h, observer: o, cancel: cancel, memory: memory,
-		meter: newMeter(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: memory.FirstFeasible,
+		cpuTimes: newCPUTimes(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: memory.FirstFeasible,
 	}
 	hard := ctx
 	if c.Budget.Seconds > 0 {
@@ -71,7 +71,7 @@ const baselineShare = 1.0 / 3
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// searcher is the state of one Search. mu guards what the lanes share.
+// searcher is the state of one Search. mu guards what the queues share.
 type searcher struct {
 	ctx      context.Context // ends when the search is interrupted, not when its time is up
 	problem  *problem.Problem
@@ -83,17 +83,17 @@ type searcher struct {
 	memory   *Memory
 
 	mu            sync.Mutex
-	meter         *meter
+	cpuTimes      *cpuTimes
 	rows          []*Row  // [methods]
 	skipped       []*Skip // [methods]
 	firstFeasible float64
 	err           error // of the observer, or of a method that broke its contract
 }
 
-// stage runs the methods of one stage in lanes side by side and waits for them.
+// stage runs the methods of one stage in queues side by side and waits for them.
 func (s *searcher) stage(ctx context.Context, stage Stage) {
 	var wait parallel.Group
-	for _, l := range s.lanes(stage) {
+	for _, l := range s.queues(stage) {
 		wait.Go(func() { l.run(ctx, s) })
 	}
 	wait.Wait()
@@ -115,7 +115,7 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	if s.host.Rollouts != nil && m.Kind == plan.Policy {
 		own.Rollouts = s.host.Rollouts()
 	}
-	s.meter.start(m.Name)
+	s.cpuTimes.start(m.Name)
 	s.mu.Unlock()
 	before := s.memory.Running[m.Name]
 	if s.c.Budget.Evaluations > 0 {
@@ -128,7 +128,7 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	}
 	out, err := placer.Place(ctx, &own)
 	s.mu.Lock()
-	s.meter.stop(m.Name)
+	s.cpuTimes.stop(m.Name)
 	s.mu.Unlock()
 	if old := before.Outcome; old != nil {
 		if err != nil {
@@ -187,25 +187,30 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		s.fail(fmt.Errorf("method %s broke its contract: %w", m.Name, err))
 		return
 	}
-	r.Score = e.Evaluate(r.Decision)
-	if s.host.Judge != nil {
+	s.judge(r, e)
+	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
-		if score, err := s.host.Judge.Measure(r.Decision, predicted); err != nil {
+		if score, err := s.host.Measurer.Measure(r.Decision, predicted); err != nil {
 			r.Unmeasured = err.Error()
 		} else {
 			r.Score = score
 		}
 	}
+	s.mu.Lock()
+	r.CPUSeconds = cpuBefore + s.cpuTimes.seconds(m.Name)
+	s.rows[k] = r
+	s.mu.Unlock()
+	s.tell(k, Event{What: what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: placer})
+}
+
+// judge fills what follows from r's decision.
+func (s *searcher) judge(r *Row, e plan.Evaluator) {
+	r.Score = e.Evaluate(r.Decision)
 	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
 	r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
 	r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
 	r.Peak = s.problem.Peak(r.Decision)
-	s.mu.Lock()
-	r.CPUSeconds = cpuBefore + s.meter.seconds(m.Name)
-	s.rows[k] = r
-	s.mu.Unlock()
-	s.tell(k, Event{What: what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: placer})
 }
 
 func (s *searcher) skip(k int, reason string) {
@@ -223,11 +228,24 @@ func (s *searcher) tell(k int, e Event) {
 	e.Method, e.Kind, e.Seconds = s.methods[k].Name, s.methods[k].Kind, s.host.Clock()
 	e.Cut = s.ctx.Err() != nil
 	if e.CPUSeconds == 0 {
-		e.CPUSeconds = s.meter.seconds(e.Method)
+		e.CPUSeconds = s.cpuTimes.seconds(e.Method)
 	}
 	if e.Device != nil && e.Score.Feasible() && s.firstFeasible < 0 {
 		s.firstFeasible = e.Seconds
 	}
+	s.observe(e)
+}
+
+// announce passes on an event of no method, from outside of the stages.
+func (s *searcher) announce(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Seconds = s.host.Clock()
+	s.observe(e)
+}
+
+// observe passes e on; s.mu is held.
+func (s *searcher) observe(e Event) {
 	if s.observer == nil || s.err != nil {
 		return
 	}
@@ -259,6 +277,33 @@ func (s *searcher) best() *Row {
 	return best
 }
 
+// conclude finds what the rows are held against, adds the rows that this makes, and
+// tidies the best: what is predicted alone can be judged here.
+func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
+	if s.host.Measurer != nil {
+		return rows
+	}
+	p := s.problem
+	e := p.Evaluator.Clone()
+	if p.Objective.Normal() != plan.Memory && p.Decides(plan.Place) {
+		r.References = s.references(e, rows)
+		rows = append(rows, r.References.extra(s, e, rows)...)
+	}
+	if s.c.Fewer && s.c.Budget.Evaluations > 0 && p.Decides(plan.Place) {
+		row, n := s.fewer(s.ctx, e, rows)
+		if r.OnFewer = n; row != nil {
+			rows = append(rows, row)
+		}
+	}
+	best := rows[choose(p.Graph, rows)]
+	d, tries := tidy(p.Graph, e, best.Decision, best.Score)
+	if note := tidyNote(p.Graph, best.Device, d.Device, tries); note != "" {
+		best.Decision, best.Notes = d, append(slices.Clip(best.Notes), note)
+		s.judge(best, e)
+	}
+	return rows
+}
+
 func (s *searcher) result(ctx context.Context) (*Result, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -269,11 +314,18 @@ func (s *searcher) result(ctx context.Context) (*Result, error) {
 			r.Skipped = append(r.Skipped, *s.skipped[k])
 		}
 		if row := s.rows[k]; row != nil {
-			if len(r.Rows) > 0 && row.better(&r.Rows[r.Best]) {
-				r.Best = len(r.Rows)
-			}
-			r.Rows = append(r.Rows, *row)
 			r.Evaluations += row.Evaluations
+		}
+	}
+	rows := slices.DeleteFunc(slices.Clone(s.rows), func(r *Row) bool { return r == nil })
+	if len(rows) > 0 {
+		if !r.Interrupted {
+			rows = s.conclude(r, rows)
+			r.Interrupted = ctx.Err() != nil
+		}
+		r.Best = choose(s.problem.Graph, rows)
+		for _, row := range rows {
+			r.Rows = append(r.Rows, *row)
 		}
 	}
 	if len(r.Rows) == 0 {

@@ -36,6 +36,7 @@ const (
 	Ended    What = "ended"
 	Recalled What = "recalled" // ended in the run that is being resumed
 	Skipped  What = "skipped"
+	Smaller  What = "smaller" // a search on fewer GPUs begins, Reason says on how many
 )
 
 // Observer is told of every event; nil ignores them. An error ends the search.

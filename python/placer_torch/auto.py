@@ -110,9 +110,14 @@ def write_profile(p: Program, meter: Meter, folder: str, count: int, graph_hash:
     """Measures ops and copies and writes times.json and machine.json."""
     got = profile.on_core(p, meter.state, meter.batch, meter.specs, steps=steps, realtime=realtime)
     c = copies.measure(realtime=realtime) if count > 1 else copies.Copies(1e-6, 1e10, 1e-6, 1e-6, 1e11, 1e10, 1e10, 3e-6)
+    write_files(got, c, folder, count, graph_hash)
+    return got
+
+
+def write_files(got: profile.Profile, c: copies.Copies, folder: str, count: int, graph_hash: str) -> None:
+    """Writes times.json and machine.json of count cores."""
     doc = machine.cores(c, count, machine.core_flops())
     memory = doc["models"]["core"]["capacity"]
     times = profile.times_doc(graph_hash, got, model="core", count=count, memory=memory, cpu=True, bandwidth=c.send_bandwidth, latency=c.send_s)
     profile.write_times(os.path.join(folder, "times.json"), times)
     machine.write(os.path.join(folder, "machine.json"), doc)
-    return got

@@ -14,6 +14,7 @@ from .run_workers import LATENCY, Steps, Workers
 
 _SIZES = (256, 8 << 10, 64 << 10, 256 << 10)  # elements of 4 bytes
 _EACH = 8  # tensors of each size
+_WEIGHTS = 8  # matrices of 1 MB that ops between copies read in turn
 _CHAIN = 200  # hops of the chain that goes to and fro
 
 
@@ -42,34 +43,38 @@ def measure(cores: Sequence[int] | None = None, *, rounds: int = 3, realtime: bo
     names = {o.name: i for i, o in enumerate(p.ops)}
     sends: dict[int, list[list[float]]] = {n: [] for n in _SIZES}  # by size: of a step, each tensor's time
     reads: dict[int, list[list[float]]] = {n: [] for n in _SIZES}
-    small: list[float] = []
+    local: dict[int, list[list[float]]] = {n: [] for n in _SIZES}
+    empty: list[float] = []  # of a step, what the clock readings around nothing take
     for _ in range(rounds):
         with Workers(p, s, {}, p.batch, cores=cores, trace=clock.VIRTUAL, realtime=realtime) as w:
             w.run(2)
             for _ in range(4):
                 sender, reader = w.run(1).records
                 source = [end - start for i, out, start, end in sender if out < 0 and p.ops[i].role == "batch"]
-                empty = statistics.median(source)
-                time = {i: end - start - empty for i, out, start, end in reader if out < 0}
+                empty.append(statistics.median(source))
+                time = {i: end - start for i, out, start, end in reader if out < 0}
                 starts = {i: start for i, _, start, _ in reader}
                 ends = {i: end for i, _, _, end in reader}
-                sent = {p.ops[i].name: end - start - empty for i, out, start, end in sender if out >= 0}
+                sent = {p.ops[i].name: end - start for i, out, start, end in sender if out >= 0}
                 for n in _SIZES:
                     sends[n].append([sent[f"made.{n}.{k}"] for k in range(_EACH)])
-                    local = statistics.median(time[names[f"local.{n}.{k}"]] for k in range(_EACH))
+                    local[n].append([time[names[f"local.{n}.{k}"]] for k in range(_EACH)])
                     remote = [names[f"remote.{n}.{k}"] for k in range(_EACH)]
                     # with the wait, which finds the flag raised: from the end of the op before
-                    reads[n].append([time[i] - local + starts[i] - ends[i - 1] - empty for i in remote])
-                small.extend(time[names[f"local.{_SIZES[0]}.{k}"]] for k in range(_EACH))
-    send_s, send_bandwidth = _line({4 * n: _typical(v) for n, v in sends.items()})
-    receive_s, receive_bandwidth = _line({4 * n: _typical(v) for n, v in reads.items()})
+                    reads[n].append([time[i] + starts[i] - ends[i - 1] for i in remote])
+    # least first, difference then: the least difference would be that of the step whose other part was slow
+    clocks = min(empty)
+    alone = {n: _typical(v) for n, v in local.items()}
+    send_s, send_bandwidth = _line({4 * n: _typical(v) - clocks for n, v in sends.items()})
+    receive_s, receive_bandwidth = _line({4 * n: _typical(v) - alone[n] - clocks for n, v in reads.items()})
     stream, shared = _streams(cores, realtime)
-    return Copies(send_s, send_bandwidth, _delivery(cores, realtime), receive_s, receive_bandwidth, stream, shared, statistics.median(small))
+    return Copies(send_s, send_bandwidth, _delivery(cores, realtime), receive_s, receive_bandwidth, stream, shared, alone[_SIZES[0]] - clocks)
 
 
 def _typical(steps: list[list[float]]) -> float:
-    """The median over tensors of the least over steps."""
-    return statistics.median(min(c) for c in zip(*steps))
+    """The median over tensors in the step whose sum is least: the least of each tensor
+    would be less than any step takes."""
+    return statistics.median(min(steps, key=sum))
 
 
 def _line(times: dict[int, float]) -> tuple[float, float]:
@@ -99,8 +104,11 @@ def _program(ops: list[Op], batch: dict[str, torch.Tensor], last: Ref) -> Progra
 
 
 def _crossing() -> tuple[Program, list[int]]:
-    """Device 0 makes tensors that device 1 reads, behind a product that keeps
-    device 1 busy until all are there; between them device 1 reads its own."""
+    """Device 0 makes tensors that device 1 reads, behind products that keep
+    device 1 busy until all are there; between them device 1 reads its own. As in a
+    model's step, products with other weights run between the copies on both
+    sides, so that caches hold no more of the copies' code and memory than they
+    would there."""
     ops: list[Op] = []
     device: list[int] = []
     batch: dict[str, torch.Tensor] = {}
@@ -116,13 +124,31 @@ def _crossing() -> tuple[Program, list[int]]:
 
     inputs = {(n, d): source(f"x.{n}.{d}", _vector(n), d) for n in _SIZES for d in (0, 1)}
     square = Spec((1024, 1024), (1024, 1), torch.float32)
+    weight, rows = Spec((512, 512), (512, 1), torch.float32), Spec((32, 512), (512, 1), torch.float32)
+    weights = [[source(f"weight.{d}.{k}", weight, d) for k in range(_WEIGHTS)] for d in (0, 1)]
+    activation = [source(f"activation.{d}", rows, d) for d in (0, 1)]
+    between = 0
+
+    def product(d: int) -> None:
+        nonlocal between
+        between += 1
+        add(_op(f"between.{between}", "aten.mm.default", (activation[d], weights[d][between % _WEIGHTS]), rows), d)
+
     a = source("square", square, 1)
-    made = {(n, k): add(_op(f"made.{n}.{k}", "aten.add.Tensor", (inputs[n, 0], 1), _vector(n)), 0) for n in _SIZES for k in range(_EACH)}
-    last = add(_op("busy", "aten.mm.default", (a, a), square), 1)
+    made = {}
     for n in _SIZES:
         for k in range(_EACH):
+            product(0)
+            made[n, k] = add(_op(f"made.{n}.{k}", "aten.add.Tensor", (inputs[n, 0], 1), _vector(n)), 0)
+    for k in range(2):
+        a = last = add(_op(f"busy.{k}", "aten.mm.default", (a, a), square), 1)
+    for n in _SIZES:
+        for k in range(_EACH):
+            product(1)
             mine = add(_op(f"mine.{n}.{k}", "aten.add.Tensor", (inputs[n, 1], 1), _vector(n)), 1)
+            product(1)
             add(_op(f"local.{n}.{k}", "aten.add.Tensor", (mine, 1), _vector(n)), 1)
+            product(1)
             last = add(_op(f"remote.{n}.{k}", "aten.add.Tensor", (made[n, k], 1), _vector(n)), 1)
     return _program(ops, batch, last), device
 

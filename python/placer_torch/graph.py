@@ -7,6 +7,7 @@ from typing import Any
 
 from . import flops, kinds
 from .files import write_text
+from .layers import layers
 from .optim import RULES
 from .program import Op, Program, Spec
 
@@ -22,12 +23,13 @@ def text(p: Program) -> str:
     """The graph file's text: one op a line, the same for the same program."""
     group = groups(p)
     control = update_control(p)
-    lines = [json.dumps(op_doc(p, i, group[i], control.get(i, [])), ensure_ascii=False) for i in range(len(p.ops))]
+    layer = layers(p)
+    lines = [json.dumps(op_doc(p, i, group[i], layer[i], control.get(i, [])), ensure_ascii=False) for i in range(len(p.ops))]
     head = f'{{"format": "placer graph 1",\n"name": {json.dumps(p.name)},\n"ops": [\n'
     return head + ",\n".join(lines) + "\n]}\n"
 
 
-def op_doc(p: Program, i: int, group: int, control: list[int]) -> dict[str, Any]:
+def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> dict[str, Any]:
     o = p.ops[i]
     d: dict[str, Any] = {"name": o.name, "kind": kind(p, o)}
     if o.phase != "forward":
@@ -63,6 +65,8 @@ def op_doc(p: Program, i: int, group: int, control: list[int]) -> dict[str, Any]
         d["group"] = group
     if o.forward is not None:
         d["forward"] = p.ops[o.forward].name
+    if layer:
+        d["layer"] = layer
     if o.module:
         d["module"] = o.module
     ins = [p.ops[r.op].name + (f":{r.out}" if r.out else "") for r in o.inputs()]

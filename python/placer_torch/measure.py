@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import platform
 from typing import IO, Any, Sequence
 
 import torch
@@ -32,9 +33,10 @@ class Options:
     trace: bool = False
     check: bool = True  # compare the bits of the results with one device's
     realtime: bool = False
+    brief: bool = False  # without devices, classes and trace, which take steps of their own
 
     def with_request(self, r: dict[str, Any]) -> Options:
-        return dataclasses.replace(self, **{k: r[k] for k in ("steps", "repeats", "clock", "trace", "check") if k in r})
+        return dataclasses.replace(self, **{k: r[k] for k in ("steps", "repeats", "clock", "trace", "check", "brief") if k in r})
 
 
 class Meter:
@@ -80,11 +82,6 @@ class Meter:
         assert best is not None
         others = load.others()
         series = self._by(best, o.clock)
-        with Workers(p, s, self.state, self.batch, specs=self.specs, trace=o.clock, realtime=o.realtime) as w:
-            w.run(1)
-            traced = [w.run(1) for _ in range(3)]
-        records = sorted(traced, key=lambda t: self._by(t, o.clock)[0])[len(traced) // 2].records
-        at = series.index(min(series))
         doc: dict[str, Any] = {
             "format": FORMAT,
             "method": s.method,
@@ -97,14 +94,23 @@ class Meter:
             "rounds_s": _round(rounds),
             "spread": round(clock.spread(series), 4),
             "load": None if others is None else round(others, 3),
-            "devices": self._devices(s, best, at, records),
-            "classes": self._classes(s, records),
         }
+        if not o.brief:
+            records = self._traced(s, o)
+            doc["devices"] = self._devices(s, best, series.index(min(series)), records)
+            doc["classes"] = self._classes(s, records)
+            if o.trace:
+                doc["trace"] = self._trace(s, records)
         if o.check:
             doc["equal"] = states.equal(self.reference(), self._first_step(s))
-        if o.trace:
-            doc["trace"] = self._trace(s, records)
         return doc
+
+    def _traced(self, s: Schedule, o: Options) -> Records:
+        """The middle one of three steps with a clock reading around each op."""
+        with Workers(self.program, s, self.state, self.batch, specs=self.specs, trace=o.clock, realtime=o.realtime) as w:
+            w.run(1)
+            traced = [w.run(1) for _ in range(3)]
+        return sorted(traced, key=lambda t: self._by(t, o.clock)[0])[len(traced) // 2].records
 
     @staticmethod
     def _by(steps: Steps, name: str) -> list[float]:
@@ -176,7 +182,7 @@ def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
 
 
 def _requested(p: Program, r: dict[str, Any]) -> Schedule:
-    known = {"id", "schedule", "plan", "devices", "device", "order", "steps", "repeats", "clock", "trace", "check"}
+    known = {"id", "schedule", "plan", "devices", "device", "order", "steps", "repeats", "clock", "trace", "check", "brief"}
     for key in r:
         if key not in known:
             raise FormatError(f"request: unknown key {key!r}")
@@ -198,7 +204,7 @@ def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None
         answers.flush()
 
     cores = sorted(os.sched_getaffinity(0))
-    say({"format": READY, "ops": len(meter.program.ops), "devices": [f"cpu:{k}" for k in range(len(cores))], "torch": torch.__version__, "pinned": True})
+    say({"format": READY, "ops": len(meter.program.ops), "devices": [f"cpu:{k}" for k in range(len(cores))], "torch": torch.__version__, "host": _processor(), "pinned": True})
     for line in requests:
         if not line.strip():
             continue
@@ -210,6 +216,16 @@ def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None
             say({"id": None, "error": f"request: {e}"})
             continue
         say(answer(meter, request, o))
+
+
+def _processor() -> str:
+    """The processor's name as the kernel has it, else the architecture's."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as f:
+            names = [line.partition(":")[2].strip() for line in f if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
 
 
 def _r(x: float) -> float:

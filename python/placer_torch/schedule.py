@@ -116,6 +116,9 @@ def parse(p: Program, doc: Any, where: str) -> Schedule:
         priority = doc.get("priority")
         if priority is not None and len(priority) != len(p.ops):
             raise FormatError(f"{where}: {len(priority)} priorities, the program has {len(p.ops)} ops")
+        for i, name in enumerate(doc.get("ops", ())):
+            if i >= len(p.ops) or name != p.ops[i].name:
+                raise FormatError(f"{where}: op {i} is {name}, which the program does not have there; the plan is another graph's")
         order = by_priority(p, priority) if priority else None
         return make(p, doc["device"], doc["devices"], order, method=doc.get("method", ""), where=where)
     except (KeyError, TypeError) as e:

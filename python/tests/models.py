@@ -15,6 +15,16 @@ def cross_entropy(model: Any, batch: Any) -> torch.Tensor:
     return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten())
 
 
+class Cell(nn.LSTMCell):
+    """One step of an LSTM layer, op by op."""
+
+    def forward(self, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        z = F.linear(x, self.weight_ih, self.bias_ih) + F.linear(h, self.weight_hh, self.bias_hh)
+        i, f, g, o = z.chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
 class LSTMLM(nn.Module):
     """A language model of LSTM cells, unrolled: cell by cell, so that a plan can cut between time steps."""
 
@@ -22,7 +32,7 @@ class LSTMLM(nn.Module):
         super().__init__()
         self.hidden = hidden
         self.embedding = nn.Embedding(vocab, hidden)
-        self.cells = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
+        self.cells = nn.ModuleList(Cell(hidden, hidden) for _ in range(layers))
         self.head = nn.Linear(hidden, vocab)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -31,17 +41,10 @@ class LSTMLM(nn.Module):
             h = c = torch.zeros(x.shape[0], self.hidden)
             out = []
             for v in xs:
-                h, c = lstm_cell(cell, v, h, c)
+                h, c = cell(v, h, c)
                 out.append(h)
             xs = out
         return torch.stack([self.head(h) for h in xs], 1)
-
-
-def lstm_cell(m: nn.Module, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    z = F.linear(x, m.weight_ih, m.bias_ih) + F.linear(h, m.weight_hh, m.bias_hh)
-    i, f, g, o = z.chunk(4, 1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
 
 
 def lstm(batch: int = 32, time: int = 16, layers: int = 2, hidden: int = 256, vocab: int = 1000) -> Example:
@@ -218,39 +221,157 @@ def resnet(batch: int = 4, size: int = 32) -> Example:
     return m, cross_entropy, data, torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
 
 
+class Bottleneck(nn.Module):
+    """1x1, 3x3, 1x1 and a shortcut; the stride is the middle one's, as torchvision has it."""
+
+    def __init__(self, c: int, k: int, stride: int):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(c, k, 1, bias=False), nn.BatchNorm2d(k)
+        self.conv2, self.bn2 = nn.Conv2d(k, k, 3, stride, 1, bias=False), nn.BatchNorm2d(k)
+        self.conv3, self.bn3 = nn.Conv2d(k, 4 * k, 1, bias=False), nn.BatchNorm2d(4 * k)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = nn.Sequential(nn.Conv2d(c, 4 * k, 1, stride, bias=False), nn.BatchNorm2d(4 * k)) if c != 4 * k else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.bn3(self.conv3(self.relu(self.bn2(self.conv2(y)))))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+class ResNet50(nn.Module):
+    """ResNet-50 (arXiv:1512.03385, table 1) with torchvision's names of modules."""
+
+    def __init__(self, classes: int = 1000):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+        self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
+        c = 64
+        for stage, (k, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
+            made = []
+            for b in range(blocks):
+                made.append(Bottleneck(c, k, 2 if stage and not b else 1))
+                c = 4 * k
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*made))
+        self.avgpool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(c, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(self.avgpool(x).flatten(1))
+
+
+def resnet50(batch: int = 2, size: int = 224) -> Example:
+    """On the meta device: nothing of it is computed."""
+    with torch.device("meta"):
+        m = ResNet50()
+        data = (torch.zeros(batch, 3, size, size), torch.zeros(batch, dtype=torch.long))
+    return m, cross_entropy, data, torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+
+
+class LlamaLayer(nn.Module):
+    """Grouped-query attention with rotary positions, RMS norms and a gated MLP, as Llama's."""
+
+    def __init__(self, width: int, heads: int, kv_heads: int, hidden: int):
+        super().__init__()
+        self.heads, self.kv_heads, self.size = heads, kv_heads, width // heads
+        self.input_layernorm, self.post_attention_layernorm = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.q_proj, self.o_proj = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k_proj, self.v_proj = (nn.Linear(width, kv_heads * self.size, bias=False) for _ in range(2))
+        self.gate_proj, self.up_proj = (nn.Linear(width, hidden, bias=False) for _ in range(2))
+        self.down_proj = nn.Linear(hidden, width, bias=False)
+
+    def rotate(self, x: torch.Tensor) -> torch.Tensor:
+        half = self.size // 2
+        angle = torch.arange(x.shape[2], device=x.device)[:, None] / 10000 ** (torch.arange(half, device=x.device) / half)
+        a, b = x[..., :half], x[..., half:]
+        return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+
+    def attend(self, x: torch.Tensor) -> torch.Tensor:
+        b, t, d = x.shape
+        q = self.rotate(self.q_proj(x).view(b, t, self.heads, self.size).transpose(1, 2))
+        k = self.rotate(self.k_proj(x).view(b, t, self.kv_heads, self.size).transpose(1, 2))
+        v = self.v_proj(x).view(b, t, self.kv_heads, self.size).transpose(1, 2)
+        k, v = (y.repeat_interleave(self.heads // self.kv_heads, 1) for y in (k, v))
+        scores = q @ k.transpose(-2, -1) / self.size**0.5
+        mask = torch.ones(t, t, dtype=torch.bool, device=x.device).tril()
+        out = torch.softmax(scores.masked_fill(~mask, float("-inf")), -1) @ v
+        return self.o_proj(out.transpose(1, 2).reshape(b, t, d))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attend(self.input_layernorm(x))
+        y = self.post_attention_layernorm(x)
+        return x + self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
+
+
+class Llama(nn.Module):
+    def __init__(self, layers: int, width: int, heads: int, kv_heads: int, hidden: int, vocab: int):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(vocab, width)
+        self.layers = nn.ModuleList(LlamaLayer(width, heads, kv_heads, hidden) for _ in range(layers))
+        self.norm, self.lm_head = nn.RMSNorm(width), nn.Linear(width, vocab, bias=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embed_tokens(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.lm_head(self.norm(x))
+
+
+def llama(layers: int = 80, width: int = 8192, heads: int = 64, kv_heads: int = 8, hidden: int = 28672, vocab: int = 128256, batch: int = 1, time: int = 2048) -> Example:
+    """Llama 3 70B's sizes (arXiv:2407.21783, table 3) with AdamW, on the meta device."""
+    with torch.device("meta"):
+        m = Llama(layers, width, heads, kv_heads, hidden, vocab)
+        ids = torch.zeros(batch, time, dtype=torch.long)
+    return m, cross_entropy, (ids, ids), torch.optim.AdamW(m.parameters())
+
+
+class Attend(nn.Module):
+    """Attention of a decoder's state to the encoder's outputs [B, S, H]; returns the context [B, H]."""
+
+    def __init__(self, hidden: int):
+        super().__init__()
+        self.query = nn.Linear(hidden, hidden, bias=False)
+
+    def forward(self, memory: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        scores = torch.softmax((memory @ self.query(x)[:, :, None])[:, :, 0], -1)
+        return (scores[:, None] @ memory)[:, 0]
+
+
 class GNMT(nn.Module):
-    """An encoder and a decoder of LSTM layers with attention at each decoder step."""
+    """An encoder and a decoder of LSTM layers as GNMT's: attention at each decoder
+    step, whose context goes to every decoder layer of the next one, residual
+    connections from the third layer on."""
 
     def __init__(self, layers: int = 2, hidden: int = 256, vocab: int = 1000):
         super().__init__()
         self.hidden = hidden
         self.source, self.target = nn.Embedding(vocab, hidden), nn.Embedding(vocab, hidden)
-        self.encoder = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
-        self.decoder = nn.ModuleList(nn.LSTMCell(2 * hidden if k == 0 else hidden, hidden) for k in range(layers))
-        self.query = nn.Linear(hidden, hidden, bias=False)
+        self.encoder = nn.ModuleList(Cell(hidden, hidden) for _ in range(layers))
+        self.decoder = nn.ModuleList(Cell(2 * hidden, hidden) for k in range(layers))
+        self.attention = Attend(hidden)
         self.head = nn.Linear(2 * hidden, vocab)
 
     def forward(self, both: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         source, target = both
+        zero = torch.zeros(source.shape[0], self.hidden)
         xs = list(self.source(source).unbind(1))
         for k, cell in enumerate(self.encoder):
-            h = c = torch.zeros(source.shape[0], self.hidden)
+            h = c = zero
             out = []
             for v in xs:
-                h, c = lstm_cell(cell, v, h, c)
-                out.append(h + v if k else h)
+                h, c = cell(v, h, c)
+                out.append(h + v if k >= 2 else h)
             xs = out
         memory = torch.stack(xs, 1)
-        states = [(torch.zeros(source.shape[0], self.hidden),) * 2 for _ in self.decoder]
-        context = torch.zeros(source.shape[0], self.hidden)
+        states = [(zero, zero) for _ in self.decoder]
+        context = zero
         logits = []
-        for v in self.target(target).unbind(1):
-            x = torch.cat([v, context], 1)
+        for x in self.target(target).unbind(1):
             for k, cell in enumerate(self.decoder):
-                states[k] = lstm_cell(cell, x, *states[k])
-                x = states[k][0]
-            scores = torch.softmax((memory @ self.query(x)[:, :, None])[:, :, 0], -1)
-            context = (scores[:, None] @ memory)[:, 0]
+                states[k] = cell(torch.cat([x, context], 1), *states[k])
+                x = states[k][0] + x if k >= 2 else states[k][0]
+            context = self.attention(memory, x)
             logits.append(self.head(torch.cat([x, context], 1)))
         return torch.stack(logits, 1)
 

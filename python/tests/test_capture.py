@@ -79,6 +79,58 @@ def test_resnet_counts() -> None:
     assert all(ops[f"update.{k}"]["kind"] == "ApplyMomentum" for k in ("conv1.weight", "fc.bias"))
 
 
+def products(ops: dict[str, dict[str, Any]], phase: str) -> int:
+    return sum(o.get("flops", 0) for o in ops.values() if o["kind"] in ("MatMul", "BatchMatMulV2", "Conv2D") and o.get("phase", "forward") == phase)
+
+
+def test_resnet50_counts() -> None:
+    """Torchvision's ResNet-50 at 224: 25,557,032 parameters, and by the table of the
+    paper 4.09 G multiply-adds an image."""
+    _, ops = captured("resnet50", batch=2)
+    assert sum(o.get("params", 0) for o in ops.values()) == 25_557_032
+    macs, c, size = 112 * 112 * 64 * 3 * 49, 64, 56
+    for stage, (k, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
+        for b in range(blocks):
+            before, size = size, size // 2 if stage and not b else size
+            macs += before**2 * c * k + size**2 * (9 * k * k + 4 * k * k) + (size**2 * c * 4 * k if not b else 0)
+            c = 4 * k
+    assert products(ops, "forward") == 2 * 2 * (macs + 2048 * 1000)
+    assert ops["update.layer3.5.conv2.weight"]["module"] == "layer3.5.conv2" and ops["update.layer3.5.conv2.weight"]["layer"] == 13
+
+
+def test_llama_counts() -> None:
+    """Products of a decoder with grouped queries and gated MLPs, by hand; backward has two for each."""
+    n, d, heads, kv, hidden, vocab, t = 3, 64, 8, 2, 160, 300, 12
+    _, ops = captured("llama", layers=n, width=d, heads=heads, kv_heads=kv, hidden=hidden, vocab=vocab, batch=2, time=t)
+    weights = n * (2 * d * d + 2 * d * kv * (d // heads) + 3 * d * hidden) + d * vocab
+    assert sum(o.get("params", 0) for o in ops.values()) == weights + d * vocab + (2 * n + 1) * d
+    forward = 2 * 2 * t * weights + n * 2 * (2 * 2 * t * t * d)
+    assert products(ops, "forward") == forward and products(ops, "backward") == 2 * forward
+
+
+def test_moe_counts() -> None:
+    """A router and experts that see half of the tokens each: their products and parameters by hand."""
+    n, d, batch, t, vocab, experts = 2, 32, 2, 16, 50, 4
+    _, ops = captured("moe", layers=n, width=d, batch=batch, time=t, vocab=vocab, experts=experts)
+    rows, room = batch * t, batch * t // 2
+    expert = 2 * room * 8 * d * d
+    attention = 2 * rows * 4 * d * d + 2 * 2 * batch * t * t * d
+    forward = n * (attention + 2 * rows * d * experts + experts * expert) + 2 * rows * d * vocab
+    assert products(ops, "forward") == forward and products(ops, "backward") == 2 * forward
+    block = 4 * d * d + 4 * d + 4 * d + d * experts + experts * (8 * d * d + 5 * d)
+    assert sum(o.get("params", 0) for o in ops.values()) == vocab * d + t * d + n * block + 2 * d
+
+
+def test_layers() -> None:
+    """Elements of lists in turn, those of encoder and decoder each from 1; what stands outside belongs to the layer before it."""
+    p, ops = captured("gnmt", layers=3, time=2, hidden=8, vocab=20)
+    found = {(o.get("module", ""), o.get("layer", 0)) for o in ops.values()}
+    assert found == {(f"{s}.{k}", k + 1) for s in ("encoder", "decoder") for k in range(3)} | {("attention", 3), ("attention.query", 3), ("head", 3), ("source", 0), ("target", 0), ("", 0)}
+    _, ops = captured("resnet")
+    assert {o["layer"] for o in ops.values() if o.get("module", "").startswith("layer2.1")} == {4}
+    assert not any("layer" in o for o in captured("lstm", layers=0, time=2)[1].values())
+
+
 def test_lstm_counts() -> None:
     batch, time, layers, d, vocab = 4, 5, 2, 16, 30
     _, ops = captured("lstm", batch=batch, time=time, layers=layers, hidden=d, vocab=vocab)

@@ -77,12 +77,14 @@ def test_serve(meter: measure.Meter) -> None:
         {"id": 1, "devices": ["cpu:0", "cpu:1"], "device": [0] * n, "steps": 2, "repeats": 1},
         {"id": "bad", "devices": ["cpu:0"], "device": [0] * (n - 1)},
         {"id": 3, "whatever": 1},
+        {"id": 4, "devices": ["cpu:0", "cpu:1"], "device": [0] * n, "steps": 2, "repeats": 1, "brief": True},
     ]
     out = io.StringIO()
     measure.serve(meter, measure.Options(), io.StringIO("\n".join(map(json.dumps, requests)) + "\nno json\n"), out)
-    ready, one, short, unknown, broken = map(json.loads, out.getvalue().splitlines())
+    ready, one, short, unknown, brief, broken = map(json.loads, out.getvalue().splitlines())
     assert ready["format"] == measure.READY and ready["ops"] == n
-    assert one["id"] == 1 and one["equal"] and one["step_time_s"] > 0
+    assert one["id"] == 1 and one["equal"] and one["step_time_s"] > 0 and "classes" in one and ready["host"]
+    assert brief["id"] == 4 and brief["equal"] and brief["step_time_s"] > 0 and "classes" not in brief and "devices" not in brief
     assert short["id"] == "bad" and f"{n - 1} ops" in short["error"]
     assert "unknown key" in unknown["error"] and broken["id"] is None
 

@@ -58,3 +58,12 @@ def test_refused(p: Program, change: Any, says: str, tmp_path: Any) -> None:
     with pytest.raises(FormatError, match=says) as e:
         schedule.read(p, str(path))
     assert str(path) in str(e.value)
+
+
+def test_named_plan(p: Program) -> None:
+    n = len(p.ops)
+    doc = {"format": "placer plan 1", "devices": ["cpu:0"], "device": [0] * n, "ops": {o.name: ["cpu:0"] for o in p.ops}}
+    assert schedule.parse(p, doc, "p.json").device == (0,) * n
+    doc["ops"] = {**doc["ops"], "nothing": ["cpu:0"]}
+    with pytest.raises(FormatError, match="nothing, which the program does not have there"):
+        schedule.parse(p, doc, "p.json")

@@ -7,7 +7,9 @@
 // the time to send every tensor that it makes and another device reads, once.
 // The load of a CPU is the time of its ops: tensors travel through the host's
 // memory. (Tarnawski et al., NeurIPS 2020, section 3; the definition of their
-// published instances.) A device's memory must hold the sizes of its ops.
+// published instances.) A device's memory must hold what the pipeline in steady state
+// holds there at most (pipeline.go); on published instances, whose definition this
+// is, the sizes of its ops.
 //
 // A tensor with its producer and its consumers is a net. A net whose ops are on
 // several devices costs each accelerator among them its time, so a placement is a

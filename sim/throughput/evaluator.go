@@ -11,8 +11,11 @@ type Evaluator struct {
 	x      *Instance
 	source Source
 	block  []uint8
+	device []uint8   // [N]
 	load   []float64 // [D]
 	bytes  []int64   // [D]
+
+	pipeline *pipeline // nil where memory is a sum
 }
 
 var _ plan.Evaluator = (*Evaluator)(nil)
@@ -30,7 +33,11 @@ func NewEvaluator(s Source) (*Evaluator, error) {
 }
 
 func newEvaluator(x *Instance, s Source) *Evaluator {
-	return &Evaluator{x: x, source: s, block: make([]uint8, x.NumBlocks()), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
+	e := &Evaluator{x: x, source: s, block: make([]uint8, x.NumBlocks()), device: make([]uint8, len(x.Block)), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
+	if x.pipeline != nil {
+		e.pipeline = x.pipeline.clone()
+	}
+	return e
 }
 
 // Instance returns what the evaluator judges on.
@@ -57,6 +64,12 @@ func (e *Evaluator) Evaluate(d plan.Decision) plan.Score {
 	for b, d := range e.block {
 		e.load[d] += x.Classes[x.ClassOf[d]].Seconds[b]
 		e.bytes[d] += x.Size[b]
+	}
+	if e.pipeline != nil {
+		for i, b := range x.Block {
+			e.device[i] = e.block[b]
+		}
+		copy(e.bytes, e.pipeline.peaks(e.device))
 	}
 	for k := range x.Nets {
 		n := &x.Nets[k]

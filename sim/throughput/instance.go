@@ -18,8 +18,13 @@ type Instance struct {
 	// Block is the block of each op, [N]; Members are the ops of each block, [B].
 	Block   []int32
 	Members [][]graph.OpID
-	// Size of each block in bytes, [B].
+	// Size of each block in bytes, [B]: what it holds for good, and what solvers that
+	// add up sizes allow for its outputs (Source.Allowance). Where Sums is set a
+	// device's memory is the sum of its sizes, else its peak, which is no lower than
+	// the sum without an allowance.
 	Size []int64
+	// Sums says that the graph is a published instance, which defines memory as a sum.
+	Sums bool
 	// Nets are the tensors that more than one block touches, without those that cost
 	// nothing. Nets of the same blocks are one.
 	Nets []Net
@@ -28,6 +33,8 @@ type Instance struct {
 	// Classes of equal devices, and the class of each device, [D].
 	Classes []Class
 	ClassOf []int
+
+	pipeline *pipeline // without scratch; nil where Sums is set
 }
 
 // Net is a tensor, or several of the same blocks.
@@ -56,6 +63,9 @@ type Source struct {
 	// Part joins ops into parts that stay together, [N]; nil: every op is free but
 	// for its co-location group.
 	Part []int32
+	// Allowance is the share, 0 to 1, of a block's outputs that Size holds room for. It
+	// is for solvers that add up sizes, and changes no judgement.
+	Allowance float64
 }
 
 // New returns the instance of s.
@@ -67,7 +77,10 @@ func New(s Source) (*Instance, error) {
 	}
 	x := &Instance{Graph: s.Graph}
 	x.blocks(s.Part)
-	x.sizes()
+	if x.Sums = published(s.Graph); !x.Sums {
+		x.pipeline = newPipeline(s.Graph, d)
+	}
+	x.sizes(s.Allowance)
 	x.classes(&s)
 	transfer := s.Transfer
 	if transfer == nil {
@@ -145,18 +158,36 @@ func (x *Instance) blocks(part []int32) {
 	}
 }
 
-// sizes counts what a pipeline holds of an op: its resident bytes and the
-// outputs of the sample under way.
-func (x *Instance) sizes() {
+// published reports whether g is a partitioning instance of others, whose ops are
+// whole layers of a stated size (dnn-partitioning, Piper, PipeDream).
+func published(g *graph.Graph) bool {
+	for i := range g.NumOps() {
+		if g.Op(graph.OpID(i)).Kind != "Layer" {
+			return false
+		}
+	}
+	return true
+}
+
+// sizes counts what solvers add up: resident bytes and outputs, those of published
+// instances in full.
+func (x *Instance) sizes(allowance float64) {
+	if x.Sums {
+		allowance = 1
+	}
 	x.Size = make([]int64, len(x.Members))
-	for i, b := range x.Block {
-		x.Size[b] += int64(x.Graph.Op(graph.OpID(i)).Resident)
-		first, end := x.Graph.Outputs(graph.OpID(i))
-		for t := first; t < end; t++ {
-			if o := x.Graph.Tensor(t); !o.Resident {
-				x.Size[b] += int64(o.Bytes)
+	for b, ops := range x.Members {
+		var outputs int64
+		for _, i := range ops {
+			x.Size[b] += int64(x.Graph.Op(i).Resident)
+			first, end := x.Graph.Outputs(i)
+			for t := first; t < end; t++ {
+				if o := x.Graph.Tensor(t); !o.Resident {
+					outputs += int64(o.Bytes)
+				}
 			}
 		}
+		x.Size[b] += int64(allowance * float64(outputs))
 	}
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // Load is what one device of a placement has to do.
 type Load struct {
 	Compute, Communication float64 // seconds
-	Bytes                  int64
+	Bytes                  int64   // held at most, or in all where the instance is of Sums
 }
 
 // Seconds is the load.
@@ -41,6 +41,11 @@ func (x *Instance) Evaluate(block []uint8) Result {
 			if on>>d&1 != 0 && !x.Classes[x.ClassOf[d]].CPU {
 				j.Loads[d].Communication += x.Nets[e].Seconds
 			}
+		}
+	}
+	if x.pipeline != nil {
+		for d, peak := range x.pipeline.clone().peaks(x.Spread(block)) {
+			j.Loads[d].Bytes = peak
 		}
 	}
 	for d := range j.Loads {

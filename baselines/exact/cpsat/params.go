@@ -2,7 +2,7 @@ package cpsat
 
 import "fmt"
 
-// Params bound and steer a run of the solver.
+// Params are the limits and options of a run of the solver.
 type Params struct {
 	// Work bounds a run in the solver's deterministic time, which is roughly
 	// seconds but counts operations; 0 does not bound. With one worker and a bound

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"placer/graph/unit"
+	"placer/internal/faults"
 	"placer/nn/gonet"
 	"placer/placer/policy/features"
 	"placer/ppo"
@@ -44,19 +45,11 @@ func Batch() Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	all := []error{c.Features.Validate(), c.Training.Validate()}
-	if c.Level >= unit.NumLevels {
-		all = append(all, fmt.Errorf("level %d does not exist", c.Level))
-	}
-	if !(c.LearningRate > 0) {
-		all = append(all, fmt.Errorf("learning rate is %g, want above 0", c.LearningRate))
-	}
-	if c.Training.Minibatches != 1 {
-		all = append(all, fmt.Errorf("%d minibatches, want 1: a small budget takes fewer samples", c.Training.Minibatches))
-	}
-	if c.Graphs < 1 || c.Steps < 1 {
-		all = append(all, fmt.Errorf("%d graphs and %d steps, want at least 1", c.Graphs, c.Steps))
-	}
+	all := faults.List{c.Features.Validate(), c.Training.Validate()}
+	all.If(c.Level >= unit.NumLevels, "level %d does not exist", c.Level)
+	all.If(!(c.LearningRate > 0), "learning rate is %g, want above 0", c.LearningRate)
+	all.If(c.Training.Minibatches != 1, "%d minibatches, want 1: a small budget takes fewer samples", c.Training.Minibatches)
+	all.If(c.Graphs < 1 || c.Steps < 1, "%d graphs and %d steps, want at least 1", c.Graphs, c.Steps)
 	if err := errors.Join(all...); err != nil {
 		return fmt.Errorf("gdp: %w", err)
 	}

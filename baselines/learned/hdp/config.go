@@ -6,6 +6,7 @@ import (
 
 	"placer/baselines/learned/reinforce"
 	"placer/graph/unit"
+	"placer/internal/faults"
 )
 
 // Config describes the two policies and their training.
@@ -41,24 +42,16 @@ func Default() Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	all := []error{c.Signal.Validate()}
-	if c.Level >= unit.NumLevels {
-		all = append(all, fmt.Errorf("level %d does not exist", c.Level))
-	}
+	all := faults.List{c.Signal.Validate()}
+	all.If(c.Level >= unit.NumLevels, "level %d does not exist", c.Level)
 	for _, f := range []struct {
 		name   string
 		v, low int
 	}{{"samples", c.Samples, 1}, {"groups", c.Groups, 0}, {"hidden width", c.Hidden, 2}, {"width", c.Width, 2}} {
-		if f.v < f.low {
-			all = append(all, fmt.Errorf("%s is %d, want at least %d", f.name, f.v, f.low))
-		}
+		all.If(f.v < f.low, "%s is %d, want at least %d", f.name, f.v, f.low)
 	}
-	if c.Width%2 != 0 {
-		all = append(all, fmt.Errorf("width is %d, want an even number", c.Width))
-	}
-	if !(c.LearningRate > 0) || !(c.Entropy >= 0) || !(c.Sharpness >= 0) {
-		all = append(all, fmt.Errorf("learning rate is %g, entropy %g and sharpness %g, want above 0, and the others at least 0", c.LearningRate, c.Entropy, c.Sharpness))
-	}
+	all.If(c.Width%2 != 0, "width is %d, want an even number", c.Width)
+	all.If(!(c.LearningRate > 0) || !(c.Entropy >= 0) || !(c.Sharpness >= 0), "learning rate is %g, entropy %g and sharpness %g, want above 0, and the others at least 0", c.LearningRate, c.Entropy, c.Sharpness)
 	if err := errors.Join(all...); err != nil {
 		return fmt.Errorf("hdp: %w", err)
 	}

@@ -55,9 +55,8 @@ func (h Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 type training struct {
 	config   Config
 	trials   *reinforce.Trials
-	observe  func(reinforce.Round)
 	random   *rand.Rand
-	signal   *reinforce.Signal
+	rounds   *reinforce.Rounds
 	entities *unit.Partition
 	embedder *reinforce.Embedder
 
@@ -66,19 +65,16 @@ type training struct {
 	grouper *grouper
 	session *seq2seq.Session
 
-	items     nn.Mat // [KT,F] of the samples' groups
-	grouping  *ppo.Objective
-	placing   *ppo.Objective
-	advantage []float32
-	scores    []plan.Score
+	items    nn.Mat // [KT,F] of the samples' groups
+	grouping *ppo.Objective
+	placing  *ppo.Objective
 }
 
 func (h Placer) training(p *plan.Problem, trials *reinforce.Trials) (*training, error) {
 	c := h.Config
 	k := reinforce.Samples(p, c.Samples)
-	t := &training{config: c, trials: trials, observe: h.Observe, random: rand.New(rand.NewPCG(p.Seed, 0x2018)), entities: p.Units.Levels[c.Level],
-		params: nn.NewParams(), adam: nn.NewAdam(nn.DefaultAdam()), advantage: make([]float32, k), scores: make([]plan.Score, k)}
-	t.signal = reinforce.NewSignal(c.Signal, trials.Serial)
+	t := &training{config: c, trials: trials, random: rand.New(rand.NewPCG(p.Seed, 0x2018)), entities: p.Units.Levels[c.Level],
+		params: nn.NewParams(), adam: nn.NewAdam(nn.DefaultAdam()), rounds: reinforce.NewRounds(trials, c.Signal, k, h.Observe)}
 	t.embedder = reinforce.NewEmbedder(p.Graph, t.entities)
 	devices, n := p.Machine.NumDevices(), t.entities.NumUnits()
 	groups := c.groups(n, devices)
@@ -95,7 +91,7 @@ func (h Placer) training(p *plan.Problem, trials *reinforce.Trials) (*training, 
 		return nil, err
 	}
 	t.items = nn.NewMat(k*groups, columns)
-	t.grouping, t.placing = reinforce.NewObjective(t.advantage, n, c.Entropy), reinforce.NewObjective(t.advantage, groups, c.Entropy)
+	t.grouping, t.placing = reinforce.NewObjective(t.rounds.Advantage, n, c.Entropy), reinforce.NewObjective(t.rounds.Advantage, groups, c.Entropy)
 	return t, nil
 }
 
@@ -114,21 +110,9 @@ func (t *training) round() (bool, error) {
 		return false, err
 	}
 	// Measure the placements.
-	for k := range t.scores {
-		if t.trials.Done() {
-			return false, nil
-		}
-		group, device := t.grouping.Actions[k], t.placing.Actions[k]
-		t.scores[k] = t.trials.TryUnits(t.entities, func(u int32) int32 { return device[group[u]] })
-	}
-	counts := t.signal.Advantages(t.scores, t.advantage)
-	if t.observe != nil {
-		r := t.signal.Summary(t.scores)
-		r.Evaluations, r.Best = t.trials.Evaluations(), t.trials.Best()
-		t.observe(r)
-	}
+	counts, more := t.rounds.Measure(t.entities, func(k int, u int32) int32 { return t.placing.Actions[k][t.grouping.Actions[k][u]] })
 	if !counts {
-		return true, nil
+		return more, nil
 	}
 	// Train both policies with the same advantages.
 	if _, err := t.grouper.graph.Run(t.grouping); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"placer/internal/faults"
 	"placer/plan"
 	"placer/ppo"
 )
@@ -32,16 +33,10 @@ func DefaultSignal() SignalConfig { return SignalConfig{Failing: 3, Decay: 0.9, 
 
 // Validate reports every fault of c.
 func (c SignalConfig) Validate() error {
-	var all []error
-	if !(c.Failing > 0) {
-		all = append(all, fmt.Errorf("failing signal is %g, want above 0", c.Failing))
-	}
-	if !(c.Decay >= 0 && c.Decay < 1) {
-		all = append(all, fmt.Errorf("decay of the baseline is %g, want [0,1)", c.Decay))
-	}
-	if c.OnlyFitting < 0 {
-		all = append(all, fmt.Errorf("only fitting placements count after %d rounds, want at least 0", c.OnlyFitting))
-	}
+	var all faults.List
+	all.If(!(c.Failing > 0), "failing signal is %g, want above 0", c.Failing)
+	all.If(!(c.Decay >= 0 && c.Decay < 1), "decay of the baseline is %g, want [0,1)", c.Decay)
+	all.If(c.OnlyFitting < 0, "only fitting placements count after %d rounds, want at least 0", c.OnlyFitting)
 	return errors.Join(all...)
 }
 
@@ -113,8 +108,8 @@ type Round struct {
 	Best    plan.Score // of all rounds
 }
 
-// Summary returns the round of these scores.
-func (s *Signal) Summary(scores []plan.Score) (r Round) {
+// summary returns the round of these scores.
+func (s *Signal) summary(scores []plan.Score) (r Round) {
 	r.Round, r.Baseline = s.rounds, s.baseline
 	for _, x := range scores {
 		r.Mean += s.cost(x) / float64(len(scores))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"placer/baselines/learned/reinforce"
+	"placer/internal/faults"
 )
 
 // Config describes the policy and its training.
@@ -31,21 +32,15 @@ func Default() Config {
 
 // validate reports every fault of c.
 func (c Config) validate() error {
-	all := []error{c.Signal.Validate()}
+	all := faults.List{c.Signal.Validate()}
 	for _, f := range []struct {
 		name   string
 		v, low int
 	}{{"controllers", c.Controllers, 1}, {"samples", c.Samples, 1}, {"measured steps", c.Measured, 1}, {"groups", c.Groups, 1}, {"width", c.Width, 2}} {
-		if f.v < f.low {
-			all = append(all, fmt.Errorf("%s is %d, want at least %d", f.name, f.v, f.low))
-		}
+		all.If(f.v < f.low, "%s is %d, want at least %d", f.name, f.v, f.low)
 	}
-	if c.Width%2 != 0 {
-		all = append(all, fmt.Errorf("width is %d, want an even number", c.Width))
-	}
-	if !(c.LearningRate > 0) || !(c.Entropy >= 0) {
-		all = append(all, fmt.Errorf("learning rate is %g and entropy %g, want above 0 and at least 0", c.LearningRate, c.Entropy))
-	}
+	all.If(c.Width%2 != 0, "width is %d, want an even number", c.Width)
+	all.If(!(c.LearningRate > 0) || !(c.Entropy >= 0), "learning rate is %g and entropy %g, want above 0 and at least 0", c.LearningRate, c.Entropy)
 	if err := errors.Join(all...); err != nil {
 		return fmt.Errorf("rl-2017: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/internal/unionfind"
 	"placer/schedule"
 	"placer/units"
 )
@@ -46,7 +47,7 @@ func colocate(g *graph.Graph, special [][]graph.OpID, seconds []float64, most in
 			m.tryJoin(int32(ops[0]), int32(i))
 		}
 		if len(ops) > 1 {
-			m.whole[m.find(int32(ops[0]))] = true
+			m.whole[m.groups.Root(int32(ops[0]))] = true
 		}
 	}
 	for m.soleConsumers() {
@@ -99,10 +100,10 @@ func convolutional(g *graph.Graph) bool {
 	return conv > all/2
 }
 
-// merger is a union-find over the ops; the lowest op of a group leads it.
+// merger makes groups of ops; the lowest op of a group leads it.
 type merger struct {
 	graph  *graph.Graph
-	parent []int32
+	groups unionfind.Sets
 	whole  []bool // [N], of leaders
 	bytes  []units.Bytes
 	room   units.Bytes
@@ -110,39 +111,24 @@ type merger struct {
 
 func newMerger(g *graph.Graph, room units.Bytes) *merger {
 	n := g.NumOps()
-	m := &merger{graph: g, parent: make([]int32, n), whole: make([]bool, n), bytes: make([]units.Bytes, n), room: room}
+	m := &merger{graph: g, groups: unionfind.New(n), whole: make([]bool, n), bytes: make([]units.Bytes, n), room: room}
 	for i := range n {
-		m.parent[i] = int32(i)
 		m.bytes[i] = g.Op(graph.OpID(i)).Resident
 	}
 	return m
 }
 
-func (m *merger) find(i int32) int32 {
-	for m.parent[i] != i {
-		m.parent[i] = m.parent[m.parent[i]]
-		i = m.parent[i]
-	}
-	return i
-}
-
 func (m *merger) join(i, j int32) {
-	i, j = m.find(i), m.find(j)
-	if i == j {
-		return
+	if i, j = m.groups.Join(i, j); i != j {
+		m.bytes[i] += m.bytes[j]
+		m.whole[i] = m.whole[i] || m.whole[j]
 	}
-	if j < i {
-		i, j = j, i
-	}
-	m.parent[j] = i
-	m.bytes[i] += m.bytes[j]
-	m.whole[i] = m.whole[i] || m.whole[j]
 }
 
 // tryJoin joins the groups of i and j if there is room, and reports whether they
 // were two and are one.
 func (m *merger) tryJoin(i, j int32) bool {
-	i, j = m.find(i), m.find(j)
+	i, j = m.groups.Root(i), m.groups.Root(j)
 	if i == j || m.bytes[i]+m.bytes[j] > m.room {
 		return false
 	}
@@ -154,12 +140,12 @@ func (m *merger) tryJoin(i, j int32) bool {
 // judged by the groups as they were, and reports whether there was any.
 func (m *merger) soleConsumers() bool {
 	const none, several = -1, -2
-	reader := make([]int32, len(m.parent))
+	reader := make([]int32, len(m.groups))
 	for i := range reader {
 		reader[i] = none
 	}
 	read := func(from, to graph.OpID) {
-		a, b := m.find(int32(from)), m.find(int32(to))
+		a, b := m.groups.Root(int32(from)), m.groups.Root(int32(to))
 		switch {
 		case a == b || reader[a] == b:
 		case reader[a] == none:
@@ -175,7 +161,7 @@ func (m *merger) soleConsumers() bool {
 	}
 	joined := false
 	for i, r := range reader {
-		if r >= 0 && !m.whole[m.find(int32(i))] && m.tryJoin(int32(i), r) {
+		if r >= 0 && !m.whole[m.groups.Root(int32(i))] && m.tryJoin(int32(i), r) {
 			joined = true
 		}
 	}
@@ -187,14 +173,14 @@ func (m *merger) soleConsumers() bool {
 // are more than least groups, and reports whether it joined any. A group takes
 // part in one join at most, so that none swallows a whole region at once.
 func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
-	time := make([]float64, len(m.parent))
+	time := make([]float64, len(m.groups))
 	for i, s := range seconds {
-		time[m.find(int32(i))] += s
+		time[m.groups.Root(int32(i))] += s
 	}
 	type join struct{ light, other int32 }
-	of := make([]int32, len(m.parent))
+	of := make([]int32, len(m.groups))
 	for i := range of {
-		of[i] = m.find(int32(i))
+		of[i] = m.groups.Root(int32(i))
 	}
 	exchanged := func(b units.Bytes) float64 { return float64(b) + 1 }
 	light := func(all iter.Seq[schedule.Exchange]) iter.Seq[schedule.Exchange] {
@@ -207,16 +193,16 @@ func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
 		}
 	}
 	heaviest := schedule.NewCommunication(len(of), exchanged, light(schedule.Reads(m.graph, of)), light(schedule.Controls(m.graph, of))).Heaviest(1)
-	var partners []join
+	var pairs []join
 	for i := range of {
 		if other, _ := heaviest.Neighbours(int32(i)); len(other) > 0 && time[i] < limit {
-			partners = append(partners, join{int32(i), other[0]})
+			pairs = append(pairs, join{int32(i), other[0]})
 		}
 	}
-	slices.SortStableFunc(partners, func(x, y join) int { return cmp.Compare(time[x.light], time[y.light]) })
-	taken := make([]bool, len(m.parent))
+	slices.SortStableFunc(pairs, func(x, y join) int { return cmp.Compare(time[x.light], time[y.light]) })
+	taken := make([]bool, len(m.groups))
 	groups, joined := m.count(), false
-	for _, e := range partners {
+	for _, e := range pairs {
 		if groups > least && !taken[e.light] && !taken[e.other] && m.tryJoin(e.light, e.other) {
 			taken[e.light], taken[e.other] = true, true
 			groups--
@@ -228,8 +214,8 @@ func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
 
 // count returns the number of groups.
 func (m *merger) count() (n int) {
-	for i := range m.parent {
-		if m.parent[i] == int32(i) {
+	for i := range m.groups {
+		if m.groups[i] == int32(i) {
 			n++
 		}
 	}
@@ -238,9 +224,9 @@ func (m *merger) count() (n int) {
 
 // partition numbers the groups in the order of their first ops.
 func (m *merger) partition() *unit.Partition {
-	p := &unit.Partition{Of: make([]int32, len(m.parent))}
-	for i := range m.parent {
-		lead := m.find(int32(i))
+	p := &unit.Partition{Of: make([]int32, len(m.groups))}
+	for i := range m.groups {
+		lead := m.groups.Root(int32(i))
 		if lead == int32(i) {
 			p.Of[i] = int32(len(p.Ops))
 			p.Ops = append(p.Ops, nil)

@@ -25,6 +25,10 @@ func (Placer) Name() string { return "balance" }
 // Kind returns plan.Search.
 func (Placer) Kind() plan.Kind { return plan.Search }
 
+// leastAllowance is the first share of the outputs that room is held for, where
+// sizes do not tell what fits.
+const leastAllowance = 1.0 / 256
+
 // Place anneals until the budget is spent or ctx ends. An evaluation is spent for
 // every B moves, which cost about as much, on the best placement so far.
 func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
@@ -34,16 +38,16 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		track.Note("searches for the least largest load, not by the %s objective", p.Objective.Normal())
 	}
 	s := throughput.FromProblem(p)
-	x, err := throughput.New(s)
-	if err != nil {
-		return nil, err
-	}
 	start := b.Start
 	if start == nil {
 		start = make([]uint8, p.Graph.NumOps())
 		if r, err := contiguous.Solve(ctx, s, contiguous.Config{Downsets: 20_000}); err == nil {
-			start = r.Device
+			start, s.Allowance = r.Device, r.Allowance
 		}
+	}
+	x, err := throughput.New(s)
+	if err != nil {
+		return nil, err
 	}
 	block := x.Gather(start)
 	track.Try(x.Spread(block))
@@ -59,10 +63,27 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		if p.Budget.Evaluations <= 0 { // one annealing after another until the time is up
 			c.Moves, c.Seed = every*2000, p.Seed+uint64(round)<<32
 		}
-		block, _ = Search(ctx, x, block, c, func(best []uint8) bool {
-			track.Try(x.Spread(best))
-			return !track.Done()
+		fits, last, moves := true, block, 0
+		best, _ := Search(ctx, x, block, c, func(best []uint8) bool {
+			fits = track.Try(x.Spread(best)).Feasible() || x.Sums
+			if fits {
+				last = append([]uint8(nil), best...)
+			}
+			moves += every
+			return fits && !track.Done()
 		})
+		if fits {
+			block = best
+			continue
+		}
+		// What fits by its sizes does not by its peaks: hold more room.
+		if s.Allowance = max(2*s.Allowance, leastAllowance); s.Allowance > 1 {
+			break
+		}
+		block, c.Moves = last, max(every, c.Moves-moves)
+		if x, err = throughput.New(s); err != nil {
+			return nil, err
+		}
 	}
 	return track.Outcome()
 }

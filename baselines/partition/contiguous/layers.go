@@ -2,6 +2,7 @@ package contiguous
 
 import (
 	"placer/graph"
+	"placer/internal/unionfind"
 	"placer/sim/throughput"
 )
 
@@ -21,37 +22,23 @@ func Layers(s throughput.Source) []int32 {
 			edges = append(edges, e)
 		}
 	}
-	root := make([]int32, s.Graph.NumOps())
-	for i := range root {
-		root[i] = int32(i)
-	}
-	find := func(i int32) int32 {
-		for root[i] != i {
-			root[i] = root[root[i]]
-			i = root[i]
-		}
-		return i
-	}
-	join := func(i, j int32) {
-		i, j = find(i), find(j)
-		root[max(i, j)] = min(i, j)
-	}
+	layers := unionfind.New(s.Graph.NumOps())
 	for i, v := range n.of { // ops of one node
-		join(int32(i), n.first[v])
+		layers.Join(int32(i), n.first[v])
 	}
 	tail := map[int32]int32{} // of each component
 	for k, c := range bicomponents(len(n.first), edges) {
 		u := n.first[edges[k][0]]
 		if v, ok := tail[c]; ok {
-			join(u, v)
+			layers.Join(u, v)
 		} else {
 			tail[c] = u
 		}
 	}
-	for i := range root {
-		root[i] = find(int32(i))
+	for i := range layers {
+		layers[i] = layers.Root(int32(i))
 	}
-	return root
+	return layers
 }
 
 // halfGraph is a graph whose nodes are halves of co-location groups.

@@ -32,7 +32,7 @@ func arrange(s throughput.Source, force bool) (*blocks, error) {
 		if err != nil {
 			return nil, err
 		}
-		edges = carry(edges, x, y)
+		edges = mapEdges(edges, x, y)
 		x = y
 		var any bool
 		if part, any = idle(x, edges, tight && !force); !any {
@@ -161,9 +161,9 @@ func spread(x *throughput.Instance, part []int32) []int32 {
 	return out
 }
 
-// carry returns edges between the blocks of x as edges between those of y,
+// mapEdges returns edges between the blocks of x as edges between those of y,
 // whose blocks are made of x's.
-func carry(edges [][2]int32, x, y *throughput.Instance) [][2]int32 {
+func mapEdges(edges [][2]int32, x, y *throughput.Instance) [][2]int32 {
 	seen := map[[2]int32]bool{}
 	var out [][2]int32
 	for _, e := range edges {

@@ -57,6 +57,8 @@ func (p Placer) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcome
 		track.Note("cuts by the largest load, not by the %s objective", problem.Objective.Normal())
 	}
 	switch {
+	case r.Allowance > 0:
+		track.Note("the best cut of topological orders that holds room for %.3g%% of the outputs", 100*r.Allowance)
 	case c.Linear:
 	case r.Optimal && s.Part == nil:
 		track.Note("optimal among contiguous splits: %d downsets", r.Downsets)

@@ -31,14 +31,50 @@ type Result struct {
 	Downsets int   // 0 where they were too many
 	Pairs    int64 // differences of downsets looked at
 	Blocks   int   // that the program decides on
+	// Allowance is the share of outputs that room was held for; see Solve.
+	Allowance float64
 }
 
 // ErrNothingFits says that no split was found that the memories hold.
 var ErrNothingFits = errors.New("no contiguous split fits the devices' memories")
 
+// leastAllowance is the first share of the outputs that room is held for, where
+// holding none does not do.
+const leastAllowance = 1.0 / 1024
+
 // Solve returns the best contiguous split of s. It is an error if there is none,
 // or if ctx ends before the first is found.
+//
+// The program adds up sizes, a peak is no sum. So the first split is the best of those
+// whose resident bytes fit. Where its peaks do not, room is held for a share of the
+// outputs, twice as much every time, and topological orders are cut until the peaks
+// fit.
 func Solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) {
+	r, err := solve(ctx, s, c)
+	if err != nil || r.fits(s) {
+		return r, err
+	}
+	c.Linear = true
+	for s.Allowance = leastAllowance; s.Allowance <= 1; s.Allowance *= 2 {
+		if r, err = solve(ctx, s, c); err != nil {
+			return nil, err
+		}
+		if r.Optimal, r.Allowance = false, s.Allowance; r.fits(s) {
+			return r, nil
+		}
+	}
+	return nil, ErrNothingFits
+}
+
+// fits reports whether the split's peaks fit, of which the program knows nothing but
+// sums.
+func (r *Result) fits(s throughput.Source) bool {
+	x, err := throughput.New(s)
+	return err == nil && (x.Sums || x.Evaluate(x.Gather(r.Device)).Overflow == 0)
+}
+
+// solve is Solve by sizes alone.
+func solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) {
 	r := &Result{Seconds: math.Inf(1)}
 	for _, force := range []bool{false, true} {
 		b, err := arrange(s, force)

@@ -3,12 +3,12 @@ package gas
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"placer/baselines/regal/brkga"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 	"placer/nn"
 )
 
@@ -30,13 +30,9 @@ func DefaultTraining() Training {
 
 // validate reports every fault of t.
 func (t Training) validate() error {
-	var all []error
-	if t.Steps < 1 || t.Samples < 2 || t.Evaluations < 1 {
-		all = append(all, fmt.Errorf("gas: %d steps, %d samples, %d evaluations", t.Steps, t.Samples, t.Evaluations))
-	}
-	if !(t.LearningRate > 0) || !(t.Entropy >= 0) {
-		all = append(all, fmt.Errorf("gas: learning rate %g, entropy %g", t.LearningRate, t.Entropy))
-	}
+	var all faults.List
+	all.If(t.Steps < 1 || t.Samples < 2 || t.Evaluations < 1, "gas: %d steps, %d samples, %d evaluations", t.Steps, t.Samples, t.Evaluations)
+	all.If(!(t.LearningRate > 0) || !(t.Entropy >= 0), "gas: learning rate %g, entropy %g", t.LearningRate, t.Entropy)
 	return errors.Join(all...)
 }
 

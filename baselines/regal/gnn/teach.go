@@ -28,12 +28,12 @@ func (x Rule) Propose(ctx context.Context, p *sched.Problem, o sched.Objective, 
 // takes its mean over the graph away, which balances the devices. Priorities fall
 // with the length of the longest path that leads to an op.
 func teach(p *sched.Problem, g *multigraph, a propose.Space) []uint8 {
-	x := leaning(g)
+	x := preference(g)
 	place := before(p)
 	all := make([]uint8, 0, g.ops.N*a.Decisions())
 	level := func(v float64, k int) uint8 { return uint8(min(max(int(v*float64(k)), 0), k-1)) }
 	for i := range g.ops.N {
-		// The larger affinity wins: those of the two devices lean apart.
+		// The larger affinity wins: one device has it large where the other has it small.
 		second := level(0.5+0.3*x[i], a.PlaceLevels)
 		v := uint8(a.PlaceLevels / 8)
 		all = append(all, uint8(a.PlaceLevels-1)-second, v, second, v)
@@ -45,9 +45,9 @@ func teach(p *sched.Problem, g *multigraph, a propose.Space) []uint8 {
 	return all
 }
 
-// leaning returns how much each op leans to the second device, [N]: mean 0,
+// preference returns how much the features prefer the second device for each op, [N]: mean 0,
 // mean square 1.
-func leaning(g *multigraph) []float64 {
+func preference(g *multigraph) []float64 {
 	const rounds = 8
 	n, f := g.ops.N, g.ops.F
 	x, sum, count := make([]float64, n), make([]float64, n), make([]float64, n)

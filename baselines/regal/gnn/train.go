@@ -11,6 +11,7 @@ import (
 	"placer/baselines/regal/brkga"
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 	"placer/internal/parallel"
 	"placer/nn"
 	"placer/nn/safetensors"
@@ -48,13 +49,9 @@ func Short() Training {
 
 // Validate reports every fault of t.
 func (t Training) Validate() error {
-	var all []error
-	if t.Imitate < 0 || t.Batch < 1 || t.Keep < 1 || t.Samples < 1 || t.Evaluations < 1 || t.Workers < 1 {
-		all = append(all, fmt.Errorf("gnn: %d steps of imitation, %d graphs, features kept %d times, %d samples, %d evaluations, %d workers", t.Imitate, t.Batch, t.Keep, t.Samples, t.Evaluations, t.Workers))
-	}
-	if !(t.LearningRate > 0) || !(t.ImitationRate > 0) || !(t.BaselineWeight >= 0) || !(t.Entropy >= 0) || !(t.ClipNorm >= 0) {
-		all = append(all, fmt.Errorf("gnn: learning rates %g and %g, baseline %g, entropy %g, clip %g", t.LearningRate, t.ImitationRate, t.BaselineWeight, t.Entropy, t.ClipNorm))
-	}
+	var all faults.List
+	all.If(t.Imitate < 0 || t.Batch < 1 || t.Keep < 1 || t.Samples < 1 || t.Evaluations < 1 || t.Workers < 1, "gnn: %d steps of imitation, %d graphs, features kept %d times, %d samples, %d evaluations, %d workers", t.Imitate, t.Batch, t.Keep, t.Samples, t.Evaluations, t.Workers)
+	all.If(!(t.LearningRate > 0) || !(t.ImitationRate > 0) || !(t.BaselineWeight >= 0) || !(t.Entropy >= 0) || !(t.ClipNorm >= 0), "gnn: learning rates %g and %g, baseline %g, entropy %g, clip %g", t.LearningRate, t.ImitationRate, t.BaselineWeight, t.Entropy, t.ClipNorm)
 	return errors.Join(all...)
 }
 

@@ -125,7 +125,7 @@ func TestReinforceImproves(t *testing.T) {
 	}
 }
 
-// The rule's decisions: the larger affinity on the side an op leans to, priority
+// The rule's decisions: the larger affinity on the device an op prefers, priority
 // falling along a chain, every op with all its decisions.
 func TestTeach(t *testing.T) {
 	p := small(2)
@@ -150,7 +150,7 @@ func TestTeach(t *testing.T) {
 		}
 	}
 	if second < p.N()/4 || second > 3*p.N()/4 {
-		t.Errorf("%d of %d ops lean to the second device", second, p.N())
+		t.Errorf("%d of %d ops prefer the second device", second, p.N())
 	}
 	x, err := Rule{Actions: a}.Propose(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
 	if err != nil || !reflect.DeepEqual(x.Distributions, a.Distributions(d)) || x.Evaluations != 400 || x.Pin != propose.Heaviest(p, sched.RunTime) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 )
 
 // Config bounds the search.
@@ -29,13 +30,9 @@ func Quick() Config { return Config{Starts: 8, Rounds: 1, Moves: 18_000, Hot: 0.
 
 // validate reports every fault of c.
 func (c Config) validate() error {
-	var all []error
-	if c.Starts < 1 || c.Rounds < 0 || c.Moves < 0 {
-		all = append(all, fmt.Errorf("phase: %d starts, %d rounds, %d moves", c.Starts, c.Rounds, c.Moves))
-	}
-	if !(c.Cold > 0) || !(c.Hot >= c.Cold) || math.IsInf(c.Hot, 0) {
-		all = append(all, fmt.Errorf("phase: temperatures from %g to %g, want them to fall and stay above 0", c.Hot, c.Cold))
-	}
+	var all faults.List
+	all.If(c.Starts < 1 || c.Rounds < 0 || c.Moves < 0, "phase: %d starts, %d rounds, %d moves", c.Starts, c.Rounds, c.Moves)
+	all.If(!(c.Cold > 0) || !(c.Hot >= c.Cold) || math.IsInf(c.Hot, 0), "phase: temperatures from %g to %g, want them to fall and stay above 0", c.Hot, c.Cold)
 	return errors.Join(all...)
 }
 

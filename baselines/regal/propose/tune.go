@@ -10,6 +10,7 @@ import (
 
 	"placer/baselines/regal/brkga"
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 )
 
 // Setting is a point of the grid behind REGAL's baseline "tuned BRKGA" (Paliwal et al.,
@@ -85,13 +86,11 @@ func DefaultTuning() Tuning {
 
 // Validate reports every fault of c.
 func (c Tuning) Validate() error {
-	var all []error
+	var all faults.List
 	if len(c.Graphs) == 0 || len(c.Graphs) != len(c.Keep) || slices.Min(append([]int{1}, append(slices.Clone(c.Graphs), c.Keep...)...)) < 1 {
 		all = append(all, fmt.Errorf("tune: rounds of %v graphs that keep %v", c.Graphs, c.Keep))
 	}
-	if c.Evaluations < 1 {
-		all = append(all, fmt.Errorf("tune: %d evaluations, want at least 1", c.Evaluations))
-	}
+	all.If(c.Evaluations < 1, "tune: %d evaluations, want at least 1", c.Evaluations)
 	return errors.Join(all...)
 }
 

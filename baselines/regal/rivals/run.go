@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 	"placer/internal/parallel"
 )
 
@@ -34,13 +35,9 @@ type Config struct {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var all []error
-	if len(c.Methods) == 0 || c.Graphs < 1 || c.Workers < 1 || c.Evaluations < 1 {
-		all = append(all, fmt.Errorf("rivals: %d methods, %d graphs, %d workers, %d evaluations", len(c.Methods), c.Graphs, c.Workers, c.Evaluations))
-	}
-	if c.Graph == nil || c.Clock == nil {
-		all = append(all, errors.New("rivals: graphs or clock missing"))
-	}
+	var all faults.List
+	all.If(len(c.Methods) == 0 || c.Graphs < 1 || c.Workers < 1 || c.Evaluations < 1, "rivals: %d methods, %d graphs, %d workers, %d evaluations", len(c.Methods), c.Graphs, c.Workers, c.Evaluations)
+	all.If(c.Graph == nil || c.Clock == nil, "rivals: graphs or clock missing")
 	return errors.Join(all...)
 }
 
@@ -128,7 +125,7 @@ func (c *Config) one(ctx context.Context, k int) (Graph, error) {
 	if c.Objective == sched.PeakMemory {
 		g.Bound = float64(p.MemoryBound())
 	}
-	judge := sched.NewEvaluator(p, sched.PeakMemory) // tracks both
+	evaluator := sched.NewEvaluator(p, sched.PeakMemory) // tracks both
 	for _, m := range c.Methods {
 		start := c.Clock()
 		found, err := m.solve(ctx, p, c.Objective, c.Evaluations, rand.New(rand.NewPCG(c.Seed^hash(m.Name), uint64(k))))
@@ -142,7 +139,7 @@ func (c *Config) one(ctx context.Context, k int) (Graph, error) {
 		case err != nil:
 			return g, fmt.Errorf("%s on %s: %w", m.Name, p.Name(), err)
 		}
-		s, err := judge.Schedule(found.device, found.sequence)
+		s, err := evaluator.Schedule(found.device, found.sequence)
 		if err != nil {
 			return g, fmt.Errorf("%s: %w", m.Name, err)
 		}

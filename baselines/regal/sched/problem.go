@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"placer/internal/faults"
 )
 
 // MaxDevices bounds D: sets of devices are bits of a word.
@@ -108,11 +110,9 @@ func New(s Spec) (*Problem, error) {
 }
 
 func (s *Spec) check() error {
-	var all []error
+	var all faults.List
 	fault := func(format string, a ...any) {
-		if len(all) < 20 {
-			all = append(all, fmt.Errorf("problem %s: "+format, append([]any{s.Name}, a...)...))
-		}
+		all.If(len(all) < 20, "problem %s: "+format, append([]any{s.Name}, a...)...)
 	}
 	n := int32(len(s.Time))
 	if n == 0 {

@@ -2,12 +2,12 @@ package synth
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 )
 
 // Config holds the numbers of A.1.4.
@@ -27,19 +27,13 @@ func Default() Config {
 
 // Validate reports every fault of c.
 func (c Config) Validate() error {
-	var all []error
-	if c.MinOps < 6 || c.MaxOps < c.MinOps {
-		all = append(all, fmt.Errorf("synth: %d to %d ops, want at least 6", c.MinOps, c.MaxOps))
-	}
+	var all faults.List
+	all.If(c.MinOps < 6 || c.MaxOps < c.MinOps, "synth: %d to %d ops, want at least 6", c.MinOps, c.MaxOps)
 	for _, p := range []float64{c.NoOutput, c.TwoOut, c.NoOutput + c.TwoOut, c.Control} {
-		if !(p >= 0 && p <= 1) {
-			all = append(all, fmt.Errorf("synth: probability %g", p))
-		}
+		all.If(!(p >= 0 && p <= 1), "synth: probability %g", p)
 	}
 	for _, x := range []float64{c.Size, c.SizeSpread, c.TimeNoise} {
-		if !(x >= 0) || math.IsInf(x, 0) {
-			all = append(all, fmt.Errorf("synth: size, spread or noise %g, want at least 0", x))
-		}
+		all.If(!(x >= 0) || math.IsInf(x, 0), "synth: size, spread or noise %g, want at least 0", x)
 	}
 	return errors.Join(all...)
 }

@@ -124,7 +124,7 @@ func (a Placer) placeUnder(ctx context.Context, j *joint) (*plan.Outcome, error)
 		return nil, err
 	}
 	j.spent += o.Evaluations
-	// What the contraction cost counts against the budget alone.
+	// What the coarsened graph cost counts against the budget alone.
 	j.beside += max(0, q.Budget.Evaluations-o.Evaluations)
 	j.offer(o.Decision.Or(under), o.Score)
 	return o, nil

@@ -75,7 +75,7 @@ func (j *joint) place(i graph.OpID, d uint8) {
 	}
 }
 
-// placeUnit sends a unit, sometimes with its partner of the other direction, to
+// placeUnit sends a unit, sometimes with its counterpart of the other direction, to
 // some device.
 func (j *joint) placeUnit() {
 	l := unit.Level(j.rng.IntN(int(unit.NumLevels)))
@@ -197,8 +197,8 @@ func (j *joint) level(old uint8) uint8 {
 
 // fuseOp changes the fusion priority of one op.
 func (j *joint) fuseOp() {
-	able := j.rules.Fusible()
-	i := able[j.rng.IntN(len(able))]
+	fusible := j.rules.Fusible()
+	i := fusible[j.rng.IntN(len(fusible))]
 	j.fuse(i, j.level(j.fusion[i]))
 }
 
@@ -216,8 +216,8 @@ func (j *joint) fuseUnit() {
 // fusePattern gives one fusion priority to the ops of one pattern, everywhere or
 // in one unit.
 func (j *joint) fusePattern() {
-	able := j.rules.Fusible()
-	i := able[j.rng.IntN(len(able))]
+	fusible := j.rules.Fusible()
+	i := fusible[j.rng.IntN(len(fusible))]
 	level, pattern := j.level(j.fusion[i]), j.patterns.of[i]
 	if j.rng.IntN(2) == 0 {
 		for _, o := range j.patterns.ops[pattern] {
@@ -245,7 +245,7 @@ func newPatterns(r *fuse.Rules) *patterns {
 		kind    graph.Kind
 		phase   graph.Phase
 		readers int
-		first   graph.Kind // of the first that may take what it hands on
+		first   graph.Kind // of the first that may take its output
 		last    graph.Kind
 	}
 	g := r.Graph()
@@ -255,8 +255,8 @@ func newPatterns(r *fuse.Rules) *patterns {
 	}
 	index := map[key]int32{}
 	for _, i := range r.Fusible() {
-		o, takers := g.Op(graph.OpID(i)), r.FusibleConsumers(i)
-		k := key{o.Kind, o.Phase, min(len(takers), 3), g.Op(graph.OpID(takers[0])).Kind, g.Op(graph.OpID(takers[len(takers)-1])).Kind}
+		o, consumers := g.Op(graph.OpID(i)), r.FusibleConsumers(i)
+		k := key{o.Kind, o.Phase, min(len(consumers), 3), g.Op(graph.OpID(consumers[0])).Kind, g.Op(graph.OpID(consumers[len(consumers)-1])).Kind}
 		id, known := index[k]
 		if !known {
 			id = int32(len(p.ops))

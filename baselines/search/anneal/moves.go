@@ -5,16 +5,16 @@ import "math"
 // Kinds of moves.
 const (
 	moveRun      = iota // a run of a group's decisions goes to some device
-	movePair            // with the partners of the other direction
-	moveLayer           // with partners and the weights that the group reads
+	movePair            // with the counterparts of the other direction
+	moveLayer           // with counterparts and the weights that the group reads
 	moveBoundary        // a border between devices within a group shifts
 	moveSwap            // two groups exchange their devices
 	moveWeights         // weights go to a reader's device
 	moveBalance         // a run goes from the busiest device to an idle one
 	moveJoin            // a run goes to the device of a neighbour
 	moveGather          // everything of a group goes where most of it is
-	moveSlide           // a border between devices along the forward pass shifts, with partners and weights
-	moveSpan            // a stretch of the forward pass goes to some device, with partners and weights
+	moveSlide           // a border between devices along the forward pass shifts, with counterparts and weights
+	moveSpan            // a stretch of the forward pass goes to some device, with counterparts and weights
 	numKinds
 )
 
@@ -137,11 +137,11 @@ func (w *replica) pickDevice(u int32) uint8 {
 	return d
 }
 
-// move sets the decisions us, and their partners if both is set, to device d.
+// move sets the decisions us, and their counterparts if both is set, to device d.
 func (w *replica) move(us []int32, d uint8, both bool) {
 	for _, u := range us {
 		w.set(u, d)
-		if p := w.partner[u]; both && p >= 0 {
+		if p := w.counterpart[u]; both && p >= 0 {
 			w.set(p, d)
 		}
 		if both {
@@ -255,12 +255,12 @@ func (w *replica) length(run int) int {
 	return 1 + int(math.Pow(float64(most), w.rng.Float64()))
 }
 
-// moveForward moves decisions with their partners and, if weights is set, what they
+// moveForward moves decisions with their counterparts and, if weights is set, what they
 // read.
 func (w *replica) moveForward(us []int32, d uint8, weights bool) {
 	for _, u := range us {
 		w.set(u, d)
-		if p := w.partner[u]; p >= 0 {
+		if p := w.counterpart[u]; p >= 0 {
 			w.set(p, d)
 		}
 		w.movePartials(u, d)

@@ -13,13 +13,13 @@ import (
 // the units of a fine level, the groups those of a coarser one. It is shared by
 // replicas and does not change.
 type neighbourhood struct {
-	fine    *unit.Partition
-	group   [][]int32 // [groups] decisions, in order
-	groupOf []int32   // [decisions]
-	place   []int32   // [decisions] index in the group
-	partner []int32   // [decisions] the other direction's, or -1
+	fine        *unit.Partition
+	group       [][]int32 // [groups] decisions, in order
+	groupOf     []int32   // [decisions]
+	place       []int32   // [decisions] index in the group
+	counterpart []int32   // [decisions] the other direction's, or -1
 	// partial lists, for each decision of the forward pass, the gradients of weights
-	// alone that are made from what it reads: those that have it for a partner and
+	// alone that are made from what it reads: those that have it for a counterpart and
 	// are not its own, [decisions].
 	partial [][]int32
 	// reads lists the decisions with the weights that each group reads, and own
@@ -45,7 +45,7 @@ func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
 	f := p.Units.Levels[fine]
 	n := f.NumUnits()
 	t := &neighbourhood{
-		fine: f, groupOf: p.Units.Parents(fine, coarse), place: make([]int32, n), partner: make([]int32, n),
+		fine: f, groupOf: p.Units.Parents(fine, coarse), place: make([]int32, n), counterpart: make([]int32, n),
 		group: make([][]int32, p.Units.Levels[coarse].NumUnits()), readers: make([][]int32, n), seconds: make([]float64, n),
 	}
 	t.reads = make([][]int32, len(t.group))
@@ -53,14 +53,14 @@ func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
 		c := t.groupOf[u]
 		t.place[u] = int32(len(t.group[c]))
 		t.group[c] = append(t.group[c], u)
-		t.partner[u] = -1
+		t.counterpart[u] = -1
 		if ps := p.Units.Counterparts[fine]; ps != nil {
-			t.partner[u] = ps[u]
+			t.counterpart[u] = ps[u]
 		}
 	}
 	t.partial = make([][]int32, n)
-	for u, q := range t.partner {
-		if q >= 0 && t.partner[q] != int32(u) {
+	for u, q := range t.counterpart {
+		if q >= 0 && t.counterpart[q] != int32(u) {
 			t.partial[q] = append(t.partial[q], int32(u))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // objective evaluates decisions: it knows the ops of each and the evaluator of their
-// graph, the problem's own or its contraction.
+// graph, the problem's own or a coarsened one.
 type objective struct {
 	penalty
 	evaluator plan.Evaluator
@@ -75,7 +75,7 @@ func (x penalty) of(s plan.Score) float64 {
 	return s.Value + x.serial*(anyOverflow+perDevice*float64(s.Overflow)/float64(x.memory))
 }
 
-// mostNodes is the largest contraction worth searching on, as a share of the
+// mostNodes is the largest coarsened graph worth searching on, as a share of the
 // graph's ops.
 const mostNodes = 0.4
 
@@ -87,7 +87,7 @@ func (c costs) OpSeconds(i graph.OpID, d int) units.Seconds { return units.Secon
 // coarseObjective returns an objective on the coarsened graph of the decisions t, and the
 // number of its nodes.
 func coarseObjective(p *plan.Problem, t *neighbourhood) (*objective, int, error) {
-	c, seconds, err := schedule.Contract(p, t.fine)
+	c, seconds, err := schedule.Coarsen(p, t.fine)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -38,7 +38,7 @@ func (Placer) Name() string { return "anneal" }
 // Kind returns plan.Search.
 func (Placer) Kind() plan.Kind { return plan.Search }
 
-// Place searches until the budget is spent or ctx ends. A step of the contraction
+// Place searches until the budget is spent or ctx ends. A step of the coarsened graph
 // is charged to a budget in evaluations by its share of the ops; the outcome
 // counts evaluations of the problem alone and notes the others.
 //
@@ -75,8 +75,8 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 		}
 	}
 	o := &plan.Outcome{Decision: plan.Decision{Device: r.best}, Score: r.score, Evaluations: r.full}
-	if r.contracted > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("beside its evaluations, %d of a contraction to %d nodes", r.contracted, r.nodes))
+	if r.coarsened > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("beside its evaluations, %d of a coarsened graph of %d nodes", r.coarsened, r.nodes))
 	}
 	return o, nil
 }

@@ -145,7 +145,7 @@ func TestMovesAndUndo(t *testing.T) {
 	}
 }
 
-// What moves a forward decision with its partner takes the partial gradients made
+// What moves a forward decision with its counterpart takes the partial gradients made
 // from it along; a move of it alone does not.
 func TestPartialGradientsFollow(t *testing.T) {
 	whole, err := problem.Workload("trfxl:layers=1,batch=8,sequence=96,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", "p100", 2, problem.Options{})
@@ -161,11 +161,11 @@ func TestPartialGradientsFollow(t *testing.T) {
 			w.start(make([]uint8, len(w.seconds)))
 			w.move([]int32{int32(u)}, 1, both)
 			for _, v := range vs {
-				if w.partner[v] != int32(u) || w.partner[u] == v {
-					t.Errorf("decision %d, of partner %d, is said to be a partial gradient of %d, of partner %d", v, w.partner[v], u, w.partner[u])
+				if w.counterpart[v] != int32(u) || w.counterpart[u] == v {
+					t.Errorf("decision %d, of counterpart %d, is said to be a partial gradient of %d, of counterpart %d", v, w.counterpart[v], u, w.counterpart[u])
 				}
 				if (w.now[v] == 1) != both {
-					t.Errorf("partial gradient %d of decision %d is on device %d, moved with partners: %v", v, u, w.now[v], both)
+					t.Errorf("partial gradient %d of decision %d is on device %d, moved with counterparts: %v", v, u, w.now[v], both)
 				}
 				followed++
 			}
@@ -244,9 +244,9 @@ func recurrent(t *testing.T, steps int) *plan.Problem {
 	return p
 }
 
-// On a contraction a move costs a fraction of an evaluation, and the outcome
+// On a coarsened graph a move costs a fraction of an evaluation, and the outcome
 // says how many there were.
-func TestContractionIsCharged(t *testing.T) {
+func TestCoarsenedGraphIsCharged(t *testing.T) {
 	p := recurrent(t, 40)
 	p.Budget.Evaluations = 400
 	count := 0
@@ -255,17 +255,17 @@ func TestContractionIsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "contraction") {
-		t.Errorf("notes %q, want one on the contraction", o.Notes)
+	if len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "coarsened graph") {
+		t.Errorf("notes %q, want one on the coarsened graph", o.Notes)
 	}
 	if o.Evaluations > 40 || o.Evaluations != count {
 		t.Errorf("claims %d evaluations of the problem itself, made %d, want at most a handful", o.Evaluations, count)
 	}
 }
 
-// A contraction orders placements much like the problem: what annealing on it
+// A coarsened graph orders placements much like the problem: what annealing on it
 // alone finds is better than the blocks it starts from.
-func TestContractionLeadsDown(t *testing.T) {
+func TestCoarsenedGraphLeadsDown(t *testing.T) {
 	p := recurrent(t, 60)
 	p.Budget.Evaluations = 300
 	blocks := p.Evaluator.Evaluate(plan.Decision{Device: p.Units.Blocks(p.Evaluator.OpSeconds(0), 2), Priority: p.Priority})
@@ -274,7 +274,7 @@ func TestContractionLeadsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !o.Score.Better(blocks) {
-		t.Errorf("annealing on the contraction gives %v, blocks %v", o.Score, blocks)
+		t.Errorf("annealing on the coarsened graph gives %v, blocks %v", o.Score, blocks)
 	}
 }
 

@@ -20,16 +20,16 @@ type run struct {
 	budget  plan.Budget
 	started float64
 	full    int     // evaluations of the problem
-	charged float64 // those, and those of the contraction by their share
+	charged float64 // those, and those of the coarsened graph by their share
 	best    []uint8 // [N]
 	score   plan.Score
 	any     bool // best is a placement
 
 	cells, opNeighbourhood *neighbourhood
 	coarse                 *objective       // nil until needed
-	tooFine                bool             // the contraction saves too little
-	nodes                  int              // of the contraction
-	contracted             int              // evaluations of it
+	tooFine                bool             // the coarsened graph saves too little
+	nodes                  int              // of the coarsened graph
+	coarsened              int              // evaluations of it
 	exact                  []plan.Evaluator // [replicas]
 	votes                  []float64        // [D] scratch
 
@@ -45,7 +45,7 @@ func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 		Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), best: make([]uint8, n), device: make([]uint8, n),
 		cells: newNeighbourhood(p, unit.Cell, unit.Chain), votes: make([]float64, p.Machine.NumDevices()),
 	}
-	// The contraction is simulated: it knows step times alone.
+	// The coarsened graph is simulated: it knows step times alone.
 	r.tooFine = p.Objective.Normal() != plan.Step
 	if p.Clock == nil {
 		r.budget.Seconds = 0
@@ -221,7 +221,7 @@ func (r *run) collect(s *stage, ws []*replica) {
 		w.accounted = w.spent
 		r.charged += float64(n) * w.objective.share
 		if s.coarse {
-			r.contracted += n
+			r.coarsened += n
 		} else {
 			r.full += n
 		}

@@ -19,7 +19,7 @@ type stage struct {
 func (s *stage) temperature(x float64) float64 { return s.hot * math.Pow(s.end/s.hot, x) }
 
 // defaultStages was tuned on the training graphs of GNMT and Inception at 6,000
-// evaluations. Annealing of whole chains settles most; a contraction finds the
+// evaluations. Annealing of whole chains settles most; a coarsened graph finds the
 // neighbourhood of a good placement in a tenth of the time, but orders the best of
 // them only roughly.
 var defaultStages = []stage{

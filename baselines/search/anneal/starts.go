@@ -17,7 +17,7 @@ func (r *run) open() {
 }
 
 // starts returns placements to begin with: the given ones, all on one device,
-// cells in forward order in contiguous blocks of even time, with partners and
+// cells in forward order in contiguous blocks of even time, with counterparts and
 // weights, chains at random, and blocks of an unrolled network's time steps.
 func (r *run) starts() [][]uint8 {
 	var out [][]uint8

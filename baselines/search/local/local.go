@@ -67,7 +67,7 @@ type search struct {
 }
 
 // descend moves units of level l, in random order, until a whole pass over them
-// finds no better place for any, alone or together with its partner.
+// finds no better place for any, alone or together with its counterpart.
 func (s *search) descend(l unit.Level) {
 	units := s.p.Units.Levels[l]
 	order := s.rng.Perm(units.NumUnits())
@@ -94,14 +94,14 @@ func (s *search) improve(l unit.Level, u int32) bool {
 	first := s.rng.IntN(s.p.Machine.NumDevices())
 	for k := range s.p.Machine.NumDevices() {
 		d := uint8((first + k) % s.p.Machine.NumDevices())
-		for _, partner := range with {
+		for _, counterpart := range with {
 			if s.track.Done() {
 				return false
 			}
 			copy(s.trial, s.device)
 			changed := s.put(l, u, d)
-			if partner >= 0 {
-				changed = s.put(l, partner, d) || changed
+			if counterpart >= 0 {
+				changed = s.put(l, counterpart, d) || changed
 			}
 			if !changed {
 				continue

@@ -1,10 +1,12 @@
 package onnx
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"placer/graph"
+	"placer/graph/train"
 )
 
 // importModel imports a model made of graph fields, which must succeed.
@@ -87,17 +89,53 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// A call of a model-local function is one op with the cost of the body; its
-// attributes reach the body's nodes.
+// A call of a model-local function stands in the graph as the nodes of its body; its
+// attributes, or the function's defaults, reach them.
 func TestFunction(t *testing.T) {
 	ref := concatBytes(textField(1, "transB"), textField(21, "flip"))
 	fn := functionOf("Dense", list("u", "w", "b"), list("v"), nodeOf("p", "Gemm", list("u", "w", "b"), list("q"), ref), nodeOf("r", "Relu", list("q"), list("v")))
 	g, sum := importModel(t, concatBytes(modelOf(nodeOf("d", "Dense", list("x", "w"), list("y"), intAttr("flip", 1)), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 5, 3)), outputOf("y")), fn))
-	o, shape := last(g)
-	if want := (graph.GEMM{Batch: 1, M: 2, N: 5, K: 3}); o.Kind != "Dense" || o.GEMM != want || !shape.Equal(graph.Shape{2, 5}) {
-		t.Errorf("%+v to %v", o, shape)
+	if got, want := opNames(g), list("x", "w", "d/p", "d/r"); !slices.Equal(got, want) {
+		t.Fatalf("ops %q, want %q", got, want)
 	}
-	if o.FLOPs != o.GEMM.FLOPs()+10 || sum.Nodes != 1 {
-		t.Errorf("%v in %d nodes", o.FLOPs, sum.Nodes)
+	o := g.Op(2)
+	if want := (graph.GEMM{Batch: 1, M: 2, N: 5, K: 3}); o.Kind != "Gemm" || o.GEMM != want || o.Module != "d" {
+		t.Errorf("%+v, want the product %v of module d", o, want)
+	}
+	if g.Params() != 15 || sum.Nodes != 2 || sum.Inlined != 1 {
+		t.Errorf("%d parameters, %d nodes, %d calls; want 15, 2, 1", g.Params(), sum.Nodes, sum.Inlined)
+	}
+	// Training: what was opaque has a gradient and an update now.
+	trained, err := train.Derive(g, train.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var updates int
+	for i := range graph.OpID(trained.NumOps()) {
+		if o := trained.Op(i); o.Kind.Class() == graph.ClassUpdate && o.Kind != "Assign" {
+			updates++
+		}
+	}
+	if updates != 1 {
+		t.Errorf("%d updates, want 1", updates)
+	}
+}
+
+// Functions that call functions, twice each, with an attribute handed on, an input left
+// out, an output that is an input, and a subgraph that reads a tensor of the body.
+func TestNestedFunctions(t *testing.T) {
+	ref := func(name, of string) []byte { return concatBytes(textField(1, name), textField(21, of)) }
+	inner := functionOf("Inner", list("u", "w", "b"), list("v"), nodeOf("p", "Gemm", list("u", "w", "b"), list("v"), ref("transB", "flip")))
+	branch := func(out string) []byte {
+		return graphAttr(out, nodeOf("", "Relu", list("t"), list("s")), outputOf("s"))
+	}
+	outer := functionOf("Outer", list("u", "w", "c"), list("v", "same"), nodeOf("first", "Inner", list("u", "w"), list("t"), ref("flip", "turn")),
+		nodeOf("", "If", list("c"), list("s"), branch("then_branch"), branch("else_branch")), nodeOf("second", "Inner", list("s", "w"), list("v"), ref("flip", "turn")),
+		nodeOf("i", "Identity", list("u"), list("same")))
+	g, sum := importModel(t, concatBytes(modelOf(nodeOf("a", "Outer", list("x", "w", "c"), list("m", "e"), intAttr("turn", 1)), nodeOf("b", "Outer", list("m", "w", "c"), list("y", ""), intAttr("turn", 0)),
+		inputOf("x", 2, 3), boolInput("c", 1), initOf(tensorOf("w", elemFloat, 3, 3)), outputOf("y"), outputOf("e")), outer, inner))
+	want := list("x", "c", "w", "a/first/p", "a/If_1", "a/second/p", "a/i", "b/first/p", "b/If_1", "b/second/p", "b/i")
+	if got := opNames(g); !slices.Equal(got, want) || sum.Inlined != 6 || g.Params() != 9 {
+		t.Errorf("ops %q, want %q; %d calls, %d parameters", got, want, sum.Inlined, g.Params())
 	}
 }

@@ -51,8 +51,10 @@ func (c *call) opset() int64 {
 	if d == "ai.onnx" {
 		d = ""
 	}
-	if v := c.scope.opsets[d]; v > 0 {
-		return v
+	for _, sets := range []map[string]int64{c.node.opsets, c.scope.opsets} {
+		if v := sets[d]; v > 0 {
+			return v
+		}
 	}
 	return math.MaxInt32
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"placer/units"
 )
 
 // maxDim bounds every dimension and every number that dimensions are computed
@@ -13,11 +15,16 @@ const maxDim = 1 << 48
 
 // Config says how symbolic dimensions are resolved.
 type Config struct {
-	// Dims gives values to named dimensions (dim_param): "batch", "seq_len".
+	// Dims gives values to named dimensions (dim_param), "batch", "seq_len", and to
+	// dimensions of inputs without a name, "x[0]".
 	Dims map[string]int64
 	// DefaultDim is the value of every other symbolic or unknown dimension of an
 	// input.
 	DefaultDim int64
+	// Training says that a training step is derived from the graph: weights change from
+	// step to step, so nothing that is computed from them is folded, and quantisation is
+	// left as the nodes that emulate it.
+	Training bool
 }
 
 // Default returns a Config that makes every symbolic dimension 1.
@@ -50,8 +57,16 @@ type Summary struct {
 	Ops int
 	// Params counts the elements of all weights found.
 	Params int64
-	// Symbols lists the named dimensions of the inputs, in order of occurrence,
-	// with the values used.
+	// Folded counts the nodes that depend on constants and shapes alone: they do not run
+	// in a step. FoldedBytes are held for what of their results is read.
+	Folded      int
+	FoldedBytes units.Bytes
+	// Inlined counts the calls of model-local functions whose bodies stand in the graph.
+	Inlined int
+	// Quantized counts the products of 8-bit operands that DequantizeLinear nodes feed.
+	Quantized int
+	// Symbols lists the dimensions of the inputs that the file gives no value, in order
+	// of occurrence, with the values used.
 	Symbols []Symbol
 	// UnknownDims are the names of Config.Dims that no shape of the file has, sorted.
 	UnknownDims []string
@@ -59,8 +74,10 @@ type Summary struct {
 	Notes []string
 }
 
-// Symbol is a named dimension.
+// Symbol is a dimension without a value in the file: its name, or input and place,
+// "x[0]".
 type Symbol struct {
 	Name  string
 	Value int64
+	Given bool // by Config.Dims
 }

@@ -68,7 +68,13 @@ func TestErrors(t *testing.T) {
 		{"control characters in an operator", relu(nodeOf("a", "F\nG", list("x"), list("y"))), `m.onnx: node 0 (a): operator F_G is not known`},
 		{"control characters in an operator with a subgraph", relu(nodeOf("a", "F\nG", list("x"), list("y"), graphAttr("body", good))), `m.onnx: node 0 (a): operator F_G runs a subgraph`},
 		{"a name without end", relu(nodeOf(strings.Repeat("ab", 5000), "Relu", list("z"), list("y"))), `m.onnx: node 0 (` + strings.Repeat("ab", 60) + `...): input 0 ("z") is made by no node`},
-		{"function that calls itself", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "F", list("u"), list("v")))), `nested deeper than 16`},
+		{"function that calls itself", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "F", list("u"), list("v")))), `m.onnx: node 0 (b): function F calls itself`},
+		{"functions in a ring", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "G", list("u"), list("v"))), functionOf("G", list("u"), list("v"), nodeOf("c", "Relu", list("u"), list("t")), nodeOf("d", "F", list("t"), list("v")))),
+			`m.onnx: node 1 (d): functions call one another in a ring: F calls G calls F`},
+		{"function without its output", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "Relu", list("u"), list("w")))), `node 0 (a): function F: output "v" is made by no node`},
+		{"function that reads what is not there", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "Relu", list("z"), list("v")))), `node 0 (a): function F: node 0 (b): input "z" is made by no node or input of the function`},
+		{"function with too many inputs", concatBytes(relu(nodeOf("a", "F", list("x", "x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "Relu", list("u"), list("v")))), `node 0 (a): function F has 1 inputs and 1 outputs, the call has 2 and 1`},
+		{"fault in a function", concatBytes(relu(nodeOf("a", "F", list("x"), list("y"))), functionOf("F", list("u"), list("v"), nodeOf("b", "MatMul", list("u", "u"), list("v")))), `node 0 (a/b): product of [2 3] and [2 3]`},
 		{"functions that grow", concatBytes(relu(nodeOf("a", "F0", list("x"), list("y"))), doubling(14)), `subgraphs and functions come to more than`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

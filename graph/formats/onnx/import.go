@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/units"
 )
 
 // importer holds the state of one Import.
@@ -28,6 +29,12 @@ type importer struct {
 	inits   map[string]*initializer   // by name
 	ids     map[string]graph.TensorID // tensors that are in the builder
 	phases  map[string]graph.Phase    // of the tensors of ops that are not forward
+
+	readers     map[string][]int        // tensor -> nodes that read it, -1 for the graph's outputs
+	constants   map[string]*known       // tensors known before the step, but for initializers
+	counted     map[string]bool         // weights whose parameters an op holds
+	dequantized map[string]*dequantized // what DequantizeLinear nodes make of 8-bit tensors
+	pending     map[string]*pending     // integer products whose result may be quantised next
 }
 
 // Import reads the ONNX model in data, which it does not keep. name is the
@@ -54,6 +61,10 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 		return nil, nil, err
 	}
 	imp := newImporter(m, name, cfg)
+	if imp.sum.Inlined, err = inline(m); err != nil {
+		return nil, nil, err
+	}
+	imp.budget += len(m.graph.nodes)
 	if err := imp.graph(); err != nil {
 		return nil, nil, err
 	}
@@ -72,9 +83,10 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 
 func newImporter(m *model, name string, cfg Config) *importer {
 	return &importer{
-		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner + len(m.graph.nodes),
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner,
 		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
 		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
+		readers: map[string][]int{}, constants: map[string]*known{}, counted: map[string]bool{}, dequantized: map[string]*dequantized{}, pending: map[string]*pending{},
 	}
 }
 
@@ -121,6 +133,12 @@ func (imp *importer) graph() error {
 				imp.sum.Edges++
 			}
 		}
+		for _, name := range reads[i] {
+			imp.readers[name] = append(imp.readers[name], i)
+		}
+	}
+	for i := range g.outputs {
+		imp.readers[g.outputs[i].name] = append(imp.readers[g.outputs[i].name], -1)
 	}
 	order, err := topological(g.nodes, imp.by, func(i int) []string { return reads[i] })
 	if err != nil {
@@ -136,8 +154,12 @@ func (imp *importer) graph() error {
 		}
 	}
 	for i := range g.outputs {
-		if name := g.outputs[i].name; imp.root.tensors[name] == nil {
+		name := g.outputs[i].name
+		if imp.root.tensors[name] == nil {
 			return fmt.Errorf("output %d (%q) of the graph is made by no node", i, brief(name))
+		}
+		if _, err := imp.deferred(name); err != nil {
+			return fmt.Errorf("output %d (%q): %w", i, brief(name), err)
 		}
 	}
 	imp.sum.Nodes, imp.sum.Initializers, imp.sum.Inputs, imp.sum.Outputs = len(g.nodes), len(g.inits), len(inputs), len(g.outputs)
@@ -209,60 +231,95 @@ func (imp *importer) made(t *tensor, resident bool) graph.Tensor {
 	return graph.Tensor{DType: t.elem.dtype(), Shape: t.shape, Bytes: t.elem.bytes(t.elements()), Resident: resident}
 }
 
-// use returns the id of a tensor that is read, adding the initializer that
-// makes it. ok is false for tensors that no op makes: outputs that are strings.
-func (imp *importer) use(name string) (id graph.TensorID, ok bool) {
-	if id, ok := imp.ids[name]; ok {
-		return id, true
+// use returns the id of a tensor that is read, adding what makes it where no op does
+// yet. ok is false for tensors that no op makes: outputs that are strings.
+func (imp *importer) use(name string) (id graph.TensorID, ok bool, err error) {
+	if there, err := imp.deferred(name); err != nil {
+		return 0, false, err
+	} else if id, ok := imp.ids[name]; ok || there {
+		return id, ok, nil
 	}
 	x := imp.inits[name]
 	if x == nil {
-		return 0, false
+		return 0, false, nil
 	}
 	t := imp.root.tensors[name]
 	if !t.elem.known() {
-		return 0, false
+		return 0, false, nil
 	}
-	op := graph.Op{Name: imp.names.unique(name), Kind: "Const", DType: t.elem.dtype(), Bytes: graph.Auto, Forward: graph.None, Resident: t.elem.bytes(t.elements())}
+	size := t.elem.bytes(t.elements())
 	if x.sparse >= 0 {
-		op.Resident = t.elem.bytes(x.sparse) + elemInt64.bytes(x.sparse)
+		size = t.elem.bytes(x.sparse) + elemInt64.bytes(x.sparse)
 	}
-	switch {
-	case imp.weight(name, t.elem, t.elements()):
-		op.Kind, op.Params = "Initializer", t.elements()
-	case t.elem.float() && t.elements() > 1:
-		op.Kind = "Initializer"
-	}
-	id = imp.b.Output(imp.b.Op(op, nil, imp.made(t, true)), 0)
-	imp.ids[name] = id
-	return id, true
+	return imp.hold(name, name, t, size, imp.rootsOf(name)), true, nil
 }
 
-// addNode infers node i and adds its op.
+// deferred adds the op that makes the named tensor where that was put off until
+// something reads it, and reports whether it was.
+func (imp *importer) deferred(name string) (bool, error) {
+	if _, ok := imp.ids[name]; ok {
+		return false, nil
+	}
+	if k := imp.constants[name]; k != nil {
+		return true, imp.addConstant(name, k)
+	}
+	if d := imp.dequantized[name]; d != nil {
+		delete(imp.dequantized, name)
+		return true, imp.addOp(d.call, imp.opOf(d.call, d.index), d.reads, false)
+	}
+	if p := imp.pending[name]; p != nil {
+		delete(imp.pending, name)
+		return true, imp.addOp(p.call, p.op, p.reads, false)
+	}
+	return false, nil
+}
+
+// hold adds the op that holds a tensor known before the step, called name if that is
+// free, and returns its output. The parameters of the weights roots that no op holds
+// yet are counted with it.
+func (imp *importer) hold(tensor, name string, t *tensor, size units.Bytes, roots []string) graph.TensorID {
+	op := graph.Op{Name: imp.names.unique(name), Kind: "Constant", DType: t.elem.dtype(), Bytes: graph.Auto, Forward: graph.None, Resident: size}
+	for _, root := range roots {
+		if !imp.counted[root] {
+			imp.counted[root] = true
+			op.Params += imp.root.tensors[root].elements()
+		}
+	}
+	if op.Params > 0 || len(roots) > 0 || t.elem.float() && t.elements() > 1 {
+		op.Kind = "Initializer"
+	}
+	id := imp.b.Output(imp.b.Op(op, nil, imp.made(t, true)), 0)
+	imp.ids[tensor] = id
+	return id
+}
+
+// addNode infers node i and adds its op, unless it is known before the step or part of
+// another op.
 func (imp *importer) addNode(n *node, i int, reads []string) error {
 	c, err := imp.infer(imp.root, n)
 	if err != nil {
 		return err
 	}
-	name := n.name
+	if imp.fold(c, reads) || imp.dequantize(c, i, reads) {
+		return nil
+	}
+	if done, err := imp.requantize(c, reads); done || err != nil {
+		return err
+	}
+	op := imp.opOf(c, i)
+	if done := imp.integerProduct(c, &op, &reads); done {
+		return nil
+	}
+	return imp.addOp(c, op, reads, false)
+}
+
+// opOf returns the op of node i with its costs.
+func (imp *importer) opOf(c *call, i int) graph.Op {
+	name := c.node.name
 	if clean(name) == "" {
-		name = fmt.Sprintf("%s_%d", n.op, i)
+		name = fmt.Sprintf("%s_%d", c.node.op, i)
 	}
-	op := graph.Op{Name: imp.names.unique(name), Kind: c.kind, DType: c.dtype(), Bytes: c.bytes, Forward: graph.None, Resident: c.resident, Params: c.params, Workspace: c.workspace}
-	resident := false
-	if key := n.key(); (key == "Constant" || key == "ConstantOfShape") && len(n.out) == 1 && c.out[0].elem.known() {
-		t := c.out[0]
-		size := t.elem.bytes(t.elements())
-		if imp.weight(n.out[0], t.elem, t.elements()) {
-			op.Kind, op.Params, op.Resident, resident = "VariableV2", t.elements(), size, true
-			t.value, reads = nil, nil // a weight is there before the step
-		} else if key == "Constant" {
-			op.Resident, resident = size, true
-		} else if imp.learned[n.out[0]].statistic {
-			op.Kind, op.Resident, resident = "VariableV2", size, true
-			reads = nil
-		}
-	}
+	op := graph.Op{Name: imp.names.unique(name), Kind: c.kind, DType: c.dtype(), Bytes: c.bytes, Forward: graph.None, Resident: c.resident, Params: c.params, Workspace: c.workspace, Module: c.node.module}
 	if class := op.Kind.Class(); class != graph.ClassVariable && class != graph.ClassConst {
 		c.host = c.shapeArithmetic()
 		op.FLOPs, op.GEMM = c.cost()
@@ -270,7 +327,7 @@ func (imp *importer) addNode(n *node, i int, reads []string) error {
 			op.Bytes = 0
 		}
 	}
-	return imp.addOp(c, op, reads, resident)
+	return op
 }
 
 // addOp adds op, which reads the named tensors, under the next id.
@@ -281,7 +338,10 @@ func (imp *importer) addOp(c *call, op graph.Op, reads []string, resident bool) 
 		if name == "" {
 			continue
 		}
-		id, ok := imp.use(name)
+		id, ok, err := imp.use(name)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			if t := imp.root.find(name); t != nil {
 				return fmt.Errorf("input %d (%q) has no shape%s", k, brief(name), t.why)

@@ -49,7 +49,7 @@ func (imp *importer) infer(s *scope, n *node) (c *call, err error) {
 	return c, nil
 }
 
-// run calls the rule, the body or neither, and fills what is left open.
+// run calls the rule, the bodies or neither, and fills what is left open.
 func (c *call) run() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -64,7 +64,6 @@ func (c *call) run() (err error) {
 	}()
 	n, key := c.node, c.node.key()
 	r, ok := rules[key]
-	fn := c.imp.model.functions[operatorKey(n.domain, n.op)]
 	switch {
 	case key == "If" || key == "Loop" || key == "Scan":
 		err = c.control(key)
@@ -74,8 +73,6 @@ func (c *call) run() (err error) {
 		}
 		r.infer(c)
 		c.foldNode()
-	case fn != nil:
-		err = c.function(fn)
 	default:
 		for _, a := range n.attrs {
 			if a.graph != nil {
@@ -105,7 +102,7 @@ func (c *call) fromRecord() bool {
 			all = false
 			continue
 		}
-		c.out[k].elem, c.out[k].shape = elem(v.elem), c.imp.resolve(v.dims, false)
+		c.out[k].elem, c.out[k].shape = elem(v.elem), c.imp.resolve(v.dims, "")
 		if _, err := c.out[k].shape.Elements(); err != nil {
 			c.fail("output %d: %w", k, err)
 		}
@@ -113,24 +110,29 @@ func (c *call) fromRecord() bool {
 	return all
 }
 
-// resolve gives every dimension a value. The named ones of inputs are listed in
-// the summary.
-func (imp *importer) resolve(dims []dim, input bool) graph.Shape {
+// resolve gives every dimension a value. Those of the input called input are listed in
+// the summary; it is empty for other tensors.
+func (imp *importer) resolve(dims []dim, input string) graph.Shape {
 	s := make(graph.Shape, len(dims))
 	for k, d := range dims {
 		s[k] = d.value
-		if d.param != "" || d.value < 0 {
-			v, ok := imp.cfg.Dims[d.param]
-			if !ok || d.param == "" {
-				v = imp.cfg.DefaultDim
-			} else {
-				imp.dims[d.param] = true
-			}
-			s[k] = v
-			if input && d.param != "" && !imp.listed[d.param] {
-				imp.listed[d.param] = true
-				imp.sum.Symbols = append(imp.sum.Symbols, Symbol{clean(d.param), v})
-			}
+		if d.param == "" && d.value >= 0 {
+			continue
+		}
+		name := d.param
+		if name == "" && input != "" {
+			name = fmt.Sprintf("%s[%d]", input, k)
+		}
+		v, given := imp.cfg.Dims[name]
+		if given = given && name != ""; given {
+			imp.dims[name] = true
+		} else {
+			v = imp.cfg.DefaultDim
+		}
+		s[k] = v
+		if input != "" && !imp.listed[name] {
+			imp.listed[name] = true
+			imp.sum.Symbols = append(imp.sum.Symbols, Symbol{clean(name), v, given})
 		}
 	}
 	return s
@@ -147,7 +149,7 @@ func (imp *importer) value(v *valueInfo) (*tensor, error) {
 		t.why = fmt.Sprintf(": the file records none for %q", brief(v.name))
 		return t, nil
 	}
-	t.shape = imp.resolve(v.dims, true)
+	t.shape = imp.resolve(v.dims, v.name)
 	_, err := t.shape.Elements()
 	return t, err
 }
@@ -199,9 +201,13 @@ func (c *call) shapeArithmetic() bool {
 	return len(c.out) > 0
 }
 
-// dtype returns the type of the arithmetic: of the result if that has
-// fractions, else of the first operand.
+// dtype returns the type of the arithmetic: 8-bit integers for products of such, whatever
+// their result, else that of the result if that has fractions, else of the first
+// operand.
 func (c *call) dtype() graph.DType {
+	if integerProducts[c.kind] {
+		return graph.I8
+	}
 	if len(c.out) > 0 && c.out[0].elem.known() && c.out[0].elem.float() {
 		return c.out[0].elem.dtype()
 	}

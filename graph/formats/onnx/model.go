@@ -33,6 +33,8 @@ type node struct {
 	name, op, domain string
 	in, out          []string
 	attrs            []attribute
+	opsets           map[string]int64 // of the function whose body it stands in; nil: the scope's
+	module           string           // names of the calls that it stands in, joined by dots
 }
 
 // attribute is an AttributeProto.

@@ -3,10 +3,11 @@ package pipedream
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
+
+	"placer/internal/jsonx"
 )
 
 // Conf is a configuration of PipeDream's runtime: which stage each module of a
@@ -29,14 +30,7 @@ type confFile struct {
 // ReadConf reads a configuration. name is the file's name, for errors.
 func ReadConf(data []byte, name string) (*Conf, error) {
 	var f confFile
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(&f)
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("data after the end of the document")
-		}
-	}
+	err := jsonx.Decode(data, &f)
 	var c *Conf
 	if err == nil {
 		c, err = f.conf()

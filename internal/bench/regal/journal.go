@@ -18,6 +18,7 @@ import (
 	"placer/baselines/regal/rivals"
 	"placer/internal/bench"
 	"placer/internal/fsx"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 )
 
@@ -166,7 +167,7 @@ func (j *journal) finish(doc *report.Regal, graphs []rivals.Graph) error {
 		return nil
 	}
 	for name, write := range map[string]func(io.Writer) error{
-		resultFile: func(w io.Writer) error { return report.WriteJSON(w, doc) },
+		resultFile: func(w io.Writer) error { return jsonx.Write(w, doc) },
 		textFile:   doc.WriteText,
 		rowsCSV:    doc.WriteCSV,
 		graphsCSV:  func(w io.Writer) error { return writeGraphs(w, j.methods, graphs) },

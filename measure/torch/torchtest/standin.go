@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"placer/measure/torch"
 )
@@ -23,10 +25,15 @@ const (
 	Fails    = "fails"     // every request
 	Dies     = "dies"      // at the first request
 	NoAnswer = "no answer" // writes something else
+	Slow     = "slow"      // each op that is not on the first device adds SlowFactor steps
+	Unequal  = "unequal"   // results are not those of one device
 )
 
 // Factor is measured over predicted, of steps and of ops.
 const Factor = 1.25
+
+// SlowFactor is what Slow adds to a step for each op, in steps.
+const SlowFactor = 10
 
 // Main behaves as behaviour says and returns an exit code.
 func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
@@ -35,7 +42,7 @@ func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
 		return 1
 	}
 	w := json.NewEncoder(out)
-	_ = w.Encode(torch.Ready{Format: "placer torch ready 1", Devices: []string{"cpu:0", "cpu:1"}, Torch: "0.0-stand-in"})
+	_ = w.Encode(torch.Ready{Format: "placer torch ready 1", Ops: ops(os.Args), Devices: []string{"cpu:0", "cpu:1"}, Torch: "0.0-stand-in"})
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<30)
 	for lines.Scan() {
@@ -55,9 +62,26 @@ func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
 			_ = w.Encode(map[string]any{"id": nil, "error": err.Error()})
 			continue
 		}
+		for _, d := range a.Devices[1:] {
+			if behaviour == Slow {
+				a.Step += SlowFactor * float64(d.Ops) * a.Rounds[0]
+			}
+		}
+		*a.Equal = behaviour != Unequal
 		_ = w.Encode(a)
 	}
 	return 0
+}
+
+// ops counts the ops of the file behind --graph.
+func ops(args []string) int {
+	var g struct{ Ops []struct{} }
+	if i := slices.Index(args, "--graph"); i >= 0 && i+1 < len(args) {
+		if data, err := os.ReadFile(args[i+1]); err == nil {
+			_ = json.Unmarshal(data, &g)
+		}
+	}
+	return len(g.Ops)
 }
 
 func answer(line []byte) (*torch.Answer, error) {

@@ -32,7 +32,7 @@ func (l *learner) start(s, from curriculum.Stage, learnt curriculum.Logits) (*ch
 	p, devices := l.run.Problem, l.run.Problem.Machine.NumDevices()
 	x := &chances{heads: l.decoder.Heads(), units: s.Units.NumUnits()}
 	if learnt != nil {
-		learnt = curriculum.Carry(learnt, x.heads, from, s, l.seconds, devices)
+		learnt = curriculum.WarmStart(learnt, x.heads, from, s, l.seconds, devices)
 	}
 	for t, h := range x.heads {
 		for k := range x.units * h.Kinds {
@@ -51,7 +51,7 @@ func (l *learner) start(s, from curriculum.Stage, learnt curriculum.Logits) (*ch
 	if p.Decides(plan.Place) {
 		if s.Near != nil && learnt == nil {
 			for u, d := range curriculum.Majority(s.Units, s.Near, l.seconds, devices) {
-				x.of[u][d] += float64(curriculum.Favour(devices))
+				x.of[u][d] += float64(curriculum.StartBias(devices))
 			}
 		}
 		allowed, err := rollout.Allowed(p, s.Units)

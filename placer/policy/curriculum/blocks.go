@@ -15,7 +15,7 @@ import (
 // reader. With split, forward cells, gradients and weights of a block are units
 // of their own.
 func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int, split bool) *unit.Partition {
-	cells, partners, roles := h.Levels[unit.Cell], h.Counterparts[unit.Cell], h.Roles[unit.Cell]
+	cells, counterparts, roles := h.Levels[unit.Cell], h.Counterparts[unit.Cell], h.Roles[unit.Cell]
 	place := make([]float64, cells.NumUnits())
 	known := make([]bool, cells.NumUnits())
 	top := features.TopLevels(g, seconds)
@@ -30,7 +30,7 @@ func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int,
 			place[u], known[u] = top[heaviest], true
 		}
 	}
-	for u, v := range partners {
+	for u, v := range counterparts {
 		if roles[u] == unit.Backward && v >= 0 {
 			place[u], known[u] = place[v], known[v]
 		}

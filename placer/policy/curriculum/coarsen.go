@@ -5,6 +5,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/internal/unionfind"
 )
 
 // number makes a partition of labels below n, ordered by first op.
@@ -29,15 +30,14 @@ func number(label []int, n int) *unit.Partition {
 type joiner struct {
 	graph   *graph.Graph
 	base    *unit.Partition
-	parent  []int32 // union-find over the units of base
+	sets    unionfind.Sets // of the units of base
 	seconds []float64
 	total   float64
 }
 
 func newJoiner(g *graph.Graph, p *unit.Partition, seconds []float64) *joiner {
-	j := &joiner{graph: g, base: p, parent: make([]int32, p.NumUnits()), seconds: make([]float64, p.NumUnits())}
+	j := &joiner{graph: g, base: p, sets: unionfind.New(p.NumUnits()), seconds: make([]float64, p.NumUnits())}
 	for u, ops := range p.Ops {
-		j.parent[u] = int32(u)
 		for _, i := range ops {
 			j.seconds[u] += seconds[i]
 		}
@@ -46,39 +46,25 @@ func newJoiner(g *graph.Graph, p *unit.Partition, seconds []float64) *joiner {
 	return j
 }
 
-func (j *joiner) find(u int32) int32 {
-	for j.parent[u] != u {
-		j.parent[u] = j.parent[j.parent[u]]
-		u = j.parent[u]
-	}
-	return u
-}
-
 // join merges the units of u and v; the lower one leads.
 func (j *joiner) join(u, v int32) {
-	u, v = j.find(u), j.find(v)
-	if u == v {
-		return
+	if u, v = j.sets.Join(u, v); u != v {
+		j.seconds[u] += j.seconds[v]
 	}
-	if v < u {
-		u, v = v, u
-	}
-	j.parent[v] = u
-	j.seconds[u] += j.seconds[v]
 }
 
-// joinPartners merges each unit of level l, the joiner's, with the unit of its
+// joinCounterparts merges each unit of level l, the joiner's, with the unit of its
 // gradients and with the weights that only the two read.
-func (j *joiner) joinPartners(h *unit.Hierarchy, l unit.Level) {
+func (j *joiner) joinCounterparts(h *unit.Hierarchy, l unit.Level) {
 	for u, v := range h.Counterparts[l] {
 		if v >= 0 {
 			j.join(int32(u), v)
 		}
 	}
-	readers := make([][]int32, len(j.parent))
+	readers := make([][]int32, len(j.sets))
 	for u, ws := range h.Reads[l] {
 		for _, w := range ws {
-			if r := j.find(int32(u)); !slices.Contains(readers[w], r) {
+			if r := j.sets.Root(int32(u)); !slices.Contains(readers[w], r) {
 				readers[w] = append(readers[w], r)
 			}
 		}
@@ -101,7 +87,7 @@ func (j *joiner) absorb(share float64) {
 	for {
 		var edges []edge
 		link := func(p, q graph.OpID, bytes int64) {
-			a, b := j.find(j.base.Of[p]), j.find(j.base.Of[q])
+			a, b := j.sets.Root(j.base.Of[p]), j.sets.Root(j.base.Of[q])
 			if a == b {
 				return
 			}
@@ -135,7 +121,7 @@ func (j *joiner) absorb(share float64) {
 					best, most = b, sum
 				}
 			}
-			if j.seconds[j.find(a)] < share*j.total {
+			if j.seconds[j.sets.Root(a)] < share*j.total {
 				j.join(a, best)
 				merged = true
 			}
@@ -151,7 +137,7 @@ func (j *joiner) absorb(share float64) {
 func (j *joiner) partition() *unit.Partition {
 	label := make([]int, len(j.base.Of))
 	for i, u := range j.base.Of {
-		label[i] = int(j.find(u))
+		label[i] = int(j.sets.Root(u))
 	}
-	return number(label, len(j.parent))
+	return number(label, len(j.sets))
 }

@@ -39,7 +39,7 @@ type Stage struct {
 // with.
 func Curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64, devices int) [][]Stage {
 	coarse := newJoiner(g, h.Levels[unit.Chain], seconds)
-	coarse.joinPartners(h, unit.Chain)
+	coarse.joinCounterparts(h, unit.Chain)
 	coarse.absorb(1e-3)
 	layers := coarse.partition()
 	byLayer := []Stage{{Name: "layer", Units: layers, Chain: layers, Share: 3, OneFusion: true}}
@@ -71,7 +71,7 @@ func Curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float6
 		byPosition = grow(byPosition, unit.Op, 2)
 	}
 	fine := newJoiner(g, h.Levels[unit.Cell], seconds)
-	fine.joinPartners(h, unit.Cell)
+	fine.joinCounterparts(h, unit.Cell)
 	fine.absorb(1e-3)
 	modules := fine.partition()
 	byModule := grow([]Stage{{Name: "module", Units: modules, Chain: layers, Share: 3, OneFusion: true}}, max(l, unit.Cell), 4)

@@ -82,13 +82,13 @@ func checkPartition(t *testing.T, g *graph.Graph, p *unit.Partition) {
 	}
 }
 
-// TestCarry: a fine unit gets the mean of its ops' coarse logits by time, and
-// none further below the best than carriedRange.
-func TestCarry(t *testing.T) {
+// TestProlong: a fine unit gets the mean of its ops' coarse logits by time, and
+// none further below the best than warmStartRange.
+func TestProlong(t *testing.T) {
 	coarse := number([]int{0, 0, 1, 1}, 2)
 	fine := number([]int{0, 1, 1, 2}, 3)
-	down := carry([][]float32{{0, -1}, {-9, 5}}, 2, coarse, fine, []float64{1, 1, 3, 1}, carriedRange)
-	want := [][]float32{{0, -1}, {(0 - 3*carriedRange) / 4.0, -1.0 / 4}, {-carriedRange, 0}}
+	down := prolong([][]float32{{0, -1}, {-9, 5}}, 2, coarse, fine, []float64{1, 1, 3, 1}, warmStartRange)
+	want := [][]float32{{0, -1}, {(0 - 3*warmStartRange) / 4.0, -1.0 / 4}, {-warmStartRange, 0}}
 	for u := range want {
 		for a := range want[u] {
 			if d := down[u][a] - want[u][a]; d > 1e-6 || d < -1e-6 {
@@ -123,7 +123,7 @@ func TestPositionBlocks(t *testing.T) {
 	cells := h.Levels[unit.Cell]
 	for u, v := range h.Counterparts[unit.Cell] {
 		if v >= 0 && h.Roles[unit.Cell][u] == unit.Backward && p.Of[cells.Ops[u][0]] != p.Of[cells.Ops[v][0]] {
-			t.Errorf("cell %d and its partner %d lie in different blocks", u, v)
+			t.Errorf("cell %d and its counterpart %d lie in different blocks", u, v)
 		}
 	}
 }

@@ -13,7 +13,7 @@ type chances [][]float64
 // leastChance is what a chance is never below: a level that comes to it is given up.
 const leastChance = 1e-9
 
-// newChances favours the middle level: everything fused.
+// newChances begins with the middle level the likeliest: everything fused.
 func newChances(classes int) chances {
 	x := make(chances, classes)
 	for c := range x {
@@ -37,8 +37,8 @@ func (x chances) sample(r *rand.Rand) []int32 {
 }
 
 // follow moves the chances a part mix of the way to how often the samples of best
-// choose a level, each counted by its rank, and then to where steer has them.
-func (x chances) follow(best []cem.Sample, mix float64, steer func(c int, chance []float64)) {
+// choose a level, each counted by its rank, and then to where adjust has them.
+func (x chances) follow(best []cem.Sample, mix float64, adjust func(c int, chance []float64)) {
 	weight := rankWeights(len(best))
 	for c, q := range x {
 		for a := range q {
@@ -50,7 +50,7 @@ func (x chances) follow(best []cem.Sample, mix float64, steer func(c int, chance
 		for a := range q {
 			q[a] = max(q[a], leastChance)
 		}
-		steer(c, q)
+		adjust(c, q)
 		sum := 0.0
 		for a := range q {
 			q[a] = max(q[a], leastChance)

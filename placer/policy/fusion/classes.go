@@ -81,19 +81,19 @@ const classRounds = 2
 // sizes, refined by the labels of producers and readers as often as leaves no
 // more classes. Where even kinds and sizes make more, the last class has the rest.
 func newClasses(g *graph.Graph, seconds []float64, most int) *classes {
-	able := slices.Sorted(slices.Values(fuse.NewRules(g).Fusible()))
+	fusible := slices.Sorted(slices.Values(fuse.NewRules(g).Fusible()))
 	label := plainLabels(g)
-	number, n := numberLabels(label, able)
+	number, n := numberLabels(label, fusible)
 	for range classRounds {
 		label = refineLabels(g, label)
-		finer, m := numberLabels(label, able)
+		finer, m := numberLabels(label, fusible)
 		if m > most {
 			break
 		}
 		number, n = finer, m
 	}
 	x := &classes{of: slices.Repeat([]int32{-1}, g.NumOps()), ops: make([][]int32, n), seconds: seconds}
-	for k, i := range able {
+	for k, i := range fusible {
 		x.ops[number[k]] = append(x.ops[number[k]], i)
 	}
 	x.number()

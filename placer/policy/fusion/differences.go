@@ -7,19 +7,21 @@ import (
 	"placer/plan"
 )
 
-// In the last two stages a round moves the chances by a share of differencesMix to the
-// best samples, and of what that leaves a share of byGain is by gains, at temperature
-// settled, an untried level taken to cost untried, both as parts of the step time,
-// with a pseudo-count of untriedCount samples.
+// In the last two stages a round moves the chances by a share of differencesMix to
+// those of the best samples. A share of byDifference of what results is the softmax of
+// the difference rewards at differenceTemperature, a part of the step time. A level that
+// was not tried counts as one that takes untried longer, also a part of the step time,
+// in untriedCount samples, a pseudo-count.
 const (
-	differencesMix = 0.5
-	byGain         = 0.05
-	settled        = 1e-6
-	untried        = 1e-5
-	untriedCount   = 0.2
+	differencesMix        = 0.5
+	byDifference          = 0.05
+	differenceTemperature = 1e-6
+	untried               = 1e-5
+	untriedCount          = 0.2
 )
 
-// differences are what the levels of each class gain over those of the best plan.
+// differences are the difference rewards of each class's levels: the time that they
+// take less than those of the best plan.
 type differences struct {
 	learner    *learner
 	classes    *classes
@@ -73,8 +75,8 @@ func (t *differences) take(found [][]difference) {
 	}
 }
 
-// follow has the gains be over the best plan, with fusion, [N], and a step of step
-// seconds. A class whose level has changed keeps what is known of the others if it
+// follow makes the best plan, with fusion, [N], and a step of step seconds, what
+// differences are to. A class whose level has changed keeps what is known of the others if it
 // is known what the change has brought.
 func (t *differences) follow(fusion []uint8, step float64) {
 	t.step = step
@@ -108,9 +110,9 @@ func (t *differences) follow(fusion []uint8, step float64) {
 	}
 }
 
-// steer is as teacher says: it explores any level, of no more than strays classes a
-// sample, and moves a share of byGain to the levels that gain most.
-func (t *differences) steer(c int, chance []float64, spent float64) {
+// adjust is as teacher says: it explores any level, of no more than strays classes a
+// sample, and moves a share of byDifference to the levels that gain most.
+func (t *differences) adjust(c int, chance []float64, spent float64) {
 	u := min(explore*finer, strays/float64(len(t.sum))) * min(1, (1-spent)/exploreEnd)
 	for a := range chance {
 		chance[a] = (1-u)*chance[a] + u/levels
@@ -125,10 +127,10 @@ func (t *differences) steer(c int, chance []float64, spent float64) {
 	}
 	total := 0.0
 	for a, x := range t.share {
-		t.share[a] = math.Exp((least - x) / (settled * t.step))
+		t.share[a] = math.Exp((least - x) / (differenceTemperature * t.step))
 		total += t.share[a]
 	}
 	for a := range chance {
-		chance[a] = (1-byGain)*chance[a] + byGain*t.share[a]/total
+		chance[a] = (1-byDifference)*chance[a] + byDifference*t.share[a]/total
 	}
 }

@@ -162,8 +162,8 @@ func TestGains(t *testing.T) {
 	g.follow([]uint8{1, 1, 0}, 0.1)
 	g.take([][]difference{{{0, 2, -1e-3, 1}, {1, 2, 1e-3, 0.25}}, {{0, 0, 2e-3, 1}}})
 	chance := []float64{0, 1, 0, 0, 0, 0, 0, 0}
-	g.steer(0, chance, 1)
-	if math.Abs(chance[1]-(1-byGain)) > 1e-9 || math.Abs(chance[2]-byGain) > 1e-9 {
+	g.adjust(0, chance, 1)
+	if math.Abs(chance[1]-(1-byDifference)) > 1e-9 || math.Abs(chance[2]-byDifference) > 1e-9 {
 		t.Errorf("level 2 gains and 1 is the plan's: chances %g", chance)
 	}
 	g.follow([]uint8{2, 2, 1}, 0.099)
@@ -174,8 +174,8 @@ func TestGains(t *testing.T) {
 		t.Errorf("what a level brings that the plan left for an unknown one is known: %g", g.count[1])
 	}
 	chance = []float64{1, 0, 0, 0, 0, 0, 0, 0}
-	g.steer(0, chance, 1-exploreEnd/2) // half of the way to no exploration
-	if want := (1 - byGain) * explore * finer / 2 / levels; math.Abs(chance[1]-want) > 1e-9 {
+	g.adjust(0, chance, 1-exploreEnd/2) // half of the way to no exploration
+	if want := (1 - byDifference) * explore * finer / 2 / levels; math.Abs(chance[1]-want) > 1e-9 {
 		t.Errorf("explored to %g, want %g", chance, want)
 	}
 }

@@ -45,6 +45,9 @@ type learner struct {
 // Place learns until the budget is spent and returns the best plan that was sampled.
 func (x Policy) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	return x.Config.learn(ctx, p, x.Name(), func(alike, timed, segments, single *classes) (chances, []stage) {
+		// Half of the budget goes to the first stage, which learns everything from
+		// nothing. The others begin with what it found: the second still learns values
+		// of its own, which takes more samples than the differences of the last two.
 		return newChances(len(alike.ops)), []stage{{alike, 0.5, false}, {timed, 0.7, false}, {segments, 0.85, true}, {single, 1, true}}
 	})
 }
@@ -105,15 +108,15 @@ func (c Config) learn(ctx context.Context, p *plan.Problem, name string, begin f
 type teacher interface {
 	// learn takes in a round of samples and the best plan after it.
 	learn(actions [][]int32, scores []plan.Score, best *plan.Decision, step float64)
-	// steer changes the chances of class c that imitation comes to when a share of spent
+	// adjust changes the chances of class c that imitation comes to when a share of spent
 	// of the budget is used up.
-	steer(c int, chance []float64, spent float64)
+	adjust(c int, chance []float64, spent float64)
 }
 
 // stage samples until a share of s.end of the budget is spent. fine says that it is
 // not the first.
 func (l *learner) stage(s stage, chance chances, fine bool) {
-	l.run.Decodes(func(action []int32, to *rollout.Draft) { s.classes.decode(action, to.Fusion) })
+	l.run.Decodes(func(action []int32, to *rollout.Candidate) { s.classes.decode(action, to.Fusion) })
 	elites := cem.NewElites(l.Window, l.Elite)
 	var t teacher = newValues(l, s.classes, fine)
 	mix := l.Mix
@@ -128,7 +131,7 @@ func (l *learner) stage(s stage, chance chances, fine bool) {
 		l.run.Evaluate(actions)
 		elites.Add(actions, l.run.Scores)
 		t.learn(actions, l.run.Scores, &l.run.Best.Decision, l.run.Score.Value)
-		chance.follow(elites.Best(), mix, func(c int, q []float64) { t.steer(c, q, l.run.Spent()) })
+		chance.follow(elites.Best(), mix, func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })
 	}
 }
 

@@ -3,6 +3,7 @@ package fusion
 import (
 	"slices"
 
+	"placer/internal/unionfind"
 	"placer/plan"
 )
 
@@ -82,19 +83,11 @@ type regions struct {
 	seconds []float64 // [K] of the sample's kernels
 	size    []int32
 	changed []bool
-	region  []int32   // [K] parent in a forest, whose roots are regions
-	holds   []int32   // [K of the reference] a kernel of the sample that has an op of it, or -1
-	more    []float64 // [K] of roots
-	at      []int32   // [C] where a class is in what is found
-	pairs   []uint64  // region and class
-}
-
-func (f *regions) find(k int32) int32 {
-	for f.region[k] != k {
-		f.region[k] = f.region[f.region[k]]
-		k = f.region[k]
-	}
-	return k
+	region  unionfind.Sets // [K] parent in a forest, whose roots are regions
+	holds   []int32        // [K of the reference] a kernel of the sample that has an op of it, or -1
+	more    []float64      // [K] of roots
+	at      []int32        // [C] where a class is in what is found
+	pairs   []uint64       // region and class
 }
 
 // differences appends what sets the sample with fusion and kernels, [N], which
@@ -113,7 +106,7 @@ func (f *regions) differences(to []difference, x *classes, r *reference, fusion 
 		to = append(to, difference{class: int32(c), level: int32(level), trust: 1})
 		for _, i := range ops {
 			if k := kernel[i]; f.changed[k] {
-				f.pairs = append(f.pairs, uint64(f.find(k))<<32|uint64(c))
+				f.pairs = append(f.pairs, uint64(f.region.Root(k))<<32|uint64(c))
 			}
 		}
 	}
@@ -163,17 +156,17 @@ func (f *regions) compare(r *reference, kernel []int32) {
 		if h := &f.holds[r.kernel[i]]; *h < 0 {
 			*h = k
 		} else {
-			f.region[f.find(*h)] = f.find(k)
+			f.region[f.region.Root(*h)] = f.region.Root(k)
 		}
 	}
 	for k, x := range f.seconds {
 		if f.changed[k] {
-			f.more[f.find(int32(k))] += x
+			f.more[f.region.Root(int32(k))] += x
 		}
 	}
 	for k, h := range f.holds {
 		if h >= 0 {
-			f.more[f.find(h)] -= r.seconds[k]
+			f.more[f.region.Root(h)] -= r.seconds[k]
 		}
 	}
 }

@@ -136,8 +136,8 @@ func boltzmann(chance, sum, count []float64, temperature float64) {
 	}
 }
 
-// steer is as teacher says.
-func (v *values) steer(c int, chance []float64, spent float64) {
+// adjust is as teacher says.
+func (v *values) adjust(c int, chance []float64, spent float64) {
 	if spent < warm {
 		copy(chance, v.chance[c])
 		return

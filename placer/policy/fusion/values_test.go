@@ -52,7 +52,7 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// TestValues: levels that cost a class less come to be likelier, and steering keeps
+// TestValues: levels that cost a class less come to be likelier, and adjusting keeps
 // chances chances: those of values at first, then nearly those of imitation.
 func TestValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
@@ -70,21 +70,21 @@ func TestValues(t *testing.T) {
 		t.Errorf("chances %.3f and %.3f", x, y)
 	}
 	chance := []float64{0, 0, 1, 0, 0, 0, 0, 0}
-	v.steer(0, chance, warm/2)
+	v.adjust(0, chance, warm/2)
 	if !slices.Equal(chance, v.chance[0]) {
 		t.Errorf("at first the chances are %g, want %g", chance, v.chance[0])
 	}
 	chance = []float64{0, 0, 1, 0, 0, 0, 0, 0}
-	v.steer(0, chance, 0.5)
+	v.adjust(0, chance, 0.5)
 	sum := 0.0
 	for _, q := range chance {
 		sum += q
 	}
 	if want := explore * ((1-guided)/levels + guided*v.chance[0][1]); math.Abs(sum-1) > 1e-12 || math.Abs(chance[1]-want) > 1e-12 || chance[0] <= chance[1] {
-		t.Errorf("steered to %g, which sum to %g; the second should be %g", chance, sum, want)
+		t.Errorf("adjusted to %g, which sum to %g; the second should be %g", chance, sum, want)
 	}
 	chance = []float64{0, 0, 1, 0, 0, 0, 0, 0}
-	if v.steer(0, chance, 1); chance[2] != 1 {
+	if v.adjust(0, chance, 1); chance[2] != 1 {
 		t.Errorf("at the end it still explores: %g", chance)
 	}
 }

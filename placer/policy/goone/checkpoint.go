@@ -108,7 +108,7 @@ func (t *trainer) take(batch *gonet.Batch, s curriculum.Stage) bool {
 	t.resumed = false
 	fits := t.network.Config() == t.networkConfig(batch.X.D)
 	if fits && t.config.InstanceRate > 0 {
-		for i, f := range t.network.AddFree(s.Name, batch.X.N) {
+		for i, f := range t.network.AddInstanceLogits(s.Name, batch.X.N) {
 			fits = fits && slices.Equal(f.Shape, []int{batch.X.N, t.network.Config().Decision.Tasks()[i].Columns()})
 		}
 	}

@@ -2,9 +2,9 @@ package goone
 
 import (
 	"errors"
-	"fmt"
 
 	"placer/graph/unit"
+	"placer/internal/faults"
 	"placer/placer/policy/features"
 	"placer/ppo"
 )
@@ -57,16 +57,10 @@ func Default() Config {
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	errs := []error{c.ppo(c.Samples, false).Validate(), c.features().Validate()}
-	if c.Level >= unit.NumLevels {
-		errs = append(errs, fmt.Errorf("policy: level %d does not exist", c.Level))
-	}
-	if !(c.LearningRate > 0) || !(c.InstanceRate >= 0) {
-		errs = append(errs, fmt.Errorf("policy: learning rate %g must be positive, that of instances %g not negative", c.LearningRate, c.InstanceRate))
-	}
-	if c.Segment < 1 || c.Workers < 1 {
-		errs = append(errs, fmt.Errorf("policy: segment %d and workers %d must be at least 1", c.Segment, c.Workers))
-	}
+	errs := faults.List{c.ppo(c.Samples, false).Validate(), c.features().Validate()}
+	errs.If(c.Level >= unit.NumLevels, "policy: level %d does not exist", c.Level)
+	errs.If(!(c.LearningRate > 0) || !(c.InstanceRate >= 0), "policy: learning rate %g must be positive, that of instances %g not negative", c.LearningRate, c.InstanceRate)
+	errs.If(c.Segment < 1 || c.Workers < 1, "policy: segment %d and workers %d must be at least 1", c.Segment, c.Workers)
 	return errors.Join(errs...)
 }
 

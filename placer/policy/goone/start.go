@@ -19,21 +19,21 @@ func (t *trainer) start(batch *gonet.Batch, s, from curriculum.Stage, learnt cur
 	if t.config.InstanceRate == 0 {
 		return nil
 	}
-	batch.Free = t.network.AddFree(s.Name, batch.X.N)
-	for _, f := range batch.Free {
+	batch.InstanceLogits = t.network.AddInstanceLogits(s.Name, batch.X.N)
+	for _, f := range batch.InstanceLogits {
 		f.Rate = t.config.InstanceRate / t.config.LearningRate
 	}
 	devices := t.run.Problem.Machine.NumDevices()
 	switch {
 	case taken: // so are the instance's logits
 	case learnt != nil:
-		return t.startFrom(batch, curriculum.Carry(learnt, t.decoder.Heads(), from, s, t.seconds, devices))
+		return t.startFrom(batch, curriculum.WarmStart(learnt, t.decoder.Heads(), from, s, t.seconds, devices))
 	case from.Units != nil && t.decoder.Tasks.Has(plan.Place):
 		// A training that was cut off goes on near its best placement.
 		t.network.Params() // from a device: the values are changed below
-		free := batch.Free[0]
+		free := batch.InstanceLogits[0]
 		for u, d := range curriculum.Majority(s.Units, t.run.Best.Device, t.seconds, devices) {
-			free.Value[u*free.Shape[1]+int(d)] += curriculum.Favour(devices)
+			free.Value[u*free.Shape[1]+int(d)] += curriculum.StartBias(devices)
 		}
 	}
 	return nil
@@ -48,7 +48,7 @@ func (t *trainer) startFrom(batch *gonet.Batch, carried curriculum.Logits) error
 	}
 	t.network.Params() // from a device: the values are changed below
 	for i, rows := range carried {
-		free := batch.Free[i]
+		free := batch.InstanceLogits[i]
 		columns := free.Shape[1]
 		for u, row := range rows {
 			for a, x := range row {

@@ -74,7 +74,7 @@ func (t *trainer) stage(ctx context.Context, s, from curriculum.Stage, learnt cu
 	}
 	logits, err := t.logits(batch)
 	if t.config.InstanceRate > 0 {
-		t.network.RemoveFree(s.Name)
+		t.network.RemoveInstanceLogits(s.Name)
 	}
 	return logits, err
 }

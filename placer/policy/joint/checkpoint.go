@@ -27,12 +27,12 @@ func (p *Policy) Save(path string) error {
 
 // Resume makes the Place call to come go on with a run that was cut off when it had
 // come to earlier, and whose last Save wrote path: with what was left of exploring, or
-// with turns on the earlier plan. It is for budgets in seconds: of what was left of the
+// with steps from the earlier plan. It is for budgets in seconds: of what was left of the
 // whole. If path cannot be read, which is a note of the outcome, all is explored anew.
 func (p *Policy) Resume(earlier *plan.Outcome, path string) { p.earlier, p.path = earlier, path }
 
 // resume takes up what an earlier run came to.
-func (t *turns) resume() {
+func (t *alternation) resume() {
 	o, n := t.earlier, t.whole.Graph.NumOps()
 	if o == nil || len(o.Device) != n || t.whole.Decides(plan.Schedule) && len(o.Priority) != n || t.whole.Decides(plan.Fuse) && len(o.Fusion) != n {
 		return

@@ -40,15 +40,16 @@ func (*Policy) Name() string { return "joint" }
 // Kind is as plan.Placer says.
 func (*Policy) Kind() plan.Kind { return plan.Policy }
 
-// Place spends the budget in turns and returns the best plan.
+// Place alternates between the tasks until the budget is spent and returns the best
+// plan.
 func (p *Policy) Place(ctx context.Context, whole *plan.Problem) (*plan.Outcome, error) {
 	if err := p.Config.Validate(); err != nil {
 		return nil, err
 	}
-	t := &turns{Policy: p, ctx: ctx, whole: whole, seconds: whole.Budget.Seconds, settle: p.Config.Settle}
+	t := &alternation{Policy: p, ctx: ctx, whole: whole, seconds: whole.Budget.Seconds, restShare: p.Config.RefineRest}
 	t.start = t.now()
 	if whole.Decides(plan.Schedule | plan.Fuse) {
-		t.settle /= 2
+		t.restShare /= 2
 	}
 	t.resume()
 	err := t.begin()
@@ -66,81 +67,82 @@ func (p *Policy) Place(ctx context.Context, whole *plan.Problem) (*plan.Outcome,
 }
 
 // begin comes to a first plan, from nothing.
-func (t *turns) begin() error {
+func (t *alternation) begin() error {
 	explore := t.Config.Explore - t.before
 	switch {
 	case explore <= 0: // an earlier run has
 		return nil
 	case t.whole.Tasks == plan.Fuse:
-		_, err := t.turn(t.Fuse, plan.Fuse, 1, t.whole.Decision)
+		_, err := t.step(t.Fuse, plan.Fuse, 1, t.whole.Decision)
 		return err
 	case !t.whole.Decides(plan.Place):
 		return t.rest(t.whole.Decision, explore)
 	}
-	found, err := t.turn(t.Explore, t.whole.Tasks, explore, t.whole.Decision)
+	found, err := t.step(t.Explore, t.whole.Tasks, explore, t.whole.Decision)
 	if err != nil {
 		return err
 	}
-	if err := t.rest(found, t.settle); err != nil || len(t.whole.Device) != len(found.Device) {
+	if err := t.rest(found, t.restShare); err != nil || len(t.whole.Device) != len(found.Device) {
 		return err
 	}
 	// The given placement may be worth more once the rest is decided on it.
-	return t.rest(t.whole.Decision, t.settle)
+	return t.rest(t.whole.Decision, t.restShare)
 }
 
-// refine has each task take a turn on the best plan.
-func (t *turns) refine() error {
+// refine has a step of each task on the best plan.
+func (t *alternation) refine() error {
 	for _, x := range []struct {
 		task   plan.Tasks
 		method plan.Placer
 		share  float64
-	}{{plan.Place, t.RefinePlacement, t.Config.Move}, {plan.Schedule, t.RefineSchedule, t.settle}, {plan.Fuse, t.RefineFusion, t.settle}} {
+	}{{plan.Place, t.RefinePlacement, t.Config.RefinePlacement}, {plan.Schedule, t.RefineSchedule, t.restShare}, {plan.Fuse, t.RefineFusion, t.restShare}} {
 		if !t.whole.Decides(x.task) {
 			continue
 		}
-		if _, err := t.turn(x.method, x.task, x.share, t.best); err != nil {
+		if _, err := t.step(x.method, x.task, x.share, t.best); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// errOver says that the budget has no room for another turn.
+// errOver says that the budget has no room for another step.
 var errOver = errors.New("the budget is spent")
 
-// turns are a policy at work on one problem.
-type turns struct {
+// alternation is a policy at work on one problem: block-coordinate ascent, a task at a
+// time.
+type alternation struct {
 	*Policy
-	ctx     context.Context
-	whole   *plan.Problem
-	best    plan.Decision // complete; Device is nil before the first
-	score   plan.Score
-	settle  float64 // share of a turn that decides schedule or fusion
-	before  float64 // share that an earlier run has spent
-	seconds float64 // of the budget, with the earlier run's
-	start   float64 // on the problem's clock
-	spent   int     // evaluations
-	count   int     // turns
-	notes   []string
+	ctx       context.Context
+	whole     *plan.Problem
+	best      plan.Decision // complete; Device is nil before the first
+	score     plan.Score
+	restShare float64 // share of a step that decides schedule or fusion
+	before    float64 // share that an earlier run has spent
+	seconds   float64 // of the budget, with the earlier run's
+	start     float64 // on the problem's clock
+	spent     int     // evaluations
+	count     int     // steps
+	notes     []string
 }
 
 // rest decides fusion and schedule on the placement of d, from nothing, each in a
 // share of the budget.
-func (t *turns) rest(d plan.Decision, share float64) (err error) {
+func (t *alternation) rest(d plan.Decision, share float64) (err error) {
 	if t.whole.Decides(plan.Fuse) {
-		if d, err = t.turn(t.Fuse, plan.Fuse, share, d); err != nil {
+		if d, err = t.step(t.Fuse, plan.Fuse, share, d); err != nil {
 			return err
 		}
 	}
 	if t.whole.Decides(plan.Schedule) {
-		_, err = t.turn(t.RefineSchedule, plan.Schedule, share, d)
+		_, err = t.step(t.RefineSchedule, plan.Schedule, share, d)
 	}
 	return err
 }
 
-// turn has method decide tasks, with the rest as in d, in a share of the budget, and
+// step has method decide tasks, with the rest as in d, in a share of the budget, and
 // returns d with what it came to.
-func (t *turns) turn(method plan.Placer, tasks plan.Tasks, share float64, d plan.Decision) (plan.Decision, error) {
+func (t *alternation) step(method plan.Placer, tasks plan.Tasks, share float64, d plan.Decision) (plan.Decision, error) {
 	p := *t.whole
 	p.Tasks, p.Decision = tasks, d
 	p.Seed = plan.StreamSeed(t.whole.Seed, fmt.Sprint("turn ", t.count))
@@ -189,7 +191,7 @@ func complete(d plan.Decision, p *plan.Problem) plan.Decision {
 }
 
 // decided is d without what the problem gives.
-func (t *turns) decided(d plan.Decision) plan.Decision {
+func (t *alternation) decided(d plan.Decision) plan.Decision {
 	if !t.whole.Decides(plan.Schedule) {
 		d.Priority = nil
 	}
@@ -199,9 +201,9 @@ func (t *turns) decided(d plan.Decision) plan.Decision {
 	return d
 }
 
-// report returns what tells of turn p as of a part of the whole: what is no better
-// than the best of all turns is not told.
-func (t *turns) report(p *plan.Problem) func(plan.Progress) {
+// report returns what tells of step p as of a part of the whole: what is no better
+// than the best of all steps is not told.
+func (t *alternation) report(p *plan.Problem) func(plan.Progress) {
 	whole, spent, best, first := t.whole.Report, t.spent, t.score, t.best.Device == nil
 	if whole == nil {
 		return nil
@@ -221,7 +223,7 @@ func (t *turns) report(p *plan.Problem) func(plan.Progress) {
 	}
 }
 
-func (t *turns) now() float64 {
+func (t *alternation) now() float64 {
 	if t.whole.Clock == nil {
 		return 0
 	}
@@ -229,7 +231,7 @@ func (t *turns) now() float64 {
 }
 
 // share is the part of the budget that is spent, with the earlier run's.
-func (t *turns) share() (x float64) {
+func (t *alternation) share() (x float64) {
 	if n := t.whole.Budget.Evaluations; n > 0 {
 		x = float64(t.spent) / float64(n)
 	}

@@ -96,7 +96,7 @@ func (d *Decoder) Heads() (all []Head) {
 
 // Decode writes the plan of the decision action into to, which has room for what is
 // decided and holds what is given.
-func (d *Decoder) Decode(action []int32, to *Draft) {
+func (d *Decoder) Decode(action []int32, to *Candidate) {
 	n := d.Units.NumUnits()
 	if d.Tasks.Has(plan.Place) {
 		for i, u := range d.Units.Of {
@@ -122,7 +122,7 @@ func (d *Decoder) Decode(action []int32, to *Draft) {
 
 // schedule moves each op down the order by the places that its unit's level says,
 // or up, and writes the rank it comes to: ops of equal places keep their order.
-func (d *Decoder) schedule(level []int32, to *Draft) {
+func (d *Decoder) schedule(level []int32, to *Candidate) {
 	low, high := slices.Min(d.shift), slices.Max(d.shift)
 	size := len(d.order) + int(high-low) + 1
 	to.count = slices.Grow(to.count[:0], size)[:size]
@@ -155,14 +155,14 @@ func (d *Decoder) ClearIdle(perChoice []float32) {
 // the others the last. An op kind is what decides how well an op fuses: what it
 // costs to read and write again, and whether others can join it.
 func fusionKinds(g *graph.Graph, seconds []float64, most int) (kind []uint8, kinds int) {
-	able := fuse.NewRules(g).Fusible()
+	fusible := fuse.NewRules(g).Fusible()
 	mean := 0.0
-	for _, i := range able {
-		mean += seconds[i] / float64(len(able))
+	for _, i := range fusible {
+		mean += seconds[i] / float64(len(fusible))
 	}
 	weight := map[graph.Kind]float64{}
 	var names []graph.Kind
-	for _, i := range slices.Sorted(slices.Values(able)) {
+	for _, i := range slices.Sorted(slices.Values(fusible)) {
 		k := g.Op(graph.OpID(i)).Kind
 		if weight[k] == 0 {
 			names = append(names, k)
@@ -171,7 +171,7 @@ func fusionKinds(g *graph.Graph, seconds []float64, most int) (kind []uint8, kin
 	}
 	slices.SortStableFunc(names, func(a, b graph.Kind) int { return cmp.Compare(weight[b], weight[a]) })
 	kind = slices.Repeat([]uint8{noKind}, g.NumOps())
-	for _, i := range able {
+	for _, i := range fusible {
 		kind[i] = uint8(min(slices.Index(names, g.Op(graph.OpID(i)).Kind), most-1))
 	}
 	return kind, max(1, min(len(names), most))

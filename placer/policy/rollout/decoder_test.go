@@ -20,7 +20,7 @@ func newProblem(t *testing.T, name string) *plan.Problem {
 	return &p.Problem
 }
 
-func draft(p *plan.Problem) *Draft { return (&Run{Problem: p}).NewDraft() }
+func candidate(p *plan.Problem) *Candidate { return (&Run{Problem: p}).NewCandidate() }
 
 // TestDecode compares plans with what their definition gives: a stable sort by
 // place plus shift, and fusion levels by unit and kind.
@@ -38,7 +38,7 @@ func TestDecode(t *testing.T) {
 				action = append(action, int32(r.IntN(a.levels)))
 			}
 		}
-		w := draft(p)
+		w := candidate(p)
 		d.Decode(action, w)
 		check := plan.Plan{Decision: w.Decision}
 		if err := check.Check(p.Graph, p.Machine); err != nil {
@@ -94,7 +94,7 @@ func TestMiddleLevels(t *testing.T) {
 	p.Device = make([]uint8, p.Graph.NumOps())
 	d := NewDecoder(p)
 	d.On(p.Units.Levels[unit.Cell], false)
-	w := draft(p)
+	w := candidate(p)
 	d.Decode(slices.Repeat([]int32{scheduleLevels / 2}, d.Units.NumUnits()), w)
 	if !slices.Equal(w.Priority, p.Priority) {
 		t.Error("the middle level changes the order")

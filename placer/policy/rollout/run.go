@@ -9,8 +9,8 @@ import (
 	"placer/plan"
 )
 
-// Draft is a plan that decisions are written into.
-type Draft struct {
+// Candidate is a plan that decisions are written into.
+type Candidate struct {
 	plan.Decision
 	count []int32 // scratch
 }
@@ -21,7 +21,7 @@ type Run struct {
 	Problem *plan.Problem
 	Method  string // in what is reported
 	// Best is the best plan so far, nil before the first, and Score its score.
-	Best  *Draft
+	Best  *Candidate
 	Score plan.Score
 	// Round is the best score since it was last set to nil.
 	Round *plan.Score
@@ -33,7 +33,7 @@ type Run struct {
 	// budgets in seconds alone.
 	Resumed float64
 
-	decode      func(action []int32, to *Draft)
+	decode      func(action []int32, to *Candidate)
 	workers     []*worker
 	evaluations int
 	start       float64 // on the problem's clock
@@ -42,7 +42,7 @@ type Run struct {
 // worker owns what one goroutine needs to evaluate.
 type worker struct {
 	evaluator plan.Evaluator
-	*Draft
+	*Candidate
 }
 
 // New returns a run of method on p with at least workers goroutines, and as many
@@ -62,15 +62,15 @@ func New(p *plan.Problem, method string, workers int) (*Run, error) {
 		if k > 0 {
 			evaluator = evaluator.Clone()
 		}
-		r.workers = append(r.workers, &worker{evaluator, r.NewDraft()})
+		r.workers = append(r.workers, &worker{evaluator, r.NewCandidate()})
 	}
 	return r, nil
 }
 
-// NewDraft returns a draft that holds what is given and has room for what is decided.
-func (r *Run) NewDraft() *Draft {
+// NewCandidate returns a candidate that holds what is given and has room for what is decided.
+func (r *Run) NewCandidate() *Candidate {
 	p, n := r.Problem, r.Problem.Graph.NumOps()
-	d := &Draft{Decision: p.Decision}
+	d := &Candidate{Decision: p.Decision}
 	d.Device = make([]uint8, n)
 	copy(d.Device, p.Device)
 	if p.Decides(plan.Schedule) {
@@ -83,7 +83,7 @@ func (r *Run) NewDraft() *Draft {
 }
 
 // Decodes makes decode read the decisions to come.
-func (r *Run) Decodes(decode func(action []int32, to *Draft)) { r.decode = decode }
+func (r *Run) Decodes(decode func(action []int32, to *Candidate)) { r.decode = decode }
 
 // Evaluate scores the decisions actions[k] into r.Scores[k]. The result does not
 // depend on the number of workers.
@@ -93,12 +93,12 @@ func (r *Run) Evaluate(actions [][]int32) {
 	}
 	r.Each(len(actions), func(k, j int) {
 		w := r.workers[k]
-		r.decode(actions[j], w.Draft)
+		r.decode(actions[j], w.Candidate)
 		r.Scores[j] = w.evaluator.Evaluate(w.Decision)
 	})
 	if r.Problem.Rollouts != nil {
 		r.Final = r.Problem.Rollouts.Refine(r.Scores, func(k int) plan.Decision {
-			d := r.NewDraft()
+			d := r.NewCandidate()
 			r.decode(actions[k], d)
 			return d.Decision
 		})
@@ -114,7 +114,7 @@ func (r *Run) Evaluate(actions [][]int32) {
 		}
 		if r.Best == nil || s.Better(r.Score) {
 			if r.Best == nil {
-				r.Best = r.NewDraft()
+				r.Best = r.NewCandidate()
 			}
 			r.decode(actions[k], r.Best)
 			r.Score, improved = s, true
@@ -204,7 +204,7 @@ func (r *Run) Begin(o *plan.Outcome) bool {
 	if o == nil || len(o.Device) != n || r.Problem.Decides(plan.Schedule) && len(o.Priority) != n || r.Problem.Decides(plan.Fuse) && len(o.Fusion) != n {
 		return false
 	}
-	r.Best, r.Score = r.NewDraft(), o.Score
+	r.Best, r.Score = r.NewCandidate(), o.Score
 	copy(r.Best.Device, o.Device)
 	if r.Problem.Decides(plan.Schedule) {
 		copy(r.Best.Priority, o.Priority)

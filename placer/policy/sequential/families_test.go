@@ -43,7 +43,7 @@ func TestFamiliesBuild(t *testing.T) {
 		s := instanceOf(t, Case{Workload: style + ":12,64,256,1,3", GPU: "p100", Devices: 2, Bandwidth: 2})
 		p := s.problem
 		if s.decisions < 20 || p.Units.Counterparts[unit.Cell] == nil {
-			t.Errorf("%s: %d decisions, partners %v", style, s.decisions, p.Units.Counterparts[unit.Cell] != nil)
+			t.Errorf("%s: %d decisions, counterparts %v", style, s.decisions, p.Units.Counterparts[unit.Cell] != nil)
 		}
 	}
 }

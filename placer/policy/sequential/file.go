@@ -1,11 +1,11 @@
 package sequential
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 
+	"placer/internal/jsonx"
 	"placer/nn"
 	"placer/nn/safetensors"
 )
@@ -65,9 +65,7 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 		return nil, err
 	}
 	var h header
-	d := json.NewDecoder(bytes.NewReader(metadata))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&h); err != nil {
+	if err := jsonx.Decode(metadata, &h); err != nil {
 		return nil, fmt.Errorf("%s: metadata: %w", name, err)
 	}
 	if err := h.Reach.validate(); err != nil {

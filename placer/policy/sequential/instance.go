@@ -15,7 +15,7 @@ const none = -1
 // instance is a problem at one granularity: the order in which units are decided,
 // the features of each, and what a list scheduler needs to know how far the devices
 // are when a unit is decided. It does not change; rollouts share it. Letters: V nodes and T
-// tensors of the contraction, U units, D devices.
+// tensors of the coarsened graph, U units, D devices.
 type instance struct {
 	problem *plan.Problem
 	name    string // of a unit
@@ -50,7 +50,7 @@ type coarse struct {
 
 // coarsen returns the coarse graph of p.
 func coarsen(p *plan.Problem) (coarse, error) {
-	nodes, seconds, err := schedule.Contract(p, p.Units.Levels[unit.Cell])
+	nodes, seconds, err := schedule.Coarsen(p, p.Units.Levels[unit.Cell])
 	if err != nil {
 		return coarse{}, fmt.Errorf("sequential: %w", err)
 	}

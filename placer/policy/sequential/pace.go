@@ -43,7 +43,7 @@ func (x *pace) samples(s *TuneState) int {
 			k = min(k, max(x.fewest, int((total-x.spent-now)*float64(k)/float64(left)/each)))
 		} else {
 			x.started = now
-			k = min(k, x.probe)
+			k = min(k, x.firstSamples)
 		}
 	}
 	return k

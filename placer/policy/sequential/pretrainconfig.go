@@ -2,7 +2,8 @@ package sequential
 
 import (
 	"errors"
-	"fmt"
+
+	"placer/internal/faults"
 )
 
 // PretrainConfig describes a pretraining run. It is stored in checkpoints; a run
@@ -47,19 +48,13 @@ func DefaultPretrain() PretrainConfig {
 
 // Validate reports every fault.
 func (c PretrainConfig) Validate() error {
-	var errs []error
+	var errs faults.List
 	if _, err := chosen(c.Families, c.HeldOut); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.Policy.Validate())
-	if c.Imitation < 0 || c.Steps < 0 || c.Imitation+c.Steps == 0 {
-		errs = append(errs, fmt.Errorf("pretrain: %d steps of imitation and %d of PPO, want some", c.Imitation, c.Steps))
-	}
-	if c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1 {
-		errs = append(errs, fmt.Errorf("pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1 and samples %d at least 2", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples))
-	}
-	if !(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0) {
-		errs = append(errs, fmt.Errorf("pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior))
-	}
+	errs.If(c.Imitation < 0 || c.Steps < 0 || c.Imitation+c.Steps == 0, "pretrain: %d steps of imitation and %d of PPO, want some", c.Imitation, c.Steps)
+	errs.If(c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1, "pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1 and samples %d at least 2", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples)
+	errs.If(!(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0), "pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
 	return errors.Join(errs...)
 }

@@ -15,13 +15,13 @@ type rounds struct {
 // logits larger rounds and steps.
 func (c *tuneSettings) rounds(n, units, d int) rounds {
 	x := rounds{tuneSettings: c, base: c.Samples, fits: c.Fits, rate: c.Rate, opening: c.openingFits}
-	many := units*d > c.manyLogits
+	many := c.strays(units, d) > 1
 	d = min(d, c.maxDevices)
 	if many {
 		x.fits *= c.manyLogitsFactor
 		x.rate *= float64(c.manyLogitsFactor)
 		if n > c.largeGraph {
-			x.opening = c.largeOpeningFits
+			x.opening = c.openingRounds * x.fits
 		}
 	}
 	switch {
@@ -36,6 +36,14 @@ func (c *tuneSettings) rounds(n, units, d int) rounds {
 	x.early = max(2, x.base*d/4)
 	x.late = max(x.base, x.early)
 	return x
+}
+
+// strays returns in how many of so many units a sample of the last round is expected to
+// stray from an elite that agrees. Where the elite's device leads the d-1 others by z,
+// each of these has a chance of about exp(-z). A step of the gradient then moves z by
+// d times that chance times the rate, so exp(z) grows by d times the rate in each step.
+func (c *tuneSettings) strays(units, d int) float64 {
+	return float64(units*(d-1)) / (float64(d*c.Fits*c.Steps) * c.Rate)
 }
 
 // isEarly reports whether step k is one of the first half.

@@ -10,7 +10,7 @@ import (
 )
 
 // state is a rollout under way: what a list scheduler would have done so far with
-// the units decided. Times are those of the contraction and know nothing of the
+// the units decided. Times are those of the coarsened graph and know nothing of the
 // simulator's.
 type state struct {
 	s       *instance

@@ -3,6 +3,8 @@ package sequential
 import (
 	"errors"
 	"fmt"
+
+	"placer/internal/faults"
 )
 
 // TuneConfig describes learning on one graph from a pretrained policy.
@@ -21,10 +23,8 @@ func DefaultTune() TuneConfig { return TuneConfig{Steps: 49, Elite: 32, Rate: 1,
 
 // Validate reports every fault.
 func (c TuneConfig) Validate() error {
-	errs := []error{c.settings().validate()}
-	if c.Workers < 1 {
-		errs = append(errs, fmt.Errorf("finetune: workers %d must be at least 1", c.Workers))
-	}
+	errs := faults.List{c.settings().validate()}
+	errs.If(c.Workers < 1, "finetune: workers %d must be at least 1", c.Workers)
 	return errors.Join(errs...)
 }
 
@@ -61,26 +61,25 @@ type tuneSettings struct {
 	// maxDevices is the number of devices above which rounds do not grow any more.
 	maxDevices int
 
-	// manyLogits is the number of logits of cells above which a round takes
-	// manyLogitsFactor times the steps of the gradient at as many times the rate, or
-	// the last round comes before the logits have converged. It was fitted to the rows
-	// of GO's table 2: trfxl8 has 7,752, gnmt8 18,800, the others at most 5,528
-	// (adr/0021, adr/0022).
-	manyLogits, manyLogitsFactor int
+	// manyLogitsFactor is by how much a round takes more steps of the gradient, at a rate
+	// that is higher by as much, where a sample of the last round would else stray from
+	// what was learned in more than one decision (see strays).
+	manyLogitsFactor int
 	// openingFits is the number of steps of the gradient with which a level begins:
 	// few, for the coarser level's best placements are to be a start and not the end.
-	// Large graphs with many logits take largeOpeningFits, which was better on gnmt8
-	// (adr/0022).
-	openingFits, largeOpeningFits int
+	// Above largeGraph ops, where a round has the fewest samples, and more logits than
+	// rounds converge on otherwise, it is openingRounds rounds' steps: the first samples
+	// would else stray from the coarser level's in nearly every cell.
+	openingFits, openingRounds int
 
 	// shares are those of the steps, by level; the finest has the rest.
 	shares [timeStep + 1]float64
 	// oldest is the number of rounds after which a placement is no longer learned from.
 	oldest int
 
-	// fewest is the number of samples of a round that time is short for, probe that of
-	// the round that speed is measured by.
-	fewest, probe int
+	// fewest is the number of samples of a round that time is short for, firstSamples
+	// that of the first round under a budget in seconds, by which speed is measured.
+	fewest, firstSamples int
 	// abreast is the number of rollouts that a worker makes side by side.
 	abreast int
 	// prior is that of all rollouts: what is learned on the graph is added to the
@@ -95,34 +94,26 @@ func (c TuneConfig) settings() *tuneSettings {
 		PerturbedShare: 0.5, Perturbation: 10, Coolest: 0.7, Hottest: 2,
 		smallSamples: 256, manyLogitsSamples: 1024, largeSamples: 2048, fewestSamples: 128,
 		smallGraph: 10_000, largeGraph: 40_000, hugeGraph: 100_000, maxDevices: 8,
-		manyLogits: 6000, manyLogitsFactor: 2, openingFits: 10, largeOpeningFits: 60,
+		manyLogitsFactor: 2, openingFits: 10, openingRounds: 2,
 		shares: [...]float64{1: 0.17, 2: 0.08, timeStep: 0.35}, oldest: 5,
-		fewest: 16, probe: 64, abreast: 16,
+		fewest: 16, firstSamples: 64, abreast: 16,
 		prior: heuristic{rule: listRule, load: 0.3, transfers: 1, colocate: true, learned: 1},
 	}
 }
 
 func (c *tuneSettings) validate() error {
-	var errs []error
-	if c.Steps < 1 || c.Samples < 0 || c.Samples == 1 {
-		errs = append(errs, fmt.Errorf("finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples))
+	var errs faults.List
+	errs.If(c.Steps < 1 || c.Samples < 0 || c.Samples == 1, "finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples)
+	if c.Elite < 1 || c.Rollouts < 1 || c.Fits < 1 || c.openingFits < 1 || c.openingRounds < 1 || c.manyLogitsFactor < 1 || c.maxDevices < 1 {
+		errs = append(errs, fmt.Errorf("finetune: elite %d, rollouts %d, fits %d (%d or those of %d rounds to begin with, %d times as many), devices %d must be at least 1",
+			c.Elite, c.Rollouts, c.Fits, c.openingFits, c.openingRounds, c.manyLogitsFactor, c.maxDevices))
 	}
-	if c.Elite < 1 || c.Rollouts < 1 || c.Fits < 1 || c.openingFits < 1 || c.largeOpeningFits < 1 || c.manyLogitsFactor < 1 || c.maxDevices < 1 {
-		errs = append(errs, fmt.Errorf("finetune: elite %d, rollouts %d, fits %d (%d and %d to begin with, %d times as many), devices %d must be at least 1",
-			c.Elite, c.Rollouts, c.Fits, c.openingFits, c.largeOpeningFits, c.manyLogitsFactor, c.maxDevices))
-	}
-	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.probe, c.abreast); n < 1 {
+	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.firstSamples, c.abreast); n < 1 {
 		errs = append(errs, fmt.Errorf("finetune: a round of %d samples, want at least 1", n))
 	}
-	if !(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1) {
-		errs = append(errs, fmt.Errorf("finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare))
-	}
-	if !(c.Coolest > 0) || !(c.Coolest <= 1) || !(c.Hottest >= 1) {
-		errs = append(errs, fmt.Errorf("finetune: temperatures from %g to %g, want more than 0 and around 1", c.Coolest, c.Hottest))
-	}
-	if !(c.smallGraph <= c.largeGraph && c.largeGraph <= c.hugeGraph) {
-		errs = append(errs, fmt.Errorf("finetune: graphs of %d, %d and %d ops, want them in this order", c.smallGraph, c.largeGraph, c.hugeGraph))
-	}
+	errs.If(!(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1), "finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare)
+	errs.If(!(c.Coolest > 0) || !(c.Coolest <= 1) || !(c.Hottest >= 1), "finetune: temperatures from %g to %g, want more than 0 and around 1", c.Coolest, c.Hottest)
+	errs.If(!(c.smallGraph <= c.largeGraph && c.largeGraph <= c.hugeGraph), "finetune: graphs of %d, %d and %d ops, want them in this order", c.smallGraph, c.largeGraph, c.hugeGraph)
 	return errors.Join(errs...)
 }
 

@@ -1,13 +1,12 @@
 package sequential
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
+	"placer/internal/jsonx"
 	"placer/plan"
 	"placer/units"
 )
@@ -126,13 +125,8 @@ func (s *TuneState) Write(w io.Writer) error { return json.NewEncoder(w).Encode(
 
 // ReadTuneState reads what TuneState.Write wrote; name is the file's for errors.
 func ReadTuneState(data []byte, name string) (*TuneState, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	s := &TuneState{}
-	switch err := d.Decode(s); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("%s: the document ends early", name)
-	case err != nil:
+	if err := jsonx.Decode(data, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if s.Format != tuneStateFormat {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLogitOf: a logit that much above equal ones has the chance asked for, and
-// what is carried or favoured among four devices is as it is with two.
+// what is warm started or biased among four devices is as it is with two.
 func TestLogitOf(t *testing.T) {
 	for _, n := range []int{2, 4, 8, 64} {
 		for _, p := range []float64{0.3, 0.8, 0.947} {
@@ -21,8 +21,8 @@ func TestLogitOf(t *testing.T) {
 		}
 	}
 	for _, n := range []int{2, 4} {
-		if logitOf(carriedChance, n) > carriedRange || Favour(n) != 4 {
-			t.Errorf("%d devices: %g and %g are more than the fixed ones", n, logitOf(carriedChance, n), Favour(n))
+		if logitOf(warmStartChance, n) > warmStartRange || StartBias(n) != 4 {
+			t.Errorf("%d devices: %g and %g are more than the fixed ones", n, logitOf(warmStartChance, n), StartBias(n))
 		}
 	}
 }

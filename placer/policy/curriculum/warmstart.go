@@ -9,27 +9,27 @@ import (
 	"placer/plan"
 )
 
-// Carry carries logits from the units of stage from to those of stage to, softened
+// WarmStart takes logits from the units of stage from to those of stage to, softened
 // so that the finer stage can still change its mind. seconds, [N], weigh the ops.
-func Carry(learnt Logits, heads []rollout.Head, from, to Stage, seconds []float64, devices int) (all Logits) {
+func WarmStart(learnt Logits, heads []rollout.Head, from, to Stage, seconds []float64, devices int) (all Logits) {
 	for t, head := range heads {
 		rows := learnt[t]
 		if head.Task == plan.Fuse && from.OneFusion {
 			rows = slices.Repeat(rows[:1], len(rows))
 		}
-		reach := float32(carriedRange)
+		most := float32(warmStartRange)
 		if head.Task == plan.Place {
-			reach = max(reach, logitOf(carriedChance, devices))
+			most = max(most, logitOf(warmStartChance, devices))
 		}
-		all = append(all, carry(rows, len(rows[0])/head.Kinds, from.Units, to.Units, seconds, reach))
+		all = append(all, prolong(rows, len(rows[0])/head.Kinds, from.Units, to.Units, seconds, most))
 	}
 	return all
 }
 
-// carry gives each unit of fine the mean, by time, of the logits of the units of
-// coarse that its ops belong to, none further below the best than reach. A row holds
+// prolong gives each unit of fine the mean, by time, of the logits of the units of
+// coarse that its ops belong to, none further below the best than most. A row holds
 // one or more choices among levels levels.
-func carry(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64, reach float32) [][]float32 {
+func prolong(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64, most float32) [][]float32 {
 	down := make([][]float32, fine.NumUnits())
 	for u, ops := range fine.Ops {
 		row := make([]float32, len(logits[0]))
@@ -41,7 +41,7 @@ func carry(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds
 			for lo := 0; lo < len(row); lo += levels {
 				top := slices.Max(from[lo : lo+levels])
 				for a := lo; a < lo+levels; a++ {
-					row[a] += w * max(from[a]-top, -reach)
+					row[a] += w * max(from[a]-top, -most)
 				}
 			}
 		}
@@ -53,13 +53,13 @@ func carry(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds
 	return down
 }
 
-// carriedRange is the most by which a carried logit lies below the best: a chance
+// warmStartRange is the most by which a logit of the coarser stage lies below the best: a chance
 // of at most a twelfth of the best one's is left.
-const carriedRange = 2.5
+const warmStartRange = 2.5
 
-// carriedChance is the least chance that carried logits leave the best device, if
-// there are so many others that carriedRange would leave it less.
-const carriedChance = 0.8
+// warmStartChance is the least chance that they leave the best device, if
+// there are so many others that warmStartRange would leave it less.
+const warmStartChance = 0.8
 
 // logitOf is by how much a logit lies above n-1 equal ones whose best has chance p.
 func logitOf(p float64, n int) float32 {
@@ -84,9 +84,9 @@ func Majority(p *unit.Partition, device []uint8, seconds []float64, devices int)
 	return all
 }
 
-// Favour is by how much the logits of a placement to start from begin above the
+// StartBias is by how much the logits of a placement to start from begin above the
 // others: 4, and more among many devices, so that a unit stays on its device with the
 // chance that it has among four.
-func Favour(devices int) float32 { return max(4, logitOf(favouredChance, devices)) }
+func StartBias(devices int) float32 { return max(4, logitOf(startChance, devices)) }
 
-const favouredChance = 0.947
+const startChance = 0.947

@@ -7,20 +7,20 @@ import (
 	"placer/plan"
 )
 
-// lane is a list of methods that run one after another.
-type lane struct {
+// queue is a list of methods that run one after another.
+type queue struct {
 	methods []int   // indices, in the order they run
 	weight  float64 // sum
-	// end is when the lane's share of the budget ends, on the host's clock; 0: no
+	// end is when the queue's share of the budget ends, on the host's clock; 0: no
 	// limit in seconds.
 	end float64
 }
 
-// lanes divides the methods of a stage that are still to run among at most
-// Workers lanes, heaviest first onto the lightest lane. Baselines keep their
-// order; other lanes run light methods first, so that what they leave of their
+// queues divides the methods of a stage that are still to run among at most
+// Workers queues, heaviest first onto the lightest queue. Baselines keep their
+// order; other queues run light methods first, so that what they leave of their
 // share goes to the heavy ones.
-func (s *searcher) lanes(stage Stage) []*lane {
+func (s *searcher) queues(stage Stage) []*queue {
 	var todo []int
 	var weight, later float64
 	for k := range s.methods {
@@ -39,40 +39,40 @@ func (s *searcher) lanes(stage Stage) []*lane {
 			later += m.Weight
 		}
 	}
-	lanes := make([]*lane, min(s.c.Workers, len(todo)))
-	for i := range lanes {
-		lanes[i] = &lane{}
+	queues := make([]*queue, min(s.c.Workers, len(todo)))
+	for i := range queues {
+		queues[i] = &queue{}
 	}
 	byWeight := slices.Clone(todo)
 	slices.SortStableFunc(byWeight, func(a, b int) int { return -compare(s.methods[a].Weight, s.methods[b].Weight) })
 	for n, k := range byWeight {
-		l := lanes[0]
-		for _, x := range lanes {
+		l := queues[0]
+		for _, x := range queues {
 			if x.weight < l.weight {
 				l = x
 			}
 		}
 		if stage == StageBaseline {
-			l = lanes[n%len(lanes)]
+			l = queues[n%len(queues)]
 		}
 		l.methods = append(l.methods, k)
 		l.weight += s.methods[k].Weight
 	}
-	for _, l := range lanes {
+	for _, l := range queues {
 		if stage != StageBaseline {
 			slices.Reverse(l.methods)
 		}
 		if total := s.c.Budget.Seconds; total > 0 {
 			l.end = total
 			if stage != StageBaseline && later > 0 {
-				// The later stage runs alone, so a lane's worth of its weight is what it
+				// The later stage runs alone, so a queue's worth of its weight is what it
 				// gets.
 				now := s.host.Clock()
-				l.end = now + (total-now)*weight/(weight+later*float64(len(lanes)))
+				l.end = now + (total-now)*weight/(weight+later*float64(len(queues)))
 			}
 		}
 	}
-	return lanes
+	return queues
 }
 
 func compare(a, b float64) int {
@@ -85,9 +85,9 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// run runs the lane's methods until ctx ends; those it does not come to are
+// run runs the queue's methods until ctx ends; those it does not come to are
 // skipped.
-func (l *lane) run(ctx context.Context, s *searcher) {
+func (l *queue) run(ctx context.Context, s *searcher) {
 	left := l.weight
 	for _, k := range l.methods {
 		m := &s.methods[k]
@@ -117,7 +117,7 @@ func (s *searcher) late(m *Method) bool {
 	return best == nil || !best.Score.Feasible()
 }
 
-// budgetOf returns the budget of method m, which runs now in a lane that ends at
+// budgetOf returns the budget of method m, which runs now in a queue that ends at
 // end and whose methods still to run weigh left. ok is false when the time is
 // up.
 func (s *searcher) budgetOf(m *Method, end, left float64) (b plan.Budget, ok bool) {

@@ -1,0 +1,249 @@
+package hw
+
+import (
+	"bytes"
+	_ "embed" // cards.json
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"placer/units"
+)
+
+//go:embed cards.json
+var cardsFile []byte
+
+// Card is a GPU as it is sold: figures of its data sheet and the slot that it fills.
+type Card struct {
+	Name   string // "rtx4090"
+	Device Device // without a name; Source says where the figures are from
+	PCIe   Slot
+	// figures is the model as machine files have it.
+	figures json.RawMessage
+}
+
+// Slot is a PCIe connection.
+type Slot struct{ Generation, Lanes int }
+
+// pcieLane is the wire rate of a PCIe lane in one direction, by generation.
+var pcieLane = [...]units.BytesPerSecond{1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+
+// PCIeLane returns the wire rate of a PCIe lane in one direction, 0 for an unknown
+// generation.
+func PCIeLane(generation int) units.BytesPerSecond {
+	if generation < 1 || generation >= len(pcieLane) {
+		return 0
+	}
+	return pcieLane[generation]
+}
+
+// ParseSlot reads "4", "4.0" or "4 x8"; without lanes there are 16.
+func ParseSlot(s string) (Slot, error) {
+	generation, lanes, given := strings.Cut(strings.ReplaceAll(s, " ", ""), "x")
+	g, err := strconv.Atoi(strings.TrimSuffix(generation, ".0"))
+	n := 16
+	if given && err == nil {
+		n, err = strconv.Atoi(lanes)
+	}
+	if err != nil || PCIeLane(g) == 0 || !slices.Contains([]int{1, 2, 4, 8, 16}, n) {
+		return Slot{}, fmt.Errorf("PCIe %q: want a generation from 1 to %d and perhaps lanes, as 4 or 4x8", s, len(pcieLane)-1)
+	}
+	return Slot{g, n}, nil
+}
+
+// Rate returns the wire rate of s in one direction.
+func (s Slot) Rate() units.BytesPerSecond {
+	return PCIeLane(s.Generation) * units.BytesPerSecond(s.Lanes)
+}
+
+// Meet returns what a card in a slot comes to: the older generation, the fewer lanes.
+func (s Slot) Meet(t Slot) Slot {
+	return Slot{min(s.Generation, t.Generation), min(s.Lanes, t.Lanes)}
+}
+
+func (s Slot) String() string { return fmt.Sprintf("PCIe %d.0 x%d", s.Generation, s.Lanes) }
+
+// Cards returns the cards whose figures are known, consumer cards first.
+func Cards() []Card {
+	var file struct {
+		Format string
+		Cards  []struct {
+			Name, PCIe, Model, Machine string
+			Figures                    json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(cardsFile, &file); err != nil {
+		panic(err) // the file is part of the program
+	}
+	var all []Card
+	for _, x := range file.Cards {
+		slot, err := ParseSlot(x.PCIe)
+		if x.Machine != "" && err == nil {
+			x.Model, x.Figures, err = gpuOf(x.Machine)
+		}
+		c := Card{Name: x.Name, PCIe: slot, figures: x.Figures}
+		if err == nil {
+			c.Device, err = readModel(x.Model, x.Figures)
+		}
+		if err != nil {
+			panic(fmt.Errorf("hw: cards.json: %s: %w", x.Name, err))
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// gpuOf returns the figures of the GPU of a built-in machine, as its file has them.
+func gpuOf(machine string) (model string, figures json.RawMessage, err error) {
+	data, err := machineFiles.ReadFile("machines/" + machine + ".json")
+	if err != nil {
+		return "", nil, err
+	}
+	var file struct {
+		Models  map[string]json.RawMessage
+		Devices []struct{ Model string }
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return "", nil, err
+	}
+	model = file.Devices[0].Model
+	return model, file.Models[model], nil
+}
+
+// readModel reads the figures of a model of a machine file.
+func readModel(name string, figures json.RawMessage) (Device, error) {
+	f, v, err := parseJSON(figures)
+	if err != nil {
+		return Device{}, err
+	}
+	d := f.model(v)
+	d.Model = name
+	return d, f.err
+}
+
+// FindCard returns the card of that name, however it is written: "RTX 4090", "4090" and
+// "NVIDIA GeForce RTX 4090" are rtx4090.
+func FindCard(name string) (Card, error) {
+	all := Cards()
+	want := plainName(name)
+	var names []string
+	for _, c := range all {
+		if plain := plainName(c.Name); want != "" && (plain == want || strings.TrimPrefix(plain, "rtx") == want || plainName(c.Device.Model) == want) {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return Card{}, fmt.Errorf("unknown card %q, want one of %s, or a machine file with its figures", name, strings.Join(names, ", "))
+}
+
+// plainName is a card's name without what is written in many ways.
+func plainName(s string) string {
+	s = strings.ToLower(s)
+	for _, x := range []string{"nvidia", "amd", "geforce", "instinct", " ", "-", "_"} {
+		s = strings.ReplaceAll(s, x, "")
+	}
+	return s
+}
+
+// Named returns the cards that a text about a host's devices names, as lspci prints it:
+// one for each line of a GPU that is known, in order. unknown lists the other lines of
+// GPUs.
+func Named(text string) (cards []Card, unknown []string) {
+	for line := range strings.Lines(text) {
+		lower := strings.ToLower(line)
+		if !strings.Contains(lower, "vga compatible") && !strings.Contains(lower, "3d controller") && !strings.Contains(lower, "processing accelerators") {
+			continue
+		}
+		plain := plainName(line)
+		var best *Card
+		for _, c := range Cards() {
+			p := plainName(c.Name)
+			if strings.Contains(plain, p) && (best == nil || len(p) > len(plainName(best.Name))) {
+				best = &c
+			}
+		}
+		if best != nil {
+			cards = append(cards, *best)
+		} else if strings.Contains(lower, "nvidia") || strings.Contains(lower, "instinct") {
+			unknown = append(unknown, strings.TrimSpace(line))
+		}
+	}
+	return cards, unknown
+}
+
+// Template is a machine of cards in the slots of one host, to be written as a machine
+// file that people go on with.
+type Template struct {
+	Name, Note string
+	Cards      []Card // in order; the PCIe of each is that of its slot
+	CPU        Device // without a name; its Kind is empty where it is no device
+}
+
+// Shares of the wire that copies are assumed to achieve, and what a copy waits.
+const (
+	pcieShare   = 0.8
+	pcieLatency = 4e-6
+)
+
+// Write writes t as a machine file with the figures as they stand in the sources. Every
+// card is cabled to the host, through which cards reach one another.
+func (t Template) Write(w io.Writer) error {
+	if len(t.Cards) == 0 && t.CPU.Kind == "" {
+		return errors.New("a machine needs a GPU or a CPU")
+	}
+	quote := func(s string) string {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(s) // a string
+		return strings.TrimSpace(b.String())
+	}
+	var models, devices, cables []string
+	known := map[string]bool{}
+	for i, c := range t.Cards {
+		if !known[c.Device.Model] {
+			known[c.Device.Model] = true
+			var figures bytes.Buffer
+			if err := json.Indent(&figures, c.figures, "    ", "  "); err != nil {
+				return err
+			}
+			models = append(models, fmt.Sprintf("    %s: %s", quote(c.Device.Model), figures.String()))
+		}
+		devices = append(devices, fmt.Sprintf(`    {"name": "gpu:%d", "model": %s}`, i, quote(c.Device.Model)))
+		rate := float64(c.PCIe.Rate())
+		cables = append(cables, fmt.Sprintf(`    {"ends": ["gpu:%d", "host"], "bandwidth": "%.3g GB/s", "latency": "%g us", "source": %s}`, i, pcieShare*rate/1e9, pcieLatency*1e6,
+			quote(fmt.Sprintf("%v, %.1f GB/s on the wire; %.1f of it achieved, latency: assumptions; measure with placer bench hw", c.PCIe, rate/1e9, pcieShare))))
+	}
+	if d := t.CPU; d.Kind != "" {
+		models = append(models, fmt.Sprintf(`    %s: {
+      "kind": "cpu",
+      "arch": %s,
+      "capacity": "%.4g GB",
+      "reserve": "%.4g GB",
+      "memory_bandwidth": "%.4g GB/s",
+      "peak": {"f32": "%.4g TFLOP/s", "f64": "%.4g TFLOP/s"},
+      "launch": "%g us",
+      "sms": %d,
+      "source": %s
+    }`, quote(d.Model), quote(d.Arch), float64(d.Capacity)/1e9, float64(d.Capacity-d.Memory)/1e9, float64(d.MemoryBandwidth)/1e9, float64(d.Peak["f32"])/1e12, float64(d.Peak["f64"])/1e12, float64(d.Launch)*1e6, d.SMs, quote(d.Source)))
+		devices = append(devices, fmt.Sprintf(`    {"name": "cpu:0", "model": %s}`, quote(d.Model)))
+		if len(t.Cards) > 0 {
+			cables = append(cables, `    {"ends": ["cpu:0", "host"], "bandwidth": "100 GB/s", "latency": "1 us", "source": "the host's memory; assumption, never the narrowest link of a route"}`)
+		}
+	}
+	text := fmt.Sprintf("{\n  \"format\": %s,\n  \"name\": %s,\n  \"note\": %s,\n  \"models\": {\n%s\n  },\n  \"devices\": [\n%s\n  ]", quote(Format), quote(t.Name), quote(t.Note),
+		strings.Join(models, ",\n"), strings.Join(devices, ",\n"))
+	if len(cables) > 0 {
+		text += fmt.Sprintf(",\n  \"cables\": [\n%s\n  ]", strings.Join(cables, ",\n"))
+	}
+	text += "\n}\n"
+	if _, err := Read(strings.NewReader(text)); err != nil {
+		return fmt.Errorf("machine %s: %w", t.Name, err)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}

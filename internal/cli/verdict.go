@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/internal/fsx"
+	"placer/internal/jsonx"
+	"placer/internal/report"
+	"placer/placer/search"
+	"placer/placer/verdict"
+	"placer/plan"
+	"placer/workloads"
+)
+
+// verdictFlags are the flags of verdict.
+type verdictFlags struct {
+	graphFlags
+	machines, gpus []string // files, built-in names
+	most           int
+	cpu            bool
+	counts         []int
+	batch          int64
+	prices         []string
+	budget         time.Duration
+	evaluations    int
+	seed           uint64
+	workers        int
+	out            string
+	json           bool
+}
+
+func (c *console) verdictCommand() *cobra.Command {
+	var f verdictFlags
+	cmd := &cobra.Command{
+		Use:   "verdict",
+		Short: "Say how many devices pay, and of which machine",
+		Long: "verdict finds the best plan for every count of devices of one or more machines,\n" +
+			"fewest first, within one budget, and says which count is enough: what the best\n" +
+			"comes to, the fewest devices within 5% of it, what is a tie within the model's\n" +
+			"error, what does not fit and how many bytes it lacks.",
+		Example: "  placer verdict --workload llama --gpu a100,h100 --counts 1,2,4,8\n" +
+			"  placer verdict --graph model.onnx --train adam --batch 32 --machine box.json --price 2.10",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return c.verdict(cmd.Context(), &f)
+		},
+	}
+	fl := cmd.Flags()
+	f.graphFlags.add(fl)
+	fl.StringSliceVar(&f.machines, "machine", nil, "machine files (JSON)")
+	fl.StringSliceVar(&f.gpus, "gpu", nil, "built-in machines, as 'placer machines' lists them (default "+defaultGPU+")")
+	fl.IntVar(&f.most, "gpus", 0, "number of GPUs of each machine, its first; all without it")
+	fl.BoolVar(&f.cpu, "cpu", false, "let ops run on the host's CPU too, which counts as the last device")
+	fl.IntSliceVar(&f.counts, "counts", nil, "numbers of devices to answer for, ascending; every one from 1 without it")
+	fl.Int64Var(&f.batch, "batch", 0, "samples a step of a graph file; workloads know theirs, and --dim batch=N says it too")
+	fl.StringSliceVar(&f.prices, "price", nil, "price of a device for an hour: 2.10, or a100=1.80,h100=2.90 by machine or by device model")
+	fl.DurationVar(&f.budget, "budget", 30*time.Second, "time for all counts together, loading included")
+	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations for each count instead of a time, so that the answer is the same everywhere")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	fl.IntVar(&f.workers, "workers", 2, "methods that run at once")
+	fl.StringVar(&f.out, "out", "", "folder for the plan and the machine of every count, and the verdict as JSON")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func (f *verdictFlags) check(cmd *cobra.Command) error {
+	if err := f.graphFlags.check(); err != nil {
+		return err
+	}
+	switch {
+	case f.most < 0 || cmd.Flags().Changed("gpus") && f.most == 0:
+		return usagef("--gpus %d: want at least 1", f.most)
+	case f.batch < 0 || cmd.Flags().Changed("batch") && f.batch == 0:
+		return usagef("--batch %d: want at least 1", f.batch)
+	case f.Workload != "" && f.batch != 0:
+		return usagef("--batch is for graph files; workloads take settings as in llama:batch=4")
+	case f.evaluations < 0 || f.evaluations == 0 && f.budget <= 0:
+		return usagef("--budget %v, --evaluations %d: want more than 0", f.budget, f.evaluations)
+	case f.workers < 1:
+		return usagef("--workers %d: want at least 1", f.workers)
+	}
+	for k, n := range f.counts {
+		if n < 1 || k > 0 && n <= f.counts[k-1] {
+			return usagef("--counts %v: want ascending numbers from 1", f.counts)
+		}
+	}
+	return nil
+}
+
+// samples returns how many samples a step has, 0 where nothing says.
+func (f *verdictFlags) samples() (float64, error) {
+	if f.Workload != "" {
+		n, err := workloads.Batch(f.Workload)
+		return float64(n), err
+	}
+	if f.batch > 0 {
+		return float64(f.batch), nil
+	}
+	for _, name := range []string{"batch", "batch_size", "N"} {
+		if n := f.Dims[name]; n > 0 {
+			return float64(n), nil
+		}
+	}
+	return 0, nil
+}
+
+// price returns the prices by name, "" for every device.
+func (f *verdictFlags) price() (map[string]float64, error) {
+	by := map[string]float64{}
+	for _, p := range f.prices {
+		name, value, named := strings.Cut(p, "=")
+		if !named {
+			name, value = "", p
+		}
+		x, err := strconv.ParseFloat(value, 64)
+		if _, twice := by[name]; err != nil || !(x >= 0) || twice {
+			return nil, usagef("--price %s: want a price of an hour, 2.10, or of a machine or model, a100=1.80, each once", p)
+		}
+		by[name] = x
+	}
+	return by, nil
+}
+
+// judged returns the machines to judge.
+func (c *console) judged(f *verdictFlags, l loaded) ([]verdict.Machine, error) {
+	var all []machineFlags
+	for _, path := range f.machines {
+		all = append(all, machineFlags{Machine: path, GPUs: f.most, CPU: f.cpu})
+	}
+	for _, name := range f.gpus {
+		all = append(all, machineFlags{GPU: name, GPUs: f.most, CPU: f.cpu})
+	}
+	if len(all) == 0 {
+		all = []machineFlags{{GPUs: f.most, CPU: f.cpu}}
+		if l.Times == nil {
+			c.note("no machine is named: %s is taken", defaultGPU)
+		}
+	}
+	prices, err := f.price()
+	if err != nil {
+		return nil, err
+	}
+	var ms []verdict.Machine
+	for _, x := range all {
+		m, err := c.machineFor(&x, l)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = verdict.InOrder(l.Source, m); err != nil {
+			return nil, err
+		}
+		price, err := verdict.Prices(m, prices)
+		if err != nil {
+			return nil, usage(err)
+		}
+		if slices.ContainsFunc(ms, func(y verdict.Machine) bool { return y.Name == m.Name }) {
+			return nil, usagef("machine %s is named twice", m.Name)
+		}
+		ms = append(ms, verdict.Machine{Machine: m, Price: price, Error: verdict.ErrorOf(l.Source, m)})
+	}
+	return ms, nil
+}
+
+func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
+	l, err := c.loadGraph(&f.graphFlags)
+	if err != nil {
+		return err
+	}
+	ms, err := c.judged(f, l)
+	if err != nil {
+		return err
+	}
+	batch, err := f.samples()
+	if err != nil {
+		return usage(err)
+	}
+	if f.out != "" {
+		if err := emptyFolder(f.out); err != nil {
+			return err
+		}
+	}
+	how := verdict.Config{Counts: f.counts, Budget: plan.Budget{Seconds: f.budget.Seconds()}, Seed: f.seed, Workers: f.workers}
+	if f.evaluations > 0 {
+		how.Budget = plan.Budget{Evaluations: f.evaluations}
+	}
+	answers, err := verdict.Sweep(ctx, l.Source, ms, how, search.Host{Clock: c.clock, CPU: c.cpu}, func(a *verdict.Answer) {
+		found := fmt.Sprintf("%v missing", a.Score.Overflow)
+		if a.Score.Feasible() {
+			found = fmt.Sprintf("%.4g ms by %s", 1e3*a.Score.Value, a.Method)
+		}
+		c.say("%d of %s: %s", a.Devices, ms[a.Machine].Name, found)
+	})
+	if err != nil {
+		return err
+	}
+	plans, err := writeAnswers(f.out, l, ms, answers)
+	if err != nil {
+		return err
+	}
+	doc := report.Judge(l.Graph, batch, ms, answers, plans)
+	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
+	if f.out != "" {
+		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {
+			return err
+		}
+		c.say("plans and machines in %s", f.out)
+	}
+	if err := c.print(f.json, doc); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return interrupted("interrupted: counts that were left have the plans of fewer devices")
+	}
+	if !slices.ContainsFunc(answers, func(a verdict.Answer) bool { return a.Score.Feasible() }) {
+		return tooMuch(answers[len(answers)-1].Score)
+	}
+	return nil
+}
+
+// writeAnswers writes the plan and the machine of every answer into dir, if there is
+// one, and returns the plans' names.
+func writeAnswers(dir string, l loaded, ms []verdict.Machine, answers []verdict.Answer) (names []string, err error) {
+	if dir == "" {
+		return nil, nil
+	}
+	for k := range answers {
+		a := &answers[k]
+		name := fmt.Sprintf("%s-%d", fileName(ms[a.Machine].Name), a.Devices)
+		p := &plan.Plan{Graph: l.Hash(), Machine: a.On.Name, Method: a.Method, Decision: a.Decision}
+		file, err := p.File(l.Graph, a.On)
+		if err != nil {
+			return nil, err
+		}
+		if err := fsx.WriteFile(filepath.Join(dir, name+".plan.json"), file.Write); err != nil {
+			return nil, err
+		}
+		if err := fsx.WriteFile(filepath.Join(dir, name+".machine.json"), a.On.Write); err != nil {
+			return nil, err
+		}
+		names = append(names, name+".plan.json")
+	}
+	return names, nil
+}
+
+// emptyFolder makes the folder dir, which must not hold anything yet.
+func emptyFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty: name another folder", dir)
+	}
+	return os.MkdirAll(dir, 0o755)
+}

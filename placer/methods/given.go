@@ -1,0 +1,40 @@
+package methods
+
+import (
+	"context"
+
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// GivenName is the name of the method that Given returns.
+const GivenName = "given"
+
+// Given returns the baseline that gives the best of plans that are there already, as they
+// are judged now. What the search polishes starts from the best of all, so a search never
+// ends behind a plan that it was given.
+func Given(plans []plan.Decision) search.Method {
+	return search.Method{Name: GivenName, Kind: plan.Baseline, New: func(search.Start) (plan.Placer, error) { return given(plans), nil }}
+}
+
+type given []plan.Decision
+
+func (given) Name() string    { return GivenName }
+func (given) Kind() plan.Kind { return plan.Baseline }
+
+func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	out := &plan.Outcome{}
+	for _, d := range g {
+		if !p.Decides(plan.Schedule) {
+			d.Priority = nil
+		}
+		if !p.Decides(plan.Fuse) {
+			d.Fusion = nil
+		}
+		s := p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion}))
+		if out.Evaluations++; out.Device == nil || s.Better(out.Score) {
+			out.Decision, out.Score = d.Clone(), s
+		}
+	}
+	return out, nil
+}

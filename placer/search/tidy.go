@@ -1,0 +1,212 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+
+	"placer/graph"
+	"placer/plan"
+	"placer/units"
+)
+
+// tidyTries bounds the evaluations in which a plan is tidied.
+const tidyTries = 64
+
+// tidier looks for a plan of the same value that uses fewer devices and sends less.
+type tidier struct {
+	g     *graph.Graph
+	e     plan.Evaluator
+	d     plan.Decision // the best so far
+	score plan.Score    // of the plan to be tidied
+	tries int
+}
+
+// tidy returns a decision as good as d, whose score is given, that leaves less to the
+// links: what a step starts with (weights, constants, inputs, and views of them) goes to
+// the device that reads it, and devices that are not needed are given up. It returns how
+// many evaluations that took.
+func tidy(g *graph.Graph, e plan.Evaluator, d plan.Decision, score plan.Score) (plan.Decision, int) {
+	t := &tidier{g: g, e: e, d: d.Clone(), score: score}
+	if Devices(d.Device) > 1 {
+		t.sources()
+		t.devices()
+	}
+	return t.d, t.tries
+}
+
+// try takes over the placement device if it is as good and sends no more.
+func (t *tidier) try(device []uint8) bool {
+	if t.tries >= tidyTries {
+		return false
+	}
+	t.tries++
+	next := t.d
+	next.Device = device
+	s := t.e.Evaluate(next)
+	if s.Overflow != t.score.Overflow || !tied(s.Value, t.score.Value) {
+		return false
+	}
+	t.d.Device = slices.Clone(device)
+	return true
+}
+
+// sources moves what a step starts with to its readers: all of it, or the halves of what
+// is left that can be moved.
+func (t *tidier) sources() {
+	g := t.g
+	n := g.NumOps()
+	source := make([]bool, n)
+	for i := range graph.OpID(n) {
+		o := g.Op(i)
+		class := o.Kind.Class()
+		source[i] = o.Group == 0 && len(g.Control(i)) == 0 &&
+			(class == graph.ClassVariable || class == graph.ClassConst || class == graph.ClassInput || class == graph.ClassMeta && len(g.Inputs(i)) > 0)
+		for _, x := range g.Inputs(i) {
+			source[i] = source[i] && source[g.Tensor(x).Producer]
+		}
+	}
+	device := slices.Clone(t.d.Device)
+	var moves []graph.OpID
+	for i := graph.OpID(n - 1); i >= 0; i-- { // views before what they are views of
+		if !source[i] {
+			continue
+		}
+		if to := t.readersOf(device, i); to != device[i] {
+			device[i] = to
+			moves = append(moves, i)
+		}
+	}
+	t.move(device, moves)
+}
+
+// move tries to give the ops of moves the devices that they have in target; where that
+// is worse, those of each half.
+func (t *tidier) move(target []uint8, moves []graph.OpID) {
+	if len(moves) == 0 || t.tries >= tidyTries {
+		return
+	}
+	device := slices.Clone(t.d.Device)
+	for _, i := range moves {
+		device[i] = target[i]
+	}
+	if t.try(device) || len(moves) == 1 {
+		return
+	}
+	t.move(target, moves[:len(moves)/2])
+	t.move(target, moves[len(moves)/2:])
+}
+
+// readersOf returns the device on which most bytes that op i makes are read, the lowest
+// of equals; its own where that sends no less.
+func (t *tidier) readersOf(device []uint8, i graph.OpID) uint8 {
+	first, end := t.g.Outputs(i)
+	sent := func(d uint8) (b units.Bytes) {
+		was := device[i]
+		device[i] = d
+		for x := first; x < end; x++ {
+			b += traffic(t.g, device, x)
+		}
+		for _, x := range t.g.Inputs(i) {
+			b += traffic(t.g, device, x)
+		}
+		device[i] = was
+		return b
+	}
+	best, least := device[i], sent(device[i])
+	for x := first; x < end; x++ {
+		for _, c := range t.g.Consumers(x) {
+			if b := sent(device[c]); b < least || b == least && best != device[i] && device[c] < best {
+				best, least = device[c], b
+			}
+		}
+	}
+	return best
+}
+
+// devices gives up one device after another, the least busy first: all its ops go to the
+// device with which it exchanges most, or to the next.
+func (t *tidier) devices() {
+	for given := true; given && Devices(t.d.Device) > 1; {
+		given = false
+		busy := map[uint8]float64{}
+		for i, d := range t.d.Device {
+			busy[d] += t.e.OpSeconds(int(d))[i]
+		}
+		var order []uint8
+		for d := range busy {
+			order = append(order, d)
+		}
+		slices.SortFunc(order, func(a, b uint8) int {
+			if c := compare(busy[a], busy[b]); c != 0 {
+				return c
+			}
+			return int(b) - int(a) // of equals the last
+		})
+		for _, from := range order[:len(order)-1] {
+			for _, to := range t.partners(from) {
+				device := slices.Clone(t.d.Device)
+				for i, d := range device {
+					if d == from {
+						device[i] = to
+					}
+				}
+				if given = t.try(device); given {
+					break
+				}
+			}
+			if given {
+				break
+			}
+		}
+	}
+}
+
+// maxPartners is how many devices the ops of one are offered to.
+const maxPartners = 3
+
+// partners returns the devices with which from exchanges most bytes, at most maxPartners.
+func (t *tidier) partners(from uint8) []uint8 {
+	bytes := map[uint8]units.Bytes{}
+	for _, d := range t.d.Device {
+		if d != from {
+			bytes[d] += 0
+		}
+	}
+	for x := range graph.TensorID(t.g.NumTensors()) {
+		p := t.d.Device[t.g.Tensor(x).Producer]
+		for _, c := range t.g.Consumers(x) {
+			switch d := t.d.Device[c]; {
+			case p == from && d != from:
+				bytes[d] += t.g.Tensor(x).Bytes
+			case p != from && d == from:
+				bytes[p] += t.g.Tensor(x).Bytes
+			}
+		}
+	}
+	var all []uint8
+	for d := range bytes {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b uint8) int {
+		if bytes[a] != bytes[b] {
+			return compare(float64(bytes[b]), float64(bytes[a]))
+		}
+		return int(a) - int(b)
+	})
+	return all[:min(maxPartners, len(all))]
+}
+
+// tidyNote says what tidying changed, empty where it changed nothing.
+func tidyNote(g *graph.Graph, before, after []uint8, tries int) string {
+	moved := 0
+	for i := range before {
+		if before[i] != after[i] {
+			moved++
+		}
+	}
+	if moved == 0 {
+		return ""
+	}
+	return fmt.Sprintf("tidied at the same value: %d ops moved, %d of %d devices, %v sent in place of %v; %d evaluations more",
+		moved, Devices(after), Devices(before), Traffic(g, after), Traffic(g, before), tries)
+}
