@@ -151,8 +151,13 @@ repro-go-hdp: ## GO, HDP, RL-2017 and GDP at 2,000 evaluations on three graphs, 
 	bin/placer compare --workload rnnlm2,gnmt2,inception --methods human,random-best,hdp,rl-2017,GDP-one,GO-one,anneal --against hdp --evaluations 2000 --out $(RUNS)/go-hdp >/dev/null
 	cp $(RUNS)/go-hdp/compare.json experiments/go-hdp/ && cp $(RUNS)/go-hdp/compare.md experiments/go-hdp/table.md
 
+.PHONY: report-figures
+report-figures: ## measure the report of 82,000 ops in a headless Chromium: size, when it is ready, frames while panning
+	$(GO) run ./cmd/placer report experiments/pictures/gnmt8 -o bin/gnmt8.html
+	PLACER_REPORT=$(CURDIR)/bin/gnmt8.html $(GO) test -tags long -count 1 -v -run 'TestLargeReport|TestGivenReport' ./internal/report/web
+
 .PHONY: pictures
-pictures: ## draw the picture of the README from its recorded plan, into docs/pictures
+pictures: ## make the pictures of README and docs from recorded runs, into docs/pictures; those of the report need Chromium
 	$(GO) run ./experiments/pictures
 
 repro-papers: ## recompute the percentages of GO's table 2 from the step times beside them

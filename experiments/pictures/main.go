@@ -1,9 +1,11 @@
-// Command pictures draws the picture of README.md: one training step under the
-// human expert's placement and under a recorded plan, a row of boxes for each
-// device, on one axis of time. See README.md beside it.
+// Command pictures makes the pictures of README.md and docs from recorded runs: one
+// training step under the human expert's placement and under a recorded plan, a row of
+// boxes for each device, on one axis of time; and photographs of a report. See README.md
+// beside it.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,7 @@ import (
 
 	"placer/baselines/rules"
 	"placer/graph"
+	"placer/internal/browser"
 	"placer/internal/fsx"
 	"placer/placer/problem"
 	"placer/plan"
@@ -20,6 +23,12 @@ import (
 
 func main() {
 	if err := draw("experiments/pictures/trfxl4.json", "docs/pictures"); err != nil {
+		fmt.Fprintln(os.Stderr, "pictures:", err)
+		os.Exit(1)
+	}
+	if err := photograph("experiments/pictures/gnmt8", "docs/pictures"); errors.Is(err, browser.ErrNone) {
+		fmt.Fprintln(os.Stderr, "pictures: those of the report stay as they are:", err)
+	} else if err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
 		os.Exit(1)
 	}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Asks for the verdict on six models, on 1, 2, 4 and 8 of A100 and of H100, and on a
 # desktop of 24 GB, 12 GB and a CPU; records the texts and the documents beside itself
-# (or in OUT). BUDGET (default 30s) applies to each machine. RESNET names a ResNet-50 as
+# (or in OUT). BUDGET (default 30s) applies to each machine; TOGETHER=1 asks for the three
+# machines of a model at once. RESNET names a ResNet-50 as
 # an ONNX file, which this repository does not hold; without it that row is left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -13,9 +14,11 @@ ask() {
   local name=$1
   shift
   for m in a100 h100; do
-    one "$name-$m" "$@" --gpu "$m" --counts 1,2,4,8
+    one "$name-$m" "$@" --gpu "$m" --counts 1,2,4,8 &
+    [ -n "${TOGETHER:-}" ] || wait $!
   done
-  one "$name-box" "$@" --machine experiments/verdict/box.json
+  one "$name-box" "$@" --machine experiments/verdict/box.json &
+  wait
 }
 one() {
   local name=$1

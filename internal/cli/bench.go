@@ -16,6 +16,7 @@ import (
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
 	"placer/internal/report"
+	"placer/internal/report/web"
 	"placer/units"
 )
 
@@ -48,6 +49,7 @@ type benchFlags struct {
 	libraries libraryFlags
 	gpus      []int
 	out, file string
+	html      string
 	name      string
 	repeats   int
 	calibrate bool
@@ -73,6 +75,7 @@ func (c *console) benchHardwareCommand() *cobra.Command {
 	cmd.Flags().IntSliceVar(&f.gpus, "gpus", nil, "measure these GPUs, as 0,1; all without it")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON)")
 	cmd.Flags().StringVar(&f.file, "machine-file", "", "write the machine there")
+	cmd.Flags().StringVar(&f.html, "html", "", "write a web page with the roofline of each card there")
 	cmd.Flags().StringVar(&f.name, "name", "here", "name of the machine")
 	cmd.Flags().IntVar(&f.repeats, "repeats", hwbench.Default().Repeats, "timed repeats, of which the median counts")
 	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "fit the roofline's constants to the figures and print its errors")
@@ -138,11 +141,16 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 			return err
 		}
 	}
+	if f.html != "" {
+		if err := c.writePage(f.html, func(w io.Writer) error { return web.WriteHardware(w, r) }); err != nil {
+			return err
+		}
+	}
 	if f.json {
 		if err := jsonx.Write(c.out, r); err != nil {
 			return err
 		}
-	} else if err := (report.Hardware{Result: r}).WriteText(c.tables()); err != nil {
+	} else if err := c.writeText((report.Hardware{Result: r}).WriteText); err != nil {
 		return err
 	}
 	return interrupted

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type compareFlags struct {
 	seconds            time.Duration
 	workers            int
 	out, resume, audit string
+	html               string
 	list               bool
 	forTarget          string
 	form               formFlags
@@ -76,8 +78,9 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.StringVar(&f.audit, "audit", "", "recompute every aggregate of this results file and report what differs")
 	fl.BoolVar(&f.list, "list", false, "list the methods")
 	f.form.add(cmd)
+	fl.StringVar(&f.html, "html", "", "write a web page of charts there too")
 	exclusive(cmd, "out", "resume", "audit", "list")
-	beside(fl, "resume", "workers", "json", "csv", "markdown")
+	beside(fl, "resume", "workers", "json", "csv", "markdown", "html")
 	return cmd
 }
 
@@ -90,13 +93,19 @@ var rivalsFor = map[string][]string{
 
 // compare runs a new comparison or the rest of an old one and prints it.
 func (c *console) compare(ctx context.Context, cmd *cobra.Command, f *compareFlags) error {
+	if err := writable(f.html); err != nil {
+		return err
+	}
 	j, m, err := c.openComparison(cmd, f)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
 	doc, stopped := bench.Run(ctx, m, m, j, f.workers, bench.NewCases(m, c.loadCase, c.clock), bench.NewComparison, c.bench())
-	return c.printTables(&f.form, doc, j.Dir(), stopped, "placer compare --resume")
+	if err := c.printTables(&f.form, doc, j.Dir(), stopped, "placer compare --resume"); err != nil || f.html == "" {
+		return err
+	}
+	return c.reportComparison(filepath.Join(j.Dir(), compare.ResultFile), f.html)
 }
 
 // openComparison opens the folder that --resume names, or makes a new one for
@@ -165,7 +174,7 @@ func (c *console) listMethods(asJSON bool) error {
 	if asJSON {
 		return jsonx.Write(c.out, doc)
 	}
-	return doc.WriteText(c.tables())
+	return c.writeText(doc.WriteText)
 }
 
 // audit recomputes the aggregates of the results file at path.

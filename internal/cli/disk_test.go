@@ -41,6 +41,9 @@ func TestUnwritableCheckpoint(t *testing.T) {
 	if got := again("policy.safetensors"); strings.Contains(got, "exit") || !strings.Contains(got, "no checkpoint of the policy") {
 		t.Errorf("a warning is expected: %s", got)
 	}
+	if got := again("report.html"); strings.Contains(got, "exit") || !strings.Contains(got, "no report: ") {
+		t.Errorf("a warning is expected: %s", got)
+	}
 	if got := again("trace.json"); !strings.HasSuffix(got, "exit 1\n") || !strings.Contains(got, "trace.json is a folder") {
 		t.Errorf("a table and an error are expected: %s", got)
 	}

@@ -90,7 +90,7 @@ func (c *console) run(ctx context.Context, args []string) int {
 	}
 	code := exitCode(err)
 	if err != nil {
-		fmt.Fprintf(c.err, "placer: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(c.err, "%s %s\n", paint(colourful(c.err), red, "placer:"), oneLine(err.Error()))
 	}
 	return code
 }
@@ -167,7 +167,7 @@ func (c *console) root() *cobra.Command {
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}
-	root.AddCommand(c.measureCommand(), c.diffCommand())
+	root.AddCommand(c.measureCommand(), c.diffCommand(), c.reportCommand())
 	completeFlags(root, flagValues())
 	return root
 }

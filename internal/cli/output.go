@@ -7,7 +7,6 @@ import (
 
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
-	"placer/internal/report"
 )
 
 // document is a result that can be written for people and for programs.
@@ -17,15 +16,7 @@ func (c *console) print(asJSON bool, d document) error {
 	if asJSON {
 		return jsonx.Write(c.out, d)
 	}
-	return d.WriteText(c.tables())
-}
-
-// tables is where documents for people go.
-func (c *console) tables() io.Writer {
-	if c.wide {
-		return report.Wide(c.out)
-	}
-	return c.out
+	return c.writeText(d.WriteText)
 }
 
 // printing gives cmd the flag --json, and what prints the document that run returns.

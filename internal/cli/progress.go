@@ -3,12 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"placer/placer/search"
 	"placer/plan"
@@ -31,6 +29,8 @@ type progress struct {
 	some      bool               // best is set
 	told      map[string]float64 // by method: when its last line was written
 	counts    map[string]int     // by method: evaluations under a budget in evaluations
+	spark     sparkline
+	colours   bool
 }
 
 func (c *console) newProgress(total plan.Budget) *progress {
@@ -38,8 +38,9 @@ func (c *console) newProgress(total plan.Budget) *progress {
 	if c.verbose {
 		p.every = 0.5
 	}
-	if f, ok := c.err.(*os.File); ok && !c.quiet && term.IsTerminal(int(f.Fd())) {
-		p.bars = mpb.New(mpb.WithOutput(f))
+	p.colours = colourful(c.err)
+	if !c.quiet && isTerminal(c.err) {
+		p.bars = mpb.New(mpb.WithOutput(c.err))
 		p.out = p.bars
 		p.bar = p.bars.AddBar(1000, mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return p.text })),
@@ -55,6 +56,15 @@ func (p *progress) line(format string, a ...any) {
 	}
 }
 
+// event writes the line of an event: when, which method, and what in that colour.
+func (p *progress) event(e search.Event, colour, format string, a ...any) {
+	what := fmt.Sprintf(format, a...)
+	if colour != "" {
+		what = paint(p.colours, colour, what)
+	}
+	p.line("%s  %-12s %s", paint(p.colours, faint, fmt.Sprintf("%7.1f s", e.Seconds)), e.Method, what)
+}
+
 // observe shows an event of a search.
 func (p *progress) observe(e search.Event) {
 	better := e.Device != nil && (!p.some || e.Score.Better(p.best))
@@ -64,17 +74,17 @@ func (p *progress) observe(e search.Event) {
 	}
 	switch {
 	case e.What == search.Recalled:
-		p.line("%7.1f s  %-12s kept from before: %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
+		p.event(e, "", "kept from before: %s after %d evaluations", p.score(e.Score), e.Evaluations)
 	case first:
-		p.line("%7.1f s  %-12s first feasible plan: %s", e.Seconds, e.Method, p.score(e.Score))
+		p.event(e, green, "first feasible plan: %s", p.score(e.Score))
 	case e.What == search.Ended:
-		p.line("%7.1f s  %-12s done: %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
+		p.event(e, "", "done: %s after %d evaluations", p.score(e.Score), e.Evaluations)
 	case e.What == search.Skipped:
-		p.line("%7.1f s  %-12s unavailable: %s", e.Seconds, e.Method, e.Reason)
+		p.event(e, yellow, "unavailable: %s", e.Reason)
 	case e.What == search.Progress && e.Seconds-p.told[e.Method] >= p.every:
-		p.line("%7.1f s  %-12s %s after %d evaluations", e.Seconds, e.Method, p.score(e.Score), e.Evaluations)
+		p.event(e, "", "%s after %d evaluations", p.score(e.Score), e.Evaluations)
 	case e.What == search.Smaller:
-		p.line("%7.1f s  %-12s searching on %s GPUs", e.Seconds, e.Method, e.Reason)
+		p.event(e, "", "searching on %s GPUs", e.Reason)
 	case e.What == search.Started:
 	default:
 		p.draw(e)
@@ -84,10 +94,8 @@ func (p *progress) observe(e search.Event) {
 	p.draw(e)
 }
 
+// draw brings the bar, where there is one, and the text beside it up to e.
 func (p *progress) draw(e search.Event) {
-	if p.bar == nil {
-		return
-	}
 	share := 0.0
 	if p.total.Seconds > 0 {
 		share = e.Seconds / p.total.Seconds
@@ -99,13 +107,18 @@ func (p *progress) draw(e search.Event) {
 		}
 		share = float64(done) / float64(p.total.Evaluations)
 	}
+	if p.some && p.best.Feasible() {
+		p.spark.add(share, p.best.Value)
+	}
 	p.mu.Lock()
-	p.text = fmt.Sprintf("%5.0f s  best %s ", e.Seconds, p.score(p.best))
+	p.text = fmt.Sprintf("%5.0f s  best %s %s ", e.Seconds, p.score(p.best), paint(p.colours, cyan, p.spark.String()))
 	if !p.some {
 		p.text = fmt.Sprintf("%5.0f s ", e.Seconds)
 	}
 	p.mu.Unlock()
-	p.bar.SetCurrent(min(999, int64(1000*share)))
+	if p.bar != nil {
+		p.bar.SetCurrent(min(999, int64(1000*share)))
+	}
 }
 
 // close takes the bar off the screen.

@@ -267,8 +267,14 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err := errors.Join(c.emit(f.plan, file.Write, f.json, doc), unwritten); err != nil {
 		return err
 	}
+	page, err := c.writeReport(s)
 	s.run.SaveLearner()
 	c.say("run folder %s", s.run.Dir())
+	if err != nil { // the plan and its table are there
+		c.say("no report: %v", err)
+	} else {
+		c.say("report %s", page)
+	}
 	if infeasible == nil {
 		c.say("to run the plan: placer export %s --machine %s --plan %s --as schedule; docs/pytorch.md", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"placer/graph/unit"
 	"placer/hw"
 	"placer/internal/report"
+	"placer/internal/report/web"
 	"placer/measure"
 	"placer/measure/session"
 	"placer/measure/torch"
@@ -55,6 +57,7 @@ type searchRun struct {
 	gpus    *localGPUs     // nil where the search does not measure on GPUs here
 	torch   *torch.Process // nil where it does not measure by PyTorch
 	cache   *session.Cache // nil before it is opened
+	page    *web.Plan      // the best plan and its step; nil before it is written
 }
 
 // close closes what the session has open.
@@ -223,18 +226,9 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 	if s.run, s.memory, s.before, err = search.OpenRun(f.resume); err != nil {
 		return err
 	}
-	k := defaultSettings()
-	k.Tasks = plan.Place.String()
-	if err := c.readSettings(s.run.Path(search.ConfigFile), &k); err != nil {
+	if s.config, err = c.readRunSettings(f.resume); err != nil {
 		return err
 	}
-	if k.Format != runFormat {
-		return fmt.Errorf("%s: format is %q, want %q", s.run.Path(search.ConfigFile), k.Format, runFormat)
-	}
-	if err := k.complete(); err != nil {
-		return fmt.Errorf("%s: %w", s.run.Path(search.ConfigFile), err)
-	}
-	s.config = k.runSettings
 	var done report.Search
 	switch err := s.run.Read(search.ResultFile, &done); {
 	case err == nil && done.Format == report.SearchFormat && len(done.Rows) > 0 && !done.Interrupted:
@@ -246,18 +240,7 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 	if err := c.beforeMeasuring(ctx, s, f); err != nil {
 		return err
 	}
-	m, err := hw.ReadFile(s.run.Path(search.MachineFile))
-	if err != nil {
-		return err
-	}
-	from := s.config.graphFlags
-	if from.Graph == graphCopy {
-		from.Graph = s.run.Path(graphCopy)
-	}
-	if from.Times == timesCopy {
-		from.Times = s.run.Path(timesCopy)
-	}
-	l, err := c.loadGraph(&from)
+	l, m, err := c.loadRun(f.resume, &s.config)
 	if err != nil {
 		return err
 	}
@@ -265,4 +248,37 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 		return err
 	}
 	return s.assemble(l, m, f, device)
+}
+
+// readRunSettings reads what the run in dir was asked for.
+func (c *console) readRunSettings(dir string) (runSettings, error) {
+	path := filepath.Join(dir, search.ConfigFile)
+	k := defaultSettings()
+	k.Tasks = plan.Place.String()
+	if err := c.readSettings(path, &k); err != nil {
+		return k.runSettings, err
+	}
+	if k.Format != runFormat {
+		return k.runSettings, fmt.Errorf("%s: format is %q, want %q", path, k.Format, runFormat)
+	}
+	if err := k.complete(); err != nil {
+		return k.runSettings, fmt.Errorf("%s: %w", path, err)
+	}
+	return k.runSettings, nil
+}
+
+// loadRun loads the graph and the machine of the run in dir, which was asked for k.
+func (c *console) loadRun(dir string, k *runSettings) (l loaded, m *hw.Machine, err error) {
+	if m, err = hw.ReadFile(filepath.Join(dir, search.MachineFile)); err != nil {
+		return l, nil, err
+	}
+	from := k.graphFlags
+	if from.Graph == graphCopy {
+		from.Graph = filepath.Join(dir, graphCopy)
+	}
+	if from.Times == timesCopy {
+		from.Times = filepath.Join(dir, timesCopy)
+	}
+	l, err = c.loadGraph(&from)
+	return l, m, err
 }

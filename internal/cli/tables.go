@@ -39,7 +39,7 @@ func (c *console) printTables(f *formFlags, doc bench.Tables, dir string, stoppe
 	case f.markdown:
 		err = doc.WriteMarkdown(c.out)
 	default:
-		err = doc.WriteText(c.tables())
+		err = c.writeText(doc.WriteText)
 	}
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ func (c *console) write(s *searchRun, found *search.Result, measured *measuring)
 	} else if err != nil {
 		return doc, infeasible, err
 	}
+	s.page = newPage(s.task.Graph, s.task.Machine, best, r, err, doc)
 	if err := s.run.Write(search.PerfettoFile, func(w io.Writer) error { return trace.WritePerfetto(w, r.Trace, s.task.Graph, s.task.Machine) }); err != nil {
 		return doc, infeasible, err
 	}

@@ -25,16 +25,7 @@ func (h Hardware) WriteText(w io.Writer) error {
 		pg.printf(", %s", h.Date)
 	}
 	pg.printf("\n\n")
-	t := newTable("GPU", "name", ">SMs", ">clock", ">memory", ">L2", ">copy", ">launch", ">in a graph", ">with wait", ">to GPU", ">from GPU")
-	for i := range h.Devices {
-		d := &h.Devices[i]
-		t.row(d.Ordinal, d.Name, d.SMs, fmt.Sprintf("%d MHz", d.ClockMHz), d.Memory, fmt.Sprintf("%.1f MB", float64(d.L2)/1e6), rate(float64(d.Copy)),
-			d.Launch.Median, d.Node.Median, d.Round.Median, rate(float64(d.HostToGPU.Bandwidth)), rate(float64(d.GPUToHost.Bandwidth)))
-	}
-	tables := []*table{t, h.products(), h.links()}
-	if len(h.Fits) > 0 {
-		tables = append(tables, h.fits())
-	}
+	tables := h.tables()
 	for i, t := range tables {
 		if i > 0 {
 			pg.printf("\n")
@@ -48,6 +39,21 @@ func (h Hardware) WriteText(w io.Writer) error {
 	}
 	pg.lines("", h.Notes...)
 	return pg.err
+}
+
+// tables are those of the cards, products, links and, where there are any, fits.
+func (h Hardware) tables() []*table {
+	t := newTable("GPU", "name", ">SMs", ">clock", ">memory", ">L2", ">copy", ">launch", ">in a graph", ">with wait", ">to GPU", ">from GPU")
+	for i := range h.Devices {
+		d := &h.Devices[i]
+		t.row(d.Ordinal, d.Name, d.SMs, fmt.Sprintf("%d MHz", d.ClockMHz), d.Memory, fmt.Sprintf("%.1f MB", float64(d.L2)/1e6), rate(float64(d.Copy)),
+			d.Launch.Median, d.Node.Median, d.Round.Median, rate(float64(d.HostToGPU.Bandwidth)), rate(float64(d.GPUToHost.Bandwidth)))
+	}
+	tables := []*table{t, h.products(), h.links()}
+	if len(h.Fits) > 0 {
+		tables = append(tables, h.fits())
+	}
+	return tables
 }
 
 // version prints v, a version of CUDA or cuBLAS.

@@ -136,13 +136,9 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	} else {
 		pg.printf("step time %s, but the plan does not fit; proven lower bound of plans that do: %s\n\n", seconds(s.StepTime), seconds(s.LowerBound))
 	}
-	t := newTable("device", ">ops", ">busy", ">of step", ">peak memory", ">of memory")
-	for _, d := range s.Devices {
-		t.row(d.Name, d.Ops, seconds(d.Busy), percent(d.Busy, s.StepTime), units.Bytes(d.Peak), percent(float64(d.Peak), float64(d.Memory)))
-	}
-	pg.table(t)
+	pg.table(s.deviceTable())
 	pg.printf("\n")
-	t = newTable("lower bound", ">seconds")
+	t := newTable("lower bound", ">seconds")
 	for _, b := range s.Bounds {
 		t.row(b.Name, seconds(b.Seconds))
 	}
@@ -153,6 +149,15 @@ func (s *Simulation) WriteText(w io.Writer) error {
 		s.MaxLoad.writeText(pg)
 	}
 	return pg.err
+}
+
+// deviceTable has a row for each device.
+func (s *Simulation) deviceTable() *table {
+	t := newTable("device", ">ops", ">busy", ">of step", ">peak memory", ">of memory")
+	for _, d := range s.Devices {
+		t.row(d.Name, d.Ops, seconds(d.Busy), percent(d.Busy, s.StepTime), units.Bytes(d.Peak), percent(float64(d.Peak), float64(d.Memory)))
+	}
+	return t
 }
 
 // writePath writes where the critical path's time goes, and its longest steps.

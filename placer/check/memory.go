@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"placer/hw"
 	"placer/units"
@@ -22,33 +23,44 @@ func (x *checker) memory() {
 	}
 }
 
-// fit looks for a move that leaves least missing, of those the one with the shortest step.
+// fit looks for parts of the model, the ones that work most first, whose move to one
+// other device leaves least missing; of moves after which the plan fits, the first.
 func (x *checker) fit(f *Finding, d int) {
 	best := x.score
-	tried := 0
-	for _, p := range x.partsOn(d) {
-		ops, _ := x.on(p, d)
-		for to := range x.Machine.Devices {
-			if to == d || x.result.PeakBytes[to] > x.Machine.Devices[to].Memory || tried == trials {
+	for to := range x.Machine.Devices {
+		if to == d || x.result.PeakBytes[to] > x.Machine.Devices[to].Memory {
+			continue
+		}
+		var ops []int32
+		var parts []string
+		for _, p := range x.partsOn(d)[:min(trials, len(x.partsOn(d)))] {
+			own, _ := x.on(p, d)
+			ops, parts = append(ops, own...), append(parts, x.name[p])
+			s := x.try(x.moved(ops, to))
+			if !s.Better(best) {
 				continue
 			}
-			tried++
-			if s := x.try(x.moved(ops, to)); s.Better(best) {
-				best = s
-				f.Op, f.Ops = x.name[p], len(ops)
-				f.Fix = fmt.Sprintf("move %s of %s to %s", x.name[p], f.Device, x.Machine.Devices[to].Name)
-				if s.Feasible() {
-					f.Fix += fmt.Sprintf(": then it fits, with a step of %v", units.Seconds(s.Value))
-				} else {
-					f.Fix += fmt.Sprintf(": then %v are missing", s.Overflow)
-				}
-				f.Tried = true
+			best = s
+			f.Op, f.Ops, f.Tried = parts[0], len(ops), true
+			f.Fix = fmt.Sprintf("move %s of %s to %s", listing(parts), f.Device, x.Machine.Devices[to].Name)
+			if s.Feasible() {
+				f.Fix += fmt.Sprintf(": then it fits, with a step of %v", units.Seconds(s.Value))
+				break
 			}
+			f.Fix += fmt.Sprintf(": then %v are missing", s.Overflow)
 		}
 	}
 	if f.Fix == "" {
-		f.Fix = fmt.Sprintf("no single part of the model moves elsewhere with less missing; more devices, or %v more on this one", f.Bytes)
+		f.Fix = fmt.Sprintf("no part of the model moves elsewhere with less missing; more devices, or %v more on this one", f.Bytes)
 	}
+}
+
+// listing names up to three things, and counts the others.
+func listing(all []string) string {
+	if len(all) <= 3 {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:3], ", "), len(all)-3)
 }
 
 // busyLeast is the part of the step that a device which is not idle is busy.

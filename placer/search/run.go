@@ -175,13 +175,17 @@ func (r *Run) WriteJSON(name string, v any) error {
 }
 
 // Read reads the file name into v; unknown keys and trailing data are errors.
-func (r *Run) Read(name string, v any) error {
-	data, err := os.ReadFile(r.Path(name))
+func (r *Run) Read(name string, v any) error { return ReadDocument(r.Path(name), v) }
+
+// ReadDocument reads the file of a run at path into v; unknown keys and trailing data
+// are errors.
+func ReadDocument(path string, v any) error {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if err := jsonx.Decode(data, v); err != nil {
-		return fmt.Errorf("%s: %w", r.Path(name), err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
