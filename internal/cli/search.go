@@ -38,11 +38,9 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search",
 		Short: "Find a placement of a graph on a machine",
-		Long: "search runs every method within one budget, prints what each came to, and keeps all in a folder.\n" +
-			"The plan is never worse than the best rule of thumb's. With --evaluations, one seed gives one plan.",
+		Long:  "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
 		Example: "  placer search --workload gnmt8 --gpus 8\n" +
-			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n" +
-			"  placer search --resume runs/gnmt8-p100-1",
+			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.configure(cmd, &f); err != nil {
 				return err

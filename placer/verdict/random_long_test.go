@@ -3,4 +3,4 @@
 package verdict_test
 
 // randomGraphs is how many graphs TestMoreIsNeverWorse takes.
-const randomGraphs = 1000
+const randomGraphs = 200

@@ -102,7 +102,7 @@ class _Capture:
 
         try:
             # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
-            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), _without_onednn():
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), _without_onednn(), _exporting():
                 traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
         except CaptureError:
             raise
@@ -280,6 +280,21 @@ def _without_onednn() -> Iterator[None]:
         yield
     finally:
         torch._C._set_mkldnn_enabled(was)
+
+
+@contextlib.contextmanager
+def _exporting() -> Iterator[None]:
+    """Model code that asks torch.compiler whether it is traced hears that it is, as
+    under torch.export; HuggingFace's masks then leave out checks of values."""
+    flags = [k for k in ("_is_compiling_flag", "_is_exporting_flag") if hasattr(torch.compiler, k)]
+    was = {k: getattr(torch.compiler, k) for k in flags}
+    try:
+        for k in flags:
+            setattr(torch.compiler, k, True)
+        yield
+    finally:
+        for k, v in was.items():
+            setattr(torch.compiler, k, v)
 
 
 def _node(a: Any) -> torch.fx.Node:

@@ -165,10 +165,16 @@ def _run(a: argparse.Namespace) -> int:
 
     p = load(_paths(a)[0])
     with run(p, a.schedule) as loop:
+        _say_unfused(a.schedule, loop.unfused)
         given = list(batch(p).values())
         losses = [loop.step(given) for _ in range(a.steps)]
     print(json.dumps({"steps": a.steps, "loss": losses if p.training else None}))
     return 0
+
+
+def _say_unfused(where: Any, kernels: int) -> None:
+    if kernels:
+        print(f"placer_torch: {where}: its {kernels} fused kernels run op by op: CPU workers compile none", file=sys.stderr)
 
 
 def _measure(a: argparse.Namespace) -> int:
@@ -186,6 +192,7 @@ def _measure(a: argparse.Namespace) -> int:
     for f in a.files:
         doc = answer(meter, {"id": f, "schedule": f}, o)
         failed |= "error" in doc
+        _say_unfused(f, doc.get("unfused", 0))
         print(json.dumps(doc), flush=True)
     return 1 if failed else 0
 

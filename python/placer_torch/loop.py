@@ -25,7 +25,7 @@ class Loop:
         workers: whether a process runs each device; by default on CPU alone.
         fuse: torch.compile's backend ("inductor") for the schedule's kernels, where
         devices are run in this process; "" runs op by op."""
-        self.program, self.schedule = p, s
+        self.program, self.schedule, self._fuse = p, s, fuse
         first = states.of_model(p, model) if model is not None else states.example(p)
         example = states.leaves(p, batch) if batch is not None else states.batch(p)
         devices = torch_devices(s.devices)
@@ -33,6 +33,8 @@ class Loop:
             workers = all(d.type == "cpu" for d in devices)
         self._here: InProcess | None = None
         self._workers: Workers | None = None
+        if workers and fuse:
+            raise RunError(f"fuse={fuse!r}: CPU workers run op by op; workers=False runs the devices in this process")
         if workers:
             torch.set_num_threads(1)
             specs, _ = observe(p, first, example)
@@ -54,6 +56,11 @@ class Loop:
         if self.program.training:
             return outputs[0].item()
         return _unflatten(self.program.structure, outputs)
+
+    @property
+    def unfused(self) -> int:
+        """How many of the schedule's fused kernels run op by op."""
+        return self.schedule.fused if self._workers is not None or not self._fuse else 0
 
     @property
     def steps(self) -> int:

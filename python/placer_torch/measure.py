@@ -95,6 +95,8 @@ class Meter:
             "spread": round(clock.spread(series), 4),
             "load": None if others is None else round(others, 3),
         }
+        if s.fused:
+            doc["unfused"] = s.fused
         if not o.brief:
             records = self._traced(s, o)
             doc["devices"] = self._devices(s, best, series.index(min(series)), records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import heapq
 import json
@@ -24,6 +25,11 @@ class Schedule:
     kernel: tuple[int, ...]
     method: str = ""
     predicted_s: float | None = None
+
+    @property
+    def fused(self) -> int:
+        """How many kernels of several ops there are, which CPU workers run op by op."""
+        return sum(n > 1 for k, n in collections.Counter(self.kernel).items() if k)
 
     def of(self, d: int) -> list[int]:
         """The ops of device d in issue order."""

@@ -302,3 +302,24 @@ def test_placer_reads_it(tmp_path: Any) -> None:
     graph.write(p, str(tmp_path / "graph.json"))
     got = json.loads(subprocess.run([os.environ["PLACER"], "import", "--graph", str(tmp_path / "graph.json"), "--json"], capture_output=True, text=True, check=True).stdout)
     assert got["ops"] == len(ops)
+
+
+class Asks(torch.nn.Module):
+    """Checks a value unless it is traced, as HuggingFace's masks do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not torch.compiler.is_compiling() and (x > 0).all():
+            raise ValueError("all above 0")
+        return self.linear(x)
+
+
+def test_model_code_hears_that_it_is_traced() -> None:
+    p = capture(Asks(), None, torch.ones(2, 4), name="asks")
+    assert any(o.target.startswith("aten.addmm") for o in p.ops)
+    assert not torch.compiler.is_compiling()
+    with pytest.raises(ValueError, match="all above 0"):
+        Asks()(torch.ones(2, 4))

@@ -175,3 +175,28 @@ def test_fused_kernels() -> None:
     plain, _ = InProcess(p, s, state).step(data)
     fused, _ = InProcess(p, s, state, fuse="aot_eager").step(data)
     assert torch.allclose(plain[0], fused[0], atol=1e-6)
+
+
+def test_workers_say_what_they_do_not_fuse(tmp_path: Any, capsys: Any) -> None:
+    import json
+
+    from placer_torch import cli, graph, schedule
+    from placer_torch.errors import RunError
+    from placer_torch.loop import Loop
+
+    model, loss, batch, optimizer = models.tiny()
+    p = capture(model, loss, batch, optimizer, name="tiny")
+    calls = [i for i, o in enumerate(p.ops) if o.role == "call"]
+    s = schedule.make(p, [0] * len(p.ops), ["cpu:0"], kernel=[1 if i in calls[:2] else 2 if i == calls[2] else 0 for i in range(len(p.ops))])
+    assert s.fused == 1
+    with pytest.raises(RunError, match="CPU workers run op by op"):
+        Loop(p, s, model, batch=batch, fuse="inductor")
+    p.save(str(tmp_path / "program.pt"))
+    graph.write(p, str(tmp_path / "graph.json"))
+    doc = {"format": "placer schedule 1", "devices": ["cpu:0"], "ops": [{"name": o.name, "device": "cpu:0", "kernel": k} if k else {"name": o.name, "device": "cpu:0"} for o, k in zip(p.ops, s.kernel)]}
+    (tmp_path / "s.json").write_text(json.dumps(doc))
+    assert cli.main(["run", "--program", str(tmp_path / "program.pt"), "--schedule", str(tmp_path / "s.json"), "--steps", "1"]) == 0
+    assert "its 1 fused kernels run op by op" in capsys.readouterr().err
+    assert cli.main(["measure", "--program", str(tmp_path / "program.pt"), "--steps", "1", "--repeats", "1", str(tmp_path / "s.json")]) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out)["unfused"] == 1 and "its 1 fused kernels" in out.err
