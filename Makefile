@@ -48,6 +48,11 @@ test-torch-accuracy: ## steps that the simulator predicts against measured ones,
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PLACER_ACCURACY_OUT=$(ACCURACY_OUT) python/ci.sh -s tests/test_accuracy.py
 
+.PHONY: test-doors
+test-doors: ## what export --to writes, loaded by accelerate, torch and TensorFlow, which are installed beside the tree where they are not (1 GB)
+	$(GO) build -o bin/placer ./cmd/placer
+	python/doors/run.sh bin/placer
+
 fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/75804 fail a run without an input at fault
 	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$f/*_test.go | cut -d' ' -f2); do \
