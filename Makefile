@@ -55,6 +55,11 @@ repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device
 	rm -f experiments/pytorch/accuracy.jsonl
 	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
 
+.PHONY: test-doors
+test-doors: ## what export --to writes, loaded by accelerate, torch and TensorFlow, which are installed beside the tree where they are not (1 GB)
+	$(GO) build -o bin/placer ./cmd/placer
+	python/doors/run.sh bin/placer
+
 fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/75804 fail a run without an input at fault
 	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$f/*_test.go | cut -d' ' -f2); do \

@@ -26,6 +26,14 @@ type File struct {
 	Times *times.Table
 	// Notes are remarks for the reader: what the importer had to assume.
 	Notes []string
+	// Dims are the names of what the file leaves open and --dim gives a size: symbolic
+	// dimensions, trip counts of loops. UnknownDims are those of the caller's that the
+	// file does not have.
+	Dims, UnknownDims []string
+
+	// Counts are what the file itself holds, where its form's nodes are not the graph's
+	// ops; zeros for other forms.
+	Counts Counts
 
 	// What the forms have besides; nil for other forms.
 	ONNX         *onnx.Summary
@@ -33,11 +41,19 @@ type File struct {
 	Profile      *pipedream.Instance
 }
 
+// Counts are the nodes and edges of a file.
+type Counts struct{ Nodes, Edges int }
+
 // Read reads the graph file whose bytes are data, in whatever form, and does not
-// keep data. name is the file's name, for errors and for the graph; cfg is for ONNX
-// files. A file in no form that is read gives an error that says what it looks like.
+// keep data. What gzip has compressed is expanded. name is the file's name, for errors
+// and for the graph; cfg is for ONNX files, and its Dims for every form that leaves sizes
+// open. A file in no form that is read gives an error that says what it looks like.
 func Read(data []byte, name string, cfg onnx.Config) (*File, error) {
-	form, err := Sniff(data, name)
+	data, err := expand(data, name)
+	if err != nil {
+		return nil, err
+	}
+	form, err := sniff(data, name)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +78,18 @@ func ReadFile(path string, cfg onnx.Config) (f *File, err error) {
 // maxHead is how many bytes of a file that is too long for the forms in text they see.
 const maxHead = 1 << 20
 
-// Sniff returns the form of data, the bytes of the file of that name.
+// Sniff returns the form of data, the bytes of the file of that name, which gzip may
+// have compressed.
 func Sniff(data []byte, name string) (Form, error) {
+	data, err := expand(data, name)
+	if err != nil {
+		return Form{}, err
+	}
+	return sniff(data, name)
+}
+
+// sniff is Sniff of what is not compressed.
+func sniff(data []byte, name string) (Form, error) {
 	if len(data) == 0 {
 		return Form{}, fmt.Errorf("%s: the file is empty", name)
 	}
@@ -75,7 +101,7 @@ func Sniff(data []byte, name string) (Form, error) {
 		if form.Name == onnxName && !form.sniff(data) || form.Name != onnxName && !form.sniff(text) {
 			continue
 		}
-		if form.Name != onnxName && len(data) > foreign.MaxFile {
+		if form.Name != onnxName && !form.header && len(data) > foreign.MaxFile {
 			return Form{}, fmt.Errorf("%s: the file is longer than %d bytes", name, foreign.MaxFile)
 		}
 		return form, nil

@@ -25,6 +25,8 @@ func TestForms(t *testing.T) {
 		"../../baselines/partition/pipedreamplan/testdata/vgg16.graph.txt": "PipeDream",
 		"doppler/testdata/chain_mm_112nodes.txt":                           "DOPPLER",
 		"onnx/testdata/light_squeezenet.onnx":                              "ONNX",
+		"hlo/testdata/layer_norm.hlo":                                      "HLO",
+		"hlo/testdata/mnist.mlir":                                          "StableHLO",
 	} {
 		f, err := formats.ReadFile(path, onnx.Default())
 		if err != nil {
@@ -44,6 +46,34 @@ func TestForms(t *testing.T) {
 		t.Errorf("Piper: %v", err)
 	}
 	seen["Piper"] = true
+	config := `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 8}`
+	if f, err := formats.Read([]byte(config), "net", onnx.Default()); err != nil || f.Form.Name != "config.json" {
+		t.Errorf("config.json: %v", err)
+	}
+	header := `{"model.embed_tokens.weight": {"dtype": "F16", "shape": [8, 8], "data_offsets": [0, 128]}}`
+	weights := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
+	for data, form := range map[string]string{"GGUF\x03\x00\x00\x00": "GGUF", string(weights): "safetensors"} { // read in package decoder
+		if f, err := formats.Sniff([]byte(data), "net"); err != nil || f.Name != form {
+			t.Errorf("%s: %v", form, err)
+		}
+		seen[form] = true
+	}
+	seen["config.json"] = true
+	for _, data := range []string{"\n\x10\n\x01x\x12\x0bPlaceholder", "node {\n  name: \"x\"\n  op: \"Placeholder\"\n}\n"} {
+		if f, err := formats.Read([]byte(data), "net", onnx.Default()); err != nil || f.Form.Name != "GraphDef" || f.Counts.Nodes != 1 {
+			t.Errorf("GraphDef: %v", err)
+		}
+	}
+	seen["GraphDef"] = true
+	for form, data := range map[string]string{
+		"execution trace": `{"schema": "1.0.1", "pid": 1, "nodes": [{"id": 3, "name": "aten::relu", "parent": 2, "inputs": [[1, 1, 0, 4, 4, "cpu"]], "input_shapes": [[4]], "input_types": ["Tensor(float)"], "outputs": [], "output_shapes": [], "output_types": []}]}`,
+		"Kineto trace":    `{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}`,
+	} {
+		if f, err := formats.Read([]byte(data), "net", onnx.Default()); err != nil || f.Form.Name != form || f.Counts.Nodes != 1 {
+			t.Errorf("%s: %v", form, err)
+		}
+		seen[form] = true
+	}
 	for _, form := range formats.Forms() {
 		if !seen[form.Name] || form.Doc == "" {
 			t.Errorf("%s is not tested or not described", form.Name)
@@ -54,19 +84,16 @@ func TestForms(t *testing.T) {
 func TestOthersAreNamed(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                      "f: the file is empty",
-		"\x1f\x8b\x08":          "f: looks like compressed with gzip, not one of the forms that are read: CostGraphDef, placer's JSON",
+		"\x1f\x8b\x08":          "f: unexpected EOF",
 		"PK\x03\x04":            "a ZIP archive",
 		"\x89PNG\r\n\x1a\n0000": "a PNG image",
 		"version https://git-lfs.github.com/spec/v1\n":      "a Git LFS pointer (not the model itself)",
-		"GGUF\x03\x00\x00\x00":                              "GGUF",
-		"\x3c\x02\x00\x00\x00\x00\x00\x00{\"__metadata__\"": "safetensors",
+		"GGUF\x03\x00\x00\x00":                              "f: GGUF: the header is cut off",
+		"\x3c\x02\x00\x00\x00\x00\x00\x00{\"__metadata__\"": "f: safetensors: a header of 572 bytes in a file of 23",
 		"\x80\x02}q\x00":                                    "a Python pickle",
 		"\x1c\x00\x00\x00TFL3\x14\x00":                      "a TensorFlow Lite model",
-		"\n\x10\n\x01x\x12\x0bPlaceholder":                  "TensorFlow's GraphDef",
-		"node {\n  name: \"x\"\n  op: \"Placeholder\"\n}\n": "TensorFlow's GraphDef",
 		"digraph G {\n}":                                    "a DOT graph",
-		"HloModule m":                                       "XLA's HLO",
-		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER; ONNX files are binary",
+		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GraphDef, GGUF, safetensors, config.json, execution trace, Kineto trace; ONNX files are binary",
 		"{\"maxlod\": 3}":                                   `f: line 1, column 2: unknown key "maxlod"`,
 		"\x08\x07\x12\x04test":                              "f: is no ONNX model: it has no graph",
 	} {
@@ -85,7 +112,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		dir: ": is a folder", filepath.Join(dir, "absent.onnx"): "no such file", empty: "empty.onnx: the file is empty",
-		"onnx/testdata/nodecases.tar.gz": "looks like compressed with gzip",
+		"onnx/testdata/nodecases.tar.gz": "looks like a tar archive",
 		"onnx/testdata/dummy_t5.onnx":    "onnx/testdata/dummy_t5.onnx: node 0 (BeamSearch): operator com.microsoft.BeamSearch runs a subgraph an unknown number of times",
 	} {
 		if _, err := formats.ReadFile(path, onnx.Default()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -4,18 +4,24 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"placer/graph"
 	"placer/graph/formats/costgraph"
+	"placer/graph/formats/decoder"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/doppler"
 	"placer/graph/formats/foreign"
+	"placer/graph/formats/hlo"
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/pipedream"
 	"placer/graph/formats/piper"
+	"placer/graph/formats/tensorflow"
 	"placer/graph/formats/times"
+	"placer/graph/formats/torchtrace"
 )
 
 // Form is one of the forms that graph files come in.
@@ -24,6 +30,8 @@ type Form struct {
 	Doc  string // whose it is, and what it holds
 	// Machine says that its files carry op times and the machine they hold for.
 	Machine bool
+	// header says that only its head is read, however long the file is.
+	header bool
 
 	sniff func(data []byte) bool // on the whole file, which is not empty
 	read  func(data []byte, name string, cfg onnx.Config) (*File, error)
@@ -41,6 +49,14 @@ func Forms() []Form {
 		{Name: "Piper", Doc: "JSON graphs of Tarnawski et al., NeurIPS 2021", Machine: true, sniff: piper.Sniff, read: instance(piper.Import)},
 		{Name: "PipeDream", Doc: "text profiles of Narayanan et al., SOSP 2019", Machine: true, sniff: isProfile, read: readProfile},
 		{Name: "DOPPLER", Doc: "text task graphs of DOPPLER, ICLR 2026", Machine: true, sniff: doppler.Sniff, read: instance(doppler.Import)},
+		{Name: "HLO", Doc: "XLA's modules, text or HloModuleProto: shapes and operators, no times", sniff: hlo.Sniff, read: module(hlo.Import)},
+		{Name: "StableHLO", Doc: "text of MLIR with StableHLO's operators", sniff: hlo.SniffStable, read: module(hlo.ImportStable)},
+		{Name: "GraphDef", Doc: "TensorFlow's graphs: GraphDef, MetaGraphDef, SavedModel, TensorFlow.js's model.json", sniff: tensorflow.Sniff, read: readTensorFlow},
+		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
+		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
+		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},
+		{Name: "execution trace", Doc: "PyTorch's operators with their tensors, schema 1.0 and Chakra's 1.1", sniff: torchtrace.SniffExecution, read: trace(torchtrace.ImportExecution)},
+		{Name: "Kineto trace", Doc: "PyTorch's operators and kernels with their times, in Chrome's form", sniff: torchtrace.SniffKineto, read: trace(torchtrace.ImportKineto)},
 		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", sniff: isONNX, read: readONNX},
 	}
 }
@@ -48,10 +64,11 @@ func Forms() []Form {
 // isOwn reports whether data is a JSON object that says so in its first key, as those
 // that we write do, or one that no other program's form claims.
 func isOwn(data []byte) bool {
-	if foreign.HasKey(data, 1, "format") {
+	if foreign.HasKey(data, 1, "format") && !tensorflow.Sniff(data) {
 		return true
 	}
-	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data)
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data) && !tensorflow.Sniff(data) &&
+		!torchtrace.SniffExecution(data) && !torchtrace.SniffKineto(data)
 }
 
 func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) && !isBinary(data) }
@@ -59,7 +76,7 @@ func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) 
 // isONNX takes whatever is not text and nothing that is known: any bytes may begin a
 // protocol buffer.
 func isONNX(data []byte) bool {
-	return isBinary(data) && !costgraph.Is(data) && other(data) == ""
+	return isBinary(data) && !costgraph.Is(data) && !hlo.Sniff(data) && !tensorflow.Sniff(data) && !decoder.SniffGGUF(data) && !decoder.SniffSafetensors(data) && other(data) == ""
 }
 
 // isBinary reports whether data is no text: an ONNX file has tags and lengths among
@@ -124,10 +141,65 @@ func instance(read func(data []byte, name string) (*times.Instance, error)) func
 	}
 }
 
+// module makes a reader of an importer of XLA's modules.
+func module(read func([]byte, string, map[string]int64) (*graph.Graph, *hlo.Summary, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, cfg onnx.Config) (*File, error) {
+		g, x, err := read(data, name, cfg.Dims)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: g, Notes: x.Notes, Counts: Counts{x.Instructions, x.Edges}, Dims: x.Loops, UnknownDims: unknown(cfg.Dims, x.Loops)}, nil
+	}
+}
+
+// step makes a reader of an importer of models that serve.
+func step(read func([]byte, string, map[string]int64) (*decoder.Imported, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, cfg onnx.Config) (*File, error) {
+		x, err := read(data, name, cfg.Dims)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: x.Graph, Notes: x.Notes, Counts: Counts{Nodes: x.Weights}, Dims: x.Dims, UnknownDims: x.UnknownDims}, nil
+	}
+}
+
+// trace makes a reader of an importer of PyTorch's traces.
+func trace(read func([]byte, string) (*torchtrace.Imported, error)) func([]byte, string, onnx.Config) (*File, error) {
+	return func(data []byte, name string, _ onnx.Config) (*File, error) {
+		x, err := read(data, name)
+		if err != nil {
+			return nil, err
+		}
+		return &File{Graph: x.Graph, Seconds: x.Seconds, Notes: x.Notes, Counts: Counts{x.Nodes, x.Edges}}, nil
+	}
+}
+
+func readTensorFlow(data []byte, name string, cfg onnx.Config) (*File, error) {
+	x, err := tensorflow.Import(data, name, cfg.Dims)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Graph: x.Graph, Notes: x.Notes, Counts: Counts{x.Nodes, x.Edges}, Dims: x.Dims, UnknownDims: x.UnknownDims}, nil
+}
+
+// unknown returns the names of dims that are not among has.
+func unknown(dims map[string]int64, has []string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(dims)) {
+		if !slices.Contains(has, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 func readONNX(data []byte, name string, cfg onnx.Config) (*File, error) {
 	g, x, err := onnx.Import(data, name, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &File{Graph: g, ONNX: x, Notes: x.Notes}, nil
+	f := &File{Graph: g, ONNX: x, Notes: x.Notes, UnknownDims: x.UnknownDims}
+	for _, s := range x.Symbols {
+		f.Dims = append(f.Dims, s.Name)
+	}
+	return f, nil
 }

@@ -2,44 +2,42 @@ package formats
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"placer/graph/formats/hlo"
 )
 
 // others are the beginnings of files that people take for graphs.
 func others() []struct{ magic, is string } {
 	return []struct{ magic, is string }{
 		{"version https://git-lfs", "a Git LFS pointer (not the model itself)"},
-		{"\x1f\x8b", "compressed with gzip"},
 		{"\x28\xb5\x2f\xfd", "compressed with Zstandard"},
 		{"\xfd7zXZ\x00", "compressed with xz"},
 		{"BZh", "compressed with bzip2"},
 		{"PK\x03\x04", "a ZIP archive (a PyTorch checkpoint, a Keras model, a NumPy archive)"},
-		{"GGUF", "GGUF (weights without a graph)"},
 		{"\x89HDF\r\n\x1a\n", "HDF5 (a Keras model perhaps)"},
 		{"\x93NUMPY", "a NumPy array"},
 		{"\x89PNG", "a PNG image"},
-		{"HloModule", "text of XLA's HLO"},
 		{"digraph", "a DOT graph"}, {"strict digraph", "a DOT graph"},
 		{"<", "XML or HTML"},
 	}
 }
 
-var graphDefText = regexp.MustCompile(`^\s*node\s*\{[^{}]*\bop\s*:`)
-
 // other says what data looks like of what is not read, "" for anything else.
 func other(data []byte) string {
 	switch {
-	case len(data) > 8 && data[8] == '{' && bytes.Equal(data[4:8], make([]byte, 4)):
-		return "safetensors (weights without a graph)"
+	case len(data) > 262 && string(data[257:262]) == "ustar":
+		return "a tar archive"
 	case len(data) >= 8 && string(data[4:8]) == "TFL3":
 		return "a TensorFlow Lite model"
 	case len(data) > 1 && data[0] == 0x80 && data[1] >= 2 && data[1] <= 5:
 		return "a Python pickle (a PyTorch checkpoint)"
-	case graphDefText.Match(data[:min(len(data), 1<<12)]), isGraphDef(data):
-		return "TensorFlow's GraphDef (it has no shapes)"
+	case isRunMetadata(data):
+		return "TensorFlow's RunMetadata (times without a graph)"
+	case isTuningData(data):
+		return "TpuGraphs' tuning data (many HLO modules in one file)"
 	}
 	for _, o := range others() {
 		if bytes.HasPrefix(data, []byte(o.magic)) {
@@ -49,26 +47,28 @@ func other(data []byte) string {
 	return ""
 }
 
-// isGraphDef reports whether data begins with a node of a binary GraphDef: a message
-// in field 1 with a name and an operator.
-func isGraphDef(data []byte) bool {
+// isRunMetadata reports whether data begins with a StepStats that begins with the
+// stats of a device, which has a name such as /job:localhost/.../gpu:0.
+func isRunMetadata(data []byte) bool {
+	return bytes.HasPrefix(first(first(first(data))), []byte("/job:")) || bytes.HasPrefix(first(first(first(data))), []byte("/device:"))
+}
+
+// isTuningData reports whether data begins with a message that begins with an HLO
+// module.
+func isTuningData(data []byte) bool {
+	module := first(first(data))
+	return len(module) > 0 && hlo.Sniff(module)
+}
+
+// first returns the first field of a message if that is field 1, with a length; nil
+// otherwise.
+func first(data []byte) []byte {
 	number, kind, n := protowire.ConsumeTag(data)
 	if n < 0 || number != 1 || kind != protowire.BytesType {
-		return false
+		return nil
 	}
-	node, n := protowire.ConsumeBytes(data[n:])
-	for want := protowire.Number(1); n > 0 && want <= 2; want++ {
-		number, kind, n = protowire.ConsumeTag(node)
-		if n < 0 || number != want || kind != protowire.BytesType {
-			return false
-		}
-		text, m := protowire.ConsumeString(node[n:])
-		if m < 0 || text == "" {
-			return false
-		}
-		node = node[n+m:]
-	}
-	return n > 0
+	b, _ := protowire.ConsumeBytes(data[n:])
+	return b
 }
 
 // names lists the forms but the one called without.

@@ -14,6 +14,7 @@ import (
 	"placer/placer/check"
 	"placer/placer/problem"
 	"placer/plan"
+	"placer/plan/formats"
 	"placer/sim/schedule"
 )
 
@@ -88,6 +89,13 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 	data, err := c.readInput(path)
 	if err != nil {
 		return nil, err
+	}
+	if t, other := formats.IsTarget(data); other && t.Name != "accelerate" { // whose faults are findings
+		q, err := formats.Read(data, path, l.Graph, m)
+		if err != nil {
+			return nil, err
+		}
+		return &check.Placement{Decision: q.Decision}, nil
 	}
 	var head struct {
 		Format    string          `json:"format"`

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +29,7 @@ type compareFlags struct {
 	out, resume, audit string
 	html               string
 	list               bool
+	forTarget          string
 	form               formFlags
 }
 
@@ -61,6 +64,7 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.StringSliceVar(&f.GPUs, "gpu", []string{"p100"}, "built-in machines, as 'placer machines' lists them")
 	fl.IntSliceVar(&f.Counts, "gpus", nil, "GPU counts; without it what the papers use a workload with, or all")
 	fl.StringSliceVar(&f.Methods, "methods", []string{"human", "metis", "anneal", "GO-one"}, "methods, as --list prints them; 'search' is the whole of placer search")
+	fl.StringVar(&f.forTarget, "for", "", "add the split that this program makes itself, and the best of its form: "+strings.Join(slices.Sorted(maps.Keys(rivalsFor)), ", "))
 	fl.IntVar(&f.SeedCount, "seeds", 6, "seeds of each")
 	fl.Uint64Var(&f.Seed, "seed", 1, "the first seed")
 	fl.IntVar(&f.Evaluations, "evaluations", 0, "evaluations of each trial")
@@ -78,6 +82,13 @@ func (c *console) compareCommand() *cobra.Command {
 	exclusive(cmd, "out", "resume", "audit", "list")
 	beside(fl, "resume", "workers", "json", "csv", "markdown", "html")
 	return cmd
+}
+
+// rivalsFor are the methods that belong to a comparison for a program: what it does by
+// itself, and the best split of its form.
+var rivalsFor = map[string][]string{
+	"accelerate": {"accelerate", "layers"}, "vllm": {"vllm", "layers"}, "llama.cpp": {"llama.cpp", "layers"},
+	"torch-pipelining": {"torchtitan", "layers"}, "deepspeed": {"torchtitan", "layers"},
 }
 
 // compare runs a new comparison or the rest of an old one and prints it.
@@ -112,6 +123,17 @@ func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.
 	}
 	f.Named = cmd.Flags().Changed("gpu") || len(f.Machines) > 0
 	f.Workloads, f.Seconds = splitWorkloads(f.workloads), f.seconds.Seconds()
+	if f.forTarget != "" {
+		rivals, ok := rivalsFor[f.forTarget]
+		if !ok {
+			return nil, nil, usagef("--for %s: want %s", f.forTarget, strings.Join(slices.Sorted(maps.Keys(rivalsFor)), ", "))
+		}
+		for _, name := range rivals {
+			if !slices.Contains(f.Methods, name) {
+				f.Methods = append(f.Methods, name)
+			}
+		}
+	}
 	m, err := f.Build()
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +43,8 @@ func flagValues() map[string][]string {
 		"scheduler": schedulers, "simulate scheduler": append(schedulers, planOwn), "fusion": {planOwn, "none", "default"},
 		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
 		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": {onKernels, onTorch},
-		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export as": {planOwn, "schedule", "split", "pipedream"},
+		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export to": append([]string{planOwn, "schedule", "split", "pipedream"}, strings.Split(targetNames(), ", ")...),
+		"for": slices.Sorted(maps.Keys(rivalsFor)),
 	}
 }
 

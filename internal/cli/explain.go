@@ -5,12 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/hw"
 	"placer/internal/bench"
 	"placer/internal/report"
 	"placer/placer/explain"
 	"placer/placer/problem"
-	"placer/plan"
 )
 
 // moreEvaluations is the budget of the searches behind explain's row of one device more.
@@ -115,24 +113,4 @@ func (c *console) diffCommand() *cobra.Command {
 	cmd.Flags().StringVar(&contention, "contention", "", "how transfers share links: fifo, fair-share or none (default the file's)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
-}
-
-// planOf reads the plan file at path, a plan for l on m, and says where it was made for
-// a machine of other figures. l becomes what the plan is for, with its changes.
-func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, error) {
-	file, err := c.readPlan(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.change(file); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	p, err := file.Plan(l.Graph, m)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if !file.SameMachine(m) {
-		c.note("%s: the plan was made for machine %s, whose figures differ from those of %s", path, file.MachineName, m.Name)
-	}
-	return p, nil
 }

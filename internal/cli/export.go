@@ -1,27 +1,41 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"placer/baselines/partition/stages"
+	"placer/graph"
+	graphformats "placer/graph/formats"
 	"placer/graph/formats/dnnpart"
 	"placer/graph/formats/foreign"
+	"placer/graph/formats/onnxcut"
+	"placer/graph/formats/tensorflow"
 	"placer/hw"
+	"placer/internal/fsx"
 	"placer/placer/problem"
 	"placer/plan"
+	"placer/plan/formats"
 	"placer/sim"
 	"placer/sim/schedule"
 	"placer/sim/throughput"
+	"placer/units"
 )
 
 // exportFlags are the flags of the export command.
 type exportFlags struct {
 	inputFlags
-	plan, split string
-	contention  string
-	as, out     string
+	plan, split   string
+	to, objective string
+	contention    string
+	out           string
 }
 
 func (c *console) exportCommand() *cobra.Command {
@@ -32,24 +46,30 @@ func (c *console) exportCommand() *cobra.Command {
 		Long: "export turns a plan into the form of the program whose file the graph came from: a\n" +
 			"split of a dnn-partitioning instance, or a PipeDream profile with the stage of every\n" +
 			"layer. With --split, or for a profile that names stages, it writes that placement\n" +
-			"as a plan instead. --as schedule writes what a runtime needs of any plan: the ops by\n" +
-			"name, with their devices, in the order of their simulated start.",
-		Example: "  placer export --graph model.json --machine here.json --plan runs/gpt/plan.json --as schedule -o schedule.json\n" +
-			"  placer export --graph bert24_training.json --plan runs/bert/plan.json --as split -o split.json\n" +
+			"as a plan instead. --to schedule writes what a runtime needs of any plan: the ops by\n" +
+			"name, with their devices, in the order of their simulated start.\n\n" +
+			"--to accelerate, vllm and the like write a placement of modules for that program\n" +
+			"(docs/doors.md). What such a form cannot say is brought to the nearest plan that it\n" +
+			"can, and the cost of that is said. 'placer simulate --plan' reads these forms back.",
+		Example: "  placer export --graph model.json --machine here.json --plan runs/gpt/plan.json --to schedule -o schedule.json\n" +
+			"  placer export --graph bert24_training.json --plan runs/bert/plan.json --to split -o split.json\n" +
 			"  placer export --graph bert24_training.json --split expert.json -o plan.json\n" +
-			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json --as pipedream -o vgg16_partitioned.txt",
+			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json --to pipedream -o vgg16_partitioned.txt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if f.contention != "" && f.as != "schedule" {
-				return usagef("--contention goes with --as schedule")
+			if f.contention != "" && f.to != "schedule" {
+				return usagef("--contention goes with --to schedule")
 			}
 			if _, err := sim.ParseContention(f.contention); f.contention != "" && err != nil {
 				return usage(err)
 			}
 			if f.plan != "" && f.split != "" {
 				return usagef("--plan and --split exclude each other")
+			}
+			if _, err := plan.ParseObjective(f.objective); err != nil {
+				return usage(err)
 			}
 			write, err := c.export(&f)
 			if err != nil {
@@ -61,7 +81,14 @@ func (c *console) exportCommand() *cobra.Command {
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON) to write")
 	cmd.Flags().StringVar(&f.split, "split", "", "split of a dnn-partitioning instance to write as a plan")
-	cmd.Flags().StringVar(&f.as, "as", "plan", "form: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning) or pipedream (a profile with stages)")
+	cmd.Flags().StringVar(&f.to, "to", "plan", "form: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
+	cmd.Flags().StringVar(&f.objective, "objective", string(plan.Step), "what the nearest plan that a program can take is chosen by: step, throughput or memory")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "as" {
+			name = "to"
+		}
+		return pflag.NormalizedName(name)
+	})
 	addContention(cmd.Flags(), &f.contention)
 	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "file to write; - is stdout")
 	return cmd
@@ -110,7 +137,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	default:
 		return nil, usagef("name a placement by --plan or --split")
 	}
-	switch f.as {
+	switch f.to {
 	case "schedule":
 		s, err := simulateSchedule(l, m, p, f.contention)
 		if err != nil {
@@ -130,11 +157,175 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		return exportSplit(l.file.Partitioning, p)
 	case "pipedream":
 		if l.file.Profile == nil {
-			return nil, usagef("--as pipedream goes with a PipeDream profile as --graph")
+			return nil, usagef("--to pipedream goes with a PipeDream profile as --graph")
 		}
 		return func(w io.Writer) error { return l.file.Profile.Write(w, p.Device) }, nil
 	}
-	return nil, usagef("--as %s: want plan, schedule, split or pipedream", f.as)
+	switch f.to {
+	case "graphdef":
+		return c.exportGraphDef(f, l, m, p)
+	case "onnx":
+		return c.exportONNX(f, l, m, p)
+	}
+	t, err := formats.Find(f.to)
+	if err != nil {
+		return nil, usagef("--to %s: want plan, schedule, split, pipedream, %s", f.to, targetNames())
+	}
+	return c.exportTo(t, f, l, m, p)
+}
+
+// targetNames lists the programs that placements are written for.
+func targetNames() string {
+	names := []string{"graphdef", "onnx"}
+	for _, t := range formats.Targets() {
+		names = append(names, t.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// exportGraphDef returns what writes the TensorFlow graph that --graph names with the
+// devices of p, and its simulated order as control edges.
+func (c *console) exportGraphDef(f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+	if l.file.Form.Name != "GraphDef" || f.Graph == "-" {
+		return nil, usagef("--to graphdef goes with a file of TensorFlow's GraphDef as --graph")
+	}
+	s, err := simulateSchedule(l, m, p, f.contention)
+	if err != nil {
+		return nil, err
+	}
+	data, err := graphformats.Bytes(f.Graph)
+	if err != nil {
+		return nil, err
+	}
+	var order []tensorflow.Placed
+	for _, o := range s.schedule.Ops {
+		order = append(order, tensorflow.Placed{Name: o.Name, Device: formats.TensorFlowDevice(m, uint8(o.Device))})
+	}
+	out, err := tensorflow.Place(data, f.Graph, order)
+	return func(w io.Writer) error { _, err := w.Write(out); return err }, err
+}
+
+// exportONNX writes the ONNX model that --graph names as one model a stage of the
+// nearest contiguous plan, beside the list of them that it returns the writer of.
+func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+	if l.file.ONNX == nil || f.Graph == "-" || f.Train != "" {
+		return nil, usagef("--to onnx goes with an ONNX file as --graph, without --train")
+	}
+	if f.out == "-" {
+		return nil, usagef("--to onnx writes several files: name the list of them by -o, as in -o stages.json")
+	}
+	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true}, f, l, m, p)
+	if err != nil {
+		return nil, err
+	}
+	data, err := graphformats.Bytes(f.Graph)
+	if err != nil {
+		return nil, err
+	}
+	ops := map[string]graph.OpID{}
+	for i := range l.NumOps() {
+		ops[l.Op(graph.OpID(i)).Name] = graph.OpID(i)
+	}
+	order := formats.Accelerators(m)
+	cut, err := onnxcut.Cut(data, f.Graph, func(n *onnxcut.Node) int {
+		if op, ok := ops[n.Name]; ok {
+			return slices.Index(order, out.Device[op])
+		}
+		return 0
+	}, func(n *onnxcut.Node, k int) (int32, int) {
+		op, ok := ops[n.Name]
+		if first, end := l.Outputs(op); ok && int(end-first) == len(n.Outputs) {
+			t := l.Tensor(first + graph.TensorID(k))
+			return onnxElem(t.DType), len(t.Shape)
+		}
+		return 0, 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := &formats.ONNXStages{}
+	base := strings.TrimSuffix(f.out, filepath.Ext(f.out))
+	for k, s := range cut {
+		path := fmt.Sprintf("%s.%d.onnx", base, k)
+		if err := fsx.WriteFile(path, func(w io.Writer) error { _, err := w.Write(s.Model); return err }); err != nil {
+			return nil, err
+		}
+		list.Stages = append(list.Stages, formats.ONNXStage{File: filepath.Base(path), Device: m.Devices[order[min(k, len(order)-1)]].Name, Inputs: s.Inputs, Outputs: s.Outputs, Nodes: s.Nodes})
+	}
+	text, err := list.Bytes()
+	return func(w io.Writer) error { _, err := w.Write(text); return err }, err
+}
+
+// onnxElem returns the number that TensorProto.DataType has for t; 0 where several
+// types of ONNX are t.
+func onnxElem(t graph.DType) int32 {
+	switch t {
+	case graph.F32:
+		return 1
+	case graph.I32:
+		return 6
+	case graph.I64:
+		return 7
+	case graph.Bool:
+		return 9
+	case graph.F16:
+		return 10
+	case graph.F64:
+		return 11
+	case graph.BF16:
+		return 16
+	}
+	return 0
+}
+
+// exportTo returns what writes p in the form of t, or the nearest plan that t can take.
+func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+	parts, err := formats.FindParts(l.Graph)
+	if err != nil {
+		return nil, fmt.Errorf("--to %s: %w", t.Name, err)
+	}
+	out, err := c.nearest(t, f, l, m, p)
+	if err != nil {
+		return nil, err
+	}
+	s := &formats.Split{Graph: l.Graph, Machine: m, Parts: parts, Device: parts.Majority(out.Device, nil)}
+	if err := t.Legal(s); err != nil {
+		return nil, fmt.Errorf("--to %s: no plan of its form was found: %w", t.Name, err)
+	}
+	return func(w io.Writer) error { return t.Write(w, s) }, nil
+}
+
+// nearest returns the nearest plan to p that t can take, and says what both cost.
+func (c *console) nearest(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (*plan.Outcome, error) {
+	x, err := problem.New(l.Source, m, problem.Options{Objective: plan.Objective(f.objective), Contention: f.contention})
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := stages.Nearest(context.Background(), &x.Problem, t, p.Device)
+	if err != nil {
+		return nil, err
+	}
+	was, is := x.Evaluate(p.Device), x.Evaluate(out.Device)
+	moved := 0
+	for i := range p.Device {
+		if p.Device[i] != out.Device[i] {
+			moved++
+		}
+	}
+	c.note("%s: the plan %s, what %s can take of it %s: %d of %d ops moved", t.Name, judged(was, x.Objective), t.Name, judged(is, x.Objective), moved, l.NumOps())
+	return out, nil
+}
+
+// judged says what a placement costs.
+func judged(s plan.Score, o plan.Objective) string {
+	text := "takes " + units.Seconds(s.Value).String()
+	if o.Normal() == plan.Memory {
+		text = "needs " + units.Bytes(s.Value).String()
+	}
+	if !s.Feasible() {
+		text += fmt.Sprintf(" (%v too many)", s.Overflow)
+	}
+	return text
 }
 
 // scheduledStep is a simulated step with its static order.
@@ -160,7 +351,7 @@ func simulateSchedule(l loaded, m *hw.Machine, p *plan.Plan, contention string) 
 // exportSplit returns what writes p as a split of x with its loads.
 func exportSplit(x *dnnpart.Instance, p *plan.Plan) (func(io.Writer) error, error) {
 	if x == nil {
-		return nil, usagef("--as split goes with a dnn-partitioning instance as --graph")
+		return nil, usagef("--to split goes with a dnn-partitioning instance as --graph")
 	}
 	m, err := x.Times.Machine()
 	if err != nil {

@@ -24,7 +24,7 @@ type graphFlags struct {
 func (f *graphFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
 	fl.StringVar(&f.Graph, "graph", "", "graph file in any form of docs/formats.md, ONNX for one; - reads stdin")
-	fl.StringToInt64Var(&f.Dims, "dim", nil, "values of an ONNX file's named dimensions, as batch=32")
+	fl.StringToInt64Var(&f.Dims, "dim", nil, "sizes that the file leaves open by name, as batch=32")
 	fl.StringVar(&f.Times, "times", "", "file of measured op times, of 'placer import --times-output'")
 	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: sgd, momentum or adam")
 }

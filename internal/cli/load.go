@@ -120,19 +120,12 @@ func checkDims(l *formats.File, f *graphFlags) error {
 	switch {
 	case len(f.Dims) == 0:
 		return nil
-	case l.ONNX == nil:
-		return usagef("--dim is for ONNX files, %s is none", f.Graph)
-	case len(l.ONNX.UnknownDims) == 0:
+	case len(l.UnknownDims) == 0 && len(l.Dims) > 0:
 		return nil
+	case len(l.Dims) == 0:
+		return usagef("--dim: %s leaves no dimension open by name", f.Graph)
 	}
-	has := make([]string, len(l.ONNX.Symbols))
-	for i, s := range l.ONNX.Symbols {
-		has[i] = s.Name
-	}
-	if len(has) == 0 {
-		return usagef("--dim %s: the inputs of %s have no named dimensions", l.ONNX.UnknownDims[0], f.Graph)
-	}
-	return usagef("--dim %s: %s has no dimension of that name, want one of %s", l.ONNX.UnknownDims[0], f.Graph, strings.Join(has, ", "))
+	return usagef("--dim %s: %s has no dimension of that name, want one of %s", l.UnknownDims[0], f.Graph, strings.Join(l.Dims, ", "))
 }
 
 // load returns the graph and the machine that the flags name, and tells of what they

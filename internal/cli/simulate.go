@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -57,7 +56,7 @@ func (c *console) simulateCommand() *cobra.Command {
 		},
 	}
 	in.add(cmd.Flags())
-	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
+	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON), or what 'export --to' writes for another program; - reads stdin")
 	addJudging(cmd.Flags(), &how.Objective, &how.Contention)
 	cmd.Flags().StringVar(&scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
 	cmd.Flags().StringVar(&fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
@@ -71,21 +70,11 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 	if err != nil {
 		return err
 	}
-	file, err := c.readPlan(planFile)
+	p, err := c.planOf(planFile, &l, m)
 	if err != nil {
 		return err
 	}
-	if err := l.change(file); err != nil {
-		return fmt.Errorf("%s: %w", planFile, err)
-	}
 	g := l.Graph
-	p, err := file.Plan(g, m)
-	if err != nil {
-		return fmt.Errorf("%s: %w", planFile, err)
-	}
-	if !file.SameMachine(m) {
-		fmt.Fprintf(c.err, "placer: the plan was made for machine %s, whose figures differ from those of %s\n", file.MachineName, m.Name)
-	}
 	s, priority, err := problem.Simulator(l.Source, m, how)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"placer/baselines/partition"
 	"placer/baselines/partition/balance"
 	"placer/baselines/partition/contiguous"
+	"placer/baselines/partition/stages"
 	"placer/baselines/rules"
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
@@ -37,6 +38,11 @@ func Methods() []Method {
 		fixed(listsched.ETF(), "always the ready op and device with the earliest start", "Hwang, Chow, Anger, Lee 1989"),
 		fixed(contiguous.Placer{Linear: true}, "stages cut from topological orders, by the largest load", "Narayanan et al. 2019: PipeDream"),
 		fixed(contiguous.Placer{}, "the optimal contiguous stages, by the largest load", "Tarnawski et al. 2020: DP over downsets"),
+		fixed(stages.Layers(), "the best contiguous split of the model's blocks, of any number of stages", ""),
+		fixed(stages.Accelerate(), "modules fill one device after the other by memory", "Hugging Face accelerate: infer_auto_device_map"),
+		fixed(stages.VLLM(), "an even number of layers a stage", "vLLM: get_pp_indices"),
+		fixed(stages.LlamaCPP(), "layers by the memory of the GPUs", "llama.cpp: the default of --tensor-split"),
+		fixed(stages.TorchTitan(), "an even number of layers a stage, embedding and output counted as layers", "torchtitan: generate_llm_fqn_per_model_part"),
 		fixed(listsched.UnitHEFT(), "HEFT on chains, segments and cells, the best kept", "Topcuoglu, Hariri, Wu 2002"),
 		fixed(listsched.UnitETF(), "ETF on chains, segments and cells, the best kept", "Hwang, Chow, Anger, Lee 1989"),
 		fixed(listsched.MTOPO(), "ops in topological order fill one device after the other", "Baechi (SoCC 2020): m-TOPO"),

@@ -1,0 +1,123 @@
+package stages
+
+import (
+	"math"
+
+	"placer/graph"
+	"placer/plan"
+	"placer/plan/formats"
+)
+
+// model is a problem in terms of parts.
+type model struct {
+	p     *plan.Problem
+	parts *formats.Parts
+	order []uint8   // devices of the stages
+	load  []float64 // [P+1] seconds of the parts before each
+	cross []float64 // [P] bytes that pass from parts before each to it and those behind
+	bytes []float64 // [P] resident bytes of each
+}
+
+// newModel returns p's parts. A graph without modules has its ops as parts.
+func newModel(p *plan.Problem) *model {
+	parts, err := formats.FindParts(p.Graph)
+	if err != nil {
+		parts = &formats.Parts{}
+		for i := range p.Graph.NumOps() {
+			parts.List = append(parts.List, formats.Part{Path: p.Graph.Op(graph.OpID(i)).Name, Layer: i})
+			parts.Of = append(parts.Of, int32(i))
+		}
+	}
+	n := len(parts.List)
+	m := &model{p: p, parts: parts, order: formats.Accelerators(p.Machine), load: make([]float64, n+1), cross: make([]float64, n+1), bytes: make([]float64, n)}
+	seconds := p.Evaluator.OpSeconds(int(m.order[0]))
+	for i, k := range parts.Of {
+		o := p.Graph.Op(graph.OpID(i))
+		m.load[k+1] += seconds[i]
+		m.bytes[k] += float64(o.Resident)
+		first, end := p.Graph.Outputs(graph.OpID(i))
+		for t := first; t < end; t++ {
+			low, high := k, k
+			for _, c := range p.Graph.Consumers(t) {
+				low, high = min(low, parts.Of[c]), max(high, parts.Of[c])
+			}
+			b := float64(p.Graph.Tensor(t).Bytes)
+			m.cross[low+1] += b // crosses every cut behind low and not behind high
+			m.cross[high+1] -= b
+		}
+	}
+	for k := range n {
+		m.load[k+1] += m.load[k]
+	}
+	for k := 1; k <= n; k++ {
+		m.cross[k] += m.cross[k-1]
+	}
+	return m
+}
+
+// balanced returns the first part of each of s stages, whose largest load is least: the
+// seconds of its parts and of what crosses its ends (the dynamic program over cuts of a
+// chain). No stage is empty.
+func (m *model) balanced(s int) []int {
+	n := len(m.parts.List)
+	s = min(s, n)
+	transfer := make([]float64, n+1)
+	if len(m.order) > 1 {
+		if _, bandwidth := m.p.Machine.Transfer(int(m.order[0]), int(m.order[1])); bandwidth > 0 {
+			for k := 1; k < n; k++ {
+				transfer[k] = m.cross[k] / float64(bandwidth)
+			}
+		}
+	}
+	cost := func(from, to int) float64 { return m.load[to] - m.load[from] + transfer[from] + transfer[to] }
+	best := make([][]float64, s+1)
+	cut := make([][]int, s+1)
+	for j := range best {
+		best[j], cut[j] = make([]float64, n+1), make([]int, n+1)
+		for k := range best[j] {
+			best[j][k] = math.Inf(1)
+		}
+	}
+	best[0][0] = 0
+	for j := 1; j <= s; j++ {
+		for k := j; k <= n; k++ {
+			for from := k - 1; from >= j-1; from-- {
+				if m.load[k]-m.load[from] > best[j][k] {
+					break // longer stages are slower still
+				}
+				if x := max(best[j-1][from], cost(from, k)); x < best[j][k] {
+					best[j][k], cut[j][k] = x, from
+				}
+			}
+		}
+	}
+	bounds := make([]int, s)
+	for j, k := s, n; j > 0; j-- {
+		k = cut[j][k]
+		bounds[j-1] = k
+	}
+	return bounds
+}
+
+// device returns the device of each part of the stages that begin at bounds.
+func (m *model) device(bounds []int) []uint8 {
+	of := make([]uint8, len(m.parts.List))
+	for k := range of {
+		for j, b := range bounds {
+			if k >= b {
+				of[k] = m.order[j]
+			}
+		}
+	}
+	return of
+}
+
+// spread is device for the ops, [N].
+func (m *model) spread(bounds []int) []uint8 {
+	return m.parts.Spread(m.p.Graph, m.device(bounds))
+}
+
+// legal reports whether t can take the stages.
+func (m *model) legal(t *formats.Target, bounds []int) bool {
+	return t == nil || t.Legal(&formats.Split{Graph: m.p.Graph, Machine: m.p.Machine, Parts: m.parts, Device: m.device(bounds)}) == nil
+}

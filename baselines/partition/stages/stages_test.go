@@ -1,0 +1,133 @@
+package stages_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"placer/baselines/partition/stages"
+	"placer/hw"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/plan/formats"
+	"placer/workloads"
+)
+
+// decoder is the problem of a decoder of n layers on so many GPUs, by the largest load.
+func decoder(t *testing.T, n, gpus int) *problem.Problem {
+	t.Helper()
+	d := &workloads.Decoder{Layers: n, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, FFN: 512, Vocab: 512}
+	g, err := d.Step("tiny", workloads.Serving{Batch: 4, Seq: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := hw.Load("a100")
+	if err == nil {
+		m, err = m.Take(gpus, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := problem.New(problem.Source{Graph: g}, m, problem.Options{Objective: plan.Throughput})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// counts returns how many layers each device has.
+func counts(t *testing.T, p *problem.Problem, device []uint8) []int {
+	t.Helper()
+	parts, err := formats.FindParts(p.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := make([]int, p.Machine.NumDevices())
+	for k, d := range parts.Majority(device, nil) {
+		if parts.List[k].Layer >= 0 {
+			n[d]++
+		}
+	}
+	return n
+}
+
+// The published rules: vLLM's remainder goes before the last stage, torchtitan counts
+// embedding and output, llama.cpp the output, accelerate fills the first device.
+func TestRivals(t *testing.T) {
+	p := decoder(t, 10, 4)
+	for _, c := range []struct {
+		method plan.Placer
+		want   []int
+	}{
+		{stages.VLLM(), []int{2, 3, 3, 2}}, {stages.TorchTitan(), []int{2, 3, 3, 2}}, {stages.LlamaCPP(), []int{3, 3, 3, 1}}, {stages.Accelerate(), []int{10, 0, 0, 0}},
+	} {
+		out, err := c.method.Place(context.Background(), &p.Problem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := counts(t, p, out.Device); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v layers, want %v", c.method.Name(), got, c.want)
+		}
+	}
+}
+
+// The best contiguous split is no worse than any split of the bounds, and the rivals.
+func TestLayers(t *testing.T) {
+	p := decoder(t, 6, 3)
+	out, err := stages.Layers().Place(context.Background(), &p.Problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := formats.FindParts(p.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := out.Score
+	n := len(parts.List)
+	for a := 1; a < n; a++ {
+		for b := a + 1; b < n; b++ {
+			device := make([]uint8, n)
+			for k := range device {
+				if k >= b {
+					device[k] = 2
+				} else if k >= a {
+					device[k] = 1
+				}
+			}
+			if s := p.Evaluate(parts.Spread(p.Graph, device)); s.Better(best) {
+				t.Errorf("bounds %d and %d: %v, the method has %v", a, b, s.Value, best.Value)
+			}
+		}
+	}
+}
+
+// The nearest legal plan of one that is legal is no worse; of one that is not it is
+// legal, and uses as many devices.
+func TestNearest(t *testing.T) {
+	p := decoder(t, 6, 3)
+	parts, err := formats.FindParts(p.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := make([]uint8, p.Graph.NumOps())
+	for i := range mixed {
+		mixed[i] = uint8(int(parts.Of[i]) % 2)
+	}
+	for _, target := range formats.Targets() {
+		out, device, err := stages.Nearest(context.Background(), &p.Problem, target, mixed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &formats.Split{Graph: p.Graph, Machine: p.Machine, Parts: parts, Device: device}
+		if err := target.Legal(s); err != nil {
+			t.Errorf("%s: %v", target.Name, err)
+		}
+		used := slices.Compact(slices.Sorted(slices.Values(device)))
+		if len(used) != 2 || !slices.Equal(parts.Spread(p.Graph, device), out.Device) {
+			t.Errorf("%s: uses devices %v", target.Name, used)
+		}
+		if got := p.Evaluate(out.Device); target.Stages && got != out.Score {
+			t.Errorf("%s: judged %v, says %v", target.Name, got, out.Score)
+		}
+	}
+}

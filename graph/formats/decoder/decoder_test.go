@@ -1,0 +1,215 @@
+package decoder
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// Published sizes of the four families. want is the number of parameters that their
+// authors give, in billions.
+var configs = map[string]struct {
+	json string
+	want float64
+}{
+	"llama 2 7B":   {`{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 32000, "torch_dtype": "float16"}`, 6.738},
+	"mistral 7B":   {`{"model_type": "mistral", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "torch_dtype": "bfloat16"}`, 7.242},
+	"mixtral 8x7B": {`{"model_type": "mixtral", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "num_local_experts": 8, "num_experts_per_tok": 2, "torch_dtype": "bfloat16"}`, 46.703},
+	"qwen2 0.5B":   {`{"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "num_hidden_layers": 24, "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2, "intermediate_size": 4864, "vocab_size": 151936, "tie_word_embeddings": true, "torch_dtype": "bfloat16"}`, 0.494},
+}
+
+func TestConfig(t *testing.T) {
+	for name, c := range configs {
+		x, err := ImportConfig([]byte(c.json), "config.json", map[string]int64{"seq": 64})
+		if err != nil || !SniffConfig([]byte(c.json)) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := float64(x.Graph.Params()) / 1e9; got < c.want-0.001 || got > c.want+0.001 {
+			t.Errorf("%s: %.3f billion parameters, want %.3f", name, got, c.want)
+		}
+	}
+}
+
+// A prefill computes twice its parameters but the table for each token, and the
+// attention's products; a decoding step reads every weight and the cache once.
+func TestStep(t *testing.T) {
+	c := []byte(configs["llama 2 7B"].json)
+	prefill, err := ImportConfig(c, "m", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := 6.738e9 - 2*32000*4096
+	want := 2*512*layers + 2*32000*4096 + 32*2*2*512*512*4096
+	if f := float64(prefill.Graph.FLOPs()); f < want || f > 1.01*want {
+		t.Errorf("prefill: %.4g FLOPs, want %.4g", f, want)
+	}
+	decode, err := ImportConfig(c, "m", map[string]int64{"seq": 1, "past": 2048, "batch": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := units.Bytes(2 * 32 * 2048 * 4096 * 2 * 2)
+	weights := units.Bytes(2 * decode.Graph.Params())
+	if got := decode.Graph.Resident(); got < weights+cache || got > weights+cache+1e6 {
+		t.Errorf("decoding holds %d bytes, want %d", got, weights+cache)
+	}
+	var moved units.Bytes
+	modules := map[string]bool{}
+	for i := range decode.Graph.NumOps() {
+		o := decode.Graph.Op(graph.OpID(i))
+		moved += o.Bytes
+		modules[o.Module] = true
+	}
+	table := units.Bytes(2 * 32000 * 4096)
+	if moved < weights-table+cache || moved > (weights-table+cache)*11/10 {
+		t.Errorf("decoding moves %v, want about %v", moved, weights-table+cache)
+	}
+	for _, m := range []string{"model.embed_tokens", "model.layers.31.self_attn.q_proj", "model.layers.0.mlp.down_proj", "model.norm", "lm_head"} {
+		if !modules[m] {
+			t.Errorf("no op of module %s", m)
+		}
+	}
+}
+
+// writer makes a GGUF header.
+type writer struct{ b []byte }
+
+func (w *writer) u32(x uint32) { w.b = binary.LittleEndian.AppendUint32(w.b, x) }
+func (w *writer) u64(x uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, x) }
+func (w *writer) text(s string) {
+	w.u64(uint64(len(s)))
+	w.b = append(w.b, s...)
+}
+
+// sample is a header of a llama of 2 layers, of Q4_K weights, with n tokens.
+func sample(arch string, n int) []byte {
+	w := &writer{[]byte("GGUF")}
+	w.u32(3)
+	type tensor struct {
+		name string
+		dims []uint64
+		kind uint32
+	}
+	tensors := []tensor{{"token_embd.weight", []uint64{256, 512}, 12}, {"output.weight", []uint64{256, 512}, 14}, {"output_norm.weight", []uint64{256}, 0}}
+	for l := range 2 {
+		for _, x := range []tensor{{"attn_q", []uint64{256, 256}, 12}, {"attn_k", []uint64{256, 128}, 12}, {"attn_v", []uint64{256, 128}, 14}, {"attn_output", []uint64{256, 256}, 12},
+			{"ffn_gate", []uint64{256, 768}, 12}, {"ffn_up", []uint64{256, 768}, 12}, {"ffn_down", []uint64{768, 256}, 14}} {
+			tensors = append(tensors, tensor{fmt.Sprintf("blk.%d.%s.weight", l, x.name), x.dims, x.kind})
+		}
+	}
+	numbers := map[string]uint32{"block_count": 2, "embedding_length": 256, "feed_forward_length": 768, "attention.head_count": 4, "attention.head_count_kv": 2}
+	w.u64(uint64(len(tensors)))
+	w.u64(uint64(len(numbers) + 2))
+	w.text("general.architecture")
+	w.u32(8)
+	w.text(arch)
+	for key, x := range numbers {
+		w.text(arch + "." + key)
+		w.u32(4)
+		w.u32(x)
+	}
+	w.text("tokenizer.ggml.tokens")
+	w.u32(9)
+	w.u32(8)
+	w.u64(uint64(n))
+	for range n {
+		w.text("t")
+	}
+	for _, x := range tensors {
+		w.text(x.name)
+		w.u32(uint32(len(x.dims)))
+		for _, d := range x.dims {
+			w.u64(d)
+		}
+		w.u32(x.kind)
+		w.u64(0)
+	}
+	return w.b
+}
+
+// The weights of a GGUF file occupy what its types store: 144 bytes for 256 elements of
+// Q4_K, 210 of Q6_K.
+func TestGGUF(t *testing.T) {
+	data := sample("llama", 512)
+	x, err := ImportGGUF(data, "dir/tiny.gguf", map[string]int64{"seq": 1, "past": 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Weights != 17 || x.Graph.Name() != "tiny" || !SniffGGUF(data) {
+		t.Errorf("%d tensors, name %s", x.Weights, x.Graph.Name())
+	}
+	held := map[string]units.Bytes{}
+	for i := range x.Graph.NumOps() {
+		o := x.Graph.Op(graph.OpID(i))
+		if o.Kind == "VariableV2" {
+			held[o.Module] += o.Resident
+		}
+	}
+	for module, want := range map[string]units.Bytes{"model.embed_tokens": 512 * 144, "lm_head": 512 * 210, "model.layers.1.mlp.down_proj": 768 * 210, "model.layers.0.self_attn.q_proj": 256 * 144,
+		"model.layers.1.self_attn": 2 * 2 * 7 * 64 * 2} {
+		if held[module] != want {
+			t.Errorf("%s holds %d bytes, want %d", module, held[module], want)
+		}
+	}
+}
+
+func TestSafetensors(t *testing.T) {
+	h := `{"__metadata__": {"format": "pt"}, "model.embed_tokens.weight": {"dtype": "F16", "shape": [512, 64], "data_offsets": [0, 65536]}, "lm_head.weight": {"dtype": "F16", "shape": [512, 64], "data_offsets": [0, 65536]},
+"model.layers.1.self_attn.q_proj.weight": {"dtype": "F16", "shape": [64, 64], "data_offsets": [0, 8192]}, "model.layers.0.self_attn.q_proj.weight": {"dtype": "F16", "shape": [64, 64], "data_offsets": [0, 8192]},
+"model.layers.0.self_attn.k_proj.weight": {"dtype": "F16", "shape": [32, 64], "data_offsets": [0, 4096]}, "model.layers.0.mlp.gate_proj.weight": {"dtype": "F16", "shape": [128, 64], "data_offsets": [0, 16384]}}`
+	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(h))), h...)
+	if _, err := ImportSafetensors(data, "m", nil); err == nil || !strings.Contains(err.Error(), "state them by --dim heads=N") {
+		t.Error(err)
+	}
+	x, err := ImportSafetensors(data, "m.safetensors", map[string]int64{"heads": 4, "seq": 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := int64(2*512*64 + 64 + 2*(64*64+2*32*64+64*64+3*128*64+2*64))
+	if x.Weights != 6 || x.Graph.Params() != want || !SniffSafetensors(data) {
+		t.Errorf("%d tensors, %d parameters, want %d", x.Weights, x.Graph.Params(), want)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{[]byte("GGUF\x01\x00\x00\x00"), "f: GGUF: version 1, want 2 or 3"},
+		{sample("llama", 512)[:200], "f: GGUF: the header is cut off"},
+		{sample("falcon", 512), `f: GGUF: architecture "falcon" is not one of those that are read: llama, mistral, mixtral, qwen2`},
+		{sample("llama", 0), "f: GGUF: number of vocabulary is 0, want 1 to 16777216"},
+	} {
+		if _, err := ImportGGUF(c.data, "f", nil); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if _, err := ImportConfig([]byte(`{"model_type": "bert"}`), "f", nil); err == nil || !strings.HasPrefix(err.Error(), `f: architecture "bert" is not`) {
+		t.Error(err)
+	}
+}
+
+// FuzzImport: no input panics, and every error is one line that begins with the file's
+// name.
+func FuzzImport(f *testing.F) {
+	f.Add(sample("llama", 16))
+	f.Add([]byte(configs["qwen2 0.5B"].json))
+	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
+	dims := map[string]int64{"seq": 2, "heads": 1}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for sniff, read := range map[string]func([]byte, string, map[string]int64) (*Imported, error){"G": ImportGGUF, "{": ImportConfig, "": ImportSafetensors} {
+			if sniff == "G" && !SniffGGUF(data) || sniff == "" && !SniffSafetensors(data) {
+				continue
+			}
+			x, err := read(data, "f", dims)
+			if err == nil && x == nil || err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("%q", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package decoder
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"placer/graph"
+	"placer/graph/formats/foreign"
+	"placer/workloads"
+)
+
+// defaultSeq is how many tokens a prefill has where nobody says.
+const defaultSeq = 512
+
+// Imported is a step of a model.
+type Imported struct {
+	Graph   *graph.Graph
+	Weights int // tensors that the file lists
+	Notes   []string
+	// Dims are the names of what the file leaves open; UnknownDims those of the caller's
+	// that are none of them.
+	Dims, UnknownDims []string
+}
+
+// families are the architectures that are read, by the names of config.json.
+func families() []string { return []string{"llama", "mistral", "mixtral", "qwen2"} }
+
+// family reports an architecture that is not read.
+func family(name string) error {
+	if slices.Contains(families(), name) {
+		return nil
+	}
+	return fmt.Errorf("architecture %q is not one of those that are read: %s", foreign.Brief(name), strings.Join(families(), ", "))
+}
+
+// step returns the step of d that dims describe.
+func step(d *workloads.Decoder, name string, dims map[string]int64, open ...string) (*Imported, error) {
+	x := &Imported{Dims: append([]string{"batch", "past", "seq"}, open...)}
+	s := workloads.Serving{Batch: 1, Seq: defaultSeq}
+	for key, to := range map[string]*int64{"batch": &s.Batch, "seq": &s.Seq, "past": &s.Past} {
+		if n, ok := dims[key]; ok {
+			*to = n
+		}
+	}
+	for key := range dims {
+		if !slices.Contains(x.Dims, key) {
+			x.UnknownDims = append(x.UnknownDims, key)
+		}
+	}
+	slices.Sort(x.UnknownDims)
+	base := foreign.GraphName(name)
+	for _, ending := range []string{".gguf", ".safetensors"} {
+		base = strings.TrimSuffix(base, ending)
+	}
+	var err error
+	if x.Graph, err = d.Step(foreign.Clean(base), s); err != nil {
+		return nil, err
+	}
+	what := "prefill"
+	if s.Past > 0 && s.Seq == 1 {
+		what = "decoding step"
+	}
+	x.Notes = []string{fmt.Sprintf("a %s: batch %d, seq %d, past %d; other sizes by --dim", what, s.Batch, s.Seq, s.Past)}
+	return x, nil
+}

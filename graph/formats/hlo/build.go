@@ -1,0 +1,381 @@
+package hlo
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"placer/graph"
+	"placer/graph/formats/foreign"
+	"placer/units"
+)
+
+// maxInlined bounds the instructions of inlined calls: computations that call each other
+// could be small in the file and endless in effect.
+const maxInlined = 1 << 22
+
+// maxLeaves bounds the arrays in tuples of all instructions.
+const maxLeaves = 1 << 24
+
+// Summary is what the importer found.
+type Summary struct {
+	Instructions int // of all computations
+	Edges        int // operands of all computations
+	Computations int
+	Notes        []string
+
+	Loops []string // names of all loops
+}
+
+// builder makes a graph of a module.
+type builder struct {
+	m      *module
+	b      *graph.Builder
+	names  *foreign.Names
+	kinds  map[string]graph.Kind
+	trips  map[string]int64 // by the name of the loop
+	costs  map[*computation]*cost
+	left   int // instructions that may still be inlined
+	leaves int
+	custom map[string]bool
+	sum    *Summary
+}
+
+// frame is one execution of a computation: the arrays that its instructions make.
+type frame struct {
+	prefix string
+	of     map[*instruction][]graph.TensorID
+	outer  *frame
+	ops    map[*instruction]graph.OpID
+}
+
+func (f *frame) value(x *instruction) ([]graph.TensorID, bool) {
+	for ; f != nil; f = f.outer {
+		if v, ok := f.of[x]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// build returns the graph of m's entry. trips are the trip counts of loops that do not
+// say them, by name.
+func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summary, error) {
+	b := &builder{m: m, b: graph.NewBuilder(name), names: foreign.NewNames(), kinds: kinds(), trips: trips, costs: map[*computation]*cost{},
+		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, sum: &Summary{Computations: len(m.comps)}}
+	for _, c := range m.comps {
+		for _, x := range c.list {
+			if x.id >= 0 {
+				b.sum.Instructions++
+				b.sum.Edges += len(x.operands)
+			}
+			if x.opcode == "while" {
+				b.sum.Loops = append(b.sum.Loops, x.name)
+			}
+		}
+	}
+	f := &frame{of: map[*instruction][]graph.TensorID{}, ops: map[*instruction]graph.OpID{}}
+	if err := b.run(m.entry, f, nil, 0); err != nil {
+		return nil, nil, err
+	}
+	if m.parts > 1 {
+		b.note("the module is one of %d partitions: shapes are a partition's", m.parts)
+	}
+	g, err := b.b.Build()
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, b.sum, nil
+}
+
+func (b *builder) note(format string, a ...any) {
+	b.sum.Notes = append(b.sum.Notes, fmt.Sprintf(format, a...))
+}
+
+// run adds the instructions of c. parameters are the arrays of each; nil for the entry.
+func (b *builder) run(c *computation, f *frame, parameters [][]graph.TensorID, depth int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("calls are nested deeper than %d at computation %s", maxNesting, foreign.Brief(c.name))
+	}
+	for _, x := range c.list {
+		if b.left--; b.left < 0 {
+			return fmt.Errorf("inlined calls make more than %d instructions", maxInlined)
+		}
+		if err := b.instruction(x, f, parameters, depth); err != nil {
+			return fmt.Errorf("instruction %s: %w", foreign.Brief(x.name), err)
+		}
+	}
+	return nil
+}
+
+// instruction adds x, or gives it the arrays that it passes on.
+func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.TensorID, depth int) error {
+	if b.leaves -= x.shape.leaves(); b.leaves < 0 {
+		return fmt.Errorf("tuples hold more than %d arrays", maxLeaves)
+	}
+	var in []graph.TensorID
+	args := make([][]graph.TensorID, len(x.operands))
+	for k, from := range x.operands {
+		v, ok := f.value(from)
+		if !ok {
+			return fmt.Errorf("operand %d (%s) has no value", k, foreign.Brief(from.name))
+		}
+		args[k] = v
+	}
+	switch x.opcode {
+	case "parameter":
+		if parameters != nil {
+			if x.attr.index >= int64(len(parameters)) {
+				return fmt.Errorf("is parameter %d of %d", x.attr.index, len(parameters))
+			}
+			f.of[x] = parameters[x.attr.index]
+			return nil
+		}
+		b.parameter(x, f)
+		return nil
+	case "tuple":
+		if len(args) > 0 {
+			all := args[0][:len(args[0]):len(args[0])]
+			for _, a := range args[1:] {
+				all = append(all, a...)
+			}
+			f.of[x] = all
+		} else {
+			f.of[x] = nil
+		}
+		return nil
+	case "get-tuple-element":
+		if len(x.operands) != 1 || !x.operands[0].shape.is || x.attr.index >= int64(len(x.operands[0].shape.tuple)) || x.attr.index < 0 {
+			return fmt.Errorf("takes element %d of what is no such tuple", x.attr.index)
+		}
+		parts := x.operands[0].shape.tuple
+		at := 0
+		for k := range x.attr.index {
+			at += parts[k].leaves()
+		}
+		end := at + parts[x.attr.index].leaves()
+		if end > len(args[0]) {
+			return fmt.Errorf("the tuple has %d arrays, want %d", len(args[0]), end)
+		}
+		f.of[x] = args[0][at:end:end]
+		return nil
+	case "call":
+		if len(x.called) != 1 {
+			return fmt.Errorf("calls %d computations, want 1", len(x.called))
+		}
+		inner := &frame{prefix: f.prefix + x.name + "/", of: map[*instruction][]graph.TensorID{}, ops: map[*instruction]graph.OpID{}}
+		if err := b.run(x.called[0], inner, args, depth+1); err != nil {
+			return err
+		}
+		f.of[x], _ = inner.value(x.called[0].root)
+		return nil
+	}
+	for _, a := range args {
+		in = append(in, a...)
+	}
+	for _, from := range x.captured {
+		v, ok := f.value(from)
+		if !ok {
+			return fmt.Errorf("reads %s, which has no value", foreign.Brief(from.name))
+		}
+		in = append(in, v...)
+	}
+	if b.leaves -= len(in); b.leaves < 0 {
+		return fmt.Errorf("operands hold more than %d arrays", maxLeaves)
+	}
+	c, err := b.costOf(x, 0)
+	if err != nil {
+		return err
+	}
+	if c.bytes > float64(graph.MaxBytes) {
+		return fmt.Errorf("moves %.3g bytes", c.bytes)
+	}
+	kind := b.kind(x)
+	op := graph.Op{Name: b.names.Take(f.prefix + x.name), Kind: kind, FLOPs: c.flops, GEMM: c.gemm(), Bytes: units.Bytes(c.bytes), Forward: graph.None, Module: modulePath(x.attr.scope)}
+	if strings.Contains(x.attr.scope, "transpose(") {
+		op.Phase = graph.Backward
+	}
+	if a := x.shape.first(); a != nil {
+		op.DType = a.elem.dtype
+	}
+	resident := false
+	switch kind.Class() {
+	case graph.ClassConst, graph.ClassVariable:
+		resident, op.Resident = true, x.shape.bytes()
+		if kind.Class() == graph.ClassVariable {
+			op.Params = x.shape.elements()
+		}
+	}
+	if inner := x.inner(); inner != nil {
+		op.Workspace = c.live
+	}
+	id := b.b.Op(op, in, b.outs(x, resident)...)
+	f.ops[x] = id
+	for _, before := range x.control {
+		if from, ok := f.ops[before]; ok {
+			b.b.Control(from, id)
+		}
+	}
+	f.of[x] = b.results(x, id)
+	return nil
+}
+
+// parameter adds a parameter of the entry.
+func (b *builder) parameter(x *instruction, f *frame) {
+	op := graph.Op{Name: b.names.Take(f.prefix + x.name), Kind: "Placeholder", Bytes: 0, Forward: graph.None, Module: ""}
+	if a := x.shape.first(); a != nil {
+		op.DType = a.elem.dtype
+	}
+	variable := b.m.aliased[x.attr.index]
+	if variable {
+		op.Kind, op.Resident = "VariableV2", x.shape.bytes()
+		if op.DType == graph.F32 || op.DType == graph.F16 || op.DType == graph.BF16 || op.DType == graph.F64 {
+			op.Params = x.shape.elements()
+		}
+	}
+	f.of[x] = b.results(x, b.b.Op(op, nil, b.outs(x, variable)...))
+}
+
+// outs are the arrays that x makes.
+func (b *builder) outs(x *instruction, resident bool) (list []graph.Tensor) {
+	x.shape.each(func(a *shape) {
+		list = append(list, graph.Tensor{DType: a.elem.dtype, Shape: a.dims, Bytes: a.bytes(), Resident: resident})
+	})
+	return list
+}
+
+func (b *builder) results(x *instruction, id graph.OpID) []graph.TensorID {
+	ids := make([]graph.TensorID, x.shape.leaves())
+	for k := range ids {
+		ids[k] = b.b.Output(id, k)
+	}
+	return ids
+}
+
+// kind is the graph's name of what x does.
+func (b *builder) kind(x *instruction) graph.Kind {
+	if x.opcode == "fusion" || x.opcode == "while" || x.opcode == "conditional" {
+		return graph.Kind(x.opcode)
+	}
+	if x.opcode == "reduce" && len(x.called) == 1 && x.called[0].root != nil {
+		switch x.called[0].root.opcode {
+		case "maximum":
+			return "Max"
+		case "minimum":
+			return "Min"
+		case "multiply":
+			return "Prod"
+		}
+	}
+	if k, ok := b.kinds[x.opcode]; ok {
+		return k
+	}
+	if x.opcode == "custom-call" && x.attr.target != "" {
+		if !b.custom[x.attr.target] {
+			b.custom[x.attr.target] = true
+			b.note("custom calls of %s cost the bytes of their operands and results alone", foreign.Brief(x.attr.target))
+		}
+		return graph.Kind("custom-call:" + foreign.Clean(x.attr.target))
+	}
+	return graph.Kind(foreign.Clean(x.opcode))
+}
+
+// inner returns the computations that x runs as a part of itself.
+func (x *instruction) inner() []*computation {
+	switch x.opcode {
+	case "fusion", "while", "conditional", "call", "async-start":
+		return x.called
+	}
+	return nil
+}
+
+// costOf returns the cost of x with all that it runs.
+func (b *builder) costOf(x *instruction, depth int) (c cost, err error) {
+	if depth > maxNesting {
+		return c, fmt.Errorf("calls are nested deeper than %d", maxNesting)
+	}
+	inner := x.inner()
+	if len(inner) == 0 {
+		return x.own(b.kind(x)), nil
+	}
+	var parts []cost
+	for _, k := range inner {
+		part, err := b.costOfAll(k, depth+1)
+		if err != nil {
+			return c, fmt.Errorf("computation %s: %w", foreign.Brief(k.name), err)
+		}
+		parts = append(parts, part)
+	}
+	switch x.opcode {
+	case "while":
+		trips, err := b.tripsOf(x)
+		if err != nil {
+			return c, err
+		}
+		for _, part := range parts {
+			c.add(part, float64(trips))
+		}
+	case "conditional":
+		for _, part := range parts {
+			if part.flops > c.flops || part.flops == c.flops && part.bytes >= c.bytes {
+				c = part
+			}
+		}
+	case "fusion": // only what goes in and out reaches the memory
+		for _, part := range parts {
+			c.add(part, 1)
+		}
+		c.bytes, c.live = float64(x.traffic(graph.ClassOther, x.shape.bytes())), 0
+	default:
+		for _, part := range parts {
+			c.add(part, 1)
+		}
+	}
+	return c, nil
+}
+
+// costOfAll returns the cost of one execution of c.
+func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
+	if known := b.costs[c]; known != nil {
+		return *known, nil
+	}
+	for _, x := range c.list {
+		switch x.opcode {
+		case "parameter", "tuple", "get-tuple-element", "constant":
+			continue
+		}
+		part, err := b.costOf(x, depth)
+		if err != nil {
+			return sum, fmt.Errorf("instruction %s: %w", foreign.Brief(x.name), err)
+		}
+		sum.add(part, 1)
+	}
+	b.costs[c] = &sum
+	return sum, nil
+}
+
+var wrapped = regexp.MustCompile(`^(?:jvp|transpose|vmap|remat|checkpoint|rematted_computation|custom_jvp|custom_vjp)\((.*)\)$`)
+
+// modulePath returns the path of the module in the name that JAX gives an operation:
+// "jit(step)/jit(main)/transpose(jvp(Model))/layer_0/dot_general" is of Model.layer_0.
+func modulePath(scope string) string {
+	if scope == "" {
+		return ""
+	}
+	parts := strings.Split(scope, "/")
+	var path []string
+	for _, p := range parts[:len(parts)-1] {
+		for range 4 {
+			inner := wrapped.FindStringSubmatch(p)
+			if inner == nil {
+				break
+			}
+			p = inner[1]
+		}
+		if p == "" || strings.ContainsAny(p, "()") || p == "while" || p == "body" || p == "cond" || p == "scan" || p == "checkpoint" {
+			continue
+		}
+		path = append(path, p)
+	}
+	return foreign.Clean(strings.Join(path, "."))
+}

@@ -1,0 +1,185 @@
+package hlo
+
+import (
+	"math"
+	"strings"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// kinds are the graph's names of opcodes where the meaning is the same.
+func kinds() map[string]graph.Kind {
+	return map[string]graph.Kind{
+		"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "RealDiv", "remainder": "FloorMod", "maximum": "Maximum", "minimum": "Minimum",
+		"negate": "Neg", "abs": "Abs", "sign": "Sign", "floor": "Floor", "ceil": "Ceil", "round-nearest-afz": "Round", "round-nearest-even": "Round", "clamp": "ClipByValue",
+		"and": "LogicalAnd", "or": "LogicalOr", "not": "LogicalNot", "xor": "LogicalXor", "shift-left": "BitShift", "shift-right-logical": "BitShift", "shift-right-arithmetic": "BitShift",
+		"compare": "Equal", "select": "Select", "convert": "Cast", "is-finite": "IsInf", "iota": "Fill", "reduce-precision": "Cast", "stochastic-convert": "Cast",
+		"exponential": "Exp", "exponential-minus-one": "Exp", "log": "Log", "log-plus-one": "Log", "logistic": "Sigmoid", "tanh": "Tanh", "erf": "Erf", "power": "Pow", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "cbrt": "Pow",
+		"sine": "Sin", "cosine": "Cos", "tan": "Tan", "atan2": "Atan", "rng": "RandomUniform", "rng-bit-generator": "RandomUniform",
+		"dot": "MatMul", "convolution": "Conv2D", "reduce": "Sum", "reduce-window": "AvgPool", "select-and-scatter": "MaxPoolGrad", "sort": "TopK", "topk": "TopK",
+		"reshape": "Reshape", "bitcast": "Reshape", "bitcast-convert": "Reshape", "optimization-barrier": "Identity", "get-dimension-size": "Size", "after-all": "NoOp", "add-dependency": "Identity",
+		"broadcast": "BroadcastTo", "transpose": "Transpose", "copy": "Transpose", "slice": "Slice", "dynamic-slice": "Slice", "dynamic-update-slice": "StridedSliceGrad", "concatenate": "ConcatV2", "pad": "Pad", "reverse": "ReverseV2",
+		"gather": "GatherV2", "scatter": "ScatterAdd", "constant": "Const", "global": "VariableV2",
+	}
+}
+
+// cost is what a computation, or an instruction, takes.
+type cost struct {
+	flops   units.FLOPs // products and all
+	product graph.GEMM  // the largest
+	in      units.FLOPs // of products
+	bytes   float64
+	live    units.Bytes // the largest results of one instruction
+}
+
+// add adds times executions of x.
+func (c *cost) add(x cost, times float64) {
+	c.flops += x.flops * units.FLOPs(times)
+	c.in += x.in * units.FLOPs(times)
+	c.bytes += x.bytes * times
+	c.live = max(c.live, x.live)
+	if x.product.FLOPs() > c.product.FLOPs() {
+		c.product = x.product
+	}
+}
+
+// gemm is the product that all products of c amount to: of the sizes of the largest,
+// repeated.
+func (c *cost) gemm() graph.GEMM {
+	g := c.product
+	if one := g.FLOPs(); one > 0 && c.in > one {
+		if b := math.Round(float64(g.Batch) * float64(c.in/one)); b >= 1 && b < 1<<62 {
+			g.Batch = int64(b)
+		}
+	}
+	return g
+}
+
+// own is the cost of an instruction that calls no computation of weight.
+func (x *instruction) own(kind graph.Kind) (c cost) {
+	facts, _ := graph.FactsOf(kind)
+	out := x.shape.bytes()
+	c.live = out
+	switch x.opcode {
+	case "dot":
+		c.product = x.dot()
+	case "convolution":
+		c.product = x.convolution()
+	}
+	if !c.product.IsZero() {
+		c.in = c.product.FLOPs()
+		c.flops = c.in
+	} else if facts.FLOPsPerElement > 0 && !x.moves() {
+		n := x.shape.elements()
+		for _, from := range x.operands {
+			n = max(n, from.shape.elements())
+		}
+		c.flops = units.FLOPs(facts.FLOPsPerElement * float64(n))
+	}
+	c.bytes = float64(x.traffic(facts.Class, out))
+	return c
+}
+
+// moves reports whether x only moves data, or is a collective or call whose arithmetic
+// is not known.
+func (x *instruction) moves() bool {
+	switch x.opcode {
+	case "custom-call", "all-gather", "all-to-all", "collective-permute", "partition-id", "replica-id", "infeed", "outfeed", "send", "recv", "rng-get-and-update-state":
+		return true
+	}
+	return strings.HasSuffix(x.opcode, "-done") || strings.HasSuffix(x.opcode, "-start")
+}
+
+// traffic is the device memory that x reads and writes.
+func (x *instruction) traffic(class graph.Class, out units.Bytes) units.Bytes {
+	switch class {
+	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
+		return 0
+	case graph.ClassGather:
+		return min(2*out, graph.MaxBytes)
+	}
+	switch x.opcode {
+	case "slice", "dynamic-slice":
+		return min(2*out, graph.MaxBytes) // only what is taken is read
+	case "dynamic-update-slice": // in place: only what is written is touched
+		if len(x.operands) > 1 {
+			return min(2*x.operands[1].shape.bytes(), graph.MaxBytes)
+		}
+	}
+	in := units.Bytes(0)
+	for k, from := range x.operands {
+		twice := false
+		for _, before := range x.operands[:min(k, 8)] {
+			twice = twice || before == from
+		}
+		if !twice {
+			in = min(in+from.shape.bytes(), graph.MaxBytes)
+		}
+	}
+	return min(in+out, graph.MaxBytes)
+}
+
+// dot returns the product that a dot amounts to.
+func (x *instruction) dot() graph.GEMM {
+	if len(x.operands) < 2 || x.operands[0].shape.is {
+		return graph.GEMM{}
+	}
+	lhs := x.operands[0].shape.dims
+	contracting := x.attr.contracting
+	if len(contracting) == 0 && len(lhs) > 0 && len(x.attr.batch) == 0 {
+		contracting = []int64{int64(len(lhs)) - 1}
+	}
+	g := graph.GEMM{Batch: 1, M: 1, K: 1}
+	for i, d := range lhs {
+		switch {
+		case has(contracting, i):
+			g.K *= d
+		case has(x.attr.batch, i):
+			g.Batch *= d
+		default:
+			g.M *= d
+		}
+	}
+	if g.Batch*g.M == 0 || g.K == 0 {
+		return graph.GEMM{}
+	}
+	g.N = x.shape.elements() / (g.Batch * g.M)
+	if g.N < 1 {
+		return graph.GEMM{}
+	}
+	return g
+}
+
+func has(list []int64, i int) bool {
+	for _, x := range list {
+		if x == int64(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// convolution returns the implicit product: each element of the output is a sum over
+// the kernel of one output feature.
+func (x *instruction) convolution() graph.GEMM {
+	if len(x.operands) < 2 || x.operands[1].shape.is {
+		return graph.GEMM{}
+	}
+	kernel := x.operands[1].shape
+	at := x.attr.output - 1
+	if at < 0 || at >= len(kernel.dims) || kernel.dims[at] < 1 {
+		return graph.GEMM{}
+	}
+	features := kernel.dims[at]
+	g := graph.GEMM{Batch: max(x.attr.groups, 1), K: kernel.elements() / features}
+	if features%g.Batch != 0 {
+		g.Batch = 1
+	}
+	g.N = features / g.Batch
+	g.M = x.shape.elements() / features
+	if g.M < 1 || g.K < 1 {
+		return graph.GEMM{}
+	}
+	return g
+}

@@ -1,0 +1,113 @@
+package onnxcut_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"placer/graph/formats/onnx"
+	"placer/graph/formats/onnxcut"
+)
+
+const file = "../onnx/testdata/light_squeezenet.onnx"
+
+// half puts the nodes from the k-th on in a second stage.
+func half(k int) func(*onnxcut.Node) int {
+	i := -1
+	return func(*onnxcut.Node) int {
+		if i++; i >= k {
+			return 1
+		}
+		return 0
+	}
+}
+
+// float is the type of every tensor of the model.
+func float(*onnxcut.Node, int) (int32, int) { return 1, 4 }
+
+// The stages are models that hold all nodes once, and the FLOPs and parameters of the
+// whole; the second reads what the first makes.
+func TestCut(t *testing.T) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _, err := onnx.Import(data, "m", onnx.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{1, 30, 77, 104} {
+		stages, err := onnxcut.Cut(data, "m", half(k), float)
+		if err != nil || len(stages) != 2 {
+			t.Fatalf("cut at %d: %d stages, %v", k, len(stages), err)
+		}
+		if n := len(stages[0].Nodes); n != k || n+len(stages[1].Nodes) != 105 {
+			t.Errorf("cut at %d: %d and %d nodes", k, n, len(stages[1].Nodes))
+		}
+		for _, in := range stages[1].Inputs {
+			if in != "data_0" && !slices.Contains(stages[0].Outputs, in) {
+				t.Errorf("cut at %d: the second stage reads %s, the first makes %v", k, in, stages[0].Outputs)
+			}
+		}
+		first, sum, err := onnx.Import(stages[0].Model, "first", onnx.Default())
+		if err != nil {
+			t.Errorf("cut at %d: %v", k, err)
+			continue
+		}
+		if first.FLOPs() > whole.FLOPs() || sum.Outputs != len(stages[0].Outputs) {
+			t.Errorf("cut at %d: the first stage has %v of %v FLOPs, %d outputs", k, first.FLOPs(), whole.FLOPs(), sum.Outputs)
+		}
+	}
+}
+
+// A node is never before what it reads.
+func TestOrder(t *testing.T) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	stages, err := onnxcut.Cut(data, "m", func(*onnxcut.Node) int { i++; return i % 2 }, float)
+	if err != nil || len(stages) != 2 || len(stages[0].Nodes)+len(stages[1].Nodes) != 105 {
+		t.Fatalf("%v", err)
+	}
+	for _, out := range stages[1].Outputs {
+		for _, in := range stages[0].Inputs {
+			if in == out {
+				t.Errorf("the first stage reads %s of the second", in)
+			}
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := onnxcut.Cut(data, "f", half(30), func(*onnxcut.Node, int) (int32, int) { return 0, 0 }); err == nil || !strings.HasPrefix(err.Error(), "f: the cut passes tensor ") {
+		t.Error(err)
+	}
+	if _, err := onnxcut.Cut([]byte("\x08\x07"), "f", half(1), float); err == nil || err.Error() != "f: is no ONNX model: it has no graph" {
+		t.Error(err)
+	}
+	if _, err := onnxcut.Cut(data[:len(data)-9], "f", half(1), float); err == nil || !strings.HasPrefix(err.Error(), "f: ") {
+		t.Error(err)
+	}
+}
+
+// FuzzCut: no input panics, and every error is one line that begins with the file's name.
+func FuzzCut(f *testing.F) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := onnxcut.Cut(data, "f", half(3), float)
+		if err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%q", err)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package formats_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"placer/graph"
+	"placer/hw"
+	"placer/plan"
+	"placer/plan/formats"
+	"placer/workloads"
+)
+
+// decoder is a step of a small decoder of n layers.
+func decoder(t testing.TB, n int) *graph.Graph {
+	t.Helper()
+	d := &workloads.Decoder{Layers: n, Hidden: 16, Heads: 2, KVHeads: 2, HeadDim: 8, FFN: 32, Vocab: 64}
+	g, err := d.Step("tiny", workloads.Serving{Batch: 1, Seq: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func machine(t testing.TB, gpus int) *hw.Machine {
+	t.Helper()
+	m, err := hw.Load("a100")
+	if err == nil {
+		m, err = m.Take(gpus, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// split puts the parts of g on stages that begin at bounds.
+func split(t testing.TB, g *graph.Graph, m *hw.Machine, bounds ...int) *formats.Split {
+	t.Helper()
+	parts, err := formats.FindParts(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &formats.Split{Graph: g, Machine: m, Parts: parts, Device: make([]uint8, len(parts.List))}
+	order := formats.Accelerators(m)
+	for k := range s.Device {
+		for j, b := range bounds {
+			if k >= b {
+				s.Device[k] = order[j]
+			}
+		}
+	}
+	return s
+}
+
+func TestParts(t *testing.T) {
+	parts, err := formats.FindParts(decoder(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []formats.Part{{"model.embed_tokens", -1}, {"model.layers.0", 0}, {"model.layers.1", 1}, {"model.layers.2", 2}, {"model.norm", -1}, {"lm_head", -1}}
+	if !slices.Equal(parts.List, want) || parts.Layers() != 3 {
+		t.Errorf("parts %v", parts.List)
+	}
+	b := graph.NewBuilder("bare")
+	b.Op(graph.Op{Name: "a", Kind: "Relu", Forward: graph.None}, nil)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := formats.FindParts(g); !errors.Is(err, formats.ErrNoModules) {
+		t.Errorf("a graph without modules: %v", err)
+	}
+}
+
+// What each target writes is what its documentation says, and reads back as the same
+// placement.
+func TestRoundTrips(t *testing.T) {
+	g, m := decoder(t, 5), machine(t, 3)
+	s := split(t, g, m, 0, 3, 5)
+	for name, want := range map[string]string{
+		"accelerate":       "{\n  \"model.embed_tokens\": 0,\n  \"model.layers.0\": 0,\n  \"model.layers.1\": 0,\n  \"model.layers.2\": 1,\n  \"model.layers.3\": 1,\n  \"model.layers.4\": 2,\n  \"model.norm\": 2,\n  \"lm_head\": 2\n}\n",
+		"jax":              "{\"format\": \"placer jax 1\",\n\"device\": {\n  \"model.embed_tokens\": 0,",
+		"vllm":             "VLLM_PP_LAYER_PARTITION=2,2,1 vllm serve MODEL --pipeline-parallel-size 3\n",
+		"llama.cpp":        "llama-server -m MODEL.gguf -ngl 6 -sm layer -ts 2,2,2\n",
+		"torch-pipelining": "{\n  \"split_spec\": {\n    \"model.layers.2\": \"BEGINNING\",\n    \"model.layers.4\": \"BEGINNING\"\n  },\n  \"stages\": 3\n}\n",
+		"deepspeed":        `{"layers":["model.embed_tokens","model.layers.0","model.layers.1","model.layers.2","model.layers.3","model.layers.4","model.norm","lm_head"],"parts":[0,3,5,8],"num_stages":3}` + "\n",
+	} {
+		target, err := formats.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := target.Write(&b, s); err != nil || !strings.HasPrefix(b.String(), want) {
+			t.Errorf("%s: %v, wrote %q", name, err, b.String())
+			continue
+		}
+		if is, ok := formats.IsTarget(b.Bytes()); !ok || is.Name != name {
+			t.Errorf("%s is taken for %s", name, is.Name)
+		}
+		p, err := formats.Read(b.Bytes(), "f", g, m)
+		if err != nil || p.Method != name || !slices.Equal(p.Device, s.Parts.Spread(g, s.Device)) {
+			t.Errorf("%s: read back: %v", name, err)
+		}
+	}
+	if len(formats.Targets()) != 6 {
+		t.Error("a target is not tested")
+	}
+}
+
+// placer's own plans are read by the same function.
+func TestOwn(t *testing.T) {
+	g, m := decoder(t, 2), machine(t, 2)
+	p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: "x", Decision: plan.Decision{Device: make([]uint8, g.NumOps())}}
+	f, err := p.File(g, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if _, other := formats.IsTarget(b.Bytes()); other {
+		t.Error("a plan is taken for another program's")
+	}
+	if got, err := formats.Read(b.Bytes(), "f", g, m); err != nil || got.Method != "x" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Forms that people write by hand: ancestors, modules below blocks, quoted numbers,
+// layers on the CPU.
+func TestWrittenByOthers(t *testing.T) {
+	g, m := decoder(t, 4), machine(t, 2)
+	cpu := uint8(2)
+	for text, want := range map[string][]uint8{
+		`{"model.layers": 1, "": 0}`:                                 {0, 1, 1, 1, 1, 0, 0},
+		`{"model": "cuda:1", "lm_head": "cpu", "model.layers.1": 0}`: {1, 1, 0, 1, 1, 1, cpu},
+		`{"model.embed_tokens": 0, "model.layers": 0, "model.norm": 0, "lm_head": 1, "model.layers.3.self_attn": 1}`: {0, 0, 0, 0, 0, 0, 1},
+		`export VLLM_PP_LAYER_PARTITION="1,3"`:          {0, 0, 1, 1, 1, 1, 1},
+		"llama-cli -m x.gguf -ngl 3 --tensor-split 1,2": {cpu, cpu, cpu, 0, 1, 1, 1},
+		"llama-cli -m x.gguf -ngl 0":                    {cpu, cpu, cpu, cpu, cpu, cpu, cpu},
+		`{"split_spec": {"model.layers.1": "END"}}`:     {0, 0, 0, 1, 1, 1, 1},
+	} {
+		p, err := formats.Read([]byte(text), "f", g, m)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		parts, err := formats.FindParts(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parts.Majority(p.Device, nil); !slices.Equal(got, want) {
+			t.Errorf("%s: parts on %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	g, m := decoder(t, 4), machine(t, 2)
+	for text, want := range map[string]string{
+		`{"model": 7}`:                       `f: accelerate: module "model": device "7" is none of machine a100`,
+		`{"model": 0}`:                       `f: accelerate: no device for module "lm_head"`,
+		`{"encoder": 0}`:                     `f: accelerate: no device for module "model.embed_tokens"`,
+		"VLLM_PP_LAYER_PARTITION=2,3":        "f: vllm: 5 layers, the graph has 4",
+		"VLLM_PP_LAYER_PARTITION=2,1,1":      "f: vllm: 3 stages, machine a100 has 2 accelerators",
+		"llama-server -ngl 9 -ts 1,1,1":      `f: llama.cpp: share 2 of -ts is "1", machine a100 has 2 GPUs`,
+		`{"split_spec": {"x": "BEGINNING"}}`: `f: torch-pipelining: module "x" is no part of the graph`,
+		`{"num_stages": 2, "parts": [0, 9]}`: "f: deepspeed: parts [0 9], want numbers from 0 to the graph's 7, ascending",
+		"?":                                  "f: line 1",
+	} {
+		if _, err := formats.Read([]byte(text), "f", g, m); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	s := split(t, g, m, 0, 3)
+	s.Device[1] = 1
+	for _, target := range formats.Targets() {
+		if err := target.Legal(s); (err != nil) != target.Stages {
+			t.Errorf("%s: parts in no order of stages: %v", target.Name, err)
+		}
+	}
+	vllm, err := formats.Find("vllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = split(t, g, m, 0, 6) // the head alone
+	if err := vllm.Legal(s); err == nil || err.Error() != "lm_head is not on the device of the layer beside it" {
+		t.Errorf("the head alone: %v", err)
+	}
+}
+
+// FuzzRead: no input panics, and every error is one line that begins with the file's name.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{`{"model": 0, "lm_head": "cpu"}`, "VLLM_PP_LAYER_PARTITION=1,1", "llama-server -ngl 3 -ts 1,1", `{"split_spec": {"model.layers.1": "BEGINNING"}}`, `{"num_stages": 2, "parts": [0, 2, 5]}`, `{"format": "placer jax 1", "device": {"": 0}}`} {
+		f.Add([]byte(text))
+	}
+	g, m := decoder(f, 2), machine(f, 2)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := formats.Read(data, "f", g, m)
+		if err == nil && p == nil || err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%q", fmt.Sprint(err))
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package formats
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"placer/graph"
+	"placer/hw"
+)
+
+// Parts are what a graph's modules can be placed as.
+type Parts struct {
+	List []Part
+	Of   []int32 // [N] part of each op
+}
+
+// Part is a block of the model, or a module outside of blocks. Parts stand in the order
+// of their first forward op.
+type Part struct {
+	Path string
+	// Layer is the number of the block among those of the model's stack of blocks, from
+	// 0; -1 for other parts.
+	Layer int
+}
+
+// ErrNoModules says that a graph does not name the modules of its ops.
+var ErrNoModules = errors.New("the graph names neither modules nor layers of its ops")
+
+// FindParts returns the parts of g. Ops of no part's module (residual additions, the
+// input) belong to the part of what they read first, or of what reads them. A graph that
+// names layers but no modules has those as its parts.
+func FindParts(g *graph.Graph) (*Parts, error) {
+	n := g.NumOps()
+	p := &Parts{Of: make([]int32, n)}
+	paths := make([]string, n)
+	named, layered := false, false
+	for i := range n {
+		o := g.Op(graph.OpID(i))
+		paths[i] = blockOf(o.Module)
+		named = named || paths[i] != ""
+		layered = layered || o.Layer > 0
+	}
+	if !named {
+		if !layered {
+			return nil, ErrNoModules
+		}
+		for i := range n {
+			if l := g.Op(graph.OpID(i)).Layer; l > 0 {
+				paths[i] = "layers." + strconv.Itoa(int(l)-1)
+			}
+		}
+	}
+	dropContainers(paths)
+	at := map[string]int32{}
+	for i := range n {
+		p.Of[i] = -1
+		if paths[i] == "" {
+			continue
+		}
+		k, ok := at[paths[i]]
+		if !ok {
+			k = int32(len(p.List))
+			at[paths[i]] = k
+			p.List = append(p.List, Part{paths[i], -1})
+		}
+		p.Of[i] = k
+	}
+	p.fill(g)
+	p.number()
+	return p, nil
+}
+
+// blockOf returns the path of the block that a module is in, or the module's own.
+func blockOf(module string) string {
+	parts := strings.Split(module, ".")
+	for i, s := range parts {
+		if _, err := strconv.Atoi(s); err == nil && i > 0 {
+			return strings.Join(parts[:i+1], ".")
+		}
+	}
+	return module
+}
+
+// dropContainers removes the paths that contain others: a program that places modules
+// places what is inside.
+func dropContainers(paths []string) {
+	container := map[string]bool{}
+	for _, p := range paths {
+		for i := range len(p) {
+			if p[i] == '.' {
+				container[p[:i]] = true
+			}
+		}
+	}
+	for i := range paths {
+		if container[paths[i]] {
+			paths[i] = ""
+		}
+	}
+}
+
+// fill gives ops without a part that of what they read or are read by.
+func (p *Parts) fill(g *graph.Graph) {
+	n := g.NumOps()
+	for i := range n {
+		if p.Of[i] >= 0 {
+			continue
+		}
+		for _, t := range g.Inputs(graph.OpID(i)) { // the latest, as an addition after a block is the block's
+			p.Of[i] = max(p.Of[i], p.Of[g.Tensor(t).Producer])
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		first, end := g.Outputs(graph.OpID(i))
+		for t := first; t < end && p.Of[i] < 0; t++ {
+			for _, c := range g.Consumers(t) {
+				if p.Of[i] < 0 {
+					p.Of[i] = p.Of[c]
+				}
+			}
+		}
+	}
+	for i := range n {
+		p.Of[i] = max(p.Of[i], 0)
+	}
+}
+
+// number numbers the blocks of the largest stack: the container with the most of them.
+func (p *Parts) number() {
+	stack, most := "", 0
+	count := map[string]int{}
+	for _, x := range p.List {
+		if c, ok := container(x.Path); ok {
+			if count[c]++; count[c] > most {
+				stack, most = c, count[c]
+			}
+		}
+	}
+	layer := 0
+	for i := range p.List {
+		if c, ok := container(p.List[i].Path); ok && c == stack {
+			p.List[i].Layer = layer
+			layer++
+		}
+	}
+}
+
+// container returns the path that a block is in.
+func container(path string) (string, bool) {
+	at := strings.LastIndexByte(path, '.')
+	if at < 0 {
+		return "", false
+	}
+	_, err := strconv.Atoi(path[at+1:])
+	return path[:at], err == nil
+}
+
+// Layers returns the number of blocks in the model's stack.
+func (p *Parts) Layers() (n int) {
+	for _, x := range p.List {
+		n = max(n, x.Layer+1)
+	}
+	return n
+}
+
+// Spread returns the device of each op, [N], for the devices of the parts. Ops of a
+// co-location group follow the first of them.
+func (p *Parts) Spread(g *graph.Graph, device []uint8) []uint8 {
+	of := make([]uint8, len(p.Of))
+	group := map[int32]uint8{}
+	for i, k := range p.Of {
+		of[i] = device[k]
+		if c := g.Op(graph.OpID(i)).Group; c > 0 {
+			if d, ok := group[c]; ok {
+				of[i] = d
+			} else {
+				group[c] = of[i]
+			}
+		}
+	}
+	return of
+}
+
+// Majority returns, for each part, the device that runs most of it under a placement of
+// the ops, [N], weighed by their seconds on device 0; seconds may be nil, for one an op.
+func (p *Parts) Majority(device []uint8, seconds []float64) []uint8 {
+	var weight [hw.MaxDevices]float64
+	of := make([]uint8, len(p.List))
+	sums := make([][hw.MaxDevices]float64, len(p.List))
+	for i, k := range p.Of {
+		w := 1.0
+		if seconds != nil {
+			w = seconds[i]
+		}
+		sums[k][device[i]] += w
+	}
+	for k := range sums {
+		weight = sums[k]
+		for d := range weight {
+			if weight[d] > weight[of[k]] {
+				of[k] = uint8(d)
+			}
+		}
+	}
+	return of
+}
+
+// Accelerators returns the GPUs of m, ascending, or all devices where there is none.
+func Accelerators(m *hw.Machine) []uint8 {
+	var gpu, all []uint8
+	for i := range m.Devices {
+		all = append(all, uint8(i))
+		if m.Devices[i].Kind == hw.GPU {
+			gpu = append(gpu, uint8(i))
+		}
+	}
+	if len(gpu) > 0 {
+		return gpu
+	}
+	return all
+}

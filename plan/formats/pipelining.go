@@ -1,0 +1,74 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// torch.distributed.pipelining.pipeline takes split_spec, the modules before which a new
+// stage begins: {"layers.4": SplitPoint.BEGINNING}.
+
+// bounds returns the first part of each stage.
+func (s *Split) bounds() ([]int, error) {
+	stage, err := s.stages()
+	if err != nil {
+		return nil, err
+	}
+	list := []int{0}
+	for k := 1; k < len(stage); k++ {
+		if stage[k] != stage[k-1] {
+			list = append(list, k)
+		}
+	}
+	return list, nil
+}
+
+func writePipelining(w io.Writer, s *Split) error {
+	bounds, err := s.bounds()
+	if err != nil {
+		return err
+	}
+	spec := map[string]string{}
+	for _, k := range bounds[1:] {
+		spec[s.Parts.List[k].Path] = "BEGINNING"
+	}
+	b, err := json.MarshalIndent(map[string]any{"split_spec": spec, "stages": len(bounds)}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func isPipelining(data []byte) bool {
+	return bytes.Contains(data[:min(len(data), 1<<20)], []byte(`"split_spec"`))
+}
+
+func readPipelining(data []byte, s *Split) error {
+	var f struct {
+		Spec map[string]string `json:"split_spec"`
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	bounds := []int{0}
+	for path, point := range f.Spec {
+		k := slices.IndexFunc(s.Parts.List, func(x Part) bool { return x.Path == path })
+		if k < 0 {
+			return fmt.Errorf("module %q is no part of the graph", path)
+		}
+		switch point {
+		case "BEGINNING":
+		case "END":
+			k++
+		default:
+			return fmt.Errorf("module %q: split point %q, want BEGINNING or END", path, point)
+		}
+		bounds = append(bounds, k)
+	}
+	slices.Sort(bounds)
+	return s.fromStages(slices.Compact(bounds))
+}

@@ -1,0 +1,110 @@
+package formats
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// vLLM splits the layers of a model over pipeline stages by the numbers in
+// VLLM_PP_LAYER_PARTITION, one a stage, whose sum is the number of layers
+// (get_pp_indices in vllm/distributed/utils.py).
+
+const vllmVariable = "VLLM_PP_LAYER_PARTITION"
+
+// counts returns how many layers each stage has.
+func (s *Split) counts() ([]int, error) {
+	stage, err := s.stages()
+	if err != nil {
+		return nil, err
+	}
+	n := make([]int, stage[len(stage)-1]+1)
+	for k, x := range s.Parts.List {
+		if x.Layer >= 0 {
+			n[stage[k]]++
+		}
+	}
+	return n, nil
+}
+
+// fromCounts sets the devices from the layers of each stage: parts before the stack are
+// with the first layer, parts behind it with the last.
+func (s *Split) fromCounts(counts []int, order []uint8) error {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	if layers := s.Parts.Layers(); sum != layers || layers == 0 {
+		return fmt.Errorf("%d layers, the graph has %d", sum, layers)
+	}
+	if len(counts) > len(order) {
+		return fmt.Errorf("%d stages, machine %s has %d accelerators", len(counts), s.Machine.Name, len(order))
+	}
+	of := make([]uint8, 0, sum)
+	for i, n := range counts {
+		for range n {
+			of = append(of, order[i])
+		}
+	}
+	s.Device = make([]uint8, len(s.Parts.List))
+	for k, x := range s.Parts.List {
+		switch {
+		case x.Layer >= 0:
+			s.Device[k] = of[x.Layer]
+		case k < s.Parts.firstLayer():
+			s.Device[k] = of[0]
+		default:
+			s.Device[k] = of[sum-1]
+		}
+	}
+	return nil
+}
+
+func join(numbers []int, by string) string {
+	var text []string
+	for _, n := range numbers {
+		text = append(text, strconv.Itoa(n))
+	}
+	return strings.Join(text, by)
+}
+
+func writeVLLM(w io.Writer, s *Split) error {
+	n, err := s.counts()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s=%s vllm serve MODEL --pipeline-parallel-size %d\n", vllmVariable, join(n, ","), len(n))
+	return err
+}
+
+func isVLLM(data []byte) bool {
+	return bytes.Contains(data[:min(len(data), 1<<12)], []byte(vllmVariable))
+}
+
+var vllmCounts = regexp.MustCompile(vllmVariable + `=["']?(\d+(?:,\d+)*)`)
+
+func readVLLM(data []byte, s *Split) error {
+	found := vllmCounts.FindSubmatch(data)
+	if found == nil {
+		return fmt.Errorf("%s has no numbers", vllmVariable)
+	}
+	n, err := numbersIn(string(found[1]), ",")
+	if err != nil {
+		return err
+	}
+	return s.fromCounts(n, Accelerators(s.Machine))
+}
+
+func numbersIn(text, by string) (list []int, err error) {
+	for _, part := range strings.Split(text, by) {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 || n > 1<<20 {
+			return nil, fmt.Errorf("%q is no number of layers", part)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Installs what test_doors.py needs, beside the tree, and runs it.
+#
+#   run.sh PLACER
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+placer=$1
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/placer
+torch=$("$here/../install_torch.sh")
+if ! [ -d "$cache/doors/accelerate" ]; then
+    "$torch" -m pip install --quiet --disable-pip-version-check --no-deps --target "$cache/doors/accelerate" \
+        accelerate==1.15.0 safetensors huggingface_hub packaging psutil pyyaml numpy requests tqdm
+fi
+PYTHONPATH=$cache/doors/accelerate "$torch" "$here/test_doors.py" "$placer" torch
+if ! [ -x "$cache/doors/tensorflow/bin/python" ]; then
+    "${PYTHON:-python3}" -m venv "$cache/doors/tensorflow"
+    "$cache/doors/tensorflow/bin/python" -m pip install --quiet --disable-pip-version-check tensorflow-cpu==2.21.0
+fi
+"$cache/doors/tensorflow/bin/python" "$here/test_doors.py" "$placer" tensorflow
+if ! [ -x "$cache/doors/onnx/bin/python" ]; then
+    "${PYTHON:-python3}" -m venv "$cache/doors/onnx"
+    "$cache/doors/onnx/bin/python" -m pip install --quiet --disable-pip-version-check onnx==1.23.2 onnxruntime==1.32.0 numpy
+fi
+"$cache/doors/onnx/bin/python" "$here/test_doors.py" "$placer" onnx
