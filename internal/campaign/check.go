@@ -226,10 +226,27 @@ func (c *checker) memory() {
 			changes[d] = append(changes[d], change{from, bytes}, change{until, -bytes})
 		}
 	}
-	lastRead := func(t graph.TensorID, d int) (at units.Seconds) {
+	// until returns when device d can forget tensor t, which it has made or received:
+	// when the last op there that reads t or a view of it has ended, and the last
+	// transfer from there.
+	var until func(t graph.TensorID, d int) units.Seconds
+	until = func(t graph.TensorID, d int) (at units.Seconds) {
+		p := c.g.Tensor(t).Producer
+		if c.span[p].Device == d {
+			at = c.span[p].End
+			for to := range c.m.NumDevices() {
+				if y := c.sent[message{p, t, to}]; y != nil {
+					at = max(at, y.End)
+				}
+			}
+		}
 		for _, i := range c.g.Consumers(t) {
 			if c.span[i].Device == d {
 				at = max(at, c.span[i].End)
+				if of, view := c.viewed(i); view && of == t {
+					first, _ := c.g.Outputs(i)
+					at = max(at, until(first, d))
+				}
 			}
 		}
 		return at
@@ -238,22 +255,19 @@ func (c *checker) memory() {
 		op := c.g.Op(graph.OpID(i))
 		base[s.Device] += op.Resident
 		hold(s.Device, op.Workspace, s.Start, s.End)
+		if _, view := c.viewed(graph.OpID(i)); view {
+			continue
+		}
 		first, end := c.g.Outputs(graph.OpID(i))
 		for t := first; t < end; t++ {
 			if x := c.g.Tensor(t); !x.Resident {
-				until := max(s.End, lastRead(t, s.Device))
-				for to := range c.m.NumDevices() {
-					if y := c.sent[message{graph.OpID(i), t, to}]; y != nil {
-						until = max(until, y.End)
-					}
-				}
-				hold(s.Device, x.Bytes, s.Start, until)
+				hold(s.Device, x.Bytes, s.Start, until(t, s.Device))
 			}
 		}
 	}
 	for key, x := range c.sent {
 		if key.tensor != sim.NoTensor {
-			hold(x.To, x.Bytes, x.Start, lastRead(key.tensor, x.To))
+			hold(x.To, x.Bytes, x.Start, until(key.tensor, x.To))
 		}
 	}
 	for d, list := range changes {
@@ -273,6 +287,18 @@ func (c *checker) memory() {
 		}
 	}
 }
+
+// viewed returns the tensor that op i passes on as it is, in the same memory (docs/memory.md).
+func (c *checker) viewed(i graph.OpID) (of graph.TensorID, view bool) {
+	first, end := c.g.Outputs(i)
+	in := c.g.Inputs(i)
+	if end-first != 1 || len(in) == 0 || !slices.Contains(viewKinds, c.g.Op(i).Kind) || c.g.Tensor(first).Bytes > c.g.Tensor(in[0]).Bytes {
+		return 0, false
+	}
+	return in[0], true
+}
+
+var viewKinds = []graph.Kind{"Identity", "Reshape", "ExpandDims", "Squeeze", "Unsqueeze", "Flatten", "StopGradient", "PreventGradient"}
 
 func compare[T units.Seconds | units.Bytes](a, b T) int {
 	switch {

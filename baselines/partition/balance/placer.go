@@ -64,14 +64,18 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			c.Moves, c.Seed = every*2000, p.Seed+uint64(round)<<32
 		}
 		fits, last, moves := true, block, 0
-		best, _ := Search(ctx, x, block, c, func(best []uint8) bool {
+		try := func(best []uint8) bool {
 			fits = track.Try(x.Spread(best)).Feasible() || x.Sums
 			if fits {
 				last = append([]uint8(nil), best...)
 			}
 			moves += every
 			return fits && !track.Done()
-		})
+		}
+		best, _ := Search(ctx, x, block, c, try)
+		if moves == 0 && ctx.Err() == nil { // a budget of fewer moves than one evaluation stands for
+			try(best)
+		}
 		if fits {
 			block = best
 			continue
