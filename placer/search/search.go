@@ -296,6 +296,9 @@ func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
 		}
 	}
 	best := rows[choose(p.Graph, rows)]
+	if best.Method == s.c.Human {
+		return rows // what reductions are relative to stays as published
+	}
 	d, tries := tidy(p.Graph, e, best.Decision, best.Score)
 	if note := tidyNote(p.Graph, best.Device, d.Device, tries); note != "" {
 		best.Decision, best.Notes = d, append(slices.Clip(best.Notes), note)
