@@ -35,6 +35,9 @@ func TestCampaign(t *testing.T) {
 		}
 		return
 	}
+	if testing.Short() {
+		*cases = min(*cases, 4)
+	}
 	plans, refused := map[string]int{}, 0
 	for n := range uint64(*cases) {
 		seed := *from + n
