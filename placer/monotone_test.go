@@ -13,7 +13,6 @@ import (
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/plan"
-	"placer/sim"
 	"placer/units"
 )
 
@@ -62,7 +61,7 @@ func ends(t *testing.T, g *graph.Graph, m *hw.Machine, tasks plan.Tasks) *search
 	c := search.Default()
 	c.Budget, c.Fewer, c.Workers = plan.Budget{Evaluations: 40}, true, 1
 	var some []search.Method
-	for _, x := range methods.ForSearch(methods.Problem{Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended, Unlayered: true}, methods.Default()) {
+	for _, x := range methods.ForSearch(methods.Of(p), methods.Default()) {
 		switch x.Name {
 		case "single", "roundrobin", "heft", "etf", "random-best", "local", "anneal", "polish":
 			some = append(some, x)
@@ -137,7 +136,7 @@ func TestGivenPlansAreNeverLost(t *testing.T) {
 			if k > 0 {
 				some = append(some, methods.Given([]plan.Decision{last}))
 			}
-			for _, x := range methods.ForSearch(methods.Problem{Tasks: p.Tasks, Unlayered: true}, methods.Default()) {
+			for _, x := range methods.ForSearch(methods.Of(p), methods.Default()) {
 				if x.Name == "heft" || x.Name == "anneal" {
 					some = append(some, x)
 				}

@@ -15,7 +15,6 @@ import (
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/plan"
-	"placer/sim"
 )
 
 // WholeSearch is the name under which a comparison runs all of placer search.
@@ -228,11 +227,7 @@ func (x *Cases) whole(e *caseEntry) (*problem.Problem, error) {
 
 // search runs all of placer search on p on one core, baselines included.
 func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
-	contention, err := e.source.Contention(x.m.Contention)
-	if err != nil {
-		return nil, err
-	}
-	all := methods.ForSearch(methods.Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: contention == sim.Uncontended, Machine: p.Machine}, methods.Default())
+	all := methods.ForSearch(methods.Of(p), methods.Default())
 	s := search.Default()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	own := *p

@@ -9,8 +9,10 @@ import (
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
 	"placer/hw"
+	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/plan"
+	"placer/sim"
 )
 
 // The methods that use the pretrained policy, the one that learns from nothing, and
@@ -44,6 +46,11 @@ type Problem struct {
 	Unlayered bool
 	// Machine is what is placed on; nil stands for any.
 	Machine *hw.Machine
+}
+
+// Of returns what the choice of p's methods depends on.
+func Of(p *problem.Problem) Problem {
+	return Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended, Unlayered: !p.Graph.Layered(), Machine: p.Machine}
 }
 
 func layered(p Problem) bool   { return !p.Unlayered }

@@ -298,7 +298,7 @@ func (x *sweep) search(ctx context.Context, p *problem.Problem, a *Answer, b pla
 	if a.Device != nil {
 		ms = append(ms, methods.Given([]plan.Decision{before}))
 	}
-	all := methods.ForSearch(methods.Problem{Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended}, methods.Options{Level: methods.Default().Level, Workers: x.c.Workers})
+	all := methods.ForSearch(methods.Of(p), methods.Options{Level: methods.Default().Level, Workers: x.c.Workers})
 	for k, m := range all {
 		if m.Stage == search.StageBaseline {
 			all[k].New = func(s search.Start) (plan.Placer, error) {
