@@ -52,6 +52,8 @@ test-torch-accuracy: ## steps that the simulator predicts against measured ones,
 repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device expert, six seeds, and the accuracy of predictions, into experiments/pytorch; two cores
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/gnmt.py experiments/pytorch/config.json experiments/pytorch
+	PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/contention.py >experiments/pytorch/contention.md.new
+	mv experiments/pytorch/contention.md.new experiments/pytorch/contention.md
 	rm -f experiments/pytorch/accuracy.jsonl
 	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
 
