@@ -57,6 +57,17 @@ repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device
 	rm -f experiments/pytorch/accuracy.jsonl
 	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
 
+.PHONY: test-tensorflow repro-tensorflow
+test-tensorflow: ## the TensorFlow package with real TensorFlow, which is installed beside the tree where there is none (1 GB)
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer python/ci_tensorflow.sh
+	PYTHONPATH=$(CURDIR)/python PLACER_TENSORFLOW_PYTHON=$$(python/install_tensorflow.sh) $(GO) test -count=1 -run TensorFlowReal ./internal/cli
+
+MODELS ?= lstm inception
+repro-tensorflow: ## TensorFlow steps of an LSTM and a convolutional net (MODELS=), 18 placements each, predicted and measured, into experiments/tensorflow; two quiet cores, minutes
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python $$(python/install_tensorflow.sh) experiments/tensorflow/accuracy.py experiments/tensorflow $(MODELS)
+
 .PHONY: test-doors
 test-doors: ## what export --to writes, loaded by accelerate, torch and TensorFlow, which are installed beside the tree where they are not (1 GB)
 	$(GO) build -o bin/placer ./cmd/placer

@@ -47,21 +47,21 @@ var allowed = map[string]string{
 	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/browser": "",
 
 	// GPUs.
-	"hw/gpu":                  "",
-	"hw/nvml":                 "units hw",
-	"measure":                 "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
-	"measure/session":         "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
-	"measure/torch":           "units graph hw plan sim sim/schedule",
-	"measure/torch/torchtest": "measure/torch",
-	"hw/bench":                "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
-	"hw/gpu/cu":               "hw/gpu",
-	"hw/gpu/cuda":             "hw/gpu",
-	"hw/gpu/fake":             "hw/gpu hw/gpu/kernel",
-	"hw/gpu/gputest":          "hw/gpu hw/gpu/kernel",
-	"hw/gpu/ptxtest":          "",
-	"hw/gpu/kernel":           "hw/gpu",
-	"nn/device":               "hw/gpu nn graphsage transformerxl ppo", // docs/adr/0012
-	"hw/gpu/kernel/gen":       "internal/fsx",
+	"hw/gpu":                    "",
+	"hw/nvml":                   "units hw",
+	"measure":                   "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
+	"measure/session":           "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
+	"measure/python":            "units graph hw plan sim sim/schedule",
+	"measure/python/pythontest": "measure/python",
+	"hw/bench":                  "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
+	"hw/gpu/cu":                 "hw/gpu",
+	"hw/gpu/cuda":               "hw/gpu",
+	"hw/gpu/fake":               "hw/gpu hw/gpu/kernel",
+	"hw/gpu/gputest":            "hw/gpu hw/gpu/kernel",
+	"hw/gpu/ptxtest":            "",
+	"hw/gpu/kernel":             "hw/gpu",
+	"nn/device":                 "hw/gpu nn graphsage transformerxl ppo", // docs/adr/0012
+	"hw/gpu/kernel/gen":         "internal/fsx",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",
@@ -148,7 +148,7 @@ var allowed = map[string]string{
 	"internal/dispatch":   "units plan",
 	"internal/compare":    "plan internal/fsx internal/parallel",
 	"internal/campaign":   "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0031
+	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0031
 	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
 	"internal/cli":        "*",
 

@@ -20,7 +20,7 @@ import (
 	"placer/internal/bench"
 	"placer/internal/parallel"
 	"placer/measure"
-	"placer/measure/torch"
+	"placer/measure/python"
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/sim"
@@ -129,7 +129,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, problem.ErrInfeasible), errors.Is(err, search.ErrNoPlacement), errors.Is(err, times.ErrNowhere):
 		return exitInfeasible
-	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary), errors.Is(err, torch.ErrNone):
+	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary), errors.Is(err, python.ErrNone):
 		return exitNoDevice
 	}
 	return exitFailed

@@ -196,11 +196,11 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
 	measuring := f.Measuring
 	switch given := cmd.Flags().Changed("runtime"); {
-	case given && f.runtime != onKernels && f.runtime != onTorch:
-		return usagef("--runtime %s: want %s or %s", f.runtime, onKernels, onTorch)
+	case given && f.runtime != onKernels && f.runtime != session.Torch:
+		return usagef("--runtime %s: want %s or %s", f.runtime, onKernels, session.Torch)
 	case given && f.Evaluator == byRoofline:
 		return usagef("--runtime %s goes with --evaluator %s or %s", f.runtime, byHardware, byBoth)
-	case given && f.runtime == onTorch:
+	case given && f.runtime == session.Torch:
 		measuring.Runtime = session.Torch
 	case given:
 		measuring.Runtime = ""

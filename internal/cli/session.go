@@ -15,8 +15,8 @@ import (
 	"placer/internal/report"
 	"placer/internal/report/web"
 	"placer/measure"
+	"placer/measure/python"
 	"placer/measure/session"
-	"placer/measure/torch"
 	"placer/nn"
 	"placer/placer/methods"
 	"placer/placer/problem"
@@ -51,13 +51,13 @@ type searchRun struct {
 	level   unit.Level
 	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
-	memory  *search.Memory // of an earlier run; nil for a new one
-	before  float64        // seconds that had passed in it
-	done    *report.Search // the result of an earlier run that had ended
-	gpus    *localGPUs     // nil where the search does not measure on GPUs here
-	torch   *torch.Process // nil where it does not measure by PyTorch
-	cache   *session.Cache // nil before it is opened
-	page    *web.Plan      // the best plan and its step; nil before it is written
+	memory  *search.Memory  // of an earlier run; nil for a new one
+	before  float64         // seconds that had passed in it
+	done    *report.Search  // the result of an earlier run that had ended
+	gpus    *localGPUs      // nil where the search does not measure on GPUs here
+	torch   *python.Process // nil where it does not measure by PyTorch
+	cache   *session.Cache  // nil before it is opened
+	page    *web.Plan       // the best plan and its step; nil before it is written
 }
 
 // close closes what the session has open.

@@ -21,7 +21,8 @@ from typing import Any, Sequence
 import models
 import pytest
 import replay
-from placer_torch import auto, binary, clock, copies, graph, profile, schedule
+from placer_runtime import binary
+from placer_torch import auto, clock, copies, graph, profile, schedule
 from placer_torch import state as states
 from placer_torch.capture import capture
 from placer_torch.measure import Meter

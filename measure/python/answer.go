@@ -1,4 +1,4 @@
-package torch
+package python
 
 import (
 	"placer/graph"
@@ -8,18 +8,19 @@ import (
 )
 
 // Format is that of an Answer without an error.
-const Format = "placer torch measurement 1"
+const Format = "placer step measurement 1"
 
 // readyFormat is that of the process's first line.
-const readyFormat = "placer torch ready 1"
+const readyFormat = "placer runtime ready 1"
 
 // Ready is what the process says of itself when it takes requests.
 type Ready struct {
 	Format  string   `json:"format"`
 	Ops     int      `json:"ops"` // of the program
 	Devices []string `json:"devices"`
-	Torch   string   `json:"torch"` // version
-	Host    string   `json:"host"`  // processor's name, where known
+	Runtime string   `json:"runtime"` // name of the Runtime
+	Version string   `json:"version"` // of its framework
+	Host    string   `json:"host"`    // processor's name, where known
 }
 
 // Answer is a measured step. Times are in seconds, by Clock where nothing else is said.

@@ -1,4 +1,4 @@
-package torch_test
+package python_test
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 
 	"placer/graph"
 	"placer/hw"
-	"placer/measure/torch"
-	"placer/measure/torch/torchtest"
+	"placer/measure/python"
+	"placer/measure/python/pythontest"
 	"placer/sim/schedule"
 	"placer/units"
 )
 
 func TestMain(m *testing.M) {
-	if b := os.Getenv(torchtest.Behaviour); b != "" {
-		os.Exit(torchtest.Main(b, os.Stdin, os.Stdout, os.Stderr))
+	if b := os.Getenv(pythontest.Behaviour); b != "" {
+		os.Exit(pythontest.Main(b, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -30,14 +30,14 @@ var halves = schedule.Schedule{GraphName: "g", GraphHash: "h", Method: "test", S
 }}
 
 // start starts the stand-in, which is this program.
-func start(t *testing.T, behaviour string) (*torch.Process, error) {
+func start(t *testing.T, behaviour string) (*python.Process, error) {
 	t.Helper()
-	t.Setenv(torchtest.Behaviour, behaviour)
+	t.Setenv(pythontest.Behaviour, behaviour)
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := torch.Start(context.Background(), torch.Config{Python: me, Graph: "g.json"})
+	p, err := python.Start(context.Background(), python.Config{Runtime: python.Torch(), Python: me, Graph: "g.json"})
 	if err == nil {
 		t.Cleanup(func() { p.Close() })
 	}
@@ -46,24 +46,24 @@ func start(t *testing.T, behaviour string) (*torch.Process, error) {
 
 // One process measures many schedules.
 func TestMeasure(t *testing.T) {
-	p, err := start(t, torchtest.Serves)
+	p, err := start(t, pythontest.Serves)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Ready.Has(&halves); err != nil || p.Ready.Torch == "" {
+	if err := p.Ready.Has(&halves); err != nil || p.Ready.Version == "" {
 		t.Errorf("ready %+v: %v", p.Ready, err)
 	}
 	for _, scale := range []units.Seconds{1, 3} {
 		s := halves
 		s.Step *= scale
-		a, err := p.Measure(&s, torch.Request{Clock: "virtual", Trace: true})
+		a, err := p.Measure(&s, python.Request{Clock: "virtual", Trace: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := torchtest.Factor * float64(s.Step); math.Abs(a.Step-want) > 1e-12 || a.Clock != "virtual" || a.Equal == nil || !*a.Equal || len(a.Trace) != 3 {
+		if want := pythontest.Factor * float64(s.Step); math.Abs(a.Step-want) > 1e-12 || a.Clock != "virtual" || a.Equal == nil || !*a.Equal || len(a.Trace) != 3 {
 			t.Errorf("answer %+v, want a step of %v and 3 ops", a, want)
 		}
-		if d := a.Devices[1]; d.Name != "cpu:1" || d.Ops != 1 || math.Abs(d.Busy-torchtest.Factor*3e-3) > 1e-12 {
+		if d := a.Devices[1]; d.Name != "cpu:1" || d.Ops != 1 || math.Abs(d.Busy-pythontest.Factor*3e-3) > 1e-12 {
 			t.Errorf("device %+v", d)
 		}
 	}
@@ -74,16 +74,16 @@ func TestMeasure(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for behaviour, want := range map[string]string{
-		torchtest.Fails:    "request: op mm is not in the program",
-		torchtest.Dies:     "placer_torch: worker cpu:1: op mm: killed (exit status 1)",
-		torchtest.NoAnswer: `placer_torch: "a warning of a library\n" is no answer`,
+		pythontest.Fails:    "request: op mm is not in the program",
+		pythontest.Dies:     "placer_torch: worker cpu:1: op mm: killed (exit status 1)",
+		pythontest.NoAnswer: `placer_torch: "a warning of a library\n" is no answer`,
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			p, err := start(t, behaviour)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = p.Measure(&halves, torch.Request{}); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, torch.ErrNone) {
+			if _, err = p.Measure(&halves, python.Request{}); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, python.ErrNone) {
 				t.Errorf("error %v, want %q", err, want)
 			}
 		})
@@ -91,16 +91,16 @@ func TestErrors(t *testing.T) {
 }
 
 func TestNone(t *testing.T) {
-	if _, err := start(t, torchtest.NoTorch); !errors.Is(err, torch.ErrNone) || !strings.Contains(err.Error(), "No module named 'torch'") || strings.Contains(err.Error(), "\n") {
+	if _, err := start(t, pythontest.NoTorch); !errors.Is(err, python.ErrNone) || !strings.Contains(err.Error(), "No module named 'torch'") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want ErrNone on one line", err)
 	}
-	if _, err := torch.Start(context.Background(), torch.Config{Python: "no-such-python"}); !errors.Is(err, torch.ErrNone) {
+	if _, err := python.Start(context.Background(), python.Config{Runtime: python.TensorFlow(), Python: "no-such-python"}); !errors.Is(err, python.ErrNone) {
 		t.Errorf("error %v, want ErrNone", err)
 	}
 	s := halves
 	s.Devices = []string{"cpu:0", "gpu:0"}
-	r := torch.Ready{Devices: []string{"cpu:0", "cpu:1"}}
-	if err := r.Has(&s); !errors.Is(err, torch.ErrNone) || !strings.Contains(err.Error(), "gpu:0: op right") {
+	r := python.Ready{Devices: []string{"cpu:0", "cpu:1"}}
+	if err := r.Has(&s); !errors.Is(err, python.ErrNone) || !strings.Contains(err.Error(), "gpu:0: op right") {
 		t.Errorf("error %v, want ErrNone, which names gpu:0", err)
 	}
 }
@@ -116,7 +116,7 @@ func TestSimTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &hw.Machine{Devices: []hw.Device{{Name: "cpu:0"}, {Name: "cpu:1"}, {Name: "cpu:2"}}}
-	a := torch.Answer{Trace: []torch.Event{
+	a := python.Answer{Trace: []python.Event{
 		{Op: "x", Device: "cpu:0", Start: 1, End: 2},
 		{Op: "x", Device: "cpu:0", Start: 2, End: 3, Send: true, Output: 1, To: []string{"cpu:1", "cpu:2"}, Bytes: 16},
 		{Op: "x", Device: "cpu:0", Send: true, Output: 2, To: []string{"cpu:1"}},

@@ -7,10 +7,10 @@ import os
 import shutil
 import subprocess
 
-from .errors import PlacerTorchError
+from .errors import PlacerError
 
 
-class BinaryError(PlacerTorchError):
+class BinaryError(PlacerError):
     """placer is not there, or it failed."""
 
 

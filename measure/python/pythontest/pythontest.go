@@ -1,7 +1,7 @@
-// Package torchtest owns a program that speaks the protocol of placer_torch's measuring
-// process without torch, for tests: a step takes what its schedule predicts, times a
+// Package pythontest owns a program that speaks the protocol of the measuring
+// processes of Python without a framework, for tests: a step takes what its schedule predicts, times a
 // factor.
-package torchtest
+package pythontest
 
 import (
 	"bufio"
@@ -11,12 +11,12 @@ import (
 	"os"
 	"slices"
 
-	"placer/measure/torch"
+	"placer/measure/python"
 )
 
 // Behaviour is the environment variable that says how the stand-in behaves; a test
 // program that finds it set calls Main in place of its tests.
-const Behaviour = "PLACER_TORCH_STAND_IN"
+const Behaviour = "PLACER_PYTHON_STAND_IN"
 
 // Behaviours.
 const (
@@ -42,7 +42,7 @@ func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
 		return 1
 	}
 	w := json.NewEncoder(out)
-	_ = w.Encode(torch.Ready{Format: "placer torch ready 1", Ops: ops(os.Args), Devices: []string{"cpu:0", "cpu:1"}, Torch: "0.0-stand-in"})
+	_ = w.Encode(python.Ready{Format: "placer runtime ready 1", Ops: ops(os.Args), Devices: []string{"cpu:0", "cpu:1"}, Runtime: "torch", Version: "0.0-stand-in"})
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<30)
 	for lines.Scan() {
@@ -84,9 +84,9 @@ func ops(args []string) int {
 	return len(g.Ops)
 }
 
-func answer(line []byte) (*torch.Answer, error) {
+func answer(line []byte) (*python.Answer, error) {
 	var r struct {
-		torch.Request
+		python.Request
 		Schedule struct {
 			Format  string
 			Step    float64 `json:"step_time_s"`
@@ -106,18 +106,18 @@ func answer(line []byte) (*torch.Answer, error) {
 		return nil, fmt.Errorf("request: format %q", s.Format)
 	}
 	step, equal, load := Factor*s.Step, true, 0.5
-	a := &torch.Answer{Format: torch.Format, Step: step, Clock: r.Clock, Wall: []float64{2 * step}, Virtual: []float64{step}, Rounds: []float64{step}, Equal: &equal, Load: &load}
+	a := &python.Answer{Format: python.Format, Step: step, Clock: r.Clock, Wall: []float64{2 * step}, Virtual: []float64{step}, Rounds: []float64{step}, Equal: &equal, Load: &load}
 	at := map[string]int{}
 	for i, d := range s.Devices {
 		at[d] = i
-		a.Devices = append(a.Devices, torch.Device{Name: d})
+		a.Devices = append(a.Devices, python.Device{Name: d})
 	}
 	for _, o := range s.Ops {
 		d := &a.Devices[at[o.Device]]
 		d.Ops++
 		d.Busy += Factor * (o.End - o.Start)
 		if r.Trace {
-			a.Trace = append(a.Trace, torch.Event{Op: o.Name, Device: o.Device, Start: Factor * o.Start, End: Factor * o.End})
+			a.Trace = append(a.Trace, python.Event{Op: o.Name, Device: o.Device, Start: Factor * o.Start, End: Factor * o.End})
 		}
 	}
 	return a, nil

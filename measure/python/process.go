@@ -1,4 +1,4 @@
-package torch
+package python
 
 import (
 	"bufio"
@@ -16,11 +16,9 @@ import (
 	"placer/sim/schedule"
 )
 
-// ErrNone says that there is no Python with torch and placer_torch.
-var ErrNone = errors.New("no PyTorch")
-
 // Config says what process to start.
 type Config struct {
+	Runtime  Runtime
 	Python   string // program
 	Graph    string // graph file, beside which the captured program lies
 	Realtime bool   // keep other processes off the cores while a step runs
@@ -37,6 +35,7 @@ type Request struct {
 // Process is a measuring process. It is used by one goroutine at a time.
 type Process struct {
 	Ready   Ready
+	runtime Runtime
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
@@ -46,14 +45,14 @@ type Process struct {
 }
 
 // Start starts the process and waits until it takes requests. It reports ErrNone where
-// there is no such program, no torch or no placer_torch. The process ends with Close or
+// there is no such program, framework or package. The process ends with Close or
 // ctx.
 func Start(ctx context.Context, cfg Config) (*Process, error) {
-	args := []string{"-m", "placer_torch", "measure", "--graph", cfg.Graph, "--serve"}
+	args := []string{"-m", cfg.Runtime.Package, "measure", "--graph", cfg.Graph, "--serve"}
 	if cfg.Realtime {
 		args = append(args, "--realtime")
 	}
-	p := &Process{command: exec.CommandContext(ctx, cfg.Python, args...), errors: &tail{}}
+	p := &Process{runtime: cfg.Runtime, command: exec.CommandContext(ctx, cfg.Python, args...), errors: &tail{}}
 	p.command.Stderr = p.errors
 	p.command.WaitDelay = 5 * time.Second
 	in, err := p.command.StdinPipe()
@@ -66,12 +65,12 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	p.in, p.out = in, bufio.NewReader(out)
 	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("%w: %w; python/install_torch.sh prints a python that has it, for --python", ErrNone, err)
+		return nil, cfg.Runtime.none(err.Error())
 	}
 	if err := p.read(&p.Ready); err != nil {
 		p.Close()
 		if ctx.Err() == nil && p.errors.missing() {
-			return nil, fmt.Errorf("%w: %s: %s; python/install_torch.sh prints a python that has it, for --python", ErrNone, cfg.Python, p.errors.last())
+			return nil, cfg.Runtime.none(cfg.Python + ": " + p.errors.last())
 		}
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 func (r *Ready) Has(s *schedule.Schedule) error {
 	for _, o := range s.Ops {
 		if name := s.Devices[o.Device]; !slices.Contains(r.Devices, name) {
-			return fmt.Errorf("%w on %s: op %s is to run there, this host has %s", ErrNone, name, o.Name, strings.Join(r.Devices, ", "))
+			return r.lacks(name, "op "+o.Name+" is to run there")
 		}
 	}
 	return nil
@@ -119,9 +118,9 @@ func (p *Process) Measure(s *schedule.Schedule, r Request) (*Answer, error) {
 	case a.Error != "":
 		return nil, errors.New(a.Error)
 	case a.Format != Format:
-		return nil, fmt.Errorf("placer_torch: format is %q, want %q", a.Format, Format)
+		return nil, fmt.Errorf("%s: format is %q, want %q", p.runtime.Package, a.Format, Format)
 	case a.Step <= 0:
-		return nil, fmt.Errorf("placer_torch: a step of %v s", a.Step)
+		return nil, fmt.Errorf("%s: a step of %v s", p.runtime.Package, a.Step)
 	}
 	return a, nil
 }
@@ -148,7 +147,7 @@ func (p *Process) read(v any) error {
 		return p.broken(err)
 	}
 	if err := json.Unmarshal(line, v); err != nil {
-		return fmt.Errorf("placer_torch: %.80q is no answer: %w", line, err)
+		return fmt.Errorf("%s: %.80q is no answer: %w", p.runtime.Package, line, err)
 	}
 	return nil
 }
@@ -162,7 +161,7 @@ func (p *Process) broken(err error) error {
 	if last := p.errors.last(); last != "" {
 		return fmt.Errorf("%s (%w)", last, err)
 	}
-	return fmt.Errorf("placer_torch: %w", err)
+	return fmt.Errorf("%s: %w", p.runtime.Package, err)
 }
 
 // tail keeps the last lines that a process writes.
@@ -184,5 +183,5 @@ func (t *tail) last() string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// missing reports whether Python did not find torch or placer_torch.
+// missing reports whether Python did not find the framework or the package.
 func (t *tail) missing() bool { return strings.Contains(t.last(), "No module named ") }

@@ -1,4 +1,4 @@
-package torch
+package python
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"placer/graph"
@@ -59,7 +58,7 @@ func (r *Measurer) Measure(ctx context.Context, d plan.Decision) (plan.Score, er
 		return plan.Score{}, err
 	}
 	if a.Equal != nil && !*a.Equal {
-		return plan.Score{}, errors.New("placer_torch: the results are not those of one device")
+		return plan.Score{}, errors.New(r.process.runtime.Package + ": the results are not those of one device")
 	}
 	return plan.Score{Value: a.Step}, nil
 }
@@ -69,7 +68,7 @@ func (r *Measurer) Measure(ctx context.Context, d plan.Decision) (plan.Score, er
 func (r *Ready) Runs(g *graph.Graph, m *hw.Machine) error {
 	for i := range m.Devices {
 		if name := m.Devices[i].Name; !slices.Contains(r.Devices, name) {
-			return fmt.Errorf("%w on %s: machine %s has it, this host has %s", ErrNone, name, m.Name, strings.Join(r.Devices, ", "))
+			return r.lacks(name, "machine "+m.Name+" has it")
 		}
 	}
 	if r.Ops != g.NumOps() {
@@ -84,5 +83,5 @@ func (r *Ready) Identity() string {
 	if host == "" {
 		host = runtime.GOARCH
 	}
-	return fmt.Sprintf("torch %s, %s, %d cores", r.Torch, host, len(r.Devices))
+	return fmt.Sprintf("%s %s, %s, %d cores", r.Runtime, r.Version, host, len(r.Devices))
 }
