@@ -71,8 +71,24 @@ func (x *models) of(j *Judge, micro int64) (*strategy.Model, *strategy.Blocks, [
 	return m, x.blocks[micro], times, nil
 }
 
-// step returns the step of s on j's machine, its stages cut by the exact program.
+// mostWhole is the size of a step up to which stages that are replicated or split are
+// simulated with all ranks: their activations then share links with rings.
+const mostWhole = 600_000
+
+// step returns the step of s on j's machine, its stages cut by the exact program. One
+// replica stands for all where the machine and the strategy allow.
 func (x *models) step(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
+	fold := j.fold
+	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Data*s.MicroBatches > 0 {
+		if g, err := x.graph(x.batch / max(1, int64(s.Data*s.MicroBatches))); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
+			fold = false
+		}
+	}
+	return x.derive(j, s, fold)
+}
+
+// derive is step, folded or not.
+func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Step, error) {
 	parts := int64(s.Data) * int64(s.MicroBatches)
 	if parts > x.batch || x.batch%parts != 0 {
 		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data)
@@ -85,7 +101,7 @@ func (x *models) step(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: j.fold})
+	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: fold})
 }
 
 // cut returns the cuts of s's chunks that take least time and fit.
