@@ -8,16 +8,16 @@ import (
 	"placer/graph/unit"
 )
 
-// chains takes the strongly connected components of the model's chains (package
+// chains takes the strongly connected components of the model's chains, or of units of another level (package
 // graph/unit), in topological order: a recurrent network's layers, unrolled in time, whose
 // annotated layers lead forth and back. It reports whether there are several.
-func (b *Blocks) chains(seconds []float64) bool {
+func (b *Blocks) chains(seconds []float64, level unit.Level) bool {
 	g, m := b.m.Micro, b.m
 	h, err := unit.Find(g, seconds)
 	if err != nil {
 		return false
 	}
-	p := h.Levels[unit.Chain]
+	p := h.Levels[level]
 	n := p.NumUnits()
 	next := make([][]int32, n)
 	in := func(i graph.OpID) bool { return g.Op(i).Phase == graph.Forward && !m.once[i] }
@@ -58,6 +58,27 @@ func (b *Blocks) chains(seconds []float64) bool {
 		}
 	}
 	return true
+}
+
+// mostFine bounds fine blocks: cuts are found in time quadratic in their number.
+const mostFine = 768
+
+// NewFineBlocks returns the cells of m as blocks (a product with what follows it), in
+// topological order, so that stages can be cut within layers. Neighbours are joined where
+// there are too many.
+func NewFineBlocks(m *Model, seconds []float64) *Blocks {
+	b := &Blocks{of: make([]int32, m.Micro.NumOps()), m: m}
+	if !b.chains(seconds, unit.Cell) {
+		return NewBlocks(m, seconds)
+	}
+	if b.n > mostFine {
+		for i := range b.of {
+			b.of[i] = int32(int64(b.of[i]) * mostFine / int64(b.n))
+		}
+		b.n = mostFine
+	}
+	b.settle()
+	return b
 }
 
 // components returns the strongly connected component of each node and their number

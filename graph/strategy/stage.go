@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"placer/graph"
+	"placer/graph/unit"
 	"placer/units"
 )
 
@@ -24,7 +25,7 @@ type Blocks struct {
 func NewBlocks(m *Model, seconds []float64) *Blocks {
 	g := m.Micro
 	b := &Blocks{of: make([]int32, g.NumOps()), m: m}
-	if !b.layers() && !b.chains(seconds) {
+	if !b.layers() && !b.chains(seconds, unit.Chain) {
 		b.stretches(seconds)
 	}
 	b.settle()
@@ -282,4 +283,15 @@ func (b *Blocks) chunks(bounds []int) []int32 {
 		of[i] = chunk[k]
 	}
 	return of
+}
+
+// Stages returns the stage of every op of the micro-batch's graph, [N], under cuts at the
+// blocks bounds, one for each stage.
+func (b *Blocks) Stages(bounds []int) []uint8 {
+	of := b.chunks(bounds)
+	stage := make([]uint8, len(of))
+	for i, c := range of {
+		stage[i] = uint8(c)
+	}
+	return stage
 }

@@ -32,7 +32,7 @@ var allowed = map[string]string{
 	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/foreign graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/times internal/fsx graph/formats/decoder graph/formats/hlo graph/formats/tensorflow graph/formats/torchtrace",
 	"graph/formats/onnx":     "units graph",
 	"graph/train":            "units graph",
-	"graph/remat":            "graph graph/fuse", // docs/adr/0029
+	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
 	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
 	"workloads":              "units graph graph/train",
@@ -139,7 +139,7 @@ var allowed = map[string]string{
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
 	"placer/verdict":           "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/strategies":        "units graph graph/strategy graph/unit hw plan roofline sim placer/problem", // docs/adr/0036
+	"placer/strategies":        "units graph graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
 	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,15 +13,19 @@ import (
 	"placer/internal/report"
 	"placer/placer/problem"
 	"placer/placer/strategies"
+	"placer/plan"
 	"placer/workloads"
 )
 
 // strategiesFlags are the flags of strategies.
 type strategiesFlags struct {
 	inputFlags
-	batch int64
-	micro int
-	json  bool
+	batch       int64
+	micro       int
+	budget      time.Duration
+	evaluations int
+	seed        uint64
+	json        bool
 }
 
 func (c *console) strategiesCommand() *cobra.Command {
@@ -44,6 +49,9 @@ func (c *console) strategiesCommand() *cobra.Command {
 	f.add(cmd.Flags())
 	cmd.Flags().Int64Var(&f.batch, "batch", 0, "samples of a step, on all devices together; the workload's, or that of --dim batch=N, without it")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
+	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "time of the search that places the micro-batched graph; 0 leaves it out")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of a time, so that the answer is the same everywhere")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
 }
@@ -57,6 +65,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--batch %d: want at least 1", f.batch)
 	case f.micro < 0 || cmd.Flags().Changed("micro-batches") && f.micro == 0:
 		return usagef("--micro-batches %d: want at least 1", f.micro)
+	case f.budget < 0 || f.evaluations < 0:
+		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
 	case f.Times != "":
 		return usagef("--times is for one graph: strategies derive others")
 	case f.Graph == "-":
@@ -134,7 +144,11 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
-	x, err := strategies.NewComparison(problem.Source{Graph: g}, family, m, strategies.Config{Batch: batch, MicroBatches: f.micro, Clock: c.clock})
+	how := strategies.Config{Batch: batch, MicroBatches: f.micro, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	if f.evaluations > 0 {
+		how.Budget = plan.Budget{Evaluations: f.evaluations}
+	}
+	x, err := strategies.NewComparison(problem.Source{Graph: g}, family, m, how)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,10 @@ type Config struct {
 	// MicroBatches are those that each replica divides its share into; 0: the number among powers
 	// of two, and the largest, that gives the shortest step that fits.
 	MicroBatches int
+	// Budget is that of the search that places the micro-batched graph; zero leaves its
+	// row out.
+	Budget plan.Budget
+	Seed   uint64
 	// Clock returns seconds since some start.
 	Clock func() float64
 }
@@ -38,10 +42,13 @@ func (c Config) Validate() error {
 type Row struct {
 	Name     string
 	Strategy strategy.Strategy
-	*Result          // nil where it cannot be done
-	Why      string  // it cannot
-	Took     float64 // seconds to the answer
-	Tried    int     // strategies simulated
+	// Device places the ops of one micro-batch, [N], in the row of a placement; else nil:
+	// the strategy's stages do.
+	Device  []uint8
+	*Result         // nil where it cannot be done
+	Why     string  // it cannot
+	Took    float64 // seconds to the answer
+	Tried   int     // strategies simulated
 }
 
 // Names of rows.
@@ -118,6 +125,23 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	add(NameInterleaved, pure(pipe, strategy.Replicated, strategy.Interleaved))
 	add(NameTensor, pure(tensor, strategy.Replicated, strategy.OneFOneB))
 	add(NameHybrid, x.hybrids())
+	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
+		return rows
+	}
+	for k := range rows {
+		if rows[k].Name != NamePipeline || rows[k].Result == nil {
+			continue
+		}
+		r, err := x.place(ctx, &rows[k], x.c.Budget, x.c.Seed)
+		if err != nil {
+			r = &Row{Name: NamePlacement, Why: err.Error()}
+		}
+		rows = append(rows, *r)
+		if tell != nil {
+			tell(r)
+		}
+		break
+	}
 	return rows
 }
 

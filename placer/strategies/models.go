@@ -73,7 +73,7 @@ func (x *models) of(j *Judge, micro int64) (*strategy.Model, *strategy.Blocks, [
 
 // mostWhole is the size of a step up to which stages that are replicated or split are
 // simulated with all ranks: their activations then share links with rings.
-const mostWhole = 600_000
+const mostWhole = 300_000
 
 // step returns the step of s on j's machine, its stages cut by the exact program. One
 // replica stands for all where the machine and the strategy allow.
