@@ -86,7 +86,7 @@ func (d *Strategies) Feasible() bool { return d.Best != "" }
 func (d *Strategies) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	pg.printf("%s on %s, %s; %d samples a step, on all devices together\n\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices), d.Batch)
-	t := newTable("way", "strategy", ">step", ">samples/s", ">fullest", ">bubble", ">traffic", ">took")
+	t := newTable("way", "strategy", ">step", ">samples/s", ">fullest", ">bubble", ">traffic", ">took").fitting("took", "traffic")
 	for _, r := range d.Rows {
 		name := r.Name
 		if name == d.Best {

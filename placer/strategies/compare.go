@@ -209,7 +209,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	begin := x.c.Clock()
 	row := Row{Name: name}
 	if len(all) == 0 {
-		row.Why = fmt.Sprintf("a batch of %d cannot be divided so", x.c.Batch)
+		row.Why = fmt.Sprintf("%d samples cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices())
 	}
 	var family strategy.Strategy // of the numbers of micro-batches under way, fewest first
 	ended, last := false, plan.Score{}
