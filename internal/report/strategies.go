@@ -52,31 +52,36 @@ type strategyRow struct {
 func CompareStrategies(graph string, m *hw.Machine, batch int64, rows []strategies.Row, took float64) *Strategies {
 	d := &Strategies{Format: strategiesFormat, Graph: graph, Machine: IdentifyMachine(m), Batch: batch, Seconds: took}
 	for k := range rows {
-		r := &rows[k]
-		x := strategyRow{Name: r.Name, Tried: r.Tried, Seconds: r.Took, Why: r.Why}
-		if r.Result != nil {
-			s := r.Strategy
-			x.Strategy, x.Data, x.Pipeline, x.Tensor, x.MicroBatches = s.String(), s.Data, s.Pipeline, s.Tensor, s.MicroBatches
-			if s.Data > 1 {
-				x.Sharding = s.Sharding.String()
-			}
-			if s.Pipeline > 1 {
-				x.Schedule, x.Chunks = s.Schedule.String(), s.Chunks
-			}
-			x.StepTime, x.Feasible, x.Missing, x.Bubble, x.Traffic, x.Ops = r.Seconds, r.Overflow == 0, int64(r.Overflow), r.Bubble, int64(r.Traffic), r.Ops
-			if x.Feasible {
-				x.Rate = float64(batch) / r.Seconds
-			}
-			for _, b := range r.Peak {
-				x.Peak = append(x.Peak, int64(b))
-			}
-		}
-		d.Rows = append(d.Rows, x)
+		d.Rows = append(d.Rows, describeStrategy(&rows[k], batch))
 	}
 	if best := strategies.Best(rows); best != nil && best.Overflow == 0 {
 		d.Best = best.Name
 	}
 	return d
+}
+
+// describeStrategy is a row of a comparison at a batch.
+func describeStrategy(r *strategies.Row, batch int64) strategyRow {
+	x := strategyRow{Name: r.Name, Tried: r.Tried, Seconds: r.Took, Why: r.Why}
+	if r.Result == nil {
+		return x
+	}
+	s := r.Strategy
+	x.Strategy, x.Data, x.Pipeline, x.Tensor, x.MicroBatches = s.String(), s.Data, s.Pipeline, s.Tensor, s.MicroBatches
+	if s.Data > 1 {
+		x.Sharding = s.Sharding.String()
+	}
+	if s.Pipeline > 1 {
+		x.Schedule, x.Chunks = s.Schedule.String(), s.Chunks
+	}
+	x.StepTime, x.Feasible, x.Missing, x.Bubble, x.Traffic, x.Ops = r.Seconds, r.Overflow == 0, int64(r.Overflow), r.Bubble, int64(r.Traffic), r.Ops
+	if x.Feasible {
+		x.Rate = float64(batch) / r.Seconds
+	}
+	for _, b := range r.Peak {
+		x.Peak = append(x.Peak, int64(b))
+	}
+	return x
 }
 
 // Feasible reports whether some row fits.

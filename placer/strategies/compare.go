@@ -145,6 +145,30 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	return rows
 }
 
+// Quick returns the best of what is simulated in moments, nil where nothing can be done: replicas,
+// sharded ones, split products, and a 1F1B pipeline, in this order until ctx ends.
+func (x *Comparison) Quick(ctx context.Context) *Row {
+	n := x.judge.Machine.NumDevices()
+	way := func(mesh strategy.Mesh, sharding strategy.Sharding) strategy.Strategy {
+		return strategy.Strategy{Mesh: mesh, Sharding: sharding, Chunks: 1, Bucket: strategy.DefaultBucket}
+	}
+	data := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}
+	var rows []Row
+	for _, w := range []struct {
+		name string
+		s    strategy.Strategy
+	}{
+		{NameData, way(data, strategy.Replicated)}, {NameZero1, way(data, strategy.ShardOptimizer)}, {NameZero3, way(data, strategy.ShardAll)},
+		{NameTensor, way(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}, strategy.Replicated)}, {NamePipeline, way(strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Replicated)},
+	} {
+		if ctx.Err() != nil {
+			break
+		}
+		rows = append(rows, x.best(ctx, w.name, x.divided(w.s)))
+	}
+	return Best(rows)
+}
+
 // Best returns the row of the shortest step that fits, or of the one that lacks least;
 // nil where nothing can be done at all.
 func Best(rows []Row) (best *Row) {
