@@ -46,7 +46,9 @@ const undivided = "A plan places the ops of one step: the batch is not divided a
 // says where it is the faster one.
 func (v *Verdict) Divide(machine string, devices int, r *strategies.Row) {
 	v.Divided = append(v.Divided, dividedRow{machine, devices, describeStrategy(r, int64(v.Batch))})
-	v.Notes = slices.DeleteFunc(v.Notes, func(s string) bool { return s == undivided })
+	if k := slices.Index(v.Notes, undivided); k >= 0 {
+		v.Notes[k] = "Where the batch is divided, ops are kernels of their own; plans of the whole step may fuse them."
+	}
 }
 
 // SayDivided adds a sentence for each machine: its fastest count with the batch divided.
