@@ -32,7 +32,8 @@ var allowed = map[string]string{
 	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/foreign graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/times internal/fsx graph/formats/decoder graph/formats/hlo graph/formats/tensorflow graph/formats/torchtrace",
 	"graph/formats/onnx":     "units graph",
 	"graph/train":            "units graph",
-	"graph/remat":            "graph graph/fuse", // docs/adr/0029
+	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
+	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
 	"workloads":              "units graph graph/train",
 	"hw":                     "units internal/fsx",
@@ -138,6 +139,8 @@ var allowed = map[string]string{
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
 	"placer/verdict":           "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
+	"placer/replan":            "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                      // docs/adr/0037
+	"placer/strategies":        "units graph graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
 	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 
@@ -148,7 +151,7 @@ var allowed = map[string]string{
 	"internal/dispatch":   "units plan",
 	"internal/compare":    "plan internal/fsx internal/parallel",
 	"internal/campaign":   "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0031
+	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check placer/strategies", // docs/adr/0031
 	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
 	"internal/cli":        "*",
 

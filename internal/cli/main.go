@@ -163,7 +163,7 @@ func (c *console) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&c.wide, "wide", false, "print all columns of tables, however wide")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
 	root.AddCommand(c.searchCommand(), c.compareCommand(), c.workerCommand(), c.simulateCommand(), c.importCommand(), c.exportCommand(), c.pipelineCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
-	root.AddCommand(c.verdictCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand(), c.fitCommand())
+	root.AddCommand(c.verdictCommand(), c.strategiesCommand(), c.replanCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand(), c.fitCommand())
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}
