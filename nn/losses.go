@@ -2,27 +2,7 @@ package nn
 
 import (
 	"fmt"
-	"math"
 )
-
-// SoftmaxRow writes the softmax of x into p, which has its length, and returns
-// the logarithm of the denominator, so that log p[i] = x[i] - the result.
-// Masked choices get exactly 0.
-func SoftmaxRow(p []float64, x []float32) float64 {
-	top := math.Inf(-1)
-	for _, v := range x {
-		top = max(top, float64(v))
-	}
-	sum := 0.0
-	for i, v := range x {
-		p[i] = math.Exp(float64(v) - top)
-		sum += p[i]
-	}
-	for i := range p {
-		p[i] /= sum
-	}
-	return top + math.Log(sum)
-}
 
 // CrossEntropy is the imitation loss: the mean of -log softmax(logits)[label]
 // over the rows that have a label. Logits are output 0, [R,A].

@@ -22,20 +22,11 @@ func Sample(logits nn.Mat, temperature float64, r *rand.Rand, actions []int32, l
 			x[a] = float32(float64(v) / temperature)
 		}
 		nn.SoftmaxRow(p, x)
-		u, choice := r.Float64(), -1
-		for a, q := range p {
-			if q > 0 { // rounding must not leave us at an impossible last choice
-				choice = a
-				if u < q {
-					break
-				}
-			}
-			u -= q
-		}
+		choice := nn.Draw(p, r)
 		if choice < 0 {
 			panic(fmt.Sprintf("ppo: row %d of the logits is not finite: %v", i, row))
 		}
-		actions[i] = int32(choice)
+		actions[i] = choice
 		if logProb != nil {
 			logProb[i] = float32(math.Log(p[choice]))
 		}

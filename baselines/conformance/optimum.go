@@ -61,10 +61,7 @@ func extensions(g *graph.Graph) (all [][]int32) {
 	n := g.NumOps()
 	needs := make([]uint64, n)
 	for i := range n {
-		for _, t := range g.Inputs(graph.OpID(i)) {
-			needs[i] |= 1 << g.Tensor(t).Producer
-		}
-		for _, q := range g.Control(graph.OpID(i)) {
+		for q := range g.Predecessors(graph.OpID(i)) {
 			needs[i] |= 1 << q
 		}
 	}

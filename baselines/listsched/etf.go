@@ -47,21 +47,15 @@ func newETF(s *gapFilling) *etf {
 	n := s.g.NumOps()
 	e := &etf{gapFilling: s, level: upwardRank(s), waiting: make([]int, n), after: make([][]graph.OpID, n), offers: make([]int, n),
 		early: make([]queue, s.d), late: make([]queue, s.d)}
-	wait := func(q, i graph.OpID) {
-		if !s.source[q] {
-			e.after[q] = append(e.after[q], i)
-			e.waiting[i]++
-		}
-	}
-	for i := range n {
+	for i := range graph.OpID(n) {
 		if s.source[i] {
 			continue
 		}
-		for _, t := range s.g.Inputs(graph.OpID(i)) {
-			wait(s.g.Tensor(t).Producer, graph.OpID(i))
-		}
-		for _, q := range s.g.Control(graph.OpID(i)) {
-			wait(q, graph.OpID(i))
+		for q := range s.g.Predecessors(i) {
+			if !s.source[q] {
+				e.after[q] = append(e.after[q], i)
+				e.waiting[i]++
+			}
 		}
 	}
 	for i := range n {

@@ -108,11 +108,8 @@ func fromNeighbours(g *graph.Graph, layer []int32) {
 		if layer[i] != 0 {
 			continue
 		}
-		for _, t := range g.Inputs(graph.OpID(i)) {
-			layer[i] = max(layer[i], layer[g.Tensor(t).Producer])
-		}
-		for _, c := range g.Control(graph.OpID(i)) {
-			layer[i] = max(layer[i], layer[c])
+		for p := range g.Predecessors(graph.OpID(i)) {
+			layer[i] = max(layer[i], layer[p])
 		}
 		layer[i] = max(layer[i], 1)
 	}

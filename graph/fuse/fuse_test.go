@@ -101,13 +101,9 @@ func lastsAreLast(g *graph.Graph, order, head []int32) bool {
 		last[h] = max(last[h], order[i])
 	}
 	ok := true
-	see := func(p graph.OpID, i int) { ok = ok && (head[p] == head[i] || order[i] > last[head[p]]) }
 	for i := range head {
-		for _, t := range g.Inputs(graph.OpID(i)) {
-			see(g.Tensor(t).Producer, i)
-		}
-		for _, c := range g.Control(graph.OpID(i)) {
-			see(c, i)
+		for p := range g.Predecessors(graph.OpID(i)) {
+			ok = ok && (head[p] == head[i] || order[i] > last[head[p]])
 		}
 	}
 	return ok

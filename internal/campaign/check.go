@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -127,7 +128,7 @@ func (c *checker) transfers() {
 		return
 	}
 	for l, ts := range onLink {
-		slices.SortFunc(ts, func(a, b *sim.TransferSpan) int { return compare(a.Start, b.Start) })
+		slices.SortFunc(ts, func(a, b *sim.TransferSpan) int { return cmp.Compare(a.Start, b.Start) })
 		for k := 1; k < len(ts); k++ {
 			if !before(ts[k-1].End, ts[k].Start) {
 				c.fault("link %d carries tensors %d and %d at once", l, ts[k-1].Tensor, ts[k].Tensor)
@@ -178,7 +179,7 @@ func (c *checker) devices() {
 		runs[s.Device] = append(runs[s.Device], s)
 	}
 	for d, run := range runs {
-		slices.SortFunc(run, func(a, b *sim.OpSpan) int { return compare(a.Start, b.Start) })
+		slices.SortFunc(run, func(a, b *sim.OpSpan) int { return cmp.Compare(a.Start, b.Start) })
 		for k, s := range run {
 			free := units.Seconds(0)
 			if k > 0 {
@@ -272,10 +273,10 @@ func (c *checker) memory() {
 	}
 	for d, list := range changes {
 		slices.SortFunc(list, func(a, b change) int { // what is freed at an instant goes first
-			if n := compare(a.at, b.at); n != 0 {
+			if n := cmp.Compare(a.at, b.at); n != 0 {
 				return n
 			}
-			return compare(a.bytes, b.bytes)
+			return cmp.Compare(a.bytes, b.bytes)
 		})
 		held, peak := base[d], base[d]
 		for _, x := range list {
@@ -299,13 +300,3 @@ func (c *checker) viewed(i graph.OpID) (of graph.TensorID, view bool) {
 }
 
 var viewKinds = []graph.Kind{"Identity", "Reshape", "ExpandDims", "Squeeze", "Unsqueeze", "Flatten", "StopGradient", "PreventGradient"}
-
-func compare[T units.Seconds | units.Bytes](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}

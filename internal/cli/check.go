@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/hw"
-	"placer/internal/bench"
 	"placer/internal/report"
 	"placer/placer/check"
-	"placer/placer/problem"
 	"placer/plan"
 	"placer/plan/formats"
 	"placer/sim/schedule"
@@ -39,10 +37,7 @@ func (c *console) checkCommand() *cobra.Command {
 			if err := in.check(cmd, planFile); err != nil {
 				return err
 			}
-			if err := bench.CheckOptions(&problem.Options{Scheduler: problem.FIFO, Contention: contention}); err != nil {
-				return err
-			}
-			l, m, err := c.load(&in)
+			l, m, err := c.loadUnder(&in, contention)
 			if err != nil {
 				return err
 			}

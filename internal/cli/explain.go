@@ -5,10 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/internal/bench"
 	"placer/internal/report"
 	"placer/placer/explain"
-	"placer/placer/problem"
 )
 
 // moreEvaluations is the budget of the searches behind explain's row of one device more.
@@ -41,10 +39,7 @@ func (c *console) explainCommand() *cobra.Command {
 		case evaluations < 0:
 			return nil, usagef("--evaluations %d: want at least 0", evaluations)
 		}
-		if err := bench.CheckOptions(&problem.Options{Scheduler: problem.FIFO, Contention: contention}); err != nil {
-			return nil, err
-		}
-		l, m, err := c.load(&in)
+		l, m, err := c.loadUnder(&in, contention)
 		if err != nil {
 			return nil, err
 		}
@@ -83,10 +78,7 @@ func (c *console) diffCommand() *cobra.Command {
 			if err := in.check(cmd, args...); err != nil {
 				return err
 			}
-			if err := bench.CheckOptions(&problem.Options{Scheduler: problem.FIFO, Contention: contention}); err != nil {
-				return err
-			}
-			l, m, err := c.load(&in)
+			l, m, err := c.loadUnder(&in, contention)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"placer/graph/formats/times"
 	"placer/graph/train"
 	"placer/hw"
+	"placer/internal/bench"
 	"placer/placer/fit"
 	"placer/placer/problem"
 	"placer/plan"
@@ -135,6 +136,14 @@ func (c *console) load(f *inputFlags) (l loaded, m *hw.Machine, err error) {
 		c.tell(l)
 	}
 	return l, m, err
+}
+
+// loadUnder is load where transfers share links as contention says.
+func (c *console) loadUnder(f *inputFlags, contention string) (l loaded, m *hw.Machine, err error) {
+	if err := bench.CheckOptions(&problem.Options{Scheduler: problem.FIFO, Contention: contention}); err != nil {
+		return l, nil, err
+	}
+	return c.load(f)
 }
 
 // loadInputs is load without a word: the machine is looked at first if the flags name it.

@@ -208,6 +208,3 @@ func (n *Network) Backward(b *Batch, o nn.Objective) (float64, error) {
 func (n *Network) Update(learningRate float64) (float64, error) {
 	return n.adam.Step(n.params, learningRate)
 }
-
-// ResetOptimiser forgets the optimiser's state, as when fine-tuning begins.
-func (n *Network) ResetOptimiser() { n.adam = nn.NewAdam(n.config.Adam).On(n.backend) }

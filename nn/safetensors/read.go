@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -44,10 +45,10 @@ func read(b []byte) (*File, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(entries, func(x, y named) int {
-		if c := compare(x.Offsets[0], y.Offsets[0]); c != 0 {
+		if c := cmp.Compare(x.Offsets[0], y.Offsets[0]); c != 0 {
 			return c
 		}
-		return compare(x.Offsets[1], y.Offsets[1])
+		return cmp.Compare(x.Offsets[1], y.Offsets[1])
 	})
 	at := int64(0)
 	for _, e := range entries {
@@ -138,14 +139,4 @@ func size(t dtype, shape []int) (int64, error) {
 		n *= int64(s)
 	}
 	return n, nil
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

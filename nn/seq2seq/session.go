@@ -92,11 +92,12 @@ func (s *Session) Sample(x nn.Mat, r *rand.Rand, actions [][]int32, logProb [][]
 	for t := range s.items {
 		s.step(t, actions)
 		for k := range s.samples {
-			a, p := draw(s.probability, s.logits.Row(k), r)
+			nn.SoftmaxRow(s.probability, s.logits.Row(k))
+			a := nn.Draw(s.probability, r)
 			if a < 0 {
 				return fmt.Errorf("seq2seq: the logits of item %d are not finite: %v", t, s.logits.Row(k))
 			}
-			actions[k][t], logProb[k][t] = int32(a), float32(math.Log(p))
+			actions[k][t], logProb[k][t] = a, float32(math.Log(s.probability[a]))
 		}
 	}
 	return nil
@@ -153,26 +154,6 @@ func (s *Session) affine(a affine, y nn.Mat, xs ...nn.Mat) {
 	for i, x := range xs {
 		s.context.Gemm(false, false, y.N, y.D, x.D, x.V, x.D, a.w[i].Value, y.D, 1, y.V, y.D)
 	}
-}
-
-// draw draws from softmax(logits) and returns the choice and its probability, or
-// -1 where the logits are not finite. p is scratch.
-func draw(p []float64, logits []float32, r *rand.Rand) (int, float64) {
-	nn.SoftmaxRow(p, logits)
-	u, choice := r.Float64(), -1
-	for a, q := range p {
-		if q > 0 { // rounding must not leave us at an impossible last choice
-			choice = a
-			if u < q {
-				break
-			}
-		}
-		u -= q
-	}
-	if choice < 0 {
-		return -1, 0
-	}
-	return choice, p[choice]
 }
 
 // Backward adds the gradient of o, an objective over the logits [KT,A] of the

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -44,7 +45,7 @@ func (s *searcher) queues(stage Stage) []*queue {
 		queues[i] = &queue{}
 	}
 	byWeight := slices.Clone(todo)
-	slices.SortStableFunc(byWeight, func(a, b int) int { return -compare(s.methods[a].Weight, s.methods[b].Weight) })
+	slices.SortStableFunc(byWeight, func(a, b int) int { return cmp.Compare(s.methods[b].Weight, s.methods[a].Weight) })
 	for n, k := range byWeight {
 		l := queues[0]
 		for _, x := range queues {
@@ -73,16 +74,6 @@ func (s *searcher) queues(stage Stage) []*queue {
 		}
 	}
 	return queues
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // run runs the queue's methods until ctx ends; those it does not come to are

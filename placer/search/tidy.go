@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -137,7 +138,7 @@ func (t *tidier) devices() {
 			order = append(order, d)
 		}
 		slices.SortFunc(order, func(a, b uint8) int {
-			if c := compare(busy[a], busy[b]); c != 0 {
+			if c := cmp.Compare(busy[a], busy[b]); c != 0 {
 				return c
 			}
 			return int(b) - int(a) // of equals the last
@@ -189,7 +190,7 @@ func (t *tidier) partners(from uint8) []uint8 {
 	}
 	slices.SortFunc(all, func(a, b uint8) int {
 		if bytes[a] != bytes[b] {
-			return compare(float64(bytes[b]), float64(bytes[a]))
+			return cmp.Compare(float64(bytes[b]), float64(bytes[a]))
 		}
 		return int(a) - int(b)
 	})

@@ -42,17 +42,6 @@ type Point struct {
 	Method  string
 }
 
-// Fullest returns the device with the largest share of its memory in use, and that
-// share.
-func (a *Answer) Fullest() (device int, share float64) {
-	for d, b := range a.Peak {
-		if x := float64(b) / float64(a.On.Devices[d].Memory); x > share {
-			device, share = d, x
-		}
-	}
-	return device, share
-}
-
 // used returns how many devices run an op.
 func used(device []uint8) (n int) {
 	var seen [hw.MaxDevices]bool

@@ -86,11 +86,8 @@ func halves(s throughput.Source) *halfGraph {
 		}
 	}
 	for i := range graph.OpID(g.NumOps()) {
-		for _, t := range g.Inputs(i) {
-			add(g.Tensor(t).Producer, i)
-		}
-		for _, c := range g.Control(i) {
-			add(c, i)
+		for p := range g.Predecessors(i) {
+			add(p, i)
 		}
 	}
 	return n

@@ -83,11 +83,8 @@ func precedence(x *throughput.Instance) [][2]int32 {
 		}
 	}
 	for i := range graph.OpID(g.NumOps()) {
-		for _, t := range g.Inputs(i) {
-			visit(g.Tensor(t).Producer, i)
-		}
-		for _, c := range g.Control(i) {
-			visit(c, i)
+		for p := range g.Predecessors(i) {
+			visit(p, i)
 		}
 	}
 	return edges

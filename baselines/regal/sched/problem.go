@@ -204,20 +204,6 @@ func (p *Problem) With(m Machine) (*Problem, error) {
 	return &q, nil
 }
 
-// Scaled returns the same graph with other times [N] and sizes [T], as a data
-// augmentation makes them. Sizes of control stay zero.
-func (p *Problem) Scaled(name string, time []float64, size []int64) (*Problem, error) {
-	s := p.Spec()
-	if len(time) != p.N() || len(size) != p.T() {
-		panic(fmt.Sprintf("sched: %d times and %d sizes for %d ops and %d tensors", len(time), len(size), p.N(), p.T()))
-	}
-	s.Name, s.Time = name, time
-	for t := range s.Tensors {
-		s.Tensors[t].Size = size[t]
-	}
-	return New(s)
-}
-
 // Spec returns the description of p; New makes an equal problem of it.
 func (p *Problem) Spec() Spec {
 	s := Spec{Name: p.name, Time: slices.Clone(p.time), Internal: slices.Clone(p.internal), Machine: p.machine}

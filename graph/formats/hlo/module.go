@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"placer/graph"
+	"placer/graph/formats/foreign"
 	"placer/units"
 )
 
@@ -151,4 +152,75 @@ func (s *shape) first() (x *shape) {
 		}
 	})
 	return x
+}
+
+// captures returns what c reads that is not its own.
+func (c *computation) captures() (list []*instruction) {
+	own := make(map[*instruction]bool, len(c.list))
+	for _, x := range c.list {
+		own[x] = true
+	}
+	seen := map[*instruction]bool{}
+	for _, x := range c.list {
+		for _, reads := range [][]*instruction{x.operands, x.captured} {
+			for _, from := range reads {
+				if !own[from] && !seen[from] {
+					seen[from] = true
+					list = append(list, from)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// order puts the instructions after those that they read.
+func (c *computation) order() error {
+	done := make(map[*instruction]bool, len(c.list))
+	for _, x := range c.list {
+		sorted := true
+		for _, from := range x.operands {
+			sorted = sorted && done[from]
+		}
+		for _, from := range x.control {
+			sorted = sorted && done[from]
+		}
+		if !sorted {
+			return c.sort()
+		}
+		done[x] = true
+	}
+	return nil
+}
+
+// sort is order where an instruction comes too early.
+func (c *computation) sort() error {
+	wait := make(map[*instruction]int, len(c.list))
+	next := map[*instruction][]*instruction{}
+	for _, x := range c.list {
+		for _, list := range [][]*instruction{x.operands, x.control} {
+			for _, from := range list {
+				next[from] = append(next[from], x)
+				wait[x]++
+			}
+		}
+	}
+	var sorted []*instruction
+	for _, x := range c.list {
+		if wait[x] == 0 {
+			sorted = append(sorted, x)
+		}
+	}
+	for i := 0; i < len(sorted); i++ {
+		for _, x := range next[sorted[i]] {
+			if wait[x]--; wait[x] == 0 {
+				sorted = append(sorted, x)
+			}
+		}
+	}
+	if len(sorted) < len(c.list) {
+		return fmt.Errorf("computation %s has a cycle", foreign.Brief(c.name))
+	}
+	c.list = sorted
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -82,30 +83,29 @@ func (f field) graph(to **protoGraph, depth int) error {
 	g := &protoGraph{}
 	*to = g
 	return f.sub.fields("the graph", func(f field) error {
-		var v valueInfo
-		var t initializer
-		var err error
 		switch f.num {
 		case 1:
-			err = f.node(&g.nodes, depth)
+			return f.node(&g.nodes, depth)
 		case 5:
-			t, err = f.tensor()
-			g.inits = append(g.inits, t)
+			return appendTo(&g.inits, f.tensor)
 		case 15:
-			t, err = f.sparse()
-			g.inits = append(g.inits, t)
+			return appendTo(&g.inits, f.sparse)
 		case 11:
-			v, err = f.valueInfo()
-			g.inputs = append(g.inputs, v)
+			return appendTo(&g.inputs, f.valueInfo)
 		case 12:
-			v, err = f.valueInfo()
-			g.outputs = append(g.outputs, v)
+			return appendTo(&g.outputs, f.valueInfo)
 		case 13:
-			v, err = f.valueInfo()
-			g.valueInfo = append(g.valueInfo, v)
+			return appendTo(&g.valueInfo, f.valueInfo)
 		}
-		return err
+		return nil
 	})
+}
+
+// appendTo appends what read returns to the list.
+func appendTo[T any](list *[]T, read func() (T, error)) error {
+	x, err := read()
+	*list = append(*list, x)
+	return err
 }
 
 func (f field) function() (*function, error) {
@@ -125,9 +125,7 @@ func (f field) function() (*function, error) {
 		case 10:
 			fn.domain = f.text()
 		case 11:
-			a, err := f.attribute(0)
-			fn.attrs = append(fn.attrs, a)
-			return err
+			return appendTo(&fn.attrs, func() (attribute, error) { return f.attribute(0) })
 		}
 		return nil
 	})
@@ -148,9 +146,7 @@ func (f field) node(to *[]node, depth int) error {
 		case 4:
 			n.op = f.text()
 		case 5:
-			a, err := f.attribute(depth)
-			n.attrs = append(n.attrs, a)
-			return err
+			return appendTo(&n.attrs, func() (attribute, error) { return f.attribute(depth) })
 		case 7:
 			n.domain = f.text()
 		}
@@ -204,9 +200,7 @@ func (f field) tensor() (t initializer, err error) {
 	err = f.sub.fields("a tensor", func(f field) (err error) {
 		switch f.num {
 		case 1:
-			if t.dims, err = f.ints(t.dims); err == nil && len(t.dims) > maxRank {
-				err = fmt.Errorf("byte %d: a tensor has more than %d dimensions", f.sub.at, maxRank)
-			}
+			t.dims, err = f.dims(t.dims, "a tensor")
 		case 2:
 			t.elem = int32(f.number)
 		case 8:
@@ -228,12 +222,24 @@ func (f field) tensor() (t initializer, err error) {
 	if many {
 		t.data = nil
 	}
-	for _, d := range t.dims {
-		if err == nil && (d < 0 || d > maxDim) {
-			err = fmt.Errorf("tensor %q has dimensions %v", brief(t.name), t.dims)
-		}
+	if err == nil && !sized(t.dims) {
+		err = fmt.Errorf("tensor %q has dimensions %v", brief(t.name), t.dims)
 	}
 	return t, err
+}
+
+// dims appends the dimensions of what, of which there are at most maxRank.
+func (f field) dims(to []int64, what string) ([]int64, error) {
+	to, err := f.ints(to)
+	if err == nil && len(to) > maxRank {
+		err = fmt.Errorf("byte %d: %s has more than %d dimensions", f.sub.at, what, maxRank)
+	}
+	return to, err
+}
+
+// sized reports whether all dimensions are in range.
+func sized(dims []int64) bool {
+	return !slices.ContainsFunc(dims, func(d int64) bool { return d < 0 || d > maxDim })
 }
 
 // sparse reads a SparseTensorProto as a tensor of its full dimensions.
@@ -244,9 +250,7 @@ func (f field) sparse() (t initializer, err error) {
 		case 1:
 			t, err = f.tensor()
 		case 3:
-			if dims, err = f.ints(dims); err == nil && len(dims) > maxRank {
-				err = fmt.Errorf("byte %d: a sparse tensor has more than %d dimensions", f.sub.at, maxRank)
-			}
+			dims, err = f.dims(dims, "a sparse tensor")
 		}
 		return err
 	})
@@ -256,10 +260,8 @@ func (f field) sparse() (t initializer, err error) {
 			return t, fmt.Errorf("sparse tensor %q has values of dimensions %v", brief(t.name), t.dims)
 		}
 	}
-	for _, d := range dims {
-		if err == nil && (d < 0 || d > maxDim) {
-			err = fmt.Errorf("sparse tensor %q has dimensions %v", brief(t.name), dims)
-		}
+	if err == nil && !sized(dims) {
+		err = fmt.Errorf("sparse tensor %q has dimensions %v", brief(t.name), dims)
 	}
 	t.dims, t.data = dims, nil
 	return t, err

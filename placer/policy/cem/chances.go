@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"placer/nn"
 	"placer/placer/policy/curriculum"
 	"placer/placer/policy/rollout"
 	"placer/plan"
@@ -86,24 +87,9 @@ func softmax(x []float64) {
 func (x *chances) sample(r *rand.Rand) []int32 {
 	action := make([]int32, len(x.of))
 	for i, c := range x.of {
-		action[i] = Draw(c, r)
+		action[i] = nn.Draw(c, r)
 	}
 	return action
-}
-
-// Draw draws a level by its chance. One without a chance is never drawn.
-func Draw(chance []float64, r *rand.Rand) int32 {
-	u, level := r.Float64(), int32(-1)
-	for a, q := range chance {
-		if q > 0 { // rounding must not leave us at an impossible last level
-			level = int32(a)
-			if u < q {
-				break
-			}
-		}
-		u -= q
-	}
-	return level
 }
 
 // follow moves the chances a part mix of the way to how often the samples of best

@@ -194,20 +194,16 @@ func TopLevels(g *graph.Graph, seconds []float64) []float64 {
 func levels(g *graph.Graph, seconds []float64) (top, bottom []float64) {
 	n := g.NumOps()
 	top, bottom = make([]float64, n), make([]float64, n)
-	before := func(i graph.OpID, visit func(graph.OpID)) {
-		for _, t := range g.Inputs(i) {
-			visit(g.Tensor(t).Producer)
-		}
-		for _, c := range g.Control(i) {
-			visit(c)
-		}
-	}
 	for i := range n {
-		before(graph.OpID(i), func(q graph.OpID) { top[i] = math.Max(top[i], top[q]+seconds[q]) })
+		for q := range g.Predecessors(graph.OpID(i)) {
+			top[i] = math.Max(top[i], top[q]+seconds[q])
+		}
 	}
 	for i := n - 1; i >= 0; i-- {
 		bottom[i] += seconds[i]
-		before(graph.OpID(i), func(q graph.OpID) { bottom[q] = math.Max(bottom[q], bottom[i]) })
+		for q := range g.Predecessors(graph.OpID(i)) {
+			bottom[q] = math.Max(bottom[q], bottom[i])
+		}
 	}
 	return top, bottom
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"placer/nn"
 	"placer/placer/policy/cem"
 )
 
@@ -31,7 +32,7 @@ func newChances(classes int) chances {
 func (x chances) sample(r *rand.Rand) []int32 {
 	level := make([]int32, len(x))
 	for c, q := range x {
-		level[c] = cem.Draw(q, r)
+		level[c] = nn.Draw(q, r)
 	}
 	return level
 }

@@ -1,0 +1,225 @@
+package hlo
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"placer/graph/formats/foreign"
+)
+
+// operation reads one operation; done says that it is the region's return.
+func (p *mlir) operation(c *computation, known *values, op string, depth int) (done bool, err error) {
+	full, results := op, 1
+	x := &instruction{id: p.count}
+	if found := resultNames.FindStringSubmatch(op); found != nil {
+		x.name, op = found[1], op[len(found[0]):]
+		if found[2] != "" {
+			if results, err = strconv.Atoi(found[2]); err != nil || results > 1<<16 {
+				return false, fmt.Errorf("%q has too many results", foreign.Brief(full))
+			}
+		}
+		p.count++
+	} else {
+		results = 0
+	}
+	head, regions := cutRegions(op)
+	end := strings.IndexAny(head, " (<\t\n")
+	if end < 0 {
+		end = len(head)
+	}
+	name := strings.Trim(head[:end], `"`)
+	fail := func(format string, a ...any) (bool, error) {
+		return false, fmt.Errorf("%s %s: %s", foreign.Brief(name), foreign.Brief("%"+x.name), fmt.Sprintf(format, a...))
+	}
+	if strings.HasPrefix(name, "cf.") || strings.HasPrefix(name, "scf.") {
+		return fail("branches an unknown number of times")
+	}
+	if strings.HasPrefix(name, "torch.") {
+		return fail("is of MLIR's torch dialect, want StableHLO")
+	}
+	body, sig := cutSignature(head)
+	for _, found := range operandName.FindAllStringSubmatch(withoutBindings(body[min(end, len(body)):]), -1) {
+		from := known.find(found[1])
+		if from == nil {
+			return fail("reads %%%s, which nothing before it makes", foreign.Brief(found[1]))
+		}
+		if from.shape.is && found[2] != "" {
+			k, err := strconv.Atoi(found[2])
+			if err != nil || k >= len(from.shape.tuple) {
+				return fail("reads result %s of %d", foreign.Brief(found[2]), len(from.shape.tuple))
+			}
+			part := &instruction{name: fmt.Sprintf("%s#%d", from.name, k), opcode: "get-tuple-element", shape: from.shape.tuple[k], operands: []*instruction{from}, attr: attributes{index: int64(k)}, id: -1}
+			c.list = append(c.list, part)
+			from = part
+		}
+		x.operands = append(x.operands, from)
+	}
+	switch name {
+	case "return", "func.return", "stablehlo.return", "mhlo.return":
+		x.opcode, x.shape, x.id = "tuple", shape{is: true}, -1
+		for _, from := range x.operands {
+			x.shape.tuple = append(x.shape.tuple, from.shape)
+		}
+		if len(x.operands) == 1 {
+			c.root = x.operands[0]
+			return true, nil
+		}
+		c.list, c.root = append(c.list, x), x
+		return true, nil
+	}
+	if results == 0 {
+		return false, nil // asserts, stores
+	}
+	types := sig
+	if _, after, ok := strings.Cut(sig, "->"); ok {
+		types = strings.TrimSpace(after)
+		if strings.HasPrefix(types, "(") {
+			if e := closing(types, 0); e > 0 {
+				types = types[1:e]
+			}
+		}
+	}
+	list := splitTop(types)
+	if len(list) == 0 || len(list) < results {
+		return fail("has %d types for %d results", len(list), results)
+	}
+	if results == 1 {
+		if x.shape, err = p.typ(list[len(list)-1]); err != nil {
+			return fail("%v", err)
+		}
+	} else {
+		x.shape.is = true
+		for _, t := range list[len(list)-results:] {
+			part, err := p.typ(t)
+			if err != nil {
+				return fail("%v", err)
+			}
+			x.shape.tuple = append(x.shape.tuple, part)
+		}
+	}
+	p.kind(x, name, body)
+	for _, r := range regions {
+		inner := &computation{name: x.name}
+		at := &values{of: map[string]*instruction{}, outer: known}
+		if x.opcode == "while" { // the pretty form binds its variables in the head
+			for k, found := range whileVariable.FindAllStringSubmatch(body, -1) {
+				if k < len(x.operands) {
+					v := &instruction{name: found[1], opcode: "parameter", shape: x.operands[k].shape, attr: attributes{index: int64(k)}, id: -1}
+					inner.list, at.of[found[1]] = append(inner.list, v), v
+				}
+			}
+		} else if found := reducerParameters.FindStringSubmatch(head); found != nil {
+			if err := p.parameters(inner, at, found[1]); err != nil {
+				return fail("%v", err)
+			}
+		}
+		if err := p.body(inner, at, r, depth+1); err != nil {
+			return fail("%v", err)
+		}
+		x.called = append(x.called, inner)
+		p.m.comps = append(p.m.comps, inner)
+		x.captured = append(x.captured, inner.captures()...)
+	}
+	if x.opcode == "call" {
+		if found := funcName.FindStringSubmatch(body); found != nil {
+			p.calls = append(p.calls, pendingCall{x, strings.Trim(found[1], `"`)})
+		}
+	}
+	c.list = append(c.list, x)
+	known.of[x.name] = x
+	return false, nil
+}
+
+var (
+	whileVariable     = regexp.MustCompile(`%([\w.$-]+)\s*=\s*%`)
+	reducerParameters = regexp.MustCompile(`reducer\(((?:%[\w.$-]+: tensor<[^>]*>(?:, )?|\(%[\w.$-]+: tensor<[^>]*>, %[\w.$-]+: tensor<[^>]*>\) ?)*)\)`)
+	whileBinding      = regexp.MustCompile(`%[\w.$-]+\s*=\s*%`)
+	reducerHead       = regexp.MustCompile(`reducer\(.*`)
+)
+
+// withoutBindings returns the head of an operation without names that it defines.
+func withoutBindings(head string) string {
+	return reducerHead.ReplaceAllString(whileBinding.ReplaceAllString(head, "%"), "")
+}
+
+var (
+	pairOfDims  = regexp.MustCompile(`(contracting_dims|batching_dims)\s*=\s*\[([^\]]*)\]\s*x`)
+	dotNumbers  = regexp.MustCompile(`(lhs_contracting_dimensions|lhs_batching_dimensions)\s*=\s*\[([^\]]*)\]`)
+	kernelDims  = regexp.MustCompile(`\]\s*x\s*\[([^\]]*)\]\s*->`)
+	groupsCount = regexp.MustCompile(`feature_group_count\s*=\s*(\d+)`)
+	comparison  = regexp.MustCompile(`(?:^|[\s#])(?:stablehlo<comparison_direction )?(LT|LE|GT|GE|EQ|NE)\b`)
+	denseScalar = regexp.MustCompile(`dense<(-?\d+)>`)
+	callTarget  = regexp.MustCompile(`@([\w.$-]+)`)
+)
+
+// kind sets the opcode, by HLO's name, and the attributes that costs depend on.
+func (p *mlir) kind(x *instruction, name, body string) {
+	_, short, ok := strings.Cut(name, ".")
+	if !ok {
+		short = name
+	}
+	switch short = strings.ReplaceAll(short, "_", "-"); {
+	case short == "call":
+		x.opcode = "call"
+	case strings.HasPrefix(name, "util.global"):
+		x.opcode = "reshape"
+		if len(x.operands) == 0 {
+			x.opcode = "global"
+		}
+	case short == "constant":
+		x.opcode = "constant"
+		if found := denseScalar.FindStringSubmatch(body); found != nil && x.shape.elements() == 1 {
+			x.attr.literal = found[1]
+		}
+	case short == "dot-general" || short == "dot":
+		x.opcode = "dot"
+		for _, list := range append(pairOfDims.FindAllStringSubmatch(body, -1), dotNumbers.FindAllStringSubmatch(body, -1)...) {
+			var dims []int64
+			for _, n := range intList.FindAllString(list[2], -1) {
+				d, _ := strconv.ParseInt(n, 10, 64)
+				dims = append(dims, d)
+			}
+			if strings.Contains(list[1], "contracting") {
+				x.attr.contracting = dims
+			} else {
+				x.attr.batch = dims
+			}
+		}
+	case short == "convolution":
+		x.opcode = short
+		if found := kernelDims.FindStringSubmatch(body); found != nil {
+			for i, d := range strings.Split(found[1], ",") {
+				if strings.TrimSpace(d) == "o" {
+					x.attr.output = i + 1
+				}
+			}
+		}
+		if found := groupsCount.FindStringSubmatch(body); found != nil {
+			x.attr.groups, _ = strconv.ParseInt(found[1], 10, 64)
+		}
+	case short == "broadcast-in-dim":
+		x.opcode = "broadcast"
+	case short == "custom-call":
+		x.opcode = short
+		if found := callTarget.FindStringSubmatch(body); found != nil {
+			x.attr.target = found[1]
+		}
+	case short == "case" || short == "if":
+		x.opcode = "conditional"
+	case short == "compare":
+		x.opcode = short
+		if found := comparison.FindStringSubmatch(body); found != nil {
+			x.attr.direction = found[1]
+		}
+	default:
+		x.opcode = short
+	}
+}
+
+var (
+	resultNames = regexp.MustCompile(`^%([\w.$-]+)(?::(\d+))?\s*=\s*`)
+	operandName = regexp.MustCompile(`%([\w.$-]+)(?:#(\d+))?`)
+	intList     = regexp.MustCompile(`-?\d+`)
+)
