@@ -163,6 +163,7 @@ var allowed = map[string]string{
 
 	// Recorded results.
 	"experiments/summarise":      "units plan internal/report",
+	"experiments/verdict":        "units internal/report",
 	"experiments/papers":         "internal/compare",
 	"experiments/pictures":       "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals": "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
