@@ -213,6 +213,10 @@ train-regal: ## train REGAL's policies for synthetic graphs, minutes each; goes 
 repro-regal: ## table 1 of REGAL again, on synthetic graphs and on the ONNX files in PLACER_DATA, into experiments/regal
 	SEED=$(SEED) ./experiments/regal/run.sh
 
+.PHONY: release
+release: ## build for Linux, macOS and Windows into bin/release, twice, with checksums and a bill of materials (TARGETS="linux/amd64 ...")
+	.ci/release
+
 clean: ## remove what the build has made
 	rm -rf bin bench.txt
 
