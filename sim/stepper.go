@@ -30,6 +30,8 @@ type stepper struct {
 	transfers []stepTransfer
 	inboxes   []stepInbox
 	linkFree  []float64 // [L]
+	order     []int32   // [N] ops in an order that is on each device that of their starts
+	started   int       // how many of them
 }
 
 // stepDevice is a device during a step.
@@ -64,21 +66,18 @@ func (x *stepper) run(limit float64) (makespan float64, ok bool) {
 	if !x.reset(limit) {
 		return 0, false
 	}
-	started := 0
 	for {
 		d, key := x.next()
 		if key == never {
 			break
 		}
 		x.key[d] = never
-		n, ok := x.advance(d, math.Float64frombits(key), math.Float64frombits(x.earliest()))
-		if !ok {
+		if !x.advance(d, math.Float64frombits(key), math.Float64frombits(x.earliest())) {
 			return 0, false
 		}
-		started += n
 	}
-	if started != x.t.n {
-		panic(fmt.Sprintf("sim: %d of %d ops never ran", x.t.n-started, x.t.n))
+	if x.started != x.t.n {
+		panic(fmt.Sprintf("sim: %d of %d ops never ran", x.t.n-x.started, x.t.n))
 	}
 	for d := range x.devs {
 		makespan = max(makespan, x.devs[d].since)
@@ -105,7 +104,7 @@ func (x *stepper) reset(limit float64) bool {
 		x.inboxes[k] = stepInbox{inf, none, none}
 	}
 	clear(x.linkFree)
-	x.transfers = x.transfers[:0]
+	x.transfers, x.started = x.transfers[:0], 0
 	for _, r := range x.sources {
 		d := x.waits[r] & deviceMask
 		x.queues[d].push(r)
@@ -144,11 +143,13 @@ func (x *stepper) op(d int) int32 {
 }
 
 // advance runs device d from its event at time t on; other is the time of the earliest
-// event of the other devices. It returns how many ops it started; ok is false where the
-// device has been idle for too long.
-func (x *stepper) advance(d int, t, other float64) (started int, ok bool) {
+// event of the other devices. It is false where the device has been idle for too long.
+func (x *stepper) advance(d int, t, other float64) bool {
 	dev, q := &x.devs[d], &x.queues[d]
-	waits, rows, consumers, ready := x.waits, x.ops, x.consumers, uint32(d)
+	waits, rows, consumers, times, ready := x.waits, x.ops, x.consumers, x.times, uint32(d)
+	if x.seconds != nil {
+		times = x.seconds[d]
+	}
 	running, since, horizon := dev.running, dev.since, other+x.latency
 	for {
 		if dev.arrive <= t {
@@ -157,8 +158,8 @@ func (x *stepper) advance(d int, t, other float64) (started int, ok bool) {
 		best, sent := int32(empty), false
 		if running != none {
 			since = t
-			row := &rows[running]
-			if sent = row.remote != 0; sent {
+			row := rows[running]
+			if sent = row.sends(); sent {
 				best = x.complete(d, running, t)
 			} else {
 				for _, v := range consumers[row.consumers:rows[running+1].consumers] {
@@ -180,17 +181,14 @@ func (x *stepper) advance(d int, t, other float64) (started int, ok bool) {
 		} else {
 			if since < t {
 				if dev.slack -= t - since; dev.slack < 0 {
-					return 0, false
+					return false
 				}
 			}
-			row := &rows[best]
-			seconds := row.seconds
-			if x.seconds != nil {
-				seconds = x.seconds[d][best]
-			}
-			started++
-			running, t = best, t+seconds
-			if row.remote != 0 && t >= other {
+			row := rows[best]
+			x.order[x.started] = best
+			x.started++
+			running, t = best, t+times[row.time>>1]
+			if row.sends() && t >= other {
 				break
 			}
 		}
@@ -200,7 +198,7 @@ func (x *stepper) advance(d int, t, other float64) (started int, ok bool) {
 	}
 	dev.running, dev.since = running, since
 	x.key[d] = math.Float64bits(t)
-	return started, true
+	return true
 }
 
 // complete is Simulator.complete: it ends the op of rank r, which device d runs, and

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+
+	"placer/hw"
 )
 
 // stepTables is what a stepper knows of a graph under one priority, and how the
@@ -12,7 +15,9 @@ type stepTables struct {
 	ids     []int32     // [N] op of each rank
 	sources []int32     // ops that wait for nothing
 	ops     []stepOp    // [N+1]; a last row ends the last op's consumers
-	seconds [][]float64 // [D][N]; nil where all devices take the same times
+	remote  []int32     // [N] consumers on other devices
+	times   []float64   // that ops take, each once
+	seconds [][]float64 // [D], times on each device; nil where they are the same
 	// consumers of all messages of each op, one after another, and the producers of the
 	// messages that each op waits for, producers[producersAt[r]:producersAt[r+1]].
 	consumers              []int32
@@ -28,10 +33,12 @@ type stepTables struct {
 
 // stepOp is what the loop needs of an op.
 type stepOp struct {
-	seconds   float64 // on device 0
-	consumers int32   // where they start
-	remote    int32   // how many of them are on other devices
+	consumers int32  // where they start
+	time      uint32 // its place in times << 1 | whether a consumer is on another device
 }
+
+// sends reports whether the op sends something to another device.
+func (o stepOp) sends() bool { return o.time&1 != 0 }
 
 // held is what the placement gives a device.
 type held struct {
@@ -51,9 +58,9 @@ func newStepper(t *tables, priority []int32) *stepper {
 	x := &stepper{
 		t: t, held: make([]held, t.d), waits: make([]uint32, n), start: make([]uint32, n),
 		devs: make([]stepDevice, t.d), queues: make([]rankQueue, t.d), transfers: make([]stepTransfer, 0, t.maxSends),
-		inboxes: make([]stepInbox, t.inboxAt[t.d]), linkFree: make([]float64, len(t.m.Links)),
+		inboxes: make([]stepInbox, t.inboxAt[t.d]), linkFree: make([]float64, len(t.m.Links)), order: make([]int32, n),
 		stepTables: stepTables{
-			rankOf: append([]int32(nil), priority...), ids: make([]int32, n), ops: make([]stepOp, n+1), bytes: make([]int64, n),
+			rankOf: append([]int32(nil), priority...), ids: make([]int32, n), ops: make([]stepOp, n+1), remote: make([]int32, n), bytes: make([]int64, n),
 			consumers: make([]int32, 0, len(t.use)), producersAt: make([]int32, n+1), producers: make([]int32, len(t.use)),
 			programAt: make([]int32, n+1), program: make([]int32, 0, len(t.use)+len(t.messages)),
 		},
@@ -94,8 +101,8 @@ func newStepper(t *tables, priority []int32) *stepper {
 // readTimes reads the times of ops and reports whether none vanishes in the clock.
 func (x *stepper) readTimes() bool {
 	total, shortest := 0.0, inf
-	for r, i := range x.ids {
-		x.ops[r].seconds = x.t.seconds[0][i]
+	x.layTimes()
+	for i := range x.t.n {
 		longest := 0.0
 		for d := range x.t.d {
 			seconds := x.t.seconds[d][i]
@@ -106,15 +113,6 @@ func (x *stepper) readTimes() bool {
 	_, exponent := math.Frexp(total)
 	x.scale = math.Ldexp(1, 60-exponent)
 	x.rounding = math.Ldexp(float64(x.t.n), -50)
-	if !x.t.equal {
-		x.seconds = make([][]float64, x.t.d)
-		for d, column := range x.t.seconds {
-			x.seconds[d] = make([]float64, x.t.n)
-			for r, i := range x.ids {
-				x.seconds[d][r] = column[i]
-			}
-		}
-	}
 	x.latency = inf
 	largest := int64(0)
 	for k := range x.t.messages {
@@ -130,6 +128,31 @@ func (x *stepper) readTimes() bool {
 	}
 	clock := total + float64(x.t.maxSends)*slowest
 	return min(shortest, x.latency) > math.Ldexp(clock, -50)
+}
+
+// layTimes lists the times of ops: an op whose times are another's shares its place.
+func (x *stepper) layTimes() {
+	places := map[string]uint32{}
+	if !x.t.equal {
+		x.seconds = make([][]float64, x.t.d)
+	}
+	var key []byte
+	for r, i := range x.ids {
+		key = key[:0]
+		for _, column := range x.t.seconds[:max(1, len(x.seconds))] {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(column[i]))
+		}
+		place, ok := places[string(key)]
+		if !ok {
+			place = uint32(len(x.times))
+			places[string(key)] = place
+			x.times = append(x.times, x.t.seconds[0][i])
+			for d := range x.seconds {
+				x.seconds[d] = append(x.seconds[d], x.t.seconds[d][i])
+			}
+		}
+		x.ops[r].time = place << 1
+	}
 }
 
 // layConsumers writes who reads what of whom.
@@ -189,19 +212,52 @@ func (x *stepper) move(i int32, d uint8) {
 			remote++
 		}
 	}
-	x.ops[r].remote = remote
+	x.setRemote(r, remote)
 	for _, p := range x.producers[x.producersAt[r]:x.producersAt[r+1]] {
 		switch x.start[p] & deviceMask {
 		case from:
-			x.ops[p].remote++
+			x.setRemote(p, x.remote[p]+1)
 		case to:
-			x.ops[p].remote--
+			x.setRemote(p, x.remote[p]-1)
 		}
 	}
 }
 
-// fits reports whether all that a device ever holds in the step just run fits at once.
+// setRemote sets how many consumers of the op of rank r are on other devices.
+func (x *stepper) setRemote(r, n int32) {
+	x.remote[r] = n
+	x.ops[r].time = x.ops[r].time&^1 | uint32(min(n, 1))
+}
+
+// fits reports whether the step just run is known to fit: all that a device ever
+// receives at once, and all that its ops ever allocate, or else what they allocate less
+// what their ends free without looking (opRow), in the order in which they run.
 func (x *stepper) fits() bool {
+	return x.fitsAtOnce() || x.fitsInOrder()
+}
+
+func (x *stepper) fitsInOrder() bool {
+	var left [hw.MaxDevices]int64
+	for d := range x.held {
+		left[d] = int64(x.t.m.Devices[d].Memory) - x.devs[d].received
+	}
+	for _, m := range x.t.residents {
+		left[x.start[x.rankOf[m.op]]&deviceMask] -= m.bytes
+	}
+	var ended [hw.MaxDevices]int64 // what the op under way frees
+	for _, r := range x.order {
+		d := x.start[r] & deviceMask
+		row := &x.t.ops[x.ids[r]]
+		left[d] += ended[d] - row.alloc
+		if left[d] < 0 {
+			return false
+		}
+		ended[d] = row.free
+	}
+	return true
+}
+
+func (x *stepper) fitsAtOnce() bool {
 	for d := range x.held {
 		if x.held[d].bytes+x.devs[d].received > int64(x.t.m.Devices[d].Memory) {
 			return false
