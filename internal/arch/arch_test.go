@@ -98,7 +98,7 @@ var allowed = map[string]string{
 	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/parallel",
 	"baselines/search/fusion":           "graph graph/fuse",
 	"schedule":                          "units graph graph/unit hw plan sim",
-	"baselines/search/local":            "graph/unit plan baselines/budget",
+	"baselines/search/local":            "graph graph/unit plan baselines/budget",
 	"baselines/listsched":               "units graph graph/unit plan schedule baselines/budget",
 	"baselines/learned/reinforce":       "graph graph/unit plan nn nn/vec baselines/budget ppo",
 	"baselines/learned/rl2017":          "units graph graph/unit plan nn ppo nn/seq2seq baselines/learned/reinforce schedule internal/unionfind",

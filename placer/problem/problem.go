@@ -65,7 +65,7 @@ func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 	}
 	p := &Problem{
 		Problem: plan.Problem{
-			Graph: g, Machine: m, Units: h, Evaluator: simulator, Kernels: simulator.KernelCosts, Objective: o.Objective, Tasks: o.Tasks,
+			Graph: g, Machine: m, Units: h, Evaluator: simulator, Kernels: simulator.KernelCosts, Moves: simulator.Moves, Objective: o.Objective, Tasks: o.Tasks,
 			Decision: plan.Decision{Priority: priority}, Seed: 1,
 		},
 		Simulator: simulator, source: s, options: o,
@@ -139,6 +139,7 @@ const (
 func (p *Problem) judgeBy(s Source) error {
 	switch p.Objective.Normal() {
 	case plan.Memory:
+		p.Moves = nil
 		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
 		p.Bound = float64(sim.PeakBound(p.Graph, p.Machine.NumDevices()))
 	case plan.Throughput:
@@ -153,7 +154,7 @@ func (p *Problem) judgeBy(s Source) error {
 		if err != nil {
 			return err
 		}
-		p.Evaluator = e
+		p.Evaluator, p.Moves = e, nil
 		p.Bound = e.Instance().Bound(math.Inf(1))
 		p.Bound = e.Instance().PackingBound(p.Bound, packingReach*p.Bound, packingEffort)
 	}

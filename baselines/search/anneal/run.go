@@ -118,7 +118,7 @@ func (r *run) stage(k int) error {
 			a.evaluator = r.exact[i]
 		}
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
-		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.New(rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))))
+		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
 	}
 	r.walk(s, w, from, part)
 	return nil
@@ -318,5 +318,5 @@ func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 }
 
 func (r *run) exactObjective(t *neighbourhood) *objective {
-	return &objective{evaluator: r.p.Evaluator, given: plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}, device: make([]uint8, r.p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(r.p.Machine, r.p.Evaluator)}
+	return &objective{evaluator: r.p.Evaluator, newMoves: r.p.Moves, given: plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}, device: make([]uint8, r.p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(r.p.Machine, r.p.Evaluator)}
 }
