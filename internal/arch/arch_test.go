@@ -125,6 +125,7 @@ var allowed = map[string]string{
 	"baselines/regal/rivals":   "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
 
 	// The two sides meet here, and nowhere else.
+	"placer/portfolio":         "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
 	"placer/search":            "units graph hw plan internal/fsx placer/problem internal/parallel",
 	"placer/policy/rollout":    "units graph graph/fuse graph/unit plan sim internal/parallel",
 	"placer/policy/curriculum": "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",

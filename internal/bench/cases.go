@@ -227,7 +227,7 @@ func (x *Cases) whole(e *caseEntry) (*problem.Problem, error) {
 
 // search runs all of placer search on p on one core, baselines included.
 func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
-	all := methods.ForSearch(methods.Of(p), methods.Default())
+	all := methods.ByDefault(methods.ForSearch(methods.Of(p), methods.Default()))
 	s := search.Default()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	own := *p

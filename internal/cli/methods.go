@@ -8,10 +8,10 @@ import (
 )
 
 // choose returns the methods of all that names lists, in the order of all; no
-// names mean all.
-func choose(all []search.Method, names []string) ([]search.Method, error) {
+// names mean those that unnamed leaves.
+func choose(all []search.Method, names []string, unnamed func([]search.Method) []search.Method) ([]search.Method, error) {
 	if len(names) == 0 {
-		return all, nil
+		return unnamed(all), nil
 	}
 	var known []string
 	for _, m := range all {
