@@ -122,6 +122,7 @@ var allowed = map[string]string{
 	"baselines/regal/gnn":      "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/parallel",
 	"experiments/regal/tune":   "baselines/regal/sched baselines/regal/synth internal/fsx baselines/regal/propose",
 	"experiments/regal/gas":    "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
+	"baselines/regal/genetic":  "units graph graph/unit plan nn baselines/budget baselines/regal/brkga baselines/regal/gnn baselines/regal/propose baselines/regal/sched",
 	"baselines/regal/rivals":   "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
 
 	// The two sides meet here, and nowhere else.

@@ -34,6 +34,19 @@ func ParseMethod(name string) (m methods.Method, factor int, err error) {
 	return m, factor, err
 }
 
+// nameOf returns a method's name with its factor as tables have it: names are matched
+// without regard to case and hyphens.
+func nameOf(name string) (string, error) {
+	if strings.EqualFold(name, WholeSearch) {
+		return WholeSearch, nil
+	}
+	m, factor, err := ParseMethod(name)
+	if err != nil || factor == 1 {
+		return m.Name, err
+	}
+	return fmt.Sprintf("%s*%d", m.Name, factor), nil
+}
+
 // Loader reads the graph and the machine of a case.
 type Loader func(compare.Case) (problem.Source, *hw.Machine, error)
 

@@ -62,7 +62,10 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	own("balance")
 	own(Uncontended)
-	own("anneal")
+	// Walkers are replicas already, and a slice is better spent on one slow cooling.
+	all = append(all, portfolio.Arm{Name: "anneal", New: func(plan.Decision) (plan.Placer, error) {
+		return anneal.Placer{Workers: 1}, nil
+	}})
 	from("chains", plan.Place, placed(coolChains))
 	if beside := p.Tasks &^ plan.Place; beside != 0 {
 		from("all tasks", p.Tasks, together)
@@ -74,8 +77,11 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	from("cells", plan.Place, placed(coolCells))
 	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
-	own(GoOne)
+	if ByNetwork(p.Tasks) { // GO-one's network learns slower than the graph's own logits
+		all = append(all, portfolio.Arm{Name: "cross-entropy", New: func(plan.Decision) (plan.Placer, error) { return cem.Policy{Config: cem.Default()}, nil }})
+	} else {
+		own(GoOne)
+	}
 	own(FineTuned)
-	all = append(all, portfolio.Arm{Name: "cross-entropy", New: func(plan.Decision) (plan.Placer, error) { return cem.Policy{Config: cem.Default()}, nil }})
 	return all
 }

@@ -32,6 +32,8 @@ type row struct {
 	weight float64
 	// only, if not nil, says for which problems the method is there.
 	only func(Problem) bool
+	// asked marks those that a search has only where they are named.
+	asked bool
 	// judged marks baselines that look at what they are judged by, or at the load.
 	judged bool
 }
@@ -59,6 +61,7 @@ func layered(p Problem) bool   { return !p.Unlayered }
 func unlayered(p Problem) bool { return p.Unlayered }
 func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }
 func freely(p Problem) bool    { return p.Objective.Normal() == plan.Step && p.Uncontended }
+func onTwo(p Problem) bool     { return p.Machine == nil || p.Machine.NumDevices() == 2 }
 func withHost(p Problem) bool  { return p.Machine == nil || rules.Host(p.Machine) >= 0 }
 
 // ForSearch returns every method that a search of problems like p may have, in the order
@@ -100,7 +103,9 @@ func ByDefault(all []search.Method) []search.Method {
 // share of the budget by its weight: what a search has that measures the steps that a
 // policy learns from.
 func Separate(all []search.Method) []search.Method {
-	return slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool { return m.Name == Portfolio })
+	return slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool {
+		return m.Name == Portfolio || slices.ContainsFunc(rows, func(r row) bool { return r.name == m.Name && r.asked })
+	})
 }
 
 // Careless says of a method that decides without objective o that it does; empty for

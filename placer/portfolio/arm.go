@@ -30,8 +30,8 @@ type ledger struct {
 }
 
 // book notes what a pull of round r brought: the logarithm of the share by which the best
-// plan got shorter. An arm that brings nothing rests for a round, then for two, four, and
-// so on, and each pull that brings something ends that.
+// plan got shorter. An arm that brings nothing rests for a round, then for two, three, and
+// so on, and a pull that brings something ends that.
 func (l *ledger) book(r int, gain float64) {
 	l.pulls++
 	l.credit = (l.credit + gain) / 2
@@ -41,7 +41,13 @@ func (l *ledger) book(r int, gain float64) {
 		return
 	}
 	l.misses++
-	l.due = r + 1 + 1<<min(l.misses, 30)
+	l.due = r + 1 + l.misses
+}
+
+// earn credits the arm with what another has made of its plan in round r.
+func (l *ledger) earn(r int, gain float64) {
+	l.credit += gain / 2
+	l.misses, l.due = 0, r+1
 }
 
 // gain returns the logarithm of the share by which after is shorter than before, at least

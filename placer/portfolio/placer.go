@@ -16,9 +16,11 @@ const Name = "portfolio"
 // It works in rounds. In each, every walker pulls one arm for the same slice of the
 // budget; between rounds they exchange the best plan. A round takes half of what the
 // rounds before it took together, so that slices grow with the budget, and late pulls,
-// which find less, have more time for it. The first walker, and every second one, pulls
-// the arm of the largest credit; the others try what has waited longest, where an arm that
-// brought nothing waits for twice as many rounds as the last time.
+// which find less, have more time for it. The first walker, and every second one, works on
+// the best plan: it pulls the arm of the largest credit among those that do not rest, where
+// an arm that brought nothing rests for a round, then for two, three and so on. The others
+// explore: in one round they begin anew, by the arm from nothing that has waited longest,
+// in the next they go on from what that came to, by the arm of the largest credit.
 //
 // What happens in a round depends on the rounds before it alone and not on the budget.
 // Under a budget in evaluations its last round is cut off in the middle. So a larger

@@ -26,7 +26,9 @@ type pull struct {
 func (r *run) newPull(k, w, i int, slice, left float64) *pull {
 	x := &pull{arm: i, walker: w, evaluator: r.p.Evaluator.Clone(), seed: plan.StreamSeed(r.p.Seed, fmt.Sprintf("%s %d %d", r.Arms[i].Name, k, w))}
 	if r.Arms[i].FromBest {
-		x.start = r.best.Clone()
+		if x.start = r.best.Clone(); r.homes[w].Device != nil {
+			x.start = r.homes[w].Decision
+		}
 	}
 	if r.budget.Evaluations == 0 {
 		x.budget.Seconds = slice

@@ -28,14 +28,32 @@ type run struct {
 	best        plan.Decision
 	score       plan.Score
 	evaluations int
+	homes       []home // [walkers]
 
 	mu    sync.Mutex // guards the rest while walkers run
 	shown plan.Score
 	under []int // [walkers] evaluations of the pulls under way
 }
 
+// home is the plan of a walker that explores, from one arm that starts from nothing; its
+// Device is nil before the walker has one.
+type home struct {
+	plan.Decision
+	arm int
+}
+
+// fresh returns the number of arms that start from nothing.
+func (r *run) fresh() (n int) {
+	for i := range r.Arms {
+		if !r.Arms[i].FromBest {
+			n++
+		}
+	}
+	return n
+}
+
 func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
-	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers)}
+	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), homes: make([]home, a.Walkers)}
 	if p.Clock == nil {
 		r.budget.Seconds = 0
 	}
@@ -144,37 +162,58 @@ func (r *run) round(k int) {
 		}
 		r.evaluations += x.outcome.Evaluations
 		l.evaluations += x.outcome.Evaluations
-		l.book(k, r.offer(x.outcome.Decision))
+		won := r.offer(x.outcome.Decision)
+		l.book(k, won)
+		switch h := &r.homes[w]; {
+		case w%2 == 0:
+		case h.Device == nil && len(r.Arms) > r.fresh():
+			h.Decision, h.arm = x.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), x.arm
+		default:
+			if h.Device != nil && won > 0 {
+				r.ledgers[h.arm].earn(k, won)
+			}
+			*h = home{}
+		}
 	}
 }
 
 // choose returns the arm of each walker in round k.
 func (r *run) choose(k int) []int {
 	arms := make([]int, r.Walkers)
-	taken := make([]bool, len(r.Arms))
+	taken := make([]bool, len(r.Arms)) // by walkers that use the best plan
 	for w := range arms {
-		best := -1
+		arms[w] = -1
 		for i := range r.Arms {
-			if taken[i] {
+			if taken[i] && w%2 == 0 || !r.suits(w, i) {
 				continue
 			}
-			if best < 0 || r.prefers(k, w, i, best) {
-				best = i
+			if arms[w] < 0 || r.prefers(k, w, i, arms[w]) {
+				arms[w] = i
 			}
 		}
-		if best < 0 { // fewer arms than walkers
-			best = arms[w%len(r.Arms)]
+		if arms[w] < 0 { // fewer arms than walkers
+			arms[w] = w % len(r.Arms)
 		}
-		arms[w], taken[best] = best, true
+		taken[arms[w]] = taken[arms[w]] || w%2 == 0
 	}
 	return arms
+}
+
+// suits reports whether walker w may pull arm i: one that explores goes on from its own
+// plan, or anew where it has none.
+func (r *run) suits(w, i int) bool {
+	return w%2 == 0 || r.Arms[i].FromBest == (r.homes[w].Device != nil)
 }
 
 // prefers reports whether walker w pulls arm i in round k rather than j, which comes
 // before it in the list.
 func (r *run) prefers(k, w, i, j int) bool {
 	a, b := &r.ledgers[i], &r.ledgers[j]
-	if w%2 == 0 && a.credit != b.credit {
+	if x, y := a.due <= k, b.due <= k; x != y {
+		return x
+	}
+	anew := w%2 == 1 && r.homes[w].Device == nil
+	if a.credit != b.credit && !anew {
 		return a.credit > b.credit
 	}
 	return a.due < b.due
