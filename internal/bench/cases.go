@@ -72,6 +72,7 @@ type caseEntry struct {
 	source           problem.Source
 	machine          *hw.Machine
 	placement, whole *problem.Problem
+	tight            map[plan.Tasks]float64 // the tightest bounds, by task
 }
 
 // NewCases returns the cases of m.
@@ -156,7 +157,8 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 		t.Kind, note = m.Kind, methods.Careless(x.m.Objective, m)
 		out, err = x.place(ctx, e, p.Problem, m, factor, cell.Seed, clock, recorder)
 	}
-	t.Seconds, t.LowerBound = clock(), p.Bound
+	t.Seconds = clock()
+	t.LowerBound = x.bound(e, p)
 	if err != nil {
 		if ctx.Err() != nil {
 			return t, ctx.Err()
@@ -265,4 +267,20 @@ func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, se
 	}
 	best := &found.Rows[found.Best]
 	return &plan.Outcome{Decision: best.Decision, Score: best.Score, Evaluations: found.Evaluations}, nil
+}
+
+// bound returns the bound of p, a problem of e, at its tightest.
+func (x *Cases) bound(e *caseEntry, p *problem.Problem) float64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tight == nil {
+		e.tight = map[plan.Tasks]float64{}
+	}
+	b, ok := e.tight[p.Tasks]
+	if !ok {
+		p.Tighten()
+		b = p.Bound
+		e.tight[p.Tasks] = b
+	}
+	return b
 }

@@ -256,6 +256,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err != nil {
 		return err
 	}
+	s.task.Tighten()
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	file, err := bestPlan(s, found).File(s.task.Graph, s.task.Machine)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // shared returns the portfolio for problems like p. o is what its arms are told; as many
 // of them run at once as o has workers.
 func shared(p Problem, o Options) search.Method {
-	return search.Method{Name: Portfolio, Kind: plan.Search, Stage: search.StageFinish, Weight: 8, New: func(s search.Start) (plan.Placer, error) {
+	return search.Method{Name: Portfolio, Kind: plan.Search, Stage: search.StageShare, Weight: 8, New: func(s search.Start) (plan.Placer, error) {
 		return portfolio.Placer{Arms: arms(p, o), Start: s.Decision, Workers: o.Workers}, nil
 	}}
 }
