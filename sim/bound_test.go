@@ -167,8 +167,7 @@ func TestTransfersHoldForTheOptimum(t *testing.T) {
 	}
 }
 
-// An op that needs two results of a second each: what
-// they send takes three seconds.
+// An op needs two results of a second each, and what they send takes three seconds.
 func TestClusterOfAJoin(t *testing.T) {
 	head, fastest := []float64{0, 0, 0}, []float64{1, 1, 1}
 	b := &bounder{tables: &tables{n: 3}, fastest: fastest}

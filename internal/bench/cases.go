@@ -147,7 +147,7 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 			return t, err
 		}
 		t.Kind = plan.Search
-		out, err = x.search(ctx, e, p, cell.Seed, clock, recorder)
+		out, err = x.search(ctx, p, cell.Seed, clock, recorder)
 	} else {
 		m, factor, perr := ParseMethod(cell.Method)
 		if perr != nil {
@@ -241,7 +241,7 @@ func (x *Cases) whole(e *caseEntry) (*problem.Problem, error) {
 }
 
 // search runs all of placer search on p on one core, baselines included.
-func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
+func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
 	all := methods.ByDefault(methods.ForSearch(methods.Of(p), methods.Default()))
 	s := search.Default()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1

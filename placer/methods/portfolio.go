@@ -62,10 +62,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	own("balance")
 	own(Uncontended)
-	// Walkers are replicas already, and a slice is better spent on one slow cooling.
-	all = append(all, portfolio.Arm{Name: "anneal", New: func(plan.Decision) (plan.Placer, error) {
-		return anneal.Placer{Workers: 1}, nil
-	}})
+	own("anneal")
 	from("chains", plan.Place, placed(coolChains))
 	if beside := p.Tasks &^ plan.Place; beside != 0 {
 		from("all tasks", p.Tasks, together)

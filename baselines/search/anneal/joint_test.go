@@ -37,7 +37,7 @@ func TestJointTasks(t *testing.T) {
 			p := jointProblem(t, tasks, 200)
 			n := 0
 			p.Evaluator = &counting{p.Evaluator, &n}
-			o, err := Placer{Workers: 1, Replicas: 1}.Place(t.Context(), p)
+			o, err := Placer{Workers: 1, replicas: 1}.Place(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestJointTasks(t *testing.T) {
 			if !tasks.Has(plan.Fuse) && o.Fusion != nil {
 				t.Error("ops were fused")
 			}
-			again, err := Placer{Workers: 1, Replicas: 1}.Place(t.Context(), jointProblem(t, tasks, 200))
+			again, err := Placer{Workers: 1, replicas: 1}.Place(t.Context(), jointProblem(t, tasks, 200))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestJointTasks(t *testing.T) {
 // The annealer starts from what it is given and stops when it is told to.
 func TestJointStartsFromAndStops(t *testing.T) {
 	p := jointProblem(t, plan.AllTasks, 300)
-	first, err := Placer{Workers: 1, Replicas: 1}.Place(t.Context(), p)
+	first, err := Placer{Workers: 1, replicas: 1}.Place(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestJointStartsFromAndStops(t *testing.T) {
 	q.Device = first.Device
 	n := 0
 	q.Evaluator = stopping{q.Evaluator, &n, stop}
-	again, err := Placer{Workers: 1, Replicas: 1, From: []plan.Decision{{Device: first.Device, Priority: first.Priority, Fusion: first.Fusion}}}.Place(ctx, q)
+	again, err := Placer{Workers: 1, replicas: 1, From: []plan.Decision{{Device: first.Device, Priority: first.Priority, Fusion: first.Fusion}}}.Place(ctx, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (s stopping) Clone() plan.Evaluator { return stopping{s.Evaluator.Clone(), 
 func TestFusionGiven(t *testing.T) {
 	p := jointProblem(t, plan.Place, 100)
 	p.Fusion = fusion.All(p.Graph.NumOps())
-	o, err := Placer{Workers: 1, Replicas: 1}.Place(t.Context(), p)
+	o, err := Placer{Workers: 1, replicas: 1}.Place(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}

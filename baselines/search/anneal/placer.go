@@ -22,11 +22,11 @@ type Placer struct {
 	// Cool leaves out so many of the hottest stages, for a start that is good already.
 	// Beside the given starts there are then none.
 	Cool int
-	// Replicas is the number of annealing runs, which exchange what they find; 0
+	// replicas is the number of annealing runs, which exchange what they find; 0
 	// means 2. The outcome of a budget in evaluations depends on it.
-	Replicas int
+	replicas int
 	// Workers is the number of goroutines; 0 means one per CPU, and more than
-	// Replicas are not used. The outcome of a budget in evaluations does not depend
+	// replicas are not used. The outcome of a budget in evaluations does not depend
 	// on it.
 	Workers int
 
@@ -57,13 +57,13 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 
 // placeAlone anneals placements under p's priority and fusion.
 func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	if a.Replicas <= 0 {
-		a.Replicas = 2
+	if a.replicas <= 0 {
+		a.replicas = 2
 	}
 	if a.Workers <= 0 {
 		a.Workers = runtime.GOMAXPROCS(0)
 	}
-	a.Workers = min(a.Workers, a.Replicas)
+	a.Workers = min(a.Workers, a.replicas)
 	if a.stages == nil {
 		a.stages = defaultStages
 	}

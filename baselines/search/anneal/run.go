@@ -50,7 +50,7 @@ func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 	if p.Clock == nil {
 		r.budget.Seconds = 0
 	}
-	for k := range a.Replicas {
+	for k := range a.replicas {
 		e := p.Evaluator
 		if k > 0 {
 			e = e.Clone()
@@ -113,7 +113,7 @@ func (r *run) stage(k int) error {
 	if part <= 0 {
 		return nil // to coarsen the graph took the rest
 	}
-	w := make([]*replica, r.Replicas)
+	w := make([]*replica, r.replicas)
 	from := r.decisions(t, r.best)
 	for i := range w {
 		a := proto.clone()
