@@ -146,6 +146,10 @@ bench: ## Go benchmarks, COUNT times each, into bench.txt
 repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each; FLAGS=, OUT=experiments/table2/default for the search as it is by default) into OUT, experiments/table2 without it
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
 
+.PHONY: repro-search-budget
+repro-search-budget: ## searches of the 14 rows within 1 s, 10 s and 2 minutes, six seeds, into experiments/search-budget; OLD=BINARY beside it in turns; goes on where it was stopped
+	SECONDS_OF="$(SECONDS_OF)" SEEDS="$(SEEDS)" ROWS="$(ROWS)" SINGLES="$(SINGLES)" OLD="$(OLD)" experiments/search-budget/run.sh
+
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 

@@ -123,9 +123,11 @@ var allowed = map[string]string{
 	"baselines/regal/gnn":      "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/parallel",
 	"experiments/regal/tune":   "baselines/regal/sched baselines/regal/synth internal/fsx baselines/regal/propose",
 	"experiments/regal/gas":    "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
+	"baselines/regal/genetic":  "units graph graph/unit plan nn baselines/budget baselines/regal/brkga baselines/regal/gnn baselines/regal/propose baselines/regal/sched",
 	"baselines/regal/rivals":   "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
 
 	// The two sides meet here, and nowhere else.
+	"placer/portfolio":         "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
 	"placer/search":            "units graph hw plan internal/fsx placer/problem internal/parallel",
 	"placer/policy/rollout":    "units graph graph/fuse graph/unit plan sim internal/parallel",
 	"placer/policy/curriculum": "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",

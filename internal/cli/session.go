@@ -161,18 +161,19 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m},
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m, FromScratch: k.FromScratch},
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
-	if f.fromScratch {
-		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
-	}
 	if len(s.given) > 0 {
 		all = append([]search.Method{methods.Given(s.given)}, all...)
 		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
 			k.Methods = append([]string{methods.GivenName}, k.Methods...)
 		}
 	}
-	if s.methods, err = choose(all, k.Methods); err != nil {
+	unnamed := methods.ByDefault
+	if k.measures() || device != nil { // what is measured, and what the device is for, is the policy
+		unnamed = methods.Separate
+	}
+	if s.methods, err = choose(all, k.Methods, unnamed); err != nil {
 		return err
 	}
 	k.Methods = nil

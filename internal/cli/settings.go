@@ -46,6 +46,7 @@ type runSettings struct {
 	Measurements string            `json:"measurements,omitempty"`
 	Methods      []string          `json:"methods,omitempty"`
 	From         []string          `json:"from,omitempty"` // plan files that the search starts from
+	FromScratch  bool              `json:"from_scratch,omitempty"`
 }
 
 // hostSettings are those of the process that searches; no run keeps them.

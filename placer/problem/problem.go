@@ -51,7 +51,7 @@ func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	bound := simulator.LowerBound()
+	bound := simulator.QuickLowerBound()
 	if bound.Impossible && o.Objective.Normal() != plan.Throughput {
 		return nil, fmt.Errorf("graph %s cannot fit machine %s: %w: %s", g.Name(), m.Name, ErrInfeasible, whyImpossible(g, m))
 	}
@@ -99,6 +99,19 @@ func Simulator(s Source, m *hw.Machine, o Options) (*sim.Simulator, []int32, err
 		return x, nil, err
 	}
 	return x, sim.CriticalPathPriority(s.Graph, x.OpSeconds(0)), nil
+}
+
+// Tighten raises the bound of steps by what takes up to some seconds to prove
+// (sim.Simulator.LowerBound).
+func (p *Problem) Tighten() {
+	if p.Simulator == nil || p.Objective.Normal() != plan.Step {
+		return
+	}
+	unfused := &p.Bound
+	if p.Tasks.Has(plan.Fuse) {
+		unfused = &p.UnfusedBound
+	}
+	*unfused = max(*unfused, float64(p.Simulator.LowerBound().Seconds))
 }
 
 // Workload returns the problem to place a built-in workload on the first gpus GPUs

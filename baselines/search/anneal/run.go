@@ -110,6 +110,9 @@ func (r *run) stage(k int) error {
 		left += x.share
 	}
 	part := (1 - r.progress()) * s.share / left
+	if part <= 0 {
+		return nil // to coarsen the graph took the rest
+	}
 	w := make([]*replica, r.replicas)
 	from := r.decisions(t, r.best)
 	for i := range w {
@@ -172,8 +175,11 @@ func (r *run) spentOf(q *quota, w *replica) float64 {
 	if r.budget.Evaluations > 0 {
 		x = float64(w.spent+1) / q.evaluations
 	}
-	if r.budget.Seconds > 0 {
+	switch {
+	case r.budget.Seconds > 0 && q.seconds > 0:
 		x = max(x, (r.p.Clock()-q.begin)/q.seconds)
+	case r.budget.Seconds > 0:
+		x = math.Inf(1)
 	}
 	return x
 }
