@@ -153,6 +153,8 @@ func (f field) node(to *[]node, depth int) error {
 			return err
 		case 7:
 			n.domain = f.text()
+		case 9:
+			return f.metadata(n)
 		}
 		return nil
 	})
