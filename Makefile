@@ -68,6 +68,15 @@ repro-tensorflow: ## TensorFlow steps of an LSTM and a convolutional net (MODELS
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python $$(python/install_tensorflow.sh) experiments/tensorflow/accuracy.py experiments/tensorflow $(MODELS)
 
+.PHONY: test-onnxruntime repro-onnxruntime
+test-onnxruntime: ## stages of ONNX models as a pipeline of sessions, with ONNX Runtime, which is installed beside the tree where there is none (37 MB)
+	$(GO) build -o bin/placer ./cmd/placer
+	python=$$(python/install_onnxruntime.sh) && $$python -m pip install --quiet --disable-pip-version-check 'pytest>=7' && cd python && PLACER=$(CURDIR)/bin/placer PYTHONPATH=. $$python -m pytest -q tests_onnxruntime
+
+repro-onnxruntime: ## a GPT-2-like ONNX model cut in two, a session on a core each, beside one session on one core, into experiments/onnxruntime; two quiet cores, two minutes
+	$(GO) build -o bin/placer ./cmd/placer
+	PYTHONPATH=$(CURDIR)/python experiments/onnxruntime/run.sh $(CURDIR)/bin/placer $$(python/install_onnxruntime.sh) experiments/onnxruntime
+
 .PHONY: test-doors
 test-doors: ## what export --to writes, loaded by accelerate, torch and TensorFlow, which are installed beside the tree where they are not (1 GB)
 	$(GO) build -o bin/placer ./cmd/placer

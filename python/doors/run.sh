@@ -13,8 +13,4 @@ if ! [ -d "$cache/doors/accelerate" ]; then
 fi
 PYTHONPATH=$cache/doors/accelerate "$torch" "$here/test_doors.py" "$placer" torch
 "$("$here/../install_tensorflow.sh")" "$here/test_doors.py" "$placer" tensorflow
-if ! [ -x "$cache/doors/onnx/bin/python" ]; then
-    "${PYTHON:-python3}" -m venv "$cache/doors/onnx"
-    "$cache/doors/onnx/bin/python" -m pip install --quiet --disable-pip-version-check onnx==1.23.2 onnxruntime==1.32.0 numpy
-fi
-"$cache/doors/onnx/bin/python" "$here/test_doors.py" "$placer" onnx
+"$("$here/../install_onnxruntime.sh")" "$here/test_doors.py" "$placer" onnx

@@ -44,7 +44,7 @@ def _of_graph(graph: Any, name: str, loss: Any, train: Any) -> Step:
                 raise CaptureError(f"variable {v.name} is no resource variable: make it by get_variable")
         init = v1.global_variables_initializer()
     definition = graph.as_graph_def(add_shapes=True)
-    with v1.Session(graph=graph, config=v1.ConfigProto(device_count={"GPU": 0})) as s:
+    with v1.Session(graph=graph, config=v1.ConfigProto(device_count={"GPU": 0}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, use_per_session_threads=True)) as s:
         s.run(init)
         values = dict(zip([v.handle.op.name for v in variables], s.run(variables)))
     return alone(definition, name, loss.name, [train.name if isinstance(train, tf.Operation) else train.op.name], values)
