@@ -11,6 +11,7 @@ import (
 
 	"placer/graph/strategy"
 	"placer/hw"
+	"placer/internal/published"
 	"placer/units"
 )
 
@@ -18,13 +19,9 @@ import (
 // net_a100_dgx_all_reduce, NCCL on 2, 4 and 8 GPUs of one host, sizes as bytes). The figures of the machine
 // come from its send_recv alone. Below 8 MB NCCL takes other algorithms than rings.
 func TestMeasuredAllReduce(t *testing.T) {
-	data := os.Getenv("PLACER_DATA")
-	if data == "" {
-		t.Skip("PLACER_DATA names no folder of published data")
-	}
-	file, err := os.Open(filepath.Join(data, "gpu-perf-data/vidur/net_a100_dgx_all_reduce.csv.gz"))
+	file, err := os.Open(filepath.Join(published.Folder(t, "gpu-perf-data"), "vidur/net_a100_dgx_all_reduce.csv.gz"))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer file.Close()
 	z, err := gzip.NewReader(file)
