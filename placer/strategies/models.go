@@ -111,7 +111,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 	}
 	seconds, room := make([][]float64, s.Pipeline), make([]units.Bytes, s.Pipeline)
 	for p := range s.Pipeline {
-		d := slowest(m, times, s.Mesh, p)
+		d := slowest(times, s.Mesh, p)
 		seconds[p], room[p] = times[d], m.Devices[d].Memory*units.Bytes(s.Tensor)
 	}
 	l := blocks.Loads(seconds)
@@ -128,7 +128,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 }
 
 // slowest returns the slowest device of stage p.
-func slowest(m *hw.Machine, times [][]float64, mesh strategy.Mesh, p int) int {
+func slowest(times [][]float64, mesh strategy.Mesh, p int) int {
 	at, most := 0, -1.0
 	for d := range mesh.Data {
 		for t := range mesh.Tensor {
