@@ -27,7 +27,7 @@ func (x *Comparison) place(ctx context.Context, pipelined *Row, budget plan.Budg
 	row := *pipelined
 	row.Name, row.Tried = NamePlacement, 0
 	s := pipelined.Strategy
-	micro, _, times, err := x.models.of(x.judge, x.c.Batch/int64(s.Data*s.MicroBatches))
+	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
 	if err != nil {
 		return nil, err
 	}
