@@ -214,6 +214,10 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 repro-verdict: ## the verdict on six models and three machines again, 30 s each, into experiments/verdict; RESNET=FILE.onnx for ResNet-50
 	RESNET="$(RESNET)" experiments/verdict/run.sh
 
+.PHONY: repro-strategies
+repro-strategies: ## strategies for six models on 17 machines into experiments/strategies, in parts: what is there is kept; ROWS='llama vitl', RESNET=FILE.onnx
+	RESNET="$(RESNET)" ROWS="$(ROWS)" experiments/strategies/run.sh
+
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench doppler --data $(DATA)/doppler --json >experiments/doppler/result.json.new

@@ -199,13 +199,36 @@ func (e *emitter) emit() error {
 	for p := range e.s.Pipeline {
 		e.reduce(p)
 	}
-	for i := range graph.OpID(e.g.NumOps()) {
-		if e.m.once[i] && e.g.Op(i).Phase == graph.Update {
-			e.onceOp(i)
-		}
+	for _, i := range e.updates() {
+		e.onceOp(i)
 	}
 	e.gatherUpdated()
 	return nil
+}
+
+// updates returns the ops of the update, each right behind what it alone needs: a clipped
+// gradient is used as soon as it is there, so that few are held.
+func (e *emitter) updates() (order []graph.OpID) {
+	seen := make([]bool, e.g.NumOps())
+	var visit func(i graph.OpID)
+	visit = func(i graph.OpID) {
+		if seen[i] || e.g.Op(i).Phase != graph.Update {
+			return
+		}
+		seen[i] = true
+		for p := range e.g.Predecessors(i) {
+			visit(p)
+		}
+		order = append(order, i)
+	}
+	for _, apply := range []bool{true, false} {
+		for i := range graph.OpID(e.g.NumOps()) {
+			if !apply || e.g.Op(i).Kind.Class() == graph.ClassUpdate {
+				visit(i)
+			}
+		}
+	}
+	return order
 }
 
 // rank returns the rank of op i of replica r.

@@ -81,6 +81,24 @@ func (s Strategy) orders() [][]task {
 	return all
 }
 
+// Turns returns, for each stage, the turn of every pass of every micro-batch in its order:
+// [P][2*M], where 2*m is the forward pass of micro-batch m and 2*m+1 its backward pass. It is for
+// schedules of one chunk a stage.
+func (s Strategy) Turns() [][]int32 {
+	turns := make([][]int32, s.Pipeline)
+	for stage, list := range s.orders() {
+		turns[stage] = make([]int32, 2*s.MicroBatches)
+		for turn, t := range list {
+			k := 2 * t.micro
+			if t.backward {
+				k++
+			}
+			turns[stage][k] = int32(turn)
+		}
+	}
+	return turns
+}
+
 // sequence returns all tasks in an order in which each follows those it needs: of its
 // stage, of the chunk before it (behind it for backward passes).
 func (s Strategy) sequence() []task {

@@ -261,12 +261,17 @@ func (s *Split) trained(i graph.OpID) bool {
 // cut, that of its activation is a partial sum.
 func (s *Split) backward() {
 	g := s.m.Micro
+	again := make([]bool, g.NumOps())
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)
 		if o.Phase != graph.Backward || s.m.once[i] {
 			continue
 		}
 		f := o.Forward
+		if again[i] = s.repeats(i, again); again[i] {
+			s.follow(i, f)
+			continue
+		}
 		in := g.Inputs(i)
 		cutIn, partialIn, plainIn := false, false, false
 		for _, t := range in {
@@ -284,7 +289,7 @@ func (s *Split) backward() {
 				opens := !s.Cut[x]
 				// A gradient of the weight reads the activation; that of the activation,
 				// the weight.
-				toActivation := !o.GEMM.IsZero() && !slices.Contains(in, x) && !s.reaches(i, x)
+				toActivation := !o.GEMM.IsZero() && !slices.Contains(in, x) && !s.reaches(i, x) && !s.readsAgain(i, x, again)
 				s.Shared[i] = cutIn
 				switch {
 				case !cutIn:
@@ -314,6 +319,49 @@ func (s *Split) backward() {
 		if s.Partial[t] && s.Cut[t] {
 			s.Partial[t] = false
 		}
+	}
+}
+
+// repeats reports whether op i computes again what its forward op does: of the same
+// tensors, or of those computed again.
+func (s *Split) repeats(i graph.OpID, again []bool) bool {
+	g := s.m.Micro
+	f := g.Op(i).Forward
+	if f == graph.None || g.Op(i).Kind != g.Op(f).Kind || len(g.Inputs(i)) != len(g.Inputs(f)) {
+		return false
+	}
+	for k, t := range g.Inputs(i) {
+		u := g.Inputs(f)[k]
+		p := g.Tensor(t).Producer
+		if t != u && !(again[p] && g.Op(p).Forward == g.Tensor(u).Producer) {
+			return false
+		}
+	}
+	return true
+}
+
+// readsAgain reports whether op i reads x computed again, or a view of that.
+func (s *Split) readsAgain(i graph.OpID, x graph.TensorID, again []bool) bool {
+	g := s.m.Micro
+	is := func(t graph.TensorID) bool {
+		p := g.Tensor(t).Producer
+		return again[p] && g.Op(p).Forward == g.Tensor(x).Producer
+	}
+	for _, t := range g.Inputs(i) {
+		if is(t) || slices.ContainsFunc(g.Inputs(g.Tensor(t).Producer), is) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow gives op i, which computes again what f does, what f has.
+func (s *Split) follow(i, f graph.OpID) {
+	g := s.m.Micro
+	s.Shared[i] = s.Shared[f]
+	t, end := g.Outputs(i)
+	for u := first(g, f); t < end; t, u = t+1, u+1 {
+		s.Cut[t], s.Partial[t] = s.Cut[u], s.Partial[u]
 	}
 }
 

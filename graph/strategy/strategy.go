@@ -53,6 +53,9 @@ type Strategy struct {
 	Schedule     Schedule
 	// Chunks is V, the parts of the model that each stage holds, for Interleaved; else 1.
 	Chunks int
+	// Recompute computes the activations of every layer again before its gradients (package
+	// remat): the graphs of the Model are then those of such steps.
+	Recompute bool
 	// Bucket is the size from which on gradients that wait are reduced.
 	Bucket units.Bytes
 }
@@ -87,7 +90,10 @@ func (s Strategy) String() string {
 		add("tp=%d", s.Tensor)
 	}
 	if s.MicroBatches > 1 {
-		add("micro-batches=%d", s.MicroBatches)
+		add("mb=%d", s.MicroBatches)
+	}
+	if s.Recompute {
+		add("recompute")
 	}
 	if text == "" {
 		text = "one device"

@@ -41,6 +41,7 @@ var allowed = map[string]string{
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
 	"roofline":               "units graph graph/fuse hw",
 	"sim":                    "units graph graph/fuse hw plan internal/unionfind",
+	"sim/robust":             "units graph graph/fuse hw plan sim", // docs/adr/0037
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
@@ -137,12 +138,12 @@ var allowed = map[string]string{
 	"placer/policy/joint":      "plan placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
 	"placer":                   "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":               "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
-	"placer/problem":           "units graph graph/unit graph/formats/times hw plan roofline sim sim/throughput workloads",
+	"placer/problem":           "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
 	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":        "placer/policy/sequential",
 	"placer/verdict":           "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":            "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                      // docs/adr/0037
-	"placer/strategies":        "units graph graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
+	"placer/replan":            "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                  // docs/adr/0037
+	"placer/strategies":        "units graph graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
 	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 

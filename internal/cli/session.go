@@ -21,8 +21,10 @@ import (
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/placer/search"
+	"placer/placer/verdict"
 	"placer/plan"
 	"placer/sim"
+	"placer/sim/robust"
 )
 
 // graphCopy is the file of a run folder that holds a graph read from stdin.
@@ -111,6 +113,9 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if err := s.assemble(l, m, f, device); err != nil {
 		return err
 	}
+	if r := s.config.Robust; r != "" {
+		c.note("--robust %s: step times are that quantile over %d machines that deviate by %.1f%%", r, robust.Default().Machines, 100*verdict.ErrorOf(l.Source, m).Share)
+	}
 	if f.printConfig {
 		return nil
 	}
@@ -153,6 +158,9 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	how, err := k.options()
 	if err != nil {
 		return err
+	}
+	if how.Robust != nil {
+		how.Robust.Error = verdict.ErrorOf(l.Source, m).Share
 	}
 	if s.level, err = unit.ParseLevel(k.Granularity); err != nil {
 		return usage(err)

@@ -10,6 +10,7 @@ import (
 	"placer/hw"
 	"placer/plan"
 	"placer/sim"
+	"placer/sim/robust"
 	"placer/sim/throughput"
 	"placer/units"
 	"placer/workloads"
@@ -151,6 +152,8 @@ const (
 // judgeBy puts the objective's evaluator and bound in place of those of steps.
 func (p *Problem) judgeBy(s Source) error {
 	switch p.Objective.Normal() {
+	case plan.Step:
+		return p.judgeRobustly(s)
 	case plan.Memory:
 		p.Moves = nil
 		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
@@ -170,6 +173,29 @@ func (p *Problem) judgeBy(s Source) error {
 		p.Evaluator, p.Moves = e, nil
 		p.Bound = e.Instance().Bound(math.Inf(1))
 		p.Bound = e.Instance().PackingBound(p.Bound, packingReach*p.Bound, packingEffort)
+	}
+	return nil
+}
+
+// judgeRobustly puts the quantile over machines that deviate in place of the step, where
+// that is asked for.
+func (p *Problem) judgeRobustly(s Source) error {
+	if p.options.Robust == nil {
+		return nil
+	}
+	cost, err := s.Costs(p.Machine)
+	if err != nil {
+		return err
+	}
+	config := sim.Default()
+	config.Contention = p.Contention
+	e, err := robust.New(p.Graph, p.Machine, cost, config, *p.options.Robust)
+	if err != nil {
+		return err
+	}
+	p.Evaluator, p.Bound = e, e.Bound(p.Tasks.Has(plan.Fuse))
+	if p.UnfusedBound > 0 {
+		p.UnfusedBound = e.Bound(false)
 	}
 	return nil
 }

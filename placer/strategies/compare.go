@@ -19,6 +19,9 @@ type Config struct {
 	// MicroBatches are those that each replica divides its share into; 0: the number among powers
 	// of two, and the largest, that gives the shortest step that fits.
 	MicroBatches int
+	// Stages, if not nil, are blocks of the model for each stage of a pipeline that somebody
+	// else cut: a row of its own, beside the exact cut.
+	Stages []int
 	// Budget is that of the search that places the micro-batched graph; zero leaves its
 	// row out.
 	Budget plan.Budget
@@ -61,6 +64,7 @@ const (
 	NameGPipe       = "pipeline-gpipe"
 	NamePipeline    = "pipeline-1f1b"
 	NameInterleaved = "pipeline-interleaved"
+	NameGiven       = "pipeline-given"
 	NameTensor      = "tensor-parallel"
 	NameHybrid      = "hybrid"
 )
@@ -122,6 +126,12 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	add(NameZero3, pure(data, strategy.ShardAll, strategy.OneFOneB))
 	add(NameGPipe, pure(pipe, strategy.Replicated, strategy.GPipe))
 	add(NamePipeline, pure(pipe, strategy.Replicated, strategy.OneFOneB))
+	if x.c.Stages != nil && ctx.Err() == nil {
+		rows = append(rows, x.given(rows[len(rows)-1].Strategy))
+		if tell != nil {
+			tell(&rows[len(rows)-1])
+		}
+	}
 	add(NameInterleaved, pure(pipe, strategy.Replicated, strategy.Interleaved))
 	add(NameTensor, pure(tensor, strategy.Replicated, strategy.OneFOneB))
 	add(NameHybrid, x.hybrids())
@@ -255,6 +265,15 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 			continue
 		}
 		row.Tried++
+		if r.Overflow > 0 {
+			again := s
+			again.Recompute = true
+			if o, err := x.Simulate(again); err == nil {
+				if row.Tried++; o.Score().Better(r.Score()) {
+					s, r = again, o
+				}
+			}
+		}
 		r.Step = nil // large; made again where it is asked for
 		if row.Result == nil || r.Score().Better(row.Score()) {
 			row.Strategy, row.Result = s, r
@@ -268,6 +287,46 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	row.Took = x.c.Clock() - begin
 	return row
+}
+
+// given simulates a 1F1B pipeline of the stages of the configuration.
+func (x *Comparison) given(s strategy.Strategy) Row {
+	row := Row{Name: NameGiven, Strategy: s}
+	begin := x.c.Clock()
+	r, err := x.runGiven(s)
+	if err != nil {
+		row.Why = err.Error()
+	} else {
+		r.Step = nil
+		row.Result, row.Tried = r, 1
+	}
+	row.Took = x.c.Clock() - begin
+	return row
+}
+
+func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
+	if s.Pipeline != len(x.c.Stages) {
+		return nil, fmt.Errorf("%d stages are given for %d devices", len(x.c.Stages), x.judge.Machine.NumDevices())
+	}
+	m, blocks, _, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.MicroBatches), s.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	bounds, sum := make([]int, len(x.c.Stages)), 0
+	for k, n := range x.c.Stages {
+		if bounds[k] = sum; n < 1 {
+			return nil, fmt.Errorf("stage %d is given %d layers, want at least 1", k, n)
+		}
+		sum += n
+	}
+	if sum != blocks.Len() {
+		return nil, fmt.Errorf("the stages given have %d layers, the model has %d", sum, blocks.Len())
+	}
+	step, err := strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds})
+	if err != nil {
+		return nil, err
+	}
+	return x.judge.Run(step)
 }
 
 // Step returns the graph of s.

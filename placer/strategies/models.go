@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"placer/graph"
+	"placer/graph/remat"
 	"placer/graph/strategy"
 	"placer/hw"
 	"placer/roofline"
@@ -17,38 +18,64 @@ type Family func(batch int64) (*graph.Graph, error)
 type models struct {
 	family Family
 	batch  int64 // of a step, all replicas together
-	graphs map[int64]*graph.Graph
-	pairs  map[int64]*strategy.Model
-	blocks map[int64]*strategy.Blocks
-	times  map[int64][][]float64 // [P][N]
+	graphs map[variant]*graph.Graph
+	pairs  map[variant]*strategy.Model
+	blocks map[variant]*strategy.Blocks
+	times  map[variant][][]float64 // [P][N]
+}
+
+// variant is a model's step of so many samples, with activations recomputed or not.
+type variant struct {
+	batch     int64
+	recompute bool
 }
 
 func newModels(f Family, batch int64) *models {
-	return &models{family: f, batch: batch, graphs: map[int64]*graph.Graph{}, pairs: map[int64]*strategy.Model{}, blocks: map[int64]*strategy.Blocks{}, times: map[int64][][]float64{}}
+	return &models{family: f, batch: batch, graphs: map[variant]*graph.Graph{}, pairs: map[variant]*strategy.Model{}, blocks: map[variant]*strategy.Blocks{}, times: map[variant][][]float64{}}
 }
 
-func (x *models) graph(batch int64) (*graph.Graph, error) {
-	if g := x.graphs[batch]; g != nil {
+func (x *models) graph(v variant) (*graph.Graph, error) {
+	if g := x.graphs[v]; g != nil {
 		return g, nil
 	}
-	g, err := x.family(batch)
+	g, err := x.family(v.batch)
+	if err == nil && v.recompute {
+		g, err = recomputed(g)
+	}
 	if err == nil {
-		x.graphs[batch] = g
+		x.graphs[v] = g
 	}
 	return g, err
 }
 
+// recomputed returns the step of g in which every layer that can computes its activations
+// again.
+func recomputed(g *graph.Graph) (*graph.Graph, error) {
+	l := remat.Find(g)
+	var c remat.Changes
+	for k := int32(1); k <= l.Last(); k++ {
+		if l.Can(k) {
+			c.Recompute = append(c.Recompute, k)
+		}
+	}
+	d, err := l.Derive(c)
+	if err != nil {
+		return nil, err
+	}
+	return d.Graph, nil
+}
+
 // of returns the model of micro-batches of so many samples, with its blocks and the times
 // of its ops on each device of j.
-func (x *models) of(j *Judge, micro int64) (*strategy.Model, *strategy.Blocks, [][]float64, error) {
-	if m := x.pairs[micro]; m != nil {
-		return m, x.blocks[micro], x.times[micro], nil
+func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][]float64, error) {
+	if m := x.pairs[v]; m != nil {
+		return m, x.blocks[v], x.times[v], nil
 	}
-	small, err := x.graph(micro)
+	small, err := x.graph(v)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	whole, err := x.graph(x.batch)
+	whole, err := x.graph(variant{x.batch, v.recompute})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -67,8 +94,8 @@ func (x *models) of(j *Judge, micro int64) (*strategy.Model, *strategy.Blocks, [
 			times[d][i] = float64(costs.OpSeconds(graph.OpID(i), d))
 		}
 	}
-	x.pairs[micro], x.blocks[micro], x.times[micro] = m, strategy.NewBlocks(m, times[0]), times
-	return m, x.blocks[micro], times, nil
+	x.pairs[v], x.blocks[v], x.times[v] = m, strategy.NewBlocks(m, times[0]), times
+	return m, x.blocks[v], times, nil
 }
 
 // mostWhole is the size of a step up to which stages that are replicated or split are
@@ -80,7 +107,7 @@ const mostWhole = 300_000
 func (x *models) step(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
 	fold := j.fold
 	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Data*s.MicroBatches > 0 {
-		if g, err := x.graph(x.batch / max(1, int64(s.Data*s.MicroBatches))); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
+		if g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute}); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
 			fold = false
 		}
 	}
@@ -93,7 +120,7 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 	if parts > x.batch || x.batch%parts != 0 {
 		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data)
 	}
-	m, blocks, times, err := x.of(j, x.batch/parts)
+	m, blocks, times, err := x.of(j, variant{x.batch / parts, s.Recompute})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +138,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 	}
 	seconds, room := make([][]float64, s.Pipeline), make([]units.Bytes, s.Pipeline)
 	for p := range s.Pipeline {
-		d := slowest(m, times, s.Mesh, p)
+		d := slowest(times, s.Mesh, p)
 		seconds[p], room[p] = times[d], m.Devices[d].Memory*units.Bytes(s.Tensor)
 	}
 	l := blocks.Loads(seconds)
@@ -128,7 +155,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 }
 
 // slowest returns the slowest device of stage p.
-func slowest(m *hw.Machine, times [][]float64, mesh strategy.Mesh, p int) int {
+func slowest(times [][]float64, mesh strategy.Mesh, p int) int {
 	at, most := 0, -1.0
 	for d := range mesh.Data {
 		for t := range mesh.Tensor {

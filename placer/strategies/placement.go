@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"cmp"
 	"context"
 
 	"slices"
@@ -27,7 +28,7 @@ func (x *Comparison) place(ctx context.Context, pipelined *Row, budget plan.Budg
 	row := *pipelined
 	row.Name, row.Tried = NamePlacement, 0
 	s := pipelined.Strategy
-	micro, _, times, err := x.models.of(x.judge, x.c.Batch/int64(s.Data*s.MicroBatches))
+	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (x *Comparison) problem(micro *strategy.Model, blocks *strategy.Blocks, bou
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &expanded{step: step, sim: simulator, seconds: times, decision: d}
+	e := newExpanded(step, simulator, times, d)
 	return &plan.Problem{Graph: micro.Micro, Machine: x.judge.Machine, Units: h, Evaluator: e}, e, nil
 }
 
@@ -168,14 +169,67 @@ type expanded struct {
 	sim      *sim.Simulator
 	seconds  [][]float64
 	decision plan.Decision
+	turns    [][]int32 // of each pass on each device
+	pass     []int32   // [N'] 2*m of a forward, 2*m+1 of a backward op; -1 before, 2*M behind all
+	order    []int32   // [N'] ops as the model has them
+	count    []int32   // [2*M+3] scratch
+	rank     []int32   // [N'] scratch
 }
 
-// expand places every op of the step as the op that it is made from.
+func newExpanded(step *strategy.Step, s *sim.Simulator, seconds [][]float64, d plan.Decision) *expanded {
+	n, m := step.Graph.NumOps(), step.Strategy.MicroBatches
+	e := &expanded{step: step, sim: s, seconds: seconds, decision: d, turns: step.Strategy.Turns(), pass: make([]int32, n), order: make([]int32, n), count: make([]int32, 2*m+3), rank: make([]int32, n)}
+	for i := range e.pass {
+		o := step.Graph.Op(graph.OpID(i))
+		switch k := step.Micro[i]; {
+		case k >= 0 && o.Phase == graph.Backward:
+			e.pass[i] = 2*k + 1
+		case k >= 0:
+			e.pass[i] = 2 * k
+		case o.Phase == graph.Update:
+			e.pass[i] = int32(2 * m)
+		default:
+			e.pass[i] = -1
+		}
+		e.order[i] = int32(i)
+	}
+	model := func(i int32) graph.OpID { // updates keep the order that they have
+		if int(e.pass[i]) == 2*m {
+			return graph.OpID(n)
+		}
+		return step.From[i]
+	}
+	slices.SortStableFunc(e.order, func(a, b int32) int { return cmp.Compare(model(a), model(b)) })
+	return e
+}
+
+// expand places every op of the step as the op that it is made from. Each device has the
+// passes in the order of its 1F1B stage, and in a pass the ops in the model's order.
 func (e *expanded) expand(device []uint8) plan.Decision {
 	for i, from := range e.step.From {
 		if from != graph.None {
 			e.decision.Device[i] = device[from]
 		}
+	}
+	clear(e.count)
+	for i, p := range e.pass {
+		switch {
+		case p < 0:
+			e.rank[i] = 0
+		case int(p) == 2*e.step.Strategy.MicroBatches:
+			e.rank[i] = p + 1
+		default:
+			e.rank[i] = 1 + e.turns[int(e.decision.Device[i])%len(e.turns)][p]
+		}
+		e.count[e.rank[i]+1]++
+	}
+	for k := 1; k < len(e.count); k++ {
+		e.count[k] += e.count[k-1]
+	}
+	for _, i := range e.order {
+		r := e.rank[i]
+		e.decision.Priority[i] = e.count[r]
+		e.count[r]++
 	}
 	return e.decision
 }
@@ -187,6 +241,7 @@ func (e *expanded) Evaluate(d plan.Decision) plan.Score { return e.sim.Evaluate(
 func (e *expanded) Clone() plan.Evaluator {
 	c := *e
 	c.sim, c.decision = e.sim.Clone().(*sim.Simulator), e.decision.Clone()
+	c.count, c.rank = slices.Clone(e.count), slices.Clone(e.rank)
 	return &c
 }
 

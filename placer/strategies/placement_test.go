@@ -41,7 +41,7 @@ func TestPlacementIsNotWorse(t *testing.T) {
 		if got.Device == nil {
 			continue
 		}
-		g, err := x.models.graph(2)
+		g, err := x.models.graph(variant{2, false})
 		if err != nil {
 			t.Fatal(err)
 		}
