@@ -4,10 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"placer/internal/doctest"
 )
 
 var update = flag.Bool("update", false, "rewrite the machine tables in docs/hardware-models.md")
@@ -72,23 +73,11 @@ func TestDocumentedMachines(t *testing.T) {
 	b.WriteString("\n### Sources\n")
 	b.WriteString(sources.String())
 
-	const path, begin, end = "../docs/hardware-models.md", "<!-- machines: go test ./hw -run TestDocumentedMachines -update -->\n", "<!-- machines end -->"
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok1 := strings.Cut(string(doc), begin)
-	stated, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no marks of the machine tables", path)
-	}
+	const path = "../docs/hardware-models.md"
+	stated, replace := doctest.Part(t, path, "<!-- machines: go test ./hw -run TestDocumentedMachines -update -->\n", "<!-- machines end -->")
 	if *update {
-		if err := os.WriteFile(path, []byte(head+begin+b.String()+end+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if stated != b.String() {
+		replace(b.String())
+	} else if stated != b.String() {
 		t.Errorf("the tables of %s are not those of the machine files; run go test ./hw -run TestDocumentedMachines -update", path)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,8 +13,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
-	"placer/hw/gpu"
-	"placer/hw/gpu/cuda"
+	"placer/hw/gpu/cuda/cudatest"
 	"placer/hw/gpu/fake"
 	"placer/plan"
 	"placer/roofline"
@@ -430,17 +428,7 @@ func TestErrors(t *testing.T) {
 
 // TestRealGPU measures a small step on this host's GPU, as two devices.
 func TestRealGPU(t *testing.T) {
-	d, err := cuda.Open("")
-	if errors.Is(err, gpu.ErrNoDevice) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), d.Version())
-	if err != nil {
-		t.Skip(err)
-	}
+	d, b := cudatest.Open(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	g := randomGraph(r, 100)
 	f := fake.Default()

@@ -13,6 +13,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/doctest"
 	"placer/units"
 )
 
@@ -173,20 +174,9 @@ func TestStatedErrors(t *testing.T) {
 		row(h100.Model+", Vidur Llama-2-7B", class, "fitted to these", Evaluate(vidur(t, "h100", "Llama-2-7b-hf", class), h100, builtin["sm_90"]))
 	}
 
-	const path, begin, end = "../docs/hardware-models.md", "<!-- errors: go test ./roofline -run TestStatedErrors -update -->\n", "<!-- errors end -->"
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok1 := strings.Cut(string(doc), begin)
-	stated, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no marks of the error table", path)
-	}
+	stated, replace := doctest.Part(t, "../docs/hardware-models.md", "<!-- errors: go test ./roofline -run TestStatedErrors -update -->\n", "<!-- errors end -->")
 	if *update {
-		if err := os.WriteFile(path, []byte(head+begin+b.String()+end+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		replace(b.String())
 		return
 	}
 	compareTables(t, stated, b.String())

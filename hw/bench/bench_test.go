@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"placer/graph"
 	"placer/hw"
 	"placer/hw/gpu"
-	"placer/hw/gpu/cuda"
+	"placer/hw/gpu/cuda/cudatest"
 	"placer/hw/gpu/fake"
 	"placer/hw/nvml"
 	"placer/roofline"
@@ -208,17 +207,7 @@ func TestFitLine(t *testing.T) {
 
 // TestRealGPU measures this host's GPU briefly.
 func TestRealGPU(t *testing.T) {
-	d, err := cuda.Open("")
-	if errors.Is(err, gpu.ErrNoDevice) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), d.Version())
-	if err != nil {
-		t.Skip(err)
-	}
+	d, b := cudatest.Open(t)
 	cfg := quick()
 	cfg.Shapes = []shape{{1, 4096, 4096, 4096}}
 	r, err := Run(context.Background(), cfg, d, b, nil)

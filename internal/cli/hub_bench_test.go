@@ -52,11 +52,7 @@ func BenchmarkWorkers(b *testing.B) {
 }
 
 func benchmarkWorkers(b *testing.B, n int, local plan.Evaluator, graph func(io.Writer) error, m *hw.Machine, device []uint8) {
-	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer hub.Close()
+	hub := startHub(b)
 	exe, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)

@@ -48,6 +48,17 @@ func realClock(cfg *fake.Config) (c *console, out, log *lockedBuffer) {
 	return &console{in: strings.NewReader(""), out: out, err: log, clock: func() float64 { return time.Since(start).Seconds() }, cpu: func() float64 { return 0 }, hardware: h, now: time.Now}, out, log
 }
 
+// startHub starts a hub for the test.
+func startHub(t testing.TB) *dispatch.Hub {
+	t.Helper()
+	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	return hub
+}
+
 // measuringWorker starts a worker with fake GPUs and returns what stops it.
 func measuringWorker(t *testing.T, f fake.Config, hub, name, machine string) (log *lockedBuffer) {
 	t.Helper()
@@ -72,11 +83,7 @@ func TestHardwareWorkers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
-	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hub.Close()
+	hub := startHub(t)
 	for k := range 2 {
 		measuringWorker(t, f, hub.URL(), fmt.Sprint("w", k), machine)
 	}
@@ -112,11 +119,7 @@ func TestRefusedMeasurement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, machine := twoOnOne(t, dir)
-	hub, err := dispatch.StartHub(dispatch.HubConfig{Listen: "127.0.0.1:0", Store: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hub.Close()
+	hub := startHub(t)
 	measuringWorker(t, f, hub.URL(), "w", machine)
 	c, _, log := realClock(nil)
 	args := []string{"search", "--workload", "rnnlm:layers=2,unroll=3", "--machine", machine, "--methods", "human,single,roundrobin,random", "--evaluations", "5", "--out", filepath.Join(dir, "run"), "--evaluator", "hardware", "--config", settingsFile(t, fmt.Sprintf(`"hub": {"address": %q}`, hub.URL()))}
@@ -127,10 +130,11 @@ func TestRefusedMeasurement(t *testing.T) {
 
 	// A job for another machine that comes to this worker's queue all the same.
 	g := fake.New(f)
-	w := &hardwareWorker{c: c, gpus: &localGPUs{driver: g, blas: g.BLAS()}}
-	if w.machine, err = c.loadMachine(&machineFlags{Machine: machine}); err != nil {
+	own, err := c.loadMachine(&machineFlags{Machine: machine})
+	if err != nil {
 		t.Fatal(err)
 	}
+	w := &hardwareWorker{c: c, machine: own, gpus: &localGPUs{driver: g, blas: g.BLAS()}}
 	other, err := c.loadMachine(&machineFlags{GPU: "p100", GPUs: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -88,32 +88,33 @@ func hub(t testing.TB, c dispatch.HubConfig) *dispatch.Hub {
 	return h
 }
 
+// started runs a worker until the test ends or stop is called, which waits for it.
+func started(ctx context.Context, cancel context.CancelFunc, t testing.TB, a dispatch.Address, c dispatch.WorkerConfig) (stop func()) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- dispatch.Work(ctx, a, c) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("worker %s: %v", c.Name, err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
 // work starts a worker and returns what stops it and waits.
 func work(t testing.TB, a dispatch.Address, name string, s sum, slots int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.ctx = ctx
-	done := make(chan error, 1)
-	go func() {
-		done <- dispatch.Work(ctx, a, dispatch.WorkerConfig{Name: name, Kinds: kinds(dispatch.Roofline), Slots: slots,
-			Evaluator: func(p dispatch.Problem) (plan.Evaluator, error) {
-				if string(p.Graph) != "graph" || string(p.Machine) != "machine" || p.Settings != "such" {
-					return nil, fmt.Errorf("problem %+v", p)
-				}
-				return s, nil
-			}})
-	}()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("worker %s: %v", name, err)
+	return started(ctx, cancel, t, a, dispatch.WorkerConfig{Name: name, Kinds: kinds(dispatch.Roofline), Slots: slots,
+		Evaluator: func(p dispatch.Problem) (plan.Evaluator, error) {
+			if string(p.Graph) != "graph" || string(p.Machine) != "machine" || p.Settings != "such" {
+				return nil, fmt.Errorf("problem %+v", p)
 			}
-		})
-	}
-	t.Cleanup(stop)
-	return stop
+			return s, nil
+		}})
 }
 
 func controller(t testing.TB, a dispatch.Address, change func(*dispatch.ControllerConfig)) *dispatch.Controller {

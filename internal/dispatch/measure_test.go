@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,22 +44,8 @@ const here = dispatch.Kind("hardware-here")
 func measureFor(t *testing.T, a dispatch.Address, name string, b bench) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- dispatch.Work(ctx, a, dispatch.WorkerConfig{Name: name, Kinds: kinds(here), Slots: 1, Identity: "a GPU",
-			Evaluator: func(dispatch.Problem) (plan.Evaluator, error) { return b, nil }})
-	}()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("worker %s: %v", name, err)
-			}
-		})
-	}
-	t.Cleanup(stop)
-	return stop
+	return started(ctx, cancel, t, a, dispatch.WorkerConfig{Name: name, Kinds: kinds(here), Slots: 1, Identity: "a GPU",
+		Evaluator: func(dispatch.Problem) (plan.Evaluator, error) { return b, nil }})
 }
 
 func awaitMeasuring(t *testing.T, x *dispatch.Controller, n int) {

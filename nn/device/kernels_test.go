@@ -1,11 +1,9 @@
 package device
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,15 +13,7 @@ import (
 )
 
 // TestGenerated: the PTX was made from the source beside it.
-func TestGenerated(t *testing.T) {
-	source, err := os.ReadFile("kernels.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("// sha256 %x\n", sha256.Sum256(source)); !strings.Contains(PTX(), want) {
-		t.Error("kernels.ptx was made from another kernels.cu: run make ptx")
-	}
-}
+func TestGenerated(t *testing.T) { ptxtest.Generated(t, PTX(), "kernels.cu") }
 
 // TestParameters: every kernel of the PTX is known, with its number of parameters.
 func TestParameters(t *testing.T) {

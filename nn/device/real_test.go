@@ -1,14 +1,11 @@
 package device
 
 import (
-	"errors"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"placer/graphsage"
-	"placer/hw/gpu"
-	"placer/hw/gpu/cuda"
+	"placer/hw/gpu/cuda/cudatest"
 	"placer/nn/gonet"
 )
 
@@ -19,17 +16,7 @@ func neighbours(start, index []int32) *graphsage.Neighbours {
 // realGPU returns a device on this host's first GPU.
 func realGPU(t *testing.T) *Device {
 	t.Helper()
-	driver, err := cuda.Open("")
-	if errors.Is(err, gpu.ErrNoDevice) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	blas, err := cuda.OpenBLAS(os.Getenv("PLACER_CUBLAS"), driver.Version())
-	if err != nil {
-		t.Skip(err)
-	}
+	driver, blas := cudatest.Open(t)
 	d, err := Open(driver, blas, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package nntest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"placer/nn"
@@ -147,4 +148,30 @@ func (w weighted) Loss(_ *nn.Context, outputs, gradients []nn.Mat) (s float64) {
 		gradients[0].V[i] += float32(w[i])
 	}
 	return s
+}
+
+// Slope moves the parameters by h and -h along the gradient that loss leaves in them, and
+// returns the loss's slope in between and the gradient's squared norm, to which the slope
+// is equal but for curvature.
+func Slope(ps *nn.Params, h float64, loss func() float64) (slope, norm float64) {
+	loss()
+	var direction [][]float32
+	for _, p := range ps.All() {
+		direction = append(direction, slices.Clone(p.Grad))
+		for _, g := range p.Grad {
+			norm += float64(g) * float64(g)
+		}
+	}
+	move := func(s float64) {
+		for i, p := range ps.All() {
+			for j := range p.Value {
+				p.Value[j] += float32(s * float64(direction[i][j]))
+			}
+		}
+	}
+	h /= math.Sqrt(norm)
+	move(h)
+	high := loss()
+	move(-2 * h)
+	return (high - loss()) / (2 * h), norm
 }

@@ -110,28 +110,7 @@ func TestGradientOfTheWhole(t *testing.T) {
 					}
 					return l
 				}
-				loss()
-				norm := 0.0
-				var direction [][]float32
-				for _, p := range f.ps.All() {
-					direction = append(direction, append([]float32(nil), p.Grad...))
-					for _, g := range p.Grad {
-						norm += float64(g) * float64(g)
-					}
-				}
-				move := func(s float64) {
-					for i, p := range f.ps.All() {
-						for j := range p.Value {
-							p.Value[j] += float32(s * float64(direction[i][j]))
-						}
-					}
-				}
-				h := 1e-2 / math.Sqrt(norm)
-				move(h)
-				high := loss()
-				move(-2 * h)
-				low := loss()
-				if got := (high - low) / (2 * h); norm == 0 || math.Abs(got/norm-1) > 0.02 {
+				if got, norm := nntest.Slope(f.ps, 1e-2, loss); norm == 0 || math.Abs(got/norm-1) > 0.02 {
 					t.Errorf("shared %v, aligned %v: the loss changes by %g along the gradient, its squared norm is %g", shared, aligned, got, norm)
 				}
 			}

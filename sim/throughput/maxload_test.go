@@ -3,8 +3,9 @@ package throughput_test
 import (
 	"math"
 	"math/rand/v2"
-	"placer/plan"
 	"testing"
+
+	"placer/plan"
 
 	"placer/sim/throughput"
 	"placer/sim/throughput/throughputtest"
@@ -54,20 +55,8 @@ func TestBoundIsBelowTheOptimum(t *testing.T) {
 	tight, solved, better := 0, 0, 0
 	for range 200 {
 		n := 2 + rng.IntN(6)
-		s, err := throughputtest.Random(rng, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := throughput.New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		best := math.Inf(1)
-		throughputtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
-			if j := x.Evaluate(block); j.Overflow == 0 {
-				best = min(best, j.Seconds)
-			}
-		})
+		_, x := throughputtest.Instance(t, rng, n)
+		best := throughputtest.Optimum(x, nil)
 		if math.IsInf(best, 1) {
 			continue
 		}

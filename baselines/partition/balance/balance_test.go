@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"placer/baselines/partition/balance"
-	"placer/sim/throughput"
 	"placer/sim/throughput/throughputtest"
 )
 
@@ -18,20 +17,8 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	solved, missed := 0, 0
 	for k := range 150 {
-		s, err := throughputtest.Random(rng, 1+rng.IntN(8))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := throughput.New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		best := math.Inf(1)
-		throughputtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
-			if j := x.Evaluate(block); j.Overflow == 0 {
-				best = min(best, j.Seconds)
-			}
-		})
+		_, x := throughputtest.Instance(t, rng, 1+rng.IntN(8))
+		best := throughputtest.Optimum(x, nil)
 		c := balance.Default()
 		c.Moves, c.Seed = 20000, uint64(k)
 		start := make([]uint8, x.NumBlocks())
@@ -57,14 +44,7 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 }
 
 func TestSameSeedSamePlacement(t *testing.T) {
-	s, err := throughputtest.Random(rand.New(rand.NewPCG(11, 12)), 30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := throughput.New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, x := throughputtest.Instance(t, rand.New(rand.NewPCG(11, 12)), 30)
 	c := balance.Default()
 	c.Moves = 20000
 	a, _ := balance.Search(context.Background(), x, make([]uint8, x.NumBlocks()), c, nil)

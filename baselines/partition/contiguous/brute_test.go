@@ -44,23 +44,9 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	solved, memory := 0, 0
 	for k := range 600 {
-		s, err := throughputtest.Random(rng, 1+rng.IntN(8))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := throughput.New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, x := throughputtest.Instance(t, rng, 1+rng.IntN(8))
 		edges := precedence(x)
-		best := math.Inf(1)
-		throughputtest.All(x.NumBlocks(), x.NumDevices(), func(block []uint8) {
-			if contiguousSplit(x, edges, block) {
-				if j := x.Evaluate(block); j.Overflow == 0 {
-					best = min(best, j.Seconds)
-				}
-			}
-		})
+		best := throughputtest.Optimum(x, func(block []uint8) bool { return contiguousSplit(x, edges, block) })
 		r, err := Solve(context.Background(), s, Default())
 		if errors.Is(err, ErrNothingFits) {
 			if !math.IsInf(best, 1) {

@@ -16,6 +16,7 @@ import (
 	"placer/graph/formats/foreign"
 	"placer/internal/published"
 	"placer/sim/throughput"
+	"placer/sim/throughput/throughputtest"
 )
 
 // publishedInstances hands every throughput instance to check, with the value in column
@@ -47,14 +48,7 @@ func publishedInstances(t *testing.T, column int, check func(t *testing.T, s thr
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := x.Times.Machine()
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := throughput.FromTable(x.Graph, m, x.Times)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := throughputtest.Source(t, x.Instance)
 			check(t, s, want)
 		})
 	}

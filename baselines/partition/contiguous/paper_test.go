@@ -10,6 +10,7 @@ import (
 	"placer/baselines/partition/contiguous"
 	"placer/graph/formats/dnnpart"
 	"placer/sim/throughput"
+	"placer/sim/throughput/throughputtest"
 )
 
 // TestBERT24 is one row of the published instances: the reference solver's
@@ -27,14 +28,7 @@ func TestBERT24(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := x.Times.Machine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := throughput.FromTable(x.Graph, m, x.Times)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := throughputtest.Source(t, x.Instance)
 	y, err := throughput.New(s)
 	if err != nil {
 		t.Fatal(err)

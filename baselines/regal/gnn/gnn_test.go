@@ -5,38 +5,22 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"sync"
 	"testing"
 
 	"placer/baselines/regal/brkga"
 	"placer/baselines/regal/propose"
+	"placer/baselines/regal/regaltest"
 	"placer/baselines/regal/sched"
-	"placer/baselines/regal/synth"
 	"placer/nn"
 )
 
-func backend(t testing.TB) *nn.Backend {
-	t.Helper()
-	b, err := nn.NewBackend(nn.Config{Libraries: []string{}, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func policy(t testing.TB, c Config) *Policy {
 	t.Helper()
-	p, err := New(c, backend(t), rand.New(rand.NewPCG(81, 0)))
+	p, err := New(c, regaltest.Backend(t), rand.New(rand.NewPCG(81, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func small(k uint64) *sched.Problem {
-	c := synth.Default()
-	c.MaxOps = 60
-	return c.Generate(rand.New(rand.NewPCG(82, k)))
 }
 
 // bias is the synthetic agent with a learned elite bias.
@@ -50,35 +34,11 @@ func bias() Config {
 // goroutine or many, and leave 4,600 of 5,000 evaluations.
 func TestPropose(t *testing.T) {
 	for name, c := range map[string]Config{"memory": peakMemory(), "time": runTime(), "synthetic": synthetic(), "bias": bias()} {
-		p := policy(t, c)
-		q := small(1)
-		stream := func() *rand.Rand { return rand.New(rand.NewPCG(83, 0)) }
-		want, err := p.Propose(context.Background(), q, sched.RunTime, stream())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want.Evaluations != 400 || want.Pin != propose.Heaviest(q, sched.RunTime) || len(want.Distributions.(brkga.Beta).Keys) != 3*q.N() || (want.EliteBias > 0.5) != (c.Crossover > 0) {
-			t.Errorf("%s: %d evaluations, pin %d, elite bias %g", name, want.Evaluations, want.Pin, want.EliteBias)
-		}
-		var wait sync.WaitGroup
-		for range 3 {
-			wait.Go(func() {
-				got, err := p.Propose(context.Background(), q, sched.RunTime, stream())
-				if err != nil || !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: another proposal, %v", name, err)
-				}
-			})
-		}
-		wait.Wait()
-	}
-	m := small(1).Machine()
-	m.Devices = 3
-	three, err := small(1).With(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := policy(t, synthetic()).Propose(context.Background(), three, sched.RunTime, rand.New(rand.NewPCG(1, 1))); err == nil {
-		t.Error("three devices passed")
+		t.Run(name, func(t *testing.T) {
+			if got := regaltest.Propose(t, policy(t, c)); (got.EliteBias > 0.5) != (c.Crossover > 0) {
+				t.Errorf("elite bias %g", got.EliteBias)
+			}
+		})
 	}
 }
 
@@ -122,7 +82,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	e := sched.NewEvaluator(small(3), sched.RunTime)
+	e := sched.NewEvaluator(regaltest.Small(3), sched.RunTime)
 	got, err := propose.Search(context.Background(), e, p, brkga.Default(), 1000, rand.New(rand.NewPCG(1, 1)))
 	fmt.Println(got.Evaluations, err)
 	// Output: 1000 <nil>
@@ -131,7 +91,7 @@ func Example() {
 // The policies that come with the program load, say how they came about, and are
 // small.
 func TestBuiltIn(t *testing.T) {
-	all, err := BuiltIn(backend(t))
+	all, err := BuiltIn(regaltest.Backend(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"placer/baselines/regal/regaltest"
 	"placer/baselines/regal/sched"
 	"placer/baselines/regal/synth"
 	"placer/nn"
@@ -158,11 +159,7 @@ func TestNetwork(t *testing.T) {
 
 func tiny(t *testing.T, c Config) *Policy {
 	t.Helper()
-	b, err := nn.NewBackend(nn.Config{Libraries: []string{}, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := New(c, b, rand.New(rand.NewPCG(3, 0)))
+	p, err := New(c, regaltest.Backend(t), rand.New(rand.NewPCG(3, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placer/baselines/regal/propose"
+	"placer/baselines/regal/regaltest"
 	"placer/baselines/regal/sched"
 	"placer/nn/safetensors"
 )
@@ -19,7 +20,7 @@ func training() Training {
 	return t
 }
 
-func graph(k int) (*sched.Problem, error) { return small(uint64(k)), nil }
+func graph(k int) (*sched.Problem, error) { return regaltest.Small(uint64(k)), nil }
 
 func bytesOf(t *testing.T, f *safetensors.File) []byte {
 	t.Helper()
@@ -68,7 +69,7 @@ func TestTrainResumes(t *testing.T) {
 	if bytes.Equal(data, bytesOf(t, second.Checkpoint())) {
 		t.Error("a step changes nothing")
 	}
-	got, err := Load("x", second.Weights(), backend(t))
+	got, err := Load("x", second.Weights(), regaltest.Backend(t))
 	if err != nil || got.Steps != 3 || got.Imitated != 1 || !reflect.DeepEqual(got.Policy.Config(), bias()) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -128,7 +129,7 @@ func TestReinforceImproves(t *testing.T) {
 // The rule's decisions: the larger affinity on the device an op prefers, priority
 // falling along a chain, every op with all its decisions.
 func TestTeach(t *testing.T) {
-	p := small(2)
+	p := regaltest.Small(2)
 	g := readGraph(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
 	a := synthetic().Actions
 	d := teach(p, g, a)

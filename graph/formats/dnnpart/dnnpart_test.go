@@ -7,14 +7,17 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"placer/plan"
 	"strings"
 	"testing"
 
+	"placer/plan"
+
 	"placer/baselines/partition/contiguous"
 	"placer/graph/formats/dnnpart"
+	"placer/graph/formats/formatstest"
 	"placer/internal/published"
 	"placer/sim/throughput"
+	"placer/sim/throughput/throughputtest"
 )
 
 func instance(nodes, edges string) string {
@@ -40,7 +43,7 @@ func TestImport(t *testing.T) {
 
 func TestImportErrors(t *testing.T) {
 	node := `{"id": 1, "name": "n", "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0}`
-	for _, c := range []struct{ name, doc, want string }{
+	formatstest.Faults(t, "x.json", dnnpart.Import, []formatstest.Fault{
 		{"empty", "", "x.json: line 1, column 1: the document ends early"},
 		{"cut off", `{"nodes": [`, "line 1, column 12: the document ends early"},
 		{"wrong type", "{\n\"nodes\": 3}", "line 2, column 11: nodes: a JSON number, want an array"},
@@ -54,14 +57,7 @@ func TestImportErrors(t *testing.T) {
 		{"edge to nowhere", instance(node, `{"sourceId": 1, "destId": 2, "cost": 1}`), "edge 0, from 1 to 2: no such node"},
 		{"two costs", instance(twoNodes, `{"sourceId": 7, "destId": 3, "cost": 1}, {"sourceId": 7, "destId": 3, "cost": 2}`), "edge 1, from 7 to 3: cost 2, but another edge of the same source costs 1"},
 		{"cycle", instance(twoNodes, `{"sourceId": 7, "destId": 3, "cost": 1}, {"sourceId": 3, "destId": 7, "cost": 1}`), "cycle through op"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := dnnpart.Import([]byte(c.doc), "x.json")
-			if err == nil || !strings.HasPrefix(err.Error(), "x.json: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 func TestSplits(t *testing.T) {
@@ -97,22 +93,15 @@ func TestSplits(t *testing.T) {
 
 // FuzzImport: no input panics; what is accepted has a machine or says why not.
 func FuzzImport(f *testing.F) {
-	f.Add([]byte(instance(twoNodes, `{"sourceId": 7, "destId": 3, "cost": 0.25}`)))
-	f.Add([]byte(`{"maxSizePerFPGA": 1e300, "maxFPGAs": -1, "maxCPUs": 0}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := dnnpart.Import(data, "f.json")
+	machine := func(x *dnnpart.Instance) error {
+		m, err := x.Times.Machine()
 		if err != nil {
-			return
+			return nil // says why not
 		}
-		if err := x.Times.Check(x.Graph); err != nil {
-			t.Fatal(err)
-		}
-		if m, err := x.Times.Machine(); err == nil {
-			if _, err := x.Times.For(m); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+		_, err = x.Times.For(m)
+		return err
+	}
+	formatstest.Fuzz(f, dnnpart.Sniff, dnnpart.Import, machine, instance(twoNodes, `{"sourceId": 7, "destId": 3, "cost": 0.25}`), `{"maxSizePerFPGA": 1e300, "maxFPGAs": -1, "maxCPUs": 0}`)
 }
 
 // TestReference reads the published splits and finds the load they claim.
@@ -155,24 +144,11 @@ func read(t *testing.T, path string) *dnnpart.Instance {
 
 func load(t *testing.T, x *dnnpart.Instance, device []uint8) float64 {
 	t.Helper()
-	e, err := throughput.NewEvaluator(source(t, x))
+	e, err := throughput.NewEvaluator(throughputtest.Source(t, x.Instance))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e.Evaluate(plan.Decision{Device: device}).Value
-}
-
-func source(t *testing.T, x *dnnpart.Instance) throughput.Source {
-	t.Helper()
-	m, err := x.Times.Machine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := throughput.FromTable(x.Graph, m, x.Times)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func Example() {

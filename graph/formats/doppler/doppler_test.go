@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"placer/graph/formats/doppler"
+	"placer/graph/formats/formatstest"
 	"placer/internal/published"
 )
 
 const small = "5\n0, 1, \n0, 0, 1, \n1,2, 2, \n1000000000000,4000000000000\n20000000000,80000000000,einsummable\n10000000000,40000000000,formation\n"
 
 func TestImportErrors(t *testing.T) {
-	for _, c := range []struct{ name, doc, want string }{
+	formatstest.Faults(t, "g.txt", doppler.Import, []formatstest.Fault{
 		{"empty", "", "line 1: the file ends early"},
 		{"no number", "x\n\n\n\n1,2\n", `line 1: "x", want a number of nodes`},
 		{"bad list", strings.Replace(small, "0, 0, 1, ", "0, q, 1", 1), `line 3: entry 1: " q"`},
@@ -25,14 +26,7 @@ func TestImportErrors(t *testing.T) {
 		{"bad cost", strings.Replace(small, "20000000000,", "-1,", 1), `line 6: node 1: cost "-1"`},
 		{"one cost", strings.Replace(small, "20000000000,80000000000,einsummable", "2", 1), `line 6: node 1: "2", want compute,communication[,type]`},
 		{"cycle", strings.Replace(small, "1,2, 2, ", "1,2,0", 1), "cycle through op"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := doppler.Import([]byte(c.doc), "g.txt")
-			if err == nil || !strings.HasPrefix(err.Error(), "g.txt: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 // TestPublishedGraphs reads all files: their nodes, and the work that the lower
@@ -73,16 +67,7 @@ func TestPublishedGraphs(t *testing.T) {
 
 // FuzzImport: no input panics.
 func FuzzImport(f *testing.F) {
-	f.Add([]byte(small))
-	f.Add([]byte("1\n\n\n\n1,1"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		doppler.Sniff(data)
-		if x, err := doppler.Import(data, "f.txt"); err == nil {
-			if err := x.Times.Check(x.Graph); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+	formatstest.Fuzz(f, doppler.Sniff, doppler.Import, nil, small, "1\n\n\n\n1,1")
 }
 
 func Example() {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"placer/graph"
+	"placer/graph/formats/formatstest"
 	"placer/internal/published"
 )
 
@@ -402,7 +403,7 @@ func FuzzImport(f *testing.F) {
 		imports := []func([]byte, string, map[string]int64) (*graph.Graph, *Summary, error){Import, ImportStable}
 		for _, read := range imports {
 			g, _, err := read(data, "f", nil)
-			if err == nil && g == nil || err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {
+			if err == nil && g == nil || err != nil && !formatstest.Located(err, "f") {
 				t.Errorf("%q", err)
 			}
 		}

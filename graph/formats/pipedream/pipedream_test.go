@@ -11,6 +11,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/dnnpart"
+	"placer/graph/formats/formatstest"
 	"placer/graph/formats/pipedream"
 	"placer/internal/published"
 )
@@ -48,7 +49,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestImportErrors(t *testing.T) {
-	for _, c := range []struct{ name, doc, want string }{
+	formatstest.Faults(t, "p.txt", pipedream.Import, []formatstest.Fault{
 		{"empty", "", "the profile has no layer"},
 		{"no fields", "node1 - Input\n", "line 1: 1 fields between dashes"},
 		{"bad figure", strings.Replace(small, "=2.000", "=fast", 1), `line 3: layer node2: forward_compute_time is "fast"`},
@@ -58,14 +59,7 @@ func TestImportErrors(t *testing.T) {
 		{"half an edge", small + "\tnode3\n", "line 6: \"\\tnode3\", want an edge"},
 		{"stage", "a -- b -- forward_compute_time=1 -- stage=2\n", `line 1: layer a: "stage=2", want stage_id=NUMBER`},
 		{"cycle", small + "\tnode3 -- node2\n", "cycle through op"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := pipedream.Import([]byte(c.doc), "p.txt")
-			if err == nil || !strings.HasPrefix(err.Error(), "p.txt: ") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 func TestWriteKeepsTheProfile(t *testing.T) {
@@ -152,20 +146,8 @@ func TestPublishedProfiles(t *testing.T) {
 
 // FuzzImport: no input panics; what is accepted can be written and read again.
 func FuzzImport(f *testing.F) {
-	f.Add([]byte(small))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		pipedream.Sniff(data)
-		x, err := pipedream.Import(data, "f.txt")
-		if err != nil {
-			return
-		}
-		if err := x.Times.Check(x.Graph); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Write(&bytes.Buffer{}, make([]uint8, x.Graph.NumOps())); err != nil {
-			t.Fatal(err)
-		}
-	})
+	write := func(x *pipedream.Instance) error { return x.Write(&bytes.Buffer{}, make([]uint8, x.Graph.NumOps())) }
+	formatstest.Fuzz(f, pipedream.Sniff, pipedream.Import, write, small)
 }
 
 func Example() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"placer/graph/formats/formatstest"
 	"placer/graph/formats/piper"
 	"placer/internal/published"
 )
@@ -19,7 +20,7 @@ const small = `{"maxDevices": 2, "maxMemoryPerDevice": 1000.0, "bandwidth": 100.
 "edges": [{"sourceId": 5, "destId": 6, "communicationCost": 50}]}`
 
 func TestImportErrors(t *testing.T) {
-	for _, c := range []struct{ name, doc, want string }{
+	formatstest.Faults(t, "p.json", piper.Import, []formatstest.Fault{
 		{"empty", "", "the document ends early"},
 		{"no machine", `{"nodes": []}`, "maxDevices, maxMemoryPerDevice or bandwidth is missing"},
 		{"no nodes", `{"maxDevices": 2, "maxMemoryPerDevice": 1000.0, "bandwidth": 100.0}`, "0 nodes"},
@@ -27,14 +28,7 @@ func TestImportErrors(t *testing.T) {
 		{"negative", strings.Replace(small, `"timePerSample": 3`, `"timePerSample": -3`, 1), "node 6 (b): time -3 ms"},
 		{"edge", strings.Replace(small, `"destId": 6`, `"destId": 7`, 1), "edge 0, from 5 to 7"},
 		{"twice", strings.Replace(small, `"id": 6`, `"id": 5`, 1), "node 5 (b): an earlier node has the same id"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := piper.Import([]byte(c.doc), "p.json")
-			if err == nil || !strings.HasPrefix(err.Error(), "p.json: ") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 func TestPublishedGraph(t *testing.T) {
@@ -57,15 +51,7 @@ func TestPublishedGraph(t *testing.T) {
 
 // FuzzImport: no input panics.
 func FuzzImport(f *testing.F) {
-	f.Add([]byte(small))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		piper.Sniff(data)
-		if x, err := piper.Import(data, "f.json"); err == nil {
-			if err := x.Times.Check(x.Graph); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+	formatstest.Fuzz(f, piper.Sniff, piper.Import, nil, small)
 }
 
 func Example() {

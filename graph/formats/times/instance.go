@@ -32,5 +32,9 @@ func Build(b *graph.Builder, t Table) (*Instance, error) {
 			t.Transfer = append(t.Transfer, given[first:end]...)
 		}
 	}
-	return &Instance{g, &t}, t.Check(g)
+	x := &Instance{g, &t}
+	return x, x.Check()
 }
+
+// Check reports what is wrong with the times of the graph's ops.
+func (x *Instance) Check() error { return x.Times.Check(x.Graph) }

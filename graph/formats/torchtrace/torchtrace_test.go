@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"placer/graph"
+	"placer/graph/formats/formatstest"
 )
 
 const old = `{"schema": "1.0.1", "pid": 1, "nodes": [
@@ -99,7 +100,7 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, read := range []func([]byte, string) (*Imported, error){ImportExecution, ImportKineto} {
 			x, err := read(data, "f")
-			if err == nil && x.Graph == nil || err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {
+			if err == nil && x.Graph == nil || err != nil && !formatstest.Located(err, "f") {
 				t.Errorf("%q", err)
 			}
 		}

@@ -1,9 +1,7 @@
 package kernel
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,15 +12,7 @@ import (
 )
 
 // TestGenerated: the PTX was made from the source beside it.
-func TestGenerated(t *testing.T) {
-	source, err := os.ReadFile("kernels.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("// sha256 %x\n", sha256.Sum256(source)); !strings.Contains(PTX(), want) {
-		t.Error("kernels.ptx was made from another kernels.cu: run make ptx")
-	}
-}
+func TestGenerated(t *testing.T) { ptxtest.Generated(t, PTX(), "kernels.cu") }
 
 func TestAssembles(t *testing.T) { ptxtest.Assembles(t, "kernels.ptx") }
 

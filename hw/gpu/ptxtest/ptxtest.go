@@ -1,13 +1,28 @@
-// Package ptxtest has NVIDIA's assembler try kernels in PTX. It needs no GPU.
+// Package ptxtest checks kernels in PTX against their source and has NVIDIA's assembler
+// try them. It needs no GPU.
 package ptxtest
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// Generated fails t if ptx was not made from the file source.
+func Generated(t *testing.T, ptx, source string) {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("// sha256 %x\n", sha256.Sum256(text)); !strings.Contains(ptx, want) {
+		t.Errorf("the PTX was made from another %s: run make ptx", source)
+	}
+}
 
 // Assembler returns the path of ptxas, which PLACER_PTXAS names or the path has.
 // Without it t is skipped.

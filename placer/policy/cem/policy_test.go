@@ -11,19 +11,9 @@ import (
 	"placer/graph/unit"
 	"placer/placer/policy/curriculum"
 	"placer/placer/policy/rollout"
-	"placer/placer/problem"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 )
-
-func newProblem(t *testing.T, name string, tasks plan.Tasks) *plan.Problem {
-	t.Helper()
-	p, err := problem.Workload(name, "p100", 2, problem.Options{Tasks: plan.AllTasks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Tasks, p.Seed = tasks, 3
-	return &p.Problem
-}
 
 // TestElites: the best share of the last samples, the best first, the older of equals
 // before the younger, what does not fit behind what does.
@@ -93,7 +83,7 @@ func TestFollow(t *testing.T) {
 // TestStart: the middle levels have a head start, forbidden devices no chance, and a
 // stage begins with what was learnt in the one before, softened.
 func TestStart(t *testing.T) {
-	p := newProblem(t, "trfxl2", plan.Place|plan.Schedule)
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Place|plan.Schedule)
 	p.Machine.Devices[1].Memory = 1 << 20
 	run, err := rollout.New(p, "test", 1)
 	if err != nil {
@@ -139,7 +129,7 @@ func TestPolicy(t *testing.T) {
 	for tasks := plan.Tasks(1); tasks <= plan.AllTasks; tasks++ {
 		var first *plan.Outcome
 		for _, workers := range []int{1, 3} {
-			p := newProblem(t, "wavenet2", tasks)
+			p := problemtest.OnP100s(t, "wavenet2", 2, tasks)
 			p.Budget.Evaluations = 200
 			if !tasks.Has(plan.Place) {
 				p.Device = make([]uint8, p.Graph.NumOps())
@@ -169,7 +159,7 @@ func TestPolicy(t *testing.T) {
 // TestPolicyLearns: from chances all alike the policy comes to a step clearly shorter
 // than one device's, and a refinement of what it came to is hardly worse.
 func TestPolicyLearns(t *testing.T) {
-	p := newProblem(t, "trfxl2", plan.Place)
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Place)
 	p.Budget.Evaluations = 1200
 	single := p.Evaluate(make([]uint8, p.Graph.NumOps()))
 	o, err := Policy{Default()}.Place(context.Background(), p)

@@ -7,13 +7,15 @@ import (
 
 	"placer/graph"
 	"placer/graph/fuse"
+	"placer/placer/problem/problemtest"
+	"placer/plan"
 )
 
 // TestClasses: every op that can be fused with a reader is in one class, no class
 // is empty, the ops of a class are of one kind and read the same kinds, and there
 // are never more classes than asked for.
 func TestClasses(t *testing.T) {
-	p := newProblem(t, "rnnlm2")
+	p := problemtest.OnP100s(t, "rnnlm2", 2, plan.Fuse)
 	seconds := p.Evaluator.OpSeconds(0)
 	for _, most := range []int{1, 5, 60, 1000} {
 		x := newClasses(p.Graph, seconds, most)
@@ -54,7 +56,7 @@ func TestClasses(t *testing.T) {
 
 // TestSplit: the parts of a class are its ops with one label, in order.
 func TestSplit(t *testing.T) {
-	p := newProblem(t, "trfxl2")
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	x := newClasses(p.Graph, p.Evaluator.OpSeconds(0), 384)
 	time := times(p.Units)
 	if low, high := slices.Min(time), slices.Max(time); low != 0 || high == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placer/graph"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 	"placer/sim"
 )
@@ -23,7 +24,7 @@ func randomLevels(r *rand.Rand, x *classes) []int32 {
 // has them, but next to nothing where their device could have run them before. The
 // weights of the devices are their parts of the critical path.
 func TestReference(t *testing.T) {
-	p := newProblem(t, "trfxl2")
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	l, x := newLearner(t, p)
 	best := decided(p, x, randomLevels(rand.New(rand.NewPCG(4, 8)), x))
 	r := l.newReference(best)
@@ -76,7 +77,7 @@ func TestReference(t *testing.T) {
 // together take more, for certain; two that change different kernels are each told
 // their own, and two that change the same ones both of them, with less trust.
 func TestDifferences(t *testing.T) {
-	p := newProblem(t, "trfxl2")
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	l, x := newLearner(t, p)
 	decision := randomLevels(rand.New(rand.NewPCG(4, 8)), x)
 	reference := l.newReference(decided(p, x, decision))

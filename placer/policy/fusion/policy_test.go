@@ -7,21 +7,9 @@ import (
 	"testing"
 
 	"placer/placer/policy/rollout"
-	"placer/placer/problem"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 )
-
-// newProblem is fusion on two devices.
-func newProblem(t *testing.T, name string) *plan.Problem {
-	t.Helper()
-	p, err := problem.Workload(name, "p100", 2, problem.Options{Tasks: plan.AllTasks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Tasks, p.Seed = plan.Fuse, 3
-	p.Device = p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
-	return &p.Problem
-}
 
 // newLearner returns a learner of the classes of the first stage.
 func newLearner(t *testing.T, p *plan.Problem) (*learner, *classes) {
@@ -51,7 +39,7 @@ func decided(p *plan.Problem, x *classes, level []int32) *plan.Decision {
 func TestPolicyIsDeterministic(t *testing.T) {
 	var first *plan.Outcome
 	for _, workers := range []int{1, 3} {
-		p := newProblem(t, "trfxl2")
+		p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 		p.Budget.Evaluations = 240
 		c := Default()
 		c.Workers = workers
@@ -91,7 +79,7 @@ func TestRefuses(t *testing.T) {
 		"tasks":      func(p *plan.Problem) { p.Tasks = plan.AllTasks },
 		"placement":  func(p *plan.Problem) { p.Device = nil },
 	} {
-		p := newProblem(t, "rnnlm:layers=2,unroll=3")
+		p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.Fuse)
 		p.Budget.Evaluations = 16
 		change(p)
 		if _, err := (Policy{Default()}).Place(context.Background(), p); err == nil {
@@ -103,7 +91,7 @@ func TestRefuses(t *testing.T) {
 // TestFiner: a class of the next stage has the level of the plan that the stage
 // begins at, and with a small chance what the class that it was part of would do.
 func TestFiner(t *testing.T) {
-	p := newProblem(t, "trfxl2")
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	x := newClasses(p.Graph, p.Evaluator.OpSeconds(0), mostClasses)
 	y := x.split(times(p.Units))
 	if len(y.ops) <= len(x.ops) || len(y.single().ops) <= len(y.ops) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 	"placer/sim"
 )
@@ -14,7 +15,7 @@ import (
 // its ops, what they take less what their ops take alone, by the weight of their
 // device.
 func TestAttribute(t *testing.T) {
-	p := newProblem(t, "trfxl2")
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	l, x := newLearner(t, p)
 	l.weight = []float64{0.25, 2}
 	level := randomLevels(rand.New(rand.NewPCG(4, 5)), x)

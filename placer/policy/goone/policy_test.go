@@ -14,25 +14,15 @@ import (
 	"placer/nn"
 	"placer/nn/gonet"
 	"placer/placer/policy/rollout"
-	"placer/placer/problem"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 )
-
-func newProblem(t *testing.T, name string, devices int) *plan.Problem {
-	t.Helper()
-	p, err := problem.Workload(name, "p100", devices, problem.Options{Tasks: plan.AllTasks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Tasks, p.Seed = plan.Place, 3
-	return &p.Problem
-}
 
 // TestPolicyLearns: with rewards alone, from random placements, the policy comes
 // to a step clearly shorter than the best of as many random samples and than one
 // device, and says so truthfully.
 func TestPolicyLearns(t *testing.T) {
-	p := newProblem(t, "trfxl2", 2)
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Place)
 	p.Budget = plan.Budget{Evaluations: 1200}
 	c := Default()
 	policy, err := New(c)
@@ -100,7 +90,7 @@ func sameOnWorkers(t *testing.T, problem func() *plan.Problem) (first *plan.Outc
 // placements, whatever the workers.
 func TestPolicyIsDeterministic(t *testing.T) {
 	sameOnWorkers(t, func() *plan.Problem {
-		p := newProblem(t, "wavenet2", 2)
+		p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
 		p.Budget = plan.Budget{Evaluations: 300}
 		return p
 	})
@@ -118,7 +108,7 @@ func TestPolicyAblations(t *testing.T) {
 		"identity":   func(c *Config) { c.Identity = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProblem(t, "wavenet2", 2)
+			p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
 			p.Budget = plan.Budget{Evaluations: 64}
 			c := Default()
 			c.Level, c.Samples = unit.Chain, 8
@@ -142,7 +132,7 @@ func TestPolicyAblations(t *testing.T) {
 // baseline, -10 for what does not fit, and a round's infeasible samples rank below its
 // feasible ones without drowning them (GO, section 4.1).
 func TestRewards(t *testing.T) {
-	p := newProblem(t, "wavenet2", 2)
+	p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
 	run, err := rollout.New(p, "test", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +167,7 @@ func TestRewards(t *testing.T) {
 // given, says truthfully what its plan takes, and its plan does not depend on
 // the number of workers.
 func TestTasks(t *testing.T) {
-	base := newProblem(t, "trfxl2", 2)
+	base := problemtest.OnP100s(t, "trfxl2", 2, plan.Place)
 	given := make([]uint8, base.Graph.NumOps())
 	for i := range given {
 		given[i] = uint8(base.Units.Levels[unit.Chain].Of[i] % 2)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 )
 
@@ -29,7 +30,7 @@ func (e *ticking) clock() float64 { return tick * float64(len(e.decided)) }
 
 // timed is a problem with a budget of evaluations told in seconds.
 func timed(t *testing.T, workload string, tasks plan.Tasks, evaluations int) (*plan.Problem, *ticking) {
-	p := newProblem(t, workload, 2)
+	p := problemtest.OnP100s(t, workload, 2, plan.Place)
 	e := &ticking{Evaluator: p.Evaluator}
 	p.Evaluator, p.Clock, p.Tasks, p.Budget = e, e.clock, tasks, plan.Budget{Seconds: tick * float64(evaluations)}
 	return p, e

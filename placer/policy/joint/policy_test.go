@@ -11,22 +11,9 @@ import (
 
 	"placer/placer/policy/cem"
 	"placer/placer/policy/fusion"
-	"placer/placer/problem"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 )
-
-func newProblem(t *testing.T, name string, tasks plan.Tasks) *plan.Problem {
-	t.Helper()
-	p, err := problem.Workload(name, "p100", 2, problem.Options{Tasks: plan.AllTasks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Tasks, p.Seed = tasks, 3
-	if !tasks.Has(plan.Place) {
-		p.Device = p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
-	}
-	return &p.Problem
-}
 
 func newPolicy() *Policy { return New(cem.Default(), fusion.Default()) }
 
@@ -45,7 +32,7 @@ func TestTurns(t *testing.T) {
 			if given && tasks != plan.AllTasks {
 				continue
 			}
-			p := newProblem(t, "trfxl2", tasks)
+			p := problemtest.OnP100s(t, "trfxl2", 2, tasks)
 			p.Budget = plan.Budget{Evaluations: 500}
 			if given {
 				p.Device = p.Units.Blocks(p.Evaluator.OpSeconds(0), 2)
@@ -92,7 +79,7 @@ func TestTurns(t *testing.T) {
 
 // TestStops: a policy that is stopped in a turn ends with what it has.
 func TestStops(t *testing.T) {
-	p := newProblem(t, "wavenet2", plan.AllTasks)
+	p := problemtest.OnP100s(t, "wavenet2", 2, plan.AllTasks)
 	p.Budget = plan.Budget{Evaluations: 200}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -117,7 +104,7 @@ func TestStops(t *testing.T) {
 // has what it sampled: one round at least, if there is time for it at all.
 func TestLittleTime(t *testing.T) {
 	for _, step := range []float64{0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.3} { // of the budget, at each look at the clock
-		p := newProblem(t, "wavenet2", plan.AllTasks)
+		p := problemtest.OnP100s(t, "wavenet2", 2, plan.AllTasks)
 		p.Budget = plan.Budget{Seconds: 1}
 		now := 0.0
 		p.Clock = func() float64 { now += step; return now }
@@ -149,7 +136,7 @@ func (e *ticking) clock() float64 { return tick * float64(len(e.fusions)) }
 
 // timed is a problem with a budget of evaluations told in seconds.
 func timed(t *testing.T, tasks plan.Tasks, evaluations int) (*plan.Problem, *ticking) {
-	p := newProblem(t, "trfxl2", tasks)
+	p := problemtest.OnP100s(t, "trfxl2", 2, tasks)
 	e := &ticking{Evaluator: p.Evaluator}
 	p.Evaluator, p.Clock, p.Budget = e, e.clock, plan.Budget{Seconds: tick * float64(evaluations)}
 	return p, e

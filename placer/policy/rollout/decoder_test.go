@@ -7,25 +7,16 @@ import (
 	"testing"
 
 	"placer/graph/unit"
-	"placer/placer/problem"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 )
-
-func newProblem(t *testing.T, name string) *plan.Problem {
-	t.Helper()
-	p, err := problem.Workload(name, "p100", 2, problem.Options{Tasks: plan.AllTasks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &p.Problem
-}
 
 func candidate(p *plan.Problem) *Candidate { return (&Run{Problem: p}).NewCandidate() }
 
 // TestDecode compares plans with what their definition gives: a stable sort by
 // place plus shift, and fusion levels by unit and kind.
 func TestDecode(t *testing.T) {
-	p := newProblem(t, "trfxl2")
+	p := problemtest.OnP100s(t, "trfxl2", 2, plan.AllTasks)
 	p.Tasks = plan.AllTasks
 	d := NewDecoder(p)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -89,7 +80,7 @@ func TestDecode(t *testing.T) {
 
 // TestMiddleLevels leave the scheduler as it is.
 func TestMiddleLevels(t *testing.T) {
-	p := newProblem(t, "wavenet2")
+	p := problemtest.OnP100s(t, "wavenet2", 2, plan.AllTasks)
 	p.Tasks = plan.Schedule
 	p.Device = make([]uint8, p.Graph.NumOps())
 	d := NewDecoder(p)

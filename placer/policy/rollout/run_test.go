@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"placer/graph/unit"
+	"placer/placer/problem/problemtest"
 	"placer/plan"
 	"placer/units"
 )
@@ -11,7 +12,7 @@ import (
 // TestMaskOfMemory: a unit too large for a device is never put there, and one too
 // large for all is an error that names it.
 func TestMaskOfMemory(t *testing.T) {
-	p := newProblem(t, "rnnlm2")
+	p := problemtest.OnP100s(t, "rnnlm2", 2, plan.AllTasks)
 	p.Machine.Devices[1].Memory = 1 << 20
 	chains := p.Units.Levels[unit.Chain]
 	allowed, err := Allowed(p, chains)
@@ -43,7 +44,7 @@ func TestMaskOfMemory(t *testing.T) {
 // TestFinalScoresAlone: the best plan is one whose score is final, however good an
 // estimate is, and that a sample does not fit is never an estimate.
 func TestFinalScoresAlone(t *testing.T) {
-	p := newProblem(t, "rnnlm:layers=2,unroll=3")
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.AllTasks)
 	p.Tasks, p.Rollouts = plan.Place, estimates{p.Evaluator}
 	r, err := New(p, "test", 1)
 	if err != nil {

@@ -105,22 +105,3 @@ func Naive(s *throughput.Source, device []uint8) (most float64, valid bool) {
 	}
 	return most, valid
 }
-
-// All calls f with every placement of n ops on d devices; the slice is f's
-// during the call only.
-func All(n, d int, f func(device []uint8)) {
-	device := make([]uint8, n)
-	for {
-		f(device)
-		k := 0
-		for ; k < n; k++ {
-			if device[k]++; int(device[k]) < d {
-				break
-			}
-			device[k] = 0
-		}
-		if k == n {
-			return
-		}
-	}
-}
