@@ -64,7 +64,7 @@ var allowed = map[string]string{
 	"hw/gpu/kernel":             "hw/gpu",
 	"nn/device":                 "hw/gpu nn graphsage transformerxl ppo", // docs/adr/0012
 	"hw/gpu/kernel/gen":         "internal/fsx",
-	"hw/gpu/cuda/cudatest":    "hw/gpu hw/gpu/cuda",
+	"hw/gpu/cuda/cudatest":      "hw/gpu hw/gpu/cuda",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",
@@ -111,7 +111,6 @@ var allowed = map[string]string{
 	"baselines/conformance":             "units graph graph/unit hw plan sim baselines/budget",
 
 	// REGAL and its rivals.
-<<<<<<< HEAD
 	"graph/formats/costgraph":  "units graph",
 	"graph/formats/tensorflow": "units graph graph/formats/foreign internal/unionfind",
 	"graph/formats/onnxcut":    "graph/formats/foreign",
@@ -131,44 +130,7 @@ var allowed = map[string]string{
 	"baselines/regal/rivals":   "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
 
 	// The two sides meet here, and nowhere else.
-	"placer/portfolio":         "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
-	"placer/search":            "units graph hw plan internal/fsx placer/problem internal/parallel",
-	"placer/policy/rollout":    "units graph graph/fuse graph/unit plan sim internal/parallel",
-	"placer/policy/curriculum": "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",
-	"placer/policy/goone":      "graph/unit plan placer/policy/features placer/policy/rollout placer/policy/curriculum nn graphsage transformerxl nn/gonet ppo internal/fsx",
-	"placer/policy/cem":        "graph/unit plan placer/policy/rollout placer/policy/curriculum nn",
-	"placer/policy/fusion":     "nn graph graph/fuse graph/unit plan placer/policy/rollout placer/policy/cem internal/unionfind",
-	"placer/policy/joint":      "plan placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
-	"placer":                   "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
-	"placer/fit":               "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
-	"placer/problem":           "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
-	"placer/policy/sequential": "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
-	"placer/pretrained":        "placer/policy/sequential",
-	"placer/verdict":           "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":            "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                  // docs/adr/0037
-	"placer/strategies":        "units graph graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
-	"placer/explain":           "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
-	"placer/check":             "units graph hw plan sim placer/problem placer/explain internal/unionfind",
-=======
-	"graph/formats/costgraph":   "units graph",
-	"graph/formats/tensorflow":  "units graph graph/formats/foreign internal/unionfind",
-	"graph/formats/onnxcut":     "graph/formats/foreign",
-	"graph/formats/torchtrace":  "units graph graph/formats/foreign",
-	"graph/formats/decoder":     "units graph graph/formats/foreign workloads",
-	"graph/formats/hlo":         "units graph graph/formats/foreign",
-	"baselines/regal/sched":     "graph units",
-	"baselines/regal/brkga":     "",
-	"baselines/regal/synth":     "baselines/regal/sched baselines/regal/brkga",
-	"baselines/regal/phase":     "baselines/regal/sched",
-	"baselines/regal/propose":   "baselines/regal/sched baselines/regal/brkga nn",
-	"baselines/regal/regaltest": "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",
-	"baselines/regal/gas":       "nn baselines/regal/sched baselines/regal/brkga baselines/regal/propose",
-	"baselines/regal/gnn":       "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/parallel",
-	"experiments/regal/tune":    "baselines/regal/sched baselines/regal/synth internal/fsx baselines/regal/propose",
-	"experiments/regal/gas":     "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
-	"baselines/regal/rivals":    "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
-
-	// The two sides meet here, and nowhere else.
+	"placer/portfolio":           "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
 	"placer/search":              "units graph hw plan internal/fsx placer/problem internal/parallel",
 	"placer/policy/rollout":      "units graph graph/fuse graph/unit plan sim internal/parallel",
 	"placer/policy/curriculum":   "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",
@@ -178,14 +140,16 @@ var allowed = map[string]string{
 	"placer/policy/joint":        "plan placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
-	"placer/problem/problemtest": "placer/problem plan",
-	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/throughput workloads",
+	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
 	"placer/policy/sequential":   "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
+	"placer/replan":              "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                  // docs/adr/0037
+	"placer/strategies":          "units graph graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
->>>>>>> hE
+	"baselines/regal/regaltest":  "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",
+	"placer/problem/problemtest": "placer/problem plan",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"placer/methods": "*",
