@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -114,25 +115,53 @@ func BenchmarkSimulateScattered(b *testing.B) {
 	}
 }
 
-// BenchmarkMoves scores random moves of a cell each, from a placement that such moves
-// have improved, by whole evaluations and by the evaluator of changes in turns, which
-// may give up where a move makes the step longer. It reports how many of each are made
-// in a second of the core, and the ratio.
+// BenchmarkMoves scores random moves of a cell each by whole evaluations and by the
+// evaluator of changes, in turns. The evaluator of changes may give up where a move makes
+// the step longer: what it is worth depends on how good the placement is. The first is
+// that of a recorded search, which decided on more than places; the others are a layer on
+// each device, or blocks, that such moves have improved. It
+// reports how many moves are scored in a second of the core each way, and the ratio.
 func BenchmarkMoves(b *testing.B) {
-	for _, climb := range []int{0, 3000} {
-		b.Run(fmt.Sprintf("ops=84k/devices=8/improved=%d", climb), func(b *testing.B) {
-			s, g := simulator(b, sim.Default())
-			h, err := unit.Find(g, s.OpSeconds(0))
-			if err != nil {
-				b.Fatal(err)
-			}
-			x := newMover(s, h.Levels[unit.Cell], plan.Decision{Device: byLayer(g, 8), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))})
-			for range climb {
-				if k, d := x.draw(); !x.try(k, d) {
-					x.takeBack(k)
-				}
-			}
-			x.benchmark(b)
+	b.Run("gnmt8/devices=8/recorded", func(b *testing.B) {
+		f, err := plan.ReadFile("../experiments/pictures/gnmt8/plan.json")
+		if err != nil {
+			b.Fatal(err)
+		}
+		x := newMover(b, "gnmt8", 8)
+		x.start(f.Device)
+		x.benchmark(b, false)
+	})
+	b.Run("gnmt8/devices=8/layers", func(b *testing.B) {
+		x := newMover(b, "gnmt8", 8)
+		g, _ := gnmt8()
+		x.start(byLayer(g, 8))
+		x.improve()
+		x.benchmark(b, false)
+	})
+	for _, c := range []struct {
+		workload string
+		gpus     int
+	}{{"gnmt8", 8}, {"rnnlm8", 8}, {"wavenet4", 4}, {"inception", 2}, {"amoebanet", 4}} {
+		b.Run(fmt.Sprintf("%s/devices=%d/improved", c.workload, c.gpus), func(b *testing.B) {
+			x := newMover(b, c.workload, c.gpus)
+			x.improve()
+			x.benchmark(b, false)
+		})
+	}
+}
+
+// improvements is how many moves a benchmark tries on the placement that it starts from.
+const improvements = 3000
+
+// BenchmarkMovesScattered is BenchmarkMoves where a share of the ops is anywhere and
+// every step is simulated to the end.
+func BenchmarkMovesScattered(b *testing.B) {
+	for _, share := range []float64{0, 0.01, 0.1, 1} {
+		b.Run(fmt.Sprintf("gnmt8/devices=8/share=%v", share), func(b *testing.B) {
+			x := newMover(b, "gnmt8", 8)
+			x.start(scattered(x.r, x.now.Device, 8, share))
+			x.best = plan.Score{Value: math.Inf(1)}
+			x.benchmark(b, true)
 		})
 	}
 }
@@ -143,22 +172,61 @@ type mover struct {
 	s     *sim.Simulator
 	moves plan.Moves
 	cells *unit.Partition
+	gpus  int
 	now   plan.Decision
 	old   []uint8 // [N] before the move under way
 	best  plan.Score
 }
 
-func newMover(s *sim.Simulator, cells *unit.Partition, now plan.Decision) *mover {
-	x := &mover{r: rand.New(rand.NewPCG(1, 2)), s: s, moves: s.Moves(), cells: cells, now: now, old: slices.Clone(now.Device), best: s.Evaluate(now)}
-	x.moves.Reset(now)
+// newMover starts from blocks of even time.
+func newMover(b *testing.B, workload string, gpus int) *mover {
+	g, err := workloads.Build(workload)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := hw.Take("p100", gpus, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cost, err := roofline.New(g, m, roofline.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := sim.New(g, m, cost, sim.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	h, err := unit.Find(g, s.OpSeconds(0))
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := plan.Decision{Device: h.Blocks(s.OpSeconds(0), gpus), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}
+	x := &mover{r: rand.New(rand.NewPCG(1, 2)), s: s, moves: s.Moves(), cells: h.Levels[unit.Cell], gpus: gpus, now: now, old: make([]uint8, g.NumOps())}
+	x.start(now.Device)
 	return x
+}
+
+// start goes to a placement.
+func (x *mover) start(device []uint8) {
+	x.now.Device = slices.Clone(device)
+	x.best = x.s.Evaluate(x.now)
+	x.moves.Reset(x.now)
+}
+
+// improve keeps those of many moves that make the step no longer.
+func (x *mover) improve() {
+	for range improvements {
+		if k, d := x.draw(); !x.try(k, d) {
+			x.takeBack(k)
+		}
+	}
 }
 
 // draw returns a cell and another device for it.
 func (x *mover) draw() (cell int, device uint8) {
 	cell = x.r.IntN(x.cells.NumUnits())
-	d := x.now.Device[x.cells.Ops[cell][0]]
-	return cell, (d + 1 + uint8(x.r.IntN(7))) % 8
+	d := int(x.now.Device[x.cells.Ops[cell][0]])
+	return cell, uint8((d + 1 + x.r.IntN(x.gpus-1)) % x.gpus)
 }
 
 func (x *mover) set(cell int, device uint8) {
@@ -188,7 +256,7 @@ func (x *mover) takeBack(cell int) {
 }
 
 // benchmark scores moves, none of which it keeps, both ways.
-func (x *mover) benchmark(b *testing.B) {
+func (x *mover) benchmark(b *testing.B, toTheEnd bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const turn = 25
@@ -210,7 +278,7 @@ func (x *mover) benchmark(b *testing.B) {
 		}
 		middle := cpuTime()
 		for k := range turn {
-			if taken := x.try(cells[k], devices[k]); taken != !best.Better(want[k]) || taken && x.best != want[k] {
+			if taken := x.try(cells[k], devices[k]); taken != (toTheEnd || !best.Better(want[k])) || taken && x.best != want[k] {
 				b.Fatalf("a move scores %v, want %v", x.best, want[k])
 			}
 			x.best = best
