@@ -176,11 +176,15 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 
 // targetNames lists the programs that placements are written for.
 func targetNames() string {
-	names := []string{"graphdef", "onnx"}
+	return strings.Join(append([]string{"graphdef", "onnx"}, moduleTargets()...), ", ")
+}
+
+// moduleTargets lists the programs that place modules.
+func moduleTargets() (names []string) {
 	for _, t := range formats.Targets() {
 		names = append(names, t.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // exportGraphDef returns what writes the TensorFlow graph that --graph names with the
