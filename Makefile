@@ -57,7 +57,7 @@ repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device
 	rm -f experiments/pytorch/accuracy.jsonl
 	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
 
-.PHONY: test-tensorflow repro-tensorflow
+.PHONY: test-tensorflow repro-tensorflow repro-virtual
 test-tensorflow: ## the TensorFlow package with real TensorFlow, which is installed beside the tree where there is none (1 GB)
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer python/ci_tensorflow.sh
@@ -67,6 +67,10 @@ MODELS ?= lstm inception
 repro-tensorflow: ## TensorFlow steps of an LSTM and a convolutional net (MODELS=), 18 placements each, predicted and measured, into experiments/tensorflow; two quiet cores, minutes
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python $$(python/install_tensorflow.sh) experiments/tensorflow/accuracy.py experiments/tensorflow $(MODELS)
+
+repro-virtual: ## predictions of 30 placements by the simulator and by Grappler's VirtualCluster, into experiments/tensorflow; any host, a minute
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python $$(python/install_tensorflow.sh) experiments/tensorflow/virtual.py experiments/tensorflow
 
 .PHONY: test-onnxruntime repro-onnxruntime
 test-onnxruntime: ## stages of ONNX models as a pipeline of sessions, with ONNX Runtime, which is installed beside the tree where there is none (37 MB)

@@ -17,7 +17,7 @@ import random
 import statistics
 import sys
 import tempfile
-from typing import Any
+from typing import Any, Callable
 
 from placer_runtime import binary, clock
 from placer_tensorflow import capture, crossing, examples, profile, schedule, step
@@ -68,32 +68,37 @@ class Model:
             return list(json.load(f)["device"])
 
     def schedule(self, name: str, device: list[int]) -> schedule.Schedule:
-        first: dict[int, int] = {}
-        device = [first.setdefault(g, d) if g else d for g, d in zip(self.step.group, device)]
         doc = {"format": "placer plan 1", "graph": {"name": self.name, "hash": self.hash}, "machine": {"name": "any", "hash": "any"}, "method": name, "devices": DEVICES, "device": device}
         with open(self.file("plan.json"), "w") as f:
             json.dump(doc, f)
         binary.schedule(self.file(step.GRAPH), self.file("machine.json"), self.file("times.json"), self.file("plan.json"), self.file("schedule.json"), cpu=True)
         return schedule.read(self.step, self.file("schedule.json"))
 
-    def candidates(self) -> dict[str, list[int]]:
-        """Placements of a wide range."""
-        names = [n.name for n in self.step.graph.node]
-        found = {m: self.search(m, n) for m, n in METHODS.items()}
-        found["single"] = [0] * len(names)
-        rng = random.Random(1)
-        for p in (0.5, 0.2, 0.1, 0.05, 0.02):
-            found[f"random {p}"] = [int(rng.random() < p) for _ in names]
-        for n in (400, 100, 30, 10):
-            found[f"blocks of {n}"] = [i // n % 2 for i in range(len(names))]
-        for word in ("layer2", "head", "block0", "block3", "block1", "branch1", "branch3"):
-            if any(word in k for k in names):
-                found[word] = [int(word in k) for k in names]
-        found["backward"] = [int(k.startswith("gradients")) for k in names]
-        found["late layers"] = [int(any(w in k for w in ("layer2", "head", "block2", "block3"))) for k in names]
-        for p in (0.01, 0.03, 0.08, 0.2):
-            found[f"anneal, {p} moved"] = [d ^ int(rng.random() < p) for d in found["anneal"]]
-        return found
+
+def placements(s: step.Step, searched: Callable[[str, int], list[int]]) -> dict[str, list[int]]:
+    """Placements of a wide range on two devices, whole co-location groups each."""
+    names = [n.name for n in s.graph.node]
+    found = {m: searched(m, n) for m, n in METHODS.items()}
+    found["single"] = [0] * len(names)
+    rng = random.Random(1)
+    for p in (0.5, 0.2, 0.1, 0.05, 0.02):
+        found[f"random {p}"] = [int(rng.random() < p) for _ in names]
+    for n in (400, 100, 30, 10):
+        found[f"blocks of {n}"] = [i // n % 2 for i in range(len(names))]
+    for word in ("layer2", "head", "block0", "block3", "block1", "branch1", "branch3"):
+        if any(word in k for k in names):
+            found[word] = [int(word in k) for k in names]
+    found["backward"] = [int(k.startswith("gradients")) for k in names]
+    found["late layers"] = [int(any(w in k for w in ("layer2", "head", "block2", "block3"))) for k in names]
+    for p in (0.01, 0.03, 0.08, 0.2):
+        found[f"anneal, {p} moved"] = [d ^ int(rng.random() < p) for d in found["anneal"]]
+    return {k: whole(s, d) for k, d in found.items()}
+
+
+def whole(s: step.Step, device: list[int]) -> list[int]:
+    """device, with co-location groups where their first node is."""
+    first: dict[int, int] = {}
+    return [first.setdefault(g, d) if g else d for g, d in zip(s.group, device)]
 
 
 def apart(predicted: dict[str, float], count: int) -> list[str]:
@@ -109,7 +114,7 @@ def accuracy(name: str, out: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         m = Model(name, folder)
         unit = m.profile()
-        schedules = {k: m.schedule(k, d) for k, d in m.candidates().items()}
+        schedules = {k: m.schedule(k, d) for k, d in placements(m.step, m.search).items()}
         predicted = {k: float(s.predicted_s or 0) for k, s in schedules.items()}
         chosen = apart(predicted, PLACEMENTS)
         load = clock.Load()

@@ -44,7 +44,7 @@ func flagValues() map[string][]string {
 		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
 		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": strings.Split(runtimeNames(), ", "),
 		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export to": append([]string{planOwn, "schedule", "split", "pipedream"}, strings.Split(targetNames(), ", ")...),
-		"for": slices.Sorted(maps.Keys(rivalsFor)),
+		"compare for": slices.Sorted(maps.Keys(rivalsFor)), "search for": moduleTargets(),
 	}
 }
 

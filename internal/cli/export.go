@@ -166,6 +166,8 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		return c.exportGraphDef(f, l, m, p)
 	case "onnx":
 		return c.exportONNX(f, l, m, p)
+	case "onnx-devices":
+		return c.exportONNXDevices(f, l, m, p)
 	}
 	t, err := formats.Find(f.to)
 	if err != nil {
@@ -176,11 +178,15 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 
 // targetNames lists the programs that placements are written for.
 func targetNames() string {
-	names := []string{"graphdef", "onnx"}
+	return strings.Join(append([]string{"graphdef", "onnx", "onnx-devices"}, moduleTargets()...), ", ")
+}
+
+// moduleTargets lists the programs that place modules.
+func moduleTargets() (names []string) {
 	for _, t := range formats.Targets() {
 		names = append(names, t.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // exportGraphDef returns what writes the TensorFlow graph that --graph names with the
@@ -254,6 +260,28 @@ func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Pl
 	}
 	text, err := list.Bytes()
 	return func(w io.Writer) error { _, err := w.Write(text); return err }, err
+}
+
+// exportONNXDevices returns what writes the ONNX model that --graph names with the device
+// of each node. What is no op of the graph, such as a folded constant, is on the first.
+func (c *console) exportONNXDevices(f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+	if l.file.ONNX == nil || f.Graph == "-" || f.Train != "" {
+		return nil, usagef("--to onnx-devices goes with an ONNX file as --graph, without --train")
+	}
+	data, err := graphformats.Bytes(f.Graph)
+	if err != nil {
+		return nil, err
+	}
+	device := map[string]int{}
+	for i := range graph.OpID(l.NumOps()) {
+		device[l.Op(i).Name] = int(p.Device[i])
+	}
+	var names []string
+	for i := range m.Devices {
+		names = append(names, m.Devices[i].Name)
+	}
+	out, err := onnxcut.Annotate(data, f.Graph, names, func(n *onnxcut.Node) int { return device[n.Name] })
+	return func(w io.Writer) error { _, err := w.Write(out); return err }, err
 }
 
 // onnxElem returns the number that TensorProto.DataType has for t; 0 where several

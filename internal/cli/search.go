@@ -29,17 +29,17 @@ type searchFlags struct {
 	printConfig bool
 	out, resume string
 	plan        string
+	target      string // program that is to take the plan
 	json        bool
 }
 
 func (c *console) searchCommand() *cobra.Command {
 	f := searchFlags{settings: defaultSettings()}
 	cmd := &cobra.Command{
-		Use:   "search",
-		Short: "Find a placement of a graph on a machine",
-		Long:  "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
-		Example: "  placer search --workload gnmt8 --gpus 8\n" +
-			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
+		Use:     "search",
+		Short:   "Find a placement of a graph on a machine",
+		Long:    "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
+		Example: "  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.configure(cmd, &f); err != nil {
 				return err
@@ -85,6 +85,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
 		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas (default the rules and a portfolio)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
+		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
 		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what starts from the pretrained policy")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
@@ -102,7 +103,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar(&f.config, "config", "", "settings: these flags, measuring, workers on other hosts (docs/cli.md)")
 		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
 	})
-	beside(cmd.Flags(), "resume", "output", "json", "workers", "python", "policy-device", "config")
+	beside(cmd.Flags(), "resume", "for", "output", "json", "workers", "python", "policy-device", "config")
 	helpBySection(cmd, sections)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
@@ -217,6 +218,10 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
 		return c.print(f.json, s.done)
 	}
+	restricted, err := c.restrict(s, f)
+	if err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	workers, err := c.openHub(ctx, &f.Hub, s)
@@ -259,7 +264,13 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	}
 	s.task.Tighten()
 	doc, infeasible, unwritten := c.write(s, found, measured)
-	file, err := bestPlan(s, found).File(s.task.Graph, s.task.Machine)
+	best := bestPlan(s, found)
+	if restricted != nil {
+		if best, err = restricted.search(ctx, c, s, best); err != nil {
+			return err
+		}
+	}
+	file, err := best.File(s.task.Graph, s.task.Machine)
 	if err != nil {
 		return err
 	}

@@ -242,7 +242,35 @@ def test_onnx(tmp):
     print(f"onnx: {len(stages)} stages of {[len(s['nodes']) for s in stages]} nodes, equal outputs")
 
 
-TESTS = {"onnx": [test_onnx], "torch": [test_accelerate, test_pipelining], "tensorflow": [test_tensorflow]}
+def test_onnx_devices(tmp):
+    """The whole model with device configurations and layer annotations: onnx's checker takes it, ONNX Runtime gives the same outputs."""
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    from onnx import TensorProto, helper, numpy_helper
+
+    w = numpy_helper.from_array(np.eye(64, dtype=np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x" if k == 0 else f"t{k - 1}", "w"], [f"t{k}" if k < 7 else "y"], f"matmul{k}") for k in range(8)]
+    shape = helper.make_tensor_value_info("x", TensorProto.FLOAT, [8, 64]), helper.make_tensor_value_info("y", TensorProto.FLOAT, [8, 64])
+    path, out = os.path.join(tmp, "chain.onnx"), os.path.join(tmp, "placed.onnx")
+    onnx.save(helper.make_model(helper.make_graph(nodes, "chain", [shape[0]], [shape[1]], [w]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    plan = search(path, os.path.join(tmp, "run"), "--objective", "throughput", "--methods", "single,contiguous")
+    placer("export", "--graph", path, "--gpu", "a100", "--gpus", 2, "--plan", plan, "--to", "onnx-devices", "-o", out)
+    placed = onnx.load(out)
+    onnx.checker.check_model(placed, full_check=True)
+    assert placed.ir_version == 11 and list(placed.configuration[0].device) == ["gpu:0", "gpu:1"]
+    with open(plan) as f:
+        devices = [d for d in json.load(f)["device"]]
+    stages = [n.device_configurations[0].pipeline_stage for n in placed.graph.node]
+    assert [p.value for n in placed.graph.node for p in n.metadata_props if p.key == "layer_ann"] == [f"gpu:{k}" for k in stages]
+    assert set(stages) == set(devices), (stages, devices)
+    x = {"x": np.random.default_rng(1).standard_normal((8, 64)).astype(np.float32)}
+    one, two = (ort.InferenceSession(p, providers=["CPUExecutionProvider"]).run(None, x)[0] for p in (path, out))
+    assert np.array_equal(one, two)
+    print(f"onnx-devices: {len(stages)} nodes on {len(set(stages))} devices, equal outputs")
+
+
+TESTS = {"onnx": [test_onnx, test_onnx_devices], "torch": [test_accelerate, test_pipelining], "tensorflow": [test_tensorflow]}
 
 if __name__ == "__main__":
     for name in sys.argv[2:] or list(TESTS):

@@ -9,7 +9,8 @@ import (
 	"placer/plan/formats"
 )
 
-// maxClimb bounds the evaluations that moving the bounds of stages takes.
+// maxClimb bounds the evaluations that moving the bounds of stages takes, from one set of
+// starts.
 const maxClimb = 256
 
 // Nearest returns the best placement of p that t can take and that uses as many devices
@@ -95,6 +96,7 @@ func (m *model) fit(t *formats.Target, bounds []int) []int {
 func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...[]int) []int {
 	var best []int
 	var score plan.Score
+	most := track.Evaluations() + maxClimb
 	try := func(bounds []int) bool {
 		if !m.legal(t, bounds) {
 			return false
@@ -113,7 +115,7 @@ func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...[]int)
 		best = []int{0}
 		try(best)
 	}
-	for again := true; again && track.Evaluations() < maxClimb && !track.Done(); {
+	for again := true; again && track.Evaluations() < most && !track.Done(); {
 		again = false
 		for j := 1; j < len(best); j++ {
 			for _, by := range []int{-1, 1, -4, 4} {
@@ -123,7 +125,7 @@ func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...[]int)
 				if j+1 < len(next) {
 					end = next[j+1]
 				}
-				if next[j] > next[j-1] && next[j] < end && track.Evaluations() < maxClimb && try(next) {
+				if next[j] > next[j-1] && next[j] < end && track.Evaluations() < most && try(next) {
 					again = true
 				}
 			}

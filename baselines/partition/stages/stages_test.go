@@ -1,6 +1,7 @@
 package stages_test
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"testing"
@@ -128,6 +129,47 @@ func TestNearest(t *testing.T) {
 		}
 		if got := p.Evaluate(out.Device); target.Stages && got != out.Score {
 			t.Errorf("%s: judged %v, says %v", target.Name, got, out.Score)
+		}
+	}
+}
+
+// What Search finds is legal, no worse than the nearest plan, written and read back
+// equal, and stays as it is when the nearest plan to it is asked for.
+func TestSearch(t *testing.T) {
+	p := decoder(t, 7, 3)
+	parts, err := formats.FindParts(p.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := make([]uint8, p.Graph.NumOps())
+	for i := range mixed {
+		mixed[i] = uint8(int(parts.Of[i]) % 3)
+	}
+	for _, target := range formats.Targets() {
+		near, _, err := stages.Nearest(context.Background(), &p.Problem, target, mixed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := stages.Search(context.Background(), &p.Problem, target, mixed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Evaluate(out.Device); got != out.Score || p.Evaluate(near.Device).Better(got) {
+			t.Errorf("%s: judged %v, says %v, nearest %v", target.Name, got, out.Score, p.Evaluate(near.Device))
+		}
+		s := &formats.Split{Graph: p.Graph, Machine: p.Machine, Parts: parts, Device: parts.Majority(out.Device, nil)}
+		var text bytes.Buffer
+		if err := target.Write(&text, s); err != nil {
+			t.Errorf("%s: %v", target.Name, err)
+			continue
+		}
+		back, err := formats.Read(text.Bytes(), "out", p.Graph, p.Machine)
+		if err != nil || !slices.Equal(back.Device, out.Device) {
+			t.Errorf("%s: read back otherwise: %v", target.Name, err)
+		}
+		again, _, err := stages.Nearest(context.Background(), &p.Problem, target, out.Device)
+		if err != nil || !slices.Equal(again.Device, out.Device) {
+			t.Errorf("%s: the nearest plan to it is another (%v)", target.Name, err)
 		}
 	}
 }

@@ -28,8 +28,9 @@ func (f field) metadata(n *node) error {
 // moduleOf returns the module's path in a list such as [”, 'h', 'h.0', 'add_1']; "" for
 // the model itself and for what is no such list.
 func moduleOf(scopes string) string {
-	inside, ok := strings.CutPrefix(strings.TrimSpace(scopes), "[")
-	if inside, ok = strings.CutSuffix(inside, "]"); !ok {
+	inside, begins := strings.CutPrefix(strings.TrimSpace(scopes), "[")
+	inside, ends := strings.CutSuffix(inside, "]")
+	if !begins || !ends {
 		return ""
 	}
 	list := strings.Split(inside, ",")

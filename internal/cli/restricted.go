@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"placer/baselines/partition/stages"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/plan/formats"
+)
+
+// restriction is the program that --for names, and the problem by which its plans are
+// judged: that of export. Nil: none is named.
+type restriction struct {
+	target formats.Target
+	judge  *problem.Problem
+}
+
+// restrict finds the restriction that f names, and whether the graph has what such a
+// program places.
+func (c *console) restrict(s *searchRun, f *searchFlags) (*restriction, error) {
+	if f.target == "" {
+		return nil, nil
+	}
+	t, err := formats.Find(f.target)
+	if err != nil {
+		return nil, usagef("--for %s: %w", f.target, err)
+	}
+	if _, err := formats.FindParts(s.task.Graph); err != nil {
+		return nil, usagef("--for %s: %w", f.target, err)
+	}
+	x, err := problem.New(s.loaded.Source, s.task.Machine, problem.Options{Objective: s.task.Objective, Contention: s.config.Contention})
+	return &restriction{t, x}, err
+}
+
+// search finds the best plan that the program can take, starting from p, and says what
+// both cost. It writes the program's form and the plan into the run folder.
+func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *plan.Plan) (*plan.Plan, error) {
+	t := r.target
+	out, err := stages.Search(ctx, &r.judge.Problem, t, p.Device)
+	if err != nil {
+		return nil, fmt.Errorf("--for %s: %w", t.Name, err)
+	}
+	was, is := r.judge.Evaluate(p.Device), r.judge.Evaluate(out.Device)
+	c.say("%s: the best plan %s; the best found that %s can take %s, %+.1f%%, after %d evaluations (it loses: %s)",
+		t.Name, judged(was, r.judge.Objective), t.Name, judged(is, r.judge.Objective), 100*(is.Value/was.Value-1), out.Evaluations, t.Lost)
+	legal := &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: t.Name, Decision: plan.Decision{Device: out.Device}}
+	file, err := legal.File(s.task.Graph, s.task.Machine)
+	if err != nil {
+		return nil, err
+	}
+	name := "plan-" + t.Name
+	if err := s.run.Write(name+".json", file.Write); err != nil {
+		return nil, err
+	}
+	parts, err := formats.FindParts(s.task.Graph)
+	if err != nil {
+		return nil, err
+	}
+	split := &formats.Split{Graph: s.task.Graph, Machine: s.task.Machine, Parts: parts, Device: parts.Majority(out.Device, nil)}
+	if err := s.run.Write(name+".txt", func(w io.Writer) error { return t.Write(w, split) }); err != nil {
+		return nil, err
+	}
+	c.say("%s: %s and %s", t.Name, s.run.Path(name+".json"), s.run.Path(name+".txt"))
+	return legal, nil
+}
