@@ -52,8 +52,30 @@ test-torch-accuracy: ## steps that the simulator predicts against measured ones,
 repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device expert, six seeds, and the accuracy of predictions, into experiments/pytorch; two cores
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/gnmt.py experiments/pytorch/config.json experiments/pytorch
+	PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/contention.py >experiments/pytorch/contention.md.new
+	mv experiments/pytorch/contention.md.new experiments/pytorch/contention.md
 	rm -f experiments/pytorch/accuracy.jsonl
 	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
+
+.PHONY: test-tensorflow repro-tensorflow
+test-tensorflow: ## the TensorFlow package with real TensorFlow, which is installed beside the tree where there is none (1 GB)
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer python/ci_tensorflow.sh
+	PYTHONPATH=$(CURDIR)/python PLACER_TENSORFLOW_PYTHON=$$(python/install_tensorflow.sh) $(GO) test -count=1 -run TensorFlowReal ./internal/cli
+
+MODELS ?= lstm inception
+repro-tensorflow: ## TensorFlow steps of an LSTM and a convolutional net (MODELS=), 18 placements each, predicted and measured, into experiments/tensorflow; two quiet cores, minutes
+	$(GO) build -o bin/placer ./cmd/placer
+	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python $$(python/install_tensorflow.sh) experiments/tensorflow/accuracy.py experiments/tensorflow $(MODELS)
+
+.PHONY: test-onnxruntime repro-onnxruntime
+test-onnxruntime: ## stages of ONNX models as a pipeline of sessions, with ONNX Runtime, which is installed beside the tree where there is none (37 MB)
+	$(GO) build -o bin/placer ./cmd/placer
+	python=$$(python/install_onnxruntime.sh) && $$python -m pip install --quiet --disable-pip-version-check 'pytest>=7' && cd python && PLACER=$(CURDIR)/bin/placer PYTHONPATH=. $$python -m pytest -q tests_onnxruntime
+
+repro-onnxruntime: ## a GPT-2-like ONNX model cut in two, a session on a core each, beside one session on one core, into experiments/onnxruntime; two quiet cores, two minutes
+	$(GO) build -o bin/placer ./cmd/placer
+	PYTHONPATH=$(CURDIR)/python experiments/onnxruntime/run.sh $(CURDIR)/bin/placer $$(python/install_onnxruntime.sh) experiments/onnxruntime
 
 .PHONY: test-doors
 test-doors: ## what export --to writes, loaded by accelerate, torch and TensorFlow, which are installed beside the tree where they are not (1 GB)
@@ -133,6 +155,10 @@ bench: ## Go benchmarks, COUNT times each, into bench.txt
 repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 each; FLAGS=, OUT=experiments/table2/default for the search as it is by default) into OUT, experiments/table2 without it
 	BUDGET=$(BUDGET) SEED=$(SEED) ./experiments/table2/run.sh
 
+.PHONY: repro-search-budget
+repro-search-budget: ## searches of the 14 rows within 1 s, 10 s and 2 minutes, six seeds, into experiments/search-budget; OLD=BINARY beside it in turns; goes on where it was stopped
+	SECONDS_OF="$(SECONDS_OF)" SEEDS="$(SEEDS)" ROWS="$(ROWS)" SINGLES="$(SINGLES)" OLD="$(OLD)" experiments/search-budget/run.sh
+
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 
@@ -188,6 +214,10 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 repro-verdict: ## the verdict on six models and three machines again, 30 s each, into experiments/verdict; RESNET=FILE.onnx for ResNet-50
 	RESNET="$(RESNET)" experiments/verdict/run.sh
 
+.PHONY: repro-strategies
+repro-strategies: ## strategies for six models on 17 machines into experiments/strategies, in parts: what is there is kept; ROWS='llama vitl', RESNET=FILE.onnx
+	RESNET="$(RESNET)" ROWS="$(ROWS)" experiments/strategies/run.sh
+
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench doppler --data $(DATA)/doppler --json >experiments/doppler/result.json.new
@@ -199,6 +229,10 @@ train-regal: ## train REGAL's policies for synthetic graphs, minutes each; goes 
 
 repro-regal: ## table 1 of REGAL again, on synthetic graphs and on the ONNX files in PLACER_DATA, into experiments/regal
 	SEED=$(SEED) ./experiments/regal/run.sh
+
+.PHONY: release
+release: ## build for Linux, macOS and Windows into bin/release, twice, with checksums and a bill of materials (TARGETS="linux/amd64 ...")
+	.ci/release
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt

@@ -80,6 +80,19 @@ type KernelCosts interface {
 	Critical(p *Plan, share []float64, on []bool, idle []float64)
 }
 
+// Moves judges one placement that changes by some ops at a time, for less than whole
+// evaluations cost. It serves one goroutine.
+type Moves interface {
+	// Reset puts every op where d, which must be valid as Plan.Check says, has it, under
+	// its priority and fusion. It keeps none of d's slices.
+	Reset(d Decision)
+	// Move puts ops on device.
+	Move(ops []graph.OpID, device uint8)
+	// Score returns what the problem's Evaluator would. Where ok is false it has stopped
+	// before the end, for the value is proven to be above limit.
+	Score(limit float64) (s Score, ok bool)
+}
+
 // Problem is what a method is asked to solve. Methods do not change it.
 //
 // Every method may decide on Place alone, whatever the tasks, as long as Place is
@@ -95,7 +108,10 @@ type Problem struct {
 	Rollouts Rollouts
 	// Kernels returns the kernel costs of the problem's simulator, for one goroutine
 	// each. It is nil where the objective knows no fusion.
-	Kernels   func() KernelCosts
+	Kernels func() KernelCosts
+	// Moves returns an evaluator of changes that scores as Evaluator does, for one
+	// goroutine each. It is nil where there is none.
+	Moves     func() Moves
 	Objective Objective
 	// Tasks are the decisions asked for; none stands for Place (see Decides).
 	Tasks Tasks

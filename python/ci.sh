@@ -8,8 +8,8 @@ python=$("$here/install_torch.sh") || { echo "python/ci.sh: no torch, so the pac
 # The build leaves its files beside the sources, so it works on a copy.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r "$here/pyproject.toml" "$here/placer_torch" "$copy"
+cp -r "$here/pyproject.toml" "$here/placer_runtime" "$here/placer_torch" "$here/placer_tensorflow" "$here/placer_onnxruntime" "$copy"
 "$python" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts --no-deps --no-build-isolation --force-reinstall "$copy"
 cd "$here"
-"$python" -m mypy placer_torch
+"$python" -m mypy placer_runtime placer_torch
 PYTHONSAFEPATH=1 OMP_NUM_THREADS=1 "$python" -m pytest -q "$@"

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"placer/graph"
+	"placer/graph/unit"
 	"placer/hw"
 	"placer/plan"
 	"placer/roofline"
@@ -109,6 +112,116 @@ func BenchmarkSimulateScattered(b *testing.B) {
 			benchmark(b, s, device, sim.CriticalPathPriority(g, s.OpSeconds(0)))
 		})
 	}
+}
+
+// BenchmarkMoves scores random moves of a cell each, from a placement that such moves
+// have improved, by whole evaluations and by the evaluator of changes in turns, which
+// may give up where a move makes the step longer. It reports how many of each are made
+// in a second of the core, and the ratio.
+func BenchmarkMoves(b *testing.B) {
+	for _, climb := range []int{0, 3000} {
+		b.Run(fmt.Sprintf("ops=84k/devices=8/improved=%d", climb), func(b *testing.B) {
+			s, g := simulator(b, sim.Default())
+			h, err := unit.Find(g, s.OpSeconds(0))
+			if err != nil {
+				b.Fatal(err)
+			}
+			x := newMover(s, h.Levels[unit.Cell], plan.Decision{Device: byLayer(g, 8), Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))})
+			for range climb {
+				if k, d := x.draw(); !x.try(k, d) {
+					x.takeBack(k)
+				}
+			}
+			x.benchmark(b)
+		})
+	}
+}
+
+// mover moves cells at random.
+type mover struct {
+	r     *rand.Rand
+	s     *sim.Simulator
+	moves plan.Moves
+	cells *unit.Partition
+	now   plan.Decision
+	old   []uint8 // [N] before the move under way
+	best  plan.Score
+}
+
+func newMover(s *sim.Simulator, cells *unit.Partition, now plan.Decision) *mover {
+	x := &mover{r: rand.New(rand.NewPCG(1, 2)), s: s, moves: s.Moves(), cells: cells, now: now, old: slices.Clone(now.Device), best: s.Evaluate(now)}
+	x.moves.Reset(now)
+	return x
+}
+
+// draw returns a cell and another device for it.
+func (x *mover) draw() (cell int, device uint8) {
+	cell = x.r.IntN(x.cells.NumUnits())
+	d := x.now.Device[x.cells.Ops[cell][0]]
+	return cell, (d + 1 + uint8(x.r.IntN(7))) % 8
+}
+
+func (x *mover) set(cell int, device uint8) {
+	for _, i := range x.cells.Ops[cell] {
+		x.old[i], x.now.Device[i] = x.now.Device[i], device
+	}
+}
+
+// try moves a cell and reports whether the step is no longer for it.
+func (x *mover) try(cell int, device uint8) bool {
+	x.set(cell, device)
+	x.moves.Move(x.cells.Ops[cell], device)
+	score, ok := x.moves.Score(x.best.Value)
+	if !ok || x.best.Better(score) {
+		return false
+	}
+	x.best = score
+	return true
+}
+
+func (x *mover) takeBack(cell int) {
+	ops := x.cells.Ops[cell]
+	for k, i := range ops {
+		x.now.Device[i] = x.old[i]
+		x.moves.Move(ops[k:k+1], x.old[i])
+	}
+}
+
+// benchmark scores moves, none of which it keeps, both ways.
+func (x *mover) benchmark(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const turn = 25
+	var whole, moved time.Duration
+	n := 0
+	best := x.best
+	for b.Loop() {
+		var cells [turn]int
+		var devices [turn]uint8
+		var want [turn]plan.Score
+		start := cpuTime()
+		for k := range turn {
+			cells[k], devices[k] = x.draw()
+			x.set(cells[k], devices[k])
+			want[k] = x.s.Evaluate(x.now)
+			for _, i := range x.cells.Ops[cells[k]] {
+				x.now.Device[i] = x.old[i]
+			}
+		}
+		middle := cpuTime()
+		for k := range turn {
+			if taken := x.try(cells[k], devices[k]); taken != !best.Better(want[k]) || taken && x.best != want[k] {
+				b.Fatalf("a move scores %v, want %v", x.best, want[k])
+			}
+			x.best = best
+			x.takeBack(cells[k])
+		}
+		whole, moved = whole+middle-start, moved+cpuTime()-middle
+		n += turn
+	}
+	b.ReportMetric(float64(n)/whole.Seconds(), "whole/core-s")
+	b.ReportMetric(float64(n)/moved.Seconds(), "moves/core-s")
+	b.ReportMetric(whole.Seconds()/moved.Seconds(), "ratio")
 }
 
 func BenchmarkSimulateFIFO(b *testing.B) {

@@ -29,6 +29,8 @@ const (
 	BoundGroup        = "group"         // ops that must share a device run one by one
 	BoundMemory       = "memory"        // work, where fast devices cannot hold everything
 	BoundSplit        = "split"         // one device for everything, or one transfer
+	BoundTransfers    = "transfers"     // critical path with transfers that cannot be avoided
+	BoundLateWork     = "late work"     // window between the heads and tails of that path
 )
 
 // Gap returns t over the bound, less 1.
@@ -72,7 +74,7 @@ type boundItem struct {
 
 // LowerBound returns a bound of the step time of every plan without fusion that
 // is feasible in memory (of every plan without fusion, if memory is not counted).
-// It takes some milliseconds for every ten thousand ops.
+// It takes up to some seconds for a hundred thousand ops.
 //
 // Copies that occupy the sender, and receipts, only add to what a device has to do
 // and to when a tensor is there: such a run, with the copies left out and each op in
@@ -83,9 +85,16 @@ type boundItem struct {
 // Each part has its proof at its function. The last factor covers rounding: sums
 // of N terms, in the bound and in the simulator's clock, err by less than
 // N 2^-53 of their value each.
-func (s *Simulator) LowerBound() *Bound { return s.tables.bound(false) }
+func (s *Simulator) LowerBound() *Bound { return s.tables.bound(false, true) }
 
-func (t *tables) bound(fused bool) *Bound {
+// QuickLowerBound is LowerBound without the parts that know of transfers
+// (BoundTransfers, BoundLateWork). It takes some milliseconds for every ten thousand ops.
+func (s *Simulator) QuickLowerBound() *Bound { return s.tables.bound(false, false) }
+
+// bound returns the bound of plans with fusion or without; with transfers it has the parts
+// that know of them, which hold without fusion alone: fused ops may take less than one
+// after the other.
+func (t *tables) bound(fused, transfers bool) *Bound {
 	b := newBounder(t, fused)
 	out := &Bound{}
 	for i := range b.fastest {
@@ -120,6 +129,12 @@ func (t *tables) bound(fused bool) *Bound {
 		return &Bound{Impossible: true}
 	}
 	add(BoundSplit, split, true)
+	if transfers && !fused {
+		b.cluster()
+		path = b.criticalPath()
+		add(BoundTransfers, path, true)
+		add(BoundLateWork, b.window(weight, path), true)
+	}
 	return out
 }
 

@@ -42,5 +42,5 @@ func (s *Simulator) FusedLowerBound() *Bound {
 			t.seconds[d][i] = x
 		}
 	}
-	return t.bound(true)
+	return t.bound(true, false)
 }

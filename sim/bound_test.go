@@ -144,6 +144,44 @@ func TestBoundHoldsForTheOptimum(t *testing.T) {
 	}
 }
 
+// The parts that know of transfers hold against the best of all plans on hundreds of
+// small graphs, and are often what makes the bound.
+func TestTransfersHoldForTheOptimum(t *testing.T) {
+	raised := 0
+	for seed := range uint64(600) {
+		p := randomProblem(rand.New(rand.NewPCG(seed, 5)), 5, 3)
+		s := newSimulatorFor(t, p, Config{})
+		b := s.LowerBound()
+		best, found := optimum(s)
+		if !found {
+			continue
+		}
+		holds(t, seed, b, best, "the best plan")
+		if b.Seconds > s.QuickLowerBound().Seconds*(1+1e-9) {
+			raised++
+		}
+	}
+	t.Logf("transfers raise %d of 600 bounds", raised)
+	if raised < 20 {
+		t.Errorf("transfers raise %d of 600 bounds, want more for a test", raised)
+	}
+}
+
+// An op needs two results of a second each, and what they send takes three seconds.
+func TestClusterOfAJoin(t *testing.T) {
+	head, fastest := []float64{0, 0, 0}, []float64{1, 1, 1}
+	b := &bounder{tables: &tables{n: 3}, fastest: fastest}
+	b.raise([][]edge{nil, nil, {{0, 3}, {1, 3}}}, head, func(k int) int { return k })
+	if head[2] != 2 { // both on its device, one after the other; each from elsewhere comes at 4
+		t.Errorf("the join starts at %g, want 2", head[2])
+	}
+	head = []float64{0, 0, 0}
+	b.raise([][]edge{nil, nil, {{0, 0.25}, {1, 3}}}, head, func(k int) int { return k })
+	if head[2] != 1.25 { // the first may come from elsewhere
+		t.Errorf("the join starts at %g, want 1.25", head[2])
+	}
+}
+
 func TestBoundParts(t *testing.T) {
 	build := func(f func(b *graph.Builder)) *graph.Graph {
 		b := graph.NewBuilder("case")

@@ -23,3 +23,13 @@ func TestFusedAgainstOracleLong(t *testing.T) {
 		agreeFused(t, seed, seed%2 == 0)
 	}
 }
+
+func TestMovesAgreeLong(t *testing.T) {
+	var c movesTold
+	for seed := uint64(1 << 20); seed < 1<<20+9_500; seed++ {
+		c.agreeMoves(t, seed, 10)
+	}
+	for name, gpus := range map[string]int{"gnmt8": 8, "rnnlm8": 8, "wavenet4": 4, "inception": 2, "amoebanet": 4} {
+		agreeOnWorkload(t, name, gpus, 1000)
+	}
+}

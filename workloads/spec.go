@@ -57,6 +57,16 @@ func Build(name string) (*graph.Graph, error) {
 	return build(s.model, name)
 }
 
+// BuildBatch is Build with so many samples a step.
+func BuildBatch(name string, batch int64) (*graph.Graph, error) {
+	s, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	s.model.base().batch = batch
+	return build(s.model, name)
+}
+
 // Batch returns how many samples a step of a name that Lookup knows has: images, or
 // sequences.
 func Batch(name string) (int64, error) {

@@ -47,8 +47,22 @@ func (t *Tracker) TryPlan(device []uint8, priority []int32) plan.Score {
 		under = t.p.Priority
 	}
 	s := t.p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: under})
+	t.tell(device, priority, s, true)
+	return s
+}
+
+// TryMoved is Try of device, [N], which m holds; ok is false where its value is known
+// to be above limit and no more, which must not be below that of the best so far.
+func (t *Tracker) TryMoved(m plan.Moves, device []uint8, limit float64) (s plan.Score, ok bool) {
+	s, ok = m.Score(limit)
+	t.tell(device, nil, s, ok)
+	return s, ok
+}
+
+// tell counts an evaluation and, where its score is known, keeps the best.
+func (t *Tracker) tell(device []uint8, priority []int32, s plan.Score, known bool) {
 	t.best.Evaluations++
-	better := t.best.Evaluations == 1 || s.Better(t.best.Score)
+	better := known && (t.best.Evaluations == 1 || s.Better(t.best.Score))
 	if better {
 		t.best.Score = s
 		t.best.Device = append(t.best.Device[:0], device...)
@@ -61,7 +75,6 @@ func (t *Tracker) TryPlan(device []uint8, priority []int32) plan.Score {
 		}
 		t.p.Report(r)
 	}
-	return s
 }
 
 // Best returns the best score so far.

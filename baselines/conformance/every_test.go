@@ -18,6 +18,7 @@ var traits = map[string]conformance.Method{
 	"exact":       {Reaches: true, Optimal: true},
 	"cp-sat":      {Reaches: true, Optimal: true},
 	// It evaluates a round of samples at a time.
+	"REGAL":     {Refuses: true},
 	"GDP-one":   {Batch: 8, Evaluations: 48},
 	"GDP-batch": {Batch: 8, Evaluations: 48},
 	"GO-one":    {Batch: 64, Evaluations: 128, Refuses: true},

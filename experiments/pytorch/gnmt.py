@@ -21,7 +21,8 @@ import sys
 import tempfile
 from typing import Any
 
-from placer_torch import auto, binary, clock, graph, schedule, state
+from placer_runtime import binary
+from placer_torch import auto, clock, graph, schedule, state
 from placer_torch.capture import capture
 from placer_torch.measure import Meter
 from placer_torch.program import Program

@@ -32,7 +32,8 @@ var allowed = map[string]string{
 	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/foreign graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/times internal/fsx graph/formats/decoder graph/formats/hlo graph/formats/tensorflow graph/formats/torchtrace",
 	"graph/formats/onnx":     "units graph",
 	"graph/train":            "units graph",
-	"graph/remat":            "graph graph/fuse", // docs/adr/0029
+	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
+	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
 	"workloads":              "units graph graph/train",
 	"hw":                     "units internal/fsx",
@@ -40,6 +41,7 @@ var allowed = map[string]string{
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
 	"roofline":               "units graph graph/fuse hw",
 	"sim":                    "units graph graph/fuse hw plan internal/unionfind",
+	"sim/robust":             "units graph graph/fuse hw plan sim", // docs/adr/0037
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
@@ -47,22 +49,22 @@ var allowed = map[string]string{
 	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
 	// GPUs.
-	"hw/gpu":                  "",
-	"hw/nvml":                 "units hw",
-	"measure":                 "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
-	"measure/session":         "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
-	"measure/torch":           "units graph hw plan sim sim/schedule",
-	"measure/torch/torchtest": "measure/torch",
-	"hw/bench":                "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
-	"hw/gpu/cu":               "hw/gpu",
-	"hw/gpu/cuda/cudatest":    "hw/gpu hw/gpu/cuda",
-	"hw/gpu/cuda":             "hw/gpu",
-	"hw/gpu/fake":             "hw/gpu hw/gpu/kernel",
-	"hw/gpu/gputest":          "hw/gpu hw/gpu/kernel",
-	"hw/gpu/ptxtest":          "",
-	"hw/gpu/kernel":           "hw/gpu",
-	"nn/device":               "hw/gpu nn graphsage transformerxl ppo", // docs/adr/0012
-	"hw/gpu/kernel/gen":       "internal/fsx",
+	"hw/gpu":                    "",
+	"hw/nvml":                   "units hw",
+	"measure":                   "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
+	"measure/session":           "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
+	"measure/python":            "units graph hw plan sim sim/schedule",
+	"measure/python/pythontest": "measure/python",
+	"hw/bench":                  "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
+	"hw/gpu/cu":                 "hw/gpu",
+	"hw/gpu/cuda/cudatest":      "hw/gpu hw/gpu/cuda",
+	"hw/gpu/cuda":               "hw/gpu",
+	"hw/gpu/fake":               "hw/gpu hw/gpu/kernel",
+	"hw/gpu/gputest":            "hw/gpu hw/gpu/kernel",
+	"hw/gpu/ptxtest":            "",
+	"hw/gpu/kernel":             "hw/gpu",
+	"nn/device":                 "hw/gpu nn graphsage transformerxl ppo", // docs/adr/0012
+	"hw/gpu/kernel/gen":         "internal/fsx",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",
@@ -99,7 +101,7 @@ var allowed = map[string]string{
 	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/parallel",
 	"baselines/search/fusion":           "graph graph/fuse",
 	"schedule":                          "units graph graph/unit hw plan sim",
-	"baselines/search/local":            "graph/unit plan baselines/budget",
+	"baselines/search/local":            "graph graph/unit plan baselines/budget",
 	"baselines/listsched":               "units graph graph/unit plan schedule baselines/budget",
 	"baselines/learned/reinforce":       "graph graph/unit plan nn nn/vec baselines/budget ppo",
 	"baselines/learned/rl2017":          "units graph graph/unit plan nn ppo nn/seq2seq baselines/learned/reinforce schedule internal/unionfind",
@@ -109,25 +111,26 @@ var allowed = map[string]string{
 	"baselines/conformance":             "units graph graph/unit hw plan sim baselines/budget",
 
 	// REGAL and its rivals.
-	"graph/formats/costgraph":   "units graph",
-	"graph/formats/tensorflow":  "units graph graph/formats/foreign internal/unionfind",
-	"graph/formats/onnxcut":     "graph/formats/foreign",
-	"graph/formats/torchtrace":  "units graph graph/formats/foreign",
-	"graph/formats/decoder":     "units graph graph/formats/foreign workloads",
-	"graph/formats/hlo":         "units graph graph/formats/foreign",
-	"baselines/regal/sched":     "graph units",
-	"baselines/regal/brkga":     "",
-	"baselines/regal/synth":     "baselines/regal/sched baselines/regal/brkga",
-	"baselines/regal/phase":     "baselines/regal/sched",
-	"baselines/regal/propose":   "baselines/regal/sched baselines/regal/brkga nn",
-	"baselines/regal/regaltest": "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",
-	"baselines/regal/gas":       "nn baselines/regal/sched baselines/regal/brkga baselines/regal/propose",
-	"baselines/regal/gnn":       "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/parallel",
-	"experiments/regal/tune":    "baselines/regal/sched baselines/regal/synth internal/fsx baselines/regal/propose",
-	"experiments/regal/gas":     "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
-	"baselines/regal/rivals":    "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
+	"graph/formats/costgraph":  "units graph",
+	"graph/formats/tensorflow": "units graph graph/formats/foreign internal/unionfind",
+	"graph/formats/onnxcut":    "graph/formats/foreign",
+	"graph/formats/torchtrace": "units graph graph/formats/foreign",
+	"graph/formats/decoder":    "units graph graph/formats/foreign workloads",
+	"graph/formats/hlo":        "units graph graph/formats/foreign",
+	"baselines/regal/sched":    "graph units",
+	"baselines/regal/brkga":    "",
+	"baselines/regal/synth":    "baselines/regal/sched baselines/regal/brkga",
+	"baselines/regal/phase":    "baselines/regal/sched",
+	"baselines/regal/propose":  "baselines/regal/sched baselines/regal/brkga nn",
+	"baselines/regal/gas":      "nn baselines/regal/sched baselines/regal/brkga baselines/regal/propose",
+	"baselines/regal/gnn":      "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/parallel",
+	"experiments/regal/tune":   "baselines/regal/sched baselines/regal/synth internal/fsx baselines/regal/propose",
+	"experiments/regal/gas":    "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
+	"baselines/regal/genetic":  "units graph graph/unit plan nn baselines/budget baselines/regal/brkga baselines/regal/gnn baselines/regal/propose baselines/regal/sched",
+	"baselines/regal/rivals":   "baselines/exact/cpsat baselines/regal/sched baselines/regal/brkga baselines/regal/propose baselines/regal/phase internal/parallel",
 
 	// The two sides meet here, and nowhere else.
+	"placer/portfolio":           "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
 	"placer/search":              "units graph hw plan internal/fsx placer/problem internal/parallel",
 	"placer/policy/rollout":      "units graph graph/fuse graph/unit plan sim internal/parallel",
 	"placer/policy/curriculum":   "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",
@@ -137,13 +140,16 @@ var allowed = map[string]string{
 	"placer/policy/joint":        "plan placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
-	"placer/problem/problemtest": "placer/problem plan",
-	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/throughput workloads",
+	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
 	"placer/policy/sequential":   "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
+	"placer/replan":              "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                  // docs/adr/0037
+	"placer/strategies":          "units graph graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
+	"placer/problem/problemtest": "placer/problem plan",
+	"baselines/regal/regaltest":  "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",
 
 	// Every method by its name: rivals and the learned policy alike.
 	"placer/methods": "*",
@@ -152,7 +158,7 @@ var allowed = map[string]string{
 	"internal/dispatch":   "units plan",
 	"internal/compare":    "plan internal/fsx internal/parallel",
 	"internal/campaign":   "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/torch plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check", // docs/adr/0031
+	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check placer/strategies", // docs/adr/0031
 	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
 	"internal/cli":        "*",
 
@@ -164,6 +170,7 @@ var allowed = map[string]string{
 
 	// Recorded results.
 	"experiments/summarise":      "units plan internal/report",
+	"experiments/verdict":        "units internal/report",
 	"experiments/papers":         "internal/compare",
 	"experiments/pictures":       "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals": "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",

@@ -34,6 +34,19 @@ func ParseMethod(name string) (m methods.Method, factor int, err error) {
 	return m, factor, err
 }
 
+// nameOf returns a method's name with its factor as tables have it: names are matched
+// without regard to case and hyphens.
+func nameOf(name string) (string, error) {
+	if strings.EqualFold(name, WholeSearch) {
+		return WholeSearch, nil
+	}
+	m, factor, err := ParseMethod(name)
+	if err != nil || factor == 1 {
+		return m.Name, err
+	}
+	return fmt.Sprintf("%s*%d", m.Name, factor), nil
+}
+
 // Loader reads the graph and the machine of a case.
 type Loader func(compare.Case) (problem.Source, *hw.Machine, error)
 
@@ -59,6 +72,7 @@ type caseEntry struct {
 	source           problem.Source
 	machine          *hw.Machine
 	placement, whole *problem.Problem
+	tight            map[plan.Tasks]float64 // the tightest bounds, by task
 }
 
 // NewCases returns the cases of m.
@@ -133,7 +147,7 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 			return t, err
 		}
 		t.Kind = plan.Search
-		out, err = x.search(ctx, e, p, cell.Seed, clock, recorder)
+		out, err = x.search(ctx, p, cell.Seed, clock, recorder)
 	} else {
 		m, factor, perr := ParseMethod(cell.Method)
 		if perr != nil {
@@ -143,7 +157,8 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 		t.Kind, note = m.Kind, methods.Careless(x.m.Objective, m)
 		out, err = x.place(ctx, e, p.Problem, m, factor, cell.Seed, clock, recorder)
 	}
-	t.Seconds, t.LowerBound = clock(), p.Bound
+	t.Seconds = clock()
+	t.LowerBound = x.bound(e, p)
 	if err != nil {
 		if ctx.Err() != nil {
 			return t, ctx.Err()
@@ -226,8 +241,8 @@ func (x *Cases) whole(e *caseEntry) (*problem.Problem, error) {
 }
 
 // search runs all of placer search on p on one core, baselines included.
-func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
-	all := methods.ForSearch(methods.Of(p), methods.Default())
+func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
+	all := methods.ByDefault(methods.ForSearch(methods.Of(p), methods.Default()))
 	s := search.Default()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	own := *p
@@ -252,4 +267,20 @@ func (x *Cases) search(ctx context.Context, e *caseEntry, p *problem.Problem, se
 	}
 	best := &found.Rows[found.Best]
 	return &plan.Outcome{Decision: best.Decision, Score: best.Score, Evaluations: found.Evaluations}, nil
+}
+
+// bound returns the bound of p, a problem of e, at its tightest.
+func (x *Cases) bound(e *caseEntry, p *problem.Problem) float64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tight == nil {
+		e.tight = map[plan.Tasks]float64{}
+	}
+	b, ok := e.tight[p.Tasks]
+	if !ok {
+		p.Tighten()
+		b = p.Bound
+		e.tight[p.Tasks] = b
+	}
+	return b
 }

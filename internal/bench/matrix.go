@@ -29,6 +29,18 @@ func (f *Matrix) Build() (*compare.Matrix, error) {
 	if m.Objective == plan.Step {
 		m.Objective = "" // as the files have it
 	}
+	m.Methods = slices.Clone(m.Methods)
+	for k, name := range m.Methods {
+		var err error
+		if m.Methods[k], err = nameOf(name); err != nil {
+			return nil, ConfigError{err}
+		}
+	}
+	if m.Against != "" {
+		if name, err := nameOf(m.Against); err == nil { // else Validate says that no method has it
+			m.Against = name
+		}
+	}
 	if m.Against == "" && len(m.Methods) > 0 {
 		if m.Against = m.Methods[0]; slices.Contains(m.Methods, "human") {
 			m.Against = "human"
@@ -46,11 +58,6 @@ func (f *Matrix) Build() (*compare.Matrix, error) {
 	}
 	if err := CheckOptions(&problem.Options{Scheduler: problem.Scheduler(m.Scheduler), Objective: m.Objective, Contention: m.Contention}); err != nil {
 		return nil, err
-	}
-	for _, name := range m.Methods {
-		if _, _, err := ParseMethod(name); err != nil && name != WholeSearch {
-			return nil, ConfigError{err}
-		}
 	}
 	for _, name := range f.Workloads {
 		spec, err := workloads.Lookup(name)

@@ -315,7 +315,7 @@ func (s *study) bench(name string, k int) (*stepBench, error) {
 // place returns what p decides.
 func (b *stepBench) place(ctx context.Context, p plan.Placer, seed uint64) (plan.Decision, error) {
 	t := b.task.Problem
-	t.Tasks, t.Evaluator = 0, b.issued[measure.Eager].simulator.Clone()
+	t.Tasks, t.Evaluator, t.Moves = 0, b.issued[measure.Eager].simulator.Clone(), nil
 	t.Budget, t.Seed = plan.Budget{Evaluations: 1}, seed
 	out, err := p.Place(ctx, &t)
 	if err != nil {

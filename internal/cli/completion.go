@@ -42,7 +42,7 @@ func flagValues() map[string][]string {
 		"objective": {string(plan.Step), string(plan.Throughput), string(plan.Memory)}, "contention": {"fifo", "fair-share", "none"},
 		"scheduler": schedulers, "simulate scheduler": append(schedulers, planOwn), "fusion": {planOwn, "none", "default"},
 		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
-		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": {onKernels, onTorch},
+		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": strings.Split(runtimeNames(), ", "),
 		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export to": append([]string{planOwn, "schedule", "split", "pipedream"}, strings.Split(targetNames(), ", ")...),
 		"for": slices.Sorted(maps.Keys(rivalsFor)),
 	}

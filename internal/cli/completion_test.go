@@ -11,7 +11,7 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		{[]string{"search", "--objective", ""}, "step\nthroughput\nmemory\n"},
-		{[]string{"search", "--methods", "human,po"}, "human,polish\n"},
+		{[]string{"search", "--methods", "human,pol"}, "human,polish\n"},
 		{[]string{"search", "--gpu", "h"}, "h100\nh200\n"},
 		{[]string{"search", "--train", "a"}, "adam\n"},
 		{[]string{"compare", "--methods", "GDP"}, "GDP-one\nGDP-batch\n"},

@@ -11,8 +11,8 @@ import (
 	"placer/hw/gpu"
 	"placer/internal/report"
 	"placer/measure"
+	"placer/measure/python"
 	"placer/measure/session"
-	"placer/measure/torch"
 	"placer/placer/problem"
 )
 
@@ -62,7 +62,7 @@ func (c *console) beforeMeasuring(ctx context.Context, s *searchRun, f *searchFl
 	case how.Runtime == session.Torch && f.Hub.Address != "":
 		return usagef("--runtime torch measures on this host: leave out the hub")
 	case how.Runtime == session.Torch:
-		if s.torch, err = torch.Start(ctx, torch.Config{Python: f.Python, Graph: s.config.Graph, Realtime: how.Realtime}); err != nil {
+		if s.torch, err = python.Start(ctx, python.Config{Runtime: python.Torch(), Python: f.Python, Graph: s.config.Graph, Realtime: how.Realtime}); err != nil {
 			return err
 		}
 	case f.Hub.Address == "":
@@ -127,7 +127,7 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 		measurer = workers.remote
 		x.host = workers.host
 	case s.torch != nil:
-		measurer = torch.NewMeasurer(s.torch, s.task.Graph, s.task.Machine, s.task.Simulator, torch.Request{Steps: how.Repeats, Clock: cmp.Or(how.Clock, session.Virtual), Brief: true})
+		measurer = python.NewMeasurer(s.torch, s.task.Graph, s.task.Machine, s.task.Simulator, python.Request{Steps: how.Repeats, Clock: cmp.Or(how.Clock, session.Virtual), Brief: true})
 		x.host = s.torch.Ready.Identity()
 	default:
 		here, err := s.gpus.session(s.loaded.Source, session.Config{Machine: s.task.Machine, Simulator: s.task.Simulator, Settings: *s.config.Measuring, Clock: c.clock})

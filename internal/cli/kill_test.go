@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"placer/measure/torch/torchtest"
+	"placer/measure/python/pythontest"
 )
 
 // Variables that let the test binary stand in for the program.
@@ -29,8 +29,8 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(torchtest.Behaviour) != "":
-		os.Exit(torchtest.Main(os.Getenv(torchtest.Behaviour), os.Stdin, os.Stdout, os.Stderr))
+	case os.Getenv(pythontest.Behaviour) != "":
+		os.Exit(pythontest.Main(os.Getenv(pythontest.Behaviour), os.Stdin, os.Stdout, os.Stderr))
 	case os.Getenv(onFakeGPU) != "":
 		os.Exit(mainOnFake(os.Args[1:]))
 	case os.Getenv(asProgram) != "":

@@ -20,7 +20,7 @@ import (
 	"placer/internal/bench"
 	"placer/internal/parallel"
 	"placer/measure"
-	"placer/measure/torch"
+	"placer/measure/python"
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/sim"
@@ -129,7 +129,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &infeasible), errors.As(err, &outOfMemory), errors.Is(err, problem.ErrInfeasible), errors.Is(err, search.ErrNoPlacement), errors.Is(err, times.ErrNowhere):
 		return exitInfeasible
-	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary), errors.Is(err, torch.ErrNone):
+	case errors.Is(err, gpu.ErrNoDevice), errors.Is(err, gpu.ErrNoBLAS), errors.Is(err, nvml.ErrNoLibrary), errors.Is(err, python.ErrNone):
 		return exitNoDevice
 	}
 	return exitFailed
@@ -163,7 +163,7 @@ func (c *console) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&c.wide, "wide", false, "print all columns of tables, however wide")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
 	root.AddCommand(c.searchCommand(), c.compareCommand(), c.workerCommand(), c.simulateCommand(), c.importCommand(), c.exportCommand(), c.pipelineCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
-	root.AddCommand(c.verdictCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand(), c.fitCommand())
+	root.AddCommand(c.verdictCommand(), c.strategiesCommand(), c.replanCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand(), c.fitCommand())
 	for _, sub := range root.Commands() {
 		sub.Args = noArguments
 	}

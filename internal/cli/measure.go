@@ -10,6 +10,7 @@ import (
 	"placer/hw"
 	"placer/internal/report"
 	"placer/measure"
+	"placer/measure/python"
 	"placer/plan"
 	"placer/roofline"
 	"placer/sim"
@@ -27,7 +28,7 @@ type measureFlags struct {
 	trace     string
 	json      bool
 	runtime   string
-	torch     torchFlags
+	python    pythonFlags
 }
 
 func (c *console) measureCommand() *cobra.Command {
@@ -40,9 +41,10 @@ func (c *console) measureCommand() *cobra.Command {
 			"simulator says, by device and by class of ops. With --logical all devices of the\n" +
 			"machine stand on one GPU and links are held back to the machine's. Without a GPU it\n" +
 			"exits with code 4.\n" +
-			"With --runtime torch the step is the real one that the Python package placer_torch\n" +
-			"captured: it runs on CPU cores, one a device (docs/pytorch.md). Without PyTorch that\n" +
-			"exits with code 4 too.",
+			"With --runtime torch or tensorflow the step is the real one that the Python package\n" +
+			"placer_torch or placer_tensorflow captured: it runs on CPU cores, one a device\n" +
+			"(docs/pytorch.md, docs/tensorflow.md). Without the framework that exits with code 4\n" +
+			"too.",
 		Example: "  placer measure --runtime torch --graph gpt/graph.json --machine gpt/machine.json --times gpt/times.json --plan plan.json\n" +
 			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both --trace step.json",
 		Args: noArguments,
@@ -56,8 +58,8 @@ func (c *console) measureCommand() *cobra.Command {
 			if err := errors.Join(f.checkRuntime(cmd), writable(f.trace)); err != nil {
 				return err
 			}
-			if f.runtime == onTorch {
-				return c.measureTorch(cmd.Context(), &f)
+			if r, ok := python.Find(f.runtime); ok {
+				return c.measurePython(cmd.Context(), r, &f)
 			}
 			return c.measure(cmd.Context(), &f)
 		},
@@ -66,15 +68,15 @@ func (c *console) measureCommand() *cobra.Command {
 	f.libraries.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON); - reads stdin")
 	cmd.Flags().StringVar(&f.mode, "mode", "eager", "how a step is issued: eager (call by call), graph (captured once) or both")
-	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts; torch: of each of two rounds, of which the least counts")
+	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts; torch and tensorflow: of each of two rounds, of which the least counts")
 	cmd.Flags().BoolVar(&f.logical, "logical", false, "all GPUs of the machine stand on the first one here")
 	cmd.Flags().BoolVar(&f.partition, "partition", false, "devices on one GPU get multiprocessors of their own (green contexts)")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the traced step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
-	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs) or torch (PyTorch, on CPU cores)")
-	cmd.Flags().StringVar(&f.torch.python, "python", defaultPython, "program with torch and placer_torch, for --runtime torch")
-	cmd.Flags().StringVar(&f.torch.clock, "clock", "virtual", "clock that decides, for --runtime torch: virtual (processor time) or wall")
-	cmd.Flags().BoolVar(&f.torch.realtime, "realtime", false, "keep other processes off the cores while a step runs, for --runtime torch")
+	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs), torch or tensorflow (on CPU cores)")
+	cmd.Flags().StringVar(&f.python.python, "python", defaultPython, "program with the framework and its package, for --runtime torch or tensorflow")
+	cmd.Flags().StringVar(&f.python.clock, "clock", "", "clock that decides: virtual (processor time; torch alone, and its default) or wall")
+	cmd.Flags().BoolVar(&f.python.realtime, "realtime", false, "keep other processes off the cores while a step runs, for --runtime torch or tensorflow")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"placer/internal/report"
-	"placer/measure/torch/torchtest"
+	"placer/measure/python/pythontest"
 )
 
 const twoCores = `{"format": "placer machine 1", "name": "two cores",
@@ -62,7 +62,7 @@ func TestMeasureTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(torchtest.Behaviour, torchtest.Serves)
+	t.Setenv(pythontest.Behaviour, pythontest.Serves)
 	trace := filepath.Join(dir, "step.json")
 	measure = append(measure, "--python", me)
 	code, stdout, stderr := runHere(append(measure, "--json", "--trace", trace)...)
@@ -77,18 +77,18 @@ func TestMeasureTorch(t *testing.T) {
 	if d.Format != "placer runtime measurement 1" || d.Runtime != "torch 0.0-stand-in" || d.Method != "heft" || d.Clock != "virtual" || d.Equal == nil || !*d.Equal {
 		t.Errorf("document %+v", d)
 	}
-	if d.Step <= 0 || !near(d.Step, torchtest.Factor*d.Predicted) || !near(d.Error, 1/torchtest.Factor-1) {
+	if d.Step <= 0 || !near(d.Step, pythontest.Factor*d.Predicted) || !near(d.Error, 1/pythontest.Factor-1) {
 		t.Errorf("step %v, predicted %v, error %v", d.Step, d.Predicted, d.Error)
 	}
 	for _, x := range d.Devices {
-		if !near(x.Busy, torchtest.Factor*x.PredictedBusy) {
+		if !near(x.Busy, pythontest.Factor*x.PredictedBusy) {
 			t.Errorf("device %s: busy %v, predicted %v", x.Name, x.Busy, x.PredictedBusy)
 		}
 	}
 	ops := 0
 	for _, x := range d.Classes {
 		ops += x.Ops
-		if !near(x.Measured, torchtest.Factor*x.Predicted) || x.Predicted <= 0 || !near(x.MAPE, 1-1/torchtest.Factor) {
+		if !near(x.Measured, pythontest.Factor*x.Predicted) || x.Predicted <= 0 || !near(x.MAPE, 1-1/pythontest.Factor) {
 			t.Errorf("class %+v", x)
 		}
 	}
@@ -119,16 +119,16 @@ func TestMeasureTorchErrors(t *testing.T) {
 		want            string
 	}{
 		{"no python", "", []string{"--python", "no-such-python"}, 4, "no PyTorch"},
-		{"no torch", torchtest.NoTorch, []string{"--python", me}, 4, "No module named 'torch'"},
-		{"refused", torchtest.Fails, []string{"--python", me}, 1, "op mm is not in the program"},
-		{"dies", torchtest.Dies, []string{"--python", me}, 1, "worker cpu:1"},
+		{"no torch", pythontest.NoTorch, []string{"--python", me}, 4, "No module named 'torch'"},
+		{"refused", pythontest.Fails, []string{"--python", me}, 1, "op mm is not in the program"},
+		{"dies", pythontest.Dies, []string{"--python", me}, 1, "worker cpu:1"},
 		{"mode", "", []string{"--mode", "graph"}, 2, "--mode does not go with --runtime torch"},
 		{"clock", "", []string{"--clock", "sun"}, 2, "--clock sun"},
-		{"runtime", "", []string{"--runtime", "jax"}, 2, "--runtime jax: want kernels or torch"},
+		{"runtime", "", []string{"--runtime", "jax"}, 2, "--runtime jax: want one of kernels, torch, tensorflow"}, {"clock", "", []string{"--runtime", "tensorflow", "--clock", "virtual"}, 2, "--clock virtual: --runtime tensorflow has wall"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.behaviour != "" {
-				t.Setenv(torchtest.Behaviour, c.behaviour)
+				t.Setenv(pythontest.Behaviour, c.behaviour)
 			}
 			code, stdout, stderr := runHere(append(append([]string{}, measure...), c.args...)...)
 			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
@@ -153,6 +153,16 @@ func realTorch(t *testing.T) (python string, path func(name string) string, in [
 	if python == "" {
 		t.Skip("PLACER_TORCH_PYTHON names no python with torch")
 	}
+	dir := t.TempDir()
+	path = func(name string) string { return filepath.Join(dir, name) }
+	runPackage(t, python, "placer_torch", "capture", "--model", "tests.models:tiny", "-o", dir)
+	runPackage(t, python, "placer_torch", "profile", "--program", path("program.pt"), "--devices", "cpu:2", "-o", dir)
+	return python, path, []string{"--graph", path("graph.json"), "--machine", path("machine.json"), "--times", path("times.json"), "--cpu"}
+}
+
+// runPackage runs a command of a package of Python, which finds this program as placer.
+func runPackage(t *testing.T, python, name string, args ...string) {
+	t.Helper()
 	source, err := filepath.Abs("../../python")
 	if err != nil {
 		t.Fatal(err)
@@ -161,30 +171,41 @@ func realTorch(t *testing.T) (python string, path func(name string) string, in [
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	path = func(name string) string { return filepath.Join(dir, name) }
 	t.Setenv("PYTHONPATH", source)
-	module := func(args ...string) {
-		t.Helper()
-		c := exec.Command(python, append([]string{"-m", "placer_torch"}, args...)...)
-		c.Env = append(os.Environ(), asProgram+"=1", "PLACER="+me)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
+	c := exec.Command(python, append([]string{"-m", name}, args...)...)
+	c.Env = append(os.Environ(), asProgram+"=1", "PLACER="+me)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
-	module("capture", "--model", "tests.models:tiny", "-o", dir)
-	module("profile", "--program", path("program.pt"), "--devices", "cpu:2", "-o", dir)
-	return python, path, []string{"--graph", path("graph.json"), "--machine", path("machine.json"), "--times", path("times.json"), "--cpu"}
 }
 
 // TestMeasureTorchReal searches and measures with real torch.
 func TestMeasureTorchReal(t *testing.T) {
 	python, path, in := realTorch(t)
+	measureReal(t, "torch", python, path, in)
+}
+
+// TestMeasureTensorFlowReal does so with the TensorFlow of $PLACER_TENSORFLOW_PYTHON.
+func TestMeasureTensorFlowReal(t *testing.T) {
+	python := os.Getenv("PLACER_TENSORFLOW_PYTHON")
+	if python == "" {
+		t.Skip("PLACER_TENSORFLOW_PYTHON names no python with TensorFlow")
+	}
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	runPackage(t, python, "placer_tensorflow", "capture", "--model", "placer_tensorflow.examples:lstm", "--args", `{"hidden": 16, "batch": 4, "steps": 3, "vocab": 50}`, "-o", dir)
+	runPackage(t, python, "placer_tensorflow", "profile", "--graph", path("graph.pb"), "--devices", "2", "--steps", "3", "-o", dir)
+	measureReal(t, "tensorflow", python, path, []string{"--graph", path("graph.pb"), "--machine", path("machine.json"), "--times", path("times.json"), "--cpu"})
+}
+
+// measureReal searches a plan and measures it by a runtime.
+func measureReal(t *testing.T, runtime, python string, path func(string) string, in []string) {
+	t.Helper()
 	code, _, stderr := runHere(append([]string{"search", "--methods", "single,random", "--tasks", "place,schedule", "--evaluations", "20", "--out", path("run"), "-o", path("plan.json")}, in...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	code, stdout, stderr := runHere(append([]string{"measure", "--runtime", "torch", "--python", python, "--plan", path("plan.json"), "--json"}, in...)...)
+	code, stdout, stderr := runHere(append([]string{"measure", "--runtime", runtime, "--python", python, "--plan", path("plan.json"), "--json"}, in...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

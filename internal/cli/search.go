@@ -24,7 +24,6 @@ import (
 type searchFlags struct {
 	settings
 	budget      time.Duration
-	fromScratch bool
 	runtime     string
 	config      string // file
 	printConfig bool
@@ -80,12 +79,13 @@ func (c *console) searchCommand() *cobra.Command {
 	})
 	addSection(cmd, &sections, "What is decided", func(fl *pflag.FlagSet) {
 		addJudging(fl, &f.Objective, &f.Contention)
+		fl.StringVar(&f.Robust, "robust", "", "judge by a quantile of the step over machines that deviate by the model's error, as p95")
 		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse, place always (default all that can be judged)")
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
-		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas; all without it")
+		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas (default the rules and a portfolio)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
-		fl.BoolVar(&f.fromScratch, "from-scratch", false, "leave out what starts from the pretrained policy")
+		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what starts from the pretrained policy")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
 		fl.StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
@@ -196,11 +196,11 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
 	measuring := f.Measuring
 	switch given := cmd.Flags().Changed("runtime"); {
-	case given && f.runtime != onKernels && f.runtime != onTorch:
-		return usagef("--runtime %s: want %s or %s", f.runtime, onKernels, onTorch)
+	case given && f.runtime != onKernels && f.runtime != session.Torch:
+		return usagef("--runtime %s: want %s or %s", f.runtime, onKernels, session.Torch)
 	case given && f.Evaluator == byRoofline:
 		return usagef("--runtime %s goes with --evaluator %s or %s", f.runtime, byHardware, byBoth)
-	case given && f.runtime == onTorch:
+	case given && f.runtime == session.Torch:
 		measuring.Runtime = session.Torch
 	case given:
 		measuring.Runtime = ""
@@ -257,6 +257,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err != nil {
 		return err
 	}
+	s.task.Tighten()
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	file, err := bestPlan(s, found).File(s.task.Graph, s.task.Machine)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"placer/measure/torch/torchtest"
+	"placer/measure/python/pythontest"
 )
 
 // chainsOfOps is a captured graph of two chains that meet, where the simulator finds
@@ -39,7 +39,7 @@ func torchSearch(t *testing.T, behaviour, evaluator string, more ...string) (dir
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(torchtest.Behaviour, behaviour)
+	t.Setenv(pythontest.Behaviour, behaviour)
 	for name, text := range map[string]string{"graph.json": chainsOfOps(), "machine.json": twoCores} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func torchSearch(t *testing.T, behaviour, evaluator string, more ...string) (dir
 // once; a second search takes all of them from the file and comes to the same plan.
 func TestSearchOnTorch(t *testing.T) {
 	for _, evaluator := range []string{"hardware", "both"} {
-		dir, args := torchSearch(t, torchtest.Serves, evaluator)
+		dir, args := torchSearch(t, pythontest.Serves, evaluator)
 		memo := filepath.Join(dir, "memo.jsonl")
 		args = append(args, "--config", settingsFile(t, `"measurements": "`+memo+`"`, `"measuring": {"repeats": 3}`))
 		code, stdout, stderr := runHere(append(args, "--out", filepath.Join(dir, "1"))...)
@@ -73,7 +73,7 @@ func TestSearchOnTorch(t *testing.T) {
 			t.Errorf("%s: %d evaluations of a budget of 64", evaluator, first.Evaluations)
 		}
 		for _, r := range first.Rows {
-			if r.Predicted == nil || math.Abs(r.StepTime / *r.Predicted - torchtest.Factor) > 1e-9 || r.Unmeasured != "" {
+			if r.Predicted == nil || math.Abs(r.StepTime / *r.Predicted - pythontest.Factor) > 1e-9 || r.Unmeasured != "" {
 				t.Errorf("%s: %s: measured %v beside %v", evaluator, r.Method, r.StepTime, r.Predicted)
 			}
 		}
@@ -95,13 +95,13 @@ func TestSearchOnTorch(t *testing.T) {
 // TestSearchLearnsFromTorch: where the second device is slow in real steps, which the
 // simulator does not know, the policy leaves it.
 func TestSearchLearnsFromTorch(t *testing.T) {
-	dir, args := torchSearch(t, torchtest.Slow, "hardware", "--evaluations", "600")
+	dir, args := torchSearch(t, pythontest.Slow, "hardware", "--evaluations", "600")
 	if code, _, stderr := runHere(append(args, "--out", filepath.Join(dir, "run"))...); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	r := result(t, filepath.Join(dir, "run"))
 	human, b := r.Rows[0], r.Rows[2]
-	if b.Method != "GO-one" || *b.Predicted <= *human.Predicted || math.Abs(b.StepTime / *b.Predicted - torchtest.Factor) > 1e-9 || human.StepTime < 10*b.StepTime {
+	if b.Method != "GO-one" || *b.Predicted <= *human.Predicted || math.Abs(b.StepTime / *b.Predicted - pythontest.Factor) > 1e-9 || human.StepTime < 10*b.StepTime {
 		t.Errorf("best %s, %v, predicted %v; human %v, predicted %v", b.Method, b.StepTime, *b.Predicted, human.StepTime, *human.Predicted)
 	}
 	if out, err := os.ReadFile(filepath.Join(dir, "run", "result.json")); err != nil || !bytes.Contains(out, []byte(`"runtime": "torch"`)) {
@@ -131,19 +131,19 @@ func TestSearchOnTorchErrors(t *testing.T) {
 		folder    bool
 	}{
 		{"", []string{"--python", "no-such-python"}, 4, "no PyTorch", false},
-		{torchtest.NoTorch, nil, 4, "No module named 'torch'", false},
-		{torchtest.Serves, []string{"--machine", "", "--gpu", "p100", "--gpus", "2"}, 4, "machine p100", false},
-		{torchtest.Serves, []string{"--tasks", "place,fuse"}, 2, "CPU workers run op by op", false},
-		{torchtest.Serves, []string{"--evaluator", "roofline"}, 2, "--runtime torch goes with --evaluator hardware or both", false},
-		{torchtest.Serves, []string{"--runtime", "jax"}, 2, "--runtime jax: want kernels or torch", false},
-		{torchtest.Serves, []string{"--runtime", "kernels"}, 2, "--python goes with --runtime torch", false},
-		{torchtest.Serves, []string{"--graph", "", "--workload", "rnnlm2"}, 2, "--runtime torch wants --graph FILE", false},
-		{torchtest.Serves, []string{"--config", settingsFile(t, `"measuring": {"clock": "sun"}`)}, 2, `clock "sun" of measuring`, false},
-		{torchtest.Serves, []string{"--config", settingsFile(t, `"measuring": {"logical": true}`)}, 2, "do not go with runtime torch", false},
-		{torchtest.Serves, []string{"--config", settingsFile(t, `"hub": {"address": "127.0.0.1:1"}`)}, 2, "leave out the hub", false},
-		{torchtest.Fails, nil, 1, "3 measurements in a row failed, the last: request: op mm is not in the program", true},
-		{torchtest.Dies, nil, 1, "worker cpu:1: op mm: killed", true},
-		{torchtest.Unequal, nil, 1, "the results are not those of one device", true},
+		{pythontest.NoTorch, nil, 4, "No module named 'torch'", false},
+		{pythontest.Serves, []string{"--machine", "", "--gpu", "p100", "--gpus", "2"}, 4, "machine p100", false},
+		{pythontest.Serves, []string{"--tasks", "place,fuse"}, 2, "CPU workers run op by op", false},
+		{pythontest.Serves, []string{"--evaluator", "roofline"}, 2, "--runtime torch goes with --evaluator hardware or both", false},
+		{pythontest.Serves, []string{"--runtime", "jax"}, 2, "--runtime jax: want kernels or torch", false},
+		{pythontest.Serves, []string{"--runtime", "kernels"}, 2, "--python goes with --runtime torch", false},
+		{pythontest.Serves, []string{"--graph", "", "--workload", "rnnlm2"}, 2, "--runtime torch wants --graph FILE", false},
+		{pythontest.Serves, []string{"--config", settingsFile(t, `"measuring": {"clock": "sun"}`)}, 2, `clock "sun" of measuring`, false},
+		{pythontest.Serves, []string{"--config", settingsFile(t, `"measuring": {"logical": true}`)}, 2, "do not go with runtime torch", false},
+		{pythontest.Serves, []string{"--config", settingsFile(t, `"hub": {"address": "127.0.0.1:1"}`)}, 2, "leave out the hub", false},
+		{pythontest.Fails, nil, 1, "3 measurements in a row failed, the last: request: op mm is not in the program", true},
+		{pythontest.Dies, nil, 1, "worker cpu:1: op mm: killed", true},
+		{pythontest.Unequal, nil, 1, "the results are not those of one device", true},
 	} {
 		dir, args := torchSearch(t, c.behaviour, "hardware", c.args...)
 		code, stdout, stderr := runHere(append(args, "--out", filepath.Join(dir, "run"))...)

@@ -15,14 +15,16 @@ import (
 	"placer/internal/report"
 	"placer/internal/report/web"
 	"placer/measure"
+	"placer/measure/python"
 	"placer/measure/session"
-	"placer/measure/torch"
 	"placer/nn"
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/placer/search"
+	"placer/placer/verdict"
 	"placer/plan"
 	"placer/sim"
+	"placer/sim/robust"
 )
 
 // graphCopy is the file of a run folder that holds a graph read from stdin.
@@ -51,13 +53,13 @@ type searchRun struct {
 	level   unit.Level
 	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
-	memory  *search.Memory // of an earlier run; nil for a new one
-	before  float64        // seconds that had passed in it
-	done    *report.Search // the result of an earlier run that had ended
-	gpus    *localGPUs     // nil where the search does not measure on GPUs here
-	torch   *torch.Process // nil where it does not measure by PyTorch
-	cache   *session.Cache // nil before it is opened
-	page    *web.Plan      // the best plan and its step; nil before it is written
+	memory  *search.Memory  // of an earlier run; nil for a new one
+	before  float64         // seconds that had passed in it
+	done    *report.Search  // the result of an earlier run that had ended
+	gpus    *localGPUs      // nil where the search does not measure on GPUs here
+	torch   *python.Process // nil where it does not measure by PyTorch
+	cache   *session.Cache  // nil before it is opened
+	page    *web.Plan       // the best plan and its step; nil before it is written
 }
 
 // close closes what the session has open.
@@ -111,6 +113,9 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if err := s.assemble(l, m, f, device); err != nil {
 		return err
 	}
+	if r := s.config.Robust; r != "" {
+		c.note("--robust %s: step times are that quantile over %d machines that deviate by %.1f%%", r, robust.Default().Machines, 100*verdict.ErrorOf(l.Source, m).Share)
+	}
 	if f.printConfig {
 		return nil
 	}
@@ -154,6 +159,9 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
+	if how.Robust != nil {
+		how.Robust.Error = verdict.ErrorOf(l.Source, m).Share
+	}
 	if s.level, err = unit.ParseLevel(k.Granularity); err != nil {
 		return usage(err)
 	}
@@ -161,18 +169,19 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m},
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m, FromScratch: k.FromScratch},
 		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
-	if f.fromScratch {
-		all = slices.DeleteFunc(all, func(m search.Method) bool { return m.Name == methods.ZeroShot || m.Name == methods.FineTuned })
-	}
 	if len(s.given) > 0 {
 		all = append([]search.Method{methods.Given(s.given)}, all...)
 		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
 			k.Methods = append([]string{methods.GivenName}, k.Methods...)
 		}
 	}
-	if s.methods, err = choose(all, k.Methods); err != nil {
+	unnamed := methods.ByDefault
+	if k.measures() || device != nil { // what is measured, and what the device is for, is the policy
+		unnamed = methods.Separate
+	}
+	if s.methods, err = choose(all, k.Methods, unnamed); err != nil {
 		return err
 	}
 	k.Methods = nil

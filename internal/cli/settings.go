@@ -11,6 +11,7 @@ import (
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/plan"
+	"placer/sim/robust"
 )
 
 // runFormat names the version of settings as a JSON document.
@@ -36,6 +37,7 @@ type runSettings struct {
 	Scheduler   problem.Scheduler `json:"scheduler"`
 	Objective   plan.Objective    `json:"objective,omitempty"`
 	Contention  string            `json:"contention,omitempty"` // empty: as the graph's file says, or fifo
+	Robust      string            `json:"robust,omitempty"`     // quantile over machines that deviate; empty: the machine as it is
 	Tasks       string            `json:"tasks,omitempty"`
 	// Evaluator is what policies learn from; roofline where empty. Measuring says how
 	// steps are measured; Measurements is the file of measurements, the run's own where
@@ -46,6 +48,7 @@ type runSettings struct {
 	Measurements string            `json:"measurements,omitempty"`
 	Methods      []string          `json:"methods,omitempty"`
 	From         []string          `json:"from,omitempty"` // plan files that the search starts from
+	FromScratch  bool              `json:"from_scratch,omitempty"`
 }
 
 // hostSettings are those of the process that searches; no run keeps them.
@@ -165,6 +168,19 @@ func (s *runSettings) options() (o problem.Options, err error) {
 		if o.Tasks, err = plan.ParseTasks(s.Tasks); err != nil {
 			return o, usage(err)
 		}
+	}
+	if s.Robust != "" {
+		c, err := robust.Parse(s.Robust)
+		if err != nil {
+			return o, usage(err)
+		}
+		if o.Objective.Normal() != plan.Step {
+			return o, usagef("--robust %s: goes with the step objective", s.Robust)
+		}
+		if s.Evaluator != "" && s.Evaluator != byRoofline {
+			return o, usagef("--robust %s: measured steps are what they are", s.Robust)
+		}
+		o.Robust = &c
 	}
 	return o, bench.CheckOptions(&o)
 }

@@ -15,8 +15,10 @@ import (
 	"placer/internal/fsx"
 	"placer/internal/report"
 	"placer/placer/problem"
+	"placer/placer/verdict"
 	"placer/plan"
 	"placer/sim"
+	"placer/sim/robust"
 	"placer/sim/trace"
 )
 
@@ -26,7 +28,7 @@ const planOwn = "plan"
 func (c *console) simulateCommand() *cobra.Command {
 	var in inputFlags
 	var how problem.Options
-	var scheduler, planFile, fusion, traceFile string
+	var scheduler, planFile, fusion, traceFile, robustly string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "simulate",
@@ -49,6 +51,13 @@ func (c *console) simulateCommand() *cobra.Command {
 			if err := bench.CheckOptions(&how); err != nil {
 				return err
 			}
+			if robustly != "" {
+				c, err := robust.Parse(robustly)
+				if err != nil {
+					return usage(err)
+				}
+				how.Robust = &c
+			}
 			if err := writable(traceFile); err != nil {
 				return err
 			}
@@ -60,6 +69,7 @@ func (c *console) simulateCommand() *cobra.Command {
 	addJudging(cmd.Flags(), &how.Objective, &how.Contention)
 	cmd.Flags().StringVar(&scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
 	cmd.Flags().StringVar(&fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
+	cmd.Flags().StringVar(&robustly, "robust", "", "also a quantile of the step over 1000 machines that deviate by the model's error, as p95")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
@@ -101,12 +111,18 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 			return err
 		}
 	}
+	var spread *report.Spread
+	if how.Robust != nil {
+		if spread, err = spreadOf(l, m, p, how); err != nil {
+			return err
+		}
+	}
 	bound := s.LowerBound()
 	if p.Fusion != nil {
 		bound = s.FusedLowerBound()
 	}
 	doc := report.Simulate(g, m, p, r, bound, err)
-	doc.Fusion = fused
+	doc.Fusion, doc.Spread = fused, spread
 	doc.Scheduler = scheduler
 	if how.Objective.Normal() == plan.Throughput {
 		source, err := problem.Loads(l.Source, m, s)
@@ -125,6 +141,32 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 	}
 	return nil
 }
+
+// spreadOf samples the step of p on machines that deviate by the model's error.
+func spreadOf(l loaded, m *hw.Machine, p *plan.Plan, how problem.Options) (*report.Spread, error) {
+	cost, err := l.Costs(m)
+	if err != nil {
+		return nil, err
+	}
+	config := sim.Default()
+	if config.Contention, err = l.Contention(how.Contention); err != nil {
+		return nil, err
+	}
+	c := *how.Robust
+	c.Error, c.Machines = verdict.ErrorOf(l.Source, m).Share, spreadMachines
+	c.Seed = spreadSeed
+	steps, err := robust.Sample(l.Graph, m, cost, config, c, p.Decision)
+	if err != nil {
+		return nil, err
+	}
+	return &report.Spread{Machines: c.Machines, Error: c.Error, Quantile: c.Quantile, Median: robust.Quantile(steps, 0.5), StepTime: robust.Quantile(steps, c.Quantile)}, nil
+}
+
+// A plan is judged on other machines than those that a search judged it on.
+const (
+	spreadMachines = 1000
+	spreadSeed     = 1000
+)
 
 // writeTrace writes t in the form that the name of the file asks for.
 func writeTrace(path string, t *sim.Trace, g *graph.Graph, m *hw.Machine) error {

@@ -19,6 +19,7 @@ import (
 	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/placer/search"
+	"placer/placer/strategies"
 	"placer/placer/verdict"
 	"placer/plan"
 	"placer/workloads"
@@ -194,6 +195,10 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		}
 	}
 	how := verdict.Config{Counts: f.counts, Budget: plan.Budget{Seconds: f.budget.Seconds()}, Seed: f.seed, Workers: f.workers}
+	family := c.divisible(f, l, batch)
+	if family != nil {
+		how.Budget.Seconds *= 1 - dividedShare
+	}
 	if f.evaluations > 0 {
 		how.Budget = plan.Budget{Evaluations: f.evaluations}
 	}
@@ -212,6 +217,9 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	doc := report.Judge(l.Graph, batch, ms, answers, plans)
+	if family != nil {
+		c.divide(ctx, f, l, answers, ms, family, doc)
+	}
 	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
 	if f.out != "" {
 		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {
@@ -266,4 +274,45 @@ func emptyFolder(dir string) error {
 		return fmt.Errorf("%s is not empty: name another folder", dir)
 	}
 	return os.MkdirAll(dir, 0o755)
+}
+
+// dividedShare is the part of a verdict's time that goes to strategies, which divide the
+// batch among the devices.
+const dividedShare = 0.25
+
+// divisible returns the graph at any batch, or nil where its batch is not known or cannot
+// be divided.
+func (c *console) divisible(f *verdictFlags, l loaded, batch float64) strategies.Family {
+	if batch < 2 || l.Times != nil || l.Seconds != nil || f.Graph == "-" {
+		return nil
+	}
+	family, _, err := c.family(&f.graphFlags, int64(batch))
+	if err != nil {
+		return nil
+	}
+	return family
+}
+
+// divide adds to doc what dividing the batch among the devices of each answer comes to. Where time
+// runs out, the answers that are left have none.
+func (c *console) divide(ctx context.Context, f *verdictFlags, l loaded, answers []verdict.Answer, ms []verdict.Machine, family strategies.Family, doc *report.Verdict) {
+	if f.evaluations == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.budget-time.Duration(c.clock()*float64(time.Second)))
+		defer cancel()
+	}
+	for k := len(answers) - 1; k >= 0; k-- { // the most devices first
+		a := &answers[k]
+		if a.Devices < 2 || ctx.Err() != nil || len(strategies.Devices(a.On)) < 2 {
+			continue
+		}
+		x, err := strategies.NewComparison(l.Source, family, a.On, strategies.Config{Batch: int64(doc.Batch), Clock: c.clock})
+		if err != nil {
+			continue
+		}
+		if r := x.Quick(ctx); r != nil {
+			doc.Divide(ms[a.Machine].Name, a.Devices, r)
+		}
+	}
+	doc.SayDivided()
 }

@@ -8,7 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
-	"placer/measure/torch"
+	"placer/measure/python"
 	"placer/plan"
 	"placer/roofline"
 	"placer/sim"
@@ -42,7 +42,7 @@ type RuntimeMeasurement struct {
 }
 
 type runtimeDevice struct {
-	torch.Device
+	python.Device
 	PredictedBusy float64 `json:"predicted_busy_s"`
 	PredictedCopy float64 `json:"predicted_copy_s"` // 0 where the machine's copies occupy no sender
 }
@@ -55,7 +55,7 @@ type runtimeClass struct {
 
 // MeasureRuntime describes a, a measured step of p, a plan for g on m; predicted is the
 // simulator's step without fusion, with its trace.
-func MeasureRuntime(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result, runtime string, a *torch.Answer) *RuntimeMeasurement {
+func MeasureRuntime(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result, runtime string, a *python.Answer) *RuntimeMeasurement {
 	d := &RuntimeMeasurement{Format: runtimeFormat, Graph: IdentifyGraph(g), Machine: IdentifyMachine(m), Method: p.Method, Runtime: runtime,
 		Clock: a.Clock, Realtime: a.Realtime, Step: a.Step, Predicted: float64(predicted.Makespan), Error: float64(predicted.Makespan)/a.Step - 1,
 		Wall: a.Wall, Virtual: a.Virtual, Rounds: a.Rounds, Spread: a.Spread, Load: a.Load, Equal: a.Equal}

@@ -36,6 +36,17 @@ type Simulation struct {
 	CriticalPath []criticalStep `json:"critical_path"`
 	// MaxLoad is there where it was asked for.
 	MaxLoad *MaxLoad `json:"max_load,omitempty"`
+	// Spread is there where it was asked for.
+	Spread *Spread `json:"spread,omitempty"`
+}
+
+// Spread is the step over machines that deviate from the one named.
+type Spread struct {
+	Machines int     `json:"machines"`
+	Error    float64 `json:"model_error"`
+	Median   float64 `json:"median_s"`
+	Quantile float64 `json:"quantile"`
+	StepTime float64 `json:"step_time_s"` // that quantile
 }
 
 // boundPart is one proven lower bound.
@@ -135,6 +146,9 @@ func (s *Simulation) WriteText(w io.Writer) error {
 		pg.printf("step time %s, %.1f%% above the proven lower bound %s\n\n", seconds(s.StepTime), 100**s.Gap, seconds(s.LowerBound))
 	} else {
 		pg.printf("step time %s, but the plan does not fit; proven lower bound of plans that do: %s\n\n", seconds(s.StepTime), seconds(s.LowerBound))
+	}
+	if x := s.Spread; x != nil {
+		pg.printf("over %d machines that deviate by %.1f%%: median %s, p%g %s\n\n", x.Machines, 100*x.Error, seconds(x.Median), 100*x.Quantile, seconds(x.StepTime))
 	}
 	pg.table(s.deviceTable())
 	pg.printf("\n")

@@ -2,6 +2,7 @@ package methods
 
 import (
 	"fmt"
+	"strings"
 
 	"placer/graph/unit"
 	"placer/nn"
@@ -44,20 +45,39 @@ type Options struct {
 // Default decides on chains, one evaluation at a time.
 func Default() Options { return Options{Level: unit.Chain, Workers: 1} }
 
-// Find returns the method of that name. The error names the method whose name is
-// nearest.
+// Find returns the method of that name, without regard to case and hyphens. The error
+// names the method whose name is nearest, and lists all.
 func Find(name string) (Method, error) {
+	all := Methods()
+	names := make([]string, len(all))
+	for k, m := range all {
+		names[k] = m.Name
+	}
+	k, err := Match(name, names)
+	if err != nil {
+		return Method{}, err
+	}
+	return all[k], nil
+}
+
+// Match returns the index of name among names, without regard to case and hyphens. The
+// error names the nearest of them, and lists all.
+func Match(name string, names []string) (int, error) {
 	nearest, least := "", 0
-	for _, m := range Methods() {
-		if m.Name == name {
-			return m, nil
+	for k, n := range names {
+		d := edits(folded(name), folded(n))
+		if d == 0 {
+			return k, nil
 		}
-		if d := edits(name, m.Name); nearest == "" || d < least {
-			nearest, least = m.Name, d
+		if nearest == "" || d < least {
+			nearest, least = n, d
 		}
 	}
-	return Method{}, fmt.Errorf("unknown method %q; the nearest name is %q", name, nearest)
+	return -1, fmt.Errorf("unknown method %q; the nearest name is %q, of %s", name, nearest, strings.Join(names, ","))
 }
+
+// folded returns name in lower case without hyphens.
+func folded(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "") }
 
 // edits returns how many bytes have to be put in, taken out or changed to make b
 // of a.

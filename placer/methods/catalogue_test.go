@@ -26,9 +26,17 @@ func TestMethodsAreWhatTheySay(t *testing.T) {
 }
 
 func TestFindNamesTheNearest(t *testing.T) {
-	for name, want := range map[string]string{"mets": "metis", "Heft": "heft", "go-one": "GO-one", "local-search": "local"} {
+	for name, want := range map[string]string{"mets": "metis", "Hefd": "heft", "go-two": "GO-one", "local-search": "local"} {
 		if _, err := methods.Find(name); err == nil || !strings.Contains(err.Error(), `"`+want+`"`) {
 			t.Errorf("%q: error %v, want one that names %q", name, err, want)
+		}
+	}
+}
+
+func TestFindFoldsNames(t *testing.T) {
+	for name, want := range map[string]string{"Heft": "heft", "go-one": "GO-one", "GOONE": "GO-one", "finetuned": "fine-tuned", "brkga": "BRKGA", "Regal": "REGAL"} {
+		if m, err := methods.Find(name); err != nil || m.Name != want {
+			t.Errorf("%q gives %q, %v, want %q", name, m.Name, err, want)
 		}
 	}
 }

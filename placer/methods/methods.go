@@ -10,6 +10,7 @@ import (
 	"placer/baselines/partition/balance"
 	"placer/baselines/partition/contiguous"
 	"placer/baselines/partition/stages"
+	"placer/baselines/regal/genetic"
 	"placer/baselines/rules"
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
@@ -64,6 +65,8 @@ func Methods() []Method {
 		fixed(exact.Exact{}, "branch and bound over all placements and priorities of up to 64 ops; says OPTIMAL when proven", ""),
 		made("CP-SAT on the step as jobs and transfers, a relaxation whose bound holds; branch and bound without the library", "Perron et al.: OR-Tools; REGAL: CP-SAT", func(Options) plan.Placer { return exact.CPSAT{} }),
 		made("annealing of ops as if transfers never waited, first come first served", "DOPPLER (ICLR 2026): its model", func(o Options) plan.Placer { return uncontended.Placer{Start: o.Device} }),
+		fixed(genetic.BRKGA{}, "a genetic algorithm on keys of affinity and priority", "Gonçalves and Resende 2011; REGAL: BRKGA"),
+		fixed(genetic.REGAL{}, "BRKGA whose mutants a graph network proposes, trained for two devices", "REGAL (ICLR 2020)"),
 		made("a sequence-to-sequence LSTM over co-location groups, asynchronous REINFORCE", "RL-2017", func(Options) plan.Placer { return rl2017.Placer{Config: rl2017.Default()} }),
 		made("a grouper of units and a sequence-to-sequence LSTM over the groups, REINFORCE", "Mirhoseini et al. 2018: HDP", func(o Options) plan.Placer {
 			c := hdp.Default()
@@ -102,4 +105,5 @@ var rows = []row{
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
 	{name: "anneal", weight: 4}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
+	{name: "BRKGA", weight: 1, asked: true}, {name: "REGAL", weight: 1, asked: true, only: onTwo},
 }

@@ -32,6 +32,8 @@ type row struct {
 	weight float64
 	// only, if not nil, says for which problems the method is there.
 	only func(Problem) bool
+	// asked marks those that a search has only where they are named.
+	asked bool
 	// judged marks baselines that look at what they are judged by, or at the load.
 	judged bool
 }
@@ -46,6 +48,8 @@ type Problem struct {
 	Unlayered bool
 	// Machine is what is placed on; nil stands for any.
 	Machine *hw.Machine
+	// FromScratch leaves out what starts from the pretrained policy.
+	FromScratch bool
 }
 
 // Of returns what the choice of p's methods depends on.
@@ -57,16 +61,19 @@ func layered(p Problem) bool   { return !p.Unlayered }
 func unlayered(p Problem) bool { return p.Unlayered }
 func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }
 func freely(p Problem) bool    { return p.Objective.Normal() == plan.Step && p.Uncontended }
+func onTwo(p Problem) bool     { return p.Machine == nil || p.Machine.NumDevices() == 2 }
 func withHost(p Problem) bool  { return p.Machine == nil || rules.Host(p.Machine) >= 0 }
 
-// ForSearch returns every method of a search of problems like p, in the order of the
-// rows, and last the one that polishes the best of them. o is what all of them are
-// told; each has half of its workers.
+// ForSearch returns every method that a search of problems like p may have, in the order
+// of the rows, and last the portfolio and the one that polishes the best of them. o is
+// what all of them are told; each but the portfolio has half of its workers. A search has
+// those of ByDefault where none are named.
 func ForSearch(p Problem, o Options) []search.Method {
+	last := []search.Method{shared(p, o), polish(p.Tasks)}
 	o.Workers = max(1, o.Workers/2)
 	var all []search.Method
 	for _, r := range rows {
-		if r.only != nil && !r.only(p) {
+		if r.only != nil && !r.only(p) || p.FromScratch && (r.name == ZeroShot || r.name == FineTuned) {
 			continue
 		}
 		m, err := Find(r.name)
@@ -83,7 +90,22 @@ func ForSearch(p Problem, o Options) []search.Method {
 		}
 		all = append(all, x)
 	}
-	return append(all, polish(p.Tasks))
+	return append(all, last...)
+}
+
+// ByDefault returns those of ForSearch's methods that a search has where none are named:
+// the baselines, and the portfolio, whose arms the others are.
+func ByDefault(all []search.Method) []search.Method {
+	return slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool { return m.Stage != search.StageBaseline && m.Name != Portfolio })
+}
+
+// Separate returns those of ForSearch's methods but the portfolio, each for itself with a
+// share of the budget by its weight: what a search has that measures the steps that a
+// policy learns from.
+func Separate(all []search.Method) []search.Method {
+	return slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool {
+		return m.Name == Portfolio || slices.ContainsFunc(rows, func(r row) bool { return r.name == m.Name && r.asked })
+	})
 }
 
 // Careless says of a method that decides without objective o that it does; empty for

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"placer/plan"
+	"placer/sim/robust"
 )
 
 // Scheduler is the order in which a device runs its ready ops where no method
@@ -33,6 +34,9 @@ type Options struct {
 	// Contention names how transfers share links ("fifo", "fair-share", "none");
 	// empty: as the graph's file implies, or fifo.
 	Contention string
+	// Robust, if not nil, judges steps by a quantile over machines that deviate from the
+	// one named; for the step objective.
+	Robust *robust.Config
 	// Tasks are the decisions asked for; none stands for plan.Place.
 	Tasks plan.Tasks
 }

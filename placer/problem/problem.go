@@ -10,6 +10,7 @@ import (
 	"placer/hw"
 	"placer/plan"
 	"placer/sim"
+	"placer/sim/robust"
 	"placer/sim/throughput"
 	"placer/units"
 	"placer/workloads"
@@ -51,7 +52,7 @@ func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	bound := simulator.LowerBound()
+	bound := simulator.QuickLowerBound()
 	if bound.Impossible && o.Objective.Normal() != plan.Throughput {
 		return nil, fmt.Errorf("graph %s cannot fit machine %s: %w: %s", g.Name(), m.Name, ErrInfeasible, whyImpossible(g, m))
 	}
@@ -65,7 +66,7 @@ func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 	}
 	p := &Problem{
 		Problem: plan.Problem{
-			Graph: g, Machine: m, Units: h, Evaluator: simulator, Kernels: simulator.KernelCosts, Objective: o.Objective, Tasks: o.Tasks,
+			Graph: g, Machine: m, Units: h, Evaluator: simulator, Kernels: simulator.KernelCosts, Moves: simulator.Moves, Objective: o.Objective, Tasks: o.Tasks,
 			Decision: plan.Decision{Priority: priority}, Seed: 1,
 		},
 		Simulator: simulator, source: s, options: o,
@@ -99,6 +100,19 @@ func Simulator(s Source, m *hw.Machine, o Options) (*sim.Simulator, []int32, err
 		return x, nil, err
 	}
 	return x, sim.CriticalPathPriority(s.Graph, x.OpSeconds(0)), nil
+}
+
+// Tighten raises the bound of steps by what takes up to some seconds to prove
+// (sim.Simulator.LowerBound).
+func (p *Problem) Tighten() {
+	if p.Simulator == nil || p.Objective.Normal() != plan.Step {
+		return
+	}
+	unfused := &p.Bound
+	if p.Tasks.Has(plan.Fuse) {
+		unfused = &p.UnfusedBound
+	}
+	*unfused = max(*unfused, float64(p.Simulator.LowerBound().Seconds))
 }
 
 // Workload returns the problem to place a built-in workload on the first gpus GPUs
@@ -138,7 +152,10 @@ const (
 // judgeBy puts the objective's evaluator and bound in place of those of steps.
 func (p *Problem) judgeBy(s Source) error {
 	switch p.Objective.Normal() {
+	case plan.Step:
+		return p.judgeRobustly(s)
 	case plan.Memory:
+		p.Moves = nil
 		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
 		p.Bound = float64(sim.PeakBound(p.Graph, p.Machine.NumDevices()))
 	case plan.Throughput:
@@ -153,9 +170,32 @@ func (p *Problem) judgeBy(s Source) error {
 		if err != nil {
 			return err
 		}
-		p.Evaluator = e
+		p.Evaluator, p.Moves = e, nil
 		p.Bound = e.Instance().Bound(math.Inf(1))
 		p.Bound = e.Instance().PackingBound(p.Bound, packingReach*p.Bound, packingEffort)
+	}
+	return nil
+}
+
+// judgeRobustly puts the quantile over machines that deviate in place of the step, where
+// that is asked for.
+func (p *Problem) judgeRobustly(s Source) error {
+	if p.options.Robust == nil {
+		return nil
+	}
+	cost, err := s.Costs(p.Machine)
+	if err != nil {
+		return err
+	}
+	config := sim.Default()
+	config.Contention = p.Contention
+	e, err := robust.New(p.Graph, p.Machine, cost, config, *p.options.Robust)
+	if err != nil {
+		return err
+	}
+	p.Evaluator, p.Bound = e, e.Bound(p.Tasks.Has(plan.Fuse))
+	if p.UnfusedBound > 0 {
+		p.UnfusedBound = e.Bound(false)
 	}
 	return nil
 }

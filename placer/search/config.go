@@ -20,12 +20,13 @@ type Stage int
 const (
 	StageBaseline Stage = iota // a moment each; they give the floor and the first feasible plan
 	StageSearch                // side by side, each from nothing, sharing the budget
+	StageShare                 // the same methods as arms of one, from the best plan of the stages before
 	StageFinish                // starts from the best plan of the stages before
 )
 
 // Start is what a method may start from.
 type Start struct {
-	// Decision is where to start: the best so far in StageFinish, the method's own
+	// Decision is where to start: the best so far from StageShare on, the method's own
 	// best when a search in seconds is resumed; otherwise its Device is nil. Priority
 	// and Fusion are nil where they are the problem's.
 	plan.Decision

@@ -163,7 +163,7 @@ func (s *searcher) startOf(k int) (start Start) {
 			}
 		}
 	}
-	if m.Stage == StageFinish && start.Device == nil {
+	if m.Stage >= StageShare && start.Device == nil {
 		if best := s.best(); best != nil {
 			start.Decision = best.Decision
 		}

@@ -96,7 +96,7 @@ type together struct{ *counting }
 
 func (w together) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	q := *p
-	q.Evaluator = grouped{p.Evaluator, p}
+	q.Evaluator, q.Moves = grouped{p.Evaluator, p}, nil
 	out, err := w.counting.Place(ctx, &q)
 	if out != nil {
 		out.Device = grouped{nil, p}.fix(out.Device)

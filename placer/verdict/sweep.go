@@ -238,7 +238,7 @@ func assemble(s problem.Source, a *Answer) (p *problem.Problem, impossible bool,
 	if p.Simulator, _, err = problem.Simulator(s, a.On, o); err != nil {
 		return nil, true, err
 	}
-	p.Machine, p.Evaluator, p.Kernels, p.Bound = a.On, p.Simulator, p.Simulator.KernelCosts, 0
+	p.Machine, p.Evaluator, p.Kernels, p.Moves, p.Bound = a.On, p.Simulator, p.Simulator.KernelCosts, p.Simulator.Moves, 0
 	return p, true, nil
 }
 

@@ -12,13 +12,5 @@ if ! [ -d "$cache/doors/accelerate" ]; then
         accelerate==1.15.0 safetensors huggingface_hub packaging psutil pyyaml numpy requests tqdm
 fi
 PYTHONPATH=$cache/doors/accelerate "$torch" "$here/test_doors.py" "$placer" torch
-if ! [ -x "$cache/doors/tensorflow/bin/python" ]; then
-    "${PYTHON:-python3}" -m venv "$cache/doors/tensorflow"
-    "$cache/doors/tensorflow/bin/python" -m pip install --quiet --disable-pip-version-check tensorflow-cpu==2.21.0
-fi
-"$cache/doors/tensorflow/bin/python" "$here/test_doors.py" "$placer" tensorflow
-if ! [ -x "$cache/doors/onnx/bin/python" ]; then
-    "${PYTHON:-python3}" -m venv "$cache/doors/onnx"
-    "$cache/doors/onnx/bin/python" -m pip install --quiet --disable-pip-version-check onnx==1.23.2 onnxruntime==1.32.0 numpy
-fi
-"$cache/doors/onnx/bin/python" "$here/test_doors.py" "$placer" onnx
+"$("$here/../install_tensorflow.sh")" "$here/test_doors.py" "$placer" tensorflow
+"$("$here/../install_onnxruntime.sh")" "$here/test_doors.py" "$placer" onnx

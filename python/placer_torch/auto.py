@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
-from . import binary, copies, graph, machine, schedule as schedules, profile, state as states
+from placer_runtime import binary
+
+from . import copies, graph, machine, schedule as schedules, profile, state as states
 from .capture import Loss, capture
 from .errors import NoDeviceError
 from .measure import Meter, Options

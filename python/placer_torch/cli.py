@@ -122,7 +122,9 @@ def _capture(a: argparse.Namespace) -> int:
 
 
 def _profile(a: argparse.Namespace) -> int:
-    from . import auto, binary, machine, profile
+    from placer_runtime import binary
+
+    from . import auto, machine, profile
     from .measure import Meter
     from .program import load
 

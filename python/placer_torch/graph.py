@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from . import flops, kinds
-from .files import write_text
+from placer_runtime.files import write_text
 from .layers import layers
 from .optim import RULES
 from .program import Op, Program, Spec

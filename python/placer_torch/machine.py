@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .copies import Copies
-from .files import write_text
+from placer_runtime.files import write_text
 
 
 def cores(c: Copies, count: int, flops: float) -> dict[str, Any]:

@@ -1,27 +1,24 @@
-"""Measured steps of schedules, in the form of docs/pytorch.md, `placer torch measurement 1`."""
+"""Measured steps of schedules, in the form of docs/pytorch.md, `placer step measurement 1`."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
-import platform
 from typing import IO, Any, Sequence
 
 import torch
 
+from placer_runtime import serve as protocol
+from placer_runtime.serve import FORMAT
+from placer_runtime.serve import six as _r
+
 from . import clock, schedule, state as states
-from .errors import FormatError, PlacerTorchError
+from .errors import FormatError
 from .graph import kind
 from .schedule import Schedule
 from .program import SOURCES, Program, Ref
 from .run_workers import Steps, Workers, observe
 from .shared import compact
 from .state import Tensors
-
-FORMAT = "placer torch measurement 1"
-READY = "placer torch ready 1"
-
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -175,19 +172,16 @@ Records = list[list[tuple[int, int, float, float]]]
 
 def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
     """The measurement that a request asks for, or {"id", "error"}."""
-    name = request.get("id")
-    try:
-        s = _requested(meter.program, request)
-        return {"id": name, **meter.measure(s, o.with_request(request))}
-    except PlacerTorchError as e:
-        return {"id": name, "error": str(e)}
+    return protocol.answer(request, lambda r: meter.measure(_requested(meter.program, r), o.with_request(r)))
+
+
+def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
+    """Answers requests, one JSON document a line, until they end."""
+    devices = [f"cpu:{k}" for k in range(len(protocol.cores()))]
+    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, True, lambda r: meter.measure(_requested(meter.program, r), o.with_request(r)), requests, answers)
 
 
 def _requested(p: Program, r: dict[str, Any]) -> Schedule:
-    known = {"id", "schedule", "plan", "devices", "device", "order", "steps", "repeats", "clock", "trace", "check", "brief"}
-    for key in r:
-        if key not in known:
-            raise FormatError(f"request: unknown key {key!r}")
     given = r.get("schedule", r.get("plan"))
     if isinstance(given, str):
         return schedule.read(p, given)
@@ -196,42 +190,6 @@ def _requested(p: Program, r: dict[str, Any]) -> Schedule:
     if "device" not in r or "devices" not in r:
         raise FormatError("request: want schedule, plan, or devices and device")
     return schedule.make(p, r["device"], r["devices"], r.get("order"), where="request")
-
-
-def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
-    """Answers requests, one JSON document a line, until they end."""
-
-    def say(doc: dict[str, Any]) -> None:
-        answers.write(json.dumps(doc) + "\n")
-        answers.flush()
-
-    cores = sorted(os.sched_getaffinity(0))
-    say({"format": READY, "ops": len(meter.program.ops), "devices": [f"cpu:{k}" for k in range(len(cores))], "torch": torch.__version__, "host": _processor(), "pinned": True})
-    for line in requests:
-        if not line.strip():
-            continue
-        try:
-            request = json.loads(line)
-            if not isinstance(request, dict):
-                raise ValueError("not an object")
-        except ValueError as e:
-            say({"id": None, "error": f"request: {e}"})
-            continue
-        say(answer(meter, request, o))
-
-
-def _processor() -> str:
-    """The processor's name as the kernel has it, else the architecture's."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as f:
-            names = [line.partition(":")[2].strip() for line in f if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.machine()
-
-
-def _r(x: float) -> float:
-    return float(f"{x:.6g}")
 
 
 def _round(xs: Sequence[float]) -> list[float]:

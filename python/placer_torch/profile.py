@@ -11,7 +11,7 @@ import torch
 
 from . import clock, codegen, schedule
 from .codegen import Code, name
-from .files import write_text
+from placer_runtime.files import write_text
 from .schedule import Schedule
 from .program import SOURCES, Program, Ref, Spec
 from .run_workers import Workers

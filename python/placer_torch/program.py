@@ -143,7 +143,7 @@ class Program:
 
     def save(self, path: str) -> None:
         """Writes the program for `load`, whole or not at all."""
-        from .files import replace_file
+        from placer_runtime.files import replace_file
 
         doc = {
             "format": FORMAT,

@@ -215,13 +215,15 @@ class Workers:
                 words[n + w] = s
                 idle = time.perf_counter()
 
-    def run(self, steps: int = 1) -> Steps:
-        """Runs so many steps, at most most_steps, on the batch as it is now."""
+    def start(self, steps: int = 1) -> None:
+        """Has the workers begin so many steps, at most most_steps, on the batch as it is now."""
         if not 0 < steps <= self.most:
             raise RunError(f"{steps} steps at once; 1 to {self.most}")
-        first = self._done
         self._done += steps
         self.words[3 * self.n] = self._done
+
+    def wait(self) -> None:
+        """Returns when the steps that were started have ended."""
         give_up = time.monotonic() + self.timeout
         naps = 0
         while min(self.words[self.n : 2 * self.n]) < self._done:
@@ -231,6 +233,13 @@ class Workers:
                 raise RunError(f"no end after {self.timeout:g} s; the workers were stopped")
             naps += 1
             time.sleep(1e-4 if naps < 100 else 1e-3)
+
+    def run(self, steps: int = 1) -> Steps:
+        """Runs so many steps, at most most_steps, on the batch as it is now."""
+        first = self._done
+        self.start(steps)
+        self.wait()
+
         def column(k: int) -> list[list[float]]:
             return [[self.clocks[3 * (w * self.most + x % self.most) + k] for w in range(self.n)] for x in range(first, self._done)]
 

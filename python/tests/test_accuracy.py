@@ -21,15 +21,17 @@ from typing import Any, Sequence
 import models
 import pytest
 import replay
-from placer_torch import auto, binary, clock, copies, graph, profile, schedule
+from placer_runtime import binary
+from placer_torch import auto, clock, copies, graph, profile, schedule
 from placer_torch import state as states
 from placer_torch.capture import capture
 from placer_torch.measure import Meter
 from placer_torch.program import Program
 from placer_torch.run_workers import Workers
 
-ROUNDS = 2  # profiles, of which the faster predicts, and runs of each placement
-PAIRS = 10  # of a run
+PROFILES = 3  # of which the middle one predicts, by its step in units of one device's
+ROUNDS = 2  # of each placement
+PAIRS = 10  # of a round
 DEVICES = ["cpu:0", "cpu:1"]
 
 
@@ -77,11 +79,12 @@ def test_prediction(name: str, tmp_path: Any) -> None:
 
     with workers(schedule.single(p)) as unit:
         unit.run(2)
-        for _ in range(ROUNDS):
+        for _ in range(PROFILES):
             before = min(unit.run(4).virtual_s)
-            got, crossing = profile.on_core(p, meter.state, meter.batch, meter.specs, realtime=True), copies.measure(realtime=True)
-            profiles.append((got, crossing, (before + min(unit.run(4).virtual_s)) / 2))
-        best, crossing, scale = min(profiles, key=lambda x: x[0].step_s)
+            got = profile.on_core(p, meter.state, meter.batch, meter.specs, realtime=True)
+            after = min(unit.run(4).virtual_s)
+            profiles.append((got, copies.measure(realtime=True), (before + after) / 2))
+        best, crossing, scale = sorted(profiles, key=lambda x: x[0].step_s / x[2])[PROFILES // 2]
         auto.write_files(best, crossing, folder, len(DEVICES), graph_hash)
         oracle = replay.Replay(p, best.seconds, crossing)
         first = sorted(range(len(p.ops)), key=lambda i: (-oracle.rank[i], i))

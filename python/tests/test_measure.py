@@ -10,6 +10,7 @@ from typing import Any
 
 import models
 import pytest
+from placer_runtime import serve as protocol
 from placer_torch import FormatError, capture, cli, copies, graph, machine, measure, profile, schedule
 from placer_torch import state as states
 from test_run import scattered
@@ -26,7 +27,7 @@ def test_measurement(meter: measure.Meter) -> None:
     p = meter.program
     s = scattered(p, 0.5)
     m = meter.measure(s, measure.Options(steps=3, repeats=1, trace=True))
-    assert m["format"] == measure.FORMAT and m["equal"] is True and m["clock"] == "virtual"
+    assert m["format"] == protocol.FORMAT and m["equal"] is True and m["clock"] == "virtual"
     assert m["step_time_s"] == pytest.approx(min(m["virtual_s"]), rel=1e-4) and len(m["wall_s"]) == 3
     ops = [e for e in m["trace"] if "send" not in e]
     assert sorted(e["op"] for e in ops) == sorted(o.name for o in p.ops)
@@ -82,7 +83,7 @@ def test_serve(meter: measure.Meter) -> None:
     out = io.StringIO()
     measure.serve(meter, measure.Options(), io.StringIO("\n".join(map(json.dumps, requests)) + "\nno json\n"), out)
     ready, one, short, unknown, brief, broken = map(json.loads, out.getvalue().splitlines())
-    assert ready["format"] == measure.READY and ready["ops"] == n
+    assert ready["format"] == protocol.READY and ready["ops"] == n
     assert one["id"] == 1 and one["equal"] and one["step_time_s"] > 0 and "classes" in one and ready["host"]
     assert brief["id"] == 4 and brief["equal"] and brief["step_time_s"] > 0 and "classes" not in brief and "devices" not in brief
     assert short["id"] == "bad" and f"{n - 1} ops" in short["error"]

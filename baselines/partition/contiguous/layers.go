@@ -13,7 +13,8 @@ import (
 // of their edges, the nodes from which an edge of the component leads are joined,
 // with their other halves. Edges from inputs, forward nodes of no time that read
 // nothing, do not count: an attention mask that every layer reads would join
-// all.
+// all. The comparison's own program lists such nodes by hand for two networks,
+// for GNMT one more than the inputs (docs/throughput.md).
 func Layers(s throughput.Source) []int32 {
 	n := halves(s)
 	var edges [][2]int32

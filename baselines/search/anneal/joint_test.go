@@ -36,7 +36,7 @@ func TestJointTasks(t *testing.T) {
 		t.Run(tasks.String(), func(t *testing.T) {
 			p := jointProblem(t, tasks, 200)
 			n := 0
-			p.Evaluator = &counting{p.Evaluator, &n}
+			p.Evaluator, p.Moves = &counting{p.Evaluator, &n}, nil
 			o, err := Placer{Workers: 1, replicas: 1}.Place(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestJointStartsFromAndStops(t *testing.T) {
 	q := jointProblem(t, plan.Schedule|plan.Fuse, 1<<30)
 	q.Device = first.Device
 	n := 0
-	q.Evaluator = stopping{q.Evaluator, &n, stop}
+	q.Evaluator, q.Moves = stopping{q.Evaluator, &n, stop}, nil
 	again, err := Placer{Workers: 1, replicas: 1, From: []plan.Decision{{Device: first.Device, Priority: first.Priority, Fusion: first.Fusion}}}.Place(ctx, q)
 	if err != nil {
 		t.Fatal(err)

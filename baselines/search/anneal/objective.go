@@ -1,6 +1,7 @@
 package anneal
 
 import (
+	"math"
 	"slices"
 
 	"placer/graph"
@@ -16,11 +17,15 @@ import (
 type objective struct {
 	penalty
 	evaluator plan.Evaluator
-	given     plan.Decision  // priority and fusion
-	device    []uint8        // [ops]
-	members   [][]graph.OpID // [decisions] ops; shared
-	share     float64        // cost of an evaluation in evaluations of the problem
-	heat      float64        // factor of temperatures
+	// moves holds the present decisions and evaluates them in place of evaluator; nil
+	// where newMoves is.
+	moves    plan.Moves
+	newMoves func() plan.Moves
+	given    plan.Decision  // priority and fusion
+	device   []uint8        // [ops]
+	members  [][]graph.OpID // [decisions] ops; shared
+	share    float64        // cost of an evaluation in evaluations of the problem
+	heat     float64        // factor of temperatures
 }
 
 // clone returns an objective for another goroutine.
@@ -28,6 +33,10 @@ func (a *objective) clone() *objective {
 	b := *a
 	b.evaluator = a.evaluator.Clone()
 	b.device = slices.Clone(a.device)
+	if b.newMoves != nil {
+		b.moves = b.newMoves()
+		b.moves.Reset(b.given.Or(plan.Decision{Device: b.device}))
+	}
 	return &b
 }
 
@@ -35,10 +44,21 @@ func (a *objective) set(u int32, d uint8) {
 	for _, i := range a.members[u] {
 		a.device[i] = d
 	}
+	if a.moves != nil {
+		a.moves.Move(a.members[u], d)
+	}
 }
 
-// evaluate returns the score of the present decisions and what annealing minimises.
-func (a *objective) evaluate() (plan.Score, float64) {
+// evaluate returns the score of the present decisions and what annealing minimises,
+// which is infinite where that is known to be above limit and no more.
+func (a *objective) evaluate(limit float64) (plan.Score, float64) {
+	if a.moves != nil {
+		s, ok := a.moves.Score(limit)
+		if !ok {
+			return s, math.Inf(1)
+		}
+		return s, a.of(s)
+	}
 	s := a.evaluator.Evaluate(a.given.Or(plan.Decision{Device: a.device}))
 	return s, a.of(s)
 }
@@ -103,7 +123,7 @@ func coarseObjective(p *plan.Problem, t *neighbourhood) (*objective, int, error)
 	}
 	n := c.Graph.NumOps()
 	a := &objective{
-		evaluator: s, device: make([]uint8, n), members: make([][]graph.OpID, len(t.seconds)),
+		evaluator: s, newMoves: s.Moves, device: make([]uint8, n), members: make([][]graph.OpID, len(t.seconds)),
 		share: float64(n) / float64(p.Graph.NumOps()), penalty: newPenalty(p.Machine, s),
 	}
 	if p.Priority != nil {

@@ -19,6 +19,9 @@ type Placer struct {
 	From []plan.Decision
 	// Together leaves out the annealing of placements alone.
 	Together bool
+	// Cool leaves out so many of the hottest stages, for a start that is good already.
+	// Beside the given starts there are then none.
+	Cool int
 	// replicas is the number of annealing runs, which exchange what they find; 0
 	// means 2. The outcome of a budget in evaluations depends on it.
 	replicas int
@@ -64,6 +67,7 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 	if a.stages == nil {
 		a.stages = defaultStages
 	}
+	a.stages = a.stages[min(max(0, a.Cool), len(a.stages)-1):]
 	r := newRun(ctx, a, p)
 	r.open()
 	for k := range r.stages {

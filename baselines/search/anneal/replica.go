@@ -11,7 +11,10 @@ import (
 type replica struct {
 	*neighbourhood
 	objective *objective
-	rng       *rand.Rand
+	source    *rand.PCG
+	rng       *rand.Rand // of source
+	ahead     *rand.Rand // of aheadOf, which is a copy of source
+	aheadOf   *rand.PCG
 	devices   int
 	now       []uint8 // [decisions]
 	cost      float64
@@ -34,9 +37,10 @@ type change struct {
 	old uint8
 }
 
-func newReplica(t *neighbourhood, a *objective, devices int, rng *rand.Rand) *replica {
+func newReplica(t *neighbourhood, a *objective, devices int, source *rand.PCG) *replica {
 	n := len(t.seconds)
-	return &replica{neighbourhood: t, objective: a, rng: rng, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]change, 0, 4*n)}
+	aheadOf := new(rand.PCG)
+	return &replica{neighbourhood: t, objective: a, source: source, rng: rand.New(source), ahead: rand.New(aheadOf), aheadOf: aheadOf, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]change, 0, 4*n)}
 }
 
 // start puts the replica at decisions from.
@@ -58,7 +62,7 @@ func (w *replica) visit(x []uint8) {
 			w.put(int32(u), d)
 		}
 	}
-	w.score, w.cost = w.objective.evaluate()
+	w.score, w.cost = w.objective.evaluate(math.Inf(1))
 	w.spent++
 }
 
@@ -94,7 +98,7 @@ func (w *replica) step(temperature float64, run int) bool {
 		w.moves.tell(kind, 0)
 		return false
 	}
-	score, cost := w.objective.evaluate()
+	score, cost := w.objective.evaluate(w.limit(temperature))
 	w.spent++
 	w.stale++
 	if cost > w.cost && w.rng.Float64() >= math.Exp((w.cost-cost)/(temperature*w.cost)) {
@@ -119,6 +123,14 @@ func (w *replica) step(temperature float64, run int) bool {
 	return false
 }
 
+// limit returns a cost above which step does not take a move, whatever it is: it looks
+// at the number that step draws next.
+func (w *replica) limit(temperature float64) float64 {
+	*w.aheadOf = *w.source
+	const rounding = 1e-9
+	return w.cost * (1 - temperature*math.Log(w.ahead.Float64())) * (1 + rounding)
+}
+
 // patience is how many evaluations for each decision may pass without a new best
 // before a replica starts over. Only small problems get there.
 const patience = 20
@@ -129,7 +141,7 @@ func (w *replica) restart() bool {
 	for u := range w.now {
 		w.put(int32(u), uint8(w.rng.IntN(w.devices)))
 	}
-	w.score, w.cost = w.objective.evaluate()
+	w.score, w.cost = w.objective.evaluate(math.Inf(1))
 	w.spent++
 	w.stale = 0
 	if !w.score.Better(w.bestAt) {

@@ -110,6 +110,9 @@ func (r *run) stage(k int) error {
 		left += x.share
 	}
 	part := (1 - r.progress()) * s.share / left
+	if part <= 0 {
+		return nil // to coarsen the graph took the rest
+	}
 	w := make([]*replica, r.replicas)
 	from := r.decisions(t, r.best)
 	for i := range w {
@@ -118,7 +121,7 @@ func (r *run) stage(k int) error {
 			a.evaluator = r.exact[i]
 		}
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
-		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.New(rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))))
+		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
 	}
 	r.walk(s, w, from, part)
 	return nil
@@ -172,8 +175,11 @@ func (r *run) spentOf(q *quota, w *replica) float64 {
 	if r.budget.Evaluations > 0 {
 		x = float64(w.spent+1) / q.evaluations
 	}
-	if r.budget.Seconds > 0 {
+	switch {
+	case r.budget.Seconds > 0 && q.seconds > 0:
 		x = max(x, (r.p.Clock()-q.begin)/q.seconds)
+	case r.budget.Seconds > 0:
+		x = math.Inf(1)
 	}
 	return x
 }
@@ -318,5 +324,5 @@ func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 }
 
 func (r *run) exactObjective(t *neighbourhood) *objective {
-	return &objective{evaluator: r.p.Evaluator, given: plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}, device: make([]uint8, r.p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(r.p.Machine, r.p.Evaluator)}
+	return &objective{evaluator: r.p.Evaluator, newMoves: r.p.Moves, given: plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}, device: make([]uint8, r.p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(r.p.Machine, r.p.Evaluator)}
 }

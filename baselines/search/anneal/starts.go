@@ -22,6 +22,9 @@ func (r *run) open() {
 func (r *run) starts() [][]uint8 {
 	var out [][]uint8
 	out = append(out, r.Starts...)
+	if r.Cool > 0 && len(out) > 0 {
+		return out
+	}
 	n := r.p.Graph.NumOps()
 	out = append(out, make([]uint8, n))
 	out = append(out, r.p.Units.Blocks(r.p.Evaluator.OpSeconds(0), r.p.Machine.NumDevices()))

@@ -5,10 +5,12 @@ package local
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 
 	"placer/baselines/budget"
+	"placer/graph"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -38,6 +40,10 @@ func (l Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		l.Start = p.Units.Blocks(p.Evaluator.OpSeconds(0), p.Machine.NumDevices())
 	}
 	copy(s.device, l.Start)
+	if p.Moves != nil {
+		s.moves = p.Moves()
+	}
+	s.reset()
 	s.score = s.track.Try(s.device)
 	home, at := slices.Clone(s.device), s.score // the best local optimum
 	for p.Machine.NumDevices() > 1 && !s.track.Done() {
@@ -49,6 +55,7 @@ func (l Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			at = s.score
 		} else {
 			copy(s.device, home)
+			s.reset()
 		}
 		if !s.track.Done() {
 			s.kick()
@@ -64,6 +71,8 @@ type search struct {
 	rng           *rand.Rand
 	device, trial []uint8 // [N]
 	score         plan.Score
+	moves         plan.Moves   // that holds the trial, or nil
+	moved         []graph.OpID // by the trial
 }
 
 // descend moves units of level l, in random order, until a whole pass over them
@@ -99,32 +108,67 @@ func (s *search) improve(l unit.Level, u int32) bool {
 				return false
 			}
 			copy(s.trial, s.device)
-			changed := s.put(l, u, d)
+			s.moved = s.moved[:0]
+			s.put(l, u, d)
 			if counterpart >= 0 {
-				changed = s.put(l, counterpart, d) || changed
+				s.put(l, counterpart, d)
 			}
-			if !changed {
+			if len(s.moved) == 0 {
 				continue
 			}
-			if score := s.track.Try(s.trial); score.Better(s.score) {
+			if score, ok := s.try(); ok && score.Better(s.score) {
 				s.score = score
 				copy(s.device, s.trial)
 				return true
 			}
+			s.takeBack()
 		}
 	}
 	return false
 }
 
-// put moves unit u of level l to device d in the trial and reports whether any op
-// moved.
-func (s *search) put(l unit.Level, u int32, d uint8) bool {
-	changed := false
-	for _, i := range s.p.Units.Levels[l].Ops[u] {
-		changed = changed || s.trial[i] != d
-		s.trial[i] = d
+// reset puts every op of moves where the search is.
+func (s *search) reset() {
+	if s.moves != nil {
+		s.moves.Reset(plan.Decision{Device: s.device, Priority: s.p.Priority})
 	}
-	return changed
+}
+
+// try scores the trial; ok is false where it is known to be no better than where the
+// search is.
+func (s *search) try() (score plan.Score, ok bool) {
+	if s.moves == nil {
+		return s.track.Try(s.trial), true
+	}
+	limit := math.Inf(1)
+	if s.score.Feasible() {
+		limit = s.score.Value
+	}
+	return s.track.TryMoved(s.moves, s.trial, limit)
+}
+
+// put moves unit u of level l to device d in the trial.
+func (s *search) put(l unit.Level, u int32, d uint8) {
+	ops := s.p.Units.Levels[l].Ops[u]
+	for _, i := range ops {
+		if s.trial[i] != d {
+			s.trial[i] = d
+			s.moved = append(s.moved, i)
+		}
+	}
+	if s.moves != nil {
+		s.moves.Move(ops, d)
+	}
+}
+
+// takeBack undoes the moves of the trial.
+func (s *search) takeBack() {
+	if s.moves == nil {
+		return
+	}
+	for k, i := range s.moved {
+		s.moves.Move(s.moved[k:k+1], s.device[i])
+	}
 }
 
 // kicked is the number of units that move at random when no single move helps.

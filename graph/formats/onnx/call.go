@@ -248,6 +248,13 @@ func (c *call) multiply(batch, m, n, k int64) {
 	}
 }
 
+// addBias adds an operation for each element of out where input slot is there.
+func (c *call) addBias(slot int, out graph.Shape) {
+	if c.has(slot) {
+		c.flops = max(c.flops, 0) + flops(elementsOf(out))
+	}
+}
+
 // gemm returns the product that stands for all products of the op: the largest,
 // its batch scaled to the FLOPs of all.
 func gemm(products []graph.GEMM) (g graph.GEMM, total units.FLOPs) {

@@ -2,9 +2,11 @@ package onnx
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"placer/graph"
+	"placer/units"
 )
 
 func opNames(g *graph.Graph) (all []string) {
@@ -105,6 +107,60 @@ func TestProducts(t *testing.T) {
 				t.Errorf("%s, %+v, %v; want %s, %+v", o.Kind, o.GEMM, o.FLOPs, c.kind, c.want)
 			}
 		})
+	}
+}
+
+// A bias costs an operation for each element of the output.
+func TestBias(t *testing.T) {
+	bias := initOf(tensorOf("b", elemFloat, 4))
+	for _, c := range []struct {
+		name string
+		data []byte
+		want units.FLOPs
+	}{
+		{"convolution", modelOf(nodeOf("", "Conv", list("x", "w", "b"), list("y")), inputOf("x", 2, 3, 8, 8), initOf(tensorOf("w", elemFloat, 4, 3, 3, 3)), bias), 2*2*36*4*27 + 2*36*4},
+		{"transposed convolution", modelOf(nodeOf("", "ConvTranspose", list("x", "w", "b"), list("y")), inputOf("x", 1, 3, 2, 2), initOf(tensorOf("w", elemFloat, 3, 4, 2, 2)), bias), 2*4*16*3 + 4*9},
+		{"product", modelOf(nodeOf("", "Gemm", list("x", "w", "b"), list("y")), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 3, 4)), bias), 2*2*4*3 + 2*4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, _ := importModel(t, c.data)
+			if o, _ := last(g); o.FLOPs != c.want {
+				t.Errorf("%v FLOPs, want %v", float64(o.FLOPs), float64(c.want))
+			}
+		})
+	}
+}
+
+// Operators that the examples of ONNX do not have.
+func TestRareOperators(t *testing.T) {
+	in := func(domain string, b []byte) []byte {
+		return bytesField(1, append(b[nodeHeader(b):], textField(7, domain)...))
+	}
+	quantiser := func(domain, op string) []byte { // whose output is recorded with names for sizes
+		return modelOf(in(domain, nodeOf("", op, list("x", "low", "high"), list("y"))), inputOf("x", 2, 3, 5, 7), inputOf("low", 1, 1, 1, 1), inputOf("high", 1, 1, 1, 1),
+			bytesField(13, valueOf("y", elemFloat, "a", "b", "c", "d")))
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		want graph.Shape
+	}{
+		{"sizes of joined inputs", modelOf(in("com.microsoft", nodeOf("", "ConcatTraining", list("x", "z"), list("y", "sizes"))), nodeOf("", "Neg", list("sizes"), list("n")), inputOf("x", 2, 3), inputOf("z", 4, 3)), graph.Shape{2}},
+		{"crop by its border", modelOf(nodeOf("", "Crop", list("x"), list("y"), intsAttr("border", 1, 2, 3, 4)), inputOf("x", 1, 3, 20, 30)), graph.Shape{1, 3, 14, 26}},
+		{"crop to a size", modelOf(nodeOf("", "Crop", list("x"), list("y"), intsAttr("border", 1, 2, 0, 0), intsAttr("scale", 5, 6)), inputOf("x", 1, 3, 20, 30)), graph.Shape{1, 3, 5, 6}},
+		{"FakeQuantize", quantiser("org.openvinotoolkit", "FakeQuantize"), graph.Shape{2, 3, 5, 7}},
+		{"FakeQuant", quantiser("com.microsoft", "FakeQuant"), graph.Shape{2, 3, 5, 7}},
+		{"brevitas", quantiser("onnx.brevitas", "Quant"), graph.Shape{2, 3, 5, 7}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, _ := importModel(t, c.data)
+			if _, shape := last(g); !shape.Equal(c.want) {
+				t.Errorf("shape %v, want %v", shape, c.want)
+			}
+		})
+	}
+	if _, _, err := Import(modelOf(nodeOf("", "Crop", list("x"), list("y"), intsAttr("border", 9, 0, 9, 0)), inputOf("x", 1, 3, 8, 8)), "small", Config{DefaultDim: 1}); err == nil || !strings.Contains(err.Error(), "leave nothing") {
+		t.Errorf("a crop of everything: %v", err)
 	}
 }
 

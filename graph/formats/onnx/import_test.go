@@ -138,9 +138,9 @@ func TestShapesAndKinds(t *testing.T) {
 	}
 	for i := range graph.OpID(g.NumOps()) {
 		if o := g.Op(i); o.Kind == "Conv2D" {
-			// conv1: 64 filters of 3x3x3, stride 2, 224 -> 111.
-			if want := (graph.GEMM{Batch: 1, M: 111 * 111, N: 64, K: 27}); o.GEMM != want || o.FLOPs != want.FLOPs() {
-				t.Errorf("first convolution %+v, want %+v", o.GEMM, want)
+			// conv1: 64 filters of 3x3x3 and a bias, stride 2, 224 -> 111.
+			if want := (graph.GEMM{Batch: 1, M: 111 * 111, N: 64, K: 27}); o.GEMM != want || o.FLOPs != want.FLOPs()+111*111*64 {
+				t.Errorf("first convolution %+v of %v, want %+v", o.GEMM, o.FLOPs, want)
 			}
 			break
 		}

@@ -8,10 +8,10 @@ import (
 
 // moveRules are the operators that copy elements to other places.
 var moveRules = map[string]rule{
-	"Concat": {"Concat", concat}, "com.microsoft.ConcatTraining": {"Concat", concat}, "Split": {"Split", split}, "com.microsoft.SplitTraining": {"Split", split},
+	"Concat": {"Concat", concat}, "com.microsoft.ConcatTraining": {"Concat", concatTraining}, "Split": {"Split", split}, "com.microsoft.SplitTraining": {"Split", split},
 	"Slice": {"Slice", slice}, "Transpose": {"Transpose", transpose}, "Expand": {"Expand", expand}, "Tile": {"Tile", tile}, "Pad": {"Pad", pad}, "com.microsoft.Pad": {"Pad", pad},
 	"Resize": {"Resize", resize}, "Upsample": {"Upsample", resize}, "DepthToSpace": {"DepthToSpace", depthToSpace}, "SpaceToDepth": {"SpaceToDepth", spaceToDepth},
-	"ReverseSequence": {"ReverseSequence", like}, "CenterCropPad": {"CenterCropPad", centerCropPad}, "OneHot": {"OneHot", oneHot},
+	"ReverseSequence": {"ReverseSequence", like}, "CenterCropPad": {"CenterCropPad", centerCropPad}, "Crop": {"Crop", crop}, "OneHot": {"OneHot", oneHot},
 }
 
 func concat(c *call) {
@@ -35,6 +35,12 @@ func concat(c *call) {
 		}
 	}
 	c.set(0, c.elem(0), out)
+}
+
+// concatTraining also gives the sizes of its inputs on the axis.
+func concatTraining(c *call) {
+	concat(c)
+	c.set(1, elemInt64, graph.Shape{int64(len(c.in))})
 }
 
 // split into parts of given sizes, or of equal ones of which the last may be
@@ -302,6 +308,28 @@ func centerCropPad(c *call) {
 		out[c.axis(a, len(s))] = size[k]
 	}
 	c.set(0, c.elem(0), out)
+}
+
+// crop takes a part of images [N,C,H,W]: border is what goes left, above, right
+// and below; scale, where given, is the size [h,w] from the upper left corner of
+// what is left (an operator of ONNX before opset 10).
+func crop(c *call) {
+	s := c.ranked(0, 4, 4)
+	border, scale := c.node.ints("border"), c.node.ints("scale")
+	if len(border) != 4 || len(scale) != 0 && len(scale) != 2 {
+		c.fail("border %v and scale %v: want four numbers, and two or none", border, scale)
+	}
+	h, w := s[2]-border[1]-border[3], s[3]-border[0]-border[2]
+	if len(scale) == 2 {
+		if scale[0] > s[2]-border[1] || scale[1] > s[3]-border[0] {
+			c.fail("scale %v does not fit what border %v leaves of %v", scale, border, s)
+		}
+		h, w = scale[0], scale[1]
+	}
+	if min(h, w, border[0], border[1], border[2], border[3]) < 0 {
+		c.fail("border %v and scale %v leave nothing of %v", border, scale, s)
+	}
+	c.set(0, c.elem(0), graph.Shape{s[0], s[1], h, w})
 }
 
 // oneHot: indices, depth, values.

@@ -96,6 +96,7 @@ func gemmOp(c *call) {
 		c.fail("product of %v and %v: %d columns against %d rows", a, b, k, kb)
 	}
 	c.multiply(1, m, n, k)
+	c.addBias(2, graph.Shape{m, n})
 	c.set(0, c.elem(0), graph.Shape{m, n})
 }
 

@@ -7,6 +7,16 @@ var quantizedRules = map[string]rule{
 	"com.microsoft.QuantizeLinear": {"QuantizeLinear", quantize}, "com.microsoft.DequantizeLinear": {"DequantizeLinear", dequantize},
 	"qonnx.custom_op.general.Quant": {"QuantizeLinear", like}, "qonnx.custom_op.general.BipolarQuant": {"QuantizeLinear", like}, "qonnx.custom_op.general.IntQuant": {"QuantizeLinear", like},
 	"qonnx.custom_op.general.Trunc": {"QuantizeLinear", like},
+	"FakeQuantize":                  {"QuantizeLinear", like}, "org.openvinotoolkit.FakeQuantize": {"QuantizeLinear", like},
+	"com.microsoft.FakeQuant": {"QuantizeLinear", fakeQuant},
+	"onnx.brevitas.Quant":     {"QuantizeLinear", like}, "onnx.brevitas.BipolarQuant": {"QuantizeLinear", like}, "onnx.brevitas.Trunc": {"QuantizeLinear", like},
+	"finn.custom_op.general.Quant": {"QuantizeLinear", like}, "finn.custom_op.general.BipolarQuant": {"QuantizeLinear", like},
+}
+
+// fakeQuant gives the rounded values and which of them were inside the range.
+func fakeQuant(c *call) {
+	c.set(0, c.elem(0), c.shape(0))
+	c.set(1, elemBool, c.shape(0))
 }
 
 // quantize: the type is that of the zero point, or an attribute's.

@@ -7,9 +7,9 @@ import (
 
 var windowRules = map[string]rule{
 	"Conv": {"Conv2D", conv}, "com.microsoft.FusedConv": {"Conv2D", conv},
-	"ConvInteger":                            {"ConvInteger", func(c *call) { convOf(c, 0, 1, elemInt32) }},
-	"QLinearConv":                            {"QLinearConv", func(c *call) { convOf(c, 0, 3, c.elem(7)) }},
-	"DeformConv":                             {"DeformConv", conv},
+	"ConvInteger":                            {"ConvInteger", func(c *call) { convOf(c, 0, 1, none, elemInt32) }},
+	"QLinearConv":                            {"QLinearConv", func(c *call) { convOf(c, 0, 3, 8, c.elem(7)) }},
+	"DeformConv":                             {"DeformConv", func(c *call) { convOf(c, 0, 1, 3, c.elem(0)) }},
 	"ConvTranspose":                          {"ConvTranspose", convTranspose},
 	"MaxPool":                                {"MaxPool", pool},
 	"AveragePool":                            {"AvgPool", pool},
@@ -89,10 +89,13 @@ func (c *call) slides(w window, channels int64, x graph.Shape) graph.Shape {
 	return out
 }
 
-func conv(c *call) { convOf(c, 0, 1, c.elem(0)) }
+const none = -1 // the number of an input that an operator does not have
 
-// convOf infers the convolution of x [N,C,...] with w [M,C/groups,...].
-func convOf(c *call, x, w int, e elem) {
+func conv(c *call) { convOf(c, 0, 1, 2, c.elem(0)) }
+
+// convOf infers the convolution of x [N,C,...] with w [M,C/groups,...], and the
+// bias [M] where there is one. x, w and bias are the numbers of their inputs.
+func convOf(c *call, x, w, bias int, e elem) {
 	xs := c.ranked(x, 3, maxRank)
 	ws := c.ranked(w, len(xs), len(xs))
 	groups := c.node.int("group", 1)
@@ -102,6 +105,9 @@ func convOf(c *call, x, w int, e elem) {
 	out := c.slides(c.window(len(xs)-2, ws[2:]), ws[0], xs)
 	c.set(0, e, out)
 	c.multiply(groups, c.mul(xs[0], c.product(out[2:])), ws[0]/groups, c.product(ws[1:]))
+	if bias != none {
+		c.addBias(bias, out)
+	}
 	if c.kind == "Conv2D" {
 		switch {
 		case len(xs) == 3:
@@ -145,6 +151,7 @@ func convTranspose(c *call) {
 	}
 	c.set(0, c.elem(0), out)
 	c.multiply(groups, c.mul(xs[0], c.product(xs[2:])), c.product(ws[1:]), ws[0]/groups)
+	c.addBias(2, out)
 }
 
 // pool: the windows of each channel; an operation for each element of a window.

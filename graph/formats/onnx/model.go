@@ -34,7 +34,7 @@ type node struct {
 	in, out          []string
 	attrs            []attribute
 	opsets           map[string]int64 // of the function whose body it stands in; nil: the scope's
-	module           string           // names of the calls that it stands in, joined by dots
+	module           string           // path of its module, or names of the calls that it stands in, joined by dots
 }
 
 // attribute is an AttributeProto.

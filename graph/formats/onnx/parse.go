@@ -149,6 +149,8 @@ func (f field) node(to *[]node, depth int) error {
 			return appendTo(&n.attrs, func() (attribute, error) { return f.attribute(depth) })
 		case 7:
 			n.domain = f.text()
+		case 9:
+			return f.metadata(n)
 		}
 		return nil
 	})

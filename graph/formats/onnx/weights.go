@@ -25,6 +25,8 @@ var views = map[string]bool{
 	"Identity": true, "Reshape": true, "Transpose": true, "Squeeze": true, "Unsqueeze": true, "Flatten": true, "Cast": true, "CastLike": true, "Slice": true, "Split": true, "Concat": true,
 	"Expand": true, "Tile": true, "Dropout": true, "DequantizeLinear": true, "QuantizeLinear": true, "com.microsoft.DequantizeLinear": true, "com.microsoft.QuantizeLinear": true,
 	"qonnx.custom_op.general.Quant": true, "qonnx.custom_op.general.BipolarQuant": true, "qonnx.custom_op.general.IntQuant": true,
+	"FakeQuantize": true, "org.openvinotoolkit.FakeQuantize": true, "com.microsoft.FakeQuant": true,
+	"onnx.brevitas.Quant": true, "onnx.brevitas.BipolarQuant": true, "finn.custom_op.general.Quant": true, "finn.custom_op.general.BipolarQuant": true,
 }
 
 // learned says of a tensor whether a weight slot is reached from it through

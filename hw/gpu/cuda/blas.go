@@ -6,8 +6,6 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"placer/hw/gpu"
 )
 
@@ -50,7 +48,7 @@ func OpenBLAS(path string, version int) (gpu.BLAS, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
 	}
-	if at, err := purego.Dlsym(h, "cublasSetSmCountTarget"); err == nil { // from 11.5 on
+	if at, err := lookUp(h, "cublasSetSmCountTarget"); err == nil { // from 11.5 on
 		b.setSMs = at
 	}
 	b.lt = openLt(h)

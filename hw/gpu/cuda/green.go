@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"placer/hw/gpu"
 )
 
@@ -22,14 +20,14 @@ func (g *green) find(library uintptr) {
 	for _, s := range []symbol{{&g.resource, "cuDeviceGetDevResource"}, {&g.split, "cuDevSmResourceSplitByCount"}, {&g.describe, "cuDevResourceGenerateDesc"},
 		{&g.create, "cuGreenCtxCreate"}, {&g.destroy, "cuGreenCtxDestroy"},
 		{&g.context, "cuCtxFromGreenCtx"}, {&g.push, "cuCtxPushCurrent_v2"}, {&g.pop, "cuCtxPopCurrent_v2"}} {
-		at, err := purego.Dlsym(library, s.name)
+		at, err := lookUp(library, s.name)
 		if err != nil {
 			*g = green{}
 			return
 		}
 		*s.at = at
 	}
-	if at, err := purego.Dlsym(library, "cuGreenCtxStreamCreate"); err == nil {
+	if at, err := lookUp(library, "cuGreenCtxStreamCreate"); err == nil {
 		g.stream = at
 	}
 }

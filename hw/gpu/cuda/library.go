@@ -11,15 +11,12 @@ import (
 	"placer/hw/gpu"
 )
 
-// libcuda is where drivers keep their library.
-var libcuda = [...]string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1"}
-
 // open loads the first library of names that is there. The error is the loader's,
 // of one that is there and cannot be loaded if there is such a one.
 func open(names []string) (uintptr, error) {
 	var first error
 	for _, n := range names {
-		h, err := purego.Dlopen(n, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		h, err := load(n)
 		if err == nil {
 			return h, nil
 		}
@@ -30,7 +27,10 @@ func open(names []string) (uintptr, error) {
 	return 0, first
 }
 
-func absent(err error) bool { return strings.Contains(err.Error(), "No such file") }
+func absent(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "No such file") || strings.Contains(text, "could not be found")
+}
 
 // symbol is a function to be found in a library.
 type symbol struct {
@@ -42,7 +42,7 @@ type symbol struct {
 func find(library uintptr, symbols []symbol) error {
 	for _, s := range symbols {
 		var err error
-		if *s.at, err = purego.Dlsym(library, s.name); err != nil {
+		if *s.at, err = lookUp(library, s.name); err != nil {
 			return fmt.Errorf("%s is missing: %w", s.name, err)
 		}
 	}

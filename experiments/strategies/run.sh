@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Compares strategies for six models on 1, 2, 4 and 8 of A100 and of H100 and on a desktop
+# of 24 GB and 12 GB, and torchtitan's Llama on four RTX 3090; records the documents beside
+# itself (or in OUT). What is there is kept: a run that was stopped goes on, AGAIN=1 starts
+# over. ROWS='llama vitl' runs some models alone. BUDGET (default 60s) is that of the
+# placement of each. RESNET names a ResNet-50 as an ONNX file whose first dimension is
+# called batch; without it that row is left out.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+[ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
+placer=${PLACER:-bin/placer}
+out=${OUT:-experiments/strategies}
+mkdir -p "$out"
+one() {
+  local name=$1
+  shift
+  if [ -z "${AGAIN:-}" ] && [ -s "$out/$name.json" ]; then return; fi
+  rc=0
+  "$placer" strategies -q "$@" --budget "${BUDGET:-60s}" --json >"$out/$name.json.new" || rc=$?
+  if [ "$rc" != 0 ] && [ "$rc" != 3 ]; then exit "$rc"; fi
+  mv "$out/$name.json.new" "$out/$name.json"
+  echo "$name: exit $rc" >&2
+}
+ask() {
+  local name=$1
+  shift
+  if [ -n "${ROWS:-}" ] && [[ " $ROWS " != *" $name "* ]]; then return; fi
+  for m in a100 h100; do
+    for n in 1 2 4 8; do one "$name-$m-$n" "$@" --gpu "$m" --gpus "$n"; done
+  done
+  one "$name-box" "$@" --machine experiments/verdict/box.json
+}
+ask llama --workload llama --batch 32
+ask llama70b --workload llama70b --batch 16
+ask moe --workload moe --batch 16
+ask vitl --workload vitl --batch 256
+ask gnmt8 --workload gnmt8 --batch 256
+if [ -n "${RESNET:-}" ]; then ask resnet50 --graph "$RESNET" --train momentum --dim batch=256; fi
+if [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" torchtitan "* ]]; then
+  "$placer" machines init --gpu 'rtx3090*4' --name 3090s -q -o "$out/3090s.json.new"
+  mv "$out/3090s.json.new" "$out/3090s.machine.json"
+  for d in 2048 4096; do
+    one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=$((d / 128)),kv_heads=8,ffn=$((d * 7 / 2)),vocab=128256,seq=2048" \
+      --machine "$out/3090s.machine.json" --batch 8 --micro-batches 8 --stages 3,4,3,2
+  done
+fi

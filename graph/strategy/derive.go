@@ -1,0 +1,299 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// Options say how Derive emits a step.
+type Options struct {
+	// Bounds are the first blocks of the chunks, [P*V], as Blocks.Cut returns them.
+	Bounds []int
+	// Fold emits the ranks of replica 0 and part 0 alone; see Step.Folded.
+	Fold bool
+}
+
+// Derive returns the step of m under s, whose stages are cut at the bounds of opt among
+// blocks. The graphs of m must be of the batch that s asks for: Micro of one micro-batch,
+// Whole of all Data*MicroBatches of them.
+func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	chunks := s.Pipeline * s.Chunks
+	if chunks == 1 {
+		opt.Bounds = []int{0}
+	}
+	if len(opt.Bounds) != chunks {
+		return nil, fmt.Errorf("%v: %d cuts for %d chunks", s, len(opt.Bounds), chunks)
+	}
+	e := &emitter{
+		m: m, g: m.Micro, s: s, b: graph.NewBuilder(m.Micro.Name()), micro: -1,
+		step:     &Step{Strategy: s, Folded: opt.Fold, Chunk: blocks.chunks(opt.Bounds)},
+		block:    blocks.of,
+		data:     s.Data,
+		tensor:   s.Tensor,
+		gradient: map[graph.TensorID]int{},
+	}
+	if opt.Fold {
+		e.data, e.tensor = 1, 1
+	}
+	if s.Tensor > 1 {
+		e.split = FindSplit(m)
+		if e.split.Blocks == 0 {
+			return nil, fmt.Errorf("graph %s: no attention or feed-forward block can be cut for tensor parallelism", m.Micro.Name())
+		}
+		if e.split.Width%int64(s.Tensor) != 0 {
+			return nil, fmt.Errorf("graph %s: its blocks can be cut in a divisor of %d, not in %d", m.Micro.Name(), e.split.Width, s.Tensor)
+		}
+	}
+	e.prepare()
+	if err := e.emit(); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.step.Graph, err = e.b.Build(); err != nil {
+		return nil, err
+	}
+	e.reorder(e.b.Order())
+	return e.step, nil
+}
+
+// reorder gives the tables of the step the order of its graph.
+func (e *emitter) reorder(order []graph.OpID) {
+	x := e.step
+	if slices.IsSorted(order) {
+		return
+	}
+	rank, stream, from, micro, collective := slices.Clone(x.Rank), slices.Clone(x.Stream), slices.Clone(x.From), slices.Clone(x.Micro), slices.Clone(x.Collective)
+	for to, i := range order {
+		x.Rank[to], x.Stream[to], x.From[to], x.Micro[to], x.Collective[to] = rank[i], stream[i], from[i], micro[i], collective[i]
+	}
+}
+
+// emitter builds the graph of a step.
+type emitter struct {
+	m     *Model
+	g     *graph.Graph
+	s     Strategy
+	split *Split // nil without tensor parallelism
+	b     *graph.Builder
+	step  *Step
+	block []int32
+	// data and tensor are the ranks that are emitted of each axis.
+	data, tensor int
+	micro        int32 // under way, or -1
+
+	lists    map[task][]graph.OpID // ops of each kind of pass and chunk, of micro-batch 0
+	gradient map[graph.TensorID]int
+	grads    []graph.TensorID
+	rules    []rule
+	units    []int32 // [N] unit whose parameters are gathered together
+	weight   []bool  // [tensors] a parameter or a view of it, which ShardAll gathers
+	reads    map[task]map[int32][]graph.TensorID
+	edges    [][2]graph.OpID // control dependencies within the pass under way
+
+	replicas []*replica
+	group    int32 // co-location groups of the given graph
+}
+
+// replica is the state of what is emitted for one replica and part.
+type replica struct {
+	d, t  int
+	once  []graph.OpID   // [N] op of what is there once
+	pass  [][]graph.OpID // [M][N] ops of micro-batches
+	after []map[graph.TensorID]graph.OpID
+	// sum is the op that holds a gradient so far, whole the tensor that updates read and
+	// behind what they must wait for, by gradient.
+	sum    []graph.OpID
+	pieces [][]graph.TensorID
+	whole  []graph.TensorID
+	behind [][]graph.OpID
+	// gathered are the parameters that are whole in the pass under way; before is, by
+	// stage, [P], the op before the first reader of what was gathered last, and
+	// lastCompute the op added last.
+	gathered            map[graph.TensorID]graph.TensorID
+	before, lastCompute []graph.OpID
+	waiting             [][]int // [P] gradients to be reduced
+	waits               []units.Bytes
+}
+
+// absent stands for an op that is not there yet.
+const absent = graph.OpID(-1)
+
+func (e *emitter) prepare() {
+	g := e.g
+	e.lists = map[task][]graph.OpID{}
+	for i := range graph.OpID(g.NumOps()) {
+		e.group = max(e.group, g.Op(i).Group)
+		if !e.m.once[i] {
+			k := task{chunk: int(e.step.Chunk[i]), backward: g.Op(i).Phase == graph.Backward}
+			e.lists[k] = append(e.lists[k], i)
+		}
+	}
+	e.grads = e.m.gradients()
+	for k, t := range e.grads {
+		e.gradient[t] = k
+		e.rules = append(e.rules, e.m.ruleOf(t))
+	}
+	if e.s.Sharding == ShardAll && e.s.Data > 1 {
+		e.findWeights()
+	}
+	for d := range e.data {
+		for t := range e.tensor {
+			r := &replica{d: d, t: t, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches),
+				sum: none(len(e.grads)), pieces: make([][]graph.TensorID, len(e.grads)), whole: make([]graph.TensorID, len(e.grads)), behind: make([][]graph.OpID, len(e.grads)),
+				lastCompute: none(e.s.Pipeline), before: none(e.s.Pipeline), waiting: make([][]int, e.s.Pipeline), waits: make([]units.Bytes, e.s.Pipeline)}
+			for k := range r.whole {
+				r.whole[k] = -1
+			}
+			e.replicas = append(e.replicas, r)
+		}
+	}
+}
+
+func none(n int) []graph.OpID {
+	s := make([]graph.OpID, n)
+	for i := range s {
+		s[i] = absent
+	}
+	return s
+}
+
+// findWeights finds what ShardAll gathers: parameters and their views, by layer, or by
+// block where there are no layers.
+func (e *emitter) findWeights() {
+	g := e.g
+	e.weight = make([]bool, g.NumTensors())
+	e.units = e.block
+	for i := range graph.OpID(g.NumOps()) {
+		if !e.m.once[i] || g.Op(i).Phase == graph.Update {
+			continue
+		}
+		t, end := g.Outputs(i)
+		for ; t < end; t++ {
+			e.weight[t] = g.Op(i).Params > 0
+			for _, x := range g.Inputs(i) {
+				e.weight[t] = e.weight[t] || e.weight[x] && g.Tensor(t).Bytes == g.Tensor(x).Bytes && g.Tensor(t).Resident
+			}
+		}
+	}
+}
+
+// emit adds everything, in the order of the schedule.
+func (e *emitter) emit() error {
+	for i := range graph.OpID(e.g.NumOps()) {
+		if e.m.once[i] && e.g.Op(i).Phase != graph.Update {
+			e.onceOp(i)
+		}
+	}
+	e.buffers()
+	gates := map[int]*gate{} // by stage
+	for _, t := range e.s.sequence() {
+		e.pass(t, gates)
+	}
+	e.micro = -1
+	for p := range e.s.Pipeline {
+		e.reduce(p)
+	}
+	for _, i := range e.updates() {
+		e.onceOp(i)
+	}
+	e.gatherUpdated()
+	return nil
+}
+
+// updates returns the ops of the update, each right behind what it alone needs: a clipped
+// gradient is used as soon as it is there, so that few are held.
+func (e *emitter) updates() (order []graph.OpID) {
+	seen := make([]bool, e.g.NumOps())
+	var visit func(i graph.OpID)
+	visit = func(i graph.OpID) {
+		if seen[i] || e.g.Op(i).Phase != graph.Update {
+			return
+		}
+		seen[i] = true
+		for p := range e.g.Predecessors(i) {
+			visit(p)
+		}
+		order = append(order, i)
+	}
+	for _, apply := range []bool{true, false} {
+		for i := range graph.OpID(e.g.NumOps()) {
+			if !apply || e.g.Op(i).Kind.Class() == graph.ClassUpdate {
+				visit(i)
+			}
+		}
+	}
+	return order
+}
+
+// rank returns the rank of op i of replica r.
+func (e *emitter) rank(r *replica, i graph.OpID) int {
+	return e.s.Rank(r.d, int(e.step.Chunk[i])%e.s.Pipeline, r.t)
+}
+
+// add adds an op to a rank.
+func (e *emitter) add(o graph.Op, rank int, from graph.OpID, micro int32, in []graph.TensorID, outs ...graph.Tensor) graph.OpID {
+	id := e.b.Op(o, in, outs...)
+	x := e.step
+	x.Rank, x.Stream, x.From, x.Micro, x.Collective = append(x.Rank, uint8(rank)), append(x.Stream, false), append(x.From, from), append(x.Micro, micro), append(x.Collective, -1)
+	return id
+}
+
+func (e *emitter) wait(before, after graph.OpID) {
+	if before != absent {
+		e.b.Control(before, after)
+	}
+}
+
+// name is the name of a copy of op i.
+func (e *emitter) name(r *replica, base string) string {
+	prefix := ""
+	if len(e.replicas) > 1 {
+		prefix = fmt.Sprintf("rank%d.%d/", r.d, r.t)
+	}
+	if e.micro >= 0 && e.s.MicroBatches > 1 {
+		prefix += fmt.Sprintf("micro%d/", e.micro)
+	}
+	return prefix + base
+}
+
+// outputs returns the tensors that a copy of op i of g makes.
+func (e *emitter) outputs(g *graph.Graph, i graph.OpID, share int64) []graph.Tensor {
+	t, end := g.Outputs(i)
+	outs := make([]graph.Tensor, 0, end-t)
+	for ; t < end; t++ {
+		x := *g.Tensor(t)
+		n := share
+		if e.split != nil && e.split.Cut[t] {
+			n *= int64(e.s.Tensor)
+		}
+		if n > 1 {
+			x.Shape, x.Bytes = nil, units.Bytes(ceil(int64(x.Bytes), n))
+		}
+		outs = append(outs, x)
+	}
+	return outs
+}
+
+// scaled returns op i of g as one rank has it: a share-th of what it holds and does.
+func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
+	o := *g.Op(i)
+	n := share
+	if e.split != nil && e.split.Shared[i] {
+		n *= int64(e.s.Tensor)
+		o.GEMM = e.split.product(i, int64(e.s.Tensor))
+	}
+	if n > 1 {
+		o.FLOPs /= units.FLOPs(n)
+		o.Bytes = units.Bytes(ceil(int64(o.Bytes), n))
+		o.Resident = units.Bytes(ceil(int64(o.Resident), n))
+		o.Workspace = units.Bytes(ceil(int64(o.Workspace), n))
+		o.Params = ceil(o.Params, n)
+	}
+	return o
+}

@@ -1,0 +1,35 @@
+// Package strategy owns the graphs of a training step that many devices share: the step
+// in micro-batches, by replicas of the model (data parallel), by stages of it (pipeline)
+// and by parts of its products (tensor parallel), with the communication that each needs,
+// as ops and edges of an ordinary graph that the simulator judges like any other.
+//
+// A Strategy is a mesh of ranks, what the replicas share out, and the order of the
+// micro-batches. Derive makes its step from two graphs of the same model, of one
+// micro-batch and of the whole batch:
+//
+//   - Ops that hold what all micro-batches read, and what is computed of that alone, are
+//     there once for a replica. Ops of the forward and the backward pass are there once
+//     for every micro-batch, as the micro-batch's graph has them. The update is there
+//     once, as the whole batch's graph has it.
+//   - A gradient is summed over the micro-batches in a buffer of its size, which is held
+//     throughout (Megatron-LM's main_grad), one AssignAdd each. Gradients that list rows
+//     are concatenated, as TensorFlow does.
+//   - Replicas reduce gradients bucket by bucket, in the order in which the last
+//     micro-batch completes them, on a stream of their own beside the backward pass
+//     (PyTorch's DistributedDataParallel: Li et al., VLDB 2020). Sharding says what they
+//     share out (ZeRO: Rajbhandari et al., SC 2020; DeepSpeed's stages 1 to 3, PyTorch's
+//     ZeroRedundancyOptimizer and FSDP).
+//   - Stages run forward and backward passes of micro-batches in the order of a Schedule,
+//     one after another.
+//   - Tensor parallelism splits attention and feed-forward blocks between a product that
+//     is cut by columns and one that is cut by rows (Megatron-LM: Shoeybi et al.,
+//     arXiv:1909.08053, section 3). Blocks are found by structure; see split.go.
+//
+// Collectives are rings: 2(D-1) steps in which each rank sends a D-th to the next (all-reduce),
+// or D-1 steps (reduce-scatter, all-gather). Every step is a transfer between two ranks'
+// streams. Where all ranks of a group do the same, Derive can emit one of them (Fold), with one
+// op in place of each ring, so that the graph of a strategy on 8 devices is as large as on 1.
+//
+// Letters: N ops, D replicas, P stages, T tensor-parallel ranks, M micro-batches, V chunks
+// of a stage.
+package strategy

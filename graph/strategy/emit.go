@@ -1,0 +1,264 @@
+package strategy
+
+import (
+	"placer/graph"
+)
+
+// onceOp adds op i, which is there once, to every replica.
+func (e *emitter) onceOp(i graph.OpID) {
+	g, share := e.g, int64(1)
+	if o := e.g.Op(i); o.Phase == graph.Update {
+		g = e.m.Whole
+		if e.s.Sharding >= ShardOptimizer {
+			share = int64(e.s.Data)
+		}
+	} else if o.Params > 0 && e.s.Sharding == ShardAll {
+		share = int64(e.s.Data)
+	}
+	e.micro = -1
+	for _, r := range e.replicas {
+		var in []graph.TensorID
+		var waits []graph.OpID
+		for _, t := range e.g.Inputs(i) {
+			if k, ok := e.gradient[t]; ok {
+				in = append(in, r.whole[k])
+				waits = append(waits, r.behind[k]...)
+				continue
+			}
+			in = append(in, e.slot(r.once[e.g.Tensor(t).Producer], t))
+		}
+		o := e.copied(r, g, i, share)
+		id := e.add(o, e.rank(r, i), i, -1, in, e.outputs(g, i, share)...)
+		r.once[i] = id
+		for _, w := range waits {
+			e.wait(w, id)
+		}
+		for _, c := range e.g.Control(i) {
+			if e.m.once[c] {
+				e.wait(r.once[c], id)
+			} else {
+				e.wait(r.pass[e.s.MicroBatches-1][c], id)
+			}
+		}
+	}
+}
+
+// copied is op i as replica r has it.
+func (e *emitter) copied(r *replica, g *graph.Graph, i graph.OpID, share int64) graph.Op {
+	o := e.scaled(g, i, share)
+	o.Name = e.name(r, o.Name)
+	if o.Group > 0 {
+		o.Group += e.group * int32(r.d*e.tensor+r.t)
+	}
+	return o
+}
+
+// slot is the copy of tensor t of the given graph that op id makes.
+func (e *emitter) slot(id graph.OpID, t graph.TensorID) graph.TensorID {
+	return e.b.Output(id, int(t-first(e.g, e.g.Tensor(t).Producer)))
+}
+
+// pass adds the ops of one pass of one micro-batch through one chunk.
+func (e *emitter) pass(t task, gates map[int]*gate) {
+	stage := t.chunk % e.s.Pipeline
+	g := gates[stage]
+	if g == nil {
+		g = &gate{last: none(len(e.replicas))}
+		gates[stage] = g
+	}
+	g.open(e)
+	e.micro = int32(t.micro)
+	kind := task{chunk: t.chunk, backward: t.backward}
+	for _, r := range e.replicas {
+		if r.pass[t.micro] == nil {
+			r.pass[t.micro], r.after[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}
+		}
+		r.gathered = map[graph.TensorID]graph.TensorID{}
+	}
+	for _, i := range e.lists[kind] {
+		if e.weight != nil {
+			e.gather(i, stage, kind)
+		}
+		for _, r := range e.replicas {
+			e.passOp(r, i, t.micro)
+		}
+		e.afterOp(i, stage)
+	}
+	switch {
+	case !t.backward:
+	case e.sharded():
+		for p := range e.s.Pipeline {
+			e.reduce(p)
+		}
+	case t.micro == e.s.MicroBatches-1:
+		e.reduce(stage)
+	}
+	g.shut(e, t, stage)
+}
+
+// passOp adds the copy of op i for micro-batch k.
+func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
+	in := make([]graph.TensorID, 0, len(e.g.Inputs(i)))
+	var waits []graph.OpID
+	for _, t := range e.g.Inputs(i) {
+		p := e.g.Tensor(t).Producer
+		switch {
+		case e.weight != nil && e.weight[t]:
+			in = append(in, r.gathered[t])
+		case e.m.once[p]:
+			in = append(in, e.slot(r.once[p], t))
+		default:
+			in = append(in, e.slot(r.pass[k][p], t))
+			if w, ok := r.after[k][t]; ok {
+				waits = append(waits, w)
+			}
+		}
+	}
+	o := e.copied(r, e.g, i, 1)
+	if f := o.Forward; f != graph.None {
+		switch {
+		case e.m.once[f]:
+			o.Forward = r.once[f]
+		default:
+			o.Forward = r.pass[k][f]
+		}
+	}
+	id := e.add(o, e.rank(r, i), i, e.micro, in, e.outputs(e.g, i, 1)...)
+	r.pass[k][i] = id
+	r.lastCompute[int(e.step.Chunk[i])%e.s.Pipeline] = id
+	for _, w := range waits {
+		e.note(w, id)
+	}
+	for _, c := range e.g.Control(i) {
+		if e.m.once[c] {
+			e.note(r.once[c], id)
+		} else {
+			e.note(r.pass[k][c], id)
+		}
+	}
+}
+
+// note is wait, for edges that gates look at.
+func (e *emitter) note(before, after graph.OpID) {
+	e.wait(before, after)
+	e.edges = append(e.edges, [2]graph.OpID{before, after})
+}
+
+// afterOp adds what follows the copies of op i of all replicas: reductions of partial
+// sums, and gradients.
+func (e *emitter) afterOp(i graph.OpID, stage int) {
+	t, end := e.g.Outputs(i)
+	for ; t < end; t++ {
+		if e.split != nil && e.split.Partial[t] {
+			e.reducePartial(i, t, stage)
+		}
+		if k, ok := e.gradient[t]; ok {
+			for _, r := range e.replicas {
+				e.addGradient(r, k, i, t)
+			}
+			e.queue(k, t)
+		}
+	}
+}
+
+// reducePartial all-reduces tensor t of op i among the ranks that share its product, in
+// place: readers wait for the end.
+func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int) {
+	c := Collective{AllReduce, TensorAxis, stage, e.g.Tensor(t).Bytes, e.s.Tensor}
+	for d := range e.data {
+		var members []member
+		var rs []*replica
+		for _, r := range e.replicas {
+			if r.d == d {
+				rs = append(rs, r)
+				members = append(members, member{rank: e.rank(r, i), wait: []graph.OpID{r.pass[e.micro][i]}})
+			}
+		}
+		for k, id := range e.collective(c, e.g.Op(i).Name, members) {
+			rs[k].after[e.micro][t] = id
+		}
+	}
+}
+
+// gate makes the passes of a stage follow one another.
+type gate struct {
+	last  []graph.OpID // end of the pass before, by replica
+	past  [][]graph.OpID
+	begin int
+}
+
+// open begins a pass.
+func (g *gate) open(e *emitter) {
+	g.begin = e.b.NumOps()
+	e.edges = e.edges[:0]
+}
+
+// shut ends it: its first ops wait for the end of the pass before (under Free, passes of
+// the first stage for that of the micro-batch P before).
+func (g *gate) shut(e *emitter, t task, stage int) {
+	n := e.b.NumOps() - g.begin
+	follows, followed := make([]bool, n), make([]bool, n)
+	mark := func(p, id graph.OpID) {
+		if int(p) >= g.begin && int(id) >= g.begin {
+			followed[int(p)-g.begin], follows[int(id)-g.begin] = true, true
+		}
+	}
+	for k := range n {
+		id := graph.OpID(g.begin + k)
+		for _, x := range e.b.InputsAt(id) {
+			mark(e.b.TensorAt(x).Producer, id)
+		}
+	}
+	for _, edge := range e.edges {
+		mark(edge[0], edge[1])
+	}
+	free := e.s.Schedule == Free
+	if free && (stage > 0 || e.s.MicroBatches <= e.s.Pipeline) {
+		return
+	}
+	for q, r := range e.replicas {
+		rank := uint8(e.s.Rank(r.d, stage, r.t))
+		before := g.last[q]
+		if free {
+			before = absent
+			if w := t.micro - e.s.Pipeline; !t.backward && w >= 0 {
+				before = g.past[q][w]
+			}
+		}
+		var ends []graph.OpID
+		for k := range n {
+			id := graph.OpID(g.begin + k)
+			if e.step.Rank[id] != rank || e.step.Stream[id] || e.step.Micro[id] < 0 {
+				continue
+			}
+			if !follows[k] {
+				e.wait(before, id)
+			}
+			if !followed[k] {
+				ends = append(ends, id)
+			}
+		}
+		if free && !t.backward {
+			continue
+		}
+		end := e.add(graph.Op{Name: e.name(r, gateName(t)), Kind: "NoOp", Phase: graph.Backward, Forward: graph.None}, int(rank), graph.None, -1, nil)
+		e.wait(before, end)
+		for _, id := range ends {
+			e.wait(id, end)
+		}
+		g.last[q] = end
+		if free {
+			if g.past == nil {
+				g.past = make([][]graph.OpID, len(e.replicas))
+			}
+			g.past[q] = append(g.past[q], end)
+		}
+	}
+}
+
+func gateName(t task) string {
+	if t.backward {
+		return "end_of_backward/chunk" + itoa(t.chunk)
+	}
+	return "end_of_forward/chunk" + itoa(t.chunk)
+}

@@ -1,0 +1,311 @@
+package strategy
+
+import (
+	"fmt"
+	"strconv"
+
+	"placer/graph"
+	"placer/units"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// home returns the op that is there once and reads gradient k last: its device holds the
+// gradient's buffer.
+func (e *emitter) home(k int) graph.OpID {
+	at := graph.None
+	for _, v := range e.g.Consumers(e.grads[k]) {
+		if e.m.once[v] {
+			at = v
+		}
+	}
+	return at
+}
+
+// groupOf returns the co-location group of gradient k's readers for replica r, 0 for none.
+func (e *emitter) groupOf(r *replica, k int) int32 {
+	for _, v := range e.g.Consumers(e.grads[k]) {
+		if o := e.g.Op(v); e.m.once[v] && o.Group > 0 {
+			return o.Group + e.group*int32(r.d*e.tensor+r.t)
+		}
+	}
+	return 0
+}
+
+// sharded reports whether replicas hold a share of each gradient alone.
+func (e *emitter) sharded() bool { return e.s.Data > 1 && e.s.Sharding >= ShardGradients }
+
+// gradientBytes are the bytes of gradient t on a rank before it is shared out.
+func (e *emitter) gradientBytes(t graph.TensorID) units.Bytes {
+	b := e.g.Tensor(t).Bytes
+	if e.split != nil && e.split.Cut[t] {
+		b = units.Bytes(ceil(int64(b), int64(e.s.Tensor)))
+	}
+	return b
+}
+
+// buffers adds what gradients are summed in.
+func (e *emitter) buffers() {
+	if e.s.MicroBatches == 1 {
+		return
+	}
+	for k, t := range e.grads {
+		if e.rules[k] != summed {
+			continue
+		}
+		size := e.gradientBytes(t)
+		if e.sharded() {
+			size = units.Bytes(ceil(int64(size), int64(e.s.Data)))
+		}
+		p := e.g.Tensor(t).Producer
+		o := graph.Op{Name: fmt.Sprintf("gradient/%s:%d", e.g.Op(p).Name, t-first(e.g, p)), Kind: "VariableV2", Phase: graph.Backward, DType: e.g.Tensor(t).DType, Resident: size, Layer: e.g.Op(p).Layer, Module: e.g.Op(p).Module, Forward: graph.None}
+		for _, r := range e.replicas {
+			c := o
+			c.Name, c.Group = e.name(r, o.Name), e.groupOf(r, k)
+			r.sum[k] = e.add(c, e.rank(r, e.home(k)), p, -1, nil, graph.Tensor{DType: c.DType, Bytes: size, Resident: true})
+		}
+	}
+}
+
+// addGradient takes in gradient k, tensor t of op i, of the micro-batch under way.
+func (e *emitter) addGradient(r *replica, k int, i graph.OpID, t graph.TensorID) {
+	x := e.slot(r.pass[e.micro][i], t)
+	switch {
+	case e.rules[k] == last || e.s.MicroBatches == 1:
+		r.whole[k] = x
+	case e.rules[k] == concatenated:
+		if r.pieces[k] = append(r.pieces[k], x); len(r.pieces[k]) < e.s.MicroBatches {
+			return
+		}
+		p := e.g.Op(i)
+		size := e.gradientBytes(t) * units.Bytes(e.s.MicroBatches)
+		o := graph.Op{Name: e.name(r, "gradient/"+p.Name), Kind: "ConcatV2", Phase: graph.Backward, DType: e.g.Tensor(t).DType, Bytes: 2 * size, Layer: p.Layer, Module: p.Module, Forward: graph.None}
+		id := e.add(o, e.rank(r, e.home(k)), i, e.micro, r.pieces[k], graph.Tensor{DType: e.g.Tensor(t).DType, Bytes: size})
+		r.whole[k] = e.b.Output(id, 0)
+	case e.sharded(): // the share is added when it comes
+		r.whole[k] = x
+	default:
+		e.accumulate(r, k, x)
+	}
+}
+
+// accumulate adds tensor x to the sum of gradient k.
+func (e *emitter) accumulate(r *replica, k int, x graph.TensorID) {
+	sum := r.sum[k]
+	held := *e.b.TensorAt(e.b.Output(sum, 0))
+	p := e.g.Op(e.g.Tensor(e.grads[k]).Producer)
+	o := graph.Op{
+		Name: e.name(r, fmt.Sprintf("add/%s:%d", p.Name, e.grads[k]-first(e.g, e.g.Tensor(e.grads[k]).Producer))), Kind: "AssignAdd", Phase: graph.Backward, DType: held.DType,
+		FLOPs: units.FLOPs(int64(held.Bytes) / held.DType.Size()), Bytes: 3 * held.Bytes, Layer: p.Layer, Module: p.Module, Group: e.groupOf(r, k), Forward: graph.None,
+	}
+	r.sum[k] = e.add(o, e.rank(r, e.home(k)), e.g.Tensor(e.grads[k]).Producer, e.micro, []graph.TensorID{e.b.Output(sum, 0), x}, held)
+	r.whole[k] = e.b.Output(r.sum[k], 0)
+}
+
+// queue puts gradient k, complete on all replicas, into the bucket of its stage.
+func (e *emitter) queue(k int, t graph.TensorID) {
+	if e.s.Data == 1 || e.rules[k] == last {
+		return
+	}
+	if e.micro < int32(e.s.MicroBatches-1) && (!e.sharded() || e.rules[k] == concatenated) {
+		return
+	}
+	stage := int(e.step.Chunk[e.home(k)]) % e.s.Pipeline
+	r := e.replicas[0]
+	r.waiting[stage] = append(r.waiting[stage], k)
+	if r.waits[stage] += e.gradientBytes(t); r.waits[stage] >= e.s.Bucket {
+		e.reduce(stage)
+	}
+}
+
+// reduce reduces the gradients that wait on a stage.
+func (e *emitter) reduce(stage int) {
+	r := e.replicas[0]
+	var dense []int
+	for _, k := range r.waiting[stage] {
+		if e.rules[k] == concatenated {
+			e.gatherRows(k, stage)
+		} else {
+			dense = append(dense, k)
+		}
+	}
+	r.waiting[stage], r.waits[stage] = nil, 0
+	if len(dense) > 0 {
+		e.reduceBucket(dense, stage)
+	}
+}
+
+// group returns the replicas of part t.
+func (e *emitter) part(t int) (rs []*replica) {
+	for _, r := range e.replicas {
+		if r.t == t {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// reduceBucket reduces gradients ks among the replicas: all-reduced or scattered in place, or into
+// a share of each where gradients are shared out.
+func (e *emitter) reduceBucket(ks []int, stage int) {
+	c := Collective{Kind: AllReduce, Axis: DataAxis, Stage: stage, Ranks: e.s.Data}
+	if e.s.Sharding >= ShardOptimizer {
+		c.Kind = ReduceScatter
+	}
+	for _, k := range ks {
+		c.Bytes += e.gradientBytes(e.grads[k])
+	}
+	for t := range e.tensor {
+		rs := e.part(t)
+		members := make([]member, len(rs))
+		for q, r := range rs {
+			m := member{rank: e.s.Rank(r.d, stage, r.t)}
+			for _, k := range ks {
+				if e.sharded() {
+					m.in = append(m.in, r.whole[k])
+					m.outs = append(m.outs, graph.Tensor{DType: e.g.Tensor(e.grads[k]).DType, Bytes: units.Bytes(ceil(int64(e.gradientBytes(e.grads[k])), int64(e.s.Data)))})
+				} else {
+					m.wait = append(m.wait, e.b.TensorAt(r.whole[k]).Producer)
+				}
+			}
+			members[q] = m
+		}
+		for q, id := range e.collective(c, "gradients", members) {
+			for at, k := range ks {
+				switch {
+				case !e.sharded():
+					rs[q].behind[k] = append(rs[q].behind[k], id)
+				case e.s.MicroBatches > 1:
+					e.accumulate(rs[q], k, e.b.Output(id, at))
+				default:
+					rs[q].whole[k] = e.b.Output(id, at)
+				}
+			}
+		}
+	}
+}
+
+// gatherRows makes the rows of gradient k those of all replicas.
+func (e *emitter) gatherRows(k, stage int) {
+	x := e.m.Whole.Tensor(e.grads[k])
+	c := Collective{AllGather, DataAxis, stage, x.Bytes, e.s.Data}
+	for t := range e.tensor {
+		rs := e.part(t)
+		members := make([]member, len(rs))
+		for q, r := range rs {
+			members[q] = member{rank: e.s.Rank(r.d, stage, r.t), in: []graph.TensorID{r.whole[k]}, outs: []graph.Tensor{{DType: x.DType, Bytes: x.Bytes}}}
+		}
+		for q, id := range e.collective(c, "rows", members) {
+			rs[q].whole[k] = e.b.Output(id, 0)
+		}
+	}
+}
+
+// gather makes the parameters of the unit that op i reads whole, where they are not yet.
+func (e *emitter) gather(i graph.OpID, stage int, kind task) {
+	for _, x := range e.g.Inputs(i) {
+		if !e.weight[x] {
+			continue
+		}
+		if _, ok := e.replicas[0].gathered[x]; ok {
+			continue
+		}
+		unit := e.units[e.g.Tensor(x).Producer]
+		var ts []graph.TensorID
+		var size units.Bytes
+		for _, t := range e.parameters(kind, unit) {
+			if _, ok := e.replicas[0].gathered[t]; !ok {
+				ts = append(ts, t)
+				size += e.gradientBytes(t)
+			}
+		}
+		c := Collective{AllGather, DataAxis, stage, size, e.s.Data}
+		for t := range e.tensor {
+			rs := e.part(t)
+			members := make([]member, len(rs))
+			for q, r := range rs {
+				m := member{rank: e.s.Rank(r.d, stage, r.t), wait: []graph.OpID{r.before[stage]}}
+				r.before[stage] = r.lastCompute[stage]
+				for _, w := range ts {
+					m.outs = append(m.outs, graph.Tensor{DType: e.g.Tensor(w).DType, Bytes: e.gradientBytes(w)})
+				}
+				members[q] = m
+			}
+			for q, id := range e.collective(c, "parameters", members) {
+				for at, w := range ts {
+					rs[q].gathered[w] = e.b.Output(id, at)
+				}
+			}
+		}
+	}
+}
+
+// parameters returns the weights of a unit that a kind of pass reads, ascending.
+func (e *emitter) parameters(kind task, unit int32) []graph.TensorID {
+	if e.reads == nil {
+		e.reads = map[task]map[int32][]graph.TensorID{}
+	}
+	if e.reads[kind] == nil {
+		by := map[int32][]graph.TensorID{}
+		seen := map[graph.TensorID]bool{}
+		for _, i := range e.lists[kind] {
+			for _, t := range e.g.Inputs(i) {
+				if e.weight[t] && !seen[t] {
+					seen[t] = true
+					u := e.units[e.g.Tensor(t).Producer]
+					by[u] = append(by[u], t)
+				}
+			}
+		}
+		e.reads[kind] = by
+	}
+	return e.reads[kind][unit]
+}
+
+// gatherUpdated makes parameters whole again whose shares the replicas have updated.
+func (e *emitter) gatherUpdated() {
+	if e.s.Data == 1 || e.s.Sharding == Replicated || e.s.Sharding == ShardAll {
+		return
+	}
+	type bucket struct {
+		bytes units.Bytes
+		ops   []graph.OpID // updates
+	}
+	for stage := range e.s.Pipeline {
+		var open bucket
+		flush := func() {
+			if open.bytes == 0 {
+				return
+			}
+			c := Collective{AllGather, DataAxis, stage, open.bytes, e.s.Data}
+			for t := range e.tensor {
+				rs := e.part(t)
+				members := make([]member, len(rs))
+				for q, r := range rs {
+					members[q].rank = e.s.Rank(r.d, stage, r.t)
+					for _, u := range open.ops {
+						members[q].wait = append(members[q].wait, r.once[u])
+					}
+				}
+				e.collective(c, "updated", members)
+			}
+			open = bucket{}
+		}
+		for i := range graph.OpID(e.g.NumOps()) {
+			if o := e.g.Op(i); o.Params == 0 || int(e.step.Chunk[i])%e.s.Pipeline != stage {
+				continue
+			}
+			t := first(e.g, i)
+			for _, u := range e.g.Consumers(t) {
+				if e.g.Op(u).Phase == graph.Update && e.g.Op(u).Kind.Class() == graph.ClassUpdate {
+					open.ops = append(open.ops, u)
+				}
+			}
+			open.bytes += e.gradientBytes(t)
+			if open.bytes >= e.s.Bucket {
+				flush()
+			}
+		}
+		flush()
+	}
+}

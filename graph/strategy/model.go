@@ -1,0 +1,103 @@
+package strategy
+
+import (
+	"fmt"
+	"strings"
+
+	"placer/graph"
+)
+
+// Model is one model's step at two batch sizes: Micro of one micro-batch, Whole of all
+// samples that a step has. Both have the same ops.
+type Model struct {
+	Micro, Whole *graph.Graph
+	once         []bool // [N] there once for a replica
+}
+
+// NewModel reports where the graphs are not of the same ops.
+func NewModel(micro, whole *graph.Graph) (*Model, error) {
+	if micro.NumOps() != whole.NumOps() || micro.NumTensors() != whole.NumTensors() {
+		return nil, fmt.Errorf("graph %s: its ops depend on the batch: %d for a micro-batch, %d for the whole", micro.Name(), micro.NumOps(), whole.NumOps())
+	}
+	m := &Model{Micro: micro, Whole: whole, once: make([]bool, micro.NumOps())}
+	for i := range m.once {
+		a, b := micro.Op(graph.OpID(i)), whole.Op(graph.OpID(i))
+		if a.Kind != b.Kind || a.Phase != b.Phase || a.Params != b.Params || len(micro.Inputs(graph.OpID(i))) != len(whole.Inputs(graph.OpID(i))) {
+			return nil, fmt.Errorf("graph %s: op %d is %s (%s) for a micro-batch, %s (%s) for the whole", micro.Name(), i, a.Name, a.Kind, b.Name, b.Kind)
+		}
+		m.once[i] = m.isOnce(graph.OpID(i))
+	}
+	return m, nil
+}
+
+// isOnce reports whether op i is there once, given what it reads: it updates, it holds
+// something, or it computes of such ops alone what no chance and no sample enters.
+func (m *Model) isOnce(i graph.OpID) bool {
+	o := m.Micro.Op(i)
+	switch {
+	case o.Phase == graph.Update:
+		return true
+	case holds(o):
+		return true
+	case o.Kind.Class() == graph.ClassInput, strings.HasPrefix(string(o.Kind), "Random"), o.Kind == "Dropout", o.Kind == "Bernoulli":
+		return false
+	}
+	some := false
+	for p := range m.Micro.Predecessors(i) {
+		some = true
+		if !m.once[p] || m.Micro.Op(p).Phase == graph.Update {
+			return false
+		}
+	}
+	return some
+}
+
+// holds reports whether an op holds memory of its own and computes nothing.
+func holds(o *graph.Op) bool {
+	c := o.Kind.Class()
+	return c == graph.ClassVariable || c == graph.ClassConst || o.Resident > 0 || o.Params > 0
+}
+
+// first returns the first output of op i.
+func first(g *graph.Graph, i graph.OpID) graph.TensorID {
+	t, _ := g.Outputs(i)
+	return t
+}
+
+// gradients returns the tensors that ops of the passes make and ops that are there once
+// read: what is summed, concatenated or handed on, ascending.
+func (m *Model) gradients() (ts []graph.TensorID) {
+	g := m.Micro
+	for t := range graph.TensorID(g.NumTensors()) {
+		if m.once[g.Tensor(t).Producer] {
+			continue
+		}
+		for _, v := range g.Consumers(t) {
+			if m.once[v] {
+				ts = append(ts, t)
+				break
+			}
+		}
+	}
+	return ts
+}
+
+// rule says how a gradient of all micro-batches is made of theirs.
+type rule uint8
+
+const (
+	summed       rule = iota // added up
+	concatenated             // rows, side by side
+	last                     // the last micro-batch's: integers, such as a shape
+)
+
+func (m *Model) ruleOf(t graph.TensorID) rule {
+	a, b := m.Micro.Tensor(t), m.Whole.Tensor(t)
+	switch {
+	case a.Bytes != b.Bytes:
+		return concatenated
+	case a.DType == graph.I32 || a.DType == graph.I64 || a.DType == graph.Bool:
+		return last
+	}
+	return summed
+}

@@ -1,0 +1,74 @@
+package strategy
+
+import (
+	"placer/graph"
+	"placer/units"
+)
+
+// Step is the graph of a strategy. Ops are in an order that a device may follow: the
+// priorities of the strategy are 0, 1, ..., N'-1.
+type Step struct {
+	Graph    *graph.Graph
+	Strategy Strategy
+	// Rank is the rank whose device runs each op, [N'], and Stream says that it runs on the device's
+	// stream for communication, beside what it computes.
+	Rank   []uint8
+	Stream []bool
+	// From is the op of the micro-batch's graph that each op is made from, [N'], None for
+	// communication; Micro is its micro-batch, -1 for what is there once.
+	From  []graph.OpID
+	Micro []int32
+	// Collectives are those of the step; Collective is that of an op that stands for a whole ring, [N'],
+	// -1 for others. Only folded steps have such ops.
+	Collectives []Collective
+	Collective  []int32
+	// Folded says that the ranks of replica 0 and part 0 alone are there.
+	Folded bool
+	// Chunk is the chunk of each op of the micro-batch's graph, [N].
+	Chunk []int32
+}
+
+// Kind says what a collective does.
+type Kind uint8
+
+// Kinds of collectives.
+const (
+	AllReduce Kind = iota
+	ReduceScatter
+	AllGather
+)
+
+var kindNames = [...]string{"AllReduce", "ReduceScatter", "AllGather"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Steps returns how many steps a ring of d ranks takes; each sends a d-th of the tensor.
+func (k Kind) Steps(d int) int {
+	if k == AllReduce {
+		return 2 * (d - 1)
+	}
+	return d - 1
+}
+
+// Axis is a dimension of a mesh.
+type Axis uint8
+
+// Axes along which ranks communicate.
+const (
+	DataAxis Axis = iota
+	TensorAxis
+)
+
+// Collective is one collective of the ranks of a group.
+type Collective struct {
+	Kind  Kind
+	Axis  Axis
+	Stage int
+	Bytes units.Bytes // of the whole tensor
+	Ranks int         // D of the ring
+}
+
+// Sent returns the bytes that each rank sends: 2(D-1)/D or (D-1)/D of the tensor.
+func (c Collective) Sent() units.Bytes {
+	return units.Bytes(c.Kind.Steps(c.Ranks)) * units.Bytes(ceil(int64(c.Bytes), int64(c.Ranks)))
+}

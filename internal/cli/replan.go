@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/hw"
+	"placer/internal/report"
+	"placer/placer/problem"
+	"placer/placer/replan"
+	"placer/plan"
+	"placer/units"
+)
+
+// replanFlags are the flags of replan.
+type replanFlags struct {
+	inputFlags
+	plan, maxMove, output string
+	budget                time.Duration
+	evaluations           int
+	seed                  uint64
+	json                  bool
+}
+
+func (c *console) replanCommand() *cobra.Command {
+	var f replanFlags
+	cmd := &cobra.Command{
+		Use:   "replan",
+		Short: "Change a plan whose machine changed, moving few bytes",
+		Long: "replan changes a plan for a machine that has lost a device or whose devices or links\n" +
+			"have slowed. Devices are the same where their names are. At most --max-move of weights\n" +
+			"and optimizer state go to devices that did not hold them; what was on lost devices\n" +
+			"counts, as it has to be loaded again.",
+		Example: "  placer replan --workload llama --plan old.json --machine seven.json --max-move 2GB -o new.json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return c.replan(cmd.Context(), &f)
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file of before; - reads stdin")
+	cmd.Flags().StringVar(&f.maxMove, "max-move", "", "most bytes to move, as 2GB; any number without it")
+	cmd.Flags().DurationVar(&f.budget, "budget", 30*time.Second, "time of the search")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of a time, so that the plan is the same everywhere")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the plan to this file; - writes it to stdout instead of the text")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func (f *replanFlags) check(cmd *cobra.Command) error {
+	if err := f.inputFlags.check(cmd, f.plan); err != nil {
+		return err
+	}
+	switch {
+	case f.plan == "":
+		return usagef("--plan names no plan")
+	case f.evaluations < 0 || f.evaluations == 0 && f.budget <= 0:
+		return usagef("--budget %v, --evaluations %d: want more than 0", f.budget, f.evaluations)
+	}
+	if _, err := f.limit(); err != nil {
+		return usagef("--max-move: %v", err)
+	}
+	return checkOutput(f.output, f.json)
+}
+
+// limit returns the bytes of --max-move, below 0 for any number.
+func (f *replanFlags) limit() (units.Bytes, error) {
+	if f.maxMove == "" {
+		return -1, nil
+	}
+	return units.ParseBytes(f.maxMove)
+}
+
+func (c *console) replan(ctx context.Context, f *replanFlags) error {
+	l, m, err := c.load(&f.inputFlags)
+	if err != nil {
+		return err
+	}
+	old, err := c.readPlan(f.plan)
+	if err != nil {
+		return err
+	}
+	given := l.Graph
+	if err := l.change(old); err != nil {
+		return err
+	}
+	whole := &hw.Machine{Name: old.MachineName} // of the names alone: the plan must be the graph's
+	for _, name := range old.Devices {
+		whole.Devices = append(whole.Devices, hw.Device{Name: name})
+	}
+	if _, err := old.Plan(l.Graph, whole); err != nil {
+		return fmt.Errorf("%s: %w", f.plan, err)
+	}
+	doc := &report.Replanned{Format: report.ReplannedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.IdentifyMachine(m), Lost: []string{}}
+	to := make([]uint8, len(old.Devices))
+	for k, name := range old.Devices {
+		at := slices.IndexFunc(m.Devices, func(d hw.Device) bool { return d.Name == name })
+		if at < 0 {
+			at = replan.Lost
+			doc.Lost = append(doc.Lost, name)
+		}
+		to[k] = uint8(at)
+	}
+	before := make([]uint8, len(old.Device))
+	for i, d := range old.Device {
+		before[i] = to[d]
+	}
+	p, err := problem.New(l.Source, m, problem.Options{})
+	if err != nil {
+		return err
+	}
+	if old.Priority != nil {
+		p.Priority = old.Priority
+	}
+	p.Fusion, p.Seed, p.Clock = old.Fusion, f.seed, c.clock
+	p.Budget = plan.Budget{Seconds: f.budget.Seconds()}
+	if f.evaluations > 0 {
+		p.Budget = plan.Budget{Evaluations: f.evaluations}
+	}
+	limit, err := f.limit()
+	if err != nil {
+		return err
+	}
+	o, err := replan.Find(ctx, p, before, limit)
+	if err != nil {
+		return err
+	}
+	doc.Kept, doc.KeptMissing, doc.StepTime, doc.Feasible, doc.Missing = o.Kept.Value, int64(o.Kept.Overflow), o.Score.Value, o.Score.Feasible(), int64(o.Score.Overflow)
+	doc.Moved, doc.Forced, doc.Held, doc.Evaluations = int64(o.Moved), int64(o.Forced), int64(o.Held), o.Evaluations
+	if limit >= 0 {
+		b := int64(limit)
+		doc.Limit = &b
+	}
+	x := &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "replan", Decision: o.Or(p.Decision)}
+	file, err := x.ChangedFile(given, old.Changes, l.Graph, m)
+	if err != nil {
+		return err
+	}
+	if err := c.emit(f.output, file.Write, f.json, doc); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return interrupted("interrupted: the best plan so far was written")
+	}
+	if !o.Score.Feasible() {
+		return tooMuch(o.Score)
+	}
+	return nil
+}

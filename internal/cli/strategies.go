@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placer/graph"
+	"placer/internal/report"
+	"placer/placer/problem"
+	"placer/placer/strategies"
+	"placer/plan"
+	"placer/workloads"
+)
+
+// strategiesFlags are the flags of strategies.
+type strategiesFlags struct {
+	inputFlags
+	batch       int64
+	micro       int
+	stages      []int
+	budget      time.Duration
+	evaluations int
+	seed        uint64
+	json        bool
+}
+
+func (c *console) strategiesCommand() *cobra.Command {
+	var f strategiesFlags
+	cmd := &cobra.Command{
+		Use:   "strategies",
+		Short: "Compare data, pipeline and tensor parallel steps, and mixtures",
+		Long: "strategies divides a step of --batch samples among the devices in every way that\n" +
+			"people run: replicas with all-reduced or sharded gradients (ddp, zero-1 to zero-3),\n" +
+			"pipelines (gpipe, 1f1b, interleaved), split products (tensor parallel), and meshes of\n" +
+			"these. Each is a graph with its communication, simulated like any other.",
+		Example: "  placer strategies --workload llama --gpu a100 --gpus 8 --batch 32\n" +
+			"  placer strategies --graph model.onnx --train momentum --dim batch=256 --gpu h100",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return c.strategies(cmd.Context(), &f)
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().Int64Var(&f.batch, "batch", 0, "samples of a step, on all devices together; the workload's, or that of --dim batch=N, without it")
+	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
+	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
+	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "time of the search that places the micro-batched graph; 0 leaves it out")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of a time, so that the answer is the same everywhere")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func (f *strategiesFlags) check(cmd *cobra.Command) error {
+	if err := f.inputFlags.check(cmd); err != nil {
+		return err
+	}
+	switch {
+	case f.batch < 0 || cmd.Flags().Changed("batch") && f.batch == 0:
+		return usagef("--batch %d: want at least 1", f.batch)
+	case f.micro < 0 || cmd.Flags().Changed("micro-batches") && f.micro == 0:
+		return usagef("--micro-batches %d: want at least 1", f.micro)
+	case f.budget < 0 || f.evaluations < 0:
+		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
+	case f.Times != "":
+		return usagef("--times is for one graph: strategies derive others")
+	case f.Graph == "-":
+		return usagef("--graph -: strategies read the file once for each size of a micro-batch, name a file")
+	}
+	return nil
+}
+
+// batchDims are the names by which graph files call the number of samples.
+var batchDims = []string{"batch", "batch_size", "N"}
+
+// family returns the graph that f names at any batch, and the batch of its step: batch,
+// or where that is 0 what the graph has.
+func (c *console) family(f *graphFlags, batch int64) (strategies.Family, int64, error) {
+	if f.Workload != "" {
+		given, err := workloads.Batch(f.Workload)
+		if err != nil {
+			return nil, 0, usage(err)
+		}
+		if batch == 0 {
+			batch = given
+		}
+		return func(n int64) (*graph.Graph, error) { return workloads.BuildBatch(f.Workload, n) }, batch, nil
+	}
+	name := ""
+	for _, d := range batchDims {
+		if n, ok := f.Dims[d]; ok && name == "" {
+			if name = d; batch == 0 {
+				batch = n
+			}
+		}
+	}
+	if name == "" {
+		l, err := c.loadGraph(f)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, d := range batchDims {
+			if name == "" && slices.Contains(l.file.Dims, d) {
+				name = d
+			}
+		}
+		if name == "" {
+			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open: its batch cannot be divided", f.Graph)
+		}
+	}
+	if batch == 0 {
+		return nil, 0, usagef("--batch: say how many samples a step has, or --dim %s=N", name)
+	}
+	return func(n int64) (*graph.Graph, error) {
+		at := *f
+		at.Dims = maps.Clone(f.Dims)
+		if at.Dims == nil {
+			at.Dims = map[string]int64{}
+		}
+		at.Dims[name] = n
+		l, err := c.loadGraph(&at)
+		if err == nil && (l.Times != nil || l.Seconds != nil) {
+			err = strategies.ErrTimes
+		}
+		return l.Graph, err
+	}, batch, nil
+}
+
+func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
+	m, err := c.loadMachine(&f.machineFlags)
+	if err != nil {
+		return err
+	}
+	family, batch, err := c.family(&f.graphFlags, f.batch)
+	if err != nil {
+		return err
+	}
+	g, err := family(batch)
+	if err != nil {
+		return err
+	}
+	how := strategies.Config{Batch: batch, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	if f.evaluations > 0 {
+		how.Budget = plan.Budget{Evaluations: f.evaluations}
+	}
+	x, err := strategies.NewComparison(problem.Source{Graph: g}, family, m, how)
+	if err != nil {
+		return err
+	}
+	rows := x.Rows(ctx, func(r *strategies.Row) {
+		found := r.Why
+		if r.Result != nil {
+			found = fmt.Sprintf("%.4g ms, %v", 1e3*r.Seconds, r.Strategy)
+		}
+		c.say("%s: %s", r.Name, found)
+	})
+	doc := report.CompareStrategies(g.Name(), x.Machine(), batch, rows, c.clock())
+	if err := c.print(f.json, doc); err != nil {
+		return err
+	}
+	switch best := strategies.Best(rows); {
+	case ctx.Err() != nil:
+		return interrupted("interrupted: ways that were left are not in the table")
+	case best == nil:
+		return fmt.Errorf("graph %s: no way to divide its step was found", g.Name())
+	case !doc.Feasible():
+		return tooMuch(best.Score())
+	}
+	return nil
+}

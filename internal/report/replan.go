@@ -1,0 +1,51 @@
+package report
+
+import (
+	"io"
+
+	"placer/units"
+)
+
+// ReplannedFormat names the version of Replanned as a JSON document.
+const ReplannedFormat = "placer replan 1"
+
+// Replanned is a plan that was changed because its machine changed.
+type Replanned struct {
+	Format      string   `json:"format"`
+	Graph       Graph    `json:"graph"`
+	Machine     Machine  `json:"machine"`
+	Lost        []string `json:"lost"` // devices of the old plan that the machine does not have
+	Kept        float64  `json:"kept_step_time_s"`
+	KeptMissing int64    `json:"kept_missing_bytes"`
+	StepTime    float64  `json:"step_time_s"`
+	Feasible    bool     `json:"feasible"`
+	Missing     int64    `json:"missing_bytes"`
+	Moved       int64    `json:"moved_bytes"`
+	Forced      int64    `json:"forced_bytes"`
+	Held        int64    `json:"held_bytes"`
+	Limit       *int64   `json:"limit_bytes"`
+	Evaluations int      `json:"evaluations"`
+}
+
+// WriteText writes r as sentences.
+func (r *Replanned) WriteText(w io.Writer) error {
+	pg := newPage(w)
+	pg.printf("%s: %d ops on %s, %s", r.Graph.Name, r.Graph.Ops, r.Machine.Name, devices(r.Machine.Devices))
+	for k, name := range r.Lost {
+		if k == 0 {
+			pg.printf("; lost:")
+		}
+		pg.printf(" %s", name)
+	}
+	pg.printf("\n")
+	pg.printf("moving what is lost alone, %s: step %s%s\n", units.Bytes(r.Forced), seconds(r.Kept), lacks(r.KeptMissing))
+	pg.printf("moving %s of %s: step %s%s; %d evaluations\n", units.Bytes(r.Moved), units.Bytes(r.Held), seconds(r.StepTime), lacks(r.Missing), r.Evaluations)
+	return pg.err
+}
+
+func lacks(missing int64) string {
+	if missing == 0 {
+		return ""
+	}
+	return ", lacks " + units.Bytes(missing).String()
+}

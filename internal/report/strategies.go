@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"placer/hw"
+	"placer/placer/strategies"
+	"placer/units"
+)
+
+// strategiesFormat names the version of Strategies as a JSON document.
+const strategiesFormat = "placer strategies 1"
+
+// Strategies says what each way to divide a step among devices comes to.
+type Strategies struct {
+	Format  string        `json:"format"`
+	Graph   string        `json:"graph"`
+	Machine Machine       `json:"machine"`
+	Batch   int64         `json:"batch"` // samples a step, on all devices together
+	Rows    []strategyRow `json:"rows"`
+	Best    string        `json:"best,omitempty"` // row; empty: nothing fits
+	Seconds float64       `json:"seconds"`        // to the answer
+	Notes   []string      `json:"notes,omitempty"`
+}
+
+// strategyRow is one way.
+type strategyRow struct {
+	Name         string  `json:"name"`
+	Strategy     string  `json:"strategy,omitempty"`
+	Data         int     `json:"data_parallel,omitempty"`
+	Pipeline     int     `json:"pipeline_stages,omitempty"`
+	Tensor       int     `json:"tensor_parallel,omitempty"`
+	Sharding     string  `json:"sharding,omitempty"`
+	Schedule     string  `json:"schedule,omitempty"`
+	Chunks       int     `json:"chunks,omitempty"`
+	MicroBatches int     `json:"micro_batches,omitempty"`
+	StepTime     float64 `json:"step_time_s,omitempty"`
+	Rate         float64 `json:"samples_per_s,omitempty"`
+	Feasible     bool    `json:"feasible"`
+	Peak         []int64 `json:"peak_bytes,omitempty"` // of ranks that are simulated; 0 of those that do as these do
+	Missing      int64   `json:"missing_bytes,omitempty"`
+	Bubble       float64 `json:"bubble"`
+	Traffic      int64   `json:"traffic_bytes"`
+	Ops          int     `json:"ops,omitempty"` // simulated
+	Tried        int     `json:"tried"`         // strategies
+	Seconds      float64 `json:"seconds"`
+	Why          string  `json:"why,omitempty"` // it cannot be done
+}
+
+// CompareStrategies describes rows for a graph on m at a batch.
+func CompareStrategies(graph string, m *hw.Machine, batch int64, rows []strategies.Row, took float64) *Strategies {
+	d := &Strategies{Format: strategiesFormat, Graph: graph, Machine: IdentifyMachine(m), Batch: batch, Seconds: took}
+	for k := range rows {
+		d.Rows = append(d.Rows, describeStrategy(&rows[k], batch))
+	}
+	if best := strategies.Best(rows); best != nil && best.Overflow == 0 {
+		d.Best = best.Name
+	}
+	return d
+}
+
+// describeStrategy is a row of a comparison at a batch.
+func describeStrategy(r *strategies.Row, batch int64) strategyRow {
+	x := strategyRow{Name: r.Name, Tried: r.Tried, Seconds: r.Took, Why: r.Why}
+	if r.Result == nil {
+		return x
+	}
+	s := r.Strategy
+	x.Strategy, x.Data, x.Pipeline, x.Tensor, x.MicroBatches = s.String(), s.Data, s.Pipeline, s.Tensor, s.MicroBatches
+	if s.Data > 1 {
+		x.Sharding = s.Sharding.String()
+	}
+	if s.Pipeline > 1 {
+		x.Schedule, x.Chunks = s.Schedule.String(), s.Chunks
+	}
+	x.StepTime, x.Feasible, x.Missing, x.Bubble, x.Traffic, x.Ops = r.Seconds, r.Overflow == 0, int64(r.Overflow), r.Bubble, int64(r.Traffic), r.Ops
+	if x.Feasible {
+		x.Rate = float64(batch) / r.Seconds
+	}
+	for _, b := range r.Peak {
+		x.Peak = append(x.Peak, int64(b))
+	}
+	return x
+}
+
+// Feasible reports whether some row fits.
+func (d *Strategies) Feasible() bool { return d.Best != "" }
+
+// WriteText writes d as a table.
+func (d *Strategies) WriteText(w io.Writer) error {
+	pg := newPage(w)
+	pg.printf("%s on %s, %s; %d samples a step, on all devices together\n\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices), d.Batch)
+	t := newTable("way", "strategy", ">step", ">samples/s", ">fullest", ">bubble", ">traffic", ">took").fitting("took", "traffic")
+	for _, r := range d.Rows {
+		name := r.Name
+		if name == d.Best {
+			name += " *"
+		}
+		if r.StepTime == 0 {
+			t.row(name, "-", "-", "-", "-", "-", "-", fmt.Sprintf("%.1f s", r.Seconds))
+			continue
+		}
+		most := int64(0)
+		for _, b := range r.Peak {
+			most = max(most, b)
+		}
+		rate := "too much"
+		if r.Feasible {
+			rate = fmt.Sprintf("%.4g", r.Rate)
+		}
+		t.row(name, r.Strategy, seconds(r.StepTime), rate, units.Bytes(most), fmt.Sprintf("%.1f%%", 100*r.Bubble), units.Bytes(r.Traffic), fmt.Sprintf("%.1f s", r.Seconds))
+	}
+	pg.table(t)
+	for _, r := range d.Rows {
+		switch {
+		case r.Why != "":
+			pg.printf("%s: %s\n", r.Name, r.Why)
+		case !r.Feasible:
+			pg.printf("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
+		}
+	}
+	for _, n := range d.Notes {
+		pg.printf("%s\n", n)
+	}
+	return pg.err
+}

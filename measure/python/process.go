@@ -1,0 +1,187 @@
+package python
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"placer/sim/schedule"
+)
+
+// Config says what process to start.
+type Config struct {
+	Runtime  Runtime
+	Python   string // program
+	Graph    string // graph file, beside which the captured program lies
+	Realtime bool   // keep other processes off the cores while a step runs
+}
+
+// Request says how a step is measured. Zero fields stand for the package's defaults.
+type Request struct {
+	Steps int    `json:"steps,omitempty"` // timed, of a round
+	Clock string `json:"clock,omitempty"` // virtual or wall
+	Trace bool   `json:"trace"`
+	Brief bool   `json:"brief,omitempty"` // without devices, classes and trace, which take steps of their own
+}
+
+// Process is a measuring process. It is used by one goroutine at a time.
+type Process struct {
+	Ready   Ready
+	runtime Runtime
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	errors  *tail
+	ended   error // of the process, once it has been waited for
+	waited  bool
+}
+
+// Start starts the process and waits until it takes requests. It reports ErrNone where
+// there is no such program, framework or package. The process ends with Close or
+// ctx.
+func Start(ctx context.Context, cfg Config) (*Process, error) {
+	args := []string{"-m", cfg.Runtime.Package, "measure", "--graph", cfg.Graph, "--serve"}
+	if cfg.Realtime {
+		args = append(args, "--realtime")
+	}
+	p := &Process{runtime: cfg.Runtime, command: exec.CommandContext(ctx, cfg.Python, args...), errors: &tail{}}
+	p.command.Stderr = p.errors
+	p.command.WaitDelay = 5 * time.Second
+	in, err := p.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	if err := p.command.Start(); err != nil {
+		return nil, cfg.Runtime.none(err.Error())
+	}
+	if err := p.read(&p.Ready); err != nil {
+		p.Close()
+		if ctx.Err() == nil && p.errors.missing() {
+			return nil, cfg.Runtime.none(cfg.Python + ": " + p.errors.last())
+		}
+		return nil, err
+	}
+	if p.Ready.Format != readyFormat {
+		p.Close()
+		return nil, fmt.Errorf("%s: format is %q, want %q", cfg.Python, p.Ready.Format, readyFormat)
+	}
+	return p, nil
+}
+
+// Has reports devices that s uses and the process lacks, as ErrNone.
+func (r *Ready) Has(s *schedule.Schedule) error {
+	for _, o := range s.Ops {
+		if name := s.Devices[o.Device]; !slices.Contains(r.Devices, name) {
+			return r.lacks(name, "op "+o.Name+" is to run there")
+		}
+	}
+	return nil
+}
+
+// Measure runs s. The error says why it could not be measured.
+func (p *Process) Measure(s *schedule.Schedule, r Request) (*Answer, error) {
+	var doc, line bytes.Buffer
+	if err := s.Write(&doc); err != nil {
+		return nil, err
+	}
+	if err := json.Compact(&line, doc.Bytes()); err != nil {
+		return nil, err
+	}
+	request, err := json.Marshal(struct {
+		Request
+		Schedule json.RawMessage `json:"schedule"`
+	}{r, line.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.in.Write(append(request, '\n')); err != nil {
+		return nil, p.broken(err)
+	}
+	a := &Answer{}
+	if err := p.read(a); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.Error != "":
+		return nil, errors.New(a.Error)
+	case a.Format != Format:
+		return nil, fmt.Errorf("%s: format is %q, want %q", p.runtime.Package, a.Format, Format)
+	case a.Step <= 0:
+		return nil, fmt.Errorf("%s: a step of %v s", p.runtime.Package, a.Step)
+	}
+	return a, nil
+}
+
+// Close ends the process and waits for it.
+func (p *Process) Close() error {
+	p.in.Close()
+	return p.wait()
+}
+
+func (p *Process) wait() error {
+	if !p.waited {
+		p.waited = true
+		_, _ = io.Copy(io.Discard, p.out)
+		p.ended = p.command.Wait()
+	}
+	return p.ended
+}
+
+// read reads one line as a document.
+func (p *Process) read(v any) error {
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return p.broken(err)
+	}
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("%s: %.80q is no answer: %w", p.runtime.Package, line, err)
+	}
+	return nil
+}
+
+// broken returns why the process ended.
+func (p *Process) broken(err error) error {
+	p.in.Close()
+	if end := p.wait(); end != nil {
+		err = end
+	}
+	if last := p.errors.last(); last != "" {
+		return fmt.Errorf("%s (%w)", last, err)
+	}
+	return fmt.Errorf("%s: %w", p.runtime.Package, err)
+}
+
+// tail keeps the last lines that a process writes.
+type tail struct{ kept []byte }
+
+const tailBytes = 4096
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.kept = append(t.kept, b...)
+	if n := len(t.kept) - tailBytes; n > 0 {
+		t.kept = append(t.kept[:0], t.kept[n:]...)
+	}
+	return len(b), nil
+}
+
+// last returns the last line that says something.
+func (t *tail) last() string {
+	lines := strings.Split(strings.TrimSpace(string(t.kept)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// missing reports whether Python did not find the framework or the package.
+func (t *tail) missing() bool { return strings.Contains(t.last(), "No module named ") }

@@ -1,0 +1,84 @@
+package methods
+
+import (
+	"slices"
+
+	"placer/baselines/search/anneal"
+	"placer/baselines/search/local"
+	"placer/placer/policy/cem"
+	"placer/placer/portfolio"
+	"placer/placer/search"
+	"placer/plan"
+)
+
+// Portfolio is the method that shares a budget between the others.
+const Portfolio = portfolio.Name
+
+// Annealing begins with the coarsened graph, in two stages, and goes on with whole
+// chains. Started from a good plan, it leaves out the coarsened graph, or all but single
+// cells and ops.
+const (
+	coolChains = 2
+	coolCells  = 4
+)
+
+// shared returns the portfolio for problems like p. o is what its arms are told; as many
+// of them run at once as o has workers.
+func shared(p Problem, o Options) search.Method {
+	return search.Method{Name: Portfolio, Kind: plan.Search, Stage: search.StageShare, Weight: 8, New: func(s search.Start) (plan.Placer, error) {
+		return portfolio.Placer{Arms: arms(p, o), Start: s.Decision, Workers: o.Workers}, nil
+	}}
+}
+
+// arms returns those of a portfolio for problems like p.
+func arms(p Problem, o Options) []portfolio.Arm {
+	o.Workers, o.Start = 1, search.Start{}
+	var all []portfolio.Arm
+	own := func(name string) {
+		k := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+		if p.FromScratch && name == FineTuned || rows[k].only != nil && !rows[k].only(p) {
+			return
+		}
+		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) {
+			m, err := Find(name)
+			if err != nil {
+				return nil, err
+			}
+			return m.New(o)
+		}})
+	}
+	from := func(name string, tasks plan.Tasks, of func(plan.Decision) plan.Placer) {
+		all = append(all, portfolio.Arm{Name: name, FromBest: true, New: func(start plan.Decision) (plan.Placer, error) {
+			return turn{of(start), tasks, start}, nil
+		}})
+	}
+	placed := func(cool int) func(plan.Decision) plan.Placer {
+		return func(start plan.Decision) plan.Placer {
+			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Workers: 1}
+		}
+	}
+	together := func(start plan.Decision) plan.Placer {
+		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1}
+	}
+	own("balance")
+	own(Uncontended)
+	own("anneal")
+	from("chains", plan.Place, placed(coolChains))
+	if beside := p.Tasks &^ plan.Place; beside != 0 {
+		from("all tasks", p.Tasks, together)
+		for _, t := range []plan.Tasks{plan.Fuse, plan.Schedule} {
+			if beside.Has(t) && beside != t {
+				from(t.String(), t, together)
+			}
+		}
+	}
+	from("cells", plan.Place, placed(coolCells))
+	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
+	if ByNetwork(p.Tasks) { // GO-one's network learns slower than the graph's own logits
+		all = append(all, portfolio.Arm{Name: "cross-entropy", New: func(plan.Decision) (plan.Placer, error) { return cem.Policy{Config: cem.Default()}, nil }})
+	} else {
+		own(GoOne)
+	}
+	own(FineTuned)
+	return all
+}

@@ -1,0 +1,171 @@
+package portfolio
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"placer/baselines/budget"
+	"placer/baselines/conformance"
+	"placer/plan"
+)
+
+// walk is a method for tests: it moves a few ops of the best placement that it knows.
+type walk struct {
+	name  string
+	start []uint8
+}
+
+func (w walk) Name() string  { return w.name }
+func (walk) Kind() plan.Kind { return plan.Search }
+
+func (w walk) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	t := budget.New(ctx, p, w.name)
+	rng := rand.New(rand.NewPCG(p.Seed, 0))
+	best := make([]uint8, p.Graph.NumOps())
+	copy(best, w.start)
+	score := t.Try(best)
+	for !t.Done() {
+		next := slices.Clone(best)
+		next[rng.IntN(len(next))] = uint8(rng.IntN(p.Machine.NumDevices()))
+		if s := t.Try(next); s.Better(score) {
+			best, score = next, s
+		}
+	}
+	return t.Outcome()
+}
+
+func testArms() []Arm {
+	return []Arm{
+		{Name: "anew", New: func(plan.Decision) (plan.Placer, error) { return walk{name: "anew"}, nil }},
+		{Name: "absent", New: func(plan.Decision) (plan.Placer, error) { return nil, errors.New("not installed") }},
+		{Name: "on", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return walk{"on", s.Device}, nil }},
+		{Name: "idle", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return still{s}, nil }},
+	}
+}
+
+// still gives its start.
+type still struct{ plan.Decision }
+
+func (still) Name() string    { return "still" }
+func (still) Kind() plan.Kind { return plan.Search }
+func (s still) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	return &plan.Outcome{Decision: s.Decision, Score: p.Evaluate(s.Device), Evaluations: 1}, nil
+}
+
+func testProblem(t *testing.T, evaluations int) *plan.Problem {
+	t.Helper()
+	p, err := conformance.Cases()[3].Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Budget = plan.Budget{Evaluations: evaluations}
+	return p
+}
+
+func place(t *testing.T, a Placer, evaluations int) *plan.Outcome {
+	t.Helper()
+	o, err := a.Place(t.Context(), testProblem(t, evaluations))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestWorkersChangeNothing(t *testing.T) {
+	for _, n := range []int{1, 50, 777} {
+		one := place(t, Placer{Arms: testArms(), Walkers: 3, Workers: 1}, n)
+		for workers := 2; workers <= 4; workers++ {
+			o := place(t, Placer{Arms: testArms(), Walkers: 3, Workers: workers}, n)
+			if !slices.Equal(o.Device, one.Device) || o.Score != one.Score || o.Evaluations != one.Evaluations || !slices.Equal(o.Notes, one.Notes) {
+				t.Errorf("%d evaluations on %d workers: %v %q, on one %v %q", n, workers, o.Score, o.Notes, one.Score, one.Notes)
+			}
+		}
+	}
+}
+
+// A larger budget in evaluations makes those of a smaller one and goes on.
+func TestMoreIsNeverWorse(t *testing.T) {
+	var before plan.Score
+	better := 0
+	for n := 1; n < 600; n++ {
+		o := place(t, Placer{Arms: testArms(), Workers: 1}, n)
+		if n > 1 && before.Better(o.Score) {
+			t.Fatalf("%d evaluations end at %v, %d at %v", n-1, before, n, o.Score)
+		}
+		if o.Score.Better(before) {
+			better++
+		}
+		before = o.Score
+	}
+	if better < 10 {
+		t.Errorf("600 budgets gave %d better plans", better)
+	}
+}
+
+func TestNeverBehindTheStart(t *testing.T) {
+	good := place(t, Placer{Arms: testArms()}, 3000)
+	for _, n := range []int{1, 2, 30} {
+		if o := place(t, Placer{Arms: testArms(), Start: good.Decision}, n); good.Score.Better(o.Score) {
+			t.Errorf("%d evaluations from %v end at %v", n, good.Score, o.Score)
+		}
+	}
+}
+
+// Interrupted, it has the best of what it reported.
+func TestInterruptKeepsTheBest(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	p := testProblem(t, 1<<30)
+	var shown plan.Score
+	told := 0
+	p.Report = func(x plan.Progress) {
+		if x.Device != nil {
+			shown = x.Best
+		}
+		if told++; told == 200 {
+			stop()
+		}
+	}
+	o, err := Placer{Arms: testArms(), Workers: 1}.Place(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown.Better(o.Score) || told < 200 {
+		t.Errorf("ended at %v after %v was reported", o.Score, shown)
+	}
+}
+
+// An arm that brings nothing waits a round longer each time, and what brings much is
+// pulled again at once.
+func TestLedger(t *testing.T) {
+	var l ledger
+	for k, want := range []int{2, 4, 6} {
+		l.book(k, 0)
+		if l.due != want {
+			t.Errorf("after %d pulls for nothing it is due in round %d, want %d", k+1, l.due, want)
+		}
+	}
+	l.book(3, 0.5)
+	if l.due != 4 || l.credit != 0.25 {
+		t.Errorf("after a pull that brought something it is due in round %d with credit %g", l.due, l.credit)
+	}
+	arms := []Arm{{FromBest: true}, {FromBest: true}, {FromBest: true}, {}, {}}
+	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, homes: make([]home, 2), ledgers: []ledger{{credit: 0.1}, {credit: 0.2}, {credit: 0.3, due: 9}, {due: 3}, {due: 2}}}
+	if got := r.choose(3); !slices.Equal(got, []int{1, 4}) {
+		t.Errorf("walkers pull %v, want the arm of the largest credit among those that do not rest, and the one from nothing that has waited longest", got)
+	}
+	r.homes[1].Device = []uint8{0}
+	if got := r.choose(3); !slices.Equal(got, []int{1, 1}) {
+		t.Errorf("walkers pull %v, want both to pull the arm of the largest credit, the second for its own plan", got)
+	}
+}
+
+func TestNoArmHasAPlacement(t *testing.T) {
+	o, err := Placer{Arms: testArms()[1:2], Workers: 1}.Place(t.Context(), testProblem(t, 20))
+	if err != nil || o.Device == nil { // the start stands
+		t.Errorf("%v, %v", o, err)
+	}
+}

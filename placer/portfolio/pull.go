@@ -1,0 +1,82 @@
+package portfolio
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"placer/plan"
+)
+
+// pull is one run of an arm.
+type pull struct {
+	arm, walker int
+	start       plan.Decision
+	budget      plan.Budget
+	cut         int64 // evaluations after which it is cut off; 0: never
+	seed        uint64
+	charge      float64 // evaluations
+	evaluator   plan.Evaluator
+	outcome     *plan.Outcome // nil where there is no placement
+	err         error
+}
+
+// newPull prepares a pull of arm i by walker w in round k. It must be called from one
+// goroutine.
+func (r *run) newPull(k, w, i int, slice, left float64) *pull {
+	x := &pull{arm: i, walker: w, evaluator: r.p.Evaluator.Clone(), seed: plan.StreamSeed(r.p.Seed, fmt.Sprintf("%s %d %d", r.Arms[i].Name, k, w))}
+	if r.Arms[i].FromBest {
+		if x.start = r.best.Clone(); r.homes[w].Device != nil {
+			x.start = r.homes[w].Decision
+		}
+	}
+	if r.budget.Evaluations == 0 {
+		x.budget.Seconds = slice
+		return x
+	}
+	x.budget.Evaluations = max(1, int(slice))
+	x.charge = float64(x.budget.Evaluations)
+	if x.charge > left {
+		x.cut, x.charge = max(1, int64(left)), max(1, left)
+	}
+	return x
+}
+
+// run makes the pull.
+func (x *pull) run(r *run) {
+	placer, err := r.Arms[x.arm].New(x.start)
+	if err != nil {
+		x.err = err
+		return
+	}
+	ctx, stop := context.WithCancel(r.ctx)
+	defer stop()
+	q := *r.p
+	q.Evaluator, q.Budget, q.Seed = x.evaluator, x.budget, x.seed
+	if x.cut > 0 {
+		var left atomic.Int64
+		left.Store(x.cut)
+		q.Evaluator = &limited{x.evaluator, &left, stop}
+	}
+	q.Report = func(y plan.Progress) { r.report(x.walker, y) }
+	x.outcome, x.err = placer.Place(ctx, &q)
+}
+
+// limited is an evaluator that ends a run with its last evaluation.
+type limited struct {
+	plan.Evaluator
+	left *atomic.Int64
+	stop context.CancelFunc
+}
+
+// Evaluate is as plan.Evaluator says.
+func (l *limited) Evaluate(d plan.Decision) plan.Score {
+	s := l.Evaluator.Evaluate(d)
+	if l.left.Add(-1) <= 0 {
+		l.stop()
+	}
+	return s
+}
+
+// Clone is as plan.Evaluator says.
+func (l *limited) Clone() plan.Evaluator { return &limited{l.Evaluator.Clone(), l.left, l.stop} }

@@ -1,0 +1,252 @@
+package portfolio
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"placer/baselines/budget"
+	"placer/graph/unit"
+	"placer/internal/parallel"
+	"placer/plan"
+)
+
+// run is the state of one Place.
+type run struct {
+	Placer
+	ctx     context.Context
+	p       *plan.Problem
+	budget  plan.Budget
+	started float64 // on the clock
+	spent   float64 // evaluations that pulls were charged
+	slice   float64 // of the last round, in seconds or evaluations
+	ledgers []ledger
+	err     error // of the last pull that had no placement
+
+	best        plan.Decision
+	score       plan.Score
+	evaluations int
+	homes       []home // [walkers]
+
+	mu    sync.Mutex // guards the rest while walkers run
+	shown plan.Score
+	under []int // [walkers] evaluations of the pulls under way
+}
+
+// home is the plan of a walker that explores, from one arm that starts from nothing; its
+// Device is nil before the walker has one.
+type home struct {
+	plan.Decision
+	arm int
+}
+
+// fresh returns the number of arms that start from nothing.
+func (r *run) fresh() (n int) {
+	for i := range r.Arms {
+		if !r.Arms[i].FromBest {
+			n++
+		}
+	}
+	return n
+}
+
+func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
+	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), homes: make([]home, a.Walkers)}
+	if p.Clock == nil {
+		r.budget.Seconds = 0
+	}
+	return r
+}
+
+// begin judges the start, and sets the slice of the first round: an evaluation for each
+// device of each of the largest units.
+func (r *run) begin() {
+	first := float64(max(1, r.p.Units.Levels[unit.Chain].NumUnits()) * r.p.Machine.NumDevices())
+	start := r.Start
+	if start.Device == nil {
+		start.Device = make([]uint8, r.p.Graph.NumOps())
+		if r.p.Device != nil {
+			start.Device = r.p.Device
+		}
+	}
+	before := budget.Now(r.p)
+	r.offer(start)
+	r.slice = first
+	if r.budget.Seconds > 0 && r.budget.Evaluations == 0 {
+		r.slice = max(first*(budget.Now(r.p)-before), 1e-4)
+	}
+}
+
+// offer judges d and keeps it if it is the best so far. It returns what that brought.
+func (r *run) offer(d plan.Decision) float64 {
+	d = d.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion})
+	s := r.p.Evaluator.Evaluate(d)
+	r.evaluations++
+	if r.best.Device == nil {
+		r.best, r.score = d.Clone(), s
+		r.report(0, plan.Progress{Best: s, Decision: d})
+		return 0
+	}
+	x := gain(r.score, s)
+	if x > 0 {
+		r.best, r.score = d.Clone(), s
+	}
+	return x
+}
+
+// left returns what is left for each walker, in the unit of the slices.
+func (r *run) left() float64 {
+	x := math.Inf(1)
+	if n := r.budget.Evaluations; n > 0 {
+		x = (float64(n) - r.spent) / float64(r.Walkers)
+	}
+	if s := r.budget.Seconds; s > 0 && r.budget.Evaluations == 0 {
+		x = (s - (r.p.Clock() - r.started)) / float64(r.turns())
+	}
+	return x
+}
+
+// turns is how many pulls of a round run one after another.
+func (r *run) turns() int { return (r.Walkers + r.Workers - 1) / r.Workers }
+
+func (r *run) done() bool {
+	if r.ctx.Err() != nil || budget.Spent(r.p, r.started, r.spent) >= 1 {
+		return true
+	}
+	return r.budget.Evaluations > 0 && r.left() < 1
+}
+
+// growth is the part of what the rounds so far took that the next one takes.
+const growth = 0.5
+
+// round pulls one arm for each walker.
+func (r *run) round(k int) {
+	if k > 0 {
+		used := r.spent / float64(r.Walkers)
+		if r.budget.Evaluations == 0 {
+			used = (r.p.Clock() - r.started) / float64(r.turns())
+		}
+		r.slice = max(r.slice, used*growth)
+	}
+	slice, left := r.slice, r.left()
+	if r.budget.Evaluations == 0 && left < 1.5*slice {
+		slice = left // the last round
+	}
+	arms := r.choose(k)
+	pulls := make([]*pull, r.Walkers)
+	next := make(chan int, r.Walkers)
+	for w := range pulls {
+		pulls[w] = r.newPull(k, w, arms[w], slice, left)
+		next <- w
+	}
+	close(next)
+	var wait parallel.Group
+	for range r.Workers {
+		wait.Go(func() {
+			for w := range next {
+				pulls[w].run(r)
+			}
+		})
+	}
+	wait.Wait()
+	for w, x := range pulls {
+		r.under[w] = 0
+		l := &r.ledgers[x.arm]
+		r.spent += x.charge
+		if x.outcome == nil {
+			r.err = x.err
+			l.book(k, 0)
+			continue
+		}
+		r.evaluations += x.outcome.Evaluations
+		l.evaluations += x.outcome.Evaluations
+		won := r.offer(x.outcome.Decision)
+		l.book(k, won)
+		switch h := &r.homes[w]; {
+		case w%2 == 0:
+		case h.Device == nil && len(r.Arms) > r.fresh():
+			h.Decision, h.arm = x.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), x.arm
+		default:
+			if h.Device != nil && won > 0 {
+				r.ledgers[h.arm].earn(k, won)
+			}
+			*h = home{}
+		}
+	}
+}
+
+// choose returns the arm of each walker in round k.
+func (r *run) choose(k int) []int {
+	arms := make([]int, r.Walkers)
+	taken := make([]bool, len(r.Arms)) // by walkers that use the best plan
+	for w := range arms {
+		arms[w] = -1
+		for i := range r.Arms {
+			if taken[i] && w%2 == 0 || !r.suits(w, i) {
+				continue
+			}
+			if arms[w] < 0 || r.prefers(k, w, i, arms[w]) {
+				arms[w] = i
+			}
+		}
+		if arms[w] < 0 { // fewer arms than walkers
+			arms[w] = w % len(r.Arms)
+		}
+		taken[arms[w]] = taken[arms[w]] || w%2 == 0
+	}
+	return arms
+}
+
+// suits reports whether walker w may pull arm i: one that explores goes on from its own
+// plan, or anew where it has none.
+func (r *run) suits(w, i int) bool {
+	return w%2 == 0 || r.Arms[i].FromBest == (r.homes[w].Device != nil)
+}
+
+// prefers reports whether walker w pulls arm i in round k rather than j, which comes
+// before it in the list.
+func (r *run) prefers(k, w, i, j int) bool {
+	a, b := &r.ledgers[i], &r.ledgers[j]
+	if x, y := a.due <= k, b.due <= k; x != y {
+		return x
+	}
+	anew := w%2 == 1 && r.homes[w].Device == nil
+	if a.credit != b.credit && !anew {
+		return a.credit > b.credit
+	}
+	return a.due < b.due
+}
+
+// report passes on what the pull of walker w says.
+func (r *run) report(w int, x plan.Progress) {
+	if r.p.Report == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.under[w] = x.Evaluations
+	y := plan.Progress{Method: Name, Evaluations: r.evaluations, Best: r.shown}
+	for _, n := range r.under {
+		y.Evaluations += n
+	}
+	if x.Device != nil && ((r.shown == plan.Score{}) || x.Best.Better(r.shown)) {
+		r.shown, y.Best, y.Decision = x.Best, x.Best, x.Decision
+	}
+	r.p.Report(y)
+}
+
+// notes says where the budget went and what it brought.
+func (r *run) notes() []string {
+	var all []string
+	for i, l := range r.ledgers {
+		if l.pulls > 0 {
+			all = append(all, fmt.Sprintf("%s %.2f%% in %d runs of %d evaluations", r.Arms[i].Name, 100*(1-math.Exp(-l.brought)), l.pulls, l.evaluations))
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return []string{"the best plan got shorter by " + strings.Join(all, ", ")}
+}

@@ -1,0 +1,278 @@
+package replan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"placer/baselines/search/anneal"
+	"placer/baselines/search/local"
+	"placer/graph"
+	"placer/graph/unit"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/units"
+)
+
+// Lost is the device of an op whose device is not there any more.
+const Lost = math.MaxUint8
+
+// ErrLimit says that a limit is below what has to move.
+var ErrLimit = errors.New("the limit is too low")
+
+// Outcome is a changed plan.
+type Outcome struct {
+	plan.Outcome
+	// Moved are the bytes of weights, optimizer state and constants that a device gets and did not
+	// hold; Forced are those of devices that are lost; Held are all.
+	Moved, Forced, Held units.Bytes
+	// Kept is the best of the plans that move nothing but what is forced.
+	Kept plan.Score
+}
+
+// Find searches p, on the changed machine, for a plan near old, [N], the devices of the ops
+// before, by their numbers on p's machine or Lost. At most limit bytes move; without a
+// limit it is below 0. Each half of p's budget goes to a search that starts from old and
+// to one that knows no limit, whose plan is then led back to it.
+func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Bytes) (*Outcome, error) {
+	n := p.Graph.NumOps()
+	if len(old) != n {
+		return nil, fmt.Errorf("the old plan places %d ops, graph %s has %d", len(old), p.Graph.Name(), n)
+	}
+	x := &finder{p: &p.Problem, old: old, limit: limit}
+	out := &Outcome{}
+	for i := range graph.OpID(n) {
+		out.Held += p.Graph.Op(i).Resident
+		if old[i] == Lost {
+			out.Forced += p.Graph.Op(i).Resident
+		}
+	}
+	if limit < 0 {
+		x.limit = math.MaxInt64
+	}
+	if out.Forced > x.limit {
+		return nil, fmt.Errorf("%w: %v were on devices that are lost, the limit is %v", ErrLimit, out.Forced, limit)
+	}
+	kept := x.keep()
+	out.Kept = p.Evaluate(kept)
+
+	half := p.Problem
+	half.Budget.Seconds /= 2
+	half.Budget.Evaluations /= 2
+	free := half
+	free.Evaluator = p.Evaluator.Clone()
+	fresh, err := anneal.Placer{Starts: [][]uint8{kept}, Workers: 1}.Place(ctx, &free)
+	if err != nil {
+		return nil, err
+	}
+	start := kept
+	back := x.lead(ctx, fresh.Device)
+	if x.judge(back).Better(x.judge(kept)) {
+		start = back
+	}
+	near := half
+	near.Evaluator = &limited{Evaluator: p.Evaluator.Clone(), of: x}
+	o, err := local.Placer{Start: start}.Place(ctx, &near)
+	if err != nil {
+		return nil, err
+	}
+	out.Outcome = *o
+	out.Evaluations += fresh.Evaluations
+	out.Moved = x.moved(o.Device)
+	out.Score = p.Evaluate(o.Device)
+	return out, nil
+}
+
+// finder knows what moves.
+type finder struct {
+	p     *plan.Problem
+	old   []uint8
+	limit units.Bytes
+}
+
+// moved returns the bytes that a device gets and did not hold.
+func (x *finder) moved(device []uint8) (b units.Bytes) {
+	for i, d := range device {
+		if d != x.old[i] {
+			b += x.p.Graph.Op(graph.OpID(i)).Resident
+		}
+	}
+	return b
+}
+
+// judge is the score of a placement whose bytes beyond the limit count as if they did not
+// fit.
+func (x *finder) judge(device []uint8) plan.Score {
+	s := x.p.Evaluate(device)
+	s.Overflow += max(0, x.moved(device)-x.limit)
+	return s
+}
+
+// limited is an evaluator under the limit.
+type limited struct {
+	plan.Evaluator
+	of *finder
+}
+
+// Evaluate implements plan.Evaluator.
+func (l *limited) Evaluate(d plan.Decision) plan.Score {
+	s := l.Evaluator.Evaluate(d)
+	s.Overflow += max(0, l.of.moved(d.Device)-l.of.limit)
+	return s
+}
+
+// Clone implements plan.Evaluator.
+func (l *limited) Clone() plan.Evaluator { return &limited{l.Evaluator.Clone(), l.of} }
+
+// keep returns the best placement that moves nothing but what is lost: all of it to one
+// device, or its cells, in order, shared out in proportion to free memory.
+func (x *finder) keep() []uint8 {
+	if !slices.Contains(x.old, Lost) {
+		return slices.Clone(x.old)
+	}
+	n := x.p.Machine.NumDevices()
+	free := make([]float64, n)
+	for d := range free {
+		free[d] = float64(x.p.Machine.Devices[d].Memory)
+	}
+	total := 0.0
+	for i, d := range x.old {
+		if b := float64(x.p.Graph.Op(graph.OpID(i)).Resident); d != Lost {
+			free[d] -= b
+		}
+	}
+	for d := range free {
+		free[d] = max(free[d], 0)
+		total += free[d]
+	}
+	cells := x.p.Units.Levels[unit.Cell]
+	lost := 0.0
+	weight := func(ops []graph.OpID) (w float64) {
+		for _, i := range ops {
+			if x.old[i] == Lost {
+				w += 1 + float64(x.p.Graph.Op(i).Resident)
+			}
+		}
+		return w
+	}
+	for _, ops := range cells.Ops {
+		lost += weight(ops)
+	}
+	var best []uint8
+	var score plan.Score
+	try := func(of func(before float64) uint8) {
+		device, before := slices.Clone(x.old), 0.0
+		for _, ops := range cells.Ops {
+			d := of(before)
+			before += weight(ops)
+			for _, i := range ops { // what is left of a cell draws the rest of it
+				if x.old[i] != Lost {
+					d = x.old[i]
+				}
+			}
+			for _, i := range ops {
+				if x.old[i] == Lost {
+					device[i] = d
+				}
+			}
+		}
+		if s := x.p.Evaluate(device); best == nil || s.Better(score) {
+			best, score = device, s
+		}
+	}
+	for d := range uint8(n) {
+		try(func(float64) uint8 { return d })
+	}
+	try(func(before float64) uint8 {
+		at, share := 0, before/max(lost, 1)*total
+		for at < n-1 && share >= free[at] {
+			share -= free[at]
+			at++
+		}
+		return uint8(at)
+	})
+	return best
+}
+
+// lead renames the devices of a placement so that few bytes move, and then puts chains
+// back where they were until the limit holds, those first that cost least for a byte.
+func (x *finder) lead(ctx context.Context, device []uint8) []uint8 {
+	at := x.renamed(device)
+	if x.moved(at) <= x.limit {
+		return at
+	}
+	put := func(device []uint8, ops []graph.OpID) {
+		for _, i := range ops {
+			if x.old[i] != Lost {
+				device[i] = x.old[i]
+			}
+		}
+	}
+	type back struct {
+		ops  []graph.OpID
+		cost float64
+	}
+	var order []back
+	before, held := x.p.Evaluate(at), x.moved(at)
+	for _, ops := range x.p.Units.Levels[unit.Chain].Ops {
+		trial := slices.Clone(at)
+		put(trial, ops)
+		gain := float64(held - x.moved(trial))
+		if gain <= 0 {
+			continue
+		}
+		cost := 0.0
+		if ctx.Err() == nil {
+			s := x.p.Evaluate(trial)
+			cost = (s.Value - before.Value + float64(s.Overflow-before.Overflow)) / gain
+		}
+		order = append(order, back{ops, cost})
+	}
+	slices.SortStableFunc(order, func(a, b back) int { return cmp.Compare(a.cost, b.cost) })
+	for _, c := range order {
+		if x.moved(at) <= x.limit {
+			break
+		}
+		put(at, c.ops)
+	}
+	return at
+}
+
+// renamed gives devices of equal figures the names under which most bytes stay: the pair
+// of most common bytes first.
+func (x *finder) renamed(device []uint8) []uint8 {
+	m := x.p.Machine
+	n := m.NumDevices()
+	common := make([][]units.Bytes, n)
+	for d := range common {
+		common[d] = make([]units.Bytes, n)
+	}
+	for i, d := range device {
+		if o := x.old[i]; o != Lost {
+			common[d][o] += x.p.Graph.Op(graph.OpID(i)).Resident
+		}
+	}
+	to, taken := slices.Repeat([]int{-1}, n), make([]bool, n)
+	for range n {
+		a, b := -1, -1
+		for d := range n {
+			for o := range n {
+				if to[d] < 0 && !taken[o] && m.Devices[d].SameFigures(&m.Devices[o]) && (a < 0 || common[d][o] > common[a][b]) {
+					a, b = d, o
+				}
+			}
+		}
+		to[a], taken[b] = b, true
+	}
+	out := make([]uint8, len(device))
+	for i, d := range device {
+		out[i] = uint8(to[d])
+	}
+	if x.p.Evaluate(device).Better(x.p.Evaluate(out)) && x.moved(device) <= x.limit {
+		return slices.Clone(device)
+	}
+	return out
+}

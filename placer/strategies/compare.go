@@ -1,0 +1,354 @@
+package strategies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"placer/graph/strategy"
+	"placer/hw"
+	"placer/placer/problem"
+	"placer/plan"
+)
+
+// Config says what is compared.
+type Config struct {
+	// Batch is the number of samples of a step, on all devices together.
+	Batch int64
+	// MicroBatches are those that each replica divides its share into; 0: the number among powers
+	// of two, and the largest, that gives the shortest step that fits.
+	MicroBatches int
+	// Stages, if not nil, are blocks of the model for each stage of a pipeline that somebody
+	// else cut: a row of its own, beside the exact cut.
+	Stages []int
+	// Budget is that of the search that places the micro-batched graph; zero leaves its
+	// row out.
+	Budget plan.Budget
+	Seed   uint64
+	// Clock returns seconds since some start.
+	Clock func() float64
+}
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	if c.Batch < 1 || c.MicroBatches < 0 {
+		return fmt.Errorf("batch: %d, micro-batches: %d, want at least 1 and 0", c.Batch, c.MicroBatches)
+	}
+	if c.Clock == nil {
+		return errors.New("strategies: no clock")
+	}
+	return nil
+}
+
+// Row is the answer of one way to run a step.
+type Row struct {
+	Name     string
+	Strategy strategy.Strategy
+	// Device places the ops of one micro-batch, [N], in the row of a placement; else nil:
+	// the strategy's stages do.
+	Device  []uint8
+	*Result         // nil where it cannot be done
+	Why     string  // it cannot
+	Took    float64 // seconds to the answer
+	Tried   int     // strategies simulated
+}
+
+// Names of rows.
+const (
+	NameSingle      = "one device"
+	NameData        = "data-parallel"
+	NameZero1       = "zero-1"
+	NameZero2       = "zero-2"
+	NameZero3       = "zero-3"
+	NameGPipe       = "pipeline-gpipe"
+	NamePipeline    = "pipeline-1f1b"
+	NameInterleaved = "pipeline-interleaved"
+	NameGiven       = "pipeline-given"
+	NameTensor      = "tensor-parallel"
+	NameHybrid      = "hybrid"
+)
+
+// Comparison answers for every way to run one family's step on one machine.
+type Comparison struct {
+	judge  *Judge
+	models *models
+	c      Config
+}
+
+// NewComparison reports a machine, a source or a configuration that nothing can be said of.
+func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Comparison, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	j, err := NewJudge(s, m)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparison{judge: j, models: newModels(f, c.Batch), c: c}, nil
+}
+
+// Machine returns the devices that ranks go on.
+func (x *Comparison) Machine() *hw.Machine { return x.judge.Machine }
+
+// Rows simulates every way, telling of each as it is known. Where ctx ends it returns what
+// it has.
+func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
+	n := x.judge.Machine.NumDevices()
+	pure := func(mesh strategy.Mesh, sharding strategy.Sharding, schedule strategy.Schedule) []strategy.Strategy {
+		chunks := []int{1}
+		if schedule == strategy.Interleaved {
+			chunks = []int{2, 4}
+		}
+		var all []strategy.Strategy
+		for _, v := range chunks {
+			all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Schedule: schedule, Chunks: v, Bucket: strategy.DefaultBucket})...)
+		}
+		return all
+	}
+	data, pipe, tensor := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}, strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}
+	add := func(name string, all []strategy.Strategy) {
+		if ctx.Err() != nil {
+			return
+		}
+		rows = append(rows, x.best(ctx, name, all))
+		if tell != nil {
+			tell(&rows[len(rows)-1])
+		}
+	}
+	add(NameSingle, pure(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 1}, strategy.Replicated, strategy.OneFOneB))
+	if n == 1 {
+		return rows
+	}
+	add(NameData, pure(data, strategy.Replicated, strategy.OneFOneB))
+	add(NameZero1, pure(data, strategy.ShardOptimizer, strategy.OneFOneB))
+	add(NameZero2, pure(data, strategy.ShardGradients, strategy.OneFOneB))
+	add(NameZero3, pure(data, strategy.ShardAll, strategy.OneFOneB))
+	add(NameGPipe, pure(pipe, strategy.Replicated, strategy.GPipe))
+	add(NamePipeline, pure(pipe, strategy.Replicated, strategy.OneFOneB))
+	if x.c.Stages != nil && ctx.Err() == nil {
+		rows = append(rows, x.given(rows[len(rows)-1].Strategy))
+		if tell != nil {
+			tell(&rows[len(rows)-1])
+		}
+	}
+	add(NameInterleaved, pure(pipe, strategy.Replicated, strategy.Interleaved))
+	add(NameTensor, pure(tensor, strategy.Replicated, strategy.OneFOneB))
+	add(NameHybrid, x.hybrids())
+	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
+		return rows
+	}
+	for k := range rows {
+		if rows[k].Name != NamePipeline || rows[k].Result == nil {
+			continue
+		}
+		r, err := x.place(ctx, &rows[k], x.c.Budget, x.c.Seed)
+		if err != nil {
+			r = &Row{Name: NamePlacement, Why: err.Error()}
+		}
+		rows = append(rows, *r)
+		if tell != nil {
+			tell(r)
+		}
+		break
+	}
+	return rows
+}
+
+// Quick returns the best of what is simulated in moments, nil where nothing can be done: replicas,
+// sharded ones, split products, and a 1F1B pipeline, in this order until ctx ends.
+func (x *Comparison) Quick(ctx context.Context) *Row {
+	n := x.judge.Machine.NumDevices()
+	way := func(mesh strategy.Mesh, sharding strategy.Sharding) strategy.Strategy {
+		return strategy.Strategy{Mesh: mesh, Sharding: sharding, Chunks: 1, Bucket: strategy.DefaultBucket}
+	}
+	data := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}
+	var rows []Row
+	for _, w := range []struct {
+		name string
+		s    strategy.Strategy
+	}{
+		{NameData, way(data, strategy.Replicated)}, {NameZero1, way(data, strategy.ShardOptimizer)}, {NameZero3, way(data, strategy.ShardAll)},
+		{NameTensor, way(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}, strategy.Replicated)}, {NamePipeline, way(strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Replicated)},
+	} {
+		if ctx.Err() != nil {
+			break
+		}
+		rows = append(rows, x.best(ctx, w.name, x.divided(w.s)))
+	}
+	return Best(rows)
+}
+
+// Best returns the row of the shortest step that fits, or of the one that lacks least;
+// nil where nothing can be done at all.
+func Best(rows []Row) (best *Row) {
+	for k := range rows {
+		r := &rows[k]
+		if r.Result != nil && (best == nil || r.Score().Better(best.Score())) {
+			best = r
+		}
+	}
+	return best
+}
+
+// divided returns s with every number of micro-batches that is worth a try.
+func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
+	share := x.c.Batch / int64(s.Data)
+	if x.c.Batch%int64(s.Data) != 0 {
+		share = 0
+	}
+	for m := int64(1); m <= share; m *= 2 {
+		if share%m != 0 || x.c.MicroBatches > 0 && int64(x.c.MicroBatches) != m {
+			continue
+		}
+		if s.Pipeline > 1 && m < int64(s.Pipeline) && 2*m <= share && x.c.MicroBatches == 0 {
+			continue // a pipeline is filled where it can be
+		}
+		s.MicroBatches = int(m)
+		if s.Validate() == nil {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 && share > 0 && x.c.MicroBatches > 0 && share%int64(x.c.MicroBatches) == 0 {
+		s.MicroBatches = x.c.MicroBatches
+		if s.Validate() == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// hybrids are the meshes that divide more than one axis.
+func (x *Comparison) hybrids() (all []strategy.Strategy) {
+	n := x.judge.Machine.NumDevices()
+	for d := 1; d <= n; d++ {
+		for p := 1; d*p <= n; p++ {
+			t := n / (d * p)
+			if d*p*t != n || severalAxes(d, p, t) < 2 {
+				continue
+			}
+			for _, sharding := range []strategy.Sharding{strategy.Replicated, strategy.ShardOptimizer} {
+				if d == 1 && sharding != strategy.Replicated {
+					continue
+				}
+				all = append(all, x.divided(strategy.Strategy{Mesh: strategy.Mesh{Data: d, Pipeline: p, Tensor: t}, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
+			}
+		}
+	}
+	return all
+}
+
+// best simulates strategies and keeps the best.
+func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strategy) Row {
+	begin := x.c.Clock()
+	row := Row{Name: name}
+	if len(all) == 0 {
+		row.Why = fmt.Sprintf("%d samples cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices())
+	}
+	var family strategy.Strategy // of the numbers of micro-batches under way, fewest first
+	ended, last := false, plan.Score{}
+	for k, s := range all {
+		if ctx.Err() != nil && row.Result != nil {
+			break
+		}
+		same := s
+		same.MicroBatches = 0
+		if k == 0 || same != family {
+			family, ended, last = same, false, plan.Score{Value: math.Inf(1), Overflow: math.MaxInt64}
+		}
+		if ended {
+			continue
+		}
+		r, err := x.Simulate(s)
+		if err != nil {
+			row.Why = err.Error()
+			continue
+		}
+		row.Tried++
+		if r.Overflow > 0 {
+			again := s
+			again.Recompute = true
+			if o, err := x.Simulate(again); err == nil {
+				if row.Tried++; o.Score().Better(r.Score()) {
+					s, r = again, o
+				}
+			}
+		}
+		r.Step = nil // large; made again where it is asked for
+		if row.Result == nil || r.Score().Better(row.Score()) {
+			row.Strategy, row.Result = s, r
+		}
+		// More micro-batches than fit cost kernels; more than fill a pipeline too.
+		ended = r.Overflow == 0 && (s.Pipeline == 1 || last.Better(r.Score()))
+		last = r.Score()
+	}
+	if row.Result != nil {
+		row.Why = ""
+	}
+	row.Took = x.c.Clock() - begin
+	return row
+}
+
+// given simulates a 1F1B pipeline of the stages of the configuration.
+func (x *Comparison) given(s strategy.Strategy) Row {
+	row := Row{Name: NameGiven, Strategy: s}
+	begin := x.c.Clock()
+	r, err := x.runGiven(s)
+	if err != nil {
+		row.Why = err.Error()
+	} else {
+		r.Step = nil
+		row.Result, row.Tried = r, 1
+	}
+	row.Took = x.c.Clock() - begin
+	return row
+}
+
+func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
+	if s.Pipeline != len(x.c.Stages) {
+		return nil, fmt.Errorf("%d stages are given for %d devices", len(x.c.Stages), x.judge.Machine.NumDevices())
+	}
+	m, blocks, _, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.MicroBatches), s.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	bounds, sum := make([]int, len(x.c.Stages)), 0
+	for k, n := range x.c.Stages {
+		if bounds[k] = sum; n < 1 {
+			return nil, fmt.Errorf("stage %d is given %d layers, want at least 1", k, n)
+		}
+		sum += n
+	}
+	if sum != blocks.Len() {
+		return nil, fmt.Errorf("the stages given have %d layers, the model has %d", sum, blocks.Len())
+	}
+	step, err := strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds})
+	if err != nil {
+		return nil, err
+	}
+	return x.judge.Run(step)
+}
+
+// Step returns the graph of s.
+func (x *Comparison) Step(s strategy.Strategy) (*strategy.Step, error) {
+	return x.models.step(x.judge, s)
+}
+
+// Simulate returns what s comes to.
+func (x *Comparison) Simulate(s strategy.Strategy) (*Result, error) {
+	step, err := x.Step(s)
+	if err != nil {
+		return nil, err
+	}
+	return x.judge.Run(step)
+}
+
+// severalAxes counts the axes that are divided.
+func severalAxes(sizes ...int) (n int) {
+	for _, s := range sizes {
+		if s > 1 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,221 @@
+package strategies
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/graph"
+	"placer/graph/strategy"
+	"placer/hw"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/roofline"
+	"placer/sim"
+	"placer/units"
+)
+
+// ErrTimes says that strategies need costs that can be derived: a file's times are those
+// of its own ops.
+var ErrTimes = errors.New("strategies need a graph whose op times are derived, the file gives them")
+
+// Judge simulates steps on one machine. It serves one goroutine.
+type Judge struct {
+	Machine  *hw.Machine // its ranks' devices, in the order of ranks
+	streamed *hw.Machine
+	model    roofline.Config
+	fold     bool
+	rings    map[ringKey]float64
+}
+
+type ringKey struct {
+	mesh       strategy.Mesh
+	collective strategy.Collective
+}
+
+// NewJudge returns a judge of steps on the devices of m that ranks go on, with op times
+// by the roofline model of s's settings.
+func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
+	if s.Times != nil || s.Seconds != nil {
+		return nil, ErrTimes
+	}
+	j := &Judge{Machine: m.Keep(Devices(m)), model: roofline.Default(), rings: map[ringKey]float64{}}
+	if s.Roofline != nil {
+		j.model = *s.Roofline
+	}
+	var err error
+	if j.streamed, err = withStreams(j.Machine); err != nil {
+		return nil, err
+	}
+	j.fold = Symmetric(j.Machine)
+	return j, nil
+}
+
+// Folds reports whether one replica may stand for all.
+func (j *Judge) Folds() bool { return j.fold }
+
+// costs are the op times of a step.
+type costs struct {
+	step *strategy.Step
+	ops  *roofline.Model
+	n    int // devices
+	ring []float64
+}
+
+// OpSeconds implements sim.CostModel.
+func (c *costs) OpSeconds(op graph.OpID, device int) units.Seconds {
+	if k := c.step.Collective[op]; k >= 0 {
+		return units.Seconds(c.ring[k])
+	}
+	if c.step.Stream[op] || device >= c.n {
+		return roofline.InPlace
+	}
+	return c.ops.OpSeconds(op, device)
+}
+
+// Result is a step as it was judged.
+type Result struct {
+	Step    *strategy.Step
+	Seconds float64
+	// Peak is the most that a device holds, with what its stream holds, [D]; of ranks that
+	// are folded away it is 0.
+	Peak     []units.Bytes
+	Overflow units.Bytes
+	// Bubble is the share of the step in which devices do not compute, the mean over
+	// those with ops.
+	Bubble float64
+	// Traffic is what all ranks send in a step.
+	Traffic units.Bytes
+	Ops     int
+}
+
+// Fullest returns the most that any device holds.
+func (r *Result) Fullest() (b units.Bytes) {
+	for _, p := range r.Peak {
+		b = max(b, p)
+	}
+	return b
+}
+
+// Score is the step as the score of a plan.
+func (r *Result) Score() plan.Score { return plan.Score{Value: r.Seconds, Overflow: r.Overflow} }
+
+// Simulator returns the simulator of a step and the decision that its strategy makes.
+func (j *Judge) Simulator(x *strategy.Step) (*sim.Simulator, plan.Decision, error) {
+	n := j.Machine.NumDevices()
+	ops, err := roofline.New(x.Graph, j.Machine, j.model)
+	if err != nil {
+		return nil, plan.Decision{}, err
+	}
+	c := &costs{step: x, ops: ops, n: n, ring: make([]float64, len(x.Collectives))}
+	if x.Folded {
+		for k, v := range x.Collectives {
+			if c.ring[k], err = j.ringSeconds(x.Strategy.Mesh, v); err != nil {
+				return nil, plan.Decision{}, err
+			}
+		}
+	}
+	s, err := sim.New(x.Graph, j.streamed, c, sim.Default())
+	if err != nil {
+		return nil, plan.Decision{}, err
+	}
+	d := plan.Decision{Device: make([]uint8, len(x.Rank)), Priority: make([]int32, len(x.Rank))}
+	for i, r := range x.Rank {
+		if int(r) >= n {
+			return nil, d, fmt.Errorf("%v: rank %d, machine %s has %d devices", x.Strategy, r, j.Machine.Name, n)
+		}
+		d.Device[i], d.Priority[i] = r, int32(i)
+		if x.Stream[i] {
+			d.Device[i] += uint8(n)
+		}
+	}
+	return s, d, nil
+}
+
+// Run simulates a step.
+func (j *Judge) Run(x *strategy.Step) (*Result, error) {
+	s, d, err := j.Simulator(x)
+	if err != nil {
+		return nil, err
+	}
+	return j.run(x, s, d)
+}
+
+// run is Run under a decision of the caller's.
+func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Result, error) {
+	n := j.Machine.NumDevices()
+	r, err := s.Run(&plan.Plan{Decision: d}, sim.Options{})
+	if r == nil {
+		return nil, err
+	}
+	out := &Result{Step: x, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, n), Ops: x.Graph.NumOps()}
+	used, busy := make([]bool, n), 0.0
+	for i, v := range d.Device {
+		if int(v) < n && !x.Stream[i] {
+			used[v] = true
+		}
+	}
+	devices := 0
+	for k := range n {
+		out.Peak[k] = r.PeakBytes[k] + r.PeakBytes[n+k]
+		out.Overflow += max(0, out.Peak[k]-j.Machine.Devices[k].Memory)
+		if used[k] {
+			devices++
+			busy += float64(r.Busy[k])
+		}
+	}
+	if x.Folded {
+		out.Overflow *= units.Bytes(x.Strategy.Data * x.Strategy.Tensor)
+	}
+	if devices > 0 && out.Seconds > 0 {
+		out.Bubble = 1 - busy/(float64(devices)*out.Seconds)
+	}
+	out.Traffic = traffic(x, d.Device, n)
+	return out, nil
+}
+
+// traffic adds up what devices send to others.
+func traffic(x *strategy.Step, device []uint8, n int) (b units.Bytes) {
+	g := x.Graph
+	for t := range graph.TensorID(g.NumTensors()) {
+		from := int(device[g.Tensor(t).Producer]) % n
+		sent := uint64(0)
+		for _, v := range g.Consumers(t) {
+			to := int(device[v]) % n
+			if to != from && sent&(1<<to) == 0 {
+				sent |= 1 << to
+				b += g.Tensor(t).Bytes
+			}
+		}
+	}
+	if !x.Folded {
+		return b
+	}
+	m := x.Strategy.Mesh
+	b *= units.Bytes(m.Data * m.Tensor)
+	for _, c := range x.Collectives { // one stands for those of all groups of its stage
+		b += c.Sent() * units.Bytes(m.Data*m.Tensor)
+	}
+	return b
+}
+
+// ringSeconds returns how long the rings of c take when all groups of a stage run one at
+// once.
+func (j *Judge) ringSeconds(m strategy.Mesh, c strategy.Collective) (float64, error) {
+	key := ringKey{m, c}
+	if s, ok := j.rings[key]; ok {
+		return s, nil
+	}
+	if c.Ranks == 1 {
+		return float64(roofline.InPlace), nil
+	}
+	x, err := strategy.Rings(c, m.Groups(c.Axis, c.Stage))
+	if err != nil {
+		return 0, err
+	}
+	s, d, err := j.Simulator(x)
+	if err != nil {
+		return 0, err
+	}
+	j.rings[key] = s.Evaluate(d).Value
+	return j.rings[key], nil
+}

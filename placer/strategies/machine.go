@@ -1,0 +1,116 @@
+package strategies
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/hw"
+)
+
+// ErrSender says that strategies are not simulated where copies occupy the sender.
+var ErrSender = errors.New("strategies know no copies that occupy the sender")
+
+// Devices returns the devices of m that ranks go on: its GPUs, or all where it has none.
+func Devices(m *hw.Machine) (devices []int) {
+	for i, d := range m.Devices {
+		if d.Kind == hw.GPU {
+			devices = append(devices, i)
+		}
+	}
+	if len(devices) == 0 {
+		for i := range m.Devices {
+			devices = append(devices, i)
+		}
+	}
+	return devices
+}
+
+// Between a device and its own stream nothing is sent: a hand-over takes no time that
+// counts.
+const (
+	handOver          = 1e-12 // s
+	handOverBandwidth = 1e30  // B/s
+)
+
+// withStreams returns m with a stream for communication behind each of its D devices:
+// device D+k is that of device k.
+func withStreams(m *hw.Machine) (*hw.Machine, error) {
+	n := m.NumDevices()
+	if 2*n > hw.MaxDevices {
+		return nil, fmt.Errorf("machine %s: %d devices with a stream each, want at most %d", m.Name, n, hw.MaxDevices/2)
+	}
+	if m.OccupiesSender() {
+		return nil, fmt.Errorf("machine %s: %w", m.Name, ErrSender)
+	}
+	x := &hw.Machine{Name: m.Name, Note: m.Note, Routes: make([][]int32, 4*n*n)}
+	x.Devices = append(x.Devices, m.Devices...)
+	x.Links = append(x.Links, m.Links...)
+	local := make([][2]int32, n) // to the stream, from it
+	for k, d := range m.Devices {
+		for dir, name := range []string{d.Name + ">stream", "stream>" + d.Name} {
+			local[k][dir] = int32(len(x.Links))
+			x.Links = append(x.Links, hw.Link{Name: name, Bandwidth: handOverBandwidth, Latency: handOver, Source: "none: a hand-over"})
+		}
+		d.Name += "/stream"
+		x.Devices = append(x.Devices, d)
+	}
+	for a := range 2 * n {
+		for b := range 2 * n {
+			if a == b {
+				continue
+			}
+			var route []int32
+			if a%n != b%n {
+				route = append(route, m.Route(a%n, b%n)...)
+			}
+			switch {
+			case a < n && b >= n:
+				route = append(route, local[b-n][0])
+			case a >= n && b < n:
+				route = append(route, local[b][1])
+			}
+			x.Routes[a*2*n+b] = route
+		}
+	}
+	return x, x.Check()
+}
+
+// Symmetric reports whether all devices and all pairs of them are alike, so that what one
+// replica does every other does too.
+func Symmetric(m *hw.Machine) bool {
+	n := m.NumDevices()
+	for a := range n {
+		if !m.Devices[a].SameFigures(&m.Devices[0]) {
+			return false
+		}
+		for b := range n {
+			if a == b {
+				continue
+			}
+			l, w := m.Transfer(a, b)
+			if l0, w0 := m.Transfer(0, 1); l != l0 || w != w0 || len(m.Route(a, b)) != len(m.Route(0, 1)) {
+				return false
+			}
+			for c := range n { // links of two routes with different ends on both sides are not shared
+				for d := range n {
+					if c == d || c == a || d == b || !shares(m, a, b, c, d) {
+						continue
+					}
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func shares(m *hw.Machine, a, b, c, d int) bool {
+	for _, x := range m.Route(a, b) {
+		for _, y := range m.Route(c, d) {
+			if x == y {
+				return true
+			}
+		}
+	}
+	return false
+}

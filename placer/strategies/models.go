@@ -1,0 +1,173 @@
+package strategies
+
+import (
+	"fmt"
+
+	"placer/graph"
+	"placer/graph/remat"
+	"placer/graph/strategy"
+	"placer/hw"
+	"placer/roofline"
+	"placer/units"
+)
+
+// A Family is one model at any batch: its step of so many samples.
+type Family func(batch int64) (*graph.Graph, error)
+
+// models makes steps of strategies, keeping the graphs that they share.
+type models struct {
+	family Family
+	batch  int64 // of a step, all replicas together
+	graphs map[variant]*graph.Graph
+	pairs  map[variant]*strategy.Model
+	blocks map[variant]*strategy.Blocks
+	times  map[variant][][]float64 // [P][N]
+}
+
+// variant is a model's step of so many samples, with activations recomputed or not.
+type variant struct {
+	batch     int64
+	recompute bool
+}
+
+func newModels(f Family, batch int64) *models {
+	return &models{family: f, batch: batch, graphs: map[variant]*graph.Graph{}, pairs: map[variant]*strategy.Model{}, blocks: map[variant]*strategy.Blocks{}, times: map[variant][][]float64{}}
+}
+
+func (x *models) graph(v variant) (*graph.Graph, error) {
+	if g := x.graphs[v]; g != nil {
+		return g, nil
+	}
+	g, err := x.family(v.batch)
+	if err == nil && v.recompute {
+		g, err = recomputed(g)
+	}
+	if err == nil {
+		x.graphs[v] = g
+	}
+	return g, err
+}
+
+// recomputed returns the step of g in which every layer that can computes its activations
+// again.
+func recomputed(g *graph.Graph) (*graph.Graph, error) {
+	l := remat.Find(g)
+	var c remat.Changes
+	for k := int32(1); k <= l.Last(); k++ {
+		if l.Can(k) {
+			c.Recompute = append(c.Recompute, k)
+		}
+	}
+	d, err := l.Derive(c)
+	if err != nil {
+		return nil, err
+	}
+	return d.Graph, nil
+}
+
+// of returns the model of micro-batches of so many samples, with its blocks and the times
+// of its ops on each device of j.
+func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][]float64, error) {
+	if m := x.pairs[v]; m != nil {
+		return m, x.blocks[v], x.times[v], nil
+	}
+	small, err := x.graph(v)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	whole, err := x.graph(variant{x.batch, v.recompute})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m, err := strategy.NewModel(small, whole)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	costs, err := roofline.New(small, j.Machine, j.model)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	times := make([][]float64, j.Machine.NumDevices())
+	for d := range times {
+		times[d] = make([]float64, small.NumOps())
+		for i := range times[d] {
+			times[d][i] = float64(costs.OpSeconds(graph.OpID(i), d))
+		}
+	}
+	x.pairs[v], x.blocks[v], x.times[v] = m, strategy.NewBlocks(m, times[0]), times
+	return m, x.blocks[v], times, nil
+}
+
+// mostWhole is the size of a step up to which stages that are replicated or split are
+// simulated with all ranks: their activations then share links with rings.
+const mostWhole = 300_000
+
+// step returns the step of s on j's machine, its stages cut by the exact program. One
+// replica stands for all where the machine and the strategy allow.
+func (x *models) step(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
+	fold := j.fold
+	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Data*s.MicroBatches > 0 {
+		if g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute}); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
+			fold = false
+		}
+	}
+	return x.derive(j, s, fold)
+}
+
+// derive is step, folded or not.
+func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Step, error) {
+	parts := int64(s.Data) * int64(s.MicroBatches)
+	if parts > x.batch || x.batch%parts != 0 {
+		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data)
+	}
+	m, blocks, times, err := x.of(j, variant{x.batch / parts, s.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := cut(j.Machine, blocks, times, s)
+	if err != nil {
+		return nil, err
+	}
+	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: fold})
+}
+
+// cut returns the cuts of s's chunks that take least time and fit.
+func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.Strategy) ([]int, error) {
+	if s.Pipeline == 1 {
+		return []int{0}, nil
+	}
+	seconds, room := make([][]float64, s.Pipeline), make([]units.Bytes, s.Pipeline)
+	for p := range s.Pipeline {
+		d := slowest(times, s.Mesh, p)
+		seconds[p], room[p] = times[d], m.Devices[d].Memory*units.Bytes(s.Tensor)
+	}
+	l := blocks.Loads(seconds)
+	held := func(stage int) int {
+		switch s.Schedule {
+		case strategy.GPipe:
+			return s.MicroBatches
+		case strategy.Interleaved:
+			return min(s.MicroBatches*s.Chunks, 2*(s.Pipeline-stage%s.Pipeline-1)+(s.Chunks-1)*s.Pipeline+1)
+		}
+		return min(s.MicroBatches, s.Pipeline-stage)
+	}
+	return blocks.Cut(l, s.Pipeline*s.Chunks, room, held)
+}
+
+// slowest returns the slowest device of stage p.
+func slowest(times [][]float64, mesh strategy.Mesh, p int) int {
+	at, most := 0, -1.0
+	for d := range mesh.Data {
+		for t := range mesh.Tensor {
+			k := mesh.Rank(d, p, t)
+			sum := 0.0
+			for _, s := range times[k] {
+				sum += s
+			}
+			if sum > most {
+				at, most = k, sum
+			}
+		}
+	}
+	return at
+}

@@ -1,0 +1,249 @@
+package strategies
+
+import (
+	"cmp"
+	"context"
+
+	"slices"
+
+	"placer/baselines/budget"
+	"placer/baselines/search/local"
+	"placer/graph"
+	"placer/graph/strategy"
+	"placer/graph/unit"
+	"placer/plan"
+	"placer/sim"
+)
+
+// NamePlacement is the row of a placement of the micro-batched graph itself.
+const NamePlacement = "placement"
+
+// place searches placements of the units of the model, each unit on one device for all
+// micro-batches. It begins with stages cut within layers, in the order of pipelined, a 1F1B
+// strategy, and with devices that follow that order as far as what is ready allows
+// (strategy.Free); then ops change stages at the cuts, and units move (package local). It returns
+// nothing worse than pipelined itself.
+func (x *Comparison) place(ctx context.Context, pipelined *Row, budget plan.Budget, seed uint64) (*Row, error) {
+	begin := x.c.Clock()
+	row := *pipelined
+	row.Name, row.Tried = NamePlacement, 0
+	s := pipelined.Strategy
+	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	fine := strategy.NewFineBlocks(micro, times[0])
+	bounds, err := cut(x.judge.Machine, fine, times, s)
+	if err != nil {
+		return nil, err
+	}
+	keep := func(s strategy.Strategy, r *Result, device []uint8) {
+		if row.Tried++; r.Score().Better(row.Score()) {
+			r.Step = nil
+			row.Strategy, row.Result, row.Device = s, r, device
+		}
+	}
+	strict, err := strategy.Derive(micro, fine, s, strategy.Options{Bounds: bounds})
+	if err != nil {
+		return nil, err
+	}
+	r, err := x.judge.Run(strict)
+	if err != nil {
+		return nil, err
+	}
+	keep(s, r, stagesOf(strict))
+	s.Schedule, s.Chunks = strategy.Free, 1
+	p, e, err := x.problem(micro, fine, bounds, times, s)
+	if err != nil {
+		return nil, err
+	}
+	p.Budget, p.Seed, p.Clock = budget, seed, x.c.Clock
+	o, err := atCuts{fine, bounds}.Place(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if o.Score.Better(row.Score()) {
+		if r, err = x.judge.run(e.step, e.sim, e.expand(o.Device)); err != nil {
+			return nil, err
+		}
+		keep(s, r, o.Device)
+	}
+	row.Tried += o.Evaluations
+	row.Took = x.c.Clock() - begin
+	return &row, nil
+}
+
+// stagesOf returns the stage of each op of the micro-batch's graph.
+func stagesOf(x *strategy.Step) []uint8 {
+	device := make([]uint8, len(x.Chunk))
+	for i, c := range x.Chunk {
+		device[i] = uint8(int(c) % x.Strategy.Pipeline)
+	}
+	return device
+}
+
+// problem returns the problem to place the units of a micro-batch's graph, judged by the
+// step of s, whose stages are cut at bounds.
+func (x *Comparison) problem(micro *strategy.Model, blocks *strategy.Blocks, bounds []int, times [][]float64, s strategy.Strategy) (*plan.Problem, *expanded, error) {
+	step, err := strategy.Derive(micro, blocks, s, strategy.Options{Bounds: bounds})
+	if err != nil {
+		return nil, nil, err
+	}
+	simulator, d, err := x.judge.Simulator(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := unit.Find(micro.Micro, times[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	e := newExpanded(step, simulator, times, d)
+	return &plan.Problem{Graph: micro.Micro, Machine: x.judge.Machine, Units: h, Evaluator: e}, e, nil
+}
+
+// atCuts moves the cuts of a pipeline, one at a time, by a block or several, as long as
+// that makes the step shorter; then local search moves units.
+type atCuts struct {
+	blocks *strategy.Blocks
+	bounds []int
+}
+
+// Name implements plan.Placer.
+func (atCuts) Name() string { return NamePlacement }
+
+// Kind implements plan.Placer.
+func (atCuts) Kind() plan.Kind { return plan.Search }
+
+// Place implements plan.Placer.
+func (a atCuts) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	track := budget.New(ctx, p, a.Name())
+	bounds := slices.Clone(a.bounds)
+	at := a.blocks.Stages(bounds)
+	best := track.Try(at)
+	for stride := 4; stride > 0 && !track.Done(); {
+		better := false
+		for k := 1; k < len(bounds); k++ {
+			for _, d := range []int{-stride, stride} {
+				trial := slices.Clone(bounds)
+				trial[k] += d
+				end := a.blocks.Len()
+				if k+1 < len(bounds) {
+					end = bounds[k+1]
+				}
+				if trial[k] <= bounds[k-1] || trial[k] >= end || track.Done() {
+					continue
+				}
+				device := a.blocks.Stages(trial)
+				if s := track.Try(device); s.Better(best) {
+					bounds, best, at, better = trial, s, device, true
+				}
+			}
+		}
+		if !better {
+			stride /= 2
+		}
+	}
+	o, err := track.Outcome()
+	if err != nil || track.Done() {
+		return o, err
+	}
+	rest := *p
+	if p.Budget.Evaluations > 0 {
+		rest.Budget.Evaluations = p.Budget.Evaluations - o.Evaluations
+	}
+	if p.Budget.Seconds > 0 {
+		rest.Budget.Seconds = p.Budget.Seconds * (1 - track.Spent())
+	}
+	moved, err := local.Placer{Start: at}.Place(ctx, &rest)
+	if err != nil {
+		return nil, err
+	}
+	moved.Evaluations += o.Evaluations
+	return moved, nil
+}
+
+// expanded judges placements of a micro-batch's ops by the step that repeats them. It
+// implements plan.Evaluator.
+type expanded struct {
+	step     *strategy.Step
+	sim      *sim.Simulator
+	seconds  [][]float64
+	decision plan.Decision
+	turns    [][]int32 // of each pass on each device
+	pass     []int32   // [N'] 2*m of a forward, 2*m+1 of a backward op; -1 before, 2*M behind all
+	order    []int32   // [N'] ops as the model has them
+	count    []int32   // [2*M+3] scratch
+	rank     []int32   // [N'] scratch
+}
+
+func newExpanded(step *strategy.Step, s *sim.Simulator, seconds [][]float64, d plan.Decision) *expanded {
+	n, m := step.Graph.NumOps(), step.Strategy.MicroBatches
+	e := &expanded{step: step, sim: s, seconds: seconds, decision: d, turns: step.Strategy.Turns(), pass: make([]int32, n), order: make([]int32, n), count: make([]int32, 2*m+3), rank: make([]int32, n)}
+	for i := range e.pass {
+		o := step.Graph.Op(graph.OpID(i))
+		switch k := step.Micro[i]; {
+		case k >= 0 && o.Phase == graph.Backward:
+			e.pass[i] = 2*k + 1
+		case k >= 0:
+			e.pass[i] = 2 * k
+		case o.Phase == graph.Update:
+			e.pass[i] = int32(2 * m)
+		default:
+			e.pass[i] = -1
+		}
+		e.order[i] = int32(i)
+	}
+	model := func(i int32) graph.OpID { // updates keep the order that they have
+		if int(e.pass[i]) == 2*m {
+			return graph.OpID(n)
+		}
+		return step.From[i]
+	}
+	slices.SortStableFunc(e.order, func(a, b int32) int { return cmp.Compare(model(a), model(b)) })
+	return e
+}
+
+// expand places every op of the step as the op that it is made from. Each device has the
+// passes in the order of its 1F1B stage, and in a pass the ops in the model's order.
+func (e *expanded) expand(device []uint8) plan.Decision {
+	for i, from := range e.step.From {
+		if from != graph.None {
+			e.decision.Device[i] = device[from]
+		}
+	}
+	clear(e.count)
+	for i, p := range e.pass {
+		switch {
+		case p < 0:
+			e.rank[i] = 0
+		case int(p) == 2*e.step.Strategy.MicroBatches:
+			e.rank[i] = p + 1
+		default:
+			e.rank[i] = 1 + e.turns[int(e.decision.Device[i])%len(e.turns)][p]
+		}
+		e.count[e.rank[i]+1]++
+	}
+	for k := 1; k < len(e.count); k++ {
+		e.count[k] += e.count[k-1]
+	}
+	for _, i := range e.order {
+		r := e.rank[i]
+		e.decision.Priority[i] = e.count[r]
+		e.count[r]++
+	}
+	return e.decision
+}
+
+// Evaluate implements plan.Evaluator; priorities are the strategy's.
+func (e *expanded) Evaluate(d plan.Decision) plan.Score { return e.sim.Evaluate(e.expand(d.Device)) }
+
+// Clone implements plan.Evaluator.
+func (e *expanded) Clone() plan.Evaluator {
+	c := *e
+	c.sim, c.decision = e.sim.Clone().(*sim.Simulator), e.decision.Clone()
+	c.count, c.rank = slices.Clone(e.count), slices.Clone(e.rank)
+	return &c
+}
+
+// OpSeconds implements plan.Evaluator.
+func (e *expanded) OpSeconds(d int) []float64 { return e.seconds[d] }

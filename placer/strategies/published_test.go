@@ -1,0 +1,76 @@
+package strategies
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"placer/graph/strategy"
+	"placer/hw"
+	"placer/internal/published"
+	"placer/units"
+)
+
+// TestMeasuredAllReduce compares rings on a DGX A100 with measured ones (Vidur's
+// net_a100_dgx_all_reduce, NCCL on 2, 4 and 8 GPUs of one host, sizes as bytes). The figures of the machine
+// come from its send_recv alone. Below 8 MB NCCL takes other algorithms than rings.
+func TestMeasuredAllReduce(t *testing.T) {
+	file, err := os.Open(filepath.Join(published.Folder(t, "gpu-perf-data"), "vidur/net_a100_dgx_all_reduce.csv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(z).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for k, name := range rows[0] {
+		at[name] = k
+	}
+	number := func(row []string, name string) float64 {
+		x, err := strconv.ParseFloat(row[at[name]], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	for _, d := range []int{2, 4, 8} {
+		m, err := hw.Take("a100", d, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := NewJudge(source(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, sum, bias := 0, 0.0, 0.0
+		for _, row := range rows[1:] {
+			size := number(row, "size")
+			if int(number(row, "num_workers")) != d || int(number(row, "devices_per_node")) != d || size < 8e6 {
+				continue
+			}
+			got, err := j.ringSeconds(strategy.Mesh{Data: d, Pipeline: 1, Tensor: 1}, strategy.Collective{Kind: strategy.AllReduce, Bytes: units.Bytes(size), Ranks: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := got/(1e-3*number(row, "time_stats.all_reduce.median")) - 1
+			n, sum, bias = n+1, sum+math.Abs(e), bias+e
+		}
+		if n == 0 {
+			t.Fatalf("no rows of %d GPUs", d)
+		}
+		t.Logf("%d GPUs: %d sizes from 8 MB, mean error %.1f%%, bias %+.1f%%", d, n, 100*sum/float64(n), 100*bias/float64(n))
+		if limit := map[int]float64{2: 0.35, 4: 0.2, 8: 0.2}[d]; sum/float64(n) > limit {
+			t.Errorf("%d GPUs: mean error %.1f%%, want at most %.0f%%", d, 100*sum/float64(n), 100*limit)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+"""The placer program: found, asked for a graph's hash, for a search and for a schedule."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+
+from .errors import PlacerError
+
+
+class BinaryError(PlacerError):
+    """placer is not there, or it failed."""
+
+
+def find() -> str:
+    """$PLACER, else placer on the PATH."""
+    given = os.environ.get("PLACER")
+    path = shutil.which(given) if given else shutil.which("placer")
+    if path is None:
+        raise BinaryError(f"$PLACER is {given}, which is no program" if given else "no placer on the PATH: build it with `go build -o placer ./cmd/placer` and set PLACER to it")
+    return path
+
+
+def run(*args: str) -> str:
+    """Runs placer and returns what it printed. Raises BinaryError with its last line."""
+    path = find()
+    done = subprocess.run([path, *args], capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = [x for x in (done.stderr or done.stdout).splitlines() if x.strip()]
+        raise BinaryError(f"placer {args[0]}: {lines[-1] if lines else f'exit status {done.returncode}'}")
+    return done.stdout
+
+
+def graph_hash(graph: str) -> str:
+    return str(json.loads(run("import", "--graph", graph, "--json"))["hash"])
+
+
+def search(graph: str, machine: str, times: str, out: str, *, budget: str | None, evaluations: int | None, cpu: bool) -> None:
+    """Writes the best plan to out."""
+    bound = ["--evaluations", str(evaluations)] if evaluations else ["--budget", budget or "20s"]
+    # fusion is decided where kernels are compiled; workers run op by op
+    tasks = ["--tasks", "place,schedule"]
+    run("search", "--graph", graph, "--machine", machine, "--times", times, *bound, *tasks, *(["--cpu"] if cpu else []), "--out", os.path.join(os.path.dirname(out), "run"), "-o", out, "-q")
+
+
+def schedule(graph: str, machine: str, times: str, plan: str, out: str, *, cpu: bool) -> None:
+    """Writes the plan's schedule, with the predicted step, to out."""
+    run("export", "--graph", graph, "--machine", machine, "--times", times, "--plan", plan, *(["--cpu"] if cpu else []), "--as", "schedule", "-o", out)

@@ -1,0 +1,120 @@
+"""python -m placer_tensorflow: the package's commands (docs/tensorflow.md)."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from typing import Any, Sequence
+
+from placer_runtime.errors import FormatError, NoDeviceError, PlacerError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    args = _parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        return code
+    except PlacerError as e:
+        print(f"placer_tensorflow: {e}", file=sys.stderr)
+        return e.exit_code
+    except OSError as e:
+        print(f"placer_tensorflow: {e.filename or ''}: {e.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m placer_tensorflow", description="Captures TensorFlow steps for placer, profiles them, and runs and measures schedules.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    c = commands.add_parser("capture", help="write a training step as graph.pb and step.npz")
+    c.add_argument("--model", required=True, metavar="PKG.MODULE:FUNCTION", help="returns (loss, train) in the default graph, or (model, loss, batch, optimizer) of Keras")
+    c.add_argument("--args", default="{}", metavar="JSON", help="the function's keyword arguments")
+    c.add_argument("--name", help="the step's name")
+    c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.pb and step.npz")
+    c.set_defaults(run=_capture)
+
+    c = commands.add_parser("profile", help="measure nodes and sends: times.json and machine.json")
+    c.add_argument("--graph", required=True, metavar="FILE", help="graph.pb, beside which step.npz lies")
+    c.add_argument("--devices", type=int, help="CPU devices of the machine file; all cores without it")
+    c.add_argument("--hash", help="the graph's hash; without it the placer program is asked")
+    c.add_argument("--steps", type=int, default=10, help="steps with stats")
+    c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
+    c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for times.json and machine.json")
+    c.set_defaults(run=_profile)
+
+    c = commands.add_parser("measure", help="measure the steps of schedules or plans")
+    c.add_argument("--graph", required=True, metavar="FILE", help="graph.pb, beside which step.npz lies")
+    c.add_argument("--serve", action="store_true", help="answer requests on stdin, a JSON document a line")
+    c.add_argument("--steps", type=int, default=5, help="of a round")
+    c.add_argument("--repeats", type=int, default=2, help="rounds, the least counts")
+    c.add_argument("--trace", action="store_true", help="with start and end of each op")
+    c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
+    c.add_argument("--no-check", action="store_true", help="do not compare results with one device's")
+    c.add_argument("files", nargs="*", metavar="FILE", help="schedule or plan files")
+    c.set_defaults(run=_measure)
+    return top
+
+
+def _capture(a: argparse.Namespace) -> int:
+    from . import step
+    from .capture import capture
+
+    module, _, function = a.model.partition(":")
+    if not function:
+        raise FormatError(f"--model {a.model}: want PKG.MODULE:FUNCTION")
+    sys.path.insert(0, os.getcwd())
+    try:
+        build, arguments = getattr(importlib.import_module(module), function), json.loads(a.args)
+    except (ImportError, AttributeError, ValueError) as e:
+        raise FormatError(f"--model {a.model}: {e}") from None
+    s = capture(lambda: build(**arguments), a.name or function)
+    step.write(s, a.output)
+    print(json.dumps({"name": s.name, "ops": len(s.graph.node), "variables": len(s.values), "parameters": sum(int(v.size) for v in s.values.values())}))
+    return 0
+
+
+def _profile(a: argparse.Namespace) -> int:
+    from placer_runtime import binary, serve
+
+    from . import crossing, profile, step
+
+    count = a.devices or len(serve.cores())
+    if count > len(serve.cores()):
+        raise NoDeviceError(f"--devices {count}: this host has {len(serve.cores())} cores")
+    s = step.read(a.graph)
+    graph_hash = a.hash or binary.graph_hash(a.graph)
+    p = profile.on_core(s, steps=a.steps, realtime=a.realtime)
+    c = crossing.measure(realtime=a.realtime)
+    profile.write(os.path.join(a.output, "times.json"), profile.times_doc(graph_hash, p, c, count))
+    profile.write(os.path.join(a.output, "machine.json"), profile.machine_doc(c, count))
+    print(json.dumps({"step_s": p.step_s, "executor_s": p.executor_s, "send_s": c.send_s, "delivery_s": c.delivery_s}))
+    return 0
+
+
+def _measure(a: argparse.Namespace) -> int:
+    from placer_runtime import serve as protocol
+
+    from . import schedule, step
+    from .measure import Meter, Options, serve
+
+    if not a.serve and not a.files:
+        raise FormatError("measure: no schedule or plan file; give some, or --serve")
+    o = Options(steps=a.steps, repeats=a.repeats, trace=a.trace, check=not a.no_check, realtime=a.realtime)
+    meter = Meter(step.read(a.graph))
+    if a.serve:
+        serve(meter, o, sys.stdin, sys.stdout)
+        return 0
+
+    def measured(r: dict[str, Any]) -> dict[str, Any]:
+        return meter.measure(schedule.requested(meter.step, r), o)
+
+    docs = [protocol.answer({"id": f, "schedule": f}, measured) for f in a.files]
+    for doc in docs:
+        print(json.dumps(doc))
+    return 1 if any("error" in doc for doc in docs) else 0

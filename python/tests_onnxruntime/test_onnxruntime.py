@@ -1,0 +1,86 @@
+"""Stages of an ONNX model as a pipeline of sessions, with real ONNX Runtime."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from placer_onnxruntime import cli, examples, pipeline, session
+from placer_runtime import binary
+from placer_runtime.errors import FormatError, RunError
+
+needs_placer = pytest.mark.skipif(not os.environ.get("PLACER"), reason="PLACER names no program")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: Any) -> str:
+    path = str(tmp_path_factory.mktemp("model") / "gpt2.onnx")
+    examples.gpt2(path, layers=2, width=32, heads=2, tokens=8, batch=2, vocabulary=64)
+    return path
+
+
+def halves(model: str, folder: Any) -> list[session.Stage]:
+    """The model cut behind its first block, by onnx's own extractor."""
+    whole = onnx.load(model)
+    at = next(k for k, n in enumerate(whole.graph.node) if n.name.startswith("h.1.")) - 1
+    middle = whole.graph.node[at].output[0]
+    a, b = str(folder / "a.onnx"), str(folder / "b.onnx")
+    onnx.utils.extract_model(model, a, ["ids"], [middle])
+    onnx.utils.extract_model(model, b, [middle], ["logits"])
+    return [session.Stage(a, "cpu:0", ("ids",), (middle,)), session.Stage(b, "cpu:1", (middle,), ("logits",))]
+
+
+def test_pipeline_is_equal(model: str, tmp_path: Any) -> None:
+    feed = session.example(session.open_session(model), {})
+    one = pipeline.one_session(model, feed, 3, sorted(os.sched_getaffinity(0))[0])
+    two = pipeline.run(halves(model, tmp_path), feed, ["logits"], 9)
+    assert np.array_equal(one.outputs["logits"], two.outputs["logits"]) and two.request_s > 0
+    assert len(os.sched_getaffinity(0)) > 1, "the whole process was left on one core"
+
+
+def test_a_stage_that_fails_ends_all(model: str, tmp_path: Any) -> None:
+    first, second = halves(model, tmp_path)
+    with pytest.raises(Exception):
+        pipeline.run([first, session.Stage(second.path, "cpu:1", second.inputs, ("nothing",))], session.example(session.open_session(model), {}), ["logits"], 3)
+
+
+def test_node_seconds(model: str) -> None:
+    feed = session.example(session.open_session(model), {})
+    seconds, request = session.node_seconds(model, feed, runs=5)
+    assert sum(seconds.values()) == pytest.approx(request, rel=1e-6)
+    assert set(seconds) <= {n.name for n in onnx.load(model).graph.node} and len(seconds) > 40
+
+
+def test_list_of_stages_is_checked(tmp_path: Any) -> None:
+    path = tmp_path / "stages.json"
+    path.write_text(json.dumps({"format": "other"}))
+    with pytest.raises(FormatError, match="stages.json"):
+        session.stages(str(path))
+
+
+@needs_placer
+def test_from_profile_to_pipeline(model: str, tmp_path: Any, capsys: Any) -> None:
+    folder = str(tmp_path)
+    assert cli.main(["profile", model, "-o", folder]) == 0
+    assert json.loads(capsys.readouterr().out)["unknown"] == []
+    inputs = ["--graph", model, "--machine", folder + "/machine.json", "--times", folder + "/times.json", "--cpu", "--objective", "throughput"]
+    binary.run("search", *inputs, "--evaluations", "50", "--methods", "single,contiguous,balance", "--out", folder + "/run", "-o", folder + "/plan.json", "-q")
+    binary.run("export", *inputs, "--plan", folder + "/plan.json", "--to", "onnx", "-o", folder + "/stages.json")
+    assert cli.main(["run", folder + "/stages.json", "--model", model, "--requests", "6", "--rounds", "2", "--predicted", "0.001"]) == 0
+    doc = json.loads(capsys.readouterr().out)
+    assert doc["equal"] and doc["stages"] == 2 and len(doc["gains"]) == 2
+
+
+@needs_placer
+def test_modules_of_torchs_exporter(model: str, tmp_path: Any) -> None:
+    out = tmp_path / "graph.json"
+    binary.run("import", "--graph", model, "-o", str(out))
+    modules = {o.get("module", "") for o in json.loads(out.read_text())["ops"]}
+    assert {"wte", "h.0.attn", "h.1.mlp", "ln_f"} <= modules

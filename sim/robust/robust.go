@@ -1,0 +1,207 @@
+package robust
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"placer/graph"
+	"placer/graph/fuse"
+	"placer/hw"
+	"placer/internal/faults"
+	"placer/plan"
+	"placer/sim"
+	"placer/units"
+)
+
+// Config says what machines a plan is judged on.
+type Config struct {
+	// Quantile of the step times over the machines, from 0 to 1: 0.95 for p95.
+	Quantile float64
+	// Machines is how many perturbed machines there are.
+	Machines int
+	// Error is the mean deviation of a predicted time, 0.076 for 7.6%.
+	Error float64
+	Seed  uint64
+}
+
+// Default is p95 over 20 machines of an error to be filled in.
+func Default() Config { return Config{Quantile: 0.95, Machines: 20, Error: 0.1, Seed: 1} }
+
+// Parse reads "p95" into the default with that quantile.
+func Parse(s string) (Config, error) {
+	c := Default()
+	digits, ok := strings.CutPrefix(s, "p")
+	n, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(n > 0 && n <= 100) {
+		return c, fmt.Errorf("robust %q: want p1 to p100, as p95", s)
+	}
+	c.Quantile = n / 100
+	return c, nil
+}
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	var errs faults.List
+	errs.If(!(c.Quantile > 0 && c.Quantile <= 1), "quantile: %v, want above 0, at most 1", c.Quantile)
+	errs.If(c.Machines < 1, "machines: %d, want at least 1", c.Machines)
+	errs.If(!(c.Error >= 0 && c.Error < 1), "error: %v, want 0 to below 1", c.Error)
+	return errors.Join(errs...)
+}
+
+// Evaluator judges plans by a quantile of their steps on perturbed machines. It implements
+// plan.Evaluator.
+type Evaluator struct {
+	of      *sim.Simulator
+	machine []*sim.Simulator
+	c       Config
+	values  []float64
+}
+
+// New returns the evaluator of g on machines that deviate from m. On each, every device
+// has a factor for each class of ops, and every link one for its bandwidth, drawn from a
+// log-normal distribution of median 1 whose mean absolute deviation is c.Error to first
+// order (sigma = error*sqrt(pi/2)).
+func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config) (*Evaluator, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Evaluator{c: c, values: make([]float64, c.Machines)}
+	var err error
+	if e.of, err = sim.New(g, m, cost, how); err != nil {
+		return nil, err
+	}
+	for k := range c.Machines {
+		s, err := c.machine(k, g, m, cost, how)
+		if err != nil {
+			return nil, err
+		}
+		e.machine = append(e.machine, s)
+	}
+	return e, nil
+}
+
+// Sample returns the steps of a decision on the machines of c, in the order of the machines, [c.Machines].
+// It holds one machine at a time.
+func Sample(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, d plan.Decision) ([]float64, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	steps := make([]float64, c.Machines)
+	for k := range steps {
+		s, err := c.machine(k, g, m, cost, how)
+		if err != nil {
+			return nil, err
+		}
+		steps[k] = s.Evaluate(d).Value
+	}
+	return steps, nil
+}
+
+// machine returns the simulator of the k-th machine.
+func (c Config) machine(k int, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config) (*sim.Simulator, error) {
+	sigma := c.Error * math.Sqrt(math.Pi/2)
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(k)<<8|0x72)) // "r"
+	draw := func() float64 { return math.Exp(sigma * rng.NormFloat64()) }
+	off := &deviating{CostModel: cost, g: g, factor: make([][graph.NumClasses]float64, m.NumDevices())}
+	for d := range off.factor {
+		for class := range off.factor[d] {
+			off.factor[d][class] = draw()
+		}
+	}
+	x := *m
+	x.Links = slices.Clone(m.Links)
+	for l := range x.Links {
+		x.Links[l].Bandwidth *= units.BytesPerSecond(draw())
+	}
+	if kernels, ok := cost.(sim.KernelCostModel); ok {
+		return sim.New(g, &x, &deviatingKernels{off, kernels}, how)
+	}
+	return sim.New(g, &x, off, how)
+}
+
+// Quantile returns the quantile q of steps: the lowest that at least that share does not exceed.
+func Quantile(steps []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(steps))
+	return sorted[at(q, len(sorted))]
+}
+
+// deviating are op times that are off by a factor for each device and class.
+type deviating struct {
+	sim.CostModel
+	g      *graph.Graph
+	factor [][graph.NumClasses]float64
+}
+
+func (x *deviating) off(op graph.OpID, d int) float64 { return x.factor[d][x.g.Op(op).Kind.Class()] }
+
+// OpSeconds implements sim.CostModel.
+func (x *deviating) OpSeconds(op graph.OpID, d int) units.Seconds {
+	return x.CostModel.OpSeconds(op, d) * units.Seconds(x.off(op, d))
+}
+
+// deviatingKernels are those of a model that knows parts of kernels.
+type deviatingKernels struct {
+	*deviating
+	of sim.KernelCostModel
+}
+
+// Parts implements sim.KernelCostModel.
+func (x *deviatingKernels) Parts(op graph.OpID, d int) fuse.Parts {
+	p, f := x.of.Parts(op, d), x.off(op, d)
+	return fuse.Parts{Compute: p.Compute * units.Seconds(f), PerByte: p.PerByte * f, Launch: p.Launch * units.Seconds(f)}
+}
+
+// Evaluate implements plan.Evaluator: the quantile of the steps; bytes do not depend on times
+// much, and the largest overflow counts.
+func (e *Evaluator) Evaluate(d plan.Decision) (s plan.Score) {
+	for k, m := range e.machine {
+		x := m.Evaluate(d)
+		e.values[k] = x.Value
+		s.Overflow = max(s.Overflow, x.Overflow)
+	}
+	slices.Sort(e.values)
+	s.Value = e.values[at(e.c.Quantile, len(e.values))]
+	return s
+}
+
+// at is the index of a quantile among n sorted values: the lowest that at least that share does not
+// exceed.
+func at(quantile float64, n int) int {
+	return min(n-1, max(0, int(math.Ceil(quantile*float64(n)-1e-9))-1))
+}
+
+// Bound returns a lower bound of what Evaluate returns: the quantile of the machines' own
+// bounds, each of which is below its step.
+func (e *Evaluator) Bound(fused bool) float64 {
+	bounds := make([]float64, len(e.machine))
+	for k, m := range e.machine {
+		if bounds[k] = float64(m.LowerBound().Seconds); fused {
+			bounds[k] = float64(m.FusedLowerBound().Seconds)
+		}
+	}
+	slices.Sort(bounds)
+	return bounds[at(e.c.Quantile, len(bounds))]
+}
+
+// Steps returns the step of d on every machine, ascending.
+func (e *Evaluator) Steps(d plan.Decision) []float64 {
+	e.Evaluate(d)
+	return slices.Clone(e.values)
+}
+
+// Clone implements plan.Evaluator.
+func (e *Evaluator) Clone() plan.Evaluator {
+	c := &Evaluator{of: e.of, c: e.c, values: make([]float64, len(e.values))}
+	for _, m := range e.machine {
+		c.machine = append(c.machine, m.Clone().(*sim.Simulator))
+	}
+	return c
+}
+
+// OpSeconds implements plan.Evaluator: the times as predicted.
+func (e *Evaluator) OpSeconds(d int) []float64 { return e.of.OpSeconds(d) }
