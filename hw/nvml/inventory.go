@@ -26,10 +26,6 @@ const (
 	sys                // across sockets
 )
 
-var levelNames = [...]string{"X", "INT", "PIX", "PXB", "PHB", "NODE", "SYS"}
-
-func (l level) String() string { return levelNames[l] }
-
 // GPU is what the library says of one GPU. Figures that it does not have are
 // zero, and named in Missing.
 type gpu struct {

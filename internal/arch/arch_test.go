@@ -57,6 +57,7 @@ var allowed = map[string]string{
 	"measure/python/pythontest": "measure/python",
 	"hw/bench":                  "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
 	"hw/gpu/cu":                 "hw/gpu",
+	"hw/gpu/cuda/cudatest":      "hw/gpu hw/gpu/cuda",
 	"hw/gpu/cuda":               "hw/gpu",
 	"hw/gpu/fake":               "hw/gpu hw/gpu/kernel",
 	"hw/gpu/gputest":            "hw/gpu hw/gpu/kernel",
@@ -64,7 +65,6 @@ var allowed = map[string]string{
 	"hw/gpu/kernel":             "hw/gpu",
 	"nn/device":                 "hw/gpu nn graphsage transformerxl ppo", // docs/adr/0012
 	"hw/gpu/kernel/gen":         "internal/fsx",
-	"hw/gpu/cuda/cudatest":      "hw/gpu hw/gpu/cuda",
 
 	// The learning side knows no graphs, only matrices.
 	"nn":             "nn/blas nn/vec nn/safetensors internal/fsx",

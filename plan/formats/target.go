@@ -9,7 +9,6 @@ import (
 	"placer/graph"
 	"placer/graph/formats/tensorflow"
 	"placer/hw"
-	"placer/internal/fsx"
 	"placer/plan"
 )
 
@@ -140,9 +139,6 @@ func (s *Split) fromStages(bounds []int) error {
 	return nil
 }
 
-// maxFile bounds the files that are read.
-const maxFile = 1 << 28
-
 // IsPlan reports whether data is placer's own plan.
 func IsPlan(data []byte) bool {
 	return strings.Contains(string(data[:min(len(data), 1<<12)]), `"`+plan.Format+`"`)
@@ -203,13 +199,4 @@ func IsTarget(data []byte) (Target, bool) {
 		}
 	}
 	return Target{}, false
-}
-
-// ReadFile is Read of the file at path.
-func ReadFile(path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
-	data, err := fsx.ReadFile(path, maxFile)
-	if err != nil {
-		return nil, err
-	}
-	return Read(data, path, g, m)
 }
