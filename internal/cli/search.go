@@ -36,11 +36,10 @@ type searchFlags struct {
 func (c *console) searchCommand() *cobra.Command {
 	f := searchFlags{settings: defaultSettings()}
 	cmd := &cobra.Command{
-		Use:   "search",
-		Short: "Find a placement of a graph on a machine",
-		Long:  "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
-		Example: "  placer search --workload gnmt8 --gpus 8\n" +
-			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
+		Use:     "search",
+		Short:   "Find a placement of a graph on a machine",
+		Long:    "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
+		Example: "  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.configure(cmd, &f); err != nil {
 				return err
