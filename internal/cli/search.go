@@ -79,7 +79,7 @@ func (c *console) searchCommand() *cobra.Command {
 	})
 	addSection(cmd, &sections, "What is decided", func(fl *pflag.FlagSet) {
 		addJudging(fl, &f.Objective, &f.Contention)
-		fl.StringVar(&f.Robust, "robust", "", "judge by a quantile of the step over machines that deviate by the model's error, as p95")
+		fl.StringVar(&f.Robust, "robust", "", "judge by a quantile over machines that deviate, as p95")
 		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse, place always (default all that can be judged)")
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
