@@ -57,8 +57,8 @@ func Example() {
 	var infeasible *sim.Infeasible
 	fmt.Println(errors.As(err, &infeasible), err)
 	// Output:
-	// at least 202.1 ms by split
-	// 302.1 ms, 49% above the bound
+	// at least 302 ms by transfers
+	// 302.1 ms, 0% above the bound
 	//       0 s x runs (start)
 	//      1 ms x sends its output (compute)
 	//    101 ms right runs (transfer)

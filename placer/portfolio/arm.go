@@ -21,8 +21,8 @@ type Arm struct {
 // ledger is what an arm has done so far.
 type ledger struct {
 	pulls, evaluations int
-	// credit is the mean of the logarithms by which pulls shortened the best plan. The
-	// last pull counts half, the one before a quarter, and so on.
+	// credit is the sum of the logarithms by which pulls shortened the best plan: those of
+	// the last round count half, those of the one before a quarter, and so on.
 	credit  float64
 	misses  int     // pulls in a row that brought nothing
 	due     int     // round from which on the arm is tried again though it brought nothing
@@ -34,7 +34,7 @@ type ledger struct {
 // so on, and a pull that brings something ends that.
 func (l *ledger) book(r int, gain float64) {
 	l.pulls++
-	l.credit = (l.credit + gain) / 2
+	l.credit += gain / 2
 	l.brought += gain
 	if gain > 0 {
 		l.misses, l.due = 0, r+1

@@ -151,6 +151,9 @@ func (r *run) round(k int) {
 		})
 	}
 	wait.Wait()
+	for i := range r.ledgers {
+		r.ledgers[i].credit /= 2
+	}
 	for w, x := range pulls {
 		r.under[w] = 0
 		l := &r.ledgers[x.arm]
