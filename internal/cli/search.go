@@ -96,7 +96,7 @@ func (c *console) searchCommand() *cobra.Command {
 	})
 	addSection(cmd, &sections, "Measuring and workers", func(fl *pflag.FlagSet) {
 		fl.StringVar(&f.Evaluator, "evaluator", f.Evaluator, "what policies learn from: roofline, hardware or both")
-		fl.StringVar(&f.runtime, "runtime", onKernels, "what runs measured steps: kernels, or torch (--python names its program)")
+		fl.StringVar(&f.runtime, "runtime", onKernels, "what runs measured steps: kernels, or torch of --python")
 		fl.StringVar(&f.Python, "python", f.Python, "program with torch and placer_torch, for --runtime torch")
 		_ = fl.MarkHidden("python") // named beside --runtime; the help fits a screen
 		fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
