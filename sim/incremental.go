@@ -19,7 +19,14 @@ type Incremental struct {
 	s     *Simulator
 	given plan.Decision // Device is what Move changes
 	step  *stepper      // nil where the simulator has to do
+	unfit int           // runs of step in a row that ended without a proof that memory is enough
+	rest  int           // scores that the simulator alone makes before step is tried again
 }
+
+// A placement that nearly every move improves, in memory that is nearly full, is run by
+// both loops. After unfitRuns such runs in a row the simulator does the next restScores
+// alone.
+const unfitRuns, restScores = 8, 64
 
 var _ plan.Moves = (*Incremental)(nil)
 
@@ -37,6 +44,7 @@ func (x *Incremental) Reset(d plan.Decision) {
 		}
 		clear(x.given.Device)
 	}
+	x.unfit, x.rest = 0, 0
 	x.given.Priority, x.given.Fusion = slices.Clone(d.Priority), slices.Clone(d.Fusion)
 	if d.Fusion != nil {
 		x.step = nil
@@ -61,13 +69,22 @@ func (x *Incremental) move(i int32, device uint8) {
 
 // Score is as plan.Moves says.
 func (x *Incremental) Score(limit float64) (score plan.Score, ok bool) {
+	if x.rest > 0 {
+		x.rest--
+		return x.s.Evaluate(x.given), true
+	}
 	if x.step != nil {
 		makespan, ok := x.step.run(limit)
 		if !ok {
+			x.unfit = 0
 			return plan.Score{}, false
 		}
 		if !x.s.cfg.Memory || x.step.fits() {
+			x.unfit = 0
 			return plan.Score{Value: makespan}, true
+		}
+		if x.unfit++; x.unfit == unfitRuns {
+			x.unfit, x.rest = 0, restScores
 		}
 	}
 	return x.s.Evaluate(x.given), true
