@@ -148,7 +148,7 @@ func starts(ctx context.Context, p *plan.Problem, t *table, track *budget.Tracke
 	}
 	q := *p
 	q.Report = nil
-	q.Evaluator, q.Moves = &unheard{p.Evaluator}, nil
+	q.JudgeBy(&unheard{p.Evaluator})
 	if out, err := listsched.HEFT().Place(ctx, &q); err == nil {
 		track.Try(out.Device)
 	}

@@ -56,7 +56,7 @@ func (x *pull) run(r *run) {
 	if x.cut > 0 {
 		var left atomic.Int64
 		left.Store(x.cut)
-		q.Evaluator = &limited{x.evaluator, &left, stop}
+		q.JudgeBy(&limited{x.evaluator, &left, stop})
 	}
 	q.Report = func(y plan.Progress) { r.report(x.walker, y) }
 	x.outcome, x.err = placer.Place(ctx, &q)

@@ -155,8 +155,7 @@ func (p *Problem) judgeBy(s Source) error {
 	case plan.Step:
 		return p.judgeRobustly(s)
 	case plan.Memory:
-		p.Moves = nil
-		p.Evaluator = sim.NewPeak(p.Simulator.Clone().(*sim.Simulator))
+		p.JudgeBy(sim.NewPeak(p.Simulator.Clone().(*sim.Simulator)))
 		p.Bound = float64(sim.PeakBound(p.Graph, p.Machine.NumDevices()))
 	case plan.Throughput:
 		if p.Machine.OccupiesSender() {
@@ -170,7 +169,7 @@ func (p *Problem) judgeBy(s Source) error {
 		if err != nil {
 			return err
 		}
-		p.Evaluator, p.Moves = e, nil
+		p.JudgeBy(e)
 		p.Bound = e.Instance().Bound(math.Inf(1))
 		p.Bound = e.Instance().PackingBound(p.Bound, packingReach*p.Bound, packingEffort)
 	}
@@ -193,7 +192,8 @@ func (p *Problem) judgeRobustly(s Source) error {
 	if err != nil {
 		return err
 	}
-	p.Evaluator, p.Bound = e, e.Bound(p.Tasks.Has(plan.Fuse))
+	p.JudgeBy(e)
+	p.Bound = e.Bound(p.Tasks.Has(plan.Fuse))
 	if p.UnfusedBound > 0 {
 		p.UnfusedBound = e.Bound(false)
 	}

@@ -74,7 +74,7 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 		start = back
 	}
 	near := half
-	near.Evaluator = &limited{Evaluator: p.Evaluator.Clone(), of: x}
+	near.JudgeBy(&limited{Evaluator: p.Evaluator.Clone(), of: x})
 	o, err := local.Placer{Start: start}.Place(ctx, &near)
 	if err != nil {
 		return nil, err
