@@ -41,6 +41,6 @@ if [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" torchtitan "* ]]; then
   mv "$out/3090s.json.new" "$out/3090s.machine.json"
   for d in 2048 4096; do
     one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=$((d / 128)),kv_heads=8,ffn=$((d * 7 / 2)),vocab=128256,seq=2048" \
-      --machine "$out/3090s.machine.json" --batch 8 --micro-batches 8 --stages 3,4,3,2
+      --machine "$out/3090s.machine.json" --batch 8 --micro-batches 8 --stages 3,4,3,2 --eager
   done
 fi

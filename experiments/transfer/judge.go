@@ -50,6 +50,9 @@ func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *sequential.
 	if err != nil {
 		return err
 	}
+	if err := r.direct(ctx, p, policy); err != nil {
+		return err
+	}
 	var best, without []float64
 	for k := range seeds {
 		p.Seed = uint64(k + 1)
@@ -75,6 +78,25 @@ func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *sequential.
 	}
 	r.Best, r.BestLow, r.BestHigh = spread(best)
 	r.Untrained, _, _ = spread(without)
+	return nil
+}
+
+// direct fills what is said of placements made and all judged. Nothing in them is drawn.
+func (r *row) direct(ctx context.Context, p *plan.Problem, policy *sequential.Policy) error {
+	begin := cpu()
+	w, err := sequential.NewFeatures(p)
+	if err != nil {
+		return err
+	}
+	samples, err := policy.Direct(ctx, w, sequential.DefaultSamples)
+	if err != nil {
+		return err
+	}
+	r.Direct, r.DirectTook = seconds(sequential.Best(samples).Score), cpu()-begin
+	if samples, err = policy.WithoutLearning().Direct(ctx, w, sequential.DefaultSamples); err != nil {
+		return err
+	}
+	r.DirectPriors = seconds(sequential.Best(samples).Score)
 	return nil
 }
 

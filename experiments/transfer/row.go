@@ -29,6 +29,11 @@ type row struct {
 	TunedSeeds         float64 `csv:"fine_tuned_seeds"`
 	Untrained          float64 `csv:"untrained_s"`           // zero-shot of a policy that follows its heuristic priors alone, the median over the seeds
 	Longer             float64 `csv:"search_five_minutes_s"` // the search of five minutes, experiments/table2/five-minutes
+	// Of 16 placements made and all judged: the policy's, and those that it would make had
+	// it learned nothing but which priors to follow.
+	Direct       float64 `csv:"direct_16_s"`
+	DirectPriors float64 `csv:"direct_16_priors_s"`
+	DirectTook   float64 `csv:"direct_16_cpu_seconds"`
 }
 
 // whole reports whether r has been judged.

@@ -40,6 +40,7 @@ type pretrainFlags struct {
 func (c *console) pretrainCommand() *cobra.Command {
 	f := pretrainFlags{config: sequential.DefaultPretrain()}
 	p := &f.config
+	encoder := 0
 	cmd := &cobra.Command{
 		Use:   "pretrain",
 		Short: "Train a policy on many graphs, to be used on others",
@@ -54,6 +55,9 @@ func (c *console) pretrainCommand() *cobra.Command {
 			}
 			if f.hours < 0 || f.teacher < 1 || f.every < 1 {
 				return usagef("--hours %g must not be negative, --teacher %d and --every %d at least 1", f.hours, f.teacher, f.every)
+			}
+			if encoder > 0 {
+				p.Policy.Encoder = sequential.DefaultEncoder(encoder)
 			}
 			if err := p.Validate(); err != nil {
 				return usage(err)
@@ -71,6 +75,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&p.Pool, "pool", p.Pool, "graphs of a family in use at a time")
 	fl.IntVar(&p.MostRows, "most-rows", p.MostRows, "largest graph, in decisions times devices")
 	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
+	fl.IntVar(&encoder, "encoder", encoder, "width of GraphSAGE and the attention that embed the units; 0 leaves them out")
 	fl.Float64Var(&p.Rate, "rate", p.Rate, "learning rate of PPO")
 	fl.Float64Var(&p.Entropy, "entropy", p.Entropy, "factor of the entropy bonus")
 	fl.Float64Var(&p.Prior, "prior", p.Prior, "weight of the divergence from the heuristic prior")

@@ -21,6 +21,7 @@ import (
 type strategiesFlags struct {
 	inputFlags
 	batch       int64
+	eager       bool
 	micro       int
 	stages      []int
 	budget      time.Duration
@@ -49,6 +50,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().Int64Var(&f.batch, "batch", 0, "samples of a step, on all devices together; the workload's, or that of --dim batch=N, without it")
+	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "time of the search that places the micro-batched graph; 0 leaves it out")
@@ -146,7 +148,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
-	how := strategies.Config{Batch: batch, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	how := strategies.Config{Batch: batch, Eager: f.eager, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
 	if f.evaluations > 0 {
 		how.Budget = plan.Budget{Evaluations: f.evaluations}
 	}

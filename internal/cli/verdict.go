@@ -301,12 +301,16 @@ func (c *console) divide(ctx context.Context, f *verdictFlags, l loaded, answers
 		ctx, cancel = context.WithTimeout(ctx, f.budget-time.Duration(c.clock()*float64(time.Second)))
 		defer cancel()
 	}
+	var room *strategies.Room
+	if f.evaluations == 0 {
+		room = &strategies.Room{Clock: c.clock, End: f.budget.Seconds()}
+	}
 	for k := len(answers) - 1; k >= 0; k-- { // the most devices first
 		a := &answers[k]
 		if a.Devices < 2 || ctx.Err() != nil || len(strategies.Devices(a.On)) < 2 {
 			continue
 		}
-		x, err := strategies.NewComparison(l.Source, family, a.On, strategies.Config{Batch: int64(doc.Batch), Clock: c.clock})
+		x, err := strategies.NewComparison(l.Source, family, a.On, strategies.Config{Batch: int64(doc.Batch), Clock: c.clock, Room: room})
 		if err != nil {
 			continue
 		}

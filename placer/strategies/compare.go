@@ -26,8 +26,13 @@ type Config struct {
 	// row out.
 	Budget plan.Budget
 	Seed   uint64
+	// Eager runs every op as a kernel of its own, as a framework does without a compiler;
+	// otherwise ops are fused by the default rules.
+	Eager bool
 	// Clock returns seconds since some start.
 	Clock func() float64
+	// Room, if not nil, bounds the time of all comparisons that share it.
+	Room *Room
 }
 
 // Validate reports every fault.
@@ -85,6 +90,7 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 	if err != nil {
 		return nil, err
 	}
+	j.Eager = c.Eager
 	return &Comparison{judge: j, models: newModels(f, c.Batch), c: c}, nil
 }
 
@@ -248,7 +254,8 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	var family strategy.Strategy // of the numbers of micro-batches under way, fewest first
 	ended, last := false, plan.Score{}
 	for k, s := range all {
-		if ctx.Err() != nil && row.Result != nil {
+		if !x.c.Room.left() || ctx.Err() != nil && row.Result != nil {
+			row.Why = "no time is left"
 			break
 		}
 		same := s
@@ -265,7 +272,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 			continue
 		}
 		row.Tried++
-		if r.Overflow > 0 {
+		if r.Overflow > 0 && x.c.Room.left() {
 			again := s
 			again.Recompute = true
 			if o, err := x.Simulate(again); err == nil {
@@ -336,6 +343,8 @@ func (x *Comparison) Step(s strategy.Strategy) (*strategy.Step, error) {
 
 // Simulate returns what s comes to.
 func (x *Comparison) Simulate(s strategy.Strategy) (*Result, error) {
+	begin := x.c.Room.begin()
+	defer func() { x.c.Room.ended(begin) }()
 	step, err := x.Step(s)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"placer/baselines/search/fusion"
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/graph/strategy"
 	"placer/hw"
 	"placer/placer/problem"
@@ -25,6 +27,9 @@ type Judge struct {
 	model    roofline.Config
 	fold     bool
 	rings    map[ringKey]float64
+	// Eager runs every op as a kernel of its own. Otherwise ops are fused by the default
+	// rules, as a search's plans are that decide on fusion.
+	Eager bool
 }
 
 type ringKey struct {
@@ -59,6 +64,14 @@ type costs struct {
 	ops  *roofline.Model
 	n    int // devices
 	ring []float64
+}
+
+// Parts implements sim.KernelCostModel. Communication is never fused.
+func (c *costs) Parts(op graph.OpID, device int) fuse.Parts {
+	if c.step.Collective[op] >= 0 || c.step.Stream[op] || device >= c.n {
+		return fuse.Parts{Compute: c.OpSeconds(op, device)}
+	}
+	return c.ops.Parts(op, device)
 }
 
 // OpSeconds implements sim.CostModel.
@@ -127,6 +140,11 @@ func (j *Judge) Simulator(x *strategy.Step) (*sim.Simulator, plan.Decision, erro
 		if x.Stream[i] {
 			d.Device[i] += uint8(n)
 		}
+	}
+	if !j.Eager && len(x.Collectives) < len(x.Rank) { // rings alone have nothing to fuse
+		// Where the device of an op and that of its reader differ they are not fused,
+		// whatever the priorities say.
+		d.Fusion = fusion.Default(fuse.NewRules(x.Graph), make([]uint8, len(x.Rank)))
 	}
 	return s, d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"placer/internal/jsonx"
 	"placer/nn"
@@ -20,11 +21,13 @@ type header struct {
 	Policy  Config       `json:"policy"`
 	Card    Card         `json:"card"`
 	Reach   distribution `json:"reach"`
+	// Proposals are the rollouts to make where few may be made, the best first.
+	Proposals []Proposal `json:"proposals,omitempty"`
 }
 
 // Write writes p as a policy file.
 func (p *Policy) Write(w io.Writer) error {
-	h, err := json.Marshal(header{featuresVersion, p.config, p.Card, p.training})
+	h, err := json.Marshal(header{featuresVersion, p.config, p.Card, p.training, p.proposals})
 	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
@@ -68,7 +71,13 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 	if err := jsonx.Decode(metadata, &h); err != nil {
 		return nil, fmt.Errorf("%s: metadata: %w", name, err)
 	}
-	if err := h.Reach.validate(); err != nil {
+	err := h.Reach.validate()
+	for i, x := range h.Proposals {
+		if err == nil && !slices.Contains(proposals(), x) {
+			err = fmt.Errorf("proposal %d, %+v, is none", i, x)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	p, err := NewPolicy(h.Policy, stream(0, "weights", 0))
@@ -78,7 +87,7 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	p.Card, p.training = h.Card, h.Reach
+	p.Card, p.training, p.proposals = h.Card, h.Reach, h.Proposals
 	return p, nil
 }
 

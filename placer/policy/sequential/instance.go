@@ -1,10 +1,13 @@
 package sequential
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/graphsage"
 	"placer/plan"
 	"placer/schedule"
 	"placer/units"
@@ -37,6 +40,8 @@ type instance struct {
 	decisions   int                     // steps that decide
 	counterpart []int32                 // [U] a gradient's forward part and the reverse, or none
 	exchanges   *schedule.Communication // in seconds of the transfers between two devices
+	turn        []int32                 // [U] units in the order of their decisions
+	nearest     *graphsage.Neighbours   // of units, numbered by turn: those of the longest exchanges
 	groups      [numGroupings]grouping
 	features    []float32 // [U,numUnitFeatures]
 }
@@ -76,9 +81,38 @@ func newInstance(p *plan.Problem, c coarse, l unit.Level) (*instance, error) {
 	s.exchanges = schedule.NewCommunication(s.part.NumUnits(), s.transfer, schedule.Transfers(c.nodes.Graph, s.unit))
 	up := s.upwardRanks()
 	s.order(up)
+	s.turn = s.decided()
+	s.nearest = s.neighbours()
 	s.group()
 	s.describe(up)
 	return s, nil
+}
+
+// mostNeighbours is the number of neighbours that GraphSAGE reads of a unit (GDP,
+// section 3.1).
+const mostNeighbours = 5
+
+// neighbours returns for each unit, by turn, those of the longest exchanges, longest
+// first and of equals the lower unit.
+func (s *instance) neighbours() *graphsage.Neighbours {
+	at := make([]int32, len(s.turn))
+	for t, u := range s.turn {
+		at[u] = int32(t)
+	}
+	n := &graphsage.Neighbours{Start: make([]int32, 1, len(s.turn)+1)}
+	for _, u := range s.turn {
+		units, seconds := s.exchanges.Neighbours(u)
+		by := make([]int, len(units))
+		for i := range by {
+			by[i] = i
+		}
+		slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(seconds[b], seconds[a]) })
+		for _, i := range by[:min(len(by), mostNeighbours)] {
+			n.Index = append(n.Index, at[units[i]])
+		}
+		n.Start = append(n.Start, int32(len(n.Index)))
+	}
+	return n
 }
 
 // filled returns n times none.

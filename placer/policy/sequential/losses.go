@@ -114,18 +114,20 @@ const decisionsAbreast = 256
 // each runs forward and backward over the recorded decisions, some at a time; of
 // writes the gradient of row r's scores, [D].
 func (e *rollouts) each(of func(r int, scores []float32, ok []bool, grad []float32)) {
-	e.pass.encode(e.features)
+	e.pass.encode(e.instance)
 	e.pass.startBackward()
 	grad := make([]float32, decisionsAbreast*e.d)
+	keys := e.recordedKeys()
 	for lo := 0; lo < len(e.of); lo += decisionsAbreast {
 		hi := min(lo+decisionsAbreast, len(e.of))
-		y := e.featuresOf(lo, hi)
-		scores := e.pass.forward(e.of[lo:hi], y, e.d)
+		y, keys := e.featuresOf(lo, hi), keys.rows(lo*e.d, hi*e.d)
+		scores := e.pass.forward(e.of[lo:hi], y, keys, e.d)
 		for r := lo; r < hi; r++ {
 			at, end := (r-lo)*e.d, (r-lo+1)*e.d
 			of(r, scores[at:end], e.okOf(r), grad[at:end])
 		}
-		e.pass.backward(e.of[lo:hi], y, grad[:(hi-lo)*e.d])
+		e.pass.backward(e.of[lo:hi], y, keys, grad[:(hi-lo)*e.d])
 	}
-	e.pass.encodeBackward(e.features)
+	e.keysBackward(keys)
+	e.pass.encodeBackward()
 }

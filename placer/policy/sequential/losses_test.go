@@ -8,10 +8,33 @@ import (
 )
 
 // TestGradients compares every weight's gradient of both objectives with finite
-// differences.
+// differences, without an encoder and with one.
 func TestGradients(t *testing.T) {
+	t.Run("decoder", func(t *testing.T) { testGradients(t, policy(t, 6)) })
+	t.Run("encoder", func(t *testing.T) { testGradients(t, encoded(t)) })
+}
+
+// encoded returns a policy with a small encoder, whose memory is off: through it the
+// gradient is not the derivative.
+func encoded(t testing.TB) *Policy {
+	t.Helper()
+	c := Config{Hidden: 6, Encoder: DefaultEncoder(8)}
+	c.Encoder.TransformerXL.Segment, c.Encoder.TransformerXL.Memory = 16, 0
+	p, err := NewPolicy(c, rand.New(rand.NewPCG(3, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.net.last.Value {
+		p.net.last.Value[i] *= 30
+	}
+	for i, last := 0, p.net.params.Lookup("placement.fc2.w"); i < len(last.Value); i++ {
+		last.Value[i] *= 10
+	}
+	return p
+}
+
+func testGradients(t *testing.T, p *Policy) {
 	s := instanceOf(t, small)
-	p := policy(t, 6)
 	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
 	e := tr.rollouts
 	e.on(s)
@@ -44,11 +67,13 @@ func TestGradients(t *testing.T) {
 				for i := 0; i < len(w.Value); i += 1 + len(w.Value)/12 {
 					const h = 1e-2
 					was := w.Value[i]
-					w.Value[i] = was + h
-					up := o.value()
-					w.Value[i] = was - h
-					down := o.value()
-					w.Value[i] = was
+					at := func(x float32) float64 {
+						w.Value[i] = x
+						p.net.changed()
+						return o.value()
+					}
+					up, down := at(was+h), at(was-h)
+					at(was)
 					want := (up - down) / (2 * h)
 					if math.Abs(want-float64(got[i])) > 2e-3+0.05*math.Abs(want) {
 						t.Errorf("%s[%d]: gradient %g, want %g", w.Name, i, got[i], want)
@@ -63,8 +88,8 @@ func TestGradients(t *testing.T) {
 // mean entropy, and the mean divergence from the prior.
 func (e *rollouts) value(advantage []float32) (objective, entropy, divergence float64) {
 	s := e.instance
-	e.pass.encode(s.features)
-	scores := slices.Clone(e.pass.forward(e.of, e.y, s.d))
+	e.pass.encode(s)
+	scores := slices.Clone(e.pass.forward(e.of, e.y, e.recordedKeys(), s.d))
 	p := make([]float32, s.d)
 	n := float64(len(e.of))
 	for r := range e.of {

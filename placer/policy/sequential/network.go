@@ -19,10 +19,21 @@ import (
 // where learned and prior_d are features. All devices share the weights and see the
 // others through m alone, so a network serves any number of devices, and naming them
 // otherwise changes nothing.
+//
+// With an encoder a unit has an embedding as well: a query, a key and context. It is
+// added to what h_d reads, W_e (query, key, context), and
+//
+//	score_d += learned (query . sum over the units v on d of w_v key_v) / sqrt(A)
+//
+// with w_v the share of v's work in a device's mean load: what the unit has to do with
+// those that are there. While a placement is refined, units not decided yet are where
+// the one before has them.
 type network struct {
 	params                                    *nn.Params
 	backend                                   *nn.Backend
+	encoder                                   *encoder // nil: none
 	ws, c, wp, wy, b, wh, wm, e, last, linear *nn.Param
+	we                                        *nn.Param // [E,H] of the embedding; nil without encoder
 	hidden                                    int
 	zero                                      []float32 // [H]
 }
@@ -31,8 +42,8 @@ type network struct {
 // nothing else to tell them apart follow it 19 times in 20.
 const priorWeight = 3
 
-func newNetwork(hidden int, random *rand.Rand, backend *nn.Backend) *network {
-	ps := nn.NewParams()
+func newNetwork(config Config, random *rand.Rand, backend *nn.Backend) *network {
+	ps, hidden := nn.NewParams(), config.Hidden
 	n := &network{params: ps, backend: backend, hidden: hidden, zero: make([]float32, hidden)}
 	n.ws, n.c = ps.Glorot("static", random, numUnitFeatures, hidden), ps.Constant("static_bias", 0, 1, hidden)
 	n.wp = ps.Glorot("unit", random, hidden, hidden)
@@ -41,19 +52,33 @@ func newNetwork(hidden int, random *rand.Rand, backend *nn.Backend) *network {
 	n.e = ps.Constant("device_bias", 0, 1, hidden)
 	n.last = ps.Normal("score", random, 0.01, hidden, 1)
 	n.linear = ps.Constant("straight", 0, numDeviceFeatures, 1)
+	if config.Encoder != nil {
+		n.we = ps.Glorot("embedding", random, embeddingWidth, hidden)
+		n.encoder = newEncoder(*config.Encoder, ps, random, backend)
+	}
 	return n
 }
 
+// changed says that the weights are other ones.
+func (n *network) changed() {
+	if n.encoder != nil {
+		n.encoder.changed()
+	}
+}
+
 // pass holds what a forward pass leaves for the backward pass. Letters: U units,
-// G decisions, D devices, H hidden.
+// G decisions, D devices, H hidden, E columns of an embedding, A of a query or a key.
 type pass struct {
 	n              *network
+	s              *instance
 	devices        int
-	p, q           nn.Mat // [U,H] relu(W_s x + c), and W_p p + b
+	embedding      nn.Mat // [U,E], of the encoder
+	p, q           nn.Mat // [U,H] relu(W_s x + c), and W_p p + W_e embedding + b
 	h, m, k        nn.Mat // [G*D,H], [G,H], [G*D,H]
 	mm             nn.Mat // [G,H] W_m m + e
 	scores         []float32
 	dh, dm, dq, dp nn.Mat
+	dEmbedding     nn.Mat // [U,E]
 }
 
 // grow returns m with n rows of d columns, its elements undefined.
@@ -77,23 +102,35 @@ func (n *network) back(a, g nn.Mat, w *nn.Param, d nn.Mat) {
 	}
 }
 
-// encode computes what depends on the unit features x, [U,S], alone.
-func (f *pass) encode(x []float32) {
-	n, u := f.n, len(x)/numUnitFeatures
+// encode computes what depends on the units of s alone.
+func (f *pass) encode(s *instance) {
+	n, u := f.n, s.part.NumUnits()
+	f.s = s
 	f.p, f.q = grow(f.p, u, n.hidden), grow(f.q, u, n.hidden)
-	n.product(nn.Mat{N: u, D: numUnitFeatures, V: x}, n.ws, 0, f.p)
+	n.product(nn.Mat{N: u, D: numUnitFeatures, V: s.features}, n.ws, 0, f.p)
 	for i := range u {
 		vec.ReluBias(f.p.Row(i), n.c.Value)
 	}
 	n.product(f.p, n.wp, 0, f.q)
+	if n.encoder != nil {
+		f.embedding = n.encoder.embed(s)
+		n.product(f.embedding, n.we, 1, f.q)
+	}
 	for i := range u {
 		vec.Add(f.q.Row(i), f.q.Row(i), n.b.Value)
 	}
 }
 
+// query and key are those of unit u, [A].
+func (f *pass) query(u int32) []float32 { return f.embedding.Row(int(u))[:affinityWidth] }
+func (f *pass) key(u int32) []float32 {
+	return f.embedding.Row(int(u))[affinityWidth : 2*affinityWidth]
+}
+
 // forward returns the scores, [G*D], of the devices for decisions on units unit, [G],
-// with device features y, [G*D,F]. The result is valid until the next call.
-func (f *pass) forward(unit []int32, y []float32, devices int) []float32 {
+// with device features y, [G*D,F], and, with an encoder, the keys of what the devices
+// hold, [G*D,A]. The result is valid until the next call.
+func (f *pass) forward(unit []int32, y, keys []float32, devices int) []float32 {
 	n, g := f.n, len(unit)
 	f.devices = devices
 	rows := g * devices
@@ -129,9 +166,21 @@ func (f *pass) forward(unit []int32, y []float32, devices int) []float32 {
 	for i := range rows {
 		k, row := f.k.Row(i), featuresOf(y, i)
 		vec.ReluBias(k, n.zero)
-		f.scores[i] = row[learnedFeature]*(vec.Dot(k, n.last.Value)+vec.Dot(row, n.linear.Value)) + priorWeight*row[priorFeature]
+		learned := vec.Dot(k, n.last.Value) + vec.Dot(row, n.linear.Value)
+		if n.encoder != nil {
+			learned += affinityScale * vec.Dot(f.query(unit[i/devices]), keysOf(keys, i))
+		}
+		f.scores[i] = row[learnedFeature]*learned + priorWeight*row[priorFeature]
 	}
 	return f.scores
+}
+
+// affinityScale is 1/sqrt(A).
+const affinityScale = 1. / 4
+
+// keysOf returns row i of the keys that devices hold, [A].
+func keysOf(keys []float32, i int) []float32 {
+	return keys[i*affinityWidth : (i+1)*affinityWidth]
 }
 
 // featuresOf returns row i of device features y.
@@ -141,8 +190,9 @@ func featuresOf(y []float32, i int) []float32 {
 
 // backward adds the gradient of the weights for the gradient of the last
 // forward's scores, [G*D], but for what flows into the units' part, which it
-// collects for encodeBackward. It overwrites what forward left.
-func (f *pass) backward(unit []int32, y, grad []float32) {
+// collects for encodeBackward. It overwrites what forward left, and with an encoder the
+// keys, [G*D,A], by their gradient.
+func (f *pass) backward(unit []int32, y, keys, grad []float32) {
 	n, g, rows := f.n, f.m.N, f.h.N
 	scaled := make([]float32, n.hidden)
 	f.dh, f.dm = grow(f.dh, rows, n.hidden), grow(f.dm, g, n.hidden)
@@ -151,6 +201,12 @@ func (f *pass) backward(unit []int32, y, grad []float32) {
 		g := grad[i] * row[learnedFeature]
 		vec.Axpy(n.last.Grad, k, g)
 		vec.Axpy(n.linear.Grad, row, g)
+		if n.encoder != nil {
+			u, held := unit[i/f.devices], keysOf(keys, i)
+			vec.Axpy(f.dEmbedding.Row(int(u))[:affinityWidth], held, g*affinityScale)
+			copy(held, f.query(u))
+			vec.Scale(held, g*affinityScale)
+		}
 		copy(scaled, n.last.Value)
 		vec.Scale(scaled, g)
 		vec.ReluBack(k, k, scaled) // now the gradient of k
@@ -181,12 +237,20 @@ func (f *pass) backward(unit []int32, y, grad []float32) {
 func (f *pass) startBackward() {
 	f.dq = grow(f.dq, f.q.N, f.q.D)
 	clear(f.dq.V)
+	if f.n.encoder != nil {
+		f.dEmbedding = grow(f.dEmbedding, f.q.N, embeddingWidth)
+		clear(f.dEmbedding.V)
+	}
 }
 
-// encodeBackward ends the backward passes of the decisions on the units with
-// features x, [U,S].
-func (f *pass) encodeBackward(x []float32) {
+// encodeBackward ends the backward passes of the decisions on the units.
+func (f *pass) encodeBackward() {
 	n := f.n
+	if n.encoder != nil {
+		n.backend.Gemm(false, true, f.dq.N, embeddingWidth, n.hidden, f.dq.V, n.hidden, n.we.Value, n.hidden, 1, f.dEmbedding.V, embeddingWidth)
+		n.back(f.embedding, f.dq, n.we, nn.Mat{})
+		n.encoder.backward(f.s, f.dEmbedding)
+	}
 	for i := range f.dq.N {
 		vec.Add(n.b.Grad, n.b.Grad, f.dq.Row(i))
 	}
@@ -196,5 +260,5 @@ func (f *pass) encodeBackward(x []float32) {
 	for i := range f.dp.N {
 		vec.Add(n.c.Grad, n.c.Grad, f.dp.Row(i))
 	}
-	n.back(nn.Mat{N: f.p.N, D: numUnitFeatures, V: x}, f.dp, n.ws, nn.Mat{})
+	n.back(nn.Mat{N: f.p.N, D: numUnitFeatures, V: f.s.features}, f.dp, n.ws, nn.Mat{})
 }

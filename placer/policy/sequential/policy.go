@@ -11,14 +11,18 @@ import (
 type Policy struct {
 	Card Card
 
-	config   Config
-	net      *network
-	training distribution
+	config    Config
+	net       *network
+	training  distribution
+	proposals []Proposal // the best first
 }
 
 // Config describes the policy's network.
 type Config struct {
 	Hidden int `json:"hidden"` // width of its layers
+	// Encoder embeds the units before they are decided; nil: the decoder reads their
+	// features alone.
+	Encoder *EncoderConfig `json:"encoder,omitempty"`
 }
 
 // DefaultConfig returns width 16. Wider networks learn their training graphs by
@@ -29,6 +33,9 @@ func DefaultConfig() Config { return Config{Hidden: 16} }
 func (c Config) Validate() error {
 	if c.Hidden < 1 || c.Hidden > 1024 {
 		return fmt.Errorf("sequential: width %d, want 1 to 1024", c.Hidden)
+	}
+	if c.Encoder != nil {
+		return c.Encoder.Validate()
 	}
 	return nil
 }
@@ -42,7 +49,7 @@ func NewPolicy(c Config, random *rand.Rand) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{config: c, net: newNetwork(c.Hidden, random, b)}, nil
+	return &Policy{config: c, net: newNetwork(c, random, b)}, nil
 }
 
 // Weights returns their number.

@@ -69,7 +69,15 @@ func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host
 			}
 		}
 	}
-	return t.policy(), t.save()
+	if err := t.save(); err != nil {
+		return nil, err
+	}
+	p := t.policy()
+	p.proposals, err = t.chooseProposals(ctx, p)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return p, err
 }
 
 // pretraining is a run under way.

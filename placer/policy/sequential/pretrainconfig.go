@@ -31,10 +31,13 @@ type PretrainConfig struct {
 	Prior float64 `json:"prior"`
 	// Pool is the number of graphs of a family that are in use at a time; a new one
 	// takes the place of the oldest every Renew steps.
-	Pool     int    `json:"pool"`
-	Renew    int    `json:"renew"`
-	MostRows int    `json:"most_rows"` // decisions times devices of a graph
-	Seed     uint64 `json:"seed"`
+	Pool     int `json:"pool"`
+	Renew    int `json:"renew"`
+	MostRows int `json:"most_rows"` // decisions times devices of a graph
+	// Judged is the number of graphs of each family on which all proposals are tried
+	// at the end, to choose those that are worth making (Policy.Direct).
+	Judged int    `json:"judged"`
+	Seed   uint64 `json:"seed"`
 }
 
 // DefaultPretrain returns the configuration of the policies in experiments.
@@ -42,7 +45,7 @@ func DefaultPretrain() PretrainConfig {
 	return PretrainConfig{
 		Policy: DefaultConfig(), Imitation: 60, Batch: 4, ImitationRate: 1e-3,
 		Steps: 5000, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Prior: 0.02,
-		Pool: 16, Renew: 40, MostRows: 2400, Seed: 1,
+		Pool: 16, Renew: 40, MostRows: 2400, Judged: 4, Seed: 1,
 	}
 }
 
@@ -54,7 +57,7 @@ func (c PretrainConfig) Validate() error {
 	}
 	errs = append(errs, c.Policy.Validate())
 	errs.If(c.Imitation < 0 || c.Steps < 0 || c.Imitation+c.Steps == 0, "pretrain: %d steps of imitation and %d of PPO, want some", c.Imitation, c.Steps)
-	errs.If(c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1, "pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1 and samples %d at least 2", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples)
+	errs.If(c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1 || c.Judged < 0, "pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1, samples %d at least 2 and judged graphs %d not negative", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples, c.Judged)
 	errs.If(!(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0), "pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
 	return errors.Join(errs...)
 }

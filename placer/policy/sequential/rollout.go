@@ -14,6 +14,7 @@ type rollouts struct {
 	chosen []int32   // [T*K] device
 	logp   []float32 // [T*K] at temperature 1; of recorded ones
 	states []*state
+	held   heldKeys // of an encoder
 }
 
 // on prepares e for s under the network's present weights.
@@ -21,7 +22,7 @@ func (e *rollouts) on(s *instance) {
 	if e.instance != s {
 		e.instance, e.states = s, nil
 	}
-	e.pass.encode(s.features)
+	e.pass.encode(s)
 }
 
 // newRollouts returns rollouts of s under n.
@@ -43,6 +44,7 @@ func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose
 	for i, x := range states {
 		x.reset(priors[i])
 	}
+	e.held.reset(e.pass, e.k)
 	for left := refinements; ; left-- {
 		e.decideAll(record && left == 0, choose)
 		for _, x := range states {
@@ -78,13 +80,14 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 			x.allowed(st.unit, e.okOf(r))
 			x.observe(st.unit, st.node, e.okOf(r), e.featuresOf(r, r+1))
 		}
-		scores := e.pass.forward(e.of[lo:lo+k], e.featuresOf(lo, lo+k), e.d)
+		scores := e.pass.forward(e.of[lo:lo+k], e.featuresOf(lo, lo+k), e.held.keys, e.d)
 		for i, x := range e.states[:k] {
 			r, scores, ok := lo+i, scores[i*e.d:(i+1)*e.d], e.okOf(lo+i)
 			e.chosen[r] = choose(i, st.unit, scores, ok)
 			if record {
 				e.logp[r] = logSoftmaxAt(scores, ok, e.chosen[r])
 			}
+			e.held.move(i, st.unit, x.before(st.unit), e.chosen[r])
 			x.decide(st.unit, e.chosen[r])
 		}
 		if record {

@@ -84,6 +84,14 @@ func (x *state) refine() {
 	x.restart()
 }
 
+// before returns the device of unit u in the placement being refined, or none.
+func (x *state) before(u int32) int32 {
+	if x.refining {
+		return x.previous[u]
+	}
+	return none
+}
+
 // keep notes the placement if its schedule ends sooner than all before.
 func (x *state) keep() {
 	if x.clock < x.soonest {

@@ -26,6 +26,7 @@ func newTrainer(p *Policy, random *rand.Rand) *trainer {
 // step moves the weights by the gradient collected.
 func (t *trainer) step(rate float64) error {
 	_, err := t.adam.Step(t.policy.net.params, rate)
+	t.policy.net.changed()
 	return err
 }
 

@@ -1,0 +1,168 @@
+package sequential
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"placer/graphsage"
+	"placer/internal/faults"
+	"placer/nn"
+	"placer/transformerxl"
+)
+
+// EncoderConfig describes GO's network as the policy has it: GraphSAGE over the units,
+// segment-recurrent attention over their sequence, and superposition by the features of
+// one more layer.
+type EncoderConfig struct {
+	GraphSAGE     graphsage.Config     `json:"graphsage"`
+	TransformerXL transformerxl.Config `json:"transformerxl"`
+}
+
+// DefaultEncoder returns an encoder of width d. Its parts are those of GDP's tables 3
+// and 4, narrower, because the decoder looks at the state of the partial placement
+// closely and the encoder has to say only what the graph says.
+func DefaultEncoder(d int) *EncoderConfig {
+	sage := graphsage.Default(numUnitFeatures)
+	sage.Width, sage.Layers = d, 3
+	xl := transformerxl.Default(embeddingWidth)
+	xl.Width, xl.Layers, xl.Heads, xl.HeadWidth, xl.Inner = d, 2, 4, max(1, d/4), 2*d
+	xl.Segment, xl.Memory = 128, 128
+	return &EncoderConfig{sage, xl}
+}
+
+// Validate reports every fault.
+func (c EncoderConfig) Validate() error {
+	all := faults.List{c.GraphSAGE.Validate(), c.TransformerXL.Validate()}
+	all.If(c.GraphSAGE.Features != numUnitFeatures, "sequential: an encoder of %d features, want %d", c.GraphSAGE.Features, numUnitFeatures)
+	all.If(c.GraphSAGE.Width != c.TransformerXL.Width, "sequential: GraphSAGE's width %d and the attention's %d differ", c.GraphSAGE.Width, c.TransformerXL.Width)
+	all.If(c.TransformerXL.Choices != embeddingWidth, "sequential: an embedding of %d columns, want %d", c.TransformerXL.Choices, embeddingWidth)
+	return errors.Join(all...)
+}
+
+// The columns E of a unit's embedding: a query and a key, of which the products say
+// what a unit has to do with those on a device, and context.
+const (
+	affinityWidth  = 16 // A, of queries and keys
+	contextWidth   = 16
+	embeddingWidth = 2*affinityWidth + contextWidth
+)
+
+// encoder embeds the units of an instance. It is safe for concurrent use, except while
+// the weights change.
+type encoder struct {
+	config   EncoderConfig
+	backend  *nn.Backend
+	sage     *graphsage.Encoder
+	decision *transformerxl.Network
+
+	mu       sync.Mutex
+	compiled []*encoderGraph // the most recently used last
+	known    map[*instance]nn.Mat
+}
+
+// mostCompiled bounds the compiled graphs and the embeddings that are kept.
+const mostCompiled = 24
+
+// encoderGraph is the encoder for U units. Its rows are in the order of decisions,
+// which is what attention over a sequence follows.
+type encoderGraph struct {
+	units    int
+	graph    *nn.Graph
+	x        *nn.Node
+	lists    *graphsage.Neighbours
+	segments []transformerxl.Segment
+}
+
+func newEncoder(c EncoderConfig, ps *nn.Params, random *rand.Rand, b *nn.Backend) *encoder {
+	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), known: map[*instance]nn.Mat{}}
+}
+
+// embed returns the embedding of the units of s, [U,E]. It must not be changed.
+func (e *encoder) embed(s *instance) nn.Mat {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m, ok := e.known[s]; ok {
+		return m
+	}
+	c := e.run(s, false, nil)
+	out, m := c.graph.Output(0), nn.NewMat(len(s.turn), embeddingWidth)
+	for t, u := range s.turn {
+		copy(m.Row(int(u)), out.Row(t))
+	}
+	if len(e.known) >= mostCompiled {
+		clear(e.known)
+	}
+	e.known[s] = m
+	return m
+}
+
+// backward adds the gradient of the encoder's weights for the gradient of the
+// embedding, [U,E].
+func (e *encoder) backward(s *instance, gradient nn.Mat) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.run(s, true, &rowGradient{s.turn, gradient})
+}
+
+// changed forgets the embeddings of earlier weights.
+func (e *encoder) changed() { clear(e.known) }
+
+// run runs the encoder on s, backward too with an objective.
+func (e *encoder) run(s *instance, train bool, o nn.Objective) *encoderGraph {
+	c := e.compile(len(s.turn), train)
+	c.lists = s.nearest
+	c.segments = transformerxl.Segments([]int32{0, int32(len(s.turn))}, e.config.TransformerXL.Segment, e.config.TransformerXL.Memory)
+	x := nn.NewMat(len(s.turn), numUnitFeatures)
+	for t, u := range s.turn {
+		copy(x.Row(t), s.features[int(u)*numUnitFeatures:(int(u)+1)*numUnitFeatures])
+	}
+	c.graph.SetInput(c.x, x)
+	if _, err := c.graph.Run(o); err != nil {
+		panic(fmt.Sprintf("sequential: encoder: %v", err)) // shapes are fixed when it is compiled
+	}
+	return c
+}
+
+// compile returns the encoder for n units.
+func (e *encoder) compile(n int, train bool) *encoderGraph {
+	for i, c := range e.compiled {
+		if c.units != n {
+			continue
+		}
+		e.compiled = append(e.compiled[:i], e.compiled[i+1:]...)
+		if c.graph.Trains() || !train {
+			e.compiled = append(e.compiled, c)
+			return c
+		}
+		break // it can only go forward
+	}
+	c := &encoderGraph{units: n, graph: nn.NewGraph(e.backend)}
+	c.x = c.graph.Input("units", n, numUnitFeatures)
+	h := e.sage.Apply(c.graph, c.x, &c.lists)
+	out, _ := e.decision.Apply(c.graph, h, h, &c.segments, &c.segments)
+	if err := c.graph.Compile(train, out...); err != nil {
+		panic(fmt.Sprintf("sequential: encoder: %v", err))
+	}
+	if len(e.compiled) >= mostCompiled {
+		e.compiled = append([]*encoderGraph(nil), e.compiled[1:]...)
+	}
+	e.compiled = append(e.compiled, c)
+	return c
+}
+
+// rowGradient is an objective whose gradient with respect to output 0 is given, for
+// rows that the output has in another order.
+type rowGradient struct {
+	order    []int32 // [U]
+	gradient nn.Mat  // [U,E]
+}
+
+// Loss is as nn.Objective says; the loss itself is not known here.
+func (o *rowGradient) Loss(_ *nn.Context, _, gradients []nn.Mat) float64 {
+	for t, u := range o.order {
+		copy(gradients[0].Row(t), o.gradient.Row(int(u)))
+	}
+	return 0
+}

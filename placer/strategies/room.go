@@ -1,0 +1,27 @@
+package strategies
+
+// Room keeps several comparisons within one stretch of time: nothing is begun that
+// would end behind it if it took as long as the longest so far.
+type Room struct {
+	Clock   func() float64 // seconds
+	End     float64        // on Clock
+	longest float64
+}
+
+// left reports whether there is room for one more. A nil Room has no end.
+func (r *Room) left() bool { return r == nil || r.Clock()+r.longest < r.End }
+
+// begin returns the beginning of something.
+func (r *Room) begin() float64 {
+	if r == nil {
+		return 0
+	}
+	return r.Clock()
+}
+
+// ended notes how long something took that began then.
+func (r *Room) ended(begin float64) {
+	if r != nil {
+		r.longest = max(r.longest, r.Clock()-begin)
+	}
+}

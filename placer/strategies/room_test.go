@@ -1,0 +1,23 @@
+package strategies
+
+import "testing"
+
+// TestRoom: what took long keeps the next from beginning late, and without an end there
+// is always room.
+func TestRoom(t *testing.T) {
+	now := 0.0
+	r := &Room{Clock: func() float64 { return now }, End: 10}
+	begin := r.begin()
+	now = 4
+	r.ended(begin)
+	for at, want := range map[float64]bool{5: true, 6: false, 9: false, 10: false} {
+		if now = at; r.left() != want {
+			t.Errorf("at %g s of 10, the longest 4 s: room is %v, want %v", at, r.left(), want)
+		}
+	}
+	var none *Room
+	none.ended(none.begin())
+	if !none.left() {
+		t.Error("no end, and no room")
+	}
+}
