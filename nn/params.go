@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 )
@@ -35,6 +37,19 @@ func (p *Params) All() []*Param { return p.list }
 
 // Lookup returns the parameter called name, or nil.
 func (p *Params) Lookup(name string) *Param { return p.byName[name] }
+
+// Named returns the parameters whose names begin with one of prefixes, as a set of their
+// own over the same weights.
+func (p *Params) Named(prefixes ...string) *Params {
+	some := NewParams()
+	for _, q := range p.list {
+		if slices.ContainsFunc(prefixes, func(x string) bool { return strings.HasPrefix(q.Name, x) }) {
+			some.list = append(some.list, q)
+			some.byName[q.Name] = q
+		}
+	}
+	return some
+}
 
 // Count returns the number of weights.
 func (p *Params) Count() (n int) {

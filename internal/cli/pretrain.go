@@ -71,7 +71,9 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.Float64Var(&f.hours, "hours", 0, "time to train, over all resumptions; 0 trains for --steps")
 	fl.IntVar(&p.Imitation, "imitation", p.Imitation, "steps that imitate a search's plans")
 	fl.IntVar(&p.Steps, "steps", p.Steps, "steps of PPO")
+	fl.IntVar(&p.TaskSteps, "task-steps", p.TaskSteps, "steps of the policy gradient on schedule and fusion, which an encoder decides")
 	fl.IntVar(&p.Samples, "samples", p.Samples, "placements of a step of PPO")
+	fl.IntVar(&p.Alike, "self-label", p.Alike, "rollouts by each prior in a step of self-labelling, which imitates the best of them in the place of PPO; 0 is PPO")
 	fl.IntVar(&p.Pool, "pool", p.Pool, "graphs of a family in use at a time")
 	fl.IntVar(&p.MostRows, "most-rows", p.MostRows, "largest graph, in decisions times devices")
 	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
@@ -104,7 +106,7 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
 	defer board.Close()
 	show := c.newProgress(plan.Budget{})
 	defer show.close()
-	watch := watcher{c: c, show: show, board: board, total: f.config.Imitation + f.config.Steps}
+	watch := watcher{c: c, show: show, board: board, total: f.config.Total()}
 	host := sequential.Host{
 		Expert: rules.Expert(), Teacher: anneal.Placer{Workers: 1}, TeacherBudget: plan.Budget{Evaluations: f.teacher},
 		Report: watch.observe, Every: f.every,

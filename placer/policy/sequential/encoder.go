@@ -29,6 +29,7 @@ func DefaultEncoder(d int) *EncoderConfig {
 	xl := transformerxl.Default(embeddingWidth)
 	xl.Width, xl.Layers, xl.Heads, xl.HeadWidth, xl.Inner = d, 2, 4, max(1, d/4), 2*d
 	xl.Segment, xl.Memory = 128, 128
+	xl.ScheduleLevels, xl.FusionLevels = scheduleLevels, fusionLevels
 	return &EncoderConfig{sage, xl}
 }
 
@@ -38,6 +39,8 @@ func (c EncoderConfig) Validate() error {
 	all.If(c.GraphSAGE.Features != numUnitFeatures, "sequential: an encoder of %d features, want %d", c.GraphSAGE.Features, numUnitFeatures)
 	all.If(c.GraphSAGE.Width != c.TransformerXL.Width, "sequential: GraphSAGE's width %d and the attention's %d differ", c.GraphSAGE.Width, c.TransformerXL.Width)
 	all.If(c.TransformerXL.Choices != embeddingWidth, "sequential: an embedding of %d columns, want %d", c.TransformerXL.Choices, embeddingWidth)
+	s, f := c.TransformerXL.ScheduleLevels, c.TransformerXL.FusionLevels
+	all.If(s != 0 && s != scheduleLevels || f != 0 && f != fusionLevels || c.TransformerXL.FusionKinds > 1, "sequential: %d levels of schedule and %d of fusion, want 0 or %d and %d, of one kind", s, f, scheduleLevels, fusionLevels)
 	return errors.Join(all...)
 }
 
@@ -59,7 +62,7 @@ type encoder struct {
 
 	mu       sync.Mutex
 	compiled []*encoderGraph // the most recently used last
-	known    map[*instance]nn.Mat
+	known    map[*instance]map[string]nn.Mat
 }
 
 // mostCompiled bounds the compiled graphs and the embeddings that are kept.
@@ -76,34 +79,54 @@ type encoderGraph struct {
 }
 
 func newEncoder(c EncoderConfig, ps *nn.Params, random *rand.Rand, b *nn.Backend) *encoder {
-	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), known: map[*instance]nn.Mat{}}
+	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), known: map[*instance]map[string]nn.Mat{}}
 }
 
 // embed returns the embedding of the units of s, [U,E]. It must not be changed.
-func (e *encoder) embed(s *instance) nn.Mat {
+func (e *encoder) embed(s *instance) nn.Mat { return e.outputs(s)[transformerxl.Placement] }
+
+// tasks returns the logits of the units of s.
+func (e *encoder) tasks(s *instance) taskLogits {
+	x, out := taskLogits{nn.NewMat(len(s.turn), scheduleLevels), nn.NewMat(len(s.turn), fusionLevels)}, e.outputs(s)
+	copy(x.schedule.V, out[transformerxl.Scheduling].V)
+	copy(x.fusion.V, out[transformerxl.Fusion].V)
+	x.prefer()
+	return x
+}
+
+// outputs returns what the encoder says of each unit for each task, [U,columns].
+func (e *encoder) outputs(s *instance) map[string]nn.Mat {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if m, ok := e.known[s]; ok {
 		return m
 	}
-	c := e.run(s, false, nil)
-	out, m := c.graph.Output(0), nn.NewMat(len(s.turn), embeddingWidth)
-	for t, u := range s.turn {
-		copy(m.Row(int(u)), out.Row(t))
+	c, all := e.run(s, false, nil), map[string]nn.Mat{}
+	for i, task := range e.config.TransformerXL.Tasks() {
+		out := c.graph.Output(i)
+		m := nn.NewMat(out.N, out.D)
+		for t, u := range s.turn {
+			copy(m.Row(int(u)), out.Row(t))
+		}
+		all[task.Name] = m
 	}
 	if len(e.known) >= mostCompiled {
 		clear(e.known)
 	}
-	e.known[s] = m
-	return m
+	e.known[s] = all
+	return all
 }
 
-// backward adds the gradient of the encoder's weights for the gradient of the
-// embedding, [U,E].
-func (e *encoder) backward(s *instance, gradient nn.Mat) {
+// backward adds the gradient of the encoder's weights for the gradients of what it says
+// for tasks, [U,columns] each.
+func (e *encoder) backward(s *instance, gradients map[string]nn.Mat) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.run(s, true, &rowGradient{s.turn, gradient})
+	o := &rowGradients{order: s.turn}
+	for _, task := range e.config.TransformerXL.Tasks() {
+		o.gradients = append(o.gradients, gradients[task.Name])
+	}
+	e.run(s, true, o)
 }
 
 // changed forgets the embeddings of earlier weights.
@@ -152,17 +175,22 @@ func (e *encoder) compile(n int, train bool) *encoderGraph {
 	return c
 }
 
-// rowGradient is an objective whose gradient with respect to output 0 is given, for
-// rows that the output has in another order.
-type rowGradient struct {
-	order    []int32 // [U]
-	gradient nn.Mat  // [U,E]
+// rowGradients is an objective whose gradients with respect to the outputs are given, for
+// rows that the outputs have in another order. Those of an output may be missing.
+type rowGradients struct {
+	order     []int32 // [U]
+	gradients []nn.Mat
 }
 
 // Loss is as nn.Objective says; the loss itself is not known here.
-func (o *rowGradient) Loss(_ *nn.Context, _, gradients []nn.Mat) float64 {
-	for t, u := range o.order {
-		copy(gradients[0].Row(t), o.gradient.Row(int(u)))
+func (o *rowGradients) Loss(_ *nn.Context, _, gradients []nn.Mat) float64 {
+	for i, g := range o.gradients {
+		if g.V == nil {
+			continue
+		}
+		for t, u := range o.order {
+			copy(gradients[i].Row(t), g.Row(int(u)))
+		}
 	}
 	return 0
 }

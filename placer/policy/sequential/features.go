@@ -27,6 +27,18 @@ type Features struct {
 	problem   *plan.Problem
 	instances []*instance // [levels], and that by time steps where there are such
 	summary   []float32   // of the cells that training knows, without partial gradients
+	decoders  map[*instance]*taskDecoder
+}
+
+// decoder returns the decoder of the problem's tasks for s.
+func (f *Features) decoder(s *instance) *taskDecoder {
+	if f.decoders == nil {
+		f.decoders = map[*instance]*taskDecoder{}
+	}
+	if f.decoders[s] == nil {
+		f.decoders[s] = newTaskDecoder(s, f.problem.Tasks)
+	}
+	return f.decoders[s]
 }
 
 // NewFeatures returns p's, with partial gradients apart, and by time steps, too.

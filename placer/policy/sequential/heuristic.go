@@ -50,15 +50,15 @@ func heuristics() []heuristic {
 	return all
 }
 
-// perPrior is the number of rollouts with the same prior in a step of training: what a
+// perPrior is the number of rollouts with the same prior in a step of PPO: what a
 // rollout is worth shows beside others of the same prior.
 const perPrior = 4
 
-// drawHeuristics returns k priors at random, each perPrior times in a row.
-func drawHeuristics(r *rand.Rand, k int) []heuristic {
+// drawHeuristics returns k priors at random, each per times in a row.
+func drawHeuristics(r *rand.Rand, k, per int) []heuristic {
 	all, drawn := heuristics(), make([]heuristic, k)
 	for i := range drawn {
-		if i%perPrior > 0 {
+		if i%per > 0 {
 			drawn[i] = drawn[i-1]
 		} else {
 			drawn[i] = all[r.IntN(len(all))]

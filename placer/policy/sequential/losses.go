@@ -107,6 +107,40 @@ func (e *rollouts) imitate(weight []float32) (loss, accuracy float64) {
 	return loss, accuracy
 }
 
+// follow adds the gradient of the cross entropy of the choices of the rollouts in best,
+// [K], and of the divergence from the prior, times weight, and returns the mean entropy
+// of a decision.
+func (e *rollouts) follow(best []bool, weight float32) (entropy float64) {
+	count := 0
+	for _, b := range best {
+		if b {
+			count++
+		}
+	}
+	rows := len(e.of) / e.k * count
+	scale := 1 / float32(rows)
+	p, prior := make([]float32, e.d), make([]float32, e.d)
+	e.each(func(r int, scores []float32, ok []bool, grad []float32) {
+		if !best[r%e.k] {
+			clear(grad)
+			return
+		}
+		softmax(scores, ok, p)
+		for d, q := range p {
+			grad[d] = scale * q
+			if q > 0 {
+				entropy -= float64(q) * math.Log(float64(q)) / float64(rows)
+			}
+		}
+		grad[e.chosen[r]] -= scale
+		if weight > 0 {
+			e.priorProbabilities(r, prior)
+			towardsPrior(p, prior, weight*scale, grad)
+		}
+	})
+	return entropy
+}
+
 // decisionsAbreast is the number of decisions of one backward pass: its rows stay in
 // the cache.
 const decisionsAbreast = 256

@@ -5,6 +5,7 @@ import (
 
 	"placer/nn"
 	"placer/nn/vec"
+	"placer/transformerxl"
 )
 
 // network scores each device for a unit. It reads the unit's features x [S] and, per
@@ -249,7 +250,7 @@ func (f *pass) encodeBackward() {
 	if n.encoder != nil {
 		n.backend.Gemm(false, true, f.dq.N, embeddingWidth, n.hidden, f.dq.V, n.hidden, n.we.Value, n.hidden, 1, f.dEmbedding.V, embeddingWidth)
 		n.back(f.embedding, f.dq, n.we, nn.Mat{})
-		n.encoder.backward(f.s, f.dEmbedding)
+		n.encoder.backward(f.s, map[string]nn.Mat{transformerxl.Placement: f.dEmbedding})
 	}
 	for i := range f.dq.N {
 		vec.Add(n.b.Grad, n.b.Grad, f.dq.Row(i))

@@ -31,7 +31,7 @@ func (z Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		return nil, err
 	}
 	best := Best(samples)
-	o := &plan.Outcome{Decision: plan.Decision{Device: best.Device}, Score: best.Score, Evaluations: len(samples)}
+	o := &plan.Outcome{Decision: best.Decision, Score: best.Score, Evaluations: len(samples)}
 	if p.Report != nil {
 		p.Report(plan.Progress{Method: z.Name(), Evaluations: o.Evaluations, Best: o.Score, Decision: o.Decision})
 	}

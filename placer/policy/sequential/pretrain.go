@@ -50,7 +50,7 @@ func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host
 		return nil, err
 	}
 	t.host = host
-	for t.step < c.Imitation+c.Steps && (host.Share == nil || host.Share() < 1) {
+	for t.step < c.Total() && (host.Share == nil || host.Share() < 1) {
 		p, err := t.advance(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -124,6 +124,9 @@ func (t *pretraining) policy() *Policy {
 // left returns the share of the run that is to come.
 func (t *pretraining) left() float64 {
 	done := float64(t.step-t.c.Imitation) / float64(max(1, t.c.Steps))
+	if t.step >= t.c.Imitation+t.c.Steps {
+		done = float64(t.step-t.c.Imitation-t.c.Steps) / float64(max(1, t.c.TaskSteps))
+	}
 	if t.host.Share != nil {
 		done = max(done, t.host.Share())
 	}
@@ -176,7 +179,14 @@ func (t *pretraining) reinforce(ctx context.Context, p *Progress, random *rand.R
 		return err
 	}
 	p.Case = x.of
-	p.improvement, err = t.trainer.reinforce(x.instances[random.IntN(len(levels))], x.expert, &t.c, t.c.Rate*(0.1+0.9*t.left()))
+	improve := t.trainer.reinforce
+	switch {
+	case t.step >= t.c.Imitation+t.c.Steps:
+		improve = t.trainer.reinforceTasks
+	case t.c.Alike > 0:
+		improve = t.trainer.label
+	}
+	p.improvement, err = improve(x.instances[random.IntN(len(levels))], x.expert, &t.c, t.c.Rate*(0.1+0.9*t.left()))
 	t.samples += t.c.Samples
 	return err
 }

@@ -21,12 +21,17 @@ type PretrainConfig struct {
 	ImitationRate float64 `json:"imitation_rate"`
 	// Steps of joint PPO follow: each makes Samples rollouts of one graph and takes
 	// Epochs steps of the gradient.
-	Steps   int     `json:"steps"`
-	Samples int     `json:"samples"`
-	Epochs  int     `json:"epochs"`
-	Rate    float64 `json:"rate"`    // learning rate, falling linearly to a tenth
-	Clip    float64 `json:"clip"`    // of PPO's ratio of probabilities
-	Entropy float64 `json:"entropy"` // weight of PPO's entropy bonus
+	Steps int `json:"steps"`
+	// TaskSteps on schedule and fusion come last, where the policy has an encoder.
+	TaskSteps int     `json:"task_steps"`
+	Samples   int     `json:"samples"`
+	Epochs    int     `json:"epochs"`
+	Rate      float64 `json:"rate"`    // learning rate, falling linearly to a tenth
+	Clip      float64 `json:"clip"`    // of PPO's ratio of probabilities
+	Entropy   float64 `json:"entropy"` // weight of PPO's entropy bonus
+	// Alike is the number of rollouts by each prior in a step of self-labelling, which
+	// imitates the best of them in the place of PPO; 0 is PPO.
+	Alike int `json:"alike"`
 	// Prior weighs the divergence from what the heuristic priors choose.
 	Prior float64 `json:"prior"`
 	// Pool is the number of graphs of a family that are in use at a time; a new one
@@ -44,9 +49,18 @@ type PretrainConfig struct {
 func DefaultPretrain() PretrainConfig {
 	return PretrainConfig{
 		Policy: DefaultConfig(), Imitation: 60, Batch: 4, ImitationRate: 1e-3,
-		Steps: 5000, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Prior: 0.02,
+		Steps: 5000, TaskSteps: 1000, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Prior: 0.02,
 		Pool: 16, Renew: 40, MostRows: 2400, Judged: 4, Seed: 1,
 	}
+}
+
+// Total returns the number of steps: of imitation, of placement, and of the other tasks
+// where the policy decides them.
+func (c PretrainConfig) Total() int {
+	if x := c.Policy.Encoder; x != nil && x.TransformerXL.ScheduleLevels+x.TransformerXL.FusionLevels > 0 {
+		return c.Imitation + c.Steps + c.TaskSteps
+	}
+	return c.Imitation + c.Steps
 }
 
 // Validate reports every fault.
@@ -56,8 +70,9 @@ func (c PretrainConfig) Validate() error {
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.Policy.Validate())
-	errs.If(c.Imitation < 0 || c.Steps < 0 || c.Imitation+c.Steps == 0, "pretrain: %d steps of imitation and %d of PPO, want some", c.Imitation, c.Steps)
+	errs.If(c.Imitation < 0 || c.Steps < 0 || c.TaskSteps < 0 || c.Imitation+c.Steps == 0, "pretrain: %d steps of imitation and %d of PPO, want some", c.Imitation, c.Steps)
 	errs.If(c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1 || c.Judged < 0, "pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1, samples %d at least 2 and judged graphs %d not negative", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples, c.Judged)
+	errs.If(c.Alike < 0 || c.Alike == 1 || c.Alike > c.Samples, "pretrain: %d rollouts by each prior, want 0, or 2 to the %d samples", c.Alike, c.Samples)
 	errs.If(!(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0), "pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
 	return errors.Join(errs...)
 }

@@ -95,9 +95,10 @@ func (p *Policy) propose(f *Features, x Proposal, e *rollouts) Sample {
 	prior := heuristics()[x.Prior]
 	prior.learned = x.Learned
 	e.roll([]heuristic{prior}, passes-1, false, sampler([]float32{0}, rand.New(rand.NewPCG(0, 0)), s.d)) // greedy: nothing is drawn
-	y := Sample{Device: make([]uint8, len(s.part.Of)), level: l, clock: e.states[0].soonest}
+	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: l, clock: e.states[0].soonest}
 	s.place(e.states[0].best, y.Device)
-	y.Score = f.problem.Evaluator.Evaluate(plan.Decision{Device: y.Device, Priority: f.problem.Priority})
+	y.Decision = f.decoder(s).decide(y.Device, p.net.tasksOf(s).likeliest())
+	y.Score = f.problem.Evaluator.Evaluate(y.Decision)
 	return y
 }
 

@@ -8,12 +8,12 @@ import (
 	"placer/plan"
 )
 
-// Sample is a placement that the policy made.
+// Sample is a plan that the policy made.
 type Sample struct {
-	Device []uint8 // [N]
-	Score  plan.Score
-	level  int     // index into levels, or timeStep
-	clock  float64 // when the policy's own schedule of it ends, in seconds
+	plan.Decision
+	Score plan.Score
+	level int     // index into levels, or timeStep
+	clock float64 // when the policy's own schedule of it ends, in seconds
 }
 
 // Best returns the best of samples, the first of equals.
@@ -39,7 +39,7 @@ func (l *shortlist) offer(level int, x *state) {
 	if same || at == l.most {
 		return
 	}
-	y := Sample{Device: make([]uint8, len(x.s.part.Of)), level: level, clock: x.soonest}
+	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(x.s.part.Of))}, level: level, clock: x.soonest}
 	x.s.place(x.best, y.Device)
 	l.of = slices.Insert(l.of, at, y)
 	l.of = l.of[:min(len(l.of), l.most)]

@@ -13,7 +13,7 @@ func TestStateKeepsSums(t *testing.T) {
 	s := instanceOf(t, small)
 	p := policy(t, 8)
 	e := newRollouts(p.net, s)
-	e.roll(drawHeuristics(rand.New(rand.NewPCG(1, 2)), 2), 2, false, sampler([]float32{1, 1}, rand.New(rand.NewPCG(2, 2)), s.d))
+	e.roll(drawHeuristics(rand.New(rand.NewPCG(1, 2)), 2, perPrior), 2, false, sampler([]float32{1, 1}, rand.New(rand.NewPCG(2, 2)), s.d))
 	for _, x := range e.states[:2] {
 		load := make([]float64, s.d)
 		for u, d := range x.device {

@@ -43,7 +43,7 @@ func (t *trainer) imitate(s *instance, teacher []int32) imitation {
 	e := t.rollouts
 	e.on(s)
 	names := newDeviceNames(s)
-	e.roll(drawHeuristics(t.random, 1), 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
+	e.roll(drawHeuristics(t.random, 1, 1), 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
 		d := names.of(teacher[u], e.states[k].number)
 		ok[d] = true
 		return d
@@ -89,32 +89,59 @@ type improvement struct {
 	Clipped    float64 // share of decisions
 }
 
-// reinforce makes c.Samples rollouts of s, some priors a few times each, after a random
-// number of refinements, and takes c.Epochs steps of PPO at a rate. Rewards are relative
-// to the expert's step time, in seconds.
-func (t *trainer) reinforce(s *instance, expert float64, c *PretrainConfig, rate float64) (improvement, error) {
-	k, e := c.Samples, t.rollouts
-	temperature := slices.Repeat([]float32{1}, k)
+// sample makes k rollouts of s, each prior per times in a row, after a random number of
+// refinements, and returns their step times over the expert's, in seconds.
+func (t *trainer) sample(s *instance, expert float64, k, per int) (times []float64, out improvement) {
+	e := t.rollouts
 	e.on(s)
-	e.roll(drawHeuristics(t.random, k), t.random.IntN(passes), true, sampler(temperature, t.random, s.d))
+	e.roll(drawHeuristics(t.random, k, per), t.random.IntN(passes), true, sampler(slices.Repeat([]float32{1}, k), t.random, s.d))
 	t.device = resized(t.device, len(s.part.Of))
-	reward := make([]float32, k)
-	out := improvement{Best: math.Inf(1)}
+	times, out = make([]float64, k), improvement{Best: math.Inf(1)}
 	for i, x := range e.states[:k] {
 		s.place(x.device, t.device)
-		r := relative(s.problem.Evaluator.Evaluate(plan.Decision{Device: t.device, Priority: s.problem.Priority}), s, expert)
+		times[i] = relative(s.problem.Evaluator.Evaluate(plan.Decision{Device: t.device, Priority: s.problem.Priority}), s, expert)
+		out.Mean += times[i] / float64(k)
+		out.Best = min(out.Best, times[i])
+	}
+	return times, out
+}
+
+// reinforce makes c.Samples rollouts of s, some priors a few times each, and takes
+// c.Epochs steps of PPO at a rate. Rewards are relative to the expert's step time, in
+// seconds.
+func (t *trainer) reinforce(s *instance, expert float64, c *PretrainConfig, rate float64) (improvement, error) {
+	times, out := t.sample(s, expert, c.Samples, perPrior)
+	reward := make([]float32, len(times))
+	for i, r := range times {
 		reward[i] = -float32(math.Sqrt(r))
-		out.Mean += r / float64(k)
-		out.Best = min(out.Best, r)
 	}
 	advantages(reward, perPrior)
 	for range c.Epochs {
-		out.Entropy, out.Clipped = e.reinforce(reward, ppo{c.Clip, c.Entropy, c.Prior})
+		out.Entropy, out.Clipped = t.rollouts.reinforce(reward, ppo{c.Clip, c.Entropy, c.Prior})
 		if err := t.step(rate); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
+}
+
+// label makes c.Samples rollouts of s, c.Alike by each prior, and takes a step of the
+// gradient by which the best of each prior becomes likelier (self-labelling: Corsini and
+// others, NeurIPS 2024). Where all of a prior are as good none of them is a label.
+func (t *trainer) label(s *instance, expert float64, c *PretrainConfig, rate float64) (improvement, error) {
+	times, out := t.sample(s, expert, c.Samples, c.Alike)
+	best := make([]bool, len(times))
+	for lo := 0; lo < len(times); lo += c.Alike {
+		group := times[lo:min(lo+c.Alike, len(times))]
+		if slices.Max(group) > slices.Min(group) {
+			best[lo+slices.Index(group, slices.Min(group))] = true
+		}
+	}
+	if !slices.Contains(best, true) {
+		return out, nil
+	}
+	out.Entropy = t.rollouts.follow(best, float32(c.Prior))
+	return out, t.step(rate)
 }
 
 // relative is the time of a placement over the expert's, at most 5. One that does not

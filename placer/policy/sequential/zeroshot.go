@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"placer/graph/unit"
-	"placer/plan"
 )
 
 // A zero-shot placement makes many rollouts by forward passes and has those evaluated
@@ -113,7 +112,9 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 		if i > 0 && ctx.Err() != nil {
 			return out[:i], nil
 		}
-		out[i].Score = f.problem.Evaluator.Evaluate(plan.Decision{Device: out[i].Device, Priority: f.problem.Priority})
+		s := f.instances[out[i].level]
+		out[i].Decision = f.decoder(s).decide(out[i].Device, p.net.tasksOf(s).likeliest())
+		out[i].Score = f.problem.Evaluator.Evaluate(out[i].Decision)
 	}
 	return out, nil
 }
