@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"placer/internal/faults"
+	"placer/placer/corpus/families"
 )
 
 // PretrainConfig describes a pretraining run. It is stored in checkpoints; a run
@@ -35,6 +36,9 @@ type PretrainConfig struct {
 	Renew    int    `json:"renew"`
 	MostRows int    `json:"most_rows"` // decisions times devices of a graph
 	Seed     uint64 `json:"seed"`
+	// Corpus is the fingerprint of Host.Problems; empty where problems are drawn and
+	// the teacher is asked. Problems of a corpus may have more than MostRows.
+	Corpus string `json:"corpus,omitempty"`
 }
 
 // DefaultPretrain returns the configuration of the policies in experiments.
@@ -49,7 +53,7 @@ func DefaultPretrain() PretrainConfig {
 // Validate reports every fault.
 func (c PretrainConfig) Validate() error {
 	var errs faults.List
-	if _, err := chosen(c.Families, c.HeldOut); err != nil {
+	if _, err := c.sources(); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.Policy.Validate())
@@ -57,4 +61,13 @@ func (c PretrainConfig) Validate() error {
 	errs.If(c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1, "pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1 and samples %d at least 2", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples)
 	errs.If(!(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0), "pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
 	return errors.Join(errs...)
+}
+
+// sources returns the families to train on.
+func (c PretrainConfig) sources() ([]families.Family, error) {
+	all := families.Papers()
+	if c.Corpus != "" {
+		all = families.All()
+	}
+	return families.Choose(all, c.Families, c.HeldOut)
 }
