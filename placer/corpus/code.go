@@ -55,7 +55,8 @@ func encode(p *problem.Problem, d plan.Decision) ([]byte, error) {
 	if _, err := w.Write(data); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), w.Close()
+	err = w.Close()
+	return b.Bytes(), err
 }
 
 // inOrder returns the ops, [N], by their priorities; by number where there are none.

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"placer/placer/corpus"
 	"placer/placer/methods"
 	"placer/placer/problem"
+	"placer/placer/search"
 	"placer/plan"
 )
 
@@ -102,11 +104,11 @@ func TestMake(t *testing.T) {
 func TestMakeFails(t *testing.T) {
 	folder, calls := t.TempDir(), 0
 	broken := errors.New("broken")
-	teach := func(ctx context.Context, p *problem.Problem, evaluations int, seed uint64) (plan.Decision, string, error) {
+	teach := func(_ context.Context, p *problem.Problem, _ plan.Budget, _ func() float64, _ uint64) (*search.Row, error) {
 		if calls++; calls > 1 {
-			return plan.Decision{}, "", broken
+			return nil, broken
 		}
-		return plan.Decision{Device: make([]uint8, p.Graph.NumOps())}, "none", nil
+		return &search.Row{Decision: plan.Decision{Device: make([]uint8, p.Graph.NumOps())}, Evaluations: 1}, nil
 	}
 	err := corpus.Make(t.Context(), folder, 3, tiny(), corpus.Host{Teach: teach, Workers: 1})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "problem 1") {
@@ -120,5 +122,31 @@ func TestMakeFails(t *testing.T) {
 	c.Seconds, c.Evaluations = 1, 0
 	if err := corpus.Make(t.Context(), t.TempDir(), 1, c, corpus.Host{Teach: teach, Workers: 1}); err == nil {
 		t.Error("labels by CPU seconds without a clock")
+	}
+}
+
+// TestLabelTakesItsSeconds: the search of a label takes its seconds of processor time, of
+// which each of the problems searched at once is charged its part.
+func TestLabelTakesItsSeconds(t *testing.T) {
+	folder := t.TempDir()
+	c := tiny()
+	c.Seconds, c.Evaluations = 2, 0
+	var now atomic.Int64
+	cpu := func() float64 { return float64(now.Add(1)) / 100 } // every look takes 10 ms
+	if err := corpus.Make(t.Context(), folder, 2, c, corpus.Host{Teach: methods.Teach, CPU: cpu, Workers: 2}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := corpus.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, x := range all.Problems {
+		if sum += x.CPUSeconds; x.CPUSeconds < 2 || x.Check() != nil {
+			t.Errorf("problem %d: %g s, %v", x.Index, x.CPUSeconds, x.Check())
+		}
+	}
+	if used := cpu(); sum > used {
+		t.Errorf("labels took %g s of %g s", sum, used)
 	}
 }

@@ -154,7 +154,10 @@ func drawMachine(r *rand.Rand) Machine {
 		if d >= 8 && r.IntN(3) == 0 {
 			m.Group = 4
 		}
-		m.Bandwidth, m.Mesh = of(r, pcie, nvlink), r.IntN(3) == 0
+		m.Bandwidth = of(r, pcie, nvlink)
+		if r.IntN(3) == 0 {
+			m.Bandwidth, m.Mesh = nvlink, true
+		}
 	}
 	return m
 }

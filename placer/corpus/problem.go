@@ -29,8 +29,8 @@ type Problem struct {
 	Graph string `json:"graph"` // hash, by which a generator that has changed is found out
 	Ops   int    `json:"ops"`
 	Cells int    `json:"cells"`
-	// Evaluations and Seed are the search's that found the plan, which repeat it, and
-	// CPUSeconds the processor time that it took; 0 where the budget was in evaluations.
+	// Evaluations, Seed and CPUSeconds are those of the search that found the plan;
+	// CPUSeconds is 0 where the budget was in evaluations, under which the seed repeats it.
 	Evaluations int     `json:"evaluations"`
 	Seed        uint64  `json:"seed"`
 	CPUSeconds  float64 `json:"cpu_seconds,omitempty"`
@@ -109,8 +109,10 @@ func (x *Problem) Check() error {
 // at says which problem err is about.
 func (x *Problem) at(err error) error { return fmt.Errorf("problem %d: %w", x.Index, err) }
 
-// label fills what follows from p, on which a search has decided d.
+// label fills what follows from p, on which a search has decided d; a nil Priority is the
+// problem's.
 func (x *Problem) label(p *problem.Problem, d plan.Decision) error {
+	d = d.Or(plan.Decision{Priority: p.Priority})
 	code, err := encode(p, d)
 	if err != nil {
 		return err
