@@ -163,6 +163,14 @@ repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 eac
 repro-search-budget: ## searches of the 14 rows within 1 s, 10 s and 2 minutes, six seeds, into experiments/search-budget; OLD=BINARY beside it in turns; goes on where it was stopped
 	SECONDS_OF="$(SECONDS_OF)" SEEDS="$(SEEDS)" ROWS="$(ROWS)" SINGLES="$(SINGLES)" OLD="$(OLD)" experiments/search-budget/run.sh
 
+.PHONY: corpus
+CORPUS ?= $(RUNS)/corpus
+CORPUS_PROBLEMS ?= 3000
+CORPUS_SECONDS ?= 20
+corpus: ## CORPUS_PROBLEMS problems to pretrain on, each with the best plan of CORPUS_SECONDS of search, into CORPUS; goes on where it was stopped; 9 hours of two cores for 3,000 of 20 s
+	$(GO) build -o bin/placer ./cmd/placer
+	bin/placer pretrain corpus --out $(CORPUS) --problems $(CORPUS_PROBLEMS) --seconds $(CORPUS_SECONDS)
+
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 

@@ -1,6 +1,6 @@
 // Package workloads owns the generators of the graphs that placer is measured
 // on: the training graphs of the papers' models, one op per TensorFlow 1.x op,
-// and five of today's models.
+// and of models from other fields and of today.
 //
 // Build makes the graph of a name that List gives, or of a textual form such as
 // "gnmt:layers=6,source=30", whose siblings of other sizes serve as training data.

@@ -130,6 +130,38 @@ var siblings = map[string]func(*rapid.T) model{
 		c.hidden, c.size = 4*c.heads, c.patch*dim(t, "patches")
 		return c
 	},
+	"unet": func(t *rapid.T) model {
+		c := &unet{levels: small(t, "levels"), blocks: small(t, "blocks"), heads: dim(t, "heads"), attention: small(t, "attention") - 1, diffusion: rapid.Bool().Draw(t, "diffusion"), common: training(t)}
+		c.width, c.size = 4*c.heads, dim(t, "size")<<(c.levels-1)
+		return c
+	},
+	"resnext": func(t *rapid.T) model {
+		return &resnext{blocks: small(t, "blocks"), branches: small(t, "branches"), width: 4 * dim(t, "width"), size: 15 + dim(t, "size"), classes: 10, norm: rapid.Bool().Draw(t, "norm"), common: training(t)}
+	},
+	"densenet": func(t *rapid.T) model {
+		return &densenet{layers: small(t, "layers"), growth: 4 * dim(t, "growth"), size: 15 + dim(t, "size"), classes: 10, common: training(t)}
+	},
+	"recurrent": func(t *rapid.T) model {
+		return &recurrent{layers: small(t, "layers"), unroll: small(t, "unroll"), inputs: dim(t, "inputs"), hidden: 8 * dim(t, "hidden"), classes: 10,
+			gru: rapid.Bool().Draw(t, "gru"), bidirectional: rapid.Bool().Draw(t, "both"), common: training(t)}
+	},
+	"seq2seq": func(t *rapid.T) model {
+		return &seq2seq{encoder: small(t, "encoder"), decoder: small(t, "decoder"), source: small(t, "source"), target: small(t, "target"), hidden: 8 * dim(t, "hidden"), vocab: 10, common: training(t)}
+	},
+	"transformer": func(t *rapid.T) model {
+		c := &transformer{encoder: small(t, "encoder"), decoder: small(t, "decoder"), heads: dim(t, "heads"), ffn: 8, source: dim(t, "source"), target: dim(t, "target"), vocab: 10, common: training(t)}
+		c.hidden = 4 * c.heads
+		return c
+	},
+	"recommender": func(t *rapid.T) model {
+		return &recommender{tables: small(t, "tables"), rows: 8, dim: dim(t, "dim"), lookups: dim(t, "lookups"), numbers: dim(t, "numbers"), bottom: small(t, "bottom"), top: small(t, "top"), width: 8,
+			towers: small(t, "towers"), experts: small(t, "experts") - 1, common: training(t)}
+	},
+	"clip": func(t *rapid.T) model {
+		c := &clip{images: small(t, "images"), captions: small(t, "captions"), heads: dim(t, "heads"), tokens: dim(t, "tokens"), patch: dim(t, "patch"), vocab: 10, joint: 8, common: training(t)}
+		c.hidden, c.size = 4*c.heads, c.patch*dim(t, "patches")
+		return c
+	},
 }
 
 func small(t *rapid.T, name string) int { return rapid.IntRange(1, 4).Draw(t, name) }
@@ -152,7 +184,8 @@ func TestSiblings(t *testing.T) {
 	for _, f := range []struct {
 		family string
 		count  int // fewer of the families whose smallest graph is large
-	}{{"rnnlm", 20}, {"gnmt", 20}, {"trfxl", 20}, {"inception", 4}, {"amoebanet", 6}, {"wavenet", 20}, {"decoder", 20}, {"vit", 20}} {
+	}{{"rnnlm", 20}, {"gnmt", 20}, {"trfxl", 20}, {"inception", 4}, {"amoebanet", 6}, {"wavenet", 20}, {"decoder", 20}, {"vit", 20},
+		{"unet", 8}, {"resnext", 6}, {"densenet", 8}, {"recurrent", 20}, {"seq2seq", 10}, {"transformer", 10}, {"recommender", 20}, {"clip", 10}} {
 		draw := rapid.Custom(siblings[f.family])
 		t.Run(f.family, func(t *testing.T) {
 			for seed := range f.count {

@@ -54,6 +54,10 @@ func TestParseErrors(t *testing.T) {
 		{"segments", "trfxl:sequence=100", "sequence of 100 is no multiple of the segment, 64"},
 		{"cells", "amoebanet:cells=10", "cells is 10, want a multiple of 3"},
 		{"patches", "vit:patch=15", "size is 224, want a multiple of the patch, 15"},
+		{"levels", "unet:size=100,levels=4", "size is 100, want a multiple of 8 for 4 levels"},
+		{"heads of a U-Net", "unet:heads=3", "width is 64, want a multiple of the 3 heads"},
+		{"towers", "clip:heads=5", "hidden is 768, want a multiple of twice the 5 heads"},
+		{"tower layers", "recommender:towers=256,top=1024", "towers * top is 262144"},
 		{"zero patch", "vit:patch=0", "patch is 0"},
 		{"flag", "gnmt:dropout=maybe", "dropout=maybe: want true or false"},
 		{"empty part", "gnmt:layers=2,", `"" is not of the form key=value`},
@@ -85,6 +89,14 @@ func TestExtremes(t *testing.T) {
 		{"trfxl:layers=1,sequence=1,segment=1,hidden=2,ffn=1,heads=1,head_dim=1,vocab=2", ""},
 		{"moe:layers=1,experts=1,top_k=1,seq=1,hidden=2,heads=1,kv_heads=1,ffn=1,vocab=2", ""},
 		{"vit:size=1,patch=1,layers=1,hidden=1,heads=1,ffn=1,batch=1,classes=2", ""},
+		{"unet:levels=1,blocks=1,width=1,size=1,heads=1,batch=1", ""},
+		{"resnext:blocks=1,branches=1,width=1,size=16,classes=2,batch=1", ""},
+		{"densenet:layers=1,growth=1,size=16,classes=2,batch=1", ""},
+		{"recurrent:layers=1,unroll=1,inputs=1,hidden=1,classes=2,batch=1", ""},
+		{"seq2seq:encoder=1,decoder=1,source=1,target=1,hidden=1,vocab=2,batch=1", ""},
+		{"transformer:encoder=1,decoder=1,hidden=1,heads=1,ffn=1,source=1,target=1,vocab=2,batch=1", ""},
+		{"recommender:tables=1,rows=8,dim=1,lookups=1,numbers=1,bottom=1,top=1,width=1,batch=1", ""},
+		{"clip:images=1,captions=1,hidden=2,heads=1,tokens=1,size=1,patch=1,vocab=2,joint=1,batch=1", ""},
 		{"llama:layers=1,seq=262144,batch=65536,hidden=262144,heads=4096,kv_heads=4096", "too large"},
 		{"rnnlm:layers=1,unroll=1,batch=1048576,hidden=1048576,vocab=268435456", "out of range"},
 	}
@@ -99,7 +111,7 @@ func TestExtremes(t *testing.T) {
 			t.Errorf("%s: %v, want %q in the error", c.text, err, c.want)
 		}
 	}
-	for _, p := range []model{&rnnlm{}, &gnmt{}, &transformerXL{}, &inception{}, &amoebaNet{}, &waveNet{}, &decoder{}, &vit{}} {
+	for _, p := range []model{&rnnlm{}, &gnmt{}, &transformerXL{}, &inception{}, &amoebaNet{}, &waveNet{}, &decoder{}, &vit{}, &unet{}, &resnext{}, &densenet{}, &recurrent{}, &seq2seq{}, &transformer{}, &recommender{}, &clip{}} {
 		if _, err := build(p, "zeros"); err == nil {
 			t.Errorf("%T of zeros gives a graph", p)
 		}

@@ -141,7 +141,9 @@ var allowed = map[string]string{
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
 	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
-	"placer/policy/sequential":   "units graph graph/train graph/unit hw plan placer/problem sim workloads schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
+	"placer/corpus/families":     "units graph graph/train workloads",                                                                                                 // docs/adr/0038
+	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel", // docs/adr/0038
+	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
 	"placer/replan":              "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                  // docs/adr/0037

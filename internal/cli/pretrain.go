@@ -17,6 +17,7 @@ import (
 	"placer/baselines/search/anneal"
 	"placer/internal/fsx"
 	"placer/internal/tfevents"
+	"placer/placer/corpus"
 	"placer/placer/policy/sequential"
 	"placer/plan"
 )
@@ -34,6 +35,8 @@ type pretrainFlags struct {
 	teacher int
 	out     string
 	cache   string
+	corpus  string
+	most    int
 	every   int
 }
 
@@ -53,16 +56,24 @@ func (c *console) pretrainCommand() *cobra.Command {
 			if f.out == "" {
 				return usagef("name the run's folder by --out")
 			}
-			if f.hours < 0 || f.teacher < 1 || f.every < 1 {
-				return usagef("--hours %g must not be negative, --teacher %d and --every %d at least 1", f.hours, f.teacher, f.every)
+			if f.hours < 0 || f.teacher < 1 || f.every < 1 || f.most < 0 {
+				return usagef("--hours %g and --problems %d must not be negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
 			}
 			if encoder > 0 {
 				p.Policy.Encoder = sequential.DefaultEncoder(encoder)
 			}
+			if f.corpus == "" && f.most > 0 {
+				return usagef("--problems goes with --corpus")
+			}
+			problems, err := f.problems()
+			if err != nil {
+				return err
+			}
+			p.Corpus = corpus.Fingerprint(problems)
 			if err := p.Validate(); err != nil {
 				return usage(err)
 			}
-			return c.pretrain(cmd.Context(), &f)
+			return c.pretrain(cmd.Context(), &f, problems)
 		},
 	}
 	fl := cmd.Flags()
@@ -86,10 +97,25 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&f.every, "every", 100, "steps between checkpoints")
 	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
 	fl.StringVar(&f.cache, "cache", "", "folder that keeps the imitated plans between runs")
+	fl.StringVar(&f.corpus, "corpus", "", "folder of a corpus, whose problems and plans take the place of drawn ones")
+	fl.IntVar(&f.most, "problems", 0, "the corpus's first problems that are trained on, of families not held out; 0 for all")
+	cmd.AddCommand(c.corpusCommand())
 	return cmd
 }
 
-func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
+// problems returns those of the corpus, none where there is no corpus.
+func (f *pretrainFlags) problems() ([]corpus.Problem, error) {
+	if f.corpus == "" {
+		return nil, nil
+	}
+	all, err := corpus.Read(f.corpus)
+	if err != nil {
+		return nil, err
+	}
+	return all.Select(f.config.Families, f.config.HeldOut, f.most)
+}
+
+func (c *console) pretrain(ctx context.Context, f *pretrainFlags, problems []corpus.Problem) error {
 	from, err := readIfThere(filepath.Join(f.out, checkpointFile), sequential.ReadCheckpoint)
 	if err != nil {
 		return err
@@ -108,7 +134,7 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags) error {
 	defer show.close()
 	watch := watcher{c: c, show: show, board: board, total: f.config.Total()}
 	host := sequential.Host{
-		Expert: rules.Expert(), Teacher: anneal.Placer{Workers: 1}, TeacherBudget: plan.Budget{Evaluations: f.teacher},
+		Expert: rules.Expert(), Teacher: anneal.Placer{Workers: 1}, TeacherBudget: plan.Budget{Evaluations: f.teacher}, Problems: problems,
 		Report: watch.observe, Every: f.every,
 		Save: func(k *sequential.Checkpoint) error {
 			k.Seconds = before + c.clock()

@@ -1,21 +1,18 @@
 package sequential
 
 import (
-	"fmt"
-	"strings"
+	"math/rand/v2"
 
-	"placer/graph"
 	"placer/hw"
+	"placer/placer/corpus/families"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/units"
-	"placer/workloads"
 )
 
 // Case is a problem by name.
 type Case struct {
-	// Workload is a name that workloads.Build takes, or the style of a generated
-	// net with its depth, batch, width, work and seed: "towers:20,64,1024,2,7".
+	// Workload is the graph, as families.Build takes it.
 	Workload string
 	GPU      string // machine, as hw.Take takes it
 	Devices  int
@@ -25,7 +22,7 @@ type Case struct {
 
 // Problem builds the case: its graph, machine, units and simulator.
 func (c Case) Problem() (*plan.Problem, error) {
-	g, err := c.graph()
+	g, err := families.Build(c.Workload)
 	if err != nil {
 		return nil, err
 	}
@@ -46,15 +43,13 @@ func (c Case) Problem() (*plan.Problem, error) {
 	return &p.Problem, nil
 }
 
-// graph builds the case's graph.
-func (c Case) graph() (*graph.Graph, error) {
-	style, rest, _ := strings.Cut(c.Workload, ":")
-	if styles[style] == nil {
-		return workloads.Build(c.Workload)
+// drawCase returns a random member of f on a random machine.
+func drawCase(f families.Family, r *rand.Rand) Case {
+	name, _ := f.Draw(r)
+	c := Case{Workload: name, GPU: "p100", Devices: []int{2, 2, 4, 4, 8}[r.IntN(5)]}
+	if x := r.IntN(10); x < 3 {
+		c.GPU = []string{"a100", "h100", "v100"}[x]
 	}
-	var n netSpec
-	if _, err := fmt.Sscanf(rest, "%d,%d,%d,%g,%d", &n.depth, &n.batch, &n.width, &n.work, &n.seed); err != nil {
-		return nil, fmt.Errorf("generated net %q: %w", c.Workload, err)
-	}
-	return randomNet(style, n)
+	c.Bandwidth = []float64{1, 1, 1, 0.5, 2, 4}[r.IntN(6)]
+	return c
 }

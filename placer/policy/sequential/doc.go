@@ -22,7 +22,7 @@
 //     prior; network.go, softmax.go scores and probabilities; rollout.go rollouts side
 //     by side and their refinement.
 //   - Zero-shot: zeroshot.go, shortlist.go, place.go.
-//   - Training: families.go, randomnet.go, example.go graphs; losses.go, trainer.go
+//   - Training: example.go problems, drawn or of a corpus; losses.go, trainer.go
 //     imitation and PPO; pretrainconfig.go, pretrain.go, stream.go the run.
 //   - Files: policy.go, file.go, checkpoint.go; distribution.go how far a graph lies
 //     from those trained on.

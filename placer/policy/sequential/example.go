@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"placer/graph/unit"
+	"placer/placer/corpus"
+	"placer/placer/corpus/families"
+	"placer/plan"
 )
 
 // example is a problem to learn from.
@@ -13,7 +16,9 @@ type example struct {
 	of Case
 	// expert is the expert's step time, in seconds: what rewards are relative to.
 	expert float64
-	// teacher is what a search decided, [N]; nil where none was asked.
+	// label is the plan of a corpus; its Device is nil where the problem was drawn.
+	label plan.Decision
+	// teacher is where a search placed the cells, [N]; nil where none was asked.
 	teacher []uint8
 }
 
@@ -29,13 +34,13 @@ const infeasibleExpert = 2
 
 // newExample draws case number index of family f under the run's seed: the first draw
 // that is small enough.
-func (t *pretraining) newExample(ctx context.Context, f family, index int) (*example, error) {
-	random := stream(t.c.Seed, f.name, uint64(index))
+func (t *pretraining) newExample(ctx context.Context, f families.Family, index int) (*example, error) {
+	random := stream(t.c.Seed, f.Name, uint64(index))
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c := f.drawCase(random)
+		c := drawCase(f, random)
 		p, err := c.Problem()
 		if err != nil {
 			return nil, fmt.Errorf("%s on %d %s: %w", c.Workload, c.Devices, c.GPU, err)
@@ -43,20 +48,39 @@ func (t *pretraining) newExample(ctx context.Context, f family, index int) (*exa
 		if p.Units.Levels[unit.Cell].NumUnits()*c.Devices > t.c.MostRows {
 			continue
 		}
-		features, err := plainFeatures(p)
-		if err != nil {
-			return nil, err
-		}
-		o, err := t.host.Expert.Place(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		x := &example{Features: features, of: c, expert: o.Score.Value}
-		if !o.Score.Feasible() {
-			x.expert *= infeasibleExpert
-		}
-		return x, nil
+		return t.exampleOf(ctx, c, p)
 	}
+}
+
+// fromCorpus returns the example of x with its label.
+func (t *pretraining) fromCorpus(ctx context.Context, x *corpus.Problem) (*example, error) {
+	p, d, err := x.Open()
+	if err != nil {
+		return nil, err
+	}
+	p.Units = p.Units.WithoutPartialGradients()
+	e, err := t.exampleOf(ctx, Case{Workload: x.Net, GPU: x.Machine.String(), Devices: len(x.Machine.GPUs)}, &p.Problem)
+	if err == nil {
+		e.label = d
+	}
+	return e, err
+}
+
+// exampleOf returns the example of p, which is c's.
+func (t *pretraining) exampleOf(ctx context.Context, c Case, p *plan.Problem) (*example, error) {
+	features, err := plainFeatures(p)
+	if err != nil {
+		return nil, err
+	}
+	o, err := t.host.Expert.Place(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	x := &example{Features: features, of: c, expert: o.Score.Value}
+	if !o.Score.Feasible() {
+		x.expert *= infeasibleExpert
+	}
+	return x, nil
 }
 
 // teach asks the teacher what to decide on x, unless it is known. What is kept between
@@ -66,6 +90,11 @@ func (t *pretraining) teach(ctx context.Context, x *example) error {
 		return nil
 	}
 	c, cells := x.of, x.instances[0]
+	if x.label.Device != nil {
+		x.teacher = make([]uint8, len(cells.part.Of))
+		cells.place(cells.labels(x.label.Device), x.teacher)
+		return nil
+	}
 	key := fmt.Sprintf("%s %s %d %g %d", c.Workload, c.GPU, c.Devices, c.Bandwidth, t.host.TeacherBudget.Evaluations)
 	var d []int32
 	if t.host.Recall != nil {

@@ -3,8 +3,11 @@ package sequential
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 
+	"placer/placer/corpus"
+	"placer/placer/corpus/families"
 	"placer/plan"
 )
 
@@ -15,6 +18,9 @@ type Host struct {
 	// Teacher places what is imitated, within TeacherBudget.
 	Teacher       plan.Placer
 	TeacherBudget plan.Budget
+	// Problems, if there are any, are trained on in place of drawn ones, and their
+	// plans imitated in place of the teacher's.
+	Problems []corpus.Problem
 	// Recall and Remember keep a teacher's decisions between runs; either may be
 	// nil. The key names all that they depend on.
 	Recall   func(key string) []int32
@@ -50,6 +56,9 @@ func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host
 		return nil, err
 	}
 	t.host = host
+	if got := corpus.Fingerprint(host.Problems); got != c.Corpus {
+		return nil, fmt.Errorf("pretrain: the configuration is for the problems %q, not for %q", c.Corpus, got)
+	}
 	for t.step < c.Total() && (host.Share == nil || host.Share() < 1) {
 		p, err := t.advance(ctx)
 		if err != nil {
@@ -84,7 +93,7 @@ func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host
 type pretraining struct {
 	c        PretrainConfig
 	host     Host
-	families []family
+	families []families.Family
 	trainer  *trainer
 	step     int
 	samples  int
@@ -98,7 +107,7 @@ func newPretraining(c PretrainConfig, from *Checkpoint) (*pretraining, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	families, err := chosen(c.Families, c.HeldOut)
+	sources, err := c.sources()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +115,7 @@ func newPretraining(c PretrainConfig, from *Checkpoint) (*pretraining, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &pretraining{c: c, families: families, trainer: newTrainer(p, nil), examples: map[exampleKey]*example{}, known: map[exampleKey]bool{}}
+	t := &pretraining{c: c, families: sources, trainer: newTrainer(p, nil), examples: map[exampleKey]*example{}, known: map[exampleKey]bool{}}
 	if from == nil {
 		return t, nil
 	}
@@ -116,7 +125,7 @@ func newPretraining(c PretrainConfig, from *Checkpoint) (*pretraining, error) {
 // policy returns the policy with what there is to say of its training.
 func (t *pretraining) policy() *Policy {
 	p := t.trainer.policy
-	p.Card = Card{Trained: familyNames(t.families), HeldOut: t.c.HeldOut, Steps: t.step, Samples: t.samples, Graphs: len(t.graphs)}
+	p.Card = Card{Trained: families.Names(t.families), HeldOut: t.c.HeldOut, Steps: t.step, Samples: t.samples, Graphs: len(t.graphs)}
 	p.training = distributionOf(t.graphs)
 	return p
 }
@@ -191,25 +200,33 @@ func (t *pretraining) reinforce(ctx context.Context, p *Progress, random *rand.R
 	return err
 }
 
-// choose draws an example: a family, then one of its graphs in use.
+// choose draws an example: of a corpus any, else of a family one of its graphs in use.
 func (t *pretraining) choose(ctx context.Context, random *rand.Rand) (*example, error) {
+	if n := len(t.host.Problems); n > 0 {
+		x := &t.host.Problems[random.IntN(n)]
+		return t.example(exampleKey{x.Families[0], x.Index}, func() (*example, error) { return t.fromCorpus(ctx, x) })
+	}
 	f := t.families[random.IntN(len(t.families))]
 	index := t.oldest() + random.IntN(t.c.Pool)
 	if t.step < t.c.Imitation {
 		index = random.IntN(t.c.Pool) // drawn twice: the recorded policies were trained so
 	}
-	key := exampleKey{f.name, index}
+	return t.example(exampleKey{f.Name, index}, func() (*example, error) { return t.newExample(ctx, f, index) })
+}
+
+// example returns that of key, which build builds unless it is in use.
+func (t *pretraining) example(key exampleKey, build func() (*example, error)) (*example, error) {
 	if x := t.examples[key]; x != nil {
 		return x, nil
 	}
-	x, err := t.newExample(ctx, f, index)
+	x, err := build()
 	if err != nil {
 		return nil, err
 	}
 	t.examples[key] = x
 	if !t.known[key] {
 		t.known[key] = true
-		t.graphs = append(t.graphs, trainingGraph{f.name, index, x.instances[0].summary()})
+		t.graphs = append(t.graphs, trainingGraph{key.family, key.index, x.instances[0].summary()})
 	}
 	return x, nil
 }
@@ -222,8 +239,17 @@ func (t *pretraining) oldest() int {
 	return t.step / (t.c.Renew * len(t.families))
 }
 
+// mostExamples is how many problems of a corpus are kept built.
+const mostExamples = 64
+
 // forget drops the examples that are no longer in use.
 func (t *pretraining) forget() {
+	if len(t.host.Problems) > 0 {
+		if len(t.examples) > mostExamples {
+			clear(t.examples)
+		}
+		return
+	}
 	for key := range t.examples {
 		if key.index < t.oldest() {
 			delete(t.examples, key)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"placer/internal/faults"
+	"placer/placer/corpus/families"
 )
 
 // PretrainConfig describes a pretraining run. It is stored in checkpoints; a run
@@ -43,6 +44,9 @@ type PretrainConfig struct {
 	// at the end, to choose those that are worth making (Policy.Direct).
 	Judged int    `json:"judged"`
 	Seed   uint64 `json:"seed"`
+	// Corpus is the fingerprint of Host.Problems; empty where problems are drawn and
+	// the teacher is asked. Problems of a corpus may have more than MostRows.
+	Corpus string `json:"corpus,omitempty"`
 }
 
 // DefaultPretrain returns the configuration of the policies in experiments.
@@ -66,7 +70,7 @@ func (c PretrainConfig) Total() int {
 // Validate reports every fault.
 func (c PretrainConfig) Validate() error {
 	var errs faults.List
-	if _, err := chosen(c.Families, c.HeldOut); err != nil {
+	if _, err := c.sources(); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.Policy.Validate())
@@ -75,4 +79,13 @@ func (c PretrainConfig) Validate() error {
 	errs.If(c.Alike < 0 || c.Alike == 1 || c.Alike > c.Samples, "pretrain: %d rollouts by each prior, want 0, or 2 to the %d samples", c.Alike, c.Samples)
 	errs.If(!(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0), "pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
 	return errors.Join(errs...)
+}
+
+// sources returns the families to train on.
+func (c PretrainConfig) sources() ([]families.Family, error) {
+	all := families.Papers()
+	if c.Corpus != "" {
+		all = families.All()
+	}
+	return families.Choose(all, c.Families, c.HeldOut)
 }

@@ -1,4 +1,4 @@
-package sequential
+package families
 
 import (
 	"fmt"
