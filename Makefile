@@ -174,6 +174,10 @@ corpus: ## CORPUS_PROBLEMS problems to pretrain on, each with the best plan of C
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 
+.PHONY: repro-transfer-encoder
+repro-transfer-encoder: ## pretrain six policies with an encoder, each without a family, and judge them zero-shot, all three tasks too (5 minutes a policy on one free core), into experiments/transfer/encoder
+	WIDTH=$(WIDTH) STEPS=$(STEPS) ./experiments/transfer/encoder/run.sh
+
 repro-ablation: NO_FREE_LOGITS = no curriculum;no free logits;no free logits, no recurrence;no free logits, no modulation;no free logits, no attention;no free logits, no identity;no free logits, T = 2
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each
 	$(GO) build -o bin/ablation ./experiments/ablation

@@ -33,6 +33,11 @@ func (r *row) judge(policy *sequential.Policy, seeds int, tune tuning, folder st
 	if err := r.recorded(); err != nil {
 		return err
 	}
+	if r.Direct == 0 {
+		if err := r.direct(ctx, p, policy); err != nil {
+			return err
+		}
+	}
 	if r.Greedy == 0 {
 		if err := r.zeroShot(ctx, p, policy, seeds); err != nil {
 			return err
@@ -48,9 +53,6 @@ func (r *row) judge(policy *sequential.Policy, seeds int, tune tuning, folder st
 func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *sequential.Policy, seeds int) error {
 	untrained, err := sequential.NewPolicy(sequential.DefaultConfig(), rand.New(rand.NewPCG(1, 0)))
 	if err != nil {
-		return err
-	}
-	if err := r.direct(ctx, p, policy); err != nil {
 		return err
 	}
 	var best, without []float64

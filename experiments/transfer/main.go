@@ -13,6 +13,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/baselines/rules"
 	"placer/internal/fsx"
 	"placer/placer/policy/sequential"
 )
@@ -33,9 +35,22 @@ func main() {
 	card := flag.String("card", "", "write this policy, with the results in the folder on its card, to the file that -to names, and judge nothing")
 	to := flag.String("to", "placer/pretrained/policy.safetensors", "see -card")
 	only := flag.String("rows", "", "rows to judge, separated by commas; all without it")
+	tasks := flag.Bool("tasks", false, "judge all three tasks, zero-shot, on the cases of GO's figure 6, into tasks.csv and tasks.md, and nothing else")
+	propose := flag.Bool("propose", false, "choose the proposals of the policy files anew, on graphs of the families that each knows, write them into the files, and nothing else")
 	flag.Parse()
 	err := error(nil)
-	if *card != "" {
+	if *propose {
+		for _, f := range flag.Args() {
+			if err = proposeFor(f); err != nil {
+				break
+			}
+		}
+	} else if *tasks {
+		var policies map[string]*sequential.Policy
+		if policies, _, err = readPolicies(flag.Args()); err == nil {
+			err = judgeTasks(policies, *out)
+		}
+	} else if *card != "" {
 		err = writeCard(*out, *card, *to)
 	} else {
 		err = run(*seeds, tuning{*tune, *tuneSeeds, *samples}, *out, *only, flag.Args())
@@ -56,17 +71,26 @@ const (
 // tuning says how to fine-tune.
 type tuning struct{ steps, seeds, samples int }
 
-func run(seeds int, tune tuning, out, only string, files []string) error {
-	policies := map[string]*sequential.Policy{} // by held-out family
-	names := map[string]string{}
+// readPolicies reads policy files and returns the policies, and the names of their
+// files, by the families that they do not know.
+func readPolicies(files []string) (policies map[string]*sequential.Policy, names map[string]string, err error) {
+	policies, names = map[string]*sequential.Policy{}, map[string]string{}
 	for _, f := range files {
 		p, err := readPolicy(f)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		for _, h := range p.Card.HeldOut {
 			policies[h], names[h] = p, filepath.Base(f)
 		}
+	}
+	return policies, names, nil
+}
+
+func run(seeds int, tune tuning, out, only string, files []string) error {
+	policies, names, err := readPolicies(files)
+	if err != nil {
+		return err
 	}
 	cases, err := os.ReadFile("experiments/table2/rows.tsv")
 	if err != nil {
@@ -128,6 +152,20 @@ func readPolicy(path string) (*sequential.Policy, error) {
 		return nil, err
 	}
 	return sequential.Read(data, path)
+}
+
+// proposeFor chooses the proposals of a policy file.
+func proposeFor(path string) error {
+	p, err := readPolicy(path)
+	if err != nil {
+		return err
+	}
+	c := sequential.DefaultPretrain()
+	c.HeldOut = p.Card.HeldOut
+	if err := p.Propose(context.Background(), c, rules.Expert()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return fsx.WriteFile(path, p.Write)
 }
 
 // writeCard writes policy file from to file to with the results of folder: what

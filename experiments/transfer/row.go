@@ -38,5 +38,5 @@ type row struct {
 
 // whole reports whether r has been judged.
 func (r *row) whole(t tuning) bool {
-	return r.Greedy > 0 && (t.steps == 0 || r.TunedSeeds >= float64(t.seeds))
+	return r.Greedy > 0 && r.Direct > 0 && (t.steps == 0 || r.TunedSeeds >= float64(t.seeds))
 }

@@ -141,13 +141,13 @@ var allowed = map[string]string{
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
 	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
-	"placer/corpus/families":     "units graph graph/train workloads",                                                                                                 // docs/adr/0038
-	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel", // docs/adr/0038
-	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/rules nn nn/vec nn/safetensors internal/parallel",
+	"placer/corpus/families":     "units graph graph/train workloads",                                                                                                                                                                                     // docs/adr/0038
+	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel",                                                                                     // docs/adr/0038
+	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/budget baselines/rules baselines/search/fusion graph/fuse nn nn/vec nn/safetensors graphsage transformerxl internal/parallel", // docs/adr/0042
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":              "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                  // docs/adr/0037
-	"placer/strategies":          "units graph graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/local", // docs/adr/0036
+	"placer/replan":              "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                                                     // docs/adr/0037
+	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 	"baselines/regal/regaltest":  "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",

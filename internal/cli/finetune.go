@@ -25,6 +25,7 @@ type finetuneFlags struct {
 	placeFlags
 	config sequential.TuneConfig
 	out    string
+	ppo    bool
 	budget time.Duration
 }
 
@@ -62,6 +63,7 @@ func (c *console) finetuneCommand() *cobra.Command {
 	fl.IntVar(&t.Workers, "workers", 2, "samples that are made at once; the plan does not depend on it")
 	fl.DurationVar(&f.budget, "budget", 0, "time to learn, over all resumptions: rounds have as many samples as it allows; 0 is no limit")
 	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
+	fl.BoolVar(&f.ppo, "ppo", false, "learn by PPO through the policy's network, at most 49 steps, instead of by logits of the graph's own; with --steps, --budget and -o alone")
 	return cmd
 }
 
@@ -69,6 +71,10 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	policy, err := loadPolicy(f.policy)
 	if err != nil {
 		return err
+	}
+	f.tasks = plan.Place.String()
+	if f.ppo {
+		return c.reinforce(ctx, f, policy)
 	}
 	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
 	if err != nil {
@@ -112,7 +118,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	doc.Seconds = c.clock() - begin
 	doc.Rows = append(doc.Rows, placedRow("fine-tuned", o.Score, doc.Human, o.Evaluations))
 	if f.out != "" {
-		file, err := placedPlan(p, "fine-tuned", o.Device)
+		file, err := placedPlan(p, "fine-tuned", o.Decision)
 		if err != nil {
 			return err
 		}
@@ -120,7 +126,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 			return err
 		}
 	}
-	if err := c.printPlaced(&f.placeFlags, p, doc, "fine-tuned", o.Device, o.Score); err != nil {
+	if err := c.printPlaced(&f.placeFlags, p, doc, "fine-tuned", o.Decision, o.Score); err != nil {
 		return err
 	}
 	switch {
@@ -130,4 +136,31 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		return interrupted("interrupted; the same command goes on")
 	}
 	return interrupted("interrupted; this is the best so far")
+}
+
+// reinforce fine-tunes through the network.
+func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *sequential.Policy) error {
+	if f.out != "" {
+		return usagef("--ppo keeps no state: leave out --out")
+	}
+	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
+	if err != nil {
+		return err
+	}
+	t := sequential.ReinforceTuner{Policy: policy, Config: sequential.DefaultReinforce()}
+	t.Config.Steps = min(f.config.Steps, t.Config.Steps)
+	show := c.newProgress(plan.Budget{})
+	begin := c.clock()
+	p.Clock, p.Budget.Seconds = func() float64 { return c.clock() - begin }, f.budget.Seconds()
+	p.Report = func(x plan.Progress) {
+		show.line("%7.1f s  %d placements, best so far %.4g ms", c.clock(), x.Evaluations, 1e3*x.Best.Value)
+	}
+	o, err := t.Place(ctx, p)
+	show.close()
+	if err != nil {
+		return err
+	}
+	doc.Seconds = c.clock() - begin
+	doc.Rows = append(doc.Rows, placedRow(t.Name(), o.Score, doc.Human, o.Evaluations))
+	return c.printPlaced(&f.placeFlags, p, doc, t.Name(), o.Decision, o.Score)
 }

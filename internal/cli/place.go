@@ -24,6 +24,7 @@ type placeFlags struct {
 	inputFlags
 	policy    string
 	scheduler string
+	tasks     string
 	output    string
 	seed      uint64
 	json      bool
@@ -51,7 +52,7 @@ func (f *placeFlags) check(cmd *cobra.Command) error {
 func (c *console) placeCommand() *cobra.Command {
 	var f placeFlags
 	var samples int
-	var card bool
+	var card, direct bool
 	cmd := &cobra.Command{
 		Use:   "place",
 		Short: "Place a graph by a pretrained policy as it is",
@@ -74,10 +75,12 @@ func (c *console) placeCommand() *cobra.Command {
 			if samples < 1 {
 				return usagef("--samples %d: want at least 1", samples)
 			}
-			return c.place(cmd.Context(), &f, policy, samples)
+			return c.place(cmd.Context(), &f, policy, samples, direct)
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what the policy decides: place, schedule and fuse, separated by commas; what is left out is as --scheduler says, and nothing is fused")
+	cmd.Flags().BoolVar(&direct, "direct", false, "make as many placements as --samples says and judge all of them, instead of choosing among thousands of drafts")
 	cmd.Flags().IntVar(&samples, "samples", sequential.DefaultSamples, "placements to sample, the greedy one among them")
 	cmd.Flags().BoolVar(&card, "card", false, "print what the policy was trained on and how far it carries, and place nothing")
 	return cmd
@@ -102,7 +105,11 @@ func (c *console) placed(ctx context.Context, f *placeFlags, policy *sequential.
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := problem.New(l.Source, m, problem.Options{Scheduler: problem.Scheduler(f.scheduler)})
+	tasks, err := plan.ParseTasks(f.tasks)
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	t, err := problem.New(l.Source, m, problem.Options{Scheduler: problem.Scheduler(f.scheduler), Tasks: tasks})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +133,7 @@ func placedRow(method string, s plan.Score, human float64, evaluations int) repo
 	return report.PlacedRow{Method: method, StepTime: s.Value, Feasible: s.Feasible(), Reduction: 1 - s.Value/human, Evaluations: evaluations}
 }
 
-func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.Policy, samples int) error {
+func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.Policy, samples int, direct bool) error {
 	p, doc, err := c.placed(ctx, f, policy)
 	if err != nil {
 		return err
@@ -136,28 +143,32 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 	if err != nil {
 		return err
 	}
-	all, err := policy.ZeroShot(ctx, w, samples)
+	first, sample := "greedy", policy.ZeroShot
+	if direct {
+		first, sample = "first", policy.Direct
+	}
+	all, err := sample(ctx, w, samples)
 	if err != nil {
 		return err
 	}
 	best := sequential.Best(all)
 	doc.Seconds = c.clock() - begin
-	doc.Rows = append(doc.Rows, placedRow("greedy", all[0].Score, doc.Human, 1))
+	doc.Rows = append(doc.Rows, placedRow(first, all[0].Score, doc.Human, 1))
 	if samples > 1 {
-		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", samples), best.Score, doc.Human, samples))
+		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", samples), best.Score, doc.Human, len(all)))
 	}
-	return c.printPlaced(f, p, doc, "zero-shot", best.Device, best.Score)
+	return c.printPlaced(f, p, doc, "zero-shot", best.Decision, best.Score)
 }
 
-// placedPlan returns the file of a placement.
-func placedPlan(p *plan.Problem, method string, device []uint8) (*plan.File, error) {
-	best := &plan.Plan{Graph: p.Graph.Hash(), Machine: p.Machine.Name, Method: method, Decision: plan.Decision{Device: device, Priority: p.Priority}}
+// placedPlan returns the file of a decision; what it leaves open is the problem's.
+func placedPlan(p *plan.Problem, method string, d plan.Decision) (*plan.File, error) {
+	best := &plan.Plan{Graph: p.Graph.Hash(), Machine: p.Machine.Name, Method: method, Decision: d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion})}
 	return best.File(p.Graph, p.Machine)
 }
 
 // printPlaced writes the plan and prints the document.
-func (c *console) printPlaced(f *placeFlags, p *plan.Problem, doc *report.Placed, method string, device []uint8, score plan.Score) error {
-	file, err := placedPlan(p, method, device)
+func (c *console) printPlaced(f *placeFlags, p *plan.Problem, doc *report.Placed, method string, d plan.Decision, score plan.Score) error {
+	file, err := placedPlan(p, method, d)
 	if err != nil {
 		return err
 	}

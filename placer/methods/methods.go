@@ -92,6 +92,10 @@ func Methods() []Method {
 			p, err := pretrained.Policy()
 			return sequential.Tuner{Policy: p, Config: sequential.DefaultTune(), Sparing: true}, err
 		}},
+		{Name: FineTunedPPO, Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of PPO through its network on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
+			p, err := pretrained.Policy()
+			return sequential.ReinforceTuner{Policy: p, Config: sequential.DefaultReinforce()}, err
+		}},
 	}
 }
 
@@ -105,5 +109,5 @@ var rows = []row{
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
 	{name: "anneal", weight: 4}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
-	{name: "BRKGA", weight: 1, asked: true}, {name: "REGAL", weight: 1, asked: true, only: onTwo},
+	{name: FineTunedPPO, weight: 0.5, asked: true}, {name: "BRKGA", weight: 1, asked: true}, {name: "REGAL", weight: 1, asked: true, only: onTwo},
 }

@@ -18,10 +18,12 @@ import (
 // The methods that use the pretrained policy, the one that learns from nothing, and
 // the one that searches as if transfers never waited.
 const (
-	ZeroShot    = "zero-shot"
-	FineTuned   = "fine-tuned"
-	GoOne       = "GO-one"
-	Uncontended = "uncontended"
+	ZeroShot  = "zero-shot"
+	FineTuned = "fine-tuned"
+	// FineTunedPPO learns by PPO through the network; FineTuned by the graph's own logits.
+	FineTunedPPO = "fine-tuned-ppo"
+	GoOne        = "GO-one"
+	Uncontended  = "uncontended"
 )
 
 // row is a method of a search in the order of the rows.

@@ -45,21 +45,54 @@ func TestHeldKeys(t *testing.T) {
 }
 
 // TestChoose takes what is best alone first, then what helps most beside it, and stops
-// where nothing helps.
+// where nothing helps; a graph of no weight counts nothing.
 func TestChoose(t *testing.T) {
-	times := [][]float64{
+	times := [][]float32{
 		{1, 2, 0.9, 4},
 		{1, 0.5, 3, 4},
 		{1, 3, 0.5, 4},
 	}
-	if got, want := choose(times, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
+	all := []float64{1, 1, 1}
+	if got, want := choose(times, all, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", got, want)
 	}
-	if got := choose(times, 1); !slices.Equal(got, []int{0}) {
+	if got := choose(times, all, 1); !slices.Equal(got, []int{0}) {
 		t.Errorf("chose %v, want the best alone", got)
 	}
-	if got := choose(nil, 3); got != nil {
+	if got := choose(times, []float64{0, 1, 0}, 4); !slices.Equal(got, []int{1}) {
+		t.Errorf("chose %v where the second graph alone counts, want 1", got)
+	}
+	if got := choose(nil, nil, 3); got != nil {
 		t.Errorf("chose %v of nothing", got)
+	}
+}
+
+// TestTrialsNear: near graphs count more, and where there are more kinds of graphs than
+// placements, and each kind of two families has one proposal that is good, leaving
+// families out finds that near ones should count.
+func TestTrialsNear(t *testing.T) {
+	const kinds = DefaultSamples + 4
+	x := trials{}
+	at := func(v float32) []float32 { return slices.Repeat([]float32{v}, 2*numUnitFeatures) }
+	for g := range 2 * kinds {
+		row := slices.Repeat([]float32{1}, len(proposals()))
+		row[g%kinds] = 0.5
+		x.Families, x.Graphs, x.Times = append(x.Families, string(rune('a'+g))), append(x.Graphs, at(3*float32(g%kinds))), append(x.Times, row)
+	}
+	x.Width = 1
+	w := x.weights(at(0), nil)
+	if w[0] <= w[1] || w[1] <= w[2] {
+		t.Errorf("weights %v do not fall with distance", w[:3])
+	}
+	if w := x.weights(at(0), func(f string) bool { return f == "a" }); w[0] != 0 || w[kinds] == 0 {
+		t.Error("what is left out counts, or its kin do not")
+	}
+	x.fit()
+	if x.Width == 0 {
+		t.Error("all graphs count the same")
+	}
+	if err := x.validate(); err != nil {
+		t.Error(err)
 	}
 }
 

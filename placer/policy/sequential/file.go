@@ -2,9 +2,9 @@ package sequential
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"placer/internal/jsonx"
 	"placer/nn"
@@ -21,13 +21,17 @@ type header struct {
 	Policy  Config       `json:"policy"`
 	Card    Card         `json:"card"`
 	Reach   distribution `json:"reach"`
-	// Proposals are the rollouts to make where few may be made, the best first.
-	Proposals []Proposal `json:"proposals,omitempty"`
+	// Trials say which rollouts to make where few may be made; nil: nothing is known.
+	Trials *trials `json:"trials,omitempty"`
 }
 
 // Write writes p as a policy file.
 func (p *Policy) Write(w io.Writer) error {
-	h, err := json.Marshal(header{featuresVersion, p.config, p.Card, p.training, p.proposals})
+	k := header{Columns: featuresVersion, Policy: p.config, Card: p.Card, Reach: p.training}
+	if len(p.tried.Times) > 0 {
+		k.Trials = &p.tried
+	}
+	h, err := json.Marshal(k)
 	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
@@ -71,12 +75,10 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 	if err := jsonx.Decode(metadata, &h); err != nil {
 		return nil, fmt.Errorf("%s: metadata: %w", name, err)
 	}
-	err := h.Reach.validate()
-	for i, x := range h.Proposals {
-		if err == nil && !slices.Contains(proposals(), x) {
-			err = fmt.Errorf("proposal %d, %+v, is none", i, x)
-		}
+	if h.Trials == nil {
+		h.Trials = &trials{}
 	}
+	err := errors.Join(h.Reach.validate(), h.Trials.validate())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -87,7 +89,7 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	p.Card, p.training, p.proposals = h.Card, h.Reach, h.Proposals
+	p.Card, p.training, p.tried = h.Card, h.Reach, *h.Trials
 	return p, nil
 }
 

@@ -11,10 +11,12 @@ import (
 type Policy struct {
 	Card Card
 
-	config    Config
-	net       *network
-	training  distribution
-	proposals []Proposal // the best first
+	config   Config
+	net      *network
+	training distribution
+	tried    trials
+	usual    bool // schedule and fusion are as without learning
+	mute     bool // proposals follow their priors alone
 }
 
 // Config describes the policy's network.

@@ -82,7 +82,7 @@ func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host
 		return nil, err
 	}
 	p := t.policy()
-	p.proposals, err = t.chooseProposals(ctx, p)
+	p.tried, err = t.try(ctx, p)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -54,7 +54,7 @@ func DefaultPretrain() PretrainConfig {
 	return PretrainConfig{
 		Policy: DefaultConfig(), Imitation: 60, Batch: 4, ImitationRate: 1e-3,
 		Steps: 5000, TaskSteps: 1000, Samples: 16, Epochs: 2, Rate: 1e-3, Clip: 0.2, Prior: 0.02,
-		Pool: 16, Renew: 40, MostRows: 2400, Judged: 4, Seed: 1,
+		Pool: 16, Renew: 40, MostRows: 2400, Judged: 6, Seed: 1,
 	}
 }
 

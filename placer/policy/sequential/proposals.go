@@ -2,9 +2,9 @@ package sequential
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -57,7 +57,7 @@ func (f *Features) at(x Proposal) (*instance, int) {
 // simulator judge every one of them: nothing is chosen among drafts. There are fewer
 // when ctx ends.
 func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, error) {
-	all := p.proposed()
+	all := p.proposed(f)
 	out := make([]Sample, 0, k)
 	for _, x := range all[:min(k, len(all))] {
 		if ctx.Err() != nil {
@@ -72,17 +72,27 @@ func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, erro
 }
 
 // WithoutLearning returns the policy that makes the same proposals and follows their
-// priors alone: what p's training is worth beside it.
+// priors alone: what the network's training is worth beside it.
 func (p *Policy) WithoutLearning() *Policy {
 	q := *p
-	q.proposals = nil
-	for _, x := range p.proposed() {
-		x.Learned = 0
-		if !slices.Contains(q.proposals, x) {
-			q.proposals = append(q.proposals, x)
-		}
-	}
+	q.mute = true
 	return &q
+}
+
+// WithoutTasks returns the policy that decides on placement as p does, and on schedule and
+// fusion as one that has learned nothing of them.
+func (p *Policy) WithoutTasks() *Policy {
+	q := *p
+	q.usual = true
+	return &q
+}
+
+// levels returns the levels of schedule and fusion that p chooses for the units of s.
+func (p *Policy) levels(s *instance) unitLevels {
+	if p.usual {
+		return usualLogits(s.part.NumUnits()).likeliest()
+	}
+	return p.net.tasksOf(s).likeliest()
 }
 
 // propose makes one proposal and has it judged. A rollouts of the same instance may be
@@ -94,93 +104,188 @@ func (p *Policy) propose(f *Features, x Proposal, e *rollouts) Sample {
 	}
 	prior := heuristics()[x.Prior]
 	prior.learned = x.Learned
+	if p.mute {
+		prior.learned = 0
+	}
 	e.roll([]heuristic{prior}, passes-1, false, sampler([]float32{0}, rand.New(rand.NewPCG(0, 0)), s.d)) // greedy: nothing is drawn
 	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: l, clock: e.states[0].soonest}
 	s.place(e.states[0].best, y.Device)
-	y.Decision = f.decoder(s).decide(y.Device, p.net.tasksOf(s).likeliest())
+	y.Decision = f.decoder(s).decide(y.Device, p.levels(s))
 	y.Score = f.problem.Evaluator.Evaluate(y.Decision)
 	return y
 }
 
-// proposed returns the policy's proposals, the best first; a policy that never chose
-// any has them in turns over levels, learned first.
-func (p *Policy) proposed() []Proposal {
-	if len(p.proposals) > 0 {
-		return p.proposals
-	}
+// proposed returns the policy's proposals for f, the best first; a policy that has never
+// tried any has them in a random order.
+func (p *Policy) proposed(f *Features) (chosen []Proposal) {
 	all := proposals()
-	random := rand.New(rand.NewPCG(0, 0x70))
-	random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-	return all
+	if len(p.tried.Times) == 0 {
+		random := rand.New(rand.NewPCG(0, 0x70))
+		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+		return all
+	}
+	for _, c := range choose(p.tried.Times, p.tried.weights(p.training.standard(f.summary), nil), mostProposals) {
+		chosen = append(chosen, all[c])
+	}
+	return chosen
 }
 
-// mostProposals is the number that a policy keeps.
+// mostProposals is the number that are put in order for a graph.
 const mostProposals = 64
+
+// trials are what the proposals came to on training graphs. Letters: G graphs, C
+// proposals, Q figures of a summary.
+type trials struct {
+	Families []string    `json:"families"` // [G]
+	Graphs   [][]float32 `json:"graphs"`   // [G,Q] standardised summaries
+	Times    [][]float32 `json:"times"`    // [G,C] steps over the expert's
+	// Width is the distance, in deviations, at which a graph counts e^(-1/2) of what one
+	// at hand counts; 0: all count the same.
+	Width float64 `json:"width"`
+}
+
+// weights returns what each graph counts for a graph of that summary, [G]; those of a
+// family left out count nothing.
+func (t *trials) weights(summary []float32, without func(family string) bool) []float64 {
+	w, nearest := make([]float64, len(t.Graphs)), math.Inf(1)
+	for g, x := range t.Graphs {
+		w[g] = rootMeanSquare(x, summary)
+		nearest = min(nearest, w[g])
+	}
+	for g, d := range w {
+		switch {
+		case without != nil && without(t.Families[g]):
+			w[g] = 0
+		case t.Width == 0:
+			w[g] = 1
+		default: // beside the nearest, so that something always counts
+			w[g] = math.Exp((nearest*nearest - d*d) / (2 * t.Width * t.Width))
+		}
+	}
+	return w
+}
+
+// widths are those that fit tries.
+var widths = []float64{0, 2, 1, 0.5, 0.25}
+
+// fit chooses the width by leaving out one family after another: that by which the best
+// of DefaultSamples proposals, chosen on the other families, is shortest in the geometric
+// mean.
+func (t *trials) fit() {
+	least, best := math.Inf(1), 0.0
+	for _, width := range widths {
+		t.Width = width
+		sum := 0.0
+		for g := range t.Graphs {
+			w := t.weights(t.Graphs[g], func(family string) bool { return family == t.Families[g] })
+			shortest := math.Inf(1)
+			for _, c := range choose(t.Times, w, DefaultSamples) {
+				shortest = min(shortest, float64(t.Times[g][c]))
+			}
+			sum += math.Log(shortest)
+		}
+		if sum < least-1e-12 {
+			least, best = sum, width
+		}
+	}
+	t.Width = best
+}
+
+// validate reports a fault of trials read from a file.
+func (t *trials) validate() error {
+	n := len(t.Times)
+	if len(t.Graphs) != n || len(t.Families) != n || !(t.Width >= 0) {
+		return fmt.Errorf("trials: %d graphs, %d families, %d rows of times, width %g", len(t.Graphs), len(t.Families), n, t.Width)
+	}
+	for g := range n {
+		if len(t.Graphs[g]) != 2*numUnitFeatures || len(t.Times[g]) != len(proposals()) {
+			return fmt.Errorf("trials: graph %d has %d figures and %d times, want %d and %d", g, len(t.Graphs[g]), len(t.Times[g]), 2*numUnitFeatures, len(proposals()))
+		}
+		for c, x := range t.Times[g] {
+			if !(x > 0) {
+				return fmt.Errorf("trials: graph %d, proposal %d: time %g", g, c, x)
+			}
+		}
+	}
+	return nil
+}
 
 // firstJudged is the number of a family's first graph on which proposals are judged:
 // training does not come that far.
 const firstJudged = 1 << 20
 
-// chooseProposals tries all proposals on graphs of the training families and returns
-// those worth making.
-func (t *pretraining) chooseProposals(ctx context.Context, p *Policy) ([]Proposal, error) {
-	all := proposals()
-	var times [][]float64
+// try tries all proposals of the run's policy on graphs of its families.
+func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
+	all, out := proposals(), trials{}
 	for _, f := range t.families {
 		for i := range t.c.Judged {
 			x, err := t.newExample(ctx, f, firstJudged+i)
 			if err != nil {
-				return nil, err
+				return trials{}, err
 			}
 			w, err := NewFeatures(x.problem)
 			if err != nil {
-				return nil, err
+				return trials{}, err
 			}
-			row, e := make([]float64, len(all)), (*rollouts)(nil)
+			row, e := make([]float32, len(all)), (*rollouts)(nil)
 			for c, y := range all {
 				if err := ctx.Err(); err != nil {
-					return nil, err
+					return trials{}, err
 				}
 				s, _ := w.at(y)
 				if e == nil || e.instance != s {
 					e = newRollouts(p.net, s)
 				}
-				row[c] = relative(p.propose(w, y, e).Score, s, x.expert)
+				row[c] = float32(math.Round(1e4*relative(p.propose(w, y, e).Score, s, x.expert)) / 1e4)
 			}
-			times = append(times, row)
+			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary)), append(out.Times, row)
 		}
 	}
-	var chosen []Proposal
-	for _, c := range choose(times, mostProposals) {
-		chosen = append(chosen, all[c])
+	if len(out.Times) > 0 {
+		out.fit()
 	}
-	return chosen, nil
+	return out, nil
 }
 
-// choose returns the proposals, of those that columns stand for, that make the best of
-// the first n shortest in the geometric mean for every n, as far as taking one after
-// another does: times is [graphs][columns], relative to anything.
-func choose(times [][]float64, n int) (chosen []int) {
+// Propose tries all proposals anew, on graphs of the families that c trains on, which
+// must be those that p was trained on. expert places what times are relative to.
+func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Placer) error {
+	c.Policy = p.config
+	t, err := newPretraining(c, nil)
+	if err != nil {
+		return err
+	}
+	t.host.Expert = expert
+	p.tried, err = t.try(ctx, p)
+	return err
+}
+
+// choose returns columns of times, [G,C], that make the best of the first n shortest in
+// the mean over graphs, each by its weight, of logarithms, for every n, as far as taking
+// one after another does.
+func choose(times [][]float32, weight []float64, n int) (chosen []int) {
 	if len(times) == 0 {
 		return nil
 	}
-	best := make([]float64, len(times))
-	for g := range best {
-		best[g] = math.Inf(1)
-	}
-	// Where nothing is known yet, a graph counts by the logarithm of its best.
-	worth := func(c int) (sum float64) {
-		for g, row := range times {
-			sum += math.Log(min(best[g], row[c]))
+	logs, best := make([][]float64, len(times)), make([]float64, len(times))
+	for g, row := range times {
+		logs[g], best[g] = make([]float64, len(row)), math.Inf(1)
+		for c, x := range row {
+			logs[g][c] = math.Log(float64(x))
 		}
-		return sum
 	}
 	known := math.Inf(1)
 	for range min(n, len(times[0])) {
 		at, least := -1, known
 		for c := range times[0] {
-			if w := worth(c); w < least-1e-12 {
-				at, least = c, w
+			sum := 0.0
+			for g, row := range logs {
+				if weight[g] > 0 {
+					sum += weight[g] * min(best[g], row[c])
+				}
+			}
+			if sum < least-1e-9 {
+				at, least = c, sum
 			}
 		}
 		if at < 0 { // nothing gets better any more
@@ -188,7 +293,7 @@ func choose(times [][]float64, n int) (chosen []int) {
 		}
 		known = least
 		chosen = append(chosen, at)
-		for g, row := range times {
+		for g, row := range logs {
 			best[g] = min(best[g], row[at])
 		}
 	}

@@ -40,8 +40,12 @@ func (n *network) tasksOf(s *instance) taskLogits {
 	if n.encoder != nil {
 		return n.encoder.tasks(s)
 	}
-	units := s.part.NumUnits()
-	x := taskLogits{nn.NewMat(units, scheduleLevels), nn.NewMat(units, fusionLevels)}
+	return usualLogits(s.part.NumUnits())
+}
+
+// usualLogits are those of n units without learning.
+func usualLogits(n int) taskLogits {
+	x := taskLogits{nn.NewMat(n, scheduleLevels), nn.NewMat(n, fusionLevels)}
 	x.prefer()
 	return x
 }

@@ -113,7 +113,7 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 			return out[:i], nil
 		}
 		s := f.instances[out[i].level]
-		out[i].Decision = f.decoder(s).decide(out[i].Device, p.net.tasksOf(s).likeliest())
+		out[i].Decision = f.decoder(s).decide(out[i].Device, p.levels(s))
 		out[i].Score = f.problem.Evaluator.Evaluate(out[i].Decision)
 	}
 	return out, nil

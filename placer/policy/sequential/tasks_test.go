@@ -1,0 +1,134 @@
+package sequential
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"placer/nn"
+	"placer/plan"
+)
+
+// TestTaskDecoder: levels without learning give the longest path's order and everything
+// fused; a level earlier or later moves a unit's ops and keeps a permutation; level 0
+// fuses nothing.
+func TestTaskDecoder(t *testing.T) {
+	s := instanceOf(t, small)
+	x, n := newTaskDecoder(s, plan.AllTasks), len(s.part.Of)
+	device := make([]uint8, n)
+	l := usualLogits(s.part.NumUnits()).likeliest()
+	d := x.decide(device, l)
+	if !slices.Equal(d.Priority, s.problem.Priority) {
+		t.Error("the usual levels change the order of the longest path")
+	}
+	if slices.Contains(d.Fusion, 0) {
+		t.Error("the usual levels leave an op out of fusion")
+	}
+	u := s.part.Of[slices.Index(s.problem.Priority, int32(n/2))]
+	for _, level := range []int32{0, scheduleLevels - 1} {
+		l.schedule[u] = level
+		p := x.decide(device, l).Priority
+		if sorted := slices.Sorted(slices.Values(p)); sorted[0] != 0 || sorted[n-1] != int32(n-1) || len(slices.Compact(sorted)) != n {
+			t.Fatalf("level %d gives no permutation", level)
+		}
+		sum := 0
+		for _, i := range s.part.Ops[u] {
+			sum += int(p[i] - s.problem.Priority[i])
+		}
+		if level == 0 && sum >= 0 || level > 0 && sum <= 0 {
+			t.Errorf("level %d moves its unit by %d places in all", level, sum)
+		}
+	}
+	for u := range l.fusion {
+		l.fusion[u] = 0
+	}
+	if f := x.decide(device, l).Fusion; slices.Contains(f, 1) {
+		t.Error("level 0 fuses something")
+	}
+}
+
+// TestPolicyGradient compares the gradient of levels with finite differences.
+func TestPolicyGradient(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	logits := nn.NewMat(4, 3)
+	for i := range logits.V {
+		logits.V[i] = float32(random.NormFloat64())
+	}
+	draws, advantage := make([]unitLevels, 5), make([]float32, 5)
+	for k := range draws {
+		for range logits.N {
+			draws[k].fusion = append(draws[k].fusion, int32(random.IntN(3)))
+		}
+		advantage[k] = float32(random.NormFloat64())
+	}
+	const weight = 0.3
+	value := func() (v float64) {
+		p := make([]float64, 3)
+		for u := range logits.N {
+			nn.SoftmaxRow(p, logits.Row(u))
+			for _, q := range p {
+				v += weight * q * math.Log(q) / 4
+			}
+			for k := range draws {
+				v -= float64(advantage[k]) * math.Log(p[draws[k].fusion[u]]) / 4 / 5
+			}
+		}
+		return v
+	}
+	grad := nn.NewMat(4, 3)
+	policyGradient(logits, draws, func(l unitLevels) []int32 { return l.fusion }, advantage, weight, grad)
+	for i := range logits.V {
+		const h = 1e-2
+		was := logits.V[i]
+		logits.V[i] = was + h
+		up := value()
+		logits.V[i] = was - h
+		down := value()
+		logits.V[i] = was
+		if want := (up - down) / (2 * h); math.Abs(want-float64(grad.V[i])) > 1e-3 {
+			t.Errorf("logit %d: gradient %g, want %g", i, grad.V[i], want)
+		}
+	}
+}
+
+// TestReinforceTasks: a step changes what decides schedule and fusion and nothing else.
+func TestReinforceTasks(t *testing.T) {
+	p := encoded(t)
+	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
+	s := instanceOf(t, small)
+	c := DefaultPretrain()
+	before := map[string][]float32{}
+	for _, w := range p.net.params.All() {
+		before[w.Name] = slices.Clone(w.Value)
+	}
+	if _, err := tr.reinforceTasks(s, 1, &c, 1e-2); err != nil {
+		t.Fatal(err)
+	}
+	heads := p.net.params.Named("scheduling.", "fusion.")
+	for _, w := range p.net.params.All() {
+		same := slices.Equal(w.Value, before[w.Name])
+		if head := heads.Lookup(w.Name) != nil; head == same && w.Name != "scheduling.norm.gain" {
+			t.Errorf("%s: part of the tasks %v, unchanged %v", w.Name, head, same)
+		}
+	}
+}
+
+// TestJointDirect: with all tasks decided the plan is shorter than that of placement alone.
+func TestJointDirect(t *testing.T) {
+	p := encoded(t)
+	var best [2]float64
+	for i, tasks := range []plan.Tasks{plan.Place, plan.AllTasks} {
+		f, _ := views(t, small)
+		f.problem.Tasks = tasks
+		samples, err := p.Direct(context.Background(), f, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best[i] = Best(samples).Score.Value
+	}
+	if best[1] >= best[0] {
+		t.Errorf("jointly %g s, placement alone %g s", best[1], best[0])
+	}
+}
