@@ -169,13 +169,15 @@ var allowed = map[string]string{
 	"cmd/placer": "internal/cli",
 
 	// Recorded results.
-	"experiments/summarise":      "units plan internal/report",
-	"experiments/verdict":        "units internal/report",
-	"experiments/papers":         "internal/compare",
-	"experiments/pictures":       "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
-	"experiments/learned-rivals": "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
-	"experiments/ablation":       "graph/unit plan placer/policy/goone placer/problem baselines/rules",
-	"experiments/transfer":       "internal/fsx placer/policy/sequential plan baselines/rules",
+	"experiments/summarise":            "units plan internal/report",
+	"experiments/verdict":              "units internal/report",
+	"experiments/papers":               "internal/compare",
+	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
+	"experiments/strategies/openbatch": "internal/published",
+	"experiments/pictures":             "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
+	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
+	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
+	"experiments/transfer":             "internal/fsx placer/policy/sequential plan baselines/rules",
 }
 
 func TestImportPolicy(t *testing.T) {

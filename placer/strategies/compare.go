@@ -138,45 +138,24 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
 		return rows
 	}
+	var starts []*Row
 	for k := range rows {
-		if rows[k].Name != NamePipeline || rows[k].Result == nil {
-			continue
+		if r := &rows[k]; r.Result != nil && (r.Name == NameGPipe || r.Name == NamePipeline || r.Name == NameInterleaved) {
+			starts = append(starts, r)
 		}
-		r, err := x.place(ctx, &rows[k], x.c.Budget, x.c.Seed)
-		if err != nil {
-			r = &Row{Name: NamePlacement, Why: err.Error()}
-		}
-		rows = append(rows, *r)
-		if tell != nil {
-			tell(r)
-		}
-		break
+	}
+	if len(starts) == 0 {
+		return rows
+	}
+	r, err := x.place(ctx, starts, x.c.Budget, x.c.Seed)
+	if err != nil {
+		r = &Row{Name: NamePlacement, Why: err.Error()}
+	}
+	rows = append(rows, *r)
+	if tell != nil {
+		tell(r)
 	}
 	return rows
-}
-
-// Quick returns the best of what is simulated in moments, nil where nothing can be done: replicas,
-// sharded ones, split products, and a 1F1B pipeline, in this order until ctx ends.
-func (x *Comparison) Quick(ctx context.Context) *Row {
-	n := x.judge.Machine.NumDevices()
-	way := func(mesh strategy.Mesh, sharding strategy.Sharding) strategy.Strategy {
-		return strategy.Strategy{Mesh: mesh, Sharding: sharding, Chunks: 1, Bucket: strategy.DefaultBucket}
-	}
-	data := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}
-	var rows []Row
-	for _, w := range []struct {
-		name string
-		s    strategy.Strategy
-	}{
-		{NameData, way(data, strategy.Replicated)}, {NameZero1, way(data, strategy.ShardOptimizer)}, {NameZero3, way(data, strategy.ShardAll)},
-		{NameTensor, way(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}, strategy.Replicated)}, {NamePipeline, way(strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Replicated)},
-	} {
-		if ctx.Err() != nil {
-			break
-		}
-		rows = append(rows, x.best(ctx, w.name, x.divided(w.s)))
-	}
-	return Best(rows)
 }
 
 // Best returns the row of the shortest step that fits, or of the one that lacks least;
