@@ -308,18 +308,25 @@ func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
 	return x.judge.Run(step)
 }
 
-// Step returns the graph of s.
-func (x *Comparison) Step(s strategy.Strategy) (*strategy.Step, error) {
-	return x.models.step(x.judge, s)
-}
-
-// Simulate returns what s comes to.
+// Simulate returns what s comes to, its stages cut so that they fit by estimate, or by time
+// alone where that is better.
 func (x *Comparison) Simulate(s strategy.Strategy) (*Result, error) {
-	step, err := x.Step(s)
+	step, err := x.models.step(x.judge, s)
 	if err != nil {
 		return nil, err
 	}
-	return x.judge.Run(step)
+	r, err := x.judge.Run(step)
+	if err != nil {
+		return nil, err
+	}
+	if step, err = x.models.roomy(x.judge, s); err != nil || step == nil {
+		return r, err
+	}
+	o, err := x.judge.Run(step)
+	if err == nil && o.Score().Better(r.Score()) {
+		r = o
+	}
+	return r, err
 }
 
 // severalAxes counts the axes that are divided.

@@ -89,19 +89,32 @@ func (x *Comparison) loosen(s strategy.Strategy, keep func(strategy.Strategy, *R
 		return nil, err
 	}
 	fine := strategy.NewFineBlocks(micro, times[0])
-	bounds, err := cut(x.judge.Machine, fine, times, s)
+	tight, err := cut(x.judge.Machine, fine, times, s)
 	if err != nil {
 		return nil, err
 	}
-	strict, err := strategy.Derive(micro, fine, s, strategy.Options{Bounds: bounds})
+	loosest, err := cutByTime(fine, times, s)
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.judge.Run(strict)
-	if err != nil {
-		return nil, err
+	bounds, best := tight, plan.Score{}
+	for k, at := range [][]int{tight, loosest} {
+		if k == 1 && slices.Equal(at, tight) {
+			break
+		}
+		strict, err := strategy.Derive(micro, fine, s, strategy.Options{Bounds: at})
+		if err != nil {
+			return nil, err
+		}
+		r, err := x.judge.Run(strict)
+		if err != nil {
+			return nil, err
+		}
+		if k == 0 || r.Score().Better(best) {
+			bounds, best = at, r.Score()
+		}
+		keep(s, r, stagesOf(strict))
 	}
-	keep(s, r, stagesOf(strict))
 	s.Schedule = strategy.Free
 	p, e, err := x.problem(micro, fine, bounds, times, s)
 	if err != nil {
