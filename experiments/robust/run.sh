@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Searches the rows of table 2 twice with the same budget in evaluations, for the step on the
-# machine as it is and for its p95 over machines that deviate, and judges both plans on 1,000
-# machines that neither was chosen on: a line of OUT/rows.tsv each (default
+# Searches the rows of table 2 twice with the same number of evaluations, for the step on the
+# machine as it is and for its p95 over machines that deviate (half of them on the machine as
+# it is), and judges both plans on 1,000 machines that neither was chosen on: a line of OUT/rows.tsv each (default
 # experiments/robust). What has a line is left out. EVALUATIONS (default 4000), SEED (default 1),
 # GPU (default p100), ROWS='gnmt2 rnnlm4' and FLAGS say what.
 set -euo pipefail
@@ -14,12 +14,12 @@ mkdir -p "$out"
 [ -s "$out/rows.tsv" ] || printf 'workload\tgpu\tgpus\tevaluations\tseed\tplain_step_s\tplain_median_s\tplain_p95_s\trobust_step_s\trobust_median_s\trobust_p95_s\n' >"$out/rows.tsv"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-find_plan() { # workload gpus run flags...
-  local workload=$1 gpus=$2 run=$3
-  shift 3
+find_plan() { # workload gpus run evaluations flags...
+  local workload=$1 gpus=$2 run=$3 n=$4
+  shift 4
   # shellcheck disable=SC2086 # several flags
   "$placer" search -q --tasks place ${FLAGS---from-scratch --methods human,single,listsched,heft-units,etf-units,local,anneal} --workload "$workload" --gpu "$gpu" --gpus "$gpus" \
-    --evaluations "$evaluations" --budget 10h --strategies=false --seed "$seed" "$@" --out "$work/$run" --json >/dev/null
+    --evaluations "$n" --budget 10h --strategies=false --seed "$seed" "$@" --out "$work/$run" --json >/dev/null
   "$placer" simulate -q --workload "$workload" --gpu "$gpu" --gpus "$gpus" --plan "$work/$run/plan.json" --robust p95 --json |
     python3 -c 'import json,sys; d=json.load(sys.stdin); s=d["spread"]; print(d["step_time_s"], s["median_s"], s["step_time_s"], sep="\t")'
 }
@@ -27,8 +27,8 @@ while IFS=$'\t' read -r workload gpus; do
   [[ " ${ROWS:-$workload} " == *" $workload "* ]] || continue
   grep -q -P "^$workload\t$gpu\t$gpus\t$evaluations\t$seed\t" "$out/rows.tsv" && continue
   rm -rf "$work"/*
-  plain=$(find_plan "$workload" "$gpus" plain)
-  robust=$(find_plan "$workload" "$gpus" robust --robust p95)
+  plain=$(find_plan "$workload" "$gpus" plain "$evaluations")
+  robust=$(find_plan "$workload" "$gpus" robust $((evaluations / 2)) --robust p95)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$workload" "$gpu" "$gpus" "$evaluations" "$seed" "$plain" "$robust" >>"$out/rows.tsv"
   tail -1 "$out/rows.tsv" >&2
 done <experiments/table2/rows.tsv

@@ -11,11 +11,11 @@ import (
 	"placer/plan"
 )
 
-// nominal searches on the machine as it is within half of what how has, where steps are
-// judged by a quantile over machines that deviate, and lets the search start from every
-// plan that this came to: one evaluation there costs as many as there are machines here. It
-// returns what is left, and the evaluations that it took. A run that is resumed knows its
-// plans already.
+// nominal searches on the machine as it is, where steps are judged by a quantile over
+// machines that deviate, and lets the search start from every plan that this came to. It has
+// half of a budget in time, and beside one in evaluations as many again: each costs a
+// fiftieth there. It returns what is left, and the evaluations that it took. A run that is
+// resumed knows its plans already.
 func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, int, error) {
 	if s.config.Robust == "" {
 		return how, 0, nil
@@ -37,15 +37,11 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	}
 	own, now := how, host.Clock()
 	own.Fewer = false
-	own.Budget.Evaluations /= 2
 	if b := how.Budget.Seconds; b > 0 {
 		own.Budget.Seconds = now + (b-now)/2
 	}
-	if own.Budget == (plan.Budget{}) {
-		return how, 0, nil // of one evaluation there is no half
-	}
 	show := c.newProgress(own.Budget)
-	show.line("first on the machine as it is, with half of the budget")
+	show.line("first on the machine as it is")
 	found, err := search.Search(ctx, p, s.methods, own, host, func(e search.Event) error { show.observe(e); return nil }, nil)
 	show.close()
 	if err != nil {
@@ -59,12 +55,32 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 		plans = append(plans, found.Rows[k].Decision)
 	}
 	s.startFrom(plans)
-	how.Budget.Evaluations -= own.Budget.Evaluations
+	s.methods[0].Note = "for the machine as it is"
 	return how, found.Evaluations, nil
 }
 
-// startFrom makes plans the first of the methods.
+// startFrom makes plans the first of the methods, and gives most of the budget to what starts
+// from the best of them: the others begin from nothing, as they did on the machine as it is.
 func (s *searchRun) startFrom(plans []plan.Decision) {
-	rest := slices.DeleteFunc(slices.Clone(s.methods), func(m search.Method) bool { return m.Name == methods.GivenName })
-	s.methods = append([]search.Method{methods.Given(plans)}, rest...)
+	all := []search.Method{methods.Given(plans)}
+	anew := 0.0
+	for _, m := range s.methods {
+		if m.Name == methods.GivenName {
+			continue
+		}
+		all = append(all, m)
+		if m.Stage == search.StageSearch {
+			anew += m.Weight
+		}
+	}
+	for k := range all {
+		if all[k].Stage == search.StageFinish {
+			all[k].Weight = max(all[k].Weight, finishShare*anew)
+		}
+	}
+	s.methods = all
 }
+
+// finishShare is what the polish of the best plan has of a robust search's evaluations, as a
+// multiple of what methods have that begin from nothing.
+const finishShare = 3

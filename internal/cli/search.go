@@ -84,7 +84,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse, place always (default all that can be judged)")
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
-		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run (default rules and a portfolio; --from-scratch : no pretrained one)")
+		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run (default rules and a portfolio; --from-scratch : none pretrained)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
 		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what starts from the pretrained policy")
