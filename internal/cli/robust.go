@@ -13,7 +13,7 @@ import (
 
 // nominal searches on the machine as it is, where steps are judged by a quantile over
 // machines that deviate, and lets the search start from every plan that this came to. It has
-// half of a budget in time, and beside one in evaluations as many again: each costs a
+// half of a budget in time, and beside one in evaluations nominalTimes as many: each costs a
 // fiftieth there. It returns what is left, and the evaluations that it took. A run that is
 // resumed knows its plans already.
 func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, int, error) {
@@ -37,6 +37,7 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	}
 	own, now := how, host.Clock()
 	own.Fewer = false
+	own.Budget.Evaluations *= nominalTimes
 	if b := how.Budget.Seconds; b > 0 {
 		own.Budget.Seconds = now + (b-now)/2
 	}
@@ -80,6 +81,10 @@ func (s *searchRun) startFrom(plans []plan.Decision) {
 	}
 	s.methods = all
 }
+
+// nominalTimes is how many evaluations on the machine as it is a robust search has for each
+// of its own.
+const nominalTimes = 4
 
 // finishShare is what the polish of the best plan has of a robust search's evaluations, as a
 // multiple of what methods have that begin from nothing.

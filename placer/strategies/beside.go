@@ -13,13 +13,9 @@ func (x *Comparison) Quick(ctx context.Context) *Row {
 }
 
 // Beside returns the rows that stand beside a placement of the whole step: those of Quick
-// and the best mesh of several axes. Where ctx ends it returns what it has, the row under
-// way with the best of what was simulated.
+// and the best mesh of several axes. Where ctx ends, rows say what was not simulated.
 func (x *Comparison) Beside(ctx context.Context) []Row {
 	rows := x.quick(ctx)
-	if ctx.Err() != nil {
-		return rows
-	}
 	if all := x.hybrids(); len(all) > 0 {
 		rows = append(rows, x.besideRow(ctx, NameHybrid, all))
 	}
@@ -39,9 +35,6 @@ func (x *Comparison) quick(ctx context.Context) (rows []Row) {
 		{NameData, way(data, strategy.Replicated)}, {NameZero1, way(data, strategy.ShardOptimizer)}, {NameZero3, way(data, strategy.ShardAll)},
 		{NameTensor, way(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}, strategy.Replicated)}, {NamePipeline, way(strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Replicated)},
 	} {
-		if ctx.Err() != nil {
-			break
-		}
 		rows = append(rows, x.besideRow(ctx, w.name, x.divided(w.s)))
 	}
 	return rows
@@ -49,6 +42,9 @@ func (x *Comparison) quick(ctx context.Context) (rows []Row) {
 
 // besideRow is the best of all, and says where time ended before all were simulated.
 func (x *Comparison) besideRow(ctx context.Context, name string, all []strategy.Strategy) Row {
+	if ctx.Err() != nil {
+		return Row{Name: name, Why: "the time ended before it was simulated"}
+	}
 	row := x.best(ctx, name, all)
 	if ctx.Err() != nil && row.Result != nil && len(all) > 1 {
 		row.Why = "the time ended before every size of it was simulated"
