@@ -226,8 +226,8 @@ repro-strategies: ## strategies for six models on 17 machines into experiments/s
 repro-robust: ## plans for the step and for its p95, on 1,000 machines that deviate, 14 rows, into experiments/robust; goes on where it was stopped; EVALUATIONS=, SEED=, ROWS=
 	EVALUATIONS="$(EVALUATIONS)" SEED=$(SEED) ROWS="$(ROWS)" experiments/robust/run.sh
 
-repro-replan: ## plans changed after each of 8 devices is lost beside searches from nothing, into experiments/replan; goes on where it was stopped
-	$(GO) run ./experiments/replan
+repro-replan: ## plans changed after each of 8 devices is lost beside searches from nothing, into experiments/replan; goes on where it was stopped; FLAGS='-evaluations 4000 -rows "moe@a100"'
+	$(GO) run ./experiments/replan $(FLAGS)
 
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer

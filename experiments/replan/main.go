@@ -63,26 +63,25 @@ func (r *row) few() bool { return 4*r.Moved <= r.FreshMoved }
 
 func main() {
 	out := flag.String("o", "experiments/replan/rows.jsonl", "lines")
-	names := flag.String("workloads", "gnmt8 rnnlm8 trfxl8 llama:layers=16 moe vitl", "workloads")
-	gpu := flag.String("gpu", "p100", "machine of the first three; the others are on a100")
+	names := flag.String("rows", "trfxl8@p100 rnnlm8@p100 vitl@a100 llama:layers=16@a100 moe@a100 gnmt8@p100", "workloads and machines")
 	evaluations := flag.Int("evaluations", 2000, "evaluations of each search")
 	seed := flag.Uint64("seed", 1, "seed")
 	flag.Parse()
-	if err := run(*out, strings.Fields(*names), *gpu, *evaluations, *seed); err != nil {
+	if err := run(*out, strings.Fields(*names), *evaluations, *seed); err != nil {
 		fmt.Fprintln(os.Stderr, "replan:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, names []string, gpu string, evaluations int, seed uint64) error {
+func run(out string, names []string, evaluations int, seed uint64) error {
 	rows, err := read(out)
 	if err != nil {
 		return err
 	}
-	for k, name := range names {
-		on := gpu
-		if k > 2 {
-			on = "a100"
+	for _, wanted := range names {
+		name, on, ok := strings.Cut(wanted, "@")
+		if !ok {
+			return fmt.Errorf("%s: want a workload and a machine, as gnmt8@p100", wanted)
 		}
 		var missing []int
 		for lost := range gpus {
