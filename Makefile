@@ -234,6 +234,13 @@ repro-verdict: ## the verdict on six models and three machines again, 30 s each,
 repro-strategies: ## strategies for six models on 17 machines into experiments/strategies, in parts: what is there is kept; ROWS='llama vitl', RESNET=FILE.onnx
 	RESNET="$(RESNET)" ROWS="$(ROWS)" experiments/strategies/run.sh
 
+.PHONY: repro-robust repro-replan
+repro-robust: ## plans for the step and for its p95, on 1,000 machines that deviate, 14 rows, into experiments/robust; goes on where it was stopped; EVALUATIONS=, SEED=, ROWS=
+	EVALUATIONS="$(EVALUATIONS)" SEED=$(SEED) ROWS="$(ROWS)" experiments/robust/run.sh
+
+repro-replan: ## plans changed after each of 8 devices is lost beside searches from nothing, into experiments/replan; goes on where it was stopped; FLAGS='-evaluations 4000 -rows "moe@a100"'
+	$(GO) run ./experiments/replan $(FLAGS)
+
 repro-doppler: ## place DOPPLER's graphs under DATA again, into experiments/doppler
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer bench doppler --data $(DATA)/doppler --json >experiments/doppler/result.json.new

@@ -3,8 +3,8 @@
 # of 24 GB and 12 GB, and torchtitan's Llama on four RTX 3090; records the documents beside
 # itself (or in OUT). What is there is kept: a run that was stopped goes on, AGAIN=1 starts
 # over. ROWS='llama vitl' runs some models alone. BUDGET (default 60s) is that of the
-# placement of each. RESNET names a ResNet-50 as an ONNX file whose first dimension is
-# called batch; without it that row is left out.
+# placement of each. RESNET names a ResNet-50 as an ONNX file; its first dimension is
+# opened if it is a number. Without it that row is left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
@@ -35,12 +35,18 @@ ask llama70b --workload llama70b --batch 16
 ask moe --workload moe --batch 16
 ask vitl --workload vitl --batch 256
 ask gnmt8 --workload gnmt8 --batch 256
-if [ -n "${RESNET:-}" ]; then ask resnet50 --graph "$RESNET" --train momentum --dim batch=256; fi
+if [ -n "${RESNET:-}" ]; then
+  go run ./experiments/strategies/openbatch "$RESNET" bin/resnet50.onnx
+  ask resnet50 --graph bin/resnet50.onnx --train momentum --dim batch=256
+fi
 if [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" torchtitan "* ]]; then
   "$placer" machines init --gpu 'rtx3090*4' --name 3090s -q -o "$out/3090s.json.new"
   mv "$out/3090s.json.new" "$out/3090s.machine.json"
+  # The pull request's own settings (torchtitan/experiments/autopartition: llama3_tain_spec.py,
+  # debug_model.toml): 16 heads without groups, a vocabulary of 2,048, 32 sequences of 2,048 one by
+  # one, AdamW in f32; ffn is two thirds of 4*dim, rounded up to a multiple of 256.
   for d in 2048 4096; do
-    one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=$((d / 128)),kv_heads=8,ffn=$((d * 7 / 2)),vocab=128256,seq=2048" \
-      --machine "$out/3090s.machine.json" --batch 8 --micro-batches 8 --stages 3,4,3,2 --eager
+    one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=16,kv_heads=16,ffn=$(((8 * d / 3 + 255) / 256 * 256)),vocab=2048,seq=2048,dtype=f32" \
+      --machine "$out/3090s.machine.json" --batch 32 --micro-batches 32 --stages 3,4,3,2 --eager
   done
 fi

@@ -194,7 +194,7 @@ func (g *gate) open(e *emitter) {
 }
 
 // shut ends it: its first ops wait for the end of the pass before (under Free, passes of
-// the first stage for that of the micro-batch P before).
+// the first chunk for that of the micro-batch as many before as may be under way).
 func (g *gate) shut(e *emitter, t task, stage int) {
 	n := e.b.NumOps() - g.begin
 	follows, followed := make([]bool, n), make([]bool, n)
@@ -213,7 +213,7 @@ func (g *gate) shut(e *emitter, t task, stage int) {
 		mark(edge[0], edge[1])
 	}
 	free := e.s.Schedule == Free
-	if free && (stage > 0 || e.s.MicroBatches <= e.s.Pipeline) {
+	if free && (t.chunk > 0 || e.s.MicroBatches <= e.s.underWay()) {
 		return
 	}
 	for q, r := range e.replicas {
@@ -221,7 +221,7 @@ func (g *gate) shut(e *emitter, t task, stage int) {
 		before := g.last[q]
 		if free {
 			before = absent
-			if w := t.micro - e.s.Pipeline; !t.backward && w >= 0 {
+			if w := t.micro - e.s.underWay(); !t.backward && w >= 0 {
 				before = g.past[q][w]
 			}
 		}

@@ -17,8 +17,8 @@ const (
 	// Interleaved is OneFOneB with V chunks of the model on each stage (Narayanan et al.,
 	// SC 2021, section 2.2); the bubble is (P-1)/(V*M+P-1).
 	Interleaved
-	// Free leaves the order to priorities, the oldest micro-batch first, and keeps at most
-	// P of them under way.
+	// Free leaves the order to priorities, those of OneFOneB or, with several chunks, of
+	// Interleaved, and keeps as many micro-batches under way as these: P, or 2P.
 	Free
 	numSchedules
 )
@@ -46,10 +46,11 @@ func (s Strategy) orders() [][]task {
 	for stage := range all {
 		n := m * v
 		warm := n // forward passes before the first backward one
-		switch s.Schedule {
-		case OneFOneB, Free:
+		switch {
+		case s.Schedule == GPipe:
+		case v == 1:
 			warm = min(n, p-stage)
-		case Interleaved:
+		default:
 			// The first backward pass is that of the last chunk; as Megatron-LM counts them, plus the
 			// one that its steady state begins with.
 			if warm = min(n, 2*(p-stage-1)+(v-1)*p+1); m == p {
@@ -82,21 +83,30 @@ func (s Strategy) orders() [][]task {
 }
 
 // Turns returns, for each stage, the turn of every pass of every micro-batch in its order:
-// [P][2*M], where 2*m is the forward pass of micro-batch m and 2*m+1 its backward pass. It is for
-// schedules of one chunk a stage.
+// [P][2*M*V], where (2*m+b)*V+v is the pass of micro-batch m, forward for b = 0 and backward
+// for 1, through the v-th chunk of the stage.
 func (s Strategy) Turns() [][]int32 {
 	turns := make([][]int32, s.Pipeline)
 	for stage, list := range s.orders() {
-		turns[stage] = make([]int32, 2*s.MicroBatches)
+		turns[stage] = make([]int32, 2*s.MicroBatches*s.Chunks)
 		for turn, t := range list {
 			k := 2 * t.micro
 			if t.backward {
 				k++
 			}
-			turns[stage][k] = int32(turn)
+			turns[stage][k*s.Chunks+t.chunk/s.Pipeline] = int32(turn)
 		}
 	}
 	return turns
+}
+
+// underWay is the number of micro-batches that Free keeps under way: as many as may be by the order
+// that its priorities are of.
+func (s Strategy) underWay() int {
+	if s.Chunks > 1 {
+		return 2 * s.Pipeline
+	}
+	return s.Pipeline
 }
 
 // sequence returns all tasks in an order in which each follows those it needs: of its

@@ -285,13 +285,13 @@ func (b *Blocks) chunks(bounds []int) []int32 {
 	return of
 }
 
-// Stages returns the stage of every op of the micro-batch's graph, [N], under cuts at the
-// blocks bounds, one for each stage.
-func (b *Blocks) Stages(bounds []int) []uint8 {
+// Stages returns the stage of every op of the micro-batch's graph, [N], of a pipeline of p, under
+// cuts at the blocks bounds, one for each chunk.
+func (b *Blocks) Stages(bounds []int, p int) []uint8 {
 	of := b.chunks(bounds)
 	stage := make([]uint8, len(of))
 	for i, c := range of {
-		stage[i] = uint8(c)
+		stage[i] = uint8(int(c) % p)
 	}
 	return stage
 }

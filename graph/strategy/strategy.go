@@ -51,7 +51,8 @@ type Strategy struct {
 	// MicroBatches is M: every replica runs its share of the batch in M parts.
 	MicroBatches int
 	Schedule     Schedule
-	// Chunks is V, the parts of the model that each stage holds, for Interleaved; else 1.
+	// Chunks is V, the parts of the model that each stage holds, for Interleaved and Free;
+	// else 1.
 	Chunks int
 	// Recompute computes the activations of every layer again before its gradients (package
 	// remat): the graphs of the Model are then those of such steps.
@@ -109,8 +110,8 @@ func (s Strategy) Validate() error {
 	errs.If(s.Sharding >= numShardings, "sharding: %v does not exist", s.Sharding)
 	errs.If(s.Schedule >= numSchedules, "schedule: %v does not exist", s.Schedule)
 	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2", s.Chunks)
-	errs.If(s.Schedule != Interleaved && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)
-	errs.If(s.Schedule == Interleaved && s.Pipeline > 0 && s.MicroBatches%s.Pipeline != 0, "interleaved schedule: %d micro-batches, want a multiple of the %d stages", s.MicroBatches, s.Pipeline)
+	errs.If(s.Chunks < 1 || s.Schedule != Interleaved && s.Schedule != Free && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)
+	errs.If(s.Chunks > 1 && s.Pipeline > 0 && s.MicroBatches%s.Pipeline != 0, "interleaved schedule: %d micro-batches, want a multiple of the %d stages", s.MicroBatches, s.Pipeline)
 	errs.If(s.Bucket < 1, "bucket: %d bytes, want at least 1", s.Bucket)
 	return errors.Join(errs...)
 }

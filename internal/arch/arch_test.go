@@ -141,12 +141,12 @@ var allowed = map[string]string{
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
 	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
-	"placer/corpus/families":     "units graph graph/train workloads",                                                                                                                                                                                     // docs/adr/0038
-	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel",                                                                                     // docs/adr/0038
+	"placer/corpus/families":     "units graph graph/train workloads",                                                                                                                                                                                                      // docs/adr/0038
+	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel",                                                                                                      // docs/adr/0038
 	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/budget baselines/rules baselines/search/fusion graph/fuse nn nn/vec nn/safetensors graphsage transformerxl internal/parallel", // docs/adr/0042
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":              "units graph graph/unit hw plan placer/problem baselines/search/anneal baselines/search/local",                                                                     // docs/adr/0037
+	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/search/anneal baselines/search/local",                                        // docs/adr/0037
 	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
@@ -171,13 +171,15 @@ var allowed = map[string]string{
 	"cmd/placer": "internal/cli",
 
 	// Recorded results.
-	"experiments/summarise":      "units plan internal/report",
-	"experiments/verdict":        "units internal/report",
-	"experiments/papers":         "internal/compare",
-	"experiments/pictures":       "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
-	"experiments/learned-rivals": "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
-	"experiments/ablation":       "graph/unit plan placer/policy/goone placer/problem baselines/rules",
-	"experiments/transfer":       "internal/fsx placer/policy/sequential plan baselines/rules",
+	"experiments/summarise":            "units plan internal/report",
+	"experiments/verdict":              "units internal/report",
+	"experiments/papers":               "internal/compare",
+	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
+	"experiments/strategies/openbatch": "internal/published",
+	"experiments/pictures":             "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
+	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
+	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
+	"experiments/transfer":             "internal/fsx placer/policy/sequential plan baselines/rules",
 }
 
 func TestImportPolicy(t *testing.T) {

@@ -12,10 +12,11 @@ import (
 
 // Matrix says what a comparison runs: every combination of what is named.
 type Matrix struct {
-	compare.Matrix             // without its cases and seeds
-	Workloads, Graphs []string // built-in ones, and files
-	Machines, GPUs    []string // files, and built-in ones, which are for where there are no files
-	Counts            []int    // of GPUs; empty: what the papers use a workload with, or all
+	compare.Matrix                     // without its cases and seeds
+	Workloads, Graphs []string         // built-in ones, and files
+	Dims              map[string]int64 // sizes that the files leave open by name
+	Machines, GPUs    []string         // files, and built-in ones, which are for where there are no files
+	Counts            []int            // of GPUs; empty: what the papers use a workload with, or all
 	SeedCount         int
 	Seed              uint64 // the first one
 	// Named says that the machine of a graph file with times of its own is not taken.
@@ -55,6 +56,8 @@ func (f *Matrix) Build() (*compare.Matrix, error) {
 		return nil, ConfigErrorf("name a budget by --evaluations or --seconds")
 	case len(f.Workloads)+len(f.Graphs) == 0:
 		return nil, ConfigErrorf("name graphs by --workload or --graph")
+	case len(f.Dims) > 0 && len(f.Graphs) == 0:
+		return nil, ConfigErrorf("--dim is for graph files; workloads take settings as in rnnlm:layers=2,unroll=3")
 	}
 	if err := CheckOptions(&problem.Options{Scheduler: problem.Scheduler(m.Scheduler), Objective: m.Objective, Contention: m.Contention}); err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func (f *Matrix) Build() (*compare.Matrix, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Cases = append(m.Cases, f.casesOf(compare.Case{Graph: path}, form.Machine && !f.Named)...)
+		m.Cases = append(m.Cases, f.casesOf(compare.Case{Graph: path, Dims: compare.DimsText(f.Dims)}, form.Machine && !f.Named)...)
 	}
 	if err := m.Validate(); err != nil {
 		return nil, ConfigError{err}
@@ -93,11 +96,11 @@ func (f *Matrix) casesOf(c compare.Case, own bool) (all []compare.Case) {
 			continue
 		}
 		for _, file := range f.Machines {
-			all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, Machine: file, GPUs: n})
+			all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, Dims: c.Dims, Machine: file, GPUs: n})
 		}
 		for _, gpu := range f.GPUs {
 			if len(f.Machines) == 0 {
-				all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, GPU: gpu, GPUs: n})
+				all = append(all, compare.Case{Workload: c.Workload, Graph: c.Graph, Dims: c.Dims, GPU: gpu, GPUs: n})
 			}
 		}
 	}

@@ -60,6 +60,7 @@ func (c *console) compareCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.workloads, "workload", nil, "built-in workloads, separated by commas")
 	fl.StringSliceVar(&f.Graphs, "graph", nil, "graph files")
+	fl.StringToInt64Var(&f.Dims, "dim", nil, "sizes that graph files leave open by name, as batch=32")
 	fl.StringSliceVar(&f.Machines, "machine", nil, "machine files")
 	fl.StringSliceVar(&f.GPUs, "gpu", []string{"p100"}, "built-in machines, as 'placer machines' lists them")
 	fl.IntSliceVar(&f.Counts, "gpus", nil, "GPU counts; without it what the papers use a workload with, or all")

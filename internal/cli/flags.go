@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"placer/plan"
+	"placer/workloads"
 )
 
 // graphFlags name a graph.
@@ -48,6 +49,19 @@ func (f *graphFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// samples returns how many samples a step of the graph has, 0 where nothing says.
+func (f *graphFlags) samples() (int64, error) {
+	if f.Workload != "" {
+		return workloads.Batch(f.Workload)
+	}
+	for _, name := range batchDims {
+		if n := f.Dims[name]; n > 0 {
+			return n, nil
+		}
+	}
+	return 0, nil
 }
 
 // line returns f as it stands on a command line.

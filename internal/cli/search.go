@@ -30,6 +30,7 @@ type searchFlags struct {
 	out, resume string
 	plan        string
 	target      string // program that is to take the plan
+	strategies  bool
 	json        bool
 }
 
@@ -83,10 +84,12 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse, place always (default all that can be judged)")
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
-		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run, separated by commas (default the rules and a portfolio)")
+		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run (default rules and a portfolio; --from-scratch : none pretrained)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
 		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what starts from the pretrained policy")
+		_ = fl.MarkHidden("from-scratch") // named beside --methods; the help fits a screen
+		fl.BoolVar(&f.strategies, "strategies", false, "rows of data, pipeline, tensor parallel (default with 30 s or more)")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
 		fl.StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
@@ -177,6 +180,9 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 	if changed("budget") {
 		f.Budget.Seconds = f.budget.Seconds()
 	}
+	if changed("strategies") {
+		f.Strategies = &f.strategies
+	}
 	switch {
 	case changed("budget") && f.budget <= 0:
 		return usagef("--budget %v: want more than 0", f.budget)
@@ -234,15 +240,22 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err != nil {
 		return err
 	}
-	show := c.newProgress(s.config.Budget.plan())
-	show.objective = s.task.Objective
-	show.line("%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
-		s.task.Units.Levels[s.level].NumUnits(), s.task.Machine.Name, s.task.Machine.NumDevices(), s.run.Dir())
+	if !c.quiet {
+		fmt.Fprintf(c.err, "%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s\n", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
+			s.task.Units.Levels[s.level].NumUnits(), s.task.Machine.Name, s.task.Machine.NumDevices(), s.run.Dir())
+	}
+	s.divided, s.batch = c.beside(ctx, s)
 	host := s.host
 	host.Clock, host.CPU = func() float64 { return s.before + c.clock() }, c.cpu
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
 	how.Fewer = how.Budget.Seconds == 0
+	how, first, err := c.nominal(ctx, s, how, host)
+	if err != nil {
+		return err
+	}
+	show := c.newProgress(how.Budget)
+	show.objective = s.task.Objective
 	s.run.Warn = func(err error) { show.line("placer: %v", err) }
 	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)
@@ -250,6 +263,9 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		return s.run.Observe(e)
 	}, s.memory)
 	show.close()
+	if err == nil {
+		found.Evaluations += first
+	}
 	workers.sum(c)
 	measured.sum(c)
 	s.run.Warn = func(err error) { c.say("%v", err) }

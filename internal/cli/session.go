@@ -21,6 +21,7 @@ import (
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/placer/search"
+	"placer/placer/strategies"
 	"placer/placer/verdict"
 	"placer/plan"
 	"placer/sim"
@@ -53,13 +54,15 @@ type searchRun struct {
 	level   unit.Level
 	given   []plan.Decision // of the plan files of --from
 	methods []search.Method
-	memory  *search.Memory  // of an earlier run; nil for a new one
-	before  float64         // seconds that had passed in it
-	done    *report.Search  // the result of an earlier run that had ended
-	gpus    *localGPUs      // nil where the search does not measure on GPUs here
-	torch   *python.Process // nil where it does not measure by PyTorch
-	cache   *session.Cache  // nil before it is opened
-	page    *web.Plan       // the best plan and its step; nil before it is written
+	memory  *search.Memory   // of an earlier run; nil for a new one
+	before  float64          // seconds that had passed in it
+	done    *report.Search   // the result of an earlier run that had ended
+	gpus    *localGPUs       // nil where the search does not measure on GPUs here
+	torch   *python.Process  // nil where it does not measure by PyTorch
+	cache   *session.Cache   // nil before it is opened
+	page    *web.Plan        // the best plan and its step; nil before it is written
+	divided []strategies.Row // ways to divide the batch, of so many samples
+	batch   int64
 }
 
 // close closes what the session has open.

@@ -49,6 +49,9 @@ type runSettings struct {
 	Methods      []string          `json:"methods,omitempty"`
 	From         []string          `json:"from,omitempty"` // plan files that the search starts from
 	FromScratch  bool              `json:"from_scratch,omitempty"`
+	// Strategies says whether rows of strategies stand beside the methods; nil leaves it
+	// to the budget.
+	Strategies *bool `json:"strategies,omitempty"`
 }
 
 // hostSettings are those of the process that searches; no run keeps them.

@@ -53,6 +53,10 @@ func (c *console) printTables(f *formFlags, doc bench.Tables, dir string, stoppe
 
 // loadCase loads a case of a comparison.
 func (c *console) loadCase(x compare.Case) (problem.Source, *hw.Machine, error) {
-	l, m, err := c.load(&inputFlags{graphFlags{Workload: x.Workload, Graph: x.Graph}, machineFlags{GPU: x.GPU, Machine: x.Machine, GPUs: x.GPUs}})
+	dims, err := x.Sizes()
+	if err != nil {
+		return problem.Source{}, nil, err
+	}
+	l, m, err := c.load(&inputFlags{graphFlags{Workload: x.Workload, Graph: x.Graph, Dims: dims}, machineFlags{GPU: x.GPU, Machine: x.Machine, GPUs: x.GPUs}})
 	return l.Source, m, err
 }

@@ -22,7 +22,6 @@ import (
 	"placer/placer/strategies"
 	"placer/placer/verdict"
 	"placer/plan"
-	"placer/workloads"
 )
 
 // verdictFlags are the flags of verdict.
@@ -104,19 +103,11 @@ func (f *verdictFlags) check(cmd *cobra.Command) error {
 
 // samples returns how many samples a step has, 0 where nothing says.
 func (f *verdictFlags) samples() (float64, error) {
-	if f.Workload != "" {
-		n, err := workloads.Batch(f.Workload)
-		return float64(n), err
-	}
 	if f.batch > 0 {
 		return float64(f.batch), nil
 	}
-	for _, name := range []string{"batch", "batch_size", "N"} {
-		if n := f.Dims[name]; n > 0 {
-			return float64(n), nil
-		}
-	}
-	return 0, nil
+	n, err := f.graphFlags.samples()
+	return float64(n), err
 }
 
 // price returns the prices by name, "" for every device.
@@ -195,7 +186,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		}
 	}
 	how := verdict.Config{Counts: f.counts, Budget: plan.Budget{Seconds: f.budget.Seconds()}, Seed: f.seed, Workers: f.workers}
-	family := c.divisible(f, l, batch)
+	family := c.divisible(&f.graphFlags, l, batch)
 	if family != nil {
 		how.Budget.Seconds *= 1 - dividedShare
 	}
@@ -279,19 +270,6 @@ func emptyFolder(dir string) error {
 // dividedShare is the part of a verdict's time that goes to strategies, which divide the
 // batch among the devices.
 const dividedShare = 0.25
-
-// divisible returns the graph at any batch, or nil where its batch is not known or cannot
-// be divided.
-func (c *console) divisible(f *verdictFlags, l loaded, batch float64) strategies.Family {
-	if batch < 2 || l.Times != nil || l.Seconds != nil || f.Graph == "-" {
-		return nil
-	}
-	family, _, err := c.family(&f.graphFlags, int64(batch))
-	if err != nil {
-		return nil
-	}
-	return family
-}
 
 // divide adds to doc what dividing the batch among the devices of each answer comes to. Where time
 // runs out, the answers that are left have none.

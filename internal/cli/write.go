@@ -144,5 +144,6 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 		d.Skipped = append(d.Skipped, report.Skip(k))
 	}
 	d.Best = d.Rows[found.Best]
+	d.Divide(s.divided, s.batch)
 	return d
 }

@@ -3,8 +3,11 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"placer/internal/faults"
 	"placer/plan"
@@ -20,12 +23,17 @@ type Case struct {
 	GPU      string `json:"gpu,omitempty"`      // built-in machine, as "placer machines" names it
 	Machine  string `json:"machine,omitempty"`  // or the path of a file
 	GPUs     int    `json:"gpus,omitempty"`     // 0: all
+	Dims     string `json:"dims,omitempty"`     // sizes that the file leaves open, as DimsText writes them
 	// A graph file with times of its own may name neither: its machine is the file's.
 }
 
 // Name returns the case in a few words, as "gnmt8 on p100x8".
 func (c Case) Name() string {
-	name := c.Workload + c.Graph + " on " + c.GPU + c.Machine
+	name := c.Workload + c.Graph
+	if c.Dims != "" {
+		name += "[" + c.Dims + "]"
+	}
+	name += " on " + c.GPU + c.Machine
 	if c.Own() {
 		name += "its own machine"
 		if c.GPUs > 0 {
@@ -36,6 +44,32 @@ func (c Case) Name() string {
 		name += fmt.Sprintf("x%d", c.GPUs)
 	}
 	return name
+}
+
+// DimsText writes sizes by name, "batch=32,seq=128", in the order of the names.
+func DimsText(dims map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(dims)) {
+		parts = append(parts, fmt.Sprintf("%s=%d", name, dims[name]))
+	}
+	return strings.Join(parts, ",")
+}
+
+// Sizes returns the sizes of Dims by name, nil for none.
+func (c Case) Sizes() (map[string]int64, error) {
+	if c.Dims == "" {
+		return nil, nil
+	}
+	dims := map[string]int64{}
+	for part := range strings.SplitSeq(c.Dims, ",") {
+		name, size, ok := strings.Cut(part, "=")
+		n, err := strconv.ParseInt(size, 10, 64)
+		if !ok || err != nil || n < 1 {
+			return nil, fmt.Errorf("dims %q: want sizes of at least 1, as batch=32,seq=128", c.Dims)
+		}
+		dims[name] = n
+	}
+	return dims, nil
 }
 
 // Own reports whether the machine is that of the graph's file.

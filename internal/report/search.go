@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"placer/placer/strategies"
 	"placer/plan"
 	"placer/units"
 )
@@ -44,8 +45,13 @@ type Search struct {
 	Best        Row       `json:"best"`
 	Rows        []Row     `json:"rows"`
 	Skipped     []Skip    `json:"skipped"`
-	Seconds     float64   `json:"seconds"`
-	Evaluations int       `json:"evaluations"`
+	// Divided are the ways to divide the batch of Batch samples among the devices instead,
+	// where they were asked for; DividedBest names the best that fits.
+	Divided     []strategyRow `json:"divided,omitempty"`
+	DividedBest string        `json:"divided_best,omitempty"`
+	Batch       int64         `json:"batch,omitempty"`
+	Seconds     float64       `json:"seconds"`
+	Evaluations int           `json:"evaluations"`
 	// OnFewer counts the evaluations of searches on fewer GPUs, which Evaluations does not.
 	OnFewer int `json:"evaluations_on_fewer_gpus,omitempty"`
 	// FirstFeasible is null where no placement fits.
@@ -241,7 +247,40 @@ func (s *Search) WriteText(w io.Writer) error {
 	if s.Best.Feasible {
 		pg.lines("", s.heldAgainst()...)
 	}
+	s.writeDivided(pg)
 	return pg.err
+}
+
+// Divide adds the ways to divide the batch of so many samples among the devices.
+func (s *Search) Divide(rows []strategies.Row, batch int64) {
+	s.Batch, s.DividedBest = batch, ""
+	for k := range rows {
+		s.Divided = append(s.Divided, describeStrategy(&rows[k], batch))
+	}
+	if best := strategies.Best(rows); best != nil && best.Overflow == 0 {
+		s.DividedBest = best.Name
+	}
+}
+
+// writeDivided writes the ways to divide the batch, and what the best of them is worth beside the
+// best placement.
+func (s *Search) writeDivided(pg *page) {
+	if len(s.Divided) == 0 {
+		return
+	}
+	k := slices.IndexFunc(s.Divided, func(r strategyRow) bool { return r.Name == s.DividedBest })
+	switch {
+	case k < 0:
+		pg.printf("no way to divide the batch of %d was found to fit\n", s.Batch)
+	case !s.Best.Feasible:
+		pg.printf("divided among the devices the step fits: %s, step %s (%s)\n", s.DividedBest, seconds(s.Divided[k].StepTime), s.Divided[k].Strategy)
+	case s.Divided[k].StepTime < s.Best.StepTime:
+		pg.printf("a strategy is faster than this plan: %s (%s), step %s, %s shorter\n", s.DividedBest, s.Divided[k].Strategy, seconds(s.Divided[k].StepTime), percentOf(1-s.Divided[k].StepTime/s.Best.StepTime))
+	default:
+		pg.printf("%s shorter than the best strategy, %s (step %s)\n", percentOf(1-s.Best.StepTime/s.Divided[k].StepTime), s.DividedBest, seconds(s.Divided[k].StepTime))
+	}
+	pg.printf("\nthe batch of %d divided among the devices, every op a kernel (placer strategies has more ways)\n", s.Batch)
+	writeWays(pg, s.Divided, s.DividedBest)
 }
 
 // heldAgainst says what the best plan is worth beside one device and beside the rules.

@@ -91,10 +91,20 @@ func (d *Strategies) Feasible() bool { return d.Best != "" }
 func (d *Strategies) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	pg.printf("%s on %s, %s; %d samples a step, on all devices together\n\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices), d.Batch)
+	writeWays(pg, d.Rows, d.Best)
+	for _, n := range d.Notes {
+		pg.printf("%s\n", n)
+	}
+	return pg.err
+}
+
+// writeWays writes rows as a table, that named best with a star, and what was not done of
+// them.
+func writeWays(pg *page, rows []strategyRow, best string) {
 	t := newTable("way", "strategy", ">step", ">samples/s", ">fullest", ">bubble", ">traffic", ">took").fitting("took", "traffic")
-	for _, r := range d.Rows {
+	for _, r := range rows {
 		name := r.Name
-		if name == d.Best {
+		if name == best {
 			name += " *"
 		}
 		if r.StepTime == 0 {
@@ -112,7 +122,7 @@ func (d *Strategies) WriteText(w io.Writer) error {
 		t.row(name, r.Strategy, seconds(r.StepTime), rate, units.Bytes(most), fmt.Sprintf("%.1f%%", 100*r.Bubble), units.Bytes(r.Traffic), fmt.Sprintf("%.1f s", r.Seconds))
 	}
 	pg.table(t)
-	for _, r := range d.Rows {
+	for _, r := range rows {
 		switch {
 		case r.Why != "":
 			pg.printf("%s: %s\n", r.Name, r.Why)
@@ -120,8 +130,4 @@ func (d *Strategies) WriteText(w io.Writer) error {
 			pg.printf("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
 		}
 	}
-	for _, n := range d.Notes {
-		pg.printf("%s\n", n)
-	}
-	return pg.err
 }

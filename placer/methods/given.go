@@ -2,6 +2,8 @@ package methods
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"placer/placer/search"
 	"placer/plan"
@@ -25,6 +27,9 @@ func (given) Kind() plan.Kind { return plan.Baseline }
 func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	out := &plan.Outcome{}
 	for _, d := range g {
+		if slices.Max(d.Device) >= uint8(min(p.Machine.NumDevices(), 255)) {
+			continue // of a larger machine: a search goes on to fewer GPUs
+		}
 		if !p.Decides(plan.Schedule) {
 			d.Priority = nil
 		}
@@ -35,6 +40,9 @@ func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) 
 		if out.Evaluations++; out.Device == nil || s.Better(out.Score) {
 			out.Decision, out.Score = d.Clone(), s
 		}
+	}
+	if out.Device == nil {
+		return nil, errors.New("no plan given is for so few devices")
 	}
 	return out, nil
 }

@@ -193,6 +193,7 @@ func (p *Problem) judgeRobustly(s Source) error {
 		return err
 	}
 	p.JudgeBy(e)
+	p.Moves = e.Moves
 	p.Bound = e.Bound(p.Tasks.Has(plan.Fuse))
 	if p.UnfusedBound > 0 {
 		p.UnfusedBound = e.Bound(false)

@@ -12,7 +12,9 @@ import (
 	"placer/baselines/search/local"
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/placer/methods"
 	"placer/placer/problem"
+	"placer/placer/search"
 	"placer/plan"
 	"placer/units"
 )
@@ -35,8 +37,9 @@ type Outcome struct {
 
 // Find searches p, on the changed machine, for a plan near old, [N], the devices of the ops
 // before, by their numbers on p's machine or Lost. At most limit bytes move; without a
-// limit it is below 0. Each half of p's budget goes to a search that starts from old and
-// to one that knows no limit, whose plan is then led back to it.
+// limit it is below 0. A third of p's budget goes to a search from nothing, the plan of each of
+// whose methods is then led back to the limit, one to annealing under the limit from the best
+// of those and of old, and one to local search from there.
 func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Bytes) (*Outcome, error) {
 	n := p.Graph.NumOps()
 	if len(old) != n {
@@ -59,31 +62,76 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	kept := x.keep()
 	out.Kept = p.Evaluate(kept)
 
-	half := p.Problem
-	half.Budget.Seconds /= 2
-	half.Budget.Evaluations /= 2
-	free := half
-	free.Evaluator = p.Evaluator.Clone()
-	fresh, err := anneal.Placer{Starts: [][]uint8{kept}, Workers: 1}.Place(ctx, &free)
+	third := p.Problem
+	third.Budget.Seconds /= 3
+	third.Budget.Evaluations /= 3
+	start, tried, err := x.fromNothing(ctx, p, third.Budget, kept)
 	if err != nil {
 		return nil, err
 	}
-	start := kept
-	back := x.lead(ctx, fresh.Device)
-	if x.judge(back).Better(x.judge(kept)) {
-		start = back
-	}
-	near := half
+	near := third
 	near.JudgeBy(&limited{Evaluator: p.Evaluator.Clone(), of: x})
+	if p.Moves != nil {
+		near.Moves = func() plan.Moves { return &limitedMoves{Moves: p.Moves(), of: x} }
+	}
+	led, err := anneal.Placer{Starts: [][]uint8{start}, Workers: 1}.Place(ctx, &near)
+	if err != nil {
+		return nil, err
+	}
+	if x.judge(led.Device).Better(x.judge(start)) {
+		start = led.Device
+	}
+	near.Evaluator = near.Evaluator.Clone()
 	o, err := local.Placer{Start: start}.Place(ctx, &near)
 	if err != nil {
 		return nil, err
 	}
 	out.Outcome = *o
-	out.Evaluations += fresh.Evaluations
+	out.Evaluations += tried + led.Evaluations
 	out.Moved = x.moved(o.Device)
 	out.Score = p.Evaluate(o.Device)
 	return out, nil
+}
+
+// anew are the methods of a search from nothing, beside annealing from kept.
+var anew = []string{"human", "listsched", "heft-units", "etf-units", "anneal"}
+
+// fromNothing searches the machine as if nothing were there yet, leads the plan of every method
+// back to the limit, and returns the best of those and kept, and the evaluations made.
+func (x *finder) fromNothing(ctx context.Context, p *problem.Problem, b plan.Budget, kept []uint8) (best []uint8, tried int, err error) {
+	ms := slices.DeleteFunc(methods.ForSearch(methods.Of(p), methods.Options{Level: methods.Default().Level, Workers: 1}), func(m search.Method) bool {
+		return !slices.Contains(anew, m.Name)
+	})
+	for k := range ms {
+		if ms[k].Stage == search.StageSearch {
+			ms[k].New = func(search.Start) (plan.Placer, error) {
+				return anneal.Placer{Starts: [][]uint8{kept}, Workers: 1}, nil
+			}
+		}
+	}
+	c := search.Default()
+	c.Budget, c.Seed, c.Workers = b, p.Seed, 1
+	clock, begin := p.Clock, 0.0
+	if clock != nil {
+		begin = clock()
+	} else {
+		clock = func() float64 { return 0 }
+	}
+	h := search.Host{Clock: func() float64 { return clock() - begin }, CPU: func() float64 { return 0 }}
+	found, err := search.Search(ctx, p, ms, c, h, nil, nil)
+	if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
+		return kept, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	best = kept
+	for k := range found.Rows {
+		if led := x.lead(ctx, found.Rows[k].Device); x.judge(led).Better(x.judge(best)) {
+			best = led
+		}
+	}
+	return best, found.Evaluations, nil
 }
 
 // finder knows what moves.
@@ -126,6 +174,44 @@ func (l *limited) Evaluate(d plan.Decision) plan.Score {
 
 // Clone implements plan.Evaluator.
 func (l *limited) Clone() plan.Evaluator { return &limited{l.Evaluator.Clone(), l.of} }
+
+// limitedMoves judges changes as limited does.
+type limitedMoves struct {
+	plan.Moves
+	of     *finder
+	device []uint8
+	moved  units.Bytes
+}
+
+// Reset implements plan.Moves.
+func (l *limitedMoves) Reset(d plan.Decision) {
+	l.Moves.Reset(d)
+	l.device = slices.Clone(d.Device)
+	l.moved = l.of.moved(d.Device)
+}
+
+// Move implements plan.Moves.
+func (l *limitedMoves) Move(ops []graph.OpID, device uint8) {
+	l.Moves.Move(ops, device)
+	for _, i := range ops {
+		b := l.of.p.Graph.Op(i).Resident
+		if l.device[i] != l.of.old[i] {
+			l.moved -= b
+		}
+		if l.device[i] = device; device != l.of.old[i] {
+			l.moved += b
+		}
+	}
+}
+
+// Score implements plan.Moves.
+func (l *limitedMoves) Score(limit float64) (plan.Score, bool) {
+	s, ok := l.Moves.Score(limit)
+	if ok {
+		s.Overflow += max(0, l.moved-l.of.limit)
+	}
+	return s, ok
+}
 
 // keep returns the best placement that moves nothing but what is lost: all of it to one
 // device, or its cells, in order, shared out in proportion to free memory.

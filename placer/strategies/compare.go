@@ -144,45 +144,24 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
 		return rows
 	}
+	var starts []*Row
 	for k := range rows {
-		if rows[k].Name != NamePipeline || rows[k].Result == nil {
-			continue
+		if r := &rows[k]; r.Result != nil && (r.Name == NameGPipe || r.Name == NamePipeline || r.Name == NameInterleaved) {
+			starts = append(starts, r)
 		}
-		r, err := x.place(ctx, &rows[k], x.c.Budget, x.c.Seed)
-		if err != nil {
-			r = &Row{Name: NamePlacement, Why: err.Error()}
-		}
-		rows = append(rows, *r)
-		if tell != nil {
-			tell(r)
-		}
-		break
+	}
+	if len(starts) == 0 {
+		return rows
+	}
+	r, err := x.place(ctx, starts, x.c.Budget, x.c.Seed)
+	if err != nil {
+		r = &Row{Name: NamePlacement, Why: err.Error()}
+	}
+	rows = append(rows, *r)
+	if tell != nil {
+		tell(r)
 	}
 	return rows
-}
-
-// Quick returns the best of what is simulated in moments, nil where nothing can be done: replicas,
-// sharded ones, split products, and a 1F1B pipeline, in this order until ctx ends.
-func (x *Comparison) Quick(ctx context.Context) *Row {
-	n := x.judge.Machine.NumDevices()
-	way := func(mesh strategy.Mesh, sharding strategy.Sharding) strategy.Strategy {
-		return strategy.Strategy{Mesh: mesh, Sharding: sharding, Chunks: 1, Bucket: strategy.DefaultBucket}
-	}
-	data := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}
-	var rows []Row
-	for _, w := range []struct {
-		name string
-		s    strategy.Strategy
-	}{
-		{NameData, way(data, strategy.Replicated)}, {NameZero1, way(data, strategy.ShardOptimizer)}, {NameZero3, way(data, strategy.ShardAll)},
-		{NameTensor, way(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}, strategy.Replicated)}, {NamePipeline, way(strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Replicated)},
-	} {
-		if ctx.Err() != nil {
-			break
-		}
-		rows = append(rows, x.best(ctx, w.name, x.divided(w.s)))
-	}
-	return Best(rows)
 }
 
 // Best returns the row of the shortest step that fits, or of the one that lacks least;
@@ -336,20 +315,27 @@ func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
 	return x.judge.Run(step)
 }
 
-// Step returns the graph of s.
-func (x *Comparison) Step(s strategy.Strategy) (*strategy.Step, error) {
-	return x.models.step(x.judge, s)
-}
-
-// Simulate returns what s comes to.
+// Simulate returns what s comes to, its stages cut so that they fit by estimate, or by time
+// alone where that is better.
 func (x *Comparison) Simulate(s strategy.Strategy) (*Result, error) {
 	begin := x.c.Room.begin()
 	defer func() { x.c.Room.ended(begin) }()
-	step, err := x.Step(s)
+	step, err := x.models.step(x.judge, s)
 	if err != nil {
 		return nil, err
 	}
-	return x.judge.Run(step)
+	r, err := x.judge.Run(step)
+	if err != nil {
+		return nil, err
+	}
+	if step, err = x.models.roomy(x.judge, s); err != nil || step == nil {
+		return r, err
+	}
+	o, err := x.judge.Run(step)
+	if err == nil && o.Score().Better(r.Score()) {
+		r = o
+	}
+	return r, err
 }
 
 // severalAxes counts the axes that are divided.

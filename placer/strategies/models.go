@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"slices"
 
 	"placer/graph"
 	"placer/graph/remat"
@@ -105,13 +106,18 @@ const mostWhole = 300_000
 // step returns the step of s on j's machine, its stages cut by the exact program. One
 // replica stands for all where the machine and the strategy allow.
 func (x *models) step(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
+	return x.derive(j, s, x.folds(j, s))
+}
+
+// folds reports whether one replica stands for all in the step of s.
+func (x *models) folds(j *Judge, s strategy.Strategy) bool {
 	fold := j.fold
 	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Data*s.MicroBatches > 0 {
 		if g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute}); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
 			fold = false
 		}
 	}
-	return x.derive(j, s, fold)
+	return fold
 }
 
 // derive is step, folded or not.
@@ -129,6 +135,28 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 		return nil, err
 	}
 	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: fold})
+}
+
+// roomy returns the step of s whose stages are cut by time alone, nil where the cut is the
+// same: what a stage holds is estimated from above when stages are cut, so that a cut that
+// seems to lack memory may fit.
+func (x *models) roomy(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
+	if s.Pipeline == 1 {
+		return nil, nil
+	}
+	m, blocks, times, err := x.of(j, variant{x.batch / int64(s.Data*s.MicroBatches), s.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	tight, err := cut(j.Machine, blocks, times, s)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := cutByTime(blocks, times, s)
+	if err != nil || slices.Equal(tight, bounds) {
+		return nil, err
+	}
+	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: x.folds(j, s)})
 }
 
 // cut returns the cuts of s's chunks that take least time and fit.
@@ -152,6 +180,15 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 		return min(s.MicroBatches, s.Pipeline-stage)
 	}
 	return blocks.Cut(l, s.Pipeline*s.Chunks, room, held)
+}
+
+// cutByTime returns the cuts of s's chunks that take least time, whether they fit or not.
+func cutByTime(blocks *strategy.Blocks, times [][]float64, s strategy.Strategy) ([]int, error) {
+	seconds := make([][]float64, s.Pipeline)
+	for p := range s.Pipeline {
+		seconds[p] = times[slowest(times, s.Mesh, p)]
+	}
+	return blocks.Cut(blocks.Loads(seconds), s.Pipeline*s.Chunks, nil, nil)
 }
 
 // slowest returns the slowest device of stage p.

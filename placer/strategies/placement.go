@@ -19,58 +19,110 @@ import (
 const NamePlacement = "placement"
 
 // place searches placements of the units of the model, each unit on one device for all
-// micro-batches. It begins with stages cut within layers, in the order of pipelined, a 1F1B
-// strategy, and with devices that follow that order as far as what is ready allows
-// (strategy.Free); then ops change stages at the cuts, and units move (package local). It returns
-// nothing worse than pipelined itself.
-func (x *Comparison) place(ctx context.Context, pipelined *Row, budget plan.Budget, seed uint64) (*Row, error) {
+// micro-batches. It begins with the best of starts, which are pipelines, 1F1B and interleaved
+// ones first of all: their stages are cut anew within layers, and devices follow their order as
+// far as what is ready allows (strategy.Free). From the better of these, ops change stages at
+// the cuts, and units move (package local). It returns nothing worse than any of starts.
+func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budget, seed uint64) (*Row, error) {
 	begin := x.c.Clock()
-	row := *pipelined
+	best := starts[0]
+	for _, r := range starts {
+		if r.Score().Better(best.Score()) {
+			best = r
+		}
+	}
+	row := *best
 	row.Name, row.Tried = NamePlacement, 0
-	s := pipelined.Strategy
-	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
-	if err != nil {
-		return nil, err
-	}
-	fine := strategy.NewFineBlocks(micro, times[0])
-	bounds, err := cut(x.judge.Machine, fine, times, s)
-	if err != nil {
-		return nil, err
-	}
 	keep := func(s strategy.Strategy, r *Result, device []uint8) {
 		if row.Tried++; r.Score().Better(row.Score()) {
 			r.Step = nil
 			row.Strategy, row.Result, row.Device = s, r, device
 		}
 	}
-	strict, err := strategy.Derive(micro, fine, s, strategy.Options{Bounds: bounds})
+	var from *loose
+	for _, r := range starts {
+		if s := r.Strategy.Schedule; s != strategy.OneFOneB && s != strategy.Interleaved || ctx.Err() != nil && from != nil {
+			continue
+		}
+		l, err := x.loosen(r.Strategy, keep)
+		if err != nil { // its layers cannot be cut so; others may
+			continue
+		}
+		if from == nil || l.score.Better(from.score) {
+			from = l
+		}
+	}
+	if from != nil {
+		p, e := from.problem, from.judge
+		p.Budget, p.Seed, p.Clock = budget, seed, x.c.Clock
+		o, err := from.cuts.Place(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		row.Tried += o.Evaluations
+		if o.Score.Better(row.Score()) {
+			r, err := x.judge.run(e.step, e.sim, e.expand(o.Device))
+			if err != nil {
+				return nil, err
+			}
+			keep(e.step.Strategy, r, o.Device)
+		}
+	}
+	row.Took = x.c.Clock() - begin
+	return &row, nil
+}
+
+// loose is a pipeline cut within layers whose order is a priority alone: where a search
+// begins.
+type loose struct {
+	problem *plan.Problem
+	judge   *expanded
+	cuts    atCuts
+	score   plan.Score
+}
+
+// loosen cuts the pipeline s within layers and then lets its devices follow its order
+// where they can; keep is told of what the stricter of the two comes to.
+func (x *Comparison) loosen(s strategy.Strategy, keep func(strategy.Strategy, *Result, []uint8)) (*loose, error) {
+	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.judge.Run(strict)
+	fine := strategy.NewFineBlocks(micro, times[0])
+	tight, err := cut(x.judge.Machine, fine, times, s)
 	if err != nil {
 		return nil, err
 	}
-	keep(s, r, stagesOf(strict))
-	s.Schedule, s.Chunks = strategy.Free, 1
+	loosest, err := cutByTime(fine, times, s)
+	if err != nil {
+		return nil, err
+	}
+	bounds, best := tight, plan.Score{}
+	for k, at := range [][]int{tight, loosest} {
+		if k == 1 && slices.Equal(at, tight) {
+			break
+		}
+		strict, err := strategy.Derive(micro, fine, s, strategy.Options{Bounds: at})
+		if err != nil {
+			return nil, err
+		}
+		r, err := x.judge.Run(strict)
+		if err != nil {
+			return nil, err
+		}
+		if k == 0 || r.Score().Better(best) {
+			bounds, best = at, r.Score()
+		}
+		keep(s, r, stagesOf(strict))
+	}
+	s.Schedule = strategy.Free
 	p, e, err := x.problem(micro, fine, bounds, times, s)
 	if err != nil {
 		return nil, err
 	}
-	p.Budget, p.Seed, p.Clock = budget, seed, x.c.Clock
-	o, err := atCuts{fine, bounds}.Place(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if o.Score.Better(row.Score()) {
-		if r, err = x.judge.run(e.step, e.sim, e.expand(o.Device)); err != nil {
-			return nil, err
-		}
-		keep(s, r, o.Device)
-	}
-	row.Tried += o.Evaluations
-	row.Took = x.c.Clock() - begin
-	return &row, nil
+	l := &loose{p, e, atCuts{fine, bounds, s.Pipeline}, plan.Score{}}
+	l.score = e.Evaluate(plan.Decision{Device: fine.Stages(bounds, s.Pipeline)})
+	return l, nil
 }
 
 // stagesOf returns the stage of each op of the micro-batch's graph.
@@ -105,7 +157,8 @@ func (x *Comparison) problem(micro *strategy.Model, blocks *strategy.Blocks, bou
 // that makes the step shorter; then local search moves units.
 type atCuts struct {
 	blocks *strategy.Blocks
-	bounds []int
+	bounds []int // [P*V]
+	stages int   // P
 }
 
 // Name implements plan.Placer.
@@ -118,7 +171,7 @@ func (atCuts) Kind() plan.Kind { return plan.Search }
 func (a atCuts) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	track := budget.New(ctx, p, a.Name())
 	bounds := slices.Clone(a.bounds)
-	at := a.blocks.Stages(bounds)
+	at := a.blocks.Stages(bounds, a.stages)
 	best := track.Try(at)
 	for stride := 4; stride > 0 && !track.Done(); {
 		better := false
@@ -133,7 +186,7 @@ func (a atCuts) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 				if trial[k] <= bounds[k-1] || trial[k] >= end || track.Done() {
 					continue
 				}
-				device := a.blocks.Stages(trial)
+				device := a.blocks.Stages(trial, a.stages)
 				if s := track.Try(device); s.Better(best) {
 					bounds, best, at, better = trial, s, device, true
 				}
@@ -169,32 +222,37 @@ type expanded struct {
 	sim      *sim.Simulator
 	seconds  [][]float64
 	decision plan.Decision
-	turns    [][]int32 // of each pass on each device
-	pass     []int32   // [N'] 2*m of a forward, 2*m+1 of a backward op; -1 before, 2*M behind all
+	turns    [][]int32 // of each pass on each device, [P][2*M*V]
+	last     int32     // 2*M*V
+	pass     []int32   // [N'] index into turns, as Strategy.Turns has it; -1 before, last behind all
 	order    []int32   // [N'] ops as the model has them
-	count    []int32   // [2*M+3] scratch
+	count    []int32   // [2*M*V+3] scratch
 	rank     []int32   // [N'] scratch
 }
 
 func newExpanded(step *strategy.Step, s *sim.Simulator, seconds [][]float64, d plan.Decision) *expanded {
-	n, m := step.Graph.NumOps(), step.Strategy.MicroBatches
-	e := &expanded{step: step, sim: s, seconds: seconds, decision: d, turns: step.Strategy.Turns(), pass: make([]int32, n), order: make([]int32, n), count: make([]int32, 2*m+3), rank: make([]int32, n)}
+	n, chunks := step.Graph.NumOps(), int32(step.Strategy.Chunks)
+	last := 2 * int32(step.Strategy.MicroBatches) * chunks
+	e := &expanded{step: step, sim: s, seconds: seconds, decision: d, turns: step.Strategy.Turns(), last: last, pass: make([]int32, n), order: make([]int32, n), count: make([]int32, last+3), rank: make([]int32, n)}
 	for i := range e.pass {
-		o := step.Graph.Op(graph.OpID(i))
+		o, of := step.Graph.Op(graph.OpID(i)), int32(0) // chunk of its stage
+		if from := step.From[i]; from != graph.None {
+			of = step.Chunk[from] / int32(step.Strategy.Pipeline)
+		}
 		switch k := step.Micro[i]; {
 		case k >= 0 && o.Phase == graph.Backward:
-			e.pass[i] = 2*k + 1
+			e.pass[i] = (2*k+1)*chunks + of
 		case k >= 0:
-			e.pass[i] = 2 * k
+			e.pass[i] = 2*k*chunks + of
 		case o.Phase == graph.Update:
-			e.pass[i] = int32(2 * m)
+			e.pass[i] = last
 		default:
 			e.pass[i] = -1
 		}
 		e.order[i] = int32(i)
 	}
 	model := func(i int32) graph.OpID { // updates keep the order that they have
-		if int(e.pass[i]) == 2*m {
+		if e.pass[i] == last {
 			return graph.OpID(n)
 		}
 		return step.From[i]
@@ -204,7 +262,7 @@ func newExpanded(step *strategy.Step, s *sim.Simulator, seconds [][]float64, d p
 }
 
 // expand places every op of the step as the op that it is made from. Each device has the
-// passes in the order of its 1F1B stage, and in a pass the ops in the model's order.
+// passes in the order of its stage, and in a pass the ops in the model's order.
 func (e *expanded) expand(device []uint8) plan.Decision {
 	for i, from := range e.step.From {
 		if from != graph.None {
@@ -216,7 +274,7 @@ func (e *expanded) expand(device []uint8) plan.Decision {
 		switch {
 		case p < 0:
 			e.rank[i] = 0
-		case int(p) == 2*e.step.Strategy.MicroBatches:
+		case p == e.last:
 			e.rank[i] = p + 1
 		default:
 			e.rank[i] = 1 + e.turns[int(e.decision.Device[i])%len(e.turns)][p]

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"placer/graph/strategy"
@@ -10,7 +11,7 @@ import (
 )
 
 // TestPlacementIsNotWorse: the placement of the micro-batched graph is at least as good as
-// 1F1B over its optimal stages, and places every co-location group on one device.
+// 1F1B and interleaved stages, and places every co-location group on one device.
 func TestPlacementIsNotWorse(t *testing.T) {
 	for _, name := range small {
 		m, err := hw.Take("a100", 4, false)
@@ -21,20 +22,28 @@ func TestPlacementIsNotWorse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := piped(strategy.OneFOneB, 2, 4, 1)
-		row := x.best(context.Background(), NamePipeline, []strategy.Strategy{s})
-		if row.Result == nil {
-			t.Fatal(row.Why)
+		var starts []*Row
+		for _, s := range []strategy.Strategy{piped(strategy.OneFOneB, 2, 4, 1), piped(strategy.Interleaved, 2, 4, 2)} {
+			row := x.best(context.Background(), NamePipeline, []strategy.Strategy{s})
+			if row.Result == nil {
+				if s.Chunks > 1 && strings.Contains(row.Why, "can be cut into") {
+					continue
+				}
+				t.Fatal(row.Why)
+			}
+			starts = append(starts, &row)
 		}
-		got, err := x.place(context.Background(), &row, plan.Budget{Evaluations: 40}, 1)
+		got, err := x.place(context.Background(), starts, plan.Budget{Evaluations: 40}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row.Score().Better(got.Score()) {
-			t.Errorf("%s: %.6g s, 1F1B %.6g s", name, got.Seconds, row.Seconds)
+		for _, row := range starts {
+			if row.Score().Better(got.Score()) {
+				t.Errorf("%s: %.6g s, %v %.6g s", name, got.Seconds, row.Strategy, row.Seconds)
+			}
 		}
-		t.Logf("%s: 1F1B %.4g ms, placement %.4g ms (%v)", name, 1e3*row.Seconds, 1e3*got.Seconds, got.Strategy.Schedule)
-		again, err := x.place(context.Background(), &row, plan.Budget{Evaluations: 40}, 1)
+		t.Logf("%s: of %d pipelines, 1F1B %.4g ms, the last %.4g ms, placement %.4g ms (%v)", name, len(starts), 1e3*starts[0].Seconds, 1e3*starts[len(starts)-1].Seconds, 1e3*got.Seconds, got.Strategy)
+		again, err := x.place(context.Background(), starts, plan.Budget{Evaluations: 40}, 1)
 		if err != nil || again.Seconds != got.Seconds {
 			t.Errorf("%s: again %v, %v", name, again.Seconds, err)
 		}
@@ -47,6 +56,24 @@ func TestPlacementIsNotWorse(t *testing.T) {
 		}
 		if err := (&plan.Plan{Decision: plan.Decision{Device: got.Device}}).Check(g, x.judge.Machine); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestTurns: under every schedule each stage has every pass of every chunk once, in turn.
+func TestTurns(t *testing.T) {
+	for _, s := range []strategy.Strategy{piped(strategy.OneFOneB, 3, 5, 1), piped(strategy.GPipe, 2, 4, 1), piped(strategy.Interleaved, 2, 6, 3), piped(strategy.Free, 4, 8, 1), piped(strategy.Free, 2, 6, 2)} {
+		for stage, turns := range s.Turns() {
+			if len(turns) != 2*s.MicroBatches*s.Chunks {
+				t.Fatalf("%v: %d passes, want %d", s, len(turns), 2*s.MicroBatches*s.Chunks)
+			}
+			seen := make([]bool, len(turns))
+			for _, turn := range turns {
+				if seen[turn] {
+					t.Errorf("%v: stage %d has two passes at turn %d", s, stage, turn)
+				}
+				seen[turn] = true
+			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,16 +28,16 @@ type Config struct {
 	Seed  uint64
 }
 
-// Default is p95 over 20 machines of an error to be filled in.
-func Default() Config { return Config{Quantile: 0.95, Machines: 20, Error: 0.1, Seed: 1} }
+// Default is p95 over 50 machines of an error to be filled in.
+func Default() Config { return Config{Quantile: 0.95, Machines: 50, Error: 0.1, Seed: 1} }
 
 // Parse reads "p95" into the default with that quantile.
 func Parse(s string) (Config, error) {
 	c := Default()
 	digits, ok := strings.CutPrefix(s, "p")
 	n, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || !(n > 0 && n <= 100) {
-		return c, fmt.Errorf("robust %q: want p1 to p100, as p95", s)
+	if !ok || err != nil || !(n >= 50 && n <= 99.9) {
+		return c, fmt.Errorf("robust %q: want p50 to p99.9, as p95", s)
 	}
 	c.Quantile = n / 100
 	return c, nil
@@ -47,7 +46,7 @@ func Parse(s string) (Config, error) {
 // Validate reports every fault.
 func (c Config) Validate() error {
 	var errs faults.List
-	errs.If(!(c.Quantile > 0 && c.Quantile <= 1), "quantile: %v, want above 0, at most 1", c.Quantile)
+	errs.If(!(c.Quantile >= 0.5 && c.Quantile < 1), "quantile: %v, want 0.5 to below 1", c.Quantile)
 	errs.If(c.Machines < 1, "machines: %d, want at least 1", c.Machines)
 	errs.If(!(c.Error >= 0 && c.Error < 1), "error: %v, want 0 to below 1", c.Error)
 	return errors.Join(errs...)
@@ -65,7 +64,9 @@ type Evaluator struct {
 // New returns the evaluator of g on machines that deviate from m. On each, every device
 // has a factor for each class of ops, and every link one for its bandwidth, drawn from a
 // log-normal distribution of median 1 whose mean absolute deviation is c.Error to first
-// order (sigma = error*sqrt(pi/2)).
+// order (sigma = error*sqrt(pi/2)). Every factor has one value in each of c.Machines strata of
+// equal probability (Latin hypercube sampling: McKay, Beckman and Conover, 1979), so that a
+// quantile of few machines is near that of many.
 func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config) (*Evaluator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -75,8 +76,9 @@ func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Co
 	if e.of, err = sim.New(g, m, cost, how); err != nil {
 		return nil, err
 	}
+	draws := stratified(c, dimensions(m))
 	for k := range c.Machines {
-		s, err := c.machine(k, g, m, cost, how)
+		s, err := machine(draws[k], g, m, cost, how)
 		if err != nil {
 			return nil, err
 		}
@@ -85,15 +87,15 @@ func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Co
 	return e, nil
 }
 
-// Sample returns the steps of a decision on the machines of c, in the order of the machines, [c.Machines].
-// It holds one machine at a time.
+// Sample returns the steps of a decision on c.Machines machines that are drawn independently, in
+// their order. It holds one machine at a time.
 func Sample(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, d plan.Decision) ([]float64, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	steps := make([]float64, c.Machines)
 	for k := range steps {
-		s, err := c.machine(k, g, m, cost, how)
+		s, err := machine(independent(c, k, dimensions(m)), g, m, cost, how)
 		if err != nil {
 			return nil, err
 		}
@@ -102,21 +104,17 @@ func Sample(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c
 	return steps, nil
 }
 
-// machine returns the simulator of the k-th machine.
-func (c Config) machine(k int, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config) (*sim.Simulator, error) {
-	sigma := c.Error * math.Sqrt(math.Pi/2)
-	rng := rand.New(rand.NewPCG(c.Seed, uint64(k)<<8|0x72)) // "r"
-	draw := func() float64 { return math.Exp(sigma * rng.NormFloat64()) }
+// machine returns the simulator of a machine that is off by factors, those of the classes of
+// each device first, then those of the links.
+func machine(factor []float64, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config) (*sim.Simulator, error) {
 	off := &deviating{CostModel: cost, g: g, factor: make([][graph.NumClasses]float64, m.NumDevices())}
 	for d := range off.factor {
-		for class := range off.factor[d] {
-			off.factor[d][class] = draw()
-		}
+		factor = factor[copy(off.factor[d][:], factor):]
 	}
 	x := *m
 	x.Links = slices.Clone(m.Links)
 	for l := range x.Links {
-		x.Links[l].Bandwidth *= units.BytesPerSecond(draw())
+		x.Links[l].Bandwidth *= units.BytesPerSecond(factor[l])
 	}
 	if kernels, ok := cost.(sim.KernelCostModel); ok {
 		return sim.New(g, &x, &deviatingKernels{off, kernels}, how)
@@ -156,18 +154,36 @@ func (x *deviatingKernels) Parts(op graph.OpID, d int) fuse.Parts {
 	return fuse.Parts{Compute: p.Compute * units.Seconds(f), PerByte: p.PerByte * f, Launch: p.Launch * units.Seconds(f)}
 }
 
-// Evaluate implements plan.Evaluator: the quantile of the steps; bytes do not depend on times
-// much, and the largest overflow counts.
+// Evaluate implements plan.Evaluator: the quantile of the log-normal distribution with the
+// moments of the steps' logarithms, which few machines settle better than an order
+// statistic of theirs; bytes do not depend on times much, and the largest overflow counts.
 func (e *Evaluator) Evaluate(d plan.Decision) (s plan.Score) {
 	for k, m := range e.machine {
 		x := m.Evaluate(d)
 		e.values[k] = x.Value
 		s.Overflow = max(s.Overflow, x.Overflow)
 	}
-	slices.Sort(e.values)
-	s.Value = e.values[at(e.c.Quantile, len(e.values))]
+	s.Value = fitted(e.values, e.c.Quantile)
 	return s
 }
+
+// fitted returns the quantile q of the log-normal distribution that has the mean and the
+// variance of the logarithms of steps.
+func fitted(steps []float64, q float64) float64 {
+	mean, square := 0.0, 0.0
+	for _, x := range steps {
+		mean += math.Log(x)
+	}
+	mean /= float64(len(steps))
+	for _, x := range steps {
+		d := math.Log(x) - mean
+		square += d * d
+	}
+	return math.Exp(mean + normal(q)*math.Sqrt(square/float64(len(steps))))
+}
+
+// normal returns the quantile q of the normal distribution.
+func normal(q float64) float64 { return math.Sqrt2 * math.Erfinv(2*q-1) }
 
 // at is the index of a quantile among n sorted values: the lowest that at least that share does not
 // exceed.
@@ -175,23 +191,25 @@ func at(quantile float64, n int) int {
 	return min(n-1, max(0, int(math.Ceil(quantile*float64(n)-1e-9))-1))
 }
 
-// Bound returns a lower bound of what Evaluate returns: the quantile of the machines' own
-// bounds, each of which is below its step.
+// Bound returns a lower bound of what Evaluate returns: the mean of the logarithms of the
+// machines' own bounds, each of which is below its step; the quantile is not below the
+// median.
 func (e *Evaluator) Bound(fused bool) float64 {
-	bounds := make([]float64, len(e.machine))
-	for k, m := range e.machine {
-		if bounds[k] = float64(m.LowerBound().Seconds); fused {
-			bounds[k] = float64(m.FusedLowerBound().Seconds)
+	sum := 0.0
+	for _, m := range e.machine {
+		b := m.LowerBound().Seconds
+		if fused {
+			b = m.FusedLowerBound().Seconds
 		}
+		sum += math.Log(float64(b))
 	}
-	slices.Sort(bounds)
-	return bounds[at(e.c.Quantile, len(bounds))]
+	return math.Exp(sum / float64(len(e.machine)))
 }
 
 // Steps returns the step of d on every machine, ascending.
 func (e *Evaluator) Steps(d plan.Decision) []float64 {
 	e.Evaluate(d)
-	return slices.Clone(e.values)
+	return slices.Sorted(slices.Values(e.values))
 }
 
 // Clone implements plan.Evaluator.
