@@ -163,6 +163,11 @@ repro-table2: ## search the 14 rows of GO's table 2 again (BUDGET=5m, SEED=1 eac
 repro-search-budget: ## searches of the 14 rows within 1 s, 10 s and 2 minutes, six seeds, into experiments/search-budget; OLD=BINARY beside it in turns; goes on where it was stopped
 	SECONDS_OF="$(SECONDS_OF)" SEEDS="$(SEEDS)" ROWS="$(ROWS)" SINGLES="$(SINGLES)" OLD="$(OLD)" experiments/search-budget/run.sh
 
+.PHONY: repro-scale
+repro-scale: ## search graphs from 10,000 to a million ops (SIZES="10k 1M", SECONDS_OF=300, GPUS=8) into experiments/scale; goes on where it was stopped; 6 minutes and up to 16 GiB each
+	$(GO) build -o bin/placer ./cmd/placer
+	SIZES="$(SIZES)" SECONDS_OF="$(SECONDS_OF)" GPUS="$(GPUS)" FLAGS="$(FLAGS)" experiments/scale/run.sh
+
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 

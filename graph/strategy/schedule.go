@@ -20,10 +20,12 @@ const (
 	// Free leaves the order to priorities, the oldest micro-batch first, and keeps at most
 	// P of them under way.
 	Free
+	// Unordered leaves the order to priorities, whatever that keeps under way.
+	Unordered
 	numSchedules
 )
 
-var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "free"}
+var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "free", "unordered"}
 
 func (s Schedule) String() string {
 	if s < numSchedules {
@@ -47,7 +49,7 @@ func (s Strategy) orders() [][]task {
 		n := m * v
 		warm := n // forward passes before the first backward one
 		switch s.Schedule {
-		case OneFOneB, Free:
+		case OneFOneB, Free, Unordered:
 			warm = min(n, p-stage)
 		case Interleaved:
 			// The first backward pass is that of the last chunk; as Megatron-LM counts them, plus the

@@ -35,7 +35,7 @@ var allowed = map[string]string{
 	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
 	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
-	"workloads":              "units graph graph/train",
+	"workloads":              "units graph graph/strategy graph/train",
 	"hw":                     "units internal/fsx",
 	"plan":                   "units graph graph/fuse graph/remat graph/unit hw internal/fsx",
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
@@ -100,6 +100,7 @@ var allowed = map[string]string{
 	"baselines/exact":                   "graph graph/unit sim/throughput plan sim units baselines/partition/balance baselines/exact/cpsat baselines/budget baselines/listsched",
 	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/parallel",
 	"baselines/search/fusion":           "graph graph/fuse",
+	"baselines/search/fold":             "graph graph/unit plan schedule baselines/budget baselines/search/anneal", // docs/adr/0039
 	"schedule":                          "units graph graph/unit hw plan sim",
 	"baselines/search/local":            "graph graph/unit plan baselines/budget",
 	"baselines/listsched":               "units graph graph/unit plan schedule baselines/budget",

@@ -49,6 +49,9 @@ type runSettings struct {
 	Methods      []string          `json:"methods,omitempty"`
 	From         []string          `json:"from,omitempty"` // plan files that the search starts from
 	FromScratch  bool              `json:"from_scratch,omitempty"`
+	// Walkers is how many searches of the portfolio go side by side and share their
+	// bests; 0: 2, and as many as workers where no budget in evaluations bounds the run.
+	Walkers int `json:"walkers,omitempty"`
 }
 
 // hostSettings are those of the process that searches; no run keeps them.
@@ -121,6 +124,8 @@ func (s *runSettings) complete() error {
 	switch {
 	case s.Budget.Seconds < 0 || s.Budget.Evaluations < 0:
 		return usagef("a budget of %g seconds and %d evaluations: want more than 0", s.Budget.Seconds, s.Budget.Evaluations)
+	case s.Walkers < 0 || s.Walkers > 1024:
+		return usagef("%d walkers: want 0 to 1024", s.Walkers)
 	case s.Budget == budget{}:
 		s.Budget.Seconds = search.Default().Budget.Seconds
 	}
