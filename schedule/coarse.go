@@ -3,6 +3,7 @@ package schedule
 import (
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/hw"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
@@ -13,11 +14,20 @@ import (
 // beyond the first weighs what the link from the first device to the second could
 // carry in its latency.
 func Coarsen(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float64, error) {
-	var perTensor units.Bytes
-	if p.Machine.NumDevices() > 1 {
-		latency, bandwidth := p.Machine.Transfer(0, 1)
-		perTensor = units.Bytes(float64(latency) * float64(bandwidth))
+	return coarsen(p, part, InLatency(p.Machine))
+}
+
+// InLatency returns the bytes that the link from the first device of m to the second
+// carries in its latency.
+func InLatency(m *hw.Machine) units.Bytes {
+	if m.NumDevices() < 2 {
+		return 0
 	}
+	latency, bandwidth := m.Transfer(0, 1)
+	return units.Bytes(float64(latency) * float64(bandwidth))
+}
+
+func coarsen(p *plan.Problem, part *unit.Partition, perTensor units.Bytes) (*unit.Coarsened, [][]float64, error) {
 	c, err := unit.Coarsen(p.Graph, part, perTensor)
 	if err != nil {
 		return nil, nil, err
@@ -31,9 +41,10 @@ func Coarsen(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float6
 
 // CoarseProblem returns the coarsened graph of p's units in part, and the problem to place
 // it, judged by the length of its step alone: a quick and rough picture of p. Its priority
-// is the critical path's if p has any. It has no units, budget or seed.
-func CoarseProblem(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, *plan.Problem, error) {
-	c, seconds, err := Coarsen(p, part)
+// is the critical path's if p has any. It has no units, budget or seed. perTensor is that of
+// unit.Coarsen: what is added for it is held in memory too.
+func CoarseProblem(p *plan.Problem, part *unit.Partition, perTensor units.Bytes) (*unit.Coarsened, *plan.Problem, error) {
+	c, seconds, err := coarsen(p, part, perTensor)
 	if err != nil {
 		return nil, nil, err
 	}

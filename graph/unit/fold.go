@@ -16,6 +16,8 @@ type Folding struct {
 	// Block is the block of each part, 0..Blocks-1 in the order of the forward pass.
 	Block  []int32
 	Blocks int
+	// Turn is the repetition of each part, ascending; -1 where it is in none.
+	Turn []int32
 }
 
 // Fold returns the folding of g into blocks that stand for about share of the step's time
@@ -47,15 +49,15 @@ func Fold(g *graph.Graph, seconds []float64, share float64, most int) (*Folding,
 	label := make([]int32, len(chains.Of))
 	width := turns/scale + 2
 	for i, u := range chains.Of {
-		label[i] = block[u]*width + 1 + turn[i]/scale
-		if turn[i] < 0 {
-			label[i] = block[u] * width
+		if turn[i] >= 0 {
+			turn[i] /= scale
 		}
+		label[i] = block[u]*width + 1 + turn[i]
 	}
 	f.Parts = partition(label)
-	f.Block = make([]int32, f.Parts.NumUnits())
+	f.Block, f.Turn = make([]int32, f.Parts.NumUnits()), make([]int32, f.Parts.NumUnits())
 	for u, ops := range f.Parts.Ops {
-		f.Block[u] = block[chains.Of[ops[0]]]
+		f.Block[u], f.Turn[u] = block[chains.Of[ops[0]]], turn[ops[0]]
 	}
 	return f, nil
 }

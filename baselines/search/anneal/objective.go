@@ -101,7 +101,7 @@ const mostNodes = 0.4
 // coarseObjective returns an objective on the coarsened graph of the decisions t, and the
 // number of its nodes.
 func coarseObjective(p *plan.Problem, t *neighbourhood) (*objective, int, error) {
-	c, q, err := schedule.CoarseProblem(p, t.fine)
+	c, q, err := schedule.CoarseProblem(p, t.fine, schedule.InLatency(p.Machine))
 	if err != nil {
 		return nil, 0, err
 	}

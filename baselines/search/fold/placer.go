@@ -4,8 +4,10 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"placer/baselines/budget"
 	"placer/baselines/search/anneal"
@@ -36,15 +38,26 @@ const (
 	mostNodes = 0.4
 )
 
-// rounds is how often the folded graph is annealed: first from nothing, then from the best
-// that the whole graph has confirmed. Each takes twice as long as the one before it.
+// rounds is how often the folded graph is annealed: first from pipelines, then from the
+// best that the whole graph has confirmed. Each takes twice as long as the one before it.
 const rounds = 3
+
+// chunks are the parts of the model that a device has in the pipelines to start from.
+var chunks = []int{1, 2, 4}
+
+// coolFolded leaves out annealing's own coarsened graph, in which all repetitions of a block
+// are one node.
+const coolFolded = 2
 
 // Place searches until the budget is spent or ctx ends. A step of the folded graph is
 // charged to a budget in evaluations by its share of the ops; the outcome counts
-// evaluations of the problem alone and notes the others. It decides on placement by the
-// length of the step, under the problem's priority, and gives up where a graph does not
-// fold or something else is asked for.
+// evaluations of the problem alone and notes the others. It gives up where a graph does not
+// fold or something else than the step is asked for.
+//
+// Where the problem asks for priorities, there are two to choose from: the problem's own,
+// and by turns, which has every device run what it can of an earlier micro-batch first. By
+// the longest path alone devices take all micro-batches through their blocks together, and
+// the next device waits for the first of them as long as for the last.
 func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	p = budget.OrDefault(p)
 	if p.Objective.Normal() != plan.Step || !p.Decides(plan.Place) {
@@ -54,54 +67,81 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name(), err)
 	}
-	track := budget.New(ctx, p, a.Name())
-	device := make([]uint8, p.Graph.NumOps())
-	f.expand(f.problem.Units.Blocks(f.problem.Evaluator.OpSeconds(0), p.Machine.NumDevices()), device)
-	track.Try(device)
-	started, folded := budget.Now(p), 0.0 // evaluations of the folded graph, in those of the problem
-	var best []uint8                      // [nodes]
-	for round := 0; round < rounds && !track.Done(); round++ {
-		q := *f.problem
-		q.Seed, q.Clock = plan.StreamSeed(p.Seed, fmt.Sprint(round)), p.Clock
-		part := float64(int(1)<<round) / float64(int(1)<<rounds-int(1)<<round) // of what is left
-		if n := p.Budget.Evaluations; n > 0 {
-			left := float64(n) - float64(track.Evaluations()) - folded - 1
-			if q.Budget.Evaluations = int(part * left / f.share); q.Budget.Evaluations < 1 {
-				break
-			}
-		}
-		if s := p.Budget.Seconds; s > 0 && p.Clock != nil {
-			if q.Budget.Seconds = part * (s - (p.Clock() - started)); q.Budget.Seconds <= 0 {
-				break
-			}
-		}
-		method := anneal.Placer{Workers: 1}
-		if best != nil {
-			method.Starts = [][]uint8{best}
-		}
-		out, err := method.Place(ctx, &q)
-		if err != nil {
-			break // ctx has ended
-		}
-		folded += float64(out.Evaluations) * f.share
-		f.evaluations += out.Evaluations
-		before := track.Best()
-		f.expand(out.Device, device)
-		if s := track.Try(device); best == nil || s.Better(before) {
-			best = out.Device
+	s := &search{folded: f, p: p, track: budget.New(ctx, p, a.Name()), started: budget.Now(p), device: make([]uint8, p.Graph.NumOps())}
+	stages := f.stages(p.Machine.NumDevices())
+	s.best = stages[0]
+	s.try(s.best, nil)
+	if turns := f.byTurns(); p.Decides(plan.Schedule) && p.Priority != nil && !s.track.Done() {
+		before := s.track.Best()
+		if ranks := f.ranks(turns, p.Priority); s.try(s.best, ranks).Better(before) {
+			s.priority, f.problem.Priority = ranks, turns
 		}
 	}
-	track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", f.evaluations, f.blocks, f.coarse.Graph.NumOps())
-	return track.Outcome()
+	for round := 0; round < rounds && !s.track.Done(); round++ {
+		if round > 0 {
+			stages = [][]uint8{s.best}
+		}
+		if !s.anneal(ctx, round, stages) {
+			break
+		}
+	}
+	s.track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
+	return s.track.Outcome()
+}
+
+// search is the state of one Place.
+type search struct {
+	*folded
+	p           *plan.Problem
+	track       *budget.Tracker
+	started     float64
+	evaluations int     // of the folded graph
+	priority    []int32 // [N] that placements are judged under; nil: the problem's
+	best        []uint8 // [nodes] the best that the whole graph has confirmed
+	device      []uint8 // [N] scratch
+}
+
+// try evaluates the placement of nodes on the whole graph.
+func (s *search) try(node []uint8, priority []int32) plan.Score {
+	s.expand(node, s.device)
+	return s.track.TryPlan(s.device, priority)
+}
+
+// anneal anneals the folded graph for its part of what is left, from the best of starts,
+// and tries what that comes to. It is false where nothing is left.
+func (s *search) anneal(ctx context.Context, round int, starts [][]uint8) bool {
+	q := *s.problem
+	q.Seed, q.Clock = plan.StreamSeed(s.p.Seed, fmt.Sprint(round)), s.p.Clock
+	part := float64(int(1)<<round) / float64(int(1)<<rounds-int(1)<<round)
+	if n := s.p.Budget.Evaluations; n > 0 {
+		left := float64(n-s.track.Evaluations()-1) - float64(s.evaluations)*s.share
+		if q.Budget.Evaluations = int(part * left / s.share); q.Budget.Evaluations < 1 {
+			return false
+		}
+	}
+	if b := s.p.Budget.Seconds; b > 0 && s.p.Clock != nil {
+		if q.Budget.Seconds = part * (b - (s.p.Clock() - s.started)); q.Budget.Seconds <= 0 {
+			return false
+		}
+	}
+	out, err := anneal.Placer{Starts: starts, Cool: coolFolded, Workers: 1}.Place(ctx, &q)
+	if err != nil {
+		return false
+	}
+	s.evaluations += out.Evaluations
+	if before := s.track.Best(); s.try(out.Device, s.priority).Better(before) {
+		s.best = out.Device
+	}
+	return true
 }
 
 // folded is a problem with its folding.
 type folded struct {
-	coarse      *unit.Coarsened
-	problem     *plan.Problem // of coarse
-	blocks      int
-	share       float64 // of the ops that coarse has nodes
-	evaluations int
+	folding *unit.Folding
+	coarse  *unit.Coarsened
+	problem *plan.Problem // of coarse
+	blocks  int
+	share   float64 // of the ops that coarse has nodes
 }
 
 func newFolded(p *plan.Problem) (*folded, error) {
@@ -109,11 +149,11 @@ func newFolded(p *plan.Problem) (*folded, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, q, err := schedule.CoarseProblem(p, parts.Parts)
+	c, q, err := schedule.CoarseProblem(p, parts.Parts, 0) // hundreds of tensors stay in a block
 	if err != nil {
 		return nil, err
 	}
-	f := &folded{coarse: c, problem: q, blocks: parts.Blocks, share: float64(c.Graph.NumOps()) / float64(p.Graph.NumOps())}
+	f := &folded{folding: parts, coarse: c, problem: q, blocks: parts.Blocks, share: float64(c.Graph.NumOps()) / float64(p.Graph.NumOps())}
 	if f.share > mostNodes {
 		return nil, budget.Unavailable(fmt.Sprintf("%d ops fold to %d nodes, too many to be worth it", p.Graph.NumOps(), c.Graph.NumOps()))
 	}
@@ -121,11 +161,77 @@ func newFolded(p *plan.Problem) (*folded, error) {
 	return f, nil
 }
 
+// stages returns pipelines of the blocks on d devices, [nodes] each: the forward pass is
+// cut into stages of even time, as many as devices times chunks, which go to the devices
+// in turn.
+func (f *folded) stages(d int) [][]uint8 {
+	seconds, block := f.problem.Evaluator.OpSeconds(0), f.folding.Block
+	load, total := make([]float64, f.blocks), 0.0
+	for v, s := range seconds {
+		load[block[f.coarse.Unit(graph.OpID(v))]] += s
+		total += s
+	}
+	var all [][]uint8
+	for _, c := range chunks {
+		of, before := make([]uint8, f.blocks), 0.0
+		for b, s := range load {
+			of[b] = uint8(min(c*d-1, int(float64(c*d)*(before+s/2)/total)) % d)
+			before += s
+		}
+		node := make([]uint8, len(seconds))
+		for v := range node {
+			node[v] = of[block[f.coarse.Unit(graph.OpID(v))]]
+		}
+		all = append(all, node)
+	}
+	return all
+}
+
 // expand writes the placement of the ops whose nodes are on device node, [nodes].
 func (f *folded) expand(node, device []uint8) {
 	for v, ops := range f.coarse.Ops {
 		for _, i := range ops {
-			device[i] = node[graph.OpID(v)]
+			device[i] = node[v]
 		}
 	}
+}
+
+// byTurns returns the priority of nodes by their turn, and by the folded problem's within
+// it, [nodes].
+func (f *folded) byTurns() []int32 {
+	order := make([]int32, f.coarse.Graph.NumOps())
+	for v := range order {
+		order[v] = int32(v)
+	}
+	turn := func(v int32) int32 { return f.folding.Turn[f.coarse.Unit(graph.OpID(v))] }
+	slices.SortFunc(order, func(a, b int32) int {
+		c := cmp.Compare(turn(a), turn(b))
+		if f.problem.Priority != nil {
+			c = cmp.Or(c, cmp.Compare(f.problem.Priority[a], f.problem.Priority[b]))
+		}
+		return cmp.Or(c, cmp.Compare(a, b))
+	})
+	return inverse(order)
+}
+
+// ranks returns the priority of ops by that of their nodes, and by within, [N], in a node.
+func (f *folded) ranks(node, within []int32) []int32 {
+	order := make([]int32, len(within))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	of := f.coarse.Of
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(node[of[a]], node[of[b]]), cmp.Compare(within[a], within[b]))
+	})
+	return inverse(order)
+}
+
+// inverse returns the place of each number of order.
+func inverse(order []int32) []int32 {
+	at := make([]int32, len(order))
+	for k, i := range order {
+		at[i] = int32(k)
+	}
+	return at
 }
