@@ -11,6 +11,7 @@ import (
 
 	"placer/baselines/budget"
 	"placer/baselines/search/anneal"
+	"placer/baselines/search/fusion"
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/plan"
@@ -86,7 +87,21 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		}
 	}
 	s.track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
-	return s.track.Outcome()
+	o, err := s.track.Outcome()
+	if err == nil && p.Decides(plan.Fuse) && !s.track.Done() {
+		s.fuse(o)
+	}
+	return o, err
+}
+
+// fuse fuses all that can be in the plan that was found, if that is better.
+func (s *search) fuse(o *plan.Outcome) {
+	d := o.Decision
+	d.Fusion = fusion.All(len(d.Device))
+	o.Evaluations++
+	if score := s.p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: s.p.Priority})); score.Better(o.Score) {
+		o.Decision, o.Score = d, score
+	}
 }
 
 // search is the state of one Place.
