@@ -1,6 +1,9 @@
 package unit
 
 import (
+	"cmp"
+	"slices"
+
 	"placer/graph"
 )
 
@@ -31,15 +34,13 @@ func Fold(g *graph.Graph, seconds []float64, share float64, most int) (*Folding,
 	f := &Folding{}
 	chains := h.Levels[Chain]
 	block := make([]int32, chains.NumUnits())
+	for _, u := range h.inOrder(g) {
+		block[u] = int32(f.Blocks)
+		f.Blocks++
+	}
 	lead := h.Leads(Chain)
 	for u := range block {
-		if lead[u] == int32(u) {
-			block[u] = int32(f.Blocks)
-			f.Blocks++
-		}
-	}
-	for u := range block {
-		block[u] = block[h.root(lead, int32(u))]
+		block[u] = block[root(lead, int32(u))]
 	}
 	turn, turns := h.turns(g)
 	scale := int32(1)
@@ -62,8 +63,29 @@ func Fold(g *graph.Graph, seconds []float64, share float64, most int) (*Folding,
 	return f, nil
 }
 
+// inOrder returns the chains that lead themselves in the order of what they compute: by
+// their first ops of the forward pass that read something. Constants and variables may
+// stand anywhere.
+func (h *Hierarchy) inOrder(g *graph.Graph) (order []int32) {
+	chains := h.Levels[Chain]
+	first := make([]graph.OpID, chains.NumUnits())
+	for u, lead := range h.Leads(Chain) {
+		if lead == int32(u) {
+			order = append(order, lead)
+		}
+		for _, i := range chains.Ops[u] {
+			first[u] = i
+			if h.Roles[Cell][h.Levels[Cell].Of[i]] == Forward && len(g.Inputs(i)) > 0 {
+				break
+			}
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
+	return order
+}
+
 // root follows lead from u to a unit that leads itself.
-func (h *Hierarchy) root(lead []int32, u int32) int32 {
+func root(lead []int32, u int32) int32 {
 	for range len(lead) {
 		if lead[u] == u {
 			break

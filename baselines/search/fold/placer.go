@@ -39,11 +39,11 @@ const (
 	mostNodes = 0.4
 )
 
-// rounds is how often the folded graph is annealed: first from pipelines, then from the
-// best that the whole graph has confirmed. Each takes twice as long as the one before it.
+// rounds is how often the folded graph is annealed, always from the best that the whole
+// graph has confirmed. Each round takes twice as long as the one before it.
 const rounds = 3
 
-// chunks are the parts of the model that a device has in the pipelines to start from.
+// chunks are the parts of the model that a device has in the pipelines to begin with.
 var chunks = []int{1, 2, 4}
 
 // coolFolded leaves out annealing's own coarsened graph, in which all repetitions of a block
@@ -78,11 +78,16 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			s.priority, f.problem.Priority = ranks, turns
 		}
 	}
-	for round := 0; round < rounds && !s.track.Done(); round++ {
-		if round > 0 {
-			stages = [][]uint8{s.best}
+	for _, node := range stages[1:] {
+		if s.track.Done() {
+			break
 		}
-		if !s.anneal(ctx, round, stages) {
+		if before := s.track.Best(); s.try(node, s.priority).Better(before) {
+			s.best = node
+		}
+	}
+	for round := 0; round < rounds && !s.track.Done(); round++ {
+		if !s.anneal(ctx, round) {
 			break
 		}
 	}
@@ -122,9 +127,9 @@ func (s *search) try(node []uint8, priority []int32) plan.Score {
 	return s.track.TryPlan(s.device, priority)
 }
 
-// anneal anneals the folded graph for its part of what is left, from the best of starts,
-// and tries what that comes to. It is false where nothing is left.
-func (s *search) anneal(ctx context.Context, round int, starts [][]uint8) bool {
+// anneal anneals the folded graph for its part of what is left, from the best, and tries
+// what that comes to. It is false where nothing is left.
+func (s *search) anneal(ctx context.Context, round int) bool {
 	q := *s.problem
 	q.Seed, q.Clock = plan.StreamSeed(s.p.Seed, fmt.Sprint(round)), s.p.Clock
 	part := float64(int(1)<<round) / float64(int(1)<<rounds-int(1)<<round)
@@ -139,7 +144,7 @@ func (s *search) anneal(ctx context.Context, round int, starts [][]uint8) bool {
 			return false
 		}
 	}
-	out, err := anneal.Placer{Starts: starts, Cool: coolFolded, Workers: 1}.Place(ctx, &q)
+	out, err := anneal.Placer{Starts: [][]uint8{s.best}, Cool: coolFolded, Workers: 1}.Place(ctx, &q)
 	if err != nil {
 		return false
 	}
