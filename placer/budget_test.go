@@ -38,11 +38,9 @@ func endsByDefault(t *testing.T, seed uint64, speed float64, evaluations int) (f
 // More budget never ends behind less: a search makes a smaller one's evaluations and goes
 // on. Faster links do, for some graphs: a plan itself may take longer on them (Graham
 // 1969), so that no search can promise it. How often is told.
-func TestMoreBudgetIsNeverWorse(t *testing.T) {
-	graphs := uint64(200)
-	if testing.Short() {
-		graphs = 20
-	}
+func TestMoreBudgetIsNeverWorse(t *testing.T) { moreBudget(t, 20) }
+
+func moreBudget(t *testing.T, graphs uint64) {
 	shorter, behind, anomalies := 0, 0, 0
 	worst := 0.0
 	for seed := range graphs {

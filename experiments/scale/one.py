@@ -44,5 +44,5 @@ print(json.dumps({
     "ops": doc["graph"]["ops"], "edges": doc["graph"]["edges"], "graph_bytes": os.path.getsize(graph), "made_s": round(made, 2), "made_peak_bytes": made_peak,
     "ready_s": read, "first_plan_s": doc["first_feasible_s"], "searched_s": doc["seconds"], "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "peak_bytes": peak,
     "run_bytes": sum(os.path.getsize(os.path.join(out, name)) for name in os.listdir(out) if os.path.isfile(os.path.join(out, name))),
-    "rule": rule["method"], "rule_s": rule["value"], "best": doc["best"]["method"], "best_s": doc["best"]["step_time_s"], "bound_s": doc["lower_bound"], "evaluations": doc["evaluations"], "steps": steps,
+    "rule": rule["method"], "rule_s": rule["value"], "best": doc["best"]["method"], "best_s": doc["best"]["step_time_s"], "bound_s": doc["lower_bound_s"], "evaluations": doc["evaluations"], "steps": steps,
 }))

@@ -100,3 +100,37 @@ func TestFoldKeepsGroups(t *testing.T) {
 		t.Error("no groups: the test shows nothing")
 	}
 }
+
+// What sums a variable's gradient over micro-batches belongs to the variable, though
+// clipping reads its norm.
+func TestGradientBuffersAreTheirVariables(t *testing.T) {
+	g, err := workloads.Build("llama:layers=4,hidden=64,heads=4,kv_heads=4,ffn=128,vocab=100,seq=16,batch=3,micro_batches=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := unit.Find(g, alike(g))
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffers := 0
+	for u, ops := range h.Levels[unit.Cell].Ops {
+		variable, sum, layers := false, false, map[int32]bool{}
+		for _, i := range ops {
+			o := g.Op(i)
+			variable = variable || o.Params > 0
+			if o.Kind == "AssignAdd" {
+				sum = true
+				layers[o.Layer] = true
+			}
+		}
+		if sum {
+			buffers++
+			if !variable || len(layers) > 1 {
+				t.Errorf("cell %d of %d ops sums gradients of %d layers, with their variable: %v", u, len(ops), len(layers), variable)
+			}
+		}
+	}
+	if buffers < 4 {
+		t.Errorf("%d cells sum gradients", buffers)
+	}
+}

@@ -78,6 +78,9 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	from("cells", plan.Place, placed(coolCells))
 	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
+	if p.large() {
+		return all
+	}
 	if ByNetwork(p.Tasks) { // GO-one's network learns slower than the graph's own logits
 		all = append(all, portfolio.Arm{Name: "cross-entropy", New: func(plan.Decision) (plan.Placer, error) { return cem.Policy{Config: cem.Default()}, nil }})
 	} else {
