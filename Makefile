@@ -171,6 +171,11 @@ corpus: ## CORPUS_PROBLEMS problems to pretrain on, each with the best plan of C
 	$(GO) build -o bin/placer ./cmd/placer
 	bin/placer pretrain corpus --out $(CORPUS) --problems $(CORPUS_PROBLEMS) --seconds $(CORPUS_SECONDS)
 
+.PHONY: repro-scale
+repro-scale: ## search graphs from 10,000 to a million ops (SIZES="10k 1M", SECONDS_OF=300, GPUS=8) into experiments/scale; goes on where it was stopped; 6 minutes and up to 16 GiB each
+	$(GO) build -o bin/placer ./cmd/placer
+	SIZES="$(SIZES)" SECONDS_OF="$(SECONDS_OF)" GPUS="$(GPUS)" FLAGS="$(FLAGS)" experiments/scale/run.sh
+
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 

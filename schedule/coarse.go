@@ -1,8 +1,11 @@
 package schedule
 
 import (
+	"placer/graph"
 	"placer/graph/unit"
+	"placer/hw"
 	"placer/plan"
+	"placer/sim"
 	"placer/units"
 )
 
@@ -11,11 +14,20 @@ import (
 // beyond the first weighs what the link from the first device to the second could
 // carry in its latency.
 func Coarsen(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float64, error) {
-	var perTensor units.Bytes
-	if p.Machine.NumDevices() > 1 {
-		latency, bandwidth := p.Machine.Transfer(0, 1)
-		perTensor = units.Bytes(float64(latency) * float64(bandwidth))
+	return coarsen(p, part, InLatency(p.Machine))
+}
+
+// InLatency returns the bytes that the link from the first device of m to the second
+// carries in its latency.
+func InLatency(m *hw.Machine) units.Bytes {
+	if m.NumDevices() < 2 {
+		return 0
 	}
+	latency, bandwidth := m.Transfer(0, 1)
+	return units.Bytes(float64(latency) * float64(bandwidth))
+}
+
+func coarsen(p *plan.Problem, part *unit.Partition, perTensor units.Bytes) (*unit.Coarsened, [][]float64, error) {
 	c, err := unit.Coarsen(p.Graph, part, perTensor)
 	if err != nil {
 		return nil, nil, err
@@ -26,3 +38,36 @@ func Coarsen(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float6
 	}
 	return c, seconds, nil
 }
+
+// CoarseProblem returns the coarsened graph of p's units in part, and the problem to place
+// it, judged by the length of its step alone: a quick and rough picture of p. Its priority
+// is the critical path's if p has any. It has no units, budget or seed. perTensor is that of
+// unit.Coarsen: what is added for it is held in memory too.
+func CoarseProblem(p *plan.Problem, part *unit.Partition, perTensor units.Bytes) (*unit.Coarsened, *plan.Problem, error) {
+	c, seconds, err := coarsen(p, part, perTensor)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range seconds {
+		for v := range s {
+			s[v] = max(s[v], shortest)
+		}
+	}
+	s, err := sim.New(c.Graph, p.Machine, costs(seconds), sim.Default())
+	if err != nil {
+		return nil, nil, err
+	}
+	q := &plan.Problem{Graph: c.Graph, Machine: p.Machine, Evaluator: s, Moves: s.Moves}
+	if p.Priority != nil {
+		q.Priority = sim.CriticalPathPriority(c.Graph, seconds[0])
+	}
+	return c, q, nil
+}
+
+// shortest is the least time of a node: the simulator wants positive times.
+const shortest = 1e-9
+
+// costs satisfies the cost model of package sim.
+type costs [][]float64
+
+func (c costs) OpSeconds(i graph.OpID, d int) units.Seconds { return units.Seconds(c[d][i]) }

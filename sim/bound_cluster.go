@@ -6,8 +6,12 @@ import (
 	"placer/graph"
 )
 
-// clusterAncestors is how many ancestors of an op cluster looks at, at most.
-const clusterAncestors = 64
+// clusterAncestors is how many ancestors of an op cluster looks at, at most, and
+// clusterLooks bounds how many it looks at for all ops together: some seconds.
+const (
+	clusterAncestors = 64
+	clusterLooks     = 16_000_000
+)
 
 // edge is a dependency as seen from one of its ends: the op at the other one, and the
 // seconds that the tensor takes between the two devices that are nearest.
@@ -71,7 +75,7 @@ func (b *bounder) cluster() {
 // raise raises heads, [N]; edges are those to what comes before, and nth gives the ops in
 // an order in which that is seen first.
 func (b *bounder) raise(edges [][]edge, head []float64, nth func(int) int) {
-	c := &clusterer{b: b, edges: edges, head: head, at: make([]int32, b.n), of: make([]int32, b.n)}
+	c := &clusterer{b: b, edges: edges, head: head, most: min(clusterAncestors, max(1, clusterLooks/b.n)), at: make([]int32, b.n), of: make([]int32, b.n)}
 	for k := range c.of {
 		c.of[k] = -1
 	}
@@ -91,6 +95,7 @@ type clusterer struct {
 	b     *bounder
 	edges [][]edge
 	head  []float64
+	most  int // ancestors of an op
 	// Of the op v under way: its ancestors so far by falling r, a heap of those that are
 	// to follow, where in it an op is, and for what v that holds.
 	heap ancestors
@@ -115,7 +120,7 @@ func (c *clusterer) start(v int32) float64 {
 	c.heap.known, c.heap.order, c.jobs = c.heap.known[:0], c.heap.order[:0], c.jobs[:0]
 	c.reach(v, v, inf, 0)
 	best := 0.0
-	for range clusterAncestors {
+	for range c.most {
 		if len(c.heap.order) == 0 {
 			return best
 		}

@@ -56,7 +56,7 @@ func (c *decoder) depth() int { return c.layers }
 func (c *decoder) settings() []setting {
 	all := []setting{
 		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"kv_heads", &c.kvHeads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
-		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(),
+		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), {"micro_batches", &c.micro, 0, 1 << 10},
 	}
 	if c.experts != 0 {
 		all = append(all, setting{"experts", &c.experts, 1, 1024}, setting{"top_k", &c.topK, 1, max(c.experts, 1)}, setting{"capacity", &c.capacity, 100, 10000})
@@ -67,6 +67,8 @@ func (c *decoder) settings() []setting {
 func (c *decoder) faults() (errs faults.List) {
 	errs.If(c.heads > 0 && c.hidden%(2*c.heads) != 0, "hidden is %d, want a multiple of twice the %d heads", c.hidden, c.heads)
 	errs.If(c.kvHeads > 0 && c.heads%c.kvHeads != 0, "heads is %d, want a multiple of the %d kv_heads", c.heads, c.kvHeads)
+	errs.If(c.micro > 0 && c.batch%c.micro != 0, "batch is %d, want a multiple of the %d micro_batches", c.batch, c.micro)
+	errs.If(c.micro > 1 && c.inference, "micro_batches is %d without an optimizer", c.micro)
 	switch {
 	case c.experts != 0:
 		errs = append(errs, between("layers * experts", int64(c.layers)*c.experts, 1, 1<<14))

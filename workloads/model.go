@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"placer/graph"
+	"placer/graph/strategy"
 	"placer/graph/train"
 	"placer/internal/faults"
 )
@@ -26,6 +27,8 @@ type model interface {
 // common are the settings that every family has.
 type common struct {
 	batch int64
+	// micro is how many micro-batches a step takes its samples in; 0 stands for 1.
+	micro int64
 	dtype graph.DType // of activations and parameters
 	train train.Config
 	// inference leaves the forward graph as it is: no gradients, no updates.
@@ -47,6 +50,46 @@ func build(m model, name string) (*graph.Graph, error) {
 	if err := validate(m); err != nil {
 		return nil, err
 	}
+	if m.base().micro > 1 {
+		return buildInParts(m, name)
+	}
+	return buildWhole(m, name)
+}
+
+// buildInParts returns the step of m on one device whose passes are repeated for every
+// micro-batch (package strategy).
+func buildInParts(m model, name string) (*graph.Graph, error) {
+	c := m.base()
+	batch := c.batch
+	c.batch = batch / c.micro
+	part, err := buildWhole(m, name)
+	c.batch = batch
+	if err != nil {
+		return nil, err
+	}
+	whole, err := buildWhole(m, name)
+	if err != nil {
+		return nil, err
+	}
+	x, err := strategy.NewModel(part, whole)
+	if err != nil {
+		return nil, err
+	}
+	alike := make([]float64, part.NumOps()) // blocks are not cut
+	for i := range alike {
+		alike[i] = 1
+	}
+	s := strategy.Single(int(c.micro))
+	s.Schedule = strategy.Unordered
+	step, err := strategy.Derive(x, strategy.NewBlocks(x, alike), s, strategy.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return step.Graph, nil
+}
+
+// buildWhole is build in one micro-batch.
+func buildWhole(m model, name string) (*graph.Graph, error) {
 	c := m.base()
 	n := newNet(name, c.dtype)
 	n.dynamic = !c.train.StaticShapes

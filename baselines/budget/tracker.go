@@ -71,7 +71,7 @@ func (t *Tracker) tell(device []uint8, priority []int32, s plan.Score, known boo
 	if t.p.Report != nil && (better || t.best.Evaluations%16 == 0) {
 		r := plan.Progress{Method: t.method, Evaluations: t.best.Evaluations, Best: t.best.Score}
 		if better {
-			r.Device = t.best.Device
+			r.Device, r.Priority = t.best.Device, t.best.Priority
 		}
 		t.p.Report(r)
 	}

@@ -196,6 +196,9 @@ func (g *gate) open(e *emitter) {
 // shut ends it: its first ops wait for the end of the pass before (under Free, passes of
 // the first chunk for that of the micro-batch as many before as may be under way).
 func (g *gate) shut(e *emitter, t task, stage int) {
+	if e.s.Schedule == Unordered {
+		return
+	}
 	n := e.b.NumOps() - g.begin
 	follows, followed := make([]bool, n), make([]bool, n)
 	mark := func(p, id graph.OpID) {

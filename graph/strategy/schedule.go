@@ -20,10 +20,12 @@ const (
 	// Free leaves the order to priorities, those of OneFOneB or, with several chunks, of
 	// Interleaved, and keeps as many micro-batches under way as these: P, or 2P.
 	Free
+	// Unordered leaves the order to priorities, whatever that keeps under way.
+	Unordered
 	numSchedules
 )
 
-var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "free"}
+var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "free", "unordered"}
 
 func (s Schedule) String() string {
 	if s < numSchedules {

@@ -138,9 +138,10 @@ func (f *finder) updates() {
 	}
 }
 
-// fold merges a family that no op outside families reads into the one that it
-// reads, or that reads it, where there is only one: optimizer slots that no
-// co-location group ties to their variable, moving averages of a variable.
+// fold merges a family that no op outside families reads, but for a few numbers, into the
+// one that it reads, or that reads it, where there is only one: optimizer slots that no
+// co-location group ties to their variable, moving averages of a variable, sums of its
+// gradient over micro-batches.
 func (f *finder) fold() {
 	const noneYet, several = -1, -2
 	outside := make([]bool, f.numFamilies)
@@ -158,9 +159,11 @@ func (f *finder) fold() {
 	}
 	for i, to := range f.family {
 		for _, t := range f.g.Inputs(graph.OpID(i)) {
-			from := f.family[f.g.Tensor(t).Producer]
+			x := f.g.Tensor(t)
+			from := f.family[x.Producer]
 			switch {
 			case from < 0 || from == to:
+			case to < 0 && x.Bytes <= scalarBytes && !f.isRead[x.Producer]: // a norm
 			case to < 0:
 				outside[from] = true
 			default:

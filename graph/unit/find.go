@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// stretchShare is the share of the step's time that a stretch of cells stands
-	// for, with their gradients and weights.
-	stretchShare = 1.0 / 20
+	// chainShare is the share of the step's time that a stretch of cells stands
+	// for, with their gradients and weights, and so about what a chain does.
+	chainShare = 1.0 / 20
 	// heavyShare is the share of the step's time above which an op that takes longer
 	// than most products starts a cell.
 	heavyShare = 1.0 / 100
@@ -22,6 +22,7 @@ const (
 type finder struct {
 	g       *graph.Graph
 	n       int
+	share   float64 // of the step's time that a stretch of cells stands for
 	seconds []float64
 	total   float64
 	heavy   float64
@@ -40,11 +41,16 @@ type finder struct {
 // they only decide what is heavy. It fails when they are not finite or negative.
 // It keeps no argument.
 func Find(g *graph.Graph, seconds []float64) (*Hierarchy, error) {
+	return findAt(g, seconds, chainShare)
+}
+
+// findAt is Find with chains that stand for about share of the step's time.
+func findAt(g *graph.Graph, seconds []float64, share float64) (*Hierarchy, error) {
 	n := g.NumOps()
 	if len(seconds) != n {
 		panic(fmt.Sprintf("unit: %d times for %d ops", len(seconds), n))
 	}
-	f := &finder{g: g, n: n, seconds: seconds, class: make([]graph.Class, n), isRead: make([]bool, n), index: make([]bool, n), kindNumber: map[graph.Kind]int32{}}
+	f := &finder{g: g, n: n, share: share, seconds: seconds, class: make([]graph.Class, n), isRead: make([]bool, n), index: make([]bool, n), kindNumber: map[graph.Kind]int32{}}
 	classOf := map[graph.Kind]graph.Class{}
 	for i := range n {
 		o := g.Op(graph.OpID(i))
@@ -140,8 +146,8 @@ func (f *finder) assemble() *Hierarchy {
 	}
 	fq := f.quotient(fwd, fc, nf)
 	fReads := f.reading(fwd, fc, nf, w)
-	fChain, fStretch := f.chains(fq, fReads, weight, f.total*stretchShare)
-	fChain, fStretch = f.join(fwd, fc, fChain, fStretch, weight, f.total*stretchShare)
+	fChain, fStretch := f.chains(fq, fReads, weight, f.total*f.share)
+	fChain, fStretch = f.join(fwd, fc, fChain, fStretch, weight, f.total*f.share)
 	fSegment := segments(fq, fChain, fStretch)
 
 	l := newLabels(f.n)
@@ -157,8 +163,8 @@ func (f *finder) assemble() *Hierarchy {
 			bw[bc[k]] += f.seconds[i]
 		}
 		q := f.quotient(bwd, bc, nb)
-		ch, st := f.chains(q, f.reading(bwd, bc, nb, w), bw, f.total*stretchShare)
-		ch, st = f.join(bwd, bc, ch, st, bw, f.total*stretchShare)
+		ch, st := f.chains(q, f.reading(bwd, bc, nb, w), bw, f.total*f.share)
+		ch, st = f.join(bwd, bc, ch, st, bw, f.total*f.share)
 		l.add(bwd.ops, bc, segments(q, ch, st), ch)
 	}
 	l.weights = l.next[0]

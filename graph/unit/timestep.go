@@ -18,10 +18,7 @@ import (
 // Transformer-XL do, which read what earlier ones leave behind and give back no
 // gradients.
 func (h *Hierarchy) ByTimeStep(g *graph.Graph) *Hierarchy {
-	f := &timeSteps{h: h, cells: h.Levels[Cell], of: make([]int32, h.Levels[Cell].NumUnits())}
-	for c := range f.of {
-		f.of[c] = none
-	}
+	f := newTimeSteps(h)
 	if f.number(); f.n < 2 {
 		return nil
 	}
@@ -37,6 +34,14 @@ type timeSteps struct {
 	cells *Partition
 	n     int32
 	of    []int32 // [cells] time step, or none
+}
+
+func newTimeSteps(h *Hierarchy) *timeSteps {
+	f := &timeSteps{h: h, cells: h.Levels[Cell], of: make([]int32, h.Levels[Cell].NumUnits())}
+	for c := range f.of {
+		f.of[c] = none
+	}
+	return f
 }
 
 // number gives the readers of variables their time steps: a variable that is used

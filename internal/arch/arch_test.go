@@ -35,7 +35,7 @@ var allowed = map[string]string{
 	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
 	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
-	"workloads":              "units graph graph/train",
+	"workloads":              "units graph graph/strategy graph/train",
 	"hw":                     "units internal/fsx",
 	"plan":                   "units graph graph/fuse graph/remat graph/unit hw internal/fsx",
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
@@ -100,6 +100,7 @@ var allowed = map[string]string{
 	"baselines/exact":                   "graph graph/unit sim/throughput plan sim units baselines/partition/balance baselines/exact/cpsat baselines/budget baselines/listsched",
 	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/parallel",
 	"baselines/search/fusion":           "graph graph/fuse",
+	"baselines/search/fold":             "graph graph/unit plan schedule baselines/budget baselines/search/anneal baselines/search/fusion", // docs/adr/0039
 	"schedule":                          "units graph graph/unit hw plan sim",
 	"baselines/search/local":            "graph graph/unit plan baselines/budget",
 	"baselines/listsched":               "units graph graph/unit plan schedule baselines/budget",
@@ -179,7 +180,7 @@ var allowed = map[string]string{
 	"experiments/pictures":             "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
-	"experiments/transfer":             "internal/fsx placer/policy/sequential plan baselines/rules",
+	"experiments/transfer":             "internal/fsx hw workloads graph/fuse placer/policy/sequential placer/problem plan baselines/rules baselines/search/fusion",
 }
 
 func TestImportPolicy(t *testing.T) {

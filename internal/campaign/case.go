@@ -67,7 +67,7 @@ func (c *Case) drawMethods(r *rand.Rand) (names []string) {
 }
 
 func (c *Case) problem() methods.Problem {
-	return methods.Problem{Objective: c.Options.Objective, Tasks: c.Options.Tasks, Uncontended: c.Options.Contention == sim.Uncontended.String(), Unlayered: !c.Graph.Layered(), Machine: c.Machine}
+	return methods.Problem{Objective: c.Options.Objective, Tasks: c.Options.Tasks, Uncontended: c.Options.Contention == sim.Uncontended.String(), Unlayered: !c.Graph.Layered(), Machine: c.Machine, Ops: c.Graph.NumOps()}
 }
 
 // settings is the JSON form of a Case beside its graph and its machine.

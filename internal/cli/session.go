@@ -172,8 +172,8 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m, FromScratch: k.FromScratch},
-		methods.Options{Level: s.level, Workers: f.Workers, NetworkDevice: device})
+	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m, Ops: l.NumOps(), FromScratch: k.FromScratch},
+		methods.Options{Level: s.level, Workers: f.Workers, Walkers: k.Walkers, NetworkDevice: device})
 	if len(s.given) > 0 {
 		all = append([]search.Method{methods.Given(s.given)}, all...)
 		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {

@@ -52,6 +52,9 @@ type runSettings struct {
 	// Strategies says whether rows of strategies stand beside the methods; nil leaves it
 	// to the budget.
 	Strategies *bool `json:"strategies,omitempty"`
+	// Walkers is how many searches of the portfolio go side by side and share their
+	// bests; 0: 2, and as many as workers where no budget in evaluations bounds the run.
+	Walkers int `json:"walkers,omitempty"`
 }
 
 // hostSettings are those of the process that searches; no run keeps them.
@@ -124,6 +127,8 @@ func (s *runSettings) complete() error {
 	switch {
 	case s.Budget.Seconds < 0 || s.Budget.Evaluations < 0:
 		return usagef("a budget of %g seconds and %d evaluations: want more than 0", s.Budget.Seconds, s.Budget.Evaluations)
+	case s.Walkers < 0 || s.Walkers > 1024:
+		return usagef("%d walkers: want 0 to 1024", s.Walkers)
 	case s.Budget == budget{}:
 		s.Budget.Seconds = search.Default().Budget.Seconds
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	// Workers is how many evaluations a method may make at once, at least 1. Under
 	// a budget in evaluations no outcome depends on it.
 	Workers int
+	// Walkers is how many arms the portfolio pulls at once; 0 means as portfolio.Placer
+	// says. The outcome depends on it.
+	Walkers int
 	// Start is where to start, for the methods that can.
 	search.Start
 	// NetworkDevice is what the network of a policy runs on; nil is the CPU.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"placer/baselines/search/anneal"
+	"placer/baselines/search/fold"
 	"placer/baselines/search/local"
 	"placer/placer/policy/cem"
 	"placer/placer/portfolio"
@@ -26,7 +27,7 @@ const (
 // of them run at once as o has workers.
 func shared(p Problem, o Options) search.Method {
 	return search.Method{Name: Portfolio, Kind: plan.Search, Stage: search.StageShare, Weight: 8, New: func(s search.Start) (plan.Placer, error) {
-		return portfolio.Placer{Arms: arms(p, o), Start: s.Decision, Workers: o.Workers}, nil
+		return portfolio.Placer{Arms: arms(p, o), Start: s.Decision, Walkers: o.Walkers, Workers: o.Workers}, nil
 	}}
 }
 
@@ -60,6 +61,9 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	together := func(start plan.Decision) plan.Placer {
 		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1}
 	}
+	if p.large() && p.Objective.Normal() == plan.Step {
+		all = append(all, portfolio.Arm{Name: "fold", New: func(plan.Decision) (plan.Placer, error) { return fold.Placer{}, nil }})
+	}
 	own("balance")
 	own(Uncontended)
 	own("anneal")
@@ -74,6 +78,9 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	from("cells", plan.Place, placed(coolCells))
 	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
+	if p.large() {
+		return all
+	}
 	if ByNetwork(p.Tasks) { // GO-one's network learns slower than the graph's own logits
 		all = append(all, portfolio.Arm{Name: "cross-entropy", New: func(plan.Decision) (plan.Placer, error) { return cem.Policy{Config: cem.Default()}, nil }})
 	} else {

@@ -50,15 +50,22 @@ type Problem struct {
 	Unlayered bool
 	// Machine is what is placed on; nil stands for any.
 	Machine *hw.Machine
+	// Ops is how many the graph has; 0 stands for few.
+	Ops int
 	// FromScratch leaves out what starts from the pretrained policy.
 	FromScratch bool
 }
 
 // Of returns what the choice of p's methods depends on.
 func Of(p *problem.Problem) Problem {
-	return Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended, Unlayered: !p.Graph.Layered(), Machine: p.Machine}
+	return Problem{Objective: p.Objective, Tasks: p.Tasks, Uncontended: p.Contention == sim.Uncontended, Unlayered: !p.Graph.Layered(), Machine: p.Machine, Ops: p.Graph.NumOps()}
 }
 
+// largeGraph is the number of ops from which on a graph is searched folded, and without
+// what takes minutes for an answer.
+const largeGraph = 100_000
+
+func (p Problem) large() bool  { return p.Ops >= largeGraph }
 func layered(p Problem) bool   { return !p.Unlayered }
 func unlayered(p Problem) bool { return p.Unlayered }
 func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }

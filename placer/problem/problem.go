@@ -135,6 +135,11 @@ func (p *Problem) Peak(d plan.Decision) []units.Bytes {
 	if p.Simulator == nil {
 		return nil
 	}
+	if d.Fusion == nil {
+		x := p.Simulator.Clone().(*sim.Simulator)
+		x.Evaluate(d)
+		return x.Peaks()
+	}
 	r, _ := p.Simulator.Clone().(*sim.Simulator).Run(&plan.Plan{Decision: d}, sim.Options{})
 	if r == nil {
 		return nil

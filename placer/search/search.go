@@ -208,8 +208,14 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 func (s *searcher) judge(r *Row, e plan.Evaluator) {
 	r.Score = e.Evaluate(r.Decision)
 	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
-	r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
-	r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
+	r.Scheduled = r.Score
+	if r.Fusion != nil {
+		r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
+	}
+	r.Placed = r.Scheduled
+	if !slices.Equal(r.Priority, s.problem.Priority) {
+		r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
+	}
 	r.Peak = s.problem.Peak(r.Decision)
 }
 

@@ -8,7 +8,6 @@ import (
 	"placer/hw"
 	"placer/plan"
 	"placer/schedule"
-	"placer/sim"
 	"placer/units"
 )
 
@@ -99,35 +98,17 @@ func (x penalty) of(s plan.Score) float64 {
 // graph's ops.
 const mostNodes = 0.4
 
-// costs satisfies the cost model of package sim.
-type costs [][]float64
-
-func (c costs) OpSeconds(i graph.OpID, d int) units.Seconds { return units.Seconds(c[d][i]) }
-
 // coarseObjective returns an objective on the coarsened graph of the decisions t, and the
 // number of its nodes.
 func coarseObjective(p *plan.Problem, t *neighbourhood) (*objective, int, error) {
-	c, seconds, err := schedule.Coarsen(p, t.fine)
-	if err != nil {
-		return nil, 0, err
-	}
-	cs := costs(seconds)
-	for _, s := range cs {
-		for v := range s {
-			s[v] = max(s[v], 1e-9) // the simulator wants positive times
-		}
-	}
-	s, err := sim.New(c.Graph, p.Machine, cs, sim.Default())
+	c, q, err := schedule.CoarseProblem(p, t.fine, schedule.InLatency(p.Machine))
 	if err != nil {
 		return nil, 0, err
 	}
 	n := c.Graph.NumOps()
 	a := &objective{
-		evaluator: s, newMoves: s.Moves, device: make([]uint8, n), members: make([][]graph.OpID, len(t.seconds)),
-		share: float64(n) / float64(p.Graph.NumOps()), penalty: newPenalty(p.Machine, s),
-	}
-	if p.Priority != nil {
-		a.given.Priority = sim.CriticalPathPriority(c.Graph, cs[0])
+		evaluator: q.Evaluator, newMoves: q.Moves, given: plan.Decision{Priority: q.Priority}, device: make([]uint8, n), members: make([][]graph.OpID, len(t.seconds)),
+		share: float64(n) / float64(p.Graph.NumOps()), penalty: newPenalty(p.Machine, q.Evaluator),
 	}
 	for v := range graph.OpID(n) {
 		u := c.Unit(v)

@@ -1,0 +1,68 @@
+package placer_test
+
+import (
+	"testing"
+
+	"placer/hw"
+	"placer/placer/methods"
+	"placer/placer/search"
+	"placer/plan"
+	"placer/units"
+)
+
+// endsByDefault returns the value of the plan that a search as the command makes it finds
+// for random graph seed on three P100s whose links are speed times as fast.
+func endsByDefault(t *testing.T, seed uint64, speed float64, evaluations int) (float64, plan.Decision, func(plan.Decision) float64) {
+	t.Helper()
+	m, err := hw.Take("p100", 3, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Links {
+		m.Links[i].Bandwidth *= units.BytesPerSecond(speed)
+	}
+	tasks := plan.Place
+	if seed%2 == 0 {
+		tasks = plan.AllTasks
+	}
+	c := search.Default()
+	c.Budget, c.Fewer, c.Workers = plan.Budget{Evaluations: evaluations}, true, 2
+	p := newProblem(t, randomGraph(t, seed), m, tasks)
+	r := searchByDefault(t, p, c, methods.Default())
+	best := &r.Rows[r.Best]
+	return best.Score.Value, best.Decision, func(d plan.Decision) float64 {
+		return p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: p.Priority})).Value
+	}
+}
+
+// More budget never ends behind less: a search makes a smaller one's evaluations and goes
+// on. Faster links do, for some graphs: a plan itself may take longer on them (Graham
+// 1969), so that no search can promise it. How often is told.
+func TestMoreBudgetIsNeverWorse(t *testing.T) { moreBudget(t, 20) }
+
+func moreBudget(t *testing.T, graphs uint64) {
+	shorter, behind, anomalies := 0, 0, 0
+	worst := 0.0
+	for seed := range graphs {
+		few, d, _ := endsByDefault(t, seed, 1, 150)
+		more, _, _ := endsByDefault(t, seed, 1, 300)
+		if more > few*(1+2e-6) {
+			t.Errorf("graph %d: %.6g ms after 300 evaluations, %.6g ms after 150", seed, more*1e3, few*1e3)
+		}
+		if more < few*(1-2e-6) {
+			shorter++
+		}
+		fast, _, value := endsByDefault(t, seed, 4, 150)
+		if fast > few*(1+2e-6) {
+			behind++
+			worst = max(worst, fast/few-1)
+		}
+		if value(d) > few*(1+2e-6) {
+			anomalies++
+		}
+	}
+	if shorter == 0 {
+		t.Error("no search gained from more budget: the test shows nothing")
+	}
+	t.Logf("of %d graphs, %d have a shorter step after twice the budget; with four times faster links %d end behind, by %.2g%% at most, and %d plans found without take longer", graphs, shorter, behind, 100*worst, anomalies)
+}
