@@ -4,7 +4,7 @@
 # itself (or in OUT). What is there is kept: a run that was stopped goes on, AGAIN=1 starts
 # over. ROWS='llama vitl' runs some models alone. BUDGET (default 60s) is that of the
 # placement of each. RESNET names a ResNet-50 as an ONNX file; its first dimension is
-# opened if it is a number. Without it that row is left out.
+# opened if it is a number. Without it that row is left out. Ops are not fused (--eager).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
@@ -16,7 +16,7 @@ one() {
   shift
   if [ -z "${AGAIN:-}" ] && [ -s "$out/$name.json" ]; then return; fi
   rc=0
-  "$placer" strategies -q "$@" --budget "${BUDGET:-60s}" --json >"$out/$name.json.new" || rc=$?
+  "$placer" strategies -q --eager "$@" --budget "${BUDGET:-60s}" --json >"$out/$name.json.new" || rc=$?
   if [ "$rc" != 0 ] && [ "$rc" != 3 ]; then exit "$rc"; fi
   mv "$out/$name.json.new" "$out/$name.json"
   echo "$name: exit $rc" >&2
@@ -47,6 +47,6 @@ if [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" torchtitan "* ]]; then
   # one, AdamW in f32; ffn is two thirds of 4*dim, rounded up to a multiple of 256.
   for d in 2048 4096; do
     one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=16,kv_heads=16,ffn=$(((8 * d / 3 + 255) / 256 * 256)),vocab=2048,seq=2048,dtype=f32" \
-      --machine "$out/3090s.machine.json" --batch 32 --micro-batches 32 --stages 3,4,3,2 --eager
+      --machine "$out/3090s.machine.json" --batch 32 --micro-batches 32 --stages 3,4,3,2
   done
 fi

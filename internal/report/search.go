@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"placer/placer/strategies"
 	"placer/plan"
@@ -279,7 +280,11 @@ func (s *Search) writeDivided(pg *page) {
 	default:
 		pg.printf("%s shorter than the best strategy, %s (step %s)\n", percentOf(1-s.Best.StepTime/s.Divided[k].StepTime), s.DividedBest, seconds(s.Divided[k].StepTime))
 	}
-	pg.printf("\nthe batch of %d divided among the devices, every op a kernel (placer strategies has more ways)\n", s.Batch)
+	kernels := "every op a kernel"
+	if strings.Contains(s.Tasks, plan.Fuse.String()) {
+		kernels = "ops fused by rules"
+	}
+	pg.printf("\nthe batch of %d divided among the devices, %s (placer strategies has more ways)\n", s.Batch, kernels)
 	writeWays(pg, s.Divided, s.DividedBest)
 }
 

@@ -185,7 +185,7 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 		out.Overflow *= units.Bytes(x.Strategy.Data * x.Strategy.Tensor)
 	}
 	if devices > 0 && out.Seconds > 0 {
-		out.Bubble = 1 - busy/(float64(devices)*out.Seconds)
+		out.Bubble = max(0, 1-busy/(float64(devices)*out.Seconds)) // kernels are summed in another order than run
 	}
 	out.Traffic = traffic(x, d.Device, n)
 	return out, nil
