@@ -80,7 +80,7 @@ func (x taskLogits) sample(r *rand.Rand) unitLevels {
 		at, p := make([]int32, m.N), make([]float64, m.D)
 		for u := range at {
 			nn.SoftmaxRow(p, m.Row(u))
-			at[u] = int32(nn.Draw(p, r))
+			at[u] = nn.Draw(p, r)
 		}
 		return at
 	}
