@@ -76,6 +76,7 @@ func TestFigures(t *testing.T) {
 		{"README.md", readme, `find steps that are (\S+) shorter than the human expert's in the geometric mean`, []string{two}},
 		{"README.md", readme, `in the same two minutes on the graph at hand, finds steps that are (\S+) shorter\.`, []string{twoPolicy}},
 		{"README.md", readme, `places these graphs (\S+) shorter than the expert`, []string{percent(moved.best.mean())}},
+		{"README.md", readme, `sixteen placements that are all judged are (\S+) shorter`, []string{percent(moved.direct.mean())}},
 		{"README.md", readme, `in 49 steps it reaches (\S+), which is (\S+) longer than five minutes of search`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean())}},
 		{"README.md", readme, `gives steps (\S+) shorter than learning them one by one with the same budget, and shorter than learning any two of them in all (\d+) cases`, []string{percent(joint.single.mean()), fmt.Sprint(len(joint.pair))}},
 	} {
@@ -162,7 +163,7 @@ func figure6(t *testing.T) (x struct{ standard, single, pair shares }) {
 // many rows fine-tuning is as good as a policy from scratch within a tenth of its
 // evaluations, and the largest part that it takes.
 func transfers(t *testing.T) (x struct {
-	best, bestLonger, tuned, tunedLonger, untrained shares
+	best, direct, bestLonger, tuned, tunedLonger, untrained shares
 	soon                                            int
 	latest                                          float64
 }) {
@@ -180,6 +181,7 @@ func transfers(t *testing.T) (x struct {
 		}
 		human, five := of("human_s"), of("search_five_minutes_s")
 		x.best.add(of("best_of_16_s"), human)
+		x.direct.add(of("direct_16_s"), human)
 		x.bestLonger.add(of("best_of_16_s"), five)
 		x.tuned.add(of("fine_tuned_s"), human)
 		x.tunedLonger.add(of("fine_tuned_s"), five)
