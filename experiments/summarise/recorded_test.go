@@ -164,8 +164,8 @@ func figure6(t *testing.T) (x struct{ standard, single, pair shares }) {
 // evaluations, and the largest part that it takes.
 func transfers(t *testing.T) (x struct {
 	best, direct, bestLonger, tuned, tunedLonger, untrained shares
-	soon                                            int
-	latest                                          float64
+	soon                                                    int
+	latest                                                  float64
 }) {
 	lines, err := csv.NewReader(strings.NewReader(read(t, "../transfer/results.csv"))).ReadAll()
 	if err != nil {

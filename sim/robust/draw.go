@@ -10,7 +10,7 @@ import (
 
 // dimensions is the number of factors of a machine: one for each class of ops on each
 // device and one for each link.
-func dimensions(m *hw.Machine) int { return m.NumDevices()*int(graph.NumClasses) + len(m.Links) }
+func dimensions(m *hw.Machine) int { return m.NumDevices()*graph.NumClasses + len(m.Links) }
 
 // sigma is the standard deviation of the logarithm of a factor.
 func (c Config) sigma() float64 { return c.Error * math.Sqrt(math.Pi/2) }

@@ -41,7 +41,7 @@ func (x *moves) Move(ops []graph.OpID, device uint8) {
 }
 
 // Score is as plan.Moves says. Every machine runs: the quantile depends on all of them.
-func (x *moves) Score(limit float64) (s plan.Score, ok bool) {
+func (x *moves) Score(float64) (s plan.Score, ok bool) {
 	for k, m := range x.of {
 		got, _ := m.Score(math.Inf(1))
 		x.values[k] = got.Value

@@ -44,7 +44,7 @@ func TestPretrainingOnACorpus(t *testing.T) {
 	c := quick()
 	h := quickHost(nil)
 	h.Teacher, h.Problems = nil, problems(t)
-	c.Families, c.Imitation, c.HeldOut, c.Corpus = nil, 4, []string{"gnmt"}, corpus.Fingerprint(h.Problems)
+	c.Families, c.Imitation, c.Judged, c.HeldOut, c.Corpus = nil, 4, 0, []string{"gnmt"}, corpus.Fingerprint(h.Problems)
 	var files [][]byte
 	h.Save = func(k *Checkpoint) error {
 		var b bytes.Buffer
