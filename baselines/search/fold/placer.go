@@ -93,13 +93,14 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	}
 	s.track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
 	o, err := s.track.Outcome()
-	if err == nil && p.Decides(plan.Fuse) && !s.track.Done() {
+	if n := p.Budget.Evaluations; err == nil && p.Decides(plan.Fuse) && ctx.Err() == nil && (n == 0 || o.Evaluations < n) {
 		s.fuse(o)
 	}
 	return o, err
 }
 
-// fuse fuses all that can be in the plan that was found, if that is better.
+// fuse fuses all that can be in the plan that was found, if that is better. It is worth an
+// evaluation beyond a budget in seconds.
 func (s *search) fuse(o *plan.Outcome) {
 	d := o.Decision
 	d.Fusion = fusion.All(len(d.Device))
@@ -134,7 +135,7 @@ func (s *search) anneal(ctx context.Context, round int) bool {
 	q.Seed, q.Clock = plan.StreamSeed(s.p.Seed, fmt.Sprint(round)), s.p.Clock
 	part := float64(int(1)<<round) / float64(int(1)<<rounds-int(1)<<round)
 	if n := s.p.Budget.Evaluations; n > 0 {
-		left := float64(n-s.track.Evaluations()-1) - float64(s.evaluations)*s.share
+		left := float64(n-s.track.Evaluations()-2) - float64(s.evaluations)*s.share
 		if q.Budget.Evaluations = int(part * left / s.share); q.Budget.Evaluations < 1 {
 			return false
 		}
