@@ -58,7 +58,8 @@ const coolFolded = 2
 // Where the problem asks for priorities, there are two to choose from: the problem's own,
 // and by turns, which has every device run what it can of an earlier micro-batch first. By
 // the longest path alone devices take all micro-batches through their blocks together, and
-// the next device waits for the first of them as long as for the last.
+// the next device waits for the first of them as long as for the last. Where it asks for a
+// fusion, the choice is between none and all that can be.
 func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	p = budget.OrDefault(p)
 	if p.Objective.Normal() != plan.Step || !p.Decides(plan.Place) {
@@ -71,18 +72,26 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	s := &search{folded: f, p: p, track: budget.New(ctx, p, a.Name()), started: budget.Now(p), device: make([]uint8, p.Graph.NumOps())}
 	stages := f.stages(p.Machine.NumDevices())
 	s.best = stages[0]
-	s.try(s.best, nil)
+	s.try(s.best)
 	if turns := f.byTurns(); p.Decides(plan.Schedule) && p.Priority != nil && !s.track.Done() {
 		before := s.track.Best()
-		if ranks := f.ranks(turns, p.Priority); s.try(s.best, ranks).Better(before) {
-			s.priority, f.problem.Priority = ranks, turns
+		if s.under.Priority = f.ranks(turns, p.Priority); s.try(s.best).Better(before) {
+			f.problem.Priority = turns
+		} else {
+			s.under.Priority = nil
+		}
+	}
+	if p.Decides(plan.Fuse) && !s.track.Done() {
+		before := s.track.Best()
+		if s.under.Fusion = fusion.All(p.Graph.NumOps()); !s.try(s.best).Better(before) {
+			s.under.Fusion = nil
 		}
 	}
 	for _, node := range stages[1:] {
 		if s.track.Done() {
 			break
 		}
-		if before := s.track.Best(); s.try(node, s.priority).Better(before) {
+		if before := s.track.Best(); s.try(node).Better(before) {
 			s.best = node
 		}
 	}
@@ -92,22 +101,7 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		}
 	}
 	s.track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
-	o, err := s.track.Outcome()
-	if n := p.Budget.Evaluations; err == nil && p.Decides(plan.Fuse) && ctx.Err() == nil && (n == 0 || o.Evaluations < n) {
-		s.fuse(o)
-	}
-	return o, err
-}
-
-// fuse fuses all that can be in the plan that was found, if that is better. It is worth an
-// evaluation beyond a budget in seconds.
-func (s *search) fuse(o *plan.Outcome) {
-	d := o.Decision
-	d.Fusion = fusion.All(len(d.Device))
-	o.Evaluations++
-	if score := s.p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: s.p.Priority})); score.Better(o.Score) {
-		o.Decision, o.Score = d, score
-	}
+	return s.track.Outcome()
 }
 
 // search is the state of one Place.
@@ -116,16 +110,18 @@ type search struct {
 	p           *plan.Problem
 	track       *budget.Tracker
 	started     float64
-	evaluations int     // of the folded graph
-	priority    []int32 // [N] that placements are judged under; nil: the problem's
-	best        []uint8 // [nodes] the best that the whole graph has confirmed
-	device      []uint8 // [N] scratch
+	evaluations int           // of the folded graph
+	under       plan.Decision // priority and fusion of what is tried
+	best        []uint8       // [nodes] the best that the whole graph has confirmed
+	device      []uint8       // [N] scratch
 }
 
 // try evaluates the placement of nodes on the whole graph.
-func (s *search) try(node []uint8, priority []int32) plan.Score {
+func (s *search) try(node []uint8) plan.Score {
 	s.expand(node, s.device)
-	return s.track.TryPlan(s.device, priority)
+	d := s.under
+	d.Device = s.device
+	return s.track.TryDecision(d)
 }
 
 // anneal anneals the folded graph for its part of what is left, from the best, and tries
@@ -135,7 +131,7 @@ func (s *search) anneal(ctx context.Context, round int) bool {
 	q.Seed, q.Clock = plan.StreamSeed(s.p.Seed, fmt.Sprint(round)), s.p.Clock
 	part := float64(int(1)<<round) / float64(int(1)<<rounds-int(1)<<round)
 	if n := s.p.Budget.Evaluations; n > 0 {
-		left := float64(n-s.track.Evaluations()-2) - float64(s.evaluations)*s.share
+		left := float64(n-s.track.Evaluations()-1) - float64(s.evaluations)*s.share
 		if q.Budget.Evaluations = int(part * left / s.share); q.Budget.Evaluations < 1 {
 			return false
 		}
@@ -150,7 +146,7 @@ func (s *search) anneal(ctx context.Context, round int) bool {
 		return false
 	}
 	s.evaluations += out.Evaluations
-	if before := s.track.Best(); s.try(out.Device, s.priority).Better(before) {
+	if before := s.track.Best(); s.try(out.Device).Better(before) {
 		s.best = out.Device
 	}
 	return true
