@@ -43,9 +43,6 @@ const (
 // graph has confirmed. Each round takes twice as long as the one before it.
 const rounds = 3
 
-// chunks are the parts of the model that a device has in the pipelines to begin with.
-var chunks = []int{1, 2, 4}
-
 // coolFolded leaves out annealing's own coarsened graph, in which all repetitions of a block
 // are one node.
 const coolFolded = 2
@@ -178,9 +175,9 @@ func newFolded(p *plan.Problem) (*folded, error) {
 	return f, nil
 }
 
-// stages returns pipelines of the blocks on d devices, [nodes] each: the forward pass is
-// cut into stages of even time, as many as devices times chunks, which go to the devices
-// in turn.
+// stages returns pipelines of the blocks on d devices, of one, two and four chunks each,
+// [nodes]: the forward pass is cut into stages of even time, as many as devices times
+// chunks, which go to the devices in turn.
 func (f *folded) stages(d int) [][]uint8 {
 	seconds, block := f.problem.Evaluator.OpSeconds(0), f.folding.Block
 	load, total := make([]float64, f.blocks), 0.0
@@ -189,7 +186,7 @@ func (f *folded) stages(d int) [][]uint8 {
 		total += s
 	}
 	var all [][]uint8
-	for _, c := range chunks {
+	for _, c := range [...]int{1, 2, 4} {
 		of, before := make([]uint8, f.blocks), 0.0
 		for b, s := range load {
 			of[b] = uint8(min(c*d-1, int(float64(c*d)*(before+s/2)/total)) % d)
