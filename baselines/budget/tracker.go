@@ -42,12 +42,14 @@ func (t *Tracker) Try(device []uint8) plan.Score { return t.TryPlan(device, nil)
 
 // TryPlan is Try under priority, [N]; nil is the problem's.
 func (t *Tracker) TryPlan(device []uint8, priority []int32) plan.Score {
-	under := priority
-	if under == nil {
-		under = t.p.Priority
-	}
-	s := t.p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: under})
-	t.tell(device, priority, s, true)
+	return t.TryDecision(plan.Decision{Device: device, Priority: priority})
+}
+
+// TryDecision is Try under d's priority and fusion, [N]; a nil priority is the problem's, a
+// nil fusion none.
+func (t *Tracker) TryDecision(d plan.Decision) plan.Score {
+	s := t.p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: t.p.Priority}))
+	t.tell(d, s, true)
 	return s
 }
 
@@ -55,23 +57,23 @@ func (t *Tracker) TryPlan(device []uint8, priority []int32) plan.Score {
 // to be above limit and no more, which must not be below that of the best so far.
 func (t *Tracker) TryMoved(m plan.Moves, device []uint8, limit float64) (s plan.Score, ok bool) {
 	s, ok = m.Score(limit)
-	t.tell(device, nil, s, ok)
+	t.tell(plan.Decision{Device: device}, s, ok)
 	return s, ok
 }
 
 // tell counts an evaluation and, where its score is known, keeps the best.
-func (t *Tracker) tell(device []uint8, priority []int32, s plan.Score, known bool) {
+func (t *Tracker) tell(d plan.Decision, s plan.Score, known bool) {
 	t.best.Evaluations++
 	better := known && (t.best.Evaluations == 1 || s.Better(t.best.Score))
 	if better {
 		t.best.Score = s
-		t.best.Device = append(t.best.Device[:0], device...)
-		t.best.Priority = slices.Clone(priority)
+		t.best.Device = append(t.best.Device[:0], d.Device...)
+		t.best.Priority, t.best.Fusion = slices.Clone(d.Priority), slices.Clone(d.Fusion)
 	}
 	if t.p.Report != nil && (better || t.best.Evaluations%16 == 0) {
 		r := plan.Progress{Method: t.method, Evaluations: t.best.Evaluations, Best: t.best.Score}
 		if better {
-			r.Device, r.Priority = t.best.Device, t.best.Priority
+			r.Decision = t.best.Decision
 		}
 		t.p.Report(r)
 	}

@@ -43,9 +43,6 @@ const (
 // graph has confirmed. Each round takes twice as long as the one before it.
 const rounds = 3
 
-// chunks are the parts of the model that a device has in the pipelines to begin with.
-var chunks = []int{1, 2, 4}
-
 // coolFolded leaves out annealing's own coarsened graph, in which all repetitions of a block
 // are one node.
 const coolFolded = 2
@@ -58,7 +55,8 @@ const coolFolded = 2
 // Where the problem asks for priorities, there are two to choose from: the problem's own,
 // and by turns, which has every device run what it can of an earlier micro-batch first. By
 // the longest path alone devices take all micro-batches through their blocks together, and
-// the next device waits for the first of them as long as for the last.
+// the next device waits for the first of them as long as for the last. Where it asks for a
+// fusion, the choice is between none and all that can be.
 func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	p = budget.OrDefault(p)
 	if p.Objective.Normal() != plan.Step || !p.Decides(plan.Place) {
@@ -71,18 +69,26 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	s := &search{folded: f, p: p, track: budget.New(ctx, p, a.Name()), started: budget.Now(p), device: make([]uint8, p.Graph.NumOps())}
 	stages := f.stages(p.Machine.NumDevices())
 	s.best = stages[0]
-	s.try(s.best, nil)
+	s.try(s.best)
 	if turns := f.byTurns(); p.Decides(plan.Schedule) && p.Priority != nil && !s.track.Done() {
 		before := s.track.Best()
-		if ranks := f.ranks(turns, p.Priority); s.try(s.best, ranks).Better(before) {
-			s.priority, f.problem.Priority = ranks, turns
+		if s.under.Priority = f.ranks(turns, p.Priority); s.try(s.best).Better(before) {
+			f.problem.Priority = turns
+		} else {
+			s.under.Priority = nil
+		}
+	}
+	if p.Decides(plan.Fuse) && !s.track.Done() {
+		before := s.track.Best()
+		if s.under.Fusion = fusion.All(p.Graph.NumOps()); !s.try(s.best).Better(before) {
+			s.under.Fusion = nil
 		}
 	}
 	for _, node := range stages[1:] {
 		if s.track.Done() {
 			break
 		}
-		if before := s.track.Best(); s.try(node, s.priority).Better(before) {
+		if before := s.track.Best(); s.try(node).Better(before) {
 			s.best = node
 		}
 	}
@@ -92,21 +98,7 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		}
 	}
 	s.track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
-	o, err := s.track.Outcome()
-	if err == nil && p.Decides(plan.Fuse) && !s.track.Done() {
-		s.fuse(o)
-	}
-	return o, err
-}
-
-// fuse fuses all that can be in the plan that was found, if that is better.
-func (s *search) fuse(o *plan.Outcome) {
-	d := o.Decision
-	d.Fusion = fusion.All(len(d.Device))
-	o.Evaluations++
-	if score := s.p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: s.p.Priority})); score.Better(o.Score) {
-		o.Decision, o.Score = d, score
-	}
+	return s.track.Outcome()
 }
 
 // search is the state of one Place.
@@ -115,16 +107,18 @@ type search struct {
 	p           *plan.Problem
 	track       *budget.Tracker
 	started     float64
-	evaluations int     // of the folded graph
-	priority    []int32 // [N] that placements are judged under; nil: the problem's
-	best        []uint8 // [nodes] the best that the whole graph has confirmed
-	device      []uint8 // [N] scratch
+	evaluations int           // of the folded graph
+	under       plan.Decision // priority and fusion of what is tried
+	best        []uint8       // [nodes] the best that the whole graph has confirmed
+	device      []uint8       // [N] scratch
 }
 
 // try evaluates the placement of nodes on the whole graph.
-func (s *search) try(node []uint8, priority []int32) plan.Score {
+func (s *search) try(node []uint8) plan.Score {
 	s.expand(node, s.device)
-	return s.track.TryPlan(s.device, priority)
+	d := s.under
+	d.Device = s.device
+	return s.track.TryDecision(d)
 }
 
 // anneal anneals the folded graph for its part of what is left, from the best, and tries
@@ -149,7 +143,7 @@ func (s *search) anneal(ctx context.Context, round int) bool {
 		return false
 	}
 	s.evaluations += out.Evaluations
-	if before := s.track.Best(); s.try(out.Device, s.priority).Better(before) {
+	if before := s.track.Best(); s.try(out.Device).Better(before) {
 		s.best = out.Device
 	}
 	return true
@@ -181,9 +175,9 @@ func newFolded(p *plan.Problem) (*folded, error) {
 	return f, nil
 }
 
-// stages returns pipelines of the blocks on d devices, [nodes] each: the forward pass is
-// cut into stages of even time, as many as devices times chunks, which go to the devices
-// in turn.
+// stages returns pipelines of the blocks on d devices, of one, two and four chunks each,
+// [nodes]: the forward pass is cut into stages of even time, as many as devices times
+// chunks, which go to the devices in turn.
 func (f *folded) stages(d int) [][]uint8 {
 	seconds, block := f.problem.Evaluator.OpSeconds(0), f.folding.Block
 	load, total := make([]float64, f.blocks), 0.0
@@ -192,7 +186,7 @@ func (f *folded) stages(d int) [][]uint8 {
 		total += s
 	}
 	var all [][]uint8
-	for _, c := range chunks {
+	for _, c := range [...]int{1, 2, 4} {
 		of, before := make([]uint8, f.blocks), 0.0
 		for b, s := range load {
 			of[b] = uint8(min(c*d-1, int(float64(c*d)*(before+s/2)/total)) % d)
