@@ -281,7 +281,16 @@ func (c *console) divide(ctx context.Context, f *verdictFlags, l loaded, answers
 	}
 	var room *strategies.Room
 	if f.evaluations == 0 {
+		// A step on n devices is up to n times the graph, which has to be made and simulated.
+		begin, most := c.clock(), 0
+		if _, err := family(int64(doc.Batch)); err != nil {
+			return
+		}
+		for _, a := range answers {
+			most = max(most, a.Devices)
+		}
 		room = &strategies.Room{Clock: c.clock, End: f.budget.Seconds()}
+		room.Expect(float64(most) * (c.clock() - begin))
 	}
 	for k := len(answers) - 1; k >= 0; k-- { // the most devices first
 		a := &answers[k]

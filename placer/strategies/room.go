@@ -1,15 +1,22 @@
 package strategies
 
 // Room keeps several comparisons within one stretch of time: nothing is begun that
-// would end behind it if it took as long as the longest so far.
+// would end behind it if it took growth times as long as the longest so far.
 type Room struct {
 	Clock   func() float64 // seconds
 	End     float64        // on Clock
 	longest float64
 }
 
+// growth is how much longer the next may take than what came before: it may have twice the
+// micro-batches, and larger graphs miss the cache.
+const growth = 2.5
+
+// Expect says that something will take so long, in seconds, before anything has.
+func (r *Room) Expect(seconds float64) { r.longest = max(r.longest, seconds) }
+
 // left reports whether there is room for one more. A nil Room has no end.
-func (r *Room) left() bool { return r == nil || r.Clock()+r.longest < r.End }
+func (r *Room) left() bool { return r == nil || r.Clock()+growth*r.longest < r.End }
 
 // begin returns the beginning of something.
 func (r *Room) begin() float64 {

@@ -8,12 +8,16 @@ func TestRoom(t *testing.T) {
 	now := 0.0
 	r := &Room{Clock: func() float64 { return now }, End: 10}
 	begin := r.begin()
-	now = 4
+	now = 2
 	r.ended(begin)
-	for at, want := range map[float64]bool{5: true, 6: false, 9: false, 10: false} {
+	for at, want := range map[float64]bool{4: true, 5: false, 9: false, 10: false} {
 		if now = at; r.left() != want {
-			t.Errorf("at %g s of 10, the longest 4 s: room is %v, want %v", at, r.left(), want)
+			t.Errorf("at %g s of 10, the longest 2 s: room is %v, want %v", at, r.left(), want)
 		}
+	}
+	now = 2
+	if r.Expect(4); r.left() {
+		t.Error("room at 2 s of 10 for what is expected to take 4")
 	}
 	var none *Room
 	none.ended(none.begin())
