@@ -98,6 +98,13 @@ func (p *Policy) levels(s *instance) unitLevels {
 // propose makes one proposal and has it judged. A rollouts of the same instance may be
 // given to be used again.
 func (p *Policy) propose(f *Features, x Proposal, e *rollouts) Sample {
+	y := p.rollOut(f, x, e)
+	y.Score = f.problem.Evaluator.Evaluate(y.Decision)
+	return y
+}
+
+// rollOut is propose without the judgement.
+func (p *Policy) rollOut(f *Features, x Proposal, e *rollouts) Sample {
 	s, l := f.at(x)
 	if e == nil || e.instance != s {
 		e = newRollouts(p.net, s)
@@ -111,7 +118,6 @@ func (p *Policy) propose(f *Features, x Proposal, e *rollouts) Sample {
 	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: l, clock: e.states[0].soonest}
 	s.place(e.states[0].best, y.Device)
 	y.Decision = f.decoder(s).decide(y.Device, p.levels(s))
-	y.Score = f.problem.Evaluator.Evaluate(y.Decision)
 	return y
 }
 

@@ -97,7 +97,7 @@ func (t ReinforceTuner) begin(f *Features, track *budget.Tracker) (*instance, []
 		if len(all) > 0 && track.Done() {
 			break
 		}
-		y := t.Policy.propose(f, x, nil)
+		y := t.Policy.rollOut(f, x, nil)
 		y.Score = track.Try(y.Device)
 		all = append(all, tried{x, y})
 	}
