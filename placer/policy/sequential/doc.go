@@ -19,16 +19,17 @@
 //     groups.go a problem at each granularity; unitfeatures.go, devicefeatures.go
 //     the tables of features.
 //   - How it decides: state.go, heuristic.go a rollout under way and its heuristic
-//     prior; network.go, softmax.go scores and probabilities; rollout.go rollouts side
-//     by side and their refinement.
-//   - Zero-shot: zeroshot.go, shortlist.go, place.go.
+//     prior; encoder.go GraphSAGE and attention over the units, where there are; network.go,
+//     softmax.go scores and probabilities; held.go keys of what devices hold; rollout.go
+//     rollouts side by side and their refinement; tasks.go schedule and fusion.
+//   - Zero-shot: zeroshot.go, shortlist.go, place.go; proposals.go where all are judged.
 //   - Training: example.go problems, drawn or of a corpus; losses.go, trainer.go
-//     imitation and PPO; pretrainconfig.go, pretrain.go, stream.go the run.
+//     imitation, self-labelling and PPO; tasktraining.go schedule and fusion; pretrainconfig.go, pretrain.go, stream.go the run.
 //   - Files: policy.go, file.go, checkpoint.go; distribution.go how far a graph lies
 //     from those trained on.
 //   - Fine-tuning: tuneconfig.go, rounds.go, pace.go its settings; finetune.go, tuning.go
 //     the run; logits.go what is learned; perturbation.go, tuneworker.go, tunesample.go,
-//     elite.go a round; tunestate.go its file.
+//     elite.go a round; tunestate.go its file; reinforcetuner.go PPO through the network.
 //
 // Letters: N ops, U units, V nodes and T tensors of the coarsened graph, D devices, K
 // rollouts, S and F features of a unit and of a unit on a device.

@@ -14,9 +14,9 @@ import (
 // which it decides, the heuristic prior that it follows, and the weight of what was
 // learned.
 type Proposal struct {
-	Level   string  `json:"level"`
-	Prior   int     `json:"prior"`   // number in heuristics
-	Learned float32 `json:"learned"` // 0 or 1
+	Level   string
+	Prior   int     // number in heuristics
+	Learned float32 // 0 or 1
 }
 
 // timeStepName is the level of an unrolled network's time steps; a graph without them

@@ -74,12 +74,8 @@ func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outco
 		if track.Done() {
 			break
 		}
-		advantages(reward, c.Samples/len(priors))
-		for range c.Epochs {
-			e.reinforce(reward, ppo{clip: c.Clip})
-			if err := tr.step(c.Rate); err != nil {
-				return nil, err
-			}
+		if _, _, err := tr.update(reward, c.Samples/len(priors), c.Epochs, ppo{clip: c.Clip}, c.Rate); err != nil {
+			return nil, err
 		}
 	}
 	return track.Outcome()

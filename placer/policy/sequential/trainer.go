@@ -115,14 +115,22 @@ func (t *trainer) reinforce(s *instance, expert float64, c *PretrainConfig, rate
 	for i, r := range times {
 		reward[i] = -float32(math.Sqrt(r))
 	}
-	advantages(reward, perPrior)
-	for range c.Epochs {
-		out.Entropy, out.Clipped = t.rollouts.reinforce(reward, ppo{c.Clip, c.Entropy, c.Prior})
+	var err error
+	out.Entropy, out.Clipped, err = t.update(reward, perPrior, c.Epochs, ppo{c.Clip, c.Entropy, c.Prior}, rate)
+	return out, err
+}
+
+// update takes epochs steps of PPO on the recorded rollouts for their rewards, [K], per
+// of which in a row have the same prior.
+func (t *trainer) update(reward []float32, per, epochs int, o ppo, rate float64) (entropy, clipped float64, err error) {
+	advantages(reward, per)
+	for range epochs {
+		entropy, clipped = t.rollouts.reinforce(reward, o)
 		if err := t.step(rate); err != nil {
-			return out, err
+			return entropy, clipped, err
 		}
 	}
-	return out, nil
+	return entropy, clipped, nil
 }
 
 // label makes c.Samples rollouts of s, c.Alike by each prior, and takes a step of the
