@@ -17,7 +17,8 @@ import (
 
 const small = "llama:layers=2,hidden=64,heads=4,kv_heads=4,ffn=128,seq=32,vocab=100"
 
-func evaluator(t *testing.T, c robust.Config) (*robust.Evaluator, *sim.Simulator, int) {
+// priced returns a small graph, three P100s and what its ops take on them.
+func priced(t *testing.T) (*graph.Graph, *hw.Machine, *roofline.Model) {
 	t.Helper()
 	g, err := workloads.Build(small)
 	if err != nil {
@@ -31,6 +32,12 @@ func evaluator(t *testing.T, c robust.Config) (*robust.Evaluator, *sim.Simulator
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g, m, cost
+}
+
+func evaluator(t *testing.T, c robust.Config) (*robust.Evaluator, *sim.Simulator, int) {
+	t.Helper()
+	g, m, cost := priced(t)
 	e, err := robust.New(g, m, cost, sim.Default(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -125,18 +132,7 @@ func TestStratified(t *testing.T) {
 	}
 	many := c
 	many.Machines, many.Seed = 800, 9
-	g, err := workloads.Build(small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := hw.Take("p100", 3, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cost, err := roofline.New(g, m, roofline.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, m, cost := priced(t)
 	steps, err := robust.Sample(g, m, cost, sim.Default(), many, d)
 	if err != nil {
 		t.Fatal(err)
