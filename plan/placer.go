@@ -78,6 +78,10 @@ type KernelCosts interface {
 	// idle, [N], how many seconds the device of an op is idle between when it alone,
 	// with what is fused into it, could have started and when its kernel does.
 	Critical(p *Plan, share []float64, on []bool, idle []float64)
+	// Timeline writes into on, [N], whether an op of p is on its critical path, into
+	// ready, [N], when the last input of each op's kernel is on its device, and into
+	// start, [N], when that kernel starts, in seconds. It returns the length of the step.
+	Timeline(p *Plan, on []bool, ready, start []float64) float64
 }
 
 // Moves judges one placement that changes by some ops at a time, for less than whole

@@ -119,6 +119,51 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// A timeline says of every op what a trace and the critical path say.
+func TestTimeline(t *testing.T) {
+	waits := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 37))
+		p, cost, fusion := fusedProblem(r, 80, 5)
+		if seed%2 == 0 {
+			fusion = nil
+		}
+		s, err := New(p.g, p.m, cost, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := p.g.NumOps()
+		x := &plan.Plan{Decision: plan.Decision{Device: p.device, Priority: p.priority, Fusion: fusion}}
+		on, ready, start := make([]bool, n), make([]float64, n), make([]float64, n)
+		length := s.Timeline(x, on, ready, start)
+		critical, idle := make([]bool, n), make([]float64, n)
+		s.Critical(x, make([]float64, p.m.NumDevices()), critical, idle)
+		res, err := s.Run(x, Options{Trace: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if length != float64(res.Makespan) || !slices.Equal(on, critical) {
+			t.Fatalf("seed %d: a step of %g s, %v on the critical path; want %g, %v", seed, length, on, float64(res.Makespan), critical)
+		}
+		for _, k := range res.Trace.Ops {
+			for _, i := range append([]graph.OpID{k.Op}, k.Fused...) {
+				if start[i] != float64(k.Start) || ready[i] > start[i] {
+					t.Fatalf("seed %d: op %d is ready at %g and starts at %g, by the trace at %g", seed, i, ready[i], start[i], float64(k.Start))
+				}
+				if fusion == nil && ready[i] == start[i] && idle[i] > 1e-9 {
+					t.Fatalf("seed %d: op %d starts as its inputs come, and its device is idle for %g s after that", seed, i, idle[i])
+				}
+				if ready[i] < start[i] {
+					waits++
+				}
+			}
+		}
+	}
+	if waits < 1000 {
+		t.Errorf("%d ops waited for their device, too few for a test", waits)
+	}
+}
+
 // Fuse says of a plan what Kernels says of it after an evaluation, and the
 // evaluations behind it come to what they would.
 func TestFuse(t *testing.T) {

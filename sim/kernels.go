@@ -45,5 +45,29 @@ func (s *Simulator) Critical(p *plan.Plan, share []float64, on []bool, idle []fl
 	}
 }
 
+// Timeline writes into on, [N], whether an op of p is on its critical path, into ready,
+// [N], when the last input of each op's kernel is on its device, and into start, [N],
+// when that kernel starts, in seconds. It returns the length of the step. Where p has a
+// fusion it is an evaluation to Kernels and Savings.
+func (s *Simulator) Timeline(p *plan.Plan, on []bool, ready, start []float64) float64 {
+	clear(on)
+	h := s.history(p)
+	for _, x := range h.criticalPath() {
+		if x.Transfer {
+			continue
+		}
+		for _, i := range h.members(h.kernels.of[x.Op]) {
+			on[i] = true
+		}
+	}
+	for k := range int32(h.n) {
+		at := h.ready(k)
+		for _, i := range h.members(k) {
+			ready[i], start[i] = at, h.starts[k]
+		}
+	}
+	return h.makespan
+}
+
 // KernelCosts returns what s knows of kernels, for another goroutine.
 func (s *Simulator) KernelCosts() plan.KernelCosts { return newSimulator(&s.tables) }

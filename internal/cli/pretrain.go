@@ -99,7 +99,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.StringVar(&f.cache, "cache", "", "folder that keeps the imitated plans between runs")
 	fl.StringVar(&f.corpus, "corpus", "", "folder of a corpus, whose problems and plans take the place of drawn ones")
 	fl.IntVar(&f.most, "problems", 0, "the corpus's first problems that are trained on, of families not held out; 0 for all")
-	cmd.AddCommand(c.corpusCommand())
+	cmd.AddCommand(c.corpusCommand(), c.movesCommand())
 	return cmd
 }
 

@@ -51,16 +51,8 @@ func Methods() []Method {
 		fixed(listsched.MSCT(), "earliest start, devices kept for the favourite child of a linear program", "Baechi (SoCC 2020): m-SCT"),
 		made("the best of random placements of units", "RL-2017: random search", func(o Options) plan.Placer { return rules.RandomBest(o.Level) }),
 		made("local search on units, from chains to cells", "", func(o Options) plan.Placer { return local.Placer{Start: o.Device} }),
-		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer {
-			a := anneal.Placer{Workers: max(1, o.Workers)}
-			if o.Device != nil {
-				a.Starts = [][]uint8{o.Device}
-				if o.Priority != nil || o.Fusion != nil {
-					a.From = []plan.Decision{o.Decision}
-				}
-			}
-			return a
-		}),
+		made("simulated annealing on units, coarse to fine", "GO 5: simulated annealing", func(o Options) plan.Placer { return annealing(o) }),
+		{Name: Guided, Kind: plan.Search, About: "annealing whose moves a network chooses, which learned on other graphs what shortens a step", Source: "REGAL (ICLR 2020): its idea", New: newGuided},
 		made("annealing of loads, by the largest, stages of any shape", "", func(o Options) plan.Placer { return balance.Placer{Start: o.Device} }),
 		fixed(exact.Exact{}, "branch and bound over all placements and priorities of up to 64 ops; says OPTIMAL when proven", ""),
 		made("CP-SAT on the step as jobs and transfers, a relaxation whose bound holds; branch and bound without the library", "Perron et al.: OR-Tools; REGAL: CP-SAT", func(Options) plan.Placer { return exact.CPSAT{} }),
@@ -108,6 +100,29 @@ var rows = []row{
 	{name: "listsched"}, {name: "m-sct"}, {name: "heft-units"}, {name: "etf-units"}, {name: "heft"}, {name: "etf"},
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
-	{name: "anneal", weight: 4}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
+	{name: "anneal", weight: 4}, {name: Guided, weight: 4, asked: true}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
 	{name: FineTunedPPO, weight: 0.5, asked: true}, {name: "BRKGA", weight: 1, asked: true}, {name: "REGAL", weight: 1, asked: true, only: onTwo},
+}
+
+// annealing returns simulated annealing from where o says.
+func annealing(o Options) anneal.Placer {
+	a := anneal.Placer{Workers: max(1, o.Workers)}
+	if o.Device != nil {
+		a.Starts = [][]uint8{o.Device}
+		if o.Priority != nil || o.Fusion != nil {
+			a.From = []plan.Decision{o.Decision}
+		}
+	}
+	return a
+}
+
+// newGuided returns annealing under the built-in network of moves.
+func newGuided(o Options) (plan.Placer, error) {
+	n, err := pretrained.Moves()
+	if err != nil {
+		return nil, err
+	}
+	a := annealing(o)
+	a.Guide = n
+	return a, nil
 }

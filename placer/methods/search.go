@@ -24,6 +24,8 @@ const (
 	FineTunedPPO = "fine-tuned-ppo"
 	GoOne        = "GO-one"
 	Uncontended  = "uncontended"
+	// Guided is annealing by a network of moves.
+	Guided = "guided"
 )
 
 // row is a method of a search in the order of the rows.
@@ -82,7 +84,7 @@ func ForSearch(p Problem, o Options) []search.Method {
 	o.Workers = max(1, o.Workers/2)
 	var all []search.Method
 	for _, r := range rows {
-		if r.only != nil && !r.only(p) || p.FromScratch && (r.name == ZeroShot || r.name == FineTuned) {
+		if r.only != nil && !r.only(p) || p.FromScratch && (r.name == ZeroShot || r.name == FineTuned || r.name == Guided) {
 			continue
 		}
 		m, err := Find(r.name)

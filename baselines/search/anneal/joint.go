@@ -27,7 +27,7 @@ func (a Placer) placeJointly(ctx context.Context, p *plan.Problem) (*plan.Outcom
 		q.Tasks = plan.Place
 		p = &q
 	}
-	j := newJoint(ctx, p)
+	j := newJoint(ctx, a.Name(), p)
 	var notes []string
 	for _, d := range a.decisions(p) {
 		if j.any && j.done() {

@@ -14,6 +14,7 @@ import (
 // joint anneals decisions on several tasks of one problem.
 type joint struct {
 	ctx     context.Context
+	name    string // of the method
 	p       *plan.Problem
 	rng     *rand.Rand
 	rules   *fuse.Rules
@@ -44,9 +45,9 @@ type byteChange struct {
 	old uint8
 }
 
-func newJoint(ctx context.Context, p *plan.Problem) *joint {
+func newJoint(ctx context.Context, name string, p *plan.Problem) *joint {
 	j := &joint{
-		ctx: ctx, p: p, rng: rand.New(rand.NewPCG(p.Seed, 1<<40)), rules: fuse.NewRules(p.Graph),
+		ctx: ctx, name: name, p: p, rng: rand.New(rand.NewPCG(p.Seed, 1<<40)), rules: fuse.NewRules(p.Graph),
 		started: budget.Now(p), penalty: newPenalty(p.Machine, p.Evaluator),
 	}
 	return j
@@ -88,7 +89,7 @@ func (j *joint) report(better bool) {
 	if j.p.Report == nil {
 		return
 	}
-	x := plan.Progress{Method: "anneal", Evaluations: j.spent, Best: j.bestScore}
+	x := plan.Progress{Method: j.name, Evaluations: j.spent, Best: j.bestScore}
 	if better {
 		x.Device, x.Priority, x.Fusion = j.best.Device, j.best.Priority, j.best.Fusion
 	}

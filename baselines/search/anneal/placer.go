@@ -30,13 +30,25 @@ type Placer struct {
 	// on it.
 	Workers int
 
+	// Guide, if not nil, chooses among moves on the problem itself, of placement alone,
+	// where the problem knows when ops run.
+	Guide Guide
+	// Learn, if not nil, is told of every such move. It may be called from Workers
+	// goroutines.
+	Learn func(Judged)
+
 	stages []stage // nil means defaultStages
 }
 
 var _ plan.Placer = Placer{}
 
-// Name returns "anneal".
-func (Placer) Name() string { return "anneal" }
+// Name returns "anneal", or "guided" where a guide chooses the moves.
+func (a Placer) Name() string {
+	if a.Guide != nil {
+		return "guided"
+	}
+	return "anneal"
+}
 
 // Kind returns plan.Search.
 func (Placer) Kind() plan.Kind { return plan.Search }

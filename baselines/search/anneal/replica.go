@@ -25,14 +25,17 @@ type replica struct {
 	fresh     bool      // best has changed since it was last looked at
 	busy      []float64 // [D] seconds of the decisions on each device
 	// undo lists the changes of the move under way.
-	undo      []change
+	undo      []changed
 	stale     int // evaluations since the last new best or restart
 	moves     kinds
-	spent     int // evaluations so far
-	accounted int // of those, the ones its run knows of
+	adviser   *adviser // chooses moves; nil: chance alone does
+	planning  bool     // moves are planned: they are on now and busy alone
+	spent     int      // evaluations so far
+	accounted int      // of those, the ones its run knows of
 }
 
-type change struct {
+// changed is a decision that the move under way has changed.
+type changed struct {
 	u   int32
 	old uint8
 }
@@ -40,7 +43,7 @@ type change struct {
 func newReplica(t *neighbourhood, a *objective, devices int, source *rand.PCG) *replica {
 	n := len(t.seconds)
 	aheadOf := new(rand.PCG)
-	return &replica{neighbourhood: t, objective: a, source: source, rng: rand.New(source), ahead: rand.New(aheadOf), aheadOf: aheadOf, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]change, 0, 4*n)}
+	return &replica{neighbourhood: t, objective: a, source: source, rng: rand.New(source), ahead: rand.New(aheadOf), aheadOf: aheadOf, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]changed, 0, 4*n)}
 }
 
 // start puts the replica at decisions from.
@@ -64,6 +67,9 @@ func (w *replica) visit(x []uint8) {
 	}
 	w.score, w.cost = w.objective.evaluate(math.Inf(1))
 	w.spent++
+	if w.adviser != nil {
+		w.adviser.moved()
+	}
 }
 
 // set moves decision u to device d.
@@ -72,7 +78,7 @@ func (w *replica) set(u int32, d uint8) {
 	if old == d {
 		return
 	}
-	w.undo = append(w.undo, change{u, old})
+	w.undo = append(w.undo, changed{u, old})
 	w.put(u, d)
 }
 
@@ -80,7 +86,9 @@ func (w *replica) put(u int32, d uint8) {
 	w.busy[w.now[u]] -= w.seconds[u]
 	w.busy[d] += w.seconds[u]
 	w.now[u] = d
-	w.objective.set(u, d)
+	if !w.planning {
+		w.objective.set(u, d)
+	}
 }
 
 // step proposes one move at temperature (a fraction of the cost) and run length
@@ -90,10 +98,7 @@ func (w *replica) step(temperature float64, run int) bool {
 	if w.stale > patience*len(w.now) {
 		return w.restart()
 	}
-	kind := w.propose(run)
-	for w.rng.IntN(4) == 0 { // sometimes only two moves together help
-		w.propose(run)
-	}
+	kind := w.next(temperature, run)
 	if len(w.undo) == 0 {
 		w.moves.tell(kind, 0)
 		return false
@@ -105,9 +110,11 @@ func (w *replica) step(temperature float64, run int) bool {
 		for k := len(w.undo) - 1; k >= 0; k-- {
 			w.put(w.undo[k].u, w.undo[k].old)
 		}
+		w.came(false, cost)
 		w.moves.tell(kind, 0)
 		return false
 	}
+	w.came(true, cost)
 	gain := w.cost - cost
 	w.score, w.cost = score, cost
 	if gain > 0 {
@@ -121,6 +128,31 @@ func (w *replica) step(temperature float64, run int) bool {
 		return true
 	}
 	return false
+}
+
+// next makes a move and returns its kind.
+func (w *replica) next(temperature float64, run int) int {
+	if w.adviser != nil {
+		return w.adviser.choose(temperature, run)
+	}
+	return w.draw(run)
+}
+
+// draw makes a random move and returns its kind, the first one's where it is several
+// together.
+func (w *replica) draw(run int) int {
+	kind := w.propose(run)
+	for w.rng.IntN(4) == 0 { // sometimes only two moves together help
+		w.propose(run)
+	}
+	return kind
+}
+
+// came tells the adviser what the move under way has come to.
+func (w *replica) came(taken bool, cost float64) {
+	if w.adviser != nil {
+		w.adviser.judged(taken, w.cost, cost)
+	}
 }
 
 // limit returns a cost above which step does not take a move, whatever it is: it looks
@@ -144,6 +176,9 @@ func (w *replica) restart() bool {
 	w.score, w.cost = w.objective.evaluate(math.Inf(1))
 	w.spent++
 	w.stale = 0
+	if w.adviser != nil {
+		w.adviser.moved()
+	}
 	if !w.score.Better(w.bestAt) {
 		return false
 	}

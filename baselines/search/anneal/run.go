@@ -121,7 +121,7 @@ func (r *run) stage(k int) error {
 			a.evaluator = r.exact[i]
 		}
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
-		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
+		w[i] = r.advised(newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))), s)
 	}
 	r.walk(s, w, from, part)
 	return nil

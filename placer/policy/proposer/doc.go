@@ -1,0 +1,7 @@
+// Package proposer owns the network that chooses among moves of a search: before a move
+// is judged by simulation, it says from what the last simulation showed whether the move
+// is likely to shorten the step. It is trained on the moves of searches of other graphs,
+// every one of which the simulator has judged.
+//
+// Letters: M moves, F features of a move (anneal.NumMoveFeatures), H hidden.
+package proposer

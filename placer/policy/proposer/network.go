@@ -1,0 +1,66 @@
+package proposer
+
+import (
+	"math/rand/v2"
+
+	"placer/baselines/search/anneal"
+	"placer/nn"
+	"placer/nn/vec"
+)
+
+// Network says of a move how likely it shortens the step, and by how much if it does:
+//
+//	h = relu(W1 x + b1), k = relu(W2 h + b2), (z, g) = W3 k + b3
+//
+// z is the logit of the likelihood, g the logarithm of the gain. It ranks by
+// log likelihood + greed g.
+type Network struct {
+	params                 *nn.Params
+	w1, b1, w2, b2, w3, b3 *nn.Param
+	hidden                 int
+	Greed                  float32
+	Card                   Card
+}
+
+const mostHidden = 128
+
+// outputs are the likelihood's logit and the gain's logarithm.
+const outputs = 2
+
+// New returns a network of random weights.
+func New(hidden int, random *rand.Rand) *Network {
+	ps := nn.NewParams()
+	n := &Network{params: ps, hidden: hidden, Greed: 0.5}
+	n.w1, n.b1 = ps.Glorot("first", random, anneal.NumMoveFeatures, hidden), ps.Constant("first_bias", 0, 1, hidden)
+	n.w2, n.b2 = ps.Glorot("second", random, hidden, hidden), ps.Constant("second_bias", 0, 1, hidden)
+	n.w3, n.b3 = ps.Normal("last", random, 0.01, hidden, outputs), ps.Constant("last_bias", 0, 1, outputs)
+	return n
+}
+
+// Rank is as anneal.Guide says.
+func (n *Network) Rank(x, score []float32) {
+	var a, b [mostHidden]float32
+	h, k := a[:n.hidden], b[:n.hidden]
+	for m := range score {
+		clear(h)
+		for f, v := range x[m*anneal.NumMoveFeatures : (m+1)*anneal.NumMoveFeatures] {
+			if v != 0 {
+				vec.Axpy(h, n.w1.Value[f*n.hidden:(f+1)*n.hidden], v)
+			}
+		}
+		vec.ReluBias(h, n.b1.Value)
+		clear(k)
+		for f, v := range h {
+			if v != 0 {
+				vec.Axpy(k, n.w2.Value[f*n.hidden:(f+1)*n.hidden], v)
+			}
+		}
+		vec.ReluBias(k, n.b2.Value)
+		z, g := n.b3.Value[0], n.b3.Value[1]
+		for f, v := range k {
+			z += v * n.w3.Value[f*outputs]
+			g += v * n.w3.Value[f*outputs+1]
+		}
+		score[m] = logSigmoid(z) + n.Greed*g
+	}
+}

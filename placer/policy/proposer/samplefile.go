@@ -1,0 +1,71 @@
+package proposer
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"placer/baselines/search/anneal"
+	"placer/internal/jsonx"
+	"placer/nn/safetensors"
+)
+
+// sampleFormat is the value of "format" in the metadata of a sample's file.
+const sampleFormat = "placer judged moves 1"
+
+// sampleHeader is the metadata of a sample's file: what it depends on, and its families.
+type sampleHeader struct {
+	Of       string   `json:"of"`
+	Features []string `json:"features"`
+	Families []string `json:"families"`
+}
+
+// Write writes s as a safetensors file; of names what it was collected from.
+func (s *Sample) Write(w io.Writer, of string) error {
+	h, err := json.Marshal(sampleHeader{of, anneal.MoveFeatureNames(), s.Families})
+	if err != nil {
+		return fmt.Errorf("moves: %w", err)
+	}
+	tensor := func(name string, x []float32, shape ...int) safetensors.Tensor {
+		data := make([]byte, 0, 4*len(x))
+		for _, v := range x {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+		}
+		return safetensors.Tensor{Name: name, Type: safetensors.F32, Shape: shape, Data: data}
+	}
+	return safetensors.Write(w, &safetensors.File{
+		Metadata: map[string]string{"format": sampleFormat, "moves": string(h)},
+		Tensors:  []safetensors.Tensor{tensor("features", s.X, len(s.Gain), anneal.NumMoveFeatures), tensor("gain", s.Gain, len(s.Gain))},
+	})
+}
+
+// ReadSample reads what Write wrote. It is nil where that was collected from something
+// else than of; name is the file's name for errors.
+func ReadSample(data []byte, of, name string) (*Sample, error) {
+	f, err := safetensors.Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var h sampleHeader
+	if err := jsonx.Decode([]byte(f.Metadata["moves"]), &h); f.Metadata["format"] != sampleFormat || err != nil {
+		return nil, fmt.Errorf("%s: not judged moves", name)
+	}
+	if h.Of != of || fmt.Sprint(h.Features) != fmt.Sprint(anneal.MoveFeatureNames()) {
+		return nil, nil
+	}
+	floats := func(name string) (x []float32) {
+		if t := f.Lookup(name); t != nil {
+			for at := 0; at+4 <= len(t.Data); at += 4 {
+				x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(t.Data[at:])))
+			}
+		}
+		return x
+	}
+	s := &Sample{Families: h.Families, Moves: Moves{X: floats("features"), Gain: floats("gain")}}
+	if len(s.X) != len(s.Gain)*anneal.NumMoveFeatures {
+		return nil, fmt.Errorf("%s: %d features of %d moves, want %d each", name, len(s.X), len(s.Gain), anneal.NumMoveFeatures)
+	}
+	return s, nil
+}
