@@ -43,7 +43,15 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	}
 	show := c.newProgress(own.Budget)
 	show.line("first on the machine as it is")
-	found, err := search.Search(ctx, p, s.methods, own, host, func(e search.Event) error { show.observe(e); return nil }, nil)
+	near := map[string][]plan.Decision{}
+	found, err := search.Search(ctx, p, s.methods, own, host, func(e search.Event) error {
+		show.observe(e)
+		if e.Device != nil && e.Score.Feasible() {
+			near[e.Method] = append(near[e.Method], e.Decision.Clone())
+			near[e.Method] = near[e.Method][max(0, len(near[e.Method])-lastBests):]
+		}
+		return nil
+	}, nil)
 	show.close()
 	if err != nil {
 		if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
@@ -54,6 +62,9 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	plans := slices.Clone(s.given)
 	for k := range found.Rows {
 		plans = append(plans, found.Rows[k].Decision)
+	}
+	for _, m := range s.methods {
+		plans = append(plans, near[m.Name]...)
 	}
 	s.startFrom(plans)
 	s.methods[0].Note = "for the machine as it is"
@@ -81,6 +92,11 @@ func (s *searchRun) startFrom(plans []plan.Decision) {
 	}
 	s.methods = all
 }
+
+// lastBests is how many of the bests that a method came to on the machine as it is are judged on
+// machines that deviate, the last ones: they take nearly the same step there, and differ by
+// what they have in reserve.
+const lastBests = 8
 
 // nominalTimes is how many evaluations on the machine as it is a robust search has for each
 // of its own.

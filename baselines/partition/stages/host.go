@@ -235,18 +235,18 @@ func (x cpuExperts) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, 
 	if len(layers) == 0 {
 		track.Note("the machine has no CPU beside GPUs, or the model no experts")
 	}
-	low, high := 0, len(layers) // more than low-1 are needed, high are enough if any are
-	if fits(0) {
+	if fits(0) || len(layers) == 0 {
 		return track.Outcome()
 	}
-	for low++; low < high && !track.Done(); {
+	low, high := 1, len(layers)
+	for low < high && !track.Done() {
 		if n := (low + high) / 2; fits(n) {
 			high = n
 		} else {
 			low = n + 1
 		}
 	}
-	if high > 0 {
+	if !track.Done() {
 		fits(high)
 	}
 	return track.Outcome()
