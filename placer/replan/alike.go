@@ -7,75 +7,74 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/graph/unit"
 )
 
 // mostAlike is the number of branches of a class beyond which they are left as they are.
 const mostAlike = 256
 
 // alike returns the branches of g that can take each other's place, by class: experts of a
-// layer, towers of replicas. The ops of a branch stand in corresponding order. Branches have
-// the same work, come from the same ops and lead to the same: the ops of a class agree in
-// all that comes before and in all that comes behind, by hashes of both (colour refinement
-// along the edges, as Weisfeiler and Lehman's, once each way). What is between ops that agree
-// with no other is a branch.
-func alike(g *graph.Graph) (classes [][][]graph.OpID) {
-	n := g.NumOps()
-	colour := colours(g)
+// layer, towers of replicas. A branch is a list of cells, those of a class correspond. Branches
+// have the same work, come from the same ops and lead to the same: their ops agree in all that
+// comes before and in all that comes behind, by hashes of both (colour refinement along the
+// edges, as Weisfeiler and Lehman's, once each way). Ops that launch no kernel do not count.
+// What is between cells that agree with no other is a branch.
+func alike(g *graph.Graph, cells *unit.Partition) (classes [][][]int32) {
+	ofOp := colours(g)
+	colour := make([]uint64, cells.NumUnits())
 	count := map[uint64]int{}
-	for _, c := range colour {
-		count[c]++
-	}
-	of := make([]int32, n) // a forest
-	for i := range of {
-		of[i] = int32(i)
-	}
-	var root func(i int32) int32
-	root = func(i int32) int32 {
-		for of[i] != i {
-			of[i] = of[of[i]]
-			i = of[i]
-		}
-		return i
-	}
-	single := func(i graph.OpID) bool { return count[colour[i]] == 1 }
-	group := map[int32]graph.OpID{}
-	for i := range graph.OpID(n) {
-		if k := g.Op(i).Group; k > 0 { // shares a device, even with an op that is single
-			if j, ok := group[k]; ok {
-				of[root(int32(i))] = root(int32(j))
+	for u, ops := range cells.Ops {
+		var real []uint64
+		for _, i := range ops {
+			if c := g.Op(i).Kind.Class(); c != graph.ClassMeta && c != graph.ClassConst {
+				real = append(real, ofOp[i])
 			}
-			group[k] = i
 		}
-		if single(i) {
+		slices.Sort(real)
+		for _, c := range real {
+			colour[u] = mix(colour[u], c)
+		}
+		count[colour[u]]++
+	}
+	single := func(u int32) bool { return colour[u] == 0 || count[colour[u]] == 1 }
+	of := make([]int32, len(colour)) // a forest
+	for u := range of {
+		of[u] = int32(u)
+	}
+	root := func(u int32) int32 {
+		for of[u] != u {
+			of[u] = of[of[u]]
+			u = of[u]
+		}
+		return u
+	}
+	for i := range graph.OpID(g.NumOps()) {
+		u := cells.Of[i]
+		for q := range g.Predecessors(i) {
+			if v := cells.Of[q]; !single(u) && !single(v) {
+				of[root(u)] = root(v)
+			}
+		}
+	}
+	branch, at := [][]int32{}, map[int32]int{}
+	for u := range int32(len(of)) {
+		if single(u) {
 			continue
 		}
-		for q := range g.Predecessors(i) {
-			if !single(q) {
-				of[root(int32(i))] = root(int32(q))
-			}
-		}
-	}
-	branch, at, bound := [][]graph.OpID{}, map[int32]int{}, map[int32]bool{}
-	for i := range graph.OpID(n) {
-		r := root(int32(i))
-		bound[r] = bound[r] || single(i)
-		k, ok := at[r]
+		k, ok := at[root(u)]
 		if !ok {
 			k = len(branch)
-			at[r] = k
+			at[root(u)] = k
 			branch = append(branch, nil)
 		}
-		branch[k] = append(branch[k], i)
+		branch[k] = append(branch[k], u)
 	}
 	class := map[uint64]int{}
-	for _, ops := range branch {
-		if bound[root(int32(ops[0]))] {
-			continue
-		}
-		slices.SortStableFunc(ops, func(a, b graph.OpID) int { return cmp.Compare(colour[a], colour[b]) })
-		key := uint64(len(ops))
-		for _, i := range ops {
-			key = mix(key, colour[i])
+	for _, us := range branch {
+		slices.SortStableFunc(us, func(a, b int32) int { return cmp.Compare(colour[a], colour[b]) })
+		key := uint64(len(us))
+		for _, u := range us {
+			key = mix(key, colour[u])
 		}
 		k, ok := class[key]
 		if !ok {
@@ -83,9 +82,9 @@ func alike(g *graph.Graph) (classes [][][]graph.OpID) {
 			class[key] = k
 			classes = append(classes, nil)
 		}
-		classes[k] = append(classes[k], ops)
+		classes[k] = append(classes[k], us)
 	}
-	return slices.DeleteFunc(classes, func(c [][]graph.OpID) bool { return len(c) < 2 || len(c) > mostAlike })
+	return slices.DeleteFunc(classes, func(c [][]int32) bool { return len(c) < 2 || len(c) > mostAlike })
 }
 
 // colours returns a hash of each op, [N], of all that comes before it and behind it.
@@ -119,13 +118,9 @@ func colours(g *graph.Graph) []uint64 {
 		beside = beside[:0]
 		return x
 	}
-	place := func(t graph.TensorID) uint64 { // of t among its op's outputs
-		first, _ := g.Outputs(g.Tensor(t).Producer)
-		return uint64(t - first)
-	}
 	for i := range graph.OpID(n) {
 		for _, t := range g.Inputs(i) {
-			beside = append(beside, mix(before[g.Tensor(t).Producer], place(t)))
+			beside = append(beside, mix(before[g.Tensor(t).Producer], uint64(g.Tensor(t).Bytes)))
 		}
 		for _, q := range g.Control(i) {
 			beside = append(beside, mix(before[q], math.MaxUint64))
@@ -142,7 +137,7 @@ func colours(g *graph.Graph) []uint64 {
 		first, end := g.Outputs(i)
 		for t := first; t < end; t++ {
 			for _, c := range g.Consumers(t) {
-				beside = append(beside, mix(behind[c], place(t)))
+				beside = append(beside, mix(behind[c], uint64(g.Tensor(t).Bytes)))
 			}
 		}
 		for _, c := range waits[i] {
@@ -165,26 +160,39 @@ func mix(h, x uint64) uint64 { // the finaliser of splitmix64
 }
 
 // swapped has branches that are alike take each other's place under device, so that the fewest
-// bytes move.
+// bytes move. A cell goes where the first op of the other is.
 func (x *finder) swapped(device []uint8) []uint8 {
+	cells := x.p.Units.Levels[unit.Cell]
 	out := slices.Clone(device)
 	for _, class := range x.alike {
 		cost := make([][]int64, len(class)) // of a branch, by the branch whose devices it takes
-		for a, ops := range class {
+		for a, us := range class {
 			cost[a] = make([]int64, len(class))
 			for b, like := range class {
-				for k, i := range ops {
-					if device[like[k]] != x.old[i] {
-						cost[a][b] += int64(x.p.Graph.Op(i).Resident)
+				for k, u := range us {
+					for _, i := range cells.Ops[u] {
+						if x.taken(device, i, like[k], a == b) != x.old[i] {
+							cost[a][b] += int64(x.p.Graph.Op(i).Resident)
+						}
 					}
 				}
 			}
 		}
 		for a, b := range assign(cost) {
-			for k, i := range class[a] {
-				out[i] = device[class[b][k]]
+			for k, u := range class[a] {
+				for _, i := range cells.Ops[u] {
+					out[i] = x.taken(device, i, class[b][k], a == b)
+				}
 			}
 		}
 	}
 	return out
+}
+
+// taken is the device of op i where its cell takes that of cell like, or stays as it is.
+func (x *finder) taken(device []uint8, i graph.OpID, like int32, stays bool) uint8 {
+	if stays {
+		return device[i]
+	}
+	return device[x.p.Units.Levels[unit.Cell].Ops[like][0]]
 }

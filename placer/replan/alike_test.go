@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"placer/graph"
+	"placer/graph/unit"
 	"placer/hw"
 	"placer/placer/problem"
+	"placer/units"
 	"placer/workloads"
 )
 
@@ -68,21 +69,31 @@ func TestAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	classes := alike(g)
+	cells := p.Units.Levels[unit.Cell]
+	sums := func(cell int32) (flops units.FLOPs, held units.Bytes, params int64) {
+		for _, i := range cells.Ops[cell] {
+			o := g.Op(i)
+			flops, held, params = flops+o.FLOPs, held+o.Resident, params+o.Params
+		}
+		return flops, held, params
+	}
+	classes := alike(g, cells)
 	for _, c := range classes {
-		for _, ops := range c {
-			if len(ops) != len(c[0]) {
-				t.Fatalf("branches of %d and %d ops", len(ops), len(c[0]))
+		for _, us := range c {
+			if len(us) != len(c[0]) {
+				t.Fatalf("branches of %d and %d cells", len(us), len(c[0]))
 			}
-			for k, i := range ops {
-				if a, b := g.Op(i), g.Op(c[0][k]); a.Kind != b.Kind || a.FLOPs != b.FLOPs || a.Resident != b.Resident {
-					t.Fatalf("%s corresponds to %s", a.Name, b.Name)
+			for k, u := range us {
+				fa, ha, pa := sums(u)
+				if fb, hb, pb := sums(c[0][k]); math.Abs(float64(fa-fb)) > 1e-3*float64(fa) || pa != pb || math.Abs(float64(ha-hb)) > 1e3 {
+					t.Fatalf("%s corresponds to %s", g.Op(cells.Ops[u][0]).Name, g.Op(cells.Ops[c[0][k]][0]).Name)
 				}
 			}
 		}
 		var params int64
-		for _, i := range c[0] {
-			params += g.Op(i).Params
+		for _, u := range c[0] {
+			_, _, more := sums(u)
+			params += more
 		}
 		if len(c) == experts && params == 3*64*96 {
 			found++
@@ -95,19 +106,13 @@ func TestAlike(t *testing.T) {
 	for range 20 {
 		x := &finder{p: &p.Problem, old: make([]uint8, g.NumOps()), alike: classes}
 		device := make([]uint8, g.NumOps())
-		group := map[int32]uint8{}
-		for i := range device {
-			x.old[i], device[i] = uint8(rng.IntN(4)), uint8(rng.IntN(4))
-			if k := g.Op(graph.OpID(i)).Group; k > 0 {
-				if _, ok := group[k]; !ok {
-					group[k] = device[i]
-				}
-				device[i] = group[k]
-			}
+		for i := range x.old {
+			x.old[i] = uint8(rng.IntN(4))
 		}
-		for _, ops := range p.Units.Levels[0].Ops { // units share a device
+		for _, ops := range cells.Ops {
+			d := uint8(rng.IntN(4))
 			for _, i := range ops {
-				device[i] = device[ops[0]]
+				device[i] = d
 			}
 		}
 		out := x.swapped(device)

@@ -46,7 +46,7 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	if len(old) != n {
 		return nil, fmt.Errorf("the old plan places %d ops, graph %s has %d", len(old), p.Graph.Name(), n)
 	}
-	x := &finder{p: &p.Problem, old: old, limit: limit, alike: alike(p.Graph)}
+	x := &finder{p: &p.Problem, old: old, limit: limit, alike: alike(p.Graph, p.Units.Levels[unit.Cell])}
 	out := &Outcome{}
 	for i := range graph.OpID(n) {
 		out.Held += p.Graph.Op(i).Resident
@@ -143,7 +143,7 @@ type finder struct {
 	p     *plan.Problem
 	old   []uint8
 	limit units.Bytes
-	alike [][][]graph.OpID // branches that can take each other's place, by class
+	alike [][][]int32 // branches that can take each other's place, by class
 }
 
 // moved returns the bytes that a device gets and did not hold.

@@ -104,7 +104,7 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string][]uint8{ // of the experts of each layer
-		"llama-server -ngl 99 -ts 1,1 -ot exps=CPU":                                           {cpu, cpu, cpu, cpu},
+		"llama-server -ngl 99 -ts 1,1 -ot exps=CPU":                                            {cpu, cpu, cpu, cpu},
 		"llama-server -ngl 99 --cpu-moe -ts 1,1":                                               {cpu, cpu, cpu, cpu},
 		"llama-server -ngl 99 -ts 1,1 --n-cpu-moe 2":                                           {cpu, cpu, 0, 1},
 		`llama-server -ngl 99 -ts 1,1 -ncmoe 1 -ot 'blk\.3\.ffn_.*_exps\.=CPU'`:                {cpu, 0, 0, cpu},
@@ -128,13 +128,13 @@ func TestOverrides(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"llama-server -ngl 9 -ot exps":                   `f: llama.cpp: -ot: "exps" is not PATTERN=BUFFER`,
-		"llama-server -ngl 9 -ot (=CPU":                  `f: llama.cpp: -ot: the expression "(" is not read`,
-		"llama-server -ngl 9 -ot exps=CUDA2":             "f: llama.cpp: -ot: machine a100 has no CUDA2",
-		"llama-server -ngl 9 -ot exps=TPU":               `f: llama.cpp: -ot: buffer "TPU" is none of machine a100`,
-		"llama-server -ngl 9 -ot .*=CPU":                 "f: llama.cpp: -ot moves blk.0.attn_norm.weight, of a layer's tensors only the experts",
-		"llama-server -ngl 9 -ot ffn_up_exps=CPU":        "f: llama.cpp: -ot has blk.0.ffn_up_exps.weight apart from the layer's other experts",
-		"llama-server -ngl 9 --n-cpu-moe some -ts 1,1":   `f: llama.cpp: --n-cpu-moe "some": want a number of layers`,
+		"llama-server -ngl 9 -ot exps":                  `f: llama.cpp: -ot: "exps" is not PATTERN=BUFFER`,
+		"llama-server -ngl 9 -ot (=CPU":                 `f: llama.cpp: -ot: the expression "(" is not read`,
+		"llama-server -ngl 9 -ot exps=CUDA2":            "f: llama.cpp: -ot: machine a100 has no CUDA2",
+		"llama-server -ngl 9 -ot exps=TPU":              `f: llama.cpp: -ot: buffer "TPU" is none of machine a100`,
+		"llama-server -ngl 9 -ot .*=CPU":                "f: llama.cpp: -ot moves blk.0.attn_norm.weight, of a layer's tensors only the experts",
+		"llama-server -ngl 9 -ot ffn_up_exps=CPU":       "f: llama.cpp: -ot has blk.0.ffn_up_exps.weight apart from the layer's other experts",
+		"llama-server -ngl 9 --n-cpu-moe some -ts 1,1":  `f: llama.cpp: --n-cpu-moe "some": want a number of layers`,
 		`llama-server -ngl 9 -ot "attn_output\.=CUDA1"`: "f: llama.cpp: -ot moves blk.0.attn_output.weight",
 	} {
 		if _, err := formats.Read([]byte(text), "f", g, m); err == nil || !strings.HasPrefix(err.Error(), want) {

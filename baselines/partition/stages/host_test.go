@@ -139,7 +139,7 @@ func TestLayersOnTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Devices[0].Memory = 80 * units.MB // a layer has 16.8 MB, eight 134 MB
+	m.Devices[0].Memory = 80e6 // a layer has 16.8 MB, eight 134 MB
 	p, err := problem.New(problem.Source{Graph: g}, m, problem.Options{Objective: plan.Step})
 	if err != nil {
 		t.Fatal(err)

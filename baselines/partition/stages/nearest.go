@@ -108,14 +108,18 @@ func (m *model) stack() (first, last int) {
 	return first, last
 }
 
-// settle climbs from the starts. Where that does not fit, and t may have layers on the host,
-// it goes on from so many stages that have as much there as they must.
+// settle climbs from the best of the starts. Where that does not fit with nothing on the
+// host, and t may have layers there, it climbs from each cut in so many stages that has as much there as it must.
 func (m *model) settle(track *budget.Tracker, t *formats.Target, stages int, starts ...cut) cut {
 	best, score := m.climb(track, t, starts...)
-	if t == nil || !t.Host || m.host < 0 || score.Feasible() {
+	if t == nil || !t.Host || m.host < 0 || score.Feasible() && !best.spilled() {
 		return best
 	}
-	best, _ = m.climb(track, t, append(m.fitting(track, t, stages), best)...)
+	for _, c := range m.fitting(track, t, stages) {
+		if c, x := m.climb(track, t, c); m.legal(t, c) && x.Better(score) {
+			best, score = c, x
+		}
+	}
 	return best
 }
 

@@ -117,6 +117,11 @@ func (c cut) clone() cut {
 	return c
 }
 
+// spilled reports whether anything is on the host.
+func (c cut) spilled() bool {
+	return c.bounds[0] > 0 || slices.ContainsFunc(c.experts, func(n int) bool { return n > 0 })
+}
+
 // split returns the placement of the parts that c describes.
 func (m *model) split(c cut) *formats.Split {
 	s := &formats.Split{Graph: m.p.Graph, Machine: m.p.Machine, Parts: m.parts, Device: make([]uint8, len(m.parts.List)), Sent: c.sent}
