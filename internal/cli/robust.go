@@ -71,24 +71,18 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	return how, found.Evaluations, nil
 }
 
-// startFrom makes plans the first of the methods, and gives most of the budget to what starts
-// from the best of them: the others begin from nothing, as they did on the machine as it is.
+// startFrom makes plans the first of the methods, and has the others that search start from the
+// best of them: they began from nothing on the machine as it is.
 func (s *searchRun) startFrom(plans []plan.Decision) {
 	all := []search.Method{methods.Given(plans)}
-	anew := 0.0
 	for _, m := range s.methods {
 		if m.Name == methods.GivenName {
 			continue
 		}
-		all = append(all, m)
 		if m.Stage == search.StageSearch {
-			anew += m.Weight
+			m.Stage = search.StageShare
 		}
-	}
-	for k := range all {
-		if all[k].Stage == search.StageFinish {
-			all[k].Weight = max(all[k].Weight, finishShare*anew)
-		}
+		all = append(all, m)
 	}
 	s.methods = all
 }
@@ -101,7 +95,3 @@ const lastBests = 8
 // nominalTimes is how many evaluations on the machine as it is a robust search has for each
 // of its own.
 const nominalTimes = 4
-
-// finishShare is what the polish of the best plan has of a robust search's evaluations, as a
-// multiple of what methods have that begin from nothing.
-const finishShare = 3
