@@ -38,9 +38,9 @@ type Outcome struct {
 
 // Find searches p, on the changed machine, for a plan near old, [N], the devices of the ops
 // before, by their numbers on p's machine or Lost. At most limit bytes move; without a
-// limit it is below 0. A part of p's budget goes to a search from nothing, the plan of each of
-// whose methods is then led back to the limit, most of it to annealing under the limit from the
-// best of those and of what keeps all that is there, and the rest to local search from there.
+// limit it is below 0. A third of p's budget goes to a search from nothing, the plan of each of
+// whose methods is then led back to the limit, one to annealing under the limit from the best
+// of those and of old, and one to local search from there.
 func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Bytes) (*Outcome, error) {
 	n := p.Graph.NumOps()
 	if len(old) != n {
@@ -66,24 +66,26 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	}
 	out.Kept = p.Evaluate(kept)
 
-	start, tried, err := x.fromNothing(ctx, p, part(p.Budget, anewShare), kept)
+	third := p.Problem
+	third.Budget.Seconds /= 3
+	third.Budget.Evaluations /= 3
+	start, tried, err := x.fromNothing(ctx, p, third.Budget, kept)
 	if err != nil {
 		return nil, err
 	}
-	near := p.Problem
-	near.Budget = part(p.Budget, annealShare)
+	near := third
 	near.JudgeBy(&limited{Evaluator: p.Evaluator.Clone(), of: x})
 	if p.Moves != nil {
 		near.Moves = func() plan.Moves { return &limitedMoves{Moves: p.Moves(), of: x} }
 	}
-	led, err := anneal.Placer{Starts: [][]uint8{start}, Cool: coolChains, Workers: 1}.Place(ctx, &near)
+	led, err := anneal.Placer{Starts: [][]uint8{start}, Workers: 1}.Place(ctx, &near)
 	if err != nil {
 		return nil, err
 	}
 	if x.judge(led.Device).Better(x.judge(start)) {
 		start = led.Device
 	}
-	near.Evaluator, near.Budget = near.Evaluator.Clone(), part(p.Budget, 1-anewShare-annealShare)
+	near.Evaluator = near.Evaluator.Clone()
 	o, err := local.Placer{Start: start}.Place(ctx, &near)
 	if err != nil {
 		return nil, err
@@ -93,24 +95,6 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	out.Moved = x.moved(o.Device)
 	out.Score = p.Evaluate(o.Device)
 	return out, nil
-}
-
-// The shares of a budget.
-const (
-	anewShare   = 0.2
-	annealShare = 0.6
-)
-
-// coolChains leaves out annealing of the coarsened graph, which knows no limit.
-const coolChains = 2
-
-// part returns that share of a budget, at least an evaluation where it counts them.
-func part(b plan.Budget, share float64) plan.Budget {
-	b.Seconds *= share
-	if b.Evaluations > 0 {
-		b.Evaluations = max(1, int(share*float64(b.Evaluations)))
-	}
-	return b
 }
 
 // anew are the methods of a search from nothing, beside annealing from kept.

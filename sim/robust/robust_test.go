@@ -110,7 +110,7 @@ func TestMoves(t *testing.T) {
 	race.Reset(d)
 	best := math.Inf(1)
 	above, given, wrong := 0, 0, 0
-	for range 400 {
+	for range 200 {
 		var ops []graph.OpID
 		for range 1 + rng.IntN(4) {
 			ops = append(ops, graph.OpID(rng.IntN(n)))
@@ -147,9 +147,9 @@ func TestMoves(t *testing.T) {
 		}
 		d.Device = before
 	}
-	t.Logf("%d of 400 are above the limit, %d were given up, %d of these wrongly", above, given, wrong)
+	t.Logf("%d of 200 are above the limit, %d were given up, %d of these wrongly", above, given, wrong)
 	if given < above/2 || wrong > given/50 {
-		t.Errorf("%d of 400 are above the limit, %d were given up, %d of these wrongly", above, given, wrong)
+		t.Errorf("%d of 200 are above the limit, %d were given up, %d of these wrongly", above, given, wrong)
 	}
 }
 
