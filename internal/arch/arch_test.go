@@ -147,7 +147,7 @@ var allowed = map[string]string{
 	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/budget baselines/rules baselines/search/fusion graph/fuse nn nn/vec nn/safetensors graphsage transformerxl internal/parallel", // docs/adr/0042
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/search/anneal baselines/search/local",                                        // docs/adr/0037
+	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/listsched baselines/search/anneal baselines/search/local",                    // docs/adr/0037
 	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
