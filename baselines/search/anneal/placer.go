@@ -22,7 +22,8 @@ type Placer struct {
 	// Cool leaves out so many of the hottest stages, for a start that is good already.
 	// Beside the given starts there are then none.
 	Cool int
-	// Recreate adds a move that makes many decisions anew by list scheduling.
+	// Recreate adds a move that makes many decisions anew by list scheduling. Without a
+	// start such a run begins with what list scheduling makes of nothing.
 	Recreate bool
 	// Shared, if not nil, is what runs on the same problem's units have in common.
 	Shared *Shared
@@ -76,7 +77,9 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 		a.Shared = new(Shared)
 	}
 	r := newRun(ctx, a, p)
-	r.open()
+	if err := r.open(); err != nil {
+		return nil, fmt.Errorf("anneal: %w", err)
+	}
 	for k := range r.stages {
 		if r.done() {
 			break

@@ -2,6 +2,7 @@ package anneal
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"placer/graph"
 	"placer/hw"
@@ -110,10 +111,24 @@ var (
 // recreate ruins some decisions and makes them anew.
 func (w *replica) recreate() {
 	x := w.recreation
-	x.balance, x.exchange = balances[w.rng.IntN(len(balances))], exchanges[w.rng.IntN(len(exchanges))]
-	x.together = w.rng.IntN(4) > 0
+	w.drawWeights()
 	x.reset(w.now)
 	w.ruin()
+	w.list()
+	for _, u := range x.ruined {
+		w.set(u, uint8(x.at[u]))
+	}
+}
+
+func (w *replica) drawWeights() {
+	x := w.recreation
+	x.balance, x.exchange = balances[w.rng.IntN(len(balances))], exchanges[w.rng.IntN(len(exchanges))]
+	x.together = w.rng.IntN(4) > 0
+}
+
+// list decides what is ruined by list scheduling.
+func (w *replica) list() {
+	x := w.recreation
 	for _, v := range x.order {
 		u := x.unit[v]
 		if x.at[u] == none {
@@ -129,9 +144,34 @@ func (w *replica) recreate() {
 			x.decide(u, w.choose(u, none))
 		}
 	}
-	for _, u := range x.ruined {
-		w.set(u, uint8(x.at[u]))
+}
+
+// listed returns n placements, [N] each, that list scheduling makes of nothing under
+// weights drawn at random.
+func (r *run) listed(n int) (out [][]uint8, err error) {
+	l, err := r.Shared.listingOf(r.p)
+	if err != nil {
+		return nil, err
 	}
+	w := newReplica(r.cells, nil, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, 98))
+	w.recreation = newRecreation(l)
+	x := w.recreation
+	for range n {
+		w.drawWeights()
+		x.reset(w.now)
+		for u := range w.now {
+			w.spoil(int32(u))
+		}
+		w.list()
+		device := make([]uint8, r.p.Graph.NumOps())
+		for u, ops := range r.cells.fine.Ops {
+			for _, i := range ops {
+				device[i] = uint8(x.at[u])
+			}
+		}
+		out = append(out, device)
+	}
+	return out, nil
 }
 
 // ruin chooses decisions to be made anew: a stretch of the forward pass, what is near a
