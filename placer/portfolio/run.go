@@ -55,6 +55,9 @@ func (r *run) fresh() (n int) {
 
 func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), homes: make([]home, a.Walkers)}
+	for i := range r.ledgers {
+		r.ledgers[i].behind = math.Inf(1)
+	}
 	if p.Clock == nil {
 		r.budget.Seconds = 0
 	}
@@ -189,6 +192,9 @@ func (r *run) book(k, w int, pulls []*pull) {
 	case h.Device == nil && len(r.Arms) > r.fresh():
 		h.Decision, h.arm = found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), found.arm
 	default:
+		if h.Device != nil {
+			r.ledgers[h.arm].behind = gain(found.outcome.Score, r.score)
+		}
 		if h.Device != nil && won > 0 {
 			r.ledgers[h.arm].earn(k, won)
 		}
@@ -272,10 +278,13 @@ func (r *run) suits(w, i int) bool {
 // before it in the list.
 func (r *run) prefers(k, w, i, j int) bool {
 	a, b := &r.ledgers[i], &r.ledgers[j]
+	anew := w%2 == 1 && r.homes[w].Device == nil
+	if anew && (k/2+w/2)%2 == 1 && a.behind != b.behind { // every second time the one that came nearest
+		return a.behind < b.behind
+	}
 	if x, y := a.due <= k, b.due <= k; x != y {
 		return x
 	}
-	anew := w%2 == 1 && r.homes[w].Device == nil
 	if a.credit != b.credit && !anew {
 		return a.credit > b.credit
 	}
