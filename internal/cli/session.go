@@ -149,15 +149,7 @@ func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
 // is what the settings are about.
 func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.Device) error {
 	k := &s.config
-	for _, x := range []struct {
-		want *string
-		got  string
-	}{{&k.GraphHash, l.Graph.Hash()}, {&k.MachineHash, m.Hash()}} {
-		if *x.want != "" && *x.want != x.got {
-			return fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", cmp.Or(f.resume, f.config), l.Graph.Name())
-		}
-		*x.want = x.got
-	}
+	go l.Graph.Hash() // beside the problem
 	how, err := k.options()
 	if err != nil {
 		return err
@@ -194,6 +186,15 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	s.loaded = l
 	if s.task, err = problem.New(l.Source, m, how); err != nil {
 		return err
+	}
+	for _, x := range []struct {
+		want *string
+		got  string
+	}{{&k.GraphHash, l.Graph.Hash()}, {&k.MachineHash, m.Hash()}} {
+		if *x.want != "" && *x.want != x.got {
+			return fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", cmp.Or(f.resume, f.config), l.Graph.Name())
+		}
+		*x.want = x.got
 	}
 	if device != nil {
 		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
