@@ -50,6 +50,7 @@ func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 
 // main runs a command until it ends or a signal stops it.
 func (c *console) main(args []string) int {
+	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the program at once.

@@ -28,12 +28,6 @@ import (
 	"placer/sim/robust"
 )
 
-// graphCopy is the file of a run folder that holds a graph read from stdin.
-const graphCopy = "graph.json"
-
-// timesCopy is the file of a run folder that holds the times that came with it.
-const timesCopy = "times.json"
-
 func (b budget) plan() plan.Budget {
 	return plan.Budget{Seconds: b.Seconds, Evaluations: b.Evaluations}
 }
@@ -207,13 +201,13 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 func (s *searchRun) writeInputs() error {
 	if s.config.Graph == "-" {
 		if s.loaded.Times != nil {
-			s.config.Times = timesCopy
-			if err := s.run.Write(timesCopy, s.loaded.Times.Write); err != nil {
+			s.config.Times = search.TimesFile
+			if err := s.run.Write(search.TimesFile, s.loaded.Times.Write); err != nil {
 				return err
 			}
 		}
-		s.config.Graph, s.config.Train, s.config.Dims = graphCopy, "", nil
-		if err := s.run.Write(graphCopy, s.task.Graph.Write); err != nil {
+		s.config.Graph, s.config.Train, s.config.Dims = search.GraphFile, "", nil
+		if err := s.run.Write(search.GraphFile, s.task.Graph.Write); err != nil {
 			return err
 		}
 	}
@@ -285,11 +279,11 @@ func (c *console) loadRun(dir string, k *runSettings) (l loaded, m *hw.Machine, 
 		return l, nil, err
 	}
 	from := k.graphFlags
-	if from.Graph == graphCopy {
-		from.Graph = filepath.Join(dir, graphCopy)
+	if from.Graph == search.GraphFile {
+		from.Graph = filepath.Join(dir, search.GraphFile)
 	}
-	if from.Times == timesCopy {
-		from.Times = filepath.Join(dir, timesCopy)
+	if from.Times == search.TimesFile {
+		from.Times = filepath.Join(dir, search.TimesFile)
 	}
 	l, err = c.loadGraph(&from)
 	return l, m, err

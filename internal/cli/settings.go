@@ -57,6 +57,13 @@ type runSettings struct {
 	Walkers int `json:"walkers,omitempty"`
 }
 
+// hubSettings name the hub that spreads a search over hosts.
+type hubSettings struct {
+	Address string `json:"address,omitempty"` // HOST:PORT to listen at, or the nats:// URL of one that runs; empty: none
+	Keys    string `json:"keys,omitempty"`    // folder 'hub' of what 'placer worker keys' made
+	Await   int    `json:"await,omitempty"`   // workers to wait for before the search begins
+}
+
 // hostSettings are those of the process that searches; no run keeps them.
 type hostSettings struct {
 	Workers      int          `json:"workers,omitempty"`
