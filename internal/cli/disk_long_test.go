@@ -55,9 +55,7 @@ func TestFullDiskOfARun(t *testing.T) {
 				}
 				remount("size=256m")
 				l.finish(t, dir)
-				if got := l.outcome(t, dir); got != want {
-					t.Errorf("%s: another result:\n%s\nwant\n%s", size, got, want)
-				}
+				l.same(t, dir, want)
 			}
 			if full == 0 {
 				t.Error("no disk was full: the test shows nothing")
@@ -171,9 +169,7 @@ func TestTwoInOneFolder(t *testing.T) {
 				if len(failed) > 1 {
 					t.Fatal("both gave up")
 				}
-				if got := l.outcome(t, dir); got != want {
-					t.Errorf("another result:\n%s\nwant\n%s", got, want)
-				}
+				l.same(t, dir, want)
 			}
 			if refused == 0 {
 				t.Error("none was refused: the test shows nothing")

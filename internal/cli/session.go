@@ -34,7 +34,7 @@ func (b budget) plan() plan.Budget {
 
 // asked is s without what identifies the inputs, which may be others another time.
 func (s runSettings) asked() runSettings {
-	s.GraphHash, s.MachineHash = "", ""
+	s.GraphHash, s.MachineHash, s.MachineAssumed = "", "", false
 	return s
 }
 
@@ -101,7 +101,8 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if s.config.measures() && s.config.Measuring.Mode == measure.Captured.String() {
 		m = m.Captured() // as such steps are predicted, here and by workers
 	}
-	if !f.named() && l.Times == nil {
+	assumed := !f.named() && l.Times == nil
+	if assumed {
 		s.config.GPU = defaultGPU
 	}
 	if err := c.readFrom(s, l, m); err != nil {
@@ -116,6 +117,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if f.printConfig {
 		return nil
 	}
+	s.config.MachineAssumed = assumed
 	name := fmt.Sprintf("%s-%s-%d", fileName(l.Graph.Name()), fileName(m.Name), f.Seed)
 	if s.run, err = newRunFolder(f.out, name); err != nil {
 		return err
@@ -285,6 +287,8 @@ func (c *console) loadRun(dir string, k *runSettings) (l loaded, m *hw.Machine, 
 	if from.Times == search.TimesFile {
 		from.Times = filepath.Join(dir, search.TimesFile)
 	}
-	l, err = c.loadGraph(&from)
+	if l, err = c.loadGraph(&from); err == nil && k.MachineAssumed {
+		l.assumeMachine(m)
+	}
 	return l, m, err
 }
