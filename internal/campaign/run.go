@@ -54,7 +54,7 @@ func Run(ctx context.Context, c *Case) (*Outcome, error) {
 		for _, f := range c.judge(p, row) {
 			fault("%s: %s", row.Method, f)
 		}
-		if row.Score.Better(best.Score) {
+		if longer(best.Score, row.Score) {
 			fault("%s came to %v, better than the best, %s with %v", row.Method, row.Score, best.Method, best.Score)
 		}
 		twin := again.Row(row.Method)

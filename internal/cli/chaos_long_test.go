@@ -209,7 +209,7 @@ func (c *chaos) control(t *testing.T, name string, r *rand.Rand, want map[int][]
 			cmd, stdout, stderr := process(t, dir, args...)
 			var killed atomic.Bool
 			if tries < 3 && r.IntN(4) == 0 {
-				time.AfterFunc(time.Duration(r.Int64N(int64(3*time.Second))), func() { killed.Store(cmd.Process.Kill() == nil) })
+				time.AfterFunc(time.Duration(r.Int64N(int64(3*time.Second))), func() { killed.Store(true); cmd.Process.Kill() })
 			}
 			err := cmd.Wait()
 			if _, there := os.Stat(filepath.Join(dir, "run", "config.json")); there == nil {
