@@ -104,6 +104,8 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	assumed := !f.named() && l.Times == nil
 	if assumed {
 		s.config.GPU = defaultGPU
+	} else if s.config.MachineAssumed { // in the run whose settings these are
+		l.assumeMachine(m)
 	}
 	if err := c.readFrom(s, l, m); err != nil {
 		return err
@@ -117,7 +119,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if f.printConfig {
 		return nil
 	}
-	s.config.MachineAssumed = assumed
+	s.config.MachineAssumed = assumed || s.config.MachineAssumed
 	name := fmt.Sprintf("%s-%s-%d", fileName(l.Graph.Name()), fileName(m.Name), f.Seed)
 	if s.run, err = newRunFolder(f.out, name); err != nil {
 		return err
