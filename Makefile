@@ -95,8 +95,26 @@ fuzz: ## run each fuzzer for FUZZ inputs; a duration would let go.dev/issue/7580
 
 .PHONY: campaign
 CASES ?= 10000
-campaign: ## CASES random problems through the whole search, each plan held to an independent checker; an hour for 10,000
-	$(GO) test ./internal/campaign -run 'TestCampaign$$' -v -timeout 0 -campaign $(CASES) -campaign.from $(SEED) -campaign.out $(CURDIR)/bin/campaign
+campaign: ## CASES random problems through the whole search, each plan held to an independent checker, in parts: what is done is kept in bin/campaign; hours of one core for 10,000
+	$(GO) test -c -o bin/campaign.test ./internal/campaign
+	experiments/campaign/run.sh bin/campaign.test $(CASES) $(SEED) bin/campaign
+
+.PHONY: faults chaos soak fuzz-record
+FUZZ_OUT ?= bin/fuzz
+fuzz-record: ## each fuzzer for FUZZ inputs on one core, inputs, processor time and memory into FUZZ_OUT/runs.tsv (ONLY="onnx hw" for some); what is found adds to it
+	python3 experiments/fuzz/run.py $(FUZZ_OUT) $(FUZZ:x=) $(ONLY)
+
+KILLS ?= 10
+CHAOS ?= 30m
+faults: ## each of five commands killed, and stopped by SIGTERM, KILLS times at random moments; full disks, read-only folders, two processes in one folder
+	$(GO) test -tags long -count 1 -v -timeout 2h -run 'StoppedAtRandom|FullDiskOfARun|ReadOnlyFolder|FileLimit|UnwritableStdout|TwoInOneFolder' ./internal/cli -kills $(KILLS) -faults.seed $(SEED)
+
+chaos: ## two searches and eight workers for CHAOS: workers, hub and searches killed, workers paused, slow links
+	$(GO) test -tags long -count 1 -v -timeout 2h -run 'TestChaos$$' ./internal/cli -chaos $(CHAOS) -faults.seed $(SEED)
+
+soak: ## a search of BUDGET with 4 GiB, memory and file handles sampled, into bin/soak
+	$(GO) build -o bin/placer ./cmd/placer
+	BUDGET=$(BUDGET) experiments/soak/run.sh bin/soak
 
 .PHONY: test-gpu test-cu ptx gpu-checks
 test-gpu: ## both GPU bindings and a measured step; skips with a reason where there is no GPU; CUDA_INCLUDE=DIR for placer_cu
@@ -180,6 +198,10 @@ repro-transfer: ## pretrain six policies, each without a family, and judge the 1
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 
 .PHONY: repro-transfer-encoder
+.PHONY: repro-untrained
+repro-untrained: ## fine-tuning that begins with an untrained network beside the recorded one, SEEDS of each row (ROWS="rnnlm2,gnmt2" for some), into experiments/transfer; goes on where it was stopped; 20 CPU minutes a seed
+	$(GO) run ./experiments/transfer -untrained $(or $(SEEDS),1) -rows "$(ROWS)"
+
 repro-transfer-encoder: ## pretrain six policies with an encoder, each without a family, and judge them zero-shot, all three tasks too (5 minutes a policy on one free core), into experiments/transfer/encoder
 	WIDTH=$(WIDTH) STEPS=$(STEPS) ./experiments/transfer/encoder/run.sh
 
@@ -231,6 +253,11 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 	bin/placer bench dnn-partitioning --data $(DATA)/dnn-partitioning --json >experiments/dnn-partitioning/result.json.new
 	mv experiments/dnn-partitioning/result.json.new experiments/dnn-partitioning/result.json
 
+.PHONY: repro-quick
+repro-quick: ## a sample of all that experiments records, again, held to it: 15 minutes of two cores; CHECKS="table2 regal" for some
+	$(GO) build -o bin/placer ./cmd/placer
+	python3 experiments/quick/check.py bin/placer bin/quick $(CHECKS)
+
 .PHONY: repro-verdict
 repro-verdict: ## the verdict on six models and three machines again, 30 s each, into experiments/verdict; RESNET=FILE.onnx for ResNet-50
 	RESNET="$(RESNET)" experiments/verdict/run.sh
@@ -261,6 +288,15 @@ repro-regal: ## table 1 of REGAL again, on synthetic graphs and on the ONNX file
 .PHONY: release
 release: ## build for Linux, macOS and Windows into bin/release, twice, with checksums and a bill of materials (TARGETS="linux/amd64 ...")
 	.ci/release
+
+.PHONY: light vulncheck
+light: ## the program without hub, workers and GPU parts, into bin/placer-light, and its size
+	CGO_ENABLED=0 $(GO) build -tags light -trimpath -ldflags '-s -w' -o bin/placer-light ./cmd/placer
+	@echo "bin/placer-light: $$(($$(stat -c %s bin/placer-light) / 1000000)) MB"
+	@bin/placer-light search -q --workload rnnlm:layers=1,unroll=2 --gpus 2 --evaluations 20 --out "$$(mktemp -d)/run" >/dev/null
+
+vulncheck: ## known vulnerabilities in what the program calls; skips with a line where the database cannot be reached
+	.ci/vulncheck
 
 clean: ## remove what the build has made
 	rm -rf bin bench.txt

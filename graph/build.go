@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"placer/units"
 )
@@ -27,6 +28,12 @@ type Builder struct {
 
 // NewBuilder returns an empty builder.
 func NewBuilder(name string) *Builder { return &Builder{name: name, outAt: []int32{0}} }
+
+// Grow makes room for so many more ops and tensors.
+func (b *Builder) Grow(ops, tensors int) {
+	b.ops, b.in, b.ctl, b.outAt = slices.Grow(b.ops, ops), slices.Grow(b.in, ops), slices.Grow(b.ctl, ops), slices.Grow(b.outAt, ops)
+	b.tensors = slices.Grow(b.tensors, tensors)
+}
 
 // Op adds an op that reads the tensors in and makes the tensors outs, and
 // returns its id. It keeps in. Tensors may be named before their producer is
@@ -104,7 +111,7 @@ func (b *Builder) Build() (*Graph, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
-	g.hash = g.computeHash()
+	g.hash = sync.OnceValue(g.computeHash)
 	return g, nil
 }
 
@@ -249,10 +256,13 @@ func (b *Builder) traffic(i OpID) (n units.Bytes) {
 
 // layout copies the ops in order and builds the index arrays.
 func (b *Builder) layout(order []OpID) *Graph {
-	n, nt := len(b.ops), len(b.tensors)
+	n, nt, inputs := len(b.ops), len(b.tensors), 0
+	for _, in := range b.in {
+		inputs += len(in)
+	}
 	g := &Graph{
 		name: b.name, ops: make([]Op, n), tensors: make([]Tensor, 0, nt),
-		outAt: make([]int32, n+1), inAt: make([]int32, n+1), ctlAt: make([]int32, n+1), useAt: make([]int32, nt+1),
+		in: make([]TensorID, 0, inputs), outAt: make([]int32, n+1), inAt: make([]int32, n+1), ctlAt: make([]int32, n+1), useAt: make([]int32, nt+1),
 	}
 	opTo := make([]OpID, n)
 	tensorTo := make([]TensorID, nt)
@@ -275,12 +285,12 @@ func (b *Builder) layout(order []OpID) *Graph {
 			g.in = append(g.in, tensorTo[t])
 		}
 		g.inAt[to+1] = int32(len(g.in))
-		cs := make([]OpID, 0, len(b.ctl[from]))
+		first := len(g.ctl)
 		for _, c := range b.ctl[from] {
-			cs = append(cs, opTo[c])
+			g.ctl = append(g.ctl, opTo[c])
 		}
-		slices.Sort(cs)
-		g.ctl = append(g.ctl, slices.Compact(cs)...)
+		slices.Sort(g.ctl[first:])
+		g.ctl = g.ctl[:first+len(slices.Compact(g.ctl[first:]))]
 		g.ctlAt[to+1] = int32(len(g.ctl))
 	}
 	g.index()

@@ -16,11 +16,11 @@ type Graph struct {
 	outAt   []int32  // [N+1]: tensors of op i are outAt[i]..outAt[i+1]
 	inAt    []int32  // [N+1] into in
 	in      []TensorID
-	ctlAt   []int32 // [N+1] into ctl
-	ctl     []OpID  // control predecessors
-	useAt   []int32 // [T+1] into use
-	use     []OpID  // consumers, ascending, each once
-	hash    string
+	ctlAt   []int32       // [N+1] into ctl
+	ctl     []OpID        // control predecessors
+	useAt   []int32       // [T+1] into use
+	use     []OpID        // consumers, ascending, each once
+	hash    func() string // computed when first asked for
 }
 
 // Name returns the graph's name.
@@ -83,8 +83,9 @@ func (g *Graph) Predecessors(i OpID) iter.Seq[OpID] {
 func (g *Graph) Consumers(t TensorID) []OpID { return g.use[g.useAt[t]:g.useAt[t+1]] }
 
 // Hash returns the hex SHA-256 of everything that Check sees except the graph's
-// name and the modules of its ops: equal hashes mean equal graphs.
-func (g *Graph) Hash() string { return g.hash }
+// name and the modules of its ops: equal hashes mean equal graphs. The first call computes
+// it.
+func (g *Graph) Hash() string { return g.hash() }
 
 // Layered reports whether some op says of which layer it is.
 func (g *Graph) Layered() bool {

@@ -93,7 +93,8 @@ type Moves interface {
 	// Move puts ops on device.
 	Move(ops []graph.OpID, device uint8)
 	// Score returns what the problem's Evaluator would. Where ok is false it has stopped
-	// before the end, for the value is proven to be above limit.
+	// before the end, for the value is proven to be above limit, or, of a quantile over
+	// machines, by all that is known above it.
 	Score(limit float64) (s Score, ok bool)
 }
 

@@ -1,7 +1,11 @@
 package schedule
 
 import (
+	"cmp"
+	"slices"
+
 	"placer/graph"
+	"placer/hw"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
@@ -37,6 +41,36 @@ func UpwardRank(g *graph.Graph, seconds []float64, through func(e Edge, rank flo
 		}
 	}
 	return rank
+}
+
+// MeanRank returns the upward ranks of g, [N], with op times averaged over devices,
+// seconds[D][N], and, on every edge that carries a tensor, the time of a transfer from
+// the first device of m to the second, averaged over pairs of devices, equal ones too.
+func MeanRank(g *graph.Graph, m *hw.Machine, seconds [][]float64) []float64 {
+	d := float64(m.NumDevices())
+	mean := make([]float64, g.NumOps())
+	for _, column := range seconds {
+		for v, x := range column {
+			mean[v] += x / d
+		}
+	}
+	return UpwardRank(g, mean, func(e Edge, rank float64) float64 {
+		if e.Control || d < 2 {
+			return rank
+		}
+		return rank + float64(m.TransferSeconds(0, 1, e.Bytes))*(d-1)/d
+	})
+}
+
+// ByRank returns the ops of g by falling rank; ties go to the lower id. Ranks never rise
+// along an edge, and ids rise, so the order is topological.
+func ByRank(g *graph.Graph, rank []float64) []graph.OpID {
+	order := make([]graph.OpID, g.NumOps())
+	for v := range order {
+		order[v] = graph.OpID(v)
+	}
+	slices.SortStableFunc(order, func(a, b graph.OpID) int { return cmp.Compare(rank[b], rank[a]) })
+	return order
 }
 
 // PlacedCriticalPath returns the priority, [N], that runs the op with the longest

@@ -16,7 +16,8 @@ import (
 // Memory needs no counting if all that a device ever holds in the step fits at once;
 // otherwise, and in every other case, the simulator runs the whole step.
 type Incremental struct {
-	s     *Simulator
+	t     *tables
+	s     *Simulator    // of t; nil before it has to do
 	given plan.Decision // Device is what Move changes
 	step  *stepper      // nil where the simulator has to do
 	unfit int           // runs of step in a row that ended without a proof that memory is enough
@@ -32,7 +33,15 @@ var _ plan.Moves = (*Incremental)(nil)
 
 // Moves returns an Incremental with the tables of s, for any goroutine.
 func (s *Simulator) Moves() plan.Moves {
-	return &Incremental{s: newSimulator(&s.tables), given: plan.Decision{Device: make([]uint8, s.n)}}
+	return &Incremental{t: &s.tables, given: plan.Decision{Device: make([]uint8, s.n)}}
+}
+
+// whole runs the whole step.
+func (x *Incremental) whole() plan.Score {
+	if x.s == nil {
+		x.s = newSimulator(x.t)
+	}
+	return x.s.Evaluate(x.given)
 }
 
 // Reset is as plan.Moves says.
@@ -40,7 +49,7 @@ func (x *Incremental) Reset(d plan.Decision) {
 	if x.step == nil || !slices.Equal(x.step.rankOf, d.Priority) {
 		x.step = nil
 		if d.Fusion == nil {
-			x.step = newStepper(&x.s.tables, d.Priority)
+			x.step = newStepper(x.t, d.Priority)
 		}
 		clear(x.given.Device)
 	}
@@ -71,7 +80,7 @@ func (x *Incremental) move(i int32, device uint8) {
 func (x *Incremental) Score(limit float64) (score plan.Score, ok bool) {
 	if x.rest > 0 {
 		x.rest--
-		return x.s.Evaluate(x.given), true
+		return x.whole(), true
 	}
 	if x.step != nil {
 		makespan, ok := x.step.run(limit)
@@ -79,7 +88,7 @@ func (x *Incremental) Score(limit float64) (score plan.Score, ok bool) {
 			x.unfit = 0
 			return plan.Score{}, false
 		}
-		if !x.s.cfg.Memory || x.step.fits() {
+		if !x.t.cfg.Memory || x.step.fits() {
 			x.unfit = 0
 			return plan.Score{Value: makespan}, true
 		}
@@ -87,5 +96,5 @@ func (x *Incremental) Score(limit float64) (score plan.Score, ok bool) {
 			x.unfit, x.rest = 0, restScores
 		}
 	}
-	return x.s.Evaluate(x.given), true
+	return x.whole(), true
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 
 	"placer/hw"
 )
@@ -14,8 +16,8 @@ type stepTables struct {
 	rankOf  []int32     // [N] of each op
 	ids     []int32     // [N] op of each rank
 	sources []int32     // ops that wait for nothing
-	ops     []stepOp    // [N+1]; a last row ends the last op's consumers
-	remote  []int32     // [N] consumers on other devices
+	ops     []stepOp    // [N+1]; a last row ends the last op's consumers; a stepper has its own
+	remote  []int32     // [N] consumers on other devices; a stepper has its own
 	times   []float64   // that ops take, each once
 	seconds [][]float64 // [D], times on each device; nil where they are the same
 	// consumers of all messages of each op, one after another, and the producers of the
@@ -48,28 +50,63 @@ type held struct {
 	bytes int64 // of its ops
 }
 
+// stepCache keeps the tables under the priority that was last asked for: steppers of one
+// search have them in common.
+type stepCache struct {
+	mu   sync.Mutex
+	last *stepTables // nil: none, or no stepper can do it
+	of   []int32     // priority
+}
+
+// under returns what steppers of t under priority, [N], have in common, for reading; nil
+// if t is not what they can do.
+func (c *stepCache) under(t *tables, priority []int32) *stepTables {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil || !slices.Equal(c.of, priority) {
+		c.last, c.of = newStepTables(t, priority), slices.Clone(priority)
+	}
+	return c.last
+}
+
 // newStepper returns a stepper under priority, [N], with every op on device 0; nil if
 // t is not what it can do.
 func newStepper(t *tables, priority []int32) *stepper {
 	if t.cfg.Contention != FIFO || t.receipts != nil || priority == nil {
 		return nil
 	}
+	common := t.steps.under(t, priority)
+	if common == nil {
+		return nil
+	}
 	n := t.n
 	x := &stepper{
-		t: t, held: make([]held, t.d), waits: make([]uint32, n), start: make([]uint32, n),
+		t: t, stepTables: *common, held: make([]held, t.d), waits: make([]uint32, n), start: make([]uint32, n),
 		devs: make([]stepDevice, t.d), queues: make([]rankQueue, t.d), transfers: make([]stepTransfer, 0, t.maxSends),
 		inboxes: make([]stepInbox, t.inboxAt[t.d]), linkFree: make([]float64, len(t.m.Links)), order: make([]int32, n),
-		stepTables: stepTables{
-			rankOf: append([]int32(nil), priority...), ids: make([]int32, n), ops: make([]stepOp, n+1), remote: make([]int32, n), bytes: make([]int64, n),
-			consumers: make([]int32, 0, len(t.use)), producersAt: make([]int32, n+1), producers: make([]int32, len(t.use)),
-			programAt: make([]int32, n+1), program: make([]int32, 0, len(t.use)+len(t.messages)),
-		},
 	}
+	x.ops, x.remote = slices.Clone(common.ops), make([]int32, n)
 	for d := range x.queues {
 		x.queues[d] = newRankQueue(n)
 	}
 	for d := range x.key {
 		x.key[d] = never
+	}
+	for r, i := range x.ids {
+		x.start[r] = t.pending[i]
+		x.held[0].work += x.work(0, int32(r))
+		x.held[0].bytes += x.bytes[r]
+	}
+	return x
+}
+
+// newStepTables returns the tables of t under priority, [N], with every op on device 0.
+func newStepTables(t *tables, priority []int32) *stepTables {
+	n := t.n
+	x := &stepTables{
+		rankOf: append([]int32(nil), priority...), ids: make([]int32, n), ops: make([]stepOp, n+1), bytes: make([]int64, n),
+		consumers: make([]int32, 0, len(t.use)), producersAt: make([]int32, n+1), producers: make([]int32, len(t.use)),
+		programAt: make([]int32, n+1), program: make([]int32, 0, len(t.use)+len(t.messages)),
 	}
 	for r := range x.ids {
 		x.ids[r] = none
@@ -80,75 +117,70 @@ func newStepper(t *tables, priority []int32) *stepper {
 		}
 		x.ids[r] = int32(i)
 	}
-	if !x.readTimes() {
+	if !x.readTimes(t) {
 		return nil
 	}
-	x.layConsumers()
+	x.layConsumers(t)
 	for i := range n {
 		x.bytes[x.rankOf[i]] = t.ops[i].alloc
 	}
 	for _, m := range t.residents {
 		x.bytes[x.rankOf[m.op]] += m.bytes
 	}
-	for r, i := range x.ids {
-		x.start[r] = t.pending[i]
-		x.held[0].work += x.work(0, int32(r))
-		x.held[0].bytes += x.bytes[r]
-	}
 	return x
 }
 
 // readTimes reads the times of ops and reports whether none vanishes in the clock.
-func (x *stepper) readTimes() bool {
+func (x *stepTables) readTimes(t *tables) bool {
 	total, shortest := 0.0, inf
-	x.layTimes()
-	for i := range x.t.n {
+	x.layTimes(t)
+	for i := range t.n {
 		longest := 0.0
-		for d := range x.t.d {
-			seconds := x.t.seconds[d][i]
+		for d := range t.d {
+			seconds := t.seconds[d][i]
 			longest, shortest = max(longest, seconds), min(shortest, seconds)
 		}
 		total += longest
 	}
 	_, exponent := math.Frexp(total)
 	x.scale = math.Ldexp(1, 60-exponent)
-	x.rounding = math.Ldexp(float64(x.t.n), -50)
+	x.rounding = math.Ldexp(float64(t.n), -50)
 	x.latency = inf
 	largest := int64(0)
-	for k := range x.t.messages {
-		largest = max(largest, x.t.messages[k].size)
+	for k := range t.messages {
+		largest = max(largest, t.messages[k].size)
 	}
 	slowest := 0.0
-	for s := range x.t.d {
-		for e := range x.t.d {
-			if r := &x.t.routes[s*x.t.d+e]; s != e {
+	for s := range t.d {
+		for e := range t.d {
+			if r := &t.routes[s*t.d+e]; s != e {
 				x.latency, slowest = min(x.latency, r.latency), max(slowest, r.seconds(largest))
 			}
 		}
 	}
-	clock := total + float64(x.t.maxSends)*slowest
+	clock := total + float64(t.maxSends)*slowest
 	return min(shortest, x.latency) > math.Ldexp(clock, -50)
 }
 
 // layTimes lists the times of ops: an op whose times are another's shares its place.
-func (x *stepper) layTimes() {
+func (x *stepTables) layTimes(t *tables) {
 	places := map[string]uint32{}
-	if !x.t.equal {
-		x.seconds = make([][]float64, x.t.d)
+	if !t.equal {
+		x.seconds = make([][]float64, t.d)
 	}
 	var key []byte
 	for r, i := range x.ids {
 		key = key[:0]
-		for _, column := range x.t.seconds[:max(1, len(x.seconds))] {
+		for _, column := range t.seconds[:max(1, len(x.seconds))] {
 			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(column[i]))
 		}
 		place, ok := places[string(key)]
 		if !ok {
 			place = uint32(len(x.times))
 			places[string(key)] = place
-			x.times = append(x.times, x.t.seconds[0][i])
+			x.times = append(x.times, t.seconds[0][i])
 			for d := range x.seconds {
-				x.seconds[d] = append(x.seconds[d], x.t.seconds[d][i])
+				x.seconds[d] = append(x.seconds[d], t.seconds[d][i])
 			}
 		}
 		x.ops[r].time = place << 1
@@ -156,12 +188,12 @@ func (x *stepper) layTimes() {
 }
 
 // layConsumers writes who reads what of whom.
-func (x *stepper) layConsumers() {
+func (x *stepTables) layConsumers(t *tables) {
 	for r, i := range x.ids {
 		x.ops[r].consumers, x.programAt[r] = int32(len(x.consumers)), int32(len(x.program))
-		for _, m := range x.t.messages[x.t.first[i]:x.t.first[i+1]] {
+		for _, m := range t.messages[t.first[i]:t.first[i+1]] {
 			from := len(x.consumers)
-			for _, v := range x.t.use[m.first:m.end] {
+			for _, v := range t.use[m.first:m.end] {
 				x.consumers = append(x.consumers, x.rankOf[v])
 				x.producersAt[x.rankOf[v]]++
 			}
@@ -172,8 +204,8 @@ func (x *stepper) layConsumers() {
 			}
 		}
 	}
-	x.ops[x.t.n].consumers, x.programAt[x.t.n] = int32(len(x.consumers)), int32(len(x.program))
-	for _, i := range x.t.sources {
+	x.ops[t.n].consumers, x.programAt[t.n] = int32(len(x.consumers)), int32(len(x.program))
+	for _, i := range t.sources {
 		x.sources = append(x.sources, x.rankOf[i])
 	}
 	at := int32(0)

@@ -9,6 +9,7 @@ import (
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/hw"
+	"placer/internal/parallel"
 	"placer/units"
 )
 
@@ -23,6 +24,7 @@ type tables struct {
 	seconds [][]float64 // [D][N]; devices with equal times share a column
 
 	layout *layout
+	steps  *stepCache
 	rules  func() *fuse.Rules // made when first asked for
 
 	// What follows is of the graph's ops, each a kernel of its own, or of the
@@ -110,17 +112,23 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 	if err := m.Check(); err != nil {
 		return nil, err
 	}
-	t := &tables{g: g, m: m, cfg: cfg, n: g.NumOps(), d: m.NumDevices()}
+	t := &tables{g: g, m: m, cfg: cfg, n: g.NumOps(), d: m.NumDevices(), steps: new(stepCache)}
 	if size := t.n + g.NumTensors(); size >= maxSize {
 		return nil, fmt.Errorf("simulator: graph %s has %d ops and outputs, at most %d are supported", g.Name(), size, maxSize-1)
 	}
-	if err := t.readCosts(c); err != nil {
+	t.rules = sync.OnceValue(func() *fuse.Rules { return fuse.NewRules(g) })
+	var beside parallel.Group
+	beside.Go(func() { t.layout = newLayout(g) })
+	err := t.readCosts(c)
+	var parts [][]fuse.Parts
+	if err == nil {
+		parts, err = t.readParts(c)
+	}
+	beside.Wait()
+	if err != nil {
 		return nil, err
 	}
-	t.layout, t.rules = newLayout(g), sync.OnceValue(func() *fuse.Rules { return fuse.NewRules(g) })
-	if err := t.readParts(c); err != nil {
-		return nil, err
-	}
+	t.layout.parts = parts
 	if m.OccupiesSender() {
 		if err := t.readReceipts(); err != nil {
 			return nil, err
@@ -178,16 +186,16 @@ func (t *tables) readCosts(c CostModel) error {
 }
 
 // readParts reads what the times of kernels depend on.
-func (t *tables) readParts(c CostModel) error {
+func (t *tables) readParts(c CostModel) ([][]fuse.Parts, error) {
 	kc, ok := c.(KernelCostModel)
-	t.layout.parts = make([][]fuse.Parts, t.d)
+	parts := make([][]fuse.Parts, t.d)
 	for d := range t.d {
 		col := make([]fuse.Parts, t.n)
 		for i := range col {
 			if ok {
 				col[i] = kc.Parts(graph.OpID(i), d)
 				if p := col[i]; !(p.Compute >= 0 && p.Launch >= 0 && positive(float64(p.Compute+p.Launch)) && p.PerByte >= 0 && !math.IsInf(p.PerByte, 1)) {
-					return fmt.Errorf("simulator: op %d (%s) has %+v on %s, want none below 0 and a positive finite time",
+					return nil, fmt.Errorf("simulator: op %d (%s) has %+v on %s, want none below 0 and a positive finite time",
 						i, t.g.Op(graph.OpID(i)).Name, p, t.m.Devices[d].Name)
 				}
 			} else {
@@ -195,14 +203,14 @@ func (t *tables) readParts(c CostModel) error {
 			}
 		}
 		for e := range d {
-			if &t.seconds[e][0] == &t.seconds[d][0] && slices.Equal(t.layout.parts[e], col) {
-				col = t.layout.parts[e]
+			if &t.seconds[e][0] == &t.seconds[d][0] && slices.Equal(parts[e], col) {
+				col = parts[e]
 				break
 			}
 		}
-		t.layout.parts[d] = col
+		parts[d] = col
 	}
-	return nil
+	return parts, nil
 }
 
 // readRoutes needs the messages: the largest one must arrive in finite time.

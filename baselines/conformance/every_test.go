@@ -26,7 +26,7 @@ var traits = map[string]conformance.Method{
 
 // oblivious are the methods whose sources do not know memory, and that may answer
 // with a placement that does not fit where others fit.
-var oblivious = []string{"single", "tf-default", "random", "roundrobin", "metis", "scotch", "mincut", "human", "layers", "accelerate", "vllm", "llama.cpp", "torchtitan"}
+var oblivious = []string{"single", "tf-default", "random", "roundrobin", "metis", "scotch", "mincut", "human", "layers", "accelerate", "vllm", "llama.cpp", "n-cpu-moe", "torchtitan"}
 
 // TestEveryMethod runs the suite on all of the catalogue, so that no method can
 // be added without it.

@@ -17,7 +17,7 @@ func UnitHEFT() plan.Placer { return method{"heft-units", onUnits((*gapFilling).
 
 // heft places all ops but sources that nothing reads; false: ctx has ended.
 func (s *gapFilling) heft(ctx context.Context) bool {
-	for k, i := range byRank(s.g, upwardRank(s)) {
+	for k, i := range schedule.ByRank(s.g, upwardRank(s)) {
 		if k%256 == 0 && ctx.Err() != nil {
 			return false
 		}

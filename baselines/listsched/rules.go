@@ -1,10 +1,8 @@
 package listsched
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"placer/baselines/budget"
 	"placer/graph"
@@ -90,37 +88,8 @@ func newScheduler(p *plan.Problem, l unit.Level) (*scheduler, error) {
 	}
 	s := &scheduler{state: newState(n, room), level: l}
 	s.elsewhere = s.emptiest
-	s.order = byRank(n.g, s.rank())
+	s.order = schedule.ByRank(n.g, schedule.MeanRank(n.g, p.Machine, n.seconds))
 	return s, nil
-}
-
-// rank returns the upward ranks, with mean op times and, on every edge, the mean time
-// of a transfer.
-func (s *scheduler) rank() []float64 {
-	d := float64(s.d)
-	mean := make([]float64, s.g.NumOps())
-	for _, seconds := range s.seconds {
-		for v, x := range seconds {
-			mean[v] += x / d
-		}
-	}
-	return schedule.UpwardRank(s.g, mean, func(e schedule.Edge, rank float64) float64 {
-		if e.Control || s.d < 2 {
-			return rank
-		}
-		return rank + float64(s.p.Machine.TransferSeconds(0, 1, e.Bytes))*(d-1)/d
-	})
-}
-
-// byRank returns the nodes of g by falling rank; ties go to the lower id. Ranks never
-// rise along an edge, and ids rise, so the order is topological.
-func byRank(g *graph.Graph, rank []float64) []graph.OpID {
-	order := make([]graph.OpID, g.NumOps())
-	for v := range order {
-		order[v] = graph.OpID(v)
-	}
-	slices.SortStableFunc(order, func(a, b graph.OpID) int { return cmp.Compare(rank[b], rank[a]) })
-	return order
 }
 
 // follow decides every unit by rule r.

@@ -59,6 +59,7 @@ func TestFigures(t *testing.T) {
 	five, fivePolicy := means("../table2/five-minutes")
 	byDefault, _ := means("../table2/default")
 	joint, moved := figure6(t), transfers(t)
+	policy, chance := overHDP(t, "GO-one"), overHDP(t, "random-best")
 	for _, x := range []struct {
 		name, text string
 		pattern    string // with a group for each figure
@@ -72,7 +73,11 @@ func TestFigures(t *testing.T) {
 		{"docs/results.md", results, `it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
 		{"docs/results.md", results, `as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
 		{"docs/results.md", results, `an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
+		{"docs/results.md", results, `six seeds: (\d+)%, (\d+)% and (\d+)% shorter on rnnlm2, gnmt2 and inception`, policy},
+		{"docs/results.md", results, "random placements \\(`random-best`\\) is (\\d+)% and (\\d+)% shorter and (\\d+)% longer", chance},
 
+		{"README.md", readme, `GO's policy finds steps that are (\d+)%, (\d+)% and (\d+)% shorter than those of HDP`, policy},
+		{"README.md", readme, `The best of as many random placements is (\d+)% and (\d+)% shorter and (\d+)% longer`, chance},
 		{"README.md", readme, `find steps that are (\S+) shorter than the human expert's in the geometric mean`, []string{two}},
 		{"README.md", readme, `in the same two minutes on the graph at hand, finds steps that are (\S+) shorter\.`, []string{twoPolicy}},
 		{"README.md", readme, `places these graphs (\S+) shorter than the expert`, []string{percent(moved.best.mean())}},
@@ -93,6 +98,26 @@ func TestFigures(t *testing.T) {
 	if least := moved.best.least(); least <= 0 {
 		t.Errorf("zero-shot, a row is %.1f%% below the human expert", 100*least)
 	}
+}
+
+// overHDP returns by how many percent method's median step is shorter than HDP's, or longer,
+// on each graph.
+func overHDP(t *testing.T, method string) (all []string) {
+	var doc struct {
+		Rows []struct {
+			Method    string  `json:"method"`
+			Reduction float64 `json:"reduction"`
+		} `json:"rows"`
+	}
+	if err := json.Unmarshal([]byte(read(t, "../go-hdp/compare.json")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range doc.Rows {
+		if r.Method == method {
+			all = append(all, fmt.Sprintf("%.0f", 100*math.Abs(r.Reduction)))
+		}
+	}
+	return all
 }
 
 // shares are step times over others, as reductions.

@@ -37,6 +37,7 @@ func main() {
 	only := flag.String("rows", "", "rows to judge, separated by commas; all without it")
 	tasks := flag.Bool("tasks", false, "judge all three tasks, zero-shot, on the cases of GO's figure 6, into tasks.csv and tasks.md, and nothing else")
 	propose := flag.Bool("propose", false, "choose the proposals of the policy files anew, on graphs of the families that each knows, write them into the files, and nothing else")
+	untrained := flag.Int("untrained", 0, "seeds of fine-tuning that begins with an untrained network, into untrained.csv and untrained.md, and nothing else")
 	flag.Parse()
 	err := error(nil)
 	if *propose {
@@ -45,6 +46,8 @@ func main() {
 				break
 			}
 		}
+	} else if *untrained > 0 {
+		err = judgeUntrained(*out, *only, *untrained)
 	} else if *tasks {
 		var policies map[string]*sequential.Policy
 		if policies, _, err = readPolicies(flag.Args()); err == nil {

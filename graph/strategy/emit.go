@@ -115,6 +115,7 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 		}
 	}
 	o := e.copied(r, e.g, i, 1)
+	o.Group = 0 // its stage says where it is, which may not be that of its group
 	if f := o.Forward; f != graph.None {
 		switch {
 		case e.m.once[f]:

@@ -146,7 +146,11 @@ func (b *Blocks) settleOnce() {
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)
 		if k, ok := group[o.Group]; ok && o.Group > 0 {
-			b.of[i] = k
+			if m.once[i] {
+				b.of[i] = k
+			} else {
+				b.join(i, k)
+			}
 			continue
 		}
 		if !m.once[i] || o.Phase != graph.Update && b.of[i] != unset {
@@ -164,6 +168,36 @@ func (b *Blocks) settleOnce() {
 			b.of[i] = 0
 		}
 	}
+}
+
+// join puts op i of a pass, which is in a group of what is there once, as near to the
+// group's block k as the order of passes allows: a recomputed view of a weight.
+func (b *Blocks) join(i graph.OpID, k int32) {
+	g, m := b.m.Micro, b.m
+	low, high := int32(0), int32(b.n-1)
+	backward := g.Op(i).Phase == graph.Backward
+	for p := range g.Predecessors(i) {
+		switch {
+		case m.once[p] || (g.Op(p).Phase == graph.Backward) != backward:
+		case backward:
+			high = min(high, b.of[p])
+		default:
+			low = max(low, b.of[p])
+		}
+	}
+	t, end := g.Outputs(i)
+	for ; t < end; t++ {
+		for _, v := range g.Consumers(t) {
+			switch {
+			case m.once[v] || (g.Op(v).Phase == graph.Backward) != backward:
+			case backward:
+				low = max(low, b.of[v])
+			default:
+				high = min(high, b.of[v])
+			}
+		}
+	}
+	b.of[i] = max(low, min(high, k))
 }
 
 // Loads are what a block costs: seconds of both passes, resident bytes, and bytes of the

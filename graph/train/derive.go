@@ -84,12 +84,17 @@ func Derive(fwd *graph.Graph, cfg Config) (*graph.Graph, error) {
 	return g, nil
 }
 
+// stepSize is about how many ops a step has for each of the forward pass: room is made
+// for them.
+const stepSize = 4
+
 // copyForward adds the forward ops to the builder, which gives them their old
 // ids because they are in order.
 func (d *deriver) copyForward() error {
 	g := d.fwd
 	roots := [len(d.root)]string{"gradients", "optimizer", "init"}
 	taken := map[string]bool{}
+	d.b.Grow(stepSize*g.NumOps(), stepSize*g.NumTensors())
 	for i := graph.OpID(0); int(i) < g.NumOps(); i++ {
 		o := *g.Op(i)
 		if o.Phase != graph.Forward {

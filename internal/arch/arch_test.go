@@ -40,7 +40,7 @@ var allowed = map[string]string{
 	"plan":                   "units graph graph/fuse graph/remat graph/unit hw internal/fsx",
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
 	"roofline":               "units graph graph/fuse hw",
-	"sim":                    "units graph graph/fuse hw plan internal/unionfind",
+	"sim":                    "units graph graph/fuse hw plan internal/parallel internal/unionfind",
 	"sim/robust":             "units graph graph/fuse hw plan sim", // docs/adr/0037
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
@@ -141,13 +141,13 @@ var allowed = map[string]string{
 	"placer/policy/joint":        "plan placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
-	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads",
+	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads internal/parallel",
 	"placer/corpus/families":     "units graph graph/train workloads",                                                                                                                                                                                                      // docs/adr/0038
 	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel",                                                                                                      // docs/adr/0038
 	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/budget baselines/rules baselines/search/fusion graph/fuse nn nn/vec nn/safetensors graphsage transformerxl internal/parallel", // docs/adr/0042
 	"placer/pretrained":          "placer/policy/sequential",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/search/anneal baselines/search/local",                                        // docs/adr/0037
+	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/listsched baselines/search/anneal baselines/search/local",                    // docs/adr/0037
 	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",

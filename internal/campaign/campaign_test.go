@@ -2,14 +2,18 @@ package campaign_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
-	"maps"
+	"io"
+	"os"
 	"path/filepath"
-	"slices"
 	"testing"
+	"time"
 
 	"placer/internal/campaign"
+	"placer/internal/fsx"
 )
 
 var (
@@ -38,17 +42,14 @@ func TestCampaign(t *testing.T) {
 	if testing.Short() {
 		*cases = min(*cases, 4)
 	}
-	plans, refused := map[string]int{}, 0
+	all := tally{Plans: map[string]int{}, Tried: map[string]int{}}
 	for n := range uint64(*cases) {
 		seed := *from + n
 		c, err := campaign.Draw(seed)
 		if err != nil {
 			t.Fatalf("case %d: %v", seed, err)
 		}
-		o, err := campaign.Run(t.Context(), c)
-		if err != nil {
-			t.Fatalf("case %d: %v", seed, err)
-		}
+		o := run(t.Context(), c)
 		for _, f := range o.Faults {
 			t.Errorf("case %d: %s", seed, f)
 		}
@@ -57,18 +58,64 @@ func TestCampaign(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if o.Infeasible {
-			refused++
-		}
-		for m, k := range o.Plans {
-			plans[m] += k
-		}
-		if n%500 == 499 {
-			fmt.Printf("campaign: %d cases\n", n+1)
+		all.add(o)
+		if *out != "" && (n%50 == 49 || n+1 == uint64(*cases)) { // what a stopped campaign has done
+			if err := all.write(filepath.Join(*out, fmt.Sprintf("from-%d.json", *from))); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	t.Logf("%d cases, %d refused as infeasible", *cases, refused)
-	for _, m := range slices.Sorted(maps.Keys(plans)) {
-		t.Logf("%6d plans of %s", plans[m], m)
+	t.Logf("%+v", all)
+}
+
+// hangs is how long a case may take, which takes a second or two, before it counts as one that never
+// ends.
+const hangs = 20 * time.Minute
+
+// run is campaign.Run with errors and panics as faults.
+func run(ctx context.Context, c *campaign.Case) (o *campaign.Outcome) {
+	defer func() {
+		if x := recover(); x != nil {
+			o = &campaign.Outcome{Faults: []string{fmt.Sprintf("panic: %v", x)}}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, hangs)
+	defer cancel()
+	o, err := campaign.Run(ctx, c)
+	if o == nil {
+		o = &campaign.Outcome{}
 	}
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		o.Faults = append(o.Faults, err.Error())
+	}
+	return o
+}
+
+// tally is what a campaign came to.
+type tally struct {
+	Cases, Refused, Failed int
+	Plans, Tried           map[string]int
+}
+
+func (a *tally) add(o *campaign.Outcome) {
+	a.Cases++
+	if o.Infeasible {
+		a.Refused++
+	}
+	if len(o.Faults) > 0 {
+		a.Failed++
+	}
+	for m, k := range o.Plans {
+		a.Plans[m] += k
+	}
+	for m, k := range o.Tried {
+		a.Tried[m] += k
+	}
+}
+
+func (a *tally) write(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return fsx.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(a) })
 }

@@ -137,8 +137,11 @@ func (c *checker) transfers() {
 	}
 }
 
-// inputs: an op starts when all that it reads, and all that it waits for, is there.
+// inputs: an op starts when all that it reads, and all that it waits for, is there, and is
+// ready as soon as the last of it is.
 func (c *checker) inputs() {
+	last := map[*sim.OpSpan]units.Seconds{}
+	vague := map[*sim.OpSpan]bool{} // it is not told which message of an op let it go on
 	for i := range c.span {
 		s := c.span[i]
 		waits := func(p graph.OpID, t graph.TensorID) {
@@ -146,6 +149,7 @@ func (c *checker) inputs() {
 				return // within one kernel
 			}
 			if c.span[p].Device == s.Device {
+				last[s] = max(last[s], c.span[p].End)
 				if !before(c.span[p].End, s.Start) {
 					c.fault("op %d starts at %v, before op %d ends at %v", i, s.Start, p, c.span[p].End)
 				}
@@ -153,7 +157,11 @@ func (c *checker) inputs() {
 			}
 			x := c.sent[message{p, t, s.Device}]
 			if x == nil && t == sim.NoTensor { // any tensor of p says that p has ended
+				vague[s] = true
 				return
+			}
+			if x != nil {
+				last[s] = max(last[s], x.End)
 			}
 			if x == nil {
 				c.fault("op %d reads tensor %d on device %d, which never gets it", i, t, s.Device)
@@ -166,6 +174,11 @@ func (c *checker) inputs() {
 		}
 		for _, p := range c.g.Control(graph.OpID(i)) {
 			waits(p, sim.NoTensor)
+		}
+	}
+	for _, s := range c.span {
+		if !vague[s] && !same(s.Ready, last[s]) {
+			c.fault("op %d is ready at %v, the last of what it waits for is there at %v", s.Op, s.Ready, last[s])
 		}
 	}
 }

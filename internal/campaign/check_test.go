@@ -45,6 +45,7 @@ func TestTheCheckerSeesFaults(t *testing.T) {
 		"an op starts earlier":         func(r *sim.Result) { middle(r).Start *= 0.999 },
 		"an op moves as a whole":       func(r *sim.Result) { x := middle(r); x.Start, x.End = x.Start+1e-6, x.End+1e-6 },
 		"an op on another device":      func(r *sim.Result) { x := middle(r); x.Device = 1 - x.Device },
+		"an op is ready later":         func(r *sim.Result) { x := middle(r); x.Ready += 1e-6; x.Start, x.End = x.Start+1e-6, x.End+1e-6 },
 		"an op is left out":            func(r *sim.Result) { r.Trace.Ops = r.Trace.Ops[1:] },
 		"an op runs twice":             func(r *sim.Result) { r.Trace.Ops = append(r.Trace.Ops, r.Trace.Ops[0]) },
 		"the step ends earlier":        func(r *sim.Result) { r.Makespan *= 0.999 },

@@ -22,12 +22,14 @@ type Outcome struct {
 	// was refused.
 	Plans      map[string]int
 	Infeasible bool
+	// Tried are the other forms in which the problem was searched, by name.
+	Tried map[string]int
 }
 
 // Run searches c twice, with one worker and with two, and holds what comes out to
 // what must be true of it.
 func Run(ctx context.Context, c *Case) (*Outcome, error) {
-	o := &Outcome{Plans: map[string]int{}}
+	o := &Outcome{Plans: map[string]int{}, Tried: map[string]int{}}
 	p, err := problem.New(problem.Source{Graph: c.Graph}, c.Machine, c.Options)
 	if errors.Is(err, problem.ErrInfeasible) {
 		o.Infeasible = true
@@ -52,7 +54,7 @@ func Run(ctx context.Context, c *Case) (*Outcome, error) {
 		for _, f := range c.judge(p, row) {
 			fault("%s: %s", row.Method, f)
 		}
-		if row.Score.Better(best.Score) {
+		if longer(best.Score, row.Score) {
 			fault("%s came to %v, better than the best, %s with %v", row.Method, row.Score, best.Method, best.Score)
 		}
 		twin := again.Row(row.Method)
@@ -60,7 +62,9 @@ func Run(ctx context.Context, c *Case) (*Outcome, error) {
 			fault("%s: another plan with two workers", row.Method)
 		}
 	}
-	return o, nil
+	more, err := c.related(ctx, p, found, o.Tried)
+	o.Faults = append(o.Faults, more...)
+	return o, err
 }
 
 func (c *Case) search(ctx context.Context, p *problem.Problem, workers int) (*search.Result, error) {
@@ -70,8 +74,12 @@ func (c *Case) search(ctx context.Context, p *problem.Problem, workers int) (*se
 			chosen = append(chosen, m)
 		}
 	}
-	how := search.Default()
-	how.Budget, how.Seed, how.Workers = plan.Budget{Evaluations: c.Evaluations}, c.Seed, workers
+	return c.searchBy(ctx, p, chosen, search.Config{Budget: plan.Budget{Evaluations: c.Evaluations}, Workers: workers})
+}
+
+// searchBy searches p by the methods chosen under c's seed.
+func (c *Case) searchBy(ctx context.Context, p *problem.Problem, chosen []search.Method, how search.Config) (*search.Result, error) {
+	how.Seed, how.Human = c.Seed, search.Default().Human
 	still := func() float64 { return 0 }
 	return search.Search(ctx, p, chosen, how, search.Host{Clock: still, CPU: still}, nil, nil)
 }

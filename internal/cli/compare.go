@@ -88,7 +88,7 @@ func (c *console) compareCommand() *cobra.Command {
 // rivalsFor are the methods that belong to a comparison for a program: what it does by
 // itself, and the best split of its form.
 var rivalsFor = map[string][]string{
-	"accelerate": {"accelerate", "layers"}, "vllm": {"vllm", "layers"}, "llama.cpp": {"llama.cpp", "layers"},
+	"accelerate": {"accelerate", "layers"}, "vllm": {"vllm", "layers"}, "llama.cpp": {"llama.cpp", "n-cpu-moe", "layers"},
 	"torch-pipelining": {"torchtitan", "layers"}, "deepspeed": {"torchtitan", "layers"},
 }
 

@@ -316,7 +316,7 @@ func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Mac
 	if err != nil {
 		return nil, err
 	}
-	s := &formats.Split{Graph: l.Graph, Machine: m, Parts: parts, Device: parts.Majority(out.Device, nil)}
+	s := t.Nearest(l.Graph, m, parts, out.Device, nil)
 	if err := t.Legal(s); err != nil {
 		return nil, fmt.Errorf("--to %s: no plan of its form was found: %w", t.Name, err)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -76,6 +75,13 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	if f.ppo {
 		return c.reinforce(ctx, f, policy)
 	}
+	if f.out != "" {
+		folder, err := fsx.OpenFolder(f.out)
+		if err != nil {
+			return err
+		}
+		defer folder.Close()
+	}
 	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
 	if err != nil {
 		return err
@@ -89,7 +95,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		first := 0
 		if t.From != nil {
 			first = t.From.Step
-			fmt.Fprintf(c.err, "placer: going on from step %d\n", first)
+			c.say("going on from step %d", first)
 		}
 		if board, err = tfevents.Create(f.out, "finetune", first, c.clock); err != nil {
 			return err

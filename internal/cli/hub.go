@@ -1,3 +1,5 @@
+//go:build !light
+
 package cli
 
 import (
@@ -16,13 +18,6 @@ import (
 	"placer/placer/problem"
 	"placer/plan"
 )
-
-// hubSettings name the hub that spreads a search over hosts.
-type hubSettings struct {
-	Address string `json:"address,omitempty"` // HOST:PORT to listen at, or the nats:// URL of one that runs; empty: none
-	Keys    string `json:"keys,omitempty"`    // folder 'hub' of what 'placer worker keys' made
-	Await   int    `json:"await,omitempty"`   // workers to wait for before the search begins
-}
 
 // workerPool is the workers of a search.
 type workerPool struct {

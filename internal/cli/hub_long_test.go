@@ -4,7 +4,6 @@ package cli
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -80,11 +79,8 @@ func TestOversizedMessages(t *testing.T) {
 
 // A disk without room for the hub: what it holds is in memory.
 func TestFullDisk(t *testing.T) {
-	dir, small := t.TempDir(), t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small).CombinedOutput(); err != nil {
-		t.Skipf("no small disk can be mounted: %s", out)
-	}
-	t.Cleanup(func() { exec.Command("umount", "-l", small).Run() })
+	dir := t.TempDir()
+	small, _ := smallDisk(t, "64k")
 	fill := make([]byte, 1<<20)
 	if err := os.WriteFile(filepath.Join(small, "full"), fill, 0o644); err == nil {
 		t.Fatal("the disk is not full")

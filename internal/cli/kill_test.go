@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"placer/internal/dispatch"
 	"placer/measure/python/pythontest"
 )
 
@@ -21,6 +23,7 @@ import (
 const (
 	asProgram = "PLACER_TEST_MAIN"
 	onFakeGPU = "PLACER_TEST_FAKE"
+	asHub     = "PLACER_TEST_HUB" // address of a hub of its own; its folder is the argument
 	// The file that the program's clock watches for: when it is there the program says
 	// so on its third descriptor, with standStill it then stands still for good.
 	watchFor   = "PLACER_TEST_WATCH"
@@ -33,6 +36,12 @@ func TestMain(m *testing.M) {
 		os.Exit(pythontest.Main(os.Getenv(pythontest.Behaviour), os.Stdin, os.Stdout, os.Stderr))
 	case os.Getenv(onFakeGPU) != "":
 		os.Exit(mainOnFake(os.Args[1:]))
+	case os.Getenv(asHub) != "":
+		if _, err := dispatch.StartHub(dispatch.HubConfig{Listen: os.Getenv(asHub), Store: os.Args[1]}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(exitFailed)
+		}
+		select {} // until it is killed
 	case os.Getenv(asProgram) != "":
 		c := newConsole(os.Stdin, os.Stdout, os.Stderr)
 		if path := os.Getenv(watchFor); path != "" {

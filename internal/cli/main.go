@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 
 // main runs a command until it ends or a signal stops it.
 func (c *console) main(args []string) int {
+	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the program at once.
@@ -75,14 +77,15 @@ func (c *console) run(ctx context.Context, args []string) int {
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(c.in)
-	root.SetOut(c.out)
+	help := &remembering{w: c.out}
+	root.SetOut(help)
 	root.SetErr(c.err)
 	if at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }); at >= 0 {
 		c.args = args[at+1:]
 	}
 	err := unknownCommand(root, args)
 	if err == nil {
-		err = execute(ctx, root)
+		err = cmp.Or(execute(ctx, root), help.err)
 	}
 	var defect *parallel.Panic
 	if errors.As(err, &defect) && c.verbose {
@@ -93,6 +96,19 @@ func (c *console) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(c.err, "%s %s\n", paint(colourful(c.err), red, "placer:"), oneLine(err.Error()))
 	}
 	return code
+}
+
+// remembering is a writer that keeps its first error, which cobra forgets where it prints
+// help.
+type remembering struct {
+	w   io.Writer
+	err error
+}
+
+func (r *remembering) Write(b []byte) (int, error) {
+	n, err := r.w.Write(b)
+	r.err = cmp.Or(r.err, err)
+	return n, err
 }
 
 // execute runs the command, with a panic as its error.

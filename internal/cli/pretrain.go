@@ -116,6 +116,11 @@ func (f *pretrainFlags) problems() ([]corpus.Problem, error) {
 }
 
 func (c *console) pretrain(ctx context.Context, f *pretrainFlags, problems []corpus.Problem) error {
+	folder, err := fsx.OpenFolder(f.out)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
 	from, err := readIfThere(filepath.Join(f.out, checkpointFile), sequential.ReadCheckpoint)
 	if err != nil {
 		return err
@@ -123,7 +128,7 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags, problems []cor
 	before, first := 0.0, 0
 	if from != nil {
 		before, first = from.Seconds, from.Step
-		fmt.Fprintf(c.err, "placer: going on from step %d\n", from.Step)
+		c.say("going on from step %d", from.Step)
 	}
 	board, err := tfevents.Create(f.out, "pretrain", first, c.clock)
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *p
 	if err != nil {
 		return nil, err
 	}
-	split := &formats.Split{Graph: s.task.Graph, Machine: s.task.Machine, Parts: parts, Device: parts.Majority(out.Device, nil)}
+	split := t.Nearest(s.task.Graph, s.task.Machine, parts, out.Device, nil)
 	if err := s.run.Write(name+".txt", func(w io.Writer) error { return t.Write(w, split) }); err != nil {
 		return nil, err
 	}

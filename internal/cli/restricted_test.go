@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -43,5 +44,38 @@ func TestSearchFor(t *testing.T) {
 		if code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d: %s", target, code, stderr)
 		}
+	}
+}
+
+// A mixture of experts of 35 GB on a card of 24 GB: llama.cpp's plan has experts on the CPU
+// and fits, is written as -ot, and simulates from that as it was found.
+func TestSearchForLlamaWithExperts(t *testing.T) {
+	dir := t.TempDir()
+	out, box := filepath.Join(dir, "run"), filepath.Join(dir, "box.json")
+	config := filepath.Join(dir, "config.json")
+	model := `{"model_type": "mixtral", "num_hidden_layers": 12, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "num_local_experts": 8, "num_experts_per_tok": 2, "torch_dtype": "bfloat16"}`
+	if err := os.WriteFile(config, []byte(model), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := runHere("machines", "init", "--gpu", "rtx3090", "--cpu", "128GB", "-o", box); code != 0 {
+		t.Fatal(stderr)
+	}
+	in := []string{"--graph", config, "--dim", "seq=512", "--machine", box}
+	code, _, stderr := runHere(append([]string{"search", "--methods", "single,offload", "--evaluations", "20", "--for", "llama.cpp", "--out", out}, in...)...)
+	said := regexp.MustCompile(`the best found that llama\.cpp can take takes ([\d.]+ \w+), `).FindStringSubmatch(stderr)
+	if code != 0 || said == nil {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	form := string(read(t, out, "plan-llama.cpp.txt"))
+	if !regexp.MustCompile(`^llama-server -m MODEL\.gguf -ngl 13 -sm layer -ts 13 -ot "blk\\\.\(\d+(\|\d+)*\)\\\.ffn_\(up\|down\|gate\|gate_up\)_exps\\\.=CPU"\n$`).MatchString(form) {
+		t.Errorf("wrote %q", form)
+	}
+	code, _, stderr = runHere(append([]string{"export", "--plan", filepath.Join(out, "plan-llama.cpp.json"), "--to", "llama.cpp", "-o", filepath.Join(dir, "again.txt")}, in...)...)
+	if code != 0 || !strings.Contains(stderr, " 0 of ") || string(read(t, dir, "again.txt")) != form {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	code, stdout, stderr := runHere(append([]string{"simulate", "--scheduler", "critical-path", "--plan", filepath.Join(out, "plan-llama.cpp.txt")}, in...)...)
+	if code != 0 || !strings.Contains(stdout, "step time "+said[1]+",") {
+		t.Errorf("exit %d, found %s: %s%s", code, said[1], stdout, stderr)
 	}
 }

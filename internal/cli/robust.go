@@ -43,7 +43,15 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	}
 	show := c.newProgress(own.Budget)
 	show.line("first on the machine as it is")
-	found, err := search.Search(ctx, p, s.methods, own, host, func(e search.Event) error { show.observe(e); return nil }, nil)
+	near := map[string][]plan.Decision{}
+	found, err := search.Search(ctx, p, s.methods, own, host, func(e search.Event) error {
+		show.observe(e)
+		if e.Device != nil && e.Score.Feasible() {
+			near[e.Method] = append(near[e.Method], e.Decision.Clone())
+			near[e.Method] = near[e.Method][max(0, len(near[e.Method])-lastBests):]
+		}
+		return nil
+	}, nil)
 	show.close()
 	if err != nil {
 		if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
@@ -55,37 +63,35 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	for k := range found.Rows {
 		plans = append(plans, found.Rows[k].Decision)
 	}
+	for _, m := range s.methods {
+		plans = append(plans, near[m.Name]...)
+	}
 	s.startFrom(plans)
 	s.methods[0].Note = "for the machine as it is"
 	return how, found.Evaluations, nil
 }
 
-// startFrom makes plans the first of the methods, and gives most of the budget to what starts
-// from the best of them: the others begin from nothing, as they did on the machine as it is.
+// startFrom makes plans the first of the methods, and has the others that search start from the
+// best of them: they began from nothing on the machine as it is.
 func (s *searchRun) startFrom(plans []plan.Decision) {
 	all := []search.Method{methods.Given(plans)}
-	anew := 0.0
 	for _, m := range s.methods {
 		if m.Name == methods.GivenName {
 			continue
 		}
-		all = append(all, m)
 		if m.Stage == search.StageSearch {
-			anew += m.Weight
+			m.Stage = search.StageShare
 		}
-	}
-	for k := range all {
-		if all[k].Stage == search.StageFinish {
-			all[k].Weight = max(all[k].Weight, finishShare*anew)
-		}
+		all = append(all, m)
 	}
 	s.methods = all
 }
 
+// lastBests is how many of the bests that a method came to on the machine as it is are judged on
+// machines that deviate, the last ones: they take nearly the same step there, and differ by
+// what they have in reserve.
+const lastBests = 8
+
 // nominalTimes is how many evaluations on the machine as it is a robust search has for each
 // of its own.
 const nominalTimes = 4
-
-// finishShare is what the polish of the best plan has of a robust search's evaluations, as a
-// multiple of what methods have that begin from nothing.
-const finishShare = 3

@@ -148,7 +148,7 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 			f.graphFlags, f.GraphHash = graphFlags{}, ""
 		}
 		if given.named() {
-			f.Machine, f.GPU, f.MachineHash = "", "", ""
+			f.Machine, f.GPU, f.MachineHash, f.MachineAssumed = "", "", "", false
 		}
 	}
 	if f.Format != runFormat {

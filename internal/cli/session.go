@@ -28,19 +28,13 @@ import (
 	"placer/sim/robust"
 )
 
-// graphCopy is the file of a run folder that holds a graph read from stdin.
-const graphCopy = "graph.json"
-
-// timesCopy is the file of a run folder that holds the times that came with it.
-const timesCopy = "times.json"
-
 func (b budget) plan() plan.Budget {
 	return plan.Budget{Seconds: b.Seconds, Evaluations: b.Evaluations}
 }
 
 // asked is s without what identifies the inputs, which may be others another time.
 func (s runSettings) asked() runSettings {
-	s.GraphHash, s.MachineHash = "", ""
+	s.GraphHash, s.MachineHash, s.MachineAssumed = "", "", false
 	return s
 }
 
@@ -107,8 +101,11 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if s.config.measures() && s.config.Measuring.Mode == measure.Captured.String() {
 		m = m.Captured() // as such steps are predicted, here and by workers
 	}
-	if !f.named() && l.Times == nil {
+	assumed := !f.named() && l.Times == nil
+	if assumed {
 		s.config.GPU = defaultGPU
+	} else if s.config.MachineAssumed { // in the run whose settings these are
+		l.assumeMachine(m)
 	}
 	if err := c.readFrom(s, l, m); err != nil {
 		return err
@@ -122,6 +119,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if f.printConfig {
 		return nil
 	}
+	s.config.MachineAssumed = assumed || s.config.MachineAssumed
 	name := fmt.Sprintf("%s-%s-%d", fileName(l.Graph.Name()), fileName(m.Name), f.Seed)
 	if s.run, err = newRunFolder(f.out, name); err != nil {
 		return err
@@ -149,15 +147,7 @@ func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
 // is what the settings are about.
 func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.Device) error {
 	k := &s.config
-	for _, x := range []struct {
-		want *string
-		got  string
-	}{{&k.GraphHash, l.Graph.Hash()}, {&k.MachineHash, m.Hash()}} {
-		if *x.want != "" && *x.want != x.got {
-			return fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", cmp.Or(f.resume, f.config), l.Graph.Name())
-		}
-		*x.want = x.got
-	}
+	go l.Graph.Hash() // beside the problem
 	how, err := k.options()
 	if err != nil {
 		return err
@@ -195,6 +185,15 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	if s.task, err = problem.New(l.Source, m, how); err != nil {
 		return err
 	}
+	for _, x := range []struct {
+		want *string
+		got  string
+	}{{&k.GraphHash, l.Graph.Hash()}, {&k.MachineHash, m.Hash()}} {
+		if *x.want != "" && *x.want != x.got {
+			return fmt.Errorf("%s: graph %s or its machine is no longer what the run was about", cmp.Or(f.resume, f.config), l.Graph.Name())
+		}
+		*x.want = x.got
+	}
 	if device != nil {
 		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
 			return err
@@ -207,13 +206,13 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 func (s *searchRun) writeInputs() error {
 	if s.config.Graph == "-" {
 		if s.loaded.Times != nil {
-			s.config.Times = timesCopy
-			if err := s.run.Write(timesCopy, s.loaded.Times.Write); err != nil {
+			s.config.Times = search.TimesFile
+			if err := s.run.Write(search.TimesFile, s.loaded.Times.Write); err != nil {
 				return err
 			}
 		}
-		s.config.Graph, s.config.Train, s.config.Dims = graphCopy, "", nil
-		if err := s.run.Write(graphCopy, s.task.Graph.Write); err != nil {
+		s.config.Graph, s.config.Train, s.config.Dims = search.GraphFile, "", nil
+		if err := s.run.Write(search.GraphFile, s.task.Graph.Write); err != nil {
 			return err
 		}
 	}
@@ -285,12 +284,14 @@ func (c *console) loadRun(dir string, k *runSettings) (l loaded, m *hw.Machine, 
 		return l, nil, err
 	}
 	from := k.graphFlags
-	if from.Graph == graphCopy {
-		from.Graph = filepath.Join(dir, graphCopy)
+	if from.Graph == search.GraphFile {
+		from.Graph = filepath.Join(dir, search.GraphFile)
 	}
-	if from.Times == timesCopy {
-		from.Times = filepath.Join(dir, timesCopy)
+	if from.Times == search.TimesFile {
+		from.Times = filepath.Join(dir, search.TimesFile)
 	}
-	l, err = c.loadGraph(&from)
+	if l, err = c.loadGraph(&from); err == nil && k.MachineAssumed {
+		l.assumeMachine(m)
+	}
 	return l, m, err
 }

@@ -29,16 +29,18 @@ type settings struct {
 type runSettings struct {
 	graphFlags
 	machineFlags
-	GraphHash   string            `json:"graph_hash,omitempty"`
-	MachineHash string            `json:"machine_hash,omitempty"` // of machine.json beside it
-	Budget      budget            `json:"budget"`
-	Seed        uint64            `json:"seed"`
-	Granularity string            `json:"granularity"`
-	Scheduler   problem.Scheduler `json:"scheduler"`
-	Objective   plan.Objective    `json:"objective,omitempty"`
-	Contention  string            `json:"contention,omitempty"` // empty: as the graph's file says, or fifo
-	Robust      string            `json:"robust,omitempty"`     // quantile over machines that deviate; empty: the machine as it is
-	Tasks       string            `json:"tasks,omitempty"`
+	GraphHash   string `json:"graph_hash,omitempty"`
+	MachineHash string `json:"machine_hash,omitempty"` // of machine.json beside it
+	// MachineAssumed says of a run that nobody has named its machine.
+	MachineAssumed bool              `json:"machine_assumed,omitempty"`
+	Budget         budget            `json:"budget"`
+	Seed           uint64            `json:"seed"`
+	Granularity    string            `json:"granularity"`
+	Scheduler      problem.Scheduler `json:"scheduler"`
+	Objective      plan.Objective    `json:"objective,omitempty"`
+	Contention     string            `json:"contention,omitempty"` // empty: as the graph's file says, or fifo
+	Robust         string            `json:"robust,omitempty"`     // quantile over machines that deviate; empty: the machine as it is
+	Tasks          string            `json:"tasks,omitempty"`
 	// Evaluator is what policies learn from; roofline where empty. Measuring says how
 	// steps are measured; Measurements is the file of measurements, the run's own where
 	// it is empty.
@@ -55,6 +57,13 @@ type runSettings struct {
 	// Walkers is how many searches of the portfolio go side by side and share their
 	// bests; 0: 2, and as many as workers where no budget in evaluations bounds the run.
 	Walkers int `json:"walkers,omitempty"`
+}
+
+// hubSettings name the hub that spreads a search over hosts.
+type hubSettings struct {
+	Address string `json:"address,omitempty"` // HOST:PORT to listen at, or the nats:// URL of one that runs; empty: none
+	Keys    string `json:"keys,omitempty"`    // folder 'hub' of what 'placer worker keys' made
+	Await   int    `json:"await,omitempty"`   // workers to wait for before the search begins
 }
 
 // hostSettings are those of the process that searches; no run keeps them.

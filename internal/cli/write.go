@@ -68,7 +68,7 @@ func (c *console) write(s *searchRun, found *search.Result, measured *measuring)
 	}
 	if err := s.run.WriteJSON(search.ManifestFile, manifest{
 		Format: manifestFormat, Program: buildVersion(), Seed: s.config.Seed, GraphHash: s.config.GraphHash, MachineHash: s.config.MachineHash,
-		Evaluations: found.Evaluations, Seconds: found.Seconds, Ended: time.Now().UTC().Format(time.RFC3339), Resumed: s.memory != nil,
+		Evaluations: found.Evaluations, Seconds: found.Seconds, Ended: c.now().UTC().Format(time.RFC3339), Resumed: s.memory != nil,
 	}); err != nil {
 		return doc, infeasible, err
 	}

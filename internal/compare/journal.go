@@ -26,6 +26,7 @@ const (
 // a killed comparison loses only what was running.
 type Journal struct {
 	dir    string
+	folder io.Closer // claimed
 	trials *fsx.Lines
 	done   map[Cell]bool
 	known  []Trial
@@ -33,19 +34,22 @@ type Journal struct {
 
 // Create makes the folder dir for m; dir must not hold anything yet.
 func Create(dir string, m *Matrix) (*Journal, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	folder, err := fsx.OpenFolder(dir)
+	if err != nil {
 		return nil, err
 	}
-	switch entries, err := os.ReadDir(dir); {
-	case err != nil:
-		return nil, err
-	case len(entries) > 0:
-		return nil, fmt.Errorf("%s is not empty: name another folder, or resume the comparison in it", dir)
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) > 0:
+		err = fmt.Errorf("%s is not empty: name another folder, or resume the comparison in it", dir)
+	case err == nil:
+		err = fsx.WriteFile(filepath.Join(dir, MatrixFile), func(w io.Writer) error { return jsonx.Write(w, m) })
 	}
-	if err := fsx.WriteFile(filepath.Join(dir, MatrixFile), func(w io.Writer) error { return jsonx.Write(w, m) }); err != nil {
+	if err != nil {
+		folder.Close()
 		return nil, err
 	}
-	return open(dir)
+	return open(dir, folder)
 }
 
 // Open opens the folder of an earlier comparison.
@@ -64,7 +68,11 @@ func Open(dir string) (*Journal, *Matrix, error) {
 	if err := m.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, MatrixFile), err)
 	}
-	j, err := open(dir)
+	folder, err := fsx.OpenFolder(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := open(dir, folder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,8 +89,9 @@ func Open(dir string) (*Journal, *Matrix, error) {
 	return j, m, nil
 }
 
-func open(dir string) (_ *Journal, err error) {
-	j := &Journal{dir: dir, done: map[Cell]bool{}}
+// open reads the trials so far. It closes the claimed folder where it fails.
+func open(dir string, folder io.Closer) (_ *Journal, err error) {
+	j := &Journal{dir: dir, folder: folder, done: map[Cell]bool{}}
 	j.trials, err = fsx.OpenLines(j.path(TrialsFile), func(line []byte) error {
 		var t Trial
 		if err := jsonx.Decode(line, &t); err != nil {
@@ -95,7 +104,11 @@ func open(dir string) (_ *Journal, err error) {
 		j.known = append(j.known, t)
 		return nil
 	})
-	return j, err
+	if err != nil {
+		folder.Close()
+		return nil, err
+	}
+	return j, nil
 }
 
 // Grow makes the comparison in the folder m, which is to have all cells of the
@@ -133,6 +146,6 @@ func (j *Journal) Write(name string, write func(io.Writer) error) error {
 }
 
 // Close closes the journal.
-func (j *Journal) Close() error { return j.trials.Close() }
+func (j *Journal) Close() error { return errors.Join(j.trials.Close(), j.folder.Close()) }
 
 func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }

@@ -24,6 +24,7 @@ type job struct {
 
 	device []uint8 // [N]
 	fusion []uint8 // [N] or nil
+	packed []byte  // both, compressed, of a job that was received
 }
 
 // encode appends the message of j to b: one line of JSON, then the compressed
@@ -42,6 +43,7 @@ func (j *job) encode(b []byte) ([]byte, error) {
 	return append(b, s2.Encode(nil, raw)...), nil
 }
 
+// decodeJob returns the job of a message with its decisions still packed.
 func decodeJob(data []byte) (*job, error) {
 	line := bytes.IndexByte(data, '\n')
 	if line < 0 {
@@ -51,22 +53,34 @@ func decodeJob(data []byte) (*job, error) {
 	if err := json.Unmarshal(data[:line], j); err != nil {
 		return nil, fmt.Errorf("job: %w", err)
 	}
-	want := j.Ops
+	if j.Ops < 1 {
+		return nil, fmt.Errorf("job %s: %d ops", j.ID, j.Ops)
+	}
+	j.packed = data[line+1:]
+	return j, nil
+}
+
+// unpack fills the decisions of j, which must be about n ops: what a message says of
+// itself claims no memory.
+func (j *job) unpack(n int) error {
+	if j.Ops != n {
+		return fmt.Errorf("placement of %d ops, the graph has %d", j.Ops, n)
+	}
+	want := n
 	if j.Fused {
 		want *= 2
 	}
-	if n, err := s2.DecodedLen(data[line+1:]); err != nil || n != want || j.Ops < 1 {
-		return nil, fmt.Errorf("job %s: body does not hold the decisions of %d ops", j.ID, j.Ops)
+	if got, err := s2.DecodedLen(j.packed); err != nil || got != want {
+		return fmt.Errorf("job %s: body does not hold the decisions of %d ops", j.ID, n)
 	}
-	raw, err := s2.Decode(nil, data[line+1:])
+	raw, err := s2.Decode(nil, j.packed)
 	if err != nil {
-		return nil, fmt.Errorf("job %s: %w", j.ID, err)
+		return fmt.Errorf("job %s: %w", j.ID, err)
 	}
-	j.device = raw[:j.Ops]
-	if j.Fused {
-		j.fusion = raw[j.Ops:]
+	if j.device = raw[:n]; j.Fused {
+		j.fusion = raw[n:]
 	}
-	return j, nil
+	return nil
 }
 
 // result answers a job. Float64 survives JSON exactly.

@@ -62,7 +62,7 @@ func readObject(ctx context.Context, store jetstream.ObjectStore, name string, w
 	if err != nil {
 		return nil, err
 	}
-	data, err := s2.Decode(nil, packed)
+	data, err := expand(packed)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,23 @@ func readObject(ctx context.Context, store jetstream.ObjectStore, name string, w
 		return nil, errors.New("its content is another")
 	}
 	return data, nil
+}
+
+// An object expands to at most mostExpansion times its size beyond a mebibyte; texts of
+// graphs do to 30 times.
+const mostExpansion = 256
+
+// expand returns what s2 has compressed. What packed says of itself claims no memory
+// beyond that bound.
+func expand(packed []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(packed)
+	if err != nil {
+		return nil, err
+	}
+	if n > 1<<20+mostExpansion*len(packed) {
+		return nil, fmt.Errorf("%d bytes that expand to %d, more than %d times as many", len(packed), n, mostExpansion)
+	}
+	return s2.Decode(nil, packed)
 }
 
 // encodeRanks returns the bytes of a scheduler's ranks, [N].

@@ -244,8 +244,12 @@ func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error)
 		p.mu.Unlock()
 	}
 	defer func() { p.free <- e }()
-	if n := len(e.OpSeconds(0)); n != len(j.device) || ranks != nil && n != len(ranks) {
-		return s, fmt.Errorf("placement of %d ops with %d ranks, the graph has %d ops", len(j.device), len(ranks), n)
+	n := len(e.OpSeconds(0))
+	if ranks != nil && n != len(ranks) {
+		return s, fmt.Errorf("%d ranks, the graph has %d ops", len(ranks), n)
+	}
+	if err := j.unpack(n); err != nil {
+		return s, err
 	}
 	if m, ok := e.(measurer); ok {
 		return m.Measure(ctx, plan.Decision{Device: j.device, Priority: ranks, Fusion: j.fusion})

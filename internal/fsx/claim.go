@@ -3,6 +3,7 @@ package fsx
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -17,4 +18,24 @@ func Claim(f *os.File) error {
 		return fmt.Errorf("%s is in use by another process", f.Name())
 	}
 	return nil
+}
+
+// OpenFolder makes folder dir where it is not there, claims it until it is closed, as
+// Claim does a file, and removes what a killed WriteFile left in it.
+func OpenFolder(dir string) (io.Closer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err = Claim(f); err == nil {
+		err = RemoveTemporary(dir)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

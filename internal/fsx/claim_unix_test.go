@@ -3,6 +3,7 @@
 package fsx_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,4 +29,35 @@ func TestLinesAreClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Close()
+}
+
+// A folder is one process's at a time, and loses what a kill left in it, not while
+// somebody else has it.
+func TestFoldersAreClaimed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "run")
+	first, err := fsx.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, ".plan.json.123.tmp")
+	if err := os.WriteFile(left, []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fsx.OpenFolder(dir); err == nil || !strings.Contains(err.Error(), dir+" is in use") {
+		t.Errorf("opened twice: %v", err)
+	}
+	if _, err := os.Stat(left); err != nil {
+		t.Errorf("a file of the process that has the folder is gone: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := fsx.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if _, err := os.Stat(left); err == nil {
+		t.Errorf("%s is still there", left)
+	}
 }

@@ -29,9 +29,18 @@ func temporary(path string) (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return nil, fmt.Errorf("%s cannot be written: %w", path, at.Err)
+		return nil, named(path, at.Path, err)
 	}
 	return f, err
+}
+
+// named makes an error about the temporary file one about path, for which that stands.
+func named(path, temporary string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) && at.Path == temporary {
+		return fmt.Errorf("%s cannot be written: %w", path, at.Err)
+	}
+	return err
 }
 
 // RemoveTemporary removes what WriteFile leaves in folder when it is killed. Nobody
@@ -39,9 +48,15 @@ func temporary(path string) (*os.File, error) {
 func RemoveTemporary(folder string) error {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
-		if n := e.Name(); e.Type().IsRegular() && strings.HasPrefix(n, ".") && strings.HasSuffix(n, ".tmp") {
+		if n := e.Name(); e.Type().IsRegular() && Temporary(n) {
 			err = errors.Join(err, os.Remove(filepath.Join(folder, n)))
 		}
 	}
 	return err
+}
+
+// Temporary reports whether a file of that name, without its folder, is one that
+// WriteFile is about to rename.
+func Temporary(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
 }

@@ -32,6 +32,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
+			err = named(path, f.Name(), err)
 		}
 	}()
 	if err := fill(f, write); err != nil {

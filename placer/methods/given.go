@@ -3,6 +3,7 @@ package methods
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"placer/placer/search"
@@ -24,9 +25,24 @@ type given []plan.Decision
 func (given) Name() string    { return GivenName }
 func (given) Kind() plan.Kind { return plan.Baseline }
 
-func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) {
+func (g given) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	out := &plan.Outcome{}
+	judge := func(d plan.Decision) (plan.Score, bool) { return p.Evaluator.Evaluate(d), true }
+	if p.Moves != nil { // which stop where a plan is no better
+		moves := p.Moves()
+		judge = func(d plan.Decision) (plan.Score, bool) {
+			limit := math.Inf(1)
+			if out.Device != nil && out.Score.Feasible() {
+				limit = out.Score.Value
+			}
+			moves.Reset(d)
+			return moves.Score(limit)
+		}
+	}
 	for _, d := range g {
+		if out.Device != nil && ctx.Err() != nil {
+			break
+		}
 		if slices.Max(d.Device) >= uint8(min(p.Machine.NumDevices(), 255)) {
 			continue // of a larger machine: a search goes on to fewer GPUs
 		}
@@ -36,8 +52,11 @@ func (g given) Place(_ context.Context, p *plan.Problem) (*plan.Outcome, error) 
 		if !p.Decides(plan.Fuse) {
 			d.Fusion = nil
 		}
-		s := p.Evaluator.Evaluate(d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion}))
-		if out.Evaluations++; out.Device == nil || s.Better(out.Score) {
+		s, ok := judge(d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion}))
+		if out.Evaluations++; !ok {
+			continue
+		}
+		if out.Device == nil || s.Better(out.Score) {
 			out.Decision, out.Score = d.Clone(), s
 		}
 	}

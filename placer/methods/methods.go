@@ -43,6 +43,7 @@ func Methods() []Method {
 		fixed(stages.Accelerate(), "modules fill one device after the other by memory", "Hugging Face accelerate: infer_auto_device_map"),
 		fixed(stages.VLLM(), "an even number of layers a stage", "vLLM: get_pp_indices"),
 		fixed(stages.LlamaCPP(), "layers by the memory of the GPUs", "llama.cpp: the default of --tensor-split"),
+		fixed(stages.CPUExperts(), "layers by the memory of the GPUs, the experts of the fewest first layers on the CPU that fit", "llama.cpp: --n-cpu-moe"),
 		fixed(stages.TorchTitan(), "an even number of layers a stage, embedding and output counted as layers", "torchtitan: generate_llm_fqn_per_model_part"),
 		fixed(listsched.UnitHEFT(), "HEFT on chains, segments and cells, the best kept", "Topcuoglu, Hariri, Wu 2002"),
 		fixed(listsched.UnitETF(), "ETF on chains, segments and cells, the best kept", "Hwang, Chow, Anger, Lee 1989"),

@@ -53,21 +53,32 @@ func arms(p Problem, o Options) []portfolio.Arm {
 			return turn{of(start), tasks, start}, nil
 		}})
 	}
-	placed := func(cool int) func(plan.Decision) plan.Placer {
+	common := new(anneal.Shared)
+	placed := func(cool int, recreate bool) func(plan.Decision) plan.Placer {
 		return func(start plan.Decision) plan.Placer {
-			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Workers: 1}
+			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Recreate: recreate, Workers: 1, Shared: common}
 		}
 	}
 	together := func(start plan.Decision) plan.Placer {
-		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1}
+		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: common}
 	}
-	if p.large() && p.Objective.Normal() == plan.Step {
-		all = append(all, portfolio.Arm{Name: "fold", New: func(plan.Decision) (plan.Placer, error) { return fold.Placer{}, nil }})
+	anew := func(name string, x plan.Placer) {
+		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) { return x, nil }})
+	}
+	steps := p.Objective.Normal() == plan.Step
+	if p.large() && steps {
+		anew("fold", fold.Placer{})
 	}
 	own("balance")
 	own(Uncontended)
-	own("anneal")
-	from("chains", plan.Place, placed(coolChains))
+	anew("anneal", anneal.Placer{Workers: 1, Shared: common})
+	if steps { // what list scheduling knows of
+		anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: common})
+	}
+	from("chains", plan.Place, placed(coolChains, false))
+	if steps {
+		from("recreate", plan.Place, placed(coolChains, true))
+	}
 	if beside := p.Tasks &^ plan.Place; beside != 0 {
 		from("all tasks", p.Tasks, together)
 		for _, t := range []plan.Tasks{plan.Fuse, plan.Schedule} {
@@ -76,13 +87,13 @@ func arms(p Problem, o Options) []portfolio.Arm {
 			}
 		}
 	}
-	from("cells", plan.Place, placed(coolCells))
+	from("cells", plan.Place, placed(coolCells, false))
 	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
 	if p.large() {
 		return all
 	}
 	if ByNetwork(p.Tasks) { // GO-one's network learns slower than the graph's own logits
-		all = append(all, portfolio.Arm{Name: "cross-entropy", New: func(plan.Decision) (plan.Placer, error) { return cem.Policy{Config: cem.Default()}, nil }})
+		anew("cross-entropy", cem.Policy{Config: cem.Default()})
 	} else {
 		own(GoOne)
 	}

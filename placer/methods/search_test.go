@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"slices"
 	"testing"
 
 	"placer/baselines/conformance"
@@ -30,5 +31,24 @@ func TestSearchMethodsAreWhatTheySay(t *testing.T) {
 			t.Errorf("method %q of kind %q is in stage %d with weight %g", m.Name, m.Kind, m.Stage, m.Weight)
 		}
 		seen[m.Name] = true
+	}
+}
+
+// TestThroughputHasAllMethods: a search by throughput holds balance against the
+// partitioners and against annealing of the whole graph, which on operator graphs of larger
+// transformers come out ahead of it.
+func TestThroughputHasAllMethods(t *testing.T) {
+	p := Problem{Objective: plan.Throughput}
+	var have []string
+	for _, m := range ByDefault(ForSearch(p, Default())) {
+		have = append(have, m.Name)
+	}
+	for _, a := range arms(p, Default()) {
+		have = append(have, a.Name)
+	}
+	for _, want := range []string{"metis", "scotch", "pipedream", "contiguous", Portfolio, "balance", "anneal"} {
+		if !slices.Contains(have, want) {
+			t.Errorf("no %s among %v", want, have)
+		}
 	}
 }

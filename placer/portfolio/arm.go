@@ -27,6 +27,9 @@ type ledger struct {
 	misses  int     // pulls in a row that brought nothing
 	due     int     // round from which on the arm is tried again though it brought nothing
 	brought float64 // sum of the logarithms
+	// behind is, of an arm from nothing, the logarithm by which the best plan was ahead of
+	// what its last plan had come to when somebody had gone on from it; +Inf before.
+	behind float64
 }
 
 // book notes what a pull of round r brought: the logarithm of the share by which the best

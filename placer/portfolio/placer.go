@@ -19,8 +19,9 @@ const Name = "portfolio"
 // which find less, have more time for it. The first walker, and every second one, works on
 // the best plan: it pulls the arm of the largest credit among those that do not rest, where
 // an arm that brought nothing rests for a round, then for two, three and so on. The others
-// explore: in one round they begin anew, by the arm from nothing that has waited longest,
-// in the next they go on from what that came to, by the arm of the largest credit.
+// explore: in one round they begin anew, by the arm from nothing that has waited longest
+// or, every second time, by that whose last plan came nearest to the best; in the next they
+// go on from what that came to, by the arm of the largest credit.
 //
 // What happens in a round depends on the rounds before it alone and not on the budget.
 // Under a budget in evaluations its last round is cut off in the middle. So a larger

@@ -163,6 +163,53 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// refuses has no placement.
+type refuses struct{}
+
+func (refuses) Name() string    { return "refuses" }
+func (refuses) Kind() plan.Kind { return plan.Search }
+func (refuses) Place(context.Context, *plan.Problem) (*plan.Outcome, error) {
+	return nil, errors.New("not here")
+}
+
+// A walker whose arm declines, or ends long before its slice does, pulls another one in the
+// same round.
+func TestTheRestOfASlice(t *testing.T) {
+	anew := func(name string, p plan.Placer) Arm {
+		return Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) { return p, nil }}
+	}
+	declines := place(t, Placer{Arms: []Arm{anew("refuses", refuses{}), anew("anew", walk{name: "anew"})}, Walkers: 1, Workers: 1}, 30)
+	if declines.Evaluations < 30 {
+		t.Errorf("%d evaluations of 30 beside an arm that declines", declines.Evaluations)
+	}
+	p := testProblem(t, 0)
+	now := 0.0
+	p.Clock = func() float64 { now += 0.001; return now }
+	p.Budget = plan.Budget{Seconds: 2}
+	on := Arm{Name: "on", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return walk{"on", s.Device}, nil }}
+	quick := Arm{Name: "idle", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return still{s}, nil }}
+	o, err := Placer{Arms: []Arm{anew("anew", walk{name: "anew"}), quick, on}, Walkers: 1, Workers: 1}.Place(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now < 2 || o.Evaluations < 500 {
+		t.Errorf("%d evaluations in %.3f s, of one each two milliseconds: the rest of slices was lost", o.Evaluations, now)
+	}
+}
+
+// Where there is time for a single round, who uses the best plan begins with it.
+func TestASingleRound(t *testing.T) {
+	arms := []Arm{{Name: "anew"}, {Name: "on", FromBest: true}}
+	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, homes: make([]home, 2), ledgers: make([]ledger, 2)}
+	if got := r.choose(0); !slices.Equal(got, []int{0, 0}) {
+		t.Errorf("walkers pull %v, want both to begin anew", got)
+	}
+	r.once = true
+	if got := r.choose(0); !slices.Equal(got, []int{1, 0}) {
+		t.Errorf("walkers pull %v, want the first to begin with the best plan", got)
+	}
+}
+
 func TestNoArmHasAPlacement(t *testing.T) {
 	o, err := Placer{Arms: testArms()[1:2], Workers: 1}.Place(t.Context(), testProblem(t, 20))
 	if err != nil || o.Device == nil { // the start stands

@@ -24,11 +24,9 @@ type pull struct {
 // newPull prepares a pull of arm i by walker w in round k. It must be called from one
 // goroutine.
 func (r *run) newPull(k, w, i int, slice, left float64) *pull {
-	x := &pull{arm: i, walker: w, evaluator: r.p.Evaluator.Clone(), seed: plan.StreamSeed(r.p.Seed, fmt.Sprintf("%s %d %d", r.Arms[i].Name, k, w))}
+	x := &pull{arm: i, walker: w, evaluator: r.p.Evaluator.Clone(), seed: r.seed(k, w, i)}
 	if r.Arms[i].FromBest {
-		if x.start = r.best.Clone(); r.homes[w].Device != nil {
-			x.start = r.homes[w].Decision
-		}
+		x.start = r.startOf(w)
 	}
 	if r.budget.Evaluations == 0 {
 		x.budget.Seconds = slice
@@ -40,6 +38,28 @@ func (r *run) newPull(k, w, i int, slice, left float64) *pull {
 		x.cut, x.charge = max(1, int64(left)), max(1, left)
 	}
 	return x
+}
+
+// again prepares another pull in round k by the walker whose pull x has ended, of arm i,
+// within what x has left.
+func (r *run) again(k int, x *pull, i int, rest plan.Budget) *pull {
+	y := &pull{arm: i, walker: x.walker, evaluator: x.evaluator, budget: rest, cut: x.cut, seed: r.seed(k, x.walker, i)}
+	if r.Arms[i].FromBest {
+		y.start = r.startOf(x.walker)
+	}
+	return y
+}
+
+func (r *run) seed(k, w, i int) uint64 {
+	return plan.StreamSeed(r.p.Seed, fmt.Sprintf("%s %d %d", r.Arms[i].Name, k, w))
+}
+
+// startOf returns the plan that walker w goes on from.
+func (r *run) startOf(w int) plan.Decision {
+	if r.homes[w].Device != nil {
+		return r.homes[w].Decision
+	}
+	return r.best.Clone()
 }
 
 // run makes the pull.

@@ -22,6 +22,7 @@ type run struct {
 	started float64 // on the clock
 	spent   float64 // evaluations that pulls were charged
 	slice   float64 // of the last round, in seconds or evaluations
+	once    bool    // there is time for one round
 	ledgers []ledger
 	err     error // of the last pull that had no placement
 
@@ -54,6 +55,9 @@ func (r *run) fresh() (n int) {
 
 func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), homes: make([]home, a.Walkers)}
+	for i := range r.ledgers {
+		r.ledgers[i].behind = math.Inf(1)
+	}
 	if p.Clock == nil {
 		r.budget.Seconds = 0
 	}
@@ -134,11 +138,12 @@ func (r *run) round(k int) {
 	if r.budget.Evaluations == 0 && left < 1.5*slice {
 		slice = left // the last round
 	}
+	r.once = k == 0 && r.budget.Evaluations == 0 && slice == left
 	arms := r.choose(k)
-	pulls := make([]*pull, r.Walkers)
+	walks := make([][]*pull, r.Walkers)
 	next := make(chan int, r.Walkers)
-	for w := range pulls {
-		pulls[w] = r.newPull(k, w, arms[w], slice, left)
+	for w := range walks {
+		walks[w] = []*pull{r.newPull(k, w, arms[w], slice, left)}
 		next <- w
 	}
 	close(next)
@@ -146,7 +151,7 @@ func (r *run) round(k int) {
 	for range r.Workers {
 		wait.Go(func() {
 			for w := range next {
-				pulls[w].run(r)
+				walks[w] = r.walk(k, walks[w][0], arms)
 			}
 		})
 	}
@@ -154,10 +159,20 @@ func (r *run) round(k int) {
 	for i := range r.ledgers {
 		r.ledgers[i].credit /= 2
 	}
-	for w, x := range pulls {
+	for w, pulls := range walks {
 		r.under[w] = 0
+		r.spent += pulls[0].charge
+		r.book(k, w, pulls)
+	}
+}
+
+// book enters what walker w has done in round k.
+func (r *run) book(k, w int, pulls []*pull) {
+	h := &r.homes[w]
+	var found *pull // the best of those that have a placement
+	won := 0.0
+	for _, x := range pulls {
 		l := &r.ledgers[x.arm]
-		r.spent += x.charge
 		if x.outcome == nil {
 			r.err = x.err
 			l.book(k, 0)
@@ -165,18 +180,58 @@ func (r *run) round(k int) {
 		}
 		r.evaluations += x.outcome.Evaluations
 		l.evaluations += x.outcome.Evaluations
-		won := r.offer(x.outcome.Decision)
-		l.book(k, won)
-		switch h := &r.homes[w]; {
-		case w%2 == 0:
-		case h.Device == nil && len(r.Arms) > r.fresh():
-			h.Decision, h.arm = x.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), x.arm
-		default:
-			if h.Device != nil && won > 0 {
-				r.ledgers[h.arm].earn(k, won)
-			}
-			*h = home{}
+		gained := r.offer(x.outcome.Decision)
+		l.book(k, gained)
+		won += gained
+		if found == nil || x.outcome.Score.Better(found.outcome.Score) {
+			found = x
 		}
+	}
+	switch {
+	case w%2 == 0 || found == nil:
+	case h.Device == nil && len(r.Arms) > r.fresh():
+		h.Decision, h.arm = found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), found.arm
+	default:
+		if h.Device != nil {
+			r.ledgers[h.arm].behind = gain(found.outcome.Score, r.score)
+		}
+		if h.Device != nil && won > 0 {
+			r.ledgers[h.arm].earn(k, won)
+		}
+		*h = home{}
+	}
+}
+
+// leastRest is the share of a slice below which its rest is not worth another pull.
+const leastRest = 0.1
+
+// walk makes the pulls of a walker in round k, of which first is one: where an arm ends
+// before its slice does, because it declines or has nothing more to try, the walker goes on
+// with another. arms are those that the walkers began with.
+func (r *run) walk(k int, first *pull, arms []int) []*pull {
+	pulls := []*pull{first}
+	taken := make([]bool, len(r.Arms))
+	for _, i := range arms {
+		taken[i] = true
+	}
+	for {
+		x := pulls[len(pulls)-1]
+		begun := budget.Now(r.p)
+		x.run(r)
+		rest := x.budget
+		if rest.Seconds > 0 {
+			if rest.Seconds -= budget.Now(r.p) - begun; rest.Seconds < leastRest*r.slice {
+				return pulls
+			}
+		} else if x.outcome != nil {
+			return pulls // what it has evaluated beside the problem is not known
+		}
+		i := r.preferred(k, x.walker, taken)
+		if i < 0 || r.ctx.Err() != nil {
+			return pulls
+		}
+		taken[i] = true
+		pulls = append(pulls, r.again(k, x, i, rest))
 	}
 }
 
@@ -185,16 +240,11 @@ func (r *run) choose(k int) []int {
 	arms := make([]int, r.Walkers)
 	taken := make([]bool, len(r.Arms)) // by walkers that use the best plan
 	for w := range arms {
-		arms[w] = -1
-		for i := range r.Arms {
-			if taken[i] && w%2 == 0 || !r.suits(w, i) {
-				continue
-			}
-			if arms[w] < 0 || r.prefers(k, w, i, arms[w]) {
-				arms[w] = i
-			}
+		free := taken
+		if w%2 == 1 {
+			free = make([]bool, len(r.Arms))
 		}
-		if arms[w] < 0 { // fewer arms than walkers
+		if arms[w] = r.preferred(k, w, free); arms[w] < 0 { // fewer arms than walkers
 			arms[w] = w % len(r.Arms)
 		}
 		taken[arms[w]] = taken[arms[w]] || w%2 == 0
@@ -202,20 +252,39 @@ func (r *run) choose(k int) []int {
 	return arms
 }
 
+// preferred returns the arm that walker w prefers in round k of those not taken that suit
+// it, or -1.
+func (r *run) preferred(k, w int, taken []bool) int {
+	best := -1
+	for i := range r.Arms {
+		if !taken[i] && r.suits(w, i) && (best < 0 || r.prefers(k, w, i, best)) {
+			best = i
+		}
+	}
+	return best
+}
+
 // suits reports whether walker w may pull arm i: one that explores goes on from its own
-// plan, or anew where it has none.
+// plan, or anew where it has none, and where there is time for a single round the others
+// begin with the best plan.
 func (r *run) suits(w, i int) bool {
-	return w%2 == 0 || r.Arms[i].FromBest == (r.homes[w].Device != nil)
+	if w%2 == 0 {
+		return !r.once || r.Arms[i].FromBest || r.fresh() == len(r.Arms)
+	}
+	return r.Arms[i].FromBest == (r.homes[w].Device != nil)
 }
 
 // prefers reports whether walker w pulls arm i in round k rather than j, which comes
 // before it in the list.
 func (r *run) prefers(k, w, i, j int) bool {
 	a, b := &r.ledgers[i], &r.ledgers[j]
+	anew := w%2 == 1 && r.homes[w].Device == nil
+	if anew && (k/2+w/2)%2 == 1 && a.behind != b.behind { // every second time the one that came nearest
+		return a.behind < b.behind
+	}
 	if x, y := a.due <= k, b.due <= k; x != y {
 		return x
 	}
-	anew := w%2 == 1 && r.homes[w].Device == nil
 	if a.credit != b.credit && !anew {
 		return a.credit > b.credit
 	}

@@ -8,6 +8,7 @@ import (
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/hw"
+	"placer/internal/parallel"
 	"placer/plan"
 	"placer/sim"
 	"placer/sim/robust"
@@ -48,21 +49,27 @@ func (p *Problem) On(m *hw.Machine) (*Problem, error) {
 // reason, where nothing can fit.
 func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 	g := s.Graph
-	simulator, priority, err := Simulator(s, m, o)
+	simulator, err := newSimulator(s, m, o)
 	if err != nil {
 		return nil, err
 	}
+	seconds := simulator.OpSeconds(0)
+	var h *unit.Hierarchy
+	var priority []int32
+	var beside parallel.Group // of the bound, which takes as long as both
+	beside.Go(func() {
+		if h, err = unit.Find(g, seconds); err == nil && (o.Tasks == 0 || o.Tasks == plan.Place) {
+			h = h.WithPartialGradients(g, seconds)
+		}
+		priority = o.priority(g, seconds)
+	})
 	bound := simulator.QuickLowerBound()
+	beside.Wait()
 	if bound.Impossible && o.Objective.Normal() != plan.Throughput {
 		return nil, fmt.Errorf("graph %s cannot fit machine %s: %w: %s", g.Name(), m.Name, ErrInfeasible, whyImpossible(g, m))
 	}
-	seconds := simulator.OpSeconds(0)
-	h, err := unit.Find(g, seconds)
 	if err != nil {
 		return nil, err
-	}
-	if o.Tasks == 0 || o.Tasks == plan.Place {
-		h = h.WithPartialGradients(g, seconds)
 	}
 	p := &Problem{
 		Problem: plan.Problem{
@@ -87,19 +94,32 @@ func New(s Source, m *hw.Machine, o Options) (*Problem, error) {
 // Simulator returns the simulator of s on m, which counts memory, and the
 // scheduler's priorities, [N]; nil is FIFO.
 func Simulator(s Source, m *hw.Machine, o Options) (*sim.Simulator, []int32, error) {
-	cost, err := s.Costs(m)
+	x, err := newSimulator(s, m, o)
 	if err != nil {
 		return nil, nil, err
 	}
+	return x, o.priority(s.Graph, x.OpSeconds(0)), nil
+}
+
+func newSimulator(s Source, m *hw.Machine, o Options) (*sim.Simulator, error) {
+	cost, err := s.Costs(m)
+	if err != nil {
+		return nil, err
+	}
 	config := sim.Default()
 	if config.Contention, err = s.Contention(o.Contention); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	x, err := sim.New(s.Graph, m, cost, config)
-	if err != nil || o.Scheduler == FIFO {
-		return x, nil, err
+	return sim.New(s.Graph, m, cost, config)
+}
+
+// priority returns the scheduler's priorities of g, [N], for op times seconds, [N]; nil is
+// FIFO.
+func (o *Options) priority(g *graph.Graph, seconds []float64) []int32 {
+	if o.Scheduler == FIFO {
+		return nil
 	}
-	return x, sim.CriticalPathPriority(s.Graph, x.OpSeconds(0)), nil
+	return sim.CriticalPathPriority(g, seconds)
 }
 
 // Tighten raises the bound of steps by what takes up to some seconds to prove

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"placer/baselines/listsched"
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
 	"placer/graph"
@@ -45,7 +46,7 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	if len(old) != n {
 		return nil, fmt.Errorf("the old plan places %d ops, graph %s has %d", len(old), p.Graph.Name(), n)
 	}
-	x := &finder{p: &p.Problem, old: old, limit: limit}
+	x := &finder{p: &p.Problem, old: old, limit: limit, alike: alike(p.Graph, p.Units.Levels[unit.Cell])}
 	out := &Outcome{}
 	for i := range graph.OpID(n) {
 		out.Held += p.Graph.Op(i).Resident
@@ -59,7 +60,10 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	if out.Forced > x.limit {
 		return nil, fmt.Errorf("%w: %v were on devices that are lost, the limit is %v", ErrLimit, out.Forced, limit)
 	}
-	kept := x.keep()
+	kept, err := x.keep(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out.Kept = p.Evaluate(kept)
 
 	third := p.Problem
@@ -139,6 +143,7 @@ type finder struct {
 	p     *plan.Problem
 	old   []uint8
 	limit units.Bytes
+	alike [][][]int32 // branches that can take each other's place, by class
 }
 
 // moved returns the bytes that a device gets and did not hold.
@@ -213,11 +218,12 @@ func (l *limitedMoves) Score(limit float64) (plan.Score, bool) {
 	return s, ok
 }
 
-// keep returns the best placement that moves nothing but what is lost: all of it to one
-// device, or its cells, in order, shared out in proportion to free memory.
-func (x *finder) keep() []uint8 {
+// keep returns the best placement that moves no bytes but what is lost: all of it to one
+// device; its cells, in order, shared out in proportion to free memory; or by list scheduling
+// around what stays, which is every op or those alone that hold bytes.
+func (x *finder) keep(ctx context.Context) ([]uint8, error) {
 	if !slices.Contains(x.old, Lost) {
-		return slices.Clone(x.old)
+		return slices.Clone(x.old), nil
 	}
 	n := x.p.Machine.NumDevices()
 	free := make([]float64, n)
@@ -280,13 +286,31 @@ func (x *finder) keep() []uint8 {
 		}
 		return uint8(at)
 	})
-	return best
+	holders := slices.Clone(x.old)
+	for i := range holders {
+		if x.p.Graph.Op(graph.OpID(i)).Resident == 0 {
+			holders[i] = Lost
+		}
+	}
+	for _, at := range [][]uint8{x.old, holders} {
+		q := *x.p
+		q.Evaluator, q.Report = x.p.Evaluator.Clone(), nil
+		o, err := listsched.Pinned{Device: at, Free: Lost}.Place(ctx, &q)
+		if err != nil {
+			return nil, err
+		}
+		if s := x.p.Evaluate(o.Device); s.Better(score) {
+			best, score = o.Device, s
+		}
+	}
+	return best, nil
 }
 
-// lead renames the devices of a placement so that few bytes move, and then puts chains
-// back where they were until the limit holds, those first that cost least for a byte.
+// lead renames the devices of a placement, and has branches that are alike take each other's
+// place, so that few bytes move, and then puts chains back where they were until the limit
+// holds, those first that cost least for a byte.
 func (x *finder) lead(ctx context.Context, device []uint8) []uint8 {
-	at := x.renamed(device)
+	at := x.swapped(x.renamed(x.swapped(device)))
 	if x.moved(at) <= x.limit {
 		return at
 	}
@@ -327,32 +351,25 @@ func (x *finder) lead(ctx context.Context, device []uint8) []uint8 {
 	return at
 }
 
-// renamed gives devices of equal figures the names under which most bytes stay: the pair
-// of most common bytes first.
+// renamed gives devices of equal figures the names under which most bytes stay.
 func (x *finder) renamed(device []uint8) []uint8 {
 	m := x.p.Machine
 	n := m.NumDevices()
-	common := make([][]units.Bytes, n)
-	for d := range common {
-		common[d] = make([]units.Bytes, n)
+	cost := make([][]int64, n) // of a device, by the name that it takes
+	for d := range cost {
+		cost[d] = make([]int64, n)
+		for o := range n {
+			if !m.Devices[d].SameFigures(&m.Devices[o]) {
+				cost[d][o] = math.MaxInt64 / int64(4*n)
+			}
+		}
 	}
 	for i, d := range device {
 		if o := x.old[i]; o != Lost {
-			common[d][o] += x.p.Graph.Op(graph.OpID(i)).Resident
+			cost[d][o] -= int64(x.p.Graph.Op(graph.OpID(i)).Resident)
 		}
 	}
-	to, taken := slices.Repeat([]int{-1}, n), make([]bool, n)
-	for range n {
-		a, b := -1, -1
-		for d := range n {
-			for o := range n {
-				if to[d] < 0 && !taken[o] && m.Devices[d].SameFigures(&m.Devices[o]) && (a < 0 || common[d][o] > common[a][b]) {
-					a, b = d, o
-				}
-			}
-		}
-		to[a], taken[b] = b, true
-	}
+	to := assign(cost)
 	out := make([]uint8, len(device))
 	for i, d := range device {
 		out[i] = uint8(to[d])

@@ -17,15 +17,18 @@ type queue struct {
 	end float64
 }
 
-// queues divides the methods of a stage that are still to run among at most
+// queues divides the methods of a stage that take part and are still to run among at most
 // Workers queues, heaviest first onto the lightest queue. Baselines keep their
 // order; other queues run light methods first, so that what they leave of their
 // share goes to the heavy ones.
-func (s *searcher) queues(stage Stage) []*queue {
+func (s *searcher) queues(stage Stage, part func(*Method) bool, end float64) []*queue {
 	var todo []int
 	var weight, later float64
 	for k := range s.methods {
 		m := &s.methods[k]
+		if m.Stage == stage && !part(m) {
+			continue
+		}
 		if r, ok := s.memory.Ended[m.Name]; ok {
 			if m.Stage == stage {
 				s.recall(k, r)
@@ -63,13 +66,13 @@ func (s *searcher) queues(stage Stage) []*queue {
 		if stage != StageBaseline {
 			slices.Reverse(l.methods)
 		}
-		if total := s.c.Budget.Seconds; total > 0 {
-			l.end = total
+		if s.c.Budget.Seconds > 0 {
+			l.end = end
 			if stage != StageBaseline && later > 0 {
 				// The later stage runs alone, so a queue's worth of its weight is what it
 				// gets.
 				now := s.host.Clock()
-				l.end = now + (total-now)*weight/(weight+later*float64(len(queues)))
+				l.end = now + (end-now)*weight/(weight+later*float64(len(queues)))
 			}
 		}
 	}

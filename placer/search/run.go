@@ -26,6 +26,8 @@ const (
 	ResultFile     = "result.json"
 	ManifestFile   = "manifest.json"
 	PolicyFile     = "policy.safetensors"
+	GraphFile      = "graph.json" // of a graph read from stdin
+	TimesFile      = "times.json" // the times that came with it
 	PerfettoFile   = "trace.perfetto-trace"
 	ChromeFile     = "trace.json"
 	stateFile      = "state.json"
@@ -58,22 +60,48 @@ func newRun(dir string) *Run {
 	return &Run{dir: dir, written: map[string]float64{}, told: map[string]float64{}, saved: map[string]float64{}, pending: map[string]*methodState{}, feasible: -1}
 }
 
-// CreateRun makes the folder dir, which must not hold anything yet.
+// CreateRun makes the folder dir, which must not hold anything yet but what a run leaves
+// that is killed before its ConfigFile is there.
 func CreateRun(dir string) (*Run, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, e := range entries {
-		if e.Name() != stateFolder {
-			return nil, fmt.Errorf("%s is not empty: name another folder, or resume the run in it", dir)
-		}
+	if !notBegun(entries) {
+		return nil, fmt.Errorf("%s is not empty: name another folder, or resume the run in it", dir)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, stateFolder), 0o755); err != nil {
 		return nil, err
 	}
 	r := newRun(dir)
-	return r, r.openProgress()
+	if err := r.openProgress(); err != nil {
+		return nil, err
+	}
+	if err := fsx.RemoveTemporary(dir); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// notBegun reports whether entries are all of a folder that holds no run: nothing, or
+// an empty ProgressFile and what may stand beside it before the ConfigFile is written.
+func notBegun(entries []fs.DirEntry) bool {
+	empty := false
+	for _, e := range entries {
+		if info, err := e.Info(); e.Name() == ProgressFile && err == nil && info.Size() == 0 {
+			empty = true
+		}
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == stateFolder, empty && name == ProgressFile, empty && fsx.Temporary(name):
+		case empty && (name == GraphFile || name == TimesFile || name == MachineFile):
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // OpenRun opens the folder of an earlier run and returns what it remembers: the

@@ -53,21 +53,37 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 		defer stop()
 	}
 	for stage := StageBaseline; stage <= StageFinish; stage++ {
-		limit := hard
 		if stage == StageBaseline && c.Budget.Seconds > 0 {
-			// List scheduling of a large graph takes seconds. In a short search that
-			// time is better spent on searching.
-			var stop context.CancelFunc
-			limit, stop = context.WithTimeout(hard, seconds((c.Budget.Seconds-h.Clock())*baselineShare))
-			defer stop()
+			s.baselines(hard)
+			continue
 		}
-		s.stage(limit, stage)
+		s.stage(hard, stage, func(*Method) bool { return true }, c.Budget.Seconds)
 	}
 	return s.result(ctx)
 }
 
-// baselineShare is the most of a budget in seconds that the baselines may take.
-const baselineShare = 1.0 / 3
+// baselineShare is the most of a budget in seconds that the baselines may take, and
+// slowShare what is left of it for those that are slow on large graphs: on some, list
+// scheduling takes seconds, and in a short search that time is better spent on searching.
+const (
+	baselineShare = 1.0 / 3
+	slowShare     = 1.0 / 10
+)
+
+// baselines runs the baselines of a search in seconds, the slow ones last.
+func (s *searcher) baselines(ctx context.Context) {
+	left := s.c.Budget.Seconds - s.host.Clock()
+	for _, slow := range []bool{false, true} {
+		share := baselineShare
+		if slow {
+			share = slowShare
+		}
+		end := s.c.Budget.Seconds - (1-share)*left
+		limit, stop := context.WithTimeout(ctx, seconds(end-s.host.Clock()))
+		s.stage(limit, StageBaseline, func(m *Method) bool { return m.Slow == slow }, end)
+		stop()
+	}
+}
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
@@ -90,10 +106,11 @@ type searcher struct {
 	err           error // of the observer, or of a method that broke its contract
 }
 
-// stage runs the methods of one stage in queues side by side and waits for them.
-func (s *searcher) stage(ctx context.Context, stage Stage) {
+// stage runs the methods of one stage that take part in queues side by side and waits for
+// them. end is when a budget in seconds is over for it and what comes after it.
+func (s *searcher) stage(ctx context.Context, stage Stage, part func(*Method) bool, end float64) {
 	var wait parallel.Group
-	for _, l := range s.queues(stage) {
+	for _, l := range s.queues(stage, part, end) {
 		wait.Go(func() { l.run(ctx, s) })
 	}
 	wait.Wait()
@@ -187,7 +204,7 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		s.fail(fmt.Errorf("method %s broke its contract: %w", m.Name, err))
 		return
 	}
-	s.judge(r, e)
+	r.Score = e.Evaluate(r.Decision)
 	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
@@ -207,8 +224,16 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 // judge fills what follows from r's decision.
 func (s *searcher) judge(r *Row, e plan.Evaluator) {
 	r.Score = e.Evaluate(r.Decision)
+	s.describe(r, e)
+}
+
+// describe fills what only the reader of a row wants to know.
+func (s *searcher) describe(r *Row, e plan.Evaluator) {
 	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
 	r.Scheduled = r.Score
+	if r.Predicted != nil {
+		r.Scheduled = *r.Predicted
+	}
 	if r.Fusion != nil {
 		r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
 	}
@@ -217,6 +242,26 @@ func (s *searcher) judge(r *Row, e plan.Evaluator) {
 		r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
 	}
 	r.Peak = s.problem.Peak(r.Decision)
+}
+
+// describeAll describes rows side by side. It comes behind the search: on large graphs a
+// row takes as long as some evaluations.
+func (s *searcher) describeAll(rows []*Row) {
+	next := make(chan *Row, len(rows))
+	for _, r := range rows {
+		next <- r
+	}
+	close(next)
+	var wait parallel.Group
+	for range min(s.c.Workers, len(rows)) {
+		e := s.problem.Evaluator.Clone()
+		wait.Go(func() {
+			for r := range next {
+				s.describe(r, e)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 func (s *searcher) skip(k int, reason string) {
@@ -328,6 +373,7 @@ func (s *searcher) result(ctx context.Context) (*Result, error) {
 	}
 	rows := slices.DeleteFunc(slices.Clone(s.rows), func(r *Row) bool { return r == nil })
 	if len(rows) > 0 {
+		s.describeAll(rows)
 		if !r.Interrupted {
 			rows = s.conclude(r, rows)
 			r.Interrupted = ctx.Err() != nil

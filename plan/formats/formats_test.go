@@ -197,10 +197,10 @@ func TestFaults(t *testing.T) {
 
 // FuzzRead: no input panics, and every error is one line that begins with the file's name.
 func FuzzRead(f *testing.F) {
-	for _, text := range []string{`{"model": 0, "lm_head": "cpu"}`, "VLLM_PP_LAYER_PARTITION=1,1", "llama-server -ngl 3 -ts 1,1", `{"split_spec": {"model.layers.1": "BEGINNING"}}`, `{"num_stages": 2, "parts": [0, 2, 5]}`, `{"format": "placer jax 1", "device": {"": 0}}`} {
+	for _, text := range []string{`{"model": 0, "lm_head": "cpu"}`, "VLLM_PP_LAYER_PARTITION=1,1", "llama-server -ngl 3 -ts 1,1", `llama-server -ngl 9 -ncmoe 1 -ot "blk\.1\.ffn_.*_exps=CPU" -ot 'x=CUDA1'`, `{"split_spec": {"model.layers.1": "BEGINNING"}}`, `{"num_stages": 2, "parts": [0, 2, 5]}`, `{"format": "placer jax 1", "device": {"": 0}}`} {
 		f.Add([]byte(text))
 	}
-	g, m := decoder(f, 2), machine(f, 2)
+	g, m := mixture(f, 2, 4), machine(f, 2)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := formats.Read(data, "f", g, m)
 		if err == nil && p == nil || err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"placer/hw"
 )
@@ -15,24 +16,70 @@ import (
 // them are on GPUs; of those, layer i is on the first GPU k for which i is below the
 // share of -ts up to k. The embedding's table is on the CPU always, where a lookup is
 // (llama_model::load_tensors; tools/server/README.md).
+//
+// -ot PATTERN=BUFFER, an expression and the name of a backend's buffers, says where the
+// tensors lie whose names it is found in; the first that is found counts. It moves weights,
+// not the cache of keys and values. A product runs where its weights are, but with weights
+// on the CPU and 32 tokens or more on the first GPU, to which the weights are sent
+// (ggml_backend_sched_backend_id_from_cur, offload_op), unless --no-op-offload is given.
+
+// opOffload is how many tokens a step has at least for which weights on the CPU are sent.
+const opOffload = 32
+
+// SendsWeights reports whether llama.cpp sends weights from the CPU in a step of so many tokens.
+func SendsWeights(tokens int64) bool { return tokens >= opOffload }
+
+// legalExperts reports why t cannot have the experts of s where they are.
+func (t *Target) legalExperts(s *Split) error {
+	host, apart := Host(s.Machine), false
+	for k, d := range s.Experts {
+		if d == s.Device[k] {
+			continue
+		}
+		if !t.Host || int(d) != host || !s.Parts.HasExperts(k) {
+			return fmt.Errorf("the experts of %s are on %s", s.Parts.List[k].Path, s.Machine.Devices[d].Name)
+		}
+		apart = true
+	}
+	if apart && s.Sent {
+		if n := s.Parts.Tokens(s.Graph); !SendsWeights(n) {
+			return fmt.Errorf("%s sends weights from the CPU for %d tokens or more, the step has %d", t.Name, opOffload, n)
+		}
+	}
+	return nil
+}
 
 func writeLlama(w io.Writer, s *Split) error {
-	n, err := s.counts()
+	stage, err := s.stages(true)
 	if err != nil {
 		return err
 	}
 	order := Accelerators(s.Machine)
-	if s.Machine.Devices[order[0]].Kind != hw.GPU {
+	if s.Machine.Devices[order[0]].Kind != hw.GPU || stage[len(stage)-1] < 0 {
 		_, err = fmt.Fprintln(w, "llama-server -m MODEL.gguf -ngl 0")
 		return err
 	}
-	total := s.Parts.Layers() + 1 // the output counts as a layer, the last device's
-	shares := slices.Clone(n)
-	shares[len(shares)-1]++
-	for len(shares) < len(order) {
-		shares = append(shares, 0)
+	shares := make([]int, len(order))
+	shares[stage[len(stage)-1]]++ // the output counts as a layer, the last device's
+	active := 1
+	var apart []string
+	for k, x := range s.Parts.List {
+		if x.Layer >= 0 && stage[k] >= 0 {
+			shares[stage[k]]++
+			active++
+		}
+		if x.Layer >= 0 && s.Experts != nil && s.Experts[k] != s.Device[k] {
+			apart = append(apart, strconv.Itoa(x.Layer))
+		}
 	}
-	_, err = fmt.Fprintf(w, "llama-server -m MODEL.gguf -ngl %d -sm layer -ts %s\n", total, join(shares, ","))
+	var experts string
+	if len(apart) > 0 {
+		experts = fmt.Sprintf(` -ot "blk\.(%s)\.ffn_(up|down|gate|gate_up)_exps\.=CPU"`, strings.Join(apart, "|"))
+		if !s.Sent && SendsWeights(s.Parts.Tokens(s.Graph)) {
+			experts += " --no-op-offload"
+		}
+	}
+	_, err = fmt.Fprintf(w, "llama-server -m MODEL.gguf -ngl %d -sm layer -ts %s%s\n", active, join(shares, ","), experts)
 	return err
 }
 
@@ -70,19 +117,10 @@ func readLlama(data []byte, s *Split) error {
 	if cpu < 0 && active < layers {
 		return fmt.Errorf("%d layers are on the CPU, which machine %s does not have", layers-active, s.Machine.Name)
 	}
-	share := make([]float64, len(gpus))
-	for i := range share {
-		share[i] = 1
-	}
+	share := slices.Repeat([]float64{1}, len(gpus))
 	if found := llamaShares.FindSubmatch(data); found != nil {
-		for i, text := range regexp.MustCompile(`[,/]`).Split(string(found[1]), -1) {
-			x, err := strconv.ParseFloat(text, 64)
-			if err != nil || x < 0 || i >= len(share) && x > 0 {
-				return fmt.Errorf("share %d of -ts is %q, machine %s has %d GPUs", i, text, s.Machine.Name, len(gpus))
-			}
-			if i < len(share) {
-				share[i] = x
-			}
+		if share, err = sharesIn(string(found[1]), s.Machine, len(gpus)); err != nil {
+			return err
 		}
 	}
 	total := 0.0
@@ -116,5 +154,20 @@ func readLlama(data []byte, s *Split) error {
 			s.Device[k] = place(layers)
 		}
 	}
-	return nil
+	return s.override(data, cpu, gpus)
+}
+
+// sharesIn reads the shares of so many GPUs; those that are not named have one each.
+func sharesIn(text string, m *hw.Machine, gpus int) ([]float64, error) {
+	share := slices.Repeat([]float64{1}, gpus)
+	for i, part := range regexp.MustCompile(`[,/]`).Split(text, -1) {
+		x, err := strconv.ParseFloat(part, 64)
+		if err != nil || x < 0 || i >= gpus && x > 0 {
+			return nil, fmt.Errorf("share %d of -ts is %q, machine %s has %d GPUs", i, part, m.Name, gpus)
+		}
+		if i < gpus {
+			share[i] = x
+		}
+	}
+	return share, nil
 }

@@ -13,6 +13,9 @@ import (
 type Parts struct {
 	List []Part
 	Of   []int32 // [N] part of each op
+	Role []Role  // [N] of each op; nil where the model has no experts
+
+	experts []bool // whether a part has experts; nil where none has
 }
 
 // Part is a block of the model, or a module outside of blocks. Parts stand in the order
@@ -68,6 +71,12 @@ func FindParts(g *graph.Graph) (*Parts, error) {
 	}
 	p.fill(g)
 	p.number()
+	if p.Role = roles(g); p.Role != nil {
+		p.experts = make([]bool, len(p.List))
+		for i, r := range p.Role {
+			p.experts[p.Of[i]] = p.experts[p.Of[i]] || r == ExpertWeights
+		}
+	}
 	return p, nil
 }
 
@@ -167,10 +176,15 @@ func (p *Parts) Layers() (n int) {
 // Spread returns the device of each op, [N], for the devices of the parts. Ops of a
 // co-location group follow the first of them.
 func (p *Parts) Spread(g *graph.Graph, device []uint8) []uint8 {
+	return p.spread(g, func(i int) uint8 { return device[p.Of[i]] })
+}
+
+// spread is Spread where on gives the device of each op.
+func (p *Parts) spread(g *graph.Graph, on func(i int) uint8) []uint8 {
 	of := make([]uint8, len(p.Of))
 	group := map[int32]uint8{}
-	for i, k := range p.Of {
-		of[i] = device[k]
+	for i := range p.Of {
+		of[i] = on(i)
 		if c := g.Op(graph.OpID(i)).Group; c > 0 {
 			if d, ok := group[c]; ok {
 				of[i] = d
@@ -185,15 +199,21 @@ func (p *Parts) Spread(g *graph.Graph, device []uint8) []uint8 {
 // Majority returns, for each part, the device that runs most of it under a placement of
 // the ops, [N], weighed by their seconds on device 0; seconds may be nil, for one an op.
 func (p *Parts) Majority(device []uint8, seconds []float64) []uint8 {
+	return p.majority(device, func(i int) float64 {
+		if seconds == nil {
+			return 1
+		}
+		return seconds[i]
+	})
+}
+
+// majority is Majority by any weight of ops.
+func (p *Parts) majority(device []uint8, weigh func(i int) float64) []uint8 {
 	var weight [hw.MaxDevices]float64
 	of := make([]uint8, len(p.List))
 	sums := make([][hw.MaxDevices]float64, len(p.List))
 	for i, k := range p.Of {
-		w := 1.0
-		if seconds != nil {
-			w = seconds[i]
-		}
-		sums[k][device[i]] += w
+		sums[k][device[i]] += weigh(i)
 	}
 	for k := range sums {
 		weight = sums[k]
@@ -219,4 +239,20 @@ func Accelerators(m *hw.Machine) []uint8 {
 		return gpu
 	}
 	return all
+}
+
+// Host returns the first CPU of a machine that has GPUs; -1 for others.
+func Host(m *hw.Machine) int {
+	host, gpus := -1, 0
+	for d := range m.Devices {
+		if m.Devices[d].Kind == hw.GPU {
+			gpus++
+		} else if host < 0 {
+			host = d
+		}
+	}
+	if gpus == 0 {
+		return -1
+	}
+	return host
 }

@@ -13,7 +13,7 @@ import (
 
 // bounds returns the first part of each stage.
 func (s *Split) bounds() ([]int, error) {
-	stage, err := s.stages()
+	stage, err := s.stages(false)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ type Target struct {
 	Lost string
 	// Stages says that a device has contiguous parts, in the order of the accelerators.
 	Stages bool
+	// Host says that the first layers may be on the CPU instead, and of others the experts.
+	Host bool
 
 	write func(w io.Writer, s *Split) error
 	sniff func(data []byte) bool
@@ -32,6 +34,12 @@ type Split struct {
 	Machine *hw.Machine
 	Parts   *Parts
 	Device  []uint8 // of each part
+	// Experts are the devices of the weights of each part's experts, for a target that may
+	// have them on another than their part; nil: it has none there.
+	Experts []uint8
+	// Sent says that what computes with experts on the host runs on the first accelerator, to
+	// which their weights are sent; otherwise it runs where the weights are.
+	Sent bool
 }
 
 // Targets lists the targets.
@@ -40,7 +48,7 @@ func Targets() []Target {
 		{Name: "accelerate", Doc: "a device_map by module path, as JSON", Lost: "order; a block is on one device", write: writeDeviceMap, sniff: isDeviceMap, read: readDeviceMap},
 		{Name: "jax", Doc: "a device by module path, as JSON, for jax.device_put of parameters and activations", Lost: "order; a block is on one device", write: writeJAX, sniff: isJAX, read: readJAX},
 		{Name: "vllm", Doc: "VLLM_PP_LAYER_PARTITION and the command line", Lost: "order; contiguous layers; the embedding is with the first, the head with the last", Stages: true, write: writeVLLM, sniff: isVLLM, read: readVLLM},
-		{Name: "llama.cpp", Doc: "the options -ngl, -ts and -sm layer", Lost: "order; contiguous layers on GPUs behind those on the CPU", Stages: true, write: writeLlama, sniff: isLlama, read: readLlama},
+		{Name: "llama.cpp", Doc: "the options -ngl, -ts, -sm layer and -ot", Lost: "order; contiguous layers on GPUs behind those on the CPU; a layer's experts are together", Stages: true, Host: true, write: writeLlama, sniff: isLlama, read: readLlama},
 		{Name: "torch-pipelining", Doc: "split_spec of torch.distributed.pipelining, as JSON", Lost: "order; contiguous modules", Stages: true, write: writePipelining, sniff: isPipelining, read: readPipelining},
 		{Name: "deepspeed", Doc: "the bounds of the stages in a list of layers, as JSON", Lost: "order; contiguous modules", Stages: true, write: writeDeepSpeed, sniff: isDeepSpeed, read: readDeepSpeed},
 	}
@@ -71,10 +79,13 @@ func (t *Target) Legal(s *Split) error {
 	if !t.Stages {
 		return nil
 	}
+	if err := t.legalExperts(s); err != nil {
+		return err
+	}
 	if s.Parts.Layers() == 0 && (t.Name == "vllm" || t.Name == "llama.cpp") {
 		return fmt.Errorf("%s places the layers of a stack of blocks, and the graph has none", t.Name)
 	}
-	stage, err := s.stages()
+	stage, err := s.stages(t.Host)
 	if err != nil {
 		return err
 	}
@@ -101,17 +112,23 @@ func (p *Parts) lastLayer() int {
 }
 
 // stages returns the stage of each part, from 0, or why there are none: the devices
-// must follow the order of the accelerators, without a gap.
-func (s *Split) stages() ([]int, error) {
+// must follow the order of the accelerators, without a gap. With host, the first may be on
+// the host, which is stage -1.
+func (s *Split) stages(host bool) ([]int, error) {
 	order := Accelerators(s.Machine)
 	stage := make([]int, len(s.Device))
-	at := 0
+	cpu := -1
+	if host {
+		cpu = Host(s.Machine)
+	}
+	at := -1
 	for k, d := range s.Device {
 		i := slices.Index(order, d)
 		switch {
+		case at < 0 && int(d) == cpu:
 		case i < 0:
 			return nil, fmt.Errorf("%s is on %s, which is no accelerator", s.Parts.List[k].Path, s.Machine.Devices[d].Name)
-		case k == 0 && i != 0 || i != at && i != at+1:
+		case i != at && i != at+1:
 			return nil, fmt.Errorf("%s is on %s, out of the order of stages", s.Parts.List[k].Path, s.Machine.Devices[d].Name)
 		}
 		at = i
@@ -165,7 +182,7 @@ func Read(data []byte, name string, g *graph.Graph, m *hw.Machine) (*plan.Plan, 
 		if err := t.read(data, s); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", name, t.Name, err)
 		}
-		p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: t.Name, Decision: plan.Decision{Device: parts.Spread(g, s.Device)}}
+		p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: t.Name, Decision: plan.Decision{Device: s.Spread()}}
 		if err := p.Check(g, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -17,7 +17,7 @@ const vllmVariable = "VLLM_PP_LAYER_PARTITION"
 
 // counts returns how many layers each stage has.
 func (s *Split) counts() ([]int, error) {
-	stage, err := s.stages()
+	stage, err := s.stages(false)
 	if err != nil {
 		return nil, err
 	}

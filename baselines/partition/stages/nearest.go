@@ -16,16 +16,18 @@ const maxClimb = 256
 // Nearest returns the best placement of p that t can take and that uses as many devices
 // as device, [N], does: for a target of stages the better of the stages that give each
 // device as many parts as it has now and of the balanced ones, whose bounds are then
-// moved as long as that helps; for others each part on the device of most of it. The
-// second result is the device of each part.
-func Nearest(ctx context.Context, p *plan.Problem, t formats.Target, device []uint8) (*plan.Outcome, []uint8, error) {
+// moved as long as that helps; for others each part on the device of most of it. For a
+// target that may have layers or experts on the host, those of device stay there, and where
+// nothing else fits as many go there as have to.
+func Nearest(ctx context.Context, p *plan.Problem, t formats.Target, device []uint8) (*plan.Outcome, *formats.Split, error) {
 	m := newModel(p)
 	track := budget.New(ctx, p, t.Name)
-	most := m.parts.Majority(device, p.Evaluator.OpSeconds(int(m.order[0])))
+	near := t.Nearest(p.Graph, p.Machine, m.parts, device, p.Evaluator.OpSeconds(int(m.order[0])))
+	most := near.Device
 	if !t.Stages {
-		track.Try(m.parts.Spread(p.Graph, most))
+		track.Try(near.Spread())
 		out, err := track.Outcome()
-		return out, most, err
+		return out, near, err
 	}
 	used := 0
 	count := make([]int, len(m.order))
@@ -54,22 +56,47 @@ func Nearest(ctx context.Context, p *plan.Problem, t formats.Target, device []ui
 		kept = append(kept, at)
 		at += n
 	}
-	best := m.climb(track, &t, m.fit(&t, m.balanced(used)), m.fit(&t, kept))
+	starts := []cut{m.fit(&t, cut{bounds: m.balanced(used)}), m.fit(&t, cut{bounds: kept})}
+	if own, ok := m.cutOf(near); ok && t.Host {
+		starts = slices.Insert(starts, 0, own)
+	}
+	best := m.split(m.settle(track, &t, used, starts...))
 	out, err := track.Outcome()
 	if err != nil {
 		return nil, nil, err
 	}
-	out.Device = m.spread(best) // the best of what is legal
-	return out, m.device(best), nil
+	out.Device = best.Spread() // the best of what is legal
+	return out, best, nil
 }
 
 // fit moves the bounds to where t allows them: of the stages of a stack of blocks none
 // begins outside of it.
-func (m *model) fit(t *formats.Target, bounds []int) []int {
-	if m.legal(t, bounds) {
-		return bounds
+func (m *model) fit(t *formats.Target, c cut) cut {
+	if m.legal(t, c) {
+		return c
 	}
-	first, last := -1, -1
+	first, last := m.stack()
+	if first < 0 {
+		return cut{bounds: c.bounds[:1]}
+	}
+	out := []int{0}
+	if t.Host && m.host >= 0 && c.bounds[0] > first {
+		out[0] = min(c.bounds[0], last)
+	}
+	for _, b := range c.bounds[1:] {
+		b = max(b, first+1, out[len(out)-1]+1)
+		if b <= last {
+			out = append(out, b)
+		}
+	}
+	c.bounds = out
+	c.experts = c.experts[:min(len(c.experts), len(out))]
+	return c
+}
+
+// stack returns the first and the last block, -1 where there is none.
+func (m *model) stack() (first, last int) {
+	first, last = -1, -1
 	for k, x := range m.parts.List {
 		if x.Layer >= 0 {
 			if first < 0 {
@@ -78,60 +105,72 @@ func (m *model) fit(t *formats.Target, bounds []int) []int {
 			last = k
 		}
 	}
-	if first < 0 {
-		return bounds[:1]
+	return first, last
+}
+
+// settle climbs from the best of the starts. Where that does not fit with nothing on the
+// host, and t may have layers there, it climbs from each cut in so many stages that has as much there as it must.
+func (m *model) settle(track *budget.Tracker, t *formats.Target, stages int, starts ...cut) cut {
+	best, score := m.climb(track, t, starts...)
+	if t == nil || !t.Host || m.host < 0 || score.Feasible() && !best.spilled() {
+		return best
 	}
-	out := []int{0}
-	for _, b := range bounds[1:] {
-		b = max(b, first+1, out[len(out)-1]+1)
-		if b <= last {
-			out = append(out, b)
+	for _, c := range m.fitting(track, t, stages) {
+		if c, x := m.climb(track, t, c); m.legal(t, c) && x.Better(score) {
+			best, score = c, x
 		}
 	}
-	return out
+	return best
 }
 
 // climb evaluates the starts and moves single bounds of the best as long as it gets
-// better. It returns the best bounds.
-func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...[]int) []int {
-	var best []int
-	var score plan.Score
+// better. It returns the best cut and its score.
+func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...cut) (best cut, score plan.Score) {
 	most := track.Evaluations() + maxClimb
-	try := func(bounds []int) bool {
-		if !m.legal(t, bounds) {
+	try := func(c cut) bool {
+		if !m.legal(t, c) {
 			return false
 		}
-		s := track.Try(m.spread(bounds))
-		if best == nil || s.Better(score) {
-			best, score = slices.Clone(bounds), s
+		s := track.Try(m.split(c).Spread())
+		if best.bounds == nil || s.Better(score) {
+			best, score = c.clone(), s
 			return true
 		}
 		return false
 	}
-	for _, b := range starts {
-		try(b)
+	for _, c := range starts {
+		try(c)
 	}
-	if best == nil {
-		best = []int{0}
+	if best.bounds == nil {
+		best = cut{bounds: []int{0}}
 		try(best)
 	}
 	for again := true; again && track.Evaluations() < most && !track.Done(); {
 		again = false
-		for j := 1; j < len(best); j++ {
-			for _, by := range []int{-1, 1, -4, 4} {
-				next := slices.Clone(best)
-				next[j] += by
-				end := len(m.parts.List)
-				if j+1 < len(next) {
-					end = next[j+1]
-				}
-				if next[j] > next[j-1] && next[j] < end && track.Evaluations() < most && try(next) {
-					again = true
-				}
+		m.neighbours(t, &best, func(next cut) {
+			if track.Evaluations() < most && try(next) {
+				again = true
+			}
+		})
+	}
+	return best, score
+}
+
+// neighbours gives visit the cuts in which one bound differs from c's, which may change
+// meanwhile.
+func (m *model) neighbours(t *formats.Target, c *cut, visit func(cut)) {
+	for j := 1; j < len(c.bounds); j++ {
+		for _, by := range []int{-1, 1, -4, 4} {
+			next := c.clone()
+			next.bounds[j] += by
+			if next.bounds[j] > next.bounds[j-1] && next.bounds[j] < next.end(m, j) {
+				visit(next)
 			}
 		}
 	}
-	return best
+	if t != nil && t.Host && m.host >= 0 {
+		m.hostNeighbours(c, visit)
+	}
 }
 
 // method is a rule that splits a model into stages.
@@ -161,9 +200,9 @@ func (best) Kind() plan.Kind { return plan.Baseline }
 func (best) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	m := newModel(p)
 	track := budget.New(ctx, p, "layers")
-	var starts [][]int
+	var starts []cut
 	for s := range min(len(m.order), len(m.parts.List)) {
-		starts = append(starts, m.balanced(s+1))
+		starts = append(starts, cut{bounds: m.balanced(s + 1)})
 	}
 	m.climb(track, nil, starts...)
 	return track.Outcome()

@@ -61,26 +61,27 @@ func VLLM() plan.Placer {
 
 // LlamaCPP is "llama.cpp": its default split of layers over GPUs, by the memory of each.
 // The output counts as a layer.
-func LlamaCPP() plan.Placer {
-	return method{"llama.cpp", func(m *model) []uint8 {
-		n := m.parts.Layers() + 1
-		total := 0.0
-		for _, d := range m.order {
-			total += float64(m.p.Machine.Devices[d].Memory)
-		}
-		count := make([]int, len(m.order))
-		for l := range n - 1 {
-			sum, at := 0.0, len(m.order)-1
-			for i, d := range m.order {
-				if sum += float64(m.p.Machine.Devices[d].Memory); float64(l)/float64(n) < sum/total {
-					at = i
-					break
-				}
+func LlamaCPP() plan.Placer { return method{"llama.cpp", (*model).byMemory} }
+
+// byMemory is the default of llama.cpp's --tensor-split.
+func (m *model) byMemory() []uint8 {
+	n := m.parts.Layers() + 1
+	total := 0.0
+	for _, d := range m.order {
+		total += float64(m.p.Machine.Devices[d].Memory)
+	}
+	count := make([]int, len(m.order))
+	for l := range n - 1 {
+		sum, at := 0.0, len(m.order)-1
+		for i, d := range m.order {
+			if sum += float64(m.p.Machine.Devices[d].Memory); float64(l)/float64(n) < sum/total {
+				at = i
+				break
 			}
-			count[at]++
 		}
-		return m.byLayers(count)
-	}}
+		count[at]++
+	}
+	return m.byLayers(count)
 }
 
 // TorchTitan is "torchtitan": generate_llm_fqn_per_model_part of torchtitan. The

@@ -16,14 +16,16 @@ const maxMoves = 4096
 // devices, within the budget of p. For a target of stages it moves the bounds of the
 // balanced stages of every number, and of the nearest ones to device, [N]; for others it
 // moves single parts from the best stages and from the device of most of each part in
-// device. The result is never worse than Nearest's of device, from which it cannot be
+// device. Where nothing fits and t may have layers on the host, it moves how many layers, or
+// how many layers' experts, are there. The result is never worse than Nearest's of device, from which it cannot be
 // moved by the moves of Nearest.
 func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uint8) (*plan.Outcome, error) {
 	m := newModel(p)
-	near, most, err := Nearest(ctx, p, t, device)
+	near, split, err := Nearest(ctx, p, t, device)
 	if err != nil {
 		return nil, err
 	}
+	most := split.Device
 	track := budget.New(ctx, p, t.Name)
 	var legal *formats.Target // of which bounds are checked; others take any
 	if t.Stages {
@@ -31,18 +33,30 @@ func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uin
 	}
 	best, score := near.Device, track.Try(near.Device)
 	for s := range min(len(m.order), len(m.parts.List)) {
-		bounds := m.balanced(s + 1)
+		c := cut{bounds: m.balanced(s + 1)}
 		if t.Stages {
-			bounds = m.fit(&t, bounds)
+			c = m.fit(&t, c)
 		}
-		bounds = m.climb(track, legal, bounds)
-		placed := m.spread(bounds)
-		if x := p.Evaluator.Evaluate(plan.Decision{Device: placed}); x.Better(score) && m.legal(legal, bounds) {
-			best, score, most = placed, x, m.device(bounds)
+		c = m.settle(track, legal, s+1, c)
+		placed := m.split(c)
+		device := placed.Spread()
+		if x := p.Evaluator.Evaluate(plan.Decision{Device: device}); x.Better(score) && m.legal(legal, c) {
+			best, score, most = device, x, placed.Device
 		}
 	}
 	if !t.Stages {
 		best = m.moveParts(track, most)
+	}
+	for again := t.Host && m.host >= 0; again && !track.Done(); { // what is written must read back as the nearest to itself
+		next, _, err := Nearest(ctx, p, t, best)
+		if err != nil {
+			return nil, err
+		}
+		if x := track.Try(next.Device); x.Better(score) {
+			best, score = next.Device, x
+		} else {
+			again = false
+		}
 	}
 	out, err := track.Outcome()
 	if err != nil {

@@ -2,6 +2,7 @@ package stages
 
 import (
 	"math"
+	"slices"
 
 	"placer/graph"
 	"placer/plan"
@@ -16,6 +17,7 @@ type model struct {
 	load  []float64 // [P+1] seconds of the parts before each
 	cross []float64 // [P] bytes that pass from parts before each to it and those behind
 	bytes []float64 // [P] resident bytes of each
+	host  int       // the device that weights can wait on, or -1
 }
 
 // newModel returns p's parts. A graph without modules has its ops as parts.
@@ -29,7 +31,7 @@ func newModel(p *plan.Problem) *model {
 		}
 	}
 	n := len(parts.List)
-	m := &model{p: p, parts: parts, order: formats.Accelerators(p.Machine), load: make([]float64, n+1), cross: make([]float64, n+1), bytes: make([]float64, n)}
+	m := &model{p: p, parts: parts, order: formats.Accelerators(p.Machine), load: make([]float64, n+1), cross: make([]float64, n+1), bytes: make([]float64, n), host: formats.Host(p.Machine)}
 	seconds := p.Evaluator.OpSeconds(int(m.order[0]))
 	for i, k := range parts.Of {
 		o := p.Graph.Op(graph.OpID(i))
@@ -99,25 +101,86 @@ func (m *model) balanced(s int) []int {
 	return bounds
 }
 
-// device returns the device of each part of the stages that begin at bounds.
-func (m *model) device(bounds []int) []uint8 {
-	of := make([]uint8, len(m.parts.List))
-	for k := range of {
-		for j, b := range bounds {
+// cut is a placement of the parts in stages. For a target that may have layers on the host,
+// what is before the first stage is there.
+type cut struct {
+	bounds []int // first part of each stage
+	// experts says of how many layers of each stage the experts are on the host; nil: of none.
+	experts []int
+	even    bool // these are spread over the stage; otherwise its first
+	sent    bool // their weights are sent to the first accelerator, which computes with them
+}
+
+// clone returns a copy that shares no memory with c.
+func (c cut) clone() cut {
+	c.bounds, c.experts = slices.Clone(c.bounds), slices.Clone(c.experts)
+	return c
+}
+
+// spilled reports whether anything is on the host.
+func (c cut) spilled() bool {
+	return c.bounds[0] > 0 || slices.ContainsFunc(c.experts, func(n int) bool { return n > 0 })
+}
+
+// split returns the placement of the parts that c describes.
+func (m *model) split(c cut) *formats.Split {
+	s := &formats.Split{Graph: m.p.Graph, Machine: m.p.Machine, Parts: m.parts, Device: make([]uint8, len(m.parts.List)), Sent: c.sent}
+	for k := range s.Device {
+		if m.host >= 0 {
+			s.Device[k] = uint8(m.host)
+		}
+		for j, b := range c.bounds {
 			if k >= b {
-				of[k] = m.order[j]
+				s.Device[k] = m.order[j]
 			}
+		}
+	}
+	for j, n := range c.experts {
+		if n == 0 {
+			continue
+		}
+		if s.Experts == nil {
+			s.Experts = slices.Clone(s.Device)
+		}
+		for _, k := range c.apart(m, j) {
+			s.Experts[k] = uint8(m.host)
+		}
+	}
+	return s
+}
+
+// end returns the part behind stage j.
+func (c cut) end(m *model, j int) int {
+	if j+1 < len(c.bounds) {
+		return c.bounds[j+1]
+	}
+	return len(m.parts.List)
+}
+
+// layers returns the parts of stage j that have experts.
+func (c cut) layers(m *model, j int) (of []int) {
+	for k := c.bounds[j]; k < c.end(m, j); k++ {
+		if m.parts.HasExperts(k) {
+			of = append(of, k)
 		}
 	}
 	return of
 }
 
-// spread is device for the ops, [N].
-func (m *model) spread(bounds []int) []uint8 {
-	return m.parts.Spread(m.p.Graph, m.device(bounds))
+// apart returns the parts of stage j whose experts are on the host.
+func (c cut) apart(m *model, j int) (of []int) {
+	layers := c.layers(m, j)
+	n := min(c.experts[j], len(layers))
+	if !c.even {
+		return layers[:n]
+	}
+	for i, k := range layers {
+		if (i+1)*n/len(layers) > i*n/len(layers) {
+			of = append(of, k)
+		}
+	}
+	return of
 }
 
-// legal reports whether t can take the stages.
-func (m *model) legal(t *formats.Target, bounds []int) bool {
-	return t == nil || t.Legal(&formats.Split{Graph: m.p.Graph, Machine: m.p.Machine, Parts: m.parts, Device: m.device(bounds)}) == nil
-}
+// legal reports whether t can take c.
+func (m *model) legal(t *formats.Target, c cut) bool { return t == nil || t.Legal(m.split(c)) == nil }

@@ -115,16 +115,15 @@ func TestNearest(t *testing.T) {
 		mixed[i] = uint8(int(parts.Of[i]) % 2)
 	}
 	for _, target := range formats.Targets() {
-		out, device, err := stages.Nearest(context.Background(), &p.Problem, target, mixed)
+		out, s, err := stages.Nearest(context.Background(), &p.Problem, target, mixed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &formats.Split{Graph: p.Graph, Machine: p.Machine, Parts: parts, Device: device}
 		if err := target.Legal(s); err != nil {
 			t.Errorf("%s: %v", target.Name, err)
 		}
-		used := slices.Compact(slices.Sorted(slices.Values(device)))
-		if len(used) != 2 || !slices.Equal(parts.Spread(p.Graph, device), out.Device) {
+		used := slices.Compact(slices.Sorted(slices.Values(s.Device)))
+		if len(used) != 2 || !slices.Equal(s.Spread(), out.Device) {
 			t.Errorf("%s: uses devices %v", target.Name, used)
 		}
 		if got := p.Evaluate(out.Device); target.Stages && got != out.Score {
@@ -157,7 +156,7 @@ func TestSearch(t *testing.T) {
 		if got := p.Evaluate(out.Device); got != out.Score || p.Evaluate(near.Device).Better(got) {
 			t.Errorf("%s: judged %v, says %v, nearest %v", target.Name, got, out.Score, p.Evaluate(near.Device))
 		}
-		s := &formats.Split{Graph: p.Graph, Machine: p.Machine, Parts: parts, Device: parts.Majority(out.Device, nil)}
+		s := target.Nearest(p.Graph, p.Machine, parts, out.Device, nil)
 		var text bytes.Buffer
 		if err := target.Write(&text, s); err != nil {
 			t.Errorf("%s: %v", target.Name, err)

@@ -24,9 +24,10 @@ const noise = 0.5
 
 // advised returns w with its moves chosen by the guide of r, if it has one, or told to
 // whom learns. Moves on the coarsened graph are judged in about the time that it takes to
-// look at them, and where nothing knows when ops run there is nothing to look at.
+// look at them, to make decisions anew takes longer than to judge that, and where nothing
+// knows when ops run there is nothing to look at.
 func (r *run) advised(w *replica, s *stage) *replica {
-	if s.coarse || r.p.Kernels == nil {
+	if s.coarse || w.recreation != nil || r.p.Kernels == nil {
 		return w
 	}
 	switch {

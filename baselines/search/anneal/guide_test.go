@@ -50,7 +50,7 @@ func timed(t *testing.T) *plan.Problem {
 func walker(t *testing.T, g Guide, learn func(Judged)) (*replica, *plan.Problem) {
 	t.Helper()
 	p := timed(t)
-	r := newRun(t.Context(), Placer{Guide: g, Learn: learn, replicas: 1}, p)
+	r := newRun(t.Context(), Placer{Guide: g, Learn: learn, replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
 	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.start(make([]uint8, len(w.seconds)))
 	return r.advised(w, &stage{}), p

@@ -33,7 +33,7 @@ func (a *adviser) describe(c *candidate, temperature float64, run int, to []floa
 	w := a.w
 	changes := a.changes[c.lo:c.hi]
 	f := moveFacts{
-		temperature: temperature, run: float64(run), tools: w.moves.chance[c.kind] * numKinds,
+		temperature: temperature, run: float64(run), tools: w.moves.chance[c.kind] * float64(w.moves.n),
 		step: w.cost, devices: float64(w.devices), decisions: float64(len(w.now)), changed: float64(len(changes)), one: true, begin: 1,
 	}
 	a.loads(&f, changes)

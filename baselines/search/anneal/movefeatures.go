@@ -63,8 +63,8 @@ var moveFeatures = [...]moveFeature{
 }
 
 // NumMoveFeatures is the number F of features of a move: those of the table, and one for
-// each kind of moves, which is 1 for its own.
-const NumMoveFeatures = len(moveFeatures) + numKinds
+// each kind of moves that guides choose, which is 1 for its own.
+const NumMoveFeatures = len(moveFeatures) + moveRecreate
 
 // MoveFeatureNames returns the names of the features, [F].
 func MoveFeatureNames() []string {
@@ -72,7 +72,7 @@ func MoveFeatureNames() []string {
 	for _, f := range moveFeatures {
 		names = append(names, f.name)
 	}
-	for k := range numKinds {
+	for k := range moveRecreate {
 		names = append(names, fmt.Sprintf("kind_%d", k))
 	}
 	return names

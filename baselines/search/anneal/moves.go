@@ -15,12 +15,14 @@ const (
 	moveGather          // everything of a group goes where most of it is
 	moveSlide           // a border between devices along the forward pass shifts, with counterparts and weights
 	moveSpan            // a stretch of the forward pass goes to some device, with counterparts and weights
+	moveRecreate        // many decisions are made anew by list scheduling; last, for not all replicas have it
 	numKinds
 )
 
 // kinds chooses among the kinds of moves by their success: a kind's chance is a
 // floor plus its share of recent improvements per try.
 type kinds struct {
+	n          int // of kinds that there are
 	tried, won [numKinds]float64
 	chance     [numKinds]float64
 	since      int
@@ -32,10 +34,11 @@ const (
 	kindsPeriod = 128
 )
 
-func (k *kinds) reset() {
-	*k = kinds{}
-	for i := range k.chance {
-		k.chance[i] = 1.0 / numKinds
+// reset makes the first n kinds equally likely.
+func (k *kinds) reset(n int) {
+	*k = kinds{n: n}
+	for i := range k.n {
+		k.chance[i] = 1.0 / float64(n)
 	}
 }
 
@@ -48,19 +51,19 @@ func (k *kinds) tell(kind int, won float64) {
 	k.since = 0
 	var rate [numKinds]float64
 	sum := 0.0
-	for i := range rate {
+	for i := range k.n {
 		rate[i] = (k.won[i] + 0.2) / (k.tried[i] + 4)
 		sum += rate[i]
 		k.tried[i] *= kindsMemory
 		k.won[i] *= kindsMemory
 	}
-	for i := range rate {
-		k.chance[i] = floorChance + (1-floorChance*numKinds)*rate[i]/sum
+	for i := range k.n {
+		k.chance[i] = floorChance + (1-floorChance*float64(k.n))*rate[i]/sum
 	}
 }
 
 func (k *kinds) pick(x float64) int {
-	for i, c := range k.chance {
+	for i, c := range k.chance[:k.n] {
 		if x -= c; x < 0 {
 			return i
 		}
@@ -105,6 +108,8 @@ func (w *replica) propose(run int) int {
 		w.slide(run)
 	case moveSpan:
 		w.span(run)
+	case moveRecreate:
+		w.recreate()
 	}
 	return kind
 }

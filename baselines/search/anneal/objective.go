@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/graph/unit"
 	"placer/hw"
 	"placer/plan"
 	"placer/schedule"
@@ -30,12 +31,13 @@ type objective struct {
 // clone returns an objective for another goroutine.
 func (a *objective) clone() *objective {
 	b := *a
-	b.evaluator = a.evaluator.Clone()
 	b.device = slices.Clone(a.device)
-	if b.newMoves != nil {
-		b.moves = b.newMoves()
-		b.moves.Reset(b.given.Or(plan.Decision{Device: b.device}))
+	if b.newMoves == nil {
+		b.evaluator = a.evaluator.Clone()
+		return &b
 	}
+	b.moves = b.newMoves()
+	b.moves.Reset(b.given.Or(plan.Decision{Device: b.device}))
 	return &b
 }
 
@@ -98,16 +100,16 @@ func (x penalty) of(s plan.Score) float64 {
 // graph's ops.
 const mostNodes = 0.4
 
-// coarseObjective returns an objective on the coarsened graph of the decisions t, and the
+// coarseObjective returns an objective on the coarsened graph of the units of part, and the
 // number of its nodes.
-func coarseObjective(p *plan.Problem, t *neighbourhood) (*objective, int, error) {
-	c, q, err := schedule.CoarseProblem(p, t.fine, schedule.InLatency(p.Machine))
+func coarseObjective(p *plan.Problem, part *unit.Partition) (*objective, int, error) {
+	c, q, err := schedule.CoarseProblem(p, part, schedule.InLatency(p.Machine))
 	if err != nil {
 		return nil, 0, err
 	}
 	n := c.Graph.NumOps()
 	a := &objective{
-		evaluator: q.Evaluator, newMoves: q.Moves, given: plan.Decision{Priority: q.Priority}, device: make([]uint8, n), members: make([][]graph.OpID, len(t.seconds)),
+		evaluator: q.Evaluator, newMoves: q.Moves, given: plan.Decision{Priority: q.Priority}, device: make([]uint8, n), members: make([][]graph.OpID, part.NumUnits()),
 		share: float64(n) / float64(p.Graph.NumOps()), penalty: newPenalty(p.Machine, q.Evaluator),
 	}
 	for v := range graph.OpID(n) {

@@ -22,6 +22,11 @@ type Placer struct {
 	// Cool leaves out so many of the hottest stages, for a start that is good already.
 	// Beside the given starts there are then none.
 	Cool int
+	// Recreate adds a move that makes many decisions anew by list scheduling. Without a
+	// start such a run begins with what list scheduling makes of nothing.
+	Recreate bool
+	// Shared, if not nil, is what runs on the same problem's units have in common.
+	Shared *Shared
 	// replicas is the number of annealing runs, which exchange what they find; 0
 	// means 2. The outcome of a budget in evaluations depends on it.
 	replicas int
@@ -80,8 +85,13 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 		a.stages = defaultStages
 	}
 	a.stages = a.stages[min(max(0, a.Cool), len(a.stages)-1):]
+	if a.Shared == nil {
+		a.Shared = new(Shared)
+	}
 	r := newRun(ctx, a, p)
-	r.open()
+	if err := r.open(); err != nil {
+		return nil, fmt.Errorf("anneal: %w", err)
+	}
 	for k := range r.stages {
 		if r.done() {
 			break

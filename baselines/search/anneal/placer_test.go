@@ -104,7 +104,7 @@ func TestBudgetInSeconds(t *testing.T) {
 // is rejected leaves no trace.
 func TestMovesAndUndo(t *testing.T) {
 	p := problemOf(t, "training step")
-	r := newRun(t.Context(), Placer{replicas: 1}, p)
+	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
 	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.start(make([]uint8, len(w.seconds)))
 	for k, run := range []int{whole, 64, 4, 1} {
@@ -153,7 +153,7 @@ func TestPartialGradientsFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &whole.Problem
-	r := newRun(t.Context(), Placer{replicas: 1}, p)
+	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
 	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	followed := 0
 	for u, vs := range w.partial {
@@ -185,7 +185,7 @@ func TestStartsWithTimeSteps(t *testing.T) {
 	}
 	p := &whole.Problem
 	want := p.Evaluator.Evaluate(plan.Decision{Device: p.Units.ByTimeStep(p.Graph).Blocks(p.Evaluator.OpSeconds(0), 4), Priority: p.Priority})
-	r := newRun(t.Context(), Placer{replicas: 1}, p)
+	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
 	starts := r.starts()
 	for k, s := range starts {
 		if got := p.Evaluator.Evaluate(plan.Decision{Device: s, Priority: p.Priority}); k == len(starts)-1 && got != want || got.Better(want) {
@@ -197,7 +197,7 @@ func TestStartsWithTimeSteps(t *testing.T) {
 // A step allocates nothing.
 func TestStepAllocatesNothing(t *testing.T) {
 	p := problemOf(t, "training step")
-	r := newRun(t.Context(), Placer{replicas: 1}, p)
+	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
 	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.start(make([]uint8, len(w.seconds)))
 	if n := testing.AllocsPerRun(500, func() { w.step(0.01, 4) }); n != 0 {

@@ -25,13 +25,15 @@ type replica struct {
 	fresh     bool      // best has changed since it was last looked at
 	busy      []float64 // [D] seconds of the decisions on each device
 	// undo lists the changes of the move under way.
-	undo      []changed
-	stale     int // evaluations since the last new best or restart
-	moves     kinds
-	adviser   *adviser // chooses moves; nil: chance alone does
-	planning  bool     // moves are planned: they are on now and busy alone
-	spent     int      // evaluations so far
-	accounted int      // of those, the ones its run knows of
+	undo  []changed
+	stale int // evaluations since the last new best or restart
+	moves kinds
+	// recreation makes decisions anew; nil where no move does.
+	recreation *recreation
+	adviser    *adviser // chooses moves; nil: chance alone does
+	planning   bool     // moves are planned: they are on now and busy alone
+	spent      int      // evaluations so far
+	accounted  int      // of those, the ones its run knows of
 }
 
 // changed is a decision that the move under way has changed.
@@ -46,16 +48,25 @@ func newReplica(t *neighbourhood, a *objective, devices int, source *rand.PCG) *
 	return &replica{neighbourhood: t, objective: a, source: source, rng: rand.New(source), ahead: rand.New(aheadOf), aheadOf: aheadOf, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]changed, 0, 4*n)}
 }
 
-// start puts the replica at decisions from.
+// start puts the replica at decisions from and evaluates them. Its objective may hold any.
 func (w *replica) start(from []uint8) {
 	for u, d := range w.now {
 		w.busy[d] += w.seconds[u]
+	}
+	for u, d := range from {
+		if w.now[u] != d {
+			w.book(int32(u), d)
+		}
 		w.objective.set(int32(u), d)
 	}
-	w.visit(from)
+	w.evaluate()
 	copy(w.best, w.now)
 	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
-	w.moves.reset()
+	n := moveRecreate
+	if w.recreation != nil {
+		n++
+	}
+	w.moves.reset(n)
 }
 
 // visit moves the replica to decisions x and evaluates them.
@@ -65,6 +76,11 @@ func (w *replica) visit(x []uint8) {
 			w.put(int32(u), d)
 		}
 	}
+	w.evaluate()
+}
+
+// evaluate evaluates where the replica is.
+func (w *replica) evaluate() {
 	w.score, w.cost = w.objective.evaluate(math.Inf(1))
 	w.spent++
 	if w.adviser != nil {
@@ -83,12 +99,17 @@ func (w *replica) set(u int32, d uint8) {
 }
 
 func (w *replica) put(u int32, d uint8) {
-	w.busy[w.now[u]] -= w.seconds[u]
-	w.busy[d] += w.seconds[u]
-	w.now[u] = d
+	w.book(u, d)
 	if !w.planning {
 		w.objective.set(u, d)
 	}
+}
+
+// book notes that decision u is for device d.
+func (w *replica) book(u int32, d uint8) {
+	w.busy[w.now[u]] -= w.seconds[u]
+	w.busy[d] += w.seconds[u]
+	w.now[u] = d
 }
 
 // step proposes one move at temperature (a fraction of the cost) and run length
@@ -173,8 +194,7 @@ func (w *replica) restart() bool {
 	for u := range w.now {
 		w.put(int32(u), uint8(w.rng.IntN(w.devices)))
 	}
-	w.score, w.cost = w.objective.evaluate(math.Inf(1))
-	w.spent++
+	w.evaluate()
 	w.stale = 0
 	if w.adviser != nil {
 		w.adviser.moved()

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"placer/baselines/budget"
-	"placer/graph/unit"
 	"placer/internal/parallel"
 	"placer/plan"
 )
@@ -25,13 +24,11 @@ type run struct {
 	score   plan.Score
 	any     bool // best is a placement
 
-	cells, opNeighbourhood *neighbourhood
-	coarse                 *objective       // nil until needed
-	tooFine                bool             // the coarsened graph saves too little
-	nodes                  int              // of the coarsened graph
-	coarsened              int              // evaluations of it
-	exact                  []plan.Evaluator // [replicas]
-	votes                  []float64        // [D] scratch
+	cells           *neighbourhood
+	nodes           int          // of the coarsened graph
+	coarsened       int          // evaluations of it
+	exact, coarsest []*objective // [replicas] that hold what the replicas of the last stage had
+	votes           []float64    // [D] scratch
 
 	mu     sync.Mutex // guards the rest, which replicas use while they run
 	shown  plan.Score // the best reported
@@ -40,22 +37,19 @@ type run struct {
 }
 
 func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
+	var both parallel.Group
+	both.Go(func() { a.Shared.cellsOf(p) })
+	if a.stages[0].coarse {
+		both.Go(func() { _, _ = a.Shared.coarseOf(p) }) // its error is that of the stage
+	}
+	both.Wait()
 	n := p.Graph.NumOps()
 	r := &run{
 		Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), best: make([]uint8, n), device: make([]uint8, n),
-		cells: newNeighbourhood(p, unit.Cell, unit.Chain), votes: make([]float64, p.Machine.NumDevices()),
+		cells: a.Shared.cellsOf(p), votes: make([]float64, p.Machine.NumDevices()),
 	}
-	// The coarsened graph is simulated: it knows step times alone.
-	r.tooFine = p.Objective.Normal() != plan.Step
 	if p.Clock == nil {
 		r.budget.Seconds = 0
-	}
-	for k := range a.replicas {
-		e := p.Evaluator
-		if k > 0 {
-			e = e.Clone()
-		}
-		r.exact = append(r.exact, e)
 	}
 	return r
 }
@@ -70,7 +64,7 @@ func (r *run) done() bool {
 
 // try evaluates a placement of the problem.
 func (r *run) try(device []uint8) {
-	s := r.exact[0].Evaluate(plan.Decision{Device: device, Priority: r.p.Priority, Fusion: r.p.Fusion})
+	s := r.p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: r.p.Priority, Fusion: r.p.Fusion})
 	r.full++
 	r.charged++
 	r.offer(device, s)
@@ -105,6 +99,12 @@ func (r *run) stage(k int) error {
 	if err != nil || proto == nil {
 		return err
 	}
+	var recreate *listing
+	if r.Recreate && !s.ops {
+		if recreate, err = r.Shared.listingOf(r.p); err != nil {
+			return err
+		}
+	}
 	left := 0.0
 	for _, x := range r.stages[k:] {
 		left += x.share
@@ -116,15 +116,35 @@ func (r *run) stage(k int) error {
 	w := make([]*replica, r.replicas)
 	from := r.decisions(t, r.best)
 	for i := range w {
-		a := proto.clone()
-		if !s.coarse {
-			a.evaluator = r.exact[i]
-		}
+		a := r.ownObjective(i, s.coarse, proto)
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
-		w[i] = r.advised(newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i))), s)
+		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
+		if recreate != nil {
+			w[i].recreation = newRecreation(recreate)
+		}
+		w[i] = r.advised(w[i], s)
 	}
 	r.walk(s, w, from, part)
 	return nil
+}
+
+// ownObjective returns the objective of replica i on the decisions of proto. Its
+// evaluator is the same in all stages on the problem, and in all on the coarsened graph.
+func (r *run) ownObjective(i int, coarse bool, proto *objective) *objective {
+	all := &r.exact
+	if coarse {
+		all = &r.coarsest
+	}
+	if len(*all) == i {
+		own := proto.clone()
+		if i == 0 && own.moves == nil {
+			own.evaluator = proto.evaluator
+		}
+		*all = append(*all, own)
+	}
+	a := *(*all)[i]
+	a.members = proto.members
+	return &a
 }
 
 // walk runs the replicas from the same decisions for part of the budget, in
@@ -301,26 +321,17 @@ func (r *run) decisions(t *neighbourhood, device []uint8) []uint8 {
 func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 	switch {
 	case s.ops:
-		if r.opNeighbourhood == nil {
-			r.opNeighbourhood = newNeighbourhood(r.p, unit.Op, unit.Cell)
-		}
-		return r.opNeighbourhood, r.exactObjective(r.opNeighbourhood), nil
+		t := r.Shared.opsOf(r.p)
+		return t, r.exactObjective(t), nil
 	case !s.coarse:
 		return r.cells, r.exactObjective(r.cells), nil
 	}
-	if r.coarse == nil && !r.tooFine {
-		a, nodes, err := coarseObjective(r.p, r.cells)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.nodes = nodes
-		if a.share > mostNodes {
-			r.tooFine = true
-		} else {
-			r.coarse = a
-		}
+	c, err := r.Shared.coarseOf(r.p)
+	if err != nil {
+		return nil, nil, err
 	}
-	return r.cells, r.coarse, nil
+	r.nodes = c.nodes
+	return r.cells, c.proto, nil
 }
 
 func (r *run) exactObjective(t *neighbourhood) *objective {

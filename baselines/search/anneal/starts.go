@@ -6,14 +6,27 @@ import (
 	"placer/graph/unit"
 )
 
+// listedStarts is how many list-scheduled placements a run begins with that makes
+// decisions anew and has no start.
+const listedStarts = 8
+
 // open tries the starts.
-func (r *run) open() {
-	for k, s := range r.starts() {
+func (r *run) open() error {
+	starts := r.starts
+	if r.Recreate && len(r.Starts) == 0 {
+		listed, err := r.listed(listedStarts)
+		if err != nil {
+			return err
+		}
+		starts = func() [][]uint8 { return listed }
+	}
+	for k, s := range starts() {
 		if k > 0 && r.done() {
-			return
+			break
 		}
 		r.try(s)
 	}
+	return nil
 }
 
 // starts returns placements to begin with: the given ones, all on one device,

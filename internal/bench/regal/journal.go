@@ -90,6 +90,7 @@ func identify(files []string) (all []string, err error) {
 // journal is the folder of a comparison. Without one it keeps nothing.
 type journal struct {
 	dir     string
+	folder  io.Closer // claimed
 	lines   *fsx.Lines
 	known   map[int]rivals.Graph
 	methods []string
@@ -115,10 +116,20 @@ func openJournal(c *Config, doc *report.Regal, methods []rivals.Method) (*journa
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+	folder, err := fsx.OpenFolder(c.Out)
+	if err != nil {
 		return nil, err
 	}
-	j := &journal{dir: c.Out, known: map[int]rivals.Graph{}, methods: run.Methods}
+	j := &journal{dir: c.Out, folder: folder, known: map[int]rivals.Graph{}, methods: run.Methods}
+	if err := j.open(c, want); err != nil {
+		folder.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// open reads what an earlier run with the settings want has left, or begins one.
+func (j *journal) open(c *Config, want []byte) error {
 	switch have, err := os.ReadFile(j.path(runFile)); {
 	case errors.Is(err, fs.ErrNotExist):
 		err = fsx.WriteFile(j.path(runFile), func(w io.Writer) error {
@@ -126,25 +137,26 @@ func openJournal(c *Config, doc *report.Regal, methods []rivals.Method) (*journa
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	case err != nil:
-		return nil, err
+		return err
 	case !bytes.Equal(bytes.TrimSpace(have), want):
-		return nil, bench.ConfigErrorf("%s holds a run with other flags: name another folder", c.Out)
+		return bench.ConfigErrorf("%s holds a run with other flags: name another folder", c.Out)
 	}
+	var err error
 	j.lines, err = fsx.OpenLines(j.path(graphsFile), func(line []byte) error {
 		var x journalLine
 		if err := json.Unmarshal(line, &x); err != nil {
 			return err
 		}
-		if _, twice := j.known[x.Number]; twice || len(x.Runs) != len(run.Methods) {
+		if _, twice := j.known[x.Number]; twice || len(x.Runs) != len(j.methods) {
 			return fmt.Errorf("graph %d is there twice or lacks methods", x.Number)
 		}
 		j.known[x.Number] = x.Graph
 		return nil
 	})
-	return j, err
+	return err
 }
 
 func (j *journal) path(name string) string { return filepath.Join(j.dir, name) }
@@ -182,6 +194,7 @@ func (j *journal) finish(doc *report.Regal, graphs []rivals.Graph) error {
 func (j *journal) close() {
 	if j.lines != nil {
 		j.lines.Close()
+		j.folder.Close()
 	}
 }
 

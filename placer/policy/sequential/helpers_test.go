@@ -45,7 +45,7 @@ func policy(t testing.TB, hidden int) *Policy {
 	return p
 }
 
-func written(t *testing.T, p *Policy) []byte {
+func written(t testing.TB, p *Policy) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {

@@ -9,7 +9,11 @@ import (
 
 // Placer places with a pretrained policy as it is: forward passes, and an
 // evaluation of each sample to choose among them.
-type Placer struct{ Policy *Policy }
+type Placer struct {
+	Policy *Policy
+	// Sparing declines a budget in seconds that the rollouts would exceed.
+	Sparing bool
+}
 
 var _ plan.Placer = Placer{}
 
@@ -25,6 +29,9 @@ func (z Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	f, err := NewFeatures(p)
 	if err != nil {
 		return nil, err
+	}
+	if b, need := p.Budget.Seconds, defaultZeroShot().seconds(f); z.Sparing && b > 0 && need > b {
+		return nil, fmt.Errorf("%s: it would take about %.1f s, of %.1f that it has", z.Name(), need, b)
 	}
 	samples, err := z.Policy.ZeroShot(ctx, f, samplesWithin(p.Budget))
 	if err != nil {

@@ -1,0 +1,64 @@
+package anneal
+
+import (
+	"sync"
+
+	"placer/graph/unit"
+	"placer/plan"
+)
+
+// Shared is what runs on the same units of one graph have in common, for any number of
+// runs at once. The first run that needs a part makes it. The zero value is ready.
+type Shared struct {
+	cells, ops part[*neighbourhood]
+	coarse     part[*coarse]
+	listing    part[*listing]
+}
+
+// part is made once.
+type part[T any] struct {
+	once  sync.Once
+	value T
+	err   error
+}
+
+func (x *part[T]) get(make func() (T, error)) (T, error) {
+	x.once.Do(func() { x.value, x.err = make() })
+	return x.value, x.err
+}
+
+// coarse is the coarsened graph of cells.
+type coarse struct {
+	proto *objective // nil where the coarsened graph saves too little
+	nodes int
+}
+
+func (s *Shared) cellsOf(p *plan.Problem) *neighbourhood {
+	t, _ := s.cells.get(func() (*neighbourhood, error) { return newNeighbourhood(p, unit.Cell, unit.Chain), nil })
+	return t
+}
+
+func (s *Shared) opsOf(p *plan.Problem) *neighbourhood {
+	t, _ := s.ops.get(func() (*neighbourhood, error) { return newNeighbourhood(p, unit.Op, unit.Cell), nil })
+	return t
+}
+
+func (s *Shared) coarseOf(p *plan.Problem) (*coarse, error) {
+	return s.coarse.get(func() (*coarse, error) {
+		if p.Objective.Normal() != plan.Step { // the coarsened graph is simulated: it knows step times alone
+			return &coarse{}, nil
+		}
+		a, nodes, err := coarseObjective(p, p.Units.Levels[unit.Cell])
+		if err != nil {
+			return nil, err
+		}
+		if a.share > mostNodes {
+			a = nil
+		}
+		return &coarse{a, nodes}, nil
+	})
+}
+
+func (s *Shared) listingOf(p *plan.Problem) (*listing, error) {
+	return s.listing.get(func() (*listing, error) { return newListing(p, s.cellsOf(p)) })
+}

@@ -1,0 +1,58 @@
+//go:build light
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"placer/hw/gpu"
+	"placer/hw/nvml"
+	"placer/measure/session"
+)
+
+// What a program built with the tag light has in the place of hub, workers and GPUs.
+
+// errNoHub says that this is the light program.
+var errNoHub = errors.New("this program was built without hub and workers (tag light)")
+
+// workerPool is never there.
+type workerPool struct {
+	remote session.Measurer
+	host   string
+}
+
+func (c *console) openHub(_ context.Context, f *hubSettings, _ *searchRun) (*workerPool, error) {
+	if f.Address == "" {
+		return nil, nil
+	}
+	return nil, errNoHub
+}
+
+func (x *workerPool) close()                  {}
+func (x *workerPool) sum(*console)            {}
+func (x *workerPool) tell(*progress, float64) {}
+
+func (c *console) workerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "worker",
+		Short:              "Evaluate placements for searches on other hosts (not in this program)",
+		DisableFlagParsing: true,
+		RunE:               func(*cobra.Command, []string) error { return errNoHub },
+	}
+}
+
+// realHardware has no GPUs.
+func realHardware() hardware {
+	none := fmt.Errorf("%w: this program was built without GPU parts (tag light)", gpu.ErrNoDevice)
+	return hardware{
+		detect: func() (*nvml.Inventory, error) { return nil, none },
+		host:   thisHost,
+		pci:    func() string { return "" },
+		watch:  func() (monitor, error) { return nil, none },
+		open:   func(string, string) (gpu.Driver, gpu.BLAS, error) { return nil, nil, none },
+	}
+}

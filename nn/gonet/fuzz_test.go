@@ -1,0 +1,24 @@
+package gonet
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzLoad: a checkpoint either is refused or is saved again.
+func FuzzLoad(f *testing.F) {
+	var w bytes.Buffer
+	if err := newNetwork(f, small(6, 4), 1, 1).Save(&w, nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(w.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, extra, err := Load(bytes.NewReader(data), backend(t, 1))
+		if err != nil {
+			return
+		}
+		if err := n.Save(&bytes.Buffer{}, extra); err != nil {
+			t.Error(err)
+		}
+	})
+}
