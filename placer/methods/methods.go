@@ -101,7 +101,7 @@ var rows = []row{
 	{name: "listsched"}, {name: "m-sct"}, {name: "heft-units"}, {name: "etf-units"}, {name: "heft"}, {name: "etf"},
 	{name: ZeroShot}, {name: "random-best", weight: 0.25}, {name: "local", weight: 0.5},
 	{name: "balance", weight: 4, only: byLoad}, {name: Uncontended, weight: 4, only: freely},
-	{name: "anneal", weight: 4}, {name: Guided, weight: 4, asked: true}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
+	{name: "anneal", weight: 4}, {name: Guided, weight: 4, only: byStep, asked: true}, {name: GoOne, weight: 4}, {name: FineTuned, weight: 0.5},
 	{name: FineTunedPPO, weight: 0.5, asked: true}, {name: "BRKGA", weight: 1, asked: true}, {name: "REGAL", weight: 1, asked: true, only: onTwo},
 }
 

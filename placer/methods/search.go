@@ -75,6 +75,7 @@ func (p Problem) large() bool  { return p.Ops >= largeGraph }
 func layered(p Problem) bool   { return !p.Unlayered }
 func unlayered(p Problem) bool { return p.Unlayered }
 func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }
+func byStep(p Problem) bool    { return p.Objective.Normal() == plan.Step }
 func freely(p Problem) bool    { return p.Objective.Normal() == plan.Step && p.Uncontended }
 func onTwo(p Problem) bool     { return p.Machine == nil || p.Machine.NumDevices() == 2 }
 func withHost(p Problem) bool  { return p.Machine == nil || rules.Host(p.Machine) >= 0 }

@@ -3,8 +3,10 @@ package pretrained_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
+	"placer/baselines/search/anneal"
 	"placer/placer/policy/sequential"
 	"placer/placer/pretrained"
 )
@@ -39,4 +41,22 @@ func Example() {
 	}
 	fmt.Println(policy.Weights() < 100000)
 	// Output: true
+}
+
+// The built-in network of moves says what it has learned from, and finds a move that
+// empties the busiest device better than one that fills it.
+func TestMoves(t *testing.T) {
+	n, err := pretrained.Moves()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Card.Moves == 0 || len(n.Card.Trained) < 20 || len(n.Card.HeldOut) > 0 {
+		t.Errorf("card %+v", n.Card)
+	}
+	x, score := make([]float32, 2*anneal.NumMoveFeatures), make([]float32, 2)
+	k := slices.Index(anneal.MoveFeatureNames(), "most_change")
+	x[k], x[anneal.NumMoveFeatures+k] = -0.5, 0.5
+	if n.Rank(x, score); score[0] <= score[1] {
+		t.Errorf("scores %v", score)
+	}
 }
