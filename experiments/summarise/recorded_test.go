@@ -55,7 +55,14 @@ func TestFigures(t *testing.T) {
 		cells := strings.Split(lines[len(lines)-1], "|")
 		return strings.TrimSpace(cells[7]), strings.TrimSpace(cells[9])
 	}
-	two, twoPolicy := means("../table2")
+	_, twoPolicy := means("../table2")
+	var budgets []string // 1 s, 10 s, two minutes
+	for _, x := range regexp.MustCompile(`([\d.]+%) of 14 rows`).FindAllStringSubmatch(read(t, "../search-budget/table.md"), -1) {
+		budgets = append(budgets, x[1])
+	}
+	if len(budgets) != 3 {
+		t.Fatalf("search-budget/table.md has means of %d budgets, want 3", len(budgets))
+	}
 	five, fivePolicy := means("../table2/five-minutes")
 	byDefault, _ := means("../table2/default")
 	joint, moved := figure6(t), transfers(t)
@@ -78,7 +85,8 @@ func TestFigures(t *testing.T) {
 
 		{"README.md", readme, `GO's policy finds steps that are (\d+)%, (\d+)% and (\d+)% shorter than those of HDP`, policy},
 		{"README.md", readme, `The best of as many random placements is (\d+)% and (\d+)% shorter and (\d+)% longer`, chance},
-		{"README.md", readme, `find steps that are (\S+) shorter than the human expert's in the geometric mean`, []string{two}},
+		{"README.md", readme, `two minutes of search find steps that are (\S+) shorter than the human expert's in the geometric mean \(one seed\), ten seconds (\S+), one second (\S+) \(three seeds\)`, []string{budgets[2], budgets[1], budgets[0]}},
+		{"docs/results.md", results, `comes to (\S+) after 1 s and to (\S+) after 10 s, medians of three seeds, and to (\S+) after two minutes`, budgets},
 		{"README.md", readme, `in the same two minutes on the graph at hand, finds steps that are (\S+) shorter\.`, []string{twoPolicy}},
 		{"README.md", readme, `places these graphs (\S+) shorter than the expert`, []string{percent(moved.best.mean())}},
 		{"README.md", readme, `sixteen placements that are all judged are (\S+) shorter`, []string{percent(moved.direct.mean())}},
