@@ -77,6 +77,28 @@ func (a *Arrivals) When(t graph.TensorID, size units.Bytes, from int, made float
 	return end
 }
 
+// Ready returns when the operands of node v of g are on device to. Node i belongs to unit
+// of[i], which is on device at[unit], below 0 for none, whose results are not waited for;
+// finish is when each node has ended, in seconds. With send it sends what is not there.
+func (a *Arrivals) Ready(g *graph.Graph, v graph.OpID, of, at []int32, finish []float64, to int, send bool) (ready float64) {
+	for _, t := range g.Inputs(v) {
+		x := g.Tensor(t)
+		from := int(at[of[x.Producer]])
+		if from < 0 {
+			continue
+		}
+		made := finish[x.Producer]
+		if from != to {
+			made = a.When(t, x.Bytes, from, made, to, send)
+		}
+		ready = max(ready, made)
+	}
+	for _, q := range g.Control(v) {
+		ready = max(ready, finish[q])
+	}
+	return ready
+}
+
 // copy is When where copies occupy the sender.
 func (a *Arrivals) copy(t graph.TensorID, size units.Bytes, from int, made float64, to int, send bool) float64 {
 	end := a.copied[t]

@@ -160,27 +160,6 @@ func TestRejectedMovesAreNotMadeAgain(t *testing.T) {
 	}
 }
 
-// The outcome depends neither on how replicas are spread over goroutines, nor is it that
-// of annealing by chance.
-func TestGuidedWorkersDoNotMatter(t *testing.T) {
-	var first *plan.Outcome
-	for _, workers := range []int{1, 2, 3} {
-		p := timed(t)
-		p.Budget.Evaluations = 1000
-		o, err := Placer{Guide: towardsBalance{}, replicas: 3, Workers: workers}.Place(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = o
-			continue
-		}
-		if !slices.Equal(o.Device, first.Device) || o.Score != first.Score || o.Evaluations != first.Evaluations {
-			t.Errorf("%d workers: %v after %d evaluations, 1 worker: %v after %d", workers, o.Score, o.Evaluations, first.Score, first.Evaluations)
-		}
-	}
-}
-
 // towardsBalance is a guide without state.
 type towardsBalance struct{}
 

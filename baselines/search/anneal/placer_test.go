@@ -42,23 +42,32 @@ func problemOf(t *testing.T, name string) *plan.Problem {
 func TestWorkersDoNotMatter(t *testing.T) {
 	for _, name := range []string{"layered", "groups", "tight memory", "training step"} {
 		t.Run(name, func(t *testing.T) {
-			var first *plan.Outcome
-			for _, workers := range []int{1, 2, 3} {
-				p := problemOf(t, name)
-				p.Budget.Evaluations = 500
-				o, err := Placer{replicas: 3, Workers: workers}.Place(t.Context(), p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if first == nil {
-					first = o
-					continue
-				}
-				if !slices.Equal(o.Device, first.Device) || o.Score != first.Score || o.Evaluations != first.Evaluations {
-					t.Errorf("%d workers: %v after %d evaluations, 1 worker: %v after %d", workers, o.Score, o.Evaluations, first.Score, first.Evaluations)
-				}
-			}
+			sameOnAnyWorkers(t, Placer{replicas: 3}, 500, func() *plan.Problem { return problemOf(t, name) })
 		})
+	}
+	t.Run("guided", func(t *testing.T) {
+		sameOnAnyWorkers(t, Placer{replicas: 3, Guide: towardsBalance{}}, 1000, func() *plan.Problem { return timed(t) })
+	})
+}
+
+// sameOnAnyWorkers checks that a comes to the same on 1, 2 and 3 workers.
+func sameOnAnyWorkers(t *testing.T, a Placer, evaluations int, of func() *plan.Problem) {
+	t.Helper()
+	var first *plan.Outcome
+	for _, a.Workers = range []int{1, 2, 3} {
+		p := of()
+		p.Budget.Evaluations = evaluations
+		o, err := a.Place(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = o
+			continue
+		}
+		if !slices.Equal(o.Device, first.Device) || o.Score != first.Score || o.Evaluations != first.Evaluations {
+			t.Errorf("%d workers: %v after %d evaluations, 1 worker: %v after %d", a.Workers, o.Score, o.Evaluations, first.Score, first.Evaluations)
+		}
 	}
 }
 

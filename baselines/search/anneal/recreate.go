@@ -271,23 +271,8 @@ func (x *recreation) run(v graph.OpID) {
 
 // ready returns when the operands of node v are on device d. With send it sends what is
 // not there.
-func (x *recreation) ready(v graph.OpID, d int, send bool) (at float64) {
-	for _, t := range x.g.Inputs(v) {
-		y := x.g.Tensor(t)
-		from := int(x.at[x.unit[y.Producer]])
-		if from == none {
-			continue
-		}
-		made := x.finish[y.Producer]
-		if from != d {
-			made = x.arrival.When(t, y.Bytes, from, made, d, send)
-		}
-		at = max(at, made)
-	}
-	for _, q := range x.g.Control(v) {
-		at = max(at, x.finish[q])
-	}
-	return at
+func (x *recreation) ready(v graph.OpID, d int, send bool) float64 {
+	return x.arrival.Ready(x.g, v, x.unit, x.at, x.finish, d, send)
 }
 
 // blinks is how often, one in so many, a device is overlooked, so that one ruin is

@@ -57,7 +57,8 @@ func (t *timeline) update(w *replica) {
 		if t.known {
 			share = (share + t.critical[u]) / 2
 		}
-		t.critical[u], t.waits[u] = share, wait/work/step
+		wait /= work
+		t.critical[u], t.waits[u] = share, wait/step
 		t.begin[u], t.end[u] = first/step, last/step
 		t.path[d] += on / step
 	}

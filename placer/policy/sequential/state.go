@@ -155,25 +155,8 @@ func (x *state) run(v graph.OpID) {
 
 // readyAt returns when node v's operands are on device d. With send it sends what is
 // not there.
-func (x *state) readyAt(v graph.OpID, d int, send bool) (at float64) {
-	s := x.s
-	g := s.nodes.Graph
-	for _, t := range g.Inputs(v) {
-		y := g.Tensor(t)
-		from := int(x.device[s.unit[y.Producer]])
-		if from == none {
-			continue
-		}
-		made := x.finish[y.Producer]
-		if from != d {
-			made = x.arrival.When(t, y.Bytes, from, made, d, send)
-		}
-		at = max(at, made)
-	}
-	for _, q := range g.Control(v) {
-		at = max(at, x.finish[q])
-	}
-	return at
+func (x *state) readyAt(v graph.OpID, d int, send bool) float64 {
+	return x.arrival.Ready(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, d, send)
 }
 
 // fits reports whether device d has room for unit u.
