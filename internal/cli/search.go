@@ -87,7 +87,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run (default rules and a portfolio; --from-scratch : none pretrained)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
-		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what starts from the pretrained policy")
+		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what is pretrained")
 		_ = fl.MarkHidden("from-scratch") // named beside --methods; the help fits a screen
 		fl.BoolVar(&f.strategies, "strategies", false, "rows of data, pipeline, tensor parallel (default with 30 s or more)")
 	})
