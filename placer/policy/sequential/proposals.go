@@ -8,6 +8,7 @@ import (
 
 	"placer/graph/unit"
 	"placer/plan"
+	"placer/schedule"
 )
 
 // Proposal is a rollout that is worth making on a graph never seen: the level at
@@ -54,12 +55,17 @@ func (f *Features) at(x Proposal) (*instance, int) {
 }
 
 // Direct makes the policy's k best proposals on f, a greedy rollout each, and has the
-// simulator judge every one of them: nothing is chosen among drafts. There are fewer
-// when ctx ends.
+// simulator judge every one of them: nothing is chosen among drafts. Where the schedule is
+// decided too, the last of several is the best of the others in the order of its own
+// longest path, transfers included. There are fewer when ctx ends.
 func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, error) {
-	all := p.proposed(f)
+	all, made := p.proposed(f), k
+	reorder := k > 1 && f.problem.Tasks.Has(plan.Schedule)
+	if reorder {
+		made--
+	}
 	out := make([]Sample, 0, k)
-	for _, x := range all[:min(k, len(all))] {
+	for _, x := range all[:min(made, len(all))] {
 		if ctx.Err() != nil {
 			break
 		}
@@ -67,6 +73,12 @@ func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, erro
 	}
 	if len(out) == 0 {
 		return nil, ctx.Err()
+	}
+	if reorder && ctx.Err() == nil {
+		best := Best(out)
+		best.Priority = schedule.PlacedCriticalPath(f.problem, best.Device)
+		best.Score = f.problem.Evaluator.Evaluate(best.Decision)
+		out = append(out, best)
 	}
 	return out, nil
 }

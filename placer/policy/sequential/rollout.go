@@ -80,6 +80,9 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 			x.allowed(st.unit, e.okOf(r))
 			x.observe(st.unit, st.node, e.okOf(r), e.featuresOf(r, r+1))
 		}
+		if e.pass.n.unguided {
+			unguide(e.featuresOf(lo, lo+k))
+		}
 		scores := e.pass.forward(e.of[lo:lo+k], e.featuresOf(lo, lo+k), e.held.keys, e.d)
 		for i, x := range e.states[:k] {
 			r, scores, ok := lo+i, scores[i*e.d:(i+1)*e.d], e.okOf(lo+i)
