@@ -31,8 +31,10 @@ const (
 
 // Ways of placing zero-shot.
 const (
-	direct = "direct" // 16 placements made and all judged
-	drafts = "drafts" // 16 judged, chosen among thousands of drafts
+	direct  = "direct"   // 16 placements made and all judged
+	direct4 = "direct-4" // 4
+	direct1 = "direct-1" // one
+	drafts  = "drafts"   // 16 judged, chosen among thousands of drafts
 )
 
 // equalRun is a line of runs.csv: a zero-shot placement, and annealing from nothing in
@@ -154,11 +156,16 @@ func (r *equalRun) measure(p plan.Problem, policy *sequential.Policy) error {
 	if err != nil {
 		return err
 	}
-	place := policy.Direct
-	if r.How == drafts {
+	place, made := policy.Direct, sequential.DefaultSamples
+	switch r.How {
+	case drafts:
 		place = policy.ZeroShot
+	case direct4:
+		made = 4
+	case direct1:
+		made = 1
 	}
-	samples, err := place(ctx, f, sequential.DefaultSamples)
+	samples, err := place(ctx, f, made)
 	if err != nil {
 		return err
 	}
