@@ -24,7 +24,7 @@ var ablationRows = []equalCase{
 
 // ablationRun is a line of runs.csv of the ablation. Times are in seconds.
 type ablationRun struct {
-	Variant  string  `csv:"variant"` // the part left out; "whole": none; "encoder": all of the encoder
+	Variant  string  `csv:"variant"` // the part left out; "whole": none; "encoder": all of the encoder; or PROBLEMSxWIDTH
 	Seed     int     `csv:"seed"`    // of training
 	Workload string  `csv:"workload"`
 	Human    float64 `csv:"human_s"`
@@ -34,9 +34,9 @@ type ablationRun struct {
 	Untaught float64 `csv:"rules_16_s"` // the same, schedule and fusion as without learning
 }
 
-// judgeAblation judges the policies of files, each in a folder VARIANT-SEED, and writes
-// runs.csv and table.md. What runs.csv has is kept.
-func judgeAblation(files []string, out string) error {
+// judgeVariants judges the policies of files, each in a folder VARIANT-SEED, and writes
+// runs.csv and, by write, table.md. What runs.csv has is kept.
+func judgeVariants(files []string, out string, write func(io.Writer, []ablationRun) error) error {
 	path := filepath.Join(out, equalFile)
 	runs, err := readCSV[ablationRun](path)
 	if err != nil {
@@ -84,7 +84,7 @@ func judgeAblation(files []string, out string) error {
 			}
 		}
 	}
-	return fsx.WriteFile(filepath.Join(out, tableFile), func(w io.Writer) error { return writeAblation(w, runs) })
+	return fsx.WriteFile(filepath.Join(out, tableFile), func(w io.Writer) error { return write(w, runs) })
 }
 
 // judge fills r by policy.

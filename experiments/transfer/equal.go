@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"placer/baselines/rules"
@@ -29,17 +30,16 @@ const (
 	equalFile  = "runs.csv"
 )
 
-// Ways of placing zero-shot.
+// Ways of placing zero-shot: so many placements made and all judged, as in "direct-16", or
+// 16 judged, chosen among thousands of drafts.
 const (
-	direct  = "direct"   // 16 placements made and all judged
-	direct4 = "direct-4" // 4
-	direct1 = "direct-1" // one
-	drafts  = "drafts"   // 16 judged, chosen among thousands of drafts
+	direct = "direct-"
+	drafts = "drafts"
 )
 
 // equalRun is a line of runs.csv: a zero-shot placement, and annealing from nothing in
 // as much processor time. Both clocks begin when the problem is ready. Times are in
-// seconds; a step that does not fit is infinite.
+// seconds; the step of a plan that does not fit, or of none, is infinite.
 type equalRun struct {
 	Set         string  `csv:"set"`
 	Workload    string  `csv:"workload"`
@@ -49,8 +49,9 @@ type equalRun struct {
 	Human       float64 `csv:"human_s"`
 	ZeroShot    float64 `csv:"zero_shot_s"`
 	ZeroTook    float64 `csv:"zero_shot_cpu_seconds"`
-	Anneal      float64 `csv:"annealing_s"`
-	AnnealTook  float64 `csv:"annealing_cpu_seconds"` // with its last evaluation
+	InTime      float64 `csv:"annealing_in_time_s"` // the best that it had when zero-shot was done
+	Anneal      float64 `csv:"annealing_s"`         // at its end, with what was under way
+	AnnealTook  float64 `csv:"annealing_cpu_seconds"`
 	Evaluations int     `csv:"annealing_evaluations"`
 }
 
@@ -115,7 +116,7 @@ func (c *equalCase) judge(policy *sequential.Policy, seeds int, runs *[]equalRun
 			if err := r.measure(*p, policy); err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "%s, %s, seed %d: zero-shot %.4g ms in %.2f CPU s, annealing %.4g ms in %.2f\n", r.Workload, r.How, r.Seed, 1e3*r.ZeroShot, r.ZeroTook, 1e3*r.Anneal, r.AnnealTook)
+			fmt.Fprintf(os.Stderr, "%s, %s, seed %d: zero-shot %.4g ms in %.3f CPU s, annealing %.4g ms, %.4g ms in %.3f\n", r.Workload, r.How, r.Seed, 1e3*r.ZeroShot, r.ZeroTook, 1e3*r.InTime, 1e3*r.Anneal, r.AnnealTook)
 			*runs = append(*runs, r)
 			if err := keep(); err != nil {
 				return err
@@ -156,14 +157,14 @@ func (r *equalRun) measure(p plan.Problem, policy *sequential.Policy) error {
 	if err != nil {
 		return err
 	}
-	place, made := policy.Direct, sequential.DefaultSamples
-	switch r.How {
-	case drafts:
-		place = policy.ZeroShot
-	case direct4:
-		made = 4
-	case direct1:
-		made = 1
+	place, made := policy.ZeroShot, sequential.DefaultSamples
+	if number, ok := strings.CutPrefix(r.How, direct); ok {
+		place = policy.Direct
+		if made, err = strconv.Atoi(number); err != nil {
+			return fmt.Errorf("way of placing %q: %w", r.How, err)
+		}
+	} else if r.How != drafts {
+		return fmt.Errorf("way of placing %q, want %sN or %s", r.How, direct, drafts)
 	}
 	samples, err := place(ctx, f, made)
 	if err != nil {
@@ -175,6 +176,12 @@ func (r *equalRun) measure(p plan.Problem, policy *sequential.Policy) error {
 	start = cpu()
 	p.Clock = func() float64 { return cpu() - start }
 	p.Budget = plan.Budget{Seconds: r.ZeroTook}
+	r.InTime = math.Inf(1)
+	p.Report = func(x plan.Progress) {
+		if p.Clock() <= r.ZeroTook {
+			r.InTime = seconds(x.Best)
+		}
+	}
 	o, err := anneal.Placer{Workers: 1}.Place(ctx, &p)
 	if err != nil {
 		return err
@@ -194,41 +201,61 @@ func writeEqual(w io.Writer, runs []equalRun) error {
 		}
 	}
 	for _, g := range groups {
-		fmt.Fprintf(w, "%s, %s:\n\n| graph | ops | seeds | zero-shot | lowest to highest | CPU s | annealing | lowest to highest | CPU s | evaluations | zero-shot's step shorter by |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", g.set, g.how)
-		var names []string
+		of, names := map[string][]*equalRun{}, []string(nil)
 		for i := range runs {
-			if r := &runs[i]; r.Set == g.set && r.How == g.how && !slices.Contains(names, r.Workload) {
-				names = append(names, r.Workload)
+			if r := &runs[i]; r.Set == g.set && r.How == g.how {
+				if of[r.Workload] == nil {
+					names = append(names, r.Workload)
+				}
+				of[r.Workload] = append(of[r.Workload], r)
 			}
 		}
-		sum, shorter := [2]float64{}, 0
+		fmt.Fprintf(w, "%s, %s:\n\n| graph | ops | seeds | zero-shot | lowest to highest | CPU s | annealing by then | lowest to highest | zero-shot's step shorter by | annealing at its end | CPU s | evaluations | shorter by |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", g.set, g.how)
+		sum, shorter, atEnd := [2]float64{}, 0, 0
 		for _, name := range names {
-			var zero, zeroTook, annealed, took, evaluations []float64
-			var ops int
-			for i := range runs {
-				r := &runs[i]
-				if r.Set != g.set || r.How != g.how || r.Workload != name {
-					continue
+			rs := of[name]
+			median := func(x func(*equalRun) float64) (middle, low, high float64) {
+				var all []float64
+				for _, r := range rs {
+					all = append(all, x(r))
 				}
-				ops = r.Ops
-				zero, annealed = append(zero, percent(r.ZeroShot, r.Human)), append(annealed, percent(r.Anneal, r.Human))
-				zeroTook, took, evaluations = append(zeroTook, r.ZeroTook), append(took, r.AnnealTook), append(evaluations, float64(r.Evaluations))
+				return spread(all)
 			}
-			z, zLow, zHigh := spread(zero)
-			a, aLow, aHigh := spread(annealed)
-			zt, _, _ := spread(zeroTook)
-			at, _, _ := spread(took)
-			e, _, _ := spread(evaluations)
-			saved := 100 * (1 - (100-z)/(100-a))
+			z, zLow, zHigh := median(func(r *equalRun) float64 { return percent(r.ZeroShot, r.Human) })
+			a, aLow, aHigh := median(func(r *equalRun) float64 { return percent(r.InTime, r.Human) })
+			e, _, _ := median(func(r *equalRun) float64 { return percent(r.Anneal, r.Human) })
+			took, _, _ := median(func(r *equalRun) float64 { return r.ZeroTook })
+			annealed, _, _ := median(func(r *equalRun) float64 { return r.AnnealTook })
+			evaluations, _, _ := median(func(r *equalRun) float64 { return float64(r.Evaluations) })
+			saved, savedAtEnd := 100*(1-(100-z)/(100-a)), 100*(1-(100-z)/(100-e))
 			if saved > 0 {
 				shorter++
 			}
+			if savedAtEnd > 0 {
+				atEnd++
+			}
 			sum[0] += math.Log(1 - z/100)
-			sum[1] += math.Log(1 - a/100)
-			fmt.Fprintf(w, "| %s | %d | %d | %s | %s to %s | %.2f | %s | %s to %s | %.2f | %.0f | %s |\n", name, ops, len(zero), share(z), share(zLow), share(zHigh), zt, share(a), share(aLow), share(aHigh), at, e, share(saved))
+			sum[1] += math.Log(1 - e/100)
+			fmt.Fprintf(w, "| %s | %d | %d | %s | %s to %s | %.3f | %s | %s to %s | %s | %s | %.3f | %.0f | %s |\n", name, rs[0].Ops, len(rs), share(z), share(zLow), share(zHigh), took, plans(a), plans(aLow), plans(aHigh), ahead(saved), plans(e), annealed, evaluations, share(savedAtEnd))
 		}
 		n := float64(len(names))
-		fmt.Fprintf(w, "| geometric mean | | | %s | | | %s | | | | %s |\n\nZero-shot is shorter on %d of %d.\n\n", share(100*(1-math.Exp(sum[0]/n))), share(100*(1-math.Exp(sum[1]/n))), share(100*(1-math.Exp((sum[0]-sum[1])/n))), shorter, len(names))
+		fmt.Fprintf(w, "| geometric mean | | | %s | | | | | | %s | | | %s |\n\nZero-shot is shorter than what annealing had by then on %d of %d, than what it ended with on %d.\n\n", share(100*(1-math.Exp(sum[0]/n))), share(100*(1-math.Exp(sum[1]/n))), share(100*(1-math.Exp((sum[0]-sum[1])/n))), shorter, len(names), atEnd)
 	}
 	return nil
+}
+
+// ahead writes by how much a step is shorter, in percent, than another if there is one.
+func ahead(percent float64) string {
+	if percent == 100 {
+		return "-"
+	}
+	return share(percent)
+}
+
+// plans writes a reduction in percent, or that there is no plan.
+func plans(percent float64) string {
+	if math.IsInf(percent, 0) {
+		return "no plan"
+	}
+	return share(percent)
 }

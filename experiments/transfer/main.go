@@ -40,6 +40,7 @@ func main() {
 	untrained := flag.Int("untrained", 0, "seeds of fine-tuning that begins with an untrained network, into untrained.csv and untrained.md, and nothing else")
 	equal := flag.Bool("equal", false, "place the graphs of graphs.tsv in the folder zero-shot and anneal them in as much processor time, into runs.csv and table.md, and nothing else")
 	ablation := flag.Bool("ablation", false, "judge policies in folders VARIANT-SEED, with parts of the network left out, into runs.csv and table.md, and nothing else")
+	curve := flag.Bool("curve", false, "judge policies in folders PROBLEMSxWIDTH-SEED, into runs.csv and table.md, and nothing else")
 	ppo := flag.Int("ppo", 0, "seeds of fine-tuning through the network, on the rows of results.csv, into ppo.csv and ppo.md, and nothing else")
 	flag.Parse()
 	err := error(nil)
@@ -49,7 +50,9 @@ func main() {
 			err = judgePPO(policies, "experiments/transfer", *out, *only, *ppo)
 		}
 	} else if *ablation {
-		err = judgeAblation(flag.Args(), *out)
+		err = judgeVariants(flag.Args(), *out, writeAblation)
+	} else if *curve {
+		err = judgeVariants(flag.Args(), *out, writeCurve)
 	} else if *equal {
 		var policies map[string]*sequential.Policy
 		if policies, _, err = readPolicies(flag.Args()); err == nil {

@@ -175,7 +175,7 @@ func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 		return all[:min(k, len(all))]
 	}
-	for _, c := range choose(p.tried.Times, p.tried.weights(p.training.standard(f.summary), nil), min(k, mostProposals)) {
+	for _, c := range choose(p.tried.logs, p.tried.weights(p.training.standard(f.summary), nil), min(k, mostProposals)) {
 		chosen = append(chosen, all[c])
 	}
 	return chosen
@@ -193,6 +193,8 @@ type trials struct {
 	// Width is the distance, in deviations, at which a graph counts e^(-1/2) of what one
 	// at hand counts; 0: all count the same.
 	Width float64 `json:"width"`
+
+	logs [][]float64 // [G,C] logarithms of Times
 }
 
 // weights returns what each graph counts for a graph of that summary, [G]; those of a
@@ -230,7 +232,7 @@ func (t *trials) fit() {
 		for g := range t.Graphs {
 			w := t.weights(t.Graphs[g], func(family string) bool { return family == t.Families[g] })
 			shortest := math.Inf(1)
-			for _, c := range choose(t.Times, w, DefaultSamples) {
+			for _, c := range choose(t.logs, w, DefaultSamples) {
 				shortest = min(shortest, float64(t.Times[g][c]))
 			}
 			sum += math.Log(shortest)
@@ -289,6 +291,7 @@ func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
 			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary)), append(out.Times, row)
 		}
 	}
+	out.logs = logarithms(out.Times)
 	if len(out.Times) > 0 {
 		out.fit()
 	}
@@ -308,24 +311,30 @@ func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Plac
 	return err
 }
 
-// choose returns columns of times, [G,C], that make the best of the first n shortest in
-// the mean over graphs, each by its weight, of logarithms, for every n, as far as taking
-// one after another does.
-func choose(times [][]float32, weight []float64, n int) (chosen []int) {
-	if len(times) == 0 {
-		return nil
-	}
-	logs, best := make([][]float64, len(times)), make([]float64, len(times))
+// logarithms returns those of times, [G,C].
+func logarithms(times [][]float32) [][]float64 {
+	logs := make([][]float64, len(times))
 	for g, row := range times {
-		logs[g], best[g] = make([]float64, len(row)), math.Inf(1)
+		logs[g] = make([]float64, len(row))
 		for c, x := range row {
 			logs[g][c] = math.Log(float64(x))
 		}
 	}
+	return logs
+}
+
+// choose returns columns of logs, the logarithms of times, [G,C], that make the best of the
+// first n least in the mean over graphs, each by its weight, for every n, as far as taking
+// one after another does.
+func choose(logs [][]float64, weight []float64, n int) (chosen []int) {
+	if len(logs) == 0 {
+		return nil
+	}
+	best := slices.Repeat([]float64{math.Inf(1)}, len(logs))
 	known := math.Inf(1)
-	for range min(n, len(times[0])) {
+	for range min(n, len(logs[0])) {
 		at, least := -1, known
-		for c := range times[0] {
+		for c := range logs[0] {
 			sum := 0.0
 			for g, row := range logs {
 				if weight[g] > 0 {
