@@ -160,9 +160,7 @@ func writeAblation(w io.Writer, runs []ablationRun) error {
 	}
 	fmt.Fprintln(w, "\n|---|---:|"+strings.Repeat("---:|", 2*len(columns)))
 	order := []string{"whole", "encoder"}
-	for _, p := range sequential.Parts() {
-		order = append(order, p)
-	}
+	order = append(append(order, sequential.Parts()...), "guides")
 	for _, v := range order {
 		if !slices.Contains(variants, v) {
 			continue

@@ -16,6 +16,7 @@ for seed in ${SEEDS:-1 2 3}; do
     case $variant in
     whole) flags="--encoder 32" ;;
     encoder) flags="" ;;
+    guides) flags="--encoder 32 --guides none" ;;
     *) flags="--encoder 32 --without $variant" ;;
     esac
     # shellcheck disable=SC2086 # flags are words

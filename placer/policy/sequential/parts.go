@@ -5,26 +5,24 @@ import (
 	"strings"
 )
 
-// part is a part of the network that can be left out.
+// part is a part of the encoder that can be left out.
 type part struct {
-	name    string
-	encoder bool // a part of the encoder
-	leave   func(*Config)
+	name  string
+	leave func(*EncoderConfig)
 }
 
 // parts are in the order in which the network has them.
 var parts = []part{
-	{"graphsage", true, func(c *Config) { c.Encoder.GraphSAGE.Layers = 0 }},
-	{"attention", true, func(c *Config) { c.Encoder.TransformerXL.Attention = false }},
-	{"recurrence", true, func(c *Config) { c.Encoder.TransformerXL.Memory = 0 }},
-	{"superposition", true, func(c *Config) { c.Encoder.TransformerXL.Modulation = false }},
-	{"task-recurrence", true, func(c *Config) { c.Encoder.TransformerXL.TasksApart = true }},
-	{"guides", false, func(c *Config) { c.Unguided = true }},
+	{"graphsage", func(c *EncoderConfig) { c.GraphSAGE.Layers = 0 }},
+	{"attention", func(c *EncoderConfig) { c.TransformerXL.Attention = false }},
+	{"recurrence", func(c *EncoderConfig) { c.TransformerXL.Memory = 0 }},
+	{"superposition", func(c *EncoderConfig) { c.TransformerXL.Modulation = false }},
+	{"task-recurrence", func(c *EncoderConfig) { c.TransformerXL.TasksApart = true }},
 }
 
-// Parts returns the names of the parts that Without can leave out: of an encoder
-// GraphSAGE's layers, the attention, its memory of the segment before, the superposition
-// and the recurrence over the tasks; and the guides, which are the rules of thumb.
+// Parts returns the names of the parts of an encoder that Without can leave out: GraphSAGE's
+// layers, the attention, its memory of the segment before, the superposition and the
+// recurrence over the tasks.
 func Parts() (names []string) {
 	for _, x := range parts {
 		names = append(names, x.name)
@@ -44,10 +42,10 @@ next:
 			if x.name != name {
 				continue
 			}
-			if x.encoder && c.Encoder == nil {
+			if c.Encoder == nil {
 				return c, fmt.Errorf("sequential: no %s to leave out without an encoder", name)
 			}
-			x.leave(&c)
+			x.leave(c.Encoder)
 			continue next
 		}
 		return c, fmt.Errorf("sequential: unknown part %q, want one of %s", name, strings.Join(Parts(), ", "))
