@@ -160,14 +160,19 @@ func writeAblation(w io.Writer, runs []ablationRun) error {
 	}
 	fmt.Fprintln(w, "\n|---|---:|"+strings.Repeat("---:|", 2*len(columns)))
 	order := []string{"whole", "encoder"}
-	order = append(append(order, sequential.Parts()...), "guides")
+	order = append(append(order, sequential.Parts()...), "guides", "untrained", "untrained-guides")
 	for _, v := range order {
 		if !slices.Contains(variants, v) {
 			continue
 		}
 		name, line, n := v, "", 0
-		if v == "whole" {
+		switch v {
+		case "whole":
 			name = "nothing"
+		case "untrained":
+			name = "all training"
+		case "untrained-guides":
+			name = "guides and all training"
 		}
 		for _, c := range columns {
 			var mine, worth []float64
