@@ -149,31 +149,12 @@ func (c *equalCase) problem(tasks plan.Tasks) (*plan.Problem, float64, error) {
 
 // measure places p zero-shot and then anneals for as long.
 func (r *equalRun) measure(p plan.Problem, policy *sequential.Policy) error {
-	ctx := context.Background()
 	p.Seed = r.Seed
-	runtime.GC() // what came before is not this run's to clear away
-	start := cpu()
-	f, err := sequential.NewFeatures(&p)
-	if err != nil {
+	if err := r.zeroShot(&p, policy); err != nil {
 		return err
 	}
-	place, made := policy.ZeroShot, sequential.DefaultSamples
-	if number, ok := strings.CutPrefix(r.How, direct); ok {
-		place = policy.Direct
-		if made, err = strconv.Atoi(number); err != nil {
-			return fmt.Errorf("way of placing %q: %w", r.How, err)
-		}
-	} else if r.How != drafts {
-		return fmt.Errorf("way of placing %q, want %sN or %s", r.How, direct, drafts)
-	}
-	samples, err := place(ctx, f, made)
-	if err != nil {
-		return err
-	}
-	r.ZeroShot, r.ZeroTook = seconds(sequential.Best(samples).Score), cpu()-start
-	f, samples = nil, nil
 	runtime.GC()
-	start = cpu()
+	start := cpu()
 	p.Clock = func() float64 { return cpu() - start }
 	p.Budget = plan.Budget{Seconds: r.ZeroTook}
 	r.InTime = math.Inf(1)
@@ -182,11 +163,37 @@ func (r *equalRun) measure(p plan.Problem, policy *sequential.Policy) error {
 			r.InTime = seconds(x.Best)
 		}
 	}
-	o, err := anneal.Placer{Workers: 1}.Place(ctx, &p)
+	o, err := anneal.Placer{Workers: 1}.Place(context.Background(), &p)
 	if err != nil {
 		return err
 	}
 	r.Anneal, r.AnnealTook, r.Evaluations = seconds(o.Score), cpu()-start, o.Evaluations
+	return nil
+}
+
+// zeroShot places p zero-shot.
+func (r *equalRun) zeroShot(p *plan.Problem, policy *sequential.Policy) error {
+	place, made := policy.ZeroShot, sequential.DefaultSamples
+	if number, ok := strings.CutPrefix(r.How, direct); ok {
+		var err error
+		if made, err = strconv.Atoi(number); err != nil {
+			return fmt.Errorf("way of placing %q: %w", r.How, err)
+		}
+		place = policy.Direct
+	} else if r.How != drafts {
+		return fmt.Errorf("way of placing %q, want %sN or %s", r.How, direct, drafts)
+	}
+	runtime.GC() // what came before is not this run's to clear away
+	start := cpu()
+	f, err := sequential.NewFeatures(p)
+	if err != nil {
+		return err
+	}
+	samples, err := place(context.Background(), f, made)
+	if err != nil {
+		return err
+	}
+	r.ZeroShot, r.ZeroTook = seconds(sequential.Best(samples).Score), cpu()-start
 	return nil
 }
 
