@@ -54,20 +54,35 @@ func (x *Incremental) whole() plan.Score {
 	return x.s.Evaluate(x.given)
 }
 
-// Reset is as plan.Moves says.
+// Reset is as plan.Moves says. Of a fused plan it costs what it changes.
 func (x *Incremental) Reset(d plan.Decision) {
-	if x.step == nil || (d.Fusion == nil) != (x.given.Fusion == nil) || !slices.Equal(x.given.Priority, d.Priority) {
+	fused, same := x.step.(*kernelStepper)
+	same = same && d.Fusion != nil && d.Priority != nil
+	if !same && (x.step == nil || (d.Fusion == nil) != (x.given.Fusion == nil) || !slices.Equal(x.given.Priority, d.Priority)) {
 		x.step = newQuickLoop(x.t, d)
 		clear(x.given.Device)
 	}
-	x.unfit, x.rest = 0, 0
-	x.given.Priority, x.given.Fusion = slices.Clone(d.Priority), slices.Clone(d.Fusion)
-	for i, to := range d.Device {
-		x.move(int32(i), to)
+	if same {
+		fused.change(d.Priority, d.Fusion)
 	}
-	if k, ok := x.step.(*kernelStepper); ok {
+	x.given.Priority = refilled(x.given.Priority, d.Priority)
+	x.given.Fusion = refilled(x.given.Fusion, d.Fusion)
+	for i, to := range d.Device {
+		if x.given.Device[i] != to {
+			x.move(int32(i), to)
+		}
+	}
+	if k, ok := x.step.(*kernelStepper); ok && !same {
 		k.fuse(d.Fusion)
 	}
+}
+
+// refilled returns a copy of from, in the memory of to where that is large enough.
+func refilled[T any](to, from []T) []T {
+	if from == nil {
+		return nil
+	}
+	return append(to[:0], from...)
 }
 
 // newQuickLoop returns the loop for moves under d's priority and fusion, with every op on

@@ -92,6 +92,16 @@ func (c *movesTold) agreeMoves(t *testing.T, seed uint64, moves int) {
 				now.Priority = randomPriority(r, n)
 			}
 			x.Reset(now)
+		case 2, 3: // a little of everything
+			now.Device[r.IntN(n)] = uint8(r.IntN(devices))
+			if now.Fusion != nil && r.IntN(2) == 0 {
+				now.Fusion[r.IntN(n)] = uint8(r.IntN(4))
+			}
+			if now.Priority != nil && r.IntN(2) == 0 {
+				a, b := r.IntN(n), r.IntN(n)
+				now.Priority[a], now.Priority[b] = now.Priority[b], now.Priority[a]
+			}
+			x.Reset(now)
 		default:
 			ops := make([]graph.OpID, 1+r.IntN(4))
 			d := uint8(r.IntN(devices))

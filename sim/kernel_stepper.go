@@ -1,12 +1,12 @@
 package sim
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 	"slices"
 
 	"placer/graph/fuse"
-	"placer/hw"
 )
 
 // kernelStepper does for fused plans what a stepper does for others: the length of the
@@ -18,10 +18,8 @@ type kernelStepper struct {
 	stepper // its ids are the lowest ops of kernels, by rank; it knows no consumers
 	fuser   *fuse.Fuser
 	rank    []int32 // [N] priority of each op
-	given   []uint8 // [N] device of each op
 	fusion  []uint8 // [N]
-	most    []int64 // [N] bytes that an op allocates at most, however it is fused
-	holds   []int64 // [N] those, and its permanent ones
+	holds   []int64 // [N] bytes that an op allocates at most, however it is fused, and its permanent ones
 	count   int     // of kernels
 	// producers of the messages that each op waits for, from[fromAt[i]:fromAt[i+1]].
 	fromAt, from []int32
@@ -29,7 +27,8 @@ type kernelStepper struct {
 	head  []int32 // [N] as the fuser says, of the kernels that are made
 	of    []int32 // [N] rank of each op's kernel
 	after []int32 // [N] next op of the same kernel, ascending, or none
-	moved []int32 // ops that have moved, or send to other devices than when kernels were made
+	moved []int32 // ops that have moved, have another rank, or send to other devices than when kernels were made
+	stale bool    // devices or fusions are not those of head
 	// By rank of the kernel: its seconds and work, whether it is, and whether it sends.
 	takes  []float64
 	works  []int64
@@ -51,7 +50,7 @@ func newKernelStepper(t *tables, priority []int32) *kernelStepper {
 	}
 	n := t.n
 	x := &kernelStepper{
-		stepper: *step, fuser: fuse.NewFuser(t.rules()), rank: step.rankOf, given: make([]uint8, n), fusion: make([]uint8, n), most: make([]int64, n), holds: make([]int64, n),
+		stepper: *step, fuser: fuse.NewFuser(t.rules()), rank: slices.Clone(step.rankOf), fusion: make([]uint8, n), holds: make([]int64, n),
 		fromAt: make([]int32, n+1), head: make([]int32, n), of: make([]int32, n), after: make([]int32, n),
 		takes: make([]float64, n), works: make([]int64, n), exists: make([]bool, n), sends: make([]bool, n), stamp: make([]int32, n),
 	}
@@ -62,13 +61,12 @@ func newKernelStepper(t *tables, priority []int32) *kernelStepper {
 	x.held = make([]held, t.d)
 	l := t.layout
 	for i := range n {
-		x.most[i] = l.workspace[i]
+		x.holds[i] = l.workspace[i]
 		for id := l.outAt[i]; id < l.outAt[i+1]; id++ {
 			if !l.resident[id] {
-				x.most[i] += l.bytes[id]
+				x.holds[i] += l.bytes[id]
 			}
 		}
-		x.holds[i] = x.most[i]
 	}
 	for _, m := range t.residents {
 		x.holds[m.op] += m.bytes
@@ -77,6 +75,7 @@ func newKernelStepper(t *tables, priority []int32) *kernelStepper {
 		x.held[0].bytes += b
 	}
 	x.layProducers()
+	x.memory.of, x.memory.after = x.of, x.after
 	return x
 }
 
@@ -135,7 +134,7 @@ func (x *kernelStepper) fuse(fusion []uint8) {
 	for d := range x.held {
 		x.held[d].work = 0
 	}
-	x.count, x.moved = 0, x.moved[:0]
+	x.count, x.moved, x.stale = 0, x.moved[:0], false
 	x.round++
 	x.dirty = x.dirty[:0]
 	heads := x.fuser.Fuse(x.given, x.fusion)
@@ -145,13 +144,27 @@ func (x *kernelStepper) fuse(fusion []uint8) {
 	x.make(heads)
 }
 
+// change puts another priority and fusion in place of those of the kernels.
+func (x *kernelStepper) change(priority []int32, fusion []uint8) {
+	for i, r := range priority {
+		if x.rank[i] != r {
+			x.rank[i] = r
+			x.moved = append(x.moved, int32(i))
+		}
+	}
+	if !bytes.Equal(x.fusion, fusion) {
+		copy(x.fusion, fusion)
+		x.stale = true
+	}
+}
+
 // move is as stepper.move says.
 func (x *kernelStepper) move(i int32, d uint8) {
 	old := x.given[i]
 	if old == d {
 		return
 	}
-	x.given[i] = d
+	x.given[i], x.stale = d, true
 	x.held[old].bytes -= x.holds[i]
 	x.held[d].bytes += x.holds[i]
 	x.moved = append(x.moved, i)
@@ -186,26 +199,29 @@ func (x *kernelStepper) mark(h int32) {
 	}
 }
 
-// update makes the kernels that moves have changed.
+// update makes the kernels that have changed.
 func (x *kernelStepper) update() {
-	if len(x.moved) == 0 {
+	if len(x.moved) == 0 && !x.stale {
 		return
 	}
 	x.round++
 	x.dirty = x.dirty[:0]
-	heads := x.fuser.Fuse(x.given, x.fusion)
-	for i, h := range heads {
-		if was := x.head[i]; was != h {
-			x.mark(h)
-			if heads[was] == was {
-				x.mark(was)
+	heads := x.head
+	if x.stale {
+		heads = x.fuser.Fuse(x.given, x.fusion)
+		for i, h := range heads {
+			if was := x.head[i]; was != h {
+				x.mark(h)
+				if heads[was] == was {
+					x.mark(was)
+				}
 			}
 		}
 	}
 	for _, i := range x.moved {
 		x.mark(heads[i])
 	}
-	x.moved = x.moved[:0]
+	x.moved, x.stale = x.moved[:0], false
 	x.make(heads)
 }
 
@@ -434,31 +450,4 @@ func (x *kernelStepper) countFor(d int, m *message) {
 			x.queues[d].push(k)
 		}
 	}
-}
-
-// fits is as stepper.fits says: kernels hold no more than their ops would, each with
-// memory of its own for what it makes.
-func (x *kernelStepper) fits() bool { return x.fitsAtOnce() || x.fitsInOrder() }
-
-func (x *kernelStepper) fitsInOrder() bool {
-	var left, ended [hw.MaxDevices]int64
-	for d := range x.held {
-		left[d] = int64(x.t.m.Devices[d].Memory) - x.devs[d].received
-	}
-	for _, m := range x.t.residents {
-		left[x.given[m.op]] -= m.bytes
-	}
-	for _, r := range x.order[:x.started] {
-		d := x.start[r] & deviceMask
-		left[d] += ended[d]
-		ended[d] = 0
-		for i := x.ids[r]; i != none; i = x.after[i] {
-			left[d] -= x.most[i]
-			ended[d] += x.t.ops[i].free
-		}
-		if left[d] < 0 {
-			return false
-		}
-	}
-	return true
 }

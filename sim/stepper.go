@@ -19,7 +19,8 @@ import (
 type stepper struct {
 	t *tables
 	stepTables
-	held []held // [D] by the placement
+	held  []held  // [D] by the placement
+	given []uint8 // [N] device of each op
 	// waits are the messages that an op waits for << deviceBits | device, by rank.
 	waits []uint32 // during the step
 	start []uint32 // at its start
@@ -32,6 +33,7 @@ type stepper struct {
 	linkFree  []float64 // [L]
 	order     []int32   // [N] ops in an order that is on each device that of their starts
 	started   int       // how many of them
+	memory    memoryBound
 }
 
 // stepDevice is a device during a step.
