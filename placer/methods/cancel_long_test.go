@@ -47,7 +47,7 @@ func TestEveryMethodStops(t *testing.T) {
 		t.Run(method.Name, func(t *testing.T) {
 			placer, err := method.New(methods.Default())
 			if err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 			q := p.Problem
 			q.Evaluator, q.Seed = p.Evaluator.Clone(), 1
