@@ -142,18 +142,18 @@ class Quick:
 
     def go_table3(self):
         """Learned fusion and annealing with 20 times its evaluations, one seed of one row."""
-        self.go("go-table3", "trfxl2", 2000)
+        self.go("go-table3", "trfxl2", "v100", 2000)
 
     def go_figure6(self):
         """Tasks alone, in pairs and jointly, one seed of one case."""
-        self.go("go-figure6", "trfxl2", 4000)
+        self.go("go-figure6", "trfxl2", "p100", 4000)
 
-    def go(self, name, workload, evaluations):
+    def go(self, name, workload, gpu, evaluations):
         recorded = {}
         for t in lines(name, "run", "trials.jsonl"):
             recorded.setdefault((t["case"], t["method"]), []).append(t["step_time_s"])
         out = self.folder(name)
-        self.run("bench", name, "-q", "--workload", workload, "--gpu", "p100", "--evaluations", str(evaluations), "--seeds", "1", "--out", out)
+        self.run("bench", name, "-q", "--workload", workload, "--gpu", gpu, "--evaluations", str(evaluations), "--seeds", "1", "--out", out)
         with open(os.path.join(out, "trials.jsonl"), encoding="utf-8") as f:
             for t in map(json.loads, f):
                 want = recorded.get((t["case"], t["method"]))
@@ -194,6 +194,7 @@ def main():
     os.makedirs(q.out, exist_ok=True)
     began = time.monotonic()
     for name in sys.argv[3:] or CHECKS:
+        name = name.replace("-", "_")
         at, n = time.monotonic(), q.tried
         print(f"{name}: {getattr(q, name).__doc__}", flush=True)
         getattr(q, name)()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Searches the rows of table 2 within several budgets, one line of runs.tsv each; what
 # has a line is left out. SECONDS_OF, SEEDS, ROWS (names), SINGLES (methods that get the
-# whole budget for themselves) and OLD (another binary) say what; FLAGS go to each.
+# whole budget for themselves), TASKS and OLD (another binary) say what; FLAGS go to each.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go build -o bin/placer ./cmd/placer
@@ -17,7 +17,7 @@ search() { # label binary seconds workload gpus seed flags...
   echo "search-budget: $workload, $seconds s, seed $seed, $label" >&2
   rm -rf "$work/run"
   # shellcheck disable=SC2086 # several flags
-  "$binary" search -q --tasks place ${FLAGS-} "$@" --workload "$workload" --gpus "$gpus" --budget "${seconds}s" --seed "$seed" --out "$work/run" --json >"$work/result.json" || true
+  "$binary" search -q --tasks "${TASKS:-place}" ${FLAGS-} "$@" --workload "$workload" --gpus "$gpus" --budget "${seconds}s" --seed "$seed" --out "$work/run" --json >"$work/result.json" || true
   python3 experiments/search-budget/line.py "$seconds" "$workload" "$seed" "$label" "$work/result.json" >>"$out/runs.tsv"
 }
 for seconds in ${SECONDS_OF:-1 10 120}; do

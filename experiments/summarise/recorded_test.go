@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -41,64 +40,33 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestFigures: the figures of README.md and docs/results.md are those that are
-// recorded.
+// TestFigures: the figures of docs/results.md are those that are recorded.
 func TestFigures(t *testing.T) {
-	results, readme := read(t, "../../docs/results.md"), read(t, "../../README.md")
+	results := read(t, "../../docs/results.md")
 	for line := range strings.Lines(read(t, "../table2/table.md")) {
 		if !strings.Contains(results, line) {
 			t.Errorf("docs/results.md lacks the line %q of table2/table.md", line)
 		}
 	}
-	means := func(folder string) (search, policy string) {
-		lines := strings.Split(strings.TrimSpace(read(t, folder+"/table.md")), "\n")
-		cells := strings.Split(lines[len(lines)-1], "|")
-		return strings.TrimSpace(cells[7]), strings.TrimSpace(cells[9])
-	}
-	_, twoPolicy := means("../table2")
-	var budgets []string // 1 s, 10 s, two minutes
-	for _, x := range regexp.MustCompile(`([\d.]+%) of 14 rows`).FindAllStringSubmatch(read(t, "../search-budget/table.md"), -1) {
-		budgets = append(budgets, x[1])
-	}
-	if len(budgets) != 3 {
-		t.Fatalf("search-budget/table.md has means of %d budgets, want 3", len(budgets))
-	}
-	five, fivePolicy := means("../table2/five-minutes")
-	byDefault, _ := means("../table2/default")
+	budgets := searchBudgets(t)
+	five, fivePolicy := meansOf(t, "../table2/five-minutes")
+	byDefault, _ := meansOf(t, "../table2/default")
 	joint, moved := figure6(t), transfers(t)
 	policy, chance := overHDP(t, "GO-one"), overHDP(t, "random-best")
-	for _, x := range []struct {
-		name, text string
-		pattern    string // with a group for each figure
-		want       []string
-	}{
-		{"docs/results.md", results, `With five minutes a row the search comes to (\S+) and the policy to (\S+) \(`, []string{five, fivePolicy}},
-		{"docs/results.md", results, `by default, two minutes come to (\S+) \(`, []string{byDefault}},
-		{"docs/results.md", results, `(\S+) shorter than TensorFlow's default \((\d+) cases that fit one GPU\), (\S+) shorter than the three learned one by one in the same budget, shorter than every pair of them in all (\d+) cases, by (\S+) on average and (\S+) at the least`,
+	for _, s := range []stated{
+		{`With five minutes a row the search comes to (\S+) and the policy to (\S+) \(`, []string{five, fivePolicy}},
+		{`by default, two minutes come to (\S+) \(`, []string{byDefault}},
+		{`(\S+) shorter than TensorFlow's default \((\d+) cases that fit one GPU\), (\S+) shorter than the three learned one by one in the same budget, shorter than every pair of them in all (\d+) cases, by (\S+) on average and (\S+) at the least`,
 			[]string{percent(joint.standard.mean()), fmt.Sprint(len(joint.standard)), percent(joint.single.mean()), fmt.Sprint(len(joint.pair)), percent(joint.pair.mean()), percent(joint.pair.least())}},
-		{"docs/results.md", results, `the best of these 16 samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
-		{"docs/results.md", results, `it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
-		{"docs/results.md", results, `as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
-		{"docs/results.md", results, `an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
-		{"docs/results.md", results, `six seeds: (\d+)%, (\d+)% and (\d+)% shorter on rnnlm2, gnmt2 and inception`, policy},
-		{"docs/results.md", results, "random placements \\(`random-best`\\) is (\\d+)% and (\\d+)% shorter and (\\d+)% longer", chance},
-
-		{"README.md", readme, `GO's policy finds steps that are (\d+)%, (\d+)% and (\d+)% shorter than those of HDP`, policy},
-		{"README.md", readme, `The best of as many random placements is (\d+)% and (\d+)% shorter and (\d+)% longer`, chance},
-		{"README.md", readme, `two minutes of search find steps that are (\S+) shorter than the human expert's in the geometric mean \(one seed\), ten seconds (\S+), one second (\S+) \(three seeds\)`, []string{budgets[2], budgets[1], budgets[0]}},
-		{"docs/results.md", results, `comes to (\S+) after 1 s and to (\S+) after 10 s, medians of three seeds, and to (\S+) after two minutes`, budgets},
-		{"README.md", readme, `in the same two minutes on the graph at hand, finds steps that are (\S+) shorter\.`, []string{twoPolicy}},
-		{"README.md", readme, `places these graphs (\S+) shorter than the expert`, []string{percent(moved.best.mean())}},
-		{"README.md", readme, `sixteen placements that are all judged are (\S+) shorter`, []string{percent(moved.direct.mean())}},
-		{"README.md", readme, `in 49 steps it reaches (\S+), which is (\S+) longer than five minutes of search`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean())}},
-		{"README.md", readme, `gives steps (\S+) shorter than learning them one by one with the same budget, and shorter than learning any two of them in all (\d+) cases`, []string{percent(joint.single.mean()), fmt.Sprint(len(joint.pair))}},
+		{`the best of these 16 samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
+		{`it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
+		{`as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
+		{`an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
+		{`six seeds: (\d+)%, (\d+)% and (\d+)% shorter on rnnlm2, gnmt2 and inception`, policy},
+		{"random placements \\(`random-best`\\) is (\\d+)% and (\\d+)% shorter and (\\d+)% longer", chance},
+		{`comes to (\S+) after 1 s and to (\S+) after 10 s, medians of three seeds, and to (\S+) after two minutes`, budgets},
 	} {
-		found := regexp.MustCompile(x.pattern).FindStringSubmatch(x.text)
-		if found == nil {
-			t.Errorf("%s has nothing like %q", x.name, x.pattern)
-		} else if !slices.Equal(found[1:], x.want) {
-			t.Errorf("%s says %q in %q, recorded is %q", x.name, found[1:], found[0], x.want)
-		}
+		s.check(t, "docs/results.md", results)
 	}
 	if least := joint.pair.least(); least <= 0 {
 		t.Errorf("jointly, a case is %.1f%% behind a pair of tasks", -100*least)
@@ -106,6 +74,24 @@ func TestFigures(t *testing.T) {
 	if least := moved.best.least(); least <= 0 {
 		t.Errorf("zero-shot, a row is %.1f%% below the human expert", 100*least)
 	}
+}
+
+// meansOf returns the mean reductions of the search and of the policy in a folder of tables.
+func meansOf(t *testing.T, folder string) (search, policy string) {
+	lines := strings.Split(strings.TrimSpace(read(t, folder+"/table.md")), "\n")
+	cells := strings.Split(lines[len(lines)-1], "|")
+	return strings.TrimSpace(cells[7]), strings.TrimSpace(cells[9])
+}
+
+// searchBudgets returns the mean reductions after 1 s, 10 s and two minutes.
+func searchBudgets(t *testing.T) (all []string) {
+	for _, x := range regexp.MustCompile(`([\d.]+%) of 14 rows`).FindAllStringSubmatch(read(t, "../search-budget/table.md"), -1) {
+		all = append(all, x[1])
+	}
+	if len(all) != 3 {
+		t.Fatalf("search-budget/table.md has means of %d budgets, want 3", len(all))
+	}
+	return all
 }
 
 // overHDP returns by how many percent method's median step is shorter than HDP's, or longer,
@@ -200,18 +186,8 @@ func transfers(t *testing.T) (x struct {
 	soon                                                    int
 	latest                                                  float64
 }) {
-	lines, err := csv.NewReader(strings.NewReader(read(t, "../transfer/results.csv"))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range lines[1:] {
-		of := func(column string) float64 {
-			v, err := strconv.ParseFloat(l[slices.Index(lines[0], column)], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
+	for _, l := range transferRows(t) {
+		of := func(column string) float64 { return mustParse(t, l[column]) }
 		human, five := of("human_s"), of("search_five_minutes_s")
 		x.best.add(of("best_of_16_s"), human)
 		x.direct.add(of("direct_16_s"), human)
@@ -228,6 +204,22 @@ func transfers(t *testing.T) (x struct {
 		}
 	}
 	return x
+}
+
+// transferRows returns the lines of the transfer table by column.
+func transferRows(t *testing.T) (rows []map[string]string) {
+	lines, err := csv.NewReader(strings.NewReader(read(t, "../transfer/results.csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines[1:] {
+		row := map[string]string{}
+		for k, name := range lines[0] {
+			row[name] = l[k]
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func read(t *testing.T, path string) string {

@@ -2,6 +2,7 @@ package rl2017
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"slices"
 
@@ -26,7 +27,9 @@ import (
 // ones do until no more than most are left. No group grows beyond room bytes
 // that its ops hold for the whole step, except by the framework's rules: what
 // fills a device can no longer be moved.
-func colocate(g *graph.Graph, special [][]graph.OpID, seconds []float64, most int, room units.Bytes) *unit.Partition {
+//
+// It fails where ctx ends before, for a large graph takes seconds.
+func colocate(ctx context.Context, g *graph.Graph, special [][]graph.OpID, seconds []float64, most int, room units.Bytes) (*unit.Partition, error) {
 	m := newMerger(g, room)
 	first := map[int32]graph.OpID{}
 	for i := range g.NumOps() {
@@ -51,21 +54,30 @@ func colocate(g *graph.Graph, special [][]graph.OpID, seconds []float64, most in
 		}
 	}
 	for m.soleConsumers() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
 	total := 0.0
 	for _, s := range seconds {
 		total += s
 	}
 	for m.absorb(seconds, nextToNoTime*total, 1) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
 	for limit := nextToNoTime * total; m.count() > most; limit *= 2 {
 		for m.count() > most && m.absorb(seconds, limit, most) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 		}
 		if limit > total {
 			break // what is left exchanges nothing
 		}
 	}
-	return m.partition()
+	return m.partition(), nil
 }
 
 // nextToNoTime is a share of the time of all ops.

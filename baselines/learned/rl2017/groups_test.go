@@ -1,6 +1,8 @@
 package rl2017
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/units"
+	"placer/workloads"
 )
 
 type maker struct{ *graph.Builder }
@@ -39,7 +42,10 @@ func groupsOf(t *testing.T, m maker, special [][]graph.OpID, most int, room unit
 	for i := range seconds {
 		seconds[i] = 1
 	}
-	p := colocate(g, special, seconds, most, room)
+	p, err := colocate(t.Context(), g, special, seconds, most, room)
+	if err != nil {
+		t.Fatal(err)
+	}
 	total := 0
 	for u, ops := range p.Ops {
 		for _, i := range ops {
@@ -154,5 +160,19 @@ func TestSpecialByStructure(t *testing.T) {
 	}
 	if n == 0 || convolutional(g) {
 		t.Errorf("%d ops in special groups, convolutional %v", n, convolutional(g))
+	}
+}
+
+// A policy that is stopped while it groups the ops of a large graph says so.
+func TestStoppedWhileGrouping(t *testing.T) {
+	g, err := workloads.Build("rnnlm:layers=1,unroll=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	stop(why)
+	if p, err := colocate(ctx, g, nil, make([]float64, g.NumOps()), 1, 1<<40); !errors.Is(err, why) {
+		t.Errorf("came to %v and %v, want the reason", p, err)
 	}
 }

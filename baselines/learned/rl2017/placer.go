@@ -37,7 +37,7 @@ func (r Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.server(p, trials)
+	s, err := r.server(ctx, p, trials)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,16 @@ type server struct {
 	controllers []*controller
 }
 
-func (r Placer) server(p *plan.Problem, trials *reinforce.Trials) (*server, error) {
+func (r Placer) server(ctx context.Context, p *plan.Problem, trials *reinforce.Trials) (*server, error) {
 	s := &server{config: r.Config, trials: trials, observe: r.Observe, adam: nn.NewAdam(nn.DefaultAdam()), params: nn.NewParams()}
 	room := p.Machine.Devices[0].Memory
 	for _, d := range p.Machine.Devices {
 		room = min(room, d.Memory)
 	}
-	s.groups = colocate(p.Graph, special(p.Graph, p.Units), p.Evaluator.OpSeconds(0), r.Config.Groups, room/roomShare)
+	var err error
+	if s.groups, err = colocate(ctx, p.Graph, special(p.Graph, p.Units), p.Evaluator.OpSeconds(0), r.Config.Groups, room/roomShare); err != nil {
+		return nil, fmt.Errorf("%s: stopped before its first placement: %w", r.Name(), err)
+	}
 	e := reinforce.NewEmbedder(p.Graph, s.groups)
 	n := s.groups.NumUnits()
 	s.items = nn.NewMat(n, e.Columns(n))

@@ -100,7 +100,7 @@ func TestAsynchronousUpdates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Placer{Config: Default()}.server(p, trials)
+		s, err := Placer{Config: Default()}.server(t.Context(), p, trials)
 		if err != nil {
 			t.Fatal(err)
 		}
