@@ -6,6 +6,7 @@
 # placement of each. RESNET names a ResNet-50 as an ONNX file; its first dimension is
 # opened if it is a number. Without it that row is left out. Ops are not fused (--eager).
 set -euo pipefail
+trap 'exit 130' INT TERM # a row that was interrupted lacks ways: it is not kept
 cd "$(dirname "$0")/../.."
 [ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
 placer=${PLACER:-bin/placer}
