@@ -44,7 +44,7 @@ func (r *robustly) remember(e search.Event) {
 			mine++
 		}
 	}
-	if e.Method != methods.GivenName && mine > lastBests {
+	if e.Method != methods.GivenName && mine > finalBests {
 		k := slices.IndexFunc(r.plans, of)
 		r.plans = slices.Delete(r.plans, k, k+1)
 	}
@@ -90,7 +90,7 @@ func (c *console) settle(ctx context.Context, s *searchRun, r *robustly, found *
 		decisions[k] = all[k].Decision.Or(given)
 	}
 	best, n, err := robust.Finals(ctx, s.task.Graph, s.task.Machine, cost, how, config, decisions)
-	if err != nil || n < finalMachines/8 {
+	if err != nil || n < finalMachines/16 {
 		return err
 	}
 	found.Prefer(s.task, all[best].method, decisions[best], fmt.Sprintf("the best of %d plans on %d other machines", len(all), n))
@@ -103,9 +103,10 @@ func same(a, b plan.Decision) bool {
 }
 
 // Plans of a robust search are chosen at the end on other machines than those they were made
-// on, and than those that simulate --robust judges them on. finalShare is the most of a
-// budget in seconds that this takes.
+// on, and than those that simulate --robust judges them on: the last finalBests of each
+// method. finalShare is the most of a budget in seconds that this takes.
 const (
+	finalBests    = 4
 	finalMachines = 1000
 	finalSeed     = 2000
 	finalShare    = 0.05
@@ -171,7 +172,7 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	}
 	for _, m := range s.methods {
 		plans = append(plans, near[m.Name]...)
-		for _, d := range near[m.Name] {
+		for _, d := range near[m.Name][max(0, len(near[m.Name])-finalBests):] {
 			r.plans = append(r.plans, candidate{methods.GivenName, d})
 		}
 	}

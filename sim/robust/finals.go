@@ -14,9 +14,9 @@ import (
 
 // Finals returns which of decisions has the least quantile on c.Machines machines that are drawn
 // independently, and on how many of these it ran: a search chooses among very many plans by few
-// machines, so that its best is partly one of chance. Machines are made one at a time. After an
-// eighth, a quarter and a half of them the better half of the decisions goes on (successive halving:
-// Karnin, Koren and Somekh, 2013). Where ctx ends, the machines so far decide. Decisions that take
+// machines, so that its best is partly one of chance. Machines are made one at a time. After a
+// sixteenth, an eighth, a quarter and a half of them the better half of the decisions goes on
+// (successive halving: Karnin, Koren and Somekh, 2013), until one is left. Where ctx ends, the machines so far decide. Decisions that take
 // more memory than there is on any machine come last.
 func Finals(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, decisions []plan.Decision) (best, machines int, err error) {
 	if err := c.Validate(); err != nil {
@@ -26,7 +26,7 @@ func Finals(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostMod
 	for k, d := range decisions {
 		left[k] = finalist{of: k, decision: d}
 	}
-	for machines < c.Machines && ctx.Err() == nil {
+	for machines < c.Machines && ctx.Err() == nil && (len(left) > 1 || machines == 0) {
 		s, err := machine(independent(c, machines, dimensions(m)), g, m, cost, how)
 		if err != nil {
 			return 0, machines, err
@@ -35,7 +35,7 @@ func Finals(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostMod
 			left[k].run(s)
 		}
 		switch machines++; machines {
-		case c.Machines / 8, c.Machines / 4, c.Machines / 2:
+		case c.Machines / 16, c.Machines / 8, c.Machines / 4, c.Machines / 2:
 			left = sorted(left, c.Quantile)
 			left = left[:(len(left)+1)/2]
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"placer/placer/strategies"
 )
 
 // TestRecorded: TABLE.md is what the documents give (make table-strategies).
@@ -25,8 +27,23 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
+// TestComplete: a document of several devices has the placement's row, which comes last; one
+// of a run that was stopped lacks it.
+func TestComplete(t *testing.T) {
+	all, err := read("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range all {
+		d := &all[k]
+		if len(d.Rows) > 1 && d.Rows[len(d.Rows)-1].Name != strategies.NamePlacement {
+			t.Errorf("%s on %s ends with %s", d.Model, d.On, d.Rows[len(d.Rows)-1].Name)
+		}
+	}
+}
+
 // TestPlacement: on every row where both fit, the placement is at least as good as 1F1B over exact
-// stages.
+// stages, and better by 5% where the model branches.
 func TestPlacement(t *testing.T) {
 	all, err := read("..")
 	if err != nil {
@@ -40,11 +57,8 @@ func TestPlacement(t *testing.T) {
 			continue
 		}
 		held++
-		if share > 1e-9 {
-			t.Errorf("%s on %s: the placement is %+.2f%% longer than 1F1B", d.Model, d.On, 100*share)
-		}
 		if s := d.short(); s != "" {
-			t.Logf("%s on %s: %s, %+.1f%%", d.Model, d.On, s, 100*share)
+			t.Errorf("%s on %s: %s, the placement's step is %+.2f%% beside 1F1B", d.Model, d.On, s, 100*share)
 		}
 	}
 	if held == 0 {
