@@ -88,7 +88,8 @@ type KernelCosts interface {
 // evaluations cost. It serves one goroutine.
 type Moves interface {
 	// Reset puts every op where d, which must be valid as Plan.Check says, has it, under
-	// its priority and fusion. It keeps none of d's slices.
+	// its priority and fusion. It keeps none of d's slices. Where d has a fusion, it costs
+	// little if d is much like what was there.
 	Reset(d Decision)
 	// Move puts ops on device.
 	Move(ops []graph.OpID, device uint8)

@@ -142,11 +142,17 @@ func BenchmarkMoves(b *testing.B) {
 		workload string
 		gpus     int
 	}{{"gnmt8", 8}, {"rnnlm8", 8}, {"wavenet4", 4}, {"inception", 2}, {"amoebanet", 4}} {
-		b.Run(fmt.Sprintf("%s/devices=%d/improved", c.workload, c.gpus), func(b *testing.B) {
-			x := newMover(b, c.workload, c.gpus)
-			x.improve()
-			x.benchmark(b, false)
-		})
+		for _, fused := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/devices=%d/improved/fused=%v", c.workload, c.gpus, fused), func(b *testing.B) {
+				x := newMover(b, c.workload, c.gpus)
+				if fused {
+					x.now.Fusion = slices.Repeat([]uint8{1}, len(x.old))
+					x.start(x.now.Device)
+				}
+				x.improve()
+				x.benchmark(b, false)
+			})
+		}
 	}
 }
 

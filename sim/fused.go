@@ -78,7 +78,7 @@ func (s *Simulator) fuse(device []uint8, priority []int32, fusion []uint8) *fusi
 	}
 	if !same || !s.equal {
 		for k := range f.k.n {
-			f.run.ops[k].seconds = s.kernelSeconds(&f.k, int32(k), int(f.device[k]))
+			f.run.ops[k].seconds = s.kernelSeconds(f.k.of, int32(k), f.k.ops[f.k.at[k]:f.k.at[k+1]], int(f.device[k]))
 		}
 	}
 	if priority != nil {
@@ -123,37 +123,36 @@ func (f *fusion) group() {
 	}
 }
 
-// kernelSeconds returns the time of kernel i of k on device d: fuse.Traffic and
-// KernelCostModel say what it is.
-func (s *Simulator) kernelSeconds(k *kernels, i int32, d int) float64 {
-	ops := k.ops[k.at[i]:k.at[i+1]]
+// kernelSeconds returns the time of kernel i, which has ops, ascending, on device d:
+// fuse.Traffic and KernelCostModel say what it is. of is the kernel of each op, [N].
+func (t *tables) kernelSeconds(of []int32, i int32, ops []int32, d int) float64 {
 	if len(ops) == 1 {
-		return s.seconds[d][ops[0]]
+		return t.seconds[d][ops[0]]
 	}
-	l, parts := s.layout, s.layout.parts[d]
+	l, parts := t.layout, t.layout.parts[d]
 	compute, memory, launch := 0.0, 0.0, 0.0
 	for _, m := range ops {
 		p := &parts[m]
 		compute += float64(p.Compute)
-		memory += float64(float64(l.opTraffic(k, i, m)) * p.PerByte)
+		memory += float64(float64(l.opTraffic(of, i, m)) * p.PerByte)
 		launch = max(launch, float64(p.Launch))
 	}
 	return max(compute, memory) + launch
 }
 
 // opTraffic is fuse.Traffic of op m of kernel i.
-func (l *layout) opTraffic(k *kernels, i, m int32) (bytes int64) {
+func (l *layout) opTraffic(of []int32, i, m int32) (bytes int64) {
 	if l.view[m] {
 		return 0
 	}
 	bytes = l.traffic[m]
 	for _, t := range l.in[l.inAt[m]:l.inAt[m+1]] {
-		if k.of[l.maker(k, i, t)] == i {
+		if of[l.maker(of, i, t)] == i {
 			bytes -= l.bytes[t]
 		}
 	}
 	for t := l.outAt[m]; t < l.outAt[m+1]; t++ {
-		if own, leaves := l.fate(k, i, t); own && !leaves {
+		if own, leaves := l.fate(of, i, t); own && !leaves {
 			bytes -= l.bytes[t]
 		}
 	}
@@ -162,9 +161,9 @@ func (l *layout) opTraffic(k *kernels, i, m int32) (bytes int64) {
 
 // maker returns the op that makes the data of tensor t, views of kernel i passed
 // by.
-func (l *layout) maker(k *kernels, i, t int32) int32 {
+func (l *layout) maker(of []int32, i, t int32) int32 {
 	p := l.producer[t]
-	for l.view[p] && k.of[p] == i {
+	for l.view[p] && of[p] == i {
 		p = l.producer[l.in[l.inAt[p]]]
 	}
 	return p
@@ -172,9 +171,9 @@ func (l *layout) maker(k *kernels, i, t int32) int32 {
 
 // fate reports whether kernel i, which makes tensor t, reads it, and whether its
 // data is read outside, by its own name or that of a view.
-func (l *layout) fate(k *kernels, i, t int32) (own, leaves bool) {
+func (l *layout) fate(of []int32, i, t int32) (own, leaves bool) {
 	for _, v := range l.use[l.useAt[t]:l.useAt[t+1]] {
-		if k.of[v] != i {
+		if of[v] != i {
 			leaves = leaves || !l.readsShape[v]
 			continue
 		}
@@ -183,7 +182,7 @@ func (l *layout) fate(k *kernels, i, t int32) (own, leaves bool) {
 			continue
 		}
 		for o := l.outAt[v]; o < l.outAt[v+1] && !leaves; o++ {
-			_, leaves = l.fate(k, i, o)
+			_, leaves = l.fate(of, i, o)
 		}
 	}
 	return own, leaves
@@ -191,10 +190,10 @@ func (l *layout) fate(k *kernels, i, t int32) (own, leaves bool) {
 
 // keeps reports whether kernel i, which makes tensor t, reads it and nothing
 // outside reads more than its shape: it is not held in memory.
-func (l *layout) keeps(k *kernels, i, t int32) bool {
+func (l *layout) keeps(of []int32, i, t int32) bool {
 	own := false
 	for _, v := range l.use[l.useAt[t]:l.useAt[t+1]] {
-		if k.of[v] == i {
+		if of[v] == i {
 			own = true
 		} else if !l.readsShape[v] {
 			return false

@@ -17,6 +17,7 @@ import (
 type movesTold struct {
 	scored, stopped int // by the quick loop: to the end, and given up
 	whole           int // by the simulator
+	kernels         int // of the first, those with fusion
 	overflows       int
 }
 
@@ -54,7 +55,7 @@ func (c *movesTold) agreeMoves(t *testing.T, seed uint64, moves int) {
 	if r.IntN(8) > 0 {
 		p.priority = randomPriority(r, p.g.NumOps())
 	}
-	if r.IntN(4) > 0 {
+	if r.IntN(2) == 0 {
 		fusion = nil
 	}
 	if r.IntN(4) == 0 {
@@ -82,10 +83,23 @@ func (c *movesTold) agreeMoves(t *testing.T, seed uint64, moves int) {
 		switch r.IntN(16) {
 		case 0:
 			now.Device = randomPlacement(r, p.g, devices)
+			if now.Fusion != nil {
+				now.Fusion = randomFusion(r, n)
+			}
 			x.Reset(now)
 		case 1:
 			if now.Priority != nil {
 				now.Priority = randomPriority(r, n)
+			}
+			x.Reset(now)
+		case 2, 3: // a little of everything
+			now.Device[r.IntN(n)] = uint8(r.IntN(devices))
+			if now.Fusion != nil && r.IntN(2) == 0 {
+				now.Fusion[r.IntN(n)] = uint8(r.IntN(4))
+			}
+			if now.Priority != nil && r.IntN(2) == 0 {
+				a, b := r.IntN(n), r.IntN(n)
+				now.Priority[a], now.Priority[b] = now.Priority[b], now.Priority[a]
 			}
 			x.Reset(now)
 		default:
@@ -111,6 +125,9 @@ func (c *movesTold) agreeMoves(t *testing.T, seed uint64, moves int) {
 			c.whole++
 		default:
 			c.scored++
+			if fusion != nil {
+				c.kernels++
+			}
 		}
 		if !want.Feasible() {
 			c.overflows++
@@ -124,14 +141,14 @@ func TestMovesAgreeWithSimulator(t *testing.T) {
 	for seed := range uint64(400) {
 		c.agreeMoves(t, seed, 10)
 	}
-	if min(c.scored, c.stopped, c.whole, c.overflows) < 300 {
+	if min(c.scored, c.stopped, c.whole, c.overflows) < 300 || c.kernels < 150 {
 		t.Errorf("%+v of 4000 moves: too few of some kind for a test", c)
 	}
 }
 
 // agreeOnWorkload makes random moves of the cells of a built-in workload, and keeps
 // those that make the step no longer.
-func agreeOnWorkload(t *testing.T, name string, gpus, moves int) {
+func agreeOnWorkload(t *testing.T, name string, gpus, moves int, fused bool) {
 	t.Helper()
 	g, err := workloads.Build(name)
 	if err != nil {
@@ -155,6 +172,9 @@ func agreeOnWorkload(t *testing.T, name string, gpus, moves int) {
 	}
 	r := rand.New(rand.NewPCG(1, 61))
 	now := plan.Decision{Device: h.Blocks(s.OpSeconds(0), gpus), Priority: CriticalPathPriority(g, s.OpSeconds(0))}
+	if fused {
+		now.Fusion = slices.Repeat([]uint8{1}, g.NumOps())
+	}
 	best := s.Evaluate(now)
 	x := s.Moves()
 	x.Reset(now)
@@ -194,7 +214,10 @@ func agreeOnWorkload(t *testing.T, name string, gpus, moves int) {
 	}
 }
 
-func TestMovesAgreeOnWorkload(t *testing.T) { agreeOnWorkload(t, "rnnlm2", 2, 60) }
+func TestMovesAgreeOnWorkload(t *testing.T) {
+	agreeOnWorkload(t, "rnnlm2", 2, 60, false)
+	agreeOnWorkload(t, "rnnlm2", 2, 60, true)
+}
 
 func TestMovesAllocateNothing(t *testing.T) {
 	p := randomProblem(rand.New(rand.NewPCG(3, 1)), 60, 4)

@@ -323,7 +323,7 @@ func (t *tables) encode(l *layout, k *kernels, rowOf, last []int32) {
 // view reads, unless the kernel keeps that to itself; then what that is a view of.
 func (l *layout) shares(k *kernels, i, id int32) int32 {
 	x := l.share[id]
-	for x != none && k.of[l.producer[x]] == i && l.keeps(k, i, x) {
+	for x != none && k.of[l.producer[x]] == i && l.keeps(k.of, i, x) {
 		x = l.share[x]
 	}
 	return x
@@ -337,7 +337,7 @@ func (l *layout) inherits(k *kernels, x, t int32) bool {
 		return false
 	}
 	i, j := k.of[l.producer[x]], k.of[l.producer[t]]
-	if i == j || l.keeps(k, j, t) {
+	if i == j || l.keeps(k.of, j, t) {
 		return false
 	}
 	y := none

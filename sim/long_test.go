@@ -30,6 +30,7 @@ func TestMovesAgreeLong(t *testing.T) {
 		c.agreeMoves(t, seed, 10)
 	}
 	for name, gpus := range map[string]int{"gnmt8": 8, "rnnlm8": 8, "wavenet4": 4, "inception": 2, "amoebanet": 4} {
-		agreeOnWorkload(t, name, gpus, 1000)
+		agreeOnWorkload(t, name, gpus, 1000, false)
+		agreeOnWorkload(t, name, gpus, 1000, true)
 	}
 }

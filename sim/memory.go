@@ -44,7 +44,7 @@ func (h *history) accounts() []account {
 			first, last := h.g.Outputs(id)
 			for t := first; t < last; t++ {
 				x := h.g.Tensor(t)
-				if x.Resident || h.layout.keeps(h.kernels, i, int32(t)) || h.layout.shares(h.kernels, i, int32(t)) != none {
+				if x.Resident || h.layout.keeps(h.kernels.of, i, int32(t)) || h.layout.shares(h.kernels, i, int32(t)) != none {
 					continue
 				}
 				last := end
@@ -85,7 +85,7 @@ func (h *history) untils() map[copyOf]float64 {
 		for _, v := range h.use[x.first:x.end] {
 			extend(int32(m), h.device[v], h.end(v))
 		}
-		if i := h.producer[m]; x.tensor != none && !h.layout.keeps(h.kernels, i, x.tensor) {
+		if i := h.producer[m]; x.tensor != none && !h.layout.keeps(h.kernels.of, i, x.tensor) {
 			if y := h.layout.shares(h.kernels, i, x.tensor); y != none {
 				views = append(views, view{int32(m), h.find(h.kernels.of[h.layout.producer[y]], y)})
 			}

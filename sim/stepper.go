@@ -19,7 +19,8 @@ import (
 type stepper struct {
 	t *tables
 	stepTables
-	held []held // [D] by the placement
+	held  []held  // [D] by the placement
+	given []uint8 // [N] device of each op
 	// waits are the messages that an op waits for << deviceBits | device, by rank.
 	waits []uint32 // during the step
 	start []uint32 // at its start
@@ -32,6 +33,7 @@ type stepper struct {
 	linkFree  []float64 // [L]
 	order     []int32   // [N] ops in an order that is on each device that of their starts
 	started   int       // how many of them
+	memory    memoryBound
 }
 
 // stepDevice is a device during a step.
@@ -76,17 +78,40 @@ func (x *stepper) run(limit float64) (makespan float64, ok bool) {
 			return 0, false
 		}
 	}
-	if x.started != x.t.n {
-		panic(fmt.Sprintf("sim: %d of %d ops never ran", x.t.n-x.started, x.t.n))
+	return x.ended(x.t.n), true
+}
+
+// ended returns the length of a step of n ops that has ended.
+func (x *stepper) ended(n int) (makespan float64) {
+	if x.started != n {
+		panic(fmt.Sprintf("sim: %d of %d ops never ran", n-x.started, n))
 	}
 	for d := range x.devs {
 		makespan = max(makespan, x.devs[d].since)
 	}
-	return makespan, true
+	return makespan
 }
 
 // reset prepares a run; it is false where a device has more work than limit.
 func (x *stepper) reset(limit float64) bool {
+	if !x.rewind(limit) {
+		return false
+	}
+	for _, r := range x.sources {
+		x.wake(r)
+	}
+	return true
+}
+
+// wake queues r, which waits for nothing.
+func (x *stepper) wake(r int32) {
+	d := x.waits[r] & deviceMask
+	x.queues[d].push(r)
+	x.key[d] = 0 // an event at time 0, when the device is still idle
+}
+
+// rewind is reset before anything is queued.
+func (x *stepper) rewind(limit float64) bool {
 	limit += limit * x.rounding
 	for d := range x.devs {
 		slack := limit - float64(x.held[d].work)/x.scale
@@ -105,11 +130,6 @@ func (x *stepper) reset(limit float64) bool {
 	}
 	clear(x.linkFree)
 	x.transfers, x.started = x.transfers[:0], 0
-	for _, r := range x.sources {
-		d := x.waits[r] & deviceMask
-		x.queues[d].push(r)
-		x.key[d] = 0 // an event at time 0, when the device is still idle
-	}
 	return true
 }
 
@@ -228,7 +248,7 @@ func (x *stepper) complete(d int, r int32, t float64) (best int32) {
 			}
 		}
 		for ; remote != 0; remote &= remote - 1 {
-			x.send(m, int32(at), d, bits.TrailingZeros64(remote), t)
+			x.send(x.t.messages[m].size, int32(at), d, bits.TrailingZeros64(remote), t)
 		}
 	}
 	return best
@@ -244,10 +264,9 @@ func (q *rankQueue) take(r, best int32) int32 {
 	return min(r, best)
 }
 
-// send reserves the route of message m, which is at p in the program and ready at time
-// t.
-func (x *stepper) send(m, p int32, src, dst int, t float64) {
-	size := x.t.messages[m].size
+// send reserves the route of a message of size, which is at p in the program and ready at
+// time t.
+func (x *stepper) send(size int64, p int32, src, dst int, t float64) {
 	r := &x.t.routes[src*x.t.d+dst]
 	start := t
 	hops := x.t.hops[r.first:r.end]

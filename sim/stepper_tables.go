@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-
-	"placer/hw"
 )
 
 // stepTables is what a stepper knows of a graph under one priority, and how the
@@ -81,10 +79,11 @@ func newStepper(t *tables, priority []int32) *stepper {
 	}
 	n := t.n
 	x := &stepper{
-		t: t, stepTables: *common, held: make([]held, t.d), waits: make([]uint32, n), start: make([]uint32, n),
+		t: t, stepTables: *common, held: make([]held, t.d), given: make([]uint8, n), waits: make([]uint32, n), start: make([]uint32, n),
 		devs: make([]stepDevice, t.d), queues: make([]rankQueue, t.d), transfers: make([]stepTransfer, 0, t.maxSends),
 		inboxes: make([]stepInbox, t.inboxAt[t.d]), linkFree: make([]float64, len(t.m.Links)), order: make([]int32, n),
 	}
+	x.memory = memoryBound{t: t, device: x.given}
 	x.ops, x.remote = slices.Clone(common.ops), make([]int32, n)
 	for d := range x.queues {
 		x.queues[d] = newRankQueue(n)
@@ -238,6 +237,7 @@ func (x *stepper) move(i int32, d uint8) {
 	x.held[from].bytes -= x.bytes[r]
 	x.held[to].bytes += x.bytes[r]
 	x.start[r] += to - from
+	x.given[i] = d
 	remote := int32(0)
 	for _, v := range x.consumers[x.ops[r].consumers:x.ops[r+1].consumers] {
 		if x.start[v]&deviceMask != to {
@@ -262,29 +262,16 @@ func (x *stepper) setRemote(r, n int32) {
 }
 
 // fits reports whether the step just run is known to fit: all that a device ever
-// receives at once, and all that its ops ever allocate, or else what they allocate less
-// what their ends free without looking (opRow), in the order in which they run.
-func (x *stepper) fits() bool {
-	return x.fitsAtOnce() || x.fitsInOrder()
-}
+// receives at once, and all that its ops ever allocate, or else by memoryBound.
+func (x *stepper) fits() bool { return x.fitsAtOnce() || x.fitsInOrder() }
 
 func (x *stepper) fitsInOrder() bool {
-	var left [hw.MaxDevices]int64
-	for d := range x.held {
-		left[d] = int64(x.t.m.Devices[d].Memory) - x.devs[d].received
-	}
-	for _, m := range x.t.residents {
-		left[x.start[x.rankOf[m.op]]&deviceMask] -= m.bytes
-	}
-	var ended [hw.MaxDevices]int64 // what the op under way frees
-	for _, r := range x.order {
-		d := x.start[r] & deviceMask
-		row := &x.t.ops[x.ids[r]]
-		left[d] += ended[d] - row.alloc
-		if left[d] < 0 {
+	b := &x.memory
+	b.begin(x.devs)
+	for _, r := range x.order[:x.started] {
+		if !b.run(x.ids[r]) {
 			return false
 		}
-		ended[d] = row.free
 	}
 	return true
 }

@@ -17,6 +17,7 @@ type joint struct {
 	name    string // of the method
 	p       *plan.Problem
 	rng     *rand.Rand
+	ahead   *lookahead // of rng's source
 	rules   *fuse.Rules
 	started float64
 	spent   int
@@ -33,6 +34,7 @@ type joint struct {
 	fusion []uint8
 	cost   float64
 
+	changes  plan.Moves // scores where the walk is; nil: the evaluator does
 	moves    []*move
 	devices  []byteChange // of the move under way
 	fusings  []byteChange
@@ -46,8 +48,9 @@ type byteChange struct {
 }
 
 func newJoint(ctx context.Context, name string, p *plan.Problem) *joint {
+	source := rand.NewPCG(p.Seed, 1<<40)
 	j := &joint{
-		ctx: ctx, name: name, p: p, rng: rand.New(rand.NewPCG(p.Seed, 1<<40)), rules: fuse.NewRules(p.Graph),
+		ctx: ctx, name: name, p: p, rng: rand.New(source), ahead: newLookahead(source), rules: fuse.NewRules(p.Graph),
 		started: budget.Now(p), penalty: newPenalty(p.Machine, p.Evaluator),
 	}
 	return j
@@ -126,6 +129,9 @@ func (j *joint) walk() {
 	if j.moves = j.kinds(); len(j.moves) == 0 {
 		return // nothing can be decided
 	}
+	if j.p.Moves != nil && j.fusion != nil {
+		j.changes = j.p.Moves()
+	}
 	j.visitBest()
 	begin, stale := j.progress(), 0
 	for idle := 0; idle < idleMoves && !j.done(); {
@@ -142,9 +148,7 @@ func (j *joint) walk() {
 			continue
 		}
 		idle = 0
-		s := j.p.Evaluator.Evaluate(plan.Decision{Device: j.device, Priority: j.rank(), Fusion: j.fusion})
-		j.spent++
-		cost := j.of(s)
+		s, cost := j.judge(temperature)
 		if cost > j.cost && j.rng.Float64() >= math.Exp((j.cost-cost)/(temperature*j.cost)) {
 			j.undo()
 			m.tell(0)
@@ -169,6 +173,27 @@ func (j *joint) walk() {
 			stale = 0
 		}
 	}
+}
+
+// judge evaluates where the walk is. The cost is infinite where the walk does not go there
+// at temperature and it is no new best either.
+func (j *joint) judge(temperature float64) (plan.Score, float64) {
+	d := plan.Decision{Device: j.device, Priority: j.rank(), Fusion: j.fusion}
+	j.spent++
+	if j.changes == nil {
+		s := j.p.Evaluator.Evaluate(d)
+		return s, j.of(s)
+	}
+	limit := math.Inf(1)
+	if j.bestScore.Feasible() {
+		limit = max(j.bestScore.Value, j.ahead.accepted(j.cost, temperature))
+	}
+	j.changes.Reset(d)
+	s, ok := j.changes.Score(limit)
+	if !ok {
+		return plan.Score{Value: math.Inf(1)}, math.Inf(1)
+	}
+	return s, j.of(s)
 }
 
 func (j *joint) rank() []int32 {

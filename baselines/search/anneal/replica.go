@@ -11,10 +11,8 @@ import (
 type replica struct {
 	*neighbourhood
 	objective *objective
-	source    *rand.PCG
-	rng       *rand.Rand // of source
-	ahead     *rand.Rand // of aheadOf, which is a copy of source
-	aheadOf   *rand.PCG
+	rng       *rand.Rand
+	ahead     *lookahead // of rng's source
 	devices   int
 	now       []uint8 // [decisions]
 	cost      float64
@@ -44,8 +42,7 @@ type changed struct {
 
 func newReplica(t *neighbourhood, a *objective, devices int, source *rand.PCG) *replica {
 	n := len(t.seconds)
-	aheadOf := new(rand.PCG)
-	return &replica{neighbourhood: t, objective: a, source: source, rng: rand.New(source), ahead: rand.New(aheadOf), aheadOf: aheadOf, devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]changed, 0, 4*n)}
+	return &replica{neighbourhood: t, objective: a, rng: rand.New(source), ahead: newLookahead(source), devices: devices, now: make([]uint8, n), best: make([]uint8, n), busy: make([]float64, devices), undo: make([]changed, 0, 4*n)}
 }
 
 // start puts the replica at decisions from and evaluates them. Its objective may hold any.
@@ -124,7 +121,7 @@ func (w *replica) step(temperature float64, run int) bool {
 		w.moves.tell(kind, 0)
 		return false
 	}
-	score, cost := w.objective.evaluate(w.limit(temperature))
+	score, cost := w.objective.evaluate(w.ahead.accepted(w.cost, temperature))
 	w.spent++
 	w.stale++
 	if cost > w.cost && w.rng.Float64() >= math.Exp((w.cost-cost)/(temperature*w.cost)) {
@@ -174,14 +171,6 @@ func (w *replica) came(taken bool, cost float64) {
 	if w.adviser != nil {
 		w.adviser.judged(taken, w.cost, cost)
 	}
-}
-
-// limit returns a cost above which step does not take a move, whatever it is: it looks
-// at the number that step draws next.
-func (w *replica) limit(temperature float64) float64 {
-	*w.aheadOf = *w.source
-	const rounding = 1e-9
-	return w.cost * (1 - temperature*math.Log(w.ahead.Float64())) * (1 + rounding)
 }
 
 // patience is how many evaluations for each decision may pass without a new best
