@@ -293,6 +293,12 @@ repro-verdict: ## the verdict on six models and three machines again, 30 s each,
 .PHONY: repro-strategies
 repro-strategies: ## strategies for six models on 17 machines into experiments/strategies, in parts: what is there is kept; ROWS='llama vitl', RESNET=FILE.onnx
 	RESNET="$(RESNET)" ROWS="$(ROWS)" experiments/strategies/run.sh
+	$(MAKE) table-strategies
+
+.PHONY: table-strategies
+table-strategies: ## print the recorded strategies as experiments/strategies/TABLE.md, with what the placement comes to beside 1F1B
+	$(GO) run ./experiments/strategies/table >experiments/strategies/TABLE.md.new
+	mv experiments/strategies/TABLE.md.new experiments/strategies/TABLE.md
 
 .PHONY: repro-robust repro-replan
 repro-robust: ## plans for the step and for its p95, on 1,000 machines that deviate, 14 rows, into experiments/robust; goes on where it was stopped; EVALUATIONS=, SEED=, ROWS=

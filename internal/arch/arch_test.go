@@ -178,6 +178,7 @@ var allowed = map[string]string{
 	"experiments/papers":               "internal/compare",
 	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
 	"experiments/strategies/openbatch": "internal/published",
+	"experiments/strategies/table":     "placer/strategies units",
 	"experiments/pictures":             "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
