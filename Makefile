@@ -214,6 +214,22 @@ repro-transfer: ## pretrain six policies, each without a family, and judge the 1
 repro-untrained: ## fine-tuning that begins with an untrained network beside the recorded one, SEEDS of each row (ROWS="rnnlm2,gnmt2" for some), into experiments/transfer; goes on where it was stopped; 20 CPU minutes a seed
 	$(GO) run ./experiments/transfer -untrained $(or $(SEEDS),1) -rows "$(ROWS)"
 
+.PHONY: repro-transfer-equal repro-transfer-ablation repro-transfer-curve repro-transfer-ppo repro-transfer-tasks
+repro-transfer-equal: ## zero-shot placement beside annealing from nothing in as much processor time, on graphs of held-out families up to a million ops (SEEDS=6; 5 CPU minutes a seed), into experiments/transfer/equal; goes on where it was stopped
+	GOMAXPROCS=1 $(GO) run ./experiments/transfer -equal -seeds $(or $(SEEDS),6) -o experiments/transfer/equal experiments/transfer/policies/without-*.safetensors
+
+repro-transfer-ablation: ## pretrain policies with parts of the network left out and judge them on families held out (SEEDS="1 2 3", VARIANTS; a minute of one core a policy, then five seconds), into experiments/transfer/ablation; goes on where it was stopped
+	SEEDS="$(SEEDS)" VARIANTS="$(VARIANTS)" STEPS=$(STEPS) ./experiments/transfer/ablation/run.sh
+
+repro-transfer-curve: ## pretrain policies of three widths on 30, 100 and 300 drawn problems and judge them on families held out (GUIDES=none|all, SEEDS="1 2 3", PROBLEMS, WIDTHS; a quarter of a minute of one core a policy), into experiments/transfer/curve; goes on where it was stopped
+	GUIDES=$(GUIDES) SEEDS="$(SEEDS)" PROBLEMS="$(PROBLEMS)" WIDTHS="$(WIDTHS)" STEPS=$(STEPS) ./experiments/transfer/curve/run.sh
+
+repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; 5 CPU minutes a seed; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
+	$(GO) run ./experiments/transfer -ppo $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
+
+repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6, families held out (20 s of one core), into experiments/transfer/tasks.csv
+	$(GO) run ./experiments/transfer -tasks experiments/transfer/policies/without-*.safetensors
+
 repro-transfer-encoder: ## pretrain six policies with an encoder, each without a family, and judge them zero-shot, all three tasks too (5 minutes a policy on one free core), into experiments/transfer/encoder
 	WIDTH=$(WIDTH) STEPS=$(STEPS) ./experiments/transfer/encoder/run.sh
 
@@ -277,6 +293,12 @@ repro-verdict: ## the verdict on six models and three machines again, 30 s each,
 .PHONY: repro-strategies
 repro-strategies: ## strategies for six models on 17 machines into experiments/strategies, in parts: what is there is kept; ROWS='llama vitl', RESNET=FILE.onnx
 	RESNET="$(RESNET)" ROWS="$(ROWS)" experiments/strategies/run.sh
+	$(MAKE) table-strategies
+
+.PHONY: table-strategies
+table-strategies: ## print the recorded strategies as experiments/strategies/TABLE.md, with what the placement comes to beside 1F1B
+	$(GO) run ./experiments/strategies/table >experiments/strategies/TABLE.md.new
+	mv experiments/strategies/TABLE.md.new experiments/strategies/TABLE.md
 
 .PHONY: repro-robust repro-replan
 repro-robust: ## plans for the step and for its p95, on 1,000 machines that deviate, 14 rows, into experiments/robust; goes on where it was stopped; EVALUATIONS=, SEED=, ROWS=

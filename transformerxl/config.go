@@ -36,6 +36,9 @@ type Config struct {
 	// HeadResidual adds the head's input to the result of its attention, before
 	// layer normalisation. The paper has the attention's result alone.
 	HeadResidual bool
+	// TasksApart decides every task from the last layer's states, as the first one is:
+	// no recurrence over the tasks.
+	TasksApart bool `json:",omitempty"`
 }
 
 // Default returns the sizes of GDP, tables 3 and 4, for logits of choices

@@ -191,9 +191,12 @@ func (r reference) tasks(x []float64) (logits [][]float64) {
 	first := r.config.Tasks()[0].Name
 	for i, task := range r.config.Tasks() {
 		var h []float64
-		if i > 0 {
+		switch {
+		case r.config.TasksApart:
+			h = r.norm(task.Name+".norm", x)
+		case i > 0:
 			h = r.affine(r.norm(task.Name+".norm", beside(logits[i-1], x, r.n)), task.Name+".project", identity)
-		} else {
+		default:
 			h = r.norm(task.Name+".norm", x)
 		}
 		a := h
@@ -204,7 +207,9 @@ func (r reference) tasks(x []float64) (logits [][]float64) {
 			}
 		}
 		logits = append(logits, r.affine(r.affine(a, task.Name+".fc1", nntest.Relu), task.Name+".fc2", identity))
-		x = h
+		if !r.config.TasksApart {
+			x = h
+		}
 	}
 	return logits
 }

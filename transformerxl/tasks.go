@@ -21,7 +21,7 @@ import (
 type head struct {
 	task    Task
 	in      norm
-	project *affine // nil for the first task
+	project *affine // nil for the first task, and where tasks are apart
 	mid     *norm   // of the residual connection, if there is one
 	fc1     affine
 	fc2     affine
@@ -39,14 +39,16 @@ func (n *Network) addHeads(ps *nn.Params, r *rand.Rand) {
 			continue
 		}
 		h := head{task: t}
-		if i == 0 {
+		if i == 0 || c.TasksApart {
 			h.in = newNorm(ps, t.Name+".norm", c.Width)
-			n.attend = newAttend(c, ps, r, t.Name+".attention")
 		} else {
 			wide := n.heads[i-1].task.Columns() + c.Width
 			h.in = newNorm(ps, t.Name+".norm", wide)
 			p := newAffine(ps, r, t.Name+".project", wide, c.Width)
 			h.project = &p
+		}
+		if i == 0 {
+			n.attend = newAttend(c, ps, r, t.Name+".attention")
 		}
 		if c.HeadResidual && c.Attention {
 			m := newNorm(ps, t.Name+".residual", c.Width)
@@ -80,8 +82,8 @@ func (n *Network) Extend(c Config, ps *nn.Params, r *rand.Rand) error {
 func (n *Network) decide(g *nn.Graph, x *nn.Node, s *[]Segment) (logits []*nn.Node) {
 	hidden := x
 	for i, h := range n.heads {
-		if i == 0 {
-			hidden = h.in.apply(g, hidden)
+		if h.project == nil {
+			hidden = h.in.apply(g, x)
 		} else {
 			hidden = h.project.apply(g, nn.Identity, h.in.apply(g, g.Concat(logits[i-1], hidden)))
 		}

@@ -16,6 +16,7 @@ func taskSets() map[string]func(c *Config) {
 		"place":      func(c *Config) {},
 		"all":        func(c *Config) { c.ScheduleLevels, c.FusionLevels = 4, 3 },
 		"kinds":      func(c *Config) { c.ScheduleLevels, c.FusionLevels, c.FusionKinds = 4, 2, 3 },
+		"apart":      func(c *Config) { c.ScheduleLevels, c.FusionLevels, c.TasksApart = 4, 3, true },
 		"place,fuse": func(c *Config) { c.FusionLevels = 5 },
 		"schedule":   func(c *Config) { c.Choices, c.ScheduleLevels = 0, 4 },
 		"sched,fuse": func(c *Config) { c.Choices, c.ScheduleLevels, c.FusionLevels = 0, 2, 6 },

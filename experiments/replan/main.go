@@ -143,10 +143,11 @@ func lose(r row, missing []int, out string) (rows []row, err error) {
 		return nil, err
 	}
 	r.Whole = score.Value
+	var last fresh
 	for _, lost := range missing {
 		x := r
 		x.Lost = lost
-		if err := x.change(whole, m, old); err != nil {
+		if err := x.change(whole, m, old, &last); err != nil {
 			return nil, err
 		}
 		line, err := json.Marshal(x)
@@ -169,8 +170,22 @@ func lose(r row, missing []int, out string) (rows []row, err error) {
 	return rows, nil
 }
 
+// fresh is a search from nothing on what is left of a machine. Where another device is lost and
+// the rest is alike, it is the same.
+type fresh struct {
+	on     *hw.Machine
+	device []uint8
+	score  plan.Score
+}
+
+func alike(a, b *hw.Machine) bool {
+	links := func(a, b hw.Link) bool { a.Name, b.Name = "", ""; return a == b }
+	return slices.EqualFunc(a.Devices, b.Devices, func(a, b hw.Device) bool { return a.SameFigures(&b) }) &&
+		slices.EqualFunc(a.Links, b.Links, links) && slices.EqualFunc(a.Routes, b.Routes, slices.Equal)
+}
+
 // change loses a device of the plan old on m.
-func (r *row) change(whole *problem.Problem, m *hw.Machine, old []uint8) error {
+func (r *row) change(whole *problem.Problem, m *hw.Machine, old []uint8, last *fresh) error {
 	var keep []int
 	to := make([]uint8, gpus)
 	for d := range gpus {
@@ -187,18 +202,20 @@ func (r *row) change(whole *problem.Problem, m *hw.Machine, old []uint8) error {
 	if err != nil {
 		return err
 	}
-	fresh, score, err := find(p, r.Evaluations, r.Seed)
-	if err != nil {
-		return err
+	if last.on == nil || !alike(last.on, p.Machine) {
+		last.on = p.Machine
+		if last.device, last.score, err = find(p, r.Evaluations, r.Seed); err != nil {
+			return err
+		}
 	}
-	r.Fresh, r.FreshFits = score.Value, score.Feasible()
+	r.Fresh, r.FreshFits = last.score.Value, last.score.Feasible()
 	var forced units.Bytes
 	for i, d := range before {
 		b := p.Graph.Op(graph.OpID(i)).Resident
 		if d == replan.Lost {
 			forced += b
 		}
-		if d != fresh[i] {
+		if d != last.device[i] {
 			r.FreshMoved += int64(b)
 		}
 	}

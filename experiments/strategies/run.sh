@@ -2,10 +2,11 @@
 # Compares strategies for six models on 1, 2, 4 and 8 of A100 and of H100 and on a desktop
 # of 24 GB and 12 GB, and torchtitan's Llama on four RTX 3090; records the documents beside
 # itself (or in OUT). What is there is kept: a run that was stopped goes on, AGAIN=1 starts
-# over. ROWS='llama vitl' runs some models alone. BUDGET (default 60s) is that of the
-# placement of each. RESNET names a ResNet-50 as an ONNX file; its first dimension is
-# opened if it is a number. Without it that row is left out. Ops are not fused (--eager).
+# over. ROWS='llama vitl' runs some models alone, ON='h100-8 box' some machines. BUDGET
+# (default 60s) is that of the placement of each. RESNET names a ResNet-50 as an ONNX file;
+# its first dimension is opened if it is a number. Without it that row is left out. Ops are not fused (--eager).
 set -euo pipefail
+trap 'exit 130' INT TERM # a row that was interrupted lacks ways: it is not kept
 cd "$(dirname "$0")/../.."
 [ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
 placer=${PLACER:-bin/placer}
@@ -14,6 +15,7 @@ mkdir -p "$out"
 one() {
   local name=$1
   shift
+  if [ -n "${ON:-}" ] && [[ " $ON " != *" ${name#*-} "* ]]; then return; fi
   if [ -z "${AGAIN:-}" ] && [ -s "$out/$name.json" ]; then return; fi
   rc=0
   "$placer" strategies -q --eager "$@" --budget "${BUDGET:-60s}" --json >"$out/$name.json.new" || rc=$?

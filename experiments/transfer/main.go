@@ -38,9 +38,27 @@ func main() {
 	tasks := flag.Bool("tasks", false, "judge all three tasks, zero-shot, on the cases of GO's figure 6, into tasks.csv and tasks.md, and nothing else")
 	propose := flag.Bool("propose", false, "choose the proposals of the policy files anew, on graphs of the families that each knows, write them into the files, and nothing else")
 	untrained := flag.Int("untrained", 0, "seeds of fine-tuning that begins with an untrained network, into untrained.csv and untrained.md, and nothing else")
+	equal := flag.Bool("equal", false, "place the graphs of graphs.tsv in the folder zero-shot and anneal them in as much processor time, into runs.csv and table.md, and nothing else")
+	ablation := flag.Bool("ablation", false, "judge policies in folders VARIANT-SEED, with parts of the network left out, into runs.csv and table.md, and nothing else")
+	curve := flag.Bool("curve", false, "judge policies in folders PROBLEMSxWIDTH-SEED, into runs.csv and table.md, and nothing else")
+	ppo := flag.Int("ppo", 0, "seeds of fine-tuning through the network, on the rows of results.csv, into ppo.csv and ppo.md, and nothing else")
 	flag.Parse()
 	err := error(nil)
-	if *propose {
+	if *ppo > 0 {
+		var policies map[string]*sequential.Policy
+		if policies, _, err = readPolicies(flag.Args()); err == nil {
+			err = judgePPO(policies, "experiments/transfer", *out, *only, *ppo)
+		}
+	} else if *ablation {
+		err = judgeVariants(flag.Args(), *out, writeAblation)
+	} else if *curve {
+		err = judgeVariants(flag.Args(), *out, writeCurve)
+	} else if *equal {
+		var policies map[string]*sequential.Policy
+		if policies, _, err = readPolicies(flag.Args()); err == nil {
+			err = judgeEqual(policies, *out, *only, *seeds)
+		}
+	} else if *propose {
 		for _, f := range flag.Args() {
 			if err = proposeFor(f); err != nil {
 				break

@@ -100,17 +100,20 @@ func (c *Coarsened) nodes(g *graph.Graph) int32 {
 	c.delay(g, constant, depth)
 	type key struct{ unit, depth int32 }
 	number := map[key]int32{}
+	last, at := key{-1, -1}, int32(0)
 	for i := range n {
 		if constant[i] {
 			continue
 		}
-		k := key{c.units.Of[i], depth[i]}
-		v, ok := number[k]
-		if !ok {
-			v = int32(len(number))
-			number[k] = v
+		if k := (key{c.units.Of[i], depth[i]}); k != last { // neighbours are often of one node
+			v, ok := number[k]
+			if !ok {
+				v = int32(len(number))
+				number[k] = v
+			}
+			last, at = k, v
 		}
-		c.Of[i] = v
+		c.Of[i] = at
 	}
 	// Constants go to a node of their unit, if there is one.
 	first := make([]int32, c.units.NumUnits())
@@ -138,7 +141,7 @@ func (c *Coarsened) nodes(g *graph.Graph) int32 {
 // everywhere reports whether op i is a constant that waits for nothing: it could
 // be on every device.
 func everywhere(g *graph.Graph, i graph.OpID) bool {
-	return g.Op(i).Kind.Class() == graph.ClassConst && len(g.Inputs(i)) == 0 && len(g.Control(i)) == 0
+	return len(g.Inputs(i)) == 0 && len(g.Control(i)) == 0 && g.Op(i).Kind.Class() == graph.ClassConst
 }
 
 // delay deepens ops, products excepted, that work for their own unit alone to the
@@ -152,8 +155,7 @@ func (c *Coarsened) delay(g *graph.Graph, constant []bool, depth []int32) {
 		for _, q := range g.Control(id) {
 			waited[q] = true
 		}
-		k := g.Op(id).Kind.Class()
-		if constant[i] || waited[i] || k == graph.ClassGEMM || k == graph.ClassConv {
+		if constant[i] || waited[i] {
 			continue
 		}
 		to, own := int32(-1), true
@@ -166,7 +168,10 @@ func (c *Coarsened) delay(g *graph.Graph, constant []bool, depth []int32) {
 				}
 			}
 		}
-		if own && to > depth[i] {
+		if !own || to <= depth[i] {
+			continue
+		}
+		if k := g.Op(id).Kind.Class(); k != graph.ClassGEMM && k != graph.ClassConv {
 			depth[i] = to
 		}
 	}
@@ -242,6 +247,14 @@ func (c *Coarsened) renumber(order []graph.OpID) {
 	}
 	c.Ops = make([][]graph.OpID, len(to))
 	c.of = make([]int32, len(to))
+	size := make([]int, len(to))
+	for _, number := range c.Of {
+		size[to[number]]++
+	}
+	all := make([]graph.OpID, len(c.Of))
+	for v, n := range size {
+		c.Ops[v], all = all[:0:n], all[n:]
+	}
 	for i := range c.Of {
 		v := to[c.Of[i]]
 		c.Of[i] = v

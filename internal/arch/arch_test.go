@@ -178,11 +178,12 @@ var allowed = map[string]string{
 	"experiments/papers":               "internal/compare",
 	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
 	"experiments/strategies/openbatch": "internal/published",
+	"experiments/strategies/table":     "placer/strategies units",
 	"experiments/pictures":             "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
 	"experiments/guided":               "hw workloads placer/policy/proposer placer/problem plan baselines/rules baselines/search/anneal",
-	"experiments/transfer":             "internal/fsx hw workloads graph/fuse placer/policy/sequential placer/problem plan baselines/rules baselines/search/fusion",
+	"experiments/transfer":             "internal/fsx hw workloads graph/fuse placer/policy/sequential placer/pretrained placer/problem plan baselines/rules baselines/search/anneal baselines/search/fusion",
 }
 
 func TestImportPolicy(t *testing.T) {

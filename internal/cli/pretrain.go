@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,8 @@ type pretrainFlags struct {
 func (c *console) pretrainCommand() *cobra.Command {
 	f := pretrainFlags{config: sequential.DefaultPretrain()}
 	p := &f.config
-	encoder := 0
+	encoder, guides := 0, "all"
+	var without []string
 	cmd := &cobra.Command{
 		Use:   "pretrain",
 		Short: "Train a policy on many graphs, to be used on others",
@@ -62,6 +64,14 @@ func (c *console) pretrainCommand() *cobra.Command {
 			if encoder > 0 {
 				p.Policy.Encoder = sequential.DefaultEncoder(encoder)
 			}
+			var err error
+			if p.Policy, err = p.Policy.Without(without); err != nil {
+				return usage(err)
+			}
+			if guides != "all" && guides != "none" {
+				return usagef("--guides %s, want all or none", guides)
+			}
+			p.Policy.Unguided = guides == "none"
 			if f.corpus == "" && f.most > 0 {
 				return usagef("--problems goes with --corpus")
 			}
@@ -89,6 +99,9 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&p.MostRows, "most-rows", p.MostRows, "largest graph, in decisions times devices")
 	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
 	fl.IntVar(&encoder, "encoder", encoder, "width of GraphSAGE and the attention that embed the units; 0 leaves them out")
+	fl.StringSliceVar(&without, "without", nil, "parts of the encoder to leave out, separated by commas: "+strings.Join(sequential.Parts(), ", "))
+	fl.StringVar(&guides, "guides", guides, "rules of thumb among the inputs, and as what scores begin with: all or none")
+	fl.IntVar(&p.Judged, "judged", p.Judged, "graphs of each family on which all proposals are tried at the end; 0 leaves their order to chance")
 	fl.Float64Var(&p.Rate, "rate", p.Rate, "learning rate of PPO")
 	fl.Float64Var(&p.Entropy, "entropy", p.Entropy, "factor of the entropy bonus")
 	fl.Float64Var(&p.Prior, "prior", p.Prior, "weight of the divergence from the heuristic prior")

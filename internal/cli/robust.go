@@ -3,39 +3,146 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/placer/search"
+	"placer/placer/verdict"
 	"placer/plan"
+	"placer/sim"
+	"placer/sim/robust"
+)
+
+// robustly is what a search by a quantile over machines that deviate has beside others.
+type robustly struct {
+	first int // evaluations on the machine as it is
+	// end is when a budget in seconds is over, finals included; 0 without one.
+	end float64
+	// plans are those that the quantile of more machines may choose from at the end.
+	plans []candidate
+}
+
+// candidate is a plan that a method came to.
+type candidate struct {
+	method string
+	plan.Decision
+}
+
+// remember keeps a best that a method came to, the last few of each.
+func (r *robustly) remember(e search.Event) {
+	if r == nil || e.Device == nil || !e.Score.Feasible() {
+		return
+	}
+	r.plans = append(r.plans, candidate{e.Method, e.Decision.Clone()})
+	of := func(c candidate) bool { return c.method == e.Method }
+	mine := 0
+	for _, c := range r.plans {
+		if of(c) {
+			mine++
+		}
+	}
+	if e.Method != methods.GivenName && mine > finalBests {
+		k := slices.IndexFunc(r.plans, of)
+		r.plans = slices.Delete(r.plans, k, k+1)
+	}
+}
+
+// settle has the plans of a robust search run on machines that it was not made on, and makes the
+// one of the least quantile there the best.
+func (c *console) settle(ctx context.Context, s *searchRun, r *robustly, found *search.Result) error {
+	if r == nil || found.Interrupted {
+		return nil
+	}
+	for k := range found.Rows {
+		r.plans = append(r.plans, candidate{found.Rows[k].Method, found.Rows[k].Decision})
+	}
+	chosen := &found.Rows[found.Best]
+	all := []candidate{{chosen.Method, chosen.Decision}}
+	given := plan.Decision{Priority: s.task.Priority, Fusion: s.task.Fusion}
+	for _, p := range r.plans {
+		p.Decision = p.Or(given)
+		if !slices.ContainsFunc(all, func(o candidate) bool { return same(o.Decision.Or(given), p.Decision) }) {
+			all = append(all, p)
+		}
+	}
+	o, err := s.config.options()
+	if err != nil {
+		return err
+	}
+	cost, err := s.loaded.Costs(s.task.Machine)
+	if err != nil {
+		return err
+	}
+	how, config := sim.Default(), *o.Robust
+	how.Contention = s.task.Contention
+	config.Machines, config.Seed = finalMachines, finalSeed
+	config.Error = verdict.ErrorOf(s.loaded.Source, s.task.Machine).Share
+	if r.end > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
+		defer stop()
+	}
+	decisions := make([]plan.Decision, len(all))
+	for k := range all {
+		decisions[k] = all[k].Decision.Or(given)
+	}
+	best, n, err := robust.Finals(ctx, s.task.Graph, s.task.Machine, cost, how, config, decisions)
+	if err != nil || n < finalMachines/16 {
+		return err
+	}
+	found.Prefer(s.task, all[best].method, decisions[best], fmt.Sprintf("the best of %d plans on %d other machines", len(all), n))
+	return nil
+}
+
+// same reports whether two decisions are equal.
+func same(a, b plan.Decision) bool {
+	return slices.Equal(a.Device, b.Device) && slices.Equal(a.Priority, b.Priority) && slices.Equal(a.Fusion, b.Fusion)
+}
+
+// Plans of a robust search are chosen at the end on other machines than those they were made
+// on, and than those that simulate --robust judges them on: the last finalBests of each
+// method. finalShare is the most of a budget in seconds that this takes.
+const (
+	finalBests    = 4
+	finalMachines = 1000
+	finalSeed     = 2000
+	finalShare    = 0.05
 )
 
 // nominal searches on the machine as it is, where steps are judged by a quantile over
 // machines that deviate, and lets the search start from every plan that this came to. It has
 // half of a budget in time, and beside one in evaluations nominalTimes as many: each costs a
-// fiftieth there. It returns what is left, and the evaluations that it took. A run that is
-// resumed knows its plans already.
-func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, int, error) {
+// fiftieth there. It returns what is left, and what the end of the search needs to know; nil
+// for other searches. A run that is resumed knows its plans already.
+func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, *robustly, error) {
 	if s.config.Robust == "" {
-		return how, 0, nil
+		return how, nil, nil
+	}
+	r := &robustly{}
+	now := host.Clock()
+	if b := how.Budget.Seconds; b > 0 {
+		r.end = b
+		how.Budget.Seconds -= finalShare * (b - now)
 	}
 	if s.memory != nil {
 		if _, known := s.memory.Ended[methods.GivenName]; known {
 			s.startFrom(s.given)
-			return how, 0, nil
+			return how, r, nil
 		}
 	}
 	o, err := s.config.options()
 	if err != nil {
-		return how, 0, err
+		return how, nil, err
 	}
 	o.Robust = nil
 	p, err := problem.New(s.loaded.Source, s.task.Machine, o)
 	if err != nil {
-		return how, 0, err
+		return how, nil, err
 	}
-	own, now := how, host.Clock()
+	own := how
 	own.Fewer = false
 	own.Budget.Evaluations *= nominalTimes
 	if b := how.Budget.Seconds; b > 0 {
@@ -55,9 +162,9 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	show.close()
 	if err != nil {
 		if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
-			return how, 0, nil
+			return how, r, nil
 		}
-		return how, 0, err
+		return how, nil, err
 	}
 	plans := slices.Clone(s.given)
 	for k := range found.Rows {
@@ -65,10 +172,14 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	}
 	for _, m := range s.methods {
 		plans = append(plans, near[m.Name]...)
+		for _, d := range near[m.Name][max(0, len(near[m.Name])-finalBests):] {
+			r.plans = append(r.plans, candidate{methods.GivenName, d})
+		}
 	}
 	s.startFrom(plans)
 	s.methods[0].Note = "for the machine as it is"
-	return how, found.Evaluations, nil
+	r.first = found.Evaluations
+	return how, r, nil
 }
 
 // startFrom makes plans the first of the methods, and has the others that search start from the

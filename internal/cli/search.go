@@ -87,7 +87,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run (default rules and a portfolio; --from-scratch : none pretrained)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
-		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what starts from the pretrained policy")
+		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what is pretrained")
 		_ = fl.MarkHidden("from-scratch") // named beside --methods; the help fits a screen
 		fl.BoolVar(&f.strategies, "strategies", false, "rows of data, pipeline, tensor parallel (default with 30 s or more)")
 	})
@@ -250,7 +250,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
 	how.Fewer = how.Budget.Seconds == 0
-	how, first, err := c.nominal(ctx, s, how, host)
+	how, robustly, err := c.nominal(ctx, s, how, host)
 	if err != nil {
 		return err
 	}
@@ -260,11 +260,13 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
 		show.observe(e)
 		workers.tell(show, e.Seconds)
+		robustly.remember(e)
 		return s.run.Observe(e)
 	}, s.memory)
 	show.close()
-	if err == nil {
-		found.Evaluations += first
+	if err == nil && robustly != nil {
+		found.Evaluations += robustly.first
+		err = c.settle(ctx, s, robustly, found)
 	}
 	workers.sum(c)
 	measured.sum(c)

@@ -8,6 +8,7 @@ import (
 	"placer/baselines/search/local"
 	"placer/placer/policy/cem"
 	"placer/placer/portfolio"
+	"placer/placer/pretrained"
 	"placer/placer/search"
 	"placer/plan"
 )
@@ -54,9 +55,10 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		}})
 	}
 	common := new(anneal.Shared)
+	guide := guideFor(p)
 	placed := func(cool int, recreate bool) func(plan.Decision) plan.Placer {
 		return func(start plan.Decision) plan.Placer {
-			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Recreate: recreate, Workers: 1, Shared: common}
+			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Recreate: recreate, Workers: 1, Shared: common, Guide: guide}
 		}
 	}
 	together := func(start plan.Decision) plan.Placer {
@@ -71,7 +73,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	own("balance")
 	own(Uncontended)
-	anew("anneal", anneal.Placer{Workers: 1, Shared: common})
+	anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: guide})
 	if steps { // what list scheduling knows of
 		anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: common})
 	}
@@ -99,4 +101,18 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	own(FineTuned)
 	return all
+}
+
+// guideFor returns the network that chooses moves in the arms of a portfolio for problems
+// like p. It has learned from placements without fusion; where more is decided it does not
+// pay.
+func guideFor(p Problem) anneal.Guide {
+	if p.FromScratch || !byStep(p) || p.Tasks&^plan.Place != 0 {
+		return nil
+	}
+	n, err := pretrained.Moves()
+	if err != nil {
+		panic(err) // the program carries it
+	}
+	return n
 }

@@ -58,7 +58,7 @@ type Problem struct {
 	Machine *hw.Machine
 	// Ops is how many the graph has; 0 stands for few.
 	Ops int
-	// FromScratch leaves out what starts from the pretrained policy.
+	// FromScratch leaves out what is pretrained.
 	FromScratch bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"placer/baselines/conformance"
+	"placer/baselines/search/anneal"
 	"placer/graph/unit"
 	"placer/placer/search"
 	"placer/plan"
@@ -49,6 +50,35 @@ func TestThroughputHasAllMethods(t *testing.T) {
 	for _, want := range []string{"metis", "scotch", "pipedream", "contiguous", Portfolio, "balance", "anneal"} {
 		if !slices.Contains(have, want) {
 			t.Errorf("no %s among %v", want, have)
+		}
+	}
+}
+
+// TestGuidedArms: the network of moves takes part where steps are judged and placement
+// alone is decided, unless what is pretrained may not.
+func TestGuidedArms(t *testing.T) {
+	for _, c := range []struct {
+		p    Problem
+		want bool
+	}{
+		{Problem{Tasks: plan.Place}, true},
+		{Problem{}, true}, // no tasks stand for placement
+		{Problem{Tasks: plan.Place | plan.Fuse}, false},
+		{Problem{Tasks: plan.Place, FromScratch: true}, false},
+		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false},
+		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false},
+	} {
+		for _, a := range arms(c.p, Default()) {
+			if a.Name != "anneal" {
+				continue
+			}
+			x, err := a.New(plan.Decision{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := x.(anneal.Placer).Guide != nil; got != c.want {
+				t.Errorf("%+v: guided is %t, want %t", c.p, got, c.want)
+			}
 		}
 	}
 }

@@ -38,9 +38,9 @@ type Outcome struct {
 
 // Find searches p, on the changed machine, for a plan near old, [N], the devices of the ops
 // before, by their numbers on p's machine or Lost. At most limit bytes move; without a
-// limit it is below 0. A third of p's budget goes to a search from nothing, the plan of each of
-// whose methods is then led back to the limit, one to annealing under the limit from the best
-// of those and of old, and one to local search from there.
+// limit it is below 0. An eighth of p's budget goes to a search from nothing, the plan of each of
+// whose methods is then led back to the limit, most to annealing under the limit from the best
+// of those and of old, and an eighth to local search from there.
 func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Bytes) (*Outcome, error) {
 	n := p.Graph.NumOps()
 	if len(old) != n {
@@ -66,19 +66,14 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	}
 	out.Kept = p.Evaluate(kept)
 
-	third := p.Problem
-	third.Budget.Seconds /= 3
-	third.Budget.Evaluations /= 3
-	start, tried, err := x.fromNothing(ctx, p, third.Budget, kept)
+	start, tried, err := x.fromNothing(ctx, p, shareOf(p.Budget, fromNothing), kept)
 	if err != nil {
 		return nil, err
 	}
-	near := third
-	near.JudgeBy(&limited{Evaluator: p.Evaluator.Clone(), of: x})
-	if p.Moves != nil {
-		near.Moves = func() plan.Moves { return &limitedMoves{Moves: p.Moves(), of: x} }
-	}
-	led, err := anneal.Placer{Starts: [][]uint8{start}, Workers: 1}.Place(ctx, &near)
+	near := p.Problem
+	near.Budget = shareOf(p.Budget, annealed)
+	x.ledger().limit(&near)
+	led, err := anneal.Placer{Starts: [][]uint8{start}, Workers: 1, Coarsened: x.limitCoarsened, Recreate: true}.Place(ctx, &near)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +81,7 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 		start = led.Device
 	}
 	near.Evaluator = near.Evaluator.Clone()
+	near.Budget = shareOf(p.Budget, localised)
 	o, err := local.Placer{Start: start}.Place(ctx, &near)
 	if err != nil {
 		return nil, err
@@ -95,6 +91,18 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 	out.Moved = x.moved(o.Device)
 	out.Score = p.Evaluate(o.Device)
 	return out, nil
+}
+
+// Eighths of a budget.
+const (
+	fromNothing = 1
+	annealed    = 6
+	localised   = 1
+)
+
+// shareOf returns so many eighths of b.
+func shareOf(b plan.Budget, eighths int) plan.Budget {
+	return plan.Budget{Seconds: b.Seconds * float64(eighths) / 8, Evaluations: max(min(1, b.Evaluations), b.Evaluations*eighths/8)}
 }
 
 // anew are the methods of a search from nothing, beside annealing from kept.
@@ -144,16 +152,7 @@ type finder struct {
 	old   []uint8
 	limit units.Bytes
 	alike [][][]int32 // branches that can take each other's place, by class
-}
-
-// moved returns the bytes that a device gets and did not hold.
-func (x *finder) moved(device []uint8) (b units.Bytes) {
-	for i, d := range device {
-		if d != x.old[i] {
-			b += x.p.Graph.Op(graph.OpID(i)).Resident
-		}
-	}
-	return b
+	ops   *ledger     // made where it is asked for
 }
 
 // judge is the score of a placement whose bytes beyond the limit count as if they did not
@@ -162,60 +161,6 @@ func (x *finder) judge(device []uint8) plan.Score {
 	s := x.p.Evaluate(device)
 	s.Overflow += max(0, x.moved(device)-x.limit)
 	return s
-}
-
-// limited is an evaluator under the limit.
-type limited struct {
-	plan.Evaluator
-	of *finder
-}
-
-// Evaluate implements plan.Evaluator.
-func (l *limited) Evaluate(d plan.Decision) plan.Score {
-	s := l.Evaluator.Evaluate(d)
-	s.Overflow += max(0, l.of.moved(d.Device)-l.of.limit)
-	return s
-}
-
-// Clone implements plan.Evaluator.
-func (l *limited) Clone() plan.Evaluator { return &limited{l.Evaluator.Clone(), l.of} }
-
-// limitedMoves judges changes as limited does.
-type limitedMoves struct {
-	plan.Moves
-	of     *finder
-	device []uint8
-	moved  units.Bytes
-}
-
-// Reset implements plan.Moves.
-func (l *limitedMoves) Reset(d plan.Decision) {
-	l.Moves.Reset(d)
-	l.device = slices.Clone(d.Device)
-	l.moved = l.of.moved(d.Device)
-}
-
-// Move implements plan.Moves.
-func (l *limitedMoves) Move(ops []graph.OpID, device uint8) {
-	l.Moves.Move(ops, device)
-	for _, i := range ops {
-		b := l.of.p.Graph.Op(i).Resident
-		if l.device[i] != l.of.old[i] {
-			l.moved -= b
-		}
-		if l.device[i] = device; device != l.of.old[i] {
-			l.moved += b
-		}
-	}
-}
-
-// Score implements plan.Moves.
-func (l *limitedMoves) Score(limit float64) (plan.Score, bool) {
-	s, ok := l.Moves.Score(limit)
-	if ok {
-		s.Overflow += max(0, l.moved-l.of.limit)
-	}
-	return s, ok
 }
 
 // keep returns the best placement that moves no bytes but what is lost: all of it to one

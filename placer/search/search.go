@@ -224,11 +224,11 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 // judge fills what follows from r's decision.
 func (s *searcher) judge(r *Row, e plan.Evaluator) {
 	r.Score = e.Evaluate(r.Decision)
-	s.describe(r, e)
+	r.describe(s.problem, e)
 }
 
 // describe fills what only the reader of a row wants to know.
-func (s *searcher) describe(r *Row, e plan.Evaluator) {
+func (r *Row) describe(p *problem.Problem, e plan.Evaluator) {
 	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
 	r.Scheduled = r.Score
 	if r.Predicted != nil {
@@ -238,10 +238,10 @@ func (s *searcher) describe(r *Row, e plan.Evaluator) {
 		r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
 	}
 	r.Placed = r.Scheduled
-	if !slices.Equal(r.Priority, s.problem.Priority) {
-		r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: s.problem.Priority})
+	if !slices.Equal(r.Priority, p.Priority) {
+		r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: p.Priority})
 	}
-	r.Peak = s.problem.Peak(r.Decision)
+	r.Peak = p.Peak(r.Decision)
 }
 
 // describeAll describes rows side by side. It comes behind the search: on large graphs a
@@ -257,7 +257,7 @@ func (s *searcher) describeAll(rows []*Row) {
 		e := s.problem.Evaluator.Clone()
 		wait.Go(func() {
 			for r := range next {
-				s.describe(r, e)
+				r.describe(s.problem, e)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ type mark struct {
 	value float64   // the quantile
 	log   []float64 // by machine
 	// influence is the derivative of the quantile's logarithm by that of a machine's step, times
-	// the number of machines: 1 + z (log - mean) / deviation.
+	// the number of machines.
 	influence []float64
 }
 
@@ -108,21 +108,26 @@ func (x *moves) beyond(limit float64, n int) bool {
 
 // remember makes the placement that all machines have run the mark.
 func (x *moves) remember(value float64) {
-	n := float64(len(x.values))
-	mean, square := 0.0, 0.0
+	m := momentsOf(x.values)
 	for k, v := range x.values {
 		x.mark.log[k] = math.Log(v)
-		mean += x.mark.log[k] / n
-	}
-	for _, l := range x.mark.log {
-		square += (l - mean) * (l - mean) / n
-	}
-	deviation := math.Sqrt(square)
-	for k, l := range x.mark.log {
-		x.mark.influence[k] = 1
-		if deviation > 0 {
-			x.mark.influence[k] += normal(x.quantile) * (l - mean) / deviation
-		}
+		x.mark.influence[k] = m.influence(x.mark.log[k], x.quantile)
 	}
 	x.mark.known, x.mark.value = true, value
+}
+
+// influence returns the derivative of mean + above(q)*deviation by one of the n values whose
+// moments m are, times n.
+func (m moments) influence(value, q float64) float64 {
+	if m.deviation == 0 {
+		return 1
+	}
+	u, z, c := (value-m.mean)/m.deviation, normal(q), leaning(q)
+	switch {
+	case z+c*m.skew <= 0:
+		return 1
+	case math.Abs(m.skew) == mostSkew:
+		return 1 + u*(z+c*m.skew)
+	}
+	return 1 + u*(z-2*c*m.skew) + 3*c*(u*u-1)
 }

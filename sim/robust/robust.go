@@ -154,9 +154,8 @@ func (x *deviatingKernels) Parts(op graph.OpID, d int) fuse.Parts {
 	return fuse.Parts{Compute: p.Compute * units.Seconds(f), PerByte: p.PerByte * f, Launch: p.Launch * units.Seconds(f)}
 }
 
-// Evaluate implements plan.Evaluator: the quantile of the log-normal distribution with the
-// moments of the steps' logarithms, which few machines settle better than an order
-// statistic of theirs; bytes do not depend on times much, and the largest overflow counts.
+// Evaluate implements plan.Evaluator: the quantile by the first three moments of the steps'
+// logarithms, which few machines settle better than an order statistic of theirs; bytes do not depend on times much, and the largest overflow counts.
 func (e *Evaluator) Evaluate(d plan.Decision) (s plan.Score) {
 	for k, m := range e.machine {
 		x := m.Evaluate(d)
@@ -167,19 +166,45 @@ func (e *Evaluator) Evaluate(d plan.Decision) (s plan.Score) {
 	return s
 }
 
-// fitted returns the quantile q of the log-normal distribution that has the mean and the
-// variance of the logarithms of steps.
+// moments are those of the logarithms of steps.
+type moments struct{ mean, deviation, skew float64 }
+
+// momentsOf returns the moments of the logarithms of steps, the skewness at most mostSkew either
+// way: beyond that the expansion of the quantile does not hold.
+func momentsOf(steps []float64) (m moments) {
+	n := float64(len(steps))
+	for _, x := range steps {
+		m.mean += math.Log(x) / n
+	}
+	square, cube := 0.0, 0.0
+	for _, x := range steps {
+		d := math.Log(x) - m.mean
+		square += d * d / n
+		cube += d * d * d / n
+	}
+	if m.deviation = math.Sqrt(square); m.deviation > 0 {
+		m.skew = min(max(cube/(square*m.deviation), -mostSkew), mostSkew)
+	}
+	return m
+}
+
+const mostSkew = 1
+
+// above returns by how many deviations the quantile q is above the mean, by Cornish and Fisher's
+// expansion to the third moment (1937): a step is the longest of several paths, whose
+// logarithms lean to the right. It is never below the mean.
+func (m moments) above(q float64) float64 {
+	return max(0, normal(q)+leaning(q)*m.skew)
+}
+
+// leaning is what the skewness counts in the quantile q.
+func leaning(q float64) float64 { return (normal(q)*normal(q) - 1) / 6 }
+
+// fitted returns the quantile q of a distribution near the log-normal one that has the first three
+// moments of the logarithms of steps.
 func fitted(steps []float64, q float64) float64 {
-	mean, square := 0.0, 0.0
-	for _, x := range steps {
-		mean += math.Log(x)
-	}
-	mean /= float64(len(steps))
-	for _, x := range steps {
-		d := math.Log(x) - mean
-		square += d * d
-	}
-	return math.Exp(mean + normal(q)*math.Sqrt(square/float64(len(steps))))
+	m := momentsOf(steps)
+	return math.Exp(m.mean + m.above(q)*m.deviation)
 }
 
 // normal returns the quantile q of the normal distribution.

@@ -100,12 +100,15 @@ func (x penalty) of(s plan.Score) float64 {
 // graph's ops.
 const mostNodes = 0.4
 
-// coarseObjective returns an objective on the coarsened graph of the units of part, and the
-// number of its nodes.
-func coarseObjective(p *plan.Problem, part *unit.Partition) (*objective, int, error) {
+// coarseObjective returns an objective on the coarsened graph of the units of part, of which
+// tell, if not nil, is told first, and the number of its nodes.
+func coarseObjective(p *plan.Problem, part *unit.Partition, tell func(*unit.Coarsened, *plan.Problem)) (*objective, int, error) {
 	c, q, err := schedule.CoarseProblem(p, part, schedule.InLatency(p.Machine))
 	if err != nil {
 		return nil, 0, err
+	}
+	if tell != nil {
+		tell(c, q)
 	}
 	n := c.Graph.NumOps()
 	a := &objective{

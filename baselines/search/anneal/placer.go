@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"placer/baselines/budget"
+	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -25,6 +26,10 @@ type Placer struct {
 	// Recreate adds a move that makes many decisions anew by list scheduling. Without a
 	// start such a run begins with what list scheduling makes of nothing.
 	Recreate bool
+	// Coarsened, if not nil, is told of the problem on the coarsened graph before any judges by
+	// it: where the problem's own evaluator counts more than the step and its memory, it has that
+	// one count the same.
+	Coarsened func(c *unit.Coarsened, p *plan.Problem)
 	// Shared, if not nil, is what runs on the same problem's units have in common.
 	Shared *Shared
 	// replicas is the number of annealing runs, which exchange what they find; 0

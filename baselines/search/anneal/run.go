@@ -40,7 +40,7 @@ func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
 	var both parallel.Group
 	both.Go(func() { a.Shared.cellsOf(p) })
 	if a.stages[0].coarse {
-		both.Go(func() { _, _ = a.Shared.coarseOf(p) }) // its error is that of the stage
+		both.Go(func() { _, _ = a.Shared.coarseOf(p, a.Coarsened) }) // its error is that of the stage
 	}
 	both.Wait()
 	n := p.Graph.NumOps()
@@ -326,7 +326,7 @@ func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 	case !s.coarse:
 		return r.cells, r.exactObjective(r.cells), nil
 	}
-	c, err := r.Shared.coarseOf(r.p)
+	c, err := r.Shared.coarseOf(r.p, r.Coarsened)
 	if err != nil {
 		return nil, nil, err
 	}

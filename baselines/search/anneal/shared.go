@@ -43,12 +43,12 @@ func (s *Shared) opsOf(p *plan.Problem) *neighbourhood {
 	return t
 }
 
-func (s *Shared) coarseOf(p *plan.Problem) (*coarse, error) {
+func (s *Shared) coarseOf(p *plan.Problem, tell func(*unit.Coarsened, *plan.Problem)) (*coarse, error) {
 	return s.coarse.get(func() (*coarse, error) {
 		if p.Objective.Normal() != plan.Step { // the coarsened graph is simulated: it knows step times alone
 			return &coarse{}, nil
 		}
-		a, nodes, err := coarseObjective(p, p.Units.Levels[unit.Cell])
+		a, nodes, err := coarseObjective(p, p.Units.Levels[unit.Cell], tell)
 		if err != nil {
 			return nil, err
 		}

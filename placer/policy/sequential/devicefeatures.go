@@ -128,9 +128,9 @@ func (f *deviceFacts) shareOf(kind int) float32 {
 // priorGap returns how much more f's device costs than the prior's choice.
 func (f *deviceFacts) priorGap() float64 { return f.x.cost[f.d] - f.x.cost[f.prior] }
 
-// observe writes the features of unit u, whose node v is next, on every device,
-// [D,numDeviceFeatures]; ok, [D], tells which devices are allowed.
-func (x *state) observe(u int32, v graph.OpID, ok []bool, to []float32) {
+// survey finds the facts of a decision on unit u, whose node v is next; ok, [D], tells
+// which devices are allowed.
+func (x *state) survey(u int32, v graph.OpID, ok []bool) {
 	s, inf := x.s, math.Inf(1)
 	if s.unit[v] != u { // a variable, read by v: what is ready is the reader
 		v = none
@@ -158,7 +158,12 @@ func (x *state) observe(u int32, v graph.OpID, ok []bool, to []float32) {
 	}
 	f.prior = x.choose(u, v, f.decided, ok)
 	f.block = min(float64(s.d-1), math.Floor((f.done+s.own[u]/2)/s.mean))
-	for d := range s.d {
+}
+
+// write writes the features of the unit surveyed on every device, [D,numDeviceFeatures].
+func (x *state) write(to []float32) {
+	f := &x.facts
+	for d := range x.s.d {
 		f.d, f.start, f.ready, f.free, f.load = d, x.start[d], x.ready[d], x.devices[d].Free(), x.expected[d]
 		f.apart, f.number = f.decided-x.contact[d], float64(x.number[d])
 		if x.number[d] == none {

@@ -53,13 +53,13 @@ func TestChoose(t *testing.T) {
 		{1, 3, 0.5, 4},
 	}
 	all := []float64{1, 1, 1}
-	if got, want := choose(times, all, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
+	if got, want := choose(logarithms(times), all, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", got, want)
 	}
-	if got := choose(times, all, 1); !slices.Equal(got, []int{0}) {
+	if got := choose(logarithms(times), all, 1); !slices.Equal(got, []int{0}) {
 		t.Errorf("chose %v, want the best alone", got)
 	}
-	if got := choose(times, []float64{0, 1, 0}, 4); !slices.Equal(got, []int{1}) {
+	if got := choose(logarithms(times), []float64{0, 1, 0}, 4); !slices.Equal(got, []int{1}) {
 		t.Errorf("chose %v where the second graph alone counts, want 1", got)
 	}
 	if got := choose(nil, nil, 3); got != nil {
@@ -79,7 +79,7 @@ func TestTrialsNear(t *testing.T) {
 		row[g%kinds] = 0.5
 		x.Families, x.Graphs, x.Times = append(x.Families, string(rune('a'+g))), append(x.Graphs, at(3*float32(g%kinds))), append(x.Times, row)
 	}
-	x.Width = 1
+	x.Width, x.logs = 1, logarithms(x.Times)
 	w := x.weights(at(0), nil)
 	if w[0] <= w[1] || w[1] <= w[2] {
 		t.Errorf("weights %v do not fall with distance", w[:3])

@@ -3,6 +3,7 @@ package sequential
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -22,13 +23,17 @@ const timeStep = 3
 // files carry it.
 const featuresVersion = 2
 
-// Features is a problem as a policy reads it, at every granularity.
+// Features is a problem as a policy reads it, at every granularity. What a granularity
+// needs is computed when it is asked for.
 type Features struct {
-	problem   *plan.Problem
-	instances []*instance // [levels], and that by time steps where there are such
-	summary   []float32   // of the cells that training knows, without partial gradients
-	decoders  map[*instance]*taskDecoder
+	problem  *plan.Problem
+	at       []func() *instance // [levels], and that by time steps where there are such
+	summary  []float32          // of the cells that training knows, without partial gradients
+	decoders map[*instance]*taskDecoder
 }
+
+// instance returns the problem at level l, the index of one of levels or timeStep.
+func (f *Features) instance(l int) *instance { return f.at[l]() }
 
 // decoder returns the decoder of the problem's tasks for s.
 func (f *Features) decoder(s *instance) *taskDecoder {
@@ -45,7 +50,7 @@ func (f *Features) decoder(s *instance) *taskDecoder {
 func NewFeatures(p *plan.Problem) (*Features, error) {
 	q := *p
 	q.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
-	f, err := plainFeatures(&q)
+	f, c, err := lazyFeatures(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -57,35 +62,37 @@ func NewFeatures(p *plan.Problem) (*Features, error) {
 			return nil, err
 		}
 	}
-	f.summary = known.instances[0].summary()
+	f.summary = known.instance(0).summary()
 	byTimeStep := q
-	if byTimeStep.Units = q.Units.ByTimeStep(p.Graph); byTimeStep.Units == nil {
-		return f, nil
+	if byTimeStep.Units = q.Units.ByTimeStep(p.Graph); byTimeStep.Units != nil {
+		f.at = append(f.at, sync.OnceValue(func() *instance {
+			c := *c
+			c.block = blocks(&byTimeStep)
+			s := newInstance(&byTimeStep, c, unit.Segment)
+			s.name = timeStepName
+			return s
+		}))
 	}
-	s, err := newInstance(&byTimeStep, f.instances[0].coarse, unit.Segment)
-	if err != nil {
-		return nil, err
-	}
-	s.name = "time step"
-	f.instances = append(f.instances, s)
 	return f, nil
 }
 
 // plainFeatures returns those of p with its units as they are, as training reads it.
 func plainFeatures(p *plan.Problem) (*Features, error) {
-	f := &Features{problem: p}
+	f, _, err := lazyFeatures(p)
+	return f, err
+}
+
+// lazyFeatures returns the features of p, and what its levels have in common.
+func lazyFeatures(p *plan.Problem) (*Features, *coarse, error) {
 	c, err := coarsen(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	f := &Features{problem: p}
 	for _, l := range levels {
-		s, err := newInstance(p, c, l)
-		if err != nil {
-			return nil, err
-		}
-		f.instances = append(f.instances, s)
+		f.at = append(f.at, sync.OnceValue(func() *instance { return newInstance(p, c, l) }))
 	}
-	return f, nil
+	return f, &c, nil
 }
 
 // feature is a number that the network reads, as a function of facts T. Features

@@ -63,7 +63,7 @@ func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 		return nil, err
 	}
 	r.report()
-	for r.state.Step < t.Config.Steps && f.instances[0].decisions > 0 && ctx.Err() == nil {
+	for r.state.Step < t.Config.Steps && f.instance(0).decisions > 0 && ctx.Err() == nil {
 		k := r.pace.samples(r.state)
 		if k < 2 {
 			break

@@ -1,7 +1,6 @@
 package sequential
 
 import (
-	"placer/baselines/rules"
 	"placer/graph"
 	"placer/graph/unit"
 )
@@ -32,8 +31,8 @@ func (s *instance) group() {
 		byChain:   p.Units.Parents(s.level, unit.Chain),
 		bySegment: p.Units.Parents(s.level, max(s.level, unit.Segment)),
 		byLayer:   s.layers(),
-		byExpert:  s.labels(rules.ExpertDevices(p)),
-		byBlock:   s.labels(p.Units.Blocks(p.Evaluator.OpSeconds(0), s.d)),
+		byExpert:  s.labels(s.expert),
+		byBlock:   s.labels(s.block),
 	} {
 		s.groups[k] = s.grouping(of)
 	}

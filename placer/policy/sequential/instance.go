@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"placer/baselines/rules"
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/graphsage"
@@ -46,11 +47,18 @@ type instance struct {
 	features    []float32 // [U,numUnitFeatures]
 }
 
-// coarse is the graph that schedules are made of: at cells, whatever the level of the
-// decisions, for a coarser schedule would hide what runs side by side.
+// coarse is what the levels of a problem have in common. The graph that schedules are
+// made of is at cells, whatever the level of the decisions, for a coarser schedule would
+// hide what runs side by side.
 type coarse struct {
-	nodes   *unit.Coarsened
-	seconds [][]float64 // [D][V]
+	nodes         *unit.Coarsened
+	seconds       [][]float64 // [D][V]
+	expert, block []uint8     // [N] the placements of two rules of thumb
+}
+
+// blocks returns the placement of p by a balanced cut along its forward pass, [N].
+func blocks(p *plan.Problem) []uint8 {
+	return p.Units.Blocks(p.Evaluator.OpSeconds(0), p.Machine.NumDevices())
 }
 
 // coarsen returns the coarse graph of p.
@@ -59,14 +67,11 @@ func coarsen(p *plan.Problem) (coarse, error) {
 	if err != nil {
 		return coarse{}, fmt.Errorf("sequential: %w", err)
 	}
-	return coarse{nodes, seconds}, nil
+	return coarse{nodes, seconds, rules.ExpertDevices(p), blocks(p)}, nil
 }
 
-// newInstance returns p at level l, with its coarse graph.
-func newInstance(p *plan.Problem, c coarse, l unit.Level) (*instance, error) {
-	if l == unit.Op || l >= unit.NumLevels {
-		return nil, fmt.Errorf("sequential: units of level %v, want cell, segment or chain", l)
-	}
+// newInstance returns p at level l: cells, segments or chains.
+func newInstance(p *plan.Problem, c coarse, l unit.Level) *instance {
 	s := &instance{problem: p, name: l.String(), level: l, part: p.Units.Levels[l], d: p.Machine.NumDevices(), uniform: uniform(p), coarse: c}
 	parent := p.Units.Parents(unit.Cell, l)
 	s.unit = make([]int32, c.nodes.Graph.NumOps())
@@ -85,7 +90,7 @@ func newInstance(p *plan.Problem, c coarse, l unit.Level) (*instance, error) {
 	s.nearest = s.neighbours()
 	s.group()
 	s.describe(up)
-	return s, nil
+	return s
 }
 
 // mostNeighbours is the number of neighbours that GraphSAGE reads of a unit (GDP,

@@ -36,6 +36,7 @@ type network struct {
 	ws, c, wp, wy, b, wh, wm, e, last, linear *nn.Param
 	we                                        *nn.Param // [E,H] of the embedding; nil without encoder
 	hidden                                    int
+	unguided                                  bool      // guides among the features are 0
 	zero                                      []float32 // [H]
 }
 
@@ -45,7 +46,7 @@ const priorWeight = 3
 
 func newNetwork(config Config, random *rand.Rand, backend *nn.Backend) *network {
 	ps, hidden := nn.NewParams(), config.Hidden
-	n := &network{params: ps, backend: backend, hidden: hidden, zero: make([]float32, hidden)}
+	n := &network{params: ps, backend: backend, hidden: hidden, unguided: config.Unguided, zero: make([]float32, hidden)}
 	n.ws, n.c = ps.Glorot("static", random, numUnitFeatures, hidden), ps.Constant("static_bias", 0, 1, hidden)
 	n.wp = ps.Glorot("unit", random, hidden, hidden)
 	n.wy, n.b = ps.Glorot("dynamic", random, numDeviceFeatures, hidden), ps.Constant("dynamic_bias", 0, 1, hidden)

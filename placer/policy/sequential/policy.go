@@ -25,6 +25,10 @@ type Config struct {
 	// Encoder embeds the units before they are decided; nil: the decoder reads their
 	// features alone.
 	Encoder *EncoderConfig `json:"encoder,omitempty"`
+	// Unguided leaves the rules of thumb out: the network reads neither what the heuristic
+	// prior says nor the expert's cut and the balanced one, and the prior's choice has no
+	// bonus.
+	Unguided bool `json:"unguided,omitempty"`
 }
 
 // DefaultConfig returns width 16. Wider networks learn their training graphs by

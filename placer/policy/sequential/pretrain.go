@@ -171,7 +171,7 @@ func (t *pretraining) imitate(ctx context.Context, p *Progress, random *rand.Ran
 			t.trainer.policy.net.params.ZeroGrad()
 			return err
 		}
-		s := x.instances[random.IntN(len(levels))]
+		s := x.instance(random.IntN(len(levels)))
 		r := t.trainer.imitate(s, s.labels(x.teacher))
 		p.Loss += r.Loss / n
 		p.Accuracy += r.Accuracy / n
@@ -195,7 +195,7 @@ func (t *pretraining) reinforce(ctx context.Context, p *Progress, random *rand.R
 	case t.c.Alike > 0:
 		improve = t.trainer.label
 	}
-	p.improvement, err = improve(x.instances[random.IntN(len(levels))], x.expert, &t.c, t.c.Rate*(0.1+0.9*t.left()))
+	p.improvement, err = improve(x.instance(random.IntN(len(levels))), x.expert, &t.c, t.c.Rate*(0.1+0.9*t.left()))
 	t.samples += t.c.Samples
 	return err
 }
@@ -226,7 +226,7 @@ func (t *pretraining) example(key exampleKey, build func() (*example, error)) (*
 	t.examples[key] = x
 	if !t.known[key] {
 		t.known[key] = true
-		t.graphs = append(t.graphs, trainingGraph{key.family, key.index, x.instances[0].summary()})
+		t.graphs = append(t.graphs, trainingGraph{key.family, key.index, x.instance(0).summary()})
 	}
 	return x, nil
 }

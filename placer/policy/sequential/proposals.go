@@ -1,13 +1,16 @@
 package sequential
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"placer/graph/unit"
 	"placer/plan"
+	"placer/schedule"
 )
 
 // Proposal is a rollout that is worth making on a graph never seen: the level at
@@ -39,34 +42,37 @@ func proposals() (all []Proposal) {
 	return all
 }
 
-// at returns the instance that x decides on.
-func (f *Features) at(x Proposal) (*instance, int) {
-	name := x.Level
-	if name == timeStepName && len(f.instances) <= timeStep {
-		name = unit.Segment.String()
+// levelOf returns the level at which x decides.
+func (f *Features) levelOf(x Proposal) int {
+	if x.Level != timeStepName {
+		return max(0, slices.IndexFunc(levels, func(l unit.Level) bool { return l.String() == x.Level }))
 	}
-	for i, s := range f.instances {
-		if s.name == name {
-			return s, i
-		}
+	if len(f.at) > timeStep {
+		return timeStep
 	}
-	return f.instances[0], 0
+	return slices.Index(levels, unit.Segment)
 }
 
 // Direct makes the policy's k best proposals on f, a greedy rollout each, and has the
-// simulator judge every one of them: nothing is chosen among drafts. There are fewer
-// when ctx ends.
+// simulator judge every one of them: nothing is chosen among drafts. Where the schedule is
+// decided too, the last of several is the best of the others in the order of its own
+// longest path, transfers included. There are fewer when ctx ends.
 func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, error) {
-	all := p.proposed(f)
-	out := make([]Sample, 0, k)
-	for _, x := range all[:min(k, len(all))] {
-		if ctx.Err() != nil {
-			break
-		}
-		out = append(out, p.propose(f, x, nil))
+	made := k
+	reorder := k > 1 && f.problem.Tasks.Has(plan.Schedule)
+	if reorder {
+		made--
 	}
+	out := p.rollOut(ctx, f, p.proposed(f, made))
+	out = out[:f.judge(ctx, out)]
 	if len(out) == 0 {
 		return nil, ctx.Err()
+	}
+	if reorder && ctx.Err() == nil {
+		best := Best(out)
+		best.Priority = schedule.PlacedCriticalPath(f.problem, best.Device)
+		best.Score = f.problem.Evaluator.Evaluate(best.Decision)
+		out = append(out, best)
 	}
 	return out, nil
 }
@@ -95,42 +101,81 @@ func (p *Policy) levels(s *instance) unitLevels {
 	return p.net.tasksOf(s).likeliest()
 }
 
-// propose makes one proposal and has it judged. A rollouts of the same instance may be
-// given to be used again.
-func (p *Policy) propose(f *Features, x Proposal, e *rollouts) Sample {
-	y := p.rollOut(f, x, e)
-	y.Score = f.problem.Evaluator.Evaluate(y.Decision)
-	return y
+// rollOut makes these proposals on f, a greedy rollout each, side by side where they
+// decide at the same level. Those that ctx leaves no time for are missing.
+func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sample {
+	type kind struct { // of proposals that are made side by side
+		level   int
+		learned float32
+	}
+	var kinds []kind
+	of := map[kind][]int{}
+	for i, x := range all {
+		k := kind{f.levelOf(x), x.Learned}
+		if p.mute {
+			k.learned = 0
+		}
+		if of[k] == nil {
+			kinds = append(kinds, k)
+		}
+		of[k] = append(of[k], i)
+	}
+	out, by := make([]Sample, len(all)), map[int]*rollouts{}
+	for _, k := range kinds {
+		s := f.instance(k.level)
+		if by[k.level] == nil {
+			by[k.level] = newRollouts(p.net, s)
+		}
+		for these := range slices.Chunk(of[k], defaultZeroShot().abreast) {
+			if ctx.Err() != nil {
+				break
+			}
+			priors := make([]heuristic, len(these))
+			for n, i := range these {
+				priors[n] = heuristics()[all[i].Prior]
+				priors[n].learned = k.learned
+			}
+			for n, x := range by[k.level].greedy(priors) {
+				y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: k.level, clock: x.soonest}
+				s.place(x.best, y.Device)
+				y.Decision = f.decoder(s).decide(y.Device, p.levels(s))
+				out[these[n]] = y
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(y Sample) bool { return y.Device == nil })
 }
 
-// rollOut is propose without the judgement.
-func (p *Policy) rollOut(f *Features, x Proposal, e *rollouts) Sample {
-	s, l := f.at(x)
-	if e == nil || e.instance != s {
-		e = newRollouts(p.net, s)
+// judge has the simulator judge the samples in turn, each plan once, until ctx ends, and
+// returns how many are judged.
+func (f *Features) judge(ctx context.Context, all []Sample) int {
+	for i := range all {
+		if ctx.Err() != nil {
+			return i
+		}
+		x := &all[i]
+		same := slices.IndexFunc(all[:i], func(y Sample) bool {
+			return (y.level == x.level || f.problem.Tasks == plan.Place) && bytes.Equal(y.Device, x.Device)
+		})
+		if same >= 0 {
+			x.Score = all[same].Score
+			continue
+		}
+		x.Score = f.problem.Evaluator.Evaluate(x.Decision)
 	}
-	prior := heuristics()[x.Prior]
-	prior.learned = x.Learned
-	if p.mute {
-		prior.learned = 0
-	}
-	e.roll([]heuristic{prior}, passes-1, false, sampler([]float32{0}, rand.New(rand.NewPCG(0, 0)), s.d)) // greedy: nothing is drawn
-	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: l, clock: e.states[0].soonest}
-	s.place(e.states[0].best, y.Device)
-	y.Decision = f.decoder(s).decide(y.Device, p.levels(s))
-	return y
+	return len(all)
 }
 
-// proposed returns the policy's proposals for f, the best first; a policy that has never
-// tried any has them in a random order.
-func (p *Policy) proposed(f *Features) (chosen []Proposal) {
+// proposed returns the policy's first k proposals for f, the best first; there are fewer
+// where more would not help. A policy that has never tried any has them in a random order.
+func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 	all := proposals()
 	if len(p.tried.Times) == 0 {
 		random := rand.New(rand.NewPCG(0, 0x70))
 		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-		return all
+		return all[:min(k, len(all))]
 	}
-	for _, c := range choose(p.tried.Times, p.tried.weights(p.training.standard(f.summary), nil), mostProposals) {
+	for _, c := range choose(p.tried.logs, p.tried.weights(p.training.standard(f.summary), nil), min(k, mostProposals)) {
 		chosen = append(chosen, all[c])
 	}
 	return chosen
@@ -148,6 +193,8 @@ type trials struct {
 	// Width is the distance, in deviations, at which a graph counts e^(-1/2) of what one
 	// at hand counts; 0: all count the same.
 	Width float64 `json:"width"`
+
+	logs [][]float64 // [G,C] logarithms of Times
 }
 
 // weights returns what each graph counts for a graph of that summary, [G]; those of a
@@ -185,7 +232,7 @@ func (t *trials) fit() {
 		for g := range t.Graphs {
 			w := t.weights(t.Graphs[g], func(family string) bool { return family == t.Families[g] })
 			shortest := math.Inf(1)
-			for _, c := range choose(t.Times, w, DefaultSamples) {
+			for _, c := range choose(t.logs, w, DefaultSamples) {
 				shortest = min(shortest, float64(t.Times[g][c]))
 			}
 			sum += math.Log(shortest)
@@ -233,20 +280,18 @@ func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
 			if err != nil {
 				return trials{}, err
 			}
-			row, e := make([]float32, len(all)), (*rollouts)(nil)
-			for c, y := range all {
-				if err := ctx.Err(); err != nil {
-					return trials{}, err
-				}
-				s, _ := w.at(y)
-				if e == nil || e.instance != s {
-					e = newRollouts(p.net, s)
-				}
-				row[c] = float32(math.Round(1e4*relative(p.propose(w, y, e).Score, s, x.expert)) / 1e4)
+			made := p.rollOut(ctx, w, all)
+			if w.judge(ctx, made) < len(all) {
+				return trials{}, ctx.Err()
+			}
+			row := make([]float32, len(all))
+			for c, y := range made {
+				row[c] = float32(math.Round(1e4*relative(y.Score, w.instance(y.level), x.expert)) / 1e4)
 			}
 			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary)), append(out.Times, row)
 		}
 	}
+	out.logs = logarithms(out.Times)
 	if len(out.Times) > 0 {
 		out.fit()
 	}
@@ -266,24 +311,30 @@ func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Plac
 	return err
 }
 
-// choose returns columns of times, [G,C], that make the best of the first n shortest in
-// the mean over graphs, each by its weight, of logarithms, for every n, as far as taking
-// one after another does.
-func choose(times [][]float32, weight []float64, n int) (chosen []int) {
-	if len(times) == 0 {
-		return nil
-	}
-	logs, best := make([][]float64, len(times)), make([]float64, len(times))
+// logarithms returns those of times, [G,C].
+func logarithms(times [][]float32) [][]float64 {
+	logs := make([][]float64, len(times))
 	for g, row := range times {
-		logs[g], best[g] = make([]float64, len(row)), math.Inf(1)
+		logs[g] = make([]float64, len(row))
 		for c, x := range row {
 			logs[g][c] = math.Log(float64(x))
 		}
 	}
+	return logs
+}
+
+// choose returns columns of logs, the logarithms of times, [G,C], that make the best of the
+// first n least in the mean over graphs, each by its weight, for every n, as far as taking
+// one after another does.
+func choose(logs [][]float64, weight []float64, n int) (chosen []int) {
+	if len(logs) == 0 {
+		return nil
+	}
+	best := slices.Repeat([]float64{math.Inf(1)}, len(logs))
 	known := math.Inf(1)
-	for range min(n, len(times[0])) {
+	for range min(n, len(logs[0])) {
 		at, least := -1, known
-		for c := range times[0] {
+		for c := range logs[0] {
 			sum := 0.0
 			for g, row := range logs {
 				if weight[g] > 0 {

@@ -89,13 +89,13 @@ func (t ReinforceTuner) begin(f *Features, track *budget.Tracker) (*instance, []
 		Sample
 	}
 	var all []tried
-	for _, x := range t.Policy.proposed(f)[:DefaultSamples] {
-		if len(all) > 0 && track.Done() {
+	proposed := t.Policy.proposed(f, DefaultSamples)
+	for i, y := range t.Policy.rollOut(context.Background(), f, proposed) {
+		if i > 0 && track.Done() {
 			break
 		}
-		y := t.Policy.rollOut(f, x, nil)
 		y.Score = track.Try(y.Device)
-		all = append(all, tried{x, y})
+		all = append(all, tried{proposed[i], y})
 	}
 	slices.SortStableFunc(all, func(a, b tried) int {
 		if a.Score.Better(b.Score) {
@@ -112,7 +112,7 @@ func (t ReinforceTuner) begin(f *Features, track *budget.Tracker) (*instance, []
 			priors = append(priors, h)
 		}
 	}
-	s := f.instances[all[0].level]
+	s := f.instance(all[0].level)
 	return s, priors
 }
 

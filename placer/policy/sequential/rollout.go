@@ -14,7 +14,10 @@ type rollouts struct {
 	chosen []int32   // [T*K] device
 	logp   []float32 // [T*K] at temperature 1; of recorded ones
 	states []*state
-	held   heldKeys // of an encoder
+	held   heldKeys  // of an encoder
+	read   bool      // the chooser reads features beside the scores
+	muted  bool      // no prior has learning beside it, so the network is not asked
+	scores []float32 // [K*D] scratch of those that are muted
 }
 
 // on prepares e for s under the network's present weights.
@@ -36,27 +39,53 @@ func newRollouts(n *network, s *instance) *rollouts {
 // number of times, in knowledge of it. With record, it keeps what learning needs of the
 // last pass.
 func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose chooser) {
-	e.k = len(priors)
-	for len(e.states) < e.k {
-		e.states = append(e.states, newState(e.instance))
-	}
-	states := e.states[:e.k]
-	for i, x := range states {
-		x.reset(priors[i])
-	}
-	e.held.reset(e.pass, e.k)
-	for left := refinements; ; left-- {
+	for left := e.begin(priors, refinements); ; left-- {
 		e.decideAll(record && left == 0, choose)
-		for _, x := range states {
+		for _, x := range e.states[:e.k] {
 			x.keep()
 		}
 		if left == 0 {
 			return
 		}
-		for _, x := range states {
+		for _, x := range e.states[:e.k] {
 			x.refine()
 		}
 	}
+}
+
+// greedy places the instance once per prior, side by side, by the best device of each
+// decision, in passes passes, fewer where one changes nothing any more: the next would
+// be the same. It returns where each got.
+func (e *rollouts) greedy(priors []heuristic) []*state {
+	choose := sampler(make([]float32, len(priors)), nil, e.d)
+	for left := e.begin(priors, passes-1); ; left-- {
+		e.decideAll(false, choose)
+		settled := true
+		for _, x := range e.states[:e.k] {
+			x.keep()
+			settled = settled && x.settled()
+		}
+		if left == 0 || settled {
+			return e.states[:e.k]
+		}
+		for _, x := range e.states[:e.k] {
+			x.refine()
+		}
+	}
+}
+
+// begin resets a state for each prior, and returns the number of refinements to come.
+func (e *rollouts) begin(priors []heuristic, refinements int) int {
+	e.k, e.muted = len(priors), !e.read
+	for len(e.states) < e.k {
+		e.states = append(e.states, newState(e.instance))
+	}
+	for i, x := range e.states[:e.k] {
+		x.reset(priors[i])
+		e.muted = e.muted && priors[i].learned == 0
+	}
+	e.held.reset(e.pass, e.k)
+	return refinements
 }
 
 // decideAll decides every unit in every rollout.
@@ -78,9 +107,12 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 			r := lo + i
 			e.of[r] = st.unit
 			x.allowed(st.unit, e.okOf(r))
-			x.observe(st.unit, st.node, e.okOf(r), e.featuresOf(r, r+1))
+			x.survey(st.unit, st.node, e.okOf(r))
+			if !e.muted || record {
+				x.write(e.featuresOf(r, r+1))
+			}
 		}
-		scores := e.pass.forward(e.of[lo:lo+k], e.featuresOf(lo, lo+k), e.held.keys, e.d)
+		scores := e.scored(lo, record)
 		for i, x := range e.states[:k] {
 			r, scores, ok := lo+i, scores[i*e.d:(i+1)*e.d], e.okOf(lo+i)
 			e.chosen[r] = choose(i, st.unit, scores, ok)
@@ -94,6 +126,27 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 			lo += k
 		}
 	}
+}
+
+// scored returns the scores, [K*D], of the decisions in rows lo on. Without learning they
+// are those of the priors alone, and what devices offer counts only where it is recorded.
+func (e *rollouts) scored(lo int, record bool) []float32 {
+	unguided := e.pass.n.unguided
+	if e.muted && !record {
+		e.scores = resized(e.scores, e.k*e.d)
+		clear(e.scores)
+		for i, x := range e.states[:e.k] {
+			if !unguided {
+				e.scores[i*e.d+int(x.facts.prior)] = priorWeight
+			}
+		}
+		return e.scores
+	}
+	y := e.featuresOf(lo, lo+e.k)
+	if unguided {
+		unguide(y)
+	}
+	return e.pass.forward(e.of[lo:lo+e.k], y, e.held.keys, e.d)
 }
 
 // reserve makes room for a number of rows.

@@ -92,6 +92,9 @@ func (x *state) before(u int32) int32 {
 	return none
 }
 
+// settled tells whether a refinement left all decisions as they were.
+func (x *state) settled() bool { return x.refining && slices.Equal(x.device, x.previous) }
+
 // keep notes the placement if its schedule ends sooner than all before.
 func (x *state) keep() {
 	if x.clock < x.soonest {

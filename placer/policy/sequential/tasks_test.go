@@ -9,6 +9,7 @@ import (
 
 	"placer/nn"
 	"placer/plan"
+	"placer/schedule"
 )
 
 // TestTaskDecoder: levels without learning give the longest path's order and everything
@@ -130,5 +131,36 @@ func TestJointDirect(t *testing.T) {
 	}
 	if best[1] >= best[0] {
 		t.Errorf("jointly %g s, placement alone %g s", best[1], best[0])
+	}
+}
+
+// TestDirectReorders: with the schedule the last of the samples is the best of the others
+// in the order of its own longest path.
+func TestDirectReorders(t *testing.T) {
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Tasks = plan.AllTasks
+	f, err := NewFeatures(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := policy(t, 16).Direct(context.Background(), f, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(samples) != 5 {
+		t.Fatalf("%d samples, want 5", len(samples))
+	}
+	last, best := samples[4], Best(samples[:4])
+	if !slices.Equal(last.Device, best.Device) || !slices.Equal(last.Fusion, best.Fusion) {
+		t.Error("the last sample has another placement or fusion than the best of the others")
+	}
+	if want := schedule.PlacedCriticalPath(p, best.Device); !slices.Equal(last.Priority, want) {
+		t.Error("the last sample is not in the order of its own longest path")
+	}
+	if got := p.Evaluator.Evaluate(last.Decision); got != last.Score {
+		t.Errorf("the last sample scores %v, was judged %v", got, last.Score)
 	}
 }

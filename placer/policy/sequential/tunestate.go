@@ -83,14 +83,14 @@ func (r *tuning) restore(key string) error {
 	if from.Step < 1 || from.Step > r.Config.Steps {
 		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)
 	}
-	if from.Start < 0 || from.Start >= len(r.features.instances) {
-		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(r.features.instances))
+	if from.Start < 0 || from.Start >= len(r.features.at) {
+		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(r.features.at))
 	}
 	if err := r.check(from.Best); err != nil {
 		return err
 	}
 	li := r.pace.level(from.Step-1, from.Start)
-	l := newLogits(r.features.instances[li], li, r.cells)
+	l := newLogits(r.features.instance(li), li, r.cells)
 	if len(from.Free) != len(l.free) || len(from.Tied) != len(l.tied) {
 		return fmt.Errorf("finetune: the state has %d and %d logits, want %d and %d", len(from.Free), len(from.Tied), len(l.free), len(l.tied))
 	}

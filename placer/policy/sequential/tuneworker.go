@@ -19,6 +19,7 @@ type tuneWorker struct {
 // startLevel prepares w for a level.
 func (w *tuneWorker) startLevel(n *network, s *instance) {
 	w.rollouts = newRollouts(n, s)
+	w.rollouts.read = true
 	w.logits, w.p, w.row = make([]float32, s.d), make([]float32, s.d), make([]float32, s.d*len(tied))
 }
 

@@ -42,7 +42,7 @@ func (t Tuner) begin(ctx context.Context, f *Features) (*tuning, error) {
 	if r.zeroShot, err = t.Policy.ZeroShot(ctx, f, samplesWithin(p.Budget)); err != nil {
 		return nil, err
 	}
-	for li := range f.instances {
+	for li := range f.at {
 		if li != timeStep || slices.ContainsFunc(r.zeroShot, func(x Sample) bool { return x.level == li }) {
 			r.tried = append(r.tried, li)
 		}
@@ -92,7 +92,7 @@ func (r *tuning) learn(all []*elite) {
 // placements that it was learned from, and so do those of the zero-shot samples
 // made at this level.
 func (r *tuning) startLevel(li int) {
-	r.use(newLogits(r.features.instances[li], li, r.cells))
+	r.use(newLogits(r.features.instance(li), li, r.cells))
 	for _, x := range r.elite {
 		x.of = nil
 	}
@@ -124,8 +124,8 @@ func (r *tuning) zeroShotElite(of func(level int) bool) (all []*elite) {
 // the coarsest level, and with what was found there and at coarser ones.
 func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
-	found := make([][]*elite, len(r.features.instances))
-	tried := make([]*logits, len(r.features.instances))
+	found := make([][]*elite, len(r.features.at))
+	tried := make([]*logits, len(r.features.at))
 	start, least := 0, plan.Score{Value: math.Inf(1)}
 	for _, li := range r.tried {
 		r.elite = nil

@@ -58,7 +58,8 @@ func defaultZeroShot() zeroShotConfig {
 
 // roundWork returns the work of following every prior once at every level, in steps.
 func (c zeroShotConfig) roundWork(f *Features) (sum int) {
-	for _, s := range f.instances {
+	for l := range f.at {
+		s := f.instance(l)
 		sum += len(c.learned) * passes * len(heuristics()) * (len(s.steps) + c.scoring*s.decisions*s.d)
 	}
 	return sum
@@ -86,7 +87,8 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 	for i := range lists {
 		lists[i] = &shortlist{most: c.listed * k}
 	}
-	for l, s := range f.instances {
+	for l := range f.at {
+		s := f.instance(l)
 		kind := l
 		if l == timeStep {
 			kind = slices.Index(levels, unit.Segment)
@@ -112,7 +114,7 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 		if i > 0 && ctx.Err() != nil {
 			return out[:i], nil
 		}
-		s := f.instances[out[i].level]
+		s := f.instance(out[i].level)
 		out[i].Decision = f.decoder(s).decide(out[i].Device, p.levels(s))
 		out[i].Score = f.problem.Evaluator.Evaluate(out[i].Decision)
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"placer/internal/fsx"
+	"placer/placer/policy/sequential"
+	"placer/plan"
+)
+
+// Files of what fine-tuning through the network comes to.
+const (
+	ppoFile  = "ppo.csv"
+	ppoTable = "ppo.md"
+)
+
+// ppoSeed is a line of ppo.csv: a run of fine-tuned-ppo in 49 steps.
+type ppoSeed struct {
+	Workload    string  `csv:"workload"`
+	Seed        uint64  `csv:"seed"`
+	Step        float64 `csv:"step_s"`
+	Took        float64 `csv:"cpu_seconds"` // of all threads
+	Evaluations float64 `csv:"evaluations"`
+	First       float64 `csv:"proposals_s"` // the best of the proposals that it begins with
+	SameAt      float64 `csv:"same_at"`     // evaluations at which it was as good as the policy from scratch, infinite where it was not
+	Scratch     string  `csv:"from_scratch_s"`
+}
+
+// judgePPO fine-tunes through the network on the rows that results.csv in folder has,
+// by the policies that have not seen them, under the seeds that ppo.csv in out lacks.
+func judgePPO(policies map[string]*sequential.Policy, folder, out, only string, seeds int) error {
+	rows, err := readCSV[row](filepath.Join(folder, resultsFile))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(out, ppoFile)
+	all, err := readCSV[ppoSeed](path)
+	if err != nil {
+		return err
+	}
+	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+		for i := range rows {
+			r := &rows[i]
+			if only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
+				continue
+			}
+			if slices.ContainsFunc(all, func(x ppoSeed) bool { return x.Workload == r.Workload && x.Seed == seed }) {
+				continue
+			}
+			family := strings.TrimRight(r.Workload, "0123456789")
+			policy := policies[family]
+			if policy == nil {
+				return fmt.Errorf("%s: no policy holds out %s", r.Workload, family)
+			}
+			x, err := r.ppoOnce(policy, seed)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.Workload, err)
+			}
+			all = append(all, x)
+			if err := writeCSV(path, all); err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "%-11s seed %d: %.1f%% from %.1f%% in %.0f evaluations, %.0f CPU s\n", r.Workload, seed, percent(x.Step, r.Human), percent(x.First, r.Human), x.Evaluations, x.Took)
+		}
+	}
+	if len(all) == 0 {
+		return errors.New("no row was judged")
+	}
+	return fsx.WriteFile(filepath.Join(out, ppoTable), func(w io.Writer) error { return writePPO(w, rows, all) })
+}
+
+// ppoOnce fine-tunes policy on r under seed.
+func (r *row) ppoOnce(policy *sequential.Policy, seed uint64) (x ppoSeed, err error) {
+	c := equalCase{workload: r.Workload, gpu: "p100", devices: r.Devices}
+	p, _, err := c.problem(plan.Place)
+	if err != nil {
+		return x, err
+	}
+	x = ppoSeed{Workload: r.Workload, Seed: seed, SameAt: math.Inf(1), Scratch: reference(r.Scratch)}
+	p.Seed = seed
+	p.Report = func(y plan.Progress) {
+		if !y.Best.Feasible() {
+			return
+		}
+		if y.Evaluations <= sequential.DefaultSamples {
+			x.First = y.Best.Value
+		}
+		if math.IsInf(x.SameAt, 1) && y.Best.Value <= r.Scratch {
+			x.SameAt = float64(y.Evaluations)
+		}
+	}
+	begin := cpu()
+	o, err := sequential.ReinforceTuner{Policy: policy, Config: sequential.DefaultReinforce()}.Place(context.Background(), p)
+	if err != nil {
+		return x, err
+	}
+	x.Step, x.Took, x.Evaluations = seconds(o.Score), cpu()-begin, float64(o.Evaluations)
+	return x, nil
+}
+
+// writePPO writes a line for each row that was run, medians over its seeds.
+func writePPO(w io.Writer, rows []row, all []ppoSeed) error {
+	fmt.Fprintln(w, "| graph | GPUs | seeds | its proposals | fine-tuned-ppo | lowest to highest | evaluations | CPU s | five minutes of search | step longer by | from scratch | its evaluations | evaluations to the same | times fewer |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	sums, n, near, tenth := [3]float64{}, 0, 0, 0
+	for i := range rows {
+		r := &rows[i]
+		var first, step, evaluations, took, same []float64
+		for _, x := range all {
+			if x.Workload == r.Workload {
+				first, step, evaluations, took, same = append(first, x.First), append(step, x.Step), append(evaluations, x.Evaluations), append(took, x.Took), append(same, x.SameAt)
+			}
+		}
+		if len(step) == 0 {
+			continue
+		}
+		n++
+		f, _, _ := spread(first)
+		s, low, high := spread(step)
+		e, _, _ := spread(evaluations)
+		c, _, _ := spread(took)
+		at, _, _ := spread(same)
+		for k, v := range []float64{f, s, r.Longer} {
+			sums[k] += math.Log(v / r.Human)
+		}
+		longer := 100 * (s/r.Longer - 1)
+		if longer <= 3 {
+			near++
+		}
+		reached, fewer := "not reached", "-"
+		if !math.IsInf(at, 1) {
+			times := r.ScratchEvaluations / at
+			reached, fewer = fmt.Sprintf("%.0f", at), fmt.Sprintf("%.1f", times)
+			if times >= 10 {
+				tenth++
+			}
+		}
+		fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %s to %s | %.0f | %.0f | %s | %s | %s | %.0f | %s | %s |\n", r.Workload, r.Devices, len(step), share(percent(f, r.Human)), share(percent(s, r.Human)),
+			share(percent(high, r.Human)), share(percent(low, r.Human)), e, c, share(percent(r.Longer, r.Human)), share(longer), share(percent(r.Scratch, r.Human)), r.ScratchEvaluations, reached, fewer)
+	}
+	mean := func(k int) string { return share(100 * (1 - math.Exp(sums[k]/float64(max(n, 1))))) }
+	_, err := fmt.Fprintf(w, "| geometric mean | | | %s | %s | | | | %s | %s | | | | |\n\nWithin 3%% of five minutes of search on %d of %d rows; as good as the policy from scratch in at most a tenth of its evaluations on %d.\n",
+		mean(0), mean(1), mean(2), share(100*(math.Exp((sums[1]-sums[2])/float64(max(n, 1)))-1)), near, n, tenth)
+	return err
+}

@@ -1,0 +1,55 @@
+package robust_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"placer/plan"
+	"placer/sim"
+	"placer/sim/robust"
+)
+
+// TestFinals: of many placements the finals choose one whose sampled quantile on machines that they
+// did not have is near the least, they stop with ctx, and they depend on the seed alone.
+func TestFinals(t *testing.T) {
+	g, m, cost := priced(t)
+	rng := rand.New(rand.NewPCG(4, 5))
+	var all []plan.Decision
+	for range 12 {
+		d := plan.Decision{Device: make([]uint8, g.NumOps())}
+		for i := range d.Device {
+			d.Device[i] = uint8(rng.IntN(1 + len(all)%m.NumDevices()))
+		}
+		all = append(all, d)
+	}
+	c := robust.Config{Quantile: 0.95, Machines: 200, Error: 0.1, Seed: 3}
+	best, n, err := robust.Finals(context.Background(), g, m, cost, sim.Default(), c, all)
+	if err != nil || n < c.Machines/2 {
+		t.Fatalf("%d machines, %v", n, err)
+	}
+	if again, _, _ := robust.Finals(context.Background(), g, m, cost, sim.Default(), c, all); again != best {
+		t.Errorf("decision %d, again %d", best, again)
+	}
+	other := c
+	other.Seed = 4
+	quantile := func(k int) float64 {
+		steps, err := robust.Sample(g, m, cost, sim.Default(), other, all[k])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return robust.Quantile(steps, c.Quantile)
+	}
+	least := quantile(0)
+	for k := range all {
+		least = min(least, quantile(k))
+	}
+	if got := quantile(best); got > 1.01*least {
+		t.Errorf("the chosen one takes %.4g s, the best %.4g s", got, least)
+	}
+	ended, stop := context.WithCancel(context.Background())
+	stop()
+	if _, n, err := robust.Finals(ended, g, m, cost, sim.Default(), c, all); n != 0 || err != nil {
+		t.Errorf("%d machines after the end, %v", n, err)
+	}
+}
