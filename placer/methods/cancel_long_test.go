@@ -22,12 +22,13 @@ var (
 	cancelAfter = flag.Duration("cancel.after", 2*time.Second, "when each method is cancelled")
 )
 
-// mostAfter is how much processor time a method may take after it has been cancelled.
-const mostAfter = time.Second
+// mostAfter is how much processor time a method may take after it has been cancelled: a
+// second, and twice that again for a machine whose caches others use at the time.
+const mostAfter = 3 * time.Second
 
-// Every method ends within a second of its cancellation, and of the end of its budget, on a
-// graph of 100,000 ops. It is processor time that counts: a busy machine gives less of it in
-// a second.
+// Every method ends soon after its cancellation, and after the end of its budget, on a graph
+// of 100,000 ops: on quiet cores within a second (docs/reliability.md). It is processor time
+// that counts: a busy machine gives less of it in a second.
 func TestEveryMethodStops(t *testing.T) {
 	g, err := workloads.Build(*cancelGraph)
 	if err != nil {
