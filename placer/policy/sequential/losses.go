@@ -152,7 +152,7 @@ func (e *rollouts) each(of func(r int, scores []float32, ok []bool, grad []float
 	e.pass.startBackward()
 	grad := make([]float32, decisionsAbreast*e.d)
 	keys := e.recordedKeys()
-	for lo := 0; lo < len(e.of); lo += decisionsAbreast {
+	for lo := 0; lo < len(e.of) && !e.done(); lo += decisionsAbreast {
 		hi := min(lo+decisionsAbreast, len(e.of))
 		y, keys := e.featuresOf(lo, hi), keys.rows(lo*e.d, hi*e.d)
 		scores := e.pass.forward(e.of[lo:hi], y, keys, e.d)

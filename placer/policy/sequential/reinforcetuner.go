@@ -62,7 +62,11 @@ func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outco
 	for step := 0; step < c.Steps && s.decisions > 0 && !track.Done(); step++ {
 		e := tr.rollouts
 		e.on(s)
+		e.stopped = track.Done
 		e.roll(repeated(priors, c.Samples), passes-1, true, sampler(temperature, random, s.d))
+		if track.Done() {
+			break
+		}
 		reward, reference := make([]float32, c.Samples), track.Best().Value
 		for i, x := range e.states[:c.Samples] {
 			s.place(x.device, device)

@@ -18,6 +18,9 @@ type rollouts struct {
 	read   bool      // the chooser reads features beside the scores
 	muted  bool      // no prior has learning beside it, so the network is not asked
 	scores []float32 // [K*D] scratch of those that are muted
+	// stopped says that what is made is wanted no more: roll and each then end before they are
+	// done, and what they leave is not to be used. It is nil where nothing stops them.
+	stopped func() bool
 }
 
 // on prepares e for s under the network's present weights.
@@ -41,6 +44,9 @@ func newRollouts(n *network, s *instance) *rollouts {
 func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose chooser) {
 	for left := e.begin(priors, refinements); ; left-- {
 		e.decideAll(record && left == 0, choose)
+		if e.done() {
+			return
+		}
 		for _, x := range e.states[:e.k] {
 			x.keep()
 		}
@@ -103,6 +109,9 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 			}
 			continue
 		}
+		if e.done() {
+			return
+		}
 		for i, x := range e.states[:k] {
 			r := lo + i
 			e.of[r] = st.unit
@@ -127,6 +136,8 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 		}
 	}
 }
+
+func (e *rollouts) done() bool { return e.stopped != nil && e.stopped() }
 
 // scored returns the scores, [K*D], of the decisions in rows lo on. Without learning they
 // are those of the priors alone, and what devices offer counts only where it is recorded.
