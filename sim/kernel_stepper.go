@@ -310,7 +310,7 @@ func (x *kernelStepper) advance(d int, t, other float64) bool {
 	running, since, horizon := dev.running, dev.since, other+x.latency
 	for {
 		if dev.arrive <= t {
-			x.arrivals(d, t)
+			x.arrivals(d, t, x.receive)
 		}
 		best, sent := int32(empty), false
 		if running != none {
@@ -403,25 +403,6 @@ func (x *kernelStepper) size(m *message, r int32) int64 {
 		return 0
 	}
 	return m.size
-}
-
-// arrivals is as stepper.arrivals says.
-func (x *kernelStepper) arrivals(d int, t float64) {
-	next := inf
-	boxes := x.inboxes[x.t.inboxAt[d]:x.t.inboxAt[d+1]]
-	for k := range boxes {
-		in := &boxes[k]
-		for in.arriveAt <= t {
-			y := &x.transfers[in.arrive]
-			x.receive(d, y.message)
-			in.arrive, in.arriveAt = y.next, inf
-			if y.next != none {
-				in.arriveAt = x.transfers[y.next].end
-			}
-		}
-		next = min(next, in.arriveAt)
-	}
-	x.devs[d].arrive = next
 }
 
 // receive counts message m, or the control messages of kernel ^m, for those on device d.

@@ -173,7 +173,7 @@ func (x *stepper) advance(d int, t, other float64) bool {
 	running, since, horizon := dev.running, dev.since, other+x.latency
 	for {
 		if dev.arrive <= t {
-			x.arrivals(d, t)
+			x.arrivals(d, t, x.receive)
 		}
 		best, sent := int32(empty), false
 		if running != none {
@@ -296,15 +296,16 @@ func (x *stepper) send(size int64, p int32, src, dst int, t float64) {
 	}
 }
 
-// arrivals takes in the transfers that have reached device d by time t.
-func (x *stepper) arrivals(d int, t float64) {
+// arrivals takes in the transfers that have reached device d by time t: receive counts what
+// each of them brings.
+func (x *stepper) arrivals(d int, t float64, receive func(d int, message int32)) {
 	next := inf
 	boxes := x.inboxes[x.t.inboxAt[d]:x.t.inboxAt[d+1]]
 	for k := range boxes {
 		in := &boxes[k]
 		for in.arriveAt <= t {
 			y := &x.transfers[in.arrive]
-			x.receive(d, y.message)
+			receive(d, y.message)
 			in.arrive, in.arriveAt = y.next, inf
 			if y.next != none {
 				in.arriveAt = x.transfers[y.next].end
