@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"placer/graph/strategy"
 	"placer/hw"
@@ -79,7 +78,14 @@ type Comparison struct {
 	judge  *Judge
 	models *models
 	c      Config
+	most   int // mostOps, but for tests
 }
+
+// mostOps is the size of a step beyond which a step of fewer micro-batches is the answer, by
+// an estimate from above. Two million ops take about eight seconds and 2.4 GB to simulate, and each
+// doubling takes twice that. Nothing else ends where devices lack more than activations: each
+// number of micro-batches then lacks less than the last, and none fits.
+const mostOps = 2_000_000
 
 // NewComparison reports a machine, a source or a configuration that nothing can be said of.
 func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Comparison, error) {
@@ -91,7 +97,7 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 		return nil, err
 	}
 	j.Eager = c.Eager
-	return &Comparison{judge: j, models: newModels(f, c.Batch), c: c}, nil
+	return &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps}, nil
 }
 
 // Machine returns the devices that ranks go on.
@@ -230,8 +236,8 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	if len(all) == 0 {
 		row.Why = fmt.Sprintf("%d samples cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices())
 	}
-	var family strategy.Strategy // of the numbers of micro-batches under way, fewest first
-	ended, last := false, plan.Score{}
+	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
+	ended, last := false, (*plan.Score)(nil) // of the step before
 	for k, s := range all {
 		if !x.c.Room.left() || ctx.Err() != nil && row.Result != nil {
 			row.Why = "no time is left"
@@ -240,9 +246,9 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		same := s
 		same.MicroBatches = 0
 		if k == 0 || same != family {
-			family, ended, last = same, false, plan.Score{Value: math.Inf(1), Overflow: math.MaxInt64}
+			family, ended, last = same, false, nil
 		}
-		if ended {
+		if ended || last != nil && x.models.opsOf(x.judge, s) > x.most {
 			continue
 		}
 		r, err := x.Simulate(s)
@@ -265,8 +271,9 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 			row.Strategy, row.Result = s, r
 		}
 		// More micro-batches than fit cost kernels; more than fill a pipeline too.
-		ended = r.Overflow == 0 && (s.Pipeline == 1 || last.Better(r.Score()))
-		last = r.Score()
+		score := r.Score()
+		ended = r.Overflow == 0 && (s.Pipeline == 1 || last != nil && last.Better(score))
+		last = &score
 	}
 	if row.Result != nil {
 		row.Why = ""

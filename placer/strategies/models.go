@@ -120,6 +120,20 @@ func (x *models) folds(j *Judge, s strategy.Strategy) bool {
 	return fold
 }
 
+// opsOf estimates the ops of the step of s, mostly from above: as if weights and the update were
+// there for each micro-batch, but without communication. It is 0 where the model cannot be built.
+func (x *models) opsOf(j *Judge, s strategy.Strategy) int {
+	g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute})
+	if err != nil {
+		return 0
+	}
+	n := g.NumOps() * s.MicroBatches
+	if !x.folds(j, s) {
+		n *= s.Data * s.Tensor
+	}
+	return n
+}
+
 // derive is step, folded or not.
 func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Step, error) {
 	parts := int64(s.Data) * int64(s.MicroBatches)

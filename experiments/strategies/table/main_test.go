@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 
@@ -27,12 +28,19 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestComplete: a document of several devices has the placement's row, which comes last; one
-// of a run that was stopped lacks it.
+// TestComplete: six models on nine machines each are recorded. A document of several devices has
+// the placement's row, which comes last; one of a run that was stopped lacks it.
 func TestComplete(t *testing.T) {
 	all, err := read("..")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, model := range []string{"llama", "llama70b", "moe", "vitl", "gnmt8", "resnet50"} {
+		for _, on := range []string{"a100-1", "a100-2", "a100-4", "a100-8", "h100-1", "h100-2", "h100-4", "h100-8", "box"} {
+			if _, err := os.Stat(fmt.Sprintf("../%s-%s.json", model, on)); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	for k := range all {
 		d := &all[k]

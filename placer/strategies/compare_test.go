@@ -1,0 +1,51 @@
+package strategies
+
+import (
+	"context"
+	"testing"
+
+	"placer/graph/strategy"
+	"placer/hw"
+)
+
+// TestMostOps: where nothing fits, more micro-batches are tried until their step would be too
+// large, and the fewest are in any case.
+func TestMostOps(t *testing.T) {
+	m, err := hw.Take("a100", 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := range m.Devices {
+		m.Devices[d].Memory = 1
+	}
+	x, err := NewComparison(source(), family(small[0]), m, Config{Batch: 64, Clock: func() float64 { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := x.divided(piped(strategy.OneFOneB, 2, 0, 1))
+	if len(all) != 6 || all[0].MicroBatches != 2 {
+		t.Fatalf("%v, want 2 to 64 micro-batches", all)
+	}
+	for _, want := range []struct{ most, tried, microBatches int }{
+		{0, 1, 2}, {x.models.opsOf(x.judge, all[2]), 3, 8}, {mostOps, 6, 64},
+	} {
+		x.most = want.most
+		row := x.best(context.Background(), NamePipeline, all)
+		if row.Result == nil {
+			t.Fatal(row.Why)
+		}
+		// Each is tried as it is, and with its activations recomputed where that can be done.
+		if row.Tried < want.tried || row.Tried > 2*want.tried || row.Strategy.MicroBatches > want.microBatches || row.Ops > max(want.most, 2*x.models.opsOf(x.judge, all[0])) {
+			t.Errorf("at most %d ops: %d tried, %v of %d ops, want %d numbers of micro-batches up to %d", want.most, row.Tried, row.Strategy, row.Ops, want.tried, want.microBatches)
+		}
+	}
+	for _, s := range all { // the estimate
+		r, err := x.Simulate(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := x.models.opsOf(x.judge, s); r.Ops-10*s.Pipeline > most { // transfers
+			t.Errorf("%v has %d ops, the estimate is %d", s, r.Ops, most)
+		}
+	}
+}
