@@ -10,10 +10,10 @@ import (
 
 	"placer/baselines/listsched"
 	"placer/baselines/search/anneal"
-	"placer/baselines/search/local"
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/placer/methods"
+	"placer/placer/pretrained"
 	"placer/placer/problem"
 	"placer/placer/search"
 	"placer/plan"
@@ -39,8 +39,8 @@ type Outcome struct {
 // Find searches p, on the changed machine, for a plan near old, [N], the devices of the ops
 // before, by their numbers on p's machine or Lost. At most limit bytes move; without a
 // limit it is below 0. An eighth of p's budget goes to a search from nothing, the plan of each of
-// whose methods is then led back to the limit, most to annealing under the limit from the best
-// of those and of old, and an eighth to local search from there.
+// whose methods is then led back to the limit, the rest to annealing under the limit from the best
+// of those and of old.
 func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Bytes) (*Outcome, error) {
 	n := p.Graph.NumOps()
 	if len(old) != n {
@@ -71,33 +71,48 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 		return nil, err
 	}
 	near := p.Problem
-	near.Budget = shareOf(p.Budget, annealed)
 	x.ledger().limit(&near)
-	led, err := anneal.Placer{Starts: [][]uint8{start}, Workers: 1, Coarsened: x.limitCoarsened, Recreate: true}.Place(ctx, &near)
+	led, err := x.anneal(ctx, &near, start, shareOf(p.Budget, annealed))
 	if err != nil {
 		return nil, err
 	}
-	if x.judge(led.Device).Better(x.judge(start)) {
-		start = led.Device
-	}
-	near.Evaluator = near.Evaluator.Clone()
-	near.Budget = shareOf(p.Budget, localised)
-	o, err := local.Placer{Start: start}.Place(ctx, &near)
-	if err != nil {
-		return nil, err
-	}
-	out.Outcome = *o
-	out.Evaluations += tried + led.Evaluations
-	out.Moved = x.moved(o.Device)
-	out.Score = p.Evaluate(o.Device)
+	out.Outcome = *led
+	out.Evaluations += tried
+	out.Moved = x.moved(led.Device)
+	out.Score = p.Evaluate(led.Device)
 	return out, nil
 }
+
+// anneal anneals under the limit: one half of the budget from coarse to fine, and many decisions
+// anew by list scheduling; the other from there, by the moves that a network learned to choose.
+func (x *finder) anneal(ctx context.Context, p *plan.Problem, start []uint8, b plan.Budget) (*plan.Outcome, error) {
+	q := *p
+	q.Budget = plan.Budget{Seconds: b.Seconds / 2, Evaluations: (b.Evaluations + 1) / 2}
+	a := anneal.Placer{Starts: [][]uint8{start}, Workers: 1, Coarsened: x.limitCoarsened, Allowance: &anneal.Allowance{Cost: x.ledger().moves, Most: x.limit}, Recreate: true}
+	led, err := a.Place(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	if a.Guide, err = pretrained.Moves(); err != nil {
+		return nil, err
+	}
+	a.Starts, a.Recreate, a.Cool = [][]uint8{led.Device}, false, coolChains
+	q.Evaluator, q.Budget.Evaluations = q.Evaluator.Clone(), max(min(1, b.Evaluations), b.Evaluations/2)
+	o, err := a.Place(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	o.Evaluations += led.Evaluations
+	return o, nil
+}
+
+// coolChains leaves out the stages of annealing that rarely keep a good start.
+const coolChains = 2
 
 // Eighths of a budget.
 const (
 	fromNothing = 1
-	annealed    = 6
-	localised   = 1
+	annealed    = 7
 )
 
 // shareOf returns so many eighths of b.

@@ -30,6 +30,8 @@ type Placer struct {
 	// it: where the problem's own evaluator counts more than the step and its memory, it has that
 	// one count the same.
 	Coarsened func(c *unit.Coarsened, p *plan.Problem)
+	// Allowance, if not nil, bounds what placements cost beside their step.
+	Allowance *Allowance
 	// Shared, if not nil, is what runs on the same problem's units have in common.
 	Shared *Shared
 	// replicas is the number of annealing runs, which exchange what they find; 0

@@ -85,6 +85,9 @@ type recreation struct {
 	balance  float64   // weight of a device's work against the time at which a unit's first node ends
 	exchange float64   // weight of what it exchanges with others
 	together bool      // counterparts share a device
+
+	allowance *allowance  // nil: everything is allowed
+	used      units.Bytes // of it, as if each decision that is ruined cost its least
 }
 
 // mostGaps bounds the gaps of a device that are looked through.
@@ -223,13 +226,14 @@ func (w *replica) ruin() {
 	}
 }
 
-// spoil takes decision u back.
+// spoil takes decision u back, unless it could be decided for nothing else.
 func (w *replica) spoil(u int32) {
 	x := w.recreation
 	d := x.at[u]
-	if d == none {
+	if d == none || x.allowance.binds(u, uint8(d), x.used) {
 		return
 	}
+	x.used -= x.allowance.beyond(u, uint8(d))
 	x.at[u] = none
 	x.load[d] -= x.work[d][u]
 	x.held[d] -= x.resident[u]
@@ -239,6 +243,7 @@ func (w *replica) spoil(u int32) {
 // reset begins with the decisions now, none of them ruined.
 func (x *recreation) reset(now []uint8) {
 	x.ruined = x.ruined[:0]
+	x.used = x.allowance.spend(now)
 	clear(x.load)
 	clear(x.held)
 	for u, d := range now {
@@ -256,6 +261,7 @@ func (x *recreation) reset(now []uint8) {
 // decide puts u on device d.
 func (x *recreation) decide(u, d int32) {
 	x.at[u] = d
+	x.used += x.allowance.beyond(u, uint8(d))
 	x.load[d] += x.work[d][u]
 	x.held[d] += x.resident[u]
 }
@@ -294,7 +300,7 @@ func (w *replica) choose(u int32, v graph.OpID) int32 {
 	}
 	best, least := int32(none), math.Inf(1)
 	for d := range x.contact {
-		if x.held[d]+x.resident[u] > x.machine.Devices[d].Memory || w.rng.IntN(blinks) == 0 {
+		if x.held[d]+x.resident[u] > x.machine.Devices[d].Memory || !x.allowance.affords(u, uint8(d), x.used) || w.rng.IntN(blinks) == 0 {
 			continue
 		}
 		cost := -x.exchange * x.contact[d]

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"placer/plan"
+	"placer/units"
 )
 
 // replica is one annealing run.
@@ -28,10 +29,12 @@ type replica struct {
 	moves kinds
 	// recreation makes decisions anew; nil where no move does.
 	recreation *recreation
-	adviser    *adviser // chooses moves; nil: chance alone does
-	planning   bool     // moves are planned: they are on now and busy alone
-	spent      int      // evaluations so far
-	accounted  int      // of those, the ones its run knows of
+	adviser    *adviser    // chooses moves; nil: chance alone does
+	allowance  *allowance  // nil: everything is allowed
+	used       units.Bytes // of it
+	planning   bool        // moves are planned: they are on now and busy alone
+	spent      int         // evaluations so far
+	accounted  int         // of those, the ones its run knows of
 }
 
 // changed is a decision that the move under way has changed.
@@ -56,6 +59,10 @@ func (w *replica) start(from []uint8) {
 		}
 		w.objective.set(int32(u), d)
 	}
+	if w.allowance != nil {
+		w.used = w.allowance.spend(w.now)
+	}
+	w.afford()
 	w.evaluate()
 	copy(w.best, w.now)
 	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
@@ -106,6 +113,11 @@ func (w *replica) put(u int32, d uint8) {
 func (w *replica) book(u int32, d uint8) {
 	w.busy[w.now[u]] -= w.seconds[u]
 	w.busy[d] += w.seconds[u]
+	if w.allowance != nil {
+		if cost := w.allowance.cost[u]; cost != nil {
+			w.used += cost[d] - cost[w.now[u]]
+		}
+	}
 	w.now[u] = d
 }
 
@@ -163,6 +175,7 @@ func (w *replica) draw(run int) int {
 	for w.rng.IntN(4) == 0 { // sometimes only two moves together help
 		w.propose(run)
 	}
+	w.comply()
 	return kind
 }
 
@@ -183,6 +196,7 @@ func (w *replica) restart() bool {
 	for u := range w.now {
 		w.put(int32(u), uint8(w.rng.IntN(w.devices)))
 	}
+	w.afford()
 	w.evaluate()
 	w.stale = 0
 	if w.adviser != nil {

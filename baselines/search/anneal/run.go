@@ -114,13 +114,15 @@ func (r *run) stage(k int) error {
 		return nil // to coarsen the graph took the rest
 	}
 	w := make([]*replica, r.replicas)
-	from := r.decisions(t, r.best)
+	from, allowed := r.decisions(t, r.best), r.Allowance.of(t.fine, r.p.Machine.NumDevices())
 	for i := range w {
 		a := r.ownObjective(i, s.coarse, proto)
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
 		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
+		w[i].allowance = allowed
 		if recreate != nil {
 			w[i].recreation = newRecreation(recreate)
+			w[i].recreation.allowance = allowed
 		}
 		w[i] = r.advised(w[i], s)
 	}

@@ -29,13 +29,13 @@ func (r *run) open() error {
 	return nil
 }
 
-// starts returns placements to begin with: the given ones, all on one device,
+// starts returns placements to begin with: the given ones, and, where anything is allowed, all on one device,
 // cells in forward order in contiguous blocks of even time, with counterparts and
 // weights, chains at random, and blocks of an unrolled network's time steps.
 func (r *run) starts() [][]uint8 {
 	var out [][]uint8
 	out = append(out, r.Starts...)
-	if r.Cool > 0 && len(out) > 0 {
+	if (r.Cool > 0 || r.Allowance != nil) && len(out) > 0 {
 		return out
 	}
 	n := r.p.Graph.NumOps()
