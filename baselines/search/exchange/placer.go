@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"placer/baselines/budget"
 	"placer/plan"
@@ -22,7 +23,7 @@ const MaxOps = 64
 // two changes away of ten to twenty ops on three devices are a hundred to two thousand.
 type Placer struct {
 	// Start is a plan to start from, nil parts the problem's. Without a Device it starts
-	// from random ones.
+	// from a random one.
 	Start plan.Decision
 	// Known, if not nil, is what earlier searches of the same problem have evaluated, and is
 	// told of more. Its zero value is empty.
@@ -109,13 +110,7 @@ func (s *search) begin(start plan.Decision) {
 	case p.Device != nil:
 		start.Device = p.Device
 	default:
-		start.Device = make([]uint8, n)
-		for _, ops := range s.movable {
-			d := uint8(s.rng.IntN(p.Machine.NumDevices()))
-			for _, i := range ops {
-				start.Device[i] = d
-			}
-		}
+		start = s.scattered()
 	}
 	start = start.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion})
 	s.score = s.track.TryDecision(start)
@@ -133,6 +128,26 @@ func (s *search) begin(start plan.Decision) {
 	}
 	s.here = s.known.visit(start, evaluate)
 	s.score = s.here.Score
+}
+
+// scattered returns a random plan: all on one device or each op on some, all that can be
+// fused or nothing.
+func (s *search) scattered() plan.Decision {
+	p, n := s.p, s.p.Graph.NumOps()
+	start := plan.Decision{Device: make([]uint8, n)}
+	together, d := s.rng.IntN(2) == 0, s.rng.IntN(p.Machine.NumDevices())
+	for _, ops := range s.movable {
+		if !together {
+			d = s.rng.IntN(p.Machine.NumDevices())
+		}
+		for _, i := range ops {
+			start.Device[i] = uint8(d)
+		}
+	}
+	if p.Decides(plan.Fuse) && s.rng.IntN(2) == 0 {
+		start.Fusion = slices.Repeat([]uint8{fuseWith}, n)
+	}
+	return start
 }
 
 // descend goes on until no plan within two changes is better.
