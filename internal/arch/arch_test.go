@@ -103,6 +103,7 @@ var allowed = map[string]string{
 	"baselines/search/fold":             "graph graph/unit plan schedule baselines/budget baselines/search/anneal baselines/search/fusion", // docs/adr/0039
 	"schedule":                          "units graph graph/unit hw plan sim",
 	"baselines/search/local":            "graph graph/unit plan baselines/budget",
+	"baselines/search/exchange":         "graph graph/fuse graph/unit plan schedule sim baselines/budget",
 	"baselines/listsched":               "units graph graph/unit plan schedule baselines/budget",
 	"baselines/learned/reinforce":       "graph graph/unit plan nn nn/vec baselines/budget ppo",
 	"baselines/learned/rl2017":          "units graph graph/unit plan nn ppo nn/seq2seq baselines/learned/reinforce schedule internal/unionfind",

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"placer/baselines/search/anneal"
+	"placer/baselines/search/exchange"
 	"placer/baselines/search/fold"
 	"placer/baselines/search/local"
 	"placer/placer/policy/cem"
@@ -41,7 +42,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		if p.FromScratch && name == FineTuned || rows[k].only != nil && !rows[k].only(p) {
 			return
 		}
-		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) {
+		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) {
 			m, err := Find(name)
 			if err != nil {
 				return nil, err
@@ -50,7 +51,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		}})
 	}
 	from := func(name string, tasks plan.Tasks, of func(plan.Decision) plan.Placer) {
-		all = append(all, portfolio.Arm{Name: name, FromBest: true, New: func(start plan.Decision) (plan.Placer, error) {
+		all = append(all, portfolio.Arm{Name: name, FromBest: true, New: func(start plan.Decision, _ int) (plan.Placer, error) {
 			return turn{of(start), tasks, start}, nil
 		}})
 	}
@@ -65,7 +66,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: common}
 	}
 	anew := func(name string, x plan.Placer) {
-		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) { return x, nil }})
+		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) { return x, nil }})
 	}
 	steps := p.Objective.Normal() == plan.Step
 	if p.large() && steps {
@@ -73,6 +74,19 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	own("balance")
 	own(Uncontended)
+	if p.small() {
+		var known exchange.Memories
+		all = append(all, portfolio.Arm{Name: "exchange", FromBest: true, New: func(start plan.Decision, walker int) (plan.Placer, error) {
+			return turn{exchange.Placer{Start: start, Known: known.Of(walker)}, p.Tasks, start}, nil
+		}}, portfolio.Arm{Name: "scattered", New: func(_ plan.Decision, walker int) (plan.Placer, error) {
+			return exchange.Placer{Known: known.Of(walker)}, nil
+		}})
+		anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: guide})
+		if p.Tasks&^plan.Place != 0 {
+			from("all tasks", p.Tasks, together)
+		}
+		return all
+	}
 	anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: guide})
 	if steps { // what list scheduling knows of
 		anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: common})

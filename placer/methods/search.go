@@ -71,7 +71,12 @@ func Of(p *problem.Problem) Problem {
 // what takes minutes for an answer.
 const largeGraph = 100_000
 
+// smallGraph is the number of ops up to which plans a change or two away are few enough to
+// try them all.
+const smallGraph = 32
+
 func (p Problem) large() bool  { return p.Ops >= largeGraph }
+func (p Problem) small() bool  { return p.Ops > 0 && p.Ops <= smallGraph }
 func layered(p Problem) bool   { return !p.Unlayered }
 func unlayered(p Problem) bool { return p.Unlayered }
 func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput }

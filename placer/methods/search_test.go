@@ -72,7 +72,7 @@ func TestGuidedArms(t *testing.T) {
 			if a.Name != "anneal" {
 				continue
 			}
-			x, err := a.New(plan.Decision{})
+			x, err := a.New(plan.Decision{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,9 +13,10 @@ type Arm struct {
 	// FromBest says that a pull starts from the best plan of all arms. Others start from
 	// nothing, and differ from pull to pull by their random streams and their slices.
 	FromBest bool
-	// New returns the method of one pull. Of start, Device is nil for an arm that is not
-	// FromBest.
-	New func(start plan.Decision) (plan.Placer, error)
+	// New returns the method of one pull by a walker. Of start, Device is nil for an arm that
+	// is not FromBest. The pulls of one walker come one after another, those of several at
+	// once: what an arm remembers from pull to pull it remembers for each walker.
+	New func(start plan.Decision, walker int) (plan.Placer, error)
 }
 
 // ledger is what an arm has done so far.

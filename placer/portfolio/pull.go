@@ -64,7 +64,7 @@ func (r *run) startOf(w int) plan.Decision {
 
 // run makes the pull.
 func (x *pull) run(r *run) {
-	placer, err := r.Arms[x.arm].New(x.start)
+	placer, err := r.Arms[x.arm].New(x.start, x.walker)
 	if err != nil {
 		x.err = err
 		return

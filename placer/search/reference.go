@@ -37,7 +37,7 @@ func (r *References) extra(s *searcher, e plan.Evaluator, rows []*Row) (more []*
 		s.judge(row, e)
 		more = append(more, row)
 	}
-	if x := r.OneDevice; x.Score.Overflow <= best.Score.Overflow && (Devices(best.Device) > 1 && tied(x.Score.Value, best.Score.Value) || x.Score.Value*(1+tie) < best.Score.Value) {
+	if x := r.OneDevice; x != nil && x.Score.Overflow <= best.Score.Overflow && (Devices(best.Device) > 1 && tied(x.Score.Value, best.Score.Value) || x.Score.Value*(1+tie) < best.Score.Value) {
 		add(x, OneDeviceMethod, "everything on one device, with the best fusion found for it")
 		best = more[0]
 	}
@@ -47,51 +47,104 @@ func (r *References) extra(s *searcher, e plan.Evaluator, rows []*Row) (more []*
 	return more
 }
 
-// references finds the plans that the rows are held against.
-func (s *searcher) references(e plan.Evaluator, rows []*Row) (r References) {
+// references finds the plans that the rows are held against, under fusions that follow from
+// rules, the rows of the baselines.
+func (s *searcher) references(e plan.Evaluator, rules []*Row) (r References) {
 	p := s.problem
 	n := p.Graph.NumOps()
-	var fusions [][]uint8
+	fusions := [][]uint8{p.Fusion}
 	if p.Decides(plan.Fuse) {
 		fusions = append(fusions, slices.Repeat([]uint8{1}, n))
-		for _, x := range rows {
+		for _, x := range rules {
 			if x.Fusion != nil {
 				fusions = append(fusions, x.Fusion)
 			}
 		}
 	}
-	better := func(of **Reference, method string, d plan.Decision) {
-		if x := e.Evaluate(d); *of == nil || x.Better((*of).Score) {
-			*of = &Reference{method, x, d}
+	for _, d := range s.oneDevice() {
+		for _, f := range fusions {
+			d.Fusion = f
+			consider(&r.OneDevice, OneDeviceMethod, d, e.Evaluate(d))
 		}
 	}
-	m := p.Machine
-	for d := range m.Devices {
-		if slices.ContainsFunc(m.Devices[:d], func(v hw.Device) bool { return v.SameFigures(&m.Devices[d]) }) {
-			continue
-		}
-		device := slices.Repeat([]uint8{uint8(d)}, n)
-		for _, f := range append([][]uint8{p.Fusion}, fusions...) {
-			better(&r.OneDevice, OneDeviceMethod, plan.Decision{Device: device, Priority: p.Priority, Fusion: f})
-		}
-	}
-	var best *Row
-	for _, x := range rows {
-		if best == nil || x.better(best) {
-			best = x
-		}
-	}
-	for _, x := range rows {
+	best := bestOf(rules)
+	for _, x := range rules {
 		if x.Kind != plan.Baseline {
 			continue
 		}
-		better(&r.Rule, x.Method, x.Decision)
-		if len(fusions) > 0 && x.Fusion == nil {
-			better(&r.Rule, x.Method, plan.Decision{Device: x.Device, Priority: x.Priority, Fusion: fusions[0]})
+		consider(&r.Rule, x.Method, x.Decision, x.Score)
+		if p.Decides(plan.Fuse) && x.Fusion == nil {
+			d := x.Decision
+			d.Fusion = fusions[1]
+			consider(&r.Rule, x.Method, d, e.Evaluate(d))
 			if best.Fusion != nil {
-				better(&r.Rule, x.Method, plan.Decision{Device: x.Device, Priority: x.Priority, Fusion: best.Fusion})
+				d.Fusion = best.Fusion
+				consider(&r.Rule, x.Method, d, e.Evaluate(d))
 			}
 		}
 	}
 	return r
+}
+
+// under holds against the rows, too, what r's devices and those of rules take under fusions
+// of the rows searched. Under a budget in evaluations nothing counts that would be better
+// than all rows (see conclude).
+func (r *References) under(s *searcher, e plan.Evaluator, rules, searched []*Row) {
+	top := bestOf(append(slices.Clip(rules), searched...))
+	try := func(of **Reference, method string, d plan.Decision) {
+		x := e.Evaluate(d)
+		if s.c.Budget.Evaluations > 0 && (x.Overflow < top.Score.Overflow || x.Overflow == top.Score.Overflow && x.Value*(1+tie) < top.Score.Value) {
+			return
+		}
+		consider(of, method, d, x)
+	}
+	if !s.problem.Decides(plan.Fuse) {
+		return
+	}
+	for _, d := range s.oneDevice() {
+		for _, x := range searched {
+			if x.Fusion != nil {
+				d.Fusion = x.Fusion
+				try(&r.OneDevice, OneDeviceMethod, d)
+			}
+		}
+	}
+	if top.Fusion == nil || !slices.Contains(searched, top) {
+		return
+	}
+	for _, x := range rules {
+		if x.Kind == plan.Baseline && x.Fusion == nil {
+			d := x.Decision
+			d.Fusion = top.Fusion
+			try(&r.Rule, x.Method, d)
+		}
+	}
+}
+
+// consider makes d, of score x, the reference if it is better.
+func consider(of **Reference, method string, d plan.Decision, x plan.Score) {
+	if *of == nil || x.Better((*of).Score) {
+		*of = &Reference{method, x, d}
+	}
+}
+
+// oneDevice returns a plan for each kind of device on which everything is on one.
+func (s *searcher) oneDevice() (ds []plan.Decision) {
+	m := s.problem.Machine
+	for d := range m.Devices {
+		if !slices.ContainsFunc(m.Devices[:d], func(v hw.Device) bool { return v.SameFigures(&m.Devices[d]) }) {
+			ds = append(ds, plan.Decision{Device: slices.Repeat([]uint8{uint8(d)}, s.problem.Graph.NumOps()), Priority: s.problem.Priority})
+		}
+	}
+	return ds
+}
+
+// bestOf returns the best of rows, the first of equals, or nil.
+func bestOf(rows []*Row) (best *Row) {
+	for _, x := range rows {
+		if x != nil && (best == nil || x.better(best)) {
+			best = x
+		}
+	}
+	return best
 }

@@ -319,28 +319,47 @@ func (s *searcher) fail(err error) {
 func (s *searcher) best() *Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var best *Row
-	for _, r := range s.rows {
-		if r != nil && (best == nil || r.better(best)) {
-			best = r
-		}
-	}
-	return best
+	return bestOf(s.rows)
 }
 
 // conclude finds what the rows are held against, adds the rows that this makes, and
 // tidies the best: what is predicted alone can be judged here.
+//
+// Under a budget in evaluations it breaks no promise of the methods that a larger budget never
+// ends behind a smaller one. What can be shorter than the best of the methods follows from the
+// baselines alone, which know no budget, and is the same under every budget: the references
+// under fusions of theirs, and the best of all these, tidied. What follows from a search,
+// whose last round the budget cuts anywhere, comes to the value of the best at most: a larger
+// budget need not pass by the same plan.
 func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
 	if s.host.Measurer != nil {
 		return rows
 	}
 	p := s.problem
 	e := p.Evaluator.Clone()
-	if p.Objective.Normal() != plan.Memory && p.Decides(plan.Place) {
-		r.References = s.references(e, rows)
+	promised := s.c.Budget.Evaluations > 0
+	refer := p.Objective.Normal() != plan.Memory && p.Decides(plan.Place)
+	var rules, searched []*Row
+	for k, x := range s.rows {
+		switch {
+		case x == nil:
+		case s.methods[k].Stage == StageBaseline:
+			rules = append(rules, x)
+		default:
+			searched = append(searched, x)
+		}
+	}
+	if refer {
+		r.References = s.references(e, rules)
+	}
+	if promised && len(rules) > 0 {
+		rows = s.tidyRules(e, rows, append(slices.Clip(rules), r.References.extra(s, e, rules)...))
+	}
+	if refer {
+		r.References.under(s, e, rules, searched)
 		rows = append(rows, r.References.extra(s, e, rows)...)
 	}
-	if s.c.Fewer && s.c.Budget.Evaluations > 0 && p.Decides(plan.Place) {
+	if s.c.Fewer && promised && p.Decides(plan.Place) {
 		row, n := s.fewer(s.ctx, e, rows)
 		if r.OnFewer = n; row != nil {
 			rows = append(rows, row)
@@ -350,12 +369,49 @@ func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
 	if best.Method == s.c.Human {
 		return rows // what reductions are relative to stays as published
 	}
-	d, tries := tidy(p.Graph, e, best.Decision, best.Score)
-	if note := tidyNote(p.Graph, best.Device, d.Device, tries); note != "" {
-		best.Decision, best.Notes = d, append(slices.Clip(best.Notes), note)
-		s.judge(best, e)
+	within := upTo(best.Score.Value)
+	if promised {
+		within = sameAs(best.Score.Value)
 	}
+	s.tidy(e, best, within)
 	return rows
+}
+
+// tidyRules tidies the best of rules, which may make it shorter, and returns rows with it
+// if it is better than all of them.
+func (s *searcher) tidyRules(e plan.Evaluator, rows, rules []*Row) []*Row {
+	g := s.problem.Graph
+	rule := rules[choose(g, rules)]
+	if rule.Method == s.c.Human {
+		return rows // what reductions are relative to stays as published
+	}
+	row := *rule
+	s.tidy(e, &row, upTo(row.Score.Value))
+	if !row.better(rows[choose(g, rows)]) {
+		return rows
+	}
+	if k := slices.Index(rows, rule); k >= 0 {
+		*rule = row
+		return rows
+	}
+	return append(rows, &row)
+}
+
+// tidy tidies row r, whose value stays within the span.
+func (s *searcher) tidy(e plan.Evaluator, r *Row, within span) {
+	g := s.problem.Graph
+	d, tries := tidy(g, e, r.Decision, r.Score.Overflow, within)
+	was, before := r.Score.Value, r.Device
+	if tidyNote(g, before, d.Device, "", tries) == "" {
+		return
+	}
+	r.Decision = d
+	s.judge(r, e)
+	value := "the same value"
+	if r.Score.Value < was*(1-tie) {
+		value = fmt.Sprintf("a value %.3g%% less", 100*(1-r.Score.Value/was))
+	}
+	r.Notes = append(slices.Clip(r.Notes), tidyNote(g, before, d.Device, value, tries))
 }
 
 func (s *searcher) result(ctx context.Context) (*Result, error) {

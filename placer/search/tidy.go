@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"placer/graph"
@@ -13,21 +14,35 @@ import (
 // tidyTries bounds the evaluations in which a plan is tidied.
 const tidyTries = 64
 
-// tidier looks for a plan of the same value that uses fewer devices and sends less.
+// rounding is the share by which two values of the same worth may differ: sums over the
+// same ops in another order.
+const rounding = 1e-9
+
+// span is the values that a plan may take on when it is tidied.
+type span struct{ least, most float64 }
+
+// sameAs is the values as good as value and no better.
+func sameAs(value float64) span { return span{value * (1 - rounding), value * (1 + tie)} }
+
+// upTo is the values as good as value, or better.
+func upTo(value float64) span { return span{math.Inf(-1), value * (1 + tie)} }
+
+// tidier looks for a plan that uses fewer devices and sends less.
 type tidier struct {
-	g     *graph.Graph
-	e     plan.Evaluator
-	d     plan.Decision // the best so far
-	score plan.Score    // of the plan to be tidied
-	tries int
+	g        *graph.Graph
+	e        plan.Evaluator
+	d        plan.Decision // the best so far
+	overflow units.Bytes   // of the plan to be tidied
+	within   span
+	tries    int
 }
 
-// tidy returns a decision as good as d, whose score is given, that leaves less to the
-// links: what a step starts with (weights, constants, inputs, and views of them) goes to
-// the device that reads it, and devices that are not needed are given up. It returns how
-// many evaluations that took.
-func tidy(g *graph.Graph, e plan.Evaluator, d plan.Decision, score plan.Score) (plan.Decision, int) {
-	t := &tidier{g: g, e: e, d: d.Clone(), score: score}
+// tidy returns a decision of a value within span and of d's overflow, which is given, that
+// leaves less to the links: what a step starts with (weights, constants, inputs, and views of
+// them) goes to the device that reads it, and devices that are not needed are given up. It
+// returns how many evaluations that took.
+func tidy(g *graph.Graph, e plan.Evaluator, d plan.Decision, overflow units.Bytes, within span) (plan.Decision, int) {
+	t := &tidier{g: g, e: e, d: d.Clone(), overflow: overflow, within: within}
 	if Devices(d.Device) > 1 {
 		t.sources()
 		t.devices()
@@ -35,7 +50,8 @@ func tidy(g *graph.Graph, e plan.Evaluator, d plan.Decision, score plan.Score) (
 	return t.d, t.tries
 }
 
-// try takes over the placement device if it is as good and sends no more.
+// try takes over the placement device if its value is within the span, which then ends at
+// a tie with that value.
 func (t *tidier) try(device []uint8) bool {
 	if t.tries >= tidyTries {
 		return false
@@ -44,9 +60,10 @@ func (t *tidier) try(device []uint8) bool {
 	next := t.d
 	next.Device = device
 	s := t.e.Evaluate(next)
-	if s.Overflow != t.score.Overflow || !tied(s.Value, t.score.Value) {
+	if s.Overflow != t.overflow || s.Value < t.within.least || s.Value > t.within.most {
 		return false
 	}
+	t.within.most = min(t.within.most, s.Value*(1+tie))
 	t.d.Device = slices.Clone(device)
 	return true
 }
@@ -197,8 +214,8 @@ func (t *tidier) partners(from uint8) []uint8 {
 	return all[:min(maxPartners, len(all))]
 }
 
-// tidyNote says what tidying changed, empty where it changed nothing.
-func tidyNote(g *graph.Graph, before, after []uint8, tries int) string {
+// tidyNote says what tidying changed at which value, empty where it changed nothing.
+func tidyNote(g *graph.Graph, before, after []uint8, value string, tries int) string {
 	moved := 0
 	for i := range before {
 		if before[i] != after[i] {
@@ -208,6 +225,6 @@ func tidyNote(g *graph.Graph, before, after []uint8, tries int) string {
 	if moved == 0 {
 		return ""
 	}
-	return fmt.Sprintf("tidied at the same value: %d ops moved, %d of %d devices, %v sent in place of %v; %d evaluations more",
-		moved, Devices(after), Devices(before), Traffic(g, after), Traffic(g, before), tries)
+	return fmt.Sprintf("tidied at %s: %d ops moved, %d of %d devices, %v sent in place of %v; %d evaluations more",
+		value, moved, Devices(after), Devices(before), Traffic(g, after), Traffic(g, before), tries)
 }

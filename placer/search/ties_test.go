@@ -88,7 +88,7 @@ func TestTidy(t *testing.T) {
 	if Devices(device) != 4 || Traffic(p.Graph, device) == 0 {
 		t.Fatalf("%d devices, %v sent", Devices(device), Traffic(p.Graph, device))
 	}
-	after, tries := tidy(p.Graph, p.Evaluator.Clone(), d, before)
+	after, tries := tidy(p.Graph, p.Evaluator.Clone(), d, before.Overflow, upTo(before.Value))
 	if Devices(after.Device) != 1 || Traffic(p.Graph, after.Device) != 0 || tries > tidyTries {
 		t.Errorf("%d devices, %v sent after %d evaluations, want 1 and nothing", Devices(after.Device), Traffic(p.Graph, after.Device), tries)
 	}
@@ -117,7 +117,8 @@ func TestTidyKeepsWhatPays(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := plan.Decision{Device: []uint8{0, 1}, Priority: p.Priority}
-	if after, _ := tidy(g, p.Evaluator, d, p.Evaluator.Evaluate(d)); Devices(after.Device) != 2 {
+	s := p.Evaluator.Evaluate(d)
+	if after, _ := tidy(g, p.Evaluator, d, s.Overflow, upTo(s.Value)); Devices(after.Device) != 2 {
 		t.Error("a device that halves the step was given up")
 	}
 }
