@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -30,7 +31,7 @@ type Features struct {
 	coarse  *coarse            // of all granularities
 	units   []int              // of each granularity
 	at      []func() *instance // [levels], and that by time steps where there are such
-	summary []float32          // of the cells that training knows, without partial gradients
+	summary func() []float32   // of the cells that training knows, without partial gradients
 	// steps returns the balanced cut by time steps, [N]; nil where there are none.
 	steps    func() []uint8
 	decoders map[*instance]*taskDecoder
@@ -77,15 +78,19 @@ func NewFeatures(p *plan.Problem) (*Features, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := f
-	if plain := q.Units.WithoutPartialGradients(); plain != q.Units {
+	f.summary = sync.OnceValue(func() []float32 {
+		plain := q.Units.WithoutPartialGradients()
+		if plain == q.Units {
+			return f.instance(0).summary()
+		}
 		asTrained := *p
 		asTrained.Units = plain
-		if known, err = plainFeatures(&asTrained); err != nil {
-			return nil, err
+		known, err := plainFeatures(&asTrained)
+		if err != nil {
+			panic(fmt.Sprintf("sequential: a graph is coarsened to parts of its cells, but not to these: %v", err))
 		}
-	}
-	f.summary = known.instance(0).summary()
+		return known.instance(0).summary()
+	})
 	byTimeStep := q
 	if byTimeStep.Units = q.Units.ByTimeStep(p.Graph); byTimeStep.Units != nil {
 		f.units = append(f.units, byTimeStep.Units.Levels[unit.Segment].NumUnits())

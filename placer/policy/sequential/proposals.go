@@ -177,7 +177,11 @@ func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 		return all[:min(k, len(all))]
 	}
-	weights := p.tried.weights(p.training.standard(f.summary), nil)
+	var summary []float32
+	if p.tried.Width > 0 {
+		summary = p.training.standard(f.summary())
+	}
+	weights := p.tried.weights(summary, nil)
 	for _, c := range choose(p.tried.expected(f.cut()), weights, f.work(), min(k, mostProposals)) {
 		chosen = append(chosen, all[c])
 	}

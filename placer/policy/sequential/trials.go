@@ -45,22 +45,23 @@ func (t *trials) expected(cut float64) [][]float64 {
 	return out
 }
 
-// weights returns what each graph counts for a graph of that summary, [G]; those of a
-// family left out count nothing.
+// weights returns what each graph counts for a graph of that summary, [G], which is not
+// read where all count the same; those of a family left out count nothing.
 func (t *trials) weights(summary []float32, without func(family string) bool) []float64 {
-	w, nearest := make([]float64, len(t.Graphs)), math.Inf(1)
-	for g, x := range t.Graphs {
-		w[g] = rootMeanSquare(x, summary)
-		nearest = min(nearest, w[g])
-	}
-	for g, d := range w {
-		switch {
-		case without != nil && without(t.Families[g]):
-			w[g] = 0
-		case t.Width == 0:
-			w[g] = 1
-		default: // beside the nearest, so that something always counts
+	w := slices.Repeat([]float64{1}, len(t.Graphs))
+	if t.Width > 0 {
+		nearest := math.Inf(1)
+		for g, x := range t.Graphs {
+			w[g] = rootMeanSquare(x, summary)
+			nearest = min(nearest, w[g])
+		}
+		for g, d := range w { // beside the nearest, so that something always counts
 			w[g] = math.Exp((nearest*nearest - d*d) / (2 * t.Width * t.Width))
+		}
+	}
+	for g := range w {
+		if without != nil && without(t.Families[g]) {
+			w[g] = 0
 		}
 	}
 	return w
@@ -136,7 +137,7 @@ func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
 			for c, y := range made {
 				row[c] = float32(math.Round(1e4*relative(y.Score, w.instance(y.level), x.expert)) / 1e4)
 			}
-			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary)), append(out.Times, row)
+			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary())), append(out.Times, row)
 			out.Cuts, out.works = append(out.Cuts, math.Round(1e4*w.cut())/1e4), append(out.works, w.work())
 		}
 	}
