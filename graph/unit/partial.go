@@ -28,7 +28,7 @@ func (h *Hierarchy) WithPartialGradients(g *graph.Graph, seconds []float64) *Hie
 	for _, s := range seconds {
 		total += s
 	}
-	s := &splitter{h: h, g: g, seconds: seconds, light: total * partialShare, cell: slices.Clone(h.Levels[Cell].Of), next: int32(h.Levels[Cell].NumUnits())}
+	s := &splitter{h: h, g: g, seconds: seconds, light: total * partialShare, cell: slices.Clone(h.Levels[Cell].Of), next: int32(h.Levels[Cell].NumUnits()), source: make([]int32, g.NumOps())}
 	for u, role := range h.Roles[Cell] {
 		if role == Weights {
 			s.split(int32(u))
@@ -58,6 +58,7 @@ type splitter struct {
 	cell    []int32 // [N] label: a cell of h, or a new one
 	next    int32   // label
 	use     []int32 // [new labels] the backward cell that the partial gradient is made from
+	source  []int32 // [N] what the operands of the ops of the cell at hand come from
 }
 
 // What the operands of an op of a variable's cell come from: a backward cell, or
@@ -69,7 +70,6 @@ const (
 // split takes the partial gradients of variable u's cell apart.
 func (s *splitter) split(u int32) {
 	ops := s.h.Levels[Cell].Ops[u]
-	source := make(map[graph.OpID]int32, len(ops))
 	takes := map[int32]float64{} // by backward cell
 	added := map[int32]bool{}    // by backward cell: what it gives goes into a sum
 	for _, i := range ops {
@@ -81,7 +81,7 @@ func (s *splitter) split(u int32) {
 			p := s.g.Tensor(t).Producer
 			x := int32(nowhere)
 			if v := s.h.Levels[Cell].Of[p]; v == u {
-				x = source[p]
+				x = s.source[p]
 			} else if s.h.Roles[Cell][v] == Backward {
 				x = v
 			}
@@ -91,13 +91,13 @@ func (s *splitter) split(u int32) {
 				from = summed
 			}
 		}
-		source[i] = from
+		s.source[i] = from
 		if from >= 0 {
 			takes[from] += s.seconds[i]
 		} else if from == summed && !s.stays(i) {
 			for _, t := range s.g.Inputs(i) {
-				if x, ok := source[s.g.Tensor(t).Producer]; ok && x >= 0 {
-					added[x] = true
+				if p := s.g.Tensor(t).Producer; s.h.Levels[Cell].Of[p] == u && s.source[p] >= 0 {
+					added[s.source[p]] = true
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func (s *splitter) split(u int32) {
 	}
 	label := map[int32]int32{}
 	for _, i := range ops {
-		x := source[i]
+		x := s.source[i]
 		if x < 0 || !added[x] || takes[x] < s.light {
 			continue
 		}

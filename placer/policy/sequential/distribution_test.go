@@ -25,16 +25,16 @@ func TestDistribution(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, learned := views(t, small)
-	far := known.distance(w.summary)
+	far := known.distance(w.summary())
 	if far <= known.Limit {
 		t.Errorf("a graph unlike all lies at %g, within %g", far, known.Limit)
 	}
 	near := distributionOf(append(seen, trainingGraph{"d", 0, learned.instance(0).summary()}))
-	if d := near.distance(w.summary); d > 1e-6 {
+	if d := near.distance(w.summary()); d > 1e-6 {
 		t.Errorf("a training graph lies at distance %g", d)
 	}
 	var nothing distribution
-	if !math.IsInf(nothing.distance(w.summary), 1) {
+	if !math.IsInf(nothing.distance(w.summary()), 1) {
 		t.Error("with nothing known, a graph is near")
 	}
 }

@@ -135,7 +135,7 @@ func (e *encoder) changed() { clear(e.known) }
 // run runs the encoder on s, backward too with an objective.
 func (e *encoder) run(s *instance, train bool, o nn.Objective) *encoderGraph {
 	c := e.compile(len(s.turn), train)
-	c.lists = s.nearest
+	c.lists = s.nearest()
 	c.segments = transformerxl.Segments([]int32{0, int32(len(s.turn))}, e.config.TransformerXL.Segment, e.config.TransformerXL.Memory)
 	x := nn.NewMat(len(s.turn), numUnitFeatures)
 	for t, u := range s.turn {

@@ -49,20 +49,21 @@ func TestHeldKeys(t *testing.T) {
 func TestChoose(t *testing.T) {
 	times := [][]float32{
 		{1, 2, 0.9, 4},
-		{1, 0.5, 3, 4},
-		{1, 3, 0.5, 4},
+		{1, 0.6, 3, 4},
+		{1, 3, 0.6, 4},
 	}
 	all := []float64{1, 1, 1}
-	if got, want := choose(logarithms(times), all, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
+	like := work{of: []float64{1, 1, 1, 1}, level: make([]int, 4), open: []float64{0}}
+	if got, want := choose(logarithms(times), all, like, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", got, want)
 	}
-	if got := choose(logarithms(times), all, 1); !slices.Equal(got, []int{0}) {
+	if got := choose(logarithms(times), all, like, 1); !slices.Equal(got, []int{0}) {
 		t.Errorf("chose %v, want the best alone", got)
 	}
-	if got := choose(logarithms(times), []float64{0, 1, 0}, 4); !slices.Equal(got, []int{1}) {
+	if got := choose(logarithms(times), []float64{0, 1, 0}, like, 4); !slices.Equal(got, []int{1}) {
 		t.Errorf("chose %v where the second graph alone counts, want 1", got)
 	}
-	if got := choose(nil, nil, 3); got != nil {
+	if got := choose(nil, nil, like, 3); got != nil {
 		t.Errorf("chose %v of nothing", got)
 	}
 }
@@ -80,6 +81,8 @@ func TestTrialsNear(t *testing.T) {
 		x.Families, x.Graphs, x.Times = append(x.Families, string(rune('a'+g))), append(x.Graphs, at(3*float32(g%kinds))), append(x.Times, row)
 	}
 	x.Width, x.logs = 1, logarithms(x.Times)
+	like := work{of: slices.Repeat([]float64{1}, len(proposals())), level: make([]int, len(proposals())), open: []float64{0}}
+	x.Cuts, x.works = make([]float64, 2*kinds), slices.Repeat([]work{like}, 2*kinds)
 	w := x.weights(at(0), nil)
 	if w[0] <= w[1] || w[1] <= w[2] {
 		t.Errorf("weights %v do not fall with distance", w[:3])

@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -26,14 +27,37 @@ const featuresVersion = 2
 // Features is a problem as a policy reads it, at every granularity. What a granularity
 // needs is computed when it is asked for.
 type Features struct {
-	problem  *plan.Problem
-	at       []func() *instance // [levels], and that by time steps where there are such
-	summary  []float32          // of the cells that training knows, without partial gradients
+	problem *plan.Problem
+	coarse  *coarse            // of all granularities
+	units   []int              // of each granularity
+	at      []func() *instance // [levels], and that by time steps where there are such
+	summary func() []float32   // of the cells that training knows, without partial gradients
+	// steps returns the balanced cut by time steps, [N]; nil where there are none.
+	steps    func() []uint8
 	decoders map[*instance]*taskDecoder
 }
 
 // instance returns the problem at level l, the index of one of levels or timeStep.
 func (f *Features) instance(l int) *instance { return f.at[l]() }
+
+// cut returns how the balanced cut by time steps compares with that by layers: the
+// logarithm of when their own schedules end, one over the other; 0 without time steps.
+func (f *Features) cut() float64 {
+	if f.steps == nil {
+		return 0
+	}
+	s := f.instance(0)
+	return math.Log(s.scheduled(f.steps()) / s.scheduled(f.coarse.block))
+}
+
+// decision returns that of a placement, [N], at level l under p.
+func (f *Features) decision(p *Policy, l int, device []uint8) plan.Decision {
+	if f.problem.Tasks == plan.Place {
+		return plan.Decision{Device: device, Priority: f.problem.Priority, Fusion: f.problem.Fusion}
+	}
+	s := f.instance(l)
+	return f.decoder(s).decide(device, p.levels(s))
+}
 
 // decoder returns the decoder of the problem's tasks for s.
 func (f *Features) decoder(s *instance) *taskDecoder {
@@ -50,24 +74,30 @@ func (f *Features) decoder(s *instance) *taskDecoder {
 func NewFeatures(p *plan.Problem) (*Features, error) {
 	q := *p
 	q.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
-	f, c, err := lazyFeatures(&q)
+	f, err := plainFeatures(&q)
 	if err != nil {
 		return nil, err
 	}
-	known := f
-	if plain := q.Units.WithoutPartialGradients(); plain != q.Units {
+	f.summary = sync.OnceValue(func() []float32 {
+		plain := q.Units.WithoutPartialGradients()
+		if plain == q.Units {
+			return f.instance(0).summary()
+		}
 		asTrained := *p
 		asTrained.Units = plain
-		if known, err = plainFeatures(&asTrained); err != nil {
-			return nil, err
+		known, err := plainFeatures(&asTrained)
+		if err != nil {
+			panic(fmt.Sprintf("sequential: a graph is coarsened to parts of its cells, but not to these: %v", err))
 		}
-	}
-	f.summary = known.instance(0).summary()
+		return known.instance(0).summary()
+	})
 	byTimeStep := q
 	if byTimeStep.Units = q.Units.ByTimeStep(p.Graph); byTimeStep.Units != nil {
+		f.units = append(f.units, byTimeStep.Units.Levels[unit.Segment].NumUnits())
+		f.steps = sync.OnceValue(func() []uint8 { return blocks(&byTimeStep) })
 		f.at = append(f.at, sync.OnceValue(func() *instance {
-			c := *c
-			c.block = blocks(&byTimeStep)
+			c := *f.coarse
+			c.block = f.steps()
 			s := newInstance(&byTimeStep, c, unit.Segment)
 			s.name = timeStepName
 			return s
@@ -78,21 +108,16 @@ func NewFeatures(p *plan.Problem) (*Features, error) {
 
 // plainFeatures returns those of p with its units as they are, as training reads it.
 func plainFeatures(p *plan.Problem) (*Features, error) {
-	f, _, err := lazyFeatures(p)
-	return f, err
-}
-
-// lazyFeatures returns the features of p, and what its levels have in common.
-func lazyFeatures(p *plan.Problem) (*Features, *coarse, error) {
 	c, err := coarsen(p)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	f := &Features{problem: p}
+	f := &Features{problem: p, coarse: &c}
 	for _, l := range levels {
+		f.units = append(f.units, p.Units.Levels[l].NumUnits())
 		f.at = append(f.at, sync.OnceValue(func() *instance { return newInstance(p, c, l) }))
 	}
-	return f, &c, nil
+	return f, nil
 }
 
 // feature is a number that the network reads, as a function of facts T. Features

@@ -20,7 +20,7 @@ func TestFeaturesHavePartialGradients(t *testing.T) {
 	if a, b := fine.instance(0).decisions, plain.instance(0).decisions; a <= cells || b != cells {
 		t.Errorf("%d and %d decisions, want more than the %d cells and as many", a, b, cells)
 	}
-	if !slices.Equal(fine.summary, plain.instance(0).summary()) {
+	if !slices.Equal(fine.summary(), plain.instance(0).summary()) {
 		t.Error("a graph with partial gradients is not summarised as in training")
 	}
 	samples, err := policy(t, 6).ZeroShot(t.Context(), fine, 2)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 
 	"placer/baselines/rules"
 	"placer/graph"
@@ -38,11 +39,11 @@ type instance struct {
 	memory   []units.Bytes // [D]
 
 	steps       []step
-	decisions   int                     // steps that decide
-	counterpart []int32                 // [U] a gradient's forward part and the reverse, or none
-	exchanges   *schedule.Communication // in seconds of the transfers between two devices
-	turn        []int32                 // [U] units in the order of their decisions
-	nearest     *graphsage.Neighbours   // of units, numbered by turn: those of the longest exchanges
+	decisions   int                          // steps that decide
+	counterpart []int32                      // [U] a gradient's forward part and the reverse, or none
+	exchanges   *schedule.Communication      // in seconds of the transfers between two devices
+	turn        []int32                      // [U] units in the order of their decisions
+	nearest     func() *graphsage.Neighbours // of units, numbered by turn: those of the longest exchanges
 	groups      [numGroupings]grouping
 	features    []float32 // [U,numUnitFeatures]
 }
@@ -87,7 +88,7 @@ func newInstance(p *plan.Problem, c coarse, l unit.Level) *instance {
 	up := s.upwardRanks()
 	s.order(up)
 	s.turn = s.decided()
-	s.nearest = s.neighbours()
+	s.nearest = sync.OnceValue(s.neighbours)
 	s.group()
 	s.describe(up)
 	return s

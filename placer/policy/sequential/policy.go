@@ -63,7 +63,7 @@ func (p *Policy) Weights() int { return p.net.params.Count() }
 
 // Distance returns how far f lies from the nearest training graph. Beyond Limit f is
 // out of distribution. It returns +Inf where nothing is known of the training graphs.
-func (p *Policy) Distance(f *Features) float64 { return p.training.distance(f.summary) }
+func (p *Policy) Distance(f *Features) float64 { return p.training.distance(f.summary()) }
 
 // Limit returns the distance up to which transfer has been measured.
 func (p *Policy) Limit() float64 { return p.training.Limit }

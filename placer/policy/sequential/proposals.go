@@ -3,8 +3,6 @@ package sequential
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -26,7 +24,10 @@ type Proposal struct {
 // has segments in their place.
 const timeStepName = "time step"
 
-// proposals returns all that there are, in a fixed order.
+// perLevel is the number of proposals at one level.
+var perLevel = 2 * len(heuristics())
+
+// proposals returns all that there are, in a fixed order: by level, time steps first.
 func proposals() (all []Proposal) {
 	names := []string{timeStepName}
 	for _, l := range levels {
@@ -109,7 +110,7 @@ func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sam
 		learned float32
 	}
 	var kinds []kind
-	of := map[kind][]int{}
+	of, out := map[kind][]int{}, make([]Sample, len(all))
 	for i, x := range all {
 		k := kind{f.levelOf(x), x.Learned}
 		if p.mute {
@@ -120,7 +121,7 @@ func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sam
 		}
 		of[k] = append(of[k], i)
 	}
-	out, by := make([]Sample, len(all)), map[int]*rollouts{}
+	by := map[int]*rollouts{}
 	for _, k := range kinds {
 		s := f.instance(k.level)
 		if by[k.level] == nil {
@@ -138,7 +139,7 @@ func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sam
 			for n, x := range by[k.level].greedy(priors) {
 				y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: k.level, clock: x.soonest}
 				s.place(x.best, y.Device)
-				y.Decision = f.decoder(s).decide(y.Device, p.levels(s))
+				y.Decision = f.decision(p, k.level, y.Device)
 				out[these[n]] = y
 			}
 		}
@@ -166,8 +167,9 @@ func (f *Features) judge(ctx context.Context, all []Sample) int {
 	return len(all)
 }
 
-// proposed returns the policy's first k proposals for f, the best first; there are fewer
-// where more would not help. A policy that has never tried any has them in a random order.
+// proposed returns the policy's first k proposals for f: first those that by the trials
+// bring most for their work. There are fewer where more would not help. A policy that has
+// never tried any has them in a random order.
 func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 	all := proposals()
 	if len(p.tried.Times) == 0 {
@@ -175,7 +177,12 @@ func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 		return all[:min(k, len(all))]
 	}
-	for _, c := range choose(p.tried.logs, p.tried.weights(p.training.standard(f.summary), nil), min(k, mostProposals)) {
+	var summary []float32
+	if p.tried.Width > 0 {
+		summary = p.training.standard(f.summary())
+	}
+	weights := p.tried.weights(summary, nil)
+	for _, c := range choose(p.tried.expected(f.cut()), weights, f.work(), min(k, mostProposals)) {
 		chosen = append(chosen, all[c])
 	}
 	return chosen
@@ -183,176 +190,3 @@ func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 
 // mostProposals is the number that are put in order for a graph.
 const mostProposals = 64
-
-// trials are what the proposals came to on training graphs. Letters: G graphs, C
-// proposals, Q figures of a summary.
-type trials struct {
-	Families []string    `json:"families"` // [G]
-	Graphs   [][]float32 `json:"graphs"`   // [G,Q] standardised summaries
-	Times    [][]float32 `json:"times"`    // [G,C] steps over the expert's
-	// Width is the distance, in deviations, at which a graph counts e^(-1/2) of what one
-	// at hand counts; 0: all count the same.
-	Width float64 `json:"width"`
-
-	logs [][]float64 // [G,C] logarithms of Times
-}
-
-// weights returns what each graph counts for a graph of that summary, [G]; those of a
-// family left out count nothing.
-func (t *trials) weights(summary []float32, without func(family string) bool) []float64 {
-	w, nearest := make([]float64, len(t.Graphs)), math.Inf(1)
-	for g, x := range t.Graphs {
-		w[g] = rootMeanSquare(x, summary)
-		nearest = min(nearest, w[g])
-	}
-	for g, d := range w {
-		switch {
-		case without != nil && without(t.Families[g]):
-			w[g] = 0
-		case t.Width == 0:
-			w[g] = 1
-		default: // beside the nearest, so that something always counts
-			w[g] = math.Exp((nearest*nearest - d*d) / (2 * t.Width * t.Width))
-		}
-	}
-	return w
-}
-
-// widths are those that fit tries.
-var widths = []float64{0, 2, 1, 0.5, 0.25}
-
-// fit chooses the width by leaving out one family after another: that by which the best
-// of DefaultSamples proposals, chosen on the other families, is shortest in the geometric
-// mean.
-func (t *trials) fit() {
-	least, best := math.Inf(1), 0.0
-	for _, width := range widths {
-		t.Width = width
-		sum := 0.0
-		for g := range t.Graphs {
-			w := t.weights(t.Graphs[g], func(family string) bool { return family == t.Families[g] })
-			shortest := math.Inf(1)
-			for _, c := range choose(t.logs, w, DefaultSamples) {
-				shortest = min(shortest, float64(t.Times[g][c]))
-			}
-			sum += math.Log(shortest)
-		}
-		if sum < least-1e-12 {
-			least, best = sum, width
-		}
-	}
-	t.Width = best
-}
-
-// validate reports a fault of trials read from a file.
-func (t *trials) validate() error {
-	n := len(t.Times)
-	if len(t.Graphs) != n || len(t.Families) != n || !(t.Width >= 0) {
-		return fmt.Errorf("trials: %d graphs, %d families, %d rows of times, width %g", len(t.Graphs), len(t.Families), n, t.Width)
-	}
-	for g := range n {
-		if len(t.Graphs[g]) != 2*numUnitFeatures || len(t.Times[g]) != len(proposals()) {
-			return fmt.Errorf("trials: graph %d has %d figures and %d times, want %d and %d", g, len(t.Graphs[g]), len(t.Times[g]), 2*numUnitFeatures, len(proposals()))
-		}
-		for c, x := range t.Times[g] {
-			if !(x > 0) {
-				return fmt.Errorf("trials: graph %d, proposal %d: time %g", g, c, x)
-			}
-		}
-	}
-	return nil
-}
-
-// firstJudged is the number of a family's first graph on which proposals are judged:
-// training does not come that far.
-const firstJudged = 1 << 20
-
-// try tries all proposals of the run's policy on graphs of its families.
-func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
-	all, out := proposals(), trials{}
-	for _, f := range t.families {
-		for i := range t.c.Judged {
-			x, err := t.newExample(ctx, f, firstJudged+i)
-			if err != nil {
-				return trials{}, err
-			}
-			w, err := NewFeatures(x.problem)
-			if err != nil {
-				return trials{}, err
-			}
-			made := p.rollOut(ctx, w, all)
-			if w.judge(ctx, made) < len(all) {
-				return trials{}, ctx.Err()
-			}
-			row := make([]float32, len(all))
-			for c, y := range made {
-				row[c] = float32(math.Round(1e4*relative(y.Score, w.instance(y.level), x.expert)) / 1e4)
-			}
-			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary)), append(out.Times, row)
-		}
-	}
-	out.logs = logarithms(out.Times)
-	if len(out.Times) > 0 {
-		out.fit()
-	}
-	return out, nil
-}
-
-// Propose tries all proposals anew, on graphs of the families that c trains on, which
-// must be those that p was trained on. expert places what times are relative to.
-func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Placer) error {
-	c.Policy = p.config
-	t, err := newPretraining(c, nil)
-	if err != nil {
-		return err
-	}
-	t.host.Expert = expert
-	p.tried, err = t.try(ctx, p)
-	return err
-}
-
-// logarithms returns those of times, [G,C].
-func logarithms(times [][]float32) [][]float64 {
-	logs := make([][]float64, len(times))
-	for g, row := range times {
-		logs[g] = make([]float64, len(row))
-		for c, x := range row {
-			logs[g][c] = math.Log(float64(x))
-		}
-	}
-	return logs
-}
-
-// choose returns columns of logs, the logarithms of times, [G,C], that make the best of the
-// first n least in the mean over graphs, each by its weight, for every n, as far as taking
-// one after another does.
-func choose(logs [][]float64, weight []float64, n int) (chosen []int) {
-	if len(logs) == 0 {
-		return nil
-	}
-	best := slices.Repeat([]float64{math.Inf(1)}, len(logs))
-	known := math.Inf(1)
-	for range min(n, len(logs[0])) {
-		at, least := -1, known
-		for c := range logs[0] {
-			sum := 0.0
-			for g, row := range logs {
-				if weight[g] > 0 {
-					sum += weight[g] * min(best[g], row[c])
-				}
-			}
-			if sum < least-1e-9 {
-				at, least = c, sum
-			}
-		}
-		if at < 0 { // nothing gets better any more
-			break
-		}
-		known = least
-		chosen = append(chosen, at)
-		for g, row := range logs {
-			best[g] = min(best[g], row[at])
-		}
-	}
-	return chosen
-}

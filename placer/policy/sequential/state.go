@@ -191,3 +191,18 @@ func (s *instance) place(decisions []int32, device []uint8) {
 		device[i] = uint8(decisions[u])
 	}
 }
+
+// scheduled returns when the own schedule of a placement, [N], ends, in seconds: each unit
+// is where its first op is.
+func (s *instance) scheduled(device []uint8) float64 {
+	x := newState(s)
+	x.reset(heuristic{})
+	for _, step := range s.steps {
+		if step.unit == none {
+			x.run(step.node)
+		} else {
+			x.decide(step.unit, int32(device[s.part.Ops[step.unit][0]]))
+		}
+	}
+	return x.clock
+}

@@ -114,8 +114,7 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 		if i > 0 && ctx.Err() != nil {
 			return out[:i], nil
 		}
-		s := f.instance(out[i].level)
-		out[i].Decision = f.decoder(s).decide(out[i].Device, p.levels(s))
+		out[i].Decision = f.decision(p, out[i].level, out[i].Device)
 		out[i].Score = f.problem.Evaluator.Evaluate(out[i].Decision)
 	}
 	return out, nil

@@ -1,0 +1,91 @@
+package sequential
+
+import "math"
+
+// work is about how long the proposals take on a graph, in steps of schedules, as it is
+// known before any is made. Letters: C proposals, L levels.
+type work struct {
+	of    []float64 // [C] to make it and to have it judged
+	level []int     // [C] at which it decides
+	open  []float64 // [L] to describe the units of a level
+}
+
+// Work in steps of schedules, measured on one core of a server of 2023, as stepsPerSecond
+// was: that of looking at one device for one decision, of describing a level by node of
+// the coarsened graph and by op, and of simulating an op.
+const (
+	surveying     = 1.5
+	describing    = 10
+	describingOps = 0.3
+	simulating    = 1
+)
+
+// work returns that of all proposals on f.
+func (f *Features) work() work {
+	all, config := proposals(), defaultZeroShot()
+	n, d, nodes := float64(f.problem.Graph.NumOps()), float64(f.problem.Machine.NumDevices()), float64(f.coarse.nodes.Graph.NumOps())
+	w := work{of: make([]float64, len(all)), level: make([]int, len(all)), open: make([]float64, len(f.at))}
+	for c, x := range all {
+		l := f.levelOf(x)
+		scored := float64(f.units[l]) * d
+		step := nodes + float64(f.units[l]) + surveying*scored + float64(x.Learned)*float64(config.scoring)*scored
+		w.level[c], w.of[c] = l, passes*step+simulating*n
+	}
+	for l := 1; l < len(w.open); l++ { // cells are described in any case
+		w.open[l] = describing*nodes + describingOps*n
+	}
+	return w
+}
+
+// choose returns columns of logs, the logarithms of times, [G,C]: one after another those
+// that shorten the best of them most for their work, in the mean over graphs, each by its
+// weight. A graph of which nothing is placed counts as infeasibleExpert of the expert's
+// steps. There are fewer than n where more would not help. Gains fall as more is chosen
+// (they are submodular), so for the work of any number of the first, but for that of
+// levels, no other choice gains more than 1/(1-1/e) times as much in these graphs
+// (Streeter and Golovin, NeurIPS 2008).
+func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
+	if len(logs) == 0 {
+		return nil
+	}
+	best, counted := make([]float64, len(logs)), []int(nil)
+	for g := range best {
+		best[g] = math.Log(infeasibleExpert)
+		if weight[g] > 0 {
+			counted = append(counted, g)
+		}
+	}
+	gain := make([]float64, len(logs[0])) // at most, as of when it was last summed
+	for c := range gain {
+		gain[c] = math.Inf(1)
+	}
+	opened := make([]bool, len(w.open))
+	for range min(n, len(gain)) {
+		at, most := -1, 0.0
+		for c := range gain {
+			cost := w.of[c]
+			if l := w.level[c]; !opened[l] {
+				cost += w.open[l]
+			}
+			if gain[c] <= most*cost {
+				continue
+			}
+			gain[c] = 0
+			for _, g := range counted {
+				gain[c] += weight[g] * max(0, best[g]-logs[g][c])
+			}
+			if gain[c] > most*cost && gain[c] > 1e-9 {
+				at, most = c, gain[c]/cost
+			}
+		}
+		if at < 0 { // nothing gets better any more
+			break
+		}
+		chosen = append(chosen, at)
+		opened[w.level[at]] = true
+		for _, g := range counted {
+			best[g] = min(best[g], logs[g][at])
+		}
+	}
+	return chosen
+}
