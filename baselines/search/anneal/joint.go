@@ -28,6 +28,7 @@ func (a Placer) placeJointly(ctx context.Context, p *plan.Problem) (*plan.Outcom
 		p = &q
 	}
 	j := newJoint(ctx, a.Name(), p)
+	j.guide, j.learn = a.JointGuide, a.JointLearn
 	var notes []string
 	for _, d := range a.decisions(p) {
 		if j.any && j.done() {

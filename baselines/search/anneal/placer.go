@@ -46,6 +46,9 @@ type Placer struct {
 	// Learn, if not nil, is told of every such move. It may be called from Workers
 	// goroutines.
 	Learn func(Judged)
+	// JointGuide and JointLearn are the same for moves of all tasks together.
+	JointGuide Guide
+	JointLearn func(Judged)
 
 	stages []stage // nil means defaultStages
 }

@@ -9,7 +9,7 @@ import (
 // Whatever a file holds, it is read or refused.
 func FuzzRead(f *testing.F) {
 	var network, sample bytes.Buffer
-	if err := New(2, rand.New(rand.NewPCG(1, 1))).Write(&network); err != nil {
+	if err := New(plan.Place, 2, rand.New(rand.NewPCG(1, 1))).Write(&network); err != nil {
 		f.Fatal(err)
 	}
 	if err := made(2, 1).Write(&sample, "x"); err != nil {
