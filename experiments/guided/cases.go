@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,21 +118,25 @@ func (e *experiment) caseOf(name string) (*searched, error) {
 	return c, nil
 }
 
-// drawnProblem returns the k-th drawn problem that one of heldOut keeps out, and which.
+// drawnProblem returns the k-th drawn problem of a family that one of heldOut keeps out, and
+// which.
 func drawnProblem(k int) (*problem.Problem, string, error) {
+	all := families.All()
 	for index := 0; ; index++ {
-		r, p, err := corpus.Draw(context.Background(), drawnSeed, index)
-		if err != nil {
-			return nil, "", err
+		of := []string{all[index%len(all)].Name}
+		out := slices.IndexFunc(heldOut, func(f string) bool { return families.Out(of, []string{f}) })
+		if out < 0 {
+			continue
 		}
-		for _, f := range heldOut {
-			if !families.Out(r.Families, []string{f}) {
-				continue
+		if k--; k < 0 {
+			r, p, err := corpus.Draw(context.Background(), drawnSeed, index)
+			if err == nil && !families.Out(r.Families, []string{heldOut[out]}) {
+				err = fmt.Errorf("drawn problem %d is of %v, which %s does not keep out", index, r.Families, heldOut[out])
 			}
-			if k--; k < 0 {
-				return p, f, nil
+			if err != nil {
+				return nil, "", err
 			}
-			break
+			return p, heldOut[out], nil
 		}
 	}
 }

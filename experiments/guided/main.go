@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -30,7 +31,7 @@ func main() {
 	flag.StringVar(&e.networks, "networks", "", "folder of the networks (default: networks beside the table)")
 	flag.StringVar(&e.search, "search", annealing, "what searches: "+annealing+" or "+portfolio)
 	flag.StringVar(&e.out, "o", "experiments/guided", "folder of runs.tsv and table.md")
-	one := flag.String("pair", "", "run one pair, graph:seconds:seed, and print its rows")
+	one := flag.String("pair", "", "run graph:seconds:seed:chance:guided, or one way of them, and print the rows")
 	flag.Parse()
 	var err error
 	if e.tasks, err = plan.ParseTasks(*tasks); err == nil {
@@ -81,10 +82,20 @@ func (e *experiment) run() error {
 	}
 	var pairs []string
 	for seed := 1; seed <= e.seeds; seed++ {
-		for _, budget := range e.budgets {
+		for _, of := range e.budgets {
+			budget, err := strconv.ParseFloat(of, 64)
+			if err != nil {
+				return err
+			}
 			for _, g := range graphs {
-				if key := fmt.Sprintf("%s\t%s\t%d\t", g, budget, seed); !done[key+chance] || !done[key+guided] {
-					pairs = append(pairs, fmt.Sprintf("%s:%s:%d", g, budget, seed))
+				key, ways := fmt.Sprintf("%s\t%g\t%d\t", g, budget, seed), ""
+				for _, how := range []string{chance, guided} {
+					if !done[key+how] {
+						ways += ":" + how
+					}
+				}
+				if ways != "" {
+					pairs = append(pairs, fmt.Sprintf("%s:%g:%d%s", g, budget, seed, ways))
 				}
 			}
 		}
@@ -101,8 +112,12 @@ func (e *experiment) run() error {
 }
 
 // start runs pairs, so many at once as there are jobs, and adds their rows to the file at
-// path, both of a pair or none.
+// path once a pair has ended.
 func (e *experiment) start(pairs []string, path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -115,7 +130,7 @@ func (e *experiment) start(pairs []string, path string) error {
 	for range max(1, e.jobs) {
 		wait.Go(func() {
 			for pair := range todo {
-				c := exec.Command(os.Args[0], "-pair", pair, "-tasks", e.tasks.String(), "-search", e.search, "-networks", e.networks)
+				c := exec.Command(self, "-pair", pair, "-tasks", e.tasks.String(), "-search", e.search, "-networks", e.networks)
 				c.Env = append(os.Environ(), "GOMAXPROCS=1")
 				c.Stderr = os.Stderr
 				rows, err := c.Output()
@@ -144,10 +159,11 @@ func (e *experiment) start(pairs []string, path string) error {
 	return first
 }
 
-// pair runs both searches of a pair, in turns, and prints their rows.
+// pair runs the searches of a pair, in turns, and prints their rows.
 func (e *experiment) pair(of string) error {
 	var r run
-	if _, err := fmt.Sscan(strings.ReplaceAll(of, ":", " "), &r.graph, &r.budget, &r.seed); err != nil {
+	parts := strings.Split(of, ":")
+	if _, err := fmt.Sscan(strings.Join(parts, " "), &r.graph, &r.budget, &r.seed); err != nil {
 		return fmt.Errorf("pair %q: %w", of, err)
 	}
 	var rows strings.Builder
@@ -155,7 +171,7 @@ func (e *experiment) pair(of string) error {
 	if err != nil {
 		return err
 	}
-	for _, r.how = range []string{chance, guided} {
+	for _, r.how = range parts[3:] {
 		runtime.GC()
 		if err := r.search(context.Background(), e, c); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"placer/baselines/search/anneal"
+	"placer/placer/methods"
 	"placer/plan"
 )
 
@@ -64,16 +65,18 @@ func read(path string) (runs []run, err error) {
 
 // search searches c.
 func (r *run) search(ctx context.Context, e *experiment, c *searched) error {
-	var by plan.Placer
-	a := anneal.Placer{Workers: 1}
-	if r.how == guided {
-		if c.network.Tasks() == plan.Place {
-			a.Guide = c.network
-		} else {
-			a.JointGuide = c.network
-		}
+	var g methods.Guides
+	if r.how == guided && c.network.Tasks() == plan.Place {
+		g.Place = c.network
+	} else if r.how == guided {
+		g.All = c.network
 	}
-	by = a
+	var by plan.Placer = anneal.Placer{Workers: 1, Guide: g.Place, JointGuide: g.All}
+	if e.search == portfolio {
+		of := methods.Of(c.Problem)
+		of.FromScratch = true
+		by = methods.NewPortfolio(of, methods.Default(), g, plan.Decision{})
+	}
 	q := c.Problem.Problem
 	start := processor()
 	q.Clock = func() float64 { return processor() - start }

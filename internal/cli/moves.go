@@ -20,7 +20,7 @@ import (
 const movesFile = "moves.safetensors"
 
 func (c *console) movesCommand() *cobra.Command {
-	k := proposer.Default()
+	k := proposer.Default(plan.Place)
 	out, cache, tasks := "", "", k.Tasks.String()
 	cmd := &cobra.Command{
 		Use:   "moves",
@@ -39,6 +39,9 @@ func (c *console) movesCommand() *cobra.Command {
 			if k.Tasks, err = plan.ParseTasks(tasks); err != nil {
 				return usage(err)
 			}
+			if !cmd.Flags().Changed("evaluations") {
+				k.Evaluations = proposer.Default(k.Tasks).Evaluations
+			}
 			if err := k.Validate(); err != nil {
 				return usage(err)
 			}
@@ -53,7 +56,7 @@ func (c *console) movesCommand() *cobra.Command {
 	fl.StringVar(&cache, "cache", "", "folder that keeps judged moves, for several networks (default: judged in --out)")
 	fl.StringVar(&tasks, "tasks", tasks, "what the moves decide on: place, or "+plan.AllTasks.String())
 	fl.IntVar(&k.Problems, "problems", k.Problems, "problems that are annealed")
-	fl.IntVar(&k.Evaluations, "evaluations", k.Evaluations, "evaluations of the annealing of each")
+	fl.IntVar(&k.Evaluations, "evaluations", k.Evaluations, "evaluations of the annealing of each; of all tasks 4000")
 	fl.StringSliceVar(&k.HeldOut, "hold-out", nil, "families that stay out, with their kin")
 	fl.IntVar(&k.Hidden, "hidden", k.Hidden, "width of the network's layers")
 	fl.IntVar(&k.Epochs, "epochs", k.Epochs, "passes over all moves")

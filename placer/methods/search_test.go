@@ -44,7 +44,7 @@ func TestThroughputHasAllMethods(t *testing.T) {
 	for _, m := range ByDefault(ForSearch(p, Default())) {
 		have = append(have, m.Name)
 	}
-	for _, a := range arms(p, Default()) {
+	for _, a := range arms(p, Default(), guidesFor(p)) {
 		have = append(have, a.Name)
 	}
 	for _, want := range []string{"metis", "scotch", "pipedream", "contiguous", Portfolio, "balance", "anneal"} {
@@ -68,7 +68,7 @@ func TestGuidedArms(t *testing.T) {
 		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false},
 		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false},
 	} {
-		for _, a := range arms(c.p, Default()) {
+		for _, a := range arms(c.p, Default(), guidesFor(c.p)) {
 			if a.Name != "anneal" {
 				continue
 			}

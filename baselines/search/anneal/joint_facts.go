@@ -84,7 +84,7 @@ func (a *jointAdviser) describe(c *jointCandidate, temperature float64, to []flo
 	kinds[c.m.kind] = 1
 }
 
-// device returns the device of op i before the move that is looked at.
+// deviceWas returns the device of op i before the move that is looked at.
 func (a *jointAdviser) deviceWas(i int32) uint8 {
 	if a.stamp[i] == a.round {
 		return a.was[i]

@@ -117,8 +117,8 @@ const (
 	jointPatient = 400
 )
 
-// walk anneals from the best decision until the budget is spent.
-func (j *joint) walk() {
+// prepare puts the walk at the best decision. It reports whether anything can be decided.
+func (j *joint) prepare() bool {
 	n := j.p.Graph.NumOps()
 	j.device = make([]uint8, n)
 	if j.p.Decides(plan.Fuse) {
@@ -131,7 +131,7 @@ func (j *joint) walk() {
 		j.keys = newKeys(n)
 	}
 	if j.moves = j.kinds(); len(j.moves) == 0 {
-		return // nothing can be decided
+		return false
 	}
 	if j.p.Moves != nil && j.fusion != nil {
 		j.changes = j.p.Moves()
@@ -140,6 +140,14 @@ func (j *joint) walk() {
 		j.adviser = newJointAdviser(j, j.guide, j.learn)
 	}
 	j.visitBest()
+	return true
+}
+
+// walk anneals from the best decision until the budget is spent.
+func (j *joint) walk() {
+	if !j.prepare() {
+		return
+	}
 	begin, stale := j.progress(), 0
 	for idle := 0; idle < idleMoves && !j.done(); {
 		x := (j.progress() - begin) / max(1e-9, 1-begin)

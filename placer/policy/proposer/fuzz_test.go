@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"placer/plan"
 )
 
 // Whatever a file holds, it is read or refused.
@@ -22,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		if n, err := Read(data, "x"); err == nil {
 			n.Rank(nil, nil)
 		}
-		if s, err := ReadSample(data, "x", "x"); err == nil && s != nil && len(s.Gain) > len(data) {
+		if s, err := ReadSample(data, plan.Place, "x", "x"); err == nil && s != nil && len(s.Gain) > len(data) {
 			t.Errorf("%d moves in %d bytes", len(s.Gain), len(data))
 		}
 	})

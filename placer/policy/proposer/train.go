@@ -22,15 +22,19 @@ type Config struct {
 	Problems, Evaluations int
 	HeldOut               []string
 	Tasks                 plan.Tasks // that moves decide on: placement alone, or all
-	Hidden                int     // H
-	Epochs                int     // passes over all moves
-	Rate                  float64 // learning rate, falling to a tenth
+	Hidden                int        // H
+	Epochs                int        // passes over all moves
+	Rate                  float64    // learning rate, falling to a tenth
 	Seed                  uint64
 }
 
-// Default returns the configuration of the built-in network.
-func Default() Config {
-	return Config{Problems: 182, Evaluations: 3000, Hidden: 64, Epochs: 12, Rate: 2e-3, Seed: 7, Tasks: plan.Place}
+// Default returns the configuration of the built-in network of moves that decide on tasks.
+func Default(tasks plan.Tasks) Config {
+	c := Config{Problems: 182, Evaluations: 3000, Hidden: 64, Epochs: 12, Rate: 2e-3, Seed: 7, Tasks: tasks}
+	if tasks != plan.Place { // of which half place alone
+		c.Evaluations = 4000
+	}
+	return c
 }
 
 // Validate reports every fault.
