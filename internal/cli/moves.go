@@ -24,11 +24,12 @@ func (c *console) movesCommand() *cobra.Command {
 	out, cache, tasks := "", "", k.Tasks.String()
 	cmd := &cobra.Command{
 		Use:   "moves",
-		Short: "Train the network that chooses the moves of guided annealing",
+		Short: "Train the networks that choose the moves of guided annealing",
 		Long: "moves draws problems of many families on many machines, anneals each by chance alone,\n" +
 			"and trains a network on the moves that the simulator has judged: which of them\n" +
-			"shortens the step, and by how much. The same command goes on where a stopped or\n" +
-			"killed one was, and ends with the same network.",
+			"shortens the step, and by how much. Moves are of placement alone, or, with --tasks\n" +
+			"place,schedule,fuse, of all tasks. The same command goes on where a stopped or killed\n" +
+			"one was, and ends with the same network.",
 		Example: "  placer pretrain moves --out runs/moves\n  placer pretrain moves --hold-out gnmt --cache runs/judged --out runs/moves-without-gnmt",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

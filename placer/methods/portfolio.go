@@ -121,12 +121,17 @@ func guidesFor(p Problem) (g Guides) {
 	if p.FromScratch || !byStep(p) {
 		return g
 	}
-	n, err := pretrained.Moves()
-	if p.Tasks&^plan.Place == 0 {
-		g.Place = n
+	built := func(tasks plan.Tasks) anneal.Guide {
+		n, err := pretrained.Moves(tasks)
+		if err != nil {
+			panic(err) // the program carries it
+		}
+		return n
 	}
-	if err != nil {
-		panic(err) // the program carries it
+	if p.Tasks&^plan.Place == 0 {
+		g.Place = built(plan.Place)
+	} else {
+		g.All = built(plan.AllTasks)
 	}
 	return g
 }

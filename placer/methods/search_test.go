@@ -54,19 +54,22 @@ func TestThroughputHasAllMethods(t *testing.T) {
 	}
 }
 
-// TestGuidedArms: the network of moves takes part where steps are judged and placement
-// alone is decided, unless what is pretrained may not.
+// TestGuidedArms: a network of moves takes part where steps are judged, that of placement
+// where placement alone is decided and that of all tasks elsewhere, unless what is
+// pretrained may not.
 func TestGuidedArms(t *testing.T) {
 	for _, c := range []struct {
-		p    Problem
-		want bool
+		p          Problem
+		place, all bool
 	}{
-		{Problem{Tasks: plan.Place}, true},
-		{Problem{}, true}, // no tasks stand for placement
-		{Problem{Tasks: plan.Place | plan.Fuse}, false},
-		{Problem{Tasks: plan.Place, FromScratch: true}, false},
-		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false},
-		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false},
+		{Problem{Tasks: plan.Place}, true, false},
+		{Problem{}, true, false}, // no tasks stand for placement
+		{Problem{Tasks: plan.Place | plan.Fuse}, false, true},
+		{Problem{Tasks: plan.AllTasks}, false, true},
+		{Problem{Tasks: plan.Place, FromScratch: true}, false, false},
+		{Problem{Tasks: plan.AllTasks, FromScratch: true}, false, false},
+		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false, false},
+		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false, false},
 	} {
 		for _, a := range arms(c.p, Default(), guidesFor(c.p)) {
 			if a.Name != "anneal" {
@@ -76,8 +79,9 @@ func TestGuidedArms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := x.(anneal.Placer).Guide != nil; got != c.want {
-				t.Errorf("%+v: guided is %t, want %t", c.p, got, c.want)
+			y := x.(anneal.Placer)
+			if y.Guide != nil != c.place || y.JointGuide != nil != c.all {
+				t.Errorf("%+v: guided is %t, of all tasks %t, want %t and %t", c.p, y.Guide != nil, y.JointGuide != nil, c.place, c.all)
 			}
 		}
 	}

@@ -117,6 +117,9 @@ func (a Placer) placeUnder(ctx context.Context, j *joint) (*plan.Outcome, error)
 	}
 	inner := a
 	inner.Starts, inner.From = nil, nil
+	if under.Fusion != nil {
+		inner.Guide = nil // it has learned from placements without fusion, and chance does better
+	}
 	if j.any {
 		inner.Starts = [][]uint8{slices.Clone(j.best.Device)}
 	}
