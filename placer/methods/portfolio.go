@@ -115,23 +115,16 @@ func arms(p Problem, o Options, g Guides) []portfolio.Arm {
 }
 
 // guidesFor returns the networks that choose moves in the arms of a portfolio for problems
-// like p. That of placement has learned from placements without fusion; where more is
-// decided it does not pay.
+// like p: that of placement, where it alone is decided. That it pays elsewhere, under fusion,
+// or that of all tasks does, is not shown (docs/adr/0047).
 func guidesFor(p Problem) (g Guides) {
-	if p.FromScratch || !byStep(p) {
+	if p.FromScratch || !byStep(p) || p.Tasks&^plan.Place != 0 {
 		return g
 	}
-	built := func(tasks plan.Tasks) anneal.Guide {
-		n, err := pretrained.Moves(tasks)
-		if err != nil {
-			panic(err) // the program carries it
-		}
-		return n
+	n, err := pretrained.Moves(plan.Place)
+	if err != nil {
+		panic(err) // the program carries it
 	}
-	if p.Tasks&^plan.Place == 0 {
-		g.Place = built(plan.Place)
-	} else {
-		g.All = built(plan.AllTasks)
-	}
+	g.Place = n
 	return g
 }

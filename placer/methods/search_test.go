@@ -7,6 +7,8 @@ import (
 	"placer/baselines/conformance"
 	"placer/baselines/search/anneal"
 	"placer/graph/unit"
+	"placer/placer/portfolio"
+	"placer/placer/pretrained"
 	"placer/placer/search"
 	"placer/plan"
 )
@@ -54,35 +56,51 @@ func TestThroughputHasAllMethods(t *testing.T) {
 	}
 }
 
-// TestGuidedArms: a network of moves takes part where steps are judged, that of placement
-// where placement alone is decided and that of all tasks elsewhere, unless what is
-// pretrained may not.
+// TestGuidedArms: the network of moves of placement takes part where steps are judged and
+// placement alone is decided, unless what is pretrained may not. That of all tasks is there
+// where it is asked for.
 func TestGuidedArms(t *testing.T) {
 	for _, c := range []struct {
-		p          Problem
-		place, all bool
+		p    Problem
+		want bool
 	}{
-		{Problem{Tasks: plan.Place}, true, false},
-		{Problem{}, true, false}, // no tasks stand for placement
-		{Problem{Tasks: plan.Place | plan.Fuse}, false, true},
-		{Problem{Tasks: plan.AllTasks}, false, true},
-		{Problem{Tasks: plan.Place, FromScratch: true}, false, false},
-		{Problem{Tasks: plan.AllTasks, FromScratch: true}, false, false},
-		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false, false},
-		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false, false},
+		{Problem{Tasks: plan.Place}, true},
+		{Problem{}, true}, // no tasks stand for placement
+		{Problem{Tasks: plan.Place | plan.Fuse}, false},
+		{Problem{Tasks: plan.AllTasks}, false},
+		{Problem{Tasks: plan.Place, FromScratch: true}, false},
+		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false},
+		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false},
 	} {
-		for _, a := range arms(c.p, Default(), guidesFor(c.p)) {
-			if a.Name != "anneal" {
-				continue
-			}
+		x := armOf(t, arms(c.p, Default(), guidesFor(c.p)), "anneal").(anneal.Placer)
+		if x.Guide != nil != c.want || x.JointGuide != nil {
+			t.Errorf("%+v: guided is %t, of all tasks %t, want %t and false", c.p, x.Guide != nil, x.JointGuide != nil, c.want)
+		}
+	}
+	n, err := pretrained.Moves(plan.AllTasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := NewPortfolio(Problem{Tasks: plan.AllTasks}, Default(), Guides{All: n}, plan.Decision{}).Arms
+	for _, name := range []string{"all tasks", "fuse", "schedule"} {
+		if armOf(t, all, name).(turn).Placer.(anneal.Placer).JointGuide != anneal.Guide(n) {
+			t.Errorf("arm %s lacks the guide that is asked for", name)
+		}
+	}
+}
+
+// armOf returns the method of the arm of that name.
+func armOf(t *testing.T, all []portfolio.Arm, name string) plan.Placer {
+	t.Helper()
+	for _, a := range all {
+		if a.Name == name {
 			x, err := a.New(plan.Decision{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			y := x.(anneal.Placer)
-			if y.Guide != nil != c.place || y.JointGuide != nil != c.all {
-				t.Errorf("%+v: guided is %t, of all tasks %t, want %t and %t", c.p, y.Guide != nil, y.JointGuide != nil, c.place, c.all)
-			}
+			return x
 		}
 	}
+	t.Fatalf("no arm %s", name)
+	return nil
 }

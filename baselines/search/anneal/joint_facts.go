@@ -20,13 +20,13 @@ type jointFacts struct {
 
 // placeFacts is what goes to other devices.
 type placeFacts struct {
-	work, critical, slack, wait              float64
-	from, to, pathFrom, pathTo               float64
-	saved, added, savedCritical, addedCrit   float64
-	torn, joined                             float64 // what fusion saved and is lost; seconds that have a partner to fuse with there
-	busyFrom, busyTo, later, laterCritical   float64
-	begin, end, mostAfter, weight, delayed   float64
-	delayedCritical, changedDevices, uniform float64
+	work, critical, slack, wait            float64
+	from, to, pathFrom, pathTo             float64
+	saved, added, savedCritical, addedCrit float64
+	torn, joined                           float64 // what fusion saved and is lost; seconds that have a partner to fuse with there
+	busyFrom, busyTo, later, laterCritical float64
+	begin, end, weight, delayed            float64
+	delayedCritical, uniform               float64
 }
 
 // shiftFacts is what becomes more urgent, or less.
