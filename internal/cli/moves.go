@@ -105,7 +105,9 @@ func collected(ctx context.Context, k proposer.Config, cache string, index int) 
 		of, file = of+" of "+k.Tasks.String(), "all-"+file
 	}
 	path := filepath.Join(cache, file)
-	s, err := readIfThere(path, func(data []byte, name string) (*proposer.Sample, error) { return proposer.ReadSample(data, k.Tasks, of, name) })
+	s, err := readIfThere(path, func(data []byte, name string) (*proposer.Sample, error) {
+		return proposer.ReadSample(data, k.Tasks, of, name)
+	})
 	if s != nil || err != nil {
 		return s, err
 	}

@@ -115,8 +115,8 @@ func arms(p Problem, o Options, g Guides) []portfolio.Arm {
 }
 
 // guidesFor returns the networks that choose moves in the arms of a portfolio for problems
-// like p: that of placement, where it alone is decided. That it pays elsewhere, under fusion,
-// or that of all tasks does, is not shown (docs/adr/0047).
+// like p: that of placement, where it alone is decided. Under fusion it does not pay, nor
+// does that of all tasks in a whole search (docs/adr/0047).
 func guidesFor(p Problem) (g Guides) {
 	if p.FromScratch || !byStep(p) || p.Tasks&^plan.Place != 0 {
 		return g
