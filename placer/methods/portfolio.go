@@ -116,7 +116,7 @@ func arms(p Problem, o Options, g Guides) []portfolio.Arm {
 
 // guidesFor returns the networks that choose moves in the arms of a portfolio for problems
 // like p: that of placement, where it alone is decided. Under fusion it does not pay, nor
-// does that of all tasks in a whole search (docs/adr/0047).
+// does that of all tasks in a whole search (docs/adr/0048).
 func guidesFor(p Problem) (g Guides) {
 	if p.FromScratch || !byStep(p) || p.Tasks&^plan.Place != 0 {
 		return g
