@@ -200,11 +200,8 @@ repro-scale: ## search graphs from 10,000 to a million ops (SIZES="10k 1M", SECO
 	SIZES="$(SIZES)" SECONDS_OF="$(SECONDS_OF)" GPUS="$(GPUS)" FLAGS="$(FLAGS)" experiments/scale/run.sh
 
 .PHONY: repro-guided
-repro-guided: ## annealing by chance and under a network of moves that did not see the family, within equal processor time (SECONDS_OF="1,5", SEEDS=6), into experiments/guided; goes on where it was stopped; 3 minutes a seed on one free core
-	for family in rnnlm gnmt trfxl inception amoebanet wavenet; do \
-	  $(GO) run ./cmd/placer pretrain moves -q --hold-out $$family --cache $(RUNS)/judged --out $(RUNS)/guided/$$family && \
-	  cp $(RUNS)/guided/$$family/moves.safetensors experiments/guided/networks/without-$$family.safetensors || exit 1; done
-	$(GO) run ./experiments/guided -seconds "$(or $(SECONDS_OF),1,5)" -seeds "$(or $(SEEDS),6)"
+repro-guided: ## annealing by chance and under a network of moves that did not see the family, within equal processor time (SECONDS_OF="1,5", SEEDS=6, ROWS="gnmt8,trfxl8" for some, JOBS=2 for two pairs at once on two cores, TASKS=place,schedule,fuse, DRAWN=10, SEARCH=portfolio), into experiments/guided; goes on where it was stopped; 3 minutes a seed on one free core
+	GO="$(GO)" RUNS="$(RUNS)" TASKS="$(TASKS)" SECONDS_OF="$(SECONDS_OF)" SEEDS="$(SEEDS)" ROWS="$(ROWS)" DRAWN="$(DRAWN)" SEARCH="$(SEARCH)" JOBS="$(JOBS)" experiments/guided/run.sh
 
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh

@@ -147,7 +147,7 @@ var allowed = map[string]string{
 	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel",                                                                                                      // docs/adr/0038
 	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/budget baselines/rules baselines/search/fusion graph/fuse nn nn/vec nn/safetensors graphsage transformerxl internal/parallel", // docs/adr/0042
 	"placer/policy/proposer":     "plan placer/corpus placer/corpus/families baselines/search/anneal nn nn/vec nn/safetensors internal/parallel",                                                                                                                           // docs/adr/0046
-	"placer/pretrained":          "placer/policy/sequential placer/policy/proposer",
+	"placer/pretrained":          "placer/policy/sequential placer/policy/proposer plan",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
 	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/pretrained placer/problem placer/search baselines/listsched baselines/search/anneal",                         // docs/adr/0037
 	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local", // docs/adr/0036
@@ -183,7 +183,7 @@ var allowed = map[string]string{
 	"experiments/pictures":             "units graph plan sim internal/browser internal/cli internal/fsx placer/problem baselines/rules",
 	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
-	"experiments/guided":               "hw workloads placer/policy/proposer placer/problem plan baselines/rules baselines/search/anneal",
+	"experiments/guided":               "hw workloads placer/policy/proposer placer/problem plan baselines/rules baselines/search/anneal placer/corpus placer/corpus/families placer/methods",
 	"experiments/transfer":             "internal/fsx hw workloads graph/fuse placer/policy/sequential placer/pretrained placer/problem plan baselines/rules baselines/search/anneal baselines/search/fusion",
 }
 

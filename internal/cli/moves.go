@@ -20,20 +20,28 @@ import (
 const movesFile = "moves.safetensors"
 
 func (c *console) movesCommand() *cobra.Command {
-	k := proposer.Default()
-	out, cache := "", ""
+	k := proposer.Default(plan.Place)
+	out, cache, tasks := "", "", k.Tasks.String()
 	cmd := &cobra.Command{
 		Use:   "moves",
-		Short: "Train the network that chooses the moves of guided annealing",
+		Short: "Train the networks that choose the moves of guided annealing",
 		Long: "moves draws problems of many families on many machines, anneals each by chance alone,\n" +
 			"and trains a network on the moves that the simulator has judged: which of them\n" +
-			"shortens the step, and by how much. The same command goes on where a stopped or\n" +
-			"killed one was, and ends with the same network.",
+			"shortens the step, and by how much. Moves are of placement alone, or, with --tasks\n" +
+			"place,schedule,fuse, of all tasks. The same command goes on where a stopped or killed\n" +
+			"one was, and ends with the same network.",
 		Example: "  placer pretrain moves --out runs/moves\n  placer pretrain moves --hold-out gnmt --cache runs/judged --out runs/moves-without-gnmt",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return usagef("name the folder by --out")
+			}
+			var err error
+			if k.Tasks, err = plan.ParseTasks(tasks); err != nil {
+				return usage(err)
+			}
+			if !cmd.Flags().Changed("evaluations") {
+				k.Evaluations = proposer.Default(k.Tasks).Evaluations
 			}
 			if err := k.Validate(); err != nil {
 				return usage(err)
@@ -47,8 +55,9 @@ func (c *console) movesCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&out, "out", "", "folder of the network; one that exists is gone on with")
 	fl.StringVar(&cache, "cache", "", "folder that keeps judged moves, for several networks (default: judged in --out)")
+	fl.StringVar(&tasks, "tasks", tasks, "what the moves decide on: place, or "+plan.AllTasks.String())
 	fl.IntVar(&k.Problems, "problems", k.Problems, "problems that are annealed")
-	fl.IntVar(&k.Evaluations, "evaluations", k.Evaluations, "evaluations of the annealing of each")
+	fl.IntVar(&k.Evaluations, "evaluations", k.Evaluations, "evaluations of the annealing of each; of all tasks 4000")
 	fl.StringSliceVar(&k.HeldOut, "hold-out", nil, "families that stay out, with their kin")
 	fl.IntVar(&k.Hidden, "hidden", k.Hidden, "width of the network's layers")
 	fl.IntVar(&k.Epochs, "epochs", k.Epochs, "passes over all moves")
@@ -91,13 +100,18 @@ func (c *console) trainMoves(ctx context.Context, k proposer.Config, out, cache 
 
 // collected returns the moves of a problem, from the cache where they are there.
 func collected(ctx context.Context, k proposer.Config, cache string, index int) (*proposer.Sample, error) {
-	of := fmt.Sprintf("problem %d of seed %d, %d evaluations", index, k.Seed, k.Evaluations)
-	path := filepath.Join(cache, fmt.Sprintf("%05d.safetensors", index))
-	s, err := readIfThere(path, func(data []byte, name string) (*proposer.Sample, error) { return proposer.ReadSample(data, of, name) })
+	of, file := fmt.Sprintf("problem %d of seed %d, %d evaluations", index, k.Seed, k.Evaluations), fmt.Sprintf("%05d.safetensors", index)
+	if k.Tasks != plan.Place {
+		of, file = of+" of "+k.Tasks.String(), "all-"+file
+	}
+	path := filepath.Join(cache, file)
+	s, err := readIfThere(path, func(data []byte, name string) (*proposer.Sample, error) {
+		return proposer.ReadSample(data, k.Tasks, of, name)
+	})
 	if s != nil || err != nil {
 		return s, err
 	}
-	if s, err = proposer.Collect(ctx, k.Seed, index, k.Evaluations); err != nil {
+	if s, err = proposer.Collect(ctx, k.Tasks, k.Seed, index, k.Evaluations); err != nil {
 		return nil, err
 	}
 	return s, fsx.WriteFile(path, func(w io.Writer) error { return s.Write(w, of) })

@@ -117,13 +117,17 @@ func annealing(o Options) anneal.Placer {
 	return a
 }
 
-// newGuided returns annealing under the built-in network of moves.
+// newGuided returns annealing under the built-in networks of moves.
 func newGuided(o Options) (plan.Placer, error) {
-	n, err := pretrained.Moves()
+	place, err := pretrained.Moves(plan.Place)
+	if err != nil {
+		return nil, err
+	}
+	all, err := pretrained.Moves(plan.AllTasks)
 	if err != nil {
 		return nil, err
 	}
 	a := annealing(o)
-	a.Guide = n
+	a.Guide, a.JointGuide = place, all
 	return a, nil
 }

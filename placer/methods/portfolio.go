@@ -29,12 +29,24 @@ const (
 // of them run at once as o has workers.
 func shared(p Problem, o Options) search.Method {
 	return search.Method{Name: Portfolio, Kind: plan.Search, Stage: search.StageShare, Weight: 8, New: func(s search.Start) (plan.Placer, error) {
-		return portfolio.Placer{Arms: arms(p, o), Start: s.Decision, Walkers: o.Walkers, Workers: o.Workers}, nil
+		return NewPortfolio(p, o, guidesFor(p), s.Decision), nil
 	}}
 }
 
+// Guides choose the moves of a portfolio's annealing; nil: chance does.
+type Guides struct {
+	Place anneal.Guide // of placement alone
+	All   anneal.Guide // of all tasks together
+}
+
+// NewPortfolio returns the portfolio for problems like p, from the decision start, which
+// may be nil.
+func NewPortfolio(p Problem, o Options, g Guides, start plan.Decision) portfolio.Placer {
+	return portfolio.Placer{Arms: arms(p, o, g), Start: start, Walkers: o.Walkers, Workers: o.Workers}
+}
+
 // arms returns those of a portfolio for problems like p.
-func arms(p Problem, o Options) []portfolio.Arm {
+func arms(p Problem, o Options, g Guides) []portfolio.Arm {
 	o.Workers, o.Start = 1, search.Start{}
 	var all []portfolio.Arm
 	own := func(name string) {
@@ -56,14 +68,13 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		}})
 	}
 	common := new(anneal.Shared)
-	guide := guideFor(p)
 	placed := func(cool int, recreate bool) func(plan.Decision) plan.Placer {
 		return func(start plan.Decision) plan.Placer {
-			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Recreate: recreate, Workers: 1, Shared: common, Guide: guide}
+			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Recreate: recreate, Workers: 1, Shared: common, Guide: g.Place, JointGuide: g.All}
 		}
 	}
 	together := func(start plan.Decision) plan.Placer {
-		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: common}
+		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: common, JointGuide: g.All}
 	}
 	anew := func(name string, x plan.Placer) {
 		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) { return x, nil }})
@@ -81,13 +92,13 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		}}, portfolio.Arm{Name: "scattered", New: func(_ plan.Decision, walker int) (plan.Placer, error) {
 			return exchange.Placer{Known: known.Of(walker)}, nil
 		}})
-		anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: guide})
+		anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: g.Place, JointGuide: g.All})
 		if p.Tasks&^plan.Place != 0 {
 			from("all tasks", p.Tasks, together)
 		}
 		return all
 	}
-	anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: guide})
+	anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: g.Place, JointGuide: g.All})
 	if steps { // what list scheduling knows of
 		anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: common})
 	}
@@ -117,16 +128,17 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	return all
 }
 
-// guideFor returns the network that chooses moves in the arms of a portfolio for problems
-// like p. It has learned from placements without fusion; where more is decided it does not
-// pay.
-func guideFor(p Problem) anneal.Guide {
+// guidesFor returns the networks that choose moves in the arms of a portfolio for problems
+// like p: that of placement, where it alone is decided. Under fusion it does not pay, nor
+// does that of all tasks in a whole search (docs/adr/0048).
+func guidesFor(p Problem) (g Guides) {
 	if p.FromScratch || !byStep(p) || p.Tasks&^plan.Place != 0 {
-		return nil
+		return g
 	}
-	n, err := pretrained.Moves()
+	n, err := pretrained.Moves(plan.Place)
 	if err != nil {
 		panic(err) // the program carries it
 	}
-	return n
+	g.Place = n
+	return g
 }

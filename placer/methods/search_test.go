@@ -7,6 +7,8 @@ import (
 	"placer/baselines/conformance"
 	"placer/baselines/search/anneal"
 	"placer/graph/unit"
+	"placer/placer/portfolio"
+	"placer/placer/pretrained"
 	"placer/placer/search"
 	"placer/plan"
 )
@@ -44,7 +46,7 @@ func TestThroughputHasAllMethods(t *testing.T) {
 	for _, m := range ByDefault(ForSearch(p, Default())) {
 		have = append(have, m.Name)
 	}
-	for _, a := range arms(p, Default()) {
+	for _, a := range arms(p, Default(), guidesFor(p)) {
 		have = append(have, a.Name)
 	}
 	for _, want := range []string{"metis", "scotch", "pipedream", "contiguous", Portfolio, "balance", "anneal"} {
@@ -54,8 +56,9 @@ func TestThroughputHasAllMethods(t *testing.T) {
 	}
 }
 
-// TestGuidedArms: the network of moves takes part where steps are judged and placement
-// alone is decided, unless what is pretrained may not.
+// TestGuidedArms: the network of moves of placement takes part where steps are judged and
+// placement alone is decided, unless what is pretrained may not. That of all tasks is there
+// where it is asked for.
 func TestGuidedArms(t *testing.T) {
 	for _, c := range []struct {
 		p    Problem
@@ -64,21 +67,40 @@ func TestGuidedArms(t *testing.T) {
 		{Problem{Tasks: plan.Place}, true},
 		{Problem{}, true}, // no tasks stand for placement
 		{Problem{Tasks: plan.Place | plan.Fuse}, false},
+		{Problem{Tasks: plan.AllTasks}, false},
 		{Problem{Tasks: plan.Place, FromScratch: true}, false},
 		{Problem{Tasks: plan.Place, Objective: plan.Throughput}, false},
 		{Problem{Tasks: plan.Place, Objective: plan.Memory}, false},
 	} {
-		for _, a := range arms(c.p, Default()) {
-			if a.Name != "anneal" {
-				continue
-			}
+		x := armOf(t, arms(c.p, Default(), guidesFor(c.p)), "anneal").(anneal.Placer)
+		if x.Guide != nil != c.want || x.JointGuide != nil {
+			t.Errorf("%+v: guided is %t, of all tasks %t, want %t and false", c.p, x.Guide != nil, x.JointGuide != nil, c.want)
+		}
+	}
+	n, err := pretrained.Moves(plan.AllTasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := NewPortfolio(Problem{Tasks: plan.AllTasks}, Default(), Guides{All: n}, plan.Decision{}).Arms
+	for _, name := range []string{"all tasks", "fuse", "schedule"} {
+		if armOf(t, all, name).(turn).Placer.(anneal.Placer).JointGuide != anneal.Guide(n) {
+			t.Errorf("arm %s lacks the guide that is asked for", name)
+		}
+	}
+}
+
+// armOf returns the method of the arm of that name.
+func armOf(t *testing.T, all []portfolio.Arm, name string) plan.Placer {
+	t.Helper()
+	for _, a := range all {
+		if a.Name == name {
 			x, err := a.New(plan.Decision{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := x.(anneal.Placer).Guide != nil; got != c.want {
-				t.Errorf("%+v: guided is %t, want %t", c.p, got, c.want)
-			}
+			return x
 		}
 	}
+	t.Fatalf("no arm %s", name)
+	return nil
 }

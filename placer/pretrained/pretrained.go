@@ -7,6 +7,7 @@ import (
 
 	"placer/placer/policy/proposer"
 	"placer/placer/policy/sequential"
+	"placer/plan"
 )
 
 //go:embed policy.safetensors
@@ -15,9 +16,17 @@ var file []byte
 //go:embed moves.safetensors
 var moves []byte
 
+//go:embed moves-all.safetensors
+var movesOfAll []byte
+
 // Policy returns the policy. Every call returns one of its own.
 func Policy() (*sequential.Policy, error) { return sequential.Read(file, "built-in policy") }
 
-// Moves returns the network that chooses the moves of guided annealing. Every call returns
-// one of its own.
-func Moves() (*proposer.Network, error) { return proposer.Read(moves, "built-in network of moves") }
+// Moves returns the network that chooses the moves of guided annealing that decide on tasks:
+// placement alone, or all. Every call returns one of its own.
+func Moves(tasks plan.Tasks) (*proposer.Network, error) {
+	if tasks == plan.Place {
+		return proposer.Read(moves, "built-in network of moves")
+	}
+	return proposer.Read(movesOfAll, "built-in network of moves of all tasks")
+}

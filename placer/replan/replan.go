@@ -93,7 +93,7 @@ func (x *finder) anneal(ctx context.Context, p *plan.Problem, start []uint8, b p
 	if err != nil {
 		return nil, err
 	}
-	if a.Guide, err = pretrained.Moves(); err != nil {
+	if a.Guide, err = pretrained.Moves(plan.Place); err != nil {
 		return nil, err
 	}
 	a.Starts, a.Recreate, a.Cool = [][]uint8{led.Device}, false, coolChains

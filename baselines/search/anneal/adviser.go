@@ -2,6 +2,7 @@ package anneal
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"placer/plan"
 )
@@ -122,17 +123,22 @@ func (a *adviser) consider(kind int, temperature float64, run int) {
 	a.moves = append(a.moves, c)
 }
 
-// pick draws the move to make from the softmax of the guide's scores over noise: the
-// largest of the scores with noise of Gumbel's distribution.
-func (a *adviser) pick() (at int) {
+// pick draws the move to make.
+func (a *adviser) pick() int {
 	if a.guide == nil {
 		return 0
 	}
 	score := a.score[:len(a.moves)]
 	a.guide.Rank(a.x[:len(score)*NumMoveFeatures], score)
+	return softmax(score, a.w.rng)
+}
+
+// softmax draws from the softmax of scores over noise: the largest of the scores with
+// noise of Gumbel's distribution.
+func softmax(score []float32, rng *rand.Rand) (at int) {
 	best := math.Inf(-1)
 	for k, s := range score {
-		if y := float64(s) - noise*math.Log(-math.Log(1-a.w.rng.Float64())); y > best {
+		if y := float64(s) - noise*math.Log(-math.Log(1-rng.Float64())); y > best {
 			best, at = y, k
 		}
 	}

@@ -4,13 +4,14 @@ package anneal
 // that looks best is made. It may be called from several goroutines at once.
 type Guide interface {
 	// Rank writes into score, [M], how promising M moves are: logarithms, the higher the
-	// better. x, [M,NumMoveFeatures], are their features.
+	// better. x, [M,F], are their features: NumMoveFeatures of a move of placement alone,
+	// NumJointFeatures of one of all tasks.
 	Rank(x, score []float32)
 }
 
 // Judged is a move that was judged: what a Guide learns from.
 type Judged struct {
-	Features []float32 // [NumMoveFeatures]; valid during the call
+	Features []float32 // [F] as of Guide; valid during the call
 	Gain     float64   // share by which the plan became better, 0 where it did not
 }
 

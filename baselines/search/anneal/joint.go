@@ -28,6 +28,7 @@ func (a Placer) placeJointly(ctx context.Context, p *plan.Problem) (*plan.Outcom
 		p = &q
 	}
 	j := newJoint(ctx, a.Name(), p)
+	j.guide, j.learn = a.JointGuide, a.JointLearn
 	var notes []string
 	for _, d := range a.decisions(p) {
 		if j.any && j.done() {
@@ -116,6 +117,9 @@ func (a Placer) placeUnder(ctx context.Context, j *joint) (*plan.Outcome, error)
 	}
 	inner := a
 	inner.Starts, inner.From = nil, nil
+	if under.Fusion != nil {
+		inner.Guide = nil // it has learned from placements without fusion, and chance does better
+	}
 	if j.any {
 		inner.Starts = [][]uint8{slices.Clone(j.best.Device)}
 	}

@@ -12,6 +12,7 @@ import (
 
 // move is a kind of move of the joint walk, with its recent success.
 type move struct {
+	kind       int // of jointKinds
 	do         func(*joint)
 	tried, won float64
 }
@@ -24,22 +25,23 @@ func (m *move) tell(won float64) {
 	}
 }
 
+// jointKinds is the number of kinds of moves of the joint walk.
+const jointKinds = 8
+
 // kinds returns the kinds of moves for the tasks of the problem.
 func (j *joint) kinds() (ms []*move) {
-	add := func(task plan.Tasks, fs ...func(*joint)) {
+	kind := 0
+	add := func(task plan.Tasks, possible bool, fs ...func(*joint)) {
 		for _, f := range fs {
-			if j.p.Decides(task) {
-				ms = append(ms, &move{do: f})
+			if j.p.Decides(task) && possible {
+				ms = append(ms, &move{kind: kind, do: f})
 			}
+			kind++
 		}
 	}
-	if j.p.Machine.NumDevices() > 1 {
-		add(plan.Place, (*joint).placeUnit, (*joint).placeBorder)
-	}
-	add(plan.Schedule, (*joint).shiftUnit, (*joint).shiftOp, (*joint).passOp)
-	if len(j.rules.Fusible()) > 0 {
-		add(plan.Fuse, (*joint).fuseOp, (*joint).fuseUnit, (*joint).fusePattern)
-	}
+	add(plan.Place, j.p.Machine.NumDevices() > 1, (*joint).placeUnit, (*joint).placeBorder)
+	add(plan.Schedule, true, (*joint).shiftUnit, (*joint).shiftOp, (*joint).passOp)
+	add(plan.Fuse, len(j.rules.Fusible()) > 0, (*joint).fuseOp, (*joint).fuseUnit, (*joint).fusePattern)
 	return ms
 }
 
@@ -127,6 +129,15 @@ func (j *joint) delta() float64 {
 	return x
 }
 
+// shift adds delta to the keys of ops, or notes that a move would.
+func (j *joint) shift(ops []int32, delta float64) {
+	if j.adviser != nil {
+		j.adviser.shifts = append(j.adviser.shifts, keyShift{ops, delta})
+		return
+	}
+	j.keys.shift(ops, delta)
+}
+
 // shiftUnit makes a unit more urgent, or less.
 func (j *joint) shiftUnit() {
 	ops := j.someUnit()
@@ -134,12 +145,12 @@ func (j *joint) shiftUnit() {
 	for k, i := range ops {
 		list[k] = int32(i)
 	}
-	j.keys.shift(list, j.delta())
+	j.shift(list, j.delta())
 }
 
 // shiftOp makes one op more urgent, or less.
 func (j *joint) shiftOp() {
-	j.keys.shift([]int32{int32(j.rng.IntN(len(j.device)))}, j.delta())
+	j.shift([]int32{int32(j.rng.IntN(len(j.device)))}, j.delta())
 }
 
 // mostAncestors bounds what passOp takes along.
@@ -169,7 +180,7 @@ func (j *joint) passOp() {
 			}
 		}
 	}
-	k.shift(list, k.key[target]-k.key[i]-0.5)
+	j.shift(list, k.key[target]-k.key[i]-0.5)
 }
 
 // fusionLevels are the fusion priorities that moves give, never among them.

@@ -21,6 +21,8 @@ type joint struct {
 	rules   *fuse.Rules
 	started float64
 	spent   int
+	guide   Guide // of moves of all tasks, or nil
+	learn   func(Judged)
 	beside  int // evaluations' worth of the budget spent on other things
 
 	penalty
@@ -39,6 +41,8 @@ type joint struct {
 	devices  []byteChange // of the move under way
 	fusings  []byteChange
 	patterns *patterns // of fusible ops
+
+	adviser *jointAdviser // chooses moves; nil: chance alone does
 }
 
 // byteChange is a change of a device or of a fusion priority.
@@ -113,8 +117,8 @@ const (
 	jointPatient = 400
 )
 
-// walk anneals from the best decision until the budget is spent.
-func (j *joint) walk() {
+// prepare puts the walk at the best decision. It reports whether anything can be decided.
+func (j *joint) prepare() bool {
 	n := j.p.Graph.NumOps()
 	j.device = make([]uint8, n)
 	if j.p.Decides(plan.Fuse) {
@@ -127,21 +131,28 @@ func (j *joint) walk() {
 		j.keys = newKeys(n)
 	}
 	if j.moves = j.kinds(); len(j.moves) == 0 {
-		return // nothing can be decided
+		return false
 	}
 	if j.p.Moves != nil && j.fusion != nil {
 		j.changes = j.p.Moves()
 	}
+	if (j.guide != nil || j.learn != nil) && j.p.Kernels != nil {
+		j.adviser = newJointAdviser(j, j.guide, j.learn)
+	}
 	j.visitBest()
+	return true
+}
+
+// walk anneals from the best decision until the budget is spent.
+func (j *joint) walk() {
+	if !j.prepare() {
+		return
+	}
 	begin, stale := j.progress(), 0
 	for idle := 0; idle < idleMoves && !j.done(); {
 		x := (j.progress() - begin) / max(1e-9, 1-begin)
 		temperature := jointHot * math.Pow(jointEnd/jointHot, min(1, x))
-		m := j.pick()
-		m.do(j)
-		for j.rng.IntN(6) == 0 { // sometimes only two moves together help
-			j.pick().do(j)
-		}
+		m := j.next(temperature)
 		if len(j.devices) == 0 && len(j.fusings) == 0 && (j.keys == nil || !j.keys.changed()) {
 			m.tell(0)
 			idle++
@@ -150,9 +161,11 @@ func (j *joint) walk() {
 		idle = 0
 		s, cost := j.judge(temperature)
 		if cost > j.cost && j.rng.Float64() >= math.Exp((j.cost-cost)/(temperature*j.cost)) {
+			j.came(false, cost)
 			j.undo()
 			m.tell(0)
 		} else {
+			j.came(true, cost)
 			won := 0.0
 			if cost < j.cost {
 				won = 1
@@ -166,7 +179,7 @@ func (j *joint) walk() {
 			j.report(false)
 		}
 		if s.Better(j.bestScore) {
-			j.offer(plan.Decision{Device: j.device, Priority: j.rank(), Fusion: j.fusion}, s)
+			j.offer(j.decision(), s)
 			stale = 0
 		} else if stale >= jointPatient {
 			j.visitBest()
@@ -175,10 +188,35 @@ func (j *joint) walk() {
 	}
 }
 
+// next makes a move and returns its kind, the first one's where it is several together.
+func (j *joint) next(temperature float64) *move {
+	if j.adviser != nil {
+		return j.adviser.choose(temperature)
+	}
+	return j.draw()
+}
+
+// draw makes a random move, and returns its kind as next does.
+func (j *joint) draw() *move {
+	m := j.pick()
+	m.do(j)
+	for j.rng.IntN(6) == 0 { // sometimes only two moves together help
+		j.pick().do(j)
+	}
+	return m
+}
+
+// came tells the adviser what the move under way has come to.
+func (j *joint) came(taken bool, cost float64) {
+	if j.adviser != nil {
+		j.adviser.judged(taken, j.cost, cost)
+	}
+}
+
 // judge evaluates where the walk is. The cost is infinite where the walk does not go there
 // at temperature and it is no new best either.
 func (j *joint) judge(temperature float64) (plan.Score, float64) {
-	d := plan.Decision{Device: j.device, Priority: j.rank(), Fusion: j.fusion}
+	d := j.decision()
 	j.spent++
 	if j.changes == nil {
 		s := j.p.Evaluator.Evaluate(d)
@@ -194,6 +232,11 @@ func (j *joint) judge(temperature float64) (plan.Score, float64) {
 		return plan.Score{Value: math.Inf(1)}, math.Inf(1)
 	}
 	return s, j.of(s)
+}
+
+// decision returns where the walk is, in the walk's own slices.
+func (j *joint) decision() plan.Decision {
+	return plan.Decision{Device: j.device, Priority: j.rank(), Fusion: j.fusion}
 }
 
 func (j *joint) rank() []int32 {
@@ -223,6 +266,9 @@ func (j *joint) visitBest() {
 		j.spent++
 	}
 	j.devices, j.fusings = j.devices[:0], j.fusings[:0]
+	if j.adviser != nil {
+		j.adviser.moved()
+	}
 }
 
 func (j *joint) undo() {

@@ -42,12 +42,16 @@ type Placer struct {
 	// on it.
 	Workers int
 
-	// Guide, if not nil, chooses among moves on the problem itself, of placement alone,
-	// where the problem knows when ops run.
+	// Guide, if not nil, chooses among moves on the problem itself, of placement alone
+	// without fusion, where the problem knows when ops run. It reads NumMoveFeatures.
 	Guide Guide
 	// Learn, if not nil, is told of every such move. It may be called from Workers
 	// goroutines.
 	Learn func(Judged)
+	// JointGuide and JointLearn are the same for the moves of the walk that decides on all
+	// tasks together; they read NumJointFeatures.
+	JointGuide Guide
+	JointLearn func(Judged)
 
 	stages []stage // nil means defaultStages
 }
@@ -56,7 +60,7 @@ var _ plan.Placer = Placer{}
 
 // Name returns "anneal", or "guided" where a guide chooses the moves.
 func (a Placer) Name() string {
-	if a.Guide != nil {
+	if a.Guide != nil || a.JointGuide != nil {
 		return "guided"
 	}
 	return "anneal"

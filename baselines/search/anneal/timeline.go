@@ -51,7 +51,7 @@ func (t *timeline) update(w *replica) {
 			if t.on[i] {
 				on += s
 			}
-			t.occupy(d, t.start[i]/step, s/step)
+			occupy(t.busy[d*bins:(d+1)*bins], t.start[i]/step, s/step)
 		}
 		share := on / work
 		if t.known {
@@ -65,9 +65,8 @@ func (t *timeline) update(w *replica) {
 	t.known = true
 }
 
-// occupy adds an op to device d's busy time.
-func (t *timeline) occupy(d int, start, length float64) {
-	row := t.busy[d*bins : (d+1)*bins]
+// occupy adds an op to a device's busy time row, [bins].
+func occupy(row []float64, start, length float64) {
 	for at, end := start*bins, (start+length)*bins; at < end; {
 		k := min(bins-1, int(at))
 		until := end
@@ -81,9 +80,15 @@ func (t *timeline) occupy(d int, start, length float64) {
 
 // busyIn returns the share of the time between two moments in which device d is busy.
 func (t *timeline) busyIn(d uint8, from, to float64) float64 {
+	return busyIn(t.busy[int(d)*bins:][:bins], from, to)
+}
+
+// busyIn returns the share of the time between two moments in which the device of row,
+// [bins], is busy.
+func busyIn(row []float64, from, to float64) float64 {
 	lo, hi := min(bins-1, int(from*bins)), min(bins-1, int(to*bins))
 	sum := 0.0
-	for _, x := range t.busy[int(d)*bins+lo : int(d)*bins+hi+1] {
+	for _, x := range row[lo : hi+1] {
 		sum += x
 	}
 	return sum / float64(hi-lo+1)

@@ -24,6 +24,7 @@ func (d *Moves) add(j anneal.Judged) {
 
 // Sample is what is learned from one problem: the moves of a search by chance.
 type Sample struct {
+	Tasks    plan.Tasks // that the moves decide on
 	Families []string
 	Moves
 }
@@ -32,25 +33,33 @@ type Sample struct {
 const rareness = 3
 
 // Collect searches problem index under a seed, as corpus.Draw draws it, by annealing of
-// placement alone within a number of evaluations, and returns the moves judged. The
-// outcome depends on the arguments alone.
-func Collect(ctx context.Context, seed uint64, index, evaluations int) (*Sample, error) {
+// placement alone or of all tasks within a number of evaluations, and returns the moves
+// judged, of all tasks those of the walk that decides on all together. The outcome depends
+// on the arguments alone.
+func Collect(ctx context.Context, tasks plan.Tasks, seed uint64, index, evaluations int) (*Sample, error) {
 	r, drawn, err := corpus.Draw(ctx, seed, index)
 	if err != nil {
 		return nil, err
 	}
 	p := drawn.Problem
-	p.Tasks, p.Fusion = plan.Place, nil
-	p.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
+	p.Tasks = tasks
 	p.Budget = plan.Budget{Evaluations: evaluations}
 	p.Seed = plan.StreamSeed(seed, fmt.Sprintf("moves %d", index))
-	s := &Sample{Families: r.Families}
+	s := &Sample{Tasks: tasks, Families: r.Families}
 	random := rand.New(rand.NewPCG(p.Seed, 1))
-	a := anneal.Placer{Workers: 1, Learn: func(j anneal.Judged) {
+	learn := func(j anneal.Judged) {
 		if j.Gain > 0 || random.IntN(rareness) == 0 {
 			s.add(j)
 		}
-	}}
+	}
+	a := anneal.Placer{Workers: 1}
+	if tasks == plan.Place {
+		p.Fusion = nil
+		p.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
+		a.Learn = learn
+	} else {
+		a.JointLearn = learn
+	}
 	if _, err := a.Place(ctx, &p); err != nil {
 		return nil, fmt.Errorf("problem %d: %w", index, err)
 	}

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
-	"placer/baselines/search/anneal"
 	"placer/internal/jsonx"
 	"placer/nn"
 	"placer/nn/safetensors"
+	"placer/plan"
 )
 
 // fileFormat is the value of "format" in the metadata of a file.
@@ -33,7 +34,7 @@ type header struct {
 
 // Write writes n as a safetensors file.
 func (n *Network) Write(w io.Writer) error {
-	h, err := json.Marshal(header{anneal.MoveFeatureNames(), n.hidden, n.Greed, n.Card})
+	h, err := json.Marshal(header{featuresOf(n.tasks), n.hidden, n.Greed, n.Card})
 	if err != nil {
 		return fmt.Errorf("proposer: %w", err)
 	}
@@ -53,13 +54,16 @@ func Read(data []byte, name string) (*Network, error) {
 	if err := jsonx.Decode([]byte(f.Metadata["moves"]), &h); err != nil {
 		return nil, fmt.Errorf("%s: metadata: %w", name, err)
 	}
-	if want := anneal.MoveFeatureNames(); fmt.Sprint(h.Features) != fmt.Sprint(want) {
-		return nil, fmt.Errorf("%s: features of moves are %q, this program has %q: train it anew", name, h.Features, want)
+	tasks := plan.Place
+	if slices.Equal(h.Features, featuresOf(plan.AllTasks)) {
+		tasks = plan.AllTasks
+	} else if want := featuresOf(tasks); !slices.Equal(h.Features, want) {
+		return nil, fmt.Errorf("%s: features of moves are %q, this program has %q, or %q of all tasks: train it anew", name, h.Features, want, featuresOf(plan.AllTasks))
 	}
 	if h.Hidden < 1 || h.Hidden > mostHidden {
 		return nil, fmt.Errorf("%s: %d hidden, want 1 to %d", name, h.Hidden, mostHidden)
 	}
-	n := New(h.Hidden, rand.New(rand.NewPCG(0, 0)))
+	n := New(tasks, h.Hidden, rand.New(rand.NewPCG(0, 0)))
 	if err := nn.Restore(f, n.params, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

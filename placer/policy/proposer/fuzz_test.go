@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"placer/plan"
 )
 
 // Whatever a file holds, it is read or refused.
 func FuzzRead(f *testing.F) {
 	var network, sample bytes.Buffer
-	if err := New(2, rand.New(rand.NewPCG(1, 1))).Write(&network); err != nil {
+	if err := New(plan.Place, 2, rand.New(rand.NewPCG(1, 1))).Write(&network); err != nil {
 		f.Fatal(err)
 	}
 	if err := made(2, 1).Write(&sample, "x"); err != nil {
@@ -22,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		if n, err := Read(data, "x"); err == nil {
 			n.Rank(nil, nil)
 		}
-		if s, err := ReadSample(data, "x", "x"); err == nil && s != nil && len(s.Gain) > len(data) {
+		if s, err := ReadSample(data, plan.Place, "x", "x"); err == nil && s != nil && len(s.Gain) > len(data) {
 			t.Errorf("%d moves in %d bytes", len(s.Gain), len(data))
 		}
 	})

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"placer/baselines/search/anneal"
+	"placer/plan"
 )
 
 // made returns moves of which those bring something whose first feature is above the
 // second one, the more the larger the third is.
 func made(n int, seed uint64) *Sample {
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := &Sample{Families: []string{"rnnlm"}}
+	s := &Sample{Tasks: plan.Place, Families: []string{"rnnlm"}}
 	for range n {
 		x := make([]float32, anneal.NumMoveFeatures)
 		for k := range x {
@@ -33,7 +34,7 @@ func made(n int, seed uint64) *Sample {
 }
 
 func small() Config {
-	c := Default()
+	c := Default(plan.Place)
 	c.Problems, c.Hidden, c.Epochs = 3, 16, 20
 	return c
 }
@@ -91,7 +92,7 @@ func TestLearns(t *testing.T) {
 
 // The gradients of the loss are those of its differences.
 func TestGradients(t *testing.T) {
-	n := New(5, rand.New(rand.NewPCG(1, 1)))
+	n := New(plan.Place, 5, rand.New(rand.NewPCG(1, 1)))
 	for _, p := range n.params.All() {
 		r := rand.New(rand.NewPCG(2, uint64(len(p.Value))))
 		for k := range p.Value {
@@ -169,14 +170,14 @@ func TestSampleFile(t *testing.T) {
 	if err := s.Write(&b, "this"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadSample(b.Bytes(), "this", "x")
+	got, err := ReadSample(b.Bytes(), plan.Place, "this", "x")
 	if err != nil || !slices.Equal(got.X, s.X) || !slices.Equal(got.Gain, s.Gain) || !slices.Equal(got.Families, s.Families) {
 		t.Errorf("read %v", err)
 	}
-	if got, err := ReadSample(b.Bytes(), "that", "x"); got != nil || err != nil {
+	if got, err := ReadSample(b.Bytes(), plan.Place, "that", "x"); got != nil || err != nil {
 		t.Errorf("of something else: %v, %v", got, err)
 	}
-	if _, err := ReadSample(b.Bytes()[:40], "this", "x"); err == nil {
+	if _, err := ReadSample(b.Bytes()[:40], plan.Place, "this", "x"); err == nil {
 		t.Error("half a file is a sample")
 	}
 }
@@ -184,21 +185,46 @@ func TestSampleFile(t *testing.T) {
 // The moves of a problem depend on the seed alone, and a search that was stopped gives
 // none.
 func TestCollect(t *testing.T) {
-	one, err := Collect(t.Context(), 7, 10, 120)
+	for _, c := range []struct {
+		tasks       plan.Tasks
+		evaluations int
+	}{{plan.Place, 120}, {plan.AllTasks, 200}} {
+		one, err := Collect(t.Context(), c.tasks, 7, 10, c.evaluations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := Collect(t.Context(), c.tasks, 7, 10, c.evaluations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(one.Gain) < 10 || len(one.X) != len(one.Gain)*len(featuresOf(c.tasks)) || !slices.Equal(one.X, two.X) || !slices.Equal(one.Gain, two.Gain) {
+			t.Errorf("%v: %d and %d moves of the same problem, %d figures", c.tasks, len(one.Gain), len(two.Gain), len(one.X))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if _, err := Collect(ctx, c.tasks, 7, 10, c.evaluations); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: stopped: %v", c.tasks, err)
+		}
+	}
+}
+
+// A network of moves of all tasks keeps to its own features, in its file too.
+func TestAllTasks(t *testing.T) {
+	n := New(plan.AllTasks, 3, rand.New(rand.NewPCG(1, 1)))
+	var b bytes.Buffer
+	if err := n.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Read(b.Bytes(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Collect(t.Context(), 7, 10, 120)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(one.Gain) < 10 || !slices.Equal(one.X, two.X) || !slices.Equal(one.Gain, two.Gain) {
-		t.Errorf("%d and %d moves of the same problem", len(one.Gain), len(two.Gain))
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if _, err := Collect(ctx, 7, 10, 120); !errors.Is(err, context.Canceled) {
-		t.Errorf("stopped: %v", err)
+	x := make([]float32, anneal.NumJointFeatures)
+	x[anneal.NumJointFeatures-1] = 1
+	one, two := make([]float32, 1), make([]float32, 1)
+	n.Rank(x, one)
+	if m.Rank(x, two); m.Tasks() != plan.AllTasks || one[0] != two[0] {
+		t.Errorf("it ranks moves of %v, %g in place of %g", m.Tasks(), two[0], one[0])
 	}
 }
 
@@ -207,7 +233,13 @@ func TestValidate(t *testing.T) {
 	if err := c.Validate(); err == nil || strings.Count(err.Error(), "\n") < 3 {
 		t.Errorf("%v", err)
 	}
-	if err := Default().Validate(); err != nil {
-		t.Error(err)
+	for _, tasks := range []plan.Tasks{plan.Place, plan.AllTasks} {
+		if err := Default(tasks).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	c = Default(plan.Place | plan.Fuse)
+	if err := c.Validate(); err == nil {
+		t.Error("moves of placement and fusion have no features")
 	}
 }

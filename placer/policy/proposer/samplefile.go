@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
-	"placer/baselines/search/anneal"
 	"placer/internal/jsonx"
 	"placer/nn/safetensors"
+	"placer/plan"
 )
 
 // sampleFormat is the value of "format" in the metadata of a sample's file.
@@ -24,7 +25,7 @@ type sampleHeader struct {
 
 // Write writes s as a safetensors file; of names what it was collected from.
 func (s *Sample) Write(w io.Writer, of string) error {
-	h, err := json.Marshal(sampleHeader{of, anneal.MoveFeatureNames(), s.Families})
+	h, err := json.Marshal(sampleHeader{of, featuresOf(s.Tasks), s.Families})
 	if err != nil {
 		return fmt.Errorf("moves: %w", err)
 	}
@@ -37,13 +38,13 @@ func (s *Sample) Write(w io.Writer, of string) error {
 	}
 	return safetensors.Write(w, &safetensors.File{
 		Metadata: map[string]string{"format": sampleFormat, "moves": string(h)},
-		Tensors:  []safetensors.Tensor{tensor("features", s.X, len(s.Gain), anneal.NumMoveFeatures), tensor("gain", s.Gain, len(s.Gain))},
+		Tensors:  []safetensors.Tensor{tensor("features", s.X, len(s.Gain), len(featuresOf(s.Tasks))), tensor("gain", s.Gain, len(s.Gain))},
 	})
 }
 
-// ReadSample reads what Write wrote. It is nil where that was collected from something
-// else than of; name is the file's name for errors.
-func ReadSample(data []byte, of, name string) (*Sample, error) {
+// ReadSample reads what Write wrote, of moves that decide on tasks. It is nil where that was
+// collected from something else than of; name is the file's name for errors.
+func ReadSample(data []byte, tasks plan.Tasks, of, name string) (*Sample, error) {
 	f, err := safetensors.Read(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -52,7 +53,7 @@ func ReadSample(data []byte, of, name string) (*Sample, error) {
 	if err := jsonx.Decode([]byte(f.Metadata["moves"]), &h); f.Metadata["format"] != sampleFormat || err != nil {
 		return nil, fmt.Errorf("%s: not judged moves", name)
 	}
-	if h.Of != of || fmt.Sprint(h.Features) != fmt.Sprint(anneal.MoveFeatureNames()) {
+	if h.Of != of || !slices.Equal(h.Features, featuresOf(tasks)) {
 		return nil, nil
 	}
 	floats := func(name string) (x []float32) {
@@ -63,9 +64,9 @@ func ReadSample(data []byte, of, name string) (*Sample, error) {
 		}
 		return x
 	}
-	s := &Sample{Families: h.Families, Moves: Moves{X: floats("features"), Gain: floats("gain")}}
-	if len(s.X) != len(s.Gain)*anneal.NumMoveFeatures {
-		return nil, fmt.Errorf("%s: %d features of %d moves, want %d each", name, len(s.X), len(s.Gain), anneal.NumMoveFeatures)
+	s := &Sample{Tasks: tasks, Families: h.Families, Moves: Moves{X: floats("features"), Gain: floats("gain")}}
+	if len(s.X) != len(s.Gain)*len(h.Features) {
+		return nil, fmt.Errorf("%s: %d features of %d moves, want %d each", name, len(s.X), len(s.Gain), len(h.Features))
 	}
 	return s, nil
 }

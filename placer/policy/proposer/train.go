@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"placer/baselines/search/anneal"
 	"placer/internal/faults"
 	"placer/nn"
 	"placer/nn/vec"
@@ -22,15 +21,20 @@ type Config struct {
 	// kin are left out.
 	Problems, Evaluations int
 	HeldOut               []string
-	Hidden                int     // H
-	Epochs                int     // passes over all moves
-	Rate                  float64 // learning rate, falling to a tenth
+	Tasks                 plan.Tasks // that moves decide on: placement alone, or all
+	Hidden                int        // H
+	Epochs                int        // passes over all moves
+	Rate                  float64    // learning rate, falling to a tenth
 	Seed                  uint64
 }
 
-// Default returns the configuration of the built-in network.
-func Default() Config {
-	return Config{Problems: 182, Evaluations: 3000, Hidden: 64, Epochs: 12, Rate: 2e-3, Seed: 7}
+// Default returns the configuration of the built-in network of moves that decide on tasks.
+func Default(tasks plan.Tasks) Config {
+	c := Config{Problems: 182, Evaluations: 3000, Hidden: 64, Epochs: 12, Rate: 2e-3, Seed: 7, Tasks: tasks}
+	if tasks != plan.Place { // of which half place alone
+		c.Evaluations = 4000
+	}
+	return c
 }
 
 // Validate reports every fault.
@@ -39,6 +43,7 @@ func (c Config) Validate() error {
 	errs = append(errs, families.Known(c.HeldOut))
 	errs.If(c.Problems < 1 || c.Evaluations < 1 || c.Epochs < 1, "moves: %d problems, %d evaluations and %d epochs, want at least 1", c.Problems, c.Evaluations, c.Epochs)
 	errs.If(c.Hidden < 1 || c.Hidden > mostHidden, "moves: %d hidden, want 1 to %d", c.Hidden, mostHidden)
+	errs.If(c.Tasks != plan.Place && c.Tasks != plan.AllTasks, "moves: tasks are %v, want %v or %v", c.Tasks, plan.Place, plan.AllTasks)
 	errs.If(!(c.Rate > 0), "moves: learning rate %g, want more than 0", c.Rate)
 	return errors.Join(errs...)
 }
@@ -65,13 +70,13 @@ func Train(ctx context.Context, c Config, h Host) (*Network, error) {
 	}
 	if h.Collect == nil {
 		h.Collect = func(ctx context.Context, index int) (*Sample, error) {
-			return Collect(ctx, c.Seed, index, c.Evaluations)
+			return Collect(ctx, c.Tasks, c.Seed, index, c.Evaluations)
 		}
 	}
 	if h.Report == nil {
 		h.Report = func(Progress) {}
 	}
-	n := New(c.Hidden, rand.New(rand.NewPCG(plan.StreamSeed(c.Seed, "moves weights"), 0)))
+	n := New(c.Tasks, c.Hidden, rand.New(rand.NewPCG(plan.StreamSeed(c.Seed, "moves weights"), 0)))
 	n.Card.HeldOut = c.HeldOut
 	var all Moves
 	for i := range c.Problems {
@@ -137,7 +142,7 @@ func newTraining(n *Network, d *Moves) (*training, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, f, h := min(mostBatch, len(d.Gain)), anneal.NumMoveFeatures, n.hidden
+	b, f, h := min(mostBatch, len(d.Gain)), n.features, n.hidden
 	floats := func(d int) []float32 { return make([]float32, b*d) }
 	t := &training{Network: n, moves: d, adam: nn.NewAdam(nn.DefaultAdam()), backend: backend, order: make([]int, len(d.Gain)), x: floats(f), h: floats(h), k: floats(h), z: floats(outputs), dh: floats(h), dk: floats(h), dz: floats(outputs)}
 	for i := range t.order {
@@ -164,7 +169,7 @@ func (t *training) epoch(random *rand.Rand, rate func(done float64) float64) (lo
 
 // forward computes the outputs of moves, but for the last layer's bias.
 func (t *training) forward(of []int) {
-	f, b := anneal.NumMoveFeatures, len(of)
+	f, b := t.features, len(of)
 	for i, m := range of {
 		copy(t.x[i*f:(i+1)*f], t.moves.X[m*f:(m+1)*f])
 	}
@@ -202,7 +207,7 @@ func (t *training) loss(of []int) (sum float64) {
 
 // backward adds the gradients of the weights.
 func (t *training) backward() {
-	f, h, b := anneal.NumMoveFeatures, t.hidden, len(t.z)/outputs
+	f, h, b := t.features, t.hidden, len(t.z)/outputs
 	for i := range b {
 		vec.Add(t.b3.Grad, t.b3.Grad, t.dz[i*outputs:(i+1)*outputs])
 	}
