@@ -247,8 +247,9 @@ func (s *Search) WriteText(w io.Writer) error {
 	pg.table(s.table())
 	pg.lines("", s.notes()...)
 	if than := s.reducedFrom(); than != "" {
-		pg.printf("reduction: 1 - %s / that of %s\n", cmp.Or(valueNames[s.Objective], "step time"), than)
+		pg.printf("reduction: 1 - %s / that of %s\n", valueNames[s.Objective.Normal()], than)
 	}
+	pg.printf("gap: %s / proven lower bound - 1\n", valueNames[s.Objective.Normal()])
 	pg.lines("assumed: ", s.Assumptions...)
 	if m := s.Measured; m != nil {
 		pg.printf("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
@@ -377,9 +378,13 @@ func (s *Search) table() *table {
 
 // notes are what the table leaves out.
 func (s *Search) notes() (notes []string) {
+	said := map[string]bool{}
 	for _, r := range s.Rows {
 		for _, n := range r.Notes {
-			notes = append(notes, r.Method+": "+n)
+			if !said[n] {
+				notes = append(notes, strings.Join(s.noted(n), ", ")+": "+n)
+			}
+			said[n] = true
 		}
 		if r.Unmeasured != "" {
 			notes = append(notes, r.Method+": the step time is predicted, not measured: "+r.Unmeasured)
@@ -392,6 +397,16 @@ func (s *Search) notes() (notes []string) {
 		notes = append(notes, k.Method+": unavailable: "+k.Reason)
 	}
 	return notes
+}
+
+// noted returns the methods whose rows have the note.
+func (s *Search) noted(note string) (names []string) {
+	for _, r := range s.Rows {
+		if slices.Contains(r.Notes, note) {
+			names = append(names, r.Method)
+		}
+	}
+	return names
 }
 
 // valueNames are the objectives in the words of a column.

@@ -39,6 +39,7 @@ single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
 reduction: 1 - step time / that of the human expert's plan
+gap: step time / proven lower bound - 1
 * best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
@@ -69,6 +70,7 @@ single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
 reduction: 1 - step time / that of the best plan on one device
+gap: step time / proven lower bound - 1
 assumed: no machine is named: p100
 * best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
 3.0% shorter against the best plan on one device (309 ms, fused)
@@ -105,6 +107,19 @@ func TestReducedFromARule(t *testing.T) {
 	}
 }
 
+// TestNotesAreSaidOnce: a note of several rows is one line that names them.
+func TestNotesAreSaidOnce(t *testing.T) {
+	s := example()
+	s.Rows[0].Notes, s.Rows[2].Notes = []string{"a remark"}, []string{"another", "a remark"}
+	var b bytes.Buffer
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "\nhuman, anneal: a remark\n") || strings.Count(text, "a remark") != 1 || !strings.Contains(text, "\nanneal: another\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // TestMeasuredText: a search that measures shows predictions beside its times,
 // and names what was not measured.
 func TestMeasuredText(t *testing.T) {
@@ -125,6 +140,7 @@ single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
 reduction: 1 - step time / that of the human expert's plan
+gap: step time / proven lower bound - 1
 step times are measured (eager mode, median of 5, the best 4 of a round); 12 placements run, 1 of them out of memory, 3 known before, 2 failed
 * best: anneal, step 300 ms; proven lower bound of predicted steps 200 ms; 4002 evaluations in 120.2 s
 `
