@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
+	"placer/internal/fsx"
 	"placer/internal/jsonx"
 	"placer/units"
 )
@@ -21,12 +21,11 @@ const maxFile = 8 << 20
 // ReadFile reads the machine file at path. Errors name the file, the line and
 // the reason.
 func ReadFile(path string) (*Machine, error) {
-	f, err := os.Open(path)
+	data, err := fsx.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	m, err := Read(f)
+	m, err := Read(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -65,11 +64,11 @@ func Read(r io.Reader) (*Machine, error) {
 
 func (f *jsonFile) machine(v *jsonValue) (*Machine, error) {
 	m := &Machine{}
+	// The format comes first: a plan has other keys altogether.
+	if format := v.member("format"); format != nil && f.text(format) != Format {
+		f.fail(format, "is %q, want %q", format.text, Format)
+	}
 	if f.object(v, []string{"format", "name", "models", "devices"}, []string{"note", "cables", "links", "routes"}) {
-		format := v.member("format")
-		if f.text(format) != Format {
-			f.fail(format, "is %q, want %q", format.text, Format)
-		}
 		m.Name, m.Note = f.text(v.member("name")), f.text(v.member("note"))
 		f.devices(m, v)
 		f.cables(m, v.member("cables"))

@@ -88,7 +88,7 @@ func TestReadErrors(t *testing.T) {
 		{"link twice", `"name": "back"`, `"name": "there"`, []string{"links[1]", `"there"`, "taken"}},
 		{"zero latency", `"3 us"`, `"0 s"`, []string{"links[0]", "must be positive"}},
 		{"missing route", `,
-             {"from": "gpu:1", "to": "gpu:0", "links": ["back", "there"]}`, ``, []string{"machine box", "route from gpu:1 to gpu:0 has 0 links"}},
+             {"from": "gpu:1", "to": "gpu:0", "links": ["back", "there"]}`, ``, []string{"machine box", "gpu:1 cannot reach gpu:0"}},
 		{"route twice", `"from": "gpu:1", "to": "gpu:0"`, `"from": "gpu:0", "to": "gpu:1"`, []string{"routes[1]", "given twice"}},
 		{"route to itself", `"from": "gpu:1", "to": "gpu:0"`, `"from": "gpu:0", "to": "gpu:0"`, []string{"routes[1]", "nowhere"}},
 		{"route of no device", `"to": "gpu:1"`, `"to": "gpu:2"`, []string{"routes[0].to", `"gpu:2" does not exist`}},

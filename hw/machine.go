@@ -163,7 +163,10 @@ func (m *Machine) Check() error {
 		for t := range d {
 			r := m.Route(s, t)
 			if (s == t) != (len(r) == 0) {
-				return fmt.Errorf("machine %s: route from %s to %s has %d links", m.Name, m.Devices[s].Name, m.Devices[t].Name, len(r))
+				if s == t {
+					return fmt.Errorf("machine %s: the route from %s to itself has %d links, want none", m.Name, m.Devices[s].Name, len(r))
+				}
+				return fmt.Errorf("machine %s: %s cannot reach %s: no cables, links or route join them", m.Name, m.Devices[s].Name, m.Devices[t].Name)
 			}
 			for _, l := range r {
 				if l < 0 || int(l) >= len(m.Links) {

@@ -29,6 +29,9 @@ func Names() []string {
 // CPU.
 func Load(name string) (*Machine, error) {
 	if !slices.Contains(Names(), name) {
+		if c, err := FindCard(name); err == nil {
+			return nil, fmt.Errorf("unknown machine %q, want one of %s; it is a card: 'placer machines init --gpu %s -o FILE' writes a machine file with it", name, strings.Join(Names(), ", "), c.Name)
+		}
 		return nil, fmt.Errorf("unknown machine %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
 	data, err := machineFiles.ReadFile("machines/" + name + ".json")

@@ -253,7 +253,7 @@ func TestCheck(t *testing.T) {
 		{"no rate", func(m *hw.Machine) { m.Devices[1].Peak = nil }, "peak f32"},
 		{"link", func(m *hw.Machine) { m.Links[2].Latency = 0 }, "link 2"},
 		{"routes", func(m *hw.Machine) { m.Routes = m.Routes[1:] }, "8 routes, want 9"},
-		{"route to itself", func(m *hw.Machine) { m.Routes[0] = []int32{0} }, "route from gpu:0 to gpu:0 has 1 links"},
+		{"route to itself", func(m *hw.Machine) { m.Routes[0] = []int32{0} }, "route from gpu:0 to itself has 1 links"},
 		{"route of no link", func(m *hw.Machine) { m.Routes[1] = []int32{99} }, "link 99 does not exist"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"placer/hw"
 	"placer/internal/fsx"
@@ -13,12 +12,11 @@ import (
 
 // ReadFile reads the plan file at path.
 func ReadFile(path string) (*File, error) {
-	r, err := os.Open(path)
+	data, err := fsx.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	return Read(r, path)
+	return parse(data, path)
 }
 
 // Read reads a plan file (docs/formats.md). name is the file's name for errors,
@@ -28,6 +26,10 @@ func Read(r io.Reader, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(data, name)
+}
+
+func parse(data []byte, name string) (*File, error) {
 	f := &File{}
 	if err := f.read(jsonx.New(data)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

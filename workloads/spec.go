@@ -2,10 +2,10 @@ package workloads
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"placer/graph"
+	"placer/internal/spell"
 )
 
 // Spec describes a workload by name.
@@ -79,45 +79,8 @@ func Batch(name string) (int64, error) {
 
 // suggest says which of names are near name, or all of them when none is.
 func suggest(name string, names []string) string {
-	type near struct {
-		name string
-		d    int
+	if near := spell.Near(name, names); len(near) > 0 {
+		return "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	var close []near
-	for _, n := range names {
-		d := editDistance(strings.ToLower(name), n)
-		if d <= 2 || len(name) >= 3 && strings.HasPrefix(n, strings.ToLower(name)) {
-			close = append(close, near{n, d})
-		}
-	}
-	if len(close) == 0 {
-		return "want one of " + strings.Join(names, ", ")
-	}
-	slices.SortStableFunc(close, func(a, b near) int { return a.d - b.d })
-	var list []string
-	for _, c := range close[:min(len(close), 4)] {
-		list = append(list, c.name)
-	}
-	return "did you mean " + strings.Join(list, ", ") + "?"
-}
-
-// editDistance is the number of insertions, deletions and substitutions from a
-// to b (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			last, row[j+1] = row[j+1], min(last+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return "want one of " + strings.Join(names, ", ")
 }

@@ -54,17 +54,17 @@ func TestFigures(t *testing.T) {
 	joint, moved := figure6(t), transfers(t)
 	policy, chance := overHDP(t, "GO-one"), overHDP(t, "random-best")
 	for _, s := range []stated{
-		{`With five minutes a row the search comes to (\S+) and the policy to (\S+) \(`, []string{five, fivePolicy}},
-		{`by default, two minutes come to (\S+) \(`, []string{byDefault}},
+		{`With five minutes a row the search reaches (\S+) and the policy (\S+) \(`, []string{five, fivePolicy}},
+		{`by default, two minutes give (\S+) \(`, []string{byDefault}},
 		{`(\S+) shorter than TensorFlow's default \((\d+) cases that fit one GPU\), (\S+) shorter than the three learned one by one in the same budget, shorter than every pair of them in all (\d+) cases, by (\S+) on average and (\S+) at the least`,
 			[]string{percent(joint.standard.mean()), fmt.Sprint(len(joint.standard)), percent(joint.single.mean()), fmt.Sprint(len(joint.pair)), percent(joint.pair.mean()), percent(joint.pair.least())}},
 		{`the best of these 16 samples is (\S+) shorter than the human expert's step, every row better, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
 		{`it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
 		{`as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
-		{`an untrained policy with them comes to ([\d.]+%)`, []string{percent(moved.untrained.mean())}},
+		{`an untrained policy that has both gives steps that are ([\d.]+%) shorter`, []string{percent(moved.untrained.mean())}},
 		{`six seeds: (\d+)%, (\d+)% and (\d+)% shorter on rnnlm2, gnmt2 and inception`, policy},
 		{"random placements \\(`random-best`\\) is (\\d+)% and (\\d+)% shorter and (\\d+)% longer", chance},
-		{`comes to (\S+) after 1 s and to (\S+) after 10 s, medians of three seeds, and to (\S+) after two minutes`, budgets},
+		{`the search reaches (\S+) after 1 s and (\S+) after 10 s, medians of three seeds, and (\S+) after two minutes`, budgets},
 	} {
 		s.check(t, "docs/results.md", results)
 	}

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"placer/graph"
 	"placer/internal/faults"
@@ -35,7 +36,7 @@ func ParseOptimizer(s string) (Optimizer, error) {
 			return Optimizer(i), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown optimizer %q, want one of %v", s, optimizerNames)
+	return 0, fmt.Errorf("unknown optimizer %q, want one of %s", s, strings.Join(optimizerNames[:], ", "))
 }
 
 // Config says how a training step is derived.

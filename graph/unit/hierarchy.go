@@ -3,6 +3,7 @@ package unit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"placer/graph"
 )
@@ -35,7 +36,7 @@ func ParseLevel(s string) (Level, error) {
 			return Level(l), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown granularity %q, want one of %v", s, levelNames)
+	return 0, fmt.Errorf("unknown granularity %q, want one of %s", s, strings.Join(levelNames[:], ", "))
 }
 
 // Role says what the ops of a cell, and so of a unit of any coarser level, do.

@@ -35,7 +35,7 @@ var allowed = map[string]string{
 	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
 	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
-	"workloads":              "units graph graph/strategy graph/train",
+	"workloads":              "units graph graph/strategy graph/train internal/spell",
 	"hw":                     "units internal/fsx",
 	"plan":                   "units graph graph/fuse graph/remat graph/unit hw internal/fsx",
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
@@ -45,7 +45,7 @@ var allowed = map[string]string{
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
-	"internal/unionfind":     "", "internal/parallel": "",
+	"internal/unionfind":     "", "internal/parallel": "", "internal/spell": "",
 	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
 	// GPUs.

@@ -30,7 +30,7 @@ type PipelinePlan struct {
 // levels returns the levels of f and the workers of all of them.
 func (f *Pipeline) levels() (levels []pipedreamplan.Level, all int, err error) {
 	if len(f.Workers) != len(f.Bandwidths) {
-		return nil, 0, ConfigErrorf("%d widths by --workers, %d by --bandwidth", len(f.Workers), len(f.Bandwidths))
+		return nil, 0, ConfigErrorf("--workers names %d levels and --bandwidth %d: want one bandwidth for each level", len(f.Workers), len(f.Bandwidths))
 	}
 	all = 1
 	for k, n := range f.Workers {

@@ -44,6 +44,7 @@ func flagValues() map[string][]string {
 		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
 		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": strings.Split(runtimeNames(), ", "),
 		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export to": append([]string{planOwn, "schedule", "split", "pipedream"}, strings.Split(targetNames(), ", ")...),
+		"robust": {"p90", "p95", "p99"}, "recompute": {"auto", "never"}, "offload": {"auto", "never"}, "guides": {"all", "none"}, "clock": {"virtual", "wall"}, "regal task": {"synthetic", "time", "memory"},
 		"compare for": slices.Sorted(maps.Keys(rivalsFor)), "search for": moduleTargets(),
 	}
 }

@@ -24,6 +24,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"machines", "init", "--pcie", ""}, "3\n4\n5\n"},
 		{[]string{"import", "--as", "cost"}, "costgraph\ncostgraph-text\n"},
 		{[]string{"simulate", "--scheduler", "p"}, "plan\n"},
+		{[]string{"search", "--robust", ""}, "p90\np95\np99\n"},
+		{[]string{"fit", "--offload", "n"}, "never\n"},
+		{[]string{"measure", "--clock", "v"}, "virtual\n"},
+		{[]string{"bench", "regal", "--task", "s"}, "synthetic\n"},
+		{[]string{"pretrain", "--guides", ""}, "all\nnone\n"},
 	} {
 		got := command(t, append([]string{"__complete"}, c.args...))
 		if !strings.HasPrefix(got, c.want+":4\n") {

@@ -77,6 +77,9 @@ func thisHost() nvml.Host {
 
 // noArguments refuses what is no flag.
 func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.HasAvailableSubCommands() {
+		return notACommand(cmd, args[0])
+	}
 	if len(args) > 0 {
 		return usagef("%s takes no arguments, got %q: inputs are flags", cmd.Name(), args[0])
 	}

@@ -62,11 +62,11 @@ func (c *console) diffCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Say what moved between two plans, and what each move bought",
+		Short: "Say what moved between two plans, and the gain of each move",
 		Long: "diff compares two plans of one graph on one machine: which ops moved, with how many\n" +
-			"bytes, from which device to which, and what each group of moves is worth. The groups\n" +
+			"bytes, from which device to which, and the gain of each group of moves. The groups\n" +
 			"are moved one after another, each time the one that helps most, and the plan is\n" +
-			"simulated after each; what they buy sums to the difference of the steps.",
+			"simulated after each; the gains sum to the difference of the steps.",
 		Example: "  placer diff human.json runs/gnmt8-p100-1/plan.json --workload gnmt8 --gpus 8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {

@@ -147,13 +147,13 @@ func (f *inputFlags) check(cmd *cobra.Command, others ...string) error {
 // addJudging adds the flags that say how placements are judged, beside --scheduler,
 // whose default differs.
 func addJudging(fl *pflag.FlagSet, objective *plan.Objective, contention *string) {
-	fl.StringVar((*string)(objective), "objective", string(plan.Step), "step, throughput (largest load) or memory (fullest device)")
+	fl.StringVar((*string)(objective), "objective", string(plan.Step), "step, throughput (largest load) or memory (fullest)")
 	addContention(fl, contention)
 }
 
 // addContention adds the flag that says how transfers share links.
 func addContention(fl *pflag.FlagSet, contention *string) {
-	fl.StringVar(contention, "contention", "", "how transfers share links: fifo, fair-share or none (default the file's)")
+	fl.StringVar(contention, "contention", "", "how transfers share links: fifo, fair-share, none (default the file's)")
 }
 
 // libraryFlags name the libraries of a GPU where they are not found by

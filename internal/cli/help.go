@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// helpWidth is how many columns the lines of a help take at most.
+const helpWidth = 100
+
 // section is a part of a command's flags, under a heading of its help.
 type section struct {
 	title string

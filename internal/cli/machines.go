@@ -9,7 +9,8 @@ import (
 
 func (c *console) machinesCommand() *cobra.Command {
 	var f machineFlags
-	cmd := &cobra.Command{Use: "machines", Short: "List the built-in machines, or describe one machine"}
+	cmd := &cobra.Command{Use: "machines", Short: "List the built-in machines, or describe one machine",
+		Example: "  placer machines\n  placer machines --gpu v100\n  placer machines --machine box.json"}
 	cmd.AddCommand(c.initCommand(), c.detectCommand(), c.splitCommand())
 	f.add(cmd.Flags())
 	var cards bool

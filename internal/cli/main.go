@@ -20,6 +20,7 @@ import (
 	"placer/hw/nvml"
 	"placer/internal/bench"
 	"placer/internal/parallel"
+	"placer/internal/spell"
 	"placer/measure"
 	"placer/measure/python"
 	"placer/placer/problem"
@@ -174,7 +175,8 @@ func (c *console) root() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVar(&c.wide, "wide", false, "print all columns of tables, however wide")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
@@ -195,7 +197,10 @@ func unknownCommand(root *cobra.Command, args []string) error {
 		if strings.HasPrefix(a, "-") {
 			continue // all flags before a command are switches
 		}
-		if a == "help" || strings.HasPrefix(a, "__complete") || a == "completion" {
+		if a == "help" {
+			continue // what is asked about is a command too
+		}
+		if strings.HasPrefix(a, "__complete") || a == "completion" {
 			return nil
 		}
 		for _, sub := range root.Commands() {
@@ -203,11 +208,23 @@ func unknownCommand(root *cobra.Command, args []string) error {
 				return nil
 			}
 		}
-		root.SuggestionsMinimumDistance = 2
-		if s := root.SuggestionsFor(a); len(s) > 0 {
-			return usagef("unknown command %q, did you mean %s?", a, strings.Join(s, " or "))
-		}
-		return usagef("unknown command %q; placer --help lists them", a)
+		return notACommand(root, a)
 	}
 	return nil
+}
+
+// notACommand says that of has no command of that name, and which ones it may be a slip
+// for.
+func notACommand(of *cobra.Command, name string) error {
+	path := strings.TrimPrefix(of.CommandPath()+" "+name, "placer ")
+	var names []string
+	for _, sub := range of.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	if near := spell.Near(name, names); len(near) > 0 {
+		return usagef("unknown command %q, did you mean %s?", path, strings.Join(near, " or "))
+	}
+	return usagef("unknown command %q; %s --help lists them", path, of.CommandPath())
 }

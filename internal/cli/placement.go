@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 
 	"placer/hw"
 	"placer/internal/fsx"
+	"placer/placer/search"
 	"placer/plan"
 	"placer/plan/formats"
 )
@@ -26,6 +28,9 @@ func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, err
 		data, err = fsx.ReadFile(path, maxPlan)
 	}
 	if err != nil {
+		if within := filepath.Join(path, search.PlanFile); isFile(within) {
+			return nil, fmt.Errorf("%s is a folder; its plan is %s", path, within)
+		}
 		return nil, err
 	}
 	if _, other := formats.IsTarget(data); other {

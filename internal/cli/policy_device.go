@@ -17,7 +17,7 @@ const (
 )
 
 func addPolicyDevice(fl *pflag.FlagSet, name *string) {
-	fl.StringVar(name, "policy-device", onCPU, "where GO-one's network runs: cpu or cuda, this host's first GPU")
+	fl.StringVar(name, "policy-device", onCPU, "GO-one's network runs on cpu, or cuda (first GPU)")
 }
 
 // openPolicyDevice returns nil for the CPU.

@@ -60,7 +60,7 @@ func (f *replanFlags) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.plan == "":
-		return usagef("--plan names no plan")
+		return usagef("name a plan by --plan")
 	case f.evaluations < 0 || f.evaluations == 0 && f.budget <= 0:
 		return usagef("--budget %v, --evaluations %d: want more than 0", f.budget, f.evaluations)
 	}

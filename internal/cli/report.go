@@ -47,9 +47,9 @@ func (c *console) reportCommand() *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case both && len(args) != 2:
-				return usagef("--compare wants two run folders, or one and a plan file; there are %d", len(args))
+				return usagef("want two run folders, or one and a plan file, behind --compare; got %d", len(args))
 			case !both && len(args) != 1:
-				return usagef("name one folder; there are %d", len(args))
+				return usagef("want one run folder; got %d", len(args))
 			}
 			return nil
 		},

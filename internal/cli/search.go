@@ -39,7 +39,7 @@ func (c *console) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "search",
 		Short:   "Find a placement of a graph on a machine",
-		Long:    "search runs every method within one budget and keeps the best plan, never worse than a rule of thumb's.",
+		Long:    "search runs every method within one budget and keeps the best plan, never behind a rule of thumb.",
 		Example: "  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.configure(cmd, &f); err != nil {
@@ -81,10 +81,10 @@ func (c *console) searchCommand() *cobra.Command {
 	addSection(cmd, &sections, "What is decided", func(fl *pflag.FlagSet) {
 		addJudging(fl, &f.Objective, &f.Contention)
 		fl.StringVar(&f.Robust, "robust", "", "judge by a quantile over machines that deviate, as p95")
-		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse, place always (default all that can be judged)")
-		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "which ready op a device runs: critical-path or fifo")
-		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units that methods decide on: op, cell, segment or chain")
-		fl.StringSliceVar(&f.Methods, "methods", nil, "methods to run (default rules and a portfolio; --from-scratch : none pretrained)")
+		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse; place always (default all that apply)")
+		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "ready op to run first: critical-path or fifo")
+		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units of decision: op, cell, segment or chain")
+		fl.StringSliceVar(&f.Methods, "methods", nil, "methods (default rules, portfolio; with --from-scratch none pretrained)")
 		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
 		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
 		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what is pretrained")
@@ -98,23 +98,23 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	})
 	addSection(cmd, &sections, "Measuring and workers", func(fl *pflag.FlagSet) {
-		fl.StringVar(&f.Evaluator, "evaluator", f.Evaluator, "what policies learn from: roofline, hardware or both")
-		fl.StringVar(&f.runtime, "runtime", onKernels, "what runs measured steps: kernels, or torch of --python")
+		fl.StringVar(&f.Evaluator, "evaluator", f.Evaluator, "policies learn from roofline, hardware or both")
+		fl.StringVar(&f.runtime, "runtime", onKernels, "measured steps: kernels, or torch of --python")
 		fl.StringVar(&f.Python, "python", f.Python, "program with torch and placer_torch, for --runtime torch")
 		_ = fl.MarkHidden("python") // named beside --runtime; the help fits a screen
 		fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
 		addPolicyDevice(fl, &f.PolicyDevice)
-		fl.StringVar(&f.config, "config", "", "settings: these flags, measuring, workers on other hosts (docs/cli.md)")
+		fl.StringVar(&f.config, "config", "", "settings: these flags, measuring, other hosts (docs/cli.md)")
 		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
 	})
 	beside(cmd.Flags(), "resume", "for", "output", "json", "workers", "python", "policy-device", "config")
 	helpBySection(cmd, sections)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) && movedFlags[unknown.GetSpecifiedName()] != "" {
 			return usagef("--%s is now the key %s of the file that --config names", unknown.GetSpecifiedName(), movedFlags[unknown.GetSpecifiedName()])
 		}
-		return usage(err)
+		return flagError(cmd, err)
 	})
 	return cmd
 }
@@ -305,7 +305,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		c.say("report %s", page)
 	}
 	if infeasible == nil {
-		c.say("to run the plan: placer export %s --machine %s --plan %s --as schedule; docs/pytorch.md", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
+		c.say("to run the plan: placer export %s --machine %s --plan %s --to schedule; docs/pytorch.md", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
 	}
 	if why.error != nil {
 		return fmt.Errorf("%w; to go on: placer search --resume %s", why, s.run.Dir())

@@ -18,7 +18,7 @@ func TestSearchHelp(t *testing.T) {
 		t.Errorf("%d lines, want 50 at most:\n%s", len(lines), help)
 	}
 	for _, l := range lines {
-		if len(l) > 110 {
+		if len(l) > helpWidth {
 			t.Errorf("%d columns: %s", len(l), l)
 		}
 	}

@@ -114,7 +114,7 @@ func (c *console) family(f *graphFlags, batch int64) (strategies.Family, int64, 
 			}
 		}
 		if name == "" {
-			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open: its batch cannot be divided", f.Graph)
+			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open, so its batch cannot be divided: export the model with an open batch", f.Graph)
 		}
 	}
 	if batch == 0 {

@@ -95,7 +95,7 @@ func (f *verdictFlags) check(cmd *cobra.Command) error {
 	}
 	for k, n := range f.counts {
 		if n < 1 || k > 0 && n <= f.counts[k-1] {
-			return usagef("--counts %v: want ascending numbers from 1", f.counts)
+			return usagef("--counts %s: want ascending numbers from 1", strings.Trim(strings.ReplaceAll(fmt.Sprint(f.counts), " ", ","), "[]"))
 		}
 	}
 	return nil
@@ -175,6 +175,10 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	ms, err := c.judged(f, l)
 	if err != nil {
 		return err
+	}
+	most := slices.MaxFunc(ms, func(a, b verdict.Machine) int { return a.NumDevices() - b.NumDevices() })
+	if n := len(f.counts); n > 0 && f.counts[n-1] > most.NumDevices() {
+		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more", f.counts[n-1], most.Name, most.NumDevices())
 	}
 	batch, err := f.samples()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 func (c *console) workloadsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "workloads", Short: "List the built-in workloads with their sizes and the papers'"}
+	cmd := &cobra.Command{Use: "workloads", Short: "List the built-in workloads with their sizes and the papers'",
+		Long: "workloads lists the built-in training graphs. A workload takes settings too, as\nrnnlm:layers=2,unroll=3 does (docs/workloads.md)."}
 	return c.printing(cmd, func(cmd *cobra.Command) (document, error) {
 		doc := report.Workloads{Format: report.WorkloadsFormat}
 		for _, w := range workloads.List() {

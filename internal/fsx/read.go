@@ -31,5 +31,8 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder, want a file", path)
+	}
 	return ReadAll(f, path, most)
 }

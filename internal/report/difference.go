@@ -83,7 +83,7 @@ func (d *Difference) WriteText(w io.Writer) error {
 		return pg.err
 	}
 	pg.printf("\n")
-	t := newTable("moved, in this order", ">ops", ">bytes", "from", "to", ">bought, "+s.Unit)
+	t := newTable("moved, in this order", ">ops", ">bytes", "from", "to", ">gain, "+s.Unit)
 	for k, m := range d.Moves {
 		ops, bytes := "", ""
 		if m.Ops > 0 {
@@ -97,6 +97,6 @@ func (d *Difference) WriteText(w io.Writer) error {
 	}
 	t.row("A less B", "", "", "", "", s.Rest(parts))
 	pg.table(t)
-	pg.wrap("", "Each is bought after those above it: the move that helps most comes first.")
+	pg.wrap("", "Each gain comes after those above it: the move that helps most is first.")
 	return pg.err
 }

@@ -64,7 +64,13 @@ func (w *Workloads) WriteText(out io.Writer) error {
 	return t.write(out)
 }
 
-func millions(n int64) string { return fmt.Sprintf("%.1f M", float64(n)/1e6) }
+// millions writes a number of parameters in millions, a small one whole.
+func millions(n int64) string {
+	if n < 100_000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.1f M", float64(n)/1e6)
+}
 
 // Import describes a graph file.
 type Import struct {
@@ -138,7 +144,7 @@ type ONNX struct {
 
 // WriteText writes i as a few lines.
 func (i *Import) WriteText(out io.Writer) error {
-	t := newTable("graph", i.Name)
+	t := newTable("graph", i.Name).fitting()
 	t.row("ops", i.Ops)
 	t.row("edges", i.Edges)
 	if i.GraphOps != i.Ops {

@@ -35,7 +35,7 @@ func TestModulesOf(t *testing.T) {
 	if err := doc.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"module transformer", "module (none)", "2 ops, 20 FLOP, 0.0 M parameters"} {
+	for _, line := range []string{"module transformer", "module (none)", "2 ops, 20 FLOP, 3 parameters"} {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("no %q in\n%s", line, &text)
 		}

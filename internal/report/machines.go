@@ -126,9 +126,9 @@ func (m *Machines) WriteText(w io.Writer) error {
 			d := s.Devices[at]
 			route := "-"
 			if d.Kind == hw.GPU && s.FastestRoute > 0 {
-				route = rate(s.SlowestRoute)
-				if s.SlowestRoute != s.FastestRoute {
-					route += " to " + rate(s.FastestRoute)
+				route = rate(s.FastestRoute)
+				if s.SlowestRoute != s.FastestRoute { // "9 to 45 GB/s"
+					route = strings.TrimSuffix(rate(s.SlowestRoute), " GB/s") + " to " + route
 				}
 			}
 			name := s.Name

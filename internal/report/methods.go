@@ -24,11 +24,28 @@ type Method struct {
 	Needs  string    `json:"needs,omitempty"` // what has to be installed
 }
 
-// WriteText writes m as a table.
+// WriteText writes m as a table: whole where w is wide, else in the columns of a terminal
+// with what each method does in as many lines as it needs.
 func (m *Methods) WriteText(w io.Writer) error {
-	t := newTable("method", "kind", "what it does", "source", "needs").fitting("source", "needs")
+	if _, ok := w.(wide); ok {
+		t := newTable("method", "kind", "what it does", "source", "needs")
+		for _, x := range m.Methods {
+			t.row(x.Name, string(x.Kind), x.About, x.Source, x.Needs)
+		}
+		return t.write(w)
+	}
+	t := newTable("method", "kind")
 	for _, x := range m.Methods {
-		t.row(x.Name, string(x.Kind), x.About, x.Source, x.Needs)
+		t.row(x.Name, string(x.Kind))
+	}
+	room := textWidth - t.width() - 2
+	t = newTable("method", "kind", "what it does")
+	for _, x := range m.Methods {
+		name, kind := x.Name, string(x.Kind)
+		for _, line := range wrapped(x.About, room) {
+			t.row(name, kind, line)
+			name, kind = "", ""
+		}
 	}
 	return t.write(w)
 }

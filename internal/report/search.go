@@ -174,12 +174,7 @@ func (s *Search) columns() (all []column) {
 	if s.Evaluator != "" {
 		add(">predicted", func(r *Row) string { return orDash(r.Predicted, seconds) })
 	}
-	add(">reduction", func(r *Row) string {
-		if s.OneDevice != nil {
-			return share(r.OverOneDevice)
-		}
-		return share(r.Reduction)
-	})
+	add(">reduction", s.reduction)
 	if s.Tasks != "" {
 		add(">placement", func(r *Row) string { return orDash(r.Placed, seconds) })
 		add(">+ schedule", func(r *Row) string { return change(r.Placed, r.Scheduled) })
@@ -208,6 +203,36 @@ func (s *Search) columns() (all []column) {
 	return all
 }
 
+// reduction is the share by which row r is shorter than what reducedFrom names.
+func (s *Search) reduction(r *Row) string {
+	switch {
+	case s.OneDevice == nil:
+		return share(r.Reduction)
+	case s.OneDevice.Feasible:
+		return share(r.OverOneDevice)
+	case s.BestRule == nil || !s.BestRule.Feasible || !r.Feasible:
+		return "-"
+	}
+	return percentOf(1 - r.objective()/s.BestRule.Value)
+}
+
+// reducedFrom names what reductions are relative to: the best plan on one device, where it
+// does not fit the best rule, and where placement alone is decided the human expert's plan;
+// nothing where the column is empty.
+func (s *Search) reducedFrom() string {
+	switch {
+	case s.OneDevice == nil && slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Reduction != nil }):
+		return "the human expert's plan"
+	case s.OneDevice == nil:
+		return ""
+	case s.OneDevice.Feasible:
+		return "the best plan on one device"
+	case s.BestRule == nil || !s.BestRule.Feasible:
+		return ""
+	}
+	return "the best rule, as no plan on one device fits"
+}
+
 // column is a column of the table of methods: its head, as newTable takes it, and
 // what a row has there.
 type column struct {
@@ -221,6 +246,10 @@ func (s *Search) WriteText(w io.Writer) error {
 	pg.printf("%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed)
 	pg.table(s.table())
 	pg.lines("", s.notes()...)
+	if than := s.reducedFrom(); than != "" {
+		pg.printf("reduction: 1 - %s / that of %s\n", valueNames[s.Objective.Normal()], than)
+	}
+	pg.printf("gap: %s / proven lower bound - 1\n", valueNames[s.Objective.Normal()])
 	pg.lines("assumed: ", s.Assumptions...)
 	if m := s.Measured; m != nil {
 		pg.printf("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
@@ -349,9 +378,13 @@ func (s *Search) table() *table {
 
 // notes are what the table leaves out.
 func (s *Search) notes() (notes []string) {
+	said := map[string]bool{}
 	for _, r := range s.Rows {
 		for _, n := range r.Notes {
-			notes = append(notes, r.Method+": "+n)
+			if !said[n] {
+				notes = append(notes, strings.Join(s.noted(n), ", ")+": "+n)
+			}
+			said[n] = true
 		}
 		if r.Unmeasured != "" {
 			notes = append(notes, r.Method+": the step time is predicted, not measured: "+r.Unmeasured)
@@ -364,6 +397,16 @@ func (s *Search) notes() (notes []string) {
 		notes = append(notes, k.Method+": unavailable: "+k.Reason)
 	}
 	return notes
+}
+
+// noted returns the methods whose rows have the note.
+func (s *Search) noted(note string) (names []string) {
+	for _, r := range s.Rows {
+		if slices.Contains(r.Notes, note) {
+			names = append(names, r.Method)
+		}
+	}
+	return names
 }
 
 // valueNames are the objectives in the words of a column.

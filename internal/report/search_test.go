@@ -38,6 +38,8 @@ func TestSearchText(t *testing.T) {
 single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
+reduction: 1 - step time / that of the human expert's plan
+gap: step time / proven lower bound - 1
 * best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
@@ -67,6 +69,8 @@ func TestHeldAgainst(t *testing.T) {
 single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
+reduction: 1 - step time / that of the best plan on one device
+gap: step time / proven lower bound - 1
 assumed: no machine is named: p100
 * best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
 3.0% shorter against the best plan on one device (309 ms, fused)
@@ -83,6 +87,36 @@ no gain against the best rule, heft (300 ms)
 		if strings.HasPrefix(line, " ") && len(line) > 81 {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
+	}
+}
+
+// TestReducedFromARule: where no plan on one device fits, reductions are relative to the
+// best rule, and the table says so.
+func TestReducedFromARule(t *testing.T) {
+	s := example()
+	s.Tasks = "place,schedule,fuse"
+	s.OneDevice, s.BestRule = &Reference{Method: "one-device", Value: 0.35}, &Reference{Method: "heft", Value: 0.375, Feasible: true}
+	var b bytes.Buffer
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"300 ms      20.0%", "400 ms      -6.7%", "does not fit          -", "that of the best rule, as no plan on one device fits"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestNotesAreSaidOnce: a note of several rows is one line that names them.
+func TestNotesAreSaidOnce(t *testing.T) {
+	s := example()
+	s.Rows[0].Notes, s.Rows[2].Notes = []string{"a remark"}, []string{"another", "a remark"}
+	var b bytes.Buffer
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "\nhuman, anneal: a remark\n") || strings.Count(text, "a remark") != 1 || !strings.Contains(text, "\nanneal: another\n") {
+		t.Errorf("got\n%s", text)
 	}
 }
 
@@ -105,6 +139,8 @@ human: the step time is predicted, not measured: no answer
 single: 2.00 GB more than the devices have; its step would take 350 ms
 anneal: a remark
 metis: unavailable: gpmetis not found; install metis
+reduction: 1 - step time / that of the human expert's plan
+gap: step time / proven lower bound - 1
 step times are measured (eager mode, median of 5, the best 4 of a round); 12 placements run, 1 of them out of memory, 3 known before, 2 failed
 * best: anneal, step 300 ms; proven lower bound of predicted steps 200 ms; 4002 evaluations in 120.2 s
 `

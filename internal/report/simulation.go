@@ -152,9 +152,9 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	}
 	pg.table(s.deviceTable())
 	pg.printf("\n")
-	t := newTable("lower bound", ">seconds")
+	t := newTable("lower bound", ">step time", "because of")
 	for _, b := range s.Bounds {
-		t.row(b.Name, seconds(b.Seconds))
+		t.row(b.Name, seconds(b.Seconds), boundReasons[b.Name])
 	}
 	pg.table(t)
 	s.writePath(pg)
@@ -163,6 +163,18 @@ func (s *Simulation) WriteText(w io.Writer) error {
 		s.MaxLoad.writeText(pg)
 	}
 	return pg.err
+}
+
+// boundReasons says in a line why no step is shorter than each part of a bound.
+var boundReasons = map[string]string{
+	sim.BoundCriticalPath: "the longest path, each op on its fastest device",
+	sim.BoundWork:         "all work, shared by all devices",
+	sim.BoundWindow:       "the same, less what cannot run early or late",
+	sim.BoundGroup:        "ops that must share a device, one after another",
+	sim.BoundMemory:       "work, where fast devices cannot hold all ops",
+	sim.BoundSplit:        "one device for all ops, or one transfer",
+	sim.BoundTransfers:    "the longest path, with transfers that no plan avoids",
+	sim.BoundLateWork:     "work between the two ends of that path",
 }
 
 // deviceTable has a row for each device.

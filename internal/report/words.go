@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 // percentOf prints x, 0.25 for a quarter, in percent. What rounds to nothing has no
 // sign.
@@ -32,4 +36,22 @@ func devices(n int) string {
 		return "1 device"
 	}
 	return fmt.Sprintf("%d devices", n)
+}
+
+// wrapped returns the words of s in lines of at most width characters, one at least; a
+// longer word has a line of its own.
+func wrapped(s string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(s) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }

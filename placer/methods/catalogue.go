@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"placer/graph/unit"
+	"placer/internal/spell"
 	"placer/nn"
 	"placer/placer/search"
 	"placer/plan"
@@ -64,45 +65,22 @@ func Find(name string) (Method, error) {
 }
 
 // Match returns the index of name among names, without regard to case and hyphens. The
-// error names the nearest of them, and lists all.
+// error names those that are near it, and lists all.
 func Match(name string, names []string) (int, error) {
-	nearest, least := "", 0
 	for k, n := range names {
-		d := edits(folded(name), folded(n))
-		if d == 0 {
+		if folded(name) == folded(n) {
 			return k, nil
 		}
-		if nearest == "" || d < least {
-			nearest, least = n, d
-		}
 	}
-	return -1, fmt.Errorf("unknown method %q; the nearest name is %q, of %s", name, nearest, strings.Join(names, ","))
+	all := strings.Join(names, ",")
+	if near := spell.Near(name, names); len(near) > 0 {
+		return -1, fmt.Errorf("unknown method %q, did you mean %s? The methods are %s", name, strings.Join(near, ", "), all)
+	}
+	return -1, fmt.Errorf("unknown method %q, want some of %s", name, all)
 }
 
 // folded returns name in lower case without hyphens.
 func folded(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "") }
-
-// edits returns how many bytes have to be put in, taken out or changed to make b
-// of a.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0]++
-		for k := range len(b) {
-			change := corner
-			if a[i] != b[k] {
-				change++
-			}
-			corner = row[k+1]
-			row[k+1] = min(change, row[k]+1, row[k+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 // fixed makes a method that has no options.
 func fixed(p plan.Placer, about, source string) Method {

@@ -148,7 +148,7 @@ func Careless(o plan.Objective, m Method) string {
 	if o.Normal() == plan.Step || m.Kind != plan.Baseline && m.Name != Uncontended || judged {
 		return ""
 	}
-	return fmt.Sprintf("decides without the %s objective, by which it is judged", o)
+	return fmt.Sprintf("without regard to the %s objective, by which all rows are judged", o)
 }
 
 // polish starts from the best that the other methods found: local search, or

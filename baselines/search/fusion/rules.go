@@ -62,7 +62,10 @@ func Remapper(r *fuse.Rules, device []uint8) []uint8 {
 // statistics, which do not count.
 func only(r *fuse.Rules, device []uint8, u graph.OpID) graph.OpID {
 	g := r.Graph()
-	first, _ := g.Outputs(u)
+	first, end := g.Outputs(u)
+	if first == end { // ops of a trace may be tied by control dependencies alone
+		return graph.None
+	}
 	reader := graph.None
 	for _, v := range g.Consumers(first) {
 		if f, _ := graph.FactsOf(g.Op(v).Kind); f.ReadsShape {

@@ -93,3 +93,17 @@ func Example() {
 	// Output:
 	// [0 0 0 0] [0 1 1 0] 1
 }
+
+// An op of a trace may have no outputs: control dependencies alone tie it to the next.
+func TestOpsWithoutOutputs(t *testing.T) {
+	b := graph.NewBuilder("trace")
+	first := b.Op(graph.Op{Name: "m", Kind: "MatMul"}, nil)
+	b.Control(first, b.Op(graph.Op{Name: "n", Kind: "FusedBatchNorm"}, nil))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := visited(g, fusion.Default(fuse.NewRules(g), make([]uint8, 2))); got != "" {
+		t.Errorf("%q are fused, want nothing", got)
+	}
+}

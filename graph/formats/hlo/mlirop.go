@@ -31,10 +31,14 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 	}
 	name := strings.Trim(head[:end], `"`)
 	fail := func(format string, a ...any) (bool, error) {
-		return false, fmt.Errorf("%s %s: %s", foreign.Brief(name), foreign.Brief("%"+x.name), fmt.Sprintf(format, a...))
+		at := foreign.Brief(name)
+		if x.name != "" {
+			at += " " + foreign.Brief("%"+x.name)
+		}
+		return false, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, a...))
 	}
 	if strings.HasPrefix(name, "cf.") || strings.HasPrefix(name, "scf.") {
-		return fail("branches an unknown number of times")
+		return fail("branches between blocks are not read, as nothing says how often each runs")
 	}
 	if strings.HasPrefix(name, "torch.") {
 		return fail("is of MLIR's torch dialect, want StableHLO")

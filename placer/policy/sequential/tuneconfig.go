@@ -103,7 +103,8 @@ func (c TuneConfig) settings() *tuneSettings {
 
 func (c *tuneSettings) validate() error {
 	var errs faults.List
-	errs.If(c.Steps < 1 || c.Samples < 0 || c.Samples == 1, "finetune: %d steps of %d samples, want at least 1 of at least 2, or 0 samples to choose by the graph", c.Steps, c.Samples)
+	errs.If(c.Steps < 1, "finetune: steps is %d, want at least 1", c.Steps)
+	errs.If(c.Samples < 0 || c.Samples == 1, "finetune: samples is %d, want at least 2, or 0 to choose by the graph", c.Samples)
 	if c.Elite < 1 || c.Rollouts < 1 || c.Fits < 1 || c.openingFits < 1 || c.openingRounds < 1 || c.manyLogitsFactor < 1 || c.maxDevices < 1 {
 		errs = append(errs, fmt.Errorf("finetune: elite %d, rollouts %d, fits %d (%d or those of %d rounds to begin with, %d times as many), devices %d must be at least 1",
 			c.Elite, c.Rollouts, c.Fits, c.openingFits, c.openingRounds, c.manyLogitsFactor, c.maxDevices))
