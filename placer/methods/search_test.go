@@ -7,6 +7,7 @@ import (
 	"placer/baselines/conformance"
 	"placer/baselines/search/anneal"
 	"placer/graph/unit"
+	"placer/placer/portfolio"
 	"placer/placer/search"
 	"placer/plan"
 )
@@ -72,7 +73,7 @@ func TestGuidedArms(t *testing.T) {
 			if a.Name != "anneal" {
 				continue
 			}
-			x, err := a.New(plan.Decision{})
+			x, err := a.New(portfolio.Known{})
 			if err != nil {
 				t.Fatal(err)
 			}

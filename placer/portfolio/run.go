@@ -30,6 +30,7 @@ type run struct {
 	score       plan.Score
 	evaluations int
 	homes       []home // [walkers]
+	elite       elite
 
 	mu    sync.Mutex // guards the rest while walkers run
 	shown plan.Score
@@ -198,6 +199,7 @@ func (r *run) book(k, w int, pulls []*pull) {
 		if h.Device != nil && won > 0 {
 			r.ledgers[h.arm].earn(k, won)
 		}
+		r.elite.admit(found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}), found.outcome.Score)
 		*h = home{}
 	}
 }
@@ -266,8 +268,12 @@ func (r *run) preferred(k, w int, taken []bool) int {
 
 // suits reports whether walker w may pull arm i: one that explores goes on from its own
 // plan, or anew where it has none, and where there is time for a single round the others
-// begin with the best plan.
+// begin with the best plan. Elite plans are what explorers left, so they do not go on by
+// them.
 func (r *run) suits(w, i int) bool {
+	if r.Arms[i].Elite && (len(r.elite) == 0 || w%2 == 1) {
+		return false
+	}
 	if w%2 == 0 {
 		return !r.once || r.Arms[i].FromBest || r.fresh() == len(r.Arms)
 	}

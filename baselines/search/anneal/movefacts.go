@@ -60,7 +60,9 @@ func (a *adviser) describe(c *candidate, temperature float64, run int, to []floa
 	for k := range moveFeatures {
 		to[k] = float32(moveFeatures[k].of(&f))
 	}
-	to[len(moveFeatures)+c.kind] = 1
+	if c.kind < moveRecreate {
+		to[len(moveFeatures)+c.kind] = 1
+	}
 }
 
 // loads fills in what the move does to the work of devices; a.before is that before it.

@@ -28,10 +28,12 @@ type replica struct {
 	moves kinds
 	// recreation makes decisions anew; nil where no move does.
 	recreation *recreation
-	adviser    *adviser // chooses moves; nil: chance alone does
-	planning   bool     // moves are planned: they are on now and busy alone
-	spent      int      // evaluations so far
-	accounted  int      // of those, the ones its run knows of
+	elite      [][]uint8 // [elite plans][decisions] plans whose parts moves take over
+	differ     []int32   // scratch
+	adviser    *adviser  // chooses moves; nil: chance alone does
+	planning   bool      // moves are planned: they are on now and busy alone
+	spent      int       // evaluations so far
+	accounted  int       // of those, the ones its run knows of
 }
 
 // changed is a decision that the move under way has changed.
@@ -59,11 +61,7 @@ func (w *replica) start(from []uint8) {
 	w.evaluate()
 	copy(w.best, w.now)
 	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
-	n := moveRecreate
-	if w.recreation != nil {
-		n++
-	}
-	w.moves.reset(n)
+	w.moves.reset(w.recreation != nil, len(w.elite) > 0)
 }
 
 // visit moves the replica to decisions x and evaluates them.

@@ -1,0 +1,46 @@
+package portfolio
+
+import (
+	"testing"
+
+	"placer/plan"
+)
+
+// The best plans that differ are kept, the best first.
+func TestElite(t *testing.T) {
+	var e elite
+	for _, x := range []float64{5, 3, 9, 3, 1, 8, 7, 6, 2} {
+		e.admit(plan.Decision{Device: []uint8{uint8(x)}}, plan.Score{Value: x})
+	}
+	want := []uint8{1, 2, 3, 5, 6, 7}
+	got := e.decisions()
+	if len(got) != len(want) {
+		t.Fatalf("%d elite plans, want %d", len(got), len(want))
+	}
+	for k, d := range got {
+		if d.Device[0] != want[k] {
+			t.Errorf("elite plan %d comes to %d, want %d", k, d.Device[0], want[k])
+		}
+	}
+}
+
+// An arm that takes parts of elite plans waits until explorers have left some, and gets
+// them all beside the best plan.
+func TestArmsOfElitePlans(t *testing.T) {
+	told, empty := 0, 0
+	all := testArms()
+	arms := append([]Arm{all[0], all[3]}, Arm{Name: "cross", FromBest: true, Elite: true, New: func(k Known) (plan.Placer, error) {
+		told = max(told, len(k.Elite))
+		if len(k.Elite) == 0 || k.Start.Device == nil {
+			empty++
+		}
+		return walk{"cross", k.Start.Device}, nil
+	}})
+	o := place(t, Placer{Arms: arms, Workers: 1}, 3000)
+	if told == 0 || empty > 0 {
+		t.Errorf("at most %d elite plans were told, %d pulls had none or no start", told, empty)
+	}
+	if alone := place(t, Placer{Arms: arms, Workers: 1}, 2000); alone.Score.Better(o.Score) {
+		t.Errorf("2000 evaluations end at %v, 3000 at %v", alone.Score, o.Score)
+	}
+}
