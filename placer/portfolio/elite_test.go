@@ -1,6 +1,7 @@
 package portfolio
 
 import (
+	"slices"
 	"testing"
 
 	"placer/plan"
@@ -42,5 +43,23 @@ func TestArmsOfElitePlans(t *testing.T) {
 	}
 	if alone := place(t, Placer{Arms: arms, Workers: 1}, 2000); alone.Score.Better(o.Score) {
 		t.Errorf("2000 evaluations end at %v, 3000 at %v", alone.Score, o.Score)
+	}
+}
+
+// A walker that explores begins anew, goes on, and then takes over parts of what it left.
+func TestExplorersCross(t *testing.T) {
+	arms := []Arm{{Name: "anew"}, {Name: "on", FromBest: true}, {Name: "cross", FromBest: true, Elite: true}}
+	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, homes: make([]home, 2), ledgers: make([]ledger, 3)}
+	r.best, r.score = plan.Decision{Device: []uint8{0}}, plan.Score{Value: 1}
+	r.p = testProblem(t, 1)
+	var got []int
+	for k := range 6 {
+		i := r.choose(k)[1]
+		got = append(got, i)
+		out := &plan.Outcome{Decision: plan.Decision{Device: make([]uint8, r.p.Graph.NumOps())}, Score: plan.Score{Value: 2 + float64(k)}}
+		r.book(k, 1, []*pull{{arm: i, walker: 1, outcome: out}})
+	}
+	if want := []int{0, 1, 2, 0, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("the walker pulls %v, want %v", got, want)
 	}
 }

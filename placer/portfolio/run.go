@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +43,9 @@ type run struct {
 type home struct {
 	plan.Decision
 	arm int
+	// crossing says that the walker has left its plan to the elite and takes over parts of
+	// such plans next.
+	crossing bool
 }
 
 // fresh returns the number of arms that start from nothing.
@@ -190,6 +194,8 @@ func (r *run) book(k, w int, pulls []*pull) {
 	}
 	switch {
 	case w%2 == 0 || found == nil:
+	case h.crossing:
+		*h = home{}
 	case h.Device == nil && len(r.Arms) > r.fresh():
 		h.Decision, h.arm = found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), found.arm
 	default:
@@ -200,7 +206,7 @@ func (r *run) book(k, w int, pulls []*pull) {
 			r.ledgers[h.arm].earn(k, won)
 		}
 		r.elite.admit(found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}), found.outcome.Score)
-		*h = home{}
+		*h = home{crossing: r.crosses()}
 	}
 }
 
@@ -266,13 +272,20 @@ func (r *run) preferred(k, w int, taken []bool) int {
 	return best
 }
 
+// crosses reports whether an arm takes over parts of elite plans.
+func (r *run) crosses() bool {
+	return slices.ContainsFunc(r.Arms, func(a Arm) bool { return a.Elite })
+}
+
 // suits reports whether walker w may pull arm i: one that explores goes on from its own
 // plan, or anew where it has none, and where there is time for a single round the others
-// begin with the best plan. Elite plans are what explorers left, so they do not go on by
-// them.
+// begin with the best plan.
 func (r *run) suits(w, i int) bool {
-	if r.Arms[i].Elite && (len(r.elite) == 0 || w%2 == 1) {
+	if r.Arms[i].Elite && len(r.elite) == 0 {
 		return false
+	}
+	if w%2 == 1 && (r.homes[w].crossing || r.Arms[i].Elite) {
+		return r.homes[w].crossing && r.Arms[i].Elite
 	}
 	if w%2 == 0 {
 		return !r.once || r.Arms[i].FromBest || r.fresh() == len(r.Arms)
@@ -284,7 +297,7 @@ func (r *run) suits(w, i int) bool {
 // before it in the list.
 func (r *run) prefers(k, w, i, j int) bool {
 	a, b := &r.ledgers[i], &r.ledgers[j]
-	anew := w%2 == 1 && r.homes[w].Device == nil
+	anew := w%2 == 1 && r.homes[w].Device == nil && !r.homes[w].crossing
 	if anew && (k/2+w/2)%2 == 1 && a.behind != b.behind { // every second time the one that came nearest
 		return a.behind < b.behind
 	}
