@@ -45,7 +45,7 @@ var allowed = map[string]string{
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
-	"internal/unionfind":     "", "internal/parallel": "", "internal/assignment": "",
+	"internal/unionfind":     "", "internal/parallel": "",
 	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
 	// GPUs.
@@ -98,7 +98,7 @@ var allowed = map[string]string{
 	"baselines/search/uncontended":      "graph hw plan baselines/budget",
 	"baselines/partition/balance":       "sim/throughput plan baselines/partition/contiguous baselines/budget",
 	"baselines/exact":                   "graph graph/unit sim/throughput plan sim units baselines/partition/balance baselines/exact/cpsat baselines/budget baselines/listsched",
-	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/assignment internal/parallel",
+	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/parallel",
 	"baselines/search/fusion":           "graph graph/fuse",
 	"baselines/search/fold":             "graph graph/unit plan schedule baselines/budget baselines/search/anneal baselines/search/fusion", // docs/adr/0039
 	"schedule":                          "units graph graph/unit hw plan sim",
@@ -148,8 +148,8 @@ var allowed = map[string]string{
 	"placer/policy/proposer":     "plan placer/corpus placer/corpus/families baselines/search/anneal nn nn/vec nn/safetensors internal/parallel",                                                                                                                           // docs/adr/0046
 	"placer/pretrained":          "placer/policy/sequential placer/policy/proposer",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
-	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/listsched baselines/search/anneal baselines/search/local internal/assignment", // docs/adr/0037
-	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local",  // docs/adr/0036
+	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/problem placer/search baselines/listsched baselines/search/anneal baselines/search/local",                    // docs/adr/0037
+	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 	"baselines/regal/regaltest":  "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",

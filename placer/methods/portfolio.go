@@ -41,7 +41,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		if p.FromScratch && name == FineTuned || rows[k].only != nil && !rows[k].only(p) {
 			return
 		}
-		all = append(all, portfolio.Arm{Name: name, New: func(portfolio.Known) (plan.Placer, error) {
+		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) {
 			m, err := Find(name)
 			if err != nil {
 				return nil, err
@@ -50,8 +50,8 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		}})
 	}
 	from := func(name string, tasks plan.Tasks, of func(plan.Decision) plan.Placer) {
-		all = append(all, portfolio.Arm{Name: name, FromBest: true, New: func(k portfolio.Known) (plan.Placer, error) {
-			return turn{of(k.Start), tasks, k.Start}, nil
+		all = append(all, portfolio.Arm{Name: name, FromBest: true, New: func(start plan.Decision) (plan.Placer, error) {
+			return turn{of(start), tasks, start}, nil
 		}})
 	}
 	common := new(anneal.Shared)
@@ -65,7 +65,7 @@ func arms(p Problem, o Options) []portfolio.Arm {
 		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: common}
 	}
 	anew := func(name string, x plan.Placer) {
-		all = append(all, portfolio.Arm{Name: name, New: func(portfolio.Known) (plan.Placer, error) { return x, nil }})
+		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) { return x, nil }})
 	}
 	steps := p.Objective.Normal() == plan.Step
 	if p.large() && steps {
@@ -91,15 +91,6 @@ func arms(p Problem, o Options) []portfolio.Arm {
 	}
 	from("cells", plan.Place, placed(coolCells, false))
 	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
-	if steps {
-		all = append(all, portfolio.Arm{Name: "cross", FromBest: true, Elite: true, New: func(k portfolio.Known) (plan.Placer, error) {
-			x := anneal.Placer{Starts: [][]uint8{k.Start.Device}, Cool: coolCells, Workers: 1, Shared: common, Guide: guide}
-			for _, e := range k.Elite {
-				x.Elite = append(x.Elite, e.Device)
-			}
-			return turn{x, plan.Place, k.Start}, nil
-		}})
-	}
 	if p.large() {
 		return all
 	}

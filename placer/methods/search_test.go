@@ -7,7 +7,6 @@ import (
 	"placer/baselines/conformance"
 	"placer/baselines/search/anneal"
 	"placer/graph/unit"
-	"placer/placer/portfolio"
 	"placer/placer/search"
 	"placer/plan"
 )
@@ -73,7 +72,7 @@ func TestGuidedArms(t *testing.T) {
 			if a.Name != "anneal" {
 				continue
 			}
-			x, err := a.New(portfolio.Known{})
+			x, err := a.New(plan.Decision{})
 			if err != nil {
 				t.Fatal(err)
 			}

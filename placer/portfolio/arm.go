@@ -13,19 +13,9 @@ type Arm struct {
 	// FromBest says that a pull starts from the best plan of all arms. Others start from
 	// nothing, and differ from pull to pull by their random streams and their slices.
 	FromBest bool
-	// Elite says that a pull is told of the elite plans too. Such an arm waits until there
-	// are some.
-	Elite bool
-	// New returns the method of one pull.
-	New func(Known) (plan.Placer, error)
-}
-
-// Known is what a pull is told.
-type Known struct {
-	Start plan.Decision // Device is nil for an arm that is not FromBest
-	// Elite are the plans of other walkers that came near the best, the best first; nil for
-	// an arm that is not Elite.
-	Elite []plan.Decision
+	// New returns the method of one pull. Of start, Device is nil for an arm that is not
+	// FromBest.
+	New func(start plan.Decision) (plan.Placer, error)
 }
 
 // ledger is what an arm has done so far.

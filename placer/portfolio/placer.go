@@ -22,7 +22,6 @@ const Name = "portfolio"
 // explore: in one round they begin anew, by the arm from nothing that has waited longest
 // or, every second time, by that whose last plan came nearest to the best; in the next they
 // go on from what that came to, by the arm of the largest credit.
-// The best of what they leave are the elite plans, whose parts some arms take over.
 //
 // What happens in a round depends on the rounds before it alone and not on the budget.
 // Under a budget in evaluations its last round is cut off in the middle. So a larger

@@ -39,10 +39,10 @@ func (w walk) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error)
 
 func testArms() []Arm {
 	return []Arm{
-		{Name: "anew", New: func(Known) (plan.Placer, error) { return walk{name: "anew"}, nil }},
-		{Name: "absent", New: func(Known) (plan.Placer, error) { return nil, errors.New("not installed") }},
-		{Name: "on", FromBest: true, New: func(k Known) (plan.Placer, error) { return walk{"on", k.Start.Device}, nil }},
-		{Name: "idle", FromBest: true, New: func(k Known) (plan.Placer, error) { return still{k.Start}, nil }},
+		{Name: "anew", New: func(plan.Decision) (plan.Placer, error) { return walk{name: "anew"}, nil }},
+		{Name: "absent", New: func(plan.Decision) (plan.Placer, error) { return nil, errors.New("not installed") }},
+		{Name: "on", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return walk{"on", s.Device}, nil }},
+		{Name: "idle", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return still{s}, nil }},
 	}
 }
 
@@ -176,7 +176,7 @@ func (refuses) Place(context.Context, *plan.Problem) (*plan.Outcome, error) {
 // same round.
 func TestTheRestOfASlice(t *testing.T) {
 	anew := func(name string, p plan.Placer) Arm {
-		return Arm{Name: name, New: func(Known) (plan.Placer, error) { return p, nil }}
+		return Arm{Name: name, New: func(plan.Decision) (plan.Placer, error) { return p, nil }}
 	}
 	declines := place(t, Placer{Arms: []Arm{anew("refuses", refuses{}), anew("anew", walk{name: "anew"})}, Walkers: 1, Workers: 1}, 30)
 	if declines.Evaluations < 30 {
@@ -186,8 +186,8 @@ func TestTheRestOfASlice(t *testing.T) {
 	now := 0.0
 	p.Clock = func() float64 { now += 0.001; return now }
 	p.Budget = plan.Budget{Seconds: 2}
-	on := Arm{Name: "on", FromBest: true, New: func(k Known) (plan.Placer, error) { return walk{"on", k.Start.Device}, nil }}
-	quick := Arm{Name: "idle", FromBest: true, New: func(k Known) (plan.Placer, error) { return still{k.Start}, nil }}
+	on := Arm{Name: "on", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return walk{"on", s.Device}, nil }}
+	quick := Arm{Name: "idle", FromBest: true, New: func(s plan.Decision) (plan.Placer, error) { return still{s}, nil }}
 	o, err := Placer{Arms: []Arm{anew("anew", walk{name: "anew"}), quick, on}, Walkers: 1, Workers: 1}.Place(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

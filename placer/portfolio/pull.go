@@ -11,7 +11,7 @@ import (
 // pull is one run of an arm.
 type pull struct {
 	arm, walker int
-	known       Known
+	start       plan.Decision
 	budget      plan.Budget
 	cut         int64 // evaluations after which it is cut off; 0: never
 	seed        uint64
@@ -24,7 +24,10 @@ type pull struct {
 // newPull prepares a pull of arm i by walker w in round k. It must be called from one
 // goroutine.
 func (r *run) newPull(k, w, i int, slice, left float64) *pull {
-	x := &pull{arm: i, walker: w, known: r.knownTo(w, i), evaluator: r.p.Evaluator.Clone(), seed: r.seed(k, w, i)}
+	x := &pull{arm: i, walker: w, evaluator: r.p.Evaluator.Clone(), seed: r.seed(k, w, i)}
+	if r.Arms[i].FromBest {
+		x.start = r.startOf(w)
+	}
 	if r.budget.Evaluations == 0 {
 		x.budget.Seconds = slice
 		return x
@@ -40,32 +43,28 @@ func (r *run) newPull(k, w, i int, slice, left float64) *pull {
 // again prepares another pull in round k by the walker whose pull x has ended, of arm i,
 // within what x has left.
 func (r *run) again(k int, x *pull, i int, rest plan.Budget) *pull {
-	return &pull{arm: i, walker: x.walker, known: r.knownTo(x.walker, i), evaluator: x.evaluator, budget: rest, cut: x.cut, seed: r.seed(k, x.walker, i)}
+	y := &pull{arm: i, walker: x.walker, evaluator: x.evaluator, budget: rest, cut: x.cut, seed: r.seed(k, x.walker, i)}
+	if r.Arms[i].FromBest {
+		y.start = r.startOf(x.walker)
+	}
+	return y
 }
 
 func (r *run) seed(k, w, i int) uint64 {
 	return plan.StreamSeed(r.p.Seed, fmt.Sprintf("%s %d %d", r.Arms[i].Name, k, w))
 }
 
-// knownTo returns what a pull of arm i by walker w is told: the plan that it goes on from,
-// and elite plans.
-func (r *run) knownTo(w, i int) (k Known) {
-	switch {
-	case !r.Arms[i].FromBest:
-	case r.homes[w].Device != nil:
-		k.Start = r.homes[w].Decision
-	default:
-		k.Start = r.best.Clone()
+// startOf returns the plan that walker w goes on from.
+func (r *run) startOf(w int) plan.Decision {
+	if r.homes[w].Device != nil {
+		return r.homes[w].Decision
 	}
-	if r.Arms[i].Elite {
-		k.Elite = r.elite.decisions()
-	}
-	return k
+	return r.best.Clone()
 }
 
 // run makes the pull.
 func (x *pull) run(r *run) {
-	placer, err := r.Arms[x.arm].New(x.known)
+	placer, err := r.Arms[x.arm].New(x.start)
 	if err != nil {
 		x.err = err
 		return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 
@@ -31,7 +30,6 @@ type run struct {
 	score       plan.Score
 	evaluations int
 	homes       []home // [walkers]
-	elite       elite
 
 	mu    sync.Mutex // guards the rest while walkers run
 	shown plan.Score
@@ -43,9 +41,6 @@ type run struct {
 type home struct {
 	plan.Decision
 	arm int
-	// crossing says that the walker has left its plan to the elite and takes over parts of
-	// such plans next.
-	crossing bool
 }
 
 // fresh returns the number of arms that start from nothing.
@@ -194,8 +189,6 @@ func (r *run) book(k, w int, pulls []*pull) {
 	}
 	switch {
 	case w%2 == 0 || found == nil:
-	case h.crossing:
-		*h = home{}
 	case h.Device == nil && len(r.Arms) > r.fresh():
 		h.Decision, h.arm = found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), found.arm
 	default:
@@ -205,8 +198,7 @@ func (r *run) book(k, w int, pulls []*pull) {
 		if h.Device != nil && won > 0 {
 			r.ledgers[h.arm].earn(k, won)
 		}
-		r.elite.admit(found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}), found.outcome.Score)
-		*h = home{crossing: r.crosses()}
+		*h = home{}
 	}
 }
 
@@ -272,21 +264,10 @@ func (r *run) preferred(k, w int, taken []bool) int {
 	return best
 }
 
-// crosses reports whether an arm takes over parts of elite plans.
-func (r *run) crosses() bool {
-	return slices.ContainsFunc(r.Arms, func(a Arm) bool { return a.Elite })
-}
-
 // suits reports whether walker w may pull arm i: one that explores goes on from its own
 // plan, or anew where it has none, and where there is time for a single round the others
 // begin with the best plan.
 func (r *run) suits(w, i int) bool {
-	if r.Arms[i].Elite && len(r.elite) == 0 {
-		return false
-	}
-	if w%2 == 1 && (r.homes[w].crossing || r.Arms[i].Elite) {
-		return r.homes[w].crossing && r.Arms[i].Elite
-	}
 	if w%2 == 0 {
 		return !r.once || r.Arms[i].FromBest || r.fresh() == len(r.Arms)
 	}
@@ -297,7 +278,7 @@ func (r *run) suits(w, i int) bool {
 // before it in the list.
 func (r *run) prefers(k, w, i, j int) bool {
 	a, b := &r.ledgers[i], &r.ledgers[j]
-	anew := w%2 == 1 && r.homes[w].Device == nil && !r.homes[w].crossing
+	anew := w%2 == 1 && r.homes[w].Device == nil
 	if anew && (k/2+w/2)%2 == 1 && a.behind != b.behind { // every second time the one that came nearest
 		return a.behind < b.behind
 	}

@@ -8,7 +8,6 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
-	"placer/internal/assignment"
 )
 
 // mostAlike is the number of branches of a class beyond which they are left as they are.
@@ -179,7 +178,7 @@ func (x *finder) swapped(device []uint8) []uint8 {
 				}
 			}
 		}
-		for a, b := range assignment.Least(cost) {
+		for a, b := range assign(cost) {
 			for k, u := range class[a] {
 				for _, i := range cells.Ops[u] {
 					out[i] = x.taken(device, i, class[b][k], a == b)

@@ -13,7 +13,6 @@ import (
 	"placer/baselines/search/local"
 	"placer/graph"
 	"placer/graph/unit"
-	"placer/internal/assignment"
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/placer/search"
@@ -315,7 +314,7 @@ func (x *finder) renamed(device []uint8) []uint8 {
 			cost[d][o] -= int64(x.p.Graph.Op(graph.OpID(i)).Resident)
 		}
 	}
-	to := assignment.Least(cost)
+	to := assign(cost)
 	out := make([]uint8, len(device))
 	for i, d := range device {
 		out[i] = uint8(to[d])

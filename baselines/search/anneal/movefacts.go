@@ -60,9 +60,7 @@ func (a *adviser) describe(c *candidate, temperature float64, run int, to []floa
 	for k := range moveFeatures {
 		to[k] = float32(moveFeatures[k].of(&f))
 	}
-	if c.kind < moveRecreate {
-		to[len(moveFeatures)+c.kind] = 1
-	}
+	to[len(moveFeatures)+c.kind] = 1
 }
 
 // loads fills in what the move does to the work of devices; a.before is that before it.

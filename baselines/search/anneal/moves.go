@@ -15,8 +15,7 @@ const (
 	moveGather          // everything of a group goes where most of it is
 	moveSlide           // a border between devices along the forward pass shifts, with counterparts and weights
 	moveSpan            // a stretch of the forward pass goes to some device, with counterparts and weights
-	moveRecreate        // many decisions are made anew by list scheduling; not all replicas have it, nor the next
-	moveCross           // a part is taken over from an elite plan
+	moveRecreate        // many decisions are made anew by list scheduling; last, for not all replicas have it
 	numKinds
 )
 
@@ -24,7 +23,6 @@ const (
 // floor plus its share of recent improvements per try.
 type kinds struct {
 	n          int // of kinds that there are
-	on         [numKinds]bool
 	tried, won [numKinds]float64
 	chance     [numKinds]float64
 	since      int
@@ -36,19 +34,11 @@ const (
 	kindsPeriod = 128
 )
 
-// reset makes all kinds that there are equally likely: those that every replica has, and
-// of the others those told.
-func (k *kinds) reset(recreate, cross bool) {
-	*k = kinds{}
-	for i := range k.on {
-		if k.on[i] = i < moveRecreate || i == moveRecreate && recreate || i == moveCross && cross; k.on[i] {
-			k.n++
-		}
-	}
-	for i, on := range k.on {
-		if on {
-			k.chance[i] = 1.0 / float64(k.n)
-		}
+// reset makes the first n kinds equally likely.
+func (k *kinds) reset(n int) {
+	*k = kinds{n: n}
+	for i := range k.n {
+		k.chance[i] = 1.0 / float64(n)
 	}
 }
 
@@ -61,26 +51,20 @@ func (k *kinds) tell(kind int, won float64) {
 	k.since = 0
 	var rate [numKinds]float64
 	sum := 0.0
-	for i, on := range k.on {
-		if !on {
-			continue
-		}
+	for i := range k.n {
 		rate[i] = (k.won[i] + 0.2) / (k.tried[i] + 4)
 		sum += rate[i]
 		k.tried[i] *= kindsMemory
 		k.won[i] *= kindsMemory
 	}
-	for i, on := range k.on {
-		if !on {
-			continue
-		}
+	for i := range k.n {
 		k.chance[i] = floorChance + (1-floorChance*float64(k.n))*rate[i]/sum
 	}
 }
 
 func (k *kinds) pick(x float64) int {
-	for i, c := range k.chance {
-		if x -= c; x < 0 && k.on[i] {
+	for i, c := range k.chance[:k.n] {
+		if x -= c; x < 0 {
 			return i
 		}
 	}
@@ -126,8 +110,6 @@ func (w *replica) propose(run int) int {
 		w.span(run)
 	case moveRecreate:
 		w.recreate()
-	case moveCross:
-		w.cross()
 	}
 	return kind
 }

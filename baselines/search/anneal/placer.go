@@ -26,8 +26,6 @@ type Placer struct {
 	// Recreate adds a move that makes many decisions anew by list scheduling. Without a
 	// start such a run begins with what list scheduling makes of nothing.
 	Recreate bool
-	// Elite are placements, [N] each, whose parts moves take over.
-	Elite [][]uint8
 	// Coarsened, if not nil, is told of the problem on the coarsened graph before any judges by
 	// it: where the problem's own evaluator counts more than the step and its memory, it has that
 	// one count the same.

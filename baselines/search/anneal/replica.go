@@ -28,12 +28,10 @@ type replica struct {
 	moves kinds
 	// recreation makes decisions anew; nil where no move does.
 	recreation *recreation
-	elite      [][]uint8 // [elite plans][decisions] plans whose parts moves take over
-	differ     []int32   // scratch
-	adviser    *adviser  // chooses moves; nil: chance alone does
-	planning   bool      // moves are planned: they are on now and busy alone
-	spent      int       // evaluations so far
-	accounted  int       // of those, the ones its run knows of
+	adviser    *adviser // chooses moves; nil: chance alone does
+	planning   bool     // moves are planned: they are on now and busy alone
+	spent      int      // evaluations so far
+	accounted  int      // of those, the ones its run knows of
 }
 
 // changed is a decision that the move under way has changed.
@@ -61,7 +59,11 @@ func (w *replica) start(from []uint8) {
 	w.evaluate()
 	copy(w.best, w.now)
 	w.bestAt, w.bestCost, w.fresh = w.score, w.cost, true
-	w.moves.reset(w.recreation != nil, len(w.elite) > 0)
+	n := moveRecreate
+	if w.recreation != nil {
+		n++
+	}
+	w.moves.reset(n)
 }
 
 // visit moves the replica to decisions x and evaluates them.

@@ -25,7 +25,6 @@ type run struct {
 	any     bool // best is a placement
 
 	cells           *neighbourhood
-	elite           [][]uint8    // [elite plans][N] with devices named as in best
 	nodes           int          // of the coarsened graph
 	coarsened       int          // evaluations of it
 	exact, coarsest []*objective // [replicas] that hold what the replicas of the last stage had
@@ -122,9 +121,6 @@ func (r *run) stage(k int) error {
 		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
 		if recreate != nil {
 			w[i].recreation = newRecreation(recreate)
-		}
-		for _, e := range r.elite {
-			w[i].elite = append(w[i].elite, r.decisions(t, e))
 		}
 		w[i] = r.advised(w[i], s)
 	}

@@ -26,9 +26,6 @@ func (r *run) open() error {
 		}
 		r.try(s)
 	}
-	for _, e := range r.Elite {
-		r.elite = append(r.elite, renamed(r.p, e, r.best))
-	}
 	return nil
 }
 

@@ -1,12 +1,11 @@
-// Package assignment owns the assignment of the rows of a matrix of costs to its columns.
-package assignment
+package replan
 
 import "math"
 
-// Least returns, for each row of a square matrix of costs, a column of its own, so that the
+// assign returns, for each row of a square matrix of costs, a column of its own, so that the
 // costs add up to the least: the Hungarian algorithm with potentials (Kuhn 1955; Jonker and
 // Volgenant 1987), in the third power of the rows.
-func Least(cost [][]int64) []int {
+func assign(cost [][]int64) []int {
 	n := len(cost)
 	row, column := make([]int64, n+1), make([]int64, n+1) // potentials; row and column 0 are none
 	of, way := make([]int, n+1), make([]int, n+1)         // the row of each column; the column before it on the path
