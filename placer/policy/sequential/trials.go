@@ -46,26 +46,32 @@ func (t *trials) expected(cut float64) [][]float64 {
 }
 
 // weights returns what each graph counts for a graph of that summary, [G], which is not
-// read where all count the same; those of a family left out count nothing.
+// read where all count the same; those of a family left out count nothing, nor do those on
+// which no proposal is better than none.
 func (t *trials) weights(summary []float32, without func(family string) bool) []float64 {
 	w := slices.Repeat([]float64{1}, len(t.Graphs))
 	if t.Width > 0 {
 		nearest := math.Inf(1)
 		for g, x := range t.Graphs {
 			w[g] = rootMeanSquare(x, summary)
-			nearest = min(nearest, w[g])
+			if t.tells(g) {
+				nearest = min(nearest, w[g])
+			}
 		}
 		for g, d := range w { // beside the nearest, so that something always counts
 			w[g] = math.Exp((nearest*nearest - d*d) / (2 * t.Width * t.Width))
 		}
 	}
 	for g := range w {
-		if without != nil && without(t.Families[g]) {
+		if !t.tells(g) || without != nil && without(t.Families[g]) {
 			w[g] = 0
 		}
 	}
 	return w
 }
+
+// tells reports whether some proposal on graph g was better than none.
+func (t *trials) tells(g int) bool { return slices.Min(t.logs[g]) < math.Log(infeasibleExpert) }
 
 // widths are those that fit tries.
 var widths = []float64{0, 2, 1, 0.5, 0.25}
