@@ -12,26 +12,28 @@ import (
 
 // column is a guide for tests: it wants the move that is largest in one feature.
 type column struct {
-	index int
-	most  []float64 // of the moves of each Rank
-	moves int
+	features int     // of a move
+	scale    float32 // of its scores: large enough that the best is all but certain
+	index    int
+	most     []float64 // of the moves of each Rank
+	moves    int
 }
 
 func (c *column) Rank(x, score []float32) {
 	most := math.Inf(-1)
 	for k := range score {
-		v := x[k*NumMoveFeatures+c.index]
-		score[k] = 1e4 * v
+		v := x[k*c.features+c.index]
+		score[k] = c.scale * v
 		most = max(most, float64(v))
 	}
 	c.most = append(c.most, most)
 	c.moves += len(score)
 }
 
-// featureOf returns the position of a feature.
-func featureOf(t *testing.T, name string) int {
+// position returns that of a feature among names.
+func position(t *testing.T, names []string, name string) int {
 	t.Helper()
-	k := slices.Index(MoveFeatureNames(), name)
+	k := slices.Index(names, name)
 	if k < 0 {
 		t.Fatalf("no feature %q", name)
 	}
@@ -58,7 +60,7 @@ func walker(t *testing.T, g Guide, learn func(Judged)) (*replica, *plan.Problem)
 
 // The move that is made is the one that the guide wants most of those drawn.
 func TestGuideChooses(t *testing.T) {
-	g := &column{index: featureOf(t, "work")}
+	g := &column{features: NumMoveFeatures, scale: 1e4, index: position(t, MoveFeatureNames(), "work")}
 	var told []float64
 	w, _ := walker(t, g, func(j Judged) { told = append(told, float64(j.Features[g.index])) })
 	for range 500 {
@@ -79,7 +81,7 @@ func TestGuideChooses(t *testing.T) {
 
 // Whatever is planned and not made, the replica's books agree with its decisions.
 func TestPlansLeaveNoTrace(t *testing.T) {
-	w, p := walker(t, &column{index: featureOf(t, "net")}, nil)
+	w, p := walker(t, &column{features: NumMoveFeatures, scale: 1e4, index: position(t, MoveFeatureNames(), "net")}, nil)
 	for k, run := range []int{whole, 64, 4, 1} {
 		for range 200 {
 			w.step(0.01/float64(k+1), run)
@@ -138,7 +140,7 @@ func TestJudgedMoves(t *testing.T) {
 
 // A move that was rejected is not made again from the same place, until it is forgotten.
 func TestRejectedMovesAreNotMadeAgain(t *testing.T) {
-	w, _ := walker(t, &column{index: featureOf(t, "work")}, nil)
+	w, _ := walker(t, &column{features: NumMoveFeatures, scale: 1e4, index: position(t, MoveFeatureNames(), "work")}, nil)
 	a, seen, rejections := w.adviser, map[uint64]bool{}, 0
 	a.learn = func(Judged) {
 		hash := a.moves[a.chosen].hash

@@ -9,39 +9,11 @@ import (
 	"placer/sim"
 )
 
-// jointColumn is a guide for tests: it wants the joint move that is largest in one feature.
-type jointColumn struct {
-	index int
-	most  []float64 // of the moves of each Rank
-	moves int
-}
-
-func (c *jointColumn) Rank(x, score []float32) {
-	most := math.Inf(-1)
-	for k := range score {
-		v := x[k*NumJointFeatures+c.index]
-		score[k] = 1e9 * v
-		most = max(most, float64(v))
-	}
-	c.most = append(c.most, most)
-	c.moves += len(score)
-}
-
-// jointFeatureOf returns the position of a feature.
-func jointFeatureOf(t *testing.T, name string) int {
-	t.Helper()
-	k := slices.Index(JointFeatureNames(), name)
-	if k < 0 {
-		t.Fatalf("no feature %q", name)
-	}
-	return k
-}
-
 // Of the joint moves drawn that is made which the guide wants most, and what is learned
 // from is what it came to.
 func TestJointGuideChooses(t *testing.T) {
 	for _, name := range []string{"place_work", "urge_passes", "fuse_launches"} {
-		g := &jointColumn{index: jointFeatureOf(t, name)}
+		g := &column{features: NumJointFeatures, scale: 1e9, index: position(t, JointFeatureNames(), name)}
 		var told []float64
 		p := jointProblem(t, plan.AllTasks, 1000)
 		p.Kernels = p.Evaluator.(*sim.Simulator).KernelCosts
@@ -109,7 +81,7 @@ func TestJointPlansLeaveNoTrace(t *testing.T) {
 	p := jointProblem(t, plan.AllTasks, 1000)
 	p.Kernels = p.Evaluator.(*sim.Simulator).KernelCosts
 	j := newJoint(t.Context(), "x", p)
-	j.guide = &jointColumn{index: jointFeatureOf(t, "placed")}
+	j.guide = &column{features: NumJointFeatures, scale: 1e9, index: position(t, JointFeatureNames(), "placed")}
 	n := p.Graph.NumOps()
 	j.consider(plan.Decision{Device: make([]uint8, n), Priority: p.Priority, Fusion: make([]uint8, n)})
 	j.prepare()
