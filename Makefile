@@ -221,7 +221,7 @@ repro-transfer-ablation: ## pretrain policies with parts of the network left out
 repro-transfer-curve: ## pretrain policies of three widths on 30, 100 and 300 drawn problems and judge them on families held out (GUIDES=none|all, SEEDS="1 2 3", PROBLEMS, WIDTHS; a quarter of a minute of one core a policy), into experiments/transfer/curve; goes on where it was stopped
 	GUIDES=$(GUIDES) SEEDS="$(SEEDS)" PROBLEMS="$(PROBLEMS)" WIDTHS="$(WIDTHS)" STEPS=$(STEPS) ./experiments/transfer/curve/run.sh
 
-repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; 5 CPU minutes a seed; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
+repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; half a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
 	$(GO) run ./experiments/transfer -ppo $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
 
 repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6, families held out (20 s of one core), into experiments/transfer/tasks.csv

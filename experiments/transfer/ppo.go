@@ -29,7 +29,7 @@ type ppoSeed struct {
 	Step        float64 `csv:"step_s"`
 	Took        float64 `csv:"cpu_seconds"` // of all threads
 	Evaluations float64 `csv:"evaluations"`
-	First       float64 `csv:"proposals_s"` // the best of the proposals that it begins with
+	First       float64 `csv:"zero_shot_s"` // the best of the zero-shot samples that it begins with
 	SameAt      float64 `csv:"same_at"`     // evaluations at which it was as good as the policy from scratch, infinite where it was not
 	Scratch     string  `csv:"from_scratch_s"`
 }
@@ -108,7 +108,7 @@ func (r *row) ppoOnce(policy *sequential.Policy, seed uint64) (x ppoSeed, err er
 
 // writePPO writes a line for each row that was run, medians over its seeds.
 func writePPO(w io.Writer, rows []row, all []ppoSeed) error {
-	fmt.Fprintln(w, "| graph | GPUs | seeds | its proposals | fine-tuned-ppo | lowest to highest | evaluations | CPU s | five minutes of search | step longer by | from scratch | its evaluations | evaluations to the same | times fewer |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| graph | GPUs | seeds | zero-shot | fine-tuned-ppo | lowest to highest | evaluations | CPU s | five minutes of search | step longer by | from scratch | its evaluations | evaluations to the same | times fewer |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	sums, n, near, tenth := [3]float64{}, 0, 0, 0
 	for i := range rows {
 		r := &rows[i]

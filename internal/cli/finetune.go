@@ -62,7 +62,7 @@ func (c *console) finetuneCommand() *cobra.Command {
 	fl.IntVar(&t.Workers, "workers", 2, "samples that are made at once; the plan does not depend on it")
 	fl.DurationVar(&f.budget, "budget", 0, "time to learn, over all resumptions: rounds have as many samples as it allows; 0 is no limit")
 	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
-	fl.BoolVar(&f.ppo, "ppo", false, "learn by PPO through the policy's network, at most 49 steps, instead of by logits of the graph's own; with --steps, --budget and -o alone")
+	fl.BoolVar(&f.ppo, "ppo", false, "learn by PPO through the policy's network and an embedding of each unit, at most 49 steps, instead of by logits of the graph's own; with --steps, --workers, --budget and -o alone")
 	return cmd
 }
 
@@ -154,7 +154,7 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 		return err
 	}
 	t := sequential.ReinforceTuner{Policy: policy, Config: sequential.DefaultReinforce()}
-	t.Config.Steps = min(f.config.Steps, t.Config.Steps)
+	t.Config.Steps, t.Config.Workers = min(f.config.Steps, t.Config.Steps), f.config.Workers
 	show := c.newProgress(plan.Budget{})
 	begin := c.clock()
 	p.Clock, p.Budget.Seconds = func() float64 { return c.clock() - begin }, f.budget.Seconds()

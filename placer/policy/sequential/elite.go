@@ -35,15 +35,3 @@ func (r *tuning) selectElite(all []*elite, most int) {
 		}
 	}
 }
-
-// fit takes steps of the gradient on the elite.
-func (r *tuning) fit(steps int) {
-	for _, x := range r.elite {
-		if x.of == nil {
-			x.of = r.workers[0].replay(r.logits, x.Cells)
-		}
-	}
-	for range steps {
-		r.logits.fit(r.elite, float32(r.pace.rate), float32(r.pace.TiedRate))
-	}
-}

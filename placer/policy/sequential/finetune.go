@@ -48,6 +48,11 @@ func (Tuner) Kind() plan.Kind { return plan.Policy }
 // where the budget asks for it: a budget in evaluations is divided among the
 // steps beforehand, one in seconds as time passes.
 func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	return t.place(ctx, p, t.Name(), crossEntropy{})
+}
+
+// place is Place under a name, by l.
+func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learner) (*plan.Outcome, error) {
 	if err := t.Config.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,13 +61,13 @@ func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 		return nil, err
 	}
 	if b, need := p.Budget.Seconds, defaultZeroShot().seconds(f); t.Sparing && b > 0 && need > b/2 {
-		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", t.Name(), b, math.Ceil(need))
+		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", name, b, math.Ceil(need))
 	}
-	r, err := t.begin(ctx, f)
+	r, err := t.begin(ctx, f, l)
 	if err != nil {
 		return nil, err
 	}
-	r.report()
+	r.report(name)
 	for r.state.Step < t.Config.Steps && f.instance(0).decisions > 0 && ctx.Err() == nil {
 		k := r.pace.samples(r.state)
 		if k < 2 {
@@ -75,7 +80,7 @@ func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 		if err != nil {
 			return nil, err
 		}
-		r.report()
+		r.report(name)
 		if t.Observe != nil {
 			if err := t.Observe(step, r.state.score()); err != nil {
 				return nil, err
@@ -91,8 +96,8 @@ func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 }
 
 // report tells of the best so far.
-func (r *tuning) report() {
+func (r *tuning) report(name string) {
 	if report := r.features.problem.Report; report != nil {
-		report(plan.Progress{Method: r.Name(), Evaluations: r.state.Evaluations, Best: r.state.score(), Decision: r.best()})
+		report(plan.Progress{Method: name, Evaluations: r.state.Evaluations, Best: r.state.score(), Decision: r.best()})
 	}
 }

@@ -45,6 +45,13 @@ func policy(t testing.TB, hidden int) *Policy {
 	return p
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func written(t testing.TB, p *Policy) []byte {
 	t.Helper()
 	var b bytes.Buffer

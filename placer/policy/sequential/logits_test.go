@@ -16,11 +16,11 @@ func TestFitGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Tuner{Policy: policy(t, 6), Config: quickTune()}.begin(context.Background(), w)
+	r, err := Tuner{Policy: policy(t, 6), Config: quickTune()}.begin(context.Background(), w, crossEntropy{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.startLevel(0)
+	must(t, r.startLevel(0))
 	all, _, _ := r.sample(context.Background(), 3)
 	l := r.logits
 	for _, x := range all {

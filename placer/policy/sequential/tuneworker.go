@@ -25,9 +25,13 @@ func (w *tuneWorker) startLevel(n *network, s *instance) {
 
 // tied writes the tied features of rollout k's present decision, [D,J].
 func (w *tuneWorker) tied(k int, to []float32) {
-	d := w.rollouts.d
-	for i := range d {
-		y := featuresOf(w.rollouts.y, k*d+i)
+	w.rollouts.tiedOf(k, to)
+}
+
+// tiedOf writes the tied features of decision row r, [D,J].
+func (e *rollouts) tiedOf(r int, to []float32) {
+	for i := range e.d {
+		y := featuresOf(e.y, r*e.d+i)
 		for j, at := range tied {
 			to[i*len(tied)+j] = y[at]
 		}

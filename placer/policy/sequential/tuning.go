@@ -12,6 +12,7 @@ import (
 // tuning is a Place of a Tuner under way.
 type tuning struct {
 	Tuner
+	learner  learner
 	features *Features
 	pace     pace
 	workers  []*tuneWorker
@@ -24,9 +25,9 @@ type tuning struct {
 }
 
 // begin makes the zero-shot samples, or takes up a state.
-func (t Tuner) begin(ctx context.Context, f *Features) (*tuning, error) {
+func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, error) {
 	p, c := f.problem, t.Config.settings()
-	r := &tuning{Tuner: t, features: f, cells: p.Units.Levels[unit.Cell]}
+	r := &tuning{Tuner: t, learner: l, features: f, cells: p.Units.Levels[unit.Cell]}
 	for k := range t.Config.Workers {
 		w := &tuneWorker{evaluator: p.Evaluator, device: make([]uint8, p.Graph.NumOps()), prior: c.prior}
 		if k > 0 {
@@ -67,7 +68,9 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 		return r.tryLevels(ctx, k)
 	}
 	if li := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.index != li {
-		r.startLevel(li)
+		if err := r.startLevel(li); err != nil {
+			return TuneStep{}, err
+		}
 	}
 	step := TuneStep{Step: at, Level: r.logits.s.name, Best: math.Inf(1)}
 	all, entropy, err := r.sample(ctx, k)
@@ -76,28 +79,28 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 	}
 	step.Entropy = entropy
 	r.record(&step, all)
-	r.learn(all)
 	r.state.Evaluations += k
-	return step, nil
+	return step, r.learn(all, all)
 }
 
-// learn selects the elite of a step and learns from it, which ends the step.
-func (r *tuning) learn(all []*elite) {
-	r.selectElite(all, r.pace.learned(r.state.Step))
-	r.fit(r.pace.fits)
+// learn selects the elite of a step from all and learns from it, and from what was sampled
+// at its level, which ends the step.
+func (r *tuning) learn(all, sampled []*elite) error {
+	r.selectElite(slices.Clone(all), r.pace.learned(r.state.Step))
 	r.state.Step++
+	return r.learner.fit(r, sampled, r.pace.fits)
 }
 
 // startLevel goes to a level. What was learned at the one before arrives there as the
 // placements that it was learned from, and so do those of the zero-shot samples
 // made at this level.
-func (r *tuning) startLevel(li int) {
+func (r *tuning) startLevel(li int) error {
 	r.use(newLogits(r.features.instance(li), li, r.cells))
 	for _, x := range r.elite {
 		x.of = nil
 	}
 	r.elite = append(r.elite, r.zeroShotElite(func(level int) bool { return level == li })...)
-	r.fit(r.pace.opening)
+	return r.learner.fit(r, nil, r.pace.opening)
 }
 
 // use makes l what is learned.
@@ -129,7 +132,9 @@ func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	start, least := 0, plan.Score{Value: math.Inf(1)}
 	for _, li := range r.tried {
 		r.elite = nil
-		r.startLevel(li)
+		if err := r.startLevel(li); err != nil {
+			return step, err
+		}
 		all, entropy, err := r.sample(ctx, k/len(r.tried))
 		if err != nil {
 			r.elite, r.logits = nil, nil
@@ -156,10 +161,10 @@ func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 			pool = append(pool, all...)
 		}
 	}
-	r.learn(append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...))
+	pool = append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...)
 	r.state.Start = start
 	r.state.Evaluations += step.Samples
-	return step, nil
+	return step, r.learn(pool, found[start])
 }
 
 // record enters samples into what is told of a step, and the best of them into the

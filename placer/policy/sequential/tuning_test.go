@@ -18,7 +18,7 @@ func begun(t *testing.T, c Case) *tuning {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Tuner{Policy: policy(t, 16), Config: quickTune()}.begin(context.Background(), w)
+	r, err := Tuner{Policy: policy(t, 16), Config: quickTune()}.begin(context.Background(), w, crossEntropy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 		tuner := Tuner{Policy: policy(t, 16), Config: quickTune()}
 		var bests []float64
 		for li := range levels {
-			r, err := tuner.begin(context.Background(), w)
+			r, err := tuner.begin(context.Background(), w, crossEntropy{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.startLevel(li)
+			must(t, r.startLevel(li))
 			all, _, _ := r.sample(context.Background(), 16)
 			best := math.Inf(1)
 			for _, x := range all {
@@ -52,7 +52,7 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 			}
 			bests = append(bests, best)
 		}
-		r, err := tuner.begin(context.Background(), w)
+		r, err := tuner.begin(context.Background(), w, crossEntropy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestFirstStepChoosesTimeSteps(t *testing.T) {
 // schedules end soonest.
 func TestSoonestAreEvaluated(t *testing.T) {
 	r := begun(t, small)
-	r.startLevel(0)
+	must(t, r.startLevel(0))
 	const k = 10
 	made := r.candidates(context.Background(), k*r.pace.made(0, 0))
 	slowest, device := 0.0, make([]uint8, len(r.cells.Of))

@@ -1,0 +1,148 @@
+package sequential
+
+import (
+	"math"
+
+	"placer/nn"
+	"placer/nn/vec"
+)
+
+// reinforcement learns by PPO through the network and a residual embedding of each unit:
+// a column per device and one per tied feature, which the decoder adds to a device's
+// score as it is (logits). A step's placements give PPO's clipped objective; the elite
+// gives self-imitation (Oh and others, ICML 2018), the likelihood of what was better than
+// the step expected. One gradient, of the scores, moves both.
+type reinforcement struct {
+	config   ReinforceConfig
+	net      *network
+	adam     *nn.Adam
+	rollouts *rollouts
+	logp     []float32 // [T*K] of the choices as they were sampled
+	advance  []float32 // [K] advantages; elite first
+}
+
+// newReinforcement returns one of p, which learns, until stopped says so.
+func newReinforcement(p *Policy, c ReinforceConfig, stopped func() bool) *reinforcement {
+	return &reinforcement{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, read: true, stopped: stopped}}
+}
+
+// mostRows bounds the decisions times devices that are learned from at once: 400 MB of
+// features.
+const mostRows = 1 << 21
+
+// fit makes the placements again, with what the gradient needs, and takes the steps.
+func (x *reinforcement) fit(r *tuning, sampled []*elite, steps int) error {
+	l, c := r.logits, x.config
+	most := max(2, mostRows/max(1, len(l.order)*l.s.d))
+	good := r.elite[:min(len(r.elite), most/2)]
+	all := append(good[:len(good):len(good)], spaced(sampled, min(c.Reinforced, most-len(good)))...)
+	if len(all) == 0 || len(l.order) == 0 {
+		return nil
+	}
+	x.replay(r, all)
+	if x.rollouts.done() {
+		return nil
+	}
+	x.weigh(l, all, len(good))
+	epochs := max(1, (steps*c.Epochs+r.pace.fits-1)/r.pace.fits)
+	rate := float32(r.pace.rate) * float32(steps) / float32(epochs)
+	for range epochs {
+		x.gradient(l, len(good))
+		if x.rollouts.done() {
+			return nil
+		}
+		vec.Axpy(l.free, l.dFree, rate)
+		vec.Axpy(l.tied, l.dTied, rate*float32(r.pace.TiedRate))
+		if _, err := x.adam.Step(x.net.params, c.NetworkRate); err != nil {
+			return err
+		}
+		x.net.changed()
+	}
+	for _, w := range r.workers {
+		w.rollouts.on(l.s)
+	}
+	return nil
+}
+
+// spaced returns n of all, evenly.
+func spaced(all []*elite, n int) []*elite {
+	if len(all) <= n {
+		return all
+	}
+	out := make([]*elite, n)
+	for i := range out {
+		out[i] = all[i*len(all)/n]
+	}
+	return out
+}
+
+// replay records the placements of all as the level's decisions.
+func (x *reinforcement) replay(r *tuning, all []*elite) {
+	e, l := x.rollouts, r.logits
+	e.on(l.s)
+	priors := make([]heuristic, len(all))
+	names := make([]deviceNames, len(all))
+	for k := range all {
+		priors[k], names[k] = r.pace.prior, newDeviceNames(l.s)
+	}
+	e.roll(priors, 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
+		to := names[k].of(int32(all[k].Cells[l.of[u]]), e.states[k].number)
+		ok[to] = true
+		return to
+	})
+}
+
+// weigh sets the advantages: of the elite, the first good of all, 1; of the others their
+// deviation from these others' mean reward, in standard deviations.
+func (x *reinforcement) weigh(l *logits, all []*elite, good int) {
+	x.advance = resized(x.advance, len(all))
+	for k, y := range all {
+		x.advance[k] = 1
+		if k >= good {
+			x.advance[k] = -float32(relative(y.score(), l.s, all[0].Seconds))
+		}
+	}
+	if n := len(all) - good; n > 0 {
+		advantages(x.advance[good:], n)
+	}
+	x.logp = x.logp[:0]
+}
+
+// gradient collects the gradient of the network's weights and of the embeddings.
+func (x *reinforcement) gradient(l *logits, good int) {
+	e, d, n := x.rollouts, x.rollouts.d, len(tied)
+	clear(l.dFree)
+	clear(l.dTied)
+	first := len(x.logp) == 0
+	x.logp = resized(x.logp, len(e.of))
+	z, p, features := make([]float32, d), make([]float32, d), make([]float32, d*n)
+	decisions := float32(len(e.of) / e.k)
+	e.each(func(row int, scores []float32, ok []bool, grad []float32) {
+		k, u, chosen := row%e.k, e.of[row], e.chosen[row]
+		e.tiedOf(row, features)
+		l.sum(u, scores, features, z)
+		softmax(z, ok, p)
+		logp := logSoftmaxAt(z, ok, chosen)
+		if first {
+			x.logp[row] = logp
+		}
+		g := x.advance[k] / float32(max(1, good))
+		if k >= good {
+			a, ratio := x.advance[k], math.Exp(float64(logp-x.logp[row]))
+			g = a * float32(ratio) / float32(e.k-good)
+			if a > 0 && ratio > 1+x.config.Clip || a < 0 && ratio < 1-x.config.Clip {
+				g = 0
+			}
+		}
+		p[chosen] -= 1
+		free, weights := l.freeOf(l.dFree, u), l.tiedOf(l.dTied, u)
+		for i, q := range p {
+			grad[i] = 0
+			if ok[i] {
+				grad[i] = g * q / decisions
+				free[i] -= g * q
+				vec.Axpy(weights, l.tiedOf(features, int32(i)), -g*q)
+			}
+		}
+	})
+}

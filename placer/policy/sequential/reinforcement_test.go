@@ -1,0 +1,114 @@
+package sequential
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+)
+
+// reinforced returns a tuning of a small graph at its cells, a reinforcement of its
+// policy, elite and as many samples.
+func reinforced(t *testing.T) (*tuning, *reinforcement, []*elite) {
+	t.Helper()
+	r := begun(t, small)
+	x := newReinforcement(r.Policy, DefaultReinforce(), nil)
+	r.learner = x
+	must(t, r.startLevel(0))
+	all, _, err := r.sample(context.Background(), 8)
+	must(t, err)
+	r.elite = all[:4]
+	return r, x, all[4:]
+}
+
+// objective is what gradient's is the gradient of: the elite's mean log likelihood and
+// the mean of the others' probability ratios times their advantages.
+func (x *reinforcement) objective(l *logits, good int) (sum float64) {
+	e := x.rollouts
+	z, features := make([]float32, e.d), make([]float32, e.d*len(tied))
+	e.each(func(row int, scores []float32, ok []bool, grad []float32) {
+		clear(grad)
+		k := row % e.k
+		e.tiedOf(row, features)
+		l.sum(e.of[row], scores, features, z)
+		logp := float64(logSoftmaxAt(z, ok, e.chosen[row]))
+		if k < good {
+			sum += logp / float64(good)
+		} else {
+			sum += float64(x.advance[k]) * math.Exp(logp-float64(x.logp[row])) / float64(e.k-good)
+		}
+	})
+	return sum
+}
+
+// TestReinforcementGradient: the gradients of embeddings and weights are the
+// objective's, by finite differences.
+func TestReinforcementGradient(t *testing.T) {
+	r, x, sampled := reinforced(t)
+	l, good := r.logits, len(r.elite)
+	all := slices.Concat(r.elite, sampled)
+	x.replay(r, all)
+	x.weigh(l, all, good)
+	x.net.params.ZeroGrad()
+	x.gradient(l, good)
+	decisions := float64(len(l.order))
+	dFree, dTied, dLinear := slices.Clone(l.dFree), slices.Clone(l.dTied), slices.Clone(x.net.linear.Grad)
+	largest := func(g []float32) (at int) {
+		for i := range g {
+			if math.Abs(float64(g[i])) > math.Abs(float64(g[at])) {
+				at = i
+			}
+		}
+		return at
+	}
+	for _, c := range []struct {
+		name   string
+		of     []float32
+		grad   []float32
+		factor float64
+	}{{"free", l.free, dFree, 1}, {"tied", l.tied, dTied, 1}, {"network", x.net.linear.Value, dLinear, -decisions}} {
+		i := largest(c.grad)
+		const step = 1e-2
+		was := c.of[i]
+		c.of[i] = was + step
+		up := x.objective(l, good)
+		c.of[i] = was - step
+		down := x.objective(l, good)
+		c.of[i] = was
+		got, want := c.factor*float64(c.grad[i]), (up-down)/(2*step)
+		if math.Abs(got-want) > 0.03*math.Abs(want)+1e-3 || want == 0 {
+			t.Errorf("%s: gradient %g, by differences %g", c.name, got, want)
+		}
+	}
+}
+
+// TestReinforcementMovesBoth: a step moves the network's weights and the embeddings.
+func TestReinforcementMovesBoth(t *testing.T) {
+	r, x, sampled := reinforced(t)
+	weights, free := slices.Clone(x.net.wy.Value), slices.Clone(r.logits.free)
+	must(t, x.fit(r, sampled, r.pace.fits))
+	if slices.Equal(weights, x.net.wy.Value) {
+		t.Error("the network's weights are as before")
+	}
+	if slices.Equal(free, r.logits.free) {
+		t.Error("the embeddings are as before")
+	}
+}
+
+// TestSpaced: of more placements than are asked for, some from all over.
+func TestSpaced(t *testing.T) {
+	all := make([]*elite, 10)
+	for i := range all {
+		all[i] = &elite{kept: kept{Born: i}}
+	}
+	var born []int
+	for _, x := range spaced(all, 4) {
+		born = append(born, x.Born)
+	}
+	if !slices.Equal(born, []int{0, 2, 5, 7}) {
+		t.Errorf("4 of 10 are %v", born)
+	}
+	if got := len(spaced(all, 12)); got != 10 {
+		t.Errorf("12 of 10 are %d", got)
+	}
+}
