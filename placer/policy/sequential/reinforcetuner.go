@@ -2,7 +2,9 @@ package sequential
 
 import (
 	"context"
+	"errors"
 
+	"placer/internal/faults"
 	"placer/plan"
 )
 
@@ -33,6 +35,14 @@ func DefaultReinforce() ReinforceConfig {
 	return ReinforceConfig{TuneConfig: DefaultTune(), Reinforced: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2}
 }
 
+// Validate reports every fault.
+func (c ReinforceConfig) Validate() error {
+	errs := faults.List{c.TuneConfig.Validate()}
+	errs.If(c.Reinforced < 0 || c.Epochs < 1, "finetune: %d placements to reinforce in %d epochs, want none or more in at least 1", c.Reinforced, c.Epochs)
+	errs.If(!(c.NetworkRate >= 0) || !(c.Clip > 0), "finetune: rate %g of the network must not be negative, clip %g must be positive", c.NetworkRate, c.Clip)
+	return errors.Join(errs...)
+}
+
 var _ plan.Placer = ReinforceTuner{}
 
 // Name returns "fine-tuned-ppo".
@@ -44,6 +54,9 @@ func (ReinforceTuner) Kind() plan.Kind { return plan.Policy }
 // Place samples zero-shot, then alternates between sampling and learning until the steps
 // or the budget are done, and returns the best placement that was made.
 func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	if err := t.Config.Validate(); err != nil {
+		return nil, err
+	}
 	policy, err := t.Policy.clone()
 	if err != nil {
 		return nil, err

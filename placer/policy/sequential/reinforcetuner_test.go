@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,5 +61,21 @@ func TestReinforceTunerLearns(t *testing.T) {
 	must(t, err)
 	if o.Score.Value > 0.97*zero.Score.Value {
 		t.Errorf("%g s after %g s without learning", o.Score.Value, zero.Score.Value)
+	}
+}
+
+// TestReinforceConfigValidate: every fault is reported, that of the steps too.
+func TestReinforceConfigValidate(t *testing.T) {
+	must(t, DefaultReinforce().Validate())
+	c := DefaultReinforce()
+	c.Steps, c.Epochs, c.NetworkRate = 0, 0, -1
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"steps is 0", "in 0 epochs", "rate -1"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
 	}
 }
