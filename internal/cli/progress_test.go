@@ -18,7 +18,7 @@ func TestProgressOfFewerGPUs(t *testing.T) {
 		p.observe(search.Event{Method: search.FewerMethod, Kind: plan.Search, What: search.Smaller, Budget: plan.Budget{Evaluations: 10}, Reason: of})
 	}
 	got := text.String()
-	if n := strings.Count(got, "10 evaluations each at most"); n != 1 || strings.Index(got, "evaluations each") > strings.Index(got, "7 of 8") {
+	if n := strings.Count(got, "budget of 10 evaluations anew"); n != 1 || strings.Index(got, "evaluations anew") > strings.Index(got, "7 of 8") {
 		t.Errorf("said %d times:\n%s", n, got)
 	}
 	for line := range strings.Lines(got) {
