@@ -18,7 +18,7 @@ func (c *console) benchRegalCommand() *cobra.Command {
 	var csvFile string
 	cmd := &cobra.Command{
 		Use:   "regal",
-		Short: "REGAL's table 1: every method at 5,000 evaluations on synthetic or imported graphs",
+		Short: "REGAL's table 1: every method at 5,000 evaluations, synthetic or imported graphs",
 		Long: "Compares the methods of REGAL's table 1 under its synchronous performance model\n" +
 			"(data tensors that cross devices block both, control dependencies only order).\n" +
 			"--task synthetic draws graphs as the paper does, filter included; --task time and\n" +

@@ -51,10 +51,12 @@ func (c *console) exportCommand() *cobra.Command {
 			"--to accelerate, vllm and the like write a placement of modules for that program\n" +
 			"(docs/doors.md). What such a form cannot say is brought to the nearest plan that it\n" +
 			"can, and the cost of that is said. 'placer simulate --plan' reads these forms back.",
-		Example: "  placer export --graph model.json --machine here.json --plan runs/gpt/plan.json --to schedule -o schedule.json\n" +
+		Example: "  placer export --graph model.json --machine here.json --plan runs/gpt/plan.json \\\n" +
+			"     --to schedule -o schedule.json\n" +
 			"  placer export --graph bert24_training.json --plan runs/bert/plan.json --to split -o split.json\n" +
 			"  placer export --graph bert24_training.json --split expert.json -o plan.json\n" +
-			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json --to pipedream -o vgg16_partitioned.txt",
+			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json \\\n" +
+			"     --to pipedream -o vgg16_partitioned.txt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -169,7 +169,7 @@ func (c *console) loadInputs(f *inputFlags) (l loaded, m *hw.Machine, err error)
 
 // assumeMachine says that nobody has named machine m.
 func (l *loaded) assumeMachine(m *hw.Machine) {
-	l.assume("no machine is named: %s, %s; --gpu NAME, --machine FILE and --gpus N choose another", m.Name, devicesInWords(m))
+	l.assume("no machine is named: %s, %s; --gpu, --machine and --gpus choose another", m.Name, devicesInWords(m))
 }
 
 // machineFor returns the machine that f names or, where it names none, that of the

@@ -45,8 +45,10 @@ func (c *console) measureCommand() *cobra.Command {
 			"placer_torch or placer_tensorflow captured: it runs on CPU cores, one a device\n" +
 			"(docs/pytorch.md, docs/tensorflow.md). Without the framework that exits with code 4\n" +
 			"too.",
-		Example: "  placer measure --runtime torch --graph gpt/graph.json --machine gpt/machine.json --times gpt/times.json --plan plan.json\n" +
-			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both --trace step.json",
+		Example: "  placer measure --runtime torch --graph gpt/graph.json --machine gpt/machine.json \\\n" +
+			"     --times gpt/times.json --plan plan.json\n" +
+			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both \\\n" +
+			"     --trace step.json",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, f.plan); err != nil {
@@ -197,8 +199,9 @@ func (c *console) splitCommand() *cobra.Command {
 		Short: "Make a machine of several devices on one GPU",
 		Long: "split takes the first GPU of a machine and writes a machine of equal parts of it, with\n" +
 			"links of chosen figures, for 'measure --logical'.",
-		Example: "  placer machines split --machine here.json --parts 4 --link '25 GB/s' --latency '10 us' -o four.json",
-		Args:    noArguments,
+		Example: "  placer machines split --machine here.json --parts 4 --link '25 GB/s' \\\n" +
+			"     --latency '10 us' -o four.json",
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

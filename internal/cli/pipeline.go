@@ -28,7 +28,8 @@ func (c *console) pipelineCommand() *cobra.Command {
 			"of eight. One worker, all workers as replicas, and the configurations that --conf\n" +
 			"names stand beside the plan.",
 		Example: "  placer pipeline --graph vgg16.graph.txt --workers 16\n" +
-			"  placer pipeline --graph vgg16.graph.txt --workers 16 --conf stage_conf/vgg16/gpus=16/hybrid_conf.json\n" +
+			"  placer pipeline --graph vgg16.graph.txt --workers 16 \\\n" +
+			"     --conf stage_conf/vgg16/gpus=16/hybrid_conf.json\n" +
 			"  placer pipeline --graph gnmt.graph.txt --workers 4 -o conf.json --profile gnmt_partitioned.txt",
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {

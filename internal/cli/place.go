@@ -157,7 +157,13 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 	if samples > 1 {
 		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", samples), best.Score, doc.Human, len(all)))
 	}
-	return c.printPlaced(f, p, doc, "zero-shot", best.Decision, best.Score)
+	if err := c.printPlaced(f, p, doc, "zero-shot", best.Decision, best.Score); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return interrupted("interrupted: this is the best of the placements that were made until then")
+	}
+	return nil
 }
 
 // placedPlan returns the file of a decision; what it leaves open is the problem's.

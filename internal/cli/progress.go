@@ -84,6 +84,10 @@ func (p *progress) observe(e search.Event) {
 	case e.What == search.Progress && e.Seconds-p.told[e.Method] >= p.every:
 		p.event(e, "", "%s after %d evaluations", p.score(e.Score), e.Evaluations)
 	case e.What == search.Smaller:
+		if _, said := p.told[e.Method]; !said {
+			p.event(e, "", "a budget in evaluations is that of each number of GPUs: now fewer,")
+			p.event(e, "", "each with a budget of %d evaluations anew: more are never worse", e.Budget.Evaluations)
+		}
 		p.event(e, "", "searching on %s GPUs", e.Reason)
 	case e.What == search.Started:
 	default:

@@ -26,7 +26,8 @@ func (c *console) workerCommand() *cobra.Command {
 		Short: "Evaluate placements for searches on other hosts",
 		Long: "worker takes placements from a hub, evaluates them and answers, until it is told\n" +
 			"to stop. It holds nothing that a search needs: it may be killed and started at any\n" +
-			"time, and any number of them may serve one hub.",
+			"time, and any number of them may serve one hub. A hub that does not answer yet is\n" +
+			"tried once a second, for ten minutes at most; one that goes away later is waited for.",
 		Example: "  placer worker --hub nats://hub.example.org:4222 --hardware --machine here.json\n" +
 			"  placer worker keys --workers 8 --host hub.example.org -o keys\n" +
 			"  placer search --workload gnmt8 --gpus 8 --config hub.json\n" +
@@ -47,6 +48,10 @@ func (c *console) workerCommand() *cobra.Command {
 					}
 				}
 			}
+			at := dispatch.Address{URL: hub, Keys: keys}
+			if err := at.Check(); err != nil {
+				return usagef("--hub: %w", err)
+			}
 			w := dispatch.WorkerConfig{Kinds: []dispatch.Kind{dispatch.Roofline}, Slots: slots, Evaluator: rooflineEvaluator}
 			if measures {
 				if err := machine.check(cmd); err != nil {
@@ -62,7 +67,7 @@ func (c *console) workerCommand() *cobra.Command {
 				defer r.gpus.warm.Close()
 				w = r.config()
 			}
-			return c.work(cmd.Context(), dispatch.Address{URL: hub, Keys: keys}, name, w)
+			return c.work(cmd.Context(), at, name, w, time.Second)
 		},
 	}
 	cmd.Flags().StringVar(&hub, "hub", "", "nats:// URL of the hub")
@@ -76,8 +81,11 @@ func (c *console) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// work serves the hub until ctx ends; a hub that is not there yet is waited for.
-func (c *console) work(ctx context.Context, a dispatch.Address, name string, w dispatch.WorkerConfig) error {
+// hubTries is how often a hub that does not answer is tried.
+const hubTries = 600
+
+// work serves the hub until ctx ends; a hub that is not there yet is tried again after wait.
+func (c *console) work(ctx context.Context, a dispatch.Address, name string, w dispatch.WorkerConfig, wait time.Duration) error {
 	if name == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -86,7 +94,7 @@ func (c *console) work(ctx context.Context, a dispatch.Address, name string, w d
 		name = fmt.Sprintf("%s-%d", fileName(host), os.Getpid())
 	}
 	w.Name, w.Log = name, c.say
-	for told := false; ; told = true {
+	for tries := 1; ; tries++ {
 		err := dispatch.Work(ctx, a, w)
 		if err == nil || ctx.Err() != nil {
 			c.say("worker %s stops", name)
@@ -95,12 +103,15 @@ func (c *console) work(ctx context.Context, a dispatch.Address, name string, w d
 		if !errors.Is(err, dispatch.ErrUnreachable) {
 			return err
 		}
-		if !told {
-			c.say("%v; trying again until it is there", err)
+		if tries == hubTries {
+			return fmt.Errorf("%w; it was tried %d times", err, tries)
+		}
+		if tries == 1 {
+			c.say("%v; trying again every %v, %d times at most", err, wait, hubTries)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"regexp"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 )
@@ -17,6 +19,21 @@ type Address struct {
 	URL  string // as nats://host:4222
 	Keys string // folder of keys; empty for a hub without
 	Hub  *Hub   // an embedded hub of this process, in place of URL
+}
+
+// Check reports a URL that can never lead to a hub, whatever is started there later.
+func (a Address) Check() error {
+	if a.Hub != nil {
+		return nil
+	}
+	u, err := url.Parse(a.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return fmt.Errorf("%q is no address of a hub, want nats://HOST:PORT", a.name())
+	case !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme):
+		return fmt.Errorf("%q: a hub's address begins with nats://, not %s://", a.name(), u.Scheme)
+	}
+	return nil
 }
 
 // connect connects and stays connected: after a loss it tries again for ever.
@@ -45,11 +62,11 @@ func (a Address) connect(name string, failed func(error)) (*nats.Conn, error) {
 			options = append(options, nats.Secure(id.tls()))
 		}
 	}
-	url := a.URL
+	at := a.URL
 	if a.Hub != nil {
-		url = ""
+		at = ""
 	}
-	nc, err := nats.Connect(url, options...)
+	nc, err := nats.Connect(at, options...)
 	var dial *net.OpError
 	switch {
 	case err == nil:

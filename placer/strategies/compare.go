@@ -151,12 +151,14 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 		return rows
 	}
 	var starts []*Row
+	pipelines := false
 	for k := range rows {
-		if r := &rows[k]; r.Result != nil && (r.Name == NameGPipe || r.Name == NamePipeline || r.Name == NameInterleaved) {
+		if r := &rows[k]; r.Result != nil && isPlacement(r.Strategy) {
 			starts = append(starts, r)
+			pipelines = pipelines || r.Strategy.Pipeline > 1
 		}
 	}
-	if len(starts) == 0 {
+	if !pipelines { // nothing to cut anew
 		return rows
 	}
 	r, err := x.place(ctx, starts, x.c.Budget, x.c.Seed)

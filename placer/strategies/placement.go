@@ -19,10 +19,11 @@ import (
 const NamePlacement = "placement"
 
 // place searches placements of the units of the model, each unit on one device for all
-// micro-batches. It begins with the best of starts, which are pipelines, 1F1B and interleaved
-// ones first of all: their stages are cut anew within layers, and devices follow their order as
-// far as what is ready allows (strategy.Free). From the better of these, ops change stages at
-// the cuts, and units move (package local). It returns nothing worse than any of starts.
+// micro-batches. It begins with starts, rows that are placements themselves (isPlacement). 1F1B
+// and interleaved pipelines among them have their stages cut anew within layers, and devices
+// follow their order as far as what is ready allows (strategy.Free). From the better of these,
+// ops change stages at the cuts, and units move (package local). It returns nothing worse than
+// any of starts; one device is an answer too where moves from pipelines end behind it.
 func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budget, seed uint64) (*Row, error) {
 	begin := x.c.Clock()
 	best := starts[0]
@@ -41,10 +42,11 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 	}
 	var from *loose
 	for _, r := range starts {
-		if s := r.Strategy.Schedule; s != strategy.OneFOneB && s != strategy.Interleaved || ctx.Err() != nil && from != nil {
+		s := r.Strategy
+		if s.Pipeline == 1 || s.Schedule != strategy.OneFOneB && s.Schedule != strategy.Interleaved || ctx.Err() != nil && from != nil {
 			continue
 		}
-		l, err := x.loosen(r.Strategy, keep)
+		l, err := x.loosen(s, keep)
 		if err != nil { // its layers cannot be cut so; others may
 			continue
 		}
@@ -71,6 +73,10 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 	row.Took = x.c.Clock() - begin
 	return &row, nil
 }
+
+// isPlacement reports whether a step is the model's own ops, each on one device for all
+// micro-batches: one device, or the stages of a pipeline. Replicas and split products are not.
+func isPlacement(s strategy.Strategy) bool { return s.Data == 1 && s.Tensor == 1 }
 
 // loose is a pipeline cut within layers whose order is a priority alone: where a search
 // begins.

@@ -60,6 +60,39 @@ func TestPlacementIsNotWorse(t *testing.T) {
 	}
 }
 
+// TestPlacementIsNotBehindAPlacement: no row that places the same graph, one device among
+// them, is better than the row of the placement. Small models are quickest on one device.
+func TestPlacementIsNotBehindAPlacement(t *testing.T) {
+	single := 0
+	for _, name := range small {
+		m, err := hw.Take("a100", 2, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Config{Batch: 4, Budget: plan.Budget{Evaluations: 3}, Seed: 1, Clock: func() float64 { return 0 }}
+		x, err := NewComparison(source(), family(name), m, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := x.Rows(t.Context(), nil)
+		got := rows[len(rows)-1]
+		if got.Name != NamePlacement {
+			continue
+		}
+		for _, r := range rows {
+			if r.Result != nil && isPlacement(r.Strategy) && r.Score().Better(got.Score()) {
+				t.Errorf("%s: placement %.6g s, %s %.6g s", name, got.Seconds, r.Name, r.Seconds)
+			}
+		}
+		if got.Strategy.Pipeline == 1 {
+			single++
+		}
+	}
+	if single == 0 {
+		t.Error("on no model one device is best: the test shows nothing")
+	}
+}
+
 // TestTurns: under every schedule each stage has every pass of every chunk once, in turn.
 func TestTurns(t *testing.T) {
 	for _, s := range []strategy.Strategy{piped(strategy.OneFOneB, 3, 5, 1), piped(strategy.GPipe, 2, 4, 1), piped(strategy.Interleaved, 2, 6, 3), piped(strategy.Free, 4, 8, 1), piped(strategy.Free, 2, 6, 2)} {
