@@ -52,10 +52,12 @@ type Row struct {
 	// Device places the ops of one micro-batch, [N], in the row of a placement; else nil:
 	// the strategy's stages do.
 	Device  []uint8
-	*Result         // nil where it cannot be done
-	Why     string  // it cannot
-	Took    float64 // seconds to the answer
-	Tried   int     // strategies simulated
+	*Result        // nil where it cannot be done
+	Why     string // it cannot
+	// Indivisible says that it cannot because the batch is too small, or no multiple.
+	Indivisible bool
+	Took        float64 // seconds to the answer
+	Tried       int     // strategies simulated
 }
 
 // Names of rows.
@@ -236,7 +238,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	begin := x.c.Clock()
 	row := Row{Name: name}
 	if len(all) == 0 {
-		row.Why = fmt.Sprintf("%d samples cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices())
+		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices()), true
 	}
 	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
 	ended, last := false, (*plan.Score)(nil) // of the step before
