@@ -60,14 +60,7 @@ func (p *page) prosef(format string, a ...any) {
 const proseWidth = 100
 
 // prose writes text in lines of at most proseWidth, those behind the first set in.
-func (p *page) prose(text string) {
-	for k, line := range wrapped(text, proseWidth-2) {
-		if k > 0 {
-			line = "  " + line
-		}
-		p.printf("%s\n", line)
-	}
-}
+func (p *page) prose(text string) { p.fill("", text, proseWidth) }
 
 // seconds is a number of a document with its unit.
 func seconds(s float64) units.Seconds { return units.Seconds(s) }

@@ -238,7 +238,11 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	begin := x.c.Clock()
 	row := Row{Name: name}
 	if len(all) == 0 {
-		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices()), true
+		n := x.judge.Machine.NumDevices()
+		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, n), true
+		if name == NameHybrid && isPrime(n) {
+			row.Why, row.Indivisible = fmt.Sprintf("%d devices form no mesh of two axes", n), false
+		}
 	}
 	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
 	ended, last := false, (*plan.Score)(nil) // of the step before
@@ -284,6 +288,16 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	row.Took = x.c.Clock() - begin
 	return row
+}
+
+// isPrime reports whether n devices, 1 too, form no mesh of two axes.
+func isPrime(n int) bool {
+	for d := 2; d*d <= n; d++ {
+		if n%d == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // given simulates a 1F1B pipeline of the stages of the configuration.
