@@ -28,7 +28,8 @@ func example() *Search {
 }
 
 func TestSearchText(t *testing.T) {
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path
+  scheduler, seed 7
  method    kind         step time  reduction    FIFO  peak memory    gap  evaluations  cpu s
 ---------------------------------------------------------------------------------------------
  human     baseline        400 ms       0.0%  450 ms      6.00 GB  50.0%            1    0.0
@@ -59,7 +60,8 @@ func TestHeldAgainst(t *testing.T) {
 	s.OneDevice, s.BestRule = &Reference{Method: "one-device", Value: 0.309, Feasible: true, Fused: true, Reduction: small}, &Reference{Method: "heft", Value: 0.3, Feasible: true}
 	s.Rows[2].OverOneDevice, s.Rows[0].Method, s.Tasks = &small, long, "place,schedule,fuse"
 	s.Assumptions = []string{"no machine is named: p100"}
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; tasks place,schedule,fuse; critical-path scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; tasks place,schedule,fuse; critical-path
+  scheduler, seed 7
  method                                          step time  reduction    gap
 -----------------------------------------------------------------------------
  a-rule-with-a-long-name-and-a-suffix+fusion        400 ms          -  50.0%
@@ -128,7 +130,8 @@ func TestMeasuredText(t *testing.T) {
 	predicted := 0.28
 	s.Rows[0].Unmeasured = "no answer"
 	s.Rows[2].Predicted = &predicted
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path
+  scheduler, seed 7
  method    kind         step time  predicted  reduction    FIFO  peak memory    gap  evaluations  cpu s
 --------------------------------------------------------------------------------------------------------
  human     baseline        400 ms          -       0.0%  450 ms      6.00 GB  50.0%            1    0.0
