@@ -28,8 +28,7 @@ func example() *Search {
 }
 
 func TestSearchText(t *testing.T) {
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path
-  scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
  method    kind         step time  reduction    FIFO  peak memory    gap  evaluations  cpu s
 ---------------------------------------------------------------------------------------------
  human     baseline        400 ms       0.0%  450 ms      6.00 GB  50.0%            1    0.0
@@ -130,8 +129,7 @@ func TestMeasuredText(t *testing.T) {
 	predicted := 0.28
 	s.Rows[0].Unmeasured = "no answer"
 	s.Rows[2].Predicted = &predicted
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path
-  scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
  method    kind         step time  predicted  reduction    FIFO  peak memory    gap  evaluations  cpu s
 --------------------------------------------------------------------------------------------------------
  human     baseline        400 ms          -       0.0%  450 ms      6.00 GB  50.0%            1    0.0
