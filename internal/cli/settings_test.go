@@ -112,7 +112,7 @@ func machineFile(t *testing.T) string {
 // Settings say their format: a document without it is refused with what to write.
 func TestSettingsSayTheirFormat(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, text := range []string{"{}", `{"seed": 1}`, `{"format": "placer run 2"}`} {
+	for _, text := range []string{"{}", `{"workers": 1}`, `{"format": "placer run 2"}`} {
 		if err := os.WriteFile("settings.json", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
