@@ -25,6 +25,9 @@ func Names() []string {
 	return names
 }
 
+// OfMore ends an error of a machine that has too few devices.
+const OfMore = "name one of more by --machine FILE, as 'placer machines init' writes it"
+
 // Load returns the whole built-in machine of that name: every GPU and the host
 // CPU.
 func Load(name string) (*Machine, error) {
@@ -32,7 +35,7 @@ func Load(name string) (*Machine, error) {
 		if c, err := FindCard(name); err == nil {
 			return nil, fmt.Errorf("unknown machine %q, want one of %s; it is a card: 'placer machines init --gpu %s -o FILE' writes a machine file with it", name, strings.Join(Names(), ", "), c.Name)
 		}
-		return nil, fmt.Errorf("unknown machine %q, want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown machine %q, want one of %s; 'placer machines --cards' lists the cards of which 'placer machines init' makes others", name, strings.Join(Names(), ", "))
 	}
 	data, err := machineFiles.ReadFile("machines/" + name + ".json")
 	if err != nil {
@@ -76,7 +79,7 @@ func (m *Machine) Take(gpus int, withCPU bool) (*Machine, error) {
 		return nil, fmt.Errorf("machine %s: %d GPUs asked for, want at least 1", m.Name, gpus)
 	}
 	if gpus > have {
-		return nil, fmt.Errorf("machine %s has %d GPUs, %d asked for", m.Name, have, gpus)
+		return nil, fmt.Errorf("machine %s has %d GPUs, %d asked for; %s", m.Name, have, gpus, OfMore)
 	}
 	if withCPU {
 		if len(cpus) == 0 {

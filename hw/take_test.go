@@ -28,7 +28,7 @@ func ExampleTake() {
 	// gpu:1 P100-PCIe-16GB 16.44 GB
 	// cpu:0 Xeon-E5-2690v4 128.85 GB
 	// 10.01 ms
-	// machine p100 has 8 GPUs, 9 asked for
+	// machine p100 has 8 GPUs, 9 asked for; name one of more by --machine FILE, as 'placer machines init' writes it
 }
 
 func TestBuiltinMachines(t *testing.T) {
@@ -188,10 +188,10 @@ func TestTakeErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{take("p100", 9, false), "machine p100 has 8 GPUs, 9 asked for"},
+		{take("p100", 9, false), "machine p100 has 8 GPUs, 9 asked for; name one of more by --machine FILE, as 'placer machines init' writes it"},
 		{take("p100", 0, false), "machine p100: 0 GPUs asked for, want at least 1"},
 		{take("p100", -1, true), "machine p100: -1 GPUs asked for, want at least 1"},
-		{take("k80", 1, false), `unknown machine "k80", want one of ` + strings.Join(hw.Names(), ", ")},
+		{take("k80", 1, false), `unknown machine "k80", want one of ` + strings.Join(hw.Names(), ", ") + "; 'placer machines --cards' lists the cards"},
 		{take("../p100", 1, false), "unknown machine"},
 		{without, "machine p100 has no CPU device, one asked for"},
 	} {

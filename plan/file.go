@@ -89,7 +89,7 @@ func (f *File) Graph(g *graph.Graph) (*graph.Graph, error) {
 		return g, nil
 	}
 	if f.GraphHash != g.Hash() {
-		return nil, f.otherGraph(g)
+		return nil, f.OtherGraph(g)
 	}
 	d, err := remat.Find(g).Derive(f.Changes)
 	if err != nil {
@@ -101,9 +101,9 @@ func (f *File) Graph(g *graph.Graph) (*graph.Graph, error) {
 	return d.Graph, nil
 }
 
-// otherGraph says that the plan is not for g. Graphs of one name differ by what was
+// OtherGraph returns the error that the plan is not for g. Graphs of one name differ by what was
 // asked of one file, so that the error then says what to ask again.
-func (f *File) otherGraph(g *graph.Graph) error {
+func (f *File) OtherGraph(g *graph.Graph) error {
 	if f.GraphName == g.Name() {
 		return fmt.Errorf("plan is for another graph %q (%.12s) than this one (%.12s): give the same graph file, --train and --dim as the search that wrote it", f.GraphName, f.GraphHash, g.Hash())
 	}
@@ -122,7 +122,7 @@ func (f *File) Plan(g *graph.Graph, m *hw.Machine) (*Plan, error) {
 		}
 	}
 	if hash != g.Hash() {
-		return nil, f.otherGraph(g)
+		return nil, f.OtherGraph(g)
 	}
 	for i, name := range f.Names {
 		if i >= g.NumOps() || name != g.Op(graph.OpID(i)).Name {

@@ -107,7 +107,7 @@ func sniff(data []byte, name string) (Form, error) {
 		return form, nil
 	}
 	if is := other(data); is != "" {
-		return Form{}, fmt.Errorf("%s: looks like %s, not one of the forms that are read: %s", name, is, names(""))
+		return Form{}, fmt.Errorf("%s: looks like %s; the forms that are read: %s", name, is, names(""))
 	}
 	return Form{}, fmt.Errorf("%s: is text in none of the forms that are read: %s; ONNX files are binary", name, names(onnxName))
 }

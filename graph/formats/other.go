@@ -16,7 +16,7 @@ func others() []struct{ magic, is string } {
 		{"\x28\xb5\x2f\xfd", "compressed with Zstandard"},
 		{"\xfd7zXZ\x00", "compressed with xz"},
 		{"BZh", "compressed with bzip2"},
-		{"PK\x03\x04", "a ZIP archive (a PyTorch checkpoint, a Keras model, a NumPy archive)"},
+		{"PK\x03\x04", "a ZIP archive (a PyTorch checkpoint, a Keras model, a NumPy archive)" + weightsOnly},
 		{"\x89HDF\r\n\x1a\n", "HDF5 (a Keras model perhaps)"},
 		{"\x93NUMPY", "a NumPy array"},
 		{"\x89PNG", "a PNG image"},
@@ -24,6 +24,9 @@ func others() []struct{ magic, is string } {
 		{"<", "XML or HTML"},
 	}
 }
+
+// weightsOnly says what to do about a checkpoint.
+const weightsOnly = ", and a checkpoint holds weights only: export the model to ONNX, or capture it with the Python package (docs/pytorch.md)"
 
 // other says what data looks like of what is not read, "" for anything else.
 func other(data []byte) string {
@@ -33,7 +36,7 @@ func other(data []byte) string {
 	case len(data) >= 8 && string(data[4:8]) == "TFL3":
 		return "a TensorFlow Lite model"
 	case len(data) > 1 && data[0] == 0x80 && data[1] >= 2 && data[1] <= 5:
-		return "a Python pickle (a PyTorch checkpoint)"
+		return "a Python pickle (a PyTorch checkpoint)" + weightsOnly
 	case isRunMetadata(data):
 		return "TensorFlow's RunMetadata (times without a graph)"
 	case isTuningData(data):

@@ -77,6 +77,9 @@ func (c *console) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if f.plan != "" && !cmd.Flags().Changed("to") {
+				c.note("without --to this is the plan itself; other forms are schedule, split, pipedream,\n  %s", targetNames())
+			}
 			return c.writeOutput(f.out, write)
 		},
 	}
@@ -108,7 +111,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	case f.plan != "":
 		file, err := plan.ReadFile(f.plan)
 		if err != nil {
-			return nil, err
+			return nil, inFolder(f.plan, err)
 		}
 		if err := l.change(file); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.plan, err)

@@ -33,7 +33,7 @@ func (f *graphFlags) add(fl *pflag.FlagSet) {
 func (f *graphFlags) check() error {
 	switch {
 	case f.Workload == "" && f.Graph == "":
-		return usagef("name a graph by --workload or --graph")
+		return usagef("name a graph by --workload or --graph; 'placer workloads' lists those that are built in")
 	case f.Workload != "" && f.Graph != "":
 		return usagef("--workload and --graph exclude each other")
 	case f.Times != "" && f.Train != "":

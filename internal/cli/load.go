@@ -22,8 +22,10 @@ import (
 type loaded struct {
 	problem.Source
 	file formats.File // nothing for a workload
-	// assumptions are what the inputs left open, with what was taken.
+	// assumptions are what the inputs left open, with what was taken; the one that no
+	// machine is named is unnamed too.
 	assumptions []string
+	unnamed     string
 }
 
 // assume notes something that the inputs leave open.
@@ -37,6 +39,10 @@ func (c *console) tell(l loaded) {
 	for _, text := range l.assumptions {
 		if !slices.Contains(c.told, text) {
 			c.told = append(c.told, text)
+			if text == l.unnamed {
+				c.assumed("%s", text)
+				continue
+			}
 			c.note("%s", text)
 		}
 	}
@@ -169,7 +175,8 @@ func (c *console) loadInputs(f *inputFlags) (l loaded, m *hw.Machine, err error)
 
 // assumeMachine says that nobody has named machine m.
 func (l *loaded) assumeMachine(m *hw.Machine) {
-	l.assume("no machine is named: %s, %s; --gpu, --machine and --gpus choose another", m.Name, devicesInWords(m))
+	l.unnamed = fmt.Sprintf("no machine is named: %s, %s; --gpu, --machine and --gpus choose another", m.Name, devicesInWords(m))
+	l.assume("%s", l.unnamed)
 }
 
 // machineFor returns the machine that f names or, where it names none, that of the

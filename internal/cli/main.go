@@ -71,6 +71,7 @@ type console struct {
 	verbose    bool
 	wide       bool
 	told       []string // notes on inputs that have been written
+	untold     []string // notes on what follows, for which there was nothing to follow yet
 	args       []string // behind the command's name
 }
 
@@ -93,6 +94,9 @@ func (c *console) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(c.err, "%s", defect.Stack)
 	}
 	code := exitCode(err)
+	if code == exitDone || code == exitInfeasible || code == exitInterrupted {
+		c.tellUntold()
+	}
 	if err != nil {
 		fmt.Fprintf(c.err, "%s %s\n", paint(colourful(c.err), red, "placer:"), oneLine(err.Error()))
 	}
@@ -155,8 +159,24 @@ func exitCode(err error) int {
 // note writes a remark to stderr.
 func (c *console) note(format string, a ...any) { c.say("note: "+format, a...) }
 
+// assumed is a note on the results that follow: it is written with the first thing that
+// is, and never before an error that comes sooner.
+func (c *console) assumed(format string, a ...any) {
+	c.untold = append(c.untold, fmt.Sprintf(format, a...))
+}
+
+// tellUntold writes what is untold.
+func (c *console) tellUntold() {
+	notes := c.untold
+	c.untold = nil
+	for _, text := range notes {
+		c.note("%s", text)
+	}
+}
+
 // say writes a line to stderr unless told to be quiet.
 func (c *console) say(format string, a ...any) {
+	c.tellUntold()
 	if !c.quiet {
 		fmt.Fprintf(c.err, "placer: "+format+"\n", a...)
 	}

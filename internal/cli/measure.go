@@ -187,7 +187,8 @@ func (c *console) readPlan(path string) (*plan.File, error) {
 	if path == "-" {
 		return plan.Read(c.in, "stdin")
 	}
-	return plan.ReadFile(path)
+	f, err := plan.ReadFile(path)
+	return f, inFolder(path, err)
 }
 
 func (c *console) splitCommand() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 type document interface{ WriteText(io.Writer) error }
 
 func (c *console) print(asJSON bool, d document) error {
+	c.tellUntold()
 	if asJSON {
 		return jsonx.Write(c.out, d)
 	}
@@ -54,6 +55,7 @@ func checkOutput(path string, asJSON bool) error {
 
 // writeOutput writes what write writes to the file at path, or to stdout for "-".
 func (c *console) writeOutput(path string, write func(io.Writer) error) error {
+	c.tellUntold()
 	if path == "-" {
 		return write(c.out)
 	}

@@ -129,7 +129,7 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 		host := struct {
 			Format string `json:"format"`
 			hostSettings
-		}{runFormat, hostSettings{Workers: workers, PolicyDevice: onCPU, Python: f.Python}}
+		}{"", hostSettings{Workers: workers, PolicyDevice: onCPU, Python: f.Python}}
 		if err := c.readSettings(path, &host); err != nil {
 			return err
 		}
@@ -137,6 +137,7 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 	} else {
 		given := f.inputFlags()
 		f.settings = defaultSettings()
+		f.Format = "" // which a document says
 		f.Workers = workers
 		if err := c.readSettings(path, &f.settings); err != nil {
 			return err
@@ -151,8 +152,8 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 			f.Machine, f.GPU, f.MachineHash, f.MachineAssumed = "", "", "", false
 		}
 	}
-	if f.Format != runFormat {
-		return fmt.Errorf("%s: format is %q, want %q", path, f.Format, runFormat)
+	if err := checkFormat(path, f.Format); err != nil {
+		return err
 	}
 	cmd.Flags().Visit(func(x *pflag.Flag) {
 		if list, ok := x.Value.(pflag.SliceValue); ok {
@@ -305,7 +306,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		c.say("report %s", page)
 	}
 	if infeasible == nil {
-		c.say("to run the plan: placer export %s --machine %s --plan %s --to schedule; docs/pytorch.md", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
+		c.say("to run the plan (docs/pytorch.md):\n  placer export %s \\\n     --machine %s \\\n     --plan %s --to schedule", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
 	}
 	if why.error != nil {
 		return fmt.Errorf("%w; to go on: placer search --resume %s", why, s.run.Dir())

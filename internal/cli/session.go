@@ -265,12 +265,12 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 func (c *console) readRunSettings(dir string) (runSettings, error) {
 	path := filepath.Join(dir, search.ConfigFile)
 	k := defaultSettings()
-	k.Tasks = plan.Place.String()
+	k.Format, k.Tasks = "", plan.Place.String()
 	if err := c.readSettings(path, &k); err != nil {
 		return k.runSettings, err
 	}
-	if k.Format != runFormat {
-		return k.runSettings, fmt.Errorf("%s: format is %q, want %q", path, k.Format, runFormat)
+	if err := checkFormat(path, k.Format); err != nil {
+		return k.runSettings, err
 	}
 	if err := k.complete(); err != nil {
 		return k.runSettings, fmt.Errorf("%s: %w", path, err)

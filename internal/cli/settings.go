@@ -121,6 +121,17 @@ func (c *console) readInput(path string) ([]byte, error) {
 	return fsx.ReadFile(path, maxSettings)
 }
 
+// checkFormat reports settings at path that do not say their format, or another.
+func checkFormat(path, format string) error {
+	switch format {
+	case runFormat:
+		return nil
+	case "":
+		return fmt.Errorf("%s: key format is missing, want \"format\": %q", path, runFormat)
+	}
+	return fmt.Errorf("%s: format is %q, want %q", path, format, runFormat)
+}
+
 // maxSettings bounds a document of settings.
 const maxSettings = 64 << 20
 

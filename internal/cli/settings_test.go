@@ -108,3 +108,19 @@ func machineFile(t *testing.T) string {
 	}
 	return path
 }
+
+// Settings say their format: a document without it is refused with what to write.
+func TestSettingsSayTheirFormat(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, text := range []string{"{}", `{"workers": 1}`, `{"format": "placer run 2"}`} {
+		if err := os.WriteFile("settings.json", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []string{"--workload=rnnlm2", "--resume=run"} {
+			got := command(t, []string{"search", "--config", "settings.json", "--print-config", more})
+			if !strings.Contains(got, `"placer run 1"`) || !strings.HasSuffix(got, "exit 1\n") {
+				t.Errorf("%s: %s", text, got)
+			}
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/hw"
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
 	"placer/internal/report"
@@ -139,7 +140,7 @@ func (c *console) judged(f *verdictFlags, l loaded) ([]verdict.Machine, error) {
 	if len(all) == 0 {
 		all = []machineFlags{{GPUs: f.most, CPU: f.cpu}}
 		if l.Times == nil {
-			c.note("no machine is named: %s is taken", defaultGPU)
+			c.assumed("no machine is named: %s is taken", defaultGPU)
 		}
 	}
 	prices, err := f.price()
@@ -178,7 +179,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	}
 	most := slices.MaxFunc(ms, func(a, b verdict.Machine) int { return a.NumDevices() - b.NumDevices() })
 	if n := len(f.counts); n > 0 && f.counts[n-1] > most.NumDevices() {
-		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more", f.counts[n-1], most.Name, most.NumDevices())
+		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more; %s", f.counts[n-1], most.Name, most.NumDevices(), hw.OfMore)
 	}
 	batch, err := f.samples()
 	if err != nil {

@@ -12,25 +12,28 @@ import (
 // WriteComparison writes c as tables: the rows, then the totals.
 func WriteComparison(w io.Writer, c *compare.Comparison) error {
 	pg := newPage(w)
-	pg.comparison(c, "\n", "")
+	pg.comparison(c, "", "")
 	return pg.err
 }
 
 // WriteComparisonMarkdown writes c for a report.
 func WriteComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	pg := newMarkdown(w)
-	pg.comparison(c, "\n\n", "- ")
+	pg.comparison(c, "\n", "- ")
 	return pg.err
 }
 
 // comparison writes c; mark stands before each note.
 func (p *page) comparison(c *compare.Comparison, behindTitle, mark string) {
-	p.printf("%s%s", describe(c), behindTitle)
+	p.folded("", describe(c))
+	p.printf("%s", behindTitle)
 	for _, t := range []*table{comparisonRows(c), comparisonTotals(c)} {
 		p.table(t)
 		p.printf("\n")
 	}
-	p.lines(mark, comparisonNotes(c)...)
+	for _, n := range comparisonNotes(c) {
+		p.folded(mark, n)
+	}
 }
 
 // describe says in a line what was compared.

@@ -62,7 +62,11 @@ func plot(pg *page, ps []mark, xName, yName string, xs, ys func(float64) string)
 }
 
 // wrap writes s in lines of a terminal's width, the later ones behind two spaces.
-func (p *page) wrap(mark, s string) {
+func (p *page) wrap(mark, s string) { p.fill(mark, s, width) }
+
+// fill writes s behind mark in lines of at most width columns, the later ones behind two
+// spaces.
+func (p *page) fill(mark, s string, width int) {
 	line := mark
 	for k, word := range strings.Fields(s) {
 		switch {

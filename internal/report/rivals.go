@@ -43,7 +43,7 @@ type PartitioningRow struct {
 // WriteText writes p as a table.
 func (p *Partitioning) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	t := newTable("input", ">nodes", ">published", ">linear", ">pipedream", ">published", ">contiguous", ">downsets", ">seconds", ">any shape", ">seconds", ">bound", ">gap", ">expert", ">published")
+	t := newTable("input", ">nodes", ">published", ">linear", ">pipedream", ">published", ">contiguous", ">downsets", ">seconds", ">any shape", ">seconds", ">bound", ">gap", ">expert", ">published").fitting("seconds", "downsets", "seconds", "published", "nodes", "published", "published", "gap")
 	ms := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	maybe := func(x *float64) string {
 		if x == nil {
@@ -60,7 +60,7 @@ func (p *Partitioning) WriteText(w io.Writer) error {
 			ms(r.Free), fmt.Sprintf("%.3f", r.FreeSeconds), ms(r.Bound), fmt.Sprintf("%.1f%%", 100*r.Gap), maybe(r.Expert), maybe(r.ExpertWas))
 	}
 	pg.table(t)
-	pg.printf("largest loads in ms; contiguous splits are optimal unless marked \"?\"; pipedream: cuts of a linear order of biconnected components; any shape: %d moves, seed %d, and its gap to the proven bound\n", p.Moves, p.Seed)
+	pg.prose(fmt.Sprintf("largest loads in ms; contiguous splits are optimal unless marked \"?\"; pipedream: cuts of a linear order of biconnected components; any shape: %d moves, seed %d, and its gap to the proven bound", p.Moves, p.Seed))
 	return pg.err
 }
 

@@ -243,7 +243,7 @@ type column struct {
 // WriteText writes s as a table with footnotes.
 func (s *Search) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed)
+	pg.prosef("%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed)
 	pg.table(s.table())
 	pg.lines("", s.notes()...)
 	if than := s.reducedFrom(); than != "" {

@@ -141,7 +141,7 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	if s.Kernels < s.Graph.Ops {
 		kernels = fmt.Sprintf(", %s fusion into %d kernels", s.Fusion, s.Kernels)
 	}
-	pg.printf("%s: %d ops on %s, %s; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices), cmp.Or(s.Method, "unknown"), s.Scheduler, kernels)
+	pg.prosef("%s: %d ops on %s, %s; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices), cmp.Or(s.Method, "unknown"), s.Scheduler, kernels)
 	if s.Gap != nil {
 		pg.printf("step time %s, %.1f%% above the proven lower bound %s\n\n", seconds(s.StepTime), 100**s.Gap, seconds(s.LowerBound))
 	} else {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"placer/hw"
 	"placer/placer/strategies"
@@ -51,8 +52,13 @@ type strategyRow struct {
 // CompareStrategies describes rows for a graph on m at a batch.
 func CompareStrategies(graph string, m *hw.Machine, batch int64, rows []strategies.Row, took float64) *Strategies {
 	d := &Strategies{Format: strategiesFormat, Graph: graph, Machine: IdentifyMachine(m), Batch: batch, Seconds: took}
+	indivisible := false
 	for k := range rows {
 		d.Rows = append(d.Rows, describeStrategy(&rows[k], batch))
+		indivisible = indivisible || rows[k].Indivisible
+	}
+	if indivisible {
+		d.Notes = append(d.Notes, "give --batch N: samples of a step that the devices can share")
 	}
 	if best := strategies.Best(rows); best != nil && best.Overflow == 0 {
 		d.Best = best.Name
@@ -90,7 +96,7 @@ func (d *Strategies) Feasible() bool { return d.Best != "" }
 // WriteText writes d as a table.
 func (d *Strategies) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s on %s, %s; %d samples a step, on all devices together\n\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices), d.Batch)
+	pg.prosef("%s on %s, %s; %s a step, on all devices together\n\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices), samples(d.Batch))
 	writeWays(pg, d.Rows, d.Best)
 	for _, n := range d.Notes {
 		pg.printf("%s\n", n)
@@ -122,10 +128,18 @@ func writeWays(pg *page, rows []strategyRow, best string) {
 		t.row(name, r.Strategy, seconds(r.StepTime), rate, units.Bytes(most), fmt.Sprintf("%.1f%%", 100*r.Bubble), units.Bytes(r.Traffic), fmt.Sprintf("%.1f s", r.Seconds))
 	}
 	pg.table(t)
+	why := map[string][]string{} // rows by the reason that they have in common
+	for _, r := range rows {
+		if r.Why != "" {
+			why[r.Why] = append(why[r.Why], r.Name)
+		}
+	}
 	for _, r := range rows {
 		switch {
 		case r.Why != "":
-			pg.printf("%s: %s\n", r.Name, r.Why)
+			if why[r.Why][0] == r.Name {
+				pg.prose(strings.Join(why[r.Why], ", ") + ": " + r.Why)
+			}
 		case !r.Feasible:
 			pg.printf("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
 		}

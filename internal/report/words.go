@@ -38,6 +38,14 @@ func devices(n int) string {
 	return fmt.Sprintf("%d devices", n)
 }
 
+// samples is n of them in words.
+func samples(n int64) string {
+	if n == 1 {
+		return "1 sample"
+	}
+	return fmt.Sprintf("%d samples", n)
+}
+
 // wrapped returns the words of s in lines of at most width characters, one at least; a
 // longer word has a line of its own.
 func wrapped(s string, width int) []string {

@@ -29,3 +29,34 @@ func TestWrapped(t *testing.T) {
 		}
 	}
 }
+
+// TestProse: paragraphs fit their width, and the ends of lines behind them stay.
+func TestProse(t *testing.T) {
+	var out strings.Builder
+	pg := newPage(&out)
+	pg.prosef("%s\n\n", strings.Repeat("word ", 60))
+	lines := strings.Split(out.String(), "\n")
+	for _, l := range lines {
+		if len(l) > proseWidth {
+			t.Errorf("%d columns: %s", len(l), l)
+		}
+	}
+	if len(lines) < 5 || lines[len(lines)-2] != "" || !strings.HasPrefix(lines[1], "  word") {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// TestPartitioningFits: the table and its footer fit 100 columns.
+func TestPartitioningFits(t *testing.T) {
+	x := 1234.56
+	var out strings.Builder
+	p := Partitioning{Moves: 1000000, Rows: []PartitioningRow{{Input: "gnmt_training.json", Nodes: 1000, Published: &x, Linear: x, Layers: x, LayersWas: &x, Contiguous: x, Downsets: 123456, Seconds: 100, Free: x, FreeSeconds: 100, Bound: x, Expert: &x, ExpertWas: &x}}}
+	if err := p.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range strings.Split(out.String(), "\n") {
+		if len(l) > proseWidth {
+			t.Errorf("%d columns: %s", len(l), l)
+		}
+	}
+}

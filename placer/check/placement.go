@@ -31,7 +31,7 @@ func FromPlan(f *plan.File, g *graph.Graph, m *hw.Machine) (*Placement, error) {
 		hash = f.ChangedHash
 	}
 	if hash != g.Hash() {
-		return nil, fmt.Errorf("plan is for graph %q (%.12s), not for %q (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
+		return nil, f.OtherGraph(g)
 	}
 	if len(f.Device) != g.NumOps() {
 		return nil, fmt.Errorf("plan places %d ops, graph %s has %d", len(f.Device), g.Name(), g.NumOps())

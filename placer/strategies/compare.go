@@ -52,10 +52,12 @@ type Row struct {
 	// Device places the ops of one micro-batch, [N], in the row of a placement; else nil:
 	// the strategy's stages do.
 	Device  []uint8
-	*Result         // nil where it cannot be done
-	Why     string  // it cannot
-	Took    float64 // seconds to the answer
-	Tried   int     // strategies simulated
+	*Result        // nil where it cannot be done
+	Why     string // it cannot
+	// Indivisible says that it cannot because the batch is too small, or no multiple.
+	Indivisible bool
+	Took        float64 // seconds to the answer
+	Tried       int     // strategies simulated
 }
 
 // Names of rows.
@@ -236,7 +238,11 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	begin := x.c.Clock()
 	row := Row{Name: name}
 	if len(all) == 0 {
-		row.Why = fmt.Sprintf("%d samples cannot be divided so among %d devices", x.c.Batch, x.judge.Machine.NumDevices())
+		n := x.judge.Machine.NumDevices()
+		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, n), true
+		if name == NameHybrid && isPrime(n) {
+			row.Why, row.Indivisible = fmt.Sprintf("%d devices form no mesh of two axes", n), false
+		}
 	}
 	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
 	ended, last := false, (*plan.Score)(nil) // of the step before
@@ -282,6 +288,16 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	row.Took = x.c.Clock() - begin
 	return row
+}
+
+// isPrime reports whether n devices, 1 too, form no mesh of two axes.
+func isPrime(n int) bool {
+	for d := 2; d*d <= n; d++ {
+		if n%d == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // given simulates a 1F1B pipeline of the stages of the configuration.

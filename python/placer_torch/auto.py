@@ -29,11 +29,16 @@ class Planned:
     one_device_s: float
     best_s: float
     predicted_s: float
-    equal: bool
+    equal: bool  # the results of the plan over several devices, where there is one, have the bits of one device's
     clock: str
     folder: str
     several_s: float | None  # the best plan over several devices, measured; None: the search found none
     load: float | None  # cores' worth of time that other processes used meanwhile
+
+    @property
+    def agreement(self) -> str:
+        """Whether results are equal to the last bit, in words."""
+        return "equal" if self.equal else "NOT equal"
 
     @property
     def falls_back(self) -> bool:
@@ -43,16 +48,16 @@ class Planned:
         one = f"one device: {self.one_device_s * 1e3:.2f} ms a step measured ({self.clock} clock)"
         if self.falls_back:
             if self.several_s is None:
-                return f"{one}; the search found no plan over several devices that is faster, so the model stays on one; files in {self.folder}"
+                return f"{one}; the search found no plan over several devices that is faster, so the model stays on one, with no other results to compare; files in {self.folder}"
             busy = f" while other processes used {self.load:.1f} cores" if self.load is not None and self.load >= 0.1 else ""
             return (
                 f"{one}; the best plan over several takes {self.several_s * 1e3:.2f} ms measured{busy}, {self.predicted_s * 1e3:.2f} ms predicted, "
-                f"so the model stays on one device; files in {self.folder}"
+                f"results {self.agreement}, so the model stays on one device; files in {self.folder}"
             )
         gain = self.one_device_s / self.best_s
         return (
             f"{one}; best plan ({self.schedule.method}) on {len(set(self.schedule.device))} devices: {self.best_s * 1e3:.2f} ms measured, "
-            f"{self.predicted_s * 1e3:.2f} ms predicted; {gain:.2f} times as fast, results {'equal' if self.equal else 'NOT equal'}; files in {self.folder}"
+            f"{self.predicted_s * 1e3:.2f} ms predicted; {gain:.2f} times as fast, results {self.agreement}; files in {self.folder}"
         )
 
 
@@ -91,7 +96,7 @@ def plan(
     predicted = best.predicted_s if best.predicted_s is not None else float("nan")
     several = len(set(best.device)) > 1
     if many["step_time_s"] >= one["step_time_s"] or not several:
-        return Planned(p, one_schedule, one["step_time_s"], one["step_time_s"], predicted, one["equal"], clock, folder, many["step_time_s"] if several else None, many["load"])
+        return Planned(p, one_schedule, one["step_time_s"], one["step_time_s"], predicted, many["equal"] if several else one["equal"], clock, folder, many["step_time_s"] if several else None, many["load"])
     return Planned(p, best, one["step_time_s"], many["step_time_s"], predicted, many["equal"], clock, folder, many["step_time_s"], many["load"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from typing import Any
 
@@ -47,8 +48,21 @@ def test_plan(tmp_path: Any, monkeypatch: Any) -> None:
     got = plan(*models.tiny(), folder=str(tmp_path / "run"), clock="virtual")
     # a tiny model scattered over two devices is slower than on one: it stays there, and says so
     assert got.falls_back and got.best_s == got.one_device_s and got.predicted_s == 0.0125 and got.equal
-    assert "stays on one device" in str(got)
+    assert "stays on one device" in str(got) and "results equal" in str(got)
     assert {"graph.json", "program.pt", "times.json", "machine.json", "plan.json", "schedule.json"} <= set(os.listdir(tmp_path / "run"))
+
+
+def test_plan_on_one_device(tmp_path: Any, monkeypatch: Any) -> None:
+    stand_in(tmp_path, monkeypatch, "0")
+    got = plan(*models.tiny(), folder=str(tmp_path / "run"), clock="virtual")
+    assert got.several_s is None and "no other results to compare" in str(got)
+
+
+def test_no_warning_of_numpy(tmp_path: Any) -> None:
+    """Where NumPy is not installed torch warns of it; no tensor here becomes an array."""
+    code = "import warnings; import placer_torch; warnings.warn('Failed to initialize NumPy: none'); warnings.warn('another')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "NumPy" not in done.stderr and "another" in done.stderr
 
 
 def test_no_placer(tmp_path: Any, monkeypatch: Any) -> None:
