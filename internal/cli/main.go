@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -70,9 +71,10 @@ type console struct {
 	quiet      bool
 	verbose    bool
 	wide       bool
-	told       []string // notes on inputs that have been written
-	untold     []string // notes on what follows, for which there was nothing to follow yet
-	args       []string // behind the command's name
+	told       []string   // notes on inputs that have been written
+	saying     sync.Mutex // a worker's evaluations say what happens to them all at once
+	untold     []string   // notes on what follows, for which there was nothing to follow yet
+	args       []string   // behind the command's name
 }
 
 func (c *console) run(ctx context.Context, args []string) int {
@@ -162,23 +164,36 @@ func (c *console) note(format string, a ...any) { c.say("note: "+format, a...) }
 // assumed is a note on the results that follow: it is written with the first thing that
 // is, and never before an error that comes sooner.
 func (c *console) assumed(format string, a ...any) {
+	c.saying.Lock()
+	defer c.saying.Unlock()
 	c.untold = append(c.untold, fmt.Sprintf(format, a...))
 }
 
 // tellUntold writes what is untold.
 func (c *console) tellUntold() {
-	notes := c.untold
-	c.untold = nil
-	for _, text := range notes {
-		c.note("%s", text)
-	}
+	c.saying.Lock()
+	defer c.saying.Unlock()
+	c.writeUntold()
 }
 
-// say writes a line to stderr unless told to be quiet.
+// say writes a line to stderr unless told to be quiet. Goroutines may call it at once.
 func (c *console) say(format string, a ...any) {
-	c.tellUntold()
+	c.saying.Lock()
+	defer c.saying.Unlock()
+	c.writeUntold()
+	c.writeLine(fmt.Sprintf(format, a...))
+}
+
+func (c *console) writeUntold() {
+	for _, text := range c.untold {
+		c.writeLine("note: " + text)
+	}
+	c.untold = nil
+}
+
+func (c *console) writeLine(text string) {
 	if !c.quiet {
-		fmt.Fprintf(c.err, "placer: "+format+"\n", a...)
+		fmt.Fprintf(c.err, "placer: %s\n", text)
 	}
 }
 
