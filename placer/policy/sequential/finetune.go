@@ -60,7 +60,7 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 	if err != nil {
 		return nil, err
 	}
-	if b, need := p.Budget.Seconds, defaultZeroShot().seconds(f); t.Sparing && b > 0 && need > b/2 {
+	if b, need := p.Budget.Seconds, varied().seconds(f); t.Sparing && b > 0 && need > b/2 {
 		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", name, b, math.Ceil(need))
 	}
 	r, err := t.begin(ctx, f, l)

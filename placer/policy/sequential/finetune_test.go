@@ -113,7 +113,7 @@ func TestSparingTuning(t *testing.T) {
 		sparing bool
 		seconds float64
 		refused bool
-	}{{true, 1.9 * defaultZeroShot().seconds(w), true}, {true, 2.1 * defaultZeroShot().seconds(w), false}, {true, 0, false}, {false, 0.1 * defaultZeroShot().seconds(w), false}} {
+	}{{true, 1.9 * varied().seconds(w), true}, {true, 2.1 * varied().seconds(w), false}, {true, 0, false}, {false, 0.1 * varied().seconds(w), false}} {
 		q.Budget.Seconds = c.seconds
 		config := quickTune()
 		config.Steps = 2

@@ -40,7 +40,7 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 		r.pace.begin = p.Clock()
 	}
 	var err error
-	if r.zeroShot, err = t.Policy.ZeroShot(ctx, f, samplesWithin(p.Budget)); err != nil {
+	if r.zeroShot, err = t.Policy.zeroShot(ctx, f, samplesWithin(p.Budget), varied()); err != nil {
 		return nil, err
 	}
 	for li := range f.at {

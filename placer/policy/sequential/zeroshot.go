@@ -7,11 +7,14 @@ import (
 	"slices"
 
 	"placer/graph/unit"
+	"placer/plan"
 )
 
 // A zero-shot placement makes many rollouts by forward passes and has those evaluated
 // that end soonest by the policy's own schedule, which costs a hundredth of a
-// simulation and knows nothing of it.
+// simulation and knows nothing of it. The best of them are then improved under that
+// schedule, and what comes of it is evaluated too
+// (docs/adr/0053-drafts-improved-by-the-own-schedule.md).
 
 // DefaultSamples is the number of samples of a zero-shot placement: the placements
 // that are evaluated.
@@ -50,10 +53,25 @@ type zeroShotConfig struct {
 	alike float64
 	// listed is the number of rollouts kept for each sample and list.
 	listed int
+	// improved is the share of the samples that are improvements of others, and parents the
+	// number of those that are improved, by turns.
+	improved float64
+	parents  int
+	improver improverConfig
 }
 
+// defaultZeroShot is for placing at once: one greedy round, for by drawn problems two more
+// at temperatures bring nothing.
 func defaultZeroShot() zeroShotConfig {
-	return zeroShotConfig{learned: []float32{0, 1}, rounds: 3, hottest: 0.7, work: 400_000_000, scoring: 4, stepsPerSecond: 10_000_000, abreast: 14, alike: 0.002, listed: 8}
+	return zeroShotConfig{learned: []float32{0, 1}, rounds: 1, hottest: 0.7, work: 400_000_000, scoring: 4, stepsPerSecond: 10_000_000, abreast: 14, alike: 0.002, listed: 8, improved: 0.375, parents: 3, improver: defaultImprover()}
+}
+
+// varied is for fine-tuning, which learns from all samples and has minutes: rollouts at
+// temperatures besides, none improved.
+func varied() zeroShotConfig {
+	c := defaultZeroShot()
+	c.rounds, c.improved = 3, 0
+	return c
 }
 
 // roundWork returns the work of following every prior once at every level, in steps.
@@ -72,16 +90,53 @@ func (c zeroShotConfig) roundsOf(f *Features) int {
 
 // seconds returns about how long the rollouts take.
 func (c zeroShotConfig) seconds(f *Features) float64 {
-	return float64(c.roundsOf(f)*c.roundWork(f)) / c.stepsPerSecond
+	steps := c.roundsOf(f) * c.roundWork(f)
+	if c.improved > 0 {
+		s := f.instance(0)
+		steps += min(c.improver.work, c.improver.moves*s.part.NumUnits()*s.nodes.Graph.NumOps())
+	}
+	return float64(steps) / c.stepsPerSecond
 }
 
 // ZeroShot returns k samples of f, each evaluated once by the simulator: first the
 // greedy rollout whose own schedule ends soonest, then those that end soonest of each
-// level and each weight of what was learned; runs of time steps count as segments,
-// of which one or the other suits. There are fewer when ctx ends.
+// level and each weight of what was learned, the expert's placement, unless the policy has
+// no guides, and improvements of the best of these. There are fewer when ctx ends.
 func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, error) {
-	c := defaultZeroShot()
+	return p.zeroShot(ctx, f, k, defaultZeroShot())
+}
+
+func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotConfig) ([]Sample, error) {
 	random := rand.New(rand.NewPCG(f.problem.Seed, 0x7a))
+	improved := int(c.improved * float64(k))
+	out := p.drafts(ctx, f, k-improved, c, random)
+	if len(out) == 0 {
+		return nil, ctx.Err()
+	}
+	if improved > 0 && !p.net.unguided {
+		out = append(out[:min(len(out), k-improved-1)], Sample{Decision: plan.Decision{Device: f.coarse.expert}})
+	}
+	for i := range out {
+		if i > 0 && ctx.Err() != nil {
+			return out[:i], nil
+		}
+		f.complete(p, &out[i])
+	}
+	if improved == 0 {
+		return out, nil
+	}
+	return p.improve(ctx, f, out, k-len(out), c, random), nil
+}
+
+// complete decides the other tasks of a sample that has devices alone, and evaluates it.
+func (f *Features) complete(p *Policy, x *Sample) {
+	x.Decision = f.decision(p, x.level, x.Device)
+	x.Score = f.problem.Evaluator.Evaluate(x.Decision)
+}
+
+// drafts returns the k rollouts to evaluate. Runs of time steps count as segments, of
+// which one or the other suits.
+func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfig, random *rand.Rand) []Sample {
 	greedy := &shortlist{most: 1}
 	lists := make([]*shortlist, len(levels)*len(c.learned))
 	for i := range lists {
@@ -106,18 +161,45 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 			}
 		}
 	}
-	if len(greedy.of) == 0 {
-		return nil, ctx.Err()
+	return merge(greedy.of, lists, k, c.alike)
+}
+
+// improve adds up to n samples to those judged: what annealing by the own schedule makes of
+// the best of them, each by turns. One that comes to nothing new is not judged again.
+func (p *Policy) improve(ctx context.Context, f *Features, judged []Sample, n int, c zeroShotConfig, random *rand.Rand) []Sample {
+	s := f.instance(0)
+	if s.d < 2 || s.part.NumUnits() < 2 {
+		return judged
 	}
-	out := merge(greedy.of, lists, k, c.alike)
-	for i := range out {
-		if i > 0 && ctx.Err() != nil {
-			return out[:i], nil
+	parents := slices.Clone(judged)
+	slices.SortStableFunc(parents, func(a, b Sample) int {
+		switch {
+		case a.Score.Better(b.Score):
+			return -1
+		case b.Score.Better(a.Score):
+			return 1
 		}
-		out[i].Decision = f.decision(p, out[i].level, out[i].Device)
-		out[i].Score = f.problem.Evaluator.Evaluate(out[i].Decision)
+		return 0
+	})
+	parents = parents[:min(len(parents), c.parents)]
+	x, at := newImprover(s, c.improver), make([]int32, s.part.NumUnits())
+	for i := range n {
+		parent := parents[i%len(parents)]
+		for u := range at {
+			at[u] = int32(parent.Device[s.part.Ops[u][0]])
+		}
+		best, soonest := x.improve(ctx, at, c.improver.movesOf(s, n), random)
+		if ctx.Err() != nil {
+			break
+		}
+		y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, clock: soonest}
+		if s.place(best, y.Device); slices.Equal(y.Device, parent.Device) {
+			continue
+		}
+		f.complete(p, &y)
+		judged = append(judged, y)
 	}
-	return out, nil
+	return judged
 }
 
 // followAll follows every prior once, with that weight of what was learned and at
@@ -134,7 +216,11 @@ func (e *rollouts) followAll(ctx context.Context, c zeroShotConfig, learned, hot
 				priors[i].learned = learned
 				temperature[i] = hottest * random.Float32()
 			}
-			e.roll(priors, passes-1, false, sampler(temperature, random, e.d))
+			if hottest == 0 {
+				e.greedy(priors)
+			} else {
+				e.roll(priors, passes-1, false, sampler(temperature, random, e.d))
+			}
 			for _, x := range e.states[:len(priors)] {
 				if !yield(x) {
 					return
