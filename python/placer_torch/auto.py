@@ -13,7 +13,7 @@ from placer_runtime import binary
 
 from . import copies, graph, machine, schedule as schedules, profile, state as states
 from .capture import Loss, capture
-from .errors import NoDeviceError
+from .errors import FormatError, NoDeviceError
 from .measure import Meter, Options
 from .schedule import Schedule
 from .program import Program
@@ -78,8 +78,10 @@ def plan(
     best plan beside one device and returns both. devices: "auto" (the CPU cores
     that this process may use) or "cpu:N". Print the result to read it.
     """
-    p = capture(model, loss, batch, optimizer, name=name)
+    if folder and os.path.isdir(os.path.join(folder, "run")):
+        raise FormatError(f"{folder}: holds a plan already; name another folder")
     count = device_count(devices)
+    p = capture(model, loss, batch, optimizer, name=name)
     folder = folder or tempfile.mkdtemp(prefix="placer-")
     path = lambda f: os.path.join(folder, f)  # noqa: E731
     graph.write(p, path("graph.json"))

@@ -27,6 +27,8 @@ class Loop:
         devices are run in this process; "" runs op by op."""
         self.program, self.schedule, self._fuse = p, s, fuse
         first = states.of_model(p, model) if model is not None else states.example(p)
+        self._entries = states.entries(p, model) if model is not None else {p.ops[i].target: p.ops[i].name for i in p.sources("parameter", "buffer")}
+        self._unused = {k: v for k, v in model.state_dict().items() if self._entries[k] is None} if model is not None else {}
         example = states.leaves(p, batch) if batch is not None else states.batch(p)
         devices = torch_devices(s.devices)
         if workers is None:
@@ -78,8 +80,10 @@ class Loop:
         return self._here.state
 
     def state_dict(self) -> Tensors:
-        """Parameters and buffers as the model's own state_dict has them, on the CPU."""
-        return {o.target: self._state[o.name].detach().cpu().clone() for o in self.program.ops if o.role in ("parameter", "buffer")}
+        """Parameters and buffers as the model's own state_dict has them, on the CPU: tied
+        ones under all their names, buffers that are not persistent left out, and what the
+        step does not use as it was. Without a model, all under their first names."""
+        return {k: self._state[name].detach().cpu().clone() if name is not None else self._unused[k] for k, name in self._entries.items()}
 
     def optimizer_state(self) -> dict[str, Any]:
         """The steps run, and the optimizer's slots by "parameter.slot"."""
@@ -89,8 +93,11 @@ class Loop:
     def load_state_dict(self, state: Tensors, optimizer: dict[str, Any] | None = None) -> None:
         """Takes a model's state_dict, tied names included, and optimizer_state's slots.
         Raises RunError where a parameter is missing or has another shape."""
+        saved = set(self._entries.values())
         for o in self.program.ops:
             if o.role in ("parameter", "buffer"):
+                if o.name not in saved and o.target not in state:
+                    continue  # a buffer that no state_dict has
                 self._load(o.name, state.get(o.target), o.target)
             elif o.role == "slot" and optimizer is not None:
                 self._load(o.name, optimizer["slots"].get(o.name), o.name)

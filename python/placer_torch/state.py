@@ -18,6 +18,15 @@ def of_model(p: Program, model: torch.nn.Module) -> Tensors:
     return {p.ops[i].name: _source(p.ops[i], have) for i in p.sources(*STATE)}
 
 
+def entries(p: Program, model: torch.nn.Module) -> dict[str, str | None]:
+    """The op that holds each entry of the model's state_dict: parameters that are tied have
+    one op, what the step does not use has none."""
+    op = {p.ops[i].target: p.ops[i].name for i in p.sources("parameter", "buffer")}
+    have = [*model.named_parameters(), *model.named_buffers()]
+    held = {id(t): op[k] for k, t in have if k in op}
+    return {k: held.get(id(t)) for k, t in model.state_dict(keep_vars=True).items()}
+
+
 def _source(o: Op, have: dict[str, torch.Tensor]) -> torch.Tensor:
     (s,) = o.outputs
     assert s is not None

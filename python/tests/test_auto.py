@@ -52,6 +52,15 @@ def test_plan(tmp_path: Any, monkeypatch: Any) -> None:
     assert {"graph.json", "program.pt", "times.json", "machine.json", "plan.json", "schedule.json"} <= set(os.listdir(tmp_path / "run"))
 
 
+def test_plan_keeps_a_plan(tmp_path: Any, monkeypatch: Any) -> None:
+    """A folder with a plan is refused before anything in it is written."""
+    stand_in(tmp_path, monkeypatch, "0")
+    os.makedirs(tmp_path / "plan" / "run")
+    with pytest.raises(PlacerTorchError, match="holds a plan already; name another folder"):
+        plan(*models.tiny(), folder=str(tmp_path / "plan"), clock="virtual")
+    assert os.listdir(tmp_path / "plan") == ["run"]
+
+
 def test_plan_on_one_device(tmp_path: Any, monkeypatch: Any) -> None:
     stand_in(tmp_path, monkeypatch, "0")
     got = plan(*models.tiny(), folder=str(tmp_path / "run"), clock="virtual")

@@ -87,6 +87,37 @@ def test_loop_and_checkpoint() -> None:
             second.load_state_dict({})
 
 
+class Tied(torch.nn.Module):
+    """Two names of one weight, a buffer that no state_dict has, and a layer never used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.into, self.out, self.never = torch.nn.Embedding(12, 4), torch.nn.Linear(4, 12, bias=False), torch.nn.Linear(2, 2)
+        self.out.weight = self.into.weight
+        self.register_buffer("scale", torch.full((4,), 0.5), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.into(x) * self.scale)
+
+
+def test_state_dict_is_the_models() -> None:
+    """A loop's state_dict has the keys of the model's own and loads into it strictly, and the
+    model's into a loop."""
+    model = Tied()
+    ids, want = torch.arange(6), torch.arange(6)
+    p = capture(model, lambda m, b: torch.nn.functional.cross_entropy(m(b[0]), b[1]), (ids, want), torch.optim.SGD(model.parameters(), lr=0.1))
+    begin = {k: v.clone() for k, v in model.state_dict().items()}
+    with Loop(p, schedule.single(p), model) as loop:
+        loop.step((ids, want))
+        got = loop.state_dict()
+        assert list(got) == list(begin)
+        assert torch.equal(got["into.weight"], got["out.weight"]) and not torch.equal(got["into.weight"], begin["into.weight"])
+        assert torch.equal(got["never.weight"], begin["never.weight"])
+        loop.load_state_dict(begin)
+        assert all(torch.equal(v, begin[k]) for k, v in loop.state_dict().items())
+    model.load_state_dict(got)
+
+
 def test_inference_loop() -> None:
     model, _, batch, _ = models.gpt2(layers=1, width=32, time=8, vocab=40)
     p = capture(model, None, {"ids": batch[0]})

@@ -28,14 +28,15 @@ type improver struct {
 
 // improverConfig bounds the work of an improver.
 type improverConfig struct {
-	moves  int     // tried for each unit
+	moves  int     // tried for each unit, at most
+	fewest int     // moves for each unit with which a placement is improved at all
 	work   int     // nodes scheduled in all at most, which leaves large graphs fewer moves
 	warmth float64 // temperature at first, as a share of the step; it falls to 0
 	widest float64 // share of the units that move at once, at most
 }
 
 func defaultImprover() improverConfig {
-	return improverConfig{moves: 20, work: 10_000_000, warmth: 0.003, widest: 0.25}
+	return improverConfig{moves: 20, fewest: 5, work: 10_000_000, warmth: 0.003, widest: 0.25}
 }
 
 func newImprover(s *instance, c improverConfig) *improver {
@@ -69,10 +70,20 @@ func newImprover(s *instance, c improverConfig) *improver {
 	return x
 }
 
-// movesOf returns how many moves each of n placements is given.
+// perUnit returns the nodes scheduled in one move for each unit of s.
+func perUnit(s *instance) int { return max(1, s.nodes.Graph.NumOps()*s.part.NumUnits()) }
+
+// placements returns how many of n placements of s there is work to improve.
+func (c improverConfig) placements(s *instance, n int) int {
+	if s.d < 2 || s.part.NumUnits() < 2 {
+		return 0
+	}
+	return min(n, c.work/(c.fewest*perUnit(s)))
+}
+
+// movesOf returns how many moves each of n placements of s is given.
 func (c improverConfig) movesOf(s *instance, n int) int {
-	nodes := max(1, s.nodes.Graph.NumOps())
-	return min(c.moves*s.part.NumUnits(), c.work/(max(1, n)*nodes))
+	return min(c.moves*s.part.NumUnits(), c.work/(max(1, n)*max(1, s.nodes.Graph.NumOps())))
 }
 
 // improve returns the placement, [U], whose own schedule ends soonest of those that so many

@@ -53,8 +53,8 @@ type zeroShotConfig struct {
 	alike float64
 	// listed is the number of rollouts kept for each sample and list.
 	listed int
-	// improved is the share of the samples that are improvements of others, and parents the
-	// number of those that are improved, by turns.
+	// improved is the share of the samples that are improvements of others, at most, and
+	// parents the number of those that are improved, by turns.
 	improved float64
 	parents  int
 	improver improverConfig
@@ -93,7 +93,8 @@ func (c zeroShotConfig) seconds(f *Features) float64 {
 	steps := c.roundsOf(f) * c.roundWork(f)
 	if c.improved > 0 {
 		s := f.instance(0)
-		steps += min(c.improver.work, c.improver.moves*s.part.NumUnits()*s.nodes.Graph.NumOps())
+		n := c.improver.placements(s, int(c.improved*DefaultSamples))
+		steps += n * c.improver.movesOf(s, n) * s.nodes.Graph.NumOps()
 	}
 	return float64(steps) / c.stepsPerSecond
 }
@@ -108,12 +109,12 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 
 func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotConfig) ([]Sample, error) {
 	random := rand.New(rand.NewPCG(f.problem.Seed, 0x7a))
-	improved := int(c.improved * float64(k))
+	improved := c.improver.placements(f.instance(0), int(c.improved*float64(k)))
 	out := p.drafts(ctx, f, k-improved, c, random)
 	if len(out) == 0 {
 		return nil, ctx.Err()
 	}
-	if improved > 0 && !p.net.unguided {
+	if c.improved > 0 && k > 1 && !p.net.unguided {
 		out = append(out[:min(len(out), k-improved-1)], Sample{Decision: plan.Decision{Device: f.coarse.expert}})
 	}
 	for i := range out {
@@ -125,7 +126,7 @@ func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotCon
 	if improved == 0 {
 		return out, nil
 	}
-	return p.improve(ctx, f, out, k-len(out), c, random), nil
+	return p.improve(ctx, f, out, improved, c, random), nil
 }
 
 // complete decides the other tasks of a sample that has devices alone, and evaluates it.
@@ -168,9 +169,6 @@ func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfi
 // the best of them, each by turns. One that comes to nothing new is not judged again.
 func (p *Policy) improve(ctx context.Context, f *Features, judged []Sample, n int, c zeroShotConfig, random *rand.Rand) []Sample {
 	s := f.instance(0)
-	if s.d < 2 || s.part.NumUnits() < 2 {
-		return judged
-	}
 	parents := slices.Clone(judged)
 	slices.SortStableFunc(parents, func(a, b Sample) int {
 		switch {
