@@ -66,7 +66,7 @@ func (f *Fitted) WriteText(w io.Writer) error {
 	case b.Way == "as it is":
 		pg.printf("it fits as it is: placed by %s, step %s\n", b.Method, seconds(b.StepTime))
 	default:
-		pg.printf("* layers one by one from the best above: step %s, %d layers recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), len(b.Recompute), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
+		pg.printf("* layers one by one from the best above: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), many(len(b.Recompute), "layer"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
 	}
 	var peaks []string
 	for d, p := range f.Peak {

@@ -15,7 +15,7 @@ type ModelError struct {
 // device itself: the largest of the mean errors of a whole step in docs/pytorch.md.
 var (
 	unmeasured = ModelError{0.103, "assumed: nothing of this device was measured; the largest of the half-precision products in docs/hardware-models.md"}
-	fromTimes  = ModelError{0.066, "measured op times: the largest mean error of a step in docs/pytorch.md"}
+	fromTimes  = ModelError{0.049, "measured op times: the largest mean error of a step in docs/pytorch.md"}
 )
 
 // measured are the errors of devices of which docs/hardware-models.md has half-precision

@@ -290,7 +290,7 @@ func TestErrorOf(t *testing.T) {
 		t.Errorf("a calibrated machine's error is %+v", e)
 	}
 	s.Seconds = make([]units.Seconds, s.NumOps())
-	if e := verdict.ErrorOf(s, m); e.Share != 0.066 {
+	if e := verdict.ErrorOf(s, m); e.Share != 0.049 {
 		t.Errorf("with times of the file: %+v", e)
 	}
 }
