@@ -49,9 +49,14 @@ func (Placer) Name() string { return Name }
 // Kind returns plan.Search.
 func (Placer) Kind() plan.Kind { return plan.Search }
 
-// Place searches until the budget is spent or ctx ends.
+// Place searches until the budget is spent or ctx ends. Its arms decide partial gradients
+// apart from their variables, whatever the tasks
+// (docs/adr/0054-partial-gradients-under-all-tasks.md).
 func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	p = budget.OrDefault(p)
+	divided := *p
+	divided.Units = p.Units.WithPartialGradients(p.Graph, p.Evaluator.OpSeconds(0))
+	p = &divided
 	if a.Walkers < 1 {
 		a.Walkers = 2
 		if p.Budget.Evaluations == 0 {

@@ -9,6 +9,8 @@ import (
 
 	"placer/baselines/budget"
 	"placer/baselines/conformance"
+	"placer/graph/unit"
+	"placer/placer/problem"
 	"placer/plan"
 )
 
@@ -214,5 +216,37 @@ func TestNoArmHasAPlacement(t *testing.T) {
 	o, err := Placer{Arms: testArms()[1:2], Workers: 1}.Place(t.Context(), testProblem(t, 20))
 	if err != nil || o.Device == nil { // the start stands
 		t.Errorf("%v, %v", o, err)
+	}
+}
+
+// counts notes the units that it is given.
+type counts struct {
+	still
+	cells *int
+}
+
+func (c counts) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+	*c.cells = p.Units.Levels[unit.Cell].NumUnits()
+	return c.still.Place(ctx, p)
+}
+
+// TestPartialGradientsApart: arms decide partial gradients whatever the tasks, and the
+// problem keeps its units.
+func TestPartialGradientsApart(t *testing.T) {
+	p, err := problem.Workload("trfxl:layers=1,batch=8,sequence=64,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", "p100", 2, problem.Options{Tasks: plan.AllTasks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, got := p.Units.Levels[unit.Cell].NumUnits(), 0
+	p.Budget = plan.Budget{Evaluations: 2}
+	device := make([]uint8, p.Graph.NumOps())
+	arm := Arm{Name: "counts", New: func(plan.Decision, int) (plan.Placer, error) {
+		return counts{still{plan.Decision{Device: device}}, &got}, nil
+	}}
+	if _, err := (Placer{Arms: []Arm{arm}, Walkers: 1}).Place(t.Context(), &p.Problem); err != nil {
+		t.Fatal(err)
+	}
+	if got <= plain || p.Units.Levels[unit.Cell].NumUnits() != plain {
+		t.Errorf("the arm has %d cells, the problem %d, and %d before", got, p.Units.Levels[unit.Cell].NumUnits(), plain)
 	}
 }
