@@ -80,7 +80,7 @@ func (c *console) placeCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what the policy decides: place, schedule and fuse, separated by commas; what is left out is as --scheduler says, and nothing is fused")
-	cmd.Flags().BoolVar(&direct, "direct", false, "make as many placements as --samples says and judge all of them, instead of choosing among thousands of rollouts")
+	cmd.Flags().BoolVar(&direct, "direct", false, "make as many placements as --samples says and judge all of them, instead of choosing among rollouts and improving the best")
 	cmd.Flags().IntVar(&samples, "samples", sequential.DefaultSamples, "placements to sample, the greedy one among them")
 	cmd.Flags().BoolVar(&card, "card", false, "print what the policy was trained on and how it did on graphs held out, and place nothing")
 	return cmd
