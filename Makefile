@@ -279,7 +279,7 @@ repro-partitioning: ## split the published partitioning instances under DATA aga
 	mv experiments/dnn-partitioning/result.json.new experiments/dnn-partitioning/result.json
 
 .PHONY: repro-quick
-repro-quick: ## a sample of all that experiments records, again, held to it: 15 minutes of two cores; CHECKS="table2 regal" for some
+repro-quick: ## a sample of all that experiments records, again, held to it: three minutes of two cores, a quarter of an hour under load; CHECKS="table2 regal" for some
 	$(GO) build -o bin/placer ./cmd/placer
 	python3 experiments/quick/check.py bin/placer bin/quick $(CHECKS)
 
