@@ -41,6 +41,18 @@ func (s Score) Better(t Score) bool {
 	return s.Value < t.Value
 }
 
+// Compare orders scores, the better one first: -1 where s is better than t, 1 where t is,
+// and 0 where neither is.
+func (s Score) Compare(t Score) int {
+	switch {
+	case s.Better(t):
+		return -1
+	case t.Better(s):
+		return 1
+	}
+	return 0
+}
+
 // Evaluator judges placements of one graph on one machine. It serves one
 // goroutine; Clone gives another one its own.
 type Evaluator interface {

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestBetter: a score is better than those that follow in the order.
 func TestBetter(t *testing.T) {
 	fast, slow := plan.Score{Value: 1}, plan.Score{Value: 2}
 	over, worse := plan.Score{Value: 0.5, Overflow: 1}, plan.Score{Value: 0.1, Overflow: 2}
@@ -41,6 +43,9 @@ func TestBetter(t *testing.T) {
 		for j, b := range order {
 			if got := a.Better(b); got != (i < j) {
 				t.Errorf("%+v better than %+v: %v, want %v", a, b, got, i < j)
+			}
+			if got := a.Compare(b); got != cmp.Compare(i, j) {
+				t.Errorf("%+v beside %+v: %d, want %d", a, b, got, cmp.Compare(i, j))
 			}
 		}
 		if a.Feasible() != (i < 2) {

@@ -46,13 +46,7 @@ func InOrder(s problem.Source, m *hw.Machine) (*hw.Machine, error) {
 			}
 			return 1
 		}
-		switch {
-		case score[a].Better(score[b]):
-			return -1
-		case score[b].Better(score[a]):
-			return 1
-		}
-		return 0
+		return score[a].Compare(score[b])
 	})
 	if slices.IsSorted(order) {
 		return m, nil

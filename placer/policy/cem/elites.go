@@ -34,14 +34,6 @@ func (e *Elites) Add(actions [][]int32, scores []plan.Score) {
 // first and the older of equal ones before the younger.
 func (e *Elites) Best() []Sample {
 	all := slices.Clone(e.recent)
-	slices.SortStableFunc(all, func(a, b Sample) int {
-		switch {
-		case a.Score.Better(b.Score):
-			return -1
-		case b.Score.Better(a.Score):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b Sample) int { return a.Score.Compare(b.Score) })
 	return all[:max(min(2, len(all)), int(e.share*float64(len(all))))]
 }

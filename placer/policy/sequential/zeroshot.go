@@ -170,15 +170,7 @@ func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfi
 func (p *Policy) improve(ctx context.Context, f *Features, judged []Sample, n int, c zeroShotConfig, random *rand.Rand) []Sample {
 	s := f.instance(0)
 	parents := slices.Clone(judged)
-	slices.SortStableFunc(parents, func(a, b Sample) int {
-		switch {
-		case a.Score.Better(b.Score):
-			return -1
-		case b.Score.Better(a.Score):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(parents, func(a, b Sample) int { return a.Score.Compare(b.Score) })
 	parents = parents[:min(len(parents), c.parents)]
 	x, at := newImprover(s, c.improver), make([]int32, s.part.NumUnits())
 	for i := range n {
