@@ -49,9 +49,10 @@ func (r *row) judge(policy *sequential.Policy, seeds int, tune tuning, folder st
 	return r.fineTuned(ctx, p, policy, tune, folder)
 }
 
-// zeroShot fills what is said of the policy as it is.
+// zeroShot fills what is said of the policy as it is, and of an untrained one of the same
+// network and inputs.
 func (r *row) zeroShot(ctx context.Context, p *plan.Problem, policy *sequential.Policy, seeds int) error {
-	untrained, err := sequential.NewPolicy(sequential.DefaultConfig(), rand.New(rand.NewPCG(1, 0)))
+	untrained, err := sequential.NewPolicy(policy.Config(), rand.New(rand.NewPCG(1, 0)))
 	if err != nil {
 		return err
 	}

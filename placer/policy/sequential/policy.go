@@ -58,6 +58,9 @@ func NewPolicy(c Config, random *rand.Rand) (*Policy, error) {
 	return &Policy{config: c, net: newNetwork(c, random, b)}, nil
 }
 
+// Config returns the shape of the policy's network and what it reads.
+func (p *Policy) Config() Config { return p.config }
+
 // Weights returns their number.
 func (p *Policy) Weights() int { return p.net.params.Count() }
 
