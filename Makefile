@@ -206,7 +206,7 @@ repro-guided: ## annealing by chance and under a network of moves that did not s
 repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
 	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
 
-.PHONY: repro-transfer-encoder
+.PHONY: repro-transfer-encoder repro-transfer-unguided
 .PHONY: repro-untrained
 repro-untrained: ## fine-tuning that begins with an untrained network beside the recorded one, SEEDS of each row (ROWS="rnnlm2,gnmt2" for some), into experiments/transfer; goes on where it was stopped; 20 CPU minutes a seed
 	$(GO) run ./experiments/transfer -untrained $(or $(SEEDS),1) -rows "$(ROWS)"
@@ -226,6 +226,9 @@ repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, fa
 
 repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6, families held out (20 s of one core), into experiments/transfer/tasks.csv
 	$(GO) run ./experiments/transfer -tasks experiments/transfer/policies/without-*.safetensors
+
+repro-transfer-unguided: ## pretrain six policies that read no rule of thumb, each without a family, and judge the 14 rows zero-shot beside an untrained network of the same inputs (SEEDS="1 2 3"; two to four minutes of one core a policy, then about four for the rows), into experiments/transfer/unguided; goes on where it was stopped
+	SEEDS="$(SEEDS)" ./experiments/transfer/unguided/run.sh
 
 repro-transfer-encoder: ## pretrain six policies with an encoder, each without a family, and judge them zero-shot, all three tasks too (5 minutes a policy on one free core), into experiments/transfer/encoder
 	WIDTH=$(WIDTH) STEPS=$(STEPS) ./experiments/transfer/encoder/run.sh

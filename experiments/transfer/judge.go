@@ -96,6 +96,9 @@ func (r *row) direct(ctx context.Context, p *plan.Problem, policy *sequential.Po
 		return err
 	}
 	r.Direct, r.DirectTook = seconds(sequential.Best(samples).Score), cpu()-begin
+	if policy.Config().Unguided {
+		return nil // it knows no priors
+	}
 	if samples, err = policy.WithoutLearning().Direct(ctx, w, sequential.DefaultSamples); err != nil {
 		return err
 	}

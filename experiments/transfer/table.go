@@ -33,7 +33,7 @@ func write(folder string, rows []row) error {
 
 // writeText writes r's line of the table.
 func (r *row) writeText(w io.Writer) {
-	same, tuned, longer := "-", "- | - | -", "-"
+	same, tuned, longer, priors := "-", "- | - | -", "-", "-"
 	if r.SameAt > 0 {
 		same = fmt.Sprintf("%.0f", r.SameAt)
 	}
@@ -44,14 +44,18 @@ func (r *row) writeText(w io.Writer) {
 	if r.Longer > 0 {
 		longer = of(r.Longer)
 	}
+	if r.DirectPriors > 0 {
+		priors = of(r.DirectPriors)
+	}
 	fmt.Fprintf(w, "| %s | %d | %.4g ms | %s | %s | %s | %.2f | %s | %s to %s | %.1f | %s | %s | %s | %s | %s | %.0f | %s | %.2f / %.2f |\n", r.Workload, r.Devices, 1e3*r.Human,
-		of(r.Greedy), of(r.Direct), of(r.DirectPriors), r.DirectTook, of(r.Best), of(r.BestHigh), of(r.BestLow), r.Took, of(r.Untrained), tuned, of(r.Search), longer, of(r.Scratch), r.ScratchEvaluations, same, r.Distance, r.Reach)
+		of(r.Greedy), of(r.Direct), priors, r.DirectTook, of(r.Best), of(r.BestHigh), of(r.BestLow), r.Took, of(r.Untrained), tuned, of(r.Search), longer, of(r.Scratch), r.ScratchEvaluations, same, r.Distance, r.Reach)
 }
 
 // writeMeans writes geometric means over the rows: as reductions, and as what is longer
 // than the search of five minutes. A mean of what some row lacks is not known.
 func writeMeans(w io.Writer, rows []row) error {
 	tuned := !slices.ContainsFunc(rows, func(r row) bool { return r.TunedSeeds == 0 })
+	guided := !slices.ContainsFunc(rows, func(r row) bool { return r.DirectPriors == 0 })
 	searched := !slices.ContainsFunc(rows, func(r row) bool { return r.Longer == 0 })
 	mean := func(of func(r *row) float64) (sum float64) {
 		for _, r := range rows {
@@ -67,7 +71,7 @@ func writeMeans(w io.Writer, rows []row) error {
 	}{
 		{mean(func(r *row) float64 { return r.Greedy }), true},
 		{mean(func(r *row) float64 { return r.Direct }), true},
-		{mean(func(r *row) float64 { return r.DirectPriors }), true},
+		{mean(func(r *row) float64 { return r.DirectPriors }), guided},
 		{mean(func(r *row) float64 { return r.Best }), true},
 		{mean(func(r *row) float64 { return r.Untrained }), true},
 		{mean(func(r *row) float64 { return r.Tuned }), tuned},
