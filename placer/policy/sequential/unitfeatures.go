@@ -81,9 +81,9 @@ func (f *unitFacts) groupLoad(kind int) float64 { return f.groupSeconds(kind) / 
 // logarithm brings a count near the range of the other features.
 func logarithm(count float64) float32 { return float32(math.Log2(1+count) / 8) }
 
-// describe computes the unit features from the nodes' upward ranks, [V].
-func (s *instance) describe(up []float64) {
-	n, down := s.part.NumUnits(), s.downwardRanks()
+// describe computes the unit features.
+func (s *instance) describe() {
+	n, up, down := s.part.NumUnits(), s.up, s.down
 	f := unitFacts{s: s, n: float64(n), span: 1e-12}
 	before, after, pieces := make([]float64, n), make([]float64, n), make([]float64, n)
 	for u := range before {
@@ -104,10 +104,7 @@ func (s *instance) describe(up []float64) {
 	for _, m := range s.memory {
 		f.memory += float64(m)
 	}
-	if s.d > 1 {
-		latency, _ := s.problem.Machine.Transfer(0, 1)
-		f.latency = float64(latency)
-	}
+	f.latency = float64(s.wire.latency)
 	places := s.places()
 	s.features = make([]float32, n*numUnitFeatures)
 	for u := range n {
