@@ -124,15 +124,53 @@ func plainFeatures(p *plan.Problem) (*Features, error) {
 // name no op kind and carry no unit of measure, so they hold for graphs of any
 // family and size.
 type feature[T any] struct {
-	name, doc string
-	of        func(*T) float32
+	name   string
+	common bool // to all units of a graph, or to all devices of a decision
+	doc    string
+	of     func(*T) float32
 }
 
-// write writes the features of x in the order of the table.
-func write[T any](table []feature[T], x *T, to []float32) {
-	to = to[:len(table)]
+// What a feature is of: whether it is common.
+const (
+	ofUnit     = false
+	ofGraph    = true
+	ofDevice   = false
+	ofDecision = true
+)
+
+// rows writes the features of several x, row by row, in the order of the table.
+type rows[T any] struct {
+	table       []feature[T]
+	own, common []int // places in table
+}
+
+func rowsOf[T any](table []feature[T]) (w rows[T]) {
+	w.table = table
 	for i := range table {
-		to[i] = table[i].of(x)
+		if table[i].common {
+			w.common = append(w.common, i)
+		} else {
+			w.own = append(w.own, i)
+		}
+	}
+	return w
+}
+
+// first writes the row of x, the first of to.
+func (w *rows[T]) first(x *T, to []float32) {
+	for i := range w.table {
+		to[i] = w.table[i].of(x)
+	}
+}
+
+// next writes the row of x behind another, before, of the same graph or decision.
+func (w *rows[T]) next(x *T, before, to []float32) {
+	before, to = before[:len(w.table)], to[:len(w.table)]
+	for _, i := range w.own {
+		to[i] = w.table[i].of(x)
+	}
+	for _, i := range w.common {
+		to[i] = before[i]
 	}
 }
 

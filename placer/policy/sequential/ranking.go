@@ -22,11 +22,14 @@ const (
 
 // work returns that of all proposals on f.
 func (f *Features) work() work {
-	all, config := proposals(), defaultZeroShot()
+	config := defaultZeroShot()
 	n, d, nodes := float64(f.problem.Graph.NumOps()), float64(f.problem.Machine.NumDevices()), float64(f.coarse.nodes.Graph.NumOps())
-	w := work{of: make([]float64, len(all)), level: make([]int, len(all)), open: make([]float64, len(f.at))}
-	for c, x := range all {
-		l := f.levelOf(x)
+	w := work{of: make([]float64, len(allProposals)), level: make([]int, len(allProposals)), open: make([]float64, len(f.at))}
+	l := 0
+	for c, x := range allProposals {
+		if c%perLevel == 0 {
+			l = f.levelOf(x)
+		}
 		scored := float64(f.units[l]) * d
 		step := nodes + float64(f.units[l]) + surveying*scored + float64(x.Learned)*float64(config.scoring)*scored
 		w.level[c], w.of[c] = l, passes*step+simulating*n
@@ -37,7 +40,7 @@ func (f *Features) work() work {
 	return w
 }
 
-// choose returns columns of logs, the logarithms of times, [G,C]: one after another those
+// choose returns rows of logs, the logarithms of times, [C,G]: one after another those
 // that shorten the best of them most for their work, in the mean over graphs, each by its
 // weight. A graph of which nothing is placed counts as infeasibleExpert of the expert's
 // steps. There are fewer than n where more would not help. Gains fall as more is chosen
@@ -45,17 +48,17 @@ func (f *Features) work() work {
 // levels, no other choice gains more than 1/(1-1/e) times as much in these graphs
 // (Streeter and Golovin, NeurIPS 2008).
 func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
-	if len(logs) == 0 {
+	if len(weight) == 0 {
 		return nil
 	}
-	best, counted := make([]float64, len(logs)), []int(nil)
+	best, counted := make([]float64, len(weight)), []int(nil)
 	for g := range best {
 		best[g] = math.Log(infeasibleExpert)
 		if weight[g] > 0 {
 			counted = append(counted, g)
 		}
 	}
-	gain := make([]float64, len(logs[0])) // at most, as of when it was last summed
+	gain := make([]float64, len(logs)) // at most, as of when it was last summed
 	for c := range gain {
 		gain[c] = math.Inf(1)
 	}
@@ -70,10 +73,13 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 			if gain[c] <= most*cost {
 				continue
 			}
-			gain[c] = 0
+			sum, row := 0.0, logs[c]
 			for _, g := range counted {
-				gain[c] += weight[g] * max(0, best[g]-logs[g][c])
+				if shorter := best[g] - row[g]; shorter > 0 {
+					sum += weight[g] * shorter
+				}
 			}
+			gain[c] = sum
 			if gain[c] > most*cost && gain[c] > 1e-9 {
 				at, most = c, gain[c]/cost
 			}
@@ -84,7 +90,7 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 		chosen = append(chosen, at)
 		opened[w.level[at]] = true
 		for _, g := range counted {
-			best[g] = min(best[g], logs[g][at])
+			best[g] = min(best[g], logs[at][g])
 		}
 	}
 	return chosen

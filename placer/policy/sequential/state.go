@@ -150,16 +150,15 @@ func (x *state) decide(u, d int32) {
 func (x *state) run(v graph.OpID) {
 	d := int(x.device[x.s.unit[v]])
 	w := x.s.seconds[d][v]
-	start := x.devices[d].Earliest(x.readyAt(v, d, true), w)
+	start := x.devices[d].Earliest(x.arrival.Ready(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, d, true), w)
 	x.devices[d].Take(start, w)
 	x.finish[v] = start + w
 	x.clock = max(x.clock, x.finish[v])
 }
 
-// readyAt returns when node v's operands are on device d. With send it sends what is
-// not there.
-func (x *state) readyAt(v graph.OpID, d int, send bool) float64 {
-	return x.arrival.Ready(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, d, send)
+// arrivals finds out when node v's operands would be on each device, ready.
+func (x *state) arrivals(v graph.OpID) {
+	x.arrival.ReadyEverywhere(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, x.ready)
 }
 
 // fits reports whether device d has room for unit u.
