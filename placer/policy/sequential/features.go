@@ -47,7 +47,8 @@ func (f *Features) cut() float64 {
 		return 0
 	}
 	s := f.instance(0)
-	return math.Log(s.scheduled(f.steps()) / s.scheduled(f.coarse.block))
+	x := newState(s)
+	return math.Log(x.scheduled(f.steps()) / x.scheduled(f.coarse.block))
 }
 
 // decision returns that of a placement, [N], at level l under p.

@@ -1,6 +1,9 @@
 package sequential
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // work is about how long the proposals take on a graph, in steps of schedules, as it is
 // known before any is made. Letters: C proposals, L levels.
@@ -51,13 +54,7 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 	if len(weight) == 0 {
 		return nil
 	}
-	best, counted := make([]float64, len(weight)), []int(nil)
-	for g := range best {
-		best[g] = math.Log(infeasibleExpert)
-		if weight[g] > 0 {
-			counted = append(counted, g)
-		}
-	}
+	best := slices.Repeat([]float64{math.Log(infeasibleExpert)}, len(weight))
 	gain := make([]float64, len(logs)) // at most, as of when it was last summed
 	for c := range gain {
 		gain[c] = math.Inf(1)
@@ -73,9 +70,9 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 			if gain[c] <= most*cost {
 				continue
 			}
-			sum, row := 0.0, logs[c]
-			for _, g := range counted {
-				if shorter := best[g] - row[g]; shorter > 0 {
+			sum, best, weight := 0.0, best[:len(logs[c])], weight[:len(logs[c])]
+			for g, x := range logs[c] {
+				if shorter := best[g] - x; shorter > 0 {
 					sum += weight[g] * shorter
 				}
 			}
@@ -89,8 +86,8 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 		}
 		chosen = append(chosen, at)
 		opened[w.level[at]] = true
-		for _, g := range counted {
-			best[g] = min(best[g], logs[at][g])
+		for g, x := range logs[at] {
+			best[g] = min(best[g], x)
 		}
 	}
 	return chosen

@@ -193,14 +193,14 @@ func (s *instance) place(decisions []int32, device []uint8) {
 
 // scheduled returns when the own schedule of a placement, [N], ends, in seconds: each unit
 // is where its first op is.
-func (s *instance) scheduled(device []uint8) float64 {
-	x := newState(s)
+func (x *state) scheduled(device []uint8) float64 {
 	x.reset(heuristic{})
-	for _, step := range s.steps {
+	for u, ops := range x.s.part.Ops {
+		x.device[u] = int32(device[ops[0]])
+	}
+	for _, step := range x.s.steps {
 		if step.unit == none {
 			x.run(step.node)
-		} else {
-			x.decide(step.unit, int32(device[s.part.Ops[step.unit][0]]))
 		}
 	}
 	return x.clock
