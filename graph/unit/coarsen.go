@@ -218,7 +218,7 @@ type bundle struct {
 // bundles collects the tensors that leave their node, and the size of the largest of those
 // that do not, for each of a number of nodes.
 func (c *Coarsened) bundles(g *graph.Graph, perTensor units.Bytes, constant []bool, number int32) (out []bundle, inner []units.Bytes) {
-	last := map[uint64]int32{} // bundle, by hash; those before it follow by next
+	last := make(map[uint64]int32, 2*number) // bundle, by hash; those before it follow by next
 	var next []int32
 	inner = make([]units.Bytes, number)
 	readers := make([]int32, 0, g.NumEdges()) // of all bundles

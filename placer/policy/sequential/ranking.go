@@ -60,25 +60,40 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 		gain[c] = math.Inf(1)
 	}
 	opened := make([]bool, len(w.open))
+	cost := func(c int) float64 {
+		if l := w.level[c]; !opened[l] {
+			return w.of[c] + w.open[l]
+		}
+		return w.of[c]
+	}
+	sum := func(c int) {
+		gain[c] = 0
+		row := logs[c]
+		best, weight := best[:len(row)], weight[:len(row)]
+		for g, x := range row {
+			if shorter := best[g] - x; shorter > 0 {
+				gain[c] += weight[g] * shorter
+			}
+		}
+	}
 	for range min(n, len(gain)) {
+		// What seemed best before is good now, too, and most are no match for it.
+		first, rate := 0, 0.0
+		for c, x := range gain {
+			if x/cost(c) > rate {
+				first, rate = c, x/cost(c)
+			}
+		}
+		sum(first)
+		least := gain[first] / cost(first) * (1 - 1e-9)
 		at, most := -1, 0.0
 		for c := range gain {
-			cost := w.of[c]
-			if l := w.level[c]; !opened[l] {
-				cost += w.open[l]
-			}
-			if gain[c] <= most*cost {
+			work := cost(c)
+			if gain[c] <= max(least, most)*work {
 				continue
 			}
-			sum, best, weight := 0.0, best[:len(logs[c])], weight[:len(logs[c])]
-			for g, x := range logs[c] {
-				if shorter := best[g] - x; shorter > 0 {
-					sum += weight[g] * shorter
-				}
-			}
-			gain[c] = sum
-			if gain[c] > most*cost && gain[c] > 1e-9 {
-				at, most = c, gain[c]/cost
+			if sum(c); gain[c] > most*work && gain[c] > 1e-9 {
+				at, most = c, gain[c]/work
 			}
 		}
 		if at < 0 { // nothing gets better any more

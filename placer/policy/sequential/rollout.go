@@ -101,6 +101,9 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 		rows *= e.decisions
 	}
 	e.reserve(rows)
+	for _, x := range e.states[:k] {
+		x.bare = e.muted && !record && x.prior.rule == listRule
+	}
 	lo := 0
 	for _, st := range e.steps {
 		if st.unit == none {

@@ -30,6 +30,7 @@ type state struct {
 	refining bool      // previous is known
 	previous []int32   // [U] device in the placement being refined
 	pending  []float64 // [D] work that it gives to units not decided yet
+	bare     bool      // nobody asks for groups
 	best     []int32   // [U] the placement, of all refinements, whose schedule ends soonest
 	soonest  float64   // when it ends
 
@@ -137,6 +138,9 @@ func (x *state) decide(u, d int32) {
 		x.used++
 	}
 	x.last = d
+	if x.bare {
+		return
+	}
 	w := s.own[u] + 1e-9
 	for i := range x.decided {
 		r, k := &x.decided[i], s.groups[i].of[u]
