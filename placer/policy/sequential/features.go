@@ -139,19 +139,23 @@ const (
 	ofDecision = true
 )
 
-// rows writes the features of several x, row by row, in the order of the table.
+// column is a feature's place in a row.
+type column[T any] struct {
+	at int
+	of func(*T) float32
+}
+
+// rows writes the features of several x, row by row, in the order of a table.
 type rows[T any] struct {
-	table       []feature[T]
-	own, common []int // places in table
+	own, common []column[T]
 }
 
 func rowsOf[T any](table []feature[T]) (w rows[T]) {
-	w.table = table
-	for i := range table {
-		if table[i].common {
-			w.common = append(w.common, i)
+	for i, f := range table {
+		if c := (column[T]{i, f.of}); f.common {
+			w.common = append(w.common, c)
 		} else {
-			w.own = append(w.own, i)
+			w.own = append(w.own, c)
 		}
 	}
 	return w
@@ -159,19 +163,19 @@ func rowsOf[T any](table []feature[T]) (w rows[T]) {
 
 // first writes the row of x, the first of to.
 func (w *rows[T]) first(x *T, to []float32) {
-	for i := range w.table {
-		to[i] = w.table[i].of(x)
+	for _, c := range w.common {
+		to[c.at] = c.of(x)
 	}
+	w.next(x, to, to)
 }
 
 // next writes the row of x behind another, before, of the same graph or decision.
 func (w *rows[T]) next(x *T, before, to []float32) {
-	before, to = before[:len(w.table)], to[:len(w.table)]
-	for _, i := range w.own {
-		to[i] = w.table[i].of(x)
+	for _, c := range w.own {
+		to[c.at] = c.of(x)
 	}
-	for _, i := range w.common {
-		to[i] = before[i]
+	for _, c := range w.common {
+		to[c.at] = before[c.at]
 	}
 }
 
@@ -185,20 +189,14 @@ const widest = 5
 
 // squash keeps the order of x and its scale near 0, and grows like a root, up to widest.
 func squash(x float64) float32 {
-	y := math.Sqrt(1+2*math.Abs(x)) - 1
-	if y > widest {
-		y = widest
-	}
-	if x < 0 {
-		y = -y
-	}
-	return float32(y)
+	return float32(math.Copysign(min(math.Sqrt(1+2*math.Abs(x))-1, widest), x))
 }
 
-// indicator is 1 for true and 0 for false.
+// indicator is 1 for true and 0 for false, without a branch that could be predicted wrongly.
 func indicator(b bool) float32 {
+	x := int32(0)
 	if b {
-		return 1
+		x = 1
 	}
-	return 0
+	return float32(x)
 }

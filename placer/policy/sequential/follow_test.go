@@ -50,10 +50,10 @@ func TestFollowIsThePriorsChoice(t *testing.T) {
 // decision, is.
 func TestCommonFeatures(t *testing.T) {
 	s, p := instanceOf(t, small), policy(t, 4)
-	same := func(rows []float32, at []int, width int) bool {
+	same := func(rows []float32, columns []column[unitFacts], width int) bool {
 		for lo := 0; lo < len(rows); lo += width {
-			for _, k := range at {
-				if rows[lo+k] != rows[k] {
+			for _, c := range columns {
+				if rows[lo+c.at] != rows[c.at] {
 					return false
 				}
 			}
