@@ -67,14 +67,13 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 		return w.of[c]
 	}
 	sum := func(c int) {
-		gain[c] = 0
-		row := logs[c]
+		total, row := 0.0, logs[c]
 		best, weight := best[:len(row)], weight[:len(row)]
 		for g, x := range row {
-			if shorter := best[g] - x; shorter > 0 {
-				gain[c] += weight[g] * shorter
-			}
+			shorter := best[g] - x
+			total += weight[g] * ((shorter + math.Abs(shorter)) / 2) // 0 below 0, without a branch
 		}
+		gain[c] = total
 	}
 	for range min(n, len(gain)) {
 		// What seemed best before is good now, too, and most are no match for it.
