@@ -13,9 +13,10 @@ type work struct {
 	open  []float64 // [L] to describe the units of a level
 }
 
-// Work in steps of schedules, measured on one core of a server of 2023, as stepsPerSecond
-// was: that of looking at one device for one decision, of describing a level by node of
-// the coarsened graph and by op, and of simulating an op.
+// Work in steps of schedules: that of looking at one device for one decision, of describing
+// a level by node of the coarsened graph and by op, and of simulating an op. It was measured
+// on one core of a server of 2023, as stepsPerSecond was, when the order was chosen; all but
+// the simulation takes a half to two thirds of it since.
 const (
 	surveying     = 1.5
 	describing    = 10
