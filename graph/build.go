@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"iter"
@@ -134,26 +133,35 @@ func (b *Builder) order() ([]OpID, error) {
 		}
 		return order, nil
 	}
-	next := make([][]OpID, len(b.ops))
-	wait := make([]int, len(b.ops))
+	wait, at := make([]int, len(b.ops)), make([]int32, len(b.ops)+1) // at: of each op in next
 	for i := range b.ops {
 		for p := range b.predecessors(OpID(i)) {
-			next[p] = append(next[p], OpID(i))
+			at[p+1]++
 			wait[i]++
 		}
 	}
-	ready := &opHeap{} // ascending, so a heap
-	for i := range wait {
-		if wait[i] == 0 {
-			*ready = append(*ready, OpID(i))
+	for i := range b.ops {
+		at[i+1] += at[i]
+	}
+	next, end := make([]OpID, at[len(b.ops)]), slices.Clone(at)
+	for i := range b.ops {
+		for p := range b.predecessors(OpID(i)) {
+			next[end[p]] = OpID(i)
+			end[p]++
 		}
 	}
-	for len(*ready) > 0 {
-		i := heap.Pop(ready).(OpID)
+	var ready opHeap
+	for i := range wait {
+		if wait[i] == 0 {
+			ready = append(ready, OpID(i)) // ascending, so a heap
+		}
+	}
+	for len(ready) > 0 {
+		i := ready.pop()
 		order = append(order, i)
-		for _, j := range next[i] {
+		for _, j := range next[at[i]:at[i+1]] {
 			if wait[j]--; wait[j] == 0 {
-				heap.Push(ready, j)
+				ready.push(j)
 			}
 		}
 	}
@@ -325,18 +333,45 @@ func (g *Graph) index() {
 	}
 }
 
-// opHeap is a heap of ids for package heap.
+// opHeap is a heap of ids, the lowest first.
 type opHeap []OpID
 
-func (h opHeap) Len() int           { return len(h) }
-func (h opHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h opHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *opHeap) Push(x any)        { *h = append(*h, x.(OpID)) }
-func (h *opHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
+func (h *opHeap) push(x OpID) {
+	q := append(*h, x)
+	at := len(q) - 1
+	for at > 0 && q[(at-1)/2] > x {
+		q[at] = q[(at-1)/2]
+		at = (at - 1) / 2
+	}
+	q[at] = x
+	*h = q
+}
+
+func (h *opHeap) pop() OpID {
+	q := *h
+	top, last := q[0], len(q)-1
+	x := q[last]
+	q = q[:last]
+	*h = q
+	at := 0
+	for {
+		child := 2*at + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && q[child+1] < q[child] {
+			child++
+		}
+		if q[child] >= x {
+			break
+		}
+		q[at] = q[child]
+		at = child
+	}
+	if last > 0 {
+		q[at] = x
+	}
+	return top
 }
 
 // errNoOps says that a graph is empty.

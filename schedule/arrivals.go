@@ -14,15 +14,36 @@ import (
 // and the receiver's for receipts, is left out.
 type Arrivals struct {
 	machine *hw.Machine
+	devices int
+	routes  []route   // [D*D]
 	at      []float64 // [T*D] seconds; 0 while not sent
 	links   []float64 // [links] seconds from when on each is free
 	copied  []float64 // [T] end of the copy, where copies occupy the sender; 0: none
 	sender  []float64 // [D] end of the device's last copy, likewise
 }
 
+// route is the way from one device to another.
+type route struct {
+	links     []int32
+	latency   units.Seconds
+	bandwidth units.BytesPerSecond
+}
+
+// seconds returns the time that b bytes hold the route.
+func (r *route) seconds(b units.Bytes) float64 { return float64(r.latency + b.Over(r.bandwidth)) }
+
 // NewArrivals returns those of a schedule of n tensors on m.
 func NewArrivals(m *hw.Machine, n int) *Arrivals {
-	a := &Arrivals{machine: m, at: make([]float64, n*m.NumDevices()), links: make([]float64, len(m.Links))}
+	d := m.NumDevices()
+	a := &Arrivals{machine: m, devices: d, routes: make([]route, d*d), at: make([]float64, n*d), links: make([]float64, len(m.Links))}
+	for from := range d {
+		for to := range d {
+			if r := &a.routes[from*d+to]; from != to {
+				r.links = m.Route(from, to)
+				r.latency, r.bandwidth = m.Transfer(from, to)
+			}
+		}
+	}
 	if m.OccupiesSender() {
 		a.copied, a.sender = make([]float64, n), make([]float64, m.NumDevices())
 	}
@@ -50,27 +71,27 @@ func Receipt(m *hw.Machine, from, to int, b units.Bytes) float64 {
 
 // Sent reports whether tensor t was sent to device to.
 func (a *Arrivals) Sent(t graph.TensorID, to int) bool {
-	return a.at[int(t)*a.machine.NumDevices()+to] > 0
+	return a.at[int(t)*a.devices+to] > 0
 }
 
 // When returns when tensor t, of that size, made on device from at a time, is on
 // device to, another one. With send it is sent there, if it was not.
 func (a *Arrivals) When(t graph.TensorID, size units.Bytes, from int, made float64, to int, send bool) float64 {
-	k := int(t)*a.machine.NumDevices() + to
+	k := int(t)*a.devices + to
 	if a.at[k] > 0 {
 		return a.at[k]
 	}
 	if a.sender != nil {
 		return a.copy(t, size, from, made, to, send)
 	}
-	start, route := made, a.machine.Route(from, to)
-	for _, l := range route {
+	start, r := made, &a.routes[from*a.devices+to]
+	for _, l := range r.links {
 		start = max(start, a.links[l])
 	}
-	end := start + float64(a.machine.TransferSeconds(from, to, size))
+	end := start + r.seconds(size)
 	if send {
 		a.at[k] = end
-		for _, l := range route {
+		for _, l := range r.links {
 			a.links[l] = end
 		}
 	}
@@ -99,15 +120,45 @@ func (a *Arrivals) Ready(g *graph.Graph, v graph.OpID, of, at []int32, finish []
 	return ready
 }
 
+// ReadyEverywhere writes when the operands of node v would be on each device, [D], were it
+// there; the rest is as Ready has it, without send.
+func (a *Arrivals) ReadyEverywhere(g *graph.Graph, v graph.OpID, of, at []int32, finish, ready []float64) {
+	waits := 0.0
+	for _, q := range g.Control(v) {
+		waits = max(waits, finish[q])
+	}
+	for to := range ready {
+		ready[to] = waits
+	}
+	for _, t := range g.Inputs(v) {
+		x := g.Tensor(t)
+		from := int(at[of[x.Producer]])
+		if from < 0 {
+			continue
+		}
+		made := finish[x.Producer]
+		sent := a.at[int(t)*a.devices : (int(t)+1)*a.devices]
+		for to := range ready {
+			there := made
+			if from != to {
+				if there = sent[to]; there <= 0 {
+					there = a.When(t, x.Bytes, from, made, to, false)
+				}
+			}
+			ready[to] = max(ready[to], there)
+		}
+	}
+}
+
 // copy is When where copies occupy the sender.
 func (a *Arrivals) copy(t graph.TensorID, size units.Bytes, from int, made float64, to int, send bool) float64 {
 	end := a.copied[t]
 	if end == 0 {
-		end = max(made, a.sender[from]) + float64(a.machine.TransferSeconds(from, to, size))
+		end = max(made, a.sender[from]) + a.routes[from*a.devices+to].seconds(size)
 	}
 	at := end + float64(a.machine.EndCosts(from, to).Delivery) + Receipt(a.machine, from, to, size)
 	if send {
-		a.at[int(t)*a.machine.NumDevices()+to] = at
+		a.at[int(t)*a.devices+to] = at
 		a.copied[t], a.sender[from] = end, max(a.sender[from], end)
 	}
 	return at

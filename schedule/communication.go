@@ -82,35 +82,50 @@ func NewCommunication(n int, weight func(units.Bytes) float64, exchanges ...iter
 		weight float64
 	}
 	var edges []edge
-	at := make([]int32, n+1) // of each row in rows
 	for _, seq := range exchanges {
 		for e := range seq {
-			w := weight(e.Bytes)
-			edges = append(edges, edge{e.From, e.To, w}, edge{e.To, e.From, w})
-			at[e.From+1]++
-			at[e.To+1]++
+			edges = append(edges, edge{e.From, e.To, weight(e.Bytes)})
 		}
+	}
+	at := make([]int32, n+1) // of each unit's edges, both directions
+	for _, e := range edges {
+		at[e.a+1]++
+		at[e.b+1]++
 	}
 	for u := range n {
 		at[u+1] += at[u]
 	}
-	rows, next := make([]edge, len(edges)), slices.Clone(at)
-	for _, e := range edges {
-		rows[next[e.a]] = e
-		next[e.a]++
+	// By the unit at the other end first and then by unit, each time keeping the order of
+	// equals: rows in ascending order, and in each the edges of one neighbour as they came.
+	type half struct {
+		unit, of int32
+		weight   float64
 	}
-	c := &Communication{Start: make([]int32, 1, n+1)}
+	byOther, next := make([]half, 2*len(edges)), slices.Clone(at)
+	put := func(to []half, bucket int32, h half) {
+		to[next[bucket]] = h
+		next[bucket]++
+	}
+	for _, e := range edges {
+		put(byOther, e.b, half{e.b, e.a, e.weight})
+		put(byOther, e.a, half{e.a, e.b, e.weight})
+	}
+	rows := make([]half, len(byOther))
+	copy(next, at)
+	for _, h := range byOther {
+		put(rows, h.of, h)
+	}
+	c := &Communication{Start: make([]int32, n+1), Unit: make([]int32, 0, len(rows)), Weight: make([]float64, 0, len(rows))}
 	for u := range n {
-		row := rows[at[u]:at[u+1]]
-		slices.SortStableFunc(row, func(x, y edge) int { return cmp.Compare(x.b, y.b) })
-		for k, e := range row {
-			if k > 0 && row[k-1].b == e.b {
-				c.Weight[len(c.Weight)-1] += e.weight
+		first := len(c.Unit)
+		for _, h := range rows[at[u]:at[u+1]] {
+			if k := len(c.Unit) - 1; k >= first && c.Unit[k] == h.unit {
+				c.Weight[k] += h.weight
 				continue
 			}
-			c.Unit, c.Weight = append(c.Unit, e.b), append(c.Weight, e.weight)
+			c.Unit, c.Weight = append(c.Unit, h.unit), append(c.Weight, h.weight)
 		}
-		c.Start = append(c.Start, int32(len(c.Unit)))
+		c.Start[u+1] = int32(len(c.Unit))
 	}
 	return c
 }

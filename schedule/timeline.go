@@ -54,13 +54,17 @@ func (t *Timeline) Take(start, length float64) {
 	if i == len(t.gaps) || t.gaps[i].start > start {
 		return // nothing of no length, at the edge of a gap
 	}
-	g := t.gaps[i]
-	t.gaps = slices.Delete(t.gaps, i, i+1)
-	if g.end > end {
-		t.insert(i, gap{end, g.end})
-	}
-	if start > g.start {
-		t.insert(i, gap{g.start, start})
+	switch g := &t.gaps[i]; {
+	case g.end > end && start > g.start:
+		before := gap{g.start, start}
+		g.start = end
+		t.insert(i, before)
+	case g.end > end:
+		g.start = end
+	case start > g.start:
+		g.end = start
+	default:
+		t.gaps = slices.Delete(t.gaps, i, i+1)
 	}
 }
 

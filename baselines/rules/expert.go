@@ -5,7 +5,6 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
-	"placer/hw"
 	"placer/plan"
 )
 
@@ -156,24 +155,32 @@ func even(compute []float64) bool {
 // its weight, [N], lies; ties go to the lower device. Device, [N], is changed in
 // place.
 func together(g *graph.Graph, device []uint8, weight []float64) {
-	votes := map[int32]*[hw.MaxDevices]float64{}
+	type member struct{ op, group int32 }
+	var members []member
+	number := map[int32]int32{} // of each group
+	width := int(slices.Max(device)) + 1
+	var votes []float64 // [groups*width]
 	for i := range device {
 		k := g.Op(graph.OpID(i)).Group
 		if k == 0 {
 			continue
 		}
-		v := votes[k]
-		if v == nil {
-			v = new([hw.MaxDevices]float64)
-			votes[k] = v
+		n, known := number[k]
+		if !known {
+			n = int32(len(number))
+			number[k] = n
+			votes = append(votes, make([]float64, width)...)
 		}
+		members = append(members, member{int32(i), n})
 		// The small constant lets ops of no time vote where none has any.
-		v[device[i]] += weight[i] + 1e-12
+		votes[int(n)*width+int(device[i])] += weight[i] + 1e-12
 	}
-	for i := range device {
-		if k := g.Op(graph.OpID(i)).Group; k != 0 {
-			v := votes[k][:]
-			device[i] = uint8(slices.Index(v, slices.Max(v)))
-		}
+	chosen := make([]uint8, len(number))
+	for n := range chosen {
+		v := votes[n*width : (n+1)*width]
+		chosen[n] = uint8(slices.Index(v, slices.Max(v)))
+	}
+	for _, m := range members {
+		device[m.op] = chosen[m.group]
 	}
 }

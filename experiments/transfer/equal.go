@@ -31,7 +31,7 @@ const (
 )
 
 // Ways of placing zero-shot: so many placements made and all judged, as in "direct-16", or
-// 16 judged, chosen among thousands of drafts.
+// 16 judged, chosen among hundreds of drafts and improved.
 const (
 	direct = "direct-"
 	drafts = "drafts"

@@ -3,6 +3,7 @@ package unit
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"placer/graph"
 	"placer/units"
@@ -28,45 +29,29 @@ type Coarsened struct {
 // leave their node, but for the largest.
 func Coarsen(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Coarsened, error) {
 	c := &Coarsened{units: p, Of: make([]int32, g.NumOps())}
-	number := c.nodes(g)
+	constant := constants(g)
+	number := c.nodes(g, constant)
+	bundles, inner := c.bundles(g, perTensor, constant, number)
 	b := graph.NewBuilder(g.Name())
-	nodes := make([]graph.Op, number)
-	for v := range nodes {
-		nodes[v] = graph.Op{Name: fmt.Sprint(v), Kind: "Coarsened", Forward: graph.None}
+	b.Grow(int(number), len(bundles))
+	outs, in := ports(bundles, number)
+	for v := range number {
+		b.Op(graph.Op{Name: strconv.Itoa(int(v)), Kind: "Coarsened", Forward: graph.None}, in[v], outs[v]...)
 	}
 	for i := range g.NumOps() {
-		o, v := g.Op(graph.OpID(i)), &nodes[c.Of[i]]
+		o, v := g.Op(graph.OpID(i)), b.At(graph.OpID(c.Of[i]))
 		v.FLOPs += o.FLOPs
 		v.Bytes += o.Bytes
 		v.Resident += o.Resident
 		v.Workspace = max(v.Workspace, o.Workspace)
-	}
-	bundles := c.bundles(g, perTensor, nodes)
-	outs := make([][]graph.Tensor, number)
-	for _, x := range bundles {
-		outs[x.from] = append(outs[x.from], graph.Tensor{Bytes: x.bytes, Resident: x.resident})
-	}
-	for v, o := range nodes {
-		b.Op(o, nil, outs[v]...)
-	}
-	in := make([][]graph.TensorID, number)
-	slot := make([]int, number)
-	for _, x := range bundles {
-		t := b.Output(graph.OpID(x.from), slot[x.from])
-		slot[x.from]++
-		for _, v := range x.to {
-			in[v] = append(in[v], t)
-		}
-	}
-	for v := range in {
-		b.Replace(graph.OpID(v), in[v])
-	}
-	for i := range g.NumOps() {
 		for _, q := range g.Control(graph.OpID(i)) {
-			if from, to := c.Of[q], c.Of[i]; from != to && !everywhere(g, q) {
+			if from, to := c.Of[q], c.Of[i]; from != to && !constant[q] {
 				b.Control(graph.OpID(from), graph.OpID(to))
 			}
 		}
+	}
+	for v, x := range inner {
+		b.At(graph.OpID(v)).Workspace += x
 	}
 	h, err := b.Build()
 	if err != nil {
@@ -77,29 +62,74 @@ func Coarsen(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Coarsened, e
 	return c, nil
 }
 
+// ports returns, for each of a number of nodes, the tensors that it makes of the bundles,
+// and the ids of those that it reads: tensors are numbered by node, in the order of bundles.
+func ports(bundles []bundle, number int32) (outs [][]graph.Tensor, in [][]graph.TensorID) {
+	made, read := make([]int32, number), make([]int32, number)
+	reads := 0
+	for _, x := range bundles {
+		made[x.from]++
+		reads += len(x.to)
+		for _, v := range x.to {
+			read[v]++
+		}
+	}
+	allOuts, allIn := make([]graph.Tensor, len(bundles)), make([]graph.TensorID, reads)
+	outs, in = make([][]graph.Tensor, number), make([][]graph.TensorID, number)
+	first := make([]graph.TensorID, number) // tensor of each node
+	at := graph.TensorID(0)
+	for v := range number {
+		n, m := made[v], read[v]
+		first[v], at = at, at+graph.TensorID(n)
+		outs[v], allOuts = allOuts[:0:n], allOuts[n:]
+		in[v], allIn = allIn[:0:m], allIn[m:]
+	}
+	for _, x := range bundles {
+		t := first[x.from] + graph.TensorID(len(outs[x.from]))
+		outs[x.from] = append(outs[x.from], graph.Tensor{Bytes: x.bytes, Resident: x.resident})
+		for _, v := range x.to {
+			in[v] = append(in[v], t)
+		}
+	}
+	return outs, in
+}
+
+// constants tells which ops of g are constants that could be everywhere, [N].
+func constants(g *graph.Graph) []bool {
+	constant := make([]bool, g.NumOps())
+	for i := range constant {
+		constant[i] = everywhere(g, graph.OpID(i))
+	}
+	return constant
+}
+
 // nodes numbers the pairs of unit and depth and returns how many there are.
-func (c *Coarsened) nodes(g *graph.Graph) int32 {
+func (c *Coarsened) nodes(g *graph.Graph, constant []bool) int32 {
 	n := g.NumOps()
-	constant := make([]bool, n)
 	depth := make([]int32, n)
 	for i := range n {
-		id := graph.OpID(i)
-		u := c.units.Of[i]
-		constant[i] = everywhere(g, id)
-		for q := range g.Predecessors(id) {
+		id, u, deepest := graph.OpID(i), c.units.Of[i], int32(0)
+		visit := func(q graph.OpID) {
 			if constant[q] {
-				continue
+				return
 			}
 			d := depth[q]
 			if c.units.Of[q] != u {
 				d++
 			}
-			depth[i] = max(depth[i], d)
+			deepest = max(deepest, d)
 		}
+		for _, t := range g.Inputs(id) {
+			visit(g.Tensor(t).Producer)
+		}
+		for _, q := range g.Control(id) {
+			visit(q)
+		}
+		depth[i] = deepest
 	}
 	c.delay(g, constant, depth)
 	type key struct{ unit, depth int32 }
-	number := map[key]int32{}
+	number := make(map[key]int32, 2*c.units.NumUnits())
 	last, at := key{-1, -1}, int32(0)
 	for i := range n {
 		if constant[i] {
@@ -185,33 +215,37 @@ type bundle struct {
 	resident bool
 }
 
-// bundles collects the tensors that leave their node; the largest of those that
-// do not is added to the node's workspace.
-func (c *Coarsened) bundles(g *graph.Graph, perTensor units.Bytes, nodes []graph.Op) []bundle {
-	var out []bundle
-	index := map[uint64][]int32{}
-	inner := make([]units.Bytes, len(nodes))
-	var to []int32
+// bundles collects the tensors that leave their node, and the size of the largest of those
+// that do not, for each of a number of nodes.
+func (c *Coarsened) bundles(g *graph.Graph, perTensor units.Bytes, constant []bool, number int32) (out []bundle, inner []units.Bytes) {
+	last := make(map[uint64]int32, 2*number) // bundle, by hash; those before it follow by next
+	var next []int32
+	inner = make([]units.Bytes, number)
+	readers := make([]int32, 0, g.NumEdges()) // of all bundles
+tensors:
 	for t := range g.NumTensors() {
 		x := g.Tensor(graph.TensorID(t))
 		from := c.Of[x.Producer]
-		if everywhere(g, x.Producer) {
+		if constant[x.Producer] {
 			continue
 		}
-		to = to[:0]
+		begin := len(readers)
 		for _, q := range g.Consumers(graph.TensorID(t)) {
 			if v := c.Of[q]; v != from {
-				to = append(to, v)
+				readers = append(readers, v)
 			}
 		}
+		to := readers[begin:]
 		if len(to) == 0 {
 			if !x.Resident {
 				inner[from] = max(inner[from], x.Bytes)
 			}
 			continue
 		}
-		slices.Sort(to)
-		to = slices.Compact(to)
+		if len(to) > 1 {
+			slices.Sort(to)
+			to = slices.Compact(to)
+		}
 		h := mix(uint64(from), 0)
 		if x.Resident {
 			h = mix(h, 1)
@@ -219,23 +253,23 @@ func (c *Coarsened) bundles(g *graph.Graph, perTensor units.Bytes, nodes []graph
 		for _, v := range to {
 			h = mix(h, uint64(v))
 		}
-		found := false
-		for _, k := range index[h] {
+		before, found := last[h]
+		if !found {
+			before = none
+		}
+		for k := before; k != none; k = next[k] {
 			if y := &out[k]; y.from == from && y.resident == x.Resident && slices.Equal(y.to, to) {
 				y.bytes += x.Bytes + perTensor
-				found = true
-				break
+				readers = readers[:begin]
+				continue tensors
 			}
 		}
-		if !found {
-			index[h] = append(index[h], int32(len(out)))
-			out = append(out, bundle{from, slices.Clone(to), x.Bytes, x.Resident})
-		}
+		last[h] = int32(len(out))
+		next = append(next, before)
+		readers = readers[:begin+len(to)]
+		out = append(out, bundle{from, to, x.Bytes, x.Resident})
 	}
-	for v := range nodes {
-		nodes[v].Workspace += inner[v]
-	}
-	return out
+	return out, inner
 }
 
 // renumber turns the numbers given to nodes, of which order lists those of the built

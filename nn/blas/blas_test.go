@@ -152,3 +152,38 @@ func BenchmarkSgemm(b *testing.B) {
 		}
 	}
 }
+
+// TestNarrow: the kernel for narrow matrices gives the same bits as the wide ones, so that
+// nothing learned or placed depends on which one was taken.
+func TestNarrow(t *testing.T) {
+	for _, n := range natives() {
+		wide := &Native{name: n.name, wide: n.wide}
+		r := rand.New(rand.NewPCG(5, 6))
+		for i := range 200 {
+			m, cols, k := 1+r.IntN(20), 1+r.IntN(n.narrow.columns), 1+r.IntN(70)
+			if i%2 == 0 {
+				cols = n.narrow.columns // as it is, not packed
+			}
+			if i%10 == 0 {
+				k += 500
+			}
+			a, b, c := fill(r, m*k), fill(r, k*cols), fill(r, m*cols)
+			want := append([]float32(nil), c...)
+			ta, tb, beta := r.IntN(2) == 1, r.IntN(4) == 0, float32(r.IntN(2))
+			lda, ldb := k, cols
+			if ta {
+				lda = m
+			}
+			if tb {
+				ldb = k
+			}
+			wide.Sgemm(ta, tb, m, cols, k, 1, a, lda, b, ldb, beta, want, cols)
+			n.Sgemm(ta, tb, m, cols, k, 1, a, lda, b, ldb, beta, c, cols)
+			for j := range c {
+				if math.Float32bits(c[j]) != math.Float32bits(want[j]) {
+					t.Fatalf("%s, [%d,%d] by [%d,%d], element %d: %g and %g", n.name, m, k, k, cols, j, c[j], want[j])
+				}
+			}
+		}
+	}
+}

@@ -7,11 +7,16 @@ import "sync"
 // rows of op(A) in place, which suits the tall, narrow matrices of the policy
 // network.
 type Native struct {
-	name string
-	// rows and columns of the tile of C one kernel call computes.
+	name         string
+	wide, narrow tile      // narrow: for matrices C of no more columns than it has
+	pool         sync.Pool // of *workspace
+}
+
+// tile is the part of C, of so many rows and columns, that one kernel call computes. An
+// element of C is the same whatever the tile: all sum it up in the same order.
+type tile struct {
 	rows, columns int
 	kernel        kernel
-	pool          sync.Pool // of *workspace
 }
 
 // kernel adds to (or with store, sets) the tile c, with rows ldc bytes apart, the
@@ -53,16 +58,21 @@ func (n *Native) Sgemm(transA, transB bool, m, cols, k int, alpha float32, a []f
 	if w == nil {
 		w = new(workspace)
 	}
+	t := &n.wide
+	if cols <= n.narrow.columns {
+		t = &n.narrow
+	}
 	for p := 0; p < k; p += depth {
 		d := min(depth, k-p)
-		panels := (cols + n.columns - 1) / n.columns
-		w.b = sized(w.b, panels*d*n.columns)
 		at := p * ldb
 		if transB {
 			at = p
 		}
-		pack(w.b, b[at:], ldb, transB, d, cols, n.columns, alpha)
-		n.multiply(w, transA, m, cols, d, p, a, lda, c, ldc, beta == 0 && p == 0)
+		panels := b[at:]
+		if transB || cols != t.columns || ldb != t.columns || alpha != 1 { // else it is a panel
+			panels = w.pack(b[at:], ldb, transB, d, cols, t.columns, alpha)
+		}
+		t.multiply(w, panels, transA, m, cols, d, p, a, lda, c, ldc, beta == 0 && p == 0)
 	}
 	n.pool.Put(w)
 }
@@ -87,9 +97,11 @@ func sized(b []float32, n int) []float32 {
 	return b[:n]
 }
 
-// pack writes rows 0 to d of op(B) [.,cols], times alpha, into panels of width
-// columns, row after row, filled up with zeros.
-func pack(to, b []float32, ldb int, trans bool, d, cols, width int, alpha float32) {
+// pack returns rows 0 to d of op(B) [.,cols], times alpha, in panels of width columns, row
+// after row, filled up with zeros. They are w's.
+func (w *workspace) pack(b []float32, ldb int, trans bool, d, cols, width int, alpha float32) []float32 {
+	w.b = sized(w.b, (cols+width-1)/width*d*width)
+	to := w.b
 	for j := 0; j < cols; j += width {
 		panel := to[j*d : j*d+width*d]
 		n := min(width, cols-j)
@@ -114,12 +126,13 @@ func pack(to, b []float32, ldb int, trans bool, d, cols, width int, alpha float3
 			}
 		}
 	}
+	return to
 }
 
-// multiply runs the kernel over the tiles of C for d packed rows, the rows of
+// multiply runs the kernel over the tiles of C for d rows in panels b, the rows of
 // op(B) from p on. Tiles at the lower and right edge go through a whole tile
 // elsewhere, so that no kernel touches what is not ours.
-func (n *Native) multiply(w *workspace, transA bool, m, cols, d, p int, a []float32, lda int, c []float32, ldc int, store bool) {
+func (t *tile) multiply(w *workspace, b []float32, transA bool, m, cols, d, p int, a []float32, lda int, c []float32, ldc int, store bool) {
 	rowStride, colStride := lda*4, 4
 	if transA {
 		rowStride, colStride = 4, lda*4
@@ -130,36 +143,40 @@ func (n *Native) multiply(w *workspace, transA bool, m, cols, d, p int, a []floa
 		}
 		return i*lda + p
 	}
-	whole := m - m%n.rows
+	whole := m - m%t.rows
 	if whole < m { // the last rows of op(A), filled up with zeros
-		w.a = sized(w.a, n.rows*d)
+		w.a = sized(w.a, t.rows*d)
 		clear(w.a)
 		for i := whole; i < m; i++ {
-			at := first(i)
-			for l := range d {
-				w.a[(i-whole)*d+l] = a[at+l*colStride/4]
+			at, row := first(i), w.a[(i-whole)*d:(i-whole+1)*d]
+			if !transA {
+				copy(row, a[at:at+d])
+				continue
+			}
+			for l := range row {
+				row[l] = a[at+l*lda]
 			}
 		}
 	}
-	w.c = sized(w.c, n.rows*n.columns)
-	for j := 0; j < cols; j += n.columns {
-		panel := &w.b[j*d]
-		width := min(n.columns, cols-j)
-		for i := 0; i < m; i += n.rows {
+	w.c = sized(w.c, t.rows*t.columns)
+	for j := 0; j < cols; j += t.columns {
+		panel := &b[j*d]
+		width := min(t.columns, cols-j)
+		for i := 0; i < m; i += t.rows {
 			from, rs, cs, height := &w.a, d*4, 4, m-i
 			var start *float32
 			if i < whole {
-				start, rs, cs, height = &a[first(i)], rowStride, colStride, n.rows
+				start, rs, cs, height = &a[first(i)], rowStride, colStride, t.rows
 			} else {
 				start = &(*from)[0]
 			}
-			if height == n.rows && width == n.columns {
-				n.kernel(d, start, rs, cs, panel, &c[i*ldc+j], ldc*4, store)
+			if height == t.rows && width == t.columns {
+				t.kernel(d, start, rs, cs, panel, &c[i*ldc+j], ldc*4, store)
 				continue
 			}
-			n.kernel(d, start, rs, cs, panel, &w.c[0], n.columns*4, true)
+			t.kernel(d, start, rs, cs, panel, &w.c[0], t.columns*4, true)
 			for y := range height {
-				dst, src := c[(i+y)*ldc+j:(i+y)*ldc+j+width], w.c[y*n.columns:]
+				dst, src := c[(i+y)*ldc+j:(i+y)*ldc+j+width], w.c[y*t.columns:]
 				if store {
 					copy(dst, src)
 					continue

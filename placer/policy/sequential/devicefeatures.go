@@ -41,70 +41,72 @@ type deviceFacts struct {
 // order in which policies read them. What is not a share or an indicator is over the
 // unit's work (of unit) or over a device's mean load (of mean).
 var deviceFeatures = []feature[deviceFacts]{
-	{"start_of_unit", "how much later than elsewhere the unit could start", func(f *deviceFacts) float32 { return squash((f.start - f.leastStart) / f.work) }},
-	{"start_of_mean", "the same", func(f *deviceFacts) float32 { return squash(8 * (f.start - f.leastStart) / f.mean) }},
-	{"idle_of_unit", "how long the device would wait for the operands", func(f *deviceFacts) float32 { return squash((f.ready - f.free) / f.work) }},
-	{"idle_of_mean", "the same", func(f *deviceFacts) float32 { return squash(8 * (f.ready - f.free) / f.mean) }},
-	{"free_of_mean", "how much later than others the device is free", func(f *deviceFacts) float32 { return squash(8 * (f.free - f.leastFree) / f.mean) }},
-	{"load_over_least", "how much more work than others the device has", func(f *deviceFacts) float32 { return squash(8 * (f.load - f.leastLoad) / f.mean) }},
-	{"load", "work that the device has", func(f *deviceFacts) float32 { return squash(2 * f.load / f.mean) }},
-	{"load_after", "by how much the unit would bring the device over the mean", func(f *deviceFacts) float32 {
+	{"start_of_unit", ofDevice, "how much later than elsewhere the unit could start", func(f *deviceFacts) float32 { return squash((f.start - f.leastStart) / f.work) }},
+	{"start_of_mean", ofDevice, "the same", func(f *deviceFacts) float32 { return squash(8 * (f.start - f.leastStart) / f.mean) }},
+	{"idle_of_unit", ofDevice, "how long the device would wait for the operands", func(f *deviceFacts) float32 { return squash((f.ready - f.free) / f.work) }},
+	{"idle_of_mean", ofDevice, "the same", func(f *deviceFacts) float32 { return squash(8 * (f.ready - f.free) / f.mean) }},
+	{"free_of_mean", ofDevice, "how much later than others the device is free", func(f *deviceFacts) float32 { return squash(8 * (f.free - f.leastFree) / f.mean) }},
+	{"load_over_least", ofDevice, "how much more work than others the device has", func(f *deviceFacts) float32 { return squash(8 * (f.load - f.leastLoad) / f.mean) }},
+	{"load", ofDevice, "work that the device has", func(f *deviceFacts) float32 { return squash(2 * f.load / f.mean) }},
+	{"load_after", ofDevice, "by how much the unit would bring the device over the mean", func(f *deviceFacts) float32 {
 		return squash(4 * (f.load + f.x.s.work[f.d][f.u] - f.mean) / f.mean)
 	}},
-	{"arrival_of_unit", "how much later than elsewhere the operands are there", func(f *deviceFacts) float32 { return squash((f.ready - f.leastReady) / f.work) }},
-	{"arrival_of_mean", "the same", func(f *deviceFacts) float32 { return squash(8 * (f.ready - f.leastReady) / f.mean) }},
-	{"transfer_of_unit", "transfers that the device would need", func(f *deviceFacts) float32 { return squash(f.apart / f.work) }},
-	{"transfer_of_mean", "the same", func(f *deviceFacts) float32 { return squash(8 * f.apart / f.mean) }},
-	{"saved_share", "share of the transfers that the device would save", func(f *deviceFacts) float32 {
+	{"arrival_of_unit", ofDevice, "how much later than elsewhere the operands are there", func(f *deviceFacts) float32 { return squash((f.ready - f.leastReady) / f.work) }},
+	{"arrival_of_mean", ofDevice, "the same", func(f *deviceFacts) float32 { return squash(8 * (f.ready - f.leastReady) / f.mean) }},
+	{"transfer_of_unit", ofDevice, "transfers that the device would need", func(f *deviceFacts) float32 { return squash(f.apart / f.work) }},
+	{"transfer_of_mean", ofDevice, "the same", func(f *deviceFacts) float32 { return squash(8 * f.apart / f.mean) }},
+	{"saved_share", ofDevice, "share of the transfers that the device would save", func(f *deviceFacts) float32 {
 		if f.decided == 0 {
 			return 0
 		}
 		return float32(f.x.contact[f.d] / f.decided)
 	}},
-	{"counterpart", "whether the counterpart is here", func(f *deviceFacts) float32 { return f.is(f.counterpart) }},
-	{"no_counterpart", "whether no counterpart is decided", func(f *deviceFacts) float32 { return indicator(f.counterpart == none) }},
-	{"chain_last", "whether the last unit of the chain went here", func(f *deviceFacts) float32 { return f.is(f.last[byChain]) }},
-	{"chain_share", "share of the chain's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byChain) }},
-	{"segment_last", "whether the last unit of the segment went here", func(f *deviceFacts) float32 { return f.is(f.last[bySegment]) }},
-	{"segment_share", "share of the segment's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(bySegment) }},
-	{"layer_last", "whether the last unit of the layer went here", func(f *deviceFacts) float32 { return f.is(f.last[byLayer]) }},
-	{"layer_share", "share of the layer's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byLayer) }},
-	{"expert_last", "whether the last unit of the expert's part went here", func(f *deviceFacts) float32 { return f.is(f.last[byExpert]) }},
-	{"expert_share", "share of the expert's part's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byExpert) }},
-	{"expert_new", "whether nothing of the expert's part is decided", func(f *deviceFacts) float32 { return indicator(f.last[byExpert] == none) }},
-	{"block_last", "whether the last unit of the block went here", func(f *deviceFacts) float32 { return f.is(f.last[byBlock]) }},
-	{"block_share", "share of the block's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byBlock) }},
-	{"block_new", "whether nothing of the block is decided", func(f *deviceFacts) float32 { return indicator(f.last[byBlock] == none) }},
-	{"held", "share of the memory that is taken", func(f *deviceFacts) float32 { return float32(float64(f.x.held[f.d]) / float64(f.x.s.memory[f.d])) }},
-	{"fits", "whether the unit fits", func(f *deviceFacts) float32 { return indicator(f.x.fits(f.u, f.d)) }},
-	{"fresh", "whether the device is empty", func(f *deviceFacts) float32 { return indicator(f.x.number[f.d] == none) }},
-	{"last", "whether the last decision was this device", func(f *deviceFacts) float32 { return f.is(f.x.last) }},
-	{"pipeline", "how far the device's number is before the share of the work that is decided", func(f *deviceFacts) float32 {
+	{"counterpart", ofDevice, "whether the counterpart is here", func(f *deviceFacts) float32 { return f.is(f.counterpart) }},
+	{"no_counterpart", ofDecision, "whether no counterpart is decided", func(f *deviceFacts) float32 { return indicator(f.counterpart == none) }},
+	{"chain_last", ofDevice, "whether the last unit of the chain went here", func(f *deviceFacts) float32 { return f.is(f.last[byChain]) }},
+	{"chain_share", ofDevice, "share of the chain's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byChain) }},
+	{"segment_last", ofDevice, "whether the last unit of the segment went here", func(f *deviceFacts) float32 { return f.is(f.last[bySegment]) }},
+	{"segment_share", ofDevice, "share of the segment's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(bySegment) }},
+	{"layer_last", ofDevice, "whether the last unit of the layer went here", func(f *deviceFacts) float32 { return f.is(f.last[byLayer]) }},
+	{"layer_share", ofDevice, "share of the layer's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byLayer) }},
+	{"expert_last", ofDevice, "whether the last unit of the expert's part went here", func(f *deviceFacts) float32 { return f.is(f.last[byExpert]) }},
+	{"expert_share", ofDevice, "share of the expert's part's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byExpert) }},
+	{"expert_new", ofDecision, "whether nothing of the expert's part is decided", func(f *deviceFacts) float32 { return indicator(f.last[byExpert] == none) }},
+	{"block_last", ofDevice, "whether the last unit of the block went here", func(f *deviceFacts) float32 { return f.is(f.last[byBlock]) }},
+	{"block_share", ofDevice, "share of the block's decided work that is here", func(f *deviceFacts) float32 { return f.shareOf(byBlock) }},
+	{"block_new", ofDecision, "whether nothing of the block is decided", func(f *deviceFacts) float32 { return indicator(f.last[byBlock] == none) }},
+	{"held", ofDevice, "share of the memory that is taken", func(f *deviceFacts) float32 { return float32(float64(f.x.held[f.d]) / float64(f.x.s.memory[f.d])) }},
+	{"fits", ofDevice, "whether the unit fits", func(f *deviceFacts) float32 { return indicator(f.x.fits(f.u, f.d)) }},
+	{"fresh", ofDevice, "whether the device is empty", func(f *deviceFacts) float32 { return indicator(f.x.number[f.d] == none) }},
+	{"last", ofDevice, "whether the last decision was this device", func(f *deviceFacts) float32 { return f.is(f.x.last) }},
+	{"pipeline", ofDevice, "how far the device's number is before the share of the work that is decided", func(f *deviceFacts) float32 {
 		s := f.x.s
 		return float32((f.number+0.5)/float64(s.d) - (f.done+s.own[f.u]/2)/s.total)
 	}},
-	{"in_block", "whether the device's number is that of the present block", func(f *deviceFacts) float32 { return indicator(f.number == f.block) }},
-	{"earliest", "whether the unit could start here first", func(f *deviceFacts) float32 { return indicator(f.start <= f.leastStart) }},
-	{"least_loaded", "whether the device has the least work", func(f *deviceFacts) float32 { return indicator(f.load <= f.leastLoad) }},
-	{"used", "share of the devices that are not empty", func(f *deviceFacts) float32 { return float32(float64(f.x.used) / float64(f.x.s.d)) }},
-	{"prior", "whether the heuristic prior chooses the device", func(f *deviceFacts) float32 { return f.is(f.prior) }},
-	{"prior_gap_of_unit", "how much worse than its choice the prior finds the device", func(f *deviceFacts) float32 { return squash(f.priorGap() / f.work) }},
-	{"prior_gap_of_mean", "the same", func(f *deviceFacts) float32 { return squash(8 * f.priorGap() / f.mean) }},
-	{"by_list", "whether the prior is list scheduling", func(f *deviceFacts) float32 { return indicator(f.x.prior.rule == listRule) }},
-	{"by_expert", "whether the prior is the expert's cut", func(f *deviceFacts) float32 { return indicator(f.x.prior.rule == expertRule) }},
-	{"by_block", "whether the prior is the balanced cut", func(f *deviceFacts) float32 { return indicator(f.x.prior.rule == blockRule) }},
-	{"load_weight", "the prior's", func(f *deviceFacts) float32 { return squash(f.x.prior.load) }},
-	{"transfer_weight", "the prior's", func(f *deviceFacts) float32 { return squash(f.x.prior.transfers) }},
-	{"colocate", "whether the prior keeps gradients at their forward part", func(f *deviceFacts) float32 { return indicator(f.x.prior.colocate) }},
-	{"insertion", "whether the prior fills gaps", func(f *deviceFacts) float32 { return indicator(f.x.prior.insertion) }},
-	{"learned_weight", "weight of what is learned beside the prior", func(f *deviceFacts) float32 { return f.x.prior.learned }},
-	{"refining", "whether a placement is refined", func(f *deviceFacts) float32 { return indicator(f.x.refining) }},
-	{"previous", "whether that placement has the unit here", func(f *deviceFacts) float32 {
+	{"in_block", ofDevice, "whether the device's number is that of the present block", func(f *deviceFacts) float32 { return indicator(f.number == f.block) }},
+	{"earliest", ofDevice, "whether the unit could start here first", func(f *deviceFacts) float32 { return indicator(f.start <= f.leastStart) }},
+	{"least_loaded", ofDevice, "whether the device has the least work", func(f *deviceFacts) float32 { return indicator(f.load <= f.leastLoad) }},
+	{"used", ofDecision, "share of the devices that are not empty", func(f *deviceFacts) float32 { return float32(float64(f.x.used) / float64(f.x.s.d)) }},
+	{"prior", ofDevice, "whether the heuristic prior chooses the device", func(f *deviceFacts) float32 { return f.is(f.prior) }},
+	{"prior_gap_of_unit", ofDevice, "how much worse than its choice the prior finds the device", func(f *deviceFacts) float32 { return squash(f.priorGap() / f.work) }},
+	{"prior_gap_of_mean", ofDevice, "the same", func(f *deviceFacts) float32 { return squash(8 * f.priorGap() / f.mean) }},
+	{"by_list", ofDecision, "whether the prior is list scheduling", func(f *deviceFacts) float32 { return indicator(f.x.prior.rule == listRule) }},
+	{"by_expert", ofDecision, "whether the prior is the expert's cut", func(f *deviceFacts) float32 { return indicator(f.x.prior.rule == expertRule) }},
+	{"by_block", ofDecision, "whether the prior is the balanced cut", func(f *deviceFacts) float32 { return indicator(f.x.prior.rule == blockRule) }},
+	{"load_weight", ofDecision, "the prior's", func(f *deviceFacts) float32 { return squash(f.x.prior.load) }},
+	{"transfer_weight", ofDecision, "the prior's", func(f *deviceFacts) float32 { return squash(f.x.prior.transfers) }},
+	{"colocate", ofDecision, "whether the prior keeps gradients at their forward part", func(f *deviceFacts) float32 { return indicator(f.x.prior.colocate) }},
+	{"insertion", ofDecision, "whether the prior fills gaps", func(f *deviceFacts) float32 { return indicator(f.x.prior.insertion) }},
+	{"learned_weight", ofDecision, "weight of what is learned beside the prior", func(f *deviceFacts) float32 { return f.x.prior.learned }},
+	{"refining", ofDecision, "whether a placement is refined", func(f *deviceFacts) float32 { return indicator(f.x.refining) }},
+	{"previous", ofDevice, "whether that placement has the unit here", func(f *deviceFacts) float32 {
 		return indicator(f.x.refining && f.x.previous[f.u] == int32(f.d))
 	}},
 }
 
 var numDeviceFeatures = len(deviceFeatures)
+
+var deviceRows = rowsOf(deviceFeatures)
 
 // Device features that scores depend on beside the network's layers.
 var (
@@ -142,11 +144,14 @@ func (x *state) survey(u int32, v graph.OpID, ok []bool) {
 		f.last[k] = x.decided[k].last[f.group[k]]
 	}
 	x.expectLoads(u)
+	clear(x.ready)
+	if v != none {
+		x.arrivals(v)
+	}
 	for d := range s.d {
-		x.ready[d] = 0
 		length := 0.0
 		if v != none {
-			x.ready[d], length = x.readyAt(v, d, false), s.seconds[d][v]
+			length = s.seconds[d][v]
 		}
 		x.start[d] = x.devices[d].Earliest(x.ready[d], length)
 		f.leastStart, f.leastReady = min(f.leastStart, x.start[d]), min(f.leastReady, x.ready[d])
@@ -169,7 +174,12 @@ func (x *state) write(to []float32) {
 		if x.number[d] == none {
 			f.number = float64(x.used)
 		}
-		write(deviceFeatures, f, to[d*numDeviceFeatures:(d+1)*numDeviceFeatures])
+		row := to[d*numDeviceFeatures : (d+1)*numDeviceFeatures]
+		if d == 0 {
+			deviceRows.first(f, row)
+		} else {
+			deviceRows.next(f, to, row)
+		}
 	}
 }
 

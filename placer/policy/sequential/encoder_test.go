@@ -47,20 +47,21 @@ func TestHeldKeys(t *testing.T) {
 // TestChoose takes what is best alone first, then what helps most beside it, and stops
 // where nothing helps; a graph of no weight counts nothing.
 func TestChoose(t *testing.T) {
-	times := [][]float32{
+	x := trials{Times: [][]float32{
 		{1, 2, 0.9, 4},
 		{1, 0.6, 3, 4},
 		{1, 3, 0.6, 4},
-	}
+	}}
+	x.read()
 	all := []float64{1, 1, 1}
 	like := work{of: []float64{1, 1, 1, 1}, level: make([]int, 4), open: []float64{0}}
-	if got, want := choose(logarithms(times), all, like, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
+	if got, want := choose(x.logs, all, like, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", got, want)
 	}
-	if got := choose(logarithms(times), all, like, 1); !slices.Equal(got, []int{0}) {
+	if got := choose(x.logs, all, like, 1); !slices.Equal(got, []int{0}) {
 		t.Errorf("chose %v, want the best alone", got)
 	}
-	if got := choose(logarithms(times), []float64{0, 1, 0}, like, 4); !slices.Equal(got, []int{1}) {
+	if got := choose(x.logs, []float64{0, 1, 0}, like, 4); !slices.Equal(got, []int{1}) {
 		t.Errorf("chose %v where the second graph alone counts, want 1", got)
 	}
 	if got := choose(nil, nil, like, 3); got != nil {
@@ -80,7 +81,8 @@ func TestTrialsNear(t *testing.T) {
 		row[g%kinds] = 0.5
 		x.Families, x.Graphs, x.Times = append(x.Families, string(rune('a'+g))), append(x.Graphs, at(3*float32(g%kinds))), append(x.Times, row)
 	}
-	x.Width, x.logs = 1, logarithms(x.Times)
+	x.Width = 1
+	x.read()
 	like := work{of: slices.Repeat([]float64{1}, len(proposals())), level: make([]int, len(proposals())), open: []float64{0}}
 	x.Cuts, x.works = make([]float64, 2*kinds), slices.Repeat([]work{like}, 2*kinds)
 	w := x.weights(at(0), nil)

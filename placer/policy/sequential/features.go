@@ -47,7 +47,8 @@ func (f *Features) cut() float64 {
 		return 0
 	}
 	s := f.instance(0)
-	return math.Log(s.scheduled(f.steps()) / s.scheduled(f.coarse.block))
+	x := newState(s)
+	return math.Log(x.scheduled(f.steps()) / x.scheduled(f.coarse.block))
 }
 
 // decision returns that of a placement, [N], at level l under p.
@@ -124,15 +125,57 @@ func plainFeatures(p *plan.Problem) (*Features, error) {
 // name no op kind and carry no unit of measure, so they hold for graphs of any
 // family and size.
 type feature[T any] struct {
-	name, doc string
-	of        func(*T) float32
+	name   string
+	common bool // to all units of a graph, or to all devices of a decision
+	doc    string
+	of     func(*T) float32
 }
 
-// write writes the features of x in the order of the table.
-func write[T any](table []feature[T], x *T, to []float32) {
-	to = to[:len(table)]
-	for i := range table {
-		to[i] = table[i].of(x)
+// What a feature is of: whether it is common.
+const (
+	ofUnit     = false
+	ofGraph    = true
+	ofDevice   = false
+	ofDecision = true
+)
+
+// column is a feature's place in a row.
+type column[T any] struct {
+	at int
+	of func(*T) float32
+}
+
+// rows writes the features of several x, row by row, in the order of a table.
+type rows[T any] struct {
+	own, common []column[T]
+}
+
+func rowsOf[T any](table []feature[T]) (w rows[T]) {
+	for i, f := range table {
+		if c := (column[T]{i, f.of}); f.common {
+			w.common = append(w.common, c)
+		} else {
+			w.own = append(w.own, c)
+		}
+	}
+	return w
+}
+
+// first writes the row of x, the first of to.
+func (w *rows[T]) first(x *T, to []float32) {
+	for _, c := range w.common {
+		to[c.at] = c.of(x)
+	}
+	w.next(x, to, to)
+}
+
+// next writes the row of x behind another, before, of the same graph or decision.
+func (w *rows[T]) next(x *T, before, to []float32) {
+	for _, c := range w.own {
+		to[c.at] = c.of(x)
+	}
+	for _, c := range w.common {
+		to[c.at] = before[c.at]
 	}
 }
 
@@ -146,20 +189,14 @@ const widest = 5
 
 // squash keeps the order of x and its scale near 0, and grows like a root, up to widest.
 func squash(x float64) float32 {
-	y := math.Sqrt(1+2*math.Abs(x)) - 1
-	if y > widest {
-		y = widest
-	}
-	if x < 0 {
-		y = -y
-	}
-	return float32(y)
+	return float32(math.Copysign(min(math.Sqrt(1+2*math.Abs(x))-1, widest), x))
 }
 
-// indicator is 1 for true and 0 for false.
+// indicator is 1 for true and 0 for false, without a branch that could be predicted wrongly.
 func indicator(b bool) float32 {
+	x := int32(0)
 	if b {
-		return 1
+		x = 1
 	}
-	return 0
+	return float32(x)
 }

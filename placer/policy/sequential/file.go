@@ -90,7 +90,7 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	p.Card, p.training, p.tried = h.Card, h.Reach, *h.Trials
-	p.tried.logs = logarithms(p.tried.Times)
+	p.tried.read()
 	return p, nil
 }
 

@@ -1,9 +1,6 @@
 package sequential
 
-import (
-	"placer/graph"
-	"placer/graph/unit"
-)
+import "placer/graph/unit"
 
 // The groupings of units that features tell of.
 const (
@@ -27,12 +24,13 @@ type grouping struct {
 // to leave both, the policy has to learn.
 func (s *instance) group() {
 	p := s.problem
+	layer, expert, block := s.majorities()
 	for k, of := range [numGroupings][]int32{
 		byChain:   p.Units.Parents(s.level, unit.Chain),
 		bySegment: p.Units.Parents(s.level, max(s.level, unit.Segment)),
-		byLayer:   s.layers(),
-		byExpert:  s.labels(s.expert),
-		byBlock:   s.labels(s.block),
+		byLayer:   layer,
+		byExpert:  expert,
+		byBlock:   block,
 	} {
 		s.groups[k] = s.grouping(of)
 	}
@@ -54,50 +52,57 @@ func (s *instance) grouping(of []int32) grouping {
 	return x
 }
 
-// layers returns the layer that most of each unit's time belongs to, [U]: the
-// graph's annotation, else that of its counterpart, else 0.
-func (s *instance) layers() []int32 {
-	g, last := s.problem.Graph, int32(0)
-	for i := range g.NumOps() {
-		last = max(last, g.Op(graph.OpID(i)).Layer)
+// majorities returns the layer that most of each unit's time belongs to, [U], the graph's
+// annotation, else that of its counterpart, else 0; and the device of most of its time in
+// the expert's placement and in the balanced cut, [U]. Of equals the lower counts.
+func (s *instance) majorities() (layer, expert, block []int32) {
+	n, last, seconds := s.part.NumUnits(), int32(0), s.problem.Evaluator.OpSeconds(0)
+	for _, l := range s.layer {
+		last = max(last, l)
 	}
-	of := s.majority(int(last)+1, func(i graph.OpID) int32 {
-		if l := g.Op(i).Layer; l > 0 {
-			return l
+	layer, expert, block = make([]int32, n), make([]int32, n), make([]int32, n)
+	layers, experts, blocks := make([]float64, last+1), make([]float64, s.d), make([]float64, s.d) // votes
+	for u, ops := range s.part.Ops {
+		clear(layers)
+		clear(experts)
+		clear(blocks)
+		for _, i := range ops {
+			w := seconds[i] + 1e-12
+			layers[s.layer[i]] += w
+			experts[s.expert[i]] += w
+			blocks[s.block[i]] += w
 		}
-		return none
-	})
+		layers[0] = 0 // ops of no layer
+		layer[u], expert[u], block[u] = most(layers), most(experts), most(blocks)
+	}
 	for u, q := range s.counterpart {
-		if of[u] == 0 && q >= 0 {
-			of[u] = of[q]
+		if layer[u] == 0 && q >= 0 {
+			layer[u] = layer[q]
 		}
 	}
-	return of
+	return layer, expert, block
 }
 
 // labels returns what a placement, [N], decides for each unit, [U]: the device of
-// most of its time.
+// most of its time, the lower of equals.
 func (s *instance) labels(device []uint8) []int32 {
-	return s.majority(s.d, func(i graph.OpID) int32 { return int32(device[i]) })
-}
-
-// majority returns the label, of n, that most of each unit's time has, [U]: the lower
-// of equals, 0 for a unit without labels. label returns none for an op without one.
-func (s *instance) majority(n int, label func(graph.OpID) int32) []int32 {
-	seconds := s.problem.Evaluator.OpSeconds(0)
-	of, votes := make([]int32, s.part.NumUnits()), make([]float64, n)
+	of, votes, seconds := make([]int32, s.part.NumUnits()), make([]float64, s.d), s.problem.Evaluator.OpSeconds(0)
 	for u, ops := range s.part.Ops {
 		clear(votes)
 		for _, i := range ops {
-			if l := label(i); l != none {
-				votes[l] += seconds[i] + 1e-12
-			}
+			votes[device[i]] += seconds[i] + 1e-12
 		}
-		for l := range votes {
-			if votes[l] > votes[of[u]] {
-				of[u] = int32(l)
-			}
-		}
+		of[u] = most(votes)
 	}
 	return of
+}
+
+// most returns where votes are highest, the first of equals.
+func most(votes []float64) (at int32) {
+	for l, v := range votes {
+		if v > votes[at] {
+			at = int32(l)
+		}
+	}
+	return at
 }

@@ -71,19 +71,8 @@ func drawHeuristics(r *rand.Rand, k, per int) []heuristic {
 // next (or none), and leaves in cost, [D], what the prior thinks of each. decided is
 // the time of the transfers that u exchanges with units decided.
 func (x *state) choose(u int32, v graph.OpID, decided float64, ok []bool) int32 {
-	s := x.s
-	for d := range s.d {
-		x.cost[d] = x.expected[d] + s.work[d][u]
-	}
-	var to int32
-	switch x.prior.rule {
-	case expertRule:
-		to = x.follow(byExpert, ok)
-	case blockRule:
-		to = x.follow(byBlock, ok)
-	default:
-		to = x.schedule(u, v, decided)
-	}
+	s, to := x.s, x.fixed(u, v, ok)
+	x.price(u, v, decided)
 	if to == none || !ok[to] {
 		return x.cheapest(ok)
 	}
@@ -94,10 +83,64 @@ func (x *state) choose(u int32, v graph.OpID, decided float64, ok []bool) int32 
 	return to
 }
 
-// schedule leaves in cost what a list scheduler thinks of each device, and returns the
-// one where u is colocated, or none.
-func (x *state) schedule(u int32, v graph.OpID, decided float64) int32 {
+// follow returns the device that choose would return, and finds out no more than that
+// needs: most decisions of a prior do not depend on what devices cost.
+func (x *state) follow(u int32, v graph.OpID, ok []bool) int32 {
 	s := x.s
+	if s.unit[v] != u {
+		v = none
+	}
+	if to := x.fixed(u, v, ok); to != none && ok[to] {
+		return to
+	}
+	x.expectLoads(u)
+	decided := 0.0
+	if x.prior.rule == listRule {
+		if x.prior.transfers != 0 {
+			decided = x.contacts(u)
+		}
+		if v != none {
+			x.arrivals(v)
+			if x.prior.insertion {
+				for d := range s.d {
+					x.start[d] = x.devices[d].Earliest(x.ready[d], s.seconds[d][v])
+				}
+			}
+		}
+	}
+	x.price(u, v, decided)
+	return x.cheapest(ok)
+}
+
+// fixed returns the device that x's prior chooses for unit u whatever devices cost, that of
+// its group or of its counterpart, or none.
+func (x *state) fixed(u int32, v graph.OpID, ok []bool) int32 {
+	switch x.prior.rule {
+	case expertRule:
+		return x.grouped(byExpert, u, ok)
+	case blockRule:
+		return x.grouped(byBlock, u, ok)
+	}
+	switch c := x.s.counterpart[u]; {
+	case !x.prior.colocate:
+		return none
+	case c != none:
+		return x.device[c]
+	case v == none:
+		return x.last
+	}
+	return none
+}
+
+// price leaves in cost, [D], what x's prior thinks of each device for unit u.
+func (x *state) price(u int32, v graph.OpID, decided float64) {
+	s := x.s
+	for d := range s.d {
+		x.cost[d] = x.expected[d] + s.work[d][u]
+	}
+	if x.prior.rule != listRule {
+		return
+	}
 	for d := range s.d {
 		x.cost[d] = x.prior.load*x.cost[d] + x.prior.transfers*(decided-x.contact[d])
 		if v != none {
@@ -108,15 +151,6 @@ func (x *state) schedule(u int32, v graph.OpID, decided float64) int32 {
 			x.cost[d] += start + s.seconds[d][v]
 		}
 	}
-	switch c := s.counterpart[u]; {
-	case !x.prior.colocate:
-		return none
-	case c != none:
-		return x.device[c]
-	case v == none:
-		return x.last
-	}
-	return none
 }
 
 // cheapest returns the allowed device of the lowest cost, the first of equals.
@@ -130,10 +164,10 @@ func (x *state) cheapest(ok []bool) int32 {
 	return best
 }
 
-// follow returns the device of u's group of a kind, an empty one for a group that has
+// grouped returns the device of u's group of a kind, an empty one for a group that has
 // none, or none.
-func (x *state) follow(kind int, ok []bool) int32 {
-	if d := x.facts.last[kind]; d != none {
+func (x *state) grouped(kind int, u int32, ok []bool) int32 {
+	if d := x.decided[kind].last[x.s.groups[kind].of[u]]; d != none {
 		return d
 	}
 	for d := range ok {

@@ -25,7 +25,7 @@ func TestImproverKeepsTheOwnSchedule(t *testing.T) {
 				at[u] = int32(random.IntN(s.d))
 			}
 			s.place(at, device)
-			want := s.scheduled(device)
+			want := newState(s).scheduled(device)
 			if got := x.clock(at, math.Inf(1)); got != want {
 				t.Errorf("%v: %v, the rollouts' schedule ends at %v", c, got, want)
 			}

@@ -55,6 +55,31 @@ type coarse struct {
 	nodes         *unit.Coarsened
 	seconds       [][]float64 // [D][V]
 	expert, block []uint8     // [N] the placements of two rules of thumb
+	layer         []int32     // [N] the graph's annotations
+	wire          wire
+	up, down      []float64    // [V] the longest way from each node to the end, and to it
+	order         []graph.OpID // [V] nodes by falling upward rank
+}
+
+// wire is the way between two devices.
+type wire struct {
+	devices   int // of the machine; one alone sends nothing
+	latency   units.Seconds
+	bandwidth units.BytesPerSecond
+}
+
+// transfer returns the time that b bytes take between two devices, in seconds.
+func (w wire) transfer(b units.Bytes) float64 {
+	if w.devices < 2 {
+		return 0
+	}
+	return float64(w.latency + b.Over(w.bandwidth))
+}
+
+// meanTransfer returns the time that b bytes take between two devices drawn at
+// random, in seconds.
+func (w wire) meanTransfer(b units.Bytes) float64 {
+	return w.transfer(b) * float64(w.devices-1) / float64(w.devices)
 }
 
 // blocks returns the placement of p by a balanced cut along its forward pass, [N].
@@ -68,7 +93,15 @@ func coarsen(p *plan.Problem) (coarse, error) {
 	if err != nil {
 		return coarse{}, fmt.Errorf("sequential: %w", err)
 	}
-	return coarse{nodes, seconds, rules.ExpertDevices(p), blocks(p)}, nil
+	c := coarse{nodes: nodes, seconds: seconds, expert: rules.ExpertDevices(p), block: blocks(p), layer: make([]int32, p.Graph.NumOps()), wire: wire{devices: p.Machine.NumDevices()}}
+	if c.wire.devices > 1 {
+		c.wire.latency, c.wire.bandwidth = p.Machine.Transfer(0, 1)
+	}
+	for i := range c.layer {
+		c.layer[i] = p.Graph.Op(graph.OpID(i)).Layer
+	}
+	c.rank()
+	return c, nil
 }
 
 // newInstance returns p at level l: cells, segments or chains.
@@ -84,13 +117,12 @@ func newInstance(p *plan.Problem, c coarse, l unit.Level) *instance {
 	if s.counterpart == nil {
 		s.counterpart = filled(s.part.NumUnits())
 	}
-	s.exchanges = schedule.NewCommunication(s.part.NumUnits(), s.transfer, schedule.Transfers(c.nodes.Graph, s.unit))
-	up := s.upwardRanks()
-	s.order(up)
+	s.exchanges = schedule.NewCommunication(s.part.NumUnits(), s.wire.transfer, schedule.Transfers(c.nodes.Graph, s.unit))
+	s.plan()
 	s.turn = s.decided()
 	s.nearest = sync.OnceValue(s.neighbours)
 	s.group()
-	s.describe(up)
+	s.describe()
 	return s
 }
 
@@ -191,12 +223,4 @@ func (s *instance) sum() {
 func (s *instance) is(u int32, r unit.Role) bool {
 	roles := s.problem.Units.Roles[s.level]
 	return roles != nil && roles[u] == r
-}
-
-// transfer returns the time that b bytes take between two devices, in seconds.
-func (s *instance) transfer(b units.Bytes) float64 {
-	if s.d < 2 {
-		return 0
-	}
-	return float64(s.problem.Machine.TransferSeconds(0, 1, b))
 }

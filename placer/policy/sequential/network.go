@@ -36,8 +36,7 @@ type network struct {
 	ws, c, wp, wy, b, wh, wm, e, last, linear *nn.Param
 	we                                        *nn.Param // [E,H] of the embedding; nil without encoder
 	hidden                                    int
-	unguided                                  bool      // guides among the features are 0
-	zero                                      []float32 // [H]
+	unguided                                  bool // guides among the features are 0
 }
 
 // priorWeight is the score of the device that the prior chooses: two devices with
@@ -46,7 +45,7 @@ const priorWeight = 3
 
 func newNetwork(config Config, random *rand.Rand, backend *nn.Backend) *network {
 	ps, hidden := nn.NewParams(), config.Hidden
-	n := &network{params: ps, backend: backend, hidden: hidden, unguided: config.Unguided, zero: make([]float32, hidden)}
+	n := &network{params: ps, backend: backend, hidden: hidden, unguided: config.Unguided}
 	n.ws, n.c = ps.Glorot("static", random, numUnitFeatures, hidden), ps.Constant("static_bias", 0, 1, hidden)
 	n.wp = ps.Glorot("unit", random, hidden, hidden)
 	n.wy, n.b = ps.Glorot("dynamic", random, numDeviceFeatures, hidden), ps.Constant("dynamic_bias", 0, 1, hidden)
@@ -137,37 +136,29 @@ func (f *pass) forward(unit []int32, y, keys []float32, devices int) []float32 {
 	f.devices = devices
 	rows := g * devices
 	f.h, f.m, f.k, f.mm = grow(f.h, rows, n.hidden), grow(f.m, g, n.hidden), grow(f.k, rows, n.hidden), grow(f.mm, g, n.hidden)
-	for i, u := range unit {
-		for d := range devices {
-			copy(f.h.Row(i*devices+d), f.q.Row(int(u)))
-		}
-	}
-	n.product(nn.Mat{N: rows, D: numDeviceFeatures, V: y}, n.wy, 1, f.h)
+	n.product(nn.Mat{N: rows, D: numDeviceFeatures, V: y}, n.wy, 0, f.h)
 	inverse := 1 / float32(devices)
-	for i := range g {
-		m := f.m.Row(i)
+	for i, u := range unit {
+		m, q := f.m.Row(i), f.q.Row(int(u))
 		clear(m)
 		for d := range devices {
 			h := f.h.Row(i*devices + d)
-			vec.ReluBias(h, n.zero)
+			vec.ReluBias(h, q)
 			vec.Axpy(m, h, inverse)
 		}
 	}
 	n.product(f.m, n.wm, 0, f.mm)
 	for i := range g {
 		vec.Add(f.mm.Row(i), f.mm.Row(i), n.e.Value)
-		for d := range devices {
-			copy(f.k.Row(i*devices+d), f.mm.Row(i))
-		}
 	}
-	n.product(f.h, n.wh, 1, f.k)
+	n.product(f.h, n.wh, 0, f.k)
 	if cap(f.scores) < rows {
 		f.scores = make([]float32, rows)
 	}
 	f.scores = f.scores[:rows]
 	for i := range rows {
 		k, row := f.k.Row(i), featuresOf(y, i)
-		vec.ReluBias(k, n.zero)
+		vec.ReluBias(k, f.mm.Row(i/devices))
 		learned := vec.Dot(k, n.last.Value) + vec.Dot(row, n.linear.Value)
 		if n.encoder != nil {
 			learned += affinityScale * vec.Dot(f.query(unit[i/devices]), keysOf(keys, i))

@@ -6,7 +6,6 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
-	"placer/units"
 )
 
 // A step of the decision process, in order: decide a unit, because node runs
@@ -16,58 +15,46 @@ type step struct {
 	unit int32 // to decide, or none: run node
 }
 
-// meanTransfer returns the time that b bytes take between two devices drawn at
-// random, in seconds.
-func (s *instance) meanTransfer(b units.Bytes) float64 {
-	return s.transfer(b) * float64(s.d-1) / float64(s.d)
-}
-
-// upwardRanks returns the longest way from each node to the end, [V], in seconds,
-// with mean op times and, on every edge, the mean time of a transfer (HEFT).
-func (s *instance) upwardRanks() []float64 {
-	g := s.nodes.Graph
-	up := make([]float64, g.NumOps())
-	for v := g.NumOps() - 1; v >= 0; v-- {
-		for d := range s.d {
-			up[v] += s.seconds[d][v] / float64(s.d)
+// rank finds the longest way from each node to the end, in seconds, with mean op times and,
+// on every edge, the mean time of a transfer (HEFT); that from the begin to its start, with
+// the op times of the first device; and the order of nodes.
+func (c *coarse) rank() {
+	g, devices := c.nodes.Graph, float64(len(c.seconds))
+	n := g.NumOps()
+	c.up, c.down = make([]float64, n), make([]float64, n)
+	for v := n - 1; v >= 0; v-- {
+		for _, seconds := range c.seconds {
+			c.up[v] += seconds[v] / devices
 		}
 		for _, t := range g.Inputs(graph.OpID(v)) {
 			x := g.Tensor(t)
-			up[x.Producer] = max(up[x.Producer], up[v]+s.meanTransfer(x.Bytes))
+			c.up[x.Producer] = max(c.up[x.Producer], c.up[v]+c.wire.meanTransfer(x.Bytes))
 		}
 		for _, q := range g.Control(graph.OpID(v)) {
-			up[q] = max(up[q], up[v])
+			c.up[q] = max(c.up[q], c.up[v])
 		}
 	}
-	return up
-}
-
-// downwardRanks returns the longest way from the begin to each node's start, [V], in
-// seconds, with the op times of the first device.
-func (s *instance) downwardRanks() []float64 {
-	g := s.nodes.Graph
-	down := make([]float64, g.NumOps())
-	for v := range down {
+	for v := range c.down {
 		for _, t := range g.Inputs(graph.OpID(v)) {
 			x := g.Tensor(t)
-			down[v] = max(down[v], down[x.Producer]+s.seconds[0][x.Producer]+s.meanTransfer(x.Bytes))
+			c.down[v] = max(c.down[v], c.down[x.Producer]+c.seconds[0][x.Producer]+c.wire.meanTransfer(x.Bytes))
 		}
 		for _, q := range g.Control(graph.OpID(v)) {
-			down[v] = max(down[v], down[q]+s.seconds[0][q])
+			c.down[v] = max(c.down[v], c.down[q]+c.seconds[0][q])
 		}
 	}
-	return down
+	c.order = make([]graph.OpID, n)
+	for v := range c.order {
+		c.order[v] = graph.OpID(v)
+	}
+	slices.SortFunc(c.order, func(a, b graph.OpID) int { return cmp.Or(cmp.Compare(c.up[b], c.up[a]), cmp.Compare(a, b)) })
 }
 
-// order makes the steps: nodes by falling upward rank, [V]; variables wait for their
-// first reader.
-func (s *instance) order(up []float64) {
+// plan makes the steps: nodes by falling upward rank; variables wait for their first
+// reader.
+func (s *instance) plan() {
 	g := s.nodes.Graph
-	order := make([]graph.OpID, g.NumOps())
-	for v := range order {
-		order[v] = graph.OpID(v)
-	}
-	slices.SortStableFunc(order, func(a, b graph.OpID) int { return cmp.Compare(up[b], up[a]) })
+	s.steps = make([]step, 0, g.NumOps()+s.part.NumUnits())
 	decided := make([]bool, s.part.NumUnits())
 	decide := func(u int32, v graph.OpID) {
 		if !decided[u] {
@@ -76,7 +63,7 @@ func (s *instance) order(up []float64) {
 			s.steps = append(s.steps, step{v, u})
 		}
 	}
-	for _, v := range order {
+	for _, v := range s.order {
 		u := s.unit[v]
 		if !decided[u] && s.is(u, unit.Weights) && len(g.Inputs(v)) == 0 {
 			continue // a variable: it is ready everywhere, its first reader decides when

@@ -24,8 +24,14 @@ type Proposal struct {
 // has segments in their place.
 const timeStepName = "time step"
 
+// allPriors are the heuristic priors that proposals follow, by number.
+var allPriors = heuristics()
+
 // perLevel is the number of proposals at one level.
-var perLevel = 2 * len(heuristics())
+var perLevel = 2 * len(allPriors)
+
+// allProposals are those that trials count.
+var allProposals = proposals()
 
 // proposals returns all that there are, in a fixed order: by level, time steps first.
 func proposals() (all []Proposal) {
@@ -35,7 +41,7 @@ func proposals() (all []Proposal) {
 	}
 	for _, level := range names {
 		for _, learned := range []float32{1, 0} {
-			for prior := range heuristics() {
+			for prior := range allPriors {
 				all = append(all, Proposal{level, prior, learned})
 			}
 		}
@@ -133,7 +139,7 @@ func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sam
 			}
 			priors := make([]heuristic, len(these))
 			for n, i := range these {
-				priors[n] = heuristics()[all[i].Prior]
+				priors[n] = allPriors[all[i].Prior]
 				priors[n].learned = k.learned
 			}
 			for n, x := range by[k.level].greedy(priors) {
@@ -171,8 +177,8 @@ func (f *Features) judge(ctx context.Context, all []Sample) int {
 // bring most for their work. There are fewer where more would not help. A policy that has
 // never tried any has them in a random order.
 func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
-	all := proposals()
 	if len(p.tried.Times) == 0 {
+		all := proposals()
 		random := rand.New(rand.NewPCG(0, 0x70))
 		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 		return all[:min(k, len(all))]
@@ -183,7 +189,7 @@ func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 	}
 	weights := p.tried.weights(summary, nil)
 	for _, c := range choose(p.tried.expected(f.cut()), weights, f.work(), min(k, mostProposals)) {
-		chosen = append(chosen, all[c])
+		chosen = append(chosen, allProposals[c])
 	}
 	return chosen
 }

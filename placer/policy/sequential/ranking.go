@@ -1,6 +1,9 @@
 package sequential
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // work is about how long the proposals take on a graph, in steps of schedules, as it is
 // known before any is made. Letters: C proposals, L levels.
@@ -10,9 +13,10 @@ type work struct {
 	open  []float64 // [L] to describe the units of a level
 }
 
-// Work in steps of schedules, measured on one core of a server of 2023, as stepsPerSecond
-// was: that of looking at one device for one decision, of describing a level by node of
-// the coarsened graph and by op, and of simulating an op.
+// Work in steps of schedules: that of looking at one device for one decision, of describing
+// a level by node of the coarsened graph and by op, and of simulating an op. It was measured
+// on one core of a server of 2023, as stepsPerSecond was, when the order was chosen; all but
+// the simulation takes a half to two thirds of it since.
 const (
 	surveying     = 1.5
 	describing    = 10
@@ -22,11 +26,14 @@ const (
 
 // work returns that of all proposals on f.
 func (f *Features) work() work {
-	all, config := proposals(), defaultZeroShot()
+	config := defaultZeroShot()
 	n, d, nodes := float64(f.problem.Graph.NumOps()), float64(f.problem.Machine.NumDevices()), float64(f.coarse.nodes.Graph.NumOps())
-	w := work{of: make([]float64, len(all)), level: make([]int, len(all)), open: make([]float64, len(f.at))}
-	for c, x := range all {
-		l := f.levelOf(x)
+	w := work{of: make([]float64, len(allProposals)), level: make([]int, len(allProposals)), open: make([]float64, len(f.at))}
+	l := 0
+	for c, x := range allProposals {
+		if c%perLevel == 0 {
+			l = f.levelOf(x)
+		}
 		scored := float64(f.units[l]) * d
 		step := nodes + float64(f.units[l]) + surveying*scored + float64(x.Learned)*float64(config.scoring)*scored
 		w.level[c], w.of[c] = l, passes*step+simulating*n
@@ -37,7 +44,7 @@ func (f *Features) work() work {
 	return w
 }
 
-// choose returns columns of logs, the logarithms of times, [G,C]: one after another those
+// choose returns rows of logs, the logarithms of times, [C,G]: one after another those
 // that shorten the best of them most for their work, in the mean over graphs, each by its
 // weight. A graph of which nothing is placed counts as infeasibleExpert of the expert's
 // steps. There are fewer than n where more would not help. Gains fall as more is chosen
@@ -45,37 +52,48 @@ func (f *Features) work() work {
 // levels, no other choice gains more than 1/(1-1/e) times as much in these graphs
 // (Streeter and Golovin, NeurIPS 2008).
 func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
-	if len(logs) == 0 {
+	if len(weight) == 0 {
 		return nil
 	}
-	best, counted := make([]float64, len(logs)), []int(nil)
-	for g := range best {
-		best[g] = math.Log(infeasibleExpert)
-		if weight[g] > 0 {
-			counted = append(counted, g)
-		}
-	}
-	gain := make([]float64, len(logs[0])) // at most, as of when it was last summed
+	best := slices.Repeat([]float64{math.Log(infeasibleExpert)}, len(weight))
+	gain := make([]float64, len(logs)) // at most, as of when it was last summed
 	for c := range gain {
 		gain[c] = math.Inf(1)
 	}
 	opened := make([]bool, len(w.open))
+	cost := func(c int) float64 {
+		if l := w.level[c]; !opened[l] {
+			return w.of[c] + w.open[l]
+		}
+		return w.of[c]
+	}
+	sum := func(c int) {
+		total, row := 0.0, logs[c]
+		best, weight := best[:len(row)], weight[:len(row)]
+		for g, x := range row {
+			shorter := best[g] - x
+			total += weight[g] * ((shorter + math.Abs(shorter)) / 2) // 0 below 0, without a branch
+		}
+		gain[c] = total
+	}
 	for range min(n, len(gain)) {
+		// What seemed best before is good now, too, and most are no match for it.
+		first, rate := 0, 0.0
+		for c, x := range gain {
+			if x/cost(c) > rate {
+				first, rate = c, x/cost(c)
+			}
+		}
+		sum(first)
+		least := gain[first] / cost(first) * (1 - 1e-9)
 		at, most := -1, 0.0
 		for c := range gain {
-			cost := w.of[c]
-			if l := w.level[c]; !opened[l] {
-				cost += w.open[l]
-			}
-			if gain[c] <= most*cost {
+			work := cost(c)
+			if gain[c] <= max(least, most)*work {
 				continue
 			}
-			gain[c] = 0
-			for _, g := range counted {
-				gain[c] += weight[g] * max(0, best[g]-logs[g][c])
-			}
-			if gain[c] > most*cost && gain[c] > 1e-9 {
-				at, most = c, gain[c]/cost
+			if sum(c); gain[c] > most*work && gain[c] > 1e-9 {
+				at, most = c, gain[c]/work
 			}
 		}
 		if at < 0 { // nothing gets better any more
@@ -83,8 +101,8 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 		}
 		chosen = append(chosen, at)
 		opened[w.level[at]] = true
-		for _, g := range counted {
-			best[g] = min(best[g], logs[g][at])
+		for g, x := range logs[at] {
+			best[g] = min(best[g], x)
 		}
 	}
 	return chosen

@@ -12,7 +12,7 @@ import (
 // TestChooseWeighsWork: of two that gain about as much the one of less work comes first,
 // and the work of describing a level counts until one of its proposals is chosen.
 func TestChooseWeighsWork(t *testing.T) {
-	logs := [][]float64{{-1, -0.9, -0.3}}
+	logs := [][]float64{{-1}, {-0.9}, {-0.3}}
 	all := []float64{1}
 	for _, c := range []struct {
 		name string
@@ -35,11 +35,14 @@ func TestChooseWeighsWork(t *testing.T) {
 func TestChooseGreedily(t *testing.T) {
 	r := stream(1, "choose", 0)
 	const graphs, columns, n = 9, 60, 12
-	logs, w, weight := make([][]float64, graphs), work{of: make([]float64, columns), level: make([]int, columns), open: []float64{0, 3}}, make([]float64, graphs)
-	for g := range logs {
-		logs[g], weight[g] = make([]float64, columns), r.Float64()
-		for c := range logs[g] {
-			logs[g][c] = r.NormFloat64()
+	logs, w, weight := make([][]float64, columns), work{of: make([]float64, columns), level: make([]int, columns), open: []float64{0, 3}}, make([]float64, graphs)
+	for g := range weight {
+		weight[g] = r.Float64()
+	}
+	for c := range logs {
+		logs[c] = make([]float64, graphs)
+		for g := range logs[c] {
+			logs[c][g] = r.NormFloat64()
 		}
 	}
 	for c := range columns {
@@ -50,8 +53,8 @@ func TestChooseGreedily(t *testing.T) {
 	for k, at := range got {
 		rate := func(c int) float64 {
 			gain, cost := 0.0, w.of[c]
-			for g := range logs {
-				gain += weight[g] * max(0, best[g]-logs[g][c])
+			for g := range weight {
+				gain += weight[g] * max(0, best[g]-logs[c][g])
 			}
 			if !open[w.level[c]] {
 				cost += w.open[w.level[c]]
@@ -65,7 +68,7 @@ func TestChooseGreedily(t *testing.T) {
 		}
 		open[w.level[at]] = true
 		for g := range best {
-			best[g] = min(best[g], logs[g][at])
+			best[g] = min(best[g], logs[at][g])
 		}
 	}
 }
@@ -73,15 +76,16 @@ func TestChooseGreedily(t *testing.T) {
 // TestExpected: what was tried by time steps counts by how the cuts of the graph at hand
 // compare beside those of the graph on which it was tried; the rest as it is.
 func TestExpected(t *testing.T) {
-	x := trials{Cuts: []float64{0.4}, logs: [][]float64{make([]float64, len(proposals()))}}
-	got := x.expected(-0.5)[0]
+	x := trials{Cuts: []float64{0.4}, Graphs: make([][]float32, 1), Times: [][]float32{slices.Repeat([]float32{1}, len(proposals()))}}
+	x.read()
+	got := x.expected(-0.5)
 	for c, y := range proposals() {
 		want := 0.0
 		if y.Level == timeStepName {
 			want = -0.9
 		}
-		if math.Abs(got[c]-want) > 1e-12 {
-			t.Fatalf("%v: expected %g, want %g", y, got[c], want)
+		if math.Abs(got[c][0]-want) > 1e-12 {
+			t.Fatalf("%v: expected %g, want %g", y, got[c][0], want)
 		}
 	}
 }

@@ -101,6 +101,9 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 		rows *= e.decisions
 	}
 	e.reserve(rows)
+	for _, x := range e.states[:k] {
+		x.bare = e.muted && !record && x.prior.rule == listRule
+	}
 	lo := 0
 	for _, st := range e.steps {
 		if st.unit == none {
@@ -116,10 +119,12 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 			r := lo + i
 			e.of[r] = st.unit
 			x.allowed(st.unit, e.okOf(r))
-			x.survey(st.unit, st.node, e.okOf(r))
-			if !e.muted || record {
-				x.write(e.featuresOf(r, r+1))
+			if e.muted && !record {
+				x.facts.prior = x.follow(st.unit, st.node, e.okOf(r))
+				continue
 			}
+			x.survey(st.unit, st.node, e.okOf(r))
+			x.write(e.featuresOf(r, r+1))
 		}
 		scores := e.scored(lo, record)
 		for i, x := range e.states[:k] {

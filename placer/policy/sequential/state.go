@@ -30,6 +30,7 @@ type state struct {
 	refining bool      // previous is known
 	previous []int32   // [U] device in the placement being refined
 	pending  []float64 // [D] work that it gives to units not decided yet
+	bare     bool      // nobody asks for groups
 	best     []int32   // [U] the placement, of all refinements, whose schedule ends soonest
 	soonest  float64   // when it ends
 
@@ -137,6 +138,9 @@ func (x *state) decide(u, d int32) {
 		x.used++
 	}
 	x.last = d
+	if x.bare {
+		return
+	}
 	w := s.own[u] + 1e-9
 	for i := range x.decided {
 		r, k := &x.decided[i], s.groups[i].of[u]
@@ -150,16 +154,15 @@ func (x *state) decide(u, d int32) {
 func (x *state) run(v graph.OpID) {
 	d := int(x.device[x.s.unit[v]])
 	w := x.s.seconds[d][v]
-	start := x.devices[d].Earliest(x.readyAt(v, d, true), w)
+	start := x.devices[d].Earliest(x.arrival.Ready(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, d, true), w)
 	x.devices[d].Take(start, w)
 	x.finish[v] = start + w
 	x.clock = max(x.clock, x.finish[v])
 }
 
-// readyAt returns when node v's operands are on device d. With send it sends what is
-// not there.
-func (x *state) readyAt(v graph.OpID, d int, send bool) float64 {
-	return x.arrival.Ready(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, d, send)
+// arrivals finds out when node v's operands would be on each device, ready.
+func (x *state) arrivals(v graph.OpID) {
+	x.arrival.ReadyEverywhere(x.s.nodes.Graph, v, x.s.unit, x.device, x.finish, x.ready)
 }
 
 // fits reports whether device d has room for unit u.
@@ -194,14 +197,14 @@ func (s *instance) place(decisions []int32, device []uint8) {
 
 // scheduled returns when the own schedule of a placement, [N], ends, in seconds: each unit
 // is where its first op is.
-func (s *instance) scheduled(device []uint8) float64 {
-	x := newState(s)
+func (x *state) scheduled(device []uint8) float64 {
 	x.reset(heuristic{})
-	for _, step := range s.steps {
+	for u, ops := range x.s.part.Ops {
+		x.device[u] = int32(device[ops[0]])
+	}
+	for _, step := range x.s.steps {
 		if step.unit == none {
 			x.run(step.node)
-		} else {
-			x.decide(step.unit, int32(device[s.part.Ops[step.unit][0]]))
 		}
 	}
 	return x.clock

@@ -23,23 +23,39 @@ type trials struct {
 	// at hand counts; 0: all count the same.
 	Width float64 `json:"width"`
 
-	logs  [][]float64 // [G,C] logarithms of Times
+	logs  [][]float64 // [C,G] logarithms of Times
+	tells []bool      // [G] whether some proposal was better than none
 	works []work      // [G] while the width is fitted
 }
 
-// expected returns the logarithms of times, [G,C], that the trials lead to expect of a
+// read makes of Times what choosing needs.
+func (t *trials) read() {
+	t.logs, t.tells = nil, make([]bool, len(t.Times))
+	if len(t.Times) == 0 {
+		return
+	}
+	t.logs = make([][]float64, len(t.Times[0]))
+	for c := range t.logs {
+		t.logs[c] = make([]float64, len(t.Times))
+		for g, row := range t.Times {
+			t.logs[c][g] = math.Log(float64(row[c]))
+			t.tells[g] = t.tells[g] || t.logs[c][g] < math.Log(infeasibleExpert)
+		}
+	}
+}
+
+// expected returns the logarithms of times, [C,G], that the trials lead to expect of a
 // graph whose cuts compare as cut does. Whether time steps depend on each other or not
 // decides whether deciding by them pays at all, and shows in the two cuts.
 func (t *trials) expected(cut float64) [][]float64 {
-	out := make([][]float64, len(t.logs))
-	for g, row := range t.logs {
-		out[g] = slices.Clone(row)
-		by := cut
-		if t.Cuts != nil {
-			by -= t.Cuts[g]
-		}
-		for c := range perLevel { // of time steps, the first
-			out[g][c] += by
+	out, by := slices.Clone(t.logs), slices.Repeat([]float64{cut}, len(t.Graphs))
+	for g, x := range t.Cuts {
+		by[g] -= x
+	}
+	for c := range perLevel { // of time steps, the first
+		out[c] = slices.Clone(out[c])
+		for g, x := range by {
+			out[c][g] += x
 		}
 	}
 	return out
@@ -54,7 +70,7 @@ func (t *trials) weights(summary []float32, without func(family string) bool) []
 		nearest := math.Inf(1)
 		for g, x := range t.Graphs {
 			w[g] = rootMeanSquare(x, summary)
-			if t.tells(g) {
+			if t.tells[g] {
 				nearest = min(nearest, w[g])
 			}
 		}
@@ -63,15 +79,12 @@ func (t *trials) weights(summary []float32, without func(family string) bool) []
 		}
 	}
 	for g := range w {
-		if !t.tells(g) || without != nil && without(t.Families[g]) {
+		if !t.tells[g] || without != nil && without(t.Families[g]) {
 			w[g] = 0
 		}
 	}
 	return w
 }
-
-// tells reports whether some proposal on graph g was better than none.
-func (t *trials) tells(g int) bool { return slices.Min(t.logs[g]) < math.Log(infeasibleExpert) }
 
 // widths are those that fit tries.
 var widths = []float64{0, 2, 1, 0.5, 0.25}
@@ -106,8 +119,8 @@ func (t *trials) validate() error {
 		return fmt.Errorf("trials: %d graphs, %d families, %d cuts, %d rows of times, width %g", len(t.Graphs), len(t.Families), len(t.Cuts), n, t.Width)
 	}
 	for g := range n {
-		if len(t.Graphs[g]) != 2*numUnitFeatures || len(t.Times[g]) != len(proposals()) {
-			return fmt.Errorf("trials: graph %d has %d figures and %d times, want %d and %d", g, len(t.Graphs[g]), len(t.Times[g]), 2*numUnitFeatures, len(proposals()))
+		if len(t.Graphs[g]) != 2*numUnitFeatures || len(t.Times[g]) != len(allProposals) {
+			return fmt.Errorf("trials: graph %d has %d figures and %d times, want %d and %d", g, len(t.Graphs[g]), len(t.Times[g]), 2*numUnitFeatures, len(allProposals))
 		}
 		for c, x := range t.Times[g] {
 			if !(x > 0) {
@@ -124,7 +137,7 @@ const firstJudged = 1 << 20
 
 // try tries all proposals of the run's policy on graphs of its families.
 func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
-	all, out := proposals(), trials{}
+	all, out := allProposals, trials{}
 	for _, f := range t.families {
 		for i := range t.c.Judged {
 			x, err := t.newExample(ctx, f, firstJudged+i)
@@ -147,7 +160,7 @@ func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
 			out.Cuts, out.works = append(out.Cuts, math.Round(1e4*w.cut())/1e4), append(out.works, w.work())
 		}
 	}
-	out.logs = logarithms(out.Times)
+	out.read()
 	if len(out.Times) > 0 {
 		out.fit()
 	}
@@ -166,16 +179,4 @@ func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Plac
 	t.host.Expert = expert
 	p.tried, err = t.try(ctx, p)
 	return err
-}
-
-// logarithms returns those of times, [G,C].
-func logarithms(times [][]float32) [][]float64 {
-	logs := make([][]float64, len(times))
-	for g, row := range times {
-		logs[g] = make([]float64, len(row))
-		for c, x := range row {
-			logs[g][c] = math.Log(float64(x))
-		}
-	}
-	return logs
 }

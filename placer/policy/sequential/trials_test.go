@@ -11,7 +11,7 @@ func TestUntellingTrials(t *testing.T) {
 		Times:    [][]float32{{infeasibleExpert, 2 * infeasibleExpert}, {1, 0.5}, {0.5, 1}},
 		Width:    0.25,
 	}
-	x.logs = logarithms(x.Times)
+	x.read()
 	w := x.weights([]float32{0, 0}, nil)
 	if w[0] != 0 || w[1] != 1 {
 		t.Errorf("weights are %v, want 0 of the graph on which nothing fits and 1 of the next", w)

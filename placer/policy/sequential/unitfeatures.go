@@ -31,41 +31,43 @@ type unitFacts struct {
 // unitFeatures are the features of a unit that no decision changes, in the order in
 // which policies read them.
 var unitFeatures = []feature[unitFacts]{
-	{"share", "work over the mean unit's", func(f *unitFacts) float32 { return squash(f.own / f.s.total * f.n) }},
-	{"load", "work over a device's mean load", func(f *unitFacts) float32 { return squash(4 * f.own / f.s.mean) }},
-	{"forward", "whether it is of the forward pass", func(f *unitFacts) float32 { return f.role(unit.Forward) }},
-	{"backward", "whether it is of the backward pass", func(f *unitFacts) float32 { return f.role(unit.Backward) }},
-	{"weights", "whether it holds variables and their updates", func(f *unitFacts) float32 { return f.role(unit.Weights) }},
-	{"before", "longest way to it over the longest way", func(f *unitFacts) float32 { return float32(f.before / f.span) }},
-	{"after", "longest way from it over the longest way", func(f *unitFacts) float32 { return float32(f.after / f.span) }},
-	{"slack", "what the way through it lacks of the longest way", func(f *unitFacts) float32 { return float32(1 - (f.before+f.after)/f.span) }},
-	{"place", "share of the work that is decided before it", func(f *unitFacts) float32 { return float32(f.place) }},
-	{"exchange", "time of its transfers over its work", func(f *unitFacts) float32 { return squash(f.exchanged / f.own) }},
-	{"exchange_of_load", "time of its transfers over a device's mean load", func(f *unitFacts) float32 { return squash(8 * f.exchanged / f.s.mean) }},
-	{"resident", "bytes that it keeps over a device's memory", func(f *unitFacts) float32 {
+	{"share", ofUnit, "work over the mean unit's", func(f *unitFacts) float32 { return squash(f.own / f.s.total * f.n) }},
+	{"load", ofUnit, "work over a device's mean load", func(f *unitFacts) float32 { return squash(4 * f.own / f.s.mean) }},
+	{"forward", ofUnit, "whether it is of the forward pass", func(f *unitFacts) float32 { return f.role(unit.Forward) }},
+	{"backward", ofUnit, "whether it is of the backward pass", func(f *unitFacts) float32 { return f.role(unit.Backward) }},
+	{"weights", ofUnit, "whether it holds variables and their updates", func(f *unitFacts) float32 { return f.role(unit.Weights) }},
+	{"before", ofUnit, "longest way to it over the longest way", func(f *unitFacts) float32 { return float32(f.before / f.span) }},
+	{"after", ofUnit, "longest way from it over the longest way", func(f *unitFacts) float32 { return float32(f.after / f.span) }},
+	{"slack", ofUnit, "what the way through it lacks of the longest way", func(f *unitFacts) float32 { return float32(1 - (f.before+f.after)/f.span) }},
+	{"place", ofUnit, "share of the work that is decided before it", func(f *unitFacts) float32 { return float32(f.place) }},
+	{"exchange", ofUnit, "time of its transfers over its work", func(f *unitFacts) float32 { return squash(f.exchanged / f.own) }},
+	{"exchange_of_load", ofUnit, "time of its transfers over a device's mean load", func(f *unitFacts) float32 { return squash(8 * f.exchanged / f.s.mean) }},
+	{"resident", ofUnit, "bytes that it keeps over a device's memory", func(f *unitFacts) float32 {
 		return squash(8 * float64(f.s.resident[f.u]) / float64(f.s.memory[0]))
 	}},
-	{"chain_load", "its chain's work over a device's mean load", func(f *unitFacts) float32 { return squash(f.groupLoad(byChain)) }},
-	{"chain_place", "where in its chain it is, by work", func(f *unitFacts) float32 { return float32(f.s.groups[byChain].place[f.u]) }},
-	{"segment_load", "its segment's work over a device's mean load", func(f *unitFacts) float32 { return squash(2 * f.groupSeconds(bySegment) / f.s.mean) }},
-	{"segment_place", "where in its segment it is, by work", func(f *unitFacts) float32 { return float32(f.s.groups[bySegment].place[f.u]) }},
-	{"layer_load", "its layer's work over a device's mean load", func(f *unitFacts) float32 { return squash(f.groupLoad(byLayer)) }},
-	{"layer_place", "its layer's number over the last layer's", func(f *unitFacts) float32 {
+	{"chain_load", ofUnit, "its chain's work over a device's mean load", func(f *unitFacts) float32 { return squash(f.groupLoad(byChain)) }},
+	{"chain_place", ofUnit, "where in its chain it is, by work", func(f *unitFacts) float32 { return float32(f.s.groups[byChain].place[f.u]) }},
+	{"segment_load", ofUnit, "its segment's work over a device's mean load", func(f *unitFacts) float32 { return squash(2 * f.groupSeconds(bySegment) / f.s.mean) }},
+	{"segment_place", ofUnit, "where in its segment it is, by work", func(f *unitFacts) float32 { return float32(f.s.groups[bySegment].place[f.u]) }},
+	{"layer_load", ofUnit, "its layer's work over a device's mean load", func(f *unitFacts) float32 { return squash(f.groupLoad(byLayer)) }},
+	{"layer_place", ofUnit, "its layer's number over the last layer's", func(f *unitFacts) float32 {
 		layers := f.s.groups[byLayer]
 		return float32(float64(layers.of[f.u]) / float64(max(1, len(layers.seconds)-1)))
 	}},
-	{"neighbours", "logarithm of the number of units that it exchanges with", func(f *unitFacts) float32 { return logarithm(f.neighbours) }},
-	{"pieces", "logarithm of the number of its nodes", func(f *unitFacts) float32 { return logarithm(f.pieces) }},
-	{"devices_inverse", "one over the number of devices", func(f *unitFacts) float32 { return float32(1 / float64(f.s.d)) }},
-	{"parallel", "the graph's work over its longest way and the devices", func(f *unitFacts) float32 { return squash(f.s.total / f.span / float64(f.s.d)) }},
-	{"traffic", "the graph's transfers over its work", func(f *unitFacts) float32 { return squash(f.traffic / f.s.total) }},
-	{"memory", "the graph's resident bytes over the machine's memory", func(f *unitFacts) float32 { return float32(min(2, f.resident/f.memory)) }},
-	{"latency", "a transfer's latency over the mean unit's work", func(f *unitFacts) float32 { return squash(f.latency / f.s.total * f.n) }},
-	{"cell", "whether units are cells", func(f *unitFacts) float32 { return indicator(f.s.level == unit.Cell) }},
-	{"segment", "whether units are segments", func(f *unitFacts) float32 { return indicator(f.s.level == unit.Segment) }},
+	{"neighbours", ofUnit, "logarithm of the number of units that it exchanges with", func(f *unitFacts) float32 { return logarithm(f.neighbours) }},
+	{"pieces", ofUnit, "logarithm of the number of its nodes", func(f *unitFacts) float32 { return logarithm(f.pieces) }},
+	{"devices_inverse", ofGraph, "one over the number of devices", func(f *unitFacts) float32 { return float32(1 / float64(f.s.d)) }},
+	{"parallel", ofGraph, "the graph's work over its longest way and the devices", func(f *unitFacts) float32 { return squash(f.s.total / f.span / float64(f.s.d)) }},
+	{"traffic", ofGraph, "the graph's transfers over its work", func(f *unitFacts) float32 { return squash(f.traffic / f.s.total) }},
+	{"memory", ofGraph, "the graph's resident bytes over the machine's memory", func(f *unitFacts) float32 { return float32(min(2, f.resident/f.memory)) }},
+	{"latency", ofGraph, "a transfer's latency over the mean unit's work", func(f *unitFacts) float32 { return squash(f.latency / f.s.total * f.n) }},
+	{"cell", ofGraph, "whether units are cells", func(f *unitFacts) float32 { return indicator(f.s.level == unit.Cell) }},
+	{"segment", ofGraph, "whether units are segments", func(f *unitFacts) float32 { return indicator(f.s.level == unit.Segment) }},
 }
 
 var numUnitFeatures = len(unitFeatures)
+
+var unitRows = rowsOf(unitFeatures)
 
 func (f *unitFacts) role(r unit.Role) float32 { return indicator(f.s.is(f.u, r)) }
 
@@ -81,9 +83,9 @@ func (f *unitFacts) groupLoad(kind int) float64 { return f.groupSeconds(kind) / 
 // logarithm brings a count near the range of the other features.
 func logarithm(count float64) float32 { return float32(math.Log2(1+count) / 8) }
 
-// describe computes the unit features from the nodes' upward ranks, [V].
-func (s *instance) describe(up []float64) {
-	n, down := s.part.NumUnits(), s.downwardRanks()
+// describe computes the unit features.
+func (s *instance) describe() {
+	n, up, down := s.part.NumUnits(), s.up, s.down
 	f := unitFacts{s: s, n: float64(n), span: 1e-12}
 	before, after, pieces := make([]float64, n), make([]float64, n), make([]float64, n)
 	for u := range before {
@@ -104,10 +106,7 @@ func (s *instance) describe(up []float64) {
 	for _, m := range s.memory {
 		f.memory += float64(m)
 	}
-	if s.d > 1 {
-		latency, _ := s.problem.Machine.Transfer(0, 1)
-		f.latency = float64(latency)
-	}
+	f.latency = float64(s.wire.latency)
 	places := s.places()
 	s.features = make([]float32, n*numUnitFeatures)
 	for u := range n {
@@ -117,7 +116,12 @@ func (s *instance) describe(up []float64) {
 			f.exchanged += x
 		}
 		f.before, f.after, f.pieces, f.place = before[u], after[u], pieces[u], places[u]
-		write(unitFeatures, &f, s.features[u*numUnitFeatures:(u+1)*numUnitFeatures])
+		row := s.features[u*numUnitFeatures : (u+1)*numUnitFeatures]
+		if u == 0 {
+			unitRows.first(&f, row)
+		} else {
+			unitRows.next(&f, s.features, row)
+		}
 	}
 }
 
