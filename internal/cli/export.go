@@ -84,9 +84,9 @@ func (c *console) exportCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON) to write")
-	cmd.Flags().StringVar(&f.split, "split", "", "split of a dnn-partitioning instance to write as a plan")
-	cmd.Flags().StringVar(&f.to, "to", "plan", "form: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE` to write in that form")
+	cmd.Flags().StringVar(&f.split, "split", "", "split `FILE` of a dnn-partitioning instance to write as a plan")
+	cmd.Flags().StringVar(&f.to, "to", "plan", "`FORM`: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
 	cmd.Flags().StringVar(&f.objective, "objective", string(plan.Step), "what the nearest plan that a program can take is chosen by: step, throughput or memory")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "as" {
@@ -95,7 +95,7 @@ func (c *console) exportCommand() *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	addContention(cmd.Flags(), &f.contention)
-	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "file to write; - is stdout")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "`FILE` to write; - is stdout")
 	return cmd
 }
 
@@ -225,7 +225,7 @@ func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Pl
 	if f.out == "-" {
 		return nil, usagef("--to onnx writes several files: name the list of them by -o, as in -o stages.json")
 	}
-	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true}, f, l, m, p)
+	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true, Ops: true}, f, l, m, p)
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,11 @@ func (c *console) initCommand() *cobra.Command {
 			"  placer machines init -o here.json",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cores < 1 {
+			switch {
+			case cores < 1:
 				return usagef("--cores %d: want at least 1", cores)
+			case cmd.Flags().Changed("cores") && memory == "":
+				return usagef("--cores goes with --cpu, which names the CPU's memory")
 			}
 			t := hw.Template{Name: name}
 			host, note := c.hardware.host(), ""

@@ -107,6 +107,25 @@ func TestPagesShowTranscripts(t *testing.T) {
 	}
 }
 
+// TestOutputFitsTerminal: what commands print for people has at most 80 columns.
+func TestOutputFitsTerminal(t *testing.T) {
+	for _, name := range []string{"docs", "search", "tasks", "strategies", "fits", "schedule"} {
+		for command, lines := range recordedOutput(t, "testdata/transcripts/"+name+".txt") {
+			if strings.Contains(command, "--help") || strings.Contains(command, "--json") || strings.Contains(command, " - ") || strings.HasSuffix(command, " -") || strings.HasPrefix(command, "export") {
+				continue // for programs, or TestHelpWidth
+			}
+			for _, l := range lines {
+				if strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "-- ") {
+					break // what follows the output
+				}
+				if n := len([]rune(l)); n > 80 {
+					t.Errorf("%s: %s: %d columns: %s", name, command, n, l)
+				}
+			}
+		}
+	}
+}
+
 func TestMissing(t *testing.T) {
 	output := []string{"a", "b", "c", "b", "d"}
 	for _, c := range []struct {
