@@ -61,8 +61,8 @@ func TestHeldAgainst(t *testing.T) {
 	s.OneDevice, s.BestRule = &Reference{Method: "one-device", Value: 0.309, Feasible: true, Fused: true, Reduction: small}, &Reference{Method: "heft", Value: 0.3, Feasible: true}
 	s.Rows[2].OverOneDevice, s.Rows[0].Method, s.Tasks = &small, long, "place,schedule,fuse"
 	s.Assumptions = []string{"no machine is named: p100"}
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; tasks place,schedule,fuse; critical-path
-  scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices
+  tasks place,schedule,fuse; critical-path scheduler, seed 7
  method                                          step time  reduction    gap
 -----------------------------------------------------------------------------
  a-rule-with-a-long-name-and-a-suffix+fusion        400 ms          -  50.0%
