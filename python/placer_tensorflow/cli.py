@@ -91,6 +91,8 @@ def _profile(a: argparse.Namespace) -> int:
     graph_hash = a.hash or binary.graph_hash(a.graph)
     p = profile.on_core(s, steps=a.steps, realtime=a.realtime)
     c = crossing.measure(realtime=a.realtime)
+    if min(c.send_s, c.delivery_s) <= crossing.FLOOR:
+        print("placer_tensorflow: note: what a send takes was lost in the noise of others on these cores, and predictions will have it as nothing: profile again on free cores, or with --realtime", file=sys.stderr)
     profile.write(os.path.join(a.output, "times.json"), profile.times_doc(graph_hash, p, c, count))
     profile.write(os.path.join(a.output, "machine.json"), profile.machine_doc(c, count))
     print(json.dumps({"step_s": p.step_s, "executor_s": p.executor_s, "send_s": c.send_s, "delivery_s": c.delivery_s}))
