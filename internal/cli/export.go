@@ -105,50 +105,11 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p *plan.Plan
-	var changed *plan.File
-	switch {
-	case f.plan != "":
-		file, err := plan.ReadFile(f.plan)
-		if err != nil {
-			return nil, inFolder(f.plan, err)
-		}
-		if err := l.change(file); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.plan, err)
-		}
-		changed = file
-		if p, err = file.Plan(l.Graph, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.plan, err)
-		}
-	case f.split != "":
-		if l.file.Partitioning == nil {
-			return nil, usagef("--split goes with a dnn-partitioning instance as --graph")
-		}
-		data, err := foreign.ReadFile(f.split)
-		if err != nil {
-			return nil, err
-		}
-		s, err := l.file.Partitioning.ReadSplit(data, f.split)
-		if err != nil {
-			return nil, err
-		}
-		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Decision: plan.Decision{Device: s.Device}}
-	case l.file.Profile != nil:
-		stage, n := l.file.Profile.Stages()
-		if n == 0 {
-			return nil, usagef("%s names no stages: name a plan by --plan", f.Graph)
-		}
-		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Decision: plan.Decision{Device: stage}}
-	default:
-		return nil, usagef("name a placement by --plan or --split")
+	p, changed, err := placementOf(f, &l, m)
+	if err != nil {
+		return nil, err
 	}
 	switch f.to {
-	case "schedule":
-		s, err := simulateSchedule(l, m, p, f.contention)
-		if err != nil {
-			return nil, err
-		}
-		return s.schedule.Write, nil
 	case "plan":
 		file, err := p.File(l.Graph, m)
 		if err != nil {
@@ -158,6 +119,12 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 			file.GraphHash, file.Changes, file.ChangedHash = changed.GraphHash, changed.Changes, changed.ChangedHash
 		}
 		return file.Write, nil
+	case "schedule":
+		s, err := simulateSchedule(l, m, p, f.contention)
+		if err != nil {
+			return nil, err
+		}
+		return s.schedule.Write, nil
 	case "split":
 		return exportSplit(l.file.Partitioning, p)
 	case "pipedream":
@@ -165,8 +132,6 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 			return nil, usagef("--to pipedream goes with a PipeDream profile as --graph")
 		}
 		return func(w io.Writer) error { return l.file.Profile.Write(w, p.Device) }, nil
-	}
-	switch f.to {
 	case "graphdef":
 		return c.exportGraphDef(f, l, m, p)
 	case "onnx":
@@ -179,6 +144,46 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		return nil, usagef("--to %s: want plan, schedule, split, pipedream, %s", f.to, targetNames())
 	}
 	return c.exportTo(t, f, l, m, p)
+}
+
+// placementOf returns the placement that f names, of the plan's changed graph, which l then
+// is; and the plan's file where it is one.
+func placementOf(f *exportFlags, l *loaded, m *hw.Machine) (*plan.Plan, *plan.File, error) {
+	switch {
+	case f.plan != "":
+		file, err := plan.ReadFile(f.plan)
+		if err != nil {
+			return nil, nil, inFolder(f.plan, err)
+		}
+		if err := l.change(file); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+		p, err := file.Plan(l.Graph, m)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+		return p, file, nil
+	case f.split != "":
+		if l.file.Partitioning == nil {
+			return nil, nil, usagef("--split goes with a dnn-partitioning instance as --graph")
+		}
+		data, err := foreign.ReadFile(f.split)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := l.file.Partitioning.ReadSplit(data, f.split)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Decision: plan.Decision{Device: s.Device}}, nil, nil
+	case l.file.Profile != nil:
+		stage, n := l.file.Profile.Stages()
+		if n == 0 {
+			return nil, nil, usagef("%s names no stages: name a plan by --plan", f.Graph)
+		}
+		return &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Decision: plan.Decision{Device: stage}}, nil, nil
+	}
+	return nil, nil, usagef("name a placement by --plan or --split")
 }
 
 // targetNames lists the programs that placements are written for.

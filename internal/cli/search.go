@@ -282,6 +282,12 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err != nil {
 		return err
 	}
+	return c.conclude(ctx, s, f, found, measured, restricted, why)
+}
+
+// conclude writes what was found into the run folder and prints it. why is what stopped the
+// search, if anything did.
+func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, restricted *restriction, why stopped) error {
 	s.task.Tighten()
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	best := bestPlan(s, found)

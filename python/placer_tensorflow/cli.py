@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
 from typing import Any, Sequence
 
+from placer_runtime import models
 from placer_runtime.errors import FormatError, NoDeviceError, PlacerError
 
 
@@ -65,15 +65,12 @@ def _capture(a: argparse.Namespace) -> int:
     from . import step
     from .capture import capture
 
-    module, _, function = a.model.partition(":")
-    if not function:
-        raise FormatError(f"--model {a.model}: want PKG.MODULE:FUNCTION")
-    sys.path.insert(0, os.getcwd())
+    build = models.find(a.model)
     try:
-        build, arguments = getattr(importlib.import_module(module), function), json.loads(a.args)
-    except (ImportError, AttributeError, ValueError) as e:
-        raise FormatError(f"--model {a.model}: {e}") from None
-    s = capture(lambda: build(**arguments), a.name or function)
+        arguments = json.loads(a.args)
+    except ValueError as e:
+        raise FormatError(f"--args {a.args}: {e}") from None
+    s = capture(lambda: build(**arguments), a.name or build.__name__)
     step.write(s, a.output)
     print(json.dumps({"name": s.name, "ops": len(s.graph.node), "variables": len(s.values), "parameters": sum(int(v.size) for v in s.values.values())}))
     return 0
