@@ -83,7 +83,7 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 	}
 	data, err := c.readInput(path)
 	if err != nil {
-		return nil, inFolder(path, err)
+		return nil, noPlan(path, err)
 	}
 	if t, other := formats.IsTarget(data); other && t.Name != "accelerate" { // whose faults are findings
 		q, err := formats.Read(data, path, l.Graph, m)

@@ -84,7 +84,7 @@ func (c *console) exportCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE` to write in that form")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`, or the form of another program, to write in that form")
 	cmd.Flags().StringVar(&f.split, "split", "", "split `FILE` of a dnn-partitioning instance to write as a plan")
 	cmd.Flags().StringVar(&f.to, "to", "plan", "`FORM`: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
 	cmd.Flags().StringVar(&f.objective, "objective", string(plan.Step), "what the nearest plan that a program can take is chosen by: step, throughput or memory")
@@ -151,9 +151,12 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 func placementOf(f *exportFlags, l *loaded, m *hw.Machine) (*plan.Plan, *plan.File, error) {
 	switch {
 	case f.plan != "":
+		if p, err := inForm(f.plan, l.Graph, m); p != nil || err != nil {
+			return p, nil, err
+		}
 		file, err := plan.ReadFile(f.plan)
 		if err != nil {
-			return nil, nil, inFolder(f.plan, err)
+			return nil, nil, noPlan(f.plan, err)
 		}
 		if err := l.change(file); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)

@@ -188,7 +188,7 @@ func (c *console) readPlan(path string) (*plan.File, error) {
 		return plan.Read(c.in, "stdin")
 	}
 	f, err := plan.ReadFile(path)
-	return f, inFolder(path, err)
+	return f, noPlan(path, err)
 }
 
 func (c *console) splitCommand() *cobra.Command {

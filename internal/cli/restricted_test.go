@@ -38,6 +38,19 @@ func TestSearchFor(t *testing.T) {
 	if err != nil || string(form) != stdout || !strings.HasPrefix(stdout, "VLLM_PP_LAYER_PARTITION=") {
 		t.Errorf("%q, exported %q: %v", form, stdout, err)
 	}
+	// The form is read wherever a plan is, but for replan, which has another machine.
+	code, stdout, stderr = runHere(append([]string{"export", "--plan", file, "--to", "vllm"}, in...)...)
+	if code != 0 || stdout != string(form) || !strings.Contains(stderr, " 0 of ") {
+		t.Errorf("from its form: %q, exit %d: %s", stdout, code, stderr)
+	}
+	code, _, stderr = runHere(append([]string{"search", "--methods", "single", "--from", file, "--evaluations", "1", "--out", filepath.Join(dir, "from")}, in...)...)
+	if code != 0 || !strings.Contains(stderr, "given") {
+		t.Errorf("--from its form: exit %d: %s", code, stderr)
+	}
+	code, _, stderr = runHere("replan", "--graph", config, "--dim", "seq=32", "--gpu", "a100", "--gpus", "2", "--plan", file)
+	if code != 1 || !strings.Contains(stderr, file+" is a placement in the form of vllm, and a plan is wanted") {
+		t.Errorf("replan of its form: exit %d: %s", code, stderr)
+	}
 	code, printed, stderr := runHere(append([]string{"search", "-q", "--methods", "single,random", "--evaluations", "20", "--for", "vllm", "--out", filepath.Join(dir, "again"), "-o", "-"}, in...)...)
 	if code != 0 || printed != string(form) {
 		t.Errorf("-o - printed %q, exit %d: %s", printed, code, stderr)
