@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"placer/baselines/partition/stages"
 	"placer/graph"
@@ -88,12 +87,7 @@ func (c *console) exportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.split, "split", "", "split `FILE` of a dnn-partitioning instance to write as a plan")
 	cmd.Flags().StringVar(&f.to, "to", "plan", "`FORM`: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
 	cmd.Flags().StringVar(&f.objective, "objective", string(plan.Step), "what the nearest plan that a program can take is chosen by: step, throughput or memory")
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "as" {
-			name = "to"
-		}
-		return pflag.NormalizedName(name)
-	})
+	alias(cmd.Flags(), "as", "to")
 	addContention(cmd.Flags(), &f.contention)
 	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "`FILE` to write; - is stdout")
 	return cmd

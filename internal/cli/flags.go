@@ -211,6 +211,16 @@ func useless(cmd *cobra.Command, what string, names ...string) error {
 	return nil
 }
 
+// alias makes other another name of the flag called name.
+func alias(fl *pflag.FlagSet, other, name string) {
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
 // exclusive makes it a usage error to name more than one of the flags.
 func exclusive(cmd *cobra.Command, names ...string) {
 	run := cmd.RunE
