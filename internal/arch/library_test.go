@@ -19,7 +19,7 @@ import (
 	"placer/sim"
 )
 
-// Example is the program of docs/library.md.
+// Example is the second program of docs/library.md.
 func Example() {
 	err := func() error {
 		// A forward graph from a file, and its training step.
@@ -82,7 +82,7 @@ func Example() {
 	// the same step time: true
 }
 
-// TestLibraryPage: docs/library.md shows the program of Example.
+// TestLibraryPage: docs/library.md shows the program of Example, behind its first one.
 func TestLibraryPage(t *testing.T) {
 	source, err := os.ReadFile("library_test.go")
 	if err != nil {
@@ -95,7 +95,15 @@ func TestLibraryPage(t *testing.T) {
 	_, body, _ := strings.Cut(string(source), "\terr := func() error {\n")
 	body, _, _ = strings.Cut(body, "\t}()\n")
 	want := strings.ReplaceAll("\n"+body, "\n\t\t", "\n")
-	_, shown, _ := strings.Cut(string(page), "```go\n")
+	want = strings.ReplaceAll(want, "../../graph/formats/onnx/testdata/light_squeezenet.onnx", "model.onnx")
+	imports, _, _ := strings.Cut(string(source), "\n)\n")
+	for _, line := range strings.Split(imports, "\n") {
+		if name := strings.Trim(line, "\t\""); strings.HasPrefix(name, "placer/") && !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/library.md does not say that the program imports %s", name)
+		}
+	}
+	_, shown, _ := strings.Cut(string(page), "## The parts")
+	_, shown, _ = strings.Cut(shown, "```go\n")
 	shown, _, _ = strings.Cut(shown, "```")
 	if strings.TrimSpace(shown) != strings.TrimSpace(want) {
 		t.Errorf("docs/library.md does not show the program of Example:\n%s", want)

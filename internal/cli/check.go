@@ -62,7 +62,7 @@ func (c *console) checkCommand() *cobra.Command {
 		},
 	}
 	in.add(cmd.Flags())
-	cmd.Flags().StringVar(&planFile, "plan", "", "plan, schedule, device map, stages or split (JSON); - reads stdin; a PipeDream profile as --graph brings its own stages")
+	cmd.Flags().StringVar(&planFile, "plan", "", "`FILE`: plan, schedule, device map, stages or split (JSON); - reads stdin; a PipeDream profile as --graph brings its own stages")
 	cmd.Flags().StringVar(&contention, "contention", "", "how transfers share links: fifo, fair-share or none (default the file's)")
 	cmd.Flags().BoolVar(&static, "static", false, "the runtime runs each device's ops strictly by the plan's priorities: look for deadlocks")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 1 for warnings too")
@@ -83,7 +83,7 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 	}
 	data, err := c.readInput(path)
 	if err != nil {
-		return nil, inFolder(path, err)
+		return nil, noPlan(path, err)
 	}
 	if t, other := formats.IsTarget(data); other && t.Name != "accelerate" { // whose faults are findings
 		q, err := formats.Read(data, path, l.Graph, m)

@@ -26,7 +26,7 @@ func (c *console) explainCommand() *cobra.Command {
 		Example: "  placer explain --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json",
 	}
 	in.add(cmd.Flags())
-	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON); - reads stdin")
+	cmd.Flags().StringVar(&planFile, "plan", "", "plan `FILE`; - reads stdin")
 	cmd.Flags().StringVar(&contention, "contention", "", "how transfers share links: fifo, fair-share or none (default the file's)")
 	cmd.Flags().IntVar(&evaluations, "evaluations", moreEvaluations, "evaluations of the search for one device more; 0 leaves it out")
 	c.printing(cmd, func(cmd *cobra.Command) (document, error) {

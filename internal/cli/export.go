@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"placer/baselines/partition/stages"
 	"placer/graph"
@@ -84,18 +83,13 @@ func (c *console) exportCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON) to write")
-	cmd.Flags().StringVar(&f.split, "split", "", "split of a dnn-partitioning instance to write as a plan")
-	cmd.Flags().StringVar(&f.to, "to", "plan", "form: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`, or the form of another program, to write in that form")
+	cmd.Flags().StringVar(&f.split, "split", "", "split `FILE` of a dnn-partitioning instance to write as a plan")
+	cmd.Flags().StringVar(&f.to, "to", "plan", "`FORM`: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
 	cmd.Flags().StringVar(&f.objective, "objective", string(plan.Step), "what the nearest plan that a program can take is chosen by: step, throughput or memory")
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "as" {
-			name = "to"
-		}
-		return pflag.NormalizedName(name)
-	})
+	alias(cmd.Flags(), "as", "to")
 	addContention(cmd.Flags(), &f.contention)
-	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "file to write; - is stdout")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "`FILE` to write; - is stdout")
 	return cmd
 }
 
@@ -105,50 +99,11 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p *plan.Plan
-	var changed *plan.File
-	switch {
-	case f.plan != "":
-		file, err := plan.ReadFile(f.plan)
-		if err != nil {
-			return nil, inFolder(f.plan, err)
-		}
-		if err := l.change(file); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.plan, err)
-		}
-		changed = file
-		if p, err = file.Plan(l.Graph, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.plan, err)
-		}
-	case f.split != "":
-		if l.file.Partitioning == nil {
-			return nil, usagef("--split goes with a dnn-partitioning instance as --graph")
-		}
-		data, err := foreign.ReadFile(f.split)
-		if err != nil {
-			return nil, err
-		}
-		s, err := l.file.Partitioning.ReadSplit(data, f.split)
-		if err != nil {
-			return nil, err
-		}
-		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Decision: plan.Decision{Device: s.Device}}
-	case l.file.Profile != nil:
-		stage, n := l.file.Profile.Stages()
-		if n == 0 {
-			return nil, usagef("%s names no stages: name a plan by --plan", f.Graph)
-		}
-		p = &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Decision: plan.Decision{Device: stage}}
-	default:
-		return nil, usagef("name a placement by --plan or --split")
+	p, changed, err := placementOf(f, &l, m)
+	if err != nil {
+		return nil, err
 	}
 	switch f.to {
-	case "schedule":
-		s, err := simulateSchedule(l, m, p, f.contention)
-		if err != nil {
-			return nil, err
-		}
-		return s.schedule.Write, nil
 	case "plan":
 		file, err := p.File(l.Graph, m)
 		if err != nil {
@@ -158,6 +113,12 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 			file.GraphHash, file.Changes, file.ChangedHash = changed.GraphHash, changed.Changes, changed.ChangedHash
 		}
 		return file.Write, nil
+	case "schedule":
+		s, err := simulateSchedule(l, m, p, f.contention)
+		if err != nil {
+			return nil, err
+		}
+		return s.schedule.Write, nil
 	case "split":
 		return exportSplit(l.file.Partitioning, p)
 	case "pipedream":
@@ -165,8 +126,6 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 			return nil, usagef("--to pipedream goes with a PipeDream profile as --graph")
 		}
 		return func(w io.Writer) error { return l.file.Profile.Write(w, p.Device) }, nil
-	}
-	switch f.to {
 	case "graphdef":
 		return c.exportGraphDef(f, l, m, p)
 	case "onnx":
@@ -179,6 +138,49 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 		return nil, usagef("--to %s: want plan, schedule, split, pipedream, %s", f.to, targetNames())
 	}
 	return c.exportTo(t, f, l, m, p)
+}
+
+// placementOf returns the placement that f names, of the plan's changed graph, which l then
+// is; and the plan's file where it is one.
+func placementOf(f *exportFlags, l *loaded, m *hw.Machine) (*plan.Plan, *plan.File, error) {
+	switch {
+	case f.plan != "":
+		if p, err := inForm(f.plan, l.Graph, m); p != nil || err != nil {
+			return p, nil, err
+		}
+		file, err := plan.ReadFile(f.plan)
+		if err != nil {
+			return nil, nil, noPlan(f.plan, err)
+		}
+		if err := l.change(file); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+		p, err := file.Plan(l.Graph, m)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)
+		}
+		return p, file, nil
+	case f.split != "":
+		if l.file.Partitioning == nil {
+			return nil, nil, usagef("--split goes with a dnn-partitioning instance as --graph")
+		}
+		data, err := foreign.ReadFile(f.split)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := l.file.Partitioning.ReadSplit(data, f.split)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "split", Decision: plan.Decision{Device: s.Device}}, nil, nil
+	case l.file.Profile != nil:
+		stage, n := l.file.Profile.Stages()
+		if n == 0 {
+			return nil, nil, usagef("%s names no stages: name a plan by --plan", f.Graph)
+		}
+		return &plan.Plan{Graph: l.Hash(), Machine: m.Name, Method: "pipedream", Decision: plan.Decision{Device: stage}}, nil, nil
+	}
+	return nil, nil, usagef("name a placement by --plan or --split")
 }
 
 // targetNames lists the programs that placements are written for.
@@ -225,7 +227,7 @@ func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Pl
 	if f.out == "-" {
 		return nil, usagef("--to onnx writes several files: name the list of them by -o, as in -o stages.json")
 	}
-	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true}, f, l, m, p)
+	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true, Ops: true}, f, l, m, p)
 	if err != nil {
 		return nil, err
 	}

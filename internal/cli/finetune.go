@@ -44,6 +44,11 @@ func (c *console) finetuneCommand() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if f.ppo {
+				if err := useless(cmd, "--ppo", "samples", "elite", "rate", "out"); err != nil {
+					return err
+				}
+			}
 			if f.budget < 0 {
 				return usagef("--budget %v must not be negative", f.budget)
 			}
@@ -60,9 +65,9 @@ func (c *console) finetuneCommand() *cobra.Command {
 	fl.IntVar(&t.Elite, "elite", t.Elite, "placements that a round learns from")
 	fl.Float64Var(&t.Rate, "rate", t.Rate, "learning rate of the logits that belong to this graph")
 	fl.IntVar(&t.Workers, "workers", 2, "samples that are made at once; the plan does not depend on it")
-	fl.DurationVar(&f.budget, "budget", 0, "time to learn, over all resumptions: rounds have as many samples as it allows; 0 is no limit")
+	fl.DurationVar(&f.budget, "budget", 0, "`TIME` to learn, over all resumptions: rounds have as many samples as it allows; 0 is no limit")
 	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
-	fl.BoolVar(&f.ppo, "ppo", false, "learn by PPO through the policy's network and an embedding of each unit, at most 49 steps, instead of by logits of the graph's own; with --steps, --workers, --budget and -o alone")
+	fl.BoolVar(&f.ppo, "ppo", false, "learn by PPO through the policy's network and an embedding of each unit, at most 49 steps, instead of by logits of the graph's own; without --samples, --elite, --rate and --out")
 	return cmd
 }
 
@@ -146,9 +151,6 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 
 // reinforce fine-tunes through the network.
 func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *sequential.Policy) error {
-	if f.out != "" {
-		return usagef("--ppo keeps no state: leave out --out")
-	}
 	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
 	if err != nil {
 		return err

@@ -23,11 +23,17 @@ type graphFlags struct {
 }
 
 func (f *graphFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.Workload, "workload", "", "built-in workload, as 'placer workloads' lists them")
-	fl.StringVar(&f.Graph, "graph", "", "graph file in any form of docs/formats.md, ONNX for one; - reads stdin")
-	fl.StringToInt64Var(&f.Dims, "dim", nil, "sizes that the file leaves open by name, as batch=32")
-	fl.StringVar(&f.Times, "times", "", "file of measured op times, of 'placer import --times-output'")
-	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: sgd, momentum or adam")
+	fl.StringVar(&f.Workload, "workload", "", "built-in graph by `NAME`, as 'placer workloads' lists them")
+	fl.StringVar(&f.Graph, "graph", "", "graph `FILE`: ONNX, GraphDef, HLO, GGUF, ... (docs/doors.md); - reads stdin")
+	addDims(fl, &f.Dims)
+	fl.StringVar(&f.Times, "times", "", "`FILE` of measured op times, of 'import --times-output' or a profile")
+	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: `OPTIMIZER` sgd, momentum or adam")
+}
+
+// addDims adds the flag that gives the sizes that a graph file leaves open.
+func addDims(fl *pflag.FlagSet, to *map[string]int64) {
+	fl.StringToInt64Var(to, "dim", nil, "size that a graph file leaves open, `NAME=N` as batch=32; repeatable")
+	fl.Lookup("dim").DefValue = "" // help would say []
 }
 
 func (f *graphFlags) check() error {
@@ -94,9 +100,9 @@ type machineFlags struct {
 }
 
 func (f *machineFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.Machine, "machine", "", "machine file (JSON); - reads stdin")
-	fl.StringVar(&f.GPU, "gpu", "", "built-in machine, as 'placer machines' lists them (default "+defaultGPU+")")
-	fl.IntVar(&f.GPUs, "gpus", 0, "number of GPUs to use, the first of the machine; all without it")
+	fl.StringVar(&f.Machine, "machine", "", "machine `FILE`, as 'placer machines init' writes it; - reads stdin")
+	fl.StringVar(&f.GPU, "gpu", "", "built-in machine by `NAME`, as 'placer machines' lists them (default "+defaultGPU+")")
+	fl.IntVar(&f.GPUs, "gpus", 0, "use the first `N` GPUs of the machine (default all)")
 	fl.BoolVar(&f.CPU, "cpu", false, "let ops run on the host's CPU too")
 }
 
@@ -192,6 +198,27 @@ func notBesideResume(cmd *cobra.Command, from string) error {
 		return usagef("--resume takes %s from %s", strings.Join(wrong, ", "), from)
 	}
 	return nil
+}
+
+// useless reports the first of the flags named that was given, though it does nothing beside
+// what.
+func useless(cmd *cobra.Command, what string, names ...string) error {
+	for _, n := range names {
+		if cmd.Flags().Changed(n) {
+			return usagef("--%s does not go with %s", n, what)
+		}
+	}
+	return nil
+}
+
+// alias makes other another name of the flag called name.
+func alias(fl *pflag.FlagSet, other, name string) {
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
 }
 
 // exclusive makes it a usage error to name more than one of the flags.

@@ -30,7 +30,7 @@ func addSection(cmd *cobra.Command, to *[]section, title string, add func(*pflag
 func helpBySection(cmd *cobra.Command, sections []section) {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		var text strings.Builder
-		fmt.Fprintf(&text, "%s\n\n%s\n", cmd.Long, cmd.Example)
+		fmt.Fprintf(&text, "%s\n%s\n", cmd.Long, cmd.Example)
 		for _, s := range append(sections, section{"Everywhere", cmd.InheritedFlags()}) {
 			fmt.Fprintf(&text, "\n%s:\n%s", s.title, s.flags.FlagUsages())
 		}

@@ -34,6 +34,8 @@ func (c *console) importCommand() *cobra.Command {
 				return usagef("--as %s: want json, costgraph or costgraph-text", as)
 			case out == "" && cmd.Flags().Changed("as"):
 				return usagef("--as is the form of what -o writes")
+			case as == "json" && cmd.Flags().Changed("gpu"):
+				return usagef("--gpu gives the op times that --as costgraph writes")
 			}
 			if err := errors.Join(checkOutput(out, asJSON), writable(timesOut)); err != nil {
 				return err

@@ -19,10 +19,16 @@ import (
 // Assumed of a host that is named by its memory alone.
 const hostCores = 16
 
+// initFlags are the flags of machines init.
+type initFlags struct {
+	gpus         []string // cards by name
+	memory, slot string
+	cores        int
+	name, out    string
+}
+
 func (c *console) initCommand() *cobra.Command {
-	var gpus []string
-	var memory, slot, name, out string
-	var cores int
+	var f initFlags
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a machine file, from this host or by the names of cards",
@@ -35,82 +41,97 @@ func (c *console) initCommand() *cobra.Command {
 			"  placer machines init -o here.json",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cores < 1 {
-				return usagef("--cores %d: want at least 1", cores)
+			switch {
+			case f.cores < 1:
+				return usagef("--cores %d: want at least 1", f.cores)
+			case cmd.Flags().Changed("cores") && f.memory == "":
+				return usagef("--cores goes with --cpu, which names the CPU's memory")
 			}
-			t := hw.Template{Name: name}
-			host, note := c.hardware.host(), ""
-			if cmd.Flags().Changed("gpu") || cmd.Flags().Changed("cpu") {
-				host, note = nvml.Host{}, "Written by placer machines init from names: data sheets, nothing is measured."
+			if !cmd.Flags().Changed("gpu") && !cmd.Flags().Changed("cpu") {
+				return c.initHere(&f)
 			}
-			if memory != "" {
-				b, err := units.ParseBytes(spaced(memory))
-				if err != nil || b < 1<<30 || b > 1<<50 {
-					return usagef("--cpu %s: want the host's memory, as 128GB", memory)
-				}
-				host = nvml.Host{Memory: b, Cores: cores, Arch: "avx2"}
-			}
-			if len(gpus) == 0 && memory == "" {
-				inv, err := c.hardware.detect()
-				switch {
-				case err == nil:
-					m, err := inv.Machine(name, host)
-					if err != nil {
-						return err
-					}
-					return c.writeOutput(cmp.Or(out, "-"), m.Write)
-				case !errors.Is(err, nvml.ErrNoLibrary) && !errors.Is(err, gpu.ErrNoDevice):
-					return err
-				}
-				note = "Written by placer machines init on this host, from lspci and /proc: data sheets, nothing is measured."
-				found, unknown := hw.Named(c.hardware.pci())
-				t.Cards = found
-				for _, line := range unknown {
-					c.note("no figures are known of %s", line)
-				}
-				if len(found) == 0 {
-					c.note("no GPU was found here: --gpu names cards, as --gpu rtx4090,rtx3060*2")
-				}
-			}
-			for _, g := range gpus {
-				card, n, err := countedCard(g)
-				if err != nil {
-					return usage(err)
-				}
-				t.Cards = append(t.Cards, slices.Repeat([]hw.Card{card}, n)...)
-			}
-			if slot != "" {
-				s, err := hw.ParseSlot(slot)
-				if err != nil {
-					return usagef("--pcie: %v", err)
-				}
-				for i := range t.Cards {
-					t.Cards[i].PCIe = t.Cards[i].PCIe.Meet(s)
-				}
-			}
-			if host.Cores > 0 {
-				t.CPU = host.Device()
-				if memory != "" {
-					t.CPU.Source = fmt.Sprintf("memory and %d cores as named; 2.5 GHz, two AVX2 units a core, 10 GB/s a core up to 300: assumptions", cores)
-				}
-			}
-			t.Note = note
-			if len(t.Cards) >= hw.MaxDevices {
-				return usagef("--gpu: %d cards, want fewer than %d", len(t.Cards), hw.MaxDevices)
-			}
-			if len(t.Cards) == 0 && t.CPU.Kind == "" {
-				return errors.New("neither a GPU nor the host's memory was found: name them with --gpu and --cpu")
-			}
-			return c.writeOutput(cmp.Or(out, "-"), t.Write)
+			return c.initNamed(&f)
 		},
 	}
-	cmd.Flags().StringSliceVar(&gpus, "gpu", nil, "cards by name, in the order of their slots; placer machines --cards lists them")
-	cmd.Flags().StringVar(&memory, "cpu", "", "make the host's CPU a device with this memory, as 128GB")
-	cmd.Flags().IntVar(&cores, "cores", hostCores, "cores of the CPU that --cpu names")
-	cmd.Flags().StringVar(&slot, "pcie", "", "PCIe generation of the host's slots, and lanes, as 4 or 4x8 (default each card's own)")
-	cmd.Flags().StringVar(&name, "name", "box", "name of the machine")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write the machine file there; stdout without it")
+	cmd.Flags().StringSliceVar(&f.gpus, "gpu", nil, "cards by name, in the order of their slots; placer machines --cards lists them")
+	cmd.Flags().StringVar(&f.memory, "cpu", "", "make the host's CPU a device with this memory, as 128GB")
+	cmd.Flags().IntVar(&f.cores, "cores", hostCores, "cores of the CPU that --cpu names")
+	cmd.Flags().StringVar(&f.slot, "pcie", "", "PCIe generation of the host's slots, and lanes, as 4 or 4x8 (default each card's own)")
+	cmd.Flags().StringVar(&f.name, "name", "box", "name of the machine")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write the machine file there; stdout without it")
 	return cmd
+}
+
+// initHere writes the machine that this host is: as NVIDIA's library tells, else as lspci
+// and /proc do.
+func (c *console) initHere(f *initFlags) error {
+	host := c.hardware.host()
+	inv, err := c.hardware.detect()
+	switch {
+	case err == nil:
+		m, err := inv.Machine(f.name, host)
+		if err != nil {
+			return err
+		}
+		return c.writeOutput(cmp.Or(f.out, "-"), m.Write)
+	case !errors.Is(err, nvml.ErrNoLibrary) && !errors.Is(err, gpu.ErrNoDevice):
+		return err
+	}
+	t := hw.Template{Name: f.name, Note: "Written by placer machines init on this host, from lspci and /proc: data sheets, nothing is measured."}
+	var unknown []string
+	t.Cards, unknown = hw.Named(c.hardware.pci())
+	for _, line := range unknown {
+		c.note("no figures are known of %s", line)
+	}
+	if len(t.Cards) == 0 {
+		c.note("no GPU was found here: --gpu names cards, as --gpu rtx4090,rtx3060*2")
+	}
+	if host.Cores > 0 {
+		t.CPU = host.Device()
+	}
+	return c.writeTemplate(f, &t)
+}
+
+// initNamed writes the machine of the cards and of the CPU that f names.
+func (c *console) initNamed(f *initFlags) error {
+	t := hw.Template{Name: f.name, Note: "Written by placer machines init from names: data sheets, nothing is measured."}
+	if f.memory != "" {
+		b, err := units.ParseBytes(spaced(f.memory))
+		if err != nil || b < 1<<30 || b > 1<<50 {
+			return usagef("--cpu %s: want the host's memory, as 128GB", f.memory)
+		}
+		host := nvml.Host{Memory: b, Cores: f.cores, Arch: "avx2"}
+		t.CPU = host.Device()
+		t.CPU.Source = fmt.Sprintf("memory and %d cores as named; 2.5 GHz, two AVX2 units a core, 10 GB/s a core up to 300: assumptions", f.cores)
+	}
+	for _, g := range f.gpus {
+		card, n, err := countedCard(g)
+		if err != nil {
+			return usage(err)
+		}
+		t.Cards = append(t.Cards, slices.Repeat([]hw.Card{card}, n)...)
+	}
+	return c.writeTemplate(f, &t)
+}
+
+// writeTemplate writes t, its cards in the slots that f names.
+func (c *console) writeTemplate(f *initFlags, t *hw.Template) error {
+	if f.slot != "" {
+		s, err := hw.ParseSlot(f.slot)
+		if err != nil {
+			return usagef("--pcie: %v", err)
+		}
+		for i := range t.Cards {
+			t.Cards[i].PCIe = t.Cards[i].PCIe.Meet(s)
+		}
+	}
+	switch {
+	case len(t.Cards) >= hw.MaxDevices:
+		return usagef("--gpu: %d cards, want fewer than %d", len(t.Cards), hw.MaxDevices)
+	case len(t.Cards) == 0 && t.CPU.Kind == "":
+		return errors.New("neither a GPU nor the host's memory was found: name them with --gpu and --cpu")
+	}
+	return c.writeOutput(cmp.Or(f.out, "-"), t.Write)
 }
 
 // countedCard reads "rtx3060" or "rtx3060*2".

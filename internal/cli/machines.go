@@ -10,7 +10,7 @@ import (
 func (c *console) machinesCommand() *cobra.Command {
 	var f machineFlags
 	cmd := &cobra.Command{Use: "machines", Short: "List the built-in machines, or describe one machine",
-		Example: "  placer machines\n  placer machines --gpu v100\n  placer machines --machine box.json"}
+		Example: "  placer machines\n  placer machines --gpu v100\n  placer machines --machine box.json\n  placer machines --cards"}
 	cmd.AddCommand(c.initCommand(), c.detectCommand(), c.splitCommand())
 	f.add(cmd.Flags())
 	var cards bool
@@ -20,7 +20,13 @@ func (c *console) machinesCommand() *cobra.Command {
 			return nil, err
 		}
 		if cards {
+			if err := useless(cmd, "--cards", "gpu", "gpus", "machine", "cpu"); err != nil {
+				return nil, err
+			}
 			return report.SummariseCards(hw.Cards()), nil
+		}
+		if f.CPU && !f.named() && f.GPUs == 0 {
+			return nil, usagef("--cpu goes with --gpu, --gpus or --machine: without them all machines are listed")
 		}
 		doc := report.Machines{Format: report.MachinesFormat}
 		if f.named() || f.GPUs > 0 {

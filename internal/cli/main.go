@@ -202,9 +202,12 @@ func (c *console) root() *cobra.Command {
 		Use:   "placer",
 		Short: "Decide which device runs each op of a neural network",
 		Long: "placer takes a neural network's computation graph and a machine, and finds which\n" +
-			"device should run each op. It compares a learned policy with searches and with\n" +
-			"rules of thumb under one simulator, beside a proven lower bound.",
-		Example:           "  placer search --workload gnmt8 --gpus 8\n  placer search --graph model.onnx --train adam --gpus 2 --budget 30s\n  placer workloads",
+			"device should run each op, in which order, and which ops are fused. Rules of thumb,\n" +
+			"searches and learned policies are judged by one simulator, beside a proven lower\n" +
+			"bound. No GPU is needed.",
+		Example: "  placer verdict --workload llama --gpu a100 --counts 1,2,4,8\n" +
+			"  placer search --workload gnmt8 --gpus 8\n" +
+			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -215,12 +218,23 @@ func (c *console) root() *cobra.Command {
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVar(&c.wide, "wide", false, "print all columns of tables, however wide")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")
-	root.AddCommand(c.searchCommand(), c.compareCommand(), c.workerCommand(), c.simulateCommand(), c.importCommand(), c.exportCommand(), c.pipelineCommand(), c.workloadsCommand(), c.machinesCommand(), c.benchCommand(), c.versionCommand())
-	root.AddCommand(c.verdictCommand(), c.strategiesCommand(), c.replanCommand(), c.explainCommand(), c.checkCommand(), c.placeCommand(), c.finetuneCommand(), c.pretrainCommand(), c.fitCommand())
-	for _, sub := range root.Commands() {
-		sub.Args = noArguments
+	grouped := func(title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: title, Title: title + ":"})
+		for _, sub := range commands {
+			sub.GroupID = title
+		}
+		root.AddCommand(commands...)
 	}
-	root.AddCommand(c.measureCommand(), c.diffCommand(), c.reportCommand())
+	grouped("Find a plan", c.searchCommand(), c.placeCommand(), c.finetuneCommand(), c.strategiesCommand(), c.fitCommand(), c.replanCommand(), c.pipelineCommand())
+	grouped("Get an answer", c.verdictCommand(), c.simulateCommand(), c.explainCommand(), c.checkCommand(), c.diffCommand(), c.compareCommand(), c.reportCommand())
+	grouped("Bring graphs and machines in, take plans out", c.importCommand(), c.exportCommand(), c.workloadsCommand(), c.machinesCommand())
+	grouped("Measure, learn, use other hosts", c.measureCommand(), c.benchCommand(), c.pretrainCommand(), c.workerCommand())
+	root.AddCommand(c.versionCommand())
+	for _, sub := range root.Commands() {
+		if sub.Args == nil {
+			sub.Args = noArguments
+		}
+	}
 	completeFlags(root, flagValues())
 	return root
 }

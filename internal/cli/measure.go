@@ -68,7 +68,7 @@ func (c *console) measureCommand() *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	f.libraries.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file (JSON); - reads stdin")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`; - reads stdin")
 	cmd.Flags().StringVar(&f.mode, "mode", "eager", "how a step is issued: eager (call by call), graph (captured once) or both")
 	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts; torch and tensorflow: of each of two rounds, of which the least counts")
 	cmd.Flags().BoolVar(&f.logical, "logical", false, "all GPUs of the machine stand on the first one here")
@@ -188,7 +188,7 @@ func (c *console) readPlan(path string) (*plan.File, error) {
 		return plan.Read(c.in, "stdin")
 	}
 	f, err := plan.ReadFile(path)
-	return f, inFolder(path, err)
+	return f, noPlan(path, err)
 }
 
 func (c *console) splitCommand() *cobra.Command {

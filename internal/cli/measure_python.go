@@ -38,20 +38,15 @@ func runtimeNames() string {
 // checkRuntime reports flags that do not go with the runtime.
 func (f *measureFlags) checkRuntime(cmd *cobra.Command) error {
 	r, onPython := python.Find(f.runtime)
-	others := []string{"mode", "logical", "partition", "cuda", "cublas"}
+	others := []string{"mode", "logical", "partition", "libcuda", "cublas"}
 	if !onPython {
 		if f.runtime != onKernels {
 			return usagef("--runtime %s: want one of %s", f.runtime, runtimeNames())
 		}
 		others = []string{"python", "clock", "realtime"}
 	}
-	for _, name := range others {
-		if cmd.Flags().Changed(name) {
-			return usagef("--%s does not go with --runtime %s", name, f.runtime)
-		}
-	}
-	if !onPython {
-		return nil
+	if err := useless(cmd, "--runtime "+f.runtime, others...); err != nil || !onPython {
+		return err
 	}
 	f.python.clock = cmp.Or(f.python.clock, r.Clocks[0])
 	switch {

@@ -87,7 +87,7 @@ func missing(shown, output []string) string {
 // it, which TestTranscripts runs.
 func TestPagesShowTranscripts(t *testing.T) {
 	recorded := recordedOutput(t, "testdata/transcripts/docs.txt")
-	for page, least := range map[string]int{"../../README.md": 1, "../../docs/answers.md": 7, "../../docs/strategies.md": 3} {
+	for page, least := range map[string]int{"../../README.md": 1, "../../docs/answers.md": 7, "../../docs/strategies.md": 3, "../../docs/adding-a-machine.md": 1} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -102,6 +102,25 @@ func TestPagesShowTranscripts(t *testing.T) {
 				t.Errorf("%s shows the output of %q, which docs.txt does not run", page, b.command)
 			} else if line := missing(b.lines, output); line != "" {
 				t.Errorf("%s: the output of %q lacks %q", page, b.command, line)
+			}
+		}
+	}
+}
+
+// TestOutputFitsTerminal: what commands print for people has at most 80 columns.
+func TestOutputFitsTerminal(t *testing.T) {
+	for _, name := range []string{"docs", "search", "tasks", "strategies", "fits", "schedule"} {
+		for command, lines := range recordedOutput(t, "testdata/transcripts/"+name+".txt") {
+			if strings.Contains(command, "--help") || strings.Contains(command, "--json") || strings.Contains(command, " - ") || strings.HasSuffix(command, " -") || strings.HasPrefix(command, "export") {
+				continue // for programs, or TestHelpWidth
+			}
+			for _, l := range lines {
+				if strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "-- ") {
+					break // what follows the output
+				}
+				if n := len([]rune(l)); n > 80 {
+					t.Errorf("%s: %s: %d columns: %s", name, command, n, l)
+				}
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"placer/graph"
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/placer/search"
@@ -29,7 +30,7 @@ func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, err
 		data, err = fsx.ReadFile(path, maxPlan)
 	}
 	if err != nil {
-		return nil, inFolder(path, err)
+		return nil, noPlan(path, err)
 	}
 	if _, other := formats.IsTarget(data); other {
 		return formats.Read(data, path, l.Graph, m)
@@ -51,13 +52,46 @@ func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, err
 	return p, nil
 }
 
-// inFolder returns err, of reading a plan at path, or where that is a run's folder an
-// error that names the plan in it.
-func inFolder(path string, err error) error {
-	if within := filepath.Join(path, search.PlanFile); err != nil && isFile(within) {
+// noPlan returns err, of reading a plan at path, or what path is instead: a run's folder,
+// whose plan it names, or the form of another program.
+func noPlan(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if within := filepath.Join(path, search.PlanFile); isFile(within) {
 		return fmt.Errorf("%s is a folder; its plan is %s", path, within)
 	}
+	if isFile(path) {
+		if t, ok := targetOf(path); ok {
+			return fmt.Errorf("%s is a placement in the form of %s, and a plan is wanted: 'placer search --for' writes both into its run folder", path, t.Name)
+		}
+	}
 	return err
+}
+
+// targetOf returns the program in whose form the file at path is.
+func targetOf(path string) (formats.Target, bool) {
+	data, err := fsx.ReadFile(path, maxPlan)
+	if err != nil {
+		return formats.Target{}, false // whoever reads a plan says so
+	}
+	return formats.IsTarget(data)
+}
+
+// inForm returns the placement of g at path, where that is in the form of another program;
+// elsewhere nil.
+func inForm(path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
+	if !isFile(path) {
+		return nil, nil
+	}
+	if _, ok := targetOf(path); !ok {
+		return nil, nil
+	}
+	data, err := fsx.ReadFile(path, maxPlan)
+	if err != nil {
+		return nil, err
+	}
+	return formats.Read(data, path, g, m)
 }
 
 // otherMachine says what the machine that f was made for has that m, to which it is

@@ -44,13 +44,14 @@ func (c *console) replanCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan file of before; - reads stdin")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE` of before; - reads stdin")
 	cmd.Flags().StringVar(&f.maxMove, "max-move", "", "most bytes to move, as 2GB; any number without it")
-	cmd.Flags().DurationVar(&f.budget, "budget", 30*time.Second, "time of the search")
-	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of a time, so that the plan is the same everywhere")
+	cmd.Flags().DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` of the search")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of --budget, so that the plan is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the plan to this file; - writes it to stdout instead of the text")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	exclusive(cmd, "budget", "evaluations")
 	return cmd
 }
 

@@ -49,7 +49,7 @@ func (c *console) reportCommand() *cobra.Command {
 			case both && len(args) != 2:
 				return usagef("want two run folders, or one and a plan file, behind --compare; got %d", len(args))
 			case !both && len(args) != 1:
-				return usagef("want one run folder; got %d", len(args))
+				return usagef("want one run folder, as runs/gnmt8-p100-1; got %d", len(args))
 			}
 			return nil
 		},

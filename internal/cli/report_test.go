@@ -67,8 +67,8 @@ func TestReport(t *testing.T) {
 	write("torn/result.json", pageAt(t, "a/result.json"))
 	write("torn/progress.jsonl", "{\"seconds\":1}\nnonsense\n{")
 	for _, c := range []struct{ args, want string }{
-		{"report", "want one run folder; got 0\nexit 2"},
-		{"report a b", "want one run folder; got 2\nexit 2"},
+		{"report", "want one run folder, as runs/gnmt8-p100-1; got 0\nexit 2"},
+		{"report a b", "want one run folder, as runs/gnmt8-p100-1; got 2\nexit 2"},
 		{"report --compare a", "want two run folders, or one and a plan file, behind --compare; got 1\nexit 2"},
 		{"report --compare a/plan.json b/plan.json", "one of the two must be a run folder"},
 		{"report none", "none: no such file"},

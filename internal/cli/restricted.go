@@ -36,8 +36,9 @@ func (c *console) restrict(s *searchRun, f *searchFlags) (*restriction, error) {
 }
 
 // search finds the best plan that the program can take, starting from p, and says what
-// both cost. It writes the program's form and the plan into the run folder.
-func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *plan.Plan) (*plan.Plan, error) {
+// both cost. It writes the program's form and the plan into the run folder, and returns
+// what writes the form.
+func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *plan.Plan) (func(io.Writer) error, error) {
 	t := r.target
 	out, err := stages.Search(ctx, &r.judge.Problem, t, p.Device)
 	if err != nil {
@@ -60,9 +61,10 @@ func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *p
 		return nil, err
 	}
 	split := t.Nearest(s.task.Graph, s.task.Machine, parts, out.Device, nil)
-	if err := s.run.Write(name+".txt", func(w io.Writer) error { return t.Write(w, split) }); err != nil {
+	form := func(w io.Writer) error { return t.Write(w, split) }
+	if err := s.run.Write(name+".txt", form); err != nil {
 		return nil, err
 	}
-	c.say("%s: %s and %s", t.Name, s.run.Path(name+".json"), s.run.Path(name+".txt"))
-	return legal, nil
+	c.say("for %s: %s; as a plan: %s", t.Name, s.run.Path(name+".txt"), s.run.Path(name+".json"))
+	return form, nil
 }

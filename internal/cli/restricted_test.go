@@ -13,27 +13,56 @@ import (
 // own form reads back as the same placement.
 func TestSearchFor(t *testing.T) {
 	dir := t.TempDir()
-	out, plan := filepath.Join(dir, "run"), filepath.Join(dir, "plan.json")
+	out, file := filepath.Join(dir, "run"), filepath.Join(dir, "vllm.txt")
 	config := filepath.Join(dir, "config.json")
 	model := `{"model_type": "llama", "num_hidden_layers": 6, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 256, "torch_dtype": "float32"}`
 	if err := os.WriteFile(config, []byte(model), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in := []string{"--graph", config, "--dim", "seq=32", "--gpu", "a100", "--gpus", "3", "--objective", "throughput"}
-	code, _, stderr := runHere(append([]string{"search", "--methods", "single,random", "--evaluations", "20", "--for", "vllm", "--out", out, "-o", plan}, in...)...)
+	code, _, stderr := runHere(append([]string{"search", "--methods", "single,random", "--evaluations", "20", "--for", "vllm", "--out", out, "-o", file}, in...)...)
 	if code != 0 || !strings.Contains(stderr, "the best found that vllm can take takes") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	if a, b := read(t, out, "plan-vllm.json"), read(t, dir, "plan.json"); !bytes.Equal(a, b) {
-		t.Error("-o has another plan than the run folder")
+	if strings.Contains(stderr, "--to schedule") {
+		t.Errorf("names a form that was not asked for: %s", stderr)
 	}
-	code, stdout, stderr := runHere(append([]string{"export", "--plan", plan, "--to", "vllm"}, in...)...)
+	if a, b := read(t, out, "plan-vllm.txt"), read(t, dir, "vllm.txt"); !bytes.Equal(a, b) {
+		t.Errorf("-o has %q, the run folder %q", b, a)
+	}
+	code, stdout, stderr := runHere(append([]string{"export", "--plan", filepath.Join(out, "plan-vllm.json"), "--to", "vllm"}, in...)...)
 	if code != 0 || !strings.Contains(stderr, " 0 of ") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	form, err := os.ReadFile(filepath.Join(out, "plan-vllm.txt"))
 	if err != nil || string(form) != stdout || !strings.HasPrefix(stdout, "VLLM_PP_LAYER_PARTITION=") {
 		t.Errorf("%q, exported %q: %v", form, stdout, err)
+	}
+	// The form is read wherever a plan is, but for replan, which has another machine.
+	code, stdout, stderr = runHere(append([]string{"export", "--plan", file, "--to", "vllm"}, in...)...)
+	if code != 0 || stdout != string(form) || !strings.Contains(stderr, " 0 of ") {
+		t.Errorf("from its form: %q, exit %d: %s", stdout, code, stderr)
+	}
+	code, _, stderr = runHere(append([]string{"search", "--methods", "single", "--from", file, "--evaluations", "1", "--out", filepath.Join(dir, "from")}, in...)...)
+	if code != 0 || !strings.Contains(stderr, "given") {
+		t.Errorf("--from its form: exit %d: %s", code, stderr)
+	}
+	code, _, stderr = runHere("replan", "--graph", config, "--dim", "seq=32", "--gpu", "a100", "--gpus", "2", "--plan", file)
+	if code != 1 || !strings.Contains(stderr, file+" is a placement in the form of vllm, and a plan is wanted") {
+		t.Errorf("replan of its form: exit %d: %s", code, stderr)
+	}
+	code, printed, stderr := runHere(append([]string{"search", "-q", "--methods", "single,random", "--evaluations", "20", "--for", "vllm", "--out", filepath.Join(dir, "again"), "-o", "-"}, in...)...)
+	if code != 0 || printed != string(form) {
+		t.Errorf("-o - printed %q, exit %d: %s", printed, code, stderr)
+	}
+	code, _, stderr = runHere("search", "--resume", out, "--for", "vllm")
+	if code != 2 || !strings.Contains(stderr, "is complete; 'placer export --plan "+filepath.Join(out, "plan.json")+" --to vllm'") {
+		t.Errorf("a run that has ended: exit %d: %s", code, stderr)
+	}
+	again := filepath.Join(dir, "again.json")
+	code, _, stderr = runHere("search", "--resume", out, "-o", again)
+	if code != 0 || !bytes.Equal(read(t, dir, "again.json"), read(t, out, "plan.json")) {
+		t.Errorf("a run that has ended: exit %d: %s", code, stderr)
 	}
 	bare := filepath.Join(dir, "bare.json")
 	if err := os.WriteFile(bare, []byte(`{"format": "placer graph 1", "name": "bare", "ops": [{"name": "x", "kind": "Placeholder", "out": [{"bytes": 8}]}]}`), 0o600); err != nil {

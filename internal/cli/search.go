@@ -37,10 +37,11 @@ type searchFlags struct {
 func (c *console) searchCommand() *cobra.Command {
 	f := searchFlags{settings: defaultSettings()}
 	cmd := &cobra.Command{
-		Use:     "search",
-		Short:   "Find a placement of a graph on a machine",
-		Long:    "search runs every method within one budget and keeps the best plan, never behind a rule of thumb.",
-		Example: "  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
+		Use:   "search",
+		Short: "Find a placement of a graph on a machine",
+		Long:  "search runs rules of thumb, searches and policies within one budget and keeps the best plan.",
+		Example: "  placer search --graph model.onnx --train adam --gpus 2 --budget 30s -o plan.json\n" +
+			"  placer search --graph config.json --gpu a100 --gpus 4 --for vllm -o vllm.txt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.configure(cmd, &f); err != nil {
 				return err
@@ -74,27 +75,27 @@ func (c *console) searchCommand() *cobra.Command {
 		f.machineFlags.add(fl)
 	})
 	addSection(cmd, &sections, "Budget", func(fl *pflag.FlagSet) {
-		fl.DurationVar(&f.budget, "budget", time.Duration(search.Default().Budget.Seconds)*time.Second, "time to search, all methods together")
+		fl.DurationVar(&f.budget, "budget", time.Duration(search.Default().Budget.Seconds)*time.Second, "`TIME` to search, all methods together, as 30s")
 		fl.IntVar(&f.Budget.Evaluations, "evaluations", 0, "evaluations of all searches together; without --budget the only limit")
 		fl.Uint64Var(&f.Seed, "seed", f.Seed, "seed of every random choice")
 	})
 	addSection(cmd, &sections, "What is decided", func(fl *pflag.FlagSet) {
 		addJudging(fl, &f.Objective, &f.Contention)
-		fl.StringVar(&f.Robust, "robust", "", "judge by a quantile over machines that deviate, as p95")
-		fl.StringVar(&f.Tasks, "tasks", "", "some of place,schedule,fuse; place always (default all that apply)")
+		fl.StringVar(&f.Robust, "robust", "", "judge by a `QUANTILE` over machines that deviate, as p95")
+		fl.StringVar(&f.Tasks, "tasks", "", "`SOME` of place,schedule,fuse; place always (default all that apply)")
 		fl.StringVar((*string)(&f.Scheduler), "scheduler", string(f.Scheduler), "ready op to run first: critical-path or fifo")
 		fl.StringVar(&f.Granularity, "granularity", f.Granularity, "units of decision: op, cell, segment or chain")
-		fl.StringSliceVar(&f.Methods, "methods", nil, "methods (default rules, portfolio; with --from-scratch none pretrained)")
-		fl.StringSliceVar(&f.From, "from", nil, "plan files to start from: the search ends behind none of them")
-		fl.StringVar(&f.target, "for", "", "the best plan that vllm, llama.cpp, ... can take")
+		fl.StringSliceVar(&f.Methods, "methods", nil, "`LIST` of methods (default rules, portfolio; --from-scratch none learned)")
+		fl.StringSliceVar(&f.From, "from", nil, "plan `FILES` to start from: the search ends behind none of them")
+		fl.StringVar(&f.target, "for", "", "the best plan that `PROGRAM` takes: vllm, llama.cpp, ... (docs/doors.md)")
 		fl.BoolVar(&f.FromScratch, "from-scratch", f.FromScratch, "leave out what is pretrained")
 		_ = fl.MarkHidden("from-scratch") // named beside --methods; the help fits a screen
 		fl.BoolVar(&f.strategies, "strategies", false, "rows of data, pipeline, tensor parallel (default with 30 s or more)")
 	})
 	addSection(cmd, &sections, "Output", func(fl *pflag.FlagSet) {
-		fl.StringVar(&f.out, "out", "", "folder of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
-		fl.StringVar(&f.resume, "resume", "", "continue the run in this folder")
-		fl.StringVarP(&f.plan, "output", "o", "", "write the best plan to this file too; - writes it to stdout")
+		fl.StringVar(&f.out, "out", "", "`FOLDER` of the run (default runs/GRAPH-MACHINE-SEED, numbered if taken)")
+		fl.StringVar(&f.resume, "resume", "", "continue the run in this `FOLDER`")
+		fl.StringVarP(&f.plan, "output", "o", "", "write the best plan to `FILE` too, with --for in its form; - is stdout")
 		fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	})
 	addSection(cmd, &sections, "Measuring and workers", func(fl *pflag.FlagSet) {
@@ -104,7 +105,7 @@ func (c *console) searchCommand() *cobra.Command {
 		_ = fl.MarkHidden("python") // named beside --runtime; the help fits a screen
 		fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
 		addPolicyDevice(fl, &f.PolicyDevice)
-		fl.StringVar(&f.config, "config", "", "settings: these flags, measuring, other hosts (docs/cli.md)")
+		fl.StringVar(&f.config, "config", "", "settings `FILE`: these flags, measuring, other hosts (docs/cli.md)")
 		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
 	})
 	beside(cmd.Flags(), "resume", "for", "output", "json", "workers", "python", "policy-device", "config")
@@ -223,8 +224,7 @@ func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
 // search runs what has been prepared, writes the run and prints the result.
 func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) error {
 	if s.done != nil { // the run to resume had ended
-		fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
-		return c.print(f.json, s.done)
+		return c.ended(s, f)
 	}
 	restricted, err := c.restrict(s, f)
 	if err != nil {
@@ -282,19 +282,26 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err != nil {
 		return err
 	}
+	return c.conclude(ctx, s, f, found, measured, restricted, why)
+}
+
+// conclude writes what was found into the run folder and prints it. why is what stopped the
+// search, if anything did.
+func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, restricted *restriction, why stopped) error {
 	s.task.Tighten()
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	best := bestPlan(s, found)
-	if restricted != nil {
-		if best, err = restricted.search(ctx, c, s, best); err != nil {
-			return err
-		}
-	}
 	file, err := best.File(s.task.Graph, s.task.Machine)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.emit(f.plan, file.Write, f.json, doc), unwritten); err != nil {
+	write := file.Write
+	if restricted != nil {
+		if write, err = restricted.search(ctx, c, s, best); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(c.emit(f.plan, write, f.json, doc), unwritten); err != nil {
 		return err
 	}
 	page, err := c.writeReport(s)
@@ -305,8 +312,8 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	} else {
 		c.say("report %s", page)
 	}
-	if infeasible == nil {
-		c.say("to run the plan (docs/pytorch.md):\n  placer export %s \\\n     --machine %s \\\n     --plan %s --to schedule", s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile))
+	if infeasible == nil && restricted == nil && s.config.Graph != "-" {
+		c.sayHowToRun(s)
 	}
 	if why.error != nil {
 		return fmt.Errorf("%w; to go on: placer search --resume %s", why, s.run.Dir())
@@ -315,6 +322,37 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		return interrupted("interrupted; to go on: placer search --resume " + s.run.Dir())
 	}
 	return infeasible
+}
+
+// ended prints the result of a run that had ended before it was resumed.
+func (c *console) ended(s *searchRun, f *searchFlags) error {
+	path := s.run.Path(search.PlanFile)
+	if f.target != "" {
+		return usagef("--for %s: the run in %s is complete; 'placer export --plan %s --to %s' brings its plan into that form", f.target, s.run.Dir(), path, f.target)
+	}
+	fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
+	file, err := plan.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return c.emit(f.plan, file.Write, f.json, s.done)
+}
+
+// sayHowToRun names the command that writes the best plan in the form of the program that
+// the graph came from, or as the schedule that a runtime needs.
+func (c *console) sayHowToRun(s *searchRun) {
+	form, page := "schedule -o schedule.json", "pytorch"
+	switch file := s.loaded.file; {
+	case s.config.Train != "": // a step that no program's file has
+	case file.ONNX != nil:
+		form, page = "onnx -o stages.json", "onnxruntime"
+		if o := s.task.Objective.Normal(); o != plan.Step {
+			form = fmt.Sprintf("onnx --objective %s -o stages.json", o)
+		}
+	case file.Form.Name == "GraphDef":
+		form, page = "graphdef -o placed.pb", "tensorflow"
+	}
+	c.say("to run the plan (docs/%s.md):\n  placer export %s \\\n     --machine %s \\\n     --plan %s \\\n     --to %s", page, s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile), form)
 }
 
 // newRunFolder makes the folder of a new run: dir, or the first free one of its

@@ -130,13 +130,18 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 // readFrom reads the plans that the search starts from.
 func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
 	for _, path := range s.config.From {
-		file, err := c.readPlan(path)
+		p, err := inForm(path, l.Graph, m)
 		if err != nil {
 			return err
 		}
-		p, err := file.Plan(l.Graph, m)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if p == nil {
+			file, err := c.readPlan(path)
+			if err != nil {
+				return err
+			}
+			if p, err = file.Plan(l.Graph, m); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
 		}
 		s.given = append(s.given, p.Decision)
 	}

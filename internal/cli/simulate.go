@@ -65,7 +65,7 @@ func (c *console) simulateCommand() *cobra.Command {
 		},
 	}
 	in.add(cmd.Flags())
-	cmd.Flags().StringVar(&planFile, "plan", "", "plan file (JSON), or what 'export --to' writes for another program; - reads stdin")
+	cmd.Flags().StringVar(&planFile, "plan", "", "plan `FILE`, or what 'export --to' writes for another program; - reads stdin")
 	addJudging(cmd.Flags(), &how.Objective, &how.Contention)
 	cmd.Flags().StringVar(&scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
 	cmd.Flags().StringVar(&fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")

@@ -53,10 +53,11 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
-	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "time of the search that places the micro-batched graph; 0 leaves it out")
-	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of a time, so that the answer is the same everywhere")
+	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	exclusive(cmd, "budget", "evaluations")
 	return cmd
 }
 

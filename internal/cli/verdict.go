@@ -62,19 +62,20 @@ func (c *console) verdictCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	f.graphFlags.add(fl)
-	fl.StringSliceVar(&f.machines, "machine", nil, "machine files (JSON)")
+	fl.StringSliceVar(&f.machines, "machine", nil, "machine `FILE`s, as 'placer machines init' writes them")
 	fl.StringSliceVar(&f.gpus, "gpu", nil, "built-in machines, as 'placer machines' lists them (default "+defaultGPU+")")
-	fl.IntVar(&f.most, "gpus", 0, "number of GPUs of each machine, its first; all without it")
+	fl.IntVar(&f.most, "gpus", 0, "at most the first `N` GPUs of each machine (default all)")
 	fl.BoolVar(&f.cpu, "cpu", false, "let ops run on the host's CPU too, which counts as the last device")
 	fl.IntSliceVar(&f.counts, "counts", nil, "numbers of devices to answer for, ascending; every one from 1 without it")
 	fl.Int64Var(&f.batch, "batch", 0, "samples a step of a graph file; workloads know theirs, and --dim batch=N says it too")
 	fl.StringSliceVar(&f.prices, "price", nil, "price of a device for an hour: 2.10, or a100=1.80,h100=2.90 by machine or by device model")
-	fl.DurationVar(&f.budget, "budget", 30*time.Second, "time for all counts together, loading included")
-	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations for each count instead of a time, so that the answer is the same everywhere")
+	fl.DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` for all counts together, loading included")
+	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations for each count instead of --budget, so that the answer is the same everywhere")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	fl.IntVar(&f.workers, "workers", 2, "methods that run at once")
 	fl.StringVar(&f.out, "out", "", "folder for the plan and the machine of every count, and the verdict as JSON")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document")
+	exclusive(cmd, "budget", "evaluations")
 	return cmd
 }
 

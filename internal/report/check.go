@@ -60,7 +60,7 @@ func Checked(g *graph.Graph, m *hw.Machine, r *check.Report) *Check {
 func (c *Check) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	for _, f := range c.Findings {
-		pg.wrap("", fmt.Sprintf("%s: %s: %s.", f.Severity, f.Rule, f.Message))
+		pg.prose(fmt.Sprintf("%s: %s: %s.", f.Severity, f.Rule, f.Message))
 		if f.Fix == "" {
 			continue
 		}
@@ -68,13 +68,13 @@ func (c *Check) WriteText(w io.Writer) error {
 		if f.Gain != nil {
 			fix += fmt.Sprintf(" (simulated: %v less, %s of the step)", units.Seconds(*f.Gain), percent(*f.Gain, *c.Step))
 		}
-		pg.wrap("  ", fix+".")
+		pg.folded("  ", fix+".")
 	}
 	step := "it was not simulated"
 	if c.Step != nil {
 		step = fmt.Sprintf("its step takes %v", units.Seconds(*c.Step))
 	}
-	pg.wrap("", fmt.Sprintf("%s on %s: %s, %s; %s.", c.Graph.Name, c.Machine.Name, many(c.Errors, "error"), many(c.Warnings, "warning"), step))
+	pg.prose(fmt.Sprintf("%s on %s: %s, %s; %s.", c.Graph.Name, c.Machine.Name, many(c.Errors, "error"), many(c.Warnings, "warning"), step))
 	return pg.err
 }
 

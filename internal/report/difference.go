@@ -63,11 +63,11 @@ func (d *Difference) WriteText(w io.Writer) error {
 	a, b := s.Format(d.A), text[0]
 	switch {
 	case d.B < d.A:
-		pg.wrap("", fmt.Sprintf("B is faster: %s %s after %s %s, %.1f%% less.", b, s.Unit, a, s.Unit, share100(d.A-d.B, d.A)))
+		pg.prose(fmt.Sprintf("B is faster: %s %s after %s %s, %.1f%% less.", b, s.Unit, a, s.Unit, share100(d.A-d.B, d.A)))
 	case d.B > d.A:
-		pg.wrap("", fmt.Sprintf("B is slower: %s %s after %s %s, %.1f%% more.", b, s.Unit, a, s.Unit, share100(d.B-d.A, d.A)))
+		pg.prose(fmt.Sprintf("B is slower: %s %s after %s %s, %.1f%% more.", b, s.Unit, a, s.Unit, share100(d.B-d.A, d.A)))
 	default:
-		pg.wrap("", fmt.Sprintf("Both take %s %s.", a, s.Unit))
+		pg.prose(fmt.Sprintf("Both take %s %s.", a, s.Unit))
 	}
 	for _, x := range []struct {
 		name string
@@ -77,7 +77,7 @@ func (d *Difference) WriteText(w io.Writer) error {
 			pg.printf("%s does not fit.\n", x.name)
 		}
 	}
-	pg.wrap("", fmt.Sprintf("%d of %d ops are on other devices, with %v of parameters and state.", d.MovedOps, d.Graph.Ops, units.Bytes(d.MovedBytes)))
+	pg.prose(fmt.Sprintf("%d of %d ops are on other devices, with %v of parameters and state.", d.MovedOps, d.Graph.Ops, units.Bytes(d.MovedBytes)))
 	if len(d.Moves) == 0 {
 		pg.printf("The plans do not differ.\n")
 		return pg.err
@@ -97,6 +97,6 @@ func (d *Difference) WriteText(w io.Writer) error {
 	}
 	t.row("A less B", "", "", "", "", s.Rest(parts))
 	pg.table(t)
-	pg.wrap("", "Each gain comes after those above it: the move that helps most is first.")
+	pg.prose("Each gain comes after those above it: the move that helps most is first.")
 	return pg.err
 }

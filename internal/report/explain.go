@@ -113,26 +113,26 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	for _, q := range e.Kinds {
 		compute, transfer = compute+q.Compute, transfer+q.Transfer
 	}
-	pg.wrap("", fmt.Sprintf("The step takes %s %s: %.1f%% of its critical path computes, %.1f%% waits for transfers.", s.Format(e.Step), s.Unit, share100(compute, e.Step), share100(transfer, e.Step)))
+	pg.prose(fmt.Sprintf("The step takes %s %s: %.1f%% of its critical path computes, %.1f%% waits for transfers.", s.Format(e.Step), s.Unit, share100(compute, e.Step), share100(transfer, e.Step)))
 	if e.Infeasible != "" {
-		pg.wrap("", "The plan does not fit: "+e.Infeasible+".")
+		pg.prose("The plan does not fit: " + e.Infeasible + ".")
 	}
 	if e.Binds != "" {
 		if e.BindsShare >= 0.5 {
-			pg.wrap("", fmt.Sprintf("%s binds: %.1f%% of the path is on it.", e.Binds, 100*e.BindsShare))
+			pg.prose(fmt.Sprintf("%s binds: %.1f%% of the path is on it.", e.Binds, 100*e.BindsShare))
 		} else {
-			pg.wrap("", fmt.Sprintf("No device and no link binds alone: %s has the most of the path, %.1f%%.", e.Binds, 100*e.BindsShare))
+			pg.prose(fmt.Sprintf("No device and no link binds alone: %s has the most of the path, %.1f%%.", e.Binds, 100*e.BindsShare))
 		}
 	}
 	if len(e.WhatIf) > 0 {
 		best := e.WhatIf[0]
 		if best.Gain > 0 {
-			pg.wrap("", fmt.Sprintf("What would help most: %s, %.1f%% of the step.", best.Name, share100(best.Gain, e.Step)))
+			pg.prose(fmt.Sprintf("What would help most: %s, %.1f%% of the step.", best.Name, share100(best.Gain, e.Step)))
 		} else {
-			pg.wrap("", "None of the other machines below would help.")
+			pg.prose("None of the other machines below would help.")
 		}
 	}
-	pg.printf("\n%s: %d ops on %s, %s; placed by %s\n", e.Graph.Name, e.Graph.Ops, e.Machine.Name, devices(e.Machine.Devices), cmp.Or(e.Method, "unknown"))
+	pg.prosef("\n%s: %d ops on %s, %s; placed by %s\n", e.Graph.Name, e.Graph.Ops, e.Machine.Name, devices(e.Machine.Devices), cmp.Or(e.Method, "unknown"))
 	e.writeParts(pg, s, "layer", folded(e.Layers, longestLayers))
 	e.writeParts(pg, s, "kind of op, or transfer", folded(e.Kinds, longestKinds))
 	e.writeResources(pg, s)
@@ -199,9 +199,9 @@ func (e *Explanation) writeResources(pg *page, s explain.Scale) {
 	}
 	pg.table(t)
 	if e.NoSlack != "" {
-		pg.printf("slack is not known: %s\n", e.NoSlack)
+		pg.prosef("slack is not known: %s\n", e.NoSlack)
 	} else {
-		pg.printf("can wait: the part of its work that could end later by 1%% of the step\n")
+		pg.lines("can wait: the part of its work that could end later by 1% of the step")
 	}
 	if len(e.Links) == 0 {
 		return
@@ -231,7 +231,7 @@ func (e *Explanation) writeWhatIf(pg *page, s explain.Scale) {
 	pg.table(t)
 	for _, r := range e.WhatIf {
 		if r.Note != "" {
-			pg.wrap("", r.Name+": "+r.Note+".")
+			pg.prose(r.Name + ": " + r.Note + ".")
 		}
 	}
 }

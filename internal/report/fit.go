@@ -44,7 +44,8 @@ func (f *Fitted) Devices(names []string) { f.devices = names }
 // WriteText writes f as a table.
 func (f *Fitted) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s: %d ops on %s, %s; %d layers can give up activations\n", f.Graph.Name, f.Graph.Ops, f.Machine.Name, devices(f.Machine.Devices), f.Layers)
+	pg.prosef("%s: %d ops on %s, %s\n", f.Graph.Name, f.Graph.Ops, f.Machine.Name, devices(f.Machine.Devices))
+	pg.printf("  %d layers can give up activations\n", f.Layers)
 	t := newTable("placed by", "way", ">recomputed", ">on the host", ">step time", ">missing")
 	rows := slices.Clone(f.Tried)
 	if f.Best.Way != "as it is" {
@@ -56,23 +57,23 @@ func (f *Fitted) WriteText(w io.Writer) error {
 	}
 	pg.table(t)
 	for _, n := range f.Notes {
-		pg.printf("%s\n", n)
+		pg.prose(n)
 	}
 	b := f.Best
 	switch {
 	case !b.Feasible:
-		pg.printf("nothing fits: what lacks least, %s, still lacks %s; %d evaluations\n", b.Method+" "+b.Way, f.missing(b), f.Evaluations)
+		pg.prosef("nothing fits: what lacks least, %s, still lacks %s; %d evaluations\n", b.Method+" "+b.Way, f.missing(b), f.Evaluations)
 		return pg.err
 	case b.Way == "as it is":
-		pg.printf("it fits as it is: placed by %s, step %s\n", b.Method, seconds(b.StepTime))
+		pg.prosef("it fits as it is: placed by %s, step %s\n", b.Method, seconds(b.StepTime))
 	default:
-		pg.printf("* layers one by one from the best above: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), many(len(b.Recompute), "layer"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
+		pg.prosef("* layers one by one from the best above: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), many(len(b.Recompute), "layer"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
 	}
 	var peaks []string
 	for d, p := range f.Peak {
 		peaks = append(peaks, fmt.Sprintf("%s %s", f.devices[d], units.Bytes(p)))
 	}
-	pg.printf("peaks: %s; %d evaluations\n", strings.Join(peaks, ", "), f.Evaluations)
+	pg.prosef("peaks: %s; %d evaluations\n", strings.Join(peaks, ", "), f.Evaluations)
 	return pg.err
 }
 

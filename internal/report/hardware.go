@@ -37,7 +37,7 @@ func (h Hardware) WriteText(w io.Writer) error {
 			pg.printf("GPU %d: the clock was held down during %s\n", h.Devices[i].Ordinal, strings.Join(x, ", "))
 		}
 	}
-	pg.lines("", h.Notes...)
+	pg.notes("", h.Notes...)
 	return pg.err
 }
 

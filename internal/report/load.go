@@ -48,5 +48,5 @@ func (m *MaxLoad) writeText(pg *page) {
 	if m.Overflow > 0 {
 		fits = fmt.Sprintf("; %s more than the devices have", units.Bytes(m.Overflow))
 	}
-	pg.printf("max load %s; proven lower bound %s%s\n", seconds(m.Seconds), seconds(m.LowerBound), fits)
+	pg.prosef("max load %s; proven lower bound %s%s\n", seconds(m.Seconds), seconds(m.LowerBound), fits)
 }

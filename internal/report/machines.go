@@ -83,7 +83,7 @@ func (c *Cards) WriteText(w io.Writer) error {
 	}
 	pg := newPage(w)
 	pg.table(t)
-	pg.printf("rates in TFLOP/s, dense, with f32 accumulation; --json has the sources\n")
+	pg.lines("rates in TFLOP/s, dense, with f32 accumulation; --json has the sources")
 	return pg.err
 }
 

@@ -109,7 +109,8 @@ func Measure(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result,
 // WriteText writes d as tables.
 func (d *Measurement) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s: %d ops on %s, %s; placed by %s\npredicted step %s\n\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"), seconds(d.Predicted))
+	pg.prosef("%s: %d ops on %s, %s; placed by %s\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"))
+	pg.printf("predicted step %s\n\n", seconds(d.Predicted))
 	t := newTable("issued", ">step", ">fastest", ">slowest", ">predicted off by", ">host issues in", ">traced step")
 	for _, r := range d.Runs {
 		t.row(r.Mode, seconds(r.Step), seconds(slices.Min(r.Steps)), seconds(slices.Max(r.Steps)), fmt.Sprintf("%+.1f%%", 100*r.Error), seconds(r.Issue), seconds(r.Trace))
@@ -131,6 +132,6 @@ func (d *Measurement) WriteText(w io.Writer) error {
 		t.row(c.Class, c.Ops, seconds(c.Measured), seconds(c.Predicted), percent(c.MAPE, 1), percent(c.P95, 1), fmt.Sprintf("%.2f", c.Kendall))
 	}
 	pg.table(t)
-	pg.lines("", d.Notes...)
+	pg.notes("", d.Notes...)
 	return pg.err
 }

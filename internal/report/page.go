@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"placer/units"
 )
@@ -32,10 +33,17 @@ func (p *page) table(t *table) {
 	}
 }
 
-// lines writes each text on a line of its own, behind mark.
-func (p *page) lines(mark string, texts ...string) {
+// lines writes each text on a line of its own.
+func (p *page) lines(texts ...string) {
 	for _, t := range texts {
-		p.printf("%s%s\n", mark, t)
+		p.printf("%s\n", t)
+	}
+}
+
+// notes writes each text as a paragraph of its own, behind mark.
+func (p *page) notes(mark string, texts ...string) {
+	for _, t := range texts {
+		p.folded(mark, t)
 	}
 }
 
@@ -45,22 +53,39 @@ func (p *page) folded(mark, text string) {
 		p.printf("%s%s\n", mark, text)
 		return
 	}
-	p.prose(mark + text)
+	p.fill(mark, text)
 }
 
-// prosef is printf of a paragraph; the ends of lines that stand behind it stay.
+// prosef is printf of a paragraph; the ends of lines that stand before and behind it stay.
 func (p *page) prosef(format string, a ...any) {
 	text := fmt.Sprintf(format, a...)
-	paragraph := strings.TrimRight(text, "\n")
+	before := len(text) - len(strings.TrimLeft(text, "\n"))
+	paragraph := strings.TrimRight(text[before:], "\n")
+	p.printf("%s", text[:before])
 	p.prose(paragraph)
-	p.printf("%s", strings.TrimPrefix(text[len(paragraph):], "\n"))
+	p.printf("%s", strings.TrimPrefix(text[before+len(paragraph):], "\n"))
 }
 
-// proseWidth is how many columns a paragraph takes at most, unless a word is longer.
-const proseWidth = 100
+// prose writes text in lines of at most textWidth, those behind the first set in.
+func (p *page) prose(text string) { p.fill("", text) }
 
-// prose writes text in lines of at most proseWidth, those behind the first set in.
-func (p *page) prose(text string) { p.fill("", text, proseWidth) }
+// fill writes s behind mark in lines of at most textWidth columns, unless a word is longer,
+// those behind the first two columns in.
+func (p *page) fill(mark, s string) {
+	line := mark
+	for k, word := range strings.Fields(s) {
+		switch {
+		case k == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textWidth:
+			p.printf("%s\n", line)
+			line = "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	p.printf("%s\n", line)
+}
 
 // seconds is a number of a document with its unit.
 func seconds(s float64) units.Seconds { return units.Seconds(s) }

@@ -60,24 +60,3 @@ func plot(pg *page, ps []mark, xName, yName string, xs, ys func(float64) string)
 	pad := max(1, plotWidth-len(left)-len(right)-len(xName))
 	pg.printf("%*s  %s%s%s%s%s\n", margin, "", left, strings.Repeat(" ", pad/2), xName, strings.Repeat(" ", pad-pad/2), right)
 }
-
-// wrap writes s in lines of a terminal's width, the later ones behind two spaces.
-func (p *page) wrap(mark, s string) { p.fill(mark, s, width) }
-
-// fill writes s behind mark in lines of at most width columns, the later ones behind two
-// spaces.
-func (p *page) fill(mark, s string, width int) {
-	line := mark
-	for k, word := range strings.Fields(s) {
-		switch {
-		case k == 0:
-			line += word
-		case len(line)+1+len(word) > width:
-			p.printf("%s\n", line)
-			line = "  " + word
-		default:
-			line += " " + word
-		}
-	}
-	p.printf("%s\n", line)
-}

@@ -59,7 +59,7 @@ func (r *Regal) WriteText(w io.Writer) error {
 	if r.Memory > 0 {
 		memory = fmt.Sprintf("%d bytes each", r.Memory)
 	}
-	pg.printf("REGAL table 1, %s: %d graphs of %.0f ops on average, %d devices, %s, %d evaluations, seed %d\n", r.Task, r.Graphs, r.MeanOps, r.Devices, memory, r.Evaluations, r.Seed)
+	pg.prosef("REGAL table 1, %s: %d graphs of %.0f ops on average, %d devices, %s, %d evaluations, seed %d\n", r.Task, r.Graphs, r.MeanOps, r.Devices, memory, r.Evaluations, r.Seed)
 	t := newTable("method", ">over BRKGA 5K", ">(paper)", ">median", ">95% interval", ">gap", ">(paper)", ">gap to bound", ">worst", ">optimal", ">win/tie/loss", ">cpu ms", ">worst")
 	for _, x := range r.Rows {
 		if x.Graphs == 0 {
@@ -85,7 +85,7 @@ func (r *Regal) WriteText(w io.Writer) error {
 			x.Optimal, fmt.Sprintf("%d/%d/%d", x.Wins, x.Ties, x.Losses), fmt.Sprintf("%.1f", 1e3*x.Seconds), fmt.Sprintf("%.1f", 1e3*x.WorstSeconds))
 	}
 	pg.table(t)
-	pg.lines("", r.Notes...)
+	pg.notes("", r.Notes...)
 	return pg.err
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"strings"
 
 	"placer/units"
 )
@@ -30,16 +31,13 @@ type Replanned struct {
 // WriteText writes r as sentences.
 func (r *Replanned) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s: %d ops on %s, %s", r.Graph.Name, r.Graph.Ops, r.Machine.Name, devices(r.Machine.Devices))
-	for k, name := range r.Lost {
-		if k == 0 {
-			pg.printf("; lost:")
-		}
-		pg.printf(" %s", name)
+	lost := ""
+	if len(r.Lost) > 0 {
+		lost = "; lost: " + strings.Join(r.Lost, " ")
 	}
-	pg.printf("\n")
-	pg.printf("moving what is lost alone, %s: step %s%s\n", units.Bytes(r.Forced), seconds(r.Kept), lacks(r.KeptMissing))
-	pg.printf("moving %s of %s: step %s%s; %d evaluations\n", units.Bytes(r.Moved), units.Bytes(r.Held), seconds(r.StepTime), lacks(r.Missing), r.Evaluations)
+	pg.prosef("%s: %d ops on %s, %s%s\n", r.Graph.Name, r.Graph.Ops, r.Machine.Name, devices(r.Machine.Devices), lost)
+	pg.prosef("moving what is lost alone, %s: step %s%s\n", units.Bytes(r.Forced), seconds(r.Kept), lacks(r.KeptMissing))
+	pg.prosef("moving %s of %s: step %s%s; %d evaluations\n", units.Bytes(r.Moved), units.Bytes(r.Held), seconds(r.StepTime), lacks(r.Missing), r.Evaluations)
 	return pg.err
 }
 

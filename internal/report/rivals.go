@@ -116,7 +116,7 @@ func (t *TaskGraphs) WriteText(w io.Writer) error {
 		tab.row(append(cells, fmt.Sprintf("%.2f", r.Found), fmt.Sprintf("%.2f", r.Bound), gap, fmt.Sprintf("%.2f", r.Seconds))...)
 	}
 	pg.table(tab)
-	pg.printf("step times in ms, first come first served, transfers without contention; %d placements clocked from seed %d\n", t.Steps, t.Seed)
+	pg.prosef("step times in ms, first come first served, transfers without contention; %d placements clocked from seed %d\n", t.Steps, t.Seed)
 	return pg.err
 }
 

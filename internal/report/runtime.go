@@ -77,7 +77,11 @@ func MeasureRuntime(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.
 // runtimeClasses compares the ops of two traces of one plan that compute, by device and
 // class.
 func runtimeClasses(g *graph.Graph, m *hw.Machine, predicted, measured *sim.Trace) []runtimeClass {
-	type times struct{ predicted, measured []units.Seconds }
+	type times struct {
+		ops                 int
+		sum, predictedSum   float64
+		predicted, measured []units.Seconds // of ops that the runtime's clock saw at all
+	}
 	lasts := make([]units.Seconds, g.NumOps())
 	for _, x := range predicted.Ops {
 		lasts[x.Op] = x.End - x.Start
@@ -90,45 +94,41 @@ func runtimeClasses(g *graph.Graph, m *hw.Machine, predicted, measured *sim.Trac
 			continue // take no time
 		}
 		c := &found[x.Device][class]
-		c.predicted = append(c.predicted, lasts[x.Op])
-		c.measured = append(c.measured, x.End-x.Start)
+		took := x.End - x.Start
+		c.ops, c.sum, c.predictedSum = c.ops+1, c.sum+float64(took), c.predictedSum+float64(lasts[x.Op])
+		if took > 0 { // no share of nothing is an error
+			c.predicted, c.measured = append(c.predicted, lasts[x.Op]), append(c.measured, took)
+		}
 	}
 	all := []runtimeClass{}
 	for device := range found {
 		for class := range graph.Class(graph.NumClasses) {
 			c := &found[device][class]
-			if len(c.measured) == 0 {
+			if c.ops == 0 {
 				continue
 			}
 			r := roofline.NewReport(c.predicted, c.measured)
-			all = append(all, runtimeClass{m.Devices[device].Name, measuredClass{class.String(), len(c.measured), total(c.measured), total(c.predicted), r.MAPE, r.P95, r.Kendall}})
+			all = append(all, runtimeClass{m.Devices[device].Name, measuredClass{class.String(), c.ops, c.sum, c.predictedSum, r.MAPE, r.P95, r.Kendall}})
 		}
 	}
 	return all
 }
 
-func total(xs []units.Seconds) (sum float64) {
-	for _, x := range xs {
-		sum += float64(x)
-	}
-	return sum
-}
-
 // WriteText writes d as tables.
 func (d *RuntimeMeasurement) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("%s: %d ops on %s, %s; placed by %s; %s\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"), d.Runtime)
-	pg.printf("step %s (%s clock), predicted %s, %+.1f%%", seconds(d.Step), d.Clock, seconds(d.Predicted), 100*d.Error)
+	pg.prosef("%s: %d ops on %s, %s; placed by %s; %s\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"), d.Runtime)
+	step := fmt.Sprintf("step %s (%s clock), predicted %s, %+.1f%%", seconds(d.Step), d.Clock, seconds(d.Predicted), 100*d.Error)
 	if len(d.Wall) > 0 {
-		pg.printf("; wall clock %s", seconds(slices.Min(d.Wall)))
+		step += fmt.Sprintf("; wall clock %s", seconds(slices.Min(d.Wall)))
 	}
 	if d.Load != nil {
-		pg.printf("; load of others %.2f cores", *d.Load)
+		step += fmt.Sprintf("; load of others %.2f cores", *d.Load)
 	}
 	if d.Equal != nil {
-		pg.printf("; results %s", map[bool]string{true: "equal to one device's", false: "NOT equal to one device's"}[*d.Equal])
+		step += "; results " + map[bool]string{true: "equal to one device's", false: "NOT equal to one device's"}[*d.Equal]
 	}
-	pg.printf("\n\n")
+	pg.prosef("%s\n\n", step)
 	t := newTable("device", ">ops", ">busy", ">predicted", ">copies", ">predicted", ">waits", ">sent", ">received")
 	for _, x := range d.Devices {
 		t.row(x.Name, x.Ops, seconds(x.Busy), seconds(x.PredictedBusy), seconds(x.Copy), seconds(x.PredictedCopy), seconds(x.Wait), units.Bytes(x.Sent), units.Bytes(x.Received))
@@ -140,6 +140,10 @@ func (d *RuntimeMeasurement) WriteText(w io.Writer) error {
 	pg.printf("\n")
 	t = newTable("device", "class", ">ops", ">measured", ">predicted", ">mean error", ">p95", ">tau")
 	for _, c := range d.Classes {
+		if c.Measured == 0 {
+			t.row(c.Device, c.Class, c.Ops, seconds(0), seconds(c.Predicted), "-", "-", "-")
+			continue
+		}
 		t.row(c.Device, c.Class, c.Ops, seconds(c.Measured), seconds(c.Predicted), percent(c.MAPE, 1), percent(c.P95, 1), fmt.Sprintf("%.2f", c.Kendall))
 	}
 	pg.table(t)

@@ -243,16 +243,17 @@ type column struct {
 // WriteText writes s as a table with footnotes.
 func (s *Search) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.prosef("%s: %d ops, %d edges on %s, %s; %s%s scheduler, seed %d\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices), s.decides(), s.Scheduler, s.Seed)
+	pg.prosef("%s: %d ops, %d edges on %s, %s\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices))
+	pg.fill("  ", fmt.Sprintf("%s%s scheduler, seed %d", s.decides(), s.Scheduler, s.Seed))
 	pg.table(s.table())
-	pg.lines("", s.notes()...)
+	pg.notes("", s.notes()...)
 	if than := s.reducedFrom(); than != "" {
-		pg.printf("reduction: 1 - %s / that of %s\n", valueNames[s.Objective.Normal()], than)
+		pg.prosef("reduction: 1 - %s / that of %s\n", valueNames[s.Objective.Normal()], than)
 	}
-	pg.printf("gap: %s / proven lower bound - 1\n", valueNames[s.Objective.Normal()])
-	pg.lines("assumed: ", s.Assumptions...)
+	pg.prosef("gap: %s / proven lower bound - 1\n", valueNames[s.Objective.Normal()])
+	pg.notes("assumed: ", s.Assumptions...)
 	if m := s.Measured; m != nil {
-		pg.printf("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
+		pg.prosef("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
 	}
 	best := fmt.Sprintf("* best: %s, step %s", s.Best.Method, seconds(s.Best.StepTime))
 	if s.Best.Value != nil {
@@ -273,9 +274,10 @@ func (s *Search) WriteText(w io.Writer) error {
 	if s.OnFewer > 0 {
 		fewer = fmt.Sprintf(" and %d on fewer GPUs", s.OnFewer)
 	}
-	pg.printf("%s; %s; %d evaluations%s in %.1f s\n", best, bound, s.Evaluations, fewer, s.Seconds)
+	pg.prosef("%s; %s\n", best, bound)
+	pg.printf("  %d evaluations%s in %.1f s\n", s.Evaluations, fewer, s.Seconds)
 	if s.Best.Feasible {
-		pg.lines("", s.heldAgainst()...)
+		pg.notes("", s.heldAgainst()...)
 	}
 	s.writeDivided(pg)
 	return pg.err
@@ -301,19 +303,19 @@ func (s *Search) writeDivided(pg *page) {
 	k := slices.IndexFunc(s.Divided, func(r strategyRow) bool { return r.Name == s.DividedBest })
 	switch {
 	case k < 0:
-		pg.printf("no way to divide the batch of %d was found to fit\n", s.Batch)
+		pg.prosef("no way to divide the batch of %d was found to fit\n", s.Batch)
 	case !s.Best.Feasible:
-		pg.printf("divided among the devices the step fits: %s, step %s (%s)\n", s.DividedBest, seconds(s.Divided[k].StepTime), s.Divided[k].Strategy)
+		pg.prosef("divided among the devices the step fits: %s, step %s (%s)\n", s.DividedBest, seconds(s.Divided[k].StepTime), s.Divided[k].Strategy)
 	case s.Divided[k].StepTime < s.Best.StepTime:
-		pg.printf("a strategy is faster than this plan: %s (%s), step %s, %s shorter\n", s.DividedBest, s.Divided[k].Strategy, seconds(s.Divided[k].StepTime), percentOf(1-s.Divided[k].StepTime/s.Best.StepTime))
+		pg.prosef("a strategy is faster than this plan: %s (%s), step %s, %s shorter\n", s.DividedBest, s.Divided[k].Strategy, seconds(s.Divided[k].StepTime), percentOf(1-s.Divided[k].StepTime/s.Best.StepTime))
 	default:
-		pg.printf("%s shorter than the best strategy, %s (step %s)\n", percentOf(1-s.Best.StepTime/s.Divided[k].StepTime), s.DividedBest, seconds(s.Divided[k].StepTime))
+		pg.prosef("%s shorter than the best strategy, %s (step %s)\n", percentOf(1-s.Best.StepTime/s.Divided[k].StepTime), s.DividedBest, seconds(s.Divided[k].StepTime))
 	}
 	kernels := "every op a kernel"
 	if strings.Contains(s.Tasks, plan.Fuse.String()) {
 		kernels = "ops fused by rules"
 	}
-	pg.printf("\nthe batch of %d divided among the devices, %s (placer strategies has more ways)\n", s.Batch, kernels)
+	pg.prosef("\nthe batch of %d divided among the devices, %s (placer strategies has more ways)\n", s.Batch, kernels)
 	writeWays(pg, s.Divided, s.DividedBest)
 }
 

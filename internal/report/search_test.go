@@ -28,7 +28,8 @@ func example() *Search {
 }
 
 func TestSearchText(t *testing.T) {
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices
+  critical-path scheduler, seed 7
  method    kind         step time  reduction    FIFO  peak memory    gap  evaluations  cpu s
 ---------------------------------------------------------------------------------------------
  human     baseline        400 ms       0.0%  450 ms      6.00 GB  50.0%            1    0.0
@@ -40,7 +41,8 @@ anneal: a remark
 metis: unavailable: gpmetis not found; install metis
 reduction: 1 - step time / that of the human expert's plan
 gap: step time / proven lower bound - 1
-* best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
+* best: anneal, step 300 ms; proven lower bound 200 ms
+  4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
 	if err := example().WriteText(Wide(&b)); err != nil {
@@ -59,8 +61,8 @@ func TestHeldAgainst(t *testing.T) {
 	s.OneDevice, s.BestRule = &Reference{Method: "one-device", Value: 0.309, Feasible: true, Fused: true, Reduction: small}, &Reference{Method: "heft", Value: 0.3, Feasible: true}
 	s.Rows[2].OverOneDevice, s.Rows[0].Method, s.Tasks = &small, long, "place,schedule,fuse"
 	s.Assumptions = []string{"no machine is named: p100"}
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; tasks place,schedule,fuse; critical-path
-  scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices
+  tasks place,schedule,fuse; critical-path scheduler, seed 7
  method                                          step time  reduction    gap
 -----------------------------------------------------------------------------
  a-rule-with-a-long-name-and-a-suffix+fusion        400 ms          -  50.0%
@@ -73,7 +75,8 @@ metis: unavailable: gpmetis not found; install metis
 reduction: 1 - step time / that of the best plan on one device
 gap: step time / proven lower bound - 1
 assumed: no machine is named: p100
-* best: anneal, step 300 ms; proven lower bound 200 ms; 4002 evaluations in 120.2 s
+* best: anneal, step 300 ms; proven lower bound 200 ms
+  4002 evaluations in 120.2 s
 3.0% shorter against the best plan on one device (309 ms, fused)
 no gain against the best rule, heft (300 ms)
 `
@@ -129,7 +132,8 @@ func TestMeasuredText(t *testing.T) {
 	predicted := 0.28
 	s.Rows[0].Unmeasured = "no answer"
 	s.Rows[2].Predicted = &predicted
-	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices; critical-path scheduler, seed 7
+	want := `gnmt2: 28138 ops, 47035 edges on p100, 2 devices
+  critical-path scheduler, seed 7
  method    kind         step time  predicted  reduction    FIFO  peak memory    gap  evaluations  cpu s
 --------------------------------------------------------------------------------------------------------
  human     baseline        400 ms          -       0.0%  450 ms      6.00 GB  50.0%            1    0.0
@@ -142,8 +146,10 @@ anneal: a remark
 metis: unavailable: gpmetis not found; install metis
 reduction: 1 - step time / that of the human expert's plan
 gap: step time / proven lower bound - 1
-step times are measured (eager mode, median of 5, the best 4 of a round); 12 placements run, 1 of them out of memory, 3 known before, 2 failed
-* best: anneal, step 300 ms; proven lower bound of predicted steps 200 ms; 4002 evaluations in 120.2 s
+step times are measured (eager mode, median of 5, the best 4 of a round); 12
+  placements run, 1 of them out of memory, 3 known before, 2 failed
+* best: anneal, step 300 ms; proven lower bound of predicted steps 200 ms
+  4002 evaluations in 120.2 s
 `
 	var b bytes.Buffer
 	if err := s.WriteText(Wide(&b)); err != nil {

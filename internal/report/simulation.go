@@ -131,24 +131,34 @@ func IdentifyMachine(m *hw.Machine) Machine {
 	return Machine{Name: m.Name, Devices: m.NumDevices(), Hash: m.Hash()}
 }
 
+// ofPlan is a scheduler or a fusion that the plan itself names.
+const ofPlan = "plan"
+
 // longest is how many steps of the critical path the text form shows.
 const longest = 10
 
 // WriteText writes s as tables.
 func (s *Simulation) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	kernels := ""
+	order, kernels := s.Scheduler+" scheduler", ""
+	if s.Scheduler == ofPlan {
+		order = "the plan's order"
+	}
 	if s.Kernels < s.Graph.Ops {
 		kernels = fmt.Sprintf(", %s fusion into %d kernels", s.Fusion, s.Kernels)
+		if s.Fusion == ofPlan {
+			kernels = fmt.Sprintf(", fused as planned into %d kernels", s.Kernels)
+		}
 	}
-	pg.prosef("%s: %d ops on %s, %s; placed by %s, %s scheduler%s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices), cmp.Or(s.Method, "unknown"), s.Scheduler, kernels)
+	pg.prosef("%s: %d ops on %s, %s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices))
+	pg.fill("  ", fmt.Sprintf("placed by %s, %s%s", cmp.Or(s.Method, "unknown"), order, kernels))
 	if s.Gap != nil {
-		pg.printf("step time %s, %.1f%% above the proven lower bound %s\n\n", seconds(s.StepTime), 100**s.Gap, seconds(s.LowerBound))
+		pg.prosef("step time %s, %.1f%% above the proven lower bound %s\n\n", seconds(s.StepTime), 100**s.Gap, seconds(s.LowerBound))
 	} else {
-		pg.printf("step time %s, but the plan does not fit; proven lower bound of plans that do: %s\n\n", seconds(s.StepTime), seconds(s.LowerBound))
+		pg.prosef("step time %s, but the plan does not fit; proven lower bound of plans that do: %s\n\n", seconds(s.StepTime), seconds(s.LowerBound))
 	}
 	if x := s.Spread; x != nil {
-		pg.printf("over %d machines that deviate by %.1f%%: median %s, p%g %s\n\n", x.Machines, 100*x.Error, seconds(x.Median), 100*x.Quantile, seconds(x.StepTime))
+		pg.prosef("over %d machines that deviate by %.1f%%: median %s, p%g %s\n\n", x.Machines, 100*x.Error, seconds(x.Median), 100*x.Quantile, seconds(x.StepTime))
 	}
 	pg.table(s.deviceTable())
 	pg.printf("\n")
@@ -199,7 +209,7 @@ func (s *Simulation) writePath(pg *page) {
 		}
 		waited[x.Waited]++
 	}
-	pg.printf("\ncritical path: %d steps; ops %s (%s), transfers %s (%s)\n", len(steps), seconds(ops), percent(ops, s.StepTime), seconds(transfers), percent(transfers, s.StepTime))
+	pg.prosef("\ncritical path: %d steps; ops %s (%s), transfers %s (%s)\n", len(steps), seconds(ops), percent(ops, s.StepTime), seconds(transfers), percent(transfers, s.StepTime))
 	for _, r := range []sim.Reason{sim.ForCompute, sim.ForTransfer, sim.ForDevice, sim.ForLink} {
 		pg.printf("  %d waited for: %s\n", waited[r], r)
 	}

@@ -59,7 +59,7 @@ func (p *Pipeline) WriteText(w io.Writer) error {
 	for _, l := range p.Levels {
 		levels = append(levels, fmt.Sprintf("%d at %s", l.Width, units.BytesPerSecond(l.Bandwidth)))
 	}
-	pg.printf("%s: %d layers on workers %s; %s, a minibatch every %s, %d in flight\n", p.Graph, p.Layers, strings.Join(levels, " by "), p.Shape, units.Seconds(p.Seconds), p.InFlight)
+	pg.prosef("%s: %d layers on workers %s; %s, a minibatch every %s, %d in flight\n", p.Graph, p.Layers, strings.Join(levels, " by "), p.Shape, units.Seconds(p.Seconds), p.InFlight)
 	t := newTable(">stage", ">layers", "first", "last", ">replicas", ">compute", ">synchronise", ">transfer", ">parameters")
 	for k, s := range p.Stages {
 		t.row(k, s.Layers, s.First, s.Last, s.Replicas, seconds(s.Compute), seconds(s.Sync), seconds(s.Transfer), units.Bytes(s.Parameters))
@@ -71,6 +71,6 @@ func (p *Pipeline) WriteText(w io.Writer) error {
 		t.row(r.Name, r.Workers, r.Shape, seconds(r.Seconds), fmt.Sprintf("%.1f%%", 100*(r.Seconds/p.Seconds-1)))
 	}
 	pg.table(t)
-	pg.lines("", "compute, synchronise, transfer: per minibatch; configurations name replicas alone and are cut where they are fastest")
+	pg.notes("", "compute, synchronise, transfer: per minibatch; configurations name replicas alone and are cut where they are fastest")
 	return pg.err
 }

@@ -95,13 +95,13 @@ const RandomPlan = "random"
 func (s *Steps) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	pg.printf("%s, links of %s; %s.\n\n", s.Host, s.Link, calibration(s.Calibrated))
-	pg.lines("", "| steps | plans | mean error | p95 | Kendall's tau |")
-	pg.lines("", "|---|---:|---:|---:|---:|")
+	pg.lines("| steps | plans | mean error | p95 | Kendall's tau |")
+	pg.lines("|---|---:|---:|---:|---:|")
 	for _, e := range s.Summary {
 		pg.printf("| %s | %d | %s | %s | %.2f |\n", e.Of, e.Trials, percent(e.MAPE, 1), percent(e.P95, 1), e.Kendall)
 	}
-	pg.lines("", "\n| workload | devices | plan | issued | kernels | predicted | measured | predicted off by | host issues in | clock |")
-	pg.lines("", "|---|---:|---|---|---:|---:|---:|---:|---:|---:|")
+	pg.lines("\n| workload | devices | plan | issued | kernels | predicted | measured | predicted off by | host issues in | clock |")
+	pg.lines("|---|---:|---|---|---:|---:|---:|---:|---:|---:|")
 	for i := range s.Trials {
 		t := &s.Trials[i]
 		measured, off := t.Failed, ""

@@ -96,10 +96,11 @@ func (d *Strategies) Feasible() bool { return d.Best != "" }
 // WriteText writes d as a table.
 func (d *Strategies) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.prosef("%s on %s, %s; %s a step, on all devices together\n\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices), samples(d.Batch))
+	pg.prosef("%s on %s, %s\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices))
+	pg.printf("  %s a step, on all devices together\n\n", samples(d.Batch))
 	writeWays(pg, d.Rows, d.Best)
 	for _, n := range d.Notes {
-		pg.printf("%s\n", n)
+		pg.prose(n)
 	}
 	return pg.err
 }
@@ -141,7 +142,7 @@ func writeWays(pg *page, rows []strategyRow, best string) {
 				pg.prose(strings.Join(why[r.Why], ", ") + ": " + r.Why)
 			}
 		case !r.Feasible:
-			pg.printf("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
+			pg.prosef("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
 		}
 	}
 }

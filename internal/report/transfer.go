@@ -52,13 +52,13 @@ func (p *Placed) WriteText(w io.Writer) error {
 		}
 		t.row(r.Method, stepOf(r.StepTime, r.Feasible), reduction, r.Evaluations)
 	}
-	pg.printf("%s on %s, policy %s\n", p.Graph.Name, p.Machine.Name, p.Policy)
+	pg.prosef("%s on %s, policy %s\n", p.Graph.Name, p.Machine.Name, p.Policy)
 	pg.table(t)
 	verdict := "within what training covers"
 	if p.Distance > p.Reach {
 		verdict = "out of the policy's distribution: search instead, or fine-tune"
 	}
-	pg.printf("distance from training %.2f, measured up to %.2f: %s\n", p.Distance, p.Reach, verdict)
+	pg.prosef("distance from training %.2f, measured up to %.2f: %s\n", p.Distance, p.Reach, verdict)
 	return pg.err
 }
 
@@ -97,12 +97,13 @@ type PolicyResult struct {
 // WriteText writes the card.
 func (p *Policy) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.printf("policy %s: %d weights\ntrained on %s; held out: %s\n%d steps, %d placements, %d graphs; measured up to distance %.2f\n",
-		p.Policy, p.Weights, strings.Join(p.Trained, ", "), cmp.Or(strings.Join(p.HeldOut, ", "), "nothing"), p.Steps, p.Samples, p.Graphs, p.Reach)
+	pg.prosef("policy %s: %d weights\n", p.Policy, p.Weights)
+	pg.prosef("trained on %s; held out: %s\n", strings.Join(p.Trained, ", "), cmp.Or(strings.Join(p.HeldOut, ", "), "nothing"))
+	pg.prosef("%d steps, %d placements, %d graphs; measured up to distance %.2f\n", p.Steps, p.Samples, p.Graphs, p.Reach)
 	if len(p.Results) == 0 {
 		return pg.err
 	}
-	pg.lines("", "reductions of the step time against the human expert; held out: by a policy trained without the family")
+	pg.notes("", "reductions of the step time against the human expert; held out: by a policy trained without the family")
 	t := newTable("workload", ">GPUs", "family", ">greedy", ">best of 16", ">fine-tuned")
 	for _, r := range p.Results {
 		family := "trained on"

@@ -87,7 +87,7 @@ func (v *Verdict) writeDivided(pg *page) {
 	if len(v.Divided) == 0 {
 		return
 	}
-	pg.printf("\nthe batch divided among the devices, the best of five ways (placer strategies has all)\n")
+	pg.prosef("\nthe batch divided among the devices, best of five ways (placer strategies: all)\n")
 	t := newTable("machine", ">n", "strategy", ">step", ">samples/s", ">fullest", ">bubble")
 	for _, d := range v.Divided {
 		most := int64(0)
@@ -327,20 +327,17 @@ func money(x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// width is that of a terminal, which the text form keeps to.
-const width = 80
-
 // WriteText writes v: sentences first, then tables.
 func (v *Verdict) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	for _, s := range v.Headline {
-		pg.wrap("", s)
+		pg.prose(s)
 	}
 	batch := ""
 	if v.Batch > 0 {
 		batch = fmt.Sprintf(", %g samples a step", v.Batch)
 	}
-	pg.printf("\n%s: %d ops%s\n", v.Graph.Name, v.Graph.Ops, batch)
+	pg.prosef("\n%s: %d ops%s\n", v.Graph.Name, v.Graph.Ops, batch)
 	v.writeRows(pg)
 	pg.printf("\n")
 	v.writeBeside(pg)
@@ -348,10 +345,10 @@ func (v *Verdict) WriteText(w io.Writer) error {
 	v.writeDivided(pg)
 	pg.printf("\n")
 	for _, m := range v.Machines {
-		pg.wrap("", fmt.Sprintf("model's error on %s: %.1f%% (%s).", m.Name, 100*m.Error, m.ErrorSource))
+		pg.prose(fmt.Sprintf("model's error on %s: %.1f%% (%s).", m.Name, 100*m.Error, m.ErrorSource))
 	}
 	for _, n := range v.Notes {
-		pg.wrap("", n)
+		pg.prose(n)
 	}
 	return pg.err
 }
@@ -421,7 +418,7 @@ func (r *verdictRow) fullest() (peak int64, share float64) {
 
 // writeBeside writes what to check the answers by.
 func (v *Verdict) writeBeside(pg *page) {
-	pg.printf("beside it: no plan is shorter than the bound; FLOPs at peak is arithmetic alone\n")
+	pg.prosef("beside it: no plan is shorter than the bound; FLOPs at peak is arithmetic alone\n")
 	t := newTable("", ">step", ">proven bound", ">above", ">FLOPs at peak", ">of peak", ">missing")
 	for _, r := range v.Rows {
 		step, bound, above, of, missing := "-", "-", "-", "-", "-"
@@ -449,7 +446,7 @@ func (v *Verdict) writePareto(pg *page) {
 	if len(v.Pareto) == 0 {
 		return
 	}
-	pg.printf("\nplans that no other found beats in devices used, step and memory\n")
+	pg.prosef("\nplans that no other found beats in devices used, step and memory\n")
 	t := newTable(">devices", "machine", ">step", ">memory", "method")
 	for _, p := range v.Pareto[:min(len(v.Pareto), longestFront)] {
 		t.row(p.Devices, clip(p.Machine, 24), seconds(p.StepTime), units.Bytes(p.Memory), p.Method)

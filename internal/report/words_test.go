@@ -37,7 +37,7 @@ func TestProse(t *testing.T) {
 	pg.prosef("%s\n\n", strings.Repeat("word ", 60))
 	lines := strings.Split(out.String(), "\n")
 	for _, l := range lines {
-		if len(l) > proseWidth {
+		if len(l) > textWidth {
 			t.Errorf("%d columns: %s", len(l), l)
 		}
 	}
@@ -55,7 +55,7 @@ func TestPartitioningFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range strings.Split(out.String(), "\n") {
-		if len(l) > proseWidth {
+		if len(l) > 100 { // its table has 13 columns
 			t.Errorf("%d columns: %s", len(l), l)
 		}
 	}

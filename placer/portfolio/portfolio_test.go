@@ -250,3 +250,27 @@ func TestPartialGradientsApart(t *testing.T) {
 		t.Errorf("the arm has %d cells, the problem %d, and %d before", got, p.Units.Levels[unit.Cell].NumUnits(), plain)
 	}
 }
+
+// TestNotes: what brought nothing is not said to have shortened the plan.
+func TestNotes(t *testing.T) {
+	arms := []Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	for _, c := range []struct {
+		ledgers []ledger
+		want    string
+	}{
+		{[]ledger{{pulls: 1, evaluations: 5, brought: 0.1}, {pulls: 2, evaluations: 8}, {}}, "the best plan got shorter by a 9.52% in 1 runs of 5 evaluations; no shorter by b in 2 runs of 8 evaluations"},
+		{[]ledger{{}, {pulls: 2, evaluations: 8, brought: 1e-7}, {}}, "the best plan got no shorter by b in 2 runs of 8 evaluations"},
+		{[]ledger{{}, {}, {pulls: 1, evaluations: 2, brought: 1}}, "the best plan got shorter by c 63.21% in 1 runs of 2 evaluations"},
+		{make([]ledger, 3), ""},
+	} {
+		r := &run{ledgers: c.ledgers}
+		r.Arms = arms
+		got := ""
+		for _, n := range r.notes() {
+			got += n
+		}
+		if got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -309,16 +309,26 @@ func (r *run) report(w int, x plan.Progress) {
 	r.p.Report(y)
 }
 
-// notes says where the budget went and what it brought.
+// notes says where the budget went and what it brought, what brought nothing last.
 func (r *run) notes() []string {
-	var all []string
+	var some, none []string
 	for i, l := range r.ledgers {
-		if l.pulls > 0 {
-			all = append(all, fmt.Sprintf("%s %.2f%% in %d runs of %d evaluations", r.Arms[i].Name, 100*(1-math.Exp(-l.brought)), l.pulls, l.evaluations))
+		spent := fmt.Sprintf("in %d runs of %d evaluations", l.pulls, l.evaluations)
+		switch share := fmt.Sprintf("%.2f%%", 100*(1-math.Exp(-l.brought))); {
+		case l.pulls == 0:
+		case share == "0.00%":
+			none = append(none, r.Arms[i].Name+" "+spent)
+		default:
+			some = append(some, r.Arms[i].Name+" "+share+" "+spent)
 		}
 	}
-	if all == nil {
+	switch {
+	case some == nil && none == nil:
 		return nil
+	case some == nil:
+		return []string{"the best plan got no shorter by " + strings.Join(none, ", ")}
+	case none == nil:
+		return []string{"the best plan got shorter by " + strings.Join(some, ", ")}
 	}
-	return []string{"the best plan got shorter by " + strings.Join(all, ", ")}
+	return []string{"the best plan got shorter by " + strings.Join(some, ", ") + "; no shorter by " + strings.Join(none, ", ")}
 }

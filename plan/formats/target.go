@@ -22,6 +22,8 @@ type Target struct {
 	Stages bool
 	// Host says that the first layers may be on the CPU instead, and of others the experts.
 	Host bool
+	// Ops says that it places single ops, where others place modules.
+	Ops bool
 
 	write func(w io.Writer, s *Split) error
 	sniff func(data []byte) bool

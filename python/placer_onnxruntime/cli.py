@@ -13,7 +13,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from placer_runtime import binary, clock
-from placer_runtime.errors import PlacerError
+from placer_runtime.errors import FormatError, PlacerError
 from placer_runtime.files import write_text
 
 from . import pipeline, session
@@ -31,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as e:
         print(f"placer_onnxruntime: {e.filename or ''}: {e.strerror}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,23 +40,29 @@ def _parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     c = commands.add_parser("profile", help="measure a model's nodes on a core: times.json and machine.json")
     c.add_argument("model", metavar="MODEL.onnx")
-    c.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="size of a named dimension")
-    c.add_argument("--devices", type=int, default=2)
-    c.add_argument("-o", "--output", required=True, metavar="DIR")
+    c.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="size of a named dimension; 1 without it")
+    c.add_argument("--devices", type=int, default=2, metavar="N", help="cores of the machine file, a stage each (default 2)")
+    c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for times.json and machine.json")
     c.set_defaults(run=_profile)
     c = commands.add_parser("run", help="run the stages as a pipeline, beside one session on one core")
     c.add_argument("stages", metavar="STAGES.json", help="what placer export --to onnx wrote")
     c.add_argument("--model", required=True, metavar="MODEL.onnx", help="the whole model")
-    c.add_argument("--dim", action="append", default=[], metavar="NAME=N")
-    c.add_argument("--requests", type=int, default=40)
-    c.add_argument("--rounds", type=int, default=3, help="of both, in turn; the median gain counts")
+    c.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="as for profile")
+    c.add_argument("--requests", type=int, default=40, help="of a round (default 40)")
+    c.add_argument("--rounds", type=int, default=3, help="of both, in turn; the median gain counts (default 3)")
     c.add_argument("--predicted", type=float, help="seconds a request, by placer simulate --objective throughput")
     c.set_defaults(run=_run)
     return top
 
 
 def _sizes(given: list[str]) -> dict[str, int]:
-    return {k: int(v) for k, _, v in (d.partition("=") for d in given)}
+    sizes = {}
+    for d in given:
+        name, _, n = d.partition("=")
+        if not n.isdigit() or int(n) < 1:
+            raise FormatError(f"--dim {d}: want a name and a size, as batch=4")
+        sizes[name] = int(n)
+    return sizes
 
 
 def _profile(a: argparse.Namespace) -> int:
@@ -104,8 +112,14 @@ def _copies() -> tuple[float, float]:
 
 
 def _run(a: argparse.Namespace) -> int:
+    if a.requests < 2 or a.rounds < 1:
+        raise FormatError(f"--requests {a.requests} --rounds {a.rounds}: want at least 2 and 1")
     parts = session.stages(a.stages)
     s = session.open_session(a.model)
+    made = {o for p in parts for o in p.outputs}
+    for o in s.get_outputs():
+        if o.name not in made:
+            raise FormatError(f"{a.stages}: no stage makes {o.name}, an output of {a.model}: export the stages from this model")
     feed, results = session.example(s, _sizes(a.dim)), [o.name for o in s.get_outputs()]
     cores = sorted(os.sched_getaffinity(0))
     load = clock.Load()

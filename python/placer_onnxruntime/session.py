@@ -17,6 +17,12 @@ from placer_runtime.errors import FormatError
 
 Values = dict[str, np.ndarray]
 
+# The types of inputs for which example makes up values, by ONNX Runtime's name.
+_TYPES = {
+    "tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64", "tensor(bool)": "bool",
+    "tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(int8)": "int8", "tensor(uint8)": "uint8",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
@@ -50,16 +56,26 @@ def open_session(path: str, profile: str = "") -> Any:
     o.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if profile:
         o.enable_profiling, o.profile_file_prefix = True, profile
-    return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    if not os.path.isfile(path):
+        raise FormatError(f"{path}: no such file")
+    try:
+        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    except Exception as e:  # its own classes, which have no public base
+        raise FormatError(f"{path}: ONNX Runtime cannot load it: {' '.join(str(e).split())}") from None
 
 
 def example(session: Any, sizes: dict[str, int], seed: int = 1) -> Values:
-    """Inputs of the session: small integers or normal numbers. sizes gives named dimensions."""
+    """Inputs of the session: small integers or normal numbers. sizes gives named dimensions,
+    which are 1 without it."""
     rng = np.random.RandomState(seed)
     made = {}
     for i in session.get_inputs():
+        if i.type not in _TYPES:
+            raise FormatError(f"input {i.name} is {i.type}: no values can be made up for it")
         shape = [d if isinstance(d, int) else sizes.get(d, 1) for d in i.shape]
-        made[i.name] = rng.randint(0, 8, shape).astype(np.int64) if "int64" in i.type else rng.randn(*shape).astype(np.float32)
+        to = np.dtype(_TYPES[i.type])
+        values = rng.randn(*shape) if to.kind == "f" else rng.randint(0, 2 if to.kind == "b" else 8, shape)
+        made[i.name] = np.asarray(values).astype(to)
     return made
 
 

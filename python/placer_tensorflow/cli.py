@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
 from typing import Any, Sequence
 
+from placer_runtime import models
 from placer_runtime.errors import FormatError, NoDeviceError, PlacerError
 
 
@@ -65,15 +65,12 @@ def _capture(a: argparse.Namespace) -> int:
     from . import step
     from .capture import capture
 
-    module, _, function = a.model.partition(":")
-    if not function:
-        raise FormatError(f"--model {a.model}: want PKG.MODULE:FUNCTION")
-    sys.path.insert(0, os.getcwd())
+    build = models.find(a.model)
     try:
-        build, arguments = getattr(importlib.import_module(module), function), json.loads(a.args)
-    except (ImportError, AttributeError, ValueError) as e:
-        raise FormatError(f"--model {a.model}: {e}") from None
-    s = capture(lambda: build(**arguments), a.name or function)
+        arguments = json.loads(a.args)
+    except ValueError as e:
+        raise FormatError(f"--args {a.args}: {e}") from None
+    s = capture(lambda: build(**arguments), a.name or build.__name__)
     step.write(s, a.output)
     print(json.dumps({"name": s.name, "ops": len(s.graph.node), "variables": len(s.values), "parameters": sum(int(v.size) for v in s.values.values())}))
     return 0
@@ -91,6 +88,8 @@ def _profile(a: argparse.Namespace) -> int:
     graph_hash = a.hash or binary.graph_hash(a.graph)
     p = profile.on_core(s, steps=a.steps, realtime=a.realtime)
     c = crossing.measure(realtime=a.realtime)
+    if min(c.send_s, c.delivery_s) <= crossing.FLOOR:
+        print("placer_tensorflow: note: what a send takes was lost in the noise of others on these cores, and predictions will have it as nothing: profile again on free cores, or with --realtime", file=sys.stderr)
     profile.write(os.path.join(a.output, "times.json"), profile.times_doc(graph_hash, p, c, count))
     profile.write(os.path.join(a.output, "machine.json"), profile.machine_doc(c, count))
     print(json.dumps({"step_s": p.step_s, "executor_s": p.executor_s, "send_s": c.send_s, "delivery_s": c.delivery_s}))

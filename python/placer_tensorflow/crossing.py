@@ -18,6 +18,7 @@ from .runtime import tf
 from .schedule import Schedule, make
 from .step import Step, alone
 
+FLOOR = 1e-7  # seconds of a send or a delivery that could not be told from noise
 _HOPS = 120
 _SENDS = 96
 _WEIGHTS = 16  # matrices of 256 KB that nodes read in turn, as in a step
@@ -42,10 +43,10 @@ def measure(rounds: int = 5, realtime: bool = False) -> Crossing:
     here = [0] * len(fan.graph.node)
     away = _each(fan, fan_place)
     none, some = _least([make(fan, here, ["cpu:0", "cpu:1"]), make(fan, away, ["cpu:0", "cpu:1"])], fan, rounds, realtime)
-    send = max((some - none) / _SENDS, 1e-7)
+    send = max((some - none) / _SENDS, FLOOR)
     hops, place = _step(_products)
     one, two = _least([make(hops, [0] * len(hops.graph.node), ["cpu:0", "cpu:1"]), make(hops, _each(hops, place), ["cpu:0", "cpu:1"])], hops, rounds, realtime)
-    delivery = max((two - one) / _HOPS - send, 1e-7)
+    delivery = max((two - one) / _HOPS - send, FLOOR)
     added = []
     own = []
     for size in _SIZES:

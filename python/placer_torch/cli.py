@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
 from typing import Any, Sequence
+
+from placer_runtime import models
 
 from .errors import FormatError, PlacerTorchError
 
@@ -87,13 +88,9 @@ def _program(c: argparse.ArgumentParser) -> None:
 
 
 def _load_model(a: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
-    module, _, function = a.model.partition(":")
-    if not function:
-        raise FormatError(f"--model {a.model}: want PKG.MODULE:FUNCTION")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    build = models.find(a.model)
     try:
-        made = getattr(importlib.import_module(module), function)(**json.loads(a.args))
+        made = build(**json.loads(a.args))
     except (ImportError, AttributeError, TypeError, ValueError) as e:
         raise FormatError(f"--model {a.model}: {e}") from None
     if not isinstance(made, tuple) or len(made) != 4:

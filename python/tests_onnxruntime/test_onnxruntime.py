@@ -65,6 +65,36 @@ def test_list_of_stages_is_checked(tmp_path: Any) -> None:
         session.stages(str(path))
 
 
+@pytest.mark.parametrize("args, want", [
+    (["profile", "nowhere.onnx", "-o", "x"], "nowhere.onnx: no such file"),
+    (["profile", "TEXT", "-o", "x"], "ONNX Runtime cannot load it"),
+    (["profile", "MODEL", "--dim", "batch", "-o", "x"], "--dim batch: want a name and a size, as batch=4"),
+    (["run", "STAGES", "--model", "MODEL"], "no stage makes logits"),
+    (["run", "STAGES", "--model", "MODEL", "--requests", "1"], "want at least 2 and 1"),
+])
+def test_errors_are_one_line(model: str, tmp_path: Any, capsys: Any, args: list[str], want: str) -> None:
+    text, stages = tmp_path / "text.onnx", tmp_path / "stages.json"
+    text.write_text("no model")
+    stages.write_text(json.dumps({"format": "placer onnx stages 1", "stages": [{"file": "a.onnx", "device": "cpu:0", "inputs": ["ids"], "outputs": ["h"]}]}))
+    files = {"TEXT": str(text), "MODEL": model, "STAGES": str(stages)}
+    assert cli.main([files.get(a, a) for a in args]) == 1
+    said = capsys.readouterr().err
+    assert want in said and said.count("\n") == 1 and said.startswith("placer_onnxruntime: ")
+
+
+def test_example_has_the_types_of_inputs(tmp_path: Any) -> None:
+    path = str(tmp_path / "types.onnx")
+    kinds = [onnx.TensorProto.BOOL, onnx.TensorProto.INT32, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE]
+    inputs = [onnx.helper.make_tensor_value_info(f"i{k}", k, ["n", 2]) for k in kinds]
+    outputs = [onnx.helper.make_tensor_value_info(f"o{k}", k, ["n", 2]) for k in kinds]
+    nodes = [onnx.helper.make_node("Identity", [f"i{k}"], [f"o{k}"]) for k in kinds]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "types", inputs, outputs), opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10), path)
+    s = session.open_session(path)
+    feed = session.example(s, {"n": 3})
+    assert {v.dtype.name for v in feed.values()} == {"bool", "int32", "float16", "float64"} and feed["i9"].shape == (3, 2)
+    s.run(None, feed)
+
+
 @needs_placer
 def test_from_profile_to_pipeline(model: str, tmp_path: Any, capsys: Any) -> None:
     folder = str(tmp_path)

@@ -21,6 +21,9 @@ const maxClimb = 256
 // nothing else fits as many go there as have to.
 func Nearest(ctx context.Context, p *plan.Problem, t formats.Target, device []uint8) (*plan.Outcome, *formats.Split, error) {
 	m := newModel(p)
+	if t.Ops {
+		m = modelOf(p, opParts(p.Graph))
+	}
 	track := budget.New(ctx, p, t.Name)
 	near := t.Nearest(p.Graph, p.Machine, m.parts, device, p.Evaluator.OpSeconds(int(m.order[0])))
 	most := near.Device

@@ -20,16 +20,52 @@ type model struct {
 	host  int       // the device that weights can wait on, or -1
 }
 
-// newModel returns p's parts. A graph without modules has its ops as parts.
+// newModel returns p in terms of its modules, or of its ops where it names none.
 func newModel(p *plan.Problem) *model {
 	parts, err := formats.FindParts(p.Graph)
 	if err != nil {
-		parts = &formats.Parts{}
-		for i := range p.Graph.NumOps() {
-			parts.List = append(parts.List, formats.Part{Path: p.Graph.Op(graph.OpID(i)).Name, Layer: i})
-			parts.Of = append(parts.Of, int32(i))
+		parts = opParts(p.Graph)
+	}
+	return modelOf(p, parts)
+}
+
+// opParts returns the ops of g as parts. One that reads nothing, such as a weight, belongs to
+// the first op that reads it: it is no work to be divided.
+func opParts(g *graph.Graph) *formats.Parts {
+	n := g.NumOps()
+	parts := &formats.Parts{Of: make([]int32, n)}
+	for i := n - 1; i >= 0; i-- { // readers stand behind what they read
+		id := graph.OpID(i)
+		parts.Of[i] = int32(i)
+		first, end := g.Outputs(id)
+		if len(g.Inputs(id)) > 0 {
+			continue
+		}
+		reader := int32(n)
+		for t := first; t < end; t++ {
+			for _, c := range g.Consumers(t) {
+				reader = min(reader, parts.Of[c])
+			}
+		}
+		if reader < int32(n) {
+			parts.Of[i] = reader
 		}
 	}
+	at := make([]int32, n) // part of each op that is one
+	for i := range n {
+		if parts.Of[i] == int32(i) {
+			at[i] = int32(len(parts.List))
+			parts.List = append(parts.List, formats.Part{Path: g.Op(graph.OpID(i)).Name, Layer: int(at[i])})
+		}
+	}
+	for i, of := range parts.Of {
+		parts.Of[i] = at[of]
+	}
+	return parts
+}
+
+// modelOf returns p in terms of parts.
+func modelOf(p *plan.Problem, parts *formats.Parts) *model {
 	n := len(parts.List)
 	m := &model{p: p, parts: parts, order: formats.Accelerators(p.Machine), load: make([]float64, n+1), cross: make([]float64, n+1), bytes: make([]float64, n), host: formats.Host(p.Machine)}
 	seconds := p.Evaluator.OpSeconds(int(m.order[0]))

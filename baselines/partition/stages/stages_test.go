@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placer/baselines/partition/stages"
+	"placer/graph"
 	"placer/hw"
 	"placer/placer/problem"
 	"placer/plan"
@@ -170,5 +171,44 @@ func TestSearch(t *testing.T) {
 		if err != nil || !slices.Equal(again.Device, out.Device) {
 			t.Errorf("%s: the nearest plan to it is another (%v)", target.Name, err)
 		}
+	}
+}
+
+// TestNearestOfOps: a target that places single ops divides three layers over two devices
+// more evenly than one that places modules, in contiguous stages, with each weight where it
+// is read first.
+func TestNearestOfOps(t *testing.T) {
+	p := decoder(t, 3, 2)
+	half := make([]uint8, p.Graph.NumOps())
+	for i := len(half) / 2; i < len(half); i++ {
+		half[i] = 1
+	}
+	value := map[bool]float64{}
+	for _, ops := range []bool{false, true} {
+		out, _, err := stages.Nearest(context.Background(), &p.Problem, formats.Target{Name: "t", Stages: true, Ops: ops}, half)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value[ops] = p.Evaluate(out.Device).Value
+		if !ops {
+			continue
+		}
+		for i := range graph.OpID(p.Graph.NumOps()) {
+			first, end := p.Graph.Outputs(i)
+			for x := first; x < end; x++ {
+				readers := p.Graph.Consumers(x)
+				for _, c := range readers {
+					if out.Device[c] < out.Device[i] {
+						t.Errorf("%s of stage 1 goes back to %s", p.Graph.Op(i).Name, p.Graph.Op(c).Name)
+					}
+				}
+				if len(p.Graph.Inputs(i)) == 0 && len(readers) > 0 && out.Device[readers[0]] != out.Device[i] {
+					t.Errorf("%s is on %d, %s, which reads it first, on %d", p.Graph.Op(i).Name, out.Device[i], p.Graph.Op(readers[0]).Name, out.Device[readers[0]])
+				}
+			}
+		}
+	}
+	if value[true] > 0.95*value[false] {
+		t.Errorf("largest load %g s by ops, %g s by modules", value[true], value[false])
 	}
 }
