@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +66,7 @@ func (c *console) goBenchCommand(b bench.GO, short, long string) *cobra.Command 
 	fl.DurationVar(&seconds, "seconds", 0, "time of each trial of the policy")
 	fl.IntVar(&f.Seeds, "seeds", 1, "seeds of each")
 	fl.Uint64Var(&f.Seed, "seed", 1, "the first seed")
-	fl.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "trials that run at once")
+	addWorkers(fl, &workers, "trials that run at once")
 	fl.StringVar(&out, "out", "", "folder of the trials and the results (default runs/"+b.Name+", numbered if taken)")
 	form.add(cmd)
 	return cmd

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"runtime"
-
 	"github.com/spf13/cobra"
 
 	"placer/graph"
@@ -55,7 +53,7 @@ func (c *console) benchRegalCommand() *cobra.Command {
 	fl.StringVar(&f.GPU, "gpu", f.GPU, "built-in machine whose first GPU gives the op times of graphs without their own")
 	fl.Uint64Var(&f.Seed, "seed", f.Seed, "every random choice follows from it")
 	fl.IntVar(&f.Evaluations, "evaluations", f.Evaluations, "evaluations of every search")
-	fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "graphs at once")
+	addWorkers(fl, &f.Workers, "graphs at once")
 	fl.BoolVar(&f.Long, "long", false, "add BRKGA with ten times the evaluations")
 	fl.BoolVar(&f.NoCPSAT, "no-cpsat", false, "leave CP-SAT out where it is installed")
 	fl.Float64Var(&f.CPSATWork, "cpsat-work", f.CPSATWork, "CP-SAT's limit in its deterministic time, roughly seconds")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +73,7 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.StringVar(&f.Scheduler, "scheduler", string(problem.CriticalPath), "order in which a device runs its ready ops, for every method: critical-path or fifo")
 	addJudging(fl, &f.Objective, &f.Contention)
 	fl.StringVar(&f.Against, "against", "", "method that the others are measured against (default human, or the first)")
-	fl.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "trials that run at once")
+	addWorkers(fl, &f.workers, "trials that run at once")
 	fl.StringVar(&f.out, "out", "", "folder of the comparison (default runs/compare, numbered if taken)")
 	fl.StringVar(&f.resume, "resume", "", "go on with the comparison in this folder")
 	fl.StringVar(&f.audit, "audit", "", "recompute every aggregate of this results file and report what differs")

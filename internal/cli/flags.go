@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -28,6 +29,13 @@ func (f *graphFlags) add(fl *pflag.FlagSet) {
 	addDims(fl, &f.Dims)
 	fl.StringVar(&f.Times, "times", "", "`FILE` of measured op times, of 'import --times-output' or a profile")
 	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: `OPTIMIZER` sgd, momentum or adam")
+}
+
+// addWorkers adds the flag that says how much runs at once, as many as there are CPUs where
+// it is not given.
+func addWorkers(fl *pflag.FlagSet, to *int, usage string) {
+	fl.IntVar(to, "workers", runtime.GOMAXPROCS(0), usage)
+	fl.Lookup("workers").DefValue = "one per CPU" // help is the same on every machine
 }
 
 // addDims adds the flag that gives the sizes that a graph file leaves open.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +102,7 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.StringVar(&f.runtime, "runtime", onKernels, "measured steps: kernels, or torch of --python")
 		fl.StringVar(&f.Python, "python", f.Python, "program with torch and placer_torch, for --runtime torch")
 		_ = fl.MarkHidden("python") // named beside --runtime; the help fits a screen
-		fl.IntVar(&f.Workers, "workers", runtime.GOMAXPROCS(0), "methods that run at once")
+		addWorkers(fl, &f.Workers, "methods that run at once")
 		addPolicyDevice(fl, &f.PolicyDevice)
 		fl.StringVar(&f.config, "config", "", "settings `FILE`: these flags, measuring, other hosts (docs/cli.md)")
 		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
