@@ -3,15 +3,14 @@ package conformance_test
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"placer/baselines/budget"
 	"placer/baselines/conformance"
 	"placer/baselines/rules"
 	"placer/graph/unit"
+	"placer/internal/doctest"
 	"placer/plan"
 )
 
@@ -57,35 +56,8 @@ func (l Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	return budget.One(ctx, p, l.Name(), device)
 }
 
-// shownBy fails unless the first Go block of the page shows what stands between from and the
-// first function of the test in this file, and imports nothing else.
-func shownBy(t *testing.T, page, this, from string) {
-	t.Helper()
-	shown, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(this)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(shown), "```go\n")
-	block, _, _ = strings.Cut(block, "```\n")
-	_, code, _ := strings.Cut(string(source), from)
-	code, _, _ = strings.Cut(code, "\n// shownBy")
-	imports, body, ok := strings.Cut(block, from)
-	if !ok || strings.TrimSpace(body) != strings.TrimSpace(code) {
-		t.Errorf("%s does not show the code of %s, but\n%s", page, this, body)
-	}
-	for line := range strings.Lines(imports) {
-		if strings.HasPrefix(line, "\t\"") && !strings.Contains(string(source), line) {
-			t.Errorf("%s imports %s, which %s does not", page, strings.TrimSpace(line), this)
-		}
-	}
-}
-
 // TestGuide: the method that docs/adding-a-baseline.md adds passes the suite.
 func TestGuide(t *testing.T) {
-	shownBy(t, "../../docs/adding-a-baseline.md", "guide_test.go", "// Placer decides on")
+	doctest.Shows(t, "../../docs/adding-a-baseline.md", "guide_test.go", "// Placer decides on")
 	conformance.Run(t, conformance.Method{Name: "lpt", New: func() (plan.Placer, error) { return Placer{Level: unit.Segment}, nil }})
 }

@@ -3,12 +3,12 @@ package formats_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"placer/graph"
+	"placer/internal/doctest"
 	"placer/units"
 )
 
@@ -75,37 +75,10 @@ func Sniff(data []byte) bool {
 	return err == nil && len(fields) == 3 && fields[0] == "0" && fields[2] == "0"
 }
 
-// shownBy fails unless the first Go block of the page shows what stands between from and the
-// first function of the test in this file, and imports nothing else.
-func shownBy(t *testing.T, page, this, from string) {
-	t.Helper()
-	shown, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(this)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(shown), "```go\n")
-	block, _, _ = strings.Cut(block, "```\n")
-	_, code, _ := strings.Cut(string(source), from)
-	code, _, _ = strings.Cut(code, "\n// shownBy")
-	imports, body, ok := strings.Cut(block, from)
-	if !ok || strings.TrimSpace(body) != strings.TrimSpace(code) {
-		t.Errorf("%s does not show the code of %s, but\n%s", page, this, body)
-	}
-	for line := range strings.Lines(imports) {
-		if strings.HasPrefix(line, "\t\"") && !strings.Contains(string(source), line) {
-			t.Errorf("%s imports %s, which %s does not", page, strings.TrimSpace(line), this)
-		}
-	}
-}
-
 // TestGuide: the importer that docs/adding-a-graph-format.md adds reads the page's sample
 // and says where others are at fault.
 func TestGuide(t *testing.T) {
-	shownBy(t, "../../docs/adding-a-graph-format.md", "guide_test.go", "// Unit is what")
+	doctest.Shows(t, "../../docs/adding-a-graph-format.md", "guide_test.go", "// Unit is what")
 	tasks := "1\n0 0 0\n1 10 1 0\n2 0 1 1\n"
 	g, seconds, err := Import([]byte(tasks), "robot.stg")
 	if err != nil || g.NumOps() != 3 || len(seconds) != 3 || seconds[1] != 10*Unit || !Sniff([]byte(tasks)) {

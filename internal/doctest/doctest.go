@@ -1,5 +1,5 @@
-// Package doctest owns the parts of documents that tests write: a table between two marks
-// that is what the code says.
+// Package doctest owns the parts of documents that tests hold: a table between two marks
+// that is what the code says, and code that a test compiles.
 package doctest
 
 import (
