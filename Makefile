@@ -100,9 +100,11 @@ campaign: ## CASES random problems through the whole search, each plan held to a
 	experiments/campaign/run.sh bin/campaign.test $(CASES) $(SEED) bin/campaign
 
 .PHONY: faults chaos soak fuzz-record
-FUZZ_OUT ?= bin/fuzz
-fuzz-record: ## each fuzzer for FUZZ inputs on one core, inputs, processor time and memory into FUZZ_OUT/runs.tsv (ONLY="onnx hw" for some); what is found adds to it
-	python3 experiments/fuzz/run.py $(FUZZ_OUT) $(FUZZ:x=) $(ONLY)
+FUZZ_SECONDS ?= 3600
+FUZZ_RUNS ?= experiments/fuzz/runs.tsv
+fuzz-record: ## each fuzzer until FUZZ_RUNS has FUZZ_SECONDS of one core for it, beside inputs and memory (ONLY="onnx hw" for some); goes on where it was stopped
+	python3 experiments/fuzz/run.py $(FUZZ_RUNS) bin/fuzz $(FUZZ_SECONDS) $(ONLY)
+	python3 experiments/fuzz/table.py $(FUZZ_RUNS) >$(dir $(FUZZ_RUNS))table.md
 
 KILLS ?= 10
 CHAOS ?= 30m
