@@ -6,11 +6,13 @@ import (
 
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/internal/digraph"
 )
 
-// chains takes the strongly connected components of the model's chains, or of units of another level (package
-// graph/unit), in topological order: a recurrent network's layers, unrolled in time, whose
-// annotated layers lead forth and back. It reports whether there are several.
+// chains takes the strongly connected components of the model's chains, or of units of
+// another level (package graph/unit), in topological order: a recurrent network's layers,
+// unrolled in time, whose annotated layers lead forth and back. It reports whether there are
+// several.
 func (b *Blocks) chains(seconds []float64, level unit.Level) bool {
 	g, m := b.m.Micro, b.m
 	h, err := unit.Find(g, seconds)
@@ -33,8 +35,7 @@ func (b *Blocks) chains(seconds []float64, level unit.Level) bool {
 			}
 		}
 	}
-	component, count := components(next)
-	// Tarjan numbers components in reverse topological order.
+	component, count := digraph.Components(next)
 	var list []int32
 	seen := make([]bool, count)
 	for u := range n {
@@ -46,7 +47,7 @@ func (b *Blocks) chains(seconds []float64, level unit.Level) bool {
 	if len(list) < 2 {
 		return false
 	}
-	slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(y, x) })
+	slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(y, x) }) // topological order
 	position := make([]int32, count)
 	for k, c := range list {
 		position[c] = int32(k)
@@ -79,64 +80,4 @@ func NewFineBlocks(m *Model, seconds []float64) *Blocks {
 	}
 	b.settle()
 	return b
-}
-
-// components returns the strongly connected component of each node and their number
-// (Tarjan 1972, without recursion).
-func components(next [][]int32) (of []int32, count int32) {
-	n := len(next)
-	of = make([]int32, n)
-	entered, low := make([]int32, n), make([]int32, n)
-	for i := range of {
-		of[i] = -1
-	}
-	type frame struct {
-		v int32
-		k int
-	}
-	var calls []frame
-	var stack []int32
-	clock := int32(0)
-	for start := range int32(n) {
-		if entered[start] > 0 {
-			continue
-		}
-		calls = append(calls, frame{start, 0})
-		for len(calls) > 0 {
-			f := &calls[len(calls)-1]
-			v := f.v
-			if f.k == 0 {
-				clock++
-				entered[v], low[v] = clock, clock
-				stack = append(stack, v)
-			}
-			if f.k < len(next[v]) {
-				w := next[v][f.k]
-				f.k++
-				if entered[w] == 0 {
-					calls = append(calls, frame{w, 0})
-				} else if of[w] < 0 {
-					low[v] = min(low[v], entered[w])
-				}
-				continue
-			}
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				u := calls[len(calls)-1].v
-				low[u] = min(low[u], low[v])
-			}
-			if low[v] == entered[v] {
-				for {
-					w := stack[len(stack)-1]
-					stack = stack[:len(stack)-1]
-					of[w] = count
-					if w == v {
-						break
-					}
-				}
-				count++
-			}
-		}
-	}
-	return of, count
 }

@@ -33,7 +33,7 @@ var allowed = map[string]string{
 	"graph/formats/onnx":     "units graph",
 	"graph/train":            "units graph",
 	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
-	"graph/strategy":         "units graph graph/unit", // docs/adr/0036
+	"graph/strategy":         "units graph graph/unit internal/digraph", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
 	"workloads":              "units graph graph/strategy graph/train internal/spell",
 	"hw":                     "units internal/fsx",
@@ -45,7 +45,7 @@ var allowed = map[string]string{
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
-	"internal/unionfind":     "", "internal/parallel": "", "internal/spell": "",
+	"internal/unionfind":     "", "internal/digraph": "", "internal/parallel": "", "internal/spell": "",
 	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
 	// GPUs.
@@ -94,7 +94,7 @@ var allowed = map[string]string{
 	"baselines/partition/stages":        "baselines/budget graph hw plan plan/formats",
 	"baselines/budget":                  "plan",
 	"baselines/rules":                   "baselines/budget graph graph/unit hw plan",
-	"baselines/partition/contiguous":    "graph sim/throughput plan baselines/budget internal/unionfind",
+	"baselines/partition/contiguous":    "graph sim/throughput plan baselines/budget internal/digraph internal/unionfind",
 	"baselines/search/uncontended":      "graph hw plan baselines/budget",
 	"baselines/partition/balance":       "sim/throughput plan baselines/partition/contiguous baselines/budget",
 	"baselines/exact":                   "graph graph/unit sim/throughput plan sim units baselines/partition/balance baselines/exact/cpsat baselines/budget baselines/listsched",

@@ -120,7 +120,7 @@ func TestMeasureTorchErrors(t *testing.T) {
 	}{
 		{"no python", "", []string{"--python", "no-such-python"}, 4, "no PyTorch"},
 		{"no torch", pythontest.NoTorch, []string{"--python", me}, 4, "No module named 'torch'"},
-		{"refused", pythontest.Fails, []string{"--python", me}, 1, "op mm is not in the program"},
+		{"refused", pythontest.Fails, []string{"--python", me}, 1, "op mm is not in the step"},
 		{"dies", pythontest.Dies, []string{"--python", me}, 1, "worker cpu:1"},
 		{"mode", "", []string{"--mode", "graph"}, 2, "--mode does not go with --runtime torch"},
 		{"clock", "", []string{"--clock", "sun"}, 2, "--clock sun"},

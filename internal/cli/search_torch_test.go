@@ -141,7 +141,7 @@ func TestSearchOnTorchErrors(t *testing.T) {
 		{pythontest.Serves, []string{"--config", settingsFile(t, `"measuring": {"clock": "sun"}`)}, 2, `clock "sun" of measuring`, false},
 		{pythontest.Serves, []string{"--config", settingsFile(t, `"measuring": {"logical": true}`)}, 2, "do not go with runtime torch", false},
 		{pythontest.Serves, []string{"--config", settingsFile(t, `"hub": {"address": "127.0.0.1:1"}`)}, 2, "leave out the hub", false},
-		{pythontest.Fails, nil, 1, "3 measurements in a row failed, the last: request: op mm is not in the program", true},
+		{pythontest.Fails, nil, 1, "3 measurements in a row failed, the last: request: op mm is not in the step", true},
 		{pythontest.Dies, nil, 1, "worker cpu:1: op mm: killed", true},
 		{pythontest.Unequal, nil, 1, "the results are not those of one device", true},
 	} {

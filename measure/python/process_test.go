@@ -74,7 +74,7 @@ func TestMeasure(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for behaviour, want := range map[string]string{
-		pythontest.Fails:    "request: op mm is not in the program",
+		pythontest.Fails:    "request: op mm is not in the step",
 		pythontest.Dies:     "placer_torch: worker cpu:1: op mm: killed (exit status 1)",
 		pythontest.NoAnswer: `placer_torch: "a warning of a library\n" is no answer`,
 	} {

@@ -3,7 +3,6 @@ package strategies
 import (
 	"cmp"
 	"context"
-
 	"slices"
 
 	"placer/baselines/budget"

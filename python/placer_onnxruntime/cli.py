@@ -6,14 +6,13 @@ import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 from typing import Any, Sequence
 
 import numpy as np
 
-from placer_runtime import binary, clock
-from placer_runtime.errors import FormatError, PlacerError
+from placer_runtime import binary, clock, command
+from placer_runtime.errors import FormatError
 from placer_runtime.files import write_text
 
 from . import pipeline, session
@@ -21,18 +20,7 @@ from . import pipeline, session
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        code: int = args.run(args)
-        return code
-    except PlacerError as e:
-        print(f"placer_onnxruntime: {e}", file=sys.stderr)
-        return e.exit_code
-    except OSError as e:
-        print(f"placer_onnxruntime: {e.filename or ''}: {e.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return command.run(_parser(), argv)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,24 +8,13 @@ import os
 import sys
 from typing import Any, Sequence
 
-from placer_runtime import models
-from placer_runtime.errors import FormatError, NoDeviceError, PlacerError
+from placer_runtime import command, models
+from placer_runtime.errors import FormatError, NoDeviceError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        code: int = args.run(args)
-        return code
-    except PlacerError as e:
-        print(f"placer_tensorflow: {e}", file=sys.stderr)
-        return e.exit_code
-    except OSError as e:
-        print(f"placer_tensorflow: {e.filename or ''}: {e.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return command.run(_parser(), argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,7 +100,7 @@ def _measure(a: argparse.Namespace) -> int:
         return 0
 
     def measured(r: dict[str, Any]) -> dict[str, Any]:
-        return meter.measure(schedule.requested(meter.step, r), o)
+        return meter.measure(schedule.requested(schedule.ops(meter.step), r), o)
 
     docs = [protocol.answer({"id": f, "schedule": f}, measured) for f in a.files]
     for doc in docs:

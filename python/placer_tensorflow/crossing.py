@@ -15,7 +15,7 @@ import numpy as np
 
 from .run import Runner
 from .runtime import tf
-from .schedule import Schedule, make
+from .schedule import Schedule, make, ops
 from .step import Step, alone
 
 FLOOR = 1e-7  # seconds of a send or a delivery that could not be told from noise
@@ -42,16 +42,16 @@ def measure(rounds: int = 5, realtime: bool = False) -> Crossing:
     fan, fan_place = _step(_fan)
     here = [0] * len(fan.graph.node)
     away = _each(fan, fan_place)
-    none, some = _least([make(fan, here, ["cpu:0", "cpu:1"]), make(fan, away, ["cpu:0", "cpu:1"])], fan, rounds, realtime)
+    none, some = _least([make(ops(fan), here, ["cpu:0", "cpu:1"]), make(ops(fan), away, ["cpu:0", "cpu:1"])], fan, rounds, realtime)
     send = max((some - none) / _SENDS, FLOOR)
     hops, place = _step(_products)
-    one, two = _least([make(hops, [0] * len(hops.graph.node), ["cpu:0", "cpu:1"]), make(hops, _each(hops, place), ["cpu:0", "cpu:1"])], hops, rounds, realtime)
+    one, two = _least([make(ops(hops), [0] * len(hops.graph.node), ["cpu:0", "cpu:1"]), make(ops(hops), _each(hops, place), ["cpu:0", "cpu:1"])], hops, rounds, realtime)
     delivery = max((two - one) / _HOPS - send, FLOOR)
     added = []
     own = []
     for size in _SIZES:
         s, p = _step(functools.partial(_streamed, size))
-        a, b = _least([make(s, [0] * len(s.graph.node), ["cpu:0", "cpu:1"]), make(s, _each(s, p), ["cpu:0", "cpu:1"])], s, rounds, realtime)
+        a, b = _least([make(ops(s), [0] * len(s.graph.node), ["cpu:0", "cpu:1"]), make(ops(s), _each(s, p), ["cpu:0", "cpu:1"])], s, rounds, realtime)
         added.append((b - a) / _HOPS)
         own.append(a / _HOPS)
     slope = max((added[1] - added[0]) / (_SIZES[1] - _SIZES[0]), 1e-12)

@@ -47,7 +47,7 @@ class Meter:
     def reference(self) -> list[np.ndarray]:
         """Loss and variables of one device behind its first step."""
         if self._reference is None:
-            with Runner(self.step, schedule.single(self.step)) as r:
+            with Runner(self.step, schedule.single(schedule.ops(self.step))) as r:
                 self._reference = r.results()
         return self._reference
 
@@ -134,7 +134,7 @@ class Meter:
 
 def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
     """Answers requests, one JSON document a line, until they end."""
-    protocol.serve("tensorflow", tf.__version__, len(meter.step.graph.node), devices(), True, lambda r: meter.measure(schedule.requested(meter.step, r), o.with_request(r)), requests, answers)
+    protocol.serve("tensorflow", tf.__version__, len(meter.step.graph.node), devices(), True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.step), r), o.with_request(r)), requests, answers)
 
 
 def devices() -> list[str]:

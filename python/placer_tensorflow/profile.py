@@ -36,7 +36,8 @@ def on_core(s: Step, *, steps: int = 10, realtime: bool = False) -> Profile:
     and the order decides what the caches hold. A node's time is the lower quartile of
     those in TensorFlow's step stats; what the least step without stats takes beyond
     their sum is the executor's, the same for each node that runs (a Const does not)."""
-    with Runner(s, schedule.single(s), realtime=realtime) as r:
+    ops = schedule.ops(s)
+    with Runner(s, schedule.single(ops), realtime=realtime) as r:
         r.run(2)
         rough = [0.0] * len(s.graph.node)
         for x in r.traced():
@@ -44,7 +45,7 @@ def on_core(s: Step, *, steps: int = 10, realtime: bool = False) -> Profile:
                 rough[s.index[x.node]] = x.end - x.start
     found: list[list[float]] = [[] for _ in rough]
     plain = []
-    with Runner(s, schedule.single(s, schedule.critical_path_order(s, rough)), realtime=realtime) as r:
+    with Runner(s, schedule.single(ops, schedule.critical_path_order(ops, rough)), realtime=realtime) as r:
         r.run(2)
         for _ in range(steps):
             for x in r.traced():

@@ -8,25 +8,14 @@ import os
 import sys
 from typing import Any, Sequence
 
-from placer_runtime import models
+from placer_runtime import command, models
 
-from .errors import FormatError, PlacerTorchError
+from .errors import FormatError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        code: int = args.run(args)
-        return code
-    except PlacerTorchError as e:
-        print(f"placer_torch: {e}", file=sys.stderr)
-        return e.exit_code
-    except OSError as e:
-        print(f"placer_torch: {e.filename or ''}: {e.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return command.run(_parser(), argv)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -39,7 +39,7 @@ class Copies:
 def measure(cores: Sequence[int] | None = None, *, rounds: int = 3, realtime: bool = False) -> Copies:
     """Measures between two workers, with the runner that runs schedules."""
     p, device = _crossing()
-    s = schedule.make(p, device, ["cpu:0", "cpu:1"])
+    s = schedule.make(schedule.ops(p), device, ["cpu:0", "cpu:1"])
     names = {o.name: i for i, o in enumerate(p.ops)}
     sends: dict[int, list[list[float]]] = {n: [] for n in _SIZES}  # by size: of a step, each tensor's time
     reads: dict[int, list[list[float]]] = {n: [] for n in _SIZES}
@@ -161,7 +161,7 @@ def _delivery(cores: Sequence[int] | None, realtime: bool) -> float:
     for k in range(_CHAIN):
         ops.append(_op(f"hop.{k}", "aten.add.Tensor", (Ref(k, 0), 1), s))
     p = _program(ops, {"x": torch.ones(16)}, Ref(_CHAIN, 0))
-    crossed = schedule.make(p, [k % 2 for k in range(_CHAIN + 1)], ["cpu:0", "cpu:1"])
+    crossed = schedule.make(schedule.ops(p), [k % 2 for k in range(_CHAIN + 1)], ["cpu:0", "cpu:1"])
     with Workers(p, crossed, {}, p.batch, cores=cores, realtime=realtime, latency=0.0) as w:
         w.run(2)
         got: Steps = w.run(10)
@@ -183,7 +183,7 @@ def _streams(cores: Sequence[int] | None, realtime: bool) -> tuple[float, float]
                 device.append(d)
         p = _program(ops, {"x.0": torch.ones(n), "x.1": torch.ones(n)}, Ref(2, 0))
         p.outputs = []
-        placed = schedule.make(p, device, ["cpu:0", "cpu:1"])
+        placed = schedule.make(schedule.ops(p), device, ["cpu:0", "cpu:1"])
         with Workers(p, placed, {}, p.batch, cores=cores, realtime=realtime) as w:
             w.run(2)
             return 6 * 8 * n / min(x[0] for x in w.run(5).compute_s)

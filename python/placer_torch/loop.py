@@ -128,7 +128,7 @@ class Loop:
 
 def run(p: Program, s: Schedule | str, model: torch.nn.Module | None = None, **options: Any) -> Loop:
     """A Loop by a schedule, or by the schedule or plan file of this name."""
-    return Loop(p, schedules.read(p, s) if isinstance(s, str) else s, model, **options)
+    return Loop(p, schedules.read(schedules.ops(p), s) if isinstance(s, str) else s, model, **options)
 
 
 def _unflatten(structure: Any, outputs: Sequence[torch.Tensor]) -> Any:

@@ -53,7 +53,7 @@ class Meter:
     def reference(self) -> list[torch.Tensor]:
         """Outputs, gradients and state of one device behind its first step."""
         if self._reference is None:
-            self._reference = self._first_step(schedule.single(self.program))
+            self._reference = self._first_step(schedule.single(schedule.ops(self.program)))
         return self._reference
 
     def _first_step(self, s: Schedule) -> list[torch.Tensor]:
@@ -172,24 +172,13 @@ Records = list[list[tuple[int, int, float, float]]]
 
 def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
     """The measurement that a request asks for, or {"id", "error"}."""
-    return protocol.answer(request, lambda r: meter.measure(_requested(meter.program, r), o.with_request(r)))
+    return protocol.answer(request, lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r)))
 
 
 def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
     """Answers requests, one JSON document a line, until they end."""
     devices = [f"cpu:{k}" for k in range(len(protocol.cores()))]
-    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, True, lambda r: meter.measure(_requested(meter.program, r), o.with_request(r)), requests, answers)
-
-
-def _requested(p: Program, r: dict[str, Any]) -> Schedule:
-    given = r.get("schedule", r.get("plan"))
-    if isinstance(given, str):
-        return schedule.read(p, given)
-    if given is not None:
-        return schedule.parse(p, given, "request")
-    if "device" not in r or "devices" not in r:
-        raise FormatError("request: want schedule, plan, or devices and device")
-    return schedule.make(p, r["device"], r["devices"], r.get("order"), where="request")
+    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r)), requests, answers)
 
 
 def _round(xs: Sequence[float]) -> list[float]:

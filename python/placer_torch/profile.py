@@ -48,13 +48,14 @@ def on_core(p: Program, state: Tensors, batch: Tensors, specs: dict[Ref, Spec] |
     def workers(s: Schedule, trace: str) -> Workers:
         return Workers(p, s, state, batch, specs=specs, cores=cores, trace=trace, realtime=realtime)
 
-    first = schedule.single(p)
+    ops = schedule.ops(p)
+    first = schedule.single(ops)
     with workers(first, clock.VIRTUAL) as w:
         w.run(1)
         rough = [0.0] * len(p.ops)
         for i, _, start, end in w.run(1).records[0]:
             rough[i] = end - start
-    s = schedule.make(p, first.device, first.devices, schedule.critical_path_order(p, rough))
+    s = schedule.single(ops, schedule.critical_path_order(ops, rough))
     plain = max(3, steps // 3)
     rows: list[list[float]] = []
     least: list[float] = []

@@ -46,7 +46,7 @@ def simulated(p: Program, folder: str, graph_hash: str, name: str, device: Seque
     with open(path("plan.json"), "w") as f:
         json.dump(doc, f)
     binary.schedule(path("graph.json"), path("machine.json"), path("times.json"), path("plan.json"), path("schedule.json"), cpu=True)
-    return schedule.read(p, path("schedule.json"))
+    return schedule.read(schedule.ops(p), path("schedule.json"))
 
 
 @pytest.mark.parametrize("name", ["lstm", "gpt2", "inception", "moe"])
@@ -77,7 +77,7 @@ def test_prediction(name: str, tmp_path: Any) -> None:
                 before = after
             return found
 
-    with workers(schedule.single(p)) as unit:
+    with workers(schedule.single(schedule.ops(p))) as unit:
         unit.run(2)
         for _ in range(PROFILES):
             before = min(unit.run(4).virtual_s)

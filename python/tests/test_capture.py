@@ -214,7 +214,7 @@ def test_updates_have_the_optimizers_bits(make: Any) -> None:
     optimizer = make(model.parameters())
     batch = (torch.randn(6, 8), torch.randint(0, 4, (6,)))
     p = capture(model, models.cross_entropy, batch, optimizer)
-    run = InProcess(p, schedule.single(p), states.of_model(p, model))
+    run = InProcess(p, schedule.single(schedule.ops(p)), states.of_model(p, model))
     for _ in range(4):
         optimizer.zero_grad()
         loss = models.cross_entropy(model, batch)
@@ -229,7 +229,7 @@ def test_inference() -> None:
     model, _, batch, _ = models.gpt2(layers=1, width=32, time=8, vocab=40)
     p = capture(model, None, (batch[0],))
     assert not p.training and all(o.phase == "forward" for o in p.ops)
-    (out,), _ = InProcess(p, schedule.single(p), states.of_model(p, model)).step(states.batch(p))
+    (out,), _ = InProcess(p, schedule.single(schedule.ops(p)), states.of_model(p, model)).step(states.batch(p))
     with torch.no_grad():
         assert torch.equal(out, model(batch[0]))
 
@@ -291,7 +291,7 @@ def test_library_lstm_and_attention() -> None:
     p = capture(m, lambda f, b: f(b).square().mean(), torch.randn(2, 5, 8), torch.optim.SGD(m.parameters(), lr=0.1))
     assert sum(o.module == "rnn" and graph.kind(p, o) == "MatMul" for o in p.ops) >= 5
     assert sum("scaled_dot_product" in o.target for o in p.ops) == 2
-    run = InProcess(p, schedule.single(p), states.of_model(p, m))
+    run = InProcess(p, schedule.single(schedule.ops(p)), states.of_model(p, m))
     (loss,), _ = run.step(states.batch(p))
     assert torch.allclose(loss, m(p.batch["batch.0"]).square().mean())
 

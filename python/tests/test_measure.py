@@ -115,7 +115,7 @@ def test_commands(tmp_path: Any, capsys: Any) -> None:
 
 def test_refused(meter: measure.Meter) -> None:
     with pytest.raises(FormatError, match="clock"):
-        meter.measure(schedule.single(meter.program), measure.Options(clock="sundial"))
+        meter.measure(schedule.single(schedule.ops(meter.program)), measure.Options(clock="sundial"))
 
 
 def test_graph_of_the_meter(meter: measure.Meter) -> None:

@@ -26,8 +26,8 @@ def scattered(p: Program, share: float, devices: int = 2, seed: int = 1) -> sche
     rng = random.Random(seed)
     chosen: dict[int, int] = {}
     device = [chosen.setdefault(g or -i - 1, rng.randrange(devices) if rng.random() < share else 0) for i, g in enumerate(graph.groups(p))]
-    order = schedule.by_priority(p, [rng.random() for _ in p.ops])
-    return schedule.make(p, device, [f"cpu:{k}" for k in range(devices)], order)
+    order = schedule.by_priority(schedule.ops(p), [rng.random() for _ in p.ops])
+    return schedule.make(schedule.ops(p), device, [f"cpu:{k}" for k in range(devices)], order)
 
 
 @pytest.mark.parametrize("name", ["lstm", "gpt2", "inception", "moe", "resnet", "gnmt", "tiny"])
@@ -38,7 +38,7 @@ def test_same_bits(name: str) -> None:
     p = capture(model, loss, batch, optimizer, name=name)
     state, data = states.of_model(p, model), states.batch(p)
     gradients = list(p.gradients.values())
-    one = InProcess(p, schedule.single(p), state, keep=gradients)
+    one = InProcess(p, schedule.single(schedule.ops(p)), state, keep=gradients)
     for _ in range(3):
         outputs, kept = one.step(data)
     want = [*outputs, *kept, *one.state.values()]
@@ -71,7 +71,7 @@ def test_loop_and_checkpoint() -> None:
     p = capture(model, loss, batch, optimizer)
     generator = torch.Generator().manual_seed(5)
     batches = [(torch.randn(6, 8, generator=generator), torch.randint(0, 4, (6,), generator=generator)) for _ in range(6)]
-    with Loop(p, schedule.single(p), model) as whole:
+    with Loop(p, schedule.single(schedule.ops(p)), model) as whole:
         losses = [whole.step(b) for b in batches]
         end = whole.state_dict()
     with Loop(p, scattered(p, 0.5), model) as first:
@@ -107,7 +107,7 @@ def test_state_dict_is_the_models() -> None:
     ids, want = torch.arange(6), torch.arange(6)
     p = capture(model, lambda m, b: torch.nn.functional.cross_entropy(m(b[0]), b[1]), (ids, want), torch.optim.SGD(model.parameters(), lr=0.1))
     begin = {k: v.clone() for k, v in model.state_dict().items()}
-    with Loop(p, schedule.single(p), model) as loop:
+    with Loop(p, schedule.single(schedule.ops(p)), model) as loop:
         loop.step((ids, want))
         got = loop.state_dict()
         assert list(got) == list(begin)
@@ -164,7 +164,7 @@ import models
 from placer_torch import capture, state, schedule
 from placer_torch.run_workers import Workers
 p = capture(*models.tiny())
-s = schedule.make(p, [0] * len(p.ops), ["cpu:0", "cpu:1"])
+s = schedule.make(schedule.ops(p), [0] * len(p.ops), ["cpu:0", "cpu:1"])
 w = Workers(p, s, state.example(p), state.batch(p))
 w.run(1)
 print(*w._pids, flush=True)
@@ -201,7 +201,7 @@ def test_fused_kernels() -> None:
     tanh = next(i for i, o in enumerate(p.ops) if o.target.startswith("aten.tanh.default"))
     addmm = next(p.ops[tanh].inputs()).op
     kernel[addmm] = kernel[tanh] = 1
-    s = schedule.make(p, [0] * len(p.ops), ["cpu:0"], kernel=kernel)
+    s = schedule.make(schedule.ops(p), [0] * len(p.ops), ["cpu:0"], kernel=kernel)
     state, data = states.of_model(p, model), states.batch(p)
     plain, _ = InProcess(p, s, state).step(data)
     fused, _ = InProcess(p, s, state, fuse="aot_eager").step(data)
@@ -218,7 +218,7 @@ def test_workers_say_what_they_do_not_fuse(tmp_path: Any, capsys: Any) -> None:
     model, loss, batch, optimizer = models.tiny()
     p = capture(model, loss, batch, optimizer, name="tiny")
     calls = [i for i, o in enumerate(p.ops) if o.role == "call"]
-    s = schedule.make(p, [0] * len(p.ops), ["cpu:0"], kernel=[1 if i in calls[:2] else 2 if i == calls[2] else 0 for i in range(len(p.ops))])
+    s = schedule.make(schedule.ops(p), [0] * len(p.ops), ["cpu:0"], kernel=[1 if i in calls[:2] else 2 if i == calls[2] else 0 for i in range(len(p.ops))])
     assert s.fused == 1
     with pytest.raises(RunError, match="CPU workers run op by op"):
         Loop(p, s, model, batch=batch, fuse="inductor")

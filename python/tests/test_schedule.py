@@ -24,16 +24,16 @@ def test_schedule(p: Program) -> None:
     doc = document(p)
     free = next(i for i, g in enumerate(graph.groups(p)) if not g and p.ops[i].role == "call")
     doc["ops"][free]["device"] = "cpu:1"
-    s = schedule.parse(p, doc, "s.json")
+    s = schedule.parse(schedule.ops(p), doc, "s.json")
     assert s.predicted_s == 0.25 and s.method == "m" and s.of(1) == [free] and s.order == tuple(range(len(p.ops)))
 
 
 def test_plan(p: Program) -> None:
     n = len(p.ops)
     doc = {"format": "placer plan 1", "devices": ["cpu:0"], "device": [0] * n, "priority": list(range(n))}
-    assert schedule.parse(p, doc, "p.json").order == tuple(range(n))
+    assert schedule.parse(schedule.ops(p), doc, "p.json").order == tuple(range(n))
     doc["priority"] = list(reversed(range(n)))
-    s = schedule.parse(p, doc, "p.json")
+    s = schedule.parse(schedule.ops(p), doc, "p.json")
     assert s.order != tuple(range(n)) and sorted(s.order) == list(range(n))
 
 
@@ -56,14 +56,14 @@ def test_refused(p: Program, change: Any, says: str, tmp_path: Any) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps(doc))
     with pytest.raises(FormatError, match=says) as e:
-        schedule.read(p, str(path))
+        schedule.read(schedule.ops(p), str(path))
     assert str(path) in str(e.value)
 
 
 def test_named_plan(p: Program) -> None:
     n = len(p.ops)
     doc = {"format": "placer plan 1", "devices": ["cpu:0"], "device": [0] * n, "ops": {o.name: ["cpu:0"] for o in p.ops}}
-    assert schedule.parse(p, doc, "p.json").device == (0,) * n
+    assert schedule.parse(schedule.ops(p), doc, "p.json").device == (0,) * n
     doc["ops"] = {**doc["ops"], "nothing": ["cpu:0"]}
-    with pytest.raises(FormatError, match="nothing, which the program does not have there"):
-        schedule.parse(p, doc, "p.json")
+    with pytest.raises(FormatError, match="nothing, which the step does not have there"):
+        schedule.parse(schedule.ops(p), doc, "p.json")

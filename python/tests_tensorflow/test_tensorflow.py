@@ -31,8 +31,8 @@ def scattered(s: step.Step, seed: int) -> schedule.Schedule:
     rng = np.random.RandomState(seed)
     group: dict[int, int] = {}
     device = [group.setdefault(g, int(rng.randint(2))) if g else int(rng.randint(2)) for g in s.group]
-    needs = [schedule.before(s, i) for i in range(len(device))]
-    return schedule.make(s, device, ["cpu:0", "cpu:1"], schedule.by_priority(needs, list(rng.rand(len(device)))))
+    ops = schedule.ops(s)
+    return schedule.make(ops, device, ["cpu:0", "cpu:1"], schedule.by_priority(ops, list(rng.rand(len(device)))))
 
 
 def test_equals_tensorflow(lstm: step.Step) -> None:
@@ -46,7 +46,7 @@ def test_equals_tensorflow(lstm: step.Step) -> None:
             s.run(v1.global_variables_initializer())
             want = s.run([loss, train])[0]
             weights = dict(zip([v.handle.op.name for v in variables], s.run(variables)))
-    with run.Runner(lstm, schedule.single(lstm)) as r:
+    with run.Runner(lstm, schedule.single(schedule.ops(lstm))) as r:
         got = r.results()
     assert np.allclose(got[0], want, rtol=1e-6)
     for name, value in zip(lstm.values, got[1:]):
@@ -56,7 +56,7 @@ def test_equals_tensorflow(lstm: step.Step) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_any_placement_is_equal(lstm: step.Step, seed: int) -> None:
-    with run.Runner(lstm, schedule.single(lstm)) as one, run.Runner(lstm, scattered(lstm, seed)) as two:
+    with run.Runner(lstm, schedule.single(schedule.ops(lstm))) as one, run.Runner(lstm, scattered(lstm, seed)) as two:
         assert run.equal(one.results(), two.results())
 
 
@@ -75,7 +75,7 @@ def test_order_is_kept(lstm: step.Step) -> None:
 def test_keras() -> None:
     s = capture.capture(examples.keras, "keras")
     assert len(s.updates) >= 4 * 3  # weights and two moments of each
-    with run.Runner(s, schedule.single(s)) as one, run.Runner(s, scattered(s, 3)) as two:
+    with run.Runner(s, schedule.single(schedule.ops(s))) as one, run.Runner(s, scattered(s, 3)) as two:
         want = one.results()
         assert run.equal(want, two.results())
         assert float(want[0]) > 0
@@ -117,11 +117,11 @@ def test_loops_are_refused() -> None:
 def test_refused(lstm: step.Step) -> None:
     n = len(lstm.graph.node)
     with pytest.raises(FormatError, match=f"{n - 1} ops"):
-        schedule.make(lstm, [0] * (n - 1), ["cpu:0"])
+        schedule.make(schedule.ops(lstm), [0] * (n - 1), ["cpu:0"])
     with pytest.raises(FormatError, match="belong together"):
-        schedule.make(lstm, [int(x.op == "VarHandleOp") for x in lstm.graph.node], ["cpu:0", "cpu:1"])
+        schedule.make(schedule.ops(lstm), [int(x.op == "VarHandleOp") for x in lstm.graph.node], ["cpu:0", "cpu:1"])
     with pytest.raises(FormatError, match="which it needs"):
-        schedule.make(lstm, [0] * n, ["cpu:0"], list(reversed(range(n))))
+        schedule.make(schedule.ops(lstm), [0] * n, ["cpu:0"], list(reversed(range(n))))
 
 
 def test_measurement_and_serve(lstm: step.Step) -> None:

@@ -2,6 +2,7 @@ package contiguous
 
 import (
 	"placer/graph"
+	"placer/internal/digraph"
 	"placer/sim/throughput"
 )
 
@@ -24,7 +25,11 @@ func arrange(s throughput.Source, force bool) (*blocks, error) {
 		return nil, err
 	}
 	edges := precedence(x)
-	part := components(x.NumBlocks(), edges)
+	next := make([][]int32, x.NumBlocks())
+	for _, e := range edges {
+		next[e[0]] = append(next[e[0]], e[1])
+	}
+	part, _ := digraph.Components(next)
 	tight, merged := short(x), false
 	for {
 		s.Part = spread(x, part)
@@ -88,65 +93,6 @@ func precedence(x *throughput.Instance) [][2]int32 {
 		}
 	}
 	return edges
-}
-
-// components returns the strongly connected component of each of n nodes
-// (Tarjan 1972, without recursion).
-func components(n int, edges [][2]int32) []int32 {
-	next := make([][]int32, n)
-	for _, e := range edges {
-		next[e[0]] = append(next[e[0]], e[1])
-	}
-	index, low, part := make([]int32, n), make([]int32, n), make([]int32, n)
-	for v := range part {
-		part[v] = -1
-	}
-	type frame struct{ v, k int32 }
-	var stack []int32
-	var calls []frame
-	clock, count := int32(0), int32(0)
-	for root := range int32(n) {
-		if index[root] != 0 {
-			continue
-		}
-		calls = append(calls, frame{root, 0})
-		for len(calls) > 0 {
-			f := &calls[len(calls)-1]
-			v := f.v
-			if f.k == 0 {
-				clock++
-				index[v], low[v] = clock, clock
-				stack = append(stack, v)
-			}
-			if int(f.k) < len(next[v]) {
-				w := next[v][f.k]
-				f.k++
-				if index[w] == 0 {
-					calls = append(calls, frame{w, 0})
-				} else if part[w] < 0 {
-					low[v] = min(low[v], index[w])
-				}
-				continue
-			}
-			if low[v] == index[v] {
-				for {
-					w := stack[len(stack)-1]
-					stack = stack[:len(stack)-1]
-					part[w] = count
-					if w == v {
-						break
-					}
-				}
-				count++
-			}
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				u := calls[len(calls)-1].v
-				low[u] = min(low[u], low[v])
-			}
-		}
-	}
-	return part
 }
 
 // spread turns the parts of x's blocks into parts of its ops.

@@ -54,7 +54,7 @@ func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
 			fmt.Fprintln(out, "a warning of a library")
 			continue
 		case Fails:
-			_ = w.Encode(map[string]any{"id": nil, "error": "request: op mm is not in the program"})
+			_ = w.Encode(map[string]any{"id": nil, "error": "request: op mm is not in the step"})
 			continue
 		}
 		a, err := answer(lines.Bytes())
