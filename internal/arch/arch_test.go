@@ -32,7 +32,7 @@ var allowed = map[string]string{
 	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/foreign graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/times internal/fsx graph/formats/decoder graph/formats/hlo graph/formats/tensorflow graph/formats/torchtrace",
 	"graph/formats/onnx":     "units graph",
 	"graph/train":            "units graph",
-	"graph/remat":            "graph graph/fuse",       // docs/adr/0029
+	"graph/remat":            "graph graph/fuse",                        // docs/adr/0029
 	"graph/strategy":         "units graph graph/unit internal/digraph", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
 	"workloads":              "units graph graph/strategy graph/train internal/spell",
