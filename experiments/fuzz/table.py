@@ -12,4 +12,4 @@ with open(sys.argv[1], encoding="utf-8") as f:
 print("| fuzzer | inputs | processor minutes | most memory of a process, MiB | pieces that failed |")
 print("|---|---:|---:|---:|---:|")
 for (package, name), (inputs, seconds, peak, bad) in sorted(had.items()):
-    print(f"| {package} {name} | {inputs:,} | {seconds / 60:.0f} | {peak} | {bad} |")
+    print(f"| {package} {name} | {inputs:,} | {seconds / 60:.1f} | {peak} | {bad} |")
