@@ -102,7 +102,7 @@ func recorded(t *testing.T) []stated {
 	errors, taus := pytorch(t)
 	return []stated{
 		{`On the (\d+) graphs and machines of table 2`, []string{rows}},
-		{`two minutes of search find steps that are (\S+) shorter than the human expert's in the geometric mean \(two seeds\), ten seconds (\S+), one second (\S+) \(six seeds`, []string{budgets[2], budgets[1], budgets[0]}},
+		{`two minutes of search find steps that are (\S+) shorter than the human expert's in the geometric mean, ten seconds (\S+), one second (\S+) \(medians of six seeds`, []string{budgets[2], budgets[1], budgets[0]}},
 		{`in the same two minutes on the graph at hand, finds steps that are (\S+) shorter`, []string{twoPolicy}},
 		{`places these graphs (\S+) shorter than the expert, in (\S+) to (\S+) seconds of processor time; sixteen placements that are all judged are (\S+) shorter at best, in (\S+) to (\S+) seconds`,
 			slices.Concat([]string{percent(moved.best.mean())}, rangeOf(t, "zero_shot_cpu_seconds"), []string{percent(moved.direct.mean())}, rangeOf(t, "direct_16_cpu_seconds"))},
