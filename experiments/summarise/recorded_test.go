@@ -61,7 +61,7 @@ func TestFigures(t *testing.T) {
 		{`the best of these 16 samples is (\S+) shorter than the human expert's step, no row behind it, (\S+) longer than five minutes of search`, []string{percent(moved.best.mean()), percent(moved.bestLonger.mean() * -1)}},
 		{`it is (\S+) shorter, (\S+) longer than five minutes of search in the mean, at the most (\S+) \(`, []string{percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean()), percent(-moved.tunedLonger.least())}},
 		{`as good as the policy from scratch on (\d+) of (\d+) rows \(gnmt4: (\S+)\)`, []string{fmt.Sprint(moved.soon), fmt.Sprint(len(moved.tuned)), fmt.Sprintf("%.2f", moved.latest)}},
-		{`an untrained policy that has both gives steps that are ([\d.]+%) shorter`, []string{percent(moved.untrained.mean())}},
+		{`an untrained policy that has these gives steps that are ([\d.]+%) shorter`, []string{percent(moved.untrained.mean())}},
 		{`six seeds: (\d+)%, (\d+)% and (\d+)% shorter on rnnlm2, gnmt2 and inception`, policy},
 		{"random placements \\(`random-best`\\) is (\\d+)% and (\\d+)% shorter and (\\d+)% longer", chance},
 		{`the search reaches (\S+) after 1 s, (\S+) after 10 s and (\S+) after two minutes, medians of six seeds`, budgets},

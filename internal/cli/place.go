@@ -155,7 +155,7 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 		return err
 	}
 	best := sequential.Best(all)
-	doc.Seconds = c.clock() - begin
+	doc.Seconds, doc.Note = c.clock()-begin, w.Note()
 	doc.Rows = append(doc.Rows, placedRow(first, all[0].Score, doc.Human, 1))
 	if samples > 1 {
 		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", samples), best.Score, doc.Human, len(all)))

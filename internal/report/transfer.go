@@ -29,6 +29,8 @@ type Placed struct {
 	HumanFits bool        `json:"human_fits"`
 	Rows      []PlacedRow `json:"rows"`
 	Seconds   float64     `json:"seconds"` // features, forward passes and evaluations
+	// Note says what was evaluated beside the rows' evaluations.
+	Note string `json:"note,omitempty"`
 }
 
 // PlacedRow is one way to use the policy.
@@ -54,6 +56,9 @@ func (p *Placed) WriteText(w io.Writer) error {
 	}
 	pg.prosef("%s on %s, policy %s\n", p.Graph.Name, p.Machine.Name, p.Policy)
 	pg.table(t)
+	if p.Note != "" {
+		pg.prosef("%s\n", p.Note)
+	}
 	verdict := "within what training covers"
 	if p.Distance > p.Reach {
 		verdict = "out of the policy's distribution: search instead, or fine-tune"

@@ -63,7 +63,7 @@ func TestAllowance(t *testing.T) {
 			w.recreation = newRecreation(l)
 			w.recreation.allowance = w.allowance
 		}
-		start := r.decisions(r.cells, home)
+		start := r.cells.decisions(home, r.votes)
 		for u := range start {
 			start[u] = (start[u] + 1) % 3
 		}

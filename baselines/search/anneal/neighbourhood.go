@@ -34,8 +34,8 @@ type neighbourhood struct {
 	readers [][]int32
 	// near lists, for each decision, those it exchanges most bytes with.
 	near *schedule.Communication
-	// seconds is the time of each decision on the first device.
-	seconds []float64
+	// seconds is the time of each decision on the first device, opSeconds that of each op.
+	seconds, opSeconds []float64
 }
 
 // mostNear bounds the neighbours that a decision knows.
@@ -46,7 +46,7 @@ func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
 	n := f.NumUnits()
 	t := &neighbourhood{
 		fine: f, groupOf: p.Units.Parents(fine, coarse), place: make([]int32, n), counterpart: make([]int32, n),
-		group: make([][]int32, p.Units.Levels[coarse].NumUnits()), readers: make([][]int32, n), seconds: make([]float64, n),
+		group: make([][]int32, p.Units.Levels[coarse].NumUnits()), readers: make([][]int32, n), seconds: make([]float64, n), opSeconds: p.Evaluator.OpSeconds(0),
 	}
 	t.reads = make([][]int32, len(t.group))
 	for u := range int32(n) {
@@ -64,7 +64,7 @@ func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
 			t.partial[q] = append(t.partial[q], int32(u))
 		}
 	}
-	for i, s := range p.Evaluator.OpSeconds(0) {
+	for i, s := range t.opSeconds {
 		t.seconds[f.Of[i]] += s
 	}
 	t.own = make([][]int32, n)
@@ -93,4 +93,31 @@ func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
 	exchanged := func(b units.Bytes) float64 { return float64(b) + 1 }
 	t.near = schedule.NewCommunication(n, exchanged, schedule.Reads(p.Graph, f.Of)).Heaviest(mostNear)
 	return t
+}
+
+// expand writes the placement of the decisions x into device, [N].
+func (t *neighbourhood) expand(x []uint8, device []uint8) {
+	for u, ops := range t.fine.Ops {
+		for _, i := range ops {
+			device[i] = x[u]
+		}
+	}
+}
+
+// decisions reads the decisions off a placement, [N]: for each, the device of most of its
+// time. votes, [D], is scratch.
+func (t *neighbourhood) decisions(device []uint8, votes []float64) []uint8 {
+	out := make([]uint8, len(t.seconds))
+	for u, ops := range t.fine.Ops {
+		clear(votes)
+		for _, i := range ops {
+			votes[device[i]] += t.opSeconds[i] + 1e-15
+		}
+		for d := range votes {
+			if votes[d] > votes[out[u]] {
+				out[u] = uint8(d)
+			}
+		}
+	}
+	return out
 }

@@ -113,7 +113,12 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 	}
 	o := &plan.Outcome{Decision: plan.Decision{Device: r.best}, Score: r.score, Evaluations: r.full}
 	if r.coarsened > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("beside its evaluations, %d of a coarsened graph of %d nodes", r.coarsened, r.nodes))
+		o.Notes = append(o.Notes, coarsenedNote(r.coarsened, r.nodes))
 	}
 	return o, nil
+}
+
+// coarsenedNote says what was evaluated beside the problem.
+func coarsenedNote(steps, nodes int) string {
+	return fmt.Sprintf("beside its evaluations, %d of a coarsened graph of %d nodes", steps, nodes)
 }

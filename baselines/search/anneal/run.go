@@ -114,7 +114,7 @@ func (r *run) stage(k int) error {
 		return nil // to coarsen the graph took the rest
 	}
 	w := make([]*replica, r.replicas)
-	from, allowed := r.decisions(t, r.best), r.Allowance.of(t.fine, r.p.Machine.NumDevices())
+	from, allowed := t.decisions(r.best, r.votes), r.Allowance.of(t.fine, r.p.Machine.NumDevices())
 	for i := range w {
 		a := r.ownObjective(i, s.coarse, proto)
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
@@ -261,12 +261,12 @@ func (r *run) collect(s *stage, ws []*replica) {
 				continue
 			}
 			w.fresh = false
-			r.expand(w.neighbourhood, w.best, r.device)
+			w.expand(w.best, r.device)
 			r.try(r.device)
 			continue
 		}
 		if w.bestAt.Better(r.score) {
-			r.expand(w.neighbourhood, w.best, r.device)
+			w.expand(w.best, r.device)
 			r.offer(r.device, w.bestAt)
 		}
 	}
@@ -288,34 +288,6 @@ func (r *run) exchange(ws []*replica, slack float64, q *quota) {
 			w.visit(best.best)
 		}
 	}
-}
-
-// expand writes the placement of the decisions x of t into device, [N].
-func (r *run) expand(t *neighbourhood, x []uint8, device []uint8) {
-	for u, ops := range t.fine.Ops {
-		for _, i := range ops {
-			device[i] = x[u]
-		}
-	}
-}
-
-// decisions reads the decisions of t off a placement: for each, the device of
-// most of its time.
-func (r *run) decisions(t *neighbourhood, device []uint8) []uint8 {
-	seconds := r.p.Evaluator.OpSeconds(0)
-	out := make([]uint8, len(t.seconds))
-	for u, ops := range t.fine.Ops {
-		clear(r.votes)
-		for _, i := range ops {
-			r.votes[device[i]] += seconds[i] + 1e-15
-		}
-		for d := range r.votes {
-			if r.votes[d] > r.votes[out[u]] {
-				out[u] = uint8(d)
-			}
-		}
-	}
-	return out
 }
 
 // objectiveOf returns the neighbourhood and a prototype objective of stage s; no objective where

@@ -22,7 +22,7 @@
 //     prior; encoder.go GraphSAGE and attention over the units, where there are; network.go,
 //     softmax.go scores and probabilities; held.go keys of what devices hold; rollout.go
 //     rollouts side by side and their refinement; tasks.go schedule and fusion.
-//   - Zero-shot: zeroshot.go, shortlist.go, place.go; where all are judged proposals.go,
+//   - Zero-shot: zeroshot.go, shortlist.go, improver.go, place.go; where all are judged proposals.go,
 //     trials.go what they came to, ranking.go their order.
 //   - Training: example.go problems, drawn or of a corpus; losses.go, trainer.go
 //     imitation, self-labelling and PPO; tasktraining.go schedule and fusion; pretrainconfig.go, pretrain.go, stream.go the run.

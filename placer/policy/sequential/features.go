@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"placer/baselines/search/anneal"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -35,6 +36,16 @@ type Features struct {
 	// steps returns the balanced cut by time steps, [N]; nil where there are none.
 	steps    func() []uint8
 	decoders map[*instance]*taskDecoder
+	sketch   *anneal.Sketch // that a zero-shot placement used; nil before, and where there is none
+}
+
+// Note says what a zero-shot placement took beside its evaluations; empty where it took
+// nothing.
+func (f *Features) Note() string {
+	if f.sketch == nil {
+		return ""
+	}
+	return f.sketch.Note()
 }
 
 // instance returns the problem at level l, the index of one of levels or timeStep.

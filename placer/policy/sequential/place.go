@@ -42,6 +42,9 @@ func (z Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	if p.Report != nil {
 		p.Report(plan.Progress{Method: z.Name(), Evaluations: o.Evaluations, Best: o.Score, Decision: o.Decision})
 	}
+	if note := f.Note(); note != "" {
+		o.Notes = append(o.Notes, note)
+	}
 	if d := z.Policy.Distance(f); d > z.Policy.Limit() {
 		o.Notes = append(o.Notes, fmt.Sprintf("the graph is out of the pretrained policy's distribution: distance %.2f from the nearest training graph, measured up to %.2f", d, z.Policy.Limit()))
 	}

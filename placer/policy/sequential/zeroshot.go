@@ -6,15 +6,16 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"placer/baselines/search/anneal"
 	"placer/graph/unit"
 	"placer/plan"
 )
 
-// A zero-shot placement makes many rollouts by forward passes and has those evaluated
-// that end soonest by the policy's own schedule, which costs a hundredth of a
-// simulation and knows nothing of it. The best of them are then improved under that
-// schedule, and what comes of it is evaluated too
-// (docs/adr/0053-drafts-improved-by-the-own-schedule.md).
+// A zero-shot placement makes many rollouts by forward passes and keeps those that end
+// soonest by the policy's own schedule, which costs a hundredth of a simulation and knows
+// nothing of it. Those of them are evaluated whose steps on the coarsened graph are
+// shortest; the best are then improved on that graph, and what comes of it is evaluated too
+// (docs/adr/0056-zero-shot-on-the-coarsened-graph.md).
 
 // DefaultSamples is the number of samples of a zero-shot placement: the placements
 // that are evaluated.
@@ -53,24 +54,23 @@ type zeroShotConfig struct {
 	alike float64
 	// listed is the number of rollouts kept for each sample and list.
 	listed int
-	// improved is the share of the samples that are improvements of others, at most, and
-	// parents the number of those that are improved, by turns.
-	improved float64
-	parents  int
+	// drafts is the number of rollouts for each sample among which the coarsened graph
+	// chooses.
+	drafts   int
 	improver improverConfig
 }
 
 // defaultZeroShot is for placing at once: one greedy round, for by drawn problems two more
 // at temperatures bring nothing.
 func defaultZeroShot() zeroShotConfig {
-	return zeroShotConfig{learned: []float32{0, 1}, rounds: 1, hottest: 0.7, work: 400_000_000, scoring: 4, stepsPerSecond: 10_000_000, abreast: 14, alike: 0.002, listed: 8, improved: 0.375, parents: 3, improver: defaultImprover()}
+	return zeroShotConfig{learned: []float32{0, 1}, rounds: 1, hottest: 0.7, work: 400_000_000, scoring: 4, stepsPerSecond: 10_000_000, abreast: 14, alike: 0.002, listed: 8, drafts: 3, improver: defaultImprover()}
 }
 
 // varied is for fine-tuning, which learns from all samples and has minutes: rollouts at
-// temperatures besides, none improved.
+// temperatures besides, chosen by the own schedule alone, and none improved.
 func varied() zeroShotConfig {
 	c := defaultZeroShot()
-	c.rounds, c.improved = 3, 0
+	c.rounds, c.drafts, c.improver.share = 3, 1, 0
 	return c
 }
 
@@ -91,30 +91,42 @@ func (c zeroShotConfig) roundsOf(f *Features) int {
 // seconds returns about how long the rollouts take.
 func (c zeroShotConfig) seconds(f *Features) float64 {
 	steps := c.roundsOf(f) * c.roundWork(f)
-	if c.improved > 0 {
-		s := f.instance(0)
-		n := c.improver.placements(s, int(c.improved*DefaultSamples))
-		steps += n * c.improver.movesOf(s, n) * s.nodes.Graph.NumOps()
+	if s := f.instance(0); c.improver.share > 0 {
+		n := c.improver.placements(s, DefaultSamples)
+		steps += n * c.improver.stepsOf(s, n) * s.nodes.Graph.NumOps()
 	}
 	return float64(steps) / c.stepsPerSecond
 }
 
 // ZeroShot returns k samples of f, each evaluated once by the simulator: first the
-// greedy rollout whose own schedule ends soonest, then those that end soonest of each
-// level and each weight of what was learned, the expert's placement, unless the policy has
-// no guides, and improvements of the best of these. There are fewer when ctx ends.
+// greedy rollout whose own schedule ends soonest, then, of those that end soonest of each
+// level and each weight of what was learned, the ones with the shortest steps on the
+// coarsened graph, the expert's placement, unless the policy has no guides, and
+// improvements of the best of these. There are fewer when ctx ends, or where drafts are alike.
 func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, error) {
 	return p.zeroShot(ctx, f, k, defaultZeroShot())
 }
 
 func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotConfig) ([]Sample, error) {
 	random := rand.New(rand.NewPCG(f.problem.Seed, 0x7a))
-	improved := c.improver.placements(f.instance(0), int(c.improved*float64(k)))
-	out := p.drafts(ctx, f, k-improved, c, random)
+	improved, drafts := 0, k
+	if f.sketch = nil; c.improver.share > 0 {
+		var err error
+		if f.sketch, err = anneal.NewSketch(f.problem); err != nil {
+			return nil, err
+		}
+	}
+	if f.sketch != nil {
+		improved, drafts = c.improver.placements(f.instance(0), k), c.drafts*k
+	}
+	out := p.drafts(ctx, f, drafts, c, random)
 	if len(out) == 0 {
 		return nil, ctx.Err()
 	}
-	if c.improved > 0 && k > 1 && !p.net.unguided {
+	if f.sketch != nil {
+		out = shortest(f.sketch, out, k-improved, c.alike)
+	}
+	if c.improver.share > 0 && k > 1 && !p.net.unguided {
 		out = append(out[:min(len(out), k-improved-1)], Sample{Decision: plan.Decision{Device: f.coarse.expert}})
 	}
 	for i := range out {
@@ -126,7 +138,7 @@ func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotCon
 	if improved == 0 {
 		return out, nil
 	}
-	return p.improve(ctx, f, out, improved, c, random), nil
+	return p.improve(ctx, f, out, improved, c.improver, random), nil
 }
 
 // complete decides the other tasks of a sample that has devices alone, and evaluates it.
@@ -163,33 +175,6 @@ func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfi
 		}
 	}
 	return merge(greedy.of, lists, k, c.alike)
-}
-
-// improve adds up to n samples to those judged: what annealing by the own schedule makes of
-// the best of them, each by turns. One that comes to nothing new is not judged again.
-func (p *Policy) improve(ctx context.Context, f *Features, judged []Sample, n int, c zeroShotConfig, random *rand.Rand) []Sample {
-	s := f.instance(0)
-	parents := slices.Clone(judged)
-	slices.SortStableFunc(parents, func(a, b Sample) int { return a.Score.Compare(b.Score) })
-	parents = parents[:min(len(parents), c.parents)]
-	x, at := newImprover(s, c.improver), make([]int32, s.part.NumUnits())
-	for i := range n {
-		parent := parents[i%len(parents)]
-		for u := range at {
-			at[u] = int32(parent.Device[s.part.Ops[u][0]])
-		}
-		best, soonest := x.improve(ctx, at, c.improver.movesOf(s, n), random)
-		if ctx.Err() != nil {
-			break
-		}
-		y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, clock: soonest}
-		if s.place(best, y.Device); slices.Equal(y.Device, parent.Device) {
-			continue
-		}
-		f.complete(p, &y)
-		judged = append(judged, y)
-	}
-	return judged
 }
 
 // followAll follows every prior once, with that weight of what was learned and at
