@@ -4,27 +4,17 @@ import (
 	"testing"
 
 	"placer/graph"
-	"placer/hw"
 	"placer/internal/campaign"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
-	"placer/workloads"
 )
 
 // TestTheCheckerSeesFaults: a result is without fault, and with any one of its figures
 // changed it has one.
 func TestTheCheckerSeesFaults(t *testing.T) {
-	g, err := workloads.Build("rnnlm:layers=2,unroll=3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := hw.Take("p100", 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := problem.New(problem.Source{Graph: g}, m, problem.Options{})
+	p, err := problem.Workload("rnnlm:layers=2,unroll=3", "p100", 2, problem.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +25,7 @@ func TestTheCheckerSeesFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(r)
-		return campaign.Faults(g, m, "fifo", d, func(i graph.OpID, d int) units.Seconds { return units.Seconds(p.Simulator.OpSeconds(d)[i]) }, r)
+		return campaign.Faults(p.Graph, p.Machine, "fifo", d, func(i graph.OpID, d int) units.Seconds { return units.Seconds(p.Simulator.OpSeconds(d)[i]) }, r)
 	}
 	if f := faults(func(*sim.Result) {}); len(f) > 0 {
 		t.Fatal(f)

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"placer/hw"
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/plan"
-	"placer/workloads"
 )
 
 var (
@@ -30,19 +28,11 @@ const mostAfter = 3 * time.Second
 // of 100,000 ops: on quiet cores within a second (docs/reliability.md). It is processor time
 // that counts: a busy machine gives less of it in a second.
 func TestEveryMethodStops(t *testing.T) {
-	g, err := workloads.Build(*cancelGraph)
+	p, err := problem.Workload(*cancelGraph, "p100", 8, problem.Options{Tasks: plan.Place})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := hw.Take("p100", 8, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := problem.New(problem.Source{Graph: g}, m, problem.Options{Tasks: plan.Place})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d ops", g.NumOps())
+	t.Logf("%d ops", p.Graph.NumOps())
 	began := time.Now()
 	for _, method := range methods.Methods() {
 		t.Run(method.Name, func(t *testing.T) {

@@ -7,10 +7,8 @@ import (
 	"testing"
 
 	"placer/graph/unit"
-	"placer/hw"
 	"placer/placer/problem"
 	"placer/units"
-	"placer/workloads"
 )
 
 // TestAssign: the least of all assignments, found by trying them.
@@ -56,15 +54,7 @@ func TestAssign(t *testing.T) {
 // updates. Where they do the step is the same, and no more moves.
 func TestAlike(t *testing.T) {
 	const layers, experts = 3, 4
-	g, err := workloads.Build("moe:layers=3,hidden=64,heads=4,kv_heads=2,ffn=96,vocab=100,seq=16,experts=4,batch=6")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := hw.Take("a100", 4, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := problem.New(problem.Source{Graph: g}, m, problem.Options{})
+	p, err := problem.Workload("moe:layers=3,hidden=64,heads=4,kv_heads=2,ffn=96,vocab=100,seq=16,experts=4,batch=6", "a100", 4, problem.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +62,12 @@ func TestAlike(t *testing.T) {
 	cells := p.Units.Levels[unit.Cell]
 	sums := func(cell int32) (flops units.FLOPs, held units.Bytes, params int64) {
 		for _, i := range cells.Ops[cell] {
-			o := g.Op(i)
+			o := p.Graph.Op(i)
 			flops, held, params = flops+o.FLOPs, held+o.Resident, params+o.Params
 		}
 		return flops, held, params
 	}
-	classes := alike(g, cells)
+	classes := alike(p.Graph, cells)
 	for _, c := range classes {
 		for _, us := range c {
 			if len(us) != len(c[0]) {
@@ -86,7 +76,7 @@ func TestAlike(t *testing.T) {
 			for k, u := range us {
 				fa, ha, pa := sums(u)
 				if fb, hb, pb := sums(c[0][k]); math.Abs(float64(fa-fb)) > 1e-3*float64(fa) || pa != pb || math.Abs(float64(ha-hb)) > 1e3 {
-					t.Fatalf("%s corresponds to %s", g.Op(cells.Ops[u][0]).Name, g.Op(cells.Ops[c[0][k]][0]).Name)
+					t.Fatalf("%s corresponds to %s", p.Graph.Op(cells.Ops[u][0]).Name, p.Graph.Op(cells.Ops[c[0][k]][0]).Name)
 				}
 			}
 		}
@@ -104,8 +94,8 @@ func TestAlike(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
-		x := &finder{p: &p.Problem, old: make([]uint8, g.NumOps()), alike: classes}
-		device := make([]uint8, g.NumOps())
+		x := &finder{p: &p.Problem, old: make([]uint8, p.Graph.NumOps()), alike: classes}
+		device := make([]uint8, p.Graph.NumOps())
 		for i := range x.old {
 			x.old[i] = uint8(rng.IntN(4))
 		}

@@ -7,27 +7,17 @@ import (
 
 	"placer/baselines/search/local"
 	"placer/graph"
-	"placer/hw"
 	"placer/placer/problem"
 	"placer/placer/replan"
 	"placer/plan"
 	"placer/units"
-	"placer/workloads"
 )
 
 // lose returns a problem on a machine of four devices without device lost, and a plan of all four by the
 // numbers of the three that are left.
 func lose(t *testing.T, lost int) (*problem.Problem, []uint8) {
 	t.Helper()
-	g, err := workloads.Build("llama:layers=6,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=1000,batch=4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := hw.Take("a100", 4, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := problem.New(problem.Source{Graph: g}, m, problem.Options{})
+	whole, err := problem.Workload("llama:layers=6,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=1000,batch=4", "a100", 4, problem.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +34,7 @@ func lose(t *testing.T, lost int) (*problem.Problem, []uint8) {
 			keep = append(keep, d)
 		}
 	}
-	p, err := whole.On(m.Keep(keep))
+	p, err := whole.On(whole.Machine.Keep(keep))
 	if err != nil {
 		t.Fatal(err)
 	}
