@@ -211,11 +211,11 @@ repro-transfer: ## pretrain six policies, each without a family, and judge the 1
 .PHONY: repro-transfer-encoder repro-transfer-unguided
 .PHONY: repro-untrained
 repro-untrained: ## fine-tuning that begins with an untrained network beside the recorded one, SEEDS of each row (ROWS="rnnlm2,gnmt2" for some), into experiments/transfer; goes on where it was stopped; 20 CPU minutes a seed
-	$(GO) run ./experiments/transfer -untrained $(or $(SEEDS),1) -rows "$(ROWS)"
+	$(GO) run ./experiments/transfer untrained -seeds $(or $(SEEDS),1) -rows "$(ROWS)"
 
 .PHONY: repro-transfer-equal repro-transfer-ablation repro-transfer-curve repro-transfer-ppo repro-transfer-tasks
 repro-transfer-equal: ## zero-shot placement beside annealing from nothing in as much processor time, on graphs of held-out families up to a million ops (SEEDS=6; 5 CPU minutes a seed), into experiments/transfer/equal; goes on where it was stopped
-	GOMAXPROCS=1 $(GO) run ./experiments/transfer -equal -seeds $(or $(SEEDS),6) -o experiments/transfer/equal experiments/transfer/policies/without-*.safetensors
+	GOMAXPROCS=1 $(GO) run ./experiments/transfer equal -seeds $(or $(SEEDS),6) -o experiments/transfer/equal experiments/transfer/policies/without-*.safetensors
 
 repro-transfer-ablation: ## pretrain policies with parts of the network left out and judge them on families held out (SEEDS="1 2 3", VARIANTS; a minute of one core a policy, then five seconds), into experiments/transfer/ablation; goes on where it was stopped
 	SEEDS="$(SEEDS)" VARIANTS="$(VARIANTS)" STEPS=$(STEPS) ./experiments/transfer/ablation/run.sh
@@ -224,10 +224,10 @@ repro-transfer-curve: ## pretrain policies of three widths on 30, 100 and 300 dr
 	GUIDES=$(GUIDES) SEEDS="$(SEEDS)" PROBLEMS="$(PROBLEMS)" WIDTHS="$(WIDTHS)" STEPS=$(STEPS) ./experiments/transfer/curve/run.sh
 
 repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; half a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
-	$(GO) run ./experiments/transfer -ppo $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
+	$(GO) run ./experiments/transfer ppo -seeds $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
 
 repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6, families held out (20 s of one core), into experiments/transfer/tasks.csv
-	$(GO) run ./experiments/transfer -tasks experiments/transfer/policies/without-*.safetensors
+	$(GO) run ./experiments/transfer tasks experiments/transfer/policies/without-*.safetensors
 
 repro-transfer-unguided: ## pretrain six policies that read no rule of thumb, each without a family, and judge the 14 rows zero-shot beside an untrained network of the same inputs (SEEDS="1 2 3"; two to four minutes of one core a policy, then about four for the rows), into experiments/transfer/unguided; goes on where it was stopped
 	SEEDS="$(SEEDS)" ./experiments/transfer/unguided/run.sh

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -32,6 +33,18 @@ type ablationRun struct {
 	Drafts   float64 `csv:"best_of_16_s"`
 	Joint    float64 `csv:"joint_16_s"` // all three tasks, 16 plans made and all judged
 	Untaught float64 `csv:"rules_16_s"` // the same, schedule and fusion as without learning
+}
+
+func ablationCommand() command {
+	return command{"ablation", "judge policies in folders VARIANT-SEED, with parts of the network left out, into runs.csv and " + tableFile, variants(writeAblation)}
+}
+
+// variants returns what a command does that judges policies in folders.
+func variants(write func(io.Writer, []ablationRun) error) func(*flag.FlagSet) func([]string) error {
+	return func(f *flag.FlagSet) func([]string) error {
+		out := outFlag(f)
+		return func(files []string) error { return judgeVariants(files, *out, write) }
+	}
 }
 
 // judgeVariants judges the policies of files, each in a folder VARIANT-SEED, and writes

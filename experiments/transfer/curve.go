@@ -10,6 +10,10 @@ import (
 // size is a variant of the scaling curve.
 type size struct{ problems, width int }
 
+func curveCommand() command {
+	return command{"curve", "judge policies in folders PROBLEMSxWIDTH-SEED, into runs.csv and " + tableFile, variants(writeCurve)}
+}
+
 // writeCurve writes a line for each number of problems and each width of the network:
 // reductions of the step against the expert's, in percent, geometric means over rows, means
 // over training seeds with intervals of 95%.

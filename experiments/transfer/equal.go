@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -61,6 +62,13 @@ type equalCase struct {
 	devices            int
 	heldOut            string // the family that the policy has not seen, or "-" for the built-in policy
 	ways               string // of placing zero-shot, separated by commas
+}
+
+func equalCommand() command {
+	return command{"equal", "place the graphs of " + graphsFile + " in the folder zero-shot and anneal them in as much processor time, into " + equalFile + " and " + tableFile, func(f *flag.FlagSet) func([]string) error {
+		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 6, "seeds of annealing")
+		return judged(func(policies map[string]*sequential.Policy) error { return judgeEqual(policies, *out, *only, *seeds) })
+	}}
 }
 
 // judgeEqual compares zero-shot placement with annealing on the graphs of the folder,

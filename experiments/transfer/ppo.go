@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -32,6 +33,15 @@ type ppoSeed struct {
 	First       float64 `csv:"zero_shot_s"` // the best of the zero-shot samples that it begins with
 	SameAt      float64 `csv:"same_at"`     // evaluations at which it was as good as the policy from scratch, infinite where it was not
 	Scratch     string  `csv:"from_scratch_s"`
+}
+
+func ppoCommand() command {
+	return command{"ppo", "fine-tune through the network, on the rows of results.csv, into ppo.csv and ppo.md", func(f *flag.FlagSet) func([]string) error {
+		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of fine-tuning")
+		return judged(func(policies map[string]*sequential.Policy) error {
+			return judgePPO(policies, "experiments/transfer", *out, *only, *seeds)
+		})
+	}}
 }
 
 // judgePPO fine-tunes through the network on the rows that results.csv in folder has,

@@ -14,9 +14,9 @@ for family in rnnlm gnmt trfxl inception amoebanet wavenet; do
   cp "$runs/$family/policy.safetensors" "experiments/transfer/policies/without-$family.safetensors"
 done
 mkdir -p "$runs/results"
-go run ./experiments/transfer -o "$runs/results" experiments/transfer/policies/without-*.safetensors
+go run ./experiments/transfer rows -o "$runs/results" experiments/transfer/policies/without-*.safetensors
 cp "$runs/results/results.csv" "$runs/results/tuned.csv" "$runs/results/table.md" experiments/transfer/
 # The built-in policy sees all families; its card says what the same training came
 # to where one was held out.
 bin/placer pretrain -q --steps "${STEPS:-5000}" --hours "${HOURS:-0}" --cache "$cache" --out "$runs/all"
-go run ./experiments/transfer -o experiments/transfer -card "$runs/all/policy.safetensors" -to placer/pretrained/policy.safetensors
+go run ./experiments/transfer card "$runs/all/policy.safetensors"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -33,6 +34,13 @@ type taskRow struct {
 	Rules    float64 `csv:"rules_s"`     // the same placements, everything fused
 	Joint    float64 `csv:"joint_s"`     // schedule and fusion by the policy
 	Took     float64 `csv:"cpu_seconds"` // of the joint plans, features included
+}
+
+func tasksCommand() command {
+	return command{"tasks", "judge all three tasks, zero-shot, on the cases of GO's figure 6, into tasks.csv and tasks.md", func(f *flag.FlagSet) func([]string) error {
+		out := outFlag(f)
+		return judged(func(policies map[string]*sequential.Policy) error { return judgeTasks(policies, *out) })
+	}}
 }
 
 // judgeTasks judges the cases by the policies that do not know their families.

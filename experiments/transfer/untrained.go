@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -29,6 +30,13 @@ type untrainedSeed struct {
 	Step        float64 `csv:"step_s"`
 	Took        float64 `csv:"cpu_seconds"` // of all threads
 	Evaluations float64 `csv:"evaluations"`
+}
+
+func untrainedCommand() command {
+	return command{"untrained", "fine-tune from an untrained network, into untrained.csv and untrained.md; takes no policies", func(f *flag.FlagSet) func([]string) error {
+		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of fine-tuning")
+		return func([]string) error { return judgeUntrained(*out, *only, *seeds) }
+	}}
 }
 
 // judgeUntrained fine-tunes from random weights on the rows that the folder's results.csv

@@ -27,4 +27,4 @@ for seed in ${SEEDS:-1 2 3}; do
     "$placer" pretrain -q --hold-out gnmt,amoebanet,inception $flags $length --teacher 300 --pool 8 --judged 1 --seed "$seed" --cache "$runs/plans" --out "$run"
   done
 done
-[ "${JUDGE:-yes}" = no ] || go run ./experiments/transfer -ablation -o "$out" "$runs"/*-*/policy.safetensors
+[ "${JUDGE:-yes}" = no ] || go run ./experiments/transfer ablation -o "$out" "$runs"/*-*/policy.safetensors

@@ -22,5 +22,5 @@ for seed in ${SEEDS:-1 2 3}; do
         --imitation 40 --teacher 300 --steps "${STEPS:-400}" --judged 1 --seed "$seed" --cache "${CACHE:-$runs/plans}" --out "$run"
     done
   done
-  [ "${JUDGE:-yes}" = no ] || $judge -curve -o "$out" "$runs"/*x*-"$seed"/policy.safetensors
+  [ "${JUDGE:-yes}" = no ] || $judge curve -o "$out" "$runs"/*x*-"$seed"/policy.safetensors
 done

@@ -14,5 +14,5 @@ for family in rnnlm gnmt trfxl inception amoebanet wavenet; do
   bin/placer pretrain -q --hold-out "$family" --encoder "${WIDTH:-32}" --steps "${STEPS:-4000}" --task-steps "${TASK_STEPS:-600}" --cache "$cache" --out "$runs/$family"
   cp "$runs/$family/policy.safetensors" "$out/policies/without-$family.safetensors"
 done
-go run ./experiments/transfer -tune 0 -o "$out" "$out"/policies/without-*.safetensors
-go run ./experiments/transfer -tasks -o "$out" "$out"/policies/without-*.safetensors
+go run ./experiments/transfer rows -tune 0 -o "$out" "$out"/policies/without-*.safetensors
+go run ./experiments/transfer tasks -o "$out" "$out"/policies/without-*.safetensors

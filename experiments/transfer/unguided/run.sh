@@ -15,5 +15,5 @@ for seed in ${SEEDS:-1 2 3}; do
     bin/placer pretrain -q --guides none --hold-out "$family" --hidden "${WIDTH:-64}" --steps "${STEPS:-2000}" --seed "$seed" --cache "$cache" --out "$runs/$seed/$family"
   done
   mkdir -p "$out/$seed"
-  go run ./experiments/transfer -tune 0 -seeds 1 -o "$out/$seed" "$runs/$seed"/*/policy.safetensors
+  go run ./experiments/transfer rows -tune 0 -seeds 1 -o "$out/$seed" "$runs/$seed"/*/policy.safetensors
 done
