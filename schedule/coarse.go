@@ -14,7 +14,11 @@ import (
 // beyond the first weighs what the link from the first device to the second could
 // carry in its latency.
 func Coarsen(p *plan.Problem, part *unit.Partition) (*unit.Coarsened, [][]float64, error) {
-	return coarsen(p, part, InLatency(p.Machine))
+	c, err := unit.Coarsen(p.Graph, part, InLatency(p.Machine))
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, seconds(p, c), nil
 }
 
 // InLatency returns the bytes that the link from the first device of m to the second
@@ -27,27 +31,21 @@ func InLatency(m *hw.Machine) units.Bytes {
 	return units.Bytes(float64(latency) * float64(bandwidth))
 }
 
-func coarsen(p *plan.Problem, part *unit.Partition, perTensor units.Bytes) (*unit.Coarsened, [][]float64, error) {
-	c, err := unit.Coarsen(p.Graph, part, perTensor)
-	if err != nil {
-		return nil, nil, err
+// seconds returns the time of every node of c on every device, [D][V].
+func seconds(p *plan.Problem, c *unit.Coarsened) [][]float64 {
+	x := make([][]float64, p.Machine.NumDevices())
+	for d := range x {
+		x[d] = c.Sum(p.Evaluator.OpSeconds(d))
 	}
-	var seconds [][]float64
-	for d := range p.Machine.NumDevices() {
-		seconds = append(seconds, c.Sum(p.Evaluator.OpSeconds(d)))
-	}
-	return c, seconds, nil
+	return x
 }
 
-// CoarseProblem returns the coarsened graph of p's units in part, and the problem to place
-// it, judged by the length of its step alone: a quick and rough picture of p. Its priority
-// is the critical path's if p has any. It has no units, budget or seed. perTensor is that of
-// unit.Coarsen: what is added for it is held in memory too.
-func CoarseProblem(p *plan.Problem, part *unit.Partition, perTensor units.Bytes) (*unit.Coarsened, *plan.Problem, error) {
-	c, seconds, err := coarsen(p, part, perTensor)
-	if err != nil {
-		return nil, nil, err
-	}
+// CoarseProblem returns the problem to place c, which p's graph was coarsened to, judged by
+// the length of its step alone: a quick and rough picture of p. Its priority is the critical
+// path's if p has any. It has no units, budget or seed. What bundles of tensors weigh more is
+// held in memory too.
+func CoarseProblem(p *plan.Problem, c *unit.Coarsened) (*plan.Problem, error) {
+	seconds := seconds(p, c)
 	for _, s := range seconds {
 		for v := range s {
 			s[v] = max(s[v], shortest)
@@ -55,13 +53,13 @@ func CoarseProblem(p *plan.Problem, part *unit.Partition, perTensor units.Bytes)
 	}
 	s, err := sim.New(c.Graph, p.Machine, costs(seconds), sim.Default())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	q := &plan.Problem{Graph: c.Graph, Machine: p.Machine, Evaluator: s, Moves: s.Moves}
 	if p.Priority != nil {
 		q.Priority = sim.CriticalPathPriority(c.Graph, seconds[0])
 	}
-	return c, q, nil
+	return q, nil
 }
 
 // shortest is the least time of a node: the simulator wants positive times.

@@ -28,9 +28,20 @@ type Coarsened struct {
 // give to other units is left out, and so is the memory of tensors that do not
 // leave their node, but for the largest.
 func Coarsen(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Coarsened, error) {
+	return coarsen(g, p, perTensor, depths)
+}
+
+// CoarsenFinely is Coarsen with up to twice as many nodes, whose steps are more like those
+// of g: the ops of a node also have one height, the largest number of changes of unit on a
+// path from them to the end, and wait for the same nodes of the depth before theirs.
+func CoarsenFinely(g *graph.Graph, p *Partition, perTensor units.Bytes) (*Coarsened, error) {
+	return coarsen(g, p, perTensor, visits)
+}
+
+func coarsen(g *graph.Graph, p *Partition, perTensor units.Bytes, phases func(*graph.Graph, *Partition, []bool) []phase) (*Coarsened, error) {
 	c := &Coarsened{units: p, Of: make([]int32, g.NumOps())}
 	constant := constants(g)
-	number := c.nodes(g, constant)
+	number := c.nodes(constant, phases(g, p, constant))
 	bundles, inner := c.bundles(g, perTensor, constant, number)
 	b := graph.NewBuilder(g.Name())
 	b.Grow(int(number), len(bundles))
@@ -103,39 +114,25 @@ func constants(g *graph.Graph) []bool {
 	return constant
 }
 
-// nodes numbers the pairs of unit and depth and returns how many there are.
-func (c *Coarsened) nodes(g *graph.Graph, constant []bool) int32 {
-	n := g.NumOps()
-	depth := make([]int32, n)
-	for i := range n {
-		id, u, deepest := graph.OpID(i), c.units.Of[i], int32(0)
-		visit := func(q graph.OpID) {
-			if constant[q] {
-				return
-			}
-			d := depth[q]
-			if c.units.Of[q] != u {
-				d++
-			}
-			deepest = max(deepest, d)
-		}
-		for _, t := range g.Inputs(id) {
-			visit(g.Tensor(t).Producer)
-		}
-		for _, q := range g.Control(id) {
-			visit(q)
-		}
-		depth[i] = deepest
+// everywhere reports whether op i is a constant that waits for nothing: it could
+// be on every device.
+func everywhere(g *graph.Graph, i graph.OpID) bool {
+	return len(g.Inputs(i)) == 0 && len(g.Control(i)) == 0 && g.Op(i).Kind.Class() == graph.ClassConst
+}
+
+// nodes numbers the pairs of unit and phase and returns how many there are.
+func (c *Coarsened) nodes(constant []bool, phases []phase) int32 {
+	type key struct {
+		unit int32
+		phase
 	}
-	c.delay(g, constant, depth)
-	type key struct{ unit, depth int32 }
 	number := make(map[key]int32, 2*c.units.NumUnits())
-	last, at := key{-1, -1}, int32(0)
-	for i := range n {
+	last, at := key{unit: none}, int32(0)
+	for i, x := range phases {
 		if constant[i] {
 			continue
 		}
-		if k := (key{c.units.Of[i], depth[i]}); k != last { // neighbours are often of one node
+		if k := (key{c.units.Of[i], x}); k != last { // neighbours are often of one node
 			v, ok := number[k]
 			if !ok {
 				v = int32(len(number))
@@ -157,54 +154,15 @@ func (c *Coarsened) nodes(g *graph.Graph, constant []bool) int32 {
 		}
 		if first[u] < 0 {
 			first[u] = int32(len(number))
-			number[key{int32(u), -1}] = first[u]
+			number[key{int32(u), phase{depth: none}}] = first[u]
 		}
 	}
-	for i := range n {
+	for i := range constant {
 		if constant[i] {
 			c.Of[i] = first[c.units.Of[i]]
 		}
 	}
 	return int32(len(number))
-}
-
-// everywhere reports whether op i is a constant that waits for nothing: it could
-// be on every device.
-func everywhere(g *graph.Graph, i graph.OpID) bool {
-	return len(g.Inputs(i)) == 0 && len(g.Control(i)) == 0 && g.Op(i).Kind.Class() == graph.ClassConst
-}
-
-// delay deepens ops, products excepted, that work for their own unit alone to the
-// depth of their first consumer: shape arithmetic, random masks. Depth still grows
-// along every edge from unit to unit.
-func (c *Coarsened) delay(g *graph.Graph, constant []bool, depth []int32) {
-	n := g.NumOps()
-	waited := make([]bool, n) // some op waits for it by control dependency
-	for i := n - 1; i >= 0; i-- {
-		id := graph.OpID(i)
-		for _, q := range g.Control(id) {
-			waited[q] = true
-		}
-		if constant[i] || waited[i] {
-			continue
-		}
-		to, own := int32(-1), true
-		first, end := g.Outputs(id)
-		for t := first; t < end; t++ {
-			for _, q := range g.Consumers(t) {
-				own = own && c.units.Of[q] == c.units.Of[i]
-				if to < 0 || depth[q] < to {
-					to = depth[q]
-				}
-			}
-		}
-		if !own || to <= depth[i] {
-			continue
-		}
-		if k := g.Op(id).Kind.Class(); k != graph.ClassGEMM && k != graph.ClassConv {
-			depth[i] = to
-		}
-	}
 }
 
 // bundle is a set of tensors with one producing node and the same readers.

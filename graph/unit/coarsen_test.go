@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"placer/graph"
+	"placer/units"
 )
 
 // checkCoarsened compares a coarsened graph with what it was made of.
@@ -83,12 +84,43 @@ func TestCoarsenionOfRandomGraphs(t *testing.T) {
 			label[i] = int32(rapid.IntRange(0, 5).Draw(t, "unit"))
 		}
 		p := partition(compact(label))
-		c, err := Coarsen(g, p, 10)
+		for _, coarsen := range []func(*graph.Graph, *Partition, units.Bytes) (*Coarsened, error){Coarsen, CoarsenFinely} {
+			c, err := coarsen(g, p, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkCoarsened(t, g, p, c)
+		}
+	})
+}
+
+// TestCoarsenFinely: what differs in what it waits for or in what waits for it is apart.
+func TestCoarsenFinely(t *testing.T) {
+	b := newBuilder()
+	op := func(in ...graph.TensorID) graph.TensorID { return b.op("MatMul", 4, in...) }
+	x0, x1 := op(), op() // of units 0 and 1
+	op(x0)               // of unit 2, as the next three
+	op(x1)               //
+	op(x0, x1)           //
+	op(op(x0))           // and the reader of unit 3
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := partition([]int32{0, 1, 2, 2, 2, 2, 3})
+	for _, test := range []struct {
+		coarsen func(*graph.Graph, *Partition, units.Bytes) (*Coarsened, error)
+		want    int
+	}{{Coarsen, 4}, {CoarsenFinely, 7}} {
+		c, err := test.coarsen(g, p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkCoarsened(t, g, p, c)
-	})
+		if c.Graph.NumOps() != test.want {
+			t.Errorf("%d nodes, want %d", c.Graph.NumOps(), test.want)
+		}
+	}
 }
 
 // compact renumbers labels densely.

@@ -103,7 +103,11 @@ const mostNodes = 0.4
 // coarseObjective returns an objective on the coarsened graph of the units of part, of which
 // tell, if not nil, is told first, and the number of its nodes.
 func coarseObjective(p *plan.Problem, part *unit.Partition, tell func(*unit.Coarsened, *plan.Problem)) (*objective, int, error) {
-	c, q, err := schedule.CoarseProblem(p, part, schedule.InLatency(p.Machine))
+	c, err := unit.CoarsenFinely(p.Graph, part, schedule.InLatency(p.Machine))
+	if err != nil {
+		return nil, 0, err
+	}
+	q, err := schedule.CoarseProblem(p, c)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -37,7 +37,11 @@ func TestSketchOfLittle(t *testing.T) {
 // asked before.
 func TestSketchSeconds(t *testing.T) {
 	p, x := sketched(t)
-	c, q, err := schedule.CoarseProblem(p, p.Units.Levels[unit.Cell], schedule.InLatency(p.Machine))
+	c, err := unit.CoarsenFinely(p.Graph, p.Units.Levels[unit.Cell], schedule.InLatency(p.Machine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := schedule.CoarseProblem(p, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,11 @@ func newFolded(p *plan.Problem) (*folded, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, q, err := schedule.CoarseProblem(p, parts.Parts, 0) // hundreds of tensors stay in a block
+	c, err := unit.Coarsen(p.Graph, parts.Parts, 0) // hundreds of tensors stay in a block
+	if err != nil {
+		return nil, err
+	}
+	q, err := schedule.CoarseProblem(p, c)
 	if err != nil {
 		return nil, err
 	}

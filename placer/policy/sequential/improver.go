@@ -23,7 +23,7 @@ type improverConfig struct {
 }
 
 func defaultImprover() improverConfig {
-	return improverConfig{share: 0.375, parents: 3, steps: 20, fewest: 500, work: 16_000_000}
+	return improverConfig{share: 0.375, parents: 3, steps: 20, fewest: 500, work: 12_000_000}
 }
 
 // placements returns how many of k samples of s there is work to improve.
