@@ -4,7 +4,7 @@ import "testing"
 
 // improved are the cases on which improvements are tried.
 func improved() []Case {
-	return []Case{small, {Workload: "gnmt:layers=2,source=4,target=4,batch=16,hidden=128,vocab=1000", GPU: "p100", Devices: 4}}
+	return []Case{{Workload: "trfxl:layers=2,batch=8,sequence=64,segment=16,hidden=256,ffn=512,heads=2,head_dim=64,vocab=1000", GPU: "p100", Devices: 3}, {Workload: "gnmt:layers=2,source=4,target=4,batch=16,hidden=128,vocab=1000", GPU: "p100", Devices: 4}}
 }
 
 // TestImprovedSamples: drafts chosen and improved on the coarsened graph come to something
