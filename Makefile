@@ -220,7 +220,7 @@ repro-transfer-equal: ## zero-shot placement beside annealing from nothing in as
 repro-transfer-ablation: ## pretrain policies with parts of the network left out and judge them on families held out (SEEDS="1 2 3", VARIANTS; a minute of one core a policy, then five seconds), into experiments/transfer/ablation; goes on where it was stopped
 	SEEDS="$(SEEDS)" VARIANTS="$(VARIANTS)" STEPS=$(STEPS) ./experiments/transfer/ablation/run.sh
 
-repro-transfer-curve: ## pretrain policies of three widths on 30, 100 and 300 drawn problems and judge them on families held out (GUIDES=none|all, SEEDS="1 2 3", PROBLEMS, WIDTHS; a quarter of a minute of one core a policy), into experiments/transfer/curve; goes on where it was stopped
+repro-transfer-curve: ## pretrain policies of three widths on 30 to 3,000 drawn problems and judge them on families held out (GUIDES=none|all, SEEDS="1 2 3", PROBLEMS, WIDTHS, STEPS; a quarter of a minute of one core a policy), into experiments/transfer/curve; goes on where it was stopped
 	GUIDES=$(GUIDES) SEEDS="$(SEEDS)" PROBLEMS="$(PROBLEMS)" WIDTHS="$(WIDTHS)" STEPS=$(STEPS) ./experiments/transfer/curve/run.sh
 
 repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; half a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped

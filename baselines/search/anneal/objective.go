@@ -96,14 +96,10 @@ func (x penalty) of(s plan.Score) float64 {
 	return s.Value + x.serial*(anyOverflow+perDevice*float64(s.Overflow)/float64(x.memory))
 }
 
-// mostNodes is the largest coarsened graph worth searching on, as a share of the
-// graph's ops.
-const mostNodes = 0.4
-
-// coarseObjective returns an objective on the coarsened graph of the units of part, of which
-// tell, if not nil, is told first, and the number of its nodes.
-func coarseObjective(p *plan.Problem, part *unit.Partition, tell func(*unit.Coarsened, *plan.Problem)) (*objective, int, error) {
-	c, err := unit.CoarsenFinely(p.Graph, part, schedule.InLatency(p.Machine))
+// coarseObjective returns an objective on the graph that coarsen makes of the units of part,
+// of which tell, if not nil, is told first, and the number of its nodes.
+func coarseObjective(p *plan.Problem, part *unit.Partition, coarsen coarsening, tell func(*unit.Coarsened, *plan.Problem)) (*objective, int, error) {
+	c, err := coarsen(p.Graph, part, schedule.InLatency(p.Machine))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -3,8 +3,10 @@ package anneal
 import (
 	"sync"
 
+	"placer/graph"
 	"placer/graph/unit"
 	"placer/plan"
+	"placer/units"
 )
 
 // Shared is what runs on the same units of one graph have in common, for any number of
@@ -33,6 +35,28 @@ type coarse struct {
 	nodes int
 }
 
+// coarsening is unit.Coarsen, or CoarsenFinely.
+type coarsening func(*graph.Graph, *unit.Partition, units.Bytes) (*unit.Coarsened, error)
+
+// mostNodes is the largest coarsened graph worth searching on, as a share of the
+// graph's ops.
+const mostNodes = 0.4
+
+// newCoarse returns the graph that coarsen makes of p's cells; see coarseObjective.
+func newCoarse(p *plan.Problem, coarsen coarsening, tell func(*unit.Coarsened, *plan.Problem)) (*coarse, error) {
+	if p.Objective.Normal() != plan.Step { // the coarsened graph is simulated: it knows step times alone
+		return &coarse{}, nil
+	}
+	a, nodes, err := coarseObjective(p, p.Units.Levels[unit.Cell], coarsen, tell)
+	if err != nil {
+		return nil, err
+	}
+	if a.share > mostNodes {
+		a = nil
+	}
+	return &coarse{a, nodes}, nil
+}
+
 func (s *Shared) cellsOf(p *plan.Problem) *neighbourhood {
 	t, _ := s.cells.get(func() (*neighbourhood, error) { return newNeighbourhood(p, unit.Cell, unit.Chain), nil })
 	return t
@@ -44,19 +68,7 @@ func (s *Shared) opsOf(p *plan.Problem) *neighbourhood {
 }
 
 func (s *Shared) coarseOf(p *plan.Problem, tell func(*unit.Coarsened, *plan.Problem)) (*coarse, error) {
-	return s.coarse.get(func() (*coarse, error) {
-		if p.Objective.Normal() != plan.Step { // the coarsened graph is simulated: it knows step times alone
-			return &coarse{}, nil
-		}
-		a, nodes, err := coarseObjective(p, p.Units.Levels[unit.Cell], tell)
-		if err != nil {
-			return nil, err
-		}
-		if a.share > mostNodes {
-			a = nil
-		}
-		return &coarse{a, nodes}, nil
-	})
+	return s.coarse.get(func() (*coarse, error) { return newCoarse(p, unit.Coarsen, tell) })
 }
 
 func (s *Shared) listingOf(p *plan.Problem) (*listing, error) {

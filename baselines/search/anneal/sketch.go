@@ -5,11 +5,12 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"placer/graph/unit"
 	"placer/plan"
 )
 
-// Sketch judges and anneals placements of a problem on the coarsened graph of its cells: no
-// step of the problem is simulated. It is not for use by several goroutines at once.
+// Sketch judges and anneals placements of a problem on the finely coarsened graph of its
+// cells: no step of the problem is simulated. It is not for use by several goroutines at once.
 type Sketch struct {
 	cells     *neighbourhood
 	objective *objective
@@ -22,12 +23,11 @@ type Sketch struct {
 // NewSketch returns p's; nil where p is not judged by its step, or where the coarsened graph
 // is hardly smaller than its own, so that a step of it would be as good as one simulated.
 func NewSketch(p *plan.Problem) (*Sketch, error) {
-	shared := new(Shared)
-	c, err := shared.coarseOf(p, nil)
+	c, err := newCoarse(p, unit.CoarsenFinely, nil)
 	if err != nil || c.proto == nil {
 		return nil, err
 	}
-	cells := shared.cellsOf(p)
+	cells := new(Shared).cellsOf(p)
 	return &Sketch{cells: cells, objective: c.proto.clone(), device: make([]uint8, len(cells.seconds)), votes: make([]float64, p.Machine.NumDevices()), nodes: c.nodes}, nil
 }
 

@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
-# Pretrains policies of three widths on 30, 100 and 300 drawn problems of ten families,
+# Pretrains policies of three widths on 30 to 3,000 drawn problems of ten families,
 # without GNMT, AmoebaNet and Inception and their kin, and judges them on the rows of these
 # families. All take the same steps; the problems of a larger number hold those of a smaller.
-# JUDGE=no trains alone. GUIDES (all or none), SEEDS (default "1 2 3"), PROBLEMS and WIDTHS are trained and judged;
-# what is there is not made again, and a stopped training goes on.
+# JUDGE=no trains alone. GUIDES (all or none), SEEDS (default "1 2 3"), PROBLEMS, WIDTHS and
+# STEPS of PPO (default 400) are trained and judged; what is there is not made again, and a
+# stopped training goes on.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 placer=${PLACER:-bin/placer}
 [ -n "${PLACER:-}" ] || go build -o "$placer" ./cmd/placer
 guides=${GUIDES:-none}
-runs=${RUNS:-runs/transfer-curve}/guides-$guides
+name=guides-$guides
+[ "${STEPS:-400}" = 400 ] || name=steps-$STEPS
+runs=${RUNS:-runs/transfer-curve}/$name
 judge=${TRANSFER:-go run ./experiments/transfer}
-out=experiments/transfer/curve/guides-$guides
+out=experiments/transfer/curve/$name
 mkdir -p "$out"
 for seed in ${SEEDS:-1 2 3}; do
-  for problems in ${PROBLEMS:-30 100 300}; do
+  for problems in ${PROBLEMS:-30 100 300 1000 3000}; do
     for width in ${WIDTHS:-8 16 64}; do
       run=$runs/${problems}x$width-$seed
       [ -e "$run/policy.safetensors" ] && continue
