@@ -9,8 +9,9 @@ import (
 	"placer/plan"
 )
 
-// Sketch judges and anneals placements of a problem on the finely coarsened graph of its
-// cells: no step of the problem is simulated. It is not for use by several goroutines at once.
+// Sketch judges and anneals placements of a problem on the coarsened graph of its cells, the
+// fine one where that saves enough: no step of the problem is simulated. It is not for use by
+// several goroutines at once.
 type Sketch struct {
 	cells     *neighbourhood
 	objective *objective
@@ -24,6 +25,9 @@ type Sketch struct {
 // is hardly smaller than its own, so that a step of it would be as good as one simulated.
 func NewSketch(p *plan.Problem) (*Sketch, error) {
 	c, err := newCoarse(p, unit.CoarsenFinely, nil)
+	if err == nil && c.proto == nil {
+		c, err = newCoarse(p, unit.Coarsen, nil)
+	}
 	if err != nil || c.proto == nil {
 		return nil, err
 	}

@@ -80,3 +80,27 @@ func TestSketchShorten(t *testing.T) {
 		t.Error("it goes on behind the end of its context")
 	}
 }
+
+// TestSketchOfMany: where the fine graph saves too little, the coarser one serves.
+func TestSketchOfMany(t *testing.T) {
+	p, err := problem.Workload("resnext:blocks=4,batch=2,size=63", "p100", 2, problem.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, link, most := p.Units.Levels[unit.Cell], schedule.InLatency(p.Machine), int(mostNodes*float64(p.Graph.NumOps()))
+	fine, err := unit.CoarsenFinely(p.Graph, cells, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coarse, err := unit.Coarsen(p.Graph, cells, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fine.Graph.NumOps() <= most || coarse.Graph.NumOps() > most {
+		t.Fatalf("%d and %d nodes, want %d between them", coarse.Graph.NumOps(), fine.Graph.NumOps(), most)
+	}
+	x, err := NewSketch(&p.Problem)
+	if err != nil || x == nil || x.nodes != coarse.Graph.NumOps() {
+		t.Errorf("%v (%v), want one on %d nodes", x, err, coarse.Graph.NumOps())
+	}
+}
