@@ -11,7 +11,7 @@ placer=${PLACER:-bin/placer}
 [ -n "${PLACER:-}" ] || go build -o "$placer" ./cmd/placer
 guides=${GUIDES:-none}
 name=guides-$guides
-[ "${STEPS:-400}" = 400 ] || name=steps-$STEPS
+[ "${STEPS:-400}" = 400 ] || name=$name-steps-$STEPS
 runs=${RUNS:-runs/transfer-curve}/$name
 judge=${TRANSFER:-go run ./experiments/transfer}
 out=experiments/transfer/curve/$name
