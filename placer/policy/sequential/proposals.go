@@ -8,7 +8,6 @@ import (
 
 	"placer/graph/unit"
 	"placer/plan"
-	"placer/schedule"
 )
 
 // Proposal is a rollout that is worth making on a graph never seen: the level at
@@ -62,12 +61,11 @@ func (f *Features) levelOf(x Proposal) int {
 
 // Direct makes the policy's k best proposals on f, a greedy rollout each, and has the
 // simulator judge every one of them: nothing is chosen among drafts. Where the schedule is
-// decided too, the last of several is the best of the others in the order of its own
-// longest path, transfers included. There are fewer when ctx ends.
+// decided too, the last of several is the best of the others in another order (see
+// reordered). There are fewer when ctx ends.
 func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, error) {
-	made := k
-	reorder := k > 1 && f.problem.Tasks.Has(plan.Schedule)
-	if reorder {
+	made, reorders := k, f.reorders(k)
+	if reorders {
 		made--
 	}
 	out := p.rollOut(ctx, f, p.proposed(f, made))
@@ -75,11 +73,8 @@ func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, erro
 	if len(out) == 0 {
 		return nil, ctx.Err()
 	}
-	if reorder && ctx.Err() == nil {
-		best := Best(out)
-		best.Priority = schedule.PlacedCriticalPath(f.problem, best.Device)
-		best.Score = f.problem.Evaluator.Evaluate(best.Decision)
-		out = append(out, best)
+	if reorders {
+		out = f.reordered(ctx, out)
 	}
 	return out, nil
 }

@@ -134,9 +134,9 @@ func TestJointDirect(t *testing.T) {
 	}
 }
 
-// TestDirectReorders: with the schedule the last of the samples is the best of the others
-// in the order of its own longest path.
-func TestDirectReorders(t *testing.T) {
+// TestReorders: with the schedule the last of the samples is the best of the others in the
+// order of its own longest path, justified.
+func TestReorders(t *testing.T) {
 	p, err := small.Problem()
 	if err != nil {
 		t.Fatal(err)
@@ -146,21 +146,25 @@ func TestDirectReorders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, err := policy(t, 16).Direct(context.Background(), f, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(samples) != 5 {
-		t.Fatalf("%d samples, want 5", len(samples))
-	}
-	last, best := samples[4], Best(samples[:4])
-	if !slices.Equal(last.Device, best.Device) || !slices.Equal(last.Fusion, best.Fusion) {
-		t.Error("the last sample has another placement or fusion than the best of the others")
-	}
-	if want := schedule.PlacedCriticalPath(p, best.Device); !slices.Equal(last.Priority, want) {
-		t.Error("the last sample is not in the order of its own longest path")
-	}
-	if got := p.Evaluator.Evaluate(last.Decision); got != last.Score {
-		t.Errorf("the last sample scores %v, was judged %v", got, last.Score)
+	x := policy(t, 16)
+	for name, sample := range map[string]func(context.Context, *Features, int) ([]Sample, error){"direct": x.Direct, "drafts": x.ZeroShot} {
+		samples, err := sample(context.Background(), f, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(samples) != 5 {
+			t.Fatalf("%s: %d samples, want 5", name, len(samples))
+		}
+		last, best := samples[4], Best(samples[:4])
+		if !slices.Equal(last.Device, best.Device) || !slices.Equal(last.Fusion, best.Fusion) {
+			t.Errorf("%s: the last sample has another placement or fusion than the best of the others", name)
+		}
+		best.Priority = schedule.PlacedCriticalPath(p, best.Device)
+		if want := schedule.Justified(p, best.Decision); !slices.Equal(last.Priority, want) {
+			t.Errorf("%s: the last sample is not in the justified order of its own longest path", name)
+		}
+		if got := p.Evaluator.Evaluate(last.Decision); got != last.Score {
+			t.Errorf("%s: the last sample scores %v, was judged %v", name, got, last.Score)
+		}
 	}
 }

@@ -102,9 +102,18 @@ func (c zeroShotConfig) seconds(f *Features) float64 {
 // greedy rollout whose own schedule ends soonest, then, of those that end soonest of each
 // level and each weight of what was learned, the ones with the shortest steps on the
 // coarsened graph, the expert's placement, unless the policy has no guides, and
-// improvements of the best of these. There are fewer when ctx ends, or where drafts are alike.
+// improvements of the best of these. Where the schedule is decided too, the last is the best
+// of the others in another order. There are fewer when ctx ends, or where drafts are alike.
 func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, error) {
-	return p.zeroShot(ctx, f, k, defaultZeroShot())
+	reorders := f.reorders(k)
+	if reorders {
+		k--
+	}
+	out, err := p.zeroShot(ctx, f, k, defaultZeroShot())
+	if err == nil && reorders {
+		out = f.reordered(ctx, out)
+	}
+	return out, err
 }
 
 func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotConfig) ([]Sample, error) {
