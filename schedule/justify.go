@@ -29,18 +29,18 @@ func Justified(p *plan.Problem, d plan.Decision) []int32 {
 // backward is a step that runs backwards. Letters: N ops, K kernels, D devices. Times are
 // seconds from the end of the step.
 type backward struct {
-	p       *plan.Problem
-	device  []uint8   // [N]
-	kernel  []int32   // [N]
-	at, ops []int32   // of kernel k: ops[at[k]:at[k+1]]
-	takes   []float64 // [K]
-	ends    []float64 // [K] when each ends forwards, in seconds from the start of the step
-	waits   []int32   // [K] what its ops are read by, or waited for, elsewhere that has not run yet
-	ready   []float64 // [K] when the last of these has been there
-	key     []float64 // [N] less, the earlier the op begins forwards in this step
-	events  agenda    // of kernels that end, or become ready
-	queues  []agenda  // [D] kernels that are ready, what ended last first
-	busy    []bool    // [D]
+	p      *plan.Problem
+	device []uint8        // [N]
+	kernel []int32        // [N]
+	ops    [][]graph.OpID // [K] those of each kernel, ascending
+	takes  []float64      // [K]
+	ends   []float64      // [K] when each ends forwards, in seconds from the start of the step
+	waits  []int32        // [K] what its ops are read by, or waited for, elsewhere that has not run yet
+	ready  []float64      // [K] when the last of these has been there
+	key    []float64      // [N] less, the earlier the op begins forwards in this step
+	events agenda         // of kernels that end, or become ready
+	queues []agenda       // [D] kernels that are ready, what ended last first
+	busy   []bool         // [D]
 }
 
 func newBackward(p *plan.Problem, d plan.Decision) *backward {
@@ -58,23 +58,18 @@ func newBackward(p *plan.Problem, d plan.Decision) *backward {
 		b.kernel, b.takes = slices.Clone(kernel), slices.Clone(takes)
 	}
 	k := len(b.takes)
-	b.at, b.ops = make([]int32, k+1), make([]int32, n)
-	b.ends, b.waits, b.ready = make([]float64, k), make([]int32, k), make([]float64, k)
-	for _, c := range b.kernel {
-		b.at[c+1]++
-	}
-	for c := range k {
-		b.at[c+1] += b.at[c]
-	}
-	fill := slices.Clone(b.at)
-	for v, c := range b.kernel {
-		b.ops[fill[c]] = int32(v)
-		fill[c]++
+	b.ops, b.ends, b.waits, b.ready = make([][]graph.OpID, k), make([]float64, k), make([]int32, k), make([]float64, k)
+	for i, c := range b.kernel {
+		v := graph.OpID(i)
+		b.ops[c] = append(b.ops[c], v)
 		b.ends[c] = starts[v] + b.takes[c]
-		b.before(graph.OpID(v), func(before graph.OpID, _ float64) { b.waits[b.kernel[before]]++ })
+		b.before(v, func(before graph.OpID, _ float64) { b.waits[b.kernel[before]]++ })
 	}
 	return b
 }
+
+// on returns the device of kernel c.
+func (b *backward) on(c int32) uint8 { return b.device[b.ops[c][0]] }
 
 // before calls f for what op v waits for in other kernels, once for each tensor, with what its
 // transfer takes.
@@ -112,7 +107,7 @@ func (b *backward) run() {
 		touched := uint64(0) // devices
 		for len(b.events) > 0 && b.events[0].key == now {
 			e := heap.Pop(&b.events).(entry)
-			on := b.device[b.ops[b.at[e.kernel]]]
+			on := b.on(e.kernel)
 			touched |= 1 << on
 			if e.ends {
 				b.busy[on] = false
@@ -132,17 +127,17 @@ func (b *backward) run() {
 // begin runs kernel c from now on.
 func (b *backward) begin(c int32, now float64) {
 	end := now + b.takes[c]
-	for _, v := range b.ops[b.at[c]:b.at[c+1]] {
+	for _, v := range b.ops[c] {
 		b.key[v] = -end
 	}
-	b.busy[b.device[b.ops[b.at[c]]]] = true
+	b.busy[b.on(c)] = true
 	heap.Push(&b.events, entry{key: end, kernel: c, ends: true})
 }
 
 // complete makes ready what waited for kernel c alone, which ends now.
 func (b *backward) complete(c int32, now float64) {
-	for _, v := range b.ops[b.at[c]:b.at[c+1]] {
-		b.before(graph.OpID(v), func(before graph.OpID, transfer float64) {
+	for _, v := range b.ops[c] {
+		b.before(v, func(before graph.OpID, transfer float64) {
 			k := b.kernel[before]
 			b.ready[k] = max(b.ready[k], now+transfer)
 			if b.waits[k]--; b.waits[k] == 0 {
