@@ -36,7 +36,7 @@ extern "C" __global__ void rw(u64 in, u64 nin, u64 out, u64 nout, u64 fma) {
     for (u64 k = 0; k < fma; k++) {
       a = a * x.x + x.y; b = b * x.y + x.z; c = c * x.z + x.w; d = d * x.w + x.x;
     }
-    if (i < nout) { x.x += a; q[i] = x; }
+    if (i < nout) { if (fma) x.x += a; q[i] = x; }
     a += x.x; b += x.y; c += x.z; d += x.w;
   }
   for (; i < nout; i += step) q[i] = make_float4(a, b, c, d);
