@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -74,6 +75,9 @@ func Open(path string) (gpu.Driver, error) {
 		return nil, fmt.Errorf("the driver is too old: %w", err)
 	}
 	d.green.find(h)
+	if err := connect(); err != nil {
+		return nil, err
+	}
 	if err := check(d.init, 0); err != nil {
 		return nil, fmt.Errorf("cuInit: %w", err)
 	}
@@ -83,6 +87,17 @@ func Open(path string) (gpu.Driver, error) {
 	}
 	d.version = int(v)
 	return d, nil
+}
+
+// connect asks for as many hardware queues as there can be, unless the environment
+// names a number. Streams share queues, eight by default, and what shares one runs
+// in the order in which it was issued.
+func connect() error {
+	const name = "CUDA_DEVICE_MAX_CONNECTIONS"
+	if os.Getenv(name) != "" {
+		return nil
+	}
+	return os.Setenv(name, "32")
 }
 
 func (d *driver) Version() int { return d.version }
