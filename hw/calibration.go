@@ -11,9 +11,12 @@ import (
 // Calibration is constants of package roofline that were fitted to measurements
 // of a device. What it leaves out is that package's own.
 type Calibration struct {
-	Memory *MemoryConstants         `json:"memory,omitempty"`
-	GEMM   map[string]GEMMConstants `json:"gemm,omitempty"` // by element type
-	Source string                   `json:"source"`
+	Memory *MemoryConstants `json:"memory,omitempty"`
+	// Streams describe kernels that go through memory in order of addresses, as
+	// package measure runs them; they take Memory's place there, and nowhere else.
+	Streams *MemoryConstants         `json:"streams,omitempty"`
+	GEMM    map[string]GEMMConstants `json:"gemm,omitempty"` // by element type
+	Source  string                   `json:"source"`
 	// Error is the mean of |predicted / measured - 1| over measurements that the
 	// constants were not fitted to; 0 where unknown. No prediction uses it.
 	Error float64 `json:"error,omitempty"`
@@ -23,8 +26,10 @@ type Calibration struct {
 type MemoryConstants struct {
 	// Bandwidth is the fraction of the peak that long streams reach, (0,1].
 	Bandwidth float64 `json:"bandwidth"`
-	// Ramp is the time in which a kernel's traffic comes up to speed.
+	// Ramp is the time in which a kernel's traffic comes up to speed, Fill what comes
+	// on top of it where a kernel has work for every multiprocessor.
 	Ramp units.Seconds `json:"ramp"`
+	Fill units.Seconds `json:"fill,omitempty"`
 	// Patterns are the fractions of Bandwidth that classes of ops reach; those left
 	// out reach all of it.
 	Patterns map[string]float64 `json:"patterns,omitempty"`
@@ -37,6 +42,12 @@ type GEMMConstants struct {
 	Ends  units.Seconds `json:"ends"`
 	Tail  float64       `json:"tail"`
 	Fixed units.Seconds `json:"fixed"`
+	// Memory is the fraction of the peak bandwidth that operands and result get; 0:
+	// the device's Bandwidth.
+	Memory float64 `json:"memory,omitempty"`
+	// Odd is how many times as long a product takes whose rows are no multiple of 16
+	// bytes; 0 stands for 1.
+	Odd float64 `json:"odd,omitempty"`
 }
 
 // Classes are the keys of "patterns": the classes of ops that memory may bound.
@@ -49,23 +60,18 @@ func (c *Calibration) equal(e *Calibration) bool {
 	if c == nil || e == nil {
 		return c == e
 	}
-	m, n := c.Memory, e.Memory
-	same := m == n || m != nil && n != nil && m.Bandwidth == n.Bandwidth && m.Ramp == n.Ramp && maps.Equal(m.Patterns, n.Patterns)
-	return same && maps.Equal(c.GEMM, e.GEMM) && c.Source == e.Source && c.Error == e.Error
+	return c.Memory.equal(e.Memory) && c.Streams.equal(e.Streams) && maps.Equal(c.GEMM, e.GEMM) && c.Source == e.Source && c.Error == e.Error
+}
+
+func (m *MemoryConstants) equal(n *MemoryConstants) bool {
+	return m == n || m != nil && n != nil && m.Bandwidth == n.Bandwidth && m.Ramp == n.Ramp && m.Fill == n.Fill && maps.Equal(m.Patterns, n.Patterns)
 }
 
 // hash adds the constants of c to d.
 func (c *Calibration) hash(d digest) {
 	d.text("calibration")
-	if m := c.Memory; m != nil {
-		d.text("memory")
-		d.number(m.Bandwidth)
-		d.number(float64(m.Ramp))
-		for _, k := range slices.Sorted(maps.Keys(m.Patterns)) {
-			d.text(k)
-			d.number(m.Patterns[k])
-		}
-	}
+	c.Memory.hash(d, "memory")
+	c.Streams.hash(d, "streams")
 	d.text("gemm")
 	for _, k := range slices.Sorted(maps.Keys(c.GEMM)) {
 		q := c.GEMM[k]
@@ -73,13 +79,39 @@ func (c *Calibration) hash(d digest) {
 		for _, x := range []float64{q.Peak, q.Feed, float64(q.Ends), q.Tail, float64(q.Fixed)} {
 			d.number(x)
 		}
+		if q.Memory > 0 {
+			d.text("memory")
+			d.number(q.Memory)
+		}
+		if q.Odd > 0 {
+			d.text("odd")
+			d.number(q.Odd)
+		}
 	}
 	d.text("end")
 }
 
+// hash adds the constants of m, if there are any, to d under a name.
+func (m *MemoryConstants) hash(d digest, name string) {
+	if m == nil {
+		return
+	}
+	d.text(name)
+	d.number(m.Bandwidth)
+	d.number(float64(m.Ramp))
+	if m.Fill > 0 {
+		d.text("fill")
+		d.number(float64(m.Fill))
+	}
+	for _, k := range slices.Sorted(maps.Keys(m.Patterns)) {
+		d.text(k)
+		d.number(m.Patterns[k])
+	}
+}
+
 // calibration reads a calibration; nil for none.
 func (f *jsonFile) calibration(v *jsonValue) *Calibration {
-	if v == nil || !f.object(v, []string{"source"}, []string{"memory", "gemm", "error"}) {
+	if v == nil || !f.object(v, []string{"source"}, []string{"memory", "streams", "gemm", "error"}) {
 		return nil
 	}
 	c := &Calibration{Source: f.text(v.member("source"))}
@@ -88,6 +120,9 @@ func (f *jsonFile) calibration(v *jsonValue) *Calibration {
 	}
 	if x := v.member("memory"); x != nil {
 		c.Memory = f.memory(x)
+	}
+	if x := v.member("streams"); x != nil {
+		c.Streams = f.memory(x)
 	}
 	if x := v.member("gemm"); x != nil && f.object(x, nil, append([]string{"f32"}, elementTypes...)) {
 		c.GEMM = map[string]GEMMConstants{}
@@ -99,10 +134,13 @@ func (f *jsonFile) calibration(v *jsonValue) *Calibration {
 }
 
 func (f *jsonFile) memory(v *jsonValue) *MemoryConstants {
-	if !f.object(v, []string{"bandwidth", "ramp"}, []string{"patterns"}) {
+	if !f.object(v, []string{"bandwidth", "ramp"}, []string{"fill", "patterns"}) {
 		return nil
 	}
 	m := &MemoryConstants{Bandwidth: f.fraction(v.member("bandwidth")), Ramp: f.moment(v.member("ramp"))}
+	if x := v.member("fill"); x != nil {
+		m.Fill = f.moment(x)
+	}
 	if x := v.member("patterns"); x != nil && f.object(x, nil, Classes()) {
 		m.Patterns = map[string]float64{}
 		for _, y := range x.members {
@@ -113,10 +151,16 @@ func (f *jsonFile) memory(v *jsonValue) *MemoryConstants {
 }
 
 func (f *jsonFile) gemm(v *jsonValue) (q GEMMConstants) {
-	if f.object(v, []string{"peak", "feed", "ends", "tail", "fixed"}, nil) {
+	if f.object(v, []string{"peak", "feed", "ends", "tail", "fixed"}, []string{"memory", "odd"}) {
 		q.Peak = f.fraction(v.member("peak"))
 		q.Feed, q.Tail = f.number(v.member("feed"), 0, 1e6), f.number(v.member("tail"), 0, 1)
 		q.Ends, q.Fixed = f.moment(v.member("ends")), f.moment(v.member("fixed"))
+		if x := v.member("memory"); x != nil {
+			q.Memory = f.fraction(x)
+		}
+		if x := v.member("odd"); x != nil {
+			q.Odd = f.number(x, 1, 100)
+		}
 	}
 	return q
 }

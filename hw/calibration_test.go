@@ -13,7 +13,8 @@ const calibratedBox = `{"format": "placer machine 1", "name": "box",
 
 const fittedConstants = `{"source": "fitted",
  "memory": {"bandwidth": 0.91, "ramp": "1.2345678901234 us", "patterns": {"reduction": 0.5, "update": 1}},
- "gemm": {"bf16": {"peak": 0.97, "feed": 12.3456789, "ends": "1.5 us", "tail": 0, "fixed": "0 s"}}}`
+ "streams": {"bandwidth": 0.81, "ramp": "0.4 us", "fill": "0.6 us"},
+ "gemm": {"bf16": {"peak": 0.97, "feed": 12.3456789, "ends": "1.5 us", "tail": 0, "fixed": "0 s", "memory": 0.7, "odd": 4.5}}}`
 
 func readCalibrated(calibration string) (*Machine, error) {
 	return Read(strings.NewReader(strings.Replace(calibratedBox, "CALIBRATION", calibration, 1)))
@@ -27,7 +28,7 @@ func TestCalibrationRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := m.Devices[0].Calibration
-	if c.Memory.Ramp != 1.2345678901234e-6 || c.Memory.Patterns["reduction"] != 0.5 || c.GEMM["bf16"].Feed != 12.3456789 || c.Source != "fitted" {
+	if c.Memory.Ramp != 1.2345678901234e-6 || c.Memory.Patterns["reduction"] != 0.5 || c.GEMM["bf16"].Feed != 12.3456789 || c.Streams.Fill != 0.6e-6 || c.GEMM["bf16"].Memory != 0.7 || c.GEMM["bf16"].Odd != 4.5 || c.Source != "fitted" {
 		t.Fatalf("read %+v, %+v", c, c.Memory)
 	}
 	var text bytes.Buffer
@@ -44,7 +45,9 @@ func TestCalibrationRoundTrip(t *testing.T) {
 	seen := map[string]string{}
 	for _, x := range []string{fittedConstants, `{"source": ""}`, `{"source": "", "gemm": {}}`,
 		strings.Replace(fittedConstants, "0.91", "0.92", 1), strings.Replace(fittedConstants, "bf16", "f16", 1), strings.Replace(fittedConstants, `"update": 1`, `"update": 0.9`, 1),
-		strings.Replace(fittedConstants, `"tail": 0`, `"tail": 1`, 1), strings.Replace(fittedConstants, "1.2345678901234 us", "1 us", 1)} {
+		strings.Replace(fittedConstants, `"tail": 0`, `"tail": 1`, 1), strings.Replace(fittedConstants, "1.2345678901234 us", "1 us", 1), strings.Replace(fittedConstants, "0.6 us", "0.7 us", 1),
+		strings.Replace(fittedConstants, `"memory": 0.7`, `"memory": 0.8`, 1), strings.Replace(fittedConstants, `"odd": 4.5`, `"odd": 5`, 1),
+	} {
 		o, err := readCalibrated(x)
 		if err != nil {
 			t.Fatalf("%s: %v", x, err)
@@ -75,6 +78,9 @@ func TestCalibrationErrors(t *testing.T) {
 		"want a number":                            {"12.3456789", `"12"`},
 		"want a string with a number and its unit": {`"1.5 us"`, "1.5"},
 		"is 2 s, want 0 to 1 s":                    {"1.5 us", "2 s"},
+		"calibration.streams.fill: is 2 s":         {"0.6 us", "2 s"},
+		"odd: is the number 0.5, want 1 to 100":    {`"odd": 4.5`, `"odd": 0.5`},
+		"memory: is the number 1.7, want 0 to 1":   {`"memory": 0.7`, `"memory": 1.7`},
 		"key \"source\" is missing":                {`"source": "fitted",`, ""},
 		"key \"ramp\" is missing":                  {`"ramp": "1.2345678901234 us",`, ""},
 	} {

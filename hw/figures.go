@@ -11,7 +11,7 @@ import (
 // type, a multiply-add counting two. Figures: the vendor's white papers.
 type architecture struct {
 	cores int // of f32
-	f64   float64
+	f64   float64            // of vector units
 	flops map[string]float64 // of dense matrix units
 	l2    units.Bytes
 }
@@ -21,10 +21,10 @@ var architectures = map[int]architecture{
 	60:  {64, 64, map[string]float64{"f16": 256}, 4 << 20},
 	70:  {64, 64, map[string]float64{"f16": 1024}, 6 << 20},
 	75:  {64, 4, map[string]float64{"f16": 1024, "i8": 2048}, 4 << 20},
-	80:  {64, 64, map[string]float64{"f16": 2048, "bf16": 2048, "tf32": 1024, "i8": 4096}, 40 << 20},
+	80:  {64, 64, map[string]float64{"f16": 2048, "bf16": 2048, "tf32": 1024, "i8": 4096, "f64": 128}, 40 << 20},
 	86:  {128, 4, map[string]float64{"f16": 1024, "bf16": 1024, "tf32": 512, "i8": 2048}, 6 << 20},
 	89:  {128, 4, map[string]float64{"f16": 1024, "bf16": 1024, "tf32": 512, "f8": 2048, "i8": 2048}, 72 << 20},
-	90:  {128, 128, map[string]float64{"f16": 4096, "bf16": 4096, "tf32": 2048, "f8": 8192, "i8": 8192}, 50 << 20},
+	90:  {128, 128, map[string]float64{"f16": 4096, "bf16": 4096, "tf32": 2048, "f8": 8192, "i8": 8192, "f64": 256}, 50 << 20},
 	100: {128, 128, map[string]float64{"f16": 8192, "bf16": 8192, "tf32": 4096, "f8": 16384, "i8": 16384}, 126 << 20},
 }
 

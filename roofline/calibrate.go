@@ -126,7 +126,9 @@ func calibrationModel(d *hw.Device, p Params) *deviceModel {
 
 // Fit returns the constants for products of type t on d that make the mean
 // |log(predicted/measured)| over the samples least, everything else of p as it
-// is. The search is deterministic. d.Launch counts, as in Evaluate.
+// is. Memory is fitted where p has it, from there; Odd where three samples tell, which
+// the other constants are not fitted to. The search is deterministic. d.Launch
+// counts, as in Evaluate.
 func Fit(samples []Sample, d *hw.Device, p Params, t graph.DType) (GEMMParams, error) {
 	if len(samples) < 10 {
 		return GEMMParams{}, fmt.Errorf("roofline: %d samples are too few to fit 5 constants", len(samples))
@@ -136,11 +138,24 @@ func Fit(samples []Sample, d *hw.Device, p Params, t graph.DType) (GEMMParams, e
 			return GEMMParams{}, fmt.Errorf("roofline: sample %d (%v, %v, %v) is no measured product of %v", i, s.GEMM, s.DType, s.Seconds, t)
 		}
 	}
+	var even, rest []Sample
+	for _, s := range samples {
+		if odd(s.GEMM, t) {
+			rest = append(rest, s)
+		} else {
+			even = append(even, s)
+		}
+	}
+	if len(even) < 10 || len(rest) < 3 {
+		even, rest = samples, nil
+	}
+	samples = even
 	ops := make([]*graph.Op, len(samples))
 	for i := range samples {
 		ops[i] = samples[i].op()
 	}
 	x := calibrationModel(d, p)
+	memory := p.gemm(t).Memory
 	loss := func(v []float64) float64 {
 		x.reset(t, unpack(v))
 		sum := 0.0
@@ -151,7 +166,7 @@ func Fit(samples []Sample, d *hw.Device, p Params, t graph.DType) (GEMMParams, e
 	}
 	best, at := math.Inf(1), []float64(nil)
 	for _, peak := range []float64{0.95, 0.75} { // two starts: tile and tail trade off
-		v := pack(GEMMParams{Peak: peak, Feed: 16, Ends: 1e-6, Tail: 0.5, Fixed: 3e-6})
+		v := pack(GEMMParams{Peak: peak, Feed: 16, Ends: 1e-6, Tail: 0.5, Fixed: 3e-6, Memory: memory})
 		for range 2 { // restart a simplex that has collapsed
 			var y float64
 			if v, y = minimize(loss, v, 0.5, 400); y < best {
@@ -162,27 +177,59 @@ func Fit(samples []Sample, d *hw.Device, p Params, t graph.DType) (GEMMParams, e
 	if at == nil {
 		return GEMMParams{}, errors.New("roofline: fit: no finite loss")
 	}
-	return unpack(at), nil
+	q := unpack(at)
+	if rest != nil {
+		q.Odd = fitOdd(rest, x, q, t)
+	}
+	return q, nil
 }
 
-// FitPattern returns the fraction of p.Bandwidth that the samples' class reaches
-// by its access pattern, and the ramp, that make the loss of Fit least. The
-// samples are of one class and are no products.
-func FitPattern(samples []Sample, d *hw.Device, p Params) (pattern float64, ramp units.Seconds, err error) {
+// mostOdd bounds GEMMParams.Odd.
+const mostOdd = 20
+
+// fitOdd returns the Odd that makes the loss of Fit least over samples with such
+// rows, to 1%.
+func fitOdd(samples []Sample, x *deviceModel, q GEMMParams, t graph.DType) float64 {
+	best, at := math.Inf(1), 1.
+	for q.Odd = 1; q.Odd < mostOdd; q.Odd *= 1.01 {
+		x.reset(t, q)
+		sum := 0.0
+		for i := range samples {
+			sum += math.Abs(math.Log(float64(x.cost(samples[i].op()).Seconds() / samples[i].Seconds)))
+		}
+		if sum < best {
+			best, at = sum, q.Odd
+		}
+	}
+	return at
+}
+
+// FitPattern returns p with the fraction of its bandwidth that the samples' class
+// reaches by its access pattern, and the ramp, that make the loss of Fit least; Fill
+// is fitted where p has it, from there. The samples are of one class and are no
+// products.
+func FitPattern(samples []Sample, d *hw.Device, p Params) (Params, error) {
 	if len(samples) < 10 {
-		return 0, 0, fmt.Errorf("roofline: %d samples are too few to fit 2 constants", len(samples))
+		return p, fmt.Errorf("roofline: %d samples are too few to fit 2 constants", len(samples))
 	}
 	class := samples[0].Kind.Class()
 	for i, s := range samples {
 		if !(s.Seconds > 0) || !s.GEMM.IsZero() || s.Kind.Class() != class {
-			return 0, 0, fmt.Errorf("roofline: sample %d (%s, %v) is no measured op of class %v", i, s.Kind, s.Seconds, class)
+			return p, fmt.Errorf("roofline: sample %d (%s, %v) is no measured op of class %v", i, s.Kind, s.Seconds, class)
 		}
 	}
 	values := func(v []float64) Params {
 		q := p
 		q.Pattern[class] = max(1/(1+math.Exp(-v[0])), 1e-3)
 		q.Ramp = units.Seconds(math.Exp(min(v[1], 0)))
+		if len(v) > 2 {
+			q.Fill = units.Seconds(math.Exp(min(v[2], 0)))
+		}
 		return q
+	}
+	start := []float64{0, math.Log(2e-6)}
+	if p.Fill > 0 {
+		start = append(start, math.Log(float64(p.Fill)))
 	}
 	v, _ := minimize(func(v []float64) float64 {
 		sum := 0.0
@@ -190,24 +237,31 @@ func FitPattern(samples []Sample, d *hw.Device, p Params) (pattern float64, ramp
 			sum += math.Abs(math.Log(float64(t / samples[i].Seconds)))
 		}
 		return sum / float64(len(samples))
-	}, []float64{0, math.Log(2e-6)}, 0.5, 600)
-	q := values(v)
-	return q.Pattern[class], q.Ramp, nil
+	}, start, 0.5, 600)
+	return values(v), nil
 }
 
 // pack maps constants to unbounded numbers: logits of the fractions, logarithms
 // of the others.
 func pack(p GEMMParams) []float64 {
 	logit := func(x float64) float64 { return math.Log(x / (1 - x)) }
-	return []float64{logit(p.Peak), math.Log(p.Feed), math.Log(float64(p.Ends)), logit(p.Tail), math.Log(float64(p.Fixed))}
+	v := []float64{logit(p.Peak), math.Log(p.Feed), math.Log(float64(p.Ends)), logit(p.Tail), math.Log(float64(p.Fixed))}
+	if p.Memory > 0 {
+		v = append(v, logit(p.Memory))
+	}
+	return v
 }
 
 func unpack(v []float64) GEMMParams {
 	fraction := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-	return GEMMParams{
+	p := GEMMParams{
 		Peak: max(fraction(v[0]), 1e-3), Feed: math.Exp(min(v[1], 10)), Ends: units.Seconds(math.Exp(min(v[2], 0))),
 		Tail: fraction(v[3]), Fixed: units.Seconds(math.Exp(min(v[4], 0))),
 	}
+	if len(v) > 5 {
+		p.Memory = max(fraction(v[5]), 1e-3)
+	}
+	return p
 }
 
 // kendall returns tau-b of x and y, 0 where one of them is constant.

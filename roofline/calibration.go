@@ -7,10 +7,17 @@ import (
 	"placer/hw"
 )
 
-// calibrated returns p with the constants of c in their places.
-func (p Params) calibrated(c *hw.Calibration) Params {
-	if m := c.Memory; m != nil {
-		p.Bandwidth, p.Ramp = m.Bandwidth, m.Ramp
+// calibrated returns p with the constants of c in their places; plain: for kernels
+// that go through memory in order.
+func (p Params) calibrated(c *hw.Calibration, plain bool) Params {
+	m := c.Memory
+	if plain && c.Streams != nil {
+		m = c.Streams
+	} else if m == nil && c.Streams != nil { // a framework's kernels start as others do
+		p.Ramp, p.Fill = c.Streams.Ramp, c.Streams.Fill
+	}
+	if m != nil {
+		p.Bandwidth, p.Ramp, p.Fill = m.Bandwidth, m.Ramp, m.Fill
 		clear(p.Pattern[:])
 		for k := range graph.NumClasses {
 			p.Pattern[k] = m.Patterns[graph.Class(k).String()] // 0 stands for 1
@@ -25,17 +32,17 @@ func (p Params) calibrated(c *hw.Calibration) Params {
 }
 
 // Calibration returns p as constants that a machine file holds: those of products
-// of the types named, and those of memory on demand.
-func (p Params) Calibration(types []graph.DType, memory bool, source string) *hw.Calibration {
+// of the types named, and on demand those of memory, as streams.
+func (p Params) Calibration(types []graph.DType, streams bool, source string) *hw.Calibration {
 	c := &hw.Calibration{Source: source}
-	if memory {
-		c.Memory = &hw.MemoryConstants{Bandwidth: p.Bandwidth, Ramp: p.Ramp}
+	if streams {
+		c.Streams = &hw.MemoryConstants{Bandwidth: p.Bandwidth, Ramp: p.Ramp, Fill: p.Fill}
 		for k, x := range p.Pattern {
 			if name := graph.Class(k).String(); x != 0 && x != 1 && slices.Contains(hw.Classes(), name) {
-				if c.Memory.Patterns == nil {
-					c.Memory.Patterns = map[string]float64{}
+				if c.Streams.Patterns == nil {
+					c.Streams.Patterns = map[string]float64{}
 				}
-				c.Memory.Patterns[name] = x
+				c.Streams.Patterns[name] = x
 			}
 		}
 	}

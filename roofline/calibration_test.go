@@ -19,11 +19,15 @@ func TestCalibrated(t *testing.T) {
 	}
 	d := &m.Devices[0]
 	before := Default().ParamsOf(d)
-	fitted := before.With(graph.BF16, GEMMParams{Peak: 0.5, Feed: 3, Ends: 1e-6, Tail: 0.25, Fixed: 2e-6})
-	fitted.Bandwidth, fitted.Ramp = 0.9, 3e-6
+	fitted := before.With(graph.BF16, GEMMParams{Peak: 0.5, Feed: 3, Ends: 1e-6, Tail: 0.25, Fixed: 2e-6, Memory: 0.6, Odd: 3})
+	fitted.Bandwidth, fitted.Ramp, fitted.Fill = 0.9, 3e-6, 4e-7
 	fitted.Pattern = [graph.NumClasses]float64{graph.ClassReduction: 0.7, graph.ClassElementwise: 1}
 	d.Calibration = fitted.Calibration([]graph.DType{graph.BF16}, true, "test")
-	got := Default().ParamsOf(d)
+	// Streams are of steps that package measure runs; others have their ramp alone.
+	if other := Default().ParamsOf(d); other.Bandwidth != before.Bandwidth || other.Pattern != before.Pattern || other.Ramp != 3e-6 || other.Fill != 4e-7 || other.gemm(graph.BF16) != fitted.gemm(graph.BF16) {
+		t.Errorf("constants for a framework's steps: %+v", other)
+	}
+	got := Measured().ParamsOf(d)
 	for k := range got.Pattern { // 0 stands for 1
 		if a, b := got.Pattern[k], fitted.Pattern[k]; a != b && a+b != 1 {
 			t.Errorf("pattern of %v: %g, want %g", graph.Class(k), a, b)
@@ -45,17 +49,21 @@ func TestCalibrated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(g, m, Default())
+	r, err := New(g, m, Measured())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := units.Bytes(1<<30+4).Over(d.MemoryBandwidth*0.9*0.7) + d.Launch + 3e-6
+	want := units.Bytes(1<<30+4).Over(d.MemoryBandwidth*0.9*0.7) + d.Launch + 3e-6 + 4e-7
 	if x := r.OpSeconds(1, 0); math.Abs(float64(x/want)-1) > 1e-12 {
 		t.Errorf("a sum takes %v, want %v", x, want)
 	}
-	d.Calibration.Memory.Bandwidth = 2
-	if _, err := New(g, m, Default()); err == nil {
+	d.Calibration.Streams.Bandwidth = 2
+	if _, err := New(g, m, Measured()); err == nil {
 		t.Error("a bandwidth above the peak: no error")
+	}
+	d.Calibration.Memory = &hw.MemoryConstants{Bandwidth: 0.5, Ramp: 1e-6}
+	if got := Default().ParamsOf(d); got.Bandwidth != 0.5 || got.Ramp != 1e-6 || got.Fill != 0 {
+		t.Errorf("the file's own memory constants: %+v", got)
 	}
 }
 

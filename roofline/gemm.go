@@ -36,7 +36,17 @@ type GEMMParams struct {
 	Tail float64
 	// Fixed is the kernel time of an empty product.
 	Fixed units.Seconds
+	// Memory is the fraction of the peak bandwidth that operands and result get; 0:
+	// Params.Bandwidth.
+	Memory float64
+	// Odd is how many times as long a product takes whose rows are no multiple of 16
+	// bytes, which matrix units load as one; 0 stands for 1.
+	Odd float64
 }
+
+// odd reports whether a row of an operand or of the result of m, row by row in
+// memory, is no multiple of 16 bytes.
+func odd(m graph.GEMM, t graph.DType) bool { return m.K*t.Size()%16 != 0 || m.N*t.Size()%16 != 0 }
 
 // product returns the time of m without launch and fixed time, on sms
 // multiprocessors with a peak of rate in all. The partial sums of a depth that

@@ -148,6 +148,10 @@ func (x *deviceModel) bandwidth(k graph.Kind) units.BytesPerSecond {
 	return x.dev.MemoryBandwidth * units.BytesPerSecond(x.p.Bandwidth*pattern)
 }
 
+// blockBytes is what a block of a kernel that memory bounds reads or writes at
+// a time: 16 bytes for each of 256 threads.
+const blockBytes = 4096
+
 // cost returns the time of op o.
 func (x *deviceModel) cost(o *graph.Op) Cost {
 	facts, _ := graph.FactsOf(o.Kind)
@@ -162,10 +166,14 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 	c := Cost{Memory: o.Bytes.Over(bandwidth), Launch: x.dev.Launch}
 	if o.GEMM.IsZero() {
 		c.Compute = o.FLOPs.Over(x.vector(o.DType))
-		c.Launch += x.p.Ramp
+		c.Launch += x.p.Ramp + x.p.Fill*units.Seconds(min(1, float64(o.Bytes)/float64(x.dev.SMs*blockBytes)))
 	} else {
 		rate, t := x.rate(o.DType)
 		q := x.p.gemm(t)
+		if q.Memory > 0 {
+			bandwidth = x.dev.MemoryBandwidth * units.BytesPerSecond(q.Memory)
+			c.Memory = o.Bytes.Over(bandwidth)
+		}
 		key := productKey{o.GEMM, t}
 		s, ok := x.products[key]
 		if !ok {
@@ -174,12 +182,15 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 			s = min(q.product(o.GEMM, rate, x.dev.SMs, bandwidth), o.GEMM.FLOPs().Over(x.vector(o.DType)))
 			x.products[key] = s
 		}
-		if x.cfg.Operands {
+		if x.cfg.Plain {
 			m := o.GEMM
 			operands := units.Bytes(m.Batch * (m.M*m.K + m.K*m.N + m.M*m.N) * o.DType.Size())
 			s = max(s, operands.Over(bandwidth))
 		}
 		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))
+		if q.Odd > 1 && odd(o.GEMM, t) {
+			c.Compute *= units.Seconds(q.Odd)
+		}
 		c.Launch += q.Fixed
 	}
 	// A device without launch time and an op without work still take a moment.

@@ -115,6 +115,36 @@ func TestCostByHand(t *testing.T) {
 	}
 }
 
+// What a calibration may add: a kernel smaller than a block for each multiprocessor
+// fills less, a product has a bandwidth of its own, and odd rows make it slower.
+func TestCalibratedCostByHand(t *testing.T) {
+	even, odd := graph.GEMM{Batch: 1, M: 256, N: 128, K: 1000}, graph.GEMM{Batch: 1, M: 256, N: 127, K: 1000}
+	for _, c := range []struct {
+		name string
+		op   graph.Op
+		want Cost
+	}{
+		{"a quarter filled", graph.Op{Kind: "Add", Bytes: 1024}, Cost{0, 1024 / 0.5e11, 7e-6 + 0.25*4e-7}},
+		{"filled", graph.Op{Kind: "Add", Bytes: 1e6}, Cost{0, 1e6 / 0.5e11, 7e-6 + 4e-7}},
+		{"product", graph.Op{Kind: "MatMul", GEMM: even, FLOPs: even.FLOPs(), Bytes: 1e6}, Cost{65.536e6 / 1e12, 1e6 / 0.8e11, 8e-6}},
+		{"odd product", graph.Op{Kind: "MatMul", GEMM: odd, FLOPs: odd.FLOPs(), Bytes: 1e6}, Cost{3 * 65.536e6 / 1e12, 1e6 / 0.8e11, 8e-6}},
+	} {
+		m, cfg := flat()
+		cfg.TF32 = false
+		p := cfg.Params["flat"].With(graph.F32, GEMMParams{Peak: 1, Fixed: 3e-6, Memory: 0.8, Odd: 3})
+		p.Fill = 4e-7
+		x := newDeviceModel(&m.Devices[0], Config{Bookkeeping: 1e-7, Params: map[string]Params{"flat": p}})
+		c.op.Name, c.op.Forward = "op", graph.None
+		got := x.cost(&c.op)
+		for _, y := range [][2]units.Seconds{{got.Compute, c.want.Compute}, {got.Memory, c.want.Memory}, {got.Launch, c.want.Launch}} {
+			if math.Abs(float64(y[0]-y[1])) > 1e-12*float64(c.want.Seconds()) {
+				t.Errorf("%s: cost %+v, want %+v", c.name, got, c.want)
+				break
+			}
+		}
+	}
+}
+
 func TestBound(t *testing.T) {
 	for _, c := range []struct {
 		cost Cost
@@ -219,6 +249,7 @@ func TestValidate(t *testing.T) {
 		{"not a number", func(c *Config) { c.Bookkeeping = units.Seconds(math.NaN()) }, "bookkeeping"},
 		{"bandwidth", func(c *Config) { p := good; p.Bandwidth = 1.5; c.Params = map[string]Params{"x": p} }, "constants of x: bandwidth is 1.5"},
 		{"ramp", func(c *Config) { p := good; p.Ramp = -1; c.Params = map[string]Params{"x": p} }, "ramp"},
+		{"fill", func(c *Config) { p := good; p.Fill = 2; c.Params = map[string]Params{"x": p} }, "fill is 2 s"},
 		{"pattern", func(c *Config) {
 			p := good
 			p.Pattern[graph.ClassGather] = -1
@@ -231,6 +262,12 @@ func TestValidate(t *testing.T) {
 		{"product tail", func(c *Config) {
 			c.Params = map[string]Params{"x": good.With(graph.F16, GEMMParams{Peak: 1, Tail: 2})}
 		}, "tail 2"},
+		{"product memory", func(c *Config) {
+			c.Params = map[string]Params{"x": good.With(graph.F16, GEMMParams{Peak: 1, Memory: 1.5})}
+		}, "f16 memory is 1.5"},
+		{"odd rows", func(c *Config) {
+			c.Params = map[string]Params{"x": good.With(graph.F16, GEMMParams{Peak: 1, Odd: 0.5})}
+		}, "f16 odd is 0.5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := Default()

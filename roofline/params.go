@@ -20,6 +20,10 @@ type Params struct {
 	Bandwidth float64
 	// Ramp is the time in which a kernel's memory traffic comes up to speed.
 	Ramp units.Seconds
+	// Fill is what comes on top of Ramp for a kernel with work for every
+	// multiprocessor, and less in proportion for smaller ones: blocks are handed
+	// out one after the other.
+	Fill units.Seconds
 	// Vector is the fraction of the f32 peak that elementwise arithmetic reaches.
 	Vector float64
 	// Pattern is the fraction of Bandwidth that a class of ops reaches by its
@@ -52,10 +56,12 @@ type Config struct {
 	// TF32 lets f32 products run at the tf32 rate of devices that have one, the
 	// frameworks' default for such devices.
 	TF32 bool
-	// Operands makes a product take no less time than reading its operands in full
-	// does: a convolution that runs as a plain product reads an input once for every
-	// position of its kernel, more than its op's bytes say.
-	Operands bool
+	// Plain is for steps that package measure runs. A product takes no less time than
+	// reading its operands in full does: a convolution that runs as a plain product
+	// reads an input once for every position of its kernel, more than its op's bytes
+	// say. Other ops go through memory in order of addresses, so a calibration's
+	// streams describe them.
+	Plain bool
 	// Params overrides the built-in constants and calibrations, by architecture.
 	Params map[string]Params
 }
@@ -71,7 +77,7 @@ func Default() Config { return Config{Bookkeeping: 0.2e-6, TF32: true} }
 // visits ops that launch nothing, and convolutions are plain products.
 func Measured() Config {
 	c := Default()
-	c.Bookkeeping, c.Operands = 1e-9, true
+	c.Bookkeeping, c.Plain = 1e-9, true
 	return c
 }
 
@@ -96,6 +102,7 @@ func (p Params) Validate() error {
 	fraction("bandwidth", p.Bandwidth)
 	fraction("vector", p.Vector)
 	errs.If(!(p.Ramp >= 0 && p.Ramp < 1), "ramp is %v, want 0 to 1 s", p.Ramp)
+	errs.If(!(p.Fill >= 0 && p.Fill < 1), "fill is %v, want 0 to 1 s", p.Fill)
 	for c, x := range p.Pattern {
 		if x != 0 {
 			fraction("pattern of "+graph.Class(c).String(), x)
@@ -107,6 +114,10 @@ func (p Params) Validate() error {
 	for _, t := range sortedKeys(p.GEMM) {
 		q := p.GEMM[t]
 		fraction(t.String()+" peak", q.Peak)
+		if q.Memory != 0 {
+			fraction(t.String()+" memory", q.Memory)
+		}
+		errs.If(q.Odd != 0 && !(q.Odd >= 1 && q.Odd <= 100), "%v odd is %g, want 1 to 100", t, q.Odd)
 		errs.If(!(q.Feed >= 0 && q.Feed < 1e6) || !(q.Ends >= 0 && q.Ends < 1) || !(q.Fixed >= 0 && q.Fixed < 1) || !(q.Tail >= 0 && q.Tail <= 1), "%v: feed %g, ends %v or fixed %v is negative or absurd, or tail %g not within 0 and 1", t, q.Feed, q.Ends, q.Fixed, q.Tail)
 	}
 	return errors.Join(errs...)
@@ -119,7 +130,7 @@ func (c *Config) params(d *hw.Device) Params {
 	}
 	p := builtinOf(d)
 	if d.Calibration != nil {
-		p = p.calibrated(d.Calibration)
+		p = p.calibrated(d.Calibration, c.Plain)
 	}
 	return p
 }

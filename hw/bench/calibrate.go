@@ -32,7 +32,14 @@ type streamParams struct {
 	// Bandwidth is the fraction of the peak that is reached.
 	Bandwidth float64       `json:"bandwidth"`
 	Ramp      units.Seconds `json:"ramp"`
+	Fill      units.Seconds `json:"fill"`
 }
+
+// Where the fits of Memory and Fill start: constants that the built-in ones do not have.
+const (
+	startMemory = 0.7
+	startFill   = 1e-6
+)
 
 // Errors is roofline.Report as it is written to files.
 type Errors struct {
@@ -70,6 +77,9 @@ func (r *Result) Calibrate() error {
 				d.Peak = maps.Clone(d.Peak)
 				delete(d.Peak, graph.TF32.String())
 			}
+			start := fitted.GEMM[t]
+			start.Memory = startMemory
+			fitted := fitted.With(t, start)
 			q, err := roofline.Fit(samples, &d, fitted, t)
 			if err != nil {
 				return fmt.Errorf("GPU %d: %v products: %w", x.Ordinal, t, err)
@@ -104,14 +114,12 @@ func (r *Result) streams(x *device, d *hw.Device, builtin roofline.Params) (fits
 			continue
 		}
 		whole := builtin
-		whole.Bandwidth = 1
-		pattern, ramp, err := roofline.FitPattern(samples, d, whole)
+		whole.Bandwidth, whole.Fill = 1, startFill
+		fitted, err := roofline.FitPattern(samples, d, whole)
 		if err != nil {
 			return nil, fmt.Errorf("GPU %d: %v: %w", x.Ordinal, c.class, err)
 		}
-		fitted := whole
-		fitted.Pattern[c.class], fitted.Ramp = pattern, ramp
-		fits = append(fits, fit{Device: x.Ordinal, Class: c.class.String(), Stream: &streamParams{pattern, ramp},
+		fits = append(fits, fit{Device: x.Ordinal, Class: c.class.String(), Stream: &streamParams{fitted.Pattern[c.class], fitted.Ramp, fitted.Fill},
 			Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
 	}
 	return fits, nil
@@ -134,7 +142,7 @@ func withStreams(p roofline.Params, fits []fit) roofline.Params {
 	if stream == nil {
 		return p
 	}
-	p.Bandwidth, p.Ramp = stream.Bandwidth, stream.Ramp
+	p.Bandwidth, p.Ramp, p.Fill = stream.Bandwidth, stream.Ramp, stream.Fill
 	if read != nil {
 		p.Bandwidth = max(p.Bandwidth, read.Bandwidth)
 	}

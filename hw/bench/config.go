@@ -34,7 +34,8 @@ type shape struct {
 // Default measures all types over a grid of products: square and shallow, deep,
 // thin as in inference, batched as in attention; and as training steps have them,
 // of few rows, of little depth and of great depth (layers of a recurrent network
-// and their gradients), tall (convolutions), of sizes that no tile divides.
+// and their gradients), tall (convolutions), of sizes that no tile divides, with
+// rows that no 16 bytes divide.
 func Default() Config {
 	c := Config{Repeats: 7, Target: 2e-3, Buffer: 1 << 30}
 	for t := gpu.F32; t < gpu.NumDTypes; t++ {
@@ -45,6 +46,10 @@ func Default() Config {
 			c.Shapes = append(c.Shapes, shape{1, n, n, k})
 		}
 		c.Shapes = append(c.Shapes, shape{1, n / 4, 4 * n, 1024})
+	}
+	// Rows that are no multiple of 16 bytes: a vocabulary, a number of classes.
+	for _, x := range [][3]int{{2048, 50257, 1024}, {1024, 1001, 1024}, {4096, 4097, 1024}, {512, 1023, 4096}, {256, 2050, 512}, {1000, 1024, 1001}} {
+		c.Shapes = append(c.Shapes, shape{1, x[0], x[1], x[2]})
 	}
 	c.Shapes = append(c.Shapes, shape{1, 8192, 8192, 8192}, shape{1, 8192, 8192, 1024})
 	for _, m := range []int{1, 16, 64} {

@@ -150,6 +150,9 @@ func calibrated(c *hw.Calibration) (what []string) {
 	if c.Memory != nil {
 		what = append(what, "memory")
 	}
+	if c.Streams != nil {
+		what = append(what, "streams")
+	}
 	return append(what, slices.Sorted(maps.Keys(c.GEMM))...)
 }
 
