@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
 
@@ -80,16 +80,17 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
     code.add(f"{left} = {run}({', '.join(parts)})")
 
 
-def seeder(device: torch.device) -> Callable[[int, int], None]:
+def seeder(devices: Sequence[torch.device]) -> Callable[[int, int], None]:
     """Fixes what a random op draws by op and step, so that it does not depend
-    on which device runs it or what ran before."""
-    generator = torch.default_generator if device.type == "cpu" else None
+    on which of the devices runs it or what ran before."""
+    cpu = any(d.type == "cpu" for d in devices)
+    cuda = any(d.type == "cuda" for d in devices)
 
     def seed(op: int, t: int) -> None:
         number = (op + 1) * 1_000_003 + t * 7_919
-        if generator is not None:
-            generator.manual_seed(number)
-        else:
+        if cpu:
+            torch.default_generator.manual_seed(number)
+        if cuda:
             torch.cuda.manual_seed(number)
 
     return seed

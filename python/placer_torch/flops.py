@@ -53,8 +53,9 @@ def work(p: Program, o: Op) -> Work:
         grad, x, w = arg(0), arg(1), arg(2)
         transposed, groups, mask = o.args[7], o.args[9], o.args[10]
         at = x if transposed else grad
-        one = 2 * at.shape[0] * math.prod(at.shape[2:]) * w.shape[0] * w.shape[1] * math.prod(w.shape[2:])
-        return Work(one * (bool(mask[0]) + bool(mask[1])) + (grad.elements if mask[2] else 0), None, moved)
+        products = bool(mask[0]) + bool(mask[1])  # of the input, of the weight: as many operations each
+        gemm = (groups * products, at.shape[0] * math.prod(at.shape[2:]), w.shape[0] // groups, w.shape[1] * math.prod(w.shape[2:]))
+        return Work(2 * math.prod(gemm) + (grad.elements if mask[2] else 0), gemm if products else None, moved)
     if "scaled_dot_product" in name or name.startswith("_flash_attention") or name.startswith("_efficient_attention"):
         backward = name.endswith("_backward")
         q, key, value = (arg(i + backward) for i in range(3))
@@ -66,6 +67,11 @@ def work(p: Program, o: Op) -> Work:
         x, wi, wh = arg(0), arg(1), arg(2)
         one = 2 * x.shape[0] * x.shape[1] * (math.prod(wi.shape) + math.prod(wh.shape))
         return Work(2 * one if backward else one, None, moved)
+    if "batch_norm" in name and not name.endswith("no_training") and (name.endswith("backward") or o.args[5]):
+        # Statistics first, so what they are of is read twice: the input, and of the backward op the gradient and the input.
+        moved += sum(arg(i).bytes for i in range(1 + name.endswith("backward")))
+    if name == "masked_fill":
+        moved += 2 * outs[0].bytes  # a copy first, which is then filled
     largest = max([s.elements for s in specs.values()] + [s.elements for s in outs], default=0)
     return Work(int(kinds.PER_ELEMENT.get(k, 1.0) * largest), None, moved)
 

@@ -8,7 +8,7 @@ from typing import Any
 from . import flops, kinds
 from placer_runtime.files import write_text
 from .layers import layers
-from .optim import RULES
+from .optim import RULES, passes
 from .program import Op, Program, Spec
 
 UPDATE_FLOPS = {"ApplyGradientDescent": 2, "ApplyMomentum": 4, "ApplyAdam": 12}
@@ -52,8 +52,8 @@ def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> di
         n = p.spec(refs[0]).elements
         if per:
             d["flops"] = per * n
-        written = [r for r in refs if r != refs[1]]  # parameter and slots are read and written, the gradient read
-        d["bytes"] = p.spec(refs[1]).bytes + sum(p.spec(r).bytes for r in written) * (2 if o.role == "update" else 1)
+        one = p.spec(refs[0]).bytes
+        d["bytes"] = one * passes(o.target, o.args[3]) if o.role == "update" else one + p.spec(refs[1]).bytes
     else:
         w = flops.work(p, o)
         if w.flops:

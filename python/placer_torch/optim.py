@@ -45,6 +45,16 @@ def adam(p: torch.Tensor, g: torch.Tensor, slots: list[torch.Tensor], t: int, h:
     p.addcdiv_(m, denominator, value=-size)
 
 
+def passes(rule: str, h: Hyper) -> int:
+    """How many tensors of the parameter's size the rule's kernels read or write, one
+    kernel for each operation above."""
+    decay = bool(h["weight_decay"])
+    if rule == "adam":  # lerp 3, mul 2, addcmul 3, sqrt 2, div 2, add 2, addcdiv 4
+        return 18 + decay * (2 if h["decoupled"] else 3)
+    momentum = bool(h["momentum"])
+    return 3 + 3 * decay + momentum * (5 + 3 * bool(h["nesterov"]))  # add 3; mul 2, add 3, add 3
+
+
 RULES: dict[str, Callable[..., None]] = {"sgd": sgd, "adam": adam}
 
 

@@ -90,7 +90,7 @@ class InProcess:
     def _compile(self) -> Callable[..., list[torch.Tensor]]:
         p, s = self.program, self.schedule
         code = Code()
-        code.names["seed"] = codegen.seeder(self.devices[0])
+        code.names["seed"] = codegen.seeder(self.devices)
         code.names["copy"] = self._copy
         code.names["use"] = self._use
         code.names["done"] = self._done

@@ -307,7 +307,7 @@ class Workers:
         code = Code()
         wanted = {r: self.results[k] for k, r in enumerate(self._wanted) if s.device[r.op] == w}
         free = codegen.last_uses(p, order, set())
-        code.names.update(cpu=clock.thread, seed=codegen.seeder(_CPU), F=self.flags, S=self.stamps, wait=self._waiter(w))
+        code.names.update(cpu=clock.thread, seed=codegen.seeder([_CPU]), F=self.flags, S=self.stamps, wait=self._waiter(w))
         tracer = self._tracer(w)
         if tracer is not None:
             code.names["rec"] = tracer
@@ -443,7 +443,7 @@ def observe(p: Program, state: Tensors, batch: Tensors) -> tuple[dict[Ref, Spec]
     values: dict[Ref, torch.Tensor] = {}
     here = {k: v.clone(memory_format=torch.preserve_format) for k, v in state.items()}
     free = codegen.last_uses(p, list(range(len(p.ops))), set(p.outputs))
-    seed = codegen.seeder(_CPU)
+    seed = codegen.seeder([_CPU])
     with torch.inference_mode(), torch.random.fork_rng(devices=[]):
         for i, o in enumerate(p.ops):
             if o.role in SOURCES:

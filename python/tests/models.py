@@ -285,7 +285,8 @@ class LlamaLayer(nn.Module):
         half = self.size // 2
         angle = torch.arange(x.shape[2], device=x.device)[:, None] / 10000 ** (torch.arange(half, device=x.device) / half)
         a, b = x[..., :half], x[..., half:]
-        return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
     def attend(self, x: torch.Tensor) -> torch.Tensor:
         b, t, d = x.shape

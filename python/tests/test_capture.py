@@ -74,9 +74,25 @@ def test_resnet_counts() -> None:
     first = next(o for o in ops.values() if o["kind"] == "Conv2D")
     assert first["flops"] == 2 * 4 * 16 * 16 * 8 * 3 * 49 and first["gemm"] == [1, 4 * 16 * 16, 8, 3 * 49]
     gradient = next(o for o in ops.values() if o.get("forward") == first["name"] and o["kind"] == "ConvGrad")
-    assert gradient["flops"] == first["flops"] and gradient["module"] == "conv1"
+    assert gradient["flops"] == first["flops"] and gradient["module"] == "conv1" and gradient["gemm"] == first["gemm"]
+    second = [o for o in ops.values() if o["kind"] == "Conv2D"][1]  # 3x3, 8 -> 8 on 8x8: two products, of the input and of the weight
+    gradient = next(o for o in ops.values() if o.get("forward") == second["name"] and o["kind"] == "ConvGrad")
+    assert second["gemm"] == [1, 4 * 8 * 8, 8, 72] and gradient["gemm"] == [2, 4 * 8 * 8, 8, 72] and gradient["flops"] == 2 * second["flops"]
     assert {"assign.bn1.running_mean", "assign.bn1.running_var", "assign.bn1.num_batches_tracked"} <= set(ops)
     assert all(ops[f"update.{k}"]["kind"] == "ApplyMomentum" for k in ("conv1.weight", "fc.bias"))
+
+
+def test_bytes_of_several_kernels() -> None:
+    """What runs as several kernels counts what each of them moves."""
+    _, ops = captured("resnet", batch=4)
+    image = 4 * 4 * 8 * 16 * 16  # batch norm behind the first convolution: read for the statistics, read and written
+    assert ops["_native_batch_norm_legit_functional"]["bytes"] == 3 * image + 4 * 8 * 4 + 4 * 4 * 8
+    assert ops["update.fc.bias"]["bytes"] == 8 * 10 * 4  # momentum: mul, add, add
+    _, ops = captured("tiny", optimizer="adam")
+    assert ops["update.0.weight"]["bytes"] == 18 * 16 * 8 * 4
+    _, ops = captured("gpt2", layers=1, width=32, batch=2, time=8, vocab=50, heads=2)
+    scores, mask = 4 * 2 * 2 * 8 * 8, 8 * 8
+    assert ops["masked_fill"]["bytes"] == 4 * scores + mask
 
 
 def products(ops: dict[str, dict[str, Any]], phase: str) -> int:
