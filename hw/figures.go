@@ -10,7 +10,7 @@ import (
 // architecture is what a multiprocessor does in a clock: operations by element
 // type, a multiply-add counting two. Figures: the vendor's white papers.
 type architecture struct {
-	cores int // of f32
+	cores int                // of f32
 	f64   float64            // of vector units
 	flops map[string]float64 // of dense matrix units
 	l2    units.Bytes

@@ -32,7 +32,7 @@ func ExampleTake() {
 }
 
 func TestBuiltinMachines(t *testing.T) {
-	want := []string{"a100", "b200", "h100", "h200", "p100", "v100"}
+	want := []string{"a100", "b200", "h100", "h200", "h200m", "p100", "v100"}
 	if !slices.Equal(hw.Names(), want) {
 		t.Fatalf("machines %v, want %v", hw.Names(), want)
 	}
@@ -86,6 +86,7 @@ func TestBuiltinFigures(t *testing.T) {
 		{"a100", 84e9, 108, 2039, map[string]float64{"f32": 19.5, "tf32": 156, "bf16": 312, "f16": 312, "f64": 9.7, "i8": 624}, 12, 226},
 		{"h100", 84e9, 132, 3350, map[string]float64{"f32": 67, "tf32": 494.7, "bf16": 989.4, "f8": 1979, "f64": 33.5}, 12, 290},
 		{"h200", 140e9, 132, 4800, map[string]float64{"f32": 67, "tf32": 494.7, "bf16": 989.4, "f8": 1979, "f64": 33.5}, 12, 290},
+		{"h200m", 149e9, 132, 4814, map[string]float64{"f32": 66.9, "tf32": 535.3, "bf16": 1070.5, "f8": 2141, "f64": 66.9}, 12, 290},
 		{"b200", 180e9, 148, 7672, map[string]float64{"bf16": 2225, "tf32": 1112, "f8": 4450}, 15, 530},
 	} {
 		m, err := hw.Take(c.name, 2, false)

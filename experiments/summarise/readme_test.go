@@ -42,7 +42,7 @@ func (s stated) check(t *testing.T, name, text string) (at [][2]int) {
 }
 
 // names are what has digits in README.md without being a figure.
-var names = regexp.MustCompile("1 - step time|NeurIPS 2020|ICLR 20(18|20)|table 2|H100|B200|A100|`[^`]*`|\\]\\([^)]*\\)")
+var names = regexp.MustCompile("1 - step time|NeurIPS 2020|ICLR 20(18|20)|table 2|H100|B200|H200|A100|`[^`]*`|\\]\\([^)]*\\)")
 
 // TestReadmeFigures: every figure below "What it shows" in README.md is the recorded one, and
 // every paragraph there names the command that repeats it.
@@ -118,6 +118,7 @@ func recorded(t *testing.T) []stated {
 		{`on ([\d,]+) random cases in every test run`, []string{oracleCases(t)}},
 		{`mean error on measured half-precision matrix products is (\S+) on an H100, (\S+) on a B200 and (\S+) on an A100`, []string{products("H100", "bf16"), products("B200", "bf16"), products("A100[^|]*Llama", "f16")}},
 		{`(\d+) to (\d+) placements each`, placements(t)},
+		{`in two and four parts the plans found are (\d+%) to (\d+%) shorter than the expert's, as measured; the simulator predicts (\d+) steps of five workloads within (\S+) in the mean, and the steps of (\d) of (\d) PyTorch models within (\d+%)`, onCard(t)},
 		{`predicts a step within (\S+) to (\S+) in the mean and ranks placements with Kendall's tau (\S+) to (\S+),`, slices.Concat(errors, taus)},
 	}
 }

@@ -12,7 +12,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{"search", "--objective", ""}, "step\nthroughput\nmemory\n"},
 		{[]string{"search", "--methods", "human,pol"}, "human,polish\n"},
-		{[]string{"search", "--gpu", "h"}, "h100\nh200\n"},
+		{[]string{"search", "--gpu", "h"}, "h100\nh200\nh200m\n"},
 		{[]string{"search", "--train", "a"}, "adam\n"},
 		{[]string{"compare", "--methods", "GDP"}, "GDP-one\nGDP-batch\n"},
 		{[]string{"compare", "--workload", "gnmt"}, "gnmt2\ngnmt4\ngnmt8\n"},
