@@ -22,7 +22,11 @@ func (g *Graph) computeHash() string {
 		o := &g.ops[i]
 		str(o.Name)
 		str(string(o.Kind))
-		for _, x := range []int64{int64(o.Phase), int64(o.DType), int64(math.Float64bits(float64(o.FLOPs))), o.GEMM.Batch, o.GEMM.M, o.GEMM.N, o.GEMM.K,
+		arithmetic := int64(o.DType)
+		if o.Precise { // which graphs from before do not say
+			arithmetic |= 1 << 8
+		}
+		for _, x := range []int64{int64(o.Phase), arithmetic, int64(math.Float64bits(float64(o.FLOPs))), o.GEMM.Batch, o.GEMM.M, o.GEMM.N, o.GEMM.K,
 			int64(o.Bytes), int64(o.Resident), o.Params, int64(o.Workspace), int64(o.Layer), int64(o.Group), int64(o.Forward)} {
 			num(x)
 		}

@@ -31,7 +31,7 @@ func Read(data []byte, name string) (*Graph, error) {
 // Keys of the JSON form; the first ones are required.
 var (
 	graphKeys  = []string{"format", "ops", "name"}
-	opKeys     = []string{"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "module", "in", "control", "out"}
+	opKeys     = []string{"name", "kind", "phase", "dtype", "precise", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "module", "in", "control", "out"}
 	tensorKeys = []string{"dtype", "shape", "bytes", "resident"}
 )
 
@@ -117,6 +117,8 @@ func (f *graphFile) op(i int) error {
 			o.Phase, err = f.phase()
 		case "dtype":
 			o.DType, err = f.dtype()
+		case "precise":
+			o.Precise, err = r.Bool()
 		case "flops":
 			var x float64
 			if x, err = r.Float(); err == nil && x < 0 {

@@ -116,6 +116,23 @@ func TestJSONModule(t *testing.T) {
 	}
 }
 
+// Whether products are precise is read and written, and counts in the hash.
+func TestJSONPrecise(t *testing.T) {
+	const with = `{"format": "placer graph 1",
+"name": "g",
+"ops": [
+{"name": "x", "kind": "MatMul", "precise": true, "flops": 16, "gemm": [1, 2, 2, 2], "bytes": 48, "out": [{"shape": [2, 2]}]}
+]}
+`
+	g, plain := read(t, with), read(t, strings.Replace(with, `"precise": true, `, "", 1))
+	if !g.Op(0).Precise || plain.Op(0).Precise || g.Hash() == plain.Hash() {
+		t.Errorf("precise %v and %v, hashes %.12s and %.12s", g.Op(0).Precise, plain.Op(0).Precise, g.Hash(), plain.Hash())
+	}
+	if got := write(t, g); got != with {
+		t.Errorf("wrote\n%s, want\n%s", got, with)
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	op := func(rest string) string {
 		return `{"format": "placer graph 1", "name": "g", "ops": [

@@ -80,6 +80,9 @@ func (g *Graph) appendOp(b []byte, i OpID) ([]byte, error) {
 	if o.DType != F32 {
 		str(`, "dtype": `, o.DType.String())
 	}
+	if o.Precise {
+		b = append(b, `, "precise": true`...)
+	}
 	if o.FLOPs != 0 {
 		b = strconv.AppendFloat(append(b, `, "flops": `...), float64(o.FLOPs), 'g', -1, 64)
 	}

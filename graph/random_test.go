@@ -28,7 +28,7 @@ func drawGraph(t *rapid.T) *graph.Graph {
 		x.op = graph.Op{
 			Name: fmt.Sprintf("op%d%s", i, rapid.SampledFrom([]string{"", ":0", ":7", "/é\"\\", ": 1"}).Draw(t, "suffix")),
 			Kind: rapid.SampledFrom(someKinds).Draw(t, "kind"), Phase: graph.Phase(rapid.IntRange(0, 2).Draw(t, "phase")),
-			DType: graph.DType(rapid.IntRange(0, 9).Draw(t, "dtype")), FLOPs: units.FLOPs(rapid.Float64Range(0, 1e20).Draw(t, "flops")),
+			DType: graph.DType(rapid.IntRange(0, 9).Draw(t, "dtype")), Precise: rapid.Bool().Draw(t, "precise"), FLOPs: units.FLOPs(rapid.Float64Range(0, 1e20).Draw(t, "flops")),
 			Bytes: units.Bytes(rapid.Int64Range(-1, 1<<40).Draw(t, "bytes")), Resident: units.Bytes(size.Draw(t, "resident")), Params: size.Draw(t, "params"),
 			Workspace: units.Bytes(size.Draw(t, "workspace")), Layer: rapid.Int32Range(0, 9).Draw(t, "layer"), Group: rapid.Int32Range(0, 3).Draw(t, "group"),
 			Forward: graph.OpID(rapid.IntRange(-1, n-1).Draw(t, "forward")),

@@ -123,9 +123,11 @@ type Op struct {
 	Name  string // unique in the graph
 	Kind  Kind
 	Phase Phase
-	DType DType       // of the arithmetic
-	FLOPs units.FLOPs // of one step
-	GEMM  GEMM
+	DType DType // of the arithmetic
+	// Precise says that a product of f32 is one, where a device could take tf32 for it.
+	Precise bool
+	FLOPs   units.FLOPs // of one step
+	GEMM    GEMM
 	// Bytes is the device-memory traffic of one execution when not fused: bytes
 	// read plus bytes written. Build fills it from the kind's facts and the
 	// tensors when it is negative.

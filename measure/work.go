@@ -53,7 +53,7 @@ func workOf(g *graph.Graph, i graph.OpID, tf32 bool) work {
 	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
 		return w
 	}
-	t, ok := TypeOf(o.DType, tf32)
+	t, ok := TypeOf(o.DType, tf32 && !o.Precise)
 	const most = math.MaxInt32
 	if m := o.GEMM; !m.IsZero() && ok && m.Batch > 0 && m.M > 0 && m.N > 0 && m.K > 0 && m.Batch <= most && m.M <= most && m.N <= most && m.K <= most && (t != gpu.F8 || m.Batch == 1) {
 		w.kind, w.parts = product, 1

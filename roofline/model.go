@@ -110,17 +110,17 @@ func (x *deviceModel) reset(t graph.DType, q GEMMParams) {
 	clear(x.products)
 }
 
-// rate returns the peak of products of type t and the type whose constants
-// apply.
-func (x *deviceModel) rate(t graph.DType) (units.FLOPsPerSecond, graph.DType) {
-	if t == graph.F32 && x.cfg.TF32 {
+// rate returns the peak of products of type t, precise or not, and the type whose
+// constants apply.
+func (x *deviceModel) rate(t graph.DType, precise bool) (units.FLOPsPerSecond, graph.DType) {
+	if t == graph.F32 && x.cfg.TF32 && !precise {
 		t = graph.TF32
 	}
 	if r, ok := x.dev.Peak[t.String()]; ok {
 		return r, t
 	}
 	if t == graph.I8 { // no slower than the floats that hold such integers exactly
-		return x.rate(graph.F32)
+		return x.rate(graph.F32, precise)
 	}
 	return x.dev.Peak["f32"], graph.F32
 }
@@ -168,7 +168,7 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 		c.Compute = o.FLOPs.Over(x.vector(o.DType))
 		c.Launch += x.p.Ramp + x.p.Fill*units.Seconds(min(1, float64(o.Bytes)/float64(x.dev.SMs*blockBytes)))
 	} else {
-		rate, t := x.rate(o.DType)
+		rate, t := x.rate(o.DType, o.Precise)
 		q := x.p.gemm(t)
 		if q.Memory > 0 {
 			bandwidth = x.dev.MemoryBandwidth * units.BytesPerSecond(q.Memory)

@@ -84,6 +84,7 @@ func TestCostByHand(t *testing.T) {
 		{"constant", graph.Op{Kind: "Const"}, true, Cost{0, 0, 1e-7}},
 		{"product as tf32", graph.Op{Kind: "MatMul", GEMM: product, FLOPs: product.FLOPs(), Bytes: 1e6}, true, Cost{65.536e6 / 4e12, 1e6 / 0.5e11, 8e-6}},
 		{"product as f32", graph.Op{Kind: "MatMul", GEMM: product, FLOPs: product.FLOPs(), Bytes: 1e6}, false, Cost{65.536e6 / 1e12, 1e6 / 0.5e11, 8e-6}},
+		{"precise product", graph.Op{Kind: "MatMul", Precise: true, GEMM: product, FLOPs: product.FLOPs(), Bytes: 1e6}, true, Cost{65.536e6 / 1e12, 1e6 / 0.5e11, 8e-6}},
 		{"product of a type without a rate", graph.Op{Kind: "MatMul", DType: graph.BF16, GEMM: product, FLOPs: product.FLOPs()}, true, Cost{65.536e6 / 1e12, 0, 8e-6}},
 		{"product with an addition in it", graph.Op{Kind: "Gemm", DType: graph.BF16, GEMM: product, FLOPs: product.FLOPs() + 1e6}, true, Cost{65.536e6/1e12 + 1e6/0.25e12, 0, 8e-6}},
 		{"product without dimensions", graph.Op{Kind: "Einsum", FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.25e12, 1e6 / 0.5e11, 7e-6}},

@@ -53,8 +53,8 @@ type Config struct {
 	// few hundred nanoseconds are what one visit of a queue costs. It must be
 	// positive, so that every op advances the clock.
 	Bookkeeping units.Seconds
-	// TF32 lets f32 products run at the tf32 rate of devices that have one, the
-	// frameworks' default for such devices.
+	// TF32 lets f32 products that are not precise (graph.Op) run at the tf32 rate of
+	// devices that have one, the default of most frameworks for such devices.
 	TF32 bool
 	// Plain is for steps that package measure runs. A product takes no less time than
 	// reading its operands in full does: a convolution that runs as a plain product

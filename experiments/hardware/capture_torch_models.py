@@ -56,6 +56,7 @@ MODELS = {
 
 def main() -> None:
     out = sys.argv[1]
+    torch.backends.cudnn.allow_tf32 = False  # as torch_models.py has it
     for name in sys.argv[2:] or MODELS:
         p = capture(*MODELS[name](), name=name)
         p.batch = {k: v for k, v in p.batch.items() if not v.is_floating_point()}

@@ -5,9 +5,8 @@
 MODELS has the folders of capture_torch_models.py, MACHINE is the calibrated machine
 file of 'placer bench hw', MEASURED the document of torch_models.py, TIMES its op times
 by model. Prints a table: the step of one GPU as one CUDA graph, by the roofline's
-built-in constants, by the calibrated ones, and by the times of single ops. A kernel
-costs a graph's node; products of f32 are f32, as PyTorch has them by default, so the
-machine has no tf32 rate.
+built-in constants, by the calibrated ones, and by the times of single ops. A kernel costs a
+graph's node.
 """
 from __future__ import annotations
 
@@ -52,7 +51,6 @@ def main() -> None:
     machine, measured, times = read(machine_file), read(measured_file), read(times_file)
     gpu = machine["models"][next(d["model"] for d in machine["devices"] if d["name"].startswith("gpu"))]
     gpu["launch"] = gpu["graph_launch"]
-    gpu["peak"].pop("tf32")
     plain = copy.deepcopy(machine)
     for m in plain["models"].values():
         m.pop("calibration", None)

@@ -11,7 +11,7 @@ import (
 type scope struct {
 	d      *deriver
 	prefix string   // ends in a slash
-	common graph.Op // Phase, DType, Layer, Group, Forward, Module of every op added
+	common graph.Op // Phase, DType, Precise, Layer, Group, Forward, Module of every op added
 	used   []usedName
 }
 
@@ -24,7 +24,7 @@ type usedName struct {
 func (d *deriver) backwardScope(i graph.OpID) *scope {
 	o := d.b.At(i)
 	return &scope{d: d, prefix: d.root[0] + "/" + o.Name + "_grad/",
-		common: graph.Op{Phase: graph.Backward, DType: o.DType, Layer: o.Layer, Forward: i, Module: o.Module, Bytes: graph.Auto}}
+		common: graph.Op{Phase: graph.Backward, DType: o.DType, Precise: o.Precise, Layer: o.Layer, Forward: i, Module: o.Module, Bytes: graph.Auto}}
 }
 
 // name returns base within the scope, numbered from the second on as TensorFlow

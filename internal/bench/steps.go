@@ -199,7 +199,7 @@ func productTypes(g *graph.Graph) (types []gpu.DType) {
 		if o.GEMM.IsZero() {
 			continue
 		}
-		if t, ok := measure.TypeOf(o.DType, roofline.Measured().TF32); ok && !slices.Contains(types, t) {
+		if t, ok := measure.TypeOf(o.DType, roofline.Measured().TF32 && !o.Precise); ok && !slices.Contains(types, t) {
 			types = append(types, t)
 		}
 	}

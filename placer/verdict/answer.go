@@ -55,7 +55,7 @@ func used(device []uint8) (n int) {
 }
 
 // atPeak returns the time of g's arithmetic if all devices of m shared it and ran at the
-// peak of its type; products in f32 run in tf32 where there are units for it.
+// peak of its type; products in f32 that are not precise run in tf32 where there are units for it.
 func atPeak(g *graph.Graph, m *hw.Machine) (s units.Seconds) {
 	rate := func(t graph.DType) (sum units.FLOPsPerSecond) {
 		for i := range m.Devices {
@@ -72,7 +72,7 @@ func atPeak(g *graph.Graph, m *hw.Machine) (s units.Seconds) {
 	for i := range g.NumOps() {
 		o := g.Op(graph.OpID(i))
 		t := o.DType
-		if t == graph.F32 && !o.GEMM.IsZero() {
+		if t == graph.F32 && !o.GEMM.IsZero() && !o.Precise {
 			t = graph.TF32
 		}
 		if _, ok := byType[t]; !ok {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import torch
+
 from . import flops, kinds
 from placer_runtime.files import write_text
 from .layers import layers
@@ -59,6 +61,8 @@ def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> di
         if w.flops:
             d["flops"] = w.flops
         if w.gemm and all(w.gemm):
+            if dtype == "f32" and not _tf32(d["kind"]):
+                d["precise"] = True
             d["gemm"] = list(w.gemm)
         d["bytes"] = w.bytes
     if group:
@@ -77,6 +81,14 @@ def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> di
     if o.outputs:
         d["out"] = [_tensor(p, i, s, dtype, resident) for s in o.outputs]
     return d
+
+
+def _tf32(kind: str) -> bool:
+    """Whether torch lets products of f32 run in tf32 as it is set now, those of convolutions
+    or others."""
+    if "Conv" in kind:
+        return bool(torch.backends.cudnn.allow_tf32)
+    return torch.get_float32_matmul_precision() != "highest"
 
 
 def kind(p: Program, o: Op) -> str:

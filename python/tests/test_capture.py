@@ -16,7 +16,7 @@ from placer_torch import CaptureError, capture, graph, load, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess
 
-KEYS = {"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "in", "control", "out", "module"}
+KEYS = {"name", "kind", "phase", "dtype", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "in", "control", "out", "module", "precise"}
 
 
 def captured(name: str, **options: Any) -> tuple[Any, dict[str, dict[str, Any]]]:
@@ -80,6 +80,18 @@ def test_resnet_counts() -> None:
     assert second["gemm"] == [1, 4 * 8 * 8, 8, 72] and gradient["gemm"] == [2, 4 * 8 * 8, 8, 72] and gradient["flops"] == 2 * second["flops"]
     assert {"assign.bn1.running_mean", "assign.bn1.running_var", "assign.bn1.num_batches_tracked"} <= set(ops)
     assert all(ops[f"update.{k}"]["kind"] == "ApplyMomentum" for k in ("conv1.weight", "fc.bias"))
+
+
+def test_precise_products() -> None:
+    """Products of f32 are precise by torch's default, convolutions are not."""
+    _, ops = captured("resnet", batch=4)
+    assert [bool(o.get("precise")) for o in ops.values() if "gemm" in o] == [o["kind"] == "MatMul" for o in ops.values() if "gemm" in o]
+    try:
+        torch.set_float32_matmul_precision("high")
+        _, ops = captured("resnet", batch=4)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert not any(o.get("precise") for o in ops.values())
 
 
 def test_bytes_of_several_kernels() -> None:
