@@ -187,10 +187,10 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 			operands := units.Bytes(m.Batch * (m.M*m.K + m.K*m.N + m.M*m.N) * o.DType.Size())
 			s = max(s, operands.Over(bandwidth))
 		}
-		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))
 		if q.Odd > 1 && odd(o.GEMM, t) {
-			c.Compute *= units.Seconds(q.Odd)
+			s *= units.Seconds(q.Odd)
 		}
+		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))
 		c.Launch += q.Fixed
 	}
 	// A device without launch time and an op without work still take a moment.
