@@ -148,7 +148,7 @@ gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run 
 gpu-torch: ## capture PyTorch models into bin/gpu/torch, to be measured on a GPU host by torch_models.py; needs torch, no GPU
 	mkdir -p bin/gpu/torch
 	PYTHONPATH=python:python/tests $$(python/install_torch.sh) experiments/hardware/capture_torch_models.py bin/gpu/torch
-	@echo "on a host with a GPU: PYTHONPATH=python python3 experiments/hardware/torch_models.py bin/gpu/torch OUT.json"
+	@echo "on a host with a GPU: PYTHONPATH=python python3 experiments/hardware/torch_models.py bin/gpu/torch torch.json torch-times.json"
 
 GPU_RECORD ?= experiments/hardware/h200
 gpu-torch-table: ## steps of the models of gpu-torch as predicted, beside those that GPU_RECORD has measured

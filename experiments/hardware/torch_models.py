@@ -1,6 +1,6 @@
 """Steps of PyTorch models on this host's first GPU, measured.
 
-    PYTHONPATH=python python3 torch_models.py FOLDER OUT.json [MODEL...]
+    PYTHONPATH=python python3 torch_models.py FOLDER OUT.json TIMES.json [MODEL...]
 
 FOLDER/MODEL/program.pt is what capture_torch_models.py wrote. Of every model:
 
@@ -9,9 +9,8 @@ FOLDER/MODEL/program.pt is what capture_torch_models.py wrote. Of every model:
   ops     each op's time on the GPU, as `placer_torch profile --devices cuda` takes
           it, but not scaled to the step
 
-Medians; states are random; products of f32 are f32, or tf32 with TF32 in the
-environment. The times of the ops go to FOLDER/MODEL/op-times.json (op-times-tf32.json).
-What fails is told in the document, and the next model goes on.
+Medians; states are random; products of f32 are f32. TIMES.json gets the times of the
+ops by model. What fails is told in the document, and the next model goes on.
 """
 from __future__ import annotations
 
@@ -29,8 +28,6 @@ from placer_torch.codegen import Code, name
 from placer_torch.program import SOURCES, STATE, Program, Ref, load
 
 GPU = torch.device("cuda", 0)
-TF32 = "TF32" in os.environ
-TIMES = "op-times-tf32.json" if TF32 else "op-times.json"
 
 
 def sources(p: Program) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
@@ -85,7 +82,8 @@ def eager(p: Program, here: dict[str, torch.Tensor], repeats: int = 10) -> list[
     return took[3:]
 
 
-def measure(folder: str) -> dict[str, Any]:
+def measure(folder: str) -> tuple[dict[str, Any], list[float]]:
+    """The model's figures, and the seconds of each of its ops."""
     began = time.time()
     p = load(os.path.join(folder, "program.pt"))
     out: dict[str, Any] = {"ops": len(p.ops), "calls": sum(o.role not in SOURCES for o in p.ops)}
@@ -94,20 +92,19 @@ def measure(folder: str) -> dict[str, Any]:
     out["peak_bytes"] = torch.cuda.max_memory_allocated()
     got = profile.on_cuda(p, state, batch, GPU)
     out["graph_s"], out["sum_of_ops_s"] = got.step_s, got.step_s / got.scale
-    with open(os.path.join(folder, TIMES), "w") as f:
-        json.dump([float(f"{x / got.scale:.4g}") for x in got.seconds], f)
     out["took_s"] = round(time.time() - began, 1)
-    return out
+    return out, [float(f"{x / got.scale:.4g}") for x in got.seconds]
 
 
 def main() -> None:
-    folder, target = sys.argv[1:3]
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = TF32
-    doc: dict[str, Any] = {"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda, "tf32": TF32, "event_s": profile._event_seconds(), "models": {}}
-    for model in sys.argv[3:] or sorted(os.listdir(folder)):
+    folder, target, ops = sys.argv[1:4]
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    doc: dict[str, Any] = {"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda, "event_s": profile._event_seconds(), "models": {}}
+    times: dict[str, list[float]] = {}
+    for model in sys.argv[4:] or sorted(os.listdir(folder)):
         torch.cuda.reset_peak_memory_stats()
         try:
-            doc["models"][model] = measure(os.path.join(folder, model))
+            doc["models"][model], times[model] = measure(os.path.join(folder, model))
         except Exception as e:  # noqa: BLE001
             doc["models"][model] = {"error": str(e).splitlines()[0][:300] if str(e) else repr(e)}
         print(model, json.dumps(doc["models"][model]), flush=True)
@@ -115,6 +112,8 @@ def main() -> None:
         with open(target, "w") as f:
             json.dump(doc, f, indent=1)
             f.write("\n")
+        with open(ops, "w") as f:
+            json.dump(times, f)
 
 
 main()
