@@ -325,6 +325,6 @@ func BenchmarkRun(b *testing.B) {
 func BenchmarkLowerBound(b *testing.B) {
 	s, _ := simulator(b, sim.Default())
 	for b.Loop() {
-		s.LowerBound()
+		s.LowerBound(b.Context())
 	}
 }

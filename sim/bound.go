@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+
 	"placer/graph"
 	"placer/units"
 )
@@ -74,7 +76,8 @@ type boundItem struct {
 
 // LowerBound returns a bound of the step time of every plan without fusion that
 // is feasible in memory (of every plan without fusion, if memory is not counted).
-// It takes up to some seconds for a hundred thousand ops.
+// It takes up to some seconds for a hundred thousand ops; when ctx ends, what is proven by
+// then counts, which takes some milliseconds for every ten thousand.
 //
 // Copies that occupy the sender, and receipts, only add to what a device has to do
 // and to when a tensor is there: such a run, with the copies left out and each op in
@@ -85,16 +88,18 @@ type boundItem struct {
 // Each part has its proof at its function. The last factor covers rounding: sums
 // of N terms, in the bound and in the simulator's clock, err by less than
 // N 2^-53 of their value each.
-func (s *Simulator) LowerBound() *Bound { return s.tables.bound(false, true) }
+func (s *Simulator) LowerBound(ctx context.Context) *Bound { return s.tables.bound(ctx, false, true) }
 
 // QuickLowerBound is LowerBound without the parts that know of transfers
 // (BoundTransfers, BoundLateWork). It takes some milliseconds for every ten thousand ops.
-func (s *Simulator) QuickLowerBound() *Bound { return s.tables.bound(false, false) }
+func (s *Simulator) QuickLowerBound() *Bound {
+	return s.tables.bound(context.Background(), false, false)
+}
 
 // bound returns the bound of plans with fusion or without; with transfers it has the parts
-// that know of them, which hold without fusion alone: fused ops may take less than one
-// after the other.
-func (t *tables) bound(fused, transfers bool) *Bound {
+// that know of them, of what is found until ctx ends, which hold without fusion alone: fused
+// ops may take less than one after the other.
+func (t *tables) bound(ctx context.Context, fused, transfers bool) *Bound {
 	b := newBounder(t, fused)
 	out := &Bound{}
 	for i := range b.fastest {
@@ -130,7 +135,7 @@ func (t *tables) bound(fused, transfers bool) *Bound {
 	}
 	add(BoundSplit, split, true)
 	if transfers && !fused {
-		b.cluster()
+		b.cluster(ctx)
 		path = b.criticalPath()
 		add(BoundTransfers, path, true)
 		add(BoundLateWork, b.window(weight, path), true)

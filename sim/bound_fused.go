@@ -1,6 +1,10 @@
 package sim
 
-import "placer/graph/fuse"
+import (
+	"context"
+
+	"placer/graph/fuse"
+)
 
 // FusedLowerBound is LowerBound of all plans, with fusion or without.
 //
@@ -42,5 +46,5 @@ func (s *Simulator) FusedLowerBound() *Bound {
 			t.seconds[d][i] = x
 		}
 	}
-	return t.bound(true, false)
+	return t.bound(context.Background(), true, false)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"math/rand/v2"
 	"placer/plan"
 	"testing"
@@ -30,7 +31,7 @@ func TestBoundHoldsForEveryPlan(t *testing.T) {
 		p := randomProblem(r, 40, 5)
 		cfg := Config{Memory: seed%2 == 0}
 		s := newSimulatorFor(t, p, cfg)
-		b := s.LowerBound()
+		b := s.LowerBound(t.Context())
 		tightest[b.Tightest().Name]++
 		for k := range 20 {
 			p.device = randomPlacement(r, p.g, p.m.NumDevices())
@@ -119,7 +120,7 @@ func TestBoundHoldsForTheOptimum(t *testing.T) {
 			p.m.Devices[d].Memory = units.Bytes(4 + r.IntN(24))
 		}
 		s := newSimulatorFor(t, p, Config{Memory: seed%4 != 0})
-		b := s.LowerBound()
+		b := s.LowerBound(t.Context())
 		best, found := optimum(s)
 		if b.Impossible {
 			impossible++
@@ -147,18 +148,24 @@ func TestBoundHoldsForTheOptimum(t *testing.T) {
 // The parts that know of transfers hold against the best of all plans on hundreds of
 // small graphs, and are often what makes the bound.
 func TestTransfersHoldForTheOptimum(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
 	raised := 0
 	for seed := range uint64(600) {
 		p := randomProblem(rand.New(rand.NewPCG(seed, 5)), 5, 3)
 		s := newSimulatorFor(t, p, Config{})
-		b := s.LowerBound()
+		b := s.LowerBound(t.Context())
 		best, found := optimum(s)
 		if !found {
 			continue
 		}
 		holds(t, seed, b, best, "the best plan")
-		if b.Seconds > s.QuickLowerBound().Seconds*(1+1e-9) {
+		quick := s.QuickLowerBound().Seconds
+		if b.Seconds > quick*(1+1e-9) {
 			raised++
+		}
+		if x := s.LowerBound(ended).Seconds; x < quick || x > b.Seconds {
+			t.Fatalf("seed %d: %v without time for transfers, want %v to %v", seed, x, quick, b.Seconds)
 		}
 	}
 	t.Logf("transfers raise %d of 600 bounds", raised)
@@ -171,12 +178,12 @@ func TestTransfersHoldForTheOptimum(t *testing.T) {
 func TestClusterOfAJoin(t *testing.T) {
 	head, fastest := []float64{0, 0, 0}, []float64{1, 1, 1}
 	b := &bounder{tables: &tables{n: 3}, fastest: fastest}
-	b.raise([][]edge{nil, nil, {{0, 3}, {1, 3}}}, head, func(k int) int { return k })
+	b.raise(t.Context(), [][]edge{nil, nil, {{0, 3}, {1, 3}}}, head, func(k int) int { return k })
 	if head[2] != 2 { // both on its device, one after the other; each from elsewhere comes at 4
 		t.Errorf("the join starts at %g, want 2", head[2])
 	}
 	head = []float64{0, 0, 0}
-	b.raise([][]edge{nil, nil, {{0, 0.25}, {1, 3}}}, head, func(k int) int { return k })
+	b.raise(t.Context(), [][]edge{nil, nil, {{0, 0.25}, {1, 3}}}, head, func(k int) int { return k })
 	if head[2] != 1.25 { // the first may come from elsewhere
 		t.Errorf("the join starts at %g, want 1.25", head[2])
 	}
@@ -241,7 +248,7 @@ func TestBoundParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := s.LowerBound()
+			b := s.LowerBound(t.Context())
 			for _, p := range b.Parts {
 				if p.Name == tt.part {
 					if diff := p.Seconds - tt.want; diff > 0 || diff < -tt.want*0.005 {

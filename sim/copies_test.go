@@ -193,7 +193,7 @@ func TestBoundHoldsWithCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, fused := s.LowerBound(), s.FusedLowerBound()
+		b, fused := s.LowerBound(t.Context()), s.FusedLowerBound()
 		for range 20 {
 			d := plan.Decision{Device: randomPlacement(r, p.g, p.m.NumDevices()), Priority: randomPriority(r, p.g.NumOps())}
 			if score := s.Evaluate(d); score.Feasible() {
@@ -217,7 +217,7 @@ func TestBoundHoldsForTheOptimumWithCopies(t *testing.T) {
 		p := senderProblem(r, 5, 3)
 		s := newSimulatorFor(t, p, Config{})
 		if best, found := optimum(s); found {
-			holds(t, seed, s.LowerBound(), best, "the best plan")
+			holds(t, seed, s.LowerBound(t.Context()), best, "the best plan")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -41,7 +42,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	bound := s.LowerBound()
+	bound := s.LowerBound(context.Background())
 	fmt.Printf("at least %v by %s\n", bound.Seconds, bound.Tightest().Name)
 
 	p := &plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 1, 0}, Priority: sim.CriticalPathPriority(g, s.OpSeconds(0))}}

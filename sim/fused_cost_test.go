@@ -66,7 +66,7 @@ func TestKernelsTakeWhatTheRooflineSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: %d ops, %d kernels; %v without fusion, %v with; bounds %v, %v", name, g.NumOps(), r.Kernels, without.Makespan, r.Makespan, s.LowerBound().Seconds, s.FusedLowerBound().Seconds)
+		t.Logf("%s: %d ops, %d kernels; %v without fusion, %v with; bounds %v, %v", name, g.NumOps(), r.Kernels, without.Makespan, r.Makespan, s.LowerBound(t.Context()).Seconds, s.FusedLowerBound().Seconds)
 	}
 }
 

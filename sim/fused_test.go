@@ -230,7 +230,7 @@ func TestFusedBoundHoldsForEveryPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, without := s.FusedLowerBound(), s.LowerBound()
+		b, without := s.FusedLowerBound(), s.LowerBound(t.Context())
 		if b.Impossible != without.Impossible || float64(b.Seconds) > float64(without.Seconds)*(1+1e-9) { // sums in another order
 			t.Fatalf("seed %d: bound with fusion %+v, without %+v", seed, b, without)
 		}

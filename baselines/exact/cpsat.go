@@ -69,7 +69,7 @@ func (c CPSAT) Solve(ctx context.Context, p *plan.Problem) (*plan.Outcome, *Proo
 	}
 	t := newTable(p)
 	starts(ctx, p, t, track)
-	proof := &Proof{Bound: simBound(p)}
+	proof := &Proof{Bound: simBound(ctx, p)}
 	if size := len(t.messages) * t.d * t.d; size > maxTransfers {
 		proof.Bound = max(proof.Bound, root(t))
 		track.Note("best found: %d possible transfers are too many for the solver, at most %d; %s", size, maxTransfers, gap(track.Best(), proof.Bound))

@@ -73,7 +73,7 @@ func (e Exact) by(ctx context.Context, p *plan.Problem, track *budget.Tracker) (
 func (e Exact) search(ctx context.Context, p *plan.Problem, track *budget.Tracker) *Proof {
 	t := newTable(p)
 	starts(ctx, p, t, track)
-	proof := &Proof{Bound: simBound(p)}
+	proof := &Proof{Bound: simBound(ctx, p)}
 	if t.n > maxOps {
 		if !t.sending {
 			proof.Bound = max(proof.Bound, root(t))
@@ -160,9 +160,11 @@ type unheard struct{ plan.Evaluator }
 func (*unheard) Evaluate(plan.Decision) plan.Score { return plan.Score{} }
 
 // simBound returns the simulator's own bound, if the evaluator has one.
-func simBound(p *plan.Problem) float64 {
-	if s, ok := p.Evaluator.(interface{ LowerBound() *sim.Bound }); ok {
-		if b := s.LowerBound(); !b.Impossible {
+func simBound(ctx context.Context, p *plan.Problem) float64 {
+	if s, ok := p.Evaluator.(interface {
+		LowerBound(context.Context) *sim.Bound
+	}); ok {
+		if b := s.LowerBound(ctx); !b.Impossible {
 			return float64(b.Seconds)
 		}
 	}

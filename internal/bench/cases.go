@@ -278,7 +278,7 @@ func (x *Cases) bound(e *caseEntry, p *problem.Problem) float64 {
 	}
 	b, ok := e.tight[p.Tasks]
 	if !ok {
-		p.Tighten()
+		p.Tighten(context.Background())
 		b = p.Bound
 		e.tight[p.Tasks] = b
 	}

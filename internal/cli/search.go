@@ -287,7 +287,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 // conclude writes what was found into the run folder and prints it. why is what stopped the
 // search, if anything did.
 func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, restricted *restriction, why stopped) error {
-	s.task.Tighten()
+	s.task.Tighten(ctx)
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	best := bestPlan(s, found)
 	file, err := best.File(s.task.Graph, s.task.Machine)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -117,7 +118,7 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 			return err
 		}
 	}
-	bound := s.LowerBound()
+	bound := s.LowerBound(context.Background())
 	if p.Fusion != nil {
 		bound = s.FusedLowerBound()
 	}

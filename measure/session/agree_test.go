@@ -123,7 +123,7 @@ func newLabOf(t *testing.T, g *graph.Graph, model func(*graph.Graph, *fake.Confi
 	}
 	x.task = problem.Problem{
 		Problem:   plan.Problem{Graph: x.g, Machine: x.m, Units: h, Evaluator: x.s, Decision: plan.Decision{Priority: sim.CriticalPathPriority(x.g, x.s.OpSeconds(0))}, Tasks: plan.Place},
-		Simulator: x.s, Bound: float64(x.s.LowerBound().Seconds),
+		Simulator: x.s, Bound: float64(x.s.LowerBound(t.Context()).Seconds),
 	}
 	return x
 }

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -123,8 +124,8 @@ func (o *Options) priority(g *graph.Graph, seconds []float64) []int32 {
 }
 
 // Tighten raises the bound of steps by what takes up to some seconds to prove
-// (sim.Simulator.LowerBound).
-func (p *Problem) Tighten() {
+// (sim.Simulator.LowerBound), or by what of it is proven when ctx ends.
+func (p *Problem) Tighten(ctx context.Context) {
 	if p.Simulator == nil || p.Objective.Normal() != plan.Step {
 		return
 	}
@@ -132,7 +133,7 @@ func (p *Problem) Tighten() {
 	if p.Tasks.Has(plan.Fuse) {
 		unfused = &p.UnfusedBound
 	}
-	*unfused = max(*unfused, float64(p.Simulator.LowerBound().Seconds))
+	*unfused = max(*unfused, float64(p.Simulator.LowerBound(ctx).Seconds))
 }
 
 // Workload returns the problem to place a built-in workload on the first gpus GPUs

@@ -1,6 +1,7 @@
 package robust
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -222,7 +223,7 @@ func at(quantile float64, n int) int {
 func (e *Evaluator) Bound(fused bool) float64 {
 	sum := 0.0
 	for _, m := range e.machine {
-		b := m.LowerBound().Seconds
+		b := m.LowerBound(context.Background()).Seconds
 		if fused {
 			b = m.FusedLowerBound().Seconds
 		}

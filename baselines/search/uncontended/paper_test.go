@@ -44,8 +44,8 @@ func TestDOPPLER(t *testing.T) {
 		c := uncontended.Default()
 		c.Steps /= 10
 		device, _ := uncontended.Search(context.Background(), x.Graph, uncontended.NewClock(p), h.Blocks(s.OpSeconds(0), m.NumDevices()), c, nil)
-		if got := s.Evaluate(plan.Decision{Device: device}).Value; got > most || got < float64(s.LowerBound().Seconds) {
-			t.Errorf("%s: %v s, want at most %v; bound %v", name, got, most, float64(s.LowerBound().Seconds))
+		if got := s.Evaluate(plan.Decision{Device: device}).Value; got > most || got < float64(s.LowerBound(t.Context()).Seconds) {
+			t.Errorf("%s: %v s, want at most %v; bound %v", name, got, most, float64(s.LowerBound(t.Context()).Seconds))
 		}
 	}
 }

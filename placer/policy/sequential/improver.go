@@ -40,9 +40,13 @@ func (c improverConfig) stepsOf(s *instance, n int) int {
 }
 
 // shortest returns the first of drafts and, of the others, those whose coarsened steps are
-// shortest, n in all at most; of steps that differ by no more than alike, one.
-func shortest(x *anneal.Sketch, drafts []Sample, n int, alike float64) []Sample {
+// shortest, n in all at most; of steps that differ by no more than alike, one. When ctx ends,
+// it is the first alone.
+func shortest(ctx context.Context, x *anneal.Sketch, drafts []Sample, n int, alike float64) []Sample {
 	for i := range drafts {
+		if ctx.Err() != nil {
+			return drafts[:1]
+		}
 		drafts[i].clock = x.Seconds(drafts[i].Device)
 	}
 	out, rest := drafts[:1:1], slices.Clone(drafts[1:])

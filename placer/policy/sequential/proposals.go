@@ -126,7 +126,7 @@ func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sam
 	for _, k := range kinds {
 		s := f.instance(k.level)
 		if by[k.level] == nil {
-			by[k.level] = newRollouts(p.net, s)
+			by[k.level] = newRollouts(p.net, s).until(ctx)
 		}
 		for these := range slices.Chunk(of[k], defaultZeroShot().abreast) {
 			if ctx.Err() != nil {

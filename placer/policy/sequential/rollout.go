@@ -1,6 +1,9 @@
 package sequential
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // rollouts are placements of one instance, made side by side, with what learning
 // needs of them. Decision t of rollout k is row t*K+k.
@@ -18,8 +21,9 @@ type rollouts struct {
 	read   bool      // the chooser reads features beside the scores
 	muted  bool      // no prior has learning beside it, so the network is not asked
 	scores []float32 // [K*D] scratch of those that are muted
-	// stopped says that what is made is wanted no more: roll and each then end before they are
-	// done, and what they leave is not to be used. It is nil where nothing stops them.
+	// stopped says that no more is wanted: roll, greedy and each then end before they are done.
+	// What is recorded is then not to be used; the passes that were made are. It is nil where
+	// nothing stops them.
 	stopped func() bool
 }
 
@@ -38,22 +42,30 @@ func newRollouts(n *network, s *instance) *rollouts {
 	return e
 }
 
+// until has e stop when ctx ends.
+func (e *rollouts) until(ctx context.Context) *rollouts {
+	e.stopped = func() bool { return ctx.Err() != nil }
+	return e
+}
+
 // roll places the instance once per prior, side by side, and refines each placement a
 // number of times, in knowledge of it. With record, it keeps what learning needs of the
-// last pass.
-func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose chooser) {
+// last pass. It returns where each got, and nothing where it was stopped in the first pass.
+func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose chooser) []*state {
+	var made []*state
 	for left := e.begin(priors, refinements); ; left-- {
 		e.decideAll(record && left == 0, choose)
 		if e.done() {
-			return
+			return made
 		}
-		for _, x := range e.states[:e.k] {
+		made = e.states[:e.k]
+		for _, x := range made {
 			x.keep()
 		}
 		if left == 0 {
-			return
+			return made
 		}
-		for _, x := range e.states[:e.k] {
+		for _, x := range made {
 			x.refine()
 		}
 	}
@@ -61,20 +73,25 @@ func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose
 
 // greedy places the instance once per prior, side by side, by the best device of each
 // decision, in passes passes, fewer where one changes nothing any more: the next would
-// be the same. It returns where each got.
+// be the same. It returns where each got, and nothing where it was stopped in the first.
 func (e *rollouts) greedy(priors []heuristic) []*state {
 	choose := sampler(make([]float32, len(priors)), nil, e.d)
+	var made []*state
 	for left := e.begin(priors, passes-1); ; left-- {
 		e.decideAll(false, choose)
+		if e.done() {
+			return made
+		}
 		settled := true
-		for _, x := range e.states[:e.k] {
+		made = e.states[:e.k]
+		for _, x := range made {
 			x.keep()
 			settled = settled && x.settled()
 		}
 		if left == 0 || settled {
-			return e.states[:e.k]
+			return made
 		}
-		for _, x := range e.states[:e.k] {
+		for _, x := range made {
 			x.refine()
 		}
 	}

@@ -37,3 +37,39 @@ func TestGreedy(t *testing.T) {
 		}
 	}
 }
+
+// TestStopped: rollouts that are stopped leave the passes that were made: none, or what was
+// there after the first.
+func TestStopped(t *testing.T) {
+	s := instanceOf(t, small)
+	p, err := NewPolicy(Config{Hidden: 16}, rand.New(rand.NewPCG(3, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	priors := heuristics()[:12]
+	choose := sampler(make([]float32, len(priors)), nil, s.d)
+	once := newRollouts(p.net, s)
+	once.roll(priors, 0, false, choose)
+	for _, looks := range []int{0, s.decisions - 1, s.decisions + 1, s.decisions + 2} {
+		left := looks
+		e := newRollouts(p.net, s)
+		e.stopped = func() bool { left--; return left < 0 }
+		greedy := e.greedy(priors)
+		left = looks
+		again := newRollouts(p.net, s)
+		again.stopped = e.stopped
+		rolled := again.roll(priors, passes-1, false, choose)
+		want := 0
+		if looks > s.decisions { // a look at every decision, and one after the pass
+			want = len(priors)
+		}
+		if len(greedy) != want || len(rolled) != want {
+			t.Fatalf("%d and %d rollouts after %d looks, want %d", len(greedy), len(rolled), looks, want)
+		}
+		for i, x := range greedy {
+			if y := once.states[i]; x.soonest != y.soonest || !slices.Equal(x.best, y.best) || rolled[i].soonest != y.soonest || !slices.Equal(rolled[i].best, y.best) {
+				t.Errorf("prior %d ends at %g and %g after %d looks, want %g", i, x.soonest, rolled[i].soonest, looks, y.soonest)
+			}
+		}
+	}
+}

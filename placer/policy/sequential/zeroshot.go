@@ -133,7 +133,7 @@ func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotCon
 		return nil, ctx.Err()
 	}
 	if f.sketch != nil {
-		out = shortest(f.sketch, out, k-improved, c.alike)
+		out = shortest(ctx, f.sketch, out, k-improved, c.alike)
 	}
 	if c.improver.share > 0 && k > 1 && !p.net.unguided {
 		out = append(out[:min(len(out), k-improved-1)], Sample{Decision: plan.Decision{Device: f.coarse.expert}})
@@ -165,12 +165,15 @@ func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfi
 		lists[i] = &shortlist{most: c.listed * k}
 	}
 	for l := range f.at {
+		if ctx.Err() != nil {
+			break
+		}
 		s := f.instance(l)
 		kind := l
 		if l == timeStep {
 			kind = slices.Index(levels, unit.Segment)
 		}
-		e := newRollouts(p.net, s)
+		e := newRollouts(p.net, s).until(ctx)
 		for i, learned := range c.learned {
 			list := lists[kind*len(c.learned)+i]
 			for round := range c.roundsOf(f) {
@@ -200,12 +203,13 @@ func (e *rollouts) followAll(ctx context.Context, c zeroShotConfig, learned, hot
 				priors[i].learned = learned
 				temperature[i] = hottest * random.Float32()
 			}
+			var made []*state
 			if hottest == 0 {
-				e.greedy(priors)
+				made = e.greedy(priors)
 			} else {
-				e.roll(priors, passes-1, false, sampler(temperature, random, e.d))
+				made = e.roll(priors, passes-1, false, sampler(temperature, random, e.d))
 			}
-			for _, x := range e.states[:len(priors)] {
+			for _, x := range made {
 				if !yield(x) {
 					return
 				}
