@@ -76,8 +76,8 @@ type boundItem struct {
 
 // LowerBound returns a bound of the step time of every plan without fusion that
 // is feasible in memory (of every plan without fusion, if memory is not counted).
-// It takes up to some seconds for a hundred thousand ops; when ctx ends, what is proven by
-// then counts, which takes some milliseconds for every ten thousand.
+// It takes up to some seconds for a hundred thousand ops. When ctx ends, it is
+// QuickLowerBound's.
 //
 // Copies that occupy the sender, and receipts, only add to what a device has to do
 // and to when a tensor is there: such a run, with the copies left out and each op in
@@ -97,8 +97,8 @@ func (s *Simulator) QuickLowerBound() *Bound {
 }
 
 // bound returns the bound of plans with fusion or without; with transfers it has the parts
-// that know of them, of what is found until ctx ends, which hold without fusion alone: fused
-// ops may take less than one after the other.
+// that know of them, unless ctx ends, which hold without fusion alone: fused ops may take
+// less than one after the other.
 func (t *tables) bound(ctx context.Context, fused, transfers bool) *Bound {
 	b := newBounder(t, fused)
 	out := &Bound{}
@@ -134,8 +134,7 @@ func (t *tables) bound(ctx context.Context, fused, transfers bool) *Bound {
 		return &Bound{Impossible: true}
 	}
 	add(BoundSplit, split, true)
-	if transfers && !fused {
-		b.cluster(ctx)
+	if transfers && !fused && b.cluster(ctx) {
 		path = b.criticalPath()
 		add(BoundTransfers, path, true)
 		add(BoundLateWork, b.window(weight, path), true)

@@ -63,33 +63,36 @@ func (b *bounder) edges() (before, after [][]edge) {
 // each to begin with; the proof holds for any of them and any path. Tails are the heads of
 // the graph with time turned round, of which all of this is true.
 //
-// What is written over is b.head and b.tail. When ctx ends, the ops that are left are not
-// looked at by themselves.
-func (b *bounder) cluster(ctx context.Context) {
-	if len(b.distinctRoutes()) == 0 {
-		return
+// What is written over is b.head and b.tail. It is false where ctx ends before it is done.
+func (b *bounder) cluster(ctx context.Context) bool {
+	if ctx.Err() != nil || len(b.distinctRoutes()) == 0 {
+		return ctx.Err() == nil
 	}
 	before, after := b.edges()
-	b.raise(ctx, before, b.head, func(k int) int { return k })
-	b.raise(ctx, after, b.tail, func(k int) int { return b.n - 1 - k })
+	return b.raise(ctx, before, b.head, func(k int) int { return k }) &&
+		b.raise(ctx, after, b.tail, func(k int) int { return b.n - 1 - k })
 }
 
 // raise raises heads, [N]; edges are those to what comes before, and nth gives the ops in
-// an order in which that is seen first.
-func (b *bounder) raise(ctx context.Context, edges [][]edge, head []float64, nth func(int) int) {
+// an order in which that is seen first. It is false where ctx ends before it is done.
+func (b *bounder) raise(ctx context.Context, edges [][]edge, head []float64, nth func(int) int) bool {
 	c := &clusterer{b: b, edges: edges, head: head, most: min(clusterAncestors, max(1, clusterLooks/b.n)), at: make([]int32, b.n), of: make([]int32, b.n)}
 	for k := range c.of {
 		c.of[k] = -1
 	}
 	for k := range b.n {
+		if ctx.Err() != nil {
+			return false
+		}
 		v := nth(k)
 		for _, e := range edges[v] {
 			head[v] = max(head[v], head[e.op]+b.fastest[e.op])
 		}
-		if len(edges[v]) > 0 && ctx.Err() == nil {
+		if len(edges[v]) > 0 {
 			head[v] = max(head[v], c.start(int32(v)))
 		}
 	}
+	return true
 }
 
 // clusterer finds the clusters of one op after another.

@@ -287,7 +287,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 // conclude writes what was found into the run folder and prints it. why is what stopped the
 // search, if anything did.
 func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, restricted *restriction, why stopped) error {
-	s.task.Tighten(ctx)
+	s.tighten(ctx)
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	best := bestPlan(s, found)
 	file, err := best.File(s.task.Graph, s.task.Machine)
@@ -321,6 +321,17 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 		return interrupted("interrupted; to go on: placer search --resume " + s.run.Dir())
 	}
 	return infeasible
+}
+
+// tighten raises the proven bound: under a budget in seconds for a tenth of it at most, or
+// two seconds.
+func (s *searchRun) tighten(ctx context.Context) {
+	if b := s.config.Budget.Seconds; b > 0 {
+		limit, stop := context.WithTimeout(ctx, time.Duration(max(2, b/10)*float64(time.Second)))
+		defer stop()
+		ctx = limit
+	}
+	s.task.Tighten(ctx)
 }
 
 // ended prints the result of a run that had ended before it was resumed.

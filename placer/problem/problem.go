@@ -124,7 +124,7 @@ func (o *Options) priority(g *graph.Graph, seconds []float64) []int32 {
 }
 
 // Tighten raises the bound of steps by what takes up to some seconds to prove
-// (sim.Simulator.LowerBound), or by what of it is proven when ctx ends.
+// (sim.Simulator.LowerBound). It stays as it is when ctx ends before.
 func (p *Problem) Tighten(ctx context.Context) {
 	if p.Simulator == nil || p.Objective.Normal() != plan.Step {
 		return

@@ -92,7 +92,7 @@ func (l *queue) run(ctx context.Context, s *searcher) {
 		case (ctx.Err() != nil || !ok) && before.Outcome != nil:
 			s.recall(k, before)
 		case (ctx.Err() != nil || !ok) && s.late(m):
-			s.place(s.ctx, k, plan.Budget{})
+			s.placeLate(k)
 		case ctx.Err() != nil || !ok:
 			s.skip(k, "no time was left for it")
 		default:
@@ -102,14 +102,30 @@ func (l *queue) run(ctx context.Context, s *searcher) {
 }
 
 // late reports whether m runs though the time is over: reading a large graph may take
-// the whole budget, and the first rules, which take a moment, still give an answer.
+// the whole budget, and the first rules, which take a moment, still give an answer. Where
+// that does not fit, others have until the grace is over.
 func (s *searcher) late(m *Method) bool {
-	if m.Stage != StageBaseline || s.ctx.Err() != nil {
+	if m.Stage != StageBaseline || m.Slow || s.ctx.Err() != nil {
 		return false
 	}
 	best := s.best()
-	return best == nil || !best.Score.Feasible()
+	return best == nil || !best.Score.Feasible() && s.host.Clock() < s.grace
 }
+
+// placeLate runs method k, a late one.
+func (s *searcher) placeLate(k int) {
+	ctx := s.ctx
+	if s.best() != nil {
+		limit, stop := context.WithTimeout(ctx, seconds(s.grace-s.host.Clock()))
+		defer stop()
+		ctx = limit
+	}
+	s.place(ctx, k, plan.Budget{})
+}
+
+// graceAfter returns until when late rules run under a budget of so many seconds, of which
+// began had passed before the first method: a tenth of the budget longer, or a second.
+func graceAfter(budget, began float64) float64 { return max(budget, began) + max(1, budget/10) }
 
 // budgetOf returns the budget of method m, which runs now in a queue that ends at
 // end and whose methods still to run weigh left. ok is false when the time is

@@ -44,7 +44,7 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 	defer cancel()
 	s := &searcher{
 		ctx: ctx, problem: p, methods: methods, c: c, host: h, observer: o, cancel: cancel, memory: memory,
-		cpuTimes: newCPUTimes(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: memory.FirstFeasible,
+		grace: graceAfter(c.Budget.Seconds, h.Clock()), cpuTimes: newCPUTimes(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: memory.FirstFeasible,
 	}
 	hard := ctx
 	if c.Budget.Seconds > 0 {
@@ -97,6 +97,7 @@ type searcher struct {
 	observer Observer
 	cancel   context.CancelFunc
 	memory   *Memory
+	grace    float64 // until when rules are late, on the host's clock
 
 	mu            sync.Mutex
 	cpuTimes      *cpuTimes

@@ -13,27 +13,38 @@ type lattice struct {
 	block []int32 // that is added
 	to    []int32 // the downset it leads to
 	words int
-	has   []uint64 // [I,words] the blocks of each downset
+	has   []uint64 // [I,words] the blocks of each downset; nil where each has one more than the one before
 }
 
 // set returns the blocks of downset i, as bits.
 func (l *lattice) set(i int32) []uint64 { return l.has[int(i)*l.words : int(i+1)*l.words] }
+
+// between returns the blocks of downset to that downset from, within it, lacks.
+func (l *lattice) between(from, to int32) []int32 {
+	if l.has == nil {
+		return l.block[from:to]
+	}
+	var blocks []int32
+	small, large := l.set(from), l.set(to)
+	for w := range large {
+		for m := large[w] &^ small[w]; m != 0; m &= m - 1 {
+			blocks = append(blocks, int32(w<<6|bits.TrailingZeros64(m)))
+		}
+	}
+	return blocks
+}
 
 func (l *lattice) size() int { return len(l.at) - 1 }
 
 // chain returns the prefixes of a topological order: a lattice in which no
 // choice is left.
 func chain(order []int32) *lattice {
-	l := &lattice{at: []int32{0}, words: (len(order) + 63) / 64}
-	l.has = make([]uint64, (len(order)+1)*l.words)
-	for k, b := range order {
-		l.block, l.to = append(l.block, b), append(l.to, int32(k+1))
-		l.at = append(l.at, int32(k+1))
-		next := l.set(int32(k + 1))
-		copy(next, l.set(int32(k)))
-		next[b>>6] |= 1 << (b & 63)
+	l := &lattice{block: order}
+	for k := range int32(len(order)) {
+		l.at, l.to = append(l.at, k), append(l.to, k+1)
 	}
-	l.at = append(l.at, int32(len(order)))
+	n := int32(len(order))
+	l.at = append(l.at, n, n)
 	return l
 }
 
@@ -64,7 +75,7 @@ func downsets(ctx context.Context, b *blocks, limit int) *lattice {
 	l := &lattice{at: []int32{0}}
 	trial := make([]uint64, words)
 	for i := 0; i < len(hashes); i++ {
-		if i&1023 == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil
 		}
 		for w := range words {

@@ -1,6 +1,8 @@
 package contiguous
 
 import (
+	"context"
+
 	"placer/graph"
 	"placer/internal/digraph"
 	"placer/sim/throughput"
@@ -19,7 +21,7 @@ type blocks struct {
 // arrange joins the blocks of s that lie on cycles, then those of no time to
 // their only neighbour. Where memory is short it joins blocks of no bytes alone,
 // unless force asks for all.
-func arrange(s throughput.Source, force bool) (*blocks, error) {
+func arrange(ctx context.Context, s throughput.Source, force bool) (*blocks, error) {
 	x, err := throughput.New(s)
 	if err != nil {
 		return nil, err
@@ -32,6 +34,9 @@ func arrange(s throughput.Source, force bool) (*blocks, error) {
 	part, _ := digraph.Components(next)
 	tight, merged := short(x), false
 	for {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		s.Part = spread(x, part)
 		y, err := throughput.New(s)
 		if err != nil {

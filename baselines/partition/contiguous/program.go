@@ -3,7 +3,6 @@ package contiguous
 import (
 	"context"
 	"math"
-	"math/bits"
 )
 
 // program is the dynamic program on one lattice.
@@ -241,18 +240,10 @@ func (p *program) answer() (seconds float64, block []uint8, ok bool) {
 		k := int(i)*p.states + s
 		c := p.by[k]
 		d := p.b.Classes[c].Devices[p.used[s][c]-1]
-		p.paint(p.from[k], i, block, uint8(d))
+		for _, b := range p.l.between(p.from[k], i) {
+			block[b] = uint8(d)
+		}
 		i, s = p.from[k], s-p.stride[c]
 	}
 	return seconds, block, true
-}
-
-// paint puts the blocks between two downsets on device d.
-func (p *program) paint(from, to int32, block []uint8, d uint8) {
-	small, large := p.l.set(from), p.l.set(to)
-	for w := range large {
-		for m := large[w] &^ small[w]; m != 0; m &= m - 1 {
-			block[w<<6|bits.TrailingZeros64(m)] = d
-		}
-	}
 }

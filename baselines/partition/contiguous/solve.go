@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -77,7 +78,10 @@ func (r *Result) fits(s throughput.Source) bool {
 func solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) {
 	r := &Result{Seconds: math.Inf(1)}
 	for _, force := range []bool{false, true} {
-		b, err := arrange(s, force)
+		b, err := arrange(ctx, s, force)
+		if err != nil && ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +89,10 @@ func solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) 
 			break // nothing more can be joined
 		}
 		r.Blocks = b.NumBlocks()
-		for _, order := range orders(b) {
+		for order := range orders(b) {
+			if ctx.Err() != nil {
+				break
+			}
 			if err := r.improve(ctx, b, chain(order)); err != nil {
 				return nil, err
 			}
@@ -132,32 +139,34 @@ func (r *Result) improve(ctx context.Context, b *blocks, l *lattice) error {
 
 // orders returns topological orders to cut: first come first served, depth
 // first, and depth first from the other end of each list.
-func orders(b *blocks) [][]int32 {
-	var out [][]int32
-	for _, how := range []func(ready []int32) int{
-		func([]int32) int { return 0 },
-		func(ready []int32) int { return len(ready) - 1 },
-		func(ready []int32) int { return slices.Index(ready, slices.Min(ready)) },
-	} {
-		wait := make([]int, b.NumBlocks())
-		var ready, order []int32
-		for v := range wait {
-			if wait[v] = len(b.before[v]); wait[v] == 0 {
-				ready = append(ready, int32(v))
-			}
-		}
-		for len(ready) > 0 {
-			k := how(ready)
-			v := ready[k]
-			ready = slices.Delete(ready, k, k+1)
-			order = append(order, v)
-			for _, w := range b.after[v] {
-				if wait[w]--; wait[w] == 0 {
-					ready = append(ready, w)
+func orders(b *blocks) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		for _, how := range []func(ready []int32) int{
+			func([]int32) int { return 0 },
+			func(ready []int32) int { return len(ready) - 1 },
+			func(ready []int32) int { return slices.Index(ready, slices.Min(ready)) },
+		} {
+			wait := make([]int, b.NumBlocks())
+			var ready, order []int32
+			for v := range wait {
+				if wait[v] = len(b.before[v]); wait[v] == 0 {
+					ready = append(ready, int32(v))
 				}
 			}
+			for len(ready) > 0 {
+				k := how(ready)
+				v := ready[k]
+				ready = slices.Delete(ready, k, k+1)
+				order = append(order, v)
+				for _, w := range b.after[v] {
+					if wait[w]--; wait[w] == 0 {
+						ready = append(ready, w)
+					}
+				}
+			}
+			if !yield(order) {
+				return
+			}
 		}
-		out = append(out, order)
 	}
-	return out
 }

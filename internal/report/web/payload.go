@@ -165,10 +165,7 @@ func (p *payload) text() (string, error) {
 		return "", fmt.Errorf("web: %w", err)
 	}
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return "", fmt.Errorf("web: %w", err)
-	}
+	z := gzip.NewWriter(&b)
 	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(head)))
 	frame = append(frame, head...)
 	for len(frame)%8 != 0 {

@@ -94,7 +94,9 @@ func (l *learner) stage(s, from curriculum.Stage, learnt curriculum.Logits, _, e
 		for k := range actions {
 			actions[k] = x.sample(l.random)
 		}
-		l.run.Evaluate(actions)
+		if l.run.Evaluate(l.ctx, actions) != nil {
+			break
+		}
 		elites.Add(actions, l.run.Scores)
 		x.follow(elites.Best(), l.Mix)
 	}

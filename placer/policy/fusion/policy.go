@@ -128,7 +128,9 @@ func (l *learner) stage(s stage, chance chances, fine bool) {
 		for k := range actions {
 			actions[k] = chance.sample(l.random)
 		}
-		l.run.Evaluate(actions)
+		if l.run.Evaluate(l.ctx, actions) != nil {
+			return
+		}
 		elites.Add(actions, l.run.Scores)
 		t.learn(actions, l.run.Scores, &l.run.Best.Decision, l.run.Score.Value)
 		chance.follow(elites.Best(), mix, func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })

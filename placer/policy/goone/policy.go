@@ -60,7 +60,7 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (_ *plan.Outc
 	if err != nil {
 		return nil, err
 	}
-	t := &trainer{Policy: p, run: run, decoder: rollout.NewDecoder(problem), backend: backend, seconds: problem.Evaluator.OpSeconds(0)}
+	t := &trainer{Policy: p, ctx: ctx, run: run, decoder: rollout.NewDecoder(problem), backend: backend, seconds: problem.Evaluator.OpSeconds(0)}
 	run.Decodes(t.decoder.Decode)
 	t.samples = rollout.FitSamples(p.config.Samples, problem.Budget.Evaluations)
 	notes := t.begin()
@@ -69,9 +69,9 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (_ *plan.Outc
 		stream |= uint64(p.rounds) << 8 // other samples than those of the first rounds
 	}
 	t.random = rand.New(rand.NewPCG(problem.Seed, stream))
-	err = t.learn(ctx)
+	err = t.learn()
 	p.at.Spent = run.Spent()
-	if err != nil && (run.Best == nil || ctx.Err() == nil) {
+	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	o, err := run.Outcome(ctx)

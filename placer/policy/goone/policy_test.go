@@ -137,7 +137,7 @@ func TestRewards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &trainer{Policy: &Policy{config: Default()}, run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
+	x := &trainer{Policy: &Policy{config: Default()}, ctx: t.Context(), run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
 	x.decoder.On(p.Units.Levels[unit.Chain], false)
 	run.Decodes(x.decoder.Decode)
 	rewards := make([]float32, 1)

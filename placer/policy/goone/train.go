@@ -16,6 +16,7 @@ import (
 // trainer is a policy at work on one problem. It implements ppo.Env.
 type trainer struct {
 	*Policy
+	ctx     context.Context
 	run     *rollout.Run
 	decoder *rollout.Decoder
 	backend *nn.Backend
@@ -27,7 +28,7 @@ type trainer struct {
 }
 
 // learn trains on the stages of the curricula.
-func (t *trainer) learn(ctx context.Context) error {
+func (t *trainer) learn() error {
 	p := t.run.Problem
 	all := curriculum.Curricula(p.Graph, p.Units, t.config.Level, t.seconds, p.Machine.NumDevices())
 	if !p.Decides(plan.Place) {
@@ -38,12 +39,16 @@ func (t *trainer) learn(ctx context.Context) error {
 		all = [][]curriculum.Stage{finest}
 	}
 	return curriculum.Walk(all, &t.at, t.resumed, &t.run.Round, func(s, from curriculum.Stage, learnt curriculum.Logits, begin, end float64) (curriculum.Logits, error) {
-		return t.stage(ctx, s, from, learnt, begin, end)
+		return t.stage(s, from, learnt, begin, end)
 	})
 }
 
-// stage runs PPO on the units of s while the spent budget is between begin and end.
-func (t *trainer) stage(ctx context.Context, s, from curriculum.Stage, learnt curriculum.Logits, begin, end float64) (curriculum.Logits, error) {
+// stage runs PPO on the units of s while the spent budget is between begin and end. It ends
+// with the cause when the context does.
+func (t *trainer) stage(s, from curriculum.Stage, learnt curriculum.Logits, begin, end float64) (curriculum.Logits, error) {
+	if err := context.Cause(t.ctx); err != nil {
+		return nil, err
+	}
 	t.decoder.On(s.Units, s.OneFusion)
 	batch, err := t.batch(s)
 	if err != nil {
@@ -63,7 +68,7 @@ func (t *trainer) stage(ctx context.Context, s, from curriculum.Stage, learnt cu
 		}
 	}
 	// A first round there is even where preparing took the share of all stages.
-	for !t.run.Done(ctx) && (t.run.Spent() < end || t.run.Best == nil) {
+	for !t.run.Done(t.ctx) && (t.run.Spent() < end || t.run.Best == nil) {
 		t.at.Spent, t.at.Round = t.run.Spent(), t.run.Round
 		left := max(0, (end-t.at.Spent)/(end-begin))
 		trainer.SetEntropy(config.Entropy * left)
@@ -71,6 +76,9 @@ func (t *trainer) stage(ctx context.Context, s, from curriculum.Stage, learnt cu
 			return nil, err
 		}
 		t.rounds++
+	}
+	if err := context.Cause(t.ctx); err != nil {
+		return nil, err
 	}
 	logits, err := t.logits(batch)
 	if t.config.InstanceRate > 0 {
@@ -81,7 +89,9 @@ func (t *trainer) stage(ctx context.Context, s, from curriculum.Stage, learnt cu
 
 // Rewards is as ppo.Env says.
 func (t *trainer) Rewards(actions [][]int32, rewards []float32) error {
-	t.run.Evaluate(actions)
+	if err := t.run.Evaluate(t.ctx, actions); err != nil {
+		return err
+	}
 	baseline := 0.0 // the serial sum on the first device
 	for _, x := range t.seconds {
 		baseline += x

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"placer/internal/parallel"
 	"placer/plan"
@@ -86,15 +87,21 @@ func (r *Run) NewCandidate() *Candidate {
 func (r *Run) Decodes(decode func(action []int32, to *Candidate)) { r.decode = decode }
 
 // Evaluate scores the decisions actions[k] into r.Scores[k]. The result does not
-// depend on the number of workers.
-func (r *Run) Evaluate(actions [][]int32) {
+// depend on the number of workers. When ctx ends, the best of those that have been
+// evaluated counts, and the cause is returned: there is nothing to learn from the round.
+// A round that is measured is measured to its end.
+func (r *Run) Evaluate(ctx context.Context, actions [][]int32) error {
 	if len(r.Scores) != len(actions) {
 		r.Scores = make([]plan.Score, len(actions))
 	}
+	evaluated := make([]bool, len(actions))
 	r.Each(len(actions), func(k, j int) {
+		if r.Problem.Rollouts == nil && ctx.Err() != nil {
+			return
+		}
 		w := r.workers[k]
 		r.decode(actions[j], w.Candidate)
-		r.Scores[j] = w.evaluator.Evaluate(w.Decision)
+		r.Scores[j], evaluated[j] = w.evaluator.Evaluate(w.Decision), true
 	})
 	if r.Problem.Rollouts != nil {
 		r.Final = r.Problem.Rollouts.Refine(r.Scores, func(k int) plan.Decision {
@@ -103,9 +110,21 @@ func (r *Run) Evaluate(actions [][]int32) {
 			return d.Decision
 		})
 	}
-	r.evaluations += len(actions)
+	r.keepBest(actions, evaluated)
+	if slices.Contains(evaluated, false) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// keepBest counts the decisions that have been evaluated and keeps the best.
+func (r *Run) keepBest(actions [][]int32, evaluated []bool) {
 	improved := false
 	for k, s := range r.Scores {
+		if !evaluated[k] {
+			continue
+		}
+		r.evaluations++
 		if !r.isFinal(k) {
 			continue
 		}

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"placer/graph/unit"
@@ -58,10 +60,48 @@ func TestFinalScoresAlone(t *testing.T) {
 	for u := range other {
 		other[u] = int32(u % 2)
 	}
-	r.Evaluate([][]int32{one, other})
+	if err := r.Evaluate(t.Context(), [][]int32{one, other}); err != nil {
+		t.Fatal(err)
+	}
 	if r.Best.Device[len(r.Best.Device)-1] != 0 || r.Score != r.Scores[0] || !r.Scores[1].Better(r.Score) {
 		t.Errorf("best %v of scores %v, of which the first alone is final", r.Score, r.Scores)
 	}
+}
+
+// TestStoppedRound: of a round that ends with its context what has been evaluated counts.
+func TestStoppedRound(t *testing.T) {
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.AllTasks)
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	why := errors.New("enough")
+	p.Tasks = plan.Place
+	p.JudgeBy(&stopping{p.Evaluator, func() { stop(why) }})
+	r, err := New(p, "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder(p)
+	d.On(p.Units.Levels[unit.Chain], false)
+	r.Decodes(d.Decode)
+	n := d.Units.NumUnits()
+	if err := r.Evaluate(ctx, [][]int32{make([]int32, n), make([]int32, n), make([]int32, n)}); err != why {
+		t.Errorf("a stopped round ends with %v, want %v", err, why)
+	}
+	o, err := r.Outcome(ctx)
+	if err != nil || o.Evaluations != 1 || o.Score != r.Scores[0] {
+		t.Errorf("%+v, %v after one of three evaluations", o, err)
+	}
+}
+
+// stopping stops what it evaluates for.
+type stopping struct {
+	plan.Evaluator
+	stop func()
+}
+
+func (s *stopping) Evaluate(d plan.Decision) plan.Score {
+	defer s.stop()
+	return s.Evaluator.Evaluate(d)
 }
 
 // estimates are final for the first sample of a round, the others look good.
