@@ -42,3 +42,15 @@ func TestInterrupt(t *testing.T) {
 		})
 	}
 }
+
+// TestInterruptedAtOnce: a command that has nothing yet says no more than that.
+func TestInterruptedAtOnce(t *testing.T) {
+	t.Parallel()
+	console, _, log := realClock(nil)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	code := console.run(ctx, []string{"place", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2"})
+	if text := log.String(); code != exitInterrupted || !strings.HasSuffix(text, "placer: interrupted\n") {
+		t.Errorf("exit %d:\n%s", code, text)
+	}
+}

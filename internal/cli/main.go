@@ -91,6 +91,9 @@ func (c *console) run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = cmp.Or(execute(ctx, root), help.err)
 	}
+	if err != nil && err.Error() == context.Canceled.Error() {
+		err = interrupted("interrupted")
+	}
 	var defect *parallel.Panic
 	if errors.As(err, &defect) && c.verbose {
 		fmt.Fprintf(c.err, "%s", defect.Stack)

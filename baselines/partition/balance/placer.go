@@ -45,6 +45,10 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			start, s.Allowance = r.Device, r.Allowance
 		}
 	}
+	if ctx.Err() != nil {
+		track.Try(start)
+		return track.Outcome()
+	}
 	x, err := throughput.New(s)
 	if err != nil {
 		return nil, err

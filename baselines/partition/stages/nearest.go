@@ -142,7 +142,9 @@ func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...cut) (
 		return false
 	}
 	for _, c := range starts {
-		try(c)
+		if best.bounds == nil || !track.Done() {
+			try(c)
+		}
 	}
 	if best.bounds == nil {
 		best = cut{bounds: []int{0}}
@@ -151,7 +153,7 @@ func (m *model) climb(track *budget.Tracker, t *formats.Target, starts ...cut) (
 	for again := true; again && track.Evaluations() < most && !track.Done(); {
 		again = false
 		m.neighbours(t, &best, func(next cut) {
-			if track.Evaluations() < most && try(next) {
+			if track.Evaluations() < most && !track.Done() && try(next) {
 				again = true
 			}
 		})

@@ -84,7 +84,7 @@ func TestStoppedRound(t *testing.T) {
 	d.On(p.Units.Levels[unit.Chain], false)
 	r.Decodes(d.Decode)
 	n := d.Units.NumUnits()
-	if err := r.Evaluate(ctx, [][]int32{make([]int32, n), make([]int32, n), make([]int32, n)}); err != why {
+	if err := r.Evaluate(ctx, [][]int32{make([]int32, n), make([]int32, n), make([]int32, n)}); !errors.Is(err, why) {
 		t.Errorf("a stopped round ends with %v, want %v", err, why)
 	}
 	o, err := r.Outcome(ctx)
