@@ -55,6 +55,20 @@ func TestTuning(t *testing.T) {
 	}
 }
 
+// TestTuningWithoutTime: a budget that the zero-shot samples alone would exceed ends them.
+func TestTuningWithoutTime(t *testing.T) {
+	p, err := small.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := *p
+	q.Clock, q.Budget = func() float64 { return 0 }, plan.Budget{Seconds: 1e-9}
+	_, err = Tuner{Policy: policy(t, 16), Config: quickTune()}.Place(t.Context(), &q)
+	if want := "the budget of 1e-09 s was over before the first zero-shot sample"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 func quickTune() TuneConfig {
 	c := DefaultTune()
 	c.Steps, c.Samples = 12, 48

@@ -2,8 +2,10 @@ package sequential
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -39,8 +41,7 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 	if p.Clock != nil {
 		r.pace.begin = p.Clock()
 	}
-	var err error
-	if r.zeroShot, err = t.Policy.zeroShot(ctx, f, samplesWithin(p.Budget), varied()); err != nil {
+	if err := r.sampleZeroShot(ctx); err != nil {
 		return nil, err
 	}
 	for li := range f.at {
@@ -59,6 +60,23 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 	}
 	r.pace.from, r.pace.spent = r.state.Evaluations, r.state.Seconds
 	return r, nil
+}
+
+// sampleZeroShot makes the samples to begin with; those that the budget has no time for are
+// missing.
+func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
+	p := r.features.problem
+	limit := ctx
+	if p.Budget.Seconds > 0 && p.Clock != nil {
+		var stop context.CancelFunc
+		limit, stop = context.WithTimeout(ctx, time.Duration(p.Budget.Seconds*float64(time.Second)))
+		defer stop()
+	}
+	r.zeroShot, err = r.Policy.zeroShot(limit, r.features, samplesWithin(p.Budget), varied())
+	if err != nil && ctx.Err() == nil && limit.Err() != nil {
+		return fmt.Errorf("the budget of %g s was over before the first zero-shot sample", p.Budget.Seconds)
+	}
+	return err
 }
 
 // advance takes a step of k samples. When ctx ends in it, the state is as before.
