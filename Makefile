@@ -235,6 +235,14 @@ repro-transfer-ablation: ## pretrain policies with parts of the network left out
 repro-transfer-curve: ## pretrain policies of three widths on 30 to 3,000 drawn problems and judge them on families held out (GUIDES=none|all, SEEDS="1 2 3", PROBLEMS, WIDTHS, STEPS; a quarter of a minute of one core a policy), into experiments/transfer/curve; goes on where it was stopped
 	GUIDES=$(GUIDES) SEEDS="$(SEEDS)" PROBLEMS="$(PROBLEMS)" WIDTHS="$(WIDTHS)" STEPS=$(STEPS) ./experiments/transfer/curve/run.sh
 
+.PHONY: repro-transfer-labels
+repro-transfer-labels: ## policies that imitate plans of 20 CPU seconds of search a problem beside those of 300 evaluations, of the first 194 problems of a corpus, judged on families held out (SEEDS="1 2 3"; 65 minutes of one core for the plans, ten for the policies), into experiments/transfer/curve; goes on where it was stopped
+	$(GO) build -o bin/placer ./cmd/placer
+	bin/placer pretrain corpus --out $(CORPUS)-20s --problems 194 --seconds 20
+	bin/placer pretrain corpus --out $(CORPUS)-300 --problems 194 --evaluations 300
+	for labels in 20s 300; do for imitation in 40 400; do \
+	  CORPUS=$(CORPUS)-$$labels LABELS=$$labels IMITATION=$$imitation SEEDS="$(SEEDS)" PROBLEMS="30 100 137" WIDTHS=64 experiments/transfer/curve/run.sh || exit 1; done; done
+
 repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; half a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
 	$(GO) run ./experiments/transfer ppo -seeds $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
 
