@@ -43,11 +43,9 @@ func TestMaskOfMemory(t *testing.T) {
 	}
 }
 
-// TestFinalScoresAlone: the best plan is one whose score is final, however good an
-// estimate is, and that a sample does not fit is never an estimate.
-func TestFinalScoresAlone(t *testing.T) {
-	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.AllTasks)
-	p.Tasks, p.Rollouts = plan.Place, estimates{p.Evaluator}
+// onChains returns a run on p that decides its chains, and their number.
+func onChains(t *testing.T, p *plan.Problem) (*Run, int) {
+	t.Helper()
 	r, err := New(p, "test", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +53,15 @@ func TestFinalScoresAlone(t *testing.T) {
 	d := NewDecoder(p)
 	d.On(p.Units.Levels[unit.Chain], false)
 	r.Decodes(d.Decode)
-	n := d.Units.NumUnits()
+	return r, d.Units.NumUnits()
+}
+
+// TestFinalScoresAlone: the best plan is one whose score is final, however good an
+// estimate is, and that a sample does not fit is never an estimate.
+func TestFinalScoresAlone(t *testing.T) {
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.AllTasks)
+	p.Tasks, p.Rollouts = plan.Place, estimates{p.Evaluator}
+	r, n := onChains(t, p)
 	one, other := make([]int32, n), make([]int32, n)
 	for u := range other {
 		other[u] = int32(u % 2)
@@ -76,14 +82,7 @@ func TestStoppedRound(t *testing.T) {
 	why := errors.New("enough")
 	p.Tasks = plan.Place
 	p.JudgeBy(&stopping{p.Evaluator, func() { stop(why) }})
-	r, err := New(p, "test", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := NewDecoder(p)
-	d.On(p.Units.Levels[unit.Chain], false)
-	r.Decodes(d.Decode)
-	n := d.Units.NumUnits()
+	r, n := onChains(t, p)
 	if err := r.Evaluate(ctx, [][]int32{make([]int32, n), make([]int32, n), make([]int32, n)}); !errors.Is(err, why) {
 		t.Errorf("a stopped round ends with %v, want %v", err, why)
 	}
