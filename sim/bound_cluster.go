@@ -65,8 +65,11 @@ func (b *bounder) edges() (before, after [][]edge) {
 //
 // What is written over is b.head and b.tail. It is false where ctx ends before it is done.
 func (b *bounder) cluster(ctx context.Context) bool {
-	if ctx.Err() != nil || len(b.distinctRoutes()) == 0 {
-		return ctx.Err() == nil
+	if ctx.Err() != nil {
+		return false
+	}
+	if len(b.distinctRoutes()) == 0 {
+		return true
 	}
 	before, after := b.edges()
 	return b.raise(ctx, before, b.head, func(k int) int { return k }) &&
