@@ -95,11 +95,34 @@ def plan(
     one_schedule = schedules.single(schedules.ops(p))
     one = meter.measure(one_schedule, options)
     many = meter.measure(best, options)
-    predicted = best.predicted_s if best.predicted_s is not None else float("nan")
-    several = len(set(best.device)) > 1
-    if many["step_time_s"] >= one["step_time_s"] or not several:
-        return Planned(p, one_schedule, one["step_time_s"], one["step_time_s"], predicted, many["equal"] if several else one["equal"], clock, folder, many["step_time_s"] if several else None, many["load"])
-    return Planned(p, best, one["step_time_s"], many["step_time_s"], predicted, many["equal"], clock, folder, many["step_time_s"], many["load"])
+    return faster(Tried(one_schedule, one), Tried(best, many), p, clock, folder)
+
+
+@dataclasses.dataclass
+class Tried:
+    """A schedule and its measurement (protocol.FORMAT)."""
+
+    schedule: Schedule
+    measured: dict[str, Any]
+
+
+def faster(one: Tried, best: Tried, p: Program, clock: str, folder: str) -> Planned:
+    """The search's plan where it uses several devices and its step is shorter than one device's, else one device's."""
+    several = len(set(best.schedule.device)) > 1
+    one_s, best_s = one.measured["step_time_s"], best.measured["step_time_s"]
+    taken = best if several and best_s < one_s else one
+    return Planned(
+        program=p,
+        schedule=taken.schedule,
+        one_device_s=one_s,
+        best_s=taken.measured["step_time_s"],
+        predicted_s=best.schedule.predicted_s if best.schedule.predicted_s is not None else float("nan"),
+        equal=best.measured["equal"] if several else one.measured["equal"],
+        clock=clock,
+        folder=folder,
+        several_s=best_s if several else None,
+        load=best.measured["load"],
+    )
 
 
 def device_count(devices: str) -> int:

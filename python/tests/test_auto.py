@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -10,7 +11,9 @@ from typing import Any
 
 import models
 import pytest
-from placer_torch import PlacerTorchError, plan
+from placer_torch import PlacerTorchError, capture, plan, schedule
+from placer_torch.auto import Planned, Tried, faster
+from test_run import scattered
 
 STAND_IN = '''#!%s
 import json, sys
@@ -47,10 +50,27 @@ def stand_in(tmp_path: Any, monkeypatch: Any, choose: str) -> None:
 def test_plan(tmp_path: Any, monkeypatch: Any) -> None:
     stand_in(tmp_path, monkeypatch, "i % 2")
     got = plan(*models.tiny(), folder=str(tmp_path / "run"), clock="virtual")
-    # a tiny model scattered over two devices is slower than on one: it stays there, and says so
-    assert got.falls_back and got.best_s == got.one_device_s and got.predicted_s == 0.0125 and got.equal
-    assert "stays on one device" in str(got) and "results equal" in str(got)
+    assert got.several_s is not None and got.best_s == min(got.one_device_s, got.several_s) and got.falls_back == (got.several_s >= got.one_device_s)
+    assert got.predicted_s == 0.0125 and got.equal and "results equal" in str(got)
     assert {"graph.json", "program.pt", "times.json", "machine.json", "plan.json", "schedule.json"} <= set(os.listdir(tmp_path / "run"))
+
+
+def test_the_faster_is_taken() -> None:
+    """Two devices where their step is the shorter one; else one, and the sentence says so."""
+    p = capture(*models.tiny())
+    one = Tried(schedule.single(schedule.ops(p)), {"step_time_s": 0.02, "equal": True, "load": 0.5})
+    halves = dataclasses.replace(scattered(p, 0.5), method="halves", predicted_s=0.012)
+
+    def of(seconds: float) -> Planned:
+        return faster(one, Tried(halves, {"step_time_s": seconds, "equal": False, "load": 1.5}), p, "wall", "run")
+
+    got = of(0.01)
+    assert not got.falls_back and got.best_s == got.several_s == 0.01 and got.one_device_s == 0.02 and got.predicted_s == 0.012
+    assert "halves) on 2 devices: 10.00 ms measured, 12.00 ms predicted; 2.00 times as fast, results NOT equal" in str(got)
+    for seconds in 0.02, 0.03:
+        got = of(seconds)
+        assert got.falls_back and got.best_s == 0.02 and got.several_s == seconds
+        assert "ms measured while other processes used 1.5 cores, 12.00 ms predicted, results NOT equal, so the model stays on one device" in str(got)
 
 
 def test_plan_keeps_a_plan(tmp_path: Any, monkeypatch: Any) -> None:
