@@ -23,7 +23,7 @@ from typing import Any, Callable
 
 import torch
 
-from placer_torch import codegen, profile
+from placer_torch import codegen, profile_cuda
 from placer_torch.codegen import Code, name
 from placer_torch.program import SOURCES, STATE, Program, Ref, load
 
@@ -90,8 +90,8 @@ def measure(folder: str) -> tuple[dict[str, Any], list[float]]:
     state, batch = sources(p)
     out["eager_s"] = statistics.median(eager(p, {**state, **p.constants, **batch}))
     out["peak_bytes"] = torch.cuda.max_memory_allocated()
-    got = profile.on_cuda(p, state, batch, GPU)
-    out["graph_s"], out["sum_of_ops_s"] = got.step_s, got.step_s / got.scale
+    got = profile_cuda.on_cuda(p, state, batch, GPU)
+    out["graph_s"], out["sum_of_ops_s"], out["issue_s"] = got.step_s, got.step_s / got.scale, got.issue_s
     out["took_s"] = round(time.time() - began, 1)
     return out, [float(f"{x / got.scale:.4g}") for x in got.seconds]
 
@@ -99,7 +99,7 @@ def measure(folder: str) -> tuple[dict[str, Any], list[float]]:
 def main() -> None:
     folder, target, ops = sys.argv[1:4]
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    doc: dict[str, Any] = {"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda, "event_s": profile._event_seconds(), "models": {}}
+    doc: dict[str, Any] = {"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda, "event_s": profile_cuda._event_seconds(), "models": {}}
     times: dict[str, list[float]] = {}
     for model in sys.argv[4:] or sorted(os.listdir(folder)):
         torch.cuda.reset_peak_memory_stats()

@@ -22,7 +22,7 @@ import tempfile
 from typing import Any
 
 from placer_runtime import binary
-from placer_torch import auto, clock, graph, schedule, state
+from placer_torch import clock, graph, hosts, schedule, state
 from placer_torch.capture import capture
 from placer_torch.measure import Meter
 from placer_torch.program import Program
@@ -59,7 +59,7 @@ def prepare(name: str, model: str, args: dict[str, Any], devices: int, realtime:
     p = capture(net, loss, batch, optimizer, name=name)
     m = Model(name, p, Meter(p, state.of_model(p, net), state.leaves(p, batch)), folder)
     graph.write(p, m.file("graph.json"))
-    auto.write_profile(p, m.meter, folder, devices, binary.graph_hash(m.file("graph.json")), realtime=realtime)
+    hosts.Cores(devices).profile(m.meter, folder, binary.graph_hash(m.file("graph.json")), realtime=realtime)
     return m
 
 
@@ -126,7 +126,7 @@ def main(config: str, out: str) -> int:
             plans = {"single": schedule.single(m.program), "expert": m.search("expert", "human", 1, 1)}
             plans |= {f"seed {s}": m.search(f"seed-{s}", None, s, c["evaluations"]) for s in c["seeds"]}
             ops[name] = len(m.program.ops)
-            equal[name] = all(state.equal(m.meter.reference(), m.meter._first_step(s)) for s in plans.values())
+            equal[name] = all(state.equal(m.meter.reference(s), m.meter._first_step(s)) for s in plans.values())
             records += measure(m, plans, c["rounds"], c["steps"], c["realtime"])
     with open(os.path.join(out, "gnmt.jsonl"), "w", encoding="utf-8") as f:
         f.writelines(json.dumps(r) + "\n" for r in records)

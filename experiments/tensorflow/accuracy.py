@@ -71,7 +71,7 @@ class Model:
         doc = {"format": "placer plan 1", "graph": {"name": self.name, "hash": self.hash}, "machine": {"name": "any", "hash": "any"}, "method": name, "devices": DEVICES, "device": device}
         with open(self.file("plan.json"), "w") as f:
             json.dump(doc, f)
-        binary.schedule(self.file(step.GRAPH), self.file("machine.json"), self.file("times.json"), self.file("plan.json"), self.file("schedule.json"), cpu=True)
+        binary.schedule(binary.Inputs(self.file(step.GRAPH), self.file("machine.json"), self.file("times.json"), cpu=True), self.file("plan.json"), self.file("schedule.json"))
         return schedule.read(self.step, self.file("schedule.json"))
 
 

@@ -86,6 +86,9 @@ func (s *searchRun) measurable() error {
 		if err := s.torch.Ready.Runs(s.task.Graph, s.task.Machine); err != nil {
 			return err
 		}
+		if by := python.Torch().Clock(s.task.Machine); by != session.Virtual { // which an empty one stands for
+			s.config.Measuring.Clock = cmp.Or(s.config.Measuring.Clock, by)
+		}
 	} else if s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return usagef("--evaluator %s: graph %s brings op times of its own and not the shapes that could be measured", s.config.Evaluator, s.task.Graph.Name())
 	}
@@ -127,7 +130,7 @@ func (c *console) openMeasuring(ctx context.Context, s *searchRun, workers *work
 		measurer = workers.remote
 		x.host = workers.host
 	case s.torch != nil:
-		measurer = python.NewMeasurer(s.torch, s.task.Graph, s.task.Machine, s.task.Simulator, python.Request{Steps: how.Repeats, Clock: cmp.Or(how.Clock, session.Virtual), Brief: true})
+		measurer = python.NewMeasurer(s.torch, s.task.Graph, s.task.Machine, s.task.Simulator, python.Request{Steps: how.Repeats, Clock: how.Clock, Brief: true})
 		x.host = s.torch.Ready.Identity()
 	default:
 		here, err := s.gpus.session(s.loaded.Source, session.Config{Machine: s.task.Machine, Simulator: s.task.Simulator, Settings: *s.config.Measuring, Clock: c.clock})

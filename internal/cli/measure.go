@@ -77,7 +77,7 @@ func (c *console) measureCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs), torch or tensorflow (on CPU cores)")
 	cmd.Flags().StringVar(&f.python.python, "python", defaultPython, "program with the framework and its package, for --runtime torch or tensorflow")
-	cmd.Flags().StringVar(&f.python.clock, "clock", "", "clock that decides: virtual (processor time; torch alone, and its default) or wall")
+	cmd.Flags().StringVar(&f.python.clock, "clock", "", "clock that decides: virtual (processor time; torch on CPU cores alone, and its default there) or wall")
 	cmd.Flags().BoolVar(&f.python.realtime, "realtime", false, "keep other processes off the cores while a step runs, for --runtime torch or tensorflow")
 	return cmd
 }

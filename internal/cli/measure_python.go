@@ -48,11 +48,10 @@ func (f *measureFlags) checkRuntime(cmd *cobra.Command) error {
 	if err := useless(cmd, "--runtime "+f.runtime, others...); err != nil || !onPython {
 		return err
 	}
-	f.python.clock = cmp.Or(f.python.clock, r.Clocks[0])
 	switch {
 	case f.Graph == "" || f.Graph == "-" || f.Train != "":
 		return usagef("--runtime %s wants --graph FILE, a graph that %s captured, and its %s beside it", r.Name, r.Package, r.Program)
-	case !slices.Contains(r.Clocks, f.python.clock):
+	case f.python.clock != "" && !slices.Contains(r.Clocks, f.python.clock):
 		return usagef("--clock %s: --runtime %s has %s", f.python.clock, r.Name, strings.Join(r.Clocks, " or "))
 	case f.repeats < 1:
 		return usagef("--repeats %d: want at least 1", f.repeats)
@@ -75,7 +74,7 @@ func (c *console) measurePython(ctx context.Context, r python.Runtime, f *measur
 		return fmt.Errorf("%s: %w", f.plan, err)
 	}
 	if p.Fusion != nil {
-		c.note("without the plan's fusion: CPU workers run op by op")
+		c.note("without the plan's fusion: %s's steps are measured op by op", r.Title)
 		p.Fusion = nil
 	}
 	step, err := simulateSchedule(l, m, p, "")
@@ -92,7 +91,7 @@ func (c *console) measurePython(ctx context.Context, r python.Runtime, f *measur
 	}
 	with := r.Name + " " + runtime.Ready.Version
 	c.note("measuring with %s", with)
-	a, err := runtime.Measure(step.schedule, python.Request{Steps: f.repeats, Clock: f.python.clock, Trace: true})
+	a, err := runtime.Measure(step.schedule, python.Request{Steps: f.repeats, Clock: cmp.Or(f.python.clock, r.Clock(m)), Trace: true})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.plan, err)
 	}

@@ -133,7 +133,7 @@ func TestSearchOnTorchErrors(t *testing.T) {
 		{"", []string{"--python", "no-such-python"}, 4, "no PyTorch", false},
 		{pythontest.NoTorch, nil, 4, "No module named 'torch'", false},
 		{pythontest.Serves, []string{"--machine", "", "--gpu", "p100", "--gpus", "2"}, 4, "machine p100", false},
-		{pythontest.Serves, []string{"--tasks", "place,fuse"}, 2, "CPU workers run op by op", false},
+		{pythontest.Serves, []string{"--tasks", "place,fuse"}, 2, "PyTorch's steps run op by op", false},
 		{pythontest.Serves, []string{"--evaluator", "roofline"}, 2, "--runtime torch goes with --evaluator hardware or both", false},
 		{pythontest.Serves, []string{"--runtime", "jax"}, 2, "--runtime jax: want kernels or torch", false},
 		{pythontest.Serves, []string{"--runtime", "kernels"}, 2, "--python goes with --runtime torch", false},

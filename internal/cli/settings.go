@@ -171,11 +171,11 @@ func (s *runSettings) completeTasks() error {
 	switch {
 	case s.Tasks == "":
 		s.Tasks = o.DefaultTasks().String()
-		if s.runsOnWorkers() {
+		if s.runsOnPython() {
 			s.Tasks = (plan.Place | plan.Schedule).String()
 		}
-	case o.Tasks.Has(plan.Fuse) && s.runsOnWorkers():
-		return usagef("--tasks %s: PyTorch's CPU workers run op by op, so fusion cannot be measured; want place,schedule", s.Tasks)
+	case o.Tasks.Has(plan.Fuse) && s.runsOnPython():
+		return usagef("--tasks %s: PyTorch's steps run op by op, so fusion cannot be measured; want place,schedule", s.Tasks)
 	case !o.Tasks.Has(plan.Place):
 		return usagef("--tasks %s: a search decides on place too", s.Tasks)
 	case o.Tasks != plan.Place && o.Objective.Normal() != plan.Step:
@@ -184,8 +184,8 @@ func (s *runSettings) completeTasks() error {
 	return nil
 }
 
-// runsOnWorkers reports whether steps are measured on PyTorch's CPU workers.
-func (s *runSettings) runsOnWorkers() bool {
+// runsOnPython reports whether steps are measured by PyTorch, op by op.
+func (s *runSettings) runsOnPython() bool {
 	return s.Evaluator != "" && s.Evaluator != byRoofline && s.Measuring.Runtime == session.Torch
 }
 

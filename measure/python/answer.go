@@ -21,6 +21,7 @@ type Ready struct {
 	Runtime string   `json:"runtime"` // name of the Runtime
 	Version string   `json:"version"` // of its framework
 	Host    string   `json:"host"`    // processor's name, where known
+	GPUs    []string `json:"gpus"`    // names, of gpu:0...
 }
 
 // Answer is a measured step. Times are in seconds, by Clock where nothing else is said.

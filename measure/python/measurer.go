@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"placer/graph"
@@ -83,5 +84,9 @@ func (r *Ready) Identity() string {
 	if host == "" {
 		host = runtime.GOARCH
 	}
-	return fmt.Sprintf("%s %s, %s, %d cores", r.Runtime, r.Version, host, len(r.Devices))
+	id := fmt.Sprintf("%s %s, %s, %d cores", r.Runtime, r.Version, host, len(r.Devices)-len(r.GPUs))
+	if len(r.GPUs) > 0 {
+		id += ", " + strings.Join(r.GPUs, ", ")
+	}
+	return id
 }

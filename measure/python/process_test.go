@@ -105,6 +105,23 @@ func TestNone(t *testing.T) {
 	}
 }
 
+// With a GPU the wall clock decides, and measurements are of these GPUs.
+func TestGPUs(t *testing.T) {
+	cores := &hw.Machine{Devices: []hw.Device{{Name: "cpu:0", Kind: hw.CPU}, {Name: "cpu:1", Kind: hw.CPU}}}
+	gpus := &hw.Machine{Devices: []hw.Device{{Name: "gpu:0", Kind: hw.GPU}, {Name: "cpu:0", Kind: hw.CPU}}}
+	if a, b, c := python.Torch().Clock(cores), python.Torch().Clock(gpus), python.TensorFlow().Clock(cores); a != "virtual" || b != "wall" || c != "wall" {
+		t.Errorf("clocks %s, %s and %s", a, b, c)
+	}
+	r := python.Ready{Devices: []string{"cpu:0", "cpu:1"}, Runtime: "torch", Version: "1", Host: "H"}
+	if got := r.Identity(); got != "torch 1, H, 2 cores" {
+		t.Errorf("%q", got)
+	}
+	r.Devices, r.GPUs = append(r.Devices, "gpu:0"), []string{"H200"}
+	if got := r.Identity(); got != "torch 1, H, 2 cores, H200" {
+		t.Errorf("%q", got)
+	}
+}
+
 // A send becomes a transfer to each reader's device; what is not of the graph is left
 // out.
 func TestSimTrace(t *testing.T) {

@@ -3,7 +3,10 @@ package python
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"placer/hw"
 )
 
 // Runtime is a framework that runs steps, by a package of Python.
@@ -12,11 +15,20 @@ type Runtime struct {
 	Title   string   // of the framework
 	Package string   // of Python
 	Install string   // what prints a python that has it
-	Clocks  []string // that may decide; the first does without a word
+	Clocks  []string // that may decide (see Clock)
 	Program string   // what lies beside the graph
 }
 
-// Torch runs steps of PyTorch, a process a device.
+// Clock is the one that decides where nobody names one: the first, and with GPUs, whose
+// work no processor time counts, the last, which is the wall clock.
+func (r Runtime) Clock(m *hw.Machine) string {
+	if slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind != hw.CPU }) {
+		return r.Clocks[len(r.Clocks)-1]
+	}
+	return r.Clocks[0]
+}
+
+// Torch runs steps of PyTorch: on cores a process a device, on GPUs all in one.
 func Torch() Runtime {
 	return Runtime{"torch", "PyTorch", "placer_torch", "python/install_torch.sh", []string{"virtual", "wall"}, "program.pt"}
 }

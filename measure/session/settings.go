@@ -25,7 +25,7 @@ type Settings struct {
 	// or Torch, whose Repeats are the steps of each of two rounds, of which the least
 	// counts. Clock and Realtime are Torch's alone.
 	Runtime   string `json:"runtime,omitempty"`
-	Clock     string `json:"clock,omitempty"`    // Virtual where empty, or Wall
+	Clock     string `json:"clock,omitempty"`    // Virtual or Wall; where empty Virtual, with GPUs Wall
 	Realtime  bool   `json:"realtime,omitempty"` // keep other processes off the cores
 	Logical   bool   `json:"logical,omitempty"`
 	Partition bool   `json:"partition,omitempty"`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -37,14 +38,27 @@ def graph_hash(graph: str) -> str:
     return str(json.loads(run("import", "--graph", graph, "--json"))["hash"])
 
 
-def search(graph: str, machine: str, times: str, out: str, *, budget: str | None, evaluations: int | None, cpu: bool) -> None:
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """What a search reads: files, and whether CPUs are devices to place ops on."""
+
+    graph: str
+    machine: str
+    times: str | None  # None: the roofline's
+    cpu: bool
+
+    def flags(self) -> list[str]:
+        return ["--graph", self.graph, "--machine", self.machine, *(["--times", self.times] if self.times else []), *(["--cpu"] if self.cpu else [])]
+
+
+def search(inputs: Inputs, out: str, *, budget: str | None, evaluations: int | None) -> None:
     """Writes the best plan to out."""
     bound = ["--evaluations", str(evaluations)] if evaluations else ["--budget", budget or "20s"]
-    # fusion is decided where kernels are compiled; workers run op by op
+    # fusion is decided where kernels are compiled; these run op by op
     tasks = ["--tasks", "place,schedule"]
-    run("search", "--graph", graph, "--machine", machine, "--times", times, *bound, *tasks, *(["--cpu"] if cpu else []), "--out", os.path.join(os.path.dirname(out), "run"), "-o", out, "-q")
+    run("search", *inputs.flags(), *bound, *tasks, "--out", os.path.join(os.path.dirname(out), "run"), "-o", out, "-q")
 
 
-def schedule(graph: str, machine: str, times: str, plan: str, out: str, *, cpu: bool) -> None:
+def schedule(inputs: Inputs, plan: str, out: str) -> None:
     """Writes the plan's schedule, with the predicted step, to out."""
-    run("export", "--graph", graph, "--machine", machine, "--times", times, "--plan", plan, *(["--cpu"] if cpu else []), "--as", "schedule", "-o", out)
+    run("export", *inputs.flags(), "--plan", plan, "--as", "schedule", "-o", out)

@@ -81,9 +81,9 @@ def make(o: Ops, device: Sequence[int], devices: Sequence[str], order: Sequence[
     return Schedule(tuple(devices), tuple(device), tuple(order), tuple(kernel or [0] * n), method, predicted_s)
 
 
-def single(o: Ops, order: Sequence[int] | None = None) -> Schedule:
+def single(o: Ops, order: Sequence[int] | None = None, device: str = "cpu:0") -> Schedule:
     """Everything on one device, in the step's order unless another is given."""
-    return make(o, [0] * len(o.names), ["cpu:0"], order, method="single")
+    return make(o, [0] * len(o.names), [device], order, method="single")
 
 
 def critical_path_order(o: Ops, seconds: Sequence[float]) -> list[int]:

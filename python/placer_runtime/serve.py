@@ -26,14 +26,14 @@ def answer(request: dict[str, Any], measure: Callable[[dict[str, Any]], dict[str
         return {"id": name, "error": str(e)}
 
 
-def serve(runtime: str, version: str, ops: int, devices: Sequence[str], pinned: bool, measure: Callable[[dict[str, Any]], dict[str, Any]], requests: IO[str], answers: IO[str]) -> None:
-    """Says what it is, and answers requests until they end."""
+def serve(runtime: str, version: str, ops: int, devices: Sequence[str], gpus: Sequence[str], pinned: bool, measure: Callable[[dict[str, Any]], dict[str, Any]], requests: IO[str], answers: IO[str]) -> None:
+    """Says what it is, and answers requests until they end. gpus: the names of gpu:0..."""
 
     def say(doc: dict[str, Any]) -> None:
         answers.write(json.dumps(doc) + "\n")
         answers.flush()
 
-    say({"format": READY, "ops": ops, "devices": list(devices), "runtime": runtime, "version": version, "host": processor(), "pinned": pinned})
+    say({"format": READY, "ops": ops, "devices": list(devices), "gpus": list(gpus), "runtime": runtime, "version": version, "host": processor(), "pinned": pinned})
     for line in requests:
         if not line.strip():
             continue

@@ -134,7 +134,7 @@ class Meter:
 
 def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
     """Answers requests, one JSON document a line, until they end."""
-    protocol.serve("tensorflow", tf.__version__, len(meter.step.graph.node), devices(), True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.step), r), o.with_request(r)), requests, answers)
+    protocol.serve("tensorflow", tf.__version__, len(meter.step.graph.node), devices(), [], True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.step), r), o.with_request(r)), requests, answers)
 
 
 def devices() -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 from placer_runtime import command, models
 
-from .errors import FormatError
+from .errors import FormatError, NoMemoryError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
 
     c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
     _program(c)
-    c.add_argument("--devices", default="auto", help="auto (all CPU cores), cpu:N or cuda")
+    c.add_argument("--devices", default="auto", help="cuda (all GPUs), cuda:N, cpu:N, or auto: the GPUs where there are several, else all CPU cores")
     c.add_argument("--hash", help="the graph's hash; without it the placer program is asked")
     c.add_argument("--steps", type=int, default=10, help="at most so many steps with clocks")
     c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     c = commands.add_parser("measure", help="measure the steps of schedules or plans")
     _program(c)
     c.add_argument("--serve", action="store_true", help="answer requests on stdin, a JSON document a line")
-    c.add_argument("--clock", choices=["virtual", "wall"], default="virtual")
+    c.add_argument("--clock", choices=["virtual", "wall"], default="", help="which decides; without it virtual, of plans with a GPU wall")
     c.add_argument("--steps", type=int, default=5, help="of a round")
     c.add_argument("--repeats", type=int, default=2, help="rounds, the least counts")
     c.add_argument("--trace", action="store_true", help="with start and end of each op")
@@ -56,9 +56,9 @@ def _parser() -> argparse.ArgumentParser:
 
     c = commands.add_parser("plan", help="capture, profile, search and run; say what came of it")
     _model(c)
-    c.add_argument("--devices", default="auto")
+    c.add_argument("--devices", default="auto", help="as of profile")
     c.add_argument("--budget", default="20s")
-    c.add_argument("--clock", choices=["virtual", "wall"], default="wall")
+    c.add_argument("--clock", choices=["virtual", "wall"], default="", help="which decides; without it wall")
     c.add_argument("-o", "--output", metavar="DIR", help="folder for all files; a temporary one without it")
     c.set_defaults(run=_plan)
     return top
@@ -110,39 +110,21 @@ def _capture(a: argparse.Namespace) -> int:
 def _profile(a: argparse.Namespace) -> int:
     from placer_runtime import binary
 
-    from . import auto, machine, profile
+    from . import hosts
     from .measure import Meter
     from .program import load
 
+    host = hosts.find(a.devices)
     program, graph = _paths(a)
     p = load(program)
-    known = a.hash or binary.graph_hash(graph)
-    if a.devices == "cuda":
-        return _profile_cuda(a, p, known)
-    meter = Meter(p)
-    got = auto.write_profile(p, meter, a.output, auto.device_count(a.devices), known, steps=a.steps, realtime=a.realtime)
+    got = host.profile(Meter(p), a.output, a.hash or binary.graph_hash(graph), steps=a.steps, realtime=a.realtime)
+    if got is None:
+        raise NoMemoryError(f"{graph}: the step does not fit on one device, so its ops were not timed; {a.output} has machine.json, with which placer computes their times")
     spread = sorted(s for s, x in zip(got.spread, got.seconds) if x > 0)
-    print(json.dumps({"step_s": got.step_s, "scale": got.scale, "steps": got.steps, "stable": got.stable, "median_spread": spread[len(spread) // 2] if spread else 0.0}))
-    return 0
-
-
-def _profile_cuda(a: argparse.Namespace, p: Any, known: str) -> int:
-    import torch
-
-    from . import machine, profile, state
-    from .errors import NoDeviceError
-
-    if not torch.cuda.is_available():
-        raise NoDeviceError("no CUDA device on this host")
-    devices = [torch.device("cuda", k) for k in range(torch.cuda.device_count())]
-    got = profile.on_cuda(p, state.example(p), state.batch(p), devices[0], steps=a.steps)
-    flops, stream = machine.cuda_rates(devices[0])
-    doc = machine.cuda(devices, flops, stream)
-    capacity = next(iter(doc["models"].values()))["capacity"]
-    times = profile.times_doc(known, got, model=next(iter(doc["models"])), count=len(devices), memory=capacity, cpu=False, bandwidth=25e9, latency=1e-5)
-    profile.write_times(os.path.join(a.output, "times.json"), times)
-    machine.write(os.path.join(a.output, "machine.json"), doc)
-    print(json.dumps({"step_s": got.step_s, "scale": got.scale, "steps": got.steps, "stable": got.stable}))
+    doc = {"step_s": got.step_s, "scale": got.scale, "steps": got.steps, "stable": got.stable, "median_spread": spread[len(spread) // 2] if spread else 0.0}
+    if got.issue_s:
+        doc["issue_s"] = got.issue_s
+    print(json.dumps(doc))
     return 0
 
 

@@ -10,7 +10,8 @@ import torch
 
 from . import clock, schedule
 from .program import Op, Program, Ref, Spec
-from .run_workers import LATENCY, Steps, Workers
+from .run_workers import LATENCY, Workers
+from .steps import Steps
 
 _SIZES = (256, 8 << 10, 64 << 10, 256 << 10)  # elements of 4 bytes
 _EACH = 8  # tensors of each size

@@ -3,4 +3,8 @@
 from placer_runtime.errors import CaptureError, FormatError, NoDeviceError, RunError
 from placer_runtime.errors import PlacerError as PlacerTorchError
 
-__all__ = ["CaptureError", "FormatError", "NoDeviceError", "PlacerTorchError", "RunError"]
+__all__ = ["CaptureError", "FormatError", "NoDeviceError", "NoMemoryError", "PlacerTorchError", "RunError"]
+
+
+class NoMemoryError(RunError):
+    """A device cannot hold its part of the step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -50,18 +50,23 @@ def cores(c: Copies, count: int, flops: float) -> dict[str, Any]:
     }
 
 
-def cuda(devices: list[torch.device], flops: float, stream: float) -> dict[str, Any]:
-    """The host's CUDA devices; links between them measured by copies of 64 MiB and of 4 bytes."""
+def cuda(devices: list[torch.device]) -> dict[str, Any]:
+    """GPUs of this host: rates of the first one of each model, measured by products of
+    4096 and a copy of 256 MiB, and the links between them by copies of 64 MiB and of
+    4 bytes."""
     models: dict[str, Any] = {}
     for d in devices:
         x = torch.cuda.get_device_properties(d)
+        if x.name in models:
+            continue
+        peak = {kind: f"{flops / 1e9:.4g} GFLOP/s" for kind, flops in _products(d).items()}
         models[x.name] = {
             "kind": "gpu",
             "arch": f"sm_{x.major}{x.minor}",
             "capacity": f"{x.total_memory} B",
             "reserve": "600 MiB",
-            "memory_bandwidth": _rate(stream),
-            "peak": {"f32": f"{flops / 1e9:.4g} GFLOP/s"},
+            "memory_bandwidth": _rate(_stream(d)),
+            "peak": peak,
             "launch": "5 us",
             "sms": x.multi_processor_count,
             "source": "placer_torch profile; reserve and launch: assumptions",
@@ -99,23 +104,39 @@ def _between(a: torch.device, b: torch.device) -> tuple[float, float]:
     return latency, (64 << 20) / max(seconds(64 << 20) - latency, 1e-9)
 
 
-def cuda_rates(d: torch.device) -> tuple[float, float]:
-    """FLOP a second of products of 4096 x 4096, and bytes a second read and written by a copy of 256 MiB."""
+def _products(d: torch.device) -> dict[str, float]:
+    """FLOP a second of products of 4096 x 4096 by type of element."""
+    rates = {}
+    precise = torch.backends.cuda.matmul.allow_tf32
+    x = torch.cuda.get_device_properties(d)
+    for kind, dtype in {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}.items():
+        if kind in ("tf32", "bf16") and x.major < 8:
+            continue
+        a = torch.ones(4096, 4096, device=d, dtype=dtype)
+        torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+        rates[kind] = 2 * 4096**3 / _least(d, lambda: a @ a)
+    torch.backends.cuda.matmul.allow_tf32 = precise
+    return rates
 
-    def seconds(run: Any) -> float:
-        took = []
+
+def _stream(d: torch.device) -> float:
+    """Bytes a second read and written by a copy of 256 MiB."""
+    x = torch.ones(64 << 20, device=d)
+    return 2 * x.numel() * 4 / _least(d, lambda: x.clone())
+
+
+def _least(d: torch.device, run: Callable[[], Any]) -> float:
+    """The least time of five runs on d, by events."""
+    took = []
+    with torch.cuda.device(d):
         for _ in range(5):
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            with torch.cuda.device(d):
-                start.record()
-                run()
-                end.record()
-                torch.cuda.synchronize()
+            start.record()
+            run()
+            end.record()
+            torch.cuda.synchronize()
             took.append(start.elapsed_time(end) / 1e3)
-        return min(took)
-
-    a, x = torch.ones(4096, 4096, device=d), torch.ones(64 << 20, device=d)
-    return 2 * 4096**3 / seconds(lambda: a @ a), 2 * x.numel() * 4 / seconds(lambda: x.clone())
+    return min(took)
 
 
 def core_flops() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import IO, Any, Sequence
 
 import torch
@@ -12,13 +13,15 @@ from placer_runtime.serve import FORMAT
 from placer_runtime.serve import six as _r
 
 from . import clock, schedule, state as states
-from .errors import FormatError
+from .errors import FormatError, NoMemoryError
 from .graph import kind
 from .schedule import Schedule
-from .program import SOURCES, Program, Ref
-from .run_workers import Steps, Workers, observe
+from .program import SOURCES, Program, Ref, Spec
+from .run_inprocess import InProcess
+from .run_workers import Workers, observe
 from .shared import compact
 from .state import Tensors
+from .steps import Record, Steps
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -26,7 +29,7 @@ class Options:
 
     steps: int = 5
     repeats: int = 2
-    clock: str = clock.VIRTUAL
+    clock: str = ""  # virtual where empty; of plans with a GPU the wall clock, which is all there is
     trace: bool = False
     check: bool = True  # compare the bits of the results with one device's
     realtime: bool = False
@@ -37,54 +40,81 @@ class Options:
 
 
 class Meter:
-    """Measures schedules of one program on CPU workers. The program is observed
-    once; the results of one device, which others have to equal, come from a run
-    of the same runner on one worker."""
+    """Measures schedules of one program: on CPU devices by a worker process each, with a
+    GPU among them in this process. The results that a schedule has to equal come from a
+    run of the same runner on one device."""
 
     def __init__(self, p: Program, state: Tensors | None = None, batch: Tensors | None = None):
         self.program = p
         self.state = state if state is not None else states.example(p)
         self.batch = batch if batch is not None else states.batch(p)
-        torch.set_num_threads(1)
-        self.specs, _ = observe(p, self.state, self.batch)
         self.kept = list(p.gradients.values())
-        self._reference: list[torch.Tensor] | None = None
+        self._references: dict[str, list[torch.Tensor] | str] = {}  # by kind of device
 
-    def reference(self) -> list[torch.Tensor]:
-        """Outputs, gradients and state of one device behind its first step."""
-        if self._reference is None:
-            self._reference = self._first_step(schedule.single(schedule.ops(self.program)))
-        return self._reference
+    @functools.cached_property
+    def specs(self) -> dict[Ref, Spec]:
+        """Shapes and strides as they are when run, by one step on the CPU."""
+        torch.set_num_threads(1)
+        return observe(self.program, self.state, self.batch)[0]
+
+    def reference(self, s: Schedule) -> list[torch.Tensor] | str:
+        """Outputs, gradients and state of one device like those of s behind its first
+        step, or why there are none to equal."""
+        d = next((d for d in s.devices if on_gpu(d)), s.devices[0])
+        kind = "gpu" if on_gpu(d) else "cpu"
+        if kind not in self._references:
+            self._references[kind] = self._on_one(d)
+        return self._references[kind]
+
+    def _on_one(self, device: str) -> list[torch.Tensor] | str:
+        one = schedule.single(schedule.ops(self.program), device=device)
+        try:
+            got = self._first_step(one)
+        except NoMemoryError:
+            return f"the step does not fit on {device} alone"
+        # some of a GPU's kernels add in an order that differs from run to run
+        if on_gpu(device) and not states.equal(got, self._first_step(one)):
+            return f"the results of {device} alone differ from run to run"
+        return got
+
+    def _runner(self, s: Schedule, *, keep: Sequence[Ref] = (), trace: str = "", realtime: bool = False) -> Workers | InProcess:
+        if any(on_gpu(d) for d in s.devices):
+            return InProcess(self.program, s, self.state, self.batch, keep=keep, trace=trace != "")
+        return Workers(self.program, s, self.state, self.batch, keep=keep, specs=self.specs, trace=trace, realtime=realtime)
 
     def _first_step(self, s: Schedule) -> list[torch.Tensor]:
-        with Workers(self.program, s, self.state, self.batch, keep=self.kept, specs=self.specs) as w:
+        with self._runner(s, keep=self.kept) as w:
             w.run(1)
-            return [*w.results, *w.state.values()]
+            return [x.cpu() for x in (*w.results, *w.state.values())]
 
     def measure(self, s: Schedule, o: Options = Options()) -> dict[str, Any]:
-        """The measurement of s as a document. Raises RunError where it fails."""
-        if o.clock not in (clock.WALL, clock.VIRTUAL):
-            raise FormatError(f"clock {o.clock!r}: want wall or virtual")
-        p = self.program
+        """The measurement of s as a document. Raises RunError where it fails, NoMemoryError
+        where it does not fit."""
+        gpus = [d for d in s.devices if on_gpu(d)]
+        by = o.clock or (clock.WALL if gpus else clock.VIRTUAL)
+        if by not in (clock.WALL, clock.VIRTUAL):
+            raise FormatError(f"clock {by!r}: want wall or virtual")
+        if gpus and (by == clock.VIRTUAL or o.realtime):
+            raise FormatError(f"{'clock virtual' if by == clock.VIRTUAL else 'realtime'}: goes with CPU devices alone, the plan has {gpus[0]}")
         load = clock.Load()
         best: Steps | None = None
         rounds = []
         for _ in range(o.repeats):
-            with Workers(p, s, self.state, self.batch, specs=self.specs, realtime=o.realtime) as w:
+            with self._runner(s, realtime=o.realtime) as w:
                 w.run(1)
                 got = w.run(o.steps)
-            rounds.append(min(self._by(got, o.clock)))
+            rounds.append(min(self._by(got, by)))
             if best is None or rounds[-1] <= min(rounds):
                 best = got
         assert best is not None
         others = load.others()
-        series = self._by(best, o.clock)
+        series = self._by(best, by)
         doc: dict[str, Any] = {
             "format": FORMAT,
             "method": s.method,
             "step_time_s": min(series),
             "predicted_s": s.predicted_s,
-            "clock": o.clock,
+            "clock": by,
             "realtime": o.realtime,
             "wall_s": _round(best.wall_s),
             "virtual_s": _round(best.virtual_s),
@@ -95,21 +125,25 @@ class Meter:
         if s.fused:
             doc["unfused"] = s.fused
         if not o.brief:
-            records = self._traced(s, o)
+            records = self._traced(s, by, o.realtime)
             doc["devices"] = self._devices(s, best, series.index(min(series)), records)
             doc["classes"] = self._classes(s, records)
             if o.trace:
                 doc["trace"] = self._trace(s, records)
         if o.check:
-            doc["equal"] = states.equal(self.reference(), self._first_step(s))
+            want = self.reference(s)
+            if isinstance(want, str):
+                doc["not_compared"] = want
+            else:
+                doc["equal"] = states.equal(want, self._first_step(s))
         return doc
 
-    def _traced(self, s: Schedule, o: Options) -> Records:
+    def _traced(self, s: Schedule, by: str, realtime: bool) -> Records:
         """The middle one of three steps with a clock reading around each op."""
-        with Workers(self.program, s, self.state, self.batch, specs=self.specs, trace=o.clock, realtime=o.realtime) as w:
+        with self._runner(s, trace=by, realtime=realtime) as w:
             w.run(1)
             traced = [w.run(1) for _ in range(3)]
-        return sorted(traced, key=lambda t: self._by(t, o.clock)[0])[len(traced) // 2].records
+        return sorted(traced, key=lambda t: self._by(t, by)[0])[len(traced) // 2].records
 
     @staticmethod
     def _by(steps: Steps, name: str) -> list[float]:
@@ -127,15 +161,17 @@ class Meter:
         for d, name in enumerate(s.devices):
             busy = sum(end - start for i, out, start, end in records[d] if out < 0)
             copies = sum(end - start for i, out, start, end in records[d] if out >= 0)
-            total = steps.worker_virtual_s[at][d]
+            # a GPU has no processor time: its work is what it ran in the traced step
+            work = steps.compute_s[at][d] if steps.compute_s else busy
+            total = steps.worker_virtual_s[at][d] if steps.worker_virtual_s else steps.wall_s[at]
             found.append(
                 {
                     "name": name,
                     "ops": sum(1 for i, x in enumerate(s.device) if x == d and p.ops[i].role not in SOURCES),
                     "busy_s": _r(busy),
                     "copy_s": _r(copies),
-                    "work_s": _r(steps.compute_s[at][d]),
-                    "wait_s": _r(max(0.0, total - steps.compute_s[at][d])),
+                    "work_s": _r(work),
+                    "wait_s": _r(max(0.0, total - work)),
                     "sent_bytes": sum(self._bytes(r) for r in sent if s.device[r.op] == d),
                     "received_bytes": sum(self._bytes(r) for r, to in crossing if to == d),
                 }
@@ -167,7 +203,12 @@ class Meter:
         return events
 
 
-Records = list[list[tuple[int, int, float, float]]]
+Records = list[list[Record]]
+
+
+def on_gpu(device: str) -> bool:
+    """Whether a plan's device is no core."""
+    return not device.startswith("cpu")
 
 
 def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
@@ -178,7 +219,9 @@ def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
 def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
     """Answers requests, one JSON document a line, until they end."""
     devices = [f"cpu:{k}" for k in range(len(protocol.cores()))]
-    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r)), requests, answers)
+    gpus = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    devices += [f"gpu:{k}" for k in range(len(gpus))]
+    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, gpus, True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r)), requests, answers)
 
 
 def _round(xs: Sequence[float]) -> list[float]:

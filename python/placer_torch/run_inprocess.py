@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+import contextlib
+import gc
+import time
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
 from . import codegen
 from .codegen import Code, name
-from .errors import NoDeviceError, RunError
+from .errors import NoDeviceError, NoMemoryError, RunError
+from .steps import Record, Steps
 from .schedule import Schedule
 from .program import STATE, Program, Ref
 from .state import Tensors
+from .streams import Mark, Streams
 
 
 def torch_devices(names: Sequence[str]) -> list[torch.device]:
@@ -34,48 +39,107 @@ def torch_devices(names: Sequence[str]) -> list[torch.device]:
 
 class InProcess:
     """Runs steps. State lives where the schedule says; each tensor that another
-    device reads is copied there once, and freed behind its last use."""
+    device reads is copied there once, and freed behind its last use. Use it as a
+    context where its memory is wanted back."""
 
-    def __init__(self, p: Program, s: Schedule, state: Tensors, *, devices: Sequence[torch.device] | None = None, keep: Sequence[Ref] = (), fuse: str = ""):
-        """fuse: torch.compile's backend for the schedule's kernels, "inductor" say; "" runs op by op."""
-        self.program, self.schedule, self.keep = p, s, list(keep)
+    def __init__(
+        self,
+        p: Program,
+        s: Schedule,
+        state: Tensors,
+        batch: Tensors | None = None,
+        *,
+        devices: Sequence[torch.device] | None = None,
+        keep: Sequence[Ref] = (),
+        fuse: str = "",
+        trace: bool = False,
+        streams: Streams | None = None,
+    ):
+        """batch: of the steps of `run`. fuse: torch.compile's backend for the schedule's
+        kernels, "inductor" say; "" runs op by op. trace: start and end of each op and
+        copy are recorded. Raises NoMemoryError where a device cannot hold its part of
+        the state."""
+        self.program, self.schedule, self.keep, self.batch = p, s, list(keep), batch
+        self.results: list[torch.Tensor] = []  # of the last step: outputs and kept tensors
         self.devices = list(devices or torch_devices(s.devices))
         self.copied_bytes = 0
         self.t = 0
-        self._events: dict[int, Any] = {}  # by op: recorded behind it on its stream
-        self._streams = [torch.cuda.Stream(d) if d.type == "cuda" else None for d in self.devices]
-        self._copies = [torch.cuda.Stream(d) if d.type == "cuda" else None for d in self.devices]
+        self._streams = streams or Streams(self.devices)
+        self._trace: list[tuple[int, int, Mark, Mark]] | None = [] if trace else None
         self.state: Tensors = {}
-        for i in p.sources(*STATE):
-            o = p.ops[i]
-            (spec,) = o.outputs
-            assert spec is not None
-            d = self.devices[s.device[i]]
-            self.state[o.name] = torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device=d).copy_(state[o.name])
-        self.constants = {k: v.to(self.devices[s.device[p.by_name[k]]]) for k, v in p.constants.items()}
+        with self._memory():
+            for i in p.sources(*STATE):
+                o = p.ops[i]
+                (spec,) = o.outputs
+                assert spec is not None
+                d = self.devices[s.device[i]]
+                self.state[o.name] = torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device=d).copy_(state[o.name])
+            self.constants = {k: v.to(self.devices[s.device[p.by_name[k]]]) for k, v in p.constants.items()}
         self._backend = fuse
         self._step = self._compile()
 
     def step(self, batch: Tensors) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """One step. Returns the program's outputs and the kept tensors."""
         self.t += 1
-        sources = {**self.state, **self.constants}
-        for i in self.program.sources("batch"):
-            k = self.program.ops[i].name
-            sources[k] = batch[k].to(self.devices[self.schedule.device[i]], non_blocking=True)
-        for d, stream in zip(self.devices, self._streams):
-            if stream is not None:
-                stream.wait_stream(torch.cuda.default_stream(d))
-        try:
-            with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                values = self._step(sources, self.t)
-        except Exception as e:
-            raise RunError(self._explain(e)) from e
-        for d, stream in zip(self.devices, self._streams):
-            if stream is not None:
-                torch.cuda.default_stream(d).wait_stream(stream)
+        with self._memory():
+            sources = {**self.state, **self.constants}
+            for i in self.program.sources("batch"):
+                k = self.program.ops[i].name
+                sources[k] = batch[k].to(self.devices[self.schedule.device[i]], non_blocking=True)
+            self._streams.begin()
+            try:
+                with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                    values = self._step(sources, self.t)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as e:
+                raise RunError(self._explain(e)) from e
+            finally:
+                self._streams.end()
+        self.results = values
         n = len(self.program.outputs)
         return values[:n], values[n:]
+
+    def run(self, steps: int = 1) -> Steps:
+        """Steps with the time of each, the devices idle before and behind it."""
+        assert self.batch is not None
+        took = []
+        for _ in range(steps):
+            if self._trace is not None:
+                self._trace.clear()
+            self._streams.zero()
+            began = time.perf_counter()
+            self.step(self.batch)
+            self._streams.synchronize()
+            took.append(time.perf_counter() - began)
+        return Steps(wall_s=took, records=self._records())
+
+    def _records(self) -> list[list[Record]]:
+        """Of the last step, by the device that ran or sent."""
+        found: list[list[Record]] = [[] for _ in self.devices]
+        for op, out, start, end in self._trace or []:
+            found[start.d].append((op, out, self._streams.seconds(start), self._streams.seconds(end)))
+        return found
+
+    def close(self) -> None:
+        """Frees the state, and what the step had on GPUs."""
+        self.state, self.constants, self.results = {}, {}, []
+        gc.collect()
+        if self._streams.gpus:
+            torch.cuda.empty_cache()
+
+    def __enter__(self) -> InProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _memory(self) -> Iterator[None]:
+        try:
+            yield
+        except torch.OutOfMemoryError as e:
+            raise NoMemoryError(f"the step does not fit on {', '.join(self.schedule.devices)}: {(str(e).splitlines() or [''])[0]}") from None
 
     def _explain(self, e: Exception) -> str:
         frame, line = e.__traceback__, 0
@@ -92,8 +156,10 @@ class InProcess:
         code = Code()
         code.names["seed"] = codegen.seeder(self.devices)
         code.names["copy"] = self._copy
-        code.names["use"] = self._use
-        code.names["done"] = self._done
+        code.names["use"] = self._streams.use
+        code.names["done"] = self._streams.done
+        code.names["mark"] = self._streams.mark
+        code.names["trace"] = self._trace
         wanted = [*p.outputs, *self.keep]
         free = codegen.last_uses(p, list(s.order), set(wanted))
         there: dict[Ref, set[int]] = {}  # copies made, by tensor
@@ -105,7 +171,7 @@ class InProcess:
         for i in s.order:
             o, d = p.ops[i], s.device[i]
             first = len(code.lines)
-            if d != at and any(x is not None for x in self._streams):
+            if d != at and self._streams.gpus:
                 code.add(f"use({d})")
             at = d
             if o.role in ("parameter", "buffer", "slot", "batch", "const"):
@@ -116,7 +182,9 @@ class InProcess:
                     self._kernel(code, members, there, wanted)
             else:
                 self._fetch(code, list(o.inputs()), d, there)
+                self._begin(code, d)
                 codegen.call(code, p, i, self._place(d, there), self.devices[d])
+                self._end(code, i, d)
             runs = kernels.get(i, [i])
             if i != runs[-1]:
                 deferred.setdefault(runs[-1], []).extend(free.get(i, []))
@@ -141,7 +209,7 @@ class InProcess:
         for r in inputs:
             if self.schedule.device[r.op] != d and d not in there.setdefault(r, set()):
                 there[r].add(d)
-                code.add(f"{name(r)}_d{d} = copy({name(r)}, {r.op}, {self.schedule.device[r.op]}, {d})")
+                code.add(f"{name(r)}_d{d} = copy({name(r)}, {r.op}, {r.out}, {self.schedule.device[r.op]}, {d})")
 
     def _kernel(self, code: Code, members: list[int], there: dict[Ref, set[int]], wanted: list[Ref]) -> None:
         """A fused group as one compiled function."""
@@ -159,40 +227,24 @@ class InProcess:
         self._fetch(code, inputs, d, there)
         place = self._place(d, there)
         left = ", ".join(name(r) for r in outputs) + "," if outputs else "_"
+        self._begin(code, d)
         code.add(f"{left} = {code.bind(compiled, 'f')}({', '.join(place(r) for r in inputs)})")
+        self._end(code, members[-1], d)
 
-    # What the generated code calls.
+    def _begin(self, code: Code, d: int) -> None:
+        if self._trace is not None:
+            code.add(f"began = mark({d})")
 
-    def _use(self, d: int) -> None:
-        stream = self._streams[d]
-        if stream is not None:
-            torch.cuda.set_stream(stream)
+    def _end(self, code: Code, i: int, d: int) -> None:
+        if self._trace is not None:
+            code.add(f"trace.append(({i}, -1, began, mark({d})))")
 
-    def _done(self, op: int, d: int) -> None:
-        stream = self._streams[d]
-        if stream is not None:
-            self._events[op] = stream.record_event()
-
-    def _copy(self, x: torch.Tensor, op: int, source: int, d: int) -> torch.Tensor:
+    def _copy(self, x: torch.Tensor, op: int, out: int, a: int, b: int) -> torch.Tensor:
+        """Output out of op for device b; the generated code calls it."""
         self.copied_bytes += x.numel() * x.element_size()
-        to, into, event = self.devices[d], self._streams[d], self._events.get(op)
-        if into is None:  # a CPU device: by value, with the same strides
-            y = _like(x, to)
-            return y
-        if event is not None and to == self.devices[source]:  # a logical device on the same GPU: no copy, only order
-            into.wait_event(event)
-            x.record_stream(into)
-            return x
-        lane = self._copies[d]
-        assert lane is not None
-        if event is not None:
-            lane.wait_event(event)
-        with torch.cuda.stream(lane):
-            y = _like(x, to)
-        if x.is_cuda:
-            x.record_stream(lane)
-        into.wait_event(lane.record_event())
-        y.record_stream(into)
+        y, marks = self._streams.copy(x, op, a, b, _like, timed=self._trace is not None)
+        if self._trace is not None and marks is not None:
+            self._trace.append((op, out, *marks))
         return y
 
 

@@ -9,7 +9,6 @@ have ended the last one.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import gc
 import os
 import signal
@@ -22,6 +21,7 @@ import torch
 from . import clock, codegen
 from .codegen import Code, name
 from .errors import NoDeviceError, RunError
+from .steps import Steps
 from .schedule import Schedule
 from .program import SOURCES, STATE, Program, Ref, Spec
 from .shared import Arena, compact
@@ -31,18 +31,6 @@ LATENCY = 1e-6  # from a flag raised to a reader that runs on, beside the copy i
 SPIN = 20_000  # polls of a flag before a waiting worker offers its core to others; about 1 ms
 _ERROR = 4096
 _CPU = torch.device("cpu")
-
-
-@dataclasses.dataclass
-class Steps:
-    """What n steps took, in seconds: [n] the longest worker's, and [n][worker]."""
-
-    wall_s: list[float]
-    virtual_s: list[float]
-    worker_wall_s: list[list[float]]
-    worker_virtual_s: list[list[float]]
-    compute_s: list[list[float]]  # processor time of a worker, its waiting left out
-    records: list[list[tuple[int, int, float, float]]]  # per worker of the last step: op, output (-1: the op itself), start, end
 
 
 class Workers:
@@ -244,7 +232,7 @@ class Workers:
             return [[self.clocks[3 * (w * self.most + x % self.most) + k] for w in range(self.n)] for x in range(first, self._done)]
 
         wall, virtual, compute = column(0), column(1), column(2)
-        return Steps([max(x) for x in wall], [max(x) for x in virtual], wall, virtual, compute, [self._read_records(w) for w in range(self.n)])
+        return Steps([max(x) for x in wall], [max(x) for x in virtual], virtual, compute, [self._read_records(w) for w in range(self.n)])
 
     def _read_records(self, w: int) -> list[tuple[int, int, float, float]]:
         data = self._records[w]

@@ -22,7 +22,7 @@ import models
 import pytest
 import replay
 from placer_runtime import binary
-from placer_torch import auto, clock, copies, graph, profile, schedule
+from placer_torch import clock, copies, graph, hosts, profile, schedule
 from placer_torch import state as states
 from placer_torch.capture import capture
 from placer_torch.measure import Meter
@@ -45,7 +45,7 @@ def simulated(p: Program, folder: str, graph_hash: str, name: str, device: Seque
     doc = {"format": "placer plan 1", "graph": {"name": p.name, "hash": graph_hash}, "machine": machine, "method": name, "devices": DEVICES, "device": list(device), "priority": priority}
     with open(path("plan.json"), "w") as f:
         json.dump(doc, f)
-    binary.schedule(path("graph.json"), path("machine.json"), path("times.json"), path("plan.json"), path("schedule.json"), cpu=True)
+    binary.schedule(binary.Inputs(path("graph.json"), path("machine.json"), path("times.json"), cpu=True), path("plan.json"), path("schedule.json"))
     return schedule.read(schedule.ops(p), path("schedule.json"))
 
 
@@ -85,7 +85,7 @@ def test_prediction(name: str, tmp_path: Any) -> None:
             after = min(unit.run(4).virtual_s)
             profiles.append((got, copies.measure(realtime=True), (before + after) / 2))
         best, crossing, scale = sorted(profiles, key=lambda x: x[0].step_s / x[2])[PROFILES // 2]
-        auto.write_files(best, crossing, folder, len(DEVICES), graph_hash)
+        hosts.Cores(len(DEVICES)).write(best, crossing, folder, graph_hash)
         oracle = replay.Replay(p, best.seconds, crossing)
         first = sorted(range(len(p.ops)), key=lambda i: (-oracle.rank[i], i))
         plans = {k: simulated(p, folder, graph_hash, k, device, first) for k, (device, _) in replay.placements(p, oracle).items()}

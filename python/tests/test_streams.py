@@ -1,0 +1,155 @@
+"""The order among GPUs, with streams that know what comes before what."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator
+
+import models
+import pytest
+import torch
+from test_run import SMALL, scattered
+
+from placer_torch import capture, run_inprocess
+from placer_torch import state as states
+from placer_torch.run_inprocess import InProcess
+from placer_torch.streams import Streams
+
+
+class Stream:
+    """before: the events that have to happen before what is issued next."""
+
+    def __init__(self, device: torch.device):
+        self.device, self.before = device, frozenset[Any]()
+
+    def wait_event(self, e: Event) -> None:
+        self.before |= e.before
+
+    def wait_stream(self, s: Stream) -> None:
+        self.before |= s.before
+
+    def record_event(self) -> Event:
+        e = Event()
+        e.record(self)
+        return e
+
+
+class Event:
+    stream: Stream
+
+    def __init__(self, enable_timing: bool = False):
+        self.before = frozenset[Any]()
+
+    def record(self, s: Stream) -> None:
+        s.before |= {self}
+        self.stream, self.before = s, s.before
+
+    def elapsed_time(self, other: Event) -> float:
+        return float(len(other.before) - len(self.before))
+
+
+class Cuda:
+    """torch.cuda of a host with any number of GPUs. Its tensors are the CPU's."""
+
+    Stream, Event = Stream, Event
+
+    def __init__(self) -> None:
+        self.current: dict[torch.device, Stream] = {}
+        self.entered: list[Stream] = []
+        self.copied: list[Event] = []
+
+    def current_stream(self, d: torch.device) -> Stream:
+        return self.current.setdefault(d, Stream(d))
+
+    def set_stream(self, s: Stream) -> None:
+        self.current[s.device] = s
+
+    @contextlib.contextmanager
+    def stream(self, s: Stream) -> Iterator[None]:
+        before = self.current_stream(s.device)
+        self.set_stream(s)
+        self.entered.append(s)
+        yield
+        self.entered.pop()
+        self.set_stream(before)
+
+    def clone(self, x: torch.Tensor, _: torch.device) -> torch.Tensor:
+        """torch's copy: the current streams of both ends wait for each other."""
+        e = Event()
+        e.before = frozenset({e}).union(*(s.before for s in self.entered))
+        for s in self.entered:
+            s.before = e.before
+        self.copied.append(e)
+        return x.clone()
+
+    def synchronize(self, _: torch.device) -> None:
+        pass
+
+    def device(self, _: torch.device) -> Any:
+        return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize("kinds", [["cuda:0", "cuda:1"], ["cuda:0", "cuda:1", "cuda:0"], ["cuda:0", "cpu"], ["cpu", "cuda:0", "cuda:1"]])
+def test_order(kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an op reads has happened before it; a copy is on no stream of ops; the caller's
+    streams are what they were, and come behind the step."""
+    cuda, recorded = Cuda(), []
+    monkeypatch.setattr(run_inprocess, "_like", cuda.clone)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda x, s: recorded.append((x.data_ptr(), s)))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    model, loss, batch, optimizer = models.lstm(**SMALL["lstm"])
+    p = capture(model, loss, batch, optimizer)
+    s = scattered(p, 1.0, len(kinds))
+    devices = [torch.device(k) for k in kinds]
+    streams = Streams(devices, cuda)
+    mine = {d: cuda.current_stream(d) for d in streams.gpus}
+    state, data = states.of_model(p, model), states.batch(p)
+    want, _ = InProcess(p, s, state).step(data)
+    with InProcess(p, s, state, data, devices=[torch.device("cpu")] * len(kinds), streams=streams, trace=True) as r:
+        steps = r.run(2)
+        assert torch.equal(want[0], InProcess(p, s, state).step(data)[0][0]) and len(steps.wall_s) == 2
+        assert r._trace is not None
+        ops = {op: (start, end) for op, out, start, end in r._trace if out < 0}
+        sends = [(op, start, end) for op, out, start, end in r._trace if out >= 0]
+        assert sorted(op for rows in steps.records for op, out, _, _ in rows if out < 0) == sorted(ops)
+    for i, (start, _) in ops.items():
+        for j in {x.op for x in p.ops[i].inputs()} & set(ops):
+            if kinds[s.device[i]] != "cpu" and kinds[s.device[j]] != "cpu":
+                assert ops[j][1].at in start.at.before, (p.ops[i].name, p.ops[j].name)
+    on_ops = {id(start.at.stream) for i, (start, _) in ops.items() if kinds[s.device[i]] != "cpu"}
+    for op, start, end in sends:
+        if kinds[start.d] != "cpu":
+            assert id(start.at.stream) not in on_ops and start.at.stream is end.at.stream
+            assert op not in ops or ops[op][1].at in start.at.before
+    assert sends and recorded
+    assert {d: cuda.current_stream(d) for d in streams.gpus} == mine
+    for i, (_, end) in ops.items():
+        if kinds[s.device[i]] != "cpu":
+            assert end.at in mine[devices[s.device[i]]].before
+
+
+def test_a_copy_holds_up_no_ops() -> None:
+    """Neither the source's next op nor what the other device runs meanwhile waits for a copy."""
+    cuda = Cuda()
+    streams = Streams([torch.device("cuda", 0), torch.device("cuda", 1)], cuda)
+    x = torch.ones(1)
+    x.record_stream = lambda _: None  # type: ignore[method-assign]
+
+    def clone(y: torch.Tensor, d: torch.device) -> torch.Tensor:
+        assert [e.device for e in cuda.entered] == [torch.device("cuda", 0), d], "torch copies on the source's current stream"
+        z = cuda.clone(y, d)
+        z.record_stream = lambda _: None  # type: ignore[method-assign]
+        return z
+
+    streams.begin()
+    streams.use(0)
+    first = streams.mark(0)
+    streams.done(0, 0)
+    second = streams.mark(0)
+    _, marks = streams.copy(x, 0, 0, 1, clone, timed=True)
+    third, other = streams.mark(0), streams.mark(1)
+    assert marks is not None
+    assert first.at in marks[0].at.before and second.at not in marks[0].at.before, "the copy waits for more than its op"
+    (copied,) = cuda.copied
+    assert copied in marks[1].at.before and copied not in third.at.before, "the source's next op waits for the copy"
+    assert copied in other.at.before, "the reader does not wait for the copy"
