@@ -76,8 +76,8 @@ type boundItem struct {
 
 // LowerBound returns a bound of the step time of every plan without fusion that
 // is feasible in memory (of every plan without fusion, if memory is not counted).
-// It takes up to some seconds for a hundred thousand ops. When ctx ends, it is
-// QuickLowerBound's.
+// It takes up to some seconds for a hundred thousand ops. When ctx ends, it is that of the
+// parts proven by then.
 //
 // Copies that occupy the sender, and receipts, only add to what a device has to do
 // and to when a tensor is there: such a run, with the copies left out and each op in
@@ -97,8 +97,8 @@ func (s *Simulator) QuickLowerBound() *Bound {
 }
 
 // bound returns the bound of plans with fusion or without; with transfers it has the parts
-// that know of them, unless ctx ends, which hold without fusion alone: fused ops may take
-// less than one after the other.
+// that know of them, which hold without fusion alone: fused ops may take less than one
+// after the other. When ctx ends, no further part is proven.
 func (t *tables) bound(ctx context.Context, fused, transfers bool) *Bound {
 	b := newBounder(t, fused)
 	out := &Bound{}
@@ -117,9 +117,18 @@ func (t *tables) bound(ctx context.Context, fused, transfers bool) *Bound {
 	}
 	path := b.criticalPath()
 	add(BoundCriticalPath, path, true)
+	if ctx.Err() != nil {
+		return out
+	}
 	weight, work := b.work()
 	add(BoundWork, work, true)
+	if ctx.Err() != nil {
+		return out
+	}
 	add(BoundWindow, b.window(weight, path), true)
+	if ctx.Err() != nil {
+		return out
+	}
 	group, has := b.group()
 	add(BoundGroup, group, has)
 	if t.cfg.Memory {
@@ -128,6 +137,9 @@ func (t *tables) bound(ctx context.Context, fused, transfers bool) *Bound {
 			return &Bound{Impossible: true}
 		}
 		add(BoundMemory, memory, memory > work)
+	}
+	if ctx.Err() != nil {
+		return out
 	}
 	split, possible := b.split()
 	if !possible {

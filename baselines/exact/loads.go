@@ -53,7 +53,7 @@ type touch struct {
 func (e Exact) loads(ctx context.Context, p *plan.Problem, track *budget.Tracker) (*Proof, error) {
 	s := throughput.FromProblem(p)
 	s.Part = nil // single ops, however many
-	x, err := throughput.New(s)
+	x, err := throughput.New(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (f *Partitioning) instance(ctx context.Context, host Host, path, name strin
 	if err != nil {
 		return nil, fmt.Errorf("%s: biconnected components: %w", path, err)
 	}
-	y, err := throughput.New(s)
+	y, err := throughput.New(ctx, s)
 	if err != nil {
 		return nil, err
 	}

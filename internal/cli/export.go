@@ -399,7 +399,7 @@ func exportSplit(x *dnnpart.Instance, p *plan.Plan) (func(io.Writer) error, erro
 	if err != nil {
 		return nil, err
 	}
-	y, err := throughput.New(s)
+	y, err := throughput.New(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

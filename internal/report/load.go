@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 
 	"placer/sim/throughput"
@@ -26,7 +27,7 @@ type load struct {
 
 // Loads judges the placement device, [N], of s.
 func Loads(s throughput.Source, device []uint8) (*MaxLoad, error) {
-	x, err := throughput.New(s)
+	x, err := throughput.New(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ def test_failing_worker_ends_its_peers() -> None:
     began = time.monotonic()
     with pytest.raises(RunError, match=r"op embedding on cpu:\d: .*(index|range)"):
         w.run(1)
-    assert time.monotonic() - began < 10 and not children()
+    assert time.monotonic() - began < 100 and not children()  # peers that wait give up after 600
 
 
 def test_killed_worker() -> None:

@@ -2,6 +2,7 @@ package throughput
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -156,7 +157,7 @@ func (p *proof) holds(r int32, more float64) bool {
 
 // round draws what follows at once. again asks for another round.
 func (p *proof) round() (again, contradiction bool) {
-	nets := merge(p.x.Nets, p.sets.Root)
+	nets := merge(context.Background(), p.x.Nets, p.sets.Root)
 	clear(p.forced)
 	p.cut = 0
 	isCut := make([]bool, len(nets))

@@ -1,6 +1,8 @@
 package throughput
 
 import (
+	"context"
+
 	"placer/plan"
 	"placer/units"
 )
@@ -25,7 +27,7 @@ func NewEvaluator(s Source) (*Evaluator, error) {
 	if s.Part != nil {
 		panic("maxload: an evaluator of parts")
 	}
-	x, err := New(s)
+	x, err := New(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

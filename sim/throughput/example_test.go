@@ -1,6 +1,7 @@
 package throughput_test
 
 import (
+	"context"
 	"fmt"
 
 	"placer/graph"
@@ -33,7 +34,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	x, err := throughput.New(s)
+	x, err := throughput.New(context.Background(), s)
 	if err != nil {
 		panic(err)
 	}

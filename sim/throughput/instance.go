@@ -1,7 +1,7 @@
 package throughput
 
 import (
-	"encoding/binary"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"placer/graph"
 	"placer/hw"
 	"placer/internal/unionfind"
+	"placer/units"
 )
 
 // Instance is one graph on one machine as the objective sees it. It does not
@@ -68,8 +69,8 @@ type Source struct {
 	Allowance float64
 }
 
-// New returns the instance of s.
-func New(s Source) (*Instance, error) {
+// New returns the instance of s. It is an error if ctx ends before.
+func New(ctx context.Context, s Source) (*Instance, error) {
 	n, d := s.Graph.NumOps(), s.Machine.NumDevices()
 	if len(s.Seconds) != d || s.Transfer != nil && len(s.Transfer) != s.Graph.NumTensors() || s.Part != nil && len(s.Part) != n {
 		panic(fmt.Sprintf("maxload: %d columns of seconds, %d transfers and %d parts for %d devices, %d tensors and %d ops",
@@ -77,6 +78,9 @@ func New(s Source) (*Instance, error) {
 	}
 	x := &Instance{Graph: s.Graph}
 	x.blocks(s.Part)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if x.Sums = published(s.Graph); !x.Sums {
 		x.pipeline = newPipeline(s.Graph, d)
 	}
@@ -86,7 +90,9 @@ func New(s Source) (*Instance, error) {
 	if transfer == nil {
 		transfer = transfers(s.Graph, s.Machine)
 	}
-	x.nets(transfer)
+	if !x.nets(ctx, transfer) {
+		return nil, ctx.Err()
+	}
 	for c := range x.Classes {
 		for b, t := range x.Classes[c].Seconds {
 			if math.IsNaN(t) || t < 0 {
@@ -216,66 +222,97 @@ func (x *Instance) classes(s *Source) {
 // transfers returns the time of each tensor over the slowest route between two
 // accelerators of m.
 func transfers(g *graph.Graph, m *hw.Machine) []float64 {
+	type route struct {
+		latency   units.Seconds
+		bandwidth units.BytesPerSecond
+	}
+	var routes []route // each once
+	for a := range m.Devices {
+		for b := range m.Devices {
+			if a != b && m.Devices[a].Kind != hw.CPU && m.Devices[b].Kind != hw.CPU {
+				var r route
+				if r.latency, r.bandwidth = m.Transfer(a, b); !slices.Contains(routes, r) {
+					routes = append(routes, r)
+				}
+			}
+		}
+	}
 	seconds := make([]float64, g.NumTensors())
 	for t := range seconds {
 		bytes := g.Tensor(graph.TensorID(t)).Bytes
-		for a := range m.Devices {
-			for b := range m.Devices {
-				if a != b && m.Devices[a].Kind != hw.CPU && m.Devices[b].Kind != hw.CPU {
-					seconds[t] = max(seconds[t], float64(m.TransferSeconds(a, b, bytes)))
-				}
-			}
+		for _, r := range routes {
+			seconds[t] = max(seconds[t], float64(r.latency+bytes.Over(r.bandwidth)))
 		}
 	}
 	return seconds
 }
 
-// nets lists the tensors by the blocks that touch them.
-func (x *Instance) nets(transfer []float64) {
-	var tensors []Net // their blocks are ops
+// nets lists the tensors by the blocks that touch them, unless ctx ends.
+func (x *Instance) nets(ctx context.Context, transfer []float64) bool {
+	touched := 0
+	for t := range graph.TensorID(len(transfer)) {
+		touched += 1 + len(x.Graph.Consumers(t))
+	}
+	tensors := make([]Net, 0, len(transfer)) // their blocks are ops
+	ops := make([]int32, 0, touched)         // of all of them
 	for t := range graph.TensorID(len(transfer)) {
 		if transfer[t] == 0 {
 			continue
 		}
-		n := Net{[]int32{int32(x.Graph.Tensor(t).Producer)}, transfer[t]}
+		first := len(ops)
+		ops = append(ops, int32(x.Graph.Tensor(t).Producer))
 		for _, v := range x.Graph.Consumers(t) {
-			n.Blocks = append(n.Blocks, int32(v))
+			ops = append(ops, int32(v))
 		}
-		tensors = append(tensors, n)
+		tensors = append(tensors, Net{ops[first:], transfer[t]})
 	}
-	x.Nets = merge(tensors, func(op int32) int32 { return x.Block[op] })
+	x.Nets = merge(ctx, tensors, func(op int32) int32 { return x.Block[op] })
+	if ctx.Err() != nil {
+		return false
+	}
 	x.NetsOf = make([][]int32, len(x.Members))
 	for e, n := range x.Nets {
 		for _, b := range n.Blocks {
 			x.NetsOf[b] = append(x.NetsOf[b], int32(e))
 		}
 	}
+	return true
 }
 
 // merge returns nets between the sets that their blocks are in: a net within one set
-// is left out, and nets of the same sets become one.
-func merge(nets []Net, set func(block int32) int32) (merged []Net) {
-	known := map[string]int{}
-	var key []byte
-	for _, n := range nets {
-		sets := make([]int32, len(n.Blocks))
-		for k, b := range n.Blocks {
-			sets[k] = set(b)
+// is left out, and nets of the same sets become one. When ctx ends some are missing.
+func merge(ctx context.Context, nets []Net, set func(block int32) int32) (merged []Net) {
+	last := make(map[uint64]int32, len(nets)) // by hash of the sets: the last net of it, plus 1
+	var before []int32                        // [merged] the one before with that hash, plus 1
+	var sets []int32
+	for k, n := range nets {
+		if k&0xffff == 0xffff && ctx.Err() != nil {
+			break
+		}
+		sets = sets[:0]
+		for _, b := range n.Blocks {
+			sets = append(sets, set(b))
 		}
 		slices.Sort(sets)
 		if sets = slices.Compact(sets); len(sets) < 2 {
 			continue
 		}
-		key = key[:0]
-		for _, s := range sets {
-			key = binary.LittleEndian.AppendUint32(key, uint32(s))
+		h := uint64(len(sets))
+		for _, v := range sets {
+			h = (h ^ uint64(v)) * 0x9e3779b97f4a7c15
+			h ^= h >> 29
 		}
-		if e, ok := known[string(key)]; ok {
-			merged[e].Seconds += n.Seconds
+		e := last[h]
+		for e > 0 && !slices.Equal(merged[e-1].Blocks, sets) {
+			e = before[e-1]
+		}
+		if e > 0 {
+			merged[e-1].Seconds += n.Seconds
 			continue
 		}
-		known[string(key)] = len(merged)
-		merged = append(merged, Net{sets, n.Seconds})
+		before = append(before, last[h])
+		merged = append(merged, Net{slices.Clone(sets), n.Seconds})
+		last[h] = int32(len(merged))
 	}
 	return merged
 }

@@ -1,6 +1,7 @@
 package throughput
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -180,7 +181,7 @@ func (p *proof) merged() (roots []int32, nets []Net) {
 	for k, r := range roots {
 		index[r] = int32(k)
 	}
-	return roots, merge(p.x.Nets, func(b int32) int32 { return index[p.sets.Root(b)] })
+	return roots, merge(context.Background(), p.x.Nets, func(b int32) int32 { return index[p.sets.Root(b)] })
 }
 
 // prove changes prices until they prove t impossible or effort is spent. A table

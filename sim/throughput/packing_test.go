@@ -1,6 +1,7 @@
 package throughput
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ func entangled(t *testing.T, n int) *Instance {
 	for range m.NumDevices() {
 		s.Seconds = append(s.Seconds, seconds)
 	}
-	x, err := New(s)
+	x, err := New(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

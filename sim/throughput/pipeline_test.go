@@ -1,6 +1,7 @@
 package throughput_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -83,7 +84,7 @@ func TestPeaksOfAPipeline(t *testing.T) {
 	several := 0
 	for c := range 400 {
 		s := operators(t, rng)
-		x, err := throughput.New(s)
+		x, err := throughput.New(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	x, err := throughput.New(s)
+	x, err := throughput.New(context.Background(), s)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -45,11 +45,11 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			start, s.Allowance = r.Device, r.Allowance
 		}
 	}
+	x, err := throughput.New(ctx, s)
 	if ctx.Err() != nil {
 		track.Try(start)
 		return track.Outcome()
 	}
-	x, err := throughput.New(s)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,10 @@ func (b Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			break
 		}
 		block, c.Moves = last, max(every, c.Moves-moves)
-		if x, err = throughput.New(s); err != nil {
+		if x, err = throughput.New(ctx, s); ctx.Err() != nil {
+			break
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

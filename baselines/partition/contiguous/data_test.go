@@ -62,7 +62,7 @@ func TestReferenceOptima(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := time.Since(start)
-		y, err := throughput.New(s)
+		y, err := throughput.New(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestReferenceOptima(t *testing.T) {
 // components joined, then cuts of a linear order.
 func TestPipeDream(t *testing.T) {
 	publishedInstances(t, 2, func(t *testing.T, s throughput.Source, want float64) {
-		y, err := throughput.New(s)
+		y, err := throughput.New(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

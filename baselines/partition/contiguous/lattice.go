@@ -55,12 +55,8 @@ func downsets(ctx context.Context, b *blocks, limit int) *lattice {
 	words := (n + 63) / 64
 	rng := rand.New(rand.NewPCG(0x646f776e, 0x73657473))
 	zobrist := make([]uint64, n)
-	needs := make([]uint64, n*words) // what must be there before block v
 	for v := range zobrist {
 		zobrist[v] = rng.Uint64()
-		for _, u := range b.before[v] {
-			needs[v*words+int(u)>>6] |= 1 << (u & 63)
-		}
 	}
 	// has and may are bit sets of the downset and of the blocks that may be added.
 	has, may := make([]uint64, words), make([]uint64, words)
@@ -97,7 +93,7 @@ func downsets(ctx context.Context, b *blocks, limit int) *lattice {
 					next := may[int(j)*words:]
 					next[w] &^= 1 << (v & 63)
 					for _, u := range b.after[v] {
-						if covered(needs[int(u)*words:int(u+1)*words], trial) {
+						if covered(b.before[u], trial) {
 							next[u>>6] |= 1 << (u & 63)
 						}
 					}
@@ -120,9 +116,9 @@ func same(a, b []uint64) bool {
 	return true
 }
 
-func covered(a, by []uint64) bool {
-	for w := range a {
-		if a[w]&^by[w] != 0 {
+func covered(all []int32, by []uint64) bool {
+	for _, v := range all {
+		if by[v>>6]&(1<<(v&63)) == 0 {
 			return false
 		}
 	}

@@ -22,9 +22,12 @@ type blocks struct {
 // their only neighbour. Where memory is short it joins blocks of no bytes alone,
 // unless force asks for all.
 func arrange(ctx context.Context, s throughput.Source, force bool) (*blocks, error) {
-	x, err := throughput.New(s)
+	x, err := throughput.New(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	edges := precedence(x)
 	next := make([][]int32, x.NumBlocks())
@@ -38,7 +41,7 @@ func arrange(ctx context.Context, s throughput.Source, force bool) (*blocks, err
 			return nil, ctx.Err()
 		}
 		s.Part = spread(x, part)
-		y, err := throughput.New(s)
+		y, err := throughput.New(ctx, s)
 		if err != nil {
 			return nil, err
 		}

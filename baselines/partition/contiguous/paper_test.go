@@ -29,7 +29,7 @@ func TestBERT24(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := throughputtest.Source(t, x.Instance)
-	y, err := throughput.New(s)
+	y, err := throughput.New(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ const leastAllowance = 1.0 / 1024
 // fit.
 func Solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) {
 	r, err := solve(ctx, s, c)
-	if err != nil || r.fits(s) {
+	if err != nil || r.fits(ctx, s) {
 		return r, err
 	}
 	c.Linear = true
@@ -60,7 +60,7 @@ func Solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) 
 		if r, err = solve(ctx, s, c); err != nil {
 			return nil, err
 		}
-		if r.Optimal, r.Allowance = false, s.Allowance; r.fits(s) {
+		if r.Optimal, r.Allowance = false, s.Allowance; r.fits(ctx, s) {
 			return r, nil
 		}
 	}
@@ -68,9 +68,9 @@ func Solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) 
 }
 
 // fits reports whether the split's peaks fit, of which the program knows nothing but
-// sums.
-func (r *Result) fits(s throughput.Source) bool {
-	x, err := throughput.New(s)
+// sums. When ctx ends they do not.
+func (r *Result) fits(ctx context.Context, s throughput.Source) bool {
+	x, err := throughput.New(ctx, s)
 	return err == nil && (x.Sums || x.Evaluate(x.Gather(r.Device)).Overflow == 0)
 }
 
@@ -78,6 +78,9 @@ func (r *Result) fits(s throughput.Source) bool {
 func solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) {
 	r := &Result{Seconds: math.Inf(1)}
 	for _, force := range []bool{false, true} {
+		if ctx.Err() != nil {
+			break
+		}
 		b, err := arrange(ctx, s, force)
 		if err != nil && ctx.Err() != nil {
 			break

@@ -1,6 +1,9 @@
 package uncontended
 
 import (
+	"context"
+	"math"
+
 	"placer/graph"
 	"placer/hw"
 	"placer/plan"
@@ -90,9 +93,12 @@ func alike(m *hw.Machine) bool {
 	return true
 }
 
-// Seconds returns the step time with op i on device[i], [N]. It allocates
-// nothing.
-func (c *Clock) Seconds(device []uint8) (end float64) {
+// between is how many ops are clocked between two looks at a context.
+const between = 1 << 15
+
+// Seconds returns the step time with op i on device[i], [N]; +Inf when ctx ends before it
+// is known. It allocates nothing.
+func (c *Clock) Seconds(ctx context.Context, device []uint8) (end float64) {
 	copy(c.left, c.wait)
 	clear(c.ready)
 	clear(c.free)
@@ -102,7 +108,12 @@ func (c *Clock) Seconds(device []uint8) (end float64) {
 			c.push(int32(i))
 		}
 	}
-	for len(c.heap) > 0 {
+	for left := between; len(c.heap) > 0; left-- {
+		if left == 0 {
+			if left = between; ctx.Err() != nil {
+				return math.Inf(1)
+			}
+		}
 		i := c.pop()
 		d := device[i]
 		start := max(c.ready[i], c.free[d])

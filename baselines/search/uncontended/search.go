@@ -23,9 +23,9 @@ type Config struct {
 func Default() Config { return Config{Steps: 400_000, Seed: 1, Hot: 0.02, Cold: 2e-5, rounds: 4} }
 
 // Search anneals from device, [N], and returns the best placement and its step
-// time. Co-location groups of g stay whole. It stops soon after ctx ends, or when
-// tick, called with every improvement and every 64 steps, returns false; tick
-// may be nil.
+// time, +Inf where ctx ends before that is known. Co-location groups of g stay whole. It
+// stops when ctx ends, or when tick, called every 64 steps, returns false; tick may be
+// nil.
 func Search(ctx context.Context, g *graph.Graph, clock *Clock, device []uint8, c Config, tick func(best []uint8) bool) ([]uint8, float64) {
 	a := &annealer{clock: clock, rng: rand.New(rand.NewPCG(c.Seed, 0x756e636f6e)), device: slices.Clone(device), best: slices.Clone(device)}
 	a.group(g)
@@ -33,7 +33,7 @@ func Search(ctx context.Context, g *graph.Graph, clock *Clock, device []uint8, c
 	for _, column := range clock.seconds[1:] {
 		a.uneven = a.uneven || !slices.Equal(column, clock.seconds[0])
 	}
-	a.seconds = clock.Seconds(device)
+	a.seconds = clock.Seconds(ctx, device)
 	if clock.d < 2 {
 		return a.best, a.seconds
 	}
@@ -41,7 +41,7 @@ func Search(ctx context.Context, g *graph.Graph, clock *Clock, device []uint8, c
 		for i := range a.device {
 			a.device[i] = d
 		}
-		if s := clock.Seconds(a.device); s < a.seconds {
+		if s := clock.Seconds(ctx, a.device); s < a.seconds {
 			a.seconds = s
 			copy(a.best, a.device)
 		}
@@ -54,8 +54,8 @@ func Search(ctx context.Context, g *graph.Graph, clock *Clock, device []uint8, c
 		hot := c.Hot * a.seconds / float64(int(1)<<min(round, 3))
 		cool := math.Pow(c.Cold*a.seconds/hot, 1/float64(n))
 		for k, t := 0, hot; k < n; k, t = k+1, t*cool {
-			a.step(t)
-			if k&63 == 63 && (ctx.Err() != nil || tick != nil && !tick(a.best)) {
+			a.step(ctx, t)
+			if ctx.Err() != nil || k&63 == 63 && tick != nil && !tick(a.best) {
 				return a.best, a.seconds
 			}
 		}
@@ -104,7 +104,7 @@ func (a *annealer) group(g *graph.Graph) {
 }
 
 // step proposes one move at temperature t.
-func (a *annealer) step(t float64) {
+func (a *annealer) step(ctx context.Context, t float64) {
 	i := int32(a.rng.IntN(len(a.device)))
 	to := uint8(a.rng.IntN(a.clock.d))
 	r := a.rng.Uint32()
@@ -143,7 +143,7 @@ func (a *annealer) step(t float64) {
 	if len(a.moved) == 0 {
 		return
 	}
-	s := a.clock.Seconds(a.device)
+	s := a.clock.Seconds(ctx, a.device)
 	if s <= a.now || a.rng.Float64() < math.Exp((a.now-s)/t) {
 		if a.now = s; s < a.seconds {
 			a.seconds = s

@@ -95,7 +95,7 @@ func TestClockIsTheSimulator(t *testing.T) {
 			for i := range device {
 				device[i] = uint8(rng.IntN(p.Machine.NumDevices()))
 			}
-			if got, want := c.Seconds(device), p.Evaluator.Evaluate(plan.Decision{Device: device}).Value; got != want {
+			if got, want := c.Seconds(t.Context(), device), p.Evaluator.Evaluate(plan.Decision{Device: device}).Value; got != want {
 				t.Fatalf("seed %d: %v s, the simulator says %v", seed, got, want)
 			}
 		}
@@ -160,7 +160,7 @@ func BenchmarkClock(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Seconds(device)
+		c.Seconds(b.Context(), device)
 	}
 }
 
@@ -175,7 +175,7 @@ func Example() {
 	clock := uncontended.NewClock(p)
 	start := make([]uint8, 24)
 	_, seconds := uncontended.Search(context.Background(), p.Graph, clock, start, c, nil)
-	fmt.Printf("on one device %.2f s, on three %.2f s\n", clock.Seconds(start), seconds)
+	fmt.Printf("on one device %.2f s, on three %.2f s\n", clock.Seconds(context.Background(), start), seconds)
 	// Output:
 	// on one device 55.00 s, on three 17.50 s
 }

@@ -1,6 +1,7 @@
 package throughputtest
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -16,7 +17,7 @@ func Instance(t testing.TB, rng *rand.Rand, n int) (throughput.Source, *throughp
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := throughput.New(s)
+	x, err := throughput.New(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
