@@ -1,9 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"placer/graph/formats"
+	"placer/graph/formats/onnx"
+	"placer/graph/formats/times"
 )
 
 // TestAssumptions: what the inputs leave open stands under a search's table and in its
@@ -37,6 +44,39 @@ func TestAssumptions(t *testing.T) {
 			if strings.Contains(out, w) {
 				t.Errorf("%s has %q:\n%s", c.name, w, out)
 			}
+		}
+	}
+}
+
+// TestIssuedByTheHost: where times of GPUs come with the host's time to issue a step's
+// ops, which no prediction has in it, commands that read them say so.
+func TestIssuedByTheHost(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("g.json", []byte(chainsOfOps()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := formats.ReadFile("g.json", onnx.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := times.Table{GraphHash: x.Graph.Hash(), Source: "a test", Bandwidth: 1e9, Issue: 0.125,
+		Models: []times.Model{{Name: "X", Count: 2, Memory: 1 << 30, Seconds: make([]float64, x.Graph.NumOps())}}}
+	for i := range table.Models[0].Seconds {
+		table.Models[0].Seconds[i] = 1e-6
+	}
+	for issue, want := range map[float64]bool{0.125: true, 0: false} {
+		var b bytes.Buffer
+		table.Issue = issue
+		if err := table.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("t.json", b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errors := runHere("search", "--graph", "g.json", "--times", "t.json", "--methods", "single", "--evaluations", "1", "-q", "--out", fmt.Sprint("run", issue))
+		text := strings.Join(strings.Fields(out+errors), " ")
+		if code != 0 || strings.Contains(text, "t.json: predictions leave out the host, which takes 125 ms to issue a step's ops") != want {
+			t.Errorf("issued in %v s: exit %d: %s", issue, code, text)
 		}
 	}
 }

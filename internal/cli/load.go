@@ -15,6 +15,7 @@ import (
 	"placer/placer/fit"
 	"placer/placer/problem"
 	"placer/plan"
+	"placer/units"
 	"placer/workloads"
 )
 
@@ -74,6 +75,9 @@ func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 	}
 	if err := l.Times.Check(l.Graph); err != nil {
 		return l, fmt.Errorf("%s: %w", f.Times, err)
+	}
+	if l.Times.Issue > 0 {
+		l.assume("%s: predictions leave out the host, which takes %v to issue a step's ops: no step issued op by op is shorter", f.Times, units.Seconds(l.Times.Issue))
 	}
 	return l, nil
 }

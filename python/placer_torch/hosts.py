@@ -14,6 +14,7 @@ from .copies import Copies
 from .errors import FormatError, NoDeviceError
 from .measure import Meter
 from .profile import STEPS, Profile
+from .streams import more_queues
 
 
 class Host(Protocol):
@@ -82,6 +83,7 @@ class Gpus:
     first, cpu = "gpu:0", False
 
     def __init__(self, count: int):
+        more_queues()
         self.devices = [torch.device("cuda", k) for k in range(count)]
 
     def clock(self, wanted: str) -> str:

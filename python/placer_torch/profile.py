@@ -95,6 +95,7 @@ def times_doc(graph_hash: str, profile: Profile, *, model: str, count: int, memo
         "bandwidth": _round(bandwidth),
         "latency": _round(latency),
         "models": [kind],
+        **({"issue_s": _round(profile.issue_s)} if profile.issue_s else {}),
     }
 
 

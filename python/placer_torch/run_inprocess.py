@@ -16,7 +16,7 @@ from .steps import Record, Steps
 from .schedule import Schedule
 from .program import STATE, Program, Ref
 from .state import Tensors
-from .streams import Mark, Streams
+from .streams import Mark, Streams, more_queues
 
 
 def torch_devices(names: Sequence[str]) -> list[torch.device]:
@@ -29,6 +29,7 @@ def torch_devices(names: Sequence[str]) -> list[torch.device]:
             k = int(index.split("/")[0] or 0)
             if not torch.cuda.is_available() or k >= torch.cuda.device_count():
                 raise NoDeviceError(f"device {n}: this host has {torch.cuda.device_count() if torch.cuda.is_available() else 0} CUDA devices")
+            more_queues()
             found.append(torch.device("cuda", k))
         elif kind == "cpu":
             found.append(torch.device("cpu"))
@@ -81,6 +82,7 @@ class InProcess:
     def step(self, batch: Tensors) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """One step. Returns the program's outputs and the kept tensors."""
         self.t += 1
+        self.results = []  # their memory is wanted
         with self._memory():
             sources = {**self.state, **self.constants}
             for i in self.program.sources("batch"):

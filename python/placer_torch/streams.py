@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from typing import Any, Callable, NamedTuple, Sequence
 
 import torch
 
 Stream = Any  # torch.cuda.Stream; None of a CPU device
+
+
+def more_queues() -> None:
+    """Asks CUDA for 32 hardware queues in the place of 8, where it has not begun and
+    nobody asked for another number: streams of one queue wait for each other
+    (docs/hardware.md)."""
+    if not torch.cuda.is_initialized():
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 
 class Mark(NamedTuple):
@@ -29,22 +38,22 @@ class Streams:
         """devices: of the plan, several may be one. cuda: torch.cuda, or what stands for it."""
         self._devices, self._cuda = list(devices), cuda
         self._ops: list[Stream] = [self._stream(d) for d in range(len(self._devices))]
+        self.gpus = list(dict.fromkeys(d for d in self._devices if d.type == "cuda"))  # each once
         self._ends: dict[tuple[int, int], tuple[Stream, Stream]] = {}
         self._done: dict[int, Any] = {}  # by op: recorded behind it
         self._before: list[tuple[torch.device, Stream]] = []  # what was current when the step began
+        self._current_device = 0  # likewise
         self._zero: dict[torch.device, Any] = {}
         self._host_zero = 0.0
 
     def _stream(self, d: int) -> Stream:
         return self._cuda.Stream(self._devices[d]) if self._devices[d].type == "cuda" else None
 
-    @property
-    def gpus(self) -> list[torch.device]:
-        """The GPUs among the devices, each once."""
-        return list(dict.fromkeys(d for d, s in zip(self._devices, self._ops) if s is not None))
-
     def begin(self) -> None:
         """What follows on the devices comes behind what the caller has issued so far."""
+        if not self.gpus:
+            return
+        self._current_device = self._cuda.current_device()
         self._before = [(d, self._cuda.current_stream(d)) for d in self.gpus]
         before = dict(self._before)
         for d, stream in zip(self._devices, self._ops):
@@ -52,13 +61,16 @@ class Streams:
                 stream.wait_stream(before[d])
 
     def end(self) -> None:
-        """What the caller issues next comes behind the step, on the streams it had."""
+        """What the caller issues next comes behind the step, on the device and streams it had."""
+        if not self.gpus:
+            return
         before = dict(self._before)
         for d, stream in zip(self._devices, self._ops):
             if stream is not None:
                 before[d].wait_stream(stream)
-        for _, stream in reversed(self._before):
+        for _, stream in self._before:
             self._cuda.set_stream(stream)
+        self._cuda.set_device(self._current_device)
 
     def use(self, d: int) -> None:
         """The ops that are issued next run on device d."""
@@ -77,22 +89,31 @@ class Streams:
         into, event = self._ops[b], self._done.get(op)
         if into is not None and self._devices[a] == self._devices[b]:  # logical devices of one GPU: no copy, only the order
             into.wait_event(event)
-            x.record_stream(into)
+            self._used(x, into)
             return x, None
         if (a, b) not in self._ends:
             self._ends[a, b] = self._stream(a), self._stream(b)
         out, inlet = self._ends[a, b]
         if out is not None:
             out.wait_event(event)
-            x.record_stream(out)
+            self._used(x, out)
         began = self._mark(a, out) if timed else None
         with self._current(out), self._current(inlet):
             y = clone(x, self._devices[b])
         marks = (began, self._mark(a, out)) if began else None
         if inlet is not None:
             into.wait_event(inlet.record_event())
-            y.record_stream(into)
+            self._used(y, into)
         return y, marks
+
+    def _used(self, x: torch.Tensor, stream: Stream) -> None:
+        """The memory of x is not given to others before stream has come so far. A number
+        that an op leaves on the host has none on a GPU."""
+        if self._on_gpu(x):
+            x.record_stream(stream)
+
+    def _on_gpu(self, x: torch.Tensor) -> bool:
+        return x.is_cuda
 
     def _current(self, stream: Stream) -> Any:
         return contextlib.nullcontext() if stream is None else self._cuda.stream(stream)

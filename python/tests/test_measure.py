@@ -59,6 +59,8 @@ def test_profile(meter: measure.Meter) -> None:
     assert all((x > 0) == (o.role not in ("parameter", "buffer", "slot", "batch", "const")) for x, o in zip(got.seconds, p.ops) if not o.view)
     doc = profile.times_doc("h", got, model="core", count=2, memory="8 GiB", cpu=True, bandwidth=1e10, latency=2e-6)
     assert set(doc) == {"format", "graph", "source", "bandwidth", "latency", "models"}
+    got.issue_s = 0.1
+    assert profile.times_doc("h", got, model="X", count=2, memory="8 GiB", cpu=False, bandwidth=1e10, latency=2e-6)["issue_s"] == 0.1
     assert len(doc["models"][0]["seconds"]) == len(p.ops) and min(doc["models"][0]["seconds"]) > 0
 
 

@@ -55,14 +55,21 @@ class Cuda:
 
     def __init__(self) -> None:
         self.current: dict[torch.device, Stream] = {}
+        self.device_index = 1
         self.entered: list[Stream] = []
         self.copied: list[Event] = []
+
+    def current_device(self) -> int:
+        return self.device_index
+
+    def set_device(self, k: int) -> None:
+        self.device_index = k
 
     def current_stream(self, d: torch.device) -> Stream:
         return self.current.setdefault(d, Stream(d))
 
     def set_stream(self, s: Stream) -> None:
-        self.current[s.device] = s
+        self.current[s.device], self.device_index = s, s.device.index
 
     @contextlib.contextmanager
     def stream(self, s: Stream) -> Iterator[None]:
@@ -95,6 +102,7 @@ def test_order(kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     streams are what they were, and come behind the step."""
     cuda, recorded = Cuda(), []
     monkeypatch.setattr(run_inprocess, "_like", cuda.clone)
+    monkeypatch.setattr(Streams, "_on_gpu", lambda *_: True)
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda x, s: recorded.append((x.data_ptr(), s)))
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     model, loss, batch, optimizer = models.lstm(**SMALL["lstm"])
@@ -104,10 +112,11 @@ def test_order(kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     streams = Streams(devices, cuda)
     mine = {d: cuda.current_stream(d) for d in streams.gpus}
     state, data = states.of_model(p, model), states.batch(p)
-    want, _ = InProcess(p, s, state).step(data)
+    plain = InProcess(p, s, state, data)
+    plain.run(2)
     with InProcess(p, s, state, data, devices=[torch.device("cpu")] * len(kinds), streams=streams, trace=True) as r:
         steps = r.run(2)
-        assert torch.equal(want[0], InProcess(p, s, state).step(data)[0][0]) and len(steps.wall_s) == 2
+        assert torch.equal(r.results[0], plain.results[0]) and len(steps.wall_s) == 2
         assert r._trace is not None
         ops = {op: (start, end) for op, out, start, end in r._trace if out < 0}
         sends = [(op, start, end) for op, out, start, end in r._trace if out >= 0]
@@ -122,7 +131,7 @@ def test_order(kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
             assert id(start.at.stream) not in on_ops and start.at.stream is end.at.stream
             assert op not in ops or ops[op][1].at in start.at.before
     assert sends and recorded
-    assert {d: cuda.current_stream(d) for d in streams.gpus} == mine
+    assert {d: cuda.current_stream(d) for d in streams.gpus} == mine and cuda.device_index == 1
     for i, (_, end) in ops.items():
         if kinds[s.device[i]] != "cpu":
             assert end.at in mine[devices[s.device[i]]].before
@@ -133,13 +142,10 @@ def test_a_copy_holds_up_no_ops() -> None:
     cuda = Cuda()
     streams = Streams([torch.device("cuda", 0), torch.device("cuda", 1)], cuda)
     x = torch.ones(1)
-    x.record_stream = lambda _: None  # type: ignore[method-assign]
 
     def clone(y: torch.Tensor, d: torch.device) -> torch.Tensor:
         assert [e.device for e in cuda.entered] == [torch.device("cuda", 0), d], "torch copies on the source's current stream"
-        z = cuda.clone(y, d)
-        z.record_stream = lambda _: None  # type: ignore[method-assign]
-        return z
+        return cuda.clone(y, d)
 
     streams.begin()
     streams.use(0)

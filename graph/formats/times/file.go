@@ -20,6 +20,7 @@ type file struct {
 	Bandwidth   float64     `json:"bandwidth"` // bytes a second
 	Latency     float64     `json:"latency"`   // seconds
 	Uncontended bool        `json:"uncontended,omitempty"`
+	Issue       float64     `json:"issue_s,omitempty"` // seconds
 	Transfer    []float64   `json:"transfer_s,omitempty"`
 	Models      []modelFile `json:"models"`
 }
@@ -34,7 +35,7 @@ type modelFile struct {
 
 // Write writes the table as JSON (docs/formats.md).
 func (t *Table) Write(w io.Writer) error {
-	f := file{Format: Format, Graph: t.GraphHash, Source: t.Source, Bandwidth: t.Bandwidth, Latency: t.Latency, Uncontended: t.Uncontended, Transfer: t.Transfer}
+	f := file{Format: Format, Graph: t.GraphHash, Source: t.Source, Bandwidth: t.Bandwidth, Latency: t.Latency, Uncontended: t.Uncontended, Issue: t.Issue, Transfer: t.Transfer}
 	for _, m := range t.Models {
 		x := modelFile{Name: m.Name, CPU: m.CPU, Count: m.Count, Memory: m.Memory}
 		for k := range m.Seconds {
@@ -73,7 +74,7 @@ func Read(data []byte, name string) (*Table, error) {
 	if f.Format != Format {
 		return nil, fmt.Errorf("%s: format is %q, want %q", name, f.Format, Format)
 	}
-	t := &Table{GraphHash: f.Graph, Source: f.Source, Bandwidth: f.Bandwidth, Latency: f.Latency, Uncontended: f.Uncontended, Transfer: f.Transfer}
+	t := &Table{GraphHash: f.Graph, Source: f.Source, Bandwidth: f.Bandwidth, Latency: f.Latency, Uncontended: f.Uncontended, Issue: f.Issue, Transfer: f.Transfer}
 	for _, x := range f.Models {
 		m := Model{Name: x.Name, CPU: x.CPU, Count: x.Count, Memory: x.Memory}
 		for _, s := range x.Seconds {

@@ -35,6 +35,12 @@ func TestNowhere(t *testing.T) {
 	if _, err := table.For(m); err != nil {
 		t.Errorf("every op has a device: %v", err)
 	}
+	for _, issue := range []float64{-1, inf, math.NaN()} {
+		if table.Issue = issue; table.Check(g) == nil {
+			t.Errorf("ops issued in %v s are taken", issue)
+		}
+	}
+	table.Issue = 0
 	table.Models[1].Seconds[1] = inf
 	if _, err := table.For(m); !errors.Is(err, times.ErrNowhere) || !strings.Contains(err.Error(), "op 1: ") {
 		t.Errorf("error %v, want that op 1 can run nowhere", err)

@@ -21,6 +21,9 @@ type Table struct {
 	Bandwidth, Latency float64
 	// Uncontended says that transfers never wait for one another.
 	Uncontended bool
+	// Issue is what the host takes to issue the ops of a step, in seconds; 0 where it is in
+	// Seconds or not known. Predictions leave it out.
+	Issue float64
 }
 
 // Model is one kind of device, and how many of it the file's machine has.
@@ -55,6 +58,9 @@ func (t *Table) Check(g *graph.Graph) error {
 				return fmt.Errorf("device model %s: op %d (%s) takes %v s", m.Name, i, g.Op(graph.OpID(i)).Name, s)
 			}
 		}
+	}
+	if !(t.Issue >= 0) || math.IsInf(t.Issue, 1) {
+		return fmt.Errorf("a step's ops are issued in %v s", t.Issue)
 	}
 	if t.Transfer != nil && len(t.Transfer) != g.NumTensors() {
 		return fmt.Errorf("%d transfer times for %d tensors", len(t.Transfer), g.NumTensors())
