@@ -149,6 +149,7 @@ gpu-torch: ## capture PyTorch models into bin/gpu/torch, to be measured on a GPU
 	mkdir -p bin/gpu/torch
 	PYTHONPATH=python:python/tests $$(python/install_torch.sh) experiments/hardware/capture_torch_models.py bin/gpu/torch
 	@echo "on a host with a GPU: PYTHONPATH=python python3 experiments/hardware/torch_models.py bin/gpu/torch torch.json torch-times.json"
+	@echo "and, of two parts of it and of two GPUs: PYTHONPATH=python python3 experiments/hardware/torch_runs.py bin/gpu/torch torch-runs.json"
 
 GPU_RECORD ?= experiments/hardware/h200
 gpu-torch-table: ## steps of the models of gpu-torch as predicted, beside those that GPU_RECORD has measured
