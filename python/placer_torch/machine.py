@@ -107,15 +107,17 @@ def _between(a: torch.device, b: torch.device) -> tuple[float, float]:
 def _products(d: torch.device) -> dict[str, float]:
     """FLOP a second of products of 4096 x 4096 by type of element."""
     rates = {}
-    precise = torch.backends.cuda.matmul.allow_tf32
+    allowed = torch.backends.cuda.matmul.allow_tf32
     x = torch.cuda.get_device_properties(d)
-    for kind, dtype in {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}.items():
-        if kind in ("tf32", "bf16") and x.major < 8:
-            continue
-        a = torch.ones(4096, 4096, device=d, dtype=dtype)
-        torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
-        rates[kind] = 2 * 4096**3 / _least(d, lambda: a @ a)
-    torch.backends.cuda.matmul.allow_tf32 = precise
+    try:
+        for kind, dtype in {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}.items():
+            if kind in ("tf32", "bf16") and x.major < 8:
+                continue
+            a = torch.ones(4096, 4096, device=d, dtype=dtype)
+            torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+            rates[kind] = 2 * 4096**3 / _least(d, lambda: a @ a)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = allowed
     return rates
 
 

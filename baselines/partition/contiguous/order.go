@@ -26,9 +26,6 @@ func arrange(ctx context.Context, s throughput.Source, force bool) (*blocks, err
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
 	edges := precedence(x)
 	next := make([][]int32, x.NumBlocks())
 	for _, e := range edges {
