@@ -271,7 +271,7 @@ repro-baselines: ## place four graphs with the papers' rivals by rule again, int
 
 repro-workers: ## measure samples a second with no, one and two workers, and the overhead of a job
 	$(GO) test -run '^$$' -bench Workers -benchtime 30x ./internal/cli
-	$(GO) test -run '^$$' -bench Job -benchtime 500x ./dispatch
+	$(GO) test -run '^$$' -bench Job -benchtime 500x ./internal/dispatch
 
 repro-go-hdp: ## GO, HDP, RL-2017 and GDP at 2,000 evaluations on three graphs, six seeds
 	$(GO) build -o bin/placer ./cmd/placer

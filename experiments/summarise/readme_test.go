@@ -119,8 +119,56 @@ func recorded(t *testing.T) []stated {
 		{`mean error on measured half-precision matrix products is (\S+) on an H100, (\S+) on a B200 and (\S+) on an A100`, []string{products("H100", "bf16"), products("B200", "bf16"), products("A100[^|]*Llama", "f16")}},
 		{`(\d+) to (\d+) placements each`, placements(t)},
 		{`in two and four parts the plans found are (\d+%) to (\d+%) shorter than the expert's with TensorFlow's default fusion, as measured; the simulator predicts (\d+) steps of five workloads within (\S+) in the mean, and the steps of (\d) of (\d) PyTorch models within (\d+%)`, onCard(t)},
+		{`Random plans of three of the workloads are predicted within (\S+) to (\S+) in the mean`, randomPlans(t)},
+		{`The other three PyTorch models are predicted (\d+%) to (\d+%) too short`, tooShort(t)},
 		{`predicts a step within (\S+) to (\S+) in the mean and ranks placements with Kendall's tau (\S+) to (\S+),`, slices.Concat(errors, taus)},
 	}
+}
+
+// randomPlans returns the least and the largest mean error of random plans' steps on the
+// H200, by workload and number of devices.
+func randomPlans(t *testing.T) []string {
+	t.Helper()
+	of := map[string]float64{}
+	for _, file := range []string{"steps", "steps-4", "steps-gnmt2"} { // the later one counts
+		var doc struct {
+			Summary []struct {
+				Of   string  `json:"of"`
+				MAPE float64 `json:"mape"`
+			} `json:"summary"`
+		}
+		decode(t, card+"/"+file+".json", &doc)
+		for _, s := range doc.Summary {
+			if strings.HasPrefix(s.Of, "random") {
+				of[s.Of] = s.MAPE
+			}
+		}
+	}
+	if len(of) != 6 {
+		t.Errorf("random plans are recorded of %d workloads and numbers of devices, not of six", len(of))
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, e := range of {
+		lo, hi = min(lo, e), max(hi, e)
+	}
+	return []string{percent(lo), percent(hi)}
+}
+
+// tooShort returns by how much the steps of PyTorch models are predicted too short at least
+// and at most, of those that onCard does not count as well predicted.
+func tooShort(t *testing.T) []string {
+	t.Helper()
+	const within = 11 // percent, as onCard has it
+	var short []float64
+	for _, m := range regexp.MustCompile(`(?m)^(?:\|[^|]*){5}\| \S+ ms, ([+-]\d+)% \|`).FindAllStringSubmatch(read(t, card+"/torch.md"), -1) {
+		if e := mustParse(t, m[1]); math.Abs(e) >= within {
+			short = append(short, -e)
+		}
+	}
+	if len(short) != 3 {
+		t.Fatalf("%d PyTorch models are off by %d%% or more, not three", len(short), within)
+	}
+	return []string{fmt.Sprintf("%.0f%%", slices.Min(short)), fmt.Sprintf("%.0f%%", slices.Max(short))}
 }
 
 // rangeOf returns the least and the most of a column of the transfer table, to one digit, and

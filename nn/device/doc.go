@@ -5,7 +5,7 @@
 // between stay in device memory; a run sends samples there and brings logits or a
 // loss back.
 //
-//	d, err := policy.Open(driver, blas, 0)
+//	d, err := device.Open(driver, blas, 0)
 //	backend, err := nn.NewBackend(nn.Config{Workers: 1, Device: d})
 //	net, err := gonet.New(config, random, backend) // as on the CPU from here on
 //

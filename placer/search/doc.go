@@ -2,8 +2,11 @@
 // runs when and with what share, what each came to under the same judge, and the run
 // folder, which survives a kill and from which a search goes on.
 //
-// Baselines place first, so that within seconds there is a plan. The rest of the budget
-// is divided between searches and policies by their weights; each has its own evaluator
-// and its own random stream, so that one seed and one budget in evaluations give one
-// plan. Last, the best is polished. No result is worse than the best of the baselines.
+// Baselines place first, so that within seconds there is a plan. By default the rest of
+// the budget is that of one method, the portfolio, which divides it between searches and
+// policies by what they bring. Methods that are named have a share each by their weights
+// instead. So have all where steps are measured or a policy's network is on a device; then
+// the best is polished last. Each method has its own evaluator and its own random stream,
+// so that one seed and one budget in evaluations give one plan. No result is worse than
+// the best of the baselines.
 package search

@@ -1,4 +1,5 @@
-// Package fusion owns fusion without learning: none, the rules of TensorFlow's
-// own optimisers, everything, and priorities found by simulated annealing. All
-// give fusion priorities, [N], for a fixed placement, to be used in a plan.Plan.
+// Package fusion owns fusion by rule: none, the rules of TensorFlow's own
+// optimisers, and everything. All give fusion priorities, [N], for a fixed
+// placement, to be used in a plan.Plan. Priorities found by simulated annealing
+// are anneal.Placer's.
 package fusion

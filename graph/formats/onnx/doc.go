@@ -6,11 +6,13 @@
 // in an external file, made by ConstantOfShape), except small constants that
 // shapes are computed from.
 //
-// Every node of the main graph becomes one op. Inputs become Placeholders,
-// initializers that are read become Initializers (floats) or Consts, and nodes
-// that make weights (ConstantOfShape, Constant) become variables. A node with
-// subgraphs or of a model-local function becomes one op with the summed cost of
-// its body.
+// Calls of model-local functions are written out first. Every node of the main
+// graph then becomes one op, except for nodes that read constants or shapes
+// alone, which are computed before the step, and quantisers that belong to a
+// product. Inputs become Placeholders. What is known before the step and is read
+// becomes an Initializer (weights, and floats of several elements) or a Constant.
+// A node with subgraphs becomes one op with the summed cost of its body; an If
+// has the cost of the costlier branch.
 //
 // Shapes are inferred here, by own rules for the operators of the standard and
 // of the common com.microsoft set; for others the shapes recorded in the file

@@ -1,5 +1,5 @@
-// Package features turns units of a graph, on a machine, into the named columns
-// that a policy reads, and into neighbour lists.
+// Package features owns what a policy reads of the units of a graph, on a machine:
+// named columns, and lists of neighbours.
 //
 // The papers (GO and GDP, section "features") give per op its type, its output
 // shapes and its adjacency, with ops in topological order. A unit is a set of
