@@ -32,6 +32,9 @@ func TestAssumptions(t *testing.T) {
 		{"document", append(search, "--json", "--out", "b"), []string{`"assumptions": [`, dimension, machine}, nil},
 		{"all said", append(search, "--dim", "batch=8", "--gpu", "a100", "--out", "c"), nil, []string{"assumed", "batch"}},
 		{"import", []string{"import", "--graph", model}, []string{"! placer: note: " + model + ": " + dimension, "dimension batch"}, []string{machine}},
+		{"verdict", []string{"verdict", "--graph", model, "--gpu", "a100", "--counts", "1", "--evaluations", "1"}, []string{"! placer: note: " + model + ": " + dimension}, []string{machine}},
+		{"its document", []string{"verdict", "--graph", model, "--gpu", "a100", "--counts", "1", "--evaluations", "1", "--json"}, []string{`"assumptions": [`}, nil},
+		{"strategies", []string{"strategies", "--workload", "rnnlm:layers=2,unroll=3", "--evaluations", "1"}, []string{"! placer: note: " + machine}, nil},
 		{"simulate", []string{"simulate", "--graph", model, "--plan", "a/plan.json"}, []string{"! placer: note: " + machine}, nil},
 	} {
 		out := command(t, c.args)

@@ -20,7 +20,7 @@ func (c *console) divisible(f *graphFlags, l loaded, batch float64) strategies.F
 	if batch < 2 || l.Times != nil || l.Seconds != nil || f.Graph == "-" {
 		return nil
 	}
-	family, _, err := c.family(f, int64(batch))
+	family, _, err := c.family(f, int64(batch), nil)
 	if err != nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (c *console) checkCommand() *cobra.Command {
 			if static && p.Order == nil {
 				p.ByPriority(m)
 			}
-			r, err := check.Check(&check.Case{Source: l.Source, Machine: m, Placement: p, Contention: contention})
+			r, err := check.Check(cmd.Context(), &check.Case{Source: l.Source, Machine: m, Placement: p, Contention: contention})
 			if err != nil {
 				return err
 			}

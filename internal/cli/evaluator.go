@@ -82,6 +82,7 @@ func (s *searchRun) measurable() error {
 	if !s.config.measures() {
 		return nil
 	}
+	onTorch := s.config.Measuring.Runtime == session.Torch
 	if s.torch != nil {
 		if err := s.torch.Ready.Runs(s.task.Graph, s.task.Machine); err != nil {
 			return err
@@ -89,7 +90,7 @@ func (s *searchRun) measurable() error {
 		if by := python.Torch().Clock(s.task.Machine); by != session.Virtual { // which an empty one stands for
 			s.config.Measuring.Clock = cmp.Or(s.config.Measuring.Clock, by)
 		}
-	} else if s.loaded.Times != nil || s.loaded.Seconds != nil {
+	} else if !onTorch && (s.loaded.Times != nil || s.loaded.Seconds != nil) {
 		return usagef("--evaluator %s: graph %s brings op times of its own and not the shapes that could be measured", s.config.Evaluator, s.task.Graph.Name())
 	}
 	m, how := s.task.Machine, s.config.Measuring
@@ -102,7 +103,7 @@ func (s *searchRun) measurable() error {
 			return usage(err)
 		}
 	}
-	if onHost := s.torch == nil && slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }); onHost && how.Mode != measure.Eager.String() {
+	if onHost := !onTorch && slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }); onHost && how.Mode != measure.Eager.String() {
 		return usagef("measuring.mode %s: machine %s has a CPU, whose ops a graph cannot hold", how.Mode, m.Name)
 	}
 	how.Contention = s.config.Contention

@@ -47,7 +47,7 @@ func (c *console) explainCommand() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		x, err := explain.Explain(&explain.Case{Source: l.Source, Machine: m, Plan: p, Contention: contention}, evaluations)
+		x, err := explain.Explain(cmd.Context(), &explain.Case{Source: l.Source, Machine: m, Plan: p, Contention: contention}, evaluations)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (c *console) diffCommand() *cobra.Command {
 			if l.Hash() != of.Hash() {
 				return fmt.Errorf("%s and %s recompute or offload other layers: what one runs the other does not", args[0], args[1])
 			}
-			x, err := explain.Diff(&explain.Case{Source: l.Source, Machine: m, Plan: a, Contention: contention}, b)
+			x, err := explain.Diff(cmd.Context(), &explain.Case{Source: l.Source, Machine: m, Plan: a, Contention: contention}, b)
 			if err != nil {
 				return err
 			}

@@ -170,5 +170,11 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 	}
 	doc.Seconds = c.clock() - begin
 	doc.Rows = append(doc.Rows, placedRow(t.Name(), o.Score, doc.Human, o.Evaluations))
-	return c.printPlaced(&f.placeFlags, p, doc, t.Name(), o.Decision, o.Score)
+	if err := c.printPlaced(&f.placeFlags, p, doc, t.Name(), o.Decision, o.Score); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return interrupted("interrupted; this is the best so far")
+	}
+	return nil
 }

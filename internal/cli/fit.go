@@ -109,6 +109,9 @@ func (c *console) fit(ctx context.Context, f *fitFlags) error {
 	if err := c.emit(f.output, file.Write, f.json, doc); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return interrupted("interrupted: this is the best of the ways that were tried until then")
+	}
 	if infeasible != nil {
 		return fmt.Errorf("graph %s: %w", l.Name(), infeasible)
 	}

@@ -146,8 +146,13 @@ func (f *inputFlags) check(cmd *cobra.Command, others ...string) error {
 	if err := f.machineFlags.check(cmd); err != nil {
 		return err
 	}
+	return oneStdin(append(slices.Clone(others), f.Graph, f.Machine)...)
+}
+
+// oneStdin reports that more than one of the inputs at paths is stdin.
+func oneStdin(paths ...string) error {
 	stdins := 0
-	for _, path := range append(others, f.Graph, f.Machine) {
+	for _, path := range paths {
 		if path == "-" {
 			stdins++
 		}

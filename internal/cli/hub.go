@@ -31,15 +31,12 @@ type workerPool struct {
 }
 
 // openHub starts or finds the hub, offers it the task of s, waits for workers,
-// and makes them the task's rollouts. Nil without --hub.
+// and makes them the task's rollouts. Nil where the settings name none.
 func (c *console) openHub(ctx context.Context, f *hubSettings, s *searchRun) (*workerPool, error) {
 	if f.Address == "" {
 		return nil, nil
 	}
 	t := s.task
-	if t.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil {
-		return nil, usagef("--hub is for step times by the roofline model: workers know neither other objectives nor the times of a graph's file")
-	}
 	x := &workerPool{kind: dispatch.Roofline}
 	settings, await := s.config.Contention, f.Await
 	if s.config.measures() { // whose workers are not to be done without

@@ -20,11 +20,12 @@ func TestInterrupt(t *testing.T) {
 	}{
 		{append([]string{"compare", "--methods", "anneal", "--seeds", "1", "--evaluations", "100000000", "--workers", "1"}, graph...), true},
 		{append([]string{"finetune", "--samples", "64", "--steps", "1000000", "--workers", "1"}, graph...), true},
+		{append([]string{"finetune", "--ppo", "--workers", "1"}, "--workload", "gnmt2", "--gpus", "2"), false},
 		{append([]string{"verdict", "--evaluations", "100000000", "--workers", "1"}, graph...), true},
 		{append([]string{"strategies", "--evaluations", "100000000"}, graph...), false},
 		{[]string{"bench", "regal", "--graphs", "4", "--evaluations", "100000000", "--no-cpsat", "--regal", "none", "--workers", "1"}, true},
 	} {
-		t.Run(c.args[0], func(t *testing.T) {
+		t.Run(strings.Join(c.args[:2], " "), func(t *testing.T) {
 			t.Parallel()
 			console, _, log := realClock(nil)
 			ctx, stop := context.WithCancel(t.Context())

@@ -193,7 +193,11 @@ func (c *console) machineFor(f *machineFlags, l loaded) (*hw.Machine, error) {
 	if f.GPUs > 0 {
 		t = t.On(f.GPUs)
 	}
-	return t.Machine()
+	m, err := t.Machine()
+	if err != nil {
+		return nil, err
+	}
+	return m, f.hasCPU(m)
 }
 
 // devicesInWords counts the devices of m by model: "8 P100-PCIe-16GB".
@@ -211,26 +215,41 @@ func devicesInWords(m *hw.Machine) string {
 	return strings.Join(models, ", ")
 }
 
+// readMachine reads the machine file at path, or stdin for "-".
+func (c *console) readMachine(path string) (*hw.Machine, error) {
+	if path != "-" {
+		return hw.ReadFile(path)
+	}
+	m, err := hw.Read(c.in)
+	if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return m, nil
+}
+
+// hasCPU reports that --cpu asks for a device that m does not have.
+func (f *machineFlags) hasCPU(m *hw.Machine) error {
+	if f.CPU && !slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.CPU }) {
+		return usagef("--cpu: machine %s has no CPU", m.Name)
+	}
+	return nil
+}
+
 // loadMachine returns the machine that f names.
 func (c *console) loadMachine(f *machineFlags) (m *hw.Machine, err error) {
-	switch f.Machine {
-	case "":
+	if f.Machine == "" {
 		if m, err = hw.Load(cmp.Or(f.GPU, defaultGPU)); err != nil {
 			return nil, usage(err)
 		}
-	case "-":
-		if m, err = hw.Read(c.in); err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
-		}
-	default:
-		if m, err = hw.ReadFile(f.Machine); err != nil {
+	} else {
+		if m, err = c.readMachine(f.Machine); err != nil {
 			return nil, err
 		}
 		if name, share := contended(m); share < sharedEnough {
 			c.note("machine %s: a %s that streams beside another reaches %.0f%% of its memory bandwidth, which predictions leave out", m.Name, name, 100*share)
 		}
 		if f.GPUs == 0 { // a machine file says itself what there is
-			return m, nil
+			return m, f.hasCPU(m)
 		}
 	}
 	gpus := f.GPUs

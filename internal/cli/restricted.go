@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"placer/baselines/partition/stages"
+	"placer/internal/report"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/plan/formats"
@@ -18,33 +19,35 @@ type restriction struct {
 	judge  *problem.Problem
 }
 
-// restrict finds the restriction that f names, and whether the graph has what such a
-// program places.
-func (c *console) restrict(s *searchRun, f *searchFlags) (*restriction, error) {
+// restrict finds the restriction that f names, if any, and whether the graph has what such
+// a program places.
+func (s *searchRun) restrict(f *searchFlags) error {
 	if f.target == "" {
-		return nil, nil
+		return nil
 	}
 	t, err := formats.Find(f.target)
 	if err != nil {
-		return nil, usagef("--for %s: %w", f.target, err)
+		return usagef("--for %s: %w", f.target, err)
 	}
 	if _, err := formats.FindParts(s.task.Graph); err != nil {
-		return nil, usagef("--for %s: %w", f.target, err)
+		return usagef("--for %s: %w", f.target, err)
 	}
 	x, err := problem.New(s.loaded.Source, s.task.Machine, problem.Options{Objective: s.task.Objective, Contention: s.config.Contention})
-	return &restriction{t, x}, err
+	s.restricted = &restriction{t, x}
+	return err
 }
 
 // search finds the best plan that the program can take, starting from p, and says what
-// both cost. It writes the program's form and the plan into the run folder, and returns
-// what writes the form.
-func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *plan.Plan) (func(io.Writer) error, error) {
+// both cost, in doc too. It writes the program's form and the plan into the run folder, and
+// returns what writes the form.
+func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *plan.Plan, doc *report.Search) (func(io.Writer) error, error) {
 	t := r.target
 	out, err := stages.Search(ctx, &r.judge.Problem, t, p.Device)
 	if err != nil {
 		return nil, fmt.Errorf("--for %s: %w", t.Name, err)
 	}
 	was, is := r.judge.Evaluate(p.Device), r.judge.Evaluate(out.Device)
+	doc.Restricted = &report.Restricted{Program: t.Name, Value: is.Value, Feasible: is.Feasible(), Missing: int64(is.Overflow), Evaluations: out.Evaluations}
 	c.say("%s: the best plan %s; the best found that %s can take %s, %+.1f%%, after %d evaluations (it loses: %s)",
 		t.Name, judged(was, r.judge.Objective), t.Name, judged(is, r.judge.Objective), 100*(is.Value/was.Value-1), out.Evaluations, t.Lost)
 	legal := &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: t.Name, Decision: plan.Decision{Device: out.Device}}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,8 @@ import (
 	"placer/nn"
 	"placer/placer/search"
 	"placer/plan"
+	"placer/plan/formats"
+	"placer/units"
 )
 
 // searchFlags are the flags of the search command.
@@ -48,14 +51,16 @@ func (c *console) searchCommand() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			device, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
-			if err != nil {
-				return err
-			}
-			var network nn.Device // of a nil *device.Device it would not be nil
-			if device != nil {
-				defer device.Close()
-				network = device
+			var network nn.Device
+			if !f.printConfig {
+				device, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
+				if err != nil {
+					return err
+				}
+				if device != nil { // as an nn.Device a nil *device.Device would not be nil
+					defer device.Close()
+					network = device
+				}
 			}
 			s, err := c.prepare(cmd.Context(), &f, network)
 			if err != nil {
@@ -124,6 +129,9 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 	if f.config == "" {
 		return nil
 	}
+	if err := oneStdin(append(slices.Clone(f.From), f.config, f.Graph, f.Machine)...); err != nil {
+		return err
+	}
 	path, workers := f.config, f.Workers
 	if f.resume != "" { // the run has its own of the others
 		host := struct {
@@ -149,7 +157,7 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 			f.graphFlags, f.GraphHash = graphFlags{}, ""
 		}
 		if given.named() {
-			f.Machine, f.GPU, f.MachineHash, f.MachineAssumed = "", "", "", false
+			f.machineFlags, f.MachineHash, f.MachineAssumed = machineFlags{}, "", false
 		}
 	}
 	if err := checkFormat(path, f.Format); err != nil {
@@ -160,6 +168,9 @@ func (c *console) configure(cmd *cobra.Command, f *searchFlags) error {
 			_ = list.Replace(nil) // the second time adds to it
 		}
 	})
+	if f.Dims == nil {
+		f.Dims = map[string]int64{} // to which the second time adds too
+	}
 	return cmd.Flags().Parse(c.args)
 }
 
@@ -174,8 +185,18 @@ func (f *searchFlags) check(cmd *cobra.Command) error {
 		if err := notBesideResume(cmd, "the run's own configuration"); err != nil {
 			return err
 		}
-	} else if err := f.inputFlags().check(cmd); err != nil {
+	} else if err := f.inputFlags().check(cmd, append(slices.Clone(f.From), f.config)...); err != nil {
 		return err
+	}
+	if f.target != "" {
+		if _, err := formats.Find(f.target); err != nil {
+			return usagef("--for %s: %w", f.target, err)
+		}
+	}
+	if f.printConfig {
+		if err := useless(cmd, "--print-config", "out", "output", "json", "for"); err != nil {
+			return err
+		}
 	}
 	changed := cmd.Flags().Changed
 	if changed("budget") {
@@ -224,10 +245,6 @@ func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
 func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) error {
 	if s.done != nil { // the run to resume had ended
 		return c.ended(s, f)
-	}
-	restricted, err := c.restrict(s, f)
-	if err != nil {
-		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -281,12 +298,12 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	if err != nil {
 		return err
 	}
-	return c.conclude(ctx, s, f, found, measured, restricted, why)
+	return c.conclude(ctx, s, f, found, measured, why)
 }
 
 // conclude writes what was found into the run folder and prints it. why is what stopped the
 // search, if anything did.
-func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, restricted *restriction, why stopped) error {
+func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, why stopped) error {
 	s.tighten(ctx)
 	doc, infeasible, unwritten := c.write(s, found, measured)
 	best := bestPlan(s, found)
@@ -295,9 +312,15 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 		return err
 	}
 	write := file.Write
-	if restricted != nil {
-		if write, err = restricted.search(ctx, c, s, best); err != nil {
+	if s.restricted != nil {
+		if write, err = s.restricted.search(ctx, c, s, best, doc); err != nil {
 			return err
+		}
+		if r := doc.Restricted; !r.Feasible { // it is what was asked for
+			infeasible = fmt.Errorf("--for %s: %w", r.Program, tooMuch(plan.Score{Value: r.Value, Overflow: units.Bytes(r.Missing)}))
+		}
+		if unwritten == nil {
+			unwritten = s.run.WriteJSON(search.ResultFile, doc)
 		}
 	}
 	if err := errors.Join(c.emit(f.plan, write, f.json, doc), unwritten); err != nil {
@@ -311,7 +334,7 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 	} else {
 		c.say("report %s", page)
 	}
-	if infeasible == nil && restricted == nil && s.config.Graph != "-" {
+	if infeasible == nil && s.restricted == nil && s.config.Graph != "-" {
 		c.sayHowToRun(s)
 	}
 	if why.error != nil {
@@ -340,12 +363,18 @@ func (c *console) ended(s *searchRun, f *searchFlags) error {
 	if f.target != "" {
 		return usagef("--for %s: the run in %s is complete; 'placer export --plan %s --to %s' brings its plan into that form", f.target, s.run.Dir(), path, f.target)
 	}
-	fmt.Fprintf(c.err, "placer: the run in %s is complete\n", s.run.Dir())
+	c.say("the run in %s is complete", s.run.Dir())
 	file, err := plan.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	return c.emit(f.plan, file.Write, f.json, s.done)
+	if err := c.emit(f.plan, file.Write, f.json, s.done); err != nil {
+		return err
+	}
+	if best := &s.done.Best; !best.Feasible {
+		return tooMuch(plan.Score{Overflow: units.Bytes(best.Overflow)})
+	}
+	return nil
 }
 
 // sayHowToRun names the command that writes the best plan in the form of the program that

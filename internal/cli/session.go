@@ -57,6 +57,8 @@ type searchRun struct {
 	page    *web.Plan        // the best plan and its step; nil before it is written
 	divided []strategies.Row // ways to divide the batch, of so many samples
 	batch   int64
+	// restricted is the program of --for; nil: none is named.
+	restricted *restriction
 }
 
 // close closes what the session has open.
@@ -91,8 +93,10 @@ func (c *console) prepare(ctx context.Context, f *searchFlags, device nn.Device)
 
 // begin prepares a new run.
 func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, device nn.Device) error {
-	if err := c.beforeMeasuring(ctx, s, f); err != nil {
-		return err
+	if !f.printConfig { // which wants no GPU
+		if err := c.beforeMeasuring(ctx, s, f); err != nil {
+			return err
+		}
 	}
 	l, m, err := c.loadInputs(f.inputFlags())
 	if err != nil {
@@ -107,7 +111,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	} else if s.config.MachineAssumed { // in the run whose settings these are
 		l.assumeMachine(m)
 	}
-	if err := c.readFrom(s, l, m); err != nil {
+	if err := c.readFrom(s, l, m, ""); err != nil {
 		return err
 	}
 	if err := s.assemble(l, m, f, device); err != nil {
@@ -127,9 +131,13 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	return s.writeInputs()
 }
 
-// readFrom reads the plans that the search starts from.
-func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine) error {
+// readFrom reads the plans that the search starts from. dir is the folder of a run that is
+// resumed.
+func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine, dir string) error {
 	for _, path := range s.config.From {
+		if dir != "" && path == fromFile {
+			path = filepath.Join(dir, fromFile)
+		}
 		p, err := inForm(path, l.Graph, m)
 		if err != nil {
 			return err
@@ -176,7 +184,8 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 		}
 	}
 	unnamed := methods.ByDefault
-	if k.measures() || device != nil { // what is measured, and what the device is for, is the policy
+	onDevice := f.PolicyDevice != onCPU
+	if k.measures() || onDevice { // what is measured, and what the device is for, is the policy
 		unnamed = methods.Separate
 	}
 	if s.methods, err = choose(all, k.Methods, unnamed); err != nil {
@@ -199,13 +208,24 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 		}
 		*x.want = x.got
 	}
-	if device != nil {
+	if onDevice {
 		if err := usesNetwork(s.task.Tasks, k.Methods); err != nil {
 			return err
 		}
 	}
-	return s.measurable()
+	return errors.Join(s.measurable(), s.hubbable(&f.Hub), s.restrict(f))
 }
+
+// hubbable reports what keeps workers of the hub that f names from evaluating the task.
+func (s *searchRun) hubbable(f *hubSettings) error {
+	if f.Address != "" && (s.task.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil) {
+		return usagef("hub.address: workers evaluate step times by the roofline model, and know neither other objectives nor the times of a graph's file")
+	}
+	return nil
+}
+
+// fromFile is the plan in a run folder that --from read from stdin.
+const fromFile = "from.json"
 
 // writeInputs writes what a later --resume needs.
 func (s *searchRun) writeInputs() error {
@@ -220,6 +240,18 @@ func (s *searchRun) writeInputs() error {
 		if err := s.run.Write(search.GraphFile, s.task.Graph.Write); err != nil {
 			return err
 		}
+	}
+	if k := slices.Index(s.config.From, "-"); k >= 0 {
+		p := plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: methods.GivenName, Decision: s.given[k]}
+		file, err := p.File(s.task.Graph, s.task.Machine)
+		if err != nil {
+			return err
+		}
+		if err := s.run.Write(fromFile, file.Write); err != nil {
+			return err
+		}
+		s.config.From = slices.Clone(s.config.From)
+		s.config.From[k] = fromFile
 	}
 	if err := s.run.Write(search.MachineFile, s.task.Machine.Write); err != nil {
 		return err
@@ -260,7 +292,7 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 	if err != nil {
 		return err
 	}
-	if err := c.readFrom(s, l, m); err != nil {
+	if err := c.readFrom(s, l, m, f.resume); err != nil {
 		return err
 	}
 	return s.assemble(l, m, f, device)

@@ -62,7 +62,7 @@ func (c *console) simulateCommand() *cobra.Command {
 			if err := writable(traceFile); err != nil {
 				return err
 			}
-			return c.simulate(&in, planFile, how, scheduler, fusion, traceFile, asJSON)
+			return c.simulate(cmd.Context(), &in, planFile, how, scheduler, fusion, traceFile, asJSON)
 		},
 	}
 	in.add(cmd.Flags())
@@ -76,7 +76,7 @@ func (c *console) simulateCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *console) simulate(in *inputFlags, planFile string, how problem.Options, scheduler, fused, traceFile string, asJSON bool) error {
+func (c *console) simulate(ctx context.Context, in *inputFlags, planFile string, how problem.Options, scheduler, fused, traceFile string, asJSON bool) error {
 	l, m, err := c.load(in)
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 	}
 	var spread *report.Spread
 	if how.Robust != nil {
-		if spread, err = spreadOf(l, m, p, how); err != nil {
+		if spread, err = spreadOf(ctx, l, m, p, how); err != nil {
 			return err
 		}
 	}
-	bound := s.LowerBound(context.Background())
+	bound := s.LowerBound(ctx)
 	if p.Fusion != nil {
 		bound = s.FusedLowerBound()
 	}
@@ -144,7 +144,7 @@ func (c *console) simulate(in *inputFlags, planFile string, how problem.Options,
 }
 
 // spreadOf samples the step of p on machines that deviate by the model's error.
-func spreadOf(l loaded, m *hw.Machine, p *plan.Plan, how problem.Options) (*report.Spread, error) {
+func spreadOf(ctx context.Context, l loaded, m *hw.Machine, p *plan.Plan, how problem.Options) (*report.Spread, error) {
 	cost, err := l.Costs(m)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func spreadOf(l loaded, m *hw.Machine, p *plan.Plan, how problem.Options) (*repo
 	c := *how.Robust
 	c.Error, c.Machines = verdict.ErrorOf(l.Source, m).Share, spreadMachines
 	c.Seed = spreadSeed
-	steps, err := robust.Sample(l.Graph, m, cost, config, c, p.Decision)
+	steps, err := robust.Sample(ctx, l.Graph, m, cost, config, c, p.Decision)
 	if err != nil {
 		return nil, err
 	}

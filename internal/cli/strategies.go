@@ -74,6 +74,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
 	case f.Times != "":
 		return usagef("--times is for one graph: strategies derive others")
+	case f.CPU:
+		return usagef("--cpu: strategies divide a step among GPUs alone")
 	case f.Graph == "-":
 		return usagef("--graph -: strategies read the file once for each size of a micro-batch, name a file")
 	}
@@ -84,8 +86,9 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 var batchDims = []string{"batch", "batch_size", "N"}
 
 // family returns the graph that f names at any batch, and the batch of its step: batch,
-// or where that is 0 what the graph has.
-func (c *console) family(f *graphFlags, batch int64) (strategies.Family, int64, error) {
+// or where that is 0 what the graph has. seen, if not nil, is told of each graph file that
+// is read.
+func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strategies.Family, int64, error) {
 	if f.Workload != "" {
 		given, err := workloads.Batch(f.Workload)
 		if err != nil {
@@ -132,6 +135,9 @@ func (c *console) family(f *graphFlags, batch int64) (strategies.Family, int64, 
 		if err == nil && (l.Times != nil || l.Seconds != nil) {
 			err = strategies.ErrTimes
 		}
+		if err == nil && seen != nil {
+			seen(l)
+		}
 		return l.Graph, err
 	}, batch, nil
 }
@@ -141,9 +147,18 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
-	family, batch, err := c.family(&f.graphFlags, f.batch)
+	var assumptions []string
+	family, batch, err := c.family(&f.graphFlags, f.batch, func(l loaded) {
+		c.tell(l)
+		assumptions = l.assumptions // the same of every batch
+	})
 	if err != nil {
 		return err
+	}
+	if !f.named() {
+		var unnamed loaded
+		unnamed.assumeMachine(m)
+		c.tell(unnamed)
 	}
 	g, err := family(batch)
 	if err != nil {
@@ -165,6 +180,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		c.say("%s: %s", r.Name, found)
 	})
 	doc := report.CompareStrategies(g.Name(), x.Machine(), batch, rows, c.clock())
+	doc.Assumptions = assumptions
 	if err := c.print(f.json, doc); err != nil {
 		return err
 	}

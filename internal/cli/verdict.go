@@ -83,6 +83,9 @@ func (f *verdictFlags) check(cmd *cobra.Command) error {
 	if err := f.graphFlags.check(); err != nil {
 		return err
 	}
+	if err := oneStdin(append(slices.Clone(f.machines), f.Graph)...); err != nil {
+		return err
+	}
 	switch {
 	case f.most < 0 || cmd.Flags().Changed("gpus") && f.most == 0:
 		return usagef("--gpus %d: want at least 1", f.most)
@@ -174,6 +177,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	if err != nil {
 		return err
 	}
+	c.tell(l)
 	ms, err := c.judged(f, l)
 	if err != nil {
 		return err
@@ -217,6 +221,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	if family != nil {
 		c.divide(ctx, f, l, answers, ms, family, doc)
 	}
+	doc.Assumptions = l.assumptions
 	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
 	if f.out != "" {
 		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {

@@ -51,8 +51,10 @@ type Search struct {
 	Divided     []strategyRow `json:"divided,omitempty"`
 	DividedBest string        `json:"divided_best,omitempty"`
 	Batch       int64         `json:"batch,omitempty"`
-	Seconds     float64       `json:"seconds"`
-	Evaluations int           `json:"evaluations"`
+	// Restricted is the best plan found that one program takes, where one was named.
+	Restricted  *Restricted `json:"restricted,omitempty"`
+	Seconds     float64     `json:"seconds"`
+	Evaluations int         `json:"evaluations"`
 	// OnFewer counts the evaluations of searches on fewer GPUs, which Evaluations does not.
 	OnFewer int `json:"evaluations_on_fewer_gpus,omitempty"`
 	// FirstFeasible is null where no placement fits.
@@ -67,6 +69,15 @@ type Reference struct {
 	Feasible  bool    `json:"feasible"`
 	Fused     bool    `json:"fused"`     // its ops share kernels
 	Reduction float64 `json:"reduction"` // of the best plan against it
+}
+
+// Restricted is the best plan found of the form that a program takes.
+type Restricted struct {
+	Program     string  `json:"program"`
+	Value       float64 `json:"value"` // of the objective, under list scheduling, unfused
+	Feasible    bool    `json:"feasible"`
+	Missing     int64   `json:"missing_bytes"` // that the plan has too few of; 0 where it fits
+	Evaluations int     `json:"evaluations"`
 }
 
 // Measured says what a search measured, and how.
@@ -278,6 +289,13 @@ func (s *Search) WriteText(w io.Writer) error {
 	pg.printf("  %d evaluations%s in %.1f s\n", s.Evaluations, fewer, s.Seconds)
 	if s.Best.Feasible {
 		pg.notes("", s.heldAgainst()...)
+	}
+	if r := s.Restricted; r != nil {
+		fits := ""
+		if !r.Feasible {
+			fits = fmt.Sprintf(", which does not fit: %v too many", units.Bytes(r.Missing))
+		}
+		pg.prosef("for %s: %s of the best plan of its form%s\n", r.Program, s.value(r.Value), fits)
 	}
 	s.writeDivided(pg)
 	return pg.err

@@ -23,6 +23,8 @@ type Strategies struct {
 	Best    string        `json:"best,omitempty"` // row; empty: nothing fits
 	Seconds float64       `json:"seconds"`        // to the answer
 	Notes   []string      `json:"notes,omitempty"`
+	// Assumptions are remarks on the graph's file: what it left open and what was taken.
+	Assumptions []string `json:"assumptions,omitempty"`
 }
 
 // strategyRow is one way.

@@ -30,6 +30,8 @@ type Verdict struct {
 	Pareto      []paretoRow      `json:"pareto"`
 	Divided     []dividedRow     `json:"divided,omitempty"`
 	Notes       []string         `json:"notes"`
+	// Assumptions are remarks on the graph's file: what it left open and what was taken.
+	Assumptions []string `json:"assumptions,omitempty"`
 }
 
 // dividedRow is the best way found to divide the batch among some devices.

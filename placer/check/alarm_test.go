@@ -32,7 +32,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := check.Check(&check.Case{Source: problem.Source{Graph: p.Graph}, Machine: p.Machine,
+			r, err := check.Check(t.Context(), &check.Case{Source: problem.Source{Graph: p.Graph}, Machine: p.Machine,
 				Placement: &check.Placement{Decision: out.Decision.Or(plan.Decision{Priority: p.Priority})}})
 			if err != nil {
 				t.Fatal(err)

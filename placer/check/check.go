@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +39,7 @@ const (
 // checker is the state of one Check.
 type checker struct {
 	*Case
+	ctx    context.Context
 	g      *graph.Graph
 	sim    *sim.Simulator
 	now    plan.Decision
@@ -50,10 +52,11 @@ type checker struct {
 }
 
 // Check finds the faults of c. A placement that names devices or ops that there are not,
-// or splits what must stay together, is not simulated.
-func Check(c *Case) (*Report, error) {
+// or splits what must stay together, is not simulated. The error is that of ctx where it
+// ends.
+func Check(ctx context.Context, c *Case) (*Report, error) {
 	own := *c
-	x := &checker{Case: &own, g: c.Source.Graph, report: &Report{Findings: slices.Clone(c.Placement.Findings)}}
+	x := &checker{Case: &own, ctx: ctx, g: c.Source.Graph, report: &Report{Findings: slices.Clone(c.Placement.Findings)}}
 	defer x.report.sort()
 	if err := x.inRange(); err != nil {
 		return nil, err
@@ -87,6 +90,9 @@ func Check(c *Case) (*Report, error) {
 		x.loops()
 		x.unbalanced()
 		x.slowLinks()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	return x.report, nil
 }
@@ -192,8 +198,12 @@ func (x *checker) moved(ops []int32, to int) []uint8 {
 	return device
 }
 
-// try simulates the plan on other devices.
+// try simulates the plan on other devices; when the context has ended nothing is better
+// than the plan.
 func (x *checker) try(device []uint8) plan.Score {
+	if x.ctx.Err() != nil {
+		return x.score
+	}
 	d := x.now
 	d.Device = device
 	return x.sim.Evaluate(d)

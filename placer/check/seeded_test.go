@@ -47,7 +47,7 @@ func (s *sound) check(t *testing.T, p *check.Placement) *check.Report {
 
 func (s *sound) on(t *testing.T, m *hw.Machine, p *check.Placement) *check.Report {
 	t.Helper()
-	r, err := check.Check(&check.Case{Source: s.source, Machine: m, Placement: p})
+	r, err := check.Check(t.Context(), &check.Case{Source: s.source, Machine: m, Placement: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +41,9 @@ type Difference struct {
 const most = 11
 
 // Diff tells what moved from c's plan to b, and what each group of moves buys: the
-// groups are moved one after another, each time the one that helps most.
-func Diff(c *Case, b *plan.Plan) (*Difference, error) {
+// groups are moved one after another, each time the one that helps most. The error is that
+// of ctx where it ends.
+func Diff(ctx context.Context, c *Case, b *plan.Plan) (*Difference, error) {
 	s, err := c.simulator(c.Machine)
 	if err != nil {
 		return nil, err
@@ -58,6 +60,9 @@ func Diff(c *Case, b *plan.Plan) (*Difference, error) {
 	for len(todo) > 0 {
 		best, bestStep, bestFits := -1, Time(0), false
 		for k := range todo {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			next := plan.Plan{Decision: todo[k].apply(at.Decision, b.Decision)}
 			t, fits, err := stepOf(s, &next)
 			if err != nil {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,8 +96,8 @@ type Explanation struct {
 }
 
 // Explain explains the step of c, with evaluations for the searches that what-if rows
-// need.
-func Explain(c *Case, evaluations int) (*Explanation, error) {
+// need. The error is that of ctx where it ends.
+func Explain(ctx context.Context, c *Case, evaluations int) (*Explanation, error) {
 	r, infeasible, err := c.run()
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func Explain(c *Case, evaluations int) (*Explanation, error) {
 	x := &Explanation{Step: ps(r.Makespan), Infeasible: infeasible}
 	x.parts(c, r)
 	x.resources(c, r)
-	x.WhatIf, err = whatIf(c, x.Step, evaluations)
+	x.WhatIf, err = whatIf(ctx, c, x.Step, evaluations)
 	return x, err
 }
 

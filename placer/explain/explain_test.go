@@ -60,7 +60,7 @@ func TestPartsSumToTheStep(t *testing.T) {
 		"one device": expert(t, "wavenet2", "a100", 1, true), "two": expert(t, "rnnlm2", "p100", 2, false), "fused": expert(t, "trfxl4", "p100", 4, true),
 		"mesh": expert(t, "vit", "v100", 8, true), "fair share": fair, "sender": sender,
 	} {
-		x, err := Explain(c, 0)
+		x, err := Explain(t.Context(), c, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func forward(t *sim.Trace, next [][]int32, k int, longer units.Seconds) (end uni
 // TestWhatIf: rows are the simulator's steps, and the largest gain comes first.
 func TestWhatIf(t *testing.T) {
 	c := expert(t, "rnnlm:layers=2,unroll=6", "p100", 2, false)
-	x, err := Explain(c, 40)
+	x, err := Explain(t.Context(), c, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestWhatIf(t *testing.T) {
 	}
 	// Times of a file do not change with the machine's figures.
 	c.Source.Seconds = make([]units.Seconds, c.Source.NumOps())
-	if x, err = Explain(c, 0); err != nil || len(x.WhatIf) != 2 {
+	if x, err = Explain(t.Context(), c, 0); err != nil || len(x.WhatIf) != 2 {
 		t.Errorf("with times of a file: %v, error %v", x.WhatIf, err)
 	}
 }
@@ -328,7 +328,7 @@ func TestDiffSums(t *testing.T) {
 			bytes += int64(c.Source.Graph.Op(graph.OpID(i)).Resident)
 		}
 	}
-	x, err := Diff(c, &b)
+	x, err := Diff(t.Context(), c, &b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestDiffSums(t *testing.T) {
 	if x.MovedOps != moved || ops != moved || int64(x.MovedBytes) != bytes || moved == 0 {
 		t.Errorf("%d ops and %d bytes moved, in moves %d; want %d and %d", x.MovedOps, x.MovedBytes, ops, moved, bytes)
 	}
-	if x, err = Diff(c, c.Plan); err != nil || len(x.Moves) != 0 || x.A != x.B {
+	if x, err = Diff(t.Context(), c, c.Plan); err != nil || len(x.Moves) != 0 || x.A != x.B {
 		t.Errorf("a plan differs from itself: %+v, error %v", x, err)
 	}
 }

@@ -29,7 +29,7 @@ type WhatIf struct {
 const shortest units.Seconds = 1e-12
 
 // whatIf returns the rows, the largest gain first.
-func whatIf(c *Case, step Time, evaluations int) (rows []WhatIf, err error) {
+func whatIf(ctx context.Context, c *Case, step Time, evaluations int) (rows []WhatIf, err error) {
 	for _, x := range []struct {
 		name      string
 		roofline  bool // changes op times, which a file with times of its own has
@@ -68,6 +68,9 @@ func whatIf(c *Case, step Time, evaluations int) (rows []WhatIf, err error) {
 		if x.roofline && (c.Source.Times != nil || c.Source.Seconds != nil) || x.transfers && len(c.Machine.Links) == 0 {
 			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		m := changed(c.Machine, x.change)
 		s, err := c.simulator(m)
 		if err != nil {
@@ -80,7 +83,7 @@ func whatIf(c *Case, step Time, evaluations int) (rows []WhatIf, err error) {
 		rows = append(rows, WhatIf{Name: x.name, Step: t, Gain: step - t, Fits: fits})
 	}
 	if evaluations > 0 && c.Machine.NumDevices() < hw.MaxDevices {
-		row, err := oneMore(c, step, evaluations)
+		row, err := oneMore(ctx, c, step, evaluations)
 		if err != nil {
 			return nil, err
 		}
@@ -115,13 +118,13 @@ func stepOf(s *sim.Simulator, p *plan.Plan) (Time, bool, error) {
 
 // oneMore returns what a twin of the last GPU is worth to a short search from the plan,
 // beyond what the same search finds without it.
-func oneMore(c *Case, step Time, evaluations int) (WhatIf, error) {
+func oneMore(ctx context.Context, c *Case, step Time, evaluations int) (WhatIf, error) {
 	m, of := twin(c.Machine)
-	without, _, err := searched(c, c.Machine, evaluations)
+	without, _, err := searched(ctx, c, c.Machine, evaluations)
 	if err != nil {
 		return WhatIf{}, err
 	}
-	with, fits, err := searched(c, m, evaluations)
+	with, fits, err := searched(ctx, c, m, evaluations)
 	if err != nil {
 		return WhatIf{}, err
 	}
@@ -135,8 +138,9 @@ func oneMore(c *Case, step Time, evaluations int) (WhatIf, error) {
 	return row, nil
 }
 
-// searched returns the best step that annealing from c's plan comes to on m.
-func searched(c *Case, m *hw.Machine, evaluations int) (Time, bool, error) {
+// searched returns the best step that annealing from c's plan comes to on m. The error is
+// that of ctx where it ends.
+func searched(ctx context.Context, c *Case, m *hw.Machine, evaluations int) (Time, bool, error) {
 	contention, err := c.Source.Contention(c.Contention)
 	if err != nil {
 		return 0, false, err
@@ -156,7 +160,10 @@ func searched(c *Case, m *hw.Machine, evaluations int) (Time, bool, error) {
 	}
 	p.Decision = plan.Decision{Priority: c.Plan.Priority, Fusion: c.Plan.Fusion}
 	p.Budget = plan.Budget{Evaluations: evaluations}
-	out, err := anneal.Placer{From: []plan.Decision{c.Plan.Decision}, Workers: 1}.Place(context.Background(), &p.Problem)
+	out, err := anneal.Placer{From: []plan.Decision{c.Plan.Decision}, Workers: 1}.Place(ctx, &p.Problem)
+	if err == nil {
+		err = ctx.Err() // its best so far is no answer
+	}
 	if err != nil {
 		return 0, false, err
 	}

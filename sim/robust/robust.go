@@ -89,13 +89,16 @@ func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Co
 }
 
 // Sample returns the steps of a decision on c.Machines machines that are drawn independently, in
-// their order. It holds one machine at a time.
-func Sample(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, d plan.Decision) ([]float64, error) {
+// their order. It holds one machine at a time. The error is that of ctx where it ends.
+func Sample(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, d plan.Decision) ([]float64, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	steps := make([]float64, c.Machines)
 	for k := range steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		s, err := machine(independent(c, k, dimensions(m)), g, m, cost, how)
 		if err != nil {
 			return nil, err

@@ -167,7 +167,7 @@ func TestStratified(t *testing.T) {
 	many := c
 	many.Machines, many.Seed = 800, 9
 	g, m, cost := priced(t)
-	steps, err := robust.Sample(g, m, cost, sim.Default(), many, d)
+	steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), many, d)
 	if err != nil {
 		t.Fatal(err)
 	}

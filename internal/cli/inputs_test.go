@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placer/internal/report"
+)
+
+// functionsModel is an ONNX file that leaves its batch open.
+func functionsModel(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../graph/formats/onnx/testdata/functions.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A size that the command line gives stands beside a settings file that gives none.
+func TestConfigBesideDim(t *testing.T) {
+	file := settingsText(t, `{"format": "placer run 1", "graph": "`+functionsModel(t)+`"}`)
+	var got settings
+	if err := json.Unmarshal([]byte(printed(t, "--config", file, "--dim", "batch=4")), &got); err != nil || got.Dims["batch"] != 4 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A machine on the command line takes the place of the file's with its count of GPUs.
+func TestMachineBesideConfig(t *testing.T) {
+	file := settingsText(t, printed(t, "--workload", smallGraph, "--gpu", "a100", "--gpus", "8", "--methods", "human"))
+	var got settings
+	if err := json.Unmarshal([]byte(printed(t, "--config", file, "--machine", machineFile(t))), &got); err != nil || got.GPUs != 0 || got.CPU {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Settings are printed on a host that could not measure by them, and nothing else beside them.
+func TestPrintConfigNeedsNoGPU(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, flags := range [][]string{{"--evaluator", "both"}, {"--policy-device", "cuda", "--tasks", "place"}} {
+		if got := printed(t, append([]string{"--workload", smallGraph, "--gpus", "2"}, flags...)...); !strings.Contains(got, `"format": "placer run 1"`) {
+			t.Errorf("%v: %s", flags, got)
+		}
+	}
+	got := command(t, []string{"search", "--print-config", "--workload", smallGraph, "--json"})
+	if got != "! placer: --json does not go with --print-config\nexit 2\n" {
+		t.Error(got)
+	}
+}
+
+// A machine is the same from a file and from stdin, its CPU included.
+func TestMachineFromStdin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "box.json")
+	if got := command(t, []string{"machines", "init", "--gpu", "rtx4090", "--cpu", "64GB", "-o", path, "-q"}); strings.Contains(got, "exit") {
+		t.Fatal(got)
+	}
+	file, stdin := command(t, []string{"machines", "--machine", path}), command(t, []string{"machines", "--machine", "-", "<", path})
+	if file != stdin || !strings.Contains(file, "CPU of") {
+		t.Errorf("from the file\n%s, from stdin\n%s", file, stdin)
+	}
+}
+
+// A CPU that is asked for has to be there.
+func TestCPUThatIsNotThere(t *testing.T) {
+	gpus := machineFile(t)
+	for _, args := range [][]string{
+		{"fit", "--workload", smallGraph, "--machine", gpus, "--cpu"},
+		{"strategies", "--workload", smallGraph, "--gpu", "a100", "--cpu"},
+	} {
+		if got := command(t, args); !strings.HasPrefix(got, "! placer: --cpu: ") || !strings.HasSuffix(got, "exit 2\n") {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}
+
+// At most one input is stdin, plans and settings included.
+func TestOneStdin(t *testing.T) {
+	for _, args := range [][]string{
+		{"search", "--graph", "-", "--from", "-"},
+		{"search", "--config", "-", "--graph", "-"},
+		{"verdict", "--graph", "-", "--machine", "-"},
+	} {
+		if got := command(t, args); got != "! placer: only one input can come from stdin\nexit 2\n" {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}
+
+// A mistake in what a search is asked for leaves no folder behind.
+func TestMistakesLeaveNoFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for flag, want := range map[string]string{
+		"--for=nonsense": "unknown target",
+		"--config=" + settingsText(t, `{"format": "placer run 1", "objective": "memory", "hub": {"address": "127.0.0.1:0"}}`): "hub.address: workers evaluate step times",
+	} {
+		got := command(t, []string{"search", "--workload", smallGraph, "--gpus", "2", "--evaluations", "1", flag})
+		if !strings.Contains(got, want) || !strings.HasSuffix(got, "exit 2\n") {
+			t.Errorf("%s: %s", flag, got)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// A search that began from a plan on stdin is gone on with from that plan.
+func TestResumedFromStdin(t *testing.T) {
+	t.Chdir(t.TempDir())
+	graph := []string{"--workload", smallGraph, "--gpus", "2"}
+	search := append([]string{"search", "-q", "--methods", "single", "--evaluations", "1"}, graph...)
+	for _, args := range [][]string{
+		append(search, "--out", "first"),
+		append(search, "--out", "second", "--from", "-", "<", "first/plan.json"),
+	} {
+		if got := command(t, args); strings.Contains(got, "exit") {
+			t.Fatal(got)
+		}
+	}
+	if err := os.Remove("second/result.json"); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, []string{"search", "--resume", "second", "-q"}); strings.Contains(got, "exit") || !strings.Contains(got, "given") {
+		t.Error(got)
+	}
+}
+
+// A run whose best plan does not fit says so as often as it is asked for.
+func TestResumedThatDoesNotFit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	search := []string{"search", "-q", "--workload", "rnnlm8", "--gpus", "1", "--methods", "single", "--evaluations", "1", "--out", "run"}
+	for _, args := range [][]string{search, {"search", "-q", "--resume", "run"}} {
+		if got := command(t, args); !strings.Contains(got, "! placer: infeasible: ") || !strings.HasSuffix(got, "exit 3\n") || strings.Contains(got, "is complete") {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}
+
+// What a search finds for a program is in its document.
+func TestRestrictedIsReported(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.json")
+	model := `{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 256, "torch_dtype": "float32"}`
+	if err := os.WriteFile(config, []byte(model), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := runHere("search", "-q", "--graph", config, "--dim", "seq=32", "--gpu", "a100", "--gpus", "2", "--objective", "throughput", "--methods", "single", "--evaluations", "1", "--for", "vllm", "--json", "--out", filepath.Join(dir, "run"))
+	var doc report.Search
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 || doc.Restricted == nil || doc.Restricted.Program != "vllm" || !doc.Restricted.Feasible || doc.Restricted.Value <= 0 {
+		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
+	}
+	var kept report.Search
+	if err := json.Unmarshal(read(t, dir, "run/result.json"), &kept); err != nil || kept.Restricted == nil || *kept.Restricted != *doc.Restricted {
+		t.Errorf("the run folder: %+v, %v", kept.Restricted, err)
+	}
+}
+
+// TestStoppedAnswers: Ctrl-C ends commands that answer about a plan, too.
+func TestStoppedAnswers(t *testing.T) {
+	dir := t.TempDir()
+	graph := []string{"--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2"}
+	planFile := filepath.Join(dir, "plan.json")
+	if code, _, stderr := runHere(append([]string{"place", "-q", "-o", planFile}, graph...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, args := range [][]string{
+		append([]string{"explain", "--evaluations", "100000000", "--plan", planFile}, graph...),
+		append([]string{"check", "--plan", planFile}, graph...),
+		append([]string{"simulate", "--robust", "p95", "--plan", planFile}, graph...),
+	} {
+		console, _, log := realClock(nil)
+		ctx, stop := context.WithCancel(t.Context())
+		if slices.Contains(args, "--evaluations") {
+			time.AfterFunc(time.Second, stop)
+		} else {
+			stop()
+		}
+		if code := console.run(ctx, append(args, "-q")); code != exitInterrupted || log.String() != "placer: interrupted\n" {
+			t.Errorf("%v: exit %d: %s", args, code, log)
+		}
+		stop()
+	}
+}
+
+// A fit that is stopped does not say that nothing fits.
+func TestStoppedFit(t *testing.T) {
+	console, _, log := realClock(nil)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if code := console.run(ctx, []string{"fit", "--workload", "llama:layers=4,batch=8", "--gpu", "p100", "--gpus", "1", "-q"}); code != exitInterrupted {
+		t.Errorf("exit %d: %s", code, log)
+	}
+}
