@@ -203,7 +203,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	if f.evaluations > 0 {
 		how.Budget = plan.Budget{Evaluations: f.evaluations}
 	}
-	answers, err := verdict.Sweep(ctx, l.Source, ms, how, search.Host{Clock: c.clock, CPU: c.cpu}, func(a *verdict.Answer) {
+	answers, left, err := verdict.Sweep(ctx, l.Source, ms, how, search.Host{Clock: c.clock, CPU: c.cpu}, func(a *verdict.Answer) {
 		found := fmt.Sprintf("%v missing", a.Score.Overflow)
 		if a.Score.Feasible() {
 			found = fmt.Sprintf("%.4g ms by %s", 1e3*a.Score.Value, a.Method)
@@ -218,6 +218,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	doc := report.Judge(l.Graph, batch, ms, answers, plans)
+	doc.Leave(ms, left)
 	if family != nil {
 		c.divide(ctx, f, l, answers, ms, family, doc)
 	}
@@ -233,7 +234,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return interrupted("interrupted: counts that were left have the plans of fewer devices")
+		return interrupted("interrupted: counts that were left are not in the table")
 	}
 	if !slices.ContainsFunc(answers, func(a verdict.Answer) bool { return a.Score.Feasible() }) {
 		return tooMuch(answers[len(answers)-1].Score)

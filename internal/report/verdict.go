@@ -194,6 +194,21 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 	return v
 }
 
+// Leave notes for which counts of devices there was no time.
+func (v *Verdict) Leave(ms []verdict.Machine, left []verdict.Left) {
+	for m := range ms {
+		var counts []string
+		for _, x := range left {
+			if x.Machine == m {
+				counts = append(counts, fmt.Sprint(x.Devices))
+			}
+		}
+		if len(counts) > 0 {
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: the time was over before %s devices: --budget and --counts say how much there is, and for what.", ms[m].Name, strings.Join(counts, ", ")))
+		}
+	}
+}
+
 // key is the letter of row k in the plot.
 func key(k int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

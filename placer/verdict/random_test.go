@@ -64,9 +64,9 @@ func sweep(t *testing.T, s problem.Source, c verdict.Config, ms ...*hw.Machine) 
 		c.Methods = []string{"single", "human", "anneal", "exact"}
 	}
 	c.Seed, c.Workers = 1, 1
-	answers, err := verdict.Sweep(context.Background(), s, judged, c, search.Host{Clock: still, CPU: still}, nil)
-	if err != nil {
-		t.Fatal(err)
+	answers, left, err := verdict.Sweep(context.Background(), s, judged, c, search.Host{Clock: still, CPU: still}, nil)
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
 	}
 	return answers
 }

@@ -72,11 +72,13 @@ func (c Config) Validate() error {
 // Sweep answers for every count of devices of every machine, fewest first: machine by
 // machine, counts ascending. An answer is never worse than that for fewer devices of its
 // machine, nor than what the plan of another machine comes to on it. tell, if not nil,
-// is told of each answer as it is found; the returned ones may be better. Where ctx
-// ends, what is left is answered by what is known.
-func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h search.Host, tell func(*Answer)) ([]Answer, error) {
+// is told of each answer as it is found; the returned ones may be better.
+//
+// Where ctx ends, or the time has been over for a while (overtime), the counts that have not
+// been begun are left; every machine has one answer at least.
+func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h search.Host, tell func(*Answer)) (answers []Answer, left []Left, err error) {
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	x := &sweep{source: s, machines: ms, c: c, host: h, problems: map[place]*problem.Problem{}}
 	for m := range ms {
@@ -87,13 +89,17 @@ func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h sear
 		}
 	}
 	if len(x.todo) == 0 {
-		return nil, fmt.Errorf("no machine has one of the counts of devices %v", c.Counts)
+		return nil, nil, fmt.Errorf("no machine has one of the counts of devices %v", c.Counts)
 	}
 	slices.SortStableFunc(x.todo, func(a, b place) int { return a.devices - b.devices })
 	for k, at := range x.todo {
+		if x.over(ctx) && slices.ContainsFunc(x.answers, func(a Answer) bool { return a.Machine == at.machine }) {
+			left = append(left, Left{at.machine, at.devices})
+			continue
+		}
 		a, err := x.answer(ctx, k, at)
 		if err != nil {
-			return nil, fmt.Errorf("%d of %s: %w", at.devices, ms[at.machine].Name, err)
+			return nil, nil, fmt.Errorf("%d of %s: %w", at.devices, ms[at.machine].Name, err)
 		}
 		x.answers = append(x.answers, *a)
 		if tell != nil {
@@ -102,7 +108,24 @@ func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h sear
 	}
 	slices.SortStableFunc(x.answers, func(a, b Answer) int { return a.Machine - b.Machine })
 	x.exchange()
-	return x.answers, nil
+	return x.answers, left, nil
+}
+
+// Left is a count of devices of a machine for which there was no time.
+type Left struct{ Machine, Devices int }
+
+// overtime is how long after the end of its time a sweep still judges the rules' plans for
+// counts that are left, as a part of the time and in seconds: on most graphs that takes a
+// moment, and on those of a million ops seconds for each count.
+const (
+	overtimeShare   = 0.1
+	overtimeSeconds = 2
+)
+
+// over reports whether no further count is begun.
+func (x *sweep) over(ctx context.Context) bool {
+	b := x.c.Budget.Seconds
+	return ctx.Err() != nil || b > 0 && x.host.Clock() > b+max(overtimeSeconds, overtimeShare*b)
 }
 
 // place is a count of devices of a machine.
