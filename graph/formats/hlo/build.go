@@ -198,6 +198,9 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	if a := x.shape.first(); a != nil {
 		op.DType = a.elem.dtype
 	}
+	if !op.GEMM.IsZero() {
+		op.DType = c.dtype
+	}
 	resident := false
 	switch kind.Class() {
 	case graph.ClassConst, graph.ClassVariable:

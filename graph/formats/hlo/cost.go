@@ -28,6 +28,7 @@ func kinds() map[string]graph.Kind {
 type cost struct {
 	flops   units.FLOPs // products and all
 	product graph.GEMM  // the largest
+	dtype   graph.DType // of that product's operands
 	in      units.FLOPs // of products
 	bytes   float64
 	live    units.Bytes // the largest results of one instruction
@@ -40,7 +41,7 @@ func (c *cost) add(x cost, times float64) {
 	c.bytes += x.bytes * times
 	c.live = max(c.live, x.live)
 	if x.product.FLOPs() > c.product.FLOPs() {
-		c.product = x.product
+		c.product, c.dtype = x.product, x.dtype
 	}
 }
 
@@ -68,6 +69,7 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 		c.product = x.convolution()
 	}
 	if !c.product.IsZero() {
+		c.dtype = x.factors()
 		c.in = c.product.FLOPs()
 		c.flops = c.in
 	} else if facts.FLOPsPerElement > 0 && !x.moves() {
@@ -79,6 +81,16 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 	}
 	c.bytes = float64(x.traffic(facts.Class, out))
 	return c
+}
+
+// factors is the type that a product multiplies in: the wider of its two operands'. What
+// it adds up in, and gives, is often wider: dot(bf16,bf16) may be f32, dot(s8,s8) s32.
+func (x *instruction) factors() graph.DType {
+	a, b := x.operands[0].shape.elem, x.operands[1].shape.elem
+	if b.bits > a.bits {
+		a = b
+	}
+	return a.dtype
 }
 
 // moves reports whether x only moves data, or is a collective or call whose arithmetic

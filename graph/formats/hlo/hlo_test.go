@@ -85,6 +85,50 @@ func TestLoop(t *testing.T) {
 	}
 }
 
+// one is a module of an entry that multiplies a by b, and of what else stands in it.
+func one(a, b, rest string) []byte {
+	return fmt.Appendf(nil, "HloModule m\nENTRY e {\n  a = %s parameter(0)\n  b = %s parameter(1)\n  %s\n}\n", a, b, rest)
+}
+
+// An op's type is that of what its product multiplies, not of what it gives: a loop gives
+// its counter first, and products add up in a wider type than they multiply.
+func TestProductType(t *testing.T) {
+	const dims = ", lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+	for name, c := range map[string]struct {
+		file []byte
+		op   string
+		want graph.DType
+	}{
+		"loop":                {[]byte(loop), "while.1", graph.F32},
+		"bf16 into f32":       {one("bf16[8,16]", "bf16[16,4]", "ROOT d = f32[8,4] dot(a, b)"+dims), "d", graph.BF16},
+		"s8 into s32":         {one("s8[8,16]", "s8[16,4]", "ROOT d = s32[8,4] dot(a, b)"+dims), "d", graph.I8},
+		"f8 into bf16":        {one("f8e4m3fn[8,16]", "f8e5m2[16,4]", "ROOT d = bf16[8,4] dot(a, b)"+dims), "d", graph.F8},
+		"s4 weights":          {one("bf16[8,16]", "s4[16,4]", "ROOT d = bf16[8,4] dot(a, b)"+dims), "d", graph.BF16},
+		"convolution of bf16": {one("bf16[2,8,8,3]", "bf16[3,3,3,4]", "ROOT d = f32[2,8,8,4] convolution(a, b), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"), "d", graph.BF16},
+		"no product":          {one("bf16[8,16]", "bf16[8,16]", "ROOT d = f32[8,16] add(a, b)"), "d", graph.F32},
+	} {
+		g, _, err := Import(c.file, "f", nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if o := named(t, g, c.op); o.DType != c.want || o.GEMM.IsZero() != (name == "no product") {
+			t.Errorf("%s: arithmetic in %v, want %v; product %v", name, o.DType, c.want, o.GEMM)
+		}
+	}
+}
+
+func named(t *testing.T, g *graph.Graph, name string) *graph.Op {
+	t.Helper()
+	for i := range g.NumOps() {
+		if o := g.Op(graph.OpID(i)); o.Name == name {
+			return o
+		}
+	}
+	t.Fatalf("no op %s", name)
+	return nil
+}
+
 // A trip count that a module does not show is stated, or the loop is refused by name.
 func TestUncounted(t *testing.T) {
 	text := []byte(strings.Replace(loop, "direction=LT", "direction=NE", 1))
