@@ -31,6 +31,7 @@ var allowed = map[string]string{
 	"graph/fuse":             "units graph internal/unionfind",
 	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/foreign graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/times internal/fsx graph/formats/decoder graph/formats/hlo graph/formats/tensorflow graph/formats/torchtrace",
 	"graph/formats/onnx":     "units graph",
+	"graph/einsum":           "units graph",
 	"graph/train":            "units graph",
 	"graph/remat":            "graph graph/fuse",                        // docs/adr/0029
 	"graph/strategy":         "units graph graph/unit internal/digraph", // docs/adr/0036
@@ -114,7 +115,7 @@ var allowed = map[string]string{
 
 	// REGAL and its rivals.
 	"graph/formats/costgraph":  "units graph",
-	"graph/formats/tensorflow": "units graph graph/formats/foreign internal/unionfind",
+	"graph/formats/tensorflow": "units graph graph/einsum graph/formats/foreign internal/unionfind",
 	"graph/formats/onnxcut":    "graph/formats/foreign",
 	"graph/formats/torchtrace": "units graph graph/formats/foreign",
 	"graph/formats/decoder":    "units graph graph/formats/foreign workloads",

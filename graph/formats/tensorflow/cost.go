@@ -2,16 +2,22 @@ package tensorflow
 
 import (
 	"math"
+	"slices"
 	"strings"
+
+	nodepb "github.com/wamuir/graft/tensorflow/core/framework/node_def_go_proto"
 
 	"placer/graph"
 	"placer/units"
 )
 
-// cost sets the arithmetic and the traffic of op, which runs times times.
-func (imp *importer) cost(op *graph.Op, in, outs []output, made []graph.Tensor, times float64) {
+// cost sets the arithmetic and the traffic of op, of node n, which runs times times.
+func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, made []graph.Tensor, times float64) {
 	facts, _ := graph.FactsOf(op.Kind)
 	op.GEMM = product(op.Kind, in, outs)
+	if op.GEMM.IsZero() {
+		op.GEMM = nodeProduct(n, in, outs)
+	}
 	switch {
 	case !op.GEMM.IsZero():
 		if b := math.Round(float64(op.GEMM.Batch) * times); b >= 1 && b < 1<<60 {
@@ -19,6 +25,10 @@ func (imp *importer) cost(op *graph.Op, in, outs []output, made []graph.Tensor, 
 			op.FLOPs = op.GEMM.FLOPs()
 		} else {
 			op.GEMM = graph.GEMM{}
+		}
+	case op.Kind == "Einsum":
+		if sum := einsumOf(n, in); sum != nil {
+			op.FLOPs, op.Kind = sum.FLOPs*units.FLOPs(times), elementwiseSum
 		}
 	case facts.Class == graph.ClassUpdate || facts.FLOPsPerElement > 0 && len(made) > 0:
 		n := int64(0)
@@ -34,7 +44,13 @@ func (imp *importer) cost(op *graph.Op, in, outs []output, made []graph.Tensor, 
 	if !(float64(op.FLOPs) < 1e29) {
 		op.FLOPs, op.GEMM = 1e29, graph.GEMM{}
 	}
+	if (facts.Class == graph.ClassGEMM || facts.Class == graph.ClassConv) && op.FLOPs == 0 && !slices.ContainsFunc(outs, empty) {
+		imp.unpriced[op.Kind]++
+	}
 }
+
+// empty reports whether x is known to have no elements.
+func empty(x output) bool { return x.shape != nil && elements(x.shape) == 0 }
 
 // traffic is the device memory that one execution reads and writes.
 func traffic(kind graph.Kind, facts graph.Facts, in []output, made []graph.Tensor) units.Bytes {
@@ -100,6 +116,11 @@ func product(kind graph.Kind, in, outs []output) (g graph.GEMM) {
 			g = graph.GEMM{Batch: 1, M: elements(out[:3]), N: out[3], K: elements(in[2].shape) / out[3]}
 		}
 	}
+	return sound(g)
+}
+
+// sound returns g, or zero where it has an empty dimension or is absurdly large.
+func sound(g graph.GEMM) graph.GEMM {
 	if g.Batch < 1 || g.M < 1 || g.N < 1 || g.K < 1 || float64(g.FLOPs()) > 1e28 {
 		return graph.GEMM{}
 	}

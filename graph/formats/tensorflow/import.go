@@ -2,6 +2,7 @@ package tensorflow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,8 +46,9 @@ type importer struct {
 	left   int
 	sum    *Imported
 
-	unknown int // outputs without a shape
-	open    int // dimensions without a size
+	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
+	unknown  int                // outputs without a shape
+	open     int                // dimensions without a size
 }
 
 // scope is a graph, or one call of a function, being added.
@@ -75,7 +77,7 @@ func Import(data []byte, name string, dims map[string]int64) (*Imported, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: TensorFlow: %w", name, err)
 	}
-	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, left: maxInlined, sum: &Imported{}}
+	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, unpriced: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
 	base := foreign.GraphName(name)
 	for _, ending := range []string{".gz", ".pbtxt", ".pb", ".meta", ".saved_model", ".model"} {
 		base = strings.TrimSuffix(base, ending)
@@ -112,6 +114,9 @@ func (imp *importer) run() error {
 	if imp.unknown > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d outputs of unknown shape are taken for empty", imp.unknown))
 	}
+	if len(imp.unpriced) > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, imp.unpricedNote())
+	}
 	if imp.open > 0 {
 		imp.sum.Dims = append(imp.sum.Dims, "batch")
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d unknown dimensions are taken for %d where they come first, for 1 elsewhere; --dim batch=N", imp.open, imp.batch()))
@@ -123,6 +128,15 @@ func (imp *importer) run() error {
 	}
 	slices.Sort(imp.sum.UnknownDims)
 	return nil
+}
+
+// unpricedNote names the products and convolutions whose arithmetic is not known.
+func (imp *importer) unpricedNote() string {
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(imp.unpriced)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", imp.unpriced[k], k))
+	}
+	return fmt.Sprintf("products of unknown size cost their bytes alone: %s", strings.Join(kinds, ", "))
 }
 
 func (imp *importer) batch() int64 {

@@ -61,8 +61,14 @@ func kindOf(op string) graph.Kind {
 		return "VariableV2"
 	case "BatchMatMulV3":
 		return "BatchMatMulV2"
-	case "_FusedMatMul":
+	case "_FusedMatMul", "SparseMatMul":
 		return "MatMul"
+	case "XlaEinsum":
+		return "Einsum"
+	case "_FusedConv3D":
+		return "Conv3D"
+	case "Conv3DBackpropInput", "Conv3DBackpropInputV2", "Conv3DBackpropFilter", "Conv3DBackpropFilterV2":
+		return "ConvGrad"
 	case "_FusedConv2D":
 		return "Conv2D"
 	case "FusedDepthwiseConv2dNative":

@@ -68,6 +68,10 @@ func outputArgs(op string) []string {
 		return []string{"y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3"}
 	case strings.HasSuffix(op, "CrossEntropyWithLogits"):
 		return []string{"loss", "backprop"}
+	case strings.HasPrefix(op, "CudnnRNNBackprop"):
+		return []string{"input_backprop", "input_h_backprop", "input_c_backprop", "params_backprop"}
+	case op == "CudnnRNN" || op == "CudnnRNNV2" || op == "CudnnRNNV3":
+		return []string{"output", "output_h", "output_c", "reserve_space", "host_reserved"}
 	case op == "TopKV2" || op == "TopK":
 		return []string{"values", "indices"}
 	case op == "Switch":
@@ -182,7 +186,7 @@ func (imp *importer) node(s *scope, at frame, n *nodepb.NodeDef, refs []referenc
 	for k := range in {
 		ids[k] = in[k].id
 	}
-	imp.cost(&op, in, outs, made, at.times)
+	imp.cost(&op, n, in, outs, made, at.times)
 	id := imp.b.Op(op, ids, made...)
 	for k := range outs {
 		outs[k].id = imp.b.Output(id, k)

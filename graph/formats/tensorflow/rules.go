@@ -103,10 +103,14 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 				}
 			}
 		}
-	case "MatMul", "_FusedMatMul":
+	case "MatMul", "_FusedMatMul", "SparseMatMul":
 		y := shapeOf(1)
 		if len(x) == 2 && len(y) == 2 {
 			set([]int64{x[flag(n, "transpose_a")], y[1-flag(n, "transpose_b")]})
+		}
+	case "Einsum", "XlaEinsum":
+		if sum := einsumOf(n, in); sum != nil {
+			set(sum.Output)
 		}
 	case "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3":
 		y := shapeOf(1)
@@ -116,12 +120,29 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 				set(append(slices.Clone(outer), x[len(x)-2+flag(n, "adj_x")], y[len(y)-1-flag(n, "adj_y")]))
 			}
 		}
-	case "Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "FusedDepthwiseConv2dNative", "MaxPool", "AvgPool":
+	case "Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "FusedDepthwiseConv2dNative", "MaxPool", "AvgPool", "Conv3D", "_FusedConv3D":
 		set(window(n, x, shapeOf(1)))
-	case "Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "AvgPoolGrad":
+	case "Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "AvgPoolGrad", "Conv3DBackpropInputV2":
 		set(valueOf(0))
-	case "Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter":
+	case "Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter", "Conv3DBackpropFilterV2":
 		set(valueOf(1))
+	case "Conv3DBackpropInput":
+		set(x)
+	case "Conv3DBackpropFilter":
+		set(shapeOf(1))
+	case "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3":
+		if h := shapeOf(1); len(x) == 3 && len(h) == 3 && len(outs) > 2 {
+			wide := h[2]
+			if string(n.Attr["direction"].GetS()) == "bidirectional" && wide < 1<<40 {
+				wide *= 2
+			}
+			set([]int64{x[0], x[1], wide})
+			outs[1].shape, outs[2].shape = h, shapeOf(2)
+		}
+	case "CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3": // as the input, the states and the weights
+		for k := range min(len(outs), 4) {
+			outs[k].shape = shapeOf(k)
+		}
 	case "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3":
 		set(x)
 		for k := 1; k < len(outs); k++ {

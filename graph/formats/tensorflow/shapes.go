@@ -142,21 +142,23 @@ func (imp *importer) concat(in []output, axis []int64, out *output) {
 }
 
 // window returns the shape of a convolution's or a pooling's output. kernel is
-// [height,width,in,out] of a convolution, nothing for a pooling.
+// [height,width,in,out] of a convolution, nothing for a pooling; in three dimensions
+// [depth,height,width,in,out].
 func window(n *nodepb.NodeDef, x, kernel []int64) []int64 {
-	if len(x) != 4 {
+	rank := len(x)
+	if rank != 4 && (rank != 5 || len(kernel) != 5) {
 		return nil
 	}
-	h, c := 1, 3
-	if string(n.Attr["data_format"].GetS()) == "NCHW" {
+	h, c := 1, rank-1
+	if format := string(n.Attr["data_format"].GetS()); format == "NCHW" || format == "NCDHW" {
 		h, c = 2, 1
 	}
 	stride, size, dilation := n.Attr["strides"].GetList().GetI(), n.Attr["ksize"].GetList().GetI(), n.Attr["dilations"].GetList().GetI()
-	if len(stride) != 4 {
+	if len(stride) != rank {
 		return nil
 	}
 	s := slices.Clone(x)
-	for i := range 2 {
+	for i := range rank - 2 {
 		var k int64
 		switch {
 		case strings.HasSuffix(n.Op, "Pool"):
@@ -164,12 +166,12 @@ func window(n *nodepb.NodeDef, x, kernel []int64) []int64 {
 				return nil
 			}
 			k = size[h+i]
-		case len(kernel) == 4:
+		case len(kernel) == rank:
 			k = kernel[i]
 		default:
 			return nil
 		}
-		if len(dilation) == 4 && dilation[h+i] > 1 && dilation[h+i] < 1<<20 && k < 1<<20 {
+		if len(dilation) == rank && dilation[h+i] > 1 && dilation[h+i] < 1<<20 && k < 1<<20 {
 			k = (k-1)*dilation[h+i] + 1
 		}
 		if stride[h+i] < 1 {
@@ -181,15 +183,15 @@ func window(n *nodepb.NodeDef, x, kernel []int64) []int64 {
 			d -= k - 1
 		case "EXPLICIT":
 			pads := n.Attr["explicit_paddings"].GetList().GetI()
-			if len(pads) != 8 {
+			if len(pads) != 2*rank {
 				return nil
 			}
 			d += pads[2*(h+i)] + pads[2*(h+i)+1] - (k - 1)
 		}
 		s[h+i] = max((d+stride[h+i]-1)/stride[h+i], 0)
 	}
-	if len(kernel) == 4 {
-		s[c] = kernel[3]
+	if len(kernel) == rank {
+		s[c] = kernel[rank-1]
 		if strings.Contains(n.Op, "Depthwise") {
 			if kernel[2] > 1<<24 || kernel[3] > 1<<24 {
 				return nil

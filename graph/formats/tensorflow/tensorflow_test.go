@@ -99,6 +99,76 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// holder is a placeholder of that shape.
+func holder(name string, n ...int) string {
+	return node(name, "Placeholder", nil, "dtype", float, "shape", dims(n...))
+}
+
+// sizes is a constant of integers.
+func sizes(name string, n ...int) string {
+	values := ""
+	for _, x := range n {
+		values += fmt.Sprintf(" int_val: %d", x)
+	}
+	return node(name, "Const", nil, "dtype", ints, "value", fmt.Sprintf("tensor { dtype: DT_INT32 tensor_shape { dim { size: %d } } %s }", len(n), values))
+}
+
+// Operators whose products need an equation, a third dimension, channels one by one or
+// layers of a recurrent net.
+func TestProducts(t *testing.T) {
+	heads := holder("a", 2, 9, 64) + holder("w", 64, 4, 16)
+	lstm := holder("a", 10, 8, 32) + holder("h", 2, 8, 16) + holder("p", 1000)
+	for _, c := range []struct {
+		name, file string
+		gemm       graph.GEMM
+		flops      float64
+		out        graph.Shape
+	}{
+		{"heads of attention", heads + node("y", "Einsum", []string{"a", "w"}, "T", float, "N", "i: 2", "equation", `s: "abc,cde->abde"`),
+			graph.GEMM{Batch: 1, M: 18, N: 64, K: 64}, 2 * 18 * 64 * 64, graph.Shape{2, 9, 4, 16}},
+		{"a dense layer", holder("a", 2, 9, 64) + holder("w", 64, 32) + node("y", "Einsum", []string{"a", "w"}, "T", float, "equation", `s: "...x,xy->...y"`),
+			graph.GEMM{Batch: 1, M: 18, N: 32, K: 64}, 2 * 18 * 32 * 64, graph.Shape{2, 9, 32}},
+		{"a sum of elements", holder("a", 3, 5) + holder("w", 3, 5) + node("y", "Einsum", []string{"a", "w"}, "T", float, "equation", `s: "ij,ij->ij"`),
+			graph.GEMM{}, 30, graph.Shape{3, 5}},
+		{"three dimensions", holder("a", 2, 8, 8, 8, 3) + holder("w", 3, 3, 3, 3, 16) + node("y", "Conv3D", []string{"a", "w"}, "T", float, "strides", "list { i: 1 i: 2 i: 2 i: 2 i: 1 }", "padding", `s: "SAME"`),
+			graph.GEMM{Batch: 1, M: 128, N: 16, K: 81}, 2 * 128 * 16 * 81, graph.Shape{2, 4, 4, 4, 16}},
+		{"their input's gradient", sizes("a", 2, 8, 8, 8, 3) + holder("w", 3, 3, 3, 3, 16) + holder("d", 2, 4, 4, 4, 16) + node("y", "Conv3DBackpropInputV2", []string{"a", "w", "d"}, "T", float),
+			graph.GEMM{Batch: 1, M: 128, N: 81, K: 16}, 2 * 128 * 16 * 81, graph.Shape{2, 8, 8, 8, 3}},
+		{"their filter's gradient", holder("a", 2, 8, 8, 8, 3) + sizes("w", 3, 3, 3, 3, 16) + holder("d", 2, 4, 4, 4, 16) + node("y", "Conv3DBackpropFilterV2", []string{"a", "w", "d"}, "T", float),
+			graph.GEMM{Batch: 1, M: 81, N: 16, K: 128}, 2 * 128 * 16 * 81, graph.Shape{3, 3, 3, 3, 16}},
+		{"a depthwise input's gradient", sizes("a", 2, 8, 8, 6) + holder("w", 3, 3, 6, 2) + holder("d", 2, 8, 8, 12) + node("y", "DepthwiseConv2dNativeBackpropInput", []string{"a", "w", "d"}, "T", float),
+			graph.GEMM{Batch: 6, M: 128, N: 9, K: 2}, 2 * 6 * 128 * 9 * 2, graph.Shape{2, 8, 8, 6}},
+		{"a depthwise filter's gradient", holder("a", 2, 8, 8, 6) + sizes("w", 3, 3, 6, 2) + holder("d", 2, 8, 8, 12) + node("y", "DepthwiseConv2dNativeBackpropFilter", []string{"a", "w", "d"}, "T", float),
+			graph.GEMM{Batch: 6, M: 9, N: 2, K: 128}, 2 * 6 * 128 * 9 * 2, graph.Shape{3, 3, 6, 2}},
+		{"two layers of an LSTM", lstm + node("y", "CudnnRNNV3", []string{"a", "h", "h", "p"}, "T", float, "rnn_mode", `s: "lstm"`),
+			graph.GEMM{Batch: 20, M: 8, N: 64, K: 40}, 2 * 10 * 8 * 64 * (48 + 32), graph.Shape{10, 8, 16}},
+		{"both directions of a GRU", lstm + node("y", "CudnnRNN", []string{"a", "h", "h", "p"}, "T", float, "rnn_mode", `s: "gru"`, "direction", `s: "bidirectional"`),
+			graph.GEMM{Batch: 20, M: 8, N: 48, K: 48}, 2 * 20 * 8 * 48 * 48, graph.Shape{10, 8, 32}},
+		{"an LSTM's gradients", lstm + node("y", "CudnnRNNBackprop", []string{"a", "h", "h", "p"}, "T", float, "rnn_mode", `s: "lstm"`),
+			graph.GEMM{Batch: 40, M: 8, N: 64, K: 40}, 4 * 10 * 8 * 64 * (48 + 32), graph.Shape{10, 8, 32}},
+	} {
+		x, err := Import([]byte(c.file), "f", nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		i, o := find(t, x.Graph, "y")
+		first, _ := x.Graph.Outputs(i)
+		if s := x.Graph.Tensor(first).Shape; o.GEMM != c.gemm || float64(o.FLOPs) != c.flops || !s.Equal(c.out) {
+			t.Errorf("%s: %+v, %v FLOPs, shape %v", c.name, o.GEMM, o.FLOPs, s)
+		}
+	}
+}
+
+// Products whose sizes the file does not tell are counted in a note.
+func TestUnpriced(t *testing.T) {
+	open := node("a", "Placeholder", nil, "dtype", float) + holder("w", 64, 32)
+	x, err := Import([]byte(open+node("y", "Einsum", []string{"a", "w"}, "T", float, "equation", `s: "ax,xy->ay"`)+node("z", "MatMul", []string{"a", "w"}, "T", float)+node("u", "MatMul", []string{"z", "w"}, "T", float)), "f", nil)
+	if want := "products of unknown size cost their bytes alone: 1 Einsum, 2 MatMul"; err != nil || !slices.Contains(x.Notes, want) {
+		t.Errorf("%q, %v, want %s", x.Notes, err, want)
+	}
+}
+
 // Text, binary, SavedModel, MetaGraphDef and JSON of one graph are one graph.
 func TestForms(t *testing.T) {
 	f, err := decode([]byte(conv))

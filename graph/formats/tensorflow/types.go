@@ -63,6 +63,10 @@ func types(n *nodepb.NodeDef, in []output, shapes int) ([]elem, error) {
 		return []elem{first, elemOf(typespb.DataType_DT_INT32)}, nil
 	case "SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits":
 		count = 2
+	case "CudnnRNN", "CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3":
+		count = 4
+	case "CudnnRNNV2", "CudnnRNNV3":
+		count = 5
 	case "FusedBatchNorm":
 		count = 5
 	case "FusedBatchNormV2", "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3":
