@@ -82,6 +82,7 @@ func (f *execution) graph(name string) (*Imported, error) {
 	b := graph.NewBuilder(graphName(name))
 	names, known := foreign.NewNames(), kinds()
 	byTensor, byStorage := map[int64]graph.TensorID{}, map[int64]graph.TensorID{}
+	open := map[graph.Kind]int{}
 	var leaves []*etNode
 	for i := range f.Nodes {
 		if n := &f.Nodes[i]; isOperator(n.Name) && !parents[n.ID] {
@@ -122,7 +123,14 @@ func (f *execution) graph(name string) (*Imported, error) {
 		} else {
 			op.DType = in[0].dtype
 		}
-		op.FLOPs, op.GEMM = cost(kind, in, out)
+		if op.GEMM = n.product(kind, in, out); op.GEMM.IsZero() {
+			op.FLOPs = elementwise(kind, in, out)
+		} else {
+			op.FLOPs, op.DType = op.GEMM.FLOPs(), in[0].dtype
+		}
+		if unpriced(op) {
+			open[kind]++
+		}
 		var made []graph.Tensor
 		for _, t := range out {
 			made = append(made, t.made())
@@ -138,6 +146,9 @@ func (f *execution) graph(name string) (*Imported, error) {
 	}
 	x.Graph = g
 	x.Notes = []string{fmt.Sprintf("an execution trace has no times: its %d innermost operators of %d nodes are costed by their shapes", g.NumOps(), x.Nodes)}
+	if len(open) > 0 {
+		x.Notes = append(x.Notes, openNote(open))
+	}
 	return x, nil
 }
 
@@ -159,22 +170,12 @@ func (t *tensor) made() graph.Tensor {
 
 // tensors returns the tensors of one side of a node; lists of them count one by one.
 func (n *etNode) tensors(side, shapes json.RawMessage, types []string) (list []tensor, err error) {
-	var values, dims []json.RawMessage
-	if strings.HasPrefix(strings.TrimSpace(string(side)), "{") {
-		var a etArgs
-		if err := json.Unmarshal(side, &a); err != nil {
-			return nil, fmt.Errorf("%s", foreign.Brief(err.Error()))
-		}
-		values, dims, types = a.Values, a.Shapes, a.Types
-	} else if len(side) > 0 {
-		if err := json.Unmarshal(side, &values); err != nil {
-			return nil, fmt.Errorf("%s", foreign.Brief(err.Error()))
-		}
-		if len(shapes) > 0 && json.Unmarshal(shapes, &dims) != nil {
-			return nil, fmt.Errorf("shapes that are no list")
-		}
+	a, err := arguments(side, shapes, types)
+	if err != nil {
+		return nil, err
 	}
-	for k, typ := range types {
+	values, dims := a.Values, a.Shapes
+	for k, typ := range a.Types {
 		if k >= len(values) || !strings.Contains(typ, "Tensor(") {
 			continue
 		}
@@ -188,6 +189,22 @@ func (n *etNode) tensors(side, shapes json.RawMessage, types []string) (list []t
 		}
 	}
 	return list, nil
+}
+
+// arguments returns those of one side of a node, of either schema.
+func arguments(side, shapes json.RawMessage, types []string) (a etArgs, err error) {
+	if strings.HasPrefix(strings.TrimSpace(string(side)), "{") {
+		err = json.Unmarshal(side, &a)
+	} else if a.Types = types; len(side) > 0 {
+		err = json.Unmarshal(side, &a.Values)
+	}
+	if err != nil {
+		return a, fmt.Errorf("%s", foreign.Brief(err.Error()))
+	}
+	if len(shapes) > 0 && a.Shapes == nil && json.Unmarshal(shapes, &a.Shapes) != nil {
+		return a, fmt.Errorf("shapes that are no list")
+	}
+	return a, nil
 }
 
 // appendTensors adds a tensor [id, storage, offset, elements, size, device], or those of
@@ -261,53 +278,11 @@ func dtypeOf(typ string, size int64) graph.DType {
 	case "unsigned char", "signed char":
 		return graph.I8
 	}
-	if size == 1 {
+	switch {
+	case strings.Contains(typ, "Float8"):
+		return graph.F8
+	case size == 1:
 		return graph.I8
 	}
 	return graph.F32
-}
-
-// cost returns the arithmetic of an operator.
-func cost(kind graph.Kind, in, out []tensor) (units.FLOPs, graph.GEMM) {
-	var g graph.GEMM
-	var matrices []graph.Shape
-	for _, t := range in {
-		if len(t.shape) >= 2 {
-			matrices = append(matrices, t.shape)
-		}
-	}
-	size := func(s graph.Shape) int64 { n, _ := s.Elements(); return n }
-	if len(out) > 0 && len(out[0].shape) >= 2 && len(matrices) >= 2 {
-		o := graph.Shape(out[0].shape)
-		a := matrices[len(matrices)-2] // an addend may come before
-		switch kind {
-		case "MatMul":
-			if len(a) == 2 {
-				g = graph.GEMM{Batch: 1, M: o[0], N: o[1], K: a[1]}
-			}
-		case "BatchMatMul":
-			if len(o) == 3 && len(a) == 3 {
-				g = graph.GEMM{Batch: o[0], M: o[1], N: o[2], K: a[2]}
-			}
-		case "Conv2D":
-			if w := matrices[1]; len(w) == 4 && len(o) == 4 && w[0] > 0 { // [out, in, height, width]
-				g = graph.GEMM{Batch: 1, M: size(o) / w[0], N: w[0], K: size(w) / w[0]}
-			}
-		case "Conv2DBackpropInput": // gradient, input, weight: both gradients
-			if len(matrices) >= 3 && len(matrices[2]) == 4 && len(matrices[0]) == 4 {
-				if d, w := matrices[0], matrices[2]; w[0] > 0 {
-					g = graph.GEMM{Batch: 2, M: size(d) / w[0], N: w[0], K: size(w) / w[0]}
-				}
-			}
-		}
-	}
-	if g.Batch > 0 && g.M > 0 && g.N > 0 && g.K > 0 && g.FLOPs() < 1e28 {
-		return g.FLOPs(), g
-	}
-	facts, _ := graph.FactsOf(kind)
-	n := int64(0)
-	for _, t := range append(slices.Clone(in), out...) {
-		n = max(n, t.bytes/max(t.dtype.Size(), 1))
-	}
-	return units.FLOPs(facts.FLOPsPerElement * float64(n)), graph.GEMM{}
 }

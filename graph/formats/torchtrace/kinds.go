@@ -11,15 +11,18 @@ import (
 // underscore of in-place forms.
 func kinds() map[string]graph.Kind {
 	return map[string]graph.Kind{
-		"addmm": "MatMul", "mm": "MatMul", "bmm": "BatchMatMul", "baddbmm": "BatchMatMul", "mv": "MatMul",
+		"addmm": "MatMul", "mm": "MatMul", "bmm": "BatchMatMul", "baddbmm": "BatchMatMul", "mv": "MatMul", "addmv": "MatMul", "_scaled_mm": "MatMul", "_int_mm": "MatMul", "_addmm_activation": "MatMul",
 		"convolution": "Conv2D", "_convolution": "Conv2D", "conv2d": "Conv2D", "cudnn_convolution": "Conv2D", "mkldnn_convolution": "Conv2D", "thnn_conv2d": "Conv2D", "convolution_backward": "Conv2DBackpropInput",
+		"convolution_overrideable": "Conv2D", "cudnn_convolution_relu": "Conv2D", "cudnn_convolution_add_relu": "Conv2D", "miopen_convolution": "Conv2D", "miopen_depthwise_convolution": "Conv2D", "_slow_conv2d_forward": "Conv2D",
+		"slow_conv3d_forward": "Conv2D", "slow_conv_dilated2d": "Conv2D", "slow_conv_dilated3d": "Conv2D", "_conv_depthwise2d": "Conv2D", "conv_depthwise3d": "Conv2D",
+		"cudnn_convolution_transpose": "ConvTranspose", "miopen_convolution_transpose": "ConvTranspose", "slow_conv_transpose2d": "ConvTranspose", "slow_conv_transpose3d": "ConvTranspose",
 		"add": "Add", "sub": "Sub", "mul": "Mul", "div": "RealDiv", "neg": "Neg", "relu": "Relu", "threshold_backward": "ReluGrad", "clamp_min": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "pow": "Pow", "gelu": "Gelu", "silu": "Swish",
 		"copy": "Cast", "to": "Cast", "_to_copy": "Cast", "clone": "Cast", "fill": "Fill", "zero": "Fill", "ones_like": "OnesLike", "zeros_like": "ZerosLike",
 		"sum": "Sum", "mean": "Mean", "max": "Max", "argmax": "ArgMax", "_softmax": "Softmax", "_log_softmax": "LogSoftmax", "native_layer_norm": "LayerNormalization", "cudnn_batch_norm": "FusedBatchNorm", "native_batch_norm": "FusedBatchNorm", "cudnn_batch_norm_backward": "FusedBatchNormGrad", "native_batch_norm_backward": "FusedBatchNormGrad",
 		"nll_loss_forward": "NegativeLogLikelihoodLoss", "nll_loss_backward": "SoftmaxCrossEntropyGrad", "_log_softmax_backward_data": "SoftmaxGrad",
 		"max_pool2d_with_indices": "MaxPool", "max_pool2d_with_indices_backward": "MaxPoolGrad", "avg_pool2d": "AvgPool", "adaptive_avg_pool2d": "AvgPool", "_adaptive_avg_pool2d": "AvgPool",
 		"view": "Reshape", "_unsafe_view": "Reshape", "reshape": "Reshape", "as_strided": "Reshape", "t": "Reshape", "transpose": "Reshape", "permute": "Reshape", "expand": "Reshape", "slice": "Reshape", "select": "Reshape", "squeeze": "Squeeze", "unsqueeze": "ExpandDims", "detach": "Identity", "alias": "Identity", "_reshape_alias": "Reshape",
-		"cat": "ConcatV2", "embedding": "GatherV2", "index_select": "GatherV2", "gather": "GatherV2", "empty": "NoOp", "empty_like": "NoOp", "empty_strided": "NoOp", "resize": "NoOp", "set": "NoOp", "record_stream": "NoOp",
+		"cat": "ConcatV2", "embedding": "GatherV2", "index_select": "GatherV2", "gather": "GatherV2", "empty": "NoOp", "empty_like": "NoOp", "empty_strided": "NoOp", "resize": "NoOp", "set": "NoOp", "record_stream": "NoOp", "result_type": "NoOp",
 	}
 }
 

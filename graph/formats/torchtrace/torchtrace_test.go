@@ -1,6 +1,8 @@
 package torchtrace
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +58,77 @@ func TestExecution(t *testing.T) {
 	}
 	if x, err = ImportExecution([]byte(chakra), "f"); err != nil || x.Graph.FLOPs() != 2*4*8*8 || x.Seconds != nil || x.Graph.Op(2).DType != graph.F16 {
 		t.Errorf("Chakra's schema: %v", err)
+	}
+}
+
+// step is an execution trace of one operator: of its arguments, each the shape of a
+// tensor or a value as JSON has it, to a tensor of shape out.
+func step(name, typ string, out []int64, args ...any) string {
+	var values, shapes, types []string
+	tensor := func(k int, s []int64) string { return fmt.Sprintf(`[%d, %d, 0, %d, 2, "cuda:0"]`, k, k, size(s)) }
+	text := func(s []int64) string { return strings.ReplaceAll(fmt.Sprint(s), " ", ", ") }
+	for k, a := range args {
+		switch a := a.(type) {
+		case []int64:
+			values, shapes, types = append(values, tensor(k+1, a)), append(shapes, text(a)), append(types, `"Tensor(`+typ+`)"`)
+		case string:
+			values, shapes, types = append(values, a), append(shapes, "[]"), append(types, `"Bool"`)
+		}
+	}
+	return fmt.Sprintf(`{"schema": "1.1.0-chakra.0.0.4", "pid": 1, "nodes": [{"id": 5, "name": "aten::%s", "ctrl_deps": 2, "inputs": {"values": [%s], "shapes": [%s], "types": [%s]},
+"outputs": {"values": [%s], "shapes": [%s], "types": ["Tensor(float)"]}, "attrs": []}]}`, name, strings.Join(values, ", "), strings.Join(shapes, ", "), strings.Join(types, ", "), tensor(99, out), text(out))
+}
+
+// Operators whose arithmetic is a product, by what their schemas say of the order and the
+// layout of tensors.
+func TestProducts(t *testing.T) {
+	s := func(n ...int64) []int64 { return n }
+	const half, no, yes, bias = "c10::Half", "false", "true", "null"
+	for _, c := range []struct {
+		op, typ string
+		out     []int64
+		args    []any
+		want    graph.GEMM
+		dtype   graph.DType
+	}{
+		{"mm", half, s(4, 8), []any{s(4, 16), s(16, 8)}, graph.GEMM{Batch: 1, M: 4, N: 8, K: 16}, graph.F16},
+		{"addmm", half, s(4, 8), []any{s(4, 8), s(4, 16), s(16, 8), s(4, 8)}, graph.GEMM{Batch: 1, M: 4, N: 8, K: 16}, graph.F16},
+		{"mv", half, s(4), []any{s(4, 16), s(16)}, graph.GEMM{Batch: 1, M: 4, N: 1, K: 16}, graph.F16},
+		{"_scaled_mm", "c10::Float8_e4m3fn", s(4, 8), []any{s(4, 16), s(16, 8), s(4, 1), s(1, 8)}, graph.GEMM{Batch: 1, M: 4, N: 8, K: 16}, graph.F8},
+		{"_int_mm", "signed char", s(4, 8), []any{s(4, 16), s(16, 8)}, graph.GEMM{Batch: 1, M: 4, N: 8, K: 16}, graph.I8},
+		{"_scaled_dot_product_flash_attention", half, s(2, 8, 32, 64), []any{s(2, 8, 32, 64), s(2, 4, 48, 64), s(2, 4, 48, 64)}, graph.GEMM{Batch: 2 * 16, M: 32, N: 48, K: 64}, graph.F16},
+		{"_scaled_dot_product_efficient_attention_backward", half, s(2, 8, 32, 64), []any{s(2, 8, 32, 64), s(2, 8, 32, 64), s(2, 8, 48, 64), s(2, 8, 48, 64)}, graph.GEMM{Batch: 5 * 16, M: 32, N: 48, K: 64}, graph.F16},
+		{"_flash_attention_forward", half, s(2, 32, 8, 64), []any{s(2, 32, 8, 64), s(2, 48, 4, 64), s(2, 48, 4, 64)}, graph.GEMM{Batch: 2 * 16, M: 32, N: 48, K: 64}, graph.F16},
+		{"_flash_attention_backward", half, s(2, 32, 8, 64), []any{s(2, 32, 8, 64), s(2, 32, 8, 64), s(2, 48, 8, 64), s(2, 48, 8, 64)}, graph.GEMM{Batch: 5 * 16, M: 32, N: 48, K: 64}, graph.F16},
+		{"_efficient_attention_forward", half, s(2, 32, 8, 64), []any{s(2, 32, 8, 64), s(2, 48, 8, 64), s(2, 48, 8, 64)}, graph.GEMM{Batch: 2 * 16, M: 32, N: 48, K: 64}, graph.F16},
+		{"_cudnn_rnn", half, s(10, 8, 16), []any{s(10, 8, 32), s(64, 32), s(64, 16), s(64), s(64), s(5000), s(1, 8, 16)}, graph.GEMM{Batch: 20, M: 8, N: 64, K: 24}, graph.F16},
+		{"_cudnn_rnn_backward", half, s(10, 8, 32), []any{s(10, 8, 32), s(64, 32), s(64, 16), s(64), s(64), s(5000), s(1, 8, 16)}, graph.GEMM{Batch: 40, M: 8, N: 64, K: 24}, graph.F16},
+		{"cudnn_convolution", half, s(2, 16, 8, 8), []any{s(2, 4, 8, 8), s(16, 4, 3, 3)}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 36}, graph.F16},
+		{"cudnn_convolution", half, s(2, 16, 8), []any{s(2, 4, 8), s(16, 4, 3)}, graph.GEMM{Batch: 1, M: 16, N: 16, K: 12}, graph.F16},
+		{"cudnn_convolution", half, s(2, 16, 4, 4, 4), []any{s(2, 4, 4, 4, 4), s(16, 4, 3, 3, 3)}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 108}, graph.F16},
+		{"cudnn_convolution", half, s(2, 16, 8, 8), []any{s(2, 16, 8, 8), s(16, 1, 3, 3)}, graph.GEMM{Batch: 16, M: 128, N: 1, K: 9}, graph.F16},
+		{"cudnn_convolution_transpose", half, s(2, 4, 16, 16), []any{s(2, 16, 8, 8), s(16, 4, 2, 2)}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 16}, graph.F16},
+		{"convolution", half, s(2, 4, 16, 16), []any{s(2, 16, 8, 8), s(16, 4, 2, 2), bias, "[2, 2]", "[0, 0]", "[1, 1]", yes, "[0, 0]", "1"}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 16}, graph.F16},
+		{"convolution_backward", half, s(2, 4, 8, 8), []any{s(2, 16, 8, 8), s(2, 4, 8, 8), s(16, 4, 3, 3), bias, "[1, 1]", "[1, 1]", "[1, 1]", no, "[0, 0]", "1", "[true, true, false]"}, graph.GEMM{Batch: 2, M: 128, N: 16, K: 36}, graph.F16},
+		{"convolution_backward", half, s(2, 16, 8, 8), []any{s(2, 4, 16, 16), s(2, 16, 8, 8), s(16, 4, 2, 2), bias, "[2, 2]", "[0, 0]", "[1, 1]", yes, "[0, 0]", "1", "[true, true, false]"}, graph.GEMM{Batch: 2, M: 128, N: 16, K: 16}, graph.F16},
+	} {
+		x, err := ImportExecution([]byte(step(c.op, c.typ, c.out, c.args...)), "f")
+		if err != nil {
+			t.Errorf("%s: %v", c.op, err)
+			continue
+		}
+		o := x.Graph.Op(graph.OpID(x.Graph.NumOps() - 1))
+		if o.GEMM != c.want || o.FLOPs != c.want.FLOPs() || o.DType != c.dtype || len(x.Notes) != 1 {
+			t.Errorf("%s of %v: %+v, %v FLOPs of %v, notes %q", c.op, c.args, o.GEMM, o.FLOPs, o.DType, x.Notes)
+		}
+	}
+}
+
+// Operators whose arithmetic is not known are named.
+func TestUnpriced(t *testing.T) {
+	x, err := ImportExecution([]byte(step("_weight_int4pack_mm", "int", []int64{4, 8}, []int64{4, 16}, []int64{2, 8})), "f")
+	if want := "1 operators whose arithmetic is not known cost an operation an element at most: 1 aten::_weight_int4pack_mm"; err != nil || !slices.Contains(x.Notes, want) {
+		t.Errorf("%q, %v", x.Notes, err)
 	}
 }
 

@@ -1,0 +1,195 @@
+package torchtrace
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// product returns the matrix product that an operator amounts to; zero for none. in are
+// the tensors among its arguments, in their order.
+func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM) {
+	short := strings.TrimSuffix(strings.TrimPrefix(n.Name, "aten::"), "_")
+	switch {
+	case len(in) < 2 || len(out) < 1:
+		return g
+	case strings.Contains(short, "attention"):
+		g = attention(short, in)
+	case strings.Contains(short, "_rnn"):
+		g = recurrent(short, in)
+	case kind == "MatMul" || kind == "BatchMatMul":
+		g = multiply(short, in)
+	case strings.HasSuffix(short, "convolution_backward"): // gradient, input, weight: both gradients
+		if len(in) > 2 {
+			if g = convolve(in[1].shape, in[2].shape, in[0].shape, n.flag(7)); g.Batch < 1<<40 {
+				g.Batch *= 2
+			}
+		}
+	case kind == "Conv2D":
+		g = convolve(in[0].shape, in[1].shape, out[0].shape, (short == "convolution" || short == "_convolution" || short == "convolution_overrideable") && n.flag(6))
+	case kind == "ConvTranspose":
+		g = convolve(in[0].shape, in[1].shape, out[0].shape, true)
+	}
+	if g.Batch < 1 || g.M < 1 || g.N < 1 || g.K < 1 || float64(g.FLOPs()) > 1e28 {
+		return graph.GEMM{}
+	}
+	return g
+}
+
+// flag reports whether argument k of the node is true.
+func (n *etNode) flag(k int) bool {
+	a, err := arguments(n.Inputs, n.InS, n.InT)
+	return err == nil && k < len(a.Values) && strings.EqualFold(strings.TrimSpace(string(a.Values[k])), "true")
+}
+
+// size returns the elements of a shape that a tensor of a trace has.
+func size(s []int64) int64 { n, _ := graph.Shape(s).Elements(); return n }
+
+// multiply returns the product of matrices, or of one by a vector; an addend may come
+// before them.
+func multiply(short string, in []tensor) (g graph.GEMM) {
+	if strings.HasPrefix(short, "addmm") || strings.HasPrefix(short, "addmv") || strings.HasPrefix(short, "baddbmm") || strings.HasPrefix(short, "_addmm") {
+		in = in[1:]
+	}
+	if len(in) < 2 {
+		return g
+	}
+	switch a, b := in[0].shape, in[1].shape; {
+	case len(a) == 2 && len(b) == 2:
+		g = graph.GEMM{Batch: 1, M: a[0], N: b[1], K: a[1]}
+	case len(a) == 3 && len(b) == 3:
+		g = graph.GEMM{Batch: a[0], M: a[1], N: b[2], K: a[2]}
+	case len(a) == 2 && len(b) == 1:
+		g = graph.GEMM{Batch: 1, M: a[0], N: 1, K: a[1]}
+	}
+	return g
+}
+
+// convolve returns the implicit product of a convolution of x, [batch,in,...], by w,
+// [out,in/groups,...], into y, of one to three dimensions. A transposed one has the
+// kernel [in,out/groups,...], and each element of x, not of y, meets it.
+func convolve(x, w, y []int64, transposed bool) graph.GEMM {
+	if len(w) < 3 || len(x) != len(w) || len(y) != len(w) || w[0] < 1 || w[1] < 1 {
+		return graph.GEMM{}
+	}
+	depth := size(w) / w[0] // of each output feature; of a transposed one, what each input feature adds to
+	groups := x[1] / w[1]
+	if transposed {
+		groups = y[1] / w[1]
+	}
+	if groups < 1 || w[0]%groups != 0 {
+		groups = 1
+	}
+	if transposed {
+		return graph.GEMM{Batch: groups, M: size(x) / w[0], N: depth, K: w[0] / groups}
+	}
+	return graph.GEMM{Batch: groups, M: size(y) / w[0], N: w[0] / groups, K: depth}
+}
+
+// attention returns the products of an attention of queries [B,H,S,D] and keys
+// [B,Hk,K,D]: each head's scores, and its sums of values. Backward there are five, for
+// the scores are computed again. The kernels of flash attention, and the
+// memory-efficient ones, have the heads behind the tokens, or all sequences one after
+// another, [tokens,H,D], which is priced as one sequence.
+func attention(short string, in []tensor) (g graph.GEMM) {
+	products := int64(2)
+	if strings.Contains(short, "backward") { // the output's gradient comes first
+		products, in = 5, in[1:]
+	}
+	if len(in) < 2 {
+		return g
+	}
+	q, k := in[0].shape, in[1].shape
+	heads := 1
+	if !strings.HasPrefix(short, "_scaled_dot_product") && (strings.Contains(short, "flash") || strings.Contains(short, "efficient")) {
+		heads = 2
+	}
+	switch {
+	case len(q) == 4 && len(k) == 4:
+		tokens := 3 - heads
+		g = graph.GEMM{Batch: q[0] * q[heads], M: q[tokens], N: k[tokens], K: q[3]}
+	case len(q) == 3 && len(k) == 3 && heads == 2:
+		g = graph.GEMM{Batch: q[1], M: q[0], N: k[0], K: q[2]}
+	}
+	if g.Batch < 1<<40 {
+		g.Batch *= products
+	}
+	return g
+}
+
+// recurrent returns the products of the recurrent layers of cuDNN and its like over
+// [T,B,in], or over rows of several sequences: at each step, each matrix of weights by the
+// rows of a batch. Backward there are two for each.
+func recurrent(short string, in []tensor) (g graph.GEMM) {
+	x := in[0].shape
+	var count, elements int64
+	for _, t := range in[1:] {
+		if len(t.shape) == 2 && t.shape[0] > 0 {
+			if count == 0 {
+				g.N = t.shape[0]
+			}
+			count++
+			elements += min(size(t.shape), 1<<40)
+		}
+	}
+	if count == 0 || count > 1<<16 {
+		return graph.GEMM{}
+	}
+	g.K = elements / count / g.N
+	switch len(x) {
+	case 3:
+		g.Batch, g.M = x[0], x[1]
+	case 2:
+		g.Batch, g.M = 1, x[0]
+	}
+	if strings.Contains(short, "backward") {
+		count *= 2
+	}
+	if g.Batch > 1<<40 {
+		return graph.GEMM{}
+	}
+	g.Batch *= count
+	return g
+}
+
+// elementwise returns the arithmetic of an operator that is no product.
+func elementwise(kind graph.Kind, in, out []tensor) units.FLOPs {
+	facts, _ := graph.FactsOf(kind)
+	n := int64(0)
+	for _, t := range append(slices.Clone(in), out...) {
+		n = max(n, t.bytes/max(t.dtype.Size(), 1))
+	}
+	return units.FLOPs(facts.FLOPsPerElement * float64(n))
+}
+
+// unpriced reports whether the arithmetic of op is not known: that of an operator without
+// a kind, or of a product without sizes.
+func unpriced(op graph.Op) bool {
+	facts, known := graph.FactsOf(op.Kind)
+	return op.GEMM.IsZero() && (!known || facts.Class == graph.ClassGEMM || facts.Class == graph.ClassConv)
+}
+
+// maxNamed is how many kinds a note names.
+const maxNamed = 8
+
+// openNote names the operators whose arithmetic is not known, the most frequent first.
+func openNote(open map[graph.Kind]int) string {
+	kinds := slices.Sorted(maps.Keys(open))
+	slices.SortStableFunc(kinds, func(a, b graph.Kind) int { return open[b] - open[a] })
+	var list []string
+	total := 0
+	for _, k := range kinds {
+		total += open[k]
+		if len(list) < maxNamed {
+			list = append(list, fmt.Sprintf("%d %s", open[k], k))
+		}
+	}
+	if more := len(kinds) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("%d kinds more", more))
+	}
+	return fmt.Sprintf("%d operators whose arithmetic is not known cost an operation an element at most: %s", total, strings.Join(list, ", "))
+}
