@@ -273,10 +273,17 @@ func (b *builder) kind(x *instruction) graph.Kind {
 	if k, ok := b.kinds[x.opcode]; ok {
 		return k
 	}
+	if x.opcode == "custom-call" && !x.library().IsZero() {
+		return x.libraryKind()
+	}
 	if x.opcode == "custom-call" && x.attr.target != "" {
 		if !b.custom[x.attr.target] {
 			b.custom[x.attr.target] = true
-			b.note("custom calls of %s cost the bytes of their operands and results alone", foreign.Brief(x.attr.target))
+			why := ""
+			if strings.HasPrefix(x.attr.target, cublas) || strings.HasPrefix(x.attr.target, cudnn) {
+				why = ": their sizes cannot be read"
+			}
+			b.note("custom calls of %s cost the bytes of their operands and results alone%s", foreign.Brief(x.attr.target), why)
 		}
 		return graph.Kind("custom-call:" + foreign.Clean(x.attr.target))
 	}

@@ -67,6 +67,10 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 		c.product = x.dot()
 	case "convolution":
 		c.product = x.convolution()
+	case "custom-call":
+		if c.product = x.library(); !c.product.IsZero() {
+			out -= x.workspace()
+		}
 	}
 	if !c.product.IsZero() {
 		c.dtype = x.factors()
@@ -142,12 +146,18 @@ func (x *instruction) dot() graph.GEMM {
 	if len(contracting) == 0 && len(lhs) > 0 && len(x.attr.batch) == 0 {
 		contracting = []int64{int64(len(lhs)) - 1}
 	}
+	return multiply(lhs, contracting, x.attr.batch, x.shape.elements())
+}
+
+// multiply returns the product of an array of dimensions lhs by another into one of out
+// elements, which sums over the dimensions contracting.
+func multiply(lhs, contracting, batch []int64, out int64) graph.GEMM {
 	g := graph.GEMM{Batch: 1, M: 1, K: 1}
 	for i, d := range lhs {
 		switch {
 		case has(contracting, i):
 			g.K *= d
-		case has(x.attr.batch, i):
+		case has(batch, i):
 			g.Batch *= d
 		default:
 			g.M *= d
@@ -156,7 +166,7 @@ func (x *instruction) dot() graph.GEMM {
 	if g.Batch*g.M == 0 || g.K == 0 {
 		return graph.GEMM{}
 	}
-	g.N = x.shape.elements() / (g.Batch * g.M)
+	g.N = out / (g.Batch * g.M)
 	if g.N < 1 {
 		return graph.GEMM{}
 	}
@@ -178,7 +188,11 @@ func (x *instruction) convolution() graph.GEMM {
 	if len(x.operands) < 2 || x.operands[1].shape.is {
 		return graph.GEMM{}
 	}
-	kernel := x.operands[1].shape
+	return x.convolve(&x.operands[1].shape, &x.shape)
+}
+
+// convolve returns the implicit product of a convolution with that kernel into out.
+func (x *instruction) convolve(kernel, out *shape) graph.GEMM {
 	at := x.attr.output - 1
 	if at < 0 || at >= len(kernel.dims) || kernel.dims[at] < 1 {
 		return graph.GEMM{}
@@ -189,7 +203,7 @@ func (x *instruction) convolution() graph.GEMM {
 		g.Batch = 1
 	}
 	g.N = features / g.Batch
-	g.M = x.shape.elements() / features
+	g.M = out.elements() / features
 	if g.M < 1 || g.K < 1 {
 		return graph.GEMM{}
 	}

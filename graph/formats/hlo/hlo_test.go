@@ -16,6 +16,7 @@ import (
 	"placer/graph"
 	"placer/graph/formats/formatstest"
 	"placer/internal/published"
+	"placer/units"
 )
 
 const loop = `HloModule counted, input_output_alias={ {0}: (1, {}, may-alias) }
@@ -115,6 +116,47 @@ func TestProductType(t *testing.T) {
 		if o := named(t, g, c.op); o.DType != c.want || o.GEMM.IsZero() != (name == "no product") {
 			t.Errorf("%s: arithmetic in %v, want %v; product %v", name, o.DType, c.want, o.GEMM)
 		}
+	}
+}
+
+// Custom calls of cuBLAS and cuDNN are the products that their configurations and labels
+// tell of, in the forms that XLA has written over the years.
+func TestLibraryCalls(t *testing.T) {
+	const dims = `{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"],"lhs_batch_dimensions":[],"rhs_batch_dimensions":[]}`
+	call := func(out, target, rest string) string {
+		return "ROOT d = " + out + " custom-call(a, b), custom_call_target=\"" + target + "\"" + rest
+	}
+	for name, c := range map[string]struct {
+		a, b, op string
+		want     graph.GEMM
+		dtype    graph.DType
+		bytes    units.Bytes
+	}{
+		"cublas": {"bf16[8,16]", "bf16[16,4]", call("(bf16[8,4], s8[33554432])", "__cublas$gemm", `, backend_config={"operation_queue_id":"0","gemm_backend_config":{"alpha_real":1,"dot_dimension_numbers":`+dims+`},"force_earliest_schedule":false}`),
+			graph.GEMM{Batch: 1, M: 8, N: 4, K: 16}, graph.BF16, 2 * (8*16 + 16*4 + 8*4)},
+		"cublaslt in f8": {"f8e4m3fn[8,16]", "f8e5m2[4,16]", call("(f32[8,4], s8[4096])", "__cublas$lt$matmul$f8", `, backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":[1],"rhs_contracting_dimensions":[1]},"epilogue":"DEFAULT"}}`),
+			graph.GEMM{Batch: 1, M: 8, N: 4, K: 16}, graph.F8, 8*16 + 16*4 + 4*8*4},
+		"a batch, in a string": {"f32[3,16,8]", "f32[3,16,4]", call("f32[3,8,4]", "__cublas$gemm", `, backend_config="{\"alpha_real\":1,\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],\"rhs_contracting_dimensions\":[\"1\"],\"lhs_batch_dimensions\":[\"0\"],\"rhs_batch_dimensions\":[\"0\"]}}"`),
+			graph.GEMM{Batch: 3, M: 8, N: 4, K: 16}, graph.F32, 4 * 3 * (8*16 + 16*4 + 8*4)},
+		"cudnn": {"f16[2,8,8,3]", "f16[3,3,3,5]", call("(f16[2,8,8,5], u8[100])", "__cudnn$convForward", ", window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"),
+			graph.GEMM{Batch: 1, M: 128, N: 5, K: 27}, graph.F16, 2 * (2*8*8*3 + 27*5 + 2*8*8*5)},
+		"cudnn's gradient of the input": {"f16[2,8,8,5]", "f16[3,3,3,5]", call("(f16[2,8,8,3], u8[0])", "__cudnn$convBackwardInput", ", window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"),
+			graph.GEMM{Batch: 1, M: 128, N: 27, K: 5}, graph.F16, 2 * (2*8*8*3 + 27*5 + 2*8*8*5)},
+		"cudnn's gradient of the kernel": {"f16[2,8,8,3]", "f16[2,8,8,5]", call("(f16[3,3,3,5], u8[0])", "__cudnn$convBackwardFilter", ", window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"),
+			graph.GEMM{Batch: 1, M: 27, N: 5, K: 128}, graph.F16, 2 * (2*8*8*3 + 27*5 + 2*8*8*5)},
+	} {
+		g, sum, err := Import(one(c.a, c.b, c.op), "f", nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if o := named(t, g, "d"); o.GEMM != c.want || o.FLOPs != c.want.FLOPs() || o.DType != c.dtype || o.Bytes != c.bytes || len(sum.Notes) > 0 {
+			t.Errorf("%s: %+v, %v FLOPs of %v, %d bytes, want %d, notes %q", name, o.GEMM, o.FLOPs, o.DType, o.Bytes, c.bytes, sum.Notes)
+		}
+	}
+	_, sum, err := Import(one("f32[8,16]", "f32[16,4]", call("f32[8,4]", "__cublas$gemm", `, backend_config={"x":1}`)), "f", nil)
+	if want := "custom calls of __cublas$gemm cost the bytes of their operands and results alone: their sizes cannot be read"; err != nil || len(sum.Notes) != 1 || sum.Notes[0] != want {
+		t.Errorf("notes %q, %v", sum.Notes, err)
 	}
 }
 

@@ -50,6 +50,7 @@ type attributes struct {
 	trips       int64 // of a loop; 0 where it is not said
 	direction   string
 	target      string // of a custom call
+	config      string // backend_config of a custom call, JSON: what its library needs to know
 	scope       string // metadata's op_name
 }
 

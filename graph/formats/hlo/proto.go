@@ -319,6 +319,7 @@ func protoInstruction(data []byte, types map[int64]elem) (*instruction, refs, er
 			r.called = ints(f, r.called)
 		case 43:
 			x.attr.trips = knownTrips(string(f.bytes))
+			x.attr.config = string(f.bytes)
 		case 50:
 			x.attr.groups = int64(f.value)
 		case 63:

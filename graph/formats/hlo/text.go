@@ -230,6 +230,9 @@ func (p *parser) instruction() (*instruction, []string, error) {
 			x.attr.scope = quotedAfter(a.value, "op_name=")
 		case "backend_config":
 			x.attr.trips = knownTrips(a.value)
+			if x.opcode == "custom-call" {
+				x.attr.config = a.value
+			}
 		case "calls", "to_apply", "body", "condition", "branch_computations", "called_computations", "true_computation", "false_computation":
 			for _, name := range strings.Split(strings.Trim(a.value, "{}"), ",") {
 				p.calls = append(p.calls, pendingCall{x, strings.TrimPrefix(strings.TrimSpace(name), "%")})
