@@ -24,6 +24,8 @@ type config struct {
 	Tied     bool   `json:"tie_word_embeddings"`
 	DType    string `json:"torch_dtype"`
 	NewDType string `json:"dtype"`
+
+	Quantization *quantization `json:"quantization_config"`
 }
 
 // SniffConfig reports whether data is a config.json of Hugging Face's transformers.
@@ -50,6 +52,11 @@ func ImportConfig(data []byte, name string, dims map[string]int64) (*Imported, e
 			d.DType = graph.F16
 		case "bfloat16":
 			d.DType = graph.BF16
+		}
+		if c.Quantization != nil {
+			if err := c.Quantization.quantize(d); err != nil {
+				return nil, err
+			}
 		}
 		return step(d, name, dims)
 	})

@@ -75,6 +75,46 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// Quantized weights occupy what their method stores: so many bits for each of the 6.476e9
+// elements of the layers of a model of 7 billion, and a scale for each group of them.
+func TestQuantized(t *testing.T) {
+	const layers, outputs = 32 * (4*4096*4096 + 3*4096*11008), 32 * (5*4096 + 2*11008)
+	const rest = 2 * (2*32000*4096 + 65*4096) // the table, the head and the norms in half precision
+	base := strings.TrimSuffix(configs["llama 2 7B"].json, "}") + `, "quantization_config": `
+	for _, c := range []struct {
+		name, config string
+		want         units.Bytes
+	}{
+		{"gptq", `{"quant_method": "gptq", "bits": 4, "group_size": 128}`, layers/2 + 2*layers/128 + rest},
+		{"gptq of 3 bits, a scale for each output", `{"quant_method": "gptq", "bits": 3, "group_size": -1}`, layers*3/8 + 2*outputs + rest},
+		{"gptq with its head", `{"quant_method": "gptq", "bits": 4, "lm_head": true}`, (layers+32000*4096)/2 + 2*(layers+32000*4096)/128 + rest - 2*32000*4096},
+		{"awq", `{"quant_method": "awq", "bits": 4, "group_size": 64}`, layers/2 + 2*layers/64 + rest},
+		{"awq by its own names", `{"quant_method": "awq", "w_bit": 4, "q_group_size": 128}`, layers/2 + 2*layers/128 + rest},
+		{"bitsandbytes in 4 bits", `{"quant_method": "bitsandbytes", "load_in_4bit": true}`, layers/2 + 4*layers/64 + rest},
+		{"bitsandbytes, scales quantized too", `{"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_use_double_quant": true}`, layers/2 + layers/64 + rest},
+		{"bitsandbytes in 8 bits", `{"quant_method": "bitsandbytes", "load_in_8bit": true}`, layers + 4*outputs + rest},
+		{"fp8 in blocks", `{"quant_method": "fp8", "weight_block_size": [128, 128]}`, layers + 4*layers/(128*128) + rest},
+		{"fp8 but for the MLPs", `{"quant_method": "fp8", "modules_to_not_convert": ["mlp"]}`, layers + 4*32*4 + 32*3*4096*11008 + rest},
+	} {
+		x, err := ImportConfig([]byte(base+c.config+"}"), "m", map[string]int64{"seq": 1})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := x.Graph.Resident(); got < c.want || got > c.want+1e4 || x.Graph.Params() < 6.7e9 {
+			t.Errorf("%s: %d bytes, want %d; %d parameters", c.name, got, c.want, x.Graph.Params())
+		}
+	}
+	for config, want := range map[string]string{
+		`{"quant_method": "aqlm"}`:              `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8`,
+		`{"quant_method": "gptq", "bits": 400}`: "m: quantization_config: gptq of 400 bits, want 2 to 8",
+	} {
+		if _, err := ImportConfig([]byte(base+config+"}"), "m", nil); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // writer makes a GGUF header.
 type writer struct{ b []byte }
 
