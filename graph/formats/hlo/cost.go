@@ -45,16 +45,35 @@ func (c *cost) add(x cost, times float64) {
 	}
 }
 
-// gemm is the product that all products of c amount to: of the sizes of the largest,
-// repeated.
+// gemm is the product that all products of c amount to: the largest, as often as its
+// operations go into those of all. Where they do not go evenly, the dimension grows among
+// the batch, the rows and the columns that comes nearest: what rounding left out would be
+// arithmetic outside of products, which is many times as slow.
 func (c *cost) gemm() graph.GEMM {
 	g := c.product
-	if one := g.FLOPs(); one > 0 && c.in > one {
-		if b := math.Round(float64(g.Batch) * float64(c.in/one)); b >= 1 && b < 1<<62 {
-			g.Batch = int64(b)
+	one := g.FLOPs()
+	if !(one > 0) || c.in <= one {
+		return g
+	}
+	ratio := float64(c.in / one)
+	best, least := g, math.Inf(1)
+	for _, grow := range []func(*graph.GEMM) *int64{
+		func(g *graph.GEMM) *int64 { return &g.Batch },
+		func(g *graph.GEMM) *int64 { return &g.M },
+		func(g *graph.GEMM) *int64 { return &g.N },
+	} {
+		x := g
+		d := grow(&x)
+		n := math.Round(float64(*d) * ratio)
+		if !(n < 1<<62) {
+			continue
+		}
+		*d = int64(n)
+		if off := math.Abs(float64(x.FLOPs()/c.in) - 1); off < least-1e-12 {
+			best, least = x, off
 		}
 	}
-	return g
+	return best
 }
 
 // own is the cost of an instruction that calls no computation of weight.

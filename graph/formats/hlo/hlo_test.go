@@ -119,6 +119,30 @@ func TestProductType(t *testing.T) {
 	}
 }
 
+// Several products in one op are one product of as many operations, so that none of them
+// is priced as arithmetic outside of products.
+func TestMergedProducts(t *testing.T) {
+	for name, c := range map[string]struct {
+		parts []graph.GEMM // the first is the largest
+		times float64
+		want  graph.GEMM
+	}{
+		"a loop":                   {[]graph.GEMM{{Batch: 1, M: 8, N: 16, K: 16}}, 5, graph.GEMM{Batch: 5, M: 8, N: 16, K: 16}},
+		"one and a third":          {[]graph.GEMM{{Batch: 1, M: 96, N: 64, K: 32}, {Batch: 1, M: 32, N: 64, K: 32}}, 1, graph.GEMM{Batch: 1, M: 128, N: 64, K: 32}},
+		"one and a half, of a row": {[]graph.GEMM{{Batch: 1, M: 1, N: 64, K: 32}, {Batch: 1, M: 1, N: 32, K: 32}}, 1, graph.GEMM{Batch: 1, M: 1, N: 96, K: 32}},
+		"many heads":               {[]graph.GEMM{{Batch: 100, M: 10, N: 10, K: 10}, {Batch: 50, M: 10, N: 10, K: 10}}, 1, graph.GEMM{Batch: 150, M: 10, N: 10, K: 10}},
+	} {
+		var sum, all cost
+		for _, g := range c.parts {
+			sum.add(cost{product: g, in: g.FLOPs(), flops: g.FLOPs()}, 1)
+		}
+		all.add(sum, c.times)
+		if g := all.gemm(); g != c.want || g.FLOPs() != all.in {
+			t.Errorf("%s: %+v, %v of %v FLOPs", name, g, g.FLOPs(), all.in)
+		}
+	}
+}
+
 // Custom calls of cuBLAS and cuDNN are the products that their configurations and labels
 // tell of, in the forms that XLA has written over the years.
 func TestLibraryCalls(t *testing.T) {
