@@ -210,7 +210,9 @@ func (x *instruction) convolution() graph.GEMM {
 	return x.convolve(&x.operands[1].shape, &x.shape)
 }
 
-// convolve returns the implicit product of a convolution with that kernel into out.
+// convolve returns the implicit product of a convolution with that kernel into out. Where
+// zeros are put between the elements of its input, as in a transposed convolution, each
+// element of the output meets so much less of the kernel.
 func (x *instruction) convolve(kernel, out *shape) graph.GEMM {
 	at := x.attr.output - 1
 	if at < 0 || at >= len(kernel.dims) || kernel.dims[at] < 1 {
@@ -222,6 +224,9 @@ func (x *instruction) convolve(kernel, out *shape) graph.GEMM {
 		g.Batch = 1
 	}
 	g.N = features / g.Batch
+	if x.attr.spread > 1 {
+		g.K = max(int64(math.Round(float64(g.K)/float64(x.attr.spread))), 1)
+	}
 	g.M = out.elements() / features
 	if g.M < 1 || g.K < 1 {
 		return graph.GEMM{}

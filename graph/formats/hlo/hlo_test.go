@@ -143,6 +143,51 @@ func TestMergedProducts(t *testing.T) {
 	}
 }
 
+// A transposed convolution, whose input has zeros put between its elements, multiplies by
+// none of them.
+func TestSpread(t *testing.T) {
+	const text = "ROOT d = f32[2,16,16,4] convolution(a, b), window={size=4x4 pad=2_2x2_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f"
+	m, err := parseText(one("f32[2,8,8,8]", "f32[4,4,8,4]", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := m.entry.root; x.attr.spread != 4 {
+		t.Errorf("spread %d", x.attr.spread)
+	}
+	window := func(dilations ...uint64) (b []byte) {
+		for _, d := range dilations {
+			dim := protowire.AppendVarint(protowire.AppendTag(nil, 6, protowire.VarintType), d)
+			b = protowire.AppendBytes(protowire.AppendTag(b, 1, protowire.BytesType), dim)
+		}
+		return protowire.AppendBytes(protowire.AppendTag(nil, 15, protowire.BytesType), b)
+	}
+	if x, _, err := protoInstruction(window(2, 2), nil); err != nil || x.attr.spread != 4 {
+		t.Errorf("protocol buffer: %+v, %v", x.attr, err)
+	}
+	want := graph.GEMM{Batch: 1, M: 512, N: 4, K: 4 * 4 * 8 / 4}
+	pretty := "func.func @f(%a: tensor<2x8x8x8xf32>, %b: tensor<4x4x8x4xf32>) -> tensor<2x16x16x4xf32> {\n  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[2, 2], [2, 2]], SPREAD} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x8x8xf32>, tensor<4x4x8x4xf32>) -> tensor<2x16x16x4xf32>\n  return %0 : tensor<2x16x16x4xf32>\n}"
+	for name, read := range map[string]func() (*graph.Graph, *Summary, error){
+		"HLO": func() (*graph.Graph, *Summary, error) {
+			return Import(one("f32[2,8,8,8]", "f32[4,4,8,4]", text), "f", nil)
+		},
+		"StableHLO": func() (*graph.Graph, *Summary, error) {
+			return ImportStable([]byte(strings.Replace(pretty, "SPREAD", "lhs_dilate = [2, 2]", 1)), "f", nil)
+		},
+		"StableHLO's generic form": func() (*graph.Graph, *Summary, error) {
+			return ImportStable([]byte(strings.Replace(pretty, "SPREAD", "lhs_dilation = array<i64: 2, 2>", 1)), "f", nil)
+		},
+	} {
+		g, _, err := read()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if o := g.Op(graph.OpID(g.NumOps() - 1)); o.GEMM != want || o.FLOPs != want.FLOPs() {
+			t.Errorf("%s: %+v, %v FLOPs", name, o.GEMM, o.FLOPs)
+		}
+	}
+}
+
 // Custom calls of cuBLAS and cuDNN are the products that their configurations and labels
 // tell of, in the forms that XLA has written over the years.
 func TestLibraryCalls(t *testing.T) {

@@ -152,6 +152,7 @@ var (
 	pairOfDims  = regexp.MustCompile(`(contracting_dims|batching_dims)\s*=\s*\[([^\]]*)\]\s*x`)
 	dotNumbers  = regexp.MustCompile(`(lhs_contracting_dimensions|lhs_batching_dimensions)\s*=\s*\[([^\]]*)\]`)
 	kernelDims  = regexp.MustCompile(`\]\s*x\s*\[([^\]]*)\]\s*->`)
+	spreadBy    = regexp.MustCompile(`lhs_dilat(?:e|ion)\s*=\s*(?:array<i64:|dense<)?\s*\[?([\d, ]+)`)
 	groupsCount = regexp.MustCompile(`feature_group_count\s*=\s*(\d+)`)
 	comparison  = regexp.MustCompile(`(?:^|[\s#])(?:stablehlo<comparison_direction )?(LT|LE|GT|GE|EQ|NE)\b`)
 	denseScalar = regexp.MustCompile(`dense<(-?\d+)>`)
@@ -199,6 +200,9 @@ func (p *mlir) kind(x *instruction, name, body string) {
 					x.attr.output = i + 1
 				}
 			}
+		}
+		if found := spreadBy.FindStringSubmatch(body); found != nil {
+			x.attr.spread = spreadOf(found[1])
 		}
 		if found := groupsCount.FindStringSubmatch(body); found != nil {
 			x.attr.groups, _ = strconv.ParseInt(found[1], 10, 64)

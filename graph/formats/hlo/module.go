@@ -46,6 +46,7 @@ type attributes struct {
 	contracting []int64
 	batch       []int64
 	groups      int64 // feature_group_count; 0 for 1
+	spread      int64 // elements of a convolution's input with the zeros put between them, for each of its own: lhs_dilate's product; 0 for 1
 	output      int   // of a convolution's kernel: the dimension of output features, plus 1
 	trips       int64 // of a loop; 0 where it is not said
 	direction   string

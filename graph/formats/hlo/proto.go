@@ -289,6 +289,19 @@ func protoInstruction(data []byte, types map[int64]elem) (*instruction, refs, er
 			x.attr.literal = protoLiteral(f.bytes)
 		case 9, 13: // parameter_number, tuple_index
 			x.attr.index = int64(f.value)
+		case 15: // Window{dimensions=1}: WindowDimension.base_dilation
+			x.attr.spread = 1
+			err = fields(f.bytes, func(w field) error {
+				if w.number != 1 {
+					return nil
+				}
+				return fields(w.bytes, func(d field) error {
+					if d.number == 6 && d.value >= 1 && d.value < 1<<31 && x.attr.spread < 1<<31 {
+						x.attr.spread *= int64(d.value)
+					}
+					return nil
+				})
+			})
 		case 16: // ConvolutionDimensionNumbers.kernel_output_feature_dimension
 			x.attr.output = 1
 			err = fields(f.bytes, func(d field) error {

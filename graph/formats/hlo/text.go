@@ -222,6 +222,10 @@ func (p *parser) instruction() (*instruction, []string, error) {
 			x.attr.groups, _ = strconv.ParseInt(a.value, 10, 64)
 		case "dim_labels":
 			x.attr.output = kernelOutput(a.value)
+		case "window":
+			if _, rest, ok := strings.Cut(a.value, "lhs_dilate="); ok {
+				x.attr.spread = spreadOf(strings.TrimRight(strings.Fields(rest + " ")[0], "}"))
+			}
 		case "direction":
 			x.attr.direction = a.value
 		case "custom_call_target":
@@ -349,6 +353,19 @@ func kernelOutput(labels string) int {
 	_, kernel, _ := strings.Cut(labels, "_")
 	kernel, _, _ = strings.Cut(kernel, "->")
 	return strings.IndexByte(kernel, 'o') + 1
+}
+
+// spreadOf returns the product of the numbers in "2x2" or "2, 2".
+func spreadOf(list string) int64 {
+	n := int64(1)
+	for _, part := range strings.FieldsFunc(list, func(r rune) bool { return r < '0' || r > '9' }) {
+		d, err := strconv.ParseInt(part, 10, 32)
+		if err != nil || d < 1 || n > 1<<31 {
+			return 1
+		}
+		n *= d
+	}
+	return n
 }
 
 // quotedAfter returns the string that follows key.
