@@ -154,14 +154,12 @@ func (n *serving) forward() {
 	}
 	x = n.norm("model.norm", d.Layers, x)
 	n.module("lm_head", d.Layers, func() {
-		var w tensor
-		if d.Tied {
-			w = n.transpose(table, 1, 0)
-			n.b.At(n.b.TensorAt(w).Producer).Bytes = 0 // the product reads it as it is
-		} else {
-			w = n.weight("lm_head", d.Hidden, d.Vocab)
+		if d.Tied { // the product reads the table as it lies
+			rows := n.dim(x, 0)
+			n.product("MatMul", graph.GEMM{Batch: 1, M: rows, N: d.Vocab, K: d.Hidden}, n.of(rows, d.Vocab), x, table)
+			return
 		}
-		n.matmul(x, w)
+		n.matmul(x, n.weight("lm_head", d.Hidden, d.Vocab))
 	})
 }
 

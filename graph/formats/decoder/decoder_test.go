@@ -8,6 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/units"
+	"placer/workloads"
 )
 
 // Published sizes of the four families. want is the number of parameters that their
@@ -193,6 +194,33 @@ func TestGGUF(t *testing.T) {
 		"model.layers.1.self_attn": 2 * 2 * 7 * 64 * 2} {
 		if held[module] != want {
 			t.Errorf("%s holds %d bytes, want %d", module, held[module], want)
+		}
+	}
+}
+
+// A tied output layer reads the table as it is stored, and makes no second one.
+func TestTied(t *testing.T) {
+	f, err := parseGGUF(sample("llama", 512))
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(f.stored, "output.weight")
+	d, err := f.decoder()
+	if err != nil || !d.Tied {
+		t.Fatalf("tied: %v, %v", d, err)
+	}
+	g, err := d.Step("m", workloads.Serving{Batch: 3, Seq: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := g.Op(graph.OpID(g.NumOps() - 1))
+	table := units.Bytes(512 * 144) // 256 elements of Q4_K a row
+	if want := table + 2*3*(256+512); last.Kind != "MatMul" || last.Bytes != want || last.GEMM != (graph.GEMM{Batch: 1, M: 3, N: 512, K: 256}) {
+		t.Errorf("%+v moves %d bytes, want %d", last, last.Bytes, want)
+	}
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Kind == "Transpose" && o.Module == "lm_head" {
+			t.Error("the table is transposed")
 		}
 	}
 }
