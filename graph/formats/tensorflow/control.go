@@ -108,7 +108,7 @@ func (imp *importer) calls(n *nodepb.NodeDef) (names []string) {
 	return names
 }
 
-// call inlines the functions that n runs.
+// call inlines the functions that n runs, of branches the dearest.
 func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string, in []output, control []graph.OpID) error {
 	if s.depth >= maxNesting {
 		return fmt.Errorf("functions are nested deeper than %d", maxNesting)
@@ -129,6 +129,14 @@ func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string
 			return fmt.Errorf("has no condition")
 		}
 		args = in[1:]
+		dearest, err := imp.dearest(s, at, n, called, args)
+		if err != nil {
+			return err
+		}
+		if len(called) > 1 {
+			imp.branching++
+		}
+		called = []string{dearest}
 	}
 	var results []output
 	last := graph.None

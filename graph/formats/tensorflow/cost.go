@@ -61,7 +61,7 @@ func traffic(kind graph.Kind, facts graph.Facts, in []output, made []graph.Tenso
 			twice = twice || in[j].id == in[k].id
 		}
 		if in[k].shape != nil && !twice {
-			size := units.Bytes(elements(in[k].shape) * in[k].dtype.size)
+			size := units.Bytes(in[k].dtype.bytes(elements(in[k].shape)))
 			if in[k].resource && facts.Class == graph.ClassUpdate {
 				size *= 2 // read and written in place
 			}

@@ -46,6 +46,8 @@ type importer struct {
 	left   int
 	sum    *Imported
 
+	branching int // conditionals of which one branch counts
+
 	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
 	unknown  int                // outputs without a shape
 	open     int                // dimensions without a size
@@ -114,6 +116,9 @@ func (imp *importer) run() error {
 	if imp.unknown > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d outputs of unknown shape are taken for empty", imp.unknown))
 	}
+	if imp.branching > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d conditionals run the branch that costs most", imp.branching))
+	}
 	if len(imp.unpriced) > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, imp.unpricedNote())
 	}
@@ -155,7 +160,7 @@ func (imp *importer) made(o *output, kind graph.Kind) graph.Tensor {
 	case o.shape == nil:
 		imp.unknown++
 	default:
-		t.Bytes = units.Bytes(elements(o.shape) * o.dtype.size)
+		t.Bytes = units.Bytes(o.dtype.bytes(elements(o.shape)))
 		class := kind.Class()
 		t.Resident = class == graph.ClassVariable || class == graph.ClassConst || kind == "ReadVariableOp"
 	}

@@ -93,7 +93,7 @@ func (imp *importer) infer(n *nodepb.NodeDef, in []output) ([]output, graph.Op, 
 	case graph.ClassVariable, graph.ClassConst:
 		if len(outs) > 0 && outs[0].shape != nil {
 			e := elements(outs[0].shape)
-			op.Resident = units.Bytes(e * outs[0].dtype.size)
+			op.Resident = units.Bytes(outs[0].dtype.bytes(e))
 			if op.Kind.Class() == graph.ClassVariable && outs[0].dtype.float && !isSlot(n.Name) {
 				op.Params = e
 			}
@@ -117,7 +117,7 @@ func constant(t *tensorpb.TensorProto, shape []int64) []int64 {
 	}
 	v = append(v, t.GetInt64Val()...)
 	if b := t.GetTensorContent(); len(v) == 0 && len(b) > 0 {
-		size := elemOf(t.GetDtype()).size
+		size := elemOf(t.GetDtype()).bytes(1)
 		if elemOf(t.GetDtype()).float || size != 4 && size != 8 || int64(len(b)) != size*count {
 			return nil
 		}

@@ -9,12 +9,22 @@ import (
 	"placer/graph/formats/foreign"
 )
 
-// elem is an element type: how graphs name it, and its bytes.
+// elem is an element type: how graphs name it, and its bits.
 type elem struct {
 	dtype graph.DType
-	size  int64
+	bits  int64
 	float bool
 }
+
+// bytes returns what n elements occupy, packed where they are smaller than a byte.
+func (e elem) bytes(n int64) int64 { return (n*e.bits + 7) / 8 }
+
+// Types of TensorFlow's types.proto that the generated package has in comments alone.
+const (
+	float8E4M3FNUZ    typespb.DataType = 26
+	float8E4M3B11FNUZ typespb.DataType = 27
+	float8E5M2FNUZ    typespb.DataType = 28
+)
 
 // elemOf returns an element type; strings, resources and variants have no size.
 func elemOf(t typespb.DataType) elem {
@@ -23,27 +33,31 @@ func elemOf(t typespb.DataType) elem {
 	}
 	switch t {
 	case typespb.DataType_DT_FLOAT:
-		return elem{graph.F32, 4, true}
+		return elem{graph.F32, 32, true}
 	case typespb.DataType_DT_DOUBLE:
-		return elem{graph.F64, 8, true}
+		return elem{graph.F64, 64, true}
 	case typespb.DataType_DT_HALF:
-		return elem{graph.F16, 2, true}
+		return elem{graph.F16, 16, true}
 	case typespb.DataType_DT_BFLOAT16:
-		return elem{graph.BF16, 2, true}
-	case typespb.DataType_DT_INT32, typespb.DataType_DT_UINT32:
-		return elem{graph.I32, 4, false}
+		return elem{graph.BF16, 16, true}
+	case typespb.DataType_DT_FLOAT8_E5M2, typespb.DataType_DT_FLOAT8_E4M3FN, float8E4M3FNUZ, float8E4M3B11FNUZ, float8E5M2FNUZ:
+		return elem{graph.F8, 8, true}
+	case typespb.DataType_DT_INT4, typespb.DataType_DT_UINT4:
+		return elem{graph.I8, 4, false}
+	case typespb.DataType_DT_INT32, typespb.DataType_DT_UINT32, typespb.DataType_DT_QINT32:
+		return elem{graph.I32, 32, false}
 	case typespb.DataType_DT_INT64, typespb.DataType_DT_UINT64:
-		return elem{graph.I64, 8, false}
-	case typespb.DataType_DT_INT16, typespb.DataType_DT_UINT16:
-		return elem{graph.I32, 2, false}
+		return elem{graph.I64, 64, false}
+	case typespb.DataType_DT_INT16, typespb.DataType_DT_UINT16, typespb.DataType_DT_QINT16, typespb.DataType_DT_QUINT16:
+		return elem{graph.I32, 16, false}
 	case typespb.DataType_DT_INT8, typespb.DataType_DT_UINT8, typespb.DataType_DT_QINT8, typespb.DataType_DT_QUINT8:
-		return elem{graph.I8, 1, false}
+		return elem{graph.I8, 8, false}
 	case typespb.DataType_DT_BOOL:
-		return elem{graph.Bool, 1, false}
+		return elem{graph.Bool, 8, false}
 	case typespb.DataType_DT_COMPLEX64:
-		return elem{graph.F32, 8, false}
+		return elem{graph.F32, 64, false}
 	case typespb.DataType_DT_COMPLEX128:
-		return elem{graph.F64, 16, false}
+		return elem{graph.F64, 128, false}
 	}
 	return elem{graph.I8, 0, false}
 }

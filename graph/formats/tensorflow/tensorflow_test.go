@@ -12,6 +12,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/formatstest"
+	"placer/units"
 )
 
 // node writes a node of a text GraphDef; attrs are pairs of key and value.
@@ -242,6 +243,57 @@ func TestLoops(t *testing.T) {
 	}
 	if !slices.Equal(x.UnknownDims, []string{"other"}) {
 		t.Errorf("unknown: %v", x.UnknownDims)
+	}
+}
+
+// function writes a function of one argument a and one result, the first output of node r.
+func function(name, nodes string) string {
+	return fmt.Sprintf("function {\n signature { name: %q input_arg { name: \"a\" type: DT_FLOAT } output_arg { name: \"out\" type: DT_FLOAT } }\n%s ret { key: \"out\" value: \"r:0\" }\n }\n", name, strings.ReplaceAll(nodes, "node {", "node_def {"))
+}
+
+// Of a conditional's branches a step runs one, and the dearest counts; within it, too.
+func TestBranches(t *testing.T) {
+	choose := func(name, op, in string) string {
+		return node(name, op, []string{"c", in}, "then_branch", `func { name: "cheap" }`, "else_branch", `func { name: "dear" }`, "branches", `list { func { name: "cheap" } func { name: "dear" } }`)
+	}
+	inner := strings.Replace(choose("r", "If", "a"), `input: "c"`, `input: "a"`, 1)
+	file := holder("c") + holder("x", 4, 8) + choose("if", "If", "x") + choose("case", "StatelessCase", "x") +
+		node("two", "If", []string{"c", "x"}, "then_branch", `func { name: "nested" }`, "else_branch", `func { name: "cheap" }`) +
+		"library {\n" + function("cheap", node("r", "Relu", []string{"a"}, "T", float)) + function("dear", node("e", "Exp", []string{"a"}, "T", float)+node("r", "Exp", []string{"e:0"}, "T", float)) +
+		function("nested", inner) + "}\n"
+	x, err := Import([]byte(file), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for i := range x.Graph.NumOps() {
+		names = append(names, x.Graph.Op(graph.OpID(i)).Name)
+	}
+	if want := []string{"c", "x", "if/e", "if/r", "case/e", "case/r", "two/r/e", "two/r/r"}; !slices.Equal(names, want) {
+		t.Errorf("ops %q, want %q", names, want)
+	}
+	if want := "4 conditionals run the branch that costs most"; !slices.Contains(x.Notes, want) {
+		t.Errorf("notes %q, want %s", x.Notes, want)
+	}
+	if want := units.FLOPs(3 * 2 * 4 * 32); x.Graph.FLOPs() != want {
+		t.Errorf("%v FLOPs, want %v", x.Graph.FLOPs(), want)
+	}
+}
+
+// Types of fewer bits than a byte are packed; quantized and 8-bit ones have their sizes.
+func TestTypeSizes(t *testing.T) {
+	for name, want := range map[string]struct {
+		dtype graph.DType
+		bytes units.Bytes
+	}{"DT_FLOAT8_E5M2": {graph.F8, 9}, "DT_FLOAT8_E4M3FN": {graph.F8, 9}, "DT_INT4": {graph.I8, 5}, "DT_UINT4": {graph.I8, 5}, "DT_QINT16": {graph.I32, 18}, "DT_QUINT16": {graph.I32, 18}, "DT_QINT32": {graph.I32, 36}} {
+		x, err := Import([]byte(node("a", "Placeholder", nil, "dtype", "type: "+name, "shape", dims(3, 3))), "f", nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if o := x.Graph.Tensor(0); o.DType != want.dtype || o.Bytes != want.bytes {
+			t.Errorf("%s: %v of %d bytes, want %v of %d", name, o.DType, o.Bytes, want.dtype, want.bytes)
+		}
 	}
 }
 
