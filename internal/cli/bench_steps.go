@@ -26,6 +26,9 @@ func (c *console) benchStepsCommand() *cobra.Command {
 			if err := machine.check(cmd); err != nil {
 				return err
 			}
+			if err := machine.checkNamed("bench steps"); err != nil {
+				return err
+			}
 			if err := f.Validate(); err != nil {
 				return err
 			}
@@ -55,7 +58,7 @@ func (c *console) benchStepsCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	machine.add(fl)
+	machine.addMeasured(fl)
 	libraries.add(fl)
 	fl.StringArrayVar(&byRule, "workloads", f.Workloads, "workloads placed by rule, separated by commas")
 	fl.StringArrayVar(&rank, "rank", f.Rank, "workloads, separated by commas, of which random plans are ranked, on every number of devices above 1")

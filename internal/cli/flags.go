@@ -114,8 +114,23 @@ func (f *machineFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.CPU, "cpu", false, "let ops run on the host's CPU too")
 }
 
+// addMeasured adds the flags that name a machine of which one GPU is measured.
+func (f *machineFlags) addMeasured(fl *pflag.FlagSet) {
+	fl.StringVar(&f.Machine, "machine", "", "machine `FILE`, as 'placer bench hw' writes it; - reads stdin")
+	fl.StringVar(&f.GPU, "gpu", "", "built-in machine by `NAME`, as 'placer machines' lists them")
+}
+
 // named reports whether a machine is named: that of a graph's file is not taken.
 func (f *machineFlags) named() bool { return f.Machine != "" || f.GPU != "" }
+
+// checkNamed reports that nobody says which machine this host's GPUs, which what measures
+// on, stand for: predictions for a default one would be of other hardware.
+func (f *machineFlags) checkNamed(what string) error {
+	if !f.named() {
+		return usagef("%s: name the machine that this host's GPUs stand for by --machine or --gpu", what)
+	}
+	return nil
+}
 
 func (f *machineFlags) check(cmd *cobra.Command) error {
 	switch {

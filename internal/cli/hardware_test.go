@@ -98,6 +98,21 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestMeasureOwnTimes: the kernels of a graph whose file has times in place of shapes are
+// not those of the graph, so nothing is measured.
+func TestMeasureOwnTimes(t *testing.T) {
+	t.Parallel()
+	profile := filepath.Join(t.TempDir(), "profile.txt")
+	text := "node1 -- Input0 -- forward_compute_time=6.000, backward_compute_time=0.000, activation_size=64.0, parameter_size=0.000\n"
+	if err := os.WriteFile(profile, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := onFake(t, fake.Default(), "measure", "--graph", profile, "--gpu", "a100", "--plan", "plan.json")
+	if code != exitUsage || !strings.Contains(stderr, "brings op times of its own") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
 // TestBenchSteps: the comparison of steps with their predictions on a fake GPU,
 // whose machine file bench hw has made: by its constants the steps come out well,
 // by the built-in ones worse.

@@ -99,6 +99,9 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return err
 	}
+	if l.Times != nil || l.Seconds != nil {
+		return usagef("--runtime %s: graph %s brings op times of its own and not the shapes that could be measured", onKernels, l.Name())
+	}
 	c.tell(l)
 	file, err := c.readPlan(f.plan)
 	if err != nil {

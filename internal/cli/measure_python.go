@@ -43,10 +43,13 @@ func (f *measureFlags) checkRuntime(cmd *cobra.Command) error {
 		if f.runtime != onKernels {
 			return usagef("--runtime %s: want one of %s", f.runtime, runtimeNames())
 		}
-		others = []string{"python", "clock", "realtime"}
+		others = []string{"python", "clock", "realtime", "times"}
 	}
-	if err := useless(cmd, "--runtime "+f.runtime, others...); err != nil || !onPython {
+	if err := useless(cmd, "--runtime "+f.runtime, others...); err != nil {
 		return err
+	}
+	if !onPython {
+		return f.checkNamed("--runtime " + f.runtime)
 	}
 	switch {
 	case f.Graph == "" || f.Graph == "-" || f.Train != "":

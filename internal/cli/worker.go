@@ -57,8 +57,8 @@ func (c *console) workerCommand() *cobra.Command {
 				if err := machine.check(cmd); err != nil {
 					return err
 				}
-				if !machine.named() {
-					return usagef("--hardware: name the machine that this host's GPUs stand for by --machine or --gpu")
+				if err := machine.checkNamed("--hardware"); err != nil {
+					return err
 				}
 				r, err := c.newHardwareWorker(&machine, libraries)
 				if err != nil {
