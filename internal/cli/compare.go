@@ -94,7 +94,7 @@ var rivalsFor = map[string][]string{
 
 // compare runs a new comparison or the rest of an old one and prints it.
 func (c *console) compare(ctx context.Context, cmd *cobra.Command, f *compareFlags) error {
-	if err := writable(f.html); err != nil {
+	if err := fileOnly("--html", f.html); err != nil {
 		return err
 	}
 	j, m, err := c.openComparison(cmd, f)

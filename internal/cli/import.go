@@ -37,7 +37,7 @@ func (c *console) importCommand() *cobra.Command {
 			case as == "json" && cmd.Flags().Changed("gpu"):
 				return usagef("--gpu gives the op times that --as costgraph writes")
 			}
-			if err := errors.Join(checkOutput(out, asJSON), writable(timesOut)); err != nil {
+			if err := errors.Join(checkOutput(out, asJSON), fileOnly("--times-output", timesOut)); err != nil {
 				return err
 			}
 			l, err := c.loadGraph(&f)

@@ -57,7 +57,7 @@ func (c *console) measureCommand() *cobra.Command {
 			if f.plan == "" {
 				return usagef("name a plan by --plan")
 			}
-			if err := errors.Join(f.checkRuntime(cmd), writable(f.trace)); err != nil {
+			if err := errors.Join(f.checkRuntime(cmd), fileOnly("--trace", f.trace)); err != nil {
 				return err
 			}
 			if r, ok := python.Find(f.runtime); ok {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -45,10 +46,33 @@ func (c *console) emit(path string, write func(io.Writer) error, asJSON bool, d 
 	return c.print(asJSON, d)
 }
 
+// save prints d, and writes it to the file at path as JSON, if there is a path. For "-" the
+// JSON goes to stdout in place of d. What cannot be written costs nothing of what is
+// printed.
+func (c *console) save(path string, asJSON bool, d document) error {
+	err := c.print(asJSON || path == "-", d)
+	if path == "" || path == "-" {
+		return err
+	}
+	return errors.Join(err, fsx.WriteFile(path, func(w io.Writer) error { return jsonx.Write(w, d) }))
+}
+
 // checkOutput reports that two things want stdout, or that path cannot be written.
-func checkOutput(path string, asJSON bool) error {
+func checkOutput(path string, asJSON bool) error { return checkStdout("-o", path, asJSON) }
+
+// checkStdout is checkOutput of the path of a flag.
+func checkStdout(flag, path string, asJSON bool) error {
 	if asJSON && path == "-" {
-		return usagef("--json and -o - both want stdout")
+		return usagef("--json and %s - both want stdout", flag)
+	}
+	return writable(path)
+}
+
+// fileOnly reports that path, of a flag of something beside the result, is stdout, where
+// the result goes, or that it cannot be written.
+func fileOnly(flag, path string) error {
+	if path == "-" {
+		return usagef("%s -: want a file, stdout has the result", flag)
 	}
 	return writable(path)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func (c *console) pipelineCommand() *cobra.Command {
 			if graph == "" {
 				return usagef("name a PipeDream profile by --graph")
 			}
-			if err := checkOutput(conf, asJSON); err != nil {
+			if err := errors.Join(checkOutput(conf, asJSON), fileOnly("--profile", profile)); err != nil {
 				return err
 			}
 			if err := f.Validate(); err != nil {

@@ -59,7 +59,7 @@ func (c *console) simulateCommand() *cobra.Command {
 				}
 				how.Robust = &c
 			}
-			if err := writable(traceFile); err != nil {
+			if err := fileOnly("--trace", traceFile); err != nil {
 				return err
 			}
 			return c.simulate(cmd.Context(), &in, planFile, how, scheduler, fusion, traceFile, asJSON)
