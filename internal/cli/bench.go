@@ -14,7 +14,6 @@ import (
 	"placer/hw/nvml"
 	"placer/internal/bench"
 	"placer/internal/fsx"
-	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/internal/report/web"
 	"placer/units"
@@ -69,11 +68,16 @@ func (c *console) benchHardwareCommand() *cobra.Command {
 			"file for 'search --machine'. Without a GPU it exits with code 4.",
 		Example: "  placer bench hw --calibrate -o hardware.json --machine-file here.json",
 		Args:    noArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.benchHardware(cmd.Context(), &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(checkOutput(f.out, f.json), fileOnly("--machine-file", f.file), fileOnly("--html", f.html)); err != nil {
+				return err
+			}
+			return c.benchHardware(cmd.Context(), &f)
+		},
 	}
 	f.libraries.add(cmd.Flags())
 	cmd.Flags().IntSliceVar(&f.gpus, "gpus", nil, "measure these GPUs, as 0,1; all without it")
-	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON)")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON); - writes it to stdout instead of the tables")
 	cmd.Flags().StringVar(&f.file, "machine-file", "", "write the machine there")
 	cmd.Flags().StringVar(&f.html, "html", "", "write a web page with the roofline of each card there")
 	cmd.Flags().StringVar(&f.name, "name", "here", "name of the machine")
@@ -101,7 +105,8 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 			c.note("measuring %s", what)
 		}
 	}
-	if monitor, err := c.hardware.watch(); err == nil {
+	monitor, unwatched := c.hardware.watch()
+	if unwatched == nil {
 		defer monitor.Close()
 		cfg.State = monitor.Read
 	}
@@ -113,47 +118,38 @@ func (c *console) benchHardware(ctx context.Context, f *benchFlags) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		r.Notes = append(r.Notes, "not all could be measured: "+err.Error())
 	}
+	if unwatched != nil {
+		r.Notes = append(r.Notes, "clocks were not watched: "+unwatched.Error())
+	}
 	r.Date = c.now().UTC().Format(time.RFC3339)
 	if inv, err := c.hardware.detect(); err == nil {
 		r.Driver = inv.Driver
-	} else {
-		r.Notes = append(r.Notes, "clocks were not watched: "+err.Error())
 	}
-	if !errors.Is(interrupted, context.Canceled) && f.calibrate {
-		if err := r.Calibrate(); err != nil {
-			interrupted = errors.Join(interrupted, err)
-		}
+	canceled := errors.Is(interrupted, context.Canceled)
+	if !canceled && f.calibrate {
+		interrupted = errors.Join(interrupted, r.Calibrate())
 	}
-	if f.out != "" {
-		if err := fsx.WriteFile(f.out, func(w io.Writer) error { return jsonx.Write(w, r) }); err != nil {
-			return err
-		}
-	}
-	if !errors.Is(interrupted, context.Canceled) && f.file != "" {
-		m, err := r.Machine(f.name, f.host())
-		if err != nil && interrupted != nil { // transfers from the host, perhaps
-			m, err = r.Machine(f.name, nil)
-		}
-		if err == nil {
-			err = c.writeOutput(f.file, m.Write)
-		}
-		if err != nil && interrupted == nil {
-			return err
-		}
+	errs := []error{interrupted, c.save(f.out, f.json, report.Hardware{Result: r})}
+	if !canceled && f.file != "" {
+		errs = append(errs, f.writeMachine(r, interrupted != nil))
 	}
 	if f.html != "" {
-		if err := c.writePage(f.html, func(w io.Writer) error { return web.WriteHardware(w, r) }); err != nil {
-			return err
-		}
+		errs = append(errs, c.writePage(f.html, func(w io.Writer) error { return web.WriteHardware(w, r) }))
 	}
-	if f.json {
-		if err := jsonx.Write(c.out, r); err != nil {
-			return err
-		}
-	} else if err := c.writeText((report.Hardware{Result: r}).WriteText); err != nil {
-		return err
+	return errors.Join(errs...)
+}
+
+// writeMachine writes the machine that r has measured. Where not all could be measured it
+// does without the CPU: transfers from the host may be what is missing.
+func (f *benchFlags) writeMachine(r *hwbench.Result, partly bool) error {
+	m, err := r.Machine(f.name, f.host())
+	if err != nil && partly {
+		m, err = r.Machine(f.name, nil)
 	}
-	return interrupted
+	if err != nil {
+		return fmt.Errorf("no machine file: %w", err)
+	}
+	return fsx.WriteFile(f.file, m.Write)
 }
 
 // host returns the CPU as a device, or nil.

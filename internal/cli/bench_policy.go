@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"placer/internal/bench"
-	"placer/internal/fsx"
-	"placer/internal/jsonx"
 	"placer/nn"
 )
 
@@ -27,6 +23,9 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 		Example: "  placer bench policy --policy-device cuda --nodes 24000",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(out, asJSON); err != nil {
+				return err
+			}
 			device, err := c.openPolicyDevice(on, libraries)
 			if err != nil {
 				return err
@@ -40,12 +39,7 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out != "" {
-				if err := fsx.WriteFile(out, func(w io.Writer) error { return jsonx.Write(w, r) }); err != nil {
-					return err
-				}
-			}
-			return c.print(asJSON, r)
+			return c.save(out, asJSON, r)
 		},
 	}
 	addPolicyDevice(cmd.Flags(), &on)
@@ -56,7 +50,7 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.Repeats, "repeats", f.Repeats, "timed repeats, of which the median counts")
 	cmd.Flags().IntVar(&f.Workers, "workers", f.Workers, "goroutines of the CPU's side")
 	cmd.Flags().Uint64Var(&f.Seed, "seed", f.Seed, "seed of graph and weights")
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write the figures there too (JSON)")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write the figures there too (JSON); - writes them to stdout instead of the text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"placer/graph"
@@ -25,6 +27,9 @@ func (c *console) benchRegalCommand() *cobra.Command {
 		Args:    noArguments,
 		Example: "  placer bench regal --graphs 100\n  placer bench regal --task memory --graph model.onnx --copies 9",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkStdout("--csv", csvFile, asJSON); err != nil {
+				return err
+			}
 			if t.Folder != "" {
 				return regal.Train(cmd.Context(), f, t, c.bench())
 			}
@@ -34,12 +39,12 @@ func (c *console) benchRegalCommand() *cobra.Command {
 				return err
 			case csvFile == "-":
 				return doc.WriteCSV(c.out)
-			case csvFile != "":
-				if err := fsx.WriteFile(csvFile, doc.WriteCSV); err != nil {
-					return err
-				}
 			}
-			return c.print(asJSON, doc)
+			err = c.print(asJSON, doc)
+			if csvFile != "" {
+				err = errors.Join(err, fsx.WriteFile(csvFile, doc.WriteCSV))
+			}
+			return err
 		},
 	}
 	fl := cmd.Flags()

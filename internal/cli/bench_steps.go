@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"placer/internal/bench"
@@ -12,6 +14,7 @@ func (c *console) benchStepsCommand() *cobra.Command {
 	var machine machineFlags
 	var libraries libraryFlags
 	var byRule, rank []string
+	var out string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "steps",
@@ -29,8 +32,11 @@ func (c *console) benchStepsCommand() *cobra.Command {
 			if err := machine.checkNamed("bench steps"); err != nil {
 				return err
 			}
-			if err := f.Validate(); err != nil {
+			if err := errors.Join(f.Validate(), checkOutput(out, asJSON)); err != nil {
 				return err
+			}
+			if out != "-" { // else there is the one document at the end
+				f.Out = out
 			}
 			gpus, err := c.openGPUs(libraries)
 			if err != nil {
@@ -54,7 +60,7 @@ func (c *console) benchStepsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(asJSON, doc)
+			return c.print(asJSON || out == "-", doc)
 		},
 	}
 	fl := cmd.Flags()
@@ -69,7 +75,7 @@ func (c *console) benchStepsCommand() *cobra.Command {
 	fl.BoolVar(&f.Partition, "partition", false, "devices get multiprocessors of their own (green contexts)")
 	fl.IntVar(&f.Repeats, "repeats", f.Repeats, "timed steps, of which the median counts")
 	fl.DurationVar(&f.Budget, "budget", f.Budget, "time after which no further plan is measured")
-	fl.StringVarP(&f.Out, "out", "o", "", "write all that was measured there (JSON), also after each workload")
+	fl.StringVarP(&out, "out", "o", "", "write all that was measured there (JSON), also after each workload; - writes it to stdout instead of the tables")
 	fl.BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }

@@ -1,10 +1,19 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"placer/hw/gpu"
+	"placer/hw/gpu/fake"
+	"placer/hw/nvml"
 )
 
 const smallGraph = "rnnlm:layers=1,unroll=2"
@@ -18,6 +27,13 @@ func TestOutputIsAskedForFirst(t *testing.T) {
 		{"place", "--workload", smallGraph, "--gpus", "2", "-o", nowhere},
 		{"finetune", "--workload", smallGraph, "--gpus", "2", "-o", nowhere},
 		{"import", "--workload", smallGraph, "-o", nowhere},
+		{"pipeline", "--graph", "none.txt", "--profile", nowhere},
+		{"bench", "hw", "-o", nowhere},
+		{"bench", "hw", "--machine-file", nowhere},
+		{"bench", "hw", "--html", nowhere},
+		{"bench", "steps", "--gpu", "h200", "-o", nowhere},
+		{"bench", "policy", "-o", nowhere},
+		{"bench", "regal", "--csv", nowhere},
 	} {
 		got := command(t, args)
 		if !strings.HasPrefix(got, "! placer: "+nowhere+" cannot be written: ") || !strings.HasSuffix(got, "exit 1\n") {
@@ -75,5 +91,70 @@ func TestNoTimeStillGivesAPlan(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "run", "plan.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a bench has measured goes to stdout for -o -, in place of the text, and to no file.
+func TestBenchOnStdout(t *testing.T) {
+	t.Chdir(t.TempDir())
+	one := fake.Default()
+	one.Devices, one.Memory = 1, 60<<30
+	for _, args := range [][]string{
+		{"hw", "--quick", "--cpu=false"},
+		{"policy", "--nodes", "50", "--repeats", "1"},
+		{"steps", "--gpu", "a100", "--workloads", smallGraph, "--rank", smallGraph, "--plans", "1", "--devices", "2", "--repeats", "1"},
+	} {
+		code, stdout, stderr := onFake(t, one, append(append([]string{"bench"}, args...), "-o", "-")...)
+		if code != 0 || !json.Valid([]byte(stdout)) {
+			t.Errorf("%v: exit %d: %s\n%.300s", args, code, stderr, stdout)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// oneFails has a second GPU that cannot be used.
+type oneFails struct{ gpu.Driver }
+
+func (d oneFails) Retain(dev int) (gpu.Context, error) {
+	if dev == 1 {
+		return 0, errors.New("the second GPU fails")
+	}
+	return d.Driver.Retain(dev)
+}
+
+// TestBenchHardwareSaysAll: the tables come though a file cannot be written, what could not
+// be measured and what could not be written are both told, and clocks that nobody watched
+// have the watcher's reason.
+func TestBenchHardwareSaysAll(t *testing.T) {
+	t.Parallel()
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g := fake.New(fake.Default())
+	h := noHardware()
+	h.open = func(string, string) (gpu.Driver, gpu.BLAS, error) { return oneFails{g}, g.BLAS(), nil }
+	h.watch = func() (monitor, error) { return nil, errors.New("nobody watches") }
+	h.detect = func() (*nvml.Inventory, error) { return nil, errors.New("nothing is detected") }
+	var out, err bytes.Buffer
+	c := &console{in: strings.NewReader(""), out: &out, err: &err, clock: g.Clock, cpu: g.Clock, hardware: h, now: func() time.Time {
+		if err := os.RemoveAll(gone); err != nil { // behind the measuring
+			t.Error(err)
+		}
+		return time.Unix(0, 0)
+	}}
+	code := c.run(context.Background(), []string{"bench", "hw", "--quick", "--cpu=false", "-o", filepath.Join(gone, "hardware.json"), "--machine-file", filepath.Join(gone, "machine.json")})
+	if code != exitFailed {
+		t.Errorf("exit %d", code)
+	}
+	for _, want := range []string{"the second GPU fails", "hardware.json cannot be written", "machine.json cannot be written"} {
+		if !strings.Contains(err.String(), want) {
+			t.Errorf("no %q in %s", want, err.String())
+		}
+	}
+	if text := out.String(); !strings.Contains(text, "Fake GPU") || !strings.Contains(text, "clocks were not watched: nobody watches") || strings.Contains(text, "nothing is detected") {
+		t.Error(text)
 	}
 }
