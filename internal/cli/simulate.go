@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +46,9 @@ func (c *console) simulateCommand() *cobra.Command {
 			}
 			if planFile == "" {
 				return usagef("name a plan by --plan")
+			}
+			if !slices.Contains([]string{planOwn, "none", "default"}, fusion) {
+				return usagef("unknown fusion %q, want plan, none or default", fusion)
 			}
 			how.Scheduler = problem.FIFO
 			if scheduler != planOwn {
@@ -94,13 +99,10 @@ func (c *console) simulate(ctx context.Context, in *inputFlags, planFile string,
 		p.Priority = priority
 	}
 	switch fused {
-	case planOwn:
 	case "none":
 		p.Fusion = nil
 	case "default":
 		p.Fusion = fusion.Default(fuse.NewRules(g), p.Device)
-	default:
-		return usagef("unknown fusion %q, want plan, none or default", fused)
 	}
 	r, err := s.Run(p, sim.Options{Trace: traceFile != ""})
 	var infeasible *sim.Infeasible
@@ -125,22 +127,50 @@ func (c *console) simulate(ctx context.Context, in *inputFlags, planFile string,
 	doc := report.Simulate(g, m, p, r, bound, err)
 	doc.Fusion, doc.Spread = fused, spread
 	doc.Scheduler = scheduler
-	if how.Objective.Normal() == plan.Throughput {
-		source, err := problem.Loads(l.Source, m, s)
-		if err != nil {
-			return err
-		}
-		if doc.MaxLoad, err = report.Loads(source, p.Device); err != nil {
-			return err
-		}
+	over, err := judgeBy(doc, l.Source, m, p, how)
+	if err != nil {
+		return err
 	}
 	if err := c.print(asJSON, doc); err != nil {
 		return err
 	}
-	if infeasible != nil {
+	if infeasible != nil && how.Objective.Normal() != plan.Throughput { // which counts memory in its own way
 		return infeasible
 	}
-	return nil
+	return over
+}
+
+// judgeBy adds to doc what p comes to by an objective other than the step, judged as a
+// search judges it. It returns the error of a plan that does not fit by that.
+func judgeBy(doc *report.Simulation, s problem.Source, m *hw.Machine, p *plan.Plan, how problem.Options) (over, err error) {
+	if how.Objective.Normal() == plan.Step {
+		return nil, nil
+	}
+	how.Robust = nil
+	x, err := problem.New(s, m, how)
+	if errors.Is(err, problem.ErrInfeasible) {
+		return err, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	score := x.Evaluator.Evaluate(p.Decision)
+	doc.Objective = &report.Objective{Name: how.Objective, Value: score.Value, LowerBound: x.Bound, Overflow: int64(score.Overflow)}
+	if how.Objective == plan.Throughput {
+		source, err := problem.Loads(s, m, x.Simulator)
+		if err != nil {
+			return nil, err
+		}
+		if doc.MaxLoad, err = report.Loads(source, p.Device); err != nil {
+			return nil, err
+		}
+		doc.MaxLoad.LowerBound = max(doc.MaxLoad.LowerBound, x.Bound)
+		doc.Objective.LowerBound = doc.MaxLoad.LowerBound
+	}
+	if !score.Feasible() {
+		over = fmt.Errorf("%w: by the %s objective the plan takes %v more memory than the devices have", problem.ErrInfeasible, how.Objective, score.Overflow)
+	}
+	return over, nil
 }
 
 // spreadOf samples the step of p on machines that deviate by the model's error.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 
 	"placer/sim/throughput"
 	"placer/units"
@@ -39,15 +38,11 @@ func Loads(s throughput.Source, device []uint8) (*MaxLoad, error) {
 	return m, nil
 }
 
-func (m *MaxLoad) writeText(pg *page) {
+// table has a row for each device.
+func (m *MaxLoad) table() *table {
 	t := newTable("device", ">load", ">compute", ">communication", ">memory", ">of memory")
 	for _, d := range m.Devices {
 		t.row(d.Name, seconds(d.Compute+d.Communication), seconds(d.Compute), seconds(d.Communication), units.Bytes(d.Bytes), percent(float64(d.Bytes), float64(d.Memory)))
 	}
-	pg.table(t)
-	fits := ""
-	if m.Overflow > 0 {
-		fits = fmt.Sprintf("; %s more than the devices have", units.Bytes(m.Overflow))
-	}
-	pg.prosef("max load %s; proven lower bound %s%s\n", seconds(m.Seconds), seconds(m.LowerBound), fits)
+	return t
 }

@@ -34,10 +34,28 @@ type Simulation struct {
 	Devices      []deviceUse    `json:"devices"`
 	Links        []linkUse      `json:"links"`
 	CriticalPath []criticalStep `json:"critical_path"`
+	// Objective is there where another one than the step was asked for.
+	Objective *Objective `json:"objective,omitempty"`
 	// MaxLoad is there where it was asked for.
 	MaxLoad *MaxLoad `json:"max_load,omitempty"`
 	// Spread is there where it was asked for.
 	Spread *Spread `json:"spread,omitempty"`
+}
+
+// Objective is what a plan comes to by another objective than the step.
+type Objective struct {
+	Name       plan.Objective `json:"name"`
+	Value      float64        `json:"value"` // seconds of throughput, bytes of memory
+	LowerBound float64        `json:"lower_bound"`
+	Overflow   int64          `json:"overflow_bytes"`
+}
+
+func (o *Objective) writeText(pg *page) {
+	fits := ""
+	if o.Overflow > 0 {
+		fits = fmt.Sprintf("; %s more than the devices have", units.Bytes(o.Overflow))
+	}
+	pg.prosef("%s %s; proven lower bound %s%s\n", valueNames[o.Name], Value(o.Name, o.Value), Value(o.Name, o.LowerBound), fits)
 }
 
 // Spread is the step over machines that deviate from the one named.
@@ -168,9 +186,12 @@ func (s *Simulation) WriteText(w io.Writer) error {
 	}
 	pg.table(t)
 	s.writePath(pg)
-	if s.MaxLoad != nil {
+	if s.Objective != nil {
 		pg.printf("\n")
-		s.MaxLoad.writeText(pg)
+		if s.MaxLoad != nil {
+			pg.table(s.MaxLoad.table())
+		}
+		s.Objective.writeText(pg)
 	}
 	return pg.err
 }
