@@ -82,11 +82,15 @@ func (f *Matrix) Build() (*compare.Matrix, error) {
 	return &m, nil
 }
 
-// casesOf returns the cases of the graph of c, on c.GPUs GPUs where no flag
-// says how many; own is for a graph file on the machine that it brings.
+// casesOf returns the cases of the graph of c. Where no flag says how many GPUs, a built-in
+// machine has c.GPUs of them, and a machine file says itself what there is, the CPU too; own
+// is for a graph file on the machine that it brings.
 func (f *Matrix) casesOf(c compare.Case, own bool) (all []compare.Case) {
 	counts := f.Counts
 	if len(counts) == 0 {
+		if len(f.Machines) > 0 {
+			c.GPUs = 0
+		}
 		counts = []int{c.GPUs}
 	}
 	for _, n := range counts {

@@ -49,8 +49,14 @@ func (c *console) compareCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.list:
+				if err := uselessBut(cmd, "list", "json"); err != nil {
+					return err
+				}
 				return c.listMethods(f.form.json)
 			case f.audit != "":
+				if err := uselessBut(cmd, "audit"); err != nil {
+					return err
+				}
 				return c.audit(f.audit)
 			}
 			return c.compare(cmd.Context(), cmd, &f)
@@ -81,6 +87,7 @@ func (c *console) compareCommand() *cobra.Command {
 	f.form.add(cmd)
 	fl.StringVar(&f.html, "html", "", "write a web page of charts there too")
 	exclusive(cmd, "out", "resume", "audit", "list")
+	exclusive(cmd, "machine", "gpu")
 	beside(fl, "resume", "workers", "json", "csv", "markdown", "html")
 	return cmd
 }

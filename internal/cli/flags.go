@@ -239,6 +239,18 @@ func useless(cmd *cobra.Command, what string, names ...string) error {
 	return nil
 }
 
+// uselessBut reports the first flag that was given beside the one called what and is none
+// of those named.
+func uselessBut(cmd *cobra.Command, what string, names ...string) error {
+	var err error
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && f.Name != what && !slices.Contains(names, f.Name) {
+			err = useless(cmd, "--"+what, f.Name)
+		}
+	})
+	return err
+}
+
 // alias makes other another name of the flag called name.
 func alias(fl *pflag.FlagSet, other, name string) {
 	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
