@@ -77,7 +77,8 @@ func (c *console) benchHardwareCommand() *cobra.Command {
 	}
 	f.libraries.add(cmd.Flags())
 	cmd.Flags().IntSliceVar(&f.gpus, "gpus", nil, "measure these GPUs, as 0,1; all without it")
-	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write all that was measured there (JSON); - writes it to stdout instead of the tables")
+	alias(cmd.Flags(), "out", "output")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write all that was measured there (JSON); - writes it to stdout instead of the tables")
 	cmd.Flags().StringVar(&f.file, "machine-file", "", "write the machine there")
 	cmd.Flags().StringVar(&f.html, "html", "", "write a web page with the roofline of each card there")
 	cmd.Flags().StringVar(&f.name, "name", "here", "name of the machine")

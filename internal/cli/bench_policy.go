@@ -50,7 +50,8 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.Repeats, "repeats", f.Repeats, "timed repeats, of which the median counts")
 	cmd.Flags().IntVar(&f.Workers, "workers", f.Workers, "goroutines of the CPU's side")
 	cmd.Flags().Uint64Var(&f.Seed, "seed", f.Seed, "seed of graph and weights")
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write the figures there too (JSON); - writes them to stdout instead of the text")
+	alias(cmd.Flags(), "out", "output")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the figures there too (JSON); - writes them to stdout instead of the text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }

@@ -75,7 +75,8 @@ func (c *console) benchStepsCommand() *cobra.Command {
 	fl.BoolVar(&f.Partition, "partition", false, "devices get multiprocessors of their own (green contexts)")
 	fl.IntVar(&f.Repeats, "repeats", f.Repeats, "timed steps, of which the median counts")
 	fl.DurationVar(&f.Budget, "budget", f.Budget, "time after which no further plan is measured")
-	fl.StringVarP(&out, "out", "o", "", "write all that was measured there (JSON), also after each workload; - writes it to stdout instead of the tables")
+	alias(fl, "out", "output")
+	fl.StringVarP(&out, "output", "o", "", "write all that was measured there (JSON), also after each workload; - writes it to stdout instead of the tables")
 	fl.BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }

@@ -47,7 +47,8 @@ func (c *console) detectCommand() *cobra.Command {
 			return c.writeOutput(out, m.Write)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write the machine file there; - prints it")
+	alias(cmd.Flags(), "out", "output")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the machine file there; - prints it")
 	cmd.Flags().StringVar(&name, "name", "here", "name of the machine")
 	cmd.Flags().BoolVar(&withCPU, "cpu", true, "make the host's CPU a device too")
 	return cmd

@@ -237,6 +237,7 @@ func (c *console) splitCommand() *cobra.Command {
 	cmd.Flags().IntVar(&sms, "sms", 0, "multiprocessors of each part, where they are divided too")
 	cmd.Flags().StringVar(&link, "link", "25 GB/s", "bandwidth between two parts")
 	cmd.Flags().StringVar(&latency, "latency", "10 us", "latency between two parts")
-	cmd.Flags().StringVarP(&out, "out", "o", "-", "write the machine file there; - prints it")
+	alias(cmd.Flags(), "out", "output")
+	cmd.Flags().StringVarP(&out, "output", "o", "-", "write the machine file there; - prints it")
 	return cmd
 }

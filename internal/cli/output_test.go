@@ -114,6 +114,21 @@ func TestBenchOnStdout(t *testing.T) {
 	}
 }
 
+// The file that a command makes is --output everywhere; --out, which is a folder elsewhere,
+// stays another name of it where it was its name.
+func TestOutputHasOneName(t *testing.T) {
+	for _, line := range []string{"machines detect", "machines split", "bench hw", "bench steps", "bench policy"} {
+		cmd, _, err := (&console{}).root().Find(strings.Fields(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := cmd.Flags().ShorthandLookup("o")
+		if f == nil || f.Name != "output" || cmd.Flags().Lookup("out") != f {
+			t.Errorf("%s: -o is %+v", line, f)
+		}
+	}
+}
+
 // oneFails has a second GPU that cannot be used.
 type oneFails struct{ gpu.Driver }
 
