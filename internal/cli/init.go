@@ -23,6 +23,7 @@ const hostCores = 16
 type initFlags struct {
 	gpus         []string // cards by name
 	memory, slot string
+	pcie         hw.Slot // that slot says
 	cores        int
 	name, out    string
 }
@@ -47,6 +48,12 @@ func (c *console) initCommand() *cobra.Command {
 			case cmd.Flags().Changed("cores") && f.memory == "":
 				return usagef("--cores goes with --cpu, which names the CPU's memory")
 			}
+			if f.slot != "" {
+				var err error
+				if f.pcie, err = hw.ParseSlot(f.slot); err != nil {
+					return usagef("--pcie: %v", err)
+				}
+			}
 			if !cmd.Flags().Changed("gpu") && !cmd.Flags().Changed("cpu") {
 				return c.initHere(&f)
 			}
@@ -68,6 +75,8 @@ func (c *console) initHere(f *initFlags) error {
 	host := c.hardware.host()
 	inv, err := c.hardware.detect()
 	switch {
+	case err == nil && f.slot != "":
+		return usagef("--pcie goes with --gpu: NVIDIA's library tells the slots of this host")
 	case err == nil:
 		m, err := inv.Machine(f.name, host)
 		if err != nil {
@@ -117,12 +126,8 @@ func (c *console) initNamed(f *initFlags) error {
 // writeTemplate writes t, its cards in the slots that f names.
 func (c *console) writeTemplate(f *initFlags, t *hw.Template) error {
 	if f.slot != "" {
-		s, err := hw.ParseSlot(f.slot)
-		if err != nil {
-			return usagef("--pcie: %v", err)
-		}
 		for i := range t.Cards {
-			t.Cards[i].PCIe = t.Cards[i].PCIe.Meet(s)
+			t.Cards[i].PCIe = t.Cards[i].PCIe.Meet(f.pcie)
 		}
 	}
 	switch {

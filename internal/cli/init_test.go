@@ -38,6 +38,7 @@ func TestInit(t *testing.T) {
 		{"--gpu rtx1", `unknown card "rtx1", want one of rtx3060`},
 		{"--gpu l4*0", "want a card and how many"},
 		{"--gpu l4 --pcie 9", "want a generation from 1 to 6"},
+		{"--pcie 9", "want a generation from 1 to 6"},
 		{"--cpu much", "want the host's memory, as 128GB"},
 		{"--cpu 64GB --cores 0", "want at least 1"},
 		{"--gpu l4*40,l4*40", "80 cards, want fewer than 64"},
@@ -69,5 +70,15 @@ func TestInitFromHost(t *testing.T) {
 	}
 	if !strings.Contains(notes.String(), "no figures are known of") || !strings.Contains(notes.String(), "1660") {
 		t.Error(notes.String())
+	}
+}
+
+// The slots of a host whose library tells them are not for --pcie to say.
+func TestInitKnowsItsSlots(t *testing.T) {
+	var out, notes strings.Builder
+	c := newConsole(strings.NewReader(""), &out, &notes)
+	c.hardware.detect = func() (*nvml.Inventory, error) { return &nvml.Inventory{}, nil }
+	if code := c.main([]string{"machines", "init", "--pcie", "4"}); code != exitUsage || !strings.Contains(notes.String(), "--pcie goes with --gpu") {
+		t.Errorf("exit %d: %s%s", code, out.String(), notes.String())
 	}
 }
