@@ -81,10 +81,11 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 		}
 		return nil, usagef("name a placement by --plan")
 	}
-	data, err := c.readInput(path)
+	data, err := c.readPlacement(path)
 	if err != nil {
-		return nil, noPlan(path, err)
+		return nil, err
 	}
+	path = inputName(path)
 	if t, other := formats.IsTarget(data); other && t.Name != "accelerate" { // whose faults are findings
 		q, err := formats.Read(data, path, l.Graph, m)
 		if err != nil {

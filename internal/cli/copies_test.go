@@ -42,7 +42,7 @@ func TestSendersSayWhatTheyDoNot(t *testing.T) {
 		{args("search", "machine.json", "--objective", "throughput", "--evaluations", "5", "--out", path("no")), 1, "machine two cores: the throughput objective knows no copies that occupy the sender"},
 		{args("export", "machine.json", "--plan", path("plan.json"), "--as", "schedule", "--contention", "fair-share"), 1, "transfers occupy the sender on machine two cores, which contention fair-share cannot say"},
 		{args("export", "machine.json", "--plan", path("plan.json"), "--as", "schedule", "--contention", "often"), 2, "often"},
-		{args("export", "machine.json", "--plan", path("plan.json"), "--contention", "fifo"), 2, "--contention goes with --to schedule"},
+		{args("export", "machine.json", "--plan", path("plan.json"), "--contention", "fifo"), 2, "--contention does not go with --to plan"},
 	} {
 		code, stdout, stderr := runHere(c.args...)
 		last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 	"placer/graph"
 	graphformats "placer/graph/formats"
 	"placer/graph/formats/dnnpart"
-	"placer/graph/formats/foreign"
 	"placer/graph/formats/onnxcut"
 	"placer/graph/formats/tensorflow"
 	"placer/hw"
@@ -57,11 +57,8 @@ func (c *console) exportCommand() *cobra.Command {
 			"  placer export --graph vgg16.graph.txt --gpus 4 --plan plan.json \\\n" +
 			"     --to pipedream -o vgg16_partitioned.txt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := errors.Join(f.check(cmd, f.plan, f.split), f.checkForm(cmd)); err != nil {
 				return err
-			}
-			if f.contention != "" && f.to != "schedule" {
-				return usagef("--contention goes with --to schedule")
 			}
 			if _, err := sim.ParseContention(f.contention); f.contention != "" && err != nil {
 				return usage(err)
@@ -83,8 +80,8 @@ func (c *console) exportCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`, or the form of another program, to write in that form")
-	cmd.Flags().StringVar(&f.split, "split", "", "split `FILE` of a dnn-partitioning instance to write as a plan")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`, or the form of another program, to write in that form; - reads stdin")
+	cmd.Flags().StringVar(&f.split, "split", "", "split `FILE` of a dnn-partitioning instance to write as a plan; - reads stdin")
 	cmd.Flags().StringVar(&f.to, "to", "plan", "`FORM`: plan, schedule (names, devices and a static order, for runtimes), split (dnn-partitioning), pipedream (a profile with stages), or a program: "+targetNames()+"; --as is the same flag")
 	cmd.Flags().StringVar(&f.objective, "objective", string(plan.Step), "what the nearest plan that a program can take is chosen by: step, throughput or memory")
 	alias(cmd.Flags(), "as", "to")
@@ -99,7 +96,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, changed, err := placementOf(f, &l, m)
+	p, changed, err := c.placementOf(f, &l, m)
 	if err != nil {
 		return nil, err
 	}
@@ -135,40 +132,43 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	}
 	t, err := formats.Find(f.to)
 	if err != nil {
-		return nil, usagef("--to %s: want plan, schedule, split, pipedream, %s", f.to, targetNames())
+		return nil, err
 	}
 	return c.exportTo(t, f, l, m, p)
 }
 
+// checkForm reports a form that there is not, and flags that do nothing for one.
+func (f *exportFlags) checkForm(cmd *cobra.Command) error {
+	what := "--to " + f.to
+	switch f.to {
+	case "plan", "split", "pipedream", "onnx-devices":
+		return useless(cmd, what, "contention", "objective")
+	case "schedule", "graphdef": // any plan can be said in these
+		return useless(cmd, what, "objective")
+	case "onnx":
+		return nil
+	}
+	if _, err := formats.Find(f.to); err != nil {
+		return usagef("%s: want plan, schedule, split, pipedream, %s", what, targetNames())
+	}
+	return nil
+}
+
 // placementOf returns the placement that f names, of the plan's changed graph, which l then
 // is; and the plan's file where it is one.
-func placementOf(f *exportFlags, l *loaded, m *hw.Machine) (*plan.Plan, *plan.File, error) {
+func (c *console) placementOf(f *exportFlags, l *loaded, m *hw.Machine) (*plan.Plan, *plan.File, error) {
 	switch {
 	case f.plan != "":
-		if p, err := inForm(f.plan, l.Graph, m); p != nil || err != nil {
-			return p, nil, err
-		}
-		file, err := plan.ReadFile(f.plan)
-		if err != nil {
-			return nil, nil, noPlan(f.plan, err)
-		}
-		if err := l.change(file); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)
-		}
-		p, err := file.Plan(l.Graph, m)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.plan, err)
-		}
-		return p, file, nil
+		return c.planFileOf(f.plan, l, m)
 	case f.split != "":
 		if l.file.Partitioning == nil {
 			return nil, nil, usagef("--split goes with a dnn-partitioning instance as --graph")
 		}
-		data, err := foreign.ReadFile(f.split)
+		data, err := c.readPlacement(f.split)
 		if err != nil {
 			return nil, nil, err
 		}
-		s, err := l.file.Partitioning.ReadSplit(data, f.split)
+		s, err := l.file.Partitioning.ReadSplit(data, inputName(f.split))
 		if err != nil {
 			return nil, nil, err
 		}

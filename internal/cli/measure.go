@@ -109,7 +109,7 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	}
 	p, err := file.Plan(l.Graph, m)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.plan, err)
+		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
 	simulated := map[measure.Mode]*judgedStep{}
 	for _, mode := range modes {
@@ -188,7 +188,7 @@ func judgeStep(l loaded, m *hw.Machine, p *plan.Plan) (*judgedStep, error) {
 // readPlan reads the plan file at path, or stdin for "-".
 func (c *console) readPlan(path string) (*plan.File, error) {
 	if path == "-" {
-		return plan.Read(c.in, "stdin")
+		return plan.Read(c.in, stdin)
 	}
 	f, err := plan.ReadFile(path)
 	return f, noPlan(path, err)

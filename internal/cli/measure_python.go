@@ -74,7 +74,7 @@ func (c *console) measurePython(ctx context.Context, r python.Runtime, f *measur
 	}
 	p, err := file.Plan(l.Graph, m)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.plan, err)
+		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
 	if p.Fusion != nil {
 		c.note("without the plan's fusion: %s's steps are measured op by op", r.Title)
@@ -96,7 +96,7 @@ func (c *console) measurePython(ctx context.Context, r python.Runtime, f *measur
 	c.note("measuring with %s", with)
 	a, err := runtime.Measure(step.schedule, python.Request{Steps: f.repeats, Clock: cmp.Or(f.python.clock, r.Clock(m)), Trace: true})
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.plan, err)
+		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
 	if f.trace != "" {
 		if err := writeTrace(f.trace, a.SimTrace(l.Graph, m), l.Graph, m); err != nil {

@@ -17,39 +17,61 @@ import (
 // maxPlan bounds a placement, in whatever form.
 const maxPlan = 1 << 30
 
+// stdin is what errors call it.
+const stdin = "stdin"
+
+// inputName returns what errors call the input at path.
+func inputName(path string) string {
+	if path == "-" {
+		return stdin
+	}
+	return path
+}
+
+// readPlacement reads the placement in the file at path, in whatever form, or from stdin for
+// "-".
+func (c *console) readPlacement(path string) ([]byte, error) {
+	if path == "-" {
+		return fsx.ReadAll(c.in, stdin, maxPlan)
+	}
+	data, err := fsx.ReadFile(path, maxPlan)
+	return data, noPlan(path, err)
+}
+
 // planOf reads the plan at path for l on m: placer's own file, or what another program
 // takes. l becomes what a plan is for, with its changes. It says when a plan was made for
 // a machine of other figures.
 func (c *console) planOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, error) {
-	var data []byte
-	var err error
-	if path == "-" {
-		path = "stdin"
-		data, err = fsx.ReadAll(c.in, path, maxPlan)
-	} else {
-		data, err = fsx.ReadFile(path, maxPlan)
-	}
+	p, _, err := c.planFileOf(path, l, m)
+	return p, err
+}
+
+// planFileOf is planOf with the file, which is nil for the form of another program.
+func (c *console) planFileOf(path string, l *loaded, m *hw.Machine) (*plan.Plan, *plan.File, error) {
+	data, err := c.readPlacement(path)
 	if err != nil {
-		return nil, noPlan(path, err)
+		return nil, nil, err
 	}
+	path = inputName(path)
 	if _, other := formats.IsTarget(data); other {
-		return formats.Read(data, path, l.Graph, m)
+		p, err := formats.Read(data, path, l.Graph, m)
+		return p, nil, err
 	}
 	file, err := plan.Read(bytes.NewReader(data), path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := l.change(file); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	p, err := file.Plan(l.Graph, m)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if !file.SameMachine(m) {
 		c.note("%s: the plan was made for %s", path, otherMachine(file, m))
 	}
-	return p, nil
+	return p, file, nil
 }
 
 // noPlan returns err, of reading a plan at path, or what path is instead: a run's folder,

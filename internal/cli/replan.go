@@ -90,14 +90,14 @@ func (c *console) replan(ctx context.Context, f *replanFlags) error {
 	}
 	given := l.Graph
 	if err := l.change(old); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
 	whole := &hw.Machine{Name: old.MachineName} // of the names alone: the plan must be the graph's
 	for _, name := range old.Devices {
 		whole.Devices = append(whole.Devices, hw.Device{Name: name})
 	}
 	if _, err := old.Plan(l.Graph, whole); err != nil {
-		return fmt.Errorf("%s: %w", f.plan, err)
+		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
 	doc := &report.Replanned{Format: report.ReplannedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.IdentifyMachine(m), Lost: []string{}}
 	to := make([]uint8, len(old.Devices))
