@@ -101,9 +101,21 @@ func loadPolicy(name string) (*sequential.Policy, error) {
 	return sequential.Read(data, name)
 }
 
-// placed prepares the problem of f and the document on it, with the human
-// expert's row.
+// placed prepares the problem of f and the document on it.
 func (c *console) placed(ctx context.Context, f *placeFlags, policy *sequential.Policy) (*plan.Problem, *report.Placed, error) {
+	p, expert, err := c.expert(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := sequential.NewFeatures(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, placedDocument(f, policy, p, expert, w), nil
+}
+
+// expert prepares the problem of f and places it as the human expert does.
+func (c *console) expert(ctx context.Context, f *placeFlags) (*plan.Problem, *plan.Outcome, error) {
 	l, m, err := c.load(&f.inputFlags)
 	if err != nil {
 		return nil, nil, err
@@ -118,18 +130,16 @@ func (c *console) placed(ctx context.Context, f *placeFlags, policy *sequential.
 	}
 	p := &t.Problem
 	p.Seed = f.seed
-	expert, err := rules.Expert().Place(ctx, p)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := sequential.NewFeatures(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	return p, &report.Placed{
-		Format: report.PlacedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.IdentifyMachine(m), Policy: f.policy,
+	out, err := rules.Expert().Place(ctx, p)
+	return p, out, err
+}
+
+// placedDocument is the document on p, of features w, with the human expert's row.
+func placedDocument(f *placeFlags, policy *sequential.Policy, p *plan.Problem, expert *plan.Outcome, w *sequential.Features) *report.Placed {
+	return &report.Placed{
+		Format: report.PlacedFormat, Graph: report.IdentifyGraph(p.Graph), Machine: report.IdentifyMachine(p.Machine), Policy: f.policy,
 		Distance: policy.Distance(w), Reach: policy.Limit(), Human: expert.Score.Value, HumanFits: expert.Score.Feasible(),
-	}, nil
+	}
 }
 
 func placedRow(method string, s plan.Score, human float64, evaluations int) report.PlacedRow {
@@ -137,7 +147,7 @@ func placedRow(method string, s plan.Score, human float64, evaluations int) repo
 }
 
 func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.Policy, samples int, direct bool) error {
-	p, doc, err := c.placed(ctx, f, policy)
+	p, expert, err := c.expert(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -146,6 +156,7 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 	if err != nil {
 		return err
 	}
+	doc := placedDocument(f, policy, p, expert, w)
 	first, sample := "greedy", policy.ZeroShot
 	if direct {
 		first, sample = "first", policy.Direct
