@@ -10,6 +10,8 @@ import (
 
 	"placer/graph/train"
 	"placer/hw"
+	"placer/measure/session"
+	"placer/placer/corpus/families"
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/plan"
@@ -35,14 +37,15 @@ func flagValues() map[string][]string {
 	for _, c := range hw.Cards() {
 		cards = append(cards, c.Name)
 	}
+	papers, known := families.Names(families.Papers()), families.Names(families.All())
 	schedulers := []string{string(problem.CriticalPath), string(problem.FIFO)}
 	return map[string][]string{
-		"workload": built, "workloads": built, "rank": built, "gpu": hw.Names(), "init gpu": cards, "pcie": {"3", "4", "5"},
+		"workload": built, "workloads": built, "pretrain workloads": papers, "hold-out": known, "rank": built, "gpu": hw.Names(), "init gpu": cards, "pcie": {"3", "4", "5"},
 		"methods": append(names, "search"), "search methods": searched, "against": names,
 		"objective": {string(plan.Step), string(plan.Throughput), string(plan.Memory)}, "contention": {"fifo", "fair-share", "none"},
 		"scheduler": schedulers, "simulate scheduler": append(schedulers, planOwn), "fusion": {planOwn, "none", "default"},
 		"tasks": strings.Split(plan.AllTasks.String(), ","), "granularity": {"op", "cell", "segment", "chain"},
-		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": strings.Split(runtimeNames(), ", "),
+		"train": {train.SGD.String(), train.Momentum.String(), train.Adam.String()}, "evaluator": {byRoofline, byHardware, byBoth}, "runtime": strings.Split(runtimeNames(), ", "), "search runtime": {onKernels, session.Torch},
 		"policy-device": {onCPU, onCUDA}, "mode": {"eager", "graph", "both"}, "import as": graphForms, "export to": append([]string{planOwn, "schedule", "split", "pipedream"}, strings.Split(targetNames(), ", ")...),
 		"robust": {"p90", "p95", "p99"}, "recompute": {"auto", "never"}, "offload": {"auto", "never"}, "guides": {"all", "none"}, "clock": {"virtual", "wall"}, "regal task": {"synthetic", "time", "memory"},
 		"compare for": slices.Sorted(maps.Keys(rivalsFor)), "search for": moduleTargets(),

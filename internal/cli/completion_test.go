@@ -29,6 +29,10 @@ func TestCompletion(t *testing.T) {
 		{[]string{"measure", "--clock", "v"}, "virtual\n"},
 		{[]string{"bench", "regal", "--task", "s"}, "synthetic\n"},
 		{[]string{"pretrain", "--guides", ""}, "all\nnone\n"},
+		{[]string{"pretrain", "--workloads", "gnmt"}, "gnmt\n"},
+		{[]string{"pretrain", "moves", "--hold-out", "gn"}, "gnmt\n"},
+		{[]string{"search", "--runtime", ""}, "kernels\ntorch\n"},
+		{[]string{"measure", "--runtime", "t"}, "torch\ntensorflow\n"},
 	} {
 		got := command(t, append([]string{"__complete"}, c.args...))
 		if !strings.HasPrefix(got, c.want+":4\n") {
