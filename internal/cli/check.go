@@ -108,7 +108,7 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 	}
 	p, err := func() (*check.Placement, error) {
 		switch {
-		case head.Format == plan.Format:
+		case head.Format == plan.Format || head.Format == plan.ChangedFormat:
 			f, err := plan.Read(bytes.NewReader(data), path)
 			if err != nil {
 				return nil, err

@@ -69,7 +69,7 @@ func (c *console) exportCommand() *cobra.Command {
 			if _, err := plan.ParseObjective(f.objective); err != nil {
 				return usage(err)
 			}
-			write, err := c.export(&f)
+			write, err := c.export(cmd.Context(), &f)
 			if err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func (c *console) exportCommand() *cobra.Command {
 }
 
 // export returns what writes the placement.
-func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
+func (c *console) export(ctx context.Context, f *exportFlags) (func(io.Writer) error, error) {
 	l, m, err := c.load(&f.inputFlags)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	case "graphdef":
 		return c.exportGraphDef(f, l, m, p)
 	case "onnx":
-		return c.exportONNX(f, l, m, p)
+		return c.exportONNX(ctx, f, l, m, p)
 	case "onnx-devices":
 		return c.exportONNXDevices(f, l, m, p)
 	}
@@ -134,7 +134,7 @@ func (c *console) export(f *exportFlags) (func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.exportTo(t, f, l, m, p)
+	return c.exportTo(ctx, t, f, l, m, p)
 }
 
 // checkForm reports a form that there is not, and flags that do nothing for one.
@@ -220,14 +220,14 @@ func (c *console) exportGraphDef(f *exportFlags, l loaded, m *hw.Machine, p *pla
 
 // exportONNX writes the ONNX model that --graph names as one model a stage of the
 // nearest contiguous plan, beside the list of them that it returns the writer of.
-func (c *console) exportONNX(f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
 	if l.file.ONNX == nil || f.Graph == "-" || f.Train != "" {
 		return nil, usagef("--to onnx goes with an ONNX file as --graph, without --train")
 	}
 	if f.out == "-" {
 		return nil, usagef("--to onnx writes several files: name the list of them by -o, as in -o stages.json")
 	}
-	out, err := c.nearest(formats.Target{Name: "onnx", Stages: true, Ops: true}, f, l, m, p)
+	out, err := c.nearest(ctx, formats.Target{Name: "onnx", Stages: true, Ops: true}, f, l, m, p)
 	if err != nil {
 		return nil, err
 	}
@@ -314,12 +314,12 @@ func onnxElem(t graph.DType) int32 {
 }
 
 // exportTo returns what writes p in the form of t, or the nearest plan that t can take.
-func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
+func (c *console) exportTo(ctx context.Context, t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (func(io.Writer) error, error) {
 	parts, err := formats.FindParts(l.Graph)
 	if err != nil {
 		return nil, fmt.Errorf("--to %s: %w", t.Name, err)
 	}
-	out, err := c.nearest(t, f, l, m, p)
+	out, err := c.nearest(ctx, t, f, l, m, p)
 	if err != nil {
 		return nil, err
 	}
@@ -330,13 +330,14 @@ func (c *console) exportTo(t formats.Target, f *exportFlags, l loaded, m *hw.Mac
 	return func(w io.Writer) error { return t.Write(w, s) }, nil
 }
 
-// nearest returns the nearest plan to p that t can take, and says what both cost.
-func (c *console) nearest(t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (*plan.Outcome, error) {
+// nearest returns the nearest plan to p that t can take, and says what both cost. One that
+// does not fit is an error.
+func (c *console) nearest(ctx context.Context, t formats.Target, f *exportFlags, l loaded, m *hw.Machine, p *plan.Plan) (*plan.Outcome, error) {
 	x, err := problem.New(l.Source, m, problem.Options{Objective: plan.Objective(f.objective), Contention: f.contention})
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := stages.Nearest(context.Background(), &x.Problem, t, p.Device)
+	out, _, err := stages.Nearest(ctx, &x.Problem, t, p.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -348,6 +349,12 @@ func (c *console) nearest(t formats.Target, f *exportFlags, l loaded, m *hw.Mach
 		}
 	}
 	c.note("%s: the plan %s, what %s can take of it %s: %d of %d ops moved", t.Name, judged(was, x.Objective), t.Name, judged(is, x.Objective), moved, l.NumOps())
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the nearest so far is no answer
+	}
+	if !is.Feasible() {
+		return nil, fmt.Errorf("--to %s: %w", t.Name, tooMuch(is))
+	}
 	return out, nil
 }
 
