@@ -95,9 +95,13 @@ type deviceModel struct {
 	products map[productKey]units.Seconds // graphs repeat few shapes many times
 }
 
+// productKey is what the time of a product depends on beside its device and the constants:
+// the type whose rate it has, the class of the op, whose pattern says at which bandwidth
+// partial sums are kept, and the op's own type, which has the rate of vector units.
 type productKey struct {
 	graph.GEMM
-	t graph.DType
+	t, own graph.DType
+	class  graph.Class
 }
 
 func newDeviceModel(v *hw.Device, cfg Config) *deviceModel {
@@ -174,7 +178,7 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 			bandwidth = x.dev.MemoryBandwidth * units.BytesPerSecond(q.Memory)
 			c.Memory = o.Bytes.Over(bandwidth)
 		}
-		key := productKey{o.GEMM, t}
+		key := productKey{o.GEMM, t, o.DType, facts.Class}
 		s, ok := x.products[key]
 		if !ok {
 			// Products too thin for tiles (a column, a depthwise filter) run on the
