@@ -212,6 +212,34 @@ func TestTablesPerDistinctDevice(t *testing.T) {
 	}
 }
 
+// A peak of f64 is that of matrix units where a chip has them: products get it, elementwise
+// arithmetic half the rate of f32, as on a chip without.
+func TestDoublePrecision(t *testing.T) {
+	product := graph.GEMM{Batch: 1, M: 8192, N: 8192, K: 8192}
+	for _, c := range []struct {
+		machine string
+		ratio   float64 // of f64's peak to the rate of vector units
+	}{{"v100", 1}, {"a100", 2}, {"h100", 2}, {"h200", 2}, {"h200m", 2}, {"b200", 1}} {
+		m, err := hw.Take(c.machine, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := newDeviceModel(&m.Devices[0], Default())
+		single, double := x.cost(&graph.Op{Kind: "Add", FLOPs: 1e9}).Compute, x.cost(&graph.Op{Kind: "Add", DType: graph.F64, FLOPs: 1e9}).Compute
+		if r := float64(double / single); r < 1.99 || r > 2.01 {
+			t.Errorf("%s: elementwise arithmetic in f64 takes %.3f times that in f32, want 2", c.machine, r)
+		}
+		peak := m.Devices[0].Peak
+		if r := 2 * float64(peak["f64"]/peak["f32"]); r < 0.99*c.ratio || r > 1.01*c.ratio {
+			t.Errorf("%s: f64 %v beside f32 %v", c.machine, peak["f64"], peak["f32"])
+		}
+		got, least := x.cost(&graph.Op{Kind: "MatMul", DType: graph.F64, GEMM: product, FLOPs: product.FLOPs(), Precise: true}).Compute, product.FLOPs().Over(peak["f64"])
+		if got < least || got > least*3/2 {
+			t.Errorf("%s: a product of f64 takes %v, at the peak %v", c.machine, got, least)
+		}
+	}
+}
+
 // A device of unknown architecture has the constants of its kind.
 func TestUnknownArchitecture(t *testing.T) {
 	cfg := Default()
