@@ -46,6 +46,9 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 		if e.split.Blocks == 0 {
 			return nil, fmt.Errorf("graph %s: no attention or feed-forward block can be cut for tensor parallelism", m.Micro.Name())
 		}
+		if n := e.split.Heads; n%int64(s.Tensor) != 0 {
+			return nil, fmt.Errorf("graph %s: heads of keys and values in its attention are %d, which %d ranks cannot share evenly; ranks with copies of a head are not modelled", m.Micro.Name(), n, s.Tensor)
+		}
 		if e.split.Width%int64(s.Tensor) != 0 {
 			return nil, fmt.Errorf("graph %s: its blocks can be cut in a divisor of %d, not in %d", m.Micro.Name(), e.split.Width, s.Tensor)
 		}

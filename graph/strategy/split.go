@@ -14,7 +14,9 @@ import (
 //     together (queries, keys and values; gate and up).
 //   - What follows from their results, up to the next products with weights, is the
 //     block. It holds if all of it reads nothing else but what is there once, no op of it
-//     normalises over all columns, and all its results go to those products.
+//     normalises over all columns, and all its results go to those products. Its batched
+//     products have one head of keys and values for each group of queries; a rank has whole
+//     heads, never a part of the samples.
 //   - Gradients follow what they are gradients of.
 //
 // Parts of a block's first results are partial sums nowhere; its last result is, and so is the
@@ -33,6 +35,9 @@ type Split struct {
 	Blocks int
 	// Width is the number by which all cut dimensions divide: the greatest common divisor.
 	Width int64
+	// Heads is what batched products have to divide, their heads of keys and values: the
+	// greatest common divisor, 0 without such products. Width divides it.
+	Heads int64
 }
 
 // FindSplit returns what of m can be cut.
@@ -112,7 +117,7 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 	g := s.m.Micro
 	inside := map[graph.TensorID]bool{}
 	var ops, ends []graph.OpID
-	width := int64(0)
+	width, count := int64(0), s.Heads
 	for _, i := range open {
 		if closed[i] {
 			return false
@@ -165,8 +170,8 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 				return false
 			}
 		}
-		if o := g.Op(v); !o.GEMM.IsZero() {
-			width = gcd(width, o.GEMM.Batch)
+		if n := s.heads(v); n > 0 {
+			width, count = gcd(width, n), gcd(count, n)
 		}
 	}
 	for _, v := range slices.Concat(open, ops, ends) {
@@ -179,8 +184,26 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 		s.Partial[first(g, v)] = true
 	}
 	s.Blocks++
-	s.Width = gcd(s.Width, width)
+	s.Width, s.Heads = gcd(s.Width, width), count
 	return true
+}
+
+// heads returns how many parts the batched product of op i can be shared out in, 0 where it
+// is none. A result of [B,heads,...] has the samples of a micro-batch first, which tensor
+// parallelism leaves whole; of fewer dimensions nothing tells samples from heads.
+func (s *Split) heads(i graph.OpID) int64 {
+	g := s.m.Micro
+	o := g.Op(i)
+	if o.GEMM.IsZero() {
+		return 0
+	}
+	if shape := g.Tensor(first(g, i)).Shape; len(shape) > 3 && shape[1] > 0 && o.GEMM.Batch%shape[1] == 0 {
+		return shape[1]
+	}
+	if o.GEMM.Batch > 1 {
+		return o.GEMM.Batch
+	}
+	return 0
 }
 
 // local reports whether op i can work on some of the columns or heads alone.
@@ -189,7 +212,7 @@ func (s *Split) local(i graph.OpID) bool {
 	case graph.ClassElementwise, graph.ClassMove, graph.ClassMeta:
 		return true
 	case graph.ClassGEMM:
-		return o.GEMM.Batch > 1
+		return s.heads(i) > 0
 	case graph.ClassReduction:
 		return o.Kind == "Softmax" || o.Kind == "Max" || o.Kind == "Sum"
 	}
