@@ -11,9 +11,10 @@
 //     there once for a replica. Ops of the forward and the backward pass are there once
 //     for every micro-batch, as the micro-batch's graph has them. The update is there
 //     once, as the whole batch's graph has it.
-//   - A gradient is summed over the micro-batches in a buffer of its size, which is held
-//     throughout (Megatron-LM's main_grad), one AssignAdd each. Gradients that list rows
-//     are concatenated, as TensorFlow does.
+//   - A gradient is summed over the micro-batches in a buffer of its size and type, which is
+//     held throughout, one AssignAdd each (Megatron-LM's main_grad, which is of f32 for weights
+//     of bf16 too, and so twice as large there). Gradients that list rows are concatenated, as
+//     TensorFlow does.
 //   - Replicas reduce gradients bucket by bucket, in the order in which the last
 //     micro-batch completes them, on a stream of their own beside the backward pass
 //     (PyTorch's DistributedDataParallel: Li et al., VLDB 2020). Sharding says what they
