@@ -255,8 +255,8 @@ func (c *call) addBias(slot int, out graph.Shape) {
 	}
 }
 
-// gemm returns the product that stands for all products of the op: the largest,
-// its batch scaled to the FLOPs of all.
+// gemm returns the product that stands for all products of the op: the largest, grown
+// to the FLOPs of all.
 func gemm(products []graph.GEMM) (g graph.GEMM, total units.FLOPs) {
 	for _, p := range products {
 		total += p.FLOPs()
@@ -264,12 +264,39 @@ func gemm(products []graph.GEMM) (g graph.GEMM, total units.FLOPs) {
 			g = p
 		}
 	}
-	if len(products) > 1 {
-		if b := math.Round(float64(g.Batch) * float64(total/g.FLOPs())); b >= 1 && b < 1<<62 {
-			g.Batch = int64(b)
+	if one := g.FLOPs(); total > one {
+		g = grow(g, float64(total/one))
+	}
+	return g, max(total, g.FLOPs())
+}
+
+// grow returns g with r times its FLOPs, r > 1, less what rounding down takes: whatever
+// the product lacks is charged to the vector units, which are many times slower. More
+// batches are nearest to what several products are, but of a few batches rounding takes
+// up to half: then it is more rows, or where these are few more columns, which stay
+// multiples of 16 that matrix units load well.
+func grow(g graph.GEMM, r float64) graph.GEMM {
+	const most = 1. / 64 // that rounding may take
+	longest := &g.Batch
+	for _, n := range []*int64{&g.Batch, &g.M, &g.N} {
+		step := 1.
+		if n == &g.N && g.N%16 == 0 {
+			step = 16
+		}
+		x := float64(*n) * r
+		down := math.Floor(x/step*(1+1e-12)) * step
+		if down >= x*(1-most) && down < 1<<62 {
+			*n = int64(down)
+			return g
+		}
+		if *n > *longest {
+			longest = n
 		}
 	}
-	return g, total
+	if x := math.Floor(float64(*longest) * r); x < 1<<62 {
+		*longest = int64(x)
+	}
+	return g
 }
 
 // with returns s with dimension k changed to d.

@@ -133,9 +133,7 @@ func TestBias(t *testing.T) {
 
 // Operators that the examples of ONNX do not have.
 func TestRareOperators(t *testing.T) {
-	in := func(domain string, b []byte) []byte {
-		return bytesField(1, append(b[nodeHeader(b):], textField(7, domain)...))
-	}
+	in := inDomain
 	quantiser := func(domain, op string) []byte { // whose output is recorded with names for sizes
 		return modelOf(in(domain, nodeOf("", op, list("x", "low", "high"), list("y"))), inputOf("x", 2, 3, 5, 7), inputOf("low", 1, 1, 1, 1), inputOf("high", 1, 1, 1, 1),
 			bytesField(13, valueOf("y", elemFloat, "a", "b", "c", "d")))
@@ -177,11 +175,41 @@ func TestRecurrentCost(t *testing.T) {
 	}
 }
 
+// What several products of one op are beside the one that stands for them is charged to
+// the vector units: there is nothing left of them, whatever their sizes.
+func TestSeveralProducts(t *testing.T) {
+	half := func(name string, dims ...int64) []byte { return initOf(tensorOf(name, elemHalf, dims...)) }
+	input := func(dims ...any) []byte { return bytesField(11, valueOf("x", elemHalf, dims...)) }
+	attend := func(heads int64) []byte {
+		return inDomain("com.microsoft", nodeOf("", "Attention", list("x", "w", "b"), list("y"), intAttr("num_heads", heads)))
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		want graph.GEMM
+		rest units.FLOPs // of softmax and gates
+	}{
+		// The projection, 10.9 GFLOP, and a third as much in the scores.
+		{"attention", modelOf(attend(12), input(8, 384, 768), half("w", 768, 2304), half("b", 2304)), graph.GEMM{Batch: 1, M: 4096, N: 2304, K: 768}, 5 * 96 * 384 * 384},
+		// One token: 0.3% in the scores of one key.
+		{"attention of one token", modelOf(attend(12), input(1, 1, 768), half("w", 768, 2304), half("b", 2304)), graph.GEMM{Batch: 1, M: 1, N: 2304, K: 768}, 5 * 12},
+		{"two equal products", modelOf(inDomain("com.microsoft", nodeOf("", "MultiHeadAttention", list("x", "x", "x"), list("y"), intAttr("num_heads", 2))), input(3, 128, 64)), graph.GEMM{Batch: 12, M: 128, N: 128, K: 32}, 5 * 6 * 128 * 128},
+		{"recurrence", modelOf(nodeOf("", "LSTM", list("x", "w", "r"), list("y"), intAttr("hidden_size", 96)), input(50, 32, 224), half("w", 1, 384, 224), half("r", 1, 384, 96)),
+			graph.GEMM{Batch: 1, M: 2285, N: 384, K: 224}, 10 * 50 * 32 * 96 * 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, _ := importModel(t, c.data)
+			o, _ := last(g)
+			if rest := o.FLOPs - o.GEMM.FLOPs(); o.GEMM != c.want || rest < c.rest || rest > c.rest+o.FLOPs/64 {
+				t.Errorf("%+v and %v, want %+v and %v", o.GEMM, rest, c.want, c.rest)
+			}
+		})
+	}
+}
+
 // The graph of a training export: what follows a gradient is backward.
 func TestPhases(t *testing.T) {
-	ms := func(b []byte) []byte { // put the node into com.microsoft
-		return bytesField(1, append(b[nodeHeader(b):], textField(7, "com.microsoft")...))
-	}
+	ms := func(b []byte) []byte { return inDomain("com.microsoft", b) }
 	g, _ := importModel(t, modelOf(nodeOf("f", "Relu", list("x"), list("a")), ms(nodeOf("b", "ReluGrad", list("d", "a"), list("da"))), nodeOf("s", "Neg", list("da"), list("y")), inputOf("x", 2), inputOf("d", 2)))
 	want := map[string]graph.Phase{"x": graph.Forward, "d": graph.Forward, "f": graph.Forward, "b": graph.Backward, "s": graph.Backward}
 	for i := range graph.OpID(g.NumOps()) {

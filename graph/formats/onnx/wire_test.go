@@ -45,6 +45,11 @@ func nodeOf(name, op string, in, out []string, attrs ...[]byte) []byte {
 	return bytesField(1, b)
 }
 
+// inDomain puts an encoded node into a domain.
+func inDomain(domain string, b []byte) []byte {
+	return bytesField(1, append(b[nodeHeader(b):], textField(7, domain)...))
+}
+
 func intAttr(name string, x int64) []byte { return concatBytes(textField(1, name), numberField(3, x)) }
 
 func intsAttr(name string, list ...int64) []byte {
