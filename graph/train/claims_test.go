@@ -50,6 +50,30 @@ func TestBackwardFLOPs(t *testing.T) {
 	}
 }
 
+// An op without a rule that is products in the main, as attention and recurrent layers
+// are, has a gradient of products: twice the forward's, and twice what is beside them.
+func TestGradientOfSeveralProducts(t *testing.T) {
+	for _, kind := range []graph.Kind{"Attention", "LSTM", "GRU"} {
+		n := newNet("opaque")
+		m := graph.GEMM{Batch: 6, M: 32, N: 16, K: 8}
+		x := n.matMul(n.op("Placeholder", nil, f32(4, 8)), n.variable("w", 8, 8))
+		n.add(graph.Op{Kind: kind, GEMM: m, FLOPs: m.FLOPs() + 100}, []graph.TensorID{x, n.variable("v", 8, 8)}, f32(4, 8))
+		g := derive(t, n.build(t), train.Default())
+		found := false
+		for i := range graph.OpID(g.NumOps()) {
+			if o := g.Op(i); o.Kind == kind+"Grad" {
+				found = true
+				if want := (graph.GEMM{Batch: 12, M: 32, N: 16, K: 8}); o.GEMM != want || o.FLOPs != want.FLOPs()+200 {
+					t.Errorf("%s: %+v of %v, want %+v", kind, o.GEMM, o.FLOPs, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no gradient", kind)
+		}
+	}
+}
+
 // TestTransposedProducts checks the dimensions of both gradients.
 func TestTransposedProducts(t *testing.T) {
 	for _, c := range []struct {

@@ -9,7 +9,9 @@ import (
 // dimensions becomes two products, a view a Reshape, and anything else one op
 // <Kind>Grad that reads the gradients and the inputs and gives the inputs'. The
 // arithmetic of that op is the forward's for each input wanted, but at least
-// twice when the op holds weights beside data (a whole recurrent layer).
+// twice when the op holds weights beside data (a whole recurrent layer). Where the
+// forward op is products in the main (attention, a recurrent layer), so is the gradient,
+// of as many times the batches.
 func fallback(s *step) {
 	f := s.forward()
 	switch class := f.Kind.Class(); {
@@ -34,7 +36,9 @@ func fallback(s *step) {
 		}
 	}
 	if len(give) > 0 {
-		i := s.kernel(f.Kind+"Grad", in, give)
-		s.d.b.At(i).FLOPs = f.FLOPs * units.FLOPs(min(len(give), 2))
+		times := min(len(give), 2)
+		o := s.d.b.At(s.kernel(f.Kind+"Grad", in, give))
+		o.FLOPs, o.GEMM = f.FLOPs*units.FLOPs(times), f.GEMM
+		o.GEMM.Batch *= int64(times)
 	}
 }
