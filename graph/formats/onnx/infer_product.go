@@ -122,13 +122,13 @@ func einsum(c *call) {
 	size := map[rune]int64{} // letter -> dimension
 	count := map[rune]int{}
 	var dots graph.Shape // dimensions that the ellipsis stands for
-	var letters [][]rune // of each term
+	var letters [][]rune // of each term, those of the ellipsis included
 	for i, term := range terms {
 		s := c.shape(i)
-		before, after, dotted := strings.Cut(term, "...")
+		before, after, open := strings.Cut(term, "...")
 		head, tail := []rune(before), []rune(after)
 		n := len(s) - len(head) - len(tail)
-		if n < 0 || !dotted && n != 0 {
+		if n < 0 || !open && n != 0 {
 			c.fail("equation %.40q: input %d is %v", equation, i, s)
 		}
 		dots = c.broadcast(dots, s[len(head):len(head)+n])
@@ -145,6 +145,12 @@ func einsum(c *call) {
 			}
 			count[r]++
 		}
+		// A term does not vary along a dimension of 1, which is repeated for the others.
+		for k, d := range s[len(head) : len(head)+n] {
+			if d != 1 {
+				all = append(all, dotted(n-k))
+			}
+		}
 		letters = append(letters, all)
 	}
 	if !explicit {
@@ -152,9 +158,13 @@ func einsum(c *call) {
 	}
 	var out graph.Shape
 	kept := map[rune]bool{}
-	before, after, dotted := strings.Cut(right, "...")
+	for k, d := range dots {
+		r := dotted(len(dots) - k)
+		size[r], kept[r] = d, true
+	}
+	before, after, open := strings.Cut(right, "...")
 	for k, part := range []string{before, after} {
-		if k == 1 && dotted {
+		if k == 1 && open {
 			out = append(out, dots...)
 		}
 		for _, r := range part {
@@ -166,8 +176,12 @@ func einsum(c *call) {
 		}
 	}
 	c.set(0, c.elem(0), out)
-	c.einsumCost(letters, size, kept, dots)
+	c.einsumCost(letters, size, kept)
 }
+
+// dotted is the letter that stands for the dimension of an ellipsis that has n-1 more
+// behind it.
+func dotted(n int) rune { return rune(-n) }
 
 // implicitOutput lists the letters that occur once, in order, after an ellipsis.
 func implicitOutput(count map[rune]int) string {
@@ -182,14 +196,14 @@ func implicitOutput(count map[rune]int) string {
 
 // einsumCost: two operands with a common letter that is summed make a product;
 // anything else costs a multiply-add for each combination of indices.
-func (c *call) einsumCost(letters [][]rune, size map[rune]int64, kept map[rune]bool, dots graph.Shape) {
+func (c *call) einsumCost(letters [][]rune, size map[rune]int64, kept map[rune]bool) {
 	side := map[rune]int{}
 	for k, term := range letters {
 		for _, r := range term {
 			side[r] |= 1 << min(k, 8)
 		}
 	}
-	batch, m, n, k := c.product(dots), int64(1), int64(1), int64(1)
+	batch, m, n, k := int64(1), int64(1), int64(1), int64(1)
 	for _, r := range slices.Sorted(maps.Keys(side)) {
 		switch s := side[r]; {
 		case s == 3 && kept[r]:
