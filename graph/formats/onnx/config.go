@@ -63,7 +63,8 @@ type Summary struct {
 	FoldedBytes units.Bytes
 	// Inlined counts the calls of model-local functions whose bodies stand in the graph.
 	Inlined int
-	// Quantized counts the products of 8-bit operands that DequantizeLinear nodes feed.
+	// Quantized counts the products of 8-bit operands, integers or floats, that
+	// DequantizeLinear nodes feed.
 	Quantized int
 	// Symbols lists the dimensions of the inputs that the file gives no value, in order
 	// of occurrence, with the values used.

@@ -90,11 +90,13 @@ func TestFoldingInTraining(t *testing.T) {
 }
 
 // TestQuantized: products between DequantizeLinear and QuantizeLinear are products of
-// 8-bit integers that read and write 8 bits.
+// 8-bit integers or floats that read and write 8 bits.
 func TestQuantized(t *testing.T) {
 	w := concatBytes(initOf(tensorOf("w", elemInt8, 8, 4)), initOf(tensorOf("s", elemFloat)), initOf(tensorOf("z", elemInt8)), initOf(tensorOf("zu", elemUint8)))
 	input := bytesField(11, valueOf("x", elemInt8, 2, 8))
 	both := concatBytes(nodeOf("dx", "DequantizeLinear", list("x", "s", "z"), list("fx")), nodeOf("dw", "DequantizeLinear", list("w", "s", "z"), list("fw")))
+	float8Weights := concatBytes(initOf(tensorOf("w", 17, 8, 4)), initOf(tensorOf("s", elemFloat)), initOf(tensorOf("z8", 17)))
+	float8 := concatBytes(nodeOf("dx", "DequantizeLinear", list("x", "s", "z8"), list("fx")), nodeOf("dw", "DequantizeLinear", list("w", "s", "z8"), list("fw")), bytesField(11, valueOf("x", 17, 2, 8)), float8Weights)
 	const read = 2*8 + 8*4 // of the operands; scales and zero points are 4 and 1
 	for _, c := range []struct {
 		name  string
@@ -119,6 +121,13 @@ func TestQuantized(t *testing.T) {
 			list("x:Placeholder", "fw:Initializer:32", "s:Constant", "z:Constant", "m:QLinearMatMul"), graph.I8, read + 5 + 8, 8, 1},
 		{"weight alone", modelOf(nodeOf("dw", "DequantizeLinear", list("w", "s", "z"), list("fw")), nodeOf("m", "MatMul", list("x", "fw"), list("y")), inputOf("x", 2, 8), w, outputOf("y")),
 			list("x:Placeholder", "w:Initializer:32", "s:Constant", "z:Constant", "m:MatMul"), graph.F32, 4*16 + 32 + 5 + 32, 0, 0},
+		// float8e4m3fn: the kind stays, the type and the bytes are those of 8 bits.
+		{"float8", modelOf(float8, nodeOf("m", "MatMul", list("fx", "fw"), list("p")), nodeOf("q", "QuantizeLinear", list("p", "s", "z8"), list("y")), outputOf("y")),
+			list("x:Placeholder", "w:Initializer:32", "s:Constant", "z8:Constant", "m:MatMul"), graph.F8, read + 5 + 8, 8, 1},
+		{"float8 to floats", modelOf(float8, nodeOf("m", "MatMul", list("fx", "fw"), list("y")), outputOf("y")),
+			list("x:Placeholder", "w:Initializer:32", "s:Constant", "z8:Constant", "m:MatMul"), graph.F8, read + 5 + 32, 0, 1},
+		{"float8 weight alone", modelOf(nodeOf("dw", "DequantizeLinear", list("w", "s", "z8"), list("fw")), nodeOf("m", "MatMul", list("x", "fw"), list("y")), inputOf("x", 2, 8), float8Weights, outputOf("y")),
+			list("x:Placeholder", "w:Initializer:32", "s:Constant", "z8:Constant", "m:MatMul"), graph.F32, 4*16 + 32 + 5 + 32, 0, 0},
 		{"no product", modelOf(nodeOf("dw", "DequantizeLinear", list("w", "s", "z"), list("fw")), nodeOf("m", "Mul", list("x", "fw"), list("y")), inputOf("x", 8, 4), w, outputOf("y")),
 			list("x:Placeholder", "w:Initializer:32", "s:Constant", "z:Constant", "dw:DequantizeLinear", "m:Mul"), graph.F32, 3 * 128, 32, 0},
 		{"QLinearMatMul", modelOf(nodeOf("m", "QLinearMatMul", list("x", "s", "z", "w", "s", "z", "s", "z"), list("y")), input, w, outputOf("y")),

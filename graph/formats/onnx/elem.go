@@ -59,9 +59,13 @@ func (e elem) float() bool {
 	return false
 }
 
-// quantized reports whether e is a small integer that stands for a float.
+// smallFloat reports whether e is a float of at most 8 bits that stands, times a scale,
+// for a larger one: the float8 types and float4. float8e8m0 is a type of scales.
+func (e elem) smallFloat() bool { return e >= 17 && e <= 20 || e == 23 }
+
+// quantized reports whether e is a number of at most 8 bits that stands for a float.
 func (e elem) quantized() bool {
-	return e == elemUint8 || e == elemInt8 || e == 21 || e == 22 || e == 25 || e == 26
+	return e == elemUint8 || e == elemInt8 || e == 21 || e == 22 || e == 25 || e == 26 || e.smallFloat()
 }
 
 // bytes returns the size of n elements.

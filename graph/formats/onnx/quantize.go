@@ -6,11 +6,11 @@ import (
 	"placer/graph"
 )
 
-// dequantizes lists the operators that turn small integers into the floats that they
-// stand for.
+// dequantizes lists the operators that turn small integers and floats into the floats
+// that they stand for.
 var dequantizes = map[string]bool{"DequantizeLinear": true, "com.microsoft.DequantizeLinear": true}
 
-// quantizes lists the operators that turn floats into small integers.
+// quantizes lists the operators that turn floats into small integers or small floats.
 var quantizes = map[string]bool{"QuantizeLinear": true, "com.microsoft.QuantizeLinear": true}
 
 // integerKinds gives products by the kind that they have between dequantised operands:
@@ -40,8 +40,8 @@ type pending struct {
 	reads []string
 }
 
-// small reports whether the named tensor holds integers of at most 8 bits that stand
-// for floats, and the step is no training step.
+// small reports whether the named tensor holds numbers of at most 8 bits that stand for
+// floats, and the step is no training step.
 func (imp *importer) small(name string) bool {
 	t := imp.root.tensors[name]
 	return !imp.cfg.Training && t != nil && t.elem.quantized()
@@ -78,32 +78,40 @@ func (imp *importer) dequantize(c *call, i int, reads []string) bool {
 }
 
 // integerProduct makes a product read the 8-bit tensors behind its operands. Where both
-// are such, it computes with 8-bit integers. It reports whether the op is put off
-// because a QuantizeLinear follows that belongs to it.
+// are integers it computes with such, and where both are small floats with these, which
+// leaves its kind as it is. It reports whether the op is put off because a
+// QuantizeLinear follows that belongs to it.
 func (imp *importer) integerProduct(c *call, op *graph.Op, reads *[]string) bool {
 	kinds, ok := integerKinds[c.kind]
 	if !ok || len(c.node.in) < 2 {
 		return false
 	}
 	own := slices.Clone(*reads)
-	found := 0
+	found, floats := 0, 0
 	for slot := range 2 {
 		if d := imp.dequantized[own[slot]]; d != nil {
 			own[slot] = d.from
 			own = append(own, d.reads[1:]...) // scale and zero point
 			found++
+			if imp.root.tensors[d.from].elem.smallFloat() {
+				floats++
+			}
 		}
 	}
 	if found == 0 {
 		return false
 	}
 	*reads = own
-	if found == 1 {
+	switch {
+	case found == 1 || floats == 1:
 		imp.note("products of a float and an 8-bit operand read 8 bits and compute in floats")
 		return false
+	case floats == 2:
+		op.DType = graph.F8
+	default:
+		op.Kind, op.DType = kinds[0], graph.I8
 	}
 	imp.sum.Quantized++
-	op.Kind, op.DType = kinds[0], graph.I8
 	if out := c.node.out[0]; imp.leadsToQuantize(out, 1) {
 		imp.pending[out] = &pending{c, *op, own}
 		return true
@@ -147,7 +155,9 @@ func (imp *importer) requantize(c *call, reads []string) (bool, error) {
 		imp.pending[n.out[0]] = p
 		return true, nil
 	}
-	p.op.Kind = integerKinds[p.call.kind][1]
+	if p.op.DType == graph.I8 {
+		p.op.Kind = integerKinds[p.call.kind][1]
+	}
 	whole, as := *p.call, *p.call.node // the product with the quantised result
 	as.out, whole.node, whole.out = n.out, &as, c.out
 	return true, imp.addOp(&whole, p.op, p.reads, false)
