@@ -130,8 +130,8 @@ func (c *call) subgraph(name string, inputs []*tensor) (*body, *protoGraph, erro
 		if t.elem.known() {
 			resident += t.elem.bytes(t.elements())
 		}
-		if found[x.name].isWeight(t.elem, t.elements()) {
-			params += t.elements()
+		if l := found[x.name]; l.isWeight(t.elem, t.elements()) {
+			params += l.params(t.elements())
 		}
 	}
 	for k := range g.inputs {

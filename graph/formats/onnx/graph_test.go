@@ -55,6 +55,8 @@ func TestWeightsByUse(t *testing.T) {
 		{"product", modelOf(nodeOf("", "MatMul", list("x", "w"), list("y")), inputOf("x", 2, 3), initializer("w", elemFloat, 3, 4)), 12},
 		{"through a view", modelOf(nodeOf("", "Transpose", list("w"), list("v")), nodeOf("", "MatMul", list("x", "v"), list("y")), inputOf("x", 2, 3), initializer("w", elemFloat, 4, 3)), 12},
 		{"quantized", modelOf(nodeOf("", "DequantizeLinear", list("w", "s"), list("v")), nodeOf("", "MatMul", list("x", "v"), list("y")), inputOf("x", 2, 3), initializer("w", elemInt8, 3, 4), initializer("s", elemFloat)), 12},
+		// Blocks of 32 numbers of 4 bits: 3 columns of 2 blocks, the second of 8 numbers.
+		{"packed", modelOf(inDomain("com.microsoft", nodeOf("", "MatMulNBits", list("x", "w", "s"), list("y"), intAttr("K", 40), intAttr("N", 3), intAttr("bits", 4), intAttr("block_size", 32))), inputOf("x", 2, 40), initializer("w", elemUint8, 3, 2, 16), initializer("s", elemFloat, 6)), 120},
 		{"bias", modelOf(nodeOf("", "Add", list("x", "b"), list("y")), inputOf("x", 2, 3), initializer("b", elemFloat, 3)), 3},
 		{"one number", modelOf(nodeOf("", "Mul", list("x", "b"), list("y")), inputOf("x", 2, 3), initializer("b", elemFloat)), 0},
 		{"divisor", modelOf(nodeOf("", "Div", list("x", "b"), list("y")), inputOf("x", 2, 3), initializer("b", elemFloat, 3)), 0},

@@ -282,7 +282,7 @@ func (imp *importer) hold(tensor, name string, t *tensor, size units.Bytes, root
 	for _, root := range roots {
 		if !imp.counted[root] {
 			imp.counted[root] = true
-			op.Params += imp.root.tensors[root].elements()
+			op.Params += imp.learned[root].params(imp.root.tensors[root].elements())
 		}
 	}
 	if op.Params > 0 || len(roots) > 0 || t.elem.float() && t.elements() > 1 {

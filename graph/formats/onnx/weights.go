@@ -37,6 +37,9 @@ type learned struct {
 	// statistic tensors are the mean or variance of a batch normalisation, which
 	// a step does not learn.
 	statistic bool
+	// numbers counts the weights in a tensor of bytes into which they are packed; 0 for
+	// other tensors, each element of which is one.
+	numbers int64
 }
 
 // findLearned returns what is learned among the tensors that nodes and their
@@ -70,6 +73,7 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 			l := found[name]
 			if slices.Contains(weightSlots[key], slot) {
 				l.always = true
+				l.numbers = max(l.numbers, packedNumbers(n, key))
 			}
 			if vectorSlots[key] {
 				l.several = true
@@ -83,6 +87,27 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 			found[name] = l
 		}
 	}
+}
+
+// packedNumbers returns how many weights are packed in that of n, whose key is given; 0
+// for operators whose weights are not.
+func packedNumbers(n *node, key string) int64 {
+	if key != "com.microsoft.MatMulNBits" {
+		return 0
+	}
+	rows, columns := n.int("K", 0), n.int("N", 0)
+	if rows < 1 || columns < 1 || columns > maxDim/rows {
+		return 0 // its rule refuses it
+	}
+	return rows * columns
+}
+
+// params returns the parameters in a weight of n elements.
+func (l learned) params(n int64) int64 {
+	if l.numbers > 0 {
+		return l.numbers
+	}
+	return n
 }
 
 // isWeight reports whether a constant of type e with n elements is a weight.
