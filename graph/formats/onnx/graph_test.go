@@ -137,6 +137,45 @@ func TestBias(t *testing.T) {
 	}
 }
 
+// TestDropout: outside of training it passes its input on.
+func TestDropout(t *testing.T) {
+	mode := func(x byte) []byte { return initOf(append(tensorOf("t", elemBool), bytesField(9, []byte{x})...)) }
+	node := func(in ...string) []byte { return nodeOf("", "Dropout", in, list("y", "mask")) }
+	old := func(m []byte) []byte { return append(m, bytesField(8, numberField(2, 6))...) }
+	training := Default()
+	training.Training = true
+	for _, c := range []struct {
+		name string
+		data []byte
+		cfg  Config
+		want graph.Kind
+	}{
+		{"no mode", modelOf(node("x"), inputOf("x", 2, 3)), Default(), "Identity"},
+		{"known to test", modelOf(node("x", "", "t"), inputOf("x", 2, 3), mode(0)), Default(), "Identity"},
+		{"known to train", modelOf(node("x", "", "t"), inputOf("x", 2, 3), mode(1)), Default(), "Dropout"},
+		{"a mode that is fed", modelOf(node("x", "", "t"), inputOf("x", 2, 3), boolInput("t", 1)), Default(), "Dropout"},
+		{"a mask that is read", modelOf(node("x"), inputOf("x", 2, 3), outputOf("mask")), Default(), "Dropout"},
+		{"a training step", modelOf(node("x"), inputOf("x", 2, 3)), training, "Dropout"},
+		{"operator set 6", old(modelOf(node("x"), inputOf("x", 2, 3))), Default(), "Dropout"},
+		{"operator set 6, testing", old(modelOf(nodeOf("", "Dropout", list("x"), list("y", "mask"), intAttr("is_test", 1)), inputOf("x", 2, 3))), Default(), "Identity"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, _, err := Import(c.data, "m.onnx", c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, shape := last(g)
+			first, end := g.Outputs(graph.OpID(g.NumOps() - 1))
+			if o.Kind != c.want || !shape.Equal(graph.Shape{2, 3}) {
+				t.Errorf("%s to %v, want %s", o.Kind, shape, c.want)
+			}
+			if c.want == "Identity" && (o.FLOPs != 0 || o.Bytes != 0 || end != first+1) {
+				t.Errorf("%v and %v to %d outputs, want a view", o.FLOPs, o.Bytes, end-first)
+			}
+		})
+	}
+}
+
 // Operators that the examples of ONNX do not have.
 func TestRareOperators(t *testing.T) {
 	in := inDomain

@@ -355,6 +355,9 @@ func (imp *importer) addOp(c *call, op graph.Op, reads []string, resident bool) 
 	var outs []graph.Tensor
 	var ids []string
 	for k, name := range c.node.out {
+		if k > 0 && op.Kind == "Identity" { // the mask of a Dropout that drops nothing
+			break
+		}
 		if t := c.out[k]; name != "" && t.elem.known() {
 			outs, ids = append(outs, imp.made(t, resident)), append(ids, name)
 		}

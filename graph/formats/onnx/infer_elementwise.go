@@ -97,10 +97,28 @@ func lower(s string) string {
 
 func castLike(c *call) { c.set(0, c.elem(1), c.shape(0)) }
 
-// dropout: output and mask.
+// dropout: output and mask. Outside of training the output is the input; the mask, of
+// ones, is made where something reads it.
 func dropout(c *call) {
 	c.set(0, c.elem(0), c.shape(0))
 	c.set(1, elemBool, c.shape(0))
+	if masked := len(c.node.out) > 1 && len(c.imp.readers[c.node.out[1]]) > 0; !masked && !c.drops() {
+		c.kind = "Identity"
+	}
+}
+
+// drops reports whether a Dropout may leave out elements: in a training step, where its
+// input training_mode does not say false (it may be absent, and is before operator set
+// 12), or where before operator set 7 is_test does not say that it tests.
+func (c *call) drops() bool {
+	if c.imp.cfg.Training || c.opset() < 7 && c.node.int("is_test", 0) == 0 {
+		return true
+	}
+	if !c.has(2) {
+		return false
+	}
+	mode, ok := c.known(2)
+	return !ok || len(mode) != 1 || mode[0] != 0
 }
 
 func qlinearBinary(c *call) { c.set(0, c.elem(0), c.broadcast(c.shape(0), c.shape(3))) }
