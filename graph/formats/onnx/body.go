@@ -18,6 +18,8 @@ type body struct {
 	scope     *scope
 	flops     units.FLOPs // beside the products
 	products  []graph.GEMM
+	dearest   units.FLOPs // of the products of one node
+	dtype     graph.DType // of that node
 	bytes     units.Bytes
 	workspace units.Bytes // the largest outputs of one node
 	resident  units.Bytes
@@ -56,6 +58,9 @@ func (imp *importer) evaluate(s *scope, nodes []node, what string) (*body, error
 func (b *body) add(c *call) {
 	f, _ := c.cost()
 	_, products := gemm(c.products)
+	if products > b.dearest {
+		b.dearest, b.dtype = products, c.dtype()
+	}
 	b.flops += f - products
 	b.products = append(b.products, c.products...)
 	b.resident += c.resident
@@ -93,6 +98,9 @@ func (c *call) take(b *body, times int64) {
 	}
 	if times == 0 {
 		c.products = nil
+	}
+	if len(c.products) > 0 {
+		c.arithmetic = &b.dtype
 	}
 	x := float64(b.bytes) * float64(times)
 	if !(x < float64(graph.MaxBytes)) {

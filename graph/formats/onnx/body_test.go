@@ -78,6 +78,20 @@ func TestLoop(t *testing.T) {
 	}
 }
 
+// The arithmetic of a loop is of the type of its products, whatever is carried first.
+func TestTypeOfBody(t *testing.T) {
+	half := func(name string, dims ...any) []byte { return bytesField(11, valueOf(name, elemHalf, dims...)) }
+	counter := func(name string) []byte { return bytesField(11, valueOf(name, elemInt64, 1)) }
+	body := graphAttr("body", bytesField(11, valueOf("i", elemInt64)), boolInput("c"), counter("k"), half("h"),
+		nodeOf("m", "MatMul", list("h", "w"), list("h2")), nodeOf("n", "Add", list("k", "k"), list("k2")), nodeOf("id", "Identity", list("c"), list("c2")),
+		outputOf("c2"), outputOf("k2"), outputOf("h2"))
+	trips := initOf(concatBytes(tensorOf("n", elemInt64), bytesField(7, []byte{10})))
+	g, _ := importModel(t, modelOf(trips, nodeOf("rnn", "Loop", list("n", "", "k", "x"), list("k_n", "h_n"), body), counter("k"), half("x", 2, 8), initOf(tensorOf("w", elemHalf, 8, 8)), outputOf("k_n"), outputOf("h_n")))
+	if o, _ := last(g); o.DType != graph.F16 || o.GEMM.IsZero() {
+		t.Errorf("%v, %+v; want a product of f16", o.DType, o.GEMM)
+	}
+}
+
 func TestScan(t *testing.T) {
 	body := graphAttr("body", inputOf("h"), inputOf("e"), nodeOf("a", "Add", list("h", "e"), list("h2")), nodeOf("id", "Identity", list("h2"), list("o")), outputOf("h2"), outputOf("o"))
 	g, _ := importModel(t, modelOf(nodeOf("s", "Scan", list("h0", "x"), list("hn", "all"), body, intAttr("num_scan_inputs", 1), intsAttr("scan_input_axes", 1), intsAttr("scan_output_axes", 1)),

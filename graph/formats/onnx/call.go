@@ -24,10 +24,11 @@ type call struct {
 	host     bool         // shape arithmetic, which runs beside the devices
 
 	// Of nodes with a body.
-	bytes     units.Bytes // graph.Auto for other nodes
-	workspace units.Bytes
-	resident  units.Bytes
-	params    int64
+	bytes      units.Bytes // graph.Auto for other nodes
+	workspace  units.Bytes
+	resident   units.Bytes
+	params     int64
+	arithmetic *graph.DType // of its dearest products; nil where it has none
 }
 
 // bail carries an error out of a rule. dynamic errors say that a shape depends

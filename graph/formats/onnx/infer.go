@@ -201,10 +201,13 @@ func (c *call) shapeArithmetic() bool {
 	return len(c.out) > 0
 }
 
-// dtype returns the type of the arithmetic: 8-bit integers for products of such, whatever
-// their result, else that of the result if that has fractions, else of the first
-// operand.
+// dtype returns the type of the arithmetic: that of the products of a body, 8-bit
+// integers for products of such, whatever their result, else that of the result if that
+// has fractions, else of the first operand.
 func (c *call) dtype() graph.DType {
+	if c.arithmetic != nil {
+		return *c.arithmetic
+	}
 	if integerProducts[c.kind] {
 		return graph.I8
 	}
