@@ -3,7 +3,6 @@ package onnx
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"placer/graph"
 	"placer/units"
@@ -65,17 +64,7 @@ func (b *body) add(c *call) {
 	b.products = append(b.products, c.products...)
 	b.resident += c.resident
 	b.params += c.params
-	var in, out units.Bytes
-	for k, t := range c.in {
-		if t != nil && t.elem.known() && !slices.Contains(c.in[:k], t) {
-			in += t.elem.bytes(t.elements())
-		}
-	}
-	for _, t := range c.out {
-		if t.elem.known() {
-			out += t.elem.bytes(t.elements())
-		}
-	}
+	in, out := c.traffic()
 	b.workspace = max(b.workspace, out+c.workspace)
 	switch class := c.kind.Class(); {
 	case c.host:
@@ -139,7 +128,7 @@ func (c *call) subgraph(name string, inputs []*tensor) (*body, *protoGraph, erro
 			resident += t.elem.bytes(t.elements())
 		}
 		if l := found[x.name]; l.isWeight(t.elem, t.elements()) {
-			params += l.params(t.elements())
+			params += l.params(t.elem, t.elements())
 		}
 	}
 	for k := range g.inputs {

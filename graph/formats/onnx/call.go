@@ -23,8 +23,9 @@ type call struct {
 	flops    units.FLOPs  // beside the products; negative: as the kind's facts say
 	host     bool         // shape arithmetic, which runs beside the devices
 
+	bytes units.Bytes // read and written; graph.Auto: as the kind's facts say
+
 	// Of nodes with a body.
-	bytes      units.Bytes // graph.Auto for other nodes
 	workspace  units.Bytes
 	resident   units.Bytes
 	params     int64

@@ -207,6 +207,60 @@ func TestRareOperators(t *testing.T) {
 	}
 }
 
+// Operators of com.microsoft that are several layers or packed ones, by hand.
+func TestContribOperators(t *testing.T) {
+	ms := func(op string, in []string, attrs ...[]byte) []byte {
+		return inDomain("com.microsoft", nodeOf("n", op, in, list("y"), attrs...))
+	}
+	w := func(name string, e elem, dims ...int64) []byte { return initOf(tensorOf(name, e, dims...)) }
+	input := func(name string, e elem, dims ...any) []byte { return bytesField(11, valueOf(name, e, dims...)) }
+	scale, zero := w("s", elemFloat), w("z", elemUint8)
+	// 6 tokens, 2 of 8 experts each: 12 rows, of which every expert gets one and four
+	// experts one more; 16 to 2*24 to 16.
+	const rows, experts = 12, 8
+	layers := units.FLOPs(2 * rows * (16*48 + 24*16))
+	beside := units.FLOPs(5*6*8 + 2*rows*16 + 4*rows*48)
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		kind   graph.Kind
+		dtype  graph.DType
+		shape  graph.Shape
+		flops  units.FLOPs
+		bytes  units.Bytes
+		params int64
+	}{
+		{"QGemm", modelOf(ms("QGemm", list("x", "s", "z", "w", "s", "z", "b", "s", "z"), intAttr("transB", 1)), input("x", elemUint8, 2, 8), w("w", elemUint8, 4, 8), w("b", elemInt32, 4), scale, zero),
+			"QLinearMatMul", graph.I8, graph.Shape{2, 4}, 2*2*4*8 + 8, 16 + 32 + 16 + 4 + 1 + 8, 32},
+		{"QGemm to floats", modelOf(ms("QGemm", list("x", "s", "z", "w", "s", "z")), input("x", elemUint8, 2, 8), w("w", elemUint8, 8, 4), scale, zero),
+			"MatMulInteger", graph.I8, graph.Shape{2, 4}, 2 * 2 * 4 * 8, 16 + 32 + 4 + 1 + 32, 32},
+		// 3 sentences of 4 words, 2 heads of 8, 5 words past.
+		{"QAttention", modelOf(ms("QAttention", list("x", "w", "b", "s", "s", "", "z", "z", "past"), intAttr("num_heads", 2)), input("x", elemUint8, 3, 4, 16), w("w", elemUint8, 16, 48), w("b", elemFloat, 48), input("past", elemFloat, 2, 3, 2, 5, 8), scale, zero),
+			"Attention", graph.F32, graph.Shape{3, 4, 16}, 2*12*48*16 + 6*(2*2*4*9*8+5*4*9), 3*4*16 + 16*48 + 4*48 + 4 + 1 + 4*2*3*2*5*8 + 4*3*4*16, 16*48 + 48},
+		{"MoE", modelOf(ms("MoE", list("x", "r", "u", "", "d"), intAttr("k", 2)), inputOf("x", 6, 16), inputOf("r", 6, experts), w("u", elemFloat, experts, 48, 16), w("d", elemFloat, experts, 16, 24)),
+			"MoE", graph.F32, graph.Shape{6, 16}, layers + beside, 4 * (6*16 + 6*8 + 8*16*(48+24) + 6*16), 8 * 16 * (48 + 24)},
+		// One token reads 2 of 8 experts.
+		{"MoE of one token", modelOf(ms("MoE", list("x", "r", "u", "", "d"), intAttr("k", 2)), inputOf("x", 1, 1, 16), inputOf("r", 1, experts), w("u", elemFloat, experts, 48, 16), w("d", elemFloat, experts, 16, 24)),
+			"MoE", graph.F32, graph.Shape{1, 1, 16}, (layers + beside) / 6, 4 * (16 + 8 + 2*16*(48+24) + 16), 8 * 16 * (48 + 24)},
+		{"QMoE", modelOf(ms("QMoE", list("x", "r", "u", "us", "", "d", "ds"), intAttr("k", 2)), inputOf("x", 6, 16), inputOf("r", 6, experts), w("u", elemUint8, experts, 48, 8), w("us", elemFloat, experts, 48), w("d", elemUint8, experts, 16, 12), w("ds", elemFloat, experts, 16)),
+			"QMoE", graph.F32, graph.Shape{6, 16}, layers + beside, 4*(6*16+6*8+8*(48+16)+6*16) + 8*(48*8+16*12), 8 * 16 * (48 + 24)},
+		{"GatherBlockQuantized", modelOf(ms("GatherBlockQuantized", list("w", "x", "ws")), input("x", elemInt64, 2, 3), w("w", elemUint8, 100, 32), w("ws", elemHalf, 100, 2)),
+			"Gather", graph.F16, graph.Shape{2, 3, 64}, 6 * 64, 6*32 + 6*8 + 2*6*64, 100 * 64},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, sum := importModel(t, c.data)
+			o, shape := last(g)
+			if o.Kind != c.kind || o.DType != c.dtype || !shape.Equal(c.shape) || o.FLOPs != c.flops || o.Bytes != c.bytes || g.Params() != c.params || len(sum.Notes) != 0 {
+				t.Errorf("%s of %v to %v: %v, %v, %d parameters, notes %q; want %s of %v to %v: %v, %v, %d",
+					o.Kind, o.DType, shape, float64(o.FLOPs), int64(o.Bytes), g.Params(), sum.Notes, c.kind, c.dtype, c.shape, float64(c.flops), int64(c.bytes), c.params)
+			}
+			if o.Kind != "Gather" && (o.GEMM.IsZero() || o.GEMM.FLOPs() > o.FLOPs) {
+				t.Errorf("product %+v of %v", o.GEMM, o.FLOPs)
+			}
+		})
+	}
+}
+
 // A recurrent layer's products, by hand: T=7 steps of a batch of 2, 5 inputs, 3
 // hidden, 4 gates, both directions.
 func TestRecurrentCost(t *testing.T) {

@@ -282,7 +282,8 @@ func (imp *importer) hold(tensor, name string, t *tensor, size units.Bytes, root
 	for _, root := range roots {
 		if !imp.counted[root] {
 			imp.counted[root] = true
-			op.Params += imp.learned[root].params(imp.root.tensors[root].elements())
+			w := imp.root.tensors[root]
+			op.Params += imp.learned[root].params(w.elem, w.elements())
 		}
 	}
 	if op.Params > 0 || len(roots) > 0 || t.elem.float() && t.elements() > 1 {

@@ -5,7 +5,7 @@ import "placer/graph"
 var attentionRules = map[string]rule{
 	"Attention": {"Attention", attention}, "RotaryEmbedding": {"RotaryEmbedding", like}, "com.microsoft.RotaryEmbedding": {"RotaryEmbedding", like},
 	"com.microsoft.Attention": {"Attention", fusedAttention}, "com.microsoft.MultiHeadAttention": {"Attention", multiHeadAttention},
-	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention},
+	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention}, "com.microsoft.QAttention": {"Attention", quantizedAttention},
 }
 
 // score adds the two products of attention: queries [b,h,q,d] with keys
@@ -62,7 +62,16 @@ func (c *call) heads(width int64) int64 {
 
 // fusedAttention (com.microsoft) projects as well: input [B,S,I], weights
 // [I,q+k+v], bias, mask, past [2,B,heads,P,d]; outputs [B,S,v] and present.
-func fusedAttention(c *call) {
+func fusedAttention(c *call) { c.projectedAttention(4, c.elem(0)) }
+
+// quantizedAttention (com.microsoft) has an input and weights of 8 bits, a bias, three
+// inputs of scales and mask, two zero points, and the past. Its products all count as of
+// the floats of its result, though the projection is one of 8-bit integers: an op has
+// one type, and the slower one bounds its time from above.
+func quantizedAttention(c *call) { c.projectedAttention(8, c.elem(2)) }
+
+// projectedAttention is fusedAttention with the past in slot at and results of type e.
+func (c *call) projectedAttention(at int, e elem) {
 	x, w := c.ranked(0, 3, 3), c.ranked(1, 2, 2)
 	if w[0] != x[2] {
 		c.fail("weights %v do not fit input %v", w, x)
@@ -76,11 +85,11 @@ func fusedAttention(c *call) {
 	}
 	h := c.heads(sizes[0])
 	past := int64(0)
-	if c.has(4) {
-		past = c.ranked(4, 5, 5)[3]
+	if c.has(at) {
+		past = c.ranked(at, 5, 5)[3]
 	}
-	c.set(0, c.elem(0), graph.Shape{x[0], x[1], sizes[2]})
-	c.set(1, c.elem(0), graph.Shape{2, x[0], h, past + x[1], sizes[0] / h})
+	c.set(0, e, graph.Shape{x[0], x[1], sizes[2]})
+	c.set(1, e, graph.Shape{2, x[0], h, past + x[1], sizes[0] / h})
 	c.multiply(1, c.mul(x[0], x[1]), w[1], w[0])
 	c.score(x[0], h, x[1], past+x[1], sizes[0]/h, sizes[2]/h)
 }

@@ -8,13 +8,49 @@ var gatherRules = map[string]rule{
 	"Gather": {"Gather", gather}, "GatherElements": {"GatherElements", gatherElements}, "GatherND": {"GatherND", gatherND},
 	"Scatter": {"ScatterElements", like}, "ScatterElements": {"ScatterElements", like}, "ScatterND": {"ScatterND", like}, "TensorScatter": {"ScatterND", like},
 	"NonZero": {"NonZero", nonZero}, "Unique": {"Unique", unique}, "Compress": {"Compress", compress}, "NonMaxSuppression": {"NonMaxSuppression", nonMaxSuppression},
-	"GridSample": {"GridSample", gridSample}, "AffineGrid": {"AffineGrid", affineGrid},
+	"com.microsoft.GatherBlockQuantized": {"Gather", gatherBlockQuantized},
+	"GridSample":                         {"GridSample", gridSample}, "AffineGrid": {"AffineGrid", affineGrid},
 }
 
 func gather(c *call) {
 	s := c.ranked(0, 1, maxRank)
 	k := c.axis(c.node.int("axis", 0), len(s))
 	c.set(0, c.elem(0), join(s[:k], c.shape(1), s[k+1:]))
+}
+
+// gatherBlockQuantized gathers from data whose elements are small numbers, or bytes of
+// which each holds several along the last dimension, and dequantises what it has found:
+// data, indices, scales, zero points.
+func gatherBlockQuantized(c *call) {
+	s := c.ranked(0, 1, maxRank)
+	k := c.axis(c.node.int("gather_axis", 0), len(s))
+	out, per := join(s[:k], c.shape(1), s[k+1:]), int64(1)
+	if k < len(s)-1 && c.elem(0) == elemUint8 {
+		per = c.perByte("bits")
+		out[len(out)-1] = c.mul(out[len(out)-1], per)
+	}
+	c.set(0, c.elem(2), out)
+	n := c.product(out)
+	c.flops = flops(float64(n))
+	c.bytes = c.elem(0).bytes(n/per) + c.elem(1).bytes(c.product(c.shape(1))) + c.elem(2).bytes(n)
+}
+
+// perByte returns how many weights of as many bits as the attribute says are in a byte.
+func (c *call) perByte(bits string) int64 {
+	if n := weightsPerByte(c.node, bits); n > 0 {
+		return n
+	}
+	c.fail("%s is %d, want 2, 4 or 8", bits, c.node.int(bits, 4))
+	return 0
+}
+
+// weightsPerByte is perByte, and 0 where no whole number of them is.
+func weightsPerByte(n *node, bits string) int64 {
+	switch b := n.int(bits, 4); b {
+	case 2, 4, 8:
+		return 8 / b
+	}
+	return 0
 }
 
 func gatherElements(c *call) { c.set(0, c.elem(0), c.shape(1)) }

@@ -17,6 +17,7 @@ var productRules = map[string]rule{
 	"com.microsoft.MatMulIntegerToFloat":  {"MatMulInteger", func(c *call) { matMulOf(c, 0, 1, c.elem(2)) }},
 	"com.microsoft.DynamicQuantizeMatMul": {"MatMulInteger", func(c *call) { matMulOf(c, 0, 1, elemFloat) }},
 	"com.microsoft.MatMulNBits":           {"MatMulNBits", matMulNBits},
+	"com.microsoft.QGemm":                 {"MatMulInteger", qGemm},
 }
 
 func matMul(c *call) { matMulOf(c, 0, 1, c.elem(0)) }
@@ -82,8 +83,11 @@ func fusedMatMul(c *call) {
 }
 
 // gemmOp: A' x B' + C.
-func gemmOp(c *call) {
-	a, b := c.ranked(0, 2, 2), c.ranked(1, 2, 2)
+func gemmOp(c *call) { c.gemmOf(0, 1, 2, c.elem(0)) }
+
+// gemmOf is gemmOp of the inputs given by their slots, with a result of type e.
+func (c *call) gemmOf(first, second, bias int, e elem) {
+	a, b := c.ranked(first, 2, 2), c.ranked(second, 2, 2)
 	m, k, n := a[0], a[1], b[1]
 	if c.node.int("transA", 0) != 0 {
 		m, k = k, m
@@ -96,8 +100,18 @@ func gemmOp(c *call) {
 		c.fail("product of %v and %v: %d columns against %d rows", a, b, k, kb)
 	}
 	c.multiply(1, m, n, k)
-	c.addBias(2, graph.Shape{m, n})
-	c.set(0, c.elem(0), graph.Shape{m, n})
+	c.addBias(bias, graph.Shape{m, n})
+	c.set(0, e, graph.Shape{m, n})
+}
+
+// qGemm: A, its scale and zero point, B, its scale and zero point, C, and scale and zero
+// point of the result, which is a float where these are absent.
+func qGemm(c *call) {
+	e := elemFloat
+	if c.has(8) {
+		c.kind, e = "QLinearMatMul", c.elem(8)
+	}
+	c.gemmOf(0, 3, 6, e)
 }
 
 // matMulNBits multiplies by a packed matrix whose size attributes give.

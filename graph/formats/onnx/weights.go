@@ -7,10 +7,11 @@ import "slices"
 var weightSlots = map[string][]int{
 	"Conv": {1, 2}, "ConvTranspose": {1, 2}, "DeformConv": {1, 3}, "ConvInteger": {1}, "QLinearConv": {3, 8}, "com.microsoft.FusedConv": {1, 2},
 	"Gemm": {0, 1, 2}, "com.microsoft.FusedGemm": {0, 1, 2}, "MatMul": {0, 1}, "MatMulInteger": {0, 1}, "QLinearMatMul": {0, 3}, "Einsum": {0, 1, 2, 3},
-	"FusedMatMul": {0, 1}, "com.microsoft.FusedMatMul": {0, 1}, "com.microsoft.TransposeMatMul": {0, 1}, "com.microsoft.MatMulIntegerToFloat": {1, 6}, "com.microsoft.DynamicQuantizeMatMul": {1, 4}, "com.microsoft.MatMulNBits": {1},
+	"FusedMatMul": {0, 1}, "com.microsoft.FusedMatMul": {0, 1}, "com.microsoft.TransposeMatMul": {0, 1}, "com.microsoft.MatMulIntegerToFloat": {1, 6}, "com.microsoft.DynamicQuantizeMatMul": {1, 4}, "com.microsoft.MatMulNBits": {1}, "com.microsoft.QGemm": {3},
 	"BatchNormalization": {1, 2}, "InstanceNormalization": {1, 2}, "LayerNormalization": {1, 2}, "GroupNormalization": {1, 2}, "RMSNormalization": {1}, "SimplifiedLayerNormalization": {1},
 	"com.microsoft.LayerNormalization": {1, 2}, "com.microsoft.SimplifiedLayerNormalization": {1}, "com.microsoft.GroupNorm": {1, 2},
 	"com.microsoft.SkipLayerNormalization": {2, 3, 4}, "com.microsoft.SkipSimplifiedLayerNormalization": {2, 3}, "com.microsoft.EmbedLayerNormalization": {2, 3, 4, 5, 6},
+	"com.microsoft.MoE": {2, 3, 4, 5, 6, 7}, "com.microsoft.QMoE": {2, 4, 5, 7, 8, 10}, "com.microsoft.GatherBlockQuantized": {0}, "com.microsoft.QAttention": {1, 2},
 	"com.microsoft.Attention": {1, 2}, "com.microsoft.MultiHeadAttention": {3}, "com.microsoft.BiasGelu": {1}, "com.microsoft.FastGelu": {1},
 	"PRelu": {1}, "Gather": {0}, "LSTM": {1, 2, 3, 7}, "GRU": {1, 2, 3}, "RNN": {1, 2, 3},
 }
@@ -37,9 +38,9 @@ type learned struct {
 	// statistic tensors are the mean or variance of a batch normalisation, which
 	// a step does not learn.
 	statistic bool
-	// numbers counts the weights in a tensor of bytes into which they are packed; 0 for
-	// other tensors, each element of which is one.
-	numbers int64
+	// numbers counts the weights in a tensor of bytes into which they are packed, each
+	// those in a byte; 0 for other tensors, each element of which is one.
+	numbers, each int64
 }
 
 // findLearned returns what is learned among the tensors that nodes and their
@@ -73,7 +74,8 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 			l := found[name]
 			if slices.Contains(weightSlots[key], slot) {
 				l.always = true
-				l.numbers = max(l.numbers, packedNumbers(n, key))
+				numbers, each := packed(n, key)
+				l.numbers, l.each = max(l.numbers, numbers), max(l.each, each)
 			}
 			if vectorSlots[key] {
 				l.several = true
@@ -89,23 +91,30 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 	}
 }
 
-// packedNumbers returns how many weights are packed in that of n, whose key is given; 0
-// for operators whose weights are not.
-func packedNumbers(n *node, key string) int64 {
-	if key != "com.microsoft.MatMulNBits" {
-		return 0
+// packed says how many weights are packed in those of n, whose key is given, in all or
+// in each byte; 0 and 0 for operators whose weights are not.
+func packed(n *node, key string) (numbers, each int64) {
+	switch key {
+	case "com.microsoft.MatMulNBits":
+		rows, columns := n.int("K", 0), n.int("N", 0)
+		if rows > 0 && columns > 0 && columns <= maxDim/rows { // its rule refuses others
+			numbers = rows * columns
+		}
+	case "com.microsoft.QMoE":
+		each = weightsPerByte(n, "expert_weight_bits")
+	case "com.microsoft.GatherBlockQuantized":
+		each = weightsPerByte(n, "bits")
 	}
-	rows, columns := n.int("K", 0), n.int("N", 0)
-	if rows < 1 || columns < 1 || columns > maxDim/rows {
-		return 0 // its rule refuses it
-	}
-	return rows * columns
+	return numbers, each
 }
 
-// params returns the parameters in a weight of n elements.
-func (l learned) params(n int64) int64 {
-	if l.numbers > 0 {
+// params returns the parameters in a weight of n elements of type e.
+func (l learned) params(e elem, n int64) int64 {
+	switch {
+	case l.numbers > 0:
 		return l.numbers
+	case l.each > 0 && byteSized(e):
+		return l.each * n
 	}
 	return n
 }
