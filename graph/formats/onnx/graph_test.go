@@ -261,6 +261,20 @@ func TestContribOperators(t *testing.T) {
 	}
 }
 
+// An operator without a rule is said, with its number, once.
+func TestUnknownOperators(t *testing.T) {
+	foo := func(in, out string) []byte { return inDomain("acme", nodeOf("", "Foo", list(in), list(out))) }
+	recorded := func(name string) []byte { return bytesField(13, valueOf(name, elemFloat, 2, 3)) }
+	g, sum := importModel(t, modelOf(foo("x", "a"), foo("a", "b"), inDomain("acme", nodeOf("", "Bar", list("b"), list("y"))), inputOf("x", 2, 3), recorded("a"), recorded("b"), recorded("y")))
+	if o, _ := last(g); o.FLOPs != 6 {
+		t.Errorf("%v, want an operation an element", o.FLOPs)
+	}
+	want := list("operator acme.Bar has no rule: it costs one operation an element", "operator acme.Foo has no rule: its 2 nodes cost one operation an element")
+	if !slices.Equal(sum.Notes, want) {
+		t.Errorf("notes %q, want %q", sum.Notes, want)
+	}
+}
+
 // A recurrent layer's products, by hand: T=7 steps of a batch of 2, 5 inputs, 3
 // hidden, 4 gates, both directions.
 func TestRecurrentCost(t *testing.T) {

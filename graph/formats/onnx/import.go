@@ -21,6 +21,8 @@ type importer struct {
 	budget int             // nodes that may still be inferred
 	depth  int             // nesting of bodies
 
+	unruled map[string]int // nodes of each operator without a rule
+
 	b       *graph.Builder
 	names   *names
 	root    *scope
@@ -83,18 +85,10 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 
 func newImporter(m *model, name string, cfg Config) *importer {
 	return &importer{
-		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner,
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner, unruled: map[string]int{},
 		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
 		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
 		readers: map[string][]int{}, constants: map[string]*known{}, counted: map[string]bool{}, dequantized: map[string]*dequantized{}, pending: map[string]*pending{},
-	}
-}
-
-// note adds a remark to the summary, once.
-func (imp *importer) note(format string, a ...any) {
-	if s := fmt.Sprintf(format, a...); !imp.listed["\x00"+s] {
-		imp.listed["\x00"+s] = true
-		imp.sum.Notes = append(imp.sum.Notes, s)
 	}
 }
 
@@ -162,6 +156,7 @@ func (imp *importer) graph() error {
 			return fmt.Errorf("output %d (%q): %w", i, brief(name), err)
 		}
 	}
+	imp.sumUp()
 	imp.sum.Nodes, imp.sum.Initializers, imp.sum.Inputs, imp.sum.Outputs = len(g.nodes), len(g.inits), len(inputs), len(g.outputs)
 	return nil
 }

@@ -82,6 +82,9 @@ func (c *call) run() (err error) {
 		if !c.fromRecord() {
 			return fmt.Errorf("operator %s is not known, and the file records no shape for its outputs", brief(key))
 		}
+		if _, known := graph.FactsOf(c.kind); !known {
+			c.imp.unruled[brief(key)]++
+		}
 	}
 	if err == nil {
 		c.fromRecord()

@@ -1,0 +1,26 @@
+package onnx
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// note adds a remark to the summary, once.
+func (imp *importer) note(format string, a ...any) {
+	if s := fmt.Sprintf(format, a...); !imp.listed["\x00"+s] {
+		imp.listed["\x00"+s] = true
+		imp.sum.Notes = append(imp.sum.Notes, s)
+	}
+}
+
+// sumUp adds the remarks that count nodes.
+func (imp *importer) sumUp() {
+	for _, op := range slices.Sorted(maps.Keys(imp.unruled)) {
+		if n := imp.unruled[op]; n == 1 {
+			imp.note("operator %s has no rule: it costs one operation an element", op)
+		} else {
+			imp.note("operator %s has no rule: its %d nodes cost one operation an element", op, n)
+		}
+	}
+}
