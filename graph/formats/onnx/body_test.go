@@ -63,7 +63,7 @@ func TestLoop(t *testing.T) {
 	}
 	g, sum := importModel(t, model(initOf(concatBytes(tensorOf("n", elemInt64), bytesField(7, []byte{10})))))
 	o, shape := last(g)
-	if want := (graph.GEMM{Batch: 10, M: 2, N: 3, K: 3}); o.GEMM != want || !shape.Equal(graph.Shape{2, 3}) || len(sum.Notes) != 0 {
+	if want := (graph.GEMM{Batch: 10, M: 2, N: 3, K: 3}); o.GEMM != want || !shape.Equal(graph.Shape{2, 3}) || !slices.Equal(sum.Notes, list("Loop: its 10 iterations cost as one batch: a lower bound")) {
 		t.Errorf("product %+v to %v, notes %v; want %+v", o.GEMM, shape, sum.Notes, want)
 	}
 	if o.FLOPs != o.GEMM.FLOPs()+10*6 { // and the Relu
@@ -94,12 +94,15 @@ func TestTypeOfBody(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	body := graphAttr("body", inputOf("h"), inputOf("e"), nodeOf("a", "Add", list("h", "e"), list("h2")), nodeOf("id", "Identity", list("h2"), list("o")), outputOf("h2"), outputOf("o"))
-	g, _ := importModel(t, modelOf(nodeOf("s", "Scan", list("h0", "x"), list("hn", "all"), body, intAttr("num_scan_inputs", 1), intsAttr("scan_input_axes", 1), intsAttr("scan_output_axes", 1)),
+	g, sum := importModel(t, modelOf(nodeOf("s", "Scan", list("h0", "x"), list("hn", "all"), body, intAttr("num_scan_inputs", 1), intsAttr("scan_input_axes", 1), intsAttr("scan_output_axes", 1)),
 		inputOf("h0", 4), inputOf("x", 4, 7), outputOf("all")))
 	o, _ := last(g)
 	_, end := g.Outputs(graph.OpID(g.NumOps() - 1))
 	if all := g.Tensor(end - 1).Shape; !all.Equal(graph.Shape{4, 7}) || o.FLOPs != 7*4 {
 		t.Errorf("collects %v with %v, want [4 7] with 28 FLOP", all, o.FLOPs)
+	}
+	if want := list("Scan: its 7 iterations cost as one batch: a lower bound"); !slices.Equal(sum.Notes, want) {
+		t.Errorf("notes %q, want %q", sum.Notes, want)
 	}
 }
 

@@ -86,6 +86,7 @@ func (c *call) loop() error {
 	if len(g.outputs) < 1+len(c.out) || len(c.out) < carried {
 		return fmt.Errorf("graph body has %d outputs for %d carried values and %d results", len(g.outputs), carried, len(c.out))
 	}
+	c.imp.repeats(c.node, trips)
 	c.take(b, trips)
 	return c.results(b, g, 1, func(k int, s graph.Shape) graph.Shape {
 		if k >= carried {
@@ -147,6 +148,7 @@ func (c *call) scan() error {
 		return fmt.Errorf("graph body has %d outputs for %d states and %d results", len(g.outputs), states, len(c.out))
 	}
 	outAxes := c.perAxis("scan_output_axes", len(c.out)-states, 0)
+	c.imp.repeats(c.node, length)
 	c.take(b, length)
 	return c.results(b, g, 0, func(k int, s graph.Shape) graph.Shape {
 		if k >= states {

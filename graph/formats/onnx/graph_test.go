@@ -278,13 +278,23 @@ func TestUnknownOperators(t *testing.T) {
 // A recurrent layer's products, by hand: T=7 steps of a batch of 2, 5 inputs, 3
 // hidden, 4 gates, both directions.
 func TestRecurrentCost(t *testing.T) {
-	g, _ := importModel(t, modelOf(nodeOf("", "LSTM", list("x", "w", "r"), list("y", "h", "c"), intAttr("hidden_size", 3), stringAttr("direction", "bidirectional")),
-		inputOf("x", 7, 2, 5), initOf(tensorOf("w", elemFloat, 2, 12, 5)), initOf(tensorOf("r", elemFloat, 2, 12, 3))))
+	layer := func(out ...string) []byte {
+		return nodeOf("", "LSTM", list("x", "w", "r"), out, intAttr("hidden_size", 3), stringAttr("direction", "bidirectional"))
+	}
+	weights := concatBytes(inputOf("x", 7, 2, 5), initOf(tensorOf("w", elemFloat, 2, 12, 5)), initOf(tensorOf("r", elemFloat, 2, 12, 3)))
+	g, sum := importModel(t, modelOf(layer("y", "h", "c"), weights))
 	o, shape := last(g)
 	products := 2. * 2 * 7 * 2 * 12 * (5 + 3)
 	gates := 10. * 7 * 2 * 2 * 3 * 4
 	if float64(o.FLOPs) != products+gates || !shape.Equal(graph.Shape{7, 2, 2, 3}) || g.Params() != 2*12*8 {
 		t.Errorf("%v FLOPs to %v, %d parameters; want %v", float64(o.FLOPs), shape, g.Params(), products+gates)
+	}
+	if want := list("LSTM: its 7 iterations cost as one batch: a lower bound"); !slices.Equal(sum.Notes, want) {
+		t.Errorf("notes %q, want %q", sum.Notes, want)
+	}
+	_, sum = importModel(t, modelOf(layer("y"), layer("z"), weights))
+	if want := list("LSTM: the iterations of its 2 nodes, up to 7, cost as one batch: a lower bound"); !slices.Equal(sum.Notes, want) {
+		t.Errorf("notes %q, want %q", sum.Notes, want)
 	}
 }
 

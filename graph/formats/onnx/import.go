@@ -21,7 +21,8 @@ type importer struct {
 	budget int             // nodes that may still be inferred
 	depth  int             // nesting of bodies
 
-	unruled map[string]int // nodes of each operator without a rule
+	unruled  map[string]int      // nodes of each operator without a rule
+	repeated map[string]repeated // by operator
 
 	b       *graph.Builder
 	names   *names
@@ -85,7 +86,7 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 
 func newImporter(m *model, name string, cfg Config) *importer {
 	return &importer{
-		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner, unruled: map[string]int{},
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner, unruled: map[string]int{}, repeated: map[string]repeated{},
 		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
 		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
 		readers: map[string][]int{}, constants: map[string]*known{}, counted: map[string]bool{}, dequantized: map[string]*dequantized{}, pending: map[string]*pending{},

@@ -24,6 +24,7 @@ func recurrent(c *call, gates int64) {
 	c.set(0, c.elem(0), y)
 	c.set(1, c.elem(0), state)
 	c.set(2, c.elem(0), state)
+	c.imp.repeats(c.node, steps)
 	c.multiply(dirs, c.mul(steps, batch), w[1], x[2])
 	c.multiply(c.mul(steps, dirs), batch, w[1], hidden)
 	c.flops = flops(10 * elementsOf(y) * float64(gates)) // activations and gating
