@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/graph"
 	"placer/internal/bench"
 	"placer/internal/report"
 	"placer/placer/fit"
@@ -78,6 +79,7 @@ func (c *console) fit(ctx context.Context, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
+	c.assumeState(l.Graph)
 	how := problem.Options{Scheduler: problem.Scheduler(f.scheduler)}
 	r, err := fit.Fit(ctx, l.Source, m, how, fit.Allowed{Recompute: f.recompute == auto, Offload: f.offload == auto}, f.evaluations)
 	if err != nil {
@@ -116,6 +118,14 @@ func (c *console) fit(ctx context.Context, f *fitFlags) error {
 		return fmt.Errorf("graph %s: %w", l.Name(), infeasible)
 	}
 	return nil
+}
+
+// assumeState says what is assumed of the optimizer's state in g, where that is less than
+// frameworks hold.
+func (c *console) assumeState(g *graph.Graph) {
+	if s := fit.OptimizerState(g); s != "" {
+		c.assumed("%s", s)
+	}
 }
 
 func fittedRow(x *fit.Candidate) report.FittedRow {

@@ -178,6 +178,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	c.tell(l)
+	c.assumeState(l.Graph)
 	ms, err := c.judged(f, l)
 	if err != nil {
 		return err
