@@ -74,10 +74,7 @@ func (c Config) learn(ctx context.Context, p *plan.Problem, name string, all [][
 		seconds: p.Evaluator.OpSeconds(0), samples: rollout.FitSamples(c.Samples, p.Budget.Evaluations),
 	}
 	run.Decodes(l.decoder.Decode)
-	if err := curriculum.Walk(all, new(curriculum.Position), false, &run.Round, l.stage); err != nil {
-		return nil, err
-	}
-	return run.Outcome(ctx)
+	return run.Ended(ctx, curriculum.Walk(all, new(curriculum.Position), false, &run.Round, l.stage))
 }
 
 // stage samples decisions on the units of s until a share of end of the budget is

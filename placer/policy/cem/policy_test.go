@@ -3,9 +3,11 @@ package cem
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 
 	"placer/graph/unit"
@@ -13,6 +15,7 @@ import (
 	"placer/placer/policy/rollout"
 	"placer/placer/problem/problemtest"
 	"placer/plan"
+	"placer/units"
 )
 
 // TestElites: the best share of the last samples, the best first, the older of equals
@@ -176,6 +179,54 @@ func TestPolicyLearns(t *testing.T) {
 	}
 	if near.Score.Value > 1.02*o.Score.Value {
 		t.Errorf("near a placement of %v the best is %v", o.Score, near.Score)
+	}
+}
+
+// finestFits makes all devices as small as the finest units of the curricula of p at cells
+// allow, and reports if the coarsest fit them nevertheless.
+func finestFits(t *testing.T, p *plan.Problem) {
+	t.Helper()
+	all := curriculum.Curricula(p.Graph, p.Units, unit.Cell, p.Evaluator.OpSeconds(0), p.Machine.NumDevices())
+	fit := func(memory int, x *unit.Partition) bool {
+		for d := range p.Machine.Devices {
+			p.Machine.Devices[d].Memory = units.Bytes(memory)
+		}
+		_, err := rollout.Allowed(p, x)
+		if err != nil && !errors.Is(err, rollout.ErrTooCoarse) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	least := 0
+	for _, stages := range all {
+		least = max(least, sort.Search(1<<34, func(m int) bool { return fit(m, stages[len(stages)-1].Units) }))
+	}
+	if fit(least, all[0][0].Units) || !fit(least, all[0][len(all[0])-1].Units) {
+		t.Fatal("the coarsest units fit where the finest do: the case tests nothing")
+	}
+}
+
+// TestTooCoarse: where one of two layers is larger than any of four devices, and the
+// cells are not, the stages of layers are left out; where not even cells fit, that is the
+// error.
+func TestTooCoarse(t *testing.T) {
+	c := Default()
+	c.Level = unit.Cell
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 4, plan.Place)
+	p.Budget.Evaluations = 200
+	finestFits(t, p)
+	o, err := Policy{c}.Place(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Evaluations < 100 || o.Score != p.Evaluate(o.Device) || len(o.Notes) > 0 {
+		t.Errorf("%d of 200 evaluations, score %v, notes %q", o.Evaluations, o.Score, o.Notes)
+	}
+	for d := range p.Machine.Devices {
+		p.Machine.Devices[d].Memory = 1
+	}
+	if _, err := (Policy{c}).Place(t.Context(), p); !errors.Is(err, rollout.ErrTooCoarse) {
+		t.Errorf("devices of a byte: %v", err)
 	}
 }
 

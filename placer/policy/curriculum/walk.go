@@ -1,6 +1,11 @@
 package curriculum
 
-import "placer/plan"
+import (
+	"errors"
+
+	"placer/placer/policy/rollout"
+	"placer/plan"
+)
 
 // trialShare is the part of the budget that several curricula share before the rest
 // goes to the one that did best.
@@ -20,7 +25,9 @@ type Position struct {
 
 // Train trains on the units of s while the spent share of the budget is between begin
 // and end, and returns what was learnt, as logits of every task, [U][columns].
-// learnt, if not nil, was learnt on the units of from.
+// learnt, if not nil, was learnt on the units of from. Units too coarse for the devices'
+// memories are rollout.ErrTooCoarse: what begin to end would have spent is the next
+// stage's.
 type Train func(s, from Stage, learnt Logits, begin, end float64) (Logits, error)
 
 // Logits are those of every task, [tasks][U][columns].
@@ -30,6 +37,9 @@ type Logits [][][]float32
 // through the last stage of the best one for the rest of it; a single curriculum has
 // the whole budget. It keeps at up to date. With resume it goes on where at stands.
 // round is the best score since Walk last set it to nil.
+//
+// A stage whose units are too coarse is left out, and so is a curriculum whose finest
+// stage is: that is an error where it is so of all.
 func Walk(all [][]Stage, at *Position, resume bool, round **plan.Score, train Train) error {
 	start := *at
 	if !resume {
@@ -46,6 +56,9 @@ func Walk(all [][]Stage, at *Position, resume bool, round **plan.Score, train Tr
 		chosen = last(all[at.Chosen])
 	}
 	share := trialShare / float64(len(all))
+	begin := float64(start.Curriculum) * share
+	var coarse error // of the last curriculum that was left out
+	tried := false   // some curriculum was not
 	for k := start.Curriculum; k < len(all); k++ {
 		*round = nil
 		first := 0
@@ -53,20 +66,29 @@ func Walk(all [][]Stage, at *Position, resume bool, round **plan.Score, train Tr
 			*round, first = start.Round, start.Stage
 		}
 		at.Curriculum = k
-		logits, err := through(all[k], at, first, float64(k)*share, float64(k+1)*share, train)
+		end := float64(k+1) * share
+		logits, err := through(all[k], at, first, begin, end, train)
+		if errors.Is(err, rollout.ErrTooCoarse) {
+			coarse = err
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		begin, tried = end, true
 		if *round != nil && (chosen.Units == nil || (*round).Better(at.Best)) {
 			chosen, learnt = last(all[k]), logits
 			at.Chosen, at.Best = k, **round
 		}
 	}
 	if chosen.Units == nil { // no curriculum ended a round
-		return nil
+		if tried {
+			return nil
+		}
+		return coarse
 	}
 	at.Curriculum, at.Stage = len(all), 0
-	_, err := train(chosen, chosen, learnt, float64(len(all))*share, 1)
+	_, err := train(chosen, chosen, learnt, begin, 1)
 	return err
 }
 
@@ -79,21 +101,24 @@ func through(stages []Stage, at *Position, first int, begin, end float64, train 
 	for _, s := range stages {
 		shares += s.Share
 	}
-	width := end - begin
+	width, until := end-begin, begin
 	first = min(first, len(stages)-1)
+	var from Stage // that learnt is of
 	for k, s := range stages {
-		until := begin + width*s.Share/shares
-		if k >= first {
-			at.Stage = k
-			from := Stage{}
-			if k > first {
-				from = stages[k-1]
-			}
-			if learnt, err = train(s, from, learnt, begin, until); err != nil {
-				return nil, err
-			}
+		until += width * s.Share / shares
+		if k < first {
+			begin = until
+			continue
 		}
-		begin = until
+		at.Stage = k
+		logits, err := train(s, from, learnt, begin, until)
+		if errors.Is(err, rollout.ErrTooCoarse) && k < len(stages)-1 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		begin, from, learnt = until, s, logits
 	}
 	return learnt, nil
 }

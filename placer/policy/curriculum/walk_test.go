@@ -1,10 +1,13 @@
 package curriculum
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"placer/graph/unit"
+	"placer/placer/policy/rollout"
 	"placer/plan"
 )
 
@@ -55,5 +58,54 @@ func TestWalk(t *testing.T) {
 	calls, _ = walk(&Position{Curriculum: 3, Chosen: 0, Best: plan.Score{Value: 4}}, true)
 	if want := []call{{"b", "b"}}; !slices.Equal(calls, want) {
 		t.Errorf("resumed in the end, stages %v, want %v", calls, want)
+	}
+}
+
+// TestWalkLeavesOut: stages too coarse for the devices are left out, with the curricula
+// whose finest is, and their share of the budget is the next one's; it is an error where no
+// curriculum is left.
+func TestWalkLeavesOut(t *testing.T) {
+	stage := func(name string) Stage { return Stage{Name: name, Units: &unit.Partition{}, Share: 1} }
+	all := [][]Stage{{stage("a"), stage("b"), stage("c")}, {stage("d"), stage("e")}, {stage("f")}}
+	type call struct {
+		name, from string
+		learnt     bool
+		begin, end float64
+	}
+	walk := func(coarse string) (calls []call, err error) {
+		var round *plan.Score
+		err = Walk(all, new(Position), false, &round, func(s, from Stage, learnt Logits, begin, end float64) (Logits, error) {
+			for _, c := range coarse {
+				if s.Name == string(c) {
+					return nil, fmt.Errorf("stage %s: %w", s.Name, rollout.ErrTooCoarse)
+				}
+			}
+			round = &plan.Score{Value: 1}
+			calls = append(calls, call{s.Name, from.Name, learnt != nil, begin, end})
+			return Logits{{{1}}}, nil
+		})
+		return calls, err
+	}
+	const third = trialShare / 3
+	for _, c := range []struct {
+		coarse string
+		want   []call
+		fails  bool
+	}{
+		{"ae", []call{{"b", "", false, 0, 2 * third / 3}, {"c", "b", true, 2 * third / 3, third}, {"d", "", false, third, 1.5 * third}, {"f", "", false, third, 3 * third}, {"c", "c", true, 3 * third, 1}}, false},
+		{"abcf", []call{{"d", "", false, 0, third}, {"e", "d", true, third, 2 * third}, {"e", "e", true, 2 * third, 1}}, false},
+		{"cef", []call{{"a", "", false, 0, third / 3}, {"b", "a", true, third / 3, 2 * third / 3}, {"d", "", false, 0, third}}, true},
+	} {
+		got, err := walk(c.coarse)
+		if errors.Is(err, rollout.ErrTooCoarse) != c.fails {
+			t.Errorf("%s too coarse: %v", c.coarse, err)
+		}
+		same := slices.EqualFunc(got, c.want, func(a, b call) bool {
+			near := func(x, y float64) bool { return x-y < 1e-9 && y-x < 1e-9 }
+			return a.name == b.name && a.from == b.from && a.learnt == b.learnt && near(a.begin, b.begin) && near(a.end, b.end)
+		})
+		if !same {
+			t.Errorf("%s too coarse: stages %+v, want %+v", c.coarse, got, c.want)
+		}
 	}
 }

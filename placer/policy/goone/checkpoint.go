@@ -47,8 +47,8 @@ func (p *Policy) Save(path string) error {
 // its best. It is for budgets in seconds: of what was left of the whole.
 func (p *Policy) Resume(earlier *plan.Outcome, path string) { p.earlier, p.path = earlier, path }
 
-// begin seeds the run with the outcome to resume with and takes up the checkpoint.
-func (t *trainer) begin() (notes []string) {
+// resume seeds the run with the outcome to resume with and takes up the checkpoint.
+func (t *trainer) resume() (notes []string) {
 	t.network, t.rounds = nil, 0
 	if !t.run.Begin(t.earlier) || t.path == "" {
 		return nil

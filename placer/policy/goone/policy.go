@@ -50,6 +50,25 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (_ *plan.Outc
 	if p.device != nil {
 		defer func() { err = errors.Join(err, p.leave()) }()
 	}
+	t, err := p.begin(ctx, problem)
+	if err != nil {
+		return nil, err
+	}
+	err = t.learn()
+	p.at.Spent = t.run.Spent()
+	o, err := t.run.Ended(ctx, err)
+	if err != nil {
+		return nil, err
+	}
+	o.Notes = append(t.notes, o.Notes...)
+	if t.backend.Missing() != nil {
+		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", t.backend.Name()))
+	}
+	return o, nil
+}
+
+// begin returns a training on problem, or that of a checkpoint to go on with.
+func (p *Policy) begin(ctx context.Context, problem *plan.Problem) (*trainer, error) {
 	run, err := rollout.New(problem, p.Name(), p.config.Workers)
 	if err != nil {
 		return nil, err
@@ -63,26 +82,13 @@ func (p *Policy) Place(ctx context.Context, problem *plan.Problem) (_ *plan.Outc
 	t := &trainer{Policy: p, ctx: ctx, run: run, decoder: rollout.NewDecoder(problem), backend: backend, seconds: problem.Evaluator.OpSeconds(0)}
 	run.Decodes(t.decoder.Decode)
 	t.samples = rollout.FitSamples(p.config.Samples, problem.Budget.Evaluations)
-	notes := t.begin()
+	t.notes = t.resume()
 	stream := uint64(0x60)
 	if t.resumed {
 		stream |= uint64(p.rounds) << 8 // other samples than those of the first rounds
 	}
 	t.random = rand.New(rand.NewPCG(problem.Seed, stream))
-	err = t.learn()
-	p.at.Spent = run.Spent()
-	if err != nil && ctx.Err() == nil {
-		return nil, err
-	}
-	o, err := run.Outcome(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o.Notes = append(notes, t.notes...)
-	if backend.Missing() != nil {
-		o.Notes = append(o.Notes, fmt.Sprintf("no BLAS library found, the network runs on %s: slower", backend.Name()))
-	}
-	return o, nil
+	return t, nil
 }
 
 // leave brings the network to the host and gives back what it has on the device,

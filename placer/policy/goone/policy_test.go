@@ -7,15 +7,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"testing"
 
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/nn"
 	"placer/nn/gonet"
+	"placer/placer/policy/curriculum"
 	"placer/placer/policy/rollout"
 	"placer/placer/problem/problemtest"
 	"placer/plan"
+	"placer/units"
 )
 
 // TestPolicyLearns: with rewards alone, from random placements, the policy comes
@@ -228,5 +231,40 @@ func TestTasks(t *testing.T) {
 	}
 	if _, err := policy.Place(context.Background(), &p); err == nil {
 		t.Error("no placement and none to make: no error")
+	}
+}
+
+// TestTooCoarse: where some layer is larger than any of four devices, and the cells are
+// not, the stages of layers are left out, and training goes on with what fits.
+func TestTooCoarse(t *testing.T) {
+	c := Default()
+	c.Level, c.Samples = unit.Cell, 8
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 4, plan.Place)
+	p.Budget.Evaluations = 96
+	all := curriculum.Curricula(p.Graph, p.Units, c.Level, p.Evaluator.OpSeconds(0), 4)
+	fit := func(memory int, x *unit.Partition) bool {
+		for d := range p.Machine.Devices {
+			p.Machine.Devices[d].Memory = units.Bytes(memory)
+		}
+		_, err := rollout.Allowed(p, x)
+		return err == nil
+	}
+	least := 0
+	for _, stages := range all {
+		least = max(least, sort.Search(1<<34, func(m int) bool { return fit(m, stages[len(stages)-1].Units) }))
+	}
+	if fit(least, all[0][0].Units) {
+		t.Fatal("layers fit where cells do: the case tests nothing")
+	}
+	policy, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := policy.Place(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Evaluations < 48 || o.Score != p.Evaluate(o.Device) {
+		t.Errorf("%d of 96 evaluations, score %v, notes %q", o.Evaluations, o.Score, o.Notes)
 	}
 }

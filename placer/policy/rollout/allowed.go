@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"errors"
 	"fmt"
 
 	"placer/graph"
@@ -9,8 +10,11 @@ import (
 	"placer/units"
 )
 
+// ErrTooCoarse is of units among which one fits no device. Finer ones may fit.
+var ErrTooCoarse = errors.New("units are too coarse")
+
 // Allowed tells which devices can hold a unit's resident bytes and one op's tensors,
-// [U,D]. It reports a unit that fits no device.
+// [U,D]. A unit that fits no device is ErrTooCoarse.
 func Allowed(p *plan.Problem, of *unit.Partition) ([]bool, error) {
 	devices := p.Machine.Devices
 	allowed := make([]bool, 0, of.NumUnits()*len(devices))
@@ -28,7 +32,7 @@ func Allowed(p *plan.Problem, of *unit.Partition) ([]bool, error) {
 			fits = fits || ok
 		}
 		if !fits {
-			return nil, fmt.Errorf("unit of op %s needs %s, more than any device has", p.Graph.Op(ops[0]).Name, resident+largest)
+			return nil, fmt.Errorf("%w: that of op %s needs %s, more than any device has", ErrTooCoarse, p.Graph.Op(ops[0]).Name, resident+largest)
 		}
 	}
 	return allowed, nil

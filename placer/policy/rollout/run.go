@@ -249,6 +249,23 @@ func (r *Run) Outcome(ctx context.Context) (*plan.Outcome, error) {
 	return &plan.Outcome{Decision: d, Score: r.Score, Evaluations: r.evaluations}, nil
 }
 
+// Ended is Outcome after learning that ended with err, nil where nothing failed: what was
+// found before counts all the same, with a note that says why there is no more. It returns
+// err where nothing was found.
+func (r *Run) Ended(ctx context.Context, err error) (*plan.Outcome, error) {
+	if ctx.Err() != nil {
+		err = nil // it is ctx's, which Outcome tells of
+	}
+	if err != nil && r.Best == nil {
+		return nil, err
+	}
+	o, none := r.Outcome(ctx)
+	if none == nil && err != nil {
+		o.Notes = append(o.Notes, fmt.Sprintf("learning ended early: %v", err))
+	}
+	return o, none
+}
+
 // LeastRound is the least number of samples that FitSamples comes to.
 const LeastRound = 8
 

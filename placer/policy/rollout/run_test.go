@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"placer/graph/unit"
@@ -38,8 +39,30 @@ func TestMaskOfMemory(t *testing.T) {
 		t.Fatal("no unit is too large: the case tests nothing")
 	}
 	p.Machine.Devices[0].Memory = 1 << 20
-	if _, err := Allowed(p, chains); err == nil {
-		t.Error("a unit that fits no device is no error")
+	if _, err := Allowed(p, chains); !errors.Is(err, ErrTooCoarse) {
+		t.Errorf("a unit that fits no device: %v", err)
+	}
+}
+
+// TestEnded: what was found before learning failed counts, with a note; without it the
+// failure is what is returned.
+func TestEnded(t *testing.T) {
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.AllTasks)
+	p.Tasks = plan.Place
+	r, n := onChains(t, p)
+	why := errors.New("enough")
+	if _, err := r.Ended(t.Context(), why); !errors.Is(err, why) {
+		t.Errorf("nothing found: %v", err)
+	}
+	if err := r.Evaluate(t.Context(), [][]int32{make([]int32, n)}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := r.Ended(t.Context(), why)
+	if err != nil || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "enough") {
+		t.Errorf("something found: %+v, %v", o, err)
+	}
+	if o, err := r.Ended(t.Context(), nil); err != nil || len(o.Notes) > 0 {
+		t.Errorf("nothing failed: %+v, %v", o, err)
 	}
 }
 
