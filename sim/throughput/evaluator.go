@@ -12,6 +12,7 @@ import (
 type Evaluator struct {
 	x      *Instance
 	source Source
+	times  [][]float64 // [D][N] of OpSeconds
 	block  []uint8
 	device []uint8   // [N]
 	load   []float64 // [D]
@@ -31,11 +32,11 @@ func NewEvaluator(s Source) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEvaluator(x, s), nil
+	return newEvaluator(x, s, finite(s.Seconds)), nil
 }
 
-func newEvaluator(x *Instance, s Source) *Evaluator {
-	e := &Evaluator{x: x, source: s, block: make([]uint8, x.NumBlocks()), device: make([]uint8, len(x.Block)), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
+func newEvaluator(x *Instance, s Source, times [][]float64) *Evaluator {
+	e := &Evaluator{x: x, source: s, times: times, block: make([]uint8, x.NumBlocks()), device: make([]uint8, len(x.Block)), load: make([]float64, x.NumDevices()), bytes: make([]int64, x.NumDevices())}
 	if x.pipeline != nil {
 		e.pipeline = x.pipeline.clone()
 	}
@@ -46,13 +47,14 @@ func newEvaluator(x *Instance, s Source) *Evaluator {
 func (e *Evaluator) Instance() *Instance { return e.x }
 
 // Clone returns an evaluator for another goroutine.
-func (e *Evaluator) Clone() plan.Evaluator { return newEvaluator(e.x, e.source) }
+func (e *Evaluator) Clone() plan.Evaluator { return newEvaluator(e.x, e.source, e.times) }
 
 // Source returns what the evaluator was made from.
 func (e *Evaluator) Source() Source { return e.source }
 
-// OpSeconds returns the time of every op on device d, [N], read-only.
-func (e *Evaluator) OpSeconds(d int) []float64 { return e.source.Seconds[d] }
+// OpSeconds returns the time of every op on device d, [N], read-only. An op that cannot
+// run there takes longest: methods weigh, sum and divide by these times.
+func (e *Evaluator) OpSeconds(d int) []float64 { return e.times[d] }
 
 // Evaluate returns the maximum load as Score.Seconds, and the bytes above the
 // devices' memories. The definition knows neither priorities nor fusion.

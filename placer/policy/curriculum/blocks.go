@@ -53,6 +53,9 @@ func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int,
 			last = max(last, place[u])
 		}
 	}
+	if total == 0 { // a graph of no time is one block
+		total = 1
+	}
 	order := make([]int, len(place))
 	for u := range order {
 		order[u] = u

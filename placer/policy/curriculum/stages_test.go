@@ -2,6 +2,7 @@ package curriculum
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"placer/graph"
@@ -95,6 +96,27 @@ func TestProlong(t *testing.T) {
 				t.Errorf("unit %d: logits %v, want %v", u, down[u], want[u])
 			}
 		}
+	}
+}
+
+// TestNoTime: ops that take no time, some or all of them, are cut into blocks, and their
+// units begin with finite logits.
+func TestNoTime(t *testing.T) {
+	g, h, seconds := small(t, "rnnlm2")
+	for i := range seconds {
+		seconds[i] *= float64(i % 2)
+	}
+	for range 2 {
+		for _, stages := range Curricula(g, h, unit.Cell, seconds, 2) {
+			for _, s := range stages {
+				checkPartition(t, g, s.Units)
+			}
+		}
+		clear(seconds)
+	}
+	down := prolong([][]float32{{0, -1}, {-2, 0}}, 2, number([]int{0, 0, 1, 1}, 2), number([]int{0, 1, 1, 0}, 2), []float64{0, 0, 0, 3}, warmStartRange)
+	if want := [][]float32{{-2, 0}, {-1, -0.5}}; !slices.EqualFunc(down, want, slices.Equal[[]float32]) {
+		t.Errorf("logits %v, want %v", down, want)
 	}
 }
 

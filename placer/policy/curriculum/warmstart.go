@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"placer/graph"
 	"placer/graph/unit"
 	"placer/placer/policy/rollout"
 	"placer/plan"
@@ -27,16 +28,20 @@ func WarmStart(learnt Logits, heads []rollout.Head, from, to Stage, seconds []fl
 }
 
 // prolong gives each unit of fine the mean, by time, of the logits of the units of
-// coarse that its ops belong to, none further below the best than most. A row holds
+// coarse that its ops belong to, none further below the best than most; where its ops take
+// no time they all count the same. A row holds
 // one or more choices among levels levels.
 func prolong(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64, most float32) [][]float32 {
 	down := make([][]float32, fine.NumUnits())
 	for u, ops := range fine.Ops {
 		row := make([]float32, len(logits[0]))
-		weight := float32(0)
+		weight, least := float32(0), float32(0)
+		if !slices.ContainsFunc(ops, func(i graph.OpID) bool { return float32(seconds[i]) > 0 }) {
+			least = 1
+		}
 		for _, i := range ops {
 			from := logits[coarse.Of[i]]
-			w := float32(seconds[i])
+			w := max(float32(seconds[i]), least)
 			weight += w
 			for lo := 0; lo < len(row); lo += levels {
 				top := slices.Max(from[lo : lo+levels])
