@@ -63,6 +63,9 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 	if b, need := p.Budget.Seconds, varied().seconds(f); t.Sparing && b > 0 && need > b/2 {
 		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", name, b, math.Ceil(need))
 	}
+	if err := l.room(f.instance(0)); err != nil {
+		return nil, err
+	}
 	r, err := t.begin(ctx, f, l)
 	if err != nil {
 		return nil, err

@@ -77,12 +77,50 @@ func (s *instance) ranks(order []int32) []int32 {
 	return rank
 }
 
-// trajectory is a placement as a level's decisions.
+// trajectory is a placement as a level's decisions. Many are kept of graphs of many cells,
+// so it takes 11 bytes a device of a decision.
 type trajectory struct {
 	chosen []int32   // [T]
 	scores []float32 // [T,D] the network's
-	tied   []float32 // [T,D,J] features
+	tied   tiedRows  // [T,D,J]
 	ok     []bool    // [T,D]
+}
+
+// tiedRows are rows of tied features, of which all but the saved share are 0 or 1.
+type tiedRows struct {
+	ones  []uint16  // [rows] bit j: feature j is 1
+	saved []float32 // [rows]
+}
+
+// savedTied is the place of the share among the tied features.
+var savedTied = slices.Index(tied, indexOf(deviceFeatures, "saved_share"))
+
+func newTiedRows(n int) tiedRows { return tiedRows{make([]uint16, n), make([]float32, n)} }
+
+// put stores features, [n,J], from row at on.
+func (x tiedRows) put(at int, features []float32) {
+	for lo := 0; lo < len(features); lo += len(tied) {
+		row := features[lo : lo+len(tied)]
+		x.ones[at], x.saved[at] = 0, row[savedTied]
+		for j, v := range row {
+			if j != savedTied && v != 0 {
+				x.ones[at] |= 1 << j
+			}
+		}
+		at++
+	}
+}
+
+// get writes what put stored from row at on, [n,J].
+func (x tiedRows) get(at int, features []float32) {
+	for lo := 0; lo < len(features); lo += len(tied) {
+		row := features[lo : lo+len(tied)]
+		for j := range row {
+			row[j] = float32(x.ones[at] >> j & 1)
+		}
+		row[savedTied] = x.saved[at]
+		at++
+	}
 }
 
 // sum writes network + free + tied . features for a decision on u, [D].
@@ -101,19 +139,24 @@ func (l *logits) tiedOf(x []float32, u int32) []float32 {
 	return x[int(u)*len(tied) : (int(u)+1)*len(tied)]
 }
 
-// fit takes a step of the gradient of the elite's mean log likelihood.
-func (l *logits) fit(all []*elite, rate, tiedRate float32) {
+// fit takes a step of the gradient of the elite's mean log likelihood, or none where
+// stopped says so, and reports whether it did.
+func (l *logits) fit(all []*elite, rate, tiedRate float32, stopped func() bool) bool {
 	if len(all) == 0 {
-		return
+		return true
 	}
-	d, n := l.s.d, len(tied)
+	d := l.s.d
 	clear(l.dFree)
 	clear(l.dTied)
-	z, p := make([]float32, d), make([]float32, d)
+	z, p, features := make([]float32, d), make([]float32, d), make([]float32, d*len(tied))
 	share := 1 / float32(len(all))
 	for _, x := range all {
+		if stopped() {
+			return false
+		}
 		for t, u := range l.order {
-			features, ok := x.of.tied[t*d*n:(t+1)*d*n], x.of.ok[t*d:(t+1)*d]
+			x.of.tied.get(t*d, features)
+			ok := x.of.ok[t*d : (t+1)*d]
 			l.sum(u, x.of.scores[t*d:(t+1)*d], features, z)
 			softmax(z, ok, p)
 			p[x.of.chosen[t]] -= 1
@@ -128,4 +171,5 @@ func (l *logits) fit(all []*elite, rate, tiedRate float32) {
 	}
 	vec.Axpy(l.free, l.dFree, rate)
 	vec.Axpy(l.tied, l.dTied, rate*tiedRate)
+	return true
 }

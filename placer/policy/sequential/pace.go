@@ -21,6 +21,11 @@ func (x *pace) seconds() float64 {
 	return x.spent + x.clock() - x.begin
 }
 
+// over reports whether the budget in seconds is spent.
+func (x *pace) over() bool {
+	return x.budget.Seconds > 0 && x.clock != nil && x.seconds() >= x.budget.Seconds
+}
+
 // samples returns those of the step that s comes to.
 func (x *pace) samples(s *TuneState) int {
 	k, left := x.evaluated(s.Step), 0 // left are the samples planned from here on
@@ -32,10 +37,10 @@ func (x *pace) samples(s *TuneState) int {
 		k = min(k, n-s.Evaluations, max(x.fewest, (n-s.Evaluations)*k/left))
 	}
 	if total := x.budget.Seconds; total > 0 && x.clock != nil {
-		now := x.clock() - x.begin
-		if now+x.spent >= total {
+		if x.over() {
 			return 0
 		}
+		now := x.clock() - x.begin
 		if done := s.Evaluations - x.from; done > 0 {
 			// Finer levels cost more than what was measured at coarse ones; the
 			// division is made anew at each step.

@@ -1,6 +1,8 @@
 package sequential
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"placer/nn"
@@ -17,7 +19,7 @@ type reinforcement struct {
 	net      *network
 	adam     *nn.Adam
 	rollouts *rollouts
-	logp     []float32 // [T*K] of the choices as they were sampled
+	logp     []float32 // [T*K] of the choices before the first step of the gradient
 	advance  []float32 // [K] advantages; elite first
 }
 
@@ -30,10 +32,18 @@ func newReinforcement(p *Policy, c ReinforceConfig, stopped func() bool) *reinfo
 // features.
 const mostRows = 1 << 21
 
+// room reports more decisions than two placements can be learned from at once.
+func (*reinforcement) room(s *instance) error {
+	if rows := s.decisions * s.d; rows > mostRows/2 {
+		return fmt.Errorf("fine-tuning by PPO: %d decisions on %d devices are more than it has memory for, %d in all: fine-tune by the cross-entropy method", s.decisions, s.d, mostRows/2)
+	}
+	return nil
+}
+
 // fit makes the placements again, with what the gradient needs, and takes the steps.
-func (x *reinforcement) fit(r *tuning, sampled []*elite, steps int) error {
+func (x *reinforcement) fit(_ context.Context, r *tuning, sampled []*elite, steps int) error {
 	l, c := r.logits, x.config
-	most := max(2, mostRows/max(1, len(l.order)*l.s.d))
+	most := mostRows / max(1, len(l.order)*l.s.d)
 	good := r.elite[:min(len(r.elite), most/2)]
 	all := append(good[:len(good):len(good)], spaced(sampled, min(c.Reinforced, most-len(good)))...)
 	if len(all) == 0 || len(l.order) == 0 {

@@ -14,7 +14,7 @@ func reinforced(t *testing.T) (*tuning, *reinforcement, []*elite) {
 	r := begun(t, small)
 	x := newReinforcement(r.Policy, DefaultReinforce(), nil)
 	r.learner = x
-	must(t, r.startLevel(0))
+	must(t, r.startLevel(t.Context(), 0))
 	all, _, err := r.sample(context.Background(), 8)
 	must(t, err)
 	r.elite = all[:4]
@@ -86,7 +86,7 @@ func TestReinforcementGradient(t *testing.T) {
 func TestReinforcementMovesBoth(t *testing.T) {
 	r, x, sampled := reinforced(t)
 	weights, free := slices.Clone(x.net.wy.Value), slices.Clone(r.logits.free)
-	must(t, x.fit(r, sampled, r.pace.fits))
+	must(t, x.fit(t.Context(), r, sampled, r.pace.fits))
 	if slices.Equal(weights, x.net.wy.Value) {
 		t.Error("the network's weights are as before")
 	}
@@ -110,5 +110,15 @@ func TestSpaced(t *testing.T) {
 	}
 	if got := len(spaced(all, 12)); got != 10 {
 		t.Errorf("12 of 10 are %d", got)
+	}
+}
+
+// TestRoomToReinforce: a graph of which two placements are more than is learned from at once
+// is declined, and one of just so many is not.
+func TestRoomToReinforce(t *testing.T) {
+	x := &reinforcement{}
+	must(t, x.room(&instance{decisions: mostRows / 16, d: 8}))
+	if err := x.room(&instance{decisions: mostRows/16 + 1, d: 8}); err == nil {
+		t.Error("a graph of too many decisions is accepted")
 	}
 }

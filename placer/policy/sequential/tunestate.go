@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -75,7 +76,7 @@ func (r *tuning) snapshot() *TuneState {
 }
 
 // restore puts r where From was.
-func (r *tuning) restore(key string) error {
+func (r *tuning) restore(ctx context.Context, key string) error {
 	from := *r.From
 	if from.Key != key {
 		return fmt.Errorf("finetune: the state is that of another graph, machine, policy, seed or configuration")
@@ -96,7 +97,7 @@ func (r *tuning) restore(key string) error {
 	}
 	copy(l.free, from.Free)
 	copy(l.tied, from.Tied)
-	r.use(l)
+	r.use(ctx, l)
 	for _, x := range from.Elite {
 		if err := r.check(x.placement); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"context"
 	"slices"
 
 	"placer/plan"
@@ -16,9 +17,9 @@ type tuneWorker struct {
 	row       []float32 // [D,J] scratch
 }
 
-// startLevel prepares w for a level.
-func (w *tuneWorker) startLevel(n *network, s *instance) {
-	w.rollouts = newRollouts(n, s)
+// startLevel prepares w for a level, for as long as ctx lasts.
+func (w *tuneWorker) startLevel(ctx context.Context, n *network, s *instance) {
+	w.rollouts = newRollouts(n, s).until(ctx)
 	w.rollouts.read = true
 	w.logits, w.p, w.row = make([]float32, s.d), make([]float32, s.d), make([]float32, s.d*len(tied))
 }
@@ -48,20 +49,25 @@ func (w *tuneWorker) roll(l *logits, proposals []*proposal) {
 }
 
 // replay makes the placement that cells, [cells], describe, devices named in the
-// order of their first use, and returns it as l's decisions.
+// order of their first use, and returns it as l's decisions; nil where the level's context
+// ended in it.
 func (w *tuneWorker) replay(l *logits, cells []uint8) *trajectory {
-	d, n, decisions := l.s.d, len(tied), len(l.order)
-	x := &trajectory{chosen: make([]int32, decisions), scores: make([]float32, decisions*d), tied: make([]float32, decisions*d*n), ok: make([]bool, decisions*d)}
+	d, decisions := l.s.d, len(l.order)
+	x := &trajectory{chosen: make([]int32, decisions), scores: make([]float32, decisions*d), tied: newTiedRows(decisions * d), ok: make([]bool, decisions*d)}
 	names, t := newDeviceNames(l.s), 0
 	w.rollouts.roll([]heuristic{w.prior}, 0, false, func(_ int, u int32, scores []float32, ok []bool) int32 {
 		to := names.of(int32(cells[l.of[u]]), w.rollouts.states[0].number)
 		ok[to] = true
-		w.tied(0, x.tied[t*d*n:(t+1)*d*n])
+		w.tied(0, w.row)
+		x.tied.put(t*d, w.row)
 		copy(x.scores[t*d:], scores)
 		copy(x.ok[t*d:], ok)
 		x.chosen[t] = to
 		t++
 		return to
 	})
+	if w.rollouts.done() {
+		return nil
+	}
 	return x
 }

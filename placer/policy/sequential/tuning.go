@@ -55,7 +55,7 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 	}
 	if t.From == nil {
 		r.state = &TuneState{tuneState{Key: key, Start: len(levels) - 1, Evaluations: len(r.zeroShot), Best: r.placed(Best(r.zeroShot))}}
-	} else if err := r.restore(key); err != nil {
+	} else if err := r.restore(ctx, key); err != nil {
 		return nil, err
 	}
 	r.pace.from, r.pace.spent = r.state.Evaluations, r.state.Seconds
@@ -79,14 +79,15 @@ func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
 	return err
 }
 
-// advance takes a step of k samples. When ctx ends in it, the state is as before.
+// advance takes a step of k samples. When ctx ends in it, what it has found counts, and
+// there is nothing to go on with.
 func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 	at := r.state.Step
 	if at == 0 && k >= r.pace.fewest*len(r.tried) {
 		return r.tryLevels(ctx, k)
 	}
 	if li := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.index != li {
-		if err := r.startLevel(li); err != nil {
+		if err := r.startLevel(ctx, li); err != nil {
 			return TuneStep{}, err
 		}
 	}
@@ -98,34 +99,34 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 	step.Entropy = entropy
 	r.record(&step, all)
 	r.state.Evaluations += k
-	return step, r.learn(all, all)
+	return step, r.learn(ctx, all, all)
 }
 
 // learn selects the elite of a step from all and learns from it, and from what was sampled
 // at its level, which ends the step.
-func (r *tuning) learn(all, sampled []*elite) error {
+func (r *tuning) learn(ctx context.Context, all, sampled []*elite) error {
 	r.selectElite(slices.Clone(all), r.pace.learned(r.state.Step))
 	r.state.Step++
-	return r.learner.fit(r, sampled, r.pace.fits)
+	return r.learner.fit(ctx, r, sampled, r.pace.fits)
 }
 
 // startLevel goes to a level. What was learned at the one before arrives there as the
 // placements that it was learned from, and so do those of the zero-shot samples
 // made at this level.
-func (r *tuning) startLevel(li int) error {
-	r.use(newLogits(r.features.instance(li), li, r.cells))
+func (r *tuning) startLevel(ctx context.Context, li int) error {
+	r.use(ctx, newLogits(r.features.instance(li), li, r.cells))
 	for _, x := range r.elite {
 		x.of = nil
 	}
 	r.elite = append(r.elite, r.zeroShotElite(func(level int) bool { return level == li })...)
-	return r.learner.fit(r, nil, r.pace.opening)
+	return r.learner.fit(ctx, r, nil, r.pace.opening)
 }
 
 // use makes l what is learned.
-func (r *tuning) use(l *logits) {
+func (r *tuning) use(ctx context.Context, l *logits) {
 	r.logits = l
 	for _, w := range r.workers {
-		w.startLevel(r.Policy.net, l.s)
+		w.startLevel(ctx, r.Policy.net, l.s)
 	}
 }
 
@@ -150,7 +151,7 @@ func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	start, least := 0, plan.Score{Value: math.Inf(1)}
 	for _, li := range r.tried {
 		r.elite = nil
-		if err := r.startLevel(li); err != nil {
+		if err := r.startLevel(ctx, li); err != nil {
 			return step, err
 		}
 		all, entropy, err := r.sample(ctx, k/len(r.tried))
@@ -172,7 +173,7 @@ func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 		start = len(levels) - 1
 	}
 	r.elite = nil
-	r.use(tried[start])
+	r.use(ctx, tried[start])
 	var pool []*elite
 	for li, all := range found {
 		if within(li, start) {
@@ -182,7 +183,7 @@ func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	pool = append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...)
 	r.state.Start = start
 	r.state.Evaluations += step.Samples
-	return step, r.learn(pool, found[start])
+	return step, r.learn(ctx, pool, found[start])
 }
 
 // record enters samples into what is told of a step, and the best of them into the

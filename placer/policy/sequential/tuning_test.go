@@ -44,7 +44,7 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			must(t, r.startLevel(li))
+			must(t, r.startLevel(t.Context(), li))
 			all, _, _ := r.sample(context.Background(), 16)
 			best := math.Inf(1)
 			for _, x := range all {
@@ -102,7 +102,7 @@ func TestFirstStepChoosesTimeSteps(t *testing.T) {
 // schedules end soonest.
 func TestSoonestAreEvaluated(t *testing.T) {
 	r := begun(t, small)
-	must(t, r.startLevel(0))
+	must(t, r.startLevel(t.Context(), 0))
 	const k = 10
 	made := r.candidates(context.Background(), k*r.pace.made(0, 0))
 	slowest, device := 0.0, make([]uint8, len(r.cells.Of))
