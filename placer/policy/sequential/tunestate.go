@@ -3,7 +3,9 @@ package sequential
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -51,14 +53,20 @@ func (x placement) score() plan.Score { return plan.Score{Value: x.Seconds, Over
 
 func (s *tuneState) score() plan.Score { return s.Best.score() }
 
-// key names what a run depends on.
+// key names what a run depends on. The evaluator is there by its op times: how it makes
+// steps of them is not known here.
 func (t Tuner) key(p *plan.Problem) (string, error) {
 	h := sha256.New()
 	if err := t.Policy.Write(h); err != nil {
 		return "", err
 	}
-	if err := json.NewEncoder(h).Encode([]any{t.Config.settings(), p.Graph.Hash(), p.Machine, p.Seed, p.Priority, p.Fusion}); err != nil {
+	if err := json.NewEncoder(h).Encode([]any{t.Config.settings(), p.Graph.Hash(), p.Machine, p.Seed, p.Priority, p.Fusion, p.Objective.Normal()}); err != nil {
 		return "", fmt.Errorf("finetune: %w", err)
+	}
+	for d := range p.Machine.NumDevices() {
+		if err := binary.Write(h, binary.LittleEndian, p.Evaluator.OpSeconds(d)); err != nil {
+			return "", fmt.Errorf("finetune: %w", err)
+		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:16]), nil
 }
@@ -79,7 +87,7 @@ func (r *tuning) snapshot() *TuneState {
 func (r *tuning) restore(ctx context.Context, key string) error {
 	from := *r.From
 	if from.Key != key {
-		return fmt.Errorf("finetune: the state is that of another graph, machine, policy, seed or configuration")
+		return errors.New("finetune: the state is that of another graph, machine, policy, seed or configuration, or of other op times, or an earlier version of this program wrote it: begin anew")
 	}
 	if from.Step < 1 || from.Step > r.Config.Steps {
 		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"testing"
+
+	"placer/plan"
 )
 
 // TestResumedTuningEndsTheSame: a run taken up from the file of any step ends with
@@ -53,6 +56,11 @@ func TestResumedTuningEndsTheSame(t *testing.T) {
 	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &other); err == nil {
 		t.Error("a state of another seed was taken up")
 	}
+	slower := *p
+	slower.Evaluator = otherTimes{p.Evaluator}
+	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &slower); err == nil || !strings.Contains(err.Error(), "op times") {
+		t.Errorf("a state of other op times: %v", err)
+	}
 	s.Tied = s.Tied[1:]
 	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), p); err == nil {
 		t.Error("a state with a logit missing was taken up")
@@ -60,4 +68,13 @@ func TestResumedTuningEndsTheSame(t *testing.T) {
 	if _, err := ReadTuneState([]byte(`{"format":"x"}`), "s"); err == nil {
 		t.Error("a state of another format was read")
 	}
+}
+
+// otherTimes takes twice as long for the last op.
+type otherTimes struct{ plan.Evaluator }
+
+func (e otherTimes) OpSeconds(d int) []float64 {
+	x := slices.Clone(e.Evaluator.OpSeconds(d))
+	x[len(x)-1] *= 2
+	return x
 }
