@@ -52,16 +52,11 @@ func ExpertDevices(p *plan.Problem) []uint8 {
 // of its cell's time says, or what its neighbours say. It returns nil when no op
 // carries an annotation.
 func layers(g *graph.Graph, cells *unit.Partition, seconds []float64) []int32 {
-	n := g.NumOps()
-	layer := make([]int32, n)
-	last := int32(0)
-	for i := range layer {
-		layer[i] = g.Op(graph.OpID(i)).Layer
-		last = max(last, layer[i])
-	}
-	if last == 0 {
+	layer := Layers(g)
+	if len(layer) == 0 || slices.Max(layer) == 0 {
 		return nil
 	}
+	last := slices.Max(layer)
 	votes := make([]float64, last+1)
 	for _, ops := range cells.Ops {
 		clear(votes)

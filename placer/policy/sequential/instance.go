@@ -55,7 +55,7 @@ type coarse struct {
 	nodes         *unit.Coarsened
 	seconds       [][]float64 // [D][V]
 	expert, block []uint8     // [N] the placements of two rules of thumb
-	layer         []int32     // [N] the graph's annotations
+	layer         []int32     // [N] of rules.Layers
 	wire          wire
 	up, down      []float64    // [V] the longest way from each node to the end, and to it
 	order         []graph.OpID // [V] nodes by falling upward rank
@@ -93,12 +93,9 @@ func coarsen(p *plan.Problem) (coarse, error) {
 	if err != nil {
 		return coarse{}, fmt.Errorf("sequential: %w", err)
 	}
-	c := coarse{nodes: nodes, seconds: seconds, expert: rules.ExpertDevices(p), block: blocks(p), layer: make([]int32, p.Graph.NumOps()), wire: wire{devices: p.Machine.NumDevices()}}
+	c := coarse{nodes: nodes, seconds: seconds, expert: rules.ExpertDevices(p), block: blocks(p), layer: rules.Layers(p.Graph), wire: wire{devices: p.Machine.NumDevices()}}
 	if c.wire.devices > 1 {
 		c.wire.latency, c.wire.bandwidth = p.Machine.Transfer(0, 1)
-	}
-	for i := range c.layer {
-		c.layer[i] = p.Graph.Op(graph.OpID(i)).Layer
 	}
 	c.rank()
 	return c, nil
