@@ -95,6 +95,13 @@ func (a *Adam) Step(ps *Params, learningRate float64) (float64, error) {
 	return norm, nil
 }
 
+// Forget drops the moments of parameters that are trained no more.
+func (a *Adam) Forget(ps ...*Param) {
+	for _, p := range ps {
+		delete(a.state, p)
+	}
+}
+
 // squares returns the square of the gradient's norm.
 func (a *Adam) squares(ps *Params) (sum float64, err error) {
 	if a.device != nil {

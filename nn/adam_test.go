@@ -95,3 +95,19 @@ func TestRate(t *testing.T) {
 		t.Errorf("weights %g and %g, want the second three times the first", p.Value[0], q.Value[0])
 	}
 }
+
+// TestAdamForgets: the moments of a parameter that is gone are gone, those of the others
+// stay.
+func TestAdamForgets(t *testing.T) {
+	ps := NewParams()
+	stays, goes := ps.Constant("stays", 1, 2), ps.Constant("goes", 1, 2)
+	a := NewAdam(DefaultAdam())
+	if _, err := a.Step(ps, 0.1); err != nil {
+		t.Fatal(err)
+	}
+	ps.Remove("goes")
+	a.Forget(goes)
+	if len(a.state) != 1 || a.state[stays] == nil {
+		t.Errorf("moments of %d parameters, want those of one", len(a.state))
+	}
+}

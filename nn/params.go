@@ -114,8 +114,9 @@ func (p *Params) Normal(name string, r *rand.Rand, s float64, rows, columns int)
 	return q
 }
 
-// Remove deletes a parameter, such as the free logits of a graph no longer
-// worked on. Compiled graphs that use it keep it alive but no longer train it.
+// Remove deletes a parameter, such as the per-instance logits of a graph no longer
+// worked on. Compiled graphs that use it keep it alive but no longer train it, and so does
+// an optimiser until Adam.Forget.
 func (p *Params) Remove(name string) {
 	delete(p.byName, name)
 	for i, q := range p.list {

@@ -144,6 +144,7 @@ func (n *Network) RemoveInstanceLogits(name string) {
 		gone = append(gone, n.params.Lookup(key))
 		n.params.Remove(key)
 	}
+	n.adam.Forget(gone...)
 	n.forget(func(c *compiled) bool { return c.instance != nil && slices.Equal(c.instance, gone) })
 	if d := n.backend.Device(); d != nil {
 		_ = d.Release(gone)
