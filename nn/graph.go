@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -41,6 +42,11 @@ type Graph struct {
 	position    int  // of the operation that runs
 }
 
+// building guards gorgonia while a graph grows or is compiled: its nodes, types and the
+// derivation come from pools of the whole process, which it does not say goroutines may use
+// at once, so no owner but the process can hold the lock. Runs do not take it.
+var building sync.Mutex
+
 // NewGraph returns an empty graph that computes on b.
 func NewGraph(b *Backend) *Graph {
 	return &Graph{context: NewContext(b), expr: gorgonia.NewGraph(), nodes: map[*Param]*Node{}, inputs: map[*Node]*ProgramInput{}}
@@ -53,6 +59,8 @@ func (g *Graph) nextID() uint64 {
 
 // Input adds a data matrix [n,d], zero until SetInput. No gradient flows into it.
 func (g *Graph) Input(name string, n, d int) *Node {
+	building.Lock()
+	defer building.Unlock()
 	m := NewMat(n, d)
 	t := tensor.New(tensor.WithShape(n, d), tensor.WithBacking(m.V))
 	// Equal names and shapes would make gorgonia merge the nodes.
@@ -80,6 +88,8 @@ func (g *Graph) Param(p *Param) *Node {
 	if x, ok := g.nodes[p]; ok {
 		return x
 	}
+	building.Lock()
+	defer building.Unlock()
 	x := gorgonia.NewTensor(g.expr, tensor.Float32, len(p.Shape), gorgonia.WithShape(p.Shape...), gorgonia.WithName("w."+p.Name), gorgonia.WithValue(p.dense))
 	g.nodes[p] = x
 	g.params = append(g.params, p)
@@ -106,6 +116,8 @@ func (g *Graph) apply(name string, k Kernel, shape tensor.Shape, in []*Node) *No
 	if !any {
 		panic(fmt.Sprintf("nn: operation %s has no differentiable input", name))
 	}
+	building.Lock()
+	defer building.Unlock()
 	// ApplyOp fails only on types and shapes, which the constructors check.
 	return gorgonia.Must(gorgonia.ApplyOp(o, in...))
 }
@@ -119,8 +131,7 @@ type Objective interface {
 // Compile ends the building of the graph. outputs are the matrices that Output
 // returns. With train, the backward pass is derived for objectives over them;
 // without, only Run(nil) is allowed and less memory is used. After Compile the
-// graph must not be added to. gorgonia compiles one graph at a time: goroutines
-// must not call Compile at once.
+// graph must not be added to.
 func (g *Graph) Compile(train bool, outputs ...*Node) error {
 	g.outputs, g.trains = outputs, train
 	if d := g.context.device; d != nil {
@@ -131,9 +142,14 @@ func (g *Graph) Compile(train bool, outputs ...*Node) error {
 		g.engine, err = d.Compile(p)
 		return err
 	}
+	var loss *Node
 	if train {
 		g.loss = &lossKernel{graph: g}
-		loss := g.apply("loss", g.loss, tensor.ScalarShape(), outputs)
+		loss = g.apply("loss", g.loss, tensor.ScalarShape(), outputs)
+	}
+	building.Lock()
+	defer building.Unlock()
+	if train {
 		var ws gorgonia.Nodes
 		for _, p := range g.params {
 			ws = append(ws, g.nodes[p])

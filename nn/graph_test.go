@@ -1,11 +1,13 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"weak"
 )
@@ -80,6 +82,40 @@ func TestDroppedGraphsAreFreed(t *testing.T) {
 	}
 	if g.Value() != nil {
 		t.Error("a graph that nothing uses is kept")
+	}
+}
+
+// TestGraphsAreBuiltAtOnce: goroutines may build, compile and run graphs of their own at
+// once; the race detector holds them apart.
+func TestGraphsAreBuiltAtOnce(t *testing.T) {
+	b := goBackend(t, 1)
+	var wait sync.WaitGroup
+	failed := make([]error, 4)
+	for k := range failed {
+		wait.Go(func() {
+			for n := 1; n <= 20; n++ {
+				ps := NewParams()
+				w, bias := ps.Constant("w", 1, 2, 1), ps.Constant("b", 0, 1)
+				g := NewGraph(b)
+				x := g.Input("x", n, 2)
+				h := g.Linear(Identity, []*Node{x}, []*Param{w}, bias)
+				if failed[k] = g.Compile(true, h); failed[k] != nil {
+					return
+				}
+				g.SetInput(x, Mat{n, 2, slices.Repeat([]float32{1}, 2*n)})
+				loss, err := g.Run(sumOfOutputs{})
+				if err == nil && (loss != float64(2*n) || bias.Grad[0] != float32(n)) {
+					err = fmt.Errorf("%d rows: loss %g, gradient %g", n, loss, bias.Grad[0])
+				}
+				if failed[k] = err; err != nil {
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(failed...); err != nil {
+		t.Error(err)
 	}
 }
 
