@@ -58,24 +58,21 @@ func (p *Policy) Train(ctx context.Context, t Training, graph func(k int) (*sche
 		if err != nil {
 			return err
 		}
-		reward, err := p.step(ctx, t, q, r)
+		reward, err := p.step(ctx, t, q, r, adam)
 		if err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
-			p.params.ZeroGrad()
 			return nil
-		}
-		if _, err := adam.Step(p.params, t.LearningRate); err != nil {
-			return err
 		}
 		report(Step{k, reward})
 	}
 	return nil
 }
 
-// step adds the gradient of one graph and returns the mean reward.
-func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand.Rand) (float64, error) {
+// step moves the weights by the gradient of one graph, unless ctx ends in it, and returns
+// the mean reward.
+func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand.Rand, adam *nn.Adam) (float64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pin := propose.Heaviest(q, t.Objective)
@@ -106,6 +103,13 @@ func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand
 	for _, x := range rewards { // less the mean of the others
 		loss.Advantage = append(loss.Advantage, (x-mean)*float64(t.Samples)/float64(t.Samples-1))
 	}
-	_, err = c.graph.Run(loss)
+	if _, err = c.graph.Run(loss); err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		p.params.ZeroGrad()
+		return mean, nil
+	}
+	_, err = adam.Step(p.params, t.LearningRate)
 	return mean, err
 }
