@@ -167,13 +167,19 @@ func (c *Corpus) Select(names, heldOut []string, most int) ([]Problem, error) {
 }
 
 // Fingerprint returns what tells lists of problems and labels apart; empty for none.
+// Problems are apart by what they are made of: the same graph on another machine is
+// another. It panics if one is not valid.
 func Fingerprint(problems []Problem) string {
 	if len(problems) == 0 {
 		return ""
 	}
 	h := sha256.New()
+	e := json.NewEncoder(h)
 	for i := range problems {
-		fmt.Fprintln(h, problems[i].Index, problems[i].Graph, problems[i].Plan)
+		x := &problems[i]
+		if err := e.Encode([]any{x.Index, x.Graph, x.Net, x.Machine, x.Tasks, x.Plan}); err != nil {
+			panic(fmt.Sprintf("corpus: fingerprint: %v", err)) // of a problem that is not valid
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -150,3 +150,34 @@ func TestLabelTakesItsSeconds(t *testing.T) {
 		t.Errorf("labels took %g s of %g s", sum, used)
 	}
 }
+
+// TestFingerprint: lists of which a problem differs in any of what makes it, or in its label,
+// are told apart.
+func TestFingerprint(t *testing.T) {
+	one := func() corpus.Problem {
+		return corpus.Problem{Index: 1, Graph: "g", Plan: "p", Recipe: corpus.Recipe{Net: "n", Tasks: "place", Machine: corpus.Machine{GPUs: []string{"p100", "p100"}, Group: 2, Bandwidth: 10}}}
+	}
+	seen := map[string]string{"": "none"}
+	for name, change := range map[string]func(x *corpus.Problem){
+		"as it is":  func(*corpus.Problem) {},
+		"index":     func(x *corpus.Problem) { x.Index = 2 },
+		"graph":     func(x *corpus.Problem) { x.Graph = "h" },
+		"net":       func(x *corpus.Problem) { x.Net = "m" },
+		"tasks":     func(x *corpus.Problem) { x.Tasks = "place,fuse" },
+		"GPUs":      func(x *corpus.Problem) { x.Machine.GPUs = []string{"p100", "a100"} },
+		"bandwidth": func(x *corpus.Problem) { x.Machine.Bandwidth = 10.5 },
+		"memory":    func(x *corpus.Problem) { x.Machine.Memory = 1 << 30 },
+		"plan":      func(x *corpus.Problem) { x.Plan = "q" },
+	} {
+		x := one()
+		change(&x)
+		f := corpus.Fingerprint([]corpus.Problem{x})
+		if other, ok := seen[f]; ok {
+			t.Errorf("%s: the fingerprint is that of %s", name, other)
+		}
+		seen[f] = name
+	}
+	if corpus.Fingerprint(nil) != "" {
+		t.Error("no problems have a fingerprint")
+	}
+}
