@@ -1,9 +1,11 @@
 package goone
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -21,6 +23,7 @@ const (
 	featuresKey = "features" // version of the network's input
 	roundsKey   = "rounds"
 	positionKey = "training"
+	drawnKey    = "identity" // Policy.drawn in base64; older checkpoints lack it
 )
 
 // Save writes the network, its optimiser, the configuration and how far the training
@@ -37,7 +40,7 @@ func (p *Policy) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	extra := map[string]string{policyKey: string(c), featuresKey: fmt.Sprint(features.Version), roundsKey: fmt.Sprint(p.rounds), positionKey: string(at)}
+	extra := map[string]string{policyKey: string(c), featuresKey: fmt.Sprint(features.Version), roundsKey: fmt.Sprint(p.rounds), positionKey: string(at), drawnKey: base64.StdEncoding.EncodeToString(p.drawn)}
 	return fsx.WriteFile(path, func(w io.Writer) error { return p.network.Save(w, extra) })
 }
 
@@ -49,7 +52,7 @@ func (p *Policy) Resume(earlier *plan.Outcome, path string) { p.earlier, p.path 
 
 // resume seeds the run with the outcome to resume with and takes up the checkpoint.
 func (t *trainer) resume() (notes []string) {
-	t.network, t.rounds = nil, 0
+	t.network, t.rounds, t.drawn = nil, 0, nil
 	if !t.run.Begin(t.earlier) || t.path == "" {
 		return nil
 	}
@@ -93,7 +96,14 @@ func (t *trainer) load() error {
 	if err != nil || rounds < 0 {
 		return fmt.Errorf("%s: %s: %q rounds", t.path, roundsKey, extra[roundsKey])
 	}
-	t.network, t.rounds, t.at = network, rounds, at
+	drawn, err := base64.StdEncoding.DecodeString(extra[drawnKey])
+	if err == nil && len(drawn) > 0 {
+		err = new(rand.PCG).UnmarshalBinary(drawn)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", t.path, drawnKey, err)
+	}
+	t.network, t.rounds, t.at, t.drawn = network, rounds, at, drawn
 	t.run.Resumed, t.resumed = at.Spent, true
 	return nil
 }

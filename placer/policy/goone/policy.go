@@ -24,6 +24,7 @@ type Policy struct {
 	network *gonet.Network // nil until Place begins
 	rounds  int
 	at      curriculum.Position
+	drawn   []byte        // state of the random stream from which the present stage's features were drawn
 	earlier *plan.Outcome // of the training to go on with; nil for none
 	path    string        // its checkpoint
 }
@@ -87,7 +88,8 @@ func (p *Policy) begin(ctx context.Context, problem *plan.Problem) (*trainer, er
 	if t.resumed {
 		stream |= uint64(p.rounds) << 8 // other samples than those of the first rounds
 	}
-	t.random = rand.New(rand.NewPCG(problem.Seed, stream))
+	t.source = rand.NewPCG(problem.Seed, stream)
+	t.random = rand.New(t.source)
 	return t, nil
 }
 
@@ -149,10 +151,32 @@ func (t *trainer) newNetwork(f int) (err error) {
 // begins above the others'.
 const middlePrior = 2
 
+// identity returns the stream that the features of a stage's units are drawn from, and
+// notes where it stands: the columns by which units are told apart are ones that the network
+// is trained on, so the first stage of a training that goes on draws those of the checkpoint.
+func (t *trainer) identity() (*rand.Rand, error) {
+	if t.resumed && len(t.drawn) > 0 {
+		x := new(rand.PCG)
+		if err := x.UnmarshalBinary(t.drawn); err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+		return rand.New(x), nil
+	}
+	var err error
+	if t.drawn, err = t.source.MarshalBinary(); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	return t.random, nil
+}
+
 // batch is the network's input for the units of s.
 func (t *trainer) batch(s curriculum.Stage) (*gonet.Batch, error) {
+	random, err := t.identity()
+	if err != nil {
+		return nil, err
+	}
 	p := t.run.Problem
-	table := features.Build(p.Graph, s.Units, s.Chain, t.seconds, p.Machine, t.config.features(), t.random)
+	table := features.Build(p.Graph, s.Units, s.Chain, t.seconds, p.Machine, t.config.features(), random)
 	near := features.Adjacency(p.Graph, s.Units, graphsage.Default(1).MaxNeighbours)
 	b := &gonet.Batch{
 		X:          nn.Mat{N: s.Units.NumUnits(), D: len(table.Names), V: table.X},

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"placer/nn/gonet"
+	"placer/placer/policy/curriculum"
 	"placer/placer/problem/problemtest"
 	"placer/plan"
+	"placer/ppo"
 )
 
 // tick is the time that an evaluation takes on the clock of ticking, in seconds.
@@ -184,5 +187,79 @@ func TestResumedWithoutCheckpoint(t *testing.T) {
 	o, err := policy.Place(context.Background(), small)
 	if err != nil || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "not for these units") {
 		t.Errorf("a checkpoint of another graph: %v, %v", o, err)
+	}
+}
+
+// TestResumedPolicyIsTheSame: a policy that is resumed says of the units that it was trained
+// on, at once, what it said when it was saved, and from the same features.
+func TestResumedPolicyIsTheSame(t *testing.T) {
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.Place)
+	p.Budget = plan.Budget{Evaluations: 64}
+	c := Default()
+	c.Samples, c.Segment = 8, 16
+	stage := curriculum.Curricula(p.Graph, p.Units, c.Level, p.Evaluator.OpSeconds(0), 2)[0][1]
+	start := func(policy *Policy, draws int) (*trainer, *gonet.Batch) {
+		x, err := policy.begin(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range draws { // as those of earlier stages
+			x.random.Float64()
+		}
+		x.decoder.On(stage.Units, stage.OneFusion)
+		b, err := x.batch(stage)
+		if err == nil {
+			err = x.start(b, stage, curriculum.Stage{}, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x, b
+	}
+	policy, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, batch := start(policy, 5)
+	if _, err := ppo.NewTrainer(c.ppo(8, false), x, x.network.On(batch), x.random).Round(func(int) float64 { return 0.01 }); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "policy.safetensors")
+	if err := policy.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	want, err := x.logits(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Resume(&plan.Outcome{Decision: x.run.Best.Decision, Score: x.run.Score}, path)
+	y, resumed := start(again, 3)
+	if len(y.notes) > 0 || !slices.Equal(resumed.X.V, batch.X.V) {
+		t.Errorf("the features of a resumed policy differ from those before; notes %q", y.notes)
+	}
+	got, err := y.logits(resumed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !slices.EqualFunc(got[i], want[i], slices.Equal[[]float32]) {
+			t.Errorf("logits of task %d differ", i)
+		}
+	}
+	// A save before the next stage is of the same features.
+	if err := again.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	third, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third.Resume(&plan.Outcome{Decision: x.run.Best.Decision, Score: x.run.Score}, path)
+	if _, b := start(third, 0); !slices.Equal(b.X.V, batch.X.V) {
+		t.Error("the features of a policy that is resumed twice differ from those before")
 	}
 }

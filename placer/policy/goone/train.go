@@ -22,6 +22,7 @@ type trainer struct {
 	decoder *rollout.Decoder
 	backend *nn.Backend
 	random  *rand.Rand
+	source  *rand.PCG // of random
 	seconds []float64 // [N] op times
 	samples int       // of a round
 	resumed bool      // the network is a checkpoint's and has not been trained since
