@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"placer/nn/safetensors"
 )
@@ -36,6 +37,21 @@ func Checkpoint(ps *Params, a *Adam, metadata map[string]string) *safetensors.Fi
 	return f
 }
 
+// Fits reports that f lacks weights of the set that build makes, by their number, before
+// memory is claimed for them.
+func Fits(f *safetensors.File, build func(ps *Params)) error {
+	have := 0
+	for _, t := range f.Tensors {
+		if strings.HasPrefix(t.Name, weightPrefix) {
+			have += len(t.Data) / 4
+		}
+	}
+	if _, ok := Measure(have, build); !ok {
+		return fmt.Errorf("checkpoint: the configuration needs more weights than the %d that there are", have)
+	}
+	return nil
+}
+
 // Restore sets the weights of ps from f, and the optimiser's state if a is not
 // nil and f has it. Every parameter must be in f with its shape and finite; f may
 // hold more. ps and a are unchanged if there is an error.
@@ -60,6 +76,9 @@ func Restore(f *safetensors.File, ps *Params, a *Adam) error {
 		}
 		if s.v, err = decode(byName, secondPrefix+p.Name, p.Shape); err != nil {
 			return err
+		}
+		if k := slices.IndexFunc(s.v, func(x float32) bool { return x < 0 }); k >= 0 {
+			return fmt.Errorf("checkpoint: %s: element %d is %g, a mean of squares", secondPrefix+p.Name, k, s.v[k])
 		}
 		t := byName[stepPrefix+p.Name]
 		if t.Type != safetensors.I64 || len(t.Data) != 8 {

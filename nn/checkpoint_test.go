@@ -82,6 +82,9 @@ func TestRestoreRefuses(t *testing.T) {
 			binary.LittleEndian.PutUint32(f.Lookup("weight/b").Data, math.Float32bits(float32(math.NaN())))
 		}, "NaN"},
 		{"half a state", func(f *safetensors.File) { f.Lookup("adam.v/w").Name = "x" }, "adam.v/w is missing"},
+		{"negative mean of squares", func(f *safetensors.File) {
+			binary.LittleEndian.PutUint32(f.Lookup("adam.v/b").Data, math.Float32bits(-1))
+		}, "adam.v/b: element 0 is -1"},
 		{"negative step", func(f *safetensors.File) {
 			copy(f.Lookup("adam.step/w").Data, bytes.Repeat([]byte{255}, 8))
 		}, "is -1"},
@@ -103,5 +106,25 @@ func TestRestoreRefuses(t *testing.T) {
 				t.Error("weights changed although Restore failed")
 			}
 		})
+	}
+}
+
+// TestMeasure: weights are counted without memory for them, up to a number, and a product
+// that overflows is more than any.
+func TestMeasure(t *testing.T) {
+	build := func(rows int) func(ps *Params) {
+		return func(ps *Params) {
+			ps.Glorot("w", nil, rows, 4)
+			ps.Normal("x", nil, 1, 2, 3)
+			ps.Constant("b", 1, 4)
+		}
+	}
+	for _, c := range []struct {
+		most, rows, n int
+		ok            bool
+	}{{22, 3, 22, true}, {100, 3, 22, true}, {21, 3, 0, false}, {math.MaxInt, math.MaxInt / 2, 0, false}, {math.MaxInt, 1 << 62, 0, false}, {100, 0, 0, false}, {100, -1, 0, false}} {
+		if n, ok := Measure(c.most, build(c.rows)); n != c.n || ok != c.ok {
+			t.Errorf("%d rows of at most %d weights: %d, %v, want %d, %v", c.rows, c.most, n, ok, c.n, c.ok)
+		}
 	}
 }

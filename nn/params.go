@@ -27,6 +27,38 @@ type Param struct {
 type Params struct {
 	list   []*Param
 	byName map[string]*Param
+	limit  *limit // nil but in Measure
+}
+
+// limit is how many weights may still be added, and is thrown where more are.
+type limit struct{ left int }
+
+// Measure returns how many weights build adds to a set, and false where they are more than
+// most. It claims no memory for them: their values are empty, and build ends with the first
+// parameter that is too much, so that sizes from a file can be held against its length.
+func Measure(most int, build func(ps *Params)) (n int, ok bool) {
+	l := &limit{most}
+	defer func() {
+		if x := recover(); x == l {
+			n, ok = 0, false
+		} else if x != nil {
+			panic(x)
+		}
+	}()
+	build(&Params{byName: map[string]*Param{}, limit: l})
+	return most - l.left, true
+}
+
+// take counts a parameter.
+func (l *limit) take(shape []int) {
+	n := 1
+	for _, s := range shape {
+		if s < 1 || s > l.left/n { // below 1 is a product that overflowed
+			panic(l)
+		}
+		n *= s
+	}
+	l.left -= n
 }
 
 // NewParams returns an empty set.
@@ -69,6 +101,10 @@ func (p *Params) ZeroGrad() {
 func (p *Params) add(name string, shape ...int) *Param {
 	if p.byName[name] != nil {
 		panic(fmt.Sprintf("nn: parameter %q exists", name))
+	}
+	if p.limit != nil {
+		p.limit.take(shape)
+		return &Param{Name: name, Shape: shape}
 	}
 	n := 1
 	for _, s := range shape {

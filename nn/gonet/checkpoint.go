@@ -44,8 +44,8 @@ func (n *Network) Save(w io.Writer, extra map[string]string) error {
 // maxCheckpoint bounds what Load reads, 4 GiB.
 const maxCheckpoint = 4 << 30
 
-// Load reads a network that Save wrote, and the caller's extra entries. Free
-// logits come back under their names.
+// Load reads a network that Save wrote, and the caller's extra entries.
+// Per-instance logits come back under their names.
 func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxCheckpoint))
 	if err != nil {
@@ -62,10 +62,14 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 	if err := jsonx.Decode([]byte(f.Metadata[configKey]), &c); err != nil {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: configuration: %w", err)
 	}
-	if err := plausible(c, len(data)); err != nil {
-		return nil, nil, err
+	if err := c.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("gonet: checkpoint: %w", err)
 	}
-	n, err := New(c, rand.New(rand.NewPCG(0, 0)), b) // every weight is overwritten below
+	random := rand.New(rand.NewPCG(0, 0)) // every weight is overwritten below
+	if err := nn.Fits(f, func(ps *nn.Params) { build(c, ps, random, b) }); err != nil {
+		return nil, nil, fmt.Errorf("gonet: %w", err)
+	}
+	n, err := New(c, random, b)
 	if err != nil {
 		return nil, nil, fmt.Errorf("gonet: checkpoint: %w", err)
 	}
@@ -81,24 +85,4 @@ func Load(r io.Reader, b *nn.Backend) (*Network, map[string]string, error) {
 	delete(extra, formatKey)
 	delete(extra, configKey)
 	return n, extra, nil
-}
-
-// plausible refuses a configuration whose weights cannot be in a file of size
-// bytes, before memory is claimed for them.
-func plausible(c Config, size int) error {
-	if err := c.Validate(); err != nil {
-		return fmt.Errorf("gonet: checkpoint: %w", err)
-	}
-	e, d := c.Embedding, c.Decision
-	for _, x := range []int{e.Features, e.Layers, e.Width, d.Layers, d.Heads, d.HeadWidth, d.Inner, d.Choices, d.ScheduleLevels, d.FusionLevels, d.FusionKinds} {
-		if x > size {
-			return fmt.Errorf("gonet: checkpoint: a size of %d in a file of %d bytes", x, size)
-		}
-	}
-	w := float64(d.Width)
-	weights := w*float64(e.Features) + 3*w*w*float64(e.Layers) + float64(d.Layers)*(4*w*float64(d.Heads)*float64(d.HeadWidth)+2*w*float64(d.Inner))
-	if 4*weights > float64(size) {
-		return fmt.Errorf("gonet: checkpoint: the configuration needs %.0f weights, the file has %d bytes", weights, size)
-	}
-	return nil
 }

@@ -37,9 +37,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"no configuration", func(f *safetensors.File) { delete(f.Metadata, configKey) }, "configuration"},
 		{"unknown setting", func(f *safetensors.File) { f.Metadata[configKey] = `{"Colour":1}` }, "Colour"},
 		{"impossible setting", config(func(c *Config) { c.Iterations = 0 }), "iterations is 0"},
-		{"huge network", config(func(c *Config) { c.Embedding.Width, c.Decision.Width = 1<<30, 1<<30 }), "in a file of"},
-		{"huge layer", config(func(c *Config) { c.Embedding.Layers = 100000 }), "weights"},
-		{"other sizes", config(func(c *Config) { c.Decision.Inner = 65 }), "inner"},
+		{"huge network", config(func(c *Config) { c.Embedding.Width, c.Decision.Width = 1<<30, 1<<30 }), "more weights than"},
+		{"huge layer", config(func(c *Config) { c.Embedding.Layers = 100000 }), "more weights than"},
+		{"wide feed-forward", config(func(c *Config) { c.Decision.Inner = 1 << 40 }), "more weights than"},
+		{"more heads than there are", config(func(c *Config) { c.Decision.Heads, c.Decision.HeadWidth = 1<<32, 1<<32 }), "more weights than"},
+		{"other sizes", config(func(c *Config) { c.Decision.Inner = 63 }), "inner"},
 		{"missing weight", func(f *safetensors.File) { f.Lookup("weight/value.fc1.w").Name = "weight/x" }, "value.fc1.w is missing"},
 	}
 	for _, c := range cases {

@@ -30,14 +30,19 @@ func New(c Config, r *rand.Rand, b *nn.Backend) (*Network, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	ps, d := nn.NewParams(), c.Decision.Width
+	return build(c, nn.NewParams(), r, b), nil
+}
+
+// build adds the network's weights to ps.
+func build(c Config, ps *nn.Params, r *rand.Rand, b *nn.Backend) *Network {
+	d := c.Decision.Width
 	n := &Network{config: c, backend: b, params: ps, adam: nn.NewAdam(c.Adam).On(b)}
 	n.encoder = graphsage.New(c.Embedding, ps, r)
 	n.decision = transformerxl.New(c.Decision, ps, r)
 	n.addStates(r)
 	n.value = [2]*nn.Param{ps.Glorot("value.fc1.w", r, d, d), ps.Glorot("value.fc2.w", r, d, 1)}
 	n.valueB = [2]*nn.Param{ps.Constant("value.fc1.b", 0, d), ps.Constant("value.fc2.b", 0, 1)}
-	return n, nil
+	return n
 }
 
 // Config returns the configuration.

@@ -180,6 +180,18 @@ func TestSampleFile(t *testing.T) {
 	if _, err := ReadSample(b.Bytes()[:40], plan.Place, "this", "x"); err == nil {
 		t.Error("half a file is a sample")
 	}
+	s.Gain[7] = float32(math.Inf(1))
+	b.Reset()
+	if err := s.Write(&b, "this"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadSample(b.Bytes(), plan.Place, "this", "x"); err == nil || !strings.Contains(err.Error(), "gain: element 7") {
+		t.Errorf("an infinite gain: %v", err)
+	}
+	integers := bytes.ReplaceAll(b.Bytes(), []byte(`"F32"`), []byte(`"I32"`))
+	if _, err := ReadSample(integers, plan.Place, "this", "x"); err == nil || !strings.Contains(err.Error(), "I32") {
+		t.Errorf("features that are integers: %v", err)
+	}
 }
 
 // The moves of a problem depend on the seed alone, and a search that was stopped gives

@@ -56,17 +56,35 @@ func ReadSample(data []byte, tasks plan.Tasks, of, name string) (*Sample, error)
 	if h.Of != of || !slices.Equal(h.Features, featuresOf(tasks)) {
 		return nil, nil
 	}
-	floats := func(name string) (x []float32) {
-		if t := f.Lookup(name); t != nil {
-			for at := 0; at+4 <= len(t.Data); at += 4 {
-				x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(t.Data[at:])))
-			}
-		}
-		return x
+	s := &Sample{Tasks: tasks, Families: h.Families}
+	if s.X, err = floats(f, "features"); err == nil {
+		s.Gain, err = floats(f, "gain")
 	}
-	s := &Sample{Tasks: tasks, Families: h.Families, Moves: Moves{X: floats("features"), Gain: floats("gain")}}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if len(s.X) != len(s.Gain)*len(h.Features) {
 		return nil, fmt.Errorf("%s: %d features of %d moves, want %d each", name, len(s.X), len(s.Gain), len(h.Features))
 	}
 	return s, nil
+}
+
+// floats returns the elements of a tensor of f, which must be finite; none where it is
+// missing.
+func floats(f *safetensors.File, name string) (x []float32, err error) {
+	t := f.Lookup(name)
+	if t == nil {
+		return nil, nil
+	}
+	if t.Type != safetensors.F32 {
+		return nil, fmt.Errorf("%s is %s, want %s", name, t.Type, safetensors.F32)
+	}
+	for at := 0; at < len(t.Data); at += 4 {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(t.Data[at:]))
+		if v-v != 0 {
+			return nil, fmt.Errorf("%s: element %d is %g", name, at/4, v)
+		}
+		x = append(x, v)
+	}
+	return x, nil
 }

@@ -70,6 +70,9 @@ func checkpointOf(f *safetensors.File, name string) (*Checkpoint, error) {
 	if err := checkVersion(h.Columns, name); err != nil {
 		return nil, err
 	}
+	if err := fits(f, h.Config.Policy); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	return &Checkpoint{h, f}, nil
 }
 

@@ -135,20 +135,20 @@ func (r *distribution) distance(summary []float32) float64 {
 
 func (r *distribution) validate() error {
 	q := 2 * numUnitFeatures
-	if len(r.Known) == 0 {
+	if len(r.Known)+len(r.Mean)+len(r.Scale) == 0 {
 		return nil
 	}
 	if len(r.Mean) != q || len(r.Scale) != q || !(r.Limit >= 0) {
-		return fmt.Errorf("reach: %d means, %d scales, limit %g; want %d figures", len(r.Mean), len(r.Scale), r.Limit, q)
+		return fmt.Errorf("training graphs: %d means, %d scales, limit %g; want %d figures", len(r.Mean), len(r.Scale), r.Limit, q)
 	}
 	for i, x := range r.Known {
 		if len(x) != q {
-			return fmt.Errorf("reach: graph %d has %d figures, want %d", i, len(x), q)
+			return fmt.Errorf("training graphs: graph %d has %d figures, want %d", i, len(x), q)
 		}
 	}
 	for k, s := range r.Scale {
 		if !(s > 0) {
-			return fmt.Errorf("reach: scale %d is %g", k, s)
+			return fmt.Errorf("training graphs: scale %d is %g", k, s)
 		}
 	}
 	return nil

@@ -79,6 +79,12 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 		h.Trials = &trials{}
 	}
 	err := errors.Join(h.Reach.validate(), h.Trials.validate())
+	if err == nil && h.Trials.Width > 0 && len(h.Reach.Mean) == 0 {
+		err = errors.New("trials by how near graphs are, and nothing to tell that by")
+	}
+	if err == nil {
+		err = fits(f, h.Policy)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -92,6 +98,15 @@ func policyOf(f *safetensors.File, name string) (*Policy, error) {
 	p.Card, p.training, p.tried = h.Card, h.Reach, *h.Trials
 	p.tried.read()
 	return p, nil
+}
+
+// fits reports that f has no room for the weights of a policy of configuration c, before
+// memory is claimed for them.
+func fits(f *safetensors.File, c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	return nn.Fits(f, func(ps *nn.Params) { newNetwork(c, ps, nil, nil) })
 }
 
 // readFile reads a policy file or a checkpoint.

@@ -43,8 +43,9 @@ type network struct {
 // nothing else to tell them apart follow it 19 times in 20.
 const priorWeight = 3
 
-func newNetwork(config Config, random *rand.Rand, backend *nn.Backend) *network {
-	ps, hidden := nn.NewParams(), config.Hidden
+// newNetwork adds the weights of a network to ps.
+func newNetwork(config Config, ps *nn.Params, random *rand.Rand, backend *nn.Backend) *network {
+	hidden := config.Hidden
 	n := &network{params: ps, backend: backend, hidden: hidden, unguided: config.Unguided}
 	n.ws, n.c = ps.Glorot("static", random, numUnitFeatures, hidden), ps.Constant("static_bias", 0, 1, hidden)
 	n.wp = ps.Glorot("unit", random, hidden, hidden)

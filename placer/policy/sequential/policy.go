@@ -55,7 +55,7 @@ func NewPolicy(c Config, random *rand.Rand) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{config: c, net: newNetwork(c, random, b)}, nil
+	return &Policy{config: c, net: newNetwork(c, nn.NewParams(), random, b)}, nil
 }
 
 // Config returns the shape of the policy's network and what it reads.
