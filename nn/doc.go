@@ -11,9 +11,9 @@
 //	g := nn.NewGraph(backend)
 //	x := g.Input("x", n, 64)
 //	y := g.Linear(nn.Relu, []*nn.Node{x}, []*nn.Param{w}, b)
-//	g.Compile(objective, y)     // derives the backward pass
+//	err := g.Compile(true, y)           // derives the backward pass
 //	g.SetInput(x, data)
-//	loss, err := g.Run(true)    // adds the gradients to each Param's Grad
+//	loss, err := g.Run(objective)       // adds the gradients to each Param's Grad
 //
 // Results depend on the seed, the machine and the matrix product in use, but not
 // on the number of workers: work is cut into the same pieces and partial sums

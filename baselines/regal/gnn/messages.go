@@ -20,7 +20,7 @@ type messages struct {
 	links      *links
 	back, mean bool
 
-	active []float32 // [M,H] 1 where the rectifier is open
+	active []float32 // [M,H] what the rectifier lets through, 0 where it is shut
 	degree []float32 // [N]
 }
 
