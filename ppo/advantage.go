@@ -63,31 +63,3 @@ func groupAdvantages(rewards []float32, g int) (means, within []float32) {
 	Standardise(within, within)
 	return means, within
 }
-
-// ExplainedVariance returns 1 - Var(returns - values) / Var(returns): 1 where
-// the values predict the returns, 0 where a constant would do as well. It is 0
-// when all returns are equal.
-func ExplainedVariance(values, returns []float32) float64 {
-	e := make([]float64, len(returns))
-	r := make([]float64, len(returns))
-	for i := range r {
-		r[i] = float64(returns[i])
-		e[i] = r[i] - float64(values[i])
-	}
-	v := variance(r)
-	if v == 0 {
-		return 0
-	}
-	return 1 - variance(e)/v
-}
-
-func variance(x []float64) (s float64) {
-	mean := 0.0
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		s += (v - mean) * (v - mean) / float64(len(x))
-	}
-	return s
-}

@@ -24,8 +24,6 @@ type Config struct {
 	// baseline LearnedValue only.
 	ValueCost float64
 	Baseline  Baseline
-	// TargetKL ends a round early when KL3 exceeds it; 0 never does.
-	TargetKL float64
 }
 
 // Default returns the clip and entropy of GDP, table 4, with fewer rollouts and
@@ -48,7 +46,7 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name string
 		v    float64
-	}{{"clip", c.ClipEps}, {"entropy", c.Entropy}, {"value cost", c.ValueCost}, {"target KL", c.TargetKL}} {
+	}{{"clip", c.ClipEps}, {"entropy", c.Entropy}, {"value cost", c.ValueCost}} {
 		all.If(!(f.v >= 0), "ppo: %s is %g, want at least 0", f.name, f.v)
 	}
 	all.If(c.Baseline < Standardised || c.Baseline > AverageReward, "ppo: unknown %v", c.Baseline)

@@ -36,10 +36,9 @@ type Round struct {
 	Rewards []float32 // [K]
 	Values  []float32 // [K], as predicted before the round's updates
 	// Stats are those of the last minibatch, summed over iterations.
-	Stats             Stats
-	ExplainedVariance float64
-	GradientNorm      float64 // of the last update, before clipping
-	Updates           int
+	Stats        Stats
+	GradientNorm float64 // of the last update, before clipping
+	Updates      int
 }
 
 // Trainer runs PPO for one problem. Trainers of several problems may share a
@@ -89,7 +88,6 @@ func (t *Trainer) Round(rate func(i int) float64) (*Round, error) {
 	if err := t.env.Rewards(r.Actions, r.Rewards); err != nil {
 		return nil, fmt.Errorf("ppo: %w", err)
 	}
-	r.ExplainedVariance = ExplainedVariance(r.Values, r.Rewards)
 	// Compute advantages.
 	advantage := t.advantages(r)
 	// Optimise the clipped objective.
@@ -109,9 +107,6 @@ func (t *Trainer) Round(rate func(i int) float64) (*Round, error) {
 				return nil, fmt.Errorf("ppo: update %d: %w", r.Updates, err)
 			}
 			r.Updates++
-		}
-		if c.TargetKL > 0 && r.Stats.KL3 > c.TargetKL {
-			break
 		}
 		t.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}

@@ -177,24 +177,6 @@ func TestStandardise(t *testing.T) {
 	}
 }
 
-func TestExplainedVariance(t *testing.T) {
-	cases := []struct {
-		name            string
-		values, returns []float32
-		want            float64
-	}{
-		{"perfect", []float32{1, 2, 3}, []float32{1, 2, 3}, 1},
-		{"constant", []float32{2, 2, 2}, []float32{1, 2, 3}, 0},
-		{"opposite", []float32{3, 2, 1}, []float32{1, 2, 3}, -3},
-		{"equal returns", []float32{1, 2}, []float32{5, 5}, 0},
-	}
-	for _, c := range cases {
-		if got := ExplainedVariance(c.values, c.returns); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: %g, want %g", c.name, got, c.want)
-		}
-	}
-}
-
 // TestSample: frequencies follow the softmax, forbidden choices never occur, log
 // probabilities are those of the choices, and a seed gives the same draws.
 func TestSample(t *testing.T) {
