@@ -31,7 +31,7 @@ func (e *rollouts) reinforce(advantage []float32, o ppo) (entropy, clipped float
 		}
 		entropy += float64(h) / float64(rows)
 		g := -a * ratio * scale
-		if a > 0 && float64(ratio) > 1+o.clip || a < 0 && float64(ratio) < 1-o.clip {
+		if clips(a, float64(ratio), o.clip) {
 			g = 0
 			clipped += 1 / float64(rows)
 		}
@@ -52,6 +52,12 @@ func (e *rollouts) reinforce(advantage []float32, o ppo) (entropy, clipped float
 		}
 	})
 	return entropy, clipped
+}
+
+// clips reports whether PPO's clipped objective is flat for an advantage at a ratio of
+// probabilities: what helps has gone as far as a step lets it.
+func clips(advantage float32, ratio, clip float64) bool {
+	return advantage > 0 && ratio > 1+clip || advantage < 0 && ratio < 1-clip
 }
 
 // priorProbabilities writes the probabilities of decision r under the prior alone, [D].

@@ -140,7 +140,7 @@ func (x *reinforcement) gradient(l *logits, good int) {
 		if k >= good {
 			a, ratio := x.advance[k], math.Exp(float64(logp-x.logp[row]))
 			g = a * float32(ratio) / float32(e.k-good)
-			if a > 0 && ratio > 1+x.config.Clip || a < 0 && ratio < 1-x.config.Clip {
+			if clips(a, ratio, x.config.Clip) {
 				g = 0
 			}
 		}
