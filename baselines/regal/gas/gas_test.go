@@ -65,32 +65,6 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// TestTrainBesideProposals: proposals while the policy trains are made between two steps;
-// the race detector holds them apart from the weights that move.
-func TestTrainBesideProposals(t *testing.T) {
-	p := policy(t)
-	tr := gas.DefaultTraining()
-	tr.Steps, tr.Samples, tr.Evaluations = 4, 2, 50
-	done := make(chan error)
-	go func() {
-		done <- p.Train(t.Context(), tr, func(int) (*sched.Problem, error) { return regaltest.Small(1), nil }, rand.New(rand.NewPCG(84, 0)), func(gas.Step) {})
-	}()
-	q := regaltest.Small(1)
-	for {
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Error(err)
-			}
-			return
-		default:
-		}
-		if _, err := p.Propose(t.Context(), q, sched.RunTime, rand.New(rand.NewPCG(85, 0))); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func Example() {
 	b, err := nn.NewBackend(nn.Config{Libraries: []string{}, Workers: 1})
 	if err != nil {
