@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
-from . import codegen
+from . import codegen, fences, schedule
 from .codegen import Code, name
 from .errors import NoDeviceError, NoMemoryError, RunError
 from .steps import Record, Steps
@@ -155,22 +155,29 @@ class InProcess:
 
     def _compile(self) -> Callable[..., list[torch.Tensor]]:
         p, s = self.program, self.schedule
+        ops = schedule.ops(p)
+        fenced = fences.across(p, ops, s)
+        kernels = _kernels(s, set(fenced)) if self._backend else {}
+        order = fences.order(ops, s, kernels)
+        self._fences = self._plan_fences(fenced, order)
+        waited = {j for js, _ in self._fences.values() for j in js}
+        self._fenced = {c for _, copies in self._fences.values() for c in copies}
         code = Code()
         code.names["seed"] = codegen.seeder(self.devices)
         code.names["copy"] = self._copy
         code.names["use"] = self._streams.use
         code.names["done"] = self._streams.done
+        code.names["fence"] = self._streams.fence
         code.names["mark"] = self._streams.mark
         code.names["trace"] = self._trace
         wanted = [*p.outputs, *self.keep]
-        free = codegen.last_uses(p, list(s.order), set(wanted))
+        free = codegen.last_uses(p, order, set(wanted))
         there: dict[Ref, set[int]] = {}  # copies made, by tensor
-        crossing = {r for i in s.order for r in p.ops[i].inputs() if s.device[r.op] != s.device[i]}
+        crossing = {r for i in order for r in p.ops[i].inputs() if s.device[r.op] != s.device[i]}
         self._line_op: dict[int, int] = {}
         at = -1
-        kernels = _kernels(s) if self._backend else {}
         deferred: dict[int, list[Ref]] = {}  # what a kernel's ops read last, by the op where it runs
-        for i in s.order:
+        for i in order:
             o, d = p.ops[i], s.device[i]
             first = len(code.lines)
             if d != at and self._streams.gpus:
@@ -184,6 +191,9 @@ class InProcess:
                     self._kernel(code, members, there, wanted)
             else:
                 self._fetch(code, list(o.inputs()), d, there)
+                if i in self._fences and self._streams.gpus:
+                    js, copies = self._fences[i]
+                    code.add(f"fence({d}, {code.bind(js, 'w')}, {code.bind(copies, 'w')})")
                 self._begin(code, d)
                 codegen.call(code, p, i, self._place(d, there), self.devices[d])
                 self._end(code, i, d)
@@ -192,7 +202,7 @@ class InProcess:
                 deferred.setdefault(runs[-1], []).extend(free.get(i, []))
                 continue
             for j in runs:
-                if any(Ref(j, k) in crossing for k in range(len(p.ops[j].outputs))):
+                if j in waited or any(Ref(j, k) in crossing for k in range(len(p.ops[j].outputs))):
                     code.add(f"done({j}, {d})")
             for r in deferred.pop(i, []) + free.get(i, []):
                 names = [name(r)] + [f"{name(r)}_d{x}" for x in sorted(there.get(r, ()))]
@@ -200,6 +210,18 @@ class InProcess:
             self._line_op.update((n + 2, i) for n in range(first, len(code.lines)))
         code.add("return [" + ", ".join(name(r) for r in wanted) + "]")
         return code.function("def step(sources, t):", "<placer step>")
+
+    def _plan_fences(self, reads: dict[int, list[fences.Read]], order: list[int]) -> dict[int, tuple[list[int], list[tuple[Ref, int]]]]:
+        """By update or assign, what it comes behind on its device: readers, of each logical
+        device beside it the last one, and copies."""
+        place = {i: k for k, i in enumerate(order)}
+        found = {}
+        for i, rs in reads.items():
+            d = self.schedule.device[i]
+            beside = {r.device: r.op for r in sorted(rs, key=lambda r: place[r.op]) if self._streams.shares(d, r.device)}
+            copies = dict.fromkeys((r.tensor, r.device) for r in rs if r.device not in beside)
+            found[i] = (list(beside.values()), list(copies))
+        return found
 
     def _place(self, d: int, there: dict[Ref, set[int]]) -> Callable[[Ref], str]:
         def place(r: Ref) -> str:
@@ -211,7 +233,7 @@ class InProcess:
         for r in inputs:
             if self.schedule.device[r.op] != d and d not in there.setdefault(r, set()):
                 there[r].add(d)
-                code.add(f"{name(r)}_d{d} = copy({name(r)}, {r.op}, {r.out}, {self.schedule.device[r.op]}, {d})")
+                code.add(f"{name(r)}_d{d} = copy({name(r)}, {code.bind(r, 'r')}, {self.schedule.device[r.op]}, {d}, {(r, d) in self._fenced})")
 
     def _kernel(self, code: Code, members: list[int], there: dict[Ref, set[int]], wanted: list[Ref]) -> None:
         """A fused group as one compiled function."""
@@ -241,12 +263,12 @@ class InProcess:
         if self._trace is not None:
             code.add(f"trace.append(({i}, -1, began, mark({d})))")
 
-    def _copy(self, x: torch.Tensor, op: int, out: int, a: int, b: int) -> torch.Tensor:
-        """Output out of op for device b; the generated code calls it."""
+    def _copy(self, x: torch.Tensor, r: Ref, a: int, b: int, fenced: bool) -> torch.Tensor:
+        """Tensor r of device a for device b; the generated code calls it."""
         self.copied_bytes += x.numel() * x.element_size()
-        y, marks = self._streams.copy(x, op, a, b, _like, timed=self._trace is not None)
+        y, marks = self._streams.copy(x, r, a, b, _like, timed=self._trace is not None, fenced=fenced)
         if self._trace is not None and marks is not None:
-            self._trace.append((op, out, *marks))
+            self._trace.append((*r, *marks))
         return y
 
 
@@ -262,12 +284,11 @@ def _like(x: torch.Tensor, device: torch.device) -> torch.Tensor:
     return memory.as_strided(x.shape, x.stride())
 
 
-def _kernels(s: Schedule) -> dict[int, list[int]]:
-    """By op of a fused kernel of at least two ops, the kernel's ops in issue
-    order. The kernel runs where its last op stands, which needs that no op
-    between reads it; a schedule from placer has that."""
+def _kernels(s: Schedule, alone: set[int]) -> dict[int, list[int]]:
+    """By op of a fused kernel of at least two ops, the kernel's ops in issue order. Ops
+    of `alone` are in none: they wait for other devices, which the others need not."""
     members: dict[int, list[int]] = {}
     for i in s.order:
-        if s.kernel[i]:
+        if s.kernel[i] and i not in alone:
             members.setdefault(s.kernel[i], []).append(i)
     return {i: m for m in members.values() if len(m) > 1 for i in m}

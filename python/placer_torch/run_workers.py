@@ -18,7 +18,7 @@ from typing import Any, Callable, Sequence
 
 import torch
 
-from . import clock, codegen
+from . import clock, codegen, fences
 from .codegen import Code, name
 from .errors import NoDeviceError, RunError
 from .steps import Steps
@@ -291,7 +291,7 @@ class Workers:
 
     def _worker_code(self, w: int) -> tuple[Callable[[int, int], tuple[float, float]], None]:
         p, s = self.program, self.schedule
-        order = s.of(w)
+        order = fences.views_first(p, s.of(w))
         code = Code()
         wanted = {r: self.results[k] for k, r in enumerate(self._wanted) if s.device[r.op] == w}
         free = codegen.last_uses(p, order, set())

@@ -9,6 +9,8 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import torch
 
+from .program import Ref
+
 Stream = Any  # torch.cuda.Stream; None of a CPU device
 
 
@@ -41,6 +43,7 @@ class Streams:
         self.gpus = list(dict.fromkeys(d for d in self._devices if d.type == "cuda"))  # each once
         self._ends: dict[tuple[int, int], tuple[Stream, Stream]] = {}
         self._done: dict[int, Any] = {}  # by op: recorded behind it
+        self._copied: dict[tuple[Ref, int], Any] = {}  # by tensor and receiver: recorded behind the copy
         self._before: list[tuple[torch.device, Stream]] = []  # what was current when the step began
         self._current_device = 0  # likewise
         self._zero: dict[torch.device, Any] = {}
@@ -68,6 +71,9 @@ class Streams:
         for d, stream in zip(self._devices, self._ops):
             if stream is not None:
                 before[d].wait_stream(stream)
+        for (a, _), (out, _) in self._ends.items():
+            if out is not None:
+                before[self._devices[a]].wait_stream(out)
         for _, stream in self._before:
             self._cuda.set_stream(stream)
         self._cuda.set_device(self._current_device)
@@ -78,16 +84,32 @@ class Streams:
             self._cuda.set_stream(self._ops[d])
 
     def done(self, op: int, d: int) -> None:
-        """Op, issued last on d, is read elsewhere."""
+        """Op, issued last on d, is waited for elsewhere."""
         if self._ops[d] is not None:
             self._done[op] = self._ops[d].record_event()
 
-    def copy(self, x: torch.Tensor, op: int, a: int, b: int, clone: Callable[[torch.Tensor, torch.device], torch.Tensor], *, timed: bool = False) -> tuple[torch.Tensor, tuple[Mark, Mark] | None]:
-        """x, made by op on device a, for device b: clone(x, b's device), begun when op
-        has ended. What b runs next waits for it, and nothing else does. timed: with
-        the moments of its beginning and end, where something is copied."""
-        into, event = self._ops[b], self._done.get(op)
-        if into is not None and self._devices[a] == self._devices[b]:  # logical devices of one GPU: no copy, only the order
+    def shares(self, a: int, b: int) -> bool:
+        """Whether a and b are logical devices of one GPU, between which nothing is copied."""
+        return self._ops[b] is not None and self._devices[a] == self._devices[b]
+
+    def fence(self, d: int, ops: Sequence[int], copies: Sequence[tuple[Ref, int]]) -> None:
+        """What d runs next overwrites what the ops read (elsewhere, done was told of them)
+        and what the copies copied (of a tensor for a device): it comes behind them."""
+        for event in (*(self._done.get(i) for i in ops), *(self._copied.get(c) for c in copies)):
+            if event is None:
+                continue  # a CPU device's: the host was there
+            if self._ops[d] is None:
+                event.synchronize()
+            else:
+                self._ops[d].wait_event(event)
+
+    def copy(self, x: torch.Tensor, r: Ref, a: int, b: int, clone: Callable[[torch.Tensor, torch.device], torch.Tensor], *, timed: bool = False, fenced: bool = False) -> tuple[torch.Tensor, tuple[Mark, Mark] | None]:
+        """x, the tensor r of device a, for device b: clone(x, b's device), begun when r's op
+        has ended. What b runs next waits for it, and nothing else does but a fence, where
+        it is fenced. timed: with the moments of its beginning and end, where something is
+        copied."""
+        into, event = self._ops[b], self._done.get(r.op)
+        if self.shares(a, b):  # only the order
             into.wait_event(event)
             self._used(x, into)
             return x, None
@@ -101,6 +123,9 @@ class Streams:
         with self._current(out), self._current(inlet):
             y = clone(x, self._devices[b])
         marks = (began, self._mark(a, out)) if began else None
+        end = out if out is not None else inlet
+        if fenced and end is not None:
+            self._copied[r, b] = end.record_event()
         if inlet is not None:
             into.wait_event(inlet.record_event())
             self._used(y, into)

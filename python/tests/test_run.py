@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, Callable
 
 import models
 import pytest
@@ -62,6 +63,91 @@ def test_same_bits(name: str) -> None:
             with Workers(p, s, state, data, keep=gradients, specs=specs) as w:
                 w.run(3)
                 assert states.equal(want, [*w.results, *w.state.values()]), (share, devices, "workers")
+
+
+def hasty(p: Program, devices: int, seed: int, late: set[int]) -> schedule.Schedule:
+    """As scattered, in an order that placer may give: an update waits for readers on its own
+    device alone, and comes as soon as that lets it. late: ops that come last of all."""
+    s = scattered(p, 1.0, devices, seed)
+    o = schedule.ops(p)
+    here = dataclasses.replace(o, waits=[[j for j in w if s.device[j] == s.device[i]] for i, w in enumerate(o.waits)])
+    soon = [0 if x.role in ("update", "assign") else len(p.ops) + i if i in late else i for i, x in enumerate(p.ops)]
+    return schedule.make(o, s.device, s.devices, schedule.by_priority(here, soon))
+
+
+def overtaken(p: Program, s: schedule.Schedule, readers: Callable[[int, int], bool]) -> int:
+    """How many pairs of an update and an op behind it there are of which readers(op, target) is true."""
+    place = {i: k for k, i in enumerate(s.order)}
+    updates = [(i, next(o.inputs()).op) for i, o in enumerate(p.ops) if o.role in ("update", "assign")]
+    return sum(place[j] > place[i] and readers(j, target) for i, target in updates for j in range(len(p.ops)) if j != i)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gpt2", "resnet"])
+def test_updates_wait_for_readers_elsewhere(name: str) -> None:
+    """An update that stands before another device's reader of the weight: the reader has
+    the weight as it was."""
+    model, loss, batch, optimizer = getattr(models, name)(**SMALL.get(name, {}))
+    p = capture(model, loss, batch, optimizer, name=name)
+    state, data = states.of_model(p, model), states.batch(p)
+    gradients = list(p.gradients.values())
+    one = InProcess(p, schedule.single(schedule.ops(p)), state, keep=gradients)
+    outputs, kept = [one.step(data) for _ in range(2)][-1]
+    want = [*outputs, *kept, *one.state.values()]
+    late = {j for js in graph.update_control(p).values() for j in js}
+    wrong = 0
+    for seed in range(3):
+        s = hasty(p, 3, seed, late)
+        wrong += overtaken(p, s, lambda j, target: target in {p.root[r.op] for r in p.ops[j].inputs()} and not p.ops[j].view)
+        here = InProcess(p, s, state, keep=gradients)
+        outputs, kept = [here.step(data) for _ in range(2)][-1]
+        assert states.equal(want, [*outputs, *kept, *here.state.values()]), seed
+    assert wrong, "no order in which it could go wrong"
+
+
+def test_kernels_are_read_before_updates() -> None:
+    """A kernel runs where its last op stands: an update behind its first one, of what that
+    one reads, comes behind the kernel."""
+    model, loss, batch, optimizer = models.lstm(**SMALL["lstm"])
+    p = capture(model, loss, batch, optimizer)
+    o, control, group = schedule.ops(p), graph.update_control(p), graph.groups(p)
+    after: dict[int, list[int]] = {}
+    for i, x in enumerate(p.ops):
+        for r in x.inputs():
+            after.setdefault(r.op, []).append(i)
+    # a late reader of a weight whose result some other op reads: those two are a kernel
+    update, reader, last = next((u, j, k) for u, late in control.items() for j in late for k in after.get(j, ()) if p.ops[k].role == "call" and not group[j] and not group[k])
+    device = [1 if i in (reader, last) else 0 for i in range(len(p.ops))]
+    kernel = [1 if i in (reader, last) else 0 for i in range(len(p.ops))]
+    soon = [0 if i == update else len(p.ops) if i == last else 1 + i for i in range(len(p.ops))]
+    here = dataclasses.replace(o, waits=[[j for j in w if device[j] == device[i]] for i, w in enumerate(o.waits)])
+    s = schedule.make(o, device, ["cpu:0", "cpu:1"], schedule.by_priority(here, soon), kernel)
+    assert s.order.index(update) < s.order.index(last)
+    state, data = states.of_model(p, model), states.batch(p)
+    keep = list(p.gradients.values())
+    plain, fused = (InProcess(p, x, state, keep=keep, fuse=f) for x, f in ((schedule.single(o), ""), (s, "aot_eager")))
+    for a, b in zip([*plain.step(data)[1], *plain.state.values()], [*fused.step(data)[1], *fused.state.values()]):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
+def test_workers_send_views_before_updates() -> None:
+    """A view of a weight is sent where it stands; an update that stands before it, for no
+    op of its own device reads the view, comes behind it."""
+    model, loss, batch, optimizer = models.lstm(**SMALL["lstm"])
+    p = capture(model, loss, batch, optimizer)
+    views = {i for i, o in enumerate(p.ops) if o.view and p.ops[p.root[i]].role == "parameter" and o.phase != "forward"}
+    state, data = states.of_model(p, model), states.batch(p)
+    gradients = list(p.gradients.values())
+    one = InProcess(p, schedule.single(schedule.ops(p)), state, keep=gradients)
+    outputs, kept = one.step(data)
+    specs, _ = observe(p, state, data)
+    wrong = 0
+    for seed in range(3):
+        s = hasty(p, 2, seed, views)
+        wrong += overtaken(p, s, lambda j, target: j in views and p.root[j] == target)
+        with Workers(p, s, state, data, keep=gradients, specs=specs) as w:
+            w.run(1)
+            assert states.equal([*outputs, *kept, *one.state.values()], [*w.results, *w.state.values()]), seed
+    assert wrong, "no order in which it could go wrong"
 
 
 def test_loop_and_checkpoint() -> None:
