@@ -293,7 +293,10 @@ class Workers:
         p, s = self.program, self.schedule
         order = fences.views_first(p, s.of(w))
         code = Code()
-        wanted = {r: self.results[k] for k, r in enumerate(self._wanted) if s.device[r.op] == w}
+        wanted: dict[Ref, list[torch.Tensor]] = {}  # an output may be one twice
+        for r, to in zip(self._wanted, self.results):
+            if s.device[r.op] == w:
+                wanted.setdefault(r, []).append(to)
         free = codegen.last_uses(p, order, set())
         code.names.update(cpu=clock.thread, seed=codegen.seeder([_CPU]), F=self.flags, S=self.stamps, wait=self._waiter(w))
         tracer = self._tracer(w)
@@ -335,8 +338,8 @@ class Workers:
                 r = Ref(i, k)
                 if r in self.slot:
                     self._send(code, r, stamp if tracer is not None else "")
-                if r in wanted:
-                    code.add(f"{code.bind(wanted[r], 'r')}.copy_({name(r)})")
+                for to in wanted.get(r, ()):
+                    code.add(f"{code.bind(to, 'r')}.copy_({name(r)})")
             _forget(code, late)
             lines.update((n + 2, i) for n in range(first, len(code.lines)))
         code.add("end = cpu()")

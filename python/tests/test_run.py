@@ -212,6 +212,31 @@ def test_inference_loop() -> None:
             assert torch.equal(loop.step({"ids": ids}), model(ids))
 
 
+class Twice(torch.nn.Module):
+    """Gives one tensor as two outputs, and another beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        h = self.a(x)
+        return {"states": (h, self.b(h)), "last": h}
+
+
+def test_an_output_that_is_there_twice() -> None:
+    torch.manual_seed(0)
+    model, x = Twice(), torch.randn(3, 4)
+    p = capture(model, None, (x,))
+    with torch.no_grad():
+        want = model(x)
+    for workers in True, False:
+        with Loop(p, scattered(p, 1.0), model, workers=workers) as loop:
+            for _ in range(2):
+                got = loop.step((x,))
+                assert torch.equal(got["last"], want["last"]) and all(map(torch.equal, got["states"], want["states"])), workers
+
+
 def failing() -> tuple[Program, schedule.Schedule]:
     """An embedding that is asked for a row that it does not have, behind the first step's check."""
     model, loss, batch, optimizer = models.lstm(time=3, hidden=8, vocab=20, batch=2)
