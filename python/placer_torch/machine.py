@@ -10,6 +10,7 @@ import torch
 
 from .copies import Copies
 from placer_runtime.files import write_text
+from .threads import one_thread
 
 
 def cores(c: Copies, count: int, flops: float) -> dict[str, Any]:
@@ -145,13 +146,13 @@ def core_flops() -> float:
     """FLOP a second of products of 512 x 512 on one thread, in processor time."""
     from . import clock
 
-    torch.set_num_threads(1)
     a = torch.ones(512, 512)
     best = 1e9
-    for _ in range(6):
-        s = clock.thread()
-        a @ a
-        best = min(best, clock.thread() - s)
+    with one_thread():
+        for _ in range(6):
+            s = clock.thread()
+            a @ a
+            best = min(best, clock.thread() - s)
     return 2 * 512**3 / best
 
 

@@ -54,7 +54,6 @@ class Meter:
     @functools.cached_property
     def specs(self) -> dict[Ref, Spec]:
         """Shapes and strides as they are when run, by one step on the CPU."""
-        torch.set_num_threads(1)
         return observe(self.program, self.state, self.batch)[0]
 
     def reference(self, s: Schedule) -> list[torch.Tensor] | str:

@@ -26,6 +26,7 @@ from .schedule import Schedule
 from .program import SOURCES, STATE, Program, Ref, Spec
 from .shared import Arena, compact
 from .state import Tensors
+from .threads import one_thread
 
 LATENCY = 1e-6  # from a flag raised to a reader that runs on, beside the copy itself
 SPIN = 20_000  # polls of a flag before a waiting worker offers its core to others; about 1 ms
@@ -128,25 +129,25 @@ class Workers:
     # Processes
 
     def _start(self) -> None:
-        torch.set_num_threads(1)  # a pool of threads does not survive a fork
         parent = os.getpid()
         steps = [self._worker_code(w) for w in range(self.n)]
         gc.collect()
         gc.freeze()
-        for w in range(self.n):
-            pid = os.fork()
-            if pid == 0:
-                code = 1
-                try:
-                    _die_with(parent)
-                    signal.signal(signal.SIGINT, signal.SIG_IGN)
-                    self._serve(w, *steps[w])
-                    code = 0
-                except BaseException as e:
-                    self._fail(w, e)
-                finally:
-                    os._exit(code)
-            self._pids.append(pid)
+        with one_thread():  # a pool of threads does not survive a fork
+            for w in range(self.n):
+                pid = os.fork()
+                if pid == 0:
+                    code = 1
+                    try:
+                        _die_with(parent)
+                        signal.signal(signal.SIGINT, signal.SIG_IGN)
+                        self._serve(w, *steps[w])
+                        code = 0
+                    except BaseException as e:
+                        self._fail(w, e)
+                    finally:
+                        os._exit(code)
+                self._pids.append(pid)
         gc.unfreeze()
 
     def _fail(self, w: int, e: BaseException) -> None:
@@ -428,14 +429,14 @@ def _keep_memory() -> None:
 
 
 def observe(p: Program, state: Tensors, batch: Tensors) -> tuple[dict[Ref, Spec], list[torch.Tensor]]:
-    """One step in this process: every tensor's shape and strides as they are
+    """One step in this process, on one thread: every tensor's shape and strides as they are
     (kernels choose some that fake tensors do not foresee), and the outputs."""
     found: dict[Ref, Spec] = {}
     values: dict[Ref, torch.Tensor] = {}
     here = {k: v.clone(memory_format=torch.preserve_format) for k, v in state.items()}
     free = codegen.last_uses(p, list(range(len(p.ops))), set(p.outputs))
     seed = codegen.seeder([_CPU])
-    with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+    with one_thread(), torch.inference_mode(), torch.random.fork_rng(devices=[]):
         for i, o in enumerate(p.ops):
             if o.role in SOURCES:
                 got: Any = here[o.name] if o.role in STATE else batch[o.name] if o.role == "batch" else p.constants[o.name]

@@ -14,7 +14,7 @@ import models
 import pytest
 import torch
 from conftest import children
-from placer_torch import Loop, Program, RunError, capture, graph, schedule
+from placer_torch import Loop, Program, RunError, capture, graph, machine, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess
 from placer_torch.run_workers import Workers, observe
@@ -235,6 +235,23 @@ def test_an_output_that_is_there_twice() -> None:
             for _ in range(2):
                 got = loop.step((x,))
                 assert torch.equal(got["last"], want["last"]) and all(map(torch.equal, got["states"], want["states"])), workers
+
+
+def test_threads_are_put_back() -> None:
+    """What runs on one thread leaves the process the threads that it had."""
+    p = capture(*models.tiny())
+    state, data = states.example(p), states.batch(p)
+    torch.set_num_threads(3)
+    try:
+        observe(p, state, data)
+        assert torch.get_num_threads() == 3
+        machine.core_flops()
+        assert torch.get_num_threads() == 3
+        with Workers(p, scattered(p, 0.5), state, data) as w:
+            assert torch.get_num_threads() == 3
+            w.run(1)
+    finally:
+        torch.set_num_threads(1)
 
 
 def failing() -> tuple[Program, schedule.Schedule]:
