@@ -148,8 +148,10 @@ class Meter:
     def _by(steps: Steps, name: str) -> list[float]:
         return steps.wall_s if name == clock.WALL else steps.virtual_s
 
-    def _bytes(self, r: Ref) -> int:
-        spec = self.specs.get(r) or self.program.spec(r)
+    def _bytes(self, s: Schedule, r: Ref) -> int:
+        """Of r where it crosses. On GPUs by its captured strides: a step on the CPU would tell
+        no more of theirs."""
+        spec = (None if any(on_gpu(d) for d in s.devices) else self.specs.get(r)) or self.program.spec(r)
         return compact(torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device="meta")).numel() * spec.dtype.itemsize
 
     def _devices(self, s: Schedule, steps: Steps, at: int, records: Records) -> list[dict[str, Any]]:
@@ -171,8 +173,8 @@ class Meter:
                     "copy_s": _r(copies),
                     "work_s": _r(work),
                     "wait_s": _r(max(0.0, total - work)),
-                    "sent_bytes": sum(self._bytes(r) for r in sent if s.device[r.op] == d),
-                    "received_bytes": sum(self._bytes(r) for r, to in crossing if to == d),
+                    "sent_bytes": sum(self._bytes(s, r) for r in sent if s.device[r.op] == d),
+                    "received_bytes": sum(self._bytes(s, r) for r, to in crossing if to == d),
                 }
             )
         return found
@@ -197,7 +199,7 @@ class Meter:
                 e: dict[str, Any] = {"op": self.program.ops[i].name, "device": s.devices[d], "start_s": _r(start), "end_s": _r(end)}
                 if out >= 0:
                     r = Ref(i, out)
-                    e.update(output=out, to=[s.devices[x] for x in sorted(readers[r])], bytes=self._bytes(r), send=True)
+                    e.update(output=out, to=[s.devices[x] for x in sorted(readers[r])], bytes=self._bytes(s, r), send=True)
                 events.append(e)
         return events
 

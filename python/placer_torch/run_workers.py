@@ -429,17 +429,17 @@ def _keep_memory() -> None:
 
 
 def observe(p: Program, state: Tensors, batch: Tensors) -> tuple[dict[Ref, Spec], list[torch.Tensor]]:
-    """One step in this process, on one thread: every tensor's shape and strides as they are
+    """One step on the CPU, in this process and on one thread: every tensor's shape and strides as they are
     (kernels choose some that fake tensors do not foresee), and the outputs."""
     found: dict[Ref, Spec] = {}
     values: dict[Ref, torch.Tensor] = {}
-    here = {k: v.clone(memory_format=torch.preserve_format) for k, v in state.items()}
+    here = {k: v.cpu().clone(memory_format=torch.preserve_format) for k, v in state.items()}
     free = codegen.last_uses(p, list(range(len(p.ops))), set(p.outputs))
     seed = codegen.seeder([_CPU])
     with one_thread(), torch.inference_mode(), torch.random.fork_rng(devices=[]):
         for i, o in enumerate(p.ops):
             if o.role in SOURCES:
-                got: Any = here[o.name] if o.role in STATE else batch[o.name] if o.role == "batch" else p.constants[o.name]
+                got: Any = here[o.name] if o.role in STATE else batch[o.name].cpu() if o.role == "batch" else p.constants[o.name]
                 outs = [got]
             else:
                 code = Code()

@@ -12,7 +12,7 @@ from typing import Any
 import models
 import pytest
 import torch
-from placer_torch import FormatError, NoDeviceError, PlacerTorchError, Program, capture, hosts, machine, plan, profile_cuda, schedule
+from placer_torch import FormatError, NoDeviceError, PlacerTorchError, Program, capture, hosts, machine, measure, plan, profile_cuda, schedule
 from placer_torch.auto import Tried, faster
 from placer_torch.errors import NoMemoryError
 from placer_torch.profile import Profile
@@ -129,6 +129,7 @@ def test_plan_for_gpus(fits: bool, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(profile_cuda, "on_cuda", on_cuda)
     monkeypatch.setattr(InProcess, "__init__", small)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(measure, "observe", lambda *_: pytest.fail("a step on the CPU"))
     got = plan(*models.tiny(), folder=str(tmp_path / "run"), devices="cuda")
     print(got)
     assert len(profiles) == 1 and os.path.exists(tmp_path / "run" / "times.json") == fits
