@@ -15,7 +15,8 @@ REQUEST_KEYS = frozenset({"id", "schedule", "plan", "devices", "device", "order"
 
 
 def answer(request: dict[str, Any], measure: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """The measurement that a request asks for, or {"id", "error"}."""
+    """The measurement that a request asks for, or {"id", "error"}: whatever it fails of, the
+    next request is answered."""
     name = request.get("id")
     try:
         for key in request:
@@ -24,6 +25,8 @@ def answer(request: dict[str, Any], measure: Callable[[dict[str, Any]], dict[str
         return {"id": name, **measure(request)}
     except PlacerError as e:
         return {"id": name, "error": str(e)}
+    except Exception as e:
+        return {"id": name, "error": ": ".join([type(e).__name__, *str(e).splitlines()[:1]])}
 
 
 def serve(runtime: str, version: str, ops: int, devices: Sequence[str], gpus: Sequence[str], pinned: bool, measure: Callable[[dict[str, Any]], dict[str, Any]], requests: IO[str], answers: IO[str]) -> None:

@@ -92,6 +92,26 @@ def test_serve(meter: measure.Meter) -> None:
     assert "unknown key" in unknown["error"] and broken["id"] is None
 
 
+def test_serve_survives(meter: measure.Meter) -> None:
+    """A request that fails of anything is answered, and the next one too."""
+    asked = []
+
+    def fails(r: dict[str, Any]) -> dict[str, Any]:
+        asked.append(r)
+        if len(asked) == 1:
+            raise RuntimeError("CUDA error: an illegal memory access\nCompile with TORCH_USE_CUDA_DSA")
+        if len(asked) == 2:
+            raise KeyError
+        return {"step_time_s": 1.0}
+
+    out = io.StringIO()
+    protocol.serve("torch", "2", 1, ["cpu:0"], [], True, fails, io.StringIO('{"id": 1}\n{"id": 2}\n{"id": 3}\n'), out)
+    _, first, second, third = map(json.loads, out.getvalue().splitlines())
+    assert first == {"id": 1, "error": "RuntimeError: CUDA error: an illegal memory access"} and second == {"id": 2, "error": "KeyError"} and third["step_time_s"] == 1.0
+    bad = {"id": 4, "devices": ["cpu:0"], "device": ["x"] * len(meter.program.ops)}
+    assert "error" in measure.answer(meter, bad, measure.Options())
+
+
 def test_commands(tmp_path: Any, capsys: Any) -> None:
     """capture, run and measure from files, in another process where a file is all there is."""
     folder = str(tmp_path / "m")
