@@ -12,6 +12,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from placer_runtime import processes
 from placer_runtime.errors import NoDeviceError, RunError
 
 from .session import Stage, Values, open_session
@@ -59,33 +60,49 @@ def run(parts: Sequence[Stage], feed: Values, results: Sequence[str], requests: 
     done = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")  # requests that each stage has ended
     ready = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")
     stamp = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
-    children = []
-    for n, p in enumerate(parts):
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                os.sched_setaffinity(0, {cores[n]})
-                _work(n, p, len(parts), feed, ring, requests, done, ready, stamp)
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(pid)
-    failed = -1
-    for _ in children:
-        pid, status = os.wait()
-        if status and failed < 0:
-            failed = children.index(pid)
-            for other in children:
-                if other != pid:
-                    try:
-                        os.kill(other, signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
-    if failed >= 0:
-        raise RunError(f"stage {parts[failed].path} failed")
+    reasons = [memoryview(mmap.mmap(-1, mmap.PAGESIZE)) for _ in parts]
+    parent, children = os.getpid(), []
+    try:
+        for n, p in enumerate(parts):
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    processes.die_with(parent)
+                    signal.signal(signal.SIGINT, signal.SIG_IGN)
+                    os.sched_setaffinity(0, {cores[n]})
+                    _work(n, p, len(parts), feed, ring, requests, done, ready, stamp)
+                    code = 0
+                except BaseException as e:
+                    reason = ": ".join([type(e).__name__, *str(e).splitlines()[:1]]).encode()[: mmap.PAGESIZE]
+                    reasons[n][: len(reason)] = reason
+                finally:
+                    os._exit(code)
+            children.append(pid)
+        _wait(children, parts, reasons)
+    finally:
+        processes.kill(children)
     outputs = {k: np.array(ring[k][(requests - 1) % RING]) for k in results}
     return Pipelined((stamp[1] - stamp[0]) / (requests - 1), outputs)
+
+
+def _wait(children: list[int], parts: Sequence[Stage], reasons: Sequence[memoryview]) -> None:
+    """Returns when all stages have ended, and takes them off children. Raises RunError, with
+    its reason, where one fails."""
+    stage = dict(zip(list(children), range(len(parts))))
+    while children:
+        for pid in list(children):
+            got, status = os.waitpid(pid, os.WNOHANG)
+            if got == 0:
+                continue
+            children.remove(pid)
+            if status:
+                n = stage[pid]
+                reason = bytes(reasons[n]).rstrip(b"\0").decode(errors="replace")
+                if not reason:
+                    reason = f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"ended with status {os.WEXITSTATUS(status)}"
+                raise RunError(f"stage {parts[n].path}: {reason}")
+        time.sleep(5e-3)
 
 
 def _work(n: int, p: Stage, count: int, feed: Values, ring: dict[str, list[np.ndarray]], requests: int, done: Any, ready: Any, stamp: Any) -> None:

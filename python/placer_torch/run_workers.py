@@ -18,6 +18,8 @@ from typing import Any, Callable, Sequence
 
 import torch
 
+from placer_runtime import processes
+
 from . import clock, codegen, fences
 from .codegen import Code, name
 from .errors import NoDeviceError, RunError
@@ -139,7 +141,7 @@ class Workers:
                 if pid == 0:
                     code = 1
                     try:
-                        _die_with(parent)
+                        processes.die_with(parent)
                         signal.signal(signal.SIGINT, signal.SIG_IGN)
                         self._serve(w, *steps[w])
                         code = 0
@@ -257,13 +259,7 @@ class Workers:
             raise RunError(f"worker {k} of {self.n} {how}")
 
     def _kill(self) -> None:
-        for pid in self._pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        for pid in self._pids:
-            os.waitpid(pid, 0)
+        processes.kill(self._pids)
         self._pids = []
 
     def close(self) -> None:
@@ -404,17 +400,6 @@ class Workers:
 def _forget(code: Code, gone: list[Ref]) -> None:
     if gone:
         code.add(" = ".join(name(r) for r in gone) + " = None")
-
-
-def _die_with(parent: int) -> None:
-    """Has the kernel end this process when its parent ends."""
-    PR_SET_PDEATHSIG = 1
-    try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (OSError, AttributeError):
-        pass
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _keep_memory() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,54 @@ def test_a_stage_that_fails_ends_all(model: str, tmp_path: Any) -> None:
     first, second = halves(model, tmp_path)
     with pytest.raises(Exception):
         pipeline.run([first, session.Stage(second.path, "cpu:1", second.inputs, ("nothing",))], session.example(session.open_session(model), {}), ["logits"], 3)
+
+
+class Fails:
+    """A session whose process fails, or does not come back, when it runs a second time: the
+    first is the parent's."""
+
+    parent = os.getpid()
+    how = ""
+
+    def __init__(self, path: str):
+        self.session = session.open_session(path)
+
+    def run(self, outputs: Any, feed: Any) -> Any:
+        if os.getpid() != self.parent and self.how == "fail":
+            raise RuntimeError("no such kernel")
+        if os.getpid() != self.parent and self.how == "die":
+            os.kill(os.getpid(), 9)
+        if os.getpid() != self.parent:
+            time.sleep(60)
+        return self.session.run(outputs, feed)
+
+
+@pytest.mark.parametrize("how, want", [("fail", r"stage .*[ab].onnx: RuntimeError: no such kernel"), ("die", r"stage .*[ab].onnx: ended by signal 9")])
+def test_a_failing_process_says_why(how: str, want: str, model: str, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(Fails, "how", how)
+    monkeypatch.setattr(pipeline, "open_session", Fails)
+    with pytest.raises(RunError, match=want):
+        pipeline.run(halves(model, tmp_path), session.example(session.open_session(model), {}), ["logits"], 3)
+    assert not children()
+
+
+def test_an_interrupt_leaves_no_process(model: str, tmp_path: Any, monkeypatch: Any) -> None:
+    """Ctrl-C while stages run: they are gone when run is."""
+    monkeypatch.setattr(Fails, "how", "sleep")
+    monkeypatch.setattr(pipeline, "open_session", Fails)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(halves(model, tmp_path), session.example(session.open_session(model), {}), ["logits"], 3)
+    assert not children()
+
+
+def children() -> list[int]:
+    with open(f"/proc/self/task/{os.getpid()}/children") as f:
+        return [int(x) for x in f.read().split()]
 
 
 def test_node_seconds(model: str) -> None:
