@@ -7,7 +7,8 @@
 # Where python3 has a working torch already, the environment uses that one.
 # Else the wheel of the package index (539 MB for x86-64, which links CUDA's
 # libraries) is installed without them, and empty ones stand in (cuda_stand_ins.py;
-# gcc and readelf are needed): 1.3 GB on disk, about a minute.
+# gcc and readelf are needed): 1.3 GB on disk, about a minute. Other processors get
+# the index's wheel as it is; CPU workers are for x86-64 (docs/pytorch.md, Limits).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv=${1:-${PLACER_TORCH_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/placer/torch}}

@@ -48,6 +48,7 @@ def run(parts: Sequence[Stage], feed: Values, results: Sequence[str], requests: 
     """Sends requests through the stages. results names the model's outputs. A stage's
     process waits for its inputs in shared memory; the time is from the first request's end
     in the last stage to the last's."""
+    processes.need_ordered_stores("stages side by side")
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < len(parts):
         raise NoDeviceError(f"{len(parts)} stages, this process may use {len(cores)} cores")

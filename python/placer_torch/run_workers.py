@@ -61,6 +61,7 @@ class Workers:
         trace: the clock by which each op of a step is recorded, "" for none.
         realtime: while a step runs, nothing else runs on the workers' cores, where
         the host permits that (short runs only: it holds up everybody else)."""
+        processes.need_ordered_stores("CPU workers", "run(…, workers=False) runs the devices in one process")
         self.program, self.schedule, self.trace, self.latency, self.timeout = p, s, trace, latency, timeout
         self.n = len(s.devices)
         self.realtime = realtime
@@ -345,7 +346,7 @@ class Workers:
 
     def _send(self, code: Code, r: Ref, stamp: str) -> None:
         """Copies into the slot, then stamps and raises the flag. The order of
-        these writes is what readers rely on; x86-64 keeps it."""
+        these writes is what readers rely on (processes.need_ordered_stores)."""
         k = self.slot[r]
         b = self.buffers[k]
         if stamp:

@@ -14,7 +14,7 @@ import models
 import pytest
 import torch
 from conftest import children
-from placer_torch import Loop, Program, RunError, capture, graph, machine, schedule
+from placer_torch import Loop, NoDeviceError, Program, RunError, capture, graph, machine, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess
 from placer_torch.run_workers import Workers, observe
@@ -252,6 +252,16 @@ def test_threads_are_put_back() -> None:
             w.run(1)
     finally:
         torch.set_num_threads(1)
+
+
+def test_other_processors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where stores may be seen in another order there are no workers; the error names a way."""
+    p = capture(*models.tiny())
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    with pytest.raises(NoDeviceError, match="CPU workers need an x86-64 processor.* is aarch64: .*workers=False"):
+        Workers(p, scattered(p, 0.5), states.example(p), states.batch(p))
+    with Loop(p, scattered(p, 0.5), workers=False) as loop:
+        loop.step(list(states.batch(p).values()))
 
 
 def failing() -> tuple[Program, schedule.Schedule]:
