@@ -11,6 +11,9 @@ import subprocess
 from .errors import PlacerError
 
 
+MOST_DEVICES = 64  # of a machine
+
+
 class BinaryError(PlacerError):
     """placer is not there, or it failed."""
 

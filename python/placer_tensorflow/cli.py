@@ -70,7 +70,9 @@ def _profile(a: argparse.Namespace) -> int:
 
     from . import crossing, profile, step
 
-    count = a.devices or len(serve.cores())
+    count = a.devices or min(len(serve.cores()), binary.MOST_DEVICES)
+    if count > binary.MOST_DEVICES:
+        raise NoDeviceError(f"--devices {count}: placer's machines have at most {binary.MOST_DEVICES}")
     if count > len(serve.cores()):
         raise NoDeviceError(f"--devices {count}: this host has {len(serve.cores())} cores")
     s = step.read(a.graph)

@@ -8,6 +8,8 @@ from typing import Protocol
 
 import torch
 
+from placer_runtime.binary import MOST_DEVICES
+
 from . import copies, machine, profile, profile_cuda
 from .clock import VIRTUAL, WALL
 from .copies import Copies
@@ -37,15 +39,17 @@ def find(devices: str) -> Host:
     """The host's part that `devices` names: auto, cpu:N, cuda or cuda:N."""
     cores, gpus = len(os.sched_getaffinity(0)), torch.cuda.device_count() if torch.cuda.is_available() else 0
     if devices == "auto":
-        return Gpus(gpus) if gpus > 1 else Cores(cores)
+        return Gpus(min(gpus, MOST_DEVICES)) if gpus > 1 else Cores(min(cores, MOST_DEVICES))
     asked = re.fullmatch(r"cpu:([1-9]\d*)|cuda(?::([1-9]\d*))?", devices)
     if asked is None:
         raise NoDeviceError(f"devices {devices!r}: want auto, cpu:N, cuda or cuda:N")
+    if int(asked[1] or asked[2] or 0) > MOST_DEVICES:
+        raise NoDeviceError(f"devices {devices}: placer's machines have at most {MOST_DEVICES}")
     if asked[1]:
         if int(asked[1]) > cores:
             raise NoDeviceError(f"devices {devices}: this process may use {cores} cores")
         return Cores(int(asked[1]))
-    n = int(asked[2] or max(1, gpus))
+    n = int(asked[2] or max(1, min(gpus, MOST_DEVICES)))
     if n > gpus:
         raise NoDeviceError(f"devices {devices}: this host has {gpus} CUDA devices")
     return Gpus(n)

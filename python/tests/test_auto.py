@@ -95,6 +95,11 @@ def test_devices(monkeypatch: Any) -> None:
     cores = len(os.sched_getaffinity(0))
     for devices, gpus, want in [("auto", 0, f"cpu:0 {cores}"), ("auto", 1, f"cpu:0 {cores}"), ("auto", 4, "gpu:0 4"), ("cuda", 1, "gpu:0 1"), ("cuda:2", 4, "gpu:0 2"), ("cpu:1", 4, "cpu:0 1")]:
         assert name(devices, gpus) == want
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(96)))
+    assert name("auto", 0) == "cpu:0 64" and name("cpu:64", 0) == "cpu:0 64"
+    with pytest.raises(NoDeviceError, match="cpu:65: placer's machines have at most 64"):
+        name("cpu:65", 0)
+    monkeypatch.undo()
     for devices, gpus, error in [("cuda", 0, "has 0 CUDA devices"), ("cuda:3", 2, "has 2 CUDA devices"), (f"cpu:{cores + 1}", 0, "may use"), ("cuda:0", 2, "want auto"), ("gpu", 2, "want auto"), ("cpu", 0, "want auto")]:
         with pytest.raises(NoDeviceError, match=error):
             name(devices, gpus)

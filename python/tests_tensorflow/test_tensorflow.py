@@ -168,3 +168,4 @@ def test_commands(tmp_path: Any, capsys: Any) -> None:
     assert cli.main(["measure", "--graph", folder + "/times.json", str(plan)]) == 1
     assert "placer_tensorflow: " in capsys.readouterr().err
     assert cli.main(["profile", "--graph", folder + "/graph.pb", "--hash", "abc", "--devices", "999", "-o", folder]) == 4
+    assert "at most 64" in capsys.readouterr().err
