@@ -54,8 +54,12 @@ def cores(c: Copies, count: int, flops: float) -> dict[str, Any]:
 def cuda(devices: list[torch.device]) -> dict[str, Any]:
     """GPUs of this host: rates of the first one of each model, measured by products of
     4096 and a copy of 256 MiB, and the links between them by copies of 64 MiB and of
-    4 bytes."""
+    4 bytes. A model's capacity is what is free on that of its GPUs where least is."""
     models: dict[str, Any] = {}
+    free: dict[str, int] = {}
+    for d in devices:
+        name = torch.cuda.get_device_properties(d).name
+        free[name] = min(free.get(name, _free(d)), _free(d))
     for d in devices:
         x = torch.cuda.get_device_properties(d)
         if x.name in models:
@@ -64,13 +68,13 @@ def cuda(devices: list[torch.device]) -> dict[str, Any]:
         models[x.name] = {
             "kind": "gpu",
             "arch": f"sm_{x.major}{x.minor}",
-            "capacity": f"{x.total_memory} B",
+            "capacity": f"{free[x.name]} B",
             "reserve": "600 MiB",
             "memory_bandwidth": _rate(_stream(d)),
             "peak": peak,
             "launch": "5 us",
             "sms": x.multi_processor_count,
-            "source": "placer_torch profile; reserve and launch: assumptions",
+            "source": "placer_torch profile; capacity: what was free; reserve and launch: assumptions",
         }
     links = []
     for k, a in enumerate(devices):
@@ -82,6 +86,11 @@ def cuda(devices: list[torch.device]) -> dict[str, Any]:
     if links:
         doc["cables"] = links
     return doc
+
+
+def _free(d: torch.device) -> int:
+    """Bytes of d that a step may take: what nobody has, and what torch has in store here."""
+    return int(torch.cuda.mem_get_info(d)[0]) + torch.cuda.memory_reserved(d) - torch.cuda.memory_allocated(d)
 
 
 def _between(a: torch.device, b: torch.device) -> tuple[float, float]:

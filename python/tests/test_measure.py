@@ -6,10 +6,12 @@ import io
 import json
 import subprocess
 import sys
+import types
 from typing import Any
 
 import models
 import pytest
+import torch
 from placer_runtime import serve as protocol
 from placer_torch import FormatError, capture, cli, copies, graph, machine, measure, profile, schedule
 from placer_torch import state as states
@@ -71,6 +73,20 @@ def test_copies_and_machine() -> None:
     doc = machine.cores(c, 3, 5e10)
     assert doc["devices"] == [{"name": "cpu:[0-2]", "model": "core"}] and len(doc["cables"]) == 3
     assert doc["cables"][0]["occupies"] == "sender" and doc["cables"][0]["latency"].endswith(" us")
+
+
+def test_capacity_is_what_is_free(monkeypatch: Any) -> None:
+    """Of two GPUs of one model, another process has half of one, and torch keeps some of it in store."""
+    total, free = 1 << 36, {0: 1 << 36, 1: 1 << 35}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: types.SimpleNamespace(name="X", total_memory=total, major=9, minor=0, multi_processor_count=132))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda d: (free[d.index], total))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda d: 3 << 20)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda d: 1 << 20)
+    monkeypatch.setattr(machine, "_products", lambda _: {})
+    monkeypatch.setattr(machine, "_stream", lambda _: 1e12)
+    monkeypatch.setattr(machine, "_between", lambda a, b: (1e-5, 1e11))
+    doc = machine.cuda([torch.device("cuda", 0), torch.device("cuda", 1)])
+    assert doc["models"]["X"]["capacity"] == f"{(1 << 35) + (2 << 20)} B" and len(doc["devices"]) == 2
 
 
 def test_serve(meter: measure.Meter) -> None:
