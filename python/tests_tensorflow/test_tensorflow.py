@@ -60,6 +60,21 @@ def test_any_placement_is_equal(lstm: step.Step, seed: int) -> None:
         assert run.equal(one.results(), two.results())
 
 
+def dropped() -> Any:
+    """A step of TensorFlow 1's style with dropout."""
+    x = v1.constant(np.ones((8, 16), "f"))
+    w = v1.get_variable("w", [16, 16], initializer=v1.initializers.ones())
+    loss = tf.reduce_sum(v1.nn.dropout(x @ w, rate=0.5))
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+def test_dropout_is_equal() -> None:
+    """What dropout draws in a first step is compared, not what it draws behind others."""
+    s = capture.capture(dropped, "dropped")
+    doc = measure.Meter(s).measure(scattered(s, 1), measure.Options(steps=2, repeats=1, brief=True))
+    assert doc["equal"] is True
+
+
 def test_order_is_kept(lstm: step.Step) -> None:
     """On a device no node begins before the one in front of it has ended."""
     x = scattered(lstm, 1)
