@@ -19,21 +19,31 @@ def capture(build: Callable[[], Any], name: str) -> Step:
     default graph, or (model, loss, batch, optimizer) of Keras: batch is (inputs,
     labels), and loss takes labels and outputs. The same seed gives the same values."""
     graph = tf.Graph()
+    first: Exception | None = None  # what the function failed of there
     with graph.as_default():
         v1.set_random_seed(SEED)
         v1.enable_resource_variables()
         with v1.variable_scope(v1.get_variable_scope(), use_resource=True):
             try:
                 made = build()
-            except (RuntimeError, AttributeError, NotImplementedError):
-                made = None
-    if made is not None and len(made) == 2:
+            except (RuntimeError, AttributeError, NotImplementedError) as e:
+                made, first = None, e  # as Keras does in a graph
+    if isinstance(made, (tuple, list)) and len(made) == 2:
         return _of_graph(graph, name, *made)
     tf.keras.utils.set_random_seed(SEED)
-    made = build()
+    before = f"; in a graph of TensorFlow 1's style it failed: {_said(first)}" if first is not None else ""
+    try:
+        made = build()
+    except Exception as e:
+        raise CaptureError(f"the function failed: {_said(e)}{before}") from (first or e)
     if not isinstance(made, tuple) or len(made) != 4:
-        raise CaptureError("the function returned neither (loss, train) nor (model, loss, batch, optimizer)")
+        raise CaptureError(f"the function returned neither (loss, train) nor (model, loss, batch, optimizer){before}") from first
     return _of_keras(name, *made)
+
+
+def _said(e: BaseException) -> str:
+    """An error's type and first line."""
+    return ": ".join([type(e).__name__, *str(e).splitlines()[:1]])
 
 
 def _of_graph(graph: Any, name: str, loss: Any, train: Any) -> Step:

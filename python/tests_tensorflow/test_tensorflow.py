@@ -118,6 +118,26 @@ def test_order_is_placers(lstm: step.Step, tmp_path: Any) -> None:
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) and all(a and b for a, b in pairs)
 
 
+def test_errors_of_the_function_are_told() -> None:
+    """The first error, in a graph, is the cause, where the second try as Keras fails or gives no model."""
+
+    def wrong() -> Any:
+        w = v1.get_variable("w", initializer=np.ones(2, "f"))
+        if not tf.executing_eagerly():
+            raise AttributeError("no layer normm")
+        return w
+
+    with pytest.raises(CaptureError, match="AttributeError: no layer normm") as e:
+        capture.capture(wrong, "wrong")
+    assert isinstance(e.value.__cause__, AttributeError)
+
+    def fails() -> Any:
+        raise ValueError("no such width\nand more") if tf.executing_eagerly() else RuntimeError("in a graph")
+
+    with pytest.raises(CaptureError, match="failed: ValueError: no such width; in a graph .*: RuntimeError: in a graph$"):
+        capture.capture(fails, "fails")
+
+
 def test_loops_are_refused() -> None:
     def loop() -> Any:
         w = v1.get_variable("w", initializer=np.ones(2, "f"))
