@@ -22,6 +22,7 @@ from .run_workers import Workers, observe
 from .shared import compact
 from .state import Tensors
 from .steps import Record, Steps
+from .streams import more_queues
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -219,6 +220,7 @@ def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
 
 def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
     """Answers requests, one JSON document a line, until they end."""
+    more_queues()  # the GPUs' names begin CUDA
     devices = [f"cpu:{k}" for k in range(len(protocol.cores()))]
     gpus = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     devices += [f"gpu:{k}" for k in range(len(gpus))]

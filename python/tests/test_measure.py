@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import types
@@ -106,6 +107,22 @@ def test_serve(meter: measure.Meter) -> None:
     assert brief["id"] == 4 and brief["equal"] and brief["step_time_s"] > 0 and "classes" not in brief and "devices" not in brief
     assert short["id"] == "bad" and f"{n - 1} ops" in short["error"]
     assert "unknown key" in unknown["error"] and broken["id"] is None
+
+
+def test_queues_are_asked_for_before_cuda_begins(meter: measure.Meter, monkeypatch: Any) -> None:
+    seen = []
+
+    def name(k: int) -> str:
+        seen.append(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS"))
+        return f"GPU {k}"
+
+    monkeypatch.delenv("CUDA_DEVICE_MAX_CONNECTIONS", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", name)
+    out = io.StringIO()
+    measure.serve(meter, measure.Options(), io.StringIO(""), out)
+    assert seen == ["32"] and json.loads(out.getvalue())["gpus"] == ["GPU 0"]
 
 
 def test_serve_survives(meter: measure.Meter) -> None:

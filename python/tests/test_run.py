@@ -264,6 +264,25 @@ def test_other_processors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         loop.step(list(states.batch(p).values()))
 
 
+class Far(torch.Tensor):
+    """A tensor elsewhere: to() copies it."""
+
+    copies = 0
+
+    def to(self, *_: Any, **__: Any) -> torch.Tensor:  # type: ignore[override]
+        Far.copies += 1
+        return self.as_subclass(torch.Tensor).clone()
+
+
+def test_timed_steps_find_their_batch_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch is moved to its devices once, before the steps that are timed."""
+    p = capture(*models.tiny())
+    data = {k: v.as_subclass(Far) for k, v in states.batch(p).items()}
+    here = InProcess(p, schedule.single(schedule.ops(p)), states.example(p), data)
+    monkeypatch.setattr(Far, "copies", 0)
+    assert len(here.run(3).wall_s) == 3 and Far.copies == len(data)
+
+
 def failing() -> tuple[Program, schedule.Schedule]:
     """An embedding that is asked for a row that it does not have, behind the first step's check."""
     model, loss, batch, optimizer = models.lstm(time=3, hidden=8, vocab=20, batch=2)
