@@ -83,7 +83,7 @@ class Runner:
         except tf.errors.OpError as e:
             raise RunError(f"{x.method or 'plan'}: {e.message.splitlines()[0]}") from None
         self._threads = sorted(_threads() - before)
-        self.pinned = _pin(self._threads, len(x.devices))
+        _pin(self._threads, len(x.devices))
 
     def reset(self) -> None:
         """Gives the variables the values that they have before the first step."""
@@ -168,12 +168,11 @@ def _threads() -> set[int]:
         return set()
 
 
-def _pin(threads: list[int], count: int) -> bool:
+def _pin(threads: list[int], count: int) -> None:
     """Gives each of the pool's threads a core of its own, where there are enough and
     the threads are told apart."""
     cores = sorted(os.sched_getaffinity(0))
     if len(threads) < count or len(cores) < count:
-        return False
+        return
     for k, t in enumerate(threads):
         os.sched_setaffinity(t, {cores[k % count]})
-    return True

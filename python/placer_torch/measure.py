@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import IO, Any, Sequence
+from typing import IO, Any, Callable, Sequence
 
 import torch
 
@@ -215,7 +215,12 @@ def on_gpu(device: str) -> bool:
 
 def answer(meter: Meter, request: dict[str, Any], o: Options) -> dict[str, Any]:
     """The measurement that a request asks for, or {"id", "error"}."""
-    return protocol.answer(request, lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r)))
+    return protocol.answer(request, _measuring(meter, o))
+
+
+def _measuring(meter: Meter, o: Options) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What measures the schedule of a request."""
+    return lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r))
 
 
 def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None:
@@ -224,7 +229,7 @@ def serve(meter: Meter, o: Options, requests: IO[str], answers: IO[str]) -> None
     devices = [f"cpu:{k}" for k in range(len(protocol.cores()))]
     gpus = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     devices += [f"gpu:{k}" for k in range(len(gpus))]
-    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, gpus, True, lambda r: meter.measure(schedule.requested(schedule.ops(meter.program), r), o.with_request(r)), requests, answers)
+    protocol.serve("torch", torch.__version__, len(meter.program.ops), devices, gpus, True, _measuring(meter, o), requests, answers)
 
 
 def _round(xs: Sequence[float]) -> list[float]:

@@ -14,7 +14,8 @@ from .codegen import Code, name
 from .errors import NoDeviceError, NoMemoryError, RunError
 from .steps import Record, Steps
 from .schedule import Schedule
-from .program import STATE, Program, Ref
+from .program import STATE, Program, Ref, Spec
+from .shared import compact
 from .state import Tensors
 from .streams import Mark, Streams, more_queues
 
@@ -270,8 +271,9 @@ class InProcess:
 
     def _copy(self, x: torch.Tensor, r: Ref, a: int, b: int, fenced: bool) -> torch.Tensor:
         """Tensor r of device a for device b; the generated code calls it."""
-        self.copied_bytes += x.numel() * x.element_size()
         y, marks = self._streams.copy(x, r, a, b, _like, timed=self._trace is not None, fenced=fenced)
+        if y is not x:
+            self.copied_bytes += compact(x).numel() * x.element_size()
         if self._trace is not None and marks is not None:
             self._trace.append((*r, *marks))
         return y
@@ -279,13 +281,10 @@ class InProcess:
 
 def _like(x: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A copy of x on device with x's strides; an expanded dimension stays one."""
-    compact = x
-    for k, (n, st) in enumerate(zip(x.shape, x.stride())):
-        if st == 0 and n > 1:
-            compact = compact.narrow(k, 0, 1)
-    extent = 1 + sum((n - 1) * st for n, st in zip(x.shape, x.stride())) if x.numel() else 0
+    small = compact(x)
+    extent = Spec(tuple(x.shape), tuple(x.stride()), x.dtype).extent
     memory = torch.empty(extent, dtype=x.dtype, device=device)
-    memory.as_strided(compact.shape, compact.stride()).copy_(compact, non_blocking=True)
+    memory.as_strided(small.shape, small.stride()).copy_(small, non_blocking=True)
     return memory.as_strided(x.shape, x.stride())
 
 

@@ -125,10 +125,6 @@ class Workers:
     def t(self, steps: int) -> None:
         self.words[3 * self.n + 2] = steps - self._done
 
-    @property
-    def crossing_bytes(self) -> int:
-        return sum(compact(b).numel() * b.element_size() for b in self.buffers)
-
     # Processes
 
     def _start(self) -> None:
@@ -144,7 +140,7 @@ class Workers:
                     try:
                         processes.die_with(parent)
                         signal.signal(signal.SIGINT, signal.SIG_IGN)
-                        self._serve(w, *steps[w])
+                        self._serve(w, steps[w])
                         code = 0
                     except BaseException as e:
                         self._fail(w, e)
@@ -170,7 +166,7 @@ class Workers:
         self.errors[w][: len(data)] = data
         self.words[2 * self.n + w] = len(data)
 
-    def _serve(self, w: int, step: Callable[[int, int], tuple[float, float]], _: Any) -> None:
+    def _serve(self, w: int, step: Callable[[int, int], tuple[float, float]]) -> None:
         os.sched_setaffinity(0, {self.cores[w]})
         torch.set_num_threads(1)
         _keep_memory()
@@ -287,7 +283,7 @@ class Workers:
 
     # Code
 
-    def _worker_code(self, w: int) -> tuple[Callable[[int, int], tuple[float, float]], None]:
+    def _worker_code(self, w: int) -> Callable[[int, int], tuple[float, float]]:
         p, s = self.program, self.schedule
         order = fences.views_first(p, s.of(w))
         code = Code()
@@ -342,7 +338,7 @@ class Workers:
             lines.update((n + 2, i) for n in range(first, len(code.lines)))
         code.add("end = cpu()")
         code.add("return now + end - mark, end - begin - waited")
-        return code.function("def step(s, t):", f"<worker {w}>"), None
+        return code.function("def step(s, t):", f"<worker {w}>")
 
     def _send(self, code: Code, r: Ref, stamp: str) -> None:
         """Copies into the slot, then stamps and raises the flag. The order of

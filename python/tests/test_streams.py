@@ -127,6 +127,7 @@ def test_order(kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with InProcess(p, s, state, data, devices=[torch.device("cpu")] * len(kinds), streams=streams, trace=True) as r:
         steps = r.run(2)
         assert torch.equal(r.results[0], plain.results[0]) and len(steps.wall_s) == 2
+        assert (r.copied_bytes > 0) == (len(set(kinds)) > 1)
         assert r._trace is not None
         ops = {op: (start, end) for op, out, start, end in r._trace if out < 0}
         sends = [(op, start, end) for op, out, start, end in r._trace if out >= 0]
