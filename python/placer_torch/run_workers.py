@@ -411,8 +411,9 @@ def _keep_memory() -> None:
 
 
 def observe(p: Program, state: Tensors, batch: Tensors) -> tuple[dict[Ref, Spec], list[torch.Tensor]]:
-    """One step on the CPU, in this process and on one thread: every tensor's shape and strides as they are
-    (kernels choose some that fake tensors do not foresee), and the outputs."""
+    """One step on the CPU, in this process and on one thread: every tensor's shape and
+    strides as they are (kernels choose some that fake tensors do not foresee), and the
+    outputs."""
     found: dict[Ref, Spec] = {}
     values: dict[Ref, torch.Tensor] = {}
     here = {k: v.cpu().clone(memory_format=torch.preserve_format) for k, v in state.items()}
