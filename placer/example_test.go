@@ -32,8 +32,8 @@ func Example() {
 	check(err)
 	fmt.Println("a plan of", file.Method, "for", file.MachineName)
 	// Output:
-	// 119 ops, 84 kernels: step 396.7 us, none below 182.9 us
-	// gpu:0: busy 396.7 us, peak 8.87 MB
+	// 119 ops, 84 kernels: step 396.6 us, none below 182.7 us
+	// gpu:0: busy 396.6 us, peak 8.87 MB
 	// gpu:1: busy 0 s, peak 0 B
 	// a plan of portfolio for p100
 }
