@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
+from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator
 
 import torch
@@ -15,9 +16,9 @@ from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.utils.stateless import _reparametrize_module
 
-from . import kinds, modules, optim
+from . import batches, kinds, modules, optim
 from .errors import CaptureError
-from .program import HERE, Op, Program, Ref, Spec
+from .program import HERE, Leaf, Op, Program, Ref, Spec
 
 Loss = Callable[[Any, Any], torch.Tensor]
 
@@ -26,7 +27,8 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     """The step of model on batch as one graph: forward, backward and update.
 
     loss(model, batch) returns a scalar; without it the graph is inference,
-    model(batch) (a tuple is its arguments, a dict its keyword arguments).
+    model(batch) (a tuple is its arguments, a mapping its keyword arguments).
+    The batch's tensors are inputs; its numbers, strings and None are part of the step.
     Without optimizer the step ends with the gradients, which are then outputs.
     The model's parameters may be on the meta device; nothing is computed, and
     the model is not changed. Raises CaptureError, which names the op.
@@ -43,7 +45,9 @@ class _Capture:
         self.buffers = dict(model.named_buffers())
         self.updates = optim.updates(optimizer) if optimizer is not None else {}
         self.optimizer = optimizer
-        self.leaves, self.tree = pytree.tree_flatten(batch)
+        self.batch = batch
+        self.paths = [path for path, _ in batches.leaves(batch)]
+        self.leaves = [_checked(path, x) for path, x in batches.leaves(batch)]
         self.trained = [k for k, p in self.params.items() if p.requires_grad] if loss is not None else []
         self.structure: Any = 0
         self.outputs = 0
@@ -60,7 +64,7 @@ class _Capture:
         """What is traced. Returns outputs, gradients of self.trained, new values of the buffers."""
         params = {k: v.detach().requires_grad_(self.params[k].requires_grad) for k, v in params.items()}
         buffers = {k: v.clone() for k, v in buffers.items()}
-        batch = pytree.tree_unflatten(leaves, self.tree)
+        batch = batches.rebuild(self.batch, iter(leaves))
         with paths, _reparametrize_module(self.model, {**params, **buffers}, tie_weights=True):
             if self.loss is None:
                 with torch.no_grad():
@@ -82,7 +86,7 @@ class _Capture:
         return result + [now[k] for k in buffers]
 
     def call(self, batch: Any) -> Any:
-        if isinstance(batch, dict):
+        if isinstance(batch, Mapping):
             return self.model(**batch)
         return self.model(*batch) if isinstance(batch, (tuple, list)) else self.model(batch)
 
@@ -124,7 +128,7 @@ def explain(e: Exception, paths: modules.Paths) -> CaptureError:
     hint = "see the cause above"
     if what in ("DataDependentOutputException", "GuardOnDataDependentSymNode"):
         op = str(getattr(e, "func", op))
-        hint = "the code takes a number out of a tensor (item(), int(), bool(), if or while on a tensor); use torch.where, or pass the number as an argument of the batch"
+        hint = "the code takes a number out of a tensor (item(), int(), bool(), if or while on a tensor); use torch.where, or keep the number in a tensor, torch.tensor(x) in the batch"
     elif what == "DynamicOutputShapeException":
         op = str(getattr(e, "func", op))
         hint = "the result's shape depends on values (nonzero, unique, a boolean index); use a mask, topk with a fixed k, or a fixed capacity"
@@ -174,8 +178,13 @@ class _Builder:
         for k, b in c.buffers.items():
             refs[k] = self.value[next(state)] = self.source(k, "buffer", b, self.owner.get(k, ""))
         batch: dict[str, torch.Tensor] = {}
-        for i, x in enumerate(x for x in c.leaves if isinstance(x, torch.Tensor)):
-            r = self.value[next(state)] = self.source(f"batch.{i}", "batch", x)
+        inputs: list[Leaf] = []
+        for path, x in zip(c.paths, c.leaves):
+            if not isinstance(x, torch.Tensor):
+                inputs.append(Leaf(path, "", x))
+                continue
+            r = self.value[next(state)] = self.source(f"batch.{sum(y.op != '' for y in inputs)}", "batch", x)
+            inputs.append(Leaf(path, self.ops[r.op].name))
             if not isinstance(x, FakeTensor) and x.device.type != "meta":
                 batch[self.ops[r.op].name] = x.detach().cpu()
         for n in nodes:
@@ -200,7 +209,7 @@ class _Builder:
             self.update(refs, gradients)
         else:
             outputs = outputs + list(gradients.values())
-        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure)
+        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, inputs)
 
     def update(self, refs: dict[str, Ref], gradients: dict[str, Ref]) -> None:
         """One op per parameter behind the traced ops; its slots are sources at the front of it."""
@@ -329,6 +338,16 @@ def _plain(v: Any) -> Any:
         items: Iterable[Any] = (_plain(x) for x in v)
         return list(items) if isinstance(v, list) else tuple(items)
     return v
+
+
+def _checked(path: str, x: Any) -> Any:
+    """x, which a step can have as an input or as a part of it."""
+    if isinstance(x, torch.Tensor) or type(x) in (type(None), bool, int, float, str):
+        return x
+    raise CaptureError(
+        f"batch{path} is {_describe(x)}: a batch has tensors, numbers, strings and None, in tuples, lists, dicts and other mappings; "
+        "make it one of these, or register its class (a dataclass by torch.export.register_dataclass)"
+    )
 
 
 def _describe(v: Any) -> str:

@@ -131,13 +131,11 @@ def _profile(a: argparse.Namespace) -> int:
 def _run(a: argparse.Namespace) -> int:
     from .loop import run
     from .program import load
-    from .state import batch
 
     p = load(_paths(a)[0])
     with run(p, a.schedule) as loop:
         _say_unfused(a.schedule, loop.unfused)
-        given = list(batch(p).values())
-        losses = [loop.step(given) for _ in range(a.steps)]
+        losses = [loop.step() for _ in range(a.steps)]
     print(json.dumps({"steps": a.steps, "loss": losses if p.training else None}))
     return 0
 

@@ -44,9 +44,10 @@ class Loop:
         else:
             self._here = InProcess(p, s, first, devices=devices, fuse=fuse)
 
-    def step(self, batch: Any) -> Any:
-        """One step. Returns the loss as a number; of inference the model's output."""
-        given = states.leaves(self.program, batch)
+    def step(self, batch: Any = None) -> Any:
+        """One step, without a batch on the one that was captured. Returns the loss as a
+        number; of inference the model's output."""
+        given = states.leaves(self.program, batch) if batch is not None else states.batch(self.program)
         if self._workers is not None:
             for k, t in given.items():
                 self._workers.batch[k].copy_(t)

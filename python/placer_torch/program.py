@@ -103,6 +103,15 @@ def replace(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
+class Leaf(NamedTuple):
+    """A leaf of the batch at `path` (batches.leaves): a tensor is the source `op`; of all
+    else op is "", and `value` is part of the step."""
+
+    path: str
+    op: str
+    value: None | bool | int | float | str = None
+
+
 @dataclasses.dataclass
 class Program:
     """One step. `ops` are in topological order; `constants` and `batch` have
@@ -119,6 +128,7 @@ class Program:
     # The shape of the model's output around its tensors, for inference: nested
     # tuples, lists and dicts whose tensors are indices into `outputs`.
     structure: Any = 0
+    inputs: list[Leaf] | None = None  # the batch's leaves; None: of a file without them, in which tensors go by position
 
     def sources(self, *roles: str) -> list[int]:
         return [i for i, o in enumerate(self.ops) if o.role in roles]
@@ -155,6 +165,7 @@ class Program:
             "batch": self.batch,
             "training": self.training,
             "structure": self.structure,
+            "inputs": None if self.inputs is None else [tuple(x) for x in self.inputs],
         }
         replace_file(path, lambda f: torch.save(doc, f))
 
@@ -178,6 +189,7 @@ def load(path: str) -> Program:
         batch=doc["batch"],
         training=doc["training"],
         structure=doc["structure"],
+        inputs=None if doc.get("inputs") is None else [Leaf(*x) for x in doc["inputs"]],
     )
 
 

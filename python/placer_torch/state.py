@@ -6,8 +6,9 @@ from typing import Iterable
 
 import torch
 
+from . import batches
 from .errors import FormatError
-from .program import STATE, Op, Program, Spec
+from .program import STATE, Leaf, Op, Program, Spec
 
 Tensors = dict[str, torch.Tensor]
 
@@ -69,19 +70,51 @@ def new(s: Spec, device: torch.device | str = "cpu") -> torch.Tensor:
 
 
 def leaves(p: Program, given: object) -> Tensors:
-    """A batch in the form that was captured, as tensors by op name."""
-    import torch.utils._pytree as pytree
+    """A batch in the form that was captured, as tensors by op name. Its leaves are those
+    of the captured one by path, in any order; what is no tensor has to be equal, for it
+    is part of the step. Raises FormatError, which names the leaf."""
+    have = dict(batches.leaves(given))
+    if p.inputs is None:
+        tensors = [(path, t) for path, t in have.items() if isinstance(t, torch.Tensor)]
+        ops = p.sources("batch")
+        if len(tensors) != len(ops):
+            raise FormatError(f"the batch has {len(tensors)} tensors, the program {len(ops)}")
+        return {p.ops[i].name: _as_captured(p.ops[i], path, t) for i, (path, t) in zip(ops, tensors)}
+    known = {x.path for x in p.inputs}
+    for path in have:
+        if path not in known:
+            raise FormatError(f"the captured batch has no {_leaf(path)}; it has {', '.join(_leaf(x.path) for x in p.inputs)}")
+    found: Tensors = {}
+    for x in p.inputs:
+        if x.path not in have:
+            raise FormatError(f"the batch has no {_leaf(x.path)}, with which the step was captured")
+        if x.op:
+            found[x.op] = _as_captured(p.ops[p.by_name[x.op]], x.path, have[x.path])
+        else:
+            _same_value(x, have[x.path])
+    return found
 
-    tensors = [x for x in pytree.tree_flatten(given)[0] if isinstance(x, torch.Tensor)]
-    ops = [p.ops[i] for i in p.sources("batch")]
-    if len(tensors) != len(ops):
-        raise FormatError(f"the batch has {len(tensors)} tensors, the program {len(ops)}")
-    for o, t in zip(ops, tensors):
-        (s,) = o.outputs
-        assert s is not None
-        if tuple(t.shape) != s.shape or t.dtype != s.dtype:
-            raise FormatError(f"{o.name}: {list(t.shape)} {t.dtype}, captured with {list(s.shape)} {s.dtype}; capture again for another batch")
-    return {o.name: t for o, t in zip(ops, tensors)}
+
+def _as_captured(o: Op, path: str, t: object) -> torch.Tensor:
+    """t, which has the shape and type of o."""
+    (s,) = o.outputs
+    assert s is not None
+    if not isinstance(t, torch.Tensor):
+        raise FormatError(f"{_leaf(path)} is {t!r}, captured as a tensor of shape {list(s.shape)}")
+    if tuple(t.shape) != s.shape or t.dtype != s.dtype:
+        raise FormatError(f"{_leaf(path)}: {list(t.shape)} {t.dtype}, captured with {list(s.shape)} {s.dtype}; capture again for another batch")
+    return t
+
+
+def _same_value(x: Leaf, v: object) -> None:
+    if type(v) is type(x.value) and (v == x.value or v != v and x.value != x.value):
+        return
+    what = f"a tensor of shape {list(v.shape)}" if isinstance(v, torch.Tensor) else repr(v)
+    raise FormatError(f"{_leaf(x.path)} is {what}, captured as {x.value!r}, which is part of the step: capture it as a tensor, torch.tensor({x.value!r}), to give another in each step, or capture again")
+
+
+def _leaf(path: str) -> str:
+    return f"batch{path}"
 
 
 def equal(a: Iterable[torch.Tensor], b: Iterable[torch.Tensor]) -> bool:
