@@ -82,7 +82,11 @@ class _Capture:
                 values = [params[k] for k in self.trained]
                 grads = torch.autograd.grad(loss, values, allow_unused=True) if values else ()
                 result = [loss, *grads]
-            now = dict(self.model.named_buffers())
+            now = dict(self.model.named_buffers(remove_duplicate=False))
+        lost = [k for k in buffers if k not in now or now[k].shape != self.buffers[k].shape]
+        if lost:
+            what = f"shape {list(now[lost[0]].shape)} in place of {list(self.buffers[lost[0]].shape)}" if lost[0] in now else "no tensor"
+            raise CaptureError(f"buffer {lost[0]} is given {what}: a captured step keeps the shapes of buffers")
         return result + [now[k] for k in buffers]
 
     def call(self, batch: Any) -> Any:
@@ -201,15 +205,35 @@ class _Builder:
             raise CaptureError(f"the model returns {next(_describe(r) for r in outputs if not isinstance(r, Ref))}; capture takes models that return tensors")
         grads, values = rest[: len(c.trained)], rest[len(c.trained) :]
         gradients = {k: g for k, g in zip(c.trained, grads) if isinstance(g, Ref)}
-        for k, v in zip(c.buffers, values):
-            if v != refs[k]:
-                module = self.owner.get(k, "")
-                self.add(Op(f"assign.{k}", "assign", "copy", (refs[k], v), module=module, phase="update" if c.loss else "forward"))
+        phase = "update" if c.loss else "forward"
+        assigned = {k: v for k, v in zip(c.buffers, values) if v != refs[k]}
+        overwritten = {refs[k].op for k in assigned} | ({refs[k].op for k in gradients} if c.optimizer is not None else set())
+        # Before anything is overwritten: copies of what would be read behind that.
+        for k, v in assigned.items():
+            if self.root(v) in overwritten:
+                assigned[k] = self.copy(v, self.owner.get(k, ""), phase)
+        outputs = [self.copy(r, "", phase) if self.root(r) in overwritten else r for r in outputs]
+        for k, v in assigned.items():
+            self.add(Op(f"assign.{k}", "assign", "copy", (refs[k], v), module=self.owner.get(k, ""), phase=phase))
         if c.optimizer is not None:
             self.update(refs, gradients)
         else:
             outputs = outputs + list(gradients.values())
         return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, inputs)
+
+    def root(self, r: Ref) -> int:
+        """The op that made the memory r lies in."""
+        i = r.op
+        while self.ops[i].view:
+            i = next(self.ops[i].inputs()).op
+        return i
+
+    def copy(self, r: Ref, module: str, phase: str) -> Ref:
+        """A copy of r by an op at the end of those so far, which reads r before an update or assignment writes it."""
+        s = self.ops[r.op].outputs[r.out]
+        assert s is not None
+        made = self.spec(torch.empty_strided(s.shape, s.stride, dtype=s.dtype, device="meta").clone())
+        return Ref(self.add(Op("clone", "call", "aten.clone.default", (r,), outputs=(made,), module=module, phase=phase)), 0)
 
     def update(self, refs: dict[str, Ref], gradients: dict[str, Ref]) -> None:
         """One op per parameter behind the traced ops; its slots are sources at the front of it."""
