@@ -45,6 +45,9 @@ class _Capture:
         self.buffers = dict(model.named_buffers())
         self.updates = optim.updates(optimizer) if optimizer is not None else {}
         self.optimizer = optimizer
+        strange = len(self.updates.keys() - {id(p) for p in self.params.values()})
+        if strange:
+            raise CaptureError(f"the optimizer holds {strange} parameters that the model does not, which no step would update: make them a part of the model, or leave them out of the optimizer")
         self.batch = batch
         self.paths = [path for path, _ in batches.leaves(batch)]
         self.leaves = [_checked(path, x) for path, x in batches.leaves(batch)]

@@ -303,6 +303,13 @@ def test_wrong_arguments(loss: Any, optimizer: Any, says: str) -> None:
         capture(m, loss, torch.randn(3, 4), optimizer(m.parameters()) if optimizer else None)
 
 
+def test_parameters_of_the_optimizer_alone() -> None:
+    """A head that the loss holds and not the model was never updated, without a word."""
+    body, head = nn.Linear(4, 4), nn.Linear(4, 2)
+    with pytest.raises(CaptureError, match="holds 2 parameters that the model does not"):
+        capture(body, lambda m, b: head(m(b)).sum(), torch.randn(3, 4), torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1))
+
+
 def test_library_lstm_and_attention() -> None:
     """nn.LSTM becomes its time steps; scaled_dot_product_attention stays one op."""
 
