@@ -9,6 +9,7 @@ import torch.utils._pytree as pytree
 
 from . import schedule as schedules, state as states
 from .errors import RunError
+from .rates import Rates
 from .schedule import Schedule
 from .program import Program
 from .run_inprocess import InProcess, torch_devices
@@ -20,13 +21,27 @@ class Loop:
     """Steps of a captured program by a schedule: on CUDA devices in this process,
     on CPU devices with a worker process for each. Use it as a context."""
 
-    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = ""):
+    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = "", optimizer: torch.optim.Optimizer | None = None, gradients: bool = False):
         """model: where parameters and buffers start; without it they are made up.
+        optimizer: where its slots, step count and learning rates start, which begin anew
+        without it; it is not changed. gradients: whether `gradients` has them.
         workers: whether a process runs each device; by default on CPU alone.
         fuse: torch.compile's backend ("inductor") for the schedule's kernels, where
         devices are run in this process; "" runs op by op."""
         self.program, self.schedule, self._fuse = p, s, fuse
         first = states.of_model(p, model) if model is not None else states.example(p)
+        self._rates = Rates(p)
+        made = 0
+        if optimizer is not None:
+            if model is None:
+                raise RunError("an optimizer without a model: give the model whose parameters it holds")
+            slots, made = states.of_optimizer(p, model, optimizer)
+            first.update(slots)
+            self._rates.set([float(g["lr"]) for g in optimizer.param_groups])
+        elif model is not None and p.in_use:
+            raise RunError("the optimizer had made steps before the program was captured: give optimizer=, that one to go on from its state or a new one to begin anew")
+        self._kept = list(p.gradients.values()) if gradients else []
+        self._results: list[torch.Tensor] = []
         self._entries = states.entries(p, model) if model is not None else {p.ops[i].target: p.ops[i].name for i in p.sources("parameter", "buffer")}
         self._unused = {k: v for k, v in model.state_dict().items() if self._entries[k] is None} if model is not None else {}
         example = states.leaves(p, batch) if batch is not None else states.batch(p)
@@ -40,9 +55,10 @@ class Loop:
         if workers:
             torch.set_num_threads(1)
             specs, _ = observe(p, first, example)
-            self._workers = Workers(p, s, first, example, specs=specs)
+            self._workers = Workers(self._rates.program, s, first, example, specs=specs, keep=self._kept)
         else:
-            self._here = InProcess(p, s, first, devices=devices, fuse=fuse)
+            self._here = InProcess(self._rates.program, s, first, devices=devices, fuse=fuse, keep=self._kept)
+        self._set_steps(made)
 
     def step(self, batch: Any = None) -> Any:
         """One step, without a batch on the one that was captured. Returns the loss as a
@@ -52,13 +68,29 @@ class Loop:
             for k, t in given.items():
                 self._workers.batch[k].copy_(t)
             self._workers.run(1)
-            outputs = [x.clone() for x in self._workers.results]
+            self._results = [x.clone() for x in self._workers.results]
         else:
             assert self._here is not None
-            outputs, _ = self._here.step(given)
+            outputs, kept = self._here.step(given)
+            self._results = outputs + kept
+        outputs = self._results[: len(self.program.outputs)]
         if self.program.training:
             return outputs[0].item()
         return _unflatten(self.program.structure, outputs)
+
+    def set_lr(self, lr: float | Sequence[float]) -> None:
+        """The learning rate of the steps that follow: one for all of the optimizer's
+        parameter groups, or one for each, as a scheduler's get_last_lr() has them."""
+        self._rates.set(lr)
+
+    def gradients(self) -> Tensors:
+        """The last step's gradients by the parameter's name: of a program without an
+        optimizer, or a loop with gradients=True."""
+        at = dict(zip([*self.program.outputs, *self._kept], self._results))
+        lacking = [k for k, r in self.program.gradients.items() if r not in at]
+        if lacking:
+            raise RunError("no step was run, or its gradients were not kept: make the loop with gradients=True")
+        return {k: at[r] for k, r in self.program.gradients.items()}
 
     @property
     def unfused(self) -> int:
@@ -87,9 +119,10 @@ class Loop:
         return {k: self._state[name].detach().cpu().clone() if name is not None else self._unused[k] for k, name in self._entries.items()}
 
     def optimizer_state(self) -> dict[str, Any]:
-        """The steps run, and the optimizer's slots by "parameter.slot"."""
+        """The steps run, the learning rate of each parameter group, and the optimizer's
+        slots by "parameter.slot"."""
         slots = {o.name: self._state[o.name].detach().cpu().clone() for o in self.program.ops if o.role == "slot"}
-        return {"steps": self.steps, "slots": slots}
+        return {"steps": self.steps, "lr": self._rates.get(), "slots": slots}
 
     def load_state_dict(self, state: Tensors, optimizer: dict[str, Any] | None = None) -> None:
         """Takes a model's state_dict, tied names included, and optimizer_state's slots.
@@ -103,10 +136,14 @@ class Loop:
             elif o.role == "slot" and optimizer is not None:
                 self._load(o.name, optimizer["slots"].get(o.name), o.name)
         if optimizer is not None:
-            if self._workers is not None:
-                self._workers.t = optimizer["steps"]
-            elif self._here is not None:
-                self._here.t = optimizer["steps"]
+            self._rates.set(optimizer.get("lr", self._rates.get()))
+            self._set_steps(optimizer["steps"])
+
+    def _set_steps(self, steps: int) -> None:
+        if self._workers is not None:
+            self._workers.t = steps
+        elif self._here is not None:
+            self._here.t = steps
 
     def _load(self, name: str, value: torch.Tensor | None, given: str) -> None:
         to = self._state[name]

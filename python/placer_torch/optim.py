@@ -59,22 +59,26 @@ RULES: dict[str, Callable[..., None]] = {"sgd": sgd, "adam": adam}
 
 
 class Update(NamedTuple):
-    """How one parameter is updated: rule, kind in the graph, slots, FLOPs an element."""
+    """How one parameter is updated; of hyper, `group` is the index of its parameter group."""
 
     rule: str
-    kind: str
     slots: tuple[str, ...]
-    flops: int
     hyper: Hyper
 
 
 def updates(optimizer: torch.optim.Optimizer) -> dict[int, Update]:
     """By id of the parameter, its update under the optimizer."""
     found: dict[int, Update] = {}
-    for group in optimizer.param_groups:
+    for k, group in enumerate(optimizer.param_groups):
         u = _update(optimizer, group)
+        u.hyper["group"] = k
         found.update((id(p), u) for p in group["params"])
     return found
+
+
+def in_use(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether it has made steps that left something in its state."""
+    return any(isinstance(v, torch.Tensor) for of in optimizer.state.values() for v in of.values())
 
 
 def _update(optimizer: torch.optim.Optimizer, g: dict[str, Any]) -> Update:
@@ -87,10 +91,10 @@ def _update(optimizer: torch.optim.Optimizer, g: dict[str, Any]) -> Update:
     if type(optimizer) is torch.optim.SGD:
         h = {k: g[k] for k in ("lr", "momentum", "dampening", "weight_decay", "nesterov")}
         if h["momentum"]:
-            return Update("sgd", "ApplyMomentum", ("momentum_buffer",), 4, h)
-        return Update("sgd", "ApplyGradientDescent", (), 2, h)
+            return Update("sgd", ("momentum_buffer",), h)
+        return Update("sgd", (), h)
     if type(optimizer) in (torch.optim.Adam, torch.optim.AdamW):
         h = {k: g[k] for k in ("lr", "betas", "eps", "weight_decay")}
         h["decoupled"] = type(optimizer) is torch.optim.AdamW or bool(g.get("decoupled_weight_decay"))
-        return Update("adam", "ApplyAdam", ("exp_avg", "exp_avg_sq"), 12, h)
+        return Update("adam", ("exp_avg", "exp_avg_sq"), h)
     raise CaptureError(f"optimizer {name} is not captured: capture takes torch.optim's SGD, Adam and AdamW")

@@ -129,6 +129,8 @@ class Program:
     # tuples, lists and dicts whose tensors are indices into `outputs`.
     structure: Any = 0
     inputs: list[Leaf] | None = None  # the batch's leaves; None: of a file without them, in which tensors go by position
+    rates: list[float] = dataclasses.field(default_factory=list)  # learning rate of each of the optimizer's groups
+    in_use: bool = False  # the optimizer had made steps, whose state the program does not have
 
     def sources(self, *roles: str) -> list[int]:
         return [i for i, o in enumerate(self.ops) if o.role in roles]
@@ -166,6 +168,8 @@ class Program:
             "training": self.training,
             "structure": self.structure,
             "inputs": None if self.inputs is None else [tuple(x) for x in self.inputs],
+            "rates": self.rates,
+            "in_use": self.in_use,
         }
         replace_file(path, lambda f: torch.save(doc, f))
 
@@ -190,6 +194,8 @@ def load(path: str) -> Program:
         training=doc["training"],
         structure=doc["structure"],
         inputs=None if doc.get("inputs") is None else [Leaf(*x) for x in doc["inputs"]],
+        rates=doc.get("rates", []),
+        in_use=doc.get("in_use", False),
     )
 
 

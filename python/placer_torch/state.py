@@ -19,6 +19,32 @@ def of_model(p: Program, model: torch.nn.Module) -> Tensors:
     return {p.ops[i].name: _source(p.ops[i], have) for i in p.sources(*STATE)}
 
 
+def of_optimizer(p: Program, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Tensors, int]:
+    """Slots by op name with the values that the optimizer's state has, and the steps it
+    has made. Raises FormatError where it has made more of some parameters than of others."""
+    held = {id(t) for g in optimizer.param_groups for t in g["params"]}
+    params = dict(model.named_parameters())
+    found: Tensors = {}
+    steps: dict[int, str] = {}
+    for o in p.ops:
+        if o.role != "update":
+            continue
+        name = p.ops[o.args[0].op].target
+        t = params.get(name)
+        if t is None or id(t) not in held:
+            raise FormatError(f"the optimizer does not hold the model's parameter {name}, which the step updates")
+        has = optimizer.state.get(t, {})
+        slots = {p.ops[r.op].name: has.get(p.ops[r.op].target[len(name) + 1 :]) for r in o.args[2]}
+        there = {k: v for k, v in slots.items() if v is not None}
+        found.update(there)
+        if slots:  # a rule without slots does not count
+            steps.setdefault(int(has.get("step", 1)) if there else 0, name)
+    if len(steps) > 1:
+        (a, first), (b, other), *_ = steps.items()
+        raise FormatError(f"the optimizer has made {a} steps of {first} and {b} of {other}; a loop has one count of steps for all")
+    return found, next(iter(steps), 0)
+
+
 def entries(p: Program, model: torch.nn.Module) -> dict[str, str | None]:
     """The op that holds each entry of the model's state_dict: parameters that are tied have
     one op, what the step does not use has none."""
