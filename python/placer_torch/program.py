@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import keyword
 from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 
 from .errors import FormatError
+from .optim import RULES
 
 FORMAT = "placer torch program 1"
 
@@ -184,6 +186,17 @@ def load(path: str) -> Program:
         raise FormatError(f"{path}: not a program that capture wrote: {str(e).splitlines()[0]}") from None
     if not isinstance(doc, dict) or doc.get("format") != FORMAT:
         raise FormatError(f"{path}: format is not {FORMAT!r}")
+    try:
+        p = _program_of(doc)
+        _check(p)
+    except FormatError as e:
+        raise FormatError(f"{path}: {e}") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as e:
+        raise FormatError(f"{path}: damaged: {type(e).__name__}: {e}") from None
+    return p
+
+
+def _program_of(doc: dict[str, Any]) -> Program:
     return Program(
         name=doc["name"],
         ops=[_op_of(d) for d in doc["ops"]],
@@ -197,6 +210,30 @@ def load(path: str) -> Program:
         rates=doc.get("rates", []),
         in_use=doc.get("in_use", False),
     )
+
+
+def _check(p: Program) -> None:
+    """Raises FormatError unless the parts of p that become source text (codegen) are what
+    capture writes: references to earlier ops, names of arguments, ATen's ops."""
+
+    def check(r: Ref, before: int) -> None:
+        if type(r.op) is not int or type(r.out) is not int or not 0 <= r.op < before or not 0 <= r.out < len(p.ops[r.op].outputs):
+            raise FormatError(f"there is no tensor {r.op!r}:{r.out!r}")
+
+    for i, o in enumerate(p.ops):
+        for r in o.inputs():
+            check(r, i)
+        for k in o.kwargs:
+            if not isinstance(k, str) or not k.isidentifier() or keyword.iskeyword(k):
+                raise FormatError(f"op {o.name}: {k!r} is no argument's name")
+        if o.role == "call":
+            target_of(o.target)
+        elif o.role == "update" and o.target not in RULES or o.role not in (*SOURCES, "update", "assign"):
+            raise FormatError(f"op {o.name}: unknown {o.role} {o.target}")
+        if o.role in ("update", "assign") or o.view:
+            next(o.inputs())
+    for r in (*p.outputs, *p.gradients.values()):
+        check(r, len(p.ops))
 
 
 def _op_doc(o: Op) -> dict[str, Any]:
@@ -256,16 +293,21 @@ def _decode(v: Any) -> Any:
     if key == "here":
         return HERE
     if key == "torch":
-        return getattr(torch, x)
+        found = getattr(torch, x)
+        if isinstance(found, (torch.memory_format, torch.layout)):
+            return found
+        raise FormatError(f"torch.{x} is no layout")
     raise FormatError(f"unknown argument form {key!r}")
 
 
-def target_of(name: str) -> Callable[..., Any]:
-    """The ATen overload of this name, as "aten.mm.default"."""
+def target_of(name: str) -> torch._ops.OpOverload:
+    """The overload of this name, as "aten.mm.default"."""
     at: Any = torch.ops
     try:
         for part in name.split("."):
             at = getattr(at, part)
     except AttributeError:
         raise FormatError(f"this torch ({torch.__version__}) has no op {name}") from None
+    if not isinstance(at, torch._ops.OpOverload) or name.startswith("aten.from_file."):
+        raise FormatError(f"{name} is no op of a step")
     return at

@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from placer_torch import CaptureError, capture, graph, load, schedule
+from placer_torch import CaptureError, FormatError, capture, graph, load, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess
 
@@ -223,6 +223,40 @@ def test_saved(tmp_path: Any) -> None:
     q = load(str(tmp_path / "program.pt"))
     assert graph.text(q) == graph.text(p) and repr(q.ops) == repr(p.ops) and q.outputs == p.outputs
     assert states.equal(q.batch.values(), p.batch.values())
+
+
+def bad(doc: dict[str, Any], change: Any) -> None:
+    """Changes the first op that is a call."""
+    change(next(o for o in doc["ops"] if o["role"] == "call"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: bad(d, lambda o: o["kwargs"]["dict"].update({"a=__import__('os').mkdir('made'), b": 1})), "is no argument's name"),
+        (lambda d: bad(d, lambda o: o["kwargs"]["dict"].update({"class": 1})), "'class' is no argument's name"),
+        (lambda d: bad(d, lambda o: o.update(args={"tuple": [{"ref": ("0_0, __import__('os').mkdir('made')", 0)}]})), "there is no tensor"),
+        (lambda d: bad(d, lambda o: o.update(args={"tuple": [{"ref": (10**6, 0)}]})), "there is no tensor 1000000:0"),
+        (lambda d: bad(d, lambda o: o.update(args={"tuple": [{"torch": "load"}]})), "torch.load is no layout"),
+        (lambda d: bad(d, lambda o: o.update(target="load_library")), "load_library is no op of a step"),
+        (lambda d: bad(d, lambda o: o.update(target="aten.from_file.default")), "is no op of a step"),
+        (lambda d: bad(d, lambda o: o.update(role="update", target="exec")), "unknown update exec"),
+        (lambda d: d.update(outputs=[("0", 0)]), "there is no tensor '0':0"),
+        (lambda d: d.pop("batch"), "damaged: KeyError"),
+    ],
+)
+def test_a_file_is_no_code(change: Any, says: str, tmp_path: Any, monkeypatch: Any) -> None:
+    """What a file has goes into generated source: text in the place of a name or a number is refused."""
+    monkeypatch.chdir(tmp_path)
+    p, _ = captured("tiny")
+    p.save("program.pt")
+    doc = torch.load("program.pt", weights_only=True)
+    change(doc)
+    torch.save(doc, "program.pt")
+    with pytest.raises(FormatError, match=says):
+        q = load("program.pt")
+        InProcess(q, schedule.single(schedule.ops(q)), states.example(q)).step(states.batch(q))
+    assert os.listdir() == ["program.pt"]
 
 
 @pytest.mark.parametrize(
