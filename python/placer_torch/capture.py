@@ -16,7 +16,7 @@ from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.utils.stateless import _reparametrize_module
 
-from . import batches, kinds, modules, optim
+from . import batches, kinds, modules, optim, where as places
 from .errors import CaptureError
 from .program import HERE, Leaf, Op, Program, Ref, Spec
 
@@ -129,10 +129,11 @@ class _Capture:
 
 
 def explain(e: Exception, paths: modules.Paths) -> CaptureError:
-    """e as an error that names op and module and gives a hint."""
+    """e as an error that names op, module and line of the model's code and gives a hint."""
     module, op = paths.last
     what = type(e).__name__
-    hint = "see the cause above"
+    at = places.where(e)
+    hint = ""
     if what in ("DataDependentOutputException", "GuardOnDataDependentSymNode"):
         op = str(getattr(e, "func", op))
         hint = "the code takes a number out of a tensor (item(), int(), bool(), if or while on a tensor); use torch.where, or keep the number in a tensor, torch.tensor(x) in the batch"
@@ -144,7 +145,9 @@ def explain(e: Exception, paths: modules.Paths) -> CaptureError:
         hint = "the op has no implementation without data; register one with torch.library.register_fake"
     where = f"module {module}" if module else "the model"
     first = str(e).strip().splitlines()[0] if str(e).strip() else what
-    return CaptureError(f"cannot trace {_named(op)} in {where}: {first}; {hint}")
+    if not hint and what not in first:
+        first = f"{what}: {first}"
+    return CaptureError(f"cannot trace {_named(op)} in {where}{f' ({at})' if at else ''}: {first}" + (f"; {hint}" if hint else ""))
 
 
 def _named(op: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Sequence
 
 from placer_runtime import command, models
 
-from .errors import FormatError, NoMemoryError
+from .errors import FormatError, NoMemoryError, PlacerTorchError as PlacerError
+from .where import where
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,9 +80,19 @@ def _program(c: argparse.ArgumentParser) -> None:
 def _load_model(a: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
     build = models.find(a.model)
     try:
-        made = build(**json.loads(a.args))
-    except (ImportError, AttributeError, TypeError, ValueError) as e:
-        raise FormatError(f"--model {a.model}: {e}") from None
+        args = json.loads(a.args)
+    except ValueError as e:
+        raise FormatError(f"--args: {e}") from None
+    if not isinstance(args, dict):
+        raise FormatError(f"--args {a.args}: want a JSON object, the function's keyword arguments")
+    try:
+        made = build(**args)
+    except PlacerError:
+        raise
+    except Exception as e:
+        at = where(e)
+        reason = str(e) if isinstance(e, (ImportError, TypeError, ValueError)) else f"{type(e).__name__}: {e}"
+        raise FormatError(f"--model {a.model}: {f'{at}: ' if at else ''}{reason.splitlines()[0] if reason else type(e).__name__}") from None
     if not isinstance(made, tuple) or len(made) != 4:
         raise FormatError(f"--model {a.model}: did not return (model, loss, batch, optimizer)")
     return made

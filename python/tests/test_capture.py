@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from typing import Any
 
 import models
@@ -12,7 +13,7 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from placer_torch import CaptureError, FormatError, capture, graph, load, schedule
+from placer_torch import CaptureError, FormatError, capture, cli, graph, load, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess
 
@@ -392,3 +393,49 @@ def test_model_code_hears_that_it_is_traced() -> None:
     assert not torch.compiler.is_compiling()
     with pytest.raises(ValueError, match="all above 0"):
         Asks()(torch.ones(2, 4))
+
+
+class Mistaken(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.linear(x, torch.ones(3, 5))  # the line that the test names
+
+
+def test_errors_name_the_line() -> None:
+    line = next(k for k, text in enumerate(open(__file__), 1) if "the line that the test names" in text)
+    with pytest.raises(CaptureError, match=rf"test_capture.py:{line}\): "):
+        capture(Mistaken(), lambda m, b: m(b).sum(), torch.ones(2, 4))
+    with pytest.raises(CaptureError, match=r"test_capture.py:\d+\): AttributeError: .*no_such"):
+        capture(Mistaken(), lambda m, b: m.no_such(b), torch.ones(2, 4))
+
+
+MISTAKES = """
+import torch
+def late():
+    return torch.ones(2).no_such
+def asks(width):
+    return {}[width]
+def narrow():
+    return torch.ones(2).view(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--model", "mistakes:late"], "mistakes.py:4: AttributeError: 'Tensor' object has no attribute 'no_such'"),
+        (["--model", "mistakes:asks", "--args", '{"width": 3}'], "mistakes.py:6: KeyError: 3"),
+        (["--model", "mistakes:narrow"], "mistakes.py:8: RuntimeError: shape '[3]' is invalid"),
+        (["--model", "mistakes:asks"], "--model mistakes:asks: asks() missing 1 required"),
+        (["--model", "mistakes:asks", "--args", "{"], "--args: Expecting property name"),
+        (["--model", "mistakes:asks", "--args", "3"], "--args 3: want a JSON object"),
+    ],
+)
+def test_errors_of_the_users_function(args: list[str], says: str, tmp_path: Any, monkeypatch: Any, capsys: Any) -> None:
+    """One line, which names the line of the function's code that failed."""
+    (tmp_path / "mistakes.py").write_text(MISTAKES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mistakes", raising=False)
+    assert cli.main(["capture", *args, "-o", "out"]) == 1
+    err = capsys.readouterr().err
+    assert says in err and err.count("\n") == 1, err

@@ -1,0 +1,27 @@
+"""Where in a user's code an error comes from."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+
+def where(e: BaseException) -> str:
+    """`file.py:12` of the innermost frame of e outside of torch, Python's library and
+    this package; "" where there is none."""
+    ours = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep + p for p in ("placer_torch", "placer_runtime")]
+    stdlib = os.path.dirname(os.__file__)
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    skipped = [d + os.sep for d in (*ours, *([os.path.dirname(torch)] if torch else []))]
+    for frame in reversed(traceback.extract_tb(e.__traceback__)):
+        file = os.path.abspath(frame.filename)
+        library = file.startswith(stdlib + os.sep) and "-packages" not in file
+        if not frame.filename.startswith("<") and not library and not any(file.startswith(d) for d in skipped):
+            return f"{_short(file)}:{frame.lineno}"
+    return ""
+
+
+def _short(file: str) -> str:
+    here = os.getcwd() + os.sep
+    return file[len(here) :] if file.startswith(here) else file
