@@ -19,6 +19,7 @@ from torch.nn.utils.stateless import _reparametrize_module
 from . import batches, kinds, modules, optim, where as places
 from .errors import CaptureError
 from .program import HERE, Leaf, Op, Program, Ref, Spec
+from .wrappers import unwrap
 
 Loss = Callable[[Any, Any], torch.Tensor]
 
@@ -31,8 +32,10 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     The batch's tensors are inputs; its numbers, strings and None are part of the step.
     Without optimizer the step ends with the gradients, which are then outputs.
     The model's parameters may be on the meta device; nothing is computed, and
-    the model is not changed. Raises CaptureError, which names the op.
+    the model is not changed. Of a model that torch.compile or data parallelism wraps,
+    it is the one within. Raises CaptureError, which names the op.
     """
+    model = unwrap(model)
     return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower()).program()
 
 
@@ -53,6 +56,7 @@ class _Capture:
         self.leaves = [_checked(path, x) for path, x in batches.leaves(batch)]
         self.trained = [k for k, p in self.params.items() if p.requires_grad] if loss is not None else []
         self.structure: Any = 0
+        self.fixed: list[Any] = []
         self.outputs = 0
         first = next((p for p in self.params.values()), None)
         device = first.device if first is not None else torch.device("cpu")
@@ -73,9 +77,13 @@ class _Capture:
                 with torch.no_grad():
                     out = self.call(batch)
                 flat, tree = pytree.tree_flatten(out)
-                self.outputs = len(flat)
-                self.structure = _plain(pytree.tree_unflatten(list(range(len(flat))), tree))
-                result = list(flat)
+                result = [x for x in flat if isinstance(x, torch.Tensor)]
+                self.fixed = [_constant(x) for x in flat if not isinstance(x, torch.Tensor)]
+                if not result:
+                    raise CaptureError(f"the model returns {_describe(out)}; capture takes models that return tensors")
+                self.outputs = len(result)
+                tensors, others = iter(range(len(result))), iter(range(-1, -1 - len(self.fixed), -1))
+                self.structure = _plain(pytree.tree_unflatten([next(tensors if isinstance(x, torch.Tensor) else others) for x in flat], tree))
             else:
                 loss = self.loss(self.model, batch)
                 if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
@@ -225,7 +233,7 @@ class _Builder:
             self.update(refs, gradients)
         else:
             outputs = outputs + list(gradients.values())
-        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, inputs, *self.optimizer())
+        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, c.fixed, inputs, *self.optimizer())
 
     def root(self, r: Ref) -> int:
         """The op that made the memory r lies in."""
@@ -382,6 +390,12 @@ def _checked(path: str, x: Any) -> Any:
         f"batch{path} is {_describe(x)}: a batch has tensors, numbers, strings and None, in tuples, lists, dicts and other mappings; "
         "make it one of these, or register its class (a dataclass by torch.export.register_dataclass)"
     )
+
+
+def _constant(x: Any) -> Any:
+    if type(x) in (type(None), bool, int, float, str):
+        return x
+    raise CaptureError(f"the model returns {_describe(x)}; capture takes models that return tensors, numbers, strings and None in tuples, lists and dicts")
 
 
 def _describe(v: Any) -> str:

@@ -76,7 +76,7 @@ class Loop:
         outputs = self._results[: len(self.program.outputs)]
         if self.program.training:
             return outputs[0].item()
-        return _unflatten(self.program.structure, outputs)
+        return _unflatten(self.program, outputs)
 
     def set_lr(self, lr: float | Sequence[float]) -> None:
         """The learning rate of the steps that follow: one for all of the optimizer's
@@ -127,12 +127,15 @@ class Loop:
     def load_state_dict(self, state: Tensors, optimizer: dict[str, Any] | None = None) -> None:
         """Takes a model's state_dict, tied names included, and optimizer_state's slots.
         Raises RunError where a parameter is missing or has another shape."""
-        saved = set(self._entries.values())
+        keys: dict[str, list[str]] = {}
+        for k, name in self._entries.items():
+            keys.setdefault(name or "", []).append(k)
         for o in self.program.ops:
             if o.role in ("parameter", "buffer"):
-                if o.name not in saved and o.target not in state:
+                names = [o.target, *keys.get(o.name, [])]
+                if len(names) == 1 and o.target not in state:
                     continue  # a buffer that no state_dict has
-                self._load(o.name, state.get(o.target), o.target)
+                self._load(o.name, next((state[k] for k in names if k in state), None), o.target)
             elif o.role == "slot" and optimizer is not None:
                 self._load(o.name, optimizer["slots"].get(o.name), o.name)
         if optimizer is not None:
@@ -169,6 +172,6 @@ def run(p: Program, s: Schedule | str, model: torch.nn.Module | None = None, **o
     return Loop(p, schedules.read(schedules.ops(p), s) if isinstance(s, str) else s, model, **options)
 
 
-def _unflatten(structure: Any, outputs: Sequence[torch.Tensor]) -> Any:
-    leaves, tree = pytree.tree_flatten(structure)
-    return pytree.tree_unflatten([outputs[k] for k in leaves], tree)
+def _unflatten(p: Program, outputs: Sequence[torch.Tensor]) -> Any:
+    leaves, tree = pytree.tree_flatten(p.structure)
+    return pytree.tree_unflatten([outputs[k] if k >= 0 else p.fixed[-1 - k] for k in leaves], tree)

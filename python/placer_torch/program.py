@@ -128,8 +128,10 @@ class Program:
     batch: dict[str, torch.Tensor]
     training: bool
     # The shape of the model's output around its tensors, for inference: nested
-    # tuples, lists and dicts whose tensors are indices into `outputs`.
+    # tuples, lists and dicts whose tensors are indices into `outputs`; -1 and down
+    # stand for `fixed[0]` and up, what is no tensor.
     structure: Any = 0
+    fixed: list[Any] = dataclasses.field(default_factory=list)
     inputs: list[Leaf] | None = None  # the batch's leaves; None: of a file without them, in which tensors go by position
     rates: list[float] = dataclasses.field(default_factory=list)  # learning rate of each of the optimizer's groups
     in_use: bool = False  # the optimizer had made steps, whose state the program does not have
@@ -169,6 +171,7 @@ class Program:
             "batch": self.batch,
             "training": self.training,
             "structure": self.structure,
+            "fixed": self.fixed,
             "inputs": None if self.inputs is None else [tuple(x) for x in self.inputs],
             "rates": self.rates,
             "in_use": self.in_use,
@@ -206,6 +209,7 @@ def _program_of(doc: dict[str, Any]) -> Program:
         batch=doc["batch"],
         training=doc["training"],
         structure=doc["structure"],
+        fixed=doc.get("fixed", []),
         inputs=None if doc.get("inputs") is None else [Leaf(*x) for x in doc["inputs"]],
         rates=doc.get("rates", []),
         in_use=doc.get("in_use", False),

@@ -9,12 +9,14 @@ import torch
 from . import batches
 from .errors import FormatError
 from .program import STATE, Leaf, Op, Program, Spec
+from .wrappers import unwrap
 
 Tensors = dict[str, torch.Tensor]
 
 
 def of_model(p: Program, model: torch.nn.Module) -> Tensors:
     """Copies of the model's parameters and buffers, and zeroed slots, by op name."""
+    model = unwrap(model)
     have = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     return {p.ops[i].name: _source(p.ops[i], have) for i in p.sources(*STATE)}
 
@@ -23,7 +25,7 @@ def of_optimizer(p: Program, model: torch.nn.Module, optimizer: torch.optim.Opti
     """Slots by op name with the values that the optimizer's state has, and the steps it
     has made. Raises FormatError where it has made more of some parameters than of others."""
     held = {id(t) for g in optimizer.param_groups for t in g["params"]}
-    params = dict(model.named_parameters())
+    params = dict(unwrap(model).named_parameters())
     found: Tensors = {}
     steps: dict[int, str] = {}
     for o in p.ops:
@@ -47,9 +49,10 @@ def of_optimizer(p: Program, model: torch.nn.Module, optimizer: torch.optim.Opti
 
 def entries(p: Program, model: torch.nn.Module) -> dict[str, str | None]:
     """The op that holds each entry of the model's state_dict: parameters that are tied have
-    one op, what the step does not use has none."""
+    one op, what the step does not use has none. A wrapper's entries have its own names."""
     op = {p.ops[i].target: p.ops[i].name for i in p.sources("parameter", "buffer")}
-    have = [*model.named_parameters(), *model.named_buffers()]
+    inner = unwrap(model)
+    have = [*inner.named_parameters(), *inner.named_buffers()]
     held = {id(t): op[k] for k, t in have if k in op}
     return {k: held.get(id(t)) for k, t in model.state_dict(keep_vars=True).items()}
 
