@@ -16,7 +16,7 @@ from .capture import Loss, capture
 from .errors import FormatError, NoMemoryError
 from .measure import Meter, Options
 from .schedule import Schedule
-from .program import Program
+from .program import Program, check_kernels
 
 
 @dataclasses.dataclass
@@ -93,7 +93,9 @@ def plan(
         raise FormatError(f"{folder}: holds a plan already; name another folder")
     host = hosts.find(devices)
     options = Options(clock=host.clock(clock))
-    p = capture(model, loss, batch, optimizer, name=name)
+    kind = "cpu" if host.cpu else "cuda"
+    p = capture(model, loss, batch, optimizer, name=name, device=kind)
+    check_kernels(p, kind)
     folder = folder or tempfile.mkdtemp(prefix="placer-")
     path = lambda f: os.path.join(folder, f)  # noqa: E731
     graph.write(p, path("graph.json"))

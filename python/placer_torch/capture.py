@@ -14,6 +14,7 @@ import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.stateless import _reparametrize_module
 
 from . import batches, kinds, modules, optim, where as places
@@ -24,23 +25,27 @@ from .wrappers import unwrap
 Loss = Callable[[Any, Any], torch.Tensor]
 
 
-def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None) -> Program:
+def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None, device: str | None = None) -> Program:
     """The step of model on batch as one graph: forward, backward and update.
 
     loss(model, batch) returns a scalar; without it the graph is inference,
     model(batch) (a tuple is its arguments, a mapping its keyword arguments).
     The batch's tensors are inputs; its numbers, strings and None are part of the step.
     Without optimizer the step ends with the gradients, which are then outputs.
+    device: the kind of devices that will run it, "cpu" or "cuda", where the model lies on
+    another: some ops are of one kind alone. Without it, those that the model lies on.
     The model's parameters may be on the meta device; nothing is computed, and
     the model is not changed. Of a model that torch.compile or data parallelism wraps,
     it is the one within. Raises CaptureError, which names the op.
     """
     model = unwrap(model)
-    return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower()).program()
+    if device not in (None, "cpu", "cuda"):
+        raise CaptureError(f"device {device!r}: want cpu or cuda, the kind of the devices")
+    return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device).program()
 
 
 class _Capture:
-    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str):
+    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None):
         if optimizer is not None and loss is None:
             raise CaptureError("an optimizer without a loss: give a loss, or no optimizer for inference")
         self.model, self.loss, self.name = model, loss, name
@@ -60,7 +65,9 @@ class _Capture:
         self.outputs = 0
         first = next((p for p in self.params.values()), None)
         device = first.device if first is not None else torch.device("cpu")
-        self.device = torch.device("cpu") if device.type == "meta" else device
+        # For GPUs that the model does not lie on the trace is one of the CPU, with ops of any device.
+        self.device = device if device.type == kind or kind is None and device.type != "meta" else torch.device("cpu")
+        self.portable = kind is not None and kind != self.device.type
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
 
     def fake(self, t: torch.Tensor) -> torch.Tensor:
@@ -121,7 +128,7 @@ class _Capture:
 
         try:
             # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
-            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), _without_onednn(), _exporting():
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), _without_onednn(), _exporting(), self.attention():
                 traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
         except CaptureError:
             raise
@@ -130,6 +137,11 @@ class _Capture:
         finally:
             paths.remove()
         return traced
+
+    def attention(self) -> contextlib.AbstractContextManager[None]:
+        """scaled_dot_product_attention as products and a softmax, where the kernel that the
+        CPU has for it is not to be captured."""
+        return sdpa_kernel(SDPBackend.MATH) if self.portable else contextlib.nullcontext()
 
     def program(self) -> Program:
         graph = self.trace().graph

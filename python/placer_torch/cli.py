@@ -26,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     c = commands.add_parser("capture", help="trace a model's step to graph.json and program.pt")
     _model(c)
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
+    c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step; without it the one that the model lies on")
     c.set_defaults(run=_capture)
 
     c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
@@ -109,7 +110,7 @@ def _capture(a: argparse.Namespace) -> int:
     from .capture import capture
 
     model, loss, batch, optimizer = _load_model(a)
-    p = capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2])
+    p = capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device)
     graph.write(p, os.path.join(a.output, "graph.json"))
     p.save(os.path.join(a.output, "program.pt"))
     ops = [o for o in p.ops if o.role == "call"]
@@ -123,11 +124,12 @@ def _profile(a: argparse.Namespace) -> int:
 
     from . import hosts
     from .measure import Meter
-    from .program import load
+    from .program import check_kernels, load
 
     host = hosts.find(a.devices)
     program, graph = _paths(a)
     p = load(program)
+    check_kernels(p, "cpu" if host.cpu else "cuda")
     got = host.profile(Meter(p), a.output, a.hash or binary.graph_hash(graph), steps=a.steps, realtime=a.realtime)
     if got is None:
         raise NoMemoryError(f"{graph}: the step does not fit on one device, so its ops were not timed; {a.output} has machine.json, with which placer computes their times")

@@ -11,7 +11,7 @@ from . import schedule as schedules, state as states
 from .errors import RunError
 from .rates import Rates
 from .schedule import Schedule
-from .program import Program
+from .program import Program, check_kernels
 from .run_inprocess import InProcess, torch_devices
 from .run_workers import Workers, observe
 from .state import Tensors
@@ -46,6 +46,8 @@ class Loop:
         self._unused = {k: v for k, v in model.state_dict().items() if self._entries[k] is None} if model is not None else {}
         example = states.leaves(p, batch) if batch is not None else states.batch(p)
         devices = torch_devices(s.devices)
+        for kind in sorted({d.type for d in devices}):
+            check_kernels(p, kind)
         if workers is None:
             workers = all(d.type == "cpu" for d in devices)
         self._here: InProcess | None = None

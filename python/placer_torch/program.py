@@ -304,6 +304,17 @@ def _decode(v: Any) -> Any:
     raise FormatError(f"unknown argument form {key!r}")
 
 
+def check_kernels(p: Program, kind: str) -> None:
+    """Raises FormatError where one of ATen's ops has no kernel for devices of this kind,
+    "cpu" or "cuda": the step was captured for another."""
+    for o in p.ops:
+        if o.role == "call" and o.target.startswith("aten.") and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(target_of(o.target).name(), kind.upper()):
+            raise FormatError(
+                f"op {o.name} is {o.target}, of which torch {torch.__version__} has no kernel for {kind}: "
+                f"capture the step for it, capture(…, device={kind!r}) or placer_torch capture --device {kind}"
+            )
+
+
 def target_of(name: str) -> torch._ops.OpOverload:
     """The overload of this name, as "aten.mm.default"."""
     at: Any = torch.ops
