@@ -102,6 +102,8 @@ def plan(
     p.save(path("program.pt"))
     meter = Meter(p, states.of_model(p, model), states.leaves(p, batch))
     profile = host.profile(meter, folder, binary.graph_hash(path("graph.json")))
+    if profile is None and lies_on_gpu(model):
+        raise NoMemoryError(BESIDE)
     inputs = binary.Inputs(path("graph.json"), path("machine.json"), path("times.json") if profile else None, host.cpu)
     binary.search(inputs, path("plan.json"), budget=budget, evaluations=evaluations)
     binary.schedule(inputs, path("plan.json"), path("schedule.json"))
@@ -110,8 +112,16 @@ def plan(
     try:
         one.measured = meter.measure(one.schedule, options)
     except NoMemoryError:
-        pass
+        if lies_on_gpu(model):
+            raise NoMemoryError(BESIDE) from None
     return faster(one, Tried(best, meter.measure(best, options)), p, folder, issue_s=profile.issue_s if profile else 0.0)
+
+
+BESIDE = "the step does not fit on one GPU beside the model itself, which lies on one: move the model to the CPU first, model.cpu(), and plan again"
+
+
+def lies_on_gpu(model: torch.nn.Module) -> bool:
+    return any(p.is_cuda for p in model.parameters())
 
 
 @dataclasses.dataclass

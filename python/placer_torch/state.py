@@ -65,6 +65,8 @@ def _source(o: Op, have: dict[str, torch.Tensor]) -> torch.Tensor:
         return t.zero_()
     if o.target not in have:
         raise FormatError(f"the model has no {o.role} {o.target}: the program is another model's")
+    if have[o.target].is_meta:
+        raise FormatError(f"{o.role} {o.target} is on the meta device and has no values: model.to_empty(device='cpu') and initialise it, or run the program without the model, on values that are made up")
     return t.copy_(have[o.target].detach())
 
 
@@ -132,6 +134,8 @@ def _as_captured(o: Op, path: str, t: object) -> torch.Tensor:
         raise FormatError(f"{_leaf(path)} is {t!r}, captured as a tensor of shape {list(s.shape)}")
     if tuple(t.shape) != s.shape or t.dtype != s.dtype:
         raise FormatError(f"{_leaf(path)}: {list(t.shape)} {t.dtype}, captured with {list(s.shape)} {s.dtype}; capture again for another batch")
+    if t.is_meta:
+        raise FormatError(f"{_leaf(path)} is on the meta device and has no values: give a batch that has")
     return t
 
 

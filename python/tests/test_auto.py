@@ -13,6 +13,7 @@ import models
 import pytest
 import torch
 from placer_torch import FormatError, NoDeviceError, PlacerTorchError, Program, capture, hosts, machine, measure, plan, profile_cuda, schedule
+from placer_torch import auto
 from placer_torch.auto import Tried, faster
 from placer_torch.errors import NoMemoryError
 from placer_torch.profile import Profile
@@ -135,6 +136,12 @@ def test_plan_for_gpus(fits: bool, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(InProcess, "__init__", small)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(measure, "observe", lambda *_: pytest.fail("a step on the CPU"))
+    if not fits:
+        with monkeypatch.context() as m:
+            m.setattr(auto, "lies_on_gpu", lambda _: True)
+            with pytest.raises(NoMemoryError, match="move the model to the CPU first"):
+                plan(*models.tiny(), folder=str(tmp_path / "beside"), devices="cuda")
+        profiles.clear()
     got = plan(*models.tiny(), folder=str(tmp_path / "run"), devices="cuda")
     print(got)
     assert len(profiles) == 1 and os.path.exists(tmp_path / "run" / "times.json") == fits

@@ -82,3 +82,16 @@ def test_a_loop_checks_too() -> None:
         Loop(p, schedule.single(schedule.ops(p)))
     with pytest.raises(CaptureError, match="want cpu or cuda"):
         capture(*example(), device="cuda:0")
+
+
+def test_models_without_values() -> None:
+    """A model or batch on the meta device is captured; a run says what to do."""
+    with torch.device("meta"):
+        model = Attends()
+    _, loss, batch, _ = example()
+    p = capture(model, loss, batch)
+    one = schedule.single(schedule.ops(p))
+    with pytest.raises(FormatError, match="parameter w.weight is on the meta device and has no values: model.to_empty"):
+        run(p, one, model)
+    with run(p, one, workers=False) as loop, pytest.raises(FormatError, match="batch is on the meta device"):
+        loop.step(batch.to("meta"))
