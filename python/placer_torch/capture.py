@@ -245,7 +245,7 @@ class _Builder:
             self.update(refs, gradients)
         else:
             outputs = outputs + list(gradients.values())
-        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, c.fixed, inputs, *self.optimizer())
+        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, c.fixed, inputs, **self.optimizer())
 
     def root(self, r: Ref) -> int:
         """The op that made the memory r lies in."""
@@ -261,9 +261,9 @@ class _Builder:
         made = self.spec(torch.empty_strided(s.shape, s.stride, dtype=s.dtype, device="meta").clone())
         return Ref(self.add(Op("clone", "call", "aten.clone.default", (r,), outputs=(made,), module=module, phase=phase)), 0)
 
-    def optimizer(self) -> tuple[list[float], bool]:
+    def optimizer(self) -> dict[str, Any]:
         o = self.c.optimizer
-        return ([float(g["lr"]) for g in o.param_groups], optim.in_use(o)) if o is not None else ([], False)
+        return {"rates": [float(g["lr"]) for g in o.param_groups], "in_use": optim.in_use(o)} if o is not None else {}
 
     def update(self, refs: dict[str, Ref], gradients: dict[str, Ref]) -> None:
         """One op per parameter behind the traced ops; its slots are sources at the front of it."""

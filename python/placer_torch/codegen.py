@@ -69,7 +69,7 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
         return
     target: Any = target_of(o.target)
     if kinds.is_random(target):
-        code.add(f"seed({i}, t)")
+        code.add(f"seed({i}, t, {int(p.seed)})")
     parts = [literal(code, a, place, device) for a in o.args]
     parts += [f"{k}={literal(code, v, place, device)}" for k, v in o.kwargs.items()]
     run = code.bind(target if compiled else getattr(target, "_op", target), "f")
@@ -80,14 +80,16 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
     code.add(f"{left} = {run}({', '.join(parts)})")
 
 
-def seeder(devices: Sequence[torch.device]) -> Callable[[int, int], None]:
-    """Fixes what a random op draws by op and step, so that it does not depend
-    on which of the devices runs it or what ran before."""
+def seeder(devices: Sequence[torch.device]) -> Callable[..., None]:
+    """Fixes what a random op draws by op, step and the loop's seed, so that it does not
+    depend on which of the devices runs it or what ran before."""
     cpu = any(d.type == "cpu" for d in devices)
     cuda = any(d.type == "cuda" for d in devices)
 
-    def seed(op: int, t: int) -> None:
-        number = (op + 1) * 1_000_003 + t * 7_919
+    def seed(op: int, t: int, base: int = 0) -> None:
+        mixed = base * 0x9E3779B97F4A7C15 % (1 << 64)
+        mixed ^= mixed >> 32  # the CPU's generator takes the low 32 bits
+        number = ((op + 1) * 1_000_003 + t * 7_919 + mixed) % (1 << 63)
         if cpu:
             torch.default_generator.manual_seed(number)
         if cuda:

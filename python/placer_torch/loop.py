@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Sequence
 
 import torch
@@ -21,16 +22,17 @@ class Loop:
     """Steps of a captured program by a schedule: on CUDA devices in this process,
     on CPU devices with a worker process for each. Use it as a context."""
 
-    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = "", optimizer: torch.optim.Optimizer | None = None, gradients: bool = False):
+    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = "", optimizer: torch.optim.Optimizer | None = None, gradients: bool = False, seed: int = 0):
         """model: where parameters and buffers start; without it they are made up.
         optimizer: where its slots, step count and learning rates start, which begin anew
         without it; it is not changed. gradients: whether `gradients` has them.
+        seed: from which random ops draw (torch.initial_seed() follows torch.manual_seed).
         workers: whether a process runs each device; by default on CPU alone.
         fuse: torch.compile's backend ("inductor") for the schedule's kernels, where
         devices are run in this process; "" runs op by op."""
         self.program, self.schedule, self._fuse = p, s, fuse
         first = states.of_model(p, model) if model is not None else states.example(p)
-        self._rates = Rates(p)
+        self._rates = Rates(dataclasses.replace(p, seed=seed))
         made = 0
         if optimizer is not None:
             if model is None:

@@ -134,6 +134,7 @@ class Program:
     fixed: list[Any] = dataclasses.field(default_factory=list)
     inputs: list[Leaf] | None = None  # the batch's leaves; None: of a file without them, in which tensors go by position
     rates: list[float] = dataclasses.field(default_factory=list)  # learning rate of each of the optimizer's groups
+    seed: int = 0  # from which random ops draw, with op and step; a loop's, in no file
     in_use: bool = False  # the optimizer had made steps, whose state the program does not have
 
     def sources(self, *roles: str) -> list[int]:

@@ -131,3 +131,14 @@ def test_gradients(workers: bool) -> None:
             assert loop.gradients().keys() == want.keys() and all(torch.equal(loop.gradients()[k], v) for k, v in want.items() if v is not None)
         with pytest.raises(RunError, match="gradients=True"):
             not_kept.gradients()
+
+
+def test_seed() -> None:
+    """Dropout draws by the loop's seed: the same for the same one, on any devices."""
+    model, _, batch, optimizer = models.tiny()
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    losses = []
+    for seed, workers in (0, False), (0, True), (1, False), (1, True), (2**40, False):
+        with run(p, scattered(p, 0.5), model, workers=workers, seed=seed) as loop:
+            losses.append(loop.step(batch))
+    assert losses[0] == losses[1] and losses[2] == losses[3] and len(set(losses)) == 3
