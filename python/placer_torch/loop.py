@@ -57,7 +57,6 @@ class Loop:
         if workers and fuse:
             raise RunError(f"fuse={fuse!r}: CPU workers run op by op; workers=False runs the devices in this process")
         if workers:
-            torch.set_num_threads(1)
             specs, _ = observe(p, first, example)
             self._workers = Workers(self._rates.program, s, first, example, specs=specs, keep=self._kept)
         else:
