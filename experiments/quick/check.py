@@ -118,7 +118,7 @@ class Quick:
         out = self.folder("transfer")
         os.makedirs(out)
         policies = sorted(os.path.join("experiments/transfer/policies", p) for p in os.listdir(os.path.join(HERE, "transfer", "policies")) if p.startswith("without-"))
-        self.run("run", "./experiments/transfer", "-rows", "rnnlm2,trfxl2,wavenet2", "-tune-seeds", "1", "-o", out, *policies, command=["go"])
+        self.run("run", "./experiments/transfer", "rows", "-rows", "rnnlm2,trfxl2,wavenet2", "-tune-seeds", "1", "-o", out, *policies, command=["go"])
         recorded = {r["workload"]: r for r in table("transfer", "results.csv")}
         seeds = {r["workload"]: float(r["step_s"]) for r in table("transfer", "tuned.csv") if r["seed"] == "1"}
         with open(os.path.join(out, "results.csv"), encoding="utf-8", newline="") as f:
