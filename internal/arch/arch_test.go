@@ -30,7 +30,7 @@ var allowed = map[string]string{
 	"graph":                  "units",
 	"graph/fuse":             "units graph internal/unionfind",
 	"graph/formats":          "units graph graph/formats/costgraph graph/formats/dnnpart graph/formats/doppler graph/formats/foreign graph/formats/onnx graph/formats/pipedream graph/formats/piper graph/formats/times internal/fsx graph/formats/decoder graph/formats/hlo graph/formats/tensorflow graph/formats/torchtrace",
-	"graph/formats/onnx":     "units graph",
+	"graph/formats/onnx":     "units graph graph/einsum",
 	"graph/einsum":           "units graph",
 	"graph/train":            "units graph",
 	"graph/remat":            "graph graph/fuse",                        // docs/adr/0029

@@ -1,15 +1,12 @@
 package onnx
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"placer/graph"
+	"placer/graph/einsum"
 )
 
 var productRules = map[string]rule{
-	"MatMul": {"MatMul", matMul}, "Gemm": {"Gemm", gemmOp}, "Einsum": {"Einsum", einsum},
+	"MatMul": {"MatMul", matMul}, "Gemm": {"Gemm", gemmOp}, "Einsum": {"Einsum", einstein},
 	"MatMulInteger": {"MatMulInteger", func(c *call) { matMulOf(c, 0, 1, elemInt32) }},
 	"QLinearMatMul": {"QLinearMatMul", func(c *call) { matMulOf(c, 0, 3, c.elem(7)) }},
 	"FusedMatMul":   {"MatMul", fusedMatMul}, "com.microsoft.FusedMatMul": {"MatMul", fusedMatMul}, "com.microsoft.TransposeMatMul": {"MatMul", fusedMatMul},
@@ -125,115 +122,20 @@ func matMulNBits(c *call) {
 	c.set(0, c.elem(0), with(a, len(a)-1, n))
 }
 
-// einsum supports letters, spaces and one ellipsis an operand.
-func einsum(c *call) {
-	equation := strings.ReplaceAll(c.node.string("equation", ""), " ", "")
-	left, right, explicit := strings.Cut(equation, "->")
-	terms := strings.Split(left, ",")
-	if len(terms) != len(c.in) {
-		c.fail("equation %.40q has %d terms for %d inputs", equation, len(terms), len(c.in))
+// einstein is an Einsum of letters, spaces and one ellipsis an operand.
+func einstein(c *call) {
+	shapes := make([][]int64, len(c.in))
+	for k := range c.in {
+		shapes[k] = c.shape(k)
 	}
-	size := map[rune]int64{} // letter -> dimension
-	count := map[rune]int{}
-	var dots graph.Shape // dimensions that the ellipsis stands for
-	var letters [][]rune // of each term, those of the ellipsis included
-	for i, term := range terms {
-		s := c.shape(i)
-		before, after, open := strings.Cut(term, "...")
-		head, tail := []rune(before), []rune(after)
-		n := len(s) - len(head) - len(tail)
-		if n < 0 || !open && n != 0 {
-			c.fail("equation %.40q: input %d is %v", equation, i, s)
-		}
-		dots = c.broadcast(dots, s[len(head):len(head)+n])
-		all := append(append([]rune{}, head...), tail...)
-		for k, r := range all {
-			d := s[k]
-			if k >= len(head) {
-				d = s[k+n]
-			}
-			if old, ok := size[r]; ok && old != d && old != 1 && d != 1 {
-				c.fail("equation %.40q: %c is both %d and %d", equation, r, old, d)
-			} else if !ok || old == 1 {
-				size[r] = d
-			}
-			count[r]++
-		}
-		// A term does not vary along a dimension of 1, which is repeated for the others.
-		for k, d := range s[len(head) : len(head)+n] {
-			if d != 1 {
-				all = append(all, dotted(n-k))
-			}
-		}
-		letters = append(letters, all)
+	s, err := einsum.Of(c.node.string("equation", ""), shapes...)
+	if err != nil {
+		c.fail("%v", err)
 	}
-	if !explicit {
-		right = implicitOutput(count)
-	}
-	var out graph.Shape
-	kept := map[rune]bool{}
-	for k, d := range dots {
-		r := dotted(len(dots) - k)
-		size[r], kept[r] = d, true
-	}
-	before, after, open := strings.Cut(right, "...")
-	for k, part := range []string{before, after} {
-		if k == 1 && open {
-			out = append(out, dots...)
-		}
-		for _, r := range part {
-			if count[r] == 0 || kept[r] {
-				c.fail("equation %.40q: output %c", equation, r)
-			}
-			kept[r] = true
-			out = append(out, size[r])
-		}
-	}
-	c.set(0, c.elem(0), out)
-	c.einsumCost(letters, size, kept)
-}
-
-// dotted is the letter that stands for the dimension of an ellipsis that has n-1 more
-// behind it.
-func dotted(n int) rune { return rune(-n) }
-
-// implicitOutput lists the letters that occur once, in order, after an ellipsis.
-func implicitOutput(count map[rune]int) string {
-	out := "..."
-	for r := 'A'; r <= 'z'; r++ {
-		if count[r] == 1 {
-			out += string(r)
-		}
-	}
-	return out
-}
-
-// einsumCost: two operands with a common letter that is summed make a product;
-// anything else costs a multiply-add for each combination of indices.
-func (c *call) einsumCost(letters [][]rune, size map[rune]int64, kept map[rune]bool) {
-	side := map[rune]int{}
-	for k, term := range letters {
-		for _, r := range term {
-			side[r] |= 1 << min(k, 8)
-		}
-	}
-	batch, m, n, k := int64(1), int64(1), int64(1), int64(1)
-	for _, r := range slices.Sorted(maps.Keys(side)) {
-		switch s := side[r]; {
-		case s == 3 && kept[r]:
-			batch = c.mul(batch, size[r])
-		case s == 3:
-			k = c.mul(k, size[r])
-		case s == 1:
-			m = c.mul(m, size[r])
-		default:
-			n = c.mul(n, size[r])
-		}
-	}
-	if len(letters) == 2 && k > 1 {
-		c.multiply(batch, m, n, k)
+	c.set(0, c.elem(0), s.Output)
+	if g := s.GEMM; !g.IsZero() {
+		c.multiply(g.Batch, g.M, g.N, g.K)
 		return
 	}
-	c.kind = "EinsumElementwise"
-	c.flops = flops(2 * float64(batch) * float64(m) * float64(n) * float64(k))
+	c.kind, c.flops = "EinsumElementwise", s.FLOPs
 }
