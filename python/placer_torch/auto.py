@@ -11,8 +11,9 @@ import torch
 
 from placer_runtime import binary
 
-from . import graph, hosts, schedule as schedules, state as states
+from . import eager, graph, hosts, schedule as schedules, state as states
 from .capture import Loss, capture
+from .eager import Eager
 from .errors import FormatError, NoMemoryError
 from .measure import Meter, Options
 from .schedule import Schedule
@@ -36,6 +37,7 @@ class Planned:
     several_s: float | None  # the best plan over several devices, measured; None: the search found none
     load: float | None  # cores' worth of time that other processes used meanwhile
     issue_s: float  # what the host takes to issue the step's ops to GPUs, by one device's step; 0 of cores
+    eager: Eager | None  # the step as torch itself runs it, by the wall clock; None: it could not be run
 
     @property
     def agreement(self) -> str:
@@ -52,17 +54,24 @@ class Planned:
         one = "the step does not fit on one device" if self.one_device_s is None else f"one device: {self.one_device_s * 1e3:.2f} ms a step measured ({self.clock} clock)"
         if self.falls_back:
             if self.several_s is None:
-                return f"{one}; the search found no plan over several devices that is faster, so the model stays on one, with no other results to compare; files in {self.folder}"
+                return f"{one}; the search found no plan over several devices that is faster, so the model stays on one, with no other results to compare{self._beside}; files in {self.folder}"
             busy = f" while other processes used {self.load:.1f} cores" if self.load is not None and self.load >= 0.1 else ""
             return (
                 f"{one}; the best plan over several takes {self.several_s * 1e3:.2f} ms measured{busy}, {self.predicted_s * 1e3:.2f} ms predicted{self._issued}, "
-                f"results {self.agreement}, so the model stays on one device; files in {self.folder}"
+                f"results {self.agreement}, so the model stays on one device{self._beside}; files in {self.folder}"
             )
         gain = "" if self.one_device_s is None else f" {self.one_device_s / self.best_s:.2f} times as fast,"
         return (
             f"{one}; best plan ({self.schedule.method}) on {len(set(self.schedule.device))} devices: {self.best_s * 1e3:.2f} ms measured, "
-            f"{self.predicted_s * 1e3:.2f} ms predicted{self._issued};{gain} results {self.agreement}; files in {self.folder}"
+            f"{self.predicted_s * 1e3:.2f} ms predicted{self._issued};{gain} results {self.agreement}{self._beside}; files in {self.folder}"
         )
+
+    @property
+    def _beside(self) -> str:
+        """What torch itself takes, and whether that is less."""
+        if self.eager is None:
+            return ""
+        return f"; {self.eager}" + (", which is faster" if self.eager.seconds < self.best_s else "")
 
     @property
     def _issued(self) -> str:
@@ -84,7 +93,7 @@ def plan(
     name: str | None = None,
 ) -> Planned:
     """Captures the step, profiles it and the devices, has placer search, runs the
-    best plan beside one device and returns both. devices: "cuda" (all GPUs), "cuda:N",
+    best plan beside one device and torch's own step, and returns all. devices: "cuda" (all GPUs), "cuda:N",
     "cpu:N", or "auto": the GPUs where there are several, else the CPU cores that this
     process may use. clock: "wall", or of CPU cores "virtual". Print the result to read
     it. Raises NoMemoryError where no plan fits.
@@ -114,7 +123,9 @@ def plan(
     except NoMemoryError:
         if lies_on_gpu(model):
             raise NoMemoryError(BESIDE) from None
-    return faster(one, Tried(best, meter.measure(best, options)), p, folder, issue_s=profile.issue_s if profile else 0.0)
+    found = Tried(best, meter.measure(best, options))
+    own = eager.measure(model, loss, batch, optimizer, kind)
+    return faster(one, found, p, folder, issue_s=profile.issue_s if profile else 0.0, own=own)
 
 
 BESIDE = "the step does not fit on one GPU beside the model itself, which lies on one: move the model to the CPU first, model.cpu(), and plan again"
@@ -132,7 +143,7 @@ class Tried:
     measured: dict[str, Any] | None
 
 
-def faster(one: Tried, best: Tried, p: Program, folder: str, *, issue_s: float) -> Planned:
+def faster(one: Tried, best: Tried, p: Program, folder: str, *, issue_s: float, own: Eager | None = None) -> Planned:
     """The search's plan where it uses several devices and its step is shorter than one device's, else one device's."""
     assert best.measured is not None
     several = len(set(best.schedule.device)) > 1
@@ -153,4 +164,5 @@ def faster(one: Tried, best: Tried, p: Program, folder: str, *, issue_s: float) 
         several_s=best_s if several else None,
         load=best.measured["load"],
         issue_s=issue_s,
+        eager=own,
     )

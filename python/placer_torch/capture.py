@@ -44,6 +44,13 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device).program()
 
 
+def called(model: torch.nn.Module, batch: Any) -> Any:
+    """model(batch), where a tuple is its arguments and a mapping its keyword arguments."""
+    if isinstance(batch, Mapping):
+        return model(**batch)
+    return model(*batch) if isinstance(batch, (tuple, list)) else model(batch)
+
+
 class _Capture:
     def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None):
         if optimizer is not None and loss is None:
@@ -82,7 +89,7 @@ class _Capture:
         with paths, _reparametrize_module(self.model, {**params, **buffers}, tie_weights=True):
             if self.loss is None:
                 with torch.no_grad():
-                    out = self.call(batch)
+                    out = called(self.model, batch)
                 flat, tree = pytree.tree_flatten(out)
                 result = [x for x in flat if isinstance(x, torch.Tensor)]
                 self.fixed = [_constant(x) for x in flat if not isinstance(x, torch.Tensor)]
@@ -106,11 +113,6 @@ class _Capture:
             what = f"shape {list(now[lost[0]].shape)} in place of {list(self.buffers[lost[0]].shape)}" if lost[0] in now else "no tensor"
             raise CaptureError(f"buffer {lost[0]} is given {what}: a captured step keeps the shapes of buffers")
         return result + [now[k] for k in buffers]
-
-    def call(self, batch: Any) -> Any:
-        if isinstance(batch, Mapping):
-            return self.model(**batch)
-        return self.model(*batch) if isinstance(batch, (tuple, list)) else self.model(batch)
 
     def trace(self) -> torch.fx.GraphModule:
         tensors = [x for x in self.leaves if isinstance(x, torch.Tensor)]

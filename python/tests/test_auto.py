@@ -15,6 +15,7 @@ import torch
 from placer_torch import FormatError, NoDeviceError, PlacerTorchError, Program, capture, hosts, machine, measure, plan, profile_cuda, schedule
 from placer_torch import auto
 from placer_torch.auto import Tried, faster
+from placer_torch.eager import Eager
 from placer_torch.errors import NoMemoryError
 from placer_torch.profile import Profile
 from placer_torch.run_inprocess import InProcess
@@ -59,6 +60,7 @@ def test_plan(tmp_path: Any, monkeypatch: Any) -> None:
     got = plan(*models.tiny(), folder=str(tmp_path / "run"), clock="virtual")
     assert got.several_s is not None and got.best_s == min(got.one_device_s, got.several_s) and got.falls_back == (got.several_s >= got.one_device_s)
     assert got.predicted_s == 0.0125 and got.equal and "results equal" in str(got)
+    assert got.eager is not None and got.eager.seconds > 0 and f"; {got.eager}" in str(got)
     assert {"graph.json", "program.pt", "times.json", "machine.json", "plan.json", "schedule.json"} <= set(os.listdir(tmp_path / "run"))
 
 
@@ -73,6 +75,9 @@ def test_the_faster_is_taken() -> None:
 
     got = faster(one, Tried(halves, of(0.01, equal=False)), p, "run", issue_s=0.011)
     assert not got.falls_back and got.best_s == got.several_s == 0.01 and got.one_device_s == 0.02 and got.predicted_s == 0.012
+    assert "torch's own" not in str(got)
+    for seconds, words in (0.012, "; torch's own step on 2 threads: 12.00 ms; files"), (0.008, "; torch's own step on 2 threads: 8.00 ms, which is faster; files"):
+        assert words in str(faster(one, Tried(halves, of(0.01, equal=True)), p, "run", issue_s=0.0, own=Eager(seconds, 2)))
     assert "halves) on 2 devices: 10.00 ms measured, 12.00 ms predicted; 2.00 times as fast, results NOT equal" in str(got)
     for seconds in 0.02, 0.03:
         got = faster(one, Tried(halves, of(seconds, equal=True)), p, "run", issue_s=0.0)
