@@ -57,7 +57,7 @@ func TestLeftOfKill(t *testing.T) {
 		}
 	}
 	write("result.json", "{}")
-	left := []string{"state/.human.json.123.tmp", ".plan.json.45.tmp"}
+	left := []string{"state/.human.json.123.placer-tmp", ".plan.json.45.placer-tmp"}
 	for _, name := range left {
 		write(name, "half")
 	}

@@ -39,7 +39,7 @@ func TestFoldersAreClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(dir, ".plan.json.123.tmp")
+	left := filepath.Join(dir, ".plan.json.123.placer-tmp")
 	if err := os.WriteFile(left, []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}

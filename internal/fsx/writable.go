@@ -26,7 +26,7 @@ func Writable(path string) error {
 
 // temporary makes a file beside path. An error names path, not the file.
 func temporary(path string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+temporarySuffix)
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return nil, named(path, at.Path, err)
@@ -55,8 +55,11 @@ func RemoveTemporary(folder string) error {
 	return err
 }
 
+// temporarySuffix is no other program's: a folder that a command is given may hold anything.
+const temporarySuffix = ".placer-tmp"
+
 // Temporary reports whether a file of that name, without its folder, is one that
 // WriteFile is about to rename.
 func Temporary(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporarySuffix)
 }
