@@ -185,7 +185,7 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 	}
 	unnamed := methods.ByDefault
 	onDevice := f.PolicyDevice != onCPU
-	if k.measures() || onDevice { // what is measured, and what the device is for, is the policy
+	if k.measures() || onDevice || f.Hub.Address != "" { // what is measured, and what device and workers are for, is the policy
 		unnamed = methods.Separate
 	}
 	if s.methods, err = choose(all, k.Methods, unnamed); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,18 @@ func TestPrintConfig(t *testing.T) {
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// Workers evaluate what policies sample: where a hub is named, unnamed methods are those.
+func TestMethodsWithHub(t *testing.T) {
+	var got settings
+	file := settingsText(t, `{"format": "placer run 1", "hub": {"address": "127.0.0.1:4222"}}`)
+	if err := json.Unmarshal([]byte(printed(t, "--config", file, "--workload", smallGraph, "--gpus", "2")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(got.Methods, "GO-one") || slices.Contains(got.Methods, "portfolio") {
+		t.Error(got.Methods)
 	}
 }
 

@@ -237,7 +237,12 @@ func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error)
 	if err != nil {
 		return s, err
 	}
-	e := <-p.free
+	var e plan.Evaluator
+	select {
+	case e = <-p.free:
+	case <-ctx.Done():
+		return s, ctx.Err()
+	}
 	if e == nil {
 		p.mu.Lock()
 		e = p.from.Clone()
@@ -269,6 +274,11 @@ func (w *worker) open(ctx context.Context, name string) *readyProblem {
 	p := w.ready[at]
 	w.mu.Unlock()
 	p.once.Do(func() {
+		defer func() { // else nobody would know that there is no evaluator to wait for
+			if x := recover(); x != nil {
+				p.err = fmt.Errorf("%v", x)
+			}
+		}()
 		if p.from, p.err = w.load(ctx, name); p.err != nil {
 			return
 		}
