@@ -158,6 +158,9 @@ func readPublished(path string) (map[string]publishedRow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
 	column := map[string]int{}
 	for k, name := range rows[0] {
 		column[name] = k + 1

@@ -142,6 +142,31 @@ func TestResumedThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A robust search within a budget in evaluations that is killed and resumed ends as it would have.
+func TestResumedRobustSearch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if got := command(t, []string{"search", "-q", "--workload", smallGraph, "--gpus", "2", "--robust", "p95", "--evaluations", "60", "--out", "run"}); strings.Contains(got, "exit") {
+		t.Fatal(got)
+	}
+	figures := func() (evaluations int, plan string) {
+		var doc report.Search
+		if err := json.Unmarshal(read(t, "run", "result.json"), &doc); err != nil {
+			t.Fatal(err)
+		}
+		return doc.Evaluations, string(read(t, "run", "plan.json"))
+	}
+	evaluations, plan := figures()
+	if err := os.Remove("run/result.json"); err != nil { // as before the end
+		t.Fatal(err)
+	}
+	if got := command(t, []string{"search", "-q", "--resume", "run"}); strings.Contains(got, "exit") {
+		t.Fatal(got)
+	}
+	if n, p := figures(); n != evaluations || p != plan {
+		t.Errorf("%d evaluations after a kill, %d without; the same plan: %v", n, evaluations, p == plan)
+	}
+}
+
 // What a search finds for a program is in its document.
 func TestRestrictedIsReported(t *testing.T) {
 	dir := t.TempDir()

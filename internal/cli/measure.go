@@ -207,7 +207,7 @@ func (c *console) splitCommand() *cobra.Command {
 			"     --latency '10 us' -o four.json",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := errors.Join(f.check(cmd), useless(cmd, "split, which takes the machine's first GPU", "gpus", "cpu")); err != nil {
 				return err
 			}
 			bandwidth, err1 := units.ParseBytesPerSecond(link)

@@ -116,7 +116,8 @@ const (
 // machines that deviate, and lets the search start from every plan that this came to. It has
 // half of a budget in time, and beside one in evaluations nominalTimes as many: each costs a
 // fiftieth there. It returns what is left, and what the end of the search needs to know; nil
-// for other searches. A run that is resumed knows its plans already.
+// for other searches. A run that is resumed knows its plans already, but for those that the
+// end chooses among: under a budget in evaluations it begins anew.
 func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, *robustly, error) {
 	if s.config.Robust == "" {
 		return how, nil, nil
@@ -127,7 +128,9 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 		r.end = b
 		how.Budget.Seconds -= finalShare * (b - now)
 	}
-	if s.memory != nil {
+	if s.memory != nil && how.Budget.Seconds == 0 {
+		clear(s.memory.Ended) // the same plan comes of the same beginning alone
+	} else if s.memory != nil {
 		if _, known := s.memory.Ended[methods.GivenName]; known {
 			s.startFrom(s.given)
 			return how, r, nil

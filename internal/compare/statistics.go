@@ -30,15 +30,15 @@ const Confidence = 0.95
 func Interval(xs []float64) (low, high float64, ok bool) {
 	s := slices.Sorted(slices.Values(xs))
 	n := len(s)
-	tail, term := 0.0, math.Pow(0.5, float64(n)) // P(B = 0)
+	tail, term := 0.0, -float64(n)*math.Ln2 // the logarithm of P(B = 0), which is 0 for many values
 	k := 0
 	for i := range n / 2 {
-		tail += term
+		tail += math.Exp(term)
 		if 1-2*tail < Confidence {
 			break
 		}
 		k = i + 1
-		term *= float64(n-i) / float64(i+1)
+		term += math.Log(float64(n-i) / float64(i+1))
 	}
 	if k == 0 {
 		return 0, 0, false

@@ -43,6 +43,15 @@ func TestIntervalIsNarrowestThatCovers(t *testing.T) {
 			t.Errorf("%d values: %v to %v, %v; want the %d-th from either end", n, low, high, ok, best)
 		}
 	}
+	// Of many values the binomial is near the normal distribution: half of 5,000 less 1.96
+	// times their standard deviation.
+	many := make([]float64, 5000)
+	for i := range many {
+		many[i] = float64(i + 1)
+	}
+	if low, high, ok := compare.Interval(many); !ok || math.Abs(low-(2500-0.98*math.Sqrt(5000))) > 2 || high != 5001-low {
+		t.Errorf("5000 values: %v to %v, %v", low, high, ok)
+	}
 	if _, _, ok := compare.Interval(make([]float64, 5)); ok {
 		t.Error("five values have an interval")
 	}

@@ -58,7 +58,11 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 		if !r.Feasible {
 			continue
 		}
-		gap := r.objective()/s.LowerBound - 1
+		bounded := r.objective() // of a measured row the prediction, which the bound is of
+		if r.Predicted != nil {
+			bounded = *r.Predicted
+		}
+		gap := bounded/s.LowerBound - 1
 		if r.Gap = &gap; math.IsNaN(gap) || math.IsInf(gap, 0) {
 			r.Gap = nil
 		}

@@ -43,6 +43,23 @@ func TestAuditOfRecordedSearches(t *testing.T) {
 	}
 }
 
+// Rows that were measured, whose gaps are those of their predictions.
+func TestAuditOfMeasuredSearches(t *testing.T) {
+	files, err := filepath.Glob("../../experiments/hardware/h200/search-*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded searches: %v", err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, checked, err := report.Audit(data); err != nil || len(found) > 0 || checked < 20 {
+			t.Errorf("%s: %d checked, found %v, error %v", path, checked, found, err)
+		}
+	}
+}
+
 func TestAuditErrors(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{`{"format": "placer plan 1"}`, `format is "placer plan 1", want "placer compare 1" or "placer search 1"`},
