@@ -186,17 +186,26 @@ func Best(rows []Row) (best *Row) {
 	return best
 }
 
+// next returns the number of micro-batches behind m that a share is divided into: the next power
+// of two, and behind those the share itself.
+func next(m, share int64) int64 {
+	if m < share && 2*m > share {
+		return share
+	}
+	return 2 * m
+}
+
 // divided returns s with every number of micro-batches that is worth a try.
 func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
 	share := x.c.Batch / int64(s.Data)
 	if x.c.Batch%int64(s.Data) != 0 {
 		share = 0
 	}
-	for m := int64(1); m <= share; m *= 2 {
+	for m := int64(1); m <= share; m = next(m, share) {
 		if share%m != 0 || x.c.MicroBatches > 0 && int64(x.c.MicroBatches) != m {
 			continue
 		}
-		if s.Pipeline > 1 && m < int64(s.Pipeline) && 2*m <= share && x.c.MicroBatches == 0 {
+		if s.Pipeline > 1 && m < int64(s.Pipeline) && share%(2*m) == 0 && x.c.MicroBatches == 0 {
 			continue // a pipeline is filled where it can be
 		}
 		s.MicroBatches = int(m)

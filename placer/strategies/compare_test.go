@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"placer/graph/strategy"
@@ -46,6 +47,27 @@ func TestMostOps(t *testing.T) {
 		}
 		if most := x.models.opsOf(x.judge, s); r.Ops-10*s.Pipeline > most { // transfers
 			t.Errorf("%v has %d ops, the estimate is %d", s, r.Ops, most)
+		}
+	}
+}
+
+// TestShares: a share that is no power of two is divided as far as it goes.
+func TestShares(t *testing.T) {
+	m, err := hw.Take("a100", 4, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for batch, want := range map[int64][]int{6: {2, 6}, 12: {4, 12}, 16: {4, 8, 16}, 3: {1, 3}} {
+		x, err := NewComparison(source(), family(small[0]), m, Config{Batch: batch, Clock: func() float64 { return 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, s := range x.divided(piped(strategy.OneFOneB, 4, 0, 1)) {
+			got = append(got, s.MicroBatches)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("a batch of %d: micro-batches %v, want %v", batch, got, want)
 		}
 	}
 }

@@ -239,14 +239,14 @@ next:
 			return true
 		}
 	}
-	// A net that is cut is paid for by an accelerator at least, and by two where
-	// there is no CPU.
-	payers := 2.0
+	// A net that is cut is paid for by two accelerators where there is no CPU, by one beside
+	// a CPU, and between two CPUs by nobody.
+	payers := 2
 	for c := range p.x.Classes {
 		if p.x.Classes[c].CPU {
-			payers = 1
+			payers -= len(p.x.Classes[c].Devices)
 		}
 	}
-	work, capacity := p.x.work(payers * p.cut)
+	work, capacity := p.x.work(float64(max(0, payers)) * p.cut)
 	return work > capacity*p.t
 }

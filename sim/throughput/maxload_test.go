@@ -1,12 +1,14 @@
 package throughput_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"placer/graph"
+	"placer/graph/formats/times"
 	"placer/plan"
-
 	"placer/sim/throughput"
 	"placer/sim/throughput/throughputtest"
 )
@@ -82,5 +84,37 @@ func TestBoundIsBelowTheOptimum(t *testing.T) {
 	}
 	if solved < 100 || tight < solved/4 {
 		t.Errorf("of %d solved the bound was tight %d times in two tries each", solved, tight)
+	}
+}
+
+// TestBoundWithTwoCPUs: a tensor between two CPUs costs nobody anything, so a bound does not
+// count it. Two ops of 10 s whose tensor takes 5 s run on the CPUs, a third on the accelerator.
+func TestBoundWithTwoCPUs(t *testing.T) {
+	b := graph.NewBuilder("two CPUs")
+	for k, in := range [][]graph.TensorID{nil, {0}, nil} {
+		b.Op(graph.Op{Name: fmt.Sprint("op", k), Kind: "Layer", Forward: graph.None, Resident: 1}, in, graph.Tensor{Bytes: 8, Resident: true})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := []float64{10, 10, 10}
+	table := &times.Table{GraphHash: g.Hash(), Source: "a test", Bandwidth: 1, Transfer: []float64{5, 0, 0}, Models: []times.Model{
+		{Name: "a", Count: 1, Memory: 1 << 40, Seconds: seconds}, {Name: "c", CPU: true, Count: 2, Memory: 1 << 40, Seconds: seconds}}}
+	m, err := table.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := throughput.FromTable(g, m, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := throughput.NewEvaluator(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := e.Instance()
+	if best, bound := throughputtest.Optimum(x, nil), x.Bound(math.Inf(1)); best != 10 || bound > best*(1+1e-9) {
+		t.Errorf("the best load is %v, bounded by %v", best, bound)
 	}
 }

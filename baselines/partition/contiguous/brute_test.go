@@ -3,10 +3,13 @@ package contiguous
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"placer/graph"
+	"placer/graph/formats/times"
 	"placer/sim/throughput"
 	"placer/sim/throughput/throughputtest"
 )
@@ -82,5 +85,32 @@ func TestStopsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := Solve(ctx, s, Default()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// TestOpsThatOneKindCannotRun: an op that no accelerator runs leaves their room for the others
+// as it is.
+func TestOpsThatOneKindCannotRun(t *testing.T) {
+	b := graph.NewBuilder("a chain")
+	for k, in := range [][]graph.TensorID{nil, {0}, {1}} {
+		b.Op(graph.Op{Name: fmt.Sprint("op", k), Kind: "Layer", Forward: graph.None, Resident: 1}, in, graph.Tensor{Bytes: 8, Resident: true})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := &times.Table{GraphHash: g.Hash(), Source: "a test", Bandwidth: 1, Transfer: []float64{0.01, 0.01, 0.01}, Models: []times.Model{
+		{Name: "a", Count: 2, Memory: 1 << 40, Seconds: []float64{math.Inf(1), 1, 1}}, {Name: "c", CPU: true, Count: 1, Memory: 1 << 40, Seconds: []float64{1, 10, 10}}}}
+	m, err := table.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := throughput.FromTable(g, m, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Solve(t.Context(), s, Default())
+	if err != nil || !r.Optimal || r.Seconds > 1.1 {
+		t.Errorf("%+v, %v: want one op on each device", r, err)
 	}
 }

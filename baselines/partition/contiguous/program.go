@@ -93,10 +93,12 @@ func (p *program) room() {
 	ratio := make([]float64, len(p.b.Classes))
 	for c := range ratio {
 		for b, t := range p.b.Classes[c].Seconds {
-			if a := p.b.Classes[0].Seconds[b]; a > 0 && t > 0 {
-				ratio[c] = max(ratio[c], a/t)
-			} else if a > 0 {
+			switch a := p.b.Classes[0].Seconds[b]; {
+			case a == 0 || math.IsInf(t, 1): // it takes nothing of this block
+			case t == 0:
 				ratio[c] = math.Inf(1)
+			default:
+				ratio[c] = max(ratio[c], a/t)
 			}
 		}
 	}

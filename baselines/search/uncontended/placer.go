@@ -46,10 +46,15 @@ func (u Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			c.Steps = 100_000
 		}
 		c.Seed = p.Seed + round<<32
+		tried := false
 		device, _ = Search(ctx, p.Graph, clock, device, c, func(best []uint8) bool {
 			track.Try(best)
+			tried = true
 			return !track.Done()
 		})
+		if !tried { // it was shorter than from one trial to the next
+			track.Try(device)
+		}
 		if p.Budget.Evaluations > 0 && round > math.MaxInt16 {
 			break
 		}

@@ -179,3 +179,18 @@ func Example() {
 	// Output:
 	// on one device 55.00 s, on three 17.50 s
 }
+
+// TestFewEvaluations: a round too short for a trial ends with one.
+func TestFewEvaluations(t *testing.T) {
+	p, err := problem(rand.New(rand.NewPCG(1, 2)), 12, 4, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 4; n++ {
+		p.Budget = plan.Budget{Evaluations: n}
+		out, err := uncontended.Placer{}.Place(t.Context(), p)
+		if err != nil || out.Evaluations < min(n, 2) || out.Evaluations > n+1 {
+			t.Errorf("%d evaluations: %+v, %v", n, out, err)
+		}
+	}
+}
