@@ -208,3 +208,35 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestPartsInForwardOrder: where all weights come first, parts stand as they run all the same,
+// those without weights among them.
+func TestPartsInForwardOrder(t *testing.T) {
+	b := graph.NewBuilder("net")
+	weight := func(module string) graph.TensorID {
+		return b.Output(b.Op(graph.Op{Name: module + ".weight", Module: module, Kind: "VariableV2", Resident: 8, Forward: graph.None}, nil, graph.Tensor{Bytes: 8, Resident: true}), 0)
+	}
+	x := b.Output(b.Op(graph.Op{Name: "x", Kind: "Placeholder", Forward: graph.None}, nil, graph.Tensor{Bytes: 8}), 0)
+	conv, fc := weight("conv"), weight("fc")
+	for _, l := range []struct {
+		module string
+		in     []graph.TensorID
+	}{{"conv", []graph.TensorID{conv}}, {"relu", nil}, {"fc", []graph.TensorID{fc}}} {
+		x = b.Output(b.Op(graph.Op{Name: l.module, Module: l.module, Kind: "MatMul", Forward: graph.None}, append(l.in, x), graph.Tensor{Bytes: 8}), 0)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := formats.FindParts(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range parts.List {
+		got = append(got, p.Path)
+	}
+	if !slices.Equal(got, []string{"conv", "relu", "fc"}) {
+		t.Errorf("parts %v", got)
+	}
+}

@@ -56,11 +56,7 @@ func FindParts(g *graph.Graph) (*Parts, error) {
 	}
 	dropContainers(paths)
 	at := map[string]int32{}
-	for i := range n {
-		p.Of[i] = -1
-		if paths[i] == "" {
-			continue
-		}
+	part := func(i int) {
 		k, ok := at[paths[i]]
 		if !ok {
 			k = int32(len(p.List))
@@ -68,6 +64,17 @@ func FindParts(g *graph.Graph) (*Parts, error) {
 			p.List = append(p.List, Part{paths[i], -1})
 		}
 		p.Of[i] = k
+	}
+	for i := range n { // weights may all come first, in the order in which a program registers them
+		p.Of[i] = -1
+		if o := g.Op(graph.OpID(i)); paths[i] != "" && o.Phase == graph.Forward && computes(o) {
+			part(i)
+		}
+	}
+	for i := range n {
+		if paths[i] != "" {
+			part(i)
+		}
 	}
 	p.fill(g)
 	p.number()
@@ -78,6 +85,15 @@ func FindParts(g *graph.Graph) (*Parts, error) {
 		}
 	}
 	return p, nil
+}
+
+// computes reports whether o is no weight, constant or input.
+func computes(o *graph.Op) bool {
+	switch o.Kind.Class() {
+	case graph.ClassVariable, graph.ClassConst, graph.ClassInput:
+		return false
+	}
+	return true
 }
 
 // blockOf returns the path of the block that a module is in, or the module's own.
