@@ -161,6 +161,31 @@ func TestWrittenByOthers(t *testing.T) {
 	}
 }
 
+// TestSharesOfMemory: without -ts, or with nothing but zeros, llama.cpp shares layers out by
+// the GPUs' memory; a GPU that -ts does not name gets none.
+func TestSharesOfMemory(t *testing.T) {
+	g, m := decoder(t, 4), machine(t, 2)
+	m.Devices[0].Memory = 3 * m.Devices[1].Memory // four layers and the output in five places
+	for text, want := range map[string][]uint8{
+		"llama-server -ngl 99":         {0, 0, 0, 0, 0, 1, 1},
+		"llama-server -ngl 99 -ts 0,0": {0, 0, 0, 0, 0, 1, 1},
+		"llama-server -ngl 99 -ts 1":   {0, 0, 0, 0, 0, 0, 0},
+		"llama-server -ngl 99 -ts 1,1": {0, 0, 0, 0, 1, 1, 1},
+	} {
+		p, err := formats.Read([]byte(text), "f", g, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := formats.FindParts(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parts.Majority(p.Device, nil); !slices.Equal(got, want) {
+			t.Errorf("%s: parts on %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	g, m := decoder(t, 4), machine(t, 2)
 	for text, want := range map[string]string{

@@ -117,18 +117,20 @@ func readLlama(data []byte, s *Split) error {
 	if cpu < 0 && active < layers {
 		return fmt.Errorf("%d layers are on the CPU, which machine %s does not have", layers-active, s.Machine.Name)
 	}
-	share := slices.Repeat([]float64{1}, len(gpus))
+	share := make([]float64, len(gpus))
 	if found := llamaShares.FindSubmatch(data); found != nil {
 		if share, err = sharesIn(string(found[1]), s.Machine, len(gpus)); err != nil {
 			return err
 		}
 	}
+	if !slices.ContainsFunc(share, func(x float64) bool { return x > 0 }) {
+		for i, d := range gpus { // the program's default, of GPUs that nothing else uses
+			share[i] = float64(s.Machine.Devices[d].Memory)
+		}
+	}
 	total := 0.0
 	for _, x := range share {
 		total += x
-	}
-	if active > 0 && total == 0 {
-		return fmt.Errorf("-ts gives no GPU a share")
 	}
 	place := func(layer int) uint8 {
 		start := layers + 1 - active
@@ -157,9 +159,9 @@ func readLlama(data []byte, s *Split) error {
 	return s.override(data, cpu, gpus)
 }
 
-// sharesIn reads the shares of so many GPUs; those that are not named have one each.
+// sharesIn reads the shares of so many GPUs; those that are not named have none.
 func sharesIn(text string, m *hw.Machine, gpus int) ([]float64, error) {
-	share := slices.Repeat([]float64{1}, gpus)
+	share := make([]float64, gpus)
 	for i, part := range regexp.MustCompile(`[,/]`).Split(text, -1) {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil || x < 0 || i >= gpus && x > 0 {
