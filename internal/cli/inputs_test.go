@@ -222,3 +222,16 @@ func TestStoppedFit(t *testing.T) {
 		t.Errorf("exit %d: %s", code, log)
 	}
 }
+
+// A plan that does not fit is said not to, beside its spread too.
+func TestSpreadOfWhatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	planFile, graph := filepath.Join(dir, "plan.json"), []string{"--workload", "rnnlm8", "--gpus", "1"}
+	if code, _, stderr := runHere(append([]string{"place", "-q", "--samples", "1", "-o", planFile}, graph...)...); code != exitInfeasible {
+		t.Fatal(code, stderr)
+	}
+	code, stdout, stderr := runHere(append([]string{"simulate", "-q", "--json", "--robust", "p95", "--plan", planFile}, graph...)...)
+	if code != exitInfeasible || !strings.Contains(stdout, `"feasible": false`) {
+		t.Errorf("exit %d: %.600s%s", code, stdout, stderr)
+	}
+}

@@ -28,11 +28,16 @@ import (
 // planOwn stands for what the plan itself says.
 const planOwn = "plan"
 
+// simulateFlags are the flags of simulate.
+type simulateFlags struct {
+	inputFlags
+	how                                    problem.Options
+	scheduler, plan, fusion, trace, robust string
+	json                                   bool
+}
+
 func (c *console) simulateCommand() *cobra.Command {
-	var in inputFlags
-	var how problem.Options
-	var scheduler, planFile, fusion, traceFile, robustly string
-	var asJSON bool
+	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Predict a plan's step time and memory, and say what takes the time",
@@ -41,82 +46,87 @@ func (c *console) simulateCommand() *cobra.Command {
 			"with the reason of each wait.",
 		Example: "  placer simulate --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json --trace step.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := in.check(cmd, planFile); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if planFile == "" {
-				return usagef("name a plan by --plan")
-			}
-			if !slices.Contains([]string{planOwn, "none", "default"}, fusion) {
-				return usagef("unknown fusion %q, want plan, none or default", fusion)
-			}
-			how.Scheduler = problem.FIFO
-			if scheduler != planOwn {
-				how.Scheduler = problem.Scheduler(scheduler)
-			}
-			if err := bench.CheckOptions(&how); err != nil {
-				return err
-			}
-			if robustly != "" {
-				c, err := robust.Parse(robustly)
-				if err != nil {
-					return usage(err)
-				}
-				how.Robust = &c
-			}
-			if err := fileOnly("--trace", traceFile); err != nil {
-				return err
-			}
-			return c.simulate(cmd.Context(), &in, planFile, how, scheduler, fusion, traceFile, asJSON)
+			return c.simulate(cmd.Context(), &f)
 		},
 	}
-	in.add(cmd.Flags())
-	cmd.Flags().StringVar(&planFile, "plan", "", "plan `FILE`, or what 'export --to' writes for another program; - reads stdin")
-	addJudging(cmd.Flags(), &how.Objective, &how.Contention)
-	cmd.Flags().StringVar(&scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
-	cmd.Flags().StringVar(&fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
-	cmd.Flags().StringVar(&robustly, "robust", "", "also a quantile of the step over 1000 machines that deviate by the model's error, as p95")
-	cmd.Flags().StringVar(&traceFile, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`, or what 'export --to' writes for another program; - reads stdin")
+	addJudging(cmd.Flags(), &f.how.Objective, &f.how.Contention)
+	cmd.Flags().StringVar(&f.scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
+	cmd.Flags().StringVar(&f.fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
+	cmd.Flags().StringVar(&f.robust, "robust", "", "also a quantile of the step over 1000 machines that deviate by the model's error, as p95")
+	cmd.Flags().StringVar(&f.trace, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
 }
 
-func (c *console) simulate(ctx context.Context, in *inputFlags, planFile string, how problem.Options, scheduler, fused, traceFile string, asJSON bool) error {
-	l, m, err := c.load(in)
+// check completes how the plan is judged and reports the first fault.
+func (f *simulateFlags) check(cmd *cobra.Command) error {
+	if err := f.inputFlags.check(cmd, f.plan); err != nil {
+		return err
+	}
+	if f.plan == "" {
+		return usagef("name a plan by --plan")
+	}
+	if !slices.Contains([]string{planOwn, "none", "default"}, f.fusion) {
+		return usagef("unknown fusion %q, want plan, none or default", f.fusion)
+	}
+	f.how.Scheduler = problem.FIFO
+	if f.scheduler != planOwn {
+		f.how.Scheduler = problem.Scheduler(f.scheduler)
+	}
+	if err := bench.CheckOptions(&f.how); err != nil {
+		return err
+	}
+	if f.robust != "" {
+		c, err := robust.Parse(f.robust)
+		if err != nil {
+			return usage(err)
+		}
+		f.how.Robust = &c
+	}
+	return fileOnly("--trace", f.trace)
+}
+
+func (c *console) simulate(ctx context.Context, f *simulateFlags) error {
+	l, m, err := c.load(&f.inputFlags)
 	if err != nil {
 		return err
 	}
-	p, err := c.planOf(planFile, &l, m)
+	p, err := c.planOf(f.plan, &l, m)
 	if err != nil {
 		return err
 	}
 	g := l.Graph
-	s, priority, err := problem.Simulator(l.Source, m, how)
+	s, priority, err := problem.Simulator(l.Source, m, f.how)
 	if err != nil {
 		return err
 	}
-	if scheduler != planOwn {
+	if f.scheduler != planOwn {
 		p.Priority = priority
 	}
-	switch fused {
+	switch f.fusion {
 	case "none":
 		p.Fusion = nil
 	case "default":
 		p.Fusion = fusion.Default(fuse.NewRules(g), p.Device)
 	}
-	r, err := s.Run(p, sim.Options{Trace: traceFile != ""})
+	r, unfit := s.Run(p, sim.Options{Trace: f.trace != ""})
 	var infeasible *sim.Infeasible
-	if err != nil && !errors.As(err, &infeasible) {
-		return err
+	if unfit != nil && !errors.As(unfit, &infeasible) {
+		return unfit
 	}
-	if traceFile != "" {
-		if err := writeTrace(traceFile, r.Trace, g, m); err != nil {
+	if f.trace != "" {
+		if err := writeTrace(f.trace, r.Trace, g, m); err != nil {
 			return err
 		}
 	}
 	var spread *report.Spread
-	if how.Robust != nil {
-		if spread, err = spreadOf(ctx, l, m, p, how); err != nil {
+	if f.how.Robust != nil {
+		if spread, err = spreadOf(ctx, l, m, p, f.how); err != nil {
 			return err
 		}
 	}
@@ -124,17 +134,20 @@ func (c *console) simulate(ctx context.Context, in *inputFlags, planFile string,
 	if p.Fusion != nil {
 		bound = s.FusedLowerBound()
 	}
-	doc := report.Simulate(g, m, p, r, bound, err)
-	doc.Fusion, doc.Spread = fused, spread
-	doc.Scheduler = scheduler
-	over, err := judgeBy(doc, l.Source, m, p, how)
+	if ctx.Err() != nil { // of the bound there are parts alone
+		return ctx.Err()
+	}
+	doc := report.Simulate(g, m, p, r, bound, unfit)
+	doc.Fusion, doc.Spread = f.fusion, spread
+	doc.Scheduler = f.scheduler
+	over, err := judgeBy(doc, l.Source, m, p, f.how)
 	if err != nil {
 		return err
 	}
-	if err := c.print(asJSON, doc); err != nil {
+	if err := c.print(f.json, doc); err != nil {
 		return err
 	}
-	if infeasible != nil && how.Objective.Normal() != plan.Throughput { // which counts memory in its own way
+	if infeasible != nil && f.how.Objective.Normal() != plan.Throughput { // which counts memory in its own way
 		return infeasible
 	}
 	return over
