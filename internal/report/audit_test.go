@@ -27,7 +27,7 @@ func TestAuditOfRecordedSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 		found, checked, err := report.Audit(data)
-		if err != nil || len(found) > 0 || checked < 20 {
+		if err != nil || len(found) > 0 || checked < 50 {
 			t.Errorf("%s: %d checked, found %v, error %v", path, checked, found, err)
 		}
 		var doc map[string]any
