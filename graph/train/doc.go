@@ -11,9 +11,11 @@
 // (fallback.go).
 //
 // Two conventions let cost models tell apart what runs on the device:
-//   - An op with no FLOPs and no Bytes launches no kernel. Shape arithmetic runs
-//     on the host, a Sum over no axes passes its input on, and initializers run
-//     before the step.
+//   - An op with no FLOPs and no Bytes launches no kernel in TensorFlow. Shape
+//     arithmetic runs on the host, a Sum over no axes passes its input on, and
+//     initializers run before the step. Package roofline goes by the kind and
+//     charges those whose kind has kernels a launch
+//     (docs/hardware-models.md, Launch).
 //   - Op.Bytes differs from what Build would fill in only where the op updates in
 //     place or touches some rows of its operand.
 //
