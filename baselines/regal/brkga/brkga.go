@@ -181,10 +181,13 @@ func (s *search) evolve() {
 	}
 	for {
 		for k := range now {
-			if !s.generation(now[k], next[k]) {
+			full, more := s.generation(now[k], next[k])
+			if full {
+				now[k], next[k] = next[k], now[k]
+			}
+			if !more {
 				return
 			}
-			now[k], next[k] = next[k], now[k]
 		}
 	}
 }
@@ -199,8 +202,9 @@ func (s *search) room() []individual {
 	return all
 }
 
-// generation fills next from now, which is sorted, and sorts it.
-func (s *search) generation(now, next []individual) bool {
+// generation fills next from now, which is sorted, and sorts it if it is filled. It reports
+// whether it is, and whether the search goes on.
+func (s *search) generation(now, next []individual) (full, more bool) {
 	elites, children := s.c.Elites, s.c.Chromosomes-s.c.Mutants
 	for i := range elites {
 		copy(next[i].keys, now[i].keys)
@@ -214,12 +218,12 @@ func (s *search) generation(now, next []individual) bool {
 		} else {
 			s.d.Sample(s.r, next[i].keys)
 		}
-		if !s.evaluate(&next[i]) {
-			return false
+		if more = s.evaluate(&next[i]); !more && i < len(next)-1 {
+			return false, false
 		}
 	}
 	byCost(next)
-	return true
+	return true, more
 }
 
 // cross writes into child each key of elite with probability threshold/65536,

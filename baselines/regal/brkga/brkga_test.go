@@ -123,6 +123,23 @@ func TestBudgetAndCheckpoints(t *testing.T) {
 	}
 }
 
+// A generation that ends with the budget is the last full one.
+func TestLastGeneration(t *testing.T) {
+	c := brkga.Config{Populations: 1, Chromosomes: 30, Elites: 6, Mutants: 6, EliteBias: 0.6}
+	last := func(evaluations int) [][]float32 {
+		return brkga.Run(context.Background(), point(20), brkga.Uniform{}, c, brkga.Budget{Evaluations: evaluations}, stream(5)).Population
+	}
+	for _, full := range []int{30, 30 + 24, 30 + 2*24} {
+		at, behind := last(full), last(full+1)
+		if !slices.EqualFunc(at, behind, slices.Equal) {
+			t.Errorf("the population of %d evaluations is not that of %d, whose last is of a generation that has begun", full, full+1)
+		}
+	}
+	if slices.EqualFunc(last(54), last(53), slices.Equal) {
+		t.Error("a generation that is one short counts as full")
+	}
+}
+
 func TestStopsWithContext(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
