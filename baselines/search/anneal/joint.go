@@ -55,8 +55,11 @@ func (a Placer) placeJointly(ctx context.Context, p *plan.Problem) (*plan.Outcom
 }
 
 // decisions returns what to start from, placements complete with the problem's
-// priorities and fusion.
+// priorities and fusion; none where a placement is neither given nor asked for.
 func (a Placer) decisions(p *plan.Problem) (ds []plan.Decision) {
+	if !p.Decides(plan.Place) && p.Device == nil {
+		return nil
+	}
 	ds = slices.Clone(a.From)
 	for _, s := range a.Starts {
 		ds = append(ds, plan.Decision{Device: s})
@@ -65,9 +68,7 @@ func (a Placer) decisions(p *plan.Problem) (ds []plan.Decision) {
 		for k := range ds { // the placement is given
 			ds[k].Device = p.Device
 		}
-		if p.Device != nil {
-			ds = append(ds, plan.Decision{Device: p.Device})
-		}
+		ds = append(ds, plan.Decision{Device: p.Device})
 	}
 	for k, d := range ds {
 		ds[k] = d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion})

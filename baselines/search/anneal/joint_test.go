@@ -2,6 +2,7 @@ package anneal
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -195,5 +196,17 @@ func TestNothingToFuse(t *testing.T) {
 	o, err := Placer{Workers: 1}.Place(t.Context(), p)
 	if err != nil || o.Score != p.Evaluate(p.Device) {
 		t.Errorf("outcome %+v, error %v", o, err)
+	}
+}
+
+// Without a placement that is given, or asked for, there is none, whatever a start has.
+func TestNoPlacement(t *testing.T) {
+	p := jointProblem(t, plan.Schedule|plan.Fuse, 50)
+	start := plan.Decision{Device: p.Device, Fusion: fusion.All(p.Graph.NumOps())}
+	p.Device = nil
+	for _, a := range []Placer{{}, {From: []plan.Decision{start}}, {Starts: [][]uint8{start.Device}}} {
+		if o, err := a.Place(t.Context(), p); !errors.Is(err, errNoDevice) {
+			t.Errorf("%+v, error %v, want %v", o, err, errNoDevice)
+		}
 	}
 }
