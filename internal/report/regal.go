@@ -62,6 +62,10 @@ func (r *Regal) WriteText(w io.Writer) error {
 	pg.prosef("REGAL table 1, %s: %d graphs of %.0f ops on average, %d devices, %s, %d evaluations, seed %d\n", r.Task, r.Graphs, r.MeanOps, r.Devices, memory, r.Evaluations, r.Seed)
 	t := newTable("method", ">over BRKGA 5K", ">(paper)", ">median", ">95% interval", ">gap", ">(paper)", ">gap to bound", ">worst", ">optimal", ">win/tie/loss", ">cpu ms", ">worst")
 	for _, x := range r.Rows {
+		if x.Graphs == 0 && x.Infeasible > 0 {
+			t.row(x.Method, fmt.Sprintf("fits on none of %d", x.Infeasible))
+			continue
+		}
 		if x.Graphs == 0 {
 			t.row(x.Method, "does not apply")
 			continue
