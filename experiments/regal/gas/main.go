@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,15 +28,26 @@ func main() {
 	seed := flag.Uint64("seed", 2000, "seed of graphs and training")
 	out := flag.String("o", "", "file of the weights")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "gas: %q: want flags alone\n", flag.Args())
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := train(ctx, t, *graphs, *seed, *out); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, "gas:", err)
 		os.Exit(1)
 	}
 }
 
+// train trains on so many graphs of a seed and writes the weights to out.
 func train(ctx context.Context, t gas.Training, graphs int, seed uint64, out string) error {
+	if out == "" {
+		return errors.New("-o: want a file for the weights")
+	}
+	if graphs < 1 || t.Steps < 1 {
+		return fmt.Errorf("-graphs %d, -steps %d: want at least 1", graphs, t.Steps)
+	}
 	backend, err := nn.NewBackend(nn.Default())
 	if err != nil {
 		return err
