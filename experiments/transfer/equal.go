@@ -86,12 +86,22 @@ func judgeEqual(policies map[string]*sequential.Policy, folder, only string, see
 	if policies["-"], err = pretrained.Policy(); err != nil {
 		return err
 	}
+	var cases []equalCase
+	var names []string
 	for line := range bytes.Lines(list) {
 		var c equalCase
 		if _, err := fmt.Sscan(string(line), &c.set, &c.workload, &c.gpu, &c.devices, &c.heldOut, &c.ways); err != nil {
 			return fmt.Errorf("%s: %q: %w", graphsFile, line, err)
 		}
-		if only != "" && !slices.Contains(strings.Split(only, ","), c.workload) {
+		cases, names = append(cases, c), append(names, c.workload)
+	}
+	asked, err := chosen(only, names)
+	if err != nil {
+		return err
+	}
+	for i := range cases {
+		c := &cases[i]
+		if !asked(c.workload) {
 			continue
 		}
 		policy := policies[c.heldOut]

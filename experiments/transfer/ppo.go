@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"placer/internal/fsx"
 	"placer/placer/policy/sequential"
@@ -56,19 +55,22 @@ func judgePPO(policies map[string]*sequential.Policy, folder, out, only string, 
 	if err != nil {
 		return err
 	}
+	asked, err := chosen(only, workloadsOf(rows))
+	if err != nil {
+		return err
+	}
 	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		for i := range rows {
 			r := &rows[i]
-			if only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
+			if !asked(r.Workload) {
 				continue
 			}
 			if slices.ContainsFunc(all, func(x ppoSeed) bool { return x.Workload == r.Workload && x.Seed == seed }) {
 				continue
 			}
-			family := strings.TrimRight(r.Workload, "0123456789")
-			policy := policies[family]
+			policy := policies[r.family()]
 			if policy == nil {
-				return fmt.Errorf("%s: no policy holds out %s", r.Workload, family)
+				return fmt.Errorf("%s: no policy holds out %s", r.Workload, r.family())
 			}
 			x, err := r.ppoOnce(policy, seed)
 			if err != nil {

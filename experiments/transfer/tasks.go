@@ -43,16 +43,20 @@ func tasksCommand() command {
 	}}
 }
 
-// judgeTasks judges the cases by the policies that do not know their families.
+// judgeTasks judges the cases by the policies that do not know their families. Each family has
+// to have one: what is written takes the place of all cases.
 func judgeTasks(policies map[string]*sequential.Policy, out string) error {
+	families := []string{"trfxl", "rnnlm", "gnmt"}
+	for _, family := range families {
+		if policies[family] == nil {
+			return fmt.Errorf("no policy holds out %s", family)
+		}
+	}
 	var rows []taskRow
 	for _, gpu := range []string{"v100", "p100"} {
-		for _, family := range []string{"trfxl", "rnnlm", "gnmt"} {
+		for _, family := range families {
+			p := policies[family]
 			for _, devices := range []int{2, 4, 8} {
-				p := policies[family]
-				if p == nil {
-					continue
-				}
 				r := taskRow{Workload: fmt.Sprint(family, devices), GPU: gpu, Devices: devices}
 				if err := r.judge(p); err != nil {
 					return fmt.Errorf("%s on %s: %w", r.Workload, gpu, err)
@@ -115,23 +119,48 @@ func (r *taskRow) judge(policy *sequential.Policy) error {
 	return err
 }
 
-// writeTasks writes the rows and the geometric mean of those that fit one device.
+// writeTasks writes the rows and geometric means: of those that fit one device, and of all.
+// What does not fit is in no mean.
 func writeTasks(w io.Writer, rows []taskRow) error {
 	fmt.Fprintln(w, "| case | TF default | placement | everything fused | joint | joint less than TF default | than placement | CPU s |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|")
-	sum, place, rules, n := 0.0, 0.0, 0.0, 0
+	var tf, place, rules pairs
 	for _, r := range rows {
-		tf, less := "does not fit", "-"
-		if r.Default > 0 {
-			tf, less = fmt.Sprintf("%.4g ms", 1e3*r.Default), share(100*(1-r.Joint/r.Default))
-			sum += math.Log(r.Joint / r.Default)
-			n++
-		}
-		place += math.Log(r.Joint/r.Place) / float64(len(rows))
-		rules += math.Log(r.Joint/r.Rules) / float64(len(rows))
-		fmt.Fprintf(w, "| %s on %s x %d | %s | %.4g ms | %.4g ms | %.4g ms | %s | %s | %.1f |\n", r.Workload, r.GPU, r.Devices, tf, 1e3*r.Place, 1e3*r.Rules, 1e3*r.Joint, less, share(100*(1-r.Joint/r.Place)), r.Took)
+		fmt.Fprintf(w, "| %s on %s x %d | %s | %s | %s | %s | %s | %s | %.1f |\n", r.Workload, r.GPU, r.Devices,
+			fitting(r.Default), fitting(r.Place), fitting(r.Rules), fitting(r.Joint), tf.add(r.Joint, r.Default), place.add(r.Joint, r.Place), r.Took)
+		rules.add(r.Joint, r.Rules)
 	}
-	_, err := fmt.Fprintf(w, "\nGeometric means: joint %.1f%% less than TensorFlow's default (%d cases that fit one GPU), %.1f%% less than placement alone, %.1f%% less than with everything fused (all %d).\n",
-		100*(1-math.Exp(sum/float64(max(1, n)))), n, 100*(1-math.Exp(place)), 100*(1-math.Exp(rules)), len(rows))
+	said := fmt.Sprintf("%s less than placement alone, %s less than with everything fused (all %d)", place.mean(), rules.mean(), len(rows))
+	if place.n < len(rows) || rules.n < len(rows) {
+		said = fmt.Sprintf("%s less than placement alone (%d of %d), %s less than with everything fused (%d of %d)", place.mean(), place.n, len(rows), rules.mean(), rules.n, len(rows))
+	}
+	_, err := fmt.Fprintf(w, "\nGeometric means: joint %s less than TensorFlow's default (%d cases that fit one GPU), %s.\n", tf.mean(), tf.n, said)
 	return err
 }
+
+// fitting writes a step time, 0 where the plan does not fit.
+func fitting(seconds float64) string {
+	if seconds == 0 {
+		return "does not fit"
+	}
+	return fmt.Sprintf("%.4g ms", 1e3*seconds)
+}
+
+// pairs collects step times beside others.
+type pairs struct {
+	log float64
+	n   int
+}
+
+// add takes in a pair of which both fit, and writes by how much the first is shorter.
+func (x *pairs) add(ours, theirs float64) string {
+	if ours == 0 || theirs == 0 {
+		return "-"
+	}
+	x.log += math.Log(ours / theirs)
+	x.n++
+	return share(100 * (1 - ours/theirs))
+}
+
+// mean writes the reduction of the geometric mean.
+func (x *pairs) mean() string { return share(100 * (1 - math.Exp(x.log/float64(max(1, x.n))))) }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"placer/internal/fsx"
 	"placer/placer/policy/sequential"
@@ -35,7 +34,12 @@ type untrainedSeed struct {
 func untrainedCommand() command {
 	return command{"untrained", "fine-tune from an untrained network, into untrained.csv and untrained.md; takes no policies", func(f *flag.FlagSet) func([]string) error {
 		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of fine-tuning")
-		return func([]string) error { return judgeUntrained(*out, *only, *seeds) }
+		return func(files []string) error {
+			if len(files) > 0 {
+				return fmt.Errorf("%q: it takes no policies", files)
+			}
+			return judgeUntrained(*out, *only, *seeds)
+		}
 	}}
 }
 
@@ -54,9 +58,13 @@ func judgeUntrained(folder, only string, seeds int) error {
 	if err != nil {
 		return err
 	}
+	asked, err := chosen(only, workloadsOf(rows))
+	if err != nil {
+		return err
+	}
 	for i := range rows {
 		r := &rows[i]
-		if only != "" && !slices.Contains(strings.Split(only, ","), r.Workload) {
+		if !asked(r.Workload) {
 			continue
 		}
 		for seed := uint64(1); seed <= uint64(seeds); seed++ {
