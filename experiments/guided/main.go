@@ -8,6 +8,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"placer/internal/fsx"
 	"placer/plan"
 )
 
@@ -33,9 +35,13 @@ func main() {
 	flag.StringVar(&e.out, "o", "experiments/guided", "folder of runs.tsv and table.md")
 	one := flag.String("pair", "", "run graph:seconds:seed:chance:guided, or one way of them, and print the rows")
 	flag.Parse()
-	var err error
-	if e.tasks, err = plan.ParseTasks(*tasks); err == nil {
-		e.budgets, e.rows = strings.Split(*seconds, ","), *rows
+	e.rows = *rows
+	err := e.check(flag.Args())
+	if err == nil {
+		e.tasks, err = plan.ParseTasks(*tasks)
+	}
+	if err == nil {
+		e.budgets = strings.Split(*seconds, ",")
 		if e.networks == "" {
 			e.networks = filepath.Join(e.out, "networks")
 		}
@@ -60,6 +66,19 @@ type experiment struct {
 	drawn, jobs   int
 	search        string
 	out, networks string
+}
+
+// check returns an error for what would be run as something else, or not at all: arguments that
+// are no flags, ways of searching and graphs that do not exist.
+func (e *experiment) check(left []string) error {
+	if len(left) > 0 {
+		return fmt.Errorf("%q: want flags alone", left)
+	}
+	if e.search != annealing && e.search != portfolio {
+		return fmt.Errorf("-search %s: want %s or %s", e.search, annealing, portfolio)
+	}
+	_, err := e.graphs()
+	return err
 }
 
 // run runs what has no rows yet, each pair in a process of its own, and writes the table.
@@ -108,7 +127,10 @@ func (e *experiment) run() error {
 	}
 	table := summary(runs)
 	fmt.Print(table)
-	return os.WriteFile(filepath.Join(e.out, "table.md"), []byte(table), 0o644)
+	return fsx.WriteFile(filepath.Join(e.out, "table.md"), func(w io.Writer) error {
+		_, err := io.WriteString(w, table)
+		return err
+	})
 }
 
 // start runs pairs, so many at once as there are jobs, and adds their rows to the file at
@@ -198,5 +220,10 @@ func (e *experiment) graphs() (all []string, err error) {
 		return all, nil
 	}
 	asked := strings.Split(e.rows, ",")
+	for _, name := range asked {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("-rows %q: want some of %s", name, strings.Join(all, ", "))
+		}
+	}
 	return slices.DeleteFunc(all, func(g string) bool { return !slices.Contains(asked, g) }), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 
@@ -26,7 +27,8 @@ const (
 	portfolio = "portfolio"
 )
 
-// run is a line of runs.tsv. Times are in seconds.
+// run is a line of runs.tsv. Times are in seconds; the step of a plan that does not fit is
+// infinite.
 type run struct {
 	graph       string
 	budget      float64 // processor time
@@ -85,8 +87,16 @@ func (r *run) search(ctx context.Context, e *experiment, c *searched) error {
 	if err != nil {
 		return err
 	}
-	r.step, r.human, r.evaluations, r.spent = o.Score.Value, c.human, o.Evaluations, processor()-start
+	r.step, r.human, r.evaluations, r.spent = seconds(o.Score), c.human, o.Evaluations, processor()-start
 	return nil
+}
+
+// seconds is the step of a plan, infinite where it does not fit.
+func seconds(s plan.Score) float64 {
+	if !s.Feasible() {
+		return math.Inf(1)
+	}
+	return s.Value
 }
 
 // processor returns the processor time that the program has used, in seconds.
