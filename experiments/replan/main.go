@@ -10,7 +10,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -54,6 +56,15 @@ type row struct {
 // within says that the changed plan is at most 3% longer than the one from nothing.
 func (r *row) within() bool { return r.Fits && (!r.FreshFits || r.Step <= 1.03*r.Fresh) }
 
+// beside is by how much the changed plan is longer than the one from nothing, as a share,
+// infinite where it does not fit; ok is false where that one does not.
+func (r *row) beside() (share float64, ok bool) {
+	if r.FreshFits && !r.Fits {
+		return math.Inf(1), true
+	}
+	return r.Step/r.Fresh - 1, r.FreshFits
+}
+
 // possible says that what was on the lost device, which every plan loads again, is at most a
 // quarter of what the plan from nothing moves.
 func (r *row) possible() bool { return 4*r.Forced <= r.FreshMoved }
@@ -67,13 +78,18 @@ func main() {
 	evaluations := flag.Int("evaluations", 2000, "evaluations of each search")
 	seed := flag.Uint64("seed", 1, "seed")
 	flag.Parse()
-	if err := run(*out, strings.Fields(*names), *evaluations, *seed); err != nil {
+	if err := run(*out, strings.Fields(*names), *evaluations, *seed, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "replan:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, names []string, evaluations int, seed uint64) error {
+// run makes the rows that out lacks and prints the table of those with as many evaluations and
+// this seed. left is what stands behind the flags.
+func run(out string, names []string, evaluations int, seed uint64, left []string) error {
+	if len(left) > 0 {
+		return fmt.Errorf("%q: want flags alone", left)
+	}
 	rows, err := read(out)
 	if err != nil {
 		return err
@@ -100,8 +116,13 @@ func run(out string, names []string, evaluations int, seed uint64) error {
 		}
 		rows = append(rows, more...)
 	}
-	table(rows)
+	table(os.Stdout, of(rows, evaluations, seed))
 	return nil
+}
+
+// of returns the rows of so many evaluations and a seed.
+func of(rows []row, evaluations int, seed uint64) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.Evaluations != evaluations || r.Seed != seed })
 }
 
 func read(path string) (rows []row, err error) {
@@ -249,43 +270,68 @@ func find(p *problem.Problem, evaluations int, seed uint64) ([]uint8, plan.Score
 	return best.Device, best.Score, nil
 }
 
-// table prints what the rows of each workload come to.
-func table(rows []row) {
-	fmt.Println("| workload | on | devices lost | a quarter is possible | of these within 3% | and at most a quarter moved | step beside a search from nothing, worst, mean | others | within 3% | worst |")
-	fmt.Println("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-	var names []string
+// table prints what the rows of each workload on each machine come to.
+func table(w io.Writer, rows []row) {
+	fmt.Fprintln(w, "| workload | on | devices lost | a quarter is possible | of these within 3% | and at most a quarter moved | step beside a search from nothing, worst, mean | others | within 3% | worst |")
+	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+	type searched struct{ workload, gpu string }
+	var all []searched
 	for _, r := range rows {
-		if !slices.Contains(names, r.Workload) {
-			names = append(names, r.Workload)
+		if x := (searched{r.Workload, r.GPU}); !slices.Contains(all, x) {
+			all = append(all, x)
 		}
 	}
-	for _, name := range names {
+	for _, x := range all {
 		var n, within, few [2]int // 0: a quarter is possible
-		worst, mean, on := [2]float64{-1, -1}, 0.0, ""
-		for _, r := range rows {
-			if r.Workload != name {
+		var longer [2]shares
+		for k := range rows {
+			r := &rows[k]
+			if r.Workload != x.workload || r.GPU != x.gpu {
 				continue
 			}
-			on = r.GPU
-			k := 1
+			side := 1
 			if r.possible() {
-				k = 0
-				mean += r.Step/r.Fresh - 1
+				side = 0
 			}
-			n[k]++
+			n[side]++
 			if r.within() {
-				within[k]++
+				within[side]++
 			}
 			if r.few() {
-				few[k]++
+				few[side]++
 			}
-			worst[k] = max(worst[k], r.Step/r.Fresh-1)
+			if share, ok := r.beside(); ok {
+				longer[side] = append(longer[side], share)
+			}
 		}
-		fmt.Printf("| %s | %s | %d | %d | %d | %d | %+.1f%%, %+.1f%% | %d | %d |", name, on, n[0]+n[1], n[0], within[0], few[0], 100*worst[0], 100*mean/max(1, float64(n[0])), n[1], within[1])
-		if n[1] > 0 {
-			fmt.Printf(" %+.1f%% |\n", 100*worst[1])
-		} else {
-			fmt.Println(" - |")
-		}
+		fmt.Fprintf(w, "| %s | %s | %d | %d | %d | %d | %s, %s | %d | %d | %s |\n", x.workload, x.gpu, n[0]+n[1], n[0], within[0], few[0], longer[0].worst(), longer[0].mean(), n[1], within[1], longer[1].worst())
 	}
+}
+
+// shares are by how much steps are longer than others.
+type shares []float64
+
+func (s shares) worst() string {
+	if len(s) == 0 {
+		return "-"
+	}
+	return percent(slices.Max(s))
+}
+
+func (s shares) mean() string {
+	if len(s) == 0 {
+		return "-"
+	}
+	sum := 0.0
+	for _, x := range s {
+		sum += x
+	}
+	return percent(sum / float64(len(s)))
+}
+
+func percent(share float64) string {
+	if math.IsInf(share, 1) {
+		return "does not fit"
+	}
+	return fmt.Sprintf("%+.1f%%", 100*share)
 }
