@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -55,20 +56,51 @@ func main() {
 	level := flag.String("granularity", "chain", "op, cell, segment or chain")
 	segment := flag.Int("segment", 32, "rows of a segment")
 	skip := flag.String("skip", "", "variants to leave out, semicolon-separated")
-	out := flag.String("o", "ablation.json", "results, one JSON document a line")
+	out := flag.String("o", "ablation.json", "results, one JSON document a line, once all are there")
 	flag.Parse()
-	if err := run(*list, *evaluations, *seeds, *level, *segment, strings.Split(*skip, ";"), *out); err != nil {
+	err := check(*seeds, *skip, flag.Args())
+	if err == nil {
+		err = run(*list, *evaluations, *seeds, *level, *segment, strings.Split(*skip, ";"), *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ablation:", err)
 		os.Exit(1)
 	}
 }
 
+// check returns an error for what would be run as something else, or not at all.
+func check(seeds int, skip string, left []string) error {
+	if len(left) > 0 {
+		return fmt.Errorf("%q: want flags alone", left)
+	}
+	if seeds < 1 {
+		return fmt.Errorf("-seeds %d: want at least 1", seeds)
+	}
+	if skip == "" {
+		return nil
+	}
+	var names []string
+	for _, v := range variants {
+		names = append(names, v.name)
+	}
+	for name := range strings.SplitSeq(skip, ";") {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("-skip %q: want some of %s", name, strings.Join(names, "; "))
+		}
+	}
+	return nil
+}
+
+// confidence is that with which the lowest and the highest of so many runs hold the median.
+func confidence(seeds int) float64 { return 1 - math.Pow(2, 1-float64(seeds)) }
+
+// run writes the results to out once all are there.
 func run(list string, evaluations, seeds int, level string, segment int, skip []string, out string) error {
 	l, err := unit.ParseLevel(level)
 	if err != nil {
 		return err
 	}
-	file, err := os.Create(out)
+	file, err := os.Create(out + ".new")
 	if err != nil {
 		return err
 	}
@@ -90,7 +122,7 @@ func run(list string, evaluations, seeds int, level string, segment int, skip []
 			return err
 		}
 		base := p.Evaluator.Evaluate(plan.Decision{Device: h.Device, Priority: p.Priority}).Value
-		fmt.Printf("\n%s on %d P100, %d evaluations, granularity %s, segments of %d; human %.1f ms\n\n| variant | median | interval (96.9%%) | reduction |\n|---|---:|---:|---:|\n", name, devices, evaluations, level, segment, base*1e3)
+		fmt.Printf("\n%s on %d P100, %d evaluations, granularity %s, segments of %d; human %.1f ms\n\n| variant | median | interval (%.1f%%) | reduction |\n|---|---:|---:|---:|\n", name, devices, evaluations, level, segment, base*1e3, 100*confidence(seeds))
 		for _, v := range variants {
 			if slices.Contains(skip, v.name) {
 				continue
@@ -120,7 +152,10 @@ func run(list string, evaluations, seeds int, level string, segment int, skip []
 			fmt.Printf("| %s | %.1f ms | %.1f to %.1f ms | %.1f%% |\n", v.name, median*1e3, times[0]*1e3, times[seeds-1]*1e3, (1-median/base)*100)
 		}
 	}
-	return file.Close()
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(out+".new", out)
 }
 
 func train(p plan.Problem, l unit.Level, segment int, change func(*goone.Config), evaluations int, seed uint64) (float64, error) {
