@@ -8,8 +8,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -66,7 +68,8 @@ type Cell struct {
 }
 
 // result is one run. Times are in seconds; First and Last are means over the
-// first and the last tenth of the evaluations, FirstRound over the first round.
+// first and the last tenth of the evaluations, FirstRound over the first round. 0
+// stands for what does not fit.
 type result struct {
 	Cell
 	FirstRound, First, Last, Best float64
@@ -80,10 +83,34 @@ func main() {
 	seeds := flag.Int("seeds", 6, "seeds")
 	out := flag.String("o", "learned-rivals.jsonl", "results, one JSON document a line")
 	flag.Parse()
-	if err := run(*list, strings.Split(*methods, ","), *evaluations, *seeds, *out); err != nil {
+	err := check(*methods, *seeds, flag.Args())
+	if err == nil {
+		err = run(*list, strings.Split(*methods, ","), *evaluations, *seeds, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "learned-rivals:", err)
 		os.Exit(1)
 	}
+}
+
+// check returns an error for what would be run as something else, or not at all.
+func check(methods string, seeds int, left []string) error {
+	if len(left) > 0 {
+		return fmt.Errorf("%q: want flags alone", left)
+	}
+	if seeds < 1 {
+		return fmt.Errorf("-seeds %d: want at least 1", seeds)
+	}
+	var names []string
+	for _, v := range rivals {
+		names = append(names, v.name)
+	}
+	for name := range strings.SplitSeq(methods, ",") {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("-methods %q: want some of %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 func run(list string, methods []string, evaluations, seeds int, out string) error {
@@ -142,20 +169,21 @@ func run(list string, methods []string, evaluations, seeds int, out string) erro
 
 // line is a row of the table: medians over seeds in ms; the runs whose mean falls
 // from the first round to the last tenth; the interval of the best, which holds
-// its median with at least 95% where there are six seeds or more.
+// its median with at least 95% where there are six seeds or more. What does not fit
+// is longer than anything.
 func line(all []result) string {
-	ms := func(field func(result) float64) string { return fmt.Sprintf("%.1f", 1e3*median(all, field)) }
+	ms := func(field func(result) float64) string { return milliseconds(median(all, field)) }
 	improved := 0
 	var best []float64
 	for _, r := range all {
-		if r.Last < r.FirstRound {
+		if fitting(r.Last) < fitting(r.FirstRound) {
 			improved++
 		}
-		best = append(best, 1e3*r.Best)
+		best = append(best, fitting(r.Best))
 	}
 	interval := "-"
 	if low, high, ok := compare.Interval(best); ok {
-		interval = fmt.Sprintf("%.1f to %.1f", low, high)
+		interval = milliseconds(low) + " to " + milliseconds(high)
 	}
 	x := all[0]
 	return fmt.Sprintf("| %s | %s | %d | %d | %s | %s | %d of %d | %s | %s | %s | %s | %s |", x.Method, x.Workload, x.GPUs, x.Evaluations,
@@ -164,10 +192,25 @@ func line(all []result) string {
 		ms(func(r result) float64 { return r.Random }), ms(func(r result) float64 { return r.Single }), ms(func(r result) float64 { return r.Human }))
 }
 
+// fitting is a time of a result, infinite where nothing fits.
+func fitting(seconds float64) float64 {
+	if seconds == 0 {
+		return math.Inf(1)
+	}
+	return seconds
+}
+
+func milliseconds(seconds float64) string {
+	if math.IsInf(seconds, 1) {
+		return "does not fit"
+	}
+	return fmt.Sprintf("%.1f", 1e3*seconds)
+}
+
 func median(all []result, field func(result) float64) float64 {
 	var x []float64
 	for _, r := range all {
-		x = append(x, field(r))
+		x = append(x, fitting(field(r)))
 	}
 	return compare.Median(x)
 }
@@ -180,11 +223,11 @@ func train(p plan.Problem, rival func(func(sample)) plan.Placer, seed uint64) (r
 	if err != nil {
 		return r, err
 	}
-	r.Best = o.Score.Value
-	r.FirstRound = mean(rounds[:1])
-	n := p.Budget.Evaluations
-	r.First = mean(within(rounds, 0, n/10))
-	r.Last = mean(within(rounds, n-n/10, n))
+	if len(rounds) == 0 {
+		return r, errors.New("it sampled nothing")
+	}
+	r.Best = seconds(o.Score)
+	r.tell(rounds, p.Budget.Evaluations)
 	for _, b := range []struct {
 		to     *float64
 		placer plan.Placer
@@ -193,10 +236,32 @@ func train(p plan.Problem, rival func(func(sample)) plan.Placer, seed uint64) (r
 		if err != nil {
 			return r, err
 		}
-		*b.to = o.Score.Value
+		*b.to = seconds(o.Score)
 	}
-	r.Single = p.Evaluator.Evaluate(plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority}).Value
+	r.Single = seconds(p.Evaluator.Evaluate(plan.Decision{Device: make([]uint8, p.Graph.NumOps()), Priority: p.Priority}))
 	return r, nil
+}
+
+// tell fills what is said of rounds, of n evaluations. Where no round ends within a tenth of
+// them, the first or the last one stands for it.
+func (r *result) tell(rounds []sample, n int) {
+	first, last := rounds[:1], rounds[len(rounds)-1:]
+	r.FirstRound = mean(first)
+	if x := within(rounds, 0, n/10); x != nil {
+		first = x
+	}
+	if x := within(rounds, n-n/10, n); x != nil {
+		last = x
+	}
+	r.First, r.Last = mean(first), mean(last)
+}
+
+// seconds is the step of a plan, 0 where it does not fit.
+func seconds(s plan.Score) float64 {
+	if !s.Feasible() {
+		return 0
+	}
+	return s.Value
 }
 
 // within returns the rounds that end after lo evaluations and not after hi.
@@ -209,7 +274,7 @@ func within(rounds []sample, lo, hi int) (in []sample) {
 	return in
 }
 
-// mean is over the placements of the rounds that fit.
+// mean is over the placements of the rounds that fit, 0 where none does.
 func mean(rounds []sample) float64 {
 	sum, n := 0.0, 0
 	for _, s := range rounds {
