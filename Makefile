@@ -54,8 +54,9 @@ repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device
 	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/gnmt.py experiments/pytorch/config.json experiments/pytorch
 	PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 $$(python/install_torch.sh) experiments/pytorch/contention.py >experiments/pytorch/contention.md.new
 	mv experiments/pytorch/contention.md.new experiments/pytorch/contention.md
-	rm -f experiments/pytorch/accuracy.jsonl
-	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl
+	rm -f experiments/pytorch/accuracy.jsonl.new
+	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl.new
+	mv experiments/pytorch/accuracy.jsonl.new experiments/pytorch/accuracy.jsonl
 
 .PHONY: test-tensorflow repro-tensorflow repro-virtual
 test-tensorflow: ## the TensorFlow package with real TensorFlow, which is installed beside the tree where there is none (1 GB)
@@ -104,7 +105,8 @@ FUZZ_SECONDS ?= 3600
 FUZZ_RUNS ?= experiments/fuzz/runs.tsv
 fuzz-record: ## each fuzzer until FUZZ_RUNS has FUZZ_SECONDS of one core for it, beside inputs and memory (ONLY="onnx hw" for some); goes on where it was stopped
 	python3 experiments/fuzz/run.py $(FUZZ_RUNS) bin/fuzz $(FUZZ_SECONDS) $(ONLY)
-	python3 experiments/fuzz/table.py $(FUZZ_RUNS) >$(dir $(FUZZ_RUNS))table.md
+	python3 experiments/fuzz/table.py $(FUZZ_RUNS) >$(dir $(FUZZ_RUNS))table.md.new
+	mv $(dir $(FUZZ_RUNS))table.md.new $(dir $(FUZZ_RUNS))table.md
 
 KILLS ?= 10
 CHAOS ?= 30m
@@ -154,7 +156,8 @@ gpu-torch: ## capture PyTorch models into bin/gpu/torch, to be measured on a GPU
 GPU_RECORD ?= experiments/hardware/h200
 gpu-torch-table: ## steps of the models of gpu-torch as predicted, beside those that GPU_RECORD has measured
 	$(GO) build -o bin/placer ./cmd/placer
-	python3 experiments/hardware/torch_table.py bin/placer bin/gpu/torch $(GPU_RECORD)/here.json $(GPU_RECORD)/torch.json $(GPU_RECORD)/torch-times.json >$(GPU_RECORD)/torch.md
+	python3 experiments/hardware/torch_table.py bin/placer bin/gpu/torch $(GPU_RECORD)/here.json $(GPU_RECORD)/torch.json $(GPU_RECORD)/torch-times.json >$(GPU_RECORD)/torch.md.new
+	mv $(GPU_RECORD)/torch.md.new $(GPU_RECORD)/torch.md
 	cat $(GPU_RECORD)/torch.md
 
 ptx: ## compile the GPU kernels with NVRTC (NVRTC=libnvrtc.so.12); needs no GPU

@@ -41,11 +41,15 @@ def recorded(runs):
     return had
 
 
-def piece(out, package, name, inputs):
-    """Runs a fuzzer for so many inputs and returns its line."""
+def build(out, package, name):
+    """Makes the binary of a fuzzer, which is of the code as it is now, and returns its path."""
     binary = os.path.join(out, f"{package.replace('/', '-')}-{name}.test")
-    if not os.path.exists(binary):
-        subprocess.run(["go", "test", "-c", "-fuzz", f"^{name}$", "-o", binary, "./" + package], check=True)
+    subprocess.run(["go", "test", "-c", "-fuzz", f"^{name}$", "-o", binary, "./" + package], check=True)
+    return binary
+
+
+def piece(out, binary, package, name, inputs):
+    """Runs a fuzzer for so many inputs and returns its line."""
     os.makedirs(os.path.join(out, "corpus", package), exist_ok=True)
     log = os.path.join(out, f"{package.replace('/', '-')}-{name}.log")
     pid = os.fork()
@@ -64,7 +68,7 @@ def piece(out, package, name, inputs):
 def main():
     runs, out, wanted, picked = sys.argv[1], os.path.abspath(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
     os.makedirs(out, exist_ok=True)
-    failed = set()
+    failed, binaries = set(), {}
     while True:
         had = recorded(runs)
         due = [x for x in fuzzers(picked) if had[x][1] < wanted and x not in failed]
@@ -75,7 +79,9 @@ def main():
         n = FIRST
         if inputs and seconds:
             n = max(1000, int(min(PIECE, wanted - seconds) * inputs / seconds))
-        inputs, seconds, peak, bad = piece(out, package, name, n)
+        if (package, name) not in binaries:
+            binaries[package, name] = build(out, package, name)
+        inputs, seconds, peak, bad = piece(out, binaries[package, name], package, name, n)
         if bad:
             failed.add((package, name))
         line = f"{package}\t{name}\t{inputs}\t{seconds:.1f}\t{peak:.0f}\t{int(bad)}"

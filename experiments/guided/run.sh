@@ -17,7 +17,8 @@ for family in rnnlm gnmt trfxl inception amoebanet wavenet; do
   to=$home/networks/without-$family.safetensors
   [ -f "$to" ] && continue
   "$runs/guided/placer" pretrain moves -q --tasks "$tasks" --hold-out $family --cache "$runs/judged" --out "$runs/guided/$tasks-$family"
-  cp "$runs/guided/$tasks-$family/moves.safetensors" "$to"
+  cp "$runs/guided/$tasks-$family/moves.safetensors" "$to.new"
+  mv "$to.new" "$to"
 done
 exec "$runs/guided/compare" -tasks "$tasks" -search "$search" -seconds "${SECONDS_OF:-1,5}" -seeds "${SEEDS:-6}" \
   -rows "${ROWS:-}" -drawn "${DRAWN:-0}" -jobs "${JOBS:-1}" -networks "$home/networks" -o "$out"

@@ -20,7 +20,7 @@ else
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
 fi
-find_plan() { # workload gpus run evaluations flags...
+find_plan() { # workload gpus run evaluations flags...; no plan of a search that was interrupted
   local workload=$1 gpus=$2 run=$3 n=$4
   shift 4
   local kept=$work/$workload-$gpu-$gpus-$evaluations-$seed-$run.json
@@ -28,8 +28,8 @@ find_plan() { # workload gpus run evaluations flags...
     rm -rf "$work/run"
     # shellcheck disable=SC2086 # several flags
     "$placer" search -q --tasks place ${FLAGS---from-scratch --methods human,single,listsched,heft-units,etf-units,local,anneal} --workload "$workload" --gpu "$gpu" --gpus "$gpus" \
-      --evaluations "$n" --budget 10h --strategies=false --seed "$seed" "$@" --out "$work/run" --json >/dev/null
-    mv "$work/run/plan.json" "$kept"
+      --evaluations "$n" --budget 10h --strategies=false --seed "$seed" "$@" --out "$work/run" --json >/dev/null || return
+    mv "$work/run/plan.json" "$kept" || return
   fi
   "$placer" simulate -q --workload "$workload" --gpu "$gpu" --gpus "$gpus" --plan "$kept" --robust p95 --json |
     python3 -c 'import json,sys; d=json.load(sys.stdin); s=d["spread"]; print(d["step_time_s"], s["median_s"], s["step_time_s"], sep="\t")'

@@ -1,6 +1,9 @@
 """Makes the graph file of one size, searches it, and prints one line of runs.jsonl.
 
-usage: one.py PLACER SIZE WORKLOAD GPUS BUDGET_SECONDS SEED FOLDER FLAGS...
+usage: one.py search PLACER SIZE WORKLOAD GPUS BUDGET_SECONDS SEED FOLDER FLAGS...
+       one.py key SIZE WORKLOAD GPUS BUDGET_SECONDS SEED FLAGS...
+
+The second prints how the line of such a search begins, without making it.
 """
 
 import json
@@ -23,7 +26,15 @@ def run(command, stderr):
     return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
-placer, size, workload, gpus, budget, seed, folder, *flags = sys.argv[1:]
+def settings(size, workload, gpus, budget, seed, *flags):
+    """What a line begins with."""
+    return {"size": size, "workload": workload, "gpus": int(gpus), "budget_s": float(budget), "seed": int(seed), "flags": list(flags)}
+
+
+if sys.argv[1] == "key":
+    print(json.dumps(settings(*sys.argv[2:]))[:-1])
+    sys.exit()
+placer, size, workload, gpus, budget, seed, folder, *flags = sys.argv[2:]
 graph, out, log = (os.path.join(folder, name) for name in ("graph.json", "run", "log"))
 made, _, made_peak = run([placer, "import", "--workload", workload, "-o", graph], subprocess.DEVNULL)
 with open(log, "wb") as stderr:
@@ -40,7 +51,7 @@ with open(os.path.join(out, "progress.jsonl"), encoding="utf-8") as f:
             steps.append([x["seconds"], x["step_time_s"]])
 rule = doc["best_rule"]
 print(json.dumps({
-    "size": size, "workload": workload, "gpus": int(gpus), "budget_s": float(budget), "seed": int(seed), "flags": flags, "load": os.getloadavg()[1],
+    **settings(size, workload, gpus, budget, seed, *flags), "load": os.getloadavg()[1],
     "ops": doc["graph"]["ops"], "edges": doc["graph"]["edges"], "graph_bytes": os.path.getsize(graph), "made_s": round(made, 2), "made_peak_bytes": made_peak,
     "ready_s": read, "first_plan_s": doc["first_feasible_s"], "searched_s": doc["seconds"], "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "peak_bytes": peak,
     "run_bytes": sum(os.path.getsize(os.path.join(out, name)) for name in os.listdir(out) if os.path.isfile(os.path.join(out, name))),

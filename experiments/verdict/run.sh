@@ -4,6 +4,7 @@
 # (or in OUT). BUDGET (default 30s) applies to each machine; TOGETHER=1 asks for the three
 # machines of a model at once. RESNET names a ResNet-50 as
 # an ONNX file, which this repository does not hold; without it that row is left out.
+# A verdict that fails ends it; what was recorded of it stays.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer
@@ -15,10 +16,19 @@ ask() {
   shift
   for m in a100 h100; do
     one "$name-$m" "$@" --gpu "$m" --counts 1,2,4,8 &
-    [ -n "${TOGETHER:-}" ] || wait $!
+    started+=($!)
+    [ -n "${TOGETHER:-}" ] || collect
   done
   one "$name-box" "$@" --machine experiments/verdict/box.json &
-  wait
+  started+=($!)
+  collect
+}
+started=()
+collect() { # waits for all that were started, and fails with one of them
+  local pid rc=0
+  for pid in "${started[@]}"; do wait "$pid" || rc=$?; done
+  started=()
+  [ "$rc" = 0 ] || exit "$rc"
 }
 one() {
   local name=$1
