@@ -12,10 +12,11 @@ from . import schedule as schedules, state as states
 from .errors import RunError
 from .rates import Rates
 from .schedule import Schedule
-from .program import Program, check_kernels
+from .program import SOURCES, Program, check_kernels
 from .run_inprocess import InProcess, torch_devices
 from .run_workers import Workers, observe
 from .state import Tensors
+from .wrappers import unwrap
 
 
 class Loop:
@@ -24,7 +25,7 @@ class Loop:
 
     def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = "", optimizer: torch.optim.Optimizer | None = None, gradients: bool = False, seed: int = 0):
         """model: where parameters and buffers start; without it they are made up.
-        optimizer: where its slots, step count and learning rates start, which begin anew
+        optimizer: where its slots, step count and hyperparameters start, which begin anew
         without it; it is not changed. gradients: whether `gradients` has them.
         seed: from which random ops draw (torch.initial_seed() follows torch.manual_seed).
         workers: whether a process runs each device; by default on CPU alone.
@@ -39,12 +40,16 @@ class Loop:
                 raise RunError("an optimizer without a model: give the model whose parameters it holds")
             slots, made = states.of_optimizer(p, model, optimizer)
             first.update(slots)
-            self._rates.set([float(g["lr"]) for g in optimizer.param_groups])
+            self._rates.follow(optimizer)
         elif model is not None and p.in_use:
             raise RunError("the optimizer had made steps before the program was captured: give optimizer=, that one to go on from its state or a new one to begin anew")
         self._kept = list(p.gradients.values()) if gradients else []
         self._results: list[torch.Tensor] = []
+        # results in memory of the state or the batch, which are others' to write
+        self._lent = {k for k, r in enumerate(p.outputs) if p.ops[p.root[r.op]].role in SOURCES}
         self._entries = states.entries(p, model) if model is not None else {p.ops[i].target: p.ops[i].name for i in p.sources("parameter", "buffer")}
+        # what a checkpoint may have; without a model further names of a tied parameter are not known
+        self._known = {*self._entries, *unwrap(model).state_dict(), *(o.target for o in p.ops if o.role in ("parameter", "buffer"))} if model is not None else set()
         self._unused = {k: v for k, v in model.state_dict().items() if self._entries[k] is None} if model is not None else {}
         example = states.leaves(p, batch) if batch is not None else states.batch(p)
         devices = torch_devices(s.devices)
@@ -75,7 +80,7 @@ class Loop:
         else:
             assert self._here is not None
             outputs, kept = self._here.step(given)
-            self._results = outputs + kept
+            self._results = [x.clone() if k in self._lent else x for k, x in enumerate(outputs)] + kept
         outputs = self._results[: len(self.program.outputs)]
         if self.program.training:
             return outputs[0].item()
@@ -84,7 +89,14 @@ class Loop:
     def set_lr(self, lr: float | Sequence[float]) -> None:
         """The learning rate of the steps that follow: one for all of the optimizer's
         parameter groups, or one for each, as a scheduler's get_last_lr() has them."""
+        if self._rates.cycled:
+            raise RunError("the optimizer's scheduler changes momentum beside the learning rate: loop.follow(optimizer) takes both")
         self._rates.set(lr)
+
+    def follow(self, optimizer: torch.optim.Optimizer) -> None:
+        """Learning rates, momentum, betas and weight decay of the steps that follow, as the
+        groups of the optimizer have them now: what any scheduler changes."""
+        self._rates.follow(optimizer)
 
     def gradients(self) -> Tensors:
         """The last step's gradients by the parameter's name: of a program without an
@@ -93,7 +105,7 @@ class Loop:
         lacking = [k for k, r in self.program.gradients.items() if r not in at]
         if lacking:
             raise RunError("no step was run, or its gradients were not kept: make the loop with gradients=True")
-        return {k: at[r] for k, r in self.program.gradients.items()}
+        return {k: at[r].clone() for k, r in self.program.gradients.items()}  # one may be another's, or the batch's
 
     @property
     def unfused(self) -> int:
@@ -122,14 +134,19 @@ class Loop:
         return {k: self._state[name].detach().cpu().clone() if name is not None else self._unused[k] for k, name in self._entries.items()}
 
     def optimizer_state(self) -> dict[str, Any]:
-        """The steps run, the learning rate of each parameter group, and the optimizer's
-        slots by "parameter.slot"."""
+        """The steps run, the learning rate of each parameter group, what `follow` took of
+        it, and the optimizer's slots by "parameter.slot"."""
         slots = {o.name: self._state[o.name].detach().cpu().clone() for o in self.program.ops if o.role == "slot"}
-        return {"steps": self.steps, "lr": self._rates.get(), "slots": slots}
+        return {"steps": self.steps, "lr": self._rates.get(), "groups": self._rates.cells, "slots": slots}
 
     def load_state_dict(self, state: Tensors, optimizer: dict[str, Any] | None = None) -> None:
         """Takes a model's state_dict, tied names included, and optimizer_state's slots.
-        Raises RunError where a parameter is missing or has another shape."""
+        Raises RunError where a parameter is missing, not the model's or of another shape."""
+        if optimizer is not None and "slots" not in optimizer:
+            raise RunError("the optimizer's state is not what optimizer_state() returns: load torch's own into the optimizer, optimizer.load_state_dict(…), and begin with run(…, optimizer=optimizer)")
+        strange = [k for k in state if k not in self._known] if self._known else []
+        if strange:
+            raise RunError(f"the checkpoint has {strange[0]}, which the model does not have" + (f", and {len(strange) - 1} more" if len(strange) > 1 else ""))
         keys: dict[str, list[str]] = {}
         for k, name in self._entries.items():
             keys.setdefault(name or "", []).append(k)
@@ -143,6 +160,7 @@ class Loop:
                 self._load(o.name, optimizer["slots"].get(o.name), o.name)
         if optimizer is not None:
             self._rates.set(optimizer.get("lr", self._rates.get()))
+            self._rates.cells = optimizer.get("groups", self._rates.cells)
             self._set_steps(optimizer["steps"])
 
     def _set_steps(self, steps: int) -> None:

@@ -38,6 +38,8 @@ def adam(p: torch.Tensor, g: torch.Tensor, slots: list[torch.Tensor], t: int, h:
             p.mul_(1 - h["lr"] * h["weight_decay"])
         else:
             g = g.add(p, alpha=h["weight_decay"])
+    if p.is_complex():  # each part has a second moment of its own
+        p, g, m, v = (torch.view_as_real(x.resolve_conj()) for x in (p, g, m, v))
     m.lerp_(g, 1 - beta1)
     v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     size = h["lr"] / (1 - beta1**t)
@@ -69,9 +71,13 @@ class Update(NamedTuple):
 def updates(optimizer: torch.optim.Optimizer) -> dict[int, Update]:
     """By id of the parameter, its update under the optimizer."""
     found: dict[int, Update] = {}
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+        raise CaptureError(f"optimizer {type(optimizer).__name__} has hooks of its step, which a captured step does not run: remove them, and do between the steps of a loop what they do")
     for k, group in enumerate(optimizer.param_groups):
         u = _update(optimizer, group)
         u.hyper["group"] = k
+        if "max_momentum" in group:  # OneCycleLR and CyclicLR leave it there
+            u.hyper["cycled"] = True
         found.update((id(p), u) for p in group["params"])
     return found
 
@@ -86,8 +92,10 @@ def _update(optimizer: torch.optim.Optimizer, g: dict[str, Any]) -> Update:
     for flag in ("maximize", "amsgrad", "differentiable"):
         if g.get(flag):
             raise CaptureError(f"optimizer {name} with {flag}=True is not captured: capture takes SGD (momentum, nesterov), Adam and AdamW without it")
-    if any(isinstance(g[k], torch.Tensor) for k in ("lr", "weight_decay") if k in g):
-        raise CaptureError(f"optimizer {name}: lr is a tensor; give a number")
+    for k in ("lr", "momentum", "betas", "weight_decay", "eps"):
+        has = g.get(k)
+        if any(isinstance(x, torch.Tensor) for x in (has if isinstance(has, (tuple, list)) else [has])):
+            raise CaptureError(f"optimizer {name}: {k} is a tensor; give a number")
     if type(optimizer) is torch.optim.SGD:
         h = {k: g[k] for k in ("lr", "momentum", "dampening", "weight_decay", "nesterov")}
         if h["momentum"]:

@@ -142,3 +142,68 @@ def test_seed() -> None:
         with run(p, scattered(p, 0.5), model, workers=workers, seed=seed) as loop:
             losses.append(loop.step(batch))
     assert losses[0] == losses[1] and losses[2] == losses[3] and len(set(losses)) == 3
+
+
+@pytest.mark.parametrize("workers", [False, True])
+@pytest.mark.parametrize("name", ["momentum", "adamw"])
+def test_schedulers_of_momentum(name: str, workers: bool) -> None:
+    """OneCycleLR changes momentum, or the betas, too: the rate alone trains otherwise."""
+    model, batch, optimizer = example({"momentum": lambda q: torch.optim.SGD(q, lr=0.1, momentum=0.9), "adamw": MAKE["adamw"]}[name])
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, [0.1, 0.05], total_steps=8)
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    with Loop(p, scattered(p, 0.5), model, workers=workers) as loop:
+        with pytest.raises(RunError, match=r"momentum beside the learning rate: loop.follow\(optimizer\)"):
+            loop.set_lr(scheduler.get_last_lr())
+        for _ in range(5):
+            assert loop.step(batch) == eager(model, batch, optimizer)
+            scheduler.step()
+            loop.follow(optimizer)
+        assert all(torch.equal(v, loop.state_dict()[k]) for k, v in model.state_dict().items())
+        saved = loop.state_dict(), loop.optimizer_state()
+    with Loop(p, schedule.single(schedule.ops(p)), model, workers=False) as again:
+        again.load_state_dict(*saved)
+        for _ in range(2):
+            assert again.step(batch) == eager(model, batch, optimizer)
+
+
+def test_what_follow_cannot_take() -> None:
+    model, batch, optimizer = example(MAKE["sgd"])
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    with Loop(p, schedule.single(schedule.ops(p)), model, workers=False) as loop:
+        for key, value, says in (("momentum", 0.5, "momentum of parameter group 1 is 0.5, captured without: capture again"), ("nesterov", True, "nesterov of parameter group 1 is True")):
+            was, optimizer.param_groups[1][key] = optimizer.param_groups[1][key], value
+            with pytest.raises(RunError, match=says):
+                loop.follow(optimizer)
+            optimizer.param_groups[1][key] = was
+        optimizer.param_groups[1]["weight_decay"] = 0.3
+        loop.follow(optimizer)
+        for _ in range(2):
+            assert loop.step(batch) == eager(model, batch, optimizer)
+        with pytest.raises(RunError, match="has 1 parameter groups, the captured one 2"):
+            loop.follow(torch.optim.SGD(model.parameters(), lr=1))
+
+
+def test_a_new_optimizer_brings_its_own() -> None:
+    """Given to a loop, all of its hyperparameters count, not the rate alone."""
+    model, batch, optimizer = example(MAKE["momentum"])
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    other = example(lambda q: torch.optim.SGD(q, lr=0.1, momentum=0.5, dampening=0.2, weight_decay=0.1))[2]
+    twin = copy.deepcopy(model)
+    other.param_groups[0]["params"], other.param_groups[1]["params"] = list(twin[0].parameters()), list(twin[2].parameters())
+    with run(p, schedule.single(schedule.ops(p)), twin, workers=False, optimizer=other) as loop:
+        for _ in range(3):
+            assert loop.step(batch) == eager(twin, batch, other)
+
+
+def test_checkpoints_of_others() -> None:
+    """What a checkpoint has and the model does not was left out without a word; torch's own
+    state of an optimizer ended in a KeyError."""
+    model, batch, optimizer = example(MAKE["adamw"])
+    eager(model, batch, optimizer)
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    with Loop(p, schedule.single(schedule.ops(p)), model, workers=False, optimizer=optimizer) as loop:
+        before = loop.state_dict()
+        with pytest.raises(RunError, match="the checkpoint has 4.weight, which the model does not have, and 1 more"):
+            loop.load_state_dict({**before, "4.weight": torch.zeros(1), "4.bias": torch.zeros(1)})
+        with pytest.raises(RunError, match=r"optimizer_state\(\) returns: load torch's own into the optimizer"):
+            loop.load_state_dict(before, optimizer.state_dict())
