@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dataclasses
 import operator
 import re
 from collections.abc import Mapping
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable, Iterable
 
 import torch
 import torch.fx.traceback as traceback
 import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch._subclasses.functional_tensor import dispatch_functionalize
+from torch._subclasses.functional_tensor import FunctionalTensor, dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.stateless import _reparametrize_module
 
-from . import batches, kinds, modules, optim, where as places
+from . import attributes, batches, checks, kinds, modules, optim, settings
+from .attributes import Attributes
 from .errors import CaptureError
+from .explain import explain
 from .program import HERE, Leaf, Op, Program, Ref, Spec
+from .shared import like
+from .state import new
 from .wrappers import unwrap
 
 Loss = Callable[[Any, Any], torch.Tensor]
@@ -41,7 +47,8 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     model = unwrap(model)
     if device not in (None, "cpu", "cuda"):
         raise CaptureError(f"device {device!r}: want cpu or cuda, the kind of the devices")
-    return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device).program()
+    with torch.inference_mode(False), torch.enable_grad():
+        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device).program()
 
 
 def called(model: torch.nn.Module, batch: Any) -> Any:
@@ -58,6 +65,7 @@ class _Capture:
         self.model, self.loss, self.name = model, loss, name
         self.params = dict(model.named_parameters())
         self.buffers = dict(model.named_buffers())
+        checks.state(self.params, self.buffers)
         self.updates = optim.updates(optimizer) if optimizer is not None else {}
         self.optimizer = optimizer
         strange = len(self.updates.keys() - {id(p) for p in self.params.values()})
@@ -70,6 +78,8 @@ class _Capture:
         self.structure: Any = 0
         self.fixed: list[Any] = []
         self.outputs = 0
+        self.left: dict[str, torch.Tensor] = {}  # tensors that the step leaves in attributes, by path
+        self.counted: list[str] = []  # and numbers
         first = next((p for p in self.params.values()), None)
         device = first.device if first is not None else torch.device("cpu")
         # For GPUs that the model does not lie on the trace is one of the CPU, with ops of any device.
@@ -78,13 +88,18 @@ class _Capture:
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
 
     def fake(self, t: torch.Tensor) -> torch.Tensor:
+        s = _spec(t).apart
         with self.mode:
-            return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=self.device)
+            return torch.empty_strided(s.shape, s.stride, dtype=s.dtype, device=self.device)
 
-    def step(self, params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], leaves: list[Any], paths: modules.Paths) -> list[Any]:
-        """What is traced. Returns outputs, gradients of self.trained, new values of the buffers."""
+    def step(self, params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], leaves: list[Any], paths: modules.Paths, kept: Attributes) -> list[Any]:
+        """What is traced. Returns outputs, gradients of self.trained, values of buffers and
+        parameters behind them, and self.left."""
         params = {k: v.detach().requires_grad_(self.params[k].requires_grad) for k, v in params.items()}
         buffers = {k: v.clone() for k, v in buffers.items()}
+        for k, v in params.items():
+            for hook in (self.params[k]._backward_hooks or {}).values() if v.requires_grad else ():
+                v.register_hook(hook)
         batch = batches.rebuild(self.batch, iter(leaves))
         with paths, _reparametrize_module(self.model, {**params, **buffers}, tie_weights=True):
             if self.loss is None:
@@ -102,35 +117,75 @@ class _Capture:
                 loss = self.loss(self.model, batch)
                 if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
                     raise CaptureError(f"loss returned {_describe(loss)}; it has to return a scalar tensor")
+                checks.reentrant(loss)
                 self.outputs = 1
                 paths.phase, paths.stack = "backward", [""]
                 values = [params[k] for k in self.trained]
                 grads = torch.autograd.grad(loss, values, allow_unused=True) if values else ()
                 result = [loss, *grads]
             now = dict(self.model.named_buffers(remove_duplicate=False))
+            held = dict(self.model.named_parameters(remove_duplicate=False))
+            traced = kept.tensors(but={id(x) for x in (*params.values(), *buffers.values())})
+            self.left = {path: x for path, x in traced.items() if isinstance(x, FunctionalTensor)}
+            self.counted = kept.numbers()
+        gone = [k for k in params if k not in held]
+        if gone:
+            raise CaptureError(f"parameter {gone[0]} is not the model's behind the step: a captured step keeps its parameters")
         lost = [k for k in buffers if k not in now or now[k].shape != self.buffers[k].shape]
         if lost:
             what = f"shape {list(now[lost[0]].shape)} in place of {list(self.buffers[lost[0]].shape)}" if lost[0] in now else "no tensor"
             raise CaptureError(f"buffer {lost[0]} is given {what}: a captured step keeps the shapes of buffers")
-        return result + [now[k] for k in buffers]
+        return result + [now[k] for k in buffers] + [held[k] for k in params] + list(self.left.values())
 
     def trace(self) -> torch.fx.GraphModule:
-        tensors = [x for x in self.leaves if isinstance(x, torch.Tensor)]
-        args = (
-            {k: self.fake(v) for k, v in self.params.items()},
-            {k: self.fake(v) for k, v in self.buffers.items()},
-            [self.fake(x) for x in tensors],
-        )
+        """The step, with the model's attributes as they are. Raises CaptureError where a
+        second step would not be the first's because of what that leaves in them."""
+        kept = Attributes(self.model)
+        try:
+            traced = self.trace_once(kept)
+            (out,) = (n for n in traced.graph.nodes if n.op == "output")
+            results, left = list(out.args[0]), self.left
+            behind = len(results) - len(left)
+            carried = {path: x for (path, x), n in zip(left.items(), results[behind:]) if isinstance(n, torch.fx.Node) and attributes.depends(n)}
+            out.args = (results[:behind],)
+            if carried or self.counted:
+                self.trace_again(traced, kept, left, carried)
+        finally:
+            kept.put_back()
+        return traced
+
+    def trace_again(self, first: torch.fx.GraphModule, kept: Attributes, left: dict[str, torch.Tensor], carried: dict[str, torch.Tensor]) -> None:
+        """Raises CaptureError where a step behind the first reads what that one carried over, or
+        is another by a number that it counted. left: what is in attributes; carried: of these
+        what depends on the step's inputs."""
+        counted = self.counted
+        there = {id(x): self.fake(x) for x in left.values()}
+        kept.replace(there)
+        graph = self.trace_once(kept).graph
+        read = {id(getattr(graph.owning_module, str(n.target))) for n in graph.nodes if n.op == "get_attr"}
+        for path, x in carried.items():
+            if id(there[id(x)]) in read:
+                raise CaptureError(f"attribute {path} carries a value from one step to the next, which a captured step would not: make it a buffer, register_buffer({path.partition('[')[0].rpartition('.')[2]!r}, …)")
+        if counted and not left and attributes.calls(graph) != attributes.calls(first.graph):
+            raise CaptureError(f"the step depends on attribute {counted[0]}, a number that the model's code changes and a captured step would not: keep it in a buffer, torch.tensor(…)")
+
+    def trace_once(self, kept: Attributes) -> torch.fx.GraphModule:
         paths = modules.Paths(self.model)
 
         def run(params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], given: list[torch.Tensor]) -> list[Any]:
             it = iter(given)
             leaves = [next(it) if isinstance(x, torch.Tensor) else x for x in self.leaves]
-            return self.step(params, buffers, leaves, paths)
+            return self.step(params, buffers, leaves, paths, kept)
 
         try:
+            args = (
+                {k: self.fake(v) for k, v in self.params.items()},
+                {k: self.fake(v) for k, v in self.buffers.items()},
+                [self.fake(x) for x in self.leaves if isinstance(x, torch.Tensor)],
+            )
             # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
-            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), _without_onednn(), _exporting(), self.attention():
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(), checks.NoAssignedData(), settings.without_onednn(), settings.without_fast_path(), settings.exporting(), self.attention():
+                torch.default_generator.manual_seed(modules.FIRST_DRAW)
                 traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
         except CaptureError:
             raise
@@ -150,32 +205,6 @@ class _Capture:
         return _Builder(self, graph).build()
 
 
-def explain(e: Exception, paths: modules.Paths) -> CaptureError:
-    """e as an error that names op, module and line of the model's code and gives a hint."""
-    module, op = paths.last
-    what = type(e).__name__
-    at = places.where(e)
-    hint = ""
-    if what in ("DataDependentOutputException", "GuardOnDataDependentSymNode"):
-        op = str(getattr(e, "func", op))
-        hint = "the code takes a number out of a tensor (item(), int(), bool(), if or while on a tensor); use torch.where, or keep the number in a tensor, torch.tensor(x) in the batch"
-    elif what == "DynamicOutputShapeException":
-        op = str(getattr(e, "func", op))
-        hint = "the result's shape depends on values (nonzero, unique, a boolean index); use a mask, topk with a fixed k, or a fixed capacity"
-    elif what == "UnsupportedOperatorException":
-        op = str(getattr(e, "func", op))
-        hint = "the op has no implementation without data; register one with torch.library.register_fake"
-    where = f"module {module}" if module else "the model"
-    first = str(e).strip().splitlines()[0] if str(e).strip() else what
-    if not hint and what not in first:
-        first = f"{what}: {first}"
-    return CaptureError(f"cannot trace {_named(op)} in {where}{f' ({at})' if at else ''}: {first}" + (f"; {hint}" if hint else ""))
-
-
-def _named(op: str) -> str:
-    return f"op {op}" if op else "the step"
-
-
 class _Builder:
     """FX graph -> Program."""
 
@@ -188,14 +217,17 @@ class _Builder:
         self.autograd: dict[int, int] = {}  # autograd node's number -> the forward op that made it
         self.owner = _owners(c.model)
         self.views: dict[str, Any] = {}  # value of a view by what it is a view of
+        self.held: list[torch.Tensor] = []  # constants
+        self.values: dict[Any, torch.Tensor] = {}  # of these, by their place in memory: several ops may have one
+        self.draws: dict[int, int] = {}  # draw -> the first op that has it
+        self.memory = {t.untyped_storage().data_ptr(): k for k, t in c.params.items() if not t.is_meta and not isinstance(t, FakeTensor) and t.numel()}
 
     def add(self, op: Op) -> int:
         op.name = _unique(op.name, self.names)
         self.ops.append(op)
         return len(self.ops) - 1
 
-    def source(self, name: str, role: str, t: torch.Tensor, module: str = "") -> Ref:
-        spec = Spec(tuple(t.shape), tuple(t.stride()), t.dtype)
+    def source(self, name: str, role: str, spec: Spec, module: str = "") -> Ref:
         return Ref(self.add(Op(name=name, role=role, target=name, outputs=(spec,), module=module)), 0)
 
     def build(self) -> Program:
@@ -206,36 +238,49 @@ class _Builder:
         state = iter(given)
         refs: dict[str, Ref] = {}
         for k, p in c.params.items():
-            refs[k] = self.value[next(state)] = self.source(k, "parameter", p, self.owner.get(k, ""))
+            refs[k] = self.value[next(state)] = self.source(k, "parameter", _spec(p).apart, self.owner.get(k, ""))
         for k, b in c.buffers.items():
-            refs[k] = self.value[next(state)] = self.source(k, "buffer", b, self.owner.get(k, ""))
+            refs[k] = self.value[next(state)] = self.source(k, "buffer", _spec(b).apart, self.owner.get(k, ""))
         batch: dict[str, torch.Tensor] = {}
         inputs: list[Leaf] = []
         for path, x in zip(c.paths, c.leaves):
             if not isinstance(x, torch.Tensor):
                 inputs.append(Leaf(path, "", x))
                 continue
-            r = self.value[next(state)] = self.source(f"batch.{sum(y.op != '' for y in inputs)}", "batch", x)
+            r = self.value[next(state)] = self.source(f"batch.{sum(y.op != '' for y in inputs)}", "batch", _spec(x).apart)
             inputs.append(Leaf(path, self.ops[r.op].name))
             if not isinstance(x, FakeTensor) and x.device.type != "meta":
-                batch[self.ops[r.op].name] = x.detach().cpu()
+                batch[self.ops[r.op].name] = new(_spec(x).apart).copy_(x.detach())
         for n in nodes:
             if n.op == "call_function":
                 self.call(n)
             elif n.op == "get_attr":
-                t = getattr(n.graph.owning_module, str(n.target))
-                r = self.value[n] = self.source(str(n.target).lstrip("_"), "const", t)
-                self.constants[self.ops[r.op].name] = t.detach().cpu() if not isinstance(t, FakeTensor) else torch.zeros(t.shape, dtype=t.dtype)
+                t = self.constant(n)
+                r = self.value[n] = self.source(str(n.target).lstrip("_"), "const", _spec(t))
+                self.constants[self.ops[r.op].name] = self.values.setdefault((t.untyped_storage().data_ptr(), t.storage_offset(), _spec(t)), like(t.detach(), torch.device("cpu")))
         (out,) = (n for n in nodes if n.op == "output")
         results = [self.value.get(x, x) if isinstance(x, torch.fx.Node) else x for x in out.args[0]]
         outputs, rest = results[: c.outputs], results[c.outputs :]
         if any(not isinstance(r, Ref) for r in outputs):
             raise CaptureError(f"the model returns {next(_describe(r) for r in outputs if not isinstance(r, Ref))}; capture takes models that return tensors")
-        grads, values = rest[: len(c.trained)], rest[len(c.trained) :]
+        grads, values = rest[: len(c.trained)], rest[len(c.trained) : len(c.trained) + len(c.buffers)]
+        for k, v in zip(c.params, rest[len(c.trained) + len(c.buffers) :]):
+            if v != refs[k]:
+                raise CaptureError(f"the code changes parameter {k}, which in a captured step the optimizer alone does: make it a buffer, or change it between the steps of a loop, in state_dict()")
         gradients = {k: g for k, g in zip(c.trained, grads) if isinstance(g, Ref)}
+        if c.optimizer is not None and not gradients:
+            raise CaptureError("the loss depends on no parameter that requires a gradient, so that the optimizer would update none")
         phase = "update" if c.loss else "forward"
         assigned = {k: v for k, v in zip(c.buffers, values) if v != refs[k]}
         overwritten = {refs[k].op for k in assigned} | ({refs[k].op for k in gradients} if c.optimizer is not None else set())
+        written = {k for k, r in refs.items() if r.op in overwritten}
+        self.refuse_stale(written)
+        for one, other in checks.shared({**c.params, **c.buffers}):
+            if written & {one, other}:
+                raise CaptureError(f"{one} and {other} share memory, of which a captured step would write one alone: clone one of them, or tie them as one parameter")
+        for k, g in gradients.items():
+            if self.root(g) in overwritten:  # a backward that hands on a parameter
+                gradients[k] = self.copy(g, self.owner.get(k, ""), "backward")
         # Before anything is overwritten: copies of what would be read behind that.
         for k, v in assigned.items():
             if self.root(v) in overwritten:
@@ -248,6 +293,30 @@ class _Builder:
         else:
             outputs = outputs + list(gradients.values())
         return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, c.fixed, inputs, **self.optimizer())
+
+    def constant(self, n: torch.fx.Node) -> torch.Tensor:
+        """What n holds, a tensor that the code has from elsewhere than the model or the batch:
+        it stays as it is now."""
+        t: torch.Tensor = getattr(n.graph.owning_module, str(n.target))
+        path = next((u.meta["custom"][modules.KEY][0] for u in n.users if modules.KEY in u.meta.get("custom", {})), None)
+        checks.plain(f"a constant of {_within(path)}", t)
+        own = next((k for k, p in self.c.params.items() if p is t), None) or (None if isinstance(t, FakeTensor) or t.is_meta else self.memory.get(t.untyped_storage().data_ptr()))
+        if own:
+            raise CaptureError(f"the code reads parameter {own} by a reference from before the step, which would stay as it is now: take it from the model in each step")
+        if t.requires_grad and self.c.loss is not None:
+            raise CaptureError(f"{_within(path)} uses a tensor of shape {list(t.shape)} that requires a gradient and is no parameter of the model, so it would stay as it is now: make it, or the module that holds it, a part of the model, or requires_grad_(False)")
+        if isinstance(t, FakeTensor) or t.is_meta:
+            raise CaptureError(f"{_within(path)} uses a tensor of shape {list(t.shape)} that has no values and is neither a parameter nor a buffer: register it as a buffer, register_buffer")
+        self.held.append(t)
+        return t
+
+    def refuse_stale(self, written: set[str]) -> None:
+        """Raises CaptureError where a constant is a buffer that the step writes."""
+        memory = {c.untyped_storage().data_ptr(): k for k, c in self.c.buffers.items() if k in written and not c.is_meta and not isinstance(c, FakeTensor) and c.numel()}
+        for t in self.held:
+            k = memory.get(t.untyped_storage().data_ptr())
+            if k:
+                raise CaptureError(f"the code reads buffer {k} by a reference from before the step, which would stay as it is now: take it from the model in each step")
 
     def root(self, r: Ref) -> int:
         """The op that made the memory r lies in."""
@@ -274,7 +343,7 @@ class _Builder:
             u = c.updates.get(id(c.params[k]))
             if u is None:
                 continue  # not the optimizer's
-            slots = [self.source(f"{k}.{s}", "slot", _slot(c.params[k]), self.owner.get(k, "")) for s in u.slots]
+            slots = [self.source(f"{k}.{s}", "slot", _spec(c.params[k]).apart, self.owner.get(k, "")) for s in u.slots]
             self.add(Op(f"update.{k}", "update", u.rule, (refs[k], g, slots, dict(u.hyper)), module=self.owner.get(k, ""), phase="update"))
 
     def call(self, n: torch.fx.Node) -> None:
@@ -284,14 +353,18 @@ class _Builder:
             return
         target: Any = n.target
         text = str(target)
-        path, phase, number = n.meta.get("custom", {}).get(modules.KEY, (None, "forward", -1))
+        path, phase, number, draw = n.meta.get("custom", {}).get(modules.KEY, (None, "forward", -1, None))
         passes = text in ("aten.alias.default", "aten.detach.default", "aten.lift_fresh.default") or (path is None and text == "aten.clone.default")
         if passes:  # the same memory; a clone from outside of the model is that of a buffer, which nothing writes in this form
             self.value[n] = self.value[_node(n.args[0])]
             return
         if not isinstance(target, torch._ops.OpOverload):
             raise CaptureError(f"cannot trace op {text} in module {path or ''}: it is no tensor op (a higher-order op such as torch.cond or a checkpoint); write it without")
+        if target._schema.is_mutable:
+            raise CaptureError(f"op {text} in {_within(path)} changes a tensor that is neither a parameter nor a buffer of the model: register it, register_buffer, or make a new tensor in each step")
         val = n.meta.get("val")
+        if any(isinstance(v, torch.Tensor) and v.layout is not torch.strided for v in (val if isinstance(val, (tuple, list)) else [val])):
+            raise CaptureError(f"op {text} in {_within(path)} makes a sparse tensor, which a captured step does not have: of an embedding give sparse=False")
         several = isinstance(val, (tuple, list))
         outs = [self.spec(v) for v in (val if isinstance(val, (tuple, list)) else [val])]
         op = Op(
@@ -311,6 +384,9 @@ class _Builder:
             self.value[n] = self.views[same]
             return
         i = self.add(op)
+        if draw is not None and kinds.is_random(target):
+            first = self.draws.setdefault(draw, i)
+            op.draws = first if first != i else None
         if phase == "forward":
             self.autograd.setdefault(number, i)
         else:
@@ -337,31 +413,6 @@ class _Builder:
         return Spec(tuple(int(d) for d in v.shape), tuple(int(d) for d in v.stride()), v.dtype)
 
 
-@contextlib.contextmanager
-def _without_onednn() -> Iterator[None]:
-    was = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    try:
-        yield
-    finally:
-        torch._C._set_mkldnn_enabled(was)
-
-
-@contextlib.contextmanager
-def _exporting() -> Iterator[None]:
-    """Model code that asks torch.compiler whether it is traced hears that it is, as
-    under torch.export; HuggingFace's masks then leave out checks of values."""
-    flags = [k for k in ("_is_compiling_flag", "_is_exporting_flag") if hasattr(torch.compiler, k)]
-    was = {k: getattr(torch.compiler, k) for k in flags}
-    try:
-        for k in flags:
-            setattr(torch.compiler, k, True)
-        yield
-    finally:
-        for k, v in was.items():
-            setattr(torch.compiler, k, v)
-
-
 def _node(a: Any) -> torch.fx.Node:
     assert isinstance(a, torch.fx.Node)
     return a
@@ -373,8 +424,12 @@ def _owners(model: torch.nn.Module) -> dict[str, str]:
     return {k: k.rpartition(".")[0] for k in names}
 
 
-def _slot(p: torch.Tensor) -> torch.Tensor:
-    return torch.empty_strided(p.shape, p.stride(), dtype=p.dtype, device="meta")
+def _spec(t: torch.Tensor) -> Spec:
+    return Spec(tuple(t.shape), tuple(t.stride()), t.dtype)
+
+
+def _within(path: str | None) -> str:
+    return f"module {path}" if path else "the model"
 
 
 def _unique(name: str, used: set[str]) -> str:
@@ -390,15 +445,22 @@ def _plain(v: Any) -> Any:
     """Nested outputs as tuples, lists and dicts alone, so that a file can hold them."""
     if isinstance(v, dict):
         return {str(k): _plain(x) for k, x in v.items()}
-    if isinstance(v, (tuple, list)):
+    if dataclasses.is_dataclass(v):
+        return {f.name: _plain(getattr(v, f.name)) for f in dataclasses.fields(v)}
+    if isinstance(v, (tuple, list, collections.deque)):
         items: Iterable[Any] = (_plain(x) for x in v)
-        return list(items) if isinstance(v, list) else tuple(items)
+        return tuple(items) if isinstance(v, tuple) else list(items)
+    if type(v) is not int:
+        raise CaptureError(f"the model returns {_describe(v)}; capture takes models that return tensors in tuples, lists, dicts and dataclasses: wrap the model in a module that returns the tensors that you want")
     return v
 
 
 def _checked(path: str, x: Any) -> Any:
     """x, which a step can have as an input or as a part of it."""
-    if isinstance(x, torch.Tensor) or type(x) in (type(None), bool, int, float, str):
+    if isinstance(x, torch.Tensor):
+        checks.plain(f"batch{path}", x)
+        return x
+    if type(x) in (type(None), bool, int, float, str):
         return x
     raise CaptureError(
         f"batch{path} is {_describe(x)}: a batch has tensors, numbers, strings and None, in tuples, lists, dicts and other mappings; "
@@ -409,7 +471,7 @@ def _checked(path: str, x: Any) -> Any:
 def _constant(x: Any) -> Any:
     if type(x) in (type(None), bool, int, float, str):
         return x
-    raise CaptureError(f"the model returns {_describe(x)}; capture takes models that return tensors, numbers, strings and None in tuples, lists and dicts")
+    raise CaptureError(f"the model returns {_describe(x)}; capture takes models that return tensors, numbers, strings and None in tuples, lists, dicts and dataclasses: wrap the model in a module that returns what you want of it")
 
 
 def _describe(v: Any) -> str:

@@ -69,7 +69,7 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
         return
     target: Any = target_of(o.target)
     if kinds.is_random(target):
-        code.add(f"seed({i}, t, {int(p.seed)})")
+        code.add(f"seed({i if o.draws is None else int(o.draws)}, t, {int(p.seed)})")
     parts = [literal(code, a, place, device) for a in o.args]
     parts += [f"{k}={literal(code, v, place, device)}" for k, v in o.kwargs.items()]
     run = code.bind(target if compiled else getattr(target, "_op", target), "f")

@@ -8,13 +8,21 @@ import torch
 import torch.fx.traceback as traceback
 from torch.utils._python_dispatch import TorchDispatchMode
 
-KEY = "placer"  # in a node's meta["custom"]: (module path, phase, autograd node's number)
+from . import kinds
+
+KEY = "placer"  # in a node's meta["custom"]: (module path, phase, autograd node's number, draw)
+
+FIRST_DRAW = 1 << 40  # beyond the seeds that people give
 
 
 class Paths(TorchDispatchMode):
     """A dispatch mode above the tracer's. A forward op is in the module whose
     forward runs; a backward op in that of the forward op that made the autograd
-    node which runs, found by the node's sequence number."""
+    node which runs, found by the node's sequence number.
+
+    Nothing is drawn meanwhile, so the seed of torch's generator counts the random ops. A
+    region under activation checkpointing that runs again has the generator put back: its
+    ops have the numbers, draws, of those of its first run."""
 
     def __init__(self, model: torch.nn.Module):
         super().__init__()
@@ -52,6 +60,10 @@ class Paths(TorchDispatchMode):
         else:
             number, path = -1, ""
         phase = self.phase if node is None else "backward"
-        traceback.current_meta["custom"] = {KEY: (path, phase, number)}
+        draw = None
+        if isinstance(func, torch._ops.OpOverload) and kinds.is_random(func):
+            draw = torch.default_generator.initial_seed()
+            torch.default_generator.manual_seed(draw + 1)
+        traceback.current_meta["custom"] = {KEY: (path, phase, number, draw)}
         self.last = (path, str(func))
         return func(*args, **(kwargs or {}))

@@ -54,6 +54,25 @@ class Spec(NamedTuple):
             return 0
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride))
 
+    @property
+    def apart(self) -> Spec:
+        """Itself where every element has a place of its own, else without strides of the
+        kind: an expanded tensor, or sliding windows, cannot be written element by element."""
+        last = 0  # the place of the last element so far
+        for stride, n in sorted((s, n) for n, s in zip(self.shape, self.stride) if n > 1):
+            if stride <= last:
+                return Spec(self.shape, _contiguous(self.shape), self.dtype)
+            last += (n - 1) * stride
+        return self
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, n = [], 1
+    for d in reversed(shape):
+        strides.append(n)
+        n *= max(d, 1)
+    return tuple(reversed(strides))
+
 
 # Roles of an op. Sources hold a tensor at the step's start; a call is an ATen
 # op; an update changes a parameter and its slots in place; an assign copies a
@@ -78,6 +97,7 @@ class Op:
     module: str = ""
     phase: str = "forward"
     forward: int | None = None  # of a backward op: the op whose gradient it computes
+    draws: int | None = None  # of a random op that computes again: the op whose numbers it draws
 
     def inputs(self) -> Iterator[Ref]:
         """The tensors that the op reads, in order, repetitions included."""
@@ -237,6 +257,8 @@ def _check(p: Program) -> None:
             raise FormatError(f"op {o.name}: unknown {o.role} {o.target}")
         if o.role in ("update", "assign") or o.view:
             next(o.inputs())
+        if o.draws is not None and (type(o.draws) is not int or not 0 <= o.draws < i):
+            raise FormatError(f"op {o.name} draws the numbers of op {o.draws!r}, which does not stand before it")
     for r in (*p.outputs, *p.gradients.values()):
         check(r, len(p.ops))
 
@@ -254,6 +276,7 @@ def _op_doc(o: Op) -> dict[str, Any]:
         "module": o.module,
         "phase": o.phase,
         "forward": o.forward,
+        **({"draws": o.draws} if o.draws is not None else {}),
     }
 
 

@@ -14,8 +14,8 @@ from .codegen import Code, name
 from .errors import NoDeviceError, NoMemoryError, RunError
 from .steps import Record, Steps
 from .schedule import Schedule
-from .program import STATE, Program, Ref, Spec
-from .shared import compact
+from .program import STATE, Program, Ref
+from .shared import compact, like
 from .state import Tensors
 from .streams import Mark, Streams, more_queues
 
@@ -88,7 +88,8 @@ class InProcess:
             sources = {**self.state, **self.constants, **self._moved(batch)}
             self._streams.begin()
             try:
-                with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                # the step has the casts of an autocast that it was captured with, and no others
+                with torch.no_grad(), torch._C._DisableAutocast(), torch.random.fork_rng(devices=[]):
                     values = self._step(sources, self.t)
             except torch.OutOfMemoryError:
                 raise
@@ -271,21 +272,12 @@ class InProcess:
 
     def _copy(self, x: torch.Tensor, r: Ref, a: int, b: int, fenced: bool) -> torch.Tensor:
         """Tensor r of device a for device b; the generated code calls it."""
-        y, marks = self._streams.copy(x, r, a, b, _like, timed=self._trace is not None, fenced=fenced)
+        y, marks = self._streams.copy(x, r, a, b, like, timed=self._trace is not None, fenced=fenced)
         if y is not x:
             self.copied_bytes += compact(x).numel() * x.element_size()
         if self._trace is not None and marks is not None:
             self._trace.append((*r, *marks))
         return y
-
-
-def _like(x: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A copy of x on device with x's strides; an expanded dimension stays one."""
-    small = compact(x)
-    extent = Spec(tuple(x.shape), tuple(x.stride()), x.dtype).extent
-    memory = torch.empty(extent, dtype=x.dtype, device=device)
-    memory.as_strided(small.shape, small.stride()).copy_(small, non_blocking=True)
-    return memory.as_strided(x.shape, x.stride())
 
 
 def _kernels(s: Schedule, alone: set[int]) -> dict[int, list[int]]:

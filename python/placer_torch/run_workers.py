@@ -92,7 +92,7 @@ class Workers:
         count = {w: 2 * len(s.of(w)) + 2 * c + 8 for w in range(n)}
         records = [arena.reserve(8 * 4 * count[w]) if self.trace else 0 for w in range(n)]
         slots = [arena.reserve_tensor(self.spec(r)) for r in self.crossing]
-        wanted = [arena.reserve_tensor(self.spec(r)) for r in self._wanted]
+        wanted = [arena.reserve_tensor(self.spec(r).apart) for r in self._wanted]
         sources = {i: arena.reserve_tensor(self.spec(Ref(i, 0))) for i in p.sources(*STATE, "batch")}
         arena.make()
         self._arena = arena
@@ -102,7 +102,7 @@ class Workers:
         self.errors = [arena.text(errors + _ERROR * w, _ERROR) for w in range(n)]
         self._records = [arena.numbers(records[w], 4 * count[w], "d") if self.trace else None for w in range(n)]
         self.buffers = [arena.tensor(at, self.spec(r)) for at, r in zip(slots, self.crossing)]
-        self.results = [arena.tensor(at, self.spec(r)) for at, r in zip(wanted, self._wanted)]
+        self.results = [arena.tensor(at, self.spec(r).apart) for at, r in zip(wanted, self._wanted)]
         self.state: Tensors = {}
         self.batch: Tensors = {}
         for i, at in sources.items():
@@ -179,7 +179,7 @@ class Workers:
         words, n, clocks = self.words, self.n, self.clocks
         s = 0
         idle = time.perf_counter()
-        with torch.inference_mode():
+        with torch.inference_mode(), torch._C._DisableAutocast():
             while True:
                 if words[3 * n + 1]:
                     return
@@ -419,7 +419,7 @@ def observe(p: Program, state: Tensors, batch: Tensors) -> tuple[dict[Ref, Spec]
     here = {k: v.cpu().clone(memory_format=torch.preserve_format) for k, v in state.items()}
     free = codegen.last_uses(p, list(range(len(p.ops))), set(p.outputs))
     seed = codegen.seeder([_CPU])
-    with one_thread(), torch.inference_mode(), torch.random.fork_rng(devices=[]):
+    with one_thread(), torch.inference_mode(), torch._C._DisableAutocast(), torch.random.fork_rng(devices=[]):
         for i, o in enumerate(p.ops):
             if o.role in SOURCES:
                 got: Any = here[o.name] if o.role in STATE else batch[o.name].cpu() if o.role == "batch" else p.constants[o.name]

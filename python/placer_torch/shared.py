@@ -48,6 +48,15 @@ class Arena:
         return memoryview(self._map)[at : at + bytes]
 
 
+def like(x: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A copy of x on device with x's strides; an expanded dimension stays one."""
+    small = compact(x)
+    extent = Spec(tuple(x.shape), tuple(x.stride()), x.dtype).extent
+    memory = torch.empty(extent, dtype=x.dtype, device=device)
+    memory.as_strided(small.shape, small.stride()).copy_(small, non_blocking=True)
+    return memory.as_strided(x.shape, x.stride())
+
+
 def compact(t: torch.Tensor) -> torch.Tensor:
     """t with each expanded dimension (stride 0) cut to one element: what has to be copied."""
     for k, (n, s) in enumerate(zip(t.shape, t.stride())):

@@ -18,6 +18,10 @@ def of_model(p: Program, model: torch.nn.Module) -> Tensors:
     """Copies of the model's parameters and buffers, and zeroed slots, by op name."""
     model = unwrap(model)
     have = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    known = {p.ops[i].target for i in p.sources("parameter", "buffer")}
+    more = [k for k, _ in model.named_parameters() if k not in known]
+    if more:
+        raise FormatError(f"the model has parameter {more[0]}, which the step does not: the program is another model's")
     return {p.ops[i].name: _source(p.ops[i], have) for i in p.sources(*STATE)}
 
 
@@ -67,6 +71,8 @@ def _source(o: Op, have: dict[str, torch.Tensor]) -> torch.Tensor:
         raise FormatError(f"the model has no {o.role} {o.target}: the program is another model's")
     if have[o.target].is_meta:
         raise FormatError(f"{o.role} {o.target} is on the meta device and has no values: model.to_empty(device='cpu') and initialise it, or run the program without the model, on values that are made up")
+    if have[o.target].shape != t.shape or have[o.target].dtype != t.dtype:
+        raise FormatError(f"{o.role} {o.target} is {list(have[o.target].shape)} {have[o.target].dtype}, captured as {list(t.shape)} {t.dtype}: capture the model as it is now")
     return t.copy_(have[o.target].detach())
 
 
@@ -127,16 +133,18 @@ def leaves(p: Program, given: object) -> Tensors:
 
 
 def _as_captured(o: Op, path: str, t: object) -> torch.Tensor:
-    """t, which has the shape and type of o."""
+    """t, which has the shape and type of o, with the strides that the step was captured with."""
     (s,) = o.outputs
     assert s is not None
     if not isinstance(t, torch.Tensor):
         raise FormatError(f"{_leaf(path)} is {t!r}, captured as a tensor of shape {list(s.shape)}")
     if tuple(t.shape) != s.shape or t.dtype != s.dtype:
-        raise FormatError(f"{_leaf(path)}: {list(t.shape)} {t.dtype}, captured with {list(s.shape)} {s.dtype}; capture again for another batch")
+        raise FormatError(f"{_leaf(path)}: {list(t.shape)} {t.dtype}, captured with {list(s.shape)} {s.dtype}; capture again for another batch, or leave it out (a DataLoader's last one: drop_last=True)")
     if t.is_meta:
         raise FormatError(f"{_leaf(path)} is on the meta device and has no values: give a batch that has")
-    return t
+    if t.layout is not torch.strided:
+        raise FormatError(f"{_leaf(path)} is a tensor of layout {t.layout}, captured as a dense one: give t.to_dense()")
+    return t.detach() if t.stride() == s.stride else new(s, t.device).copy_(t.detach())
 
 
 def _same_value(x: Leaf, v: object) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from placer_torch import CaptureError, Loop, capture, graph, schedule
+from placer_torch import CaptureError, FormatError, Loop, capture, graph, schedule
 from test_run import scattered
 
 
@@ -92,3 +92,19 @@ class Grows(torch.nn.Module):
 def test_buffers_that_change_shape(to: Any, says: str) -> None:
     with pytest.raises(CaptureError, match=says):
         capture(Grows(to), lambda m, b: m(b), torch.ones(2))
+
+
+def test_models_that_are_others() -> None:
+    """Another width, another type, and a parameter more: each was copied, or left out, without a word."""
+    make = lambda n: torch.nn.Sequential(torch.nn.Linear(4, n))  # noqa: E731
+    p = capture(make(3), lambda m, b: m(b).sum(), torch.ones(2, 4))
+    one = schedule.single(schedule.ops(p))
+    more = make(3)
+    more.append(torch.nn.Linear(3, 3))
+    for model, says in (
+        (make(1), r"parameter 0.weight is \[1, 4\] torch.float32, captured as \[3, 4\] torch.float32: capture the model"),
+        (make(3).double(), "parameter 0.weight is .*float64, captured as .*float32"),
+        (more, "the model has parameter 1.weight, which the step does not"),
+    ):
+        with pytest.raises(FormatError, match=says):
+            Loop(p, one, model)

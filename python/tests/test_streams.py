@@ -111,7 +111,7 @@ def test_order(kinds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     read it; a copy is on no stream of ops; the caller's streams are what they were, and
     come behind the step."""
     cuda, recorded = Cuda(), []
-    monkeypatch.setattr(run_inprocess, "_like", cuda.clone)
+    monkeypatch.setattr(run_inprocess, "like", cuda.clone)
     monkeypatch.setattr(Streams, "_on_gpu", lambda *_: True)
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda x, s: recorded.append((x.data_ptr(), s)))
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)

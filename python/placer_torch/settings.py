@@ -1,0 +1,45 @@
+"""What torch is set to while a step is traced."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+
+import torch
+
+
+@contextlib.contextmanager
+def without_onednn() -> Iterator[None]:
+    was = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was)
+
+
+@contextlib.contextmanager
+def without_fast_path() -> Iterator[None]:
+    """Transformer layers of torch as ops that can be cut and traced: in inference they are
+    one op each."""
+    was = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(was)
+
+
+@contextlib.contextmanager
+def exporting() -> Iterator[None]:
+    """Model code that asks torch.compiler whether it is traced hears that it is, as
+    under torch.export; HuggingFace's masks then leave out checks of values."""
+    flags = [k for k in ("_is_compiling_flag", "_is_exporting_flag") if hasattr(torch.compiler, k)]
+    was = {k: getattr(torch.compiler, k) for k in flags}
+    try:
+        for k in flags:
+            setattr(torch.compiler, k, True)
+        yield
+    finally:
+        for k, v in was.items():
+            setattr(torch.compiler, k, v)
