@@ -91,15 +91,3 @@ func TestLimit(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestStack(t *testing.T) {
-	a := &Neighbours{[]int32{0, 1, 2}, []int32{1, 0}}
-	b := &Neighbours{[]int32{0, 0, 2, 3}, []int32{0, 2, 1}}
-	s := Stack(a, b)
-	if got, want := fmt.Sprint(*s), "{[0 1 2 2 4 5] [1 0 2 4 3]}"; got != want {
-		t.Errorf("Stack = %s, want %s", got, want)
-	}
-	if err := s.Check(5); err != nil {
-		t.Error(err)
-	}
-}

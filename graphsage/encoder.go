@@ -41,14 +41,9 @@ func (c Config) Validate() error {
 // Encoder holds the parameters of the embedding.
 type Encoder struct {
 	config      Config
-	embed       dense
-	pool, merge []dense
-	gain, bias  []*nn.Param
-}
-
-type dense struct {
-	w []*nn.Param
-	b *nn.Param
+	embed       nn.Affine
+	pool, merge []nn.Affine // of each layer
+	norm        []nn.Norm   // of each layer, if they are residual
 }
 
 // New adds the parameters of an encoder to ps, with random weights. It panics if
@@ -59,14 +54,13 @@ func New(c Config, ps *nn.Params, r *rand.Rand) *Encoder {
 	}
 	d := c.Width
 	e := &Encoder{config: c}
-	e.embed = dense{[]*nn.Param{ps.Glorot("sage.embed.w", r, c.Features, d)}, ps.Constant("sage.embed.b", 0, d)}
+	e.embed = ps.Affine("sage.embed", r, c.Features, d)
 	for l := range c.Layers {
 		name := func(s string) string { return fmt.Sprintf("sage.%d.%s", l, s) }
-		e.pool = append(e.pool, dense{[]*nn.Param{ps.Glorot(name("pool.w"), r, d, d)}, ps.Constant(name("pool.b"), 0, d)})
-		e.merge = append(e.merge, dense{[]*nn.Param{ps.Glorot(name("self.w"), r, d, d), ps.Glorot(name("near.w"), r, d, d)}, ps.Constant(name("merge.b"), 0, d)})
+		e.pool = append(e.pool, ps.Affine(name("pool"), r, d, d))
+		e.merge = append(e.merge, nn.Affine{W: []*nn.Param{ps.Glorot(name("self.w"), r, d, d), ps.Glorot(name("near.w"), r, d, d)}, B: ps.Constant(name("merge.b"), 0, d)})
 		if c.Residual {
-			e.gain = append(e.gain, ps.Constant(name("norm.gain"), 1, d))
-			e.bias = append(e.bias, ps.Constant(name("norm.bias"), 0, d))
+			e.norm = append(e.norm, ps.Norm(name("norm"), d))
 		}
 	}
 	return e
@@ -76,12 +70,12 @@ func New(c Config, ps *nn.Params, r *rand.Rand) *Encoder {
 // The lists are read at each run; Config.MaxNeighbours is for their maker to
 // keep, see Neighbours.Limit.
 func (e *Encoder) Apply(g *nn.Graph, x *nn.Node, lists **Neighbours) *nn.Node {
-	h := g.Linear(nn.Relu, []*nn.Node{x}, e.embed.w, e.embed.b)
+	h := e.embed.Apply(g, nn.Relu, x)
 	for l, p := range e.pool {
-		near := Aggregate(g, h, p.w[0], p.b, lists)
-		next := g.Linear(nn.Relu, []*nn.Node{h, near}, e.merge[l].w, e.merge[l].b)
+		near := Aggregate(g, h, p.W[0], p.B, lists)
+		next := e.merge[l].Apply(g, nn.Relu, h, near)
 		if e.config.Residual {
-			next = g.LayerNorm(e.gain[l], e.bias[l], h, next)
+			next = e.norm[l].Apply(g, h, next)
 		}
 		h = next
 	}

@@ -48,19 +48,3 @@ func (n *Neighbours) Limit(k int) *Neighbours {
 	}
 	return l
 }
-
-// Stack returns the neighbours of several graphs whose nodes are numbered one
-// after another. graphs[i] has len(graphs[i].Start)-1 nodes.
-func Stack(graphs ...*Neighbours) *Neighbours {
-	s := &Neighbours{Start: []int32{0}}
-	for _, g := range graphs {
-		first, at := int32(len(s.Start)-1), int32(len(s.Index))
-		for _, u := range g.Index {
-			s.Index = append(s.Index, first+u)
-		}
-		for _, e := range g.Start[1:] {
-			s.Start = append(s.Start, at+e)
-		}
-	}
-	return s
-}

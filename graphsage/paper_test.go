@@ -2,6 +2,7 @@ package graphsage
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"placer/nn"
@@ -93,8 +94,15 @@ func TestInductive(t *testing.T) {
 	for i := range x.V {
 		x.V[i] = float32(r.NormFloat64())
 	}
+	both := &Neighbours{Start: slices.Clone(a.Start), Index: slices.Clone(a.Index)}
+	for _, u := range b.Index {
+		both.Index = append(both.Index, 20+u)
+	}
+	for _, end := range b.Start[1:] {
+		both.Start = append(both.Start, a.Start[20]+end)
+	}
 	alone := encode(t, c, ps, e, x.Rows(20, 53), b)
-	together := encode(t, c, ps, e, x, Stack(a, b)).Rows(20, 53)
+	together := encode(t, c, ps, e, x, both).Rows(20, 53)
 	for i := range alone.V {
 		if d := alone.V[i] - together.V[i]; d > 1e-5 || d < -1e-5 {
 			t.Fatalf("element %d is %g alone and %g beside another graph", i, alone.V[i], together.V[i])

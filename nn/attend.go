@@ -50,7 +50,7 @@ func (k *attend) Forward(c *Context, in []Mat, out Mat) {
 	}
 }
 
-// Softmax replaces x by its softmax.
+// Softmax replaces x by its softmax, in single precision; see SoftmaxRow.
 func Softmax(x []float32) {
 	vec.Scale(x, 1/vec.ExpShiftSum(x, x, 1, vec.Max(x)))
 }

@@ -24,14 +24,14 @@ const (
 func Checkpoint(ps *Params, a *Adam, metadata map[string]string) *safetensors.File {
 	f := &safetensors.File{Metadata: maps.Clone(metadata)}
 	for _, p := range ps.All() {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: weightPrefix + p.Name, Type: safetensors.F32, Shape: p.Shape, Data: encode(p.Value)})
+		f.Tensors = append(f.Tensors, safetensors.Floats(weightPrefix+p.Name, p.Value, p.Shape...))
 		if a == nil || a.state[p] == nil {
 			continue
 		}
 		s := a.state[p]
 		f.Tensors = append(f.Tensors,
-			safetensors.Tensor{Name: firstPrefix + p.Name, Type: safetensors.F32, Shape: p.Shape, Data: encode(s.m)},
-			safetensors.Tensor{Name: secondPrefix + p.Name, Type: safetensors.F32, Shape: p.Shape, Data: encode(s.v)},
+			safetensors.Floats(firstPrefix+p.Name, s.m, p.Shape...),
+			safetensors.Floats(secondPrefix+p.Name, s.v, p.Shape...),
 			safetensors.Tensor{Name: stepPrefix + p.Name, Type: safetensors.I64, Data: binary.LittleEndian.AppendUint64(nil, uint64(s.step))})
 	}
 	return f
@@ -100,14 +100,7 @@ func Restore(f *safetensors.File, ps *Params, a *Adam) error {
 	return nil
 }
 
-func encode(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
+// decode returns the tensor of that name, which must have the shape.
 func decode(byName map[string]*safetensors.Tensor, name string, shape []int) ([]float32, error) {
 	t := byName[name]
 	if t == nil {
@@ -116,12 +109,9 @@ func decode(byName map[string]*safetensors.Tensor, name string, shape []int) ([]
 	if t.Type != safetensors.F32 || !slices.Equal(t.Shape, shape) {
 		return nil, fmt.Errorf("checkpoint: %s is %s %v, want F32 %v", name, t.Type, t.Shape, shape)
 	}
-	x := make([]float32, len(t.Data)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
-		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("checkpoint: %s: element %d is %g", name, i, v)
-		}
+	x, err := t.Floats()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	return x, nil
 }

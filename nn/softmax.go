@@ -5,10 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// SoftmaxRow writes the softmax of x into p, which has its length, and returns
-// the logarithm of the denominator, so that log p[i] = x[i] - the result.
-// Masked choices get exactly 0.
-func SoftmaxRow(p []float64, x []float32) float64 {
+// SoftmaxRow writes the softmax of x into p, which has its length and may be x, and
+// returns the logarithm of the denominator, so that log p[i] = x[i] - the result.
+// Masked choices get exactly 0. Softmax is for rows that nobody draws from: it is less
+// exact, in single precision, and faster.
+func SoftmaxRow[T float32 | float64](p []float64, x []T) float64 {
 	top := math.Inf(-1)
 	for _, v := range x {
 		top = max(top, float64(v))

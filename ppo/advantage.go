@@ -30,7 +30,8 @@ func (b Baseline) String() string {
 	return fmt.Sprintf("Baseline(%d)", int(b))
 }
 
-// Standardise writes (x - mean) / (deviation + 1e-6) into dst.
+// Standardise writes (x - mean) / (deviation + 1e-6) into dst, which has the length of x and may
+// be x.
 func Standardise(dst, x []float32) {
 	mean, square := 0.0, 0.0
 	for _, v := range x {

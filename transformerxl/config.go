@@ -2,8 +2,6 @@ package transformerxl
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"placer/internal/faults"
 )
@@ -85,17 +83,4 @@ func (c Config) Tasks() (all []Task) {
 		}
 	}
 	return all
-}
-
-// extends reports how to differs from c in more than tasks after c's last.
-func (c Config) extends(to Config) error {
-	old, added := c.Tasks(), to.Tasks()
-	if len(added) < len(old) || !slices.Equal(added[:len(old)], old) {
-		return fmt.Errorf("transformerxl: tasks %v do not begin with %v", added, old)
-	}
-	to.Choices, to.ScheduleLevels, to.FusionLevels, to.FusionKinds = c.Choices, c.ScheduleLevels, c.FusionLevels, c.FusionKinds
-	if to != c {
-		return fmt.Errorf("transformerxl: %+v and %+v differ in more than tasks", c, to)
-	}
-	return nil
 }

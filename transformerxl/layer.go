@@ -6,32 +6,10 @@ import (
 	"placer/nn"
 )
 
-// affine is a weight matrix with its bias.
-type affine struct {
-	w []*nn.Param
-	b *nn.Param
-}
-
-func newAffine(ps *nn.Params, r *rand.Rand, name string, rows, columns int) affine {
-	return affine{[]*nn.Param{ps.Glorot(name+".w", r, rows, columns)}, ps.Constant(name+".b", 0, columns)}
-}
-
-func (a affine) apply(g *nn.Graph, f nn.Activation, x *nn.Node) *nn.Node {
-	return g.Linear(f, []*nn.Node{x}, a.w, a.b)
-}
-
-type norm struct{ gain, bias *nn.Param }
-
-func newNorm(ps *nn.Params, name string, d int) norm {
-	return norm{ps.Constant(name+".gain", 1, d), ps.Constant(name+".bias", 0, d)}
-}
-
-func (n norm) apply(g *nn.Graph, xs ...*nn.Node) *nn.Node { return g.LayerNorm(n.gain, n.bias, xs...) }
-
 // attend is multi-head attention with its output projection.
 type attend struct {
 	heads   int
-	in, out affine
+	in, out nn.Affine
 }
 
 // newAttend returns nil where the configuration has no attention.
@@ -39,11 +17,11 @@ func newAttend(c Config, ps *nn.Params, r *rand.Rand, name string) *attend {
 	if !c.Attention {
 		return nil
 	}
-	return &attend{c.Heads, newAffine(ps, r, name+".qkv", c.Width, 3*c.Heads*c.HeadWidth), newAffine(ps, r, name+".out", c.Heads*c.HeadWidth, c.Width)}
+	return &attend{c.Heads, ps.Affine(name+".qkv", r, c.Width, 3*c.Heads*c.HeadWidth), ps.Affine(name+".out", r, c.Heads*c.HeadWidth, c.Width)}
 }
 
 func (a *attend) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
-	return a.out.apply(g, nn.Identity, Attention(g, x, a.in.w[0], a.in.b, a.heads, s))
+	return a.out.Apply(g, nn.Identity, Attention(g, x, a.in.W[0], a.in.B, a.heads, s))
 }
 
 // layer is one Transformer-XL layer: attention, unless there is none, and a
@@ -51,19 +29,19 @@ func (a *attend) apply(g *nn.Graph, x *nn.Node, s *[]Segment) *nn.Node {
 // normalisation.
 type layer struct {
 	attend         *attend
-	norm1, norm2   norm
-	inner, outward affine
+	norm1, norm2   nn.Norm
+	inner, outward nn.Affine
 }
 
 func newLayer(c Config, ps *nn.Params, r *rand.Rand, name string) layer {
 	l := layer{
 		attend:  newAttend(c, ps, r, name+".attention"),
-		inner:   newAffine(ps, r, name+".inner", c.Width, c.Inner),
-		outward: newAffine(ps, r, name+".outward", c.Inner, c.Width),
-		norm2:   newNorm(ps, name+".norm2", c.Width),
+		inner:   ps.Affine(name+".inner", r, c.Width, c.Inner),
+		outward: ps.Affine(name+".outward", r, c.Inner, c.Width),
+		norm2:   ps.Norm(name+".norm2", c.Width),
 	}
 	if l.attend != nil {
-		l.norm1 = newNorm(ps, name+".norm1", c.Width)
+		l.norm1 = ps.Norm(name+".norm1", c.Width)
 	}
 	return l
 }
@@ -73,11 +51,11 @@ func newLayer(c Config, ps *nn.Params, r *rand.Rand, name string) layer {
 func (l layer) apply(g *nn.Graph, x, dense *nn.Node, s *[]Segment) *nn.Node {
 	h := x
 	if l.attend != nil {
-		h = l.norm1.apply(g, x, l.attend.apply(g, x, s))
+		h = l.norm1.Apply(g, x, l.attend.apply(g, x, s))
 	}
 	y := h
 	if dense != nil {
 		y = g.Mul(dense, h)
 	}
-	return l.norm2.apply(g, h, l.outward.apply(g, nn.Identity, l.inner.apply(g, nn.Relu, y)))
+	return l.norm2.Apply(g, h, l.outward.Apply(g, nn.Identity, l.inner.Apply(g, nn.Relu, y)))
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"placer/nn"
+	"placer/nn/vec"
 )
 
 // The recurrent attention over the sequence of tasks (GO, section 4.4). Task t,
@@ -20,62 +21,42 @@ import (
 // head is what a task has of its own.
 type head struct {
 	task    Task
-	in      norm
-	project *affine // nil for the first task, and where tasks are apart
-	mid     *norm   // of the residual connection, if there is one
-	fc1     affine
-	fc2     affine
+	in      nn.Norm
+	project *nn.Affine // nil for the first task, and where tasks are apart
+	mid     *nn.Norm   // of the residual connection, if there is one
+	fc1     nn.Affine
+	fc2     nn.Affine
 }
 
 // outputScale makes the first policy nearly uniform.
 const outputScale = 0.1
 
-// addHeads adds what the configured tasks lack: all heads of a new network. The
-// shared attention goes by the name of the first task.
+// addHeads adds the heads of all tasks. The attention that they share goes by the name of the
+// first.
 func (n *Network) addHeads(ps *nn.Params, r *rand.Rand) {
 	c := n.config
 	for i, t := range c.Tasks() {
-		if i < len(n.heads) {
-			continue
-		}
 		h := head{task: t}
 		if i == 0 || c.TasksApart {
-			h.in = newNorm(ps, t.Name+".norm", c.Width)
+			h.in = ps.Norm(t.Name+".norm", c.Width)
 		} else {
 			wide := n.heads[i-1].task.Columns() + c.Width
-			h.in = newNorm(ps, t.Name+".norm", wide)
-			p := newAffine(ps, r, t.Name+".project", wide, c.Width)
+			h.in = ps.Norm(t.Name+".norm", wide)
+			p := ps.Affine(t.Name+".project", r, wide, c.Width)
 			h.project = &p
 		}
 		if i == 0 {
 			n.attend = newAttend(c, ps, r, t.Name+".attention")
 		}
 		if c.HeadResidual && c.Attention {
-			m := newNorm(ps, t.Name+".residual", c.Width)
+			m := ps.Norm(t.Name+".residual", c.Width)
 			h.mid = &m
 		}
-		h.fc1 = newAffine(ps, r, t.Name+".fc1", c.Width, c.Width)
-		h.fc2 = newAffine(ps, r, t.Name+".fc2", c.Width, t.Columns())
-		for i := range h.fc2.w[0].Value {
-			h.fc2.w[0].Value[i] *= outputScale
-		}
+		h.fc1 = ps.Affine(t.Name+".fc1", r, c.Width, c.Width)
+		h.fc2 = ps.Affine(t.Name+".fc2", r, c.Width, t.Columns())
+		vec.Scale(h.fc2.W[0].Value, outputScale)
 		n.heads = append(n.heads, h)
 	}
-}
-
-// Extend gives a network that lacks tasks of c heads for them, with random
-// weights; what it has stays. c must differ from the network's configuration in
-// tasks after its last only.
-func (n *Network) Extend(c Config, ps *nn.Params, r *rand.Rand) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	if err := n.config.extends(c); err != nil {
-		return err
-	}
-	n.config = c
-	n.addHeads(ps, r)
-	return nil
 }
 
 // decide adds the tasks one after another; x [R,d] are the last layer's states.
@@ -83,18 +64,18 @@ func (n *Network) decide(g *nn.Graph, x *nn.Node, s *[]Segment) (logits []*nn.No
 	hidden := x
 	for i, h := range n.heads {
 		if h.project == nil {
-			hidden = h.in.apply(g, x)
+			hidden = h.in.Apply(g, x)
 		} else {
-			hidden = h.project.apply(g, nn.Identity, h.in.apply(g, g.Concat(logits[i-1], hidden)))
+			hidden = h.project.Apply(g, nn.Identity, h.in.Apply(g, g.Concat(logits[i-1], hidden)))
 		}
 		a := hidden
 		if n.attend != nil {
 			a = n.attend.apply(g, hidden, s)
 			if h.mid != nil {
-				a = h.mid.apply(g, hidden, a)
+				a = h.mid.Apply(g, hidden, a)
 			}
 		}
-		logits = append(logits, h.fc2.apply(g, nn.Identity, h.fc1.apply(g, nn.Relu, a)))
+		logits = append(logits, h.fc2.Apply(g, nn.Identity, h.fc1.Apply(g, nn.Relu, a)))
 	}
 	return logits
 }

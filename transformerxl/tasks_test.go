@@ -2,7 +2,6 @@ package transformerxl
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -73,19 +72,19 @@ func TestRecurrentAttentionOverTasks(t *testing.T) {
 
 // own returns the parameters of the heads and of their attention, in order.
 func (n *Network) own() (all []**nn.Param) {
-	affine := func(a *affine) { all = append(all, &a.w[0], &a.b) }
+	affine := func(a *nn.Affine) { all = append(all, &a.W[0], &a.B) }
 	if n.attend != nil {
 		affine(&n.attend.in)
 		affine(&n.attend.out)
 	}
 	for i := range n.heads {
 		h := &n.heads[i]
-		all = append(all, &h.in.gain, &h.in.bias)
+		all = append(all, &h.in.Gain, &h.in.Bias)
 		if h.project != nil {
 			affine(h.project)
 		}
 		if h.mid != nil {
-			all = append(all, &h.mid.gain, &h.mid.bias)
+			all = append(all, &h.mid.Gain, &h.mid.Bias)
 		}
 		affine(&h.fc1)
 		affine(&h.fc2)
@@ -131,45 +130,6 @@ func TestTaskGradients(t *testing.T) {
 			for _, b := range nntest.Backends(t) {
 				t.Run(name+"/"+b.Name(), func(t *testing.T) { nntest.Check(t, b, check) })
 			}
-		}
-	}
-}
-
-// TestExtend: tasks added to a network leave its placement as it is, and equal
-// those of a network made with them but for their weights.
-func TestExtend(t *testing.T) {
-	c := smallConfig()
-	s := newSetup(c)
-	h := embedding(20, c.Width)
-	before, _ := s.run(t, h, 0, 20)
-	all := c
-	all.ScheduleLevels, all.FusionLevels = 4, 3
-	if err := s.net.Extend(all, s.ps, rand.New(rand.NewPCG(1, 2))); err != nil {
-		t.Fatal(err)
-	}
-	if after, _ := s.run(t, h, 0, 20); !slices.Equal(before.V, after.V) {
-		t.Error("placement differs after tasks were added")
-	}
-	whole := newSetup(all)
-	var got, want []string
-	for _, p := range s.ps.All() {
-		got = append(got, p.Name)
-	}
-	for _, p := range whole.ps.All() {
-		want = append(want, p.Name)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("parameters %v, want %v", got, want)
-	}
-	for name, change := range map[string]func(c *Config){
-		"fewer tasks": func(c *Config) { c.FusionLevels = 0 },
-		"more levels": func(c *Config) { c.ScheduleLevels = 9 },
-		"width":       func(c *Config) { c.Inner = 99 },
-	} {
-		other := all
-		change(&other)
-		if err := s.net.Extend(other, s.ps, rand.New(rand.NewPCG(1, 2))); err == nil {
-			t.Errorf("%s: no error", name)
 		}
 	}
 }

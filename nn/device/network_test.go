@@ -78,13 +78,11 @@ func cases(r *rand.Rand) []networkCase {
 	for range 3 * 19 {
 		copies.Previous = append(copies.Previous, int32(r.IntN(5)-1))
 	}
-	stacked := batch(30)
-	stacked.Bounds = []int32{0, 11, 30}
 	plain := small()
 	plain.Embedding.Residual, plain.Decision.Attention, plain.Decision.Modulation, plain.DetachValue = false, false, false, true
 	return []networkCase{
 		{"masked", small(), masked, false, false}, {"mask of each node", small(), each, true, false}, {"three tasks", tasks, batch(21), true, false},
-		{"refined", refined, copies, false, false}, {"two graphs", small(), stacked, false, false}, {"ablated", plain, batch(9), false, false},
+		{"refined", refined, copies, false, false}, {"ablated", plain, batch(9), false, false},
 	}
 }
 

@@ -10,14 +10,11 @@ import (
 	"placer/transformerxl"
 )
 
-// Batch is the input of one run: N nodes of one or more graphs, and R = Copies N
-// rows of decisions about them, copy after copy.
+// Batch is the input of one run: the N nodes of a graph, and R = Copies N rows of
+// decisions about them, copy after copy.
 type Batch struct {
 	X          nn.Mat                // [N,F]
 	Neighbours *graphsage.Neighbours // of N nodes; must not change afterwards
-	// Bounds are the first rows of the graphs and N at the end, [G+1]; nil means
-	// one graph. Attention and values stay within a graph.
-	Bounds []int32
 	// Copies is the number of decisions worked on side by side; 0 means 1. More
 	// than 1 is of use only with Previous.
 	Copies int
@@ -36,25 +33,11 @@ type Batch struct {
 
 func (b *Batch) copies() int { return max(b.Copies, 1) }
 
-func (b *Batch) graphs() int {
-	if b.Bounds == nil {
-		return 1
-	}
-	return len(b.Bounds) - 1
-}
-
-// bounds returns the row bounds of every graph in every one of k copies.
+// bounds returns the first row of each of k copies and the end of the last, [k+1].
 func (b *Batch) bounds(k int) []int32 {
-	one := b.Bounds
-	n := int32(b.X.N)
-	if one == nil {
-		one = []int32{0, n}
-	}
-	all := []int32{0}
-	for i := range int32(k) {
-		for _, x := range one[1:] {
-			all = append(all, i*n+x)
-		}
+	all := make([]int32, k+1)
+	for i := range all {
+		all[i] = int32(i * b.X.N)
 	}
 	return all
 }
@@ -73,13 +56,6 @@ func (b *Batch) check(c Config) error {
 		all = append(all, nn.CheckMask(b.Allowed, n, a))
 	} else if b.Allowed != nil {
 		all = append(all, errors.New("a mask of devices for a network that does not place"))
-	}
-	if b.Bounds != nil {
-		bad := len(b.Bounds) < 2 || b.Bounds[0] != 0 || int(b.Bounds[len(b.Bounds)-1]) != n
-		for i := 1; i < len(b.Bounds); i++ {
-			bad = bad || b.Bounds[i] <= b.Bounds[i-1]
-		}
-		all.If(bad, "bounds %v do not cut %d nodes into graphs", b.Bounds, n)
 	}
 	all.If(c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil), "%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous))
 	m := 0

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"placer/graphsage"
 	"placer/nn"
 	"placer/nn/nntest"
 	"placer/ppo"
@@ -32,22 +31,6 @@ func near(t *testing.T, what string, got, want []float32) {
 			t.Fatalf("%s: number %d is %g, want %g", what, i, got[i], w)
 		}
 	}
-}
-
-// TestStackedGraphs: graphs stacked in a batch get the logits and values each
-// gets alone.
-func TestStackedGraphs(t *testing.T) {
-	c := small(6, 4)
-	net := newNetwork(t, c, 3, 1)
-	r := rand.New(rand.NewPCG(1, 2))
-	x := randomX(r, 110, 6)
-	la, lb := ladder(70), ladder(40)
-	logits, values := forward(t, net, &Batch{X: x, Neighbours: graphsage.Stack(la, lb), Bounds: []int32{0, 70, 110}})
-	a, va := forward(t, net, &Batch{X: x.Rows(0, 70), Neighbours: la})
-	b, vb := forward(t, net, &Batch{X: x.Rows(70, 110), Neighbours: lb})
-	near(t, "logits of the first", logits.Rows(0, 70).V, a.V)
-	near(t, "logits of the second", logits.Rows(70, 110).V, b.V)
-	near(t, "values", values, append(va, vb...))
 }
 
 // TestCopies: copies with decisions of their own get the logits each gets alone,
@@ -224,7 +207,6 @@ func TestBatchRefuses(t *testing.T) {
 		{"neighbours of another graph", func(b *Batch) { b.Neighbours = ladder(n + 1) }, "starts for 5 nodes"},
 		{"mask", func(b *Batch) { b.Allowed = make([]bool, 3) }, "mask has 3"},
 		{"nothing allowed", func(b *Batch) { b.Allowed = make([]bool, a) }, "no choice"},
-		{"bounds", func(b *Batch) { b.Bounds = []int32{0, 3, 3, n} }, "bounds"},
 		{"copies", func(b *Batch) { b.Copies = 2 }, "one iteration"},
 		{"free", func(b *Batch) { b.InstanceLogits = []*nn.Param{nn.NewParams().Constant("x", 0, n, a+1)} }, "instance logits [5 5]"},
 	}

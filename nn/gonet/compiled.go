@@ -11,15 +11,15 @@ import (
 // compiled is the network for one shape. Its operations read the data below by
 // pointer.
 type compiled struct {
-	nodes, copies, graphs int
-	instance              []*nn.Param
-	tasks                 []transformerxl.Task
+	nodes, copies int
+	instance      []*nn.Param
+	tasks         []transformerxl.Task
 
 	graph    *nn.Graph
 	x        *nn.Node
 	given    *graphsage.Neighbours // as in the last batch
 	lists    *graphsage.Neighbours // limited to the configured number
-	boundsX  []int32               // of every copy of every graph
+	boundsX  []int32               // of every copy
 	ofH, ofX []transformerxl.Segment
 	previous [][]int32 // [tasks and their kinds][R], indices into the states
 	allowed  []bool
@@ -28,7 +28,7 @@ type compiled struct {
 // compiled returns the graph for b's shape, with a backward pass if train.
 func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 	for i, c := range n.cache {
-		if c.nodes != b.X.N || c.copies != b.copies() || c.graphs != b.graphs() || !slices.Equal(c.instance, b.InstanceLogits) {
+		if c.nodes != b.X.N || c.copies != b.copies() || !slices.Equal(c.instance, b.InstanceLogits) {
 			continue
 		}
 		n.cache = append(n.cache[:i], n.cache[i+1:]...)
@@ -52,7 +52,7 @@ func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 }
 
 func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
-	c := &compiled{nodes: b.X.N, copies: b.copies(), graphs: b.graphs(), instance: b.InstanceLogits, tasks: n.config.Decision.Tasks()}
+	c := &compiled{nodes: b.X.N, copies: b.copies(), instance: b.InstanceLogits, tasks: n.config.Decision.Tasks()}
 	g := nn.NewGraph(n.backend)
 	c.graph = g
 	c.x = g.Input("features", b.X.N, b.X.D)
@@ -82,9 +82,8 @@ func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
 			logits[i] = g.Reshape(logits[i], c.copies*c.nodes*t.Kinds, t.Levels)
 		}
 	}
-	pooled := g.MeanRows(states, c.copies*c.graphs, &c.boundsX, n.config.DetachValue)
-	v := g.Linear(nn.Relu, []*nn.Node{pooled}, n.value[:1], n.valueB[0])
-	v = g.Linear(nn.Identity, []*nn.Node{v}, n.value[1:], n.valueB[1])
+	pooled := g.MeanRows(states, c.copies, &c.boundsX, n.config.DetachValue)
+	v := n.value[1].Apply(g, nn.Identity, n.value[0].Apply(g, nn.Relu, pooled))
 	return c, g.Compile(train, slices.Insert(logits, 1, v)...)
 }
 

@@ -2,8 +2,7 @@
 // package graphsage, the decision network of package transformerxl, a value, the
 // optimiser over their weights, and the file they are kept in.
 //
-// A Network serves problems of any size. A Batch is one problem (or several,
-// stacked row-wise):
+// A Network serves problems of any size. A Batch is one problem:
 //
 //	backend, _ := nn.NewBackend(nn.Default())
 //	net, err := gonet.New(gonet.Default(features, devices), rand.New(rand.NewPCG(seed, 0)), backend)

@@ -19,8 +19,7 @@ type Network struct {
 	encoder  *graphsage.Encoder
 	decision *transformerxl.Network
 	states   []*nn.Param // of each task: embedding of the decision before, [Columns,d]; none with one iteration
-	value    [2]*nn.Param
-	valueB   [2]*nn.Param
+	value    [2]nn.Affine
 
 	cache []*compiled // the most recently used last
 }
@@ -40,8 +39,12 @@ func build(c Config, ps *nn.Params, r *rand.Rand, b *nn.Backend) *Network {
 	n.encoder = graphsage.New(c.Embedding, ps, r)
 	n.decision = transformerxl.New(c.Decision, ps, r)
 	n.addStates(r)
-	n.value = [2]*nn.Param{ps.Glorot("value.fc1.w", r, d, d), ps.Glorot("value.fc2.w", r, d, 1)}
-	n.valueB = [2]*nn.Param{ps.Constant("value.fc1.b", 0, d), ps.Constant("value.fc2.b", 0, 1)}
+	// Both weights, then both biases: in this order they are in files and in the gradient's norm.
+	w1, w2 := ps.Glorot("value.fc1.w", r, d, d), ps.Glorot("value.fc2.w", r, d, 1)
+	n.value = [2]nn.Affine{
+		{W: []*nn.Param{w1}, B: ps.Constant("value.fc1.b", 0, d)},
+		{W: []*nn.Param{w2}, B: ps.Constant("value.fc2.b", 0, 1)},
+	}
 	return n
 }
 
@@ -86,34 +89,18 @@ func (n *Network) forget(which func(*compiled) bool) {
 	})
 }
 
-// addStates adds the embeddings of decisions before that the tasks lack.
+// addStates adds the embeddings of the decision before.
 func (n *Network) addStates(r *rand.Rand) {
 	if n.config.Iterations == 1 {
 		return
 	}
 	for i, t := range n.config.Decision.Tasks() {
-		if i < len(n.states) {
-			continue
-		}
 		name := "state.embedding"
 		if i > 0 {
 			name = "state." + t.Name
 		}
 		n.states = append(n.states, n.params.Normal(name, r, 0.1, t.Columns(), n.config.Decision.Width))
 	}
-}
-
-// Extend adds tasks to the network, after those it has: a policy that places
-// learns to schedule. Their weights are random; what there was stays. c differs
-// from the configuration of the decision network in the added tasks only.
-func (n *Network) Extend(c transformerxl.Config, r *rand.Rand) error {
-	if err := n.decision.Extend(c, n.params, r); err != nil {
-		return fmt.Errorf("gonet: %w", err)
-	}
-	n.config.Decision = c
-	n.addStates(r)
-	n.forget(func(*compiled) bool { return true })
-	return nil
 }
 
 // AddInstanceLogits adds instance logits, zero, for a problem of nodes nodes to the parameters
@@ -152,7 +139,7 @@ func (n *Network) RemoveInstanceLogits(name string) {
 	n.adam.Forget(gone...)
 	n.forget(func(c *compiled) bool { return c.instance != nil && slices.Equal(c.instance, gone) })
 	if d := n.backend.Device(); d != nil {
-		_ = d.Release(gone)
+		_ = d.Release(gone) // a device that cannot free has said so before
 	}
 }
 
@@ -164,7 +151,7 @@ type Output struct {
 	// Tasks are the logits of every task in order, [R Kinds,Levels]; the first are
 	// Logits.
 	Tasks  []nn.Mat
-	Values []float32 // [Copies G]
+	Values []float32 // [Copies]
 }
 
 // Forward computes logits and values.

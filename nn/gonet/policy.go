@@ -9,13 +9,8 @@ type Policy struct {
 }
 
 // On binds the network to the problem of b, whose Copies and Previous are
-// ignored. b must hold one graph.
-func (n *Network) On(b *Batch) *Policy {
-	if b.graphs() != 1 {
-		panic("gonet: a policy is for one graph")
-	}
-	return &Policy{n, *b}
-}
+// ignored.
+func (n *Network) On(b *Batch) *Policy { return &Policy{n, *b} }
 
 // Rows is as ppo.Policy says.
 func (p *Policy) Rows() (all []int) {

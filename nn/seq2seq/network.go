@@ -7,6 +7,7 @@ import (
 
 	"placer/internal/faults"
 	"placer/nn"
+	"placer/nn/vec"
 )
 
 // Config describes a Network.
@@ -32,25 +33,19 @@ func (c Config) validate() error {
 type Network struct {
 	config Config
 
-	embed       affine
+	embed       nn.Affine
 	ahead, back direction
-	remember    affine // of both directions: what is attended to
-	align       affine // of both directions, or its bias alone: into the decoder's gates
+	remember    nn.Affine // of both directions: what is attended to
+	align       nn.Affine // of both directions, or its bias alone: into the decoder's gates
 	told        *nn.Param
 	decode      *nn.Param // [H,4H]
-	query       affine
-	choose      affine // of what was attended to and the decoder's state
-}
-
-// affine is a map of one or more inputs, which stand for their concatenation.
-type affine struct {
-	w []*nn.Param
-	b *nn.Param
+	query       nn.Affine
+	choose      nn.Affine // of what was attended to and the decoder's state
 }
 
 // direction is one of the encoder's two LSTMs.
 type direction struct {
-	in affine
+	in nn.Affine
 	wh *nn.Param
 }
 
@@ -70,17 +65,15 @@ func New(c Config, ps *nn.Params, r *rand.Rand) *Network {
 	if c.Aligned {
 		n.align = newGates(ps, r, "decoder", h, half, half)
 	} else {
-		n.align = affine{b: ps.Constant("decoder.b", 0, 1, 4*h)}
-		forget(n.align.b, h)
+		n.align = nn.Affine{B: ps.Constant("decoder.b", 0, 1, 4*h)}
+		forget(n.align.B, h)
 	}
 	n.told = ps.Glorot("told", r, c.Choices+1, 4*h)
 	n.decode = ps.Glorot("decoder.h", r, h, 4*h)
 	n.query = newAffine(ps, r, "query", h, h)
 	n.choose = newAffine(ps, r, "choose", c.Choices, h, h)
-	for _, w := range n.choose.w {
-		for i := range w.Value {
-			w.Value[i] *= outputScale
-		}
+	for _, w := range n.choose.W {
+		vec.Scale(w.Value, outputScale)
 	}
 	return n
 }
@@ -88,18 +81,20 @@ func New(c Config, ps *nn.Params, r *rand.Rand) *Network {
 // outputScale makes the first policy nearly uniform.
 const outputScale = 0.1
 
-func newAffine(ps *nn.Params, r *rand.Rand, name string, columns int, rows ...int) affine {
-	a := affine{b: ps.Constant(name+".b", 0, columns)}
+// newAffine adds a map of inputs of rows columns each to columns columns. Its bias comes before
+// its weights, unlike Params.Affine's: in this order the gradient's norm is summed.
+func newAffine(ps *nn.Params, r *rand.Rand, name string, columns int, rows ...int) nn.Affine {
+	a := nn.Affine{B: ps.Constant(name+".b", 0, columns)}
 	for i, n := range rows {
-		a.w = append(a.w, ps.Glorot(fmt.Sprintf("%s.w%d", name, i), r, n, columns))
+		a.W = append(a.W, ps.Glorot(fmt.Sprintf("%s.w%d", name, i), r, n, columns))
 	}
 	return a
 }
 
 // newGates is the input of an LSTM of h cells.
-func newGates(ps *nn.Params, r *rand.Rand, name string, h int, rows ...int) affine {
+func newGates(ps *nn.Params, r *rand.Rand, name string, h int, rows ...int) nn.Affine {
 	a := newAffine(ps, r, name, 4*h, rows...)
-	forget(a.b, h)
+	forget(a.B, h)
 	return a
 }
 
@@ -110,27 +105,23 @@ func forget(b *nn.Param, h int) {
 	}
 }
 
-func (a affine) apply(g *nn.Graph, xs ...*nn.Node) *nn.Node {
-	return g.Linear(nn.Identity, xs, a.w, a.b)
-}
-
 // encode adds the encoder over x [MT,F], M sequences, to g and returns what the
 // decoder attends to, [MT,H], and what each item adds to the decoder's gates,
 // [MT,4H], or [1,4H] where it is the same for all.
 func (n *Network) encode(g *nn.Graph, x *nn.Node, sequences int) (memory, gates *nn.Node) {
-	e := n.embed.apply(g, x)
-	a := g.LSTM(n.ahead.in.apply(g, e), n.ahead.wh, sequences, false)
-	b := g.LSTM(n.back.in.apply(g, e), n.back.wh, sequences, true)
-	memory = n.remember.apply(g, a, b)
+	e := n.embed.Apply(g, nn.Identity, x)
+	a := g.LSTM(n.ahead.in.Apply(g, nn.Identity, e), n.ahead.wh, sequences, false)
+	b := g.LSTM(n.back.in.Apply(g, nn.Identity, e), n.back.wh, sequences, true)
+	memory = n.remember.Apply(g, nn.Identity, a, b)
 	if !n.config.Aligned {
-		return memory, g.Param(n.align.b)
+		return memory, g.Param(n.align.B)
 	}
-	return memory, n.align.apply(g, a, b)
+	return memory, n.align.Apply(g, nn.Identity, a, b)
 }
 
 // logits adds the decoder to g, told the choice before each step, [KT], and
 // returns the logits, [KT,A].
 func (n *Network) logits(g *nn.Graph, memory, gates *nn.Node, rows, sequences int, shared bool, told *[]int32) *nn.Node {
 	d := g.LSTM(g.AddEmbedding(gates, n.told, rows, told), n.decode, sequences, false)
-	return n.choose.apply(g, g.Attend(n.query.apply(g, d), memory, sequences, shared), d)
+	return n.choose.Apply(g, nn.Identity, g.Attend(n.query.Apply(g, nn.Identity, d), memory, sequences, shared), d)
 }

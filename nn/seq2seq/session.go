@@ -111,7 +111,7 @@ func (s *Session) step(t int, actions [][]int32) {
 		if t > 0 {
 			told = int(actions[k][t-1])
 		}
-		own := n.align.b.Value
+		own := n.align.B.Value
 		if n.config.Aligned {
 			own = s.added.Row(s.first(k) + t)
 		}
@@ -147,12 +147,12 @@ func (s *Session) first(k int) int {
 }
 
 // affine writes the map of xs into y.
-func (s *Session) affine(a affine, y nn.Mat, xs ...nn.Mat) {
+func (s *Session) affine(a nn.Affine, y nn.Mat, xs ...nn.Mat) {
 	for r := range y.N {
-		copy(y.Row(r), a.b.Value)
+		copy(y.Row(r), a.B.Value)
 	}
 	for i, x := range xs {
-		s.context.Gemm(false, false, y.N, y.D, x.D, x.V, x.D, a.w[i].Value, y.D, 1, y.V, y.D)
+		s.context.Gemm(false, false, y.N, y.D, x.D, x.V, x.D, a.W[i].Value, y.D, 1, y.V, y.D)
 	}
 }
 

@@ -24,7 +24,7 @@ func newFixture(t testing.TB, b *nn.Backend, c Config, items, samples int, share
 	r := rand.New(rand.NewPCG(1, 2))
 	f := &fixture{ps: nn.NewParams()}
 	net := New(c, f.ps, r)
-	for _, w := range net.choose.w { // far from uniform, so that differences show
+	for _, w := range net.choose.W { // far from uniform, so that differences show
 		for i := range w.Value {
 			w.Value[i] *= 20
 		}

@@ -1,5 +1,7 @@
 package vec
 
+import "math"
+
 // lanes is the width of the assembly kernels; they get a multiple of it, the
 // rest is done by the portable forms.
 const lanes = 8
@@ -127,6 +129,10 @@ func ExpShiftSum(dst, x []float32, scale, shift float32) float32 {
 	}
 	return s + expShiftSumScalar(dst[n:], x[n:], scale, shift)
 }
+
+// Sigmoid returns 1 / (1 + exp(-x)), rounded from double precision. SigmoidBias is for
+// rows: its exponential is that of Exp.
+func Sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
 
 // SigmoidBias sets dst[i] = 1 / (1 + exp(-(dst[i] + bias[i]))).
 func SigmoidBias(dst, bias []float32) {

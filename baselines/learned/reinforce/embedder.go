@@ -75,9 +75,6 @@ func (e *Embedder) edge(a, b int32) {
 	}
 }
 
-// Kinds returns the number of kinds of ops.
-func (e *Embedder) Kinds() int { return e.kinds }
-
 // Edges returns the pairs of different entities, producer first, that exchange
 // something; a pair comes once for every time.
 func (e *Embedder) Edges() [][2]int32 { return e.edges }

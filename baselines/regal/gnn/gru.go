@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"placer/nn"
+	"placer/nn/vec"
 )
 
 // gru updates a state (Cho et al., 2014, with the reset gate behind the product):
@@ -20,7 +21,7 @@ func (k *gru) Forward(c *nn.Context, in []nn.Mat, out nn.Mat) {
 	for i := range out.N {
 		x, y, s, to, g := in[0].Row(i), in[1].Row(i), in[2].Row(i), out.Row(i), gates[i*3*h:]
 		for j := range h {
-			r, u := sigmoid(x[j]+y[j]), sigmoid(x[h+j]+y[h+j])
+			r, u := vec.Sigmoid(x[j]+y[j]), vec.Sigmoid(x[h+j]+y[h+j])
 			n := tanh(x[2*h+j] + r*y[2*h+j])
 			g[j], g[h+j], g[2*h+j] = r, u, n
 			to[j] = n + u*(s[j]-n)
@@ -45,5 +46,4 @@ func (k *gru) Backward(_ *nn.Context, in []nn.Mat, _, grad nn.Mat, din []nn.Mat)
 	}
 }
 
-func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
-func tanh(x float32) float32    { return float32(math.Tanh(float64(x))) }
+func tanh(x float32) float32 { return float32(math.Tanh(float64(x))) }

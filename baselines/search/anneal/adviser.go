@@ -130,12 +130,12 @@ func (a *adviser) pick() int {
 	}
 	score := a.score[:len(a.moves)]
 	a.guide.Rank(a.x[:len(score)*NumMoveFeatures], score)
-	return softmax(score, a.w.rng)
+	return drawSoftmax(score, a.w.rng)
 }
 
-// softmax draws from the softmax of scores over noise: the largest of the scores with
+// drawSoftmax draws from the softmax of scores over noise: the largest of the scores with
 // noise of Gumbel's distribution.
-func softmax(score []float32, rng *rand.Rand) (at int) {
+func drawSoftmax(score []float32, rng *rand.Rand) (at int) {
 	best := math.Inf(-1)
 	for k, s := range score {
 		if y := float64(s) - noise*math.Log(-math.Log(1-rng.Float64())); y > best {

@@ -172,7 +172,7 @@ func (a *jointAdviser) pick() int {
 	}
 	score := a.score[:len(a.moves)]
 	a.guide.Rank(a.x[:len(score)*NumJointFeatures], score)
-	return softmax(score, a.j.rng)
+	return drawSoftmax(score, a.j.rng)
 }
 
 // judged takes note of what the move made has come to.

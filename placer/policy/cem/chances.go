@@ -3,7 +3,6 @@ package cem
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"placer/nn"
 	"placer/placer/policy/curriculum"
@@ -66,21 +65,9 @@ func (l *learner) start(s, from curriculum.Stage, learnt curriculum.Logits) (*ch
 		}
 	}
 	for _, c := range x.of {
-		softmax(c)
+		nn.SoftmaxRow(c, c)
 	}
 	return x, nil
-}
-
-// softmax turns logits into chances.
-func softmax(x []float64) {
-	top, sum := slices.Max(x), 0.0
-	for a, v := range x {
-		x[a] = math.Exp(v - top)
-		sum += x[a]
-	}
-	for a := range x {
-		x[a] /= sum
-	}
 }
 
 // sample draws a decision.

@@ -8,7 +8,7 @@ import (
 
 // Sample is one decision and its score.
 type Sample struct {
-	Action []int32
+	Action []int32 // [choices] the level of each, as rollout.Decoder reads it
 	Score  plan.Score
 }
 
@@ -22,7 +22,7 @@ type Elites struct {
 // NewElites keeps the best share of the last window samples.
 func NewElites(window int, share float64) *Elites { return &Elites{window: window, share: share} }
 
-// Add keeps a round of samples.
+// Add keeps a round of samples: actions, [K][choices], and their scores, [K].
 func (e *Elites) Add(actions [][]int32, scores []plan.Score) {
 	for k, a := range actions {
 		e.recent = append(e.recent, Sample{a, scores[k]})

@@ -44,9 +44,6 @@ type Table struct {
 	X     []float32 // [U,F], row-major
 }
 
-// Row returns the columns of unit u.
-func (t *Table) Row(u int) []float32 { f := len(t.Names); return t.X[u*f : u*f+f] }
-
 // NumColumns returns F for c.
 func (c Config) NumColumns() int { return len(c.columns(nil)) }
 

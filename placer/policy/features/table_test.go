@@ -48,7 +48,7 @@ func TestColumns(t *testing.T) {
 		if k < 0 {
 			t.Fatalf("no column %s", name)
 		}
-		return float64(table.Row(u)[k])
+		return float64(table.X[u*len(table.Names)+k])
 	}
 	for _, c := range []struct {
 		unit int

@@ -1,7 +1,6 @@
 package fusion
 
 import (
-	"math"
 	"slices"
 
 	"placer/plan"
@@ -117,19 +116,13 @@ func (t *differences) adjust(c int, chance []float64, spent float64) {
 	for a := range chance {
 		chance[a] = (1-u)*chance[a] + u/levels
 	}
-	least := 0.0
 	for a := range t.share {
 		t.share[a] = 0
 		if a != int(t.level[c]) {
 			t.share[a] = (t.sum[c][a] + untriedCount*untried*t.step) / (t.count[c][a] + untriedCount)
-			least = min(least, t.share[a])
 		}
 	}
-	total := 0.0
-	for a, x := range t.share {
-		t.share[a] = math.Exp((least - x) / (differenceTemperature * t.step))
-		total += t.share[a]
-	}
+	total := boltzmann(t.share, differenceTemperature*t.step)
 	for a := range chance {
 		chance[a] = (1-byDifference)*chance[a] + byDifference*t.share[a]/total
 	}

@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"math"
+	"slices"
 
 	"placer/plan"
 )
@@ -91,7 +92,7 @@ func (v *values) add(actions [][]int32, scores []plan.Score, temperature float64
 			v.sum[c][action[c]] += (1-ownKernels)*(scores[j].Value-mean) + ownKernels*(v.cost[j][c]-own)
 			v.count[c][action[c]]++
 		}
-		boltzmann(v.chance[c], v.sum[c], v.count[c], temperature)
+		v.follow(c, temperature)
 	}
 }
 
@@ -118,22 +119,28 @@ func (v *values) attribute(kernel []int32, takes []float64, cost []float64) {
 	}
 }
 
-// boltzmann writes the chances of levels by their mean seconds, sum / (count + 1),
+// follow writes the chances of class c's levels by their mean seconds, sum / (count + 1),
 // which draws those that were hardly tried to the mean of all.
-func boltzmann(chance, sum, count []float64, temperature float64) {
-	least := math.Inf(1)
+func (v *values) follow(c int, temperature float64) {
+	chance := v.chance[c]
 	for a := range chance {
-		chance[a] = sum[a] / (count[a] + 1)
-		least = min(least, chance[a])
+		chance[a] = v.sum[c][a] / (v.count[c][a] + 1)
 	}
-	total := 0.0
-	for a, x := range chance {
-		chance[a] = math.Exp((least - x) / temperature)
-		total += chance[a]
-	}
+	total := boltzmann(chance, temperature)
 	for a := range chance {
 		chance[a] /= total
 	}
+}
+
+// boltzmann turns the seconds of levels, [A], into their weights at a temperature in
+// seconds, exp((least - x) / temperature), and returns the sum of these.
+func boltzmann(x []float64, temperature float64) (total float64) {
+	least := slices.Min(x)
+	for a, seconds := range x {
+		x[a] = math.Exp((least - seconds) / temperature)
+		total += x[a]
+	}
+	return total
 }
 
 // adjust is as teacher says.

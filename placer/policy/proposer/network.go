@@ -20,7 +20,7 @@ type Network struct {
 	w1, b1, w2, b2, w3, b3 *nn.Param
 	features, hidden       int
 	tasks                  plan.Tasks
-	Greed                  float32
+	Greed                  float32 // weight of the gain's logarithm beside the log likelihood
 	Card                   Card
 }
 
@@ -29,7 +29,8 @@ const mostHidden = 128
 // outputs are the likelihood's logit and the gain's logarithm.
 const outputs = 2
 
-// New returns a network of random weights for moves that decide on tasks.
+// New returns a network of random weights for moves that decide on tasks: plan.Place or
+// plan.AllTasks. hidden is H, at most mostHidden.
 func New(tasks plan.Tasks, hidden int, random *rand.Rand) *Network {
 	ps := nn.NewParams()
 	n := &Network{params: ps, features: len(featuresOf(tasks)), hidden: hidden, tasks: tasks, Greed: 0.5}

@@ -1,11 +1,9 @@
 package proposer
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"placer/internal/jsonx"
@@ -29,16 +27,9 @@ func (s *Sample) Write(w io.Writer, of string) error {
 	if err != nil {
 		return fmt.Errorf("moves: %w", err)
 	}
-	tensor := func(name string, x []float32, shape ...int) safetensors.Tensor {
-		data := make([]byte, 0, 4*len(x))
-		for _, v := range x {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
-		}
-		return safetensors.Tensor{Name: name, Type: safetensors.F32, Shape: shape, Data: data}
-	}
 	return safetensors.Write(w, &safetensors.File{
 		Metadata: map[string]string{"format": sampleFormat, "moves": string(h)},
-		Tensors:  []safetensors.Tensor{tensor("features", s.X, len(s.Gain), len(featuresOf(s.Tasks))), tensor("gain", s.Gain, len(s.Gain))},
+		Tensors:  []safetensors.Tensor{safetensors.Floats("features", s.X, len(s.Gain), len(featuresOf(s.Tasks))), safetensors.Floats("gain", s.Gain, len(s.Gain))},
 	})
 }
 
@@ -69,22 +60,10 @@ func ReadSample(data []byte, tasks plan.Tasks, of, name string) (*Sample, error)
 	return s, nil
 }
 
-// floats returns the elements of a tensor of f, which must be finite; none where it is
-// missing.
-func floats(f *safetensors.File, name string) (x []float32, err error) {
-	t := f.Lookup(name)
-	if t == nil {
-		return nil, nil
+// floats returns the elements of a tensor of f; none where it is missing.
+func floats(f *safetensors.File, name string) ([]float32, error) {
+	if t := f.Lookup(name); t != nil {
+		return t.Floats()
 	}
-	if t.Type != safetensors.F32 {
-		return nil, fmt.Errorf("%s is %s, want %s", name, t.Type, safetensors.F32)
-	}
-	for at := 0; at < len(t.Data); at += 4 {
-		v := math.Float32frombits(binary.LittleEndian.Uint32(t.Data[at:]))
-		if v-v != 0 {
-			return nil, fmt.Errorf("%s: element %d is %g", name, at/4, v)
-		}
-		x = append(x, v)
-	}
-	return x, nil
+	return nil, nil
 }

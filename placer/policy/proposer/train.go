@@ -127,7 +127,7 @@ type training struct {
 	dz      []float32
 }
 
-// most is the largest B.
+// mostBatch is the largest B.
 const mostBatch = 512
 
 // usualGain is the gain whose logarithm is 0 to the network, and gainWeight what the
@@ -196,10 +196,10 @@ func (t *training) loss(of []int) (sum float64) {
 		if gain > 0 {
 			e := g - float32(math.Log(float64(gain)/usualGain))
 			sum += gainWeight*float64(e*e) - float64(logSigmoid(z))
-			d[0], d[1] = (sigmoid(z)-1)*scale, 2*gainWeight*e*scale
+			d[0], d[1] = (vec.Sigmoid(z)-1)*scale, 2*gainWeight*e*scale
 		} else {
 			sum -= float64(logSigmoid(-z))
-			d[0], d[1] = sigmoid(z)*scale, 0
+			d[0], d[1] = vec.Sigmoid(z)*scale, 0
 		}
 	}
 	return sum
@@ -225,8 +225,6 @@ func (t *training) backward() {
 	t.backend.Gemm(false, true, b, h, h, t.dk, h, t.w2.Value, h, 0, t.dh, h)
 	back(t.x, f, t.h, t.dh, t.w1, t.b1)
 }
-
-func sigmoid(z float32) float32 { return float32(1 / (1 + math.Exp(-float64(z)))) }
 
 // logSigmoid returns log sigmoid(z) without overflow.
 func logSigmoid(z float32) float32 {
