@@ -138,11 +138,6 @@ func TestKinds(t *testing.T) {
 			m.Between(1, cpsat.Of(v[2]), 1)
 			return cpsat.Weighted(v, []int64{5, 4, 1})
 		}, 5},
-		{"at most one", func(m *cpsat.Model) cpsat.Linear {
-			v := m.Bools(3)
-			m.AtMostOne(v...)
-			return cpsat.Weighted(v, []int64{-5, -4, -1})
-		}, -5},
 		{"exactly one", func(m *cpsat.Model) cpsat.Linear {
 			v := m.Bools(3)
 			m.ExactlyOne(v...)
@@ -163,19 +158,6 @@ func TestKinds(t *testing.T) {
 			m.AtMost(cpsat.Of(s).Add(5), cpsat.Of(end), b)
 			return cpsat.Of(b.Not()).Times(20).Plus(cpsat.Of(end))
 		}, 9},
-		{"cumulative", func(m *cpsat.Model) cpsat.Linear {
-			end := m.Int(0, 99)
-			var xs []cpsat.Interval
-			var demands []cpsat.Linear
-			for range 3 {
-				s := m.Int(0, 50)
-				xs = append(xs, m.Interval(cpsat.Of(s), cpsat.Const(4), cpsat.Of(s).Add(4)))
-				demands = append(demands, cpsat.Const(1))
-				m.AtMost(cpsat.Of(s).Add(4), cpsat.Of(end))
-			}
-			m.Cumulative(cpsat.Const(2), xs, demands)
-			return cpsat.Of(end)
-		}, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m cpsat.Model

@@ -83,9 +83,6 @@ func (m *Model) Equal(a, b Linear, onlyIf ...Var) { m.Between(0, a.Minus(b), 0, 
 // Or demands that one of the literals at least is 1.
 func (m *Model) Or(literals []Var, onlyIf ...Var) { m.add(fieldBoolOr, onlyIf, literalList(literals)) }
 
-// AtMostOne demands that no two of the literals are 1.
-func (m *Model) AtMostOne(literals ...Var) { m.add(fieldAtMostOne, nil, literalList(literals)) }
-
 // ExactlyOne demands that one of the literals is 1 and the others 0.
 func (m *Model) ExactlyOne(literals ...Var) { m.add(fieldExactlyOne, nil, literalList(literals)) }
 
@@ -111,15 +108,6 @@ func (m *Model) Interval(start, size, end Linear, onlyIf ...Var) Interval {
 // NoOverlap demands that no two of the intervals that are there overlap. Those
 // of size 0 may lie on the border of others.
 func (m *Model) NoOverlap(xs ...Interval) { m.add(fieldNoOverlap, nil, intervalList(xs)) }
-
-// Cumulative demands that at no time the demands of the intervals that are there
-// sum to more than capacity.
-func (m *Model) Cumulative(capacity Linear, xs []Interval, demands []Linear) {
-	if len(xs) != len(demands) {
-		panic(fmt.Sprintf("cpsat: %d intervals, %d demands", len(xs), len(demands)))
-	}
-	m.add(fieldCumulative, nil, cumulative(capacity, xs, demands))
-}
 
 // Minimize makes e the objective.
 func (m *Model) Minimize(e Linear) {

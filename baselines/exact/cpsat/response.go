@@ -35,8 +35,6 @@ type Response struct {
 	// Objective only where there is a solution.
 	Objective, Bound float64
 	Values           []int64 // [variables]; nil without a solution
-	// Work is the deterministic time spent.
-	Work float64
 }
 
 // Value returns the value of v, which may be a negation.
@@ -89,8 +87,6 @@ func unmarshal(b []byte) (*Response, error) {
 				r.Objective = x
 			case 4:
 				r.Bound = x
-			case 17:
-				r.Work = x
 			}
 		}
 	}

@@ -13,8 +13,6 @@ const (
 	fieldLinear     = 12
 	fieldInterval   = 19
 	fieldNoOverlap  = 20
-	fieldCumulative = 22
-	fieldAtMostOne  = 26
 	fieldLinMax     = 27
 	fieldExactlyOne = 29
 )
@@ -94,15 +92,6 @@ func interval(start, size, end Linear) []byte {
 
 // intervalList is a NoOverlapConstraintProto.
 func intervalList(xs []Interval) []byte { return packed(nil, 1, xs...) }
-
-// cumulative is a CumulativeConstraintProto.
-func cumulative(capacity Linear, xs []Interval, demands []Linear) []byte {
-	out := packed(message(nil, 1, expression(capacity)), 2, xs...)
-	for _, e := range demands {
-		out = message(out, 3, expression(e))
-	}
-	return out
-}
 
 func message(b []byte, field int, body []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, protowire.Number(field), protowire.BytesType), body)

@@ -79,24 +79,3 @@ func (b PlacerBatch) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 	}
 	return o, nil
 }
-
-// Train trains one policy on all problems, each until its own budget is spent, and
-// returns the best placements that were sampled. The seed is that of the first.
-func Train(ctx context.Context, c Config, problems []*plan.Problem, observe func(Round)) ([]*plan.Outcome, error) {
-	r, err := newRun(ctx, PlacerBatch{}.Name(), c, problems, observe)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.train(); err != nil {
-		return nil, err
-	}
-	var all []*plan.Outcome
-	for _, t := range r.trials {
-		o, err := t.Outcome()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, o)
-	}
-	return all, nil
-}

@@ -44,34 +44,29 @@ func TestOneIsGDP(t *testing.T) {
 	}
 }
 
-// TestBatchTrainsAllGraphs: each graph gets its whole budget, whatever the sizes of
-// the batch and of the graphs, and the same seed gives the same placements.
+// TestBatchTrainsAllGraphs: the graphs of a batch take turns, the placement's budget is spent,
+// and the same seed gives the same placement.
 func TestBatchTrainsAllGraphs(t *testing.T) {
 	c := small(gdp.Batch())
 	c.Graphs, c.Steps = 2, 3
-	place := func() (all []*plan.Outcome, turns []int) {
-		problems := []*plan.Problem{problem(t, 2, 64), problem(t, 3, 96), problem(t, 8, 64)}
-		all, err := gdp.Train(context.Background(), c, problems, func(r gdp.Round) { turns = append(turns, r.Graph) })
+	place := func() (o *plan.Outcome, turns []int) {
+		p := problem(t, 2, 64)
+		b := gdp.PlacerBatch{Config: c, Companions: []*plan.Problem{problem(t, 3, 0), problem(t, 8, 0)}, Observe: func(r gdp.Round) { turns = append(turns, r.Graph) }}
+		o, err := b.Place(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, o := range all {
-			p := problems[i]
-			if o.Evaluations != p.Budget.Evaluations {
-				t.Errorf("graph %d: %d evaluations, want %d", i, o.Evaluations, p.Budget.Evaluations)
-			}
-			if s := p.Evaluator.Evaluate(plan.Decision{Device: o.Device, Priority: p.Priority}); s != o.Score {
-				t.Errorf("graph %d: score %v, its placement's is %v", i, o.Score, s)
-			}
+		if o.Evaluations != p.Budget.Evaluations {
+			t.Errorf("%d evaluations, want %d", o.Evaluations, p.Budget.Evaluations)
 		}
-		return all, turns
+		if s := p.Evaluator.Evaluate(plan.Decision{Device: o.Device, Priority: p.Priority}); s != o.Score {
+			t.Errorf("score %v, its placement's is %v", o.Score, s)
+		}
+		return o, turns
 	}
 	first, turns := place()
-	again, _ := place()
-	for i := range first {
-		if !slices.Equal(first[i].Device, again[i].Device) {
-			t.Errorf("graph %d: the same seed gave another placement", i)
-		}
+	if again, _ := place(); !slices.Equal(first.Device, again.Device) {
+		t.Error("the same seed gave another placement")
 	}
 	// Two graphs take turns for three steps before others are drawn.
 	seen := map[int]bool{}

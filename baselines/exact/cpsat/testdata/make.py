@@ -13,7 +13,6 @@ c.linear.vars.extend([2, 3])
 c.linear.coeffs.extend([2, 3])
 c.linear.domain.extend([-(2**63), 13])
 m.constraints.add().bool_or.literals.extend([0, -2])
-m.constraints.add().at_most_one.literals.extend([0, 1])
 m.constraints.add().exactly_one.literals.extend([-1, 1])
 c = m.constraints.add()  # d = max(c + 1, 7)
 c.lin_max.target.vars.append(3)
@@ -33,11 +32,7 @@ c.enforcement_literal.append(0)
 for part, v in [(c.interval.start, 2), (c.interval.size, 4), (c.interval.end, 3)]:
     part.vars.append(v)
     part.coeffs.append(1)
-m.constraints.add().no_overlap.intervals.append(6)
-c = m.constraints.add()
-c.cumulative.capacity.offset = 2
-c.cumulative.intervals.append(6)
-c.cumulative.demands.add().offset = 1
+m.constraints.add().no_overlap.intervals.append(5)
 m.objective.vars.extend([0, 3])
 m.objective.coeffs.extend([-2, 1])
 m.objective.offset = 2
