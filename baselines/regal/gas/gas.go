@@ -40,8 +40,11 @@ type Policy struct {
 	backend *nn.Backend
 
 	mu     sync.Mutex
-	graphs map[int]*compiled // by T and whether it trains
+	graphs map[int]*compiled // by T and whether it trains, at most mostCompiled
 }
+
+// mostCompiled bounds the compiled graphs that are kept: each has room for all activations.
+const mostCompiled = 32
 
 type compiled struct {
 	graph *nn.Graph
@@ -88,6 +91,9 @@ func (p *Policy) compile(t int, train bool) (*compiled, error) {
 	if err := g.Compile(train, logits); err != nil {
 		return nil, err
 	}
+	if len(p.graphs) >= mostCompiled {
+		clear(p.graphs)
+	}
 	c := &compiled{g, x}
 	p.graphs[key] = c
 	return c, nil
@@ -133,6 +139,9 @@ func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objectiv
 	if _, err := c.graph.Run(nil); err != nil {
 		return nil, err
 	}
-	decisions := p.toOps(q, p.space.Sample(c.graph.Output(0), q.N(), r))
-	return &propose.Proposal{Distributions: p.space.Distributions(decisions), Pin: pin, Evaluations: t.Evaluations}, nil
+	decisions, err := p.space.Sample(c.graph.Output(0), q.N(), r)
+	if err != nil {
+		return nil, err
+	}
+	return &propose.Proposal{Distributions: p.space.Distributions(p.toOps(q, decisions)), Pin: pin, Evaluations: t.Evaluations}, nil
 }

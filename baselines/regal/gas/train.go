@@ -94,7 +94,10 @@ func (p *Policy) step(ctx context.Context, t Training, q *sched.Problem, r *rand
 	mean := 0.0
 	var rewards []float64
 	for range t.Samples {
-		decisions := p.space.Sample(logits, q.N(), r)
+		decisions, err := p.space.Sample(logits, q.N(), r)
+		if err != nil {
+			return 0, err
+		}
 		loss.Decisions = append(loss.Decisions, decisions)
 		got := brkga.Run(ctx, e, p.space.Distributions(p.toOps(q, decisions)), brkga.Default(), budget, r)
 		rewards = append(rewards, -got.Cost/uniform)

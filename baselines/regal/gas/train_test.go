@@ -43,3 +43,20 @@ func TestWeightsMoveUnderTheLock(t *testing.T) {
 		}
 	}
 }
+
+// TestCompiledAreBounded: however many lengths of graphs come, the networks kept for them
+// stay few.
+func TestCompiledAreBounded(t *testing.T) {
+	p, err := New(Config{Devices: 1, Width: 1}, regaltest.Backend(t), rand.New(rand.NewPCG(81, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows := range mostCompiled + 2 {
+		if _, err := p.compile(rows+1, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(p.graphs); n > mostCompiled {
+		t.Errorf("%d compiled networks are kept, want %d at most", n, mostCompiled)
+	}
+}

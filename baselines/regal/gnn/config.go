@@ -6,6 +6,7 @@ import (
 
 	"placer/baselines/regal/propose"
 	"placer/baselines/regal/sched"
+	"placer/internal/faults"
 )
 
 // Config describes the network and its actions.
@@ -65,19 +66,11 @@ func deep() Config {
 
 // validate reports every fault of c.
 func (c Config) validate() error {
-	var all []error
-	fault := func(format string, a ...any) { all = append(all, fmt.Errorf("gnn: "+format, a...)) }
-	if c.Width < 1 || c.Rounds < 0 {
-		fault("width %d, %d rounds", c.Width, c.Rounds)
-	}
-	if c.Residual && c.GRU {
-		fault("rounds are residual or gated recurrent units, not both")
-	}
-	if a := c.Actions; a.Devices < 1 || a.Devices > sched.MaxDevices || a.PlaceLevels < 2 || a.OrderLevels < 2 || a.PlaceLevels > 256 || a.OrderLevels > 256 {
-		fault("%d devices, %d and %d levels", a.Devices, a.PlaceLevels, a.OrderLevels)
-	}
-	if c.Crossover != 0 && c.Crossover < 2 {
-		fault("%d levels of the elite bias, want 0 or at least 2", c.Crossover)
-	}
+	var all faults.List
+	a := c.Actions
+	all.If(c.Width < 1 || c.Rounds < 0, "gnn: width %d, %d rounds", c.Width, c.Rounds)
+	all.If(c.Residual && c.GRU, "gnn: rounds are residual or gated recurrent units, not both")
+	all.If(a.Devices < 1 || a.Devices > sched.MaxDevices || a.PlaceLevels < 2 || a.OrderLevels < 2 || a.PlaceLevels > 256 || a.OrderLevels > 256, "gnn: %d devices, %d and %d levels", a.Devices, a.PlaceLevels, a.OrderLevels)
+	all.If(c.Crossover != 0 && c.Crossover < 2, "gnn: %d levels of the elite bias, want 0 or at least 2", c.Crossover)
 	return errors.Join(all...)
 }

@@ -107,3 +107,20 @@ func TestBuiltIn(t *testing.T) {
 		t.Errorf("the first is %+v", all[0])
 	}
 }
+
+// TestCompiledAreBounded: however many sizes of graphs come, the networks kept for them stay
+// few.
+func TestCompiledAreBounded(t *testing.T) {
+	p := policy(t, Config{Width: 1, Rounds: 1, Actions: propose.Space{Devices: 1, PlaceLevels: 2, OrderLevels: 2}})
+	f := len(propose.FeatureNames(1))
+	for k := range mostCompiled + 2 {
+		n := 32 * (k + 1)
+		g := &multigraph{ops: &propose.Features{N: n, F: f, V: make([]float32, n*f)}, from: []int32{0}, to: []int32{1}, edges: make([]float32, EdgeFeatures)}
+		if _, err := p.compile(g, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(p.graphs); n > mostCompiled {
+		t.Errorf("%d compiled networks are kept, want %d at most", n, mostCompiled)
+	}
+}

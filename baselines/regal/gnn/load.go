@@ -39,19 +39,34 @@ type Trained struct {
 func (t Trained) Likeliest() bool { return t.Policy.config.Likeliest }
 
 // Load returns the policy in a file that Trainer.Weights or Trainer.Checkpoint
-// gave, under a name.
+// gave, under a name. It claims no memory for weights that the file does not have.
 func Load(name string, f *safetensors.File, b *nn.Backend) (Trained, error) {
 	t := Trained{Name: name}
 	var c Config
 	if err := json.Unmarshal([]byte(f.Metadata[configKey]), &c); err != nil {
 		return t, fmt.Errorf("gnn: configuration of the weights: %w", err)
 	}
-	t.Imitated, _ = strconv.Atoi(f.Metadata[imitatedKey])
-	t.Steps, _ = strconv.Atoi(f.Metadata[stepKey])
-	var err error
-	if t.Policy, err = New(c, b, rand.New(rand.NewPCG(0, 0))); err != nil {
+	if err := c.validate(); err != nil {
 		return t, err
 	}
+	for _, x := range []struct {
+		key string
+		to  *int
+	}{{imitatedKey, &t.Imitated}, {stepKey, &t.Steps}} {
+		s, ok := f.Metadata[x.key]
+		if !ok { // weights of another program's making
+			continue
+		}
+		var err error
+		if *x.to, err = strconv.Atoi(s); err != nil {
+			return t, fmt.Errorf("gnn: %s of the weights: %w", x.key, err)
+		}
+	}
+	random := rand.New(rand.NewPCG(0, 0)) // every weight is overwritten below
+	if err := nn.Fits(f, func(ps *nn.Params) { build(c, ps, b, random) }); err != nil {
+		return t, fmt.Errorf("gnn: %w", err)
+	}
+	t.Policy = build(c, nn.NewParams(), b, random)
 	return t, nn.Restore(f, t.Policy.params, nil)
 }
 

@@ -2,6 +2,7 @@ package gnn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -25,8 +26,11 @@ type Policy struct {
 	perOp, value mlp // MLP_g and MLP_b of the baseline
 
 	mu     sync.Mutex
-	graphs map[shape]*compiled
+	graphs map[shape]*compiled // at most mostCompiled
 }
+
+// mostCompiled bounds the compiled graphs that are kept: each has room for all activations.
+const mostCompiled = 32
 
 // shape of a compiled network's inputs.
 type shape struct {
@@ -50,18 +54,23 @@ func New(c Config, b *nn.Backend, r *rand.Rand) (*Policy, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	p := &Policy{config: c, params: nn.NewParams(), backend: b, graphs: map[shape]*compiled{}}
+	return build(c, nn.NewParams(), b, r), nil
+}
+
+// build adds the policy's weights to ps.
+func build(c Config, ps *nn.Params, b *nn.Backend, r *rand.Rand) *Policy {
+	p := &Policy{config: c, params: ps, backend: b, graphs: map[shape]*compiled{}}
 	h := c.Width
-	p.policy = newNetwork(c, p.params, r, "policy")
-	p.act = newMLP(p.params, r, "act", h, c.Actions.Columns(), h)
+	p.policy = newNetwork(c, ps, r, "policy")
+	p.act = newMLP(ps, r, "act", h, c.Actions.Columns(), h)
 	vec.Scale(p.act.u.Value, 0.1) // near equal chances at first
 	if c.Crossover > 0 {
-		p.bias = newMLP(p.params, r, "bias", h, c.Crossover, h)
+		p.bias = newMLP(ps, r, "bias", h, c.Crossover, h)
 	}
-	p.base = newNetwork(c, p.params, r, "baseline")
-	p.perOp = newMLP(p.params, r, "baseline.pool", h, h, h)
-	p.value = newMLP(p.params, r, "baseline.value", h, 1, h)
-	return p, nil
+	p.base = newNetwork(c, ps, r, "baseline")
+	p.perOp = newMLP(ps, r, "baseline.pool", h, h, h)
+	p.value = newMLP(ps, r, "baseline.value", h, 1, h)
+	return p
 }
 
 // Config returns the policy's configuration.
@@ -88,6 +97,9 @@ func (p *Policy) compile(g *multigraph, train bool) (*compiled, error) {
 		}
 		if err := x.Compile(train, outputs...); err != nil {
 			return nil, err
+		}
+		if len(p.graphs) >= mostCompiled {
+			clear(p.graphs)
 		}
 		p.graphs[s] = c
 	}
@@ -148,14 +160,14 @@ func (p *Policy) chances(c *compiled, n int, likeliest bool) *chances {
 }
 
 // draw samples all actions.
-func (x *chances) draw(r *rand.Rand) (s sample) {
-	s.decisions = x.ops.Draw(r)
-	if k := len(x.bias); k > 0 {
-		for u := r.Float64(); s.crossover < k-1 && u >= x.bias[s.crossover]; s.crossover++ {
-			u -= x.bias[s.crossover]
-		}
+func (x *chances) draw(r *rand.Rand) (s sample, err error) {
+	if s.decisions, err = x.ops.Draw(r); err != nil || len(x.bias) == 0 {
+		return s, err
 	}
-	return s
+	if s.crossover = int(nn.Draw(x.bias, r)); s.crossover < 0 {
+		return s, errors.New("gnn: the logits of the elite bias are not finite")
+	}
+	return s, nil
 }
 
 // sharpened returns logits whose softmax is all but certain.
@@ -192,7 +204,11 @@ func (p *Policy) Propose(ctx context.Context, q *sched.Problem, o sched.Objectiv
 	if _, err := c.graph.Run(nil); err != nil {
 		return nil, err
 	}
-	x := p.proposal(p.chances(c, g.ops.N, p.config.Likeliest).draw(r), g.pin)
+	s, err := p.chances(c, g.ops.N, p.config.Likeliest).draw(r)
+	if err != nil {
+		return nil, err
+	}
+	x := p.proposal(s, g.pin)
 	x.Evaluations = g.ops.Evaluations
 	return x, nil
 }

@@ -288,7 +288,11 @@ func (p *Policy) draw(jobs []job, k int, stream func(i int) *rand.Rand) error {
 		r := stream(i)
 		chances := p.chances(c, g.ops.N, false)
 		for range k {
-			jobs[i].samples = append(jobs[i].samples, chances.draw(r))
+			s, err := chances.draw(r)
+			if err != nil {
+				return err
+			}
+			jobs[i].samples = append(jobs[i].samples, s)
 		}
 	}
 	return nil

@@ -3,9 +3,11 @@ package gnn
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"placer/baselines/regal/propose"
@@ -156,5 +158,27 @@ func TestTeach(t *testing.T) {
 	x, err := Rule{Actions: a}.Propose(context.Background(), p, sched.RunTime, rand.New(rand.NewPCG(1, 2)))
 	if err != nil || !reflect.DeepEqual(x.Distributions, a.Distributions(d)) || x.Evaluations != 400 || x.Pin != propose.Heaviest(p, sched.RunTime) {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestLoadRefuses: a file whose configuration asks for more weights than it has, or that does
+// not count its steps, is refused.
+func TestLoadRefuses(t *testing.T) {
+	wide := synthetic()
+	wide.Width = 1 << 18
+	config, err := json.Marshal(wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, c := range map[string]struct{ value, want string }{
+		configKey:   {string(config), "more weights"},
+		stepKey:     {"many", "step of the weights"},
+		imitatedKey: {"1e3", "imitated of the weights"},
+	} {
+		f := policy(t, synthetic()).file(nil)
+		f.Metadata[key] = c.value
+		if _, err := Load("x", f, regaltest.Backend(t)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: error %v, want one with %q", key, c.value, err, c.want)
+		}
 	}
 }

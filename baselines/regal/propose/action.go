@@ -43,8 +43,8 @@ func (s Space) Columns() (n int) {
 func (s Space) Decisions() int { return 2 * (s.Devices + 1) }
 
 // Sample draws the decisions of n ops from logits, whose first n rows of C are
-// theirs: [n*Decisions].
-func (s Space) Sample(logits nn.Mat, n int, r *rand.Rand) []uint8 {
+// theirs: [n*Decisions]. It is an error if they are not finite.
+func (s Space) Sample(logits nn.Mat, n int, r *rand.Rand) ([]uint8, error) {
 	return s.Chances(logits, n).Draw(r)
 }
 
@@ -69,22 +69,21 @@ func (s Space) Chances(logits nn.Mat, n int) *Chances {
 	return x
 }
 
-// Draw draws all decisions, [n*Decisions].
-func (x *Chances) Draw(r *rand.Rand) []uint8 {
+// Draw draws all decisions, [n*Decisions]. It is an error if the logits were not finite.
+func (x *Chances) Draw(r *rand.Rand) ([]uint8, error) {
 	all := make([]uint8, 0, x.n*len(x.choices))
 	p := x.p
-	for range x.n {
+	for i := range x.n {
 		for _, c := range x.choices {
-			u, k := r.Float64(), 0
-			for k < c-1 && u >= p[k] {
-				u -= p[k]
-				k++
+			k := nn.Draw(p[:c], r)
+			if k < 0 {
+				return nil, fmt.Errorf("propose: the logits of op %d are not finite", i)
 			}
 			all = append(all, uint8(k))
 			p = p[c:]
 		}
 	}
-	return all
+	return all, nil
 }
 
 func (s Space) check(logits nn.Mat, n int) {

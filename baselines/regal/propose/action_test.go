@@ -44,7 +44,11 @@ func TestSample(t *testing.T) {
 	const n = 20000
 	count := map[[3]int]float64{} // op, decision, choice
 	for range n {
-		for k, a := range s.Sample(logits, 2, r) {
+		decisions, err := s.Sample(logits, 2, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, a := range decisions {
 			count[[3]int{k / 4, k % 4, int(a)}]++
 		}
 	}
@@ -71,7 +75,11 @@ func TestReinforceGradient(t *testing.T) {
 	logits := random(r, 5, s.Columns())
 	o := &propose.Reinforce{Space: s, Ops: 3, Advantage: []float64{0.7, -1.3}, Entropy: 0.2}
 	for range 2 {
-		o.Decisions = append(o.Decisions, s.Sample(logits, 3, r))
+		decisions, err := s.Sample(logits, 3, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Decisions = append(o.Decisions, decisions)
 	}
 	loss := func() float64 {
 		return o.Loss(nil, []nn.Mat{logits}, []nn.Mat{nn.NewMat(5, s.Columns())})
@@ -92,9 +100,19 @@ func TestReinforceGradient(t *testing.T) {
 	}
 }
 
+// Logits of weights that have diverged are an error, not a choice of the first level.
+func TestSampleOfNoNumbers(t *testing.T) {
+	s := propose.RunTime(2)
+	logits := nn.NewMat(2, s.Columns())
+	logits.Row(1)[3] = float32(math.NaN())
+	if decisions, err := s.Sample(logits, 2, rand.New(rand.NewPCG(1, 1))); err == nil {
+		t.Errorf("sampled %v", decisions)
+	}
+}
+
 func Example() {
 	s := propose.RunTime(2)
-	decisions := s.Sample(nn.NewMat(3, s.Columns()), 3, rand.New(rand.NewPCG(1, 1)))
-	fmt.Println(len(decisions), len(s.Distributions(decisions).Keys))
-	// Output: 18 9
+	decisions, err := s.Sample(nn.NewMat(3, s.Columns()), 3, rand.New(rand.NewPCG(1, 1)))
+	fmt.Println(len(decisions), len(s.Distributions(decisions).Keys), err)
+	// Output: 18 9 <nil>
 }
