@@ -12,15 +12,15 @@ import (
 
 // Case is a problem by name.
 type Case struct {
-	// Workload is the graph, as families.Build takes it.
-	Workload string
-	GPU      string // machine, as hw.Take takes it
+	Workload string // the graph, as families.Build takes it
+	GPU      string // the machine, of Devices of these, as hw.Take takes it
 	Devices  int
 	// Bandwidth is a factor of all links' bandwidths; 0 leaves them as they are.
 	Bandwidth float64
 }
 
-// Problem builds the case: its graph, machine, units and simulator.
+// Problem builds the case: its graph, machine, units and simulator. It reports a workload or a
+// machine that there is not.
 func (c Case) Problem() (*plan.Problem, error) {
 	g, err := families.Build(c.Workload)
 	if err != nil {

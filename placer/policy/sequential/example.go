@@ -32,11 +32,15 @@ type exampleKey struct {
 // that does not fit.
 const infeasibleExpert = 2
 
+// mostDraws is how many graphs of a family may be too large, one after another, before all are
+// taken to be.
+const mostDraws = 1000
+
 // newExample draws case number index of family f under the run's seed: the first draw
-// that is small enough.
+// that is small enough. It is an error if there is none for long.
 func (t *pretraining) newExample(ctx context.Context, f families.Family, index int) (*example, error) {
 	random := stream(t.c.Seed, f.Name, uint64(index))
-	for {
+	for range t.draws {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -50,6 +54,7 @@ func (t *pretraining) newExample(ctx context.Context, f families.Family, index i
 		}
 		return t.exampleOf(ctx, c, p)
 	}
+	return nil, fmt.Errorf("pretrain: %d graphs of family %s in a row have more than %d decisions times devices", t.draws, f.Name, t.c.MostRows)
 }
 
 // fromCorpus returns the example of x with its label.

@@ -8,9 +8,10 @@ import (
 	"placer/plan"
 )
 
-// Tuner places with a pretrained policy that goes on learning on the graph at
-// hand by the cross-entropy method (Rubinstein): the policy samples, and what is
-// added to its logits moves to where the best of the samples become likely.
+// Tuner places with a pretrained policy that goes on learning on the graph at hand by the
+// cross-entropy method (R. Rubinstein, Methodology and Computing in Applied Probability 1,
+// 1999): the policy samples, and what is added to its logits moves to where the best of the
+// samples become likely.
 // Nothing but sampled placements and their times enters; no placement is changed
 // by hand.
 type Tuner struct {
@@ -29,10 +30,12 @@ type Tuner struct {
 
 // TuneStep is what a round came to.
 type TuneStep struct {
-	Step, Samples int
-	Level         string
-	Mean, Best    float64 // seconds, of the round
-	Entropy       float64 // mean of a decision, nats
+	Step    int // from 0
+	Samples int // that were evaluated
+	Level   string
+	Mean    float64 // seconds, of all samples
+	Best    float64 // seconds, of those that fit; +Inf where none does
+	Entropy float64 // mean of a decision, nats
 }
 
 var _ plan.Placer = Tuner{}

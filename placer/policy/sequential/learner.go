@@ -12,13 +12,18 @@ type learner interface {
 	fit(ctx context.Context, r *tuning, sampled []*elite, steps int) error
 }
 
+// stopped tells when learning has to end: with ctx, and when the budget in seconds is spent.
+func (r *tuning) stopped(ctx context.Context) func() bool {
+	return func() bool { return ctx.Err() != nil || r.pace.over() }
+}
+
 // crossEntropy makes the elite likelier by the logits of the graph alone.
 type crossEntropy struct{}
 
 func (crossEntropy) room(*instance) error { return nil }
 
 func (crossEntropy) fit(ctx context.Context, r *tuning, _ []*elite, steps int) error {
-	stopped := func() bool { return ctx.Err() != nil || r.pace.over() }
+	stopped := r.stopped(ctx)
 	for _, x := range r.elite {
 		if x.of == nil {
 			if stopped() {

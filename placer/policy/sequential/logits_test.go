@@ -74,7 +74,7 @@ func TestTiedRows(t *testing.T) {
 	kept, got := newTiedRows(d+1), make([]float32, d*len(tied))
 	names := newDeviceNames(r.logits.s)
 	worker.rollouts.roll([]heuristic{worker.prior}, 0, false, func(_ int, u int32, _ []float32, ok []bool) int32 {
-		worker.tied(0, worker.row)
+		worker.rollouts.tiedOf(0, worker.row)
 		kept.put(1, worker.row)
 		kept.get(1, got)
 		if !slices.Equal(got, worker.row) {

@@ -2,7 +2,7 @@ package sequential
 
 import "math"
 
-// ppo holds PPO's constants.
+// ppo holds PPO's constants (arXiv:1707.06347v2, Eq. 7 and 9).
 type ppo struct {
 	clip    float64 // of the ratio of probabilities
 	entropy float64 // weight of the entropy bonus
@@ -12,9 +12,9 @@ type ppo struct {
 // rare is a probability that does not count.
 const rare = 1e-9
 
-// reinforce adds the gradient of PPO's clipped objective for the decisions of e,
-// whose rollouts have the given advantages, [K]. Every decision weighs the same,
-// 1/(T K).
+// reinforce adds the gradient of PPO's clipped objective for the decisions of e, whose rollouts
+// have the given advantages, [K]. Every decision weighs the same, 1/(T K). It returns the mean
+// entropy of a decision, in nats, and the share of decisions that are clipped.
 func (e *rollouts) reinforce(advantage []float32, o ppo) (entropy, clipped float64) {
 	rows := len(e.of)
 	scale := 1 / float32(rows)
@@ -115,7 +115,7 @@ func (e *rollouts) imitate(weight []float32) (loss, accuracy float64) {
 
 // follow adds the gradient of the cross entropy of the choices of the rollouts in best,
 // [K], and of the divergence from the prior, times weight, and returns the mean entropy
-// of a decision.
+// of a decision, in nats.
 func (e *rollouts) follow(best []bool, weight float32) (entropy float64) {
 	count := 0
 	for _, b := range best {

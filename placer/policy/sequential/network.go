@@ -153,10 +153,7 @@ func (f *pass) forward(unit []int32, y, keys []float32, devices int) []float32 {
 		vec.Add(f.mm.Row(i), f.mm.Row(i), n.e.Value)
 	}
 	n.product(f.h, n.wh, 0, f.k)
-	if cap(f.scores) < rows {
-		f.scores = make([]float32, rows)
-	}
-	f.scores = f.scores[:rows]
+	f.scores = resized(f.scores, rows)
 	for i := range rows {
 		k, row := f.k.Row(i), featuresOf(y, i)
 		vec.ReluBias(k, f.mm.Row(i/devices))

@@ -52,23 +52,3 @@ next:
 	}
 	return c, nil
 }
-
-// guides are the device features that rules of thumb say.
-var guides = func() (at []int) {
-	for _, name := range []string{
-		"expert_last", "expert_share", "expert_new", "block_last", "block_share", "block_new", "in_block",
-		"prior", "prior_gap_of_unit", "prior_gap_of_mean", "by_list", "by_expert", "by_block", "load_weight", "transfer_weight", "colocate", "insertion",
-	} {
-		at = append(at, indexOf(deviceFeatures, name))
-	}
-	return at
-}()
-
-// unguide clears the guides in rows of device features, [n*F].
-func unguide(rows []float32) {
-	for lo := 0; lo < len(rows); lo += numDeviceFeatures {
-		for _, k := range guides {
-			rows[lo+k] = 0
-		}
-	}
-}

@@ -7,9 +7,10 @@ import (
 	"placer/nn"
 )
 
-// Policy decides units in the order of a list scheduler.
+// Policy decides units in the order of a list scheduler. It is safe for concurrent use, but for
+// its Card; training and fine-tuning work on policies of their own.
 type Policy struct {
-	Card Card
+	Card Card // what the file says of its training
 
 	config   Config
 	net      *network
@@ -46,7 +47,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// NewPolicy returns a policy of random weights.
+// NewPolicy returns a policy of random weights, which has been trained on nothing.
 func NewPolicy(c Config, random *rand.Rand) (*Policy, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -58,17 +59,32 @@ func NewPolicy(c Config, random *rand.Rand) (*Policy, error) {
 	return &Policy{config: c, net: newNetwork(c, nn.NewParams(), random, b)}, nil
 }
 
+// clone returns a policy of equal weights that learns by itself.
+func (p *Policy) clone() (*Policy, error) {
+	q, err := NewPolicy(p.config, stream(0, "weights", 0))
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range p.net.params.All() {
+		copy(q.net.params.All()[i].Value, w.Value)
+	}
+	q.Card, q.training, q.tried, q.usual, q.mute = p.Card, p.training, p.tried, p.usual, p.mute
+	return q, nil
+}
+
 // Config returns the shape of the policy's network and what it reads.
 func (p *Policy) Config() Config { return p.config }
 
-// Weights returns their number.
+// Weights returns the number of the network's weights.
 func (p *Policy) Weights() int { return p.net.params.Count() }
 
-// Distance returns how far f lies from the nearest training graph. Beyond Limit f is
-// out of distribution. It returns +Inf where nothing is known of the training graphs.
+// Distance returns how far f lies from the nearest training graph: the root mean square of the
+// differences of their summaries, in deviations of the training graphs' figures. Beyond Limit
+// f is out of distribution. It is +Inf where nothing is known of the training graphs.
 func (p *Policy) Distance(f *Features) float64 { return p.training.distance(f.summary()) }
 
-// Limit returns the distance up to which transfer has been measured.
+// Limit returns the distance within which nine of ten training graphs lie from those of other
+// families; 0 where they are of one family, or not known.
 func (p *Policy) Limit() float64 { return p.training.Limit }
 
 // Card says what a policy was trained on and how far.

@@ -36,20 +36,22 @@ type Host struct {
 	Every int
 }
 
-// Progress is one step of pretraining: of imitation or of PPO.
+// Progress is one step of pretraining.
 type Progress struct {
-	Step    int
-	Case    Case // the last of the step
-	Imitate bool
-	imitation
-	improvement
+	Step        int  // from 0
+	Case        Case // the last of the step
+	Imitate     bool // whether it was one of imitation
+	imitation        // of such a step
+	improvement      // of any other
 }
 
-// Pretrain trains a policy on many graphs: first it imitates a search's plans,
-// then it improves by PPO on -sqrt(time/expert's time), standardised per graph.
-// Every step draws from a stream of its own, so a run that goes on from its
-// checkpoint ends with the weights of the uninterrupted run. When ctx ends, it
-// saves and returns ctx's error.
+// Pretrain trains a policy on many graphs. First it imitates a search's plans. Then it improves
+// its placements by PPO (arXiv:1707.06347) on -sqrt(time/expert's time), over the mean of
+// rollouts by the same prior (see advantages), or where c.Alike says so by self-labelling. Last
+// it improves schedule and fusion, where it has an encoder, and tries its proposals.
+// Every step draws from a stream of its own, so a run that goes on from its checkpoint from
+// ends with the weights of the uninterrupted run; from may be nil. When ctx ends, it saves and
+// returns ctx's cause.
 func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host) (*Policy, error) {
 	t, err := newPretraining(c, from)
 	if err != nil {
@@ -95,6 +97,7 @@ type pretraining struct {
 	host     Host
 	families []families.Family
 	trainer  *trainer
+	draws    int // mostDraws
 	step     int
 	samples  int
 	examples map[exampleKey]*example
@@ -115,7 +118,7 @@ func newPretraining(c PretrainConfig, from *Checkpoint) (*pretraining, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &pretraining{c: c, families: sources, trainer: newTrainer(p, nil), examples: map[exampleKey]*example{}, known: map[exampleKey]bool{}}
+	t := &pretraining{c: c, families: sources, trainer: newTrainer(p, nil), draws: mostDraws, examples: map[exampleKey]*example{}, known: map[exampleKey]bool{}}
 	if from == nil {
 		return t, nil
 	}
@@ -142,8 +145,12 @@ func (t *pretraining) left() float64 {
 	return 1 - min(1, max(0, done))
 }
 
-// advance takes one step. Steps that fail leave the weights as they were.
+// advance takes one step. Steps that fail leave the weights as they were, and so does one
+// after the end of ctx: where all graphs are in use already, nothing else would ask for it.
 func (t *pretraining) advance(ctx context.Context) (Progress, error) {
+	if err := ctx.Err(); err != nil {
+		return Progress{}, err
+	}
 	random := stream(t.c.Seed, "step", uint64(t.step))
 	t.trainer.random = random
 	p := Progress{Step: t.step, Imitate: t.step < t.c.Imitation}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"placer/baselines/rules"
@@ -80,6 +81,38 @@ func TestInterruptedPretrainingSaves(t *testing.T) {
 	}
 	if saved != 2 {
 		t.Errorf("saved after %d steps, want 2", saved)
+	}
+}
+
+// TestPretrainingHearsItsContext: a run of which every graph is in use already, so that none
+// is built, ends with its context all the same.
+func TestPretrainingHearsItsContext(t *testing.T) {
+	c := quick()
+	c.Families, c.Pool, c.Imitation = []string{"wavenet"}, 1, 30
+	ctx, cancel := context.WithCancel(context.Background())
+	last := 0
+	h := quickHost(nil)
+	h.Report = func(p Progress) error {
+		if last = p.Step; p.Step == 1 {
+			cancel()
+		}
+		return nil
+	}
+	if _, err := Pretrain(ctx, c, nil, h); !errors.Is(err, context.Canceled) || last != 1 {
+		t.Errorf("error %v after step %d, want it to be stopped after step 1", err, last)
+	}
+}
+
+// TestTooFewRows: where every graph of a family is larger than is asked for there is an error,
+// and no end of drawing.
+func TestTooFewRows(t *testing.T) {
+	c := quick()
+	c.MostRows = 1
+	run, err := newPretraining(c, nil)
+	must(t, err)
+	run.draws = 3
+	if _, err := run.newExample(t.Context(), run.families[0], 0); err == nil || !strings.Contains(err.Error(), "more than 1 decisions") {
+		t.Errorf("error %v", err)
 	}
 }
 

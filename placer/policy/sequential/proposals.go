@@ -87,22 +87,6 @@ func (p *Policy) WithoutLearning() *Policy {
 	return &q
 }
 
-// WithoutTasks returns the policy that decides on placement as p does, and on schedule and
-// fusion as one that has learned nothing of them.
-func (p *Policy) WithoutTasks() *Policy {
-	q := *p
-	q.usual = true
-	return &q
-}
-
-// levels returns the levels of schedule and fusion that p chooses for the units of s.
-func (p *Policy) levels(s *instance) unitLevels {
-	if p.usual {
-		return usualLogits(s.part.NumUnits()).likeliest()
-	}
-	return p.net.tasksOf(s).likeliest()
-}
-
 // rollOut makes these proposals on f, a greedy rollout each, side by side where they
 // decide at the same level. Those that ctx leaves no time for are missing.
 func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sample {
@@ -169,24 +153,26 @@ func (f *Features) judge(ctx context.Context, all []Sample) int {
 }
 
 // proposed returns the policy's first k proposals for f: first those that by the trials
-// bring most for their work. There are fewer where more would not help. A policy that has
-// never tried any has them in a random order.
+// bring most for their work. There are fewer where more would not help. A policy whose trials
+// tell of none that helps, as one that has never tried any, has them in a random order.
 func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
-	if len(p.tried.Times) == 0 {
-		all := proposals()
-		random := rand.New(rand.NewPCG(0, 0x70))
-		random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-		return all[:min(k, len(all))]
+	if len(p.tried.Times) > 0 {
+		var summary []float32
+		if p.tried.Width > 0 {
+			summary = p.training.standard(f.summary())
+		}
+		weights := p.tried.weights(summary, nil)
+		for _, c := range choose(p.tried.expected(f.cut()), weights, f.work(), min(k, mostProposals)) {
+			chosen = append(chosen, allProposals[c])
+		}
 	}
-	var summary []float32
-	if p.tried.Width > 0 {
-		summary = p.training.standard(f.summary())
+	if len(chosen) > 0 {
+		return chosen
 	}
-	weights := p.tried.weights(summary, nil)
-	for _, c := range choose(p.tried.expected(f.cut()), weights, f.work(), min(k, mostProposals)) {
-		chosen = append(chosen, allProposals[c])
-	}
-	return chosen
+	all := proposals()
+	random := rand.New(rand.NewPCG(0, 0x70))
+	random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	return all[:min(k, len(all))]
 }
 
 // mostProposals is the number that are put in order for a graph.

@@ -23,9 +23,9 @@ type reinforcement struct {
 	advance  []float32 // [K] advantages; elite first
 }
 
-// newReinforcement returns one of p, which learns, until stopped says so.
-func newReinforcement(p *Policy, c ReinforceConfig, stopped func() bool) *reinforcement {
-	return &reinforcement{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, read: true, stopped: stopped}}
+// newReinforcement returns one of p, which learns.
+func newReinforcement(p *Policy, c ReinforceConfig) *reinforcement {
+	return &reinforcement{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, read: true}}
 }
 
 // mostRows bounds the decisions times devices that are learned from at once: 400 MB of
@@ -41,8 +41,9 @@ func (*reinforcement) room(s *instance) error {
 }
 
 // fit makes the placements again, with what the gradient needs, and takes the steps.
-func (x *reinforcement) fit(_ context.Context, r *tuning, sampled []*elite, steps int) error {
+func (x *reinforcement) fit(ctx context.Context, r *tuning, sampled []*elite, steps int) error {
 	l, c := r.logits, x.config
+	x.rollouts.stopped = r.stopped(ctx)
 	most := mostRows / max(1, len(l.order)*l.s.d)
 	good := r.elite[:min(len(r.elite), most/2)]
 	all := append(good[:len(good):len(good)], spaced(sampled, min(c.Reinforced, most-len(good)))...)

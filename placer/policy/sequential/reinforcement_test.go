@@ -12,7 +12,7 @@ import (
 func reinforced(t *testing.T) (*tuning, *reinforcement, []*elite) {
 	t.Helper()
 	r := begun(t, small)
-	x := newReinforcement(r.Policy, DefaultReinforce(), nil)
+	x := newReinforcement(r.Policy, DefaultReinforce())
 	r.learner = x
 	must(t, r.startLevel(t.Context(), 0))
 	all, _, err := r.sample(context.Background(), 8)
@@ -92,6 +92,18 @@ func TestReinforcementMovesBoth(t *testing.T) {
 	}
 	if slices.Equal(free, r.logits.free) {
 		t.Error("the embeddings are as before")
+	}
+}
+
+// TestReinforcementEndsWithTheBudget: where the seconds are spent nothing is learned, for
+// nothing would be sampled by it.
+func TestReinforcementEndsWithTheBudget(t *testing.T) {
+	r, x, sampled := reinforced(t)
+	weights, free := slices.Clone(x.net.wy.Value), slices.Clone(r.logits.free)
+	r.pace.budget.Seconds, r.pace.clock = 1, func() float64 { return 2 }
+	must(t, x.fit(t.Context(), r, sampled, r.pace.fits))
+	if !slices.Equal(weights, x.net.wy.Value) || !slices.Equal(free, r.logits.free) {
+		t.Error("it learns behind the end of the budget")
 	}
 }
 

@@ -25,9 +25,9 @@ type ReinforceConfig struct {
 	// Reinforced is the number of a step's placements that PPO's objective is taken of,
 	// evenly from those that were evaluated, in the order of their own schedules.
 	Reinforced  int
-	Epochs      int // steps of the gradient in a step, where the embeddings alone would take 15
-	NetworkRate float64
-	Clip        float64
+	Epochs      int     // steps of the gradient in a step, where the embeddings alone would take 15
+	NetworkRate float64 // learning rate of the network's weights, Adam's
+	Clip        float64 // bounds the ratio of probabilities to 1 ± Clip (arXiv:1707.06347v2, Eq. 7)
 }
 
 // DefaultReinforce returns 49 steps at the rate of pretraining.
@@ -61,19 +61,5 @@ func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outco
 	if err != nil {
 		return nil, err
 	}
-	stopped := func() bool { return ctx.Err() != nil }
-	return Tuner{Policy: policy, Config: t.Config.TuneConfig, Sparing: t.Sparing}.place(ctx, p, t.Name(), newReinforcement(policy, t.Config, stopped))
-}
-
-// clone returns a policy of equal weights that learns by itself.
-func (p *Policy) clone() (*Policy, error) {
-	q, err := NewPolicy(p.config, stream(0, "weights", 0))
-	if err != nil {
-		return nil, err
-	}
-	for i, w := range p.net.params.All() {
-		copy(q.net.params.All()[i].Value, w.Value)
-	}
-	q.Card, q.training, q.tried, q.usual, q.mute = p.Card, p.training, p.tried, p.usual, p.mute
-	return q, nil
+	return Tuner{Policy: policy, Config: t.Config.TuneConfig, Sparing: t.Sparing}.place(ctx, p, t.Name(), newReinforcement(policy, t.Config))
 }

@@ -8,7 +8,7 @@ import (
 	"placer/plan"
 )
 
-// Sample is a plan that the policy made.
+// Sample is a plan that the policy made, with its score by the problem's evaluator.
 type Sample struct {
 	plan.Decision
 	Score plan.Score
@@ -16,7 +16,7 @@ type Sample struct {
 	clock float64 // when the policy's own schedule of it ends, in seconds
 }
 
-// Best returns the best of samples, the first of equals.
+// Best returns the best of samples, of which there must be one; the first of equals.
 func Best(samples []Sample) Sample {
 	best := samples[0]
 	for _, x := range samples[1:] {

@@ -7,6 +7,9 @@ import (
 	"placer/nn/vec"
 )
 
+// These are not nn.SoftmaxRow and nn.Draw: they are in single precision, of the allowed devices
+// alone, and the recorded policies depend on their last bits (docs/adr/0066).
+
 // highest returns the highest score of the allowed devices.
 func highest(scores []float32, ok []bool) float32 {
 	top := float32(math.Inf(-1))
@@ -41,6 +44,17 @@ func logSoftmaxAt(scores []float32, ok []bool, at int32) float32 {
 	return scores[at] - top - float32(math.Log(sum))
 }
 
+// bestOf returns the allowed device of the highest score, the first of equals.
+func bestOf(scores []float32, ok []bool) int32 {
+	best := int32(none)
+	for d := range scores {
+		if ok[d] && (best == none || scores[d] > scores[best]) {
+			best = int32(d)
+		}
+	}
+	return best
+}
+
 // pick returns the allowed device whose share of [0,1) under probabilities p holds x.
 func pick(p []float32, ok []bool, x float32) int32 {
 	last := int32(none)
@@ -64,13 +78,7 @@ func sampler(temperature []float32, random *rand.Rand, devices int) chooser {
 	p, z := make([]float32, devices), make([]float32, devices)
 	return func(k int, _ int32, scores []float32, ok []bool) int32 {
 		if temperature[k] == 0 {
-			best := int32(none)
-			for d := range scores {
-				if ok[d] && (best == none || scores[d] > scores[best]) {
-					best = int32(d)
-				}
-			}
-			return best
+			return bestOf(scores, ok)
 		}
 		for d := range scores {
 			z[d] = scores[d] / temperature[k]

@@ -87,7 +87,23 @@ func (x taskLogits) sample(r *rand.Rand) unitLevels {
 	return unitLevels{draw(x.schedule), draw(x.fusion)}
 }
 
-// decoder turns levels into decisions on one problem.
+// WithoutTasks returns the policy that decides on placement as p does, and on schedule and
+// fusion as one that has learned nothing of them.
+func (p *Policy) WithoutTasks() *Policy {
+	q := *p
+	q.usual = true
+	return &q
+}
+
+// levels returns the levels of schedule and fusion that p chooses for the units of s.
+func (p *Policy) levels(s *instance) unitLevels {
+	if p.usual {
+		return usualLogits(s.part.NumUnits()).likeliest()
+	}
+	return p.net.tasksOf(s).likeliest()
+}
+
+// taskDecoder turns levels into decisions on one problem.
 type taskDecoder struct {
 	s     *instance
 	tasks plan.Tasks

@@ -169,7 +169,8 @@ func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
 }
 
 // Propose tries all proposals anew, on graphs of the families that c trains on, which
-// must be those that p was trained on. expert places what times are relative to.
+// must be those that p was trained on. expert places what times are relative to. Where there
+// is an error, ctx's among them, p is as it was.
 func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Placer) error {
 	c.Policy = p.config
 	t, err := newPretraining(c, nil)
@@ -177,6 +178,9 @@ func (p *Policy) Propose(ctx context.Context, c PretrainConfig, expert plan.Plac
 		return err
 	}
 	t.host.Expert = expert
-	p.tried, err = t.try(ctx, p)
+	tried, err := t.try(ctx, p)
+	if err == nil {
+		p.tried = tried
+	}
 	return err
 }

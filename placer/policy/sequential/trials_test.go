@@ -1,6 +1,13 @@
 package sequential
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"placer/baselines/rules"
+)
 
 // A graph on which nothing could be placed says nothing of which proposal to make first,
 // however near it is: those of the others count, and the nearest of them in full.
@@ -18,5 +25,32 @@ func TestUntellingTrials(t *testing.T) {
 	}
 	if got := choose(x.logs, w, work{of: []float64{1, 1}, level: []int{0, 0}, open: []float64{0}}, 2); len(got) == 0 || got[0] != 1 {
 		t.Errorf("proposals %v come first, want 1", got)
+	}
+}
+
+// A policy on whose graphs nothing could be placed still proposes as many rollouts as it is
+// asked for.
+func TestProposedAfterFailedTrials(t *testing.T) {
+	f, _ := views(t, small)
+	p := policy(t, 8)
+	p.tried = trials{
+		Families: []string{"a"},
+		Graphs:   [][]float32{make([]float32, 2*numUnitFeatures)},
+		Times:    [][]float32{slices.Repeat([]float32{2 * infeasibleExpert}, len(allProposals))},
+	}
+	p.tried.read()
+	if samples, err := p.Direct(t.Context(), f, 3); err != nil || len(samples) != 3 {
+		t.Errorf("%d samples, error %v, want 3", len(samples), err)
+	}
+}
+
+// Trying the proposals anew, and being stopped in it, leaves a policy what it knew before.
+func TestInterruptedProposeKeepsTrials(t *testing.T) {
+	p := policy(t, 8)
+	p.tried.Times = [][]float32{{1}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Propose(ctx, quick(), rules.Expert()); !errors.Is(err, context.Canceled) || len(p.tried.Times) != 1 {
+		t.Errorf("error %v, %d graphs are left of 1", err, len(p.tried.Times))
 	}
 }

@@ -12,7 +12,7 @@ type TuneConfig struct {
 	Steps   int     // rounds of samples; the papers take fewer than 50
 	Samples int     // placements evaluated in a round on four devices; 0 chooses by the size of the graph
 	Elite   int     // placements that a late round learns from
-	Rate    float64 // learning rate of the per-instance logits
+	Rate    float64 // learning rate of the per-instance logits; 0 learns nothing
 	// Workers is the number of goroutines that sample and evaluate; what comes out
 	// does not depend on it.
 	Workers int

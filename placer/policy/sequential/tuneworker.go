@@ -24,25 +24,10 @@ func (w *tuneWorker) startLevel(ctx context.Context, n *network, s *instance) {
 	w.logits, w.p, w.row = make([]float32, s.d), make([]float32, s.d), make([]float32, s.d*len(tied))
 }
 
-// tied writes the tied features of rollout k's present decision, [D,J].
-func (w *tuneWorker) tied(k int, to []float32) {
-	w.rollouts.tiedOf(k, to)
-}
-
-// tiedOf writes the tied features of decision row r, [D,J].
-func (e *rollouts) tiedOf(r int, to []float32) {
-	for i := range e.d {
-		y := featuresOf(e.y, r*e.d+i)
-		for j, at := range tied {
-			to[i*len(tied)+j] = y[at]
-		}
-	}
-}
-
 // roll makes one placement per proposal.
 func (w *tuneWorker) roll(l *logits, proposals []*proposal) {
 	w.rollouts.roll(slices.Repeat([]heuristic{w.prior}, len(proposals)), 0, false, func(k int, u int32, scores []float32, ok []bool) int32 {
-		w.tied(k, w.row)
+		w.rollouts.tiedOf(k, w.row)
 		l.sum(u, scores, w.row, w.logits)
 		return proposals[k].choose(u, w.logits, ok, w.p)
 	})
@@ -58,7 +43,7 @@ func (w *tuneWorker) replay(l *logits, cells []uint8) *trajectory {
 	w.rollouts.roll([]heuristic{w.prior}, 0, false, func(_ int, u int32, scores []float32, ok []bool) int32 {
 		to := names.of(int32(cells[l.of[u]]), w.rollouts.states[0].number)
 		ok[to] = true
-		w.tied(0, w.row)
+		w.rollouts.tiedOf(0, w.row)
 		x.tied.put(t*d, w.row)
 		copy(x.scores[t*d:], scores)
 		copy(x.ok[t*d:], ok)
