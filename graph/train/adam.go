@@ -33,7 +33,7 @@ func (a *adam) apply(s *scope, v *variable) graph.OpID {
 		return a.applySparse(s, v, m, n)
 	}
 	g := v.grad.dense
-	return s.apply("ApplyAdam", v, 7, g, v.ref, m, n, a.read[0], a.read[1], a.lr, a.beta1, a.beta2, a.epsilon, g)
+	return s.learn("ApplyAdam", v, 7, g, m, n, a.read[0], a.read[1], a.lr, a.beta1, a.beta2, a.epsilon, g)
 }
 
 // applySparse is what TensorFlow does for rows: it sums those of equal index,
@@ -43,13 +43,13 @@ func (a *adam) applySparse(s *scope, v *variable, m, n graph.TensorID) graph.OpI
 	t := s.common.DType
 	number := func(k graph.Kind, in ...graph.TensorID) graph.TensorID { return s.one(k, in, scalar(t)) }
 	minus := func(x graph.TensorID) graph.TensorID { return number("Sub", s.constant(scalar(t)), x) }
-	whole := func(k graph.Kind, in ...graph.TensorID) graph.TensorID { return s.one(k, in, s.like(v.ref)) }
+	whole := func(k graph.Kind, in ...graph.TensorID) graph.TensorID { return s.one(k, in, s.like(v.learned())) }
 	some := func(k graph.Kind, in ...graph.TensorID) graph.TensorID { return s.one(k, in, s.like(rows)) }
 	rate := number("Mul", a.lr, number("Sqrt", minus(a.read[1])))
 	rate = number("RealDiv", rate, minus(a.read[0]))
 	decay := func(slot, beta, add graph.TensorID) graph.TensorID {
-		assigned := s.assign(slot, whole("Mul", slot, beta), v)
-		i := s.apply("ScatterAdd", v, 3, rows, assigned, indices, add)
+		assigned := s.assign(slot, whole("Mul", slot, beta))
+		i := s.apply("ScatterAdd", 3, rows, assigned, indices, add)
 		return s.d.b.Output(i, 0)
 	}
 	first := some("Mul", rows, minus(a.beta1))
@@ -57,12 +57,12 @@ func (a *adam) applySparse(s *scope, v *variable, m, n graph.TensorID) graph.OpI
 	second := some("Mul", some("Mul", rows, rows), minus(a.beta2))
 	n = decay(n, a.beta2, second)
 	step := whole("RealDiv", whole("Mul", rate, m), whole("Add", whole("Sqrt", n), a.epsilon))
-	return s.apply("AssignSub", v, 3, step, v.ref, step)
+	return s.learn("AssignSub", v, 3, step, step)
 }
 
-// assign stores x in the variable whose ref is to.
-func (s *scope) assign(to, x graph.TensorID, v *variable) graph.TensorID {
-	i := s.apply("Assign", v, 2, x, to, x)
+// assign stores x in the slot to.
+func (s *scope) assign(to, x graph.TensorID) graph.TensorID {
+	i := s.apply("Assign", 2, x, to, x)
 	s.d.b.At(i).FLOPs = 0
 	return s.d.b.Output(i, 0)
 }

@@ -66,6 +66,11 @@ type Config struct {
 	// layer's input, of constants), at its true cost, and a ZerosLike, at none,
 	// for each further float output of an op that has no gradient.
 	AllGradients bool
+	// MasterWeights keeps beside each trained variable of f16 or bf16 a copy of it in f32, its
+	// master copy, and the optimizer's slots in f32, as mixed-precision training does
+	// (Micikevicius et al., arXiv:1710.03740, section 3.1). Variables of other types are
+	// updated as without it.
+	MasterWeights bool
 	// InitOps adds each variable's initializer and Assign, which a GraphDef holds
 	// beside the step. They run before the step: their FLOPs, Bytes and tensors
 	// are zero.

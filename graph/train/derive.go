@@ -144,11 +144,11 @@ func isFloat(t graph.DType) bool {
 	return false
 }
 
-// trainable reports whether op i is a variable to be learned.
-func (d *deriver) trainable(i graph.OpID) bool {
-	o := d.fwd.Op(i)
-	first, end := d.fwd.Outputs(i)
-	return o.Kind.Class() == graph.ClassVariable && o.Params > 0 && first < end && isFloat(d.fwd.Tensor(first).DType)
+// trainable reports whether op i of g is a variable to be learned.
+func trainable(g *graph.Graph, i graph.OpID) bool {
+	o := g.Op(i)
+	first, end := g.Outputs(i)
+	return o.Kind.Class() == graph.ClassVariable && o.Params > 0 && first < end && isFloat(g.Tensor(first).DType)
 }
 
 // findLeads marks the tensors that depend on a trainable variable by ways that
@@ -156,7 +156,7 @@ func (d *deriver) trainable(i graph.OpID) bool {
 func (d *deriver) findLeads() {
 	for i := graph.OpID(0); int(i) < d.fwd.NumOps(); i++ {
 		first, end := d.fwd.Outputs(i)
-		if d.trainable(i) {
+		if trainable(d.fwd, i) {
 			d.leads[first] = true
 			continue
 		}
@@ -190,7 +190,7 @@ func (d *deriver) losses() ([]graph.TensorID, error) {
 	var all, scalar []graph.TensorID
 	for i := graph.OpID(0); int(i) < d.fwd.NumOps(); i++ {
 		first, end := d.fwd.Outputs(i)
-		read := d.trainable(i) // an unused variable is no loss
+		read := trainable(d.fwd, i) // an unused variable is no loss
 		for t := first; t < end; t++ {
 			read = read || len(d.fwd.Consumers(t)) > 0
 		}
@@ -255,7 +255,7 @@ func (d *deriver) visit(i graph.OpID) {
 		s.out = append(s.out, s.accumulate(t, d.grads[t]))
 		d.grads[t] = nil
 	}
-	if d.trainable(i) {
+	if trainable(d.fwd, i) {
 		d.final[i] = s.out[0]
 		return
 	}

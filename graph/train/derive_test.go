@@ -55,13 +55,18 @@ func (n *net) add(o graph.Op, in []graph.TensorID, outs ...graph.Tensor) graph.T
 	return n.Output(n.Op(o, in, outs...), 0)
 }
 
-// variable returns the read of a new trainable variable.
+// variable returns the read of a new trainable variable of f32.
 func (n *net) variable(name string, shape ...int64) graph.TensorID {
-	x := f32(shape...)
+	return n.variableOf(graph.F32, name, shape...)
+}
+
+// variableOf is variable of another type.
+func (n *net) variableOf(t graph.DType, name string, shape ...int64) graph.TensorID {
+	x := tensor(t, shape...)
 	e, _ := x.Shape.Elements()
 	x.Resident = true
-	v := n.Op(graph.Op{Name: name, Kind: "VariableV2", Params: e, Resident: units.Bytes(4 * e), Layer: n.layer, Bytes: graph.Auto}, nil, x)
-	r := n.Op(graph.Op{Name: name + "/read", Kind: "Identity", Layer: n.layer, Bytes: graph.Auto}, []graph.TensorID{n.Output(v, 0)}, x)
+	v := n.Op(graph.Op{Name: name, Kind: "VariableV2", DType: t, Params: e, Resident: units.Bytes(t.Size() * e), Layer: n.layer, Bytes: graph.Auto}, nil, x)
+	r := n.Op(graph.Op{Name: name + "/read", Kind: "Identity", DType: t, Layer: n.layer, Bytes: graph.Auto}, []graph.TensorID{n.Output(v, 0)}, x)
 	return n.Output(r, 0)
 }
 

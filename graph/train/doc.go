@@ -19,6 +19,9 @@
 //   - Op.Bytes differs from what Build would fill in only where the op updates in
 //     place or touches some rows of its operand.
 //
+// With Config.MasterWeights a variable of 16 bits has a copy in f32 beside it, which is what
+// the optimizer's arithmetic and its slots are of (master.go).
+//
 // Letters: N ops, T tensors of the forward graph; their ids are the same in the
 // derived graph. M, N, K are those of graph.GEMM.
 package train

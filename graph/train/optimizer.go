@@ -11,10 +11,11 @@ import (
 
 // variable is a trainable variable with its gradient.
 type variable struct {
-	op    graph.OpID
-	ref   graph.TensorID
-	grad  value
-	scope *scope // Phase Update, Layer, Group and Module of the variable
+	op     graph.OpID
+	ref    graph.TensorID
+	master graph.TensorID // its copy in f32, or absent
+	grad   value
+	scope  *scope // Phase Update, Layer, Group and Module of the variable
 }
 
 // update adds clipping, slots, updates and the train op that waits for them.
@@ -45,7 +46,11 @@ func (d *deriver) update() error {
 	}
 	done := make([]graph.OpID, 0, len(vars)+2)
 	for k := range vars {
-		done = append(done, do(vars[k].scope, &vars[k]))
+		v := &vars[k]
+		if d.cfg.MasterWeights && narrow(d.b.TensorAt(v.ref).DType) {
+			v.scope.keepMaster(v)
+		}
+		done = append(done, do(v.scope, v))
 	}
 	done = append(done, finish(done)...)
 	root.group("train_op", done)
@@ -80,7 +85,7 @@ func (d *deriver) variables() ([]variable, error) {
 		}
 		o := d.b.At(i)
 		vars = append(vars, variable{
-			op: i, ref: first, grad: d.final[i],
+			op: i, ref: first, master: absent, grad: d.final[i],
 			scope: &scope{d: d, prefix: d.root[1] + "/update_" + o.Name + "/", common: graph.Op{
 				Phase: graph.Update, DType: d.b.TensorAt(first).DType, Layer: o.Layer, Group: group, Module: o.Module, Bytes: graph.Auto, Forward: graph.None}},
 		})
@@ -119,8 +124,10 @@ func (d *deriver) groupOf(i graph.OpID) (int32, error) {
 }
 
 // slot adds an optimizer slot of the variable's shape and its read, and returns
-// the slot.
-func (s *scope) slot(v *variable, base string) graph.TensorID { return s.variable(base, s.like(v.ref)) }
+// the slot. It has the type of the master copy where there is one.
+func (s *scope) slot(v *variable, base string) graph.TensorID {
+	return s.variable(base, s.like(v.learned()))
+}
 
 // variable adds a variable that is not trained and its read.
 func (s *scope) variable(base string, x graph.Tensor) graph.TensorID {
@@ -132,12 +139,13 @@ func (s *scope) variable(base string, x graph.Tensor) graph.TensorID {
 	return y
 }
 
-// apply adds an op that updates v in place. It moves words times the bytes of
-// the gradient: one for each time a tensor of that size is read or written.
-func (s *scope) apply(kind graph.Kind, v *variable, words int, grad graph.TensorID, in ...graph.TensorID) graph.OpID {
-	out := s.like(v.ref)
+// apply adds an op that updates the variable or slot to in place, its first input. It
+// moves words times the bytes of the gradient: one for each time a tensor of that size is
+// read or written.
+func (s *scope) apply(kind graph.Kind, words int, grad, to graph.TensorID, in ...graph.TensorID) graph.OpID {
+	out := s.like(to)
 	out.Resident = true
-	i := s.emit(string(kind), kind, in, out)
+	i := s.emit(string(kind), kind, append([]graph.TensorID{to}, in...), out)
 	o := s.d.b.At(i)
 	f, _ := graph.FactsOf(kind)
 	o.FLOPs = units.FLOPs(f.FLOPsPerElement) * flops(s.d.size(grad))
@@ -149,9 +157,9 @@ func (s *scope) apply(kind graph.Kind, v *variable, words int, grad graph.Tensor
 func (s *scope) sgd(v *variable, lr graph.TensorID) graph.OpID {
 	if g := v.grad; g.isSparse() {
 		d := s.one("Mul", []graph.TensorID{g.rows, lr}, s.like(g.rows))
-		return s.apply("ScatterSub", v, 3, d, v.ref, g.indices, d)
+		return s.learn("ScatterSub", v, 3, d, g.indices, d)
 	}
-	return s.apply("ApplyGradientDescent", v, 3, v.grad.dense, v.ref, lr, v.grad.dense)
+	return s.learn("ApplyGradientDescent", v, 3, v.grad.dense, lr, v.grad.dense)
 }
 
 // momentum: accum = momentum*accum + g, var -= lr*accum.
@@ -159,9 +167,9 @@ func (s *scope) momentum(v *variable, lr, momentum graph.TensorID) graph.OpID {
 	accum := s.slot(v, "Momentum")
 	if g := v.grad; g.isSparse() {
 		rows, indices := s.deduplicate(g)
-		return s.apply("SparseApplyMomentum", v, 5, rows, v.ref, accum, lr, rows, indices, momentum)
+		return s.learn("SparseApplyMomentum", v, 5, rows, accum, lr, rows, indices, momentum)
 	}
-	return s.apply("ApplyMomentum", v, 5, v.grad.dense, v.ref, accum, lr, v.grad.dense, momentum)
+	return s.learn("ApplyMomentum", v, 5, v.grad.dense, accum, lr, v.grad.dense, momentum)
 }
 
 // deduplicate sums rows of equal index: Unique, Shape, StridedSlice,

@@ -65,6 +65,7 @@ func TestAnyKindAnyOperands(t *testing.T) {
 			Optimizer:    Optimizer(rapid.IntRange(0, int(numOptimizers)-1).Draw(rt, "optimizer")),
 			StaticShapes: rapid.Bool().Draw(rt, "static"), GateGradients: rapid.Bool().Draw(rt, "gate"),
 			ClipGlobalNorm: rapid.Bool().Draw(rt, "clip"), AllGradients: rapid.Bool().Draw(rt, "all"), InitOps: rapid.Bool().Draw(rt, "init"),
+			MasterWeights: rapid.Bool().Draw(rt, "master"),
 		}
 		d, err := Derive(g, cfg)
 		if err != nil {
