@@ -105,7 +105,7 @@ func (f *File) Graph(g *graph.Graph) (*graph.Graph, error) {
 // asked of one file, so that the error then says what to ask again.
 func (f *File) OtherGraph(g *graph.Graph) error {
 	if f.GraphName == g.Name() {
-		return fmt.Errorf("plan is for another graph %q (%.12s) than this one (%.12s): give the same graph file, --train and --dim as the search that wrote it", f.GraphName, f.GraphHash, g.Hash())
+		return fmt.Errorf("plan is for another graph %q (%.12s) than this one (%.12s): give the same graph file, --train, --master-weights and --dim as the search that wrote it", f.GraphName, f.GraphHash, g.Hash())
 	}
 	return fmt.Errorf("plan is for graph %q (%.12s), not for %q (%.12s)", f.GraphName, f.GraphHash, g.Name(), g.Hash())
 }

@@ -31,7 +31,7 @@ func (c *clip) settings() []setting {
 	return []setting{
 		{"images", &c.images, 1, 1024}, {"captions", &c.captions, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"tokens", &c.tokens, 1, 1 << 16},
 		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"vocab", &c.vocab, 2, 1 << 24}, {"joint", &c.joint, 1, 1 << 16}, {"batch", &c.batch, 1, 1 << 16},
-		{name: "dtype", to: &c.dtype}, c.optimizer(),
+		{name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
 	}
 }
 

@@ -56,7 +56,7 @@ func (c *decoder) depth() int { return c.layers }
 func (c *decoder) settings() []setting {
 	all := []setting{
 		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"kv_heads", &c.kvHeads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
-		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), {"micro_batches", &c.micro, 0, 1 << 10},
+		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), {"micro_batches", &c.micro, 0, 1 << 10},
 	}
 	if c.experts != 0 {
 		all = append(all, setting{"experts", &c.experts, 1, 1024}, setting{"top_k", &c.topK, 1, max(c.experts, 1)}, setting{"capacity", &c.capacity, 100, 10000})

@@ -31,7 +31,7 @@ func (c *transformer) depth() int { return c.encoder + c.decoder }
 func (c *transformer) settings() []setting {
 	return []setting{
 		{"encoder", &c.encoder, 1, 1024}, {"decoder", &c.decoder, 1, 1024}, {"hidden", &c.hidden, 1, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
-		{"source", &c.source, 1, 1 << 18}, {"target", &c.target, 1, 1 << 18}, {"vocab", &c.vocab, 2, 1 << 24}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(),
+		{"source", &c.source, 1, 1 << 18}, {"target", &c.target, 1, 1 << 18}, {"vocab", &c.vocab, 2, 1 << 24}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
 	}
 }
 

@@ -41,6 +41,23 @@ func (c *common) faults() faults.List { return nil }
 
 func (c *common) optimizer() setting { return setting{name: "optimizer", to: c} }
 
+// masterWeights is the setting of families that have one for dtype.
+func (c *common) masterWeights() setting {
+	return setting{name: "master_weights", to: &c.train.MasterWeights}
+}
+
+// precision reports master weights that no variable would have.
+func (c *common) precision() error {
+	switch {
+	case !c.train.MasterWeights:
+	case c.inference:
+		return errors.New("master_weights is true without an optimizer")
+	case c.dtype != graph.F16 && c.dtype != graph.BF16:
+		return fmt.Errorf("master_weights is true with weights of %v, want f16 or bf16", c.dtype)
+	}
+	return nil
+}
+
 // noOptimizer is the optimizer of a graph that is not trained.
 const noOptimizer = "none"
 
@@ -110,7 +127,8 @@ func validate(m model) error {
 	for _, s := range m.settings() {
 		errs = append(errs, s.check())
 	}
-	return errors.Join(append(append(errs, m.base().train.Validate()), m.faults()...)...)
+	errs = append(errs, m.base().train.Validate(), m.base().precision())
+	return errors.Join(append(errs, m.faults()...)...)
 }
 
 // setting is a number, a switch, an element type or an optimizer of a model, under

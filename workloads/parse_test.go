@@ -48,6 +48,8 @@ func TestParseErrors(t *testing.T) {
 		{"no type", "llama:dtype=f31", `unknown element type "f31"`},
 		{"integers", "llama:dtype=i8", "dtype is i8"},
 		{"no optimizer", "vit:optimizer=lion", `unknown optimizer "lion"`},
+		{"master weights of f32", "llama:master_weights=true,dtype=f32", "master_weights is true with weights of f32, want f16 or bf16"},
+		{"master weights of inference", "vit:optimizer=none,master_weights=true", "master_weights is true without an optimizer"},
 		{"heads", "llama:hidden=100,heads=7,kv_heads=7", "hidden is 100, want a multiple of twice the 7 heads"},
 		{"groups", "llama:heads=32,kv_heads=5", "heads is 32, want a multiple of the 5 kv_heads"},
 		{"experts", "moe:top_k=9", "top_k is 9, want 1 to 8"},

@@ -31,7 +31,7 @@ func (c *recurrent) depth() int { return c.layers }
 func (c *recurrent) settings() []setting {
 	return []setting{
 		{"layers", &c.layers, 1, 1024}, {"unroll", &c.unroll, 1, 4096}, {"inputs", &c.inputs, 1, 1 << 20}, {"hidden", &c.hidden, 1, 1 << 18}, {"classes", &c.classes, 2, 1 << 20},
-		{"batch", &c.batch, 1, 1 << 20}, {name: "gru", to: &c.gru}, {name: "bidirectional", to: &c.bidirectional}, {name: "dtype", to: &c.dtype}, c.optimizer(),
+		{"batch", &c.batch, 1, 1 << 20}, {name: "gru", to: &c.gru}, {name: "bidirectional", to: &c.bidirectional}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
 	}
 }
 

@@ -38,7 +38,7 @@ func (c *unet) depth() int { return 2 * c.levels }
 func (c *unet) settings() []setting {
 	return []setting{
 		{"levels", &c.levels, 1, 10}, {"blocks", &c.blocks, 1, 256}, {"width", &c.width, 1, 1 << 12}, {"size", &c.size, 1, 4096}, {"attention", &c.attention, 0, 10},
-		{"heads", &c.heads, 1, 1 << 10}, {"batch", &c.batch, 1, 1 << 16}, {name: "diffusion", to: &c.diffusion}, {name: "dtype", to: &c.dtype}, c.optimizer(),
+		{"heads", &c.heads, 1, 1 << 10}, {"batch", &c.batch, 1, 1 << 16}, {name: "diffusion", to: &c.diffusion}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
 	}
 }
 

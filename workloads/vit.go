@@ -38,7 +38,7 @@ func (c *vit) depth() int { return c.layers }
 func (c *vit) settings() []setting {
 	return []setting{
 		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 1, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20}, {"batch", &c.batch, 1, 1 << 16},
-		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"classes", &c.classes, 2, 1 << 20}, {name: "dtype", to: &c.dtype}, c.optimizer(),
+		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"classes", &c.classes, 2, 1 << 20}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
 	}
 }
 

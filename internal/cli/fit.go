@@ -79,7 +79,7 @@ func (c *console) fit(ctx context.Context, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	c.assumeState(l.Graph)
+	c.assumeState(l.Graph, &f.graphFlags)
 	how := problem.Options{Scheduler: problem.Scheduler(f.scheduler)}
 	r, err := fit.Fit(ctx, l.Source, m, how, fit.Allowed{Recompute: f.recompute == auto, Offload: f.offload == auto}, f.evaluations)
 	if err != nil {
@@ -120,10 +120,9 @@ func (c *console) fit(ctx context.Context, f *fitFlags) error {
 	return nil
 }
 
-// assumeState says what is assumed of the optimizer's state in g, where that is less than
-// frameworks hold.
-func (c *console) assumeState(g *graph.Graph) {
-	if s := fit.OptimizerState(g); s != "" {
+// assumeState says what the answer rests on of the optimizer's state in g, which f names.
+func (c *console) assumeState(g *graph.Graph, f *graphFlags) {
+	if s := fit.OptimizerState(g, f.masterWeights()); s != "" {
 		c.assumed("%s", s)
 	}
 }

@@ -16,11 +16,13 @@ import (
 
 // graphFlags name a graph.
 type graphFlags struct {
-	Workload string           `json:"workload,omitempty"`
-	Graph    string           `json:"graph,omitempty"` // path
-	Train    string           `json:"train,omitempty"`
-	Dims     map[string]int64 `json:"dims,omitempty"`
-	Times    string           `json:"times,omitempty"` // path
+	Workload string `json:"workload,omitempty"`
+	Graph    string `json:"graph,omitempty"` // path
+	Train    string `json:"train,omitempty"`
+	// MasterWeights keeps f32 copies of trained weights of 16 bits.
+	MasterWeights bool             `json:"master_weights,omitempty"`
+	Dims          map[string]int64 `json:"dims,omitempty"`
+	Times         string           `json:"times,omitempty"` // path
 }
 
 func (f *graphFlags) add(fl *pflag.FlagSet) {
@@ -29,6 +31,7 @@ func (f *graphFlags) add(fl *pflag.FlagSet) {
 	addDims(fl, &f.Dims)
 	fl.StringVar(&f.Times, "times", "", "`FILE` of measured op times, of 'import --times-output' or a profile")
 	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: `OPTIMIZER` sgd, momentum or adam")
+	fl.BoolVar(&f.MasterWeights, "master-weights", false, "with --train: f32 copies of weights of 16 bits, and f32 optimizer state")
 }
 
 // addWorkers adds the flag that says how much runs at once, as many as there are CPUs where
@@ -54,6 +57,10 @@ func (f *graphFlags) check() error {
 		return usagef("--times is for the graph as it is, not for what --train derives from it")
 	case f.Workload != "" && f.Train != "":
 		return usagef("--train is for graph files: workloads are training steps already")
+	case f.Workload != "" && f.MasterWeights:
+		return usagef("--master-weights is for graph files; workloads take a setting as in llama:%s", masterSetting)
+	case f.MasterWeights && f.Train == "":
+		return usagef("--master-weights is for the training step that --train derives")
 	case f.Workload != "" && len(f.Dims) > 0:
 		return usagef("--dim is for graph files; workloads take settings as in rnnlm:layers=2,unroll=3")
 	}
@@ -92,8 +99,26 @@ func (f *graphFlags) line() string {
 		add("dim", fmt.Sprintf("%s=%d", n, f.Dims[n]))
 	}
 	add("train", f.Train)
+	if f.MasterWeights {
+		words = append(words, "--master-weights")
+	}
 	add("times", f.Times)
 	return strings.Join(words, " ")
+}
+
+// masterSetting is the setting of a workload that --master-weights is of a graph file.
+const masterSetting = "master_weights=true"
+
+// masterWeights returns what asks for master weights where the graph of f is built or
+// derived, "" where it comes as it is.
+func (f *graphFlags) masterWeights() string {
+	switch {
+	case f.Workload != "":
+		return masterSetting
+	case f.Train != "":
+		return "--master-weights"
+	}
+	return ""
 }
 
 // defaultGPU is the machine that is taken where none is named.

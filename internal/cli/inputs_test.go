@@ -16,11 +16,7 @@ import (
 // functionsModel is an ONNX file that leaves its batch open.
 func functionsModel(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../../graph/formats/onnx/testdata/functions.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return modelFile(t, "functions.onnx")
 }
 
 // A size that the command line gives stands beside a settings file that gives none.

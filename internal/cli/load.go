@@ -116,8 +116,12 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 		return fmt.Errorf("%s: --train needs ops that it can derive, the file names none", f.Graph)
 	}
 	how := train.Default()
+	how.MasterWeights = f.MasterWeights
 	if how.Optimizer, err = train.ParseOptimizer(f.Train); err != nil {
 		return usage(err)
+	}
+	if f.MasterWeights && !train.Narrow(l.Graph) {
+		l.assume("%s: --master-weights changes nothing: no weight is of f16 or bf16", name)
 	}
 	if l.Graph, err = train.Derive(l.Graph, how); err != nil {
 		return fmt.Errorf("%s: %w", f.Graph, err)

@@ -67,7 +67,7 @@ func (c *console) placeCommand() *cobra.Command {
 				return err
 			}
 			if card {
-				if err := useless(cmd, "--card", "workload", "graph", "dim", "times", "train", "machine", "gpu", "gpus", "cpu", "samples", "tasks", "direct", "scheduler", "seed", "output"); err != nil {
+				if err := useless(cmd, "--card", "workload", "graph", "dim", "times", "train", "master-weights", "machine", "gpu", "gpus", "cpu", "samples", "tasks", "direct", "scheduler", "seed", "output"); err != nil {
 					return err
 				}
 				return c.print(f.json, cardOf(f.policy, policy))

@@ -76,6 +76,8 @@ func (c *console) searchCommand() *cobra.Command {
 	var sections []section
 	addSection(cmd, &sections, "Input", func(fl *pflag.FlagSet) {
 		f.graphFlags.add(fl)
+		fl.Lookup("train").Usage = "training step: `OPTIMIZER` sgd, momentum, adam; --master-weights in f32"
+		_ = fl.MarkHidden("master-weights") // named beside --train; the help fits a screen
 		f.machineFlags.add(fl)
 	})
 	addSection(cmd, &sections, "Budget", func(fl *pflag.FlagSet) {

@@ -236,7 +236,7 @@ func (s *searchRun) writeInputs() error {
 				return err
 			}
 		}
-		s.config.Graph, s.config.Train, s.config.Dims = search.GraphFile, "", nil
+		s.config.graphFlags = graphFlags{Graph: search.GraphFile, Times: s.config.Times}
 		if err := s.run.Write(search.GraphFile, s.task.Graph.Write); err != nil {
 			return err
 		}

@@ -43,11 +43,13 @@ func printed(t *testing.T, args ...string) string {
 // What --print-config prints is a file for --config that asks for the same, flags
 // beat the file, and nothing else is written.
 func TestPrintConfig(t *testing.T) {
+	model := functionsModel(t)
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{
 		{"--workload", smallGraph, "--gpus", "2"},
 		{"--workload", smallGraph, "--gpu", "a100", "--gpus", "2", "--cpu", "--evaluations", "30", "--seed", "18446744073709551615", "--methods", "human,anneal", "--tasks", "place", "--workers", "1"},
 		{"--workload", smallGraph, "--objective", "memory", "--budget", "90s", "--contention", "none"},
+		{"--graph", model, "--train", "adam", "--master-weights", "--dim", "batch=4", "--gpus", "2"},
 	} {
 		first := printed(t, args...)
 		if again := printed(t, "--config", settingsText(t, first)); again != first {

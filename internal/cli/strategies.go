@@ -164,7 +164,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
-	c.assumeState(g)
+	c.assumeState(g, &f.graphFlags)
 	how := strategies.Config{Batch: batch, Eager: f.eager, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
 	if f.evaluations > 0 {
 		how.Budget = plan.Budget{Evaluations: f.evaluations}

@@ -178,7 +178,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 		return err
 	}
 	c.tell(l)
-	c.assumeState(l.Graph)
+	c.assumeState(l.Graph, &f.graphFlags)
 	ms, err := c.judged(f, l)
 	if err != nil {
 		return err

@@ -9,43 +9,74 @@ import (
 	"placer/units"
 )
 
-// OptimizerState returns what an answer about memory assumes of g's optimizer, in one line, or
-// nothing where nothing is in doubt. Derived training steps hold the optimizer's slots in the
-// type of the weights. Mixed-precision training holds f32 slots and an f32 copy of each weight
-// of 16 bits beside it (Micikevicius et al., arXiv:1710.03740; ZeRO, Rajbhandari et al.,
-// SC 2020, section 3.1: Adam's 12 bytes a parameter, 16 with the weight and its gradient).
-// Bytes a parameter are those of a weight, its gradient and what the optimizer holds.
-func OptimizerState(g *graph.Graph) string {
-	slots := slotsOf(g)
-	var now, mixed units.Bytes // of all weights of 16 bits that have slots
-	var params, most int64
-	var types []string
-	for i, n := range slots {
-		o := g.Op(graph.OpID(i))
-		if n == 0 {
-			continue
+// OptimizerState returns what an answer about memory rests on of g's optimizer, in one line, or
+// nothing where no weight of 16 bits has state: whether the state is held in the weights' own
+// type or, with a master copy of each weight, in f32, as mixed-precision training has it
+// (Micikevicius et al., arXiv:1710.03740; ZeRO, Rajbhandari et al., SC 2020, section 3.1:
+// Adam's 12 bytes a parameter, 16 with the weight and its gradient). way is what asks for
+// master weights where g was built, empty where g came as a step. Bytes a parameter are those
+// of a weight, its gradient and what the optimizer holds.
+func OptimizerState(g *graph.Graph, way string) string {
+	var own, wide total
+	for i, s := range statesOf(g) {
+		o, t := g.Op(graph.OpID(i)), outputType(g, graph.OpID(i))
+		if s.own > 0 {
+			own.add(t, o.Params, s.own, 2*s.own, 4*(s.own+1))
 		}
-		t := outputType(g, graph.OpID(i))
-		now += units.Bytes(o.Params * t.Size() * n)
-		mixed += units.Bytes(o.Params * 4 * (n + 1))
-		params += o.Params
-		most = max(most, n)
-		if !slices.Contains(types, t.String()) {
-			types = append(types, t.String())
+		if s.wide > 0 {
+			wide.add(t, o.Params, s.wide, 4*s.wide, 2*(s.wide-1))
 		}
 	}
-	if params == 0 {
-		return ""
+	const mixed = "f32 state and an f32 copy of the weights, as mixed-precision training has them"
+	switch {
+	case own.params > 0 && way != "":
+		return fmt.Sprintf("the optimizer's state is held in the weights' own type, %s: %d bytes a parameter with weight and gradient; with %s (%s) it would be %d, %v more in all",
+			own.list(), 2*(2+own.most), way, mixed, 4+4*(own.most+1), own.other-own.now)
+	case own.params > 0:
+		return fmt.Sprintf("the optimizer's state is held in the weights' own type, %s: %d bytes a parameter with weight and gradient; with %s, it would be %d, %v more in all",
+			own.list(), 2*(2+own.most), mixed, 4+4*(own.most+1), own.other-own.now)
+	case wide.params > 0 && way != "":
+		return fmt.Sprintf("%s: %s, beside weights of %s: %d bytes a parameter with weight and gradient; without it would be %d, %v less in all",
+			way, mixed, wide.list(), 4+4*wide.most, 2*(1+wide.most), wide.now-wide.other)
+	case wide.params > 0:
+		return fmt.Sprintf("the optimizer's state is held in f32 beside weights of %s: %d bytes a parameter with weight and gradient", wide.list(), 4+4*wide.most)
 	}
-	slices.Sort(types)
-	return fmt.Sprintf("the optimizer's state is held in the weights' own type, %s: %d bytes a parameter with weight and gradient; with an f32 copy of the weights and f32 state, as mixed-precision training has them, it would be %d, %v more in all",
-		strings.Join(types, " and "), 2*(2+most), 4+4*(most+1), mixed-now)
+	return ""
 }
 
-// slotsOf returns how many variables of its size the update of each op holds beside it, [N]: 0
-// but for trained weights of 16 bits.
-func slotsOf(g *graph.Graph) []int64 {
-	slots := make([]int64, g.NumOps())
+// total is what weights of 16 bits have beside them.
+type total struct {
+	now, other units.Bytes // of state: as it is, and the other way
+	params     int64
+	most       int64 // variables beside a weight
+	types      []string
+}
+
+// add adds so many parameters of type t with n variables beside each, of so many bytes as it
+// is and the other way.
+func (x *total) add(t graph.DType, params, n, now, other int64) {
+	x.now += units.Bytes(params * now)
+	x.other += units.Bytes(params * other)
+	x.params += params
+	x.most = max(x.most, n)
+	if !slices.Contains(x.types, t.String()) {
+		x.types = append(x.types, t.String())
+	}
+}
+
+// list names the types.
+func (x *total) list() string {
+	slices.Sort(x.types)
+	return strings.Join(x.types, " and ")
+}
+
+// state counts the variables of a weight's size that its update holds beside it: in the
+// weight's own type, and in f32.
+type state struct{ own, wide int64 }
+
+// statesOf returns the state of each op of g, [N]: none but for trained weights of 16 bits.
+func statesOf(g *graph.Graph) []state {
+	states := make([]state, g.NumOps())
 	trained := map[int32]graph.OpID{} // by group
 	for i := range graph.OpID(g.NumOps()) {
 		if o := g.Op(i); o.Params > 0 && o.Group > 0 && o.Kind.Class() == graph.ClassVariable && outputType(g, i).Size() == 2 {
@@ -55,11 +86,17 @@ func slotsOf(g *graph.Graph) []int64 {
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)
 		w, ok := trained[o.Group]
-		if ok && o.Params == 0 && o.Phase == graph.Update && o.Kind.Class() == graph.ClassVariable && o.Resident == g.Op(w).Resident {
-			slots[w]++
+		if !ok || o.Params > 0 || o.Phase != graph.Update || o.Kind.Class() != graph.ClassVariable {
+			continue
+		}
+		switch held := g.Op(w).Resident; {
+		case o.Resident == held:
+			states[w].own++
+		case o.Resident == 2*held && outputType(g, i) == graph.F32:
+			states[w].wide++
 		}
 	}
-	return slots
+	return states
 }
 
 // outputType returns the type of the first tensor that op i makes; F32 without any.
