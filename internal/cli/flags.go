@@ -23,6 +23,9 @@ type graphFlags struct {
 	MasterWeights bool             `json:"master_weights,omitempty"`
 	Dims          map[string]int64 `json:"dims,omitempty"`
 	Times         string           `json:"times,omitempty"` // path
+	// several says that the graph is one of several batches: its training step has the ops
+	// that any batch has, where one sample alone would broadcast less.
+	several bool
 }
 
 func (f *graphFlags) add(fl *pflag.FlagSet) {

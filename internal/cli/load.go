@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/graph"
 	"placer/graph/formats"
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/times"
@@ -117,6 +118,7 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 	}
 	how := train.Default()
 	how.MasterWeights = f.MasterWeights
+	how.StaticShapes = x.ONNX != nil && !f.several && known(l.Graph)
 	if how.Optimizer, err = train.ParseOptimizer(f.Train); err != nil {
 		return usage(err)
 	}
@@ -127,6 +129,16 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 		return fmt.Errorf("%s: %w", f.Graph, err)
 	}
 	return nil
+}
+
+// known reports whether every dimension of every tensor of g is known.
+func known(g *graph.Graph) bool {
+	for t := range graph.TensorID(g.NumTensors()) {
+		if g.Tensor(t).Shape == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // checkDims reports dimensions that --dim gives a value and the file does not have: a

@@ -126,7 +126,7 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 	}
 	return func(n int64) (*graph.Graph, error) {
 		at := *f
-		at.Dims = maps.Clone(f.Dims)
+		at.several, at.Dims = true, maps.Clone(f.Dims)
 		if at.Dims == nil {
 			at.Dims = map[string]int64{}
 		}
