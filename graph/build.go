@@ -233,16 +233,24 @@ func (b *Builder) fill() error {
 		x.Bytes = units.Bytes(n * x.DType.Size())
 	}
 	for i := range b.ops {
-		if o := &b.ops[i]; o.Bytes < 0 {
-			o.Bytes = b.traffic(OpID(i))
+		o := &b.ops[i]
+		if o.Bytes < 0 {
+			n, _ := o.Iterations()
+			o.Bytes = min(b.traffic(OpID(i)), MaxBytes/units.Bytes(n)+1) * units.Bytes(n) // beyond MaxBytes Check fails
+		}
+		if o.Repeats == 1 {
+			o.Repeats = 0
+		}
+		if o.Kernels == 1 {
+			o.Kernels = 0
 		}
 	}
 	return nil
 }
 
-// traffic is the default of Op.Bytes: every distinct input read once, every
-// output written once; nothing for kinds that launch no kernel; the rows alone
-// for gathers.
+// traffic is the default of Op.Bytes, of one iteration: every distinct input read
+// once, every output written once; nothing for kinds that launch no kernel; the rows
+// alone for gathers.
 func (b *Builder) traffic(i OpID) (n units.Bytes) {
 	var out, in units.Bytes
 	for t := b.outAt[i]; t < b.outAt[i+1]; t++ {

@@ -116,6 +116,17 @@ func TestAutoBytes(t *testing.T) {
 		if got := g.Op(1).Bytes; got != c.want {
 			t.Errorf("%s moves %v, want %v", c.kind, got, c.want)
 		}
+		b = graph.NewBuilder("g")
+		b.Op(plain("x", "Placeholder"), nil, shaped(2), shaped(3))
+		again := plain("y", c.kind)
+		again.Repeats = 3
+		b.Op(again, []graph.TensorID{0, 0, 1}, shaped(5))
+		if g, err = b.Build(); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Op(1).Bytes; got != 3*c.want {
+			t.Errorf("%s moves %v in three iterations, want %v", c.kind, got, 3*c.want)
+		}
 	}
 }
 
@@ -149,6 +160,17 @@ func TestBuildErrors(t *testing.T) {
 			b.Op(o, nil)
 		}, "op 1 (b): byte counts"},
 		{"forward of nothing", func(b *graph.Builder) { o := plain("a", "Relu"); o.Forward = 7; b.Op(o, nil) }, "forward op 7"},
+		{"negative repeats", func(b *graph.Builder) { o := plain("a", "Relu"); o.Repeats = -1; b.Op(o, nil) }, "op 0 (a): -1 iterations of 0 kernels"},
+		{"too many kernels", func(b *graph.Builder) {
+			o := plain("a", "Relu")
+			o.Repeats, o.Kernels = 1<<39, 3
+			b.Op(o, nil)
+		}, "op 0 (a): 549755813888 iterations of 3 kernels, want at most 1099511627776 kernels in all"},
+		{"traffic of many iterations", func(b *graph.Builder) {
+			o := plain("a", "Relu")
+			o.Repeats = 1 << 39
+			b.Op(o, nil, shaped(1<<30))
+		}, "op 0 (a): byte counts"},
 		{"negative group", func(b *graph.Builder) { o := plain("a", "Relu"); o.Group = -1; b.Op(o, nil) }, "group -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,6 +208,7 @@ func TestHash(t *testing.T) {
 		"name": func(o *graph.Op) { o.Name = "x" }, "kind": func(o *graph.Op) { o.Kind = "Tanh" }, "phase": func(o *graph.Op) { o.Phase = graph.Update },
 		"dtype": func(o *graph.Op) { o.DType = graph.F16 }, "flops": func(o *graph.Op) { o.FLOPs = 1 }, "gemm": func(o *graph.Op) { o.GEMM = graph.GEMM{Batch: 1, M: 1, N: 1, K: 1} },
 		"bytes": func(o *graph.Op) { o.Bytes = 5 }, "resident": func(o *graph.Op) { o.Resident = 5 }, "params": func(o *graph.Op) { o.Params = 5 },
+		"repeats": func(o *graph.Op) { o.Repeats, o.Bytes = 5, 48 }, "kernels": func(o *graph.Op) { o.Kernels = 5 },
 		"workspace": func(o *graph.Op) { o.Workspace = 5 }, "layer": func(o *graph.Op) { o.Layer = 5 }, "group": func(o *graph.Op) { o.Group = 5 }, "forward": func(o *graph.Op) { o.Forward = 0 },
 	} {
 		h := build("g", func(b *graph.Builder, _, c graph.OpID) { change(b.At(c)) })

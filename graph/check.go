@@ -44,6 +44,9 @@ func (g *Graph) Check() error {
 		if m := o.GEMM; !m.IsZero() && (m.Batch < 1 || m.M < 1 || m.N < 1 || m.K < 1) {
 			return fail("product %+v has an empty dimension", m)
 		}
+		if n, k := o.Iterations(); o.Repeats < 0 || o.Kernels < 0 || n > MaxRepeats || k > MaxRepeats/n {
+			return fail("%d iterations of %d kernels, want at most %d kernels in all", o.Repeats, o.Kernels, int64(MaxRepeats))
+		}
 		if o.Layer < 0 || o.Group < 0 || o.Forward < None || int(o.Forward) >= len(g.ops) || o.Phase > Update || o.DType >= numDTypes {
 			return fail("layer %d, group %d, forward op %d, phase %d or type %d out of range", o.Layer, o.Group, o.Forward, o.Phase, o.DType)
 		}

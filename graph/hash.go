@@ -26,9 +26,17 @@ func (g *Graph) computeHash() string {
 		if o.Precise { // which graphs from before do not say
 			arithmetic |= 1 << 8
 		}
+		repeats, kernels := o.Iterations()
+		if repeats*kernels > 1 { // nor this
+			arithmetic |= 1 << 9
+		}
 		for _, x := range []int64{int64(o.Phase), arithmetic, int64(math.Float64bits(float64(o.FLOPs))), o.GEMM.Batch, o.GEMM.M, o.GEMM.N, o.GEMM.K,
 			int64(o.Bytes), int64(o.Resident), o.Params, int64(o.Workspace), int64(o.Layer), int64(o.Group), int64(o.Forward)} {
 			num(x)
+		}
+		if repeats*kernels > 1 {
+			num(repeats)
+			num(kernels)
 		}
 		num(int64(len(g.Inputs(OpID(i)))))
 		for _, t := range g.Inputs(OpID(i)) {

@@ -31,7 +31,7 @@ func Read(data []byte, name string) (*Graph, error) {
 // Keys of the JSON form; the first ones are required.
 var (
 	graphKeys  = []string{"format", "ops", "name"}
-	opKeys     = []string{"name", "kind", "phase", "dtype", "precise", "flops", "gemm", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "module", "in", "control", "out"}
+	opKeys     = []string{"name", "kind", "phase", "dtype", "precise", "flops", "gemm", "repeats", "kernels", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "module", "in", "control", "out"}
 	tensorKeys = []string{"dtype", "shape", "bytes", "resident"}
 )
 
@@ -127,6 +127,10 @@ func (f *graphFile) op(i int) error {
 			o.FLOPs = units.FLOPs(x)
 		case "gemm":
 			o.GEMM, err = f.gemm()
+		case "repeats":
+			o.Repeats, err = r.Int(1, MaxRepeats)
+		case "kernels":
+			o.Kernels, err = r.Int(1, MaxRepeats)
 		case "bytes":
 			o.Bytes, err = f.bytes()
 		case "resident":

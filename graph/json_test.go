@@ -133,6 +133,36 @@ func TestJSONPrecise(t *testing.T) {
 	}
 }
 
+// Iterations are read and written, and count in the hash where there are several.
+func TestJSONRepeats(t *testing.T) {
+	const with = `{"format": "placer graph 1",
+"name": "g",
+"ops": [
+{"name": "x", "kind": "LSTM", "flops": 1600, "gemm": [1, 2, 2, 2], "repeats": 100, "kernels": 3, "bytes": 4800, "out": [{"shape": [2, 2]}]}
+]}
+`
+	g := read(t, with)
+	if o := g.Op(0); o.Repeats != 100 || o.Kernels != 3 {
+		t.Errorf("%d iterations of %d kernels, want 100 of 3", o.Repeats, o.Kernels)
+	}
+	if got := write(t, g); got != with {
+		t.Errorf("wrote\n%s, want\n%s", got, with)
+	}
+	plain := read(t, strings.Replace(with, `"repeats": 100, "kernels": 3, `, "", 1))
+	once := read(t, strings.Replace(with, `"repeats": 100, "kernels": 3, `, `"repeats": 1, "kernels": 1, `, 1))
+	if once.Hash() != plain.Hash() || write(t, once) != write(t, plain) {
+		t.Error("once is not what an op without the keys runs")
+	}
+	seen := map[string]bool{plain.Hash(): true}
+	for _, keys := range []string{`"repeats": 100, "kernels": 3, `, `"repeats": 3, "kernels": 100, `, `"repeats": 100, `, `"kernels": 100, `} {
+		h := read(t, strings.Replace(with, `"repeats": 100, "kernels": 3, `, keys, 1)).Hash()
+		if seen[h] {
+			t.Errorf("%s: the hash of another graph", keys)
+		}
+		seen[h] = true
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	op := func(rest string) string {
 		return `{"format": "placer graph 1", "name": "g", "ops": [

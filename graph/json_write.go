@@ -89,6 +89,12 @@ func (g *Graph) appendOp(b []byte, i OpID) ([]byte, error) {
 	if m := o.GEMM; !m.IsZero() {
 		b = fmt.Appendf(b, `, "gemm": [%d, %d, %d, %d]`, m.Batch, m.M, m.N, m.K)
 	}
+	if o.Repeats > 1 {
+		num(`, "repeats": `, o.Repeats)
+	}
+	if o.Kernels > 1 {
+		num(`, "kernels": `, o.Kernels)
+	}
 	b = strconv.AppendInt(append(b, `, "bytes": `...), int64(o.Bytes), 10)
 	num(`, "resident": `, int64(o.Resident))
 	num(`, "params": `, o.Params)

@@ -75,5 +75,21 @@ func FactsOf(k Kind) (f Facts, known bool) {
 	return f, known
 }
 
+// Launches reports whether ops of class c launch kernels.
+func (c Class) Launches() bool {
+	switch c {
+	case ClassInput, ClassVariable, ClassConst, ClassMeta:
+		return false
+	}
+	return true
+}
+
+// Leads reports whether an op of kind k has a kernel of its own where all is fused that
+// compilers fuse: loops and views join the kernels beside them.
+func (k Kind) Leads() bool {
+	f, _ := FactsOf(k)
+	return f.Class.Launches() && f.Fuse != FuseLoop && f.Fuse != FuseView
+}
+
 // Class returns the class of k.
 func (k Kind) Class() Class { f, _ := FactsOf(k); return f.Class }

@@ -32,7 +32,8 @@ func drawGraph(t *rapid.T) *graph.Graph {
 			Bytes: units.Bytes(rapid.Int64Range(-1, 1<<40).Draw(t, "bytes")), Resident: units.Bytes(size.Draw(t, "resident")), Params: size.Draw(t, "params"),
 			Workspace: units.Bytes(size.Draw(t, "workspace")), Layer: rapid.Int32Range(0, 9).Draw(t, "layer"), Group: rapid.Int32Range(0, 3).Draw(t, "group"),
 			Forward: graph.OpID(rapid.IntRange(-1, n-1).Draw(t, "forward")),
-			Module:  rapid.SampledFrom([]string{"", "h.0", "h.1.\"mlp\""}).Draw(t, "module"),
+			Repeats: rapid.SampledFrom([]int64{0, 1, 2, 1 << 20}).Draw(t, "repeats"), Kernels: rapid.SampledFrom([]int64{0, 1, 7}).Draw(t, "kernels"),
+			Module: rapid.SampledFrom([]string{"", "h.0", "h.1.\"mlp\""}).Draw(t, "module"),
 		}
 		if rapid.Bool().Draw(t, "product") {
 			x.op.GEMM = graph.GEMM{Batch: 1, M: 1 + size.Draw(t, "m"), N: 3, K: 4}

@@ -127,7 +127,15 @@ type Op struct {
 	// Precise says that a product of f32 is one, where a device could take tf32 for it.
 	Precise bool
 	FLOPs   units.FLOPs // of one step
-	GEMM    GEMM
+	GEMM    GEMM        // of one iteration
+	// Repeats is how many iterations the op runs one after another, each with kernels of
+	// its own: a recurrent layer over time steps, a loop. 0 and 1 mean once; Build makes 1
+	// to 0. FLOPs and Bytes are of all iterations. It means nothing for kinds that launch
+	// no kernel.
+	Repeats int64
+	// Kernels is how many kernels one iteration launches, one after another; 0 and 1 mean
+	// one; Build makes 1 to 0.
+	Kernels int64
 	// Bytes is the device-memory traffic of one execution when not fused: bytes
 	// read plus bytes written. Build fills it from the kind's facts and the
 	// tensors when it is negative.
@@ -154,6 +162,12 @@ type Op struct {
 	// It is an annotation and no part of the graph's hash.
 	Module string
 }
+
+// MaxRepeats bounds the kernels that an op launches in all its iterations.
+const MaxRepeats = 1 << 40
+
+// Iterations returns how many iterations the op runs, and the kernels of each: at least 1.
+func (o *Op) Iterations() (repeats, kernels int64) { return max(o.Repeats, 1), max(o.Kernels, 1) }
 
 // Tensor is one output of an op.
 type Tensor struct {

@@ -90,9 +90,14 @@ func (x *contexts) plan() error {
 		k := &x.c.kernels[i]
 		if len(k.ops) == 1 {
 			w := workOf(g, k.ops[0], x.cfg.tf32)
-			k.work, k.class = []work{w}, w.class.String()
+			var err error
+			if k.work, k.times, err = workOfIterations(g, k.ops[0], w); err != nil {
+				return err
+			}
+			k.class = w.class.String()
 		} else {
 			k.work, k.class = workOfKernel(g, role, k.ops, x.cfg.tf32)
+			k.times = 1
 		}
 		for _, w := range k.work {
 			x.l.slab[k.dev] = max(x.l.slab[k.dev], round(w.operands))

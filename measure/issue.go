@@ -58,12 +58,13 @@ func (x *contexts) one(c *command, s gpu.Stream) error {
 		return x.send(&x.c.messages[c.subject], s)
 	}
 	k := &x.c.kernels[c.subject]
-	for i := range k.work {
-		var err error
-		if s == 0 {
-			x.runOnHost(&k.work[i])
-		} else if err = x.run(&k.work[i], k.dev, s); err != nil {
-			return err
+	for range k.times {
+		for i := range k.work {
+			if s == 0 {
+				x.runOnHost(&k.work[i])
+			} else if err := x.run(&k.work[i], k.dev, s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -20,6 +20,7 @@ type piece struct {
 	class string // for the comparison; of several ops that of the one all others serve
 	takes units.Seconds
 	work  []work // launches, one behind the other
+	times int64  // that all of them are launched
 }
 
 // launches reports whether k asks anything of its device.
@@ -41,6 +42,29 @@ func readKernels(p *Problem) (kernels []piece, of []int32) {
 		kernels = append(kernels, x)
 	}
 	return kernels, of
+}
+
+// mostLaunches bounds the launches of one op.
+const mostLaunches = 1 << 20
+
+// workOfIterations returns the launches of one iteration of op i, whose work is w, and how
+// many iterations there are: the first does the work, what the op launches beside it
+// starts and ends.
+func workOfIterations(g *graph.Graph, i graph.OpID, w work) (all []work, times int64, err error) {
+	o := g.Op(i)
+	times, kernels := o.Iterations()
+	if times*kernels > mostLaunches {
+		return nil, 0, fmt.Errorf("op %d (%s) launches %d kernels, want at most %d", i, o.Name, times*kernels, mostLaunches)
+	}
+	all = []work{w}
+	if w.kind == nothing {
+		return all, 1, nil
+	}
+	empty := work{kind: stream, class: w.class, from: w.from, to: w.to, resident: i}
+	for range kernels - 1 {
+		all = append(all, empty)
+	}
+	return all, times, nil
 }
 
 // checkKernels reports a trace that is none of the plan: every op runs once, on

@@ -61,11 +61,12 @@ func (c fakeCosts) OpSeconds(i graph.OpID, _ int) units.Seconds {
 			ns += 1e9 * max(float64(w.in+w.out)/c.f.Bandwidth, float64(8*w.fma)*float64(w.in/16)/c.f.VectorFLOPs)
 		}
 	}
-	return units.Seconds(ns / 1e9)
+	repeats, kernels := c.g.Op(i).Iterations()
+	return units.Seconds(float64(repeats) * (ns + float64(kernels-1)*c.base) / 1e9)
 }
 
 // randomGraph is a graph of n ops: products, streams, views, several outputs,
-// control dependencies, parameters.
+// control dependencies, parameters, iterations.
 func randomGraph(r *rand.Rand, n int) *graph.Graph { return randomGraphOf(r, n, true) }
 
 func randomGraphOf(r *rand.Rand, n int, control bool) *graph.Graph {
@@ -94,6 +95,10 @@ func randomGraphOf(r *rand.Rand, n int, control bool) *graph.Graph {
 			o.Kind, o.Resident = "ApplyAdam", units.Bytes(r.IntN(1<<20))
 		default:
 			o.Kind = "Reshape"
+		}
+		if r.IntN(6) == 0 {
+			o.Repeats, o.Kernels = int64(r.IntN(4)), int64(r.IntN(3))
+			o.FLOPs *= units.FLOPs(max(o.Repeats, 1))
 		}
 		if r.IntN(5) == 0 {
 			o.Workspace = units.Bytes(r.IntN(1 << 20))
@@ -418,9 +423,21 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
+	b := graph.NewBuilder("endless")
+	b.Op(graph.Op{Name: "loop", Kind: "Loop", Repeats: 1 << 30, Bytes: 1 << 40, Forward: graph.None}, nil)
+	endless, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs.g = endless
+	p := problem(t, endless, mesh(2, &f, 1e-5, 1e10), costs, r, separate)
+	if _, err := Run(context.Background(), testConfig(d), p, costs, d, d.BLAS()); err == nil || !strings.Contains(err.Error(), "op 0 (loop) launches 1073741824 kernels, want at most 1048576") {
+		t.Errorf("a billion iterations: error %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	p := problem(t, g, mesh(2, &f, 1e-5, 1e10), costs, r, separate)
+	costs.g = g
+	p = problem(t, g, mesh(2, &f, 1e-5, 1e10), costs, r, separate)
 	if _, err := Run(ctx, testConfig(d), p, costs, d, d.BLAS()); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: error %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"placer/graph"
 	"placer/hw/gpu"
 	"placer/sim"
+	"placer/units"
 )
 
 // work is a launch that an op or a kernel asks of its device.
@@ -38,7 +39,7 @@ const largestOperand = 1 << 30
 // maxFMA bounds the arithmetic per 16 bytes of a stream.
 const maxFMA = 4096
 
-// workOf returns the work of op i.
+// workOf returns the work of op i, of one kernel where it runs several.
 func workOf(g *graph.Graph, i graph.OpID, tf32 bool) work {
 	o := g.Op(i)
 	w := work{class: o.Kind.Class(), from: [2]graph.TensorID{sim.NoTensor, sim.NoTensor}, to: sim.NoTensor, resident: i} // an update writes in place
@@ -72,9 +73,13 @@ func workOf(g *graph.Graph, i graph.OpID, tf32 bool) work {
 	for x := first; x < end; x++ {
 		out += uint64(g.Tensor(x).Bytes)
 	}
-	all := uint64(max(o.Bytes, 0))
+	all, flops := uint64(max(o.Bytes, 0)), o.FLOPs
+	if n, _ := o.Iterations(); n > 1 { // results may be of all iterations
+		all, flops = all/uint64(n), flops/units.FLOPs(n)
+		out = min(out, all/2)
+	}
 	out = min(out, all)
-	w.streams(all-out, out, o.FLOPs)
+	w.streams(all-out, out, flops)
 	return w
 }
 

@@ -43,7 +43,7 @@ func New(g *graph.Graph, m *hw.Machine, cfg Config) (*Model, error) {
 			for i := range t {
 				o := g.Op(graph.OpID(i))
 				c := x.cost(o)
-				t[i], parts[i] = c.Seconds(), fuse.Parts{Compute: c.Compute, PerByte: 1 / float64(x.bandwidth(o.Kind)), Launch: c.Launch}
+				t[i], parts[i] = c.Seconds(), fuse.Parts{Compute: c.Compute, PerByte: 1 / float64(x.bandwidth(patternOf(o))), Launch: c.Launch}
 			}
 			r.device, r.table, r.parts = append(r.device, x), append(r.table, t), append(r.parts, parts)
 		}
@@ -149,13 +149,22 @@ func (x *deviceModel) thin(t graph.DType) units.FLOPsPerSecond {
 	return x.vector(t)
 }
 
-// bandwidth returns what ops of kind k reach; kinds that launch nothing, as part
-// of a kernel, what elementwise ops do.
-func (x *deviceModel) bandwidth(k graph.Kind) units.BytesPerSecond {
-	class := k.Class()
-	if class == graph.ClassMeta {
-		class = graph.ClassElementwise
+// patternOf returns the class whose access pattern op o has: kinds that launch nothing, as
+// part of a kernel, that of elementwise ops; loops and recurrent layers with products,
+// which read weights for the most part, that of products; others their own.
+func patternOf(o *graph.Op) graph.Class {
+	class := o.Kind.Class()
+	switch {
+	case class == graph.ClassMeta:
+		return graph.ClassElementwise
+	case class == graph.ClassOther && o.Repeats > 1 && !o.GEMM.IsZero():
+		return graph.ClassGEMM
 	}
+	return class
+}
+
+// bandwidth returns what ops reach with the access pattern of class.
+func (x *deviceModel) bandwidth(class graph.Class) units.BytesPerSecond {
 	pattern := x.p.Pattern[class]
 	if pattern == 0 {
 		pattern = 1
@@ -167,17 +176,31 @@ func (x *deviceModel) bandwidth(k graph.Kind) units.BytesPerSecond {
 // a time: 16 bytes for each of 256 threads.
 const blockBytes = 4096
 
-// cost returns the time of op o.
+// cost returns the time of op o: of one iteration, as often as it runs. Kernels of an
+// iteration behind the first start as those do that are no products.
 func (x *deviceModel) cost(o *graph.Op) Cost {
 	facts, _ := graph.FactsOf(o.Kind)
 	if facts.InPlace {
 		return Cost{Launch: InPlace}
 	}
-	switch facts.Class {
-	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
+	if !facts.Class.Launches() {
 		return Cost{Launch: x.cfg.Bookkeeping}
 	}
-	bandwidth := x.bandwidth(o.Kind)
+	repeats, kernels := o.Iterations()
+	if repeats*kernels == 1 {
+		return x.kernel(o, patternOf(o))
+	}
+	once, n := *o, units.Seconds(repeats)
+	once.FLOPs /= units.FLOPs(repeats)
+	once.Bytes /= units.Bytes(repeats)
+	c := x.kernel(&once, patternOf(o))
+	c.Launch += units.Seconds(kernels-1) * (x.dev.Launch + x.p.Ramp)
+	return Cost{n * c.Compute, n * c.Memory, n * c.Launch}
+}
+
+// kernel returns the time of op o as one kernel with the access pattern of class.
+func (x *deviceModel) kernel(o *graph.Op, class graph.Class) Cost {
+	bandwidth := x.bandwidth(class)
 	c := Cost{Memory: o.Bytes.Over(bandwidth), Launch: x.dev.Launch}
 	if o.GEMM.IsZero() {
 		c.Compute = o.FLOPs.Over(x.vector(o.DType))
@@ -189,7 +212,7 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 			bandwidth = x.dev.MemoryBandwidth * units.BytesPerSecond(q.Memory)
 			c.Memory = o.Bytes.Over(bandwidth)
 		}
-		key := productKey{o.GEMM, t, o.DType, facts.Class}
+		key := productKey{o.GEMM, t, o.DType, class}
 		s, ok := x.products[key]
 		if !ok {
 			s = min(q.product(o.GEMM, rate, x.dev.SMs, bandwidth), o.GEMM.FLOPs().Over(x.thin(o.DType)))

@@ -88,6 +88,11 @@ func TestCostByHand(t *testing.T) {
 		{"product of a type without a rate", graph.Op{Kind: "MatMul", DType: graph.BF16, GEMM: product, FLOPs: product.FLOPs()}, true, Cost{65.536e6 / 1e12, 0, 8e-6}},
 		{"product with an addition in it", graph.Op{Kind: "Gemm", DType: graph.BF16, GEMM: product, FLOPs: product.FLOPs() + 1e6}, true, Cost{65.536e6/1e12 + 1e6/0.25e12, 0, 8e-6}},
 		{"product without dimensions", graph.Op{Kind: "Einsum", FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.25e12, 1e6 / 0.5e11, 7e-6}},
+		{"ten iterations", graph.Op{Kind: "Add", Repeats: 10, FLOPs: 1e7, Bytes: 1e7}, true, Cost{1e7 / 0.25e12, 1e7 / 0.5e11, 70e-6}},
+		{"three kernels each", graph.Op{Kind: "Mystery", Repeats: 10, Kernels: 3, Bytes: 1e7}, true, Cost{0, 1e7 / 0.5e11, 210e-6}},
+		{"ten steps of a layer", graph.Op{Kind: "LSTM", Repeats: 10, GEMM: product, FLOPs: 10 * (product.FLOPs() + 1e6), Bytes: 1e7}, true, Cost{10 * (65.536e6/4e12 + 1e6/0.25e12), 1e7 / 0.5e11, 80e-6}},
+		{"products of three kernels", graph.Op{Kind: "while", Repeats: 10, Kernels: 3, GEMM: product, FLOPs: 10 * product.FLOPs()}, true, Cost{10 * 65.536e6 / 4e12, 0, 10 * (8e-6 + 2*7e-6)}},
+		{"a view in a loop", graph.Op{Kind: "Reshape", Repeats: 10}, true, Cost{0, 0, 1e-7}},
 		// 9*1000 of the 256*128*1000 operations of a tile: cheaper without tiles.
 		{"depthwise", graph.Op{Kind: "DepthwiseConv2dNative", DType: graph.BF16, GEMM: graph.GEMM{Batch: 1000, M: 1, N: 1, K: 9}, FLOPs: 18e3}, true, Cost{18e3 / 0.25e12, 0, 8e-6}},
 	} {

@@ -227,6 +227,39 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// An op that repeats is a kernel of its own, several times: what it passes on is complete
+// when the last has ended. A view is one however often it is taken.
+func TestRepeatedOpsAreAlone(t *testing.T) {
+	for _, c := range []struct {
+		of   string
+		op   graph.Op
+		want string
+	}{
+		{"b", graph.Op{}, "x, a b v c"},
+		{"b", graph.Op{Repeats: 5}, "x, a, b, v c"},
+		{"b", graph.Op{Kernels: 2}, "x, a, b, v c"},
+		{"v", graph.Op{Repeats: 5}, "x, a b v c"},
+	} {
+		b := graph.NewBuilder("case")
+		in := []graph.TensorID(nil)
+		for _, x := range [][2]string{{"x", "Placeholder"}, {"a", "Add"}, {"b", "Relu"}, {"v", "Reshape"}, {"c", "Tanh"}} {
+			o := graph.Op{Name: x[0], Kind: graph.Kind(x[1])}
+			if x[0] == c.of {
+				o.Repeats, o.Kernels = c.op.Repeats, c.op.Kernels
+			}
+			in = []graph.TensorID{b.Output(b.Op(o, in, graph.Tensor{Bytes: 8}), 0)}
+		}
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := fuse.NewFuser(fuse.NewRules(g)).Fuse(make([]uint8, g.NumOps()), slices.Repeat([]uint8{1}, g.NumOps()))
+		if got := describe(g, head); got != c.want {
+			t.Errorf("%s %+v: kernels %s, want %s", c.of, c.op, got, c.want)
+		}
+	}
+}
+
 func describe(g *graph.Graph, head []int32) string {
 	var out []string
 	for i := range head {

@@ -64,8 +64,8 @@ func (r *Rules) CanFuse(u, v graph.OpID) bool {
 
 // Roles returns the role of each op of g, [N]: that of its kind, except that an
 // op that holds memory for the whole step, or hands out views of such memory, is
-// always alone, and that a reduction whose result is as large as its input is a
-// loop.
+// always alone, as is one that repeats, for what it passes on is complete when its last
+// kernel ends; and that a reduction whose result is as large as its input is a loop.
 func Roles(g *graph.Graph) []graph.FuseRole {
 	role := make([]graph.FuseRole, g.NumOps())
 	for i := range role {
@@ -79,7 +79,7 @@ func Roles(g *graph.Graph) []graph.FuseRole {
 				role[i] = graph.FuseNever
 			}
 		}
-		if o.Resident > 0 || first == end && role[i] == graph.FuseView {
+		if n, k := o.Iterations(); o.Resident > 0 || n*k > 1 && f.Class.Launches() || first == end && role[i] == graph.FuseView {
 			role[i] = graph.FuseNever
 		}
 		if in := g.Inputs(id); role[i] == graph.FuseReduce && end == first+1 && len(in) > 0 && g.Tensor(first).Bytes == g.Tensor(in[0]).Bytes {

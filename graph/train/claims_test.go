@@ -74,6 +74,53 @@ func TestGradientOfSeveralProducts(t *testing.T) {
 	}
 }
 
+// The gradient of an op that repeats does too, at twice the cost where it is opaque: in
+// each iteration it reads the weights.
+func TestGradientOfIterations(t *testing.T) {
+	n := newNet("repeated")
+	m := graph.GEMM{Batch: 1, M: 4, N: 8, K: 8}
+	x := n.op("Placeholder", nil, f32(4, 8))
+	y := n.add(graph.Op{Kind: "MatMul", Repeats: 5, GEMM: m, FLOPs: 5 * m.FLOPs()}, []graph.TensorID{x, n.variable("w", 8, 8)}, f32(4, 8))
+	z := n.add(graph.Op{Kind: "Tanh", Repeats: 5, FLOPs: 5 * 4 * 32}, []graph.TensorID{y}, f32(4, 8))
+	l := n.add(graph.Op{Kind: "Loop", Repeats: 10, Kernels: 3, GEMM: m, FLOPs: 10 * (m.FLOPs() + 7)}, []graph.TensorID{z, n.variable("v", 8, 8)}, f32(4, 8))
+	n.At(n.TensorAt(l).Producer).Bytes = 1000
+	g := derive(t, n.build(t), train.Default())
+	found := map[graph.Kind]int{}
+	for i := range graph.OpID(g.NumOps()) {
+		o := g.Op(i)
+		if o.Phase != graph.Backward {
+			continue
+		}
+		found[o.Kind]++
+		switch want := (graph.Op{Repeats: 5}); o.Kind {
+		case "MatMul": // of the weights: of the input there is none
+			want.GEMM, want.FLOPs, want.Bytes = graph.GEMM{Batch: 1, M: 8, N: 8, K: 4}, 5*m.FLOPs(), 5*4*(32+32+64)
+			sameCost(t, o, want)
+		case "TanhGrad":
+			want.FLOPs, want.Bytes = 5*4*32, 5*4*(32+32+32)
+			sameCost(t, o, want)
+		case "LoopGrad":
+			want.Repeats, want.Kernels, want.GEMM, want.FLOPs, want.Bytes = 10, 3, graph.GEMM{Batch: 2, M: 4, N: 8, K: 8}, 20*(m.FLOPs()+7), 2000
+			sameCost(t, o, want)
+		default:
+			if o.Repeats > 1 {
+				t.Errorf("%s (%s) repeats", o.Name, o.Kind)
+			}
+		}
+	}
+	if found["MatMul"] != 1 || found["TanhGrad"] != 1 || found["LoopGrad"] != 1 {
+		t.Errorf("gradients %v", found)
+	}
+}
+
+// sameCost compares what o costs.
+func sameCost(t *testing.T, o *graph.Op, want graph.Op) {
+	t.Helper()
+	if o.Repeats != want.Repeats || o.Kernels != want.Kernels || o.GEMM != want.GEMM || o.FLOPs != want.FLOPs || o.Bytes != want.Bytes {
+		t.Errorf("%s: %d times %d, %+v, %v, %d bytes; want %+v", o.Name, o.Repeats, o.Kernels, o.GEMM, o.FLOPs, o.Bytes, want)
+	}
+}
+
 // TestTransposedProducts checks the dimensions of both gradients.
 func TestTransposedProducts(t *testing.T) {
 	for _, c := range []struct {

@@ -40,7 +40,8 @@ type deriver struct {
 
 // Derive returns the graph of one training step of fwd: its ops under their ids,
 // then the backward ops in reverse order, then the updates. Backward ops carry
-// the op they differentiate (Forward), its Layer and its Module; updates, slots and
+// the op they differentiate (Forward), its Layer and its Module, and repeat as it does;
+// updates, slots and
 // reads share the Group of their variable, which gets one if it has none. A trainable
 // variable is an op of ClassVariable with Params > 0 and a float output.
 //
@@ -264,6 +265,8 @@ func (d *deriver) visit(i graph.OpID) {
 	if !ok {
 		rule = fallback
 	}
+	made := d.b.NumOps()
 	rule(s)
+	s.repeat(made)
 	s.finish()
 }

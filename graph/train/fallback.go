@@ -40,5 +40,8 @@ func fallback(s *step) {
 		o := s.d.b.At(s.kernel(f.Kind+"Grad", in, give))
 		o.FLOPs, o.GEMM = f.FLOPs*units.FLOPs(times), f.GEMM
 		o.GEMM.Batch *= int64(times)
+		if n, _ := f.Iterations(); n > 1 { // tensors hold all iterations, of which weights are read in each
+			o.Bytes = f.Bytes * units.Bytes(times)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package train
 
-import "placer/graph"
+import (
+	"placer/graph"
+	"placer/units"
+)
 
 // step is the differentiation of one op: a rule reads the gradients of the
 // outputs and gives those of the inputs.
@@ -31,8 +34,40 @@ func (s *step) giveValue(k int, v value) {
 // y returns output k of the op.
 func (s *step) y(k int) graph.TensorID { return s.first + graph.TensorID(k) }
 
-// forward returns the op differentiated.
-func (s *step) forward() *graph.Op { return s.d.fwd.Op(s.op) }
+// forward returns the op differentiated, with the cost of one of its iterations.
+func (s *step) forward() *graph.Op {
+	o := s.d.fwd.Op(s.op)
+	n, _ := o.Iterations()
+	if n == 1 {
+		return o
+	}
+	once := *o
+	once.FLOPs /= units.FLOPs(n)
+	once.Bytes /= units.Bytes(n)
+	return &once
+}
+
+// repeat makes the gradient's ops, those from the builder's op first on, repeat as the op
+// differentiated does: what the rule made is one iteration. Ops on the host, which move
+// nothing, are for all of them.
+func (s *step) repeat(first int) {
+	f := s.d.fwd.Op(s.op)
+	n, kernels := f.Iterations()
+	if n*kernels == 1 {
+		return
+	}
+	for i := first; i < s.d.b.NumOps(); i++ {
+		o := s.d.b.At(graph.OpID(i))
+		if !o.Kind.Class().Launches() || o.Bytes == 0 {
+			continue
+		}
+		o.Repeats, o.Kernels = f.Repeats, f.Kernels
+		o.FLOPs *= units.FLOPs(n)
+		if o.Bytes > 0 {
+			o.Bytes = units.Bytes(min(float64(o.Bytes)*float64(n), float64(graph.MaxBytes)))
+		}
+	}
+}
 
 // grad returns the gradient of output k as a dense tensor, zeros where nothing
 // uses the output.

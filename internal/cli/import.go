@@ -60,7 +60,12 @@ func (c *console) importCommand() *cobra.Command {
 			}
 			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), GraphOps: g.NumOps(), GraphEdges: g.NumEdges(), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}, Modules: report.ModulesOf(g)}
 			for i := range g.NumOps() {
-				doc.Kinds[string(g.Op(graph.OpID(i)).Kind)]++
+				o := g.Op(graph.OpID(i))
+				doc.Kinds[string(o.Kind)]++
+				if n, _ := o.Iterations(); n > 1 {
+					doc.Repeated++
+					doc.Iterations += n
+				}
 			}
 			if x := l.file.ONNX; x != nil {
 				if f.Train == "" {

@@ -85,6 +85,9 @@ type Import struct {
 	Control    int            `json:"control"` // control dependencies
 	Resident   int64          `json:"resident_bytes"`
 	Kinds      map[string]int `json:"kinds"` // ops of each kind
+	// Repeated counts the ops whose iterations follow one another, Iterations theirs.
+	Repeated   int   `json:"repeated_ops,omitempty"`
+	Iterations int64 `json:"iterations,omitempty"`
 	// Modules are the model's top-level modules, in the order of their first ops; none
 	// where the graph does not say.
 	Modules []Module `json:"modules,omitempty"`
@@ -152,6 +155,9 @@ func (i *Import) WriteText(out io.Writer) error {
 	}
 	t.row("control dependencies", i.Control)
 	t.row("FLOPs per step", units.FLOPs(i.FLOPs))
+	if i.Repeated > 0 {
+		t.row("ops that repeat, their iterations", fmt.Sprintf("%d, %d", i.Repeated, i.Iterations))
+	}
 	t.row("parameters", millions(i.Parameters))
 	t.row("resident memory", units.Bytes(i.Resident))
 	t.row("hash", i.Hash)

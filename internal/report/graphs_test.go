@@ -31,11 +31,11 @@ func TestModulesOf(t *testing.T) {
 		t.Errorf("modules %v of a graph that names none", got)
 	}
 	var text strings.Builder
-	doc := report.Import{Summary: report.Summary{Name: "g", Ops: 4}, GraphOps: 4, Modules: want}
+	doc := report.Import{Summary: report.Summary{Name: "g", Ops: 4}, GraphOps: 4, Repeated: 2, Iterations: 30, Modules: want}
 	if err := doc.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"module transformer", "module (none)", "2 ops, 20 FLOP, 3 parameters"} {
+	for _, line := range []string{"module transformer", "module (none)", "2 ops, 20 FLOP, 3 parameters", "ops that repeat, their iterations  2, 30"} {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("no %q in\n%s", line, &text)
 		}

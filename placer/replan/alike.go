@@ -103,6 +103,9 @@ func colours(g *graph.Graph) []uint64 {
 		for _, v := range []uint64{math.Float64bits(float64(o.FLOPs)), uint64(o.Bytes), uint64(o.Resident), uint64(o.Workspace), uint64(o.DType), uint64(o.GEMM.Batch), uint64(o.GEMM.M), uint64(o.GEMM.N), uint64(o.GEMM.K)} {
 			x = mix(x, v)
 		}
+		if repeats, kernels := o.Iterations(); repeats*kernels > 1 {
+			x = mix(mix(x, uint64(repeats)), uint64(kernels))
+		}
 		first, end := g.Outputs(i)
 		for t := first; t < end; t++ {
 			x = mix(x, uint64(g.Tensor(t).Bytes))

@@ -201,6 +201,7 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	if !op.GEMM.IsZero() {
 		op.DType = c.dtype
 	}
+	op.Repeats, op.Kernels = c.iterations()
 	resident := false
 	switch kind.Class() {
 	case graph.ClassConst, graph.ClassVariable:
@@ -335,7 +336,7 @@ func (b *builder) costOf(x *instruction, depth int) (c cost, err error) {
 		for _, part := range parts {
 			c.add(part, 1)
 		}
-		c.bytes, c.live = float64(x.traffic(graph.ClassOther, x.shape.bytes())), 0
+		c.bytes, c.live, c.kernels = float64(x.traffic(graph.ClassOther, x.shape.bytes())), 0, 1
 	default:
 		for _, part := range parts {
 			c.add(part, 1)

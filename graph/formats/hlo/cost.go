@@ -27,31 +27,48 @@ func kinds() map[string]graph.Kind {
 // cost is what a computation, or an instruction, takes.
 type cost struct {
 	flops   units.FLOPs // products and all
-	product graph.GEMM  // the largest
+	product graph.GEMM  // that with the most arithmetic in all its repetitions
 	dtype   graph.DType // of that product's operands
+	repeats float64     // of that product, by loops; of the longest loop where there is no product
 	in      units.FLOPs // of products
+	kernels float64     // launched where all is fused that compilers fuse
 	bytes   float64
 	live    units.Bytes // the largest results of one instruction
 }
 
-// add adds times executions of x.
+// add adds times executions of x, one after another.
 func (c *cost) add(x cost, times float64) {
 	c.flops += x.flops * units.FLOPs(times)
 	c.in += x.in * units.FLOPs(times)
+	c.kernels += x.kernels * times
 	c.bytes += x.bytes * times
 	c.live = max(c.live, x.live)
-	if x.product.FLOPs() > c.product.FLOPs() {
-		c.product, c.dtype = x.product, x.dtype
+	repeats := max(x.repeats, 1) * times
+	switch most := c.product.FLOPs() * units.FLOPs(c.repeats); {
+	case x.product.FLOPs()*units.FLOPs(repeats) > most:
+		c.product, c.dtype, c.repeats = x.product, x.dtype, repeats
+	case c.product.IsZero():
+		c.repeats = max(c.repeats, repeats)
 	}
 }
 
-// gemm is the product that all products of c amount to: the largest, as often as its
-// operations go into those of all. Where they do not go evenly, the dimension grows among
-// the batch, the rows and the columns that comes nearest: what rounding left out would be
-// arithmetic outside of products, which is many times as slow.
+// iterations returns how many iterations c runs one after another, and the kernels of each:
+// 0 where it has no loops.
+func (c *cost) iterations() (repeats, kernels int64) {
+	if !(c.repeats > 1) {
+		return 0, 0
+	}
+	repeats = int64(min(c.repeats, graph.MaxRepeats))
+	return repeats, int64(min(math.Ceil(c.kernels/c.repeats), float64(graph.MaxRepeats/repeats)))
+}
+
+// gemm is the product that all products of one iteration of c amount to: the largest, as
+// often as its operations go into those of all. Where they do not go evenly, the dimension
+// grows among the batch, the rows and the columns that comes nearest: what rounding left
+// out would be arithmetic outside of products, which is many times as slow.
 func (c *cost) gemm() graph.GEMM {
 	g := c.product
-	one := g.FLOPs()
+	one := g.FLOPs() * units.FLOPs(max(c.repeats, 1))
 	if !(one > 0) || c.in <= one {
 		return g
 	}
@@ -69,7 +86,7 @@ func (c *cost) gemm() graph.GEMM {
 			continue
 		}
 		*d = int64(n)
-		if off := math.Abs(float64(x.FLOPs()/c.in) - 1); off < least-1e-12 {
+		if off := math.Abs(float64(x.FLOPs()*units.FLOPs(max(c.repeats, 1))/c.in) - 1); off < least-1e-12 {
 			best, least = x, off
 		}
 	}
@@ -81,6 +98,9 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 	facts, _ := graph.FactsOf(kind)
 	out := x.shape.bytes()
 	c.live = out
+	if kind.Leads() {
+		c.kernels = 1
+	}
 	switch x.opcode {
 	case "dot":
 		c.product = x.dot()

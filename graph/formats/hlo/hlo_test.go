@@ -72,7 +72,7 @@ func TestLoop(t *testing.T) {
 		ops[g.Op(graph.OpID(i)).Name] = g.Op(graph.OpID(i))
 	}
 	w := ops["while.1"]
-	if w == nil || w.GEMM != (graph.GEMM{Batch: 5, M: 8, N: 16, K: 16}) || w.FLOPs != 5*(2*8*16*16+2) || w.Module != "Net.layer_0" || w.Phase != graph.Backward {
+	if w == nil || w.GEMM != (graph.GEMM{Batch: 1, M: 8, N: 16, K: 16}) || w.Repeats != 5 || w.Kernels > 1 || w.FLOPs != 5*(2*8*16*16+2) || w.Module != "Net.layer_0" || w.Phase != graph.Backward {
 		t.Errorf("loop: %+v", w)
 	}
 	if r := ops["c/r"]; r == nil || r.Kind != "Add" || r.FLOPs != 128 {
@@ -83,6 +83,21 @@ func TestLoop(t *testing.T) {
 	}
 	if r := ops["red"]; r.Kind != "Sum" || g.NumControl() != 1 {
 		t.Errorf("reduction: %+v, %d control edges", r, g.NumControl())
+	}
+}
+
+// An iteration launches a kernel for each product, reduction and whatever else does not join
+// others; elementwise instructions do.
+func TestLoopKernels(t *testing.T) {
+	const y = "  %y = f32[8,16]{1,0} dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+	two := y + strings.ReplaceAll(strings.Replace(y, "%x", "%a", 1), "%y", "%b") + "  %c = f32[8]{0} reduce(%b, %f), dimensions={1}, to_apply=sum\n"
+	two = strings.Replace(two, "  %b", "  %a = f32[8,16]{1,0} tanh(%y)\n  %f = f32[] constant(0)\n  %b", 1)
+	g, _, err := Import([]byte(strings.Replace(loop, y, two, 1)), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := named(t, g, "while.1"); w.Repeats != 5 || w.Kernels != 3 || w.GEMM != (graph.GEMM{Batch: 2, M: 8, N: 16, K: 16}) {
+		t.Errorf("%+v, want 5 iterations of 3 kernels", w)
 	}
 }
 
@@ -127,7 +142,8 @@ func TestMergedProducts(t *testing.T) {
 		times float64
 		want  graph.GEMM
 	}{
-		"a loop":                   {[]graph.GEMM{{Batch: 1, M: 8, N: 16, K: 16}}, 5, graph.GEMM{Batch: 5, M: 8, N: 16, K: 16}},
+		"a loop":                   {[]graph.GEMM{{Batch: 1, M: 8, N: 16, K: 16}}, 5, graph.GEMM{Batch: 1, M: 8, N: 16, K: 16}},
+		"a loop over two":          {[]graph.GEMM{{Batch: 1, M: 8, N: 16, K: 16}, {Batch: 1, M: 8, N: 16, K: 16}}, 5, graph.GEMM{Batch: 2, M: 8, N: 16, K: 16}},
 		"one and a third":          {[]graph.GEMM{{Batch: 1, M: 96, N: 64, K: 32}, {Batch: 1, M: 32, N: 64, K: 32}}, 1, graph.GEMM{Batch: 1, M: 128, N: 64, K: 32}},
 		"one and a half, of a row": {[]graph.GEMM{{Batch: 1, M: 1, N: 64, K: 32}, {Batch: 1, M: 1, N: 32, K: 32}}, 1, graph.GEMM{Batch: 1, M: 1, N: 96, K: 32}},
 		"many heads":               {[]graph.GEMM{{Batch: 100, M: 10, N: 10, K: 10}, {Batch: 50, M: 10, N: 10, K: 10}}, 1, graph.GEMM{Batch: 150, M: 10, N: 10, K: 10}},
@@ -137,8 +153,8 @@ func TestMergedProducts(t *testing.T) {
 			sum.add(cost{product: g, in: g.FLOPs(), flops: g.FLOPs()}, 1)
 		}
 		all.add(sum, c.times)
-		if g := all.gemm(); g != c.want || g.FLOPs() != all.in {
-			t.Errorf("%s: %+v, %v of %v FLOPs", name, g, g.FLOPs(), all.in)
+		if g := all.gemm(); g != c.want || g.FLOPs()*units.FLOPs(c.times) != all.in || all.repeats != c.times {
+			t.Errorf("%s: %+v %v times, %v of %v FLOPs", name, g, all.repeats, g.FLOPs(), all.in)
 		}
 	}
 }
@@ -303,7 +319,7 @@ func TestStableHLO(t *testing.T) {
 	for i := range graph.OpID(g.NumOps()) {
 		if o := g.Op(i); o.Kind == "while" {
 			found = true
-			if o.GEMM != (graph.GEMM{Batch: 6, M: 4, N: 8, K: 8}) || len(g.Inputs(i)) != 4 { // two variables, two captured
+			if o.GEMM != (graph.GEMM{Batch: 1, M: 4, N: 8, K: 8}) || o.Repeats != 6 || len(g.Inputs(i)) != 4 { // two variables, two captured
 				t.Errorf("loop: %+v reads %d tensors", o, len(g.Inputs(i)))
 			}
 		}

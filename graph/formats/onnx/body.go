@@ -12,17 +12,25 @@ import (
 // other could be small in the file and endless in effect.
 const maxInner = 1 << 20
 
-// body is the cost of the nodes of a subgraph or a function.
+// body is the cost of the nodes of a subgraph or a function, executed once.
 type body struct {
 	scope     *scope
 	flops     units.FLOPs // beside the products
-	products  []graph.GEMM
+	products  []repeated
 	dearest   units.FLOPs // of the products of one node
 	dtype     graph.DType // of that node
+	kernels   float64     // launched where all is fused that compilers fuse
+	repeats   int64       // the most iterations of one node
 	bytes     units.Bytes
 	workspace units.Bytes // the largest outputs of one node
 	resident  units.Bytes
 	params    int64
+}
+
+// repeated is a product that follows itself so many times.
+type repeated struct {
+	graph.GEMM
+	times int64
 }
 
 // evaluate infers the nodes of a body whose inputs stand in s.
@@ -56,12 +64,20 @@ func (imp *importer) evaluate(s *scope, nodes []node, what string) (*body, error
 // add adds the cost of one node.
 func (b *body) add(c *call) {
 	f, _ := c.cost()
+	repeats, kernels := max(c.repeats, 1), max(c.kernels, 1)
 	_, products := gemm(c.products)
+	products *= units.FLOPs(repeats)
 	if products > b.dearest {
 		b.dearest, b.dtype = products, c.dtype()
 	}
 	b.flops += f - products
-	b.products = append(b.products, c.products...)
+	for _, g := range c.products {
+		b.products = append(b.products, repeated{g, repeats})
+	}
+	if c.kind.Leads() && !c.host {
+		b.kernels += float64(repeats) * float64(kernels)
+	}
+	b.repeats = max(b.repeats, repeats)
 	b.resident += c.resident
 	b.params += c.params
 	in, out := c.traffic()
@@ -78,15 +94,17 @@ func (b *body) add(c *call) {
 	}
 }
 
-// take makes the cost of times executions of b that of the op.
+// take makes the cost of times executions of b, one after another, that of the op.
 func (c *call) take(b *body, times int64) {
-	c.flops = b.flops * units.FLOPs(times)
-	for _, g := range b.products {
-		g.Batch = c.mul(g.Batch, max(times, 1))
-		c.products = append(c.products, g)
-	}
-	if times == 0 {
-		c.products = nil
+	products, rest, inner := b.iteration()
+	c.flops = (b.flops + rest) * units.FLOPs(times)
+	switch {
+	case times > graph.MaxRepeats:
+		c.fail("its body runs %d times", times)
+	case times > 0:
+		c.products = products
+		c.repeats = min(inner, graph.MaxRepeats/times) * times
+		c.kernels = int64(min(math.Ceil(b.kernels/float64(inner)), float64(graph.MaxRepeats/c.repeats)))
 	}
 	if len(c.products) > 0 {
 		c.arithmetic = &b.dtype
@@ -96,6 +114,33 @@ func (c *call) take(b *body, times int64) {
 		c.fail("its body moves %.3g bytes", x)
 	}
 	c.bytes, c.workspace, c.resident, c.params = units.Bytes(x), b.workspace, b.resident, b.params
+}
+
+// iteration returns the products of one iteration of b, arithmetic that these lack of all
+// iterations, and the number of iterations: b itself is one, unless a node in it repeats.
+// Then they are those of the products with the most arithmetic, and other products are
+// spread over them.
+func (b *body) iteration() (products []graph.GEMM, rest units.FLOPs, repeats int64) {
+	var total, most units.FLOPs
+	var dearest repeated
+	for _, p := range b.products {
+		products = append(products, p.GEMM)
+		f := p.FLOPs() * units.FLOPs(p.times)
+		if total += f; f > most {
+			dearest, most = p, f
+		}
+	}
+	switch {
+	case b.repeats < 2:
+		return products, 0, 1
+	case len(products) == 0:
+		return nil, 0, b.repeats
+	}
+	g, times := dearest.GEMM, units.FLOPs(dearest.times)
+	if total > most {
+		g = grow(g, float64(total/most))
+	}
+	return []graph.GEMM{g}, max(total-g.FLOPs()*times, 0), dearest.times
 }
 
 // subgraph evaluates graph g with the given inputs.

@@ -63,17 +63,20 @@ func TestLoop(t *testing.T) {
 	}
 	g, sum := importModel(t, model(initOf(concatBytes(tensorOf("n", elemInt64), bytesField(7, []byte{10})))))
 	o, shape := last(g)
-	if want := (graph.GEMM{Batch: 10, M: 2, N: 3, K: 3}); o.GEMM != want || !shape.Equal(graph.Shape{2, 3}) || !slices.Equal(sum.Notes, list("Loop: its 10 iterations cost as one batch: a lower bound")) {
-		t.Errorf("product %+v to %v, notes %v; want %+v", o.GEMM, shape, sum.Notes, want)
+	if want := (graph.GEMM{Batch: 1, M: 2, N: 3, K: 3}); o.GEMM != want || o.Repeats != 10 || o.Kernels > 1 || !shape.Equal(graph.Shape{2, 3}) || len(sum.Notes) > 0 {
+		t.Errorf("%+v to %v, notes %v; want 10 times %+v", o, shape, sum.Notes, want)
 	}
-	if o.FLOPs != o.GEMM.FLOPs()+10*6 { // and the Relu
+	if o.FLOPs != 10*(o.GEMM.FLOPs()+6) { // and the Relu
 		t.Errorf("%v", o.FLOPs)
+	}
+	if o.Bytes != 10*4*((6+9+6)+(6+6)) { // the weight in each iteration
+		t.Errorf("moves %v", o.Bytes)
 	}
 	if _, end := g.Outputs(graph.OpID(g.NumOps() - 1)); !g.Tensor(end - 1).Shape.Equal(graph.Shape{10, 2, 3}) {
 		t.Errorf("collects %v, want [10 2 3]", g.Tensor(end-1).Shape)
 	}
 	_, sum = importModel(t, model(bytesField(11, valueOf("n", elemInt64, 1))))
-	if len(sum.Notes) != 1 || !strings.Contains(sum.Notes[0], "number of iterations is not known and taken as 1") {
+	if len(sum.Notes) != 1 || !strings.Contains(sum.Notes[0], "number of iterations is not known and taken as 1: a lower bound") {
 		t.Errorf("notes %q", sum.Notes)
 	}
 }
@@ -101,8 +104,38 @@ func TestScan(t *testing.T) {
 	if all := g.Tensor(end - 1).Shape; !all.Equal(graph.Shape{4, 7}) || o.FLOPs != 7*4 {
 		t.Errorf("collects %v with %v, want [4 7] with 28 FLOP", all, o.FLOPs)
 	}
-	if want := list("Scan: its 7 iterations cost as one batch: a lower bound"); !slices.Equal(sum.Notes, want) {
-		t.Errorf("notes %q, want %q", sum.Notes, want)
+	if o.Repeats != 7 || o.Kernels > 1 || len(sum.Notes) > 0 {
+		t.Errorf("%+v, notes %q; want 7 iterations", o, sum.Notes)
+	}
+}
+
+// Loops in loops: the iterations are those of the loop with the most arithmetic, with the
+// kernels of everything, and products outside of it are spread over them.
+func TestNestedLoops(t *testing.T) {
+	count := func(name string, n byte) []byte {
+		return initOf(concatBytes(tensorOf(name, elemInt64), bytesField(7, []byte{n})))
+	}
+	head := concatBytes(bytesField(11, valueOf("i", elemInt64)), boolInput("c"), nodeOf("id", "Identity", list("c"), list("c2")))
+	body := func(nodes ...[]byte) []byte {
+		return graphAttr("body", append([][]byte{head, inputOf("h")}, append(nodes, outputOf("c2"), outputOf("h2"))...)...)
+	}
+	inner := nodeOf("in", "Loop", list("five", "", "h1"), list("h2"), graphAttr("body", bytesField(11, valueOf("j", elemInt64)), boolInput("d"), inputOf("k"),
+		nodeOf("m", "MatMul", list("k", "w"), list("k2")), nodeOf("s", "Softmax", list("k2"), list("k3")), nodeOf("jd", "Identity", list("d"), list("d2")), outputOf("d2"), outputOf("k3")))
+	for _, c := range []struct {
+		name  string
+		outer []byte
+		want  graph.Op
+	}{
+		// 5 of [2,3]x[3,3] and one outside, 36 operations each: 6/5 of the product, which
+		// rounds to no whole dimension, and 12 kernels in 5.
+		{"a product outside", body(nodeOf("o", "MatMul", list("h", "w"), list("h1")), inner), graph.Op{Repeats: 50, Kernels: 3, GEMM: graph.GEMM{Batch: 1, M: 2, N: 3, K: 3}}},
+		{"none outside", body(nodeOf("o", "Relu", list("h"), list("h1")), inner), graph.Op{Repeats: 50, Kernels: 2, GEMM: graph.GEMM{Batch: 1, M: 2, N: 3, K: 3}}},
+	} {
+		g, _ := importModel(t, modelOf(count("ten", 10), count("five", 5), nodeOf("out", "Loop", list("ten", "", "x"), list("y"), c.outer), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 3, 3)), outputOf("y")))
+		o, _ := last(g)
+		if o.Repeats != c.want.Repeats || o.Kernels != c.want.Kernels || o.GEMM != c.want.GEMM {
+			t.Errorf("%s: %+v, want %+v", c.name, o, c.want)
+		}
 	}
 }
 

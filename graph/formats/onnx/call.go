@@ -19,8 +19,10 @@ type call struct {
 	out   []*tensor // one for each of the node's outputs
 
 	kind     graph.Kind
-	products []graph.GEMM // that the op consists of
-	flops    units.FLOPs  // beside the products; negative: as the kind's facts say
+	products []graph.GEMM // that an iteration of the op consists of
+	flops    units.FLOPs  // of all iterations, beside the products; negative: as the kind's facts say
+	repeats  int64        // iterations that follow one another, and the kernels of each, as of
+	kernels  int64        // a graph.Op
 	host     bool         // shape arithmetic, which runs beside the devices
 
 	bytes units.Bytes // read and written; graph.Auto: as the kind's facts say

@@ -60,8 +60,10 @@ func (c *call) branch() error {
 	return nil
 }
 
-func (b *body) total() units.FLOPs {
-	_, f := gemm(b.products)
+func (b *body) total() (f units.FLOPs) {
+	for _, p := range b.products {
+		f += p.FLOPs() * units.FLOPs(p.times)
+	}
 	return b.flops + f
 }
 
@@ -86,7 +88,6 @@ func (c *call) loop() error {
 	if len(g.outputs) < 1+len(c.out) || len(c.out) < carried {
 		return fmt.Errorf("graph body has %d outputs for %d carried values and %d results", len(g.outputs), carried, len(c.out))
 	}
-	c.imp.repeats(c.node, trips)
 	c.take(b, trips)
 	return c.results(b, g, 1, func(k int, s graph.Shape) graph.Shape {
 		if k >= carried {
@@ -111,10 +112,10 @@ func (c *call) results(b *body, g *protoGraph, first int, collected func(k int, 
 
 // trips returns the trip count of a loop, 1 where it is not known.
 func (c *call) trips() int64 {
-	if v, ok := c.known(0); ok && len(v) == 1 && v[0] <= maxDim {
+	if v, ok := c.known(0); ok && len(v) == 1 && v[0] <= graph.MaxRepeats {
 		return max(v[0], 0)
 	}
-	c.imp.note("%s: the number of iterations is not known and taken as 1", brief(c.node.op+" "+c.node.name))
+	c.imp.note("%s: the number of iterations is not known and taken as 1: a lower bound", brief(c.node.op+" "+c.node.name))
 	return 1
 }
 
@@ -148,7 +149,6 @@ func (c *call) scan() error {
 		return fmt.Errorf("graph body has %d outputs for %d states and %d results", len(g.outputs), states, len(c.out))
 	}
 	outAxes := c.perAxis("scan_output_axes", len(c.out)-states, 0)
-	c.imp.repeats(c.node, length)
 	c.take(b, length)
 	return c.results(b, g, 0, func(k int, s graph.Shape) graph.Shape {
 		if k >= states {

@@ -21,8 +21,7 @@ type importer struct {
 	budget int             // nodes that may still be inferred
 	depth  int             // nesting of bodies
 
-	unruled  map[string]int      // nodes of each operator without a rule
-	repeated map[string]repeated // by operator
+	unruled map[string]int // nodes of each operator without a rule
 
 	b       *graph.Builder
 	names   *names
@@ -86,7 +85,7 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 
 func newImporter(m *model, name string, cfg Config) *importer {
 	return &importer{
-		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner, unruled: map[string]int{}, repeated: map[string]repeated{},
+		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner, unruled: map[string]int{},
 		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
 		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
 		readers: map[string][]int{}, constants: map[string]*known{}, counted: map[string]bool{}, dequantized: map[string]*dequantized{}, pending: map[string]*pending{},
@@ -322,6 +321,8 @@ func (imp *importer) opOf(c *call, i int) graph.Op {
 		op.FLOPs, op.GEMM = c.cost()
 		if c.host {
 			op.Bytes = 0
+		} else if c.repeats > 1 {
+			op.Repeats, op.Kernels = c.repeats, c.kernels
 		}
 	}
 	return op

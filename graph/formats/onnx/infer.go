@@ -180,7 +180,7 @@ func (c *call) cost() (units.FLOPs, graph.GEMM) {
 	}
 	g, total := gemm(c.products)
 	if c.flops >= 0 || len(c.products) > 0 {
-		return total + max(c.flops, 0), g
+		return total*units.FLOPs(max(c.repeats, 1)) + max(c.flops, 0), g
 	}
 	f, _ := graph.FactsOf(c.kind)
 	n := int64(0)

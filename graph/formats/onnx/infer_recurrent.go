@@ -1,6 +1,9 @@
 package onnx
 
-import "placer/graph"
+import (
+	"placer/graph"
+	"placer/units"
+)
 
 var recurrentRules = map[string]rule{
 	"LSTM": {"LSTM", func(c *call) { recurrent(c, 4) }}, "GRU": {"GRU", func(c *call) { recurrent(c, 3) }}, "RNN": {"RNN", func(c *call) { recurrent(c, 1) }},
@@ -24,8 +27,43 @@ func recurrent(c *call, gates int64) {
 	c.set(0, c.elem(0), y)
 	c.set(1, c.elem(0), state)
 	c.set(2, c.elem(0), state)
-	c.imp.repeats(c.node, steps)
-	c.multiply(dirs, c.mul(steps, batch), w[1], x[2])
-	c.multiply(c.mul(steps, dirs), batch, w[1], hidden)
 	c.flops = flops(10 * elementsOf(y) * float64(gates)) // activations and gating
+	if min(steps, batch, hidden, dirs) < 1 || steps == 1 {
+		c.multiply(dirs, c.mul(steps, batch), w[1], x[2])
+		c.multiply(c.mul(steps, dirs), batch, w[1], hidden)
+		return
+	}
+	c.repeats, c.products = steps, []graph.GEMM{graph.RecurrentStep(dirs, batch, gates, hidden, x[2])}
+	if e := c.elem(0); e.known() {
+		c.bytes = c.recurrentBytes(steps, gates, elementsOf(y)*float64(e.dtype().Size()))
+	}
+}
+
+// recurrentBytes is the device memory that a layer reads and writes that makes so many bytes
+// of output in so many steps. The product of the input reads that and its weights and
+// writes the gates, all once; each step reads its part of the gates, the recurrent weights
+// and the state, and writes its output and, of an LSTM, the cell.
+//
+// That weights are read in every step holds for kernels that end with a step. Persistent
+// ones (Diamos et al., Persistent RNNs, ICML 2016) keep small weights on the chip.
+func (c *call) recurrentBytes(steps, gates int64, output float64) units.Bytes {
+	states := 1. // read in a step, or written beside the output
+	if gates == 4 {
+		states = 3
+	}
+	moved := output * (states + 2*float64(gates))
+	for k, t := range c.in {
+		times := 1.
+		if k == 2 {
+			times = float64(steps)
+		}
+		if t != nil && t.elem.known() {
+			moved += times * float64(t.elem.bytes(t.elements()))
+		}
+	}
+	_, out := c.traffic()
+	if moved += float64(out); !(moved < float64(graph.MaxBytes)) {
+		c.fail("moves %.3g bytes", moved)
+	}
+	return units.Bytes(moved)
 }

@@ -1,7 +1,6 @@
 package tensorflow
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -11,19 +10,24 @@ import (
 	"placer/units"
 )
 
-// cost sets the arithmetic and the traffic of op, of node n, which runs times times.
+// cost sets the arithmetic and the traffic of op, of node n, which runs times times, one
+// after another.
 func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, made []graph.Tensor, times float64) {
 	facts, _ := graph.FactsOf(op.Kind)
 	op.GEMM = product(op.Kind, in, outs)
 	if op.GEMM.IsZero() {
 		op.GEMM = nodeProduct(n, in, outs)
 	}
+	repeats, reread := times, 0.
+	if l := recurrent(n, in); !l.IsZero() {
+		op.GEMM, repeats, reread = l.GEMM, times*float64(l.times), l.reread*float64(in[0].dtype.bytes(1))
+	}
+	if repeats > 1 && facts.Class.Launches() {
+		op.Repeats = int64(min(repeats, graph.MaxRepeats))
+	}
 	switch {
 	case !op.GEMM.IsZero():
-		if b := math.Round(float64(op.GEMM.Batch) * times); b >= 1 && b < 1<<60 {
-			op.GEMM.Batch = int64(b)
-			op.FLOPs = op.GEMM.FLOPs()
-		} else {
+		if op.FLOPs = op.GEMM.FLOPs() * units.FLOPs(repeats); repeats < 1 {
 			op.GEMM = graph.GEMM{}
 		}
 	case op.Kind == "Einsum":
@@ -40,7 +44,7 @@ func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, ma
 		op.FLOPs = units.FLOPs(facts.FLOPsPerElement * float64(n) * times)
 	}
 	op.Bytes = traffic(op.Kind, facts, in, made)
-	op.Bytes = units.Bytes(min(float64(op.Bytes)*times, float64(graph.MaxBytes)))
+	op.Bytes = units.Bytes(min((float64(op.Bytes)+reread)*times, float64(graph.MaxBytes)))
 	if !(float64(op.FLOPs) < 1e29) {
 		op.FLOPs, op.GEMM = 1e29, graph.GEMM{}
 	}

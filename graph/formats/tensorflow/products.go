@@ -10,9 +10,15 @@ import (
 // elementwiseSum is the kind of an Einsum that is no matrix product.
 const elementwiseSum graph.Kind = "EinsumElementwise"
 
+// layers is the product of a step of recurrent layers, which follows itself.
+type layers struct {
+	graph.GEMM
+	times  int64
+	reread float64 // weights that steps behind the first read once more
+}
+
 // nodeProduct returns the matrix product that a node amounts to whose operator needs more
-// than its kind: equations, three dimensions, channels one by one, recurrent layers; zero
-// for none.
+// than its kind: equations, three dimensions, channels one by one; zero for none.
 func nodeProduct(n *nodepb.NodeDef, in, outs []output) (g graph.GEMM) {
 	if len(in) < 2 || len(outs) < 1 {
 		return g
@@ -23,7 +29,7 @@ func nodeProduct(n *nodepb.NodeDef, in, outs []output) (g graph.GEMM) {
 		}
 		return nil
 	}
-	x, y, z, out := shapeOf(0), shapeOf(1), shapeOf(2), outs[0].shape
+	y, z, out := shapeOf(1), shapeOf(2), outs[0].shape
 	switch n.Op {
 	case "Einsum", "XlaEinsum":
 		if sum := einsumOf(n, in); sum != nil {
@@ -49,12 +55,6 @@ func nodeProduct(n *nodepb.NodeDef, in, outs []output) (g graph.GEMM) {
 		if len(out) == 4 && len(z) == 4 && out[2] > 0 && out[3] > 0 {
 			g = graph.GEMM{Batch: out[2], M: out[0] * out[1], N: out[3], K: elements(z) / (out[2] * out[3])}
 		}
-	case "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3":
-		g = recurrent(n, x, y)
-	case "CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3": // of the input, and of the weights
-		if g = recurrent(n, x, y); g.Batch < 1<<40 {
-			g.Batch *= 2
-		}
 	}
 	return sound(g)
 }
@@ -76,13 +76,23 @@ func einsumOf(n *nodepb.NodeDef, in []output) *einsum.Sum {
 	return sum
 }
 
-// recurrent returns the products of cuDNN's recurrent layers over x, [T,B,in], whose
-// first states h are [layers*directions,B,H]: at each step, of each layer and direction,
-// the rows of a batch by the gates' weights, of the layer's input and of the state.
-func recurrent(n *nodepb.NodeDef, x, h []int64) graph.GEMM {
-	if len(x) != 3 || len(h) != 3 {
-		return graph.GEMM{}
+// recurrent returns the products of cuDNN's recurrent layers over x, [T,B,in], whose first
+// states h are [layers*directions,B,H]: at each step, of each layer, the rows of a batch by
+// the gates' weights, of the layer's input and of the state, both directions at once. Zero
+// for other operators.
+func recurrent(n *nodepb.NodeDef, in []output) (l layers) {
+	backward := false
+	switch n.Op {
+	case "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3":
+	case "CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3":
+		backward = true
+	default:
+		return l
 	}
+	if len(in) < 2 || len(in[0].shape) != 3 || len(in[1].shape) != 3 {
+		return l
+	}
+	x, h := in[0].shape, in[1].shape
 	gates, directions := int64(4), int64(1)
 	switch string(n.Attr["rnn_mode"].GetS()) {
 	case "gru":
@@ -97,10 +107,15 @@ func recurrent(n *nodepb.NodeDef, x, h []int64) graph.GEMM {
 	if t := n.Attr["time_major"]; t != nil && !t.GetB() { // then states are [B,layers*directions,H]
 		steps, batch, cells = x[1], x[0], h[1]
 	}
-	layers := cells / directions
-	if layers < 1 || max(steps, batch, cells, hidden, x[2]) > 1<<20 {
-		return graph.GEMM{}
+	deep := cells / directions
+	if deep < 1 || steps < 1 || max(steps, batch, cells, hidden, x[2]) > 1<<20 {
+		return l
 	}
-	depth := x[2] + hidden + (layers-1)*(directions+1)*hidden
-	return graph.GEMM{Batch: steps * directions * layers, M: batch, N: gates * hidden, K: depth / layers}
+	inputs := x[2] + (deep-1)*directions*hidden // of all layers
+	l.GEMM = sound(graph.RecurrentStep(directions, batch, gates, hidden, inputs/deep))
+	if backward {
+		l.Batch *= 2 // the gradients of the input, and of the weights
+	}
+	l.times, l.reread = steps*deep, float64((steps-1)*deep*directions)*float64(gates*hidden*hidden)
+	return l
 }

@@ -142,11 +142,11 @@ func TestProducts(t *testing.T) {
 		{"a depthwise filter's gradient", holder("a", 2, 8, 8, 6) + sizes("w", 3, 3, 6, 2) + holder("d", 2, 8, 8, 12) + node("y", "DepthwiseConv2dNativeBackpropFilter", []string{"a", "w", "d"}, "T", float),
 			graph.GEMM{Batch: 6, M: 9, N: 2, K: 128}, 2 * 6 * 128 * 9 * 2, graph.Shape{3, 3, 6, 2}},
 		{"two layers of an LSTM", lstm + node("y", "CudnnRNNV3", []string{"a", "h", "h", "p"}, "T", float, "rnn_mode", `s: "lstm"`),
-			graph.GEMM{Batch: 20, M: 8, N: 64, K: 40}, 2 * 10 * 8 * 64 * (48 + 32), graph.Shape{10, 8, 16}},
+			graph.GEMM{Batch: 1, M: 20, N: 64, K: 16}, 2 * 10 * 8 * 64 * (48 + 32), graph.Shape{10, 8, 16}},
 		{"both directions of a GRU", lstm + node("y", "CudnnRNN", []string{"a", "h", "h", "p"}, "T", float, "rnn_mode", `s: "gru"`, "direction", `s: "bidirectional"`),
-			graph.GEMM{Batch: 20, M: 8, N: 48, K: 48}, 2 * 20 * 8 * 48 * 48, graph.Shape{10, 8, 32}},
+			graph.GEMM{Batch: 2, M: 24, N: 48, K: 16}, 2 * 20 * 8 * 48 * 48, graph.Shape{10, 8, 32}},
 		{"an LSTM's gradients", lstm + node("y", "CudnnRNNBackprop", []string{"a", "h", "h", "p"}, "T", float, "rnn_mode", `s: "lstm"`),
-			graph.GEMM{Batch: 40, M: 8, N: 64, K: 40}, 4 * 10 * 8 * 64 * (48 + 32), graph.Shape{10, 8, 32}},
+			graph.GEMM{Batch: 2, M: 20, N: 64, K: 16}, 4 * 10 * 8 * 64 * (48 + 32), graph.Shape{10, 8, 32}},
 	} {
 		x, err := Import([]byte(c.file), "f", nil)
 		if err != nil {
@@ -235,10 +235,10 @@ func TestLoops(t *testing.T) {
 	if _, w := find(t, x.Graph, "EnterW"); w.Group != m.Group {
 		t.Error("two ops of one loop are in two groups")
 	}
-	if m.GEMM != (graph.GEMM{Batch: 5, M: 2, N: 4, K: 4}) || m.Group == 0 || after.Group != 0 {
+	if m.GEMM != (graph.GEMM{Batch: 1, M: 2, N: 4, K: 4}) || m.Repeats != 5 || m.FLOPs != 5*m.GEMM.FLOPs() || m.Bytes != 5*4*(8+16+8) || m.Group == 0 || after.Group != 0 || after.Repeats > 1 {
 		t.Errorf("in the loop %+v, after it %+v", m, after)
 	}
-	if body.FLOPs != 3*8 || body.Group == 0 || body.Group == m.Group || called.FLOPs != 8 || called.Group != 0 {
+	if body.FLOPs != 3*8 || body.Repeats != 3 || called.Repeats > 1 || body.Group == 0 || body.Group == m.Group || called.FLOPs != 8 || called.Group != 0 {
 		t.Errorf("functional loop %+v, call %+v", body, called)
 	}
 	if !slices.Equal(x.UnknownDims, []string{"other"}) {

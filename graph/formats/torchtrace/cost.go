@@ -10,17 +10,17 @@ import (
 	"placer/units"
 )
 
-// product returns the matrix product that an operator amounts to; zero for none. in are
-// the tensors among its arguments, in their order.
-func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM) {
+// product returns the matrix product that an operator amounts to; zero for none. It follows
+// itself so many times, 0 for once. in are the tensors among the arguments, in their order.
+func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM, repeats int64) {
 	short := strings.TrimSuffix(strings.TrimPrefix(n.Name, "aten::"), "_")
 	switch {
 	case len(in) < 2 || len(out) < 1:
-		return g
+		return g, 0
 	case strings.Contains(short, "attention"):
 		g = attention(short, in)
 	case strings.Contains(short, "_rnn"):
-		g = recurrent(short, in)
+		g, repeats = recurrent(short, in)
 	case kind == "MatMul" || kind == "BatchMatMul":
 		g = multiply(short, in)
 	case strings.HasSuffix(short, "convolution_backward"): // gradient, input, weight: both gradients
@@ -34,10 +34,10 @@ func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM) {
 	case kind == "ConvTranspose":
 		g = convolve(in[0].shape, in[1].shape, out[0].shape, true)
 	}
-	if g.Batch < 1 || g.M < 1 || g.N < 1 || g.K < 1 || float64(g.FLOPs()) > 1e28 {
-		return graph.GEMM{}
+	if g.Batch < 1 || g.M < 1 || g.N < 1 || g.K < 1 || float64(g.FLOPs())*float64(max(repeats, 1)) > 1e28 {
+		return graph.GEMM{}, 0
 	}
-	return g
+	return g, repeats
 }
 
 // flag reports whether argument k of the node is true.
@@ -122,9 +122,11 @@ func attention(short string, in []tensor) (g graph.GEMM) {
 }
 
 // recurrent returns the products of the recurrent layers of cuDNN and its like over
-// [T,B,in], or over rows of several sequences: at each step, each matrix of weights by the
-// rows of a batch. Backward there are two for each.
-func recurrent(short string, in []tensor) (g graph.GEMM) {
+// [T,B,in], which follow one another T times: at each step, each matrix of weights by the
+// rows of a batch, those of one layer beside those of the next, which is a step behind.
+// Over rows of several sequences, whose steps are not known, all of them are one. Backward
+// there are two products for each.
+func recurrent(short string, in []tensor) (g graph.GEMM, steps int64) {
 	x := in[0].shape
 	var count, elements int64
 	for _, t := range in[1:] {
@@ -137,23 +139,39 @@ func recurrent(short string, in []tensor) (g graph.GEMM) {
 		}
 	}
 	if count == 0 || count > 1<<16 {
-		return graph.GEMM{}
+		return graph.GEMM{}, 0
 	}
 	g.K = elements / count / g.N
 	switch len(x) {
 	case 3:
-		g.Batch, g.M = x[0], x[1]
+		steps, g.M = x[0], x[1]
 	case 2:
-		g.Batch, g.M = 1, x[0]
+		steps, g.M = 1, x[0]
 	}
 	if strings.Contains(short, "backward") {
 		count *= 2
 	}
-	if g.Batch > 1<<40 {
-		return graph.GEMM{}
+	if steps < 1 || steps > graph.MaxRepeats {
+		return graph.GEMM{}, 0
 	}
-	g.Batch *= count
-	return g
+	g.Batch = count
+	return g, steps
+}
+
+// recurrentBytes is the device memory that so many steps of recurrent layers move: weights
+// in each of them, everything else once.
+func recurrentBytes(in, out []tensor, steps int64) units.Bytes {
+	moved := 0.
+	for k, t := range in {
+		moved += float64(t.bytes)
+		if k > 0 && len(t.shape) == 2 {
+			moved += float64(steps-1) * float64(t.bytes)
+		}
+	}
+	for _, t := range out {
+		moved += float64(t.bytes)
+	}
+	return units.Bytes(min(moved, float64(graph.MaxBytes)))
 }
 
 // elementwise returns the arithmetic of an operator that is no product.

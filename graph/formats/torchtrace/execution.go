@@ -123,10 +123,15 @@ func (f *execution) graph(name string) (*Imported, error) {
 		} else {
 			op.DType = in[0].dtype
 		}
-		if op.GEMM = n.product(kind, in, out); op.GEMM.IsZero() {
+		product, repeats := n.product(kind, in, out)
+		switch {
+		case product.IsZero():
 			op.FLOPs = elementwise(kind, in, out)
-		} else {
-			op.FLOPs, op.DType = op.GEMM.FLOPs(), in[0].dtype
+		case repeats > 1:
+			op.Repeats, op.Bytes = repeats, recurrentBytes(in, out, repeats)
+			fallthrough
+		default:
+			op.GEMM, op.FLOPs, op.DType = product, product.FLOPs()*units.FLOPs(max(repeats, 1)), in[0].dtype
 		}
 		if unpriced(op) {
 			open[kind]++
