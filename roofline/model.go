@@ -150,14 +150,14 @@ func (x *deviceModel) thin(t graph.DType) units.FLOPsPerSecond {
 }
 
 // patternOf returns the class whose access pattern op o has: kinds that launch nothing, as
-// part of a kernel, that of elementwise ops; loops and recurrent layers with products,
-// which read weights for the most part, that of products; others their own.
+// part of a kernel, that of elementwise ops; loops and recurrent layers of one kernel that
+// is a product, that of products; others their own.
 func patternOf(o *graph.Op) graph.Class {
 	class := o.Kind.Class()
 	switch {
 	case class == graph.ClassMeta:
 		return graph.ClassElementwise
-	case class == graph.ClassOther && o.Repeats > 1 && !o.GEMM.IsZero():
+	case class == graph.ClassOther && o.Repeats > 1 && o.Kernels <= 1 && !o.GEMM.IsZero():
 		return graph.ClassGEMM
 	}
 	return class

@@ -61,7 +61,7 @@ func flat() (*hw.Machine, Config) {
 		GEMM:      map[graph.DType]GEMMParams{graph.F32: {Peak: 1, Fixed: 3e-6}},
 		Bandwidth: 0.5, Ramp: 2e-6, Vector: 0.25,
 	}
-	p.Pattern[graph.ClassGather] = 0.1
+	p.Pattern[graph.ClassGather], p.Pattern[graph.ClassOther] = 0.1, 0.4
 	return m, Config{Bookkeeping: 1e-7, TF32: true, Params: map[string]Params{"flat": p}}
 }
 
@@ -76,7 +76,7 @@ func TestCostByHand(t *testing.T) {
 		{"elementwise", graph.Op{Kind: "Add", FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.25e12, 1e6 / 0.5e11, 7e-6}},
 		{"elementwise in double precision", graph.Op{Kind: "Add", DType: graph.F64, FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.125e12, 1e6 / 0.5e11, 7e-6}},
 		{"gather", graph.Op{Kind: "Gather", Bytes: 1e6}, true, Cost{0, 1e6 / 0.05e11, 7e-6}},
-		{"unknown kind", graph.Op{Kind: "Mystery", Bytes: 1e6}, true, Cost{0, 1e6 / 0.5e11, 7e-6}},
+		{"unknown kind", graph.Op{Kind: "Mystery", Bytes: 1e6}, true, Cost{0, 1e6 / 0.2e11, 7e-6}},
 		{"no bytes either", graph.Op{Kind: "Mystery"}, true, Cost{0, 0, 7e-6}},
 		{"view", graph.Op{Kind: "Reshape", Bytes: 1e6, FLOPs: 1e6}, true, Cost{0, 0, 1e-7}},
 		{"variable", graph.Op{Kind: "VariableV2"}, true, Cost{0, 0, 1e-7}},
@@ -89,9 +89,11 @@ func TestCostByHand(t *testing.T) {
 		{"product with an addition in it", graph.Op{Kind: "Gemm", DType: graph.BF16, GEMM: product, FLOPs: product.FLOPs() + 1e6}, true, Cost{65.536e6/1e12 + 1e6/0.25e12, 0, 8e-6}},
 		{"product without dimensions", graph.Op{Kind: "Einsum", FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.25e12, 1e6 / 0.5e11, 7e-6}},
 		{"ten iterations", graph.Op{Kind: "Add", Repeats: 10, FLOPs: 1e7, Bytes: 1e7}, true, Cost{1e7 / 0.25e12, 1e7 / 0.5e11, 70e-6}},
-		{"three kernels each", graph.Op{Kind: "Mystery", Repeats: 10, Kernels: 3, Bytes: 1e7}, true, Cost{0, 1e7 / 0.5e11, 210e-6}},
+		{"three kernels each", graph.Op{Kind: "Mystery", Repeats: 10, Kernels: 3, Bytes: 1e7}, true, Cost{0, 1e7 / 0.2e11, 210e-6}},
 		{"ten steps of a layer", graph.Op{Kind: "LSTM", Repeats: 10, GEMM: product, FLOPs: 10 * (product.FLOPs() + 1e6), Bytes: 1e7}, true, Cost{10 * (65.536e6/4e12 + 1e6/0.25e12), 1e7 / 0.5e11, 80e-6}},
 		{"products of three kernels", graph.Op{Kind: "while", Repeats: 10, Kernels: 3, GEMM: product, FLOPs: 10 * product.FLOPs()}, true, Cost{10 * 65.536e6 / 4e12, 0, 10 * (8e-6 + 2*7e-6)}},
+		{"the bytes of one kernel", graph.Op{Kind: "while", Repeats: 10, GEMM: product, FLOPs: 10 * product.FLOPs(), Bytes: 1e7}, true, Cost{10 * 65.536e6 / 4e12, 1e7 / 0.5e11, 80e-6}},
+		{"of three", graph.Op{Kind: "while", Repeats: 10, Kernels: 3, GEMM: product, FLOPs: 10 * product.FLOPs(), Bytes: 1e7}, true, Cost{10 * 65.536e6 / 4e12, 1e7 / 0.2e11, 220e-6}},
 		{"a view in a loop", graph.Op{Kind: "Reshape", Repeats: 10}, true, Cost{0, 0, 1e-7}},
 		// 9*1000 of the 256*128*1000 operations of a tile: cheaper without tiles.
 		{"depthwise", graph.Op{Kind: "DepthwiseConv2dNative", DType: graph.BF16, GEMM: graph.GEMM{Batch: 1000, M: 1, N: 1, K: 9}, FLOPs: 18e3}, true, Cost{18e3 / 0.25e12, 0, 8e-6}},
