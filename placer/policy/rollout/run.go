@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"placer/internal/parallel"
 	"placer/plan"
@@ -35,7 +36,8 @@ type Run struct {
 	Resumed float64
 
 	decode      func(action []int32, to *Candidate)
-	workers     []*worker
+	workers     []*worker // as many as a round has needed at once
+	least       int       // that share a round, if it has as many samples
 	evaluations int
 	start       float64 // on the problem's clock
 }
@@ -46,26 +48,32 @@ type worker struct {
 	*Candidate
 }
 
-// New returns a run of method on p with at least workers goroutines, and as many
-// as the problem's rollouts keep busy. It reports a task without what it builds on.
+// New returns a run of method on p by workers goroutines, and in a round by as many more
+// as keep the problem's rollouts busy when it begins. It reports a task without what it
+// builds on.
 func New(p *plan.Problem, method string, workers int) (*Run, error) {
 	if !p.Decides(plan.Place) && len(p.Device) != p.Graph.NumOps() {
 		return nil, fmt.Errorf("policy: %v without a placement of the %d ops", p.Tasks, p.Graph.NumOps())
 	}
-	r := &Run{Problem: p, Method: method}
+	r := &Run{Problem: p, Method: method, least: workers}
 	r.start = r.now()
-	evaluator := p.Evaluator
-	if p.Rollouts != nil {
-		evaluator = p.Rollouts
-		workers = max(workers, p.Rollouts.Parallel())
+	return r, nil
+}
+
+// busy returns the workers for a round of so many samples that begins now.
+func (r *Run) busy(samples int) []*worker {
+	n, evaluator := r.least, r.Problem.Evaluator
+	if x := r.Problem.Rollouts; x != nil {
+		n, evaluator = max(n, x.Parallel()), x
 	}
-	for k := range workers {
-		if k > 0 {
+	n = min(n, samples)
+	for len(r.workers) < n {
+		if len(r.workers) > 0 {
 			evaluator = evaluator.Clone()
 		}
 		r.workers = append(r.workers, &worker{evaluator, r.NewCandidate()})
 	}
-	return r, nil
+	return r.workers[:n]
 }
 
 // NewCandidate returns a candidate that holds what is given and has room for what is decided.
@@ -87,22 +95,29 @@ func (r *Run) NewCandidate() *Candidate {
 func (r *Run) Decodes(decode func(action []int32, to *Candidate)) { r.decode = decode }
 
 // Evaluate scores the decisions actions[k] into r.Scores[k]. The result does not
-// depend on the number of workers. When ctx ends, the best of those that have been
-// evaluated counts, and the cause is returned: there is nothing to learn from the round.
-// A round that is measured is measured to its end.
+// depend on the number of workers, nor on which of them evaluates what. When ctx ends, the
+// best of those that have been evaluated counts, and the cause is returned: there is nothing
+// to learn from the round. A round that is measured is measured to its end.
 func (r *Run) Evaluate(ctx context.Context, actions [][]int32) error {
 	if len(r.Scores) != len(actions) {
 		r.Scores = make([]plan.Score, len(actions))
 	}
 	evaluated := make([]bool, len(actions))
-	r.Each(len(actions), func(k, j int) {
-		if r.Problem.Rollouts == nil && ctx.Err() != nil {
-			return
-		}
-		w := r.workers[k]
-		r.decode(actions[j], w.Candidate)
-		r.Scores[j], evaluated[j] = w.evaluator.Evaluate(w.Decision), true
-	})
+	var wait parallel.Group
+	var next atomic.Int64
+	for _, w := range r.busy(len(actions)) {
+		wait.Go(func() {
+			for {
+				j := int(next.Add(1)) - 1
+				if j >= len(actions) || r.Problem.Rollouts == nil && ctx.Err() != nil {
+					return
+				}
+				r.decode(actions[j], w.Candidate)
+				r.Scores[j], evaluated[j] = w.evaluator.Evaluate(w.Decision), true
+			}
+		})
+	}
+	wait.Wait()
 	if r.Problem.Rollouts != nil {
 		r.Final = r.Problem.Rollouts.Refine(r.Scores, func(k int) plan.Decision {
 			d := r.NewCandidate()
@@ -171,13 +186,13 @@ func (r *Run) decided() plan.Decision {
 	return d
 }
 
-// Each divides 0..n-1 among the workers: do is called with the number of a worker
-// and what is its.
+// Each divides 0..n-1 among Workers goroutines: do is called with the number of one and
+// what is its.
 func (r *Run) Each(n int, do func(worker, j int)) {
 	var wait parallel.Group
-	for k := range r.workers {
+	for k := range r.least {
 		wait.Go(func() {
-			for j := k; j < n; j += len(r.workers) {
+			for j := k; j < n; j += r.least {
 				do(k, j)
 			}
 		})
@@ -185,8 +200,8 @@ func (r *Run) Each(n int, do func(worker, j int)) {
 	wait.Wait()
 }
 
-// Workers is the number of goroutines that evaluate.
-func (r *Run) Workers() int { return len(r.workers) }
+// Workers is the number of goroutines that New was asked for.
+func (r *Run) Workers() int { return r.least }
 
 func (r *Run) now() float64 {
 	if r.Problem.Clock == nil {

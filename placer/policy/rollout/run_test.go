@@ -3,8 +3,11 @@ package rollout
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"placer/graph/unit"
 	"placer/placer/problem/problemtest"
@@ -138,6 +141,85 @@ func (estimates) Refine(scores []plan.Score, _ func(k int) plan.Decision) []bool
 		scores[k+1].Value = 1e-9
 	}
 	return final
+}
+
+// TestWorkersThatJoin: who joins between rounds is kept busy from the next round on, who
+// leaves is not, and the scores are those of a run alone.
+func TestWorkersThatJoin(t *testing.T) {
+	p := problemtest.OnP100s(t, "rnnlm:layers=2,unroll=3", 2, plan.AllTasks)
+	p.Tasks = plan.Place
+	alone, n := onChains(t, p)
+	actions := make([][]int32, 12)
+	for k := range actions {
+		actions[k] = make([]int32, n)
+		for u := range actions[k] {
+			actions[k][u] = int32((u + k) % 2)
+		}
+	}
+	if err := alone.Evaluate(t.Context(), actions); err != nil {
+		t.Fatal(err)
+	}
+	far := &helpers{}
+	helped := *p
+	helped.Rollouts = helper{p.Evaluator.Clone(), far}
+	r, _ := onChains(t, &helped)
+	for _, there := range []int{1, 4, 2} {
+		far.begin(there)
+		if err := r.Evaluate(t.Context(), actions); err != nil {
+			t.Fatal(err)
+		}
+		if far.most != there {
+			t.Errorf("%d evaluations at once, want %d", far.most, there)
+		}
+		if !slices.Equal(r.Scores, alone.Scores) || r.Score != alone.Score {
+			t.Errorf("scores with %d at once differ from those of one alone", there)
+		}
+	}
+}
+
+// helpers evaluate as many at once as there are of them; the first of a round waits for
+// the others.
+type helpers struct {
+	mu          sync.Mutex
+	there       int
+	under, most int
+	all         chan struct{} // is closed when all are at work
+}
+
+func (x *helpers) begin(there int) {
+	x.there, x.most, x.all = there, 0, make(chan struct{})
+}
+
+// helper is one goroutine's.
+type helper struct {
+	plan.Evaluator
+	*helpers
+}
+
+func (x helper) Parallel() int                                               { return x.there }
+func (helper) Refine([]plan.Score, func(k int) plan.Decision) (final []bool) { return nil }
+func (x helper) Clone() plan.Evaluator                                       { return helper{x.Evaluator.Clone(), x.helpers} }
+
+func (x helper) Evaluate(d plan.Decision) plan.Score {
+	x.mu.Lock()
+	x.under++
+	if x.most = max(x.most, x.under); x.under == x.there {
+		select {
+		case <-x.all:
+		default:
+			close(x.all)
+		}
+	}
+	x.mu.Unlock()
+	select {
+	case <-x.all:
+	case <-time.After(time.Second): // they do not come
+	}
+	s := x.Evaluator.Evaluate(d)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.under--
+	return s
 }
 
 func TestFitSamples(t *testing.T) {
