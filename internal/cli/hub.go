@@ -88,7 +88,7 @@ func (c *console) openHub(ctx context.Context, f *hubSettings, s *searchRun) (*w
 		}
 		x.kind = measuringKind(s.config.MachineHash, x.host) // those of another host never see its jobs
 	}
-	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: x.kind, Graph: g.Bytes(), Machine: m.Bytes(), Settings: settings}, t.Evaluator.Clone()); err != nil {
+	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: x.kind, Graph: g.Bytes(), Machine: m.Bytes(), Settings: settings, Priority: t.Priority}, t.Evaluator.Clone()); err != nil {
 		return nil, err
 	}
 	if await > 0 && !s.config.measures() {

@@ -18,11 +18,12 @@ import (
 type ControllerConfig struct {
 	// Run names the run; results of other runs are not heard.
 	Run string
-	// Patience is how long a simulation is waited for while there are workers, before the
-	// controller does it itself.
+	// Patience is how long a simulation by a worker may take, before the controller does it
+	// itself. Time in the queue does not count, unless for that long no simulation of the
+	// run is begun or answered.
 	Patience time.Duration
-	// Longest is how long a measurement is waited for, which the controller cannot do
-	// itself, and Absence how long while there are no workers for it. They bound a
+	// Longest is the same of a measurement, which the controller cannot do itself, and
+	// Absence how long it is waited for while there are no workers for it. They bound a
 	// failure, not a measurement: a worker that dies is replaced long before.
 	Longest, Absence time.Duration
 	// Clock returns seconds since some start.
@@ -47,10 +48,23 @@ type Controller struct {
 
 	mu      sync.Mutex
 	next    int
-	waiting map[string]chan result
+	waiting map[string]*pending
+	moved   map[Kind]float64 // when a job of that kind was last begun or answered, on the clock
 	workers map[string]*workerState
 	made    map[string]bool // objects and queues that the hub has
 	stats   stats
+}
+
+// pending is a job that is waited for. The controller's lock guards what it is to change.
+type pending struct {
+	id     string
+	kind   Kind
+	answer chan result
+	sent   float64 // on the controller's clock
+	// by are the workers that have begun it, and begun when the last of them did, as far
+	// as their signs of life tell.
+	by    []string
+	begun float64
 }
 
 type workerState struct {
@@ -84,7 +98,7 @@ func NewController(ctx context.Context, a Address, c ControllerConfig) (*Control
 	if err != nil {
 		return nil, err
 	}
-	x := &Controller{c: c, ctx: ctx, nc: nc, waiting: map[string]chan result{}, workers: map[string]*workerState{}, made: map[string]bool{}}
+	x := &Controller{c: c, ctx: ctx, nc: nc, waiting: map[string]*pending{}, moved: map[Kind]float64{}, workers: map[string]*workerState{}, made: map[string]bool{}}
 	if err := x.open(); err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("hub %s: %w", a.name(), err)
@@ -186,7 +200,14 @@ func (x *Controller) hear(data []byte) {
 		delete(x.workers, b.Worker)
 		return
 	}
-	x.workers[b.Worker] = &workerState{b, x.c.Clock()}
+	now := x.c.Clock()
+	x.workers[b.Worker] = &workerState{b, now}
+	for _, id := range b.Doing {
+		if p := x.waiting[id]; p != nil && !slices.Contains(p.by, b.Worker) {
+			p.by, p.begun = append(p.by, b.Worker), now
+			x.moved[p.kind] = now
+		}
+	}
 }
 
 // answer hands a result to the one who waits for it.
@@ -197,12 +218,31 @@ func (x *Controller) answer(data []byte) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if to, ok := x.waiting[r.ID]; ok {
+	if p, ok := x.waiting[r.ID]; ok {
 		delete(x.waiting, r.ID)
-		to <- r // has room for one
+		x.moved[p.kind] = x.c.Clock()
+		p.answer <- r // has room for one
 	} else {
 		x.stats.Unheard++
 	}
+}
+
+// since returns from when on the controller's patience with p counts: from when a worker
+// began it and, as long as none has, from when any job of its kind was begun or answered.
+func (x *Controller) since(p *pending) float64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(p.by) > 0 {
+		return p.begun
+	}
+	return max(p.sent, x.moved[p.kind])
+}
+
+// forget gives p up.
+func (x *Controller) forget(p *pending) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.waiting, p.id)
 }
 
 // once makes what the hub is to have under name, unless it has it already.
@@ -241,19 +281,15 @@ func (x *Controller) queue(kind Kind) error {
 	})
 }
 
-// submit sends a job and returns where its answer will come; forget gives it up.
-func (x *Controller) submit(kind Kind, j *job) (answer <-chan result, forget func(), err error) {
-	to := make(chan result, 1)
+// submit sends a job, which is waited for from then on, until forget.
+func (x *Controller) submit(kind Kind, j *job) (*pending, error) {
+	p := &pending{kind: kind, answer: make(chan result, 1), sent: x.c.Clock()}
 	x.mu.Lock()
 	x.next++
-	j.Run, j.ID = x.c.Run, fmt.Sprintf("%s-%d", x.c.Run, x.next)
-	x.waiting[j.ID] = to
+	p.id = fmt.Sprintf("%s-%d", x.c.Run, x.next)
+	j.Run, j.ID = x.c.Run, p.id
+	x.waiting[p.id] = p
 	x.mu.Unlock()
-	forget = func() {
-		x.mu.Lock()
-		delete(x.waiting, j.ID)
-		x.mu.Unlock()
-	}
 	data, err := j.encode(nil)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(x.ctx, dialTimeout)
@@ -264,8 +300,8 @@ func (x *Controller) submit(kind Kind, j *job) (answer <-chan result, forget fun
 		err = fmt.Errorf("job of %d bytes with its header is more than the hub's limit of %d", len(data), x.nc.MaxPayload())
 	}
 	if err != nil {
-		forget()
-		return nil, nil, err
+		x.forget(p)
+		return nil, err
 	}
-	return to, forget, nil
+	return p, nil
 }

@@ -133,7 +133,7 @@ func controller(t testing.TB, a dispatch.Address, change func(*dispatch.Controll
 
 func remote(t testing.TB, x *dispatch.Controller, local sum) *dispatch.Remote {
 	t.Helper()
-	r, err := x.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: []byte("graph"), Machine: []byte("machine"), Settings: "such"}, local)
+	r, err := x.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: []byte("graph"), Machine: []byte("machine"), Settings: "such", Priority: ranks(local.ops, 0)}, local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +192,112 @@ func TestScoresAreTheWorkers(t *testing.T) {
 	}
 	if done > 201 {
 		t.Errorf("workers report %d jobs", done)
+	}
+}
+
+// However many ranks are sampled, the hub keeps those of the problem alone.
+func TestSampledRanksAreNotKept(t *testing.T) {
+	a := dispatch.Address{Hub: hub(t, dispatch.HubConfig{})}
+	x := controller(t, a, nil)
+	local := newSum(300)
+	work(t, a, "w", newSum(local.ops), 2)
+	await(t, x, 1)
+	r := remote(t, x, local)
+	fusion := placement(local.ops, 9)
+	for k := range 40 {
+		d := plan.Decision{Device: placement(local.ops, k), Priority: ranks(local.ops, k<<20-k)}
+		if k%2 == 1 {
+			d.Fusion = fusion
+		}
+		if got, want := r.Evaluate(d), local.Evaluate(d); got != want {
+			t.Errorf("placement %d: %v, want %v", k, got, want)
+		}
+	}
+	if s := x.Stats(); s.Remote != 40 {
+		t.Errorf("%+v, failure %q: want all by the worker", s, r.Failure())
+	}
+	nc, err := dispatch.Connect(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := js.ObjectStore(t.Context(), "placer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := store.List(t.Context()); err != nil || len(all) != 4 {
+		t.Errorf("%d objects, %v, want graph, machine, problem and its ranks", len(all), err)
+	}
+}
+
+// A job is waited for from when a worker begins it: what it stands in the queue before
+// does not count.
+func TestPatienceIsOfOneEvaluation(t *testing.T) {
+	a := dispatch.Address{Hub: hub(t, dispatch.HubConfig{})}
+	var now atomic.Int64 // on the controller's clock, in seconds
+	x := controller(t, a, func(c *dispatch.ControllerConfig) {
+		c.Patience, c.Clock = 4*time.Second, func() float64 { return float64(now.Load()) }
+	})
+	local := newSum(10)
+	const looks = 700 * time.Millisecond                    // in which worker and controller have told and looked
+	work(t, a, "w", held(10, func(context.Context, int64) { // takes 3 s of that clock
+		time.Sleep(looks)
+		now.Add(3)
+		time.Sleep(looks)
+	}), 1)
+	await(t, x, 1)
+	r := remote(t, x, local)
+	evaluateAll(t, r, local, 2, 2)
+	if s := x.Stats(); s.Remote != 2 || s.Unheard != 0 {
+		t.Errorf("%+v, failure %q: want both by the worker, 3 s each, whose patience is 4 s", s, r.Failure())
+	}
+}
+
+// cloned counts the clones of an evaluator.
+type cloned struct {
+	sum
+	clones *atomic.Int64
+}
+
+func (c cloned) Clone() plan.Evaluator { c.clones.Add(1); return c.sum }
+
+// Clones of a remote evaluator share the local one until they need it.
+func TestNoLocalEvaluatorForRemoteWork(t *testing.T) {
+	a := dispatch.Address{Hub: hub(t, dispatch.HubConfig{})}
+	x := controller(t, a, nil)
+	local := cloned{newSum(10), new(atomic.Int64)}
+	stop := work(t, a, "w", newSum(10), 2)
+	await(t, x, 1)
+	r, err := x.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: []byte("graph"), Machine: []byte("machine"), Settings: "such"}, local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluateAll(t, r, local.sum, 20, 4)
+	if n := local.clones.Load(); n != 0 {
+		t.Errorf("%d local evaluators beside a worker that does all", n)
+	}
+	stop()
+	for len(x.Workers(dispatch.Roofline)) > 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	evaluateAll(t, r, local.sum, 20, 4)
+	if s := x.Stats(); s.Remote != 20 || s.Local != 20 || local.clones.Load() != 4 {
+		t.Errorf("%+v, %d local evaluators, want one for each of four goroutines", s, local.clones.Load())
+	}
+}
+
+// A worker may be called anything.
+func TestNamesOfWorkers(t *testing.T) {
+	a := dispatch.Address{Hub: hub(t, dispatch.HubConfig{})}
+	x := controller(t, a, nil)
+	work(t, a, " my worker.. *>", newSum(10), 1)
+	await(t, x, 1)
+	if w := x.Workers(dispatch.Roofline); w[0].Name != " my worker.. *>" {
+		t.Errorf("%+v", w)
 	}
 }
 

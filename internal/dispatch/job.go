@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 
@@ -17,30 +18,56 @@ type job struct {
 	ID      string `json:"id"`
 	Run     string `json:"run"`
 	Problem string `json:"problem"` // object with a problem
-	// Priority is the object with the scheduler's ranks; empty is FIFO.
+	// Priority is the object with the scheduler's ranks, of a job under those of its
+	// problem; where it is empty the job has its own (Ranked), or is FIFO.
 	Priority string `json:"priority,omitempty"`
 	Ops      int    `json:"ops"`
-	Fused    bool   `json:"fused,omitempty"` // fusion priorities follow the devices
+	Fused    bool   `json:"fused,omitempty"`  // fusion priorities follow the devices
+	Ranked   bool   `json:"ranked,omitempty"` // ranks follow these
 
 	device []uint8 // [N]
 	fusion []uint8 // [N] or nil
-	packed []byte  // both, compressed, of a job that was received
+	ranks  []int32 // [N] or nil
+	packed []byte  // all of them, compressed, of a job that was received
 }
 
 // encode appends the message of j to b: one line of JSON, then the compressed
-// devices and fusion priorities.
+// devices, fusion priorities and ranks.
 func (j *job) encode(b []byte) ([]byte, error) {
-	j.Ops, j.Fused = len(j.device), j.fusion != nil
+	j.Ops, j.Fused, j.Ranked = len(j.device), j.fusion != nil, j.ranks != nil
 	head, err := json.Marshal(j)
 	if err != nil {
 		return nil, err
 	}
 	b = append(append(b, head...), '\n')
 	raw := j.device
-	if j.Fused {
-		raw = append(append(make([]byte, 0, 2*len(j.device)), j.device...), j.fusion...)
+	if j.Fused || j.Ranked {
+		raw = appendPlanes(slices.Concat(j.device, j.fusion), j.ranks)
 	}
 	return append(b, s2.Encode(nil, raw)...), nil
+}
+
+// rankBytes is the size of a rank.
+const rankBytes = 4
+
+// appendPlanes appends ranks, [N], to b: the low byte of each, then the next one of
+// each, and so on. The high ones are few numbers, which compress.
+func appendPlanes(b []byte, ranks []int32) []byte {
+	for k := range rankBytes {
+		for _, r := range ranks {
+			b = append(b, byte(uint32(r)>>(8*k)))
+		}
+	}
+	return b
+}
+
+// fromPlanes returns the ranks, [N], that appendPlanes has written.
+func fromPlanes(b []byte) []int32 {
+	ranks := make([]int32, len(b)/rankBytes)
+	for k, x := range b {
+		ranks[k%len(ranks)] |= int32(uint32(x) << (8 * (k / len(ranks))))
+	}
+	return ranks
 }
 
 // decodeJob returns the job of a message with its decisions still packed.
@@ -68,7 +95,10 @@ func (j *job) unpack(n int) error {
 	}
 	want := n
 	if j.Fused {
-		want *= 2
+		want += n
+	}
+	if j.Ranked {
+		want += rankBytes * n
 	}
 	if got, err := s2.DecodedLen(j.packed); err != nil || got != want {
 		return fmt.Errorf("job %s: body does not hold the decisions of %d ops", j.ID, n)
@@ -77,8 +107,12 @@ func (j *job) unpack(n int) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.ID, err)
 	}
-	if j.device = raw[:n]; j.Fused {
-		j.fusion = raw[n:]
+	j.device, raw = raw[:n], raw[n:]
+	if j.Fused {
+		j.fusion, raw = raw[:n], raw[n:]
+	}
+	if j.Ranked {
+		j.ranks = fromPlanes(raw)
 	}
 	return nil
 }
@@ -100,6 +134,9 @@ func (r *result) score() plan.Score {
 type Problem struct {
 	Kind           Kind
 	Graph, Machine []byte // in their file forms
+	// Priority is the ranks, [N], that most of the placements are judged under, nil for
+	// none: they travel once, others with every placement. Workers' Problems have none.
+	Priority []int32
 	// Settings are what else the worker's evaluator depends on, in a form that both
 	// sides know.
 	Settings string
@@ -120,6 +157,8 @@ type beat struct {
 	Slots  int    `json:"slots"`
 	Done   int64  `json:"done"` // jobs since the worker began
 	Leaves bool   `json:"leaves,omitempty"`
+	// Doing are the jobs that the worker evaluates, by their ids.
+	Doing []string `json:"doing,omitempty"`
 	// Identity is what the worker's measurements depend on.
 	Identity string `json:"identity,omitempty"`
 }

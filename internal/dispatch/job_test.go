@@ -3,6 +3,7 @@ package dispatch
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestLyingMessages(t *testing.T) {
 
 // FuzzJob: a message either is refused or is the job that it is again when written.
 func FuzzJob(f *testing.F) {
-	for _, j := range []job{{ID: "a-1", Run: "a", Problem: "p", device: []uint8{0, 1, 2}}, {ID: "b", Priority: "r", device: []uint8{3}, fusion: []uint8{255}}} {
+	for _, j := range []job{{ID: "a-1", Run: "a", Problem: "p", device: []uint8{0, 1, 2}}, {ID: "b", Priority: "r", device: []uint8{3}, fusion: []uint8{255}}, {ID: "c", device: []uint8{1, 0}, fusion: []uint8{2, 0}, ranks: []int32{1 << 30, -2}}} {
 		text, err := j.encode(nil)
 		if err != nil {
 			f.Fatal(err)
@@ -47,7 +48,7 @@ func FuzzJob(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := decodeJob(text)
-		if err != nil || again.unpack(ops) != nil || !bytes.Equal(again.device, j.device) || !bytes.Equal(again.fusion, j.fusion) || again.ID != j.ID {
+		if err != nil || again.unpack(ops) != nil || !bytes.Equal(again.device, j.device) || !bytes.Equal(again.fusion, j.fusion) || !slices.Equal(again.ranks, j.ranks) || again.ID != j.ID {
 			t.Errorf("%+v, %v, was %+v", again, err, j)
 		}
 	})

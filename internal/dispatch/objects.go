@@ -89,7 +89,7 @@ func expand(packed []byte) ([]byte, error) {
 	return s2.Decode(nil, packed)
 }
 
-// encodeRanks returns the bytes of a scheduler's ranks, [N].
+// encodeRanks returns the bytes of a problem's ranks, [N].
 func encodeRanks(ranks []int32) []byte {
 	b := make([]byte, 4*len(ranks))
 	for i, r := range ranks {

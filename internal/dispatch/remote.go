@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,14 +19,27 @@ type Remote struct {
 	x       *Controller
 	kind    Kind
 	problem string
-	// local answers for what no worker does; for measurements it gives op times
-	// alone.
-	local plan.Evaluator
-	// ranks are the last scheduler's, and rankName their object.
-	ranks    []int32
-	rankName string
+	// local answers for what no worker does, by its clone own, nil before it is needed;
+	// for measurements it gives op times alone.
+	local *lockedEvaluator
+	own   plan.Evaluator
+	// given are the problem's ranks, nil for none, and givenName their object.
+	given     []int32
+	givenName string
 	// failure is the last reason why a job could not be submitted.
 	failure *atomic.Pointer[string]
+}
+
+// lockedEvaluator is cloned by several goroutines.
+type lockedEvaluator struct {
+	mu sync.Mutex
+	of plan.Evaluator
+}
+
+func (x *lockedEvaluator) clone() plan.Evaluator {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.of.Clone()
 }
 
 // Remote returns the evaluator of a problem. local evaluates the same placements
@@ -46,9 +60,14 @@ func (x *Controller) Remote(of Problem, local plan.Evaluator) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{x: x, kind: kind, local: local, failure: new(atomic.Pointer[string])}
+	r := &Remote{x: x, kind: kind, local: &lockedEvaluator{of: local}, given: slices.Clone(of.Priority), failure: new(atomic.Pointer[string])}
 	if r.problem, err = x.store(text); err != nil {
 		return nil, fmt.Errorf("hub: problem: %w", err)
+	}
+	if r.given != nil {
+		if r.givenName, err = x.store(encodeRanks(r.given)); err != nil {
+			return nil, fmt.Errorf("hub: ranks: %w", err)
+		}
 	}
 	if err := x.queue(kind); err != nil {
 		return nil, fmt.Errorf("hub: queue %s: %w", kind, err)
@@ -75,13 +94,12 @@ func (r *Remote) Refine([]plan.Score, func(k int) plan.Decision) []bool { return
 // Rollouts returns a clone of r, for another policy.
 func (r *Remote) Rollouts() plan.Rollouts {
 	c := *r
-	c.local = r.local.Clone()
-	c.ranks, c.rankName = nil, ""
+	c.own = nil
 	return &c
 }
 
 // OpSeconds is as plan.Evaluator says.
-func (r *Remote) OpSeconds(d int) []float64 { return r.local.OpSeconds(d) }
+func (r *Remote) OpSeconds(d int) []float64 { return r.local.of.OpSeconds(d) }
 
 // Failure returns why a job could last not be submitted, or empty.
 func (r *Remote) Failure() string {
@@ -102,7 +120,10 @@ func (r *Remote) Evaluate(d plan.Decision) plan.Score {
 		ok = err == nil
 	}
 	if !ok {
-		s = r.local.Evaluate(d)
+		if r.own == nil {
+			r.own = r.local.clone()
+		}
+		s = r.own.Evaluate(d)
 	}
 	r.count(ok)
 	return s
@@ -111,8 +132,7 @@ func (r *Remote) Evaluate(d plan.Decision) plan.Score {
 // Measure has a worker measure d. It waits for one, but not for ever. It may be
 // called at once from several goroutines.
 func (r *Remote) Measure(ctx context.Context, d plan.Decision) (plan.Score, error) {
-	own := *r
-	s, err := own.remote(ctx, d)
+	s, err := r.remote(ctx, d)
 	if err == nil {
 		r.count(true)
 	}
@@ -141,23 +161,18 @@ func (r *Remote) remote(ctx context.Context, d plan.Decision) (s plan.Score, err
 		}
 	}()
 	j := &job{Problem: r.problem, device: d.Device, fusion: d.Fusion}
-	if d.Priority != nil {
-		if r.rankName == "" || !slices.Equal(r.ranks, d.Priority) {
-			name, err := r.x.store(encodeRanks(d.Priority))
-			if err != nil {
-				return s, err
-			}
-			r.ranks, r.rankName = slices.Clone(d.Priority), name
-		}
-		j.Priority = r.rankName
+	if d.Priority != nil && slices.Equal(r.given, d.Priority) {
+		j.Priority = r.givenName
+	} else {
+		j.ranks = d.Priority
 	}
-	answer, forget, err := r.x.submit(r.kind, j)
+	p, err := r.x.submit(r.kind, j)
 	if err != nil {
 		return s, err
 	}
-	x, err := r.wait(ctx, answer)
+	x, err := r.wait(ctx, p)
 	if err != nil {
-		forget()
+		r.x.forget(p)
 		return s, err
 	}
 	if x.Error != "" {
@@ -166,19 +181,18 @@ func (r *Remote) remote(ctx context.Context, d plan.Decision) (s plan.Score, err
 	return x.score(), nil
 }
 
-// wait waits for an answer, as long as the controller's configuration says.
-func (r *Remote) wait(ctx context.Context, answer <-chan result) (result, error) {
+// wait waits for the answer of p, as long as the controller's configuration says.
+func (r *Remote) wait(ctx context.Context, p *pending) (result, error) {
 	tick := time.NewTicker(beatPeriod)
 	defer tick.Stop()
 	patience, absence := r.x.c.Patience, time.Duration(0)
 	if r.kind.IsHardware() {
 		patience, absence = r.x.c.Longest, r.x.c.Absence
 	}
-	start := r.x.c.Clock()
-	seen := start // when there was last a worker
+	seen := p.sent // when there was last a worker
 	for {
 		select {
-		case x := <-answer:
+		case x := <-p.answer:
 			return x, nil
 		case <-ctx.Done():
 			return result{}, ctx.Err()
@@ -190,7 +204,7 @@ func (r *Remote) wait(ctx context.Context, answer <-chan result) (result, error)
 				seen = now
 			}
 			switch {
-			case now-start > patience.Seconds():
+			case now-r.x.since(p) > patience.Seconds():
 				return result{}, fmt.Errorf("%w in %v", errNoAnswer, patience)
 			case seen != now && now-seen >= absence.Seconds():
 				return result{}, fmt.Errorf("%w: no worker of kind %s for %v", errNoAnswer, r.kind, absence)

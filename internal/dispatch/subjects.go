@@ -12,7 +12,7 @@ const (
 	objectBucket = "placer"
 	jobPrefix    = "jobs."    // jobs.KIND.RUN: a consumer named KIND serves it
 	resultPrefix = "results." // results.RUN
-	beatPrefix   = "workers." // workers.NAME
+	beatPrefix   = "workers." // workers.HASH, that of the worker's name
 )
 
 // Times of the protocol.

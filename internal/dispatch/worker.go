@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,7 @@ type worker struct {
 	// ready are the evaluators of the last problems, oldest first.
 	ready []*readyProblem
 	ranks map[string][]int32
+	doing map[string]int // jobs under way, by their ids: how often each
 }
 
 type readyProblem struct {
@@ -80,7 +82,7 @@ func Work(ctx context.Context, a Address, c WorkerConfig) error {
 	if c.Log == nil {
 		c.Log = func(string, ...any) {}
 	}
-	w := &worker{c: c, ranks: map[string][]int32{}}
+	w := &worker{c: c, ranks: map[string][]int32{}, doing: map[string]int{}}
 	nc, err := a.connect("placer worker "+c.Name, func(err error) { c.Log("hub: %v", err) })
 	if err != nil {
 		return err
@@ -104,10 +106,11 @@ func Work(ctx context.Context, a Address, c WorkerConfig) error {
 func (w *worker) beat(ctx context.Context) {
 	tick := time.NewTicker(beatPeriod)
 	defer tick.Stop()
+	subject := beatPrefix + objectName([]byte(w.c.Name))[:16] // a name may have blanks, a subject not
 	say := func(leaves bool) {
-		data, err := json.Marshal(beat{Worker: w.c.Name, Kinds: w.c.Kinds, Slots: w.c.Slots, Done: w.done.Load(), Leaves: leaves, Identity: w.c.Identity})
+		data, err := json.Marshal(beat{Worker: w.c.Name, Kinds: w.c.Kinds, Slots: w.c.Slots, Done: w.done.Load(), Leaves: leaves, Identity: w.c.Identity, Doing: w.underWay()})
 		if err == nil {
-			_ = w.nc.Publish(beatPrefix+w.c.Name, data) // the next one comes soon
+			_ = w.nc.Publish(subject, data) // the next one comes soon
 		}
 	}
 	for say(false); ; say(false) {
@@ -119,6 +122,26 @@ func (w *worker) beat(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// begins notes a job that is under way until the function that it returns is called.
+func (w *worker) begins(id string) (ends func()) {
+	add := func(n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.doing[id] += n; w.doing[id] == 0 {
+			delete(w.doing, id)
+		}
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// underWay returns the jobs that are.
+func (w *worker) underWay() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.doing))
 }
 
 // serve takes jobs of kind until ctx ends. A queue that is not there, because no
@@ -256,6 +279,10 @@ func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error)
 	if err := j.unpack(n); err != nil {
 		return s, err
 	}
+	if j.Ranked {
+		ranks = j.ranks
+	}
+	defer w.begins(j.ID)()
 	if m, ok := e.(measurer); ok {
 		return m.Measure(ctx, plan.Decision{Device: j.device, Priority: ranks, Fusion: j.fusion})
 	}
