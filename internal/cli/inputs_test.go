@@ -95,6 +95,7 @@ func TestMistakesLeaveNoFolder(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--for=nonsense": "unknown target",
 		"--config=" + settingsText(t, `{"format": "placer run 1", "objective": "memory", "hub": {"address": "127.0.0.1:0"}}`): "hub.address: workers evaluate step times",
+		"--config=" + settingsText(t, `{"format": "placer run 1", "robust": "p95", "hub": {"address": "127.0.0.1:0"}}`):       "hub.address: workers evaluate steps on the machine as it is",
 	} {
 		got := command(t, []string{"search", "--workload", smallGraph, "--gpus", "2", "--evaluations", "1", flag})
 		if !strings.Contains(got, want) || !strings.HasSuffix(got, "exit 2\n") {

@@ -218,8 +218,14 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 
 // hubbable reports what keeps workers of the hub that f names from evaluating the task.
 func (s *searchRun) hubbable(f *hubSettings) error {
-	if f.Address != "" && (s.task.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil) {
+	if f.Address == "" {
+		return nil
+	}
+	if s.task.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return usagef("hub.address: workers evaluate step times by the roofline model, and know neither other objectives nor the times of a graph's file")
+	}
+	if s.config.Robust != "" {
+		return usagef("hub.address: workers evaluate steps on the machine as it is, and know no quantile of --robust")
 	}
 	return nil
 }
