@@ -49,7 +49,8 @@ type touch struct {
 	was uint64
 }
 
-// loads searches for the least largest load, of the problem's own evaluator.
+// loads searches for the least largest load, of the problem's own evaluator; of more than
+// maxOps blocks it takes the start alone.
 func (e Exact) loads(ctx context.Context, p *plan.Problem, track *budget.Tracker) (*Proof, error) {
 	s := throughput.FromProblem(p)
 	s.Part = nil // single ops, however many
@@ -64,22 +65,37 @@ func (e Exact) loads(ctx context.Context, p *plan.Problem, track *budget.Tracker
 	if !score.Feasible() {
 		reached = math.Inf(1)
 	}
-	proof := &Proof{Bound: x.Bound(reached)}
-	proof.Bound = x.PackingBound(proof.Bound, min(reached, loadReach*proof.Bound), loadEffort)
-	l := newLoads(x, track, reached)
-	l.limit = e.limit(p)
+	proof := &Proof{}
+	if ctx.Err() == nil {
+		proof.Bound = x.Bound(reached)
+	}
+	if ctx.Err() == nil {
+		proof.Bound = x.PackingBound(proof.Bound, min(reached, loadReach*proof.Bound), loadEffort)
+	}
+	l := &loads{x: x, track: track, best: reached, limit: e.limit(p)}
 	l.wrong = score.Feasible() && math.Abs(score.Value-reached) > tolerance*reached
-	if !l.cut(proof.Bound) && ctx.Err() == nil {
+	switch n := x.NumBlocks(); {
+	case l.cut(proof.Bound):
+	case ctx.Err() != nil:
+		l.stopped = true
+	case n > maxOps:
+		track.Note("best found: %d ops and co-location groups are too many to search, at most %d; %s", n, maxOps, gap(track.Best(), proof.Bound))
+		return proof, nil
+	default:
+		l.begin()
 		l.place(0)
 	}
 	l.conclude(proof)
 	return proof, nil
 }
 
-func newLoads(x *throughput.Instance, track *budget.Tracker, reached float64) *loads {
+// begin makes what the search of x works with.
+func (l *loads) begin() {
+	x := l.x
 	b, d := x.NumBlocks(), x.NumDevices()
-	l := &loads{x: x, track: track, order: connected(x), rest: make([]float64, b+1), sizes: make([]int64, b+1), device: make([]uint8, b),
-		seen: make([]uint64, len(x.Nets)), load: make([]float64, d), bytes: make([]int64, d), used: make([]int, d), marks: make([]int, b), best: reached}
+	l.order, l.rest, l.sizes = connected(x), make([]float64, b+1), make([]int64, b+1)
+	l.device, l.marks, l.seen = make([]uint8, b), make([]int, b), make([]uint64, len(x.Nets))
+	l.load, l.bytes, l.used = make([]float64, d), make([]int64, d), make([]int, d)
 	for range b {
 		l.before = append(l.before, make([]float64, d))
 	}
@@ -87,7 +103,6 @@ func newLoads(x *throughput.Instance, track *budget.Tracker, reached float64) *l
 		i := l.order[k]
 		l.rest[k], l.sizes[k] = l.rest[k+1]+shortest(x, i), l.sizes[k+1]+x.Size[i]
 	}
-	return l
 }
 
 func shortest(x *throughput.Instance, b int32) float64 {

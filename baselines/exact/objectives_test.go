@@ -69,6 +69,85 @@ func TestLargestLoadAgainstExhaustiveSearch(t *testing.T) {
 	}
 }
 
+// Graphs of more blocks than are searched have the start, and a note that says so.
+func TestLargestLoadOfManyOps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	cases, declined := 0, 0
+	for k := range 40 {
+		s, err := throughputtest.Random(rng, 160)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := throughput.NewEvaluator(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cases == 6 || e.Instance().NumBlocks() <= maxOps {
+			continue
+		}
+		cases++
+		p := &plan.Problem{Graph: s.Graph, Machine: s.Machine, Evaluator: e, Objective: plan.Throughput, Seed: uint64(k)}
+		out, proof, err := Exact{Nodes: 1000}.Solve(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if proof.Nodes > 0 || out.Evaluations != 1 {
+			t.Errorf("case %d: %d nodes, %d evaluations, want the start alone", k, proof.Nodes, out.Evaluations)
+		}
+		if strings.Contains(out.Notes[0], "too many to search, at most 64") && !proof.Optimal {
+			declined++
+		}
+	}
+	if cases < 6 || declined < 3 {
+		t.Errorf("%d cases, %d declined", cases, declined)
+	}
+}
+
+// stoppedBy ends a search at its first evaluation.
+type stoppedBy struct {
+	*throughput.Evaluator
+	stop context.CancelFunc
+}
+
+func (s stoppedBy) Evaluate(d plan.Decision) plan.Score {
+	defer s.stop()
+	return s.Evaluator.Evaluate(d)
+}
+
+// A search that is stopped before it branches has proven nothing.
+func TestLargestLoadStopped(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 22))
+	stopped := 0
+	for k := range 40 {
+		s, err := throughputtest.Random(rng, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := throughput.NewEvaluator(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		p := &plan.Problem{Graph: s.Graph, Machine: s.Machine, Evaluator: stoppedBy{e, stop}, Objective: plan.Throughput, Seed: uint64(k)}
+		out, proof, err := Exact{}.Solve(ctx, p)
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Score.Value == 0 {
+			continue // no load is lower
+		}
+		if proof.Optimal || proof.Impossible || !strings.Contains(out.Notes[0], "stopped after 0 nodes") {
+			t.Errorf("case %d: %+v, %q", k, proof, out.Notes)
+		} else {
+			stopped++
+		}
+	}
+	if stopped == 0 {
+		t.Error("none was stopped")
+	}
+}
+
 // By peak memory the search finds and proves the lowest peak under the problem's
 // scheduler.
 func TestPeakAgainstExhaustiveSearch(t *testing.T) {
