@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"placer/graph"
 	"placer/graph/formats/times"
+	"placer/hw"
 	"placer/sim/throughput"
 	"placer/sim/throughput/throughputtest"
 )
@@ -85,6 +88,44 @@ func TestStopsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := Solve(ctx, s, Default()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// chainOn returns a chain of n ops on n devices that all differ: the k-th op takes a second
+// on the k-th, and ten elsewhere.
+func chainOn(t *testing.T, n int) throughput.Source {
+	t.Helper()
+	b := graph.NewBuilder("a chain")
+	s := throughput.Source{Machine: &hw.Machine{Name: "a test"}}
+	for k := range n {
+		var in []graph.TensorID
+		if k > 0 {
+			in = []graph.TensorID{graph.TensorID(k - 1)}
+		}
+		b.Op(graph.Op{Name: fmt.Sprint("op", k), Kind: "Layer", Forward: graph.None, Resident: 1}, in, graph.Tensor{Bytes: 8, Resident: true})
+		seconds := slices.Repeat([]float64{10}, n)
+		seconds[k] = 1
+		s.Seconds, s.Transfer = append(s.Seconds, seconds), append(s.Transfer, 0.01)
+		s.Machine.Devices = append(s.Machine.Devices, hw.Device{Name: fmt.Sprint("gpu:", k), Kind: hw.GPU, Memory: 1 << 40})
+	}
+	var err error
+	if s.Graph, err = b.Build(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestManyKinds: twelve devices that all differ are told apart, more are an error that
+// says what the limit is of.
+func TestManyKinds(t *testing.T) {
+	for _, n := range []int{2, 8, 9, 12} {
+		r, err := Solve(t.Context(), chainOn(t, n), Default())
+		if err != nil || !r.Optimal || r.Seconds > 1.03 {
+			t.Errorf("%d kinds: %+v, %v: want one op on each device", n, r, err)
+		}
+	}
+	if _, err := Solve(t.Context(), chainOn(t, 13), Default()); err == nil || !strings.Contains(err.Error(), "13 devices of 13 kinds can be in use in more than 4096 ways") {
+		t.Errorf("13 kinds: %v", err)
 	}
 }
 

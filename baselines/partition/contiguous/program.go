@@ -2,6 +2,7 @@ package contiguous
 
 import (
 	"context"
+	"fmt"
 	"math"
 )
 
@@ -35,7 +36,9 @@ type program struct {
 	cut     float64
 	count   []int32 // [nets] blocks in the difference
 	path    []step
+	before  []float64 // [path,C] compute before each step
 	pairs   int64
+	looked  int64 // at the context, after so many pairs
 }
 
 // step is a downset on the walk's path.
@@ -43,25 +46,19 @@ type step struct {
 	at, next int32 // downset, and the growth to try next
 	block    int32 // added to come here; -1 at the start
 	cut      float64
-	compute  [maxClasses]float64
 }
 
-// maxClasses bounds C, and maxStates the numbers of devices in use.
-const (
-	maxClasses = 8
-	maxStates  = 4096
-)
+// maxStates bounds in how many ways devices can be in use, of which a row of the table has
+// an entry each. It is reached by twelve devices that all differ.
+const maxStates = 4096
 
-// newProgram prepares the program; ok is false when the classes are too many.
-func newProgram(b *blocks, l *lattice, limit float64) (p *program, ok bool) {
-	p = &program{b: b, l: l, limit: limit, states: 1, count: make([]int32, len(b.Nets)), compute: make([]float64, len(b.Classes))}
-	if len(b.Classes) > maxClasses {
-		return nil, false
-	}
+// newProgram prepares the program. It reports devices of too many kinds.
+func newProgram(b *blocks, l *lattice, limit float64) (*program, error) {
+	p := &program{b: b, l: l, limit: limit, states: 1, count: make([]int32, len(b.Nets)), compute: make([]float64, len(b.Classes))}
 	for _, c := range b.Classes {
 		p.stride = append(p.stride, p.states)
 		if p.states *= len(c.Devices) + 1; p.states > maxStates {
-			return nil, false
+			return nil, fmt.Errorf("contiguous splits: %d devices of %d kinds can be in use in more than %d ways, which is as many as are told apart", b.NumDevices(), len(b.Classes), maxStates)
 		}
 	}
 	for s := range p.states {
@@ -84,7 +81,7 @@ func newProgram(b *blocks, l *lattice, limit float64) (p *program, ok bool) {
 			p.work[i] = p.work[l.to[k]] + b.Classes[0].Seconds[l.block[k]]
 		}
 	}
-	return p, true
+	return p, nil
 }
 
 // room fills left: a device of class c with less than limit to do takes at most
@@ -113,12 +110,17 @@ func (p *program) room() {
 	}
 }
 
+// lookEvery is how many entries of the table are looked at between two looks at the context.
+const lookEvery = 1 << 22
+
 // run fills the table. ok is false if ctx ended before.
 func (p *program) run(ctx context.Context) (ok bool) {
 	p.best[0] = 0
 	for i := range int32(p.l.size()) {
-		if i&255 == 0 && ctx.Err() != nil {
-			return false
+		if i&255 == 0 || (p.pairs-p.looked)*int64(p.states) > lookEvery {
+			if p.looked = p.pairs; ctx.Err() != nil {
+				return false
+			}
 		}
 		p.live = p.live[:0]
 		for s := range int32(p.states) {
@@ -140,6 +142,7 @@ func (p *program) walk(i int32) {
 	p.path = append(p.path[:0], step{at: i, next: p.l.at[i], block: -1})
 	p.bytes, p.cut = 0, 0
 	clear(p.compute)
+	p.before = append(p.before[:0], p.compute...)
 	for len(p.path) > 0 {
 		top := &p.path[len(p.path)-1]
 		if top.next == p.l.at[top.at+1] {
@@ -154,8 +157,7 @@ func (p *program) walk(i int32) {
 		}
 		p.stamp[to] = i + 1
 		x := step{at: to, next: p.l.at[to], block: p.l.block[k], cut: p.cut}
-		copy(x.compute[:], p.compute)
-		p.path = append(p.path, x)
+		p.path, p.before = append(p.path, x), append(p.before, p.compute...)
 		p.add(x.block)
 		if !p.offer(to) { // no larger difference can be a stage either
 			p.path[len(p.path)-1].next = p.l.at[to+1]
@@ -182,15 +184,16 @@ func (p *program) add(b int32) {
 
 // back leaves the top of the path.
 func (p *program) back(top *step) {
+	last := len(p.before) - len(p.compute)
 	if b := top.block; b >= 0 {
-		copy(p.compute, top.compute[:])
+		copy(p.compute, p.before[last:])
 		p.cut = top.cut
 		p.bytes -= p.b.Size[b]
 		for _, e := range p.b.NetsOf[b] {
 			p.count[e]--
 		}
 	}
-	p.path = p.path[:len(p.path)-1]
+	p.path, p.before = p.path[:len(p.path)-1], p.before[:last]
 }
 
 // offer makes the difference the last stage of downset to, on every class. It

@@ -3,7 +3,6 @@ package contiguous
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -125,9 +124,9 @@ func solve(ctx context.Context, s throughput.Source, c Config) (*Result, error) 
 
 // improve runs the program on one lattice and keeps what is better.
 func (r *Result) improve(ctx context.Context, b *blocks, l *lattice) error {
-	p, ok := newProgram(b, l, r.Seconds)
-	if !ok {
-		return fmt.Errorf("contiguous splits: %d devices of %d kinds are too many different ones", b.NumDevices(), len(b.Classes))
+	p, err := newProgram(b, l, r.Seconds)
+	if err != nil {
+		return err
 	}
 	done := p.run(ctx)
 	r.Pairs += p.pairs
