@@ -50,6 +50,9 @@ func (s *Simulator) peak(score plan.Score) plan.Score {
 	return score
 }
 
+// Contention returns how transfers share links.
+func (p Peak) Contention() Contention { return p.s.Contention() }
+
 // Clone returns an evaluator for another goroutine.
 func (p Peak) Clone() plan.Evaluator { return Peak{newSimulator(&p.s.tables)} }
 

@@ -11,6 +11,7 @@ import (
 
 	"placer/internal/jsonx"
 	"placer/plan"
+	"placer/sim"
 	"placer/units"
 )
 
@@ -53,14 +54,18 @@ func (x placement) score() plan.Score { return plan.Score{Value: x.Seconds, Over
 
 func (s *tuneState) score() plan.Score { return s.Best.score() }
 
-// key names what a run depends on. The evaluator is there by its op times: how it makes
-// steps of them is not known here.
+// key names what a run depends on. The evaluator is there by its op times and, where it is
+// not the simulator's default, by how transfers share links.
 func (t Tuner) key(p *plan.Problem) (string, error) {
 	h := sha256.New()
 	if err := t.Policy.Write(h); err != nil {
 		return "", err
 	}
-	if err := json.NewEncoder(h).Encode([]any{t.Config.settings(), p.Graph.Hash(), p.Machine, p.Seed, p.Priority, p.Fusion, p.Objective.Normal()}); err != nil {
+	parts := []any{t.Config.settings(), p.Graph.Hash(), p.Machine, p.Seed, p.Priority, p.Fusion, p.Objective.Normal()}
+	if s, ok := p.Evaluator.(interface{ Contention() sim.Contention }); ok && s.Contention() != sim.Default().Contention {
+		parts = append(parts, s.Contention().String())
+	}
+	if err := json.NewEncoder(h).Encode(parts); err != nil {
 		return "", fmt.Errorf("finetune: %w", err)
 	}
 	for d := range p.Machine.NumDevices() {
@@ -87,7 +92,7 @@ func (r *tuning) snapshot() *TuneState {
 func (r *tuning) restore(ctx context.Context, key string) error {
 	from := *r.From
 	if from.Key != key {
-		return errors.New("finetune: the state is that of another graph, machine, policy, seed or configuration, or of other op times, or an earlier version of this program wrote it: begin anew")
+		return errors.New("finetune: the state is that of another graph, machine, policy, seed or configuration, or of other op times or another contention, or an earlier version of this program wrote it: begin anew")
 	}
 	if from.Step < 1 || from.Step > r.Config.Steps {
 		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"placer/plan"
+	"placer/sim"
 )
 
 // TestResumedTuningEndsTheSame: a run taken up from the file of any step ends with
@@ -61,6 +62,11 @@ func TestResumedTuningEndsTheSame(t *testing.T) {
 	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &slower); err == nil || !strings.Contains(err.Error(), "op times") {
 		t.Errorf("a state of other op times: %v", err)
 	}
+	apart := *p
+	apart.Evaluator = otherLinks{p.Evaluator}
+	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &apart); err == nil || !strings.Contains(err.Error(), "another contention") {
+		t.Errorf("a state of another contention: %v", err)
+	}
 	s.Tied = s.Tied[1:]
 	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), p); err == nil {
 		t.Error("a state with a logit missing was taken up")
@@ -69,6 +75,11 @@ func TestResumedTuningEndsTheSame(t *testing.T) {
 		t.Error("a state of another format was read")
 	}
 }
+
+// otherLinks says that transfers never wait.
+type otherLinks struct{ plan.Evaluator }
+
+func (otherLinks) Contention() sim.Contention { return sim.Uncontended }
 
 // otherTimes takes twice as long for the last op.
 type otherTimes struct{ plan.Evaluator }
