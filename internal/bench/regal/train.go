@@ -75,8 +75,11 @@ func Train(ctx context.Context, c Config, t Training, host bench.Host) error {
 	if t.Imitate > 0 && !c.synthetic() {
 		return bench.ConfigErrorf("--train-imitate is for --task synthetic: the rule is one for run times without a memory limit")
 	}
-	if err := t.Validate(); err != nil || t.Graphs < 1 || t.Steps < 1 || t.Every < 1 {
-		return bench.ConfigErrorf("training of %d steps on %d graphs, saved every %d: %v", t.Steps, t.Graphs, t.Every, err)
+	if t.Graphs < 1 || t.Steps < 1 || t.Every < 1 {
+		return bench.ConfigErrorf("--train-steps %d --train-graphs %d --train-save %d: want at least 1", t.Steps, t.Graphs, t.Every)
+	}
+	if err := t.Validate(); err != nil {
+		return bench.ConfigError{Err: err}
 	}
 	policy, err := t.policy(c.Devices, c.Seed)
 	if err != nil {
@@ -86,6 +89,11 @@ func Train(ctx context.Context, c Config, t Training, host bench.Host) error {
 	if err != nil {
 		return err
 	}
+	folder, err := fsx.OpenFolder(t.Folder)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
 	trainer := gnn.NewTrainer(policy, t.Training, graphs, graph, c.Seed)
 	checkpoint := filepath.Join(t.Folder, checkpointFile)
 	if err := restore(trainer, checkpoint); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"placer/baselines/regal/rivals"
 	"placer/internal/bench"
+	"placer/internal/fsx"
 )
 
 // short is a training of few steps into folder.
@@ -64,6 +65,30 @@ func TestTrain(t *testing.T) {
 	var log strings.Builder
 	if err := Train(context.Background(), small(), short(folder, 3), host(&log)); err == nil || !strings.Contains(err.Error(), checkpointFile) {
 		t.Errorf("a broken checkpoint: %v", err)
+	}
+}
+
+// A training that cannot be meant is refused with its flags, and a folder is one training's
+// at a time.
+func TestTrainErrors(t *testing.T) {
+	how := short(t.TempDir(), 0)
+	var log strings.Builder
+	var wrong bench.ConfigError
+	if err := Train(t.Context(), small(), how, host(&log)); !errors.As(err, &wrong) || err.Error() != "--train-steps 0 --train-graphs 1 --train-save 50: want at least 1" {
+		t.Errorf("no steps: %v", err)
+	}
+	how.Steps, how.Batch = 1, 0
+	if err := Train(t.Context(), small(), how, host(&log)); !errors.As(err, &wrong) || strings.Contains(err.Error(), "nil") {
+		t.Errorf("no graphs in a step: %v", err)
+	}
+	how.Batch = 1
+	other, err := fsx.OpenFolder(how.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := Train(t.Context(), small(), how, host(&log)); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a folder that another training has: %v", err)
 	}
 }
 
