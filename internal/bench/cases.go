@@ -2,6 +2,9 @@ package bench
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"placer/graph/fuse"
 	"placer/hw"
 	"placer/internal/compare"
 	"placer/placer/methods"
@@ -50,6 +54,37 @@ func nameOf(name string) (string, error) {
 // Loader reads the graph and the machine of a case.
 type Loader func(compare.Case) (problem.Source, *hw.Machine, error)
 
+// SameInputs is load that refuses a case which stands for something else than when the
+// comparison of j began.
+func SameInputs(j *compare.Journal, load Loader) Loader {
+	return func(c compare.Case) (problem.Source, *hw.Machine, error) {
+		s, m, err := load(c)
+		if err != nil {
+			return s, m, err
+		}
+		times, err := timesHash(s)
+		if err != nil {
+			return s, m, err
+		}
+		return s, m, j.SameInputs(compare.Inputs{Case: c.Name(), Graph: s.Graph.Hash(), Machine: m.Hash(), Times: times})
+	}
+}
+
+// timesHash identifies the op times that the file of s brings; empty where it brings none.
+func timesHash(s problem.Source) (string, error) {
+	h := sha256.New()
+	var err error
+	switch {
+	case s.Times != nil:
+		err = s.Times.Write(h)
+	case s.Seconds != nil:
+		err = binary.Write(h, binary.LittleEndian, s.Seconds)
+	default:
+		return "", nil
+	}
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
 // Cases runs the trials of a comparison. It loads cases when they are needed and
 // lets them go when their last trial has ended.
 type Cases struct {
@@ -72,6 +107,7 @@ type caseEntry struct {
 	source           problem.Source
 	machine          *hw.Machine
 	placement, whole *problem.Problem
+	rules            *fuse.Rules            // of the graph, nil before they are needed
 	tight            map[plan.Tasks]float64 // the tightest bounds, by task
 }
 
@@ -116,14 +152,23 @@ func (e *caseEntry) problem(p *problem.Problem) *problem.Problem {
 	return &own
 }
 
+// fusion returns what may be fused in the graph of e, which is loaded.
+func (e *caseEntry) fusion() *fuse.Rules {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.rules == nil {
+		e.rules = fuse.NewRules(e.placement.Graph)
+	}
+	return e.rules
+}
+
 // Ended lets the case go when none of its trials is left.
 func (x *Cases) Ended(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e := x.entries[name]; e.left > 1 {
-		e.left--
-	} else if !x.keep {
-		e.source, e.machine, e.placement, e.whole = problem.Source{}, nil, nil, nil
+	e := x.entries[name]
+	if e.left--; e.left == 0 && !x.keep {
+		e.source, e.machine, e.placement, e.whole, e.rules = problem.Source{}, nil, nil, nil, nil
 	}
 }
 
@@ -158,7 +203,7 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 		out, err = x.place(ctx, e, p.Problem, m, factor, cell.Seed, clock, recorder)
 	}
 	t.Seconds = clock()
-	t.LowerBound = x.bound(e, p)
+	t.LowerBound = x.bound(ctx, e, p)
 	if err != nil {
 		if ctx.Err() != nil {
 			return t, ctx.Err()
@@ -269,8 +314,9 @@ func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clo
 	return &plan.Outcome{Decision: best.Decision, Score: best.Score, Evaluations: found.Evaluations}, nil
 }
 
-// bound returns the bound of p, a problem of e, at its tightest.
-func (x *Cases) bound(e *caseEntry, p *problem.Problem) float64 {
+// bound returns the bound of p, a problem of e, at its tightest. When ctx ends, which ends
+// the trial too, it may be looser.
+func (x *Cases) bound(ctx context.Context, e *caseEntry, p *problem.Problem) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.tight == nil {
@@ -278,7 +324,7 @@ func (x *Cases) bound(e *caseEntry, p *problem.Problem) float64 {
 	}
 	b, ok := e.tight[p.Tasks]
 	if !ok {
-		p.Tighten(context.Background())
+		p.Tighten(ctx)
 		b = p.Bound
 		e.tight[p.Tasks] = b
 	}

@@ -90,6 +90,34 @@ func TestGoBenches(t *testing.T) {
 	}
 }
 
+// TestCasesAreReleased: a case is let go when its last trial has ended, though some ended in
+// an earlier run.
+func TestCasesAreReleased(t *testing.T) {
+	m := compare.Matrix{Format: compare.MatrixFormat, Methods: []string{"single", "human"}, Against: "single", Scheduler: "fifo", Evaluations: 1, Seeds: []uint64{1, 2},
+		Cases: []compare.Case{{Workload: "rnnlm:layers=2,unroll=3", GPU: "v100", GPUs: 2}}}
+	j, err := compare.Create(filepath.Join(t.TempDir(), "c"), &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	first := m
+	first.Seeds = m.Seeds[:1]
+	for _, part := range []*compare.Matrix{&first, &m} {
+		cases := NewCases(part, builtIn, still)
+		if _, err := Run(t.Context(), part, &m, j, 1, cases, NewComparison, Host{Log: func(string, ...any) {}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range cases.entries {
+			if e.placement != nil || e.source.Graph != nil || e.left != 0 {
+				t.Errorf("after %d seeds the graph is still there, %d trials are left", len(part.Seeds), e.left)
+			}
+		}
+	}
+	if len(j.Trials()) != 4 {
+		t.Errorf("%d trials, want 4", len(j.Trials()))
+	}
+}
+
 // TestGoBenchFlags: a workload or machine that is not of the experiment is a
 // mistake, and those named are all that run.
 func TestGoBenchFlags(t *testing.T) {

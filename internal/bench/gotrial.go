@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"placer/baselines/rules"
 	"placer/baselines/search/anneal"
@@ -25,23 +24,11 @@ const annealingFactor = 20
 type goTrials struct {
 	*Cases
 	experiment GO
-	mu         sync.Mutex
-	rules      map[string]*fuse.Rules // by case
 }
 
 // Trials returns what runs the trials of m.
 func (g GO) Trials(m *compare.Matrix, load Loader, clock func() float64) Trials {
-	return &goTrials{Cases: NewCases(m, load, clock), experiment: g, rules: map[string]*fuse.Rules{}}
-}
-
-// rulesOf returns what may be fused in a graph.
-func (b *goTrials) rulesOf(name string, p *problem.Problem) *fuse.Rules {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rules[name] == nil {
-		b.rules[name] = fuse.NewRules(p.Graph)
-	}
-	return b.rules[name]
+	return &goTrials{Cases: NewCases(m, load, clock), experiment: g}
 }
 
 // attempt is one trial as it runs.
@@ -63,9 +50,8 @@ func (b *goTrials) Trial(ctx context.Context, cell compare.Cell) (t compare.Tria
 		return t, err
 	}
 	start := b.clock()
-	a := &attempt{ctx: ctx, task: e.problem(e.placement), budget: b.m.Budget(), seed: cell.Seed, clock: func() float64 { return b.clock() - start }}
+	a := &attempt{ctx: ctx, task: e.problem(e.placement), rules: e.fusion(), budget: b.m.Budget(), seed: cell.Seed, clock: func() float64 { return b.clock() - start }}
 	a.recorder = &compare.Recorder{Clock: a.clock}
-	a.rules = b.rulesOf(cell.Case, a.task)
 	d, kind, err := b.experiment.trial(a, cell.Method)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -17,7 +17,7 @@ import (
 // Trials runs the cells of a matrix.
 type Trials interface {
 	Trial(ctx context.Context, c compare.Cell) (compare.Trial, error) // a compare.Do
-	Ended(name string)                                                // is told of each case whose trial has ended
+	Ended(name string)                                                // is told of each case whose trial has ended, before this run or in it
 }
 
 // Tables is what trials came to, in the forms of a comparison's folder.
@@ -50,6 +50,15 @@ func (c Comparison) WriteCSV(w io.Writer) error { return report.WriteComparisonC
 func Run(ctx context.Context, m, whole *compare.Matrix, j *compare.Journal, workers int, trials Trials, tables func(*compare.Comparison) Tables, host Host) (Tables, error) {
 	if workers < 1 {
 		return nil, ConfigErrorf("--workers %d: want at least 1", workers)
+	}
+	cells := map[compare.Cell]bool{}
+	for _, c := range m.Cells() {
+		cells[c] = true
+	}
+	for _, t := range j.Trials() { // of m, as the folder may have others
+		if cells[t.Cell] {
+			trials.Ended(t.Case)
+		}
 	}
 	stopped := compare.Run(ctx, m, j, workers, trials.Trial, func(t *compare.Trial, done, all int) {
 		trials.Ended(t.Case)

@@ -55,7 +55,7 @@ func (c *console) goBenchCommand(b bench.GO, short, long string) *cobra.Command 
 				return err
 			}
 			defer j.Close()
-			doc, stopped := bench.Run(cmd.Context(), m, whole, j, workers, b.Trials(m, c.loadCase, c.clock), b.Tables, c.bench())
+			doc, stopped := bench.Run(cmd.Context(), m, whole, j, workers, b.Trials(m, bench.SameInputs(j, c.loadCase), c.clock), b.Tables, c.bench())
 			return c.printTables(&form, doc, j.Dir(), stopped, "the same command with --out")
 		},
 	}

@@ -109,7 +109,7 @@ func (c *console) compare(ctx context.Context, cmd *cobra.Command, f *compareFla
 		return err
 	}
 	defer j.Close()
-	doc, stopped := bench.Run(ctx, m, m, j, f.workers, bench.NewCases(m, c.loadCase, c.clock), bench.NewComparison, c.bench())
+	doc, stopped := bench.Run(ctx, m, m, j, f.workers, bench.NewCases(m, bench.SameInputs(j, c.loadCase), c.clock), bench.NewComparison, c.bench())
 	if err := c.printTables(&f.form, doc, j.Dir(), stopped, "placer compare --resume"); err != nil || f.html == "" {
 		return err
 	}

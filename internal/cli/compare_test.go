@@ -1,11 +1,49 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 
 	"placer/internal/compare"
+	"placer/workloads"
 )
+
+// A comparison goes on with the graph that it began with and no other.
+func TestResumedComparisonOfAnotherGraph(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file := func(unroll string) {
+		g, err := workloads.Build("rnnlm:layers=1,unroll=" + unroll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := g.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("g.json", text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume := []string{"compare", "--resume", "c", "-q", "--workers", "1", "--csv"}
+	file("2")
+	command(t, []string{"compare", "--graph", "g.json", "--gpus", "2", "--methods", "human,single", "--seeds", "1", "--evaluations", "1", "--out", "c", "-q", "--workers", "1"})
+	whole := command(t, resume)
+	trials := read(t, "c", compare.TrialsFile)
+	if err := os.WriteFile("c/"+compare.TrialsFile, trials[:bytes.IndexByte(trials, '\n')+1], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file("3")
+	if got := command(t, resume); !strings.Contains(got, "single on g.json on p100x2, seed 1: another graph than when the comparison in c began: restore") || !strings.HasSuffix(got, "exit 1\n") {
+		t.Error(got)
+	}
+	file("2")
+	if got := command(t, resume); strings.Count(got, "\n") != strings.Count(whole, "\n") || strings.Contains(got, "exit") {
+		t.Errorf("%s\nwant %s", got, whole)
+	}
+}
 
 // The method "search" of a comparison is what search does where nothing else is
 // asked for: all tasks, the same step and the same bound.

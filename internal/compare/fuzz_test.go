@@ -22,10 +22,10 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(text, []byte(`{"case":"w0 on p100x2","method":"human","seed":1}`+"\n{"))
-	f.Fuzz(func(t *testing.T, matrix, trials []byte) {
+	f.Add(text, []byte(`{"case":"w0 on p100x2","method":"human","seed":1}`+"\n{"), []byte(`{"case":"w0 on p100x2","graph_hash":"g"}`+"\n{"))
+	f.Fuzz(func(t *testing.T, matrix, trials, inputs []byte) {
 		dir := t.TempDir()
-		for name, text := range map[string][]byte{compare.MatrixFile: matrix, compare.TrialsFile: trials} {
+		for name, text := range map[string][]byte{compare.MatrixFile: matrix, compare.TrialsFile: trials, compare.InputsFile: inputs} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -28,6 +28,7 @@ type Journal struct {
 	dir    string
 	folder io.Closer // claimed
 	trials *fsx.Lines
+	inputs *inputs
 	done   map[Cell]bool
 	known  []Trial
 }
@@ -108,7 +109,23 @@ func open(dir string, folder io.Closer) (_ *Journal, err error) {
 		folder.Close()
 		return nil, err
 	}
+	if j.inputs, err = openInputs(j.path(InputsFile)); err != nil {
+		return nil, errors.Join(err, j.trials.Close(), folder.Close())
+	}
 	return j, nil
+}
+
+// SameInputs keeps what a case stands for when it is told first, and from then on reports
+// a case that stands for something else. It may be called at once from several goroutines.
+func (j *Journal) SameInputs(in Inputs) error {
+	was, err := j.inputs.hold(in)
+	if err != nil {
+		return err
+	}
+	if other := in.differs(was); other != "" {
+		return fmt.Errorf("%s than when the comparison in %s began: restore what it was, or begin another comparison", other, j.dir)
+	}
+	return nil
 }
 
 // Grow makes the comparison in the folder m, which is to have all cells of the
@@ -146,6 +163,8 @@ func (j *Journal) Write(name string, write func(io.Writer) error) error {
 }
 
 // Close closes the journal.
-func (j *Journal) Close() error { return errors.Join(j.trials.Close(), j.folder.Close()) }
+func (j *Journal) Close() error {
+	return errors.Join(j.trials.Close(), j.inputs.close(), j.folder.Close())
+}
 
 func (j *Journal) path(name string) string { return filepath.Join(j.dir, name) }

@@ -134,6 +134,8 @@ func TestOpenErrors(t *testing.T) {
 		{"wrong trial", compare.TrialsFile, `{"case":"w9 on p100x2","method":"human","seed":1}` + "\n", "w9 on p100x2 with seed 1 is not of this comparison"},
 		{"second trial", compare.TrialsFile, strings.Repeat(`{"case":"w0 on p100x2","method":"human","seed":1}`+"\n", 2), "line 2: a second trial"},
 		{"broken trial", compare.TrialsFile, "{}}\n", "line 1: "},
+		{"broken inputs", compare.InputsFile, "{\"graph\":1}\n", "inputs.jsonl: line 1: "},
+		{"second inputs", compare.InputsFile, strings.Repeat(`{"case":"w0 on p100x2"}`+"\n", 2), "line 2: w0 on p100x2 a second time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
