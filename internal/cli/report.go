@@ -271,10 +271,11 @@ func (c *console) reportComparison(path, output string) error {
 	if err := search.ReadDocument(path, &doc); err != nil {
 		return err
 	}
-	if doc.Format != compare.Format {
-		return fmt.Errorf("%s: format is %q, want %q", path, doc.Format, compare.Format)
+	now, err := doc.Current()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return c.writePage(output, func(w io.Writer) error { return web.WriteComparison(w, &doc) })
+	return c.writePage(output, func(w io.Writer) error { return web.WriteComparison(w, now) })
 }
 
 // reportPretraining writes the page of the event files in dir.

@@ -33,7 +33,7 @@ func show(x any) any {
 }
 
 // Audit recomputes every aggregate of a comparison's JSON document from its
-// matrix and trials. checked counts the figures compared.
+// matrix and trials, as the document's version defines them. checked counts the figures compared.
 func Audit(data []byte) (found []Mismatch, checked int, err error) {
 	var c Comparison
 	if err := jsonx.Decode(data, &c); err != nil {
@@ -52,7 +52,11 @@ func Audit(data []byte) (found []Mismatch, checked int, err error) {
 		}
 		delete(cells, t.Cell)
 	}
-	again, err := json.Marshal(Summarise(c.Matrix, c.Trials))
+	computed := Summarise(c.Matrix, c.Trials)
+	if c.Format == format1 {
+		computed.asFormat1()
+	}
+	again, err := json.Marshal(computed)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -7,9 +7,6 @@ import (
 	"placer/plan"
 )
 
-// Format names the version of Comparison as a JSON document.
-const Format = "placer compare 1"
-
 // Comparison is the result of a comparison. Trials are the facts; rows and
 // totals follow from them and from the matrix (Summarise).
 type Comparison struct {
@@ -56,12 +53,12 @@ type row struct {
 // total is one method over all cases.
 type total struct {
 	Method string `json:"method"`
-	Cases  int    `json:"cases"`  // with a reduction
-	Failed int    `json:"failed"` // cases without
+	Cases  int    `json:"cases"`  // with a reduction: those that the reference and the method fit
+	Failed int    `json:"failed"` // cases on which the method's median does not fit
 	// Reduction is 1 less the geometric mean over cases of the ratio of medians.
 	Reduction *float64 `json:"reduction"`
 	// Wins, ties and losses count seeds on cases: a difference of less than
-	// TieShare is a tie, what fits beats what does not.
+	// tieShare is a tie, what fits beats what does not. Where neither fits nothing counts.
 	Wins   int `json:"wins"`
 	Ties   int `json:"ties"`
 	Losses int `json:"losses"`
@@ -222,8 +219,10 @@ func (s *totalSum) add(r *row, ours, reference []Trial) {
 			}
 		}
 	}
-	if r.Reduction == nil {
+	if r.Median == nil {
 		s.t.Failed++
+	}
+	if r.Reduction == nil {
 		return
 	}
 	s.t.Cases++
@@ -235,6 +234,7 @@ func (s *totalSum) add(r *row, ours, reference []Trial) {
 
 func (s *totalSum) score(ours, theirs float64) {
 	switch {
+	case math.IsInf(ours, 1) && math.IsInf(theirs, 1):
 	case ours == theirs || math.Abs(ours-theirs) < tieShare*theirs && !math.IsInf(theirs, 1):
 		s.t.Ties++
 	case ours < theirs:

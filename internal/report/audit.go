@@ -18,10 +18,10 @@ func Audit(data []byte) (found []compare.Mismatch, checked int, err error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, 0, err
 	}
-	switch head.Format {
-	case compare.Format:
+	switch {
+	case compare.IsFormat(head.Format):
 		return compare.Audit(data)
-	case SearchFormat:
+	case head.Format == SearchFormat:
 		return auditSearch(data)
 	}
 	return nil, 0, fmt.Errorf("format is %q, want %q or %q", head.Format, compare.Format, SearchFormat)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"placer/internal/compare"
 	"placer/internal/report"
 )
 
@@ -47,9 +48,48 @@ func TestAuditOfRecordedSearches(t *testing.T) {
 	}
 }
 
+// The recorded comparisons agree with their own times, those of the first format by its
+// counts. Read today, a case on which the reference alone fails is no failure of others.
+func TestAuditOfRecordedComparisons(t *testing.T) {
+	paths, err := filepath.Glob("../../experiments/*/compare.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const figure6 = "../../experiments/go-figure6/run/compare.json"
+	for _, path := range append(paths, figure6, "../../experiments/go-table3/run/compare.json") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, checked, err := report.Audit(data); err != nil || len(found) > 0 || checked < 500 {
+			t.Errorf("%s: %d checked, found %v, error %v", path, checked, found, err)
+		}
+		if path != figure6 {
+			continue
+		}
+		var c compare.Comparison
+		if err := json.Unmarshal(data, &c); err != nil {
+			t.Fatal(err)
+		}
+		now, err := c.Current()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range now.Totals {
+			want := 0
+			if x.Method == c.Matrix.Against { // does not fit one GPU six times
+				want = 6
+			}
+			if x.Failed != want || x.Cases != 12 {
+				t.Errorf("%s: %d failed, %d cases, want %d and 12", x.Method, x.Failed, x.Cases, want)
+			}
+		}
+	}
+}
+
 func TestAuditErrors(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
-		{`{"format": "placer plan 1"}`, `format is "placer plan 1", want "placer compare 1" or "placer search 1"`},
+		{`{"format": "placer plan 1"}`, `format is "placer plan 1", want "placer compare 2" or "placer search 1"`},
 		{`{"format": "placer search 1"}`, "the document has no rows"},
 		{`{"format": "placer search 1", "rws": []}`, `unknown field "rws"`},
 		{``, "unexpected end of JSON input"},

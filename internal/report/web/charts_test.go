@@ -81,6 +81,42 @@ func TestComparisonPage(t *testing.T) {
 	}
 }
 
+// TestComparisonPastTheReference: where the reference has no placement, the sentence is
+// about the other cases, and says which method is best there.
+func TestComparisonPastTheReference(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		reference []float64 // by case; 0: does not fit
+		ours      []float64
+		want      string
+	}{
+		{"one case", []float64{4, 0}, []float64{3, 1}, "Over the 1 of 2 cases on which a has a placement b comes out best: 25.0% shorter than a in the geometric mean of medians; it wins 2, ties 0 and loses 0."},
+		{"worse there", []float64{4, 0}, []float64{5, 1}, "b comes out best: 25.0% longer than a in the geometric mean of medians; it wins 1, ties 0 and loses 1."},
+		{"no case", []float64{0, 0}, []float64{3, 1}, "a, against which the others are measured, has a placement on no case."},
+		{"both fail", []float64{4, 0}, []float64{3, 0}, "No method has a placement on every case."},
+	} {
+		m := compare.Matrix{Format: compare.MatrixFormat, Methods: []string{"a", "b"}, Cases: []compare.Case{{Workload: "v", GPU: "p100"}, {Workload: "w", GPU: "p100"}}, Seeds: []uint64{1}, Against: "a", Evaluations: 1}
+		var trials []compare.Trial
+		for _, cell := range m.Cells() {
+			times := c.reference
+			if cell.Method == "b" {
+				times = c.ours
+			}
+			x := compare.Trial{Cell: cell, StepTime: times[0]}
+			if cell.Case == m.Cases[1].Name() {
+				x.StepTime = times[1]
+			}
+			if x.StepTime == 0 {
+				x.Overflow = 1
+			}
+			trials = append(trials, x)
+		}
+		if got := leader(compare.Summarise(m, trials)); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // TestComparisonWithoutFigures: cases on which nothing fits, and totals without a
 // reduction, are said in words.
 func TestComparisonWithoutFigures(t *testing.T) {

@@ -26,30 +26,49 @@ func WriteComparison(w io.Writer, c *compare.Comparison) error {
 	}
 	p.Sections = []section{
 		medians,
-		{ID: "wins", Title: "Wins and losses", Figures: []figure{{SVG: winsChart(c), Caption: "seeds on cases won, tied within 0.1%, and lost against " + c.Matrix.Against}},
+		{ID: "wins", Title: "Wins and losses", Figures: []figure{{SVG: winsChart(c), Caption: "seeds on cases won, tied within 0.1%, and lost against " + c.Matrix.Against + "; where neither has a placement nothing counts"}},
 			Legend: []swatch{{"f3", "win"}, {"f0", "tie"}, {"f9", "loss"}}, Tables: []tableView{{"over all cases", totals, -1}}},
 		{ID: "rows", Title: "Every case", Tables: []tableView{{"medians over seeds", rows, -1}}, Notes: notes},
 	}
 	return p.write(w)
 }
 
-// leader says which method has the largest reduction over all cases.
+// leader says which of the methods that have a placement on every case has the largest
+// reduction over the cases on which the reference has one.
 func leader(c *compare.Comparison) string {
-	best := -1
+	best, compared := -1, 0
+	for _, t := range c.Totals {
+		if t.Method == c.Matrix.Against {
+			compared = t.Cases
+		}
+	}
 	for i, t := range c.Totals {
-		if t.Reduction != nil && t.Failed == 0 && (best < 0 || *t.Reduction > *c.Totals[best].Reduction) {
+		if t.Reduction != nil && t.Failed == 0 && t.Cases == compared && (best < 0 || *t.Reduction > *c.Totals[best].Reduction) {
 			best = i
 		}
 	}
-	if best < 0 {
+	over := "all cases"
+	if n := len(c.Matrix.Cases); compared < n {
+		over = fmt.Sprintf("the %d of %d cases on which %s has a placement", compared, n, c.Matrix.Against)
+	}
+	switch {
+	case compared == 0:
+		return fmt.Sprintf("%s, against which the others are measured, has a placement on no case.", c.Matrix.Against)
+	case best < 0 && c.Interrupted:
+		return "Trials are missing: no method has a placement on every case yet."
+	case best < 0:
 		return "No method has a placement on every case."
 	}
 	t := c.Totals[best]
 	if t.Method == c.Matrix.Against {
-		return fmt.Sprintf("No method is better than %s over all cases.", t.Method)
+		return fmt.Sprintf("No method is better than %s over %s.", t.Method, over)
 	}
-	return fmt.Sprintf("Over all cases %s comes out best: %.1f%% shorter than %s in the geometric mean of medians; it wins %d, ties %d and loses %d.",
-		t.Method, 100**t.Reduction, c.Matrix.Against, t.Wins, t.Ties, t.Losses)
+	share, word := 100**t.Reduction, "shorter"
+	if share < 0 {
+		share, word = -share, "longer"
+	}
+	return fmt.Sprintf("Over %s %s comes out best: %.1f%% %s than %s in the geometric mean of medians; it wins %d, ties %d and loses %d.",
+		over, t.Method, share, word, c.Matrix.Against, t.Wins, t.Ties, t.Losses)
 }
 
 const rowHeight = 22
