@@ -53,9 +53,12 @@ const rankBytes = 4
 // appendPlanes appends ranks, [N], to b: the low byte of each, then the next one of
 // each, and so on. The high ones are few numbers, which compress.
 func appendPlanes(b []byte, ranks []int32) []byte {
+	n, at := len(ranks), len(b)
+	b = append(b, make([]byte, rankBytes*n)...)
 	for k := range rankBytes {
-		for _, r := range ranks {
-			b = append(b, byte(uint32(r)>>(8*k)))
+		plane := b[at+k*n:][:n]
+		for i, r := range ranks {
+			plane[i] = byte(uint32(r) >> (8 * k))
 		}
 	}
 	return b
@@ -63,9 +66,12 @@ func appendPlanes(b []byte, ranks []int32) []byte {
 
 // fromPlanes returns the ranks, [N], that appendPlanes has written.
 func fromPlanes(b []byte) []int32 {
-	ranks := make([]int32, len(b)/rankBytes)
-	for k, x := range b {
-		ranks[k%len(ranks)] |= int32(uint32(x) << (8 * (k / len(ranks))))
+	n := len(b) / rankBytes
+	ranks := make([]int32, n)
+	for k := range rankBytes {
+		for i, x := range b[k*n:][:n] {
+			ranks[i] |= int32(uint32(x) << (8 * k))
+		}
 	}
 	return ranks
 }
