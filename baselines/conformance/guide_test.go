@@ -8,7 +8,6 @@ import (
 
 	"placer/baselines/budget"
 	"placer/baselines/conformance"
-	"placer/baselines/rules"
 	"placer/graph/unit"
 	"placer/internal/doctest"
 	"placer/plan"
@@ -29,7 +28,7 @@ func (Placer) Kind() plan.Kind { return plan.Baseline }
 
 // Place evaluates its one placement.
 func (l Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	devices := rules.Accelerators(p.Machine)
+	devices := p.Machine.Accelerators()
 	seconds := p.Evaluator.OpSeconds(int(devices[0]))
 	units := p.Units.Levels[l.Level]
 	work := make([]float64, units.NumUnits()) // [U] of each unit

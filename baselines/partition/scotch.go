@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"placer/baselines/budget"
-	"placer/baselines/rules"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -49,7 +48,7 @@ func (s Scotch) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 	ops := p.Units.Levels[unit.Op]
 	devices := all(p)
 	if s.MinCut {
-		devices = rules.Accelerators(p.Machine)
+		devices = p.Machine.Accelerators()
 	}
 	of := make([]uint8, ops.NumUnits()) // indices of devices
 	if len(devices) > 1 {

@@ -27,7 +27,7 @@ const uneven = 1.5
 //
 // Parameters, gradients and updates go with their layer.
 func ExpertDevices(p *plan.Problem) []uint8 {
-	devices := Accelerators(p.Machine)
+	devices := p.Machine.Accelerators()
 	seconds := p.Evaluator.OpSeconds(int(devices[0]))
 	var stage []int32
 	layer := layers(p.Graph, p.Units.Levels[unit.Cell], seconds)

@@ -188,16 +188,3 @@ func TestTogether(t *testing.T) {
 		}
 	}
 }
-
-func ExampleAccelerators() {
-	m, err := hw.Take("p100", 2, true)
-	if err != nil {
-		panic(err)
-	}
-	for _, d := range Accelerators(m) {
-		fmt.Println(m.Devices[d].Name)
-	}
-	// Output:
-	// gpu:0
-	// gpu:1
-}

@@ -8,7 +8,6 @@ import (
 	"placer/baselines/budget"
 	"placer/graph"
 	"placer/graph/unit"
-	"placer/hw"
 	"placer/plan"
 )
 
@@ -71,20 +70,6 @@ func (o offload) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, err
 	return track.Outcome()
 }
 
-// Host returns the CPU of m with the most memory, -1 where there is none beside the
-// accelerators.
-func Host(m *hw.Machine) int {
-	host := -1
-	fast := Accelerators(m)
-	for d := range m.Devices {
-		v := &m.Devices[d]
-		if v.Kind == hw.CPU && !slices.Contains(fast, uint8(d)) && (host < 0 || v.Memory > m.Devices[host].Memory) {
-			host = d
-		}
-	}
-	return host
-}
-
 // ordering says which weights stay on an accelerator, of those that cost the same.
 type ordering int
 
@@ -117,7 +102,7 @@ type streams struct {
 }
 
 func newStreams(p *plan.Problem) *streams {
-	s := &streams{p: p, fast: Accelerators(p.Machine), host: Host(p.Machine), device: make([]uint8, p.Graph.NumOps())}
+	s := &streams{p: p, fast: p.Machine.Accelerators(), host: p.Machine.Host(), device: make([]uint8, p.Graph.NumOps())}
 	speed := make([]float64, p.Machine.NumDevices())
 	for d := range speed {
 		for _, x := range p.Evaluator.OpSeconds(d) {

@@ -56,7 +56,7 @@ func RoundRobin(l unit.Level) plan.Placer {
 func TensorFlowDefault() plan.Placer { return rule{"tf-default", tensorFlowDevices} }
 
 func tensorFlowDevices(p *plan.Problem) []uint8 {
-	first := Accelerators(p.Machine)[0]
+	first := p.Machine.Accelerators()[0]
 	host := first
 	for i := len(p.Machine.Devices) - 1; i >= 0; i-- {
 		if p.Machine.Devices[i].Kind == hw.CPU {
@@ -88,22 +88,6 @@ func hostOnly(k graph.Kind) bool {
 		return true
 	}
 	return false
-}
-
-// Accelerators returns the GPUs of m, ascending, or all devices where there is
-// none. Rules such as "a layer per device" are about these.
-func Accelerators(m *hw.Machine) []uint8 {
-	var gpu, all []uint8
-	for i, d := range m.Devices {
-		all = append(all, uint8(i))
-		if d.Kind == hw.GPU {
-			gpu = append(gpu, uint8(i))
-		}
-	}
-	if len(gpu) > 0 {
-		return gpu
-	}
-	return all
 }
 
 // single is the baseline that runs the whole graph on one device.

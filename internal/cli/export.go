@@ -239,7 +239,7 @@ func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *h
 	for i := range l.NumOps() {
 		ops[l.Op(graph.OpID(i)).Name] = graph.OpID(i)
 	}
-	order := formats.Accelerators(m)
+	order := m.Accelerators()
 	cut, err := onnxcut.Cut(data, f.Graph, func(n *onnxcut.Node) int {
 		if op, ok := ops[n.Name]; ok {
 			return slices.Index(order, out.Device[op])

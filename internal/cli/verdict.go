@@ -307,7 +307,7 @@ func (c *console) divide(ctx context.Context, f *verdictFlags, l loaded, answers
 	}
 	for k := len(answers) - 1; k >= 0; k-- { // the most devices first
 		a := &answers[k]
-		if a.Devices < 2 || ctx.Err() != nil || len(strategies.Devices(a.On)) < 2 {
+		if a.Devices < 2 || ctx.Err() != nil || len(a.On.Accelerators()) < 2 {
 			continue
 		}
 		x, err := strategies.NewComparison(l.Source, family, a.On, strategies.Config{Batch: int64(doc.Batch), Clock: c.clock, Room: room})

@@ -171,6 +171,9 @@ func mapped(m *hw.Machine, name string) int {
 		nth = rest
 	}
 	if name == "cpu" {
+		if host := m.Host(); host >= 0 {
+			return host
+		}
 		kind, nth = hw.CPU, "0"
 	}
 	n, err := strconv.Atoi(nth)

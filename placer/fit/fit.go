@@ -88,7 +88,7 @@ func Fit(ctx context.Context, s problem.Source, m *hw.Machine, how problem.Optio
 	if err != nil {
 		return nil, err
 	}
-	f := &fitter{ctx: ctx, source: s, m: m, how: how, layers: remat.Find(s.Graph), host: rules.Host(m), allowed: allowed, most: most, known: map[string]*judged{}}
+	f := &fitter{ctx: ctx, source: s, m: m, how: how, layers: remat.Find(s.Graph), host: m.Host(), allowed: allowed, most: most, known: map[string]*judged{}}
 	if f.host < 0 {
 		f.allowed.Offload = false
 	}

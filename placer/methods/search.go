@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"placer/baselines/rules"
 	"placer/baselines/search/anneal"
 	"placer/baselines/search/local"
 	"placer/hw"
@@ -83,7 +82,7 @@ func byLoad(p Problem) bool    { return p.Objective.Normal() == plan.Throughput 
 func byStep(p Problem) bool    { return p.Objective.Normal() == plan.Step }
 func freely(p Problem) bool    { return p.Objective.Normal() == plan.Step && p.Uncontended }
 func onTwo(p Problem) bool     { return p.Machine == nil || p.Machine.NumDevices() == 2 }
-func withHost(p Problem) bool  { return p.Machine == nil || rules.Host(p.Machine) >= 0 }
+func withHost(p Problem) bool  { return p.Machine == nil || p.Machine.Host() >= 0 }
 
 // ForSearch returns every method that a search of problems like p may have, in the order
 // of the rows, and last the portfolio and the one that polishes the best of them. o is

@@ -43,7 +43,11 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 	if s.Times != nil || s.Seconds != nil {
 		return nil, ErrTimes
 	}
-	j := &Judge{Machine: m.Keep(Devices(m)), model: roofline.Default(), rings: map[ringKey]float64{}}
+	var ranks []int
+	for _, d := range m.Accelerators() {
+		ranks = append(ranks, int(d))
+	}
+	j := &Judge{Machine: m.Keep(ranks), model: roofline.Default(), rings: map[ringKey]float64{}}
 	if s.Roofline != nil {
 		j.model = *s.Roofline
 	}

@@ -10,21 +10,6 @@ import (
 // ErrSender says that strategies are not simulated where copies occupy the sender.
 var ErrSender = errors.New("strategies know no copies that occupy the sender")
 
-// Devices returns the devices of m that ranks go on: its GPUs, or all where it has none.
-func Devices(m *hw.Machine) (devices []int) {
-	for i, d := range m.Devices {
-		if d.Kind == hw.GPU {
-			devices = append(devices, i)
-		}
-	}
-	if len(devices) == 0 {
-		for i := range m.Devices {
-			devices = append(devices, i)
-		}
-	}
-	return devices
-}
-
 // Between a device and its own stream nothing is sent: a hand-over takes no time that
 // counts.
 const (

@@ -15,19 +15,13 @@ import (
 // GPU, to "cpu" or to "disk". A module that is not listed is where the closest of its
 // ancestors is. https://huggingface.co/docs/accelerate/concept_guides/big_model_inference
 
-// name returns accelerate's name of device d of m: the number of a GPU among the GPUs,
+// deviceName returns accelerate's name of device d of m: the number of a GPU among the GPUs,
 // or "cpu".
 func deviceName(m *hw.Machine, d uint8) any {
 	if m.Devices[d].Kind != hw.GPU {
 		return "cpu"
 	}
-	n := 0
-	for i := range d {
-		if m.Devices[i].Kind == hw.GPU {
-			n++
-		}
-	}
-	return n
+	return slices.Index(m.Accelerators(), d)
 }
 
 // deviceOf is the other way.

@@ -71,7 +71,7 @@ func (s *Split) Spread() []uint8 {
 			return d
 		}
 		if s.Sent && s.Parts.Role[i] == ExpertProduct && s.Machine.Devices[s.Experts[k]].Kind != hw.GPU {
-			return Accelerators(s.Machine)[0]
+			return s.Machine.Accelerators()[0]
 		}
 		return s.Experts[k]
 	})
@@ -82,7 +82,7 @@ func (s *Split) Spread() []uint8 {
 // t may have layers on the host, experts that are mostly there, by bytes, stay there.
 func (t *Target) Nearest(g *graph.Graph, m *hw.Machine, parts *Parts, device []uint8, seconds []float64) *Split {
 	s := &Split{Graph: g, Machine: m, Parts: parts}
-	host := Host(m)
+	host := m.Host()
 	if !t.Host || parts.Role == nil || host < 0 {
 		s.Device = parts.Majority(device, seconds)
 		return s

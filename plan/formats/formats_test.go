@@ -46,7 +46,7 @@ func split(t testing.TB, g *graph.Graph, m *hw.Machine, bounds ...int) *formats.
 		t.Fatal(err)
 	}
 	s := &formats.Split{Graph: g, Machine: m, Parts: parts, Device: make([]uint8, len(parts.List))}
-	order := formats.Accelerators(m)
+	order := m.Accelerators()
 	for k := range s.Device {
 		for j, b := range bounds {
 			if k >= b {

@@ -37,7 +37,7 @@ func readGraphDef(data []byte, name string, g *graph.Graph, m *hw.Machine) (*pla
 	for d := range uint8(len(m.Devices)) {
 		of[TensorFlowDevice(m, d)] = d
 	}
-	first := Accelerators(m)[0]
+	first := m.Accelerators()[0]
 	p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: "graphdef", Decision: plan.Decision{Device: make([]uint8, g.NumOps())}}
 	known := 0
 	for i := range p.Device {

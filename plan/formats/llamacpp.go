@@ -31,7 +31,7 @@ func SendsWeights(tokens int64) bool { return tokens >= opOffload }
 
 // legalExperts reports why t cannot have the experts of s where they are.
 func (t *Target) legalExperts(s *Split) error {
-	host, apart := Host(s.Machine), false
+	host, apart := s.Machine.Host(), false
 	for k, d := range s.Experts {
 		if d == s.Device[k] {
 			continue
@@ -54,7 +54,7 @@ func writeLlama(w io.Writer, s *Split) error {
 	if err != nil {
 		return err
 	}
-	order := Accelerators(s.Machine)
+	order := s.Machine.Accelerators()
 	if s.Machine.Devices[order[0]].Kind != hw.GPU || stage[len(stage)-1] < 0 {
 		_, err = fmt.Fprintln(w, "llama-server -m MODEL.gguf -ngl 0")
 		return err
@@ -102,17 +102,9 @@ func readLlama(data []byte, s *Split) error {
 		return err
 	}
 	active := min(ngl, layers+1)
-	var gpus []uint8
-	cpu := -1
-	for d := range s.Machine.Devices {
-		if s.Machine.Devices[d].Kind == hw.GPU {
-			gpus = append(gpus, uint8(d))
-		} else if cpu < 0 {
-			cpu = d
-		}
-	}
-	if len(gpus) == 0 {
-		active = 0
+	gpus, cpu := s.Machine.Accelerators(), s.Machine.Host()
+	if s.Machine.Devices[gpus[0]].Kind != hw.GPU {
+		gpus, cpu, active = nil, int(gpus[0]), 0
 	}
 	if cpu < 0 && active < layers {
 		return fmt.Errorf("%d layers are on the CPU, which machine %s does not have", layers-active, s.Machine.Name)

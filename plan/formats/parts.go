@@ -241,34 +241,3 @@ func (p *Parts) majority(device []uint8, weigh func(i int) float64) []uint8 {
 	}
 	return of
 }
-
-// Accelerators returns the GPUs of m, ascending, or all devices where there is none.
-func Accelerators(m *hw.Machine) []uint8 {
-	var gpu, all []uint8
-	for i := range m.Devices {
-		all = append(all, uint8(i))
-		if m.Devices[i].Kind == hw.GPU {
-			gpu = append(gpu, uint8(i))
-		}
-	}
-	if len(gpu) > 0 {
-		return gpu
-	}
-	return all
-}
-
-// Host returns the first CPU of a machine that has GPUs; -1 for others.
-func Host(m *hw.Machine) int {
-	host, gpus := -1, 0
-	for d := range m.Devices {
-		if m.Devices[d].Kind == hw.GPU {
-			gpus++
-		} else if host < 0 {
-			host = d
-		}
-	}
-	if gpus == 0 {
-		return -1
-	}
-	return host
-}

@@ -117,11 +117,11 @@ func (p *Parts) lastLayer() int {
 // must follow the order of the accelerators, without a gap. With host, the first may be on
 // the host, which is stage -1.
 func (s *Split) stages(host bool) ([]int, error) {
-	order := Accelerators(s.Machine)
+	order := s.Machine.Accelerators()
 	stage := make([]int, len(s.Device))
 	cpu := -1
 	if host {
-		cpu = Host(s.Machine)
+		cpu = s.Machine.Host()
 	}
 	at := -1
 	for k, d := range s.Device {
@@ -141,7 +141,7 @@ func (s *Split) stages(host bool) ([]int, error) {
 
 // fromStages sets the devices from the first part of each stage, ascending from 0.
 func (s *Split) fromStages(bounds []int) error {
-	order := Accelerators(s.Machine)
+	order := s.Machine.Accelerators()
 	if len(bounds) > len(order) {
 		return fmt.Errorf("%d stages, machine %s has %d accelerators", len(bounds), s.Machine.Name, len(order))
 	}

@@ -95,7 +95,7 @@ func readVLLM(data []byte, s *Split) error {
 	if err != nil {
 		return err
 	}
-	return s.fromCounts(n, Accelerators(s.Machine))
+	return s.fromCounts(n, s.Machine.Accelerators())
 }
 
 func numbersIn(text, by string) (list []int, err error) {

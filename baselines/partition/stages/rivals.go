@@ -1,7 +1,8 @@
 package stages
 
 import (
-	"placer/hw"
+	"slices"
+
 	"placer/plan"
 )
 
@@ -11,11 +12,9 @@ import (
 // brought in. https://huggingface.co/docs/accelerate/concept_guides/big_model_inference
 func Accelerate() plan.Placer {
 	return method{"accelerate", func(m *model) []uint8 {
-		order := append([]uint8{}, m.order...)
-		for d := range m.p.Machine.Devices {
-			if m.p.Machine.Devices[d].Kind != hw.GPU && m.p.Machine.Devices[m.order[0]].Kind == hw.GPU {
-				order = append(order, uint8(d))
-			}
+		order := slices.Clone(m.order)
+		if m.host >= 0 {
+			order = append(order, uint8(m.host))
 		}
 		largest := 0.0
 		for _, b := range m.bytes {
@@ -23,7 +22,7 @@ func Accelerate() plan.Placer {
 		}
 		room := func(i int) float64 {
 			free := float64(m.p.Machine.Devices[order[i]].Memory)
-			if i == 0 || m.p.Machine.Devices[order[i]].Kind != hw.GPU {
+			if i == 0 || int(order[i]) == m.host {
 				free -= largest
 			}
 			return free

@@ -67,7 +67,7 @@ func opParts(g *graph.Graph) *formats.Parts {
 // modelOf returns p in terms of parts.
 func modelOf(p *plan.Problem, parts *formats.Parts) *model {
 	n := len(parts.List)
-	m := &model{p: p, parts: parts, order: formats.Accelerators(p.Machine), load: make([]float64, n+1), cross: make([]float64, n+1), bytes: make([]float64, n), host: formats.Host(p.Machine)}
+	m := &model{p: p, parts: parts, order: p.Machine.Accelerators(), load: make([]float64, n+1), cross: make([]float64, n+1), bytes: make([]float64, n), host: p.Machine.Host()}
 	seconds := p.Evaluator.OpSeconds(int(m.order[0]))
 	for i, k := range parts.Of {
 		o := p.Graph.Op(graph.OpID(i))
