@@ -41,24 +41,32 @@ type task struct {
 	backward     bool
 }
 
+// WarmUp returns how many forward passes, of one micro-batch through one chunk each, a stage,
+// from 0, runs before its first backward pass. It never keeps the activations of more.
+//
+// Interleaved is as Megatron-LM counts (forward_backward_pipelining_with_interleaving), plus
+// the one that its steady state begins with: 2(P-s-1) + (V-1)P + 1 on stage s, and all where
+// there are as many micro-batches as stages, a case that later versions of it leave out.
+func (s Strategy) WarmUp(stage int) int {
+	p, m, v := s.Pipeline, s.MicroBatches, s.Chunks
+	switch {
+	case s.Schedule == GPipe:
+		return m * v
+	case v == 1:
+		return min(m, p-stage)
+	case m == p:
+		return m * v
+	}
+	return min(m*v, 2*(p-stage-1)+(v-1)*p+1)
+}
+
 // orders returns the tasks of each stage in the order in which it runs them, [P][2*M*V].
 func (s Strategy) orders() [][]task {
 	p, m, v := s.Pipeline, s.MicroBatches, s.Chunks
 	all := make([][]task, p)
 	for stage := range all {
 		n := m * v
-		warm := n // forward passes before the first backward one
-		switch {
-		case s.Schedule == GPipe:
-		case v == 1:
-			warm = min(n, p-stage)
-		default:
-			// The first backward pass is that of the last chunk; as Megatron-LM counts them, plus the
-			// one that its steady state begins with.
-			if warm = min(n, 2*(p-stage-1)+(v-1)*p+1); m == p {
-				warm = n
-			}
-		}
+		warm := s.WarmUp(stage)
 		forward := func(k int) task {
 			return task{micro: k/(p*v)*p + k%p, chunk: (k%(p*v))/p*p + stage}
 		}

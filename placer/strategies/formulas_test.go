@@ -3,6 +3,7 @@ package strategies
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"placer/graph"
@@ -172,6 +173,48 @@ func TestStageMemory(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestInterleavedWarmUp: before its first backward pass stage s, from 0, runs as many forward
+// passes as Megatron-LM's interleaved schedule warms up with, 2(P-s-1) + (V-1)P of the M*V, and
+// the one behind them, or all where M = P (forward_backward_pipelining_with_interleaving:
+// "if number of microbatches is just the number of pipeline stages"). It keeps so many.
+func TestInterleavedWarmUp(t *testing.T) {
+	for _, c := range []struct {
+		p, m, v int
+		want    []int
+	}{
+		{4, 8, 2, []int{11, 9, 7, 5}},
+		{4, 4, 2, []int{8, 8, 8, 8}},
+		{2, 2, 3, []int{6, 6}},
+		{2, 4, 3, []int{7, 5}},
+		{3, 6, 2, []int{8, 6, 4}},
+	} {
+		s := piped(strategy.Interleaved, c.p, c.m, c.v)
+		r := runChain(t, s)
+		for stage, want := range c.want {
+			if kept := float64(r.PeakBytes[stage]) / saved; s.WarmUp(stage) != want || math.Abs(kept-float64(want)) > 0.01 {
+				t.Errorf("%v: stage %d warms up with %d and keeps %.2f, want %d", s, stage, s.WarmUp(stage), kept, want)
+			}
+		}
+	}
+}
+
+// TestCutCountsWarmUp: five layers make four chunks, one of them of two. With as many
+// micro-batches as stages either stage counts on all of its four passes: two layers have eight
+// activations, which the first stage has room for and the second has not.
+func TestCutCountsWarmUp(t *testing.T) {
+	m := chain(t, 5)
+	seconds := make([]float64, m.Micro.NumOps())
+	for i := range seconds {
+		seconds[i] = float64(chainCosts{&strategy.Step{Graph: m.Micro}}.OpSeconds(graph.OpID(i), 0))
+	}
+	machine := star(t, 2, 1e30, 1e-12)
+	machine.Devices[0].Memory, machine.Devices[1].Memory = 17*saved/2, 15*saved/2
+	bounds, err := cut(machine, strategy.NewBlocks(m, seconds), [][]float64{seconds, seconds}, piped(strategy.Interleaved, 2, 2, 2))
+	if want := []int{0, 1, 2, 4}; err != nil || !slices.Equal(bounds, want) {
+		t.Errorf("chunks begin at %v, want %v: %v", bounds, want, err)
 	}
 }
 

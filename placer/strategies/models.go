@@ -184,15 +184,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 		seconds[p], room[p] = times[d], m.Devices[d].Memory*units.Bytes(s.Tensor)
 	}
 	l := blocks.Loads(seconds)
-	held := func(stage int) int {
-		switch s.Schedule {
-		case strategy.GPipe:
-			return s.MicroBatches
-		case strategy.Interleaved:
-			return min(s.MicroBatches*s.Chunks, 2*(s.Pipeline-stage%s.Pipeline-1)+(s.Chunks-1)*s.Pipeline+1)
-		}
-		return min(s.MicroBatches, s.Pipeline-stage)
-	}
+	held := func(chunk int) int { return s.WarmUp(chunk % s.Pipeline) }
 	return blocks.Cut(l, s.Pipeline*s.Chunks, room, held)
 }
 
