@@ -35,8 +35,10 @@ func (m *model) fitting(track *budget.Tracker, t *formats.Target, stages int) (l
 		return list
 	}
 	bounds := []cut{m.fit(t, cut{bounds: m.balanced(stages)})}
-	if own, ok := m.cutOf(&formats.Split{Device: m.byMemory()}); ok && len(own.bounds) == stages {
-		bounds = append(bounds, own)
+	if own, ok := m.cutOf(&formats.Split{Device: m.byMemory()}); ok {
+		if own = m.fit(t, own); len(own.bounds) == stages { // the output, if alone, goes to the last layer
+			bounds = append(bounds, own)
+		}
 	}
 	for _, b := range bounds {
 		for _, sent := range []bool{false, true} {

@@ -59,7 +59,9 @@ func VLLM() plan.Placer {
 }
 
 // LlamaCPP is "llama.cpp": its default split of layers over GPUs, by the memory of each.
-// The output counts as a layer.
+// The output counts as one layer more, which may be alone on its GPU; with few layers the
+// last GPUs have none. What is before the stack is with its first layer, as package formats
+// says.
 func LlamaCPP() plan.Placer { return method{"llama.cpp", (*model).byMemory} }
 
 // byMemory is the default of llama.cpp's --tensor-split.
@@ -70,29 +72,35 @@ func (m *model) byMemory() []uint8 {
 		total += float64(m.p.Machine.Devices[d].Memory)
 	}
 	count := make([]int, len(m.order))
-	for l := range n - 1 {
-		sum, at := 0.0, len(m.order)-1
+	last := 0 // GPU of the output
+	for l := range n {
+		sum := 0.0
+		last = len(m.order) - 1
 		for i, d := range m.order {
 			if sum += float64(m.p.Machine.Devices[d].Memory); float64(l)/float64(n) < sum/total {
-				at = i
+				last = i
 				break
 			}
 		}
-		count[at]++
+		if l < n-1 {
+			count[last]++
+		}
 	}
-	return m.byLayers(count)
+	return m.byLayers(count[:last+1])
 }
 
 // TorchTitan is "torchtitan": generate_llm_fqn_per_model_part of torchtitan. The
-// embedding and the output count as a layer each; what is left goes to the first stages.
+// embedding and the output count as a layer each; what is left goes to the first stages. It
+// takes as many stages as there are layers, these two counted: the first has the embedding
+// and the last the output, alone where there are that many.
 func TorchTitan() plan.Placer {
 	return method{"torchtitan", func(m *model) []uint8 {
-		n := max(m.parts.Layers(), 1)
+		n := m.parts.Layers() + 2
 		s := min(len(m.order), n)
 		count := make([]int, s)
 		for i := range count {
-			count[i] = (n + 2) / s
-			if i < (n+2)%s {
+			count[i] = n / s
+			if i < n%s {
 				count[i]++
 			}
 		}
@@ -103,23 +111,23 @@ func TorchTitan() plan.Placer {
 }
 
 // byLayers returns the devices of stages with so many layers each: parts before the
-// stack are with the first, parts behind it with the last.
+// stack are on the first, parts behind it on the last, with layers or without.
 func (m *model) byLayers(count []int) []uint8 {
 	of := make([]uint8, len(m.parts.List))
-	stage, left, seen := 0, count[0], false
+	_, last := m.stack()
+	stage, left := 0, count[0]
 	for k, x := range m.parts.List {
-		if x.Layer >= 0 {
-			seen = true
+		switch {
+		case x.Layer >= 0:
 			for left == 0 && stage+1 < len(count) {
 				stage++
 				left = count[stage]
 			}
 			left--
+		case k > last && last >= 0:
+			stage = len(count) - 1
 		}
 		of[k] = m.order[stage]
-		if !seen {
-			of[k] = m.order[0]
-		}
 	}
 	return of
 }

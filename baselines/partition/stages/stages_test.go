@@ -73,6 +73,40 @@ func TestRivals(t *testing.T) {
 	}
 }
 
+// With few layers the embedding of torchtitan's first stage and the output of its last are
+// alone on them; llama.cpp's output is on the GPU behind that of the last layer where its share
+// says so, and GPUs behind it have nothing.
+func TestRivalsWithFewLayers(t *testing.T) {
+	for _, c := range []struct {
+		method       plan.Placer
+		layers, gpus int
+		want         []uint8 // of embedding, layers, norm, head
+	}{
+		{stages.TorchTitan(), 10, 8, []uint8{0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 7}},
+		{stages.TorchTitan(), 2, 4, []uint8{0, 1, 2, 3, 3}},
+		{stages.TorchTitan(), 2, 8, []uint8{0, 1, 2, 3, 3}},
+		{stages.TorchTitan(), 2, 1, []uint8{0, 0, 0, 0, 0}},
+		{stages.LlamaCPP(), 3, 4, []uint8{0, 0, 1, 2, 3, 3}},
+		{stages.LlamaCPP(), 1, 2, []uint8{0, 0, 1, 1}},
+		{stages.LlamaCPP(), 2, 4, []uint8{0, 0, 1, 2, 2}},
+		{stages.LlamaCPP(), 1, 1, []uint8{0, 0, 0, 0}},
+		{stages.VLLM(), 2, 4, []uint8{0, 0, 1, 1, 1}},
+	} {
+		p := decoder(t, c.layers, c.gpus)
+		out, err := c.method.Place(context.Background(), &p.Problem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := formats.FindParts(p.Graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parts.Majority(out.Device, nil); !slices.Equal(got, c.want) {
+			t.Errorf("%s, %d layers on %d GPUs: parts on %v, want %v", c.method.Name(), c.layers, c.gpus, got, c.want)
+		}
+	}
+}
+
 // The best contiguous split is no worse than any split of the bounds, and the rivals.
 func TestLayers(t *testing.T) {
 	p := decoder(t, 6, 3)
