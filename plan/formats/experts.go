@@ -64,7 +64,14 @@ func (p *Parts) Tokens(g *graph.Graph) (rows int64) {
 // Spread returns the device of each op, [N]. Ops of a co-location group follow the first
 // of them.
 func (s *Split) Spread() []uint8 {
+	apart := map[int]uint8{}
+	for j, d := range s.Tensors {
+		apart[int(s.Parts.Tensors[j].Op)] = d
+	}
 	return s.Parts.spread(s.Graph, func(i int) uint8 {
+		if d, ok := apart[i]; ok {
+			return d
+		}
 		k := s.Parts.Of[i]
 		d := s.Device[k]
 		if s.Experts == nil || s.Parts.Role == nil || s.Parts.Role[i] == NoExpert || s.Experts[k] == d {
@@ -78,13 +85,19 @@ func (s *Split) Spread() []uint8 {
 }
 
 // Nearest returns the placement of the parts of g in which each is on the device that runs
-// most of it under a placement of the ops, [N], weighed by seconds as Majority says. Where
-// t may have layers on the host, experts that are mostly there, by bytes, stay there.
+// most of it under a placement of the ops, [N], weighed by seconds as Majority says. What a
+// map has no name for, one of several CPUs, is on the CPU that it has. Where t may have layers
+// on the host, experts that are mostly there, by bytes, stay there.
 func (t *Target) Nearest(g *graph.Graph, m *hw.Machine, parts *Parts, device []uint8, seconds []float64) *Split {
 	s := &Split{Graph: g, Machine: m, Parts: parts}
 	host := m.Host()
 	if !t.Host || parts.Role == nil || host < 0 {
 		s.Device = parts.Majority(device, seconds)
+		for k, d := range s.Device {
+			if !t.Takes(m, d) {
+				s.Device[k] = theCPU(m)
+			}
+		}
 		return s
 	}
 	of := func(role Role, weight func(i int) float64) []uint8 {

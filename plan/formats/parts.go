@@ -14,6 +14,8 @@ type Parts struct {
 	List []Part
 	Of   []int32 // [N] part of each op
 	Role []Role  // [N] of each op; nil where the model has no experts
+	// Tensors are the parameters and buffers that no part's module holds.
+	Tensors []Tensor
 
 	experts []bool // whether a part has experts; nil where none has
 }
@@ -25,6 +27,13 @@ type Part struct {
 	// Layer is the number of the block among those of the model's stack of blocks, from
 	// 0; -1 for other parts.
 	Layer int
+}
+
+// Tensor is a parameter or a buffer of a module that has parts in it, such as the class token
+// of a vision transformer. Its op is with what reads it.
+type Tensor struct {
+	Module, Path string // Path is the module's, a dot and the tensor's name
+	Op           graph.OpID
 }
 
 // ErrNoModules says that a graph does not name the modules of its ops.
@@ -54,7 +63,10 @@ func FindParts(g *graph.Graph) (*Parts, error) {
 			}
 		}
 	}
-	dropContainers(paths)
+	container := dropContainers(paths)
+	if named {
+		p.Tensors = tensorsOf(g, container)
+	}
 	at := map[string]int32{}
 	part := func(i int) {
 		k, ok := at[paths[i]]
@@ -107,10 +119,10 @@ func blockOf(module string) string {
 	return module
 }
 
-// dropContainers removes the paths that contain others: a program that places modules
-// places what is inside.
-func dropContainers(paths []string) {
-	container := map[string]bool{}
+// dropContainers removes the paths that contain others, and returns these: a program that
+// places modules places what is inside.
+func dropContainers(paths []string) map[string]bool {
+	container := map[string]bool{"": true}
 	for _, p := range paths {
 		for i := range len(p) {
 			if p[i] == '.' {
@@ -123,6 +135,24 @@ func dropContainers(paths []string) {
 			paths[i] = ""
 		}
 	}
+	return container
+}
+
+// tensorsOf returns the parameters and buffers of containers: ops that hold weights and are
+// called like a tensor of the container that they name as their module, or that they are
+// named after. An optimizer's state of a parameter, called like it and a dot more, is none.
+func tensorsOf(g *graph.Graph, container map[string]bool) (list []Tensor) {
+	for i := range graph.OpID(g.NumOps()) {
+		o := g.Op(i)
+		if o.Phase != graph.Forward || o.Kind.Class() != graph.ClassVariable || strings.ContainsAny(o.Name, "/:") {
+			continue
+		}
+		module := o.Name[:max(strings.LastIndexByte(o.Name, '.'), 0)]
+		if container[module] && (o.Module == module || o.Module == "") {
+			list = append(list, Tensor{module, o.Name, i})
+		}
+	}
+	return list
 }
 
 // fill gives ops without a part that of what they read or are read by.

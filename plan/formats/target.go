@@ -36,6 +36,8 @@ type Split struct {
 	Machine *hw.Machine
 	Parts   *Parts
 	Device  []uint8 // of each part
+	// Tensors are the devices of Parts.Tensors; nil: each is with the part that reads it.
+	Tensors []uint8
 	// Experts are the devices of the weights of each part's experts, for a target that may
 	// have them on another than their part; nil: it has none there.
 	Experts []uint8
@@ -47,7 +49,7 @@ type Split struct {
 // Targets lists the targets.
 func Targets() []Target {
 	return []Target{
-		{Name: "accelerate", Doc: "a device_map by module path, as JSON", Lost: "order; a block is on one device", write: writeDeviceMap, sniff: isDeviceMap, read: readDeviceMap},
+		{Name: "accelerate", Doc: "a device_map by paths of modules and of parameters beside modules, as JSON", Lost: "order; a block is on one device", write: writeDeviceMap, sniff: isDeviceMap, read: readDeviceMap},
 		{Name: "jax", Doc: "a device by module path, as JSON, for jax.device_put of parameters and activations", Lost: "order; a block is on one device", write: writeJAX, sniff: isJAX, read: readJAX},
 		{Name: "vllm", Doc: "VLLM_PP_LAYER_PARTITION and the command line", Lost: "order; contiguous layers; the embedding is with the first, the head with the last", Stages: true, write: writeVLLM, sniff: isVLLM, read: readVLLM},
 		{Name: "llama.cpp", Doc: "the options -ngl, -ts, -sm layer and -ot", Lost: "order; contiguous layers on GPUs behind those on the CPU; a layer's experts are together", Stages: true, Host: true, write: writeLlama, sniff: isLlama, read: readLlama},
@@ -79,7 +81,7 @@ func (t *Target) Write(w io.Writer, s *Split) error {
 // Legal reports why t cannot take s; nil where it can.
 func (t *Target) Legal(s *Split) error {
 	if !t.Stages {
-		return nil
+		return t.legalMap(s)
 	}
 	if err := t.legalExperts(s); err != nil {
 		return err
@@ -90,6 +92,9 @@ func (t *Target) Legal(s *Split) error {
 	stage, err := s.stages(t.Host)
 	if err != nil {
 		return err
+	}
+	if order := s.Machine.Accelerators(); t.Host && stage[len(stage)-1] > 0 && s.Machine.Devices[order[0]].Kind != hw.GPU {
+		return fmt.Errorf("%s is on %s, and %s has one CPU alone", s.Parts.List[len(stage)-1].Path, s.Machine.Devices[s.Device[len(stage)-1]].Name, t.Name)
 	}
 	if t.Name == "vllm" || t.Name == "llama.cpp" {
 		for k, x := range s.Parts.List { // what is around the stack goes with its ends

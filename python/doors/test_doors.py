@@ -87,25 +87,96 @@ def exported(tmp, target):
         return f.read()
 
 
-def test_accelerate(tmp):
+def dispatched(tmp, model, device_map, *inputs):
+    """What model computes before and after accelerate has dispatched it by the map."""
     import torch
     from accelerate import dispatch_model
     from accelerate.utils import check_device_map
 
-    device_map = json.loads(exported(tmp, "accelerate"))
-    model = decoder(torch)
     check_device_map(model, device_map)
-    ids = torch.arange(32).reshape(1, 32) % 256
     with torch.no_grad():
-        want = model(ids)
+        want = model(*inputs)
     # Without GPUs: the first device is the CPU, the second the disk.
     here = {path: "cpu" if d == 0 else "disk" for path, d in device_map.items()}
     assert set(here.values()) == {"cpu", "disk"}, here
     dispatch_model(model, here, offload_dir=os.path.join(tmp, "offload"), force_hooks=True)
     with torch.no_grad():
-        got = model(ids)
+        got = model(*inputs)
     assert torch.equal(want, got)
-    print(f"accelerate: {len(device_map)} modules on {len(set(device_map.values()))} devices, equal outputs")
+    print(f"accelerate: {len(device_map)} entries on {len(set(device_map.values()))} devices, equal outputs")
+
+
+def test_accelerate(tmp):
+    import torch
+
+    device_map = json.loads(exported(tmp, "accelerate"))
+    dispatched(tmp, decoder(torch), device_map, torch.arange(32).reshape(1, 32) % 256)
+
+
+def test_accelerate_parameters(tmp):
+    """Modules that hold parameters beside other modules, on two devices."""
+    import torch
+
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    from placer_torch import graph
+    from placer_torch.capture import capture
+
+    nn = torch.nn
+
+    class Embeddings(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cls_token = nn.Parameter(torch.ones(1, 1, 32))
+            self.position = nn.Parameter(torch.linspace(0, 1, 9 * 32).reshape(1, 9, 32))
+            self.projection, self.norm = nn.Linear(48, 32), nn.LayerNorm(32)
+
+        def forward(self, x):
+            x = self.projection(x)
+            x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), 1) + self.position
+            return self.norm(x)
+
+    class Vision(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embeddings = Embeddings()
+            self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(32, 32), nn.GELU()) for _ in range(3))
+            self.head = nn.Linear(32, 10)
+            self.scale = nn.Parameter(torch.full((), 2.0))
+
+        def forward(self, x):
+            x = self.embeddings(x)
+            for block in self.blocks:
+                x = x + block(x)
+            return self.head(x[:, 0]) * self.scale
+
+    torch.manual_seed(1)
+    model, x = Vision().eval(), torch.randn(2, 8, 48)
+    path = os.path.join(tmp, "vision.json")
+    graph.write(capture(model, None, (x,), name="vision"), path)
+    plan = search(path, os.path.join(tmp, "vision"))
+    # The best plan of so small a step is one device: cut within the embeddings.
+    with open(path) as f:
+        ops = json.load(f)["ops"]
+    with open(plan) as f:
+        document = json.load(f)
+    first = ("embeddings.projection", "embeddings.cls_token", "embeddings.position")
+    at, group = {}, {}
+    for o in ops:
+        inside = o.get("module", "") == "embeddings" or o.get("module", "").startswith(first) or o["name"].startswith(first) or o["kind"] == "Placeholder"
+        at[o["name"]] = group.setdefault(o.get("group") or o["name"], int(not inside))
+    document["device"] = [at[o["name"]] for o in ops]
+    for key in ("priority", "fusion", "ops"):
+        document.pop(key, None)
+    with open(plan, "w") as f:
+        json.dump(document, f)
+    out = os.path.join(tmp, "vision.map")
+    machine = ("--graph", path, "--gpu", "a100", "--gpus", 2)
+    placer("export", *machine, "--plan", plan, "--to", "accelerate", "-o", out)
+    placer("simulate", *machine, "--plan", out)
+    with open(out) as f:
+        device_map = json.load(f)
+    assert device_map["embeddings.cls_token"] == 0 and device_map["embeddings.norm"] == 1 and device_map["scale"] == 1, device_map
+    dispatched(tmp, model, device_map, x)
 
 
 def test_pipelining(tmp):
@@ -271,7 +342,7 @@ def test_onnx_devices(tmp):
     print(f"onnx-devices: {len(stages)} nodes on {len(set(stages))} devices, equal outputs")
 
 
-TESTS = {"onnx": [test_onnx, test_onnx_devices], "torch": [test_accelerate, test_pipelining], "tensorflow": [test_tensorflow]}
+TESTS = {"onnx": [test_onnx, test_onnx_devices], "torch": [test_accelerate, test_accelerate_parameters, test_pipelining], "tensorflow": [test_tensorflow]}
 
 if __name__ == "__main__":
     for name in sys.argv[2:] or list(TESTS):

@@ -27,25 +27,21 @@ func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uin
 	}
 	most := split.Device
 	track := budget.New(ctx, p, t.Name)
-	var legal *formats.Target // of which bounds are checked; others take any
-	if t.Stages {
-		legal = &t
-	}
 	best, score := near.Device, track.Try(near.Device)
 	for s := range min(len(m.order), len(m.parts.List)) {
 		c := cut{bounds: m.balanced(s + 1)}
 		if t.Stages {
 			c = m.fit(&t, c)
 		}
-		c = m.settle(track, legal, s+1, c)
+		c = m.settle(track, &t, s+1, c)
 		placed := m.split(c)
 		device := placed.Spread()
-		if x := p.Evaluator.Evaluate(plan.Decision{Device: device}); x.Better(score) && m.legal(legal, c) {
+		if x := p.Evaluator.Evaluate(plan.Decision{Device: device}); x.Better(score) && m.legal(&t, c) {
 			best, score, most = device, x, placed.Device
 		}
 	}
 	if !t.Stages {
-		best = m.moveParts(track, most)
+		best = m.moveParts(track, &t, most)
 	}
 	for again := t.Host && m.host >= 0; again && !track.Done(); { // what is written must read back as the nearest to itself
 		next, _, err := Nearest(ctx, p, t, best)
@@ -66,9 +62,9 @@ func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uin
 	return out, nil
 }
 
-// moveParts moves single parts between devices as long as that helps. It returns the
-// device of each op.
-func (m *model) moveParts(track *budget.Tracker, device []uint8) []uint8 {
+// moveParts moves single parts between devices that t takes as long as that helps. It returns
+// the device of each op.
+func (m *model) moveParts(track *budget.Tracker, t *formats.Target, device []uint8) []uint8 {
 	device = slices.Clone(device)
 	score := track.Try(m.parts.Spread(m.p.Graph, device))
 	end := track.Evaluations() + maxMoves
@@ -77,7 +73,7 @@ func (m *model) moveParts(track *budget.Tracker, device []uint8) []uint8 {
 		for k := range device {
 			for _, d := range m.order {
 				was := device[k]
-				if d == was || track.Evaluations() >= end || track.Done() {
+				if d == was || !t.Takes(m.p.Machine, d) || track.Evaluations() >= end || track.Done() {
 					continue
 				}
 				device[k] = d

@@ -208,6 +208,46 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// For accelerate, JAX and llama.cpp a machine has one CPU: of several the plan that they can take
+// is on the first, and is written.
+func TestSearchOnCPUs(t *testing.T) {
+	m, err := hw.Take("a100", 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := m.Devices[m.Host()]
+	cpu.Name = "cpu:"
+	if m, err = hw.Star("cores", "", []hw.Spokes{{Count: 2, Device: cpu}}, 1e12, 1e-9); err != nil {
+		t.Fatal(err)
+	}
+	p, err := problem.New(problem.Source{Graph: decoder(t, 3, 1).Graph}, m, problem.Options{Objective: plan.Throughput})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := formats.FindParts(p.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := make([]uint8, p.Graph.NumOps())
+	for i := range half {
+		half[i] = uint8(parts.Of[i] % 2)
+	}
+	for _, name := range []string{"accelerate", "jax", "llama.cpp"} {
+		target, err := formats.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := stages.Search(context.Background(), &p.Problem, target, half)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := target.Write(&text, target.Nearest(p.Graph, m, parts, out.Device, nil)); err != nil || slices.Max(out.Device) != 0 {
+			t.Errorf("%s: on %v: %v", name, out.Device, err)
+		}
+	}
+}
+
 // TestNearestOfOps: a target that places single ops divides three layers over two devices
 // more evenly than one that places modules, in contiguous stages, with each weight where it
 // is read first.
