@@ -141,10 +141,15 @@ func TestWrittenByOthers(t *testing.T) {
 		`{"model.layers": 1, "": 0}`:                                 {0, 1, 1, 1, 1, 0, 0},
 		`{"model": "cuda:1", "lm_head": "cpu", "model.layers.1": 0}`: {1, 1, 0, 1, 1, 1, cpu},
 		`{"model.embed_tokens": 0, "model.layers": 0, "model.norm": 0, "lm_head": 1, "model.layers.3.self_attn": 1}`: {0, 0, 0, 0, 0, 0, 1},
-		`export VLLM_PP_LAYER_PARTITION="1,3"`:          {0, 0, 1, 1, 1, 1, 1},
-		"llama-cli -m x.gguf -ngl 3 --tensor-split 1,2": {cpu, cpu, cpu, 0, 1, 1, 1},
-		"llama-cli -m x.gguf -ngl 0":                    {cpu, cpu, cpu, cpu, cpu, cpu, cpu},
-		`{"split_spec": {"model.layers.1": "END"}}`:     {0, 0, 0, 1, 1, 1, 1},
+		`export VLLM_PP_LAYER_PARTITION="1,3"`:                                                       {0, 0, 1, 1, 1, 1, 1},
+		"llama-cli -m x.gguf -ngl 3 --tensor-split 1,2":                                              {cpu, cpu, cpu, 0, 1, 1, 1},
+		"llama-cli -m x.gguf -ngl 0":                                                                 {cpu, cpu, cpu, cpu, cpu, cpu, cpu},
+		"CUDA_VISIBLE_DEVICES=0,1 ./bin/llama-server -m llama.gguf \\\n  -ngl all -ts 1,4 -sm layer": {0, 0, 1, 1, 1, 1, 1},
+		"VLLM_PP_LAYER_PARTITION=0,4":                                                                {0, 1, 1, 1, 1, 1, 1},
+		"VLLM_PP_LAYER_PARTITION=4,0":                                                                {0, 0, 0, 0, 0, 1, 1},
+		`{"split_spec": {"model.layers.1": "END"}}`:                                                  {0, 0, 0, 1, 1, 1, 1},
+		`{"split_spec": {"model": "END"}}`:                                                           {0, 0, 0, 0, 0, 0, 1},
+		`{"split_spec": {"lm_head": "BEGINNING"}}`:                                                   {0, 0, 0, 0, 0, 0, 1},
 	} {
 		p, err := formats.Read([]byte(text), "f", g, m)
 		if err != nil {
@@ -195,7 +200,10 @@ func TestFaults(t *testing.T) {
 		"VLLM_PP_LAYER_PARTITION=2,3":        "f: vllm: 5 layers, the graph has 4",
 		"VLLM_PP_LAYER_PARTITION=2,1,1":      "f: vllm: 3 stages, machine a100 has 2 accelerators",
 		"llama-server -ngl 9 -ts 1,1,1":      `f: llama.cpp: share 2 of -ts is "1", machine a100 has 2 GPUs`,
-		`{"split_spec": {"x": "BEGINNING"}}`: `f: torch-pipelining: module "x" is no part of the graph`,
+		"llama-server -ngl auto":             `f: llama.cpp: -ngl "auto": want a number of layers, or all`,
+		"llama-server -ngl 9 -sm row":        `f: llama.cpp: "-sm row" is not read: want layers split over the GPUs in their order`,
+		"llama-server -ngl 9 -dev CUDA1":     `f: llama.cpp: "-dev CUDA1" is not read`,
+		`{"split_spec": {"x": "BEGINNING"}}`: `f: torch-pipelining: module "x" is no part of the graph and has none in it`,
 		`{"num_stages": 2, "parts": [0, 9]}`: "f: deepspeed: parts [0 9], want numbers from 0 to the graph's 7, ascending",
 		"?":                                  "f: line 1",
 	} {

@@ -14,8 +14,13 @@ import (
 
 // llama.cpp counts the layers of the stack and the output as one more. The last -ngl of
 // them are on GPUs; of those, layer i is on the first GPU k for which i is below the
-// share of -ts up to k. The embedding's table is on the CPU always, where a lookup is
-// (llama_model::load_tensors; tools/server/README.md).
+// share of -ts up to k (llama_model::load_tensors; tools/server/README.md).
+//
+// The embedding's table it keeps on the CPU, whatever -ngl says, and looks tokens up there.
+// Here what is before the stack is with the first layer: weights have no copies here, and the
+// output of a model with tied weights, for which llama.cpp loads the table a second time,
+// would receive it from the CPU in each step. So the first GPU is counted the table too much,
+// and a step lacks the copy of its tokens' embeddings from the CPU.
 //
 // -ot PATTERN=BUFFER, an expression and the name of a backend's buffers, says where the
 // tensors lie whose names it is found in; the first that is found counts. It moves weights,
@@ -84,12 +89,29 @@ func writeLlama(w io.Writer, s *Split) error {
 }
 
 var (
-	llamaLayers = regexp.MustCompile(`(?:-ngl|--gpu-layers|--n-gpu-layers)[ =](\d+)`)
-	llamaShares = regexp.MustCompile(`(?:-ts|--tensor-split)[ =]([\d.,/]+)`)
+	llamaProgram = regexp.MustCompile(`(?:^|[\s/\\])llama[\w.-]*\s`)
+	llamaLayers  = regexp.MustCompile(`\s(?:-ngl|--gpu-layers|--n-gpu-layers)[ =](\S+)`)
+	llamaShares  = regexp.MustCompile(`\s(?:-ts|--tensor-split)[ =]([\d.,/]+)`)
+	// llamaOther finds options under which GPUs have no layers as they are here.
+	llamaOther = regexp.MustCompile(`\s((?:-sm|--split-mode)[ =](?:none|row|tensor)|(?:-dev|--device)[ =]\S+)`)
 )
 
+// isLlama reports whether data is a command line of one of llama.cpp's programs: JSON is none.
 func isLlama(data []byte) bool {
-	return bytes.HasPrefix(bytes.TrimSpace(data), []byte("llama")) && llamaLayers.Match(data)
+	head := bytes.TrimSpace(data[:min(len(data), 1<<12)])
+	return !bytes.HasPrefix(head, []byte("{")) && llamaProgram.Match(head) && llamaLayers.Match(head)
+}
+
+// activeLayers reads -ngl: how many of the layers and the output are on GPUs.
+func activeLayers(text string, layers int) (int, error) {
+	if text == "all" {
+		return layers + 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("-ngl %s: want a number of layers, or all", strconv.Quote(text))
+	}
+	return min(n, layers+1), nil
 }
 
 func readLlama(data []byte, s *Split) error {
@@ -97,11 +119,13 @@ func readLlama(data []byte, s *Split) error {
 	if layers == 0 {
 		return fmt.Errorf("the graph has no stack of blocks")
 	}
-	ngl, err := strconv.Atoi(string(llamaLayers.FindSubmatch(data)[1]))
+	active, err := activeLayers(string(llamaLayers.FindSubmatch(data)[1]), layers)
 	if err != nil {
 		return err
 	}
-	active := min(ngl, layers+1)
+	if found := llamaOther.FindSubmatch(data); found != nil {
+		return fmt.Errorf("%q is not read: want layers split over the GPUs in their order", found[1])
+	}
 	gpus, cpu := s.Machine.Accelerators(), s.Machine.Host()
 	if s.Machine.Devices[gpus[0]].Kind != hw.GPU {
 		gpus, cpu, active = nil, int(gpus[0]), 0

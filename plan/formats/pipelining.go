@@ -56,14 +56,19 @@ func readPipelining(data []byte, s *Split) error {
 	}
 	bounds := []int{0}
 	for path, point := range f.Spec {
-		k := slices.IndexFunc(s.Parts.List, func(x Part) bool { return x.Path == path })
+		within := func(x Part) bool { return x.Path == path || path != "" && under(x.Path, path) }
+		k := slices.IndexFunc(s.Parts.List, within)
 		if k < 0 {
-			return fmt.Errorf("module %q is no part of the graph", path)
+			return fmt.Errorf("module %q is no part of the graph and has none in it", path)
 		}
 		switch point {
 		case "BEGINNING":
-		case "END":
-			k++
+		case "END": // behind the last part of it
+			for i, x := range s.Parts.List {
+				if within(x) {
+					k = i + 1
+				}
+			}
 		default:
 			return fmt.Errorf("module %q: split point %q, want BEGINNING or END", path, point)
 		}

@@ -31,7 +31,7 @@ func (s *Split) counts() ([]int, error) {
 }
 
 // fromCounts sets the devices from the layers of each stage: parts before the stack are
-// with the first layer, parts behind it with the last.
+// on the first, parts behind it on the last, with layers or without.
 func (s *Split) fromCounts(counts []int, order []uint8) error {
 	sum := 0
 	for _, n := range counts {
@@ -55,9 +55,9 @@ func (s *Split) fromCounts(counts []int, order []uint8) error {
 		case x.Layer >= 0:
 			s.Device[k] = of[x.Layer]
 		case k < s.Parts.firstLayer():
-			s.Device[k] = of[0]
+			s.Device[k] = order[0]
 		default:
-			s.Device[k] = of[sum-1]
+			s.Device[k] = order[len(counts)-1]
 		}
 	}
 	return nil
