@@ -11,6 +11,11 @@ from .optim import RULES
 from .program import Here, Program, Ref, Spec, target_of
 
 
+# Kernels choose strides that fake tensors do not foresee (batch normalisation of a transposed
+# tensor on the CPU), of which the captured shape may be no view: it is a copy then.
+RESHAPED = {"aten.view.default": "aten.reshape.default", "aten._unsafe_view.default": "aten.reshape.default"}
+
+
 class Code:
     """Lines of a function and the values they name."""
 
@@ -67,7 +72,7 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
         parts = [literal(code, a, place, device) for a in o.args[:3]]
         code.add(f"{code.bind(RULES[o.target], 'f')}({', '.join(parts)}, t, {code.bind(o.args[3], 'h')})")
         return
-    target: Any = target_of(o.target)
+    target: Any = target_of(RESHAPED.get(o.target, o.target))
     if kinds.is_random(target):
         code.add(f"seed({i if o.draws is None else int(o.draws)}, t, {int(p.seed)})")
     parts = [literal(code, a, place, device) for a in o.args]
@@ -78,6 +83,16 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
     else:
         left = name(Ref(i, 0))
     code.add(f"{left} = {run}({', '.join(parts)})")
+    if i in p.strided:
+        for k, s in enumerate(o.outputs):
+            if s is not None:
+                made = name(Ref(i, k))
+                code.add(f"{made} = {code.bind(laid, 'f')}({made}, {s.stride})")
+
+
+def laid(t: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
+    """t with these strides, a copy where it has others."""
+    return t if t.stride() == stride else torch.empty_strided(t.shape, stride, dtype=t.dtype, device=t.device).copy_(t)
 
 
 def seeder(devices: Sequence[torch.device]) -> Callable[..., None]:

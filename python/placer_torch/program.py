@@ -175,6 +175,12 @@ class Program:
         return root
 
     @functools.cached_property
+    def strided(self) -> frozenset[int]:
+        """The ops whose memory others read by captured strides (as_strided), so that it has
+        to lie as captured."""
+        return frozenset(self.root[next(o.inputs()).op] for o in self.ops if o.target == "aten.as_strided.default")
+
+    @functools.cached_property
     def by_name(self) -> dict[str, int]:
         return {o.name: i for i, o in enumerate(self.ops)}
 

@@ -83,6 +83,28 @@ def test_tied_weights_by_adamw() -> None:
     agree(Tied(), lambda m, b: F.cross_entropy(m(b[0]), b[1]), ids, adamw)
 
 
+class Normalised(nn.Module):
+    """Batch normalisation over time steps: on the CPU it returns other strides than fake tensors foresee."""
+
+    def __init__(self, then: Callable[[torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.project, self.norm, self.then = nn.Linear(8, 8), nn.BatchNorm1d(8), then
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.then(self.norm(self.project(x).transpose(1, 2)).transpose(1, 2))
+
+
+def windows(y: torch.Tensor) -> torch.Tensor:
+    a, b, c = y.stride()
+    return y.as_strided((y.shape[0], y.shape[1] - 1, 2, y.shape[2]), (a, b, b, c))
+
+
+@pytest.mark.parametrize("workers", [False, True])
+@pytest.mark.parametrize("then", [lambda y: F.linear(y, torch.ones(3, 8)), lambda y: y.contiguous().view(-1), lambda y: y.reshape(-1, 16), windows])
+def test_strides_that_kernels_choose(then: Callable[[torch.Tensor], torch.Tensor], workers: bool) -> None:
+    agree(Normalised(then), squares, drawn(2, 4, 8), workers=workers)
+
+
 def test_channels_last() -> None:
     m = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3), nn.Flatten()).to(memory_format=torch.channels_last)
     agree(m, squares, [x.to(memory_format=torch.channels_last) for x in drawn(2, 3, 8, 8)], workers=True)
