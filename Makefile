@@ -38,11 +38,14 @@ test-long: ## race detector, shuffled order, long oracles and experiments in sma
 	else echo "test-long: no C compiler, so no race detector"; fi
 	$(MAKE) fuzz
 
-.PHONY: test-torch test-torch-accuracy
+.PHONY: test-torch test-torch-libraries test-torch-accuracy
 test-torch: ## the PyTorch package with real torch, which is installed beside the tree where there is none (1.3 GB)
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer python/ci.sh --ignore tests/test_accuracy.py
 	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TorchReal ./internal/cli
+
+test-torch-libraries: ## models of transformers, peft, diffusers, timm and torchvision, trained by captured steps beside plain torch; the libraries are installed beside the tree where they are not (416 MB)
+	libraries=$$(python/install_libraries.sh) && cd python && PYTHONPATH=.:tests:$$libraries $$(./install_torch.sh) -m pytest -q tests_libraries
 
 test-torch-accuracy: ## steps that the simulator predicts against measured ones, four models on two cores, 80 placements; wants a quiet machine
 	$(GO) build -o bin/placer ./cmd/placer

@@ -21,6 +21,8 @@ def explain(e: Exception, paths: modules.Paths) -> CaptureError:
     elif what == "UnsupportedOperatorException":
         op = str(getattr(e, "func", op))
         hint = "the op has no implementation without data; register one with torch.library.register_fake"
+    elif "EffectType" in str(e):
+        hint = "the code looks at what torch.linalg returns, on the host, to raise an error; take the form that does not, as torch.linalg.cholesky_ex, inv_ex and solve_ex"
     elif "non-functional tensor" in str(e):
         hint = "the code changes a tensor that is neither a parameter nor a buffer of the model: register it, register_buffer, or make a new tensor in each step"
     where = f"module {module}" if module else "the model"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import Iterator
 
 import torch
@@ -43,3 +44,15 @@ def exporting() -> Iterator[None]:
     finally:
         for k, v in was.items():
             setattr(torch.compiler, k, v)
+
+
+@contextlib.contextmanager
+def without_logs() -> Iterator[None]:
+    """torch logs a stack for ops that refuse their operands, which the error then says in a line."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    was = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = was

@@ -278,3 +278,15 @@ def test_copies_of_a_model_are_its_own() -> None:
     refused("carries a value", m)
     twin = copy.deepcopy(m)
     assert twin.state is None and twin.last is None
+
+
+def test_checks_on_the_host() -> None:
+    """torch.linalg.solve raises by what it computed; solve_ex does not, and is captured."""
+    refused("_linalg_check_errors.*cholesky_ex, inv_ex and solve_ex", nn.Linear(4, 4), lambda m, b: torch.linalg.solve(m(b), b).sum(), torch.randn(4, 4))
+    capture(nn.Linear(4, 4), lambda m, b: torch.linalg.solve_ex(m(b), b)[0].sum(), torch.randn(4, 4), None)
+
+
+def test_one_line_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """torch's log of an op that refuses its operands stays out."""
+    refused("avg_pool2d.*Output size is too small", nn.Conv2d(3, 3, 3), lambda m, b: F.avg_pool2d(m(b), 9).sum(), torch.randn(2, 3, 6, 6))
+    assert "fake_tensor" not in capfd.readouterr().err

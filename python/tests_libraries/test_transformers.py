@@ -1,0 +1,178 @@
+"""Small models of every kind that transformers has, trained three steps by a captured step on
+one device and on two, beside plain torch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import peft
+import pytest
+import still
+import torch
+import transformers as T
+from placer_torch import capture
+from placer_torch.errors import CaptureError
+from test_as_torch import adamw, agree, seed  # noqa: F401 (a fixture)
+
+Batches = Callable[[], list[dict[str, Any]]]
+V, B, S = 50, 2, 12
+
+
+def ids(n: int = 3) -> list[torch.Tensor]:
+    return [torch.randint(3, V, (B, S)) for _ in range(n)]
+
+
+def text() -> list[dict[str, Any]]:
+    return [dict(input_ids=x, labels=x.clone()) for x in ids()]
+
+
+def padded() -> list[dict[str, Any]]:
+    return [dict(d, attention_mask=torch.cat([torch.zeros(B, 3), torch.ones(B, S - 3)], 1).long()) for d in text()]
+
+
+def pictures(size: int = 16) -> list[dict[str, Any]]:
+    return [dict(pixel_values=torch.randn(B, 3, size, size), labels=torch.randint(0, 2, (B,))) for _ in range(3)]
+
+
+def pairs() -> list[dict[str, Any]]:
+    return [dict(input_ids=x, pixel_values=torch.randn(B, 3, 16, 16), return_loss=True) for x in ids()]
+
+
+def sounds() -> list[dict[str, Any]]:
+    return [dict(input_values=torch.randn(B, 400), labels=torch.randint(0, 2, (B,))) for _ in range(3)]
+
+
+def loss(m: Any, b: Any) -> torch.Tensor:
+    return m(**b).loss
+
+
+WIDTH: dict[str, Any] = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2)
+ENCODER = dict(WIDTH, vocab_size=V, intermediate_size=32, max_position_embeddings=64)
+TOKENS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)
+DECODER = dict(ENCODER, **TOKENS, num_key_value_heads=1)
+VISION = dict(WIDTH, intermediate_size=32, image_size=16, patch_size=8)
+BOTH = dict(vocab_size=V, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32)
+T5 = dict(vocab_size=V, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, decoder_start_token_id=0)
+
+MODELS: dict[str, tuple[Any, Any, Batches]] = {
+    "gpt2": (T.GPT2LMHeadModel, T.GPT2Config(vocab_size=V, n_embd=16, n_layer=2, n_head=2, n_positions=64), text),
+    "llama": (T.LlamaForCausalLM, T.LlamaConfig(**DECODER, head_dim=8), text),
+    "llama, padded": (T.LlamaForCausalLM, T.LlamaConfig(**DECODER, head_dim=8), padded),
+    "mistral": (T.MistralForCausalLM, T.MistralConfig(**DECODER, head_dim=8), text),
+    "qwen2": (T.Qwen2ForCausalLM, T.Qwen2Config(**DECODER), text),
+    "qwen3": (T.Qwen3ForCausalLM, T.Qwen3Config(**DECODER, head_dim=8), text),
+    "qwen3 mixture": (T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig(**DECODER, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16), text),
+    "gemma2": (T.Gemma2ForCausalLM, T.Gemma2Config(**DECODER, head_dim=8), text),
+    "gemma3": (T.Gemma3ForCausalLM, T.Gemma3TextConfig(**DECODER, head_dim=8), text),
+    "phi3": (T.Phi3ForCausalLM, T.Phi3Config(**DECODER), text),
+    "mixtral": (T.MixtralForCausalLM, T.MixtralConfig(**DECODER, head_dim=8, num_local_experts=4), text),
+    "gpt-oss": (T.GptOssForCausalLM, T.GptOssConfig(**DECODER, head_dim=8, num_local_experts=4, num_experts_per_tok=2), text),
+    "deepseek v3": (
+        T.DeepseekV3ForCausalLM,
+        T.DeepseekV3Config(
+            **dict(ENCODER, **TOKENS), num_key_value_heads=2, q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8,
+            n_routed_experts=4, n_group=2, topk_group=1, num_experts_per_tok=2, moe_intermediate_size=16, first_k_dense_replace=1,
+        ),
+        text,
+    ),
+    "olmo2": (T.Olmo2ForCausalLM, T.Olmo2Config(**DECODER), text),
+    "cohere": (T.CohereForCausalLM, T.CohereConfig(**DECODER), text),
+    "starcoder2": (T.Starcoder2ForCausalLM, T.Starcoder2Config(**DECODER), text),
+    "granite": (T.GraniteForCausalLM, T.GraniteConfig(**DECODER), text),
+    "opt": (T.OPTForCausalLM, T.OPTConfig(**WIDTH, vocab_size=V, ffn_dim=32, max_position_embeddings=64, word_embed_proj_dim=16, pad_token_id=1), text),
+    "bloom": (T.BloomForCausalLM, T.BloomConfig(vocab_size=V, hidden_size=16, n_layer=2, n_head=2), text),
+    "falcon": (T.FalconForCausalLM, T.FalconConfig(**WIDTH, vocab_size=V), text),
+    "gpt neox": (T.GPTNeoXForCausalLM, T.GPTNeoXConfig(**ENCODER), text),
+    "mamba": (T.MambaForCausalLM, T.MambaConfig(vocab_size=V, hidden_size=16, num_hidden_layers=2, state_size=4), text),
+    "mamba2": (T.Mamba2ForCausalLM, T.Mamba2Config(vocab_size=V, hidden_size=16, num_hidden_layers=2, state_size=4, num_heads=4, head_dim=8, n_groups=1, chunk_size=4), text),
+    "rwkv": (T.RwkvForCausalLM, T.RwkvConfig(vocab_size=V, hidden_size=16, num_hidden_layers=2, context_length=64), text),
+    "bert": (T.BertForMaskedLM, T.BertConfig(**ENCODER), text),
+    "roberta": (T.RobertaForMaskedLM, T.RobertaConfig(**ENCODER), text),
+    "distilbert": (T.DistilBertForMaskedLM, T.DistilBertConfig(vocab_size=V, dim=16, n_layers=2, n_heads=2, hidden_dim=32), text),
+    "electra": (T.ElectraForMaskedLM, T.ElectraConfig(**ENCODER, embedding_size=16), text),
+    "albert": (T.AlbertForMaskedLM, T.AlbertConfig(**ENCODER, embedding_size=8), text),
+    "deberta": (T.DebertaV2ForMaskedLM, T.DebertaV2Config(**ENCODER), text),
+    "modernbert": (T.ModernBertForMaskedLM, T.ModernBertConfig(**ENCODER, **TOKENS, cls_token_id=1, sep_token_id=2), text),
+    "xlnet": (T.XLNetLMHeadModel, T.XLNetConfig(vocab_size=V, d_model=16, n_layer=2, n_head=2, d_inner=32), text),
+    "t5": (T.T5ForConditionalGeneration, T.T5Config(**T5), text),
+    "mt5": (T.MT5ForConditionalGeneration, T.MT5Config(**T5), text),
+    "bart": (T.BartForConditionalGeneration, T.BartConfig(**BOTH, max_position_embeddings=64), text),
+    "pegasus": (T.PegasusForConditionalGeneration, T.PegasusConfig(**BOTH, max_position_embeddings=64), text),
+    "whisper": (
+        T.WhisperForConditionalGeneration,
+        T.WhisperConfig(**BOTH, **TOKENS, decoder_start_token_id=1, max_source_positions=20, max_target_positions=20, num_mel_bins=8),
+        lambda: [dict(input_features=torch.randn(B, 8, 40), labels=x) for x in ids()],
+    ),
+    "vit": (T.ViTForImageClassification, T.ViTConfig(**VISION), pictures),
+    "deit": (T.DeiTForImageClassification, T.DeiTConfig(**VISION), pictures),
+    "beit": (T.BeitForImageClassification, T.BeitConfig(**VISION), pictures),
+    "dinov2": (T.Dinov2ForImageClassification, T.Dinov2Config(**WIDTH, image_size=16, patch_size=8), pictures),
+    "swin": (T.SwinForImageClassification, T.SwinConfig(image_size=32, patch_size=4, embed_dim=8, depths=[2, 2], num_heads=[2, 2], window_size=4), lambda: pictures(32)),
+    "convnext": (T.ConvNextForImageClassification, T.ConvNextConfig(hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1]), lambda: pictures(64)),
+    "resnet": (T.ResNetForImageClassification, T.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1]), lambda: pictures(32)),
+    "regnet": (T.RegNetForImageClassification, T.RegNetConfig(embedding_size=8, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], groups_width=4), lambda: pictures(32)),
+    "segformer": (
+        T.SegformerForSemanticSegmentation,
+        T.SegformerConfig(hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=8, num_labels=3),
+        lambda: [dict(pixel_values=torch.randn(B, 3, 64, 64), labels=torch.randint(0, 3, (B, 64, 64))) for _ in range(3)],
+    ),
+    "timesformer": (
+        T.TimesformerForVideoClassification,
+        T.TimesformerConfig(**VISION, num_frames=2),
+        lambda: [dict(pixel_values=torch.randn(B, 2, 3, 16, 16), labels=torch.randint(0, 2, (B,))) for _ in range(3)],
+    ),
+    "clip": (T.CLIPModel, T.CLIPConfig(text_config=dict(ENCODER), vision_config=dict(VISION), projection_dim=8), pairs),
+    "siglip": (T.SiglipModel, T.SiglipConfig(text_config=dict(ENCODER, max_position_embeddings=S), vision_config=dict(VISION)), pairs),
+    "blip": (
+        T.BlipForConditionalGeneration,
+        T.BlipConfig(text_config=dict(ENCODER, **TOKENS, encoder_hidden_size=16, sep_token_id=2), vision_config=dict(VISION), projection_dim=8),
+        lambda: [dict(input_ids=x, labels=x.clone(), pixel_values=torch.randn(B, 3, 16, 16)) for x in ids()],
+    ),
+    "hubert": (
+        T.HubertForSequenceClassification,
+        T.HubertConfig(**WIDTH, vocab_size=V, intermediate_size=32, conv_dim=(8, 8), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, mask_time_prob=0.0, classifier_proj_size=8),
+        sounds,
+    ),
+    "patchtst": (
+        T.PatchTSTForPrediction,
+        T.PatchTSTConfig(num_input_channels=2, context_length=16, patch_length=4, patch_stride=4, prediction_length=4, d_model=8, num_hidden_layers=2, num_attention_heads=2, ffn_dim=16),
+        lambda: [dict(past_values=torch.randn(B, 16, 2), future_values=torch.randn(B, 4, 2)) for _ in range(3)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_model(name: str) -> None:
+    make, config, batches = MODELS[name]
+    agree(make(still.config(config)).train(), loss, batches(), adamw)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5"])
+def test_checkpointing(name: str) -> None:
+    make, config, batches = MODELS[name]
+    m = make(still.config(config)).train()
+    m.gradient_checkpointing_enable()
+    agree(m, loss, batches(), adamw)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5"])
+def test_eager_attention(name: str) -> None:
+    make, config, batches = MODELS[name]
+    m = make(still.config(config)).train()
+    m.set_attn_implementation("eager")
+    agree(m, loss, batches(), adamw)
+
+
+@pytest.mark.parametrize("more", [{}, {"use_dora": True}])
+def test_adapters(more: dict[str, Any]) -> None:
+    """Low-rank adapters beside frozen weights."""
+    make, config, batches = MODELS["llama"]
+    m = peft.get_peft_model(make(still.config(config)), peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"], lora_dropout=0.0, **more))
+    agree(m.train(), loss, batches(), adamw)
+
+
+def test_refused() -> None:
+    """Longformer asks whether any token attends to all, on the host."""
+    m = T.LongformerForMaskedLM(T.LongformerConfig(**ENCODER, attention_window=[4, 4], pad_token_id=0))
+    with pytest.raises(CaptureError, match="modeling_longformer.py.*takes a number out of a tensor"):
+        capture(m, loss, text()[0], adamw(m))
