@@ -171,8 +171,21 @@ def test_adapters(more: dict[str, Any]) -> None:
     agree(m.train(), loss, batches(), adamw)
 
 
-def test_refused() -> None:
-    """Longformer asks whether any token attends to all, on the host."""
-    m = T.LongformerForMaskedLM(T.LongformerConfig(**ENCODER, attention_window=[4, 4], pad_token_id=0))
-    with pytest.raises(CaptureError, match="modeling_longformer.py.*takes a number out of a tensor"):
-        capture(m, loss, text()[0], adamw(m))
+REFUSED: dict[str, tuple[Any, Any, Batches]] = {
+    "longformer": (T.LongformerForMaskedLM, T.LongformerConfig(**ENCODER, attention_window=[4, 4], pad_token_id=0), text),
+    "led": (T.LEDForConditionalGeneration, T.LEDConfig(**BOTH, attention_window=4, max_encoder_position_embeddings=64, max_decoder_position_embeddings=64), text),
+    "wav2vec2": (
+        T.Wav2Vec2ForCTC,
+        T.Wav2Vec2Config(**WIDTH, vocab_size=V, intermediate_size=32, conv_dim=(8, 8), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, mask_time_prob=0.0),
+        sounds,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    """Models that ask for a number on the host."""
+    make, config, batches = REFUSED[name]
+    m = make(still.config(config)).train()
+    with pytest.raises(CaptureError, match=f"modeling_{name}.py.*takes a number out of a tensor"):
+        capture(m, loss, [dict(d, labels=d["labels"][:, None]) if name == "wav2vec2" else d for d in batches()][0], adamw(m))
