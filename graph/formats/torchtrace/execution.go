@@ -124,14 +124,13 @@ func (f *execution) graph(name string) (*Imported, error) {
 			op.DType = in[0].dtype
 		}
 		product, repeats := n.product(kind, in, out)
-		switch {
-		case product.IsZero():
+		if product.IsZero() {
 			op.FLOPs = elementwise(kind, in, out)
-		case repeats > 1:
-			op.Repeats, op.Bytes = repeats, recurrentBytes(in, out, repeats)
-			fallthrough
-		default:
+		} else {
 			op.GEMM, op.FLOPs, op.DType = product, product.FLOPs()*units.FLOPs(max(repeats, 1)), in[0].dtype
+		}
+		if repeats > 1 {
+			op.Repeats, op.Bytes = repeats, recurrentBytes(in, out, repeats)
 		}
 		if unpriced(op) {
 			open[kind]++
