@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/graph"
+	"placer/graph/formats"
 	"placer/internal/report"
 	"placer/placer/problem"
 	"placer/placer/strategies"
@@ -118,7 +119,7 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 			}
 		}
 		if name == "" {
-			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open, so its batch cannot be divided: export the model with an open batch", f.Graph)
+			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open, so its batch cannot be divided: %s", f.Graph, openBatch(l.file))
 		}
 	}
 	if batch == 0 {
@@ -140,6 +141,14 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 		}
 		return l.Graph, err
 	}, batch, nil
+}
+
+// openBatch says how to come to a file with an open batch from one like x, without.
+func openBatch(x formats.File) string {
+	if x.ONNX != nil {
+		return "export the model with an open batch"
+	}
+	return "the sizes in such a file are fixed; an ONNX file of the model with an open batch (torch.onnx.export with dynamic_shapes) and --train can be divided"
 }
 
 func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {

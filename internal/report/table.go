@@ -52,7 +52,7 @@ func (t *table) row(cells ...any) {
 }
 
 // fitting makes the table fit a terminal: columns are left out, in the order of drop,
-// and then the longest names are shortened in the middle.
+// and then the longest names are shortened in the middle, the wider column first.
 func (t *table) fitting(drop ...string) *table {
 	t.narrow, t.drop = true, drop
 	return t
@@ -85,22 +85,42 @@ func (t *table) fit(limit int) *table {
 		}
 	}
 	for over := n.width() - limit; over > 0; over = n.width() - limit {
-		widest := -1
-		for k := range n.head {
-			if n.align[k] == tw.AlignLeft && n.columnWidth(k) > max(shortest, utf8.RuneCountInString(n.head[k])) && (widest < 0 || n.columnWidth(k) > n.columnWidth(widest)) {
-				widest = k
-			}
-		}
+		widest, next := n.widest()
 		if widest < 0 {
 			break
 		}
-		to := max(shortest, utf8.RuneCountInString(n.head[widest]), n.columnWidth(widest)-over)
+		// Down to the next column at most: a long name in one column must not cost the
+		// other one its words.
+		to := max(n.least(widest), n.columnWidth(widest)-over, next-1)
 		for _, r := range n.rows {
 			r[widest] = shorten(r[widest], to)
 		}
 	}
 	return n
 }
+
+// widest returns the column of names that is the widest of those that can be shortened, -1
+// where none can, and the width of the next one, 0 where there is none.
+func (t *table) widest() (widest, next int) {
+	widest = -1
+	for k := range t.head {
+		if t.align[k] != tw.AlignLeft || t.columnWidth(k) <= t.least(k) {
+			continue
+		}
+		switch w := t.columnWidth(k); {
+		case widest < 0:
+			widest = k
+		case w > t.columnWidth(widest):
+			widest, next = k, t.columnWidth(widest)
+		default:
+			next = max(next, w)
+		}
+	}
+	return widest, next
+}
+
+// least returns what column k is shortened to at most.
+func (t *table) least(k int) int { return max(shortest, utf8.RuneCountInString(t.head[k])) }
 
 // width returns the columns of text that the table takes.
 func (t *table) width() int {

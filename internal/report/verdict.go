@@ -187,11 +187,42 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 	for _, p := range verdict.Pareto(answers) {
 		v.Pareto = append(v.Pareto, paretoRow{ms[p.Machine].Name, p.Devices, p.Step, int64(p.Memory), p.Method})
 	}
+	for m := range ms {
+		if s := arithmetic(g, &ms[m]); s != "" {
+			v.Notes = append(v.Notes, s)
+		}
+	}
+	if batch == 0 && slices.ContainsFunc(v.Rows, func(r verdictRow) bool { return r.Price != nil }) {
+		v.Notes = append(v.Notes, "The price of a million samples is left out: nothing says how many samples a step has; --batch N does.")
+	}
 	v.Notes = append(v.Notes, undivided)
 	if slices.ContainsFunc(answers, func(a verdict.Answer) bool { return !a.Score.Feasible() }) {
 		v.Notes = append(v.Notes, "What does not fit may with activations recomputed or kept on the host: placer fit tries that.")
 	}
 	return v
+}
+
+// arithmetic says in what element types g computes on the first device of x, and at which
+// peak rates; types of less than a hundredth are left out.
+func arithmetic(g *graph.Graph, x *verdict.Machine) string {
+	d, total := &x.Devices[0], float64(g.FLOPs())
+	tf32, fast := d.Peak[graph.TF32.String()]
+	var parts []string
+	for _, a := range verdict.ArithmeticOf(g, d) {
+		share := float64(a.FLOPs) / total
+		if share < 0.01 {
+			break
+		}
+		s := fmt.Sprintf("%.0f%% in %v, %v", 100*share, a.Type, a.Peak)
+		if fast && float64(a.Precise) > 0.01*total {
+			s += fmt.Sprintf(" (products that ask for all bits of f32; tf32 has %v)", tf32)
+		}
+		parts = append(parts, s)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("FLOPs on %s, with the peak rate of %s: %s.", x.Name, d.Model, strings.Join(parts, "; "))
 }
 
 // Leave notes for which counts of devices there was no time.
