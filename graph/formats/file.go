@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"placer/graph"
 	"placer/graph/formats/dnnpart"
@@ -108,6 +109,9 @@ func sniff(data []byte, name string) (Form, error) {
 	}
 	if is := other(data); is != "" {
 		return Form{}, fmt.Errorf("%s: looks like %s; the forms that are read: %s", name, is, names(""))
+	}
+	if strings.HasSuffix(name, ".py") {
+		return Form{}, fmt.Errorf("%s: is a Python program: 'python -m placer_torch capture' makes a graph of a PyTorch model in it (docs/pytorch.md)", name)
 	}
 	return Form{}, fmt.Errorf("%s: is text in none of the forms that are read: %s; ONNX files are binary", name, names(onnxName))
 }

@@ -86,7 +86,7 @@ func TestOthersAreNamed(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                      "f: the file is empty",
 		"\x1f\x8b\x08":          "f: unexpected EOF",
-		"PK\x03\x04":            "a checkpoint holds weights only: export the model to ONNX, or capture it with the Python package (docs/pytorch.md)",
+		"PK\x03\x04":            "a checkpoint holds weights only: export the model to ONNX, or capture it with the Python package (docs/pytorch.md), whose graph is graph.json, beside program.pt",
 		"\x89PNG\r\n\x1a\n0000": "a PNG image",
 		"version https://git-lfs.github.com/spec/v1\n":      "a Git LFS pointer (not the model itself)",
 		"GGUF\x03\x00\x00\x00":                              "f: GGUF: the header is cut off",
@@ -102,6 +102,13 @@ func TestOthersAreNamed(t *testing.T) {
 		if f != nil || !formatstest.Located(err, "f") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", data, err, want)
 		}
+	}
+}
+
+func TestPythonIsNamed(t *testing.T) {
+	_, err := formats.Read([]byte("import torch\n"), "mine.py", onnx.Default())
+	if !formatstest.Located(err, "mine.py") || !strings.Contains(err.Error(), "placer_torch capture") {
+		t.Errorf("a Python program: %v", err)
 	}
 }
 

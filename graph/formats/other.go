@@ -26,7 +26,7 @@ func others() []struct{ magic, is string } {
 }
 
 // weightsOnly says what to do about a checkpoint.
-const weightsOnly = ", and a checkpoint holds weights only: export the model to ONNX, or capture it with the Python package (docs/pytorch.md)"
+const weightsOnly = ", and a checkpoint holds weights only: export the model to ONNX, or capture it with the Python package (docs/pytorch.md), whose graph is graph.json, beside program.pt"
 
 // other says what data looks like of what is not read, "" for anything else.
 func other(data []byte) string {

@@ -102,8 +102,11 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		var keys map[string]json.RawMessage // a module may have one of these names
-		if json.Unmarshal(data, &keys) != nil {
-			return nil, fmt.Errorf("%s: not a JSON object: %w", path, err)
+		if err := json.Unmarshal(data, &keys); err != nil {
+			if json.Valid(data) {
+				return nil, fmt.Errorf("%s: is not a JSON object: want a plan, a device map, stages or a split", path)
+			}
+			return nil, fmt.Errorf("%s: not JSON: %w", path, err)
 		}
 	}
 	p, err := func() (*check.Placement, error) {
