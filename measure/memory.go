@@ -35,8 +35,7 @@ type holding struct {
 // bytes first, then everything else in the order of time, each into the smallest
 // hole that takes it. So fragmentation counts, as it does for an allocator.
 func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, c *program, tr *sim.Trace) *layout {
-	d := m.NumDevices()
-	l := &layout{tensor: map[place]uint64{}, resident: make([]uint64, g.NumOps()), slab: make([]uint64, d)}
+	l := &layout{tensor: map[place]uint64{}, resident: make([]uint64, g.NumOps()), slab: make([]uint64, m.NumDevices())}
 	for i := range g.NumOps() {
 		if r := g.Op(graph.OpID(i)).Resident; r > 0 {
 			dev := device[i]
@@ -50,12 +49,33 @@ func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, c *program, tr *s
 			start[i], end[i] = float64(x.Start), float64(x.End)
 		}
 	}
-	hold := lifetimes(g, device, c, tr, start, end)
-	type change struct {
-		at    float64
-		alloc bool
-		h     *holding
+	l.allocate(lifetimes(g, device, c, tr, start, end))
+	for i := range g.NumOps() { // resident tensors are views of their op's bytes
+		first, last := g.Outputs(graph.OpID(i))
+		for t := first; t < last; t++ {
+			if g.Tensor(t).Resident {
+				l.tensor[place{t, int(device[i])}] = l.resident[i]
+			}
+		}
 	}
+	for t, x := range c.shares(g) { // what a view is of comes before it
+		if x >= 0 {
+			dev := int(device[g.Tensor(graph.TensorID(t)).Producer])
+			l.tensor[place{graph.TensorID(t), dev}] = l.tensor[place{x, dev}]
+		}
+	}
+	return l
+}
+
+// change is the begin or the end of a holding.
+type change struct {
+	at    float64
+	alloc bool
+	h     *holding
+}
+
+// allocate gives everything in hold its offset, above the permanent bytes.
+func (l *layout) allocate(hold []holding) {
 	changes := make([]change, 0, 2*len(hold))
 	for i := range hold {
 		h := &hold[i]
@@ -75,38 +95,23 @@ func planMemory(g *graph.Graph, m *hw.Machine, device []uint8, c *program, tr *s
 		}
 		return -1
 	})
-	free := make([]holes, d)
+	free := make([]holes, len(l.slab))
 	for k := range free {
 		free[k].end = l.slab[k]
 	}
 	for _, c := range changes {
-		if c.alloc {
-			c.h.offset = free[c.h.dev].take(c.h.bytes)
-			if c.h.t != sim.NoTensor {
-				l.tensor[place{c.h.t, c.h.dev}] = c.h.offset
-			}
-		} else {
+		if !c.alloc {
 			free[c.h.dev].give(c.h.offset, c.h.bytes)
+			continue
+		}
+		c.h.offset = free[c.h.dev].take(c.h.bytes)
+		if c.h.t != sim.NoTensor {
+			l.tensor[place{c.h.t, c.h.dev}] = c.h.offset
 		}
 	}
 	for k := range free {
 		l.slab[k] = max(l.slab[k], free[k].high)
 	}
-	for i := range g.NumOps() { // resident tensors are views of their op's bytes
-		first, last := g.Outputs(graph.OpID(i))
-		for t := first; t < last; t++ {
-			if g.Tensor(t).Resident {
-				l.tensor[place{t, int(device[i])}] = l.resident[i]
-			}
-		}
-	}
-	for t, x := range c.shares(g) { // what a view is of comes before it
-		if x >= 0 {
-			dev := int(device[g.Tensor(graph.TensorID(t)).Producer])
-			l.tensor[place{graph.TensorID(t), dev}] = l.tensor[place{x, dev}]
-		}
-	}
-	return l
 }
 
 // shares returns the tensor in whose memory each tensor is, [T], or -1: views are where

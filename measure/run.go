@@ -41,72 +41,6 @@ func Run(ctx context.Context, cfg Config, p *Problem, costs sim.CostModel, d gpu
 	return r, err
 }
 
-// frame is what surrounds a step: the origin, stream 0, from which all others
-// start and at which they meet, and the events that time it.
-type frame struct {
-	start, end gpu.Event
-	forked     gpu.Event
-	joined     []gpu.Event // [streams]
-}
-
-// origin returns stream 0 and the GPU that it is on.
-func (x *contexts) origin() (gpu.Stream, *card) { return x.streams[0], x.at[x.c.streams[0].dev] }
-
-func (x *contexts) newFrame() (f *frame, err error) {
-	f = &frame{joined: make([]gpu.Event, len(x.streams))}
-	if len(x.streams) == 0 {
-		return nil, errors.New("every device is the host's: there is no GPU to measure on")
-	}
-	err = x.eachStream(0, func(i int, _ gpu.Stream) (err error) {
-		f.joined[i], err = x.d.NewEvent(false)
-		return err
-	})
-	if err != nil {
-		return f, err
-	}
-	if err := x.on(0); err != nil {
-		return f, err
-	}
-	for _, e := range []*gpu.Event{&f.start, &f.end} {
-		if *e, err = x.d.NewEvent(true); err != nil {
-			return f, err
-		}
-	}
-	f.forked, err = x.d.NewEvent(false)
-	return f, err
-}
-
-func (f *frame) close(x *contexts) {
-	gpu.DestroyEvents(x.d, append([]gpu.Event{f.start, f.end, f.forked}, f.joined...)...)
-}
-
-// fork makes every stream start behind the origin.
-func (f *frame) fork(x *contexts) error {
-	if err := x.on(0); err != nil {
-		return err
-	}
-	if err := x.d.Record(f.forked, x.streams[0]); err != nil {
-		return err
-	}
-	return x.eachStream(1, func(_ int, s gpu.Stream) error { return x.d.Wait(s, f.forked) })
-}
-
-// join makes the origin wait for every stream.
-func (f *frame) join(x *contexts) error {
-	if err := x.eachStream(1, func(i int, s gpu.Stream) error { return x.d.Record(f.joined[i], s) }); err != nil {
-		return err
-	}
-	if err := x.on(0); err != nil {
-		return err
-	}
-	for _, e := range f.joined[1:] {
-		if err := x.d.Wait(x.streams[0], e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // step times one step that body issues. The device waits for hold before it
 // starts.
 func (x *contexts) step(f *frame, hold units.Seconds, body func() error) (device, host units.Seconds, err error) {
@@ -133,17 +67,38 @@ func (x *contexts) step(f *frame, hold units.Seconds, body func() error) (device
 	return units.Seconds(t), host, nil
 }
 
+// measure times steps, and traces one if that is asked for.
 func (x *contexts) measure(ctx context.Context, costs sim.CostModel) (*Result, error) {
 	f, err := x.newFrame()
 	if err != nil {
 		return nil, err
 	}
 	defer f.close(x)
+	body, free, err := x.body(f)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	r := &Result{Mode: x.cfg.Mode, Predicted: x.p.Predicted.Makespan, SMs: x.sms}
 	r.Kernels = len(x.c.kernels)
 	for _, n := range x.l.slab {
 		r.Slab = append(r.Slab, units.Bytes(n))
 	}
+	if err := x.repeat(ctx, f, body, r); err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes, x.doubts(r)...)
+	if x.cfg.Trace {
+		if err := x.trace(f, r, costs); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// body returns what issues one step: call by call, or the launch of a graph that was
+// captured once and that free gives up.
+func (x *contexts) body(f *frame) (body func() error, free func(), err error) {
 	eager := func() error {
 		if err := f.fork(x); err != nil {
 			return err
@@ -153,23 +108,26 @@ func (x *contexts) measure(ctx context.Context, costs sim.CostModel) (*Result, e
 		}
 		return f.join(x)
 	}
-	body := eager
-	if x.cfg.Mode == Captured {
-		// One step first: whatever a first call sets up must not be captured.
-		if _, _, err := x.step(f, 0, eager); err != nil {
-			return nil, err
-		}
-		s, card := x.origin()
-		if err := x.use(card); err != nil {
-			return nil, err
-		}
-		exec, free, err := gpu.Capture(x.d, s, func() error { return errors.Join(eager(), x.use(card)) })
-		if err != nil {
-			return nil, err
-		}
-		defer free()
-		body = func() error { return x.d.LaunchExec(exec, s) }
+	if x.cfg.Mode != Captured {
+		return eager, func() {}, nil
 	}
+	// One step first: whatever a first call sets up must not be captured.
+	if _, _, err := x.step(f, 0, eager); err != nil {
+		return nil, nil, err
+	}
+	s, card := x.origin()
+	if err := x.use(card); err != nil {
+		return nil, nil, err
+	}
+	exec, free, err := gpu.Capture(x.d, s, func() error { return errors.Join(eager(), x.use(card)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() error { return x.d.LaunchExec(exec, s) }, free, nil
+}
+
+// repeat times the steps that body issues into r, behind one that warms up.
+func (x *contexts) repeat(ctx context.Context, f *frame, body func() error, r *Result) error {
 	_, card := x.origin()
 	uuid, _ := gpu.Identity(x.d, card.ordinal) // without it there are no states
 	var issued []units.Seconds
@@ -179,11 +137,11 @@ func (x *contexts) measure(ctx context.Context, costs sim.CostModel) (*Result, e
 	quickest := units.Seconds(0.5)
 	for k := range x.cfg.Repeats + 1 {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		t, host, err := x.step(f, hold, body)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if x.cfg.Mode == Captured {
 			quickest = min(quickest, host)
@@ -201,20 +159,20 @@ func (x *contexts) measure(ctx context.Context, costs sim.CostModel) (*Result, e
 		}
 	}
 	r.Makespan, r.Issue = median(r.Steps), median(issued)
+	return nil
+}
+
+// doubts says why the times of r may not be those of the devices alone.
+func (x *contexts) doubts(r *Result) (notes []string) {
 	if x.cfg.Mode == Eager && r.Issue > r.Makespan*8/10 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the host needs %v to issue a step: measure as a graph for the device's own time", r.Issue))
+		notes = append(notes, fmt.Sprintf("the host needs %v to issue a step: measure as a graph for the device's own time", r.Issue))
 	}
 	for dev, at := range x.at {
 		if at == nil && slices.ContainsFunc(x.c.kernels, func(k piece) bool { return k.dev == dev && k.launches() }) {
-			r.Notes = append(r.Notes, "ops on "+x.p.Machine.Devices[dev].Name+" run on the thread that issues the others: their times are approximate")
+			notes = append(notes, "ops on "+x.p.Machine.Devices[dev].Name+" run on the thread that issues the others: their times are approximate")
 		}
 	}
-	if x.cfg.Trace {
-		if err := x.trace(f, r, costs); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return notes
 }
 
 // launching is what a graph's launch takes at the most beside its nodes.
