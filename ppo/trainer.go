@@ -115,7 +115,7 @@ func (t *Trainer) Round(rate func(i int) float64) (*Round, error) {
 
 // rollout samples K decisions through T iterations, each given the one before.
 func (t *Trainer) rollout() ([]iteration, []float32, error) {
-	k, rows := t.config.Samples, t.policy.Rows()
+	k := t.config.Samples
 	var all []iteration
 	var values []float32
 	for i := range t.config.Iterations {
@@ -133,26 +133,33 @@ func (t *Trainer) rollout() ([]iteration, []float32, error) {
 			values = slices.Repeat(v[:1], k)
 		}
 		for j := range k {
-			a, l := make([]int32, sum(rows)), make([]float32, sum(rows))
-			at := 0
-			for h, n := range rows {
-				x := logits[h]
-				if copies > 1 {
-					x = x.Rows(j*n, (j+1)*n)
-				}
-				if first := j - j%max(t.config.Group, 1); h == 0 && first < j {
-					copy(a[:n], it.actions[first][:n])
-					copy(l[:n], it.logProb[first][:n])
-				} else {
-					Sample(x, 1, t.random, a[at:at+n], l[at:at+n])
-				}
-				at += n
-			}
-			it.actions, it.logProb = append(it.actions, a), append(it.logProb, l)
+			t.sample(&it, j, copies, logits)
 		}
 		all = append(all, it)
 	}
 	return all, values, nil
+}
+
+// sample draws decision j of an iteration from logits, of one copy or one for each decision.
+// Decisions of a group share the choices of the first task.
+func (t *Trainer) sample(it *iteration, j, copies int, logits []nn.Mat) {
+	rows := t.policy.Rows()
+	a, l := make([]int32, sum(rows)), make([]float32, sum(rows))
+	at := 0
+	for h, n := range rows {
+		x := logits[h]
+		if copies > 1 {
+			x = x.Rows(j*n, (j+1)*n)
+		}
+		if first := j - j%max(t.config.Group, 1); h == 0 && first < j {
+			copy(a[:n], it.actions[first][:n])
+			copy(l[:n], it.logProb[first][:n])
+		} else {
+			Sample(x, 1, t.random, a[at:at+n], l[at:at+n])
+		}
+		at += n
+	}
+	it.actions, it.logProb = append(it.actions, a), append(it.logProb, l)
 }
 
 func sum(x []int) (s int) {
@@ -164,27 +171,8 @@ func sum(x []int) (s int) {
 
 // advantages returns [K][1], or [K][M] with Credit or groups.
 func (t *Trainer) advantages(r *Round) [][]float32 {
-	k := len(r.Rewards)
-	a := make([]float32, k)
-	switch t.config.Baseline {
-	case Standardised:
-		Standardise(a, r.Rewards)
-	case LearnedValue:
-		for i, x := range r.Rewards {
-			a[i] = x - r.Values[i]
-		}
-	case AverageReward:
-		if t.trials > 0 { // the first round has no earlier trial: it only fills the average
-			for i, x := range r.Rewards {
-				a[i] = x - float32(t.sum/float64(t.trials))
-			}
-		}
-		for _, x := range r.Rewards {
-			t.sum += float64(x)
-		}
-		t.trials += k
-	}
-	all := make([][]float32, k)
+	a := t.sampleAdvantages(r)
+	all := make([][]float32, len(a))
 	for i := range all {
 		all[i] = a[i : i+1]
 	}
@@ -208,6 +196,30 @@ func (t *Trainer) advantages(r *Round) [][]float32 {
 		t.Credit(r.Actions, a, all)
 	}
 	return all
+}
+
+// sampleAdvantages returns the advantage of each sample over the baseline, [K].
+func (t *Trainer) sampleAdvantages(r *Round) []float32 {
+	a := make([]float32, len(r.Rewards))
+	switch t.config.Baseline {
+	case Standardised:
+		Standardise(a, r.Rewards)
+	case LearnedValue:
+		for i, x := range r.Rewards {
+			a[i] = x - r.Values[i]
+		}
+	case AverageReward:
+		if t.trials > 0 { // the first round has no earlier trial: it only fills the average
+			for i, x := range r.Rewards {
+				a[i] = x - float32(t.sum/float64(t.trials))
+			}
+		}
+		for _, x := range r.Rewards {
+			t.sum += float64(x)
+		}
+		t.trials += len(r.Rewards)
+	}
+	return a
 }
 
 // backward adds the gradient of the samples part of one iteration.

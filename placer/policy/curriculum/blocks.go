@@ -15,6 +15,23 @@ import (
 // reader. With split, forward cells, gradients and weights of a block are units
 // of their own.
 func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int, split bool) *unit.Partition {
+	place := forwardPositions(g, h, seconds)
+	block := equalBlocks(h.Levels[unit.Cell], place, seconds, n)
+	kinds := 1
+	if split {
+		kinds = 3
+	}
+	label := make([]int, g.NumOps())
+	roles := h.Roles[unit.Cell]
+	for i, u := range h.Levels[unit.Cell].Of {
+		label[i] = block[u]*kinds + int(roles[u])%kinds
+	}
+	return number(label, n*kinds)
+}
+
+// forwardPositions returns the place of each cell of h along the forward pass, in seconds:
+// that of what nothing places is the last one.
+func forwardPositions(g *graph.Graph, h *unit.Hierarchy, seconds []float64) []float64 {
 	cells, counterparts, roles := h.Levels[unit.Cell], h.Counterparts[unit.Cell], h.Roles[unit.Cell]
 	place := make([]float64, cells.NumUnits())
 	known := make([]bool, cells.NumUnits())
@@ -43,15 +60,29 @@ func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int,
 		}
 	}
 	last := 0.0
+	for u := range place {
+		if known[u] {
+			last = max(last, place[u])
+		}
+	}
+	for u := range place {
+		if !known[u] {
+			place[u] = last
+		}
+	}
+	return place
+}
+
+// equalBlocks cuts cells, in the order of their places, into about n blocks of equal time,
+// and returns the block of each. Cells at one place, a forward cell with its gradients and
+// weights, stay together.
+func equalBlocks(cells *unit.Partition, place, seconds []float64, n int) []int {
 	total, time := 0.0, make([]float64, len(place))
 	for u, ops := range cells.Ops {
 		for _, i := range ops {
 			time[u] += seconds[i]
 		}
 		total += time[u]
-		if known[u] {
-			last = max(last, place[u])
-		}
 	}
 	if total == 0 { // a graph of no time is one block
 		total = 1
@@ -59,28 +90,17 @@ func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int,
 	order := make([]int, len(place))
 	for u := range order {
 		order[u] = u
-		if !known[u] {
-			place[u] = last
-		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
 	block := make([]int, len(place))
 	sum := 0.0
 	for k, u := range order {
-		if k > 0 && place[u] == place[order[k-1]] { // a cell, its gradients and weights stay together
+		if k > 0 && place[u] == place[order[k-1]] {
 			block[u] = block[order[k-1]]
 		} else {
 			block[u] = min(n-1, int((sum+time[u]/2)/total*float64(n)))
 		}
 		sum += time[u]
 	}
-	kinds := 1
-	if split {
-		kinds = 3
-	}
-	label := make([]int, g.NumOps())
-	for i, u := range cells.Of {
-		label[i] = block[u]*kinds + int(roles[u])%kinds
-	}
-	return number(label, n*kinds)
+	return block
 }
