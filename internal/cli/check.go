@@ -93,13 +93,7 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 		}
 		return &check.Placement{Decision: q.Decision}, nil
 	}
-	var head struct {
-		Format    string          `json:"format"`
-		FPGAs     json.RawMessage `json:"fpgas"`
-		CPUs      json.RawMessage `json:"cpus"`
-		Stages    [][]string      `json:"stages"`
-		DeviceMap json.RawMessage `json:"device_map"`
-	}
+	var head placementHead
 	if err := json.Unmarshal(data, &head); err != nil {
 		var keys map[string]json.RawMessage // a module may have one of these names
 		if err := json.Unmarshal(data, &keys); err != nil {
@@ -109,44 +103,7 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 			return nil, fmt.Errorf("%s: not JSON: %w", path, err)
 		}
 	}
-	p, err := func() (*check.Placement, error) {
-		switch {
-		case head.Format == plan.Format || head.Format == plan.ChangedFormat:
-			f, err := plan.Read(bytes.NewReader(data), path)
-			if err != nil {
-				return nil, err
-			}
-			if err := l.change(f); err != nil {
-				return nil, err
-			}
-			return check.FromPlan(f, l.Graph, m)
-		case head.Format == schedule.Format:
-			return readSchedule(data, l, m)
-		case head.Format != "":
-			return nil, fmt.Errorf("format is %q, want %q, %q, or a device map, stages or a split", head.Format, plan.Format, schedule.Format)
-		case l.file.Partitioning != nil && (head.FPGAs != nil || head.CPUs != nil):
-			s, err := l.file.Partitioning.ReadSplit(data, path)
-			if err != nil {
-				return nil, err
-			}
-			return &check.Placement{Decision: plan.Decision{Device: s.Device}}, nil
-		case head.Stages != nil:
-			var entries []check.Entry
-			for k, names := range head.Stages {
-				for _, n := range names {
-					entries = append(entries, check.Entry{Prefix: n, Device: fmt.Sprint(k)})
-				}
-			}
-			return check.FromMap(entries, l.Graph, m), nil
-		case head.DeviceMap != nil:
-			data = head.DeviceMap
-		}
-		entries, err := readDeviceMap(data)
-		if err != nil {
-			return nil, err
-		}
-		return check.FromMap(entries, l.Graph, m), nil
-	}()
+	p, err := head.read(data, path, l, m)
 	if err != nil {
 		if msg := err.Error(); len(msg) > len(path) && msg[:len(path)] == path {
 			return nil, err
@@ -154,6 +111,59 @@ func (c *console) placement(path string, l *loaded, m *hw.Machine) (*check.Place
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
+}
+
+// placementHead is what tells the forms of placements in JSON apart.
+type placementHead struct {
+	Format    string          `json:"format"`
+	FPGAs     json.RawMessage `json:"fpgas"`
+	CPUs      json.RawMessage `json:"cpus"`
+	Stages    [][]string      `json:"stages"`
+	DeviceMap json.RawMessage `json:"device_map"`
+}
+
+// read reads data, the content of the file at path, in the form that h tells.
+func (h *placementHead) read(data []byte, path string, l *loaded, m *hw.Machine) (*check.Placement, error) {
+	switch {
+	case h.Format == plan.Format || h.Format == plan.ChangedFormat:
+		f, err := plan.Read(bytes.NewReader(data), path)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.change(f); err != nil {
+			return nil, err
+		}
+		return check.FromPlan(f, l.Graph, m)
+	case h.Format == schedule.Format:
+		return readSchedule(data, l, m)
+	case h.Format != "":
+		return nil, fmt.Errorf("format is %q, want %q, %q, or a device map, stages or a split", h.Format, plan.Format, schedule.Format)
+	case l.file.Partitioning != nil && (h.FPGAs != nil || h.CPUs != nil):
+		s, err := l.file.Partitioning.ReadSplit(data, path)
+		if err != nil {
+			return nil, err
+		}
+		return &check.Placement{Decision: plan.Decision{Device: s.Device}}, nil
+	case h.Stages != nil:
+		return check.FromMap(h.stages(), l.Graph, m), nil
+	case h.DeviceMap != nil:
+		data = h.DeviceMap
+	}
+	entries, err := readDeviceMap(data)
+	if err != nil {
+		return nil, err
+	}
+	return check.FromMap(entries, l.Graph, m), nil
+}
+
+// stages returns the modules of each stage with the number of its device, the stage's.
+func (h *placementHead) stages() (entries []check.Entry) {
+	for k, names := range h.Stages {
+		for _, n := range names {
+			entries = append(entries, check.Entry{Prefix: n, Device: fmt.Sprint(k)})
+		}
+	}
+	return entries
 }
 
 // readDeviceMap reads an object from module or op to device, a name or a number, in the

@@ -36,72 +36,81 @@ func (c *console) openHub(ctx context.Context, f *hubSettings, s *searchRun) (*w
 	if f.Address == "" {
 		return nil, nil
 	}
-	t := s.task
 	x := &workerPool{kind: dispatch.Roofline}
 	settings, await := s.config.Contention, f.Await
 	if s.config.measures() { // whose workers are not to be done without
 		x.kind, settings, await = dispatch.Hardware(s.config.MachineHash), s.config.Measuring.String(), max(1, f.Await)
 	}
-	ok := false
-	defer func() {
-		if !ok {
-			x.close()
-		}
-	}()
+	if err := x.connect(ctx, c, f); err != nil {
+		x.close()
+		return nil, err
+	}
+	if err := x.offer(ctx, c, s, settings, await); err != nil {
+		x.close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// connect starts the hub, or finds the one that runs elsewhere, as f says.
+func (x *workerPool) connect(ctx context.Context, c *console, f *hubSettings) (err error) {
 	a := dispatch.Address{URL: f.Address, Keys: f.Keys}
 	name := make([]byte, 8)
 	if _, err := rand.Read(name); err != nil {
-		return nil, err
+		return err
 	}
 	config := dispatch.DefaultController(hex.EncodeToString(name), c.clock)
-	if !strings.Contains(f.Address, "://") {
-		var err error
+	if strings.Contains(f.Address, "://") {
+		config.Disk = true
+	} else {
 		if x.store, err = os.MkdirTemp("", "placer-hub-"); err != nil {
-			return nil, err
+			return err
 		}
 		if x.hub, err = dispatch.StartHub(dispatch.HubConfig{Listen: f.Address, Keys: f.Keys, Store: x.store}); err != nil {
-			return nil, err
+			return err
 		}
 		a = dispatch.Address{Hub: x.hub}
 		c.say("hub at %s", x.hub.URL())
-	} else {
-		config.Disk = true
 	}
-	var err error
-	if x.controller, err = dispatch.NewController(ctx, a, config); err != nil {
-		return nil, err
-	}
+	x.controller, err = dispatch.NewController(ctx, a, config)
+	return err
+}
+
+// offer offers workers the task of s, under these settings, and waits for so many of them.
+// Workers that measure are of one host: the first that come say which.
+func (x *workerPool) offer(ctx context.Context, c *console, s *searchRun, settings string, await int) (err error) {
+	t := s.task
 	var g, m bytes.Buffer
 	if err := t.Graph.Write(&g); err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.Machine.Write(&m); err != nil {
-		return nil, err
+		return err
 	}
 	if s.config.measures() {
 		c.say("waiting for %d workers that measure on machine %s (%.12s)", await, t.Machine.Name, s.config.MachineHash)
 		if err := x.controller.Await(ctx, x.kind, await); err != nil {
-			return nil, err
+			return err
 		}
 		if x.host, err = x.identity(); err != nil {
-			return nil, err
+			return err
 		}
 		x.kind = measuringKind(s.config.MachineHash, x.host) // those of another host never see its jobs
 	}
 	if x.remote, err = x.controller.Remote(dispatch.Problem{Kind: x.kind, Graph: g.Bytes(), Machine: m.Bytes(), Settings: settings, Priority: t.Priority}, t.Evaluator.Clone()); err != nil {
-		return nil, err
+		return err
 	}
-	if await > 0 && !s.config.measures() {
+	if s.config.measures() {
+		return nil
+	}
+	if await > 0 {
 		c.say("waiting for %d workers", await)
 		if err := x.controller.Await(ctx, x.kind, await); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if !s.config.measures() {
-		s.host.Rollouts = x.remote.Rollouts
-	}
-	ok = true
-	return x, nil
+	s.host.Rollouts = x.remote.Rollouts
+	return nil
 }
 
 // close leaves the hub, or ends it. It may be called on nil.
