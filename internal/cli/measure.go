@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/hw"
+	"placer/hw/gpu"
 	"placer/internal/report"
 	"placer/measure"
 	"placer/measure/python"
@@ -111,17 +112,10 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
-	simulated := map[measure.Mode]*judgedStep{}
-	for _, mode := range modes {
-		on := m
-		if mode == measure.Captured {
-			on = m.Captured()
-		}
-		if simulated[mode], err = judgeStep(l, on, p); err != nil {
-			return err // infeasible, or not a plan
-		}
+	simulated, err := judgeModes(l, m, p, modes)
+	if err != nil {
+		return err // infeasible, or not a plan
 	}
-	predicted := simulated[modes[0]].result
 	count, err := d.Count()
 	if err != nil {
 		return err
@@ -130,39 +124,74 @@ func (c *console) measure(ctx context.Context, f *measureFlags) error {
 	if problem.GPU, err = measure.Spread(m, count, f.logical); err != nil {
 		return usage(err)
 	}
-	cfg := measure.Default()
-	cfg.Repeats, cfg.Partition, cfg.Clock = f.repeats, f.partition, c.clock
-	if monitor, err := c.hardware.watch(); err == nil {
-		defer monitor.Close()
-		cfg.State = monitor.Read
-	}
-	var runs []*measure.Result
-	for k, mode := range modes {
-		cfg.Mode, cfg.Trace = mode, k == 0 // the trace is of an eager step in any mode
-		c.note("measuring, %v", mode)
-		problem.Predicted = simulated[mode].result
-		r, err := measure.Run(ctx, cfg, problem, simulated[mode].costs, d, b)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, r)
+	runs, err := c.measureModes(ctx, f, problem, simulated, modes, d, b)
+	if err != nil {
+		return err
 	}
 	if f.trace != "" {
 		if err := writeTrace(f.trace, runs[0].Trace, l.Graph, m); err != nil {
 			return err
 		}
 	}
-	on := make([]string, m.NumDevices())
-	for i, ordinal := range problem.GPU {
+	on, err := standingFor(d, problem.GPU)
+	if err != nil {
+		return err
+	}
+	return c.print(f.json, report.Measure(l.Graph, m, p, simulated[modes[0]].result, on, runs))
+}
+
+// judgeModes simulates the step of p on m as each of modes issues it.
+func judgeModes(l loaded, m *hw.Machine, p *plan.Plan, modes []measure.Mode) (map[measure.Mode]*judgedStep, error) {
+	simulated := map[measure.Mode]*judgedStep{}
+	for _, mode := range modes {
+		on := m
+		if mode == measure.Captured {
+			on = m.Captured()
+		}
+		x, err := judgeStep(l, on, p)
+		if err != nil {
+			return nil, err
+		}
+		simulated[mode] = x
+	}
+	return simulated, nil
+}
+
+// measureModes measures the step of p in each of modes, the first with a trace.
+func (c *console) measureModes(ctx context.Context, f *measureFlags, p *measure.Problem, simulated map[measure.Mode]*judgedStep, modes []measure.Mode, d gpu.Driver, b gpu.BLAS) (runs []*measure.Result, err error) {
+	cfg := measure.Default()
+	cfg.Repeats, cfg.Partition, cfg.Clock = f.repeats, f.partition, c.clock
+	if monitor, err := c.hardware.watch(); err == nil {
+		defer monitor.Close()
+		cfg.State = monitor.Read
+	}
+	for k, mode := range modes {
+		cfg.Mode, cfg.Trace = mode, k == 0 // the trace is of an eager step in any mode
+		c.note("measuring, %v", mode)
+		p.Predicted = simulated[mode].result
+		r, err := measure.Run(ctx, cfg, p, simulated[mode].costs, d, b)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// standingFor says in words which GPU each device stands for.
+func standingFor(d gpu.Driver, ordinals []int) ([]string, error) {
+	on := make([]string, len(ordinals))
+	for i, ordinal := range ordinals {
 		on[i] = "host"
 		if ordinal != measure.Host {
-			if on[i], err = d.Name(ordinal); err != nil {
-				return err
+			name, err := d.Name(ordinal)
+			if err != nil {
+				return nil, err
 			}
-			on[i] = fmt.Sprintf("GPU %d, %s", ordinal, on[i])
+			on[i] = fmt.Sprintf("GPU %d, %s", ordinal, name)
 		}
 	}
-	return c.print(f.json, report.Measure(l.Graph, m, p, predicted, on, runs))
+	return on, nil
 }
 
 // judgedStep is a simulated step and the op times behind it.

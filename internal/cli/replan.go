@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/graph"
 	"placer/hw"
 	"placer/internal/report"
 	"placer/placer/problem"
@@ -92,27 +93,11 @@ func (c *console) replan(ctx context.Context, f *replanFlags) error {
 	if err := l.change(old); err != nil {
 		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
-	whole := &hw.Machine{Name: old.MachineName} // of the names alone: the plan must be the graph's
-	for _, name := range old.Devices {
-		whole.Devices = append(whole.Devices, hw.Device{Name: name})
-	}
-	if _, err := old.Plan(l.Graph, whole); err != nil {
+	if err := fitsGraph(old, l.Graph); err != nil {
 		return fmt.Errorf("%s: %w", inputName(f.plan), err)
 	}
-	doc := &report.Replanned{Format: report.ReplannedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.IdentifyMachine(m), Lost: []string{}}
-	to := make([]uint8, len(old.Devices))
-	for k, name := range old.Devices {
-		at := slices.IndexFunc(m.Devices, func(d hw.Device) bool { return d.Name == name })
-		if at < 0 {
-			at = replan.Lost
-			doc.Lost = append(doc.Lost, name)
-		}
-		to[k] = uint8(at)
-	}
-	before := make([]uint8, len(old.Device))
-	for i, d := range old.Device {
-		before[i] = to[d]
-	}
+	before, lost := onMachine(old, m)
+	doc := &report.Replanned{Format: report.ReplannedFormat, Graph: report.IdentifyGraph(l.Graph), Machine: report.IdentifyMachine(m), Lost: lost}
 	p, err := problem.New(l.Source, m, problem.Options{})
 	if err != nil {
 		return err
@@ -154,4 +139,34 @@ func (c *console) replan(ctx context.Context, f *replanFlags) error {
 		return tooMuch(o.Score)
 	}
 	return nil
+}
+
+// fitsGraph reports what keeps the plan in f from being one for g, on whatever machine.
+func fitsGraph(f *plan.File, g *graph.Graph) error {
+	named := &hw.Machine{Name: f.MachineName} // of the names alone
+	for _, name := range f.Devices {
+		named.Devices = append(named.Devices, hw.Device{Name: name})
+	}
+	_, err := f.Plan(g, named)
+	return err
+}
+
+// onMachine returns where the plan in f has each op as m numbers devices, [N], with
+// replan.Lost for devices that m does not have, and the names of those.
+func onMachine(f *plan.File, m *hw.Machine) (device []uint8, lost []string) {
+	lost = []string{} // a list in the document
+	to := make([]uint8, len(f.Devices))
+	for k, name := range f.Devices {
+		at := slices.IndexFunc(m.Devices, func(d hw.Device) bool { return d.Name == name })
+		if at < 0 {
+			at = replan.Lost
+			lost = append(lost, name)
+		}
+		to[k] = uint8(at)
+	}
+	device = make([]uint8, len(f.Device))
+	for i, d := range f.Device {
+		device[i] = to[d]
+	}
+	return device, lost
 }

@@ -55,55 +55,77 @@ func choose(logs [][]float64, weight []float64, w work, n int) (chosen []int) {
 	if len(weight) == 0 {
 		return nil
 	}
-	best := slices.Repeat([]float64{math.Log(infeasibleExpert)}, len(weight))
-	gain := make([]float64, len(logs)) // at most, as of when it was last summed
-	for c := range gain {
-		gain[c] = math.Inf(1)
-	}
-	opened := make([]bool, len(w.open))
-	cost := func(c int) float64 {
-		if l := w.level[c]; !opened[l] {
-			return w.of[c] + w.open[l]
-		}
-		return w.of[c]
-	}
-	sum := func(c int) {
-		total, row := 0.0, logs[c]
-		best, weight := best[:len(row)], weight[:len(row)]
-		for g, x := range row {
-			shorter := best[g] - x
-			total += weight[g] * ((shorter + math.Abs(shorter)) / 2) // 0 below 0, without a branch
-		}
-		gain[c] = total
-	}
-	for range min(n, len(gain)) {
-		// What seemed best before is good now, too, and most are no match for it.
-		first, rate := 0, 0.0
-		for c, x := range gain {
-			if x/cost(c) > rate {
-				first, rate = c, x/cost(c)
-			}
-		}
-		sum(first)
-		least := gain[first] / cost(first) * (1 - 1e-9)
-		at, most := -1, 0.0
-		for c := range gain {
-			work := cost(c)
-			if gain[c] <= max(least, most)*work {
-				continue
-			}
-			if sum(c); gain[c] > most*work && gain[c] > 1e-9 {
-				at, most = c, gain[c]/work
-			}
-		}
-		if at < 0 { // nothing gets better any more
+	x := &greedy{logs: logs, weight: weight, w: w, opened: make([]bool, len(w.open)),
+		best: slices.Repeat([]float64{math.Log(infeasibleExpert)}, len(weight)), gain: slices.Repeat([]float64{math.Inf(1)}, len(logs))}
+	for range min(n, len(logs)) {
+		c := x.next()
+		if c < 0 { // nothing gets better any more
 			break
 		}
-		chosen = append(chosen, at)
-		opened[w.level[at]] = true
-		for g, x := range logs[at] {
-			best[g] = min(best[g], x)
-		}
+		chosen = append(chosen, c)
+		x.take(c)
 	}
 	return chosen
+}
+
+// greedy is the state of choose. Gains are summed lazily (Minoux, 1978): as they only fall
+// while more is chosen, one that was summed earlier is a bound.
+type greedy struct {
+	logs   [][]float64 // [C,G]
+	weight []float64   // [G]
+	w      work
+	best   []float64 // [G] of what is chosen
+	gain   []float64 // [C] at most, as of when it was last summed
+	opened []bool    // [L]
+}
+
+// next returns the proposal of most gain for its work, -1 where none has any.
+func (x *greedy) next() int {
+	// What seemed best before is good now, too, and most are no match for it.
+	first, rate := 0, 0.0
+	for c, gain := range x.gain {
+		if gain/x.cost(c) > rate {
+			first, rate = c, gain/x.cost(c)
+		}
+	}
+	x.sum(first)
+	least := x.gain[first] / x.cost(first) * (1 - 1e-9)
+	at, most := -1, 0.0
+	for c := range x.gain {
+		cost := x.cost(c)
+		if x.gain[c] <= max(least, most)*cost {
+			continue
+		}
+		if x.sum(c); x.gain[c] > most*cost && x.gain[c] > 1e-9 {
+			at, most = c, x.gain[c]/cost
+		}
+	}
+	return at
+}
+
+// cost returns the work of proposal c, with that of its level where it is the first there.
+func (x *greedy) cost(c int) float64 {
+	if l := x.w.level[c]; !x.opened[l] {
+		return x.w.of[c] + x.w.open[l]
+	}
+	return x.w.of[c]
+}
+
+// sum brings the gain of proposal c up to date.
+func (x *greedy) sum(c int) {
+	total, row := 0.0, x.logs[c]
+	best, weight := x.best[:len(row)], x.weight[:len(row)]
+	for g, log := range row {
+		shorter := best[g] - log
+		total += weight[g] * ((shorter + math.Abs(shorter)) / 2) // 0 below 0, without a branch
+	}
+	x.gain[c] = total
+}
+
+// take adds proposal c to what is chosen.
+func (x *greedy) take(c int) {
+	x.opened[x.w.level[c]] = true
+	for g, log := range x.logs[c] {
+		x.best[g] = min(x.best[g], log)
+	}
 }
