@@ -2,7 +2,6 @@ package hlo
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"placer/graph"
@@ -39,6 +38,9 @@ type builder struct {
 	leaves int
 	custom map[string]bool
 	sum    *Summary
+
+	arguments map[graph.OpID]*instruction // parameters of the entry
+	written   map[graph.OpID]bool         // ops that write a part of what they read
 }
 
 // frame is one execution of a computation: the arrays that its instructions make.
@@ -47,6 +49,16 @@ type frame struct {
 	of     map[*instruction][]graph.TensorID
 	outer  *frame
 	ops    map[*instruction]graph.OpID
+	scope  string // of the call
+}
+
+// within is the scope of an operation, whose own name may begin at the call.
+func (f *frame) within(scope string) string {
+	root, _, _ := strings.Cut(f.scope, "/")
+	if f.scope == "" || scope != "" && strings.HasPrefix(scope, root+"/") {
+		return scope
+	}
+	return f.scope + "/" + scope
 }
 
 func (f *frame) value(x *instruction) ([]graph.TensorID, bool) {
@@ -62,7 +74,7 @@ func (f *frame) value(x *instruction) ([]graph.TensorID, bool) {
 // say them, by name.
 func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summary, error) {
 	b := &builder{m: m, b: graph.NewBuilder(name), names: foreign.NewNames(), kinds: kinds(), trips: trips, costs: map[*computation]*cost{},
-		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, sum: &Summary{Computations: len(m.comps)}}
+		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, arguments: map[graph.OpID]*instruction{}, written: map[graph.OpID]bool{}, sum: &Summary{Computations: len(m.comps)}}
 	for _, c := range m.comps {
 		for _, x := range c.list {
 			if x.id >= 0 {
@@ -81,6 +93,11 @@ func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summa
 	if m.parts > 1 {
 		b.note("the module is one of %d partitions: shapes are a partition's", m.parts)
 	}
+	if m.sharded {
+		b.note("what shard_map and pmap compute is what one of their devices does: shapes in it are a device's")
+	}
+	b.weights(f)
+	b.modulesOfWeights()
 	g, err := b.b.Build()
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +180,7 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 		if len(x.called) != 1 {
 			return fmt.Errorf("calls %d computations, want 1", len(x.called))
 		}
-		inner := &frame{prefix: f.prefix + x.name + "/", of: map[*instruction][]graph.TensorID{}, ops: map[*instruction]graph.OpID{}}
+		inner := &frame{prefix: f.prefix + x.name + "/", of: map[*instruction][]graph.TensorID{}, ops: map[*instruction]graph.OpID{}, outer: f, scope: f.within(x.attr.scope)}
 		if err := b.run(x.called[0], inner, args, depth+1); err != nil {
 			return err
 		}
@@ -191,8 +208,9 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 		return fmt.Errorf("moves %.3g bytes", c.bytes)
 	}
 	kind := b.kind(x)
-	op := graph.Op{Name: b.names.Take(f.prefix + x.name), Kind: kind, FLOPs: c.flops, GEMM: c.gemm(), Bytes: units.Bytes(c.bytes), Forward: graph.None, Module: modulePath(x.attr.scope)}
-	if strings.Contains(x.attr.scope, "transpose(") {
+	scope := f.within(x.attr.scope)
+	op := graph.Op{Name: b.names.Take(f.prefix + x.name), Kind: kind, FLOPs: c.flops, GEMM: c.gemm(), Bytes: units.Bytes(c.bytes), Forward: graph.None, Module: modulePath(scope)}
+	if strings.Contains(scope, "transpose(") {
 		op.Phase = graph.Backward
 	}
 	if a := x.shape.first(); a != nil {
@@ -215,6 +233,9 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	}
 	id := b.b.Op(op, in, b.outs(x, resident)...)
 	f.ops[x] = id
+	if x.writesInPlace() {
+		b.written[id] = true
+	}
 	for _, before := range x.control {
 		if from, ok := f.ops[before]; ok {
 			b.b.Control(from, id)
@@ -224,20 +245,19 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	return nil
 }
 
-// parameter adds a parameter of the entry.
+// parameter adds a parameter of the entry, as an input: weights settles what it is.
 func (b *builder) parameter(x *instruction, f *frame) {
-	op := graph.Op{Name: b.names.Take(f.prefix + x.name), Kind: "Placeholder", Bytes: 0, Forward: graph.None, Module: ""}
+	name := x.attr.scope
+	if name == "" {
+		name = f.prefix + x.name
+	}
+	op := graph.Op{Name: b.names.Take(name), Kind: "Placeholder", Bytes: 0, Forward: graph.None, Module: ""}
 	if a := x.shape.first(); a != nil {
 		op.DType = a.elem.dtype
 	}
-	variable := b.m.aliased[x.attr.index]
-	if variable {
-		op.Kind, op.Resident = "VariableV2", x.shape.bytes()
-		if op.DType == graph.F32 || op.DType == graph.F16 || op.DType == graph.BF16 || op.DType == graph.F64 {
-			op.Params = x.shape.elements()
-		}
-	}
-	f.of[x] = b.results(x, b.b.Op(op, nil, b.outs(x, variable)...))
+	id := b.b.Op(op, nil, b.outs(x, false)...)
+	b.arguments[id] = x
+	f.of[x] = b.results(x, id)
 }
 
 // outs are the arrays that x makes.
@@ -363,30 +383,4 @@ func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 	}
 	b.costs[c] = &sum
 	return sum, nil
-}
-
-var wrapped = regexp.MustCompile(`^(?:jvp|transpose|vmap|remat|checkpoint|rematted_computation|custom_jvp|custom_vjp)\((.*)\)$`)
-
-// modulePath returns the path of the module in the name that JAX gives an operation:
-// "jit(step)/jit(main)/transpose(jvp(Model))/layer_0/dot_general" is of Model.layer_0.
-func modulePath(scope string) string {
-	if scope == "" {
-		return ""
-	}
-	parts := strings.Split(scope, "/")
-	var path []string
-	for _, p := range parts[:len(parts)-1] {
-		for range 4 {
-			inner := wrapped.FindStringSubmatch(p)
-			if inner == nil {
-				break
-			}
-			p = inner[1]
-		}
-		if p == "" || strings.ContainsAny(p, "()") || p == "while" || p == "body" || p == "cond" || p == "scan" || p == "checkpoint" {
-			continue
-		}
-		path = append(path, p)
-	}
-	return foreign.Clean(strings.Join(path, "."))
 }

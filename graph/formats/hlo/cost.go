@@ -115,6 +115,8 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 		c.dtype = x.factors()
 		c.in = c.product.FLOPs()
 		c.flops = c.in
+	} else if x.opcode == "fft" {
+		c.flops = x.fourier()
 	} else if facts.FLOPsPerElement > 0 && !x.moves() {
 		n := x.shape.elements()
 		for _, from := range x.operands {
@@ -124,6 +126,24 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 	}
 	c.bytes = float64(x.traffic(facts.Class, out))
 	return c
+}
+
+// fourier is the arithmetic of a fast Fourier transform: 5 n log2 n for n complex elements, and
+// half of it where one side is real (Cooley and Tukey's radix 2, as benchmarks of FFTs count).
+func (x *instruction) fourier() units.FLOPs {
+	if len(x.operands) == 0 || x.operands[0].shape.is || x.shape.is {
+		return 0
+	}
+	in, out := &x.operands[0].shape, &x.shape
+	n := float64(max(in.elements(), out.elements()))
+	points := 1.0
+	for _, d := range x.attr.lengths {
+		points *= float64(max(d, 1))
+	}
+	if in.elem.dtype != out.elem.dtype || in.elem.bits != out.elem.bits {
+		n /= 2
+	}
+	return units.FLOPs(5 * n * math.Log2(points))
 }
 
 // factors is the type that a product multiplies in: the wider of its two operands'. What

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"placer/graph/formats/foreign"
@@ -16,6 +17,7 @@ type mlir struct {
 	calls []pendingCall
 	elems map[string]elem
 	count int32
+	locs  locations
 }
 
 // values are the names that are known in a region, and around it.
@@ -36,8 +38,10 @@ func (v *values) find(name string) *instruction {
 // parseMLIR reads the functions of a module; the entry is @main, or else the last public
 // function.
 func parseMLIR(data []byte) (*module, error) {
-	p := &mlir{m: &module{aliased: map[int64]bool{}, name: "module"}, funcs: map[string]*computation{}, elems: elems()}
-	if err := p.top(withoutLineComments(string(data)), 0); err != nil {
+	p := &mlir{m: newModule("module"), funcs: map[string]*computation{}, elems: elems()}
+	text := withoutLineComments(string(data))
+	p.locs = locationsOf(text)
+	if err := p.top(text, 0); err != nil {
 		return nil, err
 	}
 	for _, c := range p.calls {
@@ -134,15 +138,22 @@ func (p *mlir) parameters(c *computation, known *values, list string) error {
 		if err != nil {
 			return fmt.Errorf("parameter %%%s: %w", foreign.Brief(name), err)
 		}
-		if i := strings.Index(typ, "tf.aliasing_output"); i >= 0 {
-			p.m.aliased[int64(len(c.list))] = true
+		x := &instruction{name: name, opcode: "parameter", shape: s, attr: attributes{index: int64(len(c.list)), scope: p.locs.of(typ)}, id: -1}
+		switch found := aliasingOutput.FindStringSubmatch(typ); {
+		case found != nil:
+			if k, err := strconv.ParseInt(found[1], 10, 32); err == nil {
+				p.m.alias(x.attr.index, k)
+			}
+		case strings.Contains(typ, "jax.buffer_donor = true"):
+			p.m.donate(x.attr.index)
 		}
-		x := &instruction{name: name, opcode: "parameter", shape: s, attr: attributes{index: int64(len(c.list))}, id: -1}
 		c.list = append(c.list, x)
 		known.of[name] = x
 	}
 	return nil
 }
+
+var aliasingOutput = regexp.MustCompile(`tf\.aliasing_output = (\d+)`)
 
 // body reads the operations of a region into c.
 func (p *mlir) body(c *computation, known *values, text string, depth int) error {

@@ -11,18 +11,18 @@ import (
 
 // operation reads one operation; done says that it is the region's return.
 func (p *mlir) operation(c *computation, known *values, op string, depth int) (done bool, err error) {
-	full, results := op, 1
+	names, op, err := cutResults(op)
+	if err != nil {
+		return false, err
+	}
 	x := &instruction{id: p.count}
-	if found := resultNames.FindStringSubmatch(op); found != nil {
-		x.name, op = found[1], op[len(found[0]):]
-		if found[2] != "" {
-			if results, err = strconv.Atoi(found[2]); err != nil || results > 1<<16 {
-				return false, fmt.Errorf("%q has too many results", foreign.Brief(full))
-			}
-		}
+	results := 0
+	for _, n := range names {
+		results += n.count
+	}
+	if results > 0 {
+		x.name = names[0].name
 		p.count++
-	} else {
-		results = 0
 	}
 	head, regions := cutRegions(op)
 	end := strings.IndexAny(head, " (<\t\n")
@@ -44,6 +44,15 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 		return fail("is of MLIR's torch dialect, want StableHLO")
 	}
 	body, sig := cutSignature(head)
+	x.attr.scope = p.locs.of(strings.TrimSpace(head))
+	var own []string // parameters of the region, which the head lists
+	if name == "sdy.manual_computation" {
+		if at := strings.Index(body, "(%"); at >= 0 {
+			if second := strings.LastIndex(body, "(%"); second > at {
+				own, body = []string{parenthesised(body, second)}, body[:second]
+			}
+		}
+	}
 	for _, found := range operandName.FindAllStringSubmatch(withoutBindings(body[min(end, len(body)):]), -1) {
 		from := known.find(found[1])
 		if from == nil {
@@ -61,7 +70,7 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 		x.operands = append(x.operands, from)
 	}
 	switch name {
-	case "return", "func.return", "stablehlo.return", "mhlo.return":
+	case "return", "func.return", "stablehlo.return", "mhlo.return", "sdy.return":
 		x.opcode, x.shape, x.id = "tuple", shape{is: true}, -1
 		for _, from := range x.operands {
 			x.shape.tuple = append(x.shape.tuple, from.shape)
@@ -114,9 +123,11 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 					inner.list, at.of[found[1]] = append(inner.list, v), v
 				}
 			}
-		} else if found := reducerParameters.FindStringSubmatch(head); found != nil {
-			if err := p.parameters(inner, at, found[1]); err != nil {
-				return fail("%v", err)
+		} else {
+			for _, list := range append(own, reducerParameters(head)...) {
+				if err := p.parameters(inner, at, list); err != nil {
+					return fail("%v", err)
+				}
 			}
 		}
 		if err := p.body(inner, at, r, depth+1); err != nil {
@@ -126,21 +137,94 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 		p.m.comps = append(p.m.comps, inner)
 		x.captured = append(x.captured, inner.captures()...)
 	}
-	if x.opcode == "call" {
+	if x.opcode == "call" && len(regions) == 0 {
 		if found := funcName.FindStringSubmatch(body); found != nil {
 			p.calls = append(p.calls, pendingCall{x, strings.Trim(found[1], `"`)})
 		}
 	}
 	c.list = append(c.list, x)
 	known.of[x.name] = x
+	if len(names) > 1 {
+		p.name(c, known, x, names)
+	}
 	return false, nil
 }
 
+// result is a name on the left of an operation, and how many results it stands for.
+type result struct {
+	name  string
+	count int
+}
+
+// cutResults cuts "%0 = ", "%1:3 = " or "%values, %indices = " off an operation.
+func cutResults(op string) (names []result, rest string, err error) {
+	found := resultNames.FindStringSubmatch(op)
+	if found == nil {
+		return nil, op, nil
+	}
+	all := 0
+	for _, one := range strings.Split(found[1], ",") {
+		name, count, several := strings.Cut(strings.TrimPrefix(strings.TrimSpace(one), "%"), ":")
+		n := 1
+		if several {
+			if n, err = strconv.Atoi(count); err != nil || n > 1<<16 {
+				return nil, "", fmt.Errorf("%q has too many results", foreign.Brief(op))
+			}
+		}
+		if all += n; all > 1<<16 {
+			return nil, "", fmt.Errorf("%q has too many results", foreign.Brief(op))
+		}
+		names = append(names, result{name, n})
+	}
+	return names, op[len(found[0]):], nil
+}
+
+// name gives the results of x, a tuple, to the names on its left.
+func (p *mlir) name(c *computation, known *values, x *instruction, names []result) {
+	at := 0
+	for _, n := range names {
+		all := &instruction{name: n.name, opcode: "tuple", shape: shape{is: true}, id: -1}
+		for range n.count {
+			part := &instruction{name: n.name, opcode: "get-tuple-element", shape: x.shape.tuple[at], operands: []*instruction{x}, attr: attributes{index: int64(at)}, id: -1}
+			c.list = append(c.list, part)
+			all.operands, all.shape.tuple = append(all.operands, part), append(all.shape.tuple, part.shape)
+			at++
+		}
+		if n.count == 1 {
+			all = all.operands[0]
+		} else {
+			c.list = append(c.list, all)
+		}
+		known.of[n.name] = all
+	}
+}
+
+// parenthesised returns what is within the bracket at i; nothing where it is not closed.
+func parenthesised(text string, i int) string {
+	if end := closing(text, i); end >= 0 {
+		return text[i+1 : end]
+	}
+	return ""
+}
+
+// reducerParameters returns the lists of a reduction's parameters, one for each operand:
+// "reducer(%a: type, %b: type) (%c: type, %d: type)".
+func reducerParameters(head string) (lists []string) {
+	_, rest, ok := strings.Cut(head, "reducer(")
+	for rest = "(" + rest; ok && strings.HasPrefix(rest, "(%"); {
+		end := closing(rest, 0)
+		if end < 0 {
+			break
+		}
+		lists, rest = append(lists, rest[1:end]), strings.TrimLeft(rest[end+1:], " \t\n")
+	}
+	return lists
+}
+
 var (
-	whileVariable     = regexp.MustCompile(`%([\w.$-]+)\s*=\s*%`)
-	reducerParameters = regexp.MustCompile(`reducer\(((?:%[\w.$-]+: tensor<[^>]*>(?:, )?|\(%[\w.$-]+: tensor<[^>]*>, %[\w.$-]+: tensor<[^>]*>\) ?)*)\)`)
-	whileBinding      = regexp.MustCompile(`%[\w.$-]+\s*=\s*%`)
-	reducerHead       = regexp.MustCompile(`reducer\(.*`)
+	whileVariable = regexp.MustCompile(`%([\w.$-]+)\s*=\s*%`)
+	whileBinding  = regexp.MustCompile(`%[\w.$-]+\s*=\s*%`)
+	reducerHead   = regexp.MustCompile(`(?s)reducer\(.*`)
 )
 
 // withoutBindings returns the head of an operation without names that it defines.
@@ -157,6 +241,8 @@ var (
 	comparison  = regexp.MustCompile(`(?:^|[\s#])(?:stablehlo<comparison_direction )?(LT|LE|GT|GE|EQ|NE)\b`)
 	denseScalar = regexp.MustCompile(`dense<(-?\d+)>`)
 	callTarget  = regexp.MustCompile(`@([\w.$-]+)`)
+
+	fourierLengths = regexp.MustCompile(`length\s*=\s*(?:array<i64:)?\s*\[?([\d, ]+)`)
 )
 
 // kind sets the opcode, by HLO's name, and the attributes that costs depend on.
@@ -168,6 +254,11 @@ func (p *mlir) kind(x *instruction, name, body string) {
 	switch short = strings.ReplaceAll(short, "_", "-"); {
 	case short == "call":
 		x.opcode = "call"
+	case name == "sdy.manual_computation": // of shard_map and pmap: what one device does
+		x.opcode = "call"
+		p.m.sharded = true
+	case short == "top-k":
+		x.opcode = "topk"
 	case strings.HasPrefix(name, "util.global"):
 		x.opcode = "reshape"
 		if len(x.operands) == 0 {
@@ -214,6 +305,11 @@ func (p *mlir) kind(x *instruction, name, body string) {
 		if found := callTarget.FindStringSubmatch(body); found != nil {
 			x.attr.target = found[1]
 		}
+	case short == "fft":
+		x.opcode = short
+		if found := fourierLengths.FindStringSubmatch(body); found != nil {
+			x.attr.lengths = numbers(found[1])
+		}
 	case short == "case" || short == "if":
 		x.opcode = "conditional"
 	case short == "compare":
@@ -227,7 +323,7 @@ func (p *mlir) kind(x *instruction, name, body string) {
 }
 
 var (
-	resultNames = regexp.MustCompile(`^%([\w.$-]+)(?::(\d+))?\s*=\s*`)
+	resultNames = regexp.MustCompile(`^(%[\w.$-]+(?::\d+)?(?:\s*,\s*%[\w.$-]+(?::\d+)?)*)\s*=\s*`)
 	operandName = regexp.MustCompile(`%([\w.$-]+)(?:#(\d+))?`)
 	intList     = regexp.MustCompile(`-?\d+`)
 )

@@ -15,8 +15,23 @@ type module struct {
 	comps   []*computation
 	entry   *computation
 	aliased map[int64]bool // parameters of the entry that are given back in place
+	outputs map[int64]bool // results of the entry that are in a parameter's place
+	donors  bool           // whether some are given back in places that are not said
 	parts   int64          // num_partitions; 0 where it is not said
+	sharded bool           // whether it has a computation of one of several devices in it
 }
+
+func newModule(name string) *module {
+	return &module{name: name, aliased: map[int64]bool{}, outputs: map[int64]bool{}}
+}
+
+// alias says that a parameter of the entry is given back as a result.
+func (m *module) alias(parameter, result int64) {
+	m.aliased[parameter], m.outputs[result] = true, true
+}
+
+// donate says that a parameter's memory is given to whatever result it fits.
+func (m *module) donate(parameter int64) { m.aliased[parameter], m.donors = true, true }
 
 // computation is a list of instructions, each after those that it reads. root is its
 // result.
@@ -45,14 +60,15 @@ type attributes struct {
 	literal     string // of a scalar constant
 	contracting []int64
 	batch       []int64
-	groups      int64 // feature_group_count; 0 for 1
-	spread      int64 // elements of a convolution's input with the zeros put between them, for each of its own: lhs_dilate's product; 0 for 1
-	output      int   // of a convolution's kernel: the dimension of output features, plus 1
-	trips       int64 // of a loop; 0 where it is not said
+	groups      int64   // feature_group_count; 0 for 1
+	spread      int64   // elements of a convolution's input with the zeros put between them, for each of its own: lhs_dilate's product; 0 for 1
+	output      int     // of a convolution's kernel: the dimension of output features, plus 1
+	lengths     []int64 // of a Fourier transform
+	trips       int64   // of a loop; 0 where it is not said
 	direction   string
 	target      string // of a custom call
 	config      string // backend_config of a custom call, JSON: what its library needs to know
-	scope       string // metadata's op_name
+	scope       string // metadata's op_name: of an operation its modules, of a parameter JAX's name of the argument
 }
 
 // shape is that of an array, or of a tuple.

@@ -133,7 +133,7 @@ type refs struct{ id, operands, control, called []int64 }
 
 // parseProto reads an HloModuleProto.
 func parseProto(data []byte) (*module, error) {
-	m := &module{aliased: map[int64]bool{}}
+	m := newModule("")
 	types := protoElems()
 	byID := map[int64]*computation{}
 	var all []*opened
@@ -148,19 +148,37 @@ func parseProto(data []byte) (*module, error) {
 			entryName = string(f.bytes)
 		case 6:
 			entryID = int64(f.value)
-		case 8: // HloInputOutputAliasProto{entries=1{parameter_number=2}}
+		case 8: // HloInputOutputAliasProto{entries=1{output_shape_index=1, parameter_number=2}}
+			return fields(f.bytes, func(e field) error {
+				k, result := int64(0), []int64{}
+				if e.number != 1 {
+					return nil
+				}
+				err := fields(e.bytes, func(x field) error {
+					switch x.number {
+					case 1:
+						result = ints(x, result)
+					case 2:
+						k = int64(x.value)
+					}
+					return nil
+				})
+				m.alias(k, append(result, 0)[0])
+				return err
+			})
+		case 18: // HloBufferDonorProto{entries=1{parameter_number=1}}
 			return fields(f.bytes, func(e field) error {
 				k := int64(0)
 				if e.number != 1 {
 					return nil
 				}
 				err := fields(e.bytes, func(x field) error {
-					if x.number == 2 {
+					if x.number == 1 {
 						k = int64(x.value)
 					}
 					return nil
 				})
-				m.aliased[k] = true
+				m.donate(k)
 				return err
 			})
 		case 3:
@@ -310,6 +328,8 @@ func protoInstruction(data []byte, types map[int64]elem) (*instruction, refs, er
 				}
 				return nil
 			})
+		case 32: // fft_length
+			x.attr.lengths = ints(f, x.attr.lengths)
 		case 28:
 			x.attr.target = string(f.bytes)
 		case 30: // DotDimensionNumbers

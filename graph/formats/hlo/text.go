@@ -3,6 +3,7 @@ package hlo
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -31,12 +32,17 @@ type pendingCall struct {
 
 // parseText reads a module's text.
 func parseText(data []byte) (*module, error) {
-	p := &parser{data: data, elems: elems(), m: &module{aliased: map[int64]bool{}}, names: map[string]*computation{}}
+	p := &parser{data: data, elems: elems(), m: newModule(""), names: map[string]*computation{}}
 	if err := p.module(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(p.at, len(data))], []byte("\n")), err)
 	}
 	return p.m, nil
 }
+
+var (
+	aliasEntry = regexp.MustCompile(`\{\s*(\d*)[^{}]*\}\s*:\s*\(\s*(\d+)`)
+	donorEntry = regexp.MustCompile(`\(\s*(\d+)`)
+)
 
 func (p *parser) module() error {
 	p.space()
@@ -52,10 +58,16 @@ func (p *parser) module() error {
 	for _, a := range attrs {
 		switch a.key {
 		case "input_output_alias":
-			for _, part := range strings.Split(a.value, ": (")[1:] { // {0}: (3, {}, may-alias)
-				number, _, _ := strings.Cut(part, ",")
-				if k, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32); err == nil {
-					p.m.aliased[k] = true
+			for _, found := range aliasEntry.FindAllStringSubmatch(a.value, -1) { // {0}: (3, {}, may-alias)
+				result, _ := strconv.ParseInt("0"+found[1], 10, 32) // {} is the one result
+				if k, err := strconv.ParseInt(found[2], 10, 32); err == nil {
+					p.m.alias(k, result)
+				}
+			}
+		case "buffer_donor": // { (0, {}), (1, {}) }
+			for _, found := range donorEntry.FindAllStringSubmatch(a.value, -1) {
+				if k, err := strconv.ParseInt(found[1], 10, 32); err == nil {
+					p.m.donate(k)
 				}
 			}
 		case "num_partitions":
@@ -226,12 +238,14 @@ func (p *parser) instruction() (*instruction, []string, error) {
 			if _, rest, ok := strings.Cut(a.value, "lhs_dilate="); ok {
 				x.attr.spread = spreadOf(strings.TrimRight(strings.Fields(rest + " ")[0], "}"))
 			}
+		case "fft_length":
+			x.attr.lengths = numbers(a.value)
 		case "direction":
 			x.attr.direction = a.value
 		case "custom_call_target":
 			x.attr.target = strings.Trim(a.value, `"`)
 		case "metadata":
-			x.attr.scope = quotedAfter(a.value, "op_name=")
+			x.attr.scope = strings.ReplaceAll(quotedAfter(a.value, "op_name="), `\'`, "'")
 		case "backend_config":
 			x.attr.trips = knownTrips(a.value)
 			if x.opcode == "custom-call" {

@@ -11,8 +11,8 @@ import (
 const maxTrips = 1 << 40
 
 // tripsOf returns how often a loop runs: what the caller says, what XLA has noted, or
-// what a counted loop shows: a variable that starts at a constant, grows by a constant
-// and is compared with a constant.
+// what a counted loop shows: a variable that starts at a constant, grows or shrinks by a
+// constant and is compared with a constant.
 func (b *builder) tripsOf(x *instruction) (int64, error) {
 	n, ok := b.trips[x.name]
 	if !ok && x.attr.trips > 0 {
@@ -59,14 +59,22 @@ func (x *instruction) counted() (int64, bool) {
 		return 0, false
 	}
 	step, ok := body.step(at)
-	if !ok || step < 1 {
+	if !ok {
 		return 0, false
 	}
-	switch cond.root.attr.direction {
+	direction := cond.root.attr.direction
+	if step < 0 { // counted down: the same from the other side
+		step, start, limit = -step, -start, -limit
+		direction = map[string]string{"GT": "LT", "GE": "LE"}[direction]
+	}
+	switch direction {
 	case "LT":
 	case "LE":
 		limit++
 	default:
+		return 0, false
+	}
+	if step < 1 {
 		return 0, false
 	}
 	return max((limit-start+step-1)/step, 0), true
@@ -138,12 +146,16 @@ func (c *computation) step(k int64) (int64, bool) {
 		}
 		next = next.operands[k]
 	}
-	if next.opcode != "add" || len(next.operands) != 2 {
+	if (next.opcode != "add" && next.opcode != "subtract") || len(next.operands) != 2 {
 		return 0, false
 	}
 	for i, from := range next.operands {
 		if at, ok := loopVariable(from); ok && at == k {
-			return constantOf(next.operands[1-i])
+			n, ok := constantOf(next.operands[1-i])
+			if next.opcode == "subtract" {
+				return -n, ok && i == 0
+			}
+			return n, ok
 		}
 	}
 	return 0, false

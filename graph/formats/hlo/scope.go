@@ -1,0 +1,34 @@
+package hlo
+
+import (
+	"regexp"
+	"strings"
+
+	"placer/graph/formats/foreign"
+)
+
+var wrapped = regexp.MustCompile(`^(?:jvp|transpose|vmap|remat|checkpoint|rematted_computation|custom_jvp|custom_vjp)\((.*)\)$`)
+
+// modulePath returns the path of the module in the name that JAX gives an operation:
+// "jit(step)/jit(main)/transpose(jvp(Model))/layer_0/dot_general" is of Model.layer_0.
+func modulePath(scope string) string {
+	if scope == "" {
+		return ""
+	}
+	parts := strings.Split(scope, "/")
+	var path []string
+	for _, p := range parts[:len(parts)-1] {
+		for range 4 {
+			inner := wrapped.FindStringSubmatch(p)
+			if inner == nil {
+				break
+			}
+			p = inner[1]
+		}
+		if p == "" || strings.ContainsAny(p, "()") || strings.Contains(p, "->") || p == "while" || p == "body" || p == "cond" || p == "scan" || p == "checkpoint" {
+			continue
+		}
+		path = append(path, p)
+	}
+	return foreign.Clean(strings.Join(path, "."))
+}
