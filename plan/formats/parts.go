@@ -108,16 +108,26 @@ func computes(o *graph.Op) bool {
 	return true
 }
 
-// blockOf returns the path of the block that a module is in, or the module's own.
+// blockOf returns the path of the block that a module is in, or the module's own: PyTorch's
+// blocks are numbered, layers.3, Flax's have a number in their names, layers_3.
 func blockOf(module string) string {
 	parts := strings.Split(module, ".")
-	for i, s := range parts {
-		if _, err := strconv.Atoi(s); err == nil && i > 0 {
-			return strings.Join(parts[:i+1], ".")
+	for _, numbered := range []func(string) bool{isNumber, endsInNumber} {
+		for i, s := range parts {
+			if i > 0 && numbered(s) {
+				return strings.Join(parts[:i+1], ".")
+			}
 		}
 	}
 	return module
 }
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
+func endsInNumber(s string) bool { return isNumber(s[strings.LastIndexByte(s, '_')+1:]) }
 
 // dropContainers removes the paths that contain others, and returns these: a program that
 // places modules places what is inside.
@@ -145,6 +155,10 @@ func tensorsOf(g *graph.Graph, container map[string]bool) (list []Tensor) {
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)
 		if o.Phase != graph.Forward || o.Kind.Class() != graph.ClassVariable || strings.ContainsAny(o.Name, "/:") {
+			continue
+		}
+		if strings.ContainsRune(o.Name, '[') && o.Module == "" { // JAX's name of an argument, params['layer_0']['kernel'], or st[0].mu['a']
+			list = append(list, Tensor{"", o.Name, i})
 			continue
 		}
 		module := o.Name[:max(strings.LastIndexByte(o.Name, '.'), 0)]
@@ -204,11 +218,10 @@ func (p *Parts) number() {
 // container returns the path that a block is in.
 func container(path string) (string, bool) {
 	at := strings.LastIndexByte(path, '.')
-	if at < 0 {
+	if at < 0 || !endsInNumber(path[at+1:]) {
 		return "", false
 	}
-	_, err := strconv.Atoi(path[at+1:])
-	return path[:at], err == nil
+	return path[:max(at, strings.LastIndexByte(path, '_'))], true
 }
 
 // Layers returns the number of blocks in the model's stack.

@@ -212,6 +212,31 @@ ENTRY e {
 	if c, w := named(t, g, "cache"), named(t, g, "w"); c.Params != 0 || c.Resident != 32*8*4 || w.Params != 64 {
 		t.Errorf("cache %+v, weight %+v", c, w)
 	}
+	// As XLA fuses it, what is written is not seen; weights that are not given back are.
+	g, _, err = Import([]byte(`HloModule decode, input_output_alias={ {0}: (1, {}, may-alias) }
+f {
+  p = f32[32,8] parameter(0)
+  q = f32[1,8] parameter(1)
+  z = s32[] constant(0)
+  n = f32[32,8] dynamic-update-slice(p, q, z, z)
+  ROOT c = f32[32,8] copy(n)
+}
+ENTRY e {
+  w = f32[8,8] parameter(0), metadata={op_name="params[\'wk\']['w']"}
+  cache = f32[32,8] parameter(1), metadata={op_name="cache[0]"}
+  x = f32[1,8] parameter(2), metadata={op_name="x"}
+  k = f32[1,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  next = f32[32,8] fusion(cache, k), kind=kLoop, calls=f
+  scores = f32[1,32] dot(k, next), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT t = (f32[32,8], f32[1,32]) tuple(next, scores)
+}
+`), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, w := named(t, g, "cache[0]"), named(t, g, "params['wk']['w']"); c.Params != 0 || c.Resident != 32*8*4 || w.Params != 64 {
+		t.Errorf("a fused cache %+v, weight %+v", c, w)
+	}
 }
 
 // NNX has no scopes, Equinox those of its classes: modules are the weights'.

@@ -38,6 +38,10 @@ func (b *builder) weights(f *frame) {
 			}
 		}
 	}
+	apart := false // weights are among what is not given back, so that the rest is state unless its name says otherwise
+	for _, x := range b.arguments {
+		apart = apart || !b.m.aliased[x.attr.index] && placeOf(x) == weight
+	}
 	trains, products := false, false
 	for i := range graph.OpID(b.b.NumOps()) {
 		trains = trains || b.b.At(i).Phase == graph.Backward
@@ -71,7 +75,7 @@ func (b *builder) weights(f *frame) {
 		}
 		switch {
 		case !isFloat(op.DType):
-		case b.m.aliased[x.attr.index] && (!products || learns[i] && !cached[i]), !b.m.aliased[x.attr.index] && place == weight && (!trains || learns[i]):
+		case b.m.aliased[x.attr.index] && (!apart || place == weight) && (!products || learns[i] && !cached[i]), !b.m.aliased[x.attr.index] && place == weight && (!trains || learns[i]):
 			op.Params = x.shape.elements()
 		}
 	}
