@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what test_doors.py needs, beside the tree, and runs it.
+# Installs what test_doors.py and test_jax.py need, beside the tree, and runs them.
 #
 #   run.sh PLACER
 set -eu
@@ -14,3 +14,4 @@ fi
 PYTHONPATH=$cache/doors/accelerate "$torch" "$here/test_doors.py" "$placer" torch
 "$("$here/../install_tensorflow.sh")" "$here/test_doors.py" "$placer" tensorflow
 "$("$here/../install_onnxruntime.sh")" "$here/test_doors.py" "$placer" onnx
+"$("$here/../install_jax.sh")" "$here/test_jax.py" "$placer"
