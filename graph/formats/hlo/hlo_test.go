@@ -562,7 +562,7 @@ func TestResNet(t *testing.T) {
 // FuzzImport: no input panics, and every error is one line that begins with the file's
 // name.
 func FuzzImport(f *testing.F) {
-	for _, text := range []string{loop, stable, "HloModule m\nENTRY e {\n a = f32[] parameter(0)\n}", "func.func @f() -> i1 {\n return\n}"} {
+	for _, text := range []string{loop, stable, jaxStep, hloStep, "HloModule m\nENTRY e {\n a = f32[] parameter(0)\n}", "func.func @f() -> i1 {\n return\n}"} {
 		f.Add([]byte(text))
 	}
 	m, err := parseText([]byte(loop))

@@ -307,6 +307,15 @@ func TestJAXForms(t *testing.T) {
 	}
 }
 
+// A name that stands for no result is an error.
+func TestNoResults(t *testing.T) {
+	text := stableOf("%arg0: tensor<4xf32>", "tensor<4xf32>", `    %a:0, %b = "stablehlo.custom_call"(%arg0) <{call_target_name = "two"}> : (tensor<4xf32>) -> tensor<4xf32>
+    return %b : tensor<4xf32>`)
+	if _, _, err := ImportStable(text, "f", nil); err == nil || !strings.Contains(err.Error(), "has no results, or too many") {
+		t.Error(err)
+	}
+}
+
 // A loop that counts down runs as often as one that counts up.
 func TestCountedDown(t *testing.T) {
 	for text, want := range map[string]int64{

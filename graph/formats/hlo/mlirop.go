@@ -167,8 +167,8 @@ func cutResults(op string) (names []result, rest string, err error) {
 		name, count, several := strings.Cut(strings.TrimPrefix(strings.TrimSpace(one), "%"), ":")
 		n := 1
 		if several {
-			if n, err = strconv.Atoi(count); err != nil || n > 1<<16 {
-				return nil, "", fmt.Errorf("%q has too many results", foreign.Brief(op))
+			if n, err = strconv.Atoi(count); err != nil || n < 1 || n > 1<<16 {
+				return nil, "", fmt.Errorf("%q has no results, or too many", foreign.Brief(op))
 			}
 		}
 		if all += n; all > 1<<16 {
