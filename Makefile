@@ -86,7 +86,7 @@ repro-onnxruntime: ## a GPT-2-like ONNX model cut in two, a session on a core ea
 	PYTHONPATH=$(CURDIR)/python experiments/onnxruntime/run.sh $(CURDIR)/bin/placer $$(python/install_onnxruntime.sh) experiments/onnxruntime
 
 .PHONY: test-doors
-test-doors: ## what export --to writes, loaded by accelerate, torch, TensorFlow and JAX, and steps of JAX as they are read, all installed beside the tree where they are not (1.8 GB); seven minutes
+test-doors: ## what export --to writes, loaded by accelerate, torch, TensorFlow and JAX, and steps of JAX as they are read, all installed beside the tree where they are not (1.8 GB); JAX takes 80 s of one core
 	$(GO) build -o bin/placer ./cmd/placer
 	python/doors/run.sh bin/placer
 
