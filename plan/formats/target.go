@@ -22,6 +22,8 @@ type Target struct {
 	Stages bool
 	// Host says that the first layers may be on the CPU instead, and of others the experts.
 	Host bool
+	// Output says that what is behind the layers may be on the accelerator behind the last layer's.
+	Output bool
 	// Ops says that it places single ops, where others place modules.
 	Ops bool
 
@@ -52,7 +54,7 @@ func Targets() []Target {
 		{Name: "accelerate", Doc: "a device_map by paths of modules and of parameters beside modules, as JSON", Lost: "order; a block is on one device", write: writeDeviceMap, sniff: isDeviceMap, read: readDeviceMap},
 		{Name: "jax", Doc: "a device by module path, as JSON, for jax.device_put of parameters and activations", Lost: "order; a block is on one device", write: writeJAX, sniff: isJAX, read: readJAX},
 		{Name: "vllm", Doc: "VLLM_PP_LAYER_PARTITION and the command line", Lost: "order; contiguous layers; the embedding is with the first, the head with the last", Stages: true, write: writeVLLM, sniff: isVLLM, read: readVLLM},
-		{Name: "llama.cpp", Doc: "the options -ngl, -ts, -sm layer and -ot", Lost: "order; contiguous layers on GPUs behind those on the CPU; a layer's experts are together", Stages: true, Host: true, write: writeLlama, sniff: isLlama, read: readLlama},
+		{Name: "llama.cpp", Doc: "the options -ngl, -ts, -sm layer and -ot", Lost: "order; contiguous layers on GPUs behind those on the CPU; a layer's experts are together", Stages: true, Host: true, Output: true, write: writeLlama, sniff: isLlama, read: readLlama},
 		{Name: "torch-pipelining", Doc: "split_spec of torch.distributed.pipelining, as JSON", Lost: "order; contiguous modules", Stages: true, write: writePipelining, sniff: isPipelining, read: readPipelining},
 		{Name: "deepspeed", Doc: "the bounds of the stages in a list of layers, as JSON", Lost: "order; contiguous modules", Stages: true, write: writeDeepSpeed, sniff: isDeepSpeed, read: readDeepSpeed},
 	}
@@ -97,11 +99,15 @@ func (t *Target) Legal(s *Split) error {
 		return fmt.Errorf("%s is on %s, and %s has one CPU alone", s.Parts.List[len(stage)-1].Path, s.Machine.Devices[s.Device[len(stage)-1]].Name, t.Name)
 	}
 	if t.Name == "vllm" || t.Name == "llama.cpp" {
+		first, behind := s.Parts.firstLayer(), stage[s.Parts.lastLayer()]
+		if t.Output {
+			behind = stage[len(stage)-1]
+		}
 		for k, x := range s.Parts.List { // what is around the stack goes with its ends
 			if x.Layer >= 0 {
 				continue
 			}
-			if before := k < s.Parts.firstLayer(); before && stage[k] != stage[s.Parts.firstLayer()] || !before && stage[k] != stage[s.Parts.lastLayer()] {
+			if k < first && stage[k] != stage[first] || k > first && stage[k] != behind {
 				return fmt.Errorf("%s is not on the device of the layer beside it", x.Path)
 			}
 		}

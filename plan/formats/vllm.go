@@ -11,7 +11,9 @@ import (
 
 // vLLM splits the layers of a model over pipeline stages by the numbers in
 // VLLM_PP_LAYER_PARTITION, one a stage, whose sum is the number of layers
-// (get_pp_indices in vllm/distributed/utils.py).
+// (get_pp_indices in vllm/distributed/utils.py). A stage without layers, which would have the
+// head alone, gets no further: the engine that reserves the cache of keys and values asserts
+// that each stage has some (get_kv_cache_config_from_groups in vllm/v1/core/kv_cache_utils.py).
 
 const vllmVariable = "VLLM_PP_LAYER_PARTITION"
 

@@ -36,7 +36,7 @@ func (m *model) fitting(track *budget.Tracker, t *formats.Target, stages int) (l
 	}
 	bounds := []cut{m.fit(t, cut{bounds: m.balanced(stages)})}
 	if own, ok := m.cutOf(&formats.Split{Device: m.byMemory()}); ok {
-		if own = m.fit(t, own); len(own.bounds) == stages { // the output, if alone, goes to the last layer
+		if own = m.fit(t, own); len(own.bounds) == stages {
 			bounds = append(bounds, own)
 		}
 	}

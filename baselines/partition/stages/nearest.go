@@ -73,7 +73,7 @@ func Nearest(ctx context.Context, p *plan.Problem, t formats.Target, device []ui
 }
 
 // fit moves the bounds to where t allows them: of the stages of a stack of blocks none
-// begins outside of it.
+// begins outside of it, but that of the output where t may have it alone.
 func (m *model) fit(t *formats.Target, c cut) cut {
 	if m.legal(t, c) {
 		return c
@@ -82,12 +82,17 @@ func (m *model) fit(t *formats.Target, c cut) cut {
 	if first < 0 {
 		return cut{bounds: c.bounds[:1]}
 	}
+	output := m.output(t)
+	last = max(last, output)
 	out := []int{0}
 	if t.Host && m.host >= 0 && c.bounds[0] > first {
 		out[0] = min(c.bounds[0], last)
 	}
 	for _, b := range c.bounds[1:] {
 		b = max(b, first+1, out[len(out)-1]+1)
+		if b > last && output > out[len(out)-1] {
+			b = output
+		}
 		if b <= last {
 			out = append(out, b)
 		}
@@ -109,6 +114,16 @@ func (m *model) stack() (first, last int) {
 		}
 	}
 	return first, last
+}
+
+// output returns the first part behind the stack of blocks where t may have what is there on
+// a device of its own, 0 elsewhere.
+func (m *model) output(t *formats.Target) int {
+	_, last := m.stack()
+	if !t.Output || last < 0 || last+1 == len(m.parts.List) {
+		return 0
+	}
+	return last + 1
 }
 
 // settle climbs from the best of the starts. Where that does not fit with nothing on the

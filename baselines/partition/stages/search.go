@@ -33,7 +33,11 @@ func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uin
 		if t.Stages {
 			c = m.fit(&t, c)
 		}
-		c = m.settle(track, &t, s+1, c)
+		starts := []cut{c}
+		if k := m.output(&t); k > 0 && s > 0 { // the layers balanced over the devices before the output's
+			starts = append(starts, m.fit(&t, cut{bounds: append(m.balanced(s), k)}))
+		}
+		c = m.settle(track, &t, s+1, starts...)
 		placed := m.split(c)
 		device := placed.Spread()
 		if x := p.Evaluator.Evaluate(plan.Decision{Device: device}); x.Better(score) && m.legal(&t, c) {

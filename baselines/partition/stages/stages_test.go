@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"placer/baselines/partition/stages"
@@ -204,6 +205,82 @@ func TestSearch(t *testing.T) {
 		again, _, err := stages.Nearest(context.Background(), &p.Problem, target, out.Device)
 		if err != nil || !slices.Equal(again.Device, out.Device) {
 			t.Errorf("%s: the nearest plan to it is another (%v)", target.Name, err)
+		}
+	}
+}
+
+// llama.cpp counts the output as a layer behind the last, which may have a GPU of its own: its
+// search finds that where it is best, and is no worse than any split that is legal. vLLM's
+// stages all have layers.
+func TestSearchOutputAlone(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		vocab  int64
+		llama  string // ends so
+		legal  int    // splits of embedding, four layers, norm and head on three GPUs in a row
+		always bool   // the output is with the last layer
+	}{
+		{"llama.cpp", 1 << 20, "-ts 2,2,1\n", 11, false},
+		{"llama.cpp", 512, "", 11, true},
+		{"vllm", 1 << 20, "", 7, true},
+	} {
+		d := &workloads.Decoder{Layers: 4, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, FFN: 512, Vocab: c.vocab}
+		g, err := d.Step("tiny", workloads.Serving{Batch: 4, Seq: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := problem.New(problem.Source{Graph: g}, decoder(t, 1, 3).Machine, problem.Options{Objective: plan.Throughput})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := formats.Find(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := formats.FindParts(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := stages.Search(context.Background(), &p.Problem, target, make([]uint8, g.NumOps()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, legal := len(parts.List), 0
+		for a := 1; a <= n; a++ {
+			for b := a; b <= n; b++ {
+				if a == b && a < n {
+					continue
+				}
+				s := &formats.Split{Graph: g, Machine: p.Machine, Parts: parts, Device: make([]uint8, n)}
+				for k := range n {
+					if k >= b {
+						s.Device[k] = 2
+					} else if k >= a {
+						s.Device[k] = 1
+					}
+				}
+				if target.Legal(s) != nil {
+					continue
+				}
+				legal++
+				if x := p.Evaluate(s.Spread()); x.Better(out.Score) {
+					t.Errorf("%s, vocabulary %d: bounds %d and %d: %v, found %v", c.name, c.vocab, a, b, x.Value, out.Score.Value)
+				}
+			}
+		}
+		if legal != c.legal {
+			t.Errorf("%s: %d legal splits, want %d", c.name, legal, c.legal)
+		}
+		s := target.Nearest(g, p.Machine, parts, out.Device, nil)
+		if alone := s.Device[n-1] != s.Device[n-3]; alone == c.always {
+			t.Errorf("%s, vocabulary %d: parts on %v", c.name, c.vocab, s.Device)
+		}
+		var text bytes.Buffer
+		if err := target.Write(&text, s); err != nil || !strings.HasSuffix(text.String(), c.llama) {
+			t.Fatalf("%s: %v: wrote %s", c.name, err, &text)
+		}
+		if back, err := formats.Read(text.Bytes(), "out", g, p.Machine); err != nil || !slices.Equal(back.Device, out.Device) {
+			t.Errorf("%s reads back otherwise: %v", &text, err)
 		}
 	}
 }
