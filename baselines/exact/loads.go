@@ -67,10 +67,10 @@ func (e Exact) loads(ctx context.Context, p *plan.Problem, track *budget.Tracker
 	}
 	proof := &Proof{}
 	if ctx.Err() == nil {
-		proof.Bound = x.Bound(reached)
+		proof.Bound = x.Bound(ctx, reached, math.MaxInt)
 	}
 	if ctx.Err() == nil {
-		proof.Bound = x.PackingBound(proof.Bound, min(reached, loadReach*proof.Bound), loadEffort)
+		proof.Bound = x.PackingBound(ctx, proof.Bound, min(reached, loadReach*proof.Bound), loadEffort)
 	}
 	l := &loads{x: x, track: track, best: reached, limit: e.limit(p)}
 	l.wrong = score.Feasible() && math.Abs(score.Value-reached) > tolerance*reached

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -116,7 +117,7 @@ func (f *Partitioning) instance(ctx context.Context, host Host, path, name strin
 	}
 	row.FreeSeconds = host.Clock() - start
 	free := y.Evaluate(block)
-	bound := y.PackingBound(y.Bound(free.Seconds), free.Seconds, packingInBench)
+	bound := y.PackingBound(ctx, y.Bound(ctx, free.Seconds, math.MaxInt), free.Seconds, packingInBench)
 	row.Free, row.Bound, row.Gap = 1e3*free.Seconds, 1e3*bound, free.Seconds/bound-1
 	expert := filepath.Join(f.Data, "human-experts", filepath.Base(strings.TrimSuffix(path, ".json"))+"_expert.json")
 	if strings.Contains(name, "OperatorGraphs") {

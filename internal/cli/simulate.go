@@ -140,7 +140,7 @@ func (c *console) simulate(ctx context.Context, f *simulateFlags) error {
 	doc := report.Simulate(g, m, p, r, bound, unfit)
 	doc.Fusion, doc.Spread = f.fusion, spread
 	doc.Scheduler = f.scheduler
-	over, err := judgeBy(doc, l.Source, m, p, f.how)
+	over, err := judgeBy(ctx, doc, l.Source, m, p, f.how)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (c *console) simulate(ctx context.Context, f *simulateFlags) error {
 
 // judgeBy adds to doc what p comes to by an objective other than the step, judged as a
 // search judges it. It returns the error of a plan that does not fit by that.
-func judgeBy(doc *report.Simulation, s problem.Source, m *hw.Machine, p *plan.Plan, how problem.Options) (over, err error) {
+func judgeBy(ctx context.Context, doc *report.Simulation, s problem.Source, m *hw.Machine, p *plan.Plan, how problem.Options) (over, err error) {
 	if how.Objective.Normal() == plan.Step {
 		return nil, nil
 	}
@@ -174,7 +174,7 @@ func judgeBy(doc *report.Simulation, s problem.Source, m *hw.Machine, p *plan.Pl
 		if err != nil {
 			return nil, err
 		}
-		if doc.MaxLoad, err = report.Loads(source, p.Device); err != nil {
+		if doc.MaxLoad, err = report.Loads(ctx, source, p.Device); err != nil {
 			return nil, err
 		}
 		doc.MaxLoad.LowerBound = max(doc.MaxLoad.LowerBound, x.Bound)

@@ -25,13 +25,13 @@ type load struct {
 }
 
 // Loads judges the placement device, [N], of s.
-func Loads(s throughput.Source, device []uint8) (*MaxLoad, error) {
-	x, err := throughput.New(context.Background(), s)
+func Loads(ctx context.Context, s throughput.Source, device []uint8) (*MaxLoad, error) {
+	x, err := throughput.New(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	j := x.Evaluate(x.Gather(device))
-	m := &MaxLoad{Seconds: j.Seconds, LowerBound: x.Bound(j.Seconds), Overflow: j.Overflow}
+	m := &MaxLoad{Seconds: j.Seconds, LowerBound: x.Bound(ctx, j.Seconds, throughput.BoundEffort), Overflow: j.Overflow}
 	for d, l := range j.Loads {
 		m.Devices = append(m.Devices, load{s.Machine.Devices[d].Name, l.Compute, l.Communication, l.Bytes, int64(s.Machine.Devices[d].Memory)})
 	}

@@ -196,8 +196,9 @@ func (p *Problem) judgeBy(s Source) error {
 			return err
 		}
 		p.JudgeBy(e)
-		p.Bound = e.Instance().Bound(math.Inf(1))
-		p.Bound = e.Instance().PackingBound(p.Bound, packingReach*p.Bound, packingEffort)
+		ctx := context.Background() // both are done within their effort
+		p.Bound = e.Instance().Bound(ctx, math.Inf(1), throughput.BoundEffort)
+		p.Bound = e.Instance().PackingBound(ctx, p.Bound, packingReach*p.Bound, packingEffort)
 	}
 	return nil
 }

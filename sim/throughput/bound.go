@@ -9,6 +9,10 @@ import (
 	"placer/internal/unionfind"
 )
 
+// BoundEffort is the effort of a bound that a search or a report waits for: some seconds on graphs
+// of a million ops, which all of it would take a minute. Those of 50,000 ops need less.
+const BoundEffort = 20_000_000
+
 // Bound returns a proven lower bound, in seconds: no placement that fits has a
 // lower maximum load. upper is a load that is reached, or +Inf.
 //
@@ -19,8 +23,10 @@ import (
 // its blocks pays for it; both follow from one another until nothing changes. T
 // is impossible if then a set of blocks fits no device, if more sets than there
 // are devices are too large to share one, or if the work with the forced
-// communication is too much. The largest impossible T is found by bisection.
-func (x *Instance) Bound(upper float64) float64 {
+// communication is too much. The largest impossible T is found by bisection, which ends
+// early, with a bound that may be lower, when ctx ends or it has looked at effort blocks of
+// nets.
+func (x *Instance) Bound(ctx context.Context, upper float64, effort int) float64 {
 	low := x.workBound()
 	high := upper
 	if math.IsInf(high, 1) || math.IsNaN(high) {
@@ -37,13 +43,25 @@ func (x *Instance) Bound(upper float64) float64 {
 	}
 	for range 40 {
 		t := (low + high) / 2
-		if x.impossible(t) {
+		impossible, spent := x.impossible(ctx, t, effort)
+		if effort -= spent; effort <= 0 || ctx.Err() != nil {
+			break
+		}
+		if impossible {
 			low = t
 		} else {
 			high = t
 		}
 	}
 	return low
+}
+
+// pins returns the number of blocks of all nets, each once for each of its nets.
+func (x *Instance) pins() (n int) {
+	for k := range x.Nets {
+		n += len(x.Nets[k].Blocks)
+	}
+	return n
 }
 
 // workBound is the work over the devices: a CPU does at most the largest ratio
@@ -95,17 +113,23 @@ func (x *Instance) onlyCPU() bool {
 	return true
 }
 
-// impossible reports that no placement has all loads at most t.
-func (x *Instance) impossible(t float64) bool {
+// impossible reports that no placement has all loads at most t, and at how many blocks of nets
+// it looked. It means nothing where ctx has ended or these are as many as effort.
+func (x *Instance) impossible(ctx context.Context, t float64, effort int) (is bool, spent int) {
 	t *= 1 + 1e-12
 	p := newProof(x, t)
+	pins := x.pins()
 	for {
-		again, contradiction := p.round()
+		again, contradiction := p.round(ctx)
+		spent += pins
 		if contradiction {
-			return true
+			return true, spent
 		}
 		if !again {
-			return p.overfull()
+			return p.overfull(), spent
+		}
+		if spent >= effort || ctx.Err() != nil {
+			return false, spent
 		}
 	}
 }
@@ -155,9 +179,10 @@ func (p *proof) holds(r int32, more float64) bool {
 	return false
 }
 
-// round draws what follows at once. again asks for another round.
-func (p *proof) round() (again, contradiction bool) {
-	nets := merge(context.Background(), p.x.Nets, p.sets.Root)
+// round draws what follows at once. again asks for another round. It means nothing where ctx
+// has ended.
+func (p *proof) round(ctx context.Context) (again, contradiction bool) {
+	nets := merge(ctx, p.x.Nets, p.sets.Root)
 	clear(p.forced)
 	p.cut = 0
 	isCut := make([]bool, len(nets))

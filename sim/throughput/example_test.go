@@ -3,6 +3,7 @@ package throughput_test
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"placer/graph"
 	"placer/graph/formats/times"
@@ -42,7 +43,7 @@ func Example() {
 	for d, l := range j.Loads {
 		fmt.Printf("%s: %.1f s of work, %.1f s of transfers, %d bytes\n", m.Devices[d].Name, l.Compute, l.Communication, l.Bytes)
 	}
-	fmt.Printf("a sample every %.1f s, never less than %.2f s\n", j.Seconds, x.Bound(j.Seconds))
+	fmt.Printf("a sample every %.1f s, never less than %.2f s\n", j.Seconds, x.Bound(context.Background(), j.Seconds, math.MaxInt))
 	// Output:
 	// gpu:0: 3.0 s of work, 0.5 s of transfers, 200 bytes
 	// gpu:1: 1.0 s of work, 0.5 s of transfers, 100 bytes

@@ -1,6 +1,7 @@
 package throughput_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -64,14 +65,14 @@ func TestBoundIsBelowTheOptimum(t *testing.T) {
 		}
 		solved++
 		for _, upper := range []float64{best, math.Inf(1)} {
-			if bound := x.Bound(upper); bound > best*(1+1e-9)+1e-12 {
+			if bound := x.Bound(t.Context(), upper, math.MaxInt); bound > best*(1+1e-9)+1e-12 {
 				t.Fatalf("bound %v above the optimum %v", bound, best)
 			} else if bound > best*(1-1e-6) {
 				tight++
 			}
 		}
-		low := x.Bound(best)
-		packed := x.PackingBound(low, best, 50_000)
+		low := x.Bound(t.Context(), best, math.MaxInt)
+		packed := x.PackingBound(t.Context(), low, best, 50_000)
 		if packed < low || packed > best*(1+1e-9)+1e-12 {
 			t.Fatalf("packing bound %v, below %v or above the optimum %v", packed, low, best)
 		}
@@ -84,6 +85,43 @@ func TestBoundIsBelowTheOptimum(t *testing.T) {
 	}
 	if solved < 100 || tight < solved/4 {
 		t.Errorf("of %d solved the bound was tight %d times in two tries each", solved, tight)
+	}
+}
+
+// TestBoundStops: a bound that its context or its effort ends is that of the work where it has
+// come to nothing else, and never above the one that is proven with all of it.
+func TestBoundStops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	lower, between := 0, 0
+	for range 50 {
+		_, x := throughputtest.Instance(t, rng, 8)
+		whole := x.Bound(t.Context(), math.Inf(1), math.MaxInt)
+		work := x.Bound(t.Context(), math.Inf(1), 1)
+		if got := x.Bound(ended, math.Inf(1), math.MaxInt); got != work || work > whole {
+			t.Errorf("stopped at %v, with no effort at %v, to the end %v", got, work, whole)
+		}
+		if got := x.PackingBound(ended, work, 4*whole, 50_000); got != work {
+			t.Errorf("the packing bound of a context that has ended is %v, want %v", got, work)
+		}
+		if work < whole*(1-1e-6) {
+			lower++
+		}
+		before := work
+		for effort := 1; before < whole && effort < 1<<20; effort *= 4 {
+			got := x.Bound(t.Context(), math.Inf(1), effort)
+			if got < before || got > whole {
+				t.Errorf("%v with effort %d, %v with less", got, effort, before)
+			}
+			if got > work && got < whole {
+				between++
+			}
+			before = got
+		}
+	}
+	if lower < 10 || between < 10 {
+		t.Errorf("of 50 bounds %d were lower without effort, %d were between", lower, between)
 	}
 }
 
@@ -114,7 +152,7 @@ func TestBoundWithTwoCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := e.Instance()
-	if best, bound := throughputtest.Optimum(x, nil), x.Bound(math.Inf(1)); best != 10 || bound > best*(1+1e-9) {
+	if best, bound := throughputtest.Optimum(x, nil), x.Bound(t.Context(), math.Inf(1), math.MaxInt); best != 10 || bound > best*(1+1e-9) {
 		t.Errorf("the best load is %v, bounded by %v", best, bound)
 	}
 }

@@ -33,8 +33,8 @@ const (
 // held, and it keeps what is not dominated in load and price. Loads are counted in
 // steps of t/2048, each item rounded down, so V is never too small. Prices start
 // as the sets' times and fall where the best device loads hold more than is there.
-func (x *Instance) PackingBound(low, high float64, effort int) float64 {
-	if math.IsInf(high, 1) || !(high > low) {
+func (x *Instance) PackingBound(ctx context.Context, low, high float64, effort int) float64 {
+	if math.IsInf(high, 1) || !(high > low) || x.pins() > effort {
 		return low
 	}
 	for seek := range packSeek {
@@ -43,7 +43,10 @@ func (x *Instance) PackingBound(low, high float64, effort int) float64 {
 		}
 		t := (low + high) / 2
 		share := effort / (packSeek - seek)
-		proven, spent := x.overpacked(t*(1+1e-12), share, 2*effort)
+		proven, spent := x.overpacked(ctx, t*(1+1e-12), share, 2*effort)
+		if ctx.Err() != nil {
+			break
+		}
 		effort -= spent
 		if proven {
 			low = t
@@ -57,10 +60,10 @@ func (x *Instance) PackingBound(low, high float64, effort int) float64 {
 // overpacked reports whether prices prove that no placement has all loads at most
 // t, and the entries that it took to try. It begins no table once effort is spent,
 // and gives up a table that would have more than limit entries.
-func (x *Instance) overpacked(t float64, effort, limit int) (proven bool, spent int) {
+func (x *Instance) overpacked(ctx context.Context, t float64, effort, limit int) (proven bool, spent int) {
 	p := newProof(x, t)
-	for {
-		again, contradiction := p.round()
+	for ctx.Err() == nil {
+		again, contradiction := p.round(ctx)
 		if contradiction {
 			return true, 1
 		}

@@ -52,12 +52,12 @@ func entangled(t *testing.T, n int) *Instance {
 // times a bound, whatever the effort: 17 s instead of one.
 func TestPackingKeepsItsEffort(t *testing.T) {
 	x := entangled(t, 300)
-	low := x.Bound(math.Inf(1))
+	low := x.Bound(t.Context(), math.Inf(1), math.MaxInt)
 	const effort, limit = 10_000, 20_000
-	if proven, spent := x.overpacked(1.5*low, effort, limit); proven || spent < limit || spent > 3*limit {
+	if proven, spent := x.overpacked(t.Context(), 1.5*low, effort, limit); proven || spent < limit || spent > 3*limit {
 		t.Errorf("spent %d entries, proven %v; want to give up the first table at about %d", spent, proven, limit)
 	}
-	if bound := x.PackingBound(low, 4*low, effort); bound < low {
+	if bound := x.PackingBound(t.Context(), low, 4*low, effort); bound < low {
 		t.Errorf("bound %g, below %g, from which it started", bound, low)
 	}
 }

@@ -3,6 +3,7 @@ package balance_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"placer/baselines/partition/balance"
@@ -24,7 +25,7 @@ func Example() {
 	c := balance.Default()
 	c.Moves = 10_000
 	_, seconds := balance.Search(context.Background(), x, make([]uint8, x.NumBlocks()), c, nil)
-	fmt.Printf("largest load %.0f s, at least %.0f s for any placement\n", seconds, x.Bound(seconds))
+	fmt.Printf("largest load %.0f s, at least %.0f s for any placement\n", seconds, x.Bound(context.Background(), seconds, math.MaxInt))
 	// Output:
 	// largest load 63 s, at least 59 s for any placement
 }

@@ -60,7 +60,7 @@ func TestBERT24(t *testing.T) {
 	c.Moves = 200_000
 	block, _ := balance.Search(context.Background(), y, y.Gather(r.Device), c, nil)
 	j := y.Evaluate(block)
-	if got := 1e3 * j.Seconds; got > 39.94 || j.Overflow > 0 || got < 1e3*y.Bound(j.Seconds) {
-		t.Errorf("any shape: %v ms, bound %v", got, 1e3*y.Bound(j.Seconds))
+	if got := 1e3 * j.Seconds; got > 39.94 || j.Overflow > 0 || got < 1e3*y.Bound(t.Context(), j.Seconds, math.MaxInt) {
+		t.Errorf("any shape: %v ms, bound %v", got, 1e3*y.Bound(t.Context(), j.Seconds, math.MaxInt))
 	}
 }
