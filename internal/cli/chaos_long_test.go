@@ -1,4 +1,4 @@
-//go:build linux && long
+//go:build linux && long && !light
 
 package cli
 
