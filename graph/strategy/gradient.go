@@ -297,7 +297,7 @@ func (e *emitter) gatherUpdated() {
 			}
 			t := first(e.g, i)
 			for _, u := range e.g.Consumers(t) {
-				if e.g.Op(u).Phase == graph.Update && e.g.Op(u).Kind.Class() == graph.ClassUpdate {
+				if o := e.g.Op(u); o.Phase == graph.Update && (o.Kind.Class() == graph.ClassUpdate || o.Kind == "ScatterSub") { // which sparse SGD is
 					open.ops = append(open.ops, u)
 				}
 			}

@@ -188,3 +188,53 @@ func TestFewerBytes(t *testing.T) {
 		before = r.Fullest()
 	}
 }
+
+// TestGatherFollowsTheUpdate: parameters that are gathered behind a step whose replicas update a
+// share of each are gathered behind the update of each, also where it takes rows alone, as that
+// of an embedding's table under plain SGD does.
+func TestGatherFollowsTheUpdate(t *testing.T) {
+	sparse := 0
+	for _, optimizer := range []string{"sgd", "momentum", "adam"} {
+		x, j := models8(t, "rnnlm:layers=2,unroll=4,hidden=64,vocab=500,optimizer="+optimizer)
+		for _, bucket := range []units.Bytes{1, 1 << 30} {
+			step, err := x.derive(j, strategy.Strategy{Mesh: strategy.Mesh{Data: 4, Pipeline: 1, Tensor: 1}, Sharding: strategy.ShardGradients, MicroBatches: 1, Chunks: 1, Bucket: bucket}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := step.Graph
+			gathers := 0
+			awaited := map[graph.OpID]bool{}
+			for i := range graph.OpID(g.NumOps()) {
+				if !strings.Contains(g.Op(i).Name, "updated") {
+					continue
+				}
+				gathers++
+				for u := range g.Predecessors(i) {
+					awaited[u] = true
+				}
+			}
+			if gathers == 0 {
+				t.Fatalf("%s: nothing is gathered behind the update", optimizer)
+			}
+			for i := range graph.OpID(g.NumOps()) {
+				if g.Op(i).Params == 0 {
+					continue
+				}
+				updated := false
+				tensor, _ := g.Outputs(i)
+				for _, u := range g.Consumers(tensor) {
+					updated = updated || awaited[u]
+					if g.Op(u).Kind == "ScatterSub" {
+						sparse++
+					}
+				}
+				if !updated {
+					t.Errorf("%s, buckets of %v: nothing is behind the update of %s", optimizer, bucket, g.Op(i).Name)
+				}
+			}
+		}
+	}
+	if sparse == 0 {
+		t.Error("no table's rows are updated")
+	}
+}
