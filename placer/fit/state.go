@@ -10,14 +10,14 @@ import (
 )
 
 // OptimizerState returns what an answer about memory rests on of g's optimizer, in one line, or
-// nothing where no weight of 16 bits has state: whether the state is held in the weights' own
+// nothing where no weight of 16 bits is trained: whether it has none, as plain SGD, or the state is held in the weights' own
 // type or, with a master copy of each weight, in f32, as mixed-precision training has it
 // (Micikevicius et al., arXiv:1710.03740; ZeRO, Rajbhandari et al., SC 2020, section 3.1:
 // Adam's 12 bytes a parameter, 16 with the weight and its gradient). way is what asks for
 // master weights where g was built, empty where g came as a step. Bytes a parameter are those
 // of a weight, its gradient and what the optimizer holds.
 func OptimizerState(g *graph.Graph, way string) string {
-	var own, wide total
+	var own, wide, bare total
 	for i, s := range statesOf(g) {
 		o, t := g.Op(graph.OpID(i)), outputType(g, graph.OpID(i))
 		if s.own > 0 {
@@ -26,8 +26,12 @@ func OptimizerState(g *graph.Graph, way string) string {
 		if s.wide > 0 {
 			wide.add(t, o.Params, s.wide, 4*s.wide, 2*(s.wide-1))
 		}
+		if s == (state{trained: true}) {
+			bare.add(t, o.Params, 0, 0, 4)
+		}
 	}
 	const mixed = "f32 state and an f32 copy of the weights, as mixed-precision training has them"
+	const copied = "an f32 copy of the weights, as mixed-precision training has it"
 	switch {
 	case own.params > 0 && way != "":
 		return fmt.Sprintf("the optimizer's state is held in the weights' own type, %s: %d bytes a parameter with weight and gradient; with %s (%s) it would be %d, %v more in all",
@@ -40,6 +44,12 @@ func OptimizerState(g *graph.Graph, way string) string {
 			way, mixed, wide.list(), 4+4*wide.most, 2*(1+wide.most), wide.now-wide.other)
 	case wide.params > 0:
 		return fmt.Sprintf("the optimizer's state is held in f32 beside weights of %s: %d bytes a parameter with weight and gradient", wide.list(), 4+4*wide.most)
+	case bare.params > 0 && way != "":
+		return fmt.Sprintf("the optimizer has no state beside weights of %s: 4 bytes a parameter with weight and gradient; with %s (%s) it would be 8, %v more in all",
+			bare.list(), way, copied, bare.other)
+	case bare.params > 0:
+		return fmt.Sprintf("the optimizer has no state beside weights of %s: 4 bytes a parameter with weight and gradient; with %s, it would be 8, %v more in all",
+			bare.list(), copied, bare.other)
 	}
 	return ""
 }
@@ -72,7 +82,10 @@ func (x *total) list() string {
 
 // state counts the variables of a weight's size that its update holds beside it: in the
 // weight's own type, and in f32.
-type state struct{ own, wide int64 }
+type state struct {
+	own, wide int64
+	trained   bool // something updates the weight
+}
 
 // statesOf returns the state of each op of g, [N]: none but for trained weights of 16 bits.
 func statesOf(g *graph.Graph) []state {
@@ -82,6 +95,13 @@ func statesOf(g *graph.Graph) []state {
 		if o := g.Op(i); o.Params > 0 && o.Group > 0 && o.Kind.Class() == graph.ClassVariable && outputType(g, i).Size() == 2 {
 			trained[o.Group] = i
 		}
+	}
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Params == 0 || o.Kind.Class() != graph.ClassVariable || outputType(g, i).Size() != 2 {
+			continue
+		}
+		t, _ := g.Outputs(i)
+		states[i].trained = slices.ContainsFunc(g.Consumers(t), func(c graph.OpID) bool { return g.Op(c).Phase == graph.Update })
 	}
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)

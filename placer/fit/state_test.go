@@ -20,7 +20,7 @@ func TestOptimizerState(t *testing.T) {
 		llama + ",dtype=f16,optimizer=momentum,master_weights=true":  {"beside weights of f16: 12 bytes a parameter", "it would be 6, "},
 		llama + ",dtype=bf16,optimizer=sgd,master_weights=true":      {"beside weights of bf16: 8 bytes a parameter", "it would be 4, "},
 		llama + ",dtype=bf16,optimizer=adam,batch=2,micro_batches=2": {"own type, bf16: 8 bytes a parameter"},
-		llama + ",dtype=bf16,optimizer=sgd":                          nil,
+		llama + ",dtype=bf16,optimizer=sgd":                          {"no state beside weights of bf16: 4 bytes a parameter", "with the flag (", "it would be 8, "},
 		llama + ",dtype=bf16,optimizer=none":                         nil,
 		llama + ",dtype=f32,optimizer=adam":                          nil,
 		"rnnlm:layers=1,unroll=2,hidden=8,vocab=16":                  nil,
@@ -49,7 +49,7 @@ func TestOptimizerState(t *testing.T) {
 // has state: 8 bytes more under Adam, the 16 less those 8 that are counted without.
 func TestOptimizerStateInAll(t *testing.T) {
 	const vit = "vit:layers=1,hidden=64,heads=4,ffn=128,size=32,classes=10"
-	for name, want := range map[string]state{vit: {own: 2}, vit + ",master_weights=true": {wide: 3}} {
+	for name, want := range map[string]state{vit: {own: 2, trained: true}, vit + ",master_weights=true": {wide: 3, trained: true}} {
 		g, err := workloads.Build(name)
 		if err != nil {
 			t.Fatal(err)
