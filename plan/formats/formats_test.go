@@ -148,6 +148,7 @@ func TestWrittenByOthers(t *testing.T) {
 		"VLLM_PP_LAYER_PARTITION=0,4":                                                                {0, 1, 1, 1, 1, 1, 1},
 		"VLLM_PP_LAYER_PARTITION=4,0":                                                                {0, 0, 0, 0, 0, 1, 1},
 		`{"split_spec": {"model.layers.1": "END"}}`:                                                  {0, 0, 0, 1, 1, 1, 1},
+		`{"split_spec": {"model.layers.1": "END", "lm_head": "END"}}`:                                {0, 0, 0, 1, 1, 1, 1},
 		`{"split_spec": {"model": "END"}}`:                                                           {0, 0, 0, 0, 0, 0, 1},
 		`{"split_spec": {"lm_head": "BEGINNING"}}`:                                                   {0, 0, 0, 0, 0, 0, 1},
 	} {
@@ -194,18 +195,20 @@ func TestSharesOfMemory(t *testing.T) {
 func TestFaults(t *testing.T) {
 	g, m := decoder(t, 4), machine(t, 2)
 	for text, want := range map[string]string{
-		`{"model": 7}`:                       `f: accelerate: module "model": device "7" is none of machine a100`,
-		`{"model": 0}`:                       `f: accelerate: no device for module "lm_head"`,
-		`{"encoder": 0}`:                     `f: accelerate: no device for module "model.embed_tokens"`,
-		"VLLM_PP_LAYER_PARTITION=2,3":        "f: vllm: 5 layers, the graph has 4",
-		"VLLM_PP_LAYER_PARTITION=2,1,1":      "f: vllm: 3 stages, machine a100 has 2 accelerators",
-		"llama-server -ngl 9 -ts 1,1,1":      `f: llama.cpp: share 2 of -ts is "1", machine a100 has 2 GPUs`,
-		"llama-server -ngl auto":             `f: llama.cpp: -ngl "auto": want a number of layers, or all`,
-		"llama-server -ngl 9 -sm row":        `f: llama.cpp: "-sm row" is not read: want layers split over the GPUs in their order`,
-		"llama-server -ngl 9 -dev CUDA1":     `f: llama.cpp: "-dev CUDA1" is not read`,
-		`{"split_spec": {"x": "BEGINNING"}}`: `f: torch-pipelining: module "x" is no part of the graph and has none in it`,
-		`{"num_stages": 2, "parts": [0, 9]}`: "f: deepspeed: parts [0 9], want numbers from 0 to the graph's 7, ascending",
-		"?":                                  "f: line 1",
+		`{"model": 7}`:                                        `f: accelerate: module "model": device "7" is none of machine a100`,
+		`{"model": 0}`:                                        `f: accelerate: no device for module "lm_head"`,
+		`{"encoder": 0}`:                                      `f: accelerate: no device for module "model.embed_tokens"`,
+		"VLLM_PP_LAYER_PARTITION=2,3":                         "f: vllm: 5 layers, the graph has 4",
+		"VLLM_PP_LAYER_PARTITION=2,1,1":                       "f: vllm: 3 stages, machine a100 has 2 accelerators",
+		"llama-server -ngl 9 -ts 1,1,1":                       `f: llama.cpp: share 2 of -ts is "1", machine a100 has 2 GPUs`,
+		"llama-server -ngl auto":                              `f: llama.cpp: -ngl "auto": want a number of layers, or all`,
+		"llama-server -ngl 9 -sm row":                         `f: llama.cpp: "-sm row" is not read: want layers split over the GPUs in their order`,
+		"llama-server -ngl 9 -dev CUDA1":                      `f: llama.cpp: "-dev CUDA1" is not read`,
+		`{"split_spec": {"model.embed_tokens": "BEGINNING"}}`: "f: torch-pipelining: the stage before model.embed_tokens is empty",
+		`{"split_spec": {"model.layers.0": "END", "model.layers.1": "BEGINNING"}}`: "f: torch-pipelining: the stage before model.layers.1 is empty",
+		`{"split_spec": {"x": "BEGINNING"}}`:                                       `f: torch-pipelining: module "x" is no part of the graph and has none in it`,
+		`{"num_stages": 2, "parts": [0, 9]}`:                                       "f: deepspeed: parts [0 9], want numbers from 0 to the graph's 7, ascending",
+		"?":                                                                        "f: line 1",
 	} {
 		if _, err := formats.Read([]byte(text), "f", g, m); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

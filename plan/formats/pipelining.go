@@ -9,7 +9,9 @@ import (
 )
 
 // torch.distributed.pipelining.pipeline takes split_spec, the modules before which a new
-// stage begins: {"layers.4": SplitPoint.BEGINNING}.
+// stage begins: {"layers.4": SplitPoint.BEGINNING}. A split point behind everything begins no
+// stage. One before everything, or two with nothing between them, leave a stage empty, on which
+// pipeline fails ('GraphModule' object has no attribute 'submod_pp_0', torch 2.15).
 
 // bounds returns the first part of each stage.
 func (s *Split) bounds() ([]int, error) {
@@ -72,8 +74,15 @@ func readPipelining(data []byte, s *Split) error {
 		default:
 			return fmt.Errorf("module %q: split point %q, want BEGINNING or END", path, point)
 		}
-		bounds = append(bounds, k)
+		if k < len(s.Parts.List) {
+			bounds = append(bounds, k)
+		}
 	}
 	slices.Sort(bounds)
-	return s.fromStages(slices.Compact(bounds))
+	for i, k := range bounds[1:] {
+		if k == bounds[i] {
+			return fmt.Errorf("the stage before %s is empty", s.Parts.List[k].Path)
+		}
+	}
+	return s.fromStages(bounds)
 }
