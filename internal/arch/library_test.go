@@ -27,7 +27,9 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		step, err := train.Derive(file.Graph, train.Default())
+		how := train.Default()
+		how.StaticShapes = true // every dimension of this file is known
+		step, err := train.Derive(file.Graph, how)
 		if err != nil {
 			return err
 		}
