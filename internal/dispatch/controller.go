@@ -26,6 +26,9 @@ type ControllerConfig struct {
 	// Absence how long it is waited for while there are no workers for it. They bound a
 	// failure, not a measurement: a worker that dies is replaced long before.
 	Longest, Absence time.Duration
+	// Age is how long the hub keeps a graph, a machine and the like after the last search that
+	// refers to it, which refreshes them meanwhile.
+	Age time.Duration
 	// Clock returns seconds since some start.
 	Clock func() float64
 	// Disk lets the hub keep jobs on disk: for a hub of its own, which may be restarted.
@@ -34,7 +37,7 @@ type ControllerConfig struct {
 
 // DefaultController returns the configuration for an embedded hub.
 func DefaultController(run string, clock func() float64) ControllerConfig {
-	return ControllerConfig{Run: run, Patience: 20 * time.Second, Longest: 10 * time.Minute, Absence: time.Minute, Clock: clock}
+	return ControllerConfig{Run: run, Patience: 20 * time.Second, Longest: 10 * time.Minute, Absence: time.Minute, Age: objectAge, Clock: clock}
 }
 
 // Controller submits jobs and hands each result to whoever waits for it, once.
@@ -52,6 +55,7 @@ type Controller struct {
 	moved   map[Kind]float64 // when a job of that kind was last begun or answered, on the clock
 	workers map[string]*workerState
 	made    map[string]bool // objects and queues that the hub has
+	kept    []string        // names of the objects among them
 	stats   stats
 }
 
@@ -118,13 +122,13 @@ func (x *Controller) open() (err error) {
 	defer cancel()
 	for _, s := range []jetstream.StreamConfig{
 		{Name: jobStream, Subjects: []string{jobPrefix + ">"}, Retention: jetstream.WorkQueuePolicy, Storage: storage, Duplicates: dedupe, MaxAge: time.Hour},
-		{Name: resultStream, Subjects: []string{resultPrefix + ">"}, Storage: storage, Duplicates: dedupe, MaxAge: 10 * time.Minute},
+		{Name: resultStream, Subjects: []string{resultPrefix + ">"}, Storage: storage, Duplicates: dedupe, MaxAge: 10 * time.Minute, MaxMsgs: mostResults},
 	} {
 		if _, err := x.js.CreateOrUpdateStream(ctx, s); err != nil {
 			return err
 		}
 	}
-	if x.objects, err = x.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: objectBucket, Storage: storage}); err != nil {
+	if x.objects, err = x.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: objectBucket, Storage: storage, TTL: x.c.Age}); err != nil {
 		return err
 	}
 	results, err := x.js.OrderedConsumer(ctx, resultStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{resultPrefix + x.c.Run}, DeliverPolicy: jetstream.DeliverNewPolicy})
@@ -141,7 +145,32 @@ func (x *Controller) open() (err error) {
 		return err
 	}
 	x.stop = append(x.stop, func() { _ = beats.Unsubscribe() })
+	refreshing, end := context.WithCancel(x.ctx)
+	x.stop = append(x.stop, end)
+	go x.refresh(refreshing)
 	return x.nc.Flush()
+}
+
+// refresh keeps the objects of the search from growing old, until ctx ends. One that cannot be
+// refreshed is tried again before it is too old.
+func (x *Controller) refresh(ctx context.Context) {
+	tick := time.NewTicker(x.c.Age / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		x.mu.Lock()
+		kept := slices.Clone(x.kept)
+		x.mu.Unlock()
+		for _, name := range kept {
+			within, cancel := context.WithTimeout(ctx, 2*dialTimeout)
+			_ = refreshObject(within, x.js, x.objects, name, x.c.Age/2)
+			cancel()
+		}
+	}
 }
 
 // Close takes back the jobs that nobody has taken, and leaves the hub.
@@ -267,7 +296,18 @@ func (x *Controller) once(name string, make func(ctx context.Context) error) err
 // store makes sure that the hub has an object and returns its name.
 func (x *Controller) store(data []byte) (string, error) {
 	name := objectName(data)
-	return name, x.once(name, func(ctx context.Context) error { return putObject(ctx, x.objects, name, data, x.nc.MaxPayload()) })
+	return name, x.once(name, func(ctx context.Context) error {
+		err := refreshObject(ctx, x.js, x.objects, name, x.c.Age/2)
+		if err != nil { // it is not there, or no longer whole
+			err = putObject(ctx, x.objects, name, data, x.nc.MaxPayload())
+		}
+		if err == nil {
+			x.mu.Lock()
+			x.kept = append(x.kept, name)
+			x.mu.Unlock()
+		}
+		return err
+	})
 }
 
 // queue makes sure that the hub has the queue of kind.

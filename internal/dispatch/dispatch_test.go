@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -192,6 +193,70 @@ func TestScoresAreTheWorkers(t *testing.T) {
 	}
 	if done > 201 {
 		t.Errorf("workers report %d jobs", done)
+	}
+}
+
+// TestObjectsGrowOld: what a search has stored is there as long as the search is, however old,
+// and gone a while after it. Results have a bound.
+func TestObjectsGrowOld(t *testing.T) {
+	const age = 2 * time.Second
+	h := hub(t, dispatch.HubConfig{})
+	a := dispatch.Address{Hub: h}
+	aged := func(c *dispatch.ControllerConfig) { c.Age = age }
+	first, other := controller(t, a, aged), controller(t, a, aged)
+	r := remote(t, first, newSum(40))
+	if _, err := other.Remote(dispatch.Problem{Kind: dispatch.Roofline, Graph: []byte("another graph"), Machine: []byte("machine"), Settings: "such"}, newSum(40)); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := dispatch.Connect(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := func() (n int) {
+		store, err := js.ObjectStore(t.Context(), "placer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := store.List(t.Context())
+		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if n := objects(); n != 6 { // two graphs, one machine, two problems, ranks
+		t.Fatalf("%d objects, want 6", n)
+	}
+	other.Close()
+	for deadline := time.Now().Add(20 * age); objects() != 4; time.Sleep(age / 10) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d objects after those of one search were not referred to for %v, want 4", objects(), 20*age)
+		}
+	}
+	time.Sleep(2 * age)
+	far := newSum(40)
+	work(t, a, "late", far, 1)
+	await(t, first, 1)
+	evaluateAll(t, r, newSum(40), 10, 1)
+	if s := first.Stats(); s.Remote != 10 {
+		t.Errorf("of 10 evaluations by objects older than their age a worker made %d: %q", s.Remote, r.Failure())
+	}
+	first.Close()
+	for deadline := time.Now().Add(20 * age); objects() > 0; time.Sleep(age / 10) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d objects are left of searches that have ended", objects())
+		}
+	}
+	results, err := js.Stream(t.Context(), "RESULTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := results.CachedInfo().Config; c.MaxMsgs <= 0 || c.Discard != jetstream.DiscardOld {
+		t.Errorf("results: at most %d, %v", c.MaxMsgs, c.Discard)
 	}
 }
 

@@ -21,12 +21,26 @@ func objectName(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// putObject stores data under its hash, name, unless it is there already, in
-// messages of at most limit bytes.
-func putObject(ctx context.Context, store jetstream.ObjectStore, name string, data []byte, limit int64) error {
-	if _, err := store.GetInfo(ctx, name); !errors.Is(err, jetstream.ErrObjectNotFound) {
+// refreshObject stores the object of that name anew if it is as old as that, by the hub's clock.
+func refreshObject(ctx context.Context, js jetstream.JetStream, store jetstream.ObjectStore, name string, old time.Duration) error {
+	info, err := store.GetInfo(ctx, name)
+	if err != nil {
 		return err
 	}
+	stream, err := js.Stream(ctx, "OBJ_"+objectBucket) // whose description says what time it is there
+	if err != nil || stream.CachedInfo().TimeStamp.Sub(info.ModTime) < old {
+		return err
+	}
+	packed, err := store.GetBytes(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: info.Opts}, bytes.NewReader(packed))
+	return err
+}
+
+// putObject stores data under its hash, name, in messages of at most limit bytes.
+func putObject(ctx context.Context, store jetstream.ObjectStore, name string, data []byte, limit int64) error {
 	chunk := &jetstream.ObjectMetaOptions{ChunkSize: uint32(min(128<<10, max(limit/2, 1)))}
 	_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: chunk}, bytes.NewReader(s2.Encode(nil, data)))
 	return err

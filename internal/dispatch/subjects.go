@@ -25,6 +25,8 @@ const (
 	dedupe      = 2 * time.Minute // for that long the hub drops a second result of a job
 	dialTimeout = 5 * time.Second
 	maxPayload  = 8 << 20
+	objectAge   = 24 * time.Hour // for that long the hub keeps what no search refers to
+	mostResults = 200_000        // the oldest go first; one has some 200 bytes
 )
 
 // Kind is what a worker can do, and the name of the queue it serves.
