@@ -5,7 +5,8 @@ import (
 )
 
 // CrossEntropy is the imitation loss: the mean of -log softmax(logits)[label]
-// over the rows that have a label. Logits are output 0, [R,A].
+// over the rows that have a label. Logits are output 0, [R,A]. Policies here learn by
+// ppo.Objective; this one has a known answer, by which tests compare networks and engines.
 type CrossEntropy struct {
 	Labels []int32 // [R], or [n] for R/n stacked copies; -1 leaves the row out
 	// Weight is the objective's factor; 0 means 1.

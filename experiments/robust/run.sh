@@ -4,7 +4,8 @@
 # EVALUATIONS more that are each of 50 machines. Both plans are judged on 1,000 machines that
 # neither was chosen on: a line of OUT/rows.tsv each (default experiments/robust). What has a
 # line is left out. EVALUATIONS (default 1000), SEED (default 1), GPU (default p100),
-# ROWS='gnmt2 rnnlm4' and FLAGS say what; WORK is a folder that keeps the plans.
+# ROWS='gnmt2 rnnlm4' and FLAGS say what; WORK is a folder that keeps the plans. Neither a line
+# nor a plan says its FLAGS: others need an OUT, and a WORK, of their own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ -n "${PLACER:-}" ] || go build -o bin/placer ./cmd/placer

@@ -17,7 +17,7 @@ type Config struct {
 	// is no embedding of the decision before.
 	Iterations int
 	// DetachValue keeps the value's gradient out of the layers it shares with the
-	// policy.
+	// policy. No policy here sets it; checkpoints have it, and it is a choice that is tested.
 	DetachValue bool
 	Adam        nn.AdamConfig
 	// CachedGraphs bounds the compiled graphs that are kept, by shape.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -148,7 +149,7 @@ const (
 )
 
 func (t *Trainer) stream(step, graph, purpose int) *rand.Rand {
-	return rand.New(rand.NewPCG(t.seed^uint64(purpose)<<56, uint64(step)<<32|uint64(graph)))
+	return rand.New(rand.NewPCG(t.seed^bits.RotateLeft64(uint64(purpose), 56), uint64(step)<<32|uint64(graph)))
 }
 
 // Step makes one step. When ctx ends it returns ctx's error, and nothing has
