@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,7 +64,10 @@ func (l *loaded) change(f *plan.File) (err error) {
 // loadGraph builds or imports the graph that f names.
 func (c *console) loadGraph(f *graphFlags) (l loaded, err error) {
 	if f.Workload != "" {
-		if l.Graph, err = workloads.Build(f.Workload); err != nil {
+		if l.Graph, err = await(c, func() (*graph.Graph, error) { return workloads.Build(f.Workload) }); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return l, err
+			}
 			return l, usage(err)
 		}
 	} else if err := c.importGraph(f, &l); err != nil {
@@ -93,7 +98,7 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 		if x, err = formats.ReadFrom(c.in, name, config); err != nil {
 			return err
 		}
-	} else if x, err = formats.ReadFile(name, config); err != nil {
+	} else if x, err = await(c, func() (*formats.File, error) { return formats.ReadFile(name, config) }); err != nil {
 		return err
 	}
 	l.file, l.Source = *x, problem.Source{Graph: x.Graph, Times: x.Times, Seconds: x.Seconds}
@@ -125,7 +130,8 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 	if f.MasterWeights && !train.Narrow(l.Graph) {
 		l.assume("%s: --master-weights changes nothing: no weight is of f16 or bf16", name)
 	}
-	if l.Graph, err = train.Derive(l.Graph, how); err != nil {
+	forward := l.Graph
+	if l.Graph, err = await(c, func() (*graph.Graph, error) { return train.Derive(forward, how) }); err != nil {
 		return fmt.Errorf("%s: %w", f.Graph, err)
 	}
 	return nil

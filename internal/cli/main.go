@@ -71,13 +71,15 @@ type console struct {
 	quiet      bool
 	verbose    bool
 	wide       bool
-	told       []string   // notes on inputs that have been written
-	saying     sync.Mutex // a worker's evaluations say what happens to them all at once
-	untold     []string   // notes on what follows, for which there was nothing to follow yet
-	args       []string   // behind the command's name
+	told       []string        // notes on inputs that have been written
+	saying     sync.Mutex      // a worker's evaluations say what happens to them all at once
+	untold     []string        // notes on what follows, for which there was nothing to follow yet
+	args       []string        // behind the command's name
+	stopped    <-chan struct{} // closed when the command is to stop; nil: never
 }
 
 func (c *console) run(ctx context.Context, args []string) int {
+	c.stopped = ctx.Done()
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(c.in)

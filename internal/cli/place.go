@@ -124,7 +124,9 @@ func (c *console) expert(ctx context.Context, f *placeFlags) (*plan.Problem, *pl
 	if err != nil {
 		return nil, nil, usage(err)
 	}
-	t, err := problem.New(l.Source, m, problem.Options{Scheduler: problem.Scheduler(f.scheduler), Tasks: tasks})
+	t, err := await(c, func() (*problem.Problem, error) {
+		return problem.New(l.Source, m, problem.Options{Scheduler: problem.Scheduler(f.scheduler), Tasks: tasks})
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -114,7 +114,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if err := c.readFrom(s, l, m, ""); err != nil {
 		return err
 	}
-	if err := s.assemble(l, m, f, device); err != nil {
+	if err := s.assemble(c, l, m, f, device); err != nil {
 		return err
 	}
 	if r := s.config.Robust; r != "" {
@@ -158,7 +158,7 @@ func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine, dir string) er
 
 // assemble makes the task and the methods from what was loaded, and checks that it
 // is what the settings are about.
-func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.Device) error {
+func (s *searchRun) assemble(c *console, l loaded, m *hw.Machine, f *searchFlags, device nn.Device) error {
 	k := &s.config
 	go l.Graph.Hash() // beside the problem
 	how, err := k.options()
@@ -196,7 +196,7 @@ func (s *searchRun) assemble(l loaded, m *hw.Machine, f *searchFlags, device nn.
 		k.Methods = append(k.Methods, x.Name)
 	}
 	s.loaded = l
-	if s.task, err = problem.New(l.Source, m, how); err != nil {
+	if s.task, err = await(c, func() (*problem.Problem, error) { return problem.New(l.Source, m, how) }); err != nil {
 		return err
 	}
 	for _, x := range []struct {
@@ -301,7 +301,7 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 	if err := c.readFrom(s, l, m, f.resume); err != nil {
 		return err
 	}
-	return s.assemble(l, m, f, device)
+	return s.assemble(c, l, m, f, device)
 }
 
 // readRunSettings reads what the run in dir was asked for.
