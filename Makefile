@@ -44,8 +44,9 @@ test-torch: ## the PyTorch package with real torch, which is installed beside th
 	PLACER=$(CURDIR)/bin/placer python/ci.sh --ignore tests/test_accuracy.py
 	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TorchReal ./internal/cli
 
-test-torch-libraries: ## models of transformers, peft, diffusers, timm and torchvision, trained by captured steps beside plain torch; the libraries are installed beside the tree where they are not (416 MB)
-	libraries=$$(python/install_libraries.sh) && cd python && PYTHONPATH=.:tests:$$libraries $$(./install_torch.sh) -m pytest -q tests_libraries
+test-torch-libraries: ## models of transformers, peft, diffusers, timm and torchvision, trained by captured steps beside plain torch, and config.json of decoders beside what transformers builds; the libraries are installed beside the tree where they are not (416 MB)
+	$(GO) build -o bin/placer ./cmd/placer
+	libraries=$$(python/install_libraries.sh) && cd python && PLACER=$(CURDIR)/bin/placer PYTHONPATH=.:tests:$$libraries $$(./install_torch.sh) -m pytest -q tests_libraries
 
 test-torch-accuracy: ## steps that the simulator predicts against measured ones, four models on two cores, 80 placements; wants a quiet machine
 	$(GO) build -o bin/placer ./cmd/placer

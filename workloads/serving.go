@@ -1,30 +1,49 @@
 package workloads
 
 import (
-	"fmt"
 	"strings"
 
 	"placer/graph"
 	"placer/units"
 )
 
-// Decoder is a decoder-only language model as it serves requests: LLaMA's blocks
-// (Touvron et al., arXiv:2302.13971), with experts Mixtral's (Jiang et al.,
-// arXiv:2401.04088). Modules have the names of Hugging Face's implementations.
+// Decoder is a decoder-only language model as it serves requests. It says of each part what
+// it is and which module of Hugging Face's implementation it belongs to (transformers 5).
 type Decoder struct {
-	Layers         int
-	Hidden         int64
-	Heads, KVHeads int64 // queries, and keys and values, of a layer
-	HeadDim        int64
-	FFN            int64
-	Vocab          int64
-	Experts, TopK  int64 // 0 and 0 for a dense model
-	Bias           bool  // queries, keys and values have biases, as in Qwen2
-	Tied           bool  // the output's weights are the embedding's
-	DType          graph.DType
-	// Stored returns what the weight of that name occupies where it is not its elements
-	// times the type's size: quantized weights. It may be nil.
-	Stored func(name string) (units.Bytes, bool)
+	Hidden, Vocab int64
+	Embedding     Embedding
+	Blocks        []Block
+	Norm          Norm // behind the blocks
+	Head          Head
+	DType         graph.DType
+	// Stored returns what a parameter occupies where that is not its elements times the
+	// type's size: quantized weights. It may be nil.
+	Stored func(Weight) (units.Bytes, bool)
+}
+
+// Embedding looks tokens up, and positions where they are learnt.
+type Embedding struct {
+	Table     string // a module
+	Positions string // "" where positions are not learnt
+	Rows      int64  // of the positions' table
+	Scaled    bool   // embeddings are multiplied by a number
+	Norm      Norm
+}
+
+// Head makes logits.
+type Head struct {
+	Path   string
+	Tied   bool // its weights are the embedding's
+	Bias   bool
+	Scaled bool // logits are multiplied by a number
+	Capped bool // a hyperbolic tangent bounds them
+}
+
+// Weight is a parameter: [in, out] of a product, [experts, in, out] of a mixture's.
+type Weight struct {
+	Module, Name string
+	Shape        graph.Shape
+	Product      bool // a linear layer's or experts', which quantizers take; no router's
 }
 
 // Serving is what one step of a Decoder works on.
@@ -36,24 +55,30 @@ type Serving struct {
 
 // Validate reports the first size that is out of range.
 func (d *Decoder) Validate() error {
-	for _, s := range []struct {
-		name      string
-		x         int64
-		low, high int64
-	}{{"layers", int64(d.Layers), 1, 1024}, {"hidden size", d.Hidden, 1, 1 << 18}, {"attention heads", d.Heads, 1, 1 << 12}, {"key and value heads", d.KVHeads, 1, 1 << 12},
-		{"head size", d.HeadDim, 1, 1 << 14}, {"feed-forward size", d.FFN, 1, 1 << 20}, {"vocabulary", d.Vocab, 1, 1 << 24}, {"experts", d.Experts, 0, 1024}, {"experts a token", d.TopK, min(d.Experts, 1), d.Experts}} {
-		if err := between("number of "+s.name, s.x, s.low, s.high); err != nil {
+	for _, s := range []size{{"layers", int64(len(d.Blocks)), 1, MaxLayers}, {"hidden size", d.Hidden, 1, 1 << 18}, {"vocabulary", d.Vocab, 1, 1 << 24}, {"positions", d.Embedding.Rows, 0, 1 << 24}} {
+		if err := s.check(); err != nil {
 			return err
 		}
 	}
-	if d.Heads%d.KVHeads != 0 {
-		return fmt.Errorf("%d attention heads are no multiple of %d key and value heads", d.Heads, d.KVHeads)
-	}
-	if int64(d.Layers)*max(d.Experts, 1) > 1<<14 {
-		return fmt.Errorf("%d layers of %d experts are too many", d.Layers, d.Experts)
+	for i := range d.Blocks {
+		if err := d.Blocks[i].validate(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// MaxLayers bounds the blocks of a Decoder.
+const MaxLayers = 1024
+
+// size is a number with its range.
+type size struct {
+	name      string
+	x         int64
+	low, high int64
+}
+
+func (s size) check() error { return between("number of "+s.name, s.x, s.low, s.high) }
 
 // Step returns the graph of one forward step of d: a prefill where s.Past is 0, a
 // decoding step where s.Seq is 1. The logits are of the last token of each sequence.
@@ -63,11 +88,7 @@ func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
-	for _, x := range []struct {
-		name      string
-		x         int64
-		low, high int64
-	}{{"batch", s.Batch, 1, 1 << 16}, {"seq", s.Seq, 1, 1 << 20}, {"past", s.Past, 0, 1 << 24}} {
+	for _, x := range []size{{"batch", s.Batch, 1, 1 << 16}, {"seq", s.Seq, 1, 1 << 20}, {"past", s.Past, 0, 1 << 24}} {
 		if err := between(x.name, x.x, x.low, x.high); err != nil {
 			return nil, err
 		}
@@ -80,8 +101,9 @@ func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
 // serving is a Decoder's step being built.
 type serving struct {
 	*net
-	d *Decoder
-	s Serving
+	d    *Decoder
+	s    Serving
+	path string // of the module
 	// group is the last co-location group.
 	group int32
 }
@@ -89,7 +111,7 @@ type serving struct {
 // module runs f for the ops of the module of that path, in layer l.
 func (n *serving) module(path string, l int, f func()) {
 	first := n.b.NumOps()
-	n.scope, n.layer = strings.ReplaceAll(path, ".", "/")+"/", int32(l)
+	n.path, n.scope, n.layer = path, strings.ReplaceAll(path, ".", "/")+"/", int32(l)
 	f()
 	for i := first; i < n.b.NumOps(); i++ {
 		if o := n.b.At(graph.OpID(i)); o.Module == "" {
@@ -98,13 +120,13 @@ func (n *serving) module(path string, l int, f func()) {
 	}
 }
 
-// weight adds the weight "path.weight" and its read.
-func (n *serving) weight(path string, dims ...int64) tensor {
-	read := n.variable("weight", dims...)
+// parameter adds a parameter of the module and its read.
+func (n *serving) parameter(name string, product bool, dims ...int64) tensor {
+	read := n.variable(name, dims...)
 	if n.d.Stored == nil {
 		return read
 	}
-	if size, ok := n.d.Stored(path + ".weight"); ok {
+	if size, ok := n.d.Stored(Weight{n.path, name, dims, product}); ok {
 		v := n.variableOf(read)
 		n.b.At(n.b.TensorAt(v).Producer).Resident = size
 		n.b.TensorAt(v).Bytes, n.b.TensorAt(read).Bytes = size, size
@@ -112,139 +134,112 @@ func (n *serving) weight(path string, dims ...int64) tensor {
 	return read
 }
 
+// bytes is what x occupies.
+func (n *serving) bytes(x tensor) units.Bytes {
+	if t := n.b.TensorAt(x); t.Bytes >= 0 {
+		return t.Bytes
+	}
+	return bytesOf(*n.b.TensorAt(x))
+}
+
 // linear is x, [R,in], times a weight of out columns, with a bias where there is one.
 func (n *serving) linear(path string, l int, x tensor, out int64, bias bool) (y tensor) {
 	n.module(path, l, func() {
-		y = n.matmul(x, n.weight(path, n.dim(x, 1), out))
+		y = n.matmul(x, n.parameter("weight", true, n.dim(x, 1), out))
 		if bias {
-			y = n.bias(y, n.variable("bias", out))
+			y = n.bias(y, n.parameter("bias", false, out))
 		}
 	})
 	return y
 }
 
-// norm is the root mean square norm of the module of that path.
-func (n *serving) norm(path string, l int, x tensor) (y tensor) {
-	n.module(path, l, func() { y = n.rmsNorm(x) })
+// norm normalises the last dimension of x.
+func (n *serving) norm(w Norm, l int, x tensor) (y tensor) {
+	if w.Kind == "" {
+		return x
+	}
+	n.module(w.Path, l, func() {
+		in := []tensor{x}
+		if w.Dims != nil {
+			in = append(in, n.parameter("weight", false, w.Dims...))
+		}
+		if w.Bias {
+			in = append(in, n.parameter("bias", false, w.Dims...))
+		}
+		y = n.op(w.Kind, n.like(x), in...)
+	})
 	return y
 }
+
+// scale multiplies x by a number.
+func (n *serving) scale(x tensor) tensor { return n.binary("Mul", x, n.scalar()) }
 
 func (n *serving) forward() {
 	d, s := n.d, n.s
 	var x, table tensor
-	n.module("model.embed_tokens", 1, func() {
+	n.module(d.Embedding.Table, 1, func() {
 		input := n.placeholder("input_ids", ints(s.Batch, s.Seq))
-		table = n.weight("model.embed_tokens", d.Vocab, d.Hidden)
+		table = n.parameter("weight", false, d.Vocab, d.Hidden)
 		x = n.embed(table, n.reshape(input, s.Batch*s.Seq))
-	})
-	for i := range d.Layers {
-		path, l := fmt.Sprintf("model.layers.%d", i), i+1
-		y := n.attention(path+".self_attn", l, n.norm(path+".input_layernorm", l, x))
-		n.module(path, l, func() { x = n.binary("Add", x, y) })
-		y = n.norm(path+".post_attention_layernorm", l, x)
-		if d.Experts > 0 {
-			y = n.mixture(path+".block_sparse_moe", l, y)
-		} else {
-			y = n.feedForward(path+".mlp", "gate_proj", "up_proj", "down_proj", l, y)
+		if d.Embedding.Scaled {
+			x = n.scale(x)
 		}
-		n.module(path, l, func() { x = n.binary("Add", x, y) })
-	}
-	if s.Seq > 1 {
-		n.module("model", d.Layers, func() { x = n.gather(x, n.vector(int(s.Batch))) }) // the last tokens
-	}
-	x = n.norm("model.norm", d.Layers, x)
-	n.module("lm_head", d.Layers, func() {
-		if d.Tied { // the product reads the table as it lies
-			rows := n.dim(x, 0)
-			n.product("MatMul", graph.GEMM{Batch: 1, M: rows, N: d.Vocab, K: d.Hidden}, n.of(rows, d.Vocab), x, table)
-			return
-		}
-		n.matmul(x, n.weight("lm_head", d.Hidden, d.Vocab))
 	})
-}
-
-// attention is causal attention of x, [B*S,d], over the tokens before and its own.
-func (n *serving) attention(path string, l int, x tensor) (y tensor) {
-	d, b, s := n.d, n.s.Batch, n.s.Seq
-	all, group := n.s.Past+s, d.Heads/d.KVHeads
-	heads := func(name string, count int64, turn bool) (y tensor) { // [B,heads,S,D]
-		y = n.linear(path+"."+name, l, x, count*d.HeadDim, d.Bias)
-		n.module(path, l, func() {
-			y = n.reshape(y, b, s, count, d.HeadDim)
-			if s > 1 {
-				y = n.transpose(y, 0, 2, 1, 3)
-			} else {
-				y = n.reshape(y, b, count, s, d.HeadDim)
-			}
-			if turn {
-				y = n.unary("RotaryEmbedding", y)
-			}
+	if d.Embedding.Positions != "" {
+		n.module(d.Embedding.Positions, 1, func() {
+			rows := n.gather(n.parameter("weight", false, d.Embedding.Rows, d.Hidden), n.vector(int(s.Seq)))
+			x = n.reshape(n.binary("Add", n.reshape(x, s.Batch, s.Seq, d.Hidden), rows), s.Batch*s.Seq, d.Hidden)
 		})
-		return y
 	}
-	q := heads("q_proj", d.Heads, true)
-	k := heads("k_proj", d.KVHeads, true)
-	v := heads("v_proj", d.KVHeads, false)
-	n.module(path, l, func() {
-		k, v := n.cache("key_cache", k), n.cache("value_cache", v)
-		score := n.of(b, d.KVHeads, group*s, all)
-		p := n.product("BatchMatMul", graph.GEMM{Batch: b * d.KVHeads, M: group * s, N: all, K: d.HeadDim}, score, append([]tensor{q}, k...)...)
-		p = n.softmax(p)
-		y = n.product("BatchMatMul", graph.GEMM{Batch: b * d.KVHeads, M: group * s, N: d.HeadDim, K: all}, n.of(b, d.Heads, s, d.HeadDim), append([]tensor{p}, v...)...)
-		if s > 1 {
-			y = n.transpose(y, 0, 2, 1, 3)
+	x = n.norm(d.Embedding.Norm, 1, x)
+	for i := range d.Blocks {
+		x = n.block(&d.Blocks[i], i+1, x)
+	}
+	last := len(d.Blocks)
+	if s.Seq > 1 {
+		root, _, _ := strings.Cut(d.Embedding.Table, ".")
+		n.module(root, last, func() { x = n.gather(x, n.vector(int(s.Batch))) }) // the last tokens
+	}
+	x = n.norm(d.Norm, last, x)
+	n.module(d.Head.Path, last, func() {
+		if d.Head.Tied { // the product reads the table as it lies
+			rows := n.dim(x, 0)
+			x = n.product("MatMul", graph.GEMM{Batch: 1, M: rows, N: d.Vocab, K: d.Hidden}, n.of(rows, d.Vocab), x, table)
+		} else {
+			x = n.matmul(x, n.parameter("weight", true, d.Hidden, d.Vocab))
 		}
-		y = n.reshape(y, b*s, d.Heads*d.HeadDim)
+		if d.Head.Bias {
+			x = n.bias(x, n.parameter("bias", false, d.Vocab))
+		}
+		if d.Head.Scaled {
+			x = n.scale(x)
+		}
+		if d.Head.Capped {
+			n.unary("Tanh", x)
+		}
 	})
-	return n.linear(path+".o_proj", l, y, d.Hidden, false)
 }
 
-// cache adds the keys or values x, [B,heads,S,D], to those of the tokens before, and
-// returns both.
-func (n *serving) cache(name string, x tensor) []tensor {
-	if n.s.Past == 0 {
-		return []tensor{x}
+// block is a layer of x, [B*S,d].
+func (n *serving) block(b *Block, l int, x tensor) tensor {
+	add := func(x, y tensor) (z tensor) {
+		n.module(b.Path, l, func() {
+			if b.Scaled {
+				y = n.scale(y)
+			}
+			z = n.binary("Add", x, y)
+		})
+		return z
 	}
-	s := n.shape(x)
-	held := n.of(s[0], s[1], n.s.Past, s[3])
-	held.Resident = true
-	n.group++
-	c := n.add(name, "VariableV2", nil, held)
-	n.b.At(c).Resident, n.b.At(c).Group = bytesOf(held), n.group
-	old := n.b.Output(c, 0)
-	w := n.add(name+"/append", "Assign", []tensor{x, old})
-	o := n.b.At(w)
-	o.Group, o.FLOPs, o.Bytes = n.group, 0, 2*bytesOf(n.like(x))
-	return []tensor{old, x}
-}
-
-// feedForward is down(swish(gate(x)) * up(x)).
-func (n *serving) feedForward(path, gate, up, down string, l int, x tensor) (y tensor) {
-	g := n.linear(path+"."+gate, l, x, n.d.FFN, false)
-	u := n.linear(path+"."+up, l, x, n.d.FFN, false)
-	n.module(path, l, func() { y = n.binary("Mul", n.unary("Swish", g), u) })
-	return n.linear(path+"."+down, l, y, n.d.Hidden, false)
-}
-
-// mixture sends each row of x, [R,d], to its best experts, which have even shares, of at
-// least a row.
-func (n *serving) mixture(path string, l int, x tensor) (y tensor) {
-	d, rows := n.d, n.dim(x, 0)
-	room := (rows*d.TopK + d.Experts - 1) / d.Experts
-	p := n.linear(path+".gate", l, x, d.Experts, false)
-	var weight, chosen tensor
-	n.module(path, l, func() {
-		p = n.softmax(p)
-		top := n.add("TopK", "TopK", []tensor{p}, n.of(rows, d.TopK), ints(rows, d.TopK))
-		weight, chosen = n.b.Output(top, 0), n.b.Output(top, 1)
-	})
-	parts := []tensor{chosen, weight}
-	for e := range d.Experts {
-		expert := fmt.Sprintf("%s.experts.%d", path, e)
-		var mine tensor
-		n.module(expert, l, func() { mine = n.op("GatherV2", n.of(room, d.Hidden), x, chosen) })
-		parts = append(parts, n.feedForward(expert, "w1", "w3", "w2", l, mine))
+	in := n.norm(b.Before, l, x)
+	y := n.norm(b.After, l, n.attention(&b.Attention, l, in))
+	if !b.Parallel {
+		x = add(x, y)
+		in = n.norm(b.MLPBefore, l, x)
+		return add(x, n.norm(b.MLPAfter, l, n.mlp(&b.MLP, l, in)))
 	}
-	n.module(path, l, func() { y = n.op("UnsortedSegmentSum", n.like(x), parts...) })
-	return y
+	if b.MLPBefore.Kind != "" {
+		in = n.norm(b.MLPBefore, l, x)
+	}
+	return add(add(x, y), n.norm(b.MLPAfter, l, n.mlp(&b.MLP, l, in)))
 }

@@ -9,21 +9,20 @@ import (
 	"testing"
 
 	"placer/graph"
+	"placer/graph/formats/decoder"
 	"placer/hw"
 	"placer/plan"
 	"placer/plan/formats"
-	"placer/workloads"
 )
 
-// decoder is a step of a small decoder of n layers.
-func decoder(t testing.TB, n int) *graph.Graph {
+// small is a step of a small decoder of n layers.
+func small(t testing.TB, n int) *graph.Graph {
 	t.Helper()
-	d := &workloads.Decoder{Layers: n, Hidden: 16, Heads: 2, KVHeads: 2, HeadDim: 8, FFN: 32, Vocab: 64}
-	g, err := d.Step("tiny", workloads.Serving{Batch: 1, Seq: 4})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32, "vocab_size": 64}`, n), "tiny", map[string]int64{"seq": 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return x.Graph
 }
 
 func machine(t testing.TB, gpus int) *hw.Machine {
@@ -58,7 +57,7 @@ func split(t testing.TB, g *graph.Graph, m *hw.Machine, bounds ...int) *formats.
 }
 
 func TestParts(t *testing.T) {
-	parts, err := formats.FindParts(decoder(t, 3))
+	parts, err := formats.FindParts(small(t, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func TestParts(t *testing.T) {
 // What each target writes is what its documentation says, and reads back as the same
 // placement.
 func TestRoundTrips(t *testing.T) {
-	g, m := decoder(t, 5), machine(t, 3)
+	g, m := small(t, 5), machine(t, 3)
 	s := split(t, g, m, 0, 3, 5)
 	for name, want := range map[string]string{
 		"accelerate":       "{\n  \"model.embed_tokens\": 0,\n  \"model.layers.0\": 0,\n  \"model.layers.1\": 0,\n  \"model.layers.2\": 1,\n  \"model.layers.3\": 1,\n  \"model.layers.4\": 2,\n  \"model.norm\": 2,\n  \"lm_head\": 2\n}\n",
@@ -114,7 +113,7 @@ func TestRoundTrips(t *testing.T) {
 
 // placer's own plans are read by the same function.
 func TestOwn(t *testing.T) {
-	g, m := decoder(t, 2), machine(t, 2)
+	g, m := small(t, 2), machine(t, 2)
 	p := &plan.Plan{Graph: g.Hash(), Machine: m.Name, Method: "x", Decision: plan.Decision{Device: make([]uint8, g.NumOps())}}
 	f, err := p.File(g, m)
 	if err != nil {
@@ -135,7 +134,7 @@ func TestOwn(t *testing.T) {
 // Forms that people write by hand: ancestors, modules below blocks, quoted numbers,
 // layers on the CPU.
 func TestWrittenByOthers(t *testing.T) {
-	g, m := decoder(t, 4), machine(t, 2)
+	g, m := small(t, 4), machine(t, 2)
 	cpu := uint8(2)
 	for text, want := range map[string][]uint8{
 		`{"model.layers": 1, "": 0}`:                                 {0, 1, 1, 1, 1, 0, 0},
@@ -170,7 +169,7 @@ func TestWrittenByOthers(t *testing.T) {
 // TestSharesOfMemory: without -ts, or with nothing but zeros, llama.cpp shares layers out by
 // the GPUs' memory; a GPU that -ts does not name gets none.
 func TestSharesOfMemory(t *testing.T) {
-	g, m := decoder(t, 4), machine(t, 2)
+	g, m := small(t, 4), machine(t, 2)
 	m.Devices[0].Memory = 3 * m.Devices[1].Memory // four layers and the output in five places
 	for text, want := range map[string][]uint8{
 		"llama-server -ngl 99":         {0, 0, 0, 0, 0, 1, 1},
@@ -193,7 +192,7 @@ func TestSharesOfMemory(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	g, m := decoder(t, 4), machine(t, 2)
+	g, m := small(t, 4), machine(t, 2)
 	for text, want := range map[string]string{
 		`{"model": 7}`:                                        `f: accelerate: module "model": device "7" is none of machine a100`,
 		`{"model": 0}`:                                        `f: accelerate: no device for module "lm_head"`,

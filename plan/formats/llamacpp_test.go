@@ -9,19 +9,18 @@ import (
 	"testing"
 
 	"placer/graph"
+	"placer/graph/formats/decoder"
 	"placer/plan/formats"
-	"placer/workloads"
 )
 
 // mixture is a step of a small mixture of experts of n layers, with so many tokens.
 func mixture(t testing.TB, n int, tokens int64) *graph.Graph {
 	t.Helper()
-	d := &workloads.Decoder{Layers: n, Hidden: 16, Heads: 2, KVHeads: 2, HeadDim: 8, FFN: 32, Vocab: 64, Experts: 4, TopK: 2}
-	g, err := d.Step("mixture", workloads.Serving{Batch: 1, Seq: tokens})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "mixtral", "num_hidden_layers": %d, "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32, "vocab_size": 64, "num_local_experts": 4}`, n), "mixture", map[string]int64{"seq": tokens})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return x.Graph
 }
 
 // tensors are the names of a Mixtral's tensors in llama.cpp (gguf-py's constants.py).
@@ -89,7 +88,7 @@ func TestExpertsOfLlama(t *testing.T) {
 				on[d][string(o.Kind)] = true
 			}
 		}
-		if !on[cpu]["VariableV2"] || on[cpu]["TopK"] || on[cpu]["Softmax"] || on[cpu]["MatMul"] == c.sent {
+		if !on[cpu]["VariableV2"] || on[cpu]["TopK"] || on[cpu]["Softmax"] || on[cpu]["BatchMatMul"] == c.sent {
 			t.Errorf("%d tokens: on the CPU %v", c.tokens, on[cpu])
 		}
 	}

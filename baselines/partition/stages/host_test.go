@@ -10,23 +10,23 @@ import (
 
 	"placer/baselines/partition/stages"
 	"placer/graph"
+	"placer/graph/formats/decoder"
 	"placer/hw"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/plan/formats"
 	"placer/units"
-	"placer/workloads"
 )
 
 // mixture is the problem of a step of a mixture of experts, of 8 layers, on so many GPUs that
 // hold that share of its weights each, beside a CPU.
-func mixture(t *testing.T, gpus int, share float64, s workloads.Serving) *problem.Problem {
+func mixture(t *testing.T, gpus int, share float64, dims map[string]int64) *problem.Problem {
 	t.Helper()
-	d := &workloads.Decoder{Layers: 8, Hidden: 512, Heads: 8, KVHeads: 8, HeadDim: 64, FFN: 2048, Vocab: 1024, Experts: 4, TopK: 2}
-	g, err := d.Step("mixture", s)
+	x, err := decoder.ImportConfig([]byte(`{"model_type": "mixtral", "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 1024, "num_local_experts": 4}`), "mixture", dims)
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := x.Graph
 	m, err := hw.Load("a100")
 	if err == nil {
 		m, err = m.Take(gpus, true)
@@ -61,15 +61,15 @@ func TestExpertsOnTheHost(t *testing.T) {
 	for _, c := range []struct {
 		gpus    int
 		share   float64
-		serving workloads.Serving
+		serving map[string]int64
 		writes  string
 	}{
-		{1, 0.5, workloads.Serving{Batch: 1, Seq: 1, Past: 2048}, " -ot "},
-		{2, 0.35, workloads.Serving{Batch: 1, Seq: 1, Past: 2048}, " -ot "},
-		{1, 0.6, workloads.Serving{Batch: 1, Seq: 512}, "-ngl "},
-		{1, 2, workloads.Serving{Batch: 1, Seq: 512}, "-ngl 9 -sm layer -ts 9\n"},
+		{1, 0.5, map[string]int64{"seq": 1, "past": 2048}, " -ot "},
+		{2, 0.35, map[string]int64{"seq": 1, "past": 2048}, " -ot "},
+		{1, 0.6, map[string]int64{"seq": 512}, "-ngl "},
+		{1, 2, map[string]int64{"seq": 512}, "-ngl 9 -sm layer -ts 9\n"},
 	} {
-		t.Run(fmt.Sprintf("%d GPUs of %v, %d tokens", c.gpus, c.share, c.serving.Seq), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d GPUs of %v, %d tokens", c.gpus, c.share, c.serving["seq"]), func(t *testing.T) {
 			p := mixture(t, c.gpus, c.share, c.serving)
 			out, err := stages.Search(context.Background(), &p.Problem, target, make([]uint8, p.Graph.NumOps()))
 			if err != nil {
@@ -127,11 +127,11 @@ func TestLayersOnTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &workloads.Decoder{Layers: 8, Hidden: 512, Heads: 8, KVHeads: 8, HeadDim: 64, FFN: 2048, Vocab: 1024}
-	g, err := d.Step("dense", workloads.Serving{Batch: 1, Seq: 1, Past: 64})
+	x, err := decoder.ImportConfig([]byte(`{"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 1024}`), "dense", map[string]int64{"seq": 1, "past": 64})
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := x.Graph
 	m, err := hw.Load("a100")
 	if err == nil {
 		m, err = m.Take(1, true)

@@ -3,24 +3,24 @@ package stages_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"placer/baselines/partition/stages"
 	"placer/graph"
+	"placer/graph/formats/decoder"
 	"placer/hw"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/plan/formats"
-	"placer/workloads"
 )
 
-// decoder is the problem of a decoder of n layers on so many GPUs, by the largest load.
-func decoder(t *testing.T, n, gpus int) *problem.Problem {
+// small is the problem of a decoder of n layers on so many GPUs, by the largest load.
+func small(t *testing.T, n, gpus int) *problem.Problem {
 	t.Helper()
-	d := &workloads.Decoder{Layers: n, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, FFN: 512, Vocab: 512}
-	g, err := d.Step("tiny", workloads.Serving{Batch: 4, Seq: 64})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 512}`, n), "tiny", map[string]int64{"batch": 4, "seq": 64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func decoder(t *testing.T, n, gpus int) *problem.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := problem.New(problem.Source{Graph: g}, m, problem.Options{Objective: plan.Throughput})
+	p, err := problem.New(problem.Source{Graph: x.Graph}, m, problem.Options{Objective: plan.Throughput})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func counts(t *testing.T, p *problem.Problem, device []uint8) []int {
 // The published rules: vLLM's remainder goes before the last stage, torchtitan counts
 // embedding and output, llama.cpp the output, accelerate fills the first device.
 func TestRivals(t *testing.T) {
-	p := decoder(t, 10, 4)
+	p := small(t, 10, 4)
 	for _, c := range []struct {
 		method plan.Placer
 		want   []int
@@ -93,7 +93,7 @@ func TestRivalsWithFewLayers(t *testing.T) {
 		{stages.LlamaCPP(), 1, 1, []uint8{0, 0, 0, 0}},
 		{stages.VLLM(), 2, 4, []uint8{0, 0, 1, 1, 1}},
 	} {
-		p := decoder(t, c.layers, c.gpus)
+		p := small(t, c.layers, c.gpus)
 		out, err := c.method.Place(context.Background(), &p.Problem)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestRivalsWithFewLayers(t *testing.T) {
 
 // The best contiguous split is no worse than any split of the bounds, and the rivals.
 func TestLayers(t *testing.T) {
-	p := decoder(t, 6, 3)
+	p := small(t, 6, 3)
 	out, err := stages.Layers().Place(context.Background(), &p.Problem)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestLayers(t *testing.T) {
 // The nearest legal plan of one that is legal is no worse; of one that is not it is
 // legal, and uses as many devices.
 func TestNearest(t *testing.T) {
-	p := decoder(t, 6, 3)
+	p := small(t, 6, 3)
 	parts, err := formats.FindParts(p.Graph)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestNearest(t *testing.T) {
 // What Search finds is legal, no worse than the nearest plan, written and read back
 // equal, and stays as it is when the nearest plan to it is asked for.
 func TestSearch(t *testing.T) {
-	p := decoder(t, 7, 3)
+	p := small(t, 7, 3)
 	parts, err := formats.FindParts(p.Graph)
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestSearchOnCPUs(t *testing.T) {
 	if m, err = hw.Star("cores", "", []hw.Spokes{{Count: 2, Device: cpu}}, 1e12, 1e-9); err != nil {
 		t.Fatal(err)
 	}
-	p, err := problem.New(problem.Source{Graph: decoder(t, 3, 1).Graph}, m, problem.Options{Objective: plan.Throughput})
+	p, err := problem.New(problem.Source{Graph: small(t, 3, 1).Graph}, m, problem.Options{Objective: plan.Throughput})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestSearchOnCPUs(t *testing.T) {
 // more evenly than one that places modules, in contiguous stages, with each weight where it
 // is read first.
 func TestNearestOfOps(t *testing.T) {
-	p := decoder(t, 3, 2)
+	p := small(t, 3, 2)
 	half := make([]uint8, p.Graph.NumOps())
 	for i := len(half) / 2; i < len(half); i++ {
 		half[i] = 1

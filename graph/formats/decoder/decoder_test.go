@@ -2,13 +2,15 @@ package decoder
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"placer/graph"
 	"placer/units"
-	"placer/workloads"
 )
 
 // Published sizes of the four families. want is the number of parameters that their
@@ -107,7 +109,7 @@ func TestQuantized(t *testing.T) {
 		}
 	}
 	for config, want := range map[string]string{
-		`{"quant_method": "aqlm"}`:              `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8`,
+		`{"quant_method": "aqlm"}`:              `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8, mxfp4`,
 		`{"quant_method": "gptq", "bits": 400}`: "m: quantization_config: gptq of 400 bits, want 2 to 8",
 	} {
 		if _, err := ImportConfig([]byte(base+config+"}"), "m", nil); err == nil || err.Error() != want {
@@ -135,9 +137,9 @@ func sample(arch string, n int) []byte {
 		dims []uint64
 		kind uint32
 	}
-	tensors := []tensor{{"token_embd.weight", []uint64{256, 512}, 12}, {"output.weight", []uint64{256, 512}, 14}, {"output_norm.weight", []uint64{256}, 0}}
+	tensors := []tensor{{"token_embd.weight", []uint64{256, 512}, 12}, {"output.weight", []uint64{256, 512}, 14}, {"output_norm.weight", []uint64{256}, 0}, {"rope_freqs.weight", []uint64{32}, 0}}
 	for l := range 2 {
-		for _, x := range []tensor{{"attn_q", []uint64{256, 256}, 12}, {"attn_k", []uint64{256, 128}, 12}, {"attn_v", []uint64{256, 128}, 14}, {"attn_output", []uint64{256, 256}, 12},
+		for _, x := range []tensor{{"attn_norm", []uint64{256}, 0}, {"ffn_norm", []uint64{256}, 0}, {"attn_q", []uint64{256, 256}, 12}, {"attn_k", []uint64{256, 128}, 12}, {"attn_v", []uint64{256, 128}, 14}, {"attn_output", []uint64{256, 256}, 12},
 			{"ffn_gate", []uint64{256, 768}, 12}, {"ffn_up", []uint64{256, 768}, 12}, {"ffn_down", []uint64{768, 256}, 14}} {
 			tensors = append(tensors, tensor{fmt.Sprintf("blk.%d.%s.weight", l, x.name), x.dims, x.kind})
 		}
@@ -180,7 +182,7 @@ func TestGGUF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Weights != 17 || x.Graph.Name() != "tiny" || !SniffGGUF(data) {
+	if x.Weights != 22 || x.Graph.Name() != "tiny" || !SniffGGUF(data) {
 		t.Errorf("%d tensors, name %s", x.Weights, x.Graph.Name())
 	}
 	held := map[string]units.Bytes{}
@@ -191,7 +193,7 @@ func TestGGUF(t *testing.T) {
 		}
 	}
 	for module, want := range map[string]units.Bytes{"model.embed_tokens": 512 * 144, "lm_head": 512 * 210, "model.layers.1.mlp.down_proj": 768 * 210, "model.layers.0.self_attn.q_proj": 256 * 144,
-		"model.layers.1.self_attn": 2 * 2 * 7 * 64 * 2} {
+		"model.layers.1.self_attn": 2 * 2 * 7 * 64 * 2, "model.layers.0.input_layernorm": 256 * 4} {
 		if held[module] != want {
 			t.Errorf("%s holds %d bytes, want %d", module, held[module], want)
 		}
@@ -204,15 +206,16 @@ func TestTied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(f.stored, "output.weight")
+	delete(f.tensors, "output.weight")
 	d, err := f.decoder()
-	if err != nil || !d.Tied {
+	if err != nil || !d.Head.Tied {
 		t.Fatalf("tied: %v, %v", d, err)
 	}
-	g, err := d.Step("m", workloads.Serving{Batch: 3, Seq: 1})
+	x, err := f.tensors.step(d, ggufNames(d), "m", map[string]int64{"batch": 3, "seq": 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := x.Graph
 	last := g.Op(graph.OpID(g.NumOps() - 1))
 	table := units.Bytes(512 * 144) // 256 elements of Q4_K a row
 	if want := table + 2*3*(256+512); last.Kind != "MatMul" || last.Bytes != want || last.GEMM != (graph.GEMM{Batch: 1, M: 3, N: 512, K: 256}) {
@@ -225,21 +228,84 @@ func TestTied(t *testing.T) {
 	}
 }
 
+// header is a header of safetensors of so many layers, in half precision, of tensors "NAME
+// ROWS COLUMNS", of which those that begin with a dot are in each layer.
+func header(layers int, tensors ...string) []byte {
+	all := []string{`"__metadata__": {"format": "pt"}`}
+	at := int64(0)
+	add := func(name string, shape ...int64) {
+		n := int64(2)
+		for _, x := range shape {
+			n *= x
+		}
+		dims, _ := json.Marshal(shape)
+		all = append(all, fmt.Sprintf(`%q: {"dtype": "F16", "shape": %s, "data_offsets": [%d, %d]}`, name, dims, at, at+n))
+		at += n
+	}
+	for _, t := range tensors {
+		f := strings.Fields(t)
+		var shape []int64
+		for _, x := range f[1:] {
+			n, _ := strconv.ParseInt(x, 10, 64)
+			shape = append(shape, n)
+		}
+		if !strings.HasPrefix(t, ".") {
+			add(f[0], shape...)
+			continue
+		}
+		for l := range layers {
+			add(fmt.Sprintf("model.layers.%d%s", l, f[0]), shape...)
+		}
+	}
+	h := "{" + strings.Join(all, ",\n") + "}"
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(h))), h...)
+}
+
 func TestSafetensors(t *testing.T) {
-	h := `{"__metadata__": {"format": "pt"}, "model.embed_tokens.weight": {"dtype": "F16", "shape": [512, 64], "data_offsets": [0, 65536]}, "lm_head.weight": {"dtype": "F16", "shape": [512, 64], "data_offsets": [0, 65536]},
-"model.layers.1.self_attn.q_proj.weight": {"dtype": "F16", "shape": [64, 64], "data_offsets": [0, 8192]}, "model.layers.0.self_attn.q_proj.weight": {"dtype": "F16", "shape": [64, 64], "data_offsets": [0, 8192]},
-"model.layers.0.self_attn.k_proj.weight": {"dtype": "F16", "shape": [32, 64], "data_offsets": [0, 4096]}, "model.layers.0.mlp.gate_proj.weight": {"dtype": "F16", "shape": [128, 64], "data_offsets": [0, 16384]}}`
-	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(h))), h...)
-	if _, err := ImportSafetensors(data, "m", nil); err == nil || !strings.Contains(err.Error(), "state them by --dim heads=N") {
+	outside := []string{"model.embed_tokens.weight 512 64", "model.norm.weight 64", "lm_head.weight 512 64"}
+	attention := []string{".input_layernorm.weight 64", ".post_attention_layernorm.weight 64", ".self_attn.q_proj.weight 64 64", ".self_attn.k_proj.weight 32 64", ".self_attn.v_proj.weight 32 64", ".self_attn.o_proj.weight 64 64"}
+	mlp := []string{".mlp.gate_proj.weight 128 64", ".mlp.up_proj.weight 128 64", ".mlp.down_proj.weight 64 128"}
+	llama := slices.Concat(outside, attention, mlp)
+	if _, err := ImportSafetensors(header(2, llama...), "m", nil); err == nil || !strings.Contains(err.Error(), "state them by --dim heads=N") {
 		t.Error(err)
 	}
-	x, err := ImportSafetensors(data, "m.safetensors", map[string]int64{"heads": 4, "seq": 8})
-	if err != nil {
-		t.Fatal(err)
+	const rest, layer = 2*512*64 + 64, 2*64*64 + 2*32*64 + 2*64
+	for _, c := range []struct {
+		name    string
+		tensors []string
+		count   int
+		want    int64
+		heads   int64
+	}{
+		{"llama", llama, 21, rest + 2*(layer+3*128*64), 4},
+		{"tied, with a buffer", slices.Concat(outside[:2], attention, mlp, []string{".self_attn.rotary_emb.inv_freq 8"}), 22, rest - 512*64 + 2*(layer+3*128*64), 4},
+		{"qwen2", append(slices.Clone(llama), ".self_attn.q_proj.bias 64", ".self_attn.k_proj.bias 32", ".self_attn.v_proj.bias 32"), 27, rest + 2*(layer+3*128*64+128), 4},
+		{"qwen3, whose norms say the size of a head", append(slices.Clone(llama), ".self_attn.q_norm.weight 16", ".self_attn.k_norm.weight 16"), 25, rest + 2*(layer+3*128*64+32), 0},
+		{"mixtral", slices.Concat(outside, attention, []string{".block_sparse_moe.gate.weight 2 64", ".block_sparse_moe.experts.0.w1.weight 96 64", ".block_sparse_moe.experts.0.w2.weight 64 96", ".block_sparse_moe.experts.0.w3.weight 96 64",
+			".block_sparse_moe.experts.1.w1.weight 96 64", ".block_sparse_moe.experts.1.w2.weight 64 96", ".block_sparse_moe.experts.1.w3.weight 96 64"}), 29, rest + 2*(layer+2*64+2*3*96*64), 4},
+	} {
+		dims := map[string]int64{"seq": 8}
+		if c.heads > 0 {
+			dims["heads"] = c.heads
+		}
+		data := header(2, c.tensors...)
+		x, err := ImportSafetensors(data, "m.safetensors", dims)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if x.Weights != c.count || x.Graph.Params() != c.want || !SniffSafetensors(data) {
+			t.Errorf("%s: %d tensors, %d parameters, want %d", c.name, x.Weights, x.Graph.Params(), c.want)
+		}
 	}
-	want := int64(2*512*64 + 64 + 2*(64*64+2*32*64+64*64+3*128*64+2*64))
-	if x.Weights != 6 || x.Graph.Params() != want || !SniffSafetensors(data) {
-		t.Errorf("%d tensors, %d parameters, want %d", x.Weights, x.Graph.Params(), want)
+	for want, tensors := range map[string][]string{
+		"m: safetensors: of 20 tensors none is model.norm.weight: is it a whole model, in one file?":         slices.Concat(outside[:1], outside[2:], attention, mlp),
+		"m: safetensors: tensor model.layers.0.self_attn.sinks is none of this architecture's as it is read": append(slices.Clone(llama), ".self_attn.sinks 4"),
+		"m: safetensors: tensor model.norm.weight has 32 elements, want 64 of model.norm.weight":             slices.Concat([]string{"model.norm.weight 32"}, outside[:1], outside[2:], attention, mlp),
+	} {
+		if _, err := ImportSafetensors(header(2, tensors...), "m", map[string]int64{"heads": 4}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
@@ -250,8 +316,9 @@ func TestFaults(t *testing.T) {
 	}{
 		{[]byte("GGUF\x01\x00\x00\x00"), "f: GGUF: version 1, want 2 or 3"},
 		{sample("llama", 512)[:200], "f: GGUF: the header is cut off"},
-		{sample("falcon", 512), `f: GGUF: architecture "falcon" is not one of those that are read: llama, mistral, mixtral, qwen2`},
-		{sample("llama", 0), "f: GGUF: number of vocabulary is 0, want 1 to 16777216"},
+		{sample("falcon", 512), `f: GGUF: architecture "falcon" is not one of those that are read: cohere2, command-r, deepseek2, gemma, gemma2, gemma3, glm4, gpt-oss, granite, llama, olmo2, phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, stablelm, starcoder2`},
+		{sample("qwen3", 512), "f: GGUF: of 22 tensors none is blk.0.attn_q_norm.weight: is it a whole model, in one file?"},
+		{sample("gpt-oss", 512), "f: GGUF: number of experts is 0, want 1 to 4096"},
 	} {
 		if _, err := ImportGGUF(c.data, "f", nil); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)

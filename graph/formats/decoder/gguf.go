@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"placer/graph"
@@ -140,32 +142,36 @@ func ggmlTypes() map[uint32]ggmlType {
 // ggufFile is a header.
 type ggufFile struct {
 	numbers map[string]int64
+	arrays  map[string]int64 // lengths
 	texts   map[string]string
-	stored  map[string]units.Bytes // by the tensor's name
+	tensors tensors
 }
 
 func parseGGUF(data []byte) (*ggufFile, error) {
 	r := &ggufReader{data: data[len(ggufMagic):]}
-	version, tensors, keys := r.u32(), uint64(0), uint64(0)
+	version, count, keys := r.u32(), uint64(0), uint64(0)
 	if r.err == nil && (version < 2 || version > 3) {
 		return nil, fmt.Errorf("version %d, want 2 or 3", version)
 	}
-	tensors, keys = r.u64(), r.u64()
-	if r.err == nil && (tensors > maxTensors || keys > maxKeys) {
-		return nil, fmt.Errorf("%d tensors and %d keys are too many", tensors, keys)
+	count, keys = r.u64(), r.u64()
+	if r.err == nil && (count > maxTensors || keys > maxKeys) {
+		return nil, fmt.Errorf("%d tensors and %d keys are too many", count, keys)
 	}
-	f := &ggufFile{numbers: map[string]int64{}, texts: map[string]string{}, stored: map[string]units.Bytes{}}
+	f := &ggufFile{numbers: map[string]int64{}, arrays: map[string]int64{}, texts: map[string]string{}, tensors: tensors{}}
 	for i := uint64(0); i < keys && r.err == nil; i++ {
 		key := r.text()
-		number, text := r.value(r.u32())
-		if text != "" {
+		kind := r.u32()
+		switch number, text := r.value(kind); {
+		case text != "":
 			f.texts[key] = text
-		} else {
+		case kind == ggufArray:
+			f.arrays[key] = number
+		default:
 			f.numbers[key] = number
 		}
 	}
 	types := ggmlTypes()
-	for i := uint64(0); i < tensors && r.err == nil; i++ {
+	for i := uint64(0); i < count && r.err == nil; i++ {
 		name, rank := r.text(), r.u32()
 		if rank > 8 {
 			return nil, fmt.Errorf("tensor %s has %d dimensions", foreign.Brief(name), rank)
@@ -187,7 +193,7 @@ func parseGGUF(data []byte) (*ggufFile, error) {
 		if err != nil || n > 1<<48 {
 			return nil, fmt.Errorf("tensor %s: shape %v is too large or negative", foreign.Brief(name), dims)
 		}
-		f.stored[name] = units.Bytes((n + t.elements - 1) / t.elements * t.bytes)
+		f.tensors[name] = tensor{dims, n, units.Bytes((n + t.elements - 1) / t.elements * t.bytes)}
 	}
 	return f, r.err
 }
@@ -202,65 +208,149 @@ func ImportGGUF(data []byte, name string, dims map[string]int64) (*Imported, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: GGUF: %w", name, err)
 	}
-	x, err := step(d, name, dims)
+	x, err := f.tensors.step(d, ggufNames(d), name, dims)
 	if err != nil {
 		return nil, fmt.Errorf("%s: GGUF: %w", name, err)
 	}
-	x.Weights = len(f.stored)
 	return x, nil
 }
 
-// decoder returns the model that the header describes. Mistral's and Mixtral's files say
-// that they are llama's.
-func (f *ggufFile) decoder() (*workloads.Decoder, error) {
-	arch := f.texts["general.architecture"]
-	if err := family(arch); err != nil {
-		return nil, err
-	}
-	at := func(key string) int64 { return f.numbers[arch+"."+key] }
-	heads := at("attention.head_count")
-	d := &workloads.Decoder{Layers: int(min(max(at("block_count"), 0), 1<<20)), Hidden: at("embedding_length"), Heads: heads, KVHeads: cmp.Or(at("attention.head_count_kv"), heads),
-		HeadDim: at("attention.key_length"), FFN: at("feed_forward_length"), Vocab: cmp.Or(at("vocab_size"), f.numbers["tokenizer.ggml.tokens"]),
-		Experts: at("expert_count"), TopK: at("expert_used_count"), DType: graph.F16}
-	if d.HeadDim == 0 && heads > 0 {
-		d.HeadDim = d.Hidden / heads
-	}
-	_, d.Bias = f.stored["blk.0.attn_q.bias"]
-	_, untied := f.stored["output.weight"]
-	d.Tied = !untied && len(f.stored) > 0
-	d.Stored = func(weight string) (units.Bytes, bool) {
-		parts := int64(1)
-		name := ggufName(weight)
-		if strings.Contains(name, "_exps.") {
-			parts = d.Experts
-		}
-		size, ok := f.stored[name]
-		return size / units.Bytes(parts), ok
-	}
-	return d, nil
+// ggufFamilies are the architectures of llama.cpp that are read, and the model_type of each.
+// Mistral's and Mixtral's files say that they are llama's.
+func ggufFamilies() map[string]string {
+	return map[string]string{"llama": "llama", "qwen2": "qwen2", "qwen2moe": "qwen2_moe", "qwen3": "qwen3", "qwen3moe": "qwen3_moe", "gemma": "gemma", "gemma2": "gemma2", "gemma3": "gemma3_text",
+		"phi3": "phi3", "olmo2": "olmo2", "deepseek2": "deepseek_v3", "gpt-oss": "gpt_oss", "granite": "granite", "smollm3": "smollm3", "stablelm": "stablelm", "glm4": "glm4",
+		"command-r": "cohere", "cohere2": "cohere2", "starcoder2": "starcoder2"}
 }
 
-// ggufName returns the name that llama.cpp gives a weight of Hugging Face's name.
-func ggufName(weight string) string {
-	if rest, ok := strings.CutPrefix(weight, "model.layers."); ok {
-		layer, part, _ := strings.Cut(rest, ".")
-		if _, of, ok := strings.Cut(part, ".experts."); ok {
-			_, which, _ := strings.Cut(of, ".")
-			part = "experts." + which
+// decoder returns the model that the header describes.
+func (f *ggufFile) decoder() (*workloads.Decoder, error) {
+	arch := f.texts["general.architecture"]
+	kind, ok := ggufFamilies()[arch]
+	if !ok {
+		return nil, fmt.Errorf("architecture %q is not one of those that are read: %s", foreign.Brief(arch), strings.Join(slices.Sorted(maps.Keys(ggufFamilies())), ", "))
+	}
+	at := func(key string) int64 { return f.numbers[arch+"."+key] }
+	if kind == "llama" && at("expert_count") > 0 {
+		kind = "mixtral"
+	}
+	for _, key := range []string{"attention.head_count", "attention.head_count_kv", "feed_forward_length"} {
+		if _, several := f.arrays[arch+"."+key]; several {
+			return nil, fmt.Errorf("%s.%s differs from layer to layer, which is not read", arch, key)
 		}
-		for _, pair := range [][2]string{{"self_attn.q_proj", "attn_q"}, {"self_attn.k_proj", "attn_k"}, {"self_attn.v_proj", "attn_v"}, {"self_attn.o_proj", "attn_output"},
-			{"mlp.gate_proj", "ffn_gate"}, {"mlp.up_proj", "ffn_up"}, {"mlp.down_proj", "ffn_down"}, {"block_sparse_moe.gate", "ffn_gate_inp"},
-			{"experts.w1", "ffn_gate_exps"}, {"experts.w3", "ffn_up_exps"}, {"experts.w2", "ffn_down_exps"}} {
-			if part == pair[0]+".weight" {
-				return "blk." + layer + "." + pair[1] + ".weight"
+	}
+	c, err := assumed(kind)
+	if err != nil {
+		return nil, err
+	}
+	_, attention := f.tensors["blk.0.attn_q.bias"]
+	_, perceptron := f.tensors["blk.0.ffn_up.bias"]
+	_, untied := f.tensors["output.weight"]
+	_, headNorms := f.tensors["blk.0.attn_q_norm.weight"]
+	c.Type, c.DType, c.Tied = kind, "float16", !untied
+	c.AttentionBias, c.QKVBias, c.UseQKVBias = attention, attention, attention
+	c.MLPBias, c.UseBias, c.QKNorm, c.QKLayerNorm = perceptron, perceptron, headNorms, headNorms
+	c.Parallel = at("use_parallel_residual") != 0
+	number := func(keys ...string) *int64 {
+		for _, key := range keys {
+			if n := at(key); n != 0 {
+				return &n
 			}
 		}
+		return nil
 	}
-	switch weight {
-	case "model.embed_tokens.weight":
-		return "token_embd.weight"
-	case "lm_head.weight":
-		return "output.weight"
+	c.Layers, c.Hidden, c.Heads, c.KVHeads = at("block_count"), at("embedding_length"), at("attention.head_count"), number("attention.head_count_kv")
+	c.HeadDim, c.FFN, c.Vocab = number("attention.key_length"), number("feed_forward_length"), cmp.Or(at("vocab_size"), f.arrays["tokenizer.ggml.tokens"])
+	if t := f.tensors["token_embd.weight"]; len(t.shape) == 2 {
+		c.Vocab = t.shape[1]
 	}
-	return weight
+	if n := number("attention.sliding_window"); n != nil || kind == "phi3" || kind == "mixtral" {
+		c.Window = n
+	}
+	c.LocalExp, c.TopK, c.ExpertFFN = at("expert_count"), at("expert_used_count"), at("expert_feed_forward_length")
+	c.Shared, c.SharedFFN, c.DenseFirst = at("expert_shared_count"), at("expert_shared_feed_forward_length"), at("leading_dense_block_count")
+	c.QueryRank, c.Rank, c.RopeDim = number("attention.q_lora_rank"), at("attention.kv_lora_rank"), at("rope.dimension_count")
+	c.NopeDim, c.ValueDim = or(number("attention.key_length_mla", "attention.key_length"))-c.RopeDim, or(number("attention.value_length_mla", "attention.value_length"))
+	return decoderOf(c)
+}
+
+// ggufNames returns the tensors of GGUF in which llama.cpp keeps a parameter (gguf-py's
+// constants.py): more than one where it keeps parts of it apart.
+func ggufNames(d *workloads.Decoder) func(workloads.Weight) [][]string {
+	names := map[string][][]string{}
+	for i := range d.Blocks {
+		b := &d.Blocks[i]
+		a, m := &b.Attention, &b.MLP
+		add := func(path string, all ...string) {
+			for j := range all {
+				all[j] = fmt.Sprintf("blk.%d.%s", i, all[j])
+			}
+			names[path] = append(names[path], all)
+		}
+		inside := func(path string, l workloads.Linear, name string) { add(path+"."+l.Name, name) }
+		add(b.Before.Path, "attn_norm")
+		add(b.After.Path, "post_attention_norm")
+		add(b.MLPBefore.Path, "ffn_norm")
+		add(b.MLPBefore.Path, "post_attention_norm") // gpt-oss
+		add(b.MLPAfter.Path, "post_ffw_norm")
+		for _, x := range []struct {
+			l    workloads.Linear
+			name string
+		}{{a.Query, "attn_q"}, {a.Key, "attn_k"}, {a.Value, "attn_v"}, {a.Fused, "attn_qkv"}, {a.Out, "attn_output"}} {
+			inside(a.Path, x.l, x.name)
+		}
+		add(a.QueryNorm.Path, "attn_q_norm")
+		add(a.KeyNorm.Path, "attn_k_norm")
+		add(a.Path, "attn") // its sinks
+		if t := a.Latent; t != nil {
+			add(a.Path+".q_a_proj", "attn_q_a")
+			add(a.Path+".q_b_proj", "attn_q_b")
+			add(t.QueryNorm.Path, "attn_q_a_norm")
+			add(a.Path+".kv_a_proj_with_mqa", "attn_kv_a_mqa")
+			add(t.Norm.Path, "attn_kv_a_norm")
+			add(a.Path+".kv_b_proj", "attn_kv_b")
+			add(a.Path+".kv_b_proj", "attn_k_b", "attn_v_b")
+		}
+		perceptron := func(m *workloads.MLP, ending string) {
+			inside(m.Path, m.Gate, "ffn_gate"+ending)
+			inside(m.Path, m.Up, "ffn_up"+ending)
+			inside(m.Path, m.Fused, "ffn_up"+ending)
+			inside(m.Path, m.Down, "ffn_down"+ending)
+		}
+		e := m.Experts
+		if e == nil {
+			perceptron(m, "")
+			continue
+		}
+		inside(m.Path, e.Router, "ffn_gate_inp")
+		inside(m.Path, e.SharedGate, "ffn_gate_inp_shexp")
+		add(m.Path+"."+e.Path+".gate_up_proj", "ffn_gate_exps", "ffn_up_exps")
+		add(m.Path+"."+e.Path+".gate_up_proj", "ffn_gate_up_exps")
+		add(m.Path+"."+e.Path+".down_proj", "ffn_down_exps")
+		if e.Shared != nil {
+			perceptron(e.Shared, "_shexp")
+		}
+	}
+	names[d.Embedding.Table] = [][]string{{"token_embd"}}
+	names[d.Norm.Path] = [][]string{{"output_norm"}}
+	names[d.Head.Path] = [][]string{{"output"}}
+	return func(w workloads.Weight) (all [][]string) {
+		module, ending := w.Module, "."+w.Name
+		if w.Name == "sinks" {
+			ending = "_sinks.weight"
+		}
+		if stacked, ok := strings.CutSuffix(w.Name, "_bias"); ok { // of experts
+			module, ending = module+"."+stacked, ".bias"
+		} else if len(w.Shape) == 3 {
+			module, ending = module+"."+w.Name, ".weight"
+		}
+		for _, parts := range names[module] {
+			var one []string
+			for _, name := range parts {
+				one = append(one, name+ending)
+			}
+			all = append(all, one)
+		}
+		return all
+	}
 }

@@ -23,17 +23,6 @@ type Imported struct {
 	Dims, UnknownDims []string
 }
 
-// families are the architectures that are read, by the names of config.json.
-func families() []string { return []string{"llama", "mistral", "mixtral", "qwen2"} }
-
-// family reports an architecture that is not read.
-func family(name string) error {
-	if slices.Contains(families(), name) {
-		return nil
-	}
-	return fmt.Errorf("architecture %q is not one of those that are read: %s", foreign.Brief(name), strings.Join(families(), ", "))
-}
-
 // step returns the step of d that dims describe.
 func step(d *workloads.Decoder, name string, dims map[string]int64, open ...string) (*Imported, error) {
 	x := &Imported{Dims: append([]string{"batch", "past", "seq"}, open...)}

@@ -3,6 +3,7 @@ package decoder
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"placer/graph/formats/foreign"
@@ -33,10 +34,11 @@ type stored struct {
 	// A group of elements of one output has a scale of scale bytes; a group of 0 elements
 	// is a whole output's, one below 0 the whole weight.
 	group, scale int64
+	block        [2]int64 // outputs and inputs of a block that has a scale, in place of groups
 }
 
 // methods are the quantizers that are read.
-const methods = "gptq, awq, bitsandbytes, fp8, fbgemm_fp8"
+const methods = "gptq, awq, bitsandbytes, fp8, fbgemm_fp8, mxfp4"
 
 // How bitsandbytes scales its weights: a float for each block of 64 elements, or, quantized
 // in its turn, a byte (Dettmers et al., arXiv:2305.14314, section 3).
@@ -65,8 +67,10 @@ func (q *quantization) form() (s stored, err error) {
 	case "fp8":
 		s = stored{bits: 8, group: -1, scale: 4}
 		if len(q.Block) == 2 && min(q.Block[0], q.Block[1]) > 0 && max(q.Block[0], q.Block[1]) <= 1<<20 {
-			s.group = q.Block[0] * q.Block[1]
+			s.block = [2]int64{q.Block[0], q.Block[1]}
 		}
+	case "mxfp4": // OCP Microscaling Formats 1.0: of experts alone
+		s = stored{bits: 4, group: 32, scale: 1}
 	case "fbgemm_fp8":
 		s = stored{bits: 8, group: 0, scale: 4}
 	default:
@@ -81,15 +85,14 @@ func (q *quantization) form() (s stored, err error) {
 	return s, nil
 }
 
-// kept reports whether a module's weight is left as it was: the table and the norms are,
-// the head and the routers of experts unless a method says otherwise, and those that the
-// file names.
-func (q *quantization) kept(module string) bool {
-	if module == "model.embed_tokens" || strings.HasSuffix(module, "block_sparse_moe.gate") || module == "lm_head" && !q.Head {
+// kept reports whether a parameter is left as it was: the table, the norms and the routers
+// of experts are, the head unless a method says otherwise, and those that the file names.
+func (q *quantization) kept(w workloads.Weight) bool {
+	if !w.Product || w.Module == "lm_head" && !q.Head || q.Method == "mxfp4" && len(w.Shape) != 3 {
 		return true
 	}
-	for _, name := range append(q.Not, q.BnbNot...) {
-		if name != "" && strings.Contains("."+module+".", "."+name+".") {
+	for _, name := range slices.Concat(q.Not, q.BnbNot) {
+		if name != "" && strings.Contains("."+w.Module+".", "."+name+".") {
 			return true
 		}
 	}
@@ -102,42 +105,31 @@ func (q *quantization) quantize(d *workloads.Decoder) error {
 	if err != nil {
 		return err
 	}
-	d.Stored = func(weight string) (units.Bytes, bool) {
-		module, ok := strings.CutSuffix(weight, ".weight")
-		if !ok || q.kept(module) {
+	d.Stored = func(w workloads.Weight) (units.Bytes, bool) {
+		if q.kept(w) {
 			return 0, false
 		}
-		in, out := linearSizes(d, module)
-		n := in * out
-		scales := (n + max(s.group, 1) - 1) / max(s.group, 1)
-		switch {
-		case s.group < 0:
-			scales = 1
-		case s.group == 0:
-			scales = out
+		n, err := w.Shape.Elements()
+		if err != nil {
+			return 0, false
 		}
-		return units.Bytes((n*s.bits+7)/8 + scales*s.scale), n > 0
+		in, out := w.Shape[len(w.Shape)-2], w.Shape[len(w.Shape)-1]
+		experts := n / (in * out)
+		return units.Bytes((n*s.bits+7)/8 + experts*s.scales(in, out)*s.scale), true
 	}
 	return nil
 }
 
-// linearSizes returns the inputs and outputs of a linear module of d; 0 and 0 for any
-// other.
-func linearSizes(d *workloads.Decoder, module string) (in, out int64) {
-	queries, keys := d.Heads*d.HeadDim, d.KVHeads*d.HeadDim
-	switch module[strings.LastIndexByte(module, '.')+1:] {
-	case "q_proj":
-		return d.Hidden, queries
-	case "k_proj", "v_proj":
-		return d.Hidden, keys
-	case "o_proj":
-		return queries, d.Hidden
-	case "gate_proj", "up_proj", "w1", "w3":
-		return d.Hidden, d.FFN
-	case "down_proj", "w2":
-		return d.FFN, d.Hidden
-	case "lm_head":
-		return d.Hidden, d.Vocab
+// scales is how many scales a weight of in by out elements has.
+func (s stored) scales(in, out int64) int64 {
+	over := func(n, each int64) int64 { return (n + each - 1) / each }
+	switch {
+	case s.block[0] > 0:
+		return over(out, s.block[0]) * over(in, s.block[1])
+	case s.group < 0:
+		return 1
+	case s.group == 0:
+		return out
 	}
-	return 0, 0
+	return over(in*out, s.group)
 }

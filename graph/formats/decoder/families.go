@@ -1,0 +1,185 @@
+package decoder
+
+import (
+	_ "embed" // for what transformers assumes
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"placer/graph"
+	"placer/graph/formats/foreign"
+	"placer/workloads"
+)
+
+// A family is decoders of one model_type: the names of their modules, and what sets their
+// blocks apart from Llama's.
+type family struct {
+	names
+	chosen []choice
+}
+
+// names are those of the modules in Hugging Face's implementation (transformers 5.24).
+type names struct {
+	table, positions, norm, blocks string // paths
+	head                           string
+	before, mlpBefore              string // within a block
+	attention, query, key, value   string
+	fused, out                     string
+	mlp, gate, up, down            string
+}
+
+// llamaNames are Llama's, which most families have.
+func llamaNames() names {
+	return names{table: "model.embed_tokens", norm: "model.norm", blocks: "model.layers", head: "lm_head", before: "input_layernorm", mlpBefore: "post_attention_layernorm",
+		attention: "self_attn", query: "q_proj", key: "k_proj", value: "v_proj", out: "o_proj", mlp: "mlp", gate: "gate_proj", up: "up_proj", down: "down_proj"}
+}
+
+// plainNames are Llama's for a perceptron without a gate.
+func plainNames(up, down string) names {
+	n := llamaNames()
+	n.gate, n.up, n.down = "", up, down
+	return n
+}
+
+// gptNames are GPT-2's, with other names of what follows.
+func gptNames(table, attention, fused, out, up, down string) names {
+	return names{table: "transformer." + table, norm: "transformer.ln_f", blocks: "transformer.h", head: "lm_head", before: "ln_1", mlpBefore: "ln_2",
+		attention: attention, fused: fused, out: out, mlp: "mlp", up: up, down: down}
+}
+
+// families are those that are read, by model_type.
+func families() map[string]family {
+	llama := llamaNames()
+	neox := names{table: "gpt_neox.embed_in", norm: "gpt_neox.final_layer_norm", blocks: "gpt_neox.layers", head: "lm_head", before: "input_layernorm", mlpBefore: "post_attention_layernorm",
+		attention: "attention", fused: "query_key_value", out: "dense", mlp: "mlp", up: "dense_h_to_4h", down: "dense_4h_to_h"}
+	opt := names{table: "model.decoder.embed_tokens", positions: "model.decoder.embed_positions", norm: "model.decoder.final_layer_norm", blocks: "model.decoder.layers", head: "lm_head",
+		before: "self_attn_layer_norm", mlpBefore: "final_layer_norm", attention: "self_attn", query: "q_proj", key: "k_proj", value: "v_proj", out: "out_proj", up: "fc1", down: "fc2"}
+	phi := plainNames("fc1", "fc2")
+	phi.out, phi.norm = "dense", "model.final_layernorm"
+	gpt2 := gptNames("wte", "attn", "c_attn", "c_proj", "c_fc", "c_proj")
+	gpt2.positions = "transformer.wpe"
+	gptj := gptNames("wte", "attn", "", "out_proj", "fc_in", "fc_out")
+	gptj.query, gptj.key, gptj.value = "q_proj", "k_proj", "v_proj"
+	falcon := gptNames("word_embeddings", "self_attention", "query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h")
+	falcon.before, falcon.mlpBefore = "input_layernorm", "post_attention_layernorm"
+
+	attentionBias := biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, false })
+	llamaBias := biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, c.MLPBias })
+	inputBias := biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, false, c.MLPBias })
+	always := func(qkv, out, mlp bool) choice {
+		return biases(func(*config) (bool, bool, bool) { return qkv, out, mlp })
+	}
+	qwenWindow := windows(func(c *config, i int64) bool { return i >= c.MaxWindow }, ifUsed)
+	return map[string]family{
+		"bloom":       {falcon, []choice{layerNorm(true, true), always(true, true, true), noRotary, embeddingNorm("transformer.word_embeddings_layernorm")}},
+		"cohere":      {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, cohereNorms}},
+		"cohere2":     {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, windows(each(4)), rotaryIfLocal}},
+		"deepseek_v2": {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts"}, denseFirst)}},
+		"deepseek_v3": {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts", correction: true}, denseFirst)}},
+		"ernie4_5":    {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias })}},
+		"exaone4":     {llama, []choice{headNorms, normsAfter, windows(each(4)), rotaryIfLocal}},
+		"falcon":      {falcon, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.Bias, c.Bias, c.Bias }), falconHeads, falconNorms}},
+		"gemma":       {llama, []choice{attentionBias, scaledEmbedding}},
+		"gemma2":      {llama, []choice{attentionBias, scaledEmbedding, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(2)), caps}},
+		"gemma3_text": {llama, []choice{attentionBias, scaledEmbedding, headNorms, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(6)), caps, causal}},
+		"glm":         {llama, []choice{inputBias, fusedMLP}},
+		"glm4":        {llama, []choice{inputBias, fusedMLP, normsAround("post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm")}},
+		"glm4_moe":    {llama, []choice{inputBias, when(func(c *config) bool { return c.QKNorm }, headNorms), experts(routed{router: "gate", shared: "shared_experts", correction: true}, denseFirst)}},
+		"gpt2":        {gpt2, []choice{layerNorm(true, true), always(true, true, true), noRotary}},
+		"gpt_bigcode": {gpt2, []choice{layerNorm(true, true), always(true, true, true), noRotary, when(func(c *config) bool { return c.MultiQuery }, oneKey)}},
+		"gpt_neox":    {neox, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, true }), when(func(c *config) bool { return c.Parallel }, parallel(ownNorm))}},
+		"gpt_oss":     {llama, []choice{attentionBias, sinks, windows(each(2)), experts(routed{router: "router", bias: true}, allSparse)}},
+		"gptj":        {gptj, []choice{layerNorm(true, true), always(false, false, true), parallel(sharedNorm), headBias}},
+		"granite":     {llama, []choice{llamaBias, multipliers}},
+		"granitemoe":  {llama, []choice{attentionBias, multipliers, experts(routed{path: "block_sparse_moe", router: "router"}, allSparse)}},
+		"helium":      {llama, []choice{inputBias}},
+		"llama":       {llama, []choice{llamaBias}},
+		"minimax_m2":  {llama, []choice{wholeNorms, experts(routed{router: "gate", correction: true}, allSparse)}},
+		"ministral3":  {llama, []choice{windows(everywhere)}},
+		"mistral":     {llama, []choice{windows(everywhere)}},
+		"mixtral":     {llama, []choice{windows(everywhere), experts(routed{router: "gate"}, allSparse)}},
+		"olmo":        {llama, []choice{layerNorm(false, false), attentionBias}},
+		"olmo2":       {llama, []choice{attentionBias, wholeNorms, normsAfter}},
+		"olmo3":       {llama, []choice{attentionBias, wholeNorms, normsAfter, windows(each(4))}},
+		"olmoe":       {llama, []choice{attentionBias, wholeNorms, experts(routed{router: "gate"}, allSparse)}},
+		"opt":         {opt, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.EnableBias, c.EnableBias, c.EnableBias }), noRotary, optKinds}},
+		"phi":         {phi, []choice{layerNorm(true, true), always(true, true, true), parallel(sharedNorm), headBias, noHeadNorms}},
+		"phi3":        {llama, []choice{fusedQKV, fusedMLP, windows(everywhere)}},
+		"phimoe":      {llama, []choice{layerNorm(true, true), attentionBias, windows(everywhere), experts(routed{router: "router"}, allSparse), when(func(c *config) bool { return c.HeadBias }, headBias)}},
+		"qwen2":       {llama, []choice{always(true, false, false), qwenWindow}},
+		"qwen2_moe": {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.QKVBias, false, false }), windows(func(c *config, i int64) bool { return i%2 == 0 && i < c.MaxWindow }, ifUsed),
+			experts(routed{router: "gate", shared: "shared_expert", sharedGate: "shared_expert_gate"}, sparseSteps)}},
+		"qwen3":      {llama, []choice{attentionBias, headNorms, qwenWindow}},
+		"qwen3_moe":  {llama, []choice{attentionBias, headNorms, windows(everywhere, ifUsed), experts(routed{router: "gate"}, sparseSteps)}},
+		"seed_oss":   {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.OutBias, c.MLPBias })}},
+		"smollm3":    {llama, []choice{llamaBias, smolRotary, windows(func(c *config, i int64) bool { return !c.turned(i) }, ifUsed)}},
+		"stablelm":   {llama, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.UseQKVBias, false, false }), when(func(c *config) bool { return c.Parallel }, parallel(sharedNorm)), noHeadNorms}},
+		"starcoder2": {plainNames("c_fc", "c_proj"), []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias }), windows(everywhere)}},
+	}
+}
+
+// known reports an architecture that is not read.
+func known(name string) error {
+	all := families()
+	if _, ok := all[name]; ok {
+		return nil
+	}
+	return fmt.Errorf("architecture %q is not one of those that are read: %s", foreign.Brief(name), strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+}
+
+// defaults has, by model_type, what transformers 5.24 takes where a config.json says nothing.
+//
+//go:embed defaults.json
+var defaults []byte
+
+// assumed returns what a config.json of that family has where it says nothing.
+func assumed(kind string) (*config, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(defaults, &all); err != nil {
+		return nil, err
+	}
+	c := &config{}
+	return c, json.Unmarshal(all[kind], c)
+}
+
+// decoderOf returns the decoder that c describes.
+func decoderOf(c *config) (*workloads.Decoder, error) {
+	f := families()[c.Type]
+	if n := c.layers(); n < 1 || n > workloads.MaxLayers {
+		return nil, fmt.Errorf("number of layers is %d, want 1 to %d", n, workloads.MaxLayers)
+	}
+	act, err := c.activation()
+	if err != nil {
+		return nil, err
+	}
+	d := &workloads.Decoder{Hidden: c.hidden(), Vocab: c.Vocab, DType: c.dtype(), Embedding: workloads.Embedding{Table: f.table, Positions: f.positions},
+		Norm: workloads.Norm{Path: f.norm, Kind: "RMSNorm", Dims: []int64{c.hidden()}}, Head: workloads.Head{Path: f.head, Tied: c.Tied}}
+	if f.positions != "" {
+		d.Embedding.Rows = max(c.NPos, c.Positions)
+	}
+	d.Blocks = make([]workloads.Block, c.layers())
+	for i := range d.Blocks {
+		d.Blocks[i] = f.block(c, act, fmt.Sprintf("%s.%d", f.blocks, i))
+		for _, choose := range f.chosen {
+			if err := choose(c, d, &d.Blocks[i], int64(i)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}
+
+// block is a block of Llama's kind under the family's names.
+func (f family) block(c *config, act graph.Kind, path string) workloads.Block {
+	norm := func(name string) workloads.Norm {
+		return workloads.Norm{Path: path + "." + name, Kind: "RMSNorm", Dims: []int64{c.hidden()}}
+	}
+	inside := func(name string) string { return strings.TrimSuffix(path+"."+name, ".") }
+	named := func(name string) workloads.Linear { return workloads.Linear{Name: name} }
+	return workloads.Block{Path: path, Before: norm(f.before), MLPBefore: norm(f.mlpBefore),
+		Attention: workloads.Attention{Path: inside(f.attention), Heads: c.heads(), KVHeads: c.kvHeads(), KeyDim: c.headDim(), ValueDim: c.headDim(),
+			Query: named(f.query), Key: named(f.key), Value: named(f.value), Fused: named(f.fused), Out: named(f.out), Rotary: true},
+		MLP: workloads.MLP{Path: inside(f.mlp), Width: c.ffn(), Activation: act, Gate: named(f.gate), Up: named(f.up), Down: named(f.down)}}
+}

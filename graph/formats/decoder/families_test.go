@@ -1,0 +1,214 @@
+package decoder
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// published are sizes that the authors of models publish in config.json, where these differ
+// from what transformers' classes have, and the number of parameters of the model that
+// transformers 5.24 builds of them (python/tests_libraries/test_decoders.py, which also holds
+// each parameter's name and number to placer's).
+func published(t testing.TB) map[string]struct {
+	Parameters int64           `json:"parameters"`
+	Config     json.RawMessage `json:"config"`
+} {
+	t.Helper()
+	data, err := os.ReadFile("testdata/published.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]struct {
+		Parameters int64           `json:"parameters"`
+		Config     json.RawMessage `json:"config"`
+	}{}
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestPublished(t *testing.T) {
+	read := map[string]bool{}
+	for name, m := range published(t) {
+		x, err := ImportConfig(m.Config, "config.json", map[string]int64{"seq": 1})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := x.Graph.Params(); got != m.Parameters {
+			t.Errorf("%s: %d parameters, want %d", name, got, m.Parameters)
+		}
+		var c config
+		if err := json.Unmarshal(m.Config, &c); err != nil {
+			t.Fatal(err)
+		}
+		read[c.Type] = true
+	}
+	for kind := range families() {
+		if !read[kind] {
+			t.Errorf("no model of %s", kind)
+		}
+	}
+}
+
+// Every family of the table of defaults is read, and the other way round.
+func TestDefaults(t *testing.T) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(defaults, &all); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(families())); !slices.Equal(a, b) {
+		t.Errorf("defaults of %v, families %v", a, b)
+	}
+}
+
+// kept is what a graph's caches hold.
+func kept(g *graph.Graph) (n units.Bytes) {
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Kind == "VariableV2" && strings.HasSuffix(o.Name, "_cache") {
+			n += o.Resident
+		}
+	}
+	return n
+}
+
+// sizes imports a config with dims.
+func sizes(t *testing.T, config string, dims map[string]int64) *graph.Graph {
+	t.Helper()
+	x, err := ImportConfig([]byte(config), "m", dims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x.Graph
+}
+
+// A layer with a window keeps a token less than it, and a token of a prefill sees no more
+// than it.
+func TestWindow(t *testing.T) {
+	const gptOSS = `{"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32, "torch_dtype": "bfloat16"}`
+	const token = 2 * 8 * 64 * 2 // keys and values of 8 heads of 64, in bfloat16
+	if got, want := kept(sizes(t, gptOSS, map[string]int64{"seq": 1, "past": 4096})), units.Bytes(12*(127+4096)*token); got != want {
+		t.Errorf("keeps %d bytes, want %d", got, want)
+	}
+	var scores []int64
+	g := sizes(t, gptOSS, map[string]int64{"seq": 1024})
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Kind == "Softmax" && strings.HasSuffix(o.Module, "self_attn") {
+			in := g.Tensor(g.Inputs(i)[0]).Shape
+			scores = append(scores, in[len(in)-1])
+		}
+	}
+	if len(scores) != 24 || scores[0] != 128 || scores[1] != 1024 {
+		t.Errorf("tokens see %v", scores)
+	}
+}
+
+// A token of a latent cache is 576 numbers a layer of DeepSeek-V3, for all 128 heads, and a
+// decoding step behind many tokens reads it as it is: the weight that expands it is read
+// once, by parts.
+func TestLatent(t *testing.T) {
+	const v3 = `{"model_type": "deepseek_v3", "torch_dtype": "bfloat16"}`
+	g := sizes(t, v3, map[string]int64{"seq": 1, "past": 4096})
+	if got, want := kept(g), units.Bytes(61*4096*576*2); got != want {
+		t.Errorf("keeps %d bytes, want %d", got, want)
+	}
+	var flops units.FLOPs
+	var bytes units.Bytes
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Module == "model.layers.7.self_attn.kv_b_proj" && o.Kind == "BatchMatMul" {
+			flops, bytes = flops+o.FLOPs, bytes+o.Bytes
+		}
+	}
+	const weight = 512 * 128 * (128 + 128)
+	if flops != 2*weight || bytes < 2*weight || bytes > 2*weight+2*128*(192+576+512+128) {
+		t.Errorf("%g operations, %d bytes", float64(flops), bytes)
+	}
+}
+
+// A token of a mixture reads the weights of the experts that it is sent to, many read all of
+// them: Qwen3-30B-A3B has 3.3 billion parameters for a token, of 30.5.
+func TestBusyExperts(t *testing.T) {
+	c := string(published(t)["Qwen3-30B-A3B"].Config)
+	const table, all = 151936 * 2048, 48 * 128 * 3 * 2048 * 768
+	for _, x := range []struct {
+		batch     int64
+		low, high float64 // parameters that are read, without the table
+	}{{1, 3.35e9 - table, 3.35e9 - table}, {8, 0.40*all + 1.2e9, 0.41*all + 1.3e9}, {512, all + 1.2e9, all + 2e9}} {
+		g := sizes(t, c, map[string]int64{"seq": 1, "batch": x.batch})
+		var read, held units.Bytes
+		for i := range graph.OpID(g.NumOps()) {
+			o := g.Op(i)
+			held += o.Resident
+			if o.Kind == "MatMul" || o.Kind == "BatchMatMul" && strings.HasSuffix(o.Module, "experts") {
+				read += o.Bytes
+			}
+		}
+		read -= units.Bytes(float64(x.batch) * 48 * 2 * 8 * (2*2048 + 3*768)) // rows in and out of experts
+		if got := float64(read) / 2; got < 0.985*x.low || got > 1.015*x.high || held < 2*30.5e9 {
+			t.Errorf("batch %d: %.3g parameters read, want %.3g to %.3g; %d bytes held", x.batch, got, x.low, x.high, held)
+		}
+	}
+}
+
+// Quantized models as published: DeepSeek-V3 in FP8 with a float for each block of 128 by 128
+// (671 GB of weights, 688.6 GB of files with the layers that predict further tokens), gpt-oss's
+// experts in MXFP4, 4.25 bits an element (13.8 GB of files).
+func TestPublishedQuantized(t *testing.T) {
+	for name, c := range map[string]struct {
+		config    string
+		low, high float64
+	}{
+		"DeepSeek-V3": {`{"model_type": "deepseek_v3", "torch_dtype": "bfloat16", "quantization_config": {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}}`, 672e9, 674e9},
+		"gpt-oss-20b": {`{"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32, "torch_dtype": "bfloat16", "quantization_config": {"quant_method": "mxfp4",
+			"modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}}`, 13.7e9, 13.8e9},
+	} {
+		if got := float64(sizes(t, c.config, map[string]int64{"seq": 1}).Resident()); got < c.low || got > c.high {
+			t.Errorf("%s: %.4g bytes, want %.4g to %.4g", name, got, c.low, c.high)
+		}
+	}
+}
+
+// The text decoder of a model of several parts, whose file leaves sizes to the class.
+func TestText(t *testing.T) {
+	const c = `{"model_type": "gemma3", "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1152, "model_type": "siglip_vision_model"}, "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}}`
+	x, err := ImportConfig([]byte(c), "m", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := published(t)["gemma-3-4b, text"].Parameters; x.Graph.Params() != want || x.Graph.Resident() < units.Bytes(2*want) || x.Graph.Resident() > units.Bytes(2*want)+1e6 {
+		t.Errorf("%d parameters, %d bytes", x.Graph.Params(), x.Graph.Resident())
+	}
+	if want := "of the gemma3 its text decoder alone, a gemma3_text, with that model's own module paths"; !slices.Contains(x.Notes, want) {
+		t.Errorf("notes %q", x.Notes)
+	}
+}
+
+// What a family has in some models only, and is not read, is refused by name.
+func TestRefused(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"model_type": "stablelm", "qk_layernorm": true}`:                                              "m: qk_layernorm is not read: a norm of each head by itself",
+		`{"model_type": "opt", "do_layer_norm_before": false}`:                                          "m: an OPT with norms behind sums, norms without weights or projected embeddings is not read",
+		`{"model_type": "gemma3_text", "use_bidirectional_attention": true}`:                            "m: use_bidirectional_attention is not read: this is no decoder",
+		`{"model_type": "qwen3", "num_hidden_layers": 1, "layer_types": ["linear_attention"]}`:          "m: layer 0 has linear_attention, which is not read",
+		`{"model_type": "qwen3", "num_hidden_layers": 2, "layer_types": ["full_attention"]}`:            "m: layer_types names 1 of 2 layers",
+		`{"model_type": "llama", "hidden_act": "relu2"}`:                                                `m: activation "relu2" is not one of those that are read: silu, gelu, relu`,
+		`{"model_type": "llama", "num_hidden_layers": 100000}`:                                          "m: number of layers is 100000, want 1 to 1024",
+		`{"model_type": "qwen3_next"}`:                                                                  fmt.Sprintf(`m: architecture "qwen3_next" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
+		`{"model_type": "exaone4", "num_hidden_layers": 2, "sliding_window_pattern": "LG"}`:             "m: sliding_window_pattern is text, and layer_types is missing",
+		`{"model_type": "falcon", "new_decoder_architecture": true, "parallel_attn": false}`:            "m: new_decoder_architecture without parallel_attn is not read",
+		`{"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "vocab_size": 2}}`: fmt.Sprintf(`m: architecture "mllama" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
+	} {
+		if _, err := ImportConfig([]byte(config), "m", nil); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+"""config.json of decoders: what placer makes of them beside what transformers builds.
+
+Published sizes are built on the meta device: parameters by name and number. Small models run on
+the CPU: floating-point operations of products and of attention, and what is kept of keys and
+values.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers as T
+from torch.utils.flop_counter import FlopCounterMode
+
+PLACER = os.environ.get("PLACER", "placer")
+
+# Sizes that the authors of the models publish in their config.json.
+PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
+    "Llama-3.1-8B": ("llama", dict(vocab_size=128256, intermediate_size=14336, num_key_value_heads=8)),
+    "Llama-3.2-1B": ("llama", dict(vocab_size=128256, hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_key_value_heads=8, head_dim=64, tie_word_embeddings=True)),
+    "Mistral-7B-v0.3": ("mistral", dict(vocab_size=32768, sliding_window=None)),
+    "Ministral 3, sizes of the class": ("ministral3", {}),
+    "Mixtral-8x7B": ("mixtral", dict(rms_norm_eps=1e-5)),
+    "Qwen2.5-7B": ("qwen2", dict(vocab_size=152064, hidden_size=3584, intermediate_size=18944, num_hidden_layers=28, num_attention_heads=28, num_key_value_heads=4)),
+    "Qwen1.5-MoE-A2.7B": ("qwen2_moe", {}),
+    "Qwen3-8B": ("qwen3", dict(hidden_size=4096, intermediate_size=12288, num_hidden_layers=36, num_key_value_heads=8)),
+    "Qwen3-30B-A3B": ("qwen3_moe", dict(num_hidden_layers=48, head_dim=128, norm_topk_prob=True)),
+    "gemma-7b": ("gemma", {}),
+    "gemma-2-9b": ("gemma2", dict(hidden_size=3584, intermediate_size=14336, num_hidden_layers=42, num_attention_heads=16, num_key_value_heads=8)),
+    "gemma-3-4b, text": ("gemma3_text", dict(hidden_size=2560, intermediate_size=10240, num_hidden_layers=34, sliding_window=1024)),
+    "phi-2": ("phi", dict(hidden_size=2560, intermediate_size=10240, num_hidden_layers=32)),
+    "Phi-3-mini-4k": ("phi3", dict(sliding_window=2047)),
+    "Phi-3.5-MoE": ("phimoe", dict(attention_bias=True, lm_head_bias=True)),
+    "OLMo-7B": ("olmo", {}),
+    "OLMo-2-7B": ("olmo2", dict(vocab_size=100352)),
+    "Olmo-3-7B": ("olmo3", dict(vocab_size=100278)),
+    "OLMoE-1B-7B": ("olmoe", dict(intermediate_size=1024)),
+    "DeepSeek-V2-Lite": ("deepseek_v2", dict(hidden_size=2048, intermediate_size=10944, moe_intermediate_size=1408, num_hidden_layers=27, num_attention_heads=16, num_key_value_heads=16, q_lora_rank=None, num_experts_per_tok=6, first_k_dense_replace=1)),
+    "DeepSeek-V3": ("deepseek_v3", {}),
+    "glm-4-9b-hf": ("glm", {}),
+    "GLM-4-9B-0414": ("glm4", {}),
+    "GLM-4.5-Air": ("glm4_moe", dict(head_dim=128, attention_bias=True)),
+    "gpt-oss-20b": ("gpt_oss", dict(num_hidden_layers=24, num_local_experts=32)),
+    "granite-3.1-8b": ("granite", dict(vocab_size=49155, intermediate_size=12800, num_hidden_layers=40, num_key_value_heads=8, tie_word_embeddings=True, embedding_multiplier=12.0, residual_multiplier=0.22, logits_scaling=16.0, attention_multiplier=0.0078125)),
+    "granite-3.1-3b-a800m": ("granitemoe", dict(vocab_size=49155, hidden_size=1536, intermediate_size=512, num_attention_heads=24, num_key_value_heads=8, num_local_experts=40, num_experts_per_tok=8, tie_word_embeddings=True)),
+    "SmolLM3-3B": ("smollm3", {}),
+    "stablelm-2-1_6b": ("stablelm", dict(vocab_size=100352, hidden_size=2048, intermediate_size=5632, num_hidden_layers=24, use_qkv_bias=True)),
+    "c4ai-command-r-v01": ("cohere", {}),
+    "c4ai-command-r-plus": ("cohere", dict(hidden_size=12288, intermediate_size=33792, num_hidden_layers=64, num_attention_heads=96, num_key_value_heads=8, use_qk_norm=True)),
+    "c4ai-command-r7b": ("cohere2", dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8)),
+    "starcoder2-7b": ("starcoder2", dict(hidden_size=4608, intermediate_size=18432, num_hidden_layers=32, num_attention_heads=36, num_key_value_heads=4, sliding_window=4096)),
+    "gpt-neox-20b": ("gpt_neox", {}),
+    "gpt2": ("gpt2", {}),
+    "starcoder": ("gpt_bigcode", dict(vocab_size=49152, n_positions=8192, n_embd=6144, n_layer=40, n_head=48, n_inner=24576)),
+    "gpt-j-6b": ("gptj", {}),
+    "falcon-7b": ("falcon", {}),
+    "falcon-40b": ("falcon", dict(hidden_size=8192, num_hidden_layers=60, num_attention_heads=128, num_kv_heads=8, new_decoder_architecture=True)),
+    "falcon-rw-1b": ("falcon", dict(vocab_size=50304, hidden_size=2048, num_hidden_layers=24, num_attention_heads=32, alibi=True, multi_query=False, parallel_attn=False, bias=True)),
+    "opt-1.3b": ("opt", dict(hidden_size=2048, num_hidden_layers=24, ffn_dim=8192, num_attention_heads=32, word_embed_proj_dim=2048)),
+    "bloom-7b1": ("bloom", dict(hidden_size=4096, n_layer=30, n_head=32)),
+    "Seed-OSS-36B": ("seed_oss", dict(hidden_size=5120)),
+    "ERNIE-4.5-0.3B": ("ernie4_5", {}),
+    "EXAONE-4.0-32B": ("exaone4", dict(hidden_size=5120, intermediate_size=27392, num_hidden_layers=64, num_attention_heads=40, num_key_value_heads=8)),
+    "helium-1-2b": ("helium", dict(num_attention_heads=20)),
+    "MiniMax-M2": ("minimax_m2", {}),
+}  # fmt: skip
+
+
+def described(tmp: Path, config: Any, **dims: int) -> dict[str, Any]:
+    """The graph that placer makes of config as transformers saves it, without what is as its class has it."""
+    at = tmp / "config.json"
+    config.to_json_file(at)
+    assert json.loads(at.read_text())["model_type"] == config.model_type
+    return read(at, **dims)
+
+
+def read(at: Path, **dims: int) -> dict[str, Any]:
+    out = at.with_name("graph.json")
+    subprocess.run([PLACER, "import", "--quiet", "--graph", str(at), "--as", "json", "-o", str(out), *(f"--dim={k}={v}" for k, v in dims.items())], check=True, capture_output=True)
+    return json.loads(out.read_text())
+
+
+def built(config: Any) -> Any:
+    with torch.device("meta"):
+        return T.AutoModelForCausalLM.from_config(config)
+
+
+def parameters(graph: dict[str, Any]) -> dict[str, int]:
+    """The elements of each parameter, by the path of its module and its name."""
+    return {f"{op['module']}.{op['name'].rsplit('/', 1)[1]}": op["params"] for op in graph["ops"] if op.get("params")}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters(name: str, tmp_path: Path) -> None:
+    kind, sizes = PUBLISHED[name]
+    config = T.AutoConfig.for_model(kind, dtype="bfloat16", **sizes)
+    graph = described(tmp_path, config, seq=1)
+    want = {k: p.numel() for k, p in built(config).named_parameters()}
+    assert parameters(graph) == want
+    assert sum(op.get("resident", 0) for op in graph["ops"] if op.get("params")) == 2 * sum(want.values())
+
+
+def test_text_of_several_parts(tmp_path: Path) -> None:
+    """Gemma 3's file has its decoder's sizes in text_config, and leaves out those of the class."""
+    text = dict(model_type="gemma3_text", hidden_size=2560, intermediate_size=10240, num_hidden_layers=34, sliding_window=1024)
+    (tmp_path / "config.json").write_text(json.dumps(dict(model_type="gemma3", torch_dtype="bfloat16", text_config=text, vision_config=dict(model_type="siglip_vision_model"))))
+    want = built(T.AutoConfig.for_model(**text))
+    assert parameters(read(tmp_path / "config.json", seq=1)) == {k: p.numel() for k, p in want.named_parameters()}
+
+
+V, LAYERS, S, WINDOW = 96, 6, 24, 8
+SMALL: dict[str, Any] = dict(vocab_size=V, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS, num_attention_heads=4, num_key_value_heads=2)
+GPT: dict[str, Any] = dict(vocab_size=V, n_embd=32, n_layer=LAYERS, n_head=4, n_positions=64)
+MIXED: dict[str, Any] = dict(num_experts_per_tok=2, moe_intermediate_size=24)
+MLA: dict[str, Any] = dict(SMALL, num_key_value_heads=4, kv_lora_rank=16, q_lora_rank=20, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=12, n_routed_experts=8, n_group=2, topk_group=1, first_k_dense_replace=2, **MIXED)
+TINY: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", dict(SMALL, attention_bias=True, mlp_bias=True)),
+    "mistral": ("mistral", dict(SMALL, head_dim=16, sliding_window=WINDOW)),
+    "ministral3": ("ministral3", dict(SMALL, head_dim=16)),
+    "mixtral": ("mixtral", dict(SMALL, num_local_experts=4)),
+    "qwen2": ("qwen2", dict(SMALL, use_sliding_window=True, sliding_window=WINDOW, max_window_layers=2)),
+    "qwen2_moe": ("qwen2_moe", dict(SMALL, num_experts=8, shared_expert_intermediate_size=40, mlp_only_layers=[1], **MIXED)),
+    "qwen3": ("qwen3", dict(SMALL, head_dim=16)),
+    "qwen3_moe": ("qwen3_moe", dict(SMALL, head_dim=16, num_experts=8, decoder_sparse_step=2, **MIXED)),
+    "gemma": ("gemma", dict(SMALL, head_dim=16)),
+    "gemma2": ("gemma2", dict(SMALL, head_dim=16, sliding_window=WINDOW)),
+    "gemma3_text": ("gemma3_text", dict(SMALL, head_dim=16, sliding_window=WINDOW)),
+    "phi": ("phi", SMALL),
+    "phi3": ("phi3", dict(SMALL, sliding_window=WINDOW)),
+    "phimoe": ("phimoe", dict(SMALL, num_local_experts=4, attention_bias=True, lm_head_bias=True)),
+    "olmo": ("olmo", SMALL),
+    "olmo2": ("olmo2", SMALL),
+    "olmo3": ("olmo3", dict(SMALL, sliding_window=WINDOW)),
+    "olmoe": ("olmoe", dict(SMALL, num_experts=8, num_experts_per_tok=2)),
+    "deepseek_v2": ("deepseek_v2", dict(MLA, q_lora_rank=None, n_group=1, n_shared_experts=2)),
+    "deepseek_v3": ("deepseek_v3", MLA),
+    "glm": ("glm", dict(SMALL, head_dim=16)),
+    "glm4": ("glm4", dict(SMALL, head_dim=16)),
+    "glm4_moe": ("glm4_moe", dict(SMALL, use_qk_norm=True, n_routed_experts=8, n_group=2, topk_group=1, **MIXED)),
+    "gpt_oss": ("gpt_oss", dict(SMALL, head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=WINDOW)),
+    "granite": ("granite", dict(SMALL, residual_multiplier=0.5)),
+    "granitemoe": ("granitemoe", dict(SMALL, num_local_experts=4)),
+    "smollm3": ("smollm3", dict(SMALL, use_sliding_window=True, sliding_window=WINDOW)),
+    "stablelm": ("stablelm", dict(SMALL, use_parallel_residual=True)),
+    "cohere": ("cohere", dict(SMALL, use_qk_norm=True)),
+    "cohere2": ("cohere2", dict(SMALL, sliding_window=WINDOW)),
+    "starcoder2": ("starcoder2", dict(SMALL, sliding_window=WINDOW)),
+    "gpt_neox": ("gpt_neox", dict(vocab_size=V, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS, num_attention_heads=4)),
+    "gpt_neox, one after the other": ("gpt_neox", dict(vocab_size=V, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS, num_attention_heads=4, use_parallel_residual=False)),
+    "gpt2": ("gpt2", GPT),
+    "gpt_bigcode": ("gpt_bigcode", GPT),
+    "gptj": ("gptj", dict(GPT, rotary_dim=4)),
+    "falcon": ("falcon", dict(vocab_size=V, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4)),
+    "falcon, later": ("falcon", dict(vocab_size=V, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True)),
+    "opt": ("opt", dict(vocab_size=V, hidden_size=32, num_hidden_layers=LAYERS, ffn_dim=48, num_attention_heads=4, word_embed_proj_dim=32, max_position_embeddings=64)),
+    "bloom": ("bloom", dict(vocab_size=V, hidden_size=32, n_layer=LAYERS, n_head=4)),
+    "seed_oss": ("seed_oss", dict(SMALL, head_dim=16)),
+    "ernie4_5": ("ernie4_5", dict(SMALL, head_dim=16, use_bias=True)),
+    "exaone4": ("exaone4", dict(SMALL, sliding_window=WINDOW)),
+    "helium": ("helium", dict(SMALL, head_dim=8)),
+    "minimax_m2": ("minimax_m2", dict(SMALL, head_dim=16, num_local_experts=4, num_experts_per_tok=2)),
+}  # fmt: skip
+
+
+def tiny(name: str) -> Any:
+    kind, sizes = TINY[name]
+    return T.AutoConfig.for_model(kind, dtype="float32", pad_token_id=0, **sizes)
+
+
+def running(config: Any) -> Any:
+    torch.manual_seed(0)
+    m = T.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    for p in m.parameters():  # experts and routers are left as they lie in memory
+        torch.nn.init.normal_(p, std=0.02)
+    return m
+
+
+PRODUCTS = {torch.ops.aten.mm, torch.ops.aten.addmm}
+
+
+def counted(m: Any, tokens: int) -> tuple[int, int]:
+    """FLOPs of a prefill of one sequence: of products with weights, and of attention."""
+    if hasattr(m, "set_experts_implementation"):
+        m.set_experts_implementation("eager")
+    with torch.no_grad(), FlopCounterMode(display=False) as f:
+        m(torch.randint(1, V, (1, tokens)), use_cache=False, logits_to_keep=1)
+    linear, attention = 0, 0
+    for op, n in f.get_flop_counts()["Global"].items():
+        if op in PRODUCTS:
+            linear += n
+        else:
+            attention += n
+    # Tables of rotary positions are a product too.
+    for module, ops in f.get_flop_counts().items():
+        if module.rsplit(".", 1)[-1].startswith("rotary_emb") and module.count(".") == 2:
+            attention -= sum(n for op, n in ops.items() if op not in PRODUCTS)
+    return linear, attention
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_operations(name: str, tmp_path: Path) -> None:
+    config = tiny(name)
+    graph = described(tmp_path, config, seq=WINDOW)
+    model = running(config)
+    assert parameters(graph) == {k: p.numel() for k, p in model.named_parameters()}
+    linear = attention = 0
+    for op in graph["ops"]:
+        if op["kind"] == "MatMul" or op["kind"] == "BatchMatMul" and op["module"].endswith(".experts"):
+            linear += op["flops"]
+        elif op["kind"] == "BatchMatMul":
+            attention += op["flops"]
+    assert (linear, attention) == counted(model, WINDOW)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_cache(name: str, tmp_path: Path) -> None:
+    """Behind a prefill of S tokens, layers with a window keep a token less than it."""
+    config = tiny(name)
+    graph = described(tmp_path, config, seq=1, past=S)
+    kept = sum(op.get("resident", 0) for op in graph["ops"] if op["kind"] == "VariableV2" and op["name"].endswith("_cache"))
+    with torch.no_grad():
+        out = running(config)(torch.randint(1, V, (1, S)), use_cache=True)
+    cache = getattr(out, "cache", None) or out.past_key_values
+    if name == "falcon, later":  # of which transformers keeps a copy for each head of queries
+        kept *= config.num_attention_heads // config.num_kv_heads
+    assert kept == sum(t.numel() * t.element_size() for layer in cache.layers for t in (layer.keys, layer.values))
+
+
+def test_defaults() -> None:
+    """What placer takes where a file says nothing is what transformers' classes take."""
+    at = Path(__file__).parents[2] / "graph/formats/decoder/defaults.json"
+    for kind, values in json.loads(at.read_text()).items():
+        fields = T.CONFIG_MAPPING[kind].__dataclass_fields__
+        assert values == {k: fields[k].default for k in values}, kind

@@ -1,0 +1,115 @@
+package workloads
+
+import (
+	"fmt"
+
+	"placer/graph"
+)
+
+// Block is a layer of a Decoder: attention, then a multilayer perceptron or a mixture of
+// experts, each added to what it reads.
+type Block struct {
+	Path      string
+	Before    Norm // of what attention reads
+	Attention Attention
+	After     Norm // of what attention gives
+	MLPBefore Norm
+	MLP       MLP
+	MLPAfter  Norm
+	// Parallel blocks add both to the block's input; without MLPBefore the perceptron
+	// reads what attention reads.
+	Parallel bool
+	Scaled   bool // what is added is multiplied by a number
+}
+
+// Norm is a normalisation over the last dimension; its zero value is none.
+type Norm struct {
+	Path string
+	Kind graph.Kind // "RMSNorm", "LayerNormalization"; "" for none
+	Dims []int64    // of its weight; nil for none
+	Bias bool       // of the same dimensions
+}
+
+// Linear is a linear layer by its name within a module.
+type Linear struct {
+	Name string
+	Bias bool
+}
+
+// Attention is causal attention: of heads, or latent.
+type Attention struct {
+	Path             string
+	Heads, KVHeads   int64 // queries, and keys and values
+	KeyDim, ValueDim int64 // of a head
+	Query, Key       Linear
+	Value, Out       Linear
+	Fused            Linear // one product for queries, keys and values in place of three
+	// Norms of queries and keys: with as many weights as all heads have columns before
+	// they are divided among heads, of each head with others.
+	QueryNorm, KeyNorm Norm
+	Rotary             bool  // positions turn queries and keys
+	Window             int64 // each token sees as many, itself among them; 0: all
+	Capped             bool  // a hyperbolic tangent bounds the scores
+	Sinks              bool  // a trained score of each head that no value has
+	Latent             *Latent
+}
+
+// Latent is multi-head latent attention (DeepSeek-AI, arXiv:2405.04434): keys and values are
+// kept as one vector of Rank for all heads, beside Rope columns of keys that positions turn.
+type Latent struct {
+	QueryRank int64 // of queries; 0: they are not compressed
+	Rank      int64
+	Rope      int64
+	Bias      bool // of what compresses
+	QueryNorm Norm
+	Norm      Norm
+}
+
+// MLP is a multilayer perceptron, gated or plain, or a mixture of them.
+type MLP struct {
+	Path       string
+	Width      int64
+	Activation graph.Kind
+	Gate       Linear // without a name: there is no gate
+	Up, Down   Linear
+	Fused      Linear // one product for gate and up in place of two
+	Experts    *Experts
+}
+
+// Experts is a mixture: each token goes to PerToken of Count gated perceptrons, whose weights
+// are stacked in gate_up_proj and down_proj.
+type Experts struct {
+	Path            string
+	Count, PerToken int64
+	Width           int64
+	Activation      graph.Kind
+	Bias            bool
+	Router          Linear
+	Correction      bool   // the router adds a number to each expert's score
+	Shared          *MLP   // that every token goes to
+	SharedGate      Linear // of its output
+}
+
+func (b *Block) validate() error {
+	a, m := &b.Attention, &b.MLP
+	sizes := []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
+	if t := a.Latent; t != nil {
+		sizes = append(sizes, size{"latent columns", t.Rank, 1, 1 << 16}, size{"latent columns of queries", t.QueryRank, 0, 1 << 16}, size{"turned columns", t.Rope, 1, a.KeyDim})
+	}
+	if e := m.Experts; e != nil {
+		sizes = append(sizes, size{"experts", e.Count, 1, 1 << 12}, size{"experts a token", e.PerToken, 1, e.Count}, size{"feed-forward size of an expert", e.Width, 1, 1 << 20})
+		m = e.Shared
+	}
+	if m != nil {
+		sizes = append(sizes, size{"feed-forward size", m.Width, 1, 1 << 20})
+	}
+	for _, s := range sizes {
+		if err := s.check(); err != nil {
+			return err
+		}
+	}
+	if a.Heads%a.KVHeads != 0 {
+		return fmt.Errorf("%d attention heads are no multiple of %d key and value heads", a.Heads, a.KVHeads)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package workloads
+
+import (
+	"math"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// mlp is a multilayer perceptron of x, [R,d].
+func (n *serving) mlp(m *MLP, l int, x tensor) (y tensor) {
+	switch {
+	case m.Experts != nil:
+		return n.mixture(m, l, x)
+	case m.Fused.Name != "": // one kernel reads both halves
+		y = n.linear(m.Path+"."+m.Fused.Name, l, x, 2*m.Width, m.Fused.Bias)
+		n.module(m.Path, l, func() { y = n.op(m.Activation, n.of(n.dim(x, 0), m.Width), y) })
+	case m.Gate.Name != "":
+		g := n.linear(m.Path+"."+m.Gate.Name, l, x, m.Width, m.Gate.Bias)
+		u := n.linear(m.Path+"."+m.Up.Name, l, x, m.Width, m.Up.Bias)
+		n.module(m.Path, l, func() { y = n.binary("Mul", n.unary(m.Activation, g), u) })
+	default:
+		y = n.linear(m.Path+"."+m.Up.Name, l, x, m.Width, m.Up.Bias)
+		n.module(m.Path, l, func() { y = n.unary(m.Activation, y) })
+	}
+	return n.linear(m.Path+"."+m.Down.Name, l, y, n.d.Hidden, m.Down.Bias)
+}
+
+// mixture sends each row of x, [R,d], to some experts, and all to those that are shared.
+// Experts are chosen evenly. One kernel computes the products of all experts that rows are
+// sent to, and reads the weights of these alone.
+func (n *serving) mixture(m *MLP, l int, x tensor) (y tensor) {
+	e, rows := m.Experts, n.dim(x, 0)
+	var weight, chosen tensor
+	n.module(m.Path+"."+e.Router.Name, l, func() {
+		p := n.matmul(x, n.parameter("weight", false, n.d.Hidden, e.Count))
+		if e.Router.Bias {
+			p = n.bias(p, n.parameter("bias", false, e.Count))
+		}
+		p = n.softmax(p)
+		if e.Correction {
+			p = n.binary("Add", p, n.state("e_score_correction_bias", false, e.Count))
+		}
+		top := n.add("TopK", "TopK", []tensor{p}, n.of(rows, e.PerToken), ints(rows, e.PerToken))
+		weight, chosen = n.b.Output(top, 0), n.b.Output(top, 1)
+	})
+	n.module(m.Path+"."+e.Path, l, func() {
+		sent := n.op("GatherV2", n.of(rows*e.PerToken, n.d.Hidden), x, chosen)
+		h := n.grouped(e, "gate_up_proj", sent, 2*e.Width)
+		h = n.op(e.Activation, n.of(rows*e.PerToken, e.Width), h)
+		h = n.grouped(e, "down_proj", h, n.d.Hidden)
+		y = n.op("UnsortedSegmentSum", n.like(x), h, chosen, weight)
+	})
+	if e.Shared == nil {
+		return y
+	}
+	z := n.mlp(e.Shared, l, x)
+	if e.SharedGate.Name != "" {
+		g := n.linear(m.Path+"."+e.SharedGate.Name, l, x, 1, e.SharedGate.Bias)
+		n.module(m.Path, l, func() { z = n.binary("Mul", z, n.unary("Sigmoid", g)) })
+	}
+	n.module(m.Path, l, func() { y = n.binary("Add", y, z) })
+	return y
+}
+
+// grouped is the product of x, [rows sent,in], with the experts' weights of that name.
+func (n *serving) grouped(e *Experts, name string, x tensor, out int64) tensor {
+	sent, in := n.dim(x, 0), n.dim(x, 1)
+	busy := e.busy(sent / e.PerToken)
+	w := n.parameter(name, true, e.Count, in, out)
+	m := graph.GEMM{Batch: busy, M: (sent + busy - 1) / busy, N: out, K: in}
+	y := n.product("BatchMatMul", m, n.of(sent, out), x, w)
+	o := n.b.At(n.b.TensorAt(y).Producer)
+	o.FLOPs = graph.GEMM{Batch: 1, M: sent, N: out, K: in}.FLOPs()
+	o.Bytes = n.bytes(x) + bytesOf(n.of(sent, out)) + n.bytes(w)/units.Bytes(e.Count)*units.Bytes(busy)
+	if e.Bias {
+		y = n.op("BiasAdd", n.like(y), y, n.parameter(name+"_bias", false, e.Count, out))
+	}
+	return y
+}
+
+// busy is how many experts at least one of the rows is sent to, in the mean.
+func (e *Experts) busy(rows int64) int64 {
+	idle := math.Pow(1-float64(e.PerToken)/float64(e.Count), float64(rows))
+	return min(max(int64(math.Round(float64(e.Count)*(1-idle))), e.PerToken), e.Count)
+}
