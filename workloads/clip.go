@@ -66,17 +66,17 @@ func (c *clip) forward(n *net) {
 // tower is a stack of layers behind first over x, [B*S,d], and the mean of its outputs in
 // the joint width, [B,joint].
 func (c *clip) tower(n *net, name string, x tensor, first, layers int, tokens int64) tensor {
-	v := &vit{hidden: n.dim(x, 1), heads: c.heads}
+	d := n.dim(x, 1)
 	n.within(name, first+1, func() {
 		for l := range layers {
 			n.inLayer(first+l+1, func() {
-				x = n.residual(x, func(y tensor) tensor { return v.attend(n, y, c.batch, tokens) })
-				x = n.residual(x, func(y tensor) tensor { return n.dense(n.unary("Gelu", n.dense(y, 4*v.hidden)), v.hidden) })
+				x = n.residual(x, func(y tensor) tensor { return n.selfAttention(y, c.batch, tokens, c.heads, nil) })
+				x = n.residual(x, func(y tensor) tensor { return n.dense(n.unary("Gelu", n.dense(y, 4*d)), d) })
 			})
 		}
 		n.within("projection", first+layers, func() {
-			mean := n.reduce("Mean", n.reshape(n.norm(x), c.batch, tokens, v.hidden), false, 1)
-			x = n.matmul(mean, n.variable("projection", v.hidden, c.joint))
+			mean := n.reduce("Mean", n.reshape(n.norm(x), c.batch, tokens, d), false, 1)
+			x = n.matmul(mean, n.variable("projection", d, c.joint))
 		})
 	})
 	return x

@@ -39,6 +39,8 @@ func TestFiguresByHand(t *testing.T) {
 		{"llama70b", llama70BByHand()},
 		{"moe", moeByHand()},
 		{"vit", vitByHand(12, 768, 86567656)},
+		{"gpt:layers=12", gptByHand(12, 768, 124439808)},
+		{"gpt:layers=24,hidden=1024,heads=16,ffn=4096", gptByHand(24, 1024, 354823168)},
 		{"vitl", vitByHand(24, 1024, 304326632)},
 	}
 	for _, c := range cases {
@@ -129,6 +131,14 @@ func moeByHand() figures {
 
 // vitByHand: 86,567,656 is the count of the published ViT-B/16, 304,326,632 that of
 // ViT-L/16.
+// gptByHand is GPT-2 (Radford et al., 2019) with the parameters of its released sizes.
+func gptByHand(layers, d, params int64) figures {
+	const s, vocab = 1024, 50257
+	f := 4 * d
+	forward := layers*(2*s*(4*d*d+2*d*f)+2*2*s*s*d) + 2*s*d*vocab
+	return figures{params, forward, 2 * forward}
+}
+
 func vitByHand(layers, d, params int64) figures {
 	const b, patches, classes = 64, 196, 1000
 	const s = patches + 1

@@ -17,7 +17,7 @@ func families() []family {
 		{"rnnlm", newRNNLM(2)}, {"gnmt", newGNMT(2)}, {"trfxl", newTransformerXL(2)}, {"inception", newInception(32)}, {"amoebanet", newAmoebaNet()},
 		{"wavenet", newWaveNet(2)}, {"llama", newLlama()}, {"moe", newMoE()}, {"vit", newViT()},
 		{"unet", newUNet()}, {"diffusion", newDiffusion()}, {"resnext", newResNeXt()}, {"densenet", newDenseNet()}, {"recurrent", newRecurrent()}, {"seq2seq", newSeq2Seq()},
-		{"transformer", newTransformer()}, {"recommender", newRecommender()}, {"clip", newCLIP()},
+		{"transformer", newTransformer()}, {"recommender", newRecommender()}, {"clip", newCLIP()}, {"gpt", newGPT()},
 	}
 }
 

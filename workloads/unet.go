@@ -110,7 +110,7 @@ func (c *unet) block(n *net, x, time tensor, level int) tensor {
 			s := n.shape(x)
 			positions := s[1] * s[2]
 			y := n.norm(n.reshape(x, c.batch*positions, out))
-			y = (&vit{hidden: out, heads: c.heads}).attend(n, y, c.batch, positions)
+			y = n.selfAttention(y, c.batch, positions, c.heads, nil)
 			x = n.binary("Add", x, n.reshape(y, s...))
 		})
 	}

@@ -64,7 +64,7 @@ func (c *vit) forward(n *net) {
 	for l := range c.layers {
 		n.inLayer(l+1, func() {
 			y := n.norm(x)
-			n.within("attention", l+1, func() { y = c.attend(n, y, batch, tokens) })
+			n.within("attention", l+1, func() { y = n.selfAttention(y, batch, tokens, c.heads, nil) })
 			x = n.binary("Add", x, y)
 			y = n.norm(x)
 			n.within("ffn", l+1, func() { y = n.dense(n.unary("Gelu", n.dense(y, c.ffn)), d) })
@@ -78,15 +78,19 @@ func (c *vit) forward(n *net) {
 	})
 }
 
-// attend is attention among all tokens of an image, x of [B*S,d].
-func (c *vit) attend(n *net, x tensor, batch, tokens int64) tensor {
-	d, heads := c.hidden, c.heads
+// selfAttention is attention among the tokens of each sample, x of [B*S,d], with a mask,
+// [S,S], that is added to the scores where there is one.
+func (n *net) selfAttention(x tensor, batch, tokens, heads int64, mask *tensor) tensor {
+	d := n.dim(x, 1)
 	split := func(t tensor) tensor { // [B,heads,S,D]
 		return n.transpose(n.reshape(t, batch, tokens, heads, d/heads), 0, 2, 1, 3)
 	}
 	qkv := n.split(n.dense(x, 3*d), 1, 3)
-	score := n.batchMatmul(split(qkv[0]), split(qkv[1]), true)
-	y := n.batchMatmul(n.softmax(n.binary("Mul", score, n.scalar())), split(qkv[2]), false)
+	score := n.binary("Mul", n.batchMatmul(split(qkv[0]), split(qkv[1]), true), n.scalar())
+	if mask != nil {
+		score = n.binary("Add", score, *mask)
+	}
+	y := n.batchMatmul(n.softmax(score), split(qkv[2]), false)
 	return n.dense(n.reshape(n.transpose(y, 0, 2, 1, 3), batch*tokens, d), d)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats"
+	"placer/graph/strategy"
 	"placer/internal/report"
 	"placer/placer/problem"
 	"placer/placer/strategies"
@@ -25,6 +26,7 @@ type strategiesFlags struct {
 	eager       bool
 	micro       int
 	stages      []int
+	strategy    string
 	budget      time.Duration
 	evaluations int
 	seed        uint64
@@ -54,11 +56,14 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
+	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 mb=8 recompute', 'one device'")
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
-	exclusive(cmd, "budget", "evaluations")
+	exclusive(cmd, "budget", "evaluations", "strategy")
+	exclusive(cmd, "micro-batches", "strategy")
+	exclusive(cmd, "stages", "strategy")
 	return cmd
 }
 
@@ -175,6 +180,13 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	}
 	c.assumeState(g, &f.graphFlags)
 	how := strategies.Config{Batch: batch, Eager: f.eager, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	if f.strategy != "" {
+		s, err := strategy.Parse(f.strategy)
+		if err != nil {
+			return usage(err)
+		}
+		how.Strategy = &s
+	}
 	if f.evaluations > 0 {
 		how.Budget = plan.Budget{Evaluations: f.evaluations}
 	}

@@ -21,6 +21,8 @@ type Config struct {
 	// Stages, if not nil, are blocks of the model for each stage of a pipeline that somebody
 	// else cut: a row of its own, beside the exact cut.
 	Stages []int
+	// Strategy, if not nil, is simulated alone, as it is: its row is the only one.
+	Strategy *strategy.Strategy
 	// Budget is that of the search that places the micro-batched graph; zero leaves its
 	// row out.
 	Budget plan.Budget
@@ -73,6 +75,7 @@ const (
 	NameGiven       = "pipeline-given"
 	NameTensor      = "tensor-parallel"
 	NameHybrid      = "hybrid"
+	NameAsked       = "as asked"
 )
 
 // Comparison answers for every way to run one family's step on one machine.
@@ -129,6 +132,13 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 		if tell != nil {
 			tell(&rows[len(rows)-1])
 		}
+	}
+	if s := x.c.Strategy; s != nil {
+		rows = append(rows, x.asked(*s))
+		if tell != nil {
+			tell(&rows[0])
+		}
+		return rows
 	}
 	add(NameSingle, pure(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 1}, strategy.Replicated, strategy.OneFOneB))
 	if n == 1 {
@@ -294,6 +304,22 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	if row.Result != nil {
 		row.Why = ""
+	}
+	row.Took = x.c.Clock() - begin
+	return row
+}
+
+// asked simulates s as it is, whether it fits or not.
+func (x *Comparison) asked(s strategy.Strategy) Row {
+	row := Row{Name: NameAsked, Strategy: s}
+	begin := x.c.Clock()
+	if n := x.judge.Machine.NumDevices(); s.Ranks() != n {
+		row.Why = fmt.Sprintf("%v has %d ranks, the machine %d devices", s, s.Ranks(), n)
+	} else if r, err := x.Simulate(s); err != nil {
+		row.Why = err.Error()
+	} else {
+		r.Step = nil
+		row.Result, row.Tried = r, 1
 	}
 	row.Took = x.c.Clock() - begin
 	return row

@@ -71,3 +71,35 @@ func TestShares(t *testing.T) {
 		}
 	}
 }
+
+// TestAsked: a strategy that is asked for is the only row, and is the step that Simulate gives.
+func TestAsked(t *testing.T) {
+	m, err := hw.Take("a100", 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, possible := range map[string]bool{"zero-1=2 mb=2": true, "ddp=2 recompute": true, "ddp=4": false, "one device": false} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := NewComparison(source(), family(small[0]), m, Config{Batch: 64, Strategy: &s, Clock: func() float64 { return 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := x.Rows(context.Background(), nil)
+		if len(rows) != 1 || rows[0].Name != NameAsked || rows[0].Strategy != s || (rows[0].Result != nil) != possible || (rows[0].Why == "") != possible {
+			t.Fatalf("%s: %+v", text, rows)
+		}
+		if !possible {
+			continue
+		}
+		want, err := x.Simulate(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows[0].Seconds != want.Seconds {
+			t.Errorf("%s: %g s, want %g", text, rows[0].Seconds, want.Seconds)
+		}
+	}
+}

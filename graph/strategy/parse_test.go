@@ -1,0 +1,31 @@
+package strategy
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, text := range []string{"one device", "recompute", "mb=4", "ddp=8", "zero-1=2 tp=4 mb=8 recompute", "zero-3=8 mb=2", "1f1b=4 mb=8", "gpipe=2 mb=2", "zero-2=2 interleaved=2 chunks=2 tp=2 mb=4"} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Error(err)
+		} else if s.String() != text {
+			t.Errorf("%q is read as %q", text, s)
+		}
+	}
+	for text, want := range map[string]string{
+		"ddp":                  `"ddp" is not of the form name=number`,
+		"tp=0":                 `"tp=0" is not of the form name=number`,
+		"fsdp=8":               `unknown part "fsdp"`,
+		"free=4 mb=8":          `unknown part "free"`,
+		"ddp=2 zero-1=4":       "data is said twice",
+		"1f1b=2 gpipe=2":       "pipeline is said twice",
+		"interleaved=2 mb=2":   "want at least 2",
+		"one device recompute": `"one" is not of the form`,
+	} {
+		if s, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want an error with %q", text, s, err, want)
+		}
+	}
+}
