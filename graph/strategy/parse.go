@@ -18,13 +18,12 @@ func Parse(text string) (Strategy, error) {
 	for _, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		axis := name
-		n := 1
 		switch sharding, schedule := index(shardingNames[:], name), index(scheduleNames[:], name); {
 		case part == "recompute":
 			s.Recompute = true
 		default:
-			var err error
-			if n, err = strconv.Atoi(value); err != nil || n < 1 {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
 				return Strategy{}, fmt.Errorf("strategy %q: %q is not of the form name=number", text, part)
 			}
 			switch {
