@@ -331,6 +331,13 @@ table-strategies: ## print the recorded strategies as experiments/strategies/TAB
 	$(GO) run ./experiments/strategies/table >experiments/strategies/TABLE.md.new
 	mv experiments/strategies/TABLE.md.new experiments/strategies/TABLE.md
 
+.PHONY: repro-published published-graphs
+repro-published: ## predict 44 steps that others measured and published, into experiments/published
+	$(GO) run ./experiments/published
+
+published-graphs: ## capture the PyTorch steps among them again; torch, timm and transformers are installed beside the tree where they are not (416 MB); ROWS='resnet50-f32-256' names some
+	ROWS="$(ROWS)" experiments/published/capture.sh
+
 .PHONY: repro-robust repro-replan
 repro-robust: ## plans for the step and for its p95, on 1,000 machines that deviate, 14 rows, into experiments/robust; goes on where it was stopped; EVALUATIONS=, SEED=, ROWS=
 	EVALUATIONS="$(EVALUATIONS)" SEED=$(SEED) ROWS="$(ROWS)" experiments/robust/run.sh

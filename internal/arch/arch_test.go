@@ -178,6 +178,7 @@ var allowed = map[string]string{
 	"experiments/summarise":            "units plan internal/report",
 	"experiments/verdict":              "units internal/report",
 	"experiments/papers":               "internal/compare",
+	"experiments/published":            "internal/cli",
 	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
 	"experiments/strategies/openbatch": "internal/published",
 	"experiments/strategies/table":     "placer/strategies units",

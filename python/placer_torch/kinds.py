@@ -25,7 +25,7 @@ KINDS = {
     "scalar_tensor": "Fill", "new_zeros": "Fill", "new_ones": "Fill", "new_full": "Fill", "arange": "Range", "empty": "NoOp", "empty_like": "NoOp",
     "sum": "Sum", "mean": "Mean", "amax": "Max", "amin": "Min", "max": "Max", "min": "Min", "prod": "Prod", "any": "Any", "all": "All",
     "argmax": "ArgMax", "argmin": "ArgMin", "cumsum": "Cumsum", "topk": "TopK",
-    "_softmax": "Softmax", "_softmax_backward_data": "SoftmaxGrad", "_log_softmax": "LogSoftmax", "_log_softmax_backward_data": "SoftmaxGrad",
+    "_softmax": "Softmax", "_safe_softmax": "Softmax", "_softmax_backward_data": "SoftmaxGrad", "_log_softmax": "LogSoftmax", "_log_softmax_backward_data": "SoftmaxGrad",
     "nll_loss_forward": "NegativeLogLikelihoodLoss", "nll_loss_backward": "SoftmaxCrossEntropyGrad", "nll_loss2d_forward": "NegativeLogLikelihoodLoss", "nll_loss2d_backward": "SoftmaxCrossEntropyGrad",
     "native_layer_norm": "LayerNormalization", "native_layer_norm_backward": "LayerNormGrad",
     "_fused_rms_norm": "RMSNorm", "_fused_rms_norm_backward": "RMSNormGrad",

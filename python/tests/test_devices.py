@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from placer_torch import CaptureError, FormatError, Loop, capture, cli, hosts, run, schedule
+from placer_torch import CaptureError, FormatError, Loop, capture, cli, hosts, kinds, run, schedule
 from placer_torch import state as states
 from placer_torch.program import Op, check_kernels
 from placer_torch.run_inprocess import InProcess
@@ -43,6 +43,7 @@ def test_attention_for_gpus() -> None:
         check_kernels(p, "cuda")
     check_kernels(q, "cuda")
     check_kernels(q, "cpu")
+    assert "Softmax" in {kinds.kind(o.target, 4) for o in q.ops if o.role == "call"}
     model, loss, batch, _ = example()
     run = InProcess(q, schedule.single(schedule.ops(q)), states.of_model(q, model))
     for _ in range(2):
