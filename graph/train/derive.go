@@ -213,9 +213,23 @@ func (d *deriver) losses() ([]graph.TensorID, error) {
 		return scalar, nil
 	}
 	if len(all) == 0 {
+		if d.integers() {
+			return nil, fmt.Errorf("no float output depends on a trainable variable: weights are integers, which have no gradients; train the model that was quantised")
+		}
 		return nil, fmt.Errorf("no float output depends on a trainable variable")
 	}
 	return all, nil
+}
+
+// integers reports whether a variable would be trainable if it were no integer.
+func (d *deriver) integers() bool {
+	for i := range graph.OpID(d.fwd.NumOps()) {
+		o := d.fwd.Op(i)
+		if first, end := d.fwd.Outputs(i); o.Kind.Class() == graph.ClassVariable && o.Params > 0 && first < end && !isFloat(d.fwd.Tensor(first).DType) {
+			return true
+		}
+	}
+	return false
 }
 
 // seed gives every loss a gradient of ones.

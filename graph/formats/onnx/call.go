@@ -44,8 +44,13 @@ type bail struct {
 func (c *call) fail(format string, a ...any) { panic(bail{err: fmt.Errorf(format, a...)}) }
 
 // notConstant fails because the shape depends on the elements of input i.
-func (c *call) notConstant(i int) {
-	panic(bail{fmt.Errorf("input %d must be a constant, or follow from shapes", i), true})
+func (c *call) notConstant(i int) { panic(bail{dataDependent(i), true}) }
+
+// dataDependent is the error that a shape depends on the elements of that input.
+type dataDependent int
+
+func (d dataDependent) Error() string {
+	return fmt.Sprintf("input %d must be a constant, or follow from shapes", int(d))
 }
 
 // opset returns the version of the node's operator set, the newest where the

@@ -68,7 +68,7 @@ func (imp *importer) fold(c *call, reads []string) bool {
 		if len(n.out) == 1 && clean(n.name) != "" {
 			x.name = n.name
 		}
-		if imp.weight(name, t.elem, t.elements()) && (made || key == "ConstantOfShape") {
+		if imp.weight(name, t.elem, t.elements()) && (made && !t.value.uniform() || key == "ConstantOfShape") {
 			x.roots, x.folded = []string{name}, false
 			if key == "ConstantOfShape" { // how some files write weights
 				imp.sum.Folded--

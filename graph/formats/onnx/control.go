@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 
 	"placer/graph"
@@ -83,6 +84,11 @@ func (c *call) loop() error {
 	}
 	b, g, err := c.subgraph("body", inputs)
 	if err != nil {
+		var depends dataDependent
+		if errors.As(err, &depends) && len(c.out) <= carried {
+			c.imp.note("%s is left out, and its results count as what it begins with: %v", brief(c.node.op+" "+c.node.name), err)
+			return c.unchanged(inputs[2:])
+		}
 		return err
 	}
 	if len(g.outputs) < 1+len(c.out) || len(c.out) < carried {
@@ -95,6 +101,18 @@ func (c *call) loop() error {
 		}
 		return s
 	})
+}
+
+// unchanged gives the outputs types and shapes of the carried values, and the node no cost.
+func (c *call) unchanged(carried []*tensor) error {
+	for k := range c.out {
+		if carried[k].shape == nil {
+			return fmt.Errorf("input %d has no shape%s", k+2, carried[k].why)
+		}
+		c.set(k, carried[k].elem, carried[k].shape)
+	}
+	c.flops, c.bytes = 0, 0
+	return nil
 }
 
 // results gives output k the shape that collected makes of that of output first+k of

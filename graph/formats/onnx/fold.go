@@ -6,9 +6,16 @@ import (
 	"placer/graph"
 )
 
-// fold records the elements of output 0, if v has as many as its shape says.
+// fold records the elements of output 0, if v has as many as its shape says. Floats are
+// rounded to theirs: a size that a runtime computes in them may be one more or less in
+// doubles.
 func (c *call) fold(v *value) {
 	if v != nil && len(c.out) > 0 && c.out[0].shape != nil && int64(v.len()) == c.out[0].elements() {
+		if c.out[0].elem == elemFloat {
+			for k, x := range v.f {
+				v.f[k] = float64(float32(x))
+			}
+		}
 		c.out[0].value = v
 	}
 }

@@ -231,7 +231,7 @@ func TestContribOperators(t *testing.T) {
 		params int64
 	}{
 		{"QGemm", modelOf(ms("QGemm", list("x", "s", "z", "w", "s", "z", "b", "s", "z"), intAttr("transB", 1)), input("x", elemUint8, 2, 8), w("w", elemUint8, 4, 8), w("b", elemInt32, 4), scale, zero),
-			"QLinearMatMul", graph.I8, graph.Shape{2, 4}, 2*2*4*8 + 8, 16 + 32 + 16 + 4 + 1 + 8, 32},
+			"QLinearMatMul", graph.I8, graph.Shape{2, 4}, 2*2*4*8 + 8, 16 + 32 + 16 + 4 + 1 + 8, 32 + 4},
 		{"QGemm to floats", modelOf(ms("QGemm", list("x", "s", "z", "w", "s", "z")), input("x", elemUint8, 2, 8), w("w", elemUint8, 8, 4), scale, zero),
 			"MatMulInteger", graph.I8, graph.Shape{2, 4}, 2 * 2 * 4 * 8, 16 + 32 + 4 + 1 + 32, 32},
 		// 3 sentences of 4 words, 2 heads of 8, 5 words past.

@@ -21,7 +21,8 @@ type importer struct {
 	budget int             // nodes that may still be inferred
 	depth  int             // nesting of bodies
 
-	unruled map[string]int // nodes of each operator without a rule
+	unruled  map[string]int // nodes of each operator without a rule
+	integers int64          // parameters of weights that are integers
 
 	b       *graph.Builder
 	names   *names
@@ -278,7 +279,11 @@ func (imp *importer) hold(tensor, name string, t *tensor, size units.Bytes, root
 		if !imp.counted[root] {
 			imp.counted[root] = true
 			w := imp.root.tensors[root]
-			op.Params += imp.learned[root].params(w.elem, w.elements())
+			params := imp.learned[root].params(w.elem, w.elements())
+			op.Params += params
+			if !w.elem.float() {
+				imp.integers += params
+			}
 		}
 	}
 	if op.Params > 0 || len(roots) > 0 || t.elem.float() && t.elements() > 1 {

@@ -6,6 +6,9 @@ var attentionRules = map[string]rule{
 	"Attention": {"Attention", attention}, "RotaryEmbedding": {"RotaryEmbedding", like}, "com.microsoft.RotaryEmbedding": {"RotaryEmbedding", like},
 	"com.microsoft.Attention": {"Attention", fusedAttention}, "com.microsoft.MultiHeadAttention": {"Attention", multiHeadAttention},
 	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention}, "com.microsoft.QAttention": {"Attention", quantizedAttention},
+	"com.microsoft.DecoderMaskedMultiHeadAttention": {"Attention", func(c *call) { multiHead(c, 5) }},
+	"com.microsoft.RelativePositionBias":            {"Gather", relativePositionBias},
+	"com.microsoft.GatedRelativePositionBias":       {"GatedRelativePositionBias", gatedPositionBias},
 }
 
 // score adds the two products of attention: queries [b,h,q,d] with keys
@@ -97,7 +100,11 @@ func (c *call) projectedAttention(at int, e elem) {
 // multiHeadAttention (com.microsoft): query [B,S,h*d], or packed with key and
 // value in [B,S,h,3,d]; key, value [B,K,h*d] or [B,h,K,d]; past key and value are
 // inputs 6 and 7.
-func multiHeadAttention(c *call) {
+func multiHeadAttention(c *call) { multiHead(c, 6) }
+
+// multiHead is multiHeadAttention with the past key in slot past. Where past and present
+// share a buffer, that is as long as both may become, and all of it counts.
+func multiHead(c *call, past int) {
 	q := c.ranked(0, 3, 5)
 	if len(q) == 5 {
 		c.set(0, c.elem(0), graph.Shape{q[0], q[1], c.mul(q[2], q[4])})
@@ -121,8 +128,13 @@ func multiHeadAttention(c *call) {
 			width = v[2]
 		}
 	}
-	if c.has(6) {
-		keys += c.ranked(6, 4, 4)[2]
+	if c.has(past) {
+		before := c.ranked(past, 4, 4)[2]
+		if c.node.int("past_present_share_buffer", 0) != 0 {
+			keys = before
+		} else {
+			keys += before
+		}
 	}
 	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
 	c.set(1, c.elem(0), graph.Shape{q[0], h, keys, d})
@@ -158,4 +170,20 @@ func groupQueryAttention(c *call) {
 	c.set(1, c.elem(0), present)
 	c.set(2, c.elem(0), present)
 	c.score(q[0], h, q[1], present[2], d, d)
+}
+
+// relativePositionBias: a table [buckets,heads] and the numbers of queries and keys.
+func relativePositionBias(c *call) {
+	c.set(0, c.elem(0), graph.Shape{1, c.ranked(0, 2, 2)[1], c.scalar(1), c.scalar(2)})
+}
+
+// gatedPositionBias: queries [B,S,h*d], their bias, the bias of positions [1,h,S,S], weights
+// [d,D] and more of the gate; to [B,h,S,S].
+func gatedPositionBias(c *call) {
+	q, w := c.ranked(0, 3, 3), c.ranked(3, 2, 2)
+	h := c.heads(q[2])
+	out := graph.Shape{q[0], h, q[1], q[1]}
+	c.set(0, c.elem(0), out)
+	c.multiply(1, c.mul(c.mul(q[0], h), q[1]), w[1], w[0])
+	c.flops += flops(2 * elementsOf(out))
 }

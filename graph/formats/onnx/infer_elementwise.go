@@ -15,6 +15,8 @@ var elementwiseRules = merge(
 		"com.microsoft.FastGelu": {"FastGelu", like}, "com.microsoft.BiasGelu": {"BiasGelu", elementwise},
 		"com.microsoft.QLinearAdd": {"QLinearAdd", qlinearBinary}, "com.microsoft.QLinearMul": {"QLinearMul", qlinearBinary},
 		"com.microsoft.QLinearSigmoid": {"QLinearSigmoid", like}, "com.microsoft.QLinearLeakyRelu": {"QLinearLeakyRelu", like},
+		"com.microsoft.QLinearWhere": {"Where", func(c *call) { c.set(0, c.elem(1), c.broadcast(c.shape(0), c.shape(1), c.shape(4))) }},
+		"com.microsoft.BiasSoftmax":  {"Softmax", like}, "com.microsoft.BiasAdd": {"AddN", like}, "com.microsoft.BiasSplitGelu": {"BiasGelu", biasSplitGelu},
 		"SequenceAt": {"SequenceAt", noSequences}, "SequenceConstruct": {"SequenceConstruct", noSequences}, "SplitToSequence": {"SplitToSequence", noSequences},
 		"SequenceEmpty": {"SequenceEmpty", noSequences}, "SequenceInsert": {"SequenceInsert", noSequences}, "SequenceErase": {"SequenceErase", noSequences},
 		"SequenceLength": {"SequenceLength", noSequences}, "ConcatFromSequence": {"ConcatFromSequence", noSequences}, "SequenceMap": {"SequenceMap", noSequences},
@@ -122,5 +124,12 @@ func (c *call) drops() bool {
 }
 
 func qlinearBinary(c *call) { c.set(0, c.elem(0), c.broadcast(c.shape(0), c.shape(3))) }
+
+// biasSplitGelu adds a bias, and multiplies one half of the last dimension by an activation
+// of the other.
+func biasSplitGelu(c *call) {
+	s := c.ranked(0, 1, maxRank)
+	c.set(0, c.elem(0), with(s, len(s)-1, s[len(s)-1]/2))
+}
 
 func noSequences(c *call) { c.fail("sequences of tensors are not supported") }

@@ -8,33 +8,39 @@ import (
 
 // moveRules are the operators that copy elements to other places.
 var moveRules = map[string]rule{
-	"Concat": {"Concat", concat}, "com.microsoft.ConcatTraining": {"Concat", concatTraining}, "Split": {"Split", split}, "com.microsoft.SplitTraining": {"Split", split},
+	"Concat": {"Concat", concat}, "com.microsoft.ConcatTraining": {"Concat", concatTraining}, "com.microsoft.QLinearConcat": {"Concat", qlinearConcat}, "Split": {"Split", split}, "com.microsoft.SplitTraining": {"Split", split},
 	"Slice": {"Slice", slice}, "Transpose": {"Transpose", transpose}, "Expand": {"Expand", expand}, "Tile": {"Tile", tile}, "Pad": {"Pad", pad}, "com.microsoft.Pad": {"Pad", pad},
 	"Resize": {"Resize", resize}, "Upsample": {"Upsample", resize}, "DepthToSpace": {"DepthToSpace", depthToSpace}, "SpaceToDepth": {"SpaceToDepth", spaceToDepth},
 	"ReverseSequence": {"ReverseSequence", like}, "CenterCropPad": {"CenterCropPad", centerCropPad}, "Crop": {"Crop", crop}, "OneHot": {"OneHot", oneHot},
 }
 
-func concat(c *call) {
-	out := append(graph.Shape{}, c.ranked(0, 1, maxRank)...)
+func concat(c *call) { concatOf(c, 0, 1, c.elem(0)) }
+
+// qlinearConcat: scale and zero point of the result, then each part with its own.
+func qlinearConcat(c *call) { concatOf(c, 2, 3, c.elem(1)) }
+
+// concatOf is concat of every so many inputs from the first on, with a result of type e.
+func concatOf(c *call, first, every int, e elem) {
+	out := append(graph.Shape{}, c.ranked(first, 1, maxRank)...)
 	otherwise := int64(0)
 	if c.opset() < 4 {
 		otherwise = 1
 	}
 	axis := c.axis(c.node.int("axis", otherwise), len(out))
-	for i := 1; i < len(c.in); i++ {
+	for i := first + every; i < len(c.in); i += every {
 		s := c.ranked(i, len(out), len(out))
 		for k, d := range s {
 			if k == axis {
 				out[k] += d
 			} else if out[k] != d {
-				c.fail("input %d is %v, which does not fit %v on axis %d", i, s, c.shape(0), axis)
+				c.fail("input %d is %v, which does not fit %v on axis %d", i, s, c.shape(first), axis)
 			}
 		}
 		if out[axis] > maxDim {
 			c.fail("output 0 would be %v", out)
 		}
 	}
-	c.set(0, c.elem(0), out)
+	c.set(0, e, out)
 }
 
 // concatTraining also gives the sizes of its inputs on the axis.
@@ -237,7 +243,7 @@ func resize(c *call) {
 	}
 	out := append(graph.Shape{}, s...)
 	for k, a := range axes {
-		x := math.Floor(float64(s[c.axis(a, len(s))]) * factors[k])
+		x := math.Floor(float64(float32(s[c.axis(a, len(s))]) * float32(factors[k]))) // scales are floats, and runtimes multiply in them
 		if !(x >= 0 && x <= maxDim) {
 			c.fail("scales %v of %v", factors, s)
 		}

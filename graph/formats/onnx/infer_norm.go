@@ -9,7 +9,7 @@ var normRules = merge(
 		"com.microsoft.SimplifiedLayerNormalization": {"RMSNorm", layerNorm}, "com.microsoft.LayerNormalization": {"LayerNormalization", layerNorm},
 		"com.microsoft.SkipLayerNormalization": {"SkipLayerNormalization", skipLayerNorm}, "com.microsoft.SkipSimplifiedLayerNormalization": {"SkipLayerNormalization", skipLayerNorm},
 		"com.microsoft.EmbedLayerNormalization": {"EmbedLayerNormalization", embedLayerNorm},
-		"com.microsoft.GroupNorm":               {"GroupNormalization", like},
+		"com.microsoft.GroupNorm":               {"GroupNormalization", like}, "com.microsoft.SkipGroupNorm": {"GroupNormalization", like},
 	},
 	each(like, "InstanceNormalization", "GroupNormalization", "LRN", "MeanVarianceNormalization", "LpNormalization"),
 )

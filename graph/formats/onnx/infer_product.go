@@ -14,7 +14,10 @@ var productRules = map[string]rule{
 	"com.microsoft.MatMulIntegerToFloat":  {"MatMulInteger", func(c *call) { matMulOf(c, 0, 1, c.elem(2)) }},
 	"com.microsoft.DynamicQuantizeMatMul": {"MatMulInteger", func(c *call) { matMulOf(c, 0, 1, elemFloat) }},
 	"com.microsoft.MatMulNBits":           {"MatMulNBits", matMulNBits},
-	"com.microsoft.QGemm":                 {"MatMulInteger", qGemm},
+	"com.microsoft.MatMulBnb4":            {"MatMulNBits", matMulNBits},
+	"com.microsoft.FusedMatMulActivation": {"MatMul", fusedMatMul}, "com.microsoft.GemmFastGelu": {"MatMul", matMul},
+	"com.microsoft.MatMulInteger16": {"MatMulInteger", func(c *call) { matMulOf(c, 0, 1, elemInt32) }},
+	"com.microsoft.QGemm":           {"MatMulInteger", qGemm},
 }
 
 func matMul(c *call) { matMulOf(c, 0, 1, c.elem(0)) }

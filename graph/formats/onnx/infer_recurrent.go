@@ -7,6 +7,7 @@ import (
 
 var recurrentRules = map[string]rule{
 	"LSTM": {"LSTM", func(c *call) { recurrent(c, 4) }}, "GRU": {"GRU", func(c *call) { recurrent(c, 3) }}, "RNN": {"RNN", func(c *call) { recurrent(c, 1) }},
+	"com.microsoft.DynamicQuantizeLSTM": {"LSTM", func(c *call) { recurrent(c, 4) }},
 }
 
 // recurrent is a whole layer over a sequence: X [T,B,I], W [dirs,gates*H,I],
@@ -14,6 +15,9 @@ var recurrentRules = map[string]rule{
 // layout 1 the batch comes first.
 func recurrent(c *call, gates int64) {
 	x, w, r := c.ranked(0, 3, 3), c.ranked(1, 3, 3), c.ranked(2, 3, 3)
+	if c.node.op == "DynamicQuantizeLSTM" { // its weights stand transposed
+		w, r = graph.Shape{w[0], w[2], w[1]}, graph.Shape{r[0], r[2], r[1]}
+	}
 	dirs, hidden := w[0], c.node.int("hidden_size", r[2])
 	if w[1] != c.mul(gates, max(hidden, 0)) || r[1] != w[1] || r[2] != hidden || w[2] != x[2] || r[0] != dirs {
 		c.fail("weights %v and %v do not fit input %v", w, r, x)

@@ -8,6 +8,10 @@ var reduceRules = merge(
 		"com.microsoft.ReduceSumInteger": {"Sum", reduce}, "com.microsoft.ReduceSumTraining": {"Sum", reduce},
 		"ArgMax": {"ArgMax", arg}, "ArgMin": {"ArgMin", arg}, "TopK": {"TopK", topK}, "Det": {"Det", det}, "CumSum": {"Cumsum", like},
 	},
+	map[string]rule{"com.microsoft.QLinearReduceMean": {"Mean", func(c *call) {
+		s, list := c.shape(0), c.node.ints("axes")
+		c.set(0, c.elem(0), reduced(s, c.axes(list, len(s)), len(list) == 0, c.node.int("keepdims", 1) != 0))
+	}}},
 	each(reduce, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"),
 	each(like, "Softmax", "LogSoftmax", "Hardmax", "CumProd", "com.microsoft.QLinearSoftmax"),
 )

@@ -7,8 +7,11 @@ import (
 
 var windowRules = map[string]rule{
 	"Conv": {"Conv2D", conv}, "com.microsoft.FusedConv": {"Conv2D", conv},
-	"ConvInteger":                            {"ConvInteger", func(c *call) { convOf(c, 0, 1, none, elemInt32) }},
-	"QLinearConv":                            {"QLinearConv", func(c *call) { convOf(c, 0, 3, 8, c.elem(7)) }},
+	"ConvInteger":               {"ConvInteger", func(c *call) { convOf(c, 0, 1, none, elemInt32) }},
+	"QLinearConv":               {"QLinearConv", func(c *call) { convOf(c, 0, 3, 8, c.elem(7)) }},
+	"com.microsoft.QLinearConv": {"QLinearConv", func(c *call) { convOf(c, 0, 3, 8, c.elem(7)) }},
+	"com.microsoft.NhwcConv":    {"Conv2D", conv}, "com.microsoft.NhwcFusedConv": {"Conv2D", conv},
+	"com.microsoft.NhwcMaxPool":              {"MaxPool", pool},
 	"DeformConv":                             {"DeformConv", func(c *call) { convOf(c, 0, 1, 3, c.elem(0)) }},
 	"ConvTranspose":                          {"ConvTranspose", convTranspose},
 	"MaxPool":                                {"MaxPool", pool},
@@ -96,14 +99,19 @@ func conv(c *call) { convOf(c, 0, 1, 2, c.elem(0)) }
 // convOf infers the convolution of x [N,C,...] with w [M,C/groups,...], and the
 // bias [M] where there is one. x, w and bias are the numbers of their inputs.
 func convOf(c *call, x, w, bias int, e elem) {
-	xs := c.ranked(x, 3, maxRank)
+	xs := c.channelsFirst(c.ranked(x, 3, maxRank))
 	ws := c.ranked(w, len(xs), len(xs))
+	if c.node.key() == "com.microsoft.NhwcConv" || c.node.key() == "com.microsoft.NhwcFusedConv" {
+		ws = c.channelsFirst(ws)
+	}
 	groups := c.node.int("group", 1)
-	if groups < 1 || groups > maxDim || c.mul(ws[1], groups) != xs[1] || ws[0]%groups != 0 {
+	channels := c.mul(ws[1], max(groups, 0))
+	blocks := c.node.domain == "com.microsoft.nchwc" && channels > xs[1] // of which the input does not fill the last
+	if groups < 1 || groups > maxDim || channels != xs[1] && !blocks || ws[0]%groups != 0 {
 		c.fail("weights %v in %d groups do not fit input %v", ws, groups, xs)
 	}
 	out := c.slides(c.window(len(xs)-2, ws[2:]), ws[0], xs)
-	c.set(0, e, out)
+	c.set(0, e, c.asGiven(out))
 	c.multiply(groups, c.mul(xs[0], c.product(out[2:])), ws[0]/groups, c.product(ws[1:]))
 	if bias != none {
 		c.addBias(bias, out)
@@ -156,21 +164,21 @@ func convTranspose(c *call) {
 
 // pool: the windows of each channel; an operation for each element of a window.
 func pool(c *call) {
-	xs := c.ranked(0, 3, maxRank)
+	xs := c.channelsFirst(c.ranked(0, 3, maxRank))
 	win := c.window(len(xs)-2, nil)
 	out := c.slides(win, xs[1], xs)
-	c.set(0, c.elem(0), out)
-	c.set(1, elemInt64, out)
+	c.set(0, c.elem(0), c.asGiven(out))
+	c.set(1, elemInt64, c.asGiven(out))
 	c.flops = flops(elementsOf(out) * float64(c.product(win.kernel)))
 }
 
 func globalPool(c *call) {
-	xs := c.ranked(0, 2, maxRank)
+	xs := c.channelsFirst(c.ranked(0, 2, maxRank))
 	out := append(graph.Shape{}, xs...)
 	for k := 2; k < len(out); k++ {
 		out[k] = 1
 	}
-	c.set(0, c.elem(0), out)
+	c.set(0, c.elem(0), c.asGiven(out))
 	c.flops = flops(elementsOf(xs))
 }
 

@@ -16,6 +16,9 @@ func (imp *importer) note(format string, a ...any) {
 
 // sumUp adds the remarks that count nodes.
 func (imp *importer) sumUp() {
+	if imp.cfg.Training && imp.integers > 0 {
+		imp.note("%d parameters are integers, which have no gradients: they are not trained, train the model that was quantised", imp.integers)
+	}
 	for _, op := range slices.Sorted(maps.Keys(imp.unruled)) {
 		if n := imp.unruled[op]; n == 1 {
 			imp.note("operator %s has no rule: it costs one operation an element", op)

@@ -11,7 +11,7 @@ type rule struct {
 
 // rules is the one table of operators, by domain and name.
 var rules = merge(elementwiseRules, productRules, windowRules, reduceRules, normRules, shapeRules, moveRules, gatherRules,
-	recurrentRules, quantizedRules, attentionRules, expertRules, randomRules, lossRules, gradientRules)
+	recurrentRules, quantizedRules, attentionRules, expertRules, randomRules, lossRules, gradientRules, transformRules, blockedRules)
 
 func merge(tables ...map[string]rule) map[string]rule {
 	all := map[string]rule{}

@@ -30,6 +30,17 @@ func (v *value) at(k int) float64 {
 	return float64(v.i[k])
 }
 
+// uniform reports whether v is known and has several elements, all equal: exporters write
+// so the scales and offsets that a normalisation does not have.
+func (v *value) uniform() bool {
+	for k := 1; v != nil && k < v.len(); k++ {
+		if v.at(k) != v.at(0) {
+			return false
+		}
+	}
+	return v != nil && v.len() > 1
+}
+
 // ints returns the elements as integers, ok where they all are.
 func (v *value) ints() (list []int64, ok bool) {
 	if v.f == nil {

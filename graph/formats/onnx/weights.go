@@ -6,24 +6,27 @@ import "slices"
 // of a normalisation are weights that are not learned: they are not listed.
 var weightSlots = map[string][]int{
 	"Conv": {1, 2}, "ConvTranspose": {1, 2}, "DeformConv": {1, 3}, "ConvInteger": {1}, "QLinearConv": {3, 8}, "com.microsoft.FusedConv": {1, 2},
+	"com.microsoft.QLinearConv": {3, 8}, "com.microsoft.NhwcConv": {1, 2}, "com.microsoft.NhwcFusedConv": {1, 2}, "com.microsoft.nchwc.Conv": {1, 2},
 	"Gemm": {0, 1, 2}, "com.microsoft.FusedGemm": {0, 1, 2}, "MatMul": {0, 1}, "MatMulInteger": {0, 1}, "QLinearMatMul": {0, 3}, "Einsum": {0, 1, 2, 3},
-	"FusedMatMul": {0, 1}, "com.microsoft.FusedMatMul": {0, 1}, "com.microsoft.TransposeMatMul": {0, 1}, "com.microsoft.MatMulIntegerToFloat": {1, 6}, "com.microsoft.DynamicQuantizeMatMul": {1, 4}, "com.microsoft.MatMulNBits": {1}, "com.microsoft.QGemm": {3},
+	"FusedMatMul": {0, 1}, "com.microsoft.FusedMatMul": {0, 1}, "com.microsoft.TransposeMatMul": {0, 1}, "com.microsoft.MatMulIntegerToFloat": {1, 6}, "com.microsoft.DynamicQuantizeMatMul": {1, 4}, "com.microsoft.MatMulNBits": {1}, "com.microsoft.MatMulBnb4": {1}, "com.microsoft.QGemm": {3, 6},
+	"com.microsoft.FusedMatMulActivation": {0, 1}, "com.microsoft.GemmFastGelu": {1, 2}, "com.microsoft.MatMulInteger16": {1}, "com.microsoft.GatedRelativePositionBias": {1, 3, 4, 5}, "com.microsoft.RelativePositionBias": {0},
 	"BatchNormalization": {1, 2}, "InstanceNormalization": {1, 2}, "LayerNormalization": {1, 2}, "GroupNormalization": {1, 2}, "RMSNormalization": {1}, "SimplifiedLayerNormalization": {1},
-	"com.microsoft.LayerNormalization": {1, 2}, "com.microsoft.SimplifiedLayerNormalization": {1}, "com.microsoft.GroupNorm": {1, 2},
+	"com.microsoft.LayerNormalization": {1, 2}, "com.microsoft.SimplifiedLayerNormalization": {1}, "com.microsoft.GroupNorm": {1, 2}, "com.microsoft.SkipGroupNorm": {1, 2, 4}, "com.microsoft.BiasAdd": {1}, "com.microsoft.BiasSplitGelu": {1},
 	"com.microsoft.SkipLayerNormalization": {2, 3, 4}, "com.microsoft.SkipSimplifiedLayerNormalization": {2, 3}, "com.microsoft.EmbedLayerNormalization": {2, 3, 4, 5, 6},
 	"com.microsoft.MoE": {2, 3, 4, 5, 6, 7}, "com.microsoft.QMoE": {2, 4, 5, 7, 8, 10}, "com.microsoft.GatherBlockQuantized": {0}, "com.microsoft.QAttention": {1, 2},
 	"com.microsoft.Attention": {1, 2}, "com.microsoft.MultiHeadAttention": {3}, "com.microsoft.BiasGelu": {1}, "com.microsoft.FastGelu": {1},
-	"PRelu": {1}, "Gather": {0}, "LSTM": {1, 2, 3, 7}, "GRU": {1, 2, 3}, "RNN": {1, 2, 3},
+	"PRelu": {1}, "Gather": {0}, "LSTM": {1, 2, 3, 7}, "com.microsoft.DynamicQuantizeLSTM": {1, 2, 3, 7}, "GRU": {1, 2, 3}, "RNN": {1, 2, 3},
 }
 
 // vectorSlots lists the operators that a learned bias or scale may be written
 // with. Numbers of one element there are constants.
-var vectorSlots = map[string]bool{"Add": true, "Mul": true, "Sum": true}
+var vectorSlots = map[string]bool{"Add": true, "Mul": true, "Sum": true, "com.microsoft.QLinearAdd": true, "com.microsoft.QLinearMul": true}
 
 // views lists the operators through which a weight reaches the one that uses
-// it: they change its form, not its values.
+// it: they change its form, not its values, or standardise them.
 var views = map[string]bool{
-	"Identity": true, "Reshape": true, "Transpose": true, "Squeeze": true, "Unsqueeze": true, "Flatten": true, "Cast": true, "CastLike": true, "Slice": true, "Split": true, "Concat": true,
+	"BatchNormalization": true,
+	"Identity":           true, "Reshape": true, "Transpose": true, "Squeeze": true, "Unsqueeze": true, "Flatten": true, "Cast": true, "CastLike": true, "Slice": true, "Split": true, "Concat": true,
 	"Expand": true, "Tile": true, "Dropout": true, "DequantizeLinear": true, "QuantizeLinear": true, "com.microsoft.DequantizeLinear": true, "com.microsoft.QuantizeLinear": true,
 	"qonnx.custom_op.general.Quant": true, "qonnx.custom_op.general.BipolarQuant": true, "qonnx.custom_op.general.IntQuant": true,
 	"FakeQuantize": true, "org.openvinotoolkit.FakeQuantize": true, "com.microsoft.FakeQuant": true,
@@ -35,6 +38,8 @@ var views = map[string]bool{
 // are.
 type learned struct {
 	always, several bool
+	// accumulated tensors are biases of quantised products, which have 32 bits.
+	accumulated bool
 	// statistic tensors are the mean or variance of a batch normalisation, which
 	// a step does not learn.
 	statistic bool
@@ -77,6 +82,9 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 				numbers, each := packed(n, key)
 				l.numbers, l.each = max(l.numbers, numbers), max(l.each, each)
 			}
+			if key == "QLinearConv" && slot == 8 || key == "com.microsoft.QLinearConv" && slot == 8 || key == "com.microsoft.QGemm" && slot == 6 || dequantizes[key] && slot == 0 {
+				l.accumulated = true
+			}
 			if vectorSlots[key] {
 				l.several = true
 			}
@@ -95,7 +103,7 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 // in each byte; 0 and 0 for operators whose weights are not.
 func packed(n *node, key string) (numbers, each int64) {
 	switch key {
-	case "com.microsoft.MatMulNBits":
+	case "com.microsoft.MatMulNBits", "com.microsoft.MatMulBnb4":
 		rows, columns := n.int("K", 0), n.int("N", 0)
 		if rows > 0 && columns > 0 && columns <= maxDim/rows { // its rule refuses others
 			numbers = rows * columns
@@ -121,5 +129,5 @@ func (l learned) params(e elem, n int64) int64 {
 
 // isWeight reports whether a constant of type e with n elements is a weight.
 func (l learned) isWeight(e elem, n int64) bool {
-	return (e.float() || e.quantized()) && (l.always || l.several && n > 1)
+	return (e.float() || e.quantized() || e == elemInt32 && l.accumulated) && (l.always || l.several && n > 1)
 }
