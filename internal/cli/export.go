@@ -245,14 +245,7 @@ func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *h
 			return slices.Index(order, out.Device[op])
 		}
 		return 0
-	}, func(n *onnxcut.Node, k int) (int32, int) {
-		op, ok := ops[n.Name]
-		if first, end := l.Outputs(op); ok && int(end-first) == len(n.Outputs) {
-			t := l.Tensor(first + graph.TensorID(k))
-			return onnxElem(t.DType), len(t.Shape)
-		}
-		return 0, 0
-	})
+	}, func(n *onnxcut.Node, k int) (int32, int) { return l.file.ONNX.Type(n.Outputs[k]) })
 	if err != nil {
 		return nil, err
 	}
@@ -289,28 +282,6 @@ func (c *console) exportONNXDevices(f *exportFlags, l loaded, m *hw.Machine, p *
 	}
 	out, err := onnxcut.Annotate(data, f.Graph, names, func(n *onnxcut.Node) int { return device[n.Name] })
 	return func(w io.Writer) error { _, err := w.Write(out); return err }, err
-}
-
-// onnxElem returns the number that TensorProto.DataType has for t; 0 where several
-// types of ONNX are t.
-func onnxElem(t graph.DType) int32 {
-	switch t {
-	case graph.F32:
-		return 1
-	case graph.I32:
-		return 6
-	case graph.I64:
-		return 7
-	case graph.Bool:
-		return 9
-	case graph.F16:
-		return 10
-	case graph.F64:
-		return 11
-	case graph.BF16:
-		return 16
-	}
-	return 0
 }
 
 // exportTo returns what writes p in the form of t, or the nearest plan that t can take.

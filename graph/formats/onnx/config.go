@@ -73,6 +73,21 @@ type Summary struct {
 	UnknownDims []string
 	// Notes are remarks for the reader: assumptions that the costs rest on.
 	Notes []string
+
+	types map[string]tensorType // by the names of the main graph's tensors
+}
+
+// tensorType is what a value of the main graph is declared as.
+type tensorType struct {
+	elem elem
+	rank int
+}
+
+// Type returns the element type, as TensorProto.DataType numbers it, and the rank of a
+// tensor of the main graph; 0 where the graph has no such tensor.
+func (s *Summary) Type(tensor string) (elem int32, rank int) {
+	t := s.types[tensor]
+	return int32(t.elem), t.rank
 }
 
 // Symbol is a dimension without a value in the file: its name, or input and place,

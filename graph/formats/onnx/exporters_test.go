@@ -143,3 +143,17 @@ func TestIntegersAreNotTrained(t *testing.T) {
 		t.Errorf("without training: notes %q", sum.Notes)
 	}
 }
+
+// Types are known of tensors that the file records nothing of, folded ones too.
+func TestType(t *testing.T) {
+	_, sum := importModel(t, modelOf(nodeOf("s", "Shape", list("x"), list("d")), nodeOf("z", "ConstantOfShape", list("d"), list("h")), nodeOf("c", "Cast", list("h"), list("b"), intAttr("to", 16)), nodeOf("q", "CastLike", list("x", "b"), list("y")), inputOf("x", 2, 3)))
+	for _, c := range []struct {
+		tensor string
+		elem   int32
+		rank   int
+	}{{"x", 1, 2}, {"d", 7, 1}, {"h", 1, 2}, {"y", 16, 2}, {"nothing", 0, 0}} {
+		if e, rank := sum.Type(c.tensor); e != c.elem || rank != c.rank {
+			t.Errorf("%s: type %d of %d dimensions, want %d of %d", c.tensor, e, rank, c.elem, c.rank)
+		}
+	}
+}
