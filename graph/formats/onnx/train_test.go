@@ -1,6 +1,7 @@
 package onnx_test
 
 import (
+	"strings"
 	"testing"
 
 	"placer/graph"
@@ -67,5 +68,16 @@ func TestDerive(t *testing.T) {
 				t.Errorf("%d updates for %d weights, want %d", updates, weights, c.updates)
 			}
 		})
+	}
+}
+
+// A model whose weights are all integers says why it cannot be trained.
+func TestDeriveQuantized(t *testing.T) {
+	file, err := formats.ReadFile("testdata/quantized.onnx", onnx.Config{DefaultDim: 1, Training: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Derive(file.Graph, train.Default()); err == nil || !strings.Contains(err.Error(), "weights are integers, which have no gradients") {
+		t.Error(err)
 	}
 }
