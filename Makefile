@@ -77,10 +77,14 @@ repro-virtual: ## predictions of 30 placements by the simulator and by Grappler'
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer PYTHONPATH=$(CURDIR)/python $$(python/install_tensorflow.sh) experiments/tensorflow/virtual.py experiments/tensorflow
 
-.PHONY: test-onnxruntime repro-onnxruntime
+.PHONY: test-onnxruntime test-onnx-libraries repro-onnxruntime
 test-onnxruntime: ## stages of ONNX models as a pipeline of sessions, with ONNX Runtime, which is installed beside the tree where there is none (37 MB)
 	$(GO) build -o bin/placer ./cmd/placer
 	python=$$(python/install_onnxruntime.sh) && $$python -m pip install --quiet --disable-pip-version-check 'pytest>=7' && cd python && PLACER=$(CURDIR)/bin/placer PYTHONPATH=. $$python -m pytest -q tests_onnxruntime
+
+test-onnx-libraries: ## models of torchvision, timm and transformers, exported by both exporters of torch and changed by ONNX Runtime's tools, held to torch and to ONNX Runtime; installed beside the tree where there is none
+	$(GO) build -o bin/placer ./cmd/placer
+	libraries=$$(python/install_onnx_libraries.sh) && cd python && PLACER=$(CURDIR)/bin/placer OMP_NUM_THREADS=1 PYTHONPATH=.:$$libraries $$(./install_torch.sh) -m pytest -q -W ignore tests_onnx_libraries
 
 repro-onnxruntime: ## a GPT-2-like ONNX model cut in two, a session on a core each, beside one session on one core, into experiments/onnxruntime; two quiet cores, two minutes
 	$(GO) build -o bin/placer ./cmd/placer
