@@ -18,37 +18,35 @@ func (imp *importer) dearest(s *scope, at frame, n *nodepb.NodeDef, called []str
 		return best, nil
 	}
 	for _, name := range called {
-		flops, bytes, err := imp.trial(s, at, n, name, args)
+		x, err := imp.trial(s, at, n, name, args)
 		if err != nil {
 			return "", err
 		}
-		if flops > most || flops == most && bytes > moved {
-			best, most, moved = name, flops, bytes
+		if x.flops > most || x.flops == most && x.bytes > moved {
+			best, most, moved = name, x.flops, x.bytes
 		}
 	}
 	return best, nil
 }
 
 // trial inlines one branch into a graph of its own, of which nothing stays but the nodes
-// counted, and returns what it computes and moves.
-func (imp *importer) trial(s *scope, at frame, n *nodepb.NodeDef, name string, args []output) (flops units.FLOPs, bytes units.Bytes, err error) {
+// counted, and returns what it computes, moves and launches.
+func (imp *importer) trial(s *scope, at frame, n *nodepb.NodeDef, name string, args []output) (x inside, err error) {
 	try := *imp
 	try.b, try.names = graph.NewBuilder("trial"), foreign.NewNames()
 	try.class, try.pairs, try.groups, try.loops = map[string]graph.OpID{}, nil, nil, map[string]int{}
 	try.unpriced = map[graph.Kind]int{}
 	mine := make([]output, len(args))
-	for k, x := range args {
-		from := try.b.Op(graph.Op{Name: try.names.Take(fmt.Sprintf("argument_%d", k)), Kind: "Placeholder", Forward: graph.None}, nil, try.made(&x, "Placeholder"))
-		mine[k] = x
+	for k, a := range args {
+		from := try.b.Op(graph.Op{Name: try.names.Take(fmt.Sprintf("argument_%d", k)), Kind: "Placeholder", Forward: graph.None}, nil, try.made(&a, "Placeholder"))
+		mine[k] = a
 		mine[k].id = try.b.Output(from, 0)
 	}
 	inner := &scope{prefix: s.prefix, times: at.times, of: map[string][]output{}, ops: map[string]graph.OpID{}, depth: s.depth}
 	err = try.call(inner, frame{times: at.times}, &nodepb.NodeDef{Name: n.Name, Op: "PartitionedCall"}, []string{name}, mine, nil)
 	imp.left = try.left
 	for i := range try.b.NumOps() {
-		o := try.b.At(graph.OpID(i))
-		flops += o.FLOPs
-		bytes = min(bytes+max(o.Bytes, 0), graph.MaxBytes)
+		x.add(try.b.At(graph.OpID(i)))
 	}
-	return flops, bytes, err
+	return x, err
 }

@@ -35,7 +35,7 @@ func (imp *importer) frameOf(s *scope, n *nodepb.NodeDef, refs []reference, fram
 		if in.name == name && in.outer != nil {
 			break
 		}
-		trips, err := imp.trips(name)
+		trips, err := imp.trips(name, nil, nil)
 		if err != nil {
 			return in, err
 		}
@@ -73,12 +73,18 @@ func (imp *importer) loopOf(name string) int {
 	return imp.loops[name]
 }
 
-// trips returns how often the loop of that name runs.
-func (imp *importer) trips(name string) (int64, error) {
+// trips returns how often the loop of that name runs: as dims says, or as a counter and
+// its limit say, of the functions called with the values of in.
+func (imp *importer) trips(name string, called []string, in []output) (int64, error) {
+	n, ok := imp.dims[name]
+	if !ok {
+		if n, _, ok = imp.counted(called, in); ok && n <= maxTrips {
+			return n, nil
+		}
+	}
 	if !slices.Contains(imp.sum.Dims, name) {
 		imp.sum.Dims = append(imp.sum.Dims, name)
 	}
-	n, ok := imp.dims[name]
 	if !ok {
 		return 0, fmt.Errorf("a loop that runs an unknown number of times: state it by --dim %s=N", foreign.Brief(name))
 	}
@@ -113,11 +119,11 @@ func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string
 	if s.depth >= maxNesting {
 		return fmt.Errorf("functions are nested deeper than %d", maxNesting)
 	}
-	times, loop := at.times, at.loop
+	times, loop, all := at.times, at.loop, called
 	args := in
 	switch n.Op {
 	case "While", "StatelessWhile":
-		trips, err := imp.trips(s.prefix + n.Name)
+		trips, err := imp.trips(s.prefix+n.Name, called, in)
 		if err != nil {
 			return err
 		}
@@ -177,6 +183,7 @@ func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string
 			results = append(results, outs[r.slot])
 		}
 	}
+	imp.countedOut(n, all, in, results)
 	s.of[n.Name] = results
 	if results == nil {
 		s.of[n.Name] = []output{}

@@ -17,10 +17,20 @@ import (
 	"placer/graph/formats/foreign"
 )
 
-// file is a decoded file: its graph, and the shapes of weights that are elsewhere.
+// file is a decoded file: its graph, the shapes of weights that are elsewhere, and which
+// variables are trained and what is computed, as far as the file says.
 type file struct {
-	def     *graphpb.GraphDef
-	weights map[string][]int64
+	def       *graphpb.GraphDef
+	weights   map[string][]int64
+	trainable map[string]bool
+	signature signed
+}
+
+// describe takes what a MetaGraphDef says beside its graph.
+func (f *file) describe(meta *corepb.MetaGraphDef) (err error) {
+	f.trainable = trainableIn(meta)
+	f.signature, err = signatureIn(meta)
+	return err
 }
 
 var (
@@ -87,6 +97,27 @@ func submessage(data []byte, want protowire.Number) []byte {
 	return nil
 }
 
+// besideGraph returns what a binary MetaGraphDef says beside its graph: collections,
+// signatures and objects. Of what is none it is empty.
+func besideGraph(data []byte) *corepb.MetaGraphDef {
+	var kept []byte
+	for rest := data; len(rest) > 0; {
+		number, _, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			break
+		}
+		if number == 4 || number == 5 || number == 7 {
+			kept = append(kept, rest[:n]...)
+		}
+		rest = rest[n:]
+	}
+	meta := &corepb.MetaGraphDef{}
+	if proto.Unmarshal(kept, meta) != nil {
+		return &corepb.MetaGraphDef{}
+	}
+	return meta
+}
+
 // isGraphDef reports whether data begins with a node that has a name and an operator,
 // which are no more than words.
 func isGraphDef(data []byte) bool {
@@ -140,12 +171,18 @@ func decode(data []byte) (*file, error) {
 				return nil, fmt.Errorf("the SavedModel has no graph")
 			}
 			f.def = saved.MetaGraphs[0].GraphDef
+			if err := f.describe(saved.MetaGraphs[0]); err != nil {
+				return nil, err
+			}
 		} else {
 			meta := &corepb.MetaGraphDef{}
 			if err := (prototext.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, meta); err != nil {
 				return nil, plain(err)
 			}
 			f.def = meta.GraphDef
+			if err := f.describe(meta); err != nil {
+				return nil, err
+			}
 		}
 		if f.def == nil {
 			return nil, fmt.Errorf("it has no graph")
@@ -157,6 +194,15 @@ func decode(data []byte) (*file, error) {
 	graph, err := graphIn(data)
 	if err != nil {
 		return nil, err
+	}
+	if !isGraphDef(data) {
+		meta := data
+		if inner := submessage(data, 2); !isGraphDef(inner) {
+			meta = inner // of a SavedModel
+		}
+		if err := f.describe(besideGraph(meta)); err != nil {
+			return nil, err
+		}
 	}
 	return f, plain(proto.Unmarshal(graph, f.def))
 }

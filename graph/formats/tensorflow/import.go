@@ -47,6 +47,7 @@ type importer struct {
 	sum    *Imported
 
 	branching int // conditionals of which one branch counts
+	once      int // loops of unknown length, as ops of their own
 
 	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
 	unknown  int                // outputs without a shape
@@ -97,7 +98,17 @@ func (imp *importer) run() error {
 		imp.funcs[f.GetSignature().GetName()] = f
 	}
 	root := &scope{times: 1, of: map[string][]output{}, ops: map[string]graph.OpID{}}
-	if err := imp.nodes(root, def.Node); err != nil {
+	list := def.Node
+	if x := imp.file.signature; x.name != "" {
+		var err error
+		if list, err = behind(list, x.nodes); err != nil {
+			return err
+		}
+		if x.of > 1 {
+			imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("of %d signatures, the graph is that of %s", x.of, foreign.Brief(x.name)))
+		}
+	}
+	if err := imp.nodes(root, list); err != nil {
 		return err
 	}
 	imp.sum.Nodes = len(def.Node)
@@ -118,6 +129,9 @@ func (imp *importer) run() error {
 	}
 	if imp.branching > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d conditionals run the branch that costs most", imp.branching))
+	}
+	if imp.once > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d loops run an unknown number of times and are counted once; --dim NAME=N", imp.once))
 	}
 	if len(imp.unpriced) > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, imp.unpricedNote())

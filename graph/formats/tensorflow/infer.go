@@ -94,7 +94,7 @@ func (imp *importer) infer(n *nodepb.NodeDef, in []output) ([]output, graph.Op, 
 		if len(outs) > 0 && outs[0].shape != nil {
 			e := elements(outs[0].shape)
 			op.Resident = units.Bytes(outs[0].dtype.bytes(e))
-			if op.Kind.Class() == graph.ClassVariable && outs[0].dtype.float && !isSlot(n.Name) {
+			if op.Kind.Class() == graph.ClassVariable && outs[0].dtype.float && imp.trained(n) {
 				op.Params = e
 			}
 		}

@@ -156,13 +156,3 @@ func moduleOf(name string) string {
 	}
 	return foreign.Clean(strings.Join(path, "."))
 }
-
-// isSlot reports whether a variable is an optimizer's, by the names that those give.
-func isSlot(name string) bool {
-	for _, s := range []string{"/Adam", "/Momentum", "/RMSProp", "/Adagrad", "/ExponentialMovingAverage", "beta1_power", "beta2_power", "global_step", "/m", "/v"} {
-		if strings.Contains(name, s+"_") || strings.HasSuffix(name, s) {
-			return true
-		}
-	}
-	return false
-}

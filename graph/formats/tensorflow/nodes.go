@@ -170,7 +170,9 @@ func (imp *importer) node(s *scope, at frame, n *nodepb.NodeDef, refs []referenc
 		}
 		in = append(in, outs[r.slot])
 	}
-	if called := imp.calls(n); len(called) > 0 {
+	called := imp.calls(n)
+	one := n.Attr["_noinline"].GetB() // as placer_tensorflow captures what runs functions
+	if len(called) > 0 && !one {
 		return imp.call(s, at, n, called, in, control)
 	}
 	outs, op, err := imp.infer(n, in)
@@ -186,7 +188,14 @@ func (imp *importer) node(s *scope, at frame, n *nodepb.NodeDef, refs []referenc
 	for k := range in {
 		ids[k] = in[k].id
 	}
-	imp.cost(&op, n, in, outs, made, at.times)
+	if len(called) > 0 {
+		if err := imp.whole(s, at, n, called, in, &op); err != nil {
+			return err
+		}
+		imp.countedOut(n, called, in, outs)
+	} else {
+		imp.cost(&op, n, in, outs, made, at.times)
+	}
 	id := imp.b.Op(op, ids, made...)
 	for k := range outs {
 		outs[k].id = imp.b.Output(id, k)

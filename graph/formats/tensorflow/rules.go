@@ -94,7 +94,7 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 		} else if n.Op == "Rank" && x != nil {
 			out.value = []int64{int64(len(x))}
 		}
-	case "Shape", "ShapeN":
+	case "Shape", "ShapeN", "VariableShape":
 		for k := range outs {
 			if s := shapeOf(k); s != nil {
 				outs[k].shape = []int64{int64(len(s))}

@@ -80,6 +80,13 @@ func types(n *nodepb.NodeDef, in []output, shapes int) ([]elem, error) {
 		}
 		return list, nil
 	}
+	if n.Op == "While" || n.Op == "StatelessWhile" {
+		var list []elem
+		for _, x := range in {
+			list = append(list, x.dtype)
+		}
+		return list, nil
+	}
 	for _, key := range []string{"Tout", "output_types", "dtypes", "component_types", "out_types"} {
 		if list := n.Attr[key].GetList().GetType(); len(list) > 0 && len(list) <= maxOutputs {
 			var all []elem
