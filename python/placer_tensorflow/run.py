@@ -32,7 +32,7 @@ def placed(s: Step, x: Schedule) -> Any:
     """The graph with devices, and the order on each device as a chain of control edges.
     A control edge between devices is left out: it keeps a variable's readers before its
     update, and an update of a value that another device still has makes a new one."""
-    graph = v1.GraphDef(versions=s.graph.versions)
+    graph = v1.GraphDef(versions=s.graph.versions, library=s.graph.library)
     graph.node.extend(s.graph.node)
     names = [device_name(d) for d in x.devices]
     last: dict[int, str] = {}
@@ -115,10 +115,10 @@ class Runner:
             for t in threads if self.realtime else ():
                 os.sched_setscheduler(t, os.SCHED_OTHER, os.sched_param(0))
 
-    def results(self) -> list[np.ndarray]:
-        """Loss of a step from the beginning, and all variables behind it."""
+    def results(self, steps: int = 1) -> list[np.ndarray]:
+        """Losses of steps from the beginning, and all variables behind them."""
         self.reset()
-        return [np.asarray(self._call()[0]), *self.session.run(self._reads)]
+        return [*(np.asarray(self._call()[0]) for _ in range(steps)), *self.session.run(self._reads)]
 
     def traced(self) -> list[Span]:
         """The nodes of one step with their times, by TensorFlow's step stats."""

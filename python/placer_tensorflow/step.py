@@ -8,7 +8,7 @@ import io
 import json
 import os
 import re
-from typing import Any
+from typing import Any, Collection
 
 import numpy as np
 
@@ -21,7 +21,17 @@ GRAPH, VALUES = "graph.pb", "step.npz"
 FORMAT = "placer tensorflow step 1"
 _KEY = "step"  # of the archive's JSON; variables follow as v0, v1, ...
 _UPDATE = re.compile(r"^(Assign(Add|Sub)?VariableOp|ResourceApply.*|ResourceSparseApply.*|ResourceScatter.*)$")
-_CALLS = {"PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "Enter"}
+_RUNS = {"PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}
+_ELSEWHERE = {
+    r"(Ref)?Enter": "a loop of TensorFlow 1's control flow: enable_control_flow_v2() makes it an op",
+    r"(Ref)?Switch": "a conditional of TensorFlow 1's control flow: enable_control_flow_v2() makes it an op",
+    r"Placeholder(V2)?": "it is fed from outside: make the batch a constant",
+    r".*(Iterator|Dataset).*": "an input pipeline is not captured: make the batch a constant",
+    r".*Queue.*": "a queue is not captured: make the batch a constant",
+    r".*Table.*": "a table is not captured: look up before the step",
+    r"Variable(V2)?": "a variable of reference type: make it by get_variable, with enable_resource_variables()",
+}
+"""What a step on its own cannot have, by expressions for the operator's name."""
 
 
 @dataclasses.dataclass
@@ -55,53 +65,91 @@ def alone(graph: Any, name: str, loss: str, targets: list[str], values: dict[str
     """The step of a graph: what loss (a tensor) and the variables' updates behind
     targets (nodes) need. Control edges between devices would cost what no device's work
     is, so those that order nothing but the whole are left out, as are nodes of no
-    effect; the readers of a variable come before its updates by edges of their own.
-    A reader elsewhere has the old value in any case: an update of a tensor that others
-    hold makes a new one."""
+    effect. What reads or writes a variable keeps the graph's order by edges of its own;
+    where the graph has none, readers come before updates. A reader of the value
+    elsewhere has the old one in any case: an update of a tensor that others hold makes a
+    new one. A loop, a conditional or a call is one op, whose functions come along."""
     node = {n.name: n for n in graph.node}
-    seen: set[str] = set()
-    todo = [source(loss), *targets]
-    while todo:
-        k = todo.pop()
-        if k not in seen:
-            seen.add(k)
-            todo += [source(i) for i in node[k].input]
-    updates = [n.name for n in graph.node if n.name in seen and _UPDATE.match(n.op)]
+    library = {f.signature.name: f for f in graph.library.function}
+    inner = {n.name: _functions(n, library) for n in graph.node if n.op in _RUNS}
+    seen = _closure([source(loss), *targets], {k: [source(i) for i in n.input] for k, n in node.items()})
+    handles = {n.name for n in graph.node if n.op == "VarHandleOp"}
+
+    def writes(n: Any) -> bool:
+        if n.name in inner:
+            return any(source(i) in handles for i in n.input) and any(_UPDATE.match(x.op) for f in inner[n.name] for x in library[f].node_def)
+        return bool(_UPDATE.match(n.op))
+
+    updates = [n.name for n in graph.node if n.name in seen and writes(n)]
     group = dict(zip(node, _groups(list(node.values()))))
-    needed: set[str] = set()
-    todo = [source(loss), *updates]
-    inputs: dict[str, list[str]] = {}
-    while todo:
-        k = todo.pop()
-        if k in needed:
-            continue
-        needed.add(k)
-        n = node[k]
-        if n.op in _CALLS:
-            raise CaptureError(f"node {k} ({n.op}): loops and calls are not captured; unroll the loop, and write the step as plain operators")
-        inputs[k] = [i for i in n.input if not i.startswith("^") or group[k] and group[k] == group[source(i)]]
-        todo += [source(i) for i in inputs[k]]
-    _order_readers(node, needed, updates, inputs)
+    kept = {k: [i for i in node[k].input if not i.startswith("^") or group[k] and group[k] == group[source(i)]] for k in seen}
+    needed = _closure([source(loss), *updates], {k: [source(i) for i in v] for k, v in kept.items()})
+    for k in [n.name for n in graph.node if n.name in needed]:
+        _refuse(node[k], inner.get(k))
+    names = [n.name for n in graph.node if n.name in needed]
+    inputs = {k: kept[k] for k in names}
+    _keep_order(node, [n.name for n in graph.node if n.name in seen], handles, updates, inputs)
+    _order_readers(node, names, updates, inputs)
     step = v1.GraphDef(versions=graph.versions)
-    for k in _order([n.name for n in graph.node if n.name in needed], inputs):
+    for k in _order(names, inputs):
         n = step.node.add()
         n.CopyFrom(node[k])
         del n.input[:]
         n.input.extend(inputs[k])
         n.device = ""
-        kept = [c for c in n.attr["_class"].list.s if c.decode().removeprefix("loc:@") in needed] if "_class" in n.attr else []
+        same = [c for c in n.attr["_class"].list.s if c.decode().removeprefix("loc:@") in needed] if "_class" in n.attr else []
         if "_class" in n.attr:
             del n.attr["_class"].list.s[:]
-            n.attr["_class"].list.s.extend(kept)
-            if not kept:
+            n.attr["_class"].list.s.extend(same)
+            if not same:
                 del n.attr["_class"]
         if n.op == "VarHandleOp":
             n.attr["shared_name"].s = k.encode()
             n.attr["container"].s = b""
+        if k in inner:
+            n.attr["_noinline"].b = True  # placer has it as one op too
+            n.attr["_lower_using_switch_merge"].b = False
+    carried = {f for k in names for f in inner.get(k, ())}
+    step.library.function.extend(f for f in graph.library.function if f.signature.name in carried)
+    step.library.gradient.extend(g for g in graph.library.gradient if g.function_name in carried and g.gradient_func in carried)
     missing = [k for k in needed if node[k].op == "VarHandleOp" and k not in values]
     if missing:
         raise CaptureError(f"variable {missing[0]} has no value")
     return Step(name, step, loss, updates, {k: values[k] for k in values if k in needed})
+
+
+def _functions(n: Any, library: dict[str, Any]) -> list[str]:
+    """The functions of the library that n runs, and those that these run."""
+    found: dict[str, None] = {}
+    todo = [n]
+    while todo:
+        x = todo.pop()
+        names = [x.op] + [f.name for a in x.attr.values() for f in ([a.func] if a.HasField("func") else a.list.func)]
+        for f in names:
+            if f in library and f not in found:
+                found[f] = None
+                todo.extend(library[f].node_def)
+    return list(found)
+
+
+def _refuse(n: Any, runs: list[str] | None) -> None:
+    """Raises CaptureError where n is nothing that a step on its own could have."""
+    for operator, why in _ELSEWHERE.items():
+        if re.fullmatch(operator, n.op):
+            raise CaptureError(f"node {n.name} ({n.op}): {why}")
+    if runs is None and any(a.HasField("func") for a in n.attr.values()):
+        raise CaptureError(f"node {n.name} ({n.op}): it runs a function in a way that is not captured; write it as plain operators")
+
+
+def _closure(start: list[str], before: dict[str, list[str]]) -> set[str]:
+    seen: set[str] = set()
+    todo = list(start)
+    while todo:
+        k = todo.pop()
+        if k not in seen:
+            seen.add(k)
+            todo += before[k]
+    return seen
 
 
 def _groups(nodes: list[Any]) -> list[int]:
@@ -126,50 +174,83 @@ def _groups(nodes: list[Any]) -> list[int]:
     return [number.setdefault(find(n.name), len(number) + 1) if size[find(n.name)] > 1 else 0 for n in nodes]
 
 
-def _order_readers(node: dict[str, Any], needed: set[str], updates: list[str], inputs: dict[str, list[str]]) -> None:
-    """Adds the control edges from a variable's readers to its updates."""
-    users: dict[str, list[str]] = collections.defaultdict(list)
+def _behind(names: list[str], inputs: dict[str, list[str]], bit: dict[str, int]) -> dict[str, int]:
+    """Of each node the updates that come before it, a bit each."""
+    found: dict[str, int] = {}
+    for k in _order(names, inputs):
+        mask = 0
+        for i in inputs[k]:
+            mask |= found[source(i)] | bit.get(source(i), 0)
+        found[k] = mask
+    return found
+
+
+def _keep_order(node: dict[str, Any], seen: list[str], handles: set[str], updates: list[str], inputs: dict[str, list[str]]) -> None:
+    """Adds control edges from a variable's updates to what comes behind them in the whole
+    graph and uses the variable too, where what is left of the edges does not say so."""
+    bit = {u: 1 << i for i, u in enumerate(updates)}
+    whole = _behind(seen, {k: list(node[k].input) for k in seen}, bit)
+    have = _behind(list(inputs), inputs, bit)
+    uses: dict[str, list[str]] = collections.defaultdict(list)
     for k in inputs:
+        for h in {source(i) for i in node[k].input if not i.startswith("^")} & handles:
+            uses[h].append(k)
+    for u in updates:
+        for h in {source(i) for i in node[u].input if not i.startswith("^")} & handles:
+            for k in uses[h]:
+                if whole[k] & ~have[k] & bit[u] and "^" + u not in inputs[k]:
+                    inputs[k] = [*inputs[k], "^" + u]
+
+
+def _order_readers(node: dict[str, Any], names: list[str], updates: list[str], inputs: dict[str, list[str]]) -> None:
+    """Adds the control edges from a variable's readers to its updates, where nothing says
+    which comes first. All agree with one order of the nodes, so they close no cycle."""
+    users: dict[str, list[str]] = collections.defaultdict(list)
+    for k in names:
         for i in inputs[k]:
             users[source(i)].append(k)
+    last = set(updates)
+    bit = {u: 1 << i for i, u in enumerate(updates)}
+    order = _order(names, inputs, last)
+    place = {k: i for i, k in enumerate(order)}
+    reach: dict[str, int] = {}
+    for k in reversed(order):
+        mask = 0
+        for x in users[k]:
+            mask |= reach[x] | bit.get(x, 0)
+        reach[k] = mask
     for u in updates:
-        before, after = _reach([u], lambda k: [source(i) for i in inputs[k]]), _reach([u], lambda k: users[k])
-        handle = source(node[u].input[0])
-        readers = [k for k in users[handle] if k not in updates]
+        readers = [k for i in node[u].input if node[source(i)].op == "VarHandleOp" for k in users[source(i)] if k not in last]
         for k in list(readers):
             if node[k].op == "ReadVariableOp":
                 reads = [x for x in users[k] if x != u]
                 readers += [y for x in reads for y in ([x] if node[x].op != "Identity" else [x, *users[x]])]
         for k in dict.fromkeys(readers):
-            if k not in before and k not in after and k not in updates:
-                inputs[u].append("^" + k)
-                users[k].append(u)
+            if place[k] < place[u] and not reach[k] & bit[u] and k not in last:
+                inputs[u] = [*inputs[u], "^" + k]
 
 
-def _reach(start: list[str], next_of: Any) -> set[str]:
-    found: set[str] = set()
-    todo = list(start)
-    while todo:
-        for k in next_of(todo.pop()):
-            if k not in found:
-                found.add(k)
-                todo.append(k)
-    return found
-
-
-def _order(names: list[str], inputs: dict[str, list[str]]) -> list[str]:
-    """The topological order that placer's importer gives: as nodes become ready."""
+def _order(names: list[str], inputs: dict[str, list[str]], last: Collection[str] = ()) -> list[str]:
+    """The topological order that placer's importer gives: as nodes become ready. Those of
+    last wait until nothing else is ready."""
     waits = {k: len(inputs[k]) for k in names}
     users: dict[str, list[str]] = collections.defaultdict(list)
     for k in names:
         for i in inputs[k]:
             users[source(i)].append(k)
-    order = [k for k in names if not waits[k]]
-    for k in order:
+    order: list[str] = []
+    ready = collections.deque(k for k in names if not waits[k])
+    late: collections.deque[str] = collections.deque()
+    while ready or late:
+        k = (ready or late).popleft()
+        if k in last and ready:
+            late.append(k)
+            continue
+        order.append(k)
         for u in users[k]:
             waits[u] -= 1
             if not waits[u]:
-                order.append(u)
+                ready.append(u)
     if len(order) < len(names):
         raise CaptureError(f"node {next(k for k in names if waits[k])} is on a cycle")
     return order

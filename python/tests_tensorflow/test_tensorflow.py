@@ -138,17 +138,6 @@ def test_errors_of_the_function_are_told() -> None:
         capture.capture(fails, "fails")
 
 
-def test_loops_are_refused() -> None:
-    def loop() -> Any:
-        w = v1.get_variable("w", initializer=np.ones(2, "f"))
-        y = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * w), (0, tf.ones(2)))[1]
-        loss = tf.reduce_sum(y)
-        return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-
-    with pytest.raises(CaptureError, match="unroll"):
-        capture.capture(loop, "loop")
-
-
 def test_refused(lstm: step.Step) -> None:
     n = len(lstm.graph.node)
     with pytest.raises(FormatError, match=f"{n - 1} ops"):
