@@ -62,11 +62,15 @@ repro-pytorch: ## PyTorch steps by the searched plan and by the layer-per-device
 	$(MAKE) test-torch-accuracy ACCURACY_OUT=$(CURDIR)/experiments/pytorch/accuracy.jsonl.new
 	mv experiments/pytorch/accuracy.jsonl.new experiments/pytorch/accuracy.jsonl
 
-.PHONY: test-tensorflow repro-tensorflow repro-virtual
+.PHONY: test-tensorflow test-tensorflow-libraries repro-tensorflow repro-virtual
 test-tensorflow: ## the TensorFlow package with real TensorFlow, which is installed beside the tree where there is none (1 GB)
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer python/ci_tensorflow.sh
 	PYTHONPATH=$(CURDIR)/python PLACER_TENSORFLOW_PYTHON=$$(python/install_tensorflow.sh) $(GO) test -count=1 -run TensorFlowReal ./internal/cli
+
+test-tensorflow-libraries: ## models of keras.applications and keras-hub, Keras's layers and optimizers, trained by captured steps beside plain TensorFlow; keras-hub is installed beside the tree where it is not (33 MB)
+	$(GO) build -o bin/placer ./cmd/placer
+	libraries=$$(python/install_tensorflow_libraries.sh) && python=$$(python/install_tensorflow.sh) && $$python -m pip install --quiet --disable-pip-version-check 'pytest>=7' && cd python && PLACER=$(CURDIR)/bin/placer PYTHONPATH=.:$$libraries $$python -m pytest -q tests_tensorflow_libraries
 
 MODELS ?= lstm inception
 repro-tensorflow: ## TensorFlow steps of an LSTM and a convolutional net (MODELS=), 18 placements each, predicted and measured, into experiments/tensorflow; two quiet cores, minutes
