@@ -20,8 +20,14 @@ func (imp *importer) trained(n *nodepb.NodeDef) bool {
 	if shared := string(n.Attr["shared_name"].GetS()); shared != "" {
 		name = shared
 	}
-	if said, ok := imp.file.trainable[name]; ok {
-		return said
+	bare := name // what savers name anew gets a number
+	if i := strings.LastIndex(name, "_"); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
+		bare = name[:i]
+	}
+	for _, k := range []string{name, bare} {
+		if said, ok := imp.file.trainable[k]; ok {
+			return said
+		}
 	}
 	return !isSlot(name)
 }

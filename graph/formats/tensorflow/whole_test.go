@@ -95,9 +95,9 @@ func TestSignatures(t *testing.T) {
 	weight := func(name string) string {
 		return node(name, "VarHandleOp", nil, "dtype", float, "shape", dims(4, 4), "shared_name", `s: "`+name+`"`) + node(name+"/Read", "ReadVariableOp", []string{name}, "dtype", float)
 	}
-	nodes := weight("w") + weight("mean") + weight("other") + holder("x", 2, 4)
+	nodes := weight("w") + weight("mean_1") + weight("other") + holder("x", 2, 4)
 	for _, s := range []string{"serve", "serving_default"} {
-		nodes += node(s, "MatMul", []string{"x", "w/Read"}, "T", float) + node(s+"/out", "AddV2", []string{s, "mean/Read"}, "T", float)
+		nodes += node(s, "MatMul", []string{"x", "w/Read"}, "T", float) + node(s+"/out", "AddV2", []string{s, "mean_1/Read"}, "T", float)
 	}
 	signature := func(name string) string {
 		return `signature_def { key: "` + name + `" value { outputs { key: "y" value { name: "` + name + `/out:0" } } } }` + "\n"
