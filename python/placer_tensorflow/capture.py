@@ -85,7 +85,12 @@ def _of_keras(name: str, model: Any, loss: Any, batch: Any, optimizer: Any) -> S
         optimizer.apply(tape.gradient(high, model.trainable_variables), model.trainable_variables)
         return value
 
-    return _of_function(name, step, (), [*model.variables, *optimizer.variables])
+    made = _of_function(name, step, (), [*model.variables, *optimizer.variables])
+    trained = {v.path for v in model.trainable_variables}
+    for n in made.graph.node:
+        if n.op == "VarHandleOp":
+            n.attr["_trainable"].b = n.name in trained
+    return made
 
 
 def _of_function(name: str, step: Any, batch: Any, variables: Any = ()) -> Step:
