@@ -86,7 +86,7 @@ def test_mixed_precision(policy: str, tmp_path: Any) -> None:
     before = K.config.dtype_policy()
     try:
         K.config.set_dtype_policy(policy)
-        s = agree(chain(PICTURES, lambda: [L.Conv2D(8, 3), L.BatchNormalization(), L.ReLU(), L.Flatten(), L.Dense(16, "relu")]), policy, tmp_path, rounding=0.03)
+        s = agree(chain(PICTURES, lambda: [L.Conv2D(8, 3, use_bias=False), L.BatchNormalization(), L.ReLU(), L.Flatten(), L.Dense(16, "relu")]), policy, tmp_path, rounding=0.03)
     finally:
         K.config.set_dtype_policy(before)
     half = {"mixed_bfloat16": tf.bfloat16, "mixed_float16": tf.float16}[policy].as_datatype_enum
