@@ -18,9 +18,12 @@ import (
 )
 
 // small is the problem of a decoder of n layers on so many GPUs, by the largest load.
-func small(t *testing.T, n, gpus int) *problem.Problem {
+func small(t *testing.T, n, gpus int) *problem.Problem { return tiny(t, n, 512, gpus) }
+
+// tiny is small with an output of so many words.
+func tiny(t *testing.T, n, vocab, gpus int) *problem.Problem {
 	t.Helper()
-	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 512}`, n), "tiny", map[string]int64{"batch": 4, "seq": 64})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": %d}`, n, vocab), "tiny", map[string]int64{"batch": 4, "seq": 64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +218,7 @@ func TestSearch(t *testing.T) {
 func TestSearchOutputAlone(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		vocab  int64
+		vocab  int
 		llama  string // ends so
 		legal  int    // splits of embedding, four layers, norm and head on three GPUs in a row
 		always bool   // the output is with the last layer
@@ -224,15 +227,8 @@ func TestSearchOutputAlone(t *testing.T) {
 		{"llama.cpp", 512, "", 11, true},
 		{"vllm", 1 << 20, "", 7, true},
 	} {
-		d := &workloads.Decoder{Layers: 4, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, FFN: 512, Vocab: c.vocab}
-		g, err := d.Step("tiny", workloads.Serving{Batch: 4, Seq: 64})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := problem.New(problem.Source{Graph: g}, decoder(t, 1, 3).Machine, problem.Options{Objective: plan.Throughput})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := tiny(t, 4, c.vocab, 3)
+		g := p.Graph
 		target, err := formats.Find(c.name)
 		if err != nil {
 			t.Fatal(err)
