@@ -262,7 +262,8 @@ func (e *emitter) parameters(kind task, unit int32) []graph.TensorID {
 	return e.reads[kind][unit]
 }
 
-// gatherUpdated makes parameters whole again whose shares the replicas have updated.
+// gatherUpdated makes parameters whole again whose shares the replicas have updated. What
+// nothing updates, as in inference, every replica has whole.
 func (e *emitter) gatherUpdated() {
 	if e.s.Data == 1 || e.s.Sharding == Replicated || e.s.Sharding == ShardAll {
 		return
@@ -295,11 +296,14 @@ func (e *emitter) gatherUpdated() {
 			if o := e.g.Op(i); o.Params == 0 || int(e.step.Chunk[i])%e.s.Pipeline != stage {
 				continue
 			}
-			t := first(e.g, i)
+			t, updates := first(e.g, i), len(open.ops)
 			for _, u := range e.g.Consumers(t) {
 				if o := e.g.Op(u); o.Phase == graph.Update && (o.Kind.Class() == graph.ClassUpdate || o.Kind == "ScatterSub") { // which sparse SGD is
 					open.ops = append(open.ops, u)
 				}
+			}
+			if len(open.ops) == updates {
+				continue
 			}
 			open.bytes += e.gradientBytes(t)
 			if open.bytes >= e.s.Bucket {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"placer/graph"
+	"placer/graph/formats/decoder"
 	"placer/graph/strategy"
 	"placer/hw"
 	"placer/units"
@@ -236,5 +237,38 @@ func TestGatherFollowsTheUpdate(t *testing.T) {
 	}
 	if sparse == 0 {
 		t.Error("no table's rows are updated")
+	}
+}
+
+// TestNothingToGather: what nothing updates, as in inference, is whole on every replica: a step
+// takes as long under ZeRO 1 and 2 as under data parallelism, and as much is sent.
+func TestNothingToGather(t *testing.T) {
+	_, j := models8(t, small[0])
+	x := newModels(func(batch int64) (*graph.Graph, error) {
+		const config = `{"model_type": "mixtral", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 512, "num_local_experts": 4}`
+		step, err := decoder.ImportConfig([]byte(config), "mixture", map[string]int64{"batch": batch, "seq": 64})
+		if err != nil {
+			return nil, err
+		}
+		return step.Graph, nil
+	}, 16)
+	for _, mesh := range []strategy.Mesh{{Data: 8, Pipeline: 1, Tensor: 1}, {Data: 2, Pipeline: 2, Tensor: 2}} {
+		var want *Result
+		for _, sharding := range []strategy.Sharding{strategy.Replicated, strategy.ShardOptimizer, strategy.ShardGradients} {
+			step, err := x.step(j, strategy.Strategy{Mesh: mesh, Sharding: sharding, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := j.Run(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = r
+			}
+			if r.Seconds != want.Seconds || r.Traffic != want.Traffic {
+				t.Errorf("%v: %.6g s and %v sent, want %.6g s and %v", step.Strategy, r.Seconds, r.Traffic, want.Seconds, want.Traffic)
+			}
+		}
 	}
 }
