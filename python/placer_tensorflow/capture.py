@@ -85,16 +85,13 @@ def _of_keras(name: str, model: Any, loss: Any, batch: Any, optimizer: Any) -> S
         optimizer.apply(tape.gradient(high, model.trainable_variables), model.trainable_variables)
         return value
 
-    made = _of_function(name, step, (), [*model.variables, *optimizer.variables])
-    trained = {v.path for v in model.trainable_variables}
-    for n in made.graph.node:
-        if n.op == "VarHandleOp":
-            n.attr["_trainable"].b = n.name in trained
-    return made
+    return _of_function(name, step, (), [*model.variables, *optimizer.variables], model.trainable_variables)
 
 
-def _of_function(name: str, step: Any, batch: Any, variables: Any = ()) -> Step:
-    """variables: of Keras, whose names say more than those of the function's captures."""
+def _of_function(name: str, step: Any, batch: Any, variables: Any = (), trained: Any = None) -> Step:
+    """variables: of Keras, whose names say more than those of the function's captures;
+    trained: those of them that are; without it each variable says so itself."""
+    weights = None if trained is None else {id(v.value.handle) for v in trained if hasattr(v.value, "handle")}
     arguments = _tensors(tuple(batch) if isinstance(batch, (tuple, list)) else (batch,))
     function = step if hasattr(step, "get_concrete_function") else tf.function(step, autograph=True)
     try:
@@ -122,7 +119,7 @@ def _of_function(name: str, step: Any, batch: Any, variables: Any = ()) -> Step:
             n.attr["dtype"].type = v.dtype.as_datatype_enum
             n.attr["shape"].shape.CopyFrom(v.shape.as_proto())
             n.attr["_output_shapes"].list.shape.add()
-            n.attr["_trainable"].b = bool(v.trainable)
+            n.attr["_trainable"].b = bool(v.trainable) if weights is None else id(t) in weights
         elif t.dtype in (tf.resource, tf.variant):
             raise CaptureError(f"node {n.name} is a resource that is no variable: a step has variables and tensors alone; read tables, datasets and iterators before it")
         else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorflow.python.framework import function_def_to_graph
+from .runtime import tf, v1  # first: it sets what TensorFlow reads when it is imported
 
-from .runtime import tf, v1
+from tensorflow.python.framework import function_def_to_graph  # isort: skip  # noqa: E402
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,13 @@ def test_dropout_is_equal() -> None:
     s = capture.capture(dropped, "dropped")
     doc = measure.Meter(s).measure(scattered(s, 1), measure.Options(steps=2, repeats=1, brief=True))
     assert doc["equal"] is True
+
+
+def test_settings_come_before_tensorflow() -> None:
+    """oneDNN's rewriting of graphs closes cycles with the chains of a plan, and a step then waits forever."""
+    code = "import sys; sys.modules['tensorflow'] = None\ntry:\n    import placer_tensorflow.capture\nexcept ImportError: pass\nimport os; print(os.environ.get('TF_ENABLE_ONEDNN_OPTS'))"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
+    assert subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout.strip() == "0"
 
 
 def test_order_is_kept(lstm: step.Step) -> None:

@@ -71,7 +71,8 @@ def agree(build: Callable[[], Any], name: str, folder: Any, rounding: float = 1e
     rounding and ten times that. Parameters and products are compared with counts of their own."""
     s, made = captured(build, name)
     model = made[0]
-    parameters = sum(int(np.prod(v.shape)) for v in model.trainable_variables if v.path in s.values)
+    used = {k.removesuffix("_variable") for k in s.values}  # two variables of one name: one has it so
+    parameters = sum(int(np.prod(v.shape)) for v in model.trainable_variables if v.path in used)
     one = results(s, schedule.single(schedule.ops(s)))
     placements = [scattered(s)]
     if os.environ.get("PLACER"):
