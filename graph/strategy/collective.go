@@ -16,13 +16,13 @@ type member struct {
 }
 
 // collective emits c among members and returns the op of each whose end is the
-// collective's end there. Where the step is folded there is one member, which stands for
-// all.
+// collective's end there: the last of a ring, or one that stands for the collective. Where
+// the step is folded there is one member, which stands for all.
 func (e *emitter) collective(c Collective, label string, members []member) []graph.OpID {
 	index := int32(len(e.step.Collectives))
 	e.step.Collectives = append(e.step.Collectives, c)
 	name := fmt.Sprintf("%v_%d/%s", c.Kind, index, label)
-	if e.step.Folded || c.Ranks == 1 {
+	if e.step.Folded || c.Ranks == 1 || e.one != nil && e.one(c) {
 		ends := make([]graph.OpID, len(members))
 		for k, m := range members {
 			o := graph.Op{Name: fmt.Sprintf("%s/%d", name, m.rank), Kind: graph.Kind(c.Kind.String()), Phase: graph.Backward, Forward: graph.None}

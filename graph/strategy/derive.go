@@ -14,6 +14,9 @@ type Options struct {
 	Bounds []int
 	// Fold emits the ranks of replica 0 and part 0 alone; see Step.Folded.
 	Fold bool
+	// One reports that an op of each rank stands for a collective where the step is not folded
+	// either; nil: for none. Such ops do not wait for one another: ranks are alike.
+	One func(Collective) bool
 }
 
 // Derive returns the step of m under s, whose stages are cut at the bounds of opt among
@@ -37,6 +40,7 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 		data:     s.Data,
 		tensor:   s.Tensor,
 		gradient: map[graph.TensorID]int{},
+		one:      opt.One,
 	}
 	if opt.Fold {
 		e.data, e.tensor = 1, 1
@@ -82,7 +86,8 @@ type emitter struct {
 	m     *Model
 	g     *graph.Graph
 	s     Strategy
-	split *Split // nil without tensor parallelism
+	split *Split                // nil without tensor parallelism
+	one   func(Collective) bool // Options.One
 	b     *graph.Builder
 	step  *Step
 	block []int32

@@ -29,7 +29,8 @@
 // Collectives are rings: 2(D-1) steps in which each rank sends a D-th to the next (all-reduce),
 // or D-1 steps (reduce-scatter, all-gather). Every step is a transfer between two ranks'
 // streams. Where all ranks of a group do the same, Derive can emit one of them (Fold), with one
-// op in place of each ring, so that the graph of a strategy on 8 devices is as large as on 1.
+// op in place of each ring, so that the graph of a strategy on 8 devices is as large as on 1; and
+// an op of each rank may stand for a collective that is no ring (Options.One).
 //
 // Letters: N ops, D replicas, P stages, T tensor-parallel ranks, M micro-batches, V chunks
 // of a stage.

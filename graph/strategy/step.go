@@ -18,8 +18,8 @@ type Step struct {
 	// communication; Micro is its micro-batch, -1 for what is there once.
 	From  []graph.OpID
 	Micro []int32
-	// Collectives are those of the step; Collective is that of an op that stands for a whole ring, [N'],
-	// -1 for others. Only folded steps have such ops.
+	// Collectives are those of the step; Collective is that of an op that stands for its rank's whole
+	// part in it, [N'], -1 for others. Folded steps have only such ops, others where Options.One says so.
 	Collectives []Collective
 	Collective  []int32
 	// Folded says that the ranks of replica 0 and part 0 alone are there.

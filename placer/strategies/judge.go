@@ -64,10 +64,10 @@ func (j *Judge) Folds() bool { return j.fold }
 
 // costs are the op times of a step.
 type costs struct {
-	step *strategy.Step
-	ops  *roofline.Model
-	n    int // devices
-	ring []float64
+	step    *strategy.Step
+	ops     *roofline.Model
+	n       int       // devices
+	seconds []float64 // of collectives that one op of a rank stands for
 }
 
 // Parts implements sim.KernelCostModel. Communication is never fused.
@@ -81,7 +81,7 @@ func (c *costs) Parts(op graph.OpID, device int) fuse.Parts {
 // OpSeconds implements sim.CostModel.
 func (c *costs) OpSeconds(op graph.OpID, device int) units.Seconds {
 	if k := c.step.Collective[op]; k >= 0 {
-		return units.Seconds(c.ring[k])
+		return units.Seconds(c.seconds[k])
 	}
 	if c.step.Stream[op] || device >= c.n {
 		return roofline.InPlace
@@ -123,10 +123,10 @@ func (j *Judge) Simulator(x *strategy.Step) (*sim.Simulator, plan.Decision, erro
 	if err != nil {
 		return nil, plan.Decision{}, err
 	}
-	c := &costs{step: x, ops: ops, n: n, ring: make([]float64, len(x.Collectives))}
-	if x.Folded {
-		for k, v := range x.Collectives {
-			if c.ring[k], err = j.ringSeconds(x.Strategy.Mesh, v); err != nil {
+	c := &costs{step: x, ops: ops, n: n, seconds: make([]float64, len(x.Collectives))}
+	for _, k := range x.Collective {
+		if k >= 0 && c.seconds[k] == 0 {
+			if c.seconds[k], err = j.collectiveSeconds(x.Strategy.Mesh, x.Collectives[k]); err != nil {
 				return nil, plan.Decision{}, err
 			}
 		}
@@ -209,35 +209,8 @@ func traffic(x *strategy.Step, device []uint8, n int) (b units.Bytes) {
 			}
 		}
 	}
-	if !x.Folded {
-		return b
+	if x.Folded {
+		b *= units.Bytes(x.Strategy.Data * x.Strategy.Tensor)
 	}
-	m := x.Strategy.Mesh
-	b *= units.Bytes(m.Data * m.Tensor)
-	for _, c := range x.Collectives { // one stands for those of all groups of its stage
-		b += c.Sent() * units.Bytes(m.Data*m.Tensor)
-	}
-	return b
-}
-
-// ringSeconds returns how long the rings of c take when all groups of a stage run one at
-// once.
-func (j *Judge) ringSeconds(m strategy.Mesh, c strategy.Collective) (float64, error) {
-	key := ringKey{m, c}
-	if s, ok := j.rings[key]; ok {
-		return s, nil
-	}
-	if c.Ranks == 1 {
-		return float64(roofline.InPlace), nil
-	}
-	x, err := strategy.Rings(c, m.Groups(c.Axis, c.Stage))
-	if err != nil {
-		return 0, err
-	}
-	s, d, err := j.Simulator(x)
-	if err != nil {
-		return 0, err
-	}
-	j.rings[key] = s.Evaluate(d).Value
-	return j.rings[key], nil
+	return b + sent(x)
 }

@@ -1,6 +1,8 @@
 package strategies
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -148,7 +150,18 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 	if err != nil {
 		return nil, err
 	}
-	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: fold})
+	return j.emit(m, blocks, s, bounds, fold)
+}
+
+// emit returns the step of m, cut at the bounds.
+func (j *Judge) emit(m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {
+	var failed error
+	step, err := strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: fold, One: func(c strategy.Collective) bool {
+		quicker, err := j.flagged(s.Mesh, c)
+		failed = errors.Join(failed, err)
+		return quicker
+	}})
+	return step, cmp.Or(failed, err)
 }
 
 // roomy returns the step of s whose stages are cut by time alone, nil where the cut is the
@@ -170,7 +183,7 @@ func (x *models) roomy(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
 	if err != nil || slices.Equal(tight, bounds) {
 		return nil, err
 	}
-	return strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: x.folds(j, s)})
+	return j.emit(m, blocks, s, bounds, x.folds(j, s))
 }
 
 // cut returns the cuts of s's chunks that take least time and fit.

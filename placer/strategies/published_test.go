@@ -15,10 +15,9 @@ import (
 	"placer/units"
 )
 
-// TestMeasuredAllReduce compares rings on a DGX A100 with measured ones (Vidur's
+// TestMeasuredAllReduce compares all-reduces on a DGX A100 with measured ones (Vidur's
 // net_a100_dgx_all_reduce, NCCL on 2, 4 and 8 GPUs of one host, sizes as bytes). The figures of the machine
-// come from its send_recv alone. Below 8 MB NCCL takes other algorithms than rings: those sizes are
-// told of and held to nothing.
+// come from its send_recv alone, what small tensors take besides from NCCL's own model.
 func TestMeasuredAllReduce(t *testing.T) {
 	file, err := os.Open(filepath.Join(published.Folder(t, "gpu-perf-data"), "vidur/net_a100_dgx_all_reduce.csv.gz"))
 	if err != nil {
@@ -63,7 +62,7 @@ func TestMeasuredAllReduce(t *testing.T) {
 			if int(number(row, "num_workers")) != d || int(number(row, "devices_per_node")) != d || size < ranges[0].from {
 				continue
 			}
-			got, err := j.ringSeconds(strategy.Mesh{Data: d, Pipeline: 1, Tensor: 1}, strategy.Collective{Kind: strategy.AllReduce, Bytes: units.Bytes(size), Ranks: d})
+			got, err := j.collectiveSeconds(strategy.Mesh{Data: d, Pipeline: 1, Tensor: 1}, strategy.Collective{Kind: strategy.AllReduce, Bytes: units.Bytes(size), Ranks: d})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,9 +79,10 @@ func TestMeasuredAllReduce(t *testing.T) {
 			}
 			t.Logf("%d GPUs: %d sizes from %.1f to %.1f MB, mean error %.1f%%, bias %+.1f%%", d, r.n, r.from/1e6, r.to/1e6, 100*r.sum/float64(r.n), 100*r.bias/float64(r.n))
 		}
-		held := ranges[len(ranges)-1]
-		if limit := map[int]float64{2: 0.35, 4: 0.2, 8: 0.2}[d]; held.sum/float64(held.n) > limit {
-			t.Errorf("%d GPUs: mean error %.1f%%, want at most %.0f%%", d, 100*held.sum/float64(held.n), 100*limit)
+		for k, limit := range map[int]map[int]float64{2: {0: 0.5, 1: 0.4, 5: 0.35}, 4: {0: 0.45, 1: 0.2, 5: 0.2}, 8: {0: 0.35, 1: 0.3, 5: 0.2}}[d] {
+			if r := ranges[k]; r.sum/float64(r.n) > limit {
+				t.Errorf("%d GPUs from %.1f to %.1f MB: mean error %.1f%%, want at most %.0f%%", d, r.from/1e6, r.to/1e6, 100*r.sum/float64(r.n), 100*limit)
+			}
 		}
 	}
 }
