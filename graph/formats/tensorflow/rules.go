@@ -155,7 +155,9 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 		}
 	case "Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "ArgMax", "ArgMin":
 		keep := flag(n, "keep_dims") == 1 || flag(n, "keepdims") == 1
-		set(reduced(x, valueOf(1), keep))
+		if set(reduced(x, valueOf(1), keep)); len(out.shape) == 0 && len(x) == 1 && out.shape != nil {
+			out.value = folded(n.Op, valueOf(0))
+		}
 	case "BiasAddGrad":
 		if len(x) > 0 {
 			set(x[len(x)-1:])
@@ -287,6 +289,9 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 		}
 		if ids := shapeOf(1); x != nil && ids != nil && axis >= 0 && axis < int64(len(x)) {
 			set(slices.Concat(x[:axis], ids, x[axis+1:]))
+			if len(x) == 1 {
+				out.value = gathered(valueOf(0), valueOf(1))
+			}
 		}
 	case "OneHot":
 		if v := valueOf(1); x != nil && len(v) == 1 && v[0] >= 0 {

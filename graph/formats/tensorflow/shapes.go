@@ -71,6 +71,34 @@ func arithmetic(op string, a, b []int64) []int64 {
 	return out
 }
 
+// folded returns the one number that a reduction makes of all of v.
+func folded(op string, v []int64) []int64 {
+	by, ok := map[string]string{"Prod": "Mul", "Sum": "Add", "Max": "Maximum", "Min": "Minimum"}[op]
+	if !ok || len(v) == 0 {
+		return nil
+	}
+	out := v[:1]
+	for _, x := range v[1:] {
+		out = arithmetic(by, out, []int64{x})
+	}
+	return out
+}
+
+// gathered returns the numbers of v at places at.
+func gathered(v, at []int64) []int64 {
+	if v == nil || at == nil {
+		return nil
+	}
+	out := make([]int64, len(at))
+	for k, i := range at {
+		if i < 0 || i >= int64(len(v)) {
+			return nil
+		}
+		out[k] = v[i]
+	}
+	return out
+}
+
 // reduced returns x without the axes, all of them where they are not known.
 func reduced(x, axes []int64, keep bool) []int64 {
 	if x == nil || axes == nil {

@@ -116,6 +116,46 @@ func sizes(name string, n ...int) string {
 
 // Operators whose products need an equation, a third dimension, channels one by one or
 // layers of a recurrent net.
+// dense is a product of [batch,seq,3] and [3,5] as tf.tensordot writes it, which computes the
+// rows of a matrix from the shape: dimensions are gathered and multiplied.
+func dense() string {
+	list := func(name string, n ...int) string {
+		values := ""
+		for _, x := range n {
+			values += fmt.Sprintf(" int_val: %d", x)
+		}
+		return node(name, "Const", nil, "dtype", ints, "value", fmt.Sprintf("tensor { dtype: DT_INT32 tensor_shape { dim { size: %d } }%s }", len(n), values))
+	}
+	zero := node("zero", "Const", nil, "dtype", ints, "value", "tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 }")
+	return node("x", "Placeholder", nil, "dtype", float, "shape", dims(-1, 7, 3)) + node("w", "VariableV2", nil, "dtype", float, "shape", dims(3, 5)) +
+		list("free", 0, 1) + list("last", 2) + list("first", 0) + list("columns", 5) + zero +
+		node("shape", "Shape", []string{"x"}, "T", float) +
+		node("kept", "GatherV2", []string{"shape", "free", "zero"}, "Tparams", ints) +
+		node("summed", "GatherV2", []string{"shape", "last", "zero"}, "Tparams", ints) +
+		node("rows", "Prod", []string{"kept", "first"}, "T", ints) +
+		node("depth", "Prod", []string{"summed", "first"}, "T", ints) +
+		node("matrix", "Pack", []string{"rows", "depth"}, "T", ints, "N", "i: 2") +
+		node("flat", "Reshape", []string{"x", "matrix"}, "T", float) +
+		node("product", "MatMul", []string{"flat", "w"}, "T", float) +
+		node("back", "ConcatV2", []string{"kept", "columns", "zero"}, "T", ints, "N", "i: 2") +
+		node("y", "Reshape", []string{"product", "back"}, "T", float)
+}
+
+func TestShapesThatAreComputed(t *testing.T) {
+	x, err := Import([]byte(dense()), "dense.pbtxt", map[string]int64{"batch": 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := x.Graph
+	if _, o := find(t, g, "product"); o.GEMM != (graph.GEMM{Batch: 1, M: 28, N: 5, K: 3}) {
+		t.Errorf("the product is %+v", o.GEMM)
+	}
+	i, _ := find(t, g, "y")
+	if k, _ := g.Outputs(i); g.Tensor(k).Bytes != 4*7*5*4 {
+		t.Errorf("the result has %v, want 560 B", g.Tensor(k).Bytes)
+	}
+}
+
 func TestProducts(t *testing.T) {
 	heads := holder("a", 2, 9, 64) + holder("w", 64, 4, 16)
 	lstm := holder("a", 10, 8, 32) + holder("h", 2, 8, 16) + holder("p", 1000)
