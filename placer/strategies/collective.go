@@ -59,10 +59,7 @@ func (j *Judge) flagged(m strategy.Mesh, c strategy.Collective) (bool, error) {
 // ring or in LL, whichever is quicker.
 func (j *Judge) collectiveSeconds(m strategy.Mesh, c strategy.Collective) (float64, error) {
 	ring, err := j.ringSeconds(m, c)
-	if err != nil || c.Ranks == 1 {
-		return ring, err
-	}
-	return min(ring, j.flaggedSeconds(c)), nil
+	return min(ring, j.flaggedSeconds(c)), err
 }
 
 // ringSeconds returns how long the rings of c take when all groups of a stage run one at
