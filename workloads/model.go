@@ -88,7 +88,7 @@ func buildInParts(m model, name string) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := strategy.NewModel(part, whole)
+	x, err := strategy.NewModel(part, whole, strategy.States(part, whole))
 	if err != nil {
 		return nil, err
 	}

@@ -12,14 +12,21 @@ import (
 type Model struct {
 	Micro, Whole *graph.Graph
 	once         []bool // [N] there once for a replica
+	// state says of each op, [N], that it holds something of the samples, such as keys and values
+	// of the tokens before: each micro-batch has its own.
+	state []bool
 }
 
-// NewModel reports where the graphs are not of the same ops.
-func NewModel(micro, whole *graph.Graph) (*Model, error) {
+// NewModel reports where the graphs are not of the same ops. state are the ops that States finds,
+// nil for none.
+func NewModel(micro, whole *graph.Graph, state []bool) (*Model, error) {
 	if micro.NumOps() != whole.NumOps() || micro.NumTensors() != whole.NumTensors() {
 		return nil, fmt.Errorf("graph %s: its ops depend on the batch: %d for a micro-batch, %d for the whole", micro.Name(), micro.NumOps(), whole.NumOps())
 	}
-	m := &Model{Micro: micro, Whole: whole, once: make([]bool, micro.NumOps())}
+	m := &Model{Micro: micro, Whole: whole, once: make([]bool, micro.NumOps()), state: state}
+	if state == nil {
+		m.state = make([]bool, micro.NumOps())
+	}
 	for i := range m.once {
 		a, b := micro.Op(graph.OpID(i)), whole.Op(graph.OpID(i))
 		if a.Kind != b.Kind || a.Phase != b.Phase || a.Params != b.Params || len(micro.Inputs(graph.OpID(i))) != len(whole.Inputs(graph.OpID(i))) {
@@ -31,12 +38,15 @@ func NewModel(micro, whole *graph.Graph) (*Model, error) {
 }
 
 // isOnce reports whether op i is there once, given what it reads: it updates, it holds
-// something, or it computes of such ops alone what no chance and no sample enters.
+// something that is no state, or it computes of such ops alone what no chance and no sample
+// enters.
 func (m *Model) isOnce(i graph.OpID) bool {
 	o := m.Micro.Op(i)
 	switch {
 	case o.Phase == graph.Update:
 		return true
+	case m.state[i]:
+		return false
 	case holds(o):
 		return true
 	case o.Kind.Class() == graph.ClassInput, strings.HasPrefix(string(o.Kind), "Random"), o.Kind == "Dropout", o.Kind == "Bernoulli":

@@ -149,7 +149,7 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 					width = gcd(width, g.Op(v).GEMM.K)
 					continue
 				}
-				if !s.local(v) || len(ops) > 4096 {
+				if !s.local(v) && !s.writes(v) || len(ops) > 4096 {
 					return false
 				}
 				ops = append(ops, v)
@@ -166,7 +166,7 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 	}
 	for _, v := range ops { // nothing comes from outside, and batched products divide
 		for _, t := range g.Inputs(v) {
-			if !inside[t] && !s.m.once[g.Tensor(t).Producer] {
+			if p := g.Tensor(t).Producer; !inside[t] && !s.m.once[p] && !s.m.state[p] {
 				return false
 			}
 		}
@@ -177,6 +177,7 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 	for _, v := range slices.Concat(open, ops, ends) {
 		closed[v], s.Shared[v] = true, true
 	}
+	s.states(ops, count)
 	for t := range inside {
 		s.Cut[t] = true
 	}
@@ -186,6 +187,34 @@ func (s *Split) try(open []graph.OpID, closed []bool) bool {
 	s.Blocks++
 	s.Width, s.Heads = gcd(s.Width, width), count
 	return true
+}
+
+// states cuts what ops of a block hold of the samples, [B,heads,...], if it has the block's
+// heads: keys and values that all heads read alike stay whole.
+func (s *Split) states(ops []graph.OpID, heads int64) {
+	g := s.m.Micro
+	for _, v := range ops {
+		for _, t := range g.Inputs(v) {
+			p, shape := g.Tensor(t).Producer, g.Tensor(t).Shape
+			if s.m.state[p] && heads > 0 && len(shape) > 2 && shape[1] >= heads && shape[1]%heads == 0 {
+				s.Shared[p], s.Cut[t] = true, true
+			}
+		}
+	}
+}
+
+// writes reports whether op i adds to what the samples hold.
+func (s *Split) writes(i graph.OpID) bool {
+	g := s.m.Micro
+	if g.Op(i).Kind.Class() != graph.ClassUpdate {
+		return false
+	}
+	for _, t := range g.Inputs(i) {
+		if s.m.state[g.Tensor(t).Producer] {
+			return true
+		}
+	}
+	return false
 }
 
 // heads returns how many parts the batched product of op i can be shared out in, 0 where it

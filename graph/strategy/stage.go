@@ -112,7 +112,26 @@ func (b *Blocks) settle() {
 			b.of[i] = k
 		}
 	}
+	for i := range graph.OpID(g.NumOps()) {
+		if m.state[i] {
+			b.of[i] = b.reader(i)
+		}
+	}
 	b.settleOnce()
+}
+
+// reader returns the first block in which an op of a pass reads op i.
+func (b *Blocks) reader(i graph.OpID) int32 {
+	g, at := b.m.Micro, b.of[i]
+	t, end := g.Outputs(i)
+	for first := true; t < end; t++ {
+		for _, v := range g.Consumers(t) {
+			if first || b.of[v] < at {
+				at, first = b.of[v], false
+			}
+		}
+	}
+	return at
 }
 
 // settleOnce places what is there once: groups and holders with their first reader in
@@ -207,9 +226,9 @@ type Loads struct {
 	Resident, Retained []units.Bytes
 }
 
-// Loads adds up the blocks. seconds, [P][N], are the times of the micro-batch's ops on the
-// device of each stage.
-func (b *Blocks) Loads(seconds [][]float64) Loads {
+// Loads adds up the blocks of a step of micro micro-batches. seconds, [P][N], are the times of
+// the micro-batch's ops on the device of each stage.
+func (b *Blocks) Loads(seconds [][]float64, micro int) Loads {
 	g := b.m.Micro
 	l := Loads{Seconds: make([][]float64, len(seconds)), Resident: make([]units.Bytes, b.n), Retained: make([]units.Bytes, b.n)}
 	for s := range seconds {
@@ -217,10 +236,11 @@ func (b *Blocks) Loads(seconds [][]float64) Loads {
 	}
 	for i := range graph.OpID(g.NumOps()) {
 		k := b.of[i]
-		l.Resident[k] += g.Op(i).Resident
 		if b.m.once[i] {
+			l.Resident[k] += g.Op(i).Resident
 			continue
 		}
+		l.Resident[k] += units.Bytes(micro) * g.Op(i).Resident
 		for s := range seconds {
 			l.Seconds[s][k] += seconds[s][i]
 		}

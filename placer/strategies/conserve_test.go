@@ -87,7 +87,7 @@ func conserved(t *testing.T, x *models, s strategy.Strategy, step *strategy.Step
 	}
 	var split *strategy.Split
 	if s.Tensor > 1 {
-		m, err := strategy.NewModel(micro, micro)
+		m, err := strategy.NewModel(micro, micro, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func chain(t testing.TB, n int) *strategy.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := strategy.NewModel(g, g)
+	m, err := strategy.NewModel(g, g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

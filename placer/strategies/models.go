@@ -82,7 +82,11 @@ func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	m, err := strategy.NewModel(small, whole)
+	state, err := x.states(whole)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m, err := strategy.NewModel(small, whole, state)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -99,6 +103,28 @@ func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][
 	}
 	x.pairs[v], x.blocks[v], x.times[v] = m, strategy.NewBlocks(m, times[0]), times
 	return m, x.blocks[v], times, nil
+}
+
+// states finds what ops of the whole step hold of the samples.
+func (x *models) states(whole *graph.Graph) ([]bool, error) {
+	if !inference(whole) {
+		return nil, nil
+	}
+	twice, err := x.graph(variant{2 * x.batch, false})
+	if err != nil {
+		return nil, err
+	}
+	return strategy.States(whole, twice), nil
+}
+
+// inference reports whether a step is a forward pass alone.
+func inference(g *graph.Graph) bool {
+	for i := range graph.OpID(g.NumOps()) {
+		if g.Op(i).Phase != graph.Forward {
+			return false
+		}
+	}
+	return true
 }
 
 // mostWhole is the size of a step up to which stages that are replicated or split are
@@ -196,7 +222,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 		d := slowest(times, s.Mesh, p)
 		seconds[p], room[p] = times[d], m.Devices[d].Memory*units.Bytes(s.Tensor)
 	}
-	l := blocks.Loads(seconds)
+	l := blocks.Loads(seconds, s.MicroBatches)
 	held := func(chunk int) int { return s.WarmUp(chunk % s.Pipeline) }
 	return blocks.Cut(l, s.Pipeline*s.Chunks, room, held)
 }
@@ -207,7 +233,7 @@ func cutByTime(blocks *strategy.Blocks, times [][]float64, s strategy.Strategy) 
 	for p := range s.Pipeline {
 		seconds[p] = times[slowest(times, s.Mesh, p)]
 	}
-	return blocks.Cut(blocks.Loads(seconds), s.Pipeline*s.Chunks, nil, nil)
+	return blocks.Cut(blocks.Loads(seconds, s.MicroBatches), s.Pipeline*s.Chunks, nil, nil)
 }
 
 // slowest returns the slowest device of stage p.
