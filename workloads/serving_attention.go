@@ -159,7 +159,7 @@ func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
 		}
 		q = part(up, n.of(b, h, s, columns), q, nope)
 		n.module(a.Path, l, func() {
-			p := n.scores(a, latentScore, n.of(b, 1, h*s, all), append([]tensor{q}, kept...)...)
+			p := n.scores(a, latentScore, n.of(b, h, s, all), append([]tensor{q}, kept...)...)
 			y = n.product("BatchMatMul", latentValue, n.of(b, h, s, t.Rank), append([]tensor{p}, kept...)...)
 		})
 		return part(down, n.of(b, h, s, a.ValueDim), y, a.ValueDim)

@@ -47,14 +47,8 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 	}
 	if s.Tensor > 1 {
 		e.split = FindSplit(m)
-		if e.split.Blocks == 0 {
-			return nil, fmt.Errorf("graph %s: no attention or feed-forward block can be cut for tensor parallelism", m.Micro.Name())
-		}
-		if n := e.split.Heads; n%int64(s.Tensor) != 0 {
-			return nil, fmt.Errorf("graph %s: heads of keys and values in its attention are %d, which %d ranks cannot share evenly; ranks with copies of a head are not modelled", m.Micro.Name(), n, s.Tensor)
-		}
-		if e.split.Width%int64(s.Tensor) != 0 {
-			return nil, fmt.Errorf("graph %s: its blocks can be cut in a divisor of %d, not in %d", m.Micro.Name(), e.split.Width, s.Tensor)
+		if err := e.split.check(int64(s.Tensor)); err != nil {
+			return nil, err
 		}
 	}
 	e.prepare()
@@ -277,8 +271,8 @@ func (e *emitter) outputs(g *graph.Graph, i graph.OpID, share int64) []graph.Ten
 	for ; t < end; t++ {
 		x := *g.Tensor(t)
 		n := share
-		if e.split != nil && e.split.Cut[t] {
-			n *= int64(e.s.Tensor)
+		if e.split != nil {
+			n *= e.split.partsOf(t, int64(e.s.Tensor))
 		}
 		if n > 1 {
 			x.Shape, x.Bytes = nil, units.Bytes(ceil(int64(x.Bytes), n))
@@ -293,7 +287,7 @@ func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
 	o := *g.Op(i)
 	n := share
 	if e.split != nil && e.split.Shared[i] {
-		n *= int64(e.s.Tensor)
+		n *= e.split.parts(i, int64(e.s.Tensor))
 		o.GEMM = e.split.product(i, int64(e.s.Tensor))
 	}
 	if n > 1 {

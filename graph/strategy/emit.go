@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"placer/graph"
+	"placer/units"
 )
 
 // onceOp adds op i, which is there once, to every replica.
@@ -151,7 +152,9 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 	t, end := e.g.Outputs(i)
 	for ; t < end; t++ {
 		if e.split != nil && e.split.Partial[t] {
-			e.reducePartial(i, t, stage)
+			e.reducePartial(i, t, stage, e.g.Tensor(t).Bytes)
+		} else if e.split != nil && e.split.Moments[t] > 0 {
+			e.reducePartial(i, t, stage, e.split.Moments[t])
 		}
 		if k, ok := e.gradient[t]; ok {
 			for _, r := range e.replicas {
@@ -162,10 +165,10 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 	}
 }
 
-// reducePartial all-reduces tensor t of op i among the ranks that share its product, in
-// place: readers wait for the end.
-func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int) {
-	c := Collective{AllReduce, TensorAxis, stage, e.g.Tensor(t).Bytes, e.s.Tensor}
+// reducePartial all-reduces so many bytes of tensor t of op i among the ranks that share its
+// product, in place: readers wait for the end.
+func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int, bytes units.Bytes) {
+	c := Collective{AllReduce, TensorAxis, stage, bytes, e.s.Tensor}
 	for d := range e.data {
 		var members []member
 		var rs []*replica

@@ -38,8 +38,8 @@ func (e *emitter) sharded() bool { return e.s.Data > 1 && e.s.Sharding >= ShardG
 // gradientBytes are the bytes of gradient t on a rank before it is shared out.
 func (e *emitter) gradientBytes(t graph.TensorID) units.Bytes {
 	b := e.g.Tensor(t).Bytes
-	if e.split != nil && e.split.Cut[t] {
-		b = units.Bytes(ceil(int64(b), int64(e.s.Tensor)))
+	if e.split != nil {
+		b = units.Bytes(ceil(int64(b), e.split.partsOf(t, int64(e.s.Tensor))))
 	}
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/units"
 )
 
 // Split says what tensor parallelism cuts: blocks of a product that is cut by columns of
@@ -13,37 +14,52 @@ import (
 //   - Products of one activation and a weight that read the same activation open a block
 //     together (queries, keys and values; gate and up).
 //   - What follows from their results, up to the next products with weights, is the
-//     block. It holds if all of it reads nothing else but what is there once, no op of it
-//     normalises over all columns, and all its results go to those products. Its batched
-//     products have one head of keys and values for each group of queries; a rank has whole
-//     heads, never a part of the samples.
+//     block, with products of other activations that it joins. It holds if all of it reads
+//     nothing else but what is there once, what the samples hold and what is the same for all
+//     heads, and all its results go to those products. Its batched products have one head of
+//     keys and values for each group of queries; a rank has whole heads, never a part of the
+//     samples, and ranks beyond those heads have copies (copies.go).
 //   - Gradients follow what they are gradients of.
 //
 // Parts of a block's first results are partial sums nowhere; its last result is, and so is the
 // gradient of its activation: both are all-reduced.
 type Split struct {
 	m *Model
-	// Cut says of each tensor, [tensors], that every rank holds a T-th of it.
+	// Cut says of each tensor, [tensors], that every rank holds a T-th of it; Copied, of what
+	// makes it, that no more parts than Heads are there.
 	Cut []bool
-	// Shared says of each op, [N], that every rank does a T-th of it; Hold, that it holds
-	// a T-th of what it holds.
+	// Shared says of each op, [N], that every rank does a T-th of it, and holds a T-th of what
+	// it holds.
 	Shared []bool
 	// Partial says of each tensor that ranks hold partial sums of it, which are
 	// all-reduced before others read it.
 	Partial []bool
+	// Moments are what ranks add up within the normalisation that gives a tensor.
+	Moments map[graph.TensorID]units.Bytes
 	// Blocks is the number of blocks found.
 	Blocks int
 	// Width is the number by which all cut dimensions divide: the greatest common divisor.
 	Width int64
 	// Heads is what batched products have to divide, their heads of keys and values: the
-	// greatest common divisor, 0 without such products. Width divides it.
+	// greatest common divisor, 0 without such products.
 	Heads int64
+	// Queries are the heads of queries in batched products, likewise.
+	Queries int64
+	// Copied says of each op, [N], that it makes or holds heads of keys and values alone: more
+	// ranks than Heads have copies.
+	Copied []bool
+
+	trains bool // the step has a backward pass
+	fused  bool // one product makes queries, keys and values
 }
 
 // FindSplit returns what of m can be cut.
 func FindSplit(m *Model) *Split {
 	g := m.Micro
-	s := &Split{m: m, Cut: make([]bool, g.NumTensors()), Shared: make([]bool, g.NumOps()), Partial: make([]bool, g.NumTensors())}
+	s := &Split{m: m, Cut: make([]bool, g.NumTensors()), Shared: make([]bool, g.NumOps()), Copied: make([]bool, g.NumOps()), Partial: make([]bool, g.NumTensors()), Moments: map[graph.TensorID]units.Bytes{}}
+	for i := range graph.OpID(g.NumOps()) {
+		s.trains = s.trains || g.Op(i).Phase != graph.Forward
+	}
 	closed := make([]bool, g.NumOps()) // products that end or begin a block
 	openers := map[graph.TensorID][]graph.OpID{}
 	var order []graph.TensorID
@@ -58,10 +74,36 @@ func FindSplit(m *Model) *Split {
 	for _, x := range order {
 		s.block(openers[x], closed)
 	}
+	s.postpone()
 	s.holders()
 	s.backward()
 	s.updates()
 	return s
+}
+
+// postpone lets partial sums that are added up, or handed on, be all-reduced once behind
+// that: the results of a token's experts, say, and of the expert that all tokens share.
+func (s *Split) postpone() {
+	g := s.m.Micro
+	for i := range graph.OpID(g.NumOps()) {
+		o, in := g.Op(i), g.Inputs(i)
+		switch {
+		case o.Phase != graph.Forward || len(in) == 0:
+			continue
+		case o.Kind == "UnsortedSegmentSum", o.Kind.Class() == graph.ClassMeta:
+			in = in[:1] // the others say which rows, or what shape
+		case o.Kind == "Add" || o.Kind == "AddV2" || o.Kind == "AddN":
+		default:
+			continue
+		}
+		if slices.ContainsFunc(in, func(t graph.TensorID) bool { return !s.Partial[t] || !s.solely(t, i) }) {
+			continue
+		}
+		for _, t := range in {
+			s.Partial[t] = false
+		}
+		s.partial(i)
+	}
 }
 
 // updates lets clipping follow the gradients that are cut.
@@ -94,6 +136,8 @@ func (s *Split) linear(i graph.OpID) (x, w graph.TensorID, ok bool) {
 	}
 	a, b := s.m.once[g.Tensor(in[0]).Producer], s.m.once[g.Tensor(in[1]).Producer]
 	switch {
+	case s.headwise(i):
+		return 0, 0, false
 	case !a && b:
 		return in[0], in[1], true
 	case a && !b:
@@ -102,171 +146,25 @@ func (s *Split) linear(i graph.OpID) (x, w graph.TensorID, ok bool) {
 	return 0, 0, false
 }
 
-// block adds the block that products open, if there is one: all of them, or else the first
-// alone that opens one by itself.
-func (s *Split) block(open []graph.OpID, closed []bool) {
-	if s.try(open, closed) || len(open) == 1 {
-		return
-	}
-	for _, i := range open {
-		s.try([]graph.OpID{i}, closed)
-	}
-}
-
-func (s *Split) try(open []graph.OpID, closed []bool) bool {
-	g := s.m.Micro
-	inside := map[graph.TensorID]bool{}
-	var ops, ends []graph.OpID
-	width, count := int64(0), s.Heads
-	for _, i := range open {
-		if closed[i] {
-			return false
-		}
-		n := g.Op(i).GEMM.N
-		width = gcd(width, n)
-		t, end := g.Outputs(i)
-		for ; t < end; t++ {
-			inside[t] = true
-		}
-	}
-	seen := map[graph.OpID]bool{}
-	queue := slices.Clone(open)
-	for len(queue) > 0 {
-		i := queue[0]
-		queue = queue[1:]
-		t, end := g.Outputs(i)
-		for ; t < end; t++ {
-			for _, v := range g.Consumers(t) {
-				if g.Op(v).Phase != graph.Forward || seen[v] {
-					continue
-				}
-				seen[v] = true
-				if x, _, ok := s.linear(v); ok {
-					if !inside[x] || closed[v] {
-						return false
-					}
-					ends = append(ends, v)
-					width = gcd(width, g.Op(v).GEMM.K)
-					continue
-				}
-				if !s.local(v) && !s.writes(v) || len(ops) > 4096 {
-					return false
-				}
-				ops = append(ops, v)
-				u, stop := g.Outputs(v)
-				for ; u < stop; u++ {
-					inside[u] = true
-				}
-				queue = append(queue, v)
-			}
-		}
-	}
-	if len(ends) == 0 {
-		return false
-	}
-	for _, v := range ops { // nothing comes from outside, and batched products divide
-		for _, t := range g.Inputs(v) {
-			if p := g.Tensor(t).Producer; !inside[t] && !s.m.once[p] && !s.m.state[p] {
-				return false
-			}
-		}
-		if n := s.heads(v); n > 0 {
-			width, count = gcd(width, n), gcd(count, n)
-		}
-	}
-	for _, v := range slices.Concat(open, ops, ends) {
-		closed[v], s.Shared[v] = true, true
-	}
-	s.states(ops, count)
-	for t := range inside {
-		s.Cut[t] = true
-	}
-	for _, v := range ends {
-		s.Partial[first(g, v)] = true
-	}
-	s.Blocks++
-	s.Width, s.Heads = gcd(s.Width, width), count
-	return true
-}
-
-// states cuts what ops of a block hold of the samples, [B,heads,...], if it has the block's
-// heads: keys and values that all heads read alike stay whole.
-func (s *Split) states(ops []graph.OpID, heads int64) {
-	g := s.m.Micro
-	for _, v := range ops {
-		for _, t := range g.Inputs(v) {
-			p, shape := g.Tensor(t).Producer, g.Tensor(t).Shape
-			if s.m.state[p] && heads > 0 && len(shape) > 2 && shape[1] >= heads && shape[1]%heads == 0 {
-				s.Shared[p], s.Cut[t] = true, true
-			}
-		}
-	}
-}
-
-// writes reports whether op i adds to what the samples hold.
-func (s *Split) writes(i graph.OpID) bool {
-	g := s.m.Micro
-	if g.Op(i).Kind.Class() != graph.ClassUpdate {
-		return false
-	}
-	for _, t := range g.Inputs(i) {
-		if s.m.state[g.Tensor(t).Producer] {
-			return true
-		}
-	}
-	return false
-}
-
-// heads returns how many parts the batched product of op i can be shared out in, 0 where it
-// is none. A result of [B,heads,...] has the samples of a micro-batch first, which tensor
-// parallelism leaves whole; of fewer dimensions nothing tells samples from heads.
-func (s *Split) heads(i graph.OpID) int64 {
-	g := s.m.Micro
-	o := g.Op(i)
-	if o.GEMM.IsZero() {
-		return 0
-	}
-	if shape := g.Tensor(first(g, i)).Shape; len(shape) > 3 && shape[1] > 0 && o.GEMM.Batch%shape[1] == 0 {
-		return shape[1]
-	}
-	if o.GEMM.Batch > 1 {
-		return o.GEMM.Batch
-	}
-	return 0
-}
-
-// local reports whether op i can work on some of the columns or heads alone.
-func (s *Split) local(i graph.OpID) bool {
-	switch o := s.m.Micro.Op(i); o.Kind.Class() {
-	case graph.ClassElementwise, graph.ClassMove, graph.ClassMeta:
-		return true
-	case graph.ClassGEMM:
-		return s.heads(i) > 0
-	case graph.ClassReduction:
-		return o.Kind == "Softmax" || o.Kind == "Max" || o.Kind == "Sum"
-	}
-	return false
-}
-
 // holders cuts the weights of cut products, the vectors that ops of a block read, and what
 // updates them.
 func (s *Split) holders() {
 	g := s.m.Micro
 	groups := map[int32]bool{}
-	var mark func(t graph.TensorID)
-	mark = func(t graph.TensorID) {
+	var mark func(t graph.TensorID, copied bool)
+	mark = func(t graph.TensorID, copied bool) {
 		if s.Cut[t] {
 			return
 		}
 		s.Cut[t] = true
 		p := g.Tensor(t).Producer
-		s.Shared[p] = true
+		s.Shared[p], s.Copied[p] = true, copied
 		if k := g.Op(p).Group; k > 0 {
 			groups[k] = true
 		}
 		for _, x := range g.Inputs(p) {
 			if g.Tensor(x).Bytes == g.Tensor(t).Bytes {
-				mark(x)
+				mark(x, copied)
 			}
 		}
 	}
@@ -275,12 +173,20 @@ func (s *Split) holders() {
 			continue
 		}
 		if _, w, ok := s.linear(i); ok {
-			mark(w)
+			mark(w, s.Copied[i])
+			continue
+		}
+		for _, t := range g.Inputs(i) {
+			if s.headwise(i) && s.m.once[g.Tensor(t).Producer] {
+				mark(t, s.Copied[i])
+			}
+		}
+		if normalises(g.Op(i).Kind) && s.moments(i) == 0 { // its factors are the same for every head
 			continue
 		}
 		for _, t := range g.Inputs(i) { // biases and factors: a vector along the columns that is trained
 			if p := g.Tensor(t).Producer; s.m.once[p] && len(g.Tensor(t).Shape) == 1 && s.trained(p) {
-				mark(t)
+				mark(t, s.Copied[i])
 			}
 		}
 	}
@@ -458,13 +364,14 @@ func (s *Split) product(i graph.OpID, n int64) graph.GEMM {
 	a, b, out := s.Cut[in[0]], s.Cut[in[1]], s.Cut[first(g, i)]
 	switch {
 	case a && b && out:
-		x.Batch = ceil(x.Batch, n)
+		heads := s.partsOf(in[1], n)
+		x.Batch, x.M = ceil(x.Batch, heads), ceil(x.M, n/heads) // queries of one head are rows
 	case !out:
 		x.K = ceil(x.K, n)
 	case a:
 		x.M = ceil(x.M, n)
 	default:
-		x.N = ceil(x.N, n)
+		x.N = ceil(x.N, s.parts(i, n))
 	}
 	return x
 }

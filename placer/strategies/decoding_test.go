@@ -2,7 +2,9 @@ package strategies
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"placer/graph"
@@ -68,6 +70,119 @@ func TestKeysAndValuesOfAllSamples(t *testing.T) {
 		}
 		if got := caches(step.Graph); got != want {
 			t.Errorf("%v: holds %v of keys and values, want %v", s, got, want)
+		}
+	}
+}
+
+// TestTokensBeforeChangeNoBlock: keys and values of tokens before are divided as those of a
+// prompt are, and cost no communication.
+func TestTokensBeforeChangeNoBlock(t *testing.T) {
+	for name, config := range configs(t) {
+		var blocks, sums [2]int
+		for k, past := range []int64{0, 64} {
+			_, split := splitOf(t, decoding(config, past))
+			blocks[k] = split.Blocks
+			for _, partial := range split.Partial {
+				if partial {
+					sums[k]++
+				}
+			}
+		}
+		if blocks[0] != blocks[1] || sums[0] != sums[1] {
+			t.Errorf("%s: %d blocks with %d sums behind tokens, %d with %d of a prompt", name, blocks[1], sums[1], blocks[0], sums[0])
+		}
+	}
+}
+
+// splitOf returns what of a decoding step can be cut.
+func splitOf(t *testing.T, f Family) (*graph.Graph, *strategy.Split) {
+	t.Helper()
+	a, err := f(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := f(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := strategy.NewModel(a, a, strategy.States(a, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, strategy.FindSplit(m)
+}
+
+// TestAttentionOfEveryFamilyIsSplit: whatever norms queries and keys have, whatever heads share,
+// ranks share out the products of attention, and of experts.
+func TestAttentionOfEveryFamilyIsSplit(t *testing.T) {
+	for name, config := range configs(t) {
+		for _, past := range []int64{0, 64} {
+			g, split := splitOf(t, decoding(config, past))
+			for i := range graph.OpID(g.NumOps()) {
+				if g.Op(i).Kind == "BatchMatMul" && !split.Shared[i] {
+					t.Fatalf("%s behind %d tokens: %s is whole on every rank", name, past, g.Op(i).Name)
+				}
+			}
+		}
+	}
+}
+
+// TestExpertsAreAddedUpOnce: what a token's experts and the expert of all tokens give is added up
+// before it is all-reduced: two all-reduces a layer, as without experts.
+func TestExpertsAreAddedUpOnce(t *testing.T) {
+	_, split := splitOf(t, decoding(configs(t)["DeepSeek-V3"], 64))
+	n := 0
+	for _, partial := range split.Partial {
+		if partial {
+			n++
+		}
+	}
+	if n != 2*61 {
+		t.Errorf("%d all-reduces in 61 layers, want two in each", n)
+	}
+}
+
+// TestCopiedHeads: where ranks are more than heads of keys and values, each has the head of its
+// queries: projections and caches of heads are there ranks/heads times, products with queries once.
+func TestCopiedHeads(t *testing.T) {
+	_, j := models8(t, small[0])
+	const batch, past, layers = 4, 100, 2
+	for _, heads := range []int64{1, 2, 4, 8} {
+		config := fmt.Sprintf(`{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": %d, "intermediate_size": 512, "vocab_size": 512}`, layers, heads)
+		x := newModels(decoding([]byte(config), past), batch)
+		g, err := x.graph(variant{batch, false})
+		if err != nil {
+			t.Fatal(err)
+		}
+		step, err := x.derive(j, strategy.Strategy{Mesh: strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 8}, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies := 8 / heads
+		if got, want := caches(step.Graph), units.Bytes(copies)*caches(g); got != want {
+			t.Errorf("%d heads: ranks hold %v of keys and values, want %v", heads, got, want)
+		}
+		of := func(g *graph.Graph, suffix string) (n units.FLOPs) {
+			for i := range graph.OpID(g.NumOps()) {
+				if o := g.Op(i); strings.Contains(o.Name, suffix) {
+					n += o.FLOPs
+				}
+			}
+			return n
+		}
+		for _, c := range []struct {
+			name   string
+			copies int64
+		}{{"k_proj/MatMul", copies}, {"v_proj/MatMul", copies}, {"q_proj/MatMul", 1}, {"o_proj/MatMul", 1}, {"self_attn/BatchMatMul", 1}, {"mlp/", 1}} {
+			if got, want := of(step.Graph, c.name), units.FLOPs(c.copies)*of(g, c.name); got != want || want == 0 {
+				t.Errorf("%d heads: %s of all ranks does %v, want %v", heads, c.name, got, want)
+			}
+		}
+		for i := range graph.OpID(step.Graph.NumOps()) {
+			o := step.Graph.Op(i)
+			if !o.GEMM.IsZero() && o.GEMM.FLOPs() != o.FLOPs {
+				t.Errorf("%d heads: %s does %v, its product %v is of %v", heads, o.Name, o.FLOPs, o.GEMM, o.GEMM.FLOPs())
+			}
 		}
 	}
 }

@@ -1,0 +1,312 @@
+package strategy
+
+import (
+	"slices"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// block is what lies between products that are cut by columns and products that are cut by
+// rows.
+type block struct {
+	s               *Split
+	open, ops, ends []graph.OpID
+	inside          map[graph.TensorID]bool // what has a part on each rank
+}
+
+// mostInBlock bounds the ops of a block.
+const mostInBlock = 4096
+
+// block adds the block that products open, if there is one: all of them, or else the first
+// alone that opens one by itself.
+func (s *Split) block(open []graph.OpID, closed []bool) {
+	if s.try(open, closed) || len(open) == 1 {
+		return
+	}
+	for _, i := range open {
+		s.try([]graph.OpID{i}, closed)
+	}
+}
+
+// try adds the block of open, if there is one, with the products of other activations that
+// it joins: queries that read other activations than keys and values do.
+func (s *Split) try(open []graph.OpID, closed []bool) bool {
+	for {
+		b := s.grow(open, closed)
+		if b == nil {
+			return false
+		}
+		t, ok := b.outside()
+		if !ok {
+			b.close(closed)
+			return true
+		}
+		more := b.openers(t)
+		if len(more) == 0 {
+			return false
+		}
+		open = slices.Concat(open, more)
+	}
+}
+
+// grow follows the results of open up to the next products with weights; nil where there is
+// none, or an op between works on all columns.
+func (s *Split) grow(open []graph.OpID, closed []bool) *block {
+	g := s.m.Micro
+	b := &block{s: s, open: open, inside: map[graph.TensorID]bool{}}
+	add := func(i graph.OpID) {
+		t, end := g.Outputs(i)
+		for ; t < end; t++ {
+			b.inside[t] = true
+		}
+	}
+	seen := map[graph.OpID]bool{}
+	for _, i := range open {
+		if closed[i] {
+			return nil
+		}
+		seen[i] = true
+		add(i)
+	}
+	queue := slices.Clone(open)
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		t, end := g.Outputs(i)
+		for ; t < end; t++ {
+			for _, v := range g.Consumers(t) {
+				if g.Op(v).Phase != graph.Forward || seen[v] {
+					continue
+				}
+				seen[v] = true
+				if x, _, ok := s.linear(v); ok {
+					if !b.inside[x] || closed[v] {
+						return nil
+					}
+					b.ends = append(b.ends, v)
+					continue
+				}
+				if !s.local(v) && !s.writes(v) || len(b.ops) > mostInBlock {
+					return nil
+				}
+				b.ops = append(b.ops, v)
+				add(v)
+				queue = append(queue, v)
+			}
+		}
+	}
+	if len(b.ends) == 0 {
+		return nil
+	}
+	return b
+}
+
+// outside returns a tensor that ops of the block need parts of and that is none of its own.
+func (b *block) outside() (graph.TensorID, bool) {
+	g, m := b.s.m.Micro, b.s.m
+	for _, v := range b.ops {
+		for _, t := range g.Inputs(v) {
+			if p := g.Tensor(t).Producer; !b.inside[t] && !m.once[p] && !m.state[p] && !b.s.whole(v, t) {
+				return t, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// openers returns the products with weights that tensor t is made of, if ops that work on
+// each column or head alone make it; nil if not.
+func (b *block) openers(t graph.TensorID) (found []graph.OpID) {
+	s, g := b.s, b.s.m.Micro
+	seen := map[graph.OpID]bool{}
+	queue := []graph.OpID{g.Tensor(t).Producer}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		if _, _, ok := s.linear(i); ok {
+			if slices.Contains(b.open, i) {
+				return nil
+			}
+			found = append(found, i)
+			continue
+		}
+		if !s.local(i) || len(seen) > mostInBlock {
+			return nil
+		}
+		for _, x := range g.Inputs(i) {
+			if p := g.Tensor(x).Producer; !s.m.once[p] && !s.m.state[p] && !s.whole(i, x) {
+				queue = append(queue, p)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// close cuts the block.
+func (b *block) close(closed []bool) {
+	s, g := b.s, b.s.m.Micro
+	width, heads := int64(0), s.Heads
+	b.copies()
+	for _, i := range b.open {
+		if !s.Copied[i] { // heads say how these can be cut
+			width = gcd(width, g.Op(i).GEMM.N)
+		}
+	}
+	for _, i := range b.ends {
+		width = gcd(width, g.Op(i).GEMM.K)
+	}
+	for _, i := range b.ops {
+		if n := s.heads(i); n > 0 {
+			heads = gcd(heads, n)
+		}
+	}
+	for _, v := range slices.Concat(b.open, b.ops, b.ends) {
+		closed[v], s.Shared[v] = true, true
+	}
+	for t := range b.inside {
+		s.Cut[t] = true
+	}
+	for _, v := range b.ops {
+		if n := s.moments(v); n > 0 {
+			s.Moments[first(g, v)] = n
+		}
+	}
+	for _, v := range b.ends {
+		s.Partial[first(g, v)] = true
+	}
+	s.Blocks++
+	s.Width, s.Heads = gcd(s.Width, width), heads
+	b.states(heads)
+}
+
+// states cuts what ops of the block hold of the samples, [B,heads,...], if it has the block's
+// heads: keys and values that all heads read alike stay whole.
+func (b *block) states(heads int64) {
+	s, g := b.s, b.s.m.Micro
+	for _, v := range b.ops {
+		for _, t := range g.Inputs(v) {
+			p, shape := g.Tensor(t).Producer, g.Tensor(t).Shape
+			if s.m.state[p] && heads > 0 && len(shape) > 2 && shape[1] >= heads && shape[1]%heads == 0 {
+				s.Shared[p], s.Cut[t] = true, true
+			}
+		}
+	}
+}
+
+// local reports whether op i can work on some of the columns or heads alone.
+func (s *Split) local(i graph.OpID) bool {
+	g := s.m.Micro
+	switch o := g.Op(i); o.Kind.Class() {
+	case graph.ClassElementwise, graph.ClassMove, graph.ClassMeta:
+		return true
+	case graph.ClassGEMM:
+		return s.heads(i) > 0
+	case graph.ClassReduction:
+		// Behind a separate dimension for the heads a normalisation is of one head.
+		return o.Kind == "Softmax" || o.Kind == "Max" || o.Kind == "Sum" || normalises(o.Kind) && (len(g.Tensor(first(g, i)).Shape) > 3 || s.moments(i) > 0)
+	}
+	return false
+}
+
+// moments returns what ranks add up within op i, 0 where it is not a normalisation of the
+// columns, [R,heads*D], of all heads at once: an f32 a row, with a mean two.
+func (s *Split) moments(i graph.OpID) units.Bytes {
+	g := s.m.Micro
+	y := g.Tensor(first(g, i))
+	if s.trains || !normalises(g.Op(i).Kind) || len(y.Shape) != 2 {
+		return 0
+	}
+	for _, v := range g.Consumers(first(g, i)) {
+		if z := g.Tensor(first(g, v)); g.Op(v).Kind != "Reshape" || len(z.Shape) != 4 || z.Bytes != y.Bytes {
+			return 0
+		}
+	}
+	rows := units.Bytes(4 * y.Shape[0])
+	if g.Op(i).Kind == "LayerNormalization" {
+		rows *= 2
+	}
+	return rows
+}
+
+// normalises reports whether ops of a kind normalise over the last dimension.
+func normalises(k graph.Kind) bool { return k == "RMSNorm" || k == "LayerNormalization" }
+
+// writes reports whether op i adds to what the samples hold.
+func (s *Split) writes(i graph.OpID) bool {
+	g := s.m.Micro
+	if g.Op(i).Kind.Class() != graph.ClassUpdate {
+		return false
+	}
+	for _, t := range g.Inputs(i) {
+		if s.m.state[g.Tensor(t).Producer] {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reports whether ranks that have some of the heads that op i gives, [B,heads,S,D] or
+// [B,S,heads,D], can all read tensor t as it is: its dimension of heads has size 1, or it is
+// broadcast over heads. Gradients of such tensors would be partial sums, so in a step with a
+// backward pass nothing is read so.
+func (s *Split) whole(i graph.OpID, t graph.TensorID) bool {
+	g := s.m.Micro
+	o := g.Op(i)
+	x, y := g.Tensor(t).Shape, g.Tensor(first(g, i)).Shape
+	switch {
+	case s.trains || len(y) != 4:
+		return false
+	case len(x) == len(y):
+		return x[1] == 1 && y[1] > 1 || o.GEMM.IsZero() && x[2] == 1 && y[2] > 1
+	case len(x) > 2 || o.Kind.Class() != graph.ClassElementwise:
+		return false
+	}
+	for k := range x {
+		if at := len(y) - len(x) + k; x[k] != 1 && x[k] != y[at] {
+			return false
+		}
+	}
+	return true
+}
+
+// headwise reports whether op i multiplies each head, [B,heads,S,D], by its own part of a
+// weight.
+func (s *Split) headwise(i graph.OpID) bool {
+	g := s.m.Micro
+	o, in := g.Op(i), g.Inputs(i)
+	if o.GEMM.Batch < 2 || len(in) < 2 || !s.m.once[g.Tensor(in[1]).Producer] {
+		return false
+	}
+	shape := g.Tensor(in[0]).Shape
+	return len(shape) > 3 && shape[1] == o.GEMM.Batch
+}
+
+// heads returns how many parts the batched product of op i can be shared out in, 0 where it
+// is none. A result of [B,heads,...] has the samples of a micro-batch first, which tensor
+// parallelism leaves whole; of fewer dimensions nothing tells samples from heads.
+func (s *Split) heads(i graph.OpID) int64 {
+	g := s.m.Micro
+	o := g.Op(i)
+	if o.GEMM.IsZero() {
+		return 0
+	}
+	if shape := g.Tensor(first(g, i)).Shape; len(shape) > 3 && shape[1] > 0 {
+		if o.GEMM.Batch%shape[1] == 0 {
+			return shape[1]
+		}
+		// Heads that all read the same keys or values are rows of one product.
+		if in := g.Inputs(i); o.GEMM.M%shape[1] == 0 && len(in) > 1 && s.whole(i, in[1]) {
+			return shape[1]
+		}
+	}
+	if o.GEMM.Batch > 1 {
+		return o.GEMM.Batch
+	}
+	return 0
+}
