@@ -92,6 +92,10 @@ type Comparison struct {
 // number of micro-batches then lacks less than the last, and none fits.
 const mostOps = 2_000_000
 
+// mostOpsFull is the same for steps that cannot fit in any number of micro-batches: how much they
+// lack is told within a second.
+const mostOpsFull = 200_000
+
 // NewComparison reports a machine, a source or a configuration that nothing can be said of.
 func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Comparison, error) {
 	if err := c.Validate(); err != nil {
@@ -265,6 +269,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
 	ended, last := false, (*plan.Score)(nil) // of the step before
+	most := x.most
 	for k, s := range all {
 		if !x.c.Room.left() || ctx.Err() != nil && row.Result != nil {
 			row.Why = "no time is left"
@@ -273,9 +278,9 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		same := s
 		same.MicroBatches = 0
 		if k == 0 || same != family {
-			family, ended, last = same, false, nil
+			family, ended, last, most = same, false, nil, x.most
 		}
-		if ended || last != nil && x.models.opsOf(x.judge, s) > x.most {
+		if ended || last != nil && x.models.opsOf(x.judge, s) > most {
 			continue
 		}
 		r, err := x.Simulate(s)
@@ -284,7 +289,9 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 			continue
 		}
 		row.Tried++
-		if r.Overflow > 0 && x.c.Room.left() {
+		if r.Full {
+			most = min(most, mostOpsFull)
+		} else if r.Overflow > 0 && x.c.Room.left() {
 			again := s
 			again.Recompute = true
 			if o, err := x.Simulate(again); err == nil {

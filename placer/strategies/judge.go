@@ -97,6 +97,9 @@ type Result struct {
 	// are folded away it is 0.
 	Peak     []units.Bytes
 	Overflow units.Bytes
+	// Full says that what devices hold throughout is more than they have: parameters, their
+	// optimizer's state, keys and values.
+	Full bool
 	// Bubble is the share of the step in which devices do not compute, the mean over
 	// those with ops.
 	Bubble float64
@@ -171,7 +174,9 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	}
 	out := &Result{Step: x, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, n), Ops: x.Graph.NumOps()}
 	used, busy := make([]bool, n), 0.0
+	held := make([]units.Bytes, n)
 	for i, v := range d.Device {
+		held[int(v)%n] += x.Graph.Op(graph.OpID(i)).Resident
 		if int(v) < n && !x.Stream[i] {
 			used[v] = true
 		}
@@ -180,6 +185,7 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	for k := range n {
 		out.Peak[k] = r.PeakBytes[k] + r.PeakBytes[n+k]
 		out.Overflow += max(0, out.Peak[k]-j.Machine.Devices[k].Memory)
+		out.Full = out.Full || held[k] > j.Machine.Devices[k].Memory
 		if used[k] {
 			devices++
 			busy += float64(r.Busy[k])
