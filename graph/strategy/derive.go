@@ -35,7 +35,7 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 	}
 	e := &emitter{
 		m: m, g: m.Micro, s: s, b: graph.NewBuilder(m.Micro.Name()), micro: -1,
-		step:     &Step{Strategy: s, Folded: opt.Fold, Chunk: blocks.chunks(opt.Bounds)},
+		step:     &Step{Strategy: s, Folded: opt.Fold, Chunk: blocks.chunks(opt.Bounds), Bounds: opt.Bounds},
 		block:    blocks.of,
 		data:     s.Data,
 		tensor:   s.Tensor,

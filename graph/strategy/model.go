@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"placer/graph"
@@ -36,6 +37,9 @@ func NewModel(micro, whole *graph.Graph, state []bool) (*Model, error) {
 	}
 	return m, nil
 }
+
+// HasState reports whether samples hold something between steps.
+func (m *Model) HasState() bool { return slices.Contains(m.state, true) }
 
 // isOnce reports whether op i is there once, given what it reads: it updates, it holds
 // something that is no state, or it computes of such ops alone what no chance and no sample

@@ -24,8 +24,10 @@ type Step struct {
 	Collective  []int32
 	// Folded says that the ranks of replica 0 and part 0 alone are there.
 	Folded bool
-	// Chunk is the chunk of each op of the micro-batch's graph, [N].
-	Chunk []int32
+	// Chunk is the chunk of each op of the micro-batch's graph, [N], and Bounds are the first blocks
+	// of the chunks, [P*V].
+	Chunk  []int32
+	Bounds []int
 }
 
 // Kind says what a collective does.

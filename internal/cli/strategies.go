@@ -92,8 +92,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 var batchDims = []string{"batch", "batch_size", "N"}
 
 // family returns the graph that f names at any batch, and the batch of its step: batch,
-// or where that is 0 what the graph has. seen, if not nil, is told of each graph file that
-// is read.
+// or where that is 0 what the graph has. seen, if not nil, is told of the file as it is read at
+// that batch: others have the same remarks.
 func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strategies.Family, int64, error) {
 	if f.Workload != "" {
 		given, err := workloads.Batch(f.Workload)
@@ -141,7 +141,7 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 		if err == nil && (l.Times != nil || l.Seconds != nil) {
 			err = strategies.ErrTimes
 		}
-		if err == nil && seen != nil {
+		if err == nil && seen != nil && n == batch {
 			seen(l)
 		}
 		return l.Graph, err
@@ -164,7 +164,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	var assumptions []string
 	family, batch, err := c.family(&f.graphFlags, f.batch, func(l loaded) {
 		c.tell(l)
-		assumptions = l.assumptions // the same of every batch
+		assumptions = l.assumptions
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"placer/hw"
@@ -40,15 +41,19 @@ type strategyRow struct {
 	MicroBatches int     `json:"micro_batches,omitempty"`
 	StepTime     float64 `json:"step_time_s,omitempty"`
 	Rate         float64 `json:"samples_per_s,omitempty"`
-	Feasible     bool    `json:"feasible"`
-	Peak         []int64 `json:"peak_bytes,omitempty"` // of ranks that are simulated; 0 of those that do as these do
-	Missing      int64   `json:"missing_bytes,omitempty"`
-	Bubble       float64 `json:"bubble"`
-	Traffic      int64   `json:"traffic_bytes"`
-	Ops          int     `json:"ops,omitempty"` // simulated
-	Tried        int     `json:"tried"`         // strategies
-	Seconds      float64 `json:"seconds"`
-	Why          string  `json:"why,omitempty"` // it cannot be done
+	// Stream is what repeated steps of inference come to by StreamStrategy.
+	Stream         float64 `json:"stream_samples_per_s,omitempty"`
+	StreamStrategy string  `json:"stream_strategy,omitempty"`
+
+	Feasible bool    `json:"feasible"`
+	Peak     []int64 `json:"peak_bytes,omitempty"` // of ranks that are simulated; 0 of those that do as these do
+	Missing  int64   `json:"missing_bytes,omitempty"`
+	Bubble   float64 `json:"bubble"`
+	Traffic  int64   `json:"traffic_bytes"`
+	Ops      int     `json:"ops,omitempty"` // simulated
+	Tried    int     `json:"tried"`         // strategies
+	Seconds  float64 `json:"seconds"`
+	Why      string  `json:"why,omitempty"` // it cannot be done
 }
 
 // CompareStrategies describes rows for a graph on m at a batch.
@@ -86,6 +91,9 @@ func describeStrategy(r *strategies.Row, batch int64) strategyRow {
 	if x.Feasible {
 		x.Rate = float64(batch) / r.Seconds
 	}
+	if y := r.Stream; y != nil {
+		x.Stream, x.StreamStrategy = float64(batch)/y.Every, y.Strategy.String()
+	}
 	for _, b := range r.Peak {
 		x.Peak = append(x.Peak, int64(b))
 	}
@@ -110,27 +118,38 @@ func (d *Strategies) WriteText(w io.Writer) error {
 // writeWays writes rows as a table, that named best with a star, and what was not done of
 // them.
 func writeWays(pg *page, rows []strategyRow, best string) {
-	t := newTable("way", "strategy", ">step", ">samples/s", ">fullest", ">bubble", ">traffic", ">took").fitting("took", "traffic")
+	streams := slices.ContainsFunc(rows, func(r strategyRow) bool { return r.Stream > 0 })
+	head := []string{"way", "strategy", ">step", ">samples/s", ">fullest", ">bubble", ">traffic", ">took"}
+	if streams {
+		head = append(head, ">stream")
+	}
+	t := newTable(head...).fitting("took", "traffic")
 	for _, r := range rows {
 		name := r.Name
 		if name == best {
 			name += " *"
 		}
-		if r.StepTime == 0 {
-			t.row(name, "-", "-", "-", "-", "-", "-", fmt.Sprintf("%.1f s", r.Seconds))
-			continue
+		cells := []any{name, "-", "-", "-", "-", "-", "-", fmt.Sprintf("%.1f s", r.Seconds)}
+		if r.StepTime > 0 {
+			most := int64(0)
+			for _, b := range r.Peak {
+				most = max(most, b)
+			}
+			rate := "too much"
+			if r.Feasible {
+				rate = fmt.Sprintf("%.4g", r.Rate)
+			}
+			cells = []any{name, r.Strategy, seconds(r.StepTime), rate, units.Bytes(most), fmt.Sprintf("%.1f%%", 100*r.Bubble), units.Bytes(r.Traffic), fmt.Sprintf("%.1f s", r.Seconds)}
 		}
-		most := int64(0)
-		for _, b := range r.Peak {
-			most = max(most, b)
+		if streams {
+			cells = append(cells, streamRate(r))
 		}
-		rate := "too much"
-		if r.Feasible {
-			rate = fmt.Sprintf("%.4g", r.Rate)
-		}
-		t.row(name, r.Strategy, seconds(r.StepTime), rate, units.Bytes(most), fmt.Sprintf("%.1f%%", 100*r.Bubble), units.Bytes(r.Traffic), fmt.Sprintf("%.1f s", r.Seconds))
+		t.row(cells...)
 	}
 	pg.table(t)
+	if streams {
+		writeStream(pg, rows)
+	}
 	why := map[string][]string{} // rows by the reason that they have in common
 	for _, r := range rows {
 		if r.Why != "" {
@@ -147,4 +166,23 @@ func writeWays(pg *page, rows []strategyRow, best string) {
 			pg.prosef("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
 		}
 	}
+}
+
+// streamRate is the cell of a row's stream.
+func streamRate(r strategyRow) string {
+	if r.Stream == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", r.Stream)
+}
+
+// writeStream says which row does most where steps follow one another.
+func writeStream(pg *page, rows []strategyRow) {
+	var most strategyRow
+	for _, r := range rows {
+		if r.Stream > most.Stream {
+			most = r
+		}
+	}
+	pg.prosef("stream: samples/s where steps follow one another; most by %s, %s\n", most.Name, most.StreamStrategy)
 }

@@ -54,8 +54,11 @@ type Row struct {
 	// Device places the ops of one micro-batch, [N], in the row of a placement; else nil:
 	// the strategy's stages do.
 	Device  []uint8
-	*Result        // nil where it cannot be done
-	Why     string // it cannot
+	*Result // nil where it cannot be done
+	// Stream is the best of the row where steps of inference follow one another; nil where none
+	// fits, for training and for placements.
+	Stream *Stream
+	Why    string // it cannot
 	// Indivisible says that it cannot because the batch is too small, or no multiple.
 	Indivisible bool
 	Took        float64 // seconds to the answer
@@ -82,6 +85,7 @@ const (
 type Comparison struct {
 	judge  *Judge
 	models *models
+	ahead  *models // of two steps, for inference alone
 	c      Config
 	most   int // mostOps, but for tests
 }
@@ -106,7 +110,11 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 		return nil, err
 	}
 	j.Eager = c.Eager
-	return &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps}, nil
+	x := &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps}
+	if s.Graph != nil && inference(s.Graph) {
+		x.ahead = newModels(f, 2*c.Batch)
+	}
+	return x, nil
 }
 
 // Machine returns the devices that ranks go on.
@@ -279,6 +287,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		same.MicroBatches = 0
 		if k == 0 || same != family {
 			family, ended, last, most = same, false, nil, x.most
+			x.undivided(&row, s)
 		}
 		if ended || last != nil && x.models.opsOf(x.judge, s) > most {
 			continue
@@ -300,6 +309,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 				}
 			}
 		}
+		x.streams(&row, s, r)
 		r.Step = nil // large; made again where it is asked for
 		if row.Result == nil || r.Score().Better(row.Score()) {
 			row.Strategy, row.Result = s, r
@@ -325,6 +335,7 @@ func (x *Comparison) asked(s strategy.Strategy) Row {
 	} else if r, err := x.Simulate(s); err != nil {
 		row.Why = err.Error()
 	} else {
+		x.streams(&row, s, r)
 		r.Step = nil
 		row.Result, row.Tried = r, 1
 	}

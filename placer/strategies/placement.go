@@ -32,7 +32,7 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 		}
 	}
 	row := *best
-	row.Name, row.Tried = NamePlacement, 0
+	row.Name, row.Tried, row.Stream = NamePlacement, 0, nil
 	keep := func(s strategy.Strategy, r *Result, device []uint8) {
 		if row.Tried++; r.Score().Better(row.Score()) {
 			r.Step = nil
