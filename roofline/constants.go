@@ -24,20 +24,35 @@ var builtin = map[string]Params{
 		GEMMParams{Peak: 1, Feed: 26, Ends: 1.39e-6, Tail: 0.05, Fixed: 4.71e-6}, graph.F16, graph.BF16, graph.TF32, graph.I8)),
 	// H100, H200: bf16 and tf32 fitted to the XLA table. Its f8 rates exceed the
 	// chip's peak in 29 of 375 rows, so f8 has the B200's constants.
-	"sm_90": gpu(0.80, 1.9e-6, h100Patterns,
+	"sm_90": withAttention(flashHopper, gpu(0.80, 1.9e-6, h100Patterns,
 		types(GEMMParams{Peak: 1, Feed: 12.9, Ends: 1.56e-6, Tail: 1, Fixed: 2.88e-6}, graph.F16, graph.BF16),
 		types(GEMMParams{Peak: 1, Feed: 50.4, Ends: 1.19e-6, Tail: 0, Fixed: 5.50e-6}, graph.TF32),
-		types(f8GEMM, graph.F8, graph.I8)),
+		types(f8GEMM, graph.F8, graph.I8))),
 	// B200: all fitted to the XLA table.
-	"sm_100": gpu(0.80, 1.9e-6, h100Patterns,
+	"sm_100": withAttention(flashBlackwell, gpu(0.80, 1.9e-6, h100Patterns,
 		types(GEMMParams{Peak: 1, Feed: 22.6, Ends: 1.47e-6, Tail: 0.76, Fixed: 2.90e-6}, graph.F16, graph.BF16),
 		types(GEMMParams{Peak: 0.994, Feed: 19.6, Ends: 1.61e-6, Tail: 1, Fixed: 4.65e-6}, graph.TF32),
-		types(f8GEMM, graph.F8, graph.I8)),
+		types(f8GEMM, graph.F8, graph.I8))),
 	// CPUs: assumptions. A core holds its tile in registers and first-level cache,
 	// so operands cost little; starting the threads is the fixed time.
 	"avx2":   cpu,
 	"avx512": cpu,
 }
+
+// flash is FlashAttention-2 on an A100, whose best rates are 73% and 63% of the peak forward
+// and backward, with heads of 128 columns (Dao, arXiv:2307.08691, section 4); Score is what
+// leaves 0.9 to the products. Assumed for chips without figures.
+var flash = AttentionParams{Forward: 0.90, Score: 4, Backward: 0.65}
+
+// flashHopper is FlashAttention-2 on an H100, without that chip's own instructions:
+// TestPublishedAttention has its figures, of which Forward and Score are those of sequences of
+// 8,192 with heads of 64 and 128 columns, Backward that with 128.
+var flashHopper = AttentionParams{Forward: 0.462, Score: 8.8, Backward: 0.31}
+
+// flashBlackwell is FlashAttention-4 on a B200, whose sequences of 8,192 with heads of 128
+// columns reach 1,358 TFLOP/s of 2,250 forward and 1,248 backward (Dao-AILab/flash-attention,
+// pull requests 2605 and 2280); heads of 64 columns are slower than Score says (758).
+var flashBlackwell = AttentionParams{Forward: 0.90, Score: 4, Backward: 0.60}
 
 // f8GEMM is fitted to the B200's f8 products.
 var f8GEMM = GEMMParams{Peak: 1, Feed: 18.7, Ends: 1.30e-6, Tail: 0.48, Fixed: 3.24e-6}
@@ -88,6 +103,11 @@ func gpu(bandwidth float64, ramp units.Seconds, pattern [graph.NumClasses]float6
 			p.GEMM[t] = q
 		}
 	}
+	return p
+}
+
+func withAttention(a AttentionParams, p Params) Params {
+	p.Attention = a
 	return p
 }
 

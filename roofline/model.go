@@ -97,11 +97,14 @@ type deviceModel struct {
 
 // productKey is what the time of a product depends on beside its device and the constants:
 // the type whose rate it has, the class of the op, whose pattern says at which bandwidth
-// partial sums are kept, and the op's own type, which has the rate of vector units.
+// partial sums are kept, the op's own type, which has the rate of vector units, and its kind
+// where that is attention.
 type productKey struct {
 	graph.GEMM
 	t, own graph.DType
 	class  graph.Class
+	// attention is the kind of attention in one kernel, "" for others.
+	attention graph.Kind
 }
 
 func newDeviceModel(v *hw.Device, cfg Config) *deviceModel {
@@ -212,10 +215,19 @@ func (x *deviceModel) kernel(o *graph.Op, class graph.Class) Cost {
 			bandwidth = x.dev.MemoryBandwidth * units.BytesPerSecond(q.Memory)
 			c.Memory = o.Bytes.Over(bandwidth)
 		}
-		key := productKey{o.GEMM, t, o.DType, class}
+		key := productKey{o.GEMM, t, o.DType, class, ""}
+		attends := !x.cfg.Plain && (o.Kind == graph.Attention || o.Kind == graph.AttentionGrad)
+		if attends {
+			key.attention = o.Kind
+		}
 		s, ok := x.products[key]
 		if !ok {
-			s = min(q.product(o.GEMM, rate, x.dev.SMs, bandwidth), o.GEMM.FLOPs().Over(x.thin(o.DType)))
+			if attends {
+				s = x.p.attention(o, rate, x.vector(o.DType), &q, x.dev.SMs, bandwidth)
+			} else {
+				s = q.product(o.GEMM, rate, x.dev.SMs, bandwidth)
+			}
+			s = min(s, o.GEMM.FLOPs().Over(x.thin(o.DType)))
 			x.products[key] = s
 		}
 		if x.cfg.Plain {
@@ -223,7 +235,7 @@ func (x *deviceModel) kernel(o *graph.Op, class graph.Class) Cost {
 			operands := units.Bytes(m.Batch * (m.M*m.K + m.K*m.N + m.M*m.N) * o.DType.Size())
 			s = max(s, operands.Over(bandwidth))
 		}
-		if q.Odd > 1 && odd(o.GEMM, t) {
+		if q.Odd > 1 && !attends && odd(o.GEMM, t) {
 			s *= units.Seconds(q.Odd)
 		}
 		c.Compute = s + max(0, o.FLOPs-o.GEMM.FLOPs()).Over(x.vector(o.DType))

@@ -15,6 +15,9 @@ import (
 type Params struct {
 	// GEMM holds the constants by element type; types that are absent use F32's.
 	GEMM map[graph.DType]GEMMParams
+	// Attention holds the constants of attention in one kernel; the zero value stands for the
+	// A100's.
+	Attention AttentionParams
 	// Bandwidth is the fraction of the peak that long streams reach, (0,1].
 	// Products and plain copies get all of it.
 	Bandwidth float64
@@ -101,6 +104,10 @@ func (p Params) Validate() error {
 	}
 	fraction("bandwidth", p.Bandwidth)
 	fraction("vector", p.Vector)
+	a := p.attentionParams()
+	fraction("attention forward", a.Forward)
+	fraction("attention backward", a.Backward)
+	errs.If(!(a.Score >= 0 && a.Score < 1e6), "attention score is %g operations, want 0 to 1e6", a.Score)
 	errs.If(!(p.Ramp >= 0 && p.Ramp < 1), "ramp is %v, want 0 to 1 s", p.Ramp)
 	errs.If(!(p.Fill >= 0 && p.Fill < 1), "fill is %v, want 0 to 1 s", p.Fill)
 	for c, x := range p.Pattern {

@@ -22,7 +22,7 @@ type clip struct {
 // newCLIP returns a small pair of towers.
 func newCLIP() *clip {
 	return &clip{images: 6, captions: 6, hidden: 768, heads: 8, tokens: 77, size: 224, patch: 32, vocab: 49408, joint: 512,
-		common: common{batch: 64, train: train.Config{Optimizer: train.Adam, StaticShapes: true}}}
+		common: common{batch: 64, scores: Products, train: train.Config{Optimizer: train.Adam, StaticShapes: true}}}
 }
 
 func (c *clip) depth() int { return c.images + c.captions }
@@ -31,7 +31,7 @@ func (c *clip) settings() []setting {
 	return []setting{
 		{"images", &c.images, 1, 1024}, {"captions", &c.captions, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"tokens", &c.tokens, 1, 1 << 16},
 		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"vocab", &c.vocab, 2, 1 << 24}, {"joint", &c.joint, 1, 1 << 16}, {"batch", &c.batch, 1, 1 << 16},
-		{name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
+		{name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), c.attends(),
 	}
 }
 
@@ -70,7 +70,9 @@ func (c *clip) tower(n *net, name string, x tensor, first, layers int, tokens in
 	n.within(name, first+1, func() {
 		for l := range layers {
 			n.inLayer(first+l+1, func() {
-				x = n.residual(x, func(y tensor) tensor { return n.selfAttention(y, c.batch, tokens, c.heads, nil) })
+				x = n.residual(x, func(y tensor) tensor {
+					return n.selfAttention(y, selfAttention{batch: c.batch, tokens: tokens, heads: c.heads, scores: c.scores})
+				})
 				x = n.residual(x, func(y tensor) tensor { return n.dense(n.unary("Gelu", n.dense(y, 4*d)), d) })
 			})
 		}

@@ -56,7 +56,7 @@ func (c *decoder) depth() int { return c.layers }
 func (c *decoder) settings() []setting {
 	all := []setting{
 		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"kv_heads", &c.kvHeads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
-		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), {"micro_batches", &c.micro, 0, 1 << 10},
+		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), c.attends(), {"micro_batches", &c.micro, 0, 1 << 10},
 	}
 	if c.experts != 0 {
 		all = append(all, setting{"experts", &c.experts, 1, 1024}, setting{"top_k", &c.topK, 1, max(c.experts, 1)}, setting{"capacity", &c.capacity, 100, 10000})
@@ -84,12 +84,14 @@ type rotary struct{ cos, sin tensor }
 func (c *decoder) forward(n *net) {
 	batch, seq, d, vocab := c.batch, c.seq, c.hidden, c.vocab
 	input := n.placeholder("input", ints(batch, seq))
-	var x, mask tensor
+	var x, mask tensor // mask: where products read it
 	var r rotary
 	n.within("embedding", 1, func() {
 		x = n.embed(n.variable("table", vocab, d), n.reshape(input, batch*seq)) // [B*S,d]
 		r = rotary{n.constant(n.of(seq, d/c.heads)), n.constant(n.of(seq, d/c.heads))}
-		mask = n.constant(n.of(seq, seq))
+		if c.scores == Products {
+			mask = n.constant(n.of(seq, seq))
+		}
 	})
 	var balance []tensor
 	for l := range c.layers {
@@ -146,18 +148,21 @@ func (c *decoder) attend(n *net, x tensor, r rotary, mask tensor) tensor {
 	dim, kv := d/c.heads, c.kvHeads
 	group := c.heads / kv
 	heads := func(name string, count int64) tensor { // [B,heads,S,D]
-		y := n.matmul(x, n.variable(name, d, count*dim))
-		return n.transpose(n.reshape(y, batch, seq, count, dim), 0, 2, 1, 3)
+		return n.heads(n.matmul(x, n.variable(name, d, count*dim)), c.scores, batch, seq, count)
 	}
 	q := n.rotate(heads("query", c.heads), r)
 	k := n.rotate(heads("key", kv), r)
 	v := heads("value", kv)
-	score := n.batchMatmul(n.reshape(q, batch, kv, group*seq, dim), k, true)
-	score = n.binary("Mul", n.reshape(score, batch, kv, group, seq, seq), n.scalar())
-	p := n.reshape(n.softmax(n.binary("Add", score, mask)), batch, kv, group*seq, seq)
-	y := n.reshape(n.batchMatmul(p, v, false), batch, c.heads, seq, dim)
-	y = n.reshape(n.transpose(y, 0, 2, 1, 3), batch*seq, d)
-	return n.matmul(y, n.variable("out", d, d))
+	var y tensor
+	if c.scores == OneKernel {
+		y = n.flash(q, k, v, true)
+	} else {
+		score := n.batchMatmul(n.reshape(q, batch, kv, group*seq, dim), k, true)
+		score = n.binary("Mul", n.reshape(score, batch, kv, group, seq, seq), n.scalar())
+		p := n.reshape(n.softmax(n.binary("Add", score, mask)), batch, kv, group*seq, seq)
+		y = n.reshape(n.batchMatmul(p, v, false), batch, c.heads, seq, dim)
+	}
+	return n.matmul(n.joined(y, c.scores), n.variable("out", d, d))
 }
 
 // feedForward is down(swish(gate(x)) * up(x)) on x, [R,d], with its variables.

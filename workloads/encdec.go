@@ -23,7 +23,7 @@ type transformer struct {
 // newTransformer returns the base model of Vaswani et al.
 func newTransformer() *transformer {
 	return &transformer{encoder: 6, decoder: 6, hidden: 512, heads: 8, ffn: 2048, source: 64, target: 64, vocab: 37000,
-		common: common{batch: 64, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
+		common: common{batch: 64, scores: Products, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
 }
 
 func (c *transformer) depth() int { return c.encoder + c.decoder }
@@ -31,7 +31,7 @@ func (c *transformer) depth() int { return c.encoder + c.decoder }
 func (c *transformer) settings() []setting {
 	return []setting{
 		{"encoder", &c.encoder, 1, 1024}, {"decoder", &c.decoder, 1, 1024}, {"hidden", &c.hidden, 1, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
-		{"source", &c.source, 1, 1 << 18}, {"target", &c.target, 1, 1 << 18}, {"vocab", &c.vocab, 2, 1 << 24}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
+		{"source", &c.source, 1, 1 << 18}, {"target", &c.target, 1, 1 << 18}, {"vocab", &c.vocab, 2, 1 << 24}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), c.attends(),
 	}
 }
 
@@ -80,13 +80,17 @@ func (n *net) residual(x tensor, f func(y tensor) tensor) tensor {
 func (c *transformer) attend(n *net, x, y tensor, queries, keys int64) tensor {
 	d, h := c.hidden, c.heads
 	split := func(x tensor, name string, tokens int64) tensor { // [B,heads,S,d/heads]
-		x = n.matmul(x, n.variable(name, d, d))
-		return n.transpose(n.reshape(x, c.batch, tokens, h, d/h), 0, 2, 1, 3)
+		return n.heads(n.matmul(x, n.variable(name, d, d)), c.scores, c.batch, tokens, h)
 	}
-	score := n.batchMatmul(split(x, "query", queries), split(y, "key", keys), true)
-	p := n.softmax(n.binary("Mul", score, n.scalar()))
-	z := n.transpose(n.batchMatmul(p, split(y, "value", keys), false), 0, 2, 1, 3)
-	return n.matmul(n.reshape(z, c.batch*queries, d), n.variable("out", d, d))
+	var z tensor
+	if c.scores == OneKernel {
+		z = n.flash(split(x, "query", queries), split(y, "key", keys), split(y, "value", keys), false)
+	} else {
+		score := n.batchMatmul(split(x, "query", queries), split(y, "key", keys), true)
+		p := n.softmax(n.binary("Mul", score, n.scalar()))
+		z = n.batchMatmul(p, split(y, "value", keys), false)
+	}
+	return n.matmul(n.joined(z, c.scores), n.variable("out", d, d))
 }
 
 func (c *transformer) feedForward(n *net, x tensor) tensor {

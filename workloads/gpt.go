@@ -32,7 +32,7 @@ func (c *gpt) depth() int { return c.layers }
 func (c *gpt) settings() []setting {
 	return []setting{
 		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 1, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20}, {"vocab", &c.vocab, 2, 1 << 24},
-		{"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
+		{"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), c.attends(),
 	}
 }
 
@@ -49,12 +49,16 @@ func (c *gpt) forward(n *net) {
 		table = n.variable("table", c.vocab, d)
 		tokens := n.reshape(n.embed(table, n.reshape(input, batch*seq)), batch, seq, d)
 		x = n.reshape(n.binary("Add", tokens, n.variable("positions", seq, d)), batch*seq, d)
-		mask = n.constant(n.of(seq, seq))
+		if c.scores == Products {
+			mask = n.constant(n.of(seq, seq))
+		}
 	})
 	for l := range c.layers {
 		n.inLayer(l+1, func() {
 			y := n.norm(x)
-			n.within("attention", l+1, func() { y = n.selfAttention(y, batch, seq, c.heads, &mask) })
+			n.within("attention", l+1, func() {
+				y = n.selfAttention(y, selfAttention{batch: batch, tokens: seq, heads: c.heads, scores: c.scores, causal: true, mask: mask})
+			})
 			x = n.binary("Add", x, y)
 			y = n.norm(x)
 			n.within("ffn", l+1, func() { y = n.dense(n.unary("Gelu", n.dense(y, c.ffn)), d) })

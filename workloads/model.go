@@ -31,6 +31,8 @@ type common struct {
 	micro int64
 	dtype graph.DType // of activations and parameters
 	train train.Config
+	// scores are those of families whose attention may be one kernel.
+	scores Scores
 	// inference leaves the forward graph as it is: no gradients, no updates.
 	inference bool
 }
@@ -131,11 +133,11 @@ func validate(m model) error {
 	return errors.Join(append(errs, m.faults()...)...)
 }
 
-// setting is a number, a switch, an element type or an optimizer of a model, under
+// setting is a number, a switch, an element type, a form of attention or an optimizer of a model, under
 // the name that its textual form has.
 type setting struct {
 	name      string
-	to        any   // *int, *int64, *bool, *graph.DType or, for the optimizer, *common
+	to        any   // *int, *int64, *bool, *graph.DType, *Scores or, for the optimizer, *common
 	low, high int64 // of numbers
 }
 
@@ -159,6 +161,8 @@ func (s setting) set(text string) error {
 		}
 	case *graph.DType:
 		*to, err = graph.ParseDType(text)
+	case *Scores:
+		*to, err = ParseScores(text)
 	case *common:
 		if to.inference = text == noOptimizer; !to.inference {
 			if to.train.Optimizer, err = train.ParseOptimizer(text); err != nil {

@@ -110,7 +110,7 @@ func (c *unet) block(n *net, x, time tensor, level int) tensor {
 			s := n.shape(x)
 			positions := s[1] * s[2]
 			y := n.norm(n.reshape(x, c.batch*positions, out))
-			y = n.selfAttention(y, c.batch, positions, c.heads, nil)
+			y = n.selfAttention(y, selfAttention{batch: c.batch, tokens: positions, heads: c.heads, scores: Products})
 			x = n.binary("Add", x, n.reshape(y, s...))
 		})
 	}

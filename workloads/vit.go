@@ -38,7 +38,7 @@ func (c *vit) depth() int { return c.layers }
 func (c *vit) settings() []setting {
 	return []setting{
 		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 1, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20}, {"batch", &c.batch, 1, 1 << 16},
-		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"classes", &c.classes, 2, 1 << 20}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(),
+		{"size", &c.size, 1, 1 << 14}, {"patch", &c.patch, 1, 1 << 12}, {"classes", &c.classes, 2, 1 << 20}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), c.attends(),
 	}
 }
 
@@ -64,7 +64,9 @@ func (c *vit) forward(n *net) {
 	for l := range c.layers {
 		n.inLayer(l+1, func() {
 			y := n.norm(x)
-			n.within("attention", l+1, func() { y = n.selfAttention(y, batch, tokens, c.heads, nil) })
+			n.within("attention", l+1, func() {
+				y = n.selfAttention(y, selfAttention{batch: batch, tokens: tokens, heads: c.heads, scores: c.scores})
+			})
 			x = n.binary("Add", x, y)
 			y = n.norm(x)
 			n.within("ffn", l+1, func() { y = n.dense(n.unary("Gelu", n.dense(y, c.ffn)), d) })
@@ -79,19 +81,31 @@ func (c *vit) forward(n *net) {
 }
 
 // selfAttention is attention among the tokens of each sample, x of [B*S,d], with a mask,
-// [S,S], that is added to the scores where there is one.
-func (n *net) selfAttention(x tensor, batch, tokens, heads int64, mask *tensor) tensor {
+// [S,S], that is added to the scores where there is one; causal attention in one kernel needs
+// none.
+func (n *net) selfAttention(x tensor, a selfAttention) tensor {
 	d := n.dim(x, 1)
-	split := func(t tensor) tensor { // [B,heads,S,D]
-		return n.transpose(n.reshape(t, batch, tokens, heads, d/heads), 0, 2, 1, 3)
-	}
+	split := func(t tensor) tensor { return n.heads(t, a.scores, a.batch, a.tokens, a.heads) }
 	qkv := n.split(n.dense(x, 3*d), 1, 3)
-	score := n.binary("Mul", n.batchMatmul(split(qkv[0]), split(qkv[1]), true), n.scalar())
-	if mask != nil {
-		score = n.binary("Add", score, *mask)
+	var y tensor
+	if a.scores == OneKernel {
+		y = n.flash(split(qkv[0]), split(qkv[1]), split(qkv[2]), a.causal)
+	} else {
+		score := n.binary("Mul", n.batchMatmul(split(qkv[0]), split(qkv[1]), true), n.scalar())
+		if a.causal {
+			score = n.binary("Add", score, a.mask)
+		}
+		y = n.batchMatmul(n.softmax(score), split(qkv[2]), false)
 	}
-	y := n.batchMatmul(n.softmax(score), split(qkv[2]), false)
-	return n.dense(n.reshape(n.transpose(y, 0, 2, 1, 3), batch*tokens, d), d)
+	return n.dense(n.joined(y, a.scores), d)
+}
+
+// selfAttention is what attention among the tokens of each sample needs.
+type selfAttention struct {
+	batch, tokens, heads int64
+	scores               Scores
+	causal               bool
+	mask                 tensor // of causal attention whose scores are stored
 }
 
 // dense is a product with a trained matrix and a trained bias.

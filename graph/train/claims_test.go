@@ -53,7 +53,7 @@ func TestBackwardFLOPs(t *testing.T) {
 // An op without a rule that is products in the main, as attention and recurrent layers
 // are, has a gradient of products: twice the forward's, and twice what is beside them.
 func TestGradientOfSeveralProducts(t *testing.T) {
-	for _, kind := range []graph.Kind{"Attention", "LSTM", "GRU"} {
+	for _, kind := range []graph.Kind{"ProjectedAttention", "LSTM", "GRU"} {
 		n := newNet("opaque")
 		m := graph.GEMM{Batch: 6, M: 32, N: 16, K: 8}
 		x := n.matMul(n.op("Placeholder", nil, f32(4, 8)), n.variable("w", 8, 8))
@@ -71,6 +71,35 @@ func TestGradientOfSeveralProducts(t *testing.T) {
 		if !found {
 			t.Errorf("%s: no gradient", kind)
 		}
+	}
+}
+
+// The gradient of attention in one kernel is one of 2.5 times the operations, which reads what the
+// forward op has read and written and holds the queries' gradient in f32.
+func TestGradientOfAttention(t *testing.T) {
+	n := newNet("attention")
+	x := n.op("Placeholder", nil, f32(2, 3, 5, 8))
+	in := []graph.TensorID{x, x, x}
+	for k := range in {
+		in[k] = n.op("Mul", []graph.TensorID{x, n.variable(fmt.Sprint("w", k), 2, 3, 5, 8)}, f32(2, 3, 5, 8))
+	}
+	m := graph.Attending{Heads: 6, Queries: 5, Seen: 5, KeyDim: 8, ValueDim: 8}
+	n.add(graph.Op{Kind: graph.Attention, GEMM: m.Forward(), FLOPs: m.Forward().FLOPs()}, in, f32(2, 3, 5, 8), f32(2, 3, 5))
+	g := derive(t, n.build(t), train.Default())
+	const size = 4 * 2 * 3 * 5 * 8
+	found := 0
+	for i := range graph.OpID(g.NumOps()) {
+		o := g.Op(i)
+		if o.Kind != graph.AttentionGrad {
+			continue
+		}
+		found++
+		if o.GEMM != m.Backward() || o.FLOPs != 5*2*6*5*5*8 || o.Kernels != 3 || o.Workspace != size || o.Bytes != 8*size+4*2*3*5 || len(g.Inputs(i)) != 6 {
+			t.Errorf("%+v reads %d", o, len(g.Inputs(i)))
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d gradients", found)
 	}
 }
 

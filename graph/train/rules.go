@@ -19,6 +19,9 @@ var rules = map[graph.Kind]rule{
 	// gemm.go
 	"MatMul": atLeast(2, matMul), "BatchMatMul": atLeast(2, matMul), "BatchMatMulV2": binary(batchMatMulV2), "Gemm": atLeast(2, matMul), "Einsum": atLeast(2, matMul),
 
+	// attention.go
+	graph.Attention: attention,
+
 	// conv.go
 	"Conv2D": atLeast(2, conv), "Conv1D": atLeast(2, conv), "DepthwiseConv2dNative": atLeast(2, depthwise), "ConvTranspose": atLeast(2, convTranspose),
 	"Conv2DBackpropInput": atLeast(3, convBackpropInput),

@@ -4,14 +4,29 @@ import "placer/graph"
 
 var attentionRules = map[string]rule{
 	"Attention": {"Attention", attention}, "RotaryEmbedding": {"RotaryEmbedding", like}, "com.microsoft.RotaryEmbedding": {"RotaryEmbedding", like},
-	"com.microsoft.Attention": {"Attention", fusedAttention}, "com.microsoft.MultiHeadAttention": {"Attention", multiHeadAttention},
-	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention}, "com.microsoft.QAttention": {"Attention", quantizedAttention},
+	"com.microsoft.Attention": {"ProjectedAttention", fusedAttention}, "com.microsoft.MultiHeadAttention": {"Attention", multiHeadAttention},
+	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention}, "com.microsoft.QAttention": {"ProjectedAttention", quantizedAttention},
 	"com.microsoft.DecoderMaskedMultiHeadAttention": {"Attention", func(c *call) { multiHead(c, 5) }},
 	"com.microsoft.RelativePositionBias":            {"Gather", relativePositionBias},
 	"com.microsoft.GatedRelativePositionBias":       {"GatedRelativePositionBias", gatedPositionBias},
 }
 
-// score adds the two products of attention: queries [b,h,q,d] with keys
+// attend adds attention in one kernel: queries [b,h,q,d] with keys [b,kv,k,d], weights with
+// values [b,kv,k,v]. Causal queries are the last tokens.
+func (c *call) attend(batch, heads, kvHeads, q, k, d, v int64, causal bool) {
+	if batch < 1 || heads < 1 || kvHeads < 1 || q < 1 || k < 1 || d < 1 || v < 1 || heads%kvHeads != 0 {
+		c.multiply(0, 0, 0, 0)
+		return
+	}
+	seen := k
+	if causal && k >= q {
+		seen = graph.Seen(q, k-q, 0)
+	}
+	m := graph.Attending{Heads: c.mul(batch, kvHeads), Queries: c.mul(heads/kvHeads, q), Seen: seen, KeyDim: d, ValueDim: v}.Forward()
+	c.multiply(m.Batch, m.M, m.N, m.K)
+}
+
+// score adds the two products of attention that projects as well: queries [b,h,q,d] with keys
 // [b,h,k,d], weights [b,h,q,k] with values [b,h,k,v], and the softmax between.
 func (c *call) score(batch, heads, q, k, d, v int64) {
 	n := c.mul(batch, heads)
@@ -51,7 +66,7 @@ func attention(c *call) {
 	c.set(1, c.elem(1), k)
 	c.set(2, c.elem(2), v)
 	c.set(3, c.elem(0), graph.Shape{q[0], q[1], q[2], k[2]})
-	c.score(q[0], q[1], q[2], k[2], q[3], v[3])
+	c.attend(q[0], q[1], k[1], q[2], k[2], q[3], v[3], c.node.int("is_causal", 0) != 0)
 }
 
 // heads returns num_heads, which must divide width.
@@ -105,10 +120,10 @@ func multiHeadAttention(c *call) { multiHead(c, 6) }
 // multiHead is multiHeadAttention with the past key in slot past. Where past and present
 // share a buffer, that is as long as both may become, and all of it counts.
 func multiHead(c *call, past int) {
-	q := c.ranked(0, 3, 5)
+	q, causal := c.ranked(0, 3, 5), c.node.int("unidirectional", 0) != 0
 	if len(q) == 5 {
 		c.set(0, c.elem(0), graph.Shape{q[0], q[1], c.mul(q[2], q[4])})
-		c.score(q[0], q[2], q[1], q[1], q[4], q[4])
+		c.attend(q[0], q[2], q[2], q[1], q[1], q[4], q[4], causal)
 		return
 	}
 	h := c.heads(q[len(q)-1])
@@ -139,7 +154,7 @@ func multiHead(c *call, past int) {
 	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
 	c.set(1, c.elem(0), graph.Shape{q[0], h, keys, d})
 	c.set(2, c.elem(0), graph.Shape{q[0], h, keys, width / h})
-	c.score(q[0], h, q[1], keys, d, width/h)
+	c.attend(q[0], h, h, q[1], keys, d, width/h, causal)
 }
 
 // groupQueryAttention (com.microsoft): query [B,S,h*d] (or packed with key and
@@ -169,7 +184,7 @@ func groupQueryAttention(c *call) {
 	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
 	c.set(1, c.elem(0), present)
 	c.set(2, c.elem(0), present)
-	c.score(q[0], h, q[1], present[2], d, d)
+	c.attend(q[0], h, kv, q[1], present[2], d, d, true)
 }
 
 // relativePositionBias: a table [buckets,heads] and the numbers of queries and keys.

@@ -1,0 +1,41 @@
+package train
+
+import (
+	"placer/graph"
+	"placer/units"
+)
+
+// attention is one kernel that reads the output's gradient, all that the forward op has read and
+// what it has written, computes the scores again, and writes the gradients of queries, keys and
+// values: 2.5 times the forward's operations (Dao, arXiv:2307.08691, section 4.1), beside two
+// small kernels before and behind it. It sums the queries' gradient up in f32.
+func attention(s *step) {
+	if s.out[0].isNone() {
+		return
+	}
+	f := s.forward()
+	in := append([]graph.TensorID{s.grad(0)}, s.in...)
+	in = append(in, s.y(0))
+	if len(s.out) == 2 { // the logarithms of the sums
+		in = append(in, s.y(1))
+	}
+	var give []int
+	for k := range s.in {
+		if s.want(k) {
+			give = append(give, k)
+		}
+	}
+	if len(give) == 0 {
+		return
+	}
+	o := s.d.b.At(s.kernel(graph.AttentionGrad, in, give))
+	o.GEMM = f.GEMM
+	if m := &o.GEMM; m.K%2 == 0 { // keys of as many columns as values
+		m.K = m.K / 2 * 5
+	} else {
+		m.K = (m.K*5 + 1) / 2
+	}
+	o.FLOPs = o.GEMM.FLOPs()
+	o.Kernels = 3
+	o.Workspace = units.Bytes(s.d.size(s.in[0]) * graph.F32.Size())
+}
