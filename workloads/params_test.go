@@ -35,13 +35,17 @@ func TestFiguresByHand(t *testing.T) {
 		{"trfxl8", trfxlByHand(8)},
 		{"wavenet2", wavenetByHand(2)},
 		{"wavenet10", wavenetByHand(10)},
-		{"llama", llamaByHand()},
+		{"llama", llamaByHand(OneKernel)},
+		{"llama:attention=products", llamaByHand(Products)},
 		{"llama70b", llama70BByHand()},
-		{"moe", moeByHand()},
-		{"vit", vitByHand(12, 768, 86567656)},
-		{"gpt:layers=12", gptByHand(12, 768, 124439808)},
-		{"gpt:layers=24,hidden=1024,heads=16,ffn=4096", gptByHand(24, 1024, 354823168)},
-		{"vitl", vitByHand(24, 1024, 304326632)},
+		{"moe", moeByHand(OneKernel)},
+		{"moe:attention=products", moeByHand(Products)},
+		{"vit", vitByHand(12, 768, 86567656, OneKernel)},
+		{"vit:attention=products", vitByHand(12, 768, 86567656, Products)},
+		{"gpt:layers=12", gptByHand(12, 768, 124439808, OneKernel)},
+		{"gpt:layers=12,attention=products", gptByHand(12, 768, 124439808, Products)},
+		{"gpt:layers=24,hidden=1024,heads=16,ffn=4096", gptByHand(24, 1024, 354823168, OneKernel)},
+		{"vitl", vitByHand(24, 1024, 304326632, OneKernel)},
 	}
 	for _, c := range cases {
 		g := built(t, c.name)
@@ -102,12 +106,26 @@ func wavenetByHand(stacks int64) figures {
 	return figures{params, forward, 2*forward - 2*b*t*2*v*r} // samples are not trained
 }
 
+// attentionByHand is two products of queries of width d by keys, all of them or those that the
+// kernel's queries see in the mean; its gradient computes the scores again, five products.
+func attentionByHand(layers, queries, keys, d int64, causal bool, s Scores) (forward, backward int64) {
+	forward = layers * 2 * 2 * queries * keys * d
+	switch {
+	case s == Products:
+		return forward, 2 * forward
+	case causal:
+		forward = layers * 2 * 2 * queries * (keys/2 + 1) * d
+	}
+	return forward, forward / 2 * 5
+}
+
 // llamaByHand: 6,738,415,616 is the count of the published LLaMA 7B.
-func llamaByHand() figures {
+func llamaByHand(a Scores) figures {
 	const layers, d, f, v, s, heads = 32, 4096, 11008, 32000, 2048, 32
 	matrices := int64(layers * (4*d*d + 3*d*f))
-	forward := 2*s*(matrices+d*v) + layers*2*2*s*s*d
-	return figures{6738415616, forward, 2 * forward}
+	forward := 2 * s * (matrices + d*v)
+	f1, b1 := attentionByHand(layers, s, s, d, true, a)
+	return figures{6738415616, forward + f1, 2*forward + b1}
 }
 
 // llama70BByHand: 68,976,648,192 is the count of the published Llama 2 70B.
@@ -115,37 +133,41 @@ func llama70BByHand() figures {
 	const layers, d, f, v, s = 80, 8192, 28672, 32000, 2048
 	const kv = d / 8 // 8 of 64 heads
 	matrices := int64(layers * (2*d*d + 2*d*kv + 3*d*f))
-	forward := 2*s*(matrices+d*v) + layers*2*2*s*s*d
-	return figures{68976648192, forward, 2 * forward}
+	forward := 2 * s * (matrices + d*v)
+	f1, b1 := attentionByHand(layers, s, s, d, true, OneKernel)
+	return figures{68976648192, forward + f1, 2*forward + b1}
 }
 
 // moeByHand: 46,702,792,704 is the count of the published Mixtral 8x7B.
-func moeByHand() figures {
+func moeByHand(a Scores) figures {
 	const layers, d, f, v, s, experts = 32, 4096, 14336, 32000, 2048, 8
 	const kv = d / 4 // 8 of 32 heads
 	const room = 640 // 2048 * 2 / 8 tokens and a quarter more
 	attention := int64(2*d*d + 2*d*kv)
-	forward := layers*(2*s*attention+2*2*s*s*d+2*s*d*experts+experts*2*room*3*d*f) + 2*s*d*v
-	return figures{46702792704, forward, 2 * forward}
+	forward := layers*(2*s*attention+2*s*d*experts+experts*2*room*3*d*f) + 2*s*d*v
+	f1, b1 := attentionByHand(layers, s, s, d, true, a)
+	return figures{46702792704, forward + f1, 2*forward + b1}
 }
 
 // vitByHand: 86,567,656 is the count of the published ViT-B/16, 304,326,632 that of
 // ViT-L/16.
 // gptByHand is GPT-2 (Radford et al., 2019) with the parameters of its released sizes.
-func gptByHand(layers, d, params int64) figures {
+func gptByHand(layers, d, params int64, a Scores) figures {
 	const s, vocab = 1024, 50257
 	f := 4 * d
-	forward := layers*(2*s*(4*d*d+2*d*f)+2*2*s*s*d) + 2*s*d*vocab
-	return figures{params, forward, 2 * forward}
+	forward := layers*2*s*(4*d*d+2*d*f) + 2*s*d*vocab
+	f1, b1 := attentionByHand(layers, s, s, d, true, a)
+	return figures{params, forward + f1, 2*forward + b1}
 }
 
-func vitByHand(layers, d, params int64) figures {
+func vitByHand(layers, d, params int64, a Scores) figures {
 	const b, patches, classes = 64, 196, 1000
 	const s = patches + 1
 	f := 4 * d
 	embed := 2 * b * patches * 3 * 16 * 16 * d
-	forward := embed + layers*(2*b*s*(4*d*d+2*d*f)+2*2*b*s*s*d) + 2*b*d*classes
-	return figures{params, forward, 2*forward - embed} // images are not trained
+	forward := embed + layers*2*b*s*(4*d*d+2*d*f) + 2*b*d*classes
+	f1, b1 := attentionByHand(layers, b*s, s, d, false, a)
+	return figures{params, forward + f1, 2*forward - embed + b1} // images are not trained
 }
 
 // TestInceptionFigures: the network without its auxiliary head has 23.8 M

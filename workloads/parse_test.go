@@ -99,7 +99,8 @@ func TestExtremes(t *testing.T) {
 		{"transformer:encoder=1,decoder=1,hidden=1,heads=1,ffn=1,source=1,target=1,vocab=2,batch=1", ""},
 		{"recommender:tables=1,rows=8,dim=1,lookups=1,numbers=1,bottom=1,top=1,width=1,batch=1", ""},
 		{"clip:images=1,captions=1,hidden=2,heads=1,tokens=1,size=1,patch=1,vocab=2,joint=1,batch=1", ""},
-		{"llama:layers=1,seq=262144,batch=65536,hidden=262144,heads=4096,kv_heads=4096", "too large"},
+		{"llama:layers=1,seq=262144,batch=65536,hidden=262144,heads=4096,kv_heads=4096,attention=products", "too large"},
+		{"llama:layers=1,attention=neither", "want kernel or products"},
 		{"rnnlm:layers=1,unroll=1,batch=1048576,hidden=1048576,vocab=268435456", "out of range"},
 	}
 	for _, c := range cases {

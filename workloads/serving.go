@@ -51,6 +51,8 @@ type Serving struct {
 	Batch int64 // sequences
 	Seq   int64 // tokens of each that the step computes: 1 where it decodes
 	Past  int64 // tokens of each whose keys and values are there already
+	// Scores says what becomes of those of attention.
+	Scores Scores
 }
 
 // Validate reports the first size that is out of range.

@@ -1,6 +1,8 @@
 package workloads
 
 import (
+	"slices"
+
 	"placer/graph"
 	"placer/units"
 )
@@ -14,7 +16,7 @@ func (n *serving) attention(a *Attention, l int, x tensor) (y tensor) {
 		y = n.heads(a, l, x)
 	}
 	n.module(a.Path, l, func() {
-		if s > 1 {
+		if s > 1 && n.s.Scores == Products { // the kernel of attention writes them where they belong
 			y = n.transpose(y, 0, 2, 1, 3)
 		}
 		y = n.reshape(y, b*s, a.Heads*a.ValueDim)
@@ -32,26 +34,50 @@ func (n *serving) heads(a *Attention, l int, x tensor) (y tensor) {
 			past = min(past, a.Window-1)
 		}
 		k, v := n.cache("key_cache", k, past), n.cache("value_cache", v, past)
-		seen := past + s // by a token
-		if a.Window > 0 {
-			seen = min(seen, a.Window)
-		}
-		p := n.scores(a, graph.GEMM{Batch: b * a.KVHeads, M: group * s, N: seen, K: a.KeyDim}, n.of(b, a.KVHeads, group*s, seen), append([]tensor{q}, k...)...)
-		y = n.product("BatchMatMul", graph.GEMM{Batch: b * a.KVHeads, M: group * s, N: a.ValueDim, K: seen}, n.of(b, a.Heads, s, a.ValueDim), append([]tensor{p}, v...)...)
+		attending := graph.Attending{Heads: b * a.KVHeads, Queries: group * s, Seen: n.seen(past, a.Window), KeyDim: a.KeyDim, ValueDim: a.ValueDim}
+		y = n.attend(a, attending, n.of(b, a.KVHeads, group*s, attending.Seen), n.of(b, a.Heads, s, a.ValueDim), q, k, v)
 	})
 	return y
 }
 
-// scores is the softmax of a product of queries and keys.
-func (n *serving) scores(a *Attention, m graph.GEMM, out graph.Tensor, in ...tensor) tensor {
-	p := n.product("BatchMatMul", m, out, in...)
+// seen is how many keys a token's query meets behind past others: in one kernel the mean of those
+// that it sees, in a product all that the last sees.
+func (n *serving) seen(past, window int64) int64 {
+	if n.s.Scores == OneKernel {
+		return graph.Seen(n.s.Seq, past, window)
+	}
+	seen := past + n.s.Seq
+	if window > 0 {
+		seen = min(seen, window)
+	}
+	return seen
+}
+
+// attend is attention of queries q to keys k and values v, kept ones first, given as score, the
+// shape of the scores, and out, that of the result.
+func (n *serving) attend(a *Attention, m graph.Attending, score, out graph.Tensor, q tensor, k, v []tensor) tensor {
+	in := append([]tensor{q}, k...)
+	if n.s.Scores == OneKernel {
+		for _, t := range v {
+			if !slices.Contains(in, t) { // latents are keys and values
+				in = append(in, t)
+			}
+		}
+		if a.Sinks {
+			in = append(in, n.parameter("sinks", false, a.Heads))
+		}
+		return n.product(graph.Attention, m.Forward(), out, in...)
+	}
+	p := n.product("BatchMatMul", graph.GEMM{Batch: m.Heads, M: m.Queries, N: m.Seen, K: m.KeyDim}, score, in...)
 	if a.Capped {
 		p = n.unary("Tanh", p)
 	}
 	if a.Sinks {
-		return n.op("Softmax", n.like(p), p, n.parameter("sinks", false, a.Heads))
+		p = n.op("Softmax", n.like(p), p, n.parameter("sinks", false, a.Heads))
+	} else {
+		p = n.softmax(p)
 	}
-	return n.softmax(p)
+	return n.product("BatchMatMul", graph.GEMM{Batch: m.Heads, M: m.Queries, N: m.ValueDim, K: m.Seen}, out, append([]tensor{p}, v...)...)
 }
 
 // projections returns queries, keys and values of x, [B,heads,S,D], turned by their
@@ -92,10 +118,11 @@ func (n *serving) projections(a *Attention, l int, x tensor) (q, k, v tensor) {
 	return q, k, v
 }
 
-// headsFirst turns [B,S,heads,D] into [B,heads,S,D].
+// headsFirst turns [B,S,heads,D] into [B,heads,S,D]; the kernel of attention reads heads where
+// they lie.
 func (n *serving) headsFirst(x tensor) tensor {
 	s := n.shape(x)
-	if s[1] > 1 {
+	if s[1] > 1 && n.s.Scores == Products {
 		return n.transpose(x, 0, 2, 1, 3)
 	}
 	return n.reshape(x, s[0], s[2], s[1], s[3])
@@ -140,15 +167,13 @@ func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
 		kept = n.cache("latent_cache", n.unary("RotaryEmbedding", n.reshape(c, b, 1, s, columns)), n.s.Past)
 	})
 	expand := graph.GEMM{Batch: 1, M: b * all, N: h * (nope + a.ValueDim), K: t.Rank}
-	score := graph.GEMM{Batch: b * h, M: s, N: all, K: a.KeyDim}
-	value := graph.GEMM{Batch: b * h, M: s, N: a.ValueDim, K: all}
+	plain := graph.Attending{Heads: b * h, Queries: s, Seen: n.seen(n.s.Past, 0), KeyDim: a.KeyDim, ValueDim: a.ValueDim}
+	latent := graph.Attending{Heads: b, Queries: h * s, Seen: plain.Seen, KeyDim: columns, ValueDim: t.Rank}
 	up := graph.GEMM{Batch: h, M: b * s, N: t.Rank, K: nope}
-	latentScore := graph.GEMM{Batch: b, M: h * s, N: all, K: columns}
-	latentValue := graph.GEMM{Batch: b, M: h * s, N: t.Rank, K: all}
 	down := graph.GEMM{Batch: h, M: b * s, N: a.ValueDim, K: t.Rank}
 	var w tensor
 	n.module(a.Path+".kv_b_proj", l, func() { w = n.parameter("weight", true, t.Rank, expand.N) })
-	if up.FLOPs()+latentScore.FLOPs()+latentValue.FLOPs()+down.FLOPs() < expand.FLOPs()+score.FLOPs()+value.FLOPs() {
+	if up.FLOPs()+latent.Forward().FLOPs()+down.FLOPs() < expand.FLOPs()+plain.Forward().FLOPs() {
 		// part is a product with the columns of the weight that belong to keys or to values.
 		part := func(m graph.GEMM, out graph.Tensor, x tensor, columns int64) (y tensor) {
 			n.module(a.Path+".kv_b_proj", l, func() {
@@ -159,8 +184,7 @@ func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
 		}
 		q = part(up, n.of(b, h, s, columns), q, nope)
 		n.module(a.Path, l, func() {
-			p := n.scores(a, latentScore, n.of(b, h, s, all), append([]tensor{q}, kept...)...)
-			y = n.product("BatchMatMul", latentValue, n.of(b, h, s, t.Rank), append([]tensor{p}, kept...)...)
+			y = n.attend(a, latent, n.of(b, h, s, all), n.of(b, h, s, t.Rank), q, kept, kept)
 		})
 		return part(down, n.of(b, h, s, a.ValueDim), y, a.ValueDim)
 	}
@@ -174,7 +198,7 @@ func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
 		v := n.op("StridedSlice", n.of(b, h, all, a.ValueDim), kv)
 		n.b.At(n.b.TensorAt(v).Producer).Bytes = 2 * bytesOf(n.of(b, h, all, a.ValueDim))
 		n.b.At(n.b.TensorAt(key).Producer).Bytes = 2 * bytesOf(n.of(b, h, all, a.KeyDim))
-		y = n.product("BatchMatMul", value, n.of(b, h, s, a.ValueDim), n.scores(a, score, n.of(b, h, s, all), q, key), v)
+		y = n.attend(a, plain, n.of(b, h, s, all), n.of(b, h, s, a.ValueDim), q, []tensor{key}, []tensor{v})
 	})
 	return y
 }

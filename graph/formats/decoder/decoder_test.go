@@ -46,10 +46,23 @@ func TestStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	apart, err := ImportConfig(c, "m", map[string]int64{"attention_kernels": 3})
+	if err != nil {
+		t.Fatal(err)
+	}
 	layers := 6.738e9 - 2*32000*4096
-	want := 2*512*layers + 2*32000*4096 + 32*2*2*512*512*4096
-	if f := float64(prefill.Graph.FLOPs()); f < want || f > 1.01*want {
-		t.Errorf("prefill: %.4g FLOPs, want %.4g", f, want)
+	rest := 2*512*layers + 2*32000*4096
+	for _, x := range []struct {
+		name string
+		g    *graph.Graph
+		seen float64 // keys, by a query in the mean
+	}{{"prefill", prefill.Graph, 257}, {"prefill whose scores are stored", apart.Graph, 512}} {
+		if f, want := float64(x.g.FLOPs()), rest+32*2*2*512*x.seen*4096; f < want || f > 1.01*want {
+			t.Errorf("%s: %.4g FLOPs, want %.4g", x.name, f, want)
+		}
+	}
+	if _, err := ImportConfig(c, "m", map[string]int64{"attention_kernels": 2}); err == nil || !strings.Contains(err.Error(), "attention_kernels is 2, want 1") {
+		t.Errorf("two kernels: %v", err)
 	}
 	decode, err := ImportConfig(c, "m", map[string]int64{"seq": 1, "past": 2048, "batch": 2})
 	if err != nil {

@@ -6,5 +6,7 @@
 //
 // What such a file leaves open has names: batch (sequences), seq (tokens of each that a
 // step computes) and past (tokens whose keys and values are cached). A prefill is the
-// default; seq=1 with past=N is a decoding step.
+// default; seq=1 with past=N is a decoding step. Attention is one kernel, as in FlashAttention,
+// soft caps, sinks and windows included; with attention_kernels=3 it is a product, a softmax and a
+// product.
 package decoder

@@ -99,8 +99,18 @@ func TestWindow(t *testing.T) {
 	if got, want := kept(sizes(t, gptOSS, map[string]int64{"seq": 1, "past": 4096})), units.Bytes(12*(127+4096)*token); got != want {
 		t.Errorf("keeps %d bytes, want %d", got, want)
 	}
-	var scores []int64
+	var scores, mean []int64
 	g := sizes(t, gptOSS, map[string]int64{"seq": 1024})
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Kind == graph.Attention {
+			mean = append(mean, o.GEMM.N)
+		}
+	}
+	// 128 tokens see 64.5 in the mean, 896 see 128.
+	if len(mean) != 24 || mean[0] != (128*129/2+896*128+1023)/1024 || mean[1] != 513 {
+		t.Errorf("tokens see %v in the mean", mean)
+	}
+	g = sizes(t, gptOSS, map[string]int64{"seq": 1024, "attention_kernels": 3})
 	for i := range graph.OpID(g.NumOps()) {
 		if o := g.Op(i); o.Kind == "Softmax" && strings.HasSuffix(o.Module, "self_attn") {
 			in := g.Tensor(g.Inputs(i)[0]).Shape

@@ -13,6 +13,9 @@ import (
 // defaultSeq is how many tokens a prefill has where nobody says.
 const defaultSeq = 512
 
+// kernels is the name of how many kernels attention is: one, or three that store its scores.
+const kernels = "attention_kernels"
+
 // Imported is a step of a model.
 type Imported struct {
 	Graph   *graph.Graph
@@ -25,12 +28,18 @@ type Imported struct {
 
 // step returns the step of d that dims describe.
 func step(d *workloads.Decoder, name string, dims map[string]int64, open ...string) (*Imported, error) {
-	x := &Imported{Dims: append([]string{"batch", "past", "seq"}, open...)}
+	x := &Imported{Dims: append([]string{kernels, "batch", "past", "seq"}, open...)}
 	s := workloads.Serving{Batch: 1, Seq: defaultSeq}
 	for key, to := range map[string]*int64{"batch": &s.Batch, "seq": &s.Seq, "past": &s.Past} {
 		if n, ok := dims[key]; ok {
 			*to = n
 		}
+	}
+	switch n, ok := dims[kernels]; {
+	case n == 3:
+		s.Scores = workloads.Products
+	case ok && n != 1:
+		return nil, fmt.Errorf("%s is %d, want 1, or 3: a product, a softmax and a product", kernels, n)
 	}
 	for key := range dims {
 		if !slices.Contains(x.Dims, key) {
