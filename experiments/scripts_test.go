@@ -157,7 +157,7 @@ func TestScaleRecorded(t *testing.T) {
 	if want := read(t, "scale/table.md"); code != 0 || said != want {
 		t.Errorf("exit %d, table %s", code, said)
 	}
-	code, key := script(t, nil, "scale/one.py", "key", "10k", "moe:layers=4,hidden=1024,heads=16,ffn=3584,seq=1024,experts=18,batch=2,micro_batches=2", "8", "60", "1")
+	code, key := script(t, nil, "scale/one.py", "key", "10k", "moe:layers=4,hidden=1024,heads=16,ffn=3584,seq=1024,experts=18,batch=2,micro_batches=2,attention=products", "8", "60", "1")
 	if code != 0 || !strings.Contains(read(t, "scale/runs.jsonl"), strings.TrimSuffix(key, "\n")+", ") {
 		t.Errorf("exit %d, no line begins with %s", code, key)
 	}

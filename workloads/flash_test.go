@@ -21,7 +21,7 @@ var attending = []struct {
 	{"moe:layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=100,seq=32,batch=2,experts=2", 2, 2, 4, 32, 16, true, true},
 	{"gpt:layers=2,hidden=64,heads=4,ffn=128,vocab=100,seq=32,batch=2", 2, 2, 4, 32, 16, true, true},
 	{"vit:layers=2,hidden=64,heads=2,ffn=128,size=64,patch=16,classes=10,batch=4", 2, 4, 2, 17, 32, false, true},
-	{"transformer:encoder=2,decoder=1,hidden=64,heads=4,ffn=128,source=16,target=16,vocab=100,batch=2", 4, 2, 4, 16, 16, false, false},
+	{"transformer:encoder=2,decoder=1,hidden=64,heads=4,ffn=128,source=24,target=24,vocab=100,batch=2", 4, 2, 4, 24, 16, false, false},
 }
 
 // saved is what the backward pass reads of the forward pass and is not there in any case.

@@ -165,7 +165,7 @@ class Quick:
         """Ways to divide a step of Llama, but for those that search."""
         for n in ("2", "4"):
             recorded = {r["name"]: r for r in load("strategies", f"llama-a100-{n}.json")["rows"]}
-            got = json.loads(self.run("strategies", "-q", "--eager", "--workload", "llama", "--batch", "32", "--gpu", "a100", "--gpus", n, "--budget", "10s", "--json"))
+            got = json.loads(self.run("strategies", "-q", "--eager", "--workload", "llama:attention=products", "--batch", "32", "--gpu", "a100", "--gpus", n, "--budget", "10s", "--json"))
             for r in got["rows"]:
                 want = recorded.get(r["name"])
                 if want and "placement" not in r["name"] and want["feasible"]:
@@ -174,7 +174,7 @@ class Quick:
     def verdict(self):
         """How many A100 pay for one model, half a minute."""
         recorded = {r["key"]: r for r in load("verdict", "vitl-a100.json")["rows"]}
-        got = json.loads(self.run("verdict", "-q", "--workload", "vitl", "--gpu", "a100", "--counts", "1,2,4,8", "--budget", "30s", "--json"))
+        got = json.loads(self.run("verdict", "-q", "--workload", "vit:layers=24,hidden=1024,heads=16,ffn=4096,attention=products", "--gpu", "a100", "--counts", "1,2,4,8", "--budget", "30s", "--json"))
         for r in got["rows"]:
             self.no_longer(f"verdict vitl on {r['devices']} a100", r["step_time_s"], recorded[r["key"]]["step_time_s"], LATE)
 

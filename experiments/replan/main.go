@@ -74,7 +74,7 @@ func (r *row) few() bool { return 4*r.Moved <= r.FreshMoved }
 
 func main() {
 	out := flag.String("o", "experiments/replan/rows.jsonl", "lines")
-	names := flag.String("rows", "trfxl8@p100 rnnlm8@p100 vitl@a100 llama:layers=16@a100 moe@a100 gnmt8@p100", "workloads and machines")
+	names := flag.String("rows", "trfxl8@p100 rnnlm8@p100 vit:layers=24,hidden=1024,heads=16,ffn=4096,attention=products@a100 llama:layers=16,attention=products@a100 moe:attention=products@a100 gnmt8@p100", "workloads and machines")
 	evaluations := flag.Int("evaluations", 2000, "evaluations of each search")
 	seed := flag.Uint64("seed", 1, "seed")
 	flag.Parse()

@@ -32,10 +32,11 @@ ask() {
   done
   one "$name-box" "$@" --machine experiments/verdict/box.json
 }
-ask llama --workload llama --batch 32
-ask llama70b --workload llama70b --batch 16
-ask moe --workload moe --batch 16
-ask vitl --workload vitl --batch 256
+# Recorded with attention as products and a softmax.
+ask llama --workload llama:attention=products --batch 32
+ask llama70b --workload llama:layers=80,hidden=8192,heads=64,kv_heads=8,ffn=28672,attention=products --batch 16
+ask moe --workload moe:attention=products --batch 16
+ask vitl --workload vit:layers=24,hidden=1024,heads=16,ffn=4096,attention=products --batch 256
 ask gnmt8 --workload gnmt8 --batch 256
 if [ -n "${RESNET:-}" ]; then
   go run ./experiments/strategies/openbatch "$RESNET" bin/resnet50.onnx
@@ -48,7 +49,7 @@ if [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" torchtitan "* ]]; then
   # debug_model.toml): 16 heads without groups, a vocabulary of 2,048, 32 sequences of 2,048 one by
   # one, AdamW in f32; ffn is two thirds of 4*dim, rounded up to a multiple of 256.
   for d in 2048 4096; do
-    one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=16,kv_heads=16,ffn=$(((8 * d / 3 + 255) / 256 * 256)),vocab=2048,seq=2048,dtype=f32" \
+    one "torchtitan-$d" --workload "llama:layers=12,hidden=$d,heads=16,kv_heads=16,ffn=$(((8 * d / 3 + 255) / 256 * 256)),vocab=2048,seq=2048,dtype=f32,attention=products" \
       --machine "$out/3090s.machine.json" --batch 32 --micro-batches 32 --stages 3,4,3,2
   done
 fi

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	cancelGraph = flag.String("cancel.graph", "moe:layers=16,hidden=1024,heads=16,ffn=3584,seq=1024,experts=18,batch=7,micro_batches=7", "workload of about 100,000 ops")
+	cancelGraph = flag.String("cancel.graph", "moe:layers=16,hidden=1024,heads=16,ffn=3584,seq=1024,experts=18,batch=7,micro_batches=7,attention=products", "workload of about 100,000 ops")
 	cancelAfter = flag.Duration("cancel.after", 2*time.Second, "when each method is cancelled")
 )
 

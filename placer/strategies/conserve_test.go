@@ -18,6 +18,7 @@ var small = []string{
 	"llama:layers=4,hidden=256,heads=8,kv_heads=4,ffn=512,seq=64,vocab=1000",
 	"moe:layers=2,hidden=256,heads=8,kv_heads=4,ffn=512,seq=64,vocab=1000,experts=4",
 	"vit:layers=4,hidden=256,heads=8,ffn=512,size=64,classes=100",
+	"llama:layers=2,hidden=256,heads=8,kv_heads=4,ffn=512,seq=64,vocab=1000,attention=products",
 	"gnmt:layers=3,source=4,target=4,hidden=64,vocab=500",
 	"rnnlm:layers=2,unroll=4,hidden=64,vocab=500",
 }

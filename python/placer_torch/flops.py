@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from . import kinds
-from .program import Op, Program, Ref, Spec
+from .program import Op, Program, Ref, Spec, target_of
 
 
 class Work(NamedTuple):
@@ -56,12 +56,9 @@ def work(p: Program, o: Op) -> Work:
         products = bool(mask[0]) + bool(mask[1])  # of the input, of the weight: as many operations each
         gemm = (groups * products, at.shape[0] * math.prod(at.shape[2:]), w.shape[0] // groups, w.shape[1] * math.prod(w.shape[2:]))
         return Work(2 * math.prod(gemm) + (grad.elements if mask[2] else 0), gemm if products else None, moved)
-    if "scaled_dot_product" in name or name.startswith("_flash_attention") or name.startswith("_efficient_attention"):
-        backward = name.endswith("_backward")
-        q, key, value = (arg(i + backward) for i in range(3))
-        one = 2 * math.prod(q.shape[:-1]) * key.shape[-2]
-        n = one * (q.shape[-1] + value.shape[-1])
-        return Work(n * 5 // 2 if backward else n, None, moved)  # backward computes the scores again: 5 products for 2
+    if name.startswith("_scaled_dot_product_"):
+        gemm = _attention(o, *(arg(i + name.endswith("_backward")).shape for i in range(3)))
+        return Work(2 * math.prod(gemm), gemm, moved)
     if name.startswith("mkldnn_rnn_layer"):
         backward = name.endswith("_backward")
         x, wi, wh = arg(0), arg(1), arg(2)
@@ -78,6 +75,26 @@ def work(p: Program, o: Op) -> Work:
 
 # Ops that are one matrix product: the positions of its two factors.
 _PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "dot": (0, 1), "addmv": (1, 2)}
+
+
+def _attention(o: Op, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """Attention in one kernel as one product: of each head of keys, the queries that share it by the
+    keys that a query sees in the mean, of all columns of keys and values together. Backward
+    computes the scores again: 5 products for 2."""
+    heads, rows, seen = math.prod(k[:-2]), math.prod(q[:-1]), k[-2]
+    if causal(o) and seen >= q[-2]:
+        seen = seen - q[-2] + (q[-2] + 2) // 2
+    columns = 3 * q[-1] + 2 * v[-1] if kinds.base(o.target).endswith("_backward") else q[-1] + v[-1]
+    return (heads, rows // heads, seen, columns)
+
+
+def causal(o: Op) -> bool:
+    """Whether an op of attention says that queries see no keys behind themselves."""
+    names = [a.name for a in target_of(o.target)._schema.arguments]
+    if "is_causal" not in names:
+        return False
+    at = names.index("is_causal")
+    return bool(o.args[at] if at < len(o.args) else o.kwargs.get("is_causal", False))
 
 
 def _gemm(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int, int]:

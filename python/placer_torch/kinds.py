@@ -70,9 +70,16 @@ def base(target: str) -> str:
     return parts[1] if parts[0] in ("aten", "prims") else ".".join(parts[:-1])
 
 
+def is_attention(name: str) -> bool:
+    """Whether an ATen op of this base name is attention in one kernel, or its gradient."""
+    return name.startswith(("_scaled_dot_product_", "_flash_attention_", "_efficient_attention_", "_cudnn_attention_"))
+
+
 def kind(target: str, rank: int) -> str:
     """The kind of an ATen op whose first output has this rank."""
     name = base(target)
+    if is_attention(name):
+        return "AttentionGrad" if name.endswith("_backward") else "Attention"
     k = KINDS.get(name, "aten." + name if target.startswith("aten.") else name)
     if k == "Conv2D" and rank in (3, 5):
         k = "Conv1D" if rank == 3 else "Conv3D"

@@ -18,7 +18,7 @@ func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM, repea
 	case len(in) < 2 || len(out) < 1:
 		return g, 0
 	case strings.Contains(short, "attention"):
-		g = attention(short, in)
+		g = n.attention(short, in)
 	case strings.Contains(short, "_rnn"):
 		g, repeats = recurrent(short, in)
 	case kind == "MatMul" || kind == "BatchMatMul":
@@ -90,35 +90,57 @@ func convolve(x, w, y []int64, transposed bool) graph.GEMM {
 	return graph.GEMM{Batch: groups, M: size(y) / w[0], N: w[0] / groups, K: depth}
 }
 
-// attention returns the products of an attention of queries [B,H,S,D] and keys
-// [B,Hk,K,D]: each head's scores, and its sums of values. Backward there are five, for
-// the scores are computed again. The kernels of flash attention, and the
+// causal is the place among the arguments of operators of attention of what says that they are
+// causal (PyTorch's native_functions.yaml).
+var causal = map[string]int{
+	"_scaled_dot_product_flash_attention": 4, "_scaled_dot_product_flash_attention_for_cpu": 4, "_scaled_dot_product_efficient_attention": 6, "_scaled_dot_product_cudnn_attention": 6,
+	"_scaled_dot_product_flash_attention_backward": 11, "_scaled_dot_product_flash_attention_for_cpu_backward": 7, "_scaled_dot_product_efficient_attention_backward": 11,
+	"_flash_attention_forward": 8, "_flash_attention_backward": 11,
+}
+
+// attention returns the products of an attention in one kernel of queries [B,H,S,D] and keys
+// [B,Hk,K,D] (graph.Attending). The kernels of flash attention, and the
 // memory-efficient ones, have the heads behind the tokens, or all sequences one after
 // another, [tokens,H,D], which is priced as one sequence.
-func attention(short string, in []tensor) (g graph.GEMM) {
-	products := int64(2)
-	if strings.Contains(short, "backward") { // the output's gradient comes first
-		products, in = 5, in[1:]
+func (n *etNode) attention(short string, in []tensor) graph.GEMM {
+	backward := strings.Contains(short, "backward")
+	if backward { // the output's gradient comes first
+		in = in[1:]
 	}
-	if len(in) < 2 {
-		return g
+	if len(in) < 3 {
+		return graph.GEMM{}
 	}
-	q, k := in[0].shape, in[1].shape
+	q, k, v := in[0].shape, in[1].shape, in[2].shape
 	heads := 1
 	if !strings.HasPrefix(short, "_scaled_dot_product") && (strings.Contains(short, "flash") || strings.Contains(short, "efficient")) {
 		heads = 2
 	}
-	switch {
-	case len(q) == 4 && len(k) == 4:
-		tokens := 3 - heads
-		g = graph.GEMM{Batch: q[0] * q[heads], M: q[tokens], N: k[tokens], K: q[3]}
-	case len(q) == 3 && len(k) == 3 && heads == 2:
-		g = graph.GEMM{Batch: q[1], M: q[0], N: k[0], K: q[2]}
+	var a graph.Attending
+	groups := int64(0)
+	switch tokens := 3 - heads; {
+	case len(q) == 4 && len(k) == 4 && len(v) == 4:
+		a, groups = graph.Attending{Heads: q[0], Queries: q[tokens], Seen: k[tokens], KeyDim: q[3], ValueDim: v[3]}, k[heads]
+	case len(q) == 3 && len(k) == 3 && len(v) == 3 && heads == 2:
+		a, groups = graph.Attending{Heads: 1, Queries: q[0], Seen: k[0], KeyDim: q[2], ValueDim: v[2]}, k[1]
+		heads = 1
+	default:
+		return graph.GEMM{}
 	}
-	if g.Batch < 1<<40 {
-		g.Batch *= products
+	for _, x := range []int64{q[heads], groups, a.Heads, a.Queries, a.Seen, a.KeyDim, a.ValueDim} {
+		if x < 1 || x > 1<<30 {
+			return graph.GEMM{}
+		}
 	}
-	return g
+	if at, ok := causal[short]; ok && n.flag(at) && a.Seen >= a.Queries {
+		a.Seen = graph.Seen(a.Queries, a.Seen-a.Queries, 0)
+	}
+	if a.Heads *= groups; q[heads]%groups == 0 {
+		a.Queries *= q[heads] / groups
+	}
+	if backward {
+		return a.Backward()
+	}
+	return a.Forward()
 }
 
 // recurrent returns the products of the recurrent layers of cuDNN and its like over

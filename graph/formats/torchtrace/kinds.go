@@ -1,6 +1,7 @@
 package torchtrace
 
 import (
+	"slices"
 	"strings"
 
 	"placer/graph"
@@ -37,6 +38,12 @@ func kindOf(known map[string]graph.Kind, name string) graph.Kind {
 	}
 	if k, ok := known[strings.TrimSuffix(short, "_")]; ok {
 		return k
+	}
+	if slices.ContainsFunc([]string{"_scaled_dot_product_", "_flash_attention_", "_efficient_attention_", "_cudnn_attention_"}, func(x string) bool { return strings.HasPrefix(short, x) }) {
+		if strings.Contains(short, "backward") {
+			return graph.AttentionGrad
+		}
+		return graph.Attention
 	}
 	return graph.Kind(foreign.Clean(name))
 }

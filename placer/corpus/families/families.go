@@ -70,13 +70,13 @@ func Papers() []Family {
 		}},
 		{Name: "llama", draw: func(r *rand.Rand) string {
 			heads := of(r, 8, 16)
-			return fmt.Sprintf("llama:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,vocab=%d,seq=%d,batch=%d", n(r, 2, 10), of(r, 512, 1024, 2048), heads, heads, of(r, 2048, 4096), of(r, 8000, 32000), of(r, 256, 512, 1024), n(r, 1, 4))
+			return fmt.Sprintf("llama:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,vocab=%d,seq=%d,batch=%d,attention=products", n(r, 2, 10), of(r, 512, 1024, 2048), heads, heads, of(r, 2048, 4096), of(r, 8000, 32000), of(r, 256, 512, 1024), n(r, 1, 4))
 		}},
 		{Name: "moe", draw: func(r *rand.Rand) string {
-			return fmt.Sprintf("moe:layers=%d,hidden=%d,heads=16,kv_heads=8,ffn=%d,vocab=%d,seq=%d,batch=%d,experts=%d", n(r, 2, 5), of(r, 512, 1024), of(r, 1024, 2048, 4096), of(r, 8000, 32000), of(r, 256, 512, 1024), n(r, 1, 4), of(r, 4, 8))
+			return fmt.Sprintf("moe:layers=%d,hidden=%d,heads=16,kv_heads=8,ffn=%d,vocab=%d,seq=%d,batch=%d,experts=%d,attention=products", n(r, 2, 5), of(r, 512, 1024), of(r, 1024, 2048, 4096), of(r, 8000, 32000), of(r, 256, 512, 1024), n(r, 1, 4), of(r, 4, 8))
 		}},
 		{Name: "vit", draw: func(r *rand.Rand) string {
-			return fmt.Sprintf("vit:layers=%d,hidden=%d,heads=8,ffn=%d,batch=%d,size=224,patch=%d", n(r, 4, 12), of(r, 384, 512, 768, 1024), of(r, 1536, 3072), of(r, 16, 32, 64), of(r, 16, 28))
+			return fmt.Sprintf("vit:layers=%d,hidden=%d,heads=8,ffn=%d,batch=%d,size=224,patch=%d,attention=products", n(r, 4, 12), of(r, 384, 512, 768, 1024), of(r, 1536, 3072), of(r, 16, 32, 64), of(r, 16, 28))
 		}},
 		generated("series-parallel"), generated("towers"), generated("crossed"), generated("skips"),
 	}

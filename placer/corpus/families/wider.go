@@ -62,8 +62,8 @@ func wider() []Family {
 func serving() Family {
 	return Family{Name: "serving", draw: func(r *rand.Rand) string {
 		heads := of(r, 8, 16)
-		target := fmt.Sprintf("llama:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,seq=%d,batch=%d,optimizer=none", n(r, 6, 20), of(r, 1024, 2048, 4096), heads, heads, of(r, 4096, 8192), of(r, 64, 256, 1024), n(r, 1, 8))
-		draft := fmt.Sprintf("llama:layers=%d,hidden=%d,heads=8,kv_heads=8,ffn=%d,seq=%d,batch=%d,optimizer=none", n(r, 2, 6), of(r, 512, 1024), of(r, 1024, 2048), of(r, 64, 256), n(r, 1, 8))
+		target := fmt.Sprintf("llama:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,seq=%d,batch=%d,optimizer=none,attention=products", n(r, 6, 20), of(r, 1024, 2048, 4096), heads, heads, of(r, 4096, 8192), of(r, 64, 256, 1024), n(r, 1, 8))
+		draft := fmt.Sprintf("llama:layers=%d,hidden=%d,heads=8,kv_heads=8,ffn=%d,seq=%d,batch=%d,optimizer=none,attention=products", n(r, 2, 6), of(r, 512, 1024), of(r, 1024, 2048), of(r, 64, 256), n(r, 1, 8))
 		return mixed + target + join + draft
 	}}
 }
