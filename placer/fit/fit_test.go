@@ -42,11 +42,27 @@ const decoder = "llama:layers=6,hidden=1024,heads=8,kv_heads=8,ffn=2816,seq=1024
 
 var both = fit.Allowed{Recompute: true, Offload: true}
 
+// TestFitsWithoutScores: what lacks memory where the scores of attention are stored fits as it is
+// in one kernel.
+func TestFitsWithoutScores(t *testing.T) {
+	m, err := hw.Take("a100", 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := fit.Fit(context.Background(), source(t, "llama:layers=16,batch=8"), m, problem.Options{}, both, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := r.Best; !b.Score.Feasible() || !b.None() {
+		t.Errorf("best is %v, recompute %v, offload %v", b.Score, b.Recompute, b.Offload)
+	}
+}
+
 // TestFits makes a decoder fit that lacks memory, in each way; the plan's file, read
 // again and simulated, has the step that was promised, and an independent count of the
 // bytes that are in use when finds the simulator's peaks, within the memory.
 func TestFits(t *testing.T) {
-	s := source(t, "llama:layers=16,batch=8")
+	s := source(t, "llama:layers=16,batch=8,attention=products")
 	m, err := hw.Take("a100", 1, true)
 	if err != nil {
 		t.Fatal(err)

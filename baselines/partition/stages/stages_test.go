@@ -223,7 +223,7 @@ func TestSearchOutputAlone(t *testing.T) {
 		legal  int    // splits of embedding, four layers, norm and head on three GPUs in a row
 		always bool   // the output is with the last layer
 	}{
-		{"llama.cpp", 1 << 20, "-ts 2,2,1\n", 11, false},
+		{"llama.cpp", 1 << 20, "-ts 4,1,0\n", 11, false},
 		{"llama.cpp", 512, "", 11, true},
 		{"vllm", 1 << 20, "", 7, true},
 	} {
