@@ -12,9 +12,9 @@ export PYTHONPATH=python:$libraries:experiments/published
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
-capture() { # name function arguments
+capture() { # name function arguments; attention captured for a CPU is one kernel, for GPUs products and a softmax
   [[ " ${ROWS:-$1} " == *" $1 "* ]] || return 0
-  "$python" -m placer_torch capture --device cuda --model "stepmodels:$2" --args "$3" --name "$1" -o "$work/$1"
+  "$python" -m placer_torch capture --device "${device:-cuda}" --model "stepmodels:$2" --args "$3" --name "$1" -o "$work/$1"
   gzip -9 -n -c "$work/$1/graph.json" >"$out/$1.json.gz"
 }
 capture resnet50-f32-256 image_model '{"batch": 256}'
@@ -26,6 +26,7 @@ capture vit-small-f16-384 image_model '{"name": "vit_small_patch16_224", "batch"
 capture vit-base-f16-192 image_model '{"name": "vit_base_patch16_224", "batch": 192, "half": true}'
 capture vit-large-f16-64 image_model '{"name": "vit_large_patch16_224", "batch": 64, "half": true}'
 capture vit-base-f16-inference-1024 image_model '{"name": "vit_base_patch16_224", "batch": 1024, "half": true, "train": false}'
+device=cpu capture vit-base-f16-inference-1024-one-kernel image_model '{"name": "vit_base_patch16_224", "batch": 1024, "half": true, "train": false, "one_kernel": true}'
 capture bert-large-f16-256x128 bert_large '{"batch": 256, "tokens": 128, "masked": 20, "half": true}'
 capture bert-large-f32-128x128 bert_large '{"batch": 128, "tokens": 128, "masked": 20}'
 capture bert-large-squad-f16-32x384 bert_large '{"batch": 32, "tokens": 384, "half": true}'

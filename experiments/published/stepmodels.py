@@ -5,12 +5,13 @@ import torch
 from torch import nn
 
 
-def image_model(name="resnet50", batch=256, half=False, train=True):
-    """A model of timm; SGD with momentum, all of it in f16 where half."""
+def image_model(name="resnet50", batch=256, half=False, train=True, one_kernel=False):
+    """A model of timm; SGD with momentum, all of it in f16 where half. Attention is products and a
+    softmax, in the model's own type, or one kernel."""
     import timm
     from timm.layers import set_fused_attn
 
-    set_fused_attn(False)  # products and a softmax, in the model's own type
+    set_fused_attn(one_kernel)
     with torch.device("meta"):
         model = timm.create_model(name)
         x, labels = torch.empty(batch, 3, 224, 224), torch.empty(batch, dtype=torch.long)

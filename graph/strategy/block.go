@@ -296,6 +296,11 @@ func (s *Split) heads(i graph.OpID) int64 {
 	if o.GEMM.IsZero() {
 		return 0
 	}
+	if in := g.Inputs(i); o.Kind == graph.Attention && len(in) > 1 && !s.latent(i) {
+		if keys := g.Tensor(in[1]).Shape; len(keys) > 3 && keys[1] > 0 {
+			return keys[1]
+		}
+	}
 	if shape := g.Tensor(first(g, i)).Shape; len(shape) > 3 && shape[1] > 0 {
 		if o.GEMM.Batch%shape[1] == 0 {
 			return shape[1]
@@ -309,4 +314,17 @@ func (s *Split) heads(i graph.OpID) int64 {
 		return o.GEMM.Batch
 	}
 	return 0
+}
+
+// latent reports whether op i is attention in one kernel of heads that all read one tensor as
+// keys and, without some of its columns, as values: latent attention.
+func (s *Split) latent(i graph.OpID) bool {
+	g := s.m.Micro
+	y := g.Tensor(first(g, i)).Shape
+	for _, t := range g.Inputs(i)[1:] {
+		if x := g.Tensor(t).Shape; len(x) == 4 && (x[1] != 1 || len(y) != 4 || x[3] <= y[3]) {
+			return false
+		}
+	}
+	return true
 }

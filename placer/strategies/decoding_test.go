@@ -31,10 +31,13 @@ func configs(t *testing.T) map[string]json.RawMessage {
 	return found
 }
 
-// decoding returns steps of one token behind past others.
-func decoding(config []byte, past int64) Family {
+// forms are the numbers of kernels that attention may be: one, or three that store its scores.
+var forms = []int64{1, 3}
+
+// decoding returns steps of one token behind past others, whose attention is so many kernels.
+func decoding(config []byte, past, kernels int64) Family {
 	return func(batch int64) (*graph.Graph, error) {
-		x, err := decoder.ImportConfig(config, "decoder", map[string]int64{"batch": batch, "seq": 1, "past": past})
+		x, err := decoder.ImportConfig(config, "decoder", map[string]int64{"batch": batch, "seq": 1, "past": past, "attention_kernels": kernels})
 		if err != nil {
 			return nil, err
 		}
@@ -58,18 +61,20 @@ func TestKeysAndValuesOfAllSamples(t *testing.T) {
 	_, j := models8(t, small[0])
 	const config = `{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 512}`
 	const batch, past = 16, 100
-	x := newModels(decoding([]byte(config), past), batch)
 	want := units.Bytes(4 * 2 * batch * past * 4 * 32 * 2) // layers, keys and values, heads of 32 numbers of f16
-	for _, s := range meshes8() {
-		if s.Sharding != strategy.Replicated {
-			continue
-		}
-		step, err := x.derive(j, s, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := caches(step.Graph); got != want {
-			t.Errorf("%v: holds %v of keys and values, want %v", s, got, want)
+	for _, kernels := range forms {
+		x := newModels(decoding([]byte(config), past, kernels), batch)
+		for _, s := range meshes8() {
+			if s.Sharding != strategy.Replicated {
+				continue
+			}
+			step, err := x.derive(j, s, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := caches(step.Graph); got != want {
+				t.Errorf("%d kernels, %v: holds %v of keys and values, want %v", kernels, s, got, want)
+			}
 		}
 	}
 }
@@ -78,18 +83,18 @@ func TestKeysAndValuesOfAllSamples(t *testing.T) {
 // prompt are, and cost no communication.
 func TestTokensBeforeChangeNoBlock(t *testing.T) {
 	for name, config := range configs(t) {
-		var blocks, sums [2]int
-		for k, past := range []int64{0, 64} {
-			_, split := splitOf(t, decoding(config, past))
+		var blocks, sums [4]int // of a prompt and behind tokens, in one kernel and in three
+		for k := range blocks {
+			_, split := splitOf(t, decoding(config, int64(64*(k%2)), forms[k/2]))
 			blocks[k] = split.Blocks
 			for _, partial := range split.Partial {
 				if partial {
 					sums[k]++
 				}
 			}
-		}
-		if blocks[0] != blocks[1] || sums[0] != sums[1] {
-			t.Errorf("%s: %d blocks with %d sums behind tokens, %d with %d of a prompt", name, blocks[1], sums[1], blocks[0], sums[0])
+			if blocks[k] != blocks[0] || sums[k] != sums[0] {
+				t.Errorf("%s, %d kernels, %d tokens before: %d blocks with %d sums, %d with %d of a prompt", name, forms[k/2], 64*(k%2), blocks[k], sums[k], blocks[0], sums[0])
+			}
 		}
 	}
 }
@@ -116,11 +121,12 @@ func splitOf(t *testing.T, f Family) (*graph.Graph, *strategy.Split) {
 // ranks share out the products of attention, and of experts.
 func TestAttentionOfEveryFamilyIsSplit(t *testing.T) {
 	for name, config := range configs(t) {
-		for _, past := range []int64{0, 64} {
-			g, split := splitOf(t, decoding(config, past))
+		for k := range 4 {
+			past, kernels := int64(64*(k%2)), forms[k/2]
+			g, split := splitOf(t, decoding(config, past, kernels))
 			for i := range graph.OpID(g.NumOps()) {
-				if g.Op(i).Kind == "BatchMatMul" && !split.Shared[i] {
-					t.Fatalf("%s behind %d tokens: %s is whole on every rank", name, past, g.Op(i).Name)
+				if kind := g.Op(i).Kind; (kind == "BatchMatMul" || kind == graph.Attention) && !split.Shared[i] {
+					t.Fatalf("%s behind %d tokens, %d kernels: %s is whole on every rank", name, past, kernels, g.Op(i).Name)
 				}
 			}
 		}
@@ -130,7 +136,7 @@ func TestAttentionOfEveryFamilyIsSplit(t *testing.T) {
 // TestExpertsAreAddedUpOnce: what a token's experts and the expert of all tokens give is added up
 // before it is all-reduced: two all-reduces a layer, as without experts.
 func TestExpertsAreAddedUpOnce(t *testing.T) {
-	_, split := splitOf(t, decoding(configs(t)["DeepSeek-V3"], 64))
+	_, split := splitOf(t, decoding(configs(t)["DeepSeek-V3"], 64, 1))
 	n := 0
 	for _, partial := range split.Partial {
 		if partial {
@@ -147,9 +153,10 @@ func TestExpertsAreAddedUpOnce(t *testing.T) {
 func TestCopiedHeads(t *testing.T) {
 	_, j := models8(t, small[0])
 	const batch, past, layers = 4, 100, 2
-	for _, heads := range []int64{1, 2, 4, 8} {
+	for k := range 8 {
+		heads, kernels := int64(1)<<(k%4), forms[k/4]
 		config := fmt.Sprintf(`{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": %d, "intermediate_size": 512, "vocab_size": 512}`, layers, heads)
-		x := newModels(decoding([]byte(config), past), batch)
+		x := newModels(decoding([]byte(config), past, kernels), batch)
 		g, err := x.graph(variant{batch, false})
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +180,7 @@ func TestCopiedHeads(t *testing.T) {
 		for _, c := range []struct {
 			name   string
 			copies int64
-		}{{"k_proj/MatMul", copies}, {"v_proj/MatMul", copies}, {"q_proj/MatMul", 1}, {"o_proj/MatMul", 1}, {"self_attn/BatchMatMul", 1}, {"mlp/", 1}} {
+		}{{"k_proj/MatMul", copies}, {"v_proj/MatMul", copies}, {"q_proj/MatMul", 1}, {"o_proj/MatMul", 1}, {map[int64]string{1: "self_attn/Attention", 3: "self_attn/BatchMatMul"}[kernels], 1}, {"mlp/", 1}} {
 			if got, want := of(step.Graph, c.name), units.FLOPs(c.copies)*of(g, c.name); got != want || want == 0 {
 				t.Errorf("%d heads: %s of all ranks does %v, want %v", heads, c.name, got, want)
 			}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"placer/graph"
-	"placer/graph/formats/decoder"
 	"placer/graph/strategy"
 )
 
@@ -74,50 +73,6 @@ func TestAttentionIsShared(t *testing.T) {
 			if count[graph.AttentionGrad] != layers*tensor || count[graph.Attention] < forward || !maps.Equal(flops, want) {
 				t.Errorf("%d ranks, recomputed %v: %v of %v operations, want %v", tensor, again, count, flops, want)
 			}
-		}
-	}
-}
-
-// A rank of a decoding step keeps its own heads' keys and values of tokens before, whatever
-// becomes of the scores: a layer has two all-reduces, behind attention and the feed-forward part.
-func TestKeptHeadsAreShared(t *testing.T) {
-	const config = `{"model_type": "llama", "num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 512, "torch_dtype": "float16"}`
-	const batch, past, tensor = 16, 32, 4
-	for _, kernels := range []int64{1, 3} {
-		_, j := models8(t, small[0])
-		x := newModels(func(batch int64) (*graph.Graph, error) {
-			step, err := decoder.ImportConfig([]byte(config), "decoding", map[string]int64{"batch": batch, "seq": 1, "past": past, "attention_kernels": kernels})
-			if err != nil {
-				return nil, err
-			}
-			return step.Graph, nil
-		}, batch)
-		step, err := x.derive(j, strategy.Strategy{Mesh: strategy.Mesh{Data: 1, Pipeline: 1, Tensor: tensor}, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, products, collectives := int64(0), 0., map[int32]bool{}
-		for i := range graph.OpID(step.Graph.NumOps()) {
-			o := step.Graph.Op(i)
-			if strings.HasSuffix(o.Name, "_cache") {
-				kept += int64(o.Resident)
-			}
-			if o.Kind == graph.Attention || o.Kind == "BatchMatMul" {
-				products += float64(o.GEMM.FLOPs())
-			}
-			if c := step.Collective[i]; c >= 0 {
-				collectives[c] = true
-			}
-		}
-		const layers, columns = 3, 256 / 8
-		if want := int64(layers * 2 * batch * 4 * past * columns * 2 / tensor); kept != want {
-			t.Errorf("%d kernels: keeps %d bytes, want %d", kernels, kept, want)
-		}
-		if want := float64(layers * 4 * batch * 8 * (past + 1) * columns / tensor); products != want {
-			t.Errorf("%d kernels: %g operations of attention, want %g", kernels, products, want)
-		}
-		if len(collectives) != 2*layers {
-			t.Errorf("%d kernels: %d all-reduces, want %d", kernels, len(collectives), 2*layers)
 		}
 	}
 }

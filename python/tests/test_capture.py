@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from placer_torch import CaptureError, FormatError, capture, cli, graph, load, schedule
+from placer_torch import CaptureError, FormatError, capture, cli, flops, graph, load, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess
 
@@ -379,6 +379,8 @@ def test_library_lstm_and_attention() -> None:
     p = capture(m, lambda f, b: f(b).square().mean(), torch.randn(2, 5, 8), torch.optim.SGD(m.parameters(), lr=0.1))
     assert sum(o.module == "rnn" and graph.kind(p, o) == "MatMul" for o in p.ops) >= 5
     assert sum("scaled_dot_product" in o.target for o in p.ops) == 2
+    work = [(graph.kind(p, o), flops.work(p, o).gemm) for o in p.ops if "scaled_dot_product" in o.target]
+    assert work == [("Attention", (2, 5, 3, 2 * 8)), ("AttentionGrad", (2, 5, 3, 5 * 8))]  # 5 queries see 3 keys in the mean
     run = InProcess(p, schedule.single(schedule.ops(p)), states.of_model(p, m))
     optimizer = torch.optim.SGD(m.parameters(), lr=0.1)
     for _ in range(2):
