@@ -46,7 +46,7 @@ func TestPublishedCut(t *testing.T) {
 		{1024, 24, []int{6, 7, 6, 5}, 0.119},
 		{2048, 24, []int{6, 7, 6, 5}, 0.127},
 	} {
-		name := fmt.Sprintf("llama:layers=%d,hidden=%d,heads=16,kv_heads=16,ffn=%d,vocab=2048,seq=2048,dtype=f32", p.layers, p.hidden, (8*p.hidden/3+255)/256*256)
+		name := fmt.Sprintf("llama:layers=%d,hidden=%d,heads=16,kv_heads=16,ffn=%d,vocab=2048,seq=2048,dtype=f32,attention=products", p.layers, p.hidden, (8*p.hidden/3+255)/256*256)
 		f := func(batch int64) (*graph.Graph, error) { return workloads.BuildBatch(name, batch) }
 		x, err := NewComparison(source(), f, m, Config{Batch: 32, MicroBatches: 32, Stages: p.stages, Eager: true, Clock: func() float64 { return 0 }})
 		if err != nil {
