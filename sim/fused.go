@@ -152,7 +152,7 @@ func (l *layout) opTraffic(of []int32, i, m int32) (bytes int64) {
 		}
 	}
 	for t := l.outAt[m]; t < l.outAt[m+1]; t++ {
-		if own, leaves := l.fate(of, i, t); own && !leaves {
+		if own, leaves := l.fate(of, i, t); own && !leaves && !l.resident[t] {
 			bytes -= l.bytes[t]
 		}
 	}

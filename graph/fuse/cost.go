@@ -71,9 +71,9 @@ func Held(g *graph.Graph, t graph.TensorID, inside func(graph.OpID) bool) bool {
 }
 
 // writes reports whether a kernel writes the tensor t that it makes: the kernel
-// does not read it, or its data is read outside.
+// does not read it, its data is read outside, or it is a variable's new value.
 func writes(g *graph.Graph, role []graph.FuseRole, t graph.TensorID, inside func(graph.OpID) bool) bool {
-	return !slices.ContainsFunc(g.Consumers(t), inside) || leaves(g, role, t, inside)
+	return g.Tensor(t).Resident || !slices.ContainsFunc(g.Consumers(t), inside) || leaves(g, role, t, inside)
 }
 
 // maker returns the op that makes the data of tensor t, views of the kernel

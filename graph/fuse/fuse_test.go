@@ -260,6 +260,46 @@ func TestRepeatedOpsAreAlone(t *testing.T) {
 	}
 }
 
+// An update that writes a variable in place is fused like any op of its kind, and writes it
+// although its kernel reads it: two variables of 64 B are read and written, and a gradient is
+// read. A view of a variable is alone.
+func TestUpdatesInPlaceFuse(t *testing.T) {
+	b := graph.NewBuilder("update")
+	tensor := func(resident bool) graph.Tensor {
+		return graph.Tensor{Shape: graph.Shape{16}, Bytes: graph.Auto, Resident: resident}
+	}
+	op := func(name string, kind graph.Kind, phase graph.Phase, resident bool, in ...graph.TensorID) graph.TensorID {
+		o := graph.Op{Name: name, Kind: kind, Phase: phase, Bytes: graph.Auto}
+		if kind == "VariableV2" {
+			o.Resident = 64
+		}
+		return b.Output(b.Op(o, in, tensor(resident)), 0)
+	}
+	w, m := op("w", "VariableV2", graph.Forward, true), op("m", "VariableV2", graph.Update, true)
+	x := op("x", "Placeholder", graph.Forward, false)
+	read := op("read", "Identity", graph.Forward, true, w)
+	grad := op("grad", "MatMul", graph.Backward, false, x, read)
+	kept := op("kept", "Mul", graph.Update, false, m, m)
+	trace := op("trace", "Add", graph.Update, true, kept, grad)
+	op("new", "Sub", graph.Update, true, w, trace)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := fuse.NewRules(g)
+	head := fuse.NewFuser(rules).Fuse(make([]uint8, g.NumOps()), []uint8{1, 1, 1, 1, 0, 1, 1, 1})
+	if got, want := describe(g, head), "w, m, x, read, grad, kept trace new"; got != want {
+		t.Fatalf("kernels %s, want %s", got, want)
+	}
+	var traffic units.Bytes
+	for i := graph.OpID(5); i < 8; i++ {
+		traffic += fuse.Traffic(g, fuse.Roles(g), i, func(j graph.OpID) bool { return j >= 5 })
+	}
+	if traffic != 5*64 {
+		t.Errorf("the kernel moves %d B, want %d", traffic, 5*64)
+	}
+}
+
 func describe(g *graph.Graph, head []int32) string {
 	var out []string
 	for i := range head {

@@ -64,7 +64,7 @@ func (r *Rules) CanFuse(u, v graph.OpID) bool {
 
 // Roles returns the role of each op of g, [N]: that of its kind, except that an
 // op that holds memory for the whole step, or hands out views of such memory, is
-// always alone, as is one that repeats, for what it passes on is complete when its last
+// always alone (an update that writes a variable in place is what its kind is), as is one that repeats, for what it passes on is complete when its last
 // kernel ends; and that a reduction whose result is as large as its input is a loop.
 func Roles(g *graph.Graph) []graph.FuseRole {
 	role := make([]graph.FuseRole, g.NumOps())
@@ -75,7 +75,7 @@ func Roles(g *graph.Graph) []graph.FuseRole {
 		role[i] = f.Fuse
 		first, end := g.Outputs(id)
 		for t := first; t < end; t++ {
-			if g.Tensor(t).Resident {
+			if g.Tensor(t).Resident && !(o.Phase == graph.Update && f.Fuse == graph.FuseLoop) {
 				role[i] = graph.FuseNever
 			}
 		}
