@@ -16,19 +16,19 @@ func flax(t testing.TB) *graph.Graph {
 	t.Helper()
 	b := graph.NewBuilder("flax")
 	x := b.Output(b.Op(graph.Op{Name: "x", Kind: "Placeholder", Forward: graph.None}, nil, graph.Tensor{Shape: graph.Shape{8, 8}}), 0)
-	variable := func(name string) graph.TensorID {
-		return b.Output(b.Op(graph.Op{Name: name, Kind: "VariableV2", Resident: 256, Params: 64, Forward: graph.None}, nil, graph.Tensor{Shape: graph.Shape{8, 8}, Resident: true}), 0)
+	variable := func(name string, phase graph.Phase) graph.TensorID {
+		return b.Output(b.Op(graph.Op{Name: name, Kind: "VariableV2", Phase: phase, Resident: 256, Params: 64, Forward: graph.None}, nil, graph.Tensor{Shape: graph.Shape{8, 8}, Resident: true}), 0)
 	}
 	product := func(name, module string, a, w graph.TensorID) graph.TensorID {
 		return b.Output(b.Op(graph.Op{Name: name, Kind: "MatMul", GEMM: graph.GEMM{Batch: 1, M: 8, N: 8, K: 8}, FLOPs: 1024, Bytes: graph.Auto, Module: module, Forward: graph.None}, []graph.TensorID{a, w}, graph.Tensor{Shape: graph.Shape{8, 8}}), 0)
 	}
 	for _, l := range []string{"h_0", "h_1"} {
 		for _, k := range []string{"fc", "proj"} {
-			x = product(l+k, "GPT."+l+"."+k, x, variable("params['"+l+"']['"+k+"']['kernel']"))
+			x = product(l+k, "GPT."+l+"."+k, x, variable("params['"+l+"']['"+k+"']['kernel']", graph.Forward))
 		}
-		b.Op(graph.Op{Name: "decay" + l, Kind: "Mul", Bytes: graph.Auto, Forward: graph.None}, []graph.TensorID{x, variable("st[0].mu['" + l + "']['fc']['kernel']")}, graph.Tensor{Shape: graph.Shape{8, 8}})
+		b.Op(graph.Op{Name: "decay" + l, Kind: "Mul", Bytes: graph.Auto, Forward: graph.None}, []graph.TensorID{x, variable("st[0].mu['" + l + "']['fc']['kernel']", graph.Update)}, graph.Tensor{Shape: graph.Shape{8, 8}})
 	}
-	product("head", "GPT.head", x, variable("params['head']['kernel']"))
+	product("head", "GPT.head", x, variable("params['head']['kernel']", graph.Forward))
 	g, err := b.Build()
 	if err != nil {
 		t.Fatal(err)

@@ -154,11 +154,14 @@ func dropContainers(paths []string) map[string]bool {
 func tensorsOf(g *graph.Graph, container map[string]bool) (list []Tensor) {
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)
-		if o.Phase != graph.Forward || o.Kind.Class() != graph.ClassVariable || strings.ContainsAny(o.Name, "/:") {
+		if o.Kind.Class() != graph.ClassVariable || strings.ContainsAny(o.Name, "/:") {
 			continue
 		}
 		if strings.ContainsRune(o.Name, '[') && o.Module == "" { // JAX's name of an argument, params['layer_0']['kernel'], or st[0].mu['a']
 			list = append(list, Tensor{"", o.Name, i})
+			continue
+		}
+		if o.Phase != graph.Forward {
 			continue
 		}
 		module := o.Name[:max(strings.LastIndexByte(o.Name, '.'), 0)]

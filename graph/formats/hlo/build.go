@@ -41,6 +41,11 @@ type builder struct {
 
 	arguments map[graph.OpID]*instruction // parameters of the entry
 	written   map[graph.OpID]bool         // ops that write a part of what they read
+	scopes    []string                    // [N] JAX's names of the ops
+	goesBack  map[*computation]bool
+	waits     map[graph.OpID][]graph.OpID // what ops wait for beside what they read
+	gives     []graph.TensorID            // of the entry
+	places    []given
 }
 
 // frame is one execution of a computation: the arrays that its instructions make.
@@ -74,7 +79,7 @@ func (f *frame) value(x *instruction) ([]graph.TensorID, bool) {
 // say them, by name.
 func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summary, error) {
 	b := &builder{m: m, b: graph.NewBuilder(name), names: foreign.NewNames(), kinds: kinds(), trips: trips, costs: map[*computation]*cost{},
-		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, arguments: map[graph.OpID]*instruction{}, written: map[graph.OpID]bool{}, sum: &Summary{Computations: len(m.comps)}}
+		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, arguments: map[graph.OpID]*instruction{}, written: map[graph.OpID]bool{}, goesBack: map[*computation]bool{}, waits: map[graph.OpID][]graph.OpID{}, sum: &Summary{Computations: len(m.comps)}}
 	for _, c := range m.comps {
 		for _, x := range c.list {
 			if x.id >= 0 {
@@ -96,8 +101,12 @@ func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summa
 	if m.sharded {
 		b.note("what shard_map and pmap compute is what one of their devices does: shapes in it are a device's")
 	}
-	b.weights(f)
+	b.gives, _ = f.value(m.entry.root)
+	b.pair()
+	b.weights()
 	b.modulesOfWeights()
+	b.phases()
+	b.inPlace()
 	g, err := b.b.Build()
 	if err != nil {
 		return nil, nil, err
@@ -210,7 +219,7 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	kind := b.kind(x)
 	scope := f.within(x.attr.scope)
 	op := graph.Op{Name: b.names.Take(f.prefix + x.name), Kind: kind, FLOPs: c.flops, GEMM: c.gemm(), Bytes: units.Bytes(c.bytes), Forward: graph.None, Module: modulePath(scope)}
-	if strings.Contains(scope, "transpose(") {
+	if b.backward(x, scope, !c.gemm().IsZero()) {
 		op.Phase = graph.Backward
 	}
 	if a := x.shape.first(); a != nil {
@@ -231,7 +240,7 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	if inner := x.inner(); inner != nil {
 		op.Workspace = c.live
 	}
-	id := b.b.Op(op, in, b.outs(x, resident)...)
+	id := b.add(op, in, b.outs(x, resident), scope)
 	f.ops[x] = id
 	if x.writesInPlace() {
 		b.written[id] = true
@@ -239,10 +248,17 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 	for _, before := range x.control {
 		if from, ok := f.ops[before]; ok {
 			b.b.Control(from, id)
+			b.waits[id] = append(b.waits[id], from)
 		}
 	}
 	f.of[x] = b.results(x, id)
 	return nil
+}
+
+// add adds an op of that scope.
+func (b *builder) add(op graph.Op, in []graph.TensorID, outs []graph.Tensor, scope string) graph.OpID {
+	b.scopes = append(b.scopes, scope)
+	return b.b.Op(op, in, outs...)
 }
 
 // parameter adds a parameter of the entry, as an input: weights settles what it is.
@@ -255,7 +271,7 @@ func (b *builder) parameter(x *instruction, f *frame) {
 	if a := x.shape.first(); a != nil {
 		op.DType = a.elem.dtype
 	}
-	id := b.b.Op(op, nil, b.outs(x, false)...)
+	id := b.add(op, nil, b.outs(x, false), "")
 	b.arguments[id] = x
 	f.of[x] = b.results(x, id)
 }

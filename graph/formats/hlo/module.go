@@ -14,24 +14,26 @@ type module struct {
 	name    string
 	comps   []*computation
 	entry   *computation
-	aliased map[int64]bool // parameters of the entry that are given back in place
-	outputs map[int64]bool // results of the entry that are in a parameter's place
-	donors  bool           // whether some are given back in places that are not said
-	parts   int64          // num_partitions; 0 where it is not said
-	sharded bool           // whether it has a computation of one of several devices in it
+	aliased map[int64]bool  // parameters of the entry that are given back in place
+	outputs map[int64]int64 // of results of the entry, the parameter in whose place they are
+	donors  []int64         // parameters in whose places some results are, it is not said which
+	parts   int64           // num_partitions; 0 where it is not said
+	sharded bool            // whether it has a computation of one of several devices in it
 }
 
 func newModule(name string) *module {
-	return &module{name: name, aliased: map[int64]bool{}, outputs: map[int64]bool{}}
+	return &module{name: name, aliased: map[int64]bool{}, outputs: map[int64]int64{}}
 }
 
 // alias says that a parameter of the entry is given back as a result.
 func (m *module) alias(parameter, result int64) {
-	m.aliased[parameter], m.outputs[result] = true, true
+	m.aliased[parameter], m.outputs[result] = true, parameter
 }
 
 // donate says that a parameter's memory is given to whatever result it fits.
-func (m *module) donate(parameter int64) { m.aliased[parameter], m.donors = true, true }
+func (m *module) donate(parameter int64) {
+	m.aliased[parameter], m.donors = true, append(m.donors, parameter)
+}
 
 // computation is a list of instructions, each after those that it reads. root is its
 // result.
