@@ -100,7 +100,7 @@ var allowed = map[string]string{
 	"baselines/partition/balance":       "sim/throughput plan baselines/partition/contiguous baselines/budget",
 	"baselines/exact":                   "graph graph/unit sim/throughput plan sim units baselines/partition/balance baselines/exact/cpsat baselines/budget baselines/listsched",
 	"baselines/search/anneal":           "units graph graph/fuse graph/unit hw plan sim baselines/search/fusion schedule baselines/budget internal/parallel",
-	"baselines/search/fusion":           "graph graph/fuse",
+	"baselines/search/fusion":           "graph graph/fuse plan",
 	"baselines/search/fold":             "graph graph/unit plan schedule baselines/budget baselines/search/anneal baselines/search/fusion", // docs/adr/0039
 	"schedule":                          "units graph graph/unit hw plan sim",
 	"baselines/search/local":            "graph graph/unit plan baselines/budget",

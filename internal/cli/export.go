@@ -308,6 +308,7 @@ func (c *console) nearest(ctx context.Context, t formats.Target, f *exportFlags,
 	if err != nil {
 		return nil, err
 	}
+	compile(x, t)
 	out, _, err := stages.Nearest(ctx, &x.Problem, t, p.Device)
 	if err != nil {
 		return nil, err

@@ -53,8 +53,11 @@ func (c *console) planFileOf(path string, l *loaded, m *hw.Machine) (*plan.Plan,
 		return nil, nil, err
 	}
 	path = inputName(path)
-	if _, other := formats.IsTarget(data); other {
+	if t, other := formats.IsTarget(data); other {
 		p, err := formats.Read(data, path, l.Graph, m)
+		if err == nil {
+			p.Fusion = fusionOf(t, l.Graph, p.Device)
+		}
 		return p, nil, err
 	}
 	file, err := plan.Read(bytes.NewReader(data), path)

@@ -6,6 +6,9 @@ import (
 	"io"
 
 	"placer/baselines/partition/stages"
+	"placer/baselines/search/fusion"
+	"placer/graph"
+	"placer/graph/fuse"
 	"placer/internal/report"
 	"placer/placer/problem"
 	"placer/plan"
@@ -33,8 +36,27 @@ func (s *searchRun) restrict(f *searchFlags) error {
 		return usagef("--for %s: %w", f.target, err)
 	}
 	x, err := problem.New(s.loaded.Source, s.task.Machine, problem.Options{Objective: s.task.Objective, Contention: s.config.Contention})
+	if err != nil {
+		return err
+	}
+	compile(x, t)
 	s.restricted = &restriction{t, x}
-	return err
+	return nil
+}
+
+// compile has placements of x judged as the program t compiles them, if it does.
+func compile(x *problem.Problem, t formats.Target) {
+	if t.Compiles {
+		x.JudgeBy(fusion.Compiled(x.Evaluator, fuse.NewRules(x.Graph)))
+	}
+}
+
+// fusionOf returns what the program t fuses of a placement, [N]; nil for nothing.
+func fusionOf(t formats.Target, g *graph.Graph, device []uint8) []uint8 {
+	if !t.Compiles {
+		return nil
+	}
+	return fusion.XLA(fuse.NewRules(g), device)
 }
 
 // search finds the best plan that the program can take, starting from p, and says what
@@ -50,7 +72,7 @@ func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *p
 	doc.Restricted = &report.Restricted{Program: t.Name, Value: is.Value, Feasible: is.Feasible(), Missing: int64(is.Overflow), Evaluations: out.Evaluations}
 	c.say("%s: the best plan %s; the best found that %s can take %s, %+.1f%%, after %d evaluations (it loses: %s)",
 		t.Name, judged(was, r.judge.Objective), t.Name, judged(is, r.judge.Objective), 100*(is.Value/was.Value-1), out.Evaluations, t.Lost)
-	legal := &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: t.Name, Decision: plan.Decision{Device: out.Device}}
+	legal := &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: t.Name, Decision: plan.Decision{Device: out.Device, Fusion: fusionOf(t, s.task.Graph, out.Device)}}
 	file, err := legal.File(s.task.Graph, s.task.Machine)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,8 @@ type Target struct {
 	Output bool
 	// Ops says that it places single ops, where others place modules.
 	Ops bool
+	// Compiles says that XLA compiles what a device has, and fuses it.
+	Compiles bool
 
 	write func(w io.Writer, s *Split) error
 	sniff func(data []byte) bool
@@ -52,7 +54,7 @@ type Split struct {
 func Targets() []Target {
 	return []Target{
 		{Name: "accelerate", Doc: "a device_map by paths of modules and of parameters beside modules, as JSON", Lost: "order; a block is on one device", write: writeDeviceMap, sniff: isDeviceMap, read: readDeviceMap},
-		{Name: "jax", Doc: "a device by module path, as JSON, for jax.device_put of parameters and activations", Lost: "order; a block is on one device", write: writeJAX, sniff: isJAX, read: readJAX},
+		{Name: "jax", Doc: "a device by module path, as JSON, for jax.device_put of parameters and activations", Lost: "order; a block is on one device", Compiles: true, write: writeJAX, sniff: isJAX, read: readJAX},
 		{Name: "vllm", Doc: "VLLM_PP_LAYER_PARTITION and the command line", Lost: "order; contiguous layers; the embedding is with the first, the head with the last", Stages: true, write: writeVLLM, sniff: isVLLM, read: readVLLM},
 		{Name: "llama.cpp", Doc: "the options -ngl, -ts, -sm layer and -ot", Lost: "order; contiguous layers on GPUs behind those on the CPU; a layer's experts are together", Stages: true, Host: true, Output: true, write: writeLlama, sniff: isLlama, read: readLlama},
 		{Name: "torch-pipelining", Doc: "split_spec of torch.distributed.pipelining, as JSON", Lost: "order; contiguous modules", Stages: true, write: writePipelining, sniff: isPipelining, read: readPipelining},
