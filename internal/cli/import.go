@@ -72,7 +72,7 @@ func (c *console) importCommand() *cobra.Command {
 					doc.Ops, doc.Edges = x.Nodes, x.Edges
 				}
 				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes,
-					Folded: x.Folded, FoldedBytes: int64(x.FoldedBytes), Inlined: x.Inlined, Quantized: x.Quantized}
+					Tables: x.Tables, TableElements: x.TableElements, Folded: x.Folded, FoldedBytes: int64(x.FoldedBytes), Inlined: x.Inlined, Quantized: x.Quantized}
 				for _, d := range x.Symbols {
 					doc.ONNX.Dims[d.Name] = d.Value
 				}

@@ -137,6 +137,10 @@ type ONNX struct {
 	Initializers int              `json:"initializers"`
 	Dims         map[string]int64 `json:"dims"` // named dimensions, with the values used
 	Notes        []string         `json:"notes,omitempty"`
+	// Tables counts constants that stand where weights may and are none (sines of positions,
+	// masks), TableElements what is in them.
+	Tables        int   `json:"tables"`
+	TableElements int64 `json:"table_elements"`
 	// Folded counts the nodes that depend on constants and shapes alone, which do not run
 	// in a step; FoldedBytes are held for their results.
 	Folded      int   `json:"folded"`
@@ -166,6 +170,9 @@ func (i *Import) WriteText(out io.Writer) error {
 		t.row("ONNX nodes, edges", fmt.Sprintf("%d, %d", x.Nodes, x.Edges))
 		t.row("ONNX inputs, outputs, initializers", fmt.Sprintf("%d, %d, %d", x.Inputs, x.Outputs, x.Initializers))
 		t.row("folded: depend on constants alone", fmt.Sprintf("%d nodes, %v held", x.Folded, units.Bytes(x.FoldedBytes)))
+		if x.Tables > 0 {
+			t.row("tables: constants that are no parameters", fmt.Sprintf("%d, of %s elements", x.Tables, millions(x.TableElements)))
+		}
 		if x.Inlined > 0 {
 			t.row("calls of functions written out", x.Inlined)
 		}

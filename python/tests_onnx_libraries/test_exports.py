@@ -141,7 +141,7 @@ def of_timm(name: str, edge: int) -> Callable[[], Any]:
 
 
 FOLDED = "the exporter folded normalisations"
-CONSTANTS = "constants that are multiplied or added count as weights, a tied weight stands twice"
+CONSTANTS = "a tied weight stands twice, or a table of positions is cut to those in use"
 CASES: dict[str, Case] = {
     "resnet18": Case(vision("resnet18", 32), 14, False, parameters=FOLDED),
     "efficientnet_b0": Case(vision("efficientnet_b0", 32), 18, False, parameters=FOLDED),
@@ -154,7 +154,7 @@ CASES: dict[str, Case] = {
     "lstm": Case(lambda: (First(nn.LSTM(8, 16, 2, bidirectional=True, batch_first=True)), (torch.randn(B, 10, 8),)), 20, False),
     "bert, dynamo": Case(text(T.BertForMaskedLM, T.BertConfig(**ENCODER)), 21, parameters=CONSTANTS),
     "vit": Case(lambda: (Logits(T.ViTForImageClassification(T.ViTConfig(**WIDTH, intermediate_size=32, image_size=16, patch_size=8)), "pixel_values"), picture(16)), 24),
-    "llama with past": Case(lambda: (Past(T.LlamaForCausalLM(T.LlamaConfig(**DECODER, head_dim=8))), (torch.randint(3, V, (B, 1)), torch.ones(B, 6, dtype=torch.long), *[torch.randn(B, 1, 5, 8) for _ in range(4)])), 20, dims={}, parameters=CONSTANTS),
+    "llama with past": Case(lambda: (Past(T.LlamaForCausalLM(T.LlamaConfig(**DECODER, head_dim=8))), (torch.randint(3, V, (B, 1)), torch.ones(B, 6, dtype=torch.long), *[torch.randn(B, 1, 5, 8) for _ in range(4)])), 20, dims={}),
     "spectrum": Case(lambda: (Spectrum(), (torch.randn(B, 256),)), 18),
     "branch": Case(lambda: (Branch(), (torch.randn(B, 8),)), 23),
     "resampled": Case(lambda: (Resampled(), picture(16)), 22),

@@ -57,6 +57,10 @@ type Summary struct {
 	Ops int
 	// Params counts the elements of all weights found.
 	Params int64
+	// Tables counts the constants that stand where weights may and are none: sines and
+	// cosines of positions, masks of scores. TableElements are in them.
+	Tables        int
+	TableElements int64
 	// Folded counts the nodes that depend on constants and shapes alone: they do not run
 	// in a step. FoldedBytes are held for what of their results is read.
 	Folded      int

@@ -83,6 +83,41 @@ func TestWeightsByUse(t *testing.T) {
 	}
 }
 
+// TestTables: constants that stand where weights may, and that no step learns.
+func TestTables(t *testing.T) {
+	float := func(name string, dims ...int64) []byte { return initOf(tensorOf(name, elemFloat, dims...)) }
+	ids := bytesField(11, valueOf("ids", elemInt64, 1, 6))
+	x, half := inputOf("x", 1, 2, 6, 8), concatBytes(nodeOf("", "Neg", list("x"), list("r")))
+	sum := func(a, b string) []byte {
+		return concatBytes(nodeOf("", "Mul", list("x", a), list("p")), nodeOf("", "Mul", list("r", b), list("q")), nodeOf("", "Add", list("p", "q"), list("y")))
+	}
+	scores := inputOf("x", 1, 2, 6, 6)
+	for _, c := range []struct {
+		name           string
+		data           []byte
+		params, tables int64
+	}{
+		{"rotary", modelOf(half, sum("c", "s"), x, float("c", 6, 8), float("s", 6, 8)), 0, 96},
+		{"rotary, by position", modelOf(half, nodeOf("", "Gather", list("c", "ids"), list("cg")), nodeOf("", "Gather", list("s", "ids"), list("sg")), sum("cg", "sg"), x, ids, float("c", 32, 8), float("s", 32, 8)), 0, 512},
+		{"an embedding beside", modelOf(nodeOf("", "Gather", list("e", "ids"), list("g")), nodeOf("", "Add", list("x", "g"), list("y")), x, ids, float("e", 32, 8)), 256, 0},
+		{"frequencies", modelOf(nodeOf("", "Cast", list("ids"), list("f"), intAttr("to", 1)), nodeOf("", "Unsqueeze", list("f", "ax"), list("u")), nodeOf("", "Mul", list("u", "w"), list("a")), nodeOf("", "Sin", list("a"), list("y")), ids, initOf(intsTensor("ax", 2)), float("w", 4)), 0, 4},
+		{"frequencies by a product", modelOf(nodeOf("", "MatMul", list("w", "x"), list("a")), nodeOf("", "Transpose", list("a"), list("b")), nodeOf("", "Cos", list("b"), list("y")), inputOf("x", 1, 6), float("w", 4, 1)), 0, 4},
+		{"a mask", modelOf(nodeOf("", "Add", list("x", "m"), list("s")), nodeOf("", "Softmax", list("s"), list("y")), scores, float("m", 1, 1, 6, 6)), 0, 36},
+		{"slopes", modelOf(nodeOf("", "Add", list("x", "m"), list("s")), nodeOf("", "Reshape", list("s", "shape"), list("v")), nodeOf("", "Softmax", list("v"), list("y")), scores, initOf(intsTensor("shape", 1, 2, 36)), float("m", 2, 1, 6)), 0, 12},
+		{"a bias of logits", modelOf(nodeOf("", "Add", list("x", "b"), list("s")), nodeOf("", "Softmax", list("s"), list("y")), inputOf("x", 2, 6), float("b", 6)), 6, 0},
+		{"positions", modelOf(nodeOf("", "Add", list("x", "b"), list("s")), nodeOf("", "Relu", list("s"), list("y")), inputOf("x", 1, 6, 8), float("b", 1, 6, 8)), 48, 0},
+		{"a scale", modelOf(nodeOf("", "Mul", list("x", "b"), list("y")), x, float("b", 8)), 8, 0},
+		{"a gain of several dimensions", modelOf(nodeOf("", "Div", list("x", "x"), list("n")), nodeOf("", "Mul", list("n", "b"), list("y")), x, float("b", 6, 8)), 48, 0},
+		{"weight by weight", modelOf(nodeOf("", "Mul", list("v", "g"), list("w")), nodeOf("", "MatMul", list("x", "w"), list("y")), x, float("v", 8, 4), float("g", 1, 4)), 36, 0},
+		{"a table and a weight", modelOf(half, sum("c", "s"), nodeOf("", "MatMul", list("x", "c"), list("z")), inputOf("x", 1, 2, 8, 8), outputOf("z"), float("c", 8, 8), float("s", 8, 8)), 64, 64},
+	} {
+		g, sum := importModel(t, c.data)
+		if g.Params() != c.params || sum.TableElements != c.tables {
+			t.Errorf("%s: %d parameters and %d numbers of tables, want %d and %d", c.name, g.Params(), sum.TableElements, c.params, c.tables)
+		}
+	}
+}
+
 // The products that ops amount to, and what they cost.
 func TestProducts(t *testing.T) {
 	w := func(dims ...int64) []byte { return initOf(tensorOf("w", elemFloat, dims...)) }

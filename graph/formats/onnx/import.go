@@ -28,6 +28,8 @@ type importer struct {
 	names   *names
 	root    *scope
 	learned map[string]learned
+	tabled  map[string]int64          // their elements
+	tables  map[string]bool           // constants that stand where weights may and are none
 	by      map[string]int            // tensor -> node that makes it
 	inits   map[string]*initializer   // by name
 	ids     map[string]graph.TensorID // tensors that are in the builder
@@ -46,7 +48,8 @@ type importer struct {
 // What is a weight is decided by use: a float or quantized constant that
 // reaches a weight input (of Conv, Gemm, MatMul, a normalisation, Gather,
 // LSTM, ...), directly or through views such as Transpose and DequantizeLinear,
-// or, with more than one element, an addition or a multiplication.
+// or, with more than one element, an addition or a multiplication; but for tables
+// that no step learns.
 func Import(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) {
 	g, sum, err := read(data, strings.TrimSuffix(filepath.Base(name), ".onnx"), cfg)
 	if err != nil {
@@ -87,7 +90,7 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 func newImporter(m *model, name string, cfg Config) *importer {
 	return &importer{
 		model: m, cfg: cfg, sum: &Summary{Producer: clean(m.producer)}, listed: map[string]bool{}, dims: map[string]bool{}, budget: maxInner, unruled: map[string]int{},
-		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{},
+		b: graph.NewBuilder(clean(name)), names: newNames(), root: newScope(nil), learned: map[string]learned{}, tabled: map[string]int64{},
 		inits: map[string]*initializer{}, ids: map[string]graph.TensorID{}, phases: map[string]graph.Phase{},
 		readers: map[string][]int{}, constants: map[string]*known{}, counted: map[string]bool{}, dequantized: map[string]*dequantized{}, pending: map[string]*pending{},
 	}
@@ -140,6 +143,7 @@ func (imp *importer) graph() error {
 		return err
 	}
 	findLearned(g.nodes, order, imp.learned)
+	imp.tables = findTables(g, order, imp.readers, imp.by)
 	if err := imp.addTensors(g, inputs); err != nil {
 		return err
 	}
@@ -222,8 +226,16 @@ func (imp *importer) addTensors(g *protoGraph, inputs map[string]*valueInfo) err
 	return nil
 }
 
+// weight reports whether the named constant is one to be learned.
 func (imp *importer) weight(name string, e elem, n int64) bool {
-	return imp.learned[name].isWeight(e, n)
+	if !imp.learned[name].isWeight(e, n) {
+		return false
+	}
+	if imp.tables[name] {
+		imp.tabled[name] = n
+		return false
+	}
+	return true
 }
 
 // made returns the builder's form of t.

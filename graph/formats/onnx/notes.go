@@ -16,6 +16,10 @@ func (imp *importer) note(format string, a ...any) {
 
 // sumUp adds the remarks that count nodes.
 func (imp *importer) sumUp() {
+	imp.sum.Tables = len(imp.tabled)
+	for _, n := range imp.tabled {
+		imp.sum.TableElements += n
+	}
 	if imp.cfg.Training && imp.integers > 0 {
 		imp.note("%d parameters are integers, which have no gradients: they are not trained, train the model that was quantised", imp.integers)
 	}
