@@ -244,7 +244,7 @@ func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *h
 		if op, ok := ops[n.Name]; ok {
 			return slices.Index(order, out.Device[op])
 		}
-		return 0
+		return -1 // folded
 	}, func(n *onnxcut.Node, k int) (int32, int) { return l.file.ONNX.Type(n.Outputs[k]) })
 	if err != nil {
 		return nil, err

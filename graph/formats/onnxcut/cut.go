@@ -90,7 +90,9 @@ type model struct {
 }
 
 // Cut returns the model in data cut into as many stages as stage returns different
-// numbers from 0 for. A node is no earlier than what it reads. elem returns the element
+// numbers from 0 for. A node is no earlier than what it reads. Nodes for which stage returns
+// less than 0 are where they are needed: what is computed from weights and constants alone is
+// in each stage that reads it, and passes between none. elem returns the element
 // type (of TensorProto.DataType) and the rank of output k of a node, for tensors between
 // stages whose type the file does not record; 0 where it is not known.
 func Cut(data []byte, name string, stage func(n *Node) int, elem func(n *Node, k int) (int32, int)) ([]Stage, error) {
@@ -189,28 +191,21 @@ func parseNode(data []byte, depth int) (n Node, err error) {
 }
 
 func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, int)) ([]Stage, error) {
-	by := map[string]int{} // the node that makes a tensor
-	of := make([]int, len(m.nodes))
-	count := 0
+	in, count := m.homes(stage)
+	by := map[string]int{}   // the node that makes a tensor
+	last := map[string]int{} // the last stage that reads a tensor and does not make it
 	for i := range m.nodes {
-		n := &m.nodes[i]
-		of[i] = max(stage(n), 0)
-		for _, t := range n.reads {
-			if k, ok := by[t]; ok {
-				of[i] = max(of[i], of[k])
-			}
-		}
-		for _, t := range n.Outputs {
+		for _, t := range m.nodes[i].Outputs {
 			if t != "" {
 				by[t] = i
 			}
 		}
-		count = max(count, of[i]+1)
-	}
-	last := map[string]int{} // the last stage that reads a tensor
-	for i := range m.nodes {
 		for _, t := range m.nodes[i].reads {
-			last[t] = max(last[t], of[i])
+			for _, s := range in[i] {
+				if k, made := by[t]; made && !slices.Contains(in[k], s) {
+					last[t] = max(last[t], s)
+				}
+			}
 		}
 	}
 	info := func(t string) ([]byte, error) {
@@ -239,14 +234,14 @@ func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, int)) (
 		graph := slices.Clone(m.graphRest)
 		seen := map[string]bool{}
 		for i := range m.nodes {
-			if of[i] != s {
+			if !slices.Contains(in[i], s) {
 				continue
 			}
 			n := &m.nodes[i]
 			graph = append(graph, n.raw...)
 			x.Nodes = append(x.Nodes, n.Name)
 			for _, t := range n.reads {
-				if k, made := by[t]; seen[t] || t == "" || made && of[k] == s {
+				if k, made := by[t]; seen[t] || t == "" || made && slices.Contains(in[k], s) {
 					continue
 				} else if seen[t] = true; made {
 					b, err := info(t)
@@ -270,7 +265,7 @@ func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, int)) (
 			for _, t := range n.Outputs {
 				out, is := m.outputs[t]
 				switch {
-				case t == "" || !is && last[t] <= s:
+				case t == "" || !is && last[t] <= s || is && s != in[i][0]:
 					continue
 				case is:
 					graph = append(graph, out...)

@@ -1,10 +1,13 @@
 package onnxcut_test
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/onnxcut"
@@ -77,6 +80,46 @@ func TestOrder(t *testing.T) {
 			if in == out {
 				t.Errorf("the first stage reads %s of the second", in)
 			}
+		}
+	}
+}
+
+// Nodes that no plan places, for they depend on weights and constants alone, are in each stage
+// that reads what they make: weights that stand transposed in the file are not sent. A shape
+// is taken where the tensor is.
+func TestFoldedNodes(t *testing.T) {
+	text := func(number protowire.Number, s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), s)
+	}
+	message := func(number protowire.Number, parts ...[]byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), bytes.Join(parts, nil))
+	}
+	node := func(op, out string, in ...string) []byte {
+		parts := [][]byte{text(2, out), text(3, out), text(4, op)}
+		for _, x := range in {
+			parts = append(parts, text(1, x))
+		}
+		return message(1, parts...)
+	}
+	model := message(7, node("Transpose", "wt", "w"), node("Transpose", "both", "v"), node("Identity", "kept", "w"), node("Relu", "a", "x"), node("MatMul", "b", "a", "both"),
+		node("Shape", "s", "a"), node("MatMul", "c", "b", "both"), node("MatMul", "d", "c", "wt"), node("Reshape", "y", "d", "s"),
+		message(5, text(8, "w")), message(5, text(8, "v")), message(11, text(1, "x")), message(12, text(1, "y")), message(12, text(1, "kept")))
+	placed := map[string]int{"a": 0, "b": 0, "c": 1, "d": 1, "y": 1}
+	stages, err := onnxcut.Cut(model, "m", func(n *onnxcut.Node) int {
+		if s, ok := placed[n.Name]; ok {
+			return s
+		}
+		return -1
+	}, float)
+	if err != nil || len(stages) != 2 {
+		t.Fatalf("%d stages, %v", len(stages), err)
+	}
+	for k, want := range []onnxcut.Stage{
+		{Inputs: []string{"x"}, Outputs: []string{"kept", "b", "s"}, Nodes: []string{"both", "kept", "a", "b", "s"}},
+		{Inputs: []string{"b", "s"}, Outputs: []string{"y"}, Nodes: []string{"wt", "both", "c", "d", "y"}},
+	} {
+		if got := stages[k]; !slices.Equal(got.Inputs, want.Inputs) || !slices.Equal(got.Outputs, want.Outputs) || !slices.Equal(got.Nodes, want.Nodes) {
+			t.Errorf("stage %d reads %v, makes %v with %v", k, got.Inputs, got.Outputs, got.Nodes)
 		}
 	}
 }
