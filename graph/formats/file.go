@@ -67,8 +67,14 @@ func Read(data []byte, name string, cfg onnx.Config) (*File, error) {
 }
 
 // ReadFile is Read of the file at path. A regular file is mapped, not read: the
-// weights of an ONNX model are never touched. Files of external data are not opened.
+// weights of an ONNX model are never touched. Of files of external data, which have to be in
+// its folder, small constants alone are read, where a shape may depend on them.
 func ReadFile(path string, cfg onnx.Config) (f *File, err error) {
+	if cfg.External == nil {
+		b := newBeside(path)
+		defer b.close()
+		cfg.External = b.read
+	}
 	err = with(path, func(data []byte) error {
 		f, err = Read(data, path, cfg)
 		return err

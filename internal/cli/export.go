@@ -249,6 +249,11 @@ func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *h
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range l.file.ONNX.Data {
+		if at := filepath.Join(filepath.Dir(f.out), filepath.FromSlash(name)); !isFile(at) {
+			c.note("the stages read weights from %s, as the model does: it has to be at %s", name, at)
+		}
+	}
 	list := &formats.ONNXStages{}
 	base := strings.TrimSuffix(f.out, filepath.Ext(f.out))
 	for k, s := range cut {

@@ -25,6 +25,10 @@ type Config struct {
 	// step to step, so nothing that is computed from them is folded, and quantisation is
 	// left as the nodes that emulate it.
 	Training bool
+	// External returns length bytes, from offset on, of the file of that name beside the
+	// model's. It is asked for small constants alone, which shapes may depend on. nil: such
+	// constants have no known values.
+	External func(name string, offset, length int64) ([]byte, error)
 }
 
 // Default returns a Config that makes every symbolic dimension 1.
@@ -57,6 +61,8 @@ type Summary struct {
 	Ops int
 	// Params counts the elements of all weights found.
 	Params int64
+	// Data are the names of the files that tensors of the main graph are in, sorted.
+	Data []string
 	// Tables counts the constants that stand where weights may and are none: sines and
 	// cosines of positions, masks of scores. TableElements are in them.
 	Tables        int

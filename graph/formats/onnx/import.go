@@ -67,11 +67,15 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 		return nil, nil, err
 	}
 	imp := newImporter(m, name, cfg)
+	fault := externals(m, cfg.External)
 	if imp.sum.Inlined, err = inline(m); err != nil {
 		return nil, nil, err
 	}
 	imp.budget += len(m.graph.nodes)
 	if err := imp.graph(); err != nil {
+		if unread := fault(); unread != nil {
+			err = fmt.Errorf("%w; %w", err, unread)
+		}
 		return nil, nil, err
 	}
 	g, err := imp.b.Build()

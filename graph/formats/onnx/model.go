@@ -55,9 +55,9 @@ type initializer struct {
 	name     string
 	elem     int32
 	dims     []int64
-	data     []field // the data fields, aliasing the file; nil where they are many
-	external string  // location of external data
-	sparse   int64   // stored elements of a sparse tensor, -1 for a dense one
+	data     []field   // the data fields, aliasing the file; nil where they are many
+	external *external // nil: the data are in the file
+	sparse   int64     // stored elements of a sparse tensor, -1 for a dense one
 }
 
 // valueInfo is a ValueInfoProto.

@@ -16,6 +16,12 @@ func (imp *importer) note(format string, a ...any) {
 
 // sumUp adds the remarks that count nodes.
 func (imp *importer) sumUp() {
+	for _, x := range imp.inits {
+		if x.external != nil && !slices.Contains(imp.sum.Data, x.external.location) {
+			imp.sum.Data = append(imp.sum.Data, x.external.location)
+		}
+	}
+	slices.Sort(imp.sum.Data)
 	imp.sum.Tables = len(imp.tabled)
 	for _, n := range imp.tabled {
 		imp.sum.TableElements += n

@@ -215,9 +215,10 @@ func (f field) tensor() (t initializer, err error) {
 			var key string
 			var value field
 			key, value, err = f.pair("external data")
-			if key == "location" {
-				t.external = value.text()
+			if t.external == nil {
+				t.external = &external{length: -1}
 			}
+			t.external.set(key, value.text())
 		}
 		return err
 	})

@@ -55,7 +55,7 @@ func (v *value) ints() (list []int64, ok bool) {
 	return list, true
 }
 
-// decode returns the elements of t, nil where they are too many, are not in the
+// decode returns the elements of t, nil where they are too many, cannot be read from another
 // file, or are of a type that shapes are not made of.
 func (t *initializer) decode() *value {
 	n := int64(1)
@@ -64,10 +64,10 @@ func (t *initializer) decode() *value {
 			return nil
 		}
 	}
-	if t.external != "" || t.sparse >= 0 {
+	if t.sparse >= 0 {
 		return nil
 	}
-	v := &value{}
+	v, data := &value{}, t.data
 	switch e := elem(t.elem); e {
 	case elemFloat, elemDouble, elemHalf, elemBrain:
 		v.f = make([]float64, 0, n)
@@ -76,7 +76,14 @@ func (t *initializer) decode() *value {
 	default:
 		return nil
 	}
-	for _, f := range t.data {
+	if t.external != nil {
+		f, ok := t.external.elements(elem(t.elem), n)
+		if !ok {
+			return nil
+		}
+		data = []field{f}
+	}
+	for _, f := range data {
 		if !v.add(elem(t.elem), f) {
 			return nil
 		}
