@@ -171,7 +171,7 @@ func (i *Import) WriteText(out io.Writer) error {
 		t.row("ONNX inputs, outputs, initializers", fmt.Sprintf("%d, %d, %d", x.Inputs, x.Outputs, x.Initializers))
 		t.row("folded: depend on constants alone", fmt.Sprintf("%d nodes, %v held", x.Folded, units.Bytes(x.FoldedBytes)))
 		if x.Tables > 0 {
-			t.row("tables: constants that are no parameters", fmt.Sprintf("%d, of %s elements", x.Tables, millions(x.TableElements)))
+			t.row("tables, which are no parameters", fmt.Sprintf("%d, of %s elements", x.Tables, millions(x.TableElements)))
 		}
 		if x.Inlined > 0 {
 			t.row("calls of functions written out", x.Inlined)

@@ -41,6 +41,11 @@ type bail struct {
 	dynamic bool
 }
 
+// misfit is the error that a rule cannot take what it is given.
+type misfit struct{ error }
+
+func (m misfit) Unwrap() error { return m.error }
+
 func (c *call) fail(format string, a ...any) { panic(bail{err: fmt.Errorf(format, a...)}) }
 
 // notConstant fails because the shape depends on the elements of input i.

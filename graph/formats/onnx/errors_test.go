@@ -49,6 +49,8 @@ func TestErrors(t *testing.T) {
 		{"window", modelOf(nodeOf("c", "Conv", list("x", "w"), list("y")), inputOf("x", 1, 2, 2, 8), initOf(tensorOf("w", elemFloat, 4, 2, 3, 3))), `a window of 3 does not fit into 2`},
 		{"product", modelOf(nodeOf("m", "MatMul", list("x", "w"), list("y")), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 4, 5))), `node 0 (m): product of [2 3] and [4 5]: 3 columns against 4 rows`},
 		{"broadcast", modelOf(nodeOf("m", "Add", list("x", "w"), list("y")), inputOf("x", 2, 3), initOf(tensorOf("w", elemFloat, 4))), `shapes [[2 3] [4]] do not fit each other`},
+		{"open dimensions", modelOf(nodeOf("m", "MatMul", list("x", "w"), list("y")), inputOf("x", "batch", "total", "width"), initOf(tensorOf("w", elemFloat, 4, 5))),
+			`node 0 (m): product of [1 1 1] and [4 5]: 1 columns against 4 rows; no value is given for batch, total, width, taken as 1: --dim batch=N gives one`},
 		{"reshape", modelOf(nodeOf("r", "Reshape", list("x", "s"), list("y")), inputOf("x", 2, 3), initOf(intsTensor("s", 4, -1))), `cannot reshape [2 3] to [4 -1]`},
 		{"reshape by data", modelOf(nodeOf("r", "Reshape", list("x", "s"), list("y")), inputOf("x", 2, 3), bytesField(11, valueOf("s", elemInt64, 2))), `node 0 (r): input 1 must be a constant, or follow from shapes`},
 		{"reshape from an external file", modelOf(nodeOf("r", "Reshape", list("x", "s"), list("y")), inputOf("x", 2, 3),

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -75,6 +76,8 @@ func read(data []byte, name string, cfg Config) (*graph.Graph, *Summary, error) 
 	if err := imp.graph(); err != nil {
 		if unread := fault(); unread != nil {
 			err = fmt.Errorf("%w; %w", err, unread)
+		} else if open := imp.openDims(); open != "" && errors.As(err, &misfit{}) {
+			err = fmt.Errorf("%w; %s", err, open)
 		}
 		return nil, nil, err
 	}

@@ -59,6 +59,8 @@ func (c *call) run() (err error) {
 			}
 			if err = b.err; b.dynamic && c.fromRecord() {
 				err = nil
+			} else if !b.dynamic {
+				err = misfit{err}
 			}
 		}
 	}()

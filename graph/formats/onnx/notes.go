@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // note adds a remark to the summary, once.
@@ -12,6 +13,20 @@ func (imp *importer) note(format string, a ...any) {
 		imp.listed["\x00"+s] = true
 		imp.sum.Notes = append(imp.sum.Notes, s)
 	}
+}
+
+// openDims says which dimensions have a value that nobody gave; empty where none has.
+func (imp *importer) openDims() string {
+	var open []string
+	for _, s := range imp.sum.Symbols {
+		if !s.Given {
+			open = append(open, s.Name)
+		}
+	}
+	if len(open) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no value is given for %s, taken as %d: --dim %s=N gives one", strings.Join(open, ", "), imp.cfg.DefaultDim, open[0])
 }
 
 // sumUp adds the remarks that count nodes.
