@@ -35,16 +35,32 @@ func (imp *importer) trial(s *scope, at frame, n *nodepb.NodeDef, name string, a
 	try := *imp
 	try.b, try.names = graph.NewBuilder("trial"), foreign.NewNames()
 	try.class, try.pairs, try.groups, try.loops = map[string]graph.OpID{}, nil, nil, map[string]int{}
+	try.kept = map[graph.TensorID]graph.TensorID{}
 	try.unpriced = map[graph.Kind]int{}
 	mine := make([]output, len(args))
 	for k, a := range args {
 		from := try.b.Op(graph.Op{Name: try.names.Take(fmt.Sprintf("argument_%d", k)), Kind: "Placeholder", Forward: graph.None}, nil, try.made(&a, "Placeholder"))
 		mine[k] = a
+		if a.list != nil {
+			mine[k].list = &tensorList{times: at.times}
+		}
 		mine[k].id = try.b.Output(from, 0)
 	}
 	inner := &scope{prefix: s.prefix, times: at.times, of: map[string][]output{}, ops: map[string]graph.OpID{}, depth: s.depth}
 	err = try.call(inner, frame{times: at.times}, &nodepb.NodeDef{Name: n.Name, Op: "PartitionedCall"}, []string{name}, mine, nil)
 	imp.left = try.left
+	for _, out := range inner.of[n.Name] {
+		var list listed
+		if out.list != nil {
+			for _, t := range out.list.held {
+				list = append(list, struct {
+					tensor graph.TensorID
+					bytes  units.Bytes
+				}{t, try.b.TensorAt(t).Bytes})
+			}
+		}
+		x.lists = append(x.lists, list)
+	}
 	for i := range try.b.NumOps() {
 		x.add(try.b.At(graph.OpID(i)))
 	}

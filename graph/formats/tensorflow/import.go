@@ -46,6 +46,8 @@ type importer struct {
 	left   int
 	sum    *Imported
 
+	kept map[graph.TensorID]graph.TensorID // items of lists, and what stands for their bytes
+
 	branching int // conditionals of which one branch counts
 	once      int // loops of unknown length, as ops of their own
 
@@ -71,6 +73,8 @@ type output struct {
 	dtype    elem
 	value    []int64 // of small integers that are known
 	resource bool    // a handle of a variable, whose shape and type the others are
+	list     *tensorList
+	borrowed bool // an item of a list, which holds it
 }
 
 // Import reads a graph; name is the file's, for errors and for the graph. dims gives
@@ -80,7 +84,7 @@ func Import(data []byte, name string, dims map[string]int64) (*Imported, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: TensorFlow: %w", name, err)
 	}
-	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, unpriced: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
+	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, kept: map[graph.TensorID]graph.TensorID{}, unpriced: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
 	base := foreign.GraphName(name)
 	for _, ending := range []string{".gz", ".pbtxt", ".pb", ".meta", ".saved_model", ".model"} {
 		base = strings.TrimSuffix(base, ending)
@@ -169,6 +173,8 @@ func (imp *importer) batch() int64 {
 func (imp *importer) made(o *output, kind graph.Kind) graph.Tensor {
 	t := graph.Tensor{DType: o.dtype.dtype, Shape: o.shape}
 	switch {
+	case o.list != nil:
+		t.Shape = nil
 	case o.resource:
 		t.Shape, t.Resident = nil, true
 	case o.shape == nil:

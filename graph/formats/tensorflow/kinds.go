@@ -115,8 +115,10 @@ func kindOf(op string) graph.Kind {
 		return "NonMaxSuppression"
 	case "SparseSegmentMean":
 		return "Mean"
-	case "TensorListFromTensor", "TensorListStack", "TensorListReserve", "TensorListSetItem", "TensorListGetItem":
+	case "TensorListStack":
 		return "Pack"
+	case "EmptyTensorList", "TensorListFromTensor", "TensorListReserve", "TensorListSetItem", "TensorListGetItem", "TensorListPushBack", "TensorListPopBack", "TensorListLength", "TensorListElementShape":
+		return "IdentityN" // names of tensors change hands
 	case "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal":
 		return "RandomStandardNormal"
 	}

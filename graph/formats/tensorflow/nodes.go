@@ -9,6 +9,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
+	"placer/units"
 )
 
 // reference is what an input names.
@@ -180,26 +181,36 @@ func (imp *importer) node(s *scope, at frame, n *nodepb.NodeDef, refs []referenc
 		return err
 	}
 	op.Name = imp.names.Take(s.prefix + n.Name)
-	var made []graph.Tensor
-	for k := range outs {
-		made = append(made, imp.made(&outs[k], op.Kind))
-	}
 	ids := make([]graph.TensorID, len(in))
 	for k := range in {
 		ids[k] = in[k].id
 	}
+	for k := range in {
+		ids = in[k].list.reads(ids)
+	}
+	grown := growth{bytes: make([]units.Bytes, len(outs))}
 	if len(called) > 0 {
-		if err := imp.whole(s, at, n, called, in, &op); err != nil {
+		if grown, err = imp.whole(s, at, n, called, in, outs, &op); err != nil {
 			return err
 		}
 		imp.countedOut(n, called, in, outs)
-	} else {
+	} else if more := imp.lists(n, in, outs, at.times); more > 0 {
+		grown.bytes[0] = more
+	}
+	var made []graph.Tensor
+	for k := range outs {
+		t := imp.made(&outs[k], op.Kind)
+		t.Bytes += grown.bytes[k]
+		made = append(made, t)
+	}
+	if len(called) == 0 {
 		imp.cost(&op, n, in, outs, made, at.times)
 	}
 	id := imp.b.Op(op, ids, made...)
 	for k := range outs {
 		outs[k].id = imp.b.Output(id, k)
 	}
+	imp.keep(n, in, outs, grown)
 	for _, before := range control {
 		imp.b.Control(before, id)
 	}

@@ -11,6 +11,9 @@ import (
 // types returns the types of the outputs of n, which are as many as the outputs that the
 // operator is known to have.
 func types(n *nodepb.NodeDef, in []output, shapes int) ([]elem, error) {
+	if list := listTypes(n); list != nil {
+		return list, nil
+	}
 	of := func(key string) elem { return elemOf(n.Attr[key].GetType()) }
 	first := of("T")
 	if _, ok := n.Attr["T"]; !ok {

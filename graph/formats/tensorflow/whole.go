@@ -15,6 +15,7 @@ type inside struct {
 	dearest  graph.GEMM // of the products
 	dtype    graph.DType
 	kernels  int64
+	lists    []listed // what its results, lists of tensors, hold more than its arguments
 }
 
 // add counts an op of a function.
@@ -34,13 +35,13 @@ func (x *inside) add(o *graph.Op) {
 
 // whole makes the cost of op, of node n, that of the functions that n runs: those of a
 // loop as often as it runs, of branches the dearest. Products are as many of the dearest
-// as have their arithmetic.
-func (imp *importer) whole(s *scope, at frame, n *nodepb.NodeDef, called []string, in []output, op *graph.Op) error {
+// as have their arithmetic. It returns how lists among outs grow.
+func (imp *importer) whole(s *scope, at frame, n *nodepb.NodeDef, called []string, in, outs []output, op *graph.Op) (lists growth, err error) {
 	trips := int64(1)
+	lists = growth{bytes: make([]units.Bytes, len(outs))}
 	var all inside
 	switch n.Op {
 	case "While", "StatelessWhile":
-		var err error
 		if trips, err = imp.trips(s.prefix+n.Name, called, in); err != nil {
 			trips = 1
 			imp.once++
@@ -48,7 +49,10 @@ func (imp *importer) whole(s *scope, at frame, n *nodepb.NodeDef, called []strin
 		for _, name := range called {
 			x, err := imp.trial(s, frame{times: 1}, n, name, in)
 			if err != nil {
-				return err
+				return lists, err
+			}
+			if name == called[len(called)-1] { // the body
+				lists = loopLists(in, outs, x.lists, float64(trips))
 			}
 			all.flops, all.products, all.kernels = all.flops+x.flops, all.products+x.products, all.kernels+x.kernels
 			if all.bytes = min(all.bytes+x.bytes, graph.MaxBytes); all.dearest.IsZero() {
@@ -64,10 +68,10 @@ func (imp *importer) whole(s *scope, at frame, n *nodepb.NodeDef, called []strin
 		}
 		dearest, err := imp.dearest(s, frame{times: 1}, n, called, args)
 		if err != nil {
-			return err
+			return lists, err
 		}
 		if all, err = imp.trial(s, frame{times: 1}, n, dearest, args); err != nil {
-			return err
+			return lists, err
 		}
 	}
 	times := at.times * float64(trips)
@@ -80,5 +84,5 @@ func (imp *importer) whole(s *scope, at frame, n *nodepb.NodeDef, called []strin
 		op.GEMM.Batch *= max(int64(all.products/one), 1)
 		op.GEMM = sound(op.GEMM)
 	}
-	return nil
+	return lists, nil
 }
