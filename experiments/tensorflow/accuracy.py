@@ -12,6 +12,7 @@ median over the rounds, times the unit of the profile. $PLACER is the program.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import statistics
@@ -29,8 +30,10 @@ METHODS = {"heft": 100, "etf-units": 100, "metis": 100, "local": 2000, "anneal":
 
 
 def kendall(x: list[float], y: list[float]) -> float:
-    pairs = [(a, b) for a in range(len(x)) for b in range(a)]
-    return sum((1 if (x[a] - x[b]) * (y[a] - y[b]) > 0 else -1) for a, b in pairs) / len(pairs)
+    """Kendall's tau-b (Biometrika 33, 1945): pairs that are tied in one list count in the other alone."""
+    pairs = [(x[a] - x[b], y[a] - y[b]) for a in range(len(x)) for b in range(a)]
+    signs = sum((p * q > 0) - (p * q < 0) for p, q in pairs)
+    return signs / math.sqrt(sum(p != 0 for p, _ in pairs) * sum(q != 0 for _, q in pairs))
 
 
 class Model:
