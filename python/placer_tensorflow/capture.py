@@ -23,27 +23,42 @@ def capture(build: Callable[[], Any], name: str) -> Step:
     labels), and loss takes labels and outputs; or (step, batch): a function, and a tuple
     of its arguments, which returns the loss, or a structure whose first tensor, or whose
     entry "loss", is the loss. The same seed gives the same values."""
+    first: BaseException | None = None  # what the function failed of without a graph
+    if tf.executing_eagerly():
+        tf.keras.utils.set_random_seed(SEED)
+        try:
+            with v1.variable_scope("", custom_getter=_none_without_graph):
+                made = build()
+        except _OldStyle:
+            made = None
+        except Exception as e:
+            made, first = None, None if "eager execution" in str(e) else e  # placeholders and optimizers of TensorFlow 1 say so
+        if isinstance(made, tuple) and len(made) in (2, 4) and callable(made[0]):
+            return _of_function(name, *made) if len(made) == 2 else _of_keras(name, *made)
     graph = tf.Graph()
-    first: Exception | None = None  # what the function failed of there
     with graph.as_default():
         v1.set_random_seed(SEED)
         v1.enable_resource_variables()
         with v1.variable_scope(v1.get_variable_scope(), use_resource=True):
             try:
                 made = build()
-            except Exception as e:  # as Keras does in a graph
-                made, first = None, e
-    if isinstance(made, (tuple, list)) and len(made) == 2 and not callable(made[0]):
-        return _of_graph(graph, name, *made)
-    tf.keras.utils.set_random_seed(SEED)
-    before = f"; in a graph of TensorFlow 1's style it failed: {_said(first)}" if first is not None else ""
-    try:
-        made = build()
-    except Exception as e:
-        raise CaptureError(f"the function failed: {_said(e)}{before}") from (first or e)
-    if not isinstance(made, tuple) or len(made) not in (2, 4) or len(made) == 2 and not callable(made[0]):
+            except Exception as e:
+                if first is None:
+                    raise CaptureError(f"the function failed: {_said(e)}") from e
+                raise CaptureError(f"the function failed: {_said(first)}; in a graph of TensorFlow 1's style it failed: {_said(e)}") from first
+    if not isinstance(made, (tuple, list)) or len(made) != 2 or callable(made[0]):
+        before = f"; without a graph it failed: {_said(first)}" if first is not None else ""
         raise CaptureError(f"the function returned none of {FORMS}{before}") from first
-    return _of_function(name, *made) if len(made) == 2 else _of_keras(name, *made)
+    return _of_graph(graph, name, *made)
+
+
+class _OldStyle(BaseException):
+    """A variable that get_variable makes is of TensorFlow 1's style. It is no Exception, so
+    that the function does not catch it."""
+
+
+def _none_without_graph(*args: Any, **kwargs: Any) -> Any:
+    raise _OldStyle
 
 
 def _said(e: BaseException) -> str:

@@ -127,7 +127,7 @@ def test_order_is_placers(lstm: step.Step, tmp_path: Any) -> None:
 
 
 def test_errors_of_the_function_are_told() -> None:
-    """The first error, in a graph, is the cause, where the second try as Keras fails or gives no model."""
+    """The error in a graph is the cause of a function of TensorFlow 1's style, the one without a graph of others."""
 
     def wrong() -> Any:
         w = v1.get_variable("w", initializer=np.ones(2, "f"))
@@ -144,6 +144,38 @@ def test_errors_of_the_function_are_told() -> None:
 
     with pytest.raises(CaptureError, match="failed: ValueError: no such width; in a graph .*: RuntimeError: in a graph$"):
         capture.capture(fails, "fails")
+
+
+def test_functions_run_once() -> None:
+    """A model of Keras is built once. A step of TensorFlow 1's style runs up to its first variable, or placeholder, before."""
+    began, ended = [], []
+
+    def keras() -> Any:
+        began.append(tf.executing_eagerly())
+        model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(3)])
+        ended.append(tf.executing_eagerly())
+        return model, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), (np.ones((2, 4), "f"), np.zeros(2, "i")), tf.keras.optimizers.SGD()
+
+    def nodes() -> Any:
+        began.append(tf.executing_eagerly())
+        w = v1.get_variable("w", initializer=np.ones(2, "f"))
+        loss = tf.reduce_sum(w * w)
+        ended.append(tf.executing_eagerly())
+        return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    def placeholder() -> Any:
+        began.append(tf.executing_eagerly())
+        v1.placeholder_with_default(np.ones(2, "f"), [2])
+        v1.placeholder(tf.float32, [2])
+        ended.append(tf.executing_eagerly())
+        raise AttributeError("no layer normm")
+
+    capture.capture(keras, "keras")
+    assert began == ended == [True]
+    capture.capture(nodes, "nodes")
+    assert began == [True, True, False] and ended == [True, False]
+    with pytest.raises(CaptureError, match="^the function failed: AttributeError: no layer normm$"):
+        capture.capture(placeholder, "placeholder")
 
 
 def test_refused(lstm: step.Step) -> None:
