@@ -61,7 +61,7 @@ def _capture(a: argparse.Namespace) -> int:
         raise FormatError(f"--args {a.args}: {e}") from None
     s = capture(lambda: build(**arguments), a.name or build.__name__)
     step.write(s, a.output)
-    print(json.dumps({"name": s.name, "ops": len(s.graph.node), "variables": len(s.values), "parameters": sum(int(v.size) for v in s.values.values())}))
+    print(json.dumps({"name": s.name, "ops": len(s.graph.node), "variables": len(s.values), "parameters": s.parameters}))
     return 0
 
 

@@ -52,6 +52,11 @@ class Step:
         self.group = _groups(list(self.graph.node))
 
     @property
+    def parameters(self) -> int:
+        """Numbers in the variables that the step trains: an optimizer's state has none."""
+        return sum(int(self.values[n.name].size) for n in self.graph.node if n.op == "VarHandleOp" and n.attr["_trainable"].b and n.name in self.values)
+
+    @property
     def nodes(self) -> list[Any]:
         return list(self.graph.node)
 

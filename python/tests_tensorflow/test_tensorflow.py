@@ -121,6 +121,7 @@ def test_order_is_placers(lstm: step.Step, tmp_path: Any) -> None:
     out = tmp_path / "g.json"
     subprocess.run([os.environ["PLACER"], "import", "--graph", str(tmp_path / step.GRAPH), "-o", str(out)], check=True, capture_output=True)
     ops = json.loads(out.read_text())["ops"]
+    assert sum(o.get("params", 0) for o in ops) == lstm.parameters > 0
     assert [o["name"] for o in ops] == [n.name for n in lstm.graph.node]
     pairs = {(a, b) for a, b in zip([o.get("group", 0) for o in ops], lstm.group) if a or b}
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) and all(a and b for a, b in pairs)
@@ -170,7 +171,8 @@ def test_functions_run_once() -> None:
         ended.append(tf.executing_eagerly())
         raise AttributeError("no layer normm")
 
-    capture.capture(keras, "keras")
+    s = capture.capture(keras, "keras")
+    assert s.parameters == 4 * 3 + 3 < sum(v.size for v in s.values.values())
     assert began == ended == [True]
     capture.capture(nodes, "nodes")
     assert began == [True, True, False] and ended == [True, False]
