@@ -106,6 +106,7 @@ func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summa
 	b.weights()
 	b.modulesOfWeights()
 	b.phases()
+	b.gradients()
 	b.inPlace()
 	g, err := b.b.Build()
 	if err != nil {

@@ -182,6 +182,37 @@ ENTRY main.1 {
 	}
 }
 
+// Gradients know what they are gradients of, by name or by module; modules are the same where
+// activations are computed again.
+func TestGradientsOf(t *testing.T) {
+	g, _, err := Import([]byte(`HloModule m
+ENTRY e {
+  w = f32[8,8] parameter(0), metadata={op_name="params[\'h_0\'][\'fc\'][\'w\']"}
+  x = f32[8,8] parameter(1), metadata={op_name="x"}
+  y = f32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/jvp(Net)/h_0/fc/dot_general"}
+  z = f32[8,8] tanh(y), metadata={op_name="jit(step)/jvp(Net)/h_0/fc/tanh"}
+  s = f32[8,8] add(z, x), metadata={op_name="jit(step)/jvp(Net)/add"}
+  a = f32[8,8] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/transpose(jvp(Net))/h_0/fc/dot_general"}
+  b = f32[8,8] multiply(a, y), metadata={op_name="jit(step)/transpose(jvp(Net))/h_0/fc/mul"}
+  c = f32[8,8] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/transpose(jvp(Net))/jvp(Net)/checkpoint/rematted_computation/h_0/fc/dot_general"}
+  ROOT d = f32[8,8] add(c, b), metadata={op_name="jit(step)/transpose(jvp(Net))/add"}
+}
+`), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "y", "b": "z", "c": "y", "d": ""} {
+		o := named(t, g, name)
+		got := ""
+		if o.Forward != graph.None {
+			got = g.Op(o.Forward).Name
+		}
+		if got != want || want != "" && o.Module != "Net.h_0.fc" {
+			t.Errorf("%s, of %s, is the gradient of %q, want %q", name, o.Module, got, want)
+		}
+	}
+}
+
 // A loop whose body goes backward goes backward, whatever its own name is.
 func TestPhaseOfLoops(t *testing.T) {
 	text := strings.Replace(loop, "add(%i, %two)", `add(%i, %two), metadata={op_name="jit(step)/while/body/transpose(jvp(Net))/add"}`, 1)
