@@ -26,7 +26,7 @@ func flax(t testing.TB) *graph.Graph {
 		for _, k := range []string{"fc", "proj"} {
 			x = product(l+k, "GPT."+l+"."+k, x, variable("params['"+l+"']['"+k+"']['kernel']", graph.Forward))
 		}
-		b.Op(graph.Op{Name: "decay" + l, Kind: "Mul", Bytes: graph.Auto, Forward: graph.None}, []graph.TensorID{x, variable("st[0].mu['" + l + "']['fc']['kernel']", graph.Update)}, graph.Tensor{Shape: graph.Shape{8, 8}})
+		b.Op(graph.Op{Name: "decay" + l, Kind: "Mul", Bytes: graph.Auto, Forward: graph.None}, []graph.TensorID{x, variable("st[0].mu['"+l+"']['fc']['kernel']", graph.Update)}, graph.Tensor{Shape: graph.Shape{8, 8}})
 	}
 	product("head", "GPT.head", x, variable("params['head']['kernel']", graph.Forward))
 	g, err := b.Build()
