@@ -216,15 +216,24 @@ func (b *builder) await(part []update) {
 // readersOfArguments returns the ops that read each argument, by views too.
 func (b *builder) readersOfArguments() map[graph.OpID][]graph.OpID {
 	readers := map[graph.OpID][]graph.OpID{}
-	of := map[graph.TensorID]graph.OpID{}
-	for i := range b.arguments {
-		t, _ := b.b.OutputsAt(i)
-		of[t] = i
+	n := graph.OpID(b.b.NumOps())
+	if n == 0 {
+		return readers
 	}
-	for i := range graph.OpID(b.b.NumOps()) {
+	_, tensors := b.b.OutputsAt(n - 1)
+	of := make([]graph.OpID, tensors) // the argument that a tensor is, by views too
+	for t := range of {
+		of[t] = graph.None
+	}
+	for i := range b.arguments {
+		for t, end := b.b.OutputsAt(i); t < end; t++ { // several where it is a tuple
+			of[t] = i
+		}
+	}
+	for i := range n {
 		for _, t := range b.b.InputsAt(i) {
-			a, ok := of[t]
-			if !ok {
+			a := of[t]
+			if a == graph.None {
 				continue
 			}
 			if b.isView(i) {

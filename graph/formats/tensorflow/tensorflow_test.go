@@ -355,7 +355,7 @@ func TestFaults(t *testing.T) {
 // FuzzImport: no input panics, and every error is one line that begins with the file's
 // name.
 func FuzzImport(f *testing.F) {
-	for _, text := range []string{conv, loops} {
+	for _, text := range []string{conv, loops, loopOver(), listing(), listing("_noinline", "b: true")} {
 		f.Add([]byte(text))
 		x, err := decode([]byte(text))
 		if err != nil {
