@@ -46,20 +46,16 @@ func (l *Layers) Derive(c Changes) (*Derived, error) {
 	if err := l.check(c); err != nil {
 		return nil, err
 	}
-	d := l.copy()
+	d := newDeriver(l.g)
 	for _, k := range c.Recompute {
-		d.recompute(k)
+		d.recompute(l.region(k))
 	}
 	for _, k := range c.Offload {
-		d.offload(k)
+		d.offload(l, k)
 	}
-	g, err := d.b.Build()
+	out, err := d.derived()
 	if err != nil {
 		return nil, fmt.Errorf("%w (a layer's gradients cannot wait for what they would: recompute %v, offload %v)", err, c.Recompute, c.Offload)
-	}
-	out := &Derived{Graph: g}
-	for _, i := range d.b.Order() {
-		out.Of, out.Host = append(out.Of, d.of[i]), append(out.Host, d.host[i])
 	}
 	return out, nil
 }
@@ -80,26 +76,59 @@ func (l *Layers) check(c Changes) error {
 
 // deriver adds to a copy of the graph, whose ops and tensors keep their ids.
 type deriver struct {
-	*Layers
+	g    *graph.Graph
 	b    *graph.Builder
 	of   []graph.OpID
 	host []bool
 }
 
-func (l *Layers) copy() *deriver {
-	d := &deriver{Layers: l, b: graph.NewBuilder(l.g.Name())}
-	for i := range graph.OpID(l.g.NumOps()) {
-		first, end := l.g.Outputs(i)
+func newDeriver(g *graph.Graph) *deriver {
+	d := &deriver{g: g, b: graph.NewBuilder(g.Name())}
+	for i := range graph.OpID(g.NumOps()) {
+		first, end := g.Outputs(i)
 		var out []graph.Tensor
 		for t := first; t < end; t++ {
-			out = append(out, *l.g.Tensor(t))
+			out = append(out, *g.Tensor(t))
 		}
-		d.add(i, *l.g.Op(i), slices.Clone(l.g.Inputs(i)), out...)
-		for _, p := range l.g.Control(i) {
+		d.add(i, *g.Op(i), slices.Clone(g.Inputs(i)), out...)
+		for _, p := range g.Control(i) {
 			d.b.Control(p, i)
 		}
 	}
 	return d
+}
+
+// derived builds the graph.
+func (d *deriver) derived() (*Derived, error) {
+	g, err := d.b.Build()
+	if err != nil {
+		return nil, err
+	}
+	out := &Derived{Graph: g}
+	for _, i := range d.b.Order() {
+		out.Of, out.Host = append(out.Of, d.of[i]), append(out.Host, d.host[i])
+	}
+	return out, nil
+}
+
+// region is a part of the forward pass that gives up what it saves.
+type region struct {
+	inside func(graph.OpID) bool // computed again where saved tensors need it
+	saved  []graph.TensorID
+	reads  func(graph.OpID) bool // gradients that read the saved tensors from then on
+	gates  []graph.OpID          // end before anything is computed again
+}
+
+// region is layer k.
+func (l *Layers) region(k int32) region {
+	return region{
+		inside: func(i graph.OpID) bool {
+			return l.Of[i] == k && l.g.Op(i).Phase == graph.Forward && !holds(l.g, i)
+		},
+		saved: l.Saved[k],
+		reads: func(v graph.OpID) bool { return l.Of[v] == k && l.g.Op(v).Phase == graph.Backward },
+		gates: l.gates[k],
+	}
 }
 
 func (d *deriver) add(of graph.OpID, o graph.Op, in []graph.TensorID, out ...graph.Tensor) graph.OpID {
@@ -107,10 +136,10 @@ func (d *deriver) add(of graph.OpID, o graph.Op, in []graph.TensorID, out ...gra
 	return d.b.Op(o, in, out...)
 }
 
-// redirect has the gradients of layer k read to in place of t.
-func (d *deriver) redirect(k int32, t, to graph.TensorID) {
+// redirect has the gradients of r read to in place of t.
+func (d *deriver) redirect(r region, t, to graph.TensorID) {
 	for _, v := range d.g.Consumers(t) {
-		if d.Of[v] != k || d.g.Op(v).Phase != graph.Backward {
+		if !r.reads(v) {
 			continue
 		}
 		in := slices.Clone(d.b.InputsAt(v))
@@ -123,8 +152,8 @@ func (d *deriver) redirect(k int32, t, to graph.TensorID) {
 	}
 }
 
-// recompute computes what layer k saves again.
-func (d *deriver) recompute(k int32) {
+// recompute computes what r saves again.
+func (d *deriver) recompute(r region) {
 	again := map[graph.OpID]graph.OpID{}
 	var compute func(i graph.OpID) graph.OpID
 	compute = func(i graph.OpID) graph.OpID {
@@ -135,7 +164,7 @@ func (d *deriver) recompute(k int32) {
 		start := true
 		for j, t := range in {
 			p := d.g.Tensor(t).Producer
-			if d.Of[p] == k && d.g.Op(p).Phase == graph.Forward && !holds(d.g, p) {
+			if r.inside(p) {
 				first, _ := d.g.Outputs(p)
 				in[j] = d.b.Output(compute(p), int(t-first))
 				start = false
@@ -151,16 +180,16 @@ func (d *deriver) recompute(k int32) {
 		id := d.add(i, o, in, out...)
 		again[i] = id
 		if start {
-			for _, gate := range d.gates[k] {
+			for _, gate := range r.gates {
 				d.b.Control(gate, id)
 			}
 		}
 		return id
 	}
-	for _, t := range d.Saved[k] {
+	for _, t := range r.saved {
 		p := d.g.Tensor(t).Producer
 		first, _ := d.g.Outputs(p)
-		d.redirect(k, t, d.b.Output(compute(p), int(t-first)))
+		d.redirect(r, t, d.b.Output(compute(p), int(t-first)))
 	}
 }
 
@@ -179,12 +208,13 @@ func (l *Layers) Offloaded(k int32) (out []graph.TensorID) {
 }
 
 // offload keeps what layer k saves on the host.
-func (d *deriver) offload(k int32) {
-	gates := d.gates[k]
-	if d.Can(k + 1) {
-		gates = d.gates[k+1]
+func (d *deriver) offload(l *Layers, k int32) {
+	gates := l.gates[k]
+	if l.Can(k + 1) {
+		gates = l.gates[k+1]
 	}
-	for _, t := range d.Offloaded(k) {
+	r := l.region(k)
+	for _, t := range l.Offloaded(k) {
 		p := d.g.Tensor(t).Producer
 		x := *d.g.Tensor(t)
 		name := fmt.Sprintf("%s:%d", d.g.Op(p).Name, t-first(d.g, p))
@@ -196,7 +226,7 @@ func (d *deriver) offload(k int32) {
 			d.b.Control(gate, fetch)
 		}
 		d.host[keep], d.host[fetch] = true, true
-		d.redirect(k, t, d.b.Output(fetch, 0))
+		d.redirect(r, t, d.b.Output(fetch, 0))
 	}
 }
 

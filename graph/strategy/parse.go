@@ -19,8 +19,8 @@ func Parse(text string) (Strategy, error) {
 		name, value, _ := strings.Cut(part, "=")
 		axis := name
 		switch sharding, schedule := index(shardingNames[:], name), index(scheduleNames[:], name); {
-		case part == "recompute":
-			s.Recompute = true
+		case index(recomputeNames[1:], part) >= 0:
+			s.Recompute = Recompute(1 + index(recomputeNames[1:], part))
 		default:
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
@@ -38,7 +38,7 @@ func Parse(text string) (Strategy, error) {
 			case name == "mb":
 				s.MicroBatches = n
 			default:
-				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, or recompute", text, name)
+				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, recompute or recompute=selective", text, name)
 			}
 		}
 		if seen[axis] {

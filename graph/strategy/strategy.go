@@ -44,6 +44,26 @@ func (s Sharding) String() string {
 	return fmt.Sprintf("Sharding(%d)", uint8(s))
 }
 
+// Recompute says which activations are computed again before their gradients.
+type Recompute uint8
+
+// What is computed again.
+const (
+	RecomputeNothing   Recompute = iota
+	RecomputeSelective           // the cores of attention: scores and what becomes of them (Korthikanti et al., arXiv:2205.05198)
+	RecomputeLayers              // every layer (Chen et al., arXiv:1604.06174)
+	numRecomputes
+)
+
+var recomputeNames = [numRecomputes]string{"", "recompute=selective", "recompute"}
+
+func (r Recompute) String() string {
+	if r < numRecomputes {
+		return recomputeNames[r]
+	}
+	return fmt.Sprintf("Recompute(%d)", uint8(r))
+}
+
 // Strategy says how a mesh of ranks runs one step.
 type Strategy struct {
 	Mesh
@@ -54,9 +74,9 @@ type Strategy struct {
 	// Chunks is V, the parts of the model that each stage holds, for Interleaved and Free;
 	// else 1.
 	Chunks int
-	// Recompute computes the activations of every layer again before its gradients (package
+	// Recompute says which activations are computed again before their gradients (package
 	// remat): the graphs of the Model are then those of such steps.
-	Recompute bool
+	Recompute Recompute
 	// Bucket is the size from which on gradients that wait are reduced.
 	Bucket units.Bytes
 }
@@ -93,8 +113,8 @@ func (s Strategy) String() string {
 	if s.MicroBatches > 1 {
 		add("mb=%d", s.MicroBatches)
 	}
-	if s.Recompute {
-		add("recompute")
+	if s.Recompute > RecomputeNothing {
+		add("%v", s.Recompute)
 	}
 	if text == "" {
 		text = "one device"
@@ -109,6 +129,7 @@ func (s Strategy) Validate() error {
 	errs.If(s.MicroBatches < 1, "micro-batches: %d, want at least 1", s.MicroBatches)
 	errs.If(s.Sharding >= numShardings, "sharding: %v does not exist", s.Sharding)
 	errs.If(s.Schedule >= numSchedules, "schedule: %v does not exist", s.Schedule)
+	errs.If(s.Recompute >= numRecomputes, "recompute: %v does not exist", s.Recompute)
 	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2", s.Chunks)
 	errs.If(s.Chunks < 1 || s.Schedule != Interleaved && s.Schedule != Free && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)
 	errs.If(s.Chunks > 1 && s.Pipeline > 0 && s.MicroBatches%s.Pipeline != 0, "interleaved schedule: %d micro-batches, want a multiple of the %d stages", s.MicroBatches, s.Pipeline)

@@ -300,14 +300,10 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		row.Tried++
 		if r.Full {
 			most = min(most, mostOpsFull)
-		} else if r.Overflow > 0 && x.c.Room.left() {
-			again := s
-			again.Recompute = true
-			if o, err := x.Simulate(again); err == nil {
-				if row.Tried++; o.Score().Better(r.Score()) {
-					s, r = again, o
-				}
-			}
+		} else if r.Overflow > 0 {
+			var n int
+			s, r, n = x.recomputed(s, r)
+			row.Tried += n
 		}
 		x.streams(&row, s, r)
 		r.Step = nil // large; made again where it is asked for
@@ -324,6 +320,28 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	row.Took = x.c.Clock() - begin
 	return row
+}
+
+// recomputed returns what s, which comes to r and does not fit, becomes by recomputation, and
+// how much it tried: all layers first, which need least, and where these fit the cores of
+// attention alone, which take less time.
+func (x *Comparison) recomputed(s strategy.Strategy, r *Result) (strategy.Strategy, *Result, int) {
+	tried := 0
+	for _, how := range []strategy.Recompute{strategy.RecomputeLayers, strategy.RecomputeSelective} {
+		again := s
+		again.Recompute = how
+		if how == strategy.RecomputeSelective && r.Overflow > 0 && s.Recompute > strategy.RecomputeNothing || !x.c.Room.left() {
+			continue
+		}
+		o, err := x.Simulate(again)
+		if err != nil {
+			continue
+		}
+		if tried++; o.Score().Better(r.Score()) {
+			s, r = again, o
+		}
+	}
+	return s, r, tried
 }
 
 // asked simulates s as it is, whether it fits or not.

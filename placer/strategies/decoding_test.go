@@ -157,7 +157,7 @@ func TestCopiedHeads(t *testing.T) {
 		heads, kernels := int64(1)<<(k%4), forms[k/4]
 		config := fmt.Sprintf(`{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": %d, "intermediate_size": 512, "vocab_size": 512}`, layers, heads)
 		x := newModels(decoding([]byte(config), past, kernels), batch)
-		g, err := x.graph(variant{batch, false})
+		g, err := x.graph(variant{batch, strategy.RecomputeNothing})
 		if err != nil {
 			t.Fatal(err)
 		}

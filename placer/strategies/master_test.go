@@ -37,7 +37,7 @@ func TestMasterWeights(t *testing.T) {
 				t.Fatalf("%s, %v: %v", name, s, err)
 			}
 			judged++
-			micro, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches), false})
+			micro, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches), strategy.RecomputeNothing})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,10 +27,10 @@ type models struct {
 	times  map[variant][][]float64 // [P][N]
 }
 
-// variant is a model's step of so many samples, with activations recomputed or not.
+// variant is a model's step of so many samples, with what it computes again.
 type variant struct {
 	batch     int64
-	recompute bool
+	recompute strategy.Recompute
 }
 
 func newModels(f Family, batch int64) *models {
@@ -42,8 +42,8 @@ func (x *models) graph(v variant) (*graph.Graph, error) {
 		return g, nil
 	}
 	g, err := x.family(v.batch)
-	if err == nil && v.recompute {
-		g, err = recomputed(g)
+	if err == nil {
+		g, err = recomputed(g, v.recompute)
 	}
 	if err == nil {
 		x.graphs[v] = g
@@ -51,9 +51,19 @@ func (x *models) graph(v variant) (*graph.Graph, error) {
 	return g, err
 }
 
-// recomputed returns the step of g in which every layer that can computes its activations
-// again.
-func recomputed(g *graph.Graph) (*graph.Graph, error) {
+// recomputed returns the step of g that computes what r says again: of layers, in every one
+// that can.
+func recomputed(g *graph.Graph, r strategy.Recompute) (*graph.Graph, error) {
+	switch r {
+	case strategy.RecomputeNothing:
+		return g, nil
+	case strategy.RecomputeSelective:
+		d, err := remat.Attention(g)
+		if err != nil {
+			return nil, fmt.Errorf("graph %s: %w", g.Name(), err)
+		}
+		return d.Graph, nil
+	}
 	l := remat.Find(g)
 	var c remat.Changes
 	for k := int32(1); k <= l.Last(); k++ {
@@ -110,7 +120,7 @@ func (x *models) states(whole *graph.Graph) ([]bool, error) {
 	if !inference(whole) {
 		return nil, nil
 	}
-	twice, err := x.graph(variant{2 * x.batch, false})
+	twice, err := x.graph(variant{2 * x.batch, strategy.RecomputeNothing})
 	if err != nil {
 		return nil, err
 	}

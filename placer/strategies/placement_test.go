@@ -50,7 +50,7 @@ func TestPlacementIsNotWorse(t *testing.T) {
 		if got.Device == nil {
 			continue
 		}
-		g, err := x.models.graph(variant{2, false})
+		g, err := x.models.graph(variant{2, strategy.RecomputeNothing})
 		if err != nil {
 			t.Fatal(err)
 		}

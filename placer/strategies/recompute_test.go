@@ -32,7 +32,7 @@ func TestRecomputedViewsOfWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mesh := range []strategy.Mesh{{Data: 4, Pipeline: 2, Tensor: 1}, {Data: 2, Pipeline: 4, Tensor: 1}, {Data: 1, Pipeline: 8, Tensor: 1}} {
-		s := strategy.Strategy{Mesh: mesh, MicroBatches: 2, Chunks: 1, Recompute: true, Bucket: strategy.DefaultBucket}
+		s := strategy.Strategy{Mesh: mesh, MicroBatches: 2, Chunks: 1, Recompute: strategy.RecomputeLayers, Bucket: strategy.DefaultBucket}
 		if _, err := x.Simulate(s); err != nil {
 			t.Errorf("%v: %v", s, err)
 		}

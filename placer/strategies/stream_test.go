@@ -61,7 +61,7 @@ func TestStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := func(micro int) float64 { // of a micro-batch on a stage
-			_, _, times, err := x.models.of(x.judge, variant{batch / int64(micro), false})
+			_, _, times, err := x.models.of(x.judge, variant{batch / int64(micro), strategy.RecomputeNothing})
 			if err != nil {
 				t.Fatal(err)
 			}
