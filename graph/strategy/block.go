@@ -178,7 +178,7 @@ func (b *block) close(closed []bool) {
 		}
 	}
 	for _, v := range b.ends {
-		s.Partial[first(g, v)] = true
+		s.partial(v)
 	}
 	s.Blocks++
 	s.Width, s.Heads = gcd(s.Width, width), heads

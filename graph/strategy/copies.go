@@ -104,7 +104,7 @@ func (s *Split) check(ranks int64) error {
 // parts returns in how many parts ranks share op i out.
 func (s *Split) parts(i graph.OpID, ranks int64) int64 {
 	switch {
-	case !s.Shared[i]:
+	case !s.Shared[i] && !s.ByRows[i]:
 		return 1
 	case s.Copied[i]:
 		return min(ranks, s.Heads)
@@ -115,7 +115,7 @@ func (s *Split) parts(i graph.OpID, ranks int64) int64 {
 // partsOf is parts of a tensor.
 func (s *Split) partsOf(t graph.TensorID, ranks int64) int64 {
 	switch {
-	case !s.Cut[t]:
+	case !s.divided(t):
 		return 1
 	case s.Copied[s.m.Micro.Tensor(t).Producer]:
 		return min(ranks, s.Heads)

@@ -46,9 +46,15 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 		e.data, e.tensor = 1, 1
 	}
 	if s.Tensor > 1 {
-		e.split = FindSplit(m)
+		e.split = FindSplit(m, s)
 		if err := e.split.check(int64(s.Tensor)); err != nil {
 			return nil, err
+		}
+		if s.Vocabulary && !slices.Contains(e.split.Statistics, true) {
+			return nil, fmt.Errorf("graph %s: no output layer leads to a cross entropy alone, so that its vocabulary could be split", m.Micro.Name())
+		}
+		if n := e.split.Count; s.Sequence && (n == 0 || n%int64(s.Tensor) != 0) {
+			return nil, fmt.Errorf("graph %s: what is between its blocks has rows in multiples of %d, which %d ranks cannot share", m.Micro.Name(), n, s.Tensor)
 		}
 	}
 	e.prepare()
@@ -117,7 +123,11 @@ type replica struct {
 	// gathered are the parameters that are whole in the pass under way; before is, by
 	// stage, [P], the op before the first reader of what was gathered last, and
 	// lastCompute the op added last.
-	gathered            map[graph.TensorID]graph.TensorID
+	gathered map[graph.TensorID]graph.TensorID
+	// scattered are the rank's rows of partial sums, by micro-batch; rows is, in the pass under
+	// way, what was gathered of all ranks' rows.
+	scattered           []map[graph.TensorID]graph.TensorID
+	rows                map[graph.TensorID]graph.TensorID
 	before, lastCompute []graph.OpID
 	waiting             [][]int // [P] gradients to be reduced
 	waits               []units.Bytes
@@ -146,7 +156,7 @@ func (e *emitter) prepare() {
 	}
 	for d := range e.data {
 		for t := range e.tensor {
-			r := &replica{d: d, t: t, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches),
+			r := &replica{d: d, t: t, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
 				sum: none(len(e.grads)), pieces: make([][]graph.TensorID, len(e.grads)), whole: make([]graph.TensorID, len(e.grads)), behind: make([][]graph.OpID, len(e.grads)),
 				lastCompute: none(e.s.Pipeline), before: none(e.s.Pipeline), waiting: make([][]int, e.s.Pipeline), waits: make([]units.Bytes, e.s.Pipeline)}
 			for k := range r.whole {
@@ -286,7 +296,7 @@ func (e *emitter) outputs(g *graph.Graph, i graph.OpID, share int64) []graph.Ten
 func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
 	o := *g.Op(i)
 	n := share
-	if e.split != nil && e.split.Shared[i] {
+	if e.split != nil && (e.split.Shared[i] || e.split.ByRows[i]) {
 		n *= e.split.parts(i, int64(e.s.Tensor))
 		o.GEMM = e.split.product(i, int64(e.s.Tensor))
 	}

@@ -72,13 +72,16 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 	kind := task{chunk: t.chunk, backward: t.backward}
 	for _, r := range e.replicas {
 		if r.pass[t.micro] == nil {
-			r.pass[t.micro], r.after[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}
+			r.pass[t.micro], r.after[t.micro], r.scattered[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}, map[graph.TensorID]graph.TensorID{}
 		}
-		r.gathered = map[graph.TensorID]graph.TensorID{}
+		r.gathered, r.rows = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
 	}
 	for _, i := range e.lists[kind] {
 		if e.weight != nil {
 			e.gather(i, stage, kind)
+		}
+		if e.s.Sequence {
+			e.gatherRowsOf(i, stage)
 		}
 		for _, r := range e.replicas {
 			e.passOp(r, i, t.micro)
@@ -94,6 +97,9 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 	case t.micro == e.s.MicroBatches-1:
 		e.reduce(stage)
 	}
+	if e.s.Sequence && t.backward && t.micro == e.s.MicroBatches-1 {
+		e.reduceSummed(t.chunk, stage)
+	}
 	g.shut(e, t, stage)
 }
 
@@ -108,6 +114,8 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			in = append(in, r.gathered[t])
 		case e.m.once[p]:
 			in = append(in, e.slot(r.once[p], t))
+		case e.s.Sequence && e.split.Rows[t]:
+			in = append(in, e.byRows(r, i, t))
 		default:
 			in = append(in, e.slot(r.pass[k][p], t))
 			if w, ok := r.after[k][t]; ok {
@@ -152,9 +160,16 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 	t, end := e.g.Outputs(i)
 	for ; t < end; t++ {
 		if e.split != nil && e.split.Partial[t] {
-			e.reducePartial(i, t, stage, e.g.Tensor(t).Bytes)
+			if e.split.Rows[t] {
+				e.scatterPartial(i, t, stage)
+			} else {
+				e.reducePartial(i, t, stage, e.g.Tensor(t).Bytes)
+			}
 		} else if e.split != nil && e.split.Moments[t] > 0 {
 			e.reducePartial(i, t, stage, e.split.Moments[t])
+		}
+		if e.split != nil && e.split.Statistics[i] && !e.split.Cut[t] {
+			e.reduceStatistics(i, t, stage)
 		}
 		if k, ok := e.gradient[t]; ok {
 			for _, r := range e.replicas {
@@ -165,19 +180,25 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 	}
 }
 
+// members returns the ranks of replica d that share a stage's products, with their parts in a
+// collective.
+func (e *emitter) members(d int, part func(*replica) member) (rs []*replica, ms []member) {
+	for _, r := range e.replicas {
+		if r.d == d {
+			rs, ms = append(rs, r), append(ms, part(r))
+		}
+	}
+	return rs, ms
+}
+
 // reducePartial all-reduces so many bytes of tensor t of op i among the ranks that share its
 // product, in place: readers wait for the end.
 func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int, bytes units.Bytes) {
 	c := Collective{AllReduce, TensorAxis, stage, bytes, e.s.Tensor}
 	for d := range e.data {
-		var members []member
-		var rs []*replica
-		for _, r := range e.replicas {
-			if r.d == d {
-				rs = append(rs, r)
-				members = append(members, member{rank: e.rank(r, i), wait: []graph.OpID{r.pass[e.micro][i]}})
-			}
-		}
+		rs, members := e.members(d, func(r *replica) member {
+			return member{rank: e.rank(r, i), wait: []graph.OpID{r.pass[e.micro][i]}}
+		})
 		for k, id := range e.collective(c, e.g.Op(i).Name, members) {
 			rs[k].after[e.micro][t] = id
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parse reads a strategy as String writes it: "zero-1=2 1f1b=4 tp=2 mb=8 recompute", "one
-// device". What is not named is not divided. Free has no such form: it is a placement.
+// Parse reads a strategy as String writes it: "zero-1=2 1f1b=4 tp=2 vocab sp mb=8
+// recompute", "one device". What is not named is not divided. Free has no such form: it is a placement.
 func Parse(text string) (Strategy, error) {
 	s := Single(1)
 	parts := strings.Fields(text)
@@ -21,6 +21,10 @@ func Parse(text string) (Strategy, error) {
 		switch sharding, schedule := index(shardingNames[:], name), index(scheduleNames[:], name); {
 		case index(recomputeNames[1:], part) >= 0:
 			s.Recompute = Recompute(1 + index(recomputeNames[1:], part))
+		case part == "sp":
+			s.Sequence = true
+		case part == "vocab":
+			s.Vocabulary = true
 		default:
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
@@ -38,7 +42,7 @@ func Parse(text string) (Strategy, error) {
 			case name == "mb":
 				s.MicroBatches = n
 			default:
-				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, recompute or recompute=selective", text, name)
+				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, vocab, sp, recompute or recompute=selective", text, name)
 			}
 		}
 		if seen[axis] {

@@ -36,8 +36,23 @@ type Split struct {
 	Partial []bool
 	// Moments are what ranks add up within the normalisation that gives a tensor.
 	Moments map[graph.TensorID]units.Bytes
+	// ByRows says of each op, [N], that every rank does a T-th of the rows of what it reads, and
+	// Rows of each tensor, [tensors], that it has a T-th of its rows: a partial sum of which it
+	// says so is reduce-scattered, others are all-reduced. Readers that do not work by rows
+	// read it gathered.
+	ByRows, Rows []bool
+	// Summed says of each gradient of what is there once, [tensors], that every rank has it of
+	// its rows alone: it is all-reduced before the update.
+	Summed []bool
+	// Statistics says of each op, [N], that ranks agree on the largest and the sum over all
+	// columns, and on one of them, for each row.
+	Statistics []bool
+	lookup     []bool  // [N] of a table that is cut by rows
+	rows       []int64 // [tensors] of what is by rows or may be, else 0
 	// Blocks is the number of blocks found.
 	Blocks int
+	// Count is the number of rows that sequences divide into: the greatest common divisor.
+	Count int64
 	// Width is the number by which all cut dimensions divide: the greatest common divisor.
 	Width int64
 	// Heads is what batched products have to divide, their heads of keys and values: the
@@ -53,11 +68,13 @@ type Split struct {
 	fused  bool // one product makes queries, keys and values
 }
 
-// FindSplit returns what of m can be cut.
-func FindSplit(m *Model) *Split {
+// FindSplit returns what of m the split products of a strategy cut.
+func FindSplit(m *Model, how Strategy) *Split {
 	g := m.Micro
-	s := &Split{m: m, Cut: make([]bool, g.NumTensors()), Shared: make([]bool, g.NumOps()), Copied: make([]bool, g.NumOps()), Partial: make([]bool, g.NumTensors()), Moments: map[graph.TensorID]units.Bytes{}}
-	for i := range graph.OpID(g.NumOps()) {
+	n, t := g.NumOps(), g.NumTensors()
+	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
+		ByRows: make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
+	for i := range graph.OpID(n) {
 		s.trains = s.trains || g.Op(i).Phase != graph.Forward
 	}
 	closed := make([]bool, g.NumOps()) // products that end or begin a block
@@ -74,9 +91,15 @@ func FindSplit(m *Model) *Split {
 	for _, x := range order {
 		s.block(openers[x], closed)
 	}
+	if how.Vocabulary {
+		s.vocabulary(order, openers, closed)
+	}
 	s.postpone()
 	s.holders()
-	s.backward()
+	if how.Sequence {
+		s.forwardRows()
+	}
+	s.backward(how.Sequence)
 	s.updates()
 	return s
 }
@@ -169,7 +192,7 @@ func (s *Split) holders() {
 		}
 	}
 	for i := range graph.OpID(g.NumOps()) {
-		if !s.Shared[i] || s.m.once[i] {
+		if !s.Shared[i] && !s.lookup[i] || s.m.once[i] {
 			continue
 		}
 		if _, w, ok := s.linear(i); ok {
@@ -182,6 +205,10 @@ func (s *Split) holders() {
 			}
 		}
 		if normalises(g.Op(i).Kind) && s.moments(i) == 0 { // its factors are the same for every head
+			continue
+		}
+		if s.lookup[i] {
+			mark(g.Inputs(i)[0], false)
 			continue
 		}
 		for _, t := range g.Inputs(i) { // biases and factors: a vector along the columns that is trained
@@ -217,7 +244,7 @@ func (s *Split) trained(i graph.OpID) bool {
 
 // backward lets gradients follow: those of a block's inner ops and of its weights are
 // cut, that of its activation is a partial sum.
-func (s *Split) backward() {
+func (s *Split) backward(sequence bool) {
 	g := s.m.Micro
 	again := make([]bool, g.NumOps())
 	for i := range graph.OpID(g.NumOps()) {
@@ -271,6 +298,8 @@ func (s *Split) backward() {
 		case cutIn:
 			s.Shared[i] = true
 			s.cut(i)
+		case sequence:
+			s.backwardRows(i)
 		}
 	}
 	for t := range s.Partial { // a partial sum that only views and sums pass on is none to reduce
@@ -278,6 +307,7 @@ func (s *Split) backward() {
 			s.Partial[t] = false
 		}
 	}
+	s.scatter()
 }
 
 // repeats reports whether op i computes again what its forward op does: of the same
@@ -316,10 +346,10 @@ func (s *Split) readsAgain(i graph.OpID, x graph.TensorID, again []bool) bool {
 // follow gives op i, which computes again what f does, what f has.
 func (s *Split) follow(i, f graph.OpID) {
 	g := s.m.Micro
-	s.Shared[i] = s.Shared[f]
+	s.Shared[i], s.ByRows[i], s.Statistics[i] = s.Shared[f], s.ByRows[f], s.Statistics[f]
 	t, end := g.Outputs(i)
 	for u := first(g, f); t < end; t, u = t+1, u+1 {
-		s.Cut[t], s.Partial[t] = s.Cut[u], s.Partial[u]
+		s.Cut[t], s.Partial[t], s.Rows[t], s.rows[t] = s.Cut[u], s.Partial[u], s.Rows[u], s.rows[u]
 	}
 }
 
@@ -349,8 +379,22 @@ func (s *Split) cut(i graph.OpID) {
 	}
 }
 
+// partial makes the result of op i a partial sum, of as many rows as its product or what it
+// reads has.
 func (s *Split) partial(i graph.OpID) {
-	s.Partial[first(s.m.Micro, i)] = true
+	g := s.m.Micro
+	t := first(g, i)
+	s.Partial[t] = true
+	if x := g.Op(i).GEMM; !x.IsZero() {
+		s.rows[t] = x.Batch * x.M
+		return
+	}
+	for _, u := range g.Inputs(i) {
+		s.rows[t] = max(s.rows[t], s.rows[u])
+	}
+	if shape := g.Tensor(t).Shape; len(shape) > 0 && !hasRows(shape, s.rows[t]) { // rows of segments are added up
+		s.rows[t] = shape[0]
+	}
 }
 
 // product returns the part of op i's product that one of n ranks does.
@@ -368,12 +412,23 @@ func (s *Split) product(i graph.OpID, n int64) graph.GEMM {
 		x.Batch, x.M = ceil(x.Batch, heads), ceil(x.M, n/heads) // queries of one head are rows
 	case !out:
 		x.K = ceil(x.K, n)
-	case a:
-		x.M = ceil(x.M, n)
-	default:
+	case a == s.crossed(in, a, x):
 		x.N = ceil(x.N, s.parts(i, n))
+	default:
+		x.M = ceil(x.M, s.parts(i, n))
 	}
 	return x
+}
+
+// crossed reports whether the operand that is cut, the first of two if a, gives the result's
+// columns if it is the first or its rows if it is the second: a product of transposes.
+func (s *Split) crossed(in []graph.TensorID, a bool, x graph.GEMM) bool {
+	t, own, other := in[1], x.N, x.M
+	if a {
+		t, own, other = in[0], x.M, x.N
+	}
+	n, err := s.m.Micro.Tensor(t).Shape.Elements()
+	return err == nil && n != x.Batch*x.K*own && n == x.Batch*x.K*other
 }
 
 func ceil(x, n int64) int64 { return (x + n - 1) / n }

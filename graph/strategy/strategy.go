@@ -74,6 +74,11 @@ type Strategy struct {
 	// Chunks is V, the parts of the model that each stage holds, for Interleaved and Free;
 	// else 1.
 	Chunks int
+	// Sequence splits by rows what split products leave whole between their blocks: sequence
+	// parallelism (Korthikanti et al., arXiv:2205.05198). Vocabulary splits output layers by
+	// their columns and the table of embeddings by rows (Shoeybi et al., arXiv:1909.08053). Both
+	// go with Tensor > 1.
+	Sequence, Vocabulary bool
 	// Recompute says which activations are computed again before their gradients (package
 	// remat): the graphs of the Model are then those of such steps.
 	Recompute Recompute
@@ -110,6 +115,12 @@ func (s Strategy) String() string {
 	if s.Tensor > 1 {
 		add("tp=%d", s.Tensor)
 	}
+	if s.Vocabulary {
+		add("vocab")
+	}
+	if s.Sequence {
+		add("sp")
+	}
 	if s.MicroBatches > 1 {
 		add("mb=%d", s.MicroBatches)
 	}
@@ -129,6 +140,8 @@ func (s Strategy) Validate() error {
 	errs.If(s.MicroBatches < 1, "micro-batches: %d, want at least 1", s.MicroBatches)
 	errs.If(s.Sharding >= numShardings, "sharding: %v does not exist", s.Sharding)
 	errs.If(s.Schedule >= numSchedules, "schedule: %v does not exist", s.Schedule)
+	errs.If(s.Sequence && s.Tensor == 1, "sp: sequences are split among the ranks of split products, want tp of at least 2")
+	errs.If(s.Vocabulary && s.Tensor == 1, "vocab: a vocabulary is split among the ranks of split products, want tp of at least 2")
 	errs.If(s.Recompute >= numRecomputes, "recompute: %v does not exist", s.Recompute)
 	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2", s.Chunks)
 	errs.If(s.Chunks < 1 || s.Schedule != Interleaved && s.Schedule != Free && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)

@@ -1,0 +1,118 @@
+package strategy
+
+import (
+	"placer/graph"
+	"placer/units"
+)
+
+// scatterPartial reduce-scatters tensor t of op i, a partial sum, among the ranks that share its
+// product.
+func (e *emitter) scatterPartial(i graph.OpID, t graph.TensorID, stage int) {
+	x := e.g.Tensor(t)
+	c := Collective{ReduceScatter, TensorAxis, stage, x.Bytes, e.s.Tensor}
+	rows := graph.Tensor{DType: x.DType, Bytes: units.Bytes(ceil(int64(x.Bytes), int64(e.s.Tensor)))}
+	for d := range e.data {
+		rs, members := e.members(d, func(r *replica) member {
+			return member{rank: e.rank(r, i), in: []graph.TensorID{e.slot(r.pass[e.micro][i], t)}, outs: []graph.Tensor{rows}}
+		})
+		for k, id := range e.collective(c, e.g.Op(i).Name, members) {
+			rs[k].scattered[e.micro][t] = e.b.Output(id, 0)
+		}
+	}
+}
+
+// ownRows is what replica r has of tensor t, which is by rows.
+func (e *emitter) ownRows(r *replica, t graph.TensorID) graph.TensorID {
+	if e.split.Partial[t] {
+		return r.scattered[e.micro][t]
+	}
+	return e.slot(r.pass[e.micro][e.g.Tensor(t).Producer], t)
+}
+
+// byRows is what op i of replica r reads of tensor t, which is by rows.
+func (e *emitter) byRows(r *replica, i graph.OpID, t graph.TensorID) graph.TensorID {
+	if e.readsWhole(i, t) {
+		return r.rows[t]
+	}
+	return e.ownRows(r, t)
+}
+
+// readsWhole reports whether op i reads all rows of tensor t, which is by rows.
+func (e *emitter) readsWhole(i graph.OpID, t graph.TensorID) bool {
+	return !e.split.ByRows[i] && !readsShape(e.g.Op(i).Kind)
+}
+
+// gatherRowsOf gathers what op i reads of all ranks' rows, once in a pass: gradients gather anew
+// what the forward pass had gathered, of which ranks keep their rows alone. They do so when the
+// gradients that come to the op are there, beside what reads these alone.
+func (e *emitter) gatherRowsOf(i graph.OpID, stage int) {
+	for _, t := range e.g.Inputs(i) {
+		x := e.g.Tensor(t)
+		if e.m.once[x.Producer] || !e.split.Rows[t] || !e.readsWhole(i, t) {
+			continue
+		}
+		if _, ok := e.replicas[0].rows[t]; ok {
+			continue
+		}
+		c := Collective{AllGather, TensorAxis, stage, x.Bytes, e.s.Tensor}
+		for d := range e.data {
+			rs, members := e.members(d, func(r *replica) member {
+				return member{rank: e.rank(r, i), wait: e.gradientsOf(r, i, t), in: []graph.TensorID{e.ownRows(r, t)}, outs: []graph.Tensor{{DType: x.DType, Bytes: x.Bytes}}}
+			})
+			for k, id := range e.collective(c, e.g.Op(x.Producer).Name, members) {
+				rs[k].rows[t] = e.b.Output(id, 0)
+			}
+		}
+	}
+}
+
+// gradientsOf returns what a gradient, op i, waits for besides tensor t of the forward pass.
+func (e *emitter) gradientsOf(r *replica, i graph.OpID, t graph.TensorID) (wait []graph.OpID) {
+	if e.g.Op(i).Phase != graph.Backward || e.g.Op(e.g.Tensor(t).Producer).Phase == graph.Backward {
+		return nil
+	}
+	for _, u := range e.g.Inputs(i) {
+		p := e.g.Tensor(u).Producer
+		if e.m.once[p] || e.g.Op(p).Phase != graph.Backward {
+			continue
+		}
+		wait = append(wait, r.pass[e.micro][p])
+		if e.split.Rows[u] {
+			wait = append(wait, e.b.TensorAt(e.ownRows(r, u)).Producer)
+		}
+	}
+	if len(wait) == 0 {
+		wait = append(wait, r.lastCompute[int(e.step.Chunk[i])%e.s.Pipeline])
+	}
+	return wait
+}
+
+// reduceSummed all-reduces the gradients of a chunk that every rank has of its rows alone, all
+// at once behind the last micro-batch.
+func (e *emitter) reduceSummed(chunk, stage int) {
+	var ks []int
+	c := Collective{Kind: AllReduce, Axis: TensorAxis, Stage: stage, Ranks: e.s.Tensor}
+	for k, t := range e.grads {
+		if e.split.Summed[t] && e.rules[k] == summed && int(e.step.Chunk[e.g.Tensor(t).Producer]) == chunk {
+			ks = append(ks, k)
+			c.Bytes += e.b.TensorAt(e.replicas[0].whole[k]).Bytes
+		}
+	}
+	if len(ks) == 0 {
+		return
+	}
+	for d := range e.data {
+		rs, members := e.members(d, func(r *replica) member {
+			m := member{rank: e.s.Rank(r.d, stage, r.t)}
+			for _, k := range ks {
+				m.wait = append(append(m.wait, e.b.TensorAt(r.whole[k]).Producer), r.behind[k]...)
+			}
+			return m
+		})
+		for at, id := range e.collective(c, "gradients of rows", members) {
+			for _, k := range ks {
+				rs[at].behind[k] = append(rs[at].behind[k], id)
+			}
+		}
+	}
+}
