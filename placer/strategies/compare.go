@@ -276,6 +276,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		}
 	}
 	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
+	var more strategy.Strategy               // what that splits beside products
 	ended, last := false, (*plan.Score)(nil) // of the step before
 	most := x.most
 	for k, s := range all {
@@ -292,18 +293,28 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		if ended || last != nil && x.models.opsOf(x.judge, s) > most {
 			continue
 		}
+		given := s
+		if last != nil {
+			s.Vocabulary, s.Sequence = more.Vocabulary, more.Sequence
+		}
 		r, err := x.Simulate(s)
+		if err != nil && s != given { // micro-batches whose rows cannot be shared
+			s = given
+			r, err = x.Simulate(s)
+		}
 		if err != nil {
 			row.Why = err.Error()
 			continue
 		}
 		row.Tried++
+		if last == nil {
+			s, r = x.splitMore(s, r, &row.Tried)
+			more = s
+		}
 		if r.Full {
 			most = min(most, mostOpsFull)
 		} else if r.Overflow > 0 {
-			var n int
-			s, r, n = x.recomputed(s, r)
-			row.Tried += n
+			s, r = x.recomputed(s, r, &row.Tried)
 		}
 		x.streams(&row, s, r)
 		r.Step = nil // large; made again where it is asked for
@@ -317,16 +328,43 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	}
 	if row.Result != nil {
 		row.Why = ""
+		if ctx.Err() == nil {
+			row.Strategy, row.Result = x.splitMore(row.Strategy, row.Result, &row.Tried)
+			row.Result.Step = nil
+		}
 	}
 	row.Took = x.c.Clock() - begin
 	return row
 }
 
-// recomputed returns what s, which comes to r and does not fit, becomes by recomputation, and
-// how much it tried: all layers first, which need least, and where these fit the cores of
-// attention alone, which take less time.
-func (x *Comparison) recomputed(s strategy.Strategy, r *Result) (strategy.Strategy, *Result, int) {
-	tried := 0
+// splitMore returns the best of s, which comes to r, with and without vocabularies and sequences
+// split, where products are; tried counts.
+func (x *Comparison) splitMore(s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
+	if s.Tensor == 1 {
+		return s, r
+	}
+	for _, flip := range []func(*strategy.Strategy){
+		func(s *strategy.Strategy) { s.Vocabulary = !s.Vocabulary },
+		func(s *strategy.Strategy) { s.Sequence = !s.Sequence },
+	} {
+		other := s
+		flip(&other)
+		if !x.c.Room.left() {
+			break
+		}
+		if o, err := x.Simulate(other); err == nil {
+			if *tried++; o.Score().Better(r.Score()) {
+				s, r = other, o
+			}
+		}
+	}
+	return s, r
+}
+
+// recomputed returns what s, which comes to r and does not fit, becomes by recomputation: all
+// layers first, which need least, and where these fit the cores of attention alone, which take
+// less time; tried counts.
+func (x *Comparison) recomputed(s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
 	for _, how := range []strategy.Recompute{strategy.RecomputeLayers, strategy.RecomputeSelective} {
 		again := s
 		again.Recompute = how
@@ -337,11 +375,11 @@ func (x *Comparison) recomputed(s strategy.Strategy, r *Result) (strategy.Strate
 		if err != nil {
 			continue
 		}
-		if tried++; o.Score().Better(r.Score()) {
+		if *tried++; o.Score().Better(r.Score()) {
 			s, r = again, o
 		}
 	}
-	return s, r, tried
+	return s, r
 }
 
 // asked simulates s as it is, whether it fits or not.

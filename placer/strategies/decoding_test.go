@@ -114,7 +114,7 @@ func splitOf(t *testing.T, f Family) (*graph.Graph, *strategy.Split) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, strategy.FindSplit(m)
+	return a, strategy.FindSplit(m, strategy.Single(1))
 }
 
 // TestAttentionOfEveryFamilyIsSplit: whatever norms queries and keys have, whatever heads share,
