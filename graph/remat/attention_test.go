@@ -19,10 +19,10 @@ func TestAttention(t *testing.T) {
 		cores int
 		kinds []string // of a core, in order
 	}{
-		{"gpt:layers=3,hidden=64,heads=4,ffn=128,seq=16,vocab=100", 3, []string{"BatchMatMul", "Mul", "Add", "Softmax"}},
-		{"vit:layers=2,hidden=64,heads=4,ffn=128,size=64,classes=10", 2, []string{"BatchMatMul", "Mul", "Softmax"}},
-		{decoder, 4, []string{"BatchMatMul", "Reshape", "Mul", "Add", "Softmax", "Reshape"}},
-		{"transformer:encoder=1,decoder=2,hidden=64,heads=4,ffn=128", 5, nil},
+		{"gpt:layers=3,hidden=64,heads=4,ffn=128,seq=16,vocab=100,attention=products", 3, []string{"BatchMatMul", "Mul", "Add", "Softmax"}},
+		{"vit:layers=2,hidden=64,heads=4,ffn=128,size=64,classes=10,attention=products", 2, []string{"BatchMatMul", "Mul", "Softmax"}},
+		{decoder + ",attention=products", 4, []string{"BatchMatMul", "Reshape", "Mul", "Add", "Softmax", "Reshape"}},
+		{"transformer:encoder=1,decoder=2,hidden=64,heads=4,ffn=128,attention=products", 5, nil},
 	} {
 		g, _ := build(t, c.name)
 		d, err := remat.Attention(g)
@@ -112,9 +112,10 @@ func TestAttentionMasks(t *testing.T) {
 	}
 }
 
-// TestNoAttention: where no two activations are multiplied there is no core.
+// TestNoAttention: where no two activations are multiplied there is no core, nor where attention is one kernel,
+// which keeps no scores.
 func TestNoAttention(t *testing.T) {
-	for _, name := range []string{"inception:batch=2", "rnnlm:layers=2,unroll=4,hidden=64,vocab=500", "gpt:layers=2,hidden=64,heads=4,ffn=128,seq=16,vocab=100,optimizer=none"} {
+	for _, name := range []string{"inception:batch=2", "rnnlm:layers=2,unroll=4,hidden=64,vocab=500", decoder, "gpt:layers=2,hidden=64,heads=4,ffn=128,seq=16,vocab=100,attention=products,optimizer=none"} {
 		g, _ := build(t, name)
 		if _, err := remat.Attention(g); !errors.Is(err, remat.ErrNoAttention) {
 			t.Errorf("%s: %v", name, err)

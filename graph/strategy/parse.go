@@ -19,8 +19,10 @@ func Parse(text string) (Strategy, error) {
 		name, value, _ := strings.Cut(part, "=")
 		axis := name
 		switch sharding, schedule := index(shardingNames[:], name), index(scheduleNames[:], name); {
-		case index(recomputeNames[1:], part) >= 0:
-			s.Recompute = Recompute(1 + index(recomputeNames[1:], part))
+		case part == "recompute=selective":
+			s.Recompute = RecomputeSelective
+		case part == "recompute":
+			s.Recompute = RecomputeLayers
 		case part == "sp":
 			s.Sequence = true
 		case part == "vocab":

@@ -55,7 +55,7 @@ const (
 	numRecomputes
 )
 
-var recomputeNames = [numRecomputes]string{"", "recompute=selective", "recompute"}
+var recomputeNames = [numRecomputes]string{"nothing", "selective", "layers"}
 
 func (r Recompute) String() string {
 	if r < numRecomputes {
@@ -124,8 +124,11 @@ func (s Strategy) String() string {
 	if s.MicroBatches > 1 {
 		add("mb=%d", s.MicroBatches)
 	}
-	if s.Recompute > RecomputeNothing {
-		add("%v", s.Recompute)
+	switch s.Recompute {
+	case RecomputeSelective:
+		add("recompute=selective")
+	case RecomputeLayers:
+		add("recompute")
 	}
 	if text == "" {
 		text = "one device"

@@ -41,7 +41,10 @@ func (c *console) strategiesCommand() *cobra.Command {
 		Long: "strategies divides a step of --batch samples among the devices in every way that\n" +
 			"people run: replicas with all-reduced or sharded gradients (ddp, zero-1 to zero-3),\n" +
 			"pipelines (gpipe, 1f1b, interleaved), split products (tensor parallel), and meshes of\n" +
-			"these. Each is a graph with its communication, simulated like any other.",
+			"these. Split products are tried with the vocabulary (vocab) and with sequences between\n" +
+			"blocks (sp) split too; where a step does not fit, activations of attention\n" +
+			"(recompute=selective) or of all layers (recompute) are computed again. Each is a graph\n" +
+			"with its communication, simulated like any other.",
 		Example: "  placer strategies --workload llama --gpu a100 --gpus 8 --batch 32\n" +
 			"  placer strategies --graph model.onnx --train momentum --dim batch=256 --gpu h100",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +59,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
-	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 mb=8 recompute', 'one device'")
+	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 vocab sp mb=8 recompute=selective', 'one device'")
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")

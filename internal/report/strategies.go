@@ -35,6 +35,9 @@ type strategyRow struct {
 	Data         int     `json:"data_parallel,omitempty"`
 	Pipeline     int     `json:"pipeline_stages,omitempty"`
 	Tensor       int     `json:"tensor_parallel,omitempty"`
+	Vocabulary   bool    `json:"vocabulary_parallel,omitempty"`
+	Sequence     bool    `json:"sequence_parallel,omitempty"`
+	Recompute    string  `json:"recompute,omitempty"`
 	Sharding     string  `json:"sharding,omitempty"`
 	Schedule     string  `json:"schedule,omitempty"`
 	Chunks       int     `json:"chunks,omitempty"`
@@ -81,6 +84,10 @@ func describeStrategy(r *strategies.Row, batch int64) strategyRow {
 	}
 	s := r.Strategy
 	x.Strategy, x.Data, x.Pipeline, x.Tensor, x.MicroBatches = s.String(), s.Data, s.Pipeline, s.Tensor, s.MicroBatches
+	x.Vocabulary, x.Sequence = s.Vocabulary, s.Sequence
+	if s.Recompute > 0 {
+		x.Recompute = s.Recompute.String()
+	}
 	if s.Data > 1 {
 		x.Sharding = s.Sharding.String()
 	}
@@ -123,7 +130,7 @@ func writeWays(pg *page, rows []strategyRow, best string) {
 	if streams {
 		head = append(head, ">stream")
 	}
-	t := newTable(head...).fitting("took", "traffic")
+	t := newTable(head...).fitting("took", "traffic", "bubble")
 	for _, r := range rows {
 		name := r.Name
 		if name == best {

@@ -59,7 +59,7 @@ func perLayer(t *testing.T, text string, s, b, h, a int) float64 {
 	}
 	var peak [2]float64
 	for k := range peak {
-		x, j := models8(t, fmt.Sprintf("gpt:layers=%d,hidden=%d,heads=%d,ffn=%d,seq=%d,vocab=100,dtype=f16,optimizer=sgd", 6+k, h, a, 4*h, s))
+		x, j := models8(t, fmt.Sprintf("gpt:layers=%d,hidden=%d,heads=%d,ffn=%d,seq=%d,vocab=100,dtype=f16,optimizer=sgd,attention=products", 6+k, h, a, 4*h, s))
 		x.batch = int64(b)
 		step, err := x.derive(j, st, true)
 		if err != nil {

@@ -43,7 +43,7 @@ func TestHeadsAreShared(t *testing.T) {
 func TestAttentionIsShared(t *testing.T) {
 	const batch, layers, keyHeads = 16, 2, 4
 	name := fmt.Sprintf("llama:layers=%d,hidden=256,heads=8,ffn=512,seq=64,vocab=1000,kv_heads=%d", layers, keyHeads)
-	for _, again := range []bool{false, true} {
+	for _, again := range []strategy.Recompute{strategy.RecomputeNothing, strategy.RecomputeLayers} {
 		want := map[graph.Kind]float64{}
 		for _, tensor := range []int{1, 2, 4} {
 			x, j := models8(t, name)
@@ -67,7 +67,7 @@ func TestAttentionIsShared(t *testing.T) {
 				want = flops
 			}
 			forward := layers * tensor
-			if again {
+			if again > strategy.RecomputeNothing {
 				forward += (layers - 1) * tensor // the last layer's gradient follows at once
 			}
 			if count[graph.AttentionGrad] != layers*tensor || count[graph.Attention] < forward || !maps.Equal(flops, want) {
