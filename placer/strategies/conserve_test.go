@@ -51,7 +51,7 @@ func meshes8() (all []strategy.Strategy) {
 				}
 				s := strategy.Strategy{Mesh: mesh, Sharding: sharding, MicroBatches: micro, Chunks: 1, Bucket: 1 << 20}
 				all = append(all, s)
-				if mesh.Tensor == 1 || sharding != strategy.Replicated && sharding != strategy.ShardAll {
+				if mesh.Tensor == 1 || micro > 2 || sharding != strategy.Replicated && sharding != strategy.ShardAll {
 					continue
 				}
 				s.Sequence = true
