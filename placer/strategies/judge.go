@@ -97,8 +97,8 @@ type Result struct {
 	// are folded away it is 0.
 	Peak     []units.Bytes
 	Overflow units.Bytes
-	// Full says that what devices hold throughout is more than they have: parameters, their
-	// optimizer's state, keys and values.
+	// Full says that what devices hold throughout is more than they have, however stages are cut:
+	// parameters, their optimizer's state, keys and values.
 	Full bool
 	// Bubble is the share of the step in which devices do not compute, the mean over
 	// those with ops.
@@ -182,15 +182,20 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 		}
 	}
 	devices := 0
+	var holds, has units.Bytes
 	for k := range n {
 		out.Peak[k] = r.PeakBytes[k] + r.PeakBytes[n+k]
 		out.Overflow += max(0, out.Peak[k]-j.Machine.Devices[k].Memory)
-		out.Full = out.Full || held[k] > j.Machine.Devices[k].Memory
+		if held[k] > 0 {
+			holds, has = holds+held[k], has+j.Machine.Devices[k].Memory
+		}
+		out.Full = out.Full || x.Strategy.Pipeline == 1 && held[k] > j.Machine.Devices[k].Memory
 		if used[k] {
 			devices++
 			busy += float64(r.Busy[k])
 		}
 	}
+	out.Full = out.Full || holds > has
 	if x.Folded {
 		out.Overflow *= units.Bytes(x.Strategy.Data * x.Strategy.Tensor)
 	}

@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"placer/graph/strategy"
 	"placer/hw"
 	"placer/placer/problem"
+	"placer/units"
 	"placer/workloads"
 )
 
@@ -35,6 +37,46 @@ func TestRecomputedViewsOfWeights(t *testing.T) {
 		s := strategy.Strategy{Mesh: mesh, MicroBatches: 2, Chunks: 1, Recompute: strategy.RecomputeLayers, Bucket: strategy.DefaultBucket}
 		if _, err := x.Simulate(s); err != nil {
 			t.Errorf("%v: %v", s, err)
+		}
+	}
+}
+
+// TestRecomputationIsFound: where stages fit if their activations are computed again, the row of
+// a pipeline finds that, however unevenly steps that keep them are cut.
+func TestRecomputationIsFound(t *testing.T) {
+	for _, name := range []string{"llama:layers=12,hidden=1024,heads=8,kv_heads=8,ffn=4096,seq=512,vocab=8000", "llama:layers=7,hidden=256,heads=4,kv_heads=4,ffn=1024,seq=64,vocab=8000"} {
+		m, err := hw.Take("a100", 4, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := func() Row {
+			x, err := NewComparison(source(), family(name), m, Config{Batch: 16, Clock: func() float64 { return 0 }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := x.divided(piped(strategy.OneFOneB, 4, 0, 1))
+			if m.Devices[0].Memory == 1<<40 { // what the least needs
+				least := units.Bytes(1 << 40)
+				for _, s := range all {
+					s.Recompute = strategy.RecomputeLayers
+					r, err := x.Simulate(s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					least = min(least, r.Fullest())
+				}
+				for d := range m.Devices {
+					m.Devices[d].Memory = least + least/50
+				}
+			}
+			return x.best(context.Background(), NamePipeline, all)
+		}
+		for d := range m.Devices {
+			m.Devices[d].Memory = 1 << 40
+		}
+		row()
+		if r := row(); r.Result == nil || r.Overflow > 0 {
+			t.Errorf("%s: %v lacks %v of %v each: %s", name, r.Strategy, r.Overflow, m.Devices[0].Memory, r.Why)
 		}
 	}
 }
