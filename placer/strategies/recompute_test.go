@@ -44,7 +44,7 @@ func TestRecomputedViewsOfWeights(t *testing.T) {
 // TestRecomputationIsFound: where stages fit if their activations are computed again, the row of
 // a pipeline finds that, however unevenly steps that keep them are cut.
 func TestRecomputationIsFound(t *testing.T) {
-	for _, name := range []string{"llama:layers=12,hidden=1024,heads=8,kv_heads=8,ffn=4096,seq=512,vocab=8000", "llama:layers=7,hidden=256,heads=4,kv_heads=4,ffn=1024,seq=64,vocab=8000"} {
+	for _, name := range []string{"llama:layers=12,hidden=1024,heads=8,kv_heads=8,ffn=4096,seq=512,vocab=8000,attention=products", "llama:layers=7,hidden=256,heads=4,kv_heads=4,ffn=1024,seq=64,vocab=8000"} {
 		m, err := hw.Take("a100", 4, false)
 		if err != nil {
 			t.Fatal(err)
