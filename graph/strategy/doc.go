@@ -24,7 +24,9 @@
 //     one after another.
 //   - Tensor parallelism splits attention and feed-forward blocks between a product that
 //     is cut by columns and one that is cut by rows (Megatron-LM: Shoeybi et al.,
-//     arXiv:1909.08053, section 3). Blocks are found by structure; see split.go.
+//     arXiv:1909.08053, section 3). Blocks are found by structure; see split.go. Output layers
+//     and embeddings may be split by the vocabulary too (vocabulary.go), and what is between
+//     blocks by rows (sequence parallelism: Korthikanti et al., arXiv:2205.05198; rows.go).
 //
 // Collectives are rings: 2(D-1) steps in which each rank sends a D-th to the next (all-reduce),
 // or D-1 steps (reduce-scatter, all-gather). Every step is a transfer between two ranks'

@@ -368,7 +368,8 @@ func (x *Comparison) recomputed(s strategy.Strategy, r *Result, tried *int) (str
 	for _, how := range []strategy.Recompute{strategy.RecomputeLayers, strategy.RecomputeSelective} {
 		again := s
 		again.Recompute = how
-		if how == strategy.RecomputeSelective && r.Overflow > 0 && s.Recompute > strategy.RecomputeNothing || !x.c.Room.left() {
+		hopeless := how == strategy.RecomputeSelective && s.Recompute == strategy.RecomputeLayers && r.Overflow > 0
+		if hopeless || !x.c.Room.left() {
 			continue
 		}
 		o, err := x.Simulate(again)
