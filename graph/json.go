@@ -17,20 +17,28 @@ const Format = "placer graph 1"
 
 // Read reads a graph in its JSON form (docs/formats.md). name is the file's
 // name for errors, which say file, line, op and reason. The ops may stand in
-// any order; what Write wrote gives the same Hash again.
+// any order; what Write wrote gives the same Hash again. Sizes that the file leaves open
+// are those that it says itself.
 func Read(data []byte, name string) (*Graph, error) {
-	f := &graphFile{r: jsonx.New(data), at: -1, ids: map[string]OpID{}}
+	g, _, err := ReadAt(data, name, nil)
+	return g, err
+}
+
+// ReadAt is Read with the sizes given by name, for those that the file leaves open, which it
+// returns too in the file's order. Names that the file does not have change nothing.
+func ReadAt(data []byte, name string, sizes map[string]int64) (*Graph, []Dim, error) {
+	f := &graphFile{r: jsonx.New(data), at: -1, ids: map[string]OpID{}, given: sizes, sizes: map[string]int64{}}
 	f.r.Context = f.where
 	g, err := f.read()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return g, nil
+	return g, f.dims, nil
 }
 
 // Keys of the JSON form; the first ones are required.
 var (
-	graphKeys  = []string{"format", "ops", "name"}
+	graphKeys  = []string{"format", "ops", "name", "dims"}
 	opKeys     = []string{"name", "kind", "phase", "dtype", "precise", "flops", "gemm", "repeats", "kernels", "bytes", "resident", "params", "workspace", "layer", "group", "forward", "module", "in", "control", "out"}
 	tensorKeys = []string{"dtype", "shape", "bytes", "resident"}
 )
@@ -43,6 +51,9 @@ type graphFile struct {
 	name string
 	ops  []fileOp
 	ids  map[string]OpID
+
+	given, sizes map[string]int64 // of what is open: the reader's, and those that hold
+	dims         []Dim
 }
 
 type fileOp struct {
@@ -75,7 +86,10 @@ func (f *graphFile) read() (*Graph, error) {
 			}
 		case "name":
 			f.name, err = f.label()
+		case "dims":
+			err = f.readDims()
 		case "ops":
+			f.ops = []fileOp{}
 			err = r.Array(f.op)
 			f.at = -1
 		}
@@ -121,7 +135,7 @@ func (f *graphFile) op(i int) error {
 			o.Precise, err = r.Bool()
 		case "flops":
 			var x float64
-			if x, err = r.Float(); err == nil && x < 0 {
+			if x, err = f.float(); err == nil && x < 0 {
 				err = r.Errorf("%v FLOPs", x)
 			}
 			o.FLOPs = units.FLOPs(x)
@@ -210,7 +224,7 @@ func (f *graphFile) gemm() (GEMM, error) {
 		if n = i + 1; n > len(d) {
 			return f.r.Errorf("gemm has more than batch, m, n and k")
 		}
-		d[i], err = f.r.Int(1, math.MaxInt64)
+		d[i], err = f.int(1, math.MaxInt64)
 		return err
 	})
 	if err == nil && n != len(d) {
@@ -220,7 +234,7 @@ func (f *graphFile) gemm() (GEMM, error) {
 }
 
 func (f *graphFile) bytes() (units.Bytes, error) {
-	n, err := f.r.Int(0, int64(MaxBytes))
+	n, err := f.int(0, int64(MaxBytes))
 	return units.Bytes(n), err
 }
 
@@ -248,7 +262,7 @@ func (f *graphFile) tensor(x *fileOp) error {
 		case "shape":
 			t.Shape = Shape{}
 			err = r.Array(func(int) error {
-				d, err := r.Int(0, math.MaxInt64)
+				d, err := f.int(0, math.MaxInt64)
 				t.Shape = append(t.Shape, d)
 				return err
 			})

@@ -31,6 +31,9 @@ type File struct {
 	// dimensions, trip counts of loops. UnknownDims are those of the caller's that the
 	// file does not have.
 	Dims, UnknownDims []string
+	// Sizes are what the file itself says of its Dims, for readers that give none; not every
+	// form does.
+	Sizes map[string]int64
 
 	// Counts are what the file itself holds, where its form's nodes are not the graph's
 	// ops; zeros for other forms.

@@ -40,11 +40,17 @@ type Form struct {
 // onnxName is the one form that is not read whole, and not text.
 const onnxName = "ONNX"
 
+// ownName is placer's own form.
+const ownName = "placer's JSON"
+
+// Own reports whether the form is placer's own.
+func (f Form) Own() bool { return f.Name == ownName }
+
 // Forms lists the forms that are read. At most one of them recognises a file.
 func Forms() []Form {
 	return []Form{
 		{Name: "CostGraphDef", Doc: "TensorFlow's cost graph, text or binary: ops, sizes of outputs, microseconds", sniff: costgraph.Is, read: readCostGraph},
-		{Name: "placer's JSON", Doc: "placer graph 1 (docs/formats.md)", sniff: isOwn, read: readOwn},
+		{Name: ownName, Doc: "placer graph 1 (docs/formats.md)", sniff: isOwn, read: readOwn},
 		{Name: "dnn-partitioning", Doc: "JSON instances of Tarnawski et al., NeurIPS 2020", Machine: true, sniff: dnnpart.Sniff, read: readPartitioning},
 		{Name: "Piper", Doc: "JSON graphs of Tarnawski et al., NeurIPS 2021", Machine: true, sniff: piper.Sniff, read: instance(piper.Import)},
 		{Name: "PipeDream", Doc: "text profiles of Narayanan et al., SOSP 2019", Machine: true, sniff: isProfile, read: readProfile},
@@ -99,12 +105,20 @@ func readCostGraph(data []byte, name string, _ onnx.Config) (*File, error) {
 	return f, nil
 }
 
-func readOwn(data []byte, name string, _ onnx.Config) (*File, error) {
-	g, err := graph.Read(data, name)
-	if err == nil && g.Name() == "" {
+func readOwn(data []byte, name string, cfg onnx.Config) (*File, error) {
+	g, dims, err := graph.ReadAt(data, name, cfg.Dims)
+	if err != nil {
+		return nil, err
+	}
+	if g.Name() == "" {
 		g = g.Named(baseName(name))
 	}
-	return &File{Graph: g}, err
+	f := &File{Graph: g, Sizes: map[string]int64{}}
+	for _, d := range dims {
+		f.Dims, f.Sizes[d.Name] = append(f.Dims, d.Name), d.Size
+	}
+	f.UnknownDims = unknown(cfg.Dims, f.Dims)
+	return f, nil
 }
 
 // baseName is what a graph without a name of its own is called: its file, without folder

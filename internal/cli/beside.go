@@ -55,7 +55,7 @@ func (c *console) beside(ctx context.Context, s *searchRun) ([]strategies.Row, i
 	if len(s.task.Machine.Accelerators()) < 2 {
 		return none("there is one device")
 	}
-	batch, err := k.graphFlags.samples()
+	batch, err := k.graphFlags.samples(s.loaded)
 	if err != nil {
 		return none(err.Error())
 	}

@@ -75,8 +75,9 @@ func (f *graphFlags) check() error {
 	return nil
 }
 
-// samples returns how many samples a step of the graph has, 0 where nothing says.
-func (f *graphFlags) samples() (int64, error) {
+// samples returns how many samples a step of the graph that f names and l holds has, 0 where
+// nothing says.
+func (f *graphFlags) samples(l loaded) (int64, error) {
 	if f.Workload != "" {
 		return workloads.Batch(f.Workload)
 	}
@@ -85,7 +86,7 @@ func (f *graphFlags) samples() (int64, error) {
 			return n, nil
 		}
 	}
-	return 0, nil
+	return l.file.Sizes[batchDim(l.file)], nil
 }
 
 // line returns f as it stands on a command line.

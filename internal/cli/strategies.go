@@ -94,6 +94,17 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 // batchDims are the names by which graph files call the number of samples.
 var batchDims = []string{"batch", "batch_size", "N"}
 
+// batchDim returns the name of the open size of a graph file that is its number of samples,
+// "" without one.
+func batchDim(x formats.File) string {
+	for _, d := range batchDims {
+		if slices.Contains(x.Dims, d) {
+			return d
+		}
+	}
+	return ""
+}
+
 // family returns the graph that f names at any batch, and the batch of its step: batch,
 // or where that is 0 what the graph has. seen, if not nil, is told of the file as it is read at
 // that batch: others have the same remarks.
@@ -121,10 +132,8 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, d := range batchDims {
-			if name == "" && slices.Contains(l.file.Dims, d) {
-				name = d
-			}
+		if name = batchDim(l.file); name != "" && batch == 0 {
+			batch = l.file.Sizes[name]
 		}
 		if name == "" {
 			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open, so its batch cannot be divided: %s", f.Graph, openBatch(l.file))
@@ -153,8 +162,11 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 
 // openBatch says how to come to a file with an open batch from one like x, without.
 func openBatch(x formats.File) string {
-	if x.ONNX != nil {
+	switch {
+	case x.ONNX != nil:
 		return "export the model with an open batch"
+	case x.Form.Own():
+		return "'python -m placer_torch capture' writes a file with one, where the model's code holds for any number of samples (docs/pytorch.md)"
 	}
 	return "the sizes in such a file are fixed; an ONNX file of the model with an open batch (torch.onnx.export with dynamic_shapes) and --train can be divided"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"io"
 	"io/fs"
 	"os"
@@ -107,12 +108,27 @@ func (f *verdictFlags) check(cmd *cobra.Command) error {
 }
 
 // samples returns how many samples a step has, 0 where nothing says.
-func (f *verdictFlags) samples() (float64, error) {
+func (f *verdictFlags) samples(l loaded) (float64, error) {
 	if f.batch > 0 {
 		return float64(f.batch), nil
 	}
-	n, err := f.graphFlags.samples()
+	n, err := f.graphFlags.samples(l)
 	return float64(n), err
+}
+
+// resize gives --batch to the number of samples that the file l leaves open, and reports
+// whether it did: --dim has not set it.
+func (f *verdictFlags) resize(l loaded) bool {
+	name := batchDim(l.file)
+	if _, given := f.Dims[name]; name == "" || given || f.batch == 0 || f.Graph == "-" {
+		return false
+	}
+	f.Dims = maps.Clone(f.Dims)
+	if f.Dims == nil {
+		f.Dims = map[string]int64{}
+	}
+	f.Dims[name] = f.batch
+	return true
 }
 
 // price returns the prices by name, "" for every device.
@@ -174,6 +190,9 @@ func (c *console) judged(f *verdictFlags, l loaded) ([]verdict.Machine, error) {
 
 func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	l, err := c.loadGraph(&f.graphFlags)
+	if err == nil && f.resize(l) {
+		l, err = c.loadGraph(&f.graphFlags)
+	}
 	if err != nil {
 		return err
 	}
@@ -187,7 +206,7 @@ func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
 	if n := len(f.counts); n > 0 && f.counts[n-1] > most.NumDevices() {
 		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more; %s", f.counts[n-1], most.Name, most.NumDevices(), hw.OfMore)
 	}
-	batch, err := f.samples()
+	batch, err := f.samples(l)
 	if err != nil {
 		return usage(err)
 	}

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Sequence
 
 from placer_runtime import command, models
+from placer_runtime.files import write_text
 
 from .errors import FormatError, NoMemoryError, PlacerTorchError as PlacerError
 from .where import where
@@ -27,6 +28,8 @@ def _parser() -> argparse.ArgumentParser:
     _model(c)
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
     c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step; without it the one that the model lies on")
+    c.add_argument("--samples", type=int, metavar="N", help="samples of the batch, where that is not the leading dimension of its first tensor")
+    c.add_argument("--batch-arg", metavar="NAME", help="the function's argument that is the number of samples; without it the batch's leading dimensions are changed")
     c.set_defaults(run=_capture)
 
     c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
@@ -78,7 +81,7 @@ def _program(c: argparse.ArgumentParser) -> None:
     which.add_argument("--graph", metavar="FILE", help="graph.json, beside which program.pt lies")
 
 
-def _load_model(a: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
+def _load_model(a: argparse.Namespace, **more: Any) -> tuple[Any, Any, Any, Any]:
     build = models.find(a.model)
     try:
         args = json.loads(a.args)
@@ -87,7 +90,7 @@ def _load_model(a: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
     if not isinstance(args, dict):
         raise FormatError(f"--args {a.args}: want a JSON object, the function's keyword arguments")
     try:
-        made = build(**args)
+        made = build(**args | more)
     except PlacerError:
         raise
     except Exception as e:
@@ -106,16 +109,34 @@ def _paths(a: argparse.Namespace) -> tuple[str, str]:
 
 
 def _capture(a: argparse.Namespace) -> int:
-    from . import graph
+    from . import graph, samples
     from .capture import capture
+    from .program import Program
 
-    model, loss, batch, optimizer = _load_model(a)
-    p = capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device)
-    graph.write(p, os.path.join(a.output, "graph.json"))
+    made = _load_model(a)
+    n = a.samples or samples.count(made[2])
+
+    def step(m: int) -> Program:
+        model, loss, batch, optimizer = made
+        if m != n and a.batch_arg:
+            model, loss, batch, optimizer = _load_model(a, **{a.batch_arg: m})
+        elif m != n:
+            batch = samples.resized(batch, n, m)
+        return capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device)
+
+    p = step(n)
+    file = os.path.join(a.output, "graph.json")
+    fixed = ""
+    try:
+        write_text(file, samples.text(p, n, step))
+    except samples.FixedError as e:
+        fixed = str(e)
+        graph.write(p, file)
+        print(f"placer_torch: {file} holds for {n} samples alone: {fixed}", file=sys.stderr)
     p.save(os.path.join(a.output, "program.pt"))
     ops = [o for o in p.ops if o.role == "call"]
     params = sum(s.elements for o in p.ops if o.role == "parameter" for s in o.outputs if s)
-    print(json.dumps({"graph": os.path.join(a.output, "graph.json"), "program": os.path.join(a.output, "program.pt"), "ops": len(p.ops), "calls": len(ops), "parameters": params}))
+    print(json.dumps({"graph": file, "program": os.path.join(a.output, "program.pt"), "ops": len(p.ops), "calls": len(ops), "parameters": params, "batch": n, "any_batch": not fixed}))
     return 0
 
 

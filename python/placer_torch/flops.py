@@ -9,6 +9,17 @@ from . import kinds
 from .program import Op, Program, Ref, Spec, target_of
 
 
+class Largest(int):
+    """The largest of several numbers, `of`; which one may depend on the number of samples."""
+
+    of: tuple[int, ...]
+
+    def __new__(cls, of: tuple[int, ...]) -> Largest:
+        made = super().__new__(cls, max(of, default=0))
+        made.of = of
+        return made
+
+
 class Work(NamedTuple):
     """`gemm` is [batch, m, n, k] where the op amounts to such products; `bytes` are read and written."""
 
@@ -69,8 +80,8 @@ def work(p: Program, o: Op) -> Work:
         moved += sum(arg(i).bytes for i in range(1 + name.endswith("backward")))
     if name == "masked_fill":
         moved += 2 * outs[0].bytes  # a copy first, which is then filled
-    largest = max([s.elements for s in specs.values()] + [s.elements for s in outs], default=0)
-    return Work(int(kinds.PER_ELEMENT.get(k, 1.0) * largest), None, moved)
+    per = kinds.PER_ELEMENT.get(k, 1.0)
+    return Work(Largest(tuple(int(per * s.elements) for s in [*specs.values(), *outs])), None, moved)
 
 
 # Ops that are one matrix product: the positions of its two factors.

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from . import flops, kinds
+from .flops import Largest
 from placer_runtime.files import write_text
 from .layers import layers
 from .optim import RULES, passes
@@ -23,12 +24,23 @@ def write(p: Program, path: str) -> None:
 
 def text(p: Program) -> str:
     """The graph file's text: one op a line, the same for the same program."""
+    return render(p.name, docs(p))
+
+
+def docs(p: Program) -> list[dict[str, Any]]:
+    """The file's ops."""
     group = groups(p)
     control = update_control(p)
     layer = layers(p)
-    lines = [json.dumps(op_doc(p, i, group[i], layer[i], control.get(i, [])), ensure_ascii=False) for i in range(len(p.ops))]
-    head = f'{{"format": "placer graph 1",\n"name": {json.dumps(p.name)},\n"ops": [\n'
-    return head + ",\n".join(lines) + "\n]}\n"
+    return [op_doc(p, i, group[i], layer[i], control.get(i, [])) for i in range(len(p.ops))]
+
+
+def render(name: str, ops: list[dict[str, Any]], dims: dict[str, dict[str, int]] | None = None) -> str:
+    """The text of a file of these ops. dims: the sizes that it leaves open."""
+    head = f'{{"format": "placer graph 1",\n"name": {json.dumps(name)},\n'
+    if dims:
+        head += f'"dims": {json.dumps(dims)},\n'
+    return head + '"ops": [\n' + ",\n".join(json.dumps(o, ensure_ascii=False) for o in ops) + "\n]}\n"
 
 
 def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> dict[str, Any]:
