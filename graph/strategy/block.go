@@ -301,7 +301,20 @@ func (s *Split) heads(i graph.OpID) int64 {
 			return keys[1]
 		}
 	}
-	if shape := g.Tensor(first(g, i)).Shape; len(shape) > 3 && shape[1] > 0 {
+	shape := g.Tensor(first(g, i)).Shape
+	if len(shape) == 3 { // [B*heads,...], which views of [B,heads,...] made
+		for _, t := range g.Inputs(i) {
+			p := g.Tensor(t).Producer
+			if g.Op(p).Kind != "Reshape" {
+				continue
+			}
+			if of := g.Tensor(g.Inputs(p)[0]).Shape; len(of) == 4 && of[0]*of[1] == shape[0] {
+				shape = of
+				break
+			}
+		}
+	}
+	if len(shape) > 3 && shape[1] > 0 {
 		if o.GEMM.Batch%shape[1] == 0 {
 			return shape[1]
 		}

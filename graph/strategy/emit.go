@@ -13,7 +13,7 @@ func (e *emitter) onceOp(i graph.OpID) {
 		if e.s.Sharding >= ShardOptimizer {
 			share = int64(e.s.Data)
 		}
-	} else if o.Params > 0 && e.s.Sharding == ShardAll {
+	} else if e.s.Sharding >= ShardOptimizer && e.m.ofUpdates(i) || o.Params > 0 && e.s.Sharding == ShardAll {
 		share = int64(e.s.Data)
 	}
 	e.micro = -1

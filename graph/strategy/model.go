@@ -66,6 +66,25 @@ func (m *Model) isOnce(i graph.OpID) bool {
 	return some
 }
 
+// ofUpdates reports whether op i holds what updates alone read, such as a moment of an
+// optimizer, whatever the phase that its graph gives it.
+func (m *Model) ofUpdates(i graph.OpID) bool {
+	g := m.Micro
+	if o := g.Op(i); !holds(o) || o.Params > 0 {
+		return false
+	}
+	some := false
+	t, end := g.Outputs(i)
+	for ; t < end; t++ {
+		for _, v := range g.Consumers(t) {
+			if some = true; g.Op(v).Phase != graph.Update {
+				return false
+			}
+		}
+	}
+	return some
+}
+
 // holds reports whether an op holds memory of its own and computes nothing.
 func holds(o *graph.Op) bool {
 	c := o.Kind.Class()

@@ -151,22 +151,31 @@ func (s *Split) updates() {
 
 // linear reports whether op i is a forward product of an activation, x, and a weight, w.
 func (s *Split) linear(i graph.OpID) (x, w graph.TensorID, ok bool) {
-	g := s.m.Micro
-	o := g.Op(i)
-	in := g.Inputs(i)
-	if o.Phase != graph.Forward || o.GEMM.IsZero() || o.Kind.Class() != graph.ClassGEMM || len(in) < 2 {
+	o := s.m.Micro.Op(i)
+	f := s.factors(i)
+	if o.Phase != graph.Forward || o.GEMM.IsZero() || o.Kind.Class() != graph.ClassGEMM || len(f) < 2 {
 		return 0, 0, false
 	}
-	a, b := s.m.once[g.Tensor(in[0]).Producer], s.m.once[g.Tensor(in[1]).Producer]
+	a, b := s.m.once[s.m.Micro.Tensor(f[0]).Producer], s.m.once[s.m.Micro.Tensor(f[1]).Producer]
 	switch {
 	case s.headwise(i):
 		return 0, 0, false
 	case !a && b:
-		return in[0], in[1], true
+		return f[0], f[1], true
 	case a && !b:
-		return in[1], in[0], true
+		return f[1], f[0], true
 	}
 	return 0, 0, false
+}
+
+// factors returns what op i multiplies: its first two inputs, but the last two of a MatMul
+// with three, PyTorch's addmm and baddbmm, which read first what is added.
+func (s *Split) factors(i graph.OpID) []graph.TensorID {
+	in := s.m.Micro.Inputs(i)
+	if k := s.m.Micro.Op(i).Kind; len(in) == 3 && (k == "MatMul" || k == "BatchMatMulV2") {
+		return in[1:]
+	}
+	return in
 }
 
 // holders cuts the weights of cut products, the vectors that ops of a block read, and what
@@ -197,7 +206,9 @@ func (s *Split) holders() {
 		}
 		if _, w, ok := s.linear(i); ok {
 			mark(w, s.Copied[i])
-			continue
+			if !s.Cut[first(g, i)] { // the bias of a partial sum stays whole
+				continue
+			}
 		}
 		for _, t := range g.Inputs(i) {
 			if s.headwise(i) && s.m.once[g.Tensor(t).Producer] {
@@ -401,7 +412,7 @@ func (s *Split) partial(i graph.OpID) {
 func (s *Split) product(i graph.OpID, n int64) graph.GEMM {
 	g := s.m.Micro
 	x := g.Op(i).GEMM
-	in := g.Inputs(i)
+	in := s.factors(i)
 	if x.IsZero() || len(in) < 2 {
 		return x
 	}
