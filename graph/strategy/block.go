@@ -107,7 +107,7 @@ func (b *block) outside() (graph.TensorID, bool) {
 	g, m := b.s.m.Micro, b.s.m
 	for _, v := range b.ops {
 		for _, t := range g.Inputs(v) {
-			if p := g.Tensor(t).Producer; !b.inside[t] && !m.once[p] && !m.state[p] && !b.s.whole(v, t) {
+			if p := g.Tensor(t).Producer; !b.inside[t] && !m.once[p] && !m.state[p] && !b.s.sampleless[p] && !b.s.whole(v, t) {
 				return t, true
 			}
 		}
@@ -139,7 +139,7 @@ func (b *block) openers(t graph.TensorID) (found []graph.OpID) {
 			return nil
 		}
 		for _, x := range g.Inputs(i) {
-			if p := g.Tensor(x).Producer; !s.m.once[p] && !s.m.state[p] && !s.whole(i, x) {
+			if p := g.Tensor(x).Producer; !s.m.once[p] && !s.m.state[p] && !s.sampleless[p] && !s.whole(i, x) {
 				queue = append(queue, p)
 			}
 		}
@@ -249,6 +249,22 @@ func (s *Split) writes(i graph.OpID) bool {
 		}
 	}
 	return false
+}
+
+// sampleless returns for each op, [N], whether no sample and no chance enters it: a mask that
+// is made anew in each step. Every rank makes it whole.
+func sampleless(m *Model) []bool {
+	g := m.Micro
+	is := make([]bool, g.NumOps())
+	for i := range graph.OpID(g.NumOps()) {
+		o := g.Op(i)
+		is[i] = m.once[i] || !m.state[i] && o.Kind.Class() != graph.ClassInput && !random(o)
+		is[i] = is[i] && o.Phase != graph.Update
+		for p := range g.Predecessors(i) {
+			is[i] = is[i] && is[p]
+		}
+	}
+	return is
 }
 
 // whole reports whether ranks that have some of the heads that op i gives, [B,heads,S,D] or

@@ -53,7 +53,7 @@ func (m *Model) isOnce(i graph.OpID) bool {
 		return false
 	case holds(o):
 		return true
-	case o.Kind.Class() == graph.ClassInput, strings.HasPrefix(string(o.Kind), "Random"), o.Kind == "Dropout", o.Kind == "Bernoulli":
+	case o.Kind.Class() == graph.ClassInput, random(o):
 		return false
 	}
 	some := false
@@ -64,6 +64,11 @@ func (m *Model) isOnce(i graph.OpID) bool {
 		}
 	}
 	return some
+}
+
+// random reports whether op o draws numbers.
+func random(o *graph.Op) bool {
+	return strings.HasPrefix(string(o.Kind), "Random") || o.Kind == "Dropout" || o.Kind == "Bernoulli"
 }
 
 // ofUpdates reports whether op i holds what updates alone read, such as a moment of an

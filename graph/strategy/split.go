@@ -64,6 +64,8 @@ type Split struct {
 	// ranks than Heads have copies.
 	Copied []bool
 
+	sampleless []bool // [N], as the function of that name has it
+
 	trains bool // the step has a backward pass
 	fused  bool // one product makes queries, keys and values
 }
@@ -73,6 +75,7 @@ func FindSplit(m *Model, how Strategy) *Split {
 	g := m.Micro
 	n, t := g.NumOps(), g.NumTensors()
 	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
+		sampleless: sampleless(m),
 		ByRows: make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
 	for i := range graph.OpID(n) {
 		s.trains = s.trains || g.Op(i).Phase != graph.Forward
