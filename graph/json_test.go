@@ -277,6 +277,7 @@ func FuzzGraphJSON(f *testing.F) {
 		`{"format": "placer graph 1", "ops": [{"name": "x", "kind": "Placeholder", "out": [{"bytes": 3, "resident": true}, {"shape": []}]}, {"name": "y:0", "kind": "Relu", "in": ["x:1", "x"], "control": ["x"]}, {"name": "z", "kind": "A", "in": ["x"], "phase": "backward", "forward": "y:0", "group": 1}]}`,
 		`{"format": "placer graph 1", "ops": [{"name": "y", "kind": "Relu", "in": ["y"], "out": [{"shape": [1e3]}]}]}`,
 		`{"format": "placer graph 1", "ops": [{"name": "y", "kind": "Relu", "out": [{"shape": [9223372036854775807, 9]}]}]}`,
+		open,
 		`{`,
 	} {
 		f.Add(doc)

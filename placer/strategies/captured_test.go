@@ -1,0 +1,120 @@
+package strategies
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placer/graph"
+	"placer/graph/strategy"
+	"placer/units"
+)
+
+// captured is a step that placer_torch captured, a GPT-2 of two layers with Adam, at any
+// batch (python/tests/samples_fixture.py).
+func captured(t testing.TB) Family {
+	t.Helper()
+	const file = "testdata/torch_gpt2.json"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(batch int64) (*graph.Graph, error) {
+		g, _, err := graph.ReadAt(data, file, map[string]int64{"batch": batch})
+		return g, err
+	}
+}
+
+func TestCapturedConserved(t *testing.T) {
+	for _, s := range meshes8() {
+		x, j := models8(t, small[0])
+		x.family = captured(t)
+		step, err := x.derive(j, s, false)
+		if err != nil {
+			t.Fatalf("%v: %v", s, err)
+		}
+		conserved(t, x, s, step)
+	}
+}
+
+// Each block of a decoder is cut as in Megatron-LM (arXiv:1909.08053, section 3): the first
+// product's weight and bias by columns, the second's weight by rows, its bias whole.
+func TestCapturedSplit(t *testing.T) {
+	g, err := captured(t)(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := strategy.NewModel(g, g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := strategy.FindSplit(m)
+	var got, want []string
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Params > 0 && split.Shared[i] {
+			got = append(got, o.Name)
+		}
+	}
+	for _, layer := range []string{"h.0.", "h.1."} {
+		for _, w := range []string{"attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_fc.bias", "mlp.c_proj.weight"} {
+			want = append(want, layer+w)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if d := cmp.Diff(want, got); d != "" || split.Blocks != 4 || split.Heads != 4 {
+		t.Errorf("%d blocks of %d heads, cut weights:\n%s", split.Blocks, split.Heads, d)
+	}
+	// Two all-reduces a layer in the forward pass, two in the backward: of [4*8,32] f32.
+	partial := 0
+	for x := range graph.TensorID(g.NumTensors()) {
+		if split.Partial[x] {
+			if partial++; g.Tensor(x).Bytes != 4*8*32*4 {
+				t.Errorf("%v of %s is reduced", g.Tensor(x).Shape, g.Op(g.Tensor(x).Producer).Name)
+			}
+		}
+	}
+	if partial != 8 {
+		t.Errorf("%d tensors are reduced, want 8", partial)
+	}
+}
+
+// What a rank holds of parameters and Adam's two moments (4 and 8 bytes each) under ZeRO, as in its
+// paper's figure 1 (arXiv:1910.02054): moments by the replicas from stage 1, parameters in stage 3.
+func TestCapturedSharded(t *testing.T) {
+	for _, c := range []struct {
+		sharding          strategy.Sharding
+		params, optimizer units.Bytes // replicas that share them
+	}{
+		{strategy.Replicated, 1, 1},
+		{strategy.ShardOptimizer, 1, 4},
+		{strategy.ShardGradients, 1, 4},
+		{strategy.ShardAll, 4, 4},
+	} {
+		x, j := models8(t, small[0])
+		x.family = captured(t)
+		s := strategy.Strategy{Mesh: strategy.Mesh{Data: 4, Pipeline: 1, Tensor: 1}, Sharding: c.sharding, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20}
+		step, err := x.derive(j, s, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := x.graph(variant{16, false})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var params, held units.Bytes
+		for i := range graph.OpID(g.NumOps()) {
+			params += units.Bytes(g.Op(i).Params)
+		}
+		for i := range graph.OpID(step.Graph.NumOps()) {
+			if o := step.Graph.Op(i); step.Rank[i] == 0 {
+				held += o.Resident
+			}
+		}
+		if want := 4*params/c.params + 8*params/c.optimizer; held != want {
+			t.Errorf("%v: a rank holds %v, want %v", s, held, want)
+		}
+	}
+}
