@@ -283,13 +283,15 @@ func FuzzGraphJSON(f *testing.F) {
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc string) {
-		g, err := graph.Read([]byte(doc), "g.json")
-		if err != nil {
-			if s := err.Error(); strings.Contains(s, "\n") || !strings.HasPrefix(s, "g.json: ") {
-				t.Errorf("error is not one located line: %q", s)
+		for _, sizes := range []map[string]int64{nil, {"batch": 7, "seq": 1 << 40}} {
+			g, _, err := graph.ReadAt([]byte(doc), "g.json", sizes)
+			if err != nil {
+				if s := err.Error(); strings.Contains(s, "\n") || !strings.HasPrefix(s, "g.json: ") {
+					t.Errorf("error is not one located line: %q", s)
+				}
+				continue
 			}
-			return
+			sameGraph(t, g, read(t, write(t, g)))
 		}
-		sameGraph(t, g, read(t, write(t, g)))
 	})
 }

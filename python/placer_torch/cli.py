@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import sys
@@ -28,8 +29,9 @@ def _parser() -> argparse.ArgumentParser:
     _model(c)
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
     c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step; without it the one that the model lies on")
-    c.add_argument("--samples", type=int, metavar="N", help="samples of the batch, where that is not the leading dimension of its first tensor")
-    c.add_argument("--batch-arg", metavar="NAME", help="the function's argument that is the number of samples; without it the batch's leading dimensions are changed")
+    number = c.add_mutually_exclusive_group()
+    number.add_argument("--samples", type=int, metavar="N", help="samples of the batch, where that is not the leading dimension of its first tensor")
+    number.add_argument("--batch-arg", metavar="NAME", help="the function's argument that is the number of samples; without it the batch's leading dimensions are changed")
     c.set_defaults(run=_capture)
 
     c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
@@ -81,14 +83,30 @@ def _program(c: argparse.ArgumentParser) -> None:
     which.add_argument("--graph", metavar="FILE", help="graph.json, beside which program.pt lies")
 
 
-def _load_model(a: argparse.Namespace, **more: Any) -> tuple[Any, Any, Any, Any]:
-    build = models.find(a.model)
+def _args(a: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of --args."""
     try:
         args = json.loads(a.args)
     except ValueError as e:
         raise FormatError(f"--args: {e}") from None
     if not isinstance(args, dict):
         raise FormatError(f"--args {a.args}: want a JSON object, the function's keyword arguments")
+    return args
+
+
+def _given(a: argparse.Namespace) -> int:
+    """The number of samples that the function is called with, by --batch-arg."""
+    build = models.find(a.model)
+    known = inspect.signature(build).parameters
+    n = _args(a).get(a.batch_arg, known[a.batch_arg].default if a.batch_arg in known else None)
+    if type(n) is not int or n < 1:
+        raise FormatError(f"--batch-arg {a.batch_arg}: {a.model} has no such argument whose default is a number of samples, and --args gives none")
+    return n
+
+
+def _load_model(a: argparse.Namespace, **more: Any) -> tuple[Any, Any, Any, Any]:
+    build = models.find(a.model)
+    args = _args(a)
     try:
         made = build(**args | more)
     except PlacerError:
@@ -114,7 +132,7 @@ def _capture(a: argparse.Namespace) -> int:
     from .program import Program
 
     made = _load_model(a)
-    n = a.samples or samples.count(made[2])
+    n = _given(a) if a.batch_arg else samples.count(made[2]) if a.samples is None else a.samples
 
     def step(m: int) -> Program:
         model, loss, batch, optimizer = made

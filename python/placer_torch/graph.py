@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from . import flops, kinds
-from .flops import Largest
 from placer_runtime.files import write_text
 from .layers import layers
 from .optim import RULES, passes

@@ -8,6 +8,7 @@ import torch
 
 from . import batches, graph
 from .errors import CaptureError, PlacerTorchError
+from .flops import Largest
 from .polynomial import Polynomial, fit
 from .program import Program, Spec
 
@@ -30,6 +31,8 @@ def resized(batch: Any, samples: int, n: int) -> Any:
     """batch, which has so many samples, with n: the tensors whose leading dimension is the
     first tensor's, or the number of samples, are without values and have another."""
     first = count(batch)
+    if not first:
+        raise FixedError("the batch has no tensor whose leading dimension could be another")
     if samples < 1 or first % samples:
         raise FixedError(f"the leading dimension of the batch's first tensor is {first}: it is not a multiple of {samples} samples")
 
@@ -66,6 +69,8 @@ def text(p: Program, n: int, capture: Callable[[int], Program]) -> str:
         if m not in docs:
             try:
                 q = capture(m)
+            except FixedError:
+                raise
             except PlacerTorchError as e:
                 raise FixedError(f"at {m} samples: {e}") from None
             docs[m] = graph.docs(q)
@@ -151,12 +156,12 @@ def _joined(points: list[int], v: list[Any], where: str, key: str) -> Any:
         return {k: _joined(points, [x[k] for x in v], where, k) for k in a}
     if isinstance(a, list) and all(isinstance(x, list) and len(x) == len(a) for x in v):
         return [_joined(points, [x[k] for x in v], where, key) for k in range(len(a))]
-    if all(type(x) is type(a) and x == a for x in v) and not (isinstance(a, graph.Largest) and len(set(a.of)) > 1):
+    if all(type(x) is type(a) and x == a for x in v) and not (isinstance(a, Largest) and len(set(a.of)) > 1):
         return a
     fixed = FixedError(f"{where}: its {key or 'form'} depends on the number of samples in a way that a file cannot have: " + ", ".join(f"{x} at {m}" for m, x in zip(points, v)))
     if key not in SIZES or not all(isinstance(x, int) for x in v):
         raise fixed
-    columns = zip(*(x.of if isinstance(x, graph.Largest) else (x,) for x in v))
+    columns = zip(*(x.of if isinstance(x, Largest) else (x,) for x in v))
     of = [fit(list(zip(points, c))) for c in columns]
     if any(x is None for x in of):
         raise fixed
