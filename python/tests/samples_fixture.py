@@ -1,27 +1,52 @@
-"""Writes the graph of a small decoder with Adam for any number of samples, which
-placer/strategies divides in its tests.
+"""Writes graphs for any number of samples that the tests of Go read.
 
-    PYTHONPATH=python $(python/install_torch.sh) python/tests/samples_fixture.py >placer/strategies/testdata/torch_gpt2.json
-"""
+    PYTHONPATH=python $(python/install_torch.sh) python/tests/samples_fixture.py
+
+A small decoder with Adam, which placer/strategies divides, and the model of docs/pytorch.md,
+of whose transcripts it is."""
 
 from __future__ import annotations
 
-import sys
+import os
+import re
+from typing import Any
 
 import models
 import torch
 from placer_torch import capture, samples
 
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 
-def text() -> str:
+
+def decoder() -> models.Example:
     model, loss, batch, _ = models.gpt2(layers=2, width=32, batch=2, time=8, vocab=48, heads=4)
-    optimizer = torch.optim.Adam(model.parameters())
+    return model, loss, batch, torch.optim.Adam(model.parameters())
 
-    def step(n: int):  # type: ignore[no-untyped-def]
-        return capture(model, loss, samples.resized(batch, 2, n), optimizer, name="gpt2")
 
-    return samples.text(step(2), 2, step)
+def of_the_page() -> models.Example:
+    with open(os.path.join(ROOT, "docs", "pytorch.md")) as f:
+        found = re.search(r"```python\n(# mymodel.py\n.*?)```", f.read(), re.S)
+    assert found
+    module: dict[str, Any] = {"__name__": "mymodel"}
+    exec(found[1], module)
+    return module["make"]()
+
+
+FILES = {  # by path from the root: the graph's name, and what makes it
+    "placer/strategies/testdata/torch_gpt2.json": ("gpt2", decoder),
+    "internal/cli/testdata/mymodel.json": ("make", of_the_page),
+}
+
+
+def text(path: str) -> str:
+    name, make = FILES[path]
+    model, loss, batch, optimizer = make()
+    n = samples.count(batch)
+    step = lambda m: capture(model, loss, samples.resized(batch, n, m), optimizer, name=name)  # noqa: E731
+    return samples.text(step(n), n, step)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    for path in FILES:
+        with open(os.path.join(ROOT, path), "w") as f:
+            f.write(text(path))
