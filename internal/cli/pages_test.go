@@ -38,10 +38,14 @@ type block struct {
 // blocks returns the fenced blocks without a language of a page, each with the command line,
 // indented by four, that stands last before it.
 func blocks(page string) (all []block) {
-	command, open := "", false
+	command, open, code := "", false, false
 	for line := range strings.Lines(page) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
+		case code:
+			code = line != "```"
+		case strings.HasPrefix(line, "```") && line != "```" && !open:
+			code = true // of a language
 		case line == "```" && !open:
 			open = true
 			all = append(all, block{command: command})
@@ -87,7 +91,7 @@ func missing(shown, output []string) string {
 // it, which TestTranscripts runs.
 func TestPagesShowTranscripts(t *testing.T) {
 	recorded := recordedOutput(t, "testdata/transcripts/docs.txt")
-	for page, least := range map[string]int{"../../README.md": 1, "../../docs/answers.md": 7, "../../docs/strategies.md": 3, "../../docs/adding-a-machine.md": 1} {
+	for page, least := range map[string]int{"../../README.md": 1, "../../docs/answers.md": 7, "../../docs/strategies.md": 3, "../../docs/adding-a-machine.md": 1, "../../docs/pytorch.md": 2} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

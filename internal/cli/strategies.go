@@ -166,7 +166,7 @@ func openBatch(x formats.File) string {
 	case x.ONNX != nil:
 		return "export the model with an open batch"
 	case x.Form.Own():
-		return "'python -m placer_torch capture' writes a file with one, where the model's code holds for any number of samples (docs/pytorch.md)"
+		return "of a PyTorch model 'python -m placer_torch capture' writes a file with one (docs/pytorch.md), and an ONNX file with an open batch can be divided with --train"
 	}
 	return "the sizes in such a file are fixed; an ONNX file of the model with an open batch (torch.onnx.export with dynamic_shapes) and --train can be divided"
 }

@@ -26,6 +26,11 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // stdin. The clock stands still, so nothing in the output depends on the machine
 // that runs the test.
 func TestTranscripts(t *testing.T) {
+	mymodel, err := os.ReadFile("testdata/mymodel.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testdata := map[string][]byte{"mymodel.json": mymodel}
 	paths, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no transcripts: %v", err)
@@ -41,7 +46,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Chdir(t.TempDir())
-			got := replay(t, string(want))
+			got := replay(t, string(want), testdata)
 			if got == string(want) {
 				return
 			}
@@ -56,8 +61,9 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// replay runs the commands of a transcript and returns it with their real output.
-func replay(t *testing.T, script string) string {
+// replay runs the commands of a transcript and returns it with their real output. testdata are
+// the files that it may copy, by name.
+func replay(t *testing.T, script string, testdata map[string][]byte) string {
 	t.Helper()
 	var out strings.Builder
 	var file *os.File
@@ -84,6 +90,7 @@ func replay(t *testing.T, script string) string {
 				file.Close()
 			}
 			name := strings.TrimSuffix(strings.TrimPrefix(text, "-- "), " --")
+			name, from, copied := strings.Cut(name, " from ")
 			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -92,6 +99,11 @@ func replay(t *testing.T, script string) string {
 				t.Fatal(err)
 			}
 			out.WriteString(line)
+			if copied { // a file of testdata
+				if _, err := file.Write(testdata[from]); err != nil || testdata[from] == nil {
+					t.Fatalf("%s: %v", from, err)
+				}
+			}
 		default:
 			if file != nil {
 				if _, err := file.WriteString(line); err != nil {

@@ -154,7 +154,7 @@ func (x *Comparison) problem(micro *strategy.Model, blocks *strategy.Blocks, bou
 	if err != nil {
 		return nil, nil, err
 	}
-	e := newExpanded(step, simulator, times, d)
+	e := newExpanded(step, micro.Micro, simulator, times, d)
 	return &plan.Problem{Graph: micro.Micro, Machine: x.judge.Machine, Units: h, Evaluator: e}, e, nil
 }
 
@@ -227,18 +227,20 @@ type expanded struct {
 	sim      *sim.Simulator
 	seconds  [][]float64
 	decision plan.Decision
-	turns    [][]int32 // of each pass on each device, [P][2*M*V]
-	last     int32     // 2*M*V
-	pass     []int32   // [N'] index into turns, as Strategy.Turns has it; -1 before, last behind all
-	order    []int32   // [N'] ops as the model has them
-	count    []int32   // [2*M*V+3] scratch
-	rank     []int32   // [N'] scratch
+	turns    [][]int32    // of each pass on each device, [P][2*M*V]
+	last     int32        // 2*M*V
+	pass     []int32      // [N'] index into turns, as Strategy.Turns has it; -1 before, last behind all
+	order    []int32      // [N'] ops as the model has them
+	on       []graph.OpID // [N'] op of the model whose device each op is on, None: as its strategy has it
+	count    []int32      // [2*M*V+3] scratch
+	rank     []int32      // [N'] scratch
 }
 
-func newExpanded(step *strategy.Step, s *sim.Simulator, seconds [][]float64, d plan.Decision) *expanded {
+func newExpanded(step *strategy.Step, micro *graph.Graph, s *sim.Simulator, seconds [][]float64, d plan.Decision) *expanded {
 	n, chunks := step.Graph.NumOps(), int32(step.Strategy.Chunks)
 	last := 2 * int32(step.Strategy.MicroBatches) * chunks
 	e := &expanded{step: step, sim: s, seconds: seconds, decision: d, turns: step.Strategy.Turns(), last: last, pass: make([]int32, n), order: make([]int32, n), count: make([]int32, last+3), rank: make([]int32, n)}
+	e.on = colocated(step, micro)
 	for i := range e.pass {
 		o, of := step.Graph.Op(graph.OpID(i)), int32(0) // chunk of its stage
 		if from := step.From[i]; from != graph.None {
@@ -266,12 +268,34 @@ func newExpanded(step *strategy.Step, s *sim.Simulator, seconds [][]float64, d p
 	return e
 }
 
+// colocated returns, for each op of a step of one replica, the op of the model whose device it is
+// on: the one that it is made from, or for what shares a device with a variable, as the sum of
+// its gradients, an op of the variable's group.
+func colocated(step *strategy.Step, micro *graph.Graph) []graph.OpID {
+	member := map[int32]graph.OpID{}
+	for i := range graph.OpID(micro.NumOps()) {
+		if k := micro.Op(i).Group; k > 0 {
+			if _, ok := member[k]; !ok {
+				member[k] = i
+			}
+		}
+	}
+	on := slices.Clone(step.From)
+	for i, from := range on {
+		k := step.Graph.Op(graph.OpID(i)).Group
+		if of, ok := member[k]; from != graph.None && ok && micro.Op(from).Group != k {
+			on[i] = of
+		}
+	}
+	return on
+}
+
 // expand places every op of the step as the op that it is made from. Each device has the
 // passes in the order of its stage, and in a pass the ops in the model's order.
 func (e *expanded) expand(device []uint8) plan.Decision {
-	for i, from := range e.step.From {
-		if from != graph.None {
-			e.decision.Device[i] = device[from]
+	for i, of := range e.on {
+		if of != graph.None {
+			e.decision.Device[i] = device[of]
 		}
 	}
 	clear(e.count)
