@@ -67,11 +67,23 @@ def test_equals_a_capture(name: str) -> None:
 
 
 def test_one_sample_has_the_copies_of_several() -> None:
-    """Of one sample torch leaves out copies of transposed tensors, which the file has."""
+    """Of one sample torch leaves out copies of transposed tensors and sums over samples, which
+    the file has."""
     _, step, doc = opened(models.gpt2(layers=1, width=64, vocab=300, time=16))
     file, fresh = value(doc["ops"], 1), json.loads(graph.text(step(1)))["ops"]
     work = lambda ops: [(o["kind"], o.get("flops"), o.get("gemm")) for o in ops if o["kind"] not in ("Reshape", "Transpose")]  # noqa: E731
     assert len(file) > len(fresh) and work(file) == work(fresh)
+
+    class Token(nn.Module):  # as a vision transformer's, one for all samples
+        def __init__(self) -> None:
+            super().__init__()
+            self.token, self.head = nn.Parameter(torch.zeros(1, 8)), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(x + self.token)
+
+    _, step, doc = opened((Token(), lambda m, x: m(x).square().sum(), torch.randn(6, 8), None))
+    assert doc["dims"]["batch"]["min"] == 1 and len(doc["ops"]) > len(json.loads(graph.text(step(1)))["ops"])
 
 
 def test_attention_of_gpus() -> None:
