@@ -1,12 +1,9 @@
 package hw
 
 import (
-	"bytes"
 	_ "embed" // cards.json
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +21,7 @@ type Card struct {
 	PCIe   Slot
 	// figures is the model as machine files have it.
 	figures json.RawMessage
+	machine string // built-in machine that has it, "" for others
 }
 
 // Slot is a PCIe connection.
@@ -85,7 +83,7 @@ func Cards() []Card {
 		if x.Machine != "" && err == nil {
 			x.Model, x.Figures, err = gpuOf(x.Machine)
 		}
-		c := Card{Name: x.Name, PCIe: slot, figures: x.Figures}
+		c := Card{Name: x.Name, PCIe: slot, figures: x.Figures, machine: x.Machine}
 		if err == nil {
 			c.Device, err = readModel(x.Model, x.Figures)
 		}
@@ -173,77 +171,4 @@ func Named(text string) (cards []Card, unknown []string) {
 		}
 	}
 	return cards, unknown
-}
-
-// Template is a machine of cards in the slots of one host, to be written as a machine
-// file that people go on with.
-type Template struct {
-	Name, Note string
-	Cards      []Card // in order; the PCIe of each is that of its slot
-	CPU        Device // without a name; its Kind is empty where it is no device
-}
-
-// Shares of the wire that copies are assumed to achieve, and what a copy waits.
-const (
-	pcieShare   = 0.8
-	pcieLatency = 4e-6
-)
-
-// Write writes t as a machine file with the figures as they stand in the sources. Every
-// card is cabled to the host, through which cards reach one another.
-func (t Template) Write(w io.Writer) error {
-	if len(t.Cards) == 0 && t.CPU.Kind == "" {
-		return errors.New("a machine needs a GPU or a CPU")
-	}
-	quote := func(s string) string {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		_ = e.Encode(s) // a string
-		return strings.TrimSpace(b.String())
-	}
-	var models, devices, cables []string
-	known := map[string]bool{}
-	for i, c := range t.Cards {
-		if !known[c.Device.Model] {
-			known[c.Device.Model] = true
-			var figures bytes.Buffer
-			if err := json.Indent(&figures, c.figures, "    ", "  "); err != nil {
-				return err
-			}
-			models = append(models, fmt.Sprintf("    %s: %s", quote(c.Device.Model), figures.String()))
-		}
-		devices = append(devices, fmt.Sprintf(`    {"name": "gpu:%d", "model": %s}`, i, quote(c.Device.Model)))
-		rate := float64(c.PCIe.Rate())
-		cables = append(cables, fmt.Sprintf(`    {"ends": ["gpu:%d", "host"], "bandwidth": "%.3g GB/s", "latency": "%g us", "source": %s}`, i, pcieShare*rate/1e9, pcieLatency*1e6,
-			quote(fmt.Sprintf("%v, %.1f GB/s on the wire; %.1f of it achieved, latency: assumptions; measure with placer bench hw", c.PCIe, rate/1e9, pcieShare))))
-	}
-	if d := t.CPU; d.Kind != "" {
-		models = append(models, fmt.Sprintf(`    %s: {
-      "kind": "cpu",
-      "arch": %s,
-      "capacity": "%.4g GB",
-      "reserve": "%.4g GB",
-      "memory_bandwidth": "%.4g GB/s",
-      "peak": {"f32": "%.4g TFLOP/s", "f64": "%.4g TFLOP/s"},
-      "launch": "%g us",
-      "sms": %d,
-      "source": %s
-    }`, quote(d.Model), quote(d.Arch), float64(d.Capacity)/1e9, float64(d.Capacity-d.Memory)/1e9, float64(d.MemoryBandwidth)/1e9, float64(d.Peak["f32"])/1e12, float64(d.Peak["f64"])/1e12, float64(d.Launch)*1e6, d.SMs, quote(d.Source)))
-		devices = append(devices, fmt.Sprintf(`    {"name": "cpu:0", "model": %s}`, quote(d.Model)))
-		if len(t.Cards) > 0 {
-			cables = append(cables, `    {"ends": ["cpu:0", "host"], "bandwidth": "100 GB/s", "latency": "1 us", "source": "the host's memory; assumption, never the narrowest link of a route"}`)
-		}
-	}
-	text := fmt.Sprintf("{\n  \"format\": %s,\n  \"name\": %s,\n  \"note\": %s,\n  \"models\": {\n%s\n  },\n  \"devices\": [\n%s\n  ]", quote(Format), quote(t.Name), quote(t.Note),
-		strings.Join(models, ",\n"), strings.Join(devices, ",\n"))
-	if len(cables) > 0 {
-		text += fmt.Sprintf(",\n  \"cables\": [\n%s\n  ]", strings.Join(cables, ",\n"))
-	}
-	text += "\n}\n"
-	if _, err := Read(strings.NewReader(text)); err != nil {
-		return fmt.Errorf("machine %s: %w", t.Name, err)
-	}
-	_, err := io.WriteString(w, text)
-	return err
 }

@@ -25,6 +25,11 @@ type initFlags struct {
 	memory, slot string
 	pcie         hw.Slot // that slot says
 	cores        int
+	count        int // of each card in a host
+	hosts        int
+	between      string // rate of the network, as it is written
+	network      hw.Network
+	links        string
 	name, out    string
 }
 
@@ -36,9 +41,11 @@ func (c *console) initCommand() *cobra.Command {
 		Long: "init writes a machine file to go on with. With --gpu it is about the cards named, with\n" +
 			"the figures of their data sheets; a card may be repeated as rtx3060*2. Without, it is\n" +
 			"about this host: what NVIDIA's management library tells, or else lspci, and /proc. Every\n" +
-			"card is cabled to the host over PCIe. What is assumed stands in the file beside the\n" +
-			"figure; 'placer bench hw' measures.",
+			"card is cabled to the host over PCIe, several a100, h100, h200 or b200 to a switch of\n" +
+			"NVLink; --nodes hosts are joined by --network. What is assumed stands in the file\n" +
+			"beside the figure; 'placer bench hw' measures.",
 		Example: "  placer machines init --gpu rtx4090,rtx3060 --cpu 128GB --pcie 4 -o box.json\n" +
+			"  placer machines init --gpu h100 --gpus 8 --nodes 2 --network 8x400Gb/s -o cluster.json\n" +
 			"  placer machines init -o here.json",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +61,9 @@ func (c *console) initCommand() *cobra.Command {
 					return usagef("--pcie: %v", err)
 				}
 			}
+			if err := f.cluster(cmd); err != nil {
+				return err
+			}
 			if !cmd.Flags().Changed("gpu") && !cmd.Flags().Changed("cpu") {
 				return c.initHere(&f)
 			}
@@ -61,12 +71,45 @@ func (c *console) initCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&f.gpus, "gpu", nil, "cards by name, in the order of their slots; placer machines --cards lists them")
+	cmd.Flags().IntVar(&f.count, "gpus", 1, "how many of each card of --gpu a host has")
+	cmd.Flags().IntVar(&f.hosts, "nodes", 1, "hosts, all alike")
+	cmd.Flags().StringVar(&f.between, "network", "", "what joins the hosts: NICs of a host and the rate of each, as 8x400Gb/s, 100Gb/s or 8xndr")
+	cmd.Flags().StringVar(&f.links, "links", "", "between the GPUs of a host, nvlink or pcie (default nvlink for several a100, h100, h200 or b200 alone)")
 	cmd.Flags().StringVar(&f.memory, "cpu", "", "make the host's CPU a device with this memory, as 128GB")
 	cmd.Flags().IntVar(&f.cores, "cores", hostCores, "cores of the CPU that --cpu names")
 	cmd.Flags().StringVar(&f.slot, "pcie", "", "PCIe generation of the host's slots, and lanes, as 4 or 4x8 (default each card's own)")
 	cmd.Flags().StringVar(&f.name, "name", "box", "name of the machine")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write the machine file there; stdout without it")
 	return cmd
+}
+
+// cluster checks the flags that say how hosts and their cards are joined.
+func (f *initFlags) cluster(cmd *cobra.Command) error {
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	for _, name := range []string{"gpus", "nodes", "network", "links"} {
+		if given(name) && !given("gpu") {
+			return usagef("--%s goes with --gpu, which names the cards of a host", name)
+		}
+	}
+	switch {
+	case f.count < 1:
+		return usagef("--gpus %d: want at least 1", f.count)
+	case f.hosts < 1:
+		return usagef("--nodes %d: want at least 1", f.hosts)
+	case f.hosts > 1 && f.between == "":
+		return usagef("--nodes %d: --network says what joins them, as --network 8x400Gb/s for eight NICs a host", f.hosts)
+	case f.hosts == 1 && f.between != "":
+		return usagef("--network joins several hosts: say how many by --nodes")
+	case f.links != "" && f.links != "nvlink" && f.links != "pcie":
+		return usagef("--links %s: want nvlink or pcie", f.links)
+	case f.between == "":
+		return nil
+	}
+	var err error
+	if f.network, err = hw.ParseNetwork(f.between); err != nil {
+		return usagef("--%v", err)
+	}
+	return nil
 }
 
 // initHere writes the machine that this host is: as NVIDIA's library tells, else as lspci
@@ -118,9 +161,34 @@ func (c *console) initNamed(f *initFlags) error {
 		if err != nil {
 			return usage(err)
 		}
-		t.Cards = append(t.Cards, slices.Repeat([]hw.Card{card}, n)...)
+		t.Cards = append(t.Cards, slices.Repeat([]hw.Card{card}, min(n*f.count, hw.MaxDevices))...)
+	}
+	if err := f.join(&t); err != nil {
+		return err
 	}
 	return c.writeTemplate(f, &t)
+}
+
+// join joins the cards of t, and hosts like it, as f says.
+func (f *initFlags) join(t *hw.Template) error {
+	t.Hosts, t.Network = f.hosts, f.network
+	if len(t.Cards) == 0 {
+		return nil
+	}
+	first := t.Cards[0]
+	alike := !slices.ContainsFunc(t.Cards, func(c hw.Card) bool { return c.Name != first.Name })
+	_, _, _, switched := first.Switched()
+	switch {
+	case f.links == "nvlink" && !alike:
+		return usagef("--links nvlink: the cards of a host differ; a cable in the file says which of them a bridge joins")
+	case f.links == "nvlink" && !switched:
+		return usagef("--links nvlink: no switch of NVLink is known for %s; a cable in the file says what a bridge joins (docs/adding-a-machine.md)", first.Name)
+	}
+	t.NVLink = switched && alike && len(t.Cards) > 1 && f.links != "pcie" && (f.slot == "" || f.links == "nvlink")
+	if n, k := f.network.NICs, len(t.Cards); f.hosts > 1 && n%k != 0 && k%n != 0 {
+		return usagef("--network %s: %d NICs cannot be shared out evenly among the %d GPUs of a host", f.between, n, k)
+	}
+	return nil
 }
 
 // writeTemplate writes t, its cards in the slots that f names.
@@ -131,12 +199,23 @@ func (c *console) writeTemplate(f *initFlags, t *hw.Template) error {
 		}
 	}
 	switch {
-	case len(t.Cards) >= hw.MaxDevices:
+	case max(1, f.hosts) > 1 && f.devices(t) > hw.MaxDevices:
+		return usagef("--nodes %d: %d devices, want at most %d; fewer hosts stand for more where they are alike", f.hosts, f.devices(t), hw.MaxDevices)
+	case f.hosts <= 1 && len(t.Cards) >= hw.MaxDevices:
 		return usagef("--gpu: %d cards, want fewer than %d", len(t.Cards), hw.MaxDevices)
 	case len(t.Cards) == 0 && t.CPU.Kind == "":
 		return errors.New("neither a GPU nor the host's memory was found: name them with --gpu and --cpu")
 	}
 	return c.writeOutput(cmp.Or(f.out, "-"), t.Write)
+}
+
+// devices returns how many devices t has on all hosts.
+func (f *initFlags) devices(t *hw.Template) int {
+	n := len(t.Cards)
+	if t.CPU.Kind != "" {
+		n++
+	}
+	return n * max(1, f.hosts)
 }
 
 // countedCard reads "rtx3060" or "rtx3060*2".

@@ -42,9 +42,56 @@ func TestInit(t *testing.T) {
 		{"--cpu much", "want the host's memory, as 128GB"},
 		{"--cpu 64GB --cores 0", "want at least 1"},
 		{"--gpu l4*40,l4*40", "80 cards, want fewer than 64"},
+		{"--nodes 2", "--nodes goes with --gpu"},
+		{"--gpu h100 --nodes 2", "--nodes 2: --network says what joins them"},
+		{"--gpu h100 --gpus 8 --network 8xndr", "--network joins several hosts: say how many by --nodes"},
+		{"--gpu h100 --gpus 8 --nodes 2 --network 3xndr", "3 NICs cannot be shared out evenly among the 8 GPUs of a host"},
+		{"--gpu h100 --gpus 8 --nodes 2 --network 400", `--network "400": want the NICs of a host and the rate of each, as 8x400Gb/s`},
+		{"--gpu h100 --gpus 8 --nodes 16 --network 8xndr", "128 devices, want at most 64"},
+		{"--gpu l4 --gpus 99999999999 --nodes 2 --network ndr", "want at most 64"},
+		{"--gpu rtx4090*2 --links nvlink", "no switch of NVLink is known for rtx4090"},
+		{"--gpu h100,l4 --links nvlink", "the cards of a host differ"},
+		{"--gpu h100 --links ib", "want nvlink or pcie"},
+		{"--gpu h100 --gpus 0", "--gpus 0: want at least 1"},
+		{"--gpu h100 --nodes 0", "--nodes 0: want at least 1"},
 	} {
 		if out := command(t, append([]string{"machines", "init"}, strings.Fields(c.args)...)); !strings.Contains(out, c.want) || !strings.Contains(out, "exit 2") {
 			t.Errorf("%s: %s, want %q", c.args, out, c.want)
+		}
+	}
+}
+
+// Several hosts are a machine that every command takes; the cards of a host have NVLink where
+// they have it in truth.
+func TestInitCluster(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string][2]float64{ // GB/s between the first two GPUs, and between the first and the last
+		"--gpu a100 --gpus 2 --nodes 2 --network 2xhdr":                {226, 22.5},
+		"--gpu a100 --gpus 2 --nodes 2 --network 2xhdr --links pcie":   {25.2, 22.5},
+		"--gpu a100 --gpus 2 --pcie 3 --nodes 2 --network 1x100Gb/s":   {12.6, 11.25},
+		"--gpu l4,a10 --nodes 3 --network 2xhdr --cpu 64GB --cores 32": {25.2, 22.5},
+	} {
+		if out := command(t, append(strings.Fields("machines init -o cluster.json"), strings.Fields(args)...)); out != "" {
+			t.Fatal(out)
+		}
+		m, err := hw.ReadFile("cluster.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpus := m.Accelerators()
+		for k, to := range []uint8{gpus[1], gpus[len(gpus)-1]} {
+			if _, rate := m.Transfer(int(gpus[0]), int(to)); float64(rate)/1e9 < 0.99*want[k] || float64(rate)/1e9 > 1.01*want[k] {
+				t.Errorf("%s: %v from GPU 0 to device %d, want %v GB/s", args, rate, to, want[k])
+			}
+		}
+		for _, line := range []string{
+			"search --workload rnnlm:layers=1,unroll=2 --methods single,heft --evaluations 5 --out " + strings.NewReplacer(" ", "", "-", "", "/", "").Replace(args),
+			"strategies --workload rnnlm:layers=1,unroll=2 --batch 12 --budget 0",
+			"verdict --workload rnnlm:layers=1,unroll=2 --counts 1,2 --evaluations 5",
+		} {
+			if out := command(t, append(strings.Fields(line), "--machine", "cluster.json", "-q")); strings.Contains(out, "exit") {
+				t.Errorf("%s, %s: %s", args, line, out)
+			}
 		}
 	}
 }
