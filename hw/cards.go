@@ -147,6 +147,18 @@ func plainName(s string) string {
 	return s
 }
 
+// names reports whether text has the name of a card, and not as a part of a longer number: an
+// A40 is no A4000.
+func names(text, card string) bool {
+	for {
+		_, after, ok := strings.Cut(text, card)
+		if !ok || after == "" || after[0] < '0' || after[0] > '9' {
+			return ok
+		}
+		text = after
+	}
+}
+
 // Named returns the cards that a text about a host's devices names, as lspci prints it:
 // one for each line of a GPU that is known, in order. unknown lists the other lines of
 // GPUs.
@@ -160,7 +172,7 @@ func Named(text string) (cards []Card, unknown []string) {
 		var best *Card
 		for _, c := range Cards() {
 			p := plainName(c.Name)
-			if strings.Contains(plain, p) && (best == nil || len(p) > len(plainName(best.Name))) {
+			if names(plain, p) && (best == nil || len(p) > len(plainName(best.Name))) {
 				best = &c
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // Every card has every figure that predictions rest on, with its source.
 func TestCards(t *testing.T) {
 	want := []string{"rtx3060", "rtx3070", "rtx3080", "rtx3090", "rtx4060ti", "rtx4060ti-16gb", "rtx4070", "rtx4080", "rtx4090", "rtx5070", "rtx5080", "rtx5090",
-		"l4", "l40s", "a10", "a6000", "mi300x", "p100", "v100", "a100", "h100", "h200", "b200"}
+		"l4", "l40s", "a10", "a6000", "rtx6000ada", "a40", "mi300x", "mi325x", "p100", "v100", "a100", "h100", "h200", "b200"}
 	var got []string
 	for _, c := range hw.Cards() {
 		got = append(got, c.Name)
@@ -57,7 +57,8 @@ func TestCardRates(t *testing.T) {
 		{"rtx4060ti", 4352, 2.535, 512, 2048, 18, 128}, {"rtx4070", 5888, 2.475, 512, 2048, 21, 192}, {"rtx4080", 9728, 2.505, 512, 2048, 22.4, 256}, {"rtx4090", 16384, 2.52, 512, 2048, 21, 384},
 		{"rtx5070", 6144, 2.512, 512, 2048, 28, 192}, {"rtx5080", 10752, 2.617, 512, 2048, 30, 256}, {"rtx5090", 21760, 2.407, 512, 2048, 28, 512},
 		{"l4", 7424, 2.04, 1024, 2048, 12.5, 192}, {"l40s", 18176, 2.52, 1024, 2048, 18, 384}, {"a10", 9216, 1.695, 1024, 2048, 12.5, 384}, {"a6000", 10752, 1.8, 1024, 2048, 16, 384},
-		{"mi300x", 19456, 2.1, 2048, 4096, 5.2, 8192},
+		{"rtx6000ada", 18176, 2.505, 1024, 2048, 20, 384}, {"a40", 10752, 1.74, 1024, 2048, 14.5, 384},
+		{"mi300x", 19456, 2.1, 2048, 4096, 5.2, 8192}, {"mi325x", 19456, 2.1, 2048, 4096, 6, 8192},
 	} {
 		x, err := hw.FindCard(c.name)
 		if err != nil {
@@ -70,7 +71,7 @@ func TestCardRates(t *testing.T) {
 			}
 		}
 		f32 := 2 * float64(c.cores) * c.ghz / 1e3
-		if c.name == "mi300x" {
+		if strings.HasPrefix(c.name, "mi") {
 			f32 *= 2 // two f32 operations a core and clock, packed
 		}
 		near("f32", float64(d.Peak["f32"])/1e12, f32)
@@ -81,7 +82,7 @@ func TestCardRates(t *testing.T) {
 }
 
 func TestFindCard(t *testing.T) {
-	for name, want := range map[string]string{"rtx4090": "rtx4090", "RTX 4090": "rtx4090", "4090": "rtx4090", "NVIDIA GeForce RTX 4090": "rtx4090", "A6000": "a6000", "L40S": "l40s", "Instinct MI300X": "mi300x", "4060ti-16gb": "rtx4060ti-16gb"} {
+	for name, want := range map[string]string{"rtx4090": "rtx4090", "RTX 4090": "rtx4090", "4090": "rtx4090", "NVIDIA GeForce RTX 4090": "rtx4090", "A6000": "a6000", "L40S": "l40s", "Instinct MI300X": "mi300x", "4060ti-16gb": "rtx4060ti-16gb", "NVIDIA RTX 6000 Ada Generation": "rtx6000ada", "NVIDIA A40": "a40"} {
 		if c, err := hw.FindCard(name); err != nil || c.Name != want {
 			t.Errorf("%s is %s (%v), want %s", name, c.Name, err, want)
 		}
@@ -90,8 +91,8 @@ func TestFindCard(t *testing.T) {
 		t.Error(err)
 	}
 	cards, unknown := hw.Named("00:02.0 VGA compatible controller: Intel Corporation UHD Graphics\n01:00.0 VGA compatible controller: NVIDIA Corporation AD102 [GeForce RTX 4090] (rev a1)\n01:00.1 Audio device: NVIDIA Corporation AD102 audio\n" +
-		"02:00.0 3D controller: NVIDIA Corporation AD102GL [L40S] (rev a1)\n03:00.0 VGA compatible controller: NVIDIA Corporation TU116 [GeForce GTX 1660]\n")
-	if len(cards) != 2 || cards[0].Name != "rtx4090" || cards[1].Name != "l40s" || len(unknown) != 1 || !strings.Contains(unknown[0], "1660") {
+		"02:00.0 3D controller: NVIDIA Corporation AD102GL [L40S] (rev a1)\n04:00.0 VGA compatible controller: NVIDIA Corporation GA104GL [RTX A4000] (rev a1)\n03:00.0 VGA compatible controller: NVIDIA Corporation TU116 [GeForce GTX 1660]\n")
+	if len(cards) != 2 || cards[0].Name != "rtx4090" || cards[1].Name != "l40s" || len(unknown) != 2 || !strings.Contains(unknown[0], "A4000") || !strings.Contains(unknown[1], "1660") {
 		t.Errorf("%d cards, unknown %q", len(cards), unknown)
 	}
 }
