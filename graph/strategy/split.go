@@ -76,7 +76,7 @@ func FindSplit(m *Model, how Strategy) *Split {
 	n, t := g.NumOps(), g.NumTensors()
 	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
 		sampleless: sampleless(m),
-		ByRows: make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
+		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
 	for i := range graph.OpID(n) {
 		s.trains = s.trains || g.Op(i).Phase != graph.Forward
 	}

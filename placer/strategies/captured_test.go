@@ -50,7 +50,7 @@ func TestCapturedSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split := strategy.FindSplit(m)
+	split := strategy.FindSplit(m, strategy.Single(1))
 	var got, want []string
 	for i := range graph.OpID(g.NumOps()) {
 		if o := g.Op(i); o.Params > 0 && split.Shared[i] {
