@@ -29,6 +29,9 @@ func captured(t testing.TB) Family {
 
 func TestCapturedConserved(t *testing.T) {
 	for _, s := range meshes8() {
+		if s.Vocabulary { // the loss is a LogSoftmax and a look-up, which it does not split
+			continue
+		}
 		x, j := models8(t, small[0])
 		x.family = captured(t)
 		step, err := x.derive(j, s, false)
@@ -100,7 +103,7 @@ func TestCapturedSharded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := x.graph(variant{16, false})
+		g, err := x.graph(variant{16, strategy.RecomputeNothing})
 		if err != nil {
 			t.Fatal(err)
 		}
