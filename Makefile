@@ -158,7 +158,7 @@ gpu-checks: ## build into bin/gpu all that a GPU host without Go needs, and run 
 	@if ldconfig -p | grep -q 'libcuda\.so\.1'; then bin/gpu/checks.sh bin/gpu $(GPU_OUT); \
 	else echo "gpu-checks: no GPU here; carry bin/gpu to a host with one and run: bin/gpu/checks.sh bin/gpu OUT"; fi
 
-.PHONY: gpu-torch gpu-torch-table
+.PHONY: gpu-torch gpu-torch-table gpu-torch-ops
 gpu-torch: ## capture PyTorch models into bin/gpu/torch, to be measured on a GPU host by torch_models.py; needs torch, no GPU
 	mkdir -p bin/gpu/torch
 	PYTHONPATH=python:python/tests $$(python/install_torch.sh) experiments/hardware/capture_torch_models.py bin/gpu/torch
@@ -166,6 +166,10 @@ gpu-torch: ## capture PyTorch models into bin/gpu/torch, to be measured on a GPU
 	@echo "and, of two parts of it and of two GPUs: PYTHONPATH=python python3 experiments/hardware/torch_runs.py bin/gpu/torch torch-runs.json"
 
 GPU_RECORD ?= experiments/hardware/h200
+gpu-torch-ops: ## the ops of the models of gpu-torch with their times that GPU_RECORD has, into roofline/testdata
+	$(GO) run ./experiments/hardware/torchops bin/gpu/torch $(GPU_RECORD)/torch-times.json | gzip -9n >roofline/testdata/torch_ops.csv.gz.new
+	mv roofline/testdata/torch_ops.csv.gz.new roofline/testdata/torch_ops.csv.gz
+
 gpu-torch-table: ## steps of the models of gpu-torch as predicted, beside those that GPU_RECORD has measured
 	$(GO) build -o bin/placer ./cmd/placer
 	python3 experiments/hardware/torch_table.py bin/placer bin/gpu/torch $(GPU_RECORD)/here.json $(GPU_RECORD)/torch.json $(GPU_RECORD)/torch-times.json >$(GPU_RECORD)/torch.md.new

@@ -30,9 +30,9 @@ type MemoryConstants struct {
 	// on top of it where a kernel has work for every multiprocessor.
 	Ramp units.Seconds `json:"ramp"`
 	Fill units.Seconds `json:"fill,omitempty"`
-	// Patterns are the fractions of Bandwidth that classes of ops reach; those left
-	// out reach all of it.
-	Patterns map[string]float64 `json:"patterns,omitempty"`
+	// Patterns are how classes of ops go through memory; those left out reach all of
+	// Bandwidth.
+	Patterns map[string]PatternConstants `json:"patterns,omitempty"`
 }
 
 // GEMMConstants describe matrix products; roofline.GEMMParams says what they mean.
@@ -105,7 +105,7 @@ func (m *MemoryConstants) hash(d digest, name string) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Patterns)) {
 		d.text(k)
-		d.number(m.Patterns[k])
+		m.Patterns[k].hash(d)
 	}
 }
 
@@ -142,9 +142,9 @@ func (f *jsonFile) memory(v *jsonValue) *MemoryConstants {
 		m.Fill = f.moment(x)
 	}
 	if x := v.member("patterns"); x != nil && f.object(x, nil, Classes()) {
-		m.Patterns = map[string]float64{}
+		m.Patterns = map[string]PatternConstants{}
 		for _, y := range x.members {
-			m.Patterns[y.name] = f.fraction(y.jsonValue)
+			m.Patterns[y.name] = f.pattern(y.jsonValue)
 		}
 	}
 	return m

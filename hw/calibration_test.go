@@ -12,7 +12,7 @@ const calibratedBox = `{"format": "placer machine 1", "name": "box",
  "devices": [{"name": "gpu:0", "model": "X"}]}`
 
 const fittedConstants = `{"source": "fitted",
- "memory": {"bandwidth": 0.91, "ramp": "1.2345678901234 us", "patterns": {"reduction": 0.5, "update": 1}},
+ "memory": {"bandwidth": 0.91, "ramp": "1.2345678901234 us", "patterns": {"reduction": 0.5, "update": 1, "move": {"fraction": 0.6, "elements_per_ns": 5.3, "wait": "0.3 us"}}},
  "streams": {"bandwidth": 0.81, "ramp": "0.4 us", "fill": "0.6 us"},
  "gemm": {"bf16": {"peak": 0.97, "feed": 12.3456789, "ends": "1.5 us", "tail": 0, "fixed": "0 s", "memory": 0.7, "odd": 4.5}}}`
 
@@ -28,7 +28,7 @@ func TestCalibrationRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := m.Devices[0].Calibration
-	if c.Memory.Ramp != 1.2345678901234e-6 || c.Memory.Patterns["reduction"] != 0.5 || c.GEMM["bf16"].Feed != 12.3456789 || c.Streams.Fill != 0.6e-6 || c.GEMM["bf16"].Memory != 0.7 || c.GEMM["bf16"].Odd != 4.5 || c.Source != "fitted" {
+	if c.Memory.Ramp != 1.2345678901234e-6 || c.Memory.Patterns["reduction"] != (PatternConstants{Fraction: 0.5}) || c.Memory.Patterns["move"] != (PatternConstants{0.6, 5.3, 0.3e-6}) || c.GEMM["bf16"].Feed != 12.3456789 || c.Streams.Fill != 0.6e-6 || c.GEMM["bf16"].Memory != 0.7 || c.GEMM["bf16"].Odd != 4.5 || c.Source != "fitted" {
 		t.Fatalf("read %+v, %+v", c, c.Memory)
 	}
 	var text bytes.Buffer
@@ -47,6 +47,7 @@ func TestCalibrationRoundTrip(t *testing.T) {
 		strings.Replace(fittedConstants, "0.91", "0.92", 1), strings.Replace(fittedConstants, "bf16", "f16", 1), strings.Replace(fittedConstants, `"update": 1`, `"update": 0.9`, 1),
 		strings.Replace(fittedConstants, `"tail": 0`, `"tail": 1`, 1), strings.Replace(fittedConstants, "1.2345678901234 us", "1 us", 1), strings.Replace(fittedConstants, "0.6 us", "0.7 us", 1),
 		strings.Replace(fittedConstants, `"memory": 0.7`, `"memory": 0.8`, 1), strings.Replace(fittedConstants, `"odd": 4.5`, `"odd": 5`, 1),
+		strings.Replace(fittedConstants, `"fraction": 0.6`, `"fraction": 0.7`, 1), strings.Replace(fittedConstants, "5.3", "5.4", 1), strings.Replace(fittedConstants, "0.3 us", "0.2 us", 1),
 	} {
 		o, err := readCalibrated(x)
 		if err != nil {
@@ -74,6 +75,8 @@ func TestCalibrationErrors(t *testing.T) {
 		"is 0, want above":                         {"0.91", "0"},
 		"unknown key \"gather3\"":                  {"reduction", "gather3"},
 		"unknown key \"bf17\"":                     {"bf16", "bf17"},
+		"key \"fraction\" is missing":              {`"fraction": 0.6, `, ""},
+		"want 0 to 10000":                          {"5.3", "-1"},
 		"key \"fixed\" is missing":                 {`, "fixed": "0 s"`, ""},
 		"want a number":                            {"12.3456789", `"12"`},
 		"want a string with a number and its unit": {`"1.5 us"`, "1.5"},

@@ -11,17 +11,20 @@ import (
 	"placer/units"
 )
 
-// Sample is one measured op. A sample with a product needs no FLOPs.
+// Sample is one measured op.
 type Sample struct {
 	Kind    graph.Kind
 	DType   graph.DType
 	GEMM    graph.GEMM
+	FLOPs   units.FLOPs // of ops that are no products
 	Bytes   units.Bytes // read and written
 	Seconds units.Seconds
+	// Weight is what the sample counts for in FitPattern, its share of a step for one; 0 stands for 1.
+	Weight float64
 }
 
 func (s *Sample) op() *graph.Op {
-	return &graph.Op{Kind: s.Kind, DType: s.DType, GEMM: s.GEMM, FLOPs: s.GEMM.FLOPs(), Bytes: s.Bytes}
+	return &graph.Op{Kind: s.Kind, DType: s.DType, GEMM: s.GEMM, FLOPs: s.FLOPs + s.GEMM.FLOPs(), Bytes: s.Bytes}
 }
 
 // Folds is the number of parts that Fold makes.
@@ -204,10 +207,10 @@ func fitOdd(samples []Sample, x *deviceModel, q GEMMParams, t graph.DType) float
 	return at
 }
 
-// FitPattern returns p with the fraction of its bandwidth that the samples' class
-// reaches by its access pattern, and the ramp, that make the loss of Fit least; Fill
-// is fitted where p has it, from there. The samples are of one class and are no
-// products.
+// FitPattern returns p with the constants of the samples' class that make the loss of Fit least:
+// the fraction of its bandwidth that the class reaches by its access pattern, and the ramp; from
+// where p has them, Fill, the pattern's Elements, and its Wait in place of the ramp. The samples
+// are of one class and are no products.
 func FitPattern(samples []Sample, d *hw.Device, p Params) (Params, error) {
 	if len(samples) < 10 {
 		return p, fmt.Errorf("roofline: %d samples are too few to fit 2 constants", len(samples))
@@ -218,26 +221,46 @@ func FitPattern(samples []Sample, d *hw.Device, p Params) (Params, error) {
 			return p, fmt.Errorf("roofline: sample %d (%s, %v) is no measured op of class %v", i, s.Kind, s.Seconds, class)
 		}
 	}
+	positive := func(x float64) float64 { return math.Exp(min(x, 0)) }
+	set := []func(q *Params, x float64){func(q *Params, x float64) { q.Pattern[class].Fraction = max(1/(1+math.Exp(-x)), 1e-3) }}
+	start := []float64{0}
+	also := func(at float64, f func(q *Params, x float64)) {
+		start, set = append(start, math.Log(at)), append(set, f)
+	}
+	if w := p.Pattern[class].Wait; w > 0 {
+		also(float64(w), func(q *Params, x float64) { q.Pattern[class].Wait = units.Seconds(positive(x)) })
+	} else {
+		also(2e-6, func(q *Params, x float64) { q.Ramp = units.Seconds(positive(x)) })
+	}
+	if p.Fill > 0 {
+		also(float64(p.Fill), func(q *Params, x float64) { q.Fill = units.Seconds(positive(x)) })
+	}
+	if e := p.Pattern[class].Elements; e > 0 {
+		also(e/mostElements, func(q *Params, x float64) { q.Pattern[class].Elements = mostElements * positive(x) })
+	}
 	values := func(v []float64) Params {
 		q := p
-		q.Pattern[class] = max(1/(1+math.Exp(-v[0])), 1e-3)
-		q.Ramp = units.Seconds(math.Exp(min(v[1], 0)))
-		if len(v) > 2 {
-			q.Fill = units.Seconds(math.Exp(min(v[2], 0)))
+		for i, f := range set {
+			f(&q, v[i])
 		}
 		return q
 	}
-	start := []float64{0, math.Log(2e-6)}
-	if p.Fill > 0 {
-		start = append(start, math.Log(float64(p.Fill)))
-	}
-	v, _ := minimize(func(v []float64) float64 {
-		sum := 0.0
+	of := func(v []float64) float64 {
+		sum, all := 0.0, 0.0
 		for i, t := range Predict(samples, d, values(v)) {
-			sum += math.Abs(math.Log(float64(t / samples[i].Seconds)))
+			w := samples[i].Weight
+			if w == 0 {
+				w = 1
+			}
+			sum += w * math.Abs(math.Log(float64(t/samples[i].Seconds)))
+			all += w
 		}
-		return sum / float64(len(samples))
-	}, start, 0.5, 600)
+		return sum / all
+	}
+	v := start
+	for range 3 { // restart a simplex that has collapsed
+		v, _ = minimize(of, v, 0.5, 600)
+	}
 	return values(v), nil
 }
 

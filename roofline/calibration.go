@@ -17,10 +17,10 @@ func (p Params) calibrated(c *hw.Calibration, plain bool) Params {
 		p.Ramp, p.Fill = c.Streams.Ramp, c.Streams.Fill
 	}
 	if m != nil {
-		p.Bandwidth, p.Ramp, p.Fill = m.Bandwidth, m.Ramp, m.Fill
+		p.Bandwidth, p.Products, p.Ramp, p.Fill = m.Bandwidth, 0, m.Ramp, m.Fill
 		clear(p.Pattern[:])
 		for k := range graph.NumClasses {
-			p.Pattern[k] = m.Patterns[graph.Class(k).String()] // 0 stands for 1
+			p.Pattern[k] = Pattern(m.Patterns[graph.Class(k).String()]) // 0 stands for 1
 		}
 	}
 	for name, q := range c.GEMM {
@@ -38,11 +38,11 @@ func (p Params) Calibration(types []graph.DType, streams bool, source string) *h
 	if streams {
 		c.Streams = &hw.MemoryConstants{Bandwidth: p.Bandwidth, Ramp: p.Ramp, Fill: p.Fill}
 		for k, x := range p.Pattern {
-			if name := graph.Class(k).String(); x != 0 && x != 1 && slices.Contains(hw.Classes(), name) {
+			if name := graph.Class(k).String(); x.fraction() != 1 && slices.Contains(hw.Classes(), name) {
 				if c.Streams.Patterns == nil {
-					c.Streams.Patterns = map[string]float64{}
+					c.Streams.Patterns = map[string]hw.PatternConstants{}
 				}
-				c.Streams.Patterns[name] = x
+				c.Streams.Patterns[name] = hw.PatternConstants(x)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func TestCalibrated(t *testing.T) {
 	before := Default().ParamsOf(d)
 	fitted := before.With(graph.BF16, GEMMParams{Peak: 0.5, Feed: 3, Ends: 1e-6, Tail: 0.25, Fixed: 2e-6, Memory: 0.6, Odd: 3})
 	fitted.Bandwidth, fitted.Ramp, fitted.Fill = 0.9, 3e-6, 4e-7
-	fitted.Pattern = [graph.NumClasses]float64{graph.ClassReduction: 0.7, graph.ClassElementwise: 1}
+	fitted.Pattern = [graph.NumClasses]Pattern{graph.ClassReduction: {Fraction: 0.7}, graph.ClassElementwise: {Fraction: 1}}
 	d.Calibration = fitted.Calibration([]graph.DType{graph.BF16}, true, "test")
 	// Streams are of steps that package measure runs; others have their ramp alone.
 	if other := Default().ParamsOf(d); other.Bandwidth != before.Bandwidth || other.Pattern != before.Pattern || other.Ramp != 3e-6 || other.Fill != 4e-7 || other.gemm(graph.BF16) != fitted.gemm(graph.BF16) {
@@ -29,8 +29,8 @@ func TestCalibrated(t *testing.T) {
 	}
 	got := Measured().ParamsOf(d)
 	for k := range got.Pattern { // 0 stands for 1
-		if a, b := got.Pattern[k], fitted.Pattern[k]; a != b && a+b != 1 {
-			t.Errorf("pattern of %v: %g, want %g", graph.Class(k), a, b)
+		if a, b := got.Pattern[k], fitted.Pattern[k]; a.fraction() != b.fraction() || a.Elements != b.Elements || a.Wait != b.Wait {
+			t.Errorf("pattern of %v: %+v, want %+v", graph.Class(k), a, b)
 		}
 	}
 	if got.Bandwidth != 0.9 || got.Ramp != 3e-6 || got.Vector != before.Vector || got.gemm(graph.BF16) != fitted.gemm(graph.BF16) || got.gemm(graph.TF32) != before.gemm(graph.TF32) {

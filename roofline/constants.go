@@ -20,16 +20,18 @@ var builtin = map[string]Params{
 	"sm_70": gpu(0.80, 2.2e-6, olderPatterns, map[graph.DType]GEMMParams{graph.F16: tensorGEMM}),
 	// A100: f16 fitted to Vidur's Llama-2-7B layers; tf32 and i8 are assumed to
 	// behave alike.
-	"sm_80": gpu(0.80, 2.2e-6, a100Patterns, types(
+	"sm_80": modernGPU(0.84, 1.1e-6, sm80Patterns, types(
 		GEMMParams{Peak: 1, Feed: 26, Ends: 1.39e-6, Tail: 0.05, Fixed: 4.71e-6}, graph.F16, graph.BF16, graph.TF32, graph.I8)),
 	// H100, H200: bf16 and tf32 fitted to the XLA table. Its f8 rates exceed the
-	// chip's peak in 29 of 375 rows, so f8 has the B200's constants.
-	"sm_90": withAttention(flashHopper, gpu(0.80, 1.9e-6, h100Patterns,
-		types(GEMMParams{Peak: 1, Feed: 12.9, Ends: 1.56e-6, Tail: 1, Fixed: 2.88e-6}, graph.F16, graph.BF16),
-		types(GEMMParams{Peak: 1, Feed: 50.4, Ends: 1.19e-6, Tail: 0, Fixed: 5.50e-6}, graph.TF32),
+	// chip's peak in 29 of 375 rows, so f8 has the B200's constants. f32, and what odd
+	// rows cost, are as measured on an H200 (h200m).
+	"sm_90": withAttention(flashHopper, modernGPU(0.90, 0.77e-6, sm90Patterns,
+		types(GEMMParams{Peak: 1, Feed: 12.9, Ends: 1.56e-6, Tail: 1, Fixed: 2.88e-6, Odd: 5}, graph.F16, graph.BF16),
+		types(GEMMParams{Peak: 1, Feed: 50.4, Ends: 1.19e-6, Tail: 0, Fixed: 5.50e-6, Odd: 2.15}, graph.TF32),
+		types(GEMMParams{Peak: 0.844, Feed: 4.95, Ends: 3.7e-6, Tail: 1, Fixed: 4.81e-6}, graph.F32),
 		types(f8GEMM, graph.F8, graph.I8))),
 	// B200: all fitted to the XLA table.
-	"sm_100": withAttention(flashBlackwell, gpu(0.80, 1.9e-6, h100Patterns,
+	"sm_100": withAttention(flashBlackwell, modernGPU(0.90, 0.77e-6, sm90Patterns,
 		types(GEMMParams{Peak: 1, Feed: 22.6, Ends: 1.47e-6, Tail: 0.76, Fixed: 2.90e-6}, graph.F16, graph.BF16),
 		types(GEMMParams{Peak: 0.994, Feed: 19.6, Ends: 1.61e-6, Tail: 1, Fixed: 4.65e-6}, graph.TF32),
 		types(f8GEMM, graph.F8, graph.I8))),
@@ -66,24 +68,40 @@ var vectorGEMM = GEMMParams{Peak: 1, Feed: 5, Ends: 1.4e-6, Tail: 0.8, Fixed: 3e
 // those measured.
 var tensorGEMM = GEMMParams{Peak: 1, Feed: 20, Ends: 1.4e-6, Tail: 0.8, Fixed: 3e-6}
 
-// Access patterns, fitted to Vidur's layer ops of Llama-2-7B on the A100 and the
-// H100, whose bandwidth of 19 and 25 GB/s for each multiprocessor asks for more
-// bytes in flight than such kernels have. The A40, with 8 GB/s, reaches 0.96,
-// 0.67 and 0.60 on the same kernels; the P100 (13 GB/s) and the V100 (11 GB/s)
-// are assumed to lie between, the B200 to be as the H100.
-var (
-	a100Patterns  = patterns(0.63, 0.45, 0.18)
-	h100Patterns  = patterns(0.73, 0.49, 0.22)
-	olderPatterns = patterns(0.85, 0.60, 0.45)
-)
+// Access patterns of older cards, assumed: the A40, with 8 GB/s for each multiprocessor, reaches
+// 0.82 to 0.85 of its peak in elementwise kernels of a framework; the P100 (13 GB/s) and the V100
+// (11 GB/s) ask for more bytes in flight.
+var olderPatterns = patterns(0.85, 0.60, 0.45)
 
 // patterns takes the fractions of three classes; copies with permuted axes and
 // pooling windows read as reductions and elementwise ops do, half each.
-func patterns(elementwise, reduction, gather float64) (p [graph.NumClasses]float64) {
-	p[graph.ClassElementwise], p[graph.ClassReduction], p[graph.ClassGather] = elementwise, reduction, gather
-	p[graph.ClassMove] = (elementwise + reduction) / 2
+func patterns(elementwise, reduction, gather float64) (p [graph.NumClasses]Pattern) {
+	p[graph.ClassElementwise].Fraction, p[graph.ClassReduction].Fraction, p[graph.ClassGather].Fraction = elementwise, reduction, gather
+	p[graph.ClassMove].Fraction = (elementwise + reduction) / 2
 	p[graph.ClassPool] = p[graph.ClassMove]
-	p[graph.ClassUpdate], p[graph.ClassOther] = elementwise, elementwise
+	p[graph.ClassUpdate], p[graph.ClassOther] = p[graph.ClassElementwise], p[graph.ClassElementwise]
+	return p
+}
+
+// Access patterns of modern cards, whose bandwidth of 19 to 52 GB/s for each multiprocessor is
+// more than kernels reach that load one element at a time. Elementwise kernels are streams; the
+// bandwidth and the ramp of sm_90 are theirs. Fitted to kernels of PyTorch on an H200
+// (testdata/torch_ops.csv.gz); an A100 has the same by the clock, 1.41 GHz for 1.98.
+var (
+	sm90Patterns = modern(1)
+	sm80Patterns = modern(1.41 / 1.98)
+)
+
+// modern takes the clock as a part of the H200's. Pooling windows are read as copies are.
+func modern(clock float64) (p [graph.NumClasses]Pattern) {
+	at := func(fraction, elements float64, wait units.Seconds) Pattern {
+		return Pattern{Fraction: fraction, Elements: elements * clock, Wait: wait / units.Seconds(clock)}
+	}
+	p[graph.ClassUpdate] = at(0.944, 0, 0.43e-6)
+	p[graph.ClassReduction] = at(0.503, 7.03, 2.47e-6)
+	p[graph.ClassMove] = at(0.56, 5.44, 0.54e-6)
+	p[graph.ClassGather] = at(0.70, 2.85, 0.34e-6)
+	p[graph.ClassPool] = p[graph.ClassMove]
 	return p
 }
 
@@ -96,7 +114,7 @@ func types(q GEMMParams, ts ...graph.DType) map[graph.DType]GEMMParams {
 	return m
 }
 
-func gpu(bandwidth float64, ramp units.Seconds, pattern [graph.NumClasses]float64, products ...map[graph.DType]GEMMParams) Params {
+func gpu(bandwidth float64, ramp units.Seconds, pattern [graph.NumClasses]Pattern, products ...map[graph.DType]GEMMParams) Params {
 	p := Params{GEMM: types(vectorGEMM, graph.F32), Bandwidth: bandwidth, Ramp: ramp, Vector: 0.5, Pattern: pattern}
 	for _, m := range products {
 		for t, q := range m {
@@ -108,6 +126,13 @@ func gpu(bandwidth float64, ramp units.Seconds, pattern [graph.NumClasses]float6
 
 func withAttention(a AttentionParams, p Params) Params {
 	p.Attention = a
+	return p
+}
+
+// modernGPU is gpu where products have less of the bandwidth than streams.
+func modernGPU(bandwidth float64, ramp units.Seconds, pattern [graph.NumClasses]Pattern, products ...map[graph.DType]GEMMParams) Params {
+	p := gpu(bandwidth, ramp, pattern, products...)
+	p.Products = 0.80
 	return p
 }
 

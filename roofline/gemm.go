@@ -37,7 +37,7 @@ type GEMMParams struct {
 	// Fixed is the kernel time of an empty product.
 	Fixed units.Seconds
 	// Memory is the fraction of the peak bandwidth that operands and result get; 0:
-	// Params.Bandwidth.
+	// Params.Products.
 	Memory float64
 	// Odd is how many times as long a product takes whose rows are no multiple of 16
 	// bytes, which matrix units load as one; 0 stands for 1.

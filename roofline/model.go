@@ -43,7 +43,7 @@ func New(g *graph.Graph, m *hw.Machine, cfg Config) (*Model, error) {
 			for i := range t {
 				o := g.Op(graph.OpID(i))
 				c := x.cost(o)
-				t[i], parts[i] = c.Seconds(), fuse.Parts{Compute: c.Compute, PerByte: 1 / float64(x.bandwidth(patternOf(o))), Launch: c.Launch}
+				t[i], parts[i] = c.Seconds(), fuse.Parts{Compute: c.Compute, PerByte: 1 / float64(x.bandwidthOf(o, patternOf(o))), Launch: c.Launch}
 			}
 			r.device, r.table, r.parts = append(r.device, x), append(r.table, t), append(r.parts, parts)
 		}
@@ -166,13 +166,25 @@ func patternOf(o *graph.Op) graph.Class {
 	return class
 }
 
-// bandwidth returns what ops reach with the access pattern of class.
-func (x *deviceModel) bandwidth(class graph.Class) units.BytesPerSecond {
-	pattern := x.p.Pattern[class]
-	if pattern == 0 {
-		pattern = 1
+// bandwidth returns what ops of elements of type t reach with the access pattern of class.
+func (x *deviceModel) bandwidth(class graph.Class, t graph.DType) units.BytesPerSecond {
+	p := &x.p.Pattern[class]
+	b := x.dev.MemoryBandwidth * units.BytesPerSecond(x.p.Bandwidth*p.fraction())
+	if p.Elements > 0 {
+		b = min(b, units.BytesPerSecond(p.Elements*1e9*float64(x.dev.SMs)*float64(t.Size())))
 	}
-	return x.dev.MemoryBandwidth * units.BytesPerSecond(x.p.Bandwidth*pattern)
+	return b
+}
+
+// bandwidthOf returns what op o reaches as a kernel with the access pattern of class.
+func (x *deviceModel) bandwidthOf(o *graph.Op, class graph.Class) units.BytesPerSecond {
+	if !o.GEMM.IsZero() {
+		_, t := x.rate(o.DType, o.Precise)
+		if memory := cmp.Or(x.p.gemm(t).Memory, x.p.Products); memory > 0 {
+			return x.dev.MemoryBandwidth * units.BytesPerSecond(memory)
+		}
+	}
+	return x.bandwidth(class, o.DType)
 }
 
 // blockBytes is what a block of a kernel that memory bounds reads or writes at
@@ -203,18 +215,14 @@ func (x *deviceModel) cost(o *graph.Op) Cost {
 
 // kernel returns the time of op o as one kernel with the access pattern of class.
 func (x *deviceModel) kernel(o *graph.Op, class graph.Class) Cost {
-	bandwidth := x.bandwidth(class)
+	bandwidth := x.bandwidthOf(o, class)
 	c := Cost{Memory: o.Bytes.Over(bandwidth), Launch: x.dev.Launch}
 	if o.GEMM.IsZero() {
 		c.Compute = o.FLOPs.Over(x.vector(o.DType))
-		c.Launch += x.p.Ramp + x.p.Fill*units.Seconds(min(1, float64(o.Bytes)/float64(x.dev.SMs*blockBytes)))
+		c.Launch += x.p.Ramp + x.p.Pattern[class].Wait + x.p.Fill*units.Seconds(min(1, float64(o.Bytes)/float64(x.dev.SMs*blockBytes)))
 	} else {
 		rate, t := x.rate(o.DType, o.Precise)
 		q := x.p.gemm(t)
-		if q.Memory > 0 {
-			bandwidth = x.dev.MemoryBandwidth * units.BytesPerSecond(q.Memory)
-			c.Memory = o.Bytes.Over(bandwidth)
-		}
 		key := productKey{o.GEMM, t, o.DType, class, ""}
 		attends := !x.cfg.Plain && (o.Kind == graph.Attention || o.Kind == graph.AttentionGrad)
 		if attends {

@@ -48,7 +48,7 @@ func Example() {
 	// x on H100-SXM-80GB: 200 ns, mostly launch
 	// w on H100-SXM-80GB: 200 ns, mostly launch
 	// y on H100-SXM-80GB: 33.5 us, mostly memory
-	// z on H100-SXM-80GB: 6.042 us, mostly launch
+	// z on H100-SXM-80GB: 4.16 us, mostly launch
 }
 
 // flat is a device whose constants make sums easy.
@@ -61,7 +61,8 @@ func flat() (*hw.Machine, Config) {
 		GEMM:      map[graph.DType]GEMMParams{graph.F32: {Peak: 1, Fixed: 3e-6}},
 		Bandwidth: 0.5, Ramp: 2e-6, Vector: 0.25,
 	}
-	p.Pattern[graph.ClassGather], p.Pattern[graph.ClassOther] = 0.1, 0.4
+	p.Pattern[graph.ClassReduction] = Pattern{Fraction: 0.1, Elements: 1, Wait: 1e-6} // 1e9 elements a second
+	p.Pattern[graph.ClassGather].Fraction, p.Pattern[graph.ClassOther].Fraction = 0.1, 0.4
 	return m, Config{Bookkeeping: 1e-7, TF32: true, Params: map[string]Params{"flat": p}}
 }
 
@@ -76,6 +77,9 @@ func TestCostByHand(t *testing.T) {
 		{"elementwise", graph.Op{Kind: "Add", FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.25e12, 1e6 / 0.5e11, 7e-6}},
 		{"elementwise in double precision", graph.Op{Kind: "Add", DType: graph.F64, FLOPs: 1e6, Bytes: 1e6}, true, Cost{1e6 / 0.125e12, 1e6 / 0.5e11, 7e-6}},
 		{"gather", graph.Op{Kind: "Gather", Bytes: 1e6}, true, Cost{0, 1e6 / 0.05e11, 7e-6}},
+		{"one element at a time", graph.Op{Kind: "Sum", Bytes: 1e6}, true, Cost{0, 1e6 / 0.04e11, 8e-6}},
+		{"narrow elements", graph.Op{Kind: "Sum", DType: graph.F16, Bytes: 1e6}, true, Cost{0, 1e6 / 0.02e11, 8e-6}},
+		{"wide elements", graph.Op{Kind: "Sum", DType: graph.F64, Bytes: 1e6}, true, Cost{0, 1e6 / 0.05e11, 8e-6}},
 		{"unknown kind", graph.Op{Kind: "Mystery", Bytes: 1e6}, true, Cost{0, 1e6 / 0.2e11, 7e-6}},
 		{"no bytes either", graph.Op{Kind: "Mystery"}, true, Cost{0, 0, 7e-6}},
 		{"view", graph.Op{Kind: "Reshape", Bytes: 1e6, FLOPs: 1e6}, true, Cost{0, 0, 1e-7}},
@@ -288,9 +292,19 @@ func TestValidate(t *testing.T) {
 		{"fill", func(c *Config) { p := good; p.Fill = 2; c.Params = map[string]Params{"x": p} }, "fill is 2 s"},
 		{"pattern", func(c *Config) {
 			p := good
-			p.Pattern[graph.ClassGather] = -1
+			p.Pattern[graph.ClassGather].Fraction = -1
 			c.Params = map[string]Params{"x": p}
 		}, "pattern of gather"},
+		{"elements", func(c *Config) {
+			p := good
+			p.Pattern[graph.ClassMove].Elements = 1e6
+			c.Params = map[string]Params{"x": p}
+		}, "pattern of move: 1e+06 elements"},
+		{"wait", func(c *Config) {
+			p := good
+			p.Pattern[graph.ClassMove].Wait = -1
+			c.Params = map[string]Params{"x": p}
+		}, "pattern of move: wait is -1 s"},
 		{"no f32", func(c *Config) { p := good; p.GEMM = nil; c.Params = map[string]Params{"x": p} }, "no matrix-product constants"},
 		{"product peak", func(c *Config) {
 			c.Params = map[string]Params{"x": good.With(graph.F16, GEMMParams{})}

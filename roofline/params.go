@@ -19,8 +19,10 @@ type Params struct {
 	// A100's.
 	Attention AttentionParams
 	// Bandwidth is the fraction of the peak that long streams reach, (0,1].
-	// Products and plain copies get all of it.
 	Bandwidth float64
+	// Products is the fraction that operands and results of products get which have no
+	// GEMMParams.Memory; 0: Bandwidth.
+	Products float64
 	// Ramp is the time in which a kernel's memory traffic comes up to speed.
 	Ramp units.Seconds
 	// Fill is what comes on top of Ramp for a kernel with work for every
@@ -29,9 +31,8 @@ type Params struct {
 	Fill units.Seconds
 	// Vector is the fraction of the f32 peak that elementwise arithmetic reaches.
 	Vector float64
-	// Pattern is the fraction of Bandwidth that a class of ops reaches by its
-	// access pattern; 0 stands for 1.
-	Pattern [graph.NumClasses]float64
+	// Pattern is how classes of ops go through memory.
+	Pattern [graph.NumClasses]Pattern
 }
 
 // gemm returns the constants for products of type t.
@@ -108,11 +109,14 @@ func (p Params) Validate() error {
 	fraction("attention forward", a.Forward)
 	fraction("attention backward", a.Backward)
 	errs.If(!(a.Score >= 0 && a.Score < 1e6), "attention score is %g operations, want 0 to 1e6", a.Score)
+	if p.Products != 0 {
+		fraction("products", p.Products)
+	}
 	errs.If(!(p.Ramp >= 0 && p.Ramp < 1), "ramp is %v, want 0 to 1 s", p.Ramp)
 	errs.If(!(p.Fill >= 0 && p.Fill < 1), "fill is %v, want 0 to 1 s", p.Fill)
 	for c, x := range p.Pattern {
-		if x != 0 {
-			fraction("pattern of "+graph.Class(c).String(), x)
+		if err := x.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("pattern of %v: %w", graph.Class(c), err))
 		}
 	}
 	if _, ok := p.GEMM[graph.F32]; !ok {

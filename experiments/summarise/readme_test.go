@@ -158,15 +158,15 @@ func randomPlans(t *testing.T) []string {
 // and at most, of those that onCard does not count as well predicted.
 func tooShort(t *testing.T) []string {
 	t.Helper()
-	const within = 11 // percent, as onCard has it
+	const within = 13 // percent, as onCard has it
 	var short []float64
 	for _, m := range regexp.MustCompile(`(?m)^(?:\|[^|]*){5}\| \S+ ms, ([+-]\d+)% \|`).FindAllStringSubmatch(read(t, card+"/torch.md"), -1) {
-		if e := mustParse(t, m[1]); math.Abs(e) >= within {
+		if e := mustParse(t, m[1]); math.Abs(e) > within {
 			short = append(short, -e)
 		}
 	}
 	if len(short) != 3 {
-		t.Fatalf("%d PyTorch models are off by %d%% or more, not three", len(short), within)
+		t.Fatalf("%d PyTorch models are off by more than %d%%, not three", len(short), within)
 	}
 	return []string{fmt.Sprintf("%.0f%%", slices.Min(short)), fmt.Sprintf("%.0f%%", slices.Max(short))}
 }

@@ -114,12 +114,12 @@ func (r *Result) streams(x *device, d *hw.Device, builtin roofline.Params) (fits
 			continue
 		}
 		whole := builtin
-		whole.Bandwidth, whole.Fill = 1, startFill
+		whole.Bandwidth, whole.Fill, whole.Pattern[c.class] = 1, startFill, roofline.Pattern{}
 		fitted, err := roofline.FitPattern(samples, d, whole)
 		if err != nil {
 			return nil, fmt.Errorf("GPU %d: %v: %w", x.Ordinal, c.class, err)
 		}
-		fits = append(fits, fit{Device: x.Ordinal, Class: c.class.String(), Stream: &streamParams{fitted.Pattern[c.class], fitted.Ramp, fitted.Fill},
+		fits = append(fits, fit{Device: x.Ordinal, Class: c.class.String(), Stream: &streamParams{fitted.Pattern[c.class].Fraction, fitted.Ramp, fitted.Fill},
 			Before: Errors(roofline.Evaluate(samples, d, builtin)), After: Errors(roofline.Evaluate(samples, d, fitted))})
 	}
 	return fits, nil
@@ -147,13 +147,13 @@ func withStreams(p roofline.Params, fits []fit) roofline.Params {
 		p.Bandwidth = max(p.Bandwidth, read.Bandwidth)
 	}
 	for k := range graph.NumClasses {
-		p.Pattern[k] = 0 // products: all of the bandwidth
+		p.Pattern[k] = roofline.Pattern{} // products: all of the bandwidth
 		if slices.Contains(hw.Classes(), graph.Class(k).String()) {
-			p.Pattern[k] = stream.Bandwidth / p.Bandwidth
+			p.Pattern[k].Fraction = stream.Bandwidth / p.Bandwidth
 		}
 	}
 	if read != nil {
-		p.Pattern[graph.ClassReduction] = read.Bandwidth / p.Bandwidth
+		p.Pattern[graph.ClassReduction].Fraction = read.Bandwidth / p.Bandwidth
 	}
 	return p
 }

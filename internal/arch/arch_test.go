@@ -179,6 +179,7 @@ var allowed = map[string]string{
 	"experiments/verdict":              "units internal/report",
 	"experiments/papers":               "internal/compare",
 	"experiments/published":            "internal/cli",
+	"experiments/hardware/torchops":    "graph graph/formats graph/formats/onnx",
 	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
 	"experiments/strategies/openbatch": "internal/published",
 	"experiments/strategies/table":     "placer/strategies units",

@@ -134,6 +134,8 @@ type machineFlags struct {
 	GPU     string `json:"gpu,omitempty"`
 	GPUs    int    `json:"gpus,omitempty"`
 	CPU     bool   `json:"cpu,omitempty"`
+	// CUDAGraph says that a step is one captured graph that is replayed.
+	CUDAGraph bool `json:"cuda_graph,omitempty"`
 }
 
 func (f *machineFlags) add(fl *pflag.FlagSet) {
@@ -141,6 +143,7 @@ func (f *machineFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.GPU, "gpu", "", "built-in machine by `NAME`, as 'placer machines' lists them (default "+defaultGPU+")")
 	fl.IntVar(&f.GPUs, "gpus", 0, "use the first `N` GPUs of the machine (default all)")
 	fl.BoolVar(&f.CPU, "cpu", false, "let ops run on the host's CPU too")
+	fl.BoolVar(&f.CUDAGraph, "cuda-graph", false, "the step is a CUDA graph that is replayed: a kernel costs graph_launch")
 }
 
 // addMeasured adds the flags that name a machine of which one GPU is measured.

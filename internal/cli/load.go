@@ -211,6 +211,9 @@ func (c *console) machineFor(f *machineFlags, l loaded) (*hw.Machine, error) {
 	if l.Times == nil || f.named() {
 		return c.loadMachine(f)
 	}
+	if f.CUDAGraph {
+		return nil, usagef("--cuda-graph: the file's devices come with times of ops, launches in them; name a machine")
+	}
 	t := l.Times
 	if f.GPUs > 0 {
 		t = t.On(f.GPUs)
@@ -257,8 +260,22 @@ func (f *machineFlags) hasCPU(m *hw.Machine) error {
 	return nil
 }
 
-// loadMachine returns the machine that f names.
-func (c *console) loadMachine(f *machineFlags) (m *hw.Machine, err error) {
+// loadMachine returns the machine that f names, as its steps are launched.
+func (c *console) loadMachine(f *machineFlags) (*hw.Machine, error) {
+	m, err := c.wholeMachine(f)
+	if err != nil || !f.CUDAGraph {
+		return m, err
+	}
+	for i := range m.Devices {
+		if d := &m.Devices[i]; d.Kind == hw.GPU && d.GraphLaunch == 0 {
+			return nil, usagef("--cuda-graph: machine %s does not say what a kernel costs %s (%s) in a graph: add \"graph_launch\" to its file", m.Name, d.Name, d.Model)
+		}
+	}
+	return m.Captured(), nil
+}
+
+// wholeMachine returns the machine that f names as its file has it.
+func (c *console) wholeMachine(f *machineFlags) (m *hw.Machine, err error) {
 	if f.Machine == "" {
 		if m, err = hw.Load(cmp.Or(f.GPU, defaultGPU)); err != nil {
 			return nil, usage(err)

@@ -58,6 +58,9 @@ func (c *console) measureCommand() *cobra.Command {
 			if f.plan == "" {
 				return usagef("name a plan by --plan")
 			}
+			if f.CUDAGraph {
+				return usagef("--cuda-graph: --mode graph measures a captured step, and predicts it as one")
+			}
 			if err := errors.Join(f.checkRuntime(cmd), fileOnly("--trace", f.trace)); err != nil {
 				return err
 			}

@@ -79,6 +79,8 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.Lookup("train").Usage = "training step: `OPTIMIZER` sgd, momentum, adam; --master-weights in f32"
 		_ = fl.MarkHidden("master-weights") // named beside --train; the help fits a screen
 		f.machineFlags.add(fl)
+		fl.Lookup("gpus").Usage = "the first `N` GPUs (default all); --cuda-graph replays the step"
+		_ = fl.MarkHidden("cuda-graph") // named beside --gpus
 	})
 	addSection(cmd, &sections, "Budget", func(fl *pflag.FlagSet) {
 		fl.DurationVar(&f.budget, "budget", time.Duration(search.Default().Budget.Seconds)*time.Second, "`TIME` to search, all methods together, as 30s")

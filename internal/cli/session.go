@@ -102,8 +102,11 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	if err != nil {
 		return err
 	}
-	if s.config.measures() && s.config.Measuring.Mode == measure.Captured.String() {
+	switch captured := s.config.measures() && s.config.Measuring.Mode == measure.Captured.String(); {
+	case captured:
 		m = m.Captured() // as such steps are predicted, here and by workers
+	case s.config.measures() && s.config.CUDAGraph:
+		return usagef("--cuda-graph: steps are measured in mode %s", s.config.Measuring.Mode)
 	}
 	assumed := !f.named() && l.Times == nil
 	if assumed {
