@@ -30,7 +30,7 @@ func (p PatternConstants) MarshalJSON() ([]byte, error) {
 	if p.Elements == 0 && p.Wait == 0 {
 		return json.Marshal(p.Fraction)
 	}
-	return json.Marshal(patternJSON{p.Fraction, p.Elements, p.Wait})
+	return json.Marshal(patternJSON(p))
 }
 
 func (p PatternConstants) hash(d digest) {

@@ -31,14 +31,14 @@ func (e *emitter) ownRows(r *replica, t graph.TensorID) graph.TensorID {
 
 // byRows is what op i of replica r reads of tensor t, which is by rows.
 func (e *emitter) byRows(r *replica, i graph.OpID, t graph.TensorID) graph.TensorID {
-	if e.readsWhole(i, t) {
+	if e.readsWhole(i) {
 		return r.rows[t]
 	}
 	return e.ownRows(r, t)
 }
 
-// readsWhole reports whether op i reads all rows of tensor t, which is by rows.
-func (e *emitter) readsWhole(i graph.OpID, t graph.TensorID) bool {
+// readsWhole reports whether op i reads all rows of what is by rows.
+func (e *emitter) readsWhole(i graph.OpID) bool {
 	return !e.split.ByRows[i] && !readsShape(e.g.Op(i).Kind)
 }
 
@@ -48,7 +48,7 @@ func (e *emitter) readsWhole(i graph.OpID, t graph.TensorID) bool {
 func (e *emitter) gatherRowsOf(i graph.OpID, stage int) {
 	for _, t := range e.g.Inputs(i) {
 		x := e.g.Tensor(t)
-		if e.m.once[x.Producer] || !e.split.Rows[t] || !e.readsWhole(i, t) {
+		if e.m.once[x.Producer] || !e.split.Rows[t] || !e.readsWhole(i) {
 			continue
 		}
 		if _, ok := e.replicas[0].rows[t]; ok {

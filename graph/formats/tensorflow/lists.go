@@ -2,7 +2,6 @@ package tensorflow
 
 import (
 	"slices"
-	"strings"
 
 	nodepb "github.com/wamuir/graft/tensorflow/core/framework/node_def_go_proto"
 	typespb "github.com/wamuir/graft/tensorflow/core/framework/types_go_proto"
@@ -31,11 +30,6 @@ func (l *tensorList) reads(ids []graph.TensorID) []graph.TensorID {
 		}
 	}
 	return ids
-}
-
-// isList reports whether op makes or changes lists of tensors.
-func isList(op string) bool {
-	return op == "EmptyTensorList" || strings.HasPrefix(op, "TensorList")
 }
 
 // listTypes returns the types of the outputs of operators on lists, nil for others.

@@ -13,7 +13,6 @@ import (
 // a list that has room for ten, and pushes the product, that state and a weight on lists that
 // a second loop takes them from. attrs are those of the loops.
 func listing(attrs ...string) string {
-	const variant = "type: DT_VARIANT"
 	inner := func(nodes string) string { return strings.ReplaceAll(nodes, "node {", "node_def {") }
 	function := func(name, in, out, nodes, ret string) string {
 		var args, rets string
