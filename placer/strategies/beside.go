@@ -35,6 +35,9 @@ func (x *Comparison) quick(ctx context.Context) (rows []Row) {
 		{NameData, way(data, strategy.Replicated)}, {NameZero1, way(data, strategy.ShardOptimizer)}, {NameZero3, way(data, strategy.ShardAll)},
 		{NameTensor, way(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}, strategy.Replicated)}, {NamePipeline, way(strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Replicated)},
 	} {
+		if w.name == NameZero1 && x.ahead != nil { // inference has no optimizer
+			continue
+		}
 		rows = append(rows, x.besideRow(ctx, w.name, x.divided(w.s)))
 	}
 	return rows

@@ -157,8 +157,10 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 		return rows
 	}
 	add(NameData, pure(data, strategy.Replicated, strategy.OneFOneB))
-	add(NameZero1, pure(data, strategy.ShardOptimizer, strategy.OneFOneB))
-	add(NameZero2, pure(data, strategy.ShardGradients, strategy.OneFOneB))
+	if x.ahead == nil { // inference has neither optimizer nor gradients
+		add(NameZero1, pure(data, strategy.ShardOptimizer, strategy.OneFOneB))
+		add(NameZero2, pure(data, strategy.ShardGradients, strategy.OneFOneB))
+	}
 	add(NameZero3, pure(data, strategy.ShardAll, strategy.OneFOneB))
 	add(NameGPipe, pure(pipe, strategy.Replicated, strategy.GPipe))
 	add(NamePipeline, pure(pipe, strategy.Replicated, strategy.OneFOneB))
@@ -254,7 +256,7 @@ func (x *Comparison) hybrids() (all []strategy.Strategy) {
 				continue
 			}
 			for _, sharding := range []strategy.Sharding{strategy.Replicated, strategy.ShardOptimizer} {
-				if d == 1 && sharding != strategy.Replicated {
+				if sharding != strategy.Replicated && (d == 1 || x.ahead != nil) {
 					continue
 				}
 				all = append(all, x.divided(strategy.Strategy{Mesh: strategy.Mesh{Data: d, Pipeline: p, Tensor: t}, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
