@@ -57,6 +57,11 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 			return nil, fmt.Errorf("graph %s: what is between its blocks has rows in multiples of %d, which %d ranks cannot share", m.Micro.Name(), n, s.Tensor)
 		}
 	}
+	if s.Experts {
+		if err := e.shareExperts(); err != nil {
+			return nil, err
+		}
+	}
 	e.prepare()
 	if err := e.emit(); err != nil {
 		return nil, err
@@ -83,14 +88,15 @@ func (e *emitter) reorder(order []graph.OpID) {
 
 // emitter builds the graph of a step.
 type emitter struct {
-	m     *Model
-	g     *graph.Graph
-	s     Strategy
-	split *Split                // nil without tensor parallelism
-	one   func(Collective) bool // Options.One
-	b     *graph.Builder
-	step  *Step
-	block []int32
+	m        *Model
+	g        *graph.Graph
+	s        Strategy
+	split    *Split                // nil without tensor parallelism
+	mixtures *Mixtures             // nil without expert parallelism
+	one      func(Collective) bool // Options.One
+	b        *graph.Builder
+	step     *Step
+	block    []int32
 	// data and tensor are the ranks that are emitted of each axis.
 	data, tensor int
 	micro        int32 // under way, or -1
@@ -128,6 +134,7 @@ type replica struct {
 	// way, what was gathered of all ranks' rows.
 	scattered           []map[graph.TensorID]graph.TensorID
 	rows                map[graph.TensorID]graph.TensorID
+	routed              map[graph.TensorID]graph.TensorID // in the pass under way, rows sent to experts or back
 	before, lastCompute []graph.OpID
 	waiting             [][]int // [P] gradients to be reduced
 	waits               []units.Bytes
@@ -298,7 +305,10 @@ func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
 	n := share
 	if e.split != nil && (e.split.Shared[i] || e.split.ByRows[i]) {
 		n *= e.split.parts(i, int64(e.s.Tensor))
-		o.GEMM = e.split.product(i, int64(e.s.Tensor))
+		o.GEMM = e.split.product(i, o.GEMM, int64(e.s.Tensor))
+	}
+	if e.mixtures != nil && e.mixtures.Of[i] && !o.GEMM.IsZero() {
+		o.GEMM.Batch = ceil(o.GEMM.Batch, int64(e.s.Data))
 	}
 	if n > 1 {
 		o.FLOPs /= units.FLOPs(n)

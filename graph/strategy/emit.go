@@ -16,6 +16,9 @@ func (e *emitter) onceOp(i graph.OpID) {
 	} else if e.s.Sharding >= ShardOptimizer && e.m.ofUpdates(i) || o.Params > 0 && e.s.Sharding == ShardAll {
 		share = int64(e.s.Data)
 	}
+	if e.mixtures != nil && e.mixtures.Of[i] {
+		share = int64(e.s.Data)
+	}
 	e.micro = -1
 	for _, r := range e.replicas {
 		var in []graph.TensorID
@@ -74,7 +77,7 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 		if r.pass[t.micro] == nil {
 			r.pass[t.micro], r.after[t.micro], r.scattered[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}, map[graph.TensorID]graph.TensorID{}
 		}
-		r.gathered, r.rows = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
+		r.gathered, r.rows, r.routed = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
 	}
 	for _, i := range e.lists[kind] {
 		if e.weight != nil {
@@ -82,6 +85,9 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 		}
 		if e.s.Sequence {
 			e.gatherRowsOf(i, stage)
+		}
+		if e.mixtures != nil {
+			e.route(i, stage)
 		}
 		for _, r := range e.replicas {
 			e.passOp(r, i, t.micro)
@@ -114,6 +120,8 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			in = append(in, r.gathered[t])
 		case e.m.once[p]:
 			in = append(in, e.slot(r.once[p], t))
+		case e.mixtures != nil && e.mixtures.Crosses(t, i):
+			in = append(in, r.routed[t])
 		case e.s.Sequence && e.split.Rows[t]:
 			in = append(in, e.byRows(r, i, t))
 		default:
@@ -123,7 +131,11 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			}
 		}
 	}
-	o := e.copied(r, e.g, i, 1)
+	g, share := e.g, int64(1)
+	if e.mixtures != nil && e.mixtures.Of[i] {
+		g, share = e.m.Joint, int64(e.s.Data)
+	}
+	o := e.copied(r, g, i, share)
 	o.Group = 0 // its stage says where it is, which may not be that of its group
 	if f := o.Forward; f != graph.None {
 		switch {
@@ -133,7 +145,7 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			o.Forward = r.pass[k][f]
 		}
 	}
-	id := e.add(o, e.rank(r, i), i, e.micro, in, e.outputs(e.g, i, 1)...)
+	id := e.add(o, e.rank(r, i), i, e.micro, in, e.outputs(g, i, share)...)
 	r.pass[k][i] = id
 	r.lastCompute[int(e.step.Chunk[i])%e.s.Pipeline] = id
 	for _, w := range waits {

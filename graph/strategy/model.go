@@ -13,6 +13,10 @@ import (
 type Model struct {
 	Micro, Whole *graph.Graph
 	once         []bool // [N] there once for a replica
+	// Joint is the step of the micro-batches that all replicas run at once, where experts are
+	// shared out among them: how many experts have rows, and how many of these each, is not
+	// linear in the batch.
+	Joint *graph.Graph
 	// state says of each op, [N], that it holds something of the samples, such as keys and values
 	// of the tokens before: each micro-batch has its own.
 	state []bool
@@ -36,6 +40,16 @@ func NewModel(micro, whole *graph.Graph, state []bool) (*Model, error) {
 		m.once[i] = m.isOnce(graph.OpID(i))
 	}
 	return m, nil
+}
+
+// Trains reports whether the step has more than a forward pass.
+func (m *Model) Trains() bool {
+	for i := range graph.OpID(m.Micro.NumOps()) {
+		if m.Micro.Op(i).Phase != graph.Forward {
+			return true
+		}
+	}
+	return false
 }
 
 // HasState reports whether samples hold something between steps.

@@ -25,6 +25,8 @@ func Parse(text string) (Strategy, error) {
 			s.Recompute = RecomputeLayers
 		case part == "sp":
 			s.Sequence = true
+		case part == "ep":
+			s.Experts = true
 		case part == "vocab":
 			s.Vocabulary = true
 		default:
@@ -44,7 +46,7 @@ func Parse(text string) (Strategy, error) {
 			case name == "mb":
 				s.MicroBatches = n
 			default:
-				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, vocab, sp, recompute or recompute=selective", text, name)
+				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, ep, vocab, sp, recompute or recompute=selective", text, name)
 			}
 		}
 		if seen[axis] {

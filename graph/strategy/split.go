@@ -77,9 +77,7 @@ func FindSplit(m *Model, how Strategy) *Split {
 	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
 		sampleless: sampleless(m),
 		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
-	for i := range graph.OpID(n) {
-		s.trains = s.trains || g.Op(i).Phase != graph.Forward
-	}
+	s.trains = m.Trains()
 	closed := make([]bool, g.NumOps()) // products that end or begin a block
 	openers := map[graph.TensorID][]graph.OpID{}
 	var order []graph.TensorID
@@ -411,10 +409,9 @@ func (s *Split) partial(i graph.OpID) {
 	}
 }
 
-// product returns the part of op i's product that one of n ranks does.
-func (s *Split) product(i graph.OpID, n int64) graph.GEMM {
+// product returns the part of op i's product x that one of n ranks does.
+func (s *Split) product(i graph.OpID, x graph.GEMM, n int64) graph.GEMM {
 	g := s.m.Micro
-	x := g.Op(i).GEMM
 	in := s.factors(i)
 	if x.IsZero() || len(in) < 2 {
 		return x

@@ -38,9 +38,10 @@ const (
 	AllReduce Kind = iota
 	ReduceScatter
 	AllGather
+	AllToAll // each rank sends a part of its own tensor to each other
 )
 
-var kindNames = [...]string{"AllReduce", "ReduceScatter", "AllGather"}
+var kindNames = [...]string{"AllReduce", "ReduceScatter", "AllGather", "AllToAll"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -40,11 +40,11 @@ func (c *console) strategiesCommand() *cobra.Command {
 		Short: "Compare data, pipeline and tensor parallel steps, and mixtures",
 		Long: "strategies divides a step of --batch samples among the devices in every way that\n" +
 			"people run: replicas with all-reduced or sharded gradients (ddp, zero-1 to zero-3),\n" +
-			"pipelines (gpipe, 1f1b, interleaved), split products (tensor parallel), and meshes of\n" +
-			"these. Split products are tried with the vocabulary (vocab) and with sequences between\n" +
-			"blocks (sp) split too; where a step does not fit, activations of attention\n" +
-			"(recompute=selective) or of all layers (recompute) are computed again. Each is a graph\n" +
-			"with its communication, simulated like any other.",
+			"pipelines (gpipe, 1f1b, interleaved), split products (tensor parallel), experts among\n" +
+			"replicas of a mixture (ep), and meshes of these. Split products are tried with the\n" +
+			"vocabulary (vocab) and with sequences between blocks (sp) split too; where a step does\n" +
+			"not fit, activations of attention (recompute=selective) or of all layers (recompute)\n" +
+			"are computed again. Each is a graph with its communication, simulated like any other.",
 		Example: "  placer strategies --workload llama --gpu a100 --gpus 8 --batch 32\n" +
 			"  placer strategies --graph model.onnx --train momentum --dim batch=256 --gpu h100",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -37,6 +37,7 @@ type strategyRow struct {
 	Tensor       int     `json:"tensor_parallel,omitempty"`
 	Vocabulary   bool    `json:"vocabulary_parallel,omitempty"`
 	Sequence     bool    `json:"sequence_parallel,omitempty"`
+	Experts      bool    `json:"expert_parallel,omitempty"`
 	Recompute    string  `json:"recompute,omitempty"`
 	Sharding     string  `json:"sharding,omitempty"`
 	Schedule     string  `json:"schedule,omitempty"`
@@ -84,7 +85,7 @@ func describeStrategy(r *strategies.Row, batch int64) strategyRow {
 	}
 	s := r.Strategy
 	x.Strategy, x.Data, x.Pipeline, x.Tensor, x.MicroBatches = s.String(), s.Data, s.Pipeline, s.Tensor, s.MicroBatches
-	x.Vocabulary, x.Sequence = s.Vocabulary, s.Sequence
+	x.Vocabulary, x.Sequence, x.Experts = s.Vocabulary, s.Sequence, s.Experts
 	if s.Recompute > 0 {
 		x.Recompute = s.Recompute.String()
 	}

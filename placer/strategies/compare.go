@@ -77,6 +77,7 @@ const (
 	NameInterleaved = "pipeline-interleaved"
 	NameGiven       = "pipeline-given"
 	NameTensor      = "tensor-parallel"
+	NameExperts     = "expert-parallel"
 	NameHybrid      = "hybrid"
 	NameAsked       = "as asked"
 )
@@ -172,6 +173,13 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	}
 	add(NameInterleaved, pure(pipe, strategy.Replicated, strategy.Interleaved))
 	add(NameTensor, pure(tensor, strategy.Replicated, strategy.OneFOneB))
+	if x.experts() {
+		all := pure(data, strategy.Replicated, strategy.OneFOneB)
+		for k := range all {
+			all[k].Experts = true
+		}
+		add(NameExperts, all)
+	}
 	add(NameHybrid, x.hybrids())
 	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
 		return rows
@@ -246,9 +254,19 @@ func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
 	return all
 }
 
+// experts reports whether replicas can share experts out.
+func (x *Comparison) experts() bool {
+	if x.ahead == nil {
+		return false
+	}
+	m, _, _, err := x.models.of(x.judge, variant{x.c.Batch, strategy.RecomputeNothing})
+	return err == nil && strategy.FindMixtures(m).Experts > 0
+}
+
 // hybrids are the meshes that divide more than one axis.
 func (x *Comparison) hybrids() (all []strategy.Strategy) {
 	n := x.judge.Machine.NumDevices()
+	experts := x.experts()
 	for d := 1; d <= n; d++ {
 		for p := 1; d*p <= n; p++ {
 			t := n / (d * p)
@@ -259,7 +277,12 @@ func (x *Comparison) hybrids() (all []strategy.Strategy) {
 				if sharding != strategy.Replicated && (d == 1 || x.ahead != nil) {
 					continue
 				}
-				all = append(all, x.divided(strategy.Strategy{Mesh: strategy.Mesh{Data: d, Pipeline: p, Tensor: t}, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
+				s := strategy.Strategy{Mesh: strategy.Mesh{Data: d, Pipeline: p, Tensor: t}, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket}
+				all = append(all, x.divided(s)...)
+				if experts && d > 1 {
+					s.Experts = true
+					all = append(all, x.divided(s)...)
+				}
 			}
 		}
 	}

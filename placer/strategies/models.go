@@ -186,6 +186,19 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 	if err != nil {
 		return nil, err
 	}
+	return x.emit(j, m, blocks, s, bounds, fold)
+}
+
+// emit is Judge.emit, with the step of all replicas' micro-batches where experts are shared out.
+func (x *models) emit(j *Judge, m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {
+	if s.Experts {
+		joint, err := x.graph(variant{x.batch / int64(s.MicroBatches), s.Recompute})
+		if err != nil {
+			return nil, err
+		}
+		of := *m
+		of.Joint, m = joint, &of
+	}
 	return j.emit(m, blocks, s, bounds, fold)
 }
 
@@ -219,7 +232,7 @@ func (x *models) roomy(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
 	if err != nil || slices.Equal(tight, bounds) {
 		return nil, err
 	}
-	return j.emit(m, blocks, s, bounds, x.folds(j, s))
+	return x.emit(j, m, blocks, s, bounds, x.folds(j, s))
 }
 
 // cut returns the cuts of s's chunks that take least time and fit.

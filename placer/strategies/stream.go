@@ -53,7 +53,7 @@ func (x *Comparison) every(s strategy.Strategy, r *Result) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	step, err := x.judge.emit(m, blocks, twice, r.Step.Bounds, r.Step.Folded)
+	step, err := x.ahead.emit(x.judge, m, blocks, twice, r.Step.Bounds, r.Step.Folded)
 	if err != nil {
 		return 0, err
 	}
