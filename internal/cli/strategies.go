@@ -24,6 +24,7 @@ type strategiesFlags struct {
 	inputFlags
 	batch       int64
 	eager       bool
+	oneShot     bool
 	micro       int
 	stages      []int
 	strategy    string
@@ -57,6 +58,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	f.add(cmd.Flags())
 	cmd.Flags().Int64Var(&f.batch, "batch", 0, "samples of a step, on all devices together; the workload's, or that of --dim batch=N, without it")
 	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
+	cmd.Flags().BoolVar(&f.oneShot, "one-shot", false, "small all-reduces go by the system's own kernels, in which every GPU of a host reads what all others have, as vLLM, SGLang and TensorRT-LLM have them; else by NCCL alone")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
 	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 vocab sp mb=8 recompute=selective', 'one device'")
@@ -194,7 +196,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return err
 	}
 	c.assumeState(g, &f.graphFlags)
-	how := strategies.Config{Batch: batch, Eager: f.eager, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	how := strategies.Config{Batch: batch, Eager: f.eager, OneShot: f.oneShot, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
 	if f.strategy != "" {
 		s, err := strategy.Parse(f.strategy)
 		if err != nil {

@@ -30,6 +30,8 @@ type Config struct {
 	// Eager runs every op as a kernel of its own, as a framework does without a compiler;
 	// otherwise ops are fused by the default rules.
 	Eager bool
+	// OneShot says that the system has one-shot all-reduces (Judge.OneShot).
+	OneShot bool
 	// Clock returns seconds since some start.
 	Clock func() float64
 	// Room, if not nil, bounds the time of all comparisons that share it.
@@ -110,7 +112,7 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 	if err != nil {
 		return nil, err
 	}
-	j.Eager = c.Eager
+	j.Eager, j.OneShot = c.Eager, c.OneShot
 	x := &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps}
 	if s.Graph != nil && inference(s.Graph) {
 		x.ahead = newModels(f, 2*c.Batch)

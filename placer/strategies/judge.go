@@ -30,6 +30,10 @@ type Judge struct {
 	// Eager runs every op as a kernel of its own. Otherwise ops are fused by the default
 	// rules, as a search's plans are that decide on fusion.
 	Eager bool
+	// OneShot says that all-reduces may go by kernels of the system's own, in which every GPU reads
+	// what all others have, where that is quicker than NCCL: vLLM's and SGLang's custom
+	// all-reduces, TensorRT-LLM's, PyTorch's of symmetric memory.
+	OneShot bool
 }
 
 type ringKey struct {

@@ -206,7 +206,7 @@ func (x *models) emit(j *Judge, m *strategy.Model, blocks *strategy.Blocks, s st
 func (j *Judge) emit(m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {
 	var failed error
 	step, err := strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: fold, One: func(c strategy.Collective) bool {
-		quicker, err := j.flagged(s.Mesh, c)
+		quicker, err := j.short(s.Mesh, c)
 		failed = errors.Join(failed, err)
 		return quicker
 	}})
