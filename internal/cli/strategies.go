@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"placer/internal/report"
 	"placer/placer/problem"
 	"placer/placer/strategies"
+	"placer/placer/strategies/launch"
 	"placer/plan"
 	"placer/workloads"
 )
@@ -28,6 +31,7 @@ type strategiesFlags struct {
 	micro       int
 	stages      []int
 	strategy    string
+	program     string
 	budget      time.Duration
 	evaluations int
 	seed        uint64
@@ -62,6 +66,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
 	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 vocab sp mb=8 recompute=selective', 'one device'")
+	cmd.Flags().StringVar(&f.program, "for", "", "say how `PROGRAM` runs the best row that it can: "+strings.Join(launch.Names(), ", "))
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
@@ -174,6 +179,13 @@ func openBatch(x formats.File) string {
 }
 
 func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
+	var program launch.Program
+	if f.program != "" {
+		var err error
+		if program, err = launch.Find(f.program); err != nil {
+			return usage(err)
+		}
+	}
 	m, err := c.loadMachine(&f.machineFlags)
 	if err != nil {
 		return err
@@ -220,6 +232,9 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	})
 	doc := report.CompareStrategies(g.Name(), x.Machine(), batch, rows, c.clock())
 	doc.Assumptions = assumptions
+	if f.program != "" {
+		doc.Launch = launched(program, rows, batch, x.Trains())
+	}
 	if err := c.print(f.json, doc); err != nil {
 		return err
 	}
@@ -232,4 +247,24 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return tooMuch(best.Score())
 	}
 	return nil
+}
+
+// launched says how a program runs the best of rows that it can run.
+func launched(p launch.Program, rows []strategies.Row, batch int64, trains bool) *report.Launch {
+	l := &report.Launch{Program: p.Name}
+	fit := slices.DeleteFunc(slices.Clone(rows), func(r strategies.Row) bool { return r.Result == nil || r.Overflow > 0 })
+	slices.SortStableFunc(fit, func(a, b strategies.Row) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	for k, r := range fit {
+		flags, err := p.Flags(launch.Run{Strategy: r.Strategy, Batch: batch, Trains: trains})
+		if err == nil && r.Device == nil {
+			l.Row, l.Strategy, l.Flags = r.Name, r.Strategy.String(), flags
+			return l
+		}
+		if k == 0 {
+			if l.Why = "it has no placements of single ops"; err != nil {
+				l.Why = err.Error()
+			}
+		}
+	}
+	return l
 }

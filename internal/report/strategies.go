@@ -24,8 +24,18 @@ type Strategies struct {
 	Best    string        `json:"best,omitempty"` // row; empty: nothing fits
 	Seconds float64       `json:"seconds"`        // to the answer
 	Notes   []string      `json:"notes,omitempty"`
+	Launch  *Launch       `json:"launch,omitempty"`
 	// Assumptions are remarks on the graph's file: what it left open and what was taken.
 	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// Launch says how a program runs the best row that it can run.
+type Launch struct {
+	Program  string `json:"program"`
+	Row      string `json:"row,omitempty"`
+	Strategy string `json:"strategy,omitempty"`
+	Flags    string `json:"flags,omitempty"`
+	Why      string `json:"why,omitempty"` // it does not run the best row
 }
 
 // strategyRow is one way.
@@ -120,7 +130,53 @@ func (d *Strategies) WriteText(w io.Writer) error {
 	for _, n := range d.Notes {
 		pg.prose(n)
 	}
+	if d.Launch != nil {
+		d.Launch.write(pg)
+	}
 	return pg.err
+}
+
+// write says l; flags stand on a line of their own, to be copied.
+func (l *Launch) write(pg *page) {
+	if l.Why != "" {
+		pg.prosef("%s does not run the best row: %s\n", l.Program, l.Why)
+	}
+	switch {
+	case l.Row == "":
+		pg.prosef("%s runs none of the rows that fit\n", l.Program)
+	case l.Flags == "":
+		pg.prosef("%s runs %s, %s, without flags\n", l.Program, l.Row, l.Strategy)
+	default:
+		pg.prosef("%s runs %s, %s, by\n", l.Program, l.Row, l.Strategy)
+		pg.printf("%s", commandLines(l.Flags))
+	}
+}
+
+// commandLines breaks flags into lines that a shell reads as one, a configuration in JSON at its
+// spaces. A flag is not parted from its value.
+func commandLines(flags string) string {
+	end := " \\\n"
+	if strings.HasPrefix(flags, "{") {
+		end = "\n"
+	}
+	text, width := "", 0
+	words := strings.Fields(flags)
+	for k := 0; k < len(words); k++ {
+		word := words[k]
+		if k+1 < len(words) && strings.HasPrefix(word, "--") && !strings.HasPrefix(words[k+1], "--") {
+			k++
+			word += " " + words[k]
+		}
+		switch {
+		case text == "":
+			text, width = "  "+word, 2+len(word)
+		case width+1+len(word)+len(" \\") > textWidth:
+			text, width = text+end+"  "+word, 2+len(word)
+		default:
+			text, width = text+" "+word, width+1+len(word)
+		}
+	}
+	return text + "\n"
 }
 
 // writeWays writes rows as a table, that named best with a star, and what was not done of

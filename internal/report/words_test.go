@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -58,5 +59,24 @@ func TestPartitioningFits(t *testing.T) {
 		if len(l) > 100 { // its table has 13 columns
 			t.Errorf("%d columns: %s", len(l), l)
 		}
+	}
+}
+
+// TestCommandLines: flags go over several lines of a terminal as one command, a configuration
+// stays what it is.
+func TestCommandLines(t *testing.T) {
+	flags := "--first-of-several-flags 1 --second-of-several-flags with-a-value-of-its-own --third --fourth-of-several-flags 4"
+	got := commandLines(flags)
+	if joined := strings.Join(strings.Fields(strings.ReplaceAll(got, " \\\n", " ")), " "); joined != flags {
+		t.Errorf("%q is read as %q", got, joined)
+	}
+	for _, line := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
+		if len(line) > textWidth || strings.HasSuffix(line, "--second-of-several-flags \\") {
+			t.Errorf("line %q", line)
+		}
+	}
+	config := `{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 2}}`
+	if got := commandLines(config); !json.Valid([]byte(got)) {
+		t.Errorf("%q is no JSON", got)
 	}
 }

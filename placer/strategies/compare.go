@@ -123,6 +123,9 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 // Machine returns the devices that ranks go on.
 func (x *Comparison) Machine() *hw.Machine { return x.judge.Machine }
 
+// Trains reports whether the step has more than a forward pass.
+func (x *Comparison) Trains() bool { return x.ahead == nil }
+
 // Rows simulates every way, telling of each as it is known. Where ctx ends it returns what
 // it has.
 func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {

@@ -1,0 +1,83 @@
+// Package launch says strategies in the flags of programs that run them.
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"placer/graph/strategy"
+)
+
+// Run is a strategy as it is run.
+type Run struct {
+	Strategy strategy.Strategy
+	Batch    int64 // samples of a step, on all devices together
+	Trains   bool  // the step has a backward pass
+}
+
+// micro returns the samples of a micro-batch.
+func (r Run) micro() int64 {
+	return r.Batch / int64(r.Strategy.Data*r.Strategy.MicroBatches)
+}
+
+// Program is a system that runs strategies.
+type Program struct {
+	Name string
+	// flags returns what makes the program run r, or why it cannot.
+	flags func(r Run) ([]string, error)
+}
+
+// Programs are those that are known, by name.
+var programs = []Program{
+	{"deepspeed", deepSpeed},
+	{"megatron-lm", megatronLM},
+	{"torchtitan", torchtitan},
+	{"vllm", vLLM},
+}
+
+// Names returns the names of programs, sorted.
+func Names() []string {
+	names := make([]string, len(programs))
+	for k, p := range programs {
+		names[k] = p.Name
+	}
+	return names
+}
+
+// Find returns a program by its name.
+func Find(name string) (Program, error) {
+	for _, p := range programs {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Program{}, fmt.Errorf("program %q is not known: %s", name, strings.Join(Names(), ", "))
+}
+
+// Flags returns the flags, or the configuration, by which the program runs r. The error says
+// what of r it does not have.
+func (p Program) Flags(r Run) (string, error) {
+	if r.Strategy.Schedule == strategy.Free && r.Strategy.Pipeline > 1 {
+		return "", errors.New("it has no placements of single ops")
+	}
+	flags, err := p.flags(r)
+	return strings.Join(flags, " "), err
+}
+
+// list collects flags.
+type list []string
+
+// size adds a flag with its number where that is more than 1.
+func (l *list) size(flag string, n int) {
+	if n > 1 {
+		*l = append(*l, flag, fmt.Sprint(n))
+	}
+}
+
+// set adds words if ok.
+func (l *list) set(ok bool, words ...string) {
+	if ok {
+		*l = append(*l, words...)
+	}
+}

@@ -1,0 +1,117 @@
+package launch
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"placer/graph/strategy"
+)
+
+func run(t *testing.T, text string, batch int64, trains bool) Run {
+	t.Helper()
+	s, err := strategy.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Run{s, batch, trains}
+}
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		program, strategy string
+		trains            bool
+		want              string // flags, or after "!" the error
+	}{
+		{"vllm", "one device", false, ""},
+		{"vllm", "ddp=2 ep 1f1b=2 tp=2 mb=4", false, "--tensor-parallel-size 2 --pipeline-parallel-size 2 --data-parallel-size 2 --enable-expert-parallel"},
+		{"vllm", "zero-3=8", false, "!sharded"},
+		{"vllm", "tp=8 sp", false, "!sequences"},
+		{"vllm", "tp=8", true, "!serves"},
+		{"vllm", "interleaved=4 chunks=2 mb=4", false, "!one piece"},
+		{"vllm", "mb=4", false, "!micro-batches"},
+		{"megatron-lm", "zero-1=2 interleaved=4 chunks=2 tp=2 vocab sp mb=4 recompute", true, "--tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2 --use-distributed-optimizer --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --micro-batch-size 8 --global-batch-size 64"},
+		{"megatron-lm", "zero-3=8", true, "--use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --no-gradient-accumulation-fusion --micro-batch-size 8 --global-batch-size 64"},
+		{"megatron-lm", "tp=8 vocab sp mb=4 recompute=selective", true, "--tensor-model-parallel-size 8 --sequence-parallel --recompute-granularity selective --micro-batch-size 16 --global-batch-size 64"},
+		{"megatron-lm", "gpipe=4 mb=8", true, "!1F1B"},
+		{"megatron-lm", "tp=8", false, "!trains"},
+		{"torchtitan", "zero-3=4 1f1b=2 mb=8 recompute", true, "--parallelism.data_parallel_replicate_degree 1 --parallelism.data_parallel_shard_degree 4 --parallelism.pipeline_parallel_degree 2 --parallelism.pipeline_parallel_schedule 1F1B --parallelism.pipeline_parallel_microbatch_size 2 --training.local_batch_size 16 --training.global_batch_size 64 --activation_checkpoint.mode full"},
+		{"torchtitan", "ddp=2 tp=4 mb=4", true, "--parallelism.data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 1 --parallelism.tensor_parallel_degree 4 --training.local_batch_size 8 --training.global_batch_size 64 --activation_checkpoint.mode none"},
+		{"torchtitan", "zero-1=8", true, "!gradients"},
+		{"torchtitan", "tp=8 recompute=selective", true, "!selectively"},
+		{"deepspeed", "zero-2=8 mb=2", true, `{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 2}}`},
+		{"deepspeed", "tp=8", true, "!model's code"},
+		{"deepspeed", "zero-1=8 recompute", true, "!computed again"},
+	} {
+		p, err := Find(c.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Flags(run(t, c.strategy, 64, c.trains))
+		if why, refused := strings.CutPrefix(c.want, "!"); refused {
+			if err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s, %s: %q, %v, want an error with %q", c.program, c.strategy, got, err, why)
+			}
+		} else if err != nil || got != c.want {
+			t.Errorf("%s, %s:\n%q, %v, want\n%q", c.program, c.strategy, got, err, c.want)
+		}
+	}
+	if _, err := Find("fairscale"); err == nil || !strings.Contains(err.Error(), "deepspeed, megatron-lm, torchtitan, vllm") {
+		t.Errorf("an unknown program: %v", err)
+	}
+}
+
+// TestFlagsDivideTheBatch: what a program is told of batches and ranks divides as the strategy does.
+func TestFlagsDivideTheBatch(t *testing.T) {
+	number := func(flags, name string, none int) int {
+		m := regexp.MustCompile(regexp.QuoteMeta(name) + ` (\d+)`).FindStringSubmatch(flags)
+		if m == nil {
+			return none
+		}
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	for _, text := range []string{"one device", "ddp=8 mb=2", "zero-3=8", "zero-3=2 1f1b=2 tp=2 mb=4", "ddp=2 interleaved=4 chunks=2 mb=8", "tp=8 mb=4", "zero-2=4 mb=4"} {
+		r := run(t, text, 128, true)
+		s := r.Strategy
+		if p, _ := Find("torchtitan"); true {
+			flags, err := p.Flags(r)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			data := number(flags, "replicate_degree", 1) * number(flags, "shard_degree", 1)
+			if got := data * number(flags, "tensor_parallel_degree", 1) * number(flags, "pipeline_parallel_degree", 1); got != s.Ranks() {
+				t.Errorf("%s: %d ranks of torchtitan, want %d", text, got, s.Ranks())
+			}
+			local := number(flags, "local_batch_size", 0)
+			micro := number(flags, "microbatch_size", local)
+			if local%micro != 0 || data*micro*s.MicroBatches != 128 {
+				t.Errorf("%s: torchtitan's micro-batches of %d in local batches of %d", text, micro, local)
+			}
+		}
+		p, _ := Find("megatron-lm")
+		flags, err := p.Flags(r)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		model := number(flags, "--tensor-model-parallel-size", 1) * number(flags, "--pipeline-model-parallel-size", 1)
+		if data := s.Ranks() / model; data*number(flags, "--micro-batch-size", 0)*s.MicroBatches != number(flags, "--global-batch-size", 0) {
+			t.Errorf("%s: Megatron-LM by %s", text, flags)
+		}
+		p, _ = Find("deepspeed")
+		flags, err = p.Flags(r)
+		if err != nil {
+			continue
+		}
+		var config struct {
+			All   int `json:"train_batch_size"`
+			Micro int `json:"train_micro_batch_size_per_gpu"`
+			Steps int `json:"gradient_accumulation_steps"`
+		}
+		if err := json.Unmarshal([]byte(flags), &config); err != nil || config.Micro*config.Steps*s.Ranks() != config.All {
+			t.Errorf("%s: DeepSpeed by %s (%v)", text, flags, err)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package launch
+
+import (
+	"errors"
+
+	"placer/graph/strategy"
+)
+
+// vLLM returns the flags of vllm serve (vllm-project/vllm, vllm/engine/arg_utils.py). It chooses
+// its own batches: those of a pipeline are what stages have under way.
+func vLLM(r Run) ([]string, error) {
+	s := r.Strategy
+	switch {
+	case r.Trains:
+		return nil, errors.New("it serves, and the step trains")
+	case s.Sharding != strategy.Replicated && s.Data > 1:
+		return nil, errors.New("it has no sharded parameters")
+	case s.Pipeline > 1 && s.Chunks > 1:
+		return nil, errors.New("its stages are one piece each")
+	case s.Pipeline == 1 && s.MicroBatches > 1:
+		return nil, errors.New("it has no micro-batches but those of a pipeline")
+	case s.Sequence || s.Vocabulary:
+		return nil, errors.New("sequences are split by its compiler's settings alone")
+	}
+	var l list
+	l.size("--tensor-parallel-size", s.Tensor)
+	l.size("--pipeline-parallel-size", s.Pipeline)
+	l.size("--data-parallel-size", s.Data)
+	l.set(s.Experts, "--enable-expert-parallel")
+	return l, nil
+}

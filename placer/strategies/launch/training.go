@@ -1,0 +1,94 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+
+	"placer/graph/strategy"
+)
+
+var errServes = errors.New("it trains, and the step is a forward pass alone")
+
+// megatronLM returns flags of Megatron-LM's pretrain scripts (NVIDIA/Megatron-LM,
+// megatron/training/arguments.py). It splits vocabularies wherever it splits products, and gives
+// stages equal numbers of layers unless told otherwise.
+func megatronLM(r Run) ([]string, error) {
+	s := r.Strategy
+	switch {
+	case !r.Trains:
+		return nil, errServes
+	case s.Pipeline > 1 && s.Schedule == strategy.GPipe:
+		return nil, errors.New("its pipelines are 1F1B and interleaved")
+	}
+	var l list
+	l.size("--tensor-model-parallel-size", s.Tensor)
+	l.set(s.Sequence, "--sequence-parallel")
+	l.size("--pipeline-model-parallel-size", s.Pipeline)
+	l.size("--num-virtual-stages-per-pipeline-rank", s.Chunks)
+	if s.Data > 1 && s.Sharding != strategy.Replicated {
+		l.set(true, "--use-distributed-optimizer")
+		l.set(s.Sharding == strategy.ShardGradients, "--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads", "--no-gradient-accumulation-fusion")
+		l.set(s.Sharding == strategy.ShardAll, "--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads_params", "--no-gradient-accumulation-fusion")
+	}
+	l.set(s.Recompute == strategy.RecomputeLayers, "--recompute-granularity", "full", "--recompute-method", "uniform", "--recompute-num-layers", "1")
+	l.set(s.Recompute == strategy.RecomputeSelective, "--recompute-granularity", "selective")
+	l.set(true, "--micro-batch-size", fmt.Sprint(r.micro()), "--global-batch-size", fmt.Sprint(r.Batch))
+	return l, nil
+}
+
+// torchtitan returns flags of torchtitan's train.py (pytorch/torchtitan,
+// torchtitan/config/job_config.py of 0.2). Where it splits products it splits sequences and the
+// loss too.
+func torchtitan(r Run) ([]string, error) {
+	s := r.Strategy
+	switch {
+	case !r.Trains:
+		return nil, errServes
+	case s.Data > 1 && s.Sharding == strategy.ShardOptimizer:
+		return nil, errors.New("it shards gradients where it shards the optimizer's state")
+	case s.Recompute == strategy.RecomputeSelective:
+		return nil, errors.New("what it computes again selectively are other ops than attention's")
+	case s.Pipeline == 1 && s.Chunks > 1:
+		return nil, errors.New("it has no chunks without a pipeline")
+	}
+	var l list
+	replicas, shards := s.Data, 1
+	if s.Sharding != strategy.Replicated {
+		replicas, shards = 1, s.Data
+	}
+	l.set(true, "--parallelism.data_parallel_replicate_degree", fmt.Sprint(replicas), "--parallelism.data_parallel_shard_degree", fmt.Sprint(shards))
+	l.set(s.Data > 1 && s.Sharding == strategy.ShardGradients, "--parallelism.fsdp_reshard_after_forward", "never")
+	l.size("--parallelism.tensor_parallel_degree", s.Tensor)
+	local := r.micro()
+	if s.Pipeline > 1 {
+		l.size("--parallelism.pipeline_parallel_degree", s.Pipeline)
+		schedule := map[strategy.Schedule]string{strategy.GPipe: "GPipe", strategy.OneFOneB: "1F1B", strategy.Interleaved: "Interleaved1F1B"}[s.Schedule]
+		l.set(true, "--parallelism.pipeline_parallel_schedule", schedule, "--parallelism.pipeline_parallel_microbatch_size", fmt.Sprint(local))
+		local *= int64(s.MicroBatches)
+	}
+	mode := "none"
+	if s.Recompute == strategy.RecomputeLayers {
+		mode = "full"
+	}
+	l.set(true, "--training.local_batch_size", fmt.Sprint(local), "--training.global_batch_size", fmt.Sprint(r.Batch), "--activation_checkpoint.mode", mode)
+	return l, nil
+}
+
+// deepSpeed returns the part of DeepSpeed's configuration that divides a step (deepspeed.ai,
+// configuration JSON). Which activations are computed again is the model's code there.
+func deepSpeed(r Run) ([]string, error) {
+	s := r.Strategy
+	switch {
+	case !r.Trains:
+		return nil, errServes
+	case s.Pipeline > 1 || s.Tensor > 1:
+		return nil, errors.New("pipelines and split products are in the model's code there")
+	case s.Recompute != strategy.RecomputeNothing:
+		return nil, errors.New("what is computed again is in the model's code there")
+	}
+	stage := 0
+	if s.Data > 1 {
+		stage = int(s.Sharding)
+	}
+	return []string{fmt.Sprintf(`{"train_batch_size": %d, "train_micro_batch_size_per_gpu": %d, "gradient_accumulation_steps": %d, "zero_optimization": {"stage": %d}}`, r.Batch, r.micro(), s.MicroBatches, stage)}, nil
+}
