@@ -107,7 +107,7 @@ func (b *block) outside() (graph.TensorID, bool) {
 	g, m := b.s.m.Micro, b.s.m
 	for _, v := range b.ops {
 		for _, t := range g.Inputs(v) {
-			if p := g.Tensor(t).Producer; !b.inside[t] && !m.once[p] && !m.state[p] && !b.s.sampleless[p] && !b.s.whole(v, t) {
+			if p := g.Tensor(t).Producer; !b.inside[t] && !m.once[p] && !b.s.kept(p) && !b.s.sampleless[p] && !b.s.whole(v, t) {
 				return t, true
 			}
 		}
@@ -139,7 +139,7 @@ func (b *block) openers(t graph.TensorID) (found []graph.OpID) {
 			return nil
 		}
 		for _, x := range g.Inputs(i) {
-			if p := g.Tensor(x).Producer; !s.m.once[p] && !s.m.state[p] && !s.sampleless[p] && !s.whole(i, x) {
+			if p := g.Tensor(x).Producer; !s.m.once[p] && !s.kept(p) && !s.sampleless[p] && !s.whole(i, x) {
 				queue = append(queue, p)
 			}
 		}
@@ -163,6 +163,9 @@ func (b *block) close(closed []bool) {
 	}
 	for _, i := range b.ops {
 		if n := s.heads(i); n > 0 {
+			heads = gcd(heads, n)
+		}
+		if n := s.repeated(i); n > 0 {
 			heads = gcd(heads, n)
 		}
 	}
@@ -192,7 +195,7 @@ func (b *block) states(heads int64) {
 	for _, v := range b.ops {
 		for _, t := range g.Inputs(v) {
 			p, shape := g.Tensor(t).Producer, g.Tensor(t).Shape
-			if s.m.state[p] && heads > 0 && len(shape) > 2 && shape[1] >= heads && shape[1]%heads == 0 {
+			if s.kept(p) && heads > 0 && len(shape) > 2 && shape[1] >= heads && shape[1]%heads == 0 {
 				s.Shared[p], s.Cut[t] = true, true
 			}
 		}
@@ -236,6 +239,13 @@ func (s *Split) moments(i graph.OpID) units.Bytes {
 
 // normalises reports whether ops of a kind normalise over the last dimension.
 func normalises(k graph.Kind) bool { return k == "RMSNorm" || k == "LayerNormalization" }
+
+// kept reports whether op i has something of the samples by heads, [B,heads,...]: it holds it, or
+// a step of inference is handed it, as decoders in ONNX are their keys and values.
+func (s *Split) kept(i graph.OpID) bool {
+	g := s.m.Micro
+	return s.m.state[i] || !s.trains && g.Op(i).Kind.Class() == graph.ClassInput && len(g.Tensor(first(g, i)).Shape) == 4
+}
 
 // writes reports whether op i adds to what the samples hold.
 func (s *Split) writes(i graph.OpID) bool {
@@ -301,6 +311,35 @@ func (s *Split) headwise(i graph.OpID) bool {
 	}
 	shape := g.Tensor(in[0]).Shape
 	return len(shape) > 3 && shape[1] == o.GEMM.Batch
+}
+
+// repeated returns the heads, [B,heads,...], that op i repeats for groups of queries, as in
+// products of as many heads of keys as of queries; 0 where it repeats nothing.
+func (s *Split) repeated(i graph.OpID) (heads int64) {
+	g := s.m.Micro
+	y := g.Tensor(first(g, i)).Shape
+	var x graph.Shape
+	for _, t := range g.Inputs(i) {
+		if p := g.Tensor(t).Producer; s.m.once[p] || s.sampleless[p] {
+			continue
+		}
+		if x != nil {
+			return 0
+		}
+		x = g.Tensor(t).Shape
+	}
+	if len(x) < 4 || len(y) < 4 || x[1] < 1 {
+		return 0
+	}
+	n, err := x.Elements()
+	m, err2 := y.Elements()
+	if err != nil || err2 != nil || n < 1 || m <= n || m%n != 0 {
+		return 0
+	}
+	if y[1] == x[1]*(m/n) || len(y) == 5 && y[1] == x[1] { // [B,heads,S,D] to [B,heads,group,S,D], or merged
+		return x[1]
+	}
+	return 0
 }
 
 // heads returns how many parts the batched product of op i can be shared out in, 0 where it

@@ -17,17 +17,18 @@ func (b *block) copies() {
 		return
 	}
 	copied := map[graph.OpID]bool{}
-	reader := map[graph.OpID]bool{} // batched products
+	reader := map[graph.OpID]bool{} // batched products, and what repeats heads for them
 	for _, v := range b.ops {
 		if s.heads(v) == 0 {
 			continue
 		}
 		reader[v] = true
 		s.Queries = gcd(s.Queries, s.queries(v))
-		for _, t := range g.Inputs(v)[1:] {
+		for _, t := range s.factors(v)[1:] {
 			b.madeOf(t, copied)
 		}
 	}
+	b.beforeRepeats(copied, reader)
 	for _, v := range b.ops {
 		if s.writes(v) && slices.ContainsFunc(g.Inputs(v), func(t graph.TensorID) bool { return copied[g.Tensor(t).Producer] }) {
 			copied[v] = true
@@ -37,7 +38,7 @@ func (b *block) copies() {
 		t, end := g.Outputs(i)
 		for ; t < end; t++ {
 			for _, v := range g.Consumers(t) {
-				if !copied[v] && !(reader[v] && g.Inputs(v)[0] != t) {
+				if !copied[v] && !(reader[v] && s.factors(v)[0] != t) && s.repeated(v) == 0 {
 					s.fused = true
 				}
 			}
@@ -48,11 +49,34 @@ func (b *block) copies() {
 	}
 }
 
+// beforeRepeats leaves of copied what is before heads are repeated for their queries: behind
+// that there are as many as queries have. What repeats them is a reader.
+func (b *block) beforeRepeats(copied, reader map[graph.OpID]bool) {
+	s, g := b.s, b.s.m.Micro
+	before := map[graph.OpID]bool{}
+	for _, v := range b.ops {
+		if copied[v] && s.repeated(v) > 0 {
+			for _, t := range g.Inputs(v) {
+				b.madeOf(t, before)
+			}
+			reader[v] = true
+		}
+	}
+	if len(before) == 0 {
+		return
+	}
+	for v := range copied {
+		if !before[v] {
+			delete(copied, v)
+		}
+	}
+}
+
 // madeOf adds the ops of the block that make t, and what the samples hold of it.
 func (b *block) madeOf(t graph.TensorID, made map[graph.OpID]bool) {
 	s, g := b.s, b.s.m.Micro
 	i := g.Tensor(t).Producer
-	if made[i] || !b.inside[t] && !s.m.state[i] {
+	if made[i] || !b.inside[t] && !s.kept(i) {
 		return
 	}
 	made[i] = true

@@ -193,3 +193,106 @@ func TestCopiedHeads(t *testing.T) {
 		}
 	}
 }
+
+// repeating is attention of eight heads of queries over two of keys and values that are repeated
+// for them, as Hugging Face's repeat_kv does, behind past other tokens, whose keys and values the
+// step is handed.
+func repeating(t *testing.T, past int64) *graph.Graph {
+	t.Helper()
+	const batch, seq, heads, shared, d = 2, 16, 8, 2, 32
+	b := graph.NewBuilder("repeating")
+	of := func(dims ...int64) graph.Tensor {
+		n := int64(1)
+		for _, k := range dims {
+			n *= k
+		}
+		return graph.Tensor{DType: graph.F16, Shape: dims, Bytes: units.Bytes(2 * n)}
+	}
+	op := func(name string, kind graph.Kind, m graph.GEMM, out graph.Tensor, in ...graph.TensorID) graph.TensorID {
+		return b.Output(b.Op(graph.Op{Name: name, Kind: kind, GEMM: m, FLOPs: m.FLOPs(), DType: graph.F16, Forward: graph.None}, in, out), 0)
+	}
+	linear := func(name string, x graph.TensorID, k, n int64) graph.TensorID {
+		w := of(k, n)
+		w.Resident = true
+		v := b.Output(b.Op(graph.Op{Name: name + "/w", Kind: "VariableV2", Params: k * n, Resident: w.Bytes, DType: graph.F16, Forward: graph.None}, nil, w), 0)
+		return op(name, "MatMul", graph.GEMM{Batch: 1, M: batch * seq, N: n, K: k}, of(batch*seq, n), x, v)
+	}
+	x := op("x", "Placeholder", graph.GEMM{}, of(batch*seq, heads*d))
+	split := func(name string, y graph.TensorID, n int64) graph.TensorID {
+		y = op(name+"/view", "Reshape", graph.GEMM{}, of(batch, seq, n, d), y)
+		return op(name+"/transpose", "Transpose", graph.GEMM{}, of(batch, n, seq, d), y)
+	}
+	all := seq + past
+	repeat := func(name string, y graph.TensorID) graph.TensorID {
+		if past > 0 {
+			y = op(name+"/concat", "ConcatV2", graph.GEMM{}, of(batch, shared, all, d), op(name+"/past", "Placeholder", graph.GEMM{}, of(batch, shared, past, d)), y)
+		}
+		y = op(name+"/expand", "Expand", graph.GEMM{}, of(batch, shared, heads/shared, all, d), y)
+		return op(name+"/merge", "Reshape", graph.GEMM{}, of(batch, heads, all, d), y)
+	}
+	q := split("q", linear("q_proj", x, heads*d, heads*d), heads)
+	k := repeat("k", split("k", linear("k_proj", x, heads*d, shared*d), shared))
+	v := repeat("v", split("v", linear("v_proj", x, heads*d, shared*d), shared))
+	p := op("scores", "BatchMatMul", graph.GEMM{Batch: batch * heads, M: seq, N: all, K: d}, of(batch, heads, seq, all), q, k)
+	p = op("softmax", "Softmax", graph.GEMM{}, of(batch, heads, seq, all), p)
+	y := op("values", "BatchMatMul", graph.GEMM{Batch: batch * heads, M: seq, N: d, K: all}, of(batch, heads, seq, d), p, v)
+	y = op("y/transpose", "Transpose", graph.GEMM{}, of(batch, seq, heads, d), y)
+	y = op("y/view", "Reshape", graph.GEMM{}, of(batch*seq, heads*d), y)
+	linear("o_proj", y, heads*d, heads*d)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestRepeatedHeads: of keys and values that are repeated for their queries ranks share out the
+// heads before that, or have copies, and behind it as many as queries have.
+func TestRepeatedHeads(t *testing.T) {
+	for _, past := range []int64{0, 48} {
+		sharesRepeated(t, repeating(t, past))
+	}
+}
+
+func sharesRepeated(t *testing.T, g *graph.Graph) {
+	t.Helper()
+	m, err := strategy.NewModel(g, g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alike := make([]float64, g.NumOps()) // blocks are not cut
+	for i := range alike {
+		alike[i] = 1
+	}
+	blocks := strategy.NewBlocks(m, alike)
+	for _, ranks := range []int{2, 4, 8} {
+		step, err := strategy.Derive(m, blocks, strategy.Strategy{Mesh: strategy.Mesh{Data: 1, Pipeline: 1, Tensor: ranks}, MicroBatches: 1, Chunks: 1, Bucket: 1}, strategy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flops, bytes := map[string]units.FLOPs{}, map[string]units.Bytes{}
+		for i := range graph.OpID(step.Graph.NumOps()) {
+			if from := step.From[i]; from != graph.None {
+				name := g.Op(from).Name
+				flops[name] += step.Graph.Op(i).FLOPs
+				out, _ := step.Graph.Outputs(i)
+				bytes[name] += step.Graph.Tensor(out).Bytes
+			}
+		}
+		copies := units.FLOPs(max(1, ranks/2))
+		for i := range graph.OpID(g.NumOps()) {
+			o := g.Op(i)
+			want := o.FLOPs
+			if o.Name == "k_proj" || o.Name == "v_proj" {
+				want *= copies
+			}
+			if flops[o.Name] != want {
+				t.Errorf("%d ranks: %s does %v, want %v", ranks, o.Name, flops[o.Name], want)
+			}
+			out, _ := g.Outputs(i)
+			if size := g.Tensor(out).Bytes; o.Name == "k/merge" && bytes[o.Name] != size || (o.Name == "k/transpose" || o.Name == "k/past") && bytes[o.Name] != units.Bytes(copies)*size {
+				t.Errorf("%d ranks: %s has %v on all, %v in the model", ranks, o.Name, bytes[o.Name], size)
+			}
+		}
+	}
+}
