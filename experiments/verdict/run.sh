@@ -40,10 +40,9 @@ one() {
   mv "$out/$name.json.new" "$out/$name.json"
   echo "$name: $(echo "$(date +%s.%N) - $begin" | bc) s, exit $rc" >&2
 }
-# Recorded with attention as products and a softmax.
-ask llama --workload llama:attention=products
-ask llama70b --workload llama:layers=80,hidden=8192,heads=64,kv_heads=8,ffn=28672,attention=products
-ask moe --workload moe:attention=products
-ask vitl --workload vit:layers=24,hidden=1024,heads=16,ffn=4096,attention=products
+ask llama --workload llama
+ask llama70b --workload llama:layers=80,hidden=8192,heads=64,kv_heads=8,ffn=28672
+ask moe --workload moe
+ask vitl --workload vit:layers=24,hidden=1024,heads=16,ffn=4096
 if [ -n "${RESNET:-}" ]; then ask resnet50 --graph "$RESNET" --train momentum --batch 1; fi
 ask gnmt8 --workload gnmt8
