@@ -1,0 +1,94 @@
+package strategies
+
+import "placer/graph/strategy"
+
+// next returns the number of micro-batches behind m that a share is divided into: the next power
+// of two, and behind those the share itself.
+func next(m, share int64) int64 {
+	if m < share && 2*m > share {
+		return share
+	}
+	return 2 * m
+}
+
+// divided returns s with every number of micro-batches that is worth a try.
+func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
+	share := x.c.Batch / int64(s.Data)
+	if x.c.Batch%int64(s.Data) != 0 {
+		share = 0
+	}
+	for m := int64(1); m <= share; m = next(m, share) {
+		if share%m != 0 || x.c.MicroBatches > 0 && int64(x.c.MicroBatches) != m {
+			continue
+		}
+		if s.Pipeline > 1 && m < int64(s.Pipeline) && share%(2*m) == 0 && x.c.MicroBatches == 0 {
+			continue // a pipeline is filled where it can be
+		}
+		s.MicroBatches = int(m)
+		if s.Validate() == nil {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 && share > 0 && x.c.MicroBatches > 0 && share%int64(x.c.MicroBatches) == 0 {
+		s.MicroBatches = x.c.MicroBatches
+		if s.Validate() == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// experts reports whether replicas can share experts out.
+func (x *Comparison) experts() bool {
+	if x.ahead == nil {
+		return false
+	}
+	m, _, _, err := x.models.of(x.judge, variant{x.c.Batch, strategy.RecomputeNothing})
+	return err == nil && strategy.FindMixtures(m).Experts > 0
+}
+
+// hybrids are the meshes that divide more than one axis.
+func (x *Comparison) hybrids() (all []strategy.Strategy) {
+	n := x.judge.Machine.NumDevices()
+	experts := x.experts()
+	for d := 1; d <= n; d++ {
+		for p := 1; d*p <= n; p++ {
+			t := n / (d * p)
+			if d*p*t != n || severalAxes(d, p, t) < 2 {
+				continue
+			}
+			for _, sharding := range []strategy.Sharding{strategy.Replicated, strategy.ShardOptimizer} {
+				if sharding != strategy.Replicated && (d == 1 || x.ahead != nil) {
+					continue
+				}
+				s := strategy.Strategy{Mesh: strategy.Mesh{Data: d, Pipeline: p, Tensor: t}, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket}
+				all = append(all, x.divided(s)...)
+				if experts && d > 1 {
+					s.Experts = true
+					all = append(all, x.divided(s)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// isPrime reports whether n devices, 1 too, form no mesh of two axes.
+func isPrime(n int) bool {
+	for d := 2; d*d <= n; d++ {
+		if n%d == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// severalAxes counts the axes that are divided.
+func severalAxes(sizes ...int) (n int) {
+	for _, s := range sizes {
+		if s > 1 {
+			n++
+		}
+	}
+	return n
+}
