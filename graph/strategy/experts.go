@@ -142,7 +142,7 @@ func (e *emitter) shareExperts() error {
 		return fmt.Errorf("graph %s: it has no experts that replicas could share out", name)
 	case x.Experts%d != 0:
 		return fmt.Errorf("graph %s: %d replicas cannot share %d experts out evenly", name, d, x.Experts)
-	case e.m.Trains():
+	case Trains(e.g):
 		return fmt.Errorf("graph %s: experts are shared out among replicas in inference alone", name)
 	case e.m.Joint == nil || e.m.Joint.NumOps() != e.g.NumOps():
 		return fmt.Errorf("graph %s: its ops depend on the batch, or the step of all replicas' micro-batches is missing", name)

@@ -42,10 +42,10 @@ func NewModel(micro, whole *graph.Graph, state []bool) (*Model, error) {
 	return m, nil
 }
 
-// Trains reports whether the step has more than a forward pass.
-func (m *Model) Trains() bool {
-	for i := range graph.OpID(m.Micro.NumOps()) {
-		if m.Micro.Op(i).Phase != graph.Forward {
+// Trains reports whether the step of g has more than a forward pass.
+func Trains(g *graph.Graph) bool {
+	for i := range graph.OpID(g.NumOps()) {
+		if g.Op(i).Phase != graph.Forward {
 			return true
 		}
 	}

@@ -77,7 +77,7 @@ func FindSplit(m *Model, how Strategy) *Split {
 	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
 		sampleless: sampleless(m),
 		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
-	s.trains = m.Trains()
+	s.trains = Trains(m.Micro)
 	closed := make([]bool, g.NumOps()) // products that end or begin a block
 	openers := map[graph.TensorID][]graph.OpID{}
 	var order []graph.TensorID

@@ -114,7 +114,7 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 	}
 	j.Eager, j.OneShot = c.Eager, c.OneShot
 	x := &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps}
-	if s.Graph != nil && inference(s.Graph) {
+	if s.Graph != nil && !strategy.Trains(s.Graph) {
 		x.ahead = newModels(f, 2*c.Batch)
 	}
 	return x, nil

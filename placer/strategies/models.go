@@ -117,7 +117,7 @@ func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][
 
 // states finds what ops of the whole step hold of the samples.
 func (x *models) states(whole *graph.Graph) ([]bool, error) {
-	if !inference(whole) {
+	if strategy.Trains(whole) {
 		return nil, nil
 	}
 	twice, err := x.graph(variant{2 * x.batch, strategy.RecomputeNothing})
@@ -125,16 +125,6 @@ func (x *models) states(whole *graph.Graph) ([]bool, error) {
 		return nil, err
 	}
 	return strategy.States(whole, twice), nil
-}
-
-// inference reports whether a step is a forward pass alone.
-func inference(g *graph.Graph) bool {
-	for i := range graph.OpID(g.NumOps()) {
-		if g.Op(i).Phase != graph.Forward {
-			return false
-		}
-	}
-	return true
 }
 
 // mostWhole is the size of a step up to which stages that are replicated or split are

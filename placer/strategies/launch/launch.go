@@ -28,7 +28,7 @@ type Program struct {
 	flags func(r Run) ([]string, error)
 }
 
-// Programs are those that are known, by name.
+// programs are those that are known, by name.
 var programs = []Program{
 	{"deepspeed", deepSpeed},
 	{"megatron-lm", megatronLM},
