@@ -193,7 +193,7 @@ format-vet: ## gofmt and go vet, of the light program and the long tests too: wh
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags long ./...
-	$(GO) vet -tags light ./internal/cli ./cmd/...
+	$(GO) vet -tags light ./internal/cli ./cmd/... ./nn/...
 
 lint: format-vet $(GOLANGCI) ## gofmt, go vet and golangci-lint (.golangci.yml); the first call compiles it into bin
 	$(GOLANGCI) run ./...
@@ -374,10 +374,16 @@ release: ## build for Linux, macOS and Windows into bin/release, twice, with che
 	.ci/release
 
 .PHONY: light vulncheck
-light: ## the program without hub, workers and GPU parts, into bin/placer-light, and its size
+LIGHT_BYTES = 20000000
+light: build ## the program without hub, workers, GPU parts and gorgonia, into bin/placer-light: its size, its networks' tests, and plan and policies equal to bin/placer's
 	CGO_ENABLED=0 $(GO) build -tags light -trimpath -ldflags '-s -w' -o bin/placer-light ./cmd/placer
-	@echo "bin/placer-light: $$(($$(stat -c %s bin/placer-light) / 1000000)) MB"
-	@bin/placer-light search -q --workload rnnlm:layers=1,unroll=2 --gpus 2 --evaluations 20 --out "$$(mktemp -d)/run" >/dev/null
+	$(GO) test -tags light ./nn/... ./graphsage ./transformerxl ./ppo
+	@n=$$(stat -c %s bin/placer-light); echo "bin/placer-light: $$n bytes, at most $(LIGHT_BYTES) wanted"; test $$n -le $(LIGHT_BYTES)
+	@dir=$$(mktemp -d); for p in placer placer-light; do \
+		bin/$$p search -q --workload rnnlm:layers=2,unroll=4 --gpus 4 --tasks place --evaluations 1500 --methods GO-one,fine-tuned-ppo --out $$dir/$$p/search >/dev/null || exit 1; \
+		bin/$$p pretrain -q --workloads rnnlm --encoder 8 --imitation 2 --steps 2 --task-steps 2 --pool 2 --judged 1 --teacher 50 --out $$dir/$$p/pretrain >/dev/null || exit 1; \
+	done; \
+	for f in search/plan.json search/policy.safetensors pretrain/policy.safetensors; do cmp $$dir/placer/$$f $$dir/placer-light/$$f || exit 1; done; rm -r $$dir
 
 vulncheck: ## known vulnerabilities in what the program calls; skips with a line where the database cannot be reached
 	.ci/vulncheck

@@ -63,4 +63,5 @@ require (
 	gorgonia.org/dawson v1.2.0 // indirect
 	gorgonia.org/vecf32 v0.9.0 // indirect
 	gorgonia.org/vecf64 v0.9.0 // indirect
+	maragu.dev/gomponents v1.2.0 // indirect
 )

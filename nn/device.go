@@ -130,14 +130,6 @@ func (reshape) Describe() any { return ReshapeOp{} }
 // Describe is as described says.
 func (k *meanRows) Describe() any { return MeanRowsOp{k.bounds, k.stop} }
 
-// recorded is an operation of a graph that a device may run.
-type recorded struct {
-	name   string
-	kernel Kernel
-	in     []*Node
-	out    *Node
-}
-
 // program lists the graph's operations.
 func (g *Graph) program(train bool) (*Program, error) {
 	p := &Program{Train: train, Context: g.context}
@@ -146,18 +138,15 @@ func (g *Graph) program(train bool) (*Program, error) {
 		if i, ok := index[x]; ok {
 			return i
 		}
-		s := x.Shape()
-		v := ProgramValue{N: 1, D: s[0]}
-		if len(s) == 2 {
-			v.N, v.D = s[0], s[1]
-		}
-		v.Input = g.inputs[x]
+		n, d := x.size()
 		index[x] = len(p.Values)
-		p.Values = append(p.Values, v)
+		p.Values = append(p.Values, ProgramValue{N: n, D: d, Param: x.param, Input: x.input})
 		return index[x]
 	}
-	for _, q := range g.params {
-		p.Values[of(g.nodes[q])].Param = q
+	for _, x := range g.all { // parameters first
+		if x.param != nil {
+			of(x)
+		}
 	}
 	for _, o := range g.ops {
 		d, ok := o.kernel.(described)

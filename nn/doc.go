@@ -1,10 +1,11 @@
 // Package nn owns the learning engine: parameters, a differentiable graph of
 // fused operations, the optimiser and checkpoints.
 //
-// A Graph is one gorgonia expression graph over all N rows of a batch. Each of
-// its operations is a Kernel of ours that handles whole matrices, forward and
-// backward, on the row kernels of nn/vec and the matrix product of nn/blas;
-// gorgonia orders them and derives the backward pass. A Graph is built for fixed
+// A Graph records operations over all N rows of a batch. Each is a Kernel of ours
+// that handles whole matrices, forward and backward, on the row kernels of nn/vec
+// and the matrix product of nn/blas. A gorgonia expression graph orders them and
+// derives the backward pass (expression), or a tape in the light program (tape), or
+// a Device has them all, as a Program. A Graph is built for fixed
 // shapes; the data it reads (adjacency, actions, masks) hangs on pointers, so one
 // graph serves many runs. Graphs of different shapes share the same Params.
 //

@@ -1,3 +1,5 @@
+//go:build !light
+
 package nn
 
 import (
@@ -50,31 +52,30 @@ func (b *opBase) Type() hm.Type {
 	return hm.NewFnType(append(ts, of(b.rank))...)
 }
 
-// buffer is a matrix with the tensor that shows it to gorgonia. Its memory is
-// part of a slot; gorgonia drops values after each run, the slots stay.
-type buffer struct {
+// result is a buffer with the tensor that shows it to gorgonia, which drops values
+// after each run; the slots stay.
+type result struct {
+	buffer
 	shape tensor.Shape
-	slot  *slot
 	m     Mat
 	dense *tensor.Dense
 }
 
-// size returns the number of elements.
-func (b *buffer) size() int { return b.shape.TotalSize() }
-
-func (b *buffer) get() (Mat, *tensor.Dense) {
-	if b.dense == nil {
-		n, d := 1, b.shape[0]
-		if len(b.shape) == 2 {
-			n, d = b.shape[0], b.shape[1]
-		}
-		if b.slot.memory == nil {
-			b.slot.memory = make([]float32, b.slot.size)
-		}
-		b.m = Mat{n, d, b.slot.memory[: n*d : n*d]}
-		b.dense = tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.m.V))
+// resultOf returns the result of a node's shape.
+func resultOf(x *gorgonia.Node) result {
+	s := x.Shape().Clone()
+	if len(s) == 1 {
+		return result{buffer: buffer{n: 1, d: s[0]}, shape: s}
 	}
-	return b.m, b.dense
+	return result{buffer: buffer{n: s[0], d: s[1]}, shape: s}
+}
+
+func (r *result) get() (Mat, *tensor.Dense) {
+	if r.dense == nil {
+		r.m = r.buffer.get()
+		r.dense = tensor.New(tensor.WithShape(r.shape...), tensor.WithBacking(r.m.V))
+	}
+	return r.m, r.dense
 }
 
 // matOf views a gorgonia value as a matrix.
@@ -100,32 +101,33 @@ func matOf(v gorgonia.Value) Mat {
 // fused is the forward operation of a kernel.
 type fused struct {
 	opBase
-	graph  *Graph
-	kernel Kernel
-	wanted []bool // which inputs get a gradient
-	out    buffer
-	in     []Mat
+	expression *expression
+	kernel     Kernel
+	shape      tensor.Shape // of the result
+	wanted     []bool       // which inputs get a gradient
+	out        result       // unless it is a scalar
+	in         []Mat
 
 	position int // in the order of execution
 }
 
 func (o *fused) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
-	return o.out.shape.Clone(), nil
+	return o.shape.Clone(), nil
 }
 
 func (o *fused) Do(vs ...gorgonia.Value) (gorgonia.Value, error) {
-	o.graph.begin(o.position, o.name)
+	o.expression.begin(o.position, o.name)
 	o.in = o.in[:0]
 	for _, v := range vs {
 		o.in = append(o.in, matOf(v))
 	}
 	if o.rank == 0 {
 		m := NewMat(1, 1)
-		o.kernel.Forward(o.graph.context, o.in, m)
+		o.kernel.Forward(o.expression.context, o.in, m)
 		return gorgonia.NewF32(m.V[0]), nil
 	}
 	m, dense := o.out.get()
-	o.kernel.Forward(o.graph.context, o.in, m)
+	o.kernel.Forward(o.expression.context, o.in, m)
 	return dense, nil
 }
 
@@ -134,11 +136,11 @@ func (o *fused) DiffWRT(int) []bool { return append([]bool(nil), o.wanted...) }
 // SymDiff adds one node that computes every gradient, and one node per further
 // gradient to pick it.
 func (o *fused) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	b := &backward{opBase: opBase{o.name + "'", o.graph.nextID(), append(append([]int(nil), o.ranks...), o.rank, o.rank), 0}, forward: o, din: make([]buffer, len(in))}
+	b := &backward{opBase: opBase{o.name + "'", o.expression.nextID(), append(append([]int(nil), o.ranks...), o.rank, o.rank), 0}, forward: o, din: make([]result, len(in))}
 	b.first = -1
 	for i, w := range o.wanted {
 		if w {
-			b.din[i].shape = in[i].Shape().Clone()
+			b.din[i] = resultOf(in[i])
 			if b.first < 0 {
 				b.first = i
 			}
@@ -156,7 +158,7 @@ func (o *fused) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.N
 		case i == b.first:
 			res[i] = node
 		default:
-			p := &pick{opBase: opBase{fmt.Sprintf("%s'%d", o.name, i), o.graph.nextID(), []int{b.rank}, o.ranks[i]}, of: b, index: i}
+			p := &pick{opBase: opBase{fmt.Sprintf("%s'%d", o.name, i), o.expression.nextID(), []int{b.rank}, o.ranks[i]}, of: b, index: i}
 			if res[i], err = gorgonia.ApplyOp(p, node); err != nil {
 				return nil, err
 			}
@@ -170,7 +172,7 @@ type backward struct {
 	opBase
 	forward *fused
 	first   int
-	din     []buffer
+	din     []result
 	in, d   []Mat
 
 	position int
@@ -181,8 +183,8 @@ func (o *backward) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 func (o *backward) Do(vs ...gorgonia.Value) (gorgonia.Value, error) {
-	o.forward.graph.begin(o.position, o.name)
-	if !o.forward.graph.forwardOnly {
+	o.forward.expression.begin(o.position, o.name)
+	if !o.forward.expression.forwardOnly {
 		o.in, o.d = o.in[:0], o.d[:0]
 		for _, v := range vs {
 			o.in = append(o.in, matOf(v))
@@ -195,7 +197,7 @@ func (o *backward) Do(vs ...gorgonia.Value) (gorgonia.Value, error) {
 			o.d = append(o.d, m)
 		}
 		n := len(o.din)
-		o.forward.kernel.Backward(o.forward.graph.context, o.in[:n], o.in[n], o.in[n+1], o.d)
+		o.forward.kernel.Backward(o.forward.expression.context, o.in[:n], o.in[n], o.in[n+1], o.d)
 	}
 	_, t := o.din[o.first].get()
 	return t, nil

@@ -200,9 +200,9 @@ func TestMisusePanics(t *testing.T) {
 		f    func(g *Graph)
 		want string
 	}{
-		{"linear", func(g *Graph) { g.Linear(Identity, []*Node{g.Input("x", 4, 5)}, []*Param{w}, b) }, "input (4, 5), weight [2 3]"},
-		{"norm", func(g *Graph) { g.LayerNorm(b, b, g.Param(w), g.Input("x", 4, 3)) }, "(4, 3)"},
-		{"mul", func(g *Graph) { g.Mul(g.Param(w), g.Input("x", 3, 3)) }, "(2, 3) and (3, 3)"},
+		{"linear", func(g *Graph) { g.Linear(Identity, []*Node{g.Input("x", 4, 5)}, []*Param{w}, b) }, "input [4 5], weight [2 3]"},
+		{"norm", func(g *Graph) { g.LayerNorm(b, b, g.Param(w), g.Input("x", 4, 3)) }, "[4 3]"},
+		{"mul", func(g *Graph) { g.Mul(g.Param(w), g.Input("x", 3, 3)) }, "[2 3] and [3 3]"},
 		{"set input", func(g *Graph) { g.SetInput(g.Input("x", 4, 5), NewMat(5, 4)) }, "[5,4] of 20 elements, want [4,5]"},
 		{"name taken", func(*Graph) { ps.Constant("w", 0, 1) }, `"w" exists`},
 		{"no parameter", func(g *Graph) { g.Mul(g.Input("x", 1, 1), g.Input("y", 1, 1)) }, "no differentiable input"},

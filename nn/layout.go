@@ -2,12 +2,26 @@ package nn
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-
-	"gorgonia.org/gorgonia"
 )
+
+// buffer is a matrix [n,d] whose memory is part of a slot.
+type buffer struct {
+	n, d int
+	slot *slot
+}
+
+// size returns the number of elements.
+func (b *buffer) size() int { return b.n * b.d }
+
+// get returns the matrix, and allocates the slot's memory at first use.
+func (b *buffer) get() Mat {
+	if b.slot.memory == nil {
+		b.slot.memory = make([]float32, b.slot.size)
+	}
+	return Mat{b.n, b.d, b.slot.memory[:b.size():b.size()]}
+}
 
 // lifetime is when a buffer is in use, as positions in the order of execution.
 type lifetime struct {
@@ -24,63 +38,6 @@ type slot struct {
 	size   int
 	memory []float32
 	until  int
-}
-
-// layOut gives the buffers of all operations their memory, shared by those whose
-// lifetimes do not meet. gorgonia fixes the order of execution when it compiles:
-// a stabilised topological sort, which is repeated here; begin checks it.
-//
-// The result of one of gorgonia's own operations, the sums of gradients, may lie
-// in the memory of an operand, so it prolongs the operand's life to its own.
-func (g *Graph) layOut() error {
-	sorted, err := gorgonia.Sort(g.expr)
-	if err != nil {
-		return fmt.Errorf("nn: sorting operations: %w", err)
-	}
-	slices.Reverse(sorted)
-	position := make(map[*Node]int, len(sorted))
-	for i, n := range sorted {
-		position[n] = i
-	}
-	kept := map[*Node]bool{}
-	for _, n := range append(append(gorgonia.Nodes{}, g.outputs...), g.grads...) {
-		kept[n] = true
-	}
-	var death func(n *Node) int
-	death = func(n *Node) int {
-		if kept[n] {
-			return forever
-		}
-		last := position[n]
-		for it := g.expr.To(n.ID()); it.Next(); {
-			reader := it.Node().(*Node)
-			switch reader.Op().(type) {
-			case *pick: // takes another buffer of the same operation
-			case *fused, *backward:
-				last = max(last, position[reader])
-			default:
-				last = max(last, death(reader))
-			}
-		}
-		return last
-	}
-	var all []*lifetime
-	for i, n := range sorted {
-		switch o := n.Op().(type) {
-		case *fused:
-			o.position = i
-			if o.rank > 0 {
-				all = append(all, &lifetime{buffer: &o.out, birth: i, death: death(n)})
-			}
-		case *backward:
-			o.position = i
-			all = append(all, &lifetime{buffer: &o.din[o.first], birth: i, death: death(n)})
-		case *pick:
-			all = append(all, &lifetime{buffer: &o.of.din[o.index], birth: o.of.position, death: death(n)})
-		}
-	}
-	g.slots = assign(all)
-	return nil
 }
 
 // assign gives each lifetime the smallest slot that is free and large enough, or
@@ -108,12 +65,4 @@ func assign(all []*lifetime) []*slot {
 		l.buffer.slot = best
 	}
 	return slots
-}
-
-// begin panics unless operations run in the order the memory was laid out for.
-func (g *Graph) begin(position int, name string) {
-	if position <= g.position {
-		panic(fmt.Sprintf("nn: operation %s at position %d runs after position %d", name, position, g.position))
-	}
-	g.position = position
 }

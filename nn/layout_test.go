@@ -3,7 +3,6 @@ package nn
 import (
 	"testing"
 
-	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
 )
 
@@ -18,7 +17,7 @@ func TestSlotsAreNotSharedAtOneTime(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "kept") == 0 {
 				death = forever
 			}
-			b := &buffer{shape: tensor.Shape{rapid.IntRange(1, 5).Draw(t, "size"), 2}}
+			b := &buffer{n: rapid.IntRange(1, 5).Draw(t, "size"), d: 2}
 			all = append(all, &lifetime{buffer: b, birth: birth, death: death})
 		}
 		assign(all)
@@ -34,8 +33,8 @@ func TestSlotsAreNotSharedAtOneTime(t *testing.T) {
 		}
 	})
 	one := []*lifetime{
-		{buffer: &buffer{shape: tensor.Shape{2, 2}}, birth: 0, death: 1},
-		{buffer: &buffer{shape: tensor.Shape{2, 2}}, birth: 2, death: 3},
+		{buffer: &buffer{n: 2, d: 2}, birth: 0, death: 1},
+		{buffer: &buffer{n: 2, d: 2}, birth: 2, death: 3},
 	}
 	if n := len(assign(one)); n != 1 {
 		t.Errorf("%d slots for two buffers one after another, want 1", n)

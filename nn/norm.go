@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"placer/nn/vec"
 )
@@ -16,7 +17,7 @@ const normEpsilon = 1e-5
 func (g *Graph) LayerNorm(gain, bias *Param, xs ...*Node) *Node {
 	s := xs[0].Shape()
 	for _, x := range xs {
-		if !x.Shape().Eq(s) || gain.Shape[0] != s[1] || bias.Shape[0] != s[1] || len(xs) > 2 {
+		if !slices.Equal(x.Shape(), s) || gain.Shape[0] != s[1] || bias.Shape[0] != s[1] || len(xs) > 2 {
 			panic(fmt.Sprintf("nn: layer norm %s of %v and %v", gain.Name, s, x.Shape()))
 		}
 	}
@@ -86,7 +87,7 @@ func (k *norm) Backward(c *Context, in []Mat, out, grad Mat, din []Mat) {
 				if din[i].V == nil {
 					continue
 				}
-				// Each input has its own buffer: gorgonia may add in place.
+				// Each input has its own buffer: sums of gradients are made in place.
 				dx := din[i].Row(r)
 				vec.Normalize(dx, t, m1, k.scale[r])
 				vec.Axpy(dx, h, -m2*k.scale[r])

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-
-	"gorgonia.org/tensor"
 )
 
 // Param is one weight tensor with its gradient.
@@ -18,8 +16,6 @@ type Param struct {
 	Grad  []float32 // the sum over runs since ZeroGrad
 	// Rate is this parameter's factor of the learning rate; 0 means 1.
 	Rate float64
-
-	dense *tensor.Dense // over Value
 }
 
 // Params is an ordered set of named weights. Graphs read the same memory, so
@@ -114,7 +110,6 @@ func (p *Params) add(name string, shape ...int) *Param {
 		n *= s
 	}
 	q := &Param{Name: name, Shape: shape, Value: make([]float32, n), Grad: make([]float32, n)}
-	q.dense = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(q.Value))
 	p.list = append(p.list, q)
 	p.byName[name] = q
 	return q

@@ -219,7 +219,7 @@ func (c *console) root() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	root.SetUsageFunc(printUsage)
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	root.PersistentFlags().BoolVar(&c.wide, "wide", false, "print all columns of tables, however wide")
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "print more on stderr")

@@ -2,9 +2,10 @@ package web
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"math"
+
+	"maragu.dev/gomponents"
 
 	"placer/internal/compare"
 	"placer/internal/report"
@@ -141,7 +142,7 @@ func methodIndex(c *compare.Comparison, method string) int {
 }
 
 // winsChart draws a row of wins, ties and losses for each method.
-func winsChart(c *compare.Comparison) template.HTML {
+func winsChart(c *compare.Comparison) gomponents.Node {
 	g := newChart(700, float64(len(c.Totals)*rowHeight)+12, "Wins, ties and losses of each method against "+c.Matrix.Against)
 	g.left, g.right = 110, 130
 	for k, t := range c.Totals {

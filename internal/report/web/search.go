@@ -31,7 +31,7 @@ func WriteSearch(w io.Writer, x *Plan) error {
 		p.Sections = append(p.Sections, section{ID: "memory", Title: "Memory over the step", Figures: []figure{memoryFigure(x)}, Legend: deviceLegend(x), Notes: infeasible(x.Simulation)})
 	}
 	p.Sections = append(p.Sections, section{ID: "layers", Title: "Placement by " + by.word, Heats: []heat{newHeat(x, by)}})
-	if chart, legend := convergence(s, x.Curves); chart.SVG != "" {
+	if chart, legend := convergence(s, x.Curves); chart.SVG != nil {
 		p.Sections = append(p.Sections, section{ID: "convergence", Title: "Convergence", Figures: []figure{chart}, Legend: legend})
 	}
 	p.Sections = append(p.Sections,

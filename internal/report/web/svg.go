@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"html"
-	"html/template"
 	"math"
+
+	"maragu.dev/gomponents"
 )
 
 // chart draws one chart as SVG in the colours of the style sheet.
@@ -141,7 +142,7 @@ func (c *chart) text(class string, x, y float64, anchor, text string) {
 }
 
 // done ends the chart.
-func (c *chart) done() template.HTML {
+func (c *chart) done() gomponents.Node {
 	c.printf(`</svg>`)
-	return template.HTML(c.b.String()) // every text in it was escaped
+	return gomponents.Raw(c.b.String()) // every text in it was escaped
 }
