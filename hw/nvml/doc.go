@@ -4,6 +4,6 @@
 // of the data sheet at the GPU's own clocks; `placer bench hw` replaces them by
 // measured ones.
 //
-// The library is reached through go-nvml, which needs cgo; a program built without
-// cgo says so instead of finding GPUs.
+// The library is reached through go-nvml, which needs cgo, or, in a program built
+// without cgo and on Windows, loaded and called as package cuda calls the driver.
 package nvml

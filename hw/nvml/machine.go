@@ -29,11 +29,13 @@ func (inv *Inventory) Machine(name string, host Host) (*hw.Machine, error) {
 		m.Devices = append(m.Devices, d)
 	}
 	for i := range m.Devices { // devices of one model have equal figures
+		d := &m.Devices[i]
+		model := d.Model
 		for k := 2; ; k++ {
-			if j := slices.IndexFunc(m.Devices[:i], func(e hw.Device) bool { return e.Model == m.Devices[i].Model }); j < 0 || m.Devices[j].SameFigures(&m.Devices[i]) {
+			if j := slices.IndexFunc(m.Devices[:i], func(e hw.Device) bool { return e.Model == d.Model }); j < 0 || m.Devices[j].SameFigures(d) {
 				break
 			}
-			m.Devices[i].Model = fmt.Sprintf("%s #%d", m.Devices[i].Model, k)
+			d.Model = fmt.Sprintf("%s #%d", model, k)
 		}
 	}
 	if host.Cores > 0 {

@@ -68,7 +68,7 @@ func TestGoldenDGX(t *testing.T) {
 		file   string
 		nvlink bool
 	}{{"testdata/dgxa100.json", true}, {"testdata/dgxa100-pcie.json", false}} {
-		inv, err := detect(dgx(c.nvlink))
+		inv, err := detect(bound{dgx(c.nvlink)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestGoldenDGX(t *testing.T) {
 
 // TestFiguresOfDGX compares with the built-in A100 and with the topology.
 func TestFiguresOfDGX(t *testing.T) {
-	inv, err := detect(dgx(true))
+	inv, err := detect(bound{dgx(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestFiguresOfDGX(t *testing.T) {
 	if l, b := m.Transfer(0, 7); l != 12e-6 || b != 270e9 {
 		t.Errorf("gpu:0 to gpu:7 over NVLink: %v and %v", l, b)
 	}
-	inv, err = detect(dgx(false))
+	inv, err = detect(bound{dgx(false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestOldLibrary(t *testing.T) {
 		d.GetNumGpuCoresFunc = func() (int, nvml.Return) { panic("called") }
 		d.GetMemoryBusWidthFunc = func() (uint32, nvml.Return) { panic("called") }
 	}
-	inv, err := detect(s)
+	inv, err := detect(bound{s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestNoLibrary(t *testing.T) {
 	for _, r := range []nvml.Return{nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED} {
 		s := dgxa100.New()
 		s.InitFunc = func() nvml.Return { return r }
-		if _, err := detect(s); !errors.Is(err, ErrNoLibrary) {
+		if _, err := detect(bound{s}); !errors.Is(err, ErrNoLibrary) {
 			t.Errorf("%v: error %v", r, err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestMonitor(t *testing.T) {
 		return nil
 	}
 	d.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return make([]nvml.ProcessInfo, 2), nvml.SUCCESS }
-	m, err := watch(s)
+	m, err := watch(bound{s})
 	if err != nil {
 		t.Fatal(err)
 	}

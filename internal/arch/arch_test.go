@@ -47,11 +47,11 @@ var allowed = map[string]string{
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw",
 	"internal/unionfind":     "", "internal/digraph": "", "internal/parallel": "", "internal/spell": "",
-	"internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
+	"internal/dynlib": "", "internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
 	// GPUs.
 	"hw/gpu":                    "",
-	"hw/nvml":                   "units hw",
+	"hw/nvml":                   "units hw internal/dynlib",
 	"measure":                   "units graph graph/fuse hw hw/nvml plan roofline sim hw/gpu hw/gpu/kernel",
 	"measure/session":           "units graph hw hw/nvml plan sim hw/gpu measure internal/fsx internal/parallel",
 	"measure/python":            "units graph hw plan sim sim/schedule",
@@ -59,7 +59,7 @@ var allowed = map[string]string{
 	"hw/bench":                  "units graph hw roofline hw/gpu hw/gpu/kernel hw/nvml",
 	"hw/gpu/cu":                 "hw/gpu",
 	"hw/gpu/cuda/cudatest":      "hw/gpu hw/gpu/cuda",
-	"hw/gpu/cuda":               "hw/gpu",
+	"hw/gpu/cuda":               "hw/gpu internal/dynlib",
 	"hw/gpu/fake":               "hw/gpu hw/gpu/kernel",
 	"hw/gpu/gputest":            "hw/gpu hw/gpu/kernel",
 	"hw/gpu/ptxtest":            "",

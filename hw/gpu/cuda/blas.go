@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"placer/hw/gpu"
+	"placer/internal/dynlib"
 )
 
 // cublas is a loaded cuBLAS.
@@ -42,13 +43,13 @@ func OpenBLAS(path string, version int) (gpu.BLAS, error) {
 	b := &cublas{handles: map[gpu.Handle]*handle{}}
 	binary.LittleEndian.PutUint32(b.scalars[0].one[:], math.Float32bits(1))
 	binary.LittleEndian.PutUint64(b.scalars[1].one[:], math.Float64bits(1))
-	if err := find(h, []symbol{
-		{&b.create, "cublasCreate_v2"}, {&b.destroy, "cublasDestroy_v2"}, {&b.setStream, "cublasSetStream_v2"},
-		{&b.setWorkspace, "cublasSetWorkspace_v2"}, {&b.gemm, "cublasGemmEx"}, {&b.gemmBatched, "cublasGemmStridedBatchedEx"},
+	if err := dynlib.Find(h, dynlib.Symbols{
+		"cublasCreate_v2": &b.create, "cublasDestroy_v2": &b.destroy, "cublasSetStream_v2": &b.setStream,
+		"cublasSetWorkspace_v2": &b.setWorkspace, "cublasGemmEx": &b.gemm, "cublasGemmStridedBatchedEx": &b.gemmBatched,
 	}); err != nil {
 		return nil, fmt.Errorf("cuBLAS is too old: %w", err)
 	}
-	if at, err := lookUp(h, "cublasSetSmCountTarget"); err == nil { // from 11.5 on
+	if at, err := dynlib.LookUp(h, "cublasSetSmCountTarget"); err == nil { // from 11.5 on
 		b.setSMs = at
 	}
 	b.lt = openLt(h)
@@ -59,7 +60,7 @@ func OpenBLAS(path string, version int) (gpu.BLAS, error) {
 // there is a handle to ask with.
 func (b *cublas) readVersion(library uintptr) error {
 	var property uintptr
-	if err := find(library, []symbol{{&property, "cublasGetProperty"}}); err != nil {
+	if err := dynlib.Find(library, dynlib.Symbols{"cublasGetProperty": &property}); err != nil {
 		return fmt.Errorf("cuBLAS is too old: %w", err)
 	}
 	for part := range uintptr(3) { // major, minor, patch

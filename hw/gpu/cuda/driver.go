@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"placer/hw/gpu"
+	"placer/internal/dynlib"
 )
 
 // nonBlocking streams do not wait for the legacy stream.
@@ -40,19 +41,19 @@ type functions struct {
 	green                                                                                      green
 }
 
-func (f *functions) symbols() []symbol {
-	return []symbol{
-		{&f.init, "cuInit"}, {&f.driverVersion, "cuDriverGetVersion"}, {&f.deviceCount, "cuDeviceGetCount"}, {&f.deviceName, "cuDeviceGetName"},
-		{&f.totalMem, "cuDeviceTotalMem_v2"}, {&f.attribute, "cuDeviceGetAttribute"}, {&f.canPeer, "cuDeviceCanAccessPeer"}, {&f.uuid, "cuDeviceGetUuid"},
-		{&f.pciBusID, "cuDeviceGetPCIBusId"}, {&f.retain, "cuDevicePrimaryCtxRetain"}, {&f.release, "cuDevicePrimaryCtxRelease_v2"},
-		{&f.setCurrent, "cuCtxSetCurrent"}, {&f.enablePeer, "cuCtxEnablePeerAccess"}, {&f.memInfo, "cuMemGetInfo_v2"},
-		{&f.streamCreate, "cuStreamCreateWithPriority"}, {&f.streamDestroy, "cuStreamDestroy_v2"}, {&f.streamSync, "cuStreamSynchronize"},
-		{&f.streamWait, "cuStreamWaitEvent"}, {&f.beginCapture, "cuStreamBeginCapture_v2"}, {&f.endCapture, "cuStreamEndCapture"},
-		{&f.eventCreate, "cuEventCreate"}, {&f.eventDestroy, "cuEventDestroy_v2"}, {&f.eventRecord, "cuEventRecord"}, {&f.eventSync, "cuEventSynchronize"},
-		{&f.eventElapsed, "cuEventElapsedTime"}, {&f.memAlloc, "cuMemAlloc_v2"}, {&f.memFree, "cuMemFree_v2"}, {&f.hostAlloc, "cuMemHostAlloc"},
-		{&f.hostFree, "cuMemFreeHost"}, {&f.copyDtoD, "cuMemcpyDtoDAsync_v2"}, {&f.copyHtoD, "cuMemcpyHtoDAsync_v2"}, {&f.copyDtoH, "cuMemcpyDtoHAsync_v2"},
-		{&f.copyPeer, "cuMemcpyPeerAsync"}, {&f.moduleLoad, "cuModuleLoadDataEx"}, {&f.moduleFunction, "cuModuleGetFunction"}, {&f.launch, "cuLaunchKernel"},
-		{&f.instantiate, "cuGraphInstantiateWithFlags"}, {&f.graphLaunch, "cuGraphLaunch"}, {&f.execDestroy, "cuGraphExecDestroy"}, {&f.graphDestroy, "cuGraphDestroy"},
+func (f *functions) symbols() dynlib.Symbols {
+	return dynlib.Symbols{
+		"cuInit": &f.init, "cuDriverGetVersion": &f.driverVersion, "cuDeviceGetCount": &f.deviceCount, "cuDeviceGetName": &f.deviceName,
+		"cuDeviceTotalMem_v2": &f.totalMem, "cuDeviceGetAttribute": &f.attribute, "cuDeviceCanAccessPeer": &f.canPeer, "cuDeviceGetUuid": &f.uuid,
+		"cuDeviceGetPCIBusId": &f.pciBusID, "cuDevicePrimaryCtxRetain": &f.retain, "cuDevicePrimaryCtxRelease_v2": &f.release,
+		"cuCtxSetCurrent": &f.setCurrent, "cuCtxEnablePeerAccess": &f.enablePeer, "cuMemGetInfo_v2": &f.memInfo,
+		"cuStreamCreateWithPriority": &f.streamCreate, "cuStreamDestroy_v2": &f.streamDestroy, "cuStreamSynchronize": &f.streamSync,
+		"cuStreamWaitEvent": &f.streamWait, "cuStreamBeginCapture_v2": &f.beginCapture, "cuStreamEndCapture": &f.endCapture,
+		"cuEventCreate": &f.eventCreate, "cuEventDestroy_v2": &f.eventDestroy, "cuEventRecord": &f.eventRecord, "cuEventSynchronize": &f.eventSync,
+		"cuEventElapsedTime": &f.eventElapsed, "cuMemAlloc_v2": &f.memAlloc, "cuMemFree_v2": &f.memFree, "cuMemHostAlloc": &f.hostAlloc,
+		"cuMemFreeHost": &f.hostFree, "cuMemcpyDtoDAsync_v2": &f.copyDtoD, "cuMemcpyHtoDAsync_v2": &f.copyHtoD, "cuMemcpyDtoHAsync_v2": &f.copyDtoH,
+		"cuMemcpyPeerAsync": &f.copyPeer, "cuModuleLoadDataEx": &f.moduleLoad, "cuModuleGetFunction": &f.moduleFunction, "cuLaunchKernel": &f.launch,
+		"cuGraphInstantiateWithFlags": &f.instantiate, "cuGraphLaunch": &f.graphLaunch, "cuGraphExecDestroy": &f.execDestroy, "cuGraphDestroy": &f.graphDestroy,
 	}
 }
 
@@ -63,15 +64,15 @@ func Open(path string) (gpu.Driver, error) {
 	if path != "" {
 		names = []string{path}
 	}
-	h, err := open(names)
-	if err != nil && path == "" && absent(err) {
+	h, err := dynlib.Open(names...)
+	if err != nil && path == "" && dynlib.Absent(err) {
 		return nil, fmt.Errorf("%w: libcuda.so.1 is not there", gpu.ErrNoDevice)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", gpu.ErrNoDevice, err)
 	}
 	d := &driver{args: newArguments()}
-	if err := find(h, d.functions.symbols()); err != nil {
+	if err := dynlib.Find(h, d.functions.symbols()); err != nil {
 		return nil, fmt.Errorf("the driver is too old: %w", err)
 	}
 	d.green.find(h)

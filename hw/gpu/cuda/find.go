@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"placer/hw/gpu"
+	"placer/internal/dynlib"
 )
 
 // newestBLAS and oldestBLAS are the cuBLAS whose functions have the signatures here.
@@ -15,7 +16,7 @@ const newestBLAS, oldestBLAS = 13, 11
 // openBLAS loads cuBLAS as OpenBLAS says.
 func openBLAS(path string, version int) (uintptr, error) {
 	if path != "" {
-		h, err := open([]string{path})
+		h, err := dynlib.Open(path)
 		if err != nil {
 			err = fmt.Errorf("%w: %w", gpu.ErrNoBLAS, err)
 		}
@@ -30,11 +31,11 @@ func openBLAS(path string, version int) (uintptr, error) {
 	for v := newest; v >= oldestBLAS; v-- {
 		file := fmt.Sprintf("libcublas.so.%d", v)
 		files = append(files, file)
-		h, err := open(placesOf(file, v))
+		h, err := dynlib.Open(placesOf(file, v)...)
 		if err == nil {
 			return h, nil
 		}
-		if why == nil && !absent(err) {
+		if why == nil && !dynlib.Absent(err) {
 			why = err
 		}
 	}

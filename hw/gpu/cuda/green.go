@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"placer/hw/gpu"
+	"placer/internal/dynlib"
 )
 
 // green are the functions of green contexts, which drivers have from CUDA 12.4
@@ -17,17 +18,14 @@ type green struct {
 }
 
 func (g *green) find(library uintptr) {
-	for _, s := range []symbol{{&g.resource, "cuDeviceGetDevResource"}, {&g.split, "cuDevSmResourceSplitByCount"}, {&g.describe, "cuDevResourceGenerateDesc"},
-		{&g.create, "cuGreenCtxCreate"}, {&g.destroy, "cuGreenCtxDestroy"},
-		{&g.context, "cuCtxFromGreenCtx"}, {&g.push, "cuCtxPushCurrent_v2"}, {&g.pop, "cuCtxPopCurrent_v2"}} {
-		at, err := lookUp(library, s.name)
-		if err != nil {
-			*g = green{}
-			return
-		}
-		*s.at = at
+	err := dynlib.Find(library, dynlib.Symbols{"cuDeviceGetDevResource": &g.resource, "cuDevSmResourceSplitByCount": &g.split, "cuDevResourceGenerateDesc": &g.describe,
+		"cuGreenCtxCreate": &g.create, "cuGreenCtxDestroy": &g.destroy,
+		"cuCtxFromGreenCtx": &g.context, "cuCtxPushCurrent_v2": &g.push, "cuCtxPopCurrent_v2": &g.pop})
+	if err != nil {
+		*g = green{}
+		return
 	}
-	if at, err := lookUp(library, "cuGreenCtxStreamCreate"); err == nil {
+	if at, err := dynlib.LookUp(library, "cuGreenCtxStreamCreate"); err == nil {
 		g.stream = at
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"placer/hw/gpu"
+	"placer/internal/dynlib"
 )
 
 // lt is cublasLt, which has the products of 8-bit floats that cuBLAS lacks.
@@ -37,10 +38,10 @@ type ltPlan struct {
 func openLt(h uintptr) *lt {
 	l := &lt{}
 	l.one[2], l.one[3] = 0x80, 0x3f
-	if find(h, []symbol{{&l.create, "cublasLtCreate"}, {&l.destroy, "cublasLtDestroy"}, {&l.descCreate, "cublasLtMatmulDescCreate"}, {&l.descDestroy, "cublasLtMatmulDescDestroy"},
-		{&l.layoutDestroy, "cublasLtMatrixLayoutDestroy"}, {&l.prefDestroy, "cublasLtMatmulPreferenceDestroy"}, {&l.descSet, "cublasLtMatmulDescSetAttribute"},
-		{&l.layoutCreate, "cublasLtMatrixLayoutCreate"}, {&l.prefCreate, "cublasLtMatmulPreferenceCreate"}, {&l.prefSet, "cublasLtMatmulPreferenceSetAttribute"},
-		{&l.heuristic, "cublasLtMatmulAlgoGetHeuristic"}, {&l.matmul, "cublasLtMatmul"}}) != nil {
+	if dynlib.Find(h, dynlib.Symbols{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy, "cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescDestroy": &l.descDestroy,
+		"cublasLtMatrixLayoutDestroy": &l.layoutDestroy, "cublasLtMatmulPreferenceDestroy": &l.prefDestroy, "cublasLtMatmulDescSetAttribute": &l.descSet,
+		"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatmulPreferenceCreate": &l.prefCreate, "cublasLtMatmulPreferenceSetAttribute": &l.prefSet,
+		"cublasLtMatmulAlgoGetHeuristic": &l.heuristic, "cublasLtMatmul": &l.matmul}) != nil {
 		return nil
 	}
 	return l

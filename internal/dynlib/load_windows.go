@@ -1,9 +1,6 @@
-package cuda
+package dynlib
 
 import "syscall"
-
-// libcuda is where drivers keep their library.
-var libcuda = [...]string{"nvcuda.dll"}
 
 // load searches the folders that Windows searches for libraries.
 func load(name string) (uintptr, error) {

@@ -1,0 +1,6 @@
+//go:build !cgo || !linux
+
+package nvml
+
+// host returns this host's library.
+func host() library { return &loaded{files: places[:]} }

@@ -1,0 +1,9 @@
+//go:build !windows
+
+package nvml
+
+// fileName is the library's.
+const fileName = "libnvidia-ml.so.1"
+
+// places is where drivers keep it.
+var places = [...]string{fileName, "/usr/lib/wsl/lib/" + fileName, "/usr/local/nvidia/lib64/" + fileName}

@@ -1,0 +1,7 @@
+package nvml
+
+// fileName is the library's.
+const fileName = "nvml.dll"
+
+// places is where drivers keep it.
+var places = [...]string{fileName, `C:\Program Files\NVIDIA Corporation\NVSMI\nvml.dll`}
