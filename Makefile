@@ -373,6 +373,10 @@ repro-regal: ## table 1 of REGAL again, on synthetic graphs and on the ONNX file
 release: ## build for Linux, macOS and Windows into bin/release, twice, with checksums and a bill of materials (TARGETS="linux/amd64 ...")
 	.ci/release
 
+.PHONY: wheels
+wheels: ## wheels of the program and the Python packages for Linux, macOS and Windows, into bin/wheels (TARGETS="linux/amd64 ..."); this host's is installed and run
+	.ci/wheels
+
 .PHONY: light vulncheck
 LIGHT_BYTES = 20000000
 light: build ## the program without hub, workers, GPU parts and gorgonia, into bin/placer-light: its size, its networks' tests, and plan and policies equal to bin/placer's

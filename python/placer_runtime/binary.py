@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sysconfig
 
 from .errors import PlacerError
 
@@ -19,11 +20,11 @@ class BinaryError(PlacerError):
 
 
 def find() -> str:
-    """$PLACER, else placer on the PATH."""
+    """$PLACER, else what the wheel put beside this Python, else placer on the PATH."""
     given = os.environ.get("PLACER")
-    path = shutil.which(given) if given else shutil.which("placer")
+    path = shutil.which(given) if given else shutil.which("placer", path=sysconfig.get_path("scripts")) or shutil.which("placer")
     if path is None:
-        raise BinaryError(f"$PLACER is {given}, which is no program" if given else "no placer on the PATH: build it with `go build -o placer ./cmd/placer` and set PLACER to it")
+        raise BinaryError(f"$PLACER is {given}, which is no program" if given else "no placer beside this Python or on the PATH: install its wheel, or build it with `go build -o placer ./cmd/placer` and set PLACER to it")
     return path
 
 
