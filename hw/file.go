@@ -45,7 +45,8 @@ func ReadFile(path string) (*Machine, error) {
 // A cable entry whose ends are ranges joins each name of one end to each of the
 // other (a range to itself: every pair once, a full mesh); Connect derives the
 // routes. A model may have constants fitted to measurements under "calibration";
-// see Calibration. Cables and links may say "occupies": "sender"; see EndCosts. Instead of cables, or besides them, "links" and "routes" may be
+// see Calibration. Cables and links may say "occupies": "sender", see EndCosts, and
+// what they are of, see Medium. Instead of cables, or besides them, "links" and "routes" may be
 // given explicitly; a route replaces the derived one.
 func Read(r io.Reader) (*Machine, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
@@ -181,12 +182,12 @@ func (f *jsonFile) cables(m *Machine, v *jsonValue) {
 	var cables []Cable
 	joined := map[[2]string]bool{}
 	for _, x := range f.elements(v) {
-		if !f.object(x, []string{"ends", "bandwidth", "latency", "source"}, endCostKeys) {
+		if !f.object(x, []string{"ends", "bandwidth", "latency", "source"}, linkKeys) {
 			return
 		}
 		var c Cable
 		c.Bandwidth, c.Latency, c.Source = f.figures(x)
-		c.EndCosts = f.endCosts(x, c.Bandwidth, c.Latency)
+		c.EndCosts, c.Medium = f.endCosts(x, c.Bandwidth, c.Latency), f.medium(x)
 		ends := x.member("ends")
 		if ends.kind != '[' || len(ends.list) != 2 {
 			f.fail(ends, "want an array of two names")
@@ -226,6 +227,9 @@ func (f *jsonFile) cables(m *Machine, v *jsonValue) {
 	}
 }
 
+// linkKeys are the keys that a cable or link may have.
+var linkKeys = slices.Concat(endCostKeys, mediumKeys)
+
 // figures reads what cables and links share.
 func (f *jsonFile) figures(v *jsonValue) (b units.BytesPerSecond, l units.Seconds, source string) {
 	b, l = quantity(f, v.member("bandwidth"), units.ParseBytesPerSecond), quantity(f, v.member("latency"), units.ParseSeconds)
@@ -241,7 +245,7 @@ func (f *jsonFile) links(m *Machine, v *jsonValue) {
 		taken[l.Name] = true
 	}
 	for _, x := range f.elements(v) {
-		if !f.object(x, []string{"name", "bandwidth", "latency", "source"}, endCostKeys) {
+		if !f.object(x, []string{"name", "bandwidth", "latency", "source"}, linkKeys) {
 			return
 		}
 		l := Link{Name: f.text(x.member("name"))}
@@ -250,7 +254,7 @@ func (f *jsonFile) links(m *Machine, v *jsonValue) {
 		}
 		taken[l.Name] = true
 		l.Bandwidth, l.Latency, l.Source = f.figures(x)
-		l.EndCosts = f.endCosts(x, l.Bandwidth, l.Latency)
+		l.EndCosts, l.Medium = f.endCosts(x, l.Bandwidth, l.Latency), f.medium(x)
 		m.Links = append(m.Links, l)
 	}
 }

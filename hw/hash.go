@@ -12,7 +12,8 @@ import (
 
 // Hash returns the hex SHA-256 of all that a prediction depends on: devices
 // with their names and figures, links, routes. The machine's name, its note and
-// the sources do not count: equal hashes mean equal predictions.
+// the sources do not count, nor what links are of (Medium), which plans know nothing of: equal
+// hashes mean equal predictions of plans.
 func (m *Machine) Hash() string {
 	d := digest{sha256.New()}
 	d.text("placer machine 1")

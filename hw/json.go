@@ -177,6 +177,17 @@ func (f *jsonFile) integer(v *jsonValue) int {
 	return 0
 }
 
+// truth reads true or false; a nil v is false.
+func (f *jsonFile) truth(v *jsonValue) bool {
+	if v == nil {
+		return false
+	}
+	if v.kind != 'l' || v.text == "null" {
+		f.fail(v, "is %s, want true or false", v.describe())
+	}
+	return v.text == "true"
+}
+
 // quantity reads the string v with parse; a nil v is zero.
 func quantity[Q any](f *jsonFile, v *jsonValue, parse func(string) (Q, error)) (q Q) {
 	if v == nil {

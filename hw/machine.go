@@ -60,6 +60,7 @@ type Link struct {
 	Bandwidth units.BytesPerSecond `json:"bandwidth"` // achieved
 	Latency   units.Seconds        `json:"latency"`   // above zero
 	EndCosts
+	Medium
 	Source string `json:"source"`
 }
 
@@ -150,6 +151,9 @@ func (m *Machine) Check() error {
 			return fmt.Errorf("machine %s: link %d (%s): bandwidth and latency must be positive", m.Name, i, l.Name)
 		}
 		if err := l.EndCosts.check(l.Bandwidth, l.Latency); err != nil {
+			return fmt.Errorf("machine %s: link %d (%s): %w", m.Name, i, l.Name, err)
+		}
+		if err := l.Medium.check(); err != nil {
 			return fmt.Errorf("machine %s: link %d (%s): %w", m.Name, i, l.Name, err)
 		}
 		if l.Occupies != m.Links[0].Occupies {

@@ -74,13 +74,13 @@ func (n Network) join(x *templateText, cards []Card, h int) error {
 		if slot := slowest.achieved(); slot < rate {
 			rate, source = slot, fmt.Sprintf("%v a host, through the GPU's slot: %s latency: assumptions", n, slowest.overPCIe())
 		}
-		x.cable(gpuNames(first, first+k), "network", gigabytes(rate), microseconds(networkLatency), source)
+		x.cable(gpuNames(first, first+k), "network", cableText{Bandwidth: gigabytes(rate), Latency: microseconds(networkLatency), Medium: Between, Source: source})
 		return nil
 	}
 	for j := range n.NICs {
 		nic, share := fmt.Sprintf("nic%d", h*n.NICs+j), k/n.NICs
-		x.cable(gpuNames(first+j*share, first+(j+1)*share), nic, gigabytes(slowest.achieved()), microseconds(pcieLatency/2), slowest.overPCIe()+" latency: assumptions")
-		x.cable(nic, "network", gigabytes(networkShare*n.Rate), microseconds(networkLatency-pcieLatency/2), fmt.Sprintf("%v a host, %d GPUs share one, "+assumed, n, share, float64(n.Rate)/1e9, networkShare))
+		x.cable(gpuNames(first+j*share, first+(j+1)*share), nic, cableText{Bandwidth: gigabytes(slowest.achieved()), Latency: microseconds(pcieLatency / 2), Medium: PCIe, Source: slowest.overPCIe() + " latency: assumptions"})
+		x.cable(nic, "network", cableText{Bandwidth: gigabytes(networkShare * n.Rate), Latency: microseconds(networkLatency - pcieLatency/2), Medium: Between, Source: fmt.Sprintf("%v a host, %d GPUs share one, "+assumed, n, share, float64(n.Rate)/1e9, networkShare)})
 	}
 	return nil
 }

@@ -32,31 +32,46 @@ const (
 	networkLatency = 4e-6
 )
 
-// Switched returns the cable by which the built-in machine that has the card joins it to a
+// cableText is a cable as machine files have it, but for its ends.
+type cableText struct {
+	Bandwidth, Latency  string
+	Medium              string
+	CollectiveBandwidth string `json:"collective_bandwidth"`
+	Sharp               bool
+	Source              string
+}
+
+// Switched reports whether the built-in machine that has the card joins it to a switch of NVLink.
+func (c Card) Switched() bool {
+	_, ok := c.switched()
+	return ok
+}
+
+// switched returns the cable by which the built-in machine that has the card joins it to a
 // switch of NVLink, false where there is none.
-func (c Card) Switched() (rate, latency, source string, ok bool) {
+func (c Card) switched() (t cableText, ok bool) {
 	if c.machine == "" {
-		return "", "", "", false
+		return t, false
 	}
 	data, err := machineFiles.ReadFile("machines/" + c.machine + ".json")
 	if err != nil {
-		return "", "", "", false
+		return t, false
 	}
 	var file struct {
 		Cables []struct {
-			Ends                       []string
-			Bandwidth, Latency, Source string
+			Ends []string
+			cableText
 		}
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return "", "", "", false
+		return t, false
 	}
 	for _, x := range file.Cables {
 		if x.Ends[1] == "nvswitch" {
-			return x.Bandwidth, x.Latency, x.Source, true
+			return x.cableText, true
 		}
 	}
-	return "", "", "", false
+	return t, false
 }
 
 // templateText collects the lines of a machine file.
@@ -74,8 +89,18 @@ func quote(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-func (x *templateText) cable(a, b, bandwidth, latency, source string) {
-	x.cables = append(x.cables, fmt.Sprintf(`    {"ends": [%s, %s], "bandwidth": %s, "latency": %s, "source": %s}`, quote(a), quote(b), quote(bandwidth), quote(latency), quote(source)))
+func (x *templateText) cable(a, b string, c cableText) {
+	of := ""
+	if c.Medium != "" {
+		of = fmt.Sprintf(`"medium": %s, `, quote(c.Medium))
+	}
+	if c.CollectiveBandwidth != "" {
+		of += fmt.Sprintf(`"collective_bandwidth": %s, `, quote(c.CollectiveBandwidth))
+	}
+	if c.Sharp {
+		of += `"sharp": true, `
+	}
+	x.cables = append(x.cables, fmt.Sprintf(`    {"ends": [%s, %s], "bandwidth": %s, "latency": %s, %s"source": %s}`, quote(a), quote(b), quote(c.Bandwidth), quote(c.Latency), of, quote(c.Source)))
 }
 
 // Write writes t as a machine file with the figures as they stand in the sources. Every
@@ -130,14 +155,14 @@ func (t Template) host(x *templateText, h int, host string) error {
 		gpus := gpuNames(h*len(t.Cards)+first, h*len(t.Cards)+end)
 		x.devices = append(x.devices, fmt.Sprintf(`    {"name": %s, "model": %s}`, quote(gpus), quote(c.Device.Model)))
 		if t.NVLink {
-			rate, latency, source, ok := c.Switched()
+			cable, ok := c.switched()
 			if !ok || first > 0 {
 				return fmt.Errorf("no switch of NVLink is known that joins the cards of a host, %s among them", c.Name)
 			}
-			x.cable(gpus, strings.Replace(host, "host", "nvswitch", 1), rate, latency, source)
+			x.cable(gpus, strings.Replace(host, "host", "nvswitch", 1), cable)
 		}
 		if !t.NVLink || t.CPU.Kind != "" {
-			x.cable(gpus, host, gigabytes(c.achieved()), microseconds(pcieLatency), c.overPCIe()+" latency: assumptions; measure with placer bench hw")
+			x.cable(gpus, host, cableText{Bandwidth: gigabytes(c.achieved()), Latency: microseconds(pcieLatency), Medium: PCIe, Source: c.overPCIe() + " latency: assumptions; measure with placer bench hw"})
 		}
 		first = end
 	}
@@ -166,10 +191,10 @@ func (t Template) host(x *templateText, h int, host string) error {
 	}
 	x.cpus = append(x.cpus, fmt.Sprintf(`    {"name": "cpu:%d", "model": %s}`, h, quote(d.Model)))
 	if len(t.Cards) > 0 {
-		x.cable(fmt.Sprintf("cpu:%d", h), host, "100 GB/s", "1 us", "the host's memory; assumption, never the narrowest link of a route")
+		x.cable(fmt.Sprintf("cpu:%d", h), host, cableText{Bandwidth: "100 GB/s", Latency: "1 us", Source: "the host's memory; assumption, never the narrowest link of a route"})
 	}
 	if t.Hosts > 1 {
-		x.cable(host, "network", gigabytes(networkShare*t.Network.Rate), microseconds(networkLatency+pcieLatency), fmt.Sprintf("of the CPU, through one NIC of %v a host; %.1f of it achieved, latency: assumptions", t.Network, networkShare))
+		x.cable(host, "network", cableText{Bandwidth: gigabytes(networkShare * t.Network.Rate), Latency: microseconds(networkLatency + pcieLatency), Medium: Between, Source: fmt.Sprintf("of the CPU, through one NIC of %v a host; %.1f of it achieved, latency: assumptions", t.Network, networkShare)})
 	}
 	return nil
 }

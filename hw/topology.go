@@ -16,6 +16,7 @@ type Cable struct {
 	Bandwidth units.BytesPerSecond // of each direction
 	Latency   units.Seconds        // of each direction
 	EndCosts
+	Medium
 	Source string
 }
 
@@ -50,9 +51,9 @@ func (m *Machine) Connect(cables []Cable) error {
 		}
 		a, b := id(c.A), id(c.B)
 		arcs[a] = append(arcs[a], arc{b, len(m.Links)})
-		m.Links = append(m.Links, Link{Name: c.A + ">" + c.B, Bandwidth: c.Bandwidth, Latency: c.Latency, EndCosts: c.EndCosts, Source: c.Source})
+		m.Links = append(m.Links, Link{Name: c.A + ">" + c.B, Bandwidth: c.Bandwidth, Latency: c.Latency, EndCosts: c.EndCosts, Medium: c.Medium, Source: c.Source})
 		arcs[b] = append(arcs[b], arc{a, len(m.Links)})
-		m.Links = append(m.Links, Link{Name: c.B + ">" + c.A, Bandwidth: c.Bandwidth, Latency: c.Latency, EndCosts: c.EndCosts, Source: c.Source})
+		m.Links = append(m.Links, Link{Name: c.B + ">" + c.A, Bandwidth: c.Bandwidth, Latency: c.Latency, EndCosts: c.EndCosts, Medium: c.Medium, Source: c.Source})
 	}
 
 	d, n := len(m.Devices), len(arcs)

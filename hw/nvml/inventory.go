@@ -105,3 +105,20 @@ func (g *gpu) nvlinkRate() float64 {
 	}
 	return 20e9
 }
+
+// collectiveRate is what kernels of NCCL send over n NVLinks of g in one direction, as its own model has
+// it (NVIDIA/nccl, src/graph/topo.h at 5067397: SM60_NVLINK_BW and the like).
+func (g *gpu) collectiveRate(n int) units.BytesPerSecond {
+	each := 18e9
+	switch {
+	case g.Major >= 10:
+		each = 40.1e9
+	case g.Major >= 9:
+		each = 20.6e9
+	case g.Major == 8 && g.Minor == 6:
+		each = 12e9
+	case g.Major >= 7:
+		each = 20e9
+	}
+	return units.BytesPerSecond(each * float64(n))
+}

@@ -69,11 +69,13 @@ func (inv *Inventory) nvlinks() (cables []hw.Cable) {
 		for j := i + 1; j < len(inv.gpus); j++ {
 			if k := g.Peers[inv.gpus[j].PCI]; k > 0 && inv.nvlink[i][j] {
 				cables = append(cables, hw.Cable{A: gpuName(i), B: gpuName(j), Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(k)), Latency: 8e-6,
+					Medium: hw.Medium{Medium: hw.NVLink, CollectiveBandwidth: g.collectiveRate(k)},
 					Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d, %.0f GB/s each; %.1f of it achieved and 8 us: assumptions", k, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 			}
 		}
 		if g.Switched > 0 && slices.Contains(inv.nvlink[i], true) {
 			cables = append(cables, hw.Cable{A: gpuName(i), B: "nvswitch", Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(g.Switched)), Latency: 6e-6,
+				Medium: hw.Medium{Medium: hw.NVLink, CollectiveBandwidth: g.collectiveRate(g.Switched), Sharp: g.Major >= 9},
 				Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d to a switch, %.0f GB/s each; %.1f of it achieved and 6 us: assumptions", g.Switched, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 		}
 	}
@@ -90,6 +92,7 @@ func (inv *Inventory) tree(cpu bool) (cables []hw.Cable) {
 	for _, s := range switches {
 		members[s]++
 	}
+	pcie := hw.Medium{Medium: hw.PCIe}
 	up := map[int]bool{} // switches that have their cable to a socket
 	used := []int{}
 	for i := range inv.gpus {
@@ -101,19 +104,19 @@ func (inv *Inventory) tree(cpu bool) (cables []hw.Cable) {
 			used = append(used, sockets[i])
 		}
 		if members[switches[i]] < 2 {
-			cables = append(cables, hw.Cable{A: gpuName(i), B: socket, Bandwidth: rate, Latency: 4e-6, Source: source})
+			cables = append(cables, hw.Cable{A: gpuName(i), B: socket, Bandwidth: rate, Latency: 4e-6, Medium: pcie, Source: source})
 			continue
 		}
 		hub := fmt.Sprintf("pcie%d", switches[i])
-		cables = append(cables, hw.Cable{A: gpuName(i), B: hub, Bandwidth: rate, Latency: 3e-6, Source: source})
+		cables = append(cables, hw.Cable{A: gpuName(i), B: hub, Bandwidth: rate, Latency: 3e-6, Medium: pcie, Source: source})
 		if !up[switches[i]] {
 			up[switches[i]] = true
-			cables = append(cables, hw.Cable{A: hub, B: socket, Bandwidth: rate, Latency: 2e-6, Source: source})
+			cables = append(cables, hw.Cable{A: hub, B: socket, Bandwidth: rate, Latency: 2e-6, Medium: pcie, Source: source})
 		}
 	}
 	for k := 1; k < len(used); k++ {
 		for l := range k {
-			cables = append(cables, hw.Cable{A: fmt.Sprintf("socket%d", used[l]), B: fmt.Sprintf("socket%d", used[k]), Bandwidth: 20e9, Latency: 3e-6, Source: "between sockets: assumption"})
+			cables = append(cables, hw.Cable{A: fmt.Sprintf("socket%d", used[l]), B: fmt.Sprintf("socket%d", used[k]), Bandwidth: 20e9, Latency: 3e-6, Medium: pcie, Source: "between sockets: assumption"})
 		}
 	}
 	if cpu {

@@ -177,7 +177,7 @@ func (f *initFlags) join(t *hw.Template) error {
 	}
 	first := t.Cards[0]
 	alike := !slices.ContainsFunc(t.Cards, func(c hw.Card) bool { return c.Name != first.Name })
-	_, _, _, switched := first.Switched()
+	switched := first.Switched()
 	switch {
 	case f.links == "nvlink" && !alike:
 		return usagef("--links nvlink: the cards of a host differ; a cable in the file says which of them a bridge joins")

@@ -1,0 +1,170 @@
+package strategies
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"placer/hw"
+)
+
+// fabric is what joins the ranks of a group, as NCCL finds it: hosts of as many ranks each, alike.
+type fabric struct {
+	ranks, hosts int
+	arch         int     // compute capability of the GPUs: 90 is 9.0
+	medium       string  // within a host; "" where each has one rank
+	bus          float64 // B/s that a rank sends to another of its host; 0 where each has one
+	sharp        bool    // the switch within a host adds up
+	wire         float64 // B/s that the ranks of a host send to the next host, together; 0 on one host
+	launch       float64 // s, of the kernel
+}
+
+// fabricOf returns the fabric of groups that communicate at once, false where links do not say what
+// they are of, or where groups, hosts or pairs of ranks differ.
+func (j *Judge) fabricOf(groups [][]int) (f fabric, ok bool) {
+	if len(groups) == 0 || len(groups[0]) < 2 {
+		return f, false
+	}
+	senders, receivers := j.users(groups)
+	for k, g := range groups {
+		of, ok := j.fabricOfGroup(g, senders, receivers)
+		if !ok || k > 0 && of != f {
+			return f, false
+		}
+		f = of
+	}
+	return f, true
+}
+
+// users returns the ranks that send over each link to others of their group, and those that
+// receive, as bits.
+func (j *Judge) users(groups [][]int) (senders, receivers map[int32]uint64) {
+	senders, receivers = map[int32]uint64{}, map[int32]uint64{}
+	for _, g := range groups {
+		for _, a := range g {
+			for _, b := range g {
+				for _, l := range j.Machine.Route(a, b) {
+					senders[l] |= 1 << a
+					receivers[l] |= 1 << b
+				}
+			}
+		}
+	}
+	return senders, receivers
+}
+
+// fabricOfGroup returns the fabric of one of the groups.
+func (j *Judge) fabricOfGroup(g []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
+	m := j.Machine
+	f = fabric{ranks: len(g), arch: capability(m.Devices[g[0]].Arch), launch: float64(m.Devices[g[0]].Launch)}
+	if f.arch == 0 {
+		return f, false
+	}
+	hosts := j.hosts(g)
+	f.hosts = len(hosts)
+	first := true
+	for _, h := range hosts {
+		if len(h) != len(hosts[0]) {
+			return f, false
+		}
+		for _, a := range h {
+			if !m.Devices[a].SameFigures(&m.Devices[g[0]]) {
+				return f, false
+			}
+			for _, b := range h {
+				if a == b {
+					continue
+				}
+				p, ok := j.within(a, b, h, senders, receivers)
+				if !ok || !first && (p.medium != f.medium || p.bus != f.bus || p.sharp != f.sharp) {
+					return f, false
+				}
+				f.medium, f.bus, f.sharp, first = p.medium, p.bus, p.sharp, false
+			}
+		}
+	}
+	for k, h := range hosts {
+		if f.hosts == 1 {
+			break
+		}
+		wire := j.between(h, hosts[(k+1)%f.hosts], senders, receivers)
+		if k > 0 && math.Abs(wire/f.wire-1) > 1e-9 {
+			return f, false
+		}
+		f.wire = wire
+	}
+	return f, true
+}
+
+// hosts divides ranks into those that reach one another without a network.
+func (j *Judge) hosts(g []int) (hosts [][]int) {
+next:
+	for _, r := range g {
+		for k, h := range hosts {
+			if !j.crosses(h[0], r) {
+				hosts[k] = append(h, r)
+				continue next
+			}
+		}
+		hosts = append(hosts, []int{r})
+	}
+	return hosts
+}
+
+// crosses reports whether the route from a to b has a link between hosts.
+func (j *Judge) crosses(a, b int) bool {
+	for _, l := range j.Machine.Route(a, b) {
+		if j.Machine.Links[l].Medium.Medium == hw.Between {
+			return true
+		}
+	}
+	return false
+}
+
+// within returns what joins a to b in a host of ranks: links of one medium, over which nobody else
+// sends to others, the first of them a's own to all.
+func (j *Judge) within(a, b int, host []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
+	route := j.Machine.Route(a, b)
+	f = fabric{medium: j.Machine.Links[route[0]].Medium.Medium, bus: math.Inf(1), sharp: true}
+	for _, l := range route {
+		x := &j.Machine.Links[l]
+		if x.Medium.Medium != f.medium || bits.OnesCount64(senders[l]) > 1 && bits.OnesCount64(receivers[l]) > 1 {
+			return f, false
+		}
+		rate := x.Bandwidth
+		if x.CollectiveBandwidth > 0 {
+			rate = x.CollectiveBandwidth
+		}
+		f.bus, f.sharp = min(f.bus, float64(rate)), f.sharp && x.Sharp
+	}
+	for _, c := range host { // in a mesh NCCL has rings over different links, which is not modelled
+		if c != a && j.Machine.Route(a, c)[0] != route[0] {
+			return f, false
+		}
+	}
+	return f, f.medium != ""
+}
+
+// between returns what the ranks of a host send to those of the next, each to that of its place,
+// where ranks share links with others that send at once.
+func (j *Judge) between(host, next []int, senders, receivers map[int32]uint64) (sum float64) {
+	for i, a := range host {
+		share := math.Inf(1)
+		for _, l := range j.Machine.Route(a, next[i]) {
+			share = min(share, float64(j.Machine.Links[l].Bandwidth)/float64(min(bits.OnesCount64(senders[l]), bits.OnesCount64(receivers[l]))))
+		}
+		sum += share
+	}
+	return sum
+}
+
+// capability returns the compute capability of an architecture, 90 of sm_90; 0 where there is no
+// NCCL.
+func capability(arch string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(arch, "sm_"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
