@@ -132,3 +132,40 @@ func TestMeasuredCollectives(t *testing.T) {
 		})
 	}
 }
+
+// TestNCCLsOwnFigures: latencies and rates that NCCL itself printed of its model: of two GPUs of a host
+// (vllm-project/vllm, issue 28901: rows AllGather and Broadcast), of three hosts of eight H100 (NVIDIA/nccl,
+// issue 1453: "64 Bytes -> Algo 0 proto 0 time 25.207382"), and of two hosts of one GPU each.
+func TestNCCLsOwnFigures(t *testing.T) {
+	pair := fabric{ranks: 2, hosts: 1, arch: 90, medium: hw.NVLink, bus: 160e9}
+	three := fabric{ranks: 24, hosts: 3, arch: 90, medium: hw.NVLink, bus: 370e9, wire: 45e9}
+	lone := fabric{ranks: 2, hosts: 2, arch: 80, wire: 2.4e9}
+	gather := strategy.Collective{Kind: strategy.AllGather, Ranks: 2}
+	reduce := strategy.Collective{Kind: strategy.AllReduce, Ranks: 2}
+	many := strategy.Collective{Kind: strategy.AllReduce, Ranks: 24}
+	for name, x := range map[string]struct{ got, want float64 }{
+		"pair, ring, LL":               {pair.ringBy(ll, gather), 7.2e-6},
+		"pair, ring, LL128":            {pair.ringBy(ll128, gather), 15.9e-6},
+		"pair, ring, simple":           {pair.ringBy(simple, gather), 11.8e-6},
+		"three hosts, tree, LL":        {three.treeBy(ll, many), 25.2e-6},
+		"a GPU each, ring, LL":         {lone.ringBy(ll, reduce), 16.6e-6},
+		"a GPU each, ring, LL128":      {lone.ringBy(ll128, reduce), 31.0e-6},
+		"a GPU each, gathered, LL":     {lone.ringBy(ll, gather), 11.6e-6},
+		"a GPU each, gathered, LL128":  {lone.ringBy(ll128, gather), 22.5e-6},
+		"a GPU each, gathered, simple": {lone.ringBy(simple, gather), 22.4e-6},
+		"a GPU each, tree, LL":         {lone.treeBy(ll, reduce), 16.8e-6},
+		"a GPU each, tree, LL128":      {lone.treeBy(ll128, reduce), 31.0e-6},
+		"a GPU each, tree, simple":     {lone.treeBy(simple, reduce), 36.4e-6},
+	} {
+		if math.Abs(x.got/x.want-1) > 1e-9 {
+			t.Errorf("%s: %.4g s, NCCL says %.4g", name, x.got, x.want)
+		}
+	}
+	gather.Bytes = 1 << 30
+	for p, rate := range map[protocol]float64{ll: 160e9, ll128: 294.4e9, simple: 320e9} { // of the whole tensor
+		latency := pair.ringBy(p, strategy.Collective{Kind: strategy.AllGather, Ranks: 2})
+		if got := float64(gather.Bytes) / (pair.ringBy(p, gather) - latency); math.Abs(got/rate-1) > 1e-9 {
+			t.Errorf("protocol %d: %.4g B/s, NCCL says %.4g", p, got, rate)
+		}
+	}
+}
