@@ -15,6 +15,7 @@ type fabric struct {
 	arch         int     // compute capability of the GPUs: 90 is 9.0
 	medium       string  // within a host; "" where each has one rank
 	bus          float64 // B/s that a rank sends to another of its host; 0 where each has one
+	send         float64 // s, the latency of a send within a host
 	sharp        bool    // the switch within a host adds up
 	wire         float64 // B/s that the ranks of a host send to the next host, together; 0 on one host
 	launch       float64 // s, of the kernel
@@ -56,43 +57,47 @@ func (j *Judge) users(groups [][]int) (senders, receivers map[int32]uint64) {
 
 // fabricOfGroup returns the fabric of one of the groups.
 func (j *Judge) fabricOfGroup(g []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
-	m := j.Machine
-	f = fabric{ranks: len(g), arch: capability(m.Devices[g[0]].Arch), launch: float64(m.Devices[g[0]].Launch)}
-	if f.arch == 0 {
-		return f, false
-	}
-	hosts := j.hosts(g)
-	f.hosts = len(hosts)
-	first := true
-	for _, h := range hosts {
-		if len(h) != len(hosts[0]) {
+	first := &j.Machine.Devices[g[0]]
+	for _, r := range g {
+		if !j.Machine.Devices[r].SameFigures(first) {
 			return f, false
 		}
-		for _, a := range h {
-			if !m.Devices[a].SameFigures(&m.Devices[g[0]]) {
-				return f, false
-			}
-			for _, b := range h {
-				if a == b {
-					continue
-				}
-				p, ok := j.within(a, b, h, senders, receivers)
-				if !ok || !first && (p.medium != f.medium || p.bus != f.bus || p.sharp != f.sharp) {
-					return f, false
-				}
-				f.medium, f.bus, f.sharp, first = p.medium, p.bus, p.sharp, false
-			}
+	}
+	hosts := j.hosts(g)
+	for k, h := range hosts {
+		of, ok := j.inside(h, senders, receivers)
+		if !ok || len(h) != len(hosts[0]) || k > 0 && of != f {
+			return f, false
 		}
+		f = of
+	}
+	f.ranks, f.hosts, f.arch, f.launch = len(g), len(hosts), capability(first.Arch), float64(first.Launch)
+	if f.hosts == 1 {
+		return f, f.arch > 0
 	}
 	for k, h := range hosts {
-		if f.hosts == 1 {
-			break
-		}
 		wire := j.between(h, hosts[(k+1)%f.hosts], senders, receivers)
 		if k > 0 && math.Abs(wire/f.wire-1) > 1e-9 {
 			return f, false
 		}
 		f.wire = wire
+	}
+	return f, f.arch > 0
+}
+
+// inside returns what joins the ranks of a host, false where pairs of them differ.
+func (j *Judge) inside(host []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
+	for k, a := range host {
+		for l, b := range host {
+			if a == b {
+				continue
+			}
+			of, ok := j.within(a, b, host, senders, receivers)
+			if !ok || (k > 0 || l > 1) && of != f {
+				return f, false
+			}
+			f = of
+		}
 	}
 	return f, true
 }
@@ -143,6 +148,8 @@ func (j *Judge) within(a, b int, host []int, senders, receivers map[int32]uint64
 			return f, false
 		}
 	}
+	latency, _ := j.Machine.Transfer(a, b)
+	f.send = float64(latency)
 	return f, f.medium != ""
 }
 

