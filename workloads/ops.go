@@ -227,6 +227,14 @@ func (n *net) dropout(x tensor) tensor {
 	return y
 }
 
+// masked keeps each element with a probability, in one kernel, which saves a mask of a byte an
+// element, as torch.nn.functional.dropout does.
+func (n *net) masked(x tensor) tensor {
+	mask := n.like(x)
+	mask.DType = graph.Bool
+	return n.b.Output(n.add("Dropout", "Dropout", []tensor{x}, n.like(x), mask), 0)
+}
+
 // zeros is a tensor of zeros, as zero_state of a recurrent cell writes it; rows
 // holds its first dimension when the batch is dynamic.
 func (n *net) zeros(rows tensor, dims ...int64) tensor {

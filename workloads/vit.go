@@ -95,7 +95,11 @@ func (n *net) selfAttention(x tensor, a selfAttention) tensor {
 		if a.causal {
 			score = n.binary("Add", score, a.mask)
 		}
-		y = n.batchMatmul(n.softmax(score), split(qkv[2]), false)
+		shares := n.softmax(score)
+		if a.dropout {
+			shares = n.masked(shares)
+		}
+		y = n.batchMatmul(shares, split(qkv[2]), false)
 	}
 	return n.dense(n.joined(y, a.scores), d)
 }
@@ -106,6 +110,7 @@ type selfAttention struct {
 	scores               Scores
 	causal               bool
 	mask                 tensor // of causal attention whose scores are stored
+	dropout              bool   // of the shares, where scores are stored
 }
 
 // dense is a product with a trained matrix and a trained bias.
