@@ -62,6 +62,8 @@ func tables() []measured {
 			{mib / 2, 23}, {mib, 25}, {1.5 * mib, 32}, {2 * mib, 43}, {3 * mib, 47}, {4 * mib, 53}}},
 		{"4 x H100 SXM", "in a graph; vllm-project/vllm, pull request 24532, column pynccl", built("h100", 4), strategy.AllReduce, true, 0.35, 0.2, []point{
 			{mib / 2, 21}, {mib, 23}, {1.5 * mib, 25}, {2 * mib, 28}, {3 * mib, 33}, {4 * mib, 39}}},
+		{"2 x B200 SXM", "in a graph; vllm-project/vllm, pull request 42324, column pynccl", built("b200", 2), strategy.AllReduce, true, 0.35, 0.3, []point{
+			{mib / 2, 13}, {mib, 17}, {1.5 * mib, 19}}},
 		{"8 x H100 SXM, all-gather", "least time of the kernel; NVIDIA/Megatron-LM, pull request 5596", built("h100", 8), strategy.AllGather, true, 0.25, 0.2, []point{
 			{2 * mib, 20.2}, {8 * mib, 43.4}, {32 * mib, 118.9}, {128 * mib, 385.3}}},
 		{"8 x H100 SXM, reduce-scatter", "least time of the kernel; NVIDIA/Megatron-LM, pull request 5596", built("h100", 8), strategy.ReduceScatter, true, 0.35, 0.2, []point{
