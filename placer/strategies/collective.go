@@ -12,34 +12,34 @@ import (
 // short reports whether c, of a step on mesh m, is one op rather than a ring on links: by NCCL's
 // model where links say what they are of, else where LL or a one-shot is quicker.
 func (j *Judge) short(m strategy.Mesh, c strategy.Collective) (bool, error) {
-	w, err := j.ways(m, c)
+	w, err := j.times(m, c)
 	return w.one <= w.ring, err
 }
 
 // collectiveSeconds returns how long c takes when all groups of a stage run one at once, by the
 // quickest way there is.
 func (j *Judge) collectiveSeconds(m strategy.Mesh, c strategy.Collective) (float64, error) {
-	w, err := j.ways(m, c)
+	w, err := j.times(m, c)
 	return min(w.one, w.ring), err
 }
 
-// ways are the seconds of a collective, +Inf where there is no such way.
-type ways struct {
+// times are the seconds of a collective, +Inf where there is no such way.
+type times struct {
 	one  float64 // as an op of every rank, which holds no links
 	ring float64 // as a ring on links, simulated
 }
 
-// ways returns how long c takes when all groups of a stage run one at once.
-func (j *Judge) ways(m strategy.Mesh, c strategy.Collective) (w ways, err error) {
+// times returns how long c takes when all groups of a stage run one at once.
+func (j *Judge) times(m strategy.Mesh, c strategy.Collective) (w times, err error) {
 	key := ringKey{m, c}
 	if w, ok := j.known[key]; ok {
 		return w, nil
 	}
 	if c.Ranks == 1 {
-		return ways{float64(roofline.InPlace), math.Inf(1)}, nil
+		return times{float64(roofline.InPlace), math.Inf(1)}, nil
 	}
 	groups := m.Groups(c.Axis, c.Stage)
-	w = ways{math.Inf(1), math.Inf(1)}
+	w = times{math.Inf(1), math.Inf(1)}
 	f, known := j.fabricOf(groups)
 	if known {
 		w.one = f.nccl(c)

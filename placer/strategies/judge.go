@@ -26,7 +26,7 @@ type Judge struct {
 	streamed *hw.Machine
 	model    roofline.Config
 	fold     bool
-	known    map[ringKey]ways
+	known    map[ringKey]times
 	// Eager runs every op as a kernel of its own. Otherwise ops are fused by the default
 	// rules, as a search's plans are that decide on fusion.
 	Eager bool
@@ -51,7 +51,7 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 	for _, d := range m.Accelerators() {
 		ranks = append(ranks, int(d))
 	}
-	j := &Judge{Machine: m.Keep(ranks), model: roofline.Default(), known: map[ringKey]ways{}}
+	j := &Judge{Machine: m.Keep(ranks), model: roofline.Default(), known: map[ringKey]times{}}
 	if s.Roofline != nil {
 		j.model = *s.Roofline
 	}
