@@ -70,13 +70,13 @@ func (inv *Inventory) nvlinks() (cables []hw.Cable) {
 			if k := g.Peers[inv.gpus[j].PCI]; k > 0 && inv.nvlink[i][j] {
 				cables = append(cables, hw.Cable{A: gpuName(i), B: gpuName(j), Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(k)), Latency: 8e-6,
 					Medium: hw.Medium{Medium: hw.NVLink, CollectiveBandwidth: g.collectiveRate(k)},
-					Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d, %.0f GB/s each; %.1f of it achieved and 8 us: assumptions", k, g.Major, g.Minor, rate/1e9, nvlinkShare)})
+					Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d, %.0f GB/s each; %.1f of it achieved and 8 us: assumptions; for collectives as NCCL counts them (src/graph/topo.h)", k, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 			}
 		}
 		if g.Switched > 0 && slices.Contains(inv.nvlink[i], true) {
 			cables = append(cables, hw.Cable{A: gpuName(i), B: "nvswitch", Bandwidth: units.BytesPerSecond(nvlinkShare * rate * float64(g.Switched)), Latency: 6e-6,
 				Medium: hw.Medium{Medium: hw.NVLink, CollectiveBandwidth: g.collectiveRate(g.Switched), Sharp: g.Major >= 9},
-				Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d to a switch, %.0f GB/s each; %.1f of it achieved and 6 us: assumptions", g.Switched, g.Major, g.Minor, rate/1e9, nvlinkShare)})
+				Source: fmt.Sprintf("NVML: %d NVLinks of compute capability %d.%d to a switch, %.0f GB/s each; %.1f of it achieved and 6 us: assumptions; for collectives as NCCL counts them (src/graph/topo.h)", g.Switched, g.Major, g.Minor, rate/1e9, nvlinkShare)})
 		}
 	}
 	return cables
