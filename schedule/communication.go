@@ -74,6 +74,9 @@ type Communication struct {
 	Weight []float64
 }
 
+// BytesPlusOne weighs an exchange by its bytes and one, so that control counts too.
+func BytesPlusOne(b units.Bytes) float64 { return float64(b) + 1 }
+
 // NewCommunication returns the graph of n units that make the exchanges, each
 // weighed by its bytes. Neighbours are in ascending order.
 func NewCommunication(n int, weight func(units.Bytes) float64, exchanges ...iter.Seq[Exchange]) *Communication {

@@ -45,7 +45,7 @@ var allowed = map[string]string{
 	"sim/robust":             "units graph graph/fuse hw plan sim", // docs/adr/0037
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
-	"placer/policy/features": "units graph graph/unit hw",
+	"placer/policy/features": "units graph graph/unit hw schedule", // docs/adr/0080
 	"internal/unionfind":     "", "internal/digraph": "", "internal/parallel": "", "internal/spell": "",
 	"internal/dynlib": "", "internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
@@ -136,7 +136,7 @@ var allowed = map[string]string{
 	"placer/portfolio":           "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
 	"placer/search":              "units graph hw plan internal/fsx placer/problem internal/parallel",
 	"placer/policy/rollout":      "units graph graph/fuse graph/unit plan sim internal/parallel",
-	"placer/policy/curriculum":   "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind",
+	"placer/policy/curriculum":   "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind schedule", // docs/adr/0080
 	"placer/policy/goone":        "graph/unit plan placer/policy/features placer/policy/rollout placer/policy/curriculum nn graphsage transformerxl nn/gonet ppo internal/fsx",
 	"placer/policy/cem":          "graph/unit plan placer/policy/rollout placer/policy/curriculum nn",
 	"placer/policy/fusion":       "nn graph graph/fuse graph/unit plan placer/policy/rollout placer/policy/cem internal/unionfind",

@@ -81,11 +81,12 @@ func newRun(ctx context.Context, name string, c Config, problems []*plan.Problem
 
 // input is what the network reads of the units of part.
 func (r *run) input(p *plan.Problem, part *unit.Partition, devices int) *gonet.Batch {
-	table := features.Build(p.Graph, part, p.Units.Levels[max(r.config.Level, unit.Chain)], p.Evaluator.OpSeconds(0), p.Machine, r.config.Features, r.random)
+	chain := p.Units.Levels[max(r.config.Level, unit.Chain)]
+	table := features.Build(features.Source{Graph: p.Graph, Units: part, Chain: chain, Seconds: p.Evaluator.OpSeconds(0), Machine: p.Machine}, r.config.Features, r.random)
 	near := features.Adjacency(p.Graph, part, graphsage.Default(1).MaxNeighbours)
 	b := &gonet.Batch{
 		X:          nn.Mat{N: part.NumUnits(), D: len(table.Names), V: table.X},
-		Neighbours: &graphsage.Neighbours{Start: near.At, Index: near.Index},
+		Neighbours: &graphsage.Neighbours{Start: near.Start, Index: near.Unit},
 		Allowed:    make([]bool, devices),
 	}
 	for d := range p.Machine.NumDevices() {

@@ -194,7 +194,6 @@ func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
 	for i := range of {
 		of[i] = m.groups.Root(int32(i))
 	}
-	exchanged := func(b units.Bytes) float64 { return float64(b) + 1 }
 	light := func(all iter.Seq[schedule.Exchange]) iter.Seq[schedule.Exchange] {
 		return func(yield func(schedule.Exchange) bool) {
 			for e := range all {
@@ -204,7 +203,7 @@ func (m *merger) absorb(seconds []float64, limit float64, least int) bool {
 			}
 		}
 	}
-	heaviest := schedule.NewCommunication(len(of), exchanged, light(schedule.Reads(m.graph, of)), light(schedule.Controls(m.graph, of))).Heaviest(1)
+	heaviest := schedule.NewCommunication(len(of), schedule.BytesPlusOne, light(schedule.Reads(m.graph, of)), light(schedule.Controls(m.graph, of))).Heaviest(1)
 	var pairs []join
 	for i := range of {
 		if other, _ := heaviest.Neighbours(int32(i)); len(other) > 0 && time[i] < limit {

@@ -6,6 +6,7 @@ import (
 	"placer/graph"
 	"placer/graph/unit"
 	"placer/internal/unionfind"
+	"placer/schedule"
 )
 
 // number makes a partition of labels below n, ordered by first op.
@@ -80,57 +81,25 @@ func (j *joiner) joinCounterparts(h *unit.Hierarchy, l unit.Level) {
 // the neighbour it exchanges most bytes with, the lower of equals, until none is
 // left that has a neighbour.
 func (j *joiner) absorb(share float64) {
-	type edge struct {
-		a, b  int32
-		bytes int64
+	for j.absorbOnce(share) {
 	}
-	for {
-		var edges []edge
-		link := func(p, q graph.OpID, bytes int64) {
-			a, b := j.sets.Root(j.base.Of[p]), j.sets.Root(j.base.Of[q])
-			if a == b {
-				return
-			}
-			edges = append(edges, edge{a, b, bytes}, edge{b, a, bytes})
-		}
-		for i := range j.graph.NumOps() {
-			for _, t := range j.graph.Inputs(graph.OpID(i)) {
-				x := j.graph.Tensor(t)
-				link(x.Producer, graph.OpID(i), int64(x.Bytes)+1)
-			}
-			for _, c := range j.graph.Control(graph.OpID(i)) {
-				link(c, graph.OpID(i), 1)
-			}
-		}
-		slices.SortFunc(edges, func(x, y edge) int {
-			if x.a != y.a {
-				return int(x.a - y.a)
-			}
-			return int(x.b - y.b)
-		})
-		merged := false
-		for lo := 0; lo < len(edges); {
-			a, hi := edges[lo].a, lo
-			best, most := int32(-1), int64(-1)
-			for hi < len(edges) && edges[hi].a == a {
-				b, sum := edges[hi].b, int64(0)
-				for ; hi < len(edges) && edges[hi].a == a && edges[hi].b == b; hi++ {
-					sum += edges[hi].bytes
-				}
-				if sum > most {
-					best, most = b, sum
-				}
-			}
-			if j.seconds[j.sets.Root(a)] < share*j.total {
-				j.join(a, best)
-				merged = true
-			}
-			lo = hi
-		}
-		if !merged {
-			return
+}
+
+// absorbOnce is a pass of absorb over all units, by the neighbours that they have as it
+// begins. It reports whether any unit was small enough.
+func (j *joiner) absorbOnce(share float64) (merged bool) {
+	of := make([]int32, len(j.base.Of)) // [N] leader of each op's unit
+	for i, u := range j.base.Of {
+		of[i] = j.sets.Root(u)
+	}
+	nearest := schedule.NewCommunication(len(j.sets), schedule.BytesPlusOne, schedule.Reads(j.graph, of), schedule.Controls(j.graph, of)).Heaviest(1)
+	for u := range int32(len(j.sets)) {
+		if other, _ := nearest.Neighbours(u); len(other) > 0 && j.seconds[j.sets.Root(u)] < share*j.total {
+			j.join(u, other[0])
+			merged = true
 		}
 	}
+	return merged
 }
 
 // partition returns the merged units, ordered by their first op.

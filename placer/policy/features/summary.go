@@ -1,11 +1,11 @@
 package features
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"placer/graph"
-	"placer/graph/unit"
 )
 
 // row sums what the ops of one unit have.
@@ -24,32 +24,38 @@ type row struct {
 	variableOrder                           float64 // 0..1: first use of the unit's heaviest variable among all variables
 }
 
+// summary sums the units of a Source.
 type summary struct {
-	rows  []row
-	total float64 // sum of op times
-	span  float64 // longest path
+	Source
+	rows        []row     // [U]
+	total       float64   // sum of op times
+	span        float64   // longest path
+	top, bottom []float64 // [N] of levels
 }
 
-func summarise(g *graph.Graph, p, chain *unit.Partition, seconds []float64) *summary {
-	s := &summary{rows: make([]row, p.NumUnits())}
-	top, bottom := levels(g, seconds)
-	for i := range seconds {
-		s.total += seconds[i]
-		s.span = math.Max(s.span, top[i]+bottom[i])
+func summarise(of Source) *summary {
+	s := &summary{Source: of, rows: make([]row, of.Units.NumUnits())}
+	s.top, s.bottom = levels(of.Graph, of.Seconds)
+	for i, x := range of.Seconds {
+		s.total += x
+		s.span = math.Max(s.span, s.top[i]+s.bottom[i])
 	}
 	for u := range s.rows {
 		s.rows[u].topMin = math.Inf(1)
 	}
-	for i := range g.NumOps() {
-		s.addOp(g, graph.OpID(i), &s.rows[p.Of[i]], seconds[i], top[i], bottom[i])
+	for i := range of.Graph.NumOps() {
+		s.addOp(graph.OpID(i))
 	}
-	s.borders(g, p)
-	s.chains(p, chain)
-	s.variables(g, p, top)
+	s.borders()
+	s.chains()
+	s.variables()
 	return s
 }
 
-func (s *summary) addOp(g *graph.Graph, i graph.OpID, r *row, seconds, top, bottom float64) {
+// addOp adds op i to the row of its unit.
+func (s *summary) addOp(i graph.OpID) {
+	g, r := s.Graph, &s.rows[s.Units.Of[i]]
+	seconds, top, bottom := s.Seconds[i], s.top[i], s.bottom[i]
 	o := g.Op(i)
 	r.ops++
 	r.seconds += seconds
@@ -80,7 +86,8 @@ func (s *summary) addOp(g *graph.Graph, i graph.OpID, r *row, seconds, top, bott
 }
 
 // borders counts bytes and units across the units' borders.
-func (s *summary) borders(g *graph.Graph, p *unit.Partition) {
+func (s *summary) borders() {
+	g, p := s.Graph, s.Units
 	var to []int32
 	type pair struct{ from, to int32 }
 	var pairs []pair
@@ -101,12 +108,7 @@ func (s *summary) borders(g *graph.Graph, p *unit.Partition) {
 			pairs = append(pairs, pair{from, u})
 		}
 	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		if a.from != b.from {
-			return int(a.from - b.from)
-		}
-		return int(a.to - b.to)
-	})
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for _, e := range slices.Compact(pairs) {
 		s.rows[e.from].out++
 		s.rows[e.to].in++
@@ -114,7 +116,8 @@ func (s *summary) borders(g *graph.Graph, p *unit.Partition) {
 }
 
 // chains places each unit within its chain.
-func (s *summary) chains(p, c *unit.Partition) {
+func (s *summary) chains() {
+	p, c := s.Units, s.Chain
 	of := make([]int32, p.NumUnits())
 	count := make([]int, c.NumUnits())
 	place := make([]int, p.NumUnits())
@@ -128,82 +131,4 @@ func (s *summary) chains(p, c *unit.Partition) {
 		s.rows[u].chainLength = n
 		s.rows[u].chainPlace = (float64(place[u]) + 0.5) / float64(n)
 	}
-}
-
-// variables orders the units that hold parameters by their first use and gives
-// every unit the place of the heaviest one it reads or holds.
-func (s *summary) variables(g *graph.Graph, p *unit.Partition, top []float64) {
-	firstUse := make([]float64, len(s.rows))
-	for u := range firstUse {
-		firstUse[u] = math.Inf(1)
-	}
-	heaviest := make([]int32, len(s.rows))
-	for u := range heaviest {
-		heaviest[u] = -1
-		if s.rows[u].variable == 1 {
-			heaviest[u] = int32(u)
-		}
-	}
-	for t := range g.NumTensors() {
-		from := p.Of[g.Tensor(graph.TensorID(t)).Producer]
-		if s.rows[from].variable == 0 || !g.Tensor(graph.TensorID(t)).Resident {
-			continue
-		}
-		for _, c := range g.Consumers(graph.TensorID(t)) {
-			firstUse[from] = math.Min(firstUse[from], top[c])
-			u := p.Of[c]
-			if v := heaviest[u]; u != from && s.rows[u].variable == 0 && (v < 0 || s.rows[from].params > s.rows[v].params) {
-				heaviest[u] = from
-			}
-		}
-	}
-	var order []int
-	for u := range s.rows {
-		if s.rows[u].variable == 1 {
-			order = append(order, u)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case firstUse[a] < firstUse[b]:
-			return -1
-		case firstUse[a] > firstUse[b]:
-			return 1
-		}
-		return 0
-	})
-	at := make([]float64, len(s.rows))
-	for k, u := range order {
-		at[u] = (float64(k) + 0.5) / float64(len(order))
-	}
-	for u := range s.rows {
-		if v := heaviest[u]; v >= 0 {
-			s.rows[u].variableOrder = at[v]
-		}
-	}
-}
-
-// TopLevels returns, per op, the longest path before it, without transfers, [N].
-func TopLevels(g *graph.Graph, seconds []float64) []float64 {
-	top, _ := levels(g, seconds)
-	return top
-}
-
-// levels returns, per op, the longest path before it and the longest path from
-// its start to the end, without transfers, [N] each.
-func levels(g *graph.Graph, seconds []float64) (top, bottom []float64) {
-	n := g.NumOps()
-	top, bottom = make([]float64, n), make([]float64, n)
-	for i := range n {
-		for q := range g.Predecessors(graph.OpID(i)) {
-			top[i] = math.Max(top[i], top[q]+seconds[q])
-		}
-	}
-	for i := n - 1; i >= 0; i-- {
-		bottom[i] += seconds[i]
-		for q := range g.Predecessors(graph.OpID(i)) {
-			bottom[q] = math.Max(bottom[q], bottom[i])
-		}
-	}
-	return top, bottom
 }

@@ -10,6 +10,15 @@ import (
 	"placer/hw"
 )
 
+// Source is what features are read from: units of a graph on a machine.
+type Source struct {
+	Graph   *graph.Graph
+	Units   *unit.Partition
+	Chain   *unit.Partition // coarser: each unit of Units lies in one of these, its chain
+	Seconds []float64       // [N] of the ops, on the machine's first device
+	Machine *hw.Machine
+}
+
 // Version changes whenever a column changes its meaning or place; checkpoints
 // carry it.
 const Version = 1
@@ -125,16 +134,15 @@ func (c Config) columns(t *table) []column {
 	return all
 }
 
-// Build computes the columns of the units of p, each of which lies in one unit of
-// chain, for ops that take seconds, [N], on the machine's first device. rng is
-// read for the Identity columns only.
-func Build(g *graph.Graph, p, chain *unit.Partition, seconds []float64, m *hw.Machine, c Config, rng *rand.Rand) *Table {
-	if len(seconds) != g.NumOps() {
-		panic(fmt.Sprintf("features: %d times for %d ops", len(seconds), g.NumOps()))
+// Build computes the columns of the units of s. rng is read for the Identity columns
+// only. Build panics if there is not a time for each op.
+func Build(s Source, c Config, rng *rand.Rand) *Table {
+	if len(s.Seconds) != s.Graph.NumOps() {
+		panic(fmt.Sprintf("features: %d times for %d ops", len(s.Seconds), s.Graph.NumOps()))
 	}
-	from := &table{summary: summarise(g, p, chain, seconds), units: float64(p.NumUnits()), devices: float64(m.NumDevices()), memory: float64(m.Devices[0].Memory), random: rng}
-	if m.NumDevices() > 1 {
-		_, b := m.Transfer(0, 1)
+	from := &table{summary: summarise(s), units: float64(s.Units.NumUnits()), devices: float64(s.Machine.NumDevices()), memory: float64(s.Machine.Devices[0].Memory), random: rng}
+	if s.Machine.NumDevices() > 1 {
+		_, b := s.Machine.Transfer(0, 1)
 		from.bandwidth = float64(b)
 	}
 	columns := c.columns(from)

@@ -36,7 +36,7 @@ func TestColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := Build(g, p, p, seconds, m, Default(), nil)
+	table := Build(Source{g, p, p, seconds, m}, Default(), nil)
 	if got, want := len(table.X), p.NumUnits()*len(table.Names); got != want {
 		t.Fatalf("%d values, want %d", got, want)
 	}
@@ -83,7 +83,7 @@ func TestBoundedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seconds := range [][]float64{{1e-9, 1e-9, 1e-9, 1e-9}, {1e6, 1e-9, 1e3, 1}} {
-		for i, x := range Build(g, p, p, seconds, m, Default(), nil).X {
+		for i, x := range Build(Source{g, p, p, seconds, m}, Default(), nil).X {
 			if !(math.Abs(float64(x)) <= 4) {
 				t.Errorf("value %d is %g", i, x)
 			}
@@ -99,9 +99,9 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Config{Identity: 3}
-	one := Build(g, p, p, seconds, m, c, rand.New(rand.NewPCG(1, 1)))
-	two := Build(g, p, p, seconds, m, c, rand.New(rand.NewPCG(1, 1)))
-	other := Build(g, p, p, seconds, m, c, rand.New(rand.NewPCG(2, 1)))
+	one := Build(Source{g, p, p, seconds, m}, c, rand.New(rand.NewPCG(1, 1)))
+	two := Build(Source{g, p, p, seconds, m}, c, rand.New(rand.NewPCG(1, 1)))
+	other := Build(Source{g, p, p, seconds, m}, c, rand.New(rand.NewPCG(2, 1)))
 	if !slices.Equal(one.X, two.X) || slices.Equal(one.X, other.X) {
 		t.Error("identity columns do not follow the seed")
 	}
@@ -112,11 +112,11 @@ func TestAdjacency(t *testing.T) {
 	n := Adjacency(g, p, 5)
 	want := [][]int32{{2}, {2}, {0, 1, 3}, {2}}
 	for u := range want {
-		if got := n.Index[n.At[u]:n.At[u+1]]; !slices.Equal(got, want[u]) {
+		if got := n.Unit[n.Start[u]:n.Start[u+1]]; !slices.Equal(got, want[u]) {
 			t.Errorf("unit %d has neighbours %v, want %v", u, got, want[u])
 		}
 	}
-	if got := Adjacency(g, p, 1); len(got.Index) != 4 {
-		t.Errorf("%d neighbours with at most one each, want 4", len(got.Index))
+	if got := Adjacency(g, p, 1); len(got.Unit) != 4 {
+		t.Errorf("%d neighbours with at most one each, want 4", len(got.Unit))
 	}
 }

@@ -176,11 +176,11 @@ func (t *trainer) batch(s curriculum.Stage) (*gonet.Batch, error) {
 		return nil, err
 	}
 	p := t.run.Problem
-	table := features.Build(p.Graph, s.Units, s.Chain, t.seconds, p.Machine, t.config.features(), random)
+	table := features.Build(features.Source{Graph: p.Graph, Units: s.Units, Chain: s.Chain, Seconds: t.seconds, Machine: p.Machine}, t.config.features(), random)
 	near := features.Adjacency(p.Graph, s.Units, graphsage.Default(1).MaxNeighbours)
 	b := &gonet.Batch{
 		X:          nn.Mat{N: s.Units.NumUnits(), D: len(table.Names), V: table.X},
-		Neighbours: &graphsage.Neighbours{Start: near.At, Index: near.Index},
+		Neighbours: &graphsage.Neighbours{Start: near.Start, Index: near.Unit},
 	}
 	if !p.Decides(plan.Place) {
 		return b, nil

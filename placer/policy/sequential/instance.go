@@ -1,9 +1,7 @@
 package sequential
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 
 	"placer/baselines/rules"
@@ -134,16 +132,12 @@ func (s *instance) neighbours() *graphsage.Neighbours {
 	for t, u := range s.turn {
 		at[u] = int32(t)
 	}
+	nearest := s.exchanges.Heaviest(mostNeighbours)
 	n := &graphsage.Neighbours{Start: make([]int32, 1, len(s.turn)+1)}
 	for _, u := range s.turn {
-		units, seconds := s.exchanges.Neighbours(u)
-		by := make([]int, len(units))
-		for i := range by {
-			by[i] = i
-		}
-		slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(seconds[b], seconds[a]) })
-		for _, i := range by[:min(len(by), mostNeighbours)] {
-			n.Index = append(n.Index, at[units[i]])
+		units, _ := nearest.Neighbours(u)
+		for _, v := range units {
+			n.Index = append(n.Index, at[v])
 		}
 		n.Start = append(n.Start, int32(len(n.Index)))
 	}
