@@ -9,4 +9,11 @@
 // is a product over N independent nodes and leaves the clipping range at once for
 // large N. As usual, the ratio is taken and clipped per node, with the sample's
 // advantage for all its nodes (or, with Credit, one advantage per node).
+//
+// The files in the order of the algorithm: config.go has the parameters, trainer.go the
+// loop, sample.go draws decisions, reward.go and advantage.go say what they are worth,
+// objective.go is the loss and task.go the part of it that one task has.
+//
+// Letters: N nodes, M choices of a decision over all tasks, K samples of a round, A
+// levels of a choice, T refinement iterations; ρ ratio of probabilities, ε its clip.
 package ppo
