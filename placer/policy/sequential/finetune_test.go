@@ -56,17 +56,25 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// TestTuningWithoutTime: a budget that the zero-shot samples alone would exceed ends them.
+// TestTuningWithoutTime: a budget that the zero-shot samples alone would exceed ends them,
+// by the problem's clock, whatever time it is.
 func TestTuningWithoutTime(t *testing.T) {
 	p, err := small.Problem()
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := *p
-	q.Clock, q.Budget = func() float64 { return 0 }, plan.Budget{Seconds: 1e-9}
+	q, now := *p, 0.0
+	q.Clock, q.Budget = func() float64 { now += 1000; return now }, plan.Budget{Seconds: 500}
 	_, err = Tuner{Policy: policy(t, 16), Config: quickTune()}.Place(t.Context(), &q)
-	if want := "the budget of 1e-09 s was over before the first zero-shot sample"; err == nil || err.Error() != want {
+	if want := "the budget of 500 s was over before the first zero-shot sample"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+	// A clock that stands still leaves time for all, however short the budget is.
+	c := quickTune()
+	c.Steps = 2
+	q.Clock, q.Budget = func() float64 { return 0 }, plan.Budget{Seconds: 1e-9, Evaluations: 40}
+	if o, err := (Tuner{Policy: policy(t, 16), Config: c}).Place(t.Context(), &q); err != nil || o.Evaluations != 40 {
+		t.Errorf("%v, error %v under a clock that stands still, want 40 evaluations", o, err)
 	}
 }
 

@@ -1,6 +1,10 @@
 package sequential
 
-import "placer/plan"
+import (
+	"context"
+
+	"placer/plan"
+)
 
 // pace says how many samples a round has.
 type pace struct {
@@ -24,6 +28,21 @@ func (x *pace) seconds() float64 {
 // over reports whether the budget in seconds is spent.
 func (x *pace) over() bool {
 	return x.budget.Seconds > 0 && x.clock != nil && x.seconds() >= x.budget.Seconds
+}
+
+// untilSpent is a context that ends when the budget in seconds is spent, too, by the clock
+// of the problem and not by a timer. Whoever works under it asks Err: Done is ctx's alone.
+type untilSpent struct {
+	context.Context
+	pace *pace
+}
+
+// Err is as context.Context says.
+func (c untilSpent) Err() error {
+	if c.pace.over() {
+		return context.DeadlineExceeded
+	}
+	return c.Context.Err()
 }
 
 // samples returns those of the step that s comes to.

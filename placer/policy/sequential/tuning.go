@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -65,16 +64,10 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 // sampleZeroShot makes the samples to begin with; those that the budget has no time for are
 // missing.
 func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
-	p := r.features.problem
-	limit := ctx
-	if p.Budget.Seconds > 0 && p.Clock != nil {
-		var stop context.CancelFunc
-		limit, stop = context.WithTimeout(ctx, time.Duration(p.Budget.Seconds*float64(time.Second)))
-		defer stop()
-	}
-	r.zeroShot, err = r.Policy.zeroShot(limit, r.features, samplesWithin(p.Budget), varied())
-	if err != nil && ctx.Err() == nil && limit.Err() != nil {
-		return fmt.Errorf("the budget of %g s was over before the first zero-shot sample", p.Budget.Seconds)
+	b := r.features.problem.Budget
+	r.zeroShot, err = r.Policy.zeroShot(untilSpent{ctx, &r.pace}, r.features, samplesWithin(b), varied())
+	if err != nil && ctx.Err() == nil && r.pace.over() {
+		return fmt.Errorf("the budget of %g s was over before the first zero-shot sample", b.Seconds)
 	}
 	return err
 }
