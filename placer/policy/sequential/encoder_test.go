@@ -31,7 +31,7 @@ func TestHeldKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	e := newRollouts(p.net, s)
 	for _, refinements := range []int{0, 2} {
-		e.roll(drawHeuristics(random, 4, perPrior), refinements, true, sampler([]float32{1, 1, 1, 1}, random, s.d))
+		e.roll(drawHeuristics(random, 4, perPrior), rolling{choose: sampler([]float32{1, 1, 1, 1}, random, s.d), refinements: refinements, record: true})
 		scores := slices.Clone(e.logp)
 		y := e.recordedKeys()
 		all := e.pass.forward(e.of, e.y, y, s.d)

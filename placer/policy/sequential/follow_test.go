@@ -14,7 +14,7 @@ func TestFollowIsThePriorsChoice(t *testing.T) {
 	for _, g := range heuristics() {
 		g.learned = 0
 		e, r := newRollouts(p.net, s), rand.New(rand.NewPCG(7, 7))
-		e.begin([]heuristic{g}, 1)
+		e.begin([]heuristic{g})
 		x, ok := e.states[0], make([]bool, s.d)
 		for pass := range 2 {
 			for _, st := range s.steps {
@@ -68,7 +68,7 @@ func TestCommonFeatures(t *testing.T) {
 		t.Error("a feature of the graph is not the same for all units")
 	}
 	e := newRollouts(p.net, s)
-	e.roll(drawHeuristics(rand.New(rand.NewPCG(1, 2)), 1, 1), 1, false, func(_ int, _ int32, _ []float32, ok []bool) int32 {
+	e.roll(drawHeuristics(rand.New(rand.NewPCG(1, 2)), 1, 1), rolling{refinements: 1, choose: func(_ int, _ int32, _ []float32, ok []bool) int32 {
 		x, rows := e.states[0], make([]float32, s.d*numDeviceFeatures)
 		written := make([]float32, len(rows))
 		x.write(written)
@@ -85,5 +85,5 @@ func TestCommonFeatures(t *testing.T) {
 			t.Fatalf("features are %v, want %v", written, rows)
 		}
 		return int32(slices.Index(ok, true))
-	})
+	}})
 }

@@ -18,7 +18,7 @@ func TestPriorIsFollowed(t *testing.T) {
 	}
 	clear(p.net.last.Value)
 	e := newRollouts(p.net, s)
-	e.roll([]heuristic{{rule: expertRule}}, 0, false, sampler([]float32{0}, nil, s.d))
+	e.roll([]heuristic{{rule: expertRule}}, rolling{choose: sampler([]float32{0}, nil, s.d)})
 	want := s.labels(rules.ExpertDevices(s.problem))
 	name := map[int32]int32{}
 	for u, d := range e.states[0].device {
@@ -39,7 +39,7 @@ func TestPriorIsAllowedAndCheapest(t *testing.T) {
 	for _, g := range heuristics() {
 		e := newRollouts(p.net, s)
 		r := rand.New(rand.NewPCG(7, 7))
-		e.roll([]heuristic{g}, 1, false, func(_ int, u int32, _ []float32, ok []bool) int32 {
+		e.roll([]heuristic{g}, rolling{refinements: 1, choose: func(_ int, u int32, _ []float32, ok []bool) int32 {
 			x := e.states[0]
 			a := int32(none)
 			for d := range ok {
@@ -60,6 +60,6 @@ func TestPriorIsAllowedAndCheapest(t *testing.T) {
 					return int32(d)
 				}
 			}
-		})
+		}})
 	}
 }

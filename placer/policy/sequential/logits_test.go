@@ -73,7 +73,7 @@ func TestTiedRows(t *testing.T) {
 	worker, d, shares := r.workers[0], r.logits.s.d, 0
 	kept, got := newTiedRows(d+1), make([]float32, d*len(tied))
 	names := newDeviceNames(r.logits.s)
-	worker.rollouts.roll([]heuristic{worker.prior}, 0, false, func(_ int, u int32, _ []float32, ok []bool) int32 {
+	worker.rollouts.roll([]heuristic{worker.prior}, rolling{choose: func(_ int, u int32, _ []float32, ok []bool) int32 {
 		worker.rollouts.tiedOf(0, worker.row)
 		kept.put(1, worker.row)
 		kept.get(1, got)
@@ -88,7 +88,7 @@ func TestTiedRows(t *testing.T) {
 		to := names.of(u%int32(d), worker.rollouts.states[0].number)
 		ok[to] = true
 		return to
-	})
+	}})
 	if shares == 0 {
 		t.Error("no share is between 0 and 1: the case tests nothing")
 	}

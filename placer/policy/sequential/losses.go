@@ -113,10 +113,10 @@ func (e *rollouts) imitate(weight []float32) (loss, accuracy float64) {
 	return loss, accuracy
 }
 
-// follow adds the gradient of the cross entropy of the choices of the rollouts in best,
+// imitateBest adds the gradient of the cross entropy of the choices of the rollouts in best,
 // [K], and of the divergence from the prior, times weight, and returns the mean entropy
 // of a decision, in nats.
-func (e *rollouts) follow(best []bool, weight float32) (entropy float64) {
+func (e *rollouts) imitateBest(best []bool, weight float32) (entropy float64) {
 	count := 0
 	for _, b := range best {
 		if b {

@@ -38,7 +38,7 @@ func testGradients(t *testing.T, p *Policy) {
 	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
 	e := tr.rollouts
 	e.on(s)
-	e.roll(drawHeuristics(tr.random, 3, perPrior), 1, true, sampler([]float32{1, 1, 1}, tr.random, s.d))
+	e.roll(drawHeuristics(tr.random, 3, perPrior), rolling{choose: sampler([]float32{1, 1, 1}, tr.random, s.d), refinements: 1, record: true})
 	advantage := []float32{1, -0.5, 0.3}
 	weight := make([]float32, s.part.NumUnits())
 	for u := range weight {

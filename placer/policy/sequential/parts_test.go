@@ -64,7 +64,7 @@ func TestUnguided(t *testing.T) {
 	e := newRollouts(p.net, s)
 	all := heuristics()
 	priors := []heuristic{all[0], all[1], all[2], all[len(all)-1]}
-	e.roll(priors, 0, true, sampler(make([]float32, len(priors)), rand.New(rand.NewPCG(1, 1)), s.d))
+	e.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), rand.New(rand.NewPCG(1, 1)), s.d), record: true})
 	for _, x := range e.states[1:4] {
 		if !slices.Equal(x.device, e.states[0].device) {
 			t.Fatal("two priors led to two placements")

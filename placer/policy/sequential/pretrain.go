@@ -146,7 +146,7 @@ func (t *pretraining) left() float64 {
 }
 
 // advance takes one step. Steps that fail leave the weights as they were, and so does one
-// after the end of ctx: where all graphs are in use already, nothing else would ask for it.
+// in which ctx ends before it has sampled: what it then learns, it learns to the end.
 func (t *pretraining) advance(ctx context.Context) (Progress, error) {
 	if err := ctx.Err(); err != nil {
 		return Progress{}, err
@@ -202,8 +202,10 @@ func (t *pretraining) reinforce(ctx context.Context, p *Progress, random *rand.R
 	case t.c.Alike > 0:
 		improve = t.trainer.label
 	}
-	p.improvement, err = improve(x.instance(random.IntN(len(levels))), x.expert, &t.c, t.c.Rate*(0.1+0.9*t.left()))
-	t.samples += t.c.Samples
+	p.improvement, err = improve(ctx, lesson{x.instance(random.IntN(len(levels))), x.expert}, &t.c, t.c.Rate*(0.1+0.9*t.left()))
+	if err == nil {
+		t.samples += t.c.Samples
+	}
 	return err
 }
 

@@ -96,11 +96,11 @@ func (x *reinforcement) replay(r *tuning, all []*elite) {
 	for k := range all {
 		priors[k], names[k] = r.pace.prior, newDeviceNames(l.s)
 	}
-	e.roll(priors, 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
+	e.roll(priors, rolling{record: true, choose: func(k int, u int32, _ []float32, ok []bool) int32 {
 		to := names[k].of(int32(all[k].Cells[l.of[u]]), e.states[k].number)
 		ok[to] = true
 		return to
-	})
+	}})
 }
 
 // weigh sets the advantages: of the elite, the first good of all, 1; of the others their

@@ -16,6 +16,15 @@ func relative(r plan.Score, s *instance, expert float64) float64 {
 	return min(5, r.Value/expert)
 }
 
+// rewards returns -sqrt(time) for times over the expert's, [K] (GO, section 4.1).
+func rewards(times []float64) []float32 {
+	r := make([]float32, len(times))
+	for i, x := range times {
+		r[i] = -float32(math.Sqrt(x))
+	}
+	return r
+}
+
 // advantages turns the rewards of rollouts, of which n in a row have the same prior,
 // into advantages over the mean of these n, in deviations of all.
 func advantages(r []float32, n int) {

@@ -21,7 +21,10 @@ type rollouts struct {
 	read   bool      // the chooser reads features beside the scores
 	muted  bool      // no prior has learning beside it, so the network is not asked
 	scores []float32 // [K*D] scratch of those that are muted
-	// stopped says that no more is wanted: roll, greedy and each then end before they are done.
+
+	recording bool // the present pass is kept for learning
+
+	// stopped says that no more is wanted: roll and each then end before they are done.
 	// What is recorded is then not to be used; the passes that were made are. It is nil where
 	// nothing stops them.
 	stopped func() bool
@@ -48,42 +51,29 @@ func (e *rollouts) until(ctx context.Context) *rollouts {
 	return e
 }
 
-// roll places the instance once per prior, side by side, and refines each placement a
-// number of times, in knowledge of it. With record, it keeps what learning needs of the
-// last pass. It returns where each got, and nothing where it was stopped in the first pass.
-func (e *rollouts) roll(priors []heuristic, refinements int, record bool, choose chooser) []*state {
-	var made []*state
-	for left := e.begin(priors, refinements); ; left-- {
-		e.decideAll(record && left == 0, choose)
-		if e.done() {
-			return made
-		}
-		made = e.states[:e.k]
-		for _, x := range made {
-			x.keep()
-		}
-		if left == 0 {
-			return made
-		}
-		for _, x := range made {
-			x.refine()
-		}
-	}
+// rolling says how rollouts are made.
+type rolling struct {
+	choose      chooser
+	refinements int  // passes after the first, each in knowledge of the placement before
+	record      bool // keep what learning needs of the last pass
+	// settle ends where a pass changes nothing any more: by a chooser that takes the best
+	// the next would be the same.
+	settle bool
 }
 
-// greedy places the instance once per prior, side by side, by the best device of each
-// decision, in passes passes, fewer where one changes nothing any more: the next would
-// be the same. It returns where each got, and nothing where it was stopped in the first.
-func (e *rollouts) greedy(priors []heuristic) []*state {
-	choose := sampler(make([]float32, len(priors)), nil, e.d)
+// roll places the instance once per prior, side by side, and refines each placement. It
+// returns where each got, and nothing where it was stopped in the first pass.
+func (e *rollouts) roll(priors []heuristic, how rolling) []*state {
+	e.begin(priors)
 	var made []*state
-	for left := e.begin(priors, passes-1); ; left-- {
-		e.decideAll(false, choose)
+	for left := how.refinements; ; left-- {
+		e.recording = how.record && left == 0
+		e.decideAll(how.choose)
 		if e.done() {
 			return made
 		}
-		settled := true
 		made = e.states[:e.k]
+		settled := how.settle
 		for _, x := range made {
 			x.keep()
 			settled = settled && x.settled()
@@ -97,8 +87,15 @@ func (e *rollouts) greedy(priors []heuristic) []*state {
 	}
 }
 
-// begin resets a state for each prior, and returns the number of refinements to come.
-func (e *rollouts) begin(priors []heuristic, refinements int) int {
+// greedy places the instance once per prior, side by side, by the best device of each
+// decision, in passes passes, fewer where one changes nothing any more. It returns where
+// each got, and nothing where it was stopped in the first.
+func (e *rollouts) greedy(priors []heuristic) []*state {
+	return e.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), nil, e.d), refinements: passes - 1, settle: true})
+}
+
+// begin resets a state for each prior.
+func (e *rollouts) begin(priors []heuristic) {
 	e.k, e.muted = len(priors), !e.read
 	for len(e.states) < e.k {
 		e.states = append(e.states, newState(e.instance))
@@ -108,23 +105,22 @@ func (e *rollouts) begin(priors []heuristic, refinements int) int {
 		e.muted = e.muted && priors[i].learned == 0
 	}
 	e.held.reset(e.pass, e.k)
-	return refinements
 }
 
-// decideAll decides every unit in every rollout.
-func (e *rollouts) decideAll(record bool, choose chooser) {
-	k, rows := e.k, e.k
-	if record {
+// decideAll goes through the steps of the instance in every rollout.
+func (e *rollouts) decideAll(choose chooser) {
+	rows := e.k
+	if e.recording {
 		rows *= e.decisions
 	}
 	e.reserve(rows)
-	for _, x := range e.states[:k] {
-		x.bare = e.muted && !record && x.prior.rule == listRule
+	for _, x := range e.states[:e.k] {
+		x.bare = e.byPriors() && x.prior.rule == listRule
 	}
 	lo := 0
 	for _, st := range e.steps {
 		if st.unit == none {
-			for _, x := range e.states[:k] {
+			for _, x := range e.states[:e.k] {
 				x.run(st.node)
 			}
 			continue
@@ -132,54 +128,67 @@ func (e *rollouts) decideAll(record bool, choose chooser) {
 		if e.done() {
 			return
 		}
-		for i, x := range e.states[:k] {
-			r := lo + i
-			e.of[r] = st.unit
-			x.allowed(st.unit, e.okOf(r))
-			if e.muted && !record {
-				x.facts.prior = x.follow(st.unit, st.node, e.okOf(r))
-				continue
-			}
-			x.survey(st.unit, st.node, e.okOf(r))
-			x.write(e.featuresOf(r, r+1))
+		e.decide(st, lo, choose)
+		if e.recording {
+			lo += e.k
 		}
-		scores := e.scored(lo, record)
-		for i, x := range e.states[:k] {
-			r, scores, ok := lo+i, scores[i*e.d:(i+1)*e.d], e.okOf(lo+i)
-			e.chosen[r] = choose(i, st.unit, scores, ok)
-			if record {
-				e.logp[r] = logSoftmaxAt(scores, ok, e.chosen[r])
-			}
-			e.held.move(i, st.unit, x.before(st.unit), e.chosen[r])
-			x.decide(st.unit, e.chosen[r])
+	}
+}
+
+// byPriors reports whether decisions are the priors' alone: nothing is read of a unit
+// but what its prior needs.
+func (e *rollouts) byPriors() bool { return e.muted && !e.recording }
+
+// decide decides the unit of st in every rollout, in rows lo on.
+func (e *rollouts) decide(st step, lo int, choose chooser) {
+	for i, x := range e.states[:e.k] {
+		r := lo + i
+		ok := e.okOf(r)
+		e.of[r] = st.unit
+		x.allowed(st.unit, ok)
+		if e.byPriors() {
+			x.facts.prior = x.follow(st.unit, st.node, ok)
+			continue
 		}
-		if record {
-			lo += k
+		x.survey(st.unit, st.node, ok)
+		x.write(e.featuresOf(r, r+1))
+	}
+	scores := e.scored(lo)
+	for i, x := range e.states[:e.k] {
+		r, scores, ok := lo+i, scores[i*e.d:(i+1)*e.d], e.okOf(lo+i)
+		e.chosen[r] = choose(i, st.unit, scores, ok)
+		if e.recording {
+			e.logp[r] = logSoftmaxAt(scores, ok, e.chosen[r])
 		}
+		e.held.move(i, st.unit, x.before(st.unit), e.chosen[r])
+		x.decide(st.unit, e.chosen[r])
 	}
 }
 
 func (e *rollouts) done() bool { return e.stopped != nil && e.stopped() }
 
-// scored returns the scores, [K*D], of the decisions in rows lo on. Without learning they
-// are those of the priors alone, and what devices offer counts only where it is recorded.
-func (e *rollouts) scored(lo int, record bool) []float32 {
-	unguided := e.pass.n.unguided
-	if e.muted && !record {
-		e.scores = resized(e.scores, e.k*e.d)
-		clear(e.scores)
-		for i, x := range e.states[:e.k] {
-			if !unguided {
-				e.scores[i*e.d+int(x.facts.prior)] = priorWeight
-			}
-		}
-		return e.scores
+// scored returns the scores, [K*D], of the decisions in rows lo on.
+func (e *rollouts) scored(lo int) []float32 {
+	if e.byPriors() {
+		return e.priorScores()
 	}
 	y := e.featuresOf(lo, lo+e.k)
-	if unguided {
+	if e.pass.n.unguided {
 		unguide(y)
 	}
 	return e.pass.forward(e.of[lo:lo+e.k], y, e.held.keys, e.d)
+}
+
+// priorScores returns the scores of decisions by the priors alone, [K*D].
+func (e *rollouts) priorScores() []float32 {
+	e.scores = resized(e.scores, e.k*e.d)
+	clear(e.scores)
+	if !e.pass.n.unguided {
+		for i, x := range e.states[:e.k] {
+			e.scores[i*e.d+int(x.facts.prior)] = priorWeight
+		}
+	}
+	return e.scores
 }
 
 // reserve makes room for a number of rows.

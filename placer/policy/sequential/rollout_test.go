@@ -25,7 +25,7 @@ func TestGreedy(t *testing.T) {
 			}
 			e, full := newRollouts(p.net, s), newRollouts(p.net, s)
 			full.read = true
-			full.roll(priors, passes-1, false, sampler(make([]float32, len(priors)), nil, s.d))
+			full.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), nil, s.d), refinements: passes - 1})
 			for i, x := range e.greedy(priors) {
 				if want := full.states[i]; x.soonest != want.soonest || !slices.Equal(x.best, want.best) {
 					t.Errorf("unguided %v, learned %g, prior %d: ends at %g, want %g", unguided, learned, i, x.soonest, want.soonest)
@@ -49,7 +49,7 @@ func TestStopped(t *testing.T) {
 	priors := heuristics()[:12]
 	choose := sampler(make([]float32, len(priors)), nil, s.d)
 	once := newRollouts(p.net, s)
-	once.roll(priors, 0, false, choose)
+	once.roll(priors, rolling{choose: choose})
 	for _, looks := range []int{0, s.decisions - 1, s.decisions + 1, s.decisions + 2} {
 		left := looks
 		e := newRollouts(p.net, s)
@@ -58,7 +58,7 @@ func TestStopped(t *testing.T) {
 		left = looks
 		again := newRollouts(p.net, s)
 		again.stopped = e.stopped
-		rolled := again.roll(priors, passes-1, false, choose)
+		rolled := again.roll(priors, rolling{choose: choose, refinements: passes - 1})
 		want := 0
 		if looks > s.decisions { // a look at every decision, and one after the pass
 			want = len(priors)

@@ -13,7 +13,7 @@ func TestStateKeepsSums(t *testing.T) {
 	s := instanceOf(t, small)
 	p := policy(t, 8)
 	e := newRollouts(p.net, s)
-	e.roll(drawHeuristics(rand.New(rand.NewPCG(1, 2)), 2, perPrior), 2, false, sampler([]float32{1, 1}, rand.New(rand.NewPCG(2, 2)), s.d))
+	e.roll(drawHeuristics(rand.New(rand.NewPCG(1, 2)), 2, perPrior), rolling{choose: sampler([]float32{1, 1}, rand.New(rand.NewPCG(2, 2)), s.d), refinements: 2})
 	for _, x := range e.states[:2] {
 		load := make([]float64, s.d)
 		for u, d := range x.device {
@@ -44,7 +44,7 @@ func TestRefinementKnowsItsPlacement(t *testing.T) {
 	e := newRollouts(p.net, s)
 	ends := []float64{}
 	for refinements := range passes {
-		e.roll(heuristics()[:1], refinements, false, sampler([]float32{0}, nil, s.d))
+		e.roll(heuristics()[:1], rolling{choose: sampler([]float32{0}, nil, s.d), refinements: refinements})
 		ends = append(ends, e.states[0].clock)
 	}
 	if got := e.states[0].soonest; got != slices.Min(ends) {

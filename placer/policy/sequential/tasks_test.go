@@ -57,10 +57,10 @@ func TestPolicyGradient(t *testing.T) {
 	for i := range logits.V {
 		logits.V[i] = float32(random.NormFloat64())
 	}
-	draws, advantage := make([]unitLevels, 5), make([]float32, 5)
+	draws, advantage := make([][]int32, 5), make([]float32, 5)
 	for k := range draws {
 		for range logits.N {
-			draws[k].fusion = append(draws[k].fusion, int32(random.IntN(3)))
+			draws[k] = append(draws[k], int32(random.IntN(3)))
 		}
 		advantage[k] = float32(random.NormFloat64())
 	}
@@ -73,13 +73,12 @@ func TestPolicyGradient(t *testing.T) {
 				v += weight * q * math.Log(q) / 4
 			}
 			for k := range draws {
-				v -= float64(advantage[k]) * math.Log(p[draws[k].fusion[u]]) / 4 / 5
+				v -= float64(advantage[k]) * math.Log(p[draws[k][u]]) / 4 / 5
 			}
 		}
 		return v
 	}
-	grad := nn.NewMat(4, 3)
-	policyGradient(logits, draws, func(l unitLevels) []int32 { return l.fusion }, advantage, weight, grad)
+	grad, _ := policyGradient(logits, draws, advantage, weight)
 	for i := range logits.V {
 		const h = 1e-2
 		was := logits.V[i]
@@ -104,7 +103,7 @@ func TestReinforceTasks(t *testing.T) {
 	for _, w := range p.net.params.All() {
 		before[w.Name] = slices.Clone(w.Value)
 	}
-	if _, err := tr.reinforceTasks(s, 1, &c, 1e-2); err != nil {
+	if _, err := tr.reinforceTasks(context.Background(), lesson{s, 1}, &c, 1e-2); err != nil {
 		t.Fatal(err)
 	}
 	heads := p.net.params.Named("scheduling.", "fusion.")

@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -42,11 +43,11 @@ func (t *trainer) imitate(s *instance, teacher []int32) imitation {
 	e := t.rollouts
 	e.on(s)
 	names := newDeviceNames(s)
-	e.roll(drawHeuristics(t.random, 1, 1), 0, true, func(k int, u int32, _ []float32, ok []bool) int32 {
+	e.roll(drawHeuristics(t.random, 1, 1), rolling{record: true, choose: func(k int, u int32, _ []float32, ok []bool) int32 {
 		d := names.of(teacher[u], e.states[k].number)
 		ok[d] = true
 		return d
-	})
+	}})
 	weight := make([]float32, len(s.own))
 	for u, w := range s.own {
 		weight[u] = float32(math.Sqrt(w/s.mean)) + 0.01
@@ -81,62 +82,69 @@ func (e *rollouts) constantAccuracy(weight []float32) float64 {
 	return right / sum
 }
 
-// improvement is what a step of PPO came to.
+// improvement is what a step of PPO, or of self-labelling, came to.
 type improvement struct {
 	Mean, Best float64 // time over the expert's, of the mean and of the best rollout
 	Entropy    float64 // mean of a decision
 	Clipped    float64 // share of decisions
 }
 
-// sample makes k rollouts of s, each prior per times in a row, after a random number of
-// refinements, and returns their step times over the expert's, in seconds.
-func (t *trainer) sample(s *instance, expert float64, k, per int) (times []float64, out improvement) {
+// lesson is an instance to improve on.
+type lesson struct {
+	*instance
+	expert float64 // step time of the expert's placement, in seconds, that rewards are relative to
+}
+
+// sample makes k rollouts of x, each prior per times in a row, after a random number of
+// refinements, and returns their step times over the expert's. It ends with ctx, and
+// nothing has been learned then.
+func (t *trainer) sample(ctx context.Context, x lesson, k, per int) (times []float64, out improvement, err error) {
 	e := t.rollouts
-	e.on(s)
-	e.roll(drawHeuristics(t.random, k, per), t.random.IntN(passes), true, sampler(slices.Repeat([]float32{1}, k), t.random, s.d))
-	t.device = resized(t.device, len(s.part.Of))
+	e.on(x.instance)
+	e.until(ctx)
+	priors := drawHeuristics(t.random, k, per)
+	e.roll(priors, rolling{refinements: t.random.IntN(passes), record: true, choose: sampler(slices.Repeat([]float32{1}, k), t.random, x.d)})
+	e.stopped = nil // what is sampled is learned from to the end
+	t.device = resized(t.device, len(x.part.Of))
 	times, out = make([]float64, k), improvement{Best: math.Inf(1)}
-	for i, x := range e.states[:k] {
-		s.place(x.device, t.device)
-		times[i] = relative(s.problem.Evaluator.Evaluate(plan.Decision{Device: t.device, Priority: s.problem.Priority}), s, expert)
+	for i, state := range e.states[:k] {
+		if err := ctx.Err(); err != nil {
+			return nil, out, err
+		}
+		x.place(state.device, t.device)
+		times[i] = relative(x.problem.Evaluator.Evaluate(plan.Decision{Device: t.device, Priority: x.problem.Priority}), x.instance, x.expert)
 		out.Mean += times[i] / float64(k)
 		out.Best = min(out.Best, times[i])
 	}
-	return times, out
+	return times, out, nil
 }
 
-// reinforce makes c.Samples rollouts of s, some priors a few times each, and takes
-// c.Epochs steps of PPO at a rate. Rewards are relative to the expert's step time, in
-// seconds.
-func (t *trainer) reinforce(s *instance, expert float64, c *PretrainConfig, rate float64) (improvement, error) {
-	times, out := t.sample(s, expert, c.Samples, perPrior)
-	reward := make([]float32, len(times))
-	for i, r := range times {
-		reward[i] = -float32(math.Sqrt(r))
+// reinforce makes c.Samples rollouts of x, some priors a few times each, and takes
+// c.Epochs steps of PPO at a rate, on -sqrt(time) (GO, section 4.1).
+func (t *trainer) reinforce(ctx context.Context, x lesson, c *PretrainConfig, rate float64) (improvement, error) {
+	times, out, err := t.sample(ctx, x, c.Samples, perPrior)
+	if err != nil {
+		return out, err
 	}
-	var err error
-	out.Entropy, out.Clipped, err = t.update(reward, perPrior, c.Epochs, ppo{c.Clip, c.Entropy, c.Prior}, rate)
-	return out, err
-}
-
-// update takes epochs steps of PPO on the recorded rollouts for their rewards, [K], per
-// of which in a row have the same prior.
-func (t *trainer) update(reward []float32, per, epochs int, o ppo, rate float64) (entropy, clipped float64, err error) {
-	advantages(reward, per)
-	for range epochs {
-		entropy, clipped = t.rollouts.reinforce(reward, o)
+	advantage := rewards(times)
+	advantages(advantage, perPrior)
+	for range c.Epochs {
+		out.Entropy, out.Clipped = t.rollouts.reinforce(advantage, ppo{c.Clip, c.Entropy, c.Prior})
 		if err := t.step(rate); err != nil {
-			return entropy, clipped, err
+			return out, err
 		}
 	}
-	return entropy, clipped, nil
+	return out, nil
 }
 
-// label makes c.Samples rollouts of s, c.Alike by each prior, and takes a step of the
+// label makes c.Samples rollouts of x, c.Alike by each prior, and takes a step of the
 // gradient by which the best of each prior becomes likelier (self-labelling: Corsini and
 // others, NeurIPS 2024). Where all of a prior are as good none of them is a label.
-func (t *trainer) label(s *instance, expert float64, c *PretrainConfig, rate float64) (improvement, error) {
-	times, out := t.sample(s, expert, c.Samples, c.Alike)
+func (t *trainer) label(ctx context.Context, x lesson, c *PretrainConfig, rate float64) (improvement, error) {
+	times, out, err := t.sample(ctx, x, c.Samples, c.Alike)
+	if err != nil {
+		return out, err
+	}
 	best := make([]bool, len(times))
 	for lo := 0; lo < len(times); lo += c.Alike {
 		group := times[lo:min(lo+c.Alike, len(times))]
@@ -147,6 +155,6 @@ func (t *trainer) label(s *instance, expert float64, c *PretrainConfig, rate flo
 	if !slices.Contains(best, true) {
 		return out, nil
 	}
-	out.Entropy = t.rollouts.follow(best, float32(c.Prior))
+	out.Entropy = t.rollouts.imitateBest(best, float32(c.Prior))
 	return out, t.step(rate)
 }

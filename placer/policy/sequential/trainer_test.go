@@ -1,7 +1,9 @@
 package sequential
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -28,6 +30,28 @@ func TestImitationLearns(t *testing.T) {
 	}
 	if last > first/4 {
 		t.Errorf("cross entropy went from %.3f to %.3f", first, last)
+	}
+}
+
+// TestLearningHearsItsContext: a step that its context ends while it samples has learned
+// nothing.
+func TestLearningHearsItsContext(t *testing.T) {
+	p := encoded(t)
+	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
+	before := written(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := DefaultPretrain()
+	c.Alike = 4
+	for name, step := range map[string]func(context.Context, lesson, *PretrainConfig, float64) (improvement, error){
+		"PPO": tr.reinforce, "self-labelling": tr.label, "tasks": tr.reinforceTasks,
+	} {
+		if _, err := step(ctx, lesson{instanceOf(t, small), 1}, &c, 1e-2); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want that of the context", name, err)
+		}
+		if !bytes.Equal(before, written(t, p)) {
+			t.Errorf("%s: the weights have changed", name)
+		}
 	}
 }
 

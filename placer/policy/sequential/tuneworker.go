@@ -26,11 +26,11 @@ func (w *tuneWorker) startLevel(ctx context.Context, n *network, s *instance) {
 
 // roll makes one placement per proposal.
 func (w *tuneWorker) roll(l *logits, proposals []*proposal) {
-	w.rollouts.roll(slices.Repeat([]heuristic{w.prior}, len(proposals)), 0, false, func(k int, u int32, scores []float32, ok []bool) int32 {
+	w.rollouts.roll(slices.Repeat([]heuristic{w.prior}, len(proposals)), rolling{choose: func(k int, u int32, scores []float32, ok []bool) int32 {
 		w.rollouts.tiedOf(k, w.row)
 		l.sum(u, scores, w.row, w.logits)
 		return proposals[k].choose(u, w.logits, ok, w.p)
-	})
+	}})
 }
 
 // replay makes the placement that cells, [cells], describe, devices named in the
@@ -40,7 +40,7 @@ func (w *tuneWorker) replay(l *logits, cells []uint8) *trajectory {
 	d, decisions := l.s.d, len(l.order)
 	x := &trajectory{chosen: make([]int32, decisions), scores: make([]float32, decisions*d), tied: newTiedRows(decisions * d), ok: make([]bool, decisions*d)}
 	names, t := newDeviceNames(l.s), 0
-	w.rollouts.roll([]heuristic{w.prior}, 0, false, func(_ int, u int32, scores []float32, ok []bool) int32 {
+	w.rollouts.roll([]heuristic{w.prior}, rolling{choose: func(_ int, u int32, scores []float32, ok []bool) int32 {
 		to := names.of(int32(cells[l.of[u]]), w.rollouts.states[0].number)
 		ok[to] = true
 		w.rollouts.tiedOf(0, w.row)
@@ -50,7 +50,7 @@ func (w *tuneWorker) replay(l *logits, cells []uint8) *trajectory {
 		x.chosen[t] = to
 		t++
 		return to
-	})
+	}})
 	if w.rollouts.done() {
 		return nil
 	}

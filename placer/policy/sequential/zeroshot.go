@@ -207,7 +207,7 @@ func (e *rollouts) followAll(ctx context.Context, c zeroShotConfig, learned, hot
 			if hottest == 0 {
 				made = e.greedy(priors)
 			} else {
-				made = e.roll(priors, passes-1, false, sampler(temperature, random, e.d))
+				made = e.roll(priors, rolling{choose: sampler(temperature, random, e.d), refinements: passes - 1})
 			}
 			for _, x := range made {
 				if !yield(x) {
