@@ -26,30 +26,18 @@ type chances struct {
 	of    [][]float64 // [choices][levels], in the order of a decision; 0: not allowed
 }
 
-// start returns the chances that stage s begins with: what was learnt in stage from,
-// softened, or else the prior.
-func (l *learner) start(s, from curriculum.Stage, learnt curriculum.Logits) (*chances, error) {
+// start returns the chances that stage s begins with: what was learnt in the stage
+// before, softened, or else the prior.
+func (l *learner) start(s curriculum.Stage, from curriculum.Learnt) (*chances, error) {
 	p, devices := l.run.Problem, l.run.Problem.Machine.NumDevices()
 	x := &chances{heads: l.decoder.Heads(), units: s.Units.NumUnits()}
-	if learnt != nil {
-		learnt = curriculum.WarmStart(learnt, x.heads, from, s, l.seconds, devices)
-	}
-	for t, h := range x.heads {
-		for k := range x.units * h.Kinds {
-			logits := make([]float64, h.Levels)
-			switch {
-			case learnt != nil:
-				for a := range logits {
-					logits[a] = float64(learnt[t][k/h.Kinds][k%h.Kinds*h.Levels+a])
-				}
-			case h.Task != plan.Place:
-				logits[h.Levels/2] = middlePrior
-			}
-			x.of = append(x.of, logits)
-		}
+	if from.Logits != nil {
+		x.take(curriculum.WarmStart(from, x.heads, s, l.seconds, devices))
+	} else {
+		x.prior()
 	}
 	if p.Decides(plan.Place) {
-		if s.Near != nil && learnt == nil {
+		if s.Near != nil && from.Logits == nil {
 			for u, d := range curriculum.Majority(s.Units, s.Near, l.seconds, devices) {
 				x.of[u][d] += float64(curriculum.StartBias(devices))
 			}
@@ -68,6 +56,35 @@ func (l *learner) start(s, from curriculum.Stage, learnt curriculum.Logits) (*ch
 		nn.SoftmaxRow(c, c)
 	}
 	return x, nil
+}
+
+// take begins with these logits.
+func (x *chances) take(logits curriculum.Logits) {
+	for t, h := range x.heads {
+		for _, row := range logits[t] {
+			for lo := 0; lo < len(row); lo += h.Levels {
+				choice := make([]float64, h.Levels)
+				for a := range choice {
+					choice[a] = float64(row[lo+a])
+				}
+				x.of = append(x.of, choice)
+			}
+		}
+	}
+}
+
+// prior begins with logits of 0, and of middlePrior for the middle levels of what is
+// decided beside the devices.
+func (x *chances) prior() {
+	for _, h := range x.heads {
+		for range x.units * h.Kinds {
+			choice := make([]float64, h.Levels)
+			if h.Task != plan.Place {
+				choice[h.Levels/2] = middlePrior
+			}
+			x.of = append(x.of, choice)
+		}
+	}
 }
 
 // sample draws a decision.

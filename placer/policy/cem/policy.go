@@ -74,19 +74,19 @@ func (c Config) learn(ctx context.Context, p *plan.Problem, name string, all [][
 		seconds: p.Evaluator.OpSeconds(0), samples: rollout.FitSamples(c.Samples, p.Budget.Evaluations),
 	}
 	run.Decodes(l.decoder.Decode)
-	return run.Ended(ctx, curriculum.Walk(all, new(curriculum.Position), false, &run.Round, l.stage))
+	walk := curriculum.Walk{Curricula: all, At: new(curriculum.Position), Run: run, Train: l.train}
+	return run.Ended(ctx, walk.Begin())
 }
 
-// stage samples decisions on the units of s until a share of end of the budget is
-// spent.
-func (l *learner) stage(s, from curriculum.Stage, learnt curriculum.Logits, _, end float64) (curriculum.Logits, error) {
-	l.decoder.On(s.Units, s.OneFusion)
-	x, err := l.start(s, from, learnt)
+// train is as curriculum.Train says.
+func (l *learner) train(leg curriculum.Leg) (curriculum.Logits, error) {
+	l.decoder.On(leg.Units, leg.OneFusion)
+	x, err := l.start(leg.Stage, leg.From)
 	if err != nil {
 		return nil, err
 	}
 	elites := NewElites(l.Window, l.Elite)
-	for !l.run.Done(l.ctx) && (l.run.Spent() < end || l.run.Best == nil) {
+	for !l.run.Done(l.ctx) && (l.run.Spent() < leg.End || l.run.Best == nil) {
 		actions := make([][]int32, l.samples)
 		for k := range actions {
 			actions[k] = x.sample(l.random)

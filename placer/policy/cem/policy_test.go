@@ -96,7 +96,7 @@ func TestStart(t *testing.T) {
 	for _, all := range [][]uint8{nil, make([]uint8, p.Graph.NumOps())} {
 		l := &learner{Config: Default(), run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
 		s := stageOf(p.Units.Levels[unit.Chain], all)
-		x, err := l.start(s, stageOf(nil, nil), nil)
+		x, err := l.start(s, curriculum.Learnt{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestStart(t *testing.T) {
 				t.Errorf("unit %d begins with levels %g", u, level)
 			}
 		}
-		again, err := l.start(s, s, x.logits())
+		again, err := l.start(s, curriculum.Learnt{Stage: s, Logits: x.logits()})
 		if err != nil {
 			t.Fatal(err)
 		}

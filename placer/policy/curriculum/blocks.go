@@ -9,21 +9,38 @@ import (
 	"placer/placer/policy/features"
 )
 
-// positionBlocks cuts the cells of h into about n blocks of equal time by their
-// place along the forward pass: a forward cell's is the longest path to its
-// heaviest op, gradients have their forward cell's, weights that of their first
-// reader. With split, forward cells, gradients and weights of a block are units
-// of their own.
-func positionBlocks(g *graph.Graph, h *unit.Hierarchy, seconds []float64, n int, split bool) *unit.Partition {
-	place := forwardPositions(g, h, seconds)
-	block := equalBlocks(h.Levels[unit.Cell], place, seconds, n)
-	kinds := 1
-	if split {
-		kinds = 3
+// positions are the cells of a graph by their place along its forward pass: a forward
+// cell's is the longest path to its heaviest op, gradients have their forward cell's,
+// weights that of their first reader.
+type positions struct {
+	hierarchy *unit.Hierarchy
+	seconds   []float64 // [N]
+	place     []float64 // [cells] in seconds
+}
+
+func newPositions(g *graph.Graph, h *unit.Hierarchy, seconds []float64) *positions {
+	return &positions{h, seconds, forwardPositions(g, h, seconds)}
+}
+
+// blocks cuts the cells into about n blocks of equal time.
+func (p *positions) blocks(n int) *unit.Partition {
+	cells := p.hierarchy.Levels[unit.Cell]
+	block := equalBlocks(cells, p.place, p.seconds, n)
+	label := make([]int, len(cells.Of))
+	for i, u := range cells.Of {
+		label[i] = block[u]
 	}
-	label := make([]int, g.NumOps())
-	roles := h.Roles[unit.Cell]
-	for i, u := range h.Levels[unit.Cell].Of {
+	return number(label, n)
+}
+
+// stretches cuts the cells into about n blocks of equal time, in each of which forward
+// cells, gradients and weights are units of their own.
+func (p *positions) stretches(n int) *unit.Partition {
+	const kinds = 3
+	cells, roles := p.hierarchy.Levels[unit.Cell], p.hierarchy.Roles[unit.Cell]
+	block := equalBlocks(cells, p.place, p.seconds, n)
+	label := make([]int, len(cells.Of))
+	for i, u := range cells.Of {
 		label[i] = block[u]*kinds + int(roles[u])%kinds
 	}
 	return number(label, n*kinds)

@@ -38,47 +38,83 @@ type Stage struct {
 // Units too small to matter belong to the neighbour that they exchange most bytes
 // with.
 func Curricula(g *graph.Graph, h *unit.Hierarchy, l unit.Level, seconds []float64, devices int) [][]Stage {
-	coarse := newJoiner(g, h.Levels[unit.Chain], seconds)
-	coarse.joinCounterparts(h, unit.Chain)
-	coarse.absorb(1e-3)
-	layers := coarse.partition()
-	byLayer := []Stage{{Name: "layer", Units: layers, Chain: layers, Share: 3, OneFusion: true}}
-	grow := func(stages []Stage, at unit.Level, share float64) []Stage {
-		j := newJoiner(g, h.Levels[at], seconds)
-		if at > unit.Op {
-			j.absorb(1e-4)
-		}
-		if p := j.partition(); p.NumUnits() > stages[len(stages)-1].Units.NumUnits() {
-			return append(stages, Stage{Name: at.String(), Units: p, Chain: stages[0].Units, Share: share})
-		}
+	m := maker{g, h, seconds, l}
+	layers := m.whole(unit.Chain)
+	return [][]Stage{m.byLayer(layers), m.byPosition(devices), m.byModule(layers)}
+}
+
+// maker makes the curricula of a graph.
+type maker struct {
+	graph     *graph.Graph
+	hierarchy *unit.Hierarchy
+	seconds   []float64  // [N]
+	level     unit.Level // of the finest decisions
+}
+
+// Units that take a smaller share of the whole time join a neighbour: of those that hold
+// a forward part with its gradients and weights, and of others.
+const (
+	leastWhole = 1e-3
+	leastShare = 1e-4
+)
+
+// whole returns the units of level l, each with its gradients and weights.
+func (m maker) whole(l unit.Level) *unit.Partition {
+	j := newJoiner(m.graph, m.hierarchy.Levels[l], m.seconds)
+	j.joinCounterparts(m.hierarchy, l)
+	j.absorb(leastWhole)
+	return j.partition()
+}
+
+// finer adds a stage of the units of a level, with a share of the budget, unless they are
+// no more than those of the last stage. Its chains are the units of the first.
+func (m maker) finer(stages []Stage, at unit.Level, share float64) []Stage {
+	j := newJoiner(m.graph, m.hierarchy.Levels[at], m.seconds)
+	if at > unit.Op {
+		j.absorb(leastShare)
+	}
+	p := j.partition()
+	if p.NumUnits() <= last(stages).Units.NumUnits() {
 		return stages
 	}
+	return append(stages, Stage{Name: at.String(), Units: p, Chain: stages[0].Units, Share: share})
+}
+
+func (m maker) byLayer(layers *unit.Partition) []Stage {
+	stages := []Stage{{Name: "layer", Units: layers, Chain: layers, Share: 3, OneFusion: true}}
+	share := map[unit.Level]float64{unit.Chain: 4, unit.Segment: 2, unit.Cell: 1, unit.Op: 1}
 	for at := unit.Chain; ; at-- {
-		byLayer = grow(byLayer, at, map[unit.Level]float64{unit.Chain: 4, unit.Segment: 2, unit.Cell: 1, unit.Op: 1}[at])
-		if at == l {
-			break
+		stages = m.finer(stages, at, share[at])
+		if at == m.level {
+			return stages
 		}
 	}
-	blocks := positionBlocks(g, h, seconds, blocksPerDevice*devices, false)
-	byPosition := []Stage{{Name: "block", Units: blocks, Chain: blocks, Share: 2, OneFusion: true}}
-	if p := positionBlocks(g, h, seconds, 4*blocksPerDevice*devices, true); p.NumUnits() > blocks.NumUnits() {
-		byPosition = append(byPosition, Stage{Name: "stretch", Units: p, Chain: blocks, Share: 4})
+}
+
+func (m maker) byPosition(devices int) []Stage {
+	p := newPositions(m.graph, m.hierarchy, m.seconds)
+	blocks := p.blocks(blocksPerDevice * devices)
+	stages := []Stage{{Name: "block", Units: blocks, Chain: blocks, Share: 2, OneFusion: true}}
+	if x := p.stretches(4 * blocksPerDevice * devices); x.NumUnits() > blocks.NumUnits() {
+		stages = append(stages, Stage{Name: "stretch", Units: x, Chain: blocks, Share: 4})
 	}
-	if l <= unit.Cell {
-		byPosition = grow(byPosition, unit.Cell, 3)
+	if m.level <= unit.Cell {
+		stages = m.finer(stages, unit.Cell, 3)
 	}
-	if l == unit.Op {
-		byPosition = grow(byPosition, unit.Op, 2)
+	if m.level == unit.Op {
+		stages = m.finer(stages, unit.Op, 2)
 	}
-	fine := newJoiner(g, h.Levels[unit.Cell], seconds)
-	fine.joinCounterparts(h, unit.Cell)
-	fine.absorb(1e-3)
-	modules := fine.partition()
-	byModule := grow([]Stage{{Name: "module", Units: modules, Chain: layers, Share: 3, OneFusion: true}}, max(l, unit.Cell), 4)
-	if l == unit.Op {
-		byModule = grow(byModule, unit.Op, 2)
+	return stages
+}
+
+func (m maker) byModule(layers *unit.Partition) []Stage {
+	modules := m.whole(unit.Cell)
+	stages := []Stage{{Name: "module", Units: modules, Chain: layers, Share: 3, OneFusion: true}}
+	stages = m.finer(stages, max(m.level, unit.Cell), 4)
+	if m.level == unit.Op {
+		stages = m.finer(stages, unit.Op, 2)
 	}
-	return [][]Stage{byLayer, byPosition, byModule}
+	return stages
 }
 
 // Near are stages with the ops of a unit apart that device, [N], puts on

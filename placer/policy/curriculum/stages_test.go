@@ -88,7 +88,8 @@ func checkPartition(t *testing.T, g *graph.Graph, p *unit.Partition) {
 func TestProlong(t *testing.T) {
 	coarse := number([]int{0, 0, 1, 1}, 2)
 	fine := number([]int{0, 1, 1, 2}, 3)
-	down := prolong([][]float32{{0, -1}, {-9, 5}}, 2, coarse, fine, []float64{1, 1, 3, 1}, warmStartRange)
+	rows := [][]float32{soften([]float32{0, -1}, 2, warmStartRange), soften([]float32{-9, 5}, 2, warmStartRange)}
+	down := prolong(rows, coarse, fine, []float64{1, 1, 3, 1})
 	want := [][]float32{{0, -1}, {(0 - 3*warmStartRange) / 4.0, -1.0 / 4}, {-warmStartRange, 0}}
 	for u := range want {
 		for a := range want[u] {
@@ -114,7 +115,7 @@ func TestNoTime(t *testing.T) {
 		}
 		clear(seconds)
 	}
-	down := prolong([][]float32{{0, -1}, {-2, 0}}, 2, number([]int{0, 0, 1, 1}, 2), number([]int{0, 1, 1, 0}, 2), []float64{0, 0, 0, 3}, warmStartRange)
+	down := prolong([][]float32{{0, -1}, {-2, 0}}, number([]int{0, 0, 1, 1}, 2), number([]int{0, 1, 1, 0}, 2), []float64{0, 0, 0, 3})
 	if want := [][]float32{{-2, 0}, {-1, -0.5}}; !slices.EqualFunc(down, want, slices.Equal[[]float32]) {
 		t.Errorf("logits %v, want %v", down, want)
 	}
@@ -125,7 +126,7 @@ func TestNoTime(t *testing.T) {
 func TestPositionBlocks(t *testing.T) {
 	g, h, seconds := small(t, "wavenet2")
 	const n = 4
-	p := positionBlocks(g, h, seconds, n, false)
+	p := newPositions(g, h, seconds).blocks(n)
 	if p.NumUnits() != n {
 		t.Fatalf("%d blocks, want %d", p.NumUnits(), n)
 	}

@@ -21,25 +21,26 @@ func TestWalk(t *testing.T) {
 	all := [][]Stage{{stage("a", 1), stage("b", 3)}, {stage("c", 1)}, {stage("d", 1)}}
 	values := map[string]float64{"a": 5, "b": 4, "c": 3, "d": 6}
 	type call struct{ name, from string }
-	walk := func(at *Position, resume bool) (calls []call, begins []float64) {
-		var round *plan.Score
-		err := Walk(all, at, resume, &round, func(s, from Stage, learnt Logits, begin, end float64) (Logits, error) {
-			if x := (plan.Score{Value: values[s.Name]}); round == nil || x.Better(*round) {
-				round = &x
+	var calls []call
+	var begins []float64
+	walk := func(at *Position) Walk {
+		calls, begins = nil, nil
+		run := new(rollout.Run)
+		return Walk{all, at, run, func(x Leg) (Logits, error) {
+			if s := (plan.Score{Value: values[x.Name]}); run.Round == nil || s.Better(*run.Round) {
+				run.Round = &s
 			}
-			if from.Name != "" && learnt != nil && learnt[0][0][0] != float32(values[from.Name]) {
-				t.Errorf("%s begins with %v, not what %s learnt", s.Name, learnt, from.Name)
+			if l := x.From.Logits; x.From.Name != "" && l != nil && l[0][0][0] != float32(values[x.From.Name]) {
+				t.Errorf("%s begins with %v, not what %s learnt", x.Name, l, x.From.Name)
 			}
-			calls, begins = append(calls, call{s.Name, from.Name}), append(begins, begin)
-			return Logits{{{float32(values[s.Name])}}}, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return calls, begins
+			calls, begins = append(calls, call{x.Name, x.From.Name}), append(begins, x.Begin)
+			return Logits{{{float32(values[x.Name])}}}, nil
+		}}
 	}
 	at := new(Position)
-	calls, begins := walk(at, false)
+	if err := walk(at).Begin(); err != nil {
+		t.Fatal(err)
+	}
 	if want := []call{{"a", ""}, {"b", "a"}, {"c", ""}, {"d", ""}, {"c", "c"}}; !slices.Equal(calls, want) {
 		t.Errorf("stages %v, want %v", calls, want)
 	}
@@ -51,11 +52,15 @@ func TestWalk(t *testing.T) {
 	if at.Chosen != 1 || at.Curriculum != 3 {
 		t.Errorf("ended at %+v", at)
 	}
-	calls, _ = walk(&Position{Curriculum: 0, Stage: 1, Chosen: -1}, true)
+	if err := walk(&Position{Curriculum: 0, Stage: 1, Chosen: -1}).Resume(); err != nil {
+		t.Fatal(err)
+	}
 	if want := []call{{"b", ""}, {"c", ""}, {"d", ""}, {"c", "c"}}; !slices.Equal(calls, want) {
 		t.Errorf("resumed, stages %v, want %v", calls, want)
 	}
-	calls, _ = walk(&Position{Curriculum: 3, Chosen: 0, Best: plan.Score{Value: 4}}, true)
+	if err := walk(&Position{Curriculum: 3, Chosen: 0, Best: plan.Score{Value: 4}}).Resume(); err != nil {
+		t.Fatal(err)
+	}
 	if want := []call{{"b", "b"}}; !slices.Equal(calls, want) {
 		t.Errorf("resumed in the end, stages %v, want %v", calls, want)
 	}
@@ -73,17 +78,17 @@ func TestWalkLeavesOut(t *testing.T) {
 		begin, end float64
 	}
 	walk := func(coarse string) (calls []call, err error) {
-		var round *plan.Score
-		err = Walk(all, new(Position), false, &round, func(s, from Stage, learnt Logits, begin, end float64) (Logits, error) {
+		run := new(rollout.Run)
+		err = Walk{all, new(Position), run, func(x Leg) (Logits, error) {
 			for _, c := range coarse {
-				if s.Name == string(c) {
-					return nil, fmt.Errorf("stage %s: %w", s.Name, rollout.ErrTooCoarse)
+				if x.Name == string(c) {
+					return nil, fmt.Errorf("stage %s: %w", x.Name, rollout.ErrTooCoarse)
 				}
 			}
-			round = &plan.Score{Value: 1}
-			calls = append(calls, call{s.Name, from.Name, learnt != nil, begin, end})
+			run.Round = &plan.Score{Value: 1}
+			calls = append(calls, call{x.Name, x.From.Name, x.From.Logits != nil, x.Begin, x.End})
 			return Logits{{{1}}}, nil
-		})
+		}}.Begin()
 		return calls, err
 	}
 	const third = trialShare / 3

@@ -10,11 +10,11 @@ import (
 	"placer/plan"
 )
 
-// WarmStart takes logits from the units of stage from to those of stage to, softened
-// so that the finer stage can still change its mind. seconds, [N], weigh the ops.
-func WarmStart(learnt Logits, heads []rollout.Head, from, to Stage, seconds []float64, devices int) (all Logits) {
+// WarmStart takes the logits of from to the units of stage to, softened so that the
+// finer stage can still change its mind. seconds, [N], weigh the ops.
+func WarmStart(from Learnt, heads []rollout.Head, to Stage, seconds []float64, devices int) (all Logits) {
 	for t, head := range heads {
-		rows := learnt[t]
+		rows := from.Logits[t]
 		if head.Task == plan.Fuse && from.OneFusion {
 			rows = slices.Repeat(rows[:1], len(rows))
 		}
@@ -22,32 +22,43 @@ func WarmStart(learnt Logits, heads []rollout.Head, from, to Stage, seconds []fl
 		if head.Task == plan.Place {
 			most = max(most, logitOf(warmStartChance, devices))
 		}
-		all = append(all, prolong(rows, len(rows[0])/head.Kinds, from.Units, to.Units, seconds, most))
+		soft := make([][]float32, len(rows))
+		for u, row := range rows {
+			soft[u] = soften(row, len(row)/head.Kinds, most)
+		}
+		all = append(all, prolong(soft, from.Units, to.Units, seconds))
 	}
 	return all
 }
 
-// prolong gives each unit of fine the mean, by time, of the logits of the units of
-// coarse that its ops belong to, none further below the best than most; where its ops take
-// no time they all count the same. A row holds
-// one or more choices among levels levels.
-func prolong(logits [][]float32, levels int, coarse, fine *unit.Partition, seconds []float64, most float32) [][]float32 {
+// soften returns the logits of choices among levels levels each less the best of their
+// choice, and none further below it than most.
+func soften(logits []float32, levels int, most float32) []float32 {
+	soft := make([]float32, len(logits))
+	for lo := 0; lo < len(logits); lo += levels {
+		top := slices.Max(logits[lo : lo+levels])
+		for a := lo; a < lo+levels; a++ {
+			soft[a] = max(logits[a]-top, -most)
+		}
+	}
+	return soft
+}
+
+// prolong gives each unit of fine the mean, by time, of the rows of the units of coarse
+// that its ops belong to; where its ops take no time they all count the same.
+func prolong(rows [][]float32, coarse, fine *unit.Partition, seconds []float64) [][]float32 {
 	down := make([][]float32, fine.NumUnits())
 	for u, ops := range fine.Ops {
-		row := make([]float32, len(logits[0]))
+		row := make([]float32, len(rows[0]))
 		weight, least := float32(0), float32(0)
 		if !slices.ContainsFunc(ops, func(i graph.OpID) bool { return float32(seconds[i]) > 0 }) {
 			least = 1
 		}
 		for _, i := range ops {
-			from := logits[coarse.Of[i]]
 			w := max(float32(seconds[i]), least)
 			weight += w
-			for lo := 0; lo < len(row); lo += levels {
-				top := slices.Max(from[lo : lo+levels])
-				for a := lo; a < lo+levels; a++ {
-					row[a] += w * max(from[a]-top, -most)
-				}
+			for a, x := range rows[coarse.Of[i]] {
+				row[a] += w * x
 			}
 		}
 		for a := range row {

@@ -40,7 +40,7 @@ func (p *Policy) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	extra := map[string]string{policyKey: string(c), featuresKey: fmt.Sprint(features.Version), roundsKey: fmt.Sprint(p.rounds), positionKey: string(at), drawnKey: base64.StdEncoding.EncodeToString(p.drawn)}
+	extra := map[string]string{policyKey: string(c), featuresKey: fmt.Sprint(features.Version), roundsKey: fmt.Sprint(p.trained), positionKey: string(at), drawnKey: base64.StdEncoding.EncodeToString(p.drawn)}
 	return fsx.WriteFile(path, func(w io.Writer) error { return p.network.Save(w, extra) })
 }
 
@@ -52,7 +52,7 @@ func (p *Policy) Resume(earlier *plan.Outcome, path string) { p.earlier, p.path 
 
 // resume seeds the run with the outcome to resume with and takes up the checkpoint.
 func (t *trainer) resume() (notes []string) {
-	t.network, t.rounds, t.drawn = nil, 0, nil
+	t.network, t.trained, t.drawn = nil, 0, nil
 	if !t.run.Begin(t.earlier) || t.path == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (t *trainer) load() error {
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", t.path, drawnKey, err)
 	}
-	t.network, t.rounds, t.at, t.drawn = network, rounds, at, drawn
+	t.network, t.trained, t.at, t.drawn = network, rounds, at, drawn
 	t.run.Resumed, t.resumed = at.Spent, true
 	return nil
 }

@@ -57,7 +57,7 @@ func Default() Config {
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	errs := faults.List{c.ppo(c.Samples, false).Validate(), c.features().Validate()}
+	errs := faults.List{c.ppo(c.Samples, 1).Validate(), c.features().Validate()}
 	errs.If(c.Level >= unit.NumLevels, "policy: level %d does not exist", c.Level)
 	errs.If(!(c.LearningRate > 0) || !(c.InstanceRate >= 0), "policy: learning rate %g must be positive, that of instances %g not negative", c.LearningRate, c.InstanceRate)
 	errs.If(c.Segment < 1 || c.Workers < 1, "policy: segment %d and workers %d must be at least 1", c.Segment, c.Workers)
@@ -67,9 +67,9 @@ func (c Config) Validate() error {
 // ppo returns the trainer's configuration for rounds of samples plans. Where several
 // tasks are decided, samples come in pairs with the choices of the first task in
 // common (adr/0010).
-func (c Config) ppo(samples int, several bool) ppo.Config {
+func (c Config) ppo(samples, tasks int) ppo.Config {
 	p := ppo.Config{Samples: samples, Iterations: c.Iterations, Epochs: c.Epochs, Minibatches: 1, ClipEps: c.ClipEps, Entropy: c.Entropy}
-	if several && c.Iterations == 1 && samples%2 == 0 && samples > 2 {
+	if tasks > 1 && c.Iterations == 1 && samples%2 == 0 && samples > 2 {
 		p.Group = 2
 	}
 	return p

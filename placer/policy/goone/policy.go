@@ -22,7 +22,7 @@ type Policy struct {
 	config  Config
 	device  nn.Device
 	network *gonet.Network // nil until Place begins
-	rounds  int
+	trained int            // rounds
 	at      curriculum.Position
 	drawn   []byte        // state of the random stream from which the present stage's features were drawn
 	earlier *plan.Outcome // of the training to go on with; nil for none
@@ -86,7 +86,7 @@ func (p *Policy) begin(ctx context.Context, problem *plan.Problem) (*trainer, er
 	t.notes = t.resume()
 	stream := uint64(0x60)
 	if t.resumed {
-		stream |= uint64(p.rounds) << 8 // other samples than those of the first rounds
+		stream |= uint64(p.trained) << 8 // other samples than those of the first rounds
 	}
 	t.source = rand.NewPCG(problem.Seed, stream)
 	t.random = rand.New(t.source)

@@ -57,7 +57,7 @@ func cut(t *testing.T, p *plan.Problem, evaluations int) (o *plan.Outcome, path 
 		if err := policy.Save(path); err != nil {
 			t.Error(err)
 		}
-		rounds = policy.rounds
+		rounds = policy.trained
 		if x.Evaluations >= evaluations {
 			kill()
 		}
@@ -124,8 +124,8 @@ func TestResumedPolicyGoesOn(t *testing.T) {
 			if like < (unlike+most)/2 {
 				t.Errorf("%s at %g: first samples agree by %.3f with the last before, untrained ones by %.3f, these among each other by %.3f", test.name, share, like, unlike, most)
 			}
-			if policy.rounds <= rounds {
-				t.Errorf("%s at %g: %d rounds of the curricula before, %d in the end", test.name, share, rounds, policy.rounds)
+			if policy.trained <= rounds {
+				t.Errorf("%s at %g: %d rounds of the curricula before, %d in the end", test.name, share, rounds, policy.trained)
 			}
 			if n := o.Evaluations; n < whole-earlier.Evaluations-64 || n > whole-earlier.Evaluations+64 {
 				t.Errorf("%s at %g: %d evaluations, %d were left", test.name, share, n, whole-earlier.Evaluations)
@@ -209,7 +209,7 @@ func TestResumedPolicyIsTheSame(t *testing.T) {
 		x.decoder.On(stage.Units, stage.OneFusion)
 		b, err := x.batch(stage)
 		if err == nil {
-			err = x.start(b, stage, curriculum.Stage{}, nil)
+			err = x.start(b, stage, curriculum.Learnt{})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestResumedPolicyIsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, batch := start(policy, 5)
-	if _, err := ppo.NewTrainer(c.ppo(8, false), x, x.network.On(batch), x.random).Round(func(int) float64 { return 0.01 }); err != nil {
+	if _, err := ppo.NewTrainer(c.ppo(8, 1), x, x.network.On(batch), x.random).Round(func(int) float64 { return 0.01 }); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "policy.safetensors")

@@ -7,9 +7,9 @@ import (
 	"placer/plan"
 )
 
-// start makes the policy ready for stage s: with the logits learnt in stage from, if
-// there are any, or what a checkpoint holds.
-func (t *trainer) start(batch *gonet.Batch, s, from curriculum.Stage, learnt curriculum.Logits) error {
+// start makes the policy ready for stage s: with what was learnt in the stage before, if
+// there is any, or what a checkpoint holds.
+func (t *trainer) start(batch *gonet.Batch, s curriculum.Stage, from curriculum.Learnt) error {
 	taken := t.take(batch, s)
 	if t.network == nil {
 		if err := t.newNetwork(batch.X.D); err != nil {
@@ -26,8 +26,8 @@ func (t *trainer) start(batch *gonet.Batch, s, from curriculum.Stage, learnt cur
 	devices := t.run.Problem.Machine.NumDevices()
 	switch {
 	case taken: // so are the instance's logits
-	case learnt != nil:
-		return t.startFrom(batch, curriculum.WarmStart(learnt, t.decoder.Heads(), from, s, t.seconds, devices))
+	case from.Logits != nil:
+		return t.startFrom(batch, curriculum.WarmStart(from, t.decoder.Heads(), s, t.seconds, devices))
 	case from.Units != nil && t.decoder.Tasks.Has(plan.Place):
 		// A training that was cut off goes on near its best placement.
 		t.network.Params() // from a device: the values are changed below

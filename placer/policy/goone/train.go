@@ -40,27 +40,43 @@ func (t *trainer) learn() error {
 		finest := all[0][len(all[0])-1:]
 		all = [][]curriculum.Stage{finest}
 	}
-	return curriculum.Walk(all, &t.at, t.resumed, &t.run.Round, func(s, from curriculum.Stage, learnt curriculum.Logits, begin, end float64) (curriculum.Logits, error) {
-		return t.stage(s, from, learnt, begin, end)
-	})
+	walk := curriculum.Walk{Curricula: all, At: &t.at, Run: t.run, Train: t.train}
+	if t.resumed {
+		return walk.Resume()
+	}
+	return walk.Begin()
 }
 
-// stage runs PPO on the units of s while the spent budget is between begin and end. It ends
-// with the cause when the context does.
-func (t *trainer) stage(s, from curriculum.Stage, learnt curriculum.Logits, begin, end float64) (curriculum.Logits, error) {
+// train is as curriculum.Train says. It ends with the cause when the context does.
+func (t *trainer) train(leg curriculum.Leg) (curriculum.Logits, error) {
 	if err := context.Cause(t.ctx); err != nil {
 		return nil, err
 	}
-	t.decoder.On(s.Units, s.OneFusion)
-	batch, err := t.batch(s)
+	t.decoder.On(leg.Units, leg.OneFusion)
+	batch, err := t.batch(leg.Stage)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.start(batch, s, from, learnt); err != nil {
+	if err := t.start(batch, leg.Stage, leg.From); err != nil {
 		return nil, err
 	}
-	heads := t.decoder.Heads()
-	config := t.config.ppo(t.samples, len(heads) > 1)
+	if err := t.rounds(batch, leg); err != nil {
+		return nil, err
+	}
+	if err := context.Cause(t.ctx); err != nil {
+		return nil, err
+	}
+	logits, err := t.logits(batch)
+	if t.config.InstanceRate > 0 {
+		t.network.RemoveInstanceLogits(leg.Name)
+	}
+	return logits, err
+}
+
+// rounds runs rounds of PPO on batch, the units of leg, until its share of the budget is
+// spent. Entropy bonus and learning rate fall with what is left of it.
+func (t *trainer) rounds(batch *gonet.Batch, leg curriculum.Leg) error {
+	config := t.config.ppo(t.samples, len(t.decoder.Heads()))
 	trainer := ppo.NewTrainer(config, t, t.network.On(batch), t.random)
 	if t.decoder.Tasks.Has(plan.Fuse) {
 		trainer.Credit = func(_ [][]int32, _ []float32, perChoice [][]float32) {
@@ -70,23 +86,16 @@ func (t *trainer) stage(s, from curriculum.Stage, learnt curriculum.Logits, begi
 		}
 	}
 	// A first round there is even where preparing took the share of all stages.
-	for !t.run.Done(t.ctx) && (t.run.Spent() < end || t.run.Best == nil) {
+	for !t.run.Done(t.ctx) && (t.run.Spent() < leg.End || t.run.Best == nil) {
 		t.at.Spent, t.at.Round = t.run.Spent(), t.run.Round
-		left := max(0, (end-t.at.Spent)/(end-begin))
+		left := max(0, (leg.End-t.at.Spent)/(leg.End-leg.Begin))
 		trainer.SetEntropy(config.Entropy * left)
 		if _, err := trainer.Round(func(int) float64 { return t.config.LearningRate * (0.1 + 0.9*left) }); err != nil {
-			return nil, err
+			return err
 		}
-		t.rounds++
+		t.trained++
 	}
-	if err := context.Cause(t.ctx); err != nil {
-		return nil, err
-	}
-	logits, err := t.logits(batch)
-	if t.config.InstanceRate > 0 {
-		t.network.RemoveInstanceLogits(s.Name)
-	}
-	return logits, err
+	return nil
 }
 
 // Rewards is as ppo.Env says.
