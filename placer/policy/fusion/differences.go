@@ -34,6 +34,8 @@ type differences struct {
 	found      [][]difference
 }
 
+func byDifferences(l *learner, x *classes) teacher { return newDifferences(l, x) }
+
 func newDifferences(l *learner, x *classes) *differences {
 	n := len(x.ops)
 	return &differences{
@@ -58,8 +60,7 @@ func (t *differences) compare(actions [][]int32) {
 	l := t.learner
 	t.found = slices.Grow(t.found[:0], len(actions))[:len(actions)]
 	l.run.Each(len(actions), func(k, j int) {
-		fusion, kernel, takes := l.price(k, t.classes, actions[j])
-		t.found[j] = t.regions[k].differences(t.found[j][:0], t.classes, t.reference, fusion, kernel, takes)
+		t.found[j] = t.regions[k].differences(t.found[j][:0], t.classes, t.reference, l.price(k, t.classes, actions[j]))
 	})
 	t.take(t.found)
 }
@@ -108,6 +109,9 @@ func (t *differences) follow(fusion []uint8, step float64) {
 		t.lookahead.again()
 	}
 }
+
+// mix is as teacher says.
+func (t *differences) mix() float64 { return differencesMix }
 
 // adjust is as teacher says: it explores any level, of no more than strays classes a
 // sample, and moves a share of byDifference to the levels that gain most.

@@ -83,12 +83,12 @@ func TestDifferences(t *testing.T) {
 	reference := l.newReference(decided(p, x, decision))
 	// weighted sums the seconds of the kernels of d, each by the op in it that weighs most.
 	weighted := func(d []int32) (sum float64) {
-		_, kernel, takes := l.price(0, x, d)
-		most := make([]float64, len(takes))
-		for i, k := range kernel {
+		y := l.price(0, x, d)
+		most := make([]float64, len(y.takes))
+		for i, k := range y.kernel {
 			most[k] = max(most[k], reference.weight[i])
 		}
-		for k, s := range takes {
+		for k, s := range y.takes {
 			sum += s * most[k]
 		}
 		return sum

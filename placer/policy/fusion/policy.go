@@ -26,8 +26,19 @@ func (Policy) Kind() plan.Kind { return plan.Policy }
 type stage struct {
 	classes *classes
 	end     float64 // share of the budget at which it ends
-	// differs says that levels are learnt by difference rewards, not by class values.
-	differs bool
+	teacher func(*learner, *classes) teacher
+}
+
+// granularities are the classes of a graph's ops, each the one before taken apart: ops
+// alike, by place in time, by segment, and single ops.
+type granularities struct{ alike, timed, segments, single *classes }
+
+func newGranularities(p *plan.Problem) (x granularities) {
+	x.alike = newClasses(p.Graph, p.Evaluator.OpSeconds(0), mostClasses)
+	x.timed = x.alike.split(times(p.Units))
+	x.segments = x.timed.split(p.Units.Levels[unit.Segment].Of)
+	x.single = x.segments.single()
+	return x
 }
 
 // learner is the policy at work on one problem.
@@ -43,12 +54,19 @@ type learner struct {
 }
 
 // Place learns until the budget is spent and returns the best plan that was sampled.
+//
+// Half of the budget goes to the first stage, which learns everything from nothing. The
+// others begin with what it found: the second still learns values of its own, which takes
+// more samples than the differences of the last two.
 func (x Policy) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
-	return x.Config.learn(ctx, p, x.Name(), func(alike, timed, segments, single *classes) (chances, []stage) {
-		// Half of the budget goes to the first stage, which learns everything from
-		// nothing. The others begin with what it found: the second still learns values
-		// of its own, which takes more samples than the differences of the last two.
-		return newChances(len(alike.ops)), []stage{{alike, 0.5, false}, {timed, 0.7, false}, {segments, 0.85, true}, {single, 1, true}}
+	l, err := x.Config.learner(ctx, p, x.Name())
+	if err != nil {
+		return nil, err
+	}
+	by := newGranularities(p)
+	return l.learn(newChances(len(by.alike.ops)), []stage{
+		{by.alike, 0.5, byValues(explore)}, {by.timed, 0.7, byValues(explore * finer)},
+		{by.segments, 0.85, byDifferences}, {by.single, 1, byDifferences},
 	})
 }
 
@@ -67,13 +85,16 @@ func (x Refiner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, err
 	if len(p.Fusion) != p.Graph.NumOps() {
 		return nil, errors.New("policy: no fusion to refine")
 	}
-	return x.Config.learn(ctx, p, x.Name(), func(alike, _, _, single *classes) (chances, []stage) {
-		return newChances(len(alike.ops)).finer(alike, single, p.Fusion), []stage{{single, 1, true}}
-	})
+	l, err := x.Config.learner(ctx, p, x.Name())
+	if err != nil {
+		return nil, err
+	}
+	by := newGranularities(p)
+	return l.learn(newChances(len(by.alike.ops)).finer(by.alike, by.single, p.Fusion), []stage{{by.single, 1, byDifferences}})
 }
 
-// learn goes through the stages that begin returns, from the chances of the first.
-func (c Config) learn(ctx context.Context, p *plan.Problem, name string, begin func(alike, timed, segments, single *classes) (chances, []stage)) (*plan.Outcome, error) {
+// learner returns the policy at work on p, which must ask for fusion alone.
+func (c Config) learner(ctx context.Context, p *plan.Problem, name string) (*learner, error) {
 	switch err := c.Validate(); {
 	case err != nil:
 		return nil, err
@@ -91,38 +112,35 @@ func (c Config) learn(ctx context.Context, p *plan.Problem, name string, begin f
 		l.kernels, l.fusion = append(l.kernels, p.Kernels()), append(l.fusion, make([]uint8, p.Graph.NumOps()))
 	}
 	l.weight = slices.Repeat([]float64{1}, p.Machine.NumDevices())
-	alike := newClasses(p.Graph, p.Evaluator.OpSeconds(0), mostClasses)
-	timed := alike.split(times(p.Units))
-	segments := timed.split(p.Units.Levels[unit.Segment].Of)
-	chance, stages := begin(alike, timed, segments, segments.single())
+	return l, nil
+}
+
+// learn goes through the stages, from the chances of the first.
+func (l *learner) learn(chance chances, stages []stage) (*plan.Outcome, error) {
 	for k, s := range stages {
-		if k > 0 && run.Best != nil {
-			chance = chance.finer(stages[k-1].classes, s.classes, run.Best.Fusion)
+		if k > 0 && l.run.Best != nil {
+			chance = chance.finer(stages[k-1].classes, s.classes, l.run.Best.Fusion)
 		}
-		l.stage(s, chance, k > 0)
+		l.stage(s, chance)
 	}
-	return run.Outcome(ctx)
+	return l.run.Outcome(l.ctx)
 }
 
 // teacher tells what the levels of classes are worth.
 type teacher interface {
 	// learn takes in a round of samples and the best plan after it.
 	learn(actions [][]int32, scores []plan.Score, best *plan.Decision, step float64)
+	// mix is how far a round moves the chances to those of the best samples.
+	mix() float64
 	// adjust changes the chances of class c that imitation comes to when a share of spent
 	// of the budget is used up.
 	adjust(c int, chance []float64, spent float64)
 }
 
-// stage samples until a share of s.end of the budget is spent. fine says that it is
-// not the first.
-func (l *learner) stage(s stage, chance chances, fine bool) {
+// stage samples until a share of s.end of the budget is spent.
+func (l *learner) stage(s stage, chance chances) {
 	l.run.Decodes(func(action []int32, to *rollout.Candidate) { s.classes.decode(action, to.Fusion) })
-	elites := cem.NewElites(l.Window, l.Elite)
-	var t teacher = newValues(l, s.classes, fine)
-	mix := l.Mix
-	if s.differs {
-		t, mix = newDifferences(l, s.classes), differencesMix
-	}
+	elites, t := cem.NewElites(l.Window, l.Elite), s.teacher(l, s.classes)
 	for !l.run.Done(l.ctx) && (l.run.Spent() < s.end || l.run.Best == nil) {
 		actions := make([][]int32, l.samples)
 		for k := range actions {
@@ -133,15 +151,22 @@ func (l *learner) stage(s stage, chance chances, fine bool) {
 		}
 		elites.Add(actions, l.run.Scores)
 		t.learn(actions, l.run.Scores, &l.run.Best.Decision, l.run.Score.Value)
-		chance.follow(elites.Best(), mix, func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })
+		chance.follow(elites.Best(), t.mix(), func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })
 	}
 }
 
-// price returns the kernels of the sample action of x and what each takes, as
-// kernels of worker k tell it, and its fusion.
-func (l *learner) price(k int, x *classes, action []int32) (fusion []uint8, kernel []int32, takes []float64) {
-	fusion = l.fusion[k]
-	x.decode(action, fusion)
-	kernel, takes = l.kernels[k].Fuse(l.run.Problem.Device, fusion)
-	return fusion, kernel, takes
+// priced is a plan as the kernels it has.
+type priced struct {
+	fusion []uint8   // [N]
+	kernel []int32   // [N] of each op
+	takes  []float64 // [K] seconds of each kernel
+}
+
+// price returns the sample action of x with its kernels, as those of worker k tell them.
+// It is valid until the worker's next.
+func (l *learner) price(k int, x *classes, action []int32) priced {
+	y := priced{fusion: l.fusion[k]}
+	x.decode(action, y.fusion)
+	y.kernel, y.takes = l.kernels[k].Fuse(l.run.Problem.Device, y.fusion)
+	return y
 }

@@ -43,25 +43,26 @@ func (l *learner) newReference(best *plan.Decision) *reference {
 			r.weight[i] += 1 - onDevice
 		}
 	}
-	kernel, takes := l.kernels[0].Fuse(best.Device, best.Fusion)
-	r.kernel = slices.Clone(kernel)
-	r.seconds, r.size = r.weigh(kernel, takes, nil, nil)
+	x := priced{fusion: best.Fusion}
+	x.kernel, x.takes = l.kernels[0].Fuse(best.Device, best.Fusion)
+	r.kernel = slices.Clone(x.kernel)
+	r.seconds, r.size = r.weigh(x, nil, nil)
 	return r
 }
 
-// weigh writes the seconds of kernels, each weighted as the op in it that weighs
-// most, and how many ops they have, [K].
-func (r *reference) weigh(kernel []int32, takes, seconds []float64, size []int32) ([]float64, []int32) {
-	n := len(takes)
+// weigh writes the seconds of x's kernels, each weighted as the op in it that weighs
+// most, and how many ops they have, [K], into seconds and size if there is room.
+func (r *reference) weigh(x priced, seconds []float64, size []int32) ([]float64, []int32) {
+	n := len(x.takes)
 	seconds, size = slices.Grow(seconds[:0], n)[:n], slices.Grow(size[:0], n)[:n]
 	clear(seconds)
 	clear(size)
-	for i, k := range kernel {
+	for i, k := range x.kernel {
 		seconds[k] = max(seconds[k], r.weight[i])
 		size[k]++
 	}
-	for k, x := range takes {
-		seconds[k] *= x
+	for k, s := range x.takes {
+		seconds[k] *= s
 	}
 	return seconds, size
 }
@@ -90,22 +91,21 @@ type regions struct {
 	pairs   []uint64       // region and class
 }
 
-// differences appends what sets the sample with fusion and kernels, [N], which
-// take takes, [K], apart from r.
-func (f *regions) differences(to []difference, x *classes, r *reference, fusion []uint8, kernel []int32, takes []float64) []difference {
-	f.seconds, f.size = r.weigh(kernel, takes, f.seconds, f.size)
-	f.compare(r, kernel)
+// differences appends what sets the sample y apart from r.
+func (f *regions) differences(to []difference, x *classes, r *reference, y priced) []difference {
+	f.seconds, f.size = r.weigh(y, f.seconds, f.size)
+	f.compare(r, y.kernel)
 	f.at = slices.Grow(f.at[:0], len(x.ops))[:len(x.ops)]
 	f.pairs = f.pairs[:0]
 	for c, ops := range x.ops {
-		level := fusion[ops[0]]
+		level := y.fusion[ops[0]]
 		if level == r.fusion[ops[0]] {
 			continue
 		}
 		f.at[c] = int32(len(to))
 		to = append(to, difference{class: int32(c), level: int32(level), trust: 1})
 		for _, i := range ops {
-			if k := kernel[i]; f.changed[k] {
+			if k := y.kernel[i]; f.changed[k] {
 				f.pairs = append(f.pairs, uint64(f.region.Root(k))<<32|uint64(c))
 			}
 		}

@@ -18,7 +18,7 @@ const (
 )
 
 // Levels are chosen by value alone in the share warm of the budget. From then on a
-// share of explore of the chances, finer times as many behind the first stage, is
+// share of explore of the chances, finer times as much behind the first stage, is
 // exploration: by value for a share of guided, else of any level. Over the last share
 // exploreEnd of the budget it falls to 0.
 const (
@@ -49,12 +49,14 @@ func table(classes int) [][]float64 {
 	return t
 }
 
-func newValues(l *learner, x *classes, fine bool) *values {
+// byValues returns the teacher that explores so much.
+func byValues(explore float64) func(*learner, *classes) teacher {
+	return func(l *learner, x *classes) teacher { return newValues(l, x, explore) }
+}
+
+func newValues(l *learner, x *classes, explore float64) *values {
 	n := len(x.ops)
 	v := &values{learner: l, classes: x, sum: table(n), count: table(n), chance: table(n), explore: explore}
-	if fine {
-		v.explore *= finer
-	}
 	for range l.samples {
 		v.cost = append(v.cost, make([]float64, n))
 	}
@@ -65,8 +67,7 @@ func newValues(l *learner, x *classes, fine bool) *values {
 func (v *values) learn(actions [][]int32, scores []plan.Score, best *plan.Decision, step float64) {
 	l := v.learner
 	l.run.Each(len(actions), func(k, j int) {
-		_, kernel, takes := l.price(k, v.classes, actions[j])
-		v.attribute(kernel, takes, v.cost[j])
+		v.attribute(l.price(k, v.classes, actions[j]), v.cost[j])
 	})
 	v.add(actions, scores, step*hot*math.Pow(cold/hot, l.run.Spent()))
 	n := len(v.classes.of)
@@ -98,20 +99,20 @@ func (v *values) add(actions [][]int32, scores []plan.Score, temperature float64
 
 // attribute writes into cost, [C], the seconds that the kernels of each class's ops
 // take more than these ops alone, those of each device by its weight.
-func (v *values) attribute(kernel []int32, takes []float64, cost []float64) {
+func (v *values) attribute(x priced, cost []float64) {
 	device, seconds := v.learner.run.Problem.Device, v.learner.run.Problem.Evaluator.OpSeconds
-	saved := make([]float64, len(takes))
-	for k, x := range takes {
-		saved[k] = -x
+	saved := make([]float64, len(x.takes))
+	for k, s := range x.takes {
+		saved[k] = -s
 	}
-	for i, k := range kernel {
+	for i, k := range x.kernel {
 		saved[k] += seconds(int(device[i]))[i]
 	}
-	seen := make([]int32, len(takes)) // the last class that counted a kernel, + 1
+	seen := make([]int32, len(x.takes)) // the last class that counted a kernel, + 1
 	for c, ops := range v.classes.ops {
 		cost[c] = 0
 		for _, i := range ops {
-			if k := kernel[i]; seen[k] != int32(c)+1 {
+			if k := x.kernel[i]; seen[k] != int32(c)+1 {
 				seen[k] = int32(c) + 1
 				cost[c] -= saved[k] * v.learner.weight[device[i]]
 			}
@@ -142,6 +143,9 @@ func boltzmann(x []float64, temperature float64) (total float64) {
 	}
 	return total
 }
+
+// mix is as teacher says.
+func (v *values) mix() float64 { return v.learner.Mix }
 
 // adjust is as teacher says.
 func (v *values) adjust(c int, chance []float64, spent float64) {

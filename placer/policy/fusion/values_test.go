@@ -21,8 +21,7 @@ func TestAttribute(t *testing.T) {
 	level := randomLevels(rand.New(rand.NewPCG(4, 5)), x)
 	best := decided(p, x, level)
 	cost := make([]float64, len(x.ops))
-	_, kernel, takes := l.price(0, x, level)
-	newValues(l, x, false).attribute(kernel, takes, cost)
+	newValues(l, x, explore).attribute(l.price(0, x, level), cost)
 	result, err := p.Evaluator.(*sim.Simulator).Run(&plan.Plan{Decision: *best}, sim.Options{Trace: true})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +56,7 @@ func TestAttribute(t *testing.T) {
 // chances chances: those of values at first, then nearly those of imitation.
 func TestValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
-	v := newValues(&learner{samples: 16}, &classes{ops: make([][]int32, 2)}, false)
+	v := newValues(&learner{samples: 16}, &classes{ops: make([][]int32, 2)}, explore)
 	for range 60 {
 		actions, scores := make([][]int32, 16), make([]plan.Score, 16)
 		for j := range actions {
