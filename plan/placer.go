@@ -154,6 +154,28 @@ func (p *Problem) Decides(t Tasks) bool {
 	return p.Tasks.Has(t)
 }
 
+// Complete returns d under the problem's priority and fusion where it has none of its own.
+func (p *Problem) Complete(d Decision) Decision {
+	return d.Or(Decision{Priority: p.Priority, Fusion: p.Fusion})
+}
+
+// Decided returns d without the priority and the fusion where the problem gives them.
+func (p *Problem) Decided(d Decision) Decision {
+	if !p.Decides(Schedule) {
+		d.Priority = nil
+	}
+	if !p.Decides(Fuse) {
+		d.Fusion = nil
+	}
+	return d
+}
+
+// DecidedBy reports whether d decides, for every op, all that the problem asks for.
+func (p *Problem) DecidedBy(d Decision) bool {
+	n := p.Graph.NumOps()
+	return len(d.Device) == n && (!p.Decides(Schedule) || len(d.Priority) == n) && (!p.Decides(Fuse) || len(d.Fusion) == n)
+}
+
 // JudgeBy puts e in place of the evaluator. Moves go with the evaluator that they score
 // like, so there are none then.
 func (p *Problem) JudgeBy(e Evaluator) { p.Evaluator, p.Moves = e, nil }

@@ -135,12 +135,12 @@ var allowed = map[string]string{
 	// The two sides meet here, and nowhere else.
 	"placer/portfolio":           "graph/unit plan baselines/budget internal/parallel", // docs/adr/0033
 	"placer/search":              "units graph hw plan internal/fsx placer/problem internal/parallel",
-	"placer/policy/rollout":      "units graph graph/fuse graph/unit plan sim internal/parallel",
+	"placer/policy/rollout":      "units graph graph/fuse graph/unit plan sim baselines/budget internal/parallel",
 	"placer/policy/curriculum":   "graph graph/unit plan placer/policy/features placer/policy/rollout internal/unionfind schedule", // docs/adr/0080
 	"placer/policy/goone":        "graph/unit plan placer/policy/features placer/policy/rollout placer/policy/curriculum nn graphsage transformerxl nn/gonet ppo internal/fsx",
 	"placer/policy/cem":          "graph/unit plan placer/policy/rollout placer/policy/curriculum nn",
 	"placer/policy/fusion":       "nn graph graph/fuse graph/unit plan placer/policy/rollout placer/policy/cem internal/unionfind",
-	"placer/policy/joint":        "plan placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
+	"placer/policy/joint":        "plan baselines/budget placer/policy/rollout placer/policy/cem placer/policy/fusion nn/safetensors internal/fsx",
 	"placer":                     "hw plan sim graph/formats graph/formats/onnx placer/problem placer/search placer/methods",
 	"placer/fit":                 "units graph graph/remat hw plan placer/problem baselines/listsched baselines/rules",
 	"placer/problem":             "units graph graph/unit graph/formats/times hw plan roofline sim sim/robust sim/throughput workloads internal/parallel",

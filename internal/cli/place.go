@@ -184,7 +184,7 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 
 // placedPlan returns the file of a decision; what it leaves open is the problem's.
 func placedPlan(p *plan.Problem, method string, d plan.Decision) (*plan.File, error) {
-	best := &plan.Plan{Graph: p.Graph.Hash(), Machine: p.Machine.Name, Method: method, Decision: d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion})}
+	best := &plan.Plan{Graph: p.Graph.Hash(), Machine: p.Machine.Name, Method: method, Decision: p.Complete(d)}
 	return best.File(p.Graph, p.Machine)
 }
 

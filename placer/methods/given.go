@@ -46,13 +46,8 @@ func (g given) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 		if slices.Max(d.Device) >= uint8(min(p.Machine.NumDevices(), 255)) {
 			continue // of a larger machine: a search goes on to fewer GPUs
 		}
-		if !p.Decides(plan.Schedule) {
-			d.Priority = nil
-		}
-		if !p.Decides(plan.Fuse) {
-			d.Fusion = nil
-		}
-		s, ok := judge(d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion}))
+		d = p.Decided(d)
+		s, ok := judge(p.Complete(d))
 		if out.Evaluations++; !ok {
 			continue
 		}

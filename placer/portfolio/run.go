@@ -68,7 +68,7 @@ func (r *run) begin() {
 
 // offer judges d and keeps it if it is the best so far. It returns what that brought.
 func (r *run) offer(d plan.Decision) float64 {
-	d = d.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion})
+	d = r.p.Complete(d)
 	s := r.p.Evaluator.Evaluate(d)
 	r.evaluations++
 	if r.best.Device == nil {
@@ -173,7 +173,7 @@ func (r *run) book(k, w int, pulls []*pull) {
 	switch {
 	case !explores(w) || found == nil:
 	case h.Device == nil && len(r.Arms) > r.fresh():
-		h.Decision, h.arm = found.outcome.Decision.Or(plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}).Clone(), found.arm
+		h.Decision, h.arm = r.p.Complete(found.outcome.Decision).Clone(), found.arm
 	default:
 		if h.Device != nil {
 			r.ledgers[h.arm].behind = gain(found.outcome.Score, r.score)

@@ -71,7 +71,7 @@ func (a Placer) decisions(p *plan.Problem) (ds []plan.Decision) {
 		ds = append(ds, plan.Decision{Device: p.Device})
 	}
 	for k, d := range ds {
-		ds[k] = d.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion})
+		ds[k] = p.Complete(d)
 	}
 	return ds
 }

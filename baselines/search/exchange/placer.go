@@ -112,7 +112,7 @@ func (s *search) begin(start plan.Decision) {
 	default:
 		start = s.scattered()
 	}
-	start = start.Or(plan.Decision{Priority: p.Priority, Fusion: p.Fusion})
+	start = p.Complete(start)
 	s.score = s.track.TryDecision(start)
 	open := false
 	if p.Decides(plan.Schedule) && start.Priority == nil {

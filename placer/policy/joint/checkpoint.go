@@ -33,11 +33,11 @@ func (p *Policy) Resume(earlier *plan.Outcome, path string) { p.earlier, p.path 
 
 // resume takes up what an earlier run came to.
 func (t *alternation) resume() {
-	o, n := t.earlier, t.whole.Graph.NumOps()
-	if o == nil || len(o.Device) != n || t.whole.Decides(plan.Schedule) && len(o.Priority) != n || t.whole.Decides(plan.Fuse) && len(o.Fusion) != n {
+	o := t.earlier
+	if o == nil || !t.whole.DecidedBy(o.Decision) {
 		return
 	}
-	t.best, t.score = complete(o.Decision, t.whole), o.Score
+	t.best, t.score = t.whole.Complete(o.Decision), o.Score
 	if t.path == "" {
 		return
 	}

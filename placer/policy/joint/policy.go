@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"placer/baselines/budget"
 	"placer/placer/policy/cem"
 	"placer/placer/policy/fusion"
 	"placer/placer/policy/rollout"
@@ -47,7 +48,7 @@ func (p *Policy) Place(ctx context.Context, whole *plan.Problem) (*plan.Outcome,
 		return nil, err
 	}
 	t := &alternation{Policy: p, ctx: ctx, whole: whole, seconds: whole.Budget.Seconds, restShare: p.Config.RefineRest}
-	t.start = t.now()
+	t.start = budget.Now(whole)
 	if whole.Decides(plan.Schedule | plan.Fuse) {
 		t.restShare /= 2
 	}
@@ -63,7 +64,7 @@ func (p *Policy) Place(ctx context.Context, whole *plan.Problem) (*plan.Outcome,
 	if t.best.Device == nil {
 		return nil, cmp.Or(err, context.Cause(ctx), rollout.ErrNothingSampled)
 	}
-	return &plan.Outcome{Decision: t.decided(t.best), Score: t.score, Evaluations: t.spent, Notes: t.notes}, err
+	return &plan.Outcome{Decision: t.whole.Decided(t.best), Score: t.score, Evaluations: t.spent, Notes: t.notes}, err
 }
 
 // begin comes to a first plan, from nothing.
@@ -154,7 +155,7 @@ func (t *alternation) step(method plan.Placer, tasks plan.Tasks, share float64, 
 		}
 	}
 	if t.seconds > 0 {
-		p.Budget.Seconds = min(share*t.seconds, t.whole.Budget.Seconds-(t.now()-t.start))
+		p.Budget.Seconds = min(share*t.seconds, t.whole.Budget.Seconds-(budget.Now(t.whole)-t.start))
 		if p.Budget.Seconds <= 0 {
 			return d, errOver
 		}
@@ -172,33 +173,11 @@ func (t *alternation) step(method plan.Placer, tasks plan.Tasks, share float64, 
 	}
 	t.spent += o.Evaluations
 	t.notes = append(t.notes, o.Notes...)
-	x := complete(o.Decision, &p)
+	x := p.Complete(o.Decision)
 	if t.best.Device == nil || o.Score.Better(t.score) {
 		t.best, t.score = x, o.Score
 	}
 	return x, err
-}
-
-// complete adds what p gives to d.
-func complete(d plan.Decision, p *plan.Problem) plan.Decision {
-	if d.Priority == nil {
-		d.Priority = p.Priority
-	}
-	if d.Fusion == nil {
-		d.Fusion = p.Fusion
-	}
-	return d
-}
-
-// decided is d without what the problem gives.
-func (t *alternation) decided(d plan.Decision) plan.Decision {
-	if !t.whole.Decides(plan.Schedule) {
-		d.Priority = nil
-	}
-	if !t.whole.Decides(plan.Fuse) {
-		d.Fusion = nil
-	}
-	return d
 }
 
 // report returns what tells of step p as of a part of the whole: what is no better
@@ -217,26 +196,14 @@ func (t *alternation) report(p *plan.Problem) func(plan.Progress) {
 			x.Best, x.Decision = best, plan.Decision{}
 		case x.Device != nil:
 			best, first = x.Best, false
-			x.Decision = t.decided(complete(x.Decision, p))
+			x.Decision = t.whole.Decided(p.Complete(x.Decision))
 		}
 		whole(x)
 	}
 }
 
-func (t *alternation) now() float64 {
-	if t.whole.Clock == nil {
-		return 0
-	}
-	return t.whole.Clock()
-}
-
 // share is the part of the budget that is spent, with the earlier run's.
-func (t *alternation) share() (x float64) {
-	if n := t.whole.Budget.Evaluations; n > 0 {
-		x = float64(t.spent) / float64(n)
-	}
-	if s := t.whole.Budget.Seconds; s > 0 {
-		x = max(x, (t.now()-t.start)/s)
-	}
+func (t *alternation) share() float64 {
+	x := budget.Spent(t.whole, t.start, float64(t.spent))
 	return min(1, t.before+(1-t.before)*x)
 }

@@ -19,7 +19,7 @@ func newPolicy() *Policy { return New(cem.Default(), fusion.Default()) }
 
 // takes is the score of o with what p gives.
 func takes(p *plan.Problem, d plan.Decision) plan.Score {
-	return p.Evaluator.Clone().Evaluate(complete(d, p))
+	return p.Evaluator.Clone().Evaluate(p.Complete(d))
 }
 
 // TestTurns: every plan that is told takes what is told of it, none is worse than

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"placer/baselines/budget"
 	"placer/internal/parallel"
 	"placer/plan"
 )
@@ -56,7 +57,7 @@ func New(p *plan.Problem, method string, workers int) (*Run, error) {
 		return nil, fmt.Errorf("policy: %v without a placement of the %d ops", p.Tasks, p.Graph.NumOps())
 	}
 	r := &Run{Problem: p, Method: method, least: workers}
-	r.start = r.now()
+	r.start = budget.Now(p)
 	return r, nil
 }
 
@@ -169,21 +170,9 @@ func (r *Run) report(improved bool) {
 	}
 	x := plan.Progress{Method: r.Method, Evaluations: r.evaluations, Best: r.Score}
 	if improved {
-		x.Decision = r.decided()
+		x.Decision = r.Problem.Decided(r.Best.Decision)
 	}
 	r.Problem.Report(x)
-}
-
-// decided is the best plan without what is given.
-func (r *Run) decided() plan.Decision {
-	d := r.Best.Decision
-	if !r.Problem.Decides(plan.Schedule) {
-		d.Priority = nil
-	}
-	if !r.Problem.Decides(plan.Fuse) {
-		d.Fusion = nil
-	}
-	return d
 }
 
 // Each divides 0..n-1 among Workers goroutines: do is called with the number of one and
@@ -203,13 +192,6 @@ func (r *Run) Each(n int, do func(worker, j int)) {
 // Workers is the number of goroutines that New was asked for.
 func (r *Run) Workers() int { return r.least }
 
-func (r *Run) now() float64 {
-	if r.Problem.Clock == nil {
-		return 0
-	}
-	return r.Problem.Clock()
-}
-
 // Spent is the share of the budget that is used up.
 func (r *Run) Spent() (share float64) {
 	b := r.Problem.Budget
@@ -217,7 +199,7 @@ func (r *Run) Spent() (share float64) {
 		share = float64(r.evaluations) / float64(b.Evaluations)
 	}
 	if b.Seconds > 0 {
-		share = max(share, r.Resumed+(1-r.Resumed)*(r.now()-r.start)/b.Seconds)
+		share = max(share, r.Resumed+(1-r.Resumed)*(budget.Now(r.Problem)-r.start)/b.Seconds)
 	}
 	return min(share, 1)
 }
@@ -234,8 +216,7 @@ func (r *Run) Done(ctx context.Context) bool {
 // Begin makes o, what an earlier run came to, the best so far, if it has all that
 // is decided.
 func (r *Run) Begin(o *plan.Outcome) bool {
-	n := r.Problem.Graph.NumOps()
-	if o == nil || len(o.Device) != n || r.Problem.Decides(plan.Schedule) && len(o.Priority) != n || r.Problem.Decides(plan.Fuse) && len(o.Fusion) != n {
+	if o == nil || !r.Problem.DecidedBy(o.Decision) {
 		return false
 	}
 	r.Best, r.Score = r.NewCandidate(), o.Score
@@ -260,8 +241,7 @@ func (r *Run) Outcome(ctx context.Context) (*plan.Outcome, error) {
 		}
 		return nil, ErrNothingSampled
 	}
-	d := r.decided()
-	return &plan.Outcome{Decision: d, Score: r.Score, Evaluations: r.evaluations}, nil
+	return &plan.Outcome{Decision: r.Problem.Decided(r.Best.Decision), Score: r.Score, Evaluations: r.evaluations}, nil
 }
 
 // Ended is Outcome after learning that ended with err, nil where nothing failed: what was
