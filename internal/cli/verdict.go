@@ -1,14 +1,8 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,14 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placer/hw"
-	"placer/internal/fsx"
-	"placer/internal/jsonx"
-	"placer/internal/report"
-	"placer/placer/search"
-	"placer/placer/strategies"
 	"placer/placer/verdict"
-	"placer/plan"
 )
 
 // verdictFlags are the flags of verdict.
@@ -186,156 +173,4 @@ func (c *console) judged(f *verdictFlags, l loaded) ([]verdict.Machine, error) {
 		ms = append(ms, verdict.Machine{Machine: m, Price: price, Error: verdict.ErrorOf(l.Source, m)})
 	}
 	return ms, nil
-}
-
-func (c *console) verdict(ctx context.Context, f *verdictFlags) error {
-	l, err := c.loadGraph(&f.graphFlags)
-	if err == nil && f.resize(l) {
-		l, err = c.loadGraph(&f.graphFlags)
-	}
-	if err != nil {
-		return err
-	}
-	c.tell(l)
-	c.assumeState(l.Graph, &f.graphFlags)
-	ms, err := c.judged(f, l)
-	if err != nil {
-		return err
-	}
-	most := slices.MaxFunc(ms, func(a, b verdict.Machine) int { return a.NumDevices() - b.NumDevices() })
-	if n := len(f.counts); n > 0 && f.counts[n-1] > most.NumDevices() {
-		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more; %s", f.counts[n-1], most.Name, most.NumDevices(), hw.OfMore)
-	}
-	batch, err := f.samples(l)
-	if err != nil {
-		return usage(err)
-	}
-	if f.out != "" {
-		if err := emptyFolder(f.out); err != nil {
-			return err
-		}
-	}
-	how := verdict.Config{Counts: f.counts, Budget: plan.Budget{Seconds: f.budget.Seconds()}, Seed: f.seed, Workers: f.workers}
-	family := c.divisible(&f.graphFlags, l, batch)
-	if family != nil {
-		how.Budget.Seconds *= 1 - dividedShare
-	}
-	if f.evaluations > 0 {
-		how.Budget = plan.Budget{Evaluations: f.evaluations}
-	}
-	answers, left, err := verdict.Sweep(ctx, l.Source, ms, how, search.Host{Clock: c.clock, CPU: c.cpu}, func(a *verdict.Answer) {
-		found := fmt.Sprintf("%v missing", a.Score.Overflow)
-		if a.Score.Feasible() {
-			found = fmt.Sprintf("%.4g ms by %s", 1e3*a.Score.Value, a.Method)
-		}
-		c.say("%d of %s: %s", a.Devices, ms[a.Machine].Name, found)
-	})
-	if err != nil {
-		return err
-	}
-	plans, err := writeAnswers(f.out, l, ms, answers)
-	if err != nil {
-		return err
-	}
-	doc := report.Judge(l.Graph, batch, ms, answers, plans)
-	doc.Leave(ms, left)
-	if family != nil {
-		c.divide(ctx, f, l, answers, ms, family, doc)
-	}
-	doc.Assumptions = l.assumptions
-	doc.Seed, doc.Seconds, doc.CPUSeconds = f.seed, c.clock(), c.cpu()
-	if f.out != "" {
-		if err := fsx.WriteFile(filepath.Join(f.out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {
-			return err
-		}
-		c.say("plans and machines in %s", f.out)
-	}
-	if err := c.print(f.json, doc); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return interrupted("interrupted: counts that were left are not in the table")
-	}
-	if !slices.ContainsFunc(answers, func(a verdict.Answer) bool { return a.Score.Feasible() }) {
-		return tooMuch(answers[len(answers)-1].Score)
-	}
-	return nil
-}
-
-// writeAnswers writes the plan and the machine of every answer into dir, if there is
-// one, and returns the plans' names.
-func writeAnswers(dir string, l loaded, ms []verdict.Machine, answers []verdict.Answer) (names []string, err error) {
-	if dir == "" {
-		return nil, nil
-	}
-	for k := range answers {
-		a := &answers[k]
-		name := fmt.Sprintf("%s-%d", fileName(ms[a.Machine].Name), a.Devices)
-		p := &plan.Plan{Graph: l.Hash(), Machine: a.On.Name, Method: a.Method, Decision: a.Decision}
-		file, err := p.File(l.Graph, a.On)
-		if err != nil {
-			return nil, err
-		}
-		if err := fsx.WriteFile(filepath.Join(dir, name+".plan.json"), file.Write); err != nil {
-			return nil, err
-		}
-		if err := fsx.WriteFile(filepath.Join(dir, name+".machine.json"), a.On.Write); err != nil {
-			return nil, err
-		}
-		names = append(names, name+".plan.json")
-	}
-	return names, nil
-}
-
-// emptyFolder makes the folder dir, which must not hold anything yet.
-func emptyFolder(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: name another folder", dir)
-	}
-	return os.MkdirAll(dir, 0o755)
-}
-
-// dividedShare is the part of a verdict's time that goes to strategies, which divide the
-// batch among the devices.
-const dividedShare = 0.25
-
-// divide adds to doc what dividing the batch among the devices of each answer comes to. Where time
-// runs out, the answers that are left have none.
-func (c *console) divide(ctx context.Context, f *verdictFlags, l loaded, answers []verdict.Answer, ms []verdict.Machine, family strategies.Family, doc *report.Verdict) {
-	if f.evaluations == 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.budget-time.Duration(c.clock()*float64(time.Second)))
-		defer cancel()
-	}
-	var room *strategies.Room
-	if f.evaluations == 0 {
-		// A step on n devices is up to n times the graph, which has to be made and simulated.
-		begin, most := c.clock(), 0
-		if _, err := family(int64(doc.Batch)); err != nil {
-			return
-		}
-		for _, a := range answers {
-			most = max(most, a.Devices)
-		}
-		room = &strategies.Room{Clock: c.clock, End: f.budget.Seconds()}
-		room.Expect(float64(most) * (c.clock() - begin))
-	}
-	for k := len(answers) - 1; k >= 0; k-- { // the most devices first
-		a := &answers[k]
-		if a.Devices < 2 || ctx.Err() != nil || len(a.On.Accelerators()) < 2 {
-			continue
-		}
-		x, err := strategies.NewComparison(l.Source, family, a.On, strategies.Config{Batch: int64(doc.Batch), Clock: c.clock, Room: room})
-		if err != nil {
-			continue
-		}
-		if r := x.Quick(ctx); r != nil {
-			doc.Divide(ms[a.Machine].Name, a.Devices, r)
-		}
-	}
-	doc.SayDivided()
 }

@@ -64,7 +64,7 @@ func sweep(t *testing.T, s problem.Source, c verdict.Config, ms ...*hw.Machine) 
 		c.Methods = []string{"single", "human", "anneal", "exact"}
 	}
 	c.Seed, c.Workers = 1, 1
-	answers, left, err := verdict.Sweep(context.Background(), s, judged, c, search.Host{Clock: still, CPU: still}, nil)
+	answers, left, err := verdict.Sweep(context.Background(), s, judged, c, verdict.Host{Host: search.Host{Clock: still, CPU: still}})
 	if err != nil || len(left) > 0 {
 		t.Fatal(left, err)
 	}

@@ -105,7 +105,7 @@ func TestSeconds(t *testing.T) {
 	m := star(3, 1e9, 1e9)
 	for _, b := range []float64{1, 1e-9} {
 		now = 0
-		answers, _, err := verdict.Sweep(context.Background(), s, []verdict.Machine{{Machine: m}}, verdict.Config{Budget: plan.Budget{Seconds: b}, Seed: 1, Workers: 1, Methods: []string{"single", "anneal"}}, search.Host{Clock: tick, CPU: tick}, nil)
+		answers, _, err := verdict.Sweep(context.Background(), s, []verdict.Machine{{Machine: m}}, verdict.Config{Budget: plan.Budget{Seconds: b}, Seed: 1, Workers: 1, Methods: []string{"single", "anneal"}}, verdict.Host{Host: search.Host{Clock: tick, CPU: tick}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestSeconds(t *testing.T) {
 	now = 0
 	slow := func() float64 { now += 0.5; return now }
 	two := []verdict.Machine{{Machine: m}, {Machine: star(3, 2e9, 1e9)}}
-	answers, left, err := verdict.Sweep(t.Context(), s, two, verdict.Config{Budget: plan.Budget{Seconds: 1}, Seed: 1, Workers: 1, Methods: []string{"single"}}, search.Host{Clock: slow, CPU: slow}, nil)
+	answers, left, err := verdict.Sweep(t.Context(), s, two, verdict.Config{Budget: plan.Budget{Seconds: 1}, Seed: 1, Workers: 1, Methods: []string{"single"}}, verdict.Host{Host: search.Host{Clock: slow, CPU: slow}})
 	if err != nil || len(answers) < 2 || len(answers)+len(left) != 6 || len(left) == 0 || left[len(left)-1] != (verdict.Left{Machine: 1, Devices: 3}) {
 		t.Errorf("slow: %d answers, left %v: %v", len(answers), left, err)
 	}
@@ -132,7 +132,7 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 	still := func() float64 { return 0 }
-	if _, _, err := verdict.Sweep(context.Background(), s, []verdict.Machine{{Machine: m}}, verdict.Config{Counts: []int{9}, Budget: plan.Budget{Evaluations: 1}, Workers: 1}, search.Host{Clock: still, CPU: still}, nil); err == nil {
+	if _, _, err := verdict.Sweep(context.Background(), s, []verdict.Machine{{Machine: m}}, verdict.Config{Counts: []int{9}, Budget: plan.Budget{Evaluations: 1}, Workers: 1}, verdict.Host{Host: search.Host{Clock: still, CPU: still}}); err == nil {
 		t.Error("an answer for 9 of 3 devices")
 	}
 }
