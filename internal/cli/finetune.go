@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
+	"placer/internal/report"
 	"placer/internal/tfevents"
 	"placer/placer/policy/sequential"
 	"placer/plan"
@@ -92,23 +93,12 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		return err
 	}
 	t := sequential.Tuner{Policy: policy, Config: f.config}
-	var board *tfevents.File
-	if f.out != "" {
-		if t.From, err = readIfThere(filepath.Join(f.out, tuneStateFile), sequential.ReadTuneState); err != nil {
-			return err
-		}
-		first := 0
-		if t.From != nil {
-			first = t.From.Step
-			c.say("going on from step %d", first)
-		}
-		if board, err = tfevents.Create(f.out, "finetune", first, c.clock); err != nil {
-			return err
-		}
+	board, err := f.goOn(c, &t)
+	if err != nil {
+		return err
+	}
+	if board != nil {
 		defer board.Close()
-		t.Save = func(s *sequential.TuneState) error {
-			return fsx.WriteFile(filepath.Join(f.out, tuneStateFile), s.Write)
-		}
 	}
 	show := c.newProgress(plan.Budget{})
 	t.Observe = func(x sequential.TuneStep, best plan.Score) error {
@@ -116,8 +106,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		if board == nil {
 			return nil
 		}
-		return board.Write(int64(x.Step), tfevents.Scalar("finetune/mean_s", x.Mean), tfevents.Scalar("finetune/best_of_round_s", x.Best),
-			tfevents.Scalar("finetune/best_s", best.Value), tfevents.Scalar("finetune/entropy", x.Entropy), tfevents.Scalar("finetune/samples", float64(x.Samples)))
+		return writeTuneStep(board, x, best)
 	}
 	begin := c.clock()
 	p.Clock, p.Budget.Seconds = c.clock, f.budget.Seconds()
@@ -127,9 +116,8 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		return err
 	}
 	doc.Seconds = c.clock() - begin
-	doc.Rows = append(doc.Rows, placedRow("fine-tuned", o.Score, doc.Human, o.Evaluations))
 	if f.out != "" {
-		file, err := placedPlan(p, "fine-tuned", o.Decision)
+		file, err := placedPlan(p, t.Name(), o.Decision)
 		if err != nil {
 			return err
 		}
@@ -137,7 +125,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 			return err
 		}
 	}
-	if err := c.printPlaced(&f.placeFlags, p, doc, "fine-tuned", o.Decision, o.Score); err != nil {
+	if err := c.printTuned(f, p, doc, t.Name(), o); err != nil {
 		return err
 	}
 	switch {
@@ -147,6 +135,32 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		return interrupted("interrupted; the same command goes on")
 	}
 	return interrupted("interrupted; this is the best so far")
+}
+
+// goOn makes t go on from the state in the run's folder, if there is one, and save its own
+// there, and returns the file of TensorBoard's events; nil without a folder.
+func (f *finetuneFlags) goOn(c *console, t *sequential.Tuner) (board *tfevents.File, err error) {
+	if f.out == "" {
+		return nil, nil
+	}
+	if t.From, err = readIfThere(filepath.Join(f.out, tuneStateFile), sequential.ReadTuneState); err != nil {
+		return nil, err
+	}
+	t.Save = func(s *sequential.TuneState) error {
+		return fsx.WriteFile(filepath.Join(f.out, tuneStateFile), s.Write)
+	}
+	first := 0
+	if t.From != nil {
+		first = t.From.Step
+		c.say("going on from step %d", first)
+	}
+	return tfevents.Create(f.out, "finetune", first, c.clock)
+}
+
+// writeTuneStep writes what a step came to for TensorBoard.
+func writeTuneStep(board *tfevents.File, x sequential.TuneStep, best plan.Score) error {
+	return board.Write(int64(x.Step), tfevents.Scalar("finetune/mean_s", x.Mean), tfevents.Scalar("finetune/best_of_round_s", x.Best),
+		tfevents.Scalar("finetune/best_s", best.Value), tfevents.Scalar("finetune/entropy", x.Entropy), tfevents.Scalar("finetune/samples", float64(x.Samples)))
 }
 
 // reinforce fine-tunes through the network.
@@ -169,12 +183,17 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 		return err
 	}
 	doc.Seconds = c.clock() - begin
-	doc.Rows = append(doc.Rows, placedRow(t.Name(), o.Score, doc.Human, o.Evaluations))
-	if err := c.printPlaced(&f.placeFlags, p, doc, t.Name(), o.Decision, o.Score); err != nil {
+	if err := c.printTuned(f, p, doc, t.Name(), o); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return interrupted("interrupted; this is the best so far")
 	}
 	return nil
+}
+
+// printTuned adds what a method came to and prints the document.
+func (c *console) printTuned(f *finetuneFlags, p *plan.Problem, doc *report.Placed, method string, o *plan.Outcome) error {
+	doc.Rows = append(doc.Rows, placedRow(method, o.Score, doc.Human, o.Evaluations))
+	return c.printPlaced(&f.placeFlags, p, doc, placement{method, o.Decision, o.Score})
 }

@@ -173,7 +173,7 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 	if samples > 1 {
 		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", samples), best.Score, doc.Human, len(all)))
 	}
-	if err := c.printPlaced(f, p, doc, "zero-shot", best.Decision, best.Score); err != nil {
+	if err := c.printPlaced(f, p, doc, placement{"zero-shot", best.Decision, best.Score}); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -188,17 +188,24 @@ func placedPlan(p *plan.Problem, method string, d plan.Decision) (*plan.File, er
 	return best.File(p.Graph, p.Machine)
 }
 
+// placement is the best that a method came to.
+type placement struct {
+	method string
+	plan.Decision
+	score plan.Score
+}
+
 // printPlaced writes the plan and prints the document.
-func (c *console) printPlaced(f *placeFlags, p *plan.Problem, doc *report.Placed, method string, d plan.Decision, score plan.Score) error {
-	file, err := placedPlan(p, method, d)
+func (c *console) printPlaced(f *placeFlags, p *plan.Problem, doc *report.Placed, best placement) error {
+	file, err := placedPlan(p, best.method, best.Decision)
 	if err != nil {
 		return err
 	}
 	if err := c.emit(f.output, file.Write, f.json, doc); err != nil {
 		return err
 	}
-	if !score.Feasible() {
-		return tooMuch(score)
+	if !best.score.Feasible() {
+		return tooMuch(best.score)
 	}
 	return nil
 }
