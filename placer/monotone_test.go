@@ -68,7 +68,7 @@ func ends(t *testing.T, g *graph.Graph, m *hw.Machine, tasks plan.Tasks) *search
 		}
 	}
 	still := func() float64 { return 0 }
-	r, err := search.Search(context.Background(), p, some, c, search.Host{Clock: still, CPU: still}, nil, nil)
+	r, err := search.Search(context.Background(), p, some, c, search.Host{Clock: still, CPU: still})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestGivenPlansAreNeverLost(t *testing.T) {
 				}
 			}
 			still := func() float64 { return 0 }
-			r, err := search.Search(context.Background(), p, some, c, search.Host{Clock: still, CPU: still}, nil, nil)
+			r, err := search.Search(context.Background(), p, some, c, search.Host{Clock: still, CPU: still})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func Place(ctx context.Context, p *problem.Problem, evaluations int, seed uint64
 	c.Budget, c.Seed, c.Fewer = plan.Budget{Evaluations: evaluations}, seed, true
 	ms := methods.ByDefault(methods.ForSearch(methods.Of(p), methods.Default()))
 	still := func() float64 { return 0 } // no budget in seconds: no clock
-	found, err := search.Search(ctx, p, ms, c, search.Host{Clock: still, CPU: still}, nil, nil)
+	found, err := search.Search(ctx, p, ms, c, search.Host{Clock: still, CPU: still})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -262,7 +262,7 @@ func find(p *problem.Problem, evaluations int, seed uint64) ([]uint8, plan.Score
 	c := search.Default()
 	c.Budget, c.Seed, c.Workers = plan.Budget{Evaluations: evaluations}, seed, 2
 	none := func() float64 { return 0 }
-	found, err := search.Search(context.Background(), p, ms, c, search.Host{Clock: none, CPU: none}, nil, nil)
+	found, err := search.Search(context.Background(), p, ms, c, search.Host{Clock: none, CPU: none})
 	if err != nil {
 		return nil, plan.Score{}, err
 	}

@@ -293,7 +293,7 @@ func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clo
 	own := *p
 	own.Evaluator = p.Evaluator.Clone()
 	spent := map[string]int{}
-	found, err := search.Search(ctx, &own, all, s, search.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(e search.Event) error {
+	host := search.Host{Clock: clock, CPU: func() float64 { return 0 }, Observe: func(e search.Event) error {
 		spent[e.Method] = max(spent[e.Method], e.Evaluations)
 		if e.Device != nil {
 			all := 0
@@ -303,7 +303,8 @@ func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clo
 			r.Observe(plan.Progress{Evaluations: all, Best: e.Score})
 		}
 		return nil
-	}, nil)
+	}}
+	found, err := search.Search(ctx, &own, all, s, host)
 	if err != nil {
 		return nil, err
 	}

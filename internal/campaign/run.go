@@ -81,7 +81,7 @@ func (c *Case) search(ctx context.Context, p *problem.Problem, workers int) (*se
 func (c *Case) searchBy(ctx context.Context, p *problem.Problem, chosen []search.Method, how search.Config) (*search.Result, error) {
 	how.Seed, how.Human = c.Seed, search.Default().Human
 	still := func() float64 { return 0 }
-	return search.Search(ctx, p, chosen, how, search.Host{Clock: still, CPU: still}, nil, nil)
+	return search.Search(ctx, p, chosen, how, search.Host{Clock: still, CPU: still})
 }
 
 // judge holds one row's plan to the checker, and its score to what the checker has

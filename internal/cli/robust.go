@@ -154,14 +154,15 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	show := c.newProgress(own.Budget)
 	show.line("first on the machine as it is")
 	near := map[string][]plan.Decision{}
-	found, err := search.Search(ctx, p, s.methods, own, host, func(e search.Event) error {
+	host.Observe = func(e search.Event) error {
 		show.observe(e)
 		if e.Device != nil && e.Score.Feasible() {
 			near[e.Method] = append(near[e.Method], e.Decision.Clone())
 			near[e.Method] = near[e.Method][max(0, len(near[e.Method])-lastBests):]
 		}
 		return nil
-	}, nil)
+	}
+	found, err := search.Search(ctx, p, s.methods, own, host)
 	show.close()
 	if err != nil {
 		if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {

@@ -278,12 +278,13 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	show := c.newProgress(how.Budget)
 	show.objective = s.task.Objective
 	s.run.Warn = func(err error) { show.line("placer: %v", err) }
-	found, err := search.Search(ctx, s.task, s.methods, how, host, func(e search.Event) error {
+	host.Memory, host.Observe = s.memory, func(e search.Event) error {
 		show.observe(e)
 		workers.tell(show, e.Seconds)
 		robustly.remember(e)
 		return s.run.Observe(e)
-	}, s.memory)
+	}
+	found, err := search.Search(ctx, s.task, s.methods, how, host)
 	show.close()
 	if err == nil && robustly != nil {
 		found.Evaluations += robustly.first

@@ -155,7 +155,7 @@ func TestHardwareAgreesWithSimulator(t *testing.T) {
 		clock := func() float64 { return 0 }
 		host := search.Host{Clock: clock, CPU: clock}
 		change(&host, j)
-		r, err := search.Search(ctx, &task, methods, c, host, nil, nil)
+		r, err := search.Search(ctx, &task, methods, c, host)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -287,7 +287,7 @@ func TestFusedAgrees(t *testing.T) {
 		}
 		c := search.Default()
 		c.Budget, c.Seed, c.Workers = plan.Budget{Evaluations: 96}, 3, 1
-		r, err := search.Search(context.Background(), &x.task, methods, c, host, nil, nil)
+		r, err := search.Search(context.Background(), &x.task, methods, c, host)
 		if err != nil {
 			t.Fatalf("%s: %v", evaluator, err)
 		}

@@ -25,7 +25,7 @@ func Teach(ctx context.Context, p *problem.Problem, b plan.Budget, clock func() 
 	c := search.Default()
 	c.Budget, c.Seed, c.Workers = plan.Budget{Evaluations: 1}, seed, 1 // the portfolio's is its own
 	still := func() float64 { return 0 }
-	found, err := search.Search(ctx, p, all, c, search.Host{Clock: still, CPU: still}, nil, nil)
+	found, err := search.Search(ctx, p, all, c, search.Host{Clock: still, CPU: still})
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -145,7 +145,7 @@ func (x *finder) fromNothing(ctx context.Context, p *problem.Problem, b plan.Bud
 		clock = func() float64 { return 0 }
 	}
 	h := search.Host{Clock: func() float64 { return clock() - begin }, CPU: func() float64 { return 0 }}
-	found, err := search.Search(ctx, p, ms, c, h, nil, nil)
+	found, err := search.Search(ctx, p, ms, c, h)
 	if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
 		return kept, 0, nil
 	}

@@ -97,4 +97,8 @@ type Host struct {
 	// Measurer, if not nil, has the last word on what methods came to; the score of the
 	// problem's evaluator stands beside its own as Row.Predicted.
 	Measurer Measurer
+	// Observe, if not nil, is told of every event.
+	Observe Observer
+	// Memory, if not nil, is what an earlier run of this search left behind.
+	Memory *Memory
 }

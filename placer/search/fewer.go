@@ -48,7 +48,7 @@ func (s *searcher) fewer(ctx context.Context, e plan.Evaluator, rows []*Row) (fo
 		c := s.c
 		c.Fewer = false
 		host := Host{Clock: s.host.Clock, CPU: s.host.CPU}
-		r, err := Search(ctx, q, s.methods, c, host, nil, nil)
+		r, err := Search(ctx, q, s.methods, c, host)
 		if err != nil {
 			continue // no method came to a placement
 		}

@@ -37,7 +37,7 @@ func concluded(t *testing.T, p *problem.Problem, b plan.Budget, rule plan.Decisi
 		method(scripted{"searched", plan.Search, searched}, StageShare, 1),
 	}
 	still := func() float64 { return 0 }
-	r, err := Search(t.Context(), p, methods, Config{Budget: b, Workers: 1, Human: "human"}, Host{Clock: still, CPU: still}, nil, nil)
+	r, err := Search(t.Context(), p, methods, Config{Budget: b, Workers: 1, Human: "human"}, Host{Clock: still, CPU: still})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (s *searcher) queues(stage Stage, part func(*Method) bool, end float64) []*
 		if m.Stage == stage && !part(m) {
 			continue
 		}
-		if r, ok := s.memory.Ended[m.Name]; ok {
+		if r, ok := s.host.Memory.Ended[m.Name]; ok {
 			if m.Stage == stage {
 				s.recall(k, r)
 			}
@@ -87,7 +87,7 @@ func (l *queue) run(ctx context.Context, s *searcher) {
 		m := &s.methods[k]
 		b, ok := s.budgetOf(m, l.end, left)
 		left -= m.Weight
-		before := s.memory.Running[m.Name]
+		before := s.host.Memory.Running[m.Name]
 		switch {
 		case (ctx.Err() != nil || !ok) && before.Outcome != nil:
 			s.recall(k, before)
@@ -163,5 +163,5 @@ func (s *searcher) recall(k int, r Remembered) {
 	s.mu.Lock()
 	e := s.problem.Evaluator.Clone()
 	s.mu.Unlock()
-	s.finish(k, Recalled, r.Outcome, r.CPUSeconds, e, nil)
+	s.finish(k, ended{what: Recalled, outcome: r.Outcome, cpuBefore: r.CPUSeconds, evaluator: e})
 }

@@ -92,7 +92,7 @@ func TestRunGoesOnFromItsBest(t *testing.T) {
 		t.Errorf("b ended at %v after %d evaluations and %g s, its best was %v after 1000 and 5", row.Score, row.Evaluations, row.CPUSeconds, best.Score)
 	}
 	k := &clock{now: 10} // past the end
-	r, err := Search(context.Background(), testProblem(t), testMethods(nil), c, Host{Clock: k.read, CPU: k.read}, nil, memory)
+	r, err := Search(context.Background(), testProblem(t), testMethods(nil), c, Host{Clock: k.read, CPU: k.read, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}

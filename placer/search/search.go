@@ -29,22 +29,21 @@ var ErrNoTime = errors.New("the budget was over before the first placement")
 // With a budget in evaluations the placements depend on the seed alone, whatever
 // the number of workers; each method has a random stream of its own.
 //
-// memory, if not nil, is what an earlier run of this search left behind. Methods
-// that had ended are taken over as they were. Those that ran start again: from
-// the beginning under a budget in evaluations, so that the plan is the one the
-// uninterrupted run gives; from their best under a budget in seconds.
-func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config, h Host, o Observer, memory *Memory) (*Result, error) {
+// Where h has a Memory, methods that had ended are taken over as they were. Those that
+// ran start again: from the beginning under a budget in evaluations, so that the plan is
+// the one the uninterrupted run gives; from their best under a budget in seconds.
+func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config, h Host) (*Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if memory == nil {
-		memory = &Memory{FirstFeasible: -1}
+	if h.Memory == nil {
+		h.Memory = &Memory{FirstFeasible: -1}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &searcher{
-		ctx: ctx, problem: p, methods: methods, c: c, host: h, observer: o, cancel: cancel, memory: memory,
-		grace: graceAfter(c.Budget.Seconds, h.Clock()), cpuTimes: newCPUTimes(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: memory.FirstFeasible,
+		ctx: ctx, problem: p, methods: methods, c: c, host: h, cancel: cancel,
+		grace: graceAfter(c.Budget.Seconds, h.Clock()), cpuTimes: newCPUTimes(h.CPU), rows: make([]*Row, len(methods)), skipped: make([]*Skip, len(methods)), firstFeasible: h.Memory.FirstFeasible,
 	}
 	hard := ctx
 	if c.Budget.Seconds > 0 {
@@ -89,15 +88,13 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // searcher is the state of one Search. mu guards what the queues share.
 type searcher struct {
-	ctx      context.Context // ends when the search is interrupted, not when its time is up
-	problem  *problem.Problem
-	methods  []Method
-	c        Config
-	host     Host
-	observer Observer
-	cancel   context.CancelFunc
-	memory   *Memory
-	grace    float64 // until when rules are late, on the host's clock
+	ctx     context.Context // ends when the search is interrupted, not when its time is up
+	problem *problem.Problem
+	methods []Method
+	c       Config
+	host    Host
+	cancel  context.CancelFunc
+	grace   float64 // until when rules are late, on the host's clock
 
 	mu            sync.Mutex
 	cpuTimes      *cpuTimes
@@ -120,45 +117,25 @@ func (s *searcher) stage(ctx context.Context, stage Stage, part func(*Method) bo
 // place runs method k within b.
 func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	m := &s.methods[k]
-	start := s.startOf(k)
-	placer, err := m.New(start)
+	placer, err := m.New(s.startOf(k))
 	if err != nil {
 		s.skip(k, err.Error())
 		return
 	}
-	s.mu.Lock()
-	evaluator := s.problem.Evaluator.Clone()
-	own := s.problem.Problem
-	own.Evaluator = evaluator
-	if s.host.Rollouts != nil && m.Kind == plan.Policy {
-		own.Rollouts = s.host.Rollouts()
-	}
-	s.cpuTimes.start(m.Name)
-	s.mu.Unlock()
-	before := s.memory.Running[m.Name]
-	if s.c.Budget.Evaluations > 0 {
-		before = Remembered{}
-	}
-	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
-	own.Budget, own.Seed, own.Clock = b, plan.StreamSeed(s.c.Seed, m.Name), s.host.Clock
+	own := s.begin(m, b)
 	own.Report = func(p plan.Progress) {
 		s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Decision: p.Decision, Placer: placer})
 	}
-	out, err := placer.Place(ctx, &own)
+	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
+	out, err := placer.Place(ctx, own)
 	s.mu.Lock()
 	s.cpuTimes.stop(m.Name)
 	s.mu.Unlock()
-	if old := before.Outcome; old != nil {
-		if err != nil {
-			out, err = old, nil
-		} else {
-			evaluations := out.Evaluations + old.Evaluations
-			if old.Score.Better(out.Score) {
-				out = old
-			}
-			out.Evaluations = evaluations
-		}
+	var before Remembered
+	if s.c.Budget.Evaluations == 0 {
+		before = s.host.Memory.Running[m.Name]
 	}
+	out, err = before.with(out, err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.skip(k, "its time was over before its first placement")
 		return
@@ -167,14 +144,28 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 		s.skip(k, err.Error())
 		return
 	}
-	s.finish(k, Ended, out, before.CPUSeconds, evaluator, placer)
+	s.finish(k, ended{what: Ended, outcome: out, cpuBefore: before.CPUSeconds, evaluator: own.Evaluator, placer: placer})
+}
+
+// begin returns the problem as method m, which begins now, is given it.
+func (s *searcher) begin(m *Method, b plan.Budget) *plan.Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.problem.Problem
+	own.Evaluator = s.problem.Evaluator.Clone()
+	if s.host.Rollouts != nil && m.Kind == plan.Policy {
+		own.Rollouts = s.host.Rollouts()
+	}
+	own.Budget, own.Seed, own.Clock = b, plan.StreamSeed(s.c.Seed, m.Name), s.host.Clock
+	s.cpuTimes.start(m.Name)
+	return &own
 }
 
 // startOf returns what method k may start from.
 func (s *searcher) startOf(k int) (start Start) {
 	m := &s.methods[k]
 	if s.c.Budget.Evaluations == 0 {
-		if r, ok := s.memory.Running[m.Name]; ok {
+		if r, ok := s.host.Memory.Running[m.Name]; ok {
 			start.Earlier, start.Checkpoint = r.Outcome, r.Checkpoint
 			if r.Outcome != nil {
 				start.Decision = r.Outcome.Decision
@@ -189,9 +180,18 @@ func (s *searcher) startOf(k int) (start Start) {
 	return start
 }
 
+// ended is a method that has come to an outcome.
+type ended struct {
+	what      What // Ended or Recalled
+	outcome   *plan.Outcome
+	cpuBefore float64 // seconds of processor time that it took in an earlier run
+	evaluator plan.Evaluator
+	placer    plan.Placer // nil for what is recalled
+}
+
 // finish judges what method k came to and makes its row.
-func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64, e plan.Evaluator, placer plan.Placer) {
-	m := &s.methods[k]
+func (s *searcher) finish(k int, x ended) {
+	m, out := &s.methods[k], x.outcome
 	r := &Row{Method: m.Name, Kind: m.Kind, Evaluations: out.Evaluations, Notes: out.Notes, Decision: out.Decision}
 	r.Device = slices.Clone(out.Device)
 	if r.Priority == nil {
@@ -205,7 +205,7 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		s.fail(fmt.Errorf("method %s broke its contract: %w", m.Name, err))
 		return
 	}
-	r.Score = e.Evaluate(r.Decision)
+	r.Score = x.evaluator.Evaluate(r.Decision)
 	if s.host.Measurer != nil {
 		predicted := r.Score
 		r.Predicted = &predicted
@@ -216,10 +216,10 @@ func (s *searcher) finish(k int, what What, out *plan.Outcome, cpuBefore float64
 		}
 	}
 	s.mu.Lock()
-	r.CPUSeconds = cpuBefore + s.cpuTimes.seconds(m.Name)
+	r.CPUSeconds = x.cpuBefore + s.cpuTimes.seconds(m.Name)
 	s.rows[k] = r
 	s.mu.Unlock()
-	s.tell(k, Event{What: what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: placer})
+	s.tell(k, Event{What: x.what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: x.placer})
 }
 
 // judge fills what follows from r's decision.
@@ -298,10 +298,10 @@ func (s *searcher) announce(e Event) {
 
 // observe passes e on; s.mu is held.
 func (s *searcher) observe(e Event) {
-	if s.observer == nil || s.err != nil {
+	if s.host.Observe == nil || s.err != nil {
 		return
 	}
-	if err := s.observer(e); err != nil {
+	if err := s.host.Observe(e); err != nil {
 		s.err = err
 		s.cancel()
 	}

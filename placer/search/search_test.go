@@ -157,7 +157,7 @@ func testConfig(b plan.Budget, workers int) Config {
 func search(t *testing.T, ctx context.Context, methods []Method, c Config, o Observer, memory *Memory) *Result {
 	t.Helper()
 	k := &clock{}
-	r, err := Search(ctx, testProblem(t), methods, c, Host{Clock: k.read, CPU: k.read}, o, memory)
+	r, err := Search(ctx, testProblem(t), methods, c, Host{Clock: k.read, CPU: k.read, Observe: o, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestInterruptKeepsTheBest(t *testing.T) {
 func TestNoPlacement(t *testing.T) {
 	ms := testMethods(nil)[1:2]
 	k := &clock{}
-	_, err := Search(context.Background(), testProblem(t), ms, testConfig(plan.Budget{Evaluations: 5}, 1), Host{Clock: k.read, CPU: k.read}, nil, nil)
+	_, err := Search(context.Background(), testProblem(t), ms, testConfig(plan.Budget{Evaluations: 5}, 1), Host{Clock: k.read, CPU: k.read})
 	if !errors.Is(err, ErrNoPlacement) {
 		t.Errorf("error %v, want ErrNoPlacement", err)
 	}
@@ -292,12 +292,12 @@ func TestObserverErrorEndsTheSearch(t *testing.T) {
 	full := errors.New("disk full")
 	k := &clock{}
 	n := 0
-	_, err := Search(context.Background(), testProblem(t), testMethods(nil), testConfig(plan.Budget{Evaluations: 1 << 20}, 2), Host{Clock: k.read, CPU: k.read}, func(Event) error {
+	_, err := Search(context.Background(), testProblem(t), testMethods(nil), testConfig(plan.Budget{Evaluations: 1 << 20}, 2), Host{Clock: k.read, CPU: k.read, Observe: func(Event) error {
 		if n++; n == 20 {
 			return full
 		}
 		return nil
-	}, nil)
+	}})
 	if !errors.Is(err, full) {
 		t.Errorf("error %v, want that of the observer", err)
 	}
@@ -310,7 +310,7 @@ func TestInvalidPlacementIsAnError(t *testing.T) {
 	k := &clock{}
 	c := testConfig(plan.Budget{Evaluations: 5}, 1)
 	c.Seed = 3
-	_, err := Search(context.Background(), testProblem(t), ms, c, Host{Clock: k.read, CPU: k.read}, nil, nil)
+	_, err := Search(context.Background(), testProblem(t), ms, c, Host{Clock: k.read, CPU: k.read})
 	if err == nil || !strings.Contains(err.Error(), "wild broke its contract") {
 		t.Errorf("error %v, want one that names the method", err)
 	}

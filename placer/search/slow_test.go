@@ -68,7 +68,7 @@ func TestLateRulesHaveAnEnd(t *testing.T) {
 			}
 			p := testProblem(t)
 			p.JudgeBy(tooLarge{p.Evaluator})
-			r, err := Search(context.Background(), p, methods, testConfig(plan.Budget{Seconds: 5}, 1), Host{Clock: c.read, CPU: c.read}, nil, nil)
+			r, err := Search(context.Background(), p, methods, testConfig(plan.Budget{Seconds: 5}, 1), Host{Clock: c.read, CPU: c.read})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ const (
 	Smaller  What = "smaller" // a search on fewer GPUs begins, Reason says on how many
 )
 
-// Observer is told of every event; nil ignores them. An error ends the search.
+// Observer is told of every event. An error ends the search.
 type Observer func(Event) error
 
 // Memory is what is left of an earlier run of the same search that was killed.
@@ -59,4 +59,22 @@ type Remembered struct {
 	Reason     string
 	CPUSeconds float64
 	Checkpoint string
+}
+
+// with returns the better of what was remembered and out, with the evaluations of both;
+// err where there is neither.
+func (r Remembered) with(out *plan.Outcome, err error) (*plan.Outcome, error) {
+	old := r.Outcome
+	switch {
+	case old == nil:
+		return out, err
+	case err != nil:
+		return old, nil
+	}
+	evaluations := out.Evaluations + old.Evaluations
+	if old.Score.Better(out.Score) {
+		out = old
+	}
+	out.Evaluations = evaluations
+	return out, nil
 }

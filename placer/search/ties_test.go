@@ -146,7 +146,7 @@ func TestReferences(t *testing.T) {
 		still := func() float64 { return 0 }
 		c := Default()
 		c.Budget = plan.Budget{Evaluations: 5}
-		r, err := Search(t.Context(), p, []Method{method}, c, Host{Clock: still, CPU: still}, nil, nil)
+		r, err := Search(t.Context(), p, []Method{method}, c, Host{Clock: still, CPU: still})
 		if err != nil {
 			t.Fatal(err)
 		}

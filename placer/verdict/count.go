@@ -160,7 +160,7 @@ func (x *count) config(b plan.Budget, seed uint64) search.Config {
 // search searches by ms, and improves the answer.
 func (x *count) search(ctx context.Context, c search.Config, h search.Host, ms []search.Method) error {
 	if c.Budget.Evaluations > 0 || c.Budget.Seconds > 0 {
-		found, err := search.Search(ctx, x.p, ms, c, h, nil, nil)
+		found, err := search.Search(ctx, x.p, ms, c, h)
 		if err != nil && !errors.Is(err, search.ErrNoPlacement) && !errors.Is(err, search.ErrNoTime) {
 			return err
 		}
