@@ -45,87 +45,126 @@ func NewPortfolio(p Problem, o Options, g Guides, start plan.Decision) portfolio
 	return portfolio.Placer{Arms: arms(p, o, g), Start: start, Walkers: o.Walkers, Workers: o.Workers}
 }
 
-// arms returns those of a portfolio for problems like p.
+// arms returns those of a portfolio for problems like p, in the order in which they are
+// first tried.
 func arms(p Problem, o Options, g Guides) []portfolio.Arm {
 	o.Workers, o.Start = 1, search.Start{}
-	var all []portfolio.Arm
-	own := func(name string) {
-		k := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
-		if p.FromScratch && name == FineTuned || rows[k].only != nil && !rows[k].only(p) {
-			return
-		}
-		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) {
-			m, err := Find(name)
-			if err != nil {
-				return nil, err
-			}
-			return m.New(o)
-		}})
+	l := &armList{problem: p, options: o, guides: g, shared: new(anneal.Shared)}
+	if p.large() && byStep(p) {
+		l.anew("fold", fold.Placer{})
 	}
-	from := func(name string, tasks plan.Tasks, of func(plan.Decision) plan.Placer) {
-		all = append(all, portfolio.Arm{Name: name, FromBest: true, New: func(start plan.Decision, _ int) (plan.Placer, error) {
-			return turn{of(start), tasks, start}, nil
-		}})
-	}
-	common := new(anneal.Shared)
-	placed := func(cool int, recreate bool) func(plan.Decision) plan.Placer {
-		return func(start plan.Decision) plan.Placer {
-			return anneal.Placer{Starts: [][]uint8{start.Device}, Cool: cool, Recreate: recreate, Workers: 1, Shared: common, Guide: g.Place, JointGuide: g.All}
-		}
-	}
-	together := func(start plan.Decision) plan.Placer {
-		return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: common, JointGuide: g.All}
-	}
-	anew := func(name string, x plan.Placer) {
-		all = append(all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) { return x, nil }})
-	}
-	steps := p.Objective.Normal() == plan.Step
-	if p.large() && steps {
-		anew("fold", fold.Placer{})
-	}
-	own("balance")
-	own(Uncontended)
+	l.own("balance")
+	l.own(Uncontended)
 	if p.small() {
-		var known exchange.Memories
-		all = append(all, portfolio.Arm{Name: "exchange", FromBest: true, New: func(start plan.Decision, walker int) (plan.Placer, error) {
-			return turn{exchange.Placer{Start: start, Known: known.Of(walker)}, p.Tasks, start}, nil
-		}}, portfolio.Arm{Name: "scattered", New: func(_ plan.Decision, walker int) (plan.Placer, error) {
-			return exchange.Placer{Known: known.Of(walker)}, nil
-		}})
-		anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: g.Place, JointGuide: g.All})
-		if p.Tasks&^plan.Place != 0 {
-			from("all tasks", p.Tasks, together)
-		}
-		return all
+		l.small()
+		return l.all
 	}
-	anew("anneal", anneal.Placer{Workers: 1, Shared: common, Guide: g.Place, JointGuide: g.All})
-	if steps { // what list scheduling knows of
-		anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: common})
+	l.anew("anneal", l.annealing(anneal.Placer{}))
+	if byStep(p) { // what list scheduling knows of
+		l.anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: l.shared})
 	}
-	from("chains", plan.Place, placed(coolChains, false))
-	if steps {
-		from("recreate", plan.Place, placed(coolChains, true))
-	}
-	if beside := p.Tasks &^ plan.Place; beside != 0 {
-		from("all tasks", p.Tasks, together)
-		for _, t := range []plan.Tasks{plan.Fuse, plan.Schedule} {
-			if beside.Has(t) && beside != t {
-				from(t.String(), t, together)
-			}
-		}
-	}
-	from("cells", plan.Place, placed(coolCells, false))
-	from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
+	l.fromBest()
 	if p.large() {
-		return all
+		return l.all
 	}
 	if ByNetwork(p.Tasks) { // GO-one's network learns slower than the graph's own logits
-		anew("cross-entropy", cem.Policy{Config: cem.Default()})
+		l.anew("cross-entropy", cem.Policy{Config: cem.Default()})
 	} else {
-		own(GoOne)
+		l.own(GoOne)
 	}
-	own(FineTuned)
-	return all
+	l.own(FineTuned)
+	return l.all
+}
+
+// armList makes the arms of a portfolio.
+type armList struct {
+	problem Problem
+	options Options // of its methods
+	guides  Guides
+	shared  *anneal.Shared // what its annealings know of the graph
+	all     []portfolio.Arm
+}
+
+// anew adds an arm that starts from nothing.
+func (l *armList) anew(name string, x plan.Placer) {
+	l.all = append(l.all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) { return x, nil }})
+}
+
+// own adds a method of the catalogue, which starts from nothing, where a search of the
+// problem may have it.
+func (l *armList) own(name string) {
+	k := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+	if l.problem.FromScratch && name == FineTuned || rows[k].only != nil && !rows[k].only(l.problem) {
+		return
+	}
+	l.all = append(l.all, portfolio.Arm{Name: name, New: func(plan.Decision, int) (plan.Placer, error) {
+		m, err := Find(name)
+		if err != nil {
+			return nil, err
+		}
+		return m.New(l.options)
+	}})
+}
+
+// from adds an arm that decides tasks from the best plan.
+func (l *armList) from(name string, tasks plan.Tasks, of func(plan.Decision) plan.Placer) {
+	l.all = append(l.all, portfolio.Arm{Name: name, FromBest: true, New: func(start plan.Decision, _ int) (plan.Placer, error) {
+		return turn{of(start), tasks, start}, nil
+	}})
+}
+
+// annealing returns a with what all annealings of the portfolio have.
+func (l *armList) annealing(a anneal.Placer) anneal.Placer {
+	a.Workers, a.Shared, a.Guide, a.JointGuide = 1, l.shared, l.guides.Place, l.guides.All
+	return a
+}
+
+// small adds the arms of a graph whose plans a change or two away can all be tried.
+func (l *armList) small() {
+	var known exchange.Memories
+	l.all = append(l.all, portfolio.Arm{Name: "exchange", FromBest: true, New: func(start plan.Decision, walker int) (plan.Placer, error) {
+		return turn{exchange.Placer{Start: start, Known: known.Of(walker)}, l.problem.Tasks, start}, nil
+	}}, portfolio.Arm{Name: "scattered", New: func(_ plan.Decision, walker int) (plan.Placer, error) {
+		return exchange.Placer{Known: known.Of(walker)}, nil
+	}})
+	l.anew("anneal", l.annealing(anneal.Placer{}))
+	if l.problem.Tasks&^plan.Place != 0 {
+		l.from("all tasks", l.problem.Tasks, l.together)
+	}
+}
+
+// fromBest adds the arms that start from the best plan: of the placement from chains down,
+// and of what is decided beside it.
+func (l *armList) fromBest() {
+	l.from("chains", plan.Place, l.placed(anneal.Placer{Cool: coolChains}))
+	if byStep(l.problem) {
+		l.from("recreate", plan.Place, l.placed(anneal.Placer{Cool: coolChains, Recreate: true}))
+	}
+	if beside := l.problem.Tasks &^ plan.Place; beside != 0 {
+		l.from("all tasks", l.problem.Tasks, l.together)
+		for _, t := range []plan.Tasks{plan.Fuse, plan.Schedule} {
+			if beside.Has(t) && beside != t {
+				l.from(t.String(), t, l.together)
+			}
+		}
+	}
+	l.from("cells", plan.Place, l.placed(anneal.Placer{Cool: coolCells}))
+	l.from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
+}
+
+// placed returns annealing of the placement like a.
+func (l *armList) placed(a anneal.Placer) func(plan.Decision) plan.Placer {
+	a = l.annealing(a)
+	return func(start plan.Decision) plan.Placer {
+		b := a
+		b.Starts = [][]uint8{start.Device}
+		return b
+	}
+}
+
+// together returns annealing of all tasks at once.
+func (l *armList) together(start plan.Decision) plan.Placer {
+	return anneal.Placer{From: []plan.Decision{start}, Together: true, Workers: 1, Shared: l.shared, JointGuide: l.guides.All}
 }
 
 // guidesFor returns the networks that choose moves in the arms of a portfolio for problems
