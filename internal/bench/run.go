@@ -60,10 +60,10 @@ func Run(ctx context.Context, m, whole *compare.Matrix, j *compare.Journal, work
 			trials.Ended(t.Case)
 		}
 	}
-	stopped := compare.Run(ctx, m, j, workers, trials.Trial, func(t *compare.Trial, done, all int) {
+	stopped := compare.Run(ctx, m, j, compare.Host{Workers: workers, Trial: trials.Trial, Ended: func(t *compare.Trial, done, all int) {
 		trials.Ended(t.Case)
 		host.Log("%d of %d  %s, %s, seed %d: %s", done, all, t.Case, t.Method, t.Seed, outcome(t, m.Objective))
-	})
+	}})
 	if stopped != nil && !errors.Is(stopped, context.Canceled) {
 		return nil, stopped
 	}

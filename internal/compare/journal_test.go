@@ -31,7 +31,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := compare.Run(context.Background(), &m, whole, 3, do, nil); err != nil {
+	if err := compare.Run(context.Background(), &m, whole, compare.Host{Workers: 3, Trial: do}); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "stopped")
@@ -40,14 +40,14 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	err = compare.Run(ctx, &m, j, 2, do, func(_ *compare.Trial, done, all int) {
+	err = compare.Run(ctx, &m, j, compare.Host{Workers: 2, Trial: do, Ended: func(_ *compare.Trial, done, all int) {
 		if all != 24 {
 			t.Errorf("%d of %d", done, all)
 		}
 		if done == 5 {
 			stop()
 		}
-	})
+	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped run returned %v", err)
 	}
@@ -69,10 +69,10 @@ func TestResume(t *testing.T) {
 	}
 	before := len(j.Trials())
 	var ran atomic.Int32
-	if err := compare.Run(context.Background(), again, j, 2, func(ctx context.Context, c compare.Cell) (compare.Trial, error) {
+	if err := compare.Run(context.Background(), again, j, compare.Host{Workers: 2, Trial: func(ctx context.Context, c compare.Cell) (compare.Trial, error) {
 		ran.Add(1)
 		return do(ctx, c)
-	}, nil); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if int(ran.Load())+before != 24 {
@@ -93,13 +93,13 @@ func TestRunCountsItsOwnCells(t *testing.T) {
 	}
 	first, second := all, all
 	first.Cases, second.Cases = all.Cases[:1], all.Cases[1:]
-	if err := compare.Run(context.Background(), &first, j, 1, do, nil); err != nil {
+	if err := compare.Run(context.Background(), &first, j, compare.Host{Workers: 1, Trial: do}); err != nil {
 		t.Fatal(err)
 	}
 	var counts []int
-	if err := compare.Run(context.Background(), &second, j, 1, do, func(_ *compare.Trial, done, all int) {
+	if err := compare.Run(context.Background(), &second, j, compare.Host{Workers: 1, Trial: do, Ended: func(_ *compare.Trial, done, all int) {
 		counts = append(counts, done, all)
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []int{1, 2, 2, 2}; !slices.Equal(counts, want) {
@@ -114,12 +114,12 @@ func TestRunStopsAtAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	err = compare.Run(context.Background(), &m, j, 2, func(ctx context.Context, c compare.Cell) (compare.Trial, error) {
+	err = compare.Run(context.Background(), &m, j, compare.Host{Workers: 2, Trial: func(ctx context.Context, c compare.Cell) (compare.Trial, error) {
 		if c.Seed == 3 {
 			return compare.Trial{}, broken
 		}
 		return do(ctx, c)
-	}, nil)
+	}})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "human on w0 on p100x2, seed 3") {
 		t.Errorf("error %v", err)
 	}

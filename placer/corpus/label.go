@@ -16,9 +16,9 @@ import (
 // error.
 type Teacher func(ctx context.Context, p *problem.Problem, b plan.Budget, clock func() float64, seed uint64) (*search.Row, error)
 
-// label labels problem p of recipe r, draw index. cpu returns the processor time that the
-// problem has taken since some moment.
-func label(ctx context.Context, c Config, index int, r Recipe, p *problem.Problem, teach Teacher, cpu func() float64) (*Problem, error) {
+// label labels problem p of recipe r, draw index.
+func (m *making) label(ctx context.Context, index int, r Recipe, p *problem.Problem) (*Problem, error) {
+	c, cpu := m.read.Config, m.meter.seconds
 	x := &Problem{Index: index, Recipe: r, Seed: plan.StreamSeed(c.Seed, fmt.Sprintf("label %d", index))}
 	for _, rule := range []struct {
 		of plan.Placer
@@ -31,7 +31,7 @@ func label(ctx context.Context, c Config, index int, r Recipe, p *problem.Proble
 		*rule.to = scoreOf(o.Score)
 	}
 	start := cpu()
-	best, err := teach(ctx, p, plan.Budget{Seconds: c.Seconds, Evaluations: c.Evaluations}, cpu, x.Seed)
+	best, err := m.host.Teach(ctx, p, plan.Budget{Seconds: c.Seconds, Evaluations: c.Evaluations}, cpu, x.Seed)
 	if err != nil {
 		return nil, x.at(err)
 	}

@@ -106,7 +106,7 @@ func (m *making) run(ctx context.Context) error {
 				if !ok || ctx.Err() != nil {
 					return
 				}
-				if err := m.label(ctx, i); err != nil {
+				if err := m.add(ctx, i); err != nil {
 					m.fail(err)
 					stop()
 					return
@@ -132,8 +132,8 @@ func (m *making) take() (index int, ok bool) {
 	return m.next - 1, m.next <= m.of
 }
 
-// label draws and labels problem i and adds it to the file.
-func (m *making) label(ctx context.Context, i int) error {
+// add draws and labels problem i and adds it to the file.
+func (m *making) add(ctx context.Context, i int) error {
 	x, err := m.labelled(ctx, i)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (m *making) labelled(ctx context.Context, i int) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return label(ctx, m.read.Config, i, r, p, m.host.Teach, m.meter.seconds)
+	return m.label(ctx, i, r, p)
 }
 
 // fail keeps the first error.
