@@ -9,9 +9,9 @@
 // fused operations:
 //
 //	net := seq2seq.New(seq2seq.Config{Features: f, Width: 64, Choices: a, Aligned: true}, params, random)
-//	s, err := net.Session(backend, items, samples, true)
+//	s, err := net.Session(backend, seq2seq.Shape{Items: items, Samples: samples, Sequences: 1})
 //	s.Sample(x, random, actions, logProb)
 //	s.Backward(x, actions, objective)   // gradients into params
 //
-// Letters: T items, K samples, F features, H width, A choices.
+// Letters: T items, K samples, M sequences, F features, H width, A choices.
 package seq2seq

@@ -19,7 +19,7 @@ func Example() {
 	r := rand.New(rand.NewPCG(1, 2))
 	params := nn.NewParams()
 	net := seq2seq.New(seq2seq.Config{Features: 1, Width: 16, Choices: 2, Aligned: true}, params, r)
-	s, err := net.Session(backend, items, samples, true)
+	s, err := net.Session(backend, seq2seq.Shape{Items: items, Samples: samples, Sequences: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -119,9 +119,10 @@ func (n *Network) encode(g *nn.Graph, x *nn.Node, sequences int) (memory, gates 
 	return memory, n.align.Apply(g, nn.Identity, a, b)
 }
 
-// logits adds the decoder to g, told the choice before each step, [KT], and
-// returns the logits, [KT,A].
-func (n *Network) logits(g *nn.Graph, memory, gates *nn.Node, rows, sequences int, shared bool, told *[]int32) *nn.Node {
-	d := g.LSTM(g.AddEmbedding(gates, n.told, rows, told), n.decode, sequences, false)
-	return n.choose.Apply(g, nn.Identity, g.Attend(n.query.Apply(g, nn.Identity, d), memory, sequences, shared), d)
+// logits adds the decoder of K sequences to g, told the choice before each step, [KT],
+// and returns the logits, [KT,A].
+func (n *Network) logits(g *nn.Graph, memory, gates *nn.Node, s Shape, told *[]int32) *nn.Node {
+	d := g.LSTM(g.AddEmbedding(gates, n.told, s.Samples*s.Items, told), n.decode, s.Samples, false)
+	seen := g.Attend(n.query.Apply(g, nn.Identity, d), memory, s.Samples, s.Sequences == 1)
+	return n.choose.Apply(g, nn.Identity, seen, d)
 }

@@ -9,12 +9,17 @@ import (
 	"placer/nn/vec"
 )
 
-// Session is a network for sequences of one length and one number of samples.
+// Shape is what a Session is made for.
+type Shape struct {
+	Items     int // T, of a sequence
+	Samples   int // K, decisions side by side
+	Sequences int // M, that x stacks: 1, which all samples are about, or K, of one each
+}
+
+// Session is a network for one shape.
 type Session struct {
-	net     *Network
-	items   int
-	samples int
-	shared  bool
+	Shape
+	net *Network
 
 	encoder, trainer     *nn.Graph
 	encoderIn, trainerIn *nn.Node
@@ -28,35 +33,33 @@ type Session struct {
 	probability          []float64 // [A]
 }
 
-// Session compiles the network for samples decisions about items items. shared
-// says that all samples are about the same sequence; else each has its own.
-func (n *Network) Session(b *nn.Backend, items, samples int, shared bool) (*Session, error) {
-	if items < 1 || samples < 1 {
-		return nil, fmt.Errorf("seq2seq: %d items and %d samples, want at least 1", items, samples)
+// Session compiles the network for a shape.
+func (n *Network) Session(b *nn.Backend, of Shape) (*Session, error) {
+	if of.Items < 1 || of.Samples < 1 || of.Sequences != 1 && of.Sequences != of.Samples {
+		return nil, fmt.Errorf("seq2seq: %d items and %d samples about %d sequences, want at least 1, about 1 or as many", of.Items, of.Samples, of.Sequences)
 	}
 	c := n.config
-	s := &Session{net: n, items: items, samples: samples, shared: shared, context: nn.NewContext(b)}
-	sequences := s.Sequences()
+	s := &Session{Shape: of, net: n, context: nn.NewContext(b)}
 
 	s.encoder = nn.NewGraph(b)
-	s.encoderIn = s.encoder.Input("items", sequences*items, c.Features)
-	if err := s.encoder.Compile(false, outputs(n.encode(s.encoder, s.encoderIn, sequences))...); err != nil {
+	s.encoderIn = s.encoder.Input("items", of.Sequences*of.Items, c.Features)
+	if err := s.encoder.Compile(false, outputs(n.encode(s.encoder, s.encoderIn, of.Sequences))...); err != nil {
 		return nil, err
 	}
 	s.trainer = nn.NewGraph(b)
-	s.trainerIn = s.trainer.Input("items", sequences*items, c.Features)
-	memory, gates := n.encode(s.trainer, s.trainerIn, sequences)
-	if err := s.trainer.Compile(true, n.logits(s.trainer, memory, gates, samples*items, samples, shared, &s.told)); err != nil {
+	s.trainerIn = s.trainer.Input("items", of.Sequences*of.Items, c.Features)
+	memory, gates := n.encode(s.trainer, s.trainerIn, of.Sequences)
+	if err := s.trainer.Compile(true, n.logits(s.trainer, memory, gates, of, &s.told)); err != nil {
 		return nil, err
 	}
 
 	h := c.Width
-	s.told = make([]int32, samples*items)
-	s.gates, s.logits = nn.NewMat(samples, 4*h), nn.NewMat(samples, c.Choices)
+	s.told = make([]int32, of.Samples*of.Items)
+	s.gates, s.logits = nn.NewMat(of.Samples, 4*h), nn.NewMat(of.Samples, c.Choices)
 	for _, m := range []*nn.Mat{&s.state, &s.query, &s.cell, &s.next, &s.squeeze, &s.seen} {
-		*m = nn.NewMat(samples, h)
+		*m = nn.NewMat(of.Samples, h)
 	}
-	s.weights, s.zero, s.probability = make([]float32, items), make([]float32, 3*h), make([]float64, c.Choices)
+	s.weights, s.zero, s.probability = make([]float32, of.Items), make([]float32, 3*h), make([]float64, c.Choices)
 	return s, nil
 }
 
@@ -66,14 +69,6 @@ func outputs(memory, gates *nn.Node) []*nn.Node {
 		return []*nn.Node{memory}
 	}
 	return []*nn.Node{memory, gates}
-}
-
-// Sequences returns M, the number of sequences that x stacks: 1 or K.
-func (s *Session) Sequences() int {
-	if s.shared {
-		return 1
-	}
-	return s.samples
 }
 
 // Sample draws K decisions about x [MT,F] and writes them, [K][T], and the
@@ -89,9 +84,9 @@ func (s *Session) Sample(x nn.Mat, r *rand.Rand, actions [][]int32, logProb [][]
 	}
 	clear(s.state.V)
 	clear(s.cell.V)
-	for t := range s.items {
+	for t := range s.Items {
 		s.step(t, actions)
-		for k := range s.samples {
+		for k := range s.Samples {
 			nn.SoftmaxRow(s.probability, s.logits.Row(k))
 			a := nn.Draw(s.probability, r)
 			if a < 0 {
@@ -106,7 +101,7 @@ func (s *Session) Sample(x nn.Mat, r *rand.Rand, actions [][]int32, logProb [][]
 // step advances the decoders of all samples to item t and leaves the logits.
 func (s *Session) step(t int, actions [][]int32) {
 	n, h := s.net, s.net.config.Width
-	for k := range s.samples {
+	for k := range s.Samples {
 		told := n.config.Choices
 		if t > 0 {
 			told = int(actions[k][t-1])
@@ -117,14 +112,14 @@ func (s *Session) step(t int, actions [][]int32) {
 		}
 		vec.Add(s.gates.Row(k), own, n.told.Value[told*4*h:(told+1)*4*h])
 	}
-	s.context.Gemm(false, false, s.samples, 4*h, h, s.state.V, h, n.decode.Value, 4*h, 1, s.gates.V, 4*h)
-	for k := range s.samples {
+	s.context.Gemm(false, false, s.Samples, 4*h, h, s.state.V, h, n.decode.Value, 4*h, 1, s.gates.V, 4*h)
+	for k := range s.Samples {
 		nn.LSTMStep(s.gates.Row(k), s.cell.Row(k), s.next.Row(k), s.squeeze.Row(k), s.state.Row(k), s.zero)
 	}
 	s.cell, s.next = s.next, s.cell
 	s.affine(n.query, s.query, s.state)
-	for k := range s.samples {
-		rows := s.memory.Rows(s.first(k), s.first(k)+s.items)
+	for k := range s.Samples {
+		rows := s.memory.Rows(s.first(k), s.first(k)+s.Items)
 		for i := range s.weights {
 			s.weights[i] = vec.Dot(s.query.Row(k), rows.Row(i))
 		}
@@ -140,10 +135,10 @@ func (s *Session) step(t int, actions [][]int32) {
 
 // first returns the first row of sample k's sequence.
 func (s *Session) first(k int) int {
-	if s.shared {
+	if s.Sequences == 1 {
 		return 0
 	}
-	return k * s.items
+	return k * s.Items
 }
 
 // affine writes the map of xs into y.
@@ -159,12 +154,12 @@ func (s *Session) affine(a nn.Affine, y nn.Mat, xs ...nn.Mat) {
 // Backward adds the gradient of o, an objective over the logits [KT,A] of the
 // decisions actions, [K][T], about x, to the parameters' and returns its value.
 func (s *Session) Backward(x nn.Mat, actions [][]int32, o nn.Objective) (float64, error) {
-	if len(actions) != s.samples {
-		panic(fmt.Sprintf("seq2seq: %d decisions for a session of %d", len(actions), s.samples))
+	if len(actions) != s.Samples {
+		panic(fmt.Sprintf("seq2seq: %d decisions for a session of %d", len(actions), s.Samples))
 	}
 	s.trainer.SetInput(s.trainerIn, x)
 	for k, a := range actions {
-		told := s.told[k*s.items : (k+1)*s.items]
+		told := s.told[k*s.Items : (k+1)*s.Items]
 		told[0] = int32(s.net.config.Choices)
 		copy(told[1:], a)
 	}

@@ -19,7 +19,7 @@ type fixture struct {
 	logProb [][]float32
 }
 
-func newFixture(t testing.TB, b *nn.Backend, c Config, items, samples int, shared bool) *fixture {
+func newFixture(t testing.TB, b *nn.Backend, c Config, of Shape) *fixture {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	f := &fixture{ps: nn.NewParams()}
@@ -30,15 +30,15 @@ func newFixture(t testing.TB, b *nn.Backend, c Config, items, samples int, share
 		}
 	}
 	var err error
-	if f.s, err = net.Session(b, items, samples, shared); err != nil {
+	if f.s, err = net.Session(b, of); err != nil {
 		t.Fatal(err)
 	}
-	f.x = nn.NewMat(f.s.Sequences()*items, c.Features)
+	f.x = nn.NewMat(of.Sequences*of.Items, c.Features)
 	for i := range f.x.V {
 		f.x.V[i] = float32(r.NormFloat64())
 	}
-	for range samples {
-		f.actions, f.logProb = append(f.actions, make([]int32, items)), append(f.logProb, make([]float32, items))
+	for range of.Samples {
+		f.actions, f.logProb = append(f.actions, make([]int32, of.Items)), append(f.logProb, make([]float32, of.Items))
 	}
 	if err := f.s.Sample(f.x, r, f.actions, f.logProb); err != nil {
 		t.Fatal(err)
@@ -68,11 +68,11 @@ func (l *logProbs) Loss(_ *nn.Context, outputs, _ []nn.Mat) float64 {
 // is told the choices, give the same probabilities.
 func TestStepsAgreeWithTraining(t *testing.T) {
 	for _, b := range nntest.Backends(t) {
-		for _, shared := range []bool{true, false} {
+		for _, sequences := range []int{1, 4} {
 			for _, aligned := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/shared=%v/aligned=%v", b.Name(), shared, aligned), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/sequences=%d/aligned=%v", b.Name(), sequences, aligned), func(t *testing.T) {
 					c := Config{Features: 5, Width: 12, Choices: 3, Aligned: aligned}
-					f := newFixture(t, b, c, 17, 4, shared)
+					f := newFixture(t, b, c, Shape{17, 4, sequences})
 					l := &logProbs{actions: f.actions}
 					if _, err := f.s.Backward(f.x, f.actions, l); err != nil {
 						t.Fatal(err)
@@ -99,9 +99,9 @@ func TestStepsAgreeWithTraining(t *testing.T) {
 // says.
 func TestGradientOfTheWhole(t *testing.T) {
 	for _, b := range nntest.Backends(t)[:1] {
-		for _, shared := range []bool{true, false} {
+		for _, sequences := range []int{1, 3} {
 			for _, aligned := range []bool{true, false} {
-				f := newFixture(t, b, Config{Features: 5, Width: 12, Choices: 3, Aligned: aligned}, 9, 3, shared)
+				f := newFixture(t, b, Config{Features: 5, Width: 12, Choices: 3, Aligned: aligned}, Shape{9, 3, sequences})
 				o := &ppo.Objective{ClipEps: 0.2, Actions: f.actions, LogProb: f.logProb, Advantage: [][]float32{{1}, {-2}, {0.5}}}
 				loss := func() float64 {
 					l, err := f.s.Backward(f.x, f.actions, o)
@@ -111,7 +111,7 @@ func TestGradientOfTheWhole(t *testing.T) {
 					return l
 				}
 				if got, norm := nntest.Slope(f.ps, 1e-2, loss); norm == 0 || math.Abs(got/norm-1) > 0.02 {
-					t.Errorf("shared %v, aligned %v: the loss changes by %g along the gradient, its squared norm is %g", shared, aligned, got, norm)
+					t.Errorf("%d sequences, aligned %v: the loss changes by %g along the gradient, its squared norm is %g", sequences, aligned, got, norm)
 				}
 			}
 		}
@@ -122,7 +122,7 @@ func TestGradientOfTheWhole(t *testing.T) {
 // probabilities, whatever the others do.
 func TestSamplesAreIndependent(t *testing.T) {
 	b := nntest.Backends(t)[0]
-	f := newFixture(t, b, Config{Features: 5, Width: 12, Choices: 3, Aligned: true}, 9, 3, true)
+	f := newFixture(t, b, Config{Features: 5, Width: 12, Choices: 3, Aligned: true}, Shape{9, 3, 1})
 	one := &logProbs{actions: f.actions}
 	if _, err := f.s.Backward(f.x, f.actions, one); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestSamplesAreIndependent(t *testing.T) {
 
 func TestSampleAllocatesNothing(t *testing.T) {
 	b := nntest.Backends(t)[0]
-	f := newFixture(t, b, Config{Features: 5, Width: 12, Choices: 3, Aligned: true}, 40, 4, true)
+	f := newFixture(t, b, Config{Features: 5, Width: 12, Choices: 3, Aligned: true}, Shape{40, 4, 1})
 	if n := testing.AllocsPerRun(3, func() { f.s.step(1, f.actions) }); n > 1 {
 		t.Errorf("a step of the decoders allocates %g times", n)
 	}
@@ -169,14 +169,14 @@ func BenchmarkRound(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, items := range []int{64, 256} {
-		for _, shared := range []bool{true, false} {
-			f := newFixture(b, backend, standard(120, 8), items, 10, shared)
+		for _, sequences := range []int{1, 10} {
+			f := newFixture(b, backend, standard(120, 8), Shape{items, 10, sequences})
 			o := &ppo.Objective{ClipEps: 0.2, Actions: f.actions, LogProb: f.logProb}
 			for range f.actions {
 				o.Advantage = append(o.Advantage, []float32{1})
 			}
 			r := rand.New(rand.NewPCG(1, 2))
-			b.Run(fmt.Sprintf("items=%d/shared=%v/sample", items, shared), func(b *testing.B) {
+			b.Run(fmt.Sprintf("items=%d/sequences=%d/sample", items, sequences), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if err := f.s.Sample(f.x, r, f.actions, f.logProb); err != nil {
@@ -184,7 +184,7 @@ func BenchmarkRound(b *testing.B) {
 					}
 				}
 			})
-			b.Run(fmt.Sprintf("items=%d/shared=%v/gradient", items, shared), func(b *testing.B) {
+			b.Run(fmt.Sprintf("items=%d/sequences=%d/gradient", items, sequences), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err := f.s.Backward(f.x, f.actions, o); err != nil {

@@ -87,7 +87,7 @@ func (h Placer) training(p *plan.Problem, trials *reinforce.Trials) (*training, 
 	}
 	columns := t.embedder.Columns(groups)
 	net := seq2seq.New(seq2seq.Config{Features: columns, Width: c.Width, Choices: devices, Aligned: c.Aligned}, t.params, t.random)
-	if t.session, err = net.Session(backend, groups, k, false); err != nil {
+	if t.session, err = net.Session(backend, seq2seq.Shape{Items: groups, Samples: k, Sequences: k}); err != nil {
 		return nil, err
 	}
 	t.items = nn.NewMat(k*groups, columns)

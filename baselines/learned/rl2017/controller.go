@@ -29,7 +29,7 @@ func newController(s *server, c seq2seq.Config, b *nn.Backend, samples int, r *r
 	// The weights are overwritten by the server's.
 	net := seq2seq.New(c, k.params, rand.New(rand.NewPCG(0, 0)))
 	var err error
-	if k.session, err = net.Session(b, s.items.N, samples, true); err != nil {
+	if k.session, err = net.Session(b, seq2seq.Shape{Items: s.items.N, Samples: samples, Sequences: 1}); err != nil {
 		return nil, err
 	}
 	k.objective = reinforce.NewObjective(k.rounds.Advantage, s.items.N, s.config.Entropy)

@@ -13,65 +13,45 @@ import (
 	"placer/units"
 )
 
-// colocate returns the co-location groups that the policy decides for (section
-// 3.3): the framework's own groups, gradients with what they are gradients of,
-// then special, what a model's builder would name (an LSTM cell, a branch of
-// convolutions); then every group whose outputs only one other group reads joins
-// that one, again and again until nothing changes. A group that special made
-// whole does not join its reader: otherwise one module after another would, and
-// the model end up in one group.
+// colocation says which ops the policy decides together (section 3.3): the framework's
+// own groups, gradients with what they are gradients of, then the modules, what a model's
+// builder would name (an LSTM cell, a branch of convolutions); then every group whose
+// outputs only one other group reads joins that one, again and again until nothing
+// changes. A group that a module made whole does not join its reader: otherwise one module
+// after another would, and the model end up in one group.
 //
 // The paper's authors drew the groups of their models by hand, variables and
-// bookkeeping included. Here, groups that take next to no time, in seconds [N] of
-// every op, join the group that they exchange most bytes with, and ever longer
-// ones do until no more than most are left. No group grows beyond room bytes
-// that its ops hold for the whole step, except by the framework's rules: what
-// fills a device can no longer be moved.
-//
-// It fails where ctx ends before, for a large graph takes seconds.
-func colocate(ctx context.Context, g *graph.Graph, special [][]graph.OpID, seconds []float64, most int, room units.Bytes) (*unit.Partition, error) {
-	m := newMerger(g, room)
-	first := map[int32]graph.OpID{}
-	for i := range g.NumOps() {
-		o := g.Op(graph.OpID(i))
-		if o.Group > 0 {
-			if j, ok := first[o.Group]; ok {
-				m.join(int32(i), int32(j))
-			} else {
-				first[o.Group] = graph.OpID(i)
-			}
-		}
-		if o.Phase == graph.Backward && o.Forward != graph.None {
-			m.join(int32(i), int32(o.Forward))
-		}
-	}
-	for _, ops := range special {
-		for _, i := range ops {
-			m.tryJoin(int32(ops[0]), int32(i))
-		}
-		if len(ops) > 1 {
-			m.whole[m.groups.Root(int32(ops[0]))] = true
-		}
-	}
-	for m.soleConsumers() {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+// bookkeeping included. Here, groups that take next to no time join the group that they
+// exchange most bytes with, and ever longer ones do until no more than most are left. No
+// group grows beyond room, except by the framework's rules: what fills a device can no
+// longer be moved.
+type colocation struct {
+	graph   *graph.Graph
+	modules [][]graph.OpID
+	seconds []float64   // [N] of the ops
+	most    int         // groups
+	room    units.Bytes // that a group's ops hold for the whole step
+}
+
+// groups returns the co-location groups. It fails where ctx ends before, for a large graph
+// takes seconds.
+func (c colocation) groups(ctx context.Context) (*unit.Partition, error) {
+	m := newMerger(c.graph, c.room)
+	m.framework()
+	m.modules(c.modules)
+	if err := repeat(ctx, m.soleConsumers); err != nil {
+		return nil, err
 	}
 	total := 0.0
-	for _, s := range seconds {
+	for _, s := range c.seconds {
 		total += s
 	}
-	for m.absorb(seconds, nextToNoTime*total, 1) {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	if err := repeat(ctx, func() bool { return m.absorb(c.seconds, nextToNoTime*total, 1) }); err != nil {
+		return nil, err
 	}
-	for limit := nextToNoTime * total; m.count() > most; limit *= 2 {
-		for m.count() > most && m.absorb(seconds, limit, most) {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
+	for limit := nextToNoTime * total; m.count() > c.most; limit *= 2 {
+		if err := repeat(ctx, func() bool { return m.count() > c.most && m.absorb(c.seconds, limit, c.most) }); err != nil {
+			return nil, err
 		}
 		if limit > total {
 			break // what is left exchanges nothing
@@ -80,23 +60,33 @@ func colocate(ctx context.Context, g *graph.Graph, special [][]graph.OpID, secon
 	return m.partition(), nil
 }
 
+// repeat calls merge until it has nothing to merge any more, or ctx ends.
+func repeat(ctx context.Context, merge func() bool) error {
+	for merge() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
 // nextToNoTime is a share of the time of all ops.
 const nextToNoTime = 1e-4
 
-// special returns the cells of h, or its branches where convolutions do most of
+// modules returns the cells of h, or its branches where convolutions do most of
 // the arithmetic. Weights are not among them: a weight belongs to no one cell of
 // its layer.
-func special(g *graph.Graph, h *unit.Hierarchy) (special [][]graph.OpID) {
+func modules(g *graph.Graph, h *unit.Hierarchy) (all [][]graph.OpID) {
 	l := unit.Cell
 	if convolutional(g) {
 		l = unit.Segment
 	}
 	for u, ops := range h.Levels[l].Ops {
 		if h.Roles[l][u] != unit.Weights {
-			special = append(special, ops)
+			all = append(all, ops)
 		}
 	}
-	return special
+	return all
 }
 
 // convolutional reports whether convolutions do most of the arithmetic.
@@ -134,6 +124,36 @@ func (m *merger) join(i, j int32) {
 	if i, j = m.groups.Join(i, j); i != j {
 		m.bytes[i] += m.bytes[j]
 		m.whole[i] = m.whole[i] || m.whole[j]
+	}
+}
+
+// framework joins what the framework or its gradients tie together.
+func (m *merger) framework() {
+	first := map[int32]graph.OpID{}
+	for i := range m.graph.NumOps() {
+		o := m.graph.Op(graph.OpID(i))
+		if o.Group > 0 {
+			if j, ok := first[o.Group]; ok {
+				m.join(int32(i), int32(j))
+			} else {
+				first[o.Group] = graph.OpID(i)
+			}
+		}
+		if o.Phase == graph.Backward && o.Forward != graph.None {
+			m.join(int32(i), int32(o.Forward))
+		}
+	}
+}
+
+// modules makes the ops of each module a whole group, as far as there is room.
+func (m *merger) modules(all [][]graph.OpID) {
+	for _, ops := range all {
+		for _, i := range ops {
+			m.tryJoin(int32(ops[0]), int32(i))
+		}
+		if len(ops) > 1 {
+			m.whole[m.groups.Root(int32(ops[0]))] = true
+		}
 	}
 }
 

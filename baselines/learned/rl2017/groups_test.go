@@ -42,7 +42,7 @@ func groupsOf(t *testing.T, m maker, special [][]graph.OpID, most int, room unit
 	for i := range seconds {
 		seconds[i] = 1
 	}
-	p, err := colocate(t.Context(), g, special, seconds, most, room)
+	p, err := colocation{g, special, seconds, most, room}.groups(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestSpecialByStructure(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, ops := range special(g, h) {
+	for _, ops := range modules(g, h) {
 		n += len(ops)
 	}
 	if n == 0 || convolutional(g) {
@@ -172,7 +172,7 @@ func TestStoppedWhileGrouping(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	stop(why)
-	if p, err := colocate(ctx, g, nil, make([]float64, g.NumOps()), 1, 1<<40); !errors.Is(err, why) {
+	if p, err := (colocation{g, nil, make([]float64, g.NumOps()), 1, 1 << 40}).groups(ctx); !errors.Is(err, why) {
 		t.Errorf("came to %v and %v, want the reason", p, err)
 	}
 }

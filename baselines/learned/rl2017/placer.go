@@ -68,7 +68,7 @@ func (r Placer) server(ctx context.Context, p *plan.Problem, trials *reinforce.T
 		room = min(room, d.Memory)
 	}
 	var err error
-	if s.groups, err = colocate(ctx, p.Graph, special(p.Graph, p.Units), p.Evaluator.OpSeconds(0), r.Config.Groups, room/roomShare); err != nil {
+	if s.groups, err = (colocation{p.Graph, modules(p.Graph, p.Units), p.Evaluator.OpSeconds(0), r.Config.Groups, room / roomShare}).groups(ctx); err != nil {
 		return nil, fmt.Errorf("%s: stopped before its first placement: %w", r.Name(), err)
 	}
 	e := reinforce.NewEmbedder(p.Graph, s.groups)
