@@ -7,6 +7,9 @@
 //	hN(v)   = max over u in N(v) of sigmoid(W_l h(u) + b_l)   (element-wise)
 //	h'(v)   = f(concat(h(v), hN(v)))                           (f: affine, ReLU)
 //
+// which are Eq. 3 of GraphSAGE and line 5 of its Algorithm 1; aggregate.go has the first,
+// encoder.go the layers, neighbours.go the lists.
+//
 // A node without neighbours has hN = 0. By default a residual connection and
 // layer normalisation follow each layer, h' = norm(h + f(...)), which the paper
 // does not have: without them the states of a graph's nodes grow so alike that a

@@ -51,39 +51,45 @@ func (b *Batch) check(c Config) error {
 	if b.Neighbours == nil {
 		return errors.New("gonet: batch without neighbours")
 	}
-	all := faults.List{b.Neighbours.Check(n)}
-	if a := c.Decision.Choices; a > 0 {
-		all = append(all, nn.CheckMask(b.Allowed, n, a))
-	} else if b.Allowed != nil {
-		all = append(all, errors.New("a mask of devices for a network that does not place"))
-	}
-	all.If(c.Iterations == 1 && (b.copies() > 1 || b.Previous != nil), "%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous))
-	m := 0
-	for _, t := range c.Decision.Tasks() {
-		m += n * t.Kinds
-	}
-	if b.Previous != nil && len(b.Previous) != b.copies()*m {
-		all = append(all, fmt.Errorf("%d previous decisions for %d copies of %d choices", len(b.Previous), b.copies(), m))
-	} else if b.Previous != nil {
-		all = append(all, b.checkPrevious(c.Decision.Tasks()))
-	}
-	if b.InstanceLogits != nil && len(b.InstanceLogits) != len(c.Decision.Tasks()) {
-		all = append(all, fmt.Errorf("instance logits of %d tasks, want %d", len(b.InstanceLogits), len(c.Decision.Tasks())))
-	} else if b.InstanceLogits != nil {
-		for i, t := range c.Decision.Tasks() {
-			if s := b.InstanceLogits[i].Shape; len(s) != 2 || s[0] != n || s[1] != t.Columns() {
-				all = append(all, fmt.Errorf("instance logits %v of %s, want [%d %d]", s, t.Name, n, t.Columns()))
-			}
-		}
-	}
-	if err := errors.Join(all...); err != nil {
+	tasks := c.Decision.Tasks()
+	if err := errors.Join(b.Neighbours.Check(n), b.checkAllowed(c.Decision.Choices), b.checkPrevious(c.Iterations, tasks), b.checkInstanceLogits(tasks)); err != nil {
 		return fmt.Errorf("gonet: %w", err)
 	}
 	return nil
 }
 
-// checkPrevious reports a decision before that is no choice of its task.
-func (b *Batch) checkPrevious(tasks []transformerxl.Task) error {
+// checkAllowed reports a mask of another size than that of the choices of a device.
+func (b *Batch) checkAllowed(choices int) error {
+	if choices > 0 {
+		return nn.CheckMask(b.Allowed, b.X.N, choices)
+	}
+	if b.Allowed != nil {
+		return errors.New("a mask of devices for a network that does not place")
+	}
+	return nil
+}
+
+// checkPrevious reports decisions before that no network of so many iterations reads, are
+// too many or too few, or are no choice of their task.
+func (b *Batch) checkPrevious(iterations int, tasks []transformerxl.Task) error {
+	var all faults.List
+	all.If(iterations == 1 && (b.copies() > 1 || b.Previous != nil), "%d copies and %d previous decisions for a network with one iteration", b.copies(), len(b.Previous))
+	m := 0
+	for _, t := range tasks {
+		m += b.X.N * t.Kinds
+	}
+	switch {
+	case b.Previous == nil:
+	case len(b.Previous) != b.copies()*m:
+		all = append(all, fmt.Errorf("%d previous decisions for %d copies of %d choices", len(b.Previous), b.copies(), m))
+	default:
+		all = append(all, b.checkChoices(tasks))
+	}
+	return errors.Join(all...)
+}
+
+// checkChoices reports a decision before that is no choice of its task.
+func (b *Batch) checkChoices(tasks []transformerxl.Task) error {
 	at := 0
 	for range b.copies() {
 		for _, t := range tasks {
@@ -96,4 +102,20 @@ func (b *Batch) checkPrevious(tasks []transformerxl.Task) error {
 		}
 	}
 	return nil
+}
+
+// checkInstanceLogits reports instance logits of other shapes than those of the tasks.
+func (b *Batch) checkInstanceLogits(tasks []transformerxl.Task) error {
+	if b.InstanceLogits == nil {
+		return nil
+	}
+	if len(b.InstanceLogits) != len(tasks) {
+		return fmt.Errorf("instance logits of %d tasks, want %d", len(b.InstanceLogits), len(tasks))
+	}
+	var all faults.List
+	for i, t := range tasks {
+		s := b.InstanceLogits[i].Shape
+		all.If(len(s) != 2 || s[0] != b.X.N || s[1] != t.Columns(), "instance logits %v of %s, want [%d %d]", s, t.Name, b.X.N, t.Columns())
+	}
+	return errors.Join(all...)
 }

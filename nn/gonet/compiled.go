@@ -25,19 +25,30 @@ type compiled struct {
 	allowed  []bool
 }
 
-// compiled returns the graph for b's shape, with a backward pass if train.
-func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
-	for i, c := range n.cache {
-		if c.nodes != b.X.N || c.copies != b.copies() || !slices.Equal(c.instance, b.InstanceLogits) {
-			continue
-		}
-		n.cache = append(n.cache[:i], n.cache[i+1:]...)
+// prepare returns the graph for b's shape, with b's data and, if train, a backward pass. It
+// keeps the graphs used last.
+func (n *Network) prepare(b *Batch, train bool) (*compiled, error) {
+	if err := b.check(n.config); err != nil {
+		return nil, err
+	}
+	c, err := n.cached(b, train)
+	if err != nil {
+		return nil, err
+	}
+	c.set(b, n.config)
+	return c, nil
+}
+
+// cached returns the graph for b's shape from the cache, or compiles it.
+func (n *Network) cached(b *Batch, train bool) (*compiled, error) {
+	if i := slices.IndexFunc(n.cache, func(c *compiled) bool { return c.fits(b) }); i >= 0 {
+		c := n.cache[i]
+		n.cache = slices.Delete(n.cache, i, i+1)
 		if c.graph.Trains() || !train {
 			n.cache = append(n.cache, c)
 			return c, nil
 		}
-		c.graph.Close()
-		break // it can only go forward: replace it
+		c.graph.Close() // it can only go forward: replace it
 	}
 	c, err := n.compile(b, train)
 	if err != nil {
@@ -51,6 +62,13 @@ func (n *Network) compiled(b *Batch, train bool) (*compiled, error) {
 	return c, nil
 }
 
+// fits reports whether c is for the shape of b and reads its instance logits.
+func (c *compiled) fits(b *Batch) bool {
+	return c.nodes == b.X.N && c.copies == b.copies() && slices.Equal(c.instance, b.InstanceLogits)
+}
+
+// compile returns the network for b's shape, in the order of the papers: the embedding of
+// the graph, the decisions before, the decision network, the value.
 func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
 	c := &compiled{nodes: b.X.N, copies: b.copies(), instance: b.InstanceLogits, tasks: n.config.Decision.Tasks()}
 	g := nn.NewGraph(n.backend)

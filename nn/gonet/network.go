@@ -156,14 +156,10 @@ type Output struct {
 
 // Forward computes logits and values.
 func (n *Network) Forward(b *Batch) (Output, error) {
-	if err := b.check(n.config); err != nil {
-		return Output{}, err
-	}
-	c, err := n.compiled(b, false)
+	c, err := n.prepare(b, false)
 	if err != nil {
 		return Output{}, err
 	}
-	c.set(b, n.config)
 	if _, err := c.graph.Run(nil); err != nil {
 		return Output{}, fmt.Errorf("gonet: %w", err)
 	}
@@ -178,17 +174,14 @@ func (n *Network) Forward(b *Batch) (Output, error) {
 	return o, nil
 }
 
-// Backward computes an objective over the first task's logits, output 0, the
-// values, output 1, and the logits of further tasks, outputs 2 and on, and adds its gradient to the parameters'. It returns the loss.
+// Backward computes an objective over the first task's logits, output 0, the values,
+// output 1, and the logits of further tasks, outputs 2 and on, and adds its gradient to
+// the parameters'. It returns the loss.
 func (n *Network) Backward(b *Batch, o nn.Objective) (float64, error) {
-	if err := b.check(n.config); err != nil {
-		return 0, err
-	}
-	c, err := n.compiled(b, true)
+	c, err := n.prepare(b, true)
 	if err != nil {
 		return 0, err
 	}
-	c.set(b, n.config)
 	loss, err := c.graph.Run(o)
 	if err != nil {
 		return 0, fmt.Errorf("gonet: %w", err)
