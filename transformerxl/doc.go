@@ -1,7 +1,7 @@
 // Package transformerxl owns the decision network of GO and GDP, which turns the
 // embedded nodes of a graph into logits: Transformer-XL layers (arXiv:1901.02860)
 // with segment-level recurrence and feature modulation, then attention over the
-// tasks: placement, scheduling and fusion.
+// tasks. The tasks are placement, scheduling and fusion.
 //
 // The files in the order of the forward pass: config.go has the parameters, segments.go
 // cuts the rows, network.go the layers, layer.go one of them, attention.go its attention

@@ -42,11 +42,7 @@ func expert(t *testing.T, workload, gpu string, gpus int, fused bool) *Case {
 
 // sending returns m with copies that occupy the sender.
 func sending(m *hw.Machine) *hw.Machine {
-	return changed(m, func(_ *hw.Device, l *hw.Link) {
-		if l != nil {
-			l.EndCosts = hw.EndCosts{Occupies: hw.Sender, Delivery: 1e-5}
-		}
-	})
+	return machineChange{link: func(l *hw.Link) { l.EndCosts = hw.EndCosts{Occupies: hw.Sender, Delivery: 1e-5} }}.of(m)
 }
 
 // TestPartsSumToTheStep: the parts by layer and those by kind sum to the step, to the
@@ -235,11 +231,7 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("%s: a gain of %d, of steps %d and %d", r.Name, r.Gain, x.Step, r.Step)
 		}
 	}
-	m := changed(c.Machine, func(_ *hw.Device, l *hw.Link) {
-		if l != nil {
-			l.Bandwidth *= 2
-		}
-	})
+	m := machineChange{link: func(l *hw.Link) { l.Bandwidth *= 2 }}.of(c.Machine)
 	s, err := c.simulator(m)
 	if err != nil {
 		t.Fatal(err)

@@ -3,5 +3,6 @@
 // is likely to shorten the step. It is trained on the moves of searches of other graphs,
 // every one of which the simulator has judged.
 //
-// Letters: M moves, F features of a move (anneal.NumMoveFeatures), H hidden.
+// Letters: M moves, F features of a move (those of
+// anneal.MoveFeatureNames, or of JointFeatureNames where it decides all tasks), H hidden.
 package proposer
