@@ -280,9 +280,10 @@ func fileName(s string) string {
 
 // resume opens the run in f.resume and loads again what it was about.
 func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, device nn.Device) (err error) {
-	if s.run, s.memory, s.before, err = search.OpenRun(f.resume); err != nil {
+	if s.run, s.memory, err = search.OpenRun(f.resume); err != nil {
 		return err
 	}
+	s.before = s.memory.Seconds
 	if s.config, err = c.readRunSettings(f.resume); err != nil {
 		return err
 	}

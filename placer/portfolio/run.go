@@ -66,7 +66,9 @@ func (r *run) begin() {
 	}
 }
 
-// offer judges d and keeps it if it is the best so far. It returns what that brought.
+// offer judges d and keeps it if it is the best so far. It returns what that brought. The
+// evaluation counts in the outcome, and no pull is charged for it: what an arm comes to is
+// judged by one evaluator, whatever judged it in the arm.
 func (r *run) offer(d plan.Decision) float64 {
 	d = r.p.Complete(d)
 	s := r.p.Evaluator.Evaluate(d)

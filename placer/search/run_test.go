@@ -44,13 +44,13 @@ func TestRunRemembers(t *testing.T) {
 			cancel()
 			run.Close()
 
-			run, memory, seconds, err := OpenRun(dir)
+			run, memory, err := OpenRun(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer run.Close()
-			if seconds <= 0 {
-				t.Errorf("the run remembers %g seconds", seconds)
+			if memory.Seconds <= 0 {
+				t.Errorf("the run remembers %g seconds", memory.Seconds)
 			}
 			asked := map[string]bool{}
 			got := search(t, context.Background(), testMethods(func(name string, _ *counting) { asked[name] = true }), c, run.Observe, memory)
@@ -122,7 +122,7 @@ func TestProgressFileMendsItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run, _, _, err := OpenRun(dir)
+	run, _, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,13 +148,13 @@ func TestProgressFileMendsItself(t *testing.T) {
 }
 
 func TestOpenRunNeedsARun(t *testing.T) {
-	if _, _, _, err := OpenRun(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no run folder") {
+	if _, _, err := OpenRun(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no run folder") {
 		t.Errorf("error %v", err)
 	}
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, ConfigFile), []byte("{}"), 0o644)
 	os.WriteFile(filepath.Join(dir, stateFile), []byte(`{"format":"placer state 1","unknown":1}`), 0o644)
-	if _, _, _, err := OpenRun(dir); err == nil || !strings.Contains(err.Error(), "unknown") {
+	if _, _, err := OpenRun(dir); err == nil || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("error %v, want the unknown key", err)
 	}
 }

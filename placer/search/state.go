@@ -49,8 +49,8 @@ type Memory struct {
 	// Running methods, by name, had found something when the run was killed.
 	Running map[string]Remembered
 	// FirstFeasible is the time of the first feasible placement, negative if there
-	// was none.
-	FirstFeasible float64
+	// was none, Seconds the time that had passed.
+	FirstFeasible, Seconds float64
 }
 
 // Remembered is what an earlier run knew of a method.
