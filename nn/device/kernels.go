@@ -11,9 +11,6 @@ import (
 //go:embed kernels.ptx
 var ptx string
 
-// PTX returns the text of the kernels.
-func PTX() string { return ptx }
-
 // kernel is one of the kernels of kernels.cu.
 type kernel int
 

@@ -13,7 +13,7 @@ import (
 )
 
 // TestGenerated: the PTX was made from the source beside it.
-func TestGenerated(t *testing.T) { ptxtest.Generated(t, PTX(), "kernels.cu") }
+func TestGenerated(t *testing.T) { ptxtest.Generated(t, ptx, "kernels.cu") }
 
 // TestParameters: every kernel of the PTX is known, with its number of parameters.
 func TestParameters(t *testing.T) {
@@ -21,7 +21,7 @@ func TestParameters(t *testing.T) {
 	for k, name := range kernelNames {
 		want[name] = kernelWords[k]
 	}
-	entries := strings.Split(PTX(), ".entry ")[1:]
+	entries := strings.Split(ptx, ".entry ")[1:]
 	if len(entries) != len(want) {
 		t.Errorf("%d kernels in the PTX, %d known", len(entries), len(want))
 	}

@@ -99,8 +99,8 @@ func (s *Signal) Advantages(scores []plan.Score, dst []float32) bool {
 // Round is what one round of training did.
 type Round struct {
 	Round, Evaluations int
-	// Mean is the mean cost R of the round's placements, as Signal.Cost says, and
-	// Baseline the moving average after it.
+	// Mean is the mean over the round's placements of R, the square root of the step time
+	// over the serial time or the failing signal, and Baseline the moving average after it.
 	Mean, Baseline float64
 	// Seconds is the mean step time of those that fit, and Fit their number.
 	Seconds float64
