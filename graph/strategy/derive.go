@@ -57,7 +57,7 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 			return nil, fmt.Errorf("graph %s: what is between its blocks has rows in multiples of %d, which %d ranks cannot share", m.Micro.Name(), n, s.Tensor)
 		}
 	}
-	if s.Experts {
+	if s.Experts > 0 {
 		if err := e.shareExperts(); err != nil {
 			return nil, err
 		}
@@ -91,8 +91,12 @@ type emitter struct {
 	m        *Model
 	g        *graph.Graph
 	s        Strategy
-	split    *Split                // nil without tensor parallelism
-	mixtures *Mixtures             // nil without expert parallelism
+	split    *Split    // nil without tensor parallelism
+	mixtures *Mixtures // nil without expert parallelism
+	crossing map[graph.TensorID]crossing
+	sent     map[crossing][]graph.TensorID
+	routed   map[routed]bool       // what was sent
+	done     []int                 // [N] one more than the micro-batch that an op was added for last
 	one      func(Collective) bool // Options.One
 	b        *graph.Builder
 	step     *Step
@@ -134,13 +138,18 @@ type replica struct {
 	// way, what was gathered of all ranks' rows.
 	scattered           []map[graph.TensorID]graph.TensorID
 	rows                map[graph.TensorID]graph.TensorID
-	routed              map[graph.TensorID]graph.TensorID // in the pass under way, rows sent to experts or back
+	routed              []map[graph.TensorID]graph.TensorID // [M] rows sent to experts or back
 	before, lastCompute []graph.OpID
-	waiting             [][]int // [P] gradients to be reduced
-	waits               []units.Bytes
+	waiting             []bucket // [2P] gradients to be reduced: of all replicas, then of those that have the same experts
 }
 
-// absent stands for an op that is not there yet.
+// bucket is what is reduced at once.
+type bucket struct {
+	ks    []int       // gradients
+	bytes units.Bytes // of a rank
+}
+
+// absent stands for an op that is not there, or not yet.
 const absent = graph.OpID(-1)
 
 func (e *emitter) prepare() {
@@ -163,9 +172,9 @@ func (e *emitter) prepare() {
 	}
 	for d := range e.data {
 		for t := range e.tensor {
-			r := &replica{d: d, t: t, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
+			r := &replica{d: d, t: t, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches), routed: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
 				sum: none(len(e.grads)), pieces: make([][]graph.TensorID, len(e.grads)), whole: make([]graph.TensorID, len(e.grads)), behind: make([][]graph.OpID, len(e.grads)),
-				lastCompute: none(e.s.Pipeline), before: none(e.s.Pipeline), waiting: make([][]int, e.s.Pipeline), waits: make([]units.Bytes, e.s.Pipeline)}
+				lastCompute: none(e.s.Pipeline), before: none(e.s.Pipeline), waiting: make([]bucket, 2*e.s.Pipeline)}
 			for k := range r.whole {
 				r.whole[k] = -1
 			}
@@ -305,10 +314,10 @@ func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
 	n := share
 	if e.split != nil && (e.split.Shared[i] || e.split.ByRows[i]) {
 		n *= e.split.parts(i, int64(e.s.Tensor))
-		o.GEMM = e.split.product(i, o.GEMM, int64(e.s.Tensor))
+		o.GEMM = e.split.product(g, i, o.GEMM, int64(e.s.Tensor))
 	}
-	if e.mixtures != nil && e.mixtures.Of[i] && !o.GEMM.IsZero() {
-		o.GEMM.Batch = ceil(o.GEMM.Batch, int64(e.s.Data))
+	if !o.GEMM.IsZero() {
+		o.GEMM.Batch = ceil(o.GEMM.Batch, e.expertShare(i))
 	}
 	if n > 1 {
 		o.FLOPs /= units.FLOPs(n)

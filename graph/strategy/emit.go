@@ -11,19 +11,23 @@ func (e *emitter) onceOp(i graph.OpID) {
 	if o := e.g.Op(i); o.Phase == graph.Update {
 		g = e.m.Whole
 		if e.s.Sharding >= ShardOptimizer {
-			share = int64(e.s.Data)
+			share = int64(e.copiesOf(i))
 		}
 	} else if e.s.Sharding >= ShardOptimizer && e.m.ofUpdates(i) || o.Params > 0 && e.s.Sharding == ShardAll {
-		share = int64(e.s.Data)
+		share = int64(e.copiesOf(i))
 	}
-	if e.mixtures != nil && e.mixtures.Of[i] {
-		share = int64(e.s.Data)
-	}
+	share *= e.expertShare(i)
 	e.micro = -1
 	for _, r := range e.replicas {
+		if !e.has(r, i) {
+			continue
+		}
 		var in []graph.TensorID
 		var waits []graph.OpID
 		for _, t := range e.g.Inputs(i) {
+			if !e.has(r, e.g.Tensor(t).Producer) { // norms of others' gradients
+				continue
+			}
 			if k, ok := e.gradient[t]; ok {
 				in = append(in, r.whole[k])
 				waits = append(waits, r.behind[k]...)
@@ -75,28 +79,17 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 	kind := task{chunk: t.chunk, backward: t.backward}
 	for _, r := range e.replicas {
 		if r.pass[t.micro] == nil {
-			r.pass[t.micro], r.after[t.micro], r.scattered[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}, map[graph.TensorID]graph.TensorID{}
+			r.pass[t.micro], r.after[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}
+			r.scattered[t.micro], r.routed[t.micro] = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
 		}
-		r.gathered, r.rows, r.routed = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
+		r.gathered, r.rows = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
 	}
 	for _, i := range e.lists[kind] {
-		if e.weight != nil {
-			e.gather(i, stage, kind)
-		}
-		if e.s.Sequence {
-			e.gatherRowsOf(i, stage)
-		}
-		if e.mixtures != nil {
-			e.route(i, stage)
-		}
-		for _, r := range e.replicas {
-			e.passOp(r, i, t.micro)
-		}
-		e.afterOp(i, stage)
+		e.passOps(i, t)
 	}
 	switch {
 	case !t.backward:
-	case e.sharded():
+	case e.s.Data > 1 && e.s.Sharding >= ShardGradients:
 		for p := range e.s.Pipeline {
 			e.reduce(p)
 		}
@@ -107,6 +100,31 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 		e.reduceSummed(t.chunk, stage)
 	}
 	g.shut(e, t, stage)
+}
+
+// passOps adds the copies of op i in pass t, where they are not there yet, with the communication
+// before and behind them.
+func (e *emitter) passOps(i graph.OpID, t task) {
+	stage := t.chunk % e.s.Pipeline
+	if e.mixtures != nil {
+		if e.done[i] == t.micro+1 {
+			return
+		}
+		e.done[i] = t.micro + 1
+		e.route(i, t)
+	}
+	if e.weight != nil {
+		e.gather(i, stage, task{chunk: t.chunk, backward: t.backward})
+	}
+	if e.s.Sequence {
+		e.gatherRowsOf(i, stage)
+	}
+	for _, r := range e.replicas {
+		if e.has(r, i) {
+			e.passOp(r, i, t.micro)
+		}
+	}
+	e.afterOp(i, stage)
 }
 
 // passOp adds the copy of op i for micro-batch k.
@@ -120,10 +138,10 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			in = append(in, r.gathered[t])
 		case e.m.once[p]:
 			in = append(in, e.slot(r.once[p], t))
-		case e.mixtures != nil && e.mixtures.Crosses(t, i):
-			in = append(in, r.routed[t])
 		case e.s.Sequence && e.split.Rows[t]:
 			in = append(in, e.byRows(r, i, t))
+		case e.mixtures != nil && e.mixtures.Crosses(t, i):
+			in = append(in, r.routed[k][t])
 		default:
 			in = append(in, e.slot(r.pass[k][p], t))
 			if w, ok := r.after[k][t]; ok {
@@ -132,8 +150,8 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 		}
 	}
 	g, share := e.g, int64(1)
-	if e.mixtures != nil && e.mixtures.Of[i] {
-		g, share = e.m.Joint, int64(e.s.Data)
+	if e.ofExperts(i) {
+		g, share = e.m.Joint, e.expertShare(i)
 	}
 	o := e.copied(r, g, i, share)
 	o.Group = 0 // its stage says where it is, which may not be that of its group
@@ -175,7 +193,7 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 			if e.split.Rows[t] {
 				e.scatterPartial(i, t, stage)
 			} else {
-				e.reducePartial(i, t, stage, e.g.Tensor(t).Bytes)
+				e.reducePartial(i, t, stage, e.rowsBytes(i, t))
 			}
 		} else if e.split != nil && e.split.Moments[t] > 0 {
 			e.reducePartial(i, t, stage, e.split.Moments[t])
@@ -185,7 +203,9 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 		}
 		if k, ok := e.gradient[t]; ok {
 			for _, r := range e.replicas {
-				e.addGradient(r, k, i, t)
+				if e.has(r, i) {
+					e.addGradient(r, k, i, t)
+				}
 			}
 			e.queue(k, t)
 		}
@@ -208,6 +228,9 @@ func (e *emitter) members(d int, part func(*replica) member) (rs []*replica, ms 
 func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int, bytes units.Bytes) {
 	c := Collective{AllReduce, TensorAxis, stage, bytes, e.s.Tensor}
 	for d := range e.data {
+		if !e.has(e.replicas[d*e.tensor], i) {
+			continue
+		}
 		rs, members := e.members(d, func(r *replica) member {
 			return member{rank: e.rank(r, i), wait: []graph.OpID{r.pass[e.micro][i]}}
 		})
@@ -215,6 +238,15 @@ func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int, bytes
 			rs[k].after[e.micro][t] = id
 		}
 	}
+}
+
+// rowsBytes are the bytes of tensor t of op i on a replica: of experts, those of all rows that it is
+// sent.
+func (e *emitter) rowsBytes(i graph.OpID, t graph.TensorID) units.Bytes {
+	if e.ofExperts(i) {
+		return units.Bytes(ceil(int64(e.m.Joint.Tensor(t).Bytes), e.expertShare(i)))
+	}
+	return e.g.Tensor(t).Bytes
 }
 
 // gate makes the passes of a stage follow one another.

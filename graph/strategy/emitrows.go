@@ -9,9 +9,12 @@ import (
 // product.
 func (e *emitter) scatterPartial(i graph.OpID, t graph.TensorID, stage int) {
 	x := e.g.Tensor(t)
-	c := Collective{ReduceScatter, TensorAxis, stage, x.Bytes, e.s.Tensor}
-	rows := graph.Tensor{DType: x.DType, Bytes: units.Bytes(ceil(int64(x.Bytes), int64(e.s.Tensor)))}
+	c := Collective{ReduceScatter, TensorAxis, stage, e.rowsBytes(i, t), e.s.Tensor}
+	rows := graph.Tensor{DType: x.DType, Bytes: units.Bytes(ceil(int64(c.Bytes), int64(e.s.Tensor)))}
 	for d := range e.data {
+		if !e.has(e.replicas[d*e.tensor], i) {
+			continue
+		}
 		rs, members := e.members(d, func(r *replica) member {
 			return member{rank: e.rank(r, i), in: []graph.TensorID{e.slot(r.pass[e.micro][i], t)}, outs: []graph.Tensor{rows}}
 		})
@@ -21,7 +24,15 @@ func (e *emitter) scatterPartial(i graph.OpID, t graph.TensorID, stage int) {
 	}
 }
 
-// ownRows is what replica r has of tensor t, which is by rows.
+// rowsFor is what replica r has of tensor t, which is by rows, for op i: what it made, or was sent.
+func (e *emitter) rowsFor(r *replica, t graph.TensorID, i graph.OpID) graph.TensorID {
+	if e.mixtures != nil && e.mixtures.Crosses(t, i) {
+		return r.routed[e.micro][t]
+	}
+	return e.ownRows(r, t)
+}
+
+// ownRows is what replica r has made of tensor t, which is by rows.
 func (e *emitter) ownRows(r *replica, t graph.TensorID) graph.TensorID {
 	if e.split.Partial[t] {
 		return r.scattered[e.micro][t]
@@ -34,7 +45,7 @@ func (e *emitter) byRows(r *replica, i graph.OpID, t graph.TensorID) graph.Tenso
 	if e.readsWhole(i) {
 		return r.rows[t]
 	}
-	return e.ownRows(r, t)
+	return e.rowsFor(r, t, i)
 }
 
 // readsWhole reports whether op i reads all rows of what is by rows.
@@ -51,13 +62,14 @@ func (e *emitter) gatherRowsOf(i graph.OpID, stage int) {
 		if e.m.once[x.Producer] || !e.split.Rows[t] || !e.readsWhole(i) {
 			continue
 		}
-		if _, ok := e.replicas[0].rows[t]; ok {
-			continue
-		}
-		c := Collective{AllGather, TensorAxis, stage, x.Bytes, e.s.Tensor}
+		c := Collective{AllGather, TensorAxis, stage, e.rowsBytes(i, t), e.s.Tensor}
 		for d := range e.data {
+			r := e.replicas[d*e.tensor]
+			if _, ok := r.rows[t]; ok || !e.has(r, i) {
+				continue
+			}
 			rs, members := e.members(d, func(r *replica) member {
-				return member{rank: e.rank(r, i), wait: e.gradientsOf(r, i, t), in: []graph.TensorID{e.ownRows(r, t)}, outs: []graph.Tensor{{DType: x.DType, Bytes: x.Bytes}}}
+				return member{rank: e.rank(r, i), wait: e.gradientsOf(r, i, t), in: []graph.TensorID{e.rowsFor(r, t, i)}, outs: []graph.Tensor{{DType: x.DType, Bytes: c.Bytes}}}
 			})
 			for k, id := range e.collective(c, e.g.Op(x.Producer).Name, members) {
 				rs[k].rows[t] = e.b.Output(id, 0)
@@ -73,12 +85,12 @@ func (e *emitter) gradientsOf(r *replica, i graph.OpID, t graph.TensorID) (wait 
 	}
 	for _, u := range e.g.Inputs(i) {
 		p := e.g.Tensor(u).Producer
-		if e.m.once[p] || e.g.Op(p).Phase != graph.Backward {
+		if e.m.once[p] || e.g.Op(p).Phase != graph.Backward || !e.has(r, p) {
 			continue
 		}
 		wait = append(wait, r.pass[e.micro][p])
 		if e.split.Rows[u] {
-			wait = append(wait, e.b.TensorAt(e.ownRows(r, u)).Producer)
+			wait = append(wait, e.b.TensorAt(e.rowsFor(r, u, i)).Producer)
 		}
 	}
 	if len(wait) == 0 {
@@ -93,7 +105,7 @@ func (e *emitter) reduceSummed(chunk, stage int) {
 	var ks []int
 	c := Collective{Kind: AllReduce, Axis: TensorAxis, Stage: stage, Ranks: e.s.Tensor}
 	for k, t := range e.grads {
-		if e.split.Summed[t] && e.rules[k] == summed && int(e.step.Chunk[e.g.Tensor(t).Producer]) == chunk {
+		if e.split.Summed[t] && !e.ofExperts(e.g.Tensor(t).Producer) && e.rules[k] == summed && int(e.step.Chunk[e.g.Tensor(t).Producer]) == chunk {
 			ks = append(ks, k)
 			c.Bytes += e.b.TensorAt(e.replicas[0].whole[k]).Bytes
 		}

@@ -2,151 +2,218 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 
 	"placer/graph"
 	"placer/units"
 )
 
-// Mixtures says what expert parallelism shares out among replicas (GShard: Lepikhin et al.,
-// arXiv:2006.16668, section 3; DeepSpeed-MoE: Rajbhandari et al., arXiv:2201.05596). Every replica
-// has a D-th of the experts, and is sent the rows of all replicas that these are chosen for. It
-// is found by structure, in the forward pass of one micro-batch: products of rows, [R,in], with
-// the weights of all experts, [E,in,out], and what works on their results row by row.
-type Mixtures struct {
-	m *Model
-	// Of says of each op, [N], that it is of experts: it works on rows that were sent, or holds
-	// their weights.
-	Of []bool
-	// Experts is what their numbers have in common, the greatest common divisor; 0: none.
-	Experts int64
+// crossing is what is sent to experts, or back, at once: the rows of a layer.
+type crossing struct {
+	chunk    int32
+	backward bool // in that pass
+	back     bool // from experts
+	again    bool // of what is computed again
+	depth    int  // of what is sent: the most crossings on a way to it
 }
 
-// FindMixtures returns what of m are experts.
-func FindMixtures(m *Model) *Mixtures {
-	g := m.Micro
-	x := &Mixtures{m: m, Of: make([]bool, g.NumOps())}
+// crossings finds what is sent at once. Tensors of one crossing do not depend on one another's
+// being sent.
+func (e *emitter) crossings() {
+	g, x := e.g, e.mixtures
+	e.crossing, e.sent = map[graph.TensorID]crossing{}, map[crossing][]graph.TensorID{}
+	depth := make([]int, g.NumOps())
 	for i := range graph.OpID(g.NumOps()) {
-		if g.Op(i).Phase != graph.Forward || m.once[i] {
-			continue
-		}
-		if w, ok := x.weights(i); ok {
-			x.Of[i] = true
-			x.Experts = gcd(x.Experts, g.Tensor(w).Shape[0])
-		} else {
-			x.Of[i] = x.byRow(i)
-		}
-	}
-	for i := range graph.OpID(g.NumOps()) {
-		if !x.Of[i] || m.once[i] {
+		if e.m.once[i] {
 			continue
 		}
 		for _, t := range g.Inputs(i) {
-			if m.once[g.Tensor(t).Producer] {
-				x.hold(t)
+			p := g.Tensor(t).Producer
+			if e.m.once[p] {
+				continue
+			}
+			if !x.Crosses(t, i) {
+				depth[i] = max(depth[i], depth[p])
+				continue
+			}
+			depth[i] = max(depth[i], depth[p]+1)
+			if _, ok := e.crossing[t]; !ok {
+				c := crossing{chunk: e.step.Chunk[i], backward: g.Op(i).Phase == graph.Backward, back: x.Of[p], depth: depth[p]}
+				if f := g.Op(p).Forward; f != graph.None {
+					forward, ok := e.crossing[first(g, f)]
+					c.again = ok && forward.back == c.back
+				}
+				e.crossing[t], e.sent[c] = c, append(e.sent[c], t)
 			}
 		}
-	}
-	return x
-}
-
-// weights returns the weights of all experts that product i reads.
-func (x *Mixtures) weights(i graph.OpID) (graph.TensorID, bool) {
-	g := x.m.Micro
-	in := g.Inputs(i)
-	if g.Op(i).GEMM.IsZero() || len(in) < 2 || x.m.once[g.Tensor(in[0]).Producer] {
-		return 0, false
-	}
-	rows, w := g.Tensor(in[0]).Shape, g.Tensor(in[1]).Shape
-	return in[1], x.m.once[g.Tensor(in[1]).Producer] && len(rows) == 2 && len(w) == 3 && w[0] > 1 && w[1] == rows[1]
-}
-
-// byRow reports whether op i works on each row of experts' results alone.
-func (x *Mixtures) byRow(i graph.OpID) bool {
-	g := x.m.Micro
-	o := g.Op(i)
-	if o.Kind.Class() != graph.ClassElementwise {
-		return false
-	}
-	some := false
-	for _, t := range g.Inputs(i) {
-		p := g.Tensor(t).Producer
-		if !x.Of[p] && !x.m.once[p] {
-			return false
+		for _, c := range g.Control(i) {
+			depth[i] = max(depth[i], depth[c])
 		}
-		some = some || x.Of[p]
 	}
-	return some
 }
 
-// hold adds what makes tensor t, a weight or a bias of all experts.
-func (x *Mixtures) hold(t graph.TensorID) {
-	g := x.m.Micro
-	p := g.Tensor(t).Producer
-	if shape := g.Tensor(t).Shape; x.Of[p] || len(shape) < 2 || shape[0]%x.Experts != 0 {
+// route sends the rows that op i reads of experts, or for them, once for a micro-batch: what the
+// forward pass was sent is kept for its gradients. What else is sent with them is made first.
+func (e *emitter) route(i graph.OpID, t task) {
+	for _, x := range e.g.Inputs(i) {
+		if !e.mixtures.Crosses(x, i) {
+			continue
+		}
+		c := e.crossing[x]
+		key := routed{c, t.micro}
+		if e.routed[key] {
+			continue
+		}
+		e.routed[key] = true
+		for _, y := range e.sent[c] {
+			e.before(e.g.Tensor(y).Producer, t)
+		}
+		e.send(e.sent[c], i)
+	}
+}
+
+// routed is a crossing of a micro-batch.
+type routed struct {
+	crossing
+	micro int
+}
+
+// before adds op i and what it needs in its pass, where they are not there yet.
+func (e *emitter) before(i graph.OpID, t task) {
+	if e.done[i] == t.micro+1 || e.step.Chunk[i] != int32(t.chunk) || (e.g.Op(i).Phase == graph.Backward) != t.backward {
 		return
 	}
-	x.Of[p] = true
-	for _, u := range g.Inputs(p) {
-		if g.Tensor(u).Bytes == g.Tensor(t).Bytes {
-			x.hold(u)
+	for p := range e.g.Predecessors(i) {
+		if !e.m.once[p] {
+			e.before(p, t)
 		}
 	}
+	for _, p := range e.g.Control(i) {
+		if !e.m.once[p] {
+			e.before(p, t)
+		}
+	}
+	e.passOps(i, t)
 }
 
-// Crosses reports whether rows of tensor t are sent, to experts or back, for op i to read.
-func (x *Mixtures) Crosses(t graph.TensorID, i graph.OpID) bool {
-	p := x.m.Micro.Tensor(t).Producer
-	return !x.m.once[p] && x.Of[p] != x.Of[i]
+// send adds the all-to-all of tensors ts, which op i is the first to read, in each group of
+// replicas that share experts out.
+func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
+	stage := int(e.step.Chunk[i]) % e.s.Pipeline
+	c := Collective{AllToAll, ExpertAxis, stage, 0, e.s.Experts}
+	for _, t := range ts {
+		c.Bytes += units.Bytes(ceil(int64(e.g.Tensor(t).Bytes), e.tensorParts(t)))
+	}
+	back := e.mixtures.Of[e.g.Tensor(ts[0]).Producer]
+	e.expertGroups(func(rs []*replica) {
+		members := make([]member, len(rs))
+		got := make([][]graph.TensorID, len(rs))
+		for k, r := range rs {
+			m := member{rank: e.s.Rank(r.d, stage, r.t)}
+			for _, t := range ts {
+				p := e.g.Tensor(t).Producer
+				if id := r.pass[e.micro][p]; id != absent {
+					if e.s.Sequence && e.split.Rows[t] {
+						m.in = append(m.in, e.ownRows(r, t))
+					} else {
+						m.in = append(m.in, e.slot(id, t))
+					}
+					if w, ok := r.after[e.micro][t]; ok {
+						m.wait = append(m.wait, w)
+					}
+				}
+				out := graph.Tensor{DType: e.g.Tensor(t).DType, Bytes: e.g.Tensor(t).Bytes}
+				if !back {
+					reader := e.readerOf(t)
+					if !e.has(r, reader) {
+						continue
+					}
+					out.Bytes = units.Bytes(ceil(int64(e.m.Joint.Tensor(t).Bytes), e.mixtures.share(reader, e.s.Experts)))
+				}
+				out.Bytes = units.Bytes(ceil(int64(out.Bytes), e.tensorParts(t)))
+				m.outs, got[k] = append(m.outs, out), append(got[k], t)
+			}
+			members[k] = m
+		}
+		for k, id := range e.collective(c, e.g.Op(i).Name, members) {
+			for at, t := range got[k] {
+				rs[k].routed[e.micro][t] = e.b.Output(id, at)
+			}
+		}
+	})
 }
 
-// route sends the rows of tensors that op i reads of experts, or for them, once in a pass.
-func (e *emitter) route(i graph.OpID, stage int) {
-	for _, t := range e.g.Inputs(i) {
-		if !e.mixtures.Crosses(t, i) {
-			continue
-		}
-		if _, ok := e.replicas[0].routed[t]; ok {
-			continue
-		}
-		x := e.g.Tensor(t)
-		c := Collective{AllToAll, DataAxis, stage, x.Bytes, e.s.Data}
-		if e.split != nil {
-			c.Bytes = units.Bytes(ceil(int64(x.Bytes), e.split.partsOf(t, int64(e.s.Tensor))))
-		}
-		for part := range e.tensor {
+// readerOf returns an op of experts that tensor t is sent to.
+func (e *emitter) readerOf(t graph.TensorID) graph.OpID {
+	c := e.g.Consumers(t)
+	return c[slices.IndexFunc(c, func(v graph.OpID) bool { return e.mixtures.Crosses(t, v) })]
+}
+
+// tensorParts returns in how many parts the ranks that share products have tensor t.
+func (e *emitter) tensorParts(t graph.TensorID) int64 {
+	switch {
+	case e.split == nil:
+		return 1
+	case e.split.Rows[t]:
+		return int64(e.s.Tensor)
+	}
+	return e.split.partsOf(t, int64(e.s.Tensor))
+}
+
+// expertGroups calls f for each group of replicas, in the order of their ranks, that share
+// experts out.
+func (e *emitter) expertGroups(f func([]*replica)) {
+	for part := range e.tensor {
+		for from := 0; from < e.data; from += max(1, e.s.Experts) {
 			var rs []*replica
-			var members []member
 			for _, r := range e.replicas {
-				if r.t != part {
-					continue
+				if r.t == part && r.d/e.s.Experts == from/e.s.Experts {
+					rs = append(rs, r)
 				}
-				m := member{rank: e.rank(r, i), in: []graph.TensorID{e.slot(r.pass[e.micro][x.Producer], t)}, outs: []graph.Tensor{{DType: x.DType, Bytes: c.Bytes}}}
-				if w, ok := r.after[e.micro][t]; ok {
-					m.wait = append(m.wait, w)
-				}
-				rs, members = append(rs, r), append(members, m)
 			}
-			for k, id := range e.collective(c, e.g.Op(i).Name, members) {
-				rs[k].routed[t] = e.b.Output(id, 0)
-			}
+			f(rs)
 		}
 	}
+}
+
+// has reports whether replica r has a part of op i.
+func (e *emitter) has(r *replica, i graph.OpID) bool {
+	return e.mixtures == nil || e.mixtures.Has(i, r.d%e.s.Experts, e.s.Experts)
+}
+
+// ofExperts reports whether op i is one of experts that are shared out.
+func (e *emitter) ofExperts(i graph.OpID) bool { return e.mixtures != nil && e.mixtures.Of[i] }
+
+// copiesOf returns how many replicas have the same part of what op i holds or updates: all, or of
+// experts one in each group.
+func (e *emitter) copiesOf(i graph.OpID) int {
+	if e.ofExperts(i) {
+		return e.s.Data / e.s.Experts
+	}
+	return e.s.Data
+}
+
+// expertShare returns in how many parts replicas share what op i does.
+func (e *emitter) expertShare(i graph.OpID) int64 {
+	if e.mixtures == nil {
+		return 1
+	}
+	return e.mixtures.share(i, e.s.Experts)
 }
 
 // shareExperts reports why replicas cannot share experts out.
 func (e *emitter) shareExperts() error {
-	name, d := e.g.Name(), int64(e.s.Data)
+	name, n := e.g.Name(), int64(e.s.Experts)
 	x := FindMixtures(e.m)
 	switch {
 	case x.Experts == 0:
 		return fmt.Errorf("graph %s: it has no experts that replicas could share out", name)
-	case x.Experts%d != 0:
-		return fmt.Errorf("graph %s: %d replicas cannot share %d experts out evenly", name, d, x.Experts)
-	case Trains(e.g):
-		return fmt.Errorf("graph %s: experts are shared out among replicas in inference alone", name)
+	case x.Experts%n != 0:
+		return fmt.Errorf("graph %s: %d replicas cannot share %d experts out evenly", name, n, x.Experts)
 	case e.m.Joint == nil || e.m.Joint.NumOps() != e.g.NumOps():
 		return fmt.Errorf("graph %s: its ops depend on the batch, or the step of all replicas' micro-batches is missing", name)
 	}
-	e.mixtures = x
+	e.mixtures, e.routed, e.done = x, map[routed]bool{}, make([]int, e.g.NumOps())
+	e.crossings()
 	return nil
 }

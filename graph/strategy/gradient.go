@@ -32,16 +32,15 @@ func (e *emitter) groupOf(r *replica, k int) int32 {
 	return 0
 }
 
-// sharded reports whether replicas hold a share of each gradient alone.
-func (e *emitter) sharded() bool { return e.s.Data > 1 && e.s.Sharding >= ShardGradients }
+// sharded reports whether replicas hold a share of gradient k alone.
+func (e *emitter) sharded(k int) bool { return e.among(k) > 1 && e.s.Sharding >= ShardGradients }
+
+// among returns the number of replicas that reduce gradient k.
+func (e *emitter) among(k int) int { return e.copiesOf(e.g.Tensor(e.grads[k]).Producer) }
 
 // gradientBytes are the bytes of gradient t on a rank before it is shared out.
 func (e *emitter) gradientBytes(t graph.TensorID) units.Bytes {
-	b := e.g.Tensor(t).Bytes
-	if e.split != nil {
-		b = units.Bytes(ceil(int64(b), e.split.partsOf(t, int64(e.s.Tensor))))
-	}
-	return b
+	return units.Bytes(ceil(int64(e.g.Tensor(t).Bytes), e.tensorParts(t)*e.expertShare(e.g.Tensor(t).Producer)))
 }
 
 // buffers adds what gradients are summed in.
@@ -54,12 +53,15 @@ func (e *emitter) buffers() {
 			continue
 		}
 		size := e.gradientBytes(t)
-		if e.sharded() {
-			size = units.Bytes(ceil(int64(size), int64(e.s.Data)))
+		if e.sharded(k) {
+			size = units.Bytes(ceil(int64(size), int64(e.among(k))))
 		}
 		p := e.g.Tensor(t).Producer
 		o := graph.Op{Name: fmt.Sprintf("gradient/%s:%d", e.g.Op(p).Name, t-first(e.g, p)), Kind: "VariableV2", Phase: graph.Backward, DType: e.g.Tensor(t).DType, Resident: size, Layer: e.g.Op(p).Layer, Module: e.g.Op(p).Module, Forward: graph.None}
 		for _, r := range e.replicas {
+			if !e.has(r, p) {
+				continue
+			}
 			c := o
 			c.Name, c.Group = e.name(r, o.Name), e.groupOf(r, k)
 			r.sum[k] = e.add(c, e.rank(r, e.home(k)), p, -1, nil, graph.Tensor{DType: c.DType, Bytes: size, Resident: true})
@@ -82,7 +84,7 @@ func (e *emitter) addGradient(r *replica, k int, i graph.OpID, t graph.TensorID)
 		o := graph.Op{Name: e.name(r, "gradient/"+p.Name), Kind: "ConcatV2", Phase: graph.Backward, DType: e.g.Tensor(t).DType, Bytes: 2 * size, Layer: p.Layer, Module: p.Module, Forward: graph.None}
 		id := e.add(o, e.rank(r, e.home(k)), i, e.micro, r.pieces[k], graph.Tensor{DType: e.g.Tensor(t).DType, Bytes: size})
 		r.whole[k] = e.b.Output(id, 0)
-	case e.sharded(): // the share is added when it comes
+	case e.sharded(k): // the share is added when it comes
 		r.whole[k] = x
 	default:
 		e.accumulate(r, k, x)
@@ -104,38 +106,78 @@ func (e *emitter) accumulate(r *replica, k int, x graph.TensorID) {
 
 // queue puts gradient k, complete on all replicas, into the bucket of its stage.
 func (e *emitter) queue(k int, t graph.TensorID) {
-	if e.s.Data == 1 || e.rules[k] == last {
+	if e.among(k) == 1 || e.rules[k] == last {
 		return
 	}
-	if e.micro < int32(e.s.MicroBatches-1) && (!e.sharded() || e.rules[k] == concatenated) {
+	if e.micro < int32(e.s.MicroBatches-1) && (!e.sharded(k) || e.rules[k] == concatenated) {
 		return
 	}
 	stage := int(e.step.Chunk[e.home(k)]) % e.s.Pipeline
-	r := e.replicas[0]
-	r.waiting[stage] = append(r.waiting[stage], k)
-	if r.waits[stage] += e.gradientBytes(t); r.waits[stage] >= e.s.Bucket {
-		e.reduce(stage)
+	p := e.g.Tensor(t).Producer
+	b, bytes := &e.replicas[0].waiting[stage], e.gradientBytes(t)
+	if e.ofExperts(p) {
+		b = &e.replicas[0].waiting[e.s.Pipeline+stage]
+		bytes = units.Bytes(ceil(int64(bytes)*e.expertShare(p), int64(e.s.Experts))) // in the mean
+	}
+	b.ks = append(b.ks, k)
+	if b.bytes += bytes; b.bytes >= e.s.Bucket {
+		e.reduceWaiting(b, stage)
 	}
 }
 
 // reduce reduces the gradients that wait on a stage.
 func (e *emitter) reduce(stage int) {
-	r := e.replicas[0]
+	for _, at := range []int{stage, e.s.Pipeline + stage} {
+		e.reduceWaiting(&e.replicas[0].waiting[at], stage)
+	}
+}
+
+// reduceWaiting reduces the gradients of a bucket of a stage.
+func (e *emitter) reduceWaiting(b *bucket, stage int) {
 	var dense []int
-	for _, k := range r.waiting[stage] {
+	for _, k := range b.ks {
 		if e.rules[k] == concatenated {
 			e.gatherRows(k, stage)
 		} else {
 			dense = append(dense, k)
 		}
 	}
-	r.waiting[stage], r.waits[stage] = nil, 0
-	if len(dense) > 0 {
-		e.reduceBucket(dense, stage)
+	*b = bucket{}
+	switch {
+	case len(dense) == 0:
+	case e.ofExperts(e.g.Tensor(e.grads[dense[0]]).Producer):
+		e.reduceExperts(dense, stage)
+	default:
+		for t := range e.tensor {
+			e.reduceBucket(Collective{Axis: DataAxis, Stage: stage, Ranks: e.s.Data}, dense, e.part(t))
+		}
 	}
 }
 
-// group returns the replicas of part t.
+// reduceExperts reduces gradients ks of experts, each among the replicas that have it.
+func (e *emitter) reduceExperts(ks []int, stage int) {
+	for t := range e.tensor {
+		for at := range min(e.data, e.s.Experts) {
+			var rs []*replica
+			for _, r := range e.part(t) {
+				if r.d%e.s.Experts == at {
+					rs = append(rs, r)
+				}
+			}
+			var own []int
+			for _, k := range ks {
+				if e.has(rs[0], e.g.Tensor(e.grads[k]).Producer) {
+					own = append(own, k)
+				}
+			}
+			if len(own) > 0 {
+				e.reduceBucket(Collective{Axis: ReplicaAxis, Stage: stage, Ranks: e.s.Data / e.s.Experts}, own, rs)
+			}
+		}
+	}
+}
+
+// part returns the replicas of part t.
 func (e *emitter) part(t int) (rs []*replica) {
 	for _, r := range e.replicas {
 		if r.t == t {
@@ -145,41 +187,38 @@ func (e *emitter) part(t int) (rs []*replica) {
 	return rs
 }
 
-// reduceBucket reduces gradients ks among the replicas: all-reduced or scattered in place, or into
-// a share of each where gradients are shared out.
-func (e *emitter) reduceBucket(ks []int, stage int) {
-	c := Collective{Kind: AllReduce, Axis: DataAxis, Stage: stage, Ranks: e.s.Data}
+// reduceBucket reduces gradients ks among replicas rs as c says: all-reduced or scattered in place,
+// or into a share of each where gradients are shared out.
+func (e *emitter) reduceBucket(c Collective, ks []int, rs []*replica) {
+	c.Kind = AllReduce
 	if e.s.Sharding >= ShardOptimizer {
 		c.Kind = ReduceScatter
 	}
 	for _, k := range ks {
 		c.Bytes += e.gradientBytes(e.grads[k])
 	}
-	for t := range e.tensor {
-		rs := e.part(t)
-		members := make([]member, len(rs))
-		for q, r := range rs {
-			m := member{rank: e.s.Rank(r.d, stage, r.t)}
-			for _, k := range ks {
-				if e.sharded() {
-					m.in = append(m.in, r.whole[k])
-					m.outs = append(m.outs, graph.Tensor{DType: e.g.Tensor(e.grads[k]).DType, Bytes: units.Bytes(ceil(int64(e.gradientBytes(e.grads[k])), int64(e.s.Data)))})
-				} else {
-					m.wait = append(m.wait, e.b.TensorAt(r.whole[k]).Producer)
-				}
+	members := make([]member, len(rs))
+	for q, r := range rs {
+		m := member{rank: e.s.Rank(r.d, c.Stage, r.t)}
+		for _, k := range ks {
+			if e.sharded(k) {
+				m.in = append(m.in, r.whole[k])
+				m.outs = append(m.outs, graph.Tensor{DType: e.g.Tensor(e.grads[k]).DType, Bytes: units.Bytes(ceil(int64(e.gradientBytes(e.grads[k])), int64(c.Ranks)))})
+			} else {
+				m.wait = append(m.wait, e.b.TensorAt(r.whole[k]).Producer)
 			}
-			members[q] = m
 		}
-		for q, id := range e.collective(c, "gradients", members) {
-			for at, k := range ks {
-				switch {
-				case !e.sharded():
-					rs[q].behind[k] = append(rs[q].behind[k], id)
-				case e.s.MicroBatches > 1:
-					e.accumulate(rs[q], k, e.b.Output(id, at))
-				default:
-					rs[q].whole[k] = e.b.Output(id, at)
-				}
+		members[q] = m
+	}
+	for q, id := range e.collective(c, "gradients", members) {
+		for at, k := range ks {
+			switch {
+			case !e.sharded(k):
+				rs[q].behind[k] = append(rs[q].behind[k], id)
+			case e.s.MicroBatches > 1:
+				e.accumulate(rs[q], k, e.b.Output(id, at))
+			default:
+				rs[q].whole[k] = e.b.Output(id, at)
 			}
 		}
 	}
@@ -268,48 +307,59 @@ func (e *emitter) gatherUpdated() {
 	if e.s.Data == 1 || e.s.Sharding == Replicated || e.s.Sharding == ShardAll {
 		return
 	}
-	type bucket struct {
-		bytes units.Bytes
-		ops   []graph.OpID // updates
-	}
 	for stage := range e.s.Pipeline {
-		var open bucket
-		flush := func() {
-			if open.bytes == 0 {
-				return
+		for t := range e.tensor {
+			e.gatherUpdates(Collective{Kind: AllGather, Axis: DataAxis, Stage: stage, Ranks: e.s.Data}, e.part(t), false)
+			if e.mixtures == nil || e.s.Data == e.s.Experts {
+				continue
 			}
-			c := Collective{AllGather, DataAxis, stage, open.bytes, e.s.Data}
-			for t := range e.tensor {
-				rs := e.part(t)
-				members := make([]member, len(rs))
-				for q, r := range rs {
-					members[q].rank = e.s.Rank(r.d, stage, r.t)
-					for _, u := range open.ops {
-						members[q].wait = append(members[q].wait, r.once[u])
+			for at := range min(e.data, e.s.Experts) {
+				var rs []*replica
+				for _, r := range e.part(t) {
+					if r.d%e.s.Experts == at {
+						rs = append(rs, r)
 					}
 				}
-				e.collective(c, "updated", members)
-			}
-			open = bucket{}
-		}
-		for i := range graph.OpID(e.g.NumOps()) {
-			if o := e.g.Op(i); o.Params == 0 || int(e.step.Chunk[i])%e.s.Pipeline != stage {
-				continue
-			}
-			t, updates := first(e.g, i), len(open.ops)
-			for _, u := range e.g.Consumers(t) {
-				if o := e.g.Op(u); o.Phase == graph.Update && (o.Kind.Class() == graph.ClassUpdate || o.Kind == "ScatterSub") { // which sparse SGD is
-					open.ops = append(open.ops, u)
-				}
-			}
-			if len(open.ops) == updates {
-				continue
-			}
-			open.bytes += e.gradientBytes(t)
-			if open.bytes >= e.s.Bucket {
-				flush()
+				e.gatherUpdates(Collective{Kind: AllGather, Axis: ReplicaAxis, Stage: stage, Ranks: e.s.Data / e.s.Experts}, rs, true)
 			}
 		}
-		flush()
 	}
+}
+
+// gatherUpdates is gatherUpdated for replicas rs of a stage, of their experts' parameters or of all
+// others.
+func (e *emitter) gatherUpdates(c Collective, rs []*replica, experts bool) {
+	var ops []graph.OpID // updates that wait
+	flush := func() {
+		if c.Bytes == 0 {
+			return
+		}
+		members := make([]member, len(rs))
+		for q, r := range rs {
+			members[q].rank = e.s.Rank(r.d, c.Stage, r.t)
+			for _, u := range ops {
+				members[q].wait = append(members[q].wait, r.once[u])
+			}
+		}
+		e.collective(c, "updated", members)
+		c.Bytes, ops = 0, nil
+	}
+	for i := range graph.OpID(e.g.NumOps()) {
+		if o := e.g.Op(i); o.Params == 0 || int(e.step.Chunk[i])%e.s.Pipeline != c.Stage || e.ofExperts(i) != experts || !e.has(rs[0], i) {
+			continue
+		}
+		t, updates := first(e.g, i), len(ops)
+		for _, u := range e.g.Consumers(t) {
+			if o := e.g.Op(u); o.Phase == graph.Update && (o.Kind.Class() == graph.ClassUpdate || o.Kind == "ScatterSub") { // which sparse SGD is
+				ops = append(ops, u)
+			}
+		}
+		if len(ops) == updates {
+			continue
+		}
+		if c.Bytes += e.gradientBytes(t); c.Bytes >= e.s.Bucket {
+			flush()
+		}
+	}
+	flush()
 }

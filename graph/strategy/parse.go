@@ -14,7 +14,7 @@ func Parse(text string) (Strategy, error) {
 	if text == "one device" {
 		parts = nil
 	}
-	seen := map[string]bool{}
+	seen, all := map[string]bool{}, false // all replicas share experts out
 	for _, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		axis := name
@@ -26,7 +26,7 @@ func Parse(text string) (Strategy, error) {
 		case part == "sp":
 			s.Sequence = true
 		case part == "ep":
-			s.Experts = true
+			all = true
 		case part == "vocab":
 			s.Vocabulary = true
 		default:
@@ -43,16 +43,21 @@ func Parse(text string) (Strategy, error) {
 				s.Chunks = n
 			case name == "tp":
 				s.Tensor = n
+			case name == "ep":
+				s.Experts = n
 			case name == "mb":
 				s.MicroBatches = n
 			default:
-				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, mb, each with =N, ep, vocab, sp, recompute or recompute=selective", text, name)
+				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, ep, mb, each with =N, ep, vocab, sp, recompute or recompute=selective", text, name)
 			}
 		}
 		if seen[axis] {
 			return Strategy{}, fmt.Errorf("strategy %q: %s is said twice", text, axis)
 		}
 		seen[axis] = true
+	}
+	if all {
+		s.Experts = s.Data
 	}
 	if err := s.Validate(); err != nil {
 		return Strategy{}, fmt.Errorf("strategy %q: %w", text, err)

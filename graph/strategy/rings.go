@@ -24,23 +24,36 @@ func Rings(c Collective, groups [][]int) (*Step, error) {
 	return e.step, nil
 }
 
-// Groups returns the groups of ranks of m along an axis on one stage, each in the order of
-// its ring.
-func (m Mesh) Groups(a Axis, stage int) (groups [][]int) {
-	outer, inner := m.Tensor, m.Data
-	if a == TensorAxis {
-		outer, inner = m.Data, m.Tensor
-	}
-	for o := range outer {
-		g := make([]int, inner)
-		for k := range g {
-			if a == TensorAxis {
-				g[k] = m.Rank(o, stage, k)
-			} else {
-				g[k] = m.Rank(k, stage, o)
+// Groups returns the groups of ranks of m that run a collective like c at once on its stage, each
+// in the order of its ring.
+func (m Mesh) Groups(c Collective) (groups [][]int) {
+	if c.Axis == TensorAxis {
+		for d := range m.Data {
+			g := make([]int, m.Tensor)
+			for t := range g {
+				g[t] = m.Rank(d, c.Stage, t)
 			}
+			groups = append(groups, g)
 		}
-		groups = append(groups, g)
+		return groups
+	}
+	// Of the replicas, c.Ranks form a group: neighbours, or those so many apart.
+	n, between := m.Data/c.Ranks, 1
+	if c.Axis == ReplicaAxis {
+		between = n
+	}
+	for t := range m.Tensor {
+		for k := range n {
+			g := make([]int, c.Ranks)
+			from := k * c.Ranks
+			if c.Axis == ReplicaAxis {
+				from = k
+			}
+			for at := range g {
+				g[at] = m.Rank(from+at*between, c.Stage, t)
+			}
+			groups = append(groups, g)
+		}
 	}
 	return groups
 }

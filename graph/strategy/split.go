@@ -409,9 +409,8 @@ func (s *Split) partial(i graph.OpID) {
 	}
 }
 
-// product returns the part of op i's product x that one of n ranks does.
-func (s *Split) product(i graph.OpID, x graph.GEMM, n int64) graph.GEMM {
-	g := s.m.Micro
+// product returns the part of op i's product x, as g has it, that one of n ranks does.
+func (s *Split) product(g *graph.Graph, i graph.OpID, x graph.GEMM, n int64) graph.GEMM {
 	in := s.factors(i)
 	if x.IsZero() || len(in) < 2 {
 		return x
@@ -423,7 +422,7 @@ func (s *Split) product(i graph.OpID, x graph.GEMM, n int64) graph.GEMM {
 		x.Batch, x.M = ceil(x.Batch, heads), ceil(x.M, n/heads) // queries of one head are rows
 	case !out:
 		x.K = ceil(x.K, n)
-	case a == s.crossed(in, a, x):
+	case a == crossed(g, in, a, x):
 		x.N = ceil(x.N, s.parts(i, n))
 	default:
 		x.M = ceil(x.M, s.parts(i, n))
@@ -433,12 +432,12 @@ func (s *Split) product(i graph.OpID, x graph.GEMM, n int64) graph.GEMM {
 
 // crossed reports whether the operand that is cut, the first of two if a, gives the result's
 // columns if it is the first or its rows if it is the second: a product of transposes.
-func (s *Split) crossed(in []graph.TensorID, a bool, x graph.GEMM) bool {
+func crossed(g *graph.Graph, in []graph.TensorID, a bool, x graph.GEMM) bool {
 	t, own, other := in[1], x.N, x.M
 	if a {
 		t, own, other = in[0], x.M, x.N
 	}
-	n, err := s.m.Micro.Tensor(t).Shape.Elements()
+	n, err := g.Tensor(t).Shape.Elements()
 	return err == nil && n != x.Batch*x.K*own && n == x.Batch*x.K*other
 }
 

@@ -58,8 +58,10 @@ type Axis uint8
 
 // Axes along which ranks communicate.
 const (
-	DataAxis Axis = iota
-	TensorAxis
+	DataAxis    Axis = iota
+	TensorAxis       // ranks that share products
+	ExpertAxis       // replicas that share experts out: neighbours
+	ReplicaAxis      // replicas that have the same experts, one of each such group
 )
 
 // Collective is one collective of the ranks of a group.

@@ -79,9 +79,9 @@ type Strategy struct {
 	// their columns and the table of embeddings by rows (Shoeybi et al., arXiv:1909.08053). Both
 	// go with Tensor > 1.
 	Sequence, Vocabulary bool
-	// Experts shares experts out among the replicas: expert parallelism (see Mixtures). It goes with
-	// Data > 1, in inference.
-	Experts bool
+	// Experts is the number of neighbouring replicas that share experts out among themselves, a divisor
+	// of Data: expert parallelism (see Mixtures); 0: every replica has all experts.
+	Experts int
 	// Recompute says which activations are computed again before their gradients (package
 	// remat): the graphs of the Model are then those of such steps.
 	Recompute Recompute
@@ -109,8 +109,11 @@ func (s Strategy) String() string {
 	if s.Data > 1 {
 		add("%v=%d", s.Sharding, s.Data)
 	}
-	if s.Experts {
+	switch {
+	case s.Experts > 0 && s.Experts == s.Data:
 		add("ep")
+	case s.Experts > 0:
+		add("ep=%d", s.Experts)
 	}
 	if s.Pipeline > 1 {
 		add("%v=%d", s.Schedule, s.Pipeline)
@@ -151,8 +154,8 @@ func (s Strategy) Validate() error {
 	errs.If(s.Schedule >= numSchedules, "schedule: %v does not exist", s.Schedule)
 	errs.If(s.Sequence && s.Tensor == 1, "sp: sequences are split among the ranks of split products, want tp of at least 2")
 	errs.If(s.Vocabulary && s.Tensor == 1, "vocab: a vocabulary is split among the ranks of split products, want tp of at least 2")
-	errs.If(s.Experts && s.Data == 1, "ep: experts are shared out among replicas, want ddp of at least 2")
-	errs.If(s.Experts && (s.Sharding != Replicated || s.Sequence), "ep goes with neither zero-1 to zero-3 nor sp")
+	errs.If(s.Experts == 1 || s.Experts < 0 || s.Experts > 0 && s.Data%s.Experts != 0, "ep=%d: experts are shared out among replicas, want ddp of at least 2, and a divisor of it", s.Experts)
+	errs.If(s.Experts > 0 && s.Sharding == ShardAll && s.Data > 1, "ep goes with zero-1 and zero-2, not with zero-3")
 	errs.If(s.Recompute >= numRecomputes, "recompute: %v does not exist", s.Recompute)
 	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2", s.Chunks)
 	errs.If(s.Chunks < 1 || s.Schedule != Interleaved && s.Schedule != Free && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)

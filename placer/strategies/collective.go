@@ -38,7 +38,7 @@ func (j *Judge) times(m strategy.Mesh, c strategy.Collective) (w times, err erro
 	if c.Ranks == 1 {
 		return times{float64(roofline.InPlace), math.Inf(1)}, nil
 	}
-	groups := m.Groups(c.Axis, c.Stage)
+	groups := m.Groups(c)
 	w = times{math.Inf(1), math.Inf(1)}
 	f, known := j.fabricOf(groups)
 	if known {
@@ -74,7 +74,7 @@ func (j *Judge) flaggedSeconds(c strategy.Collective) float64 {
 // ringSeconds returns how long the rings of c take when all groups of a stage run one at
 // once.
 func (j *Judge) ringSeconds(m strategy.Mesh, c strategy.Collective) (float64, error) {
-	x, err := strategy.Rings(c, m.Groups(c.Axis, c.Stage))
+	x, err := strategy.Rings(c, m.Groups(c))
 	if err != nil {
 		return 0, err
 	}

@@ -84,7 +84,7 @@ func TestOneShot(t *testing.T) {
 		}
 		of := strategy.Collective{Kind: strategy.AllReduce, Axis: strategy.TensorAxis, Bytes: units.Bytes(c.size * (1 << 20)), Ranks: c.gpus}
 		mesh := strategy.Mesh{Data: 1, Pipeline: 1, Tensor: c.gpus}
-		groups := mesh.Groups(of.Axis, of.Stage)
+		groups := mesh.Groups(of)
 		if !math.IsInf(j.oneShotSeconds(groups, of), 1) {
 			t.Errorf("%d GPUs, %g MiB: one-shot without being asked for", c.gpus, c.size)
 		}

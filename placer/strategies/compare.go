@@ -178,11 +178,7 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	}
 	add(NameInterleaved, pure(pipe, strategy.Replicated, strategy.Interleaved))
 	add(NameTensor, pure(tensor, strategy.Replicated, strategy.OneFOneB))
-	if x.experts() {
-		all := pure(data, strategy.Replicated, strategy.OneFOneB)
-		for k := range all {
-			all[k].Experts = true
-		}
+	if all := x.sharedExperts(data); len(all) > 0 {
 		add(NameExperts, all)
 	}
 	add(NameHybrid, x.hybrids())

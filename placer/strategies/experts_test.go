@@ -101,7 +101,8 @@ func TestExpertsCannotBeShared(t *testing.T) {
 	}{
 		{decoding(configs(t)["Llama-3.2-1B"], 0, 1), "ddp=2 ep", "has no experts"},
 		{decoding([]byte(strings.Replace(mixture, `"num_experts": 16`, `"num_experts": 15`, 1)), 0, 1), "ddp=4 ep", "cannot share 15 experts"},
-		{family(small[1]), "ddp=2 ep", "it has no experts"},
+		{family(small[2]), "ddp=2 ep", "it has no experts"},
+		{family(small[1]), "ddp=8 ep", "cannot share 4 experts"},
 	} {
 		s, err := strategy.Parse(c.text)
 		if err != nil {

@@ -75,7 +75,11 @@ func TestFabric(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := j.fabricOf(c.mesh.Groups(c.axis, 0))
+		of := strategy.Collective{Axis: c.axis, Ranks: c.mesh.Data}
+		if c.axis == strategy.TensorAxis {
+			of.Ranks = c.mesh.Tensor
+		}
+		got, ok := j.fabricOf(c.mesh.Groups(of))
 		if !ok && c.want != nil || ok && (c.want == nil || got != *c.want) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, ok, c.want)
 		}

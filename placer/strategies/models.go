@@ -179,10 +179,10 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 	return x.emit(j, m, blocks, s, bounds, fold)
 }
 
-// emit is Judge.emit, with the step of all replicas' micro-batches where experts are shared out.
+// emit is Judge.emit, with the step of the micro-batches of all replicas that share experts out.
 func (x *models) emit(j *Judge, m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {
-	if s.Experts {
-		joint, err := x.graph(variant{x.batch / int64(s.MicroBatches), s.Recompute})
+	if s.Experts > 0 {
+		joint, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches) * int64(s.Experts), s.Recompute})
 		if err != nil {
 			return nil, err
 		}

@@ -38,35 +38,61 @@ func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
 	return all
 }
 
-// experts reports whether replicas can share experts out.
-func (x *Comparison) experts() bool {
-	if x.ahead == nil {
-		return false
-	}
+// experts returns what the numbers of experts that replicas can share out have in common, 0 where
+// there are none.
+func (x *Comparison) experts() int {
 	m, _, _, err := x.models.of(x.judge, variant{x.c.Batch, strategy.RecomputeNothing})
-	return err == nil && strategy.FindMixtures(m).Experts > 0
+	if err != nil {
+		return 0
+	}
+	return int(strategy.FindMixtures(m).Experts)
+}
+
+// sharedExperts are the ways in which the replicas of a mesh share experts out: among all of
+// them, or else among as many as divide both.
+func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy) {
+	n := divisor(mesh.Data, x.experts())
+	if n < 2 {
+		return nil
+	}
+	for _, sharding := range x.shardings(mesh.Data) {
+		all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Experts: n, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
+	}
+	return all
+}
+
+// divisor returns the greatest common divisor of a and b.
+func divisor(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// shardings are those that are tried in meshes with so many replicas.
+func (x *Comparison) shardings(replicas int) []strategy.Sharding {
+	if replicas == 1 || x.ahead != nil {
+		return []strategy.Sharding{strategy.Replicated}
+	}
+	return []strategy.Sharding{strategy.Replicated, strategy.ShardOptimizer}
 }
 
 // hybrids are the meshes that divide more than one axis.
 func (x *Comparison) hybrids() (all []strategy.Strategy) {
 	n := x.judge.Machine.NumDevices()
-	experts := x.experts()
 	for d := 1; d <= n; d++ {
 		for p := 1; d*p <= n; p++ {
 			t := n / (d * p)
 			if d*p*t != n || severalAxes(d, p, t) < 2 {
 				continue
 			}
-			for _, sharding := range []strategy.Sharding{strategy.Replicated, strategy.ShardOptimizer} {
-				if sharding != strategy.Replicated && (d == 1 || x.ahead != nil) {
-					continue
-				}
-				s := strategy.Strategy{Mesh: strategy.Mesh{Data: d, Pipeline: p, Tensor: t}, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket}
+			mesh := strategy.Mesh{Data: d, Pipeline: p, Tensor: t}
+			for _, sharding := range x.shardings(d) {
+				s := strategy.Strategy{Mesh: mesh, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket}
 				all = append(all, x.divided(s)...)
-				if experts && d > 1 {
-					s.Experts = true
-					all = append(all, x.divided(s)...)
-				}
+			}
+			if d > 1 {
+				all = append(all, x.sharedExperts(mesh)...)
 			}
 		}
 	}

@@ -26,6 +26,6 @@ func vLLM(r Run) ([]string, error) {
 	l.size("--tensor-parallel-size", s.Tensor)
 	l.size("--pipeline-parallel-size", s.Pipeline)
 	l.size("--data-parallel-size", s.Data)
-	l.set(s.Experts, "--enable-expert-parallel")
+	l.set(s.Experts > 0, "--enable-expert-parallel")
 	return l, nil
 }

@@ -19,11 +19,19 @@ func megatronLM(r Run) ([]string, error) {
 		return nil, errServes
 	case s.Pipeline > 1 && s.Schedule == strategy.GPipe:
 		return nil, errors.New("its pipelines are 1F1B and interleaved")
+	case s.Experts > 0 && s.Tensor > 1 && !s.Sequence:
+		return nil, errors.New("it splits sequences where it shares experts out and splits products")
+	case s.Experts > 0 && s.Data > 1 && s.Sharding > strategy.ShardOptimizer:
+		return nil, errors.New("how it shares experts out with sharded gradients is its own")
 	}
 	var l list
 	l.size("--tensor-model-parallel-size", s.Tensor)
 	l.set(s.Sequence, "--sequence-parallel")
 	l.size("--pipeline-model-parallel-size", s.Pipeline)
+	if s.Experts > 0 { // products of experts are split as others are
+		l.size("--expert-model-parallel-size", s.Experts)
+		l.size("--expert-tensor-parallel-size", s.Tensor)
+	}
 	l.size("--num-virtual-stages-per-pipeline-rank", s.Chunks)
 	if s.Data > 1 && s.Sharding != strategy.Replicated {
 		l.set(true, "--use-distributed-optimizer")
@@ -50,6 +58,8 @@ func torchtitan(r Run) ([]string, error) {
 		return nil, errors.New("what it computes again selectively are other ops than attention's")
 	case s.Pipeline == 1 && s.Chunks > 1:
 		return nil, errors.New("it has no chunks without a pipeline")
+	case s.Experts > 0:
+		return nil, errors.New("where it shares experts out it shards parameters too")
 	}
 	var l list
 	replicas, shards := s.Data, 1
@@ -85,6 +95,8 @@ func deepSpeed(r Run) ([]string, error) {
 		return nil, errors.New("pipelines and split products are in the model's code there")
 	case s.Recompute != strategy.RecomputeNothing:
 		return nil, errors.New("what is computed again is in the model's code there")
+	case s.Experts > 0:
+		return nil, fmt.Errorf("experts are shared out in the model's code there (deepspeed.moe.layer.MoE, ep_size=%d)", s.Experts)
 	}
 	stage := 0
 	if s.Data > 1 {
