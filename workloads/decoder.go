@@ -17,16 +17,20 @@ import (
 type decoder struct {
 	layers  int
 	hidden  int64
-	heads   int64 // divides hidden into an even number
+	heads   int64 // divides hidden into an even number, where headDim is 0
 	kvHeads int64 // divides heads
+	headDim int64 // columns of a head; 0: hidden/heads
 	ffn     int64
 	vocab   int64
 	seq     int64
 	experts int64 // 0 for a dense model
 	topK    int64 // experts per token
 	// capacity is the number of tokens each expert has room for, in percent of an
-	// even share.
+	// even share, where each has ops of its own.
 	capacity int64
+	// grouped has the products of all experts of a layer in one kernel each, and no token dropped
+	// (MegaBlocks: Gale et al., arXiv:2211.15841; Megatron-LM's --moe-grouped-gemm).
+	grouped bool
 	common
 }
 
@@ -55,17 +59,18 @@ func (c *decoder) depth() int { return c.layers }
 
 func (c *decoder) settings() []setting {
 	all := []setting{
-		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"kv_heads", &c.kvHeads, 1, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
+		{"layers", &c.layers, 1, 1024}, {"hidden", &c.hidden, 2, 1 << 18}, {"heads", &c.heads, 1, 1 << 12}, {"kv_heads", &c.kvHeads, 1, 1 << 12}, {"head_dim", &c.headDim, 0, 1 << 12}, {"ffn", &c.ffn, 1, 1 << 20},
 		{"vocab", &c.vocab, 2, 1 << 24}, {"seq", &c.seq, 1, 1 << 18}, {"batch", &c.batch, 1, 1 << 16}, {name: "dtype", to: &c.dtype}, c.optimizer(), c.masterWeights(), c.attends(), {"micro_batches", &c.micro, 0, 1 << 10},
 	}
 	if c.experts != 0 {
-		all = append(all, setting{"experts", &c.experts, 1, 1024}, setting{"top_k", &c.topK, 1, max(c.experts, 1)}, setting{"capacity", &c.capacity, 100, 10000})
+		all = append(all, setting{"experts", &c.experts, 1, 1024}, setting{"top_k", &c.topK, 1, max(c.experts, 1)}, setting{"capacity", &c.capacity, 100, 10000}, setting{name: "grouped", to: &c.grouped})
 	}
 	return all
 }
 
 func (c *decoder) faults() (errs faults.List) {
-	errs.If(c.heads > 0 && c.hidden%(2*c.heads) != 0, "hidden is %d, want a multiple of twice the %d heads", c.hidden, c.heads)
+	errs.If(c.headDim%2 != 0, "head_dim is %d, want an even number", c.headDim)
+	errs.If(c.headDim == 0 && c.heads > 0 && c.hidden%(2*c.heads) != 0, "hidden is %d, want a multiple of twice the %d heads", c.hidden, c.heads)
 	errs.If(c.kvHeads > 0 && c.heads%c.kvHeads != 0, "heads is %d, want a multiple of the %d kv_heads", c.heads, c.kvHeads)
 	errs.If(c.micro > 0 && c.batch%c.micro != 0, "batch is %d, want a multiple of the %d micro_batches", c.batch, c.micro)
 	errs.If(c.micro > 1 && c.inference, "micro_batches is %d without an optimizer", c.micro)
@@ -78,6 +83,14 @@ func (c *decoder) faults() (errs faults.List) {
 	return errs
 }
 
+// dim returns the columns of a head.
+func (c *decoder) dim() int64 {
+	if c.headDim > 0 {
+		return c.headDim
+	}
+	return c.hidden / c.heads
+}
+
 // rotary holds cosines and sines of the positions, [S,D] each.
 type rotary struct{ cos, sin tensor }
 
@@ -88,7 +101,7 @@ func (c *decoder) forward(n *net) {
 	var r rotary
 	n.within("embedding", 1, func() {
 		x = n.embed(n.variable("table", vocab, d), n.reshape(input, batch*seq)) // [B*S,d]
-		r = rotary{n.constant(n.of(seq, d/c.heads)), n.constant(n.of(seq, d/c.heads))}
+		r = rotary{n.constant(n.of(seq, c.dim())), n.constant(n.of(seq, c.dim()))}
 		if c.scores == Products {
 			mask = n.constant(n.of(seq, seq))
 		}
@@ -145,7 +158,7 @@ func (n *net) rotate(x tensor, r rotary) tensor {
 // a key.
 func (c *decoder) attend(n *net, x tensor, r rotary, mask tensor) tensor {
 	batch, seq, d := c.batch, c.seq, c.hidden
-	dim, kv := d/c.heads, c.kvHeads
+	dim, kv := c.dim(), c.kvHeads
 	group := c.heads / kv
 	heads := func(name string, count int64) tensor { // [B,heads,S,D]
 		return n.heads(n.matmul(x, n.variable(name, d, count*dim)), c.scores, batch, seq, count)
@@ -162,7 +175,7 @@ func (c *decoder) attend(n *net, x tensor, r rotary, mask tensor) tensor {
 		p := n.reshape(n.softmax(n.binary("Add", score, mask)), batch, kv, group*seq, seq)
 		y = n.reshape(n.batchMatmul(p, v, false), batch, c.heads, seq, dim)
 	}
-	return n.matmul(n.joined(y, c.scores), n.variable("out", d, d))
+	return n.matmul(n.joined(y, c.scores), n.variable("out", c.heads*dim, d))
 }
 
 // feedForward is down(swish(gate(x)) * up(x)) on x, [R,d], with its variables.
@@ -178,7 +191,6 @@ func (c *decoder) feedForward(n *net, x tensor) tensor {
 // experts evenly loaded (Shazeer et al., Outrageously Large Neural Networks).
 func (c *decoder) mixture(n *net, x tensor) (y, balance tensor) {
 	rows, d, e, k := n.dim(x, 0), c.hidden, c.experts, c.topK
-	room := (rows*k*c.capacity + 100*e - 1) / (100 * e)
 	p := n.softmax(n.matmul(x, n.variable("router", d, e))) // [R,E]
 	top := n.add("TopK", "TopK", []tensor{p, n.axis()}, n.of(rows, k), ints(rows, k))
 	weight, chosen := n.b.Output(top, 0), n.b.Output(top, 1)
@@ -189,6 +201,10 @@ func (c *decoder) mixture(n *net, x tensor) (y, balance tensor) {
 	share := n.reduce("Mean", hits, false, 0, 1)
 	balance = n.sumAll("Sum", n.binary("Mul", share, n.reduce("Mean", p, false, 0)))
 
+	if c.grouped {
+		return c.together(n, x, weight, n.reshape(chosen, rows*k)), balance
+	}
+	room := (rows*k*c.capacity + 100*e - 1) / (100 * e)
 	// Slots 0..R*K-1 are partitioned by the expert that each row chose.
 	slots := n.op("Range", ints(rows*k), n.axis(), n.axis(), n.axis())
 	parts := make([]graph.Tensor, e)
@@ -207,6 +223,25 @@ func (c *decoder) mixture(n *net, x tensor) (y, balance tensor) {
 	}
 	sum := n.op("UnsortedSegmentSum", n.like(x), n.concat(0, outputs...), n.concat(0, at...), n.axis())
 	return sum, balance
+}
+
+// together adds up, by weight, [R*K,1], what the experts of chosen, [R*K], make of the rows of x, [R,d],
+// in the order of the experts: three products for all of them.
+func (c *decoder) together(n *net, x, weight, chosen tensor) tensor {
+	sent := n.dim(chosen, 0)
+	sorted := n.add("sort", "TopK", []tensor{chosen, n.axis()}, ints(sent), ints(sent))
+	slot := n.b.Output(sorted, 1)
+	at := n.binary("FloorDiv", slot, n.axis()) // the slot's row
+	product := func(x tensor, name string, out int64) tensor {
+		in := n.dim(x, 1)
+		y := n.product("BatchMatMul", graph.GEMM{Batch: c.experts, M: (sent + c.experts - 1) / c.experts, N: out, K: in}, n.of(sent, out), x, n.variable(name, c.experts, in, out))
+		n.b.At(n.b.TensorAt(y).Producer).FLOPs = graph.GEMM{Batch: 1, M: sent, N: out, K: in}.FLOPs()
+		return y
+	}
+	x = n.gather(x, at)
+	h := n.binary("Mul", n.unary("Swish", product(x, "gate", c.ffn)), product(x, "up", c.ffn))
+	y := n.binary("Mul", product(h, "down", c.hidden), n.gather(weight, slot))
+	return n.op("UnsortedSegmentSum", n.of(n.dim(weight, 0)/c.topK, c.hidden), y, at, n.axis())
 }
 
 // gather takes the rows of x, [R,...], that indices, [K], name.

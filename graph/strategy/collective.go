@@ -37,30 +37,28 @@ func (e *emitter) collective(c Collective, label string, members []member) []gra
 }
 
 // exchange emits the rounds of an all-to-all: in round s every rank gets the part that the rank s
-// before it has for it, straight from there.
+// before it has for it, straight from there, and sends the next when that has come, so that in each
+// round every rank sends one part and gets one.
 func (e *emitter) exchange(c Collective, name string, members []member) []graph.OpID {
 	d := len(members)
 	part := graph.Tensor{DType: graph.I8, Bytes: units.Bytes(ceil(int64(c.Bytes), int64(d))), Resident: true}
 	op := func(round, k int) graph.Op {
 		return graph.Op{Name: fmt.Sprintf("%s/%d.%d", name, members[k].rank, round), Kind: graph.Kind(c.Kind.String()), Phase: graph.Backward, Forward: graph.None}
 	}
-	parts := make([]graph.Tensor, d-1) // of each peer
-	for p := range parts {
-		parts[p] = part
-	}
-	starts := make([]graph.OpID, d)
+	ends := make([]graph.OpID, d)
 	for k, m := range members {
-		starts[k] = e.communicate(op(0, k), m.rank, -1, m.wait, m.in, parts)
+		ends[k] = e.communicate(op(0, k), m.rank, -1, m.wait, m.in, []graph.Tensor{part})
 	}
-	ends := append([]graph.OpID(nil), starts...)
+	before := make([]graph.OpID, d)
 	for round := 1; round < d; round++ {
+		copy(before, ends)
 		for k, m := range members {
-			var outs []graph.Tensor
+			outs := []graph.Tensor{part}
 			if round == d-1 {
 				outs = m.outs
 			}
-			from := starts[(k+d-round)%d]
-			ends[k] = e.communicate(op(round, k), m.rank, -1, []graph.OpID{ends[k]}, []graph.TensorID{e.b.Output(from, round-1)}, outs)
+			from := before[(k+d-round)%d]
+			ends[k] = e.communicate(op(round, k), m.rank, -1, before[k:k+1], []graph.TensorID{e.b.Output(from, 0)}, outs)
 		}
 	}
 	return ends

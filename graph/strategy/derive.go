@@ -198,7 +198,7 @@ func (e *emitter) findWeights() {
 	e.weight = make([]bool, g.NumTensors())
 	e.units = e.block
 	for i := range graph.OpID(g.NumOps()) {
-		if !e.m.once[i] || g.Op(i).Phase == graph.Update {
+		if !e.m.once[i] || g.Op(i).Phase == graph.Update || e.copiesOf(i) == 1 {
 			continue
 		}
 		t, end := g.Outputs(i)

@@ -158,12 +158,7 @@ func (e *emitter) reduceWaiting(b *bucket, stage int) {
 func (e *emitter) reduceExperts(ks []int, stage int) {
 	for t := range e.tensor {
 		for at := range min(e.data, e.s.Experts) {
-			var rs []*replica
-			for _, r := range e.part(t) {
-				if r.d%e.s.Experts == at {
-					rs = append(rs, r)
-				}
-			}
+			rs := e.alike(t, at)
 			var own []int
 			for _, k := range ks {
 				if e.has(rs[0], e.g.Tensor(e.grads[k]).Producer) {
@@ -181,6 +176,16 @@ func (e *emitter) reduceExperts(ks []int, stage int) {
 func (e *emitter) part(t int) (rs []*replica) {
 	for _, r := range e.replicas {
 		if r.t == t {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// alike returns the replicas of part t that have the same experts as replica at.
+func (e *emitter) alike(t, at int) (rs []*replica) {
+	for _, r := range e.part(t) {
+		if r.d%e.s.Experts == at {
 			rs = append(rs, r)
 		}
 	}
@@ -246,35 +251,46 @@ func (e *emitter) gather(i graph.OpID, stage int, kind task) {
 		if !e.weight[x] {
 			continue
 		}
-		if _, ok := e.replicas[0].gathered[x]; ok {
-			continue
-		}
-		unit := e.units[e.g.Tensor(x).Producer]
-		var ts []graph.TensorID
-		var size units.Bytes
-		for _, t := range e.parameters(kind, unit) {
-			if _, ok := e.replicas[0].gathered[t]; !ok {
-				ts = append(ts, t)
-				size += e.gradientBytes(t)
-			}
-		}
-		c := Collective{AllGather, DataAxis, stage, size, e.s.Data}
 		for t := range e.tensor {
-			rs := e.part(t)
-			members := make([]member, len(rs))
-			for q, r := range rs {
-				m := member{rank: e.s.Rank(r.d, stage, r.t), wait: []graph.OpID{r.before[stage]}}
-				r.before[stage] = r.lastCompute[stage]
-				for _, w := range ts {
-					m.outs = append(m.outs, graph.Tensor{DType: e.g.Tensor(w).DType, Bytes: e.gradientBytes(w)})
-				}
-				members[q] = m
+			if !e.ofExperts(e.g.Tensor(x).Producer) {
+				e.gatherUnit(Collective{Kind: AllGather, Axis: DataAxis, Stage: stage, Ranks: e.s.Data}, e.part(t), x, kind)
+				continue
 			}
-			for q, id := range e.collective(c, "parameters", members) {
-				for at, w := range ts {
-					rs[q].gathered[w] = e.b.Output(id, at)
+			for at := range min(e.data, e.s.Experts) {
+				if rs := e.alike(t, at); e.has(rs[0], i) {
+					e.gatherUnit(Collective{Kind: AllGather, Axis: ReplicaAxis, Stage: stage, Ranks: e.s.Data / e.s.Experts}, rs, x, kind)
 				}
 			}
+		}
+	}
+}
+
+// gatherUnit is gather for replicas rs, of the unit of parameter x, of experts or not as it is.
+func (e *emitter) gatherUnit(c Collective, rs []*replica, x graph.TensorID, kind task) {
+	if _, ok := rs[0].gathered[x]; ok {
+		return
+	}
+	p := e.g.Tensor(x).Producer
+	var ts []graph.TensorID
+	for _, t := range e.parameters(kind, e.units[p]) {
+		q := e.g.Tensor(t).Producer
+		if _, ok := rs[0].gathered[t]; !ok && e.ofExperts(q) == e.ofExperts(p) && e.has(rs[0], q) {
+			ts = append(ts, t)
+			c.Bytes += e.gradientBytes(t)
+		}
+	}
+	members := make([]member, len(rs))
+	for q, r := range rs {
+		m := member{rank: e.s.Rank(r.d, c.Stage, r.t), wait: []graph.OpID{r.before[c.Stage]}}
+		r.before[c.Stage] = r.lastCompute[c.Stage]
+		for _, w := range ts {
+			m.outs = append(m.outs, graph.Tensor{DType: e.g.Tensor(w).DType, Bytes: e.gradientBytes(w)})
+		}
+		members[q] = m
+	}
+	for q, id := range e.collective(c, "parameters", members) {
+		for at, w := range ts {
+			rs[q].gathered[w] = e.b.Output(id, at)
 		}
 	}
 }
@@ -314,13 +330,7 @@ func (e *emitter) gatherUpdated() {
 				continue
 			}
 			for at := range min(e.data, e.s.Experts) {
-				var rs []*replica
-				for _, r := range e.part(t) {
-					if r.d%e.s.Experts == at {
-						rs = append(rs, r)
-					}
-				}
-				e.gatherUpdates(Collective{Kind: AllGather, Axis: ReplicaAxis, Stage: stage, Ranks: e.s.Data / e.s.Experts}, rs, true)
+				e.gatherUpdates(Collective{Kind: AllGather, Axis: ReplicaAxis, Stage: stage, Ranks: e.s.Data / e.s.Experts}, e.alike(t, at), true)
 			}
 		}
 	}

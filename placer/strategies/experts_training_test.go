@@ -14,7 +14,14 @@ import (
 const training = "moe:layers=2,hidden=256,heads=8,kv_heads=8,ffn=512,seq=64,vocab=512,experts=8,top_k=2,capacity=100,master_weights=true"
 
 // ofExpert reports whether an op of the model holds, computes or updates an expert's part.
-func ofExpert(o *graph.Op) bool { return strings.Contains(o.Name, "experts/expert_") }
+func ofExpert(o *graph.Op) bool {
+	for _, name := range []string{"experts/expert_", "experts/gate", "experts/up", "experts/down", "experts/BatchMatMul"} {
+		if strings.Contains(o.Name, name) {
+			return true
+		}
+	}
+	return false
+}
 
 // TestExpertsOfTraining: of a step that trains, replicas hold the weights, master weights and
 // moments of their experts alone, each expert as often as there are groups; products of experts do
@@ -22,10 +29,16 @@ func ofExpert(o *graph.Op) bool { return strings.Contains(o.Name, "experts/exper
 // in both passes, again where layers are computed again; and gradients of experts are reduced among
 // those that have them alone.
 func TestExpertsOfTraining(t *testing.T) {
+	for _, form := range []string{"", ",grouped=true"} {
+		t.Run("experts"+form, func(t *testing.T) { expertsOfTraining(t, training+form) })
+	}
+}
+
+func expertsOfTraining(t *testing.T, training string) {
 	_, j := models8(t, small[0])
 	const batch, layers = 32, 2
 	const hidden, ffn, experts = 256, 512, 8
-	for _, text := range []string{"ddp=8 ep", "ddp=8 ep=4", "ddp=8 ep=2 mb=2", "zero-1=8 ep", "zero-1=8 ep=4", "zero-2=8 ep=2 mb=2", "ddp=4 ep tp=2", "ddp=4 ep tp=2 vocab sp", "ddp=4 ep=2 tp=2 sp mb=2 recompute", "zero-1=2 ep 1f1b=2 tp=2 sp mb=2", "ddp=2 ep 1f1b=2 tp=2 mb=2", "ddp=8 ep recompute", "ddp=4 ep=2 1f1b=2 mb=2 recompute"} {
+	for _, text := range []string{"ddp=8 ep", "ddp=8 ep=4", "ddp=8 ep=2 mb=2", "zero-1=8 ep", "zero-1=8 ep=4", "zero-2=8 ep=2 mb=2", "zero-3=8 ep", "zero-3=8 ep=2 recompute", "ddp=4 ep tp=2", "ddp=4 ep tp=2 vocab sp", "ddp=4 ep=2 tp=2 sp mb=2 recompute", "zero-1=2 ep 1f1b=2 tp=2 sp mb=2", "ddp=2 ep 1f1b=2 tp=2 mb=2", "ddp=8 ep recompute", "ddp=4 ep=2 1f1b=2 mb=2 recompute"} {
 		at, err := strategy.Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -48,6 +61,9 @@ func TestExpertsOfTraining(t *testing.T) {
 			return n
 		}
 		groups := float64(at.Data / at.Experts)
+		if at.Sharding == strategy.ShardAll { // of the weights that each expert's replicas have a share each
+			groups = 1
+		}
 		params := func(o *graph.Op) float64 { return float64(o.Params) }
 		if got, want := sum(step.Graph, params), groups*sum(all, params); got != want || want != groups*layers*experts*3*hidden*ffn {
 			t.Errorf("%s: ranks hold %g parameters of experts, want %g", text, got, want)
@@ -59,7 +75,7 @@ func TestExpertsOfTraining(t *testing.T) {
 			}
 			return 0
 		}
-		copies := groups
+		copies := float64(at.Data / at.Experts)
 		if at.Sharding >= strategy.ShardOptimizer {
 			copies = 1
 		}
@@ -125,10 +141,10 @@ func TestExpertsOfTraining(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Rings of one op and of many take and hold parts at other times.
-		if d := one.Seconds/r.Seconds - 1; math.Abs(d) > 0.06 {
+		if d := one.Seconds/r.Seconds - 1; math.Abs(d) > 0.08 {
 			t.Errorf("%s: %g s where one rank stands for all, %g s as all", text, one.Seconds, r.Seconds)
 		}
-		if d := float64(one.Peak[0])/float64(r.Peak[0]) - 1; math.Abs(d) > 0.06 {
+		if d := float64(one.Peak[0])/float64(r.Peak[0]) - 1; math.Abs(d) > 0.08 {
 			t.Errorf("%s: rank 0 holds %v where it stands for all, %v as one of them", text, one.Peak[0], r.Peak[0])
 		}
 	}

@@ -224,7 +224,7 @@ func TestRing(t *testing.T) {
 	const bandwidth, latency = 1e11, 3e-6
 	for _, d := range []int{2, 3, 4, 8} {
 		for _, size := range []units.Bytes{1 << 10, 8 * 3 * 1e6} {
-			for _, kind := range []strategy.Kind{strategy.AllReduce, strategy.ReduceScatter, strategy.AllGather} {
+			for _, kind := range []strategy.Kind{strategy.AllReduce, strategy.ReduceScatter, strategy.AllGather, strategy.AllToAll} {
 				j, err := NewJudge(source(), star(t, d, bandwidth, latency/2))
 				if err != nil {
 					t.Fatal(err)
