@@ -154,7 +154,7 @@ func (b *block) close(closed []bool) {
 	width, heads := int64(0), s.Heads
 	b.copies()
 	for _, i := range b.open {
-		if !s.Copied[i] { // heads say how these can be cut
+		if _, mixed := s.mixed[i]; !mixed && !s.Copied[i] { // heads say how these can be cut
 			width = gcd(width, g.Op(i).GEMM.N)
 		}
 	}

@@ -296,12 +296,12 @@ func (e *emitter) outputs(g *graph.Graph, i graph.OpID, share int64) []graph.Ten
 	outs := make([]graph.Tensor, 0, end-t)
 	for ; t < end; t++ {
 		x := *g.Tensor(t)
-		n := share
+		part := fraction{1, share}
 		if e.split != nil {
-			n *= e.split.partsOf(t, int64(e.s.Tensor))
+			part = e.split.partOfTensor(t, int64(e.s.Tensor)).over(share)
 		}
-		if n > 1 {
-			x.Shape, x.Bytes = nil, units.Bytes(ceil(int64(x.Bytes), n))
+		if part.num < part.den {
+			x.Shape, x.Bytes = nil, units.Bytes(part.of(int64(x.Bytes)))
 		}
 		outs = append(outs, x)
 	}
@@ -311,20 +311,20 @@ func (e *emitter) outputs(g *graph.Graph, i graph.OpID, share int64) []graph.Ten
 // scaled returns op i of g as one rank has it: a share-th of what it holds and does.
 func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
 	o := *g.Op(i)
-	n := share
+	part := fraction{1, share}
 	if e.split != nil && (e.split.Shared[i] || e.split.ByRows[i]) {
-		n *= e.split.parts(i, int64(e.s.Tensor))
+		part = e.split.partOf(i, int64(e.s.Tensor)).over(share)
 		o.GEMM = e.split.product(g, i, o.GEMM, int64(e.s.Tensor))
 	}
 	if !o.GEMM.IsZero() {
 		o.GEMM.Batch = ceil(o.GEMM.Batch, e.expertShare(i))
 	}
-	if n > 1 {
-		o.FLOPs /= units.FLOPs(n)
-		o.Bytes = units.Bytes(ceil(int64(o.Bytes), n))
-		o.Resident = units.Bytes(ceil(int64(o.Resident), n))
-		o.Workspace = units.Bytes(ceil(int64(o.Workspace), n))
-		o.Params = ceil(o.Params, n)
+	if part.num < part.den {
+		o.FLOPs = o.FLOPs * units.FLOPs(part.num) / units.FLOPs(part.den)
+		o.Bytes = units.Bytes(part.of(int64(o.Bytes)))
+		o.Resident = units.Bytes(part.of(int64(o.Resident)))
+		o.Workspace = units.Bytes(part.of(int64(o.Workspace)))
+		o.Params = part.of(o.Params)
 	}
 	return o
 }

@@ -102,7 +102,7 @@ func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
 	stage := int(e.step.Chunk[i]) % e.s.Pipeline
 	c := Collective{AllToAll, ExpertAxis, stage, 0, e.s.Experts}
 	for _, t := range ts {
-		c.Bytes += units.Bytes(ceil(int64(e.g.Tensor(t).Bytes), e.tensorParts(t)))
+		c.Bytes += units.Bytes(e.tensorPart(t).of(int64(e.g.Tensor(t).Bytes)))
 	}
 	back := e.mixtures.Of[e.g.Tensor(ts[0]).Producer]
 	e.expertGroups(func(rs []*replica) {
@@ -130,7 +130,7 @@ func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
 					}
 					out.Bytes = units.Bytes(ceil(int64(e.m.Joint.Tensor(t).Bytes), e.mixtures.share(reader, e.s.Experts)))
 				}
-				out.Bytes = units.Bytes(ceil(int64(out.Bytes), e.tensorParts(t)))
+				out.Bytes = units.Bytes(e.tensorPart(t).of(int64(out.Bytes)))
 				m.outs, got[k] = append(m.outs, out), append(got[k], t)
 			}
 			members[k] = m
@@ -149,15 +149,15 @@ func (e *emitter) readerOf(t graph.TensorID) graph.OpID {
 	return c[slices.IndexFunc(c, func(v graph.OpID) bool { return e.mixtures.Crosses(t, v) })]
 }
 
-// tensorParts returns in how many parts the ranks that share products have tensor t.
-func (e *emitter) tensorParts(t graph.TensorID) int64 {
+// tensorPart returns what each of the ranks that share products has of tensor t.
+func (e *emitter) tensorPart(t graph.TensorID) fraction {
 	switch {
 	case e.split == nil:
-		return 1
+		return fraction{1, 1}
 	case e.split.Rows[t]:
-		return int64(e.s.Tensor)
+		return fraction{1, int64(e.s.Tensor)}
 	}
-	return e.split.partsOf(t, int64(e.s.Tensor))
+	return e.split.partOfTensor(t, int64(e.s.Tensor))
 }
 
 // expertGroups calls f for each group of replicas, in the order of their ranks, that share

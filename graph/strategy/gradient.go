@@ -40,7 +40,11 @@ func (e *emitter) among(k int) int { return e.copiesOf(e.g.Tensor(e.grads[k]).Pr
 
 // gradientBytes are the bytes of gradient t on a rank before it is shared out.
 func (e *emitter) gradientBytes(t graph.TensorID) units.Bytes {
-	return units.Bytes(ceil(int64(e.g.Tensor(t).Bytes), e.tensorParts(t)*e.expertShare(e.g.Tensor(t).Producer)))
+	part := fraction{1, 1}
+	if e.split != nil {
+		part = e.split.partOfTensor(t, int64(e.s.Tensor))
+	}
+	return units.Bytes(part.over(e.expertShare(e.g.Tensor(t).Producer)).of(int64(e.g.Tensor(t).Bytes)))
 }
 
 // buffers adds what gradients are summed in.

@@ -63,11 +63,15 @@ type Split struct {
 	// Copied says of each op, [N], that it makes or holds heads of keys and values alone: more
 	// ranks than Heads have copies.
 	Copied []bool
+	// mixed says of ops of which queries as well as keys and values are made how many columns are
+	// whose, copiedOut of each output of such an op that it is keys or values.
+	mixed     map[graph.OpID]columns
+	copiedOut map[graph.TensorID]bool
 
 	sampleless []bool // [N], as the function of that name has it
 
 	trains bool // the step has a backward pass
-	fused  bool // one product makes queries, keys and values
+	fused  bool // one product makes queries, keys and values, and columns are not told apart
 }
 
 // FindSplit returns what of m the split products of a strategy cut.
@@ -75,6 +79,7 @@ func FindSplit(m *Model, how Strategy) *Split {
 	g := m.Micro
 	n, t := g.NumOps(), g.NumTensors()
 	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
+		mixed: map[graph.OpID]columns{}, copiedOut: map[graph.TensorID]bool{},
 		sampleless: sampleless(m),
 		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
 	s.trains = Trains(m.Micro)
@@ -184,20 +189,23 @@ func (s *Split) factors(i graph.OpID) []graph.TensorID {
 func (s *Split) holders() {
 	g := s.m.Micro
 	groups := map[int32]bool{}
-	var mark func(t graph.TensorID, copied bool)
-	mark = func(t graph.TensorID, copied bool) {
+	var mark func(t graph.TensorID, i graph.OpID)
+	mark = func(t graph.TensorID, i graph.OpID) { // a weight of op i
 		if s.Cut[t] {
 			return
 		}
 		s.Cut[t] = true
 		p := g.Tensor(t).Producer
-		s.Shared[p], s.Copied[p] = true, copied
+		s.Shared[p], s.Copied[p] = true, s.Copied[i]
+		if c, ok := s.mixed[i]; ok {
+			s.mixed[p] = c
+		}
 		if k := g.Op(p).Group; k > 0 {
 			groups[k] = true
 		}
 		for _, x := range g.Inputs(p) {
 			if g.Tensor(x).Bytes == g.Tensor(t).Bytes {
-				mark(x, copied)
+				mark(x, i)
 			}
 		}
 	}
@@ -206,26 +214,26 @@ func (s *Split) holders() {
 			continue
 		}
 		if _, w, ok := s.linear(i); ok {
-			mark(w, s.Copied[i])
+			mark(w, i)
 			if !s.Cut[first(g, i)] { // the bias of a partial sum stays whole
 				continue
 			}
 		}
 		for _, t := range g.Inputs(i) {
 			if s.headwise(i) && s.m.once[g.Tensor(t).Producer] {
-				mark(t, s.Copied[i])
+				mark(t, i)
 			}
 		}
 		if normalises(g.Op(i).Kind) && s.moments(i) == 0 { // its factors are the same for every head
 			continue
 		}
 		if s.lookup[i] {
-			mark(g.Inputs(i)[0], false)
+			mark(g.Inputs(i)[0], i)
 			continue
 		}
 		for _, t := range g.Inputs(i) { // biases and factors: a vector along the columns that is trained
 			if p := g.Tensor(t).Producer; s.m.once[p] && len(g.Tensor(t).Shape) == 1 && s.trained(p) {
-				mark(t, s.Copied[i])
+				mark(t, i)
 			}
 		}
 	}
@@ -418,14 +426,14 @@ func (s *Split) product(g *graph.Graph, i graph.OpID, x graph.GEMM, n int64) gra
 	a, b, out := s.Cut[in[0]], s.Cut[in[1]], s.Cut[first(g, i)]
 	switch {
 	case a && b && out:
-		heads := s.partsOf(in[1], n)
+		heads := s.partOfTensor(in[1], n).den
 		x.Batch, x.M = ceil(x.Batch, heads), ceil(x.M, n/heads) // queries of one head are rows
 	case !out:
 		x.K = ceil(x.K, n)
 	case a == crossed(g, in, a, x):
-		x.N = ceil(x.N, s.parts(i, n))
+		x.N = s.partOf(i, n).of(x.N)
 	default:
-		x.M = ceil(x.M, s.parts(i, n))
+		x.M = s.partOf(i, n).of(x.M)
 	}
 	return x
 }

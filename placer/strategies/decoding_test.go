@@ -296,3 +296,49 @@ func sharesRepeated(t *testing.T, g *graph.Graph) {
 		}
 	}
 }
+
+// TestCopiedHeadsOfOneProduct: where one product makes queries, keys and values, each of as many
+// ranks as there are heads of queries has the columns of one and those of the head that it reads:
+// together H + 2H of H + 2K heads' columns, of weights, operations and biases.
+func TestCopiedHeadsOfOneProduct(t *testing.T) {
+	_, j := models8(t, small[0])
+	const batch, past, ranks = 4, 100, 8
+	for name, config := range map[string]string{
+		"self_attn/qkv_proj/":             `{"model_type": "phi3", "torch_dtype": "bfloat16", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": %d, "intermediate_size": 512, "vocab_size": 512}`,
+		"self_attention/query_key_value/": `{"model_type": "falcon", "torch_dtype": "bfloat16", "new_decoder_architecture": true, "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 8, "num_kv_heads": %d, "bias": true, "vocab_size": 512}`,
+	} {
+		for k := range 8 {
+			heads, kernels := int64(1)<<(k%4), forms[k/4]
+			x := newModels(decoding(fmt.Appendf(nil, config, heads), past, kernels), batch)
+			g, err := x.graph(variant{batch, strategy.RecomputeNothing})
+			if err != nil {
+				t.Fatal(err)
+			}
+			step, err := x.derive(j, strategy.Strategy{Mesh: strategy.Mesh{Data: 1, Pipeline: 1, Tensor: ranks}, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20}, false)
+			if err != nil {
+				t.Errorf("%s, %d heads: %v", name, heads, err)
+				continue
+			}
+			if got, want := caches(step.Graph), units.Bytes(ranks/heads)*caches(g); got != want {
+				t.Errorf("%s, %d heads: ranks hold %v of keys and values, want %v", name, heads, got, want)
+			}
+			sum := func(g *graph.Graph) (params, flops float64) {
+				for i := range graph.OpID(g.NumOps()) {
+					if o := g.Op(i); strings.Contains(o.Name, name) {
+						params += float64(o.Params)
+						if flops += float64(o.FLOPs); !o.GEMM.IsZero() && o.GEMM.FLOPs() != o.FLOPs {
+							t.Errorf("%s: %v, its product %v is of %v", o.Name, o.FLOPs, o.GEMM, o.GEMM.FLOPs())
+						}
+					}
+				}
+				return params, flops
+			}
+			params, flops := sum(step.Graph)
+			p, f := sum(g)
+			more := float64(ranks+2*ranks) / float64(ranks+2*heads)
+			if params != more*p || flops != more*f || p == 0 {
+				t.Errorf("%s, %d heads: %g parameters and %g operations of %g and %g, want %g times as many", name, heads, params, flops, p, f, more)
+			}
+		}
+	}
+}
