@@ -11,6 +11,9 @@ const (
 	AttentionGrad Kind = "AttentionGrad"
 )
 
+// Columns is a view of some columns of a tensor: what reads them reads them where they lie.
+const Columns Kind = "Columns"
+
 // Attending is the arithmetic of attention in one kernel.
 type Attending struct {
 	// Heads are those of keys and values in all samples; queries that share one are rows of it.

@@ -7,7 +7,7 @@ var kinds = table(
 	class(ClassVariable, 0, FuseNever, "Initializer").inPlace(),
 	class(ClassConst, 0, FuseNever, "Const"),
 	class(ClassConst, 0, FuseNever, "Constant").inPlace(),
-	class(ClassMeta, 0, FuseView, "Identity", "Reshape", "ExpandDims", "Squeeze", "Flatten", "StopGradient", "PreventGradient", "Unsqueeze"),
+	class(ClassMeta, 0, FuseView, "Identity", "Reshape", "ExpandDims", "Squeeze", "Flatten", "StopGradient", "PreventGradient", "Unsqueeze", Columns),
 	class(ClassMeta, 0, FuseNever, "IdentityN", "ReadVariableOp", "NoOp", "ControlTrigger", "BroadcastGradientArgs", "ConcatOffset", "InvertPermutation", "Range"),
 	class(ClassMeta, 0, FuseNever, "Shape", "ShapeN", "Size", "Rank").readsShape(),
 	class(ClassGEMM, 0, FuseAnchor, "MatMul", "BatchMatMul", "BatchMatMulV2", "Gemm", "Einsum", "MatMulInteger", "QLinearMatMul", "MatMulNBits"),

@@ -34,6 +34,7 @@ var allowed = map[string]string{
 	"graph/einsum":           "units graph",
 	"graph/train":            "units graph",
 	"graph/remat":            "graph graph/fuse",                        // docs/adr/0029
+	"graph/merge":            "units graph",                             // docs/adr/0078
 	"graph/strategy":         "units graph graph/unit internal/digraph", // docs/adr/0036
 	"graph/unit":             "units graph internal/unionfind",
 	"workloads":              "units graph graph/strategy graph/train internal/spell",

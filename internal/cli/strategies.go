@@ -13,6 +13,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats"
+	"placer/graph/merge"
 	"placer/graph/strategy"
 	"placer/internal/report"
 	"placer/placer/problem"
@@ -28,6 +29,7 @@ type strategiesFlags struct {
 	batch       int64
 	eager       bool
 	oneShot     bool
+	merged      string
 	micro       int
 	stages      []int
 	strategy    string
@@ -63,6 +65,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&f.batch, "batch", 0, "samples of a step, on all devices together; the workload's, or that of --dim batch=N, without it")
 	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
 	cmd.Flags().BoolVar(&f.oneShot, "one-shot", false, "small all-reduces go by the system's own kernels, in which every GPU of a host reads what all others have, as vLLM, SGLang and TensorRT-LLM have them; else by NCCL alone")
+	cmd.Flags().StringVar(&f.merged, "merged", "", "inference with products merged that read the same activation: attention (queries, keys and values) or all (gate and up too), as vLLM, SGLang and TensorRT-LLM have them; --for vllm takes all, none leaves them apart")
 	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
 	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 vocab sp mb=8 recompute=selective', 'one device'")
@@ -86,6 +89,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--batch %d: want at least 1", f.batch)
 	case f.micro < 0 || cmd.Flags().Changed("micro-batches") && f.micro == 0:
 		return usagef("--micro-batches %d: want at least 1", f.micro)
+	case !slices.Contains([]string{"", "none", "attention", "all"}, f.merged):
+		return usagef("--merged %s: want none, attention or all", f.merged)
 	case f.budget < 0 || f.evaluations < 0:
 		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
 	case f.Times != "":
@@ -198,6 +203,14 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
+	which := merge.Nothing
+	switch {
+	case f.merged == "all" || f.merged == "" && program.Merges:
+		which = merge.All
+	case f.merged == "attention":
+		which = merge.Attention
+	}
+	family = merged(family, which)
 	if !f.named() {
 		var unnamed loaded
 		unnamed.assumeMachine(m)
@@ -247,6 +260,17 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return tooMuch(best.Score())
 	}
 	return nil
+}
+
+// merged is f with products merged.
+func merged(f strategies.Family, which merge.Which) strategies.Family {
+	return func(batch int64) (*graph.Graph, error) {
+		g, err := f(batch)
+		if err != nil {
+			return nil, err
+		}
+		return merge.Products(g, which)
+	}
 }
 
 // launched says how a program runs the best of rows that it can run.

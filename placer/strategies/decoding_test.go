@@ -9,6 +9,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/decoder"
+	"placer/graph/merge"
 	"placer/graph/strategy"
 	"placer/units"
 )
@@ -338,6 +339,62 @@ func TestCopiedHeadsOfOneProduct(t *testing.T) {
 			more := float64(ranks+2*ranks) / float64(ranks+2*heads)
 			if params != more*p || flops != more*f || p == 0 {
 				t.Errorf("%s, %d heads: %g parameters and %g operations of %g and %g, want %g times as many", name, heads, params, flops, p, f, more)
+			}
+		}
+	}
+}
+
+// TestMergedProductsAreSplit: merged products of queries, keys and values, and of gate and up, are
+// shared out as the ones that they are made of: as many blocks and sums, no attention whole, and as
+// many parameters on all ranks, also where these are more than the heads of keys and values.
+func TestMergedProductsAreSplit(t *testing.T) {
+	_, j := models8(t, small[0])
+	for name, config := range configs(t) {
+		for _, kernels := range forms {
+			apart := decoding(config, 64, kernels)
+			together := func(batch int64) (*graph.Graph, error) {
+				g, err := apart(batch)
+				if err != nil {
+					return nil, err
+				}
+				return merge.Products(g, merge.All)
+			}
+			_, before := splitOf(t, apart)
+			g, after := splitOf(t, together)
+			sums := func(s *strategy.Split) (n int) {
+				for _, partial := range s.Partial {
+					if partial {
+						n++
+					}
+				}
+				return n
+			}
+			if before.Blocks != after.Blocks || sums(before) != sums(after) {
+				t.Errorf("%s: %d blocks with %d sums, %d with %d where products are apart", name, after.Blocks, sums(after), before.Blocks, sums(before))
+			}
+			for i := range graph.OpID(g.NumOps()) {
+				if kind := g.Op(i).Kind; (kind == "BatchMatMul" || kind == graph.Attention) && !after.Shared[i] {
+					t.Fatalf("%s: %s is whole on every rank", name, g.Op(i).Name)
+				}
+			}
+			if strings.Contains(string(config), "experts") { // large, and told by blocks
+				continue
+			}
+			s := strategy.Strategy{Mesh: strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 8}, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20}
+			one, err := newModels(apart, 4).derive(j, s, true)
+			if err != nil {
+				if _, why := newModels(together, 4).derive(j, s, true); why == nil {
+					t.Errorf("%s: apart %v, merged well", name, err)
+				}
+				continue
+			}
+			other, err := newModels(together, 4).derive(j, s, true)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if a, b := one.Graph.Params(), other.Graph.Params(); a != b {
+				t.Errorf("%s: a rank has %d parameters, %d where products are apart", name, b, a)
 			}
 		}
 	}

@@ -24,16 +24,19 @@ func (r Run) micro() int64 {
 // Program is a system that runs strategies.
 type Program struct {
 	Name string
+	// Merges says that it merges the products of queries, keys and values, and of gate and up, when
+	// it loads weights.
+	Merges bool
 	// flags returns what makes the program run r, or why it cannot.
 	flags func(r Run) ([]string, error)
 }
 
 // programs are those that are known, by name.
 var programs = []Program{
-	{"deepspeed", deepSpeed},
-	{"megatron-lm", megatronLM},
-	{"torchtitan", torchtitan},
-	{"vllm", vLLM},
+	{"deepspeed", false, deepSpeed},
+	{"megatron-lm", false, megatronLM},
+	{"torchtitan", false, torchtitan},
+	{"vllm", true, vLLM},
 }
 
 // Names returns the names of programs, sorted.
