@@ -187,6 +187,9 @@ func (e *emitter) note(before, after graph.OpID) {
 // afterOp adds what follows the copies of op i of all replicas: reductions of partial
 // sums, and gradients.
 func (e *emitter) afterOp(i graph.OpID, stage int) {
+	if e.split != nil && e.split.Statistics[i] {
+		e.reduceStatistics(i, stage)
+	}
 	t, end := e.g.Outputs(i)
 	for ; t < end; t++ {
 		if e.split != nil && e.split.Partial[t] {
@@ -197,9 +200,6 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 			}
 		} else if e.split != nil && e.split.Moments[t] > 0 {
 			e.reducePartial(i, t, stage, e.split.Moments[t])
-		}
-		if e.split != nil && e.split.Statistics[i] && !e.split.Cut[t] {
-			e.reduceStatistics(i, t, stage)
 		}
 		if k, ok := e.gradient[t]; ok {
 			for _, r := range e.replicas {

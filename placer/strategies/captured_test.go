@@ -29,9 +29,6 @@ func captured(t testing.TB) Family {
 
 func TestCapturedConserved(t *testing.T) {
 	for _, s := range meshes8() {
-		if s.Vocabulary { // the loss is a LogSoftmax and a look-up, which it does not split
-			continue
-		}
 		x, j := models8(t, small[0])
 		x.family = captured(t)
 		step, err := x.derive(j, s, false)
@@ -119,5 +116,67 @@ func TestCapturedSharded(t *testing.T) {
 		if want := 4*params/c.params + 8*params/c.optimizer; held != want {
 			t.Errorf("%v: a rank holds %v, want %v", s, held, want)
 		}
+	}
+}
+
+// TestCapturedVocabulary: PyTorch's cross entropy, a log_softmax and an nll_loss, is split by the
+// vocabulary with the output layer and the table of embeddings that it shares (torchtitan's
+// loss_parallel): ranks have a part of the scores and of their gradients, and agree on two numbers a
+// row and on the loss.
+func TestCapturedVocabulary(t *testing.T) {
+	const batch, rows, ranks = 16, 16 * 8, 4
+	x, j := models8(t, small[0])
+	x.family = captured(t)
+	at, err := strategy.Parse("tp=4 vocab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := x.graph(variant{batch, strategy.RecomputeNothing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := x.derive(j, at, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var agreed []units.Bytes
+	for _, c := range step.Collectives {
+		if c.Bytes <= 4*rows {
+			agreed = append(agreed, c.Bytes)
+		}
+	}
+	if want := []units.Bytes{4 * rows, 4 * rows, 4}; !slices.Equal(agreed, want) {
+		t.Errorf("ranks agree on %v, want %v", agreed, want)
+	}
+	scores := 0
+	for i := range graph.OpID(step.Graph.NumOps()) {
+		from := step.From[i]
+		if from == graph.None || step.Micro[i] < 0 {
+			continue
+		}
+		whole, a := g.Outputs(from)
+		if part, b := step.Graph.Outputs(i); whole < a && part < b && slices.Equal(g.Tensor(whole).Shape, []int64{rows, 48}) {
+			if scores++; step.Graph.Tensor(part).Bytes*ranks != g.Tensor(whole).Bytes {
+				t.Errorf("%s gives %v of %v", step.Graph.Op(i).Name, step.Graph.Tensor(part).Bytes, g.Tensor(whole).Bytes)
+			}
+		}
+	}
+	if scores < 6 { // scores, logarithms, two gradients, views
+		t.Errorf("%d tensors have a column for each token, want more", scores)
+	}
+	var cut []string
+	m, err := strategy.NewModel(g, g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := strategy.FindSplit(m, strategy.Strategy{Mesh: at.Mesh}), strategy.FindSplit(m, at)
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Params > 0 && after.Shared[i] && !before.Shared[i] {
+			cut = append(cut, o.Name)
+		}
+	}
+	slices.Sort(cut)
+	if want := []string{"wte.weight"}; !slices.Equal(cut, want) { // of which the output layer reads a transpose
+		t.Errorf("%v are cut more, want %v", cut, want)
 	}
 }
