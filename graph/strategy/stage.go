@@ -64,7 +64,8 @@ func (b *Blocks) layers() bool {
 	return true
 }
 
-// stretches cuts the forward ops of micro-batches by equal time.
+// stretches cuts the forward ops of micro-batches by equal time, or by their number where none
+// takes any.
 func (b *Blocks) stretches(seconds []float64) {
 	g := b.m.Micro
 	total, n := 0.0, 0
@@ -75,11 +76,15 @@ func (b *Blocks) stretches(seconds []float64) {
 		}
 	}
 	b.n = max(1, min(mostBlocks, n))
+	share := func(i graph.OpID) float64 { return seconds[i] / total }
+	if total == 0 {
+		share = func(graph.OpID) float64 { return 1 / float64(n) }
+	}
 	before := 0.0
 	for i := range graph.OpID(g.NumOps()) {
 		if g.Op(i).Phase == graph.Forward && !b.m.once[i] {
-			b.of[i] = int32(min(float64(b.n-1), float64(b.n)*before/total))
-			before += seconds[i]
+			b.of[i] = int32(min(float64(b.n-1), float64(b.n)*before))
+			before += share(i)
 		}
 	}
 }

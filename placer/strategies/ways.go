@@ -55,7 +55,11 @@ func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy)
 	if n < 2 {
 		return nil
 	}
-	for _, sharding := range x.shardings(mesh.Data) {
+	shardings := x.shardings(mesh.Data)
+	if mesh.Data == mesh.Ranks() && x.ahead == nil {
+		shardings = append(shardings, strategy.ShardAll)
+	}
+	for _, sharding := range shardings {
 		all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Experts: n, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
 	}
 	return all

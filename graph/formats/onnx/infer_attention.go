@@ -11,18 +11,25 @@ var attentionRules = map[string]rule{
 	"com.microsoft.GatedRelativePositionBias":       {"GatedRelativePositionBias", gatedPositionBias},
 }
 
-// attend adds attention in one kernel: queries [b,h,q,d] with keys [b,kv,k,d], weights with
-// values [b,kv,k,v]. Causal queries are the last tokens.
-func (c *call) attend(batch, heads, kvHeads, q, k, d, v int64, causal bool) {
-	if batch < 1 || heads < 1 || kvHeads < 1 || q < 1 || k < 1 || d < 1 || v < 1 || heads%kvHeads != 0 {
+// oneKernel is attention in one kernel: queries [batch,heads,queries,keyDim] with keys
+// [batch,kvHeads,keys,keyDim], weights with values [batch,kvHeads,keys,valueDim]. Causal queries are
+// the last tokens.
+type oneKernel struct {
+	batch, heads, kvHeads, queries, keys, keyDim, valueDim int64
+	causal                                                 bool
+}
+
+// attend adds attention in one kernel.
+func (c *call) attend(a oneKernel) {
+	if min(a.batch, a.heads, a.kvHeads, a.queries, a.keys, a.keyDim, a.valueDim) < 1 || a.heads%a.kvHeads != 0 {
 		c.multiply(0, 0, 0, 0)
 		return
 	}
-	seen := k
-	if causal && k >= q {
-		seen = graph.Seen(q, k-q, 0)
+	seen := a.keys
+	if a.causal && a.keys >= a.queries {
+		seen = graph.Seen(a.queries, a.keys-a.queries, 0)
 	}
-	m := graph.Attending{Heads: c.mul(batch, kvHeads), Queries: c.mul(heads/kvHeads, q), Seen: seen, KeyDim: d, ValueDim: v}.Forward()
+	m := graph.Attending{Heads: c.mul(a.batch, a.kvHeads), Queries: c.mul(a.heads/a.kvHeads, a.queries), Seen: seen, KeyDim: a.keyDim, ValueDim: a.valueDim}.Forward()
 	c.multiply(m.Batch, m.M, m.N, m.K)
 }
 
@@ -66,7 +73,7 @@ func attention(c *call) {
 	c.set(1, c.elem(1), k)
 	c.set(2, c.elem(2), v)
 	c.set(3, c.elem(0), graph.Shape{q[0], q[1], q[2], k[2]})
-	c.attend(q[0], q[1], k[1], q[2], k[2], q[3], v[3], c.node.int("is_causal", 0) != 0)
+	c.attend(oneKernel{batch: q[0], heads: q[1], kvHeads: k[1], queries: q[2], keys: k[2], keyDim: q[3], valueDim: v[3], causal: c.node.int("is_causal", 0) != 0})
 }
 
 // heads returns num_heads, which must divide width.
@@ -123,7 +130,7 @@ func multiHead(c *call, past int) {
 	q, causal := c.ranked(0, 3, 5), c.node.int("unidirectional", 0) != 0
 	if len(q) == 5 {
 		c.set(0, c.elem(0), graph.Shape{q[0], q[1], c.mul(q[2], q[4])})
-		c.attend(q[0], q[2], q[2], q[1], q[1], q[4], q[4], causal)
+		c.attend(oneKernel{batch: q[0], heads: q[2], kvHeads: q[2], queries: q[1], keys: q[1], keyDim: q[4], valueDim: q[4], causal: causal})
 		return
 	}
 	h := c.heads(q[len(q)-1])
@@ -154,7 +161,7 @@ func multiHead(c *call, past int) {
 	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
 	c.set(1, c.elem(0), graph.Shape{q[0], h, keys, d})
 	c.set(2, c.elem(0), graph.Shape{q[0], h, keys, width / h})
-	c.attend(q[0], h, h, q[1], keys, d, width/h, causal)
+	c.attend(oneKernel{batch: q[0], heads: h, kvHeads: h, queries: q[1], keys: keys, keyDim: d, valueDim: width / h, causal: causal})
 }
 
 // groupQueryAttention (com.microsoft): query [B,S,h*d] (or packed with key and
@@ -184,7 +191,7 @@ func groupQueryAttention(c *call) {
 	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
 	c.set(1, c.elem(0), present)
 	c.set(2, c.elem(0), present)
-	c.attend(q[0], h, kv, q[1], present[2], d, d, true)
+	c.attend(oneKernel{batch: q[0], heads: h, kvHeads: kv, queries: q[1], keys: present[2], keyDim: d, valueDim: d, causal: true})
 }
 
 // relativePositionBias: a table [buckets,heads] and the numbers of queries and keys.

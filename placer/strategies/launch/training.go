@@ -21,8 +21,6 @@ func megatronLM(r Run) ([]string, error) {
 		return nil, errors.New("its pipelines are 1F1B and interleaved")
 	case s.Experts > 0 && s.Tensor > 1 && !s.Sequence:
 		return nil, errors.New("it splits sequences where it shares experts out and splits products")
-	case s.Experts > 0 && s.Data > 1 && s.Sharding > strategy.ShardOptimizer:
-		return nil, errors.New("how it shares experts out with sharded gradients is its own")
 	}
 	var l list
 	l.size("--tensor-model-parallel-size", s.Tensor)
@@ -58,8 +56,8 @@ func torchtitan(r Run) ([]string, error) {
 		return nil, errors.New("what it computes again selectively are other ops than attention's")
 	case s.Pipeline == 1 && s.Chunks > 1:
 		return nil, errors.New("it has no chunks without a pipeline")
-	case s.Experts > 0:
-		return nil, errors.New("where it shares experts out it shards parameters too")
+	case s.Experts > 0 && s.Sharding == strategy.Replicated:
+		return nil, errors.New("it shares experts out among replicas that shard parameters")
 	}
 	var l list
 	replicas, shards := s.Data, 1
@@ -69,6 +67,10 @@ func torchtitan(r Run) ([]string, error) {
 	l.set(true, "--parallelism.data_parallel_replicate_degree", fmt.Sprint(replicas), "--parallelism.data_parallel_shard_degree", fmt.Sprint(shards))
 	l.set(s.Data > 1 && s.Sharding == strategy.ShardGradients, "--parallelism.fsdp_reshard_after_forward", "never")
 	l.size("--parallelism.tensor_parallel_degree", s.Tensor)
+	if s.Experts > 0 { // products of experts are split as others are
+		l.size("--parallelism.expert_parallel_degree", s.Experts)
+		l.size("--parallelism.expert_tensor_parallel_degree", s.Tensor)
+	}
 	local := r.micro()
 	if s.Pipeline > 1 {
 		l.size("--parallelism.pipeline_parallel_degree", s.Pipeline)
