@@ -344,7 +344,7 @@ table-strategies: ## print the recorded strategies as experiments/strategies/TAB
 	mv experiments/strategies/TABLE.md.new experiments/strategies/TABLE.md
 
 .PHONY: repro-published published-graphs
-repro-published: ## predict 46 steps that others measured and published, into experiments/published
+repro-published: ## predict 50 steps that others measured and published, into experiments/published
 	$(GO) run ./experiments/published
 
 published-graphs: ## capture the PyTorch steps among them again; torch, timm and transformers are installed beside the tree where they are not (416 MB); ROWS='resnet50-f32-256' names some

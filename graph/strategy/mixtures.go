@@ -72,7 +72,7 @@ func (x *Mixtures) together() {
 // weights returns the weights of all experts that product i reads.
 func (x *Mixtures) weights(i graph.OpID) (graph.TensorID, bool) {
 	g := x.m.Micro
-	in := g.Inputs(i)
+	in := factorsOf(g, i)
 	if g.Op(i).GEMM.IsZero() || len(in) < 2 || x.m.once[g.Tensor(in[0]).Producer] {
 		return 0, false
 	}

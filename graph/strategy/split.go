@@ -176,9 +176,12 @@ func (s *Split) linear(i graph.OpID) (x, w graph.TensorID, ok bool) {
 
 // factors returns what op i multiplies: its first two inputs, but the last two of a MatMul
 // with three, PyTorch's addmm and baddbmm, which read first what is added.
-func (s *Split) factors(i graph.OpID) []graph.TensorID {
-	in := s.m.Micro.Inputs(i)
-	if k := s.m.Micro.Op(i).Kind; len(in) == 3 && (k == "MatMul" || k == "BatchMatMulV2") {
+func (s *Split) factors(i graph.OpID) []graph.TensorID { return factorsOf(s.m.Micro, i) }
+
+// factorsOf is factors of an op of g.
+func factorsOf(g *graph.Graph, i graph.OpID) []graph.TensorID {
+	in := g.Inputs(i)
+	if k := g.Op(i).Kind; len(in) == 3 && (k == "MatMul" || k == "BatchMatMulV2") {
 		return in[1:]
 	}
 	return in

@@ -51,8 +51,9 @@ func (x *Comparison) experts() int {
 // sharedExperts are the ways in which the replicas of a mesh share experts out: among all of
 // them, or else among as many as divide both.
 func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy) {
-	n := divisor(mesh.Data, x.experts())
-	if n < 2 {
+	experts := x.experts()
+	n := divisor(mesh.Data, experts)
+	if experts == 0 || n < 2 {
 		return nil
 	}
 	shardings := x.shardings(mesh.Data)

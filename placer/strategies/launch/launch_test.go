@@ -27,6 +27,7 @@ func TestFlags(t *testing.T) {
 	}{
 		{"vllm", "one device", false, ""},
 		{"vllm", "ddp=2 ep 1f1b=2 tp=2 mb=4", false, "--tensor-parallel-size 2 --pipeline-parallel-size 2 --data-parallel-size 2 --enable-expert-parallel"},
+		{"vllm", "ddp=8 ep=4", false, "!among all replicas"},
 		{"vllm", "zero-3=8", false, "!sharded"},
 		{"vllm", "tp=8 sp", false, "!sequences"},
 		{"vllm", "tp=8", true, "!serves"},

@@ -19,6 +19,8 @@ func vLLM(r Run) ([]string, error) {
 		return nil, errors.New("its stages are one piece each")
 	case s.Pipeline == 1 && s.MicroBatches > 1:
 		return nil, errors.New("it has no micro-batches but those of a pipeline")
+	case s.Experts > 0 && s.Experts < s.Data:
+		return nil, errors.New("it shares experts out among all replicas")
 	case s.Sequence || s.Vocabulary:
 		return nil, errors.New("sequences are split by its compiler's settings alone")
 	}
