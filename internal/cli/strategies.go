@@ -205,7 +205,10 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	}
 	which := merge.Nothing
 	switch {
-	case f.merged == "all" || f.merged == "" && program.Merges:
+	case f.merged == "" && program.Merges:
+		which = merge.All
+		c.say("products that read the same activation are merged, as %s merges them; --merged none leaves them apart", program.Name)
+	case f.merged == "all":
 		which = merge.All
 	case f.merged == "attention":
 		which = merge.Attention
