@@ -27,10 +27,13 @@
 //     arXiv:1909.08053, section 3). Blocks are found by structure; see split.go. Output layers
 //     and embeddings may be split by the vocabulary too (vocabulary.go), and what is between
 //     blocks by rows (sequence parallelism: Korthikanti et al., arXiv:2205.05198; rows.go).
+//   - Expert parallelism shares the experts of a mixture out among replicas, which send one another
+//     the rows that these are chosen for (GShard: Lepikhin et al., arXiv:2006.16668, section 3;
+//     mixtures.go, experts.go).
 //
 // Collectives are rings: 2(D-1) steps in which each rank sends a D-th to the next (all-reduce),
-// or D-1 steps (reduce-scatter, all-gather). Every step is a transfer between two ranks'
-// streams. Where all ranks of a group do the same, Derive can emit one of them (Fold), with one
+// or D-1 steps (reduce-scatter, all-gather); an all-to-all is D-1 rounds, in each of which a rank
+// sends a part to another. Every step is a transfer between two ranks' streams. Where all ranks of a group do the same, Derive can emit one of them (Fold), with one
 // op in place of each ring, so that the graph of a strategy on 8 devices is as large as on 1; and
 // an op of each rank may stand for a collective that is no ring (Options.One).
 //
