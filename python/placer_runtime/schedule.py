@@ -135,7 +135,9 @@ def read(o: Ops, path: str) -> Schedule:
     try:
         with open(path, encoding="utf-8") as f:
             doc = json.load(f)
-    except (OSError, ValueError) as e:
+    except OSError as e:
+        raise FormatError(f"{path}: {e.strerror}") from None
+    except ValueError as e:
         raise FormatError(f"{path}: {e}") from None
     return parse(o, doc, path)
 

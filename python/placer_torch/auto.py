@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
 from placer_runtime import binary
 
-from . import eager, graph, hosts, schedule as schedules, state as states
+from . import eager, hosts, samples as numbers, schedule as schedules, state as states
 from .capture import Loss, capture
 from .eager import Eager
 from .errors import FormatError, NoMemoryError
@@ -55,16 +55,19 @@ class Planned:
         if self.falls_back:
             if self.several_s is None:
                 return f"{one}; the search found no plan over several devices that is faster, so the model stays on one, with no other results to compare{self._beside}; files in {self.folder}"
-            busy = f" while other processes used {self.load:.1f} cores" if self.load is not None and self.load >= 0.1 else ""
             return (
-                f"{one}; the best plan over several takes {self.several_s * 1e3:.2f} ms measured{busy}, {self.predicted_s * 1e3:.2f} ms predicted{self._issued}, "
+                f"{one}; the best plan over several takes {self.several_s * 1e3:.2f} ms measured{self._busy}, {self.predicted_s * 1e3:.2f} ms predicted{self._issued}, "
                 f"results {self.agreement}, so the model stays on one device{self._beside}; files in {self.folder}"
             )
         gain = "" if self.one_device_s is None else f" {self.one_device_s / self.best_s:.2f} times as fast,"
         return (
-            f"{one}; best plan ({self.schedule.method}) on {len(set(self.schedule.device))} devices: {self.best_s * 1e3:.2f} ms measured, "
+            f"{one}; best plan ({self.schedule.method}) on {len(set(self.schedule.device))} devices: {self.best_s * 1e3:.2f} ms measured{self._busy}, "
             f"{self.predicted_s * 1e3:.2f} ms predicted{self._issued};{gain} results {self.agreement}{self._beside}; files in {self.folder}"
         )
+
+    @property
+    def _busy(self) -> str:
+        return f" while other processes used {self.load:.1f} cores" if self.load is not None and self.load >= 0.1 else ""
 
     @property
     def _beside(self) -> str:
@@ -91,12 +94,16 @@ def plan(
     clock: str = "",
     folder: str | None = None,
     name: str | None = None,
+    samples: int | None = None,
+    resized: Callable[[int], tuple[Any, Any, Any, Any]] | None = None,
 ) -> Planned:
     """Captures the step, profiles it and the devices, has placer search, runs the
     best plan beside one device and torch's own step, and returns all. devices: "cuda" (all GPUs), "cuda:N",
     "cpu:N", or "auto": the GPUs where there are several, else the CPU cores that this
     process may use. clock: "wall", or of CPU cores "virtual". Print the result to read
-    it. Raises NoMemoryError where no plan fits.
+    it. The graph file is one of any number of samples where the step is: samples says how
+    many batch has, its leading dimension without it, and resized(n) returns model, loss,
+    batch and optimizer of n; without it the batch's leading dimensions are changed. Raises NoMemoryError where no plan fits.
     """
     if folder and os.path.isdir(os.path.join(folder, "run")):
         raise FormatError(f"{folder}: holds a plan already; name another folder")
@@ -107,7 +114,13 @@ def plan(
     check_kernels(p, kind)
     folder = folder or tempfile.mkdtemp(prefix="placer-")
     path = lambda f: os.path.join(folder, f)  # noqa: E731
-    graph.write(p, path("graph.json"))
+    n = numbers.count(batch) if samples is None else samples
+
+    def step(m: int) -> Program:
+        made = resized(m) if resized is not None else (model, loss, numbers.resized(batch, n, m), optimizer)
+        return capture(*made, name=p.name, device=kind)
+
+    numbers.write(p, n, step, path("graph.json"))
     p.save(path("program.pt"))
     meter = Meter(p, states.of_model(p, model), states.leaves(p, batch))
     profile = host.profile(meter, folder, binary.graph_hash(path("graph.json")))

@@ -80,6 +80,7 @@ class _Capture:
         self.outputs = 0
         self.left: dict[str, torch.Tensor] = {}  # tensors that the step leaves in attributes, by path
         self.counted: list[str] = []  # and numbers
+        self.decided: frozenset[str] = frozenset()  # buffers that the code took numbers out of
         first = next((p for p in self.params.values()), None)
         device = first.device if first is not None else torch.device("cpu")
         # For GPUs that the model does not lie on the trace is one of the CPU, with ops of any device.
@@ -101,6 +102,8 @@ class _Capture:
             for hook in (self.params[k]._backward_hooks or {}).values() if v.requires_grad else ():
                 v.register_hook(hook)
         batch = batches.rebuild(self.batch, iter(leaves))
+        for k, v in buffers.items():
+            paths.known.give(k, v, self.buffers[k])
         with paths, _reparametrize_module(self.model, {**params, **buffers}, tie_weights=True):
             if self.loss is None:
                 with torch.no_grad():
@@ -193,6 +196,7 @@ class _Capture:
             raise explain(e, paths) from e
         finally:
             paths.remove()
+        self.decided = paths.known.read
         return traced
 
     def attention(self) -> contextlib.AbstractContextManager[None]:
@@ -272,6 +276,8 @@ class _Builder:
             raise CaptureError("the loss depends on no parameter that requires a gradient, so that the optimizer would update none")
         phase = "update" if c.loss else "forward"
         assigned = {k: v for k, v in zip(c.buffers, values) if v != refs[k]}
+        for k in sorted(c.decided & assigned.keys()):
+            raise CaptureError(f"the code takes a number out of buffer {k} (item(), int(), bool(), if or while on it), which the step changes: a captured step would have the number of now; use torch.where")
         overwritten = {refs[k].op for k in assigned} | ({refs[k].op for k in gradients} if c.optimizer is not None else set())
         written = {k for k, r in refs.items() if r.op in overwritten}
         self.refuse_stale(written)
@@ -387,7 +393,9 @@ class _Builder:
         if draw is not None and kinds.is_random(target):
             first = self.draws.setdefault(draw, i)
             op.draws = first if first != i else None
-        if phase == "forward":
+        if number < 0:
+            pass  # it ran before any autograd node was made, or, backward, within none
+        elif phase == "forward":
             self.autograd.setdefault(number, i)
         else:
             op.forward = self.autograd.get(number)

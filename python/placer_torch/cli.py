@@ -10,7 +10,6 @@ import sys
 from typing import Any, Sequence
 
 from placer_runtime import command, models
-from placer_runtime.files import write_text
 
 from .errors import FormatError, NoMemoryError, PlacerTorchError as PlacerError
 from .where import where
@@ -29,9 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     _model(c)
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
     c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step; without it the one that the model lies on")
-    number = c.add_mutually_exclusive_group()
-    number.add_argument("--samples", type=int, metavar="N", help="samples of the batch, where that is not the leading dimension of its first tensor")
-    number.add_argument("--batch-arg", metavar="NAME", help="the function's argument that is the number of samples; without it the batch's leading dimensions are changed")
+    _number(c)
     c.set_defaults(run=_capture)
 
     c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
@@ -67,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("--budget", default="20s")
     c.add_argument("--clock", choices=["virtual", "wall"], default="", help="which decides; without it wall")
     c.add_argument("-o", "--output", metavar="DIR", help="folder for all files; a temporary one without it")
+    _number(c)
     c.set_defaults(run=_plan)
     return top
 
@@ -75,6 +73,12 @@ def _model(c: argparse.ArgumentParser) -> None:
     c.add_argument("--model", required=True, metavar="PKG.MODULE:FUNCTION", help="returns (model, loss, batch, optimizer)")
     c.add_argument("--args", default="{}", metavar="JSON", help="the function's keyword arguments")
     c.add_argument("--name", help="the graph's name")
+
+
+def _number(c: argparse.ArgumentParser) -> None:
+    which = c.add_mutually_exclusive_group()
+    which.add_argument("--samples", type=int, metavar="N", help="samples of the batch, where that is not the leading dimension of its first tensor")
+    which.add_argument("--batch-arg", metavar="NAME", help="the function's argument that is the number of samples; without it the batch's leading dimensions are changed")
 
 
 def _program(c: argparse.ArgumentParser) -> None:
@@ -120,6 +124,23 @@ def _load_model(a: argparse.Namespace, **more: Any) -> tuple[Any, Any, Any, Any]
     return made
 
 
+def _samples(a: argparse.Namespace, batch: Any) -> int:
+    """How many samples the function's batch has."""
+    from . import samples
+
+    return _given(a) if a.batch_arg else samples.count(batch) if a.samples is None else int(a.samples)
+
+
+def _with_samples(a: argparse.Namespace, made: tuple[Any, Any, Any, Any], n: int, m: int) -> tuple[Any, Any, Any, Any]:
+    """What the function returned for n samples, for m."""
+    from . import samples
+
+    if a.batch_arg:
+        return _load_model(a, **{a.batch_arg: m})
+    model, loss, batch, optimizer = made
+    return model, loss, samples.resized(batch, n, m), optimizer
+
+
 def _paths(a: argparse.Namespace) -> tuple[str, str]:
     """Program and graph file."""
     folder = os.path.dirname(a.program or a.graph)
@@ -127,29 +148,21 @@ def _paths(a: argparse.Namespace) -> tuple[str, str]:
 
 
 def _capture(a: argparse.Namespace) -> int:
-    from . import graph, samples
+    from . import samples
     from .capture import capture
     from .program import Program
 
     made = _load_model(a)
-    n = _given(a) if a.batch_arg else samples.count(made[2]) if a.samples is None else a.samples
+    n = _samples(a, made[2])
 
     def step(m: int) -> Program:
-        model, loss, batch, optimizer = made
-        if m != n and a.batch_arg:
-            model, loss, batch, optimizer = _load_model(a, **{a.batch_arg: m})
-        elif m != n:
-            batch = samples.resized(batch, n, m)
+        model, loss, batch, optimizer = made if m == n else _with_samples(a, made, n, m)
         return capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device)
 
     p = step(n)
     file = os.path.join(a.output, "graph.json")
-    fixed = ""
-    try:
-        write_text(file, samples.text(p, n, step))
-    except samples.FixedError as e:
-        fixed = str(e)
-        graph.write(p, file)
+    fixed = samples.write(p, n, step, file)
+    if fixed:
         print(f"placer_torch: {file} holds for {n} samples alone: {fixed}", file=sys.stderr)
     p.save(os.path.join(a.output, "program.pt"))
     ops = [o for o in p.ops if o.role == "call"]
@@ -220,6 +233,8 @@ def _measure(a: argparse.Namespace) -> int:
 def _plan(a: argparse.Namespace) -> int:
     from .auto import plan
 
-    model, loss, batch, optimizer = _load_model(a)
-    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name))
+    made = _load_model(a)
+    model, loss, batch, optimizer = made
+    n = _samples(a, batch)
+    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name, samples=n, resized=lambda m: _with_samples(a, made, n, m)))
     return 0

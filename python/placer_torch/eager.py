@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import statistics
 import time
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from .capture import Loss, called
 
 
 class Eager(NamedTuple):
-    """The median wall time of a step, and torch's threads, 0 for one GPU."""
+    """The least wall time of a step, as of the steps that it stands beside, and torch's threads, 0 for one GPU."""
 
     seconds: float
     threads: int
@@ -24,9 +23,9 @@ class Eager(NamedTuple):
         return f"torch's own step on {where}: {self.seconds * 1e3:.2f} ms"
 
 
-def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, steps: int = 5, limit_s: float = 4.0) -> Eager | None:
-    """Runs copies of model and optimizer: one step to warm up, then up to `steps` within
-    limit_s, three at least. kind: "cpu", with the threads that torch has in this process, or
+def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, steps: int = 20, limit_s: float = 4.0) -> Eager | None:
+    """Runs copies of model and optimizer: one step to warm up, then `steps`, or as many as
+    limit_s has room for, three at least. kind: "cpu", with the threads that torch has in this process, or
     "cuda", its current device. None where that fails: the copies do not fit beside the rest,
     or cannot be made."""
     try:
@@ -43,7 +42,7 @@ def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
                 took.append(time.perf_counter() - began)
     except (RuntimeError, TypeError):  # torch's for want of memory or of a kernel, and deepcopy's
         return None
-    return Eager(statistics.median(took[1:]), torch.get_num_threads() if kind == "cpu" else 0)
+    return Eager(min(took[1:]), torch.get_num_threads() if kind == "cpu" else 0)
 
 
 def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None) -> None:

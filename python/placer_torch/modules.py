@@ -9,6 +9,7 @@ import torch.fx.traceback as traceback
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import kinds
+from .known import Known
 
 KEY = "placer"  # in a node's meta["custom"]: (module path, phase, autograd node's number, draw)
 
@@ -30,6 +31,7 @@ class Paths(TorchDispatchMode):
         self.stack = [""]
         self.last: tuple[str, str] = ("", "")  # module and op dispatched last, for errors
         self._of: dict[int, str] = {}
+        self.known = Known()
         self._hooks: list[Any] = []
         for path, module in model.named_modules():
             self._hooks.append(module.register_forward_pre_hook(self._enter(path)))
@@ -66,4 +68,12 @@ class Paths(TorchDispatchMode):
             torch.default_generator.manual_seed(draw + 1)
         traceback.current_meta["custom"] = {KEY: (path, phase, number, draw)}
         self.last = (path, str(func))
-        return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        if not isinstance(func, torch._ops.OpOverload):
+            return func(*args, **kwargs)
+        known = self.known.number(func, args, kwargs)
+        if known is not None:
+            return known
+        result = func(*args, **kwargs)
+        self.known.record(func, args, kwargs, result)
+        return result

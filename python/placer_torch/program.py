@@ -212,8 +212,10 @@ def load(path: str) -> Program:
         doc = torch.load(path, weights_only=True)
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None
-    except Exception as e:
-        raise FormatError(f"{path}: not a program that capture wrote: {str(e).splitlines()[0]}") from None
+    except OSError as e:
+        raise FormatError(f"{path}: {e.strerror}") from None
+    except Exception:  # pickle's and zipfile's, in words of torch.load
+        raise FormatError(f"{path}: not a program that capture wrote") from None
     if not isinstance(doc, dict) or doc.get("format") != FORMAT:
         raise FormatError(f"{path}: format is not {FORMAT!r}")
     try:

@@ -6,6 +6,8 @@ from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
+from placer_runtime.files import write_text
+
 from . import batches, graph
 from .errors import CaptureError, PlacerTorchError
 from .flops import Largest
@@ -85,6 +87,17 @@ def text(p: Program, n: int, capture: Callable[[int], Program]) -> str:
         points += [2 * n + 3, 3 * n + 4]
         ops = _open(points, [at(m) for m in points])
     return graph.render(p.name, ops, {DIM: {"size": n, "min": _least(at, ops, n)}})
+
+
+def write(p: Program, n: int, capture: Callable[[int], Program], file: str) -> str:
+    """Writes text(p, n, capture), or where that is of one number alone p's own graph file.
+    Returns why it is, else ""."""
+    try:
+        write_text(file, text(p, n, capture))
+    except FixedError as e:
+        graph.write(p, file)
+        return str(e)
+    return ""
 
 
 def _least(at: Callable[[int], list[dict[str, Any]]], ops: list[dict[str, Any]], n: int) -> int:

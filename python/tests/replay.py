@@ -4,6 +4,7 @@ predicts a schedule's step, and orders the ops of a placement as placer's simula
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from typing import Callable, Sequence
 
@@ -171,5 +172,7 @@ def climb(sim: Replay, device: list[int], key: list[int], moves: int = 80) -> li
 
 
 def kendall(x: Sequence[float], y: Sequence[float]) -> float:
-    signs = [(x[i] - x[j]) * (y[i] - y[j]) for i in range(len(x)) for j in range(i)]
-    return (sum(s > 0 for s in signs) - sum(s < 0 for s in signs)) / sum(s != 0 for s in signs)
+    """Kendall's tau-b (Biometrika 33, 1945): pairs that are tied in one list count in the other alone."""
+    pairs = [(x[i] - x[j], y[i] - y[j]) for i in range(len(x)) for j in range(i)]
+    signs = sum((p * q > 0) - (p * q < 0) for p, q in pairs)
+    return signs / math.sqrt(sum(p != 0 for p, _ in pairs) * sum(q != 0 for _, q in pairs))

@@ -12,7 +12,7 @@ from typing import Any
 import models
 import pytest
 import torch
-from placer_torch import FormatError, NoDeviceError, PlacerTorchError, Program, capture, hosts, machine, measure, plan, profile_cuda, schedule
+from placer_torch import FormatError, NoDeviceError, PlacerTorchError, Program, capture, cli, hosts, load, machine, measure, plan, profile_cuda, schedule
 from placer_torch import auto
 from placer_torch.auto import Tried, faster
 from placer_torch.eager import Eager
@@ -64,6 +64,16 @@ def test_plan(tmp_path: Any, monkeypatch: Any) -> None:
     assert {"graph.json", "program.pt", "times.json", "machine.json", "plan.json", "schedule.json"} <= set(os.listdir(tmp_path / "run"))
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+@pytest.mark.parametrize(("args", "dims"), [([], {"batch": {"size": 6, "min": 1}}), (["--batch-arg", "batch"], {"batch": {"size": 4, "min": 1}}), (["--samples", "5"], None)])
+def test_the_graph_is_of_any_batch(args: list[str], dims: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    """What is planned is the step of the batch given; the file beside it is that of any, where it can be."""
+    stand_in(tmp_path, monkeypatch, "0")
+    assert cli.main(["plan", "--model", "test_samples:example", "--devices", "cpu:2", "--clock", "virtual", "-o", str(tmp_path / "run"), *args]) == 0
+    assert json.loads((tmp_path / "run" / "graph.json").read_text()).get("dims") == dims
+    assert load(str(tmp_path / "run" / "program.pt")).batch["batch.0"].shape == (6, 4, 8)
+
+
 def test_the_faster_is_taken() -> None:
     """Two devices where their step is the shorter one; else one, and the sentence says so."""
     p = capture(*models.tiny())
@@ -78,14 +88,14 @@ def test_the_faster_is_taken() -> None:
     assert "torch's own" not in str(got)
     for seconds, words in (0.012, "; torch's own step on 2 threads: 12.00 ms; files"), (0.008, "; torch's own step on 2 threads: 8.00 ms, which is faster; files"):
         assert words in str(faster(one, Tried(halves, of(0.01, equal=True)), p, "run", issue_s=0.0, own=Eager(seconds, 2)))
-    assert "halves) on 2 devices: 10.00 ms measured, 12.00 ms predicted; 2.00 times as fast, results NOT equal" in str(got)
+    assert "halves) on 2 devices: 10.00 ms measured while other processes used 1.5 cores, 12.00 ms predicted; 2.00 times as fast, results NOT equal" in str(got)
     for seconds in 0.02, 0.03:
         got = faster(one, Tried(halves, of(seconds, equal=True)), p, "run", issue_s=0.0)
         assert got.falls_back and got.best_s == 0.02 and got.several_s == seconds
         assert "ms measured while other processes used 1.5 cores, 12.00 ms predicted, results equal, so the model stays on one device" in str(got)
     got = faster(Tried(one.schedule, None), Tried(halves, of(0.05, not_compared="it is too large")), p, "run", issue_s=0.02)
     assert not got.falls_back and got.best_s == 0.05 and got.one_device_s is None
-    assert str(got).startswith("the step does not fit on one device; best plan (halves) on 2 devices: 50.00 ms measured, 12.00 ms predicted without the host")
+    assert str(got).startswith("the step does not fit on one device; best plan (halves) on 2 devices: 50.00 ms measured while other processes used 1.5 cores, 12.00 ms predicted without the host")
     assert "which takes 20.00 ms to issue the ops; results not compared: it is too large" in str(got)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import models
@@ -466,3 +467,19 @@ def test_errors_of_the_users_function(args: list[str], says: str, tmp_path: Any,
     assert cli.main(["capture", *args, "-o", "out"]) == 1
     err = capsys.readouterr().err
     assert says in err and err.count("\n") == 1, err
+
+
+def test_the_first_gradient_is_of_no_op() -> None:
+    """The ones that backward begins with come from no forward op, whether or not one that has
+    no gradient ran before the first that has: autograd numbers begin at 0 in each thread."""
+
+    def run() -> None:
+        p = capture(nn.Linear(4, 3), lambda m, x: m(x * 2).sum(), torch.randn(5, 4))
+        found.append({o["name"]: o.get("forward") for o in graph.docs(p) if o.get("phase") == "backward"})
+
+    found: list[dict[str, Any]] = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    run()
+    assert found[0] == found[1] and found[0]["ones_like"] is None

@@ -200,7 +200,7 @@ def test_tensors_that_are_not_dense() -> None:
 
 def test_statistics_that_count() -> None:
     """Batch norm's momentum of None divides by a number out of a tensor."""
-    refused("takes a number out of a tensor", nn.BatchNorm1d(4, momentum=None))
+    refused("takes a number out of buffer num_batches_tracked", nn.BatchNorm1d(4, momentum=None))
 
 
 def test_reentrant_checkpoints() -> None:

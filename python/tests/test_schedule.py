@@ -67,3 +67,8 @@ def test_named_plan(p: Program) -> None:
     doc["ops"] = {**doc["ops"], "nothing": ["cpu:0"]}
     with pytest.raises(FormatError, match="nothing, which the step does not have there"):
         schedule.parse(schedule.ops(p), doc, "p.json")
+
+
+def test_no_file(p: Program) -> None:
+    with pytest.raises(FormatError, match="^none.json: No such file or directory$"):
+        schedule.read(schedule.ops(p), "none.json")

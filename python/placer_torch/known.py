@@ -1,0 +1,97 @@
+"""Numbers that a model's code takes out of tensors whose values are known while it is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+
+from . import kinds
+
+# Ops that return a number, or a truth, instead of a tensor.
+_NUMBERS = {"aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero"}
+
+_NONE: frozenset[str] = frozenset()
+
+
+class Known:
+    """The ops so far that read known tensors alone: buffers, tensors that the code holds, and
+    what is made of these, of sizes and of numbers. Nothing is computed until the code asks for
+    a number (`bool(mask.all())`, as torch's TransformerEncoder does to see whether a mask is
+    causal); then these ops run, on copies.
+
+    Where an op changes a known tensor by something that is not, nothing is known any more, for
+    no record says which tensors share its memory."""
+
+    def __init__(self) -> None:
+        self.read: frozenset[str] = _NONE  # buffers that the numbers so far come from
+        self._value: dict[int, torch.Tensor] = {}  # given ones and constants, by id
+        self._of: dict[int, frozenset[str]] = {}  # known tensor, by id, -> the buffers that it comes from
+        self._changed: frozenset[str] = _NONE  # buffers whose values may have come into any tensor, by a change in place
+        self._ops: list[tuple[Any, Any, Any, Any]] = []  # func, args, kwargs, result
+        self._alive: list[torch.Tensor] = []  # so that no other tensor gets their id
+
+    def give(self, buffer: str, x: torch.Tensor, value: torch.Tensor) -> None:
+        """Says that x is the buffer of this name, with the value that it has now."""
+        if not _valueless(value):
+            self._take(x, value, frozenset((buffer,)))
+
+    def number(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What func returns where it returns a number and its tensors are known, else None."""
+        if func._schema.name not in _NUMBERS:
+            return None
+        tensors = _tensors((args, kwargs))
+        if not all(self._known(x) for x in tensors):
+            return None
+        self.read = self.read.union(self._changed, *(self._of[id(x)] for x in tensors))
+        return self._computed(func, args, kwargs)
+
+    def record(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Takes in one op of the trace, in its order."""
+        read, made = _tensors((args, kwargs)), _tensors(result)
+        mutable = func._schema.is_mutable
+        if not made or kinds.is_random(func) or any(x.requires_grad for x in made) or not all(self._known(x) for x in read):
+            if mutable and any(id(x) in self._of for x in read):
+                self._of.clear()
+            return
+        of = _NONE.union(*(self._of[id(x)] for x in read))
+        for x in made:
+            if mutable and not of <= self._of.get(id(x), of):
+                self._changed |= of
+            self._of[id(x)] = of
+        self._ops.append((func, args, kwargs, result))
+
+    def _known(self, x: torch.Tensor) -> bool:
+        if id(x) not in self._of and type(x) is torch.Tensor and not _valueless(x):
+            self._take(x, x, _NONE)  # a constant
+        return id(x) in self._of
+
+    def _take(self, x: torch.Tensor, value: torch.Tensor, of: frozenset[str]) -> None:
+        self._value[id(x)], self._of[id(x)] = value, of
+        self._alive.append(x)
+
+    def _computed(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """func of the values that the recorded ops make, all of them in their order: some
+        change others' memory."""
+        with _disable_current_modes(), torch.no_grad():
+            value = {i: x.detach().cpu().clone() for i, x in self._value.items()}
+
+            def of(x: Any) -> Any:
+                if isinstance(x, torch.Tensor):
+                    return value[id(x)]
+                return torch.device("cpu") if isinstance(x, torch.device) else x
+
+            for f, a, k, result in self._ops:
+                got = f(*pytree.tree_map(of, a), **pytree.tree_map(of, k))
+                value.update((id(x), v) for x, v in zip(_tensors(result), _tensors(got)))
+            return func(*pytree.tree_map(of, args), **pytree.tree_map(of, kwargs))
+
+
+def _tensors(v: Any) -> list[torch.Tensor]:
+    return [x for x in pytree.tree_leaves(v) if isinstance(x, torch.Tensor)]
+
+
+def _valueless(x: torch.Tensor) -> bool:
+    return x.is_meta or isinstance(x, torch._subclasses.FakeTensor)
