@@ -19,6 +19,13 @@ def without_onednn() -> Iterator[None]:
         torch._C._set_mkldnn_enabled(was)
 
 
+def without_nnpack() -> contextlib.AbstractContextManager[None]:
+    """Convolutions of the CPU keep the order of their dimensions in memory whatever the batch:
+    NNPACK, which torch takes from 16 samples on where oneDNN is off, would change it."""
+    off: contextlib.AbstractContextManager[None] = torch.backends.nnpack.flags(enabled=False)
+    return off
+
+
 @contextlib.contextmanager
 def without_fast_path() -> Iterator[None]:
     """Transformer layers of torch as ops that can be cut and traced: in inference they are

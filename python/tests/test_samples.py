@@ -66,6 +66,25 @@ def test_equals_a_capture(name: str) -> None:
         assert value(doc["ops"], m) == json.loads(graph.text(step(m)))["ops"], f"{m} samples"
 
 
+class Block(nn.Module):
+    """A block of ConvNeXt: a depthwise convolution, then channels last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depthwise, self.norm, self.out = nn.Conv2d(16, 16, 7, padding=3, groups=16), nn.LayerNorm(16), nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.norm(self.depthwise(x).permute(0, 2, 3, 1))).permute(0, 3, 1, 2) + x
+
+
+def test_convolutions_of_any_batch() -> None:
+    """torch takes NNPACK for 16 samples and more, which lays results out otherwise than for less."""
+    model = nn.Sequential(nn.Conv2d(3, 16, 4, 4), Block(), Block())
+    _, step = steps((model, lambda m, x: m(x).square().mean(), torch.randn(4, 3, 32, 32), None))
+    order = [[sorted(range(len(s.shape)), key=lambda k: (-s.stride[k], k)) for o in step(m).ops for s in o.outputs if s] for m in (4, 37)]
+    assert order[0] == order[1]
+
+
 def test_one_sample_has_the_copies_of_several() -> None:
     """Of one sample torch leaves out copies of transposed tensors and sums over samples, which
     the file has."""
