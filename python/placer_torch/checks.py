@@ -94,6 +94,23 @@ class NoAssignedData(TorchFunctionMode):
 
 
 @contextlib.contextmanager
+def no_loss_scaling() -> Iterator[None]:
+    """Refuses torch.amp.GradScaler in the loss: it divides the gradients again, and skips
+    steps, between backward and update, which a captured step does not, and it would keep a
+    tensor of the trace."""
+
+    def scale(*_: Any) -> Any:
+        raise CaptureError("the loss is scaled by a GradScaler, whose other half, between backward and update, a captured step does not have: leave it out; autocast to bfloat16 needs none")
+
+    was = torch.amp.GradScaler.scale
+    torch.amp.GradScaler.scale = scale  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        torch.amp.GradScaler.scale = was  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
 def no_other_randomness() -> Iterator[None]:
     """Raises CaptureError where Python's or NumPy's random numbers were drawn, which would
     be the same in every step; they are put back."""

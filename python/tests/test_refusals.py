@@ -203,6 +203,13 @@ def test_statistics_that_count() -> None:
     refused("takes a number out of buffer num_batches_tracked", nn.BatchNorm1d(4, momentum=None))
 
 
+def test_scaled_losses() -> None:
+    """And the scaler is as new: it would keep a tensor without a value."""
+    scaler, x = torch.amp.GradScaler("cpu"), torch.randn(3, 4)
+    refused("scaled by a GradScaler", nn.Linear(4, 4), lambda m, b: scaler.scale(squares(m, b)), x)
+    assert scaler.scale(torch.ones(())).item() == 65536
+
+
 def test_reentrant_checkpoints() -> None:
     """Nothing of the model would be trained where its first input is the batch."""
     m = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
