@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,7 @@ func (c *console) initCommand() *cobra.Command {
 			if err := f.cluster(cmd); err != nil {
 				return err
 			}
+			f.name = cmp.Or(f.name, nameOf(f.out))
 			if !cmd.Flags().Changed("gpu") && !cmd.Flags().Changed("cpu") {
 				return c.initHere(&f)
 			}
@@ -78,9 +80,18 @@ func (c *console) initCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.memory, "cpu", "", "make the host's CPU a device with this memory, as 128GB")
 	cmd.Flags().IntVar(&f.cores, "cores", hostCores, "cores of the CPU that --cpu names")
 	cmd.Flags().StringVar(&f.slot, "pcie", "", "PCIe generation of the host's slots, and lanes, as 4 or 4x8 (default each card's own)")
-	cmd.Flags().StringVar(&f.name, "name", "box", "name of the machine")
+	cmd.Flags().StringVar(&f.name, "name", "", "name of the machine (default that of the -o file, or box)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write the machine file there; stdout without it")
 	return cmd
+}
+
+// nameOf is the name of a machine that is written to a file, by the file's.
+func nameOf(file string) string {
+	base := filepath.Base(file)
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); file != "" && file != "-" && name != "" {
+		return name
+	}
+	return "box"
 }
 
 // cluster checks the flags that say how hosts and their cards are joined.

@@ -129,3 +129,26 @@ func TestInitKnowsItsSlots(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out.String(), notes.String())
 	}
 }
+
+// TestVerdictOfUnequalDevices: two files that init wrote have two names, the host's CPU
+// costs nothing, and the answer says which devices the counts are of.
+func TestVerdictOfUnequalDevices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"--gpu", "rtx3060,rtx4090", "--cpu", "64GB", "-o", "mixed.json"}, {"--gpu", "l4*2", "-o", "two l4.json"}} {
+		if out := command(t, append([]string{"machines", "init"}, args...)); out != "" {
+			t.Fatal(out)
+		}
+	}
+	out := command(t, []string{"verdict", "--workload", "rnnlm:layers=1,unroll=2", "--machine", "mixed.json", "--machine", "two l4.json",
+		"--evaluations", "1", "-q", "--price", "GeForce RTX 4090=0.4,GeForce RTX 3060=0.1,two l4=0.5"})
+	if !strings.Contains(out, "mixed: its devices count in the order GeForce RTX 4090 (gpu:1), GeForce RTX 3060\n  (gpu:0), CPU of 16 cores (cpu:0).") {
+		t.Error(out)
+	}
+	if strings.Contains(out, "two l4: its devices") || strings.Contains(out, "no price") {
+		t.Error(out)
+	}
+	out = command(t, []string{"verdict", "--workload", "rnnlm:layers=1,unroll=2", "--machine", "mixed.json", "--machine", "mixed.json", "-q"})
+	if !strings.Contains(out, `machine mixed is named twice; of two files with this name, change "name" in one`) {
+		t.Error(out)
+	}
+}

@@ -168,7 +168,7 @@ func (c *console) judged(f *verdictFlags, l loaded) ([]verdict.Machine, error) {
 			return nil, usage(err)
 		}
 		if slices.ContainsFunc(ms, func(y verdict.Machine) bool { return y.Name == m.Name }) {
-			return nil, usagef("machine %s is named twice", m.Name)
+			return nil, usagef("machine %s is named twice; of two files with this name, change \"name\" in one", m.Name)
 		}
 		ms = append(ms, verdict.Machine{Machine: m, Price: price, Error: verdict.ErrorOf(l.Source, m)})
 	}

@@ -114,6 +114,9 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 		v.Pareto = append(v.Pareto, paretoRow{ms[p.Machine].Name, p.Devices, p.Step, int64(p.Memory), p.Method})
 	}
 	for m := range ms {
+		if s := taken(ms[m].Machine); s != "" {
+			v.Notes = append(v.Notes, s)
+		}
 		if s := arithmetic(g, &ms[m]); s != "" {
 			v.Notes = append(v.Notes, s)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/hw"
 	"placer/placer/verdict"
 )
 
@@ -106,6 +107,25 @@ func money(x float64) string {
 		return fmt.Sprintf("%.0f", x)
 	}
 	return fmt.Sprintf("%.4g", x)
+}
+
+// taken says in which order the devices of m count, where they differ.
+func taken(m *hw.Machine) string {
+	var parts []string
+	for i, n := 0, 0; i < m.NumDevices(); i += n {
+		d := &m.Devices[i]
+		for n = 1; i+n < m.NumDevices() && m.Devices[i+n].Model == d.Model; n++ {
+		}
+		if n > 1 {
+			parts = append(parts, fmt.Sprintf("%d x %s", n, d.Model))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s (%s)", d.Model, d.Name))
+		}
+	}
+	if len(parts) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s: its devices count in the order %s.", m.Name, strings.Join(parts, ", "))
 }
 
 // arithmetic says in what element types g computes on the first device of x, and at which

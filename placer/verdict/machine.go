@@ -73,15 +73,21 @@ func (m *Machine) Hour(n int) (price float64, ok bool) {
 }
 
 // Prices returns the price of each device of m, [D], from prices by name of machine or
-// by model of device; "" is that of everything else. It is nil without prices, and an
-// error where a device has none.
+// by model of device; "" is that of everything else. A CPU beside GPUs comes with them and
+// costs nothing, unless its model has a price. It is nil without prices, and an error where
+// another device has none.
 func Prices(m *hw.Machine, by map[string]float64) ([]float64, error) {
 	if len(by) == 0 {
 		return nil, nil
 	}
 	price := make([]float64, m.NumDevices())
+	gpus := slices.ContainsFunc(m.Devices, func(d hw.Device) bool { return d.Kind == hw.GPU })
 	for d := range price {
 		found := false
+		if m.Devices[d].Kind == hw.CPU && gpus {
+			price[d] = by[m.Devices[d].Model]
+			continue
+		}
 		for _, name := range []string{m.Devices[d].Model, m.Name, ""} {
 			if price[d], found = by[name]; found {
 				break

@@ -195,7 +195,7 @@ func TestPrices(t *testing.T) {
 		by   map[string]float64
 		want []float64
 	}{
-		{nil, nil}, {map[string]float64{"": 2}, []float64{2, 2, 2}}, {map[string]float64{"a100": 3}, []float64{3, 3, 3}}, {map[string]float64{cpu: 1, "": 2}, []float64{2, 2, 1}},
+		{nil, nil}, {map[string]float64{"": 2}, []float64{2, 2, 0}}, {map[string]float64{"a100": 3}, []float64{3, 3, 0}}, {map[string]float64{m.Devices[0].Model: 3}, []float64{3, 3, 0}}, {map[string]float64{cpu: 1, "": 2}, []float64{2, 2, 1}},
 	} {
 		got, err := verdict.Prices(m, c.by)
 		if err != nil || !slices.Equal(got, c.want) {
@@ -204,6 +204,10 @@ func TestPrices(t *testing.T) {
 	}
 	if _, err := verdict.Prices(m, map[string]float64{"h100": 1}); err == nil || !strings.Contains(err.Error(), "no price of device gpu:0") {
 		t.Errorf("error %v", err)
+	}
+	alone := m.Keep([]int{2})
+	if got, err := verdict.Prices(alone, map[string]float64{"": 2}); err != nil || !slices.Equal(got, []float64{2}) {
+		t.Errorf("a CPU alone costs %v, error %v", got, err)
 	}
 	x := verdict.Machine{Machine: m, Price: []float64{2, 2, 1}}
 	if p, ok := x.Hour(3); !ok || p != 5 {
