@@ -58,7 +58,7 @@ func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Byte
 		x.limit = math.MaxInt64
 	}
 	if out.Forced > x.limit {
-		return nil, fmt.Errorf("%w: %v were on devices that are lost, the limit is %v", ErrLimit, out.Forced, limit)
+		return nil, fmt.Errorf("%w: %d B were on devices that are lost, the limit is %d B; give that much at least", ErrLimit, int64(out.Forced), int64(limit))
 	}
 	kept, err := x.keep(ctx)
 	if err != nil {
