@@ -87,6 +87,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.batch < 0 || cmd.Flags().Changed("batch") && f.batch == 0:
 		return usagef("--batch %d: want at least 1", f.batch)
+	case f.batch > 0 && f.otherDim() != "":
+		return usagef("--batch %d and --dim %s=%d say two numbers of samples", f.batch, f.otherDim(), f.Dims[f.otherDim()])
 	case f.micro < 0 || cmd.Flags().Changed("micro-batches") && f.micro == 0:
 		return usagef("--micro-batches %d: want at least 1", f.micro)
 	case !slices.Contains([]string{"", "none", "attention", "all"}, f.merged):
@@ -101,6 +103,17 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--graph -: strategies read the file once for each size of a micro-batch, name a file")
 	}
 	return nil
+}
+
+// otherDim returns the dimension of --dim that has another number of samples than --batch,
+// "" without one.
+func (f *strategiesFlags) otherDim() string {
+	for _, d := range batchDims {
+		if n, ok := f.Dims[d]; ok && n != f.batch {
+			return d
+		}
+	}
+	return ""
 }
 
 // batchDims are the names by which graph files call the number of samples.
