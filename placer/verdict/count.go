@@ -33,6 +33,7 @@ const repairShare = 0.5
 
 // answer searches the k-th count, knowing the answers before.
 func (x *sweep) answer(ctx context.Context, k int, at place) (*Answer, error) {
+	began := x.host.Clock()
 	a := &Answer{Machine: at.machine, Devices: at.devices, On: x.machines[at.machine].Taken(at.devices)}
 	p, impossible, err := assemble(x.source, a)
 	if err != nil {
@@ -51,6 +52,7 @@ func (x *sweep) answer(ctx context.Context, k int, at place) (*Answer, error) {
 	if err := c.rules(ctx); err != nil {
 		return nil, err
 	}
+	x.ahead = max(x.ahead, x.host.Clock()-began)
 	if n := x.c.Budget.Evaluations; n > 0 {
 		return a, c.rounds(ctx, n)
 	}

@@ -54,7 +54,8 @@ type Left struct{ Machine, Devices int }
 
 // overtime is how long after the end of its time a sweep still judges the rules' plans for
 // counts that are left, as a part of the time and in seconds: on most graphs that takes a
-// moment, and on those of a million ops seconds for each count.
+// moment, and on those of a million ops seconds for each count, which one that is begun
+// takes again.
 const (
 	overtimeShare   = 0.1
 	overtimeSeconds = 2
@@ -63,7 +64,7 @@ const (
 // over reports whether no further count is begun.
 func (x *sweep) over(ctx context.Context) bool {
 	b := x.c.Budget.Seconds
-	return ctx.Err() != nil || b > 0 && x.host.Clock() > b+max(overtimeSeconds, overtimeShare*b)
+	return ctx.Err() != nil || b > 0 && x.host.Clock()+x.ahead > b+max(overtimeSeconds, overtimeShare*b)
 }
 
 // place is a count of devices of a machine.
@@ -79,6 +80,7 @@ type sweep struct {
 	answers  []Answer // so far
 	problems map[place]*problem.Problem
 	behind   float64 // seconds that a search takes when its methods have ended
+	ahead    float64 // the most seconds that a count took before its search
 }
 
 // seeds returns the answers whose plans a search at may start from: the one for the most

@@ -137,6 +137,26 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
+// TestSlowCounts: a count is not begun whose problem alone would take it behind the end and
+// the overtime, as the counts before it show.
+func TestSlowCounts(t *testing.T) {
+	const each, budget = 5.0, 13.0 // seconds
+	now, calls, end := 0.0, 0, 0.0
+	clock := func() float64 {
+		now += 1e-4
+		if calls++; calls == 3 { // between a count's beginning and its search
+			now += each
+		}
+		return now
+	}
+	m := star(6, 1e9, 1e9)
+	answers, left, err := verdict.Sweep(t.Context(), randomSource(3), []verdict.Machine{{Machine: m}}, verdict.Config{Budget: plan.Budget{Seconds: budget}, Seed: 1, Workers: 1, Methods: []string{"single"}},
+		search.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(*verdict.Answer) { calls, end = 0, now })
+	if err != nil || len(answers) != 2 || len(left) != 4 || end > budget+2 {
+		t.Errorf("%d answers, the last after %g s, left %v: %v", len(answers), end, left, err)
+	}
+}
+
 func TestConclude(t *testing.T) {
 	e := verdict.ModelError{Share: 0.02}
 	type want struct {

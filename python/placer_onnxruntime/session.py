@@ -43,7 +43,9 @@ def stages(path: str) -> list[Stage]:
             raise ValueError(f"format is {doc['format']!r}")
         folder = os.path.dirname(path)
         return [Stage(os.path.join(folder, s["file"]), s["device"], tuple(s["inputs"]), tuple(s["outputs"])) for s in doc["stages"]]
-    except (OSError, ValueError, KeyError, TypeError) as e:
+    except OSError as e:
+        raise FormatError(f"{path}: {e.strerror}") from None
+    except (ValueError, KeyError, TypeError) as e:
         raise FormatError(f"{path}: no list of stages: {e}") from None
 
 
