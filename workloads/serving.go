@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"strings"
 
 	"placer/graph"
@@ -53,6 +54,9 @@ type Serving struct {
 	Past  int64 // tokens of each whose keys and values are there already
 	// Scores says what becomes of those of attention.
 	Scores Scores
+	// Training says that the step ends with the mean cross entropy of every token's logits,
+	// in f32 as transformers and torchtitan compute it.
+	Training bool
 }
 
 // Validate reports the first size that is out of range.
@@ -83,7 +87,8 @@ type size struct {
 func (s size) check() error { return between("number of "+s.name, s.x, s.low, s.high) }
 
 // Step returns the graph of one forward step of d: a prefill where s.Past is 0, a
-// decoding step where s.Seq is 1. The logits are of the last token of each sequence.
+// decoding step where s.Seq is 1. The logits are of the last token of each sequence;
+// where s.Training, of every token, and their loss is behind them.
 // Keys and values of tokens before are resident, and co-located with the op that adds
 // the step's own.
 func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
@@ -94,6 +99,9 @@ func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
 		if err := between(x.name, x.x, x.low, x.high); err != nil {
 			return nil, err
 		}
+	}
+	if s.Training && s.Past > 0 {
+		return nil, fmt.Errorf("past is %d, want 0: a training step has no tokens before it", s.Past)
 	}
 	n := &serving{net: newNet(name, d.DType), d: d, s: s}
 	n.forward()
@@ -198,7 +206,7 @@ func (n *serving) forward() {
 		x = n.block(&d.Blocks[i], i+1, x)
 	}
 	last := len(d.Blocks)
-	if s.Seq > 1 {
+	if s.Seq > 1 && !s.Training {
 		root, _, _ := strings.Cut(d.Embedding.Table, ".")
 		n.module(root, last, func() { x = n.gather(x, n.vector(int(s.Batch))) }) // the last tokens
 	}
@@ -217,9 +225,15 @@ func (n *serving) forward() {
 			x = n.scale(x)
 		}
 		if d.Head.Capped {
-			n.unary("Tanh", x)
+			x = n.unary("Tanh", x)
 		}
 	})
+	if s.Training {
+		n.module("", last, func() {
+			labels := n.placeholder("labels", ints(s.Batch, s.Seq))
+			n.mean(n.crossEntropy(n.cast(x, graph.F32), n.reshape(labels, s.Batch*s.Seq)))
+		})
+	}
 }
 
 // block is a layer of x, [B*S,d].

@@ -167,9 +167,9 @@ func module(read func([]byte, string, map[string]int64) (*graph.Graph, *hlo.Summ
 }
 
 // step makes a reader of an importer of models that serve.
-func step(read func([]byte, string, map[string]int64) (*decoder.Imported, error)) func([]byte, string, onnx.Config) (*File, error) {
+func step(read func([]byte, string, decoder.Options) (*decoder.Imported, error)) func([]byte, string, onnx.Config) (*File, error) {
 	return func(data []byte, name string, cfg onnx.Config) (*File, error) {
-		x, err := read(data, name, cfg.Dims)
+		x, err := read(data, name, decoder.Options{Dims: cfg.Dims, Training: cfg.Training})
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"placer/graph"
+	"placer/hw"
+	"placer/placer/problem"
+	"placer/plan"
+	"placer/sim"
+	"placer/units"
 )
 
 // quietConsole is a console that nobody reads.
@@ -71,5 +78,62 @@ func TestShapesOfImportedSteps(t *testing.T) {
 	}
 	if one.NumOps() != all.NumOps() || shapes(all) == 0 {
 		t.Errorf("strategies: %d ops of one sample, %d of eight, with %d Shape ops", one.NumOps(), all.NumOps(), shapes(all))
+	}
+}
+
+// A training step that is derived from a decoder's config.json has the logits of every token
+// and their loss, as one that trains has: products of six times the parameters that are
+// multiplied by each token, and the bytes of the built-in decoder of the same sizes.
+func TestTrainingStepOfConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	const layers, hidden, ffn, vocab, batch, seq = 2, 128, 384, 5000, 2, 64
+	text := fmt.Sprintf(`{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": %d, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": %d, "vocab_size": %d, "torch_dtype": "bfloat16"}`, layers, hidden, ffn, vocab)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := quietConsole()
+	f := graphFlags{Graph: file, Train: "adam", Dims: map[string]int64{"batch": batch, "seq": seq}}
+	l, err := c.loadGraph(&f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := graphFlags{Workload: fmt.Sprintf("llama:layers=%d,hidden=%d,heads=4,kv_heads=4,ffn=%d,vocab=%d,batch=%d,seq=%d", layers, hidden, ffn, vocab, batch, seq)}
+	same, err := c.loadGraph(&built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matmuls := func(g *graph.Graph) (sum units.FLOPs) {
+		for i := range graph.OpID(g.NumOps()) {
+			if o := g.Op(i); o.Kind == "MatMul" {
+				sum += o.FLOPs
+			}
+		}
+		return sum
+	}
+	if got, want := matmuls(l.Graph), units.FLOPs(6*batch*seq*(layers*(4*hidden*hidden+3*hidden*ffn)+hidden*vocab)); got != want || got != matmuls(same.Graph) {
+		t.Errorf("products of %v, of the built-in decoder %v, want %v", got, matmuls(same.Graph), want)
+	}
+	peaks := [2]units.Bytes{}
+	m, err := hw.Take("a100", 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, g := range []*graph.Graph{l.Graph, same.Graph} {
+		s, priority, err := problem.Simulator(problem.Source{Graph: g}, m, problem.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Run(&plan.Plan{Decision: plan.Decision{Device: make([]uint8, g.NumOps()), Priority: priority}}, sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		peaks[k] = r.PeakBytes[0]
+	}
+	if a, b := float64(peaks[0]), float64(peaks[1]); a < 0.95*b || a > 1.05*b {
+		t.Errorf("a peak of %v, of the built-in decoder %v", peaks[0], peaks[1])
+	}
+	f.Dims["past"] = 8
+	if _, err := c.loadGraph(&f); err == nil || !strings.Contains(err.Error(), "past is 8, want 0: a training step has no tokens before it") {
+		t.Errorf("with tokens before it: %v", err)
 	}
 }

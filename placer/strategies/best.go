@@ -22,6 +22,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
 	var more strategy.Strategy               // what that splits beside products
 	ended, last := false, (*plan.Score)(nil) // of the step before
+	again := false                           // fewer micro-batches fit by recomputation
 	most := x.most
 	for k, s := range all {
 		if !x.c.Room.left() || ctx.Err() != nil && row.Result != nil {
@@ -31,7 +32,7 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		same := s
 		same.MicroBatches = 0
 		if k == 0 || same != family {
-			family, ended, last, most = same, false, nil, x.most
+			family, ended, last, most, again = same, false, nil, x.most, false
 			x.undivided(&row, s)
 		}
 		if ended || last != nil && x.models.opsOf(x.judge, s) > most {
@@ -57,17 +58,19 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		}
 		if r.Full {
 			most = min(most, mostOpsFull)
-		} else if r.Overflow > 0 {
+		} else if r.Overflow > 0 && !again {
 			s, r = x.recomputed(s, r, &row.Tried)
+			again = s.Pipeline == 1 && r.Overflow == 0
 		}
 		x.streams(&row, s, r)
 		r.Step = nil // large; made again where it is asked for
 		if row.Result == nil || r.Score().Better(row.Score()) {
 			row.Strategy, row.Result = s, r
 		}
-		// More micro-batches than fit cost kernels; more than fill a pipeline too.
+		// More micro-batches than fit cost kernels; more than fill a pipeline too. Those that fit
+		// only by computing layers again cost a third of the step: more may fit without.
 		score := r.Score()
-		ended = r.Overflow == 0 && (s.Pipeline == 1 || last != nil && last.Better(score))
+		ended = r.Overflow == 0 && (s.Pipeline == 1 && s.Recompute == strategy.RecomputeNothing || s.Pipeline > 1 && last != nil && last.Better(score))
 		last = &score
 	}
 	if row.Result != nil {

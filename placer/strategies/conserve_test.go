@@ -258,7 +258,7 @@ func TestNothingToGather(t *testing.T) {
 	_, j := models8(t, small[0])
 	x := newModels(func(batch int64) (*graph.Graph, error) {
 		const config = `{"model_type": "mixtral", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 512, "num_local_experts": 4}`
-		step, err := decoder.ImportConfig([]byte(config), "mixture", map[string]int64{"batch": batch, "seq": 64})
+		step, err := decoder.ImportConfig([]byte(config), "mixture", decoder.Options{Dims: map[string]int64{"batch": batch, "seq": 64}})
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ var forms = []int64{1, 3}
 // decoding returns steps of one token behind past others, whose attention is so many kernels.
 func decoding(config []byte, past, kernels int64) Family {
 	return func(batch int64) (*graph.Graph, error) {
-		x, err := decoder.ImportConfig(config, "decoder", map[string]int64{"batch": batch, "seq": 1, "past": past, "attention_kernels": kernels})
+		x, err := decoder.ImportConfig(config, "decoder", decoder.Options{Dims: map[string]int64{"batch": batch, "seq": 1, "past": past, "attention_kernels": kernels}})
 		if err != nil {
 			return nil, err
 		}

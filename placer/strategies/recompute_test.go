@@ -80,3 +80,44 @@ func TestRecomputationIsFound(t *testing.T) {
 		}
 	}
 }
+
+// TestMoreMicroBatchesInPlaceOfRecomputation: where replicas do not fit as they are, the fewest
+// micro-batches fit if layers compute their activations again, and more fit without, the row has
+// the quicker of the two.
+func TestMoreMicroBatchesInPlaceOfRecomputation(t *testing.T) {
+	m, err := hw.Take("a100", 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := m.Devices[0].Memory
+	compare := func() *Comparison {
+		x, err := NewComparison(source(), family("llama:layers=6,hidden=1024,heads=8,kv_heads=8,ffn=2816,seq=1024,vocab=1000"), m, Config{Batch: 16, Clock: func() float64 { return 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	x := compare()
+	mesh := strategy.Strategy{Mesh: strategy.Mesh{Data: 2, Pipeline: 1, Tensor: 1}, Chunks: 1, Bucket: strategy.DefaultBucket}
+	at := func(micro int, how strategy.Recompute) *Result {
+		s := mesh
+		s.MicroBatches, s.Recompute = micro, how
+		r, err := x.Simulate(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	whole, again, half := at(1, strategy.RecomputeNothing), at(1, strategy.RecomputeLayers), at(2, strategy.RecomputeNothing)
+	room := max(again.Fullest(), half.Fullest())
+	if room >= whole.Fullest() || half.Seconds >= again.Seconds || room > memory {
+		t.Fatalf("the case does not show it: %v and %v, %v by recomputation in %v and %v", whole.Fullest(), half.Fullest(), again.Fullest(), again.Seconds, half.Seconds)
+	}
+	for d := range m.Devices {
+		m.Devices[d].Memory = (room + whole.Fullest()) / 2
+	}
+	row := compare().best(context.Background(), NameData, x.divided(mesh))
+	if row.Result == nil || row.Overflow > 0 || row.Strategy.Recompute != strategy.RecomputeNothing || row.Strategy.MicroBatches != 2 {
+		t.Errorf("%v, %s; want two micro-batches", row.Strategy, row.Why)
+	}
+}

@@ -18,7 +18,7 @@ import (
 // small is a step of a small decoder of n layers.
 func small(t testing.TB, n int) *graph.Graph {
 	t.Helper()
-	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32, "vocab_size": 64}`, n), "tiny", map[string]int64{"seq": 4})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32, "vocab_size": 64}`, n), "tiny", decoder.Options{Dims: map[string]int64{"seq": 4}})
 	if err != nil {
 		t.Fatal(err)
 	}

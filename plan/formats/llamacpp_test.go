@@ -16,7 +16,7 @@ import (
 // mixture is a step of a small mixture of experts of n layers, with so many tokens.
 func mixture(t testing.TB, n int, tokens int64) *graph.Graph {
 	t.Helper()
-	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "mixtral", "num_hidden_layers": %d, "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32, "vocab_size": 64, "num_local_experts": 4}`, n), "mixture", map[string]int64{"seq": tokens})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "mixtral", "num_hidden_layers": %d, "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32, "vocab_size": 64, "num_local_experts": 4}`, n), "mixture", decoder.Options{Dims: map[string]int64{"seq": tokens}})
 	if err != nil {
 		t.Fatal(err)
 	}

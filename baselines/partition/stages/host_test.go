@@ -22,7 +22,7 @@ import (
 // hold that share of its weights each, beside a CPU.
 func mixture(t *testing.T, gpus int, share float64, dims map[string]int64) *problem.Problem {
 	t.Helper()
-	x, err := decoder.ImportConfig([]byte(`{"model_type": "mixtral", "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 1024, "num_local_experts": 4}`), "mixture", dims)
+	x, err := decoder.ImportConfig([]byte(`{"model_type": "mixtral", "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 1024, "num_local_experts": 4}`), "mixture", decoder.Options{Dims: dims})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestLayersOnTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := decoder.ImportConfig([]byte(`{"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 1024}`), "dense", map[string]int64{"seq": 1, "past": 64})
+	x, err := decoder.ImportConfig([]byte(`{"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 1024}`), "dense", decoder.Options{Dims: map[string]int64{"seq": 1, "past": 64}})
 	if err != nil {
 		t.Fatal(err)
 	}

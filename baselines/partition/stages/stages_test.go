@@ -23,7 +23,7 @@ func small(t *testing.T, n, gpus int) *problem.Problem { return tiny(t, n, 512, 
 // tiny is small with an output of so many words.
 func tiny(t *testing.T, n, vocab, gpus int) *problem.Problem {
 	t.Helper()
-	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": %d}`, n, vocab), "tiny", map[string]int64{"batch": 4, "seq": 64})
+	x, err := decoder.ImportConfig(fmt.Appendf(nil, `{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": %d}`, n, vocab), "tiny", decoder.Options{Dims: map[string]int64{"batch": 4, "seq": 64}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func SniffConfig(data []byte) bool {
 
 // ImportConfig reads a config.json; name is the file's, for errors and for the graph. Of a
 // model of several parts it reads the text decoder.
-func ImportConfig(data []byte, name string, dims map[string]int64) (*Imported, error) {
+func ImportConfig(data []byte, name string, o Options) (*Imported, error) {
 	return foreign.Import(data, name, func(outer *struct {
 		config
 		Text *config `json:"text_config"`
@@ -193,7 +193,7 @@ func ImportConfig(data []byte, name string, dims map[string]int64) (*Imported, e
 				return nil, err
 			}
 		}
-		x, err := step(d, name, dims)
+		x, err := step(d, name, o)
 		if err != nil {
 			return nil, err
 		}

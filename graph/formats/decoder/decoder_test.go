@@ -27,7 +27,7 @@ var configs = map[string]struct {
 
 func TestConfig(t *testing.T) {
 	for name, c := range configs {
-		x, err := ImportConfig([]byte(c.json), "config.json", map[string]int64{"seq": 64})
+		x, err := ImportConfig([]byte(c.json), "config.json", Options{Dims: map[string]int64{"seq": 64}})
 		if err != nil || !SniffConfig([]byte(c.json)) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -42,11 +42,11 @@ func TestConfig(t *testing.T) {
 // attention's products; a decoding step reads every weight and the cache once.
 func TestStep(t *testing.T) {
 	c := []byte(configs["llama 2 7B"].json)
-	prefill, err := ImportConfig(c, "m", nil)
+	prefill, err := ImportConfig(c, "m", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	apart, err := ImportConfig(c, "m", map[string]int64{"attention_kernels": 3})
+	apart, err := ImportConfig(c, "m", Options{Dims: map[string]int64{"attention_kernels": 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +61,10 @@ func TestStep(t *testing.T) {
 			t.Errorf("%s: %.4g FLOPs, want %.4g", x.name, f, want)
 		}
 	}
-	if _, err := ImportConfig(c, "m", map[string]int64{"attention_kernels": 2}); err == nil || !strings.Contains(err.Error(), "attention_kernels is 2, want 1") {
+	if _, err := ImportConfig(c, "m", Options{Dims: map[string]int64{"attention_kernels": 2}}); err == nil || !strings.Contains(err.Error(), "attention_kernels is 2, want 1") {
 		t.Errorf("two kernels: %v", err)
 	}
-	decode, err := ImportConfig(c, "m", map[string]int64{"seq": 1, "past": 2048, "batch": 2})
+	decode, err := ImportConfig(c, "m", Options{Dims: map[string]int64{"seq": 1, "past": 2048, "batch": 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestQuantized(t *testing.T) {
 		{"fp8 in blocks", `{"quant_method": "fp8", "weight_block_size": [128, 128]}`, layers + 4*layers/(128*128) + rest},
 		{"fp8 but for the MLPs", `{"quant_method": "fp8", "modules_to_not_convert": ["mlp"]}`, layers + 4*32*4 + 32*3*4096*11008 + rest},
 	} {
-		x, err := ImportConfig([]byte(base+c.config+"}"), "m", map[string]int64{"seq": 1})
+		x, err := ImportConfig([]byte(base+c.config+"}"), "m", Options{Dims: map[string]int64{"seq": 1}})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -125,7 +125,7 @@ func TestQuantized(t *testing.T) {
 		`{"quant_method": "aqlm"}`:              `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8, mxfp4`,
 		`{"quant_method": "gptq", "bits": 400}`: "m: quantization_config: gptq of 400 bits, want 2 to 8",
 	} {
-		if _, err := ImportConfig([]byte(base+config+"}"), "m", nil); err == nil || err.Error() != want {
+		if _, err := ImportConfig([]byte(base+config+"}"), "m", Options{}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -191,7 +191,7 @@ func sample(arch string, n int) []byte {
 // Q4_K, 210 of Q6_K.
 func TestGGUF(t *testing.T) {
 	data := sample("llama", 512)
-	x, err := ImportGGUF(data, "dir/tiny.gguf", map[string]int64{"seq": 1, "past": 7})
+	x, err := ImportGGUF(data, "dir/tiny.gguf", Options{Dims: map[string]int64{"seq": 1, "past": 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestTied(t *testing.T) {
 	if err != nil || !d.Head.Tied {
 		t.Fatalf("tied: %v, %v", d, err)
 	}
-	x, err := f.tensors.step(d, ggufNames(d), "m", map[string]int64{"batch": 3, "seq": 1})
+	x, err := f.tensors.step(d, ggufNames(d), "m", Options{Dims: map[string]int64{"batch": 3, "seq": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestSafetensors(t *testing.T) {
 	attention := []string{".input_layernorm.weight 64", ".post_attention_layernorm.weight 64", ".self_attn.q_proj.weight 64 64", ".self_attn.k_proj.weight 32 64", ".self_attn.v_proj.weight 32 64", ".self_attn.o_proj.weight 64 64"}
 	mlp := []string{".mlp.gate_proj.weight 128 64", ".mlp.up_proj.weight 128 64", ".mlp.down_proj.weight 64 128"}
 	llama := slices.Concat(outside, attention, mlp)
-	if _, err := ImportSafetensors(header(2, llama...), "m", nil); err == nil || !strings.Contains(err.Error(), "state them by --dim heads=N") {
+	if _, err := ImportSafetensors(header(2, llama...), "m", Options{}); err == nil || !strings.Contains(err.Error(), "state them by --dim heads=N") {
 		t.Error(err)
 	}
 	const rest, layer = 2*512*64 + 64, 2*64*64 + 2*32*64 + 2*64
@@ -302,7 +302,7 @@ func TestSafetensors(t *testing.T) {
 			dims["heads"] = c.heads
 		}
 		data := header(2, c.tensors...)
-		x, err := ImportSafetensors(data, "m.safetensors", dims)
+		x, err := ImportSafetensors(data, "m.safetensors", Options{Dims: dims})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -316,7 +316,7 @@ func TestSafetensors(t *testing.T) {
 		"m: safetensors: tensor model.layers.0.self_attn.sinks is none of this architecture's as it is read": append(slices.Clone(llama), ".self_attn.sinks 4"),
 		"m: safetensors: tensor model.norm.weight has 32 elements, want 64 of model.norm.weight":             slices.Concat([]string{"model.norm.weight 32"}, outside[:1], outside[2:], attention, mlp),
 	} {
-		if _, err := ImportSafetensors(header(2, tensors...), "m", map[string]int64{"heads": 4}); err == nil || err.Error() != want {
+		if _, err := ImportSafetensors(header(2, tensors...), "m", Options{Dims: map[string]int64{"heads": 4}}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -333,11 +333,11 @@ func TestFaults(t *testing.T) {
 		{sample("qwen3", 512), "f: GGUF: of 22 tensors none is blk.0.attn_q_norm.weight: is it a whole model, in one file?"},
 		{sample("gpt-oss", 512), "f: GGUF: number of experts is 0, want 1 to 4096"},
 	} {
-		if _, err := ImportGGUF(c.data, "f", nil); err == nil || err.Error() != c.want {
+		if _, err := ImportGGUF(c.data, "f", Options{}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	if _, err := ImportConfig([]byte(`{"model_type": "bert"}`), "f", nil); err == nil || !strings.HasPrefix(err.Error(), `f: architecture "bert" is not`) {
+	if _, err := ImportConfig([]byte(`{"model_type": "bert"}`), "f", Options{}); err == nil || !strings.HasPrefix(err.Error(), `f: architecture "bert" is not`) {
 		t.Error(err)
 	}
 }
@@ -348,13 +348,13 @@ func FuzzImport(f *testing.F) {
 	f.Add(sample("llama", 16))
 	f.Add([]byte(configs["qwen2 0.5B"].json))
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
-	dims := map[string]int64{"seq": 2, "heads": 1}
+	o := Options{Dims: map[string]int64{"seq": 2, "heads": 1}}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for sniff, read := range map[string]func([]byte, string, map[string]int64) (*Imported, error){"G": ImportGGUF, "{": ImportConfig, "": ImportSafetensors} {
+		for sniff, read := range map[string]func([]byte, string, Options) (*Imported, error){"G": ImportGGUF, "{": ImportConfig, "": ImportSafetensors} {
 			if sniff == "G" && !SniffGGUF(data) || sniff == "" && !SniffSafetensors(data) {
 				continue
 			}
-			x, err := read(data, "f", dims)
+			x, err := read(data, "f", o)
 			if err == nil && x == nil || err != nil && (!strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("%q", err)
 			}

@@ -39,7 +39,7 @@ func published(t testing.TB) map[string]struct {
 func TestPublished(t *testing.T) {
 	read := map[string]bool{}
 	for name, m := range published(t) {
-		x, err := ImportConfig(m.Config, "config.json", map[string]int64{"seq": 1})
+		x, err := ImportConfig(m.Config, "config.json", Options{Dims: map[string]int64{"seq": 1}})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -84,7 +84,7 @@ func kept(g *graph.Graph) (n units.Bytes) {
 // sizes imports a config with dims.
 func sizes(t *testing.T, config string, dims map[string]int64) *graph.Graph {
 	t.Helper()
-	x, err := ImportConfig([]byte(config), "m", dims)
+	x, err := ImportConfig([]byte(config), "m", Options{Dims: dims})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestPublishedQuantized(t *testing.T) {
 // The text decoder of a model of several parts, whose file leaves sizes to the class.
 func TestText(t *testing.T) {
 	const c = `{"model_type": "gemma3", "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1152, "model_type": "siglip_vision_model"}, "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}}`
-	x, err := ImportConfig([]byte(c), "m", nil)
+	x, err := ImportConfig([]byte(c), "m", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestRefused(t *testing.T) {
 		`{"model_type": "falcon", "new_decoder_architecture": true, "parallel_attn": false}`:            "m: new_decoder_architecture without parallel_attn is not read",
 		`{"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "vocab_size": 2}}`: fmt.Sprintf(`m: architecture "mllama" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
 	} {
-		if _, err := ImportConfig([]byte(config), "m", nil); err == nil || err.Error() != want {
+		if _, err := ImportConfig([]byte(config), "m", Options{}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

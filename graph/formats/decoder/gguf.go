@@ -199,7 +199,7 @@ func parseGGUF(data []byte) (*ggufFile, error) {
 }
 
 // ImportGGUF reads the header of a GGUF file.
-func ImportGGUF(data []byte, name string, dims map[string]int64) (*Imported, error) {
+func ImportGGUF(data []byte, name string, o Options) (*Imported, error) {
 	f, err := parseGGUF(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: GGUF: %w", name, err)
@@ -208,7 +208,7 @@ func ImportGGUF(data []byte, name string, dims map[string]int64) (*Imported, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: GGUF: %w", name, err)
 	}
-	x, err := f.tensors.step(d, ggufNames(d), name, dims)
+	x, err := f.tensors.step(d, ggufNames(d), name, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: GGUF: %w", name, err)
 	}

@@ -26,10 +26,19 @@ type Imported struct {
 	Dims, UnknownDims []string
 }
 
-// step returns the step of d that dims describe.
-func step(d *workloads.Decoder, name string, dims map[string]int64, open ...string) (*Imported, error) {
+// Options say which step of a model is read.
+type Options struct {
+	Dims map[string]int64 // sizes that the file leaves open, by name
+	// Training says that a training step is derived from it: it ends with the loss of every
+	// token's logits, not with the logits of the last.
+	Training bool
+}
+
+// step returns the step of d that o describes.
+func step(d *workloads.Decoder, name string, o Options, open ...string) (*Imported, error) {
+	dims := o.Dims
 	x := &Imported{Dims: append([]string{kernels, "batch", "past", "seq"}, open...)}
-	s := workloads.Serving{Batch: 1, Seq: defaultSeq}
+	s := workloads.Serving{Batch: 1, Seq: defaultSeq, Training: o.Training}
 	for key, to := range map[string]*int64{"batch": &s.Batch, "seq": &s.Seq, "past": &s.Past} {
 		if n, ok := dims[key]; ok {
 			*to = n
@@ -56,7 +65,9 @@ func step(d *workloads.Decoder, name string, dims map[string]int64, open ...stri
 		return nil, err
 	}
 	what := "prefill"
-	if s.Past > 0 && s.Seq == 1 {
+	if s.Training {
+		what = "training step"
+	} else if s.Past > 0 && s.Seq == 1 {
 		what = "decoding step"
 	}
 	x.Notes = []string{fmt.Sprintf("a %s: batch %d, seq %d, past %d; other sizes by --dim", what, s.Batch, s.Seq, s.Past)}

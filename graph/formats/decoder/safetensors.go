@@ -30,9 +30,9 @@ type listed struct {
 }
 
 // ImportSafetensors reads the header of safetensors that hold a whole model under the
-// names of Hugging Face. The number of attention heads is not in it: dims has it as
+// names of Hugging Face. The number of attention heads is not in it: o.Dims has it as
 // "heads".
-func ImportSafetensors(data []byte, name string, dims map[string]int64) (*Imported, error) {
+func ImportSafetensors(data []byte, name string, o Options) (*Imported, error) {
 	n := binary.LittleEndian.Uint64(data)
 	if n > maxHeader || n > uint64(len(data)-8) {
 		return nil, fmt.Errorf("%s: safetensors: a header of %d bytes in a file of %d", name, n, len(data))
@@ -41,7 +41,7 @@ func ImportSafetensors(data []byte, name string, dims map[string]int64) (*Import
 	if err != nil {
 		return nil, err
 	}
-	x, err := fromHeader(header, name, dims)
+	x, err := fromHeader(header, name, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: safetensors: %w", name, err)
 	}
@@ -50,7 +50,7 @@ func ImportSafetensors(data []byte, name string, dims map[string]int64) (*Import
 
 // fromHeader reads what Llama, Mistral, Mixtral, Qwen2 and Qwen3 have in common: their sizes
 // stand in the shapes of tensors.
-func fromHeader(header map[string]listed, name string, dims map[string]int64) (*Imported, error) {
+func fromHeader(header map[string]listed, name string, o Options) (*Imported, error) {
 	f := tensors{}
 	for key, t := range header {
 		if key == "__metadata__" {
@@ -124,7 +124,7 @@ func fromHeader(header map[string]listed, name string, dims map[string]int64) (*
 	case "BF16":
 		c.DType = "bfloat16"
 	}
-	heads, ok := dims["heads"]
+	heads, ok := o.Dims["heads"]
 	if norm, per := f[first+"self_attn.q_norm.weight"]; per && len(norm.shape) == 1 && norm.elements > 0 && c.Experts == 0 {
 		c.Type, heads, ok = "qwen3", q[0]/norm.elements, true
 	}
@@ -141,7 +141,7 @@ func fromHeader(header map[string]listed, name string, dims map[string]int64) (*
 	if err != nil {
 		return nil, err
 	}
-	return f.step(d, safetensorsNames, name, dims, "heads")
+	return f.step(d, safetensorsNames, name, o, "heads")
 }
 
 // safetensorsNames returns the tensors that hold a parameter: its own, or those of single

@@ -32,7 +32,7 @@ func buffer(name string) bool {
 // returns the ways in which a file can hold a parameter, each as the tensors that hold it
 // together. A parameter that the file lacks or has in another size, or a tensor that is no
 // parameter of d, is an error: the file is then not of the kind that it seems to be.
-func (f tensors) step(d *workloads.Decoder, names func(workloads.Weight) [][]string, name string, dims map[string]int64, open ...string) (*Imported, error) {
+func (f tensors) step(d *workloads.Decoder, names func(workloads.Weight) [][]string, name string, o Options, open ...string) (*Imported, error) {
 	used := map[string]bool{}
 	var wrong error
 	d.Stored = func(w workloads.Weight) (size units.Bytes, ok bool) {
@@ -64,7 +64,7 @@ func (f tensors) step(d *workloads.Decoder, names func(workloads.Weight) [][]str
 		}
 		return 0, false
 	}
-	x, err := step(d, name, dims, open...)
+	x, err := step(d, name, o, open...)
 	if err != nil {
 		return nil, err
 	}
