@@ -16,7 +16,7 @@ import (
 
 func step(t *testing.T, config []byte, dims map[string]int64) *graph.Graph {
 	t.Helper()
-	x, err := decoder.ImportConfig(config, "decoder", dims)
+	x, err := decoder.ImportConfig(config, "decoder", decoder.Options{Dims: dims})
 	if err != nil {
 		t.Fatal(err)
 	}

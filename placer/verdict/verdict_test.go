@@ -151,7 +151,7 @@ func TestSlowCounts(t *testing.T) {
 	}
 	m := star(6, 1e9, 1e9)
 	answers, left, err := verdict.Sweep(t.Context(), randomSource(3), []verdict.Machine{{Machine: m}}, verdict.Config{Budget: plan.Budget{Seconds: budget}, Seed: 1, Workers: 1, Methods: []string{"single"}},
-		search.Host{Clock: clock, CPU: func() float64 { return 0 }}, func(*verdict.Answer) { calls, end = 0, now })
+		verdict.Host{Host: search.Host{Clock: clock, CPU: func() float64 { return 0 }}, Tell: func(*verdict.Answer) { calls, end = 0, now }})
 	if err != nil || len(answers) != 2 || len(left) != 4 || end > budget+2 {
 		t.Errorf("%d answers, the last after %g s, left %v: %v", len(answers), end, left, err)
 	}
