@@ -192,7 +192,7 @@ def test_no_warning_of_numpy(tmp_path: Any) -> None:
 def test_no_placer(tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.delenv("PLACER", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PlacerTorchError, match="no placer on the PATH"):
+    with pytest.raises(PlacerTorchError, match="no placer beside this Python or on the PATH"):
         plan(*models.tiny(), folder=str(tmp_path / "run"))
 
 
