@@ -2,6 +2,7 @@ package nvml
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -13,6 +14,9 @@ type loaded struct {
 	files  []string // the first that is there
 	handle uintptr
 }
+
+// newLoaded returns this host's library.
+func newLoaded() *loaded { return &loaded{files: places()} }
 
 // call calls a function with words, some of which are addresses of Go variables.
 //
@@ -39,7 +43,7 @@ func (l *loaded) start() error {
 	}
 	l.handle = h
 	err = l.call("nvmlInit_v2")
-	if c, ok := err.(code); ok {
+	if c := success; errors.As(err, &c) {
 		return starting(c)
 	}
 	return err

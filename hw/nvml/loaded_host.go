@@ -3,4 +3,4 @@
 package nvml
 
 // host returns this host's library.
-func host() library { return &loaded{files: places[:]} }
+func host() library { return newLoaded() }

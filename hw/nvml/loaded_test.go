@@ -88,6 +88,18 @@ func sameStates(t *testing.T, path string) {
 	}
 }
 
+// TestBothFindThisHostAlike, on a host with GPUs or without.
+func TestBothFindThisHostAlike(t *testing.T) {
+	want, err := detect(host())
+	got, err2 := detect(newLoaded())
+	if (err == nil) != (err2 == nil) || errors.Is(err, ErrNoLibrary) != errors.Is(err2, ErrNoLibrary) {
+		t.Fatalf("go-nvml says %v, the loaded library %v", err, err2)
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(Inventory{}, gpu{})); d != "" {
+		t.Errorf("by go-nvml and loaded (-, +):\n%s", d)
+	}
+}
+
 // TestLoadedWithoutLibrary: what keeps a library from starting.
 func TestLoadedWithoutLibrary(t *testing.T) {
 	for _, c := range []struct{ file, want string }{

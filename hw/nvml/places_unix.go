@@ -6,4 +6,6 @@ package nvml
 const fileName = "libnvidia-ml.so.1"
 
 // places is where drivers keep it.
-var places = [...]string{fileName, "/usr/lib/wsl/lib/" + fileName, "/usr/local/nvidia/lib64/" + fileName}
+func places() []string {
+	return []string{fileName, "/usr/lib/wsl/lib/" + fileName, "/usr/local/nvidia/lib64/" + fileName}
+}

@@ -4,4 +4,6 @@ package nvml
 const fileName = "nvml.dll"
 
 // places is where drivers keep it.
-var places = [...]string{fileName, `C:\Program Files\NVIDIA Corporation\NVSMI\nvml.dll`}
+func places() []string {
+	return []string{fileName, `C:\Program Files\NVIDIA Corporation\NVSMI\nvml.dll`}
+}
