@@ -34,7 +34,8 @@ test: ## vet and test everything, and say which tests were skipped and why; no G
 test-long: ## race detector, shuffled order, long oracles and experiments in small, each fuzzer $(FUZZ) inputs
 	$(call gotest,-tags long -timeout 40m ./...)
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
-		$(GO) test -race -shuffle on -short -timeout 30m ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./internal/... ./nn ./ppo; \
+		$(GO) test -race -shuffle on -short -timeout 30m ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./internal/... ./nn ./ppo && \
+		$(GO) test -race -run 'Workers|RowsEnd' ./placer/strategies; \
 	else echo "test-long: no C compiler, so no race detector"; fi
 	$(MAKE) fuzz
 

@@ -37,6 +37,7 @@ type strategiesFlags struct {
 	budget      time.Duration
 	evaluations int
 	seed        uint64
+	workers     int
 	json        bool
 }
 
@@ -73,6 +74,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	addWorkers(cmd.Flags(), &f.workers, "strategies simulated at once; the answer does not depend on it")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	exclusive(cmd, "budget", "evaluations", "strategy")
 	exclusive(cmd, "micro-batches", "strategy")
@@ -93,6 +95,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--micro-batches %d: want at least 1", f.micro)
 	case !slices.Contains([]string{"", "none", "attention", "all"}, f.merged):
 		return usagef("--merged %s: want none, attention or all", f.merged)
+	case f.workers < 1:
+		return usagef("--workers %d: want at least 1", f.workers)
 	case f.budget < 0 || f.evaluations < 0:
 		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
 	case f.Times != "":
@@ -237,7 +241,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return err
 	}
 	c.assumeState(g, &f.graphFlags)
-	how := strategies.Config{Batch: batch, Eager: f.eager, OneShot: f.oneShot, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	how := strategies.Config{Batch: batch, Eager: f.eager, OneShot: f.oneShot, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Workers: f.workers, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
 	if f.strategy != "" {
 		s, err := strategy.Parse(f.strategy)
 		if err != nil {

@@ -10,30 +10,60 @@ import (
 
 // best simulates strategies and keeps the best.
 func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strategy) Row {
-	begin := x.c.Clock()
 	row := Row{Name: name}
-	if len(all) == 0 {
-		n := x.judge.Machine.NumDevices()
-		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, n), true
-		if name == NameHybrid && isPrime(n) {
-			row.Why, row.Indivisible = fmt.Sprintf("%d devices form no mesh of two axes", n), false
+	for k, f := range families(all) {
+		if k > 0 && ctx.Err() != nil && row.Result != nil {
+			break
+		}
+		row.absorb(x.family(ctx, f))
+	}
+	x.finish(ctx, &row)
+	return row
+}
+
+// families cuts strategies where more than the number of micro-batches changes.
+func families(all []strategy.Strategy) (cut [][]strategy.Strategy) {
+	begin := 0
+	for k := range all {
+		a, b := all[begin], all[k]
+		if a.MicroBatches = b.MicroBatches; a != b {
+			cut = append(cut, all[begin:k])
+			begin = k
 		}
 	}
-	var family strategy.Strategy             // of the numbers of micro-batches under way, fewest first
-	var more strategy.Strategy               // what that splits beside products
-	ended, last := false, (*plan.Score)(nil) // of the step before
-	again := false                           // fewer micro-batches fit by recomputation
-	most := x.most
-	for k, s := range all {
+	if len(all) > 0 {
+		cut = append(cut, all[begin:])
+	}
+	return cut
+}
+
+// absorb adds what a family of the row came to.
+func (r *Row) absorb(f Row) {
+	r.Took += f.Took
+	r.Tried += f.Tried
+	if f.Why != "" {
+		r.Why = f.Why
+	}
+	if f.Result != nil && (r.Result == nil || f.Score().Better(r.Score())) {
+		r.Strategy, r.Result = f.Strategy, f.Result
+	}
+	if f.Stream != nil && (r.Stream == nil || f.Stream.Every < r.Stream.Every) {
+		r.Stream = f.Stream
+	}
+}
+
+// family simulates strategies that differ in their numbers of micro-batches, fewest first, and
+// keeps the best.
+func (x *Comparison) family(ctx context.Context, all []strategy.Strategy) (row Row) {
+	begin := x.c.Clock()
+	var more strategy.Strategy // what the first splits beside products
+	last := (*plan.Score)(nil) // of the step before
+	ended, again, most := false, false, x.most
+	x.undivided(&row, all[0])
+	for _, s := range all {
 		if !x.c.Room.left() || ctx.Err() != nil && row.Result != nil {
 			row.Why = "no time is left"
 			break
-		}
-		same := s
-		same.MicroBatches = 0
-		if k == 0 || same != family {
-			family, ended, last, most, again = same, false, nil, x.most, false
-			x.undivided(&row, s)
 		}
 		if ended || last != nil && x.models.opsOf(x.judge, s) > most {
 			continue
@@ -73,15 +103,28 @@ func (x *Comparison) best(ctx context.Context, name string, all []strategy.Strat
 		ended = r.Overflow == 0 && (s.Pipeline == 1 && s.Recompute == strategy.RecomputeNothing || s.Pipeline > 1 && last != nil && last.Better(score))
 		last = &score
 	}
-	if row.Result != nil {
+	row.Took = x.c.Clock() - begin
+	return row
+}
+
+// finish says why a row has no result, or splits more of the best.
+func (x *Comparison) finish(ctx context.Context, row *Row) {
+	begin := x.c.Clock()
+	switch {
+	case row.Result != nil:
 		row.Why = ""
 		if ctx.Err() == nil {
 			row.Strategy, row.Result = x.splitMore(row.Strategy, row.Result, &row.Tried)
 			row.Result.Step = nil
 		}
+	case row.Why == "": // there was nothing to try
+		n := x.judge.Machine.NumDevices()
+		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, n), true
+		if row.Name == NameHybrid && isPrime(n) {
+			row.Why, row.Indivisible = fmt.Sprintf("%d devices form no mesh of two axes", n), false
+		}
 	}
-	row.Took = x.c.Clock() - begin
-	return row
+	row.Took += x.c.Clock() - begin
 }
 
 // splitMore returns the best of s, which comes to r, with and without vocabularies and sequences

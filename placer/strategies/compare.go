@@ -34,14 +34,17 @@ type Config struct {
 	OneShot bool
 	// Clock returns seconds since some start.
 	Clock func() float64
+	// Workers is the number of goroutines that simulate ways; 0 is one. Rows do not depend on it,
+	// and the memory of as many steps is taken.
+	Workers int
 	// Room, if not nil, bounds the time of all comparisons that share it.
 	Room *Room
 }
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	if c.Batch < 1 || c.MicroBatches < 0 {
-		return fmt.Errorf("batch: %d, micro-batches: %d, want at least 1 and 0", c.Batch, c.MicroBatches)
+	if c.Batch < 1 || c.MicroBatches < 0 || c.Workers < 0 {
+		return fmt.Errorf("batch: %d, micro-batches: %d, workers: %d, want at least 1, 0 and 0", c.Batch, c.MicroBatches, c.Workers)
 	}
 	if c.Clock == nil {
 		return errors.New("strategies: no clock")
@@ -126,62 +129,32 @@ func (x *Comparison) Machine() *hw.Machine { return x.judge.Machine }
 // Trains reports whether the step has more than a forward pass.
 func (x *Comparison) Trains() bool { return x.ahead == nil }
 
-// Rows simulates every way, telling of each as it is known. Where ctx ends it returns what
-// it has.
+// Rows simulates every way, telling of each as it is known, in their order. Where ctx ends it
+// returns what it has.
 func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
-	n := x.judge.Machine.NumDevices()
-	pure := func(mesh strategy.Mesh, sharding strategy.Sharding, schedule strategy.Schedule) []strategy.Strategy {
-		chunks := []int{1}
-		if schedule == strategy.Interleaved {
-			chunks = []int{2, 4}
-		}
-		var all []strategy.Strategy
-		for _, v := range chunks {
-			all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Schedule: schedule, Chunks: v, Bucket: strategy.DefaultBucket})...)
-		}
-		return all
-	}
-	data, pipe, tensor := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}, strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}
-	add := func(name string, all []strategy.Strategy) {
-		if ctx.Err() != nil {
-			return
-		}
-		rows = append(rows, x.best(ctx, name, all))
+	add := func(r Row) {
+		rows = append(rows, r)
 		if tell != nil {
 			tell(&rows[len(rows)-1])
 		}
 	}
 	if s := x.c.Strategy; s != nil {
-		rows = append(rows, x.asked(*s))
-		if tell != nil {
-			tell(&rows[0])
-		}
+		add(x.asked(*s))
 		return rows
 	}
-	add(NameSingle, pure(strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 1}, strategy.Replicated, strategy.OneFOneB))
-	if n == 1 {
-		return rows
-	}
-	add(NameData, pure(data, strategy.Replicated, strategy.OneFOneB))
-	if x.ahead == nil { // inference has neither optimizer nor gradients
-		add(NameZero1, pure(data, strategy.ShardOptimizer, strategy.OneFOneB))
-		add(NameZero2, pure(data, strategy.ShardGradients, strategy.OneFOneB))
-	}
-	add(NameZero3, pure(data, strategy.ShardAll, strategy.OneFOneB))
-	add(NameGPipe, pure(pipe, strategy.Replicated, strategy.GPipe))
-	add(NamePipeline, pure(pipe, strategy.Replicated, strategy.OneFOneB))
-	if x.c.Stages != nil && ctx.Err() == nil {
-		rows = append(rows, x.given(rows[len(rows)-1].Strategy))
-		if tell != nil {
-			tell(&rows[len(rows)-1])
+	ways := x.ways()
+	under := x.begin(ctx, ways)
+	for k, w := range ways {
+		r, ok := under.wait(ctx, x, k)
+		if !ok {
+			break
+		}
+		add(r)
+		if w.name == NamePipeline && x.c.Stages != nil && ctx.Err() == nil {
+			add(x.given(r.Strategy))
 		}
 	}
-	add(NameInterleaved, pure(pipe, strategy.Replicated, strategy.Interleaved))
-	add(NameTensor, pure(tensor, strategy.Replicated, strategy.OneFOneB))
-	if all := x.sharedExperts(data); len(all) > 0 {
-		add(NameExperts, all)
-	}
-	add(NameHybrid, x.hybrids())
+	under.group.Wait()
 	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
 		return rows
 	}
@@ -200,10 +173,7 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	if err != nil {
 		r = &Row{Name: NamePlacement, Why: err.Error()}
 	}
-	rows = append(rows, *r)
-	if tell != nil {
-		tell(r)
-	}
+	add(*r)
 	return rows
 }
 

@@ -63,6 +63,13 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 	return j, nil
 }
 
+// clone returns a judge for another goroutine.
+func (j *Judge) clone() *Judge {
+	c := *j
+	c.known = map[ringKey]times{}
+	return &c
+}
+
 // Folds reports whether one replica may stand for all.
 func (j *Judge) Folds() bool { return j.fold }
 

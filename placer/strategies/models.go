@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"placer/graph"
 	"placer/graph/remat"
@@ -17,14 +18,14 @@ import (
 // A Family is one model at any batch: its step of so many samples.
 type Family func(batch int64) (*graph.Graph, error)
 
-// models makes steps of strategies, keeping the graphs that they share.
+// models makes steps of strategies, keeping the graphs that they share. It serves any number of
+// goroutines, each with a Judge of its own.
 type models struct {
-	family Family
-	batch  int64 // of a step, all replicas together
-	graphs map[variant]*graph.Graph
-	pairs  map[variant]*strategy.Model
-	blocks map[variant]*strategy.Blocks
-	times  map[variant][][]float64 // [P][N]
+	building sync.Mutex // the family's own
+	family   Family
+	batch    int64 // of a step, all replicas together
+	graphs   memo[variant, *graph.Graph]
+	micros   memo[variant, micro]
 }
 
 // variant is a model's step of so many samples, with what it computes again.
@@ -33,22 +34,25 @@ type variant struct {
 	recompute strategy.Recompute
 }
 
-func newModels(f Family, batch int64) *models {
-	return &models{family: f, batch: batch, graphs: map[variant]*graph.Graph{}, pairs: map[variant]*strategy.Model{}, blocks: map[variant]*strategy.Blocks{}, times: map[variant][][]float64{}}
+// micro is the model of a micro-batch, with its blocks and the times of its ops.
+type micro struct {
+	model  *strategy.Model
+	blocks *strategy.Blocks
+	times  [][]float64 // [P][N]
 }
 
+func newModels(f Family, batch int64) *models { return &models{family: f, batch: batch} }
+
 func (x *models) graph(v variant) (*graph.Graph, error) {
-	if g := x.graphs[v]; g != nil {
-		return g, nil
-	}
-	g, err := x.family(v.batch)
-	if err == nil {
-		g, err = recomputed(g, v.recompute)
-	}
-	if err == nil {
-		x.graphs[v] = g
-	}
-	return g, err
+	return x.graphs.of(v, func() (*graph.Graph, error) {
+		x.building.Lock()
+		g, err := x.family(v.batch)
+		x.building.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		return recomputed(g, v.recompute)
+	})
 }
 
 // recomputed returns the step of g that computes what r says again: of layers, in every one
@@ -81,28 +85,30 @@ func recomputed(g *graph.Graph, r strategy.Recompute) (*graph.Graph, error) {
 // of returns the model of micro-batches of so many samples, with its blocks and the times
 // of its ops on each device of j.
 func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][]float64, error) {
-	if m := x.pairs[v]; m != nil {
-		return m, x.blocks[v], x.times[v], nil
-	}
+	m, err := x.micros.of(v, func() (micro, error) { return x.micro(j, v) })
+	return m.model, m.blocks, m.times, err
+}
+
+func (x *models) micro(j *Judge, v variant) (micro, error) {
 	small, err := x.graph(v)
 	if err != nil {
-		return nil, nil, nil, err
+		return micro{}, err
 	}
 	whole, err := x.graph(variant{x.batch, v.recompute})
 	if err != nil {
-		return nil, nil, nil, err
+		return micro{}, err
 	}
 	state, err := x.states(whole)
 	if err != nil {
-		return nil, nil, nil, err
+		return micro{}, err
 	}
 	m, err := strategy.NewModel(small, whole, state)
 	if err != nil {
-		return nil, nil, nil, err
+		return micro{}, err
 	}
 	costs, err := roofline.New(small, j.Machine, j.model)
 	if err != nil {
-		return nil, nil, nil, err
+		return micro{}, err
 	}
 	times := make([][]float64, j.Machine.NumDevices())
 	for d := range times {
@@ -111,8 +117,7 @@ func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][
 			times[d][i] = float64(costs.OpSeconds(graph.OpID(i), d))
 		}
 	}
-	x.pairs[v], x.blocks[v], x.times[v] = m, strategy.NewBlocks(m, times[0]), times
-	return m, x.blocks[v], times, nil
+	return micro{m, strategy.NewBlocks(m, times[0]), times}, nil
 }
 
 // states finds what ops of the whole step hold of the samples.

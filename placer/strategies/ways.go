@@ -2,6 +2,51 @@ package strategies
 
 import "placer/graph/strategy"
 
+// way is a row to be: strategies, of which the best is its answer.
+type way struct {
+	name string
+	all  []strategy.Strategy
+}
+
+// ways are those to run a step on the devices of the machine, in the order of rows.
+func (x *Comparison) ways() []way {
+	n := x.judge.Machine.NumDevices()
+	single := strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 1}
+	all := []way{{NameSingle, x.pure(single, strategy.Replicated, strategy.OneFOneB)}}
+	if n == 1 {
+		return all
+	}
+	data, pipe, tensor := strategy.Mesh{Data: n, Pipeline: 1, Tensor: 1}, strategy.Mesh{Data: 1, Pipeline: n, Tensor: 1}, strategy.Mesh{Data: 1, Pipeline: 1, Tensor: n}
+	all = append(all, way{NameData, x.pure(data, strategy.Replicated, strategy.OneFOneB)})
+	if x.Trains() { // inference has neither optimizer nor gradients
+		all = append(all,
+			way{NameZero1, x.pure(data, strategy.ShardOptimizer, strategy.OneFOneB)},
+			way{NameZero2, x.pure(data, strategy.ShardGradients, strategy.OneFOneB)})
+	}
+	all = append(all,
+		way{NameZero3, x.pure(data, strategy.ShardAll, strategy.OneFOneB)},
+		way{NameGPipe, x.pure(pipe, strategy.Replicated, strategy.GPipe)},
+		way{NamePipeline, x.pure(pipe, strategy.Replicated, strategy.OneFOneB)},
+		way{NameInterleaved, x.pure(pipe, strategy.Replicated, strategy.Interleaved)},
+		way{NameTensor, x.pure(tensor, strategy.Replicated, strategy.OneFOneB)})
+	if experts := x.sharedExperts(data); len(experts) > 0 {
+		all = append(all, way{NameExperts, experts})
+	}
+	return append(all, way{NameHybrid, x.hybrids()})
+}
+
+// pure are the strategies of one mesh, sharding and schedule.
+func (x *Comparison) pure(mesh strategy.Mesh, sharding strategy.Sharding, schedule strategy.Schedule) (all []strategy.Strategy) {
+	chunks := []int{1}
+	if schedule == strategy.Interleaved {
+		chunks = []int{2, 4}
+	}
+	for _, v := range chunks {
+		all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Schedule: schedule, Chunks: v, Bucket: strategy.DefaultBucket})...)
+	}
+	return all
+}
+
 // next returns the number of micro-batches behind m that a share is divided into: the next power
 // of two, and behind those the share itself.
 func next(m, share int64) int64 {
