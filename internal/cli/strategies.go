@@ -24,11 +24,11 @@ import (
 	"placer/workloads"
 )
 
-// strategiesFlags are the flags of strategies.
 // mostAtOnce bounds how many strategies are simulated at once where nobody says: each may be a
 // step of a million ops, of half a gigabyte.
 const mostAtOnce = 8
 
+// strategiesFlags are the flags of strategies.
 type strategiesFlags struct {
 	inputFlags
 	batch       int64
