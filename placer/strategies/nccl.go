@@ -55,6 +55,15 @@ func (f *fabric) protocols() []protocol {
 	return []protocol{ll, ll128, simple}
 }
 
+// quickest returns the least of what the protocols of f take.
+func (f *fabric) quickest(by func(protocol) float64) float64 {
+	best := math.Inf(1)
+	for _, p := range f.protocols() {
+		best = min(best, by(p))
+	}
+	return best
+}
+
 // local returns the ranks of a host.
 func (f *fabric) local() int { return f.ranks / f.hosts }
 

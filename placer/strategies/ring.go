@@ -8,11 +8,7 @@ import (
 // ring returns how long c takes as a ring, by the quickest protocol. All-to-alls within a host are
 // taken for as long as an all-gather.
 func (f *fabric) ring(c strategy.Collective) float64 {
-	best := f.ringBy(ll, c)
-	for _, p := range f.protocols()[1:] {
-		best = min(best, f.ringBy(p, c))
-	}
-	return best
+	return f.quickest(func(p protocol) float64 { return f.ringBy(p, c) })
 }
 
 // ringBy is ring by one protocol.

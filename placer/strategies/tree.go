@@ -11,13 +11,10 @@ import (
 // tree returns how long an all-reduce takes as a double binary tree of hosts, each a chain of its
 // ranks, by the quickest protocol; +Inf for others.
 func (f *fabric) tree(c strategy.Collective) float64 {
-	best := math.Inf(1)
-	if c.Kind == strategy.AllReduce {
-		for _, p := range f.protocols() {
-			best = min(best, f.treeBy(p, c))
-		}
+	if c.Kind != strategy.AllReduce {
+		return math.Inf(1)
 	}
-	return best
+	return f.quickest(func(p protocol) float64 { return f.treeBy(p, c) })
 }
 
 // treeBy is tree by one protocol.
