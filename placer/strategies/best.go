@@ -83,13 +83,13 @@ func (x *Comparison) family(ctx context.Context, all []strategy.Strategy) (row R
 		}
 		row.Tried++
 		if last == nil {
-			s, r = x.splitMore(s, r, &row.Tried)
+			s, r = x.splitMore(ctx, s, r, &row.Tried)
 			more = s
 		}
 		if r.Full {
 			most = min(most, mostOpsFull)
 		} else if r.Overflow > 0 && !again {
-			s, r = x.recomputed(s, r, &row.Tried)
+			s, r = x.recomputed(ctx, s, r, &row.Tried)
 			again = s.Pipeline == 1 && r.Overflow == 0
 		}
 		x.streams(&row, s, r)
@@ -114,7 +114,7 @@ func (x *Comparison) finish(ctx context.Context, row *Row) {
 	case row.Result != nil:
 		row.Why = ""
 		if ctx.Err() == nil {
-			row.Strategy, row.Result = x.splitMore(row.Strategy, row.Result, &row.Tried)
+			row.Strategy, row.Result = x.splitMore(ctx, row.Strategy, row.Result, &row.Tried)
 			row.Result.Step = nil
 		}
 	case row.Why == "": // there was nothing to try
@@ -129,7 +129,7 @@ func (x *Comparison) finish(ctx context.Context, row *Row) {
 
 // splitMore returns the best of s, which comes to r, with and without vocabularies and sequences
 // split, where products are; tried counts.
-func (x *Comparison) splitMore(s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
+func (x *Comparison) splitMore(ctx context.Context, s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
 	if s.Tensor == 1 {
 		return s, r
 	}
@@ -139,7 +139,7 @@ func (x *Comparison) splitMore(s strategy.Strategy, r *Result, tried *int) (stra
 	} {
 		other := s
 		flip(&other)
-		if !x.c.Room.left() {
+		if !x.c.Room.left() || ctx.Err() != nil {
 			break
 		}
 		if o, err := x.Simulate(other); err == nil {
@@ -154,12 +154,12 @@ func (x *Comparison) splitMore(s strategy.Strategy, r *Result, tried *int) (stra
 // recomputed returns what s, which comes to r and does not fit, becomes by recomputation: all
 // layers first, which need least, and where these fit the cores of attention alone, which take
 // less time; tried counts.
-func (x *Comparison) recomputed(s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
+func (x *Comparison) recomputed(ctx context.Context, s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
 	for _, how := range []strategy.Recompute{strategy.RecomputeLayers, strategy.RecomputeSelective} {
 		again := s
 		again.Recompute = how
 		hopeless := how == strategy.RecomputeSelective && s.Recompute == strategy.RecomputeLayers && r.Overflow > 0
-		if hopeless || !x.c.Room.left() {
+		if hopeless || !x.c.Room.left() || ctx.Err() != nil {
 			continue
 		}
 		o, err := x.Simulate(again)

@@ -130,7 +130,7 @@ func (x *Comparison) Machine() *hw.Machine { return x.judge.Machine }
 func (x *Comparison) Trains() bool { return x.ahead == nil }
 
 // Rows simulates every way, telling of each as it is known, in their order. Where ctx ends it
-// returns what it has.
+// returns what it has, at once: simulations under way end by themselves.
 func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 	add := func(r Row) {
 		rows = append(rows, r)
@@ -139,11 +139,15 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 		}
 	}
 	if s := x.c.Strategy; s != nil {
-		add(x.asked(*s))
+		own := x.clone()
+		if r, ok := unless(ctx, func() Row { return own.asked(*s) }); ok {
+			add(r)
+		}
 		return rows
 	}
 	ways := x.ways()
 	under := x.begin(ctx, ways)
+	defer under.leave()
 	for k, w := range ways {
 		r, ok := under.wait(ctx, x, k)
 		if !ok {
@@ -151,10 +155,12 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 		}
 		add(r)
 		if w.name == NamePipeline && x.c.Stages != nil && ctx.Err() == nil {
-			add(x.given(r.Strategy))
+			own, s := x.clone(), r.Strategy
+			if g, ok := unless(ctx, func() Row { return own.given(s) }); ok {
+				add(g)
+			}
 		}
 	}
-	under.group.Wait()
 	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
 		return rows
 	}

@@ -42,10 +42,10 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 	var from *loose
 	for _, r := range starts {
 		s := r.Strategy
-		if s.Pipeline == 1 || s.Schedule != strategy.OneFOneB && s.Schedule != strategy.Interleaved || ctx.Err() != nil && from != nil {
+		if s.Pipeline == 1 || s.Schedule != strategy.OneFOneB && s.Schedule != strategy.Interleaved || ctx.Err() != nil {
 			continue
 		}
-		l, err := x.loosen(s, keep)
+		l, err := x.loosen(ctx, s, keep)
 		if err != nil { // its layers cannot be cut so; others may
 			continue
 		}
@@ -88,7 +88,7 @@ type loose struct {
 
 // loosen cuts the pipeline s within layers and then lets its devices follow its order
 // where they can; keep is told of what the stricter of the two comes to.
-func (x *Comparison) loosen(s strategy.Strategy, keep func(strategy.Strategy, *Result, []uint8)) (*loose, error) {
+func (x *Comparison) loosen(ctx context.Context, s strategy.Strategy, keep func(strategy.Strategy, *Result, []uint8)) (*loose, error) {
 	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
 	if err != nil {
 		return nil, err
@@ -106,6 +106,9 @@ func (x *Comparison) loosen(s strategy.Strategy, keep func(strategy.Strategy, *R
 	for k, at := range [][]int{tight, loosest} {
 		if k == 1 && slices.Equal(at, tight) {
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		strict, err := strategy.Derive(micro, fine, s, strategy.Options{Bounds: at})
 		if err != nil {
