@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"placer/placer/strategies"
+	"placer/placer/verdict"
 	"placer/plan"
 )
 
@@ -67,7 +68,11 @@ func (c *console) beside(ctx context.Context, s *searchRun) ([]strategies.Row, i
 	if left := k.Budget.Seconds - s.before; k.Budget.Seconds > 0 {
 		room = &strategies.Room{Clock: c.clock, End: c.clock() + besideShare*left}
 	}
-	x, err := strategies.NewComparison(s.loaded.Source, family, s.task.Machine, strategies.Config{Batch: batch, Clock: c.clock, Eager: !s.task.Decides(plan.Fuse), Room: room})
+	m, err := verdict.InOrder(s.loaded.Source, s.task.Machine)
+	if err != nil {
+		return none(err.Error())
+	}
+	x, err := strategies.NewComparison(s.loaded.Source, family, m, strategies.Config{Batch: batch, Clock: c.clock, Eager: !s.task.Decides(plan.Fuse), Room: room})
 	if err != nil {
 		return none(err.Error())
 	}

@@ -20,6 +20,7 @@ import (
 	"placer/placer/problem"
 	"placer/placer/strategies"
 	"placer/placer/strategies/launch"
+	"placer/placer/verdict"
 	"placer/plan"
 	"placer/workloads"
 )
@@ -247,6 +248,9 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return err
 	}
 	c.assumeState(g, &f.graphFlags)
+	if m, err = verdict.InOrder(problem.Source{Graph: g}, m); err != nil {
+		return err
+	}
 	how := strategies.Config{Batch: batch, Eager: f.eager, OneShot: f.oneShot, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Workers: f.workers, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
 	if f.strategy != "" {
 		s, err := strategy.Parse(f.strategy)

@@ -79,6 +79,9 @@ func CompareStrategies(graph string, m *hw.Machine, batch int64, rows []strategi
 		d.Rows = append(d.Rows, describeStrategy(&rows[k], batch))
 		indivisible = indivisible || rows[k].Indivisible
 	}
+	if order := taken(m); order != "" {
+		d.Notes = append(d.Notes, order+" One device is the first.")
+	}
 	if indivisible {
 		d.Notes = append(d.Notes, "give --batch N: samples of a step that the devices can share")
 	}

@@ -23,7 +23,7 @@ const undivided = "A plan places the ops of one step: the batch is not divided a
 func (v *Verdict) Divide(machine string, devices int, r *strategies.Row) {
 	v.Divided = append(v.Divided, dividedRow{machine, devices, describeStrategy(r, int64(v.Batch))})
 	if k := slices.Index(v.Notes, undivided); k >= 0 {
-		v.Notes[k] = "Where the batch is divided, ops are kernels of their own; plans of the whole step may fuse them."
+		v.Notes[k] = "Where the batch is divided, ops are fused by the default rules; of plans of the whole step fusion is searched too."
 	}
 }
 

@@ -173,12 +173,13 @@ func (x *Comparison) recomputed(ctx context.Context, s strategy.Strategy, r *Res
 	return s, r
 }
 
-// asked simulates s as it is, whether it fits or not.
+// asked simulates s as it is, whether it fits or not. One device is the first of several, as in the
+// row of that name.
 func (x *Comparison) asked(s strategy.Strategy) Row {
 	row := Row{Name: NameAsked, Strategy: s}
 	begin := x.c.Clock()
-	if n := x.judge.Machine.NumDevices(); s.Ranks() != n {
-		row.Why = fmt.Sprintf("%v has %d ranks, the machine %d devices", s, s.Ranks(), n)
+	if n := x.judge.Machine.NumDevices(); s.Ranks() != n && s.Ranks() != 1 {
+		row.Why = fmt.Sprintf("%v is for %d devices, the machine has %d", s, s.Ranks(), n)
 	} else if r, err := x.Simulate(s); err != nil {
 		row.Why = err.Error()
 	} else {

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestStrategiesOfUnequalDevices: one device is the quicker of two, whichever slot it is in, and can
+// be asked for by name beside others.
+func TestStrategiesOfUnequalDevices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	type row struct {
+		Name string
+		Step float64 `json:"step_time_s"`
+		Why  string
+	}
+	rows := func(args ...string) map[string]row {
+		out := command(t, append([]string{"strategies", "--workload", "rnnlm:layers=2,unroll=3,hidden=64,vocab=100", "--batch", "4", "-q", "--json"}, args...))
+		var doc struct{ Rows []row }
+		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		named := map[string]row{}
+		for _, r := range doc.Rows {
+			named[r.Name] = r
+		}
+		return named
+	}
+	for name, cards := range map[string]string{"quick": "rtx4090", "ordered": "rtx4090,rtx3060", "reversed": "rtx3060,rtx4090"} {
+		if out := command(t, []string{"machines", "init", "--gpu", cards, "-o", name + ".json"}); out != "" {
+			t.Fatal(out)
+		}
+	}
+	want := rows("--machine", "quick.json", "--budget", "0")["one device"].Step
+	ordered := rows("--machine", "ordered.json", "--budget", "0")
+	for name, r := range rows("--machine", "reversed.json", "--budget", "0") {
+		if r.Step != ordered[name].Step {
+			t.Errorf("%s takes %g s, with the slots the other way round %g", name, r.Step, ordered[name].Step)
+		}
+		if name == "one device" && r.Step != want {
+			t.Errorf("one device takes %g s, the quicker one alone %g", r.Step, want)
+		}
+	}
+	if r := rows("--machine", "reversed.json", "--strategy", "one device")["as asked"]; r.Step != want {
+		t.Errorf("one device as asked takes %g s (%s), want %g", r.Step, r.Why, want)
+	}
+	out := command(t, []string{"strategies", "--workload", "rnnlm:layers=2,unroll=3,hidden=64,vocab=100", "--batch", "4", "--machine", "reversed.json", "--budget", "0", "-q"})
+	if !strings.Contains(out, "reversed: its devices count in the order GeForce RTX 4090 (gpu:1), GeForce RTX\n  3060 (gpu:0). One device is the first.") {
+		t.Error(out)
+	}
+}
