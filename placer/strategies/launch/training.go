@@ -10,8 +10,10 @@ import (
 var errServes = errors.New("it trains, and the step is a forward pass alone")
 
 // megatronLM returns flags of Megatron-LM's pretrain scripts (NVIDIA/Megatron-LM,
-// megatron/training/arguments.py). It splits vocabularies wherever it splits products, and gives
-// stages equal numbers of layers unless told otherwise.
+// megatron/training/arguments.py at d98e8a6). It splits vocabularies wherever it splits products,
+// and gives stages equal numbers of layers unless told otherwise. Gradients are reduced beside the
+// backward pass where it is told so, or where its FSDP shards them, which asserts that checkpoints
+// are of its own format.
 func megatronLM(r Run) ([]string, error) {
 	s := r.Strategy
 	switch {
@@ -31,10 +33,16 @@ func megatronLM(r Run) ([]string, error) {
 		l.size("--expert-tensor-parallel-size", s.Tensor)
 	}
 	l.size("--num-virtual-stages-per-pipeline-rank", s.Chunks)
-	if s.Data > 1 && s.Sharding != strategy.Replicated {
-		l.set(true, "--use-distributed-optimizer")
-		l.set(s.Sharding == strategy.ShardGradients, "--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads", "--no-gradient-accumulation-fusion")
-		l.set(s.Sharding == strategy.ShardAll, "--use-megatron-fsdp", "--data-parallel-sharding-strategy", "optim_grads_params", "--no-gradient-accumulation-fusion")
+	if s.Data > 1 {
+		l.set(s.Sharding != strategy.Replicated, "--use-distributed-optimizer")
+		switch s.Sharding {
+		case strategy.ShardGradients:
+			l.fsdp("optim_grads")
+		case strategy.ShardAll:
+			l.fsdp("optim_grads_params")
+		default:
+			l.set(true, "--overlap-grad-reduce")
+		}
 	}
 	l.set(s.Recompute == strategy.RecomputeLayers, "--recompute-granularity", "full", "--recompute-method", "uniform", "--recompute-num-layers", "1")
 	l.set(s.Recompute == strategy.RecomputeSelective, "--recompute-granularity", "selective")
@@ -42,9 +50,14 @@ func megatronLM(r Run) ([]string, error) {
 	return l, nil
 }
 
+// fsdp adds the flags of Megatron-FSDP where it shards what is named.
+func (l *list) fsdp(shards string) {
+	l.set(true, "--use-megatron-fsdp", "--data-parallel-sharding-strategy", shards, "--no-gradient-accumulation-fusion", "--ckpt-format", "fsdp_dtensor")
+}
+
 // torchtitan returns flags of torchtitan's train.py (pytorch/torchtitan,
-// torchtitan/config/job_config.py of 0.2). Where it splits products it splits sequences and the
-// loss too.
+// torchtitan/config/job_config.py of 0.2). In a pipeline it keeps parameters that it has gathered
+// unless told otherwise. Where it splits products it splits sequences and the loss too.
 func torchtitan(r Run) ([]string, error) {
 	s := r.Strategy
 	switch {
@@ -66,6 +79,7 @@ func torchtitan(r Run) ([]string, error) {
 	}
 	l.set(true, "--parallelism.data_parallel_replicate_degree", fmt.Sprint(replicas), "--parallelism.data_parallel_shard_degree", fmt.Sprint(shards))
 	l.set(s.Data > 1 && s.Sharding == strategy.ShardGradients, "--parallelism.fsdp_reshard_after_forward", "never")
+	l.set(s.Data > 1 && s.Sharding == strategy.ShardAll && s.Pipeline > 1, "--parallelism.fsdp_reshard_after_forward", "always")
 	l.size("--parallelism.tensor_parallel_degree", s.Tensor)
 	if s.Experts > 0 { // products of experts are split as others are
 		l.size("--parallelism.expert_parallel_degree", s.Experts)
