@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"placer/graph/strategy"
 	"placer/hw"
 )
 
@@ -36,6 +37,56 @@ func (j *Judge) fabricOf(groups [][]int) (f fabric, ok bool) {
 		f = of
 	}
 	return f, true
+}
+
+// alike reports whether all ranks of a stage of s do the same at the same time though pairs of devices
+// differ: what they send to another stage goes over links of their own, and each group of ranks
+// communicates in collectives of NCCL's, which take all groups as long.
+func (j *Judge) alike(s strategy.Strategy) bool {
+	for _, d := range j.Machine.Devices {
+		if !d.SameFigures(&j.Machine.Devices[0]) {
+			return false
+		}
+	}
+	groups := []strategy.Collective{{Axis: strategy.DataAxis, Ranks: s.Data}, {Axis: strategy.TensorAxis, Ranks: s.Tensor}}
+	if s.Experts > 0 {
+		groups = append(groups, strategy.Collective{Axis: strategy.ExpertAxis, Ranks: s.Experts}, strategy.Collective{Axis: strategy.ReplicaAxis, Ranks: s.Data / s.Experts})
+	}
+	for _, c := range groups {
+		for c.Stage = 0; c.Stage < s.Pipeline && c.Ranks > 1; c.Stage++ {
+			f, ok := j.fabricOf(s.Groups(c))
+			if !ok || c.Axis == strategy.ExpertAxis && f.hosts > 1 { // all-to-alls between hosts are sends
+				return false
+			}
+		}
+	}
+	return s.Pipeline == 1 || j.apart(s.Mesh)
+}
+
+// apart reports whether what ranks of m send to the stages beside theirs takes all of a stage as long
+// and shares no links with what others of the stage send.
+func (j *Judge) apart(m strategy.Mesh) bool {
+	width := m.Data * m.Tensor
+	part := map[int32]int{} // of a link: the place in its stage of the ranks that send over it
+	for stage := range m.Pipeline {
+		for _, other := range []int{stage + 1, stage + m.Pipeline - 1} { // gradients go back
+			first := m.Rank(0, stage, 0)
+			to := m.Rank(0, other%m.Pipeline, 0)
+			latency, bandwidth := j.Machine.Transfer(first, to)
+			for k := range width {
+				if l, b := j.Machine.Transfer(first+k, to+k); l != latency || b != bandwidth {
+					return false
+				}
+				for _, l := range j.Machine.Route(first+k, to+k) {
+					if of, ok := part[l]; ok && of != k {
+						return false
+					}
+					part[l] = k
+				}
+			}
+		}
+	}
+	return true
 }
 
 // users returns the ranks that send over each link to others of their group, and those that

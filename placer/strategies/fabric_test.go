@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"placer/graph/strategy"
@@ -107,5 +108,70 @@ func TestSizes(t *testing.T) {
 				before = s
 			}
 		}
+	}
+}
+
+// TestAlike: between hosts too one replica stands for all where all collectives are NCCL's: the
+// folded step takes what the whole one does, holds and sends as much, and is as small as one rank's.
+func TestAlike(t *testing.T) {
+	hosts := written(t, "h100", 4, 2, "4x400Gb/s", true)
+	folded := 0
+	for _, name := range []string{small[0], small[1]} {
+		j, err := NewJudge(source(), hosts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Eager = true // which ops are fused depends on the order of equals
+		x := newModels(family(name), 16)
+		for _, text := range []string{"ddp=8", "zero-1=8", "zero-2=8 mb=2", "zero-3=8 mb=2", "tp=4", "tp=2 vocab sp", "ddp=2 tp=4", "zero-1=2 tp=4 vocab sp mb=2", "zero-3=4 tp=2", "zero-1=8 ep=4", "zero-3=8 ep=2", "zero-1=8 ep=8",
+			"ddp=4 1f1b=2 mb=2", "zero-1=2 1f1b=4 mb=4", "1f1b=2 tp=4 mb=4", "zero-1=2 gpipe=2 tp=2 vocab sp mb=2", "ddp=2 interleaved=2 chunks=2 tp=2 mb=2"} {
+			s, err := strategy.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := s.Experts <= 4 // all-to-alls between hosts are sends
+			if got := j.alike(s); got != want {
+				t.Fatalf("%v: alike is %v, want %v", s, got, want)
+			}
+			one, err := x.derive(j, s, true)
+			if !want || s.Experts > 0 && name == small[0] || s.Pipeline*s.Chunks > 2 && name == small[1] {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, err := x.derive(j, s, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := j.Run(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := j.Run(whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			folded++
+			if math.Abs(a.Seconds/b.Seconds-1) > 1e-9 || a.Traffic != b.Traffic || a.Fullest() != b.Fullest() || a.Ops*s.Data*s.Tensor != b.Ops {
+				t.Errorf("%s, %v: folded %.9g s, %v held, %v sent, %d ops, whole %.9g s, %v, %v, %d", name, s, a.Seconds, a.Fullest(), a.Traffic, a.Ops, b.Seconds, b.Fullest(), b.Traffic, b.Ops)
+			}
+		}
+	}
+	j, err := NewJudge(source(), written(t, "h100", 4, 2, "1x400Gb/s", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"ddp=8": true, "ddp=4 1f1b=2 mb=2": false, "1f1b=8 mb=8": true} { // one NIC for four
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := j.alike(s); got != want {
+			t.Errorf("%v: alike is %v, want %v", s, got, want)
+		}
+	}
+	if folded < 20 {
+		t.Errorf("%d steps were compared", folded)
 	}
 }

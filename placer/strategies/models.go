@@ -144,7 +144,10 @@ func (x *models) step(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
 
 // folds reports whether one replica stands for all in the step of s.
 func (x *models) folds(j *Judge, s strategy.Strategy) bool {
-	fold := j.fold
+	if !j.fold {
+		return j.alike(s)
+	}
+	fold := true
 	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Data*s.MicroBatches > 0 {
 		if g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute}); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
 			fold = false
