@@ -3,6 +3,7 @@ package strategies
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"placer/baselines/search/fusion"
 	"placer/graph"
@@ -23,7 +24,7 @@ var ErrTimes = errors.New("strategies need a graph whose op times are derived, t
 // Judge simulates steps on one machine. It serves one goroutine.
 type Judge struct {
 	Machine  *hw.Machine // its ranks' devices, in the order of ranks
-	streamed *hw.Machine
+	streamed *hw.Machine // nil where so many devices cannot have streams beside them
 	model    roofline.Config
 	fold     bool
 	known    map[ringKey]times
@@ -56,7 +57,7 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 		j.model = *s.Roofline
 	}
 	var err error
-	if j.streamed, err = withStreams(j.Machine); err != nil {
+	if j.streamed, err = withStreams(j.Machine); err != nil && !errors.Is(err, errStreams) {
 		return nil, err
 	}
 	j.fold = Symmetric(j.Machine)
@@ -132,8 +133,12 @@ func (r *Result) Score() plan.Score { return plan.Score{Value: r.Seconds, Overfl
 
 // Simulator returns the simulator of a step and the decision that its strategy makes.
 func (j *Judge) Simulator(x *strategy.Step) (*sim.Simulator, plan.Decision, error) {
-	n := j.Machine.NumDevices()
-	ops, err := roofline.New(x.Graph, j.Machine, j.model)
+	on, streamed, index, err := j.devices(x)
+	if err != nil {
+		return nil, plan.Decision{}, err
+	}
+	n := on.NumDevices()
+	ops, err := roofline.New(x.Graph, on, j.model)
 	if err != nil {
 		return nil, plan.Decision{}, err
 	}
@@ -145,16 +150,13 @@ func (j *Judge) Simulator(x *strategy.Step) (*sim.Simulator, plan.Decision, erro
 			}
 		}
 	}
-	s, err := sim.New(x.Graph, j.streamed, c, sim.Default())
+	s, err := sim.New(x.Graph, streamed, c, sim.Default())
 	if err != nil {
 		return nil, plan.Decision{}, err
 	}
 	d := plan.Decision{Device: make([]uint8, len(x.Rank)), Priority: make([]int32, len(x.Rank))}
 	for i, r := range x.Rank {
-		if int(r) >= n {
-			return nil, d, fmt.Errorf("%v: rank %d, machine %s has %d devices", x.Strategy, r, j.Machine.Name, n)
-		}
-		d.Device[i], d.Priority[i] = r, int32(i)
+		d.Device[i], d.Priority[i] = index[r], int32(i)
 		if x.Stream[i] {
 			d.Device[i] += uint8(n)
 		}
@@ -165,6 +167,41 @@ func (j *Judge) Simulator(x *strategy.Step) (*sim.Simulator, plan.Decision, erro
 		d.Fusion = fusion.Default(fuse.NewRules(x.Graph), make([]uint8, len(x.Rank)))
 	}
 	return s, d, nil
+}
+
+// devices returns the machine that x is simulated on, the same with streams, and which device of it
+// each rank goes on: that of all ranks, or where their streams are too many that of the ranks which
+// stand for all.
+func (j *Judge) devices(x *strategy.Step) (on, streamed *hw.Machine, index []uint8, err error) {
+	n := j.Machine.NumDevices()
+	if most := slices.Max(x.Rank); int(most) >= n {
+		return nil, nil, nil, fmt.Errorf("%v: rank %d, machine %s has %d devices", x.Strategy, most, j.Machine.Name, n)
+	}
+	keep := j.ranks(x)
+	index = make([]uint8, n)
+	for k, r := range keep {
+		index[r] = uint8(k)
+	}
+	if j.streamed != nil {
+		return j.Machine, j.streamed, index, nil
+	}
+	on = j.Machine.Keep(keep)
+	streamed, err = withStreams(on)
+	return on, streamed, index, err
+}
+
+// ranks returns the rank of each device that x is simulated on.
+func (j *Judge) ranks(x *strategy.Step) (keep []int) {
+	used := make([]bool, j.Machine.NumDevices())
+	for _, r := range x.Rank {
+		used[r] = true
+	}
+	for r := range used {
+		if used[r] || j.streamed != nil {
+			keep = append(keep, r)
+		}
+	}
+	return keep
 }
 
 // Run simulates a step.
@@ -178,12 +215,13 @@ func (j *Judge) Run(x *strategy.Step) (*Result, error) {
 
 // run is Run under a decision of the caller's.
 func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Result, error) {
-	n := j.Machine.NumDevices()
+	ranks := j.ranks(x)
+	n := len(ranks)
 	r, err := s.Run(&plan.Plan{Decision: d}, sim.Options{})
 	if r == nil {
 		return nil, err
 	}
-	out := &Result{Step: x, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, n), Ops: x.Graph.NumOps()}
+	out := &Result{Step: x, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
 	used, busy := make([]bool, n), 0.0
 	held := make([]units.Bytes, n)
 	for i, v := range d.Device {
@@ -194,13 +232,14 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	}
 	devices := 0
 	var holds, has units.Bytes
-	for k := range n {
-		out.Peak[k] = r.PeakBytes[k] + r.PeakBytes[n+k]
-		out.Overflow += max(0, out.Peak[k]-j.Machine.Devices[k].Memory)
+	for k, rank := range ranks {
+		memory := j.Machine.Devices[rank].Memory
+		out.Peak[rank] = r.PeakBytes[k] + r.PeakBytes[n+k]
+		out.Overflow += max(0, out.Peak[rank]-memory)
 		if held[k] > 0 {
-			holds, has = holds+held[k], has+j.Machine.Devices[k].Memory
+			holds, has = holds+held[k], has+memory
 		}
-		out.Full = out.Full || x.Strategy.Pipeline == 1 && held[k] > j.Machine.Devices[k].Memory
+		out.Full = out.Full || x.Strategy.Pipeline == 1 && held[k] > memory
 		if used[k] {
 			devices++
 			busy += float64(r.Busy[k])

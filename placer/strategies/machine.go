@@ -10,6 +10,9 @@ import (
 // ErrSender says that strategies are not simulated where copies occupy the sender.
 var ErrSender = errors.New("strategies know no copies that occupy the sender")
 
+// errStreams says that there would be too many.
+var errStreams = errors.New("devices with a stream each")
+
 // Between a device and its own stream nothing is sent: a hand-over takes no time that
 // counts.
 const (
@@ -20,12 +23,12 @@ const (
 // withStreams returns m with a stream for communication behind each of its D devices:
 // device D+k is that of device k.
 func withStreams(m *hw.Machine) (*hw.Machine, error) {
-	n := m.NumDevices()
-	if 2*n > hw.MaxDevices {
-		return nil, fmt.Errorf("machine %s: %d devices with a stream each, want at most %d", m.Name, n, hw.MaxDevices/2)
-	}
 	if m.OccupiesSender() {
 		return nil, fmt.Errorf("machine %s: %w", m.Name, ErrSender)
+	}
+	n := m.NumDevices()
+	if 2*n > hw.MaxDevices {
+		return nil, fmt.Errorf("machine %s: %d %w, want at most %d: fewer hosts stand for more where they are alike", m.Name, n, errStreams, hw.MaxDevices/2)
 	}
 	x := &hw.Machine{Name: m.Name, Note: m.Note, Routes: make([][]int32, 4*n*n)}
 	x.Devices = append(x.Devices, m.Devices...)

@@ -1,0 +1,75 @@
+package strategies
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"placer/graph/strategy"
+	"placer/hw"
+)
+
+// TestFewStreams: where devices are too many for a stream beside each, steps of ranks that stand for
+// all are simulated on those alone, which come to the same.
+func TestFewStreams(t *testing.T) {
+	j, err := NewJudge(source(), written(t, "h100", 4, 2, "4x400Gb/s", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := j.clone()
+	few.streamed = nil // as of more devices than words have bits for
+	x := newModels(family(small[0]), 16)
+	for _, text := range []string{"one device", "zero-1=8 mb=2", "ddp=2 1f1b=4 mb=4", "zero-1=2 interleaved=2 chunks=2 tp=2 vocab sp mb=2"} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step, err := x.step(j, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := j.Run(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := few.Run(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Seconds != want.Seconds || !slices.Equal(got.Peak, want.Peak) || got.Traffic != want.Traffic || got.Bubble != want.Bubble {
+			t.Errorf("%v: %.9g s, %v held, %v sent, with all streams %.9g s, %v, %v", s, got.Seconds, got.Peak, got.Traffic, want.Seconds, want.Peak, want.Traffic)
+		}
+	}
+}
+
+// TestManyDevices: on as many devices as machines may have, rows that one replica stands for are there,
+// and others say why they are not.
+func TestManyDevices(t *testing.T) {
+	m := written(t, "h100", 8, 8, "8x400Gb/s", true)
+	if m.NumDevices() != hw.MaxDevices {
+		t.Fatalf("%d devices", m.NumDevices())
+	}
+	x, err := NewComparison(source(), family("llama:layers=64,hidden=64,heads=2,kv_heads=2,ffn=64,seq=16,vocab=100"), m, Config{Batch: 64, Clock: func() float64 { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"ddp=64", "zero-3=64", "zero-1=32 tp=2", "zero-1=8 1f1b=8 mb=8"} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.c.Strategy = &s
+		if r := x.Rows(context.Background(), nil)[0]; r.Result == nil || r.Overflow > 0 {
+			t.Errorf("%s: %s", text, r.Why)
+		}
+	}
+	pipe, err := strategy.Parse("1f1b=64 mb=64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.c.Strategy = &pipe
+	if r := x.Rows(context.Background(), nil)[0]; r.Result != nil || !strings.Contains(r.Why, "64 devices with a stream each, want at most 32") {
+		t.Errorf("%v: %v, %s", pipe, r.Result, r.Why)
+	}
+}
