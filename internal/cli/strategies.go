@@ -102,6 +102,8 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--micro-batches %d: want at least 1", f.micro)
 	case !slices.Contains([]string{"", "none", "attention", "all"}, f.merged):
 		return usagef("--merged %s: want none, attention or all", f.merged)
+	case cmd.Flags().Changed("strategy") && strings.TrimSpace(f.strategy) == "":
+		return usagef("--strategy: want a strategy, as 'zero-1=2 tp=4', or 'one device'")
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
 	case f.budget < 0 || f.evaluations < 0:
@@ -229,10 +231,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	}
 	which := merge.Nothing
 	switch {
-	case f.merged == "" && program.Merges:
-		which = merge.All
-		c.say("products that read the same activation are merged, as %s merges them; --merged none leaves them apart", program.Name)
-	case f.merged == "all":
+	case f.merged == "" && program.Merges, f.merged == "all":
 		which = merge.All
 	case f.merged == "attention":
 		which = merge.Attention
@@ -246,6 +245,12 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	g, err := family(batch)
 	if err != nil {
 		return err
+	}
+	switch {
+	case strategy.Trains(g) && (f.merged == "all" || f.merged == "attention"):
+		return usagef("--merged %s: products are merged for inference, and the step trains", f.merged)
+	case !strategy.Trains(g) && f.merged == "" && which == merge.All:
+		c.say("products that read the same activation are merged, as %s merges them; --merged none leaves them apart", program.Name)
 	}
 	c.assumeState(g, &f.graphFlags)
 	if m, err = verdict.InOrder(problem.Source{Graph: g}, m); err != nil {

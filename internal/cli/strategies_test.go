@@ -50,3 +50,20 @@ func TestStrategiesOfUnequalDevices(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestStrategiesUsage: what would have been passed over says why it is refused.
+func TestStrategiesUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--merged all", "--merged all: products are merged for inference, and the step trains"},
+		{"--strategy=", "--strategy: want a strategy"},
+	} {
+		out := command(t, append(strings.Fields("strategies --workload rnnlm:layers=1,unroll=2,hidden=64,vocab=100 --gpus 2"), strings.Split(strings.Replace(c.args, " ", "=", 1), " ")...))
+		if !strings.Contains(out, c.want) || !strings.Contains(out, "exit 2") {
+			t.Errorf("%s:\n%s", c.args, out)
+		}
+	}
+	out := command(t, strings.Fields("strategies --workload rnnlm:layers=1,unroll=2,hidden=64,vocab=100 --gpus 2 --budget 0 --for vllm"))
+	if strings.Contains(out, "are merged, as vllm merges them") {
+		t.Errorf("a step that trains is not merged:\n%s", out)
+	}
+}

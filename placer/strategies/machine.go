@@ -13,6 +13,14 @@ var ErrSender = errors.New("strategies know no copies that occupy the sender")
 // errStreams says that there would be too many.
 var errStreams = errors.New("devices with a stream each")
 
+// streamsFit reports that the streams of n devices are too many.
+func streamsFit(machine string, n int) error {
+	if 2*n > hw.MaxDevices {
+		return fmt.Errorf("machine %s: %d %w, want at most %d: fewer hosts stand for more where they are alike", machine, n, errStreams, hw.MaxDevices/2)
+	}
+	return nil
+}
+
 // Between a device and its own stream nothing is sent: a hand-over takes no time that
 // counts.
 const (
@@ -27,8 +35,8 @@ func withStreams(m *hw.Machine) (*hw.Machine, error) {
 		return nil, fmt.Errorf("machine %s: %w", m.Name, ErrSender)
 	}
 	n := m.NumDevices()
-	if 2*n > hw.MaxDevices {
-		return nil, fmt.Errorf("machine %s: %d %w, want at most %d: fewer hosts stand for more where they are alike", m.Name, n, errStreams, hw.MaxDevices/2)
+	if err := streamsFit(m.Name, n); err != nil {
+		return nil, err
 	}
 	x := &hw.Machine{Name: m.Name, Note: m.Note, Routes: make([][]int32, 4*n*n)}
 	x.Devices = append(x.Devices, m.Devices...)

@@ -176,6 +176,15 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 	if parts > x.batch || x.batch%parts != 0 {
 		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data)
 	}
+	ranks := s.Ranks()
+	if fold {
+		ranks = s.Pipeline
+	}
+	if j.streamed == nil {
+		if err := streamsFit(j.Machine.Name, ranks); err != nil {
+			return nil, err // before millions of ops are there
+		}
+	}
 	m, blocks, times, err := x.of(j, variant{x.batch / parts, s.Recompute})
 	if err != nil {
 		return nil, err
