@@ -113,6 +113,10 @@ campaign: ## CASES random problems through the whole search, each plan held to a
 	$(GO) test -c -o bin/campaign.test ./internal/campaign
 	experiments/campaign/run.sh bin/campaign.test $(CASES) $(SEED) bin/campaign
 
+.PHONY: campaign-strategies
+campaign-strategies: ## CASES random models on random machines, each row of placer strategies held to what must be true of it; about a second of one core each
+	$(GO) test -count=1 -timeout 0 ./internal/campaign/strategies -run 'TestCampaign$$' -v -args -campaign $(CASES) -campaign.from $(SEED)
+
 .PHONY: faults chaos soak fuzz-record
 FUZZ_SECONDS ?= 3600
 FUZZ_RUNS ?= experiments/fuzz/runs.tsv

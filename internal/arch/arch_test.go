@@ -163,12 +163,13 @@ var allowed = map[string]string{
 	"placer/methods": "*",
 
 	// Output and the command line.
-	"internal/dispatch":   "units plan",
-	"internal/compare":    "plan internal/fsx internal/parallel",
-	"internal/campaign":   "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
-	"internal/report":     "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check placer/strategies", // docs/adr/0031
-	"internal/report/web": "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
-	"internal/cli":        "*",
+	"internal/dispatch":            "units plan",
+	"internal/compare":             "plan internal/fsx internal/parallel",
+	"internal/campaign":            "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
+	"internal/campaign/strategies": "units graph graph/formats/decoder graph/strategy hw workloads plan placer/problem placer/strategies",
+	"internal/report":              "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check placer/strategies", // docs/adr/0031
+	"internal/report/web":          "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
+	"internal/cli":                 "*",
 
 	// Experiments.
 	"internal/bench":       "*",

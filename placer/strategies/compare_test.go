@@ -78,7 +78,7 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, possible := range map[string]bool{"zero-1=2 mb=2": true, "ddp=2 recompute": true, "ddp=4": false, "one device": false} {
+	for text, possible := range map[string]bool{"zero-1=2 mb=2": true, "ddp=2 recompute": true, "ddp=4": false, "one device": true} {
 		s, err := strategy.Parse(text)
 		if err != nil {
 			t.Fatal(err)
