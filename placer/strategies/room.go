@@ -1,10 +1,14 @@
 package strategies
 
+import "sync"
+
 // Room keeps several comparisons within one stretch of time: nothing is begun that
-// would end behind it if it took growth times as long as the longest so far.
+// would end behind it if it took growth times as long as the longest so far. It serves any number of
+// goroutines.
 type Room struct {
 	Clock   func() float64 // seconds
 	End     float64        // on Clock
+	mu      sync.Mutex
 	longest float64
 }
 
@@ -13,10 +17,21 @@ type Room struct {
 const growth = 2.5
 
 // Expect says that something will take so long, in seconds, before anything has.
-func (r *Room) Expect(seconds float64) { r.longest = max(r.longest, seconds) }
+func (r *Room) Expect(seconds float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.longest = max(r.longest, seconds)
+}
 
 // left reports whether there is room for one more. A nil Room has no end.
-func (r *Room) left() bool { return r == nil || r.Clock()+growth*r.longest < r.End }
+func (r *Room) left() bool {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Clock()+growth*r.longest < r.End
+}
 
 // begin returns the beginning of something.
 func (r *Room) begin() float64 {
@@ -29,6 +44,6 @@ func (r *Room) begin() float64 {
 // ended notes how long something took that began then.
 func (r *Room) ended(begin float64) {
 	if r != nil {
-		r.longest = max(r.longest, r.Clock()-begin)
+		r.Expect(r.Clock() - begin)
 	}
 }

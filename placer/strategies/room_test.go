@@ -1,6 +1,11 @@
 package strategies
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"placer/hw"
+)
 
 // TestRoom: what took long keeps the next from beginning late, and without an end there
 // is always room.
@@ -23,5 +28,21 @@ func TestRoom(t *testing.T) {
 	none.ended(none.begin())
 	if !none.left() {
 		t.Error("no end, and no room")
+	}
+}
+
+// TestRoomOfSeveral: comparisons on goroutines share a Room, which the race detector sees.
+func TestRoomOfSeveral(t *testing.T) {
+	m, err := hw.Take("a100", 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := &Room{Clock: func() float64 { return 0 }, End: 1}
+	x, err := NewComparison(source(), family(small[5]), m, Config{Batch: 2, Workers: 4, Room: room, Clock: room.Clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best := Best(x.Rows(context.Background(), nil)); best == nil || room.longest != 0 {
+		t.Errorf("%v, %g s", best, room.longest)
 	}
 }
