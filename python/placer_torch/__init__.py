@@ -1,6 +1,7 @@
 """PyTorch in and out of placer: capture a step, profile it, run a plan, measure it (docs/pytorch.md)."""
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 # torch says so once where NumPy is not installed; nothing here makes an array of a tensor.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy", category=UserWarning)
@@ -12,4 +13,16 @@ from .loop import Loop, run
 from .schedule import Schedule
 from .program import Program, load
 
-__all__ = ["CaptureError", "FormatError", "Loop", "NoDeviceError", "Planned", "PlacerTorchError", "Program", "RunError", "Schedule", "capture", "load", "plan", "run"]
+if TYPE_CHECKING:
+    from .parallel import Strategy, Training, distribute
+
+__all__ = ["CaptureError", "FormatError", "Loop", "NoDeviceError", "Planned", "PlacerTorchError", "Program", "RunError", "Schedule", "Strategy", "Training", "capture", "distribute", "load", "plan", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Training by a strategy is imported when it is asked for: torch.distributed takes seconds."""
+    if name in ("Strategy", "Training", "distribute"):
+        from . import parallel
+
+        return getattr(parallel, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,7 @@
+"""What a strategy cannot be applied to."""
+
+from ..errors import PlacerTorchError
+
+
+class StrategyError(PlacerTorchError):
+    """A model, optimizer or loss that a strategy cannot be applied to: names the module."""

@@ -1,0 +1,89 @@
+"""The processes of a strategy and what each of them is in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+from ..errors import NoDeviceError, RunError
+from .strategy import Strategy
+
+STAGE, DATA, TENSOR = NAMES = ("stage", "data", "tensor")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mesh:
+    """All processes as stage x replica x part, in the order of their ranks."""
+
+    all: DeviceMesh
+    device: torch.device  # this process's
+
+    @property
+    def stage(self) -> int:
+        return self._at(STAGE)
+
+    @property
+    def replica(self) -> int:
+        return self._at(DATA)
+
+    @property
+    def part(self) -> int:
+        return self._at(TENSOR)
+
+    @property
+    def stages(self) -> DeviceMesh:
+        return self.all[STAGE]
+
+    @property
+    def data(self) -> DeviceMesh:
+        """The replicas of this process's stage and part."""
+        return self.all[DATA]
+
+    @property
+    def tensor(self) -> DeviceMesh:
+        """The parts of this process's stage and replica."""
+        return self.all[TENSOR]
+
+    def _at(self, name: str) -> int:
+        return self.all[name].get_local_rank()
+
+
+def kind_of(device: str) -> str:
+    """cpu or cuda, of --device: auto is cuda where there is one."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise NoDeviceError(f"device {device!r}: want auto, cpu or cuda")
+    there = torch.cuda.is_available()
+    if device == "cuda" and not there:
+        raise NoDeviceError("device cuda: torch sees no GPU")
+    return "cuda" if there and device != "cpu" else "cpu"
+
+
+def start(s: Strategy, device: str) -> torch.device:
+    """Joins the other processes, as torchrun's environment says, unless that was done, and
+    returns this process's device. Raises RunError where their number is not the strategy's."""
+    kind = kind_of(device)
+    world = dist.get_world_size() if dist.is_initialized() else int(os.environ.get("WORLD_SIZE", "1"))
+    if world != s.world:
+        raise RunError(f"{world} processes: {s.strategy or 'the strategy'} is of {s.world}, {s.pipeline} stages x {s.data} replicas x {s.tensor} parts (torchrun --nproc-per-node {s.world})")
+    here = torch.device(kind)
+    if kind == "cuda":
+        local = int(os.environ.get("LOCAL_RANK", "0"))
+        if local >= torch.cuda.device_count():
+            raise NoDeviceError(f"process {local} of this host has no GPU: torch sees {torch.cuda.device_count()}")
+        here = torch.device("cuda", local)
+        torch.cuda.set_device(here)
+    if not dist.is_initialized():
+        backend = "nccl" if kind == "cuda" else "gloo"
+        if "RANK" in os.environ:
+            dist.init_process_group(backend)
+        else:
+            dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    return here
+
+
+def make(s: Strategy, device: torch.device) -> Mesh:
+    return Mesh(init_device_mesh(device.type, (s.pipeline, s.data, s.tensor), mesh_dim_names=NAMES), device)

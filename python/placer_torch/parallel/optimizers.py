@@ -1,0 +1,40 @@
+"""An optimizer that goes on with the parameters that a strategy has made of the model's."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor
+
+_WRAPPERS = ("_checkpoint_wrapped_module.", "_orig_mod.")
+
+
+def plain(name: str) -> str:
+    """A parameter's name without what wrappers put into it."""
+    for w in _WRAPPERS:
+        name = name.replace(w, "")
+    return name
+
+
+def names(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[list[str]]:
+    """Of each group of the optimizer its parameters' names."""
+    of = {id(p): k for k, p in model.named_parameters()}
+    return [[of[id(p)] for p in g["params"]] for g in optimizer.param_groups]
+
+
+def follow(optimizer: torch.optim.Optimizer, model: nn.Module, names: list[list[str]]) -> None:
+    """Has the optimizer's groups hold the parameters that model has by these names now."""
+    inner = model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model
+    of = {plain(k): p for k, p in inner.named_parameters(remove_duplicate=False)}
+    for g, ks in zip(optimizer.param_groups, names):
+        g["params"] = [of[k] for k in ks if k in of]
+
+
+def settle(optimizer: torch.optim.Optimizer) -> None:
+    """Adds up gradients of whole parameters of which each part has a summand."""
+    for g in optimizer.param_groups:
+        for p in g["params"]:
+            if isinstance(p, DTensor) and isinstance(p.grad, DTensor) and p.grad.placements != p.placements:
+                p.grad = p.grad.redistribute(placements=p.placements)
+
+

@@ -1,0 +1,57 @@
+"""Replicas of a module that share out optimizer state, gradients and parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed._composable.replicate_with_fsdp import replicate
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+from .mesh import Mesh
+from .strategy import Strategy
+
+
+class Replica(DistributedDataParallel):
+    """torch's DistributedDataParallel, with the attributes of the model within, which a loss may read."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("module"), name)
+
+
+def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
+    """ddp: whole replicas, gradients all-reduced. zero-1 and zero-2: parameters are gathered
+    once a step and stay until its end; gradients are reduce-scattered, and each process
+    updates its share. zero-3: parameters are gathered layer by layer for each pass."""
+    if s.sharding == "ddp":
+        if s.tensor == 1:
+            return Replica(module, device_mesh=None, process_group=mesh.data.get_group(), broadcast_buffers=False, init_sync=False)
+        replicate(module, mesh=mesh.data)
+        return module
+    there = dict(module.named_modules())
+    keep = s.sharding != "zero-3"
+    for path in (p for layer in s.layers for p in layer):
+        if path in there and any(True for _ in there[path].parameters()):
+            fully_shard(there[path], mesh=mesh.data, reshard_after_forward=not keep)
+    fully_shard(module, mesh=mesh.data, reshard_after_forward=not keep)
+    return module
+
+
+def before_pass(module: nn.Module, s: Strategy, last: bool) -> None:
+    """What is said before the passes of a micro-batch: whether gradients are reduced behind
+    them, and parameters given up. With zero-2 and zero-3 each micro-batch's gradients are
+    reduced, so that no process ever holds the sum of whole ones."""
+    if isinstance(module, DistributedDataParallel):
+        module.require_backward_grad_sync = last
+    elif isinstance(module, FSDPModule):
+        module.set_requires_gradient_sync(last or s.sharding in ("zero-2", "zero-3"))
+        module.set_is_last_backward(last)
+        if s.sharding in ("zero-1", "zero-2"):
+            module.set_reshard_after_backward(last)
+
+
