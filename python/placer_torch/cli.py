@@ -66,6 +66,15 @@ def _parser() -> argparse.ArgumentParser:
     c.add_argument("-o", "--output", metavar="DIR", help="folder for all files; a temporary one without it")
     _number(c)
     c.set_defaults(run=_plan)
+
+    c = commands.add_parser("distribute", help="train a model by a strategy file, a process a rank")
+    _model(c)
+    c.add_argument("--strategy", required=True, metavar="FILE", help="what placer strategies --for torch wrote")
+    c.add_argument("--steps", type=int, default=3)
+    c.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto", help="cuda (a GPU a process), cpu, or auto: cuda where there is one")
+    c.add_argument("--check", action="store_true", help="compare losses and weights with plain torch in one process")
+    _number(c)
+    c.set_defaults(run=_distribute)
     return top
 
 
@@ -237,4 +246,27 @@ def _plan(a: argparse.Namespace) -> int:
     model, loss, batch, optimizer = made
     n = _samples(a, batch)
     print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name, samples=n, resized=lambda m: _with_samples(a, made, n, m)))
+    return 0
+
+
+def _distribute(a: argparse.Namespace) -> int:
+    from .parallel import command, launch, mesh, strategy
+
+    s = strategy.read(a.strategy)
+    if a.steps < 1:
+        raise FormatError(f"--steps {a.steps}: want 1 or more")
+    if launch.alone() and s.world > 1:
+        mesh.room(s, a.device)
+        argv = ["distribute", "--model", a.model, "--args", a.args, "--strategy", a.strategy, "--steps", str(a.steps), "--device", a.device]
+        argv += ["--check"] if a.check else []
+        argv += ["--samples", str(a.samples)] if a.samples else []
+        argv += ["--batch-arg", a.batch_arg] if a.batch_arg else []
+        return launch.launch(argv, s.world)
+
+    def make() -> tuple[Any, Any, Any, Any]:
+        return _load_model(a, **({a.batch_arg: s.batch} if a.batch_arg else {}))
+
+    doc = command.run(make, lambda batch: s.batch if a.batch_arg else _samples(a, batch), s, steps=a.steps, device=a.device, checked=a.check)
+    if doc is not None:
+        print(json.dumps(doc))
     return 0

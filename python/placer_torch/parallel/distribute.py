@@ -33,7 +33,7 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     made = optimizer if isinstance(optimizer, Optimizer) else optimizer(model.parameters())
     refusals.check(model, made, s)
     here = meshes.start(s, device)
-    start.move(model, made, here)
+    start.move(model, here)
     if not loaded:
         start.send(model)
     if s.pipeline > 1:
@@ -43,6 +43,7 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
             raise StrategyError(f"{s.strategy}: a pipeline of {s.pipeline}, which placer_torch does not run") from None
         return pipeline.distribute(model, loss, made, s, meshes.make(s, here))  # type: ignore[no-any-return,unused-ignore]
     mesh = meshes.make(s, here)
+    start.agree(mesh)
     names = optimizers.names(model, made)
     applied = apply(model, s, mesh)
     optimizers.follow(made, applied, names)

@@ -62,6 +62,12 @@ def kind_of(device: str) -> str:
     return "cuda" if there and device != "cpu" else "cpu"
 
 
+def room(s: Strategy, device: str) -> None:
+    """Raises NoDeviceError unless this host has a device for each process: processes on CPUs share the cores."""
+    if kind_of(device) == "cuda" and torch.cuda.device_count() < s.world:
+        raise NoDeviceError(f"{s.strategy or 'the strategy'} is of {s.world} processes, and this host has {torch.cuda.device_count()} GPUs: start it by torchrun on several hosts, or take --device cpu")
+
+
 def start(s: Strategy, device: str) -> torch.device:
     """Joins the other processes, as torchrun's environment says, unless that was done, and
     returns this process's device. Raises RunError where their number is not the strategy's."""
@@ -81,7 +87,7 @@ def start(s: Strategy, device: str) -> torch.device:
         if "RANK" in os.environ:
             dist.init_process_group(backend)
         else:
-            dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+            dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)  # type: ignore[attr-defined]
     return here
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -12,21 +12,44 @@ from ..errors import RunError
 
 
 
-def part(batch: Any, k: int, n: int) -> Any:
-    """The k-th of n equal parts of a batch: of the tensors whose leading dimension is the
-    first tensor's their rows, everything else whole."""
-    first = samples.count(batch)
+def part(batch: Any, k: int, n: int, among: int = 0) -> Any:
+    """The k-th of n equal parts of a batch: of the tensors whose leading dimension is the first
+    tensor's, or the number of samples `among`, their rows; everything else whole."""
     if n == 1:
         return batch
-    if not first or first % n:
-        raise RunError(f"the batch has {first} samples, which cannot be divided by {n}")
-    rows = first // n
+    first = samples.count(batch)
+    if not first or first % n or among % n:
+        raise RunError(f"the batch has {among or first} samples, which cannot be divided by {n}")
 
     def leaf(x: Any) -> Any:
-        return x[k * rows : (k + 1) * rows] if isinstance(x, torch.Tensor) and x.dim() and x.shape[0] == first else x
+        if not isinstance(x, torch.Tensor) or not x.dim() or x.shape[0] not in (first, among):
+            return x
+        rows = x.shape[0] // n
+        return x[k * rows : (k + 1) * rows]
 
-    return batches.rebuild(batch, iter([leaf(x) for _, x in batches.leaves(batch)]))
+    return _each(batch, leaf)
+
+
+def repeated(batch: Any, among: int, n: int) -> Any:
+    """A batch of `among` samples made one of n, its samples in turn as often as it takes."""
+    first = samples.count(batch)
+    if among == n:
+        return batch
+    if not first or not among or first % among:
+        raise RunError(f"the leading dimension of the batch's first tensor is {first}: it is not a multiple of {among} samples")
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or not x.dim() or x.shape[0] not in (first, among):
+            return x
+        rows = x.shape[0] // among
+        return torch.cat([x[s % among * rows : (s % among + 1) * rows] for s in range(n)])
+
+    return _each(batch, leaf)
 
 
 def to(batch: Any, device: torch.device) -> Any:
-    return batches.rebuild(batch, iter([x.to(device) if isinstance(x, torch.Tensor) else x for _, x in batches.leaves(batch)]))
+    return _each(batch, lambda x: x.to(device) if isinstance(x, torch.Tensor) else x)
+
+
+def _each(batch: Any, leaf: Callable[[Any], Any]) -> Any:
+    return batches.rebuild(batch, iter([leaf(x) for _, x in batches.leaves(batch)]))

@@ -6,14 +6,7 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
-_WRAPPERS = ("_checkpoint_wrapped_module.", "_orig_mod.")
-
-
-def plain(name: str) -> str:
-    """A parameter's name without what wrappers put into it."""
-    for w in _WRAPPERS:
-        name = name.replace(w, "")
-    return name
+from .names import plain
 
 
 def names(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[list[str]]:

@@ -11,40 +11,64 @@ from typing import Iterator
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.experimental import implicit_replication
-from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, SequenceParallel, loss_parallel, parallelize_module
+from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, loss_parallel, parallelize_module
+from torch.distributed.tensor.placement_types import Placement
 
+from ..where import where
+from .errors import StrategyError
+from .layouts import Inputs, settle_output
+from .names import plain
 from .strategy import Strategy
 
 TOKENS = 1  # the dimension of an activation [samples, tokens, width] that sequence parallelism divides
 
 
 def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
+    """Cuts the products of module that s names, and has all its parameters on mesh."""
     there = dict(module.named_modules())
     tied = _tied(module)
-    between = Shard(TOKENS) if s.sequence else Replicate()
-    styles: dict[str, ParallelStyle] = {}
-    for path in s.columns:
-        styles[path] = ColwiseParallel(input_layouts=between, use_local_output=False)
-    for path in s.rows:
-        styles[path] = RowwiseParallel(output_layouts=between, use_local_output=False)
-    for path in s.vocabulary_columns:
-        styles[path] = ColwiseParallel(input_layouts=between, output_layouts=Shard(-1), use_local_output=False)
-    for path in s.vocabulary_rows:
-        styles[path] = RowwiseParallel(input_layouts=Replicate(), output_layouts=between, use_local_output=False)
-    if s.sequence:
-        for path in s.by_rows:
-            if path not in styles and path in there and not any(True for _ in there[path].children()):
-                styles[path] = SequenceParallel(sequence_dim=TOKENS, use_local_output=False)
-    for path, style in styles.items():
+    for path, style in _styles(s).items():
         if path in there:
             parallelize_module(there[path], mesh, style, src_data_rank=None)
     _replicate(module, mesh)
     for (owner, name), others in tied.items():
         for other, k in others:
             other.register_parameter(k, owner.get_parameter(name))
+    between = _between(s)
+    inputs = Inputs(mesh, between)
+    for path in (*s.columns, *s.vocabulary_columns):
+        if path in there:
+            inputs.attach(there[path])
+    for path in (*s.rows, *s.vocabulary_rows):
+        if path in there:
+            settle_output(there[path], between)
+    for path in (p for layer in s.layers for p in layer):
+        if path in there:
+            inputs.border(there[path])
+    module.register_forward_hook(inputs.forget)
+
+
+def _between(s: Strategy) -> list[Placement]:
+    """The layout of activations outside of cut products."""
+    return [Shard(TOKENS) if s.sequence else Replicate()]
+
+
+def _styles(s: Strategy) -> dict[str, ParallelStyle]:
+    (between,) = _between(s)
+    styles: dict[str, ParallelStyle] = {}
+    for path in s.columns:
+        styles[path] = ColwiseParallel(use_local_output=False)
+    for path in s.rows:
+        styles[path] = RowwiseParallel(output_layouts=between, use_local_output=False)
+    for path in s.vocabulary_columns:
+        styles[path] = ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)
+    for path in s.vocabulary_rows:
+        styles[path] = RowwiseParallel(input_layouts=Replicate(), output_layouts=between, use_local_output=False)
+    return styles
 
 
 def _tied(module: nn.Module) -> dict[tuple[nn.Module, str], list[tuple[nn.Module, str]]]:
@@ -66,15 +90,37 @@ def _replicate(module: nn.Module, mesh: DeviceMesh) -> None:
 
 
 @contextlib.contextmanager
-def passes(s: Strategy) -> Iterator[None]:
-    """Around forward and backward passes."""
-    with contextlib.ExitStack() as stack:
-        if s.tensor > 1:
-            stack.enter_context(implicit_replication())
-            if s.vocabulary:
-                stack.enter_context(loss_parallel())
+def passes(s: Strategy, model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Around forward and backward passes. Raises StrategyError with the module whose code
+    does not work on DTensors."""
+    if s.tensor == 1:
         yield
+        return
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(implicit_replication())
+        if s.vocabulary_columns:
+            stack.enter_context(loss_parallel())
+        if device.type == "cpu":  # of whose attention in one kernel DTensor knows nothing
+            stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        try:
+            yield
+        except Exception as e:
+            raise StrategyError(f"{s.strategy}: {running(model, e)}does not run on products cut in {s.tensor}: {str(e).splitlines()[0] if str(e) else type(e).__name__}") from e
+
+
+def running(model: nn.Module, e: BaseException) -> str:
+    """The innermost module of model that ran where e was raised, with its line of code."""
+    names = {id(m): k for k, m in model.named_modules()}
+    found, trace = "", e.__traceback__
+    while trace is not None:
+        of = trace.tb_frame.f_locals.get("self")
+        if isinstance(of, nn.Module) and names.get(id(of)):
+            found = plain(names[id(of)])
+        trace = trace.tb_next
+    at = where(e)
+    return f"module {found or 'of the model'}{f' ({at})' if at else ''} "
 
 
 def whole(value: torch.Tensor) -> torch.Tensor:
+    """value on all parts."""
     return value.full_tensor() if isinstance(value, DTensor) else value

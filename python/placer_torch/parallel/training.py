@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from . import checkpoint, micro, optimizers, share, tensor
+from . import checkpoint, mean as means, micro, optimizers, share, tensor
 from .mesh import Mesh
 from .strategy import Strategy
 
@@ -18,6 +18,7 @@ class Training:
 
     def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh):
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
+        self._checked = strategy.data * strategy.micro_batches == 1  # whether the loss is a mean
 
     @property
     def replica(self) -> int:
@@ -30,22 +31,44 @@ class Training:
         micro-batch, gradients added up and reduced, one update. Returns the mean loss over
         the samples of all replicas."""
         n = self.strategy.micro_batches
+        parts = [micro.to(micro.part(batch, k, n, self.strategy.samples), self.mesh.device) for k in range(n)]
+        if not self._checked:
+            self._checked = True
+            means.check(self.model, self._value, parts[0], self.mesh.device)
         self.optimizer.zero_grad()
         total = torch.zeros((), device=self.mesh.device)
-        for k in range(n):
+        for k, part in enumerate(parts):
             share.before_pass(self.model, self.strategy, k == n - 1)
-            with tensor.passes(self.strategy):
-                value = self.loss(self.model, micro.to(micro.part(batch, k, n), self.mesh.device)) / n
-                value.backward()
-            total += tensor.whole(value.detach())
+            total += self._pass(part) / n
         optimizers.settle(self.optimizer)
         self.optimizer.step()
         return mean(total, self.mesh)
 
+    def _pass(self, part: Any) -> torch.Tensor:
+        """Forward and backward pass of a micro-batch; returns its loss."""
+        with tensor.passes(self.strategy, self.model, self.mesh.device):
+            value = self.loss(self.model, part)
+            (value / self.strategy.micro_batches).backward()
+        return tensor.whole(value.detach())
+
+    def _value(self, part: Any) -> torch.Tensor:
+        with tensor.passes(self.strategy, self.model, self.mesh.device):
+            return tensor.whole(self.loss(self.model, part))
+
     def state_dict(self) -> dict[str, Any]:
-        """Parameters and buffers as the model's own state_dict has them, whole, on the CPU.
-        Every process has to call it."""
+        """Parameters and buffers as the model's own state_dict has them, whole, on the
+        CPU, on rank 0; empty elsewhere. Every process has to call it."""
         return checkpoint.state_dict(self.model)
+
+    def optimizer_state(self) -> dict[str, Any]:
+        """The optimizer's state by names of parameters, whole, on rank 0. Every process has
+        to call it."""
+        return checkpoint.optimizer_state(self.model, self.optimizer)
+
+    def load_state_dict(self, state: dict[str, Any], optimizer: dict[str, Any] | None = None) -> None:
+        """Takes what state_dict and optimizer_state returned, of any strategy, which rank 0
+        alone needs to have. Every process has to call it."""
+        checkpoint.load(self.model, self.optimizer, state, optimizer)
 
 
 def mean(total: torch.Tensor, mesh: Mesh) -> float:

@@ -1,0 +1,48 @@
+"""python -m placer_torch distribute: steps of a model by a strategy file."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any, Callable
+
+import torch
+import torch.distributed as dist
+
+from . import check, micro
+from .distribute import distribute
+from .strategy import Strategy
+
+Made = tuple[Any, Any, Any, Any]
+
+
+def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *, steps: int, device: str, checked: bool) -> dict[str, Any] | None:
+    """Runs steps of what make returns (model, loss, batch, optimizer) in this process's part,
+    and returns what came of it, on rank 0. samples: of a batch."""
+    torch.manual_seed(0)  # every process makes the same batch
+    model, loss, batch, optimizer = make()
+    if loss is None or optimizer is None:
+        from .errors import StrategyError
+
+        raise StrategyError("a strategy is of training steps: the function returns no loss or no optimizer")
+    batch = micro.repeated(batch, samples(batch), s.batch)
+    plain = check.Reference(model, loss, optimizer) if checked else None
+    training = distribute(model, loss, optimizer, s, device=device)
+    try:
+        own = micro.part(batch, training.replica, s.data, s.batch)
+        losses, seconds = [], []
+        for _ in range(steps):
+            begin = time.perf_counter()
+            losses.append(training.step(own))  # a number: the device has ended
+            seconds.append(time.perf_counter() - begin)
+        doc: dict[str, Any] = {"strategy": s.strategy, "processes": s.world, "device": training.mesh.device.type, "backend": dist.get_backend(), "samples": s.batch, "steps": steps, "loss": losses}
+        doc |= {"step_s": statistics.median(seconds[1:] or seconds), "first_step_s": seconds[0], "predicted_step_s": s.predicted.get("step_s")}
+        if plain is not None:
+            state = training.state_dict()
+            if dist.get_rank() == 0:
+                want, whole = plain.run(batch, steps, training.mesh.device)
+                doc["difference"] = {"loss": check.of_losses(losses, want), "state": check.of_states(state, whole)}
+        dist.barrier()
+        return doc if dist.get_rank() == 0 else None
+    finally:
+        dist.destroy_process_group()

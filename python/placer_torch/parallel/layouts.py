@@ -1,0 +1,58 @@
+"""Layouts at the ends of cut products, for gradients as for activations.
+
+A product cut by columns leaves each part a summand of its input's gradient. DTensor would add
+them up in each op that reads the gradient; here they are added up once, where the input came in."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Sequence
+
+import torch
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor.placement_types import Placement
+
+Layout = Sequence[Placement]
+
+
+def settled(x: DTensor, layout: Layout) -> DTensor:
+    """x in a layout that its gradient has as well."""
+    x = x.redistribute(placements=layout)
+    return DTensor.from_local(x.to_local(grad_placements=layout), x.device_mesh, layout, run_check=False, shape=x.shape, stride=x.stride())
+
+
+def settle_output(module: nn.Module, layout: Layout) -> None:
+    """The output of module has a layout that its gradient has as well."""
+    module.register_forward_hook(lambda m, inputs, output: settled(output, layout) if isinstance(output, DTensor) else output)
+
+
+class Inputs:
+    """Whole inputs of products cut by columns. Products of one input (queries, keys and values)
+    have it gathered, and their summands of its gradient added up, once."""
+
+    def __init__(self, mesh: DeviceMesh, between: Layout):
+        """between: the layout of activations outside of cut products."""
+        self._mesh, self._between = mesh, between
+        self._last: tuple[weakref.ref[torch.Tensor], DTensor] | None = None
+
+    def attach(self, module: nn.Module) -> None:
+        """The first input of module is made whole before anything else."""
+        module.register_forward_pre_hook(lambda m, inputs: (self.whole(inputs[0]), *inputs[1:]), prepend=True)
+
+    def border(self, module: nn.Module) -> None:
+        """What was made whole before module runs is not used within it: module is computed
+        again, from the same inputs, and has to do then what it did first."""
+        module.register_forward_pre_hook(lambda m, inputs: self.forget())
+
+    def forget(self, *_: Any) -> None:
+        self._last = None
+
+    def whole(self, x: torch.Tensor) -> DTensor:
+        if self._last is not None and self._last[0]() is x:
+            return self._last[1]
+        there = x if isinstance(x, DTensor) else DTensor.from_local(x, self._mesh, [Replicate()], run_check=False)
+        made = there.redistribute(placements=[Replicate()]) if list(there.placements) == list(self._between) != [Replicate()] else settled(there, [Replicate()])
+        self._last = weakref.ref(x), made
+        return made
