@@ -9,7 +9,7 @@ from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_optimizer_state_dict, set_model_state_dict, set_optimizer_state_dict
 
 _WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
-_SENT = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+_GIVEN = StateDictOptions(full_state_dict=True)
 
 
 def state_dict(model: nn.Module) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[
 
 
 def load(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], of_optimizer: dict[str, Any] | None) -> None:
-    """What the two functions above returned, which rank 0 alone needs to have."""
-    set_model_state_dict(model, state, options=_SENT)
+    """What the two functions above returned, whole."""
+    set_model_state_dict(model, state, options=_GIVEN)
     if of_optimizer is not None:
-        set_optimizer_state_dict(model, optimizer, of_optimizer, options=_SENT)
+        set_optimizer_state_dict(model, optimizer, of_optimizer, options=_GIVEN)

@@ -38,7 +38,8 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     for path in (p for layer in s.layers for p in layer):
         if path in there and any(True for _ in there[path].parameters()):
             fully_shard(there[path], mesh=mesh.data, reshard_after_forward=not keep)
-    fully_shard(module, mesh=mesh.data, reshard_after_forward=not keep)
+    # What lies in no layer stays from the forward to the backward pass.
+    fully_shard(module, mesh=mesh.data, reshard_after_forward=False)
     return module
 
 

@@ -36,7 +36,7 @@ class Training:
             self._checked = True
             means.check(self.model, self._value, parts[0], self.mesh.device)
         self.optimizer.zero_grad()
-        total = torch.zeros((), device=self.mesh.device)
+        total = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for k, part in enumerate(parts):
             share.before_pass(self.model, self.strategy, k == n - 1)
             total += self._pass(part) / n
@@ -66,8 +66,8 @@ class Training:
         return checkpoint.optimizer_state(self.model, self.optimizer)
 
     def load_state_dict(self, state: dict[str, Any], optimizer: dict[str, Any] | None = None) -> None:
-        """Takes what state_dict and optimizer_state returned, of any strategy, which rank 0
-        alone needs to have. Every process has to call it."""
+        """Takes what state_dict and optimizer_state returned on rank 0, of any strategy. Every
+        process has to call it, and to have the whole of it, as from a file."""
         checkpoint.load(self.model, self.optimizer, state, optimizer)
 
 

@@ -1,0 +1,104 @@
+"""Strategies train as plain torch does, in processes over gloo."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+import strategies
+from placer_torch.parallel import distribute, micro
+from strategies import KINDS, LAYERS, SAMPLES, SIZE, TIME, VOCABULARY, Got, strategy
+
+# Losses and weights are float64; AdamW divides by the root of squares, which are small.
+CLOSE = 1e-8
+
+
+def trained(name: str, *of: dict[str, Any]) -> list[Got]:
+    kind = KINDS[name]
+    docs = [strategy(kind, **x) for x in of]
+    found = strategies.run(kind.make, docs)
+    for doc, got in zip(docs, found, strict=True):
+        assert got.loss < CLOSE and got.state < CLOSE, (name, doc["strategy"], got)
+    return found
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_replicas(name: str) -> None:
+    """ddp, and each kind of shares, with whole batches and with micro-batches that are computed again."""
+    more: list[dict[str, Any]] = [{}, {"mb": 2, "recompute": True}]
+    trained(name, *({"sharding": s, "data": 2, **x} for s in ("ddp", "zero-1", "zero-2", "zero-3") for x in more))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_split_products(name: str) -> None:
+    trained(name, *({"tensor": 2, **x} for x in ({"mb": 2, "recompute": True}, {"vocabulary": True, "mb": 2}, {"vocabulary": True, "sequence": True, "recompute": True}, {"sequence": True})))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_replicas_of_split_products(name: str) -> None:
+    """Four processes. What differs from two is how shares of cut parameters are made."""
+    trained(name, *({"data": 2, "tensor": 2, **x} for x in ({"sharding": "ddp", "mb": 2}, {"sharding": "zero-3", "vocabulary": True, "sequence": True, "mb": 2, "recompute": True})))
+
+
+ACTIVATION = SAMPLES * TIME * SIZE["width"] * 8  # bytes
+LOSS = SAMPLES * TIME * 8  # a number a token
+
+
+def test_collectives_of_split_products() -> None:
+    """Megatron-LM's: a layer all-reduces two activations in the forward pass and two gradients
+    in the backward pass (arXiv:1909.08053, section 3); with sequences split these are as many
+    all-gathers and reduce-scatters, and gradients gather both again (arXiv:2205.05198, section
+    4.2.2). Vocabulary: the table's result, the gradient of the output layer's input, and three
+    numbers a token in the cross entropy."""
+    plain, sequence = trained("llama", {"tensor": 2}, {"tensor": 2, "vocabulary": True, "sequence": True})
+    layer = 4 * len(LAYERS)
+    assert plain.calls == {"all_reduce": layer}
+    assert plain.bytes == {"all_reduce": layer * ACTIVATION}
+    norms = 2 * len(LAYERS) + 1
+    # DTensor keeps the gathered input for the gradients, so it is not gathered again.
+    assert sequence.calls == {"all_gather": layer + 2, "reduce_scatter": layer + 2, "all_reduce": 3 + norms}
+    assert sequence.bytes == {"all_gather": (layer + 2) * ACTIVATION, "reduce_scatter": (layer + 2) * ACTIVATION, "all_reduce": 3 * LOSS + norms * SIZE["width"] * 8}
+
+
+def test_collectives_of_shares() -> None:
+    """zero-1 gathers parameters once and reduces gradients once a step; zero-2 reduces them
+    behind each micro-batch; zero-3 gathers its layers for each pass (arXiv:1910.02054, section
+    7: twice the parameters gathered, once reduced)."""
+    kind = KINDS["llama"]
+    total = sum(p.numel() for p in kind.make()[0].parameters()) * 8
+    layers = sum(p.numel() for p in kind.make()[0].layers.parameters()) * 8
+    one, two, three = trained("llama", *({"sharding": s, "data": 2, "mb": 2} for s in ("zero-1", "zero-2", "zero-3")))
+    groups = len(LAYERS) + 1
+    assert (one.calls["all_gather"], one.calls["reduce_scatter"]) == (groups, groups)
+    assert (one.bytes["all_gather"], one.bytes["reduce_scatter"]) == (total, total)
+    assert (two.calls["all_gather"], two.bytes["reduce_scatter"]) == (groups, 2 * total)
+    # The root's parameters stay from the forward to the backward pass.
+    assert three.bytes["all_gather"] == 2 * (2 * layers + total - layers)
+    assert three.bytes["reduce_scatter"] == 2 * total
+    assert VOCABULARY * SIZE["width"] * 8 * 2 + SIZE["width"] * 8 == total - layers
+
+
+def test_checkpoints_are_of_any_strategy(tmp_path: Any) -> None:
+    """A state of one strategy goes on under another as if nothing had been."""
+    kind, file = KINDS["gpt2"], tmp_path / "state.pt"
+
+    def work() -> float:
+        model, loss, batch, optimizer = kind.make()
+        (m, o), (n, p) = copy.deepcopy((model, optimizer)), copy.deepcopy((model, optimizer))
+        a = distribute(m, loss, o, strategy(kind, "zero-3", 2), device="cpu")
+        own = micro.part(batch, a.replica, 2)
+        a.step(own)
+        state = a.state_dict(), a.optimizer_state()
+        if dist.get_rank() == 0:
+            torch.save(state, file)
+        dist.barrier()
+        want = a.step(own)
+        b = distribute(n, loss, p, strategy(kind, tensor=2), device="cpu")
+        b.load_state_dict(*torch.load(file))
+        return abs(b.step(batch) / want - 1)
+
+    assert strategies.in_processes(2, work) < 1e-12

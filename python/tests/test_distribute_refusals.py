@@ -1,0 +1,189 @@
+"""What a strategy cannot be applied to is refused by name, before anything is changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Callable
+
+import pytest
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import models
+import strategies
+from placer_torch import FormatError, RunError
+from placer_torch.parallel import distribute, read
+from placer_torch.parallel.errors import StrategyError
+from strategies import KINDS, strategy
+
+GPT2 = KINDS["gpt2"]
+SPLIT = {"tensor": 2}
+
+
+class Own(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) * 2
+
+
+def conv(m: Any) -> None:
+    m.h[1].mlp.c_fc = nn.Conv1d(16, 64, 1)
+
+
+def own(m: Any) -> None:
+    m.h[0].mlp.c_fc = Own(16, 64)
+
+
+def odd(m: Any) -> None:
+    m.h[0].mlp.c_fc, m.h[0].mlp.c_proj = nn.Linear(16, 63), nn.Linear(63, 16)
+
+
+def normed(m: Any) -> None:
+    m.wte.max_norm = 1.0
+
+
+def alike(m: Any) -> None:
+    m.h[1].mlp.c_fc.weight = m.h[0].mlp.c_fc.weight
+
+
+def meta(m: Any) -> None:
+    m.ln_f.to("meta")
+
+
+def nothing(m: Any) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "change, of, words",
+    [
+        (nothing, {"layers": [["h.0"], ["h.9"]]}, "layers[1]: the model has no module 'h.9'"),
+        (nothing, SPLIT | {"rows": ["h.0.attn.o"]}, "rows: the model has no module 'h.0.attn.o'"),
+        (nothing, {"layers": [["h"]]}, "module h is a ModuleList"),
+        (conv, SPLIT, "module h.1.mlp.c_fc is a Conv1d"),
+        (own, SPLIT, "module h.0.mlp.c_fc is a Own with a forward of its own"),
+        (odd, SPLIT, "module h.0.mlp.c_fc: out_features 63 is not divisible by 2"),
+        (normed, SPLIT | {"vocabulary": True}, "module wte is an nn.Embedding with max_norm"),
+        (nothing, SPLIT | {"vocabulary_rows": ["wte"]}, "modules wte and lm_head have the same weight"),
+        (alike, {"data": 2, "sharding": "zero-3"}, "layers h.0 and h.1 share a parameter"),
+        (meta, {}, "parameter ln_f.weight is on the meta device"),
+    ],
+)
+def test_models(change: Callable[[Any], None], of: dict[str, Any], words: str) -> None:
+    model, loss, _, optimizer = GPT2.make()
+    change(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    refused(model, loss, optimizer, strategy(GPT2) | strategy(GPT2, **of), words)
+
+
+def test_selective_recomputation() -> None:
+    model, loss, _, optimizer = GPT2.make()
+    refused(model, loss, optimizer, strategy(GPT2) | {"recompute": "selective"}, "recompute=selective")
+
+
+def test_optimizers() -> None:
+    model, loss, batch, optimizer = GPT2.make()
+    shares = strategy(GPT2, "zero-1", 2)
+    refused(model, loss, torch.optim.Adafactor(model.parameters()), shares, "optimizer Adafactor: zero-1=2")
+    refused(model, loss, torch.optim.SGD([torch.nn.Parameter(torch.ones(3))]), shares, "a parameter of shape [3] that the model does not have")
+    loss(model, batch).backward()
+    optimizer.step()
+    refused(model, loss, optimizer, shares, "optimizer AdamW has made steps")
+
+
+def test_wrapped_models() -> None:
+    model, loss, _, optimizer = GPT2.make()
+    refused(nn.DataParallel(model), loss, optimizer, strategy(GPT2), "wrapped by DataParallel")
+
+
+def refused(model: nn.Module, loss: Any, optimizer: torch.optim.Optimizer, doc: dict[str, Any], words: str) -> None:
+    before = {k: (p, type(p)) for k, p in model.named_parameters()}
+    with pytest.raises(StrategyError) as e:
+        distribute(model, loss, optimizer, doc, device="cpu")
+    assert words in str(e.value)
+    assert all(p is before[k][0] and type(p) is before[k][1] for k, p in model.named_parameters())
+
+
+def test_processes() -> None:
+    model, loss, _, optimizer = GPT2.make()
+    with pytest.raises(RunError, match="1 processes: .* is of 4, 1 stages x 2 replicas x 2 parts"):
+        distribute(model, loss, optimizer, strategy(GPT2, data=2, tensor=2), device="cpu")
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"format": "placer plan 1"}, "format is 'placer plan 1'"),
+        ({"trains": False}, "trains is False"),
+        ({"sharding": "zero-4"}, "sharding is 'zero-4', want one of ddp, zero-1, zero-2, zero-3"),
+        ({"tensor": 0}, "tensor is 0, want a number of 1 or more"),
+        ({"batch": 6, "data": 4}, "6 samples cannot be divided among 4 replicas"),
+        ({"layers": ["h.0"]}, "layers[0] is 'h.0', want a list of module paths"),
+        ({"columns": "h.0"}, "columns is 'h.0', want a list"),
+        ({"pipeline": 2}, "a pipeline of 2 without a schedule"),
+        ({"vocabulary": 1}, "vocabulary is 1, want true or false"),
+    ],
+)
+def test_files(tmp_path: Any, change: dict[str, Any], words: str) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(strategy(GPT2) | change))
+    with pytest.raises(FormatError) as e:
+        read(str(file))
+    assert str(e.value).startswith(f"{file}: ") and words in str(e.value)
+
+
+def summed(model: Any, batch: Any) -> torch.Tensor:
+    return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten(), reduction="sum")
+
+
+def test_losses() -> None:
+    """A loss that adds up is refused on the first step, before an update."""
+
+    def work() -> tuple[str, bool]:
+        model, _, batch, optimizer = GPT2.make()
+        t = distribute(model, summed, optimizer, strategy(GPT2, mb=2), device="cpu")
+        before = copy.deepcopy(model.state_dict())
+        with pytest.raises(StrategyError) as e:
+            t.step(batch)
+        return str(e.value), all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+
+    said, same = strategies.in_processes(1, work)
+    assert "differs from that of them once by 100%" in said and same
+
+
+class Numbers(nn.Module):
+    """Leaves torch in the middle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.up(x)
+        return self.down(torch.tensor(y.tolist()))
+
+
+def test_code_that_does_not_run_cut() -> None:
+    def work() -> str:
+        model = nn.Sequential(Numbers())
+        doc = strategy(GPT2, tensor=2) | {"layers": [["0"]], "columns": ["0.up"], "rows": ["0.down"]}
+        t = distribute(model, lambda m, b: m(b).square().mean(), torch.optim.SGD(model.parameters(), lr=0.1), doc, device="cpu")
+        try:
+            t.step(torch.ones(8, 4))
+        except StrategyError as e:
+            return str(e)
+        return ""
+
+    assert "module 0 (" in (said := strategies.in_processes(2, work)) and "test_distribute_refusals.py" in said, said
+
+
+def test_uneven_vocabulary() -> None:
+    """A vocabulary need not be divisible: GPT-2 has 50,257 words."""
+
+    def make() -> models.Example:
+        model, loss, batch, _ = models.gpt2(layers=2, width=16, heads=4, batch=8, time=8, vocab=33)
+        return model.double(), loss, batch, torch.optim.SGD(model.parameters(), lr=0.1)
+
+    (got,) = strategies.run(make, [strategy(GPT2, tensor=2, vocabulary=True, recompute=True)])
+    assert got.loss < 1e-12 and got.state < 1e-12
