@@ -1,0 +1,58 @@
+"""Decoders of transformers trained by strategies in processes over gloo, beside plain torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers as T
+
+import still
+import strategies
+from placer_torch.parallel import distribute
+from placer_torch.parallel.errors import StrategyError
+from strategies import SAMPLES, TIME, VOCABULARY, Kind, strategy
+
+SIZES = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=4, pad_token_id=0)
+
+
+def made(config: Any) -> Any:
+    torch.manual_seed(0)
+    config = still.config(config)
+    config.use_cache = False
+    model = still.model(T.AutoModelForCausalLM.from_config(config)).double()
+    ids = torch.randint(0, VOCABULARY, (SAMPLES, TIME))
+    return model, lambda m, batch: m(**batch).loss, {"input_ids": ids, "labels": ids}, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+
+DECODERS = {
+    "llama": lambda: made(T.LlamaConfig(**SIZES)),
+    "qwen3, tied": lambda: made(T.Qwen3Config(**SIZES, tie_word_embeddings=True)),
+}
+PROJECTIONS = Kind(DECODERS["llama"], "model.layers", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj"), ("self_attn.o_proj", "mlp.down_proj"), "model.embed_tokens")
+GPT2 = Kind(lambda: made(T.GPT2Config(vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=4, n_positions=TIME)), "transformer.h", ("attn.c_attn", "mlp.c_fc"), ("attn.c_proj", "mlp.c_proj"), "transformer.wte")
+REPLICAS: list[dict[str, Any]] = [{"data": 2, "sharding": "ddp"}, {"data": 2, "sharding": "zero-1", "mb": 2}, {"data": 2, "sharding": "zero-3", "mb": 2, "recompute": True}]
+PARTS: list[dict[str, Any]] = [{"tensor": 2, "mb": 2, "recompute": True}, {"tensor": 2, "vocabulary": True}, {"tensor": 2, "vocabulary": True, "sequence": True}]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_projections(name: str) -> None:
+    held(DECODERS[name], PROJECTIONS, REPLICAS + PARTS)
+
+
+def test_gpt2() -> None:
+    held(GPT2.make, GPT2, REPLICAS)
+
+
+def held(make: Any, kind: Kind, of: list[dict[str, Any]]) -> None:
+    docs = [strategy(kind, **x) for x in of]
+    for doc, got in zip(docs, strategies.run(make, docs), strict=True):
+        assert got.loss < 1e-5 and got.state < 1e-5, (doc["strategy"], got)
+
+
+def test_gpt2_is_not_cut() -> None:
+    """Its products are Conv1D's."""
+    model, loss, _, optimizer = GPT2.make()
+    with pytest.raises(StrategyError, match="module transformer.h.0.attn.c_attn is a Conv1D"):
+        distribute(model, loss, optimizer, strategy(GPT2, tensor=2), device="cpu")
