@@ -5,6 +5,7 @@ import pytest
 import torch
 
 sys.path.insert(0, os.path.dirname(__file__))
+from forks import pytest_collection_modifyitems  # noqa: E402, F401
 torch.set_num_threads(1)
 
 

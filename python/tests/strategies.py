@@ -35,12 +35,12 @@ class Kind:
     table: str
 
 
-def _gpt2() -> models.Example:
+def gpt2() -> models.Example:
     model, loss, batch, _ = models.gpt2(**SIZE, batch=SAMPLES, time=TIME, vocab=VOCABULARY)
     return model.double(), loss, batch, _adam(model)
 
 
-def _llama() -> models.Example:
+def llama() -> models.Example:
     torch.manual_seed(0)
     model = models.Llama(**SIZE, kv_heads=2, hidden=24, vocab=VOCABULARY).double()
     ids = torch.randint(0, VOCABULARY, (SAMPLES, TIME))
@@ -52,8 +52,8 @@ def _adam(model: torch.nn.Module) -> torch.optim.Optimizer:
 
 
 KINDS = {
-    "gpt2": Kind(_gpt2, "h", ("attn.c_attn", "mlp.c_fc"), ("attn.c_proj", "mlp.c_proj"), "wte"),
-    "llama": Kind(_llama, "layers", ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"), ("o_proj", "down_proj"), "embed_tokens"),
+    "gpt2": Kind(gpt2, "h", ("attn.c_attn", "mlp.c_fc"), ("attn.c_proj", "mlp.c_proj"), "wte"),
+    "llama": Kind(llama, "layers", ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"), ("o_proj", "down_proj"), "embed_tokens"),
 }
 
 

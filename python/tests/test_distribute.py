@@ -13,6 +13,8 @@ import strategies
 from placer_torch.parallel import distribute, micro
 from strategies import KINDS, LAYERS, SAMPLES, SIZE, TIME, VOCABULARY, Got, strategy
 
+pytestmark = pytest.mark.forks
+
 # Losses and weights are float64; AdamW divides by the root of squares, which are small.
 CLOSE = 1e-8
 

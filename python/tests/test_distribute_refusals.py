@@ -18,6 +18,8 @@ from placer_torch.parallel import distribute, read
 from placer_torch.parallel.errors import StrategyError
 from strategies import KINDS, strategy
 
+pytestmark = pytest.mark.forks
+
 GPT2 = KINDS["gpt2"]
 SPLIT = {"tensor": 2}
 

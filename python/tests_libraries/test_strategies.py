@@ -14,6 +14,8 @@ from placer_torch.parallel import distribute
 from placer_torch.parallel.errors import StrategyError
 from strategies import SAMPLES, TIME, VOCABULARY, Kind, strategy
 
+pytestmark = pytest.mark.forks
+
 SIZES = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=4, pad_token_id=0)
 
 

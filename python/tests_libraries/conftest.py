@@ -1,0 +1,1 @@
+from forks import pytest_collection_modifyitems  # noqa: F401
