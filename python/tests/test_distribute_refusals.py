@@ -154,6 +154,19 @@ def test_losses() -> None:
     assert "differs from that of them once by 100%" in said and same
 
 
+def test_batches_of_one_replica() -> None:
+    """Parts of a replica that draw their own batches."""
+
+    def work() -> str:
+        model, loss, (ids, labels), optimizer = GPT2.make()
+        t = distribute(model, loss, optimizer, strategy(GPT2, tensor=2), device="cpu")
+        with pytest.raises(StrategyError) as e:
+            t.step((ids, labels.flip(0) + t.mesh.part))
+        return str(e.value)
+
+    assert "the 2 processes of replica 0 were given different batches" in strategies.in_processes(2, work)
+
+
 class Numbers(nn.Module):
     """Leaves torch in the middle."""
 

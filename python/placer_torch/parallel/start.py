@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import nn
 
+from .. import batches
+from .errors import StrategyError
 from .mesh import Mesh
 
 
@@ -28,6 +32,20 @@ def send(model: nn.Module) -> None:
                 whole = t.detach().contiguous()
                 dist.broadcast(whole, 0)
                 t.copy_(whole)
+
+
+def same_batch(batch: Any, mesh: Mesh) -> None:
+    """Raises StrategyError on all parts of a replica whose batches differ: each works on the
+    whole batch, and the results of different ones would be added up without a word."""
+    if mesh.tensor.size() == 1:
+        return
+    values = [x.detach().to(mesh.device, torch.float64) for _, x in batches.leaves(batch) if isinstance(x, torch.Tensor) and not x.is_complex()]
+    sums = torch.stack([torch.zeros((), dtype=torch.float64, device=mesh.device), *(f(x) for x in values for f in (torch.sum, torch.linalg.vector_norm))])
+    ends = torch.cat([sums, -sums])
+    dist.all_reduce(ends, dist.ReduceOp.MAX, group=mesh.tensor.get_group())
+    most, least = ends.chunk(2)
+    if not torch.equal(most, -least) and not torch.isnan(ends).any():
+        raise StrategyError(f"the {mesh.tensor.size()} processes of replica {mesh.replica} were given different batches: all parts of a replica take the same samples (seed the data alike, and choose them by Training.replica)")
 
 
 def agree(mesh: Mesh) -> None:

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from . import checkpoint, mean as means, micro, optimizers, share, tensor
+from . import checkpoint, mean as means, micro, optimizers, share, start, tensor
 from .mesh import Mesh
 from .strategy import Strategy
 
@@ -18,7 +18,7 @@ class Training:
 
     def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh):
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
-        self._checked = strategy.data * strategy.micro_batches == 1  # whether the loss is a mean
+        self._began = False  # whether batch and loss of a first step were found right
 
     @property
     def replica(self) -> int:
@@ -31,10 +31,12 @@ class Training:
         micro-batch, gradients added up and reduced, one update. Returns the mean loss over
         the samples of all replicas."""
         n = self.strategy.micro_batches
+        if not self._began:
+            start.same_batch(batch, self.mesh)
         parts = [micro.to(micro.part(batch, k, n, self.strategy.samples), self.mesh.device) for k in range(n)]
-        if not self._checked:
-            self._checked = True
+        if not self._began and self.strategy.data * n > 1:
             means.check(self.model, self._value, parts[0], self.mesh.device)
+        self._began = True
         self.optimizer.zero_grad()
         total = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for k, part in enumerate(parts):
