@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import logging
+from typing import Any, Iterator
 
 import torch
 from torch import nn
@@ -14,11 +16,13 @@ _GIVEN = StateDictOptions(full_state_dict=True)
 
 def state_dict(model: nn.Module) -> dict[str, Any]:
     """On rank 0; empty elsewhere."""
-    return dict(get_model_state_dict(model, options=_WHOLE))
+    with _quiet():
+        return dict(get_model_state_dict(model, options=_WHOLE))
 
 
 def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    return dict(get_optimizer_state_dict(model, optimizer, options=_WHOLE))
+    with _quiet():
+        return dict(get_optimizer_state_dict(model, optimizer, options=_WHOLE))
 
 
 def load(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], of_optimizer: dict[str, Any] | None) -> None:
@@ -26,3 +30,15 @@ def load(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, An
     set_model_state_dict(model, state, options=_GIVEN)
     if of_optimizer is not None:
         set_optimizer_state_dict(model, optimizer, of_optimizer, options=_GIVEN)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without torch's advice on the order of gathers, which a checkpoint is no place for."""
+    log = logging.getLogger("torch.distributed.tensor._redistribute")
+    was = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(was)

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from . import check, micro
 from .distribute import distribute
+from .errors import StrategyError
 from .strategy import Strategy
 
 Made = tuple[Any, Any, Any, Any]
@@ -22,8 +23,6 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
     torch.manual_seed(0)  # every process makes the same batch
     model, loss, batch, optimizer = make()
     if loss is None or optimizer is None:
-        from .errors import StrategyError
-
         raise StrategyError("a strategy is of training steps: the function returns no loss or no optimizer")
     batch = micro.repeated(batch, samples(batch), s.batch)
     plain = check.Reference(model, loss, optimizer) if checked else None

@@ -9,8 +9,8 @@ import torch.distributed as dist
 from torch import nn
 
 from .. import samples
-from .errors import StrategyError
 from . import micro
+from .errors import StrategyError
 
 TOLERANCE = 0.01  # of the loss; a sum is off by as much as itself, and bfloat16 by less
 
@@ -26,7 +26,7 @@ def check(model: nn.Module, loss: Callable[[Any], torch.Tensor], batch: Any, dev
     model.eval()
     try:
         with torch.no_grad():
-            few = micro.part(batch, 0, n // max(n // 2, 1)) if n > 1 and n % max(n // 2, 1) == 0 else batch
+            few = micro.part(batch, 0, 2 if n % 2 == 0 else n)
             once, twice = (loss(b) for b in (few, micro.repeated(few, samples.count(few), 2 * samples.count(few))))
             if torch.isfinite(once) and torch.isfinite(twice):
                 off = ((twice - once).abs() / once.abs().clamp(min=1e-6)).to(torch.float32)

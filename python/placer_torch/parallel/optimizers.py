@@ -29,5 +29,3 @@ def settle(optimizer: torch.optim.Optimizer) -> None:
         for p in g["params"]:
             if isinstance(p, DTensor) and isinstance(p.grad, DTensor) and p.grad.placements != p.placements:
                 p.grad = p.grad.redistribute(placements=p.placements)
-
-

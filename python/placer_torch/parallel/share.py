@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -54,5 +53,3 @@ def before_pass(module: nn.Module, s: Strategy, last: bool) -> None:
         module.set_is_last_backward(last)
         if s.sharding in ("zero-1", "zero-2"):
             module.set_reshard_after_backward(last)
-
-

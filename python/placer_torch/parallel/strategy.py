@@ -39,7 +39,6 @@ class Strategy:
     by_rows: Paths = ()  # what works on a share of the tokens
     stages: tuple[Paths, ...] = ()
     predicted: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    collectives: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
 
     @property
     def world(self) -> int:
@@ -120,7 +119,7 @@ def _value(key: str, x: Any, file: str) -> Any:
         if not isinstance(x, Sequence) or isinstance(x, str):
             raise FormatError(f"{file}: {key} is {x!r}, want a list of lists of module paths")
         return tuple(_paths(f"{key}[{i}]", y, file) for i, y in enumerate(x))
-    elif key in ("predicted", "collectives") and not isinstance(x, Mapping):
+    elif key == "predicted" and not isinstance(x, Mapping):
         raise FormatError(f"{file}: {key} is {x!r}, want an object")
     return x
 

@@ -11,12 +11,12 @@ from typing import Iterator
 
 import torch
 from torch import nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.experimental import implicit_replication
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, loss_parallel, parallelize_module
 from torch.distributed.tensor.placement_types import Placement
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..where import where
 from .errors import StrategyError
@@ -104,6 +104,8 @@ def passes(s: Strategy, model: nn.Module, device: torch.device) -> Iterator[None
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         try:
             yield
+        except torch.OutOfMemoryError:
+            raise
         except Exception as e:
             raise StrategyError(f"{s.strategy}: {running(model, e)}does not run on products cut in {s.tensor}: {str(e).splitlines()[0] if str(e) else type(e).__name__}") from e
 
