@@ -193,6 +193,22 @@ def test_code_that_does_not_run_cut() -> None:
     assert "module 0 (" in (said := strategies.in_processes(2, work)) and "test_distribute_refusals.py" in said, said
 
 
+def grouped(kv_heads: int) -> models.Example:
+    torch.manual_seed(0)
+    model = models.Llama(layers=2, width=24, heads=6, kv_heads=kv_heads, hidden=24, vocab=32).double()
+    ids = torch.randint(0, 32, (8, 8))
+    return model, models.cross_entropy, (ids, ids.roll(-1, 1)), torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def test_heads_of_keys_and_values() -> None:
+    """One head is on all parts; three are not shared out among two."""
+    doc = strategy(KINDS["llama"], tensor=2)
+    (got,) = strategies.run(lambda: grouped(1), [doc])
+    assert got.loss < 1e-12 and got.state < 1e-12
+    with pytest.raises(StrategyError, match=r"module layers.0 \(.*models.py:\d+\) does not run on products cut in 2"):
+        strategies.run(lambda: grouped(3), [doc])
+
+
 def test_uneven_vocabulary() -> None:
     """A vocabulary need not be divisible: GPT-2 has 50,257 words."""
 
