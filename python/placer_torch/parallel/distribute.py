@@ -10,7 +10,6 @@ from torch import nn
 
 from . import mesh as meshes, optimizers, refusals, start, strategy as strategies
 from .apply import apply
-from .errors import StrategyError
 from .strategy import Strategy
 from .training import Training
 
@@ -33,15 +32,15 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     made = optimizer if isinstance(optimizer, Optimizer) else optimizer(model.parameters())
     refusals.check(model, made, s)
     here = meshes.start(s, device)
+    if s.pipeline > 1:
+        from . import pipeline  # torch.export takes seconds to import
+
+        if not loaded:
+            start.send(model, here)
+        return pipeline.distribute(model, loss, made, s, meshes.make(s, here))
     start.move(model, here)
     if not loaded:
-        start.send(model)
-    if s.pipeline > 1:
-        try:
-            from . import pipeline  # type: ignore[attr-defined,unused-ignore]
-        except ImportError:
-            raise StrategyError(f"{s.strategy}: a pipeline of {s.pipeline}, which placer_torch does not run") from None
-        return pipeline.distribute(model, loss, made, s, meshes.make(s, here))  # type: ignore[no-any-return,unused-ignore]
+        start.send(model, here)
     mesh = meshes.make(s, here)
     start.agree(mesh)
     names = optimizers.names(model, made)

@@ -23,6 +23,7 @@ def check(model: nn.Module, loss: Callable[[Any], torch.Tensor], batch: Any, dev
     n = samples.count(batch)
     off = torch.zeros((), device=device)
     modes = {m: m.training for m in model.modules()}
+    buffers = [(b, b.clone()) for b in model.buffers()]  # some count calls in evaluation too
     model.eval()
     try:
         with torch.no_grad():
@@ -37,6 +38,9 @@ def check(model: nn.Module, loss: Callable[[Any], torch.Tensor], batch: Any, dev
     finally:
         for m, mode in modes.items():
             m.training = mode
+        with torch.no_grad():
+            for b, was in buffers:
+                b.copy_(was)
     if dist.get_world_size() > 1:
         dist.all_reduce(off, dist.ReduceOp.MAX)
     if float(off) > TOLERANCE:

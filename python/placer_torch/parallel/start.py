@@ -20,8 +20,8 @@ def move(model: nn.Module, device: torch.device) -> None:
     model.to(device)
 
 
-def send(model: nn.Module) -> None:
-    """Parameters and buffers of rank 0 to all others."""
+def send(model: nn.Module, device: torch.device) -> None:
+    """Parameters and buffers of rank 0 to all others, through this process's device."""
     if dist.get_world_size() == 1:
         return
     seen: set[int] = set()
@@ -29,23 +29,25 @@ def send(model: nn.Module) -> None:
         for t in (*model.parameters(), *model.buffers()):
             if id(t) not in seen:
                 seen.add(id(t))
-                whole = t.detach().contiguous()
+                whole = t.detach().to(device).contiguous()
                 dist.broadcast(whole, 0)
                 t.copy_(whole)
 
 
 def same_batch(batch: Any, mesh: Mesh) -> None:
-    """Raises StrategyError on all parts of a replica whose batches differ: each works on the
-    whole batch, and the results of different ones would be added up without a word."""
-    if mesh.tensor.size() == 1:
+    """Raises StrategyError on all parts and stages of a replica whose batches differ: each works
+    on the whole batch, and the results of different ones would be added up without a word."""
+    among = mesh.stages.size() * mesh.tensor.size()
+    if among == 1:
         return
     values = [x.detach().to(mesh.device, torch.float64) for _, x in batches.leaves(batch) if isinstance(x, torch.Tensor) and not x.is_complex()]
     sums = torch.stack([torch.zeros((), dtype=torch.float64, device=mesh.device), *(f(x) for x in values for f in (torch.sum, torch.linalg.vector_norm))])
     ends = torch.cat([sums, -sums])
-    dist.all_reduce(ends, dist.ReduceOp.MAX, group=mesh.tensor.get_group())
+    for of in (mesh.tensor, mesh.stages):
+        dist.all_reduce(ends, dist.ReduceOp.MAX, group=of.get_group())
     most, least = ends.chunk(2)
     if not torch.equal(most, -least) and not torch.isnan(ends).any():
-        raise StrategyError(f"the {mesh.tensor.size()} processes of replica {mesh.replica} were given different batches: all parts of a replica take the same samples (seed the data alike, and choose them by Training.replica)")
+        raise StrategyError(f"the {among} processes of replica {mesh.replica} were given different batches: all parts and stages of a replica take the same samples (seed the data alike, and choose them by Training.replica)")
 
 
 def agree(mesh: Mesh) -> None:

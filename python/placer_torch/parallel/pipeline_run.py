@@ -1,0 +1,151 @@
+"""The stages of a pipeline that are this process's, and their steps by torch's schedules."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Callable
+
+import torch
+import torch.distributed as dist
+from torch import fx, nn
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
+
+from .. import batches
+from ..errors import RunError
+from . import optimizers, tensor
+from .apply import apply
+from .mesh import Mesh
+from .pipeline_cut import Cut
+from .pipeline_places import Places
+from .pipeline_stage import Stage
+from .pipeline_state import States
+from .pipeline_tied import Tied
+from .pipeline_trace import trace
+from .strategy import Strategy
+from .training import mean
+
+Loss = Callable[[Any, Any], torch.Tensor]
+
+_PRODUCTS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows")
+
+
+class Run:
+    """Stages of a model that was cut for a micro-batch like `example`."""
+
+    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, example: Any):
+        self.model, self.optimizer, self.s, self.mesh = model, optimizer, s, mesh
+        self.fixed, self.shapes = _fixed(example), _shapes(example)
+        traced = trace(model, loss, example, mesh.device)
+        cut = self.cut = Cut(traced, model, s.stages)
+        self.tied = Tied(cut, mesh)
+        self.stages = {k: Stage(cut, k, self.tied.state(k), s.layers, _products(s), mesh.tensor if s.tensor > 1 else None) for k in range(mesh.stage, cut.count, s.pipeline)}
+        self.place = Places(self.stages, traced.names)
+        for x in self.stages.values():
+            for t in (*x.parameters(), *(b for b in x.buffers() if id(b) in traced.names)):
+                t.data = t.data.to(mesh.device)
+        copies = self.tied.paths(self.stages)
+        self.runs = {k: self.applied(x) for k, x in self.stages.items()}
+        self.tied.follow(self.place, copies)
+        groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
+        holders = cut.holders()
+        keys = self.place.leave(model, optimizer, traced)
+        self.states = States(model, optimizer, self.place, holders, keys, groups, mesh)
+        self.schedule = self.scheduled()
+
+    def applied(self, stage: Stage) -> nn.Module:
+        """stage by the rest of the strategy, as a model without a pipeline would be."""
+        products: dict[str, Any] = {key: stage.paths(getattr(self.s, key)) for key in _PRODUCTS}
+        trains = any(p.requires_grad for p in stage.parameters())
+        s = dataclasses.replace(self.s, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **products)
+        made = apply(stage, s, self.mesh)
+        return _EachReduced(made, s.sharding == "zero-3") if isinstance(made, FSDPModule) and s.sharding in ("zero-2", "zero-3") else made
+
+    def scheduled(self) -> Any:
+        stages: list[Any] = []
+        for k, x in self.stages.items():
+            given = tuple(self.like(n) for n in x.given)
+            sent = tuple(self.like(n) for n in x.sent)
+            stages.append(PipelineStage(self.runs[k], k, self.cut.count, self.mesh.device, input_args=given, output_args=sent, group=self.mesh.stages.get_group()))
+        m = self.s.micro_batches
+
+        def loss(out: Any, target: torch.Tensor) -> torch.Tensor:
+            return (out[0] if isinstance(out, tuple) else out).sum() / m  # the last stage's result is the loss itself
+
+        if self.s.schedule == "interleaved":
+            return ScheduleInterleaved1F1B(stages, m, loss_fn=loss, scale_grads=False)
+        return (ScheduleGPipe if self.s.schedule == "gpipe" else Schedule1F1B)(stages[0], m, loss_fn=loss, scale_grads=False)
+
+    def like(self, n: fx.Node) -> torch.Tensor:
+        val = n.meta["val"]
+        return torch.empty(val.shape or (1,), dtype=val.dtype, device="meta", requires_grad=n in self.cut.gradient)
+
+    def step(self, parts: list[Any]) -> float:
+        for p in parts:
+            self.check(p)
+        fed = [[x for _, x in batches.leaves(p) if isinstance(x, torch.Tensor)] for p in parts]
+        for x in self.stages.values():
+            x.feed(fed)
+        self.optimizer.zero_grad()
+        self.tied.begin()
+        losses: list[torch.Tensor] = []
+        with tensor.passes(self.s, self.model, self.mesh.device):
+            self.schedule.step(target=torch.zeros(len(parts), device=self.mesh.device), losses=losses)
+        for runs in self.runs.values():
+            if isinstance(runs, _EachReduced):
+                runs.give_up()
+        optimizers.settle(self.optimizer)
+        self.tied.add()
+        self.optimizer.step()
+        self.tied.copy()
+        total = torch.stack([x.detach() for x in losses]).double().sum() if losses else torch.zeros((), dtype=torch.float64, device=self.mesh.device)
+        dist.all_reduce(total, group=self.mesh.stages.get_group())
+        return mean(total, self.mesh)
+
+    def check(self, batch: Any) -> None:
+        """That a micro-batch is as the first one, of which the stages were made."""
+        if _fixed(batch) != self.fixed:
+            raise RunError("the batch has other numbers, strings or keys than that of the first step, of which the stages were made: put what changes into a tensor")
+        if _shapes(batch) != self.shapes:
+            raise RunError(f"micro-batches of {_shapes(batch)}, and the stages were made of {self.shapes}: batches of one shape alone")
+
+    def load(self, state: dict[str, Any], optimizer: dict[str, Any] | None) -> None:
+        self.states.load(state, optimizer)
+        self.tied.copy()
+
+    def sent(self) -> dict[str, int]:
+        values = [n for k, x in self.stages.items() for n in (*(x.sent if k + 1 < self.cut.count else ()), *(n for n in x.given if n in self.cut.gradient))]
+        m = self.s.micro_batches
+        return {"calls": m * len(values), "bytes": m * sum(math.prod(n.meta["val"].shape) * n.meta["val"].dtype.itemsize for n in values)}
+
+
+class _EachReduced(nn.Module):
+    """A stage whose gradients are reduced, and whose parameters are given up (zero-3), behind
+    each micro-batch. torch's PipelineStage does that behind the last one where it sees the
+    FSDPModule itself, and until then holds both whole."""
+
+    def __init__(self, module: FSDPModule, gives_up: bool):
+        super().__init__()
+        self.add_module("module", module)  # type: ignore[arg-type]  # which is a Module too
+        module.set_reshard_after_backward(gives_up)
+
+    def forward(self, *given: torch.Tensor) -> Any:
+        return self.get_submodule("module")(*given)
+
+    def give_up(self) -> None:
+        for m in self.modules():
+            if isinstance(m, FSDPModule):
+                m.reshard()
+
+
+def _products(s: Strategy) -> set[str]:
+    return {path for key in _PRODUCTS for path in getattr(s, key)} if s.tensor > 1 else set()
+
+
+def _fixed(batch: Any) -> list[tuple[str, Any]]:
+    return [(path, None if isinstance(x, torch.Tensor) else x) for path, x in batches.leaves(batch)]
+
+
+def _shapes(batch: Any) -> list[tuple[list[int], str]]:
+    return [(list(x.shape), str(x.dtype).removeprefix("torch.")) for _, x in batches.leaves(batch) if isinstance(x, torch.Tensor)]
