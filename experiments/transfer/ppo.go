@@ -102,7 +102,7 @@ func (r *row) ppoOnce(policy *sequential.Policy, seed uint64) (x ppoSeed, err er
 		if !y.Best.Feasible() {
 			return
 		}
-		if y.Evaluations <= sequential.DefaultSamples {
+		if x.First == 0 {
 			x.First = y.Best.Value
 		}
 		if math.IsInf(x.SameAt, 1) && y.Best.Value <= r.Scratch {

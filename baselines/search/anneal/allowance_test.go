@@ -57,7 +57,7 @@ func TestAllowance(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, recreates := range []bool{false, true} {
-		w := newReplica(r.cells, r.exactObjective(r.cells), 3, rand.NewPCG(1, 2))
+		w := newReplica(r.cells, exactObjective(r.p, r.cells), 3, rand.NewPCG(1, 2))
 		w.allowance = a.of(r.cells.fine, 3)
 		if recreates {
 			w.recreation = newRecreation(l)

@@ -53,7 +53,7 @@ func walker(t *testing.T, g Guide, learn func(Judged)) (*replica, *plan.Problem)
 	t.Helper()
 	p := timed(t)
 	r := newRun(t.Context(), Placer{Guide: g, Learn: learn, replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
-	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
+	w := newReplica(r.cells, exactObjective(r.p, r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.start(make([]uint8, len(w.seconds)))
 	return r.advised(w, &stage{}), p
 }

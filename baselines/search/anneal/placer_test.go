@@ -114,7 +114,7 @@ func TestBudgetInSeconds(t *testing.T) {
 func TestMovesAndUndo(t *testing.T) {
 	p := problemOf(t, "training step")
 	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
-	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
+	w := newReplica(r.cells, exactObjective(r.p, r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.start(make([]uint8, len(w.seconds)))
 	for k, run := range []int{whole, 64, 4, 1} {
 		for range 300 {
@@ -163,7 +163,7 @@ func TestPartialGradientsFollow(t *testing.T) {
 	}
 	p := &whole.Problem
 	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
-	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
+	w := newReplica(r.cells, exactObjective(r.p, r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	followed := 0
 	for u, vs := range w.partial {
 		for _, both := range []bool{false, true} {
@@ -207,7 +207,7 @@ func TestStartsWithTimeSteps(t *testing.T) {
 func TestStepAllocatesNothing(t *testing.T) {
 	p := problemOf(t, "training step")
 	r := newRun(t.Context(), Placer{replicas: 1, Shared: new(Shared), stages: defaultStages}, p)
-	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
+	w := newReplica(r.cells, exactObjective(r.p, r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.start(make([]uint8, len(w.seconds)))
 	if n := testing.AllocsPerRun(500, func() { w.step(0.01, 4) }); n != 0 {
 		t.Errorf("%v allocations a step", n)

@@ -30,7 +30,7 @@ func TestRecreate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newReplica(r.cells, r.exactObjective(r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
+	w := newReplica(r.cells, exactObjective(r.p, r.cells), p.Machine.NumDevices(), rand.NewPCG(1, 2))
 	w.recreation = newRecreation(l)
 	w.start(make([]uint8, len(w.seconds)))
 	moved, apart := 0, 0

@@ -296,9 +296,9 @@ func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 	switch {
 	case s.ops:
 		t := r.Shared.opsOf(r.p)
-		return t, r.exactObjective(t), nil
+		return t, exactObjective(r.p, t), nil
 	case !s.coarse:
-		return r.cells, r.exactObjective(r.cells), nil
+		return r.cells, exactObjective(r.p, r.cells), nil
 	}
 	c, err := r.Shared.coarseOf(r.p, r.Coarsened)
 	if err != nil {
@@ -308,6 +308,7 @@ func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 	return r.cells, c.proto, nil
 }
 
-func (r *run) exactObjective(t *neighbourhood) *objective {
-	return &objective{evaluator: r.p.Evaluator, newMoves: r.p.Moves, given: plan.Decision{Priority: r.p.Priority, Fusion: r.p.Fusion}, device: make([]uint8, r.p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(r.p.Machine, r.p.Evaluator)}
+// exactObjective returns a prototype objective of t's decisions on p.
+func exactObjective(p *plan.Problem, t *neighbourhood) *objective {
+	return &objective{evaluator: p.Evaluator, newMoves: p.Moves, given: plan.Decision{Priority: p.Priority, Fusion: p.Fusion}, device: make([]uint8, p.Graph.NumOps()), members: t.fine.Ops, share: 1, penalty: newPenalty(p.Machine, p.Evaluator)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -13,12 +14,10 @@ import (
 // fine one where that saves enough: no step of the problem is simulated. It is not for use by
 // several goroutines at once.
 type Sketch struct {
-	cells     *neighbourhood
-	objective *objective
-	device    []uint8   // [cells] what the objective holds
-	votes     []float64 // [D] scratch
-	nodes     int       // of the coarsened graph
-	steps     int       // coarsened steps so far
+	shortener
+	device []uint8 // [cells] what the objective holds
+	nodes  int     // of the coarsened graph
+	steps  int     // coarsened steps so far
 }
 
 // NewSketch returns p's; nil where p is not judged by its step, or where the coarsened graph
@@ -31,12 +30,29 @@ func NewSketch(p *plan.Problem) (*Sketch, error) {
 	if err != nil || c.proto == nil {
 		return nil, err
 	}
-	cells := new(Shared).cellsOf(p)
-	return &Sketch{cells: cells, objective: c.proto.clone(), device: make([]uint8, len(cells.seconds)), votes: make([]float64, p.Machine.NumDevices()), nodes: c.nodes}, nil
+	x := newShortener(p, new(Shared).cellsOf(p), c.proto)
+	return &Sketch{shortener: x, device: make([]uint8, len(x.cells.seconds)), nodes: c.nodes}, nil
+}
+
+// Clone returns one for another goroutine, which has no steps yet.
+func (x *Sketch) Clone() *Sketch {
+	y := *x
+	y.objective, y.votes, y.device, y.steps = x.objective.clone(), make([]float64, len(x.votes)), slices.Clone(x.device), 0
+	return &y
+}
+
+// Count adds the steps of clones to x's.
+func (x *Sketch) Count(clones ...*Sketch) {
+	for _, y := range clones {
+		x.steps += y.steps
+	}
 }
 
 // Note says how much x was used, as the notes of a table have it.
 func (x *Sketch) Note() string { return coarsenedNote(x.steps, x.nodes) }
+
+// Nodes returns the number of those of the coarsened graph.
+func (x *Sketch) Nodes() int { return x.nodes }
 
 // Seconds returns the coarsened step of a placement, [N], with every cell on the device of
 // most of its time; what does not fit counts as longer.
@@ -52,24 +68,12 @@ func (x *Sketch) Seconds(device []uint8) float64 {
 	return cost
 }
 
-// A placement that is good already is improved cold, and by short runs of a chain.
-var sketchStage = stage{coarse: true, run: 16, hot: 0.001, end: 0.0001}
-
-// Shorten anneals a placement, [N], for so many coarsened steps and returns the best that it
-// comes to, [N]. It ends early when ctx does.
-func (x *Sketch) Shorten(ctx context.Context, device []uint8, steps int, source *rand.PCG) []uint8 {
-	w := newReplica(x.cells, x.objective, len(x.votes), source)
-	w.start(x.cells.decisions(device, x.votes))
-	for idle := 0; idle < idleMoves && w.spent < steps && ctx.Err() == nil; idle++ {
-		before := w.spent
-		w.step(sketchStage.temperature(float64(before)/float64(steps)), sketchStage.run)
-		if w.spent > before {
-			idle = 0
-		}
-	}
+// Shorten anneals a placement, [N], for so many coarsened steps, by moves of up to twice run
+// decisions of a group, and returns the best that it comes to, [N]. It ends early when ctx
+// does.
+func (x *Sketch) Shorten(ctx context.Context, device []uint8, steps, run int, source *rand.PCG) []uint8 {
+	w := x.shorten(ctx, device, steps, run, source)
 	copy(x.device, w.now)
 	x.steps += w.spent
-	out := make([]uint8, len(device))
-	x.cells.expand(w.best, out)
-	return out
+	return x.expanded(w.best)
 }

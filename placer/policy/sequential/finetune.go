@@ -26,16 +26,20 @@ type Tuner struct {
 	Observe func(t TuneStep, best plan.Score) error
 	// Save, if not nil, is given every step's end. It must not keep the state.
 	Save func(*TuneState) error
+
+	improvement Improvement
 }
 
 // TuneStep is what a round came to.
 type TuneStep struct {
 	Step    int // from 0
 	Samples int // that were evaluated
-	Level   string
-	Mean    float64 // seconds, of all samples
-	Best    float64 // seconds, of those that fit; +Inf where none does
-	Entropy float64 // mean of a decision, nats
+	// Improving are the evaluations that improved placements beside these.
+	Improving int
+	Level     string
+	Mean      float64 // seconds, of all samples
+	Best      float64 // seconds, of those that fit; +Inf where none does
+	Entropy   float64 // mean of a decision, nats
 }
 
 var _ plan.Placer = Tuner{}
@@ -63,7 +67,11 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 	if err != nil {
 		return nil, err
 	}
-	if b, need := p.Budget.Seconds, varied().seconds(f); t.Sparing && b > 0 && need > b/2 {
+	need := 0.0
+	for _, c := range t.zeroShots() {
+		need += c.seconds(f)
+	}
+	if b := p.Budget.Seconds; t.Sparing && b > 0 && need > b/2 {
 		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", name, b, math.Ceil(need))
 	}
 	if err := l.room(f.instance(0)); err != nil {
@@ -98,7 +106,25 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 			}
 		}
 	}
-	return &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}, nil
+	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
+	if r.sketch != nil {
+		for _, w := range r.workers {
+			if w.sketch != nil {
+				r.sketch.Count(w.sketch)
+			}
+		}
+		o.Notes = append(o.Notes, r.sketch.Note())
+	}
+	return o, nil
+}
+
+// zeroShots returns how the samples to begin with are made: varied ones, and, where
+// placements are improved, those of a zero-shot placement first.
+func (t Tuner) zeroShots() []zeroShotConfig {
+	if t.improvement.Placements == 0 {
+		return []zeroShotConfig{varied()}
+	}
+	return []zeroShotConfig{defaultZeroShot(), varied()}
 }
 
 // report tells of the best so far.

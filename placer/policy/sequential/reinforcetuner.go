@@ -28,16 +28,18 @@ type ReinforceConfig struct {
 	Epochs      int     // steps of the gradient in a step, where the embeddings alone would take 15
 	NetworkRate float64 // learning rate of the network's weights, Adam's
 	Clip        float64 // bounds the ratio of probabilities to 1 ± Clip (arXiv:1707.06347v2, Eq. 7)
+	Improvement Improvement
 }
 
 // DefaultReinforce returns 49 steps at the rate of pretraining.
 func DefaultReinforce() ReinforceConfig {
-	return ReinforceConfig{TuneConfig: DefaultTune(), Reinforced: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2}
+	return ReinforceConfig{TuneConfig: DefaultTune(), Reinforced: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2,
+		Improvement: Improvement{Placements: 2, Share: 0.5, Coarsened: 0.25, Nodes: 4_000_000}}
 }
 
 // Validate reports every fault.
 func (c ReinforceConfig) Validate() error {
-	errs := faults.List{c.TuneConfig.Validate()}
+	errs := faults.List{c.TuneConfig.Validate(), c.Improvement.validate()}
 	errs.If(c.Reinforced < 0 || c.Epochs < 1, "finetune: %d placements to reinforce in %d epochs, want none or more in at least 1", c.Reinforced, c.Epochs)
 	errs.If(!(c.NetworkRate >= 0) || !(c.Clip > 0), "finetune: rate %g of the network must not be negative, clip %g must be positive", c.NetworkRate, c.Clip)
 	return errors.Join(errs...)
@@ -61,5 +63,5 @@ func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outco
 	if err != nil {
 		return nil, err
 	}
-	return Tuner{Policy: policy, Config: t.Config.TuneConfig, Sparing: t.Sparing}.place(ctx, p, t.Name(), newReinforcement(policy, t.Config))
+	return Tuner{Policy: policy, Config: t.Config.TuneConfig, Sparing: t.Sparing, improvement: t.Config.Improvement}.place(ctx, p, t.Name(), newReinforcement(policy, t.Config))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"placer/baselines/search/anneal"
 	"placer/plan"
 )
 
@@ -15,6 +16,9 @@ type tuneWorker struct {
 	prior     heuristic
 	logits, p []float32 // [D] scratch
 	row       []float32 // [D,J] scratch
+	// What improves placements; nil before the first, and sketch where there is none.
+	exact  *anneal.Exact
+	sketch *anneal.Sketch
 }
 
 // startLevel prepares w for a level, for as long as ctx lasts.

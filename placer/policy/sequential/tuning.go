@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"placer/baselines/search/anneal"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -22,7 +23,8 @@ type tuning struct {
 	elite    []*elite
 	logits   *logits // of the last step; nil before the first
 	zeroShot []Sample
-	tried    []int // levels of the first step
+	sketch   *anneal.Sketch // of improvements; nil without
+	tried    []int          // levels of the first step
 }
 
 // begin makes the zero-shot samples, or takes up a state.
@@ -64,20 +66,40 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 // sampleZeroShot makes the samples to begin with; those that the budget has no time for are
 // missing.
 func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
-	b := r.features.problem.Budget
-	r.zeroShot, err = r.Policy.zeroShot(untilSpent{ctx, &r.pace}, r.features, samplesWithin(b), varied())
-	if err != nil && ctx.Err() == nil && r.pace.over() {
-		return fmt.Errorf("the budget of %g s was over before the first zero-shot sample", b.Seconds)
+	f, b := r.features, r.features.problem.Budget
+	for _, c := range r.Tuner.zeroShots() {
+		n := DefaultSamples
+		if b.Evaluations > 0 {
+			n = min(n, b.Evaluations-len(r.zeroShot))
+		}
+		if n < 1 || len(r.zeroShot) > 0 && r.pace.over() {
+			break
+		}
+		samples, err := r.Policy.zeroShot(untilSpent{ctx, &r.pace}, f, n, c)
+		if err != nil && len(r.zeroShot) > 0 {
+			return ctx.Err()
+		}
+		if err != nil && ctx.Err() == nil && r.pace.over() {
+			return fmt.Errorf("the budget of %g s was over before the first zero-shot sample", b.Seconds)
+		}
+		if err != nil {
+			return err
+		}
+		r.zeroShot = append(r.zeroShot, samples...)
+		if f.sketch != nil {
+			r.sketch = f.sketch
+		}
 	}
-	return err
+	return nil
 }
 
 // advance takes a step of k samples. When ctx ends in it, what it has found counts, and
 // there is nothing to go on with.
 func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
-	at := r.state.Step
-	if at == 0 && k >= r.pace.fewest*len(r.tried) {
-		return r.tryLevels(ctx, k)
+	at, moves := r.state.Step, r.improvement.moves(k)
+	sampled := k - r.improvement.of(moves)
+	if at == 0 && sampled >= r.pace.fewest*len(r.tried) {
+		return r.tryLevels(ctx, sampled, moves)
 	}
 	if li := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.index != li {
 		if err := r.startLevel(ctx, li); err != nil {
@@ -85,14 +107,18 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 		}
 	}
 	step := TuneStep{Step: at, Level: r.logits.s.name, Best: math.Inf(1)}
-	all, entropy, err := r.sample(ctx, k)
+	all, entropy, err := r.sample(ctx, sampled)
 	if err != nil {
 		return step, err
 	}
 	step.Entropy = entropy
 	r.record(&step, all)
-	r.state.Evaluations += k
-	return step, r.learn(ctx, all, all)
+	r.state.Evaluations += sampled
+	improved, err := r.improveStep(ctx, &step, all, moves)
+	if err != nil {
+		return step, err
+	}
+	return step, r.learn(ctx, append(improved, all...), all)
 }
 
 // learn selects the elite of a step from all and learns from it, and from what was sampled
@@ -133,11 +159,12 @@ func (r *tuning) zeroShotElite(of func(level int) bool) (all []*elite) {
 	return all
 }
 
-// tryLevels takes the first step, whose k samples are divided among the levels; among
+// tryLevels takes the first step, whose k samples are divided among the levels, before
+// moves evaluations improve each of the best; among
 // them is that of time steps if a zero-shot sample is by these. Where the best of
 // all is one of cells or of time steps the run begins with these, elsewhere with
 // the coarsest level, and with what was found there and at coarser ones.
-func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
+func (r *tuning) tryLevels(ctx context.Context, k, moves int) (TuneStep, error) {
 	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
 	found := make([][]*elite, len(r.features.at))
 	tried := make([]*logits, len(r.features.at))
@@ -176,7 +203,11 @@ func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	pool = append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...)
 	r.state.Start = start
 	r.state.Evaluations += step.Samples
-	return step, r.learn(ctx, pool, found[start])
+	improved, err := r.improveStep(ctx, &step, pool, moves)
+	if err != nil {
+		return step, err
+	}
+	return step, r.learn(ctx, append(improved, pool...), found[start])
 }
 
 // record enters samples into what is told of a step, and the best of them into the
@@ -185,22 +216,44 @@ func (r *tuning) record(step *TuneStep, all []*elite) {
 	for _, x := range all {
 		step.Samples++
 		step.Mean += (x.Seconds - step.Mean) / float64(step.Samples)
-		if x.score().Feasible() {
-			step.Best = min(step.Best, x.Seconds)
-		}
-		if x.score().Better(r.state.score()) {
-			r.state.Best = x.placement
-		}
+		r.keep(step, x)
 	}
+}
+
+// keep enters a placement into the best of a step and of all.
+func (r *tuning) keep(step *TuneStep, x *elite) {
+	if x.score().Feasible() {
+		step.Best = min(step.Best, x.Seconds)
+	}
+	if x.score().Better(r.state.score()) {
+		r.state.Best = x.placement
+	}
+}
+
+// improveStep improves the best of what a step has, all, and of the elite, each by moves
+// evaluations, and enters what comes of it into the step and the state.
+func (r *tuning) improveStep(ctx context.Context, step *TuneStep, all []*elite, moves int) ([]*elite, error) {
+	improved, n, err := r.improve(ctx, all, moves)
+	for _, x := range improved {
+		r.keep(step, x)
+	}
+	step.Improving = n
+	r.state.Evaluations += n
+	return improved, err
 }
 
 // placed describes a sample by cells.
 func (r *tuning) placed(s Sample) placement {
-	x := placement{Cells: make([]uint8, r.cells.NumUnits()), Seconds: s.Score.Value, Overflow: s.Score.Overflow}
+	return placement{Cells: r.cellsOf(s.Device), Seconds: s.Score.Value, Overflow: s.Score.Overflow}
+}
+
+// cellsOf returns the devices of cells, [cells], in a placement, [N].
+func (r *tuning) cellsOf(device []uint8) []uint8 {
+	cells := make([]uint8, r.cells.NumUnits())
 	for c, ops := range r.cells.Ops {
-		x.Cells[c] = s.Device[ops[0]]
+		cells[c] = device[ops[0]]
 	}
-	return x
+	return cells
 }
 
 // best returns the best decision so far.

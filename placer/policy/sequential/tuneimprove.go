@@ -1,0 +1,130 @@
+package sequential
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"placer/baselines/search/anneal"
+	"placer/internal/faults"
+	"placer/plan"
+)
+
+// Improvement is what a step of fine-tuning makes of its best placements before it learns
+// from them, as expert iteration does (T. Anthony and others, NeurIPS 2017): annealing
+// shortens them, first on the coarsened graph, then by evaluations
+// (docs/adr/0086-fine-tuning-by-improved-samples.md). The zero value improves nothing.
+type Improvement struct {
+	// Placements is the number of those that are improved in a step: by turns of the best
+	// so far, improved ones among them, and of the best that the step sampled.
+	Placements int
+	Share      float64 // of a step's evaluations, those that improve
+	// Coarsened is the number of coarsened steps of a placement for each cell, with at most
+	// Nodes nodes in all.
+	Coarsened float64
+	Nodes     int
+}
+
+// runs are those of annealing's moves, of which each placement that is improved has one.
+var runs = []int{4, 16, 64, anneal.WholeGroups}
+
+// fewestMoves is the number of evaluations below which a placement is not improved.
+const fewestMoves = 8
+
+func (c Improvement) validate() error {
+	var errs faults.List
+	errs.If(c.Placements < 0 || !(c.Share >= 0) || !(c.Share < 1), "finetune: %d placements to improve by a share of %g of the evaluations, want none or more and 0 to below 1", c.Placements, c.Share)
+	errs.If(!(c.Coarsened >= 0) || c.Nodes < 0, "finetune: improvements of %g coarsened steps a cell, of %d nodes in all, must not be negative", c.Coarsened, c.Nodes)
+	return errors.Join(errs...)
+}
+
+// moves returns how many of k evaluations of a step each placement that is improved has.
+func (c Improvement) moves(k int) int {
+	if c.Placements == 0 {
+		return 0
+	}
+	if n := int(c.Share*float64(k)) / c.Placements; n >= fewestMoves {
+		return n
+	}
+	return 0
+}
+
+// of returns the evaluations of a step that improve by so many moves each: one more judges
+// what came of the coarsened graph.
+func (c Improvement) of(moves int) int {
+	if moves == 0 {
+		return 0
+	}
+	return c.Placements * (moves + 1)
+}
+
+// improvedOne is what comes of a placement, and what it took.
+type improvedOne struct {
+	*elite
+	evaluations int
+}
+
+// improve improves the best of a step's samples and of the elite, and returns what comes of
+// them. The error is ctx's.
+func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (improved []*elite, evaluations int, err error) {
+	if moves == 0 || len(sampled) == 0 {
+		return nil, 0, nil
+	}
+	fresh, best := ranked(sampled), ranked(append(slices.Clone(sampled), r.elite...))
+	made := make([]improvedOne, r.improvement.Placements)
+	r.each(ctx, len(made), 1, func(w *tuneWorker, i, _ int) {
+		from := best
+		if i%2 == 1 {
+			from = fresh
+		}
+		random := stream(r.features.problem.Seed, "improve", uint64(r.state.Step)<<32|uint64(i))
+		made[i] = r.improveOne(ctx, w, from[min(i/2, len(from)-1)], moves, random)
+	})
+	for _, x := range made {
+		if x.elite != nil {
+			improved = append(improved, x.elite)
+			evaluations += x.evaluations
+		}
+	}
+	return improved, evaluations, ctx.Err()
+}
+
+// improveOne anneals x on the coarsened graph, where there is one, and then, from the better of
+// both, by moves evaluations.
+func (r *tuning) improveOne(ctx context.Context, w *tuneWorker, x *elite, moves int, random *rand.Rand) improvedOne {
+	p, source := r.features.problem, func() *rand.PCG { return rand.NewPCG(random.Uint64(), random.Uint64()) }
+	if w.exact == nil {
+		w.exact = anneal.NewExact(p)
+		if r.sketch != nil {
+			w.sketch = r.sketch.Clone()
+		}
+	}
+	device, spent := make([]uint8, p.Graph.NumOps()), 0
+	r.expand(x.Cells, device)
+	if n := r.coarsened(); n > 0 {
+		shorter := w.sketch.Shorten(ctx, device, n, runs[random.IntN(len(runs))], source())
+		score := w.evaluator.Evaluate(plan.Decision{Device: shorter, Priority: p.Priority, Fusion: p.Fusion})
+		if spent++; score.Better(x.score()) {
+			device = shorter
+		}
+	}
+	best, score, n := w.exact.Shorten(ctx, device, moves, runs[random.IntN(len(runs))], source())
+	y := &elite{kept: kept{placement{Cells: r.cellsOf(best), Seconds: score.Value, Overflow: score.Overflow}, r.state.Step}}
+	return improvedOne{y, spent + n}
+}
+
+// coarsened returns the coarsened steps of each placement that is improved.
+func (r *tuning) coarsened() int {
+	if r.sketch == nil {
+		return 0
+	}
+	return min(int(r.improvement.Coarsened*float64(r.cells.NumUnits())), r.improvement.Nodes/max(1, r.sketch.Nodes()))
+}
+
+// ranked returns all in order of their scores, one of each.
+func ranked(all []*elite) []*elite {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *elite) int { return a.score().Compare(b.score()) })
+	return slices.CompactFunc(all, func(a, b *elite) bool { return a.score() == b.score() })
+}
