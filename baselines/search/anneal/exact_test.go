@@ -28,17 +28,3 @@ func TestExactShorten(t *testing.T) {
 		t.Errorf("%v after %d evaluations behind the end of its context", score, spent)
 	}
 }
-
-// TestSketchClone: a clone comes to the same, and its steps count where they are added.
-func TestSketchClone(t *testing.T) {
-	p, x := sketched(t)
-	one := make([]uint8, p.Graph.NumOps())
-	y := x.Clone()
-	if a, b := x.Shorten(t.Context(), one, 200, 16, rand.NewPCG(2, 1)), y.Shorten(t.Context(), one, 200, 16, rand.NewPCG(2, 1)); !slices.Equal(a, b) {
-		t.Error("a clone comes to another placement")
-	}
-	steps := x.steps
-	if x.Count(y); x.steps != 2*steps {
-		t.Errorf("%d steps, and %d with those of a clone that did the same", steps, x.steps)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"placer/graph/unit"
 	"placer/plan"
@@ -34,25 +33,8 @@ func NewSketch(p *plan.Problem) (*Sketch, error) {
 	return &Sketch{shortener: x, device: make([]uint8, len(x.cells.seconds)), nodes: c.nodes}, nil
 }
 
-// Clone returns one for another goroutine, which has no steps yet.
-func (x *Sketch) Clone() *Sketch {
-	y := *x
-	y.objective, y.votes, y.device, y.steps = x.objective.clone(), make([]float64, len(x.votes)), slices.Clone(x.device), 0
-	return &y
-}
-
-// Count adds the steps of clones to x's.
-func (x *Sketch) Count(clones ...*Sketch) {
-	for _, y := range clones {
-		x.steps += y.steps
-	}
-}
-
 // Note says how much x was used, as the notes of a table have it.
 func (x *Sketch) Note() string { return coarsenedNote(x.steps, x.nodes) }
-
-// Nodes returns the number of those of the coarsened graph.
-func (x *Sketch) Nodes() int { return x.nodes }
 
 // Seconds returns the coarsened step of a placement, [N], with every cell on the device of
 // most of its time; what does not fit counts as longer.
@@ -68,11 +50,13 @@ func (x *Sketch) Seconds(device []uint8) float64 {
 	return cost
 }
 
-// Shorten anneals a placement, [N], for so many coarsened steps, by moves of up to twice run
-// decisions of a group, and returns the best that it comes to, [N]. It ends early when ctx
-// does.
-func (x *Sketch) Shorten(ctx context.Context, device []uint8, steps, run int, source *rand.PCG) []uint8 {
-	w := x.shorten(ctx, device, steps, run, source)
+// sketchRun is short: what is good already is improved by small moves.
+const sketchRun = 16
+
+// Shorten anneals a placement, [N], for so many coarsened steps and returns the best that it
+// comes to, [N]. It ends early when ctx does.
+func (x *Sketch) Shorten(ctx context.Context, device []uint8, steps int, source *rand.PCG) []uint8 {
+	w := x.shorten(ctx, device, steps, sketchRun, source)
 	copy(x.device, w.now)
 	x.steps += w.spent
 	return x.expanded(w.best)

@@ -67,16 +67,16 @@ func TestSketchSeconds(t *testing.T) {
 func TestSketchShorten(t *testing.T) {
 	p, x := sketched(t)
 	one := make([]uint8, p.Graph.NumOps())
-	best := x.Shorten(t.Context(), one, 500, 16, rand.NewPCG(2, 1))
+	best := x.Shorten(t.Context(), one, 500, rand.NewPCG(2, 1))
 	if before, after := x.Seconds(one), x.Seconds(best); after >= before {
 		t.Errorf("one device takes %v, shortened %v", before, after)
 	}
-	if again := x.Shorten(t.Context(), one, 500, 16, rand.NewPCG(2, 1)); !slices.Equal(again, best) {
+	if again := x.Shorten(t.Context(), one, 500, rand.NewPCG(2, 1)); !slices.Equal(again, best) {
 		t.Error("another placement under the same source")
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if at := x.Shorten(stopped, one, 500, 16, rand.NewPCG(2, 1)); !slices.Equal(at, one) {
+	if at := x.Shorten(stopped, one, 500, rand.NewPCG(2, 1)); !slices.Equal(at, one) {
 		t.Error("it goes on behind the end of its context")
 	}
 }

@@ -27,19 +27,17 @@ type Tuner struct {
 	// Save, if not nil, is given every step's end. It must not keep the state.
 	Save func(*TuneState) error
 
-	improvement Improvement
+	improvement Improvement // ReinforceTuner's
 }
 
 // TuneStep is what a round came to.
 type TuneStep struct {
 	Step    int // from 0
 	Samples int // that were evaluated
-	// Improving are the evaluations that improved placements beside these.
-	Improving int
-	Level     string
-	Mean      float64 // seconds, of all samples
-	Best      float64 // seconds, of those that fit; +Inf where none does
-	Entropy   float64 // mean of a decision, nats
+	Level   string
+	Mean    float64 // seconds, of all samples
+	Best    float64 // seconds, of those that fit, improved ones too; +Inf where none does
+	Entropy float64 // mean of a decision, nats
 }
 
 var _ plan.Placer = Tuner{}
@@ -107,13 +105,8 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 		}
 	}
 	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
-	if r.sketch != nil {
-		for _, w := range r.workers {
-			if w.sketch != nil {
-				r.sketch.Count(w.sketch)
-			}
-		}
-		o.Notes = append(o.Notes, r.sketch.Note())
+	if r.note != "" {
+		o.Notes = append(o.Notes, r.note)
 	}
 	return o, nil
 }

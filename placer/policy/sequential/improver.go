@@ -19,12 +19,11 @@ type improverConfig struct {
 	parents int     // those that are improved, by turns
 	steps   int     // coarsened steps for each cell, at most
 	fewest  int     // steps with which a placement is improved at all
-	run     int     // of a chain, whose decisions move at once
 	work    int     // nodes of coarsened steps in all at most, which leaves large graphs fewer
 }
 
 func defaultImprover() improverConfig {
-	return improverConfig{share: 0.375, parents: 3, steps: 20, fewest: 500, run: 16, work: 12_000_000}
+	return improverConfig{share: 0.375, parents: 3, steps: 20, fewest: 500, work: 12_000_000}
 }
 
 // placements returns how many of k samples of s there is work to improve.
@@ -68,7 +67,7 @@ func (p *Policy) improve(ctx context.Context, f *Features, judged []Sample, n in
 	parents = parents[:min(len(parents), c.parents)]
 	for i := range n {
 		parent := parents[i%len(parents)]
-		device := f.sketch.Shorten(ctx, parent.Device, c.stepsOf(f.instance(0), n), c.run, rand.NewPCG(random.Uint64(), random.Uint64()))
+		device := f.sketch.Shorten(ctx, parent.Device, c.stepsOf(f.instance(0), n), rand.NewPCG(random.Uint64(), random.Uint64()))
 		if ctx.Err() != nil {
 			break
 		}

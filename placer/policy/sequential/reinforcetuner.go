@@ -34,7 +34,7 @@ type ReinforceConfig struct {
 // DefaultReinforce returns 49 steps at the rate of pretraining.
 func DefaultReinforce() ReinforceConfig {
 	return ReinforceConfig{TuneConfig: DefaultTune(), Reinforced: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2,
-		Improvement: Improvement{Placements: 2, Share: 0.5, Coarsened: 0.25, Nodes: 4_000_000}}
+		Improvement: Improvement{Placements: 2, Share: 0.5}}
 }
 
 // Validate reports every fault.

@@ -8,22 +8,18 @@ import (
 
 	"placer/baselines/search/anneal"
 	"placer/internal/faults"
-	"placer/plan"
 )
 
 // Improvement is what a step of fine-tuning makes of its best placements before it learns
 // from them, as expert iteration does (T. Anthony and others, NeurIPS 2017): annealing
-// shortens them, first on the coarsened graph, then by evaluations
+// shortens them by evaluations. Steps of the second half do, for what is improved before the
+// policy has sampled widely is all that it finds from there
 // (docs/adr/0086-fine-tuning-by-improved-samples.md). The zero value improves nothing.
 type Improvement struct {
 	// Placements is the number of those that are improved in a step: by turns of the best
 	// so far, improved ones among them, and of the best that the step sampled.
 	Placements int
 	Share      float64 // of a step's evaluations, those that improve
-	// Coarsened is the number of coarsened steps of a placement for each cell, with at most
-	// Nodes nodes in all.
-	Coarsened float64
-	Nodes     int
 }
 
 // runs are those of annealing's moves, of which each placement that is improved has one.
@@ -35,28 +31,19 @@ const fewestMoves = 8
 func (c Improvement) validate() error {
 	var errs faults.List
 	errs.If(c.Placements < 0 || !(c.Share >= 0) || !(c.Share < 1), "finetune: %d placements to improve by a share of %g of the evaluations, want none or more and 0 to below 1", c.Placements, c.Share)
-	errs.If(!(c.Coarsened >= 0) || c.Nodes < 0, "finetune: improvements of %g coarsened steps a cell, of %d nodes in all, must not be negative", c.Coarsened, c.Nodes)
 	return errors.Join(errs...)
 }
 
-// moves returns how many of k evaluations of a step each placement that is improved has.
-func (c Improvement) moves(k int) int {
-	if c.Placements == 0 {
+// moves returns how many of step's k evaluations each placement that is improved has.
+func (r *tuning) moves(step, k int) int {
+	c := r.improvement
+	if c.Placements == 0 || r.pace.isEarly(step) {
 		return 0
 	}
 	if n := int(c.Share*float64(k)) / c.Placements; n >= fewestMoves {
 		return n
 	}
 	return 0
-}
-
-// of returns the evaluations of a step that improve by so many moves each: one more judges
-// what came of the coarsened graph.
-func (c Improvement) of(moves int) int {
-	if moves == 0 {
-		return 0
-	}
-	return c.Placements * (moves + 1)
 }
 
 // improvedOne is what comes of a placement, and what it took.
@@ -90,36 +77,16 @@ func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (impr
 	return improved, evaluations, ctx.Err()
 }
 
-// improveOne anneals x on the coarsened graph, where there is one, and then, from the better of
-// both, by moves evaluations.
+// improveOne anneals x by at most so many evaluations.
 func (r *tuning) improveOne(ctx context.Context, w *tuneWorker, x *elite, moves int, random *rand.Rand) improvedOne {
-	p, source := r.features.problem, func() *rand.PCG { return rand.NewPCG(random.Uint64(), random.Uint64()) }
+	p := r.features.problem
 	if w.exact == nil {
 		w.exact = anneal.NewExact(p)
-		if r.sketch != nil {
-			w.sketch = r.sketch.Clone()
-		}
 	}
-	device, spent := make([]uint8, p.Graph.NumOps()), 0
-	r.expand(x.Cells, device)
-	if n := r.coarsened(); n > 0 {
-		shorter := w.sketch.Shorten(ctx, device, n, runs[random.IntN(len(runs))], source())
-		score := w.evaluator.Evaluate(plan.Decision{Device: shorter, Priority: p.Priority, Fusion: p.Fusion})
-		if spent++; score.Better(x.score()) {
-			device = shorter
-		}
-	}
-	best, score, n := w.exact.Shorten(ctx, device, moves, runs[random.IntN(len(runs))], source())
-	y := &elite{kept: kept{placement{Cells: r.cellsOf(best), Seconds: score.Value, Overflow: score.Overflow}, r.state.Step}}
-	return improvedOne{y, spent + n}
-}
-
-// coarsened returns the coarsened steps of each placement that is improved.
-func (r *tuning) coarsened() int {
-	if r.sketch == nil {
-		return 0
-	}
-	return min(int(r.improvement.Coarsened*float64(r.cells.NumUnits())), r.improvement.Nodes/max(1, r.sketch.Nodes()))
+	r.expand(x.Cells, w.device)
+	run := runs[random.IntN(len(runs))]
+	device, score, n := w.exact.Shorten(ctx, w.device, moves, run, rand.NewPCG(random.Uint64(), random.Uint64()))
+	return improvedOne{&elite{kept: kept{placement{r.cellsOf(device), score.Value, score.Overflow}, r.state.Step}}, n}
 }
 
 // ranked returns all in order of their scores, one of each.

@@ -14,11 +14,9 @@ type tuneWorker struct {
 	device    []uint8 // [N] scratch
 	rollouts  *rollouts
 	prior     heuristic
-	logits, p []float32 // [D] scratch
-	row       []float32 // [D,J] scratch
-	// What improves placements; nil before the first, and sketch where there is none.
-	exact  *anneal.Exact
-	sketch *anneal.Sketch
+	logits, p []float32     // [D] scratch
+	row       []float32     // [D,J] scratch
+	exact     *anneal.Exact // what improves placements; nil before the first
 }
 
 // startLevel prepares w for a level, for as long as ctx lasts.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"placer/baselines/search/anneal"
 	"placer/graph/unit"
 	"placer/plan"
 )
@@ -23,8 +22,8 @@ type tuning struct {
 	elite    []*elite
 	logits   *logits // of the last step; nil before the first
 	zeroShot []Sample
-	sketch   *anneal.Sketch // of improvements; nil without
-	tried    []int          // levels of the first step
+	note     string // what the zero-shot samples took beside their evaluations
+	tried    []int  // levels of the first step
 }
 
 // begin makes the zero-shot samples, or takes up a state.
@@ -65,7 +64,7 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 
 // sampleZeroShot makes the samples to begin with; those that the budget has no time for are
 // missing.
-func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
+func (r *tuning) sampleZeroShot(ctx context.Context) error {
 	f, b := r.features, r.features.problem.Budget
 	for _, c := range r.Tuner.zeroShots() {
 		n := DefaultSamples
@@ -86,8 +85,8 @@ func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
 			return err
 		}
 		r.zeroShot = append(r.zeroShot, samples...)
-		if f.sketch != nil {
-			r.sketch = f.sketch
+		if note := f.Note(); note != "" {
+			r.note = note
 		}
 	}
 	return nil
@@ -96,10 +95,9 @@ func (r *tuning) sampleZeroShot(ctx context.Context) (err error) {
 // advance takes a step of k samples. When ctx ends in it, what it has found counts, and
 // there is nothing to go on with.
 func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
-	at, moves := r.state.Step, r.improvement.moves(k)
-	sampled := k - r.improvement.of(moves)
-	if at == 0 && sampled >= r.pace.fewest*len(r.tried) {
-		return r.tryLevels(ctx, sampled, moves)
+	at := r.state.Step
+	if at == 0 && k >= r.pace.fewest*len(r.tried) {
+		return r.tryLevels(ctx, k)
 	}
 	if li := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.index != li {
 		if err := r.startLevel(ctx, li); err != nil {
@@ -107,17 +105,23 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 		}
 	}
 	step := TuneStep{Step: at, Level: r.logits.s.name, Best: math.Inf(1)}
-	all, entropy, err := r.sample(ctx, sampled)
+	moves := r.moves(at, k)
+	k -= r.improvement.Placements * moves
+	all, entropy, err := r.sample(ctx, k)
 	if err != nil {
 		return step, err
 	}
 	step.Entropy = entropy
 	r.record(&step, all)
-	r.state.Evaluations += sampled
-	improved, err := r.improveStep(ctx, &step, all, moves)
+	r.state.Evaluations += k
+	improved, n, err := r.improve(ctx, all, moves)
 	if err != nil {
 		return step, err
 	}
+	for _, x := range improved {
+		r.keep(&step, x)
+	}
+	r.state.Evaluations += n
 	return step, r.learn(ctx, append(improved, all...), all)
 }
 
@@ -159,12 +163,11 @@ func (r *tuning) zeroShotElite(of func(level int) bool) (all []*elite) {
 	return all
 }
 
-// tryLevels takes the first step, whose k samples are divided among the levels, before
-// moves evaluations improve each of the best; among
+// tryLevels takes the first step, whose k samples are divided among the levels; among
 // them is that of time steps if a zero-shot sample is by these. Where the best of
 // all is one of cells or of time steps the run begins with these, elsewhere with
 // the coarsest level, and with what was found there and at coarser ones.
-func (r *tuning) tryLevels(ctx context.Context, k, moves int) (TuneStep, error) {
+func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
 	found := make([][]*elite, len(r.features.at))
 	tried := make([]*logits, len(r.features.at))
@@ -203,11 +206,7 @@ func (r *tuning) tryLevels(ctx context.Context, k, moves int) (TuneStep, error) 
 	pool = append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...)
 	r.state.Start = start
 	r.state.Evaluations += step.Samples
-	improved, err := r.improveStep(ctx, &step, pool, moves)
-	if err != nil {
-		return step, err
-	}
-	return step, r.learn(ctx, append(improved, pool...), found[start])
+	return step, r.learn(ctx, pool, found[start])
 }
 
 // record enters samples into what is told of a step, and the best of them into the
@@ -228,18 +227,6 @@ func (r *tuning) keep(step *TuneStep, x *elite) {
 	if x.score().Better(r.state.score()) {
 		r.state.Best = x.placement
 	}
-}
-
-// improveStep improves the best of what a step has, all, and of the elite, each by moves
-// evaluations, and enters what comes of it into the step and the state.
-func (r *tuning) improveStep(ctx context.Context, step *TuneStep, all []*elite, moves int) ([]*elite, error) {
-	improved, n, err := r.improve(ctx, all, moves)
-	for _, x := range improved {
-		r.keep(step, x)
-	}
-	step.Improving = n
-	r.state.Evaluations += n
-	return improved, err
 }
 
 // placed describes a sample by cells.

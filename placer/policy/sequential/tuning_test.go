@@ -56,7 +56,7 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.tryLevels(context.Background(), 48, 0); err != nil {
+		if _, err := r.tryLevels(context.Background(), 48); err != nil {
 			t.Fatal(err)
 		}
 		want := len(levels) - 1
@@ -80,7 +80,7 @@ func TestFirstStepChoosesTimeSteps(t *testing.T) {
 	if best := Best(r.zeroShot); best.level != timeStep {
 		t.Fatalf("the best zero-shot sample is of level %d", best.level)
 	}
-	if _, err := r.tryLevels(context.Background(), 64, 0); err != nil {
+	if _, err := r.tryLevels(context.Background(), 64); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(r.tried, []int{0, 1, 2, timeStep}) || r.state.Start != timeStep || r.logits.s.name != "time step" {
