@@ -11,7 +11,9 @@ import (
 // ReinforceTuner places with a pretrained policy whose network goes on learning on the
 // graph at hand by PPO, as GO and GDP fine-tune theirs, in fewer than 50 steps. All
 // weights learn, GraphSAGE and attention among them, and so does a residual embedding of
-// each unit, zero at first. Levels, samples, perturbations and elite are Tuner's.
+// each unit, zero at first. Levels, samples, perturbations and elite are Tuner's; it begins
+// with a Placer's samples besides, and learns from its best placements as annealing improves
+// them.
 type ReinforceTuner struct {
 	Policy *Policy // not changed
 	Config ReinforceConfig
@@ -34,7 +36,7 @@ type ReinforceConfig struct {
 // DefaultReinforce returns 49 steps at the rate of pretraining.
 func DefaultReinforce() ReinforceConfig {
 	return ReinforceConfig{TuneConfig: DefaultTune(), Reinforced: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2,
-		Improvement: Improvement{Placements: 2, Share: 0.5}}
+		Improvement: Improvement{Placements: 2, Share: 0.75}}
 }
 
 // Validate reports every fault.
