@@ -269,7 +269,7 @@ repro-transfer-labels: ## policies that imitate plans of 20 CPU seconds of searc
 	for labels in 20s 300; do for imitation in 40 400; do \
 	  CORPUS=$(CORPUS)-$$labels LABELS=$$labels IMITATION=$$imitation SEEDS="$(SEEDS)" PROBLEMS="30 100 137" WIDTHS=64 experiments/transfer/curve/run.sh || exit 1; done; done
 
-repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; half a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
+repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; a quarter of a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
 	$(GO) run ./experiments/transfer ppo -seeds $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
 
 repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6, families held out (20 s of one core), into experiments/transfer/tasks.csv
