@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -182,7 +183,7 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 	if err != nil {
 		return err
 	}
-	doc.Seconds = c.clock() - begin
+	doc.Seconds, doc.Note = c.clock()-begin, strings.Join(o.Notes, "; ")
 	if err := c.printTuned(f, p, doc, t.Name(), o); err != nil {
 		return err
 	}
