@@ -13,8 +13,8 @@ import (
 const mostBlocks = 256
 
 // Blocks are the pieces of a model that a pipeline cuts between: its layers where its
-// forward edges lead from layers to the same or later ones, else its chains, else stretches
-// of its forward ops in topological order.
+// forward edges lead from layers to the same or later ones, else its modules where they do so, else
+// its chains, else stretches of its forward ops in topological order.
 type Blocks struct {
 	of []int32 // [N] block of each op of a pass; of what is there once, where it is read first
 	n  int
@@ -25,7 +25,7 @@ type Blocks struct {
 func NewBlocks(m *Model, seconds []float64) *Blocks {
 	g := m.Micro
 	b := &Blocks{of: make([]int32, g.NumOps()), m: m}
-	if !b.layers() && !b.chains(seconds, unit.Chain) {
+	if !b.layers() && !b.modules() && !b.chains(seconds, unit.Chain) {
 		b.stretches(seconds)
 	}
 	b.settle()
