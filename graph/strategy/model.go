@@ -52,6 +52,9 @@ func Trains(g *graph.Graph) bool {
 	return false
 }
 
+// Once reports whether op i is there once for a replica, whatever the micro-batches.
+func (m *Model) Once(i graph.OpID) bool { return m.once[i] }
+
 // HasState reports whether samples hold something between steps.
 func (m *Model) HasState() bool { return slices.Contains(m.state, true) }
 

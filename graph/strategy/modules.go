@@ -64,6 +64,12 @@ func listElement(path string) (string, bool) {
 	return "", false
 }
 
+// InList reports whether a path of Modules is that of an element of a list.
+func InList(path string) bool {
+	_, ok := listElement(path)
+	return ok
+}
+
 // piece returns the outermost part of a module's path that is not in holds.
 func piece(path string, holds map[string]bool) (string, bool) {
 	if element, ok := listElement(path); ok {

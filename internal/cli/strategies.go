@@ -20,6 +20,7 @@ import (
 	"placer/placer/problem"
 	"placer/placer/strategies"
 	"placer/placer/strategies/launch"
+	"placer/placer/strategies/torch"
 	"placer/placer/verdict"
 	"placer/plan"
 	"placer/workloads"
@@ -40,6 +41,7 @@ type strategiesFlags struct {
 	stages      []int
 	strategy    string
 	program     string
+	output      string
 	budget      time.Duration
 	evaluations int
 	seed        uint64
@@ -77,6 +79,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
 	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 vocab sp mb=8 recompute=selective', 'one device'")
 	cmd.Flags().StringVar(&f.program, "for", "", "say how `PROGRAM` runs the best row that it can: "+strings.Join(launch.Names(), ", "))
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file for the strategy by a model's modules, which --for torch needs (placer strategy 1; - is stdout)")
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
@@ -104,10 +107,14 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--merged %s: want none, attention or all", f.merged)
 	case cmd.Flags().Changed("strategy") && strings.TrimSpace(f.strategy) == "":
 		return usagef("--strategy: want a strategy, as 'zero-1=2 tp=4', or 'one device'")
+	case (f.program == launch.Torch) != (f.output != ""):
+		return usagef("--for torch and -o FILE go together: the program reads the strategy from that file")
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
 	case f.budget < 0 || f.evaluations < 0:
 		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
+	case f.program == launch.Torch && f.Graph == "":
+		return usagef("--for torch: name the graph of your model by --graph, as 'python -m placer_torch capture' writes it")
 	case f.Times != "":
 		return usagef("--times is for one graph: strategies derive others")
 	case f.CPU:
@@ -115,7 +122,7 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 	case f.Graph == "-":
 		return usagef("--graph -: strategies read the file once for each size of a micro-batch, name a file")
 	}
-	return nil
+	return checkOutput(f.output, f.json)
 }
 
 // otherDim returns the dimension of --dim that has another number of samples than --batch,
@@ -280,10 +287,22 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	})
 	doc := report.CompareStrategies(g.Name(), x.Machine(), batch, rows, c.clock())
 	doc.Assumptions = assumptions
+	var file *torch.File
 	if f.program != "" {
-		doc.Launch = launched(program, rows, batch, x.Trains())
+		doc.Launch = launched(program, rows, func(r *strategies.Row) (flags string, err error) {
+			flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: batch, Trains: x.Trains(), File: f.output})
+			if err == nil && program.Name == launch.Torch {
+				file, err = byModules(x, r, batch)
+			}
+			return flags, err
+		})
 	}
-	if err := c.print(f.json, doc); err != nil {
+	if file == nil {
+		err = c.print(f.json, doc)
+	} else {
+		err = c.emit(f.output, file.Write, f.json, doc)
+	}
+	if err != nil {
 		return err
 	}
 	switch best := strategies.Best(rows); {
@@ -293,6 +312,8 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return fmt.Errorf("graph %s: no way to divide its step was found", g.Name())
 	case !doc.Feasible():
 		return tooMuch(best.Score())
+	case f.output != "" && file == nil:
+		return fmt.Errorf("%s: not written, %s runs none of the rows that fit: %s", f.output, program.Name, doc.Launch.Why)
 	}
 	return nil
 }
@@ -308,21 +329,37 @@ func merged(f strategies.Family, which merge.Which) strategies.Family {
 	}
 }
 
-// launched says how a program runs the best of rows that it can run.
-func launched(p launch.Program, rows []strategies.Row, batch int64, trains bool) *report.Launch {
+// byModules says the strategy of a row by the modules of its graph.
+func byModules(x *strategies.Comparison, r *strategies.Row, batch int64) (*torch.File, error) {
+	m, step, err := x.Folded(r)
+	if err != nil {
+		return nil, err
+	}
+	file, err := torch.New(m, step, batch)
+	if err == nil {
+		file.Predicted = torch.Predicted{Step: r.Seconds, Rate: float64(batch) / r.Seconds, Bytes: int64(r.Fullest())}
+	}
+	return file, err
+}
+
+// launched says how a program runs the best of rows that it can run, by the flags of a row that
+// is no placement.
+func launched(p launch.Program, rows []strategies.Row, flags func(*strategies.Row) (string, error)) *report.Launch {
 	l := &report.Launch{Program: p.Name}
 	fit := slices.DeleteFunc(slices.Clone(rows), func(r strategies.Row) bool { return r.Result == nil || r.Overflow > 0 })
 	slices.SortStableFunc(fit, func(a, b strategies.Row) int { return cmp.Compare(a.Seconds, b.Seconds) })
-	for k, r := range fit {
-		flags, err := p.Flags(launch.Run{Strategy: r.Strategy, Batch: batch, Trains: trains})
-		if err == nil && r.Device == nil {
-			l.Row, l.Strategy, l.Flags = r.Name, r.Strategy.String(), flags
+	for k := range fit {
+		r := &fit[k]
+		text, err := "", launch.ErrPlacement
+		if r.Device == nil {
+			text, err = flags(r)
+		}
+		if err == nil {
+			l.Row, l.Strategy, l.Flags = r.Name, r.Strategy.String(), text
 			return l
 		}
 		if k == 0 {
-			if l.Why = "it has no placements of single ops"; err != nil {
-				l.Why = err.Error()
-			}
+			l.Why = err.Error()
 		}
 	}
 	return l

@@ -173,6 +173,18 @@ func (x *Comparison) recomputed(ctx context.Context, s strategy.Strategy, r *Res
 	return s, r
 }
 
+// Folded returns the model of a row that is no placement, and the step of replica 0 and part 0 of
+// its strategy.
+func (x *Comparison) Folded(r *Row) (*strategy.Model, *strategy.Step, error) {
+	s := r.Strategy
+	m, blocks, _, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
+	if err != nil {
+		return nil, nil, err
+	}
+	step, err := x.models.emit(x.judge, m, blocks, s, r.Bounds, true)
+	return m, step, err
+}
+
 // asked simulates s as it is, whether it fits or not. One device is the first of several, as in the
 // row of that name.
 func (x *Comparison) asked(s strategy.Strategy) Row {

@@ -104,6 +104,7 @@ func (c *costs) OpSeconds(op graph.OpID, device int) units.Seconds {
 // Result is a step as it was judged.
 type Result struct {
 	Step    *strategy.Step
+	Bounds  []int // of Step's stages, [P*V]
 	Seconds float64
 	// Peak is the most that a device holds, with what its stream holds, [D]; of ranks that
 	// are folded away it is 0.
@@ -221,7 +222,7 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	if r == nil {
 		return nil, err
 	}
-	out := &Result{Step: x, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
+	out := &Result{Step: x, Bounds: x.Bounds, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
 	used, busy := make([]bool, n), 0.0
 	held := make([]units.Bytes, n)
 	for i, v := range d.Device {

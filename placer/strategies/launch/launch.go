@@ -12,8 +12,9 @@ import (
 // Run is a strategy as it is run.
 type Run struct {
 	Strategy strategy.Strategy
-	Batch    int64 // samples of a step, on all devices together
-	Trains   bool  // the step has a backward pass
+	Batch    int64  // samples of a step, on all devices together
+	Trains   bool   // the step has a backward pass
+	File     string // that says the strategy by modules, for torch
 }
 
 // micro returns the samples of a micro-batch.
@@ -31,10 +32,15 @@ type Program struct {
 	flags func(r Run) ([]string, error)
 }
 
+// Torch is the program that runs a user's own model: placer_torch, which reads the strategy from a
+// file (package placer/strategies/torch).
+const Torch = "torch"
+
 // programs are those that are known, by name.
 var programs = []Program{
 	{"deepspeed", false, deepSpeed},
 	{"megatron-lm", false, megatronLM},
+	{Torch, false, torch},
 	{"torchtitan", false, torchtitan},
 	{"vllm", true, vLLM},
 }
@@ -58,11 +64,14 @@ func Find(name string) (Program, error) {
 	return Program{}, fmt.Errorf("program %q is not known: %s", name, strings.Join(Names(), ", "))
 }
 
+// ErrPlacement is why no program runs a row of a placement.
+var ErrPlacement = errors.New("it has no placements of single ops")
+
 // Flags returns the flags, or the configuration, by which the program runs r. The error says
 // what of r it does not have.
 func (p Program) Flags(r Run) (string, error) {
 	if r.Strategy.Schedule == strategy.Free && r.Strategy.Pipeline > 1 {
-		return "", errors.New("it has no placements of single ops")
+		return "", ErrPlacement
 	}
 	flags, err := p.flags(r)
 	return strings.Join(flags, " "), err

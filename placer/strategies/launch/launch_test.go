@@ -16,7 +16,7 @@ func run(t *testing.T, text string, batch int64, trains bool) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run{s, batch, trains}
+	return Run{Strategy: s, Batch: batch, Trains: trains, File: "strategy.json"}
 }
 
 func TestFlags(t *testing.T) {
@@ -51,6 +51,10 @@ func TestFlags(t *testing.T) {
 		{"torchtitan", "ddp=2 tp=4 mb=4", true, "--parallelism.data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 1 --parallelism.tensor_parallel_degree 4 --training.local_batch_size 8 --training.global_batch_size 64 --activation_checkpoint.mode none"},
 		{"torchtitan", "zero-1=8", true, "!gradients"},
 		{"torchtitan", "tp=8 recompute=selective", true, "!selectively"},
+		{"torch", "zero-3=2 1f1b=2 tp=2 vocab sp mb=4 recompute", true, "torchrun --nproc-per-node 8 -m placer_torch distribute --model PKG.MODULE:FUNCTION --strategy strategy.json"},
+		{"torch", "ddp=8 ep", true, "!experts"},
+		{"torch", "tp=8", false, "!trains"},
+		{"torch", "tp=8 recompute=selective", true, "!whole layers"},
 		{"deepspeed", "zero-2=8 mb=2", true, `{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 2}}`},
 		{"deepspeed", "tp=8", true, "!model's code"},
 		{"deepspeed", "zero-1=8 recompute", true, "!computed again"},
@@ -68,7 +72,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s, %s:\n%q, %v, want\n%q", c.program, c.strategy, got, err, c.want)
 		}
 	}
-	if _, err := Find("fairscale"); err == nil || !strings.Contains(err.Error(), "deepspeed, megatron-lm, torchtitan, vllm") {
+	if _, err := Find("fairscale"); err == nil || !strings.Contains(err.Error(), "deepspeed, megatron-lm, torch, torchtitan, vllm") {
 		t.Errorf("an unknown program: %v", err)
 	}
 }

@@ -55,6 +55,20 @@ func (l *list) fsdp(shards string) {
 	l.set(true, "--use-megatron-fsdp", "--data-parallel-sharding-strategy", shards, "--no-gradient-accumulation-fusion", "--ckpt-format", "fsdp_dtensor")
 }
 
+// torch returns the command that runs a strategy's file: a process for each rank, on one host.
+func torch(r Run) ([]string, error) {
+	s := r.Strategy
+	switch {
+	case !r.Trains:
+		return nil, errServes
+	case s.Experts > 0:
+		return nil, errors.New("it does not share experts out")
+	case s.Recompute == strategy.RecomputeSelective:
+		return nil, errors.New("what it computes again are whole layers")
+	}
+	return []string{"torchrun", "--nproc-per-node", fmt.Sprint(s.Ranks()), "-m", "placer_torch", "distribute", "--model", "PKG.MODULE:FUNCTION", "--strategy", r.File}, nil
+}
+
 // torchtitan returns flags of torchtitan's train.py (pytorch/torchtitan,
 // torchtitan/config/job_config.py of 0.2). In a pipeline it keeps parameters that it has gathered
 // unless told otherwise. Where it splits products it splits sequences and the loss too.

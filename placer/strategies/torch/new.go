@@ -1,0 +1,71 @@
+package torch
+
+import (
+	"errors"
+	"slices"
+
+	"placer/graph"
+	"placer/graph/strategy"
+)
+
+// New says by modules what step, which is folded, of the model m divides; batch is the samples of
+// a step. The error says what of it PyTorch does not run, and in which module.
+func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
+	s := step.Strategy
+	f := &File{
+		Format: format, Graph: m.Micro.Name(), Batch: batch, Trains: strategy.Trains(m.Micro), Strategy: s.String(),
+		Data: s.Data, Sharding: strategy.Replicated.String(), Pipeline: s.Pipeline, Chunks: s.Chunks, Tensor: s.Tensor,
+		MicroBatches: s.MicroBatches, Recompute: s.Recompute.String(), Vocabulary: s.Vocabulary, Sequence: s.Sequence,
+		Collectives: collectivesOf(step),
+	}
+	if s.Data > 1 {
+		f.Sharding = s.Sharding.String()
+	}
+	modules := strategy.FindModules(m)
+	if len(modules.Paths) == 0 {
+		return nil, errors.New("the graph's ops are in no modules; 'python -m placer_torch capture' writes such as are")
+	}
+	f.Layers = layers(m, modules)
+	return f, nil
+}
+
+// layers returns the modules that hold parameters, one layer each: elements of lists where some
+// of these do, as the first and the last module of a decoder are none.
+func layers(m *strategy.Model, x *strategy.Modules) [][]string {
+	holds := make([]bool, len(x.Paths))
+	for i, k := range x.Of {
+		if k < 0 {
+			continue
+		}
+		for p := range m.Micro.Predecessors(graph.OpID(i)) {
+			holds[k] = holds[k] || parameter(m, p) != graph.None
+		}
+	}
+	elements := false
+	for k, path := range x.Paths {
+		elements = elements || holds[k] && strategy.InList(path)
+	}
+	var found [][]string
+	for k, path := range x.Paths {
+		if holds[k] && strategy.InList(path) == elements {
+			found = append(found, []string{path})
+		}
+	}
+	return slices.Clip(found)
+}
+
+// parameter returns the op that holds the parameter that op i is or views, None where it is none.
+func parameter(m *strategy.Model, i graph.OpID) graph.OpID {
+	g := m.Micro
+	for m.Once(i) && g.Op(i).Phase != graph.Update {
+		if g.Op(i).Params > 0 {
+			return i
+		}
+		in := g.Inputs(i)
+		if len(in) == 0 || g.Op(i).Kind.Class() != graph.ClassMeta {
+			break
+		}
+		i = g.Tensor(in[0]).Producer
+	}
+	return graph.None
+}
