@@ -48,6 +48,7 @@ type Split struct {
 	// columns, and on one of them, for each row.
 	Statistics []bool
 	lookup     []bool  // [N] of a table that is cut by rows
+	output     []bool  // [N] product of an output layer that is cut by columns
 	rows       []int64 // [tensors] of what is by rows or may be, else 0
 	// Blocks is the number of blocks found.
 	Blocks int
@@ -81,7 +82,7 @@ func FindSplit(m *Model, how Strategy) *Split {
 	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
 		mixed: map[graph.OpID]columns{}, copiedOut: map[graph.TensorID]bool{},
 		sampleless: sampleless(m),
-		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), rows: make([]int64, t)}
+		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), output: make([]bool, n), rows: make([]int64, t)}
 	s.trains = Trains(m.Micro)
 	closed := make([]bool, g.NumOps()) // products that end or begin a block
 	openers := map[graph.TensorID][]graph.OpID{}

@@ -113,6 +113,7 @@ func (s *Split) outputs(i graph.OpID) bool {
 			}
 		}
 	}
+	s.output[i] = true
 	for _, v := range ops {
 		s.Shared[v] = true
 		s.Statistics[v] = agrees(g.Op(v).Kind)

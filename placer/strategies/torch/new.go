@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"placer/graph"
 	"placer/graph/strategy"
 )
 
@@ -25,20 +24,23 @@ func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
 	if len(modules.Paths) == 0 {
 		return nil, errors.New("the graph's ops are in no modules; 'python -m placer_torch capture' writes such as are")
 	}
-	f.Layers = layers(m, modules)
+	w := weightsOf(m)
+	f.Layers = layers(modules, w)
+	if s.Tensor > 1 {
+		if err := f.cut(m, w, s); err != nil {
+			return nil, err
+		}
+	}
 	return f, nil
 }
 
 // layers returns the modules that hold parameters, one layer each: elements of lists where some
 // of these do, as the first and the last module of a decoder are none.
-func layers(m *strategy.Model, x *strategy.Modules) [][]string {
+func layers(x *strategy.Modules, w *weights) [][]string {
 	holds := make([]bool, len(x.Paths))
 	for i, k := range x.Of {
-		if k < 0 {
-			continue
-		}
-		for p := range m.Micro.Predecessors(graph.OpID(i)) {
-			holds[k] = holds[k] || parameter(m, p) != graph.None
+		if k >= 0 {
+			holds[k] = holds[k] || len(w.held[i]) > 0
 		}
 	}
 	elements := false
@@ -52,20 +54,4 @@ func layers(m *strategy.Model, x *strategy.Modules) [][]string {
 		}
 	}
 	return slices.Clip(found)
-}
-
-// parameter returns the op that holds the parameter that op i is or views, None where it is none.
-func parameter(m *strategy.Model, i graph.OpID) graph.OpID {
-	g := m.Micro
-	for m.Once(i) && g.Op(i).Phase != graph.Update {
-		if g.Op(i).Params > 0 {
-			return i
-		}
-		in := g.Inputs(i)
-		if len(in) == 0 || g.Op(i).Kind.Class() != graph.ClassMeta {
-			break
-		}
-		i = g.Tensor(in[0]).Producer
-	}
-	return graph.None
 }
