@@ -197,7 +197,7 @@ func (s *Split) backwardRows(i graph.OpID) {
 	case summedIn && !rowIn:
 		s.sum(i)
 		return
-	case !of && (wholeIn || !rowIn || o.Kind != "AddN" && o.Kind.Class() != graph.ClassMeta):
+	case !of && (wholeIn || !rowIn || !adds(o.Kind) && o.Kind.Class() != graph.ClassMeta):
 		return
 	case of:
 		n = s.rowsOf(f)

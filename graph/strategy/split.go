@@ -122,7 +122,7 @@ func (s *Split) postpone() {
 			continue
 		case o.Kind == "UnsortedSegmentSum", o.Kind.Class() == graph.ClassMeta:
 			in = in[:1] // the others say which rows, or what shape
-		case o.Kind == "Add" || o.Kind == "AddV2" || o.Kind == "AddN":
+		case adds(o.Kind):
 		default:
 			continue
 		}
@@ -135,6 +135,10 @@ func (s *Split) postpone() {
 		s.partial(i)
 	}
 }
+
+// adds reports whether ops of a kind add tensors up: TensorFlow's AddN sums all gradients of a tensor
+// at once, PyTorch two by two.
+func adds(k graph.Kind) bool { return k == "Add" || k == "AddV2" || k == "AddN" }
 
 // updates lets clipping follow the gradients that are cut.
 func (s *Split) updates() {
@@ -312,7 +316,7 @@ func (s *Split) backward(sequence bool) {
 		}
 		// Sums and views of gradients, ops within a block.
 		switch {
-		case partialIn && !cutIn && !plainIn && (o.Kind == "AddN" || o.Kind.Class() == graph.ClassMeta):
+		case partialIn && !cutIn && !plainIn && (adds(o.Kind) || o.Kind.Class() == graph.ClassMeta):
 			s.partial(i) // sums of partial sums, reduced once
 			for _, t := range in {
 				if s.solely(t, i) {

@@ -31,6 +31,13 @@ func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
 			return nil, err
 		}
 	}
+	if s.Pipeline > 1 {
+		f.Schedule = s.Schedule.String()
+		var err error
+		if f.Stages, err = stages(modules, w, step); err != nil {
+			return nil, err
+		}
+	}
 	return f, nil
 }
 
