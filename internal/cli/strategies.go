@@ -313,7 +313,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	case !doc.Feasible():
 		return tooMuch(best.Score())
 	case f.output != "" && file == nil:
-		return fmt.Errorf("%s: not written, %s runs none of the rows that fit: %s", f.output, program.Name, doc.Launch.Why)
+		return fmt.Errorf("%s: not written, %s runs none of the rows that fit", f.output, program.Name)
 	}
 	return nil
 }

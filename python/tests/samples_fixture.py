@@ -2,16 +2,18 @@
 
     PYTHONPATH=python $(python/install_torch.sh) python/tests/samples_fixture.py
 
-A small decoder with Adam, which placer/strategies divides, and the model of docs/pytorch.md,
-of whose transcripts it is."""
+Two small decoders with Adam, which placer/strategies divides, blocks that placer/strategies/torch
+tells apart, and the model of docs/pytorch.md, of whose transcripts it is."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from typing import Any
+from typing import Any, Callable
 
 import models
+import split_models
 import torch
 from placer_torch import capture, samples
 
@@ -23,6 +25,10 @@ def decoder() -> models.Example:
     return model, loss, batch, torch.optim.Adam(model.parameters())
 
 
+def llama() -> models.Example:
+    return models.llama(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocab=48, batch=2, time=8)
+
+
 def of_the_page() -> models.Example:
     with open(os.path.join(ROOT, "docs", "pytorch.md")) as f:
         found = re.search(r"```python\n(# mymodel.py\n.*?)```", f.read(), re.S)
@@ -32,8 +38,10 @@ def of_the_page() -> models.Example:
     return module["make"]()
 
 
-FILES = {  # by path from the root: the graph's name, and what makes it
+FILES: dict[str, tuple[str, Callable[[], models.Example]]] = {  # by path from the root: the graph's name, and what makes it
     "placer/strategies/testdata/torch_gpt2.json": ("gpt2", decoder),
+    "placer/strategies/torch/testdata/llama.json": ("llama", llama),
+    **{f"placer/strategies/torch/testdata/{kind}.json": (kind, functools.partial(split_models.block, kind)) for kind in split_models.BLOCKS},
     "internal/cli/testdata/mymodel.json": ("make", of_the_page),
 }
 

@@ -49,17 +49,17 @@ func (c *cuts) follow(t, u graph.TensorID, n, heads int64) (int64, error) {
 	case heads == 0 && a == b:
 		return c.heads(y, n)
 	case heads == 0:
-		return 0, fmt.Errorf("of %v it makes %v, parts of the columns or more than these, which ranks have otherwise (queries, keys and values, gate and up by a layer each are told apart)", x, y)
+		return 0, fmt.Errorf("its columns %v become %v, and a rank's are neighbours, not some of each part (give each part a layer of its own)", x, y)
 	case b >= a:
 		return heads, nil
 	case len(x) == len(y): // some of a dimension
 		for k := range x[:len(x)-1] {
 			if x[k] > y[k] && x[k] == heads {
-				return 0, fmt.Errorf("of %v it takes %v, some of the heads", x, y)
+				return 0, fmt.Errorf("of %v %v is taken, some of the heads", x, y)
 			}
 		}
 	case a/b == heads && count(x, heads) > count(y, heads):
-		return 0, fmt.Errorf("of %v it takes %v, one of %d parts of the columns", x, y, heads)
+		return 0, fmt.Errorf("of %v %v is taken, and a rank's columns are neighbours, not some of each of %d parts (give each part a layer of its own)", x, y, heads)
 	}
 	return heads, nil
 }
@@ -74,11 +74,11 @@ func (c *cuts) heads(shape graph.Shape, n int64) (int64, error) {
 		outer := parts[0]
 		switch h := c.split.Heads; {
 		case outer%c.ranks != 0, len(parts) > 2 && h > 0 && outer%h != 0, len(parts) > 2 && parts[0] == parts[1]:
-			return 0, fmt.Errorf("its columns are %v in %v, which %d ranks do not have by heads", parts, shape, c.ranks)
+			return 0, fmt.Errorf("its columns are %v of %v, of which the first is nothing that %d ranks share out (heads)", parts, shape, c.ranks)
 		}
 		return outer, nil
 	}
-	return 0, fmt.Errorf("its %d columns are no dimensions of %v", n, shape)
+	return 0, fmt.Errorf("its %d columns are not the last dimensions of %v", n, shape)
 }
 
 // inputs reports where what product i reads is put together of several tensors' columns.
@@ -100,7 +100,7 @@ func (c *cuts) inputs(i graph.OpID) error {
 				seen[u] = true
 				queue = append(queue, u)
 			case elements(shape) < elements(c.g.Tensor(t).Shape):
-				return fmt.Errorf("%s: puts %v into %v, and ranks have other columns of these", c.g.Op(p).Name, shape, c.g.Tensor(t).Shape)
+				return fmt.Errorf("%s: %v is put into %v, of whose columns a rank has neighbours, not some of each part", c.g.Op(p).Name, shape, c.g.Tensor(t).Shape)
 			case elements(shape) == elements(c.g.Tensor(t).Shape):
 				if _, err := c.heads(shape, k); err != nil {
 					return fmt.Errorf("%s: %w", c.g.Op(p).Name, err)

@@ -63,7 +63,7 @@ func (c *cuts) whole(i graph.OpID) error {
 		return nil
 	}
 	o := c.g.Op(i)
-	return fmt.Errorf("module %s: %s, which ranks that share its block's heads or columns all read, is of no nn.Linear", name(o.Module), c.g.Op(c.w.held[i][0]).Name)
+	return fmt.Errorf("module %s: %s is in a block whose heads or columns ranks share, and of no nn.Linear", name(o.Module), c.g.Op(c.w.held[i][0]).Name)
 }
 
 // check reports why the module of op i, a product or a look-up that reads a weight, cannot be cut

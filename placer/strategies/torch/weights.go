@@ -16,7 +16,8 @@ func weightsOf(m *strategy.Model) *weights {
 	g := m.Micro
 	w := &weights{m: m, readers: map[graph.OpID][]graph.OpID{}, held: make([][]graph.OpID, g.NumOps())}
 	for i := range graph.OpID(g.NumOps()) {
-		if m.Once(i) || g.Op(i).Phase != graph.Forward {
+		o := g.Op(i)
+		if o.Phase != graph.Forward || m.Once(i) && (o.Kind.Class() == graph.ClassMeta || o.Kind == "Cast") {
 			continue
 		}
 		for _, t := range g.Inputs(i) {

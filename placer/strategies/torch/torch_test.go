@@ -1,0 +1,239 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placer/graph"
+	"placer/graph/strategy"
+)
+
+// file is the file of a strategy of a captured step (python/tests/samples_fixture.py) of batch samples.
+func file(t *testing.T, path, text string, batch int64) (*File, error) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(n int64) *graph.Graph {
+		g, _, err := graph.ReadAt(data, path, map[string]int64{"batch": n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	s, err := strategy.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := strategy.NewModel(at(batch/int64(s.Data*s.MicroBatches)), at(batch), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := make([]float64, m.Micro.NumOps())
+	for i := range seconds {
+		seconds[i] = 1
+	}
+	blocks := strategy.NewBlocks(m, seconds)
+	bounds, err := blocks.Cut(blocks.Loads([][]float64{seconds}, s.MicroBatches), s.Pipeline*s.Chunks, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds, Fold: true})
+	if err != nil {
+		t.Fatalf("%s, %s: %v", path, text, err)
+	}
+	return New(m, step, batch)
+}
+
+const llama = "testdata/llama.json" // 2 layers, 4 heads, 2 of keys and values; hidden 32, feed-forward 64, 48 tokens, 8 of them a sample
+
+// ofLayers is what each of llama's layers has of names.
+func ofLayers(names ...string) (paths []string) {
+	for _, layer := range []string{"layers.0.", "layers.1."} {
+		for _, n := range names {
+			paths = append(paths, layer+n)
+		}
+	}
+	return paths
+}
+
+// TestSplitDecoder: Megatron-LM's split of a decoder (arXiv:1909.08053, section 3, and 2205.05198 for
+// rows), by modules.
+func TestSplitDecoder(t *testing.T) {
+	f, err := file(t, llama, "tp=2 vocab sp", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"columns", f.Columns, ofLayers("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")},
+		{"rows", f.Rows, ofLayers("o_proj", "down_proj")},
+		{"vocabulary's columns", f.VocabularyColumns, []string{"lm_head"}},
+		{"vocabulary's rows", f.VocabularyRows, []string{"embed_tokens"}},
+		{"by rows", f.ByRows, append(ofLayers("input_layernorm", "post_attention_layernorm"), "norm")},
+	} {
+		slices.Sort(c.got)
+		slices.Sort(c.want)
+		if d := cmp.Diff(c.want, c.got); d != "" {
+			t.Errorf("%s:\n%s", c.what, d)
+		}
+	}
+	if f, err = file(t, llama, "tp=2", 4); err != nil || f.VocabularyColumns != nil || f.VocabularyRows != nil || f.ByRows != nil {
+		t.Errorf("without vocabulary and sequences: %+v, %v", f, err)
+	}
+}
+
+// TestOrderOfColumns: an nn.Linear is cut where a rank's neighbouring columns are what its part of the
+// block needs, and nowhere else.
+func TestOrderOfColumns(t *testing.T) {
+	for _, c := range []struct{ block, strategy, want string }{
+		{"inner", "tp=2", ""},
+		{"inner", "tp=4", ""},
+		{"outer", "tp=2", "module 0.qkv: view_1: its columns are [3 4 4] of [4 8 3 4 4]"},
+		{"normed", "tp=2", "module 0.norm: 0.norm.weight is in a block"},
+		{"packed", "tp=2", "module 0.attention: mm multiplies 0.attention.in_proj_weight"},
+		{"halves", "tp=2", "module 0.up: split: its columns [4 8 64] become [4 8 32]"},
+		{"viewed", "tp=2", "module 0.up: unbind: of [4 8 2 32] [4 8 32] is taken"},
+		{"viewed", "tp=4", "module 0.up: view_1: its columns are [2 32]"},
+		{"joined", "tp=2", "module 0.a: cat: its columns [4 8 16] become [4 8 32]"},
+		{"conv1d", "tp=2", "module 0.up: its weight 0.up.weight has a row for each input"},
+		{"scaled", "tp=2", "module 0: 0.scale is in a block"},
+		{"shared", "tp=2", "module 0.up: its weight 0.up.weight is read by mean of module 0 too"},
+	} {
+		f, err := file(t, "testdata/"+c.block+".json", c.strategy, 4)
+		switch {
+		case c.want == "" && (err != nil || !slices.Equal(f.Columns, []string{"0.qkv"}) || !slices.Equal(f.Rows, []string{"0.out"})):
+			t.Errorf("%s, %s: %+v, %v", c.block, c.strategy, f, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s, %s: %v, want %q", c.block, c.strategy, err, c.want)
+		}
+	}
+}
+
+func TestStages(t *testing.T) {
+	want := []string{"embed_tokens", "layers.0", "layers.1", "norm", "lm_head"}
+	for _, c := range []struct {
+		strategy, schedule string
+		stages             int
+	}{
+		{"gpipe=2 mb=2", "gpipe", 2},
+		{"1f1b=4 mb=4", "1f1b", 4},
+		{"interleaved=2 chunks=2 mb=2", "interleaved", 4},
+		{"zero-1=2 1f1b=2 tp=2 sp mb=2", "1f1b", 2},
+	} {
+		f, err := file(t, llama, c.strategy, 8)
+		if err != nil {
+			t.Errorf("%s: %v", c.strategy, err)
+			continue
+		}
+		if len(f.Stages) != c.stages || !slices.Equal(slices.Concat(f.Stages...), want) || f.Schedule != c.schedule {
+			t.Errorf("%s: %v, %q", c.strategy, f.Stages, f.Schedule)
+		}
+		for k, s := range f.Stages {
+			if len(s) == 0 {
+				t.Errorf("%s: stage %d has no module", c.strategy, k)
+			}
+		}
+	}
+	const tied = "../testdata/torch_gpt2.json"
+	if _, err := file(t, tied, "1f1b=2 mb=2", 8); err == nil || !strings.Contains(err.Error(), "module lm_head: its weight is wte.weight, which module wte on another stage reads too") {
+		t.Errorf("a weight of two stages: %v", err)
+	}
+	if f, err := file(t, tied, "ddp=2", 8); err != nil || f.Stages != nil || f.Schedule != "" {
+		t.Errorf("no stages: %+v, %v", f, err)
+	}
+}
+
+func TestLayers(t *testing.T) {
+	for path, want := range map[string][][]string{
+		llama:                         {{"layers.0"}, {"layers.1"}},
+		"../testdata/torch_gpt2.json": {{"h.0"}, {"h.1"}},
+		"testdata/packed.json":        {{"0"}, {"1"}, {"2"}},
+	} {
+		if f, err := file(t, path, "zero-3=2", 4); err != nil || !cmp.Equal(f.Layers, want) {
+			t.Errorf("%s: %+v, %v, want %v", path, f, err, want)
+		}
+	}
+}
+
+// TestCollectives: what rank 0 calls, by formulas. B samples of 8 tokens of 32 f32 are an activation.
+func TestCollectives(t *testing.T) {
+	const batch = 8
+	data, err := os.ReadFile(llama)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _, err := graph.ReadAt(data, llama, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := 4 * g.Params()
+	activation := func(samples int64) int64 { return samples * 8 * 32 * 4 }
+	for _, c := range []struct {
+		strategy string
+		want     Collectives
+	}{
+		{"one device", Collectives{}},
+		{"ddp=2", Collectives{AllReduce: Calls{1, params}}}, // one bucket
+		{"ddp=2 mb=2", Collectives{AllReduce: Calls{1, params}}},
+		{"zero-1=2", Collectives{ReduceScatter: Calls{1, params}, AllGather: Calls{1, params}}},
+		{"tp=2", Collectives{AllReduce: Calls{2 * 4, 2 * 4 * activation(batch)}}}, // two blocks a layer, each once in either pass
+		{"tp=2 mb=4", Collectives{AllReduce: Calls{4 * 2 * 4, 2 * 4 * activation(batch)}}},
+		{"1f1b=2 mb=4", Collectives{Send: Calls{4, activation(batch)}}},
+		{"ddp=2 1f1b=2 tp=2 mb=4", Collectives{Send: Calls{4, activation(batch / 2)}}},
+	} {
+		f, err := file(t, llama, c.strategy, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := f.Collectives
+		if f.Pipeline > 1 && f.Tensor > 1 { // of the first stage's layers, which the cut tells
+			got.AllReduce = Calls{}
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s:\n%s", c.strategy, d)
+		}
+	}
+	f, err := file(t, llama, "zero-3=2", batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Parameters are gathered for each pass (ZeRO, arXiv:1910.02054, section 7.2.2: 3 times the parameters
+	// in all), but for the last layer's, which are there still.
+	if c := f.Collectives; c.ReduceScatter.Bytes != params || c.AllGather.Bytes > 2*params || c.AllGather.Bytes < params {
+		t.Errorf("zero-3: %+v of %d bytes of parameters", c, params)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	f, err := file(t, llama, "zero-3=2 1f1b=2 tp=2 sp mb=2 recompute", 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"format": "placer strategy 1", "graph": "llama", "batch": 8.0, "trains": true, "strategy": "zero-3=2 1f1b=2 tp=2 sp mb=2 recompute",
+		"data": 2.0, "sharding": "zero-3", "pipeline": 2.0, "schedule": "1f1b", "chunks": 1.0, "tensor": 2.0, "micro_batches": 2.0, "recompute": "layers",
+		"vocabulary": false, "sequence": true,
+	} {
+		if got[key] != want {
+			t.Errorf("%s: %v, want %v", key, got[key], want)
+		}
+	}
+}
