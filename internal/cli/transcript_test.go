@@ -26,11 +26,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // stdin. The clock stands still, so nothing in the output depends on the machine
 // that runs the test.
 func TestTranscripts(t *testing.T) {
-	mymodel, err := os.ReadFile("testdata/mymodel.json")
-	if err != nil {
-		t.Fatal(err)
+	testdata := map[string][]byte{}
+	for _, path := range []string{"testdata/mymodel.json", "../../placer/strategies/torch/testdata/halves.json"} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testdata[filepath.Base(path)] = data
 	}
-	testdata := map[string][]byte{"mymodel.json": mymodel}
 	paths, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no transcripts: %v", err)

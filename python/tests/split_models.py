@@ -92,17 +92,6 @@ class Feed(nn.Module):
         return self.down(y if self.scale is None else y * self.scale)
 
 
-class Shared(nn.Module):
-    """A feed-forward block whose weight is read outside of it too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down(F.relu(self.up(x))) * self.up.weight.mean()
-
-
 def linear(a: int, b: int) -> nn.Module:
     return nn.Linear(a, b)
 
@@ -117,7 +106,6 @@ BLOCKS: dict[str, Callable[[], nn.Module]] = {
     "joined": Joined,
     "conv1d": lambda: Feed(Conv1D(WIDTH, 2 * WIDTH), Conv1D(2 * WIDTH, WIDTH)),
     "scaled": lambda: Feed(linear(WIDTH, 2 * WIDTH), linear(2 * WIDTH, WIDTH), scaled=True),
-    "shared": Shared,
 }
 
 

@@ -13,14 +13,14 @@ import (
 type cuts struct {
 	g     *graph.Graph
 	split *strategy.Split
-	w     *weights
+	m     *strategy.Model
 	ranks int64
 	ops   map[string][]graph.OpID // of the forward pass, by module
 }
 
 // cut says in f which modules ranks share out, and which work by rows.
-func (f *File) cut(m *strategy.Model, w *weights, s strategy.Strategy) error {
-	c := &cuts{g: m.Micro, split: strategy.FindSplit(m, s), w: w, ranks: int64(s.Tensor), ops: map[string][]graph.OpID{}}
+func (f *File) cut(m *strategy.Model, s strategy.Strategy) error {
+	c := &cuts{g: m.Micro, split: strategy.FindSplit(m, s), m: m, ranks: int64(s.Tensor), ops: map[string][]graph.OpID{}}
 	for i := range graph.OpID(c.g.NumOps()) {
 		if o := c.g.Op(i); o.Phase == graph.Forward && !m.Once(i) {
 			c.ops[o.Module] = append(c.ops[o.Module], i)
@@ -30,9 +30,6 @@ func (f *File) cut(m *strategy.Model, w *weights, s strategy.Strategy) error {
 	for i := range graph.OpID(c.g.NumOps()) {
 		role, weight := c.split.Role(i)
 		if role == strategy.NoRole {
-			if err := c.whole(i); err != nil {
-				return err
-			}
 			continue
 		}
 		if err := c.check(i, role, weight); err != nil {
@@ -56,44 +53,24 @@ func name(path string) string {
 	return path
 }
 
-// whole reports an op of a split block, no product of a weight, that reads a parameter: what ranks
-// have of it, or of its gradient, PyTorch's modules do not say.
-func (c *cuts) whole(i graph.OpID) error {
-	if !c.split.Shared[i] || len(c.w.held[i]) == 0 {
-		return nil
-	}
-	o := c.g.Op(i)
-	return fmt.Errorf("module %s: %s is in a block whose heads or columns ranks share, and of no nn.Linear", name(o.Module), c.g.Op(c.w.held[i][0]).Name)
-}
-
 // check reports why the module of op i, a product or a look-up that reads a weight, cannot be cut
 // as its role says.
 func (c *cuts) check(i graph.OpID, role strategy.Role, weight graph.TensorID) error {
 	o := c.g.Op(i)
-	p := c.w.of(weight)
+	p := parameter(c.m, weight)
 	if p == graph.None {
 		return fmt.Errorf("the weight of its product %s is computed", o.Name)
 	}
-	vocabulary := role == strategy.OutputProduct || role == strategy.TableLookup
-	if own := strings.TrimPrefix(o.Module+".weight", "."); c.g.Op(p).Name != own && !vocabulary {
+	if own := strings.TrimPrefix(o.Module+".weight", "."); c.g.Op(p).Name != own && role != strategy.OutputProduct && role != strategy.TableLookup {
 		return fmt.Errorf("%s multiplies %s there, so it is no nn.Linear", o.Name, c.g.Op(p).Name)
 	}
-	for _, v := range c.w.readers[p] {
-		other, _ := c.split.Role(v)
-		if same := other == role || vocabulary && (other == strategy.OutputProduct || other == strategy.TableLookup); !same {
-			return fmt.Errorf("its weight %s is read by %s of module %s too, which has all of it", c.g.Op(p).Name, c.g.Op(v).Name, name(c.g.Op(v).Module))
-		}
-	}
-	if role == strategy.TableLookup {
-		return nil
-	}
-	if c.g.Tensor(weight).Producer == p {
+	if role != strategy.TableLookup && c.g.Tensor(weight).Producer == p {
 		return fmt.Errorf("its weight %s has a row for each input, so it is no nn.Linear", c.g.Op(p).Name)
 	}
 	for _, v := range c.ops[o.Module] {
 		r, _ := c.split.Role(v)
 		if k := c.g.Op(v).Kind; r != role && k.Class() != graph.ClassMeta && k != "AddV2" && k != "Cast" {
-			return fmt.Errorf("%s (%s) is in it beside its product, so it is no nn.Linear", c.g.Op(v).Name, k)
+			return fmt.Errorf("%s (%s) is in it beside %s, so it is no nn.Linear or nn.Embedding", c.g.Op(v).Name, k, o.Name)
 		}
 	}
 	switch role {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"placer/graph"
 	"placer/graph/strategy"
 )
 
@@ -24,17 +25,16 @@ func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
 	if len(modules.Paths) == 0 {
 		return nil, errors.New("the graph's ops are in no modules; 'python -m placer_torch capture' writes such as are")
 	}
-	w := weightsOf(m)
-	f.Layers = layers(modules, w)
+	f.Layers = layers(m, modules)
 	if s.Tensor > 1 {
-		if err := f.cut(m, w, s); err != nil {
+		if err := f.cut(m, s); err != nil {
 			return nil, err
 		}
 	}
 	if s.Pipeline > 1 {
 		f.Schedule = s.Schedule.String()
 		var err error
-		if f.Stages, err = stages(modules, w, step); err != nil {
+		if f.Stages, err = stages(modules, step); err != nil {
 			return nil, err
 		}
 	}
@@ -43,11 +43,14 @@ func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
 
 // layers returns the modules that hold parameters, one layer each: elements of lists where some
 // of these do, as the first and the last module of a decoder are none.
-func layers(x *strategy.Modules, w *weights) [][]string {
+func layers(m *strategy.Model, x *strategy.Modules) [][]string {
 	holds := make([]bool, len(x.Paths))
 	for i, k := range x.Of {
-		if k >= 0 {
-			holds[k] = holds[k] || len(w.held[i]) > 0
+		if k < 0 {
+			continue
+		}
+		for _, t := range m.Micro.Inputs(graph.OpID(i)) {
+			holds[k] = holds[k] || parameter(m, t) != graph.None
 		}
 	}
 	elements := false
@@ -61,4 +64,21 @@ func layers(x *strategy.Modules, w *weights) [][]string {
 		}
 	}
 	return slices.Clip(found)
+}
+
+// parameter returns the op that holds the parameter that tensor t is, or is a view or another type
+// of; None where it is of none.
+func parameter(m *strategy.Model, t graph.TensorID) graph.OpID {
+	g := m.Micro
+	for i := g.Tensor(t).Producer; m.Once(i) && g.Op(i).Phase != graph.Update; {
+		in := g.Inputs(i)
+		switch o := g.Op(i); {
+		case o.Params > 0:
+			return i
+		case len(in) == 0 || o.Kind.Class() != graph.ClassMeta && o.Kind != "Cast":
+			return graph.None
+		}
+		i = g.Tensor(in[0]).Producer
+	}
+	return graph.None
 }

@@ -99,19 +99,18 @@ func TestOrderOfColumns(t *testing.T) {
 		{"inner", "tp=2", ""},
 		{"inner", "tp=4", ""},
 		{"outer", "tp=2", "module 0.qkv: view_1: its columns are [3 4 4] of [4 8 3 4 4]"},
-		{"normed", "tp=2", "module 0.norm: 0.norm.weight is in a block"},
+		{"normed", "tp=2", ""}, // every rank has the weight that all heads share
 		{"packed", "tp=2", "module 0.attention: mm multiplies 0.attention.in_proj_weight"},
 		{"halves", "tp=2", "module 0.up: split: its columns [4 8 64] become [4 8 32]"},
 		{"viewed", "tp=2", "module 0.up: unbind: of [4 8 2 32] [4 8 32] is taken"},
 		{"viewed", "tp=4", "module 0.up: view_1: its columns are [2 32]"},
 		{"joined", "tp=2", "module 0.a: cat: its columns [4 8 16] become [4 8 32]"},
 		{"conv1d", "tp=2", "module 0.up: its weight 0.up.weight has a row for each input"},
-		{"scaled", "tp=2", "module 0: 0.scale is in a block"},
-		{"shared", "tp=2", "module 0.up: its weight 0.up.weight is read by mean of module 0 too"},
+		{"scaled", "tp=2", ""},
 	} {
 		f, err := file(t, "testdata/"+c.block+".json", c.strategy, 4)
 		switch {
-		case c.want == "" && (err != nil || !slices.Equal(f.Columns, []string{"0.qkv"}) || !slices.Equal(f.Rows, []string{"0.out"})):
+		case c.want == "" && (err != nil || len(f.Columns) != 1 || len(f.Rows) != 1):
 			t.Errorf("%s, %s: %+v, %v", c.block, c.strategy, f, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s, %s: %v, want %q", c.block, c.strategy, err, c.want)
@@ -144,9 +143,9 @@ func TestStages(t *testing.T) {
 			}
 		}
 	}
-	const tied = "../testdata/torch_gpt2.json"
-	if _, err := file(t, tied, "1f1b=2 mb=2", 8); err == nil || !strings.Contains(err.Error(), "module lm_head: its weight is wte.weight, which module wte on another stage reads too") {
-		t.Errorf("a weight of two stages: %v", err)
+	const tied = "../testdata/torch_gpt2.json" // whose head has the embedding's weight
+	if f, err := file(t, tied, "1f1b=2 mb=2", 8); err != nil || f.Stages[0][0] != "wte" || !slices.Contains(f.Stages[1], "lm_head") {
+		t.Errorf("a weight of two stages: %+v, %v", f, err)
 	}
 	if f, err := file(t, tied, "ddp=2", 8); err != nil || f.Stages != nil || f.Schedule != "" {
 		t.Errorf("no stages: %+v, %v", f, err)
