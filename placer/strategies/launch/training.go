@@ -65,8 +65,6 @@ func torch(r Run) ([]string, error) {
 		return nil, errors.New("it does not share experts out")
 	case s.Recompute == strategy.RecomputeSelective:
 		return nil, errors.New("what it computes again are whole layers")
-	case s.Pipeline > 1 && s.Tensor > 1:
-		return nil, errors.New("its pipelines do not split products")
 	case s.Pipeline > s.MicroBatches && s.Schedule == strategy.OneFOneB:
 		return nil, fmt.Errorf("its 1F1B wants as many micro-batches as stages, %d", s.Pipeline)
 	}
