@@ -61,12 +61,8 @@ func TestBlocksOfModules(t *testing.T) {
 	// What lies between modules goes with the last that it reads, a source with its first reader.
 	m := chainOf(t, []string{"embed", "h.0.attn", "h.0", "h.1", "", "head", "tail"}, [][]int{{0}, {1}, {2}, {3}, {4, 1}, {5}, {6}})
 	b := NewBlocks(m, make([]float64, m.Micro.NumOps()))
-	var got []int32
-	for i := range b.of {
-		got = append(got, b.of[i])
-	}
-	if want := []int32{0, 0, 1, 1, 2, 2, 3, 4}; b.Len() != 5 || !slices.Equal(got, want) {
-		t.Errorf("%d blocks, %v, want %v", b.Len(), got, want)
+	if want := []int32{0, 0, 1, 1, 2, 2, 3, 4}; b.Len() != 5 || !slices.Equal(b.of, want) {
+		t.Errorf("%d blocks, %v, want %v", b.Len(), b.of, want)
 	}
 	// A module that runs again behind a later one is no block.
 	m = chainOf(t, []string{"a", "b", "a", "c"}, [][]int{{0}, {1}, {2}, {3}})
