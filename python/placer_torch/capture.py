@@ -8,7 +8,7 @@ import dataclasses
 import operator
 import re
 from collections.abc import Mapping
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Sequence
 
 import torch
 import torch.fx.traceback as traceback
@@ -21,6 +21,7 @@ from torch.nn.utils.stateless import _reparametrize_module
 
 from . import attributes, batches, checks, kinds, modules, optim, settings
 from .attributes import Attributes
+from .clipping import Clip
 from .errors import CaptureError
 from .explain import explain
 from .program import HERE, Leaf, Op, Program, Ref, Spec
@@ -31,7 +32,7 @@ from .wrappers import unwrap
 Loss = Callable[[Any, Any], torch.Tensor]
 
 
-def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None, device: str | None = None) -> Program:
+def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None, device: str | None = None, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0) -> Program:
     """The step of model on batch as one graph: forward, backward and update.
 
     loss(model, batch) returns a scalar; without it the graph is inference,
@@ -40,6 +41,8 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     Without optimizer the step ends with the gradients, which are then outputs.
     device: the kind of devices that will run it, "cpu" or "cuda", where the model lies on
     another: some ops are of one kind alone. Without it, those that the model lies on.
+    clip_norm, clip_value: gradients are clipped before the update, as by
+    torch.nn.utils.clip_grad_norm_ with norm_type and clip_grad_value_ of all parameters.
     The model's parameters may be on the meta device; nothing is computed, and
     the model is not changed. Of a model that torch.compile or data parallelism wraps,
     it is the one within. Raises CaptureError, which names the op.
@@ -48,7 +51,7 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     if device not in (None, "cpu", "cuda"):
         raise CaptureError(f"device {device!r}: want cpu or cuda, the kind of the devices")
     with torch.inference_mode(False), torch.enable_grad():
-        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device).program()
+        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device, Clip(clip_norm, clip_value, norm_type).checked()).program()
 
 
 def called(model: torch.nn.Module, batch: Any) -> Any:
@@ -59,10 +62,12 @@ def called(model: torch.nn.Module, batch: Any) -> Any:
 
 
 class _Capture:
-    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None):
+    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None, clip: Clip):
         if optimizer is not None and loss is None:
             raise CaptureError("an optimizer without a loss: give a loss, or no optimizer for inference")
-        self.model, self.loss, self.name = model, loss, name
+        if clip and loss is None:
+            raise CaptureError("gradients to clip without a loss: give a loss, or no clip_norm and clip_value for inference")
+        self.model, self.loss, self.name, self.clip = model, loss, name, clip
         self.params = dict(model.named_parameters())
         self.buffers = dict(model.named_buffers())
         checks.state(self.params, self.buffers)
@@ -94,8 +99,8 @@ class _Capture:
             return torch.empty_strided(s.shape, s.stride, dtype=s.dtype, device=self.device)
 
     def step(self, params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], leaves: list[Any], paths: modules.Paths, kept: Attributes) -> list[Any]:
-        """What is traced. Returns outputs, gradients of self.trained, values of buffers and
-        parameters behind them, and self.left."""
+        """What is traced. Returns outputs, gradients of self.trained, their norm where they are
+        clipped by it, values of buffers and parameters behind them, and self.left."""
         params = {k: v.detach().requires_grad_(self.params[k].requires_grad) for k, v in params.items()}
         buffers = {k: v.clone() for k, v in buffers.items()}
         for k, v in params.items():
@@ -109,7 +114,7 @@ class _Capture:
                 with torch.no_grad():
                     out = called(self.model, batch)
                 flat, tree = pytree.tree_flatten(out)
-                result = [x for x in flat if isinstance(x, torch.Tensor)]
+                result: list[Any] = [x for x in flat if isinstance(x, torch.Tensor)]
                 self.fixed = [_constant(x) for x in flat if not isinstance(x, torch.Tensor)]
                 if not result:
                     raise CaptureError(f"the model returns {_describe(out)}; capture takes models that return tensors")
@@ -125,7 +130,8 @@ class _Capture:
                 paths.phase, paths.stack = "backward", [""]
                 values = [params[k] for k in self.trained]
                 grads = torch.autograd.grad(loss, values, allow_unused=True) if values else ()
-                result = [loss, *grads]
+                paths.phase = "update"
+                result = [loss, *self.clipped(grads, paths)]
             now = dict(self.model.named_buffers(remove_duplicate=False))
             held = dict(self.model.named_parameters(remove_duplicate=False))
             traced = kept.tensors(but={id(x) for x in (*params.values(), *buffers.values())})
@@ -139,6 +145,29 @@ class _Capture:
             what = f"shape {list(now[lost[0]].shape)} in place of {list(self.buffers[lost[0]].shape)}" if lost[0] in now else "no tensor"
             raise CaptureError(f"buffer {lost[0]} is given {what}: a captured step keeps the shapes of buffers")
         return result + [now[k] for k in buffers] + [held[k] for k in params] + list(self.left.values())
+
+    def clipped(self, grads: Sequence[torch.Tensor | None], paths: modules.Paths) -> list[torch.Tensor | None]:
+        """The gradients as they are clipped, and behind them the norm where they are by it.
+        Each parameter's ops are in the module that holds it."""
+        owner = _owners(self.model)
+
+        def each(of: Callable[[torch.Tensor], torch.Tensor], all: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+            made: list[torch.Tensor | None] = []
+            for k, g in zip(self.trained, all):
+                paths.stack = [owner.get(k, "")]
+                made.append(None if g is None else of(g))
+            paths.stack = [""]
+            return made
+
+        found = each(self.clip.by_value, grads)
+        if self.clip.norm is None:
+            return found
+        norms = [n for n in each(self.clip.norm_of, found) if n is not None]
+        if not norms:
+            return [*found, None]
+        total = self.clip.norm_of(torch.stack(norms))
+        share = self.clip.share(total)
+        return [*each(lambda g: (g * share).to(g.dtype), found), total]
 
     def trace(self) -> torch.fx.GraphModule:
         """The step, with the model's attributes as they are. Raises CaptureError where a
@@ -267,8 +296,10 @@ class _Builder:
         outputs, rest = results[: c.outputs], results[c.outputs :]
         if any(not isinstance(r, Ref) for r in outputs):
             raise CaptureError(f"the model returns {next(_describe(r) for r in outputs if not isinstance(r, Ref))}; capture takes models that return tensors")
-        grads, values = rest[: len(c.trained)], rest[len(c.trained) : len(c.trained) + len(c.buffers)]
-        for k, v in zip(c.params, rest[len(c.trained) + len(c.buffers) :]):
+        grads, rest = rest[: len(c.trained)], rest[len(c.trained) :]
+        norm = rest.pop(0) if c.clip.norm is not None else None
+        values, held = rest[: len(c.buffers)], rest[len(c.buffers) :]
+        for k, v in zip(c.params, held):
             if v != refs[k]:
                 raise CaptureError(f"the code changes parameter {k}, which in a captured step the optimizer alone does: make it a buffer, or change it between the steps of a loop, in state_dict()")
         gradients = {k: g for k, g in zip(c.trained, grads) if isinstance(g, Ref)}
@@ -298,7 +329,7 @@ class _Builder:
             self.update(refs, gradients)
         else:
             outputs = outputs + list(gradients.values())
-        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, c.fixed, inputs, **self.optimizer())
+        return Program(c.name, self.ops, outputs, gradients, self.constants, batch, c.loss is not None, c.structure, c.fixed, inputs, norm=norm, **self.optimizer())
 
     def constant(self, n: torch.fx.Node) -> torch.Tensor:
         """What n holds, a tensor that the code has from elsewhere than the model or the batch:
@@ -349,7 +380,7 @@ class _Builder:
             u = c.updates.get(id(c.params[k]))
             if u is None:
                 continue  # not the optimizer's
-            slots = [self.source(f"{k}.{s}", "slot", _spec(c.params[k]).apart, self.owner.get(k, "")) for s in u.slots]
+            slots = [self.source(f"{k}.{s}", "slot", spec, self.owner.get(k, "")) for s, spec in u.slots.items()]
             self.add(Op(f"update.{k}", "update", u.rule, (refs[k], g, slots, dict(u.hyper)), module=self.owner.get(k, ""), phase="update"))
 
     def call(self, n: torch.fx.Node) -> None:

@@ -82,6 +82,9 @@ def _model(c: argparse.ArgumentParser) -> None:
     c.add_argument("--model", required=True, metavar="PKG.MODULE:FUNCTION", help="returns (model, loss, batch, optimizer)")
     c.add_argument("--args", default="{}", metavar="JSON", help="the function's keyword arguments")
     c.add_argument("--name", help="the graph's name")
+    c.add_argument("--clip-norm", type=float, metavar="X", help="clip gradients before the update: the norm of all together is at most X")
+    c.add_argument("--norm-type", type=float, default=2.0, metavar="P", help="of that norm: 2, inf")
+    c.add_argument("--clip-value", type=float, metavar="X", help="clip each element of the gradients")
 
 
 def _number(c: argparse.ArgumentParser) -> None:
@@ -150,6 +153,11 @@ def _with_samples(a: argparse.Namespace, made: tuple[Any, Any, Any, Any], n: int
     return model, loss, samples.resized(batch, n, m), optimizer
 
 
+def _clip(a: argparse.Namespace) -> dict[str, Any]:
+    """What capture and plan are told of clipping."""
+    return {"clip_norm": a.clip_norm, "clip_value": a.clip_value, "norm_type": a.norm_type}
+
+
 def _paths(a: argparse.Namespace) -> tuple[str, str]:
     """Program and graph file."""
     folder = os.path.dirname(a.program or a.graph)
@@ -166,7 +174,7 @@ def _capture(a: argparse.Namespace) -> int:
 
     def step(m: int) -> Program:
         model, loss, batch, optimizer = made if m == n else _with_samples(a, made, n, m)
-        return capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device)
+        return capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device, **_clip(a))
 
     p = step(n)
     file = os.path.join(a.output, "graph.json")
@@ -245,7 +253,7 @@ def _plan(a: argparse.Namespace) -> int:
     made = _load_model(a)
     model, loss, batch, optimizer = made
     n = _samples(a, batch)
-    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name, samples=n, resized=lambda m: _with_samples(a, made, n, m)))
+    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name, samples=n, resized=lambda m: _with_samples(a, made, n, m), **_clip(a)))
     return 0
 
 

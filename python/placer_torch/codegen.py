@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 import torch
 
 from . import kinds
-from .optim import RULES
+from .rules import rule
 from .program import Here, Program, Ref, Spec, target_of
 
 
@@ -70,7 +70,7 @@ def call(code: Code, p: Program, i: int, place: Callable[[Ref], str], device: to
         return
     if o.role == "update":
         parts = [literal(code, a, place, device) for a in o.args[:3]]
-        code.add(f"{code.bind(RULES[o.target], 'f')}({', '.join(parts)}, t, {code.bind(o.args[3], 'h')})")
+        code.add(f"{code.bind(rule(o.target), 'f')}({', '.join(parts)}, t, {code.bind(o.args[3], 'h')})")
         return
     target: Any = target_of(RESHAPED.get(o.target, o.target))
     if kinds.is_random(target):

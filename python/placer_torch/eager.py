@@ -10,6 +10,7 @@ import torch
 
 from . import batches
 from .capture import Loss, called
+from .clipping import Clip
 
 
 class Eager(NamedTuple):
@@ -23,7 +24,7 @@ class Eager(NamedTuple):
         return f"torch's own step on {where}: {self.seconds * 1e3:.2f} ms"
 
 
-def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, steps: int = 20, limit_s: float = 4.0) -> Eager | None:
+def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, clip: Clip = Clip(), steps: int = 20, limit_s: float = 4.0) -> Eager | None:
     """Runs copies of model and optimizer: one step to warm up, then `steps`, or as many as
     limit_s has room for, three at least. kind: "cpu", with the threads that torch has in this process, or
     "cuda", its current device. None where that fails: the copies do not fit beside the rest,
@@ -36,7 +37,7 @@ def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
         with torch.random.fork_rng(devices=[torch.cuda.current_device()] if kind == "cuda" else []):
             while len(took) < 4 or len(took) <= steps and sum(took) < limit_s:
                 began = time.perf_counter()
-                _step(model, loss, batch, optimizer)
+                _step(model, loss, batch, optimizer, clip)
                 if kind == "cuda":
                     torch.cuda.synchronize()
                 took.append(time.perf_counter() - began)
@@ -45,7 +46,7 @@ def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     return Eager(min(took[1:]), torch.get_num_threads() if kind == "cpu" else 0)
 
 
-def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None) -> None:
+def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, clip: Clip) -> None:
     if loss is None:
         with torch.no_grad():
             called(model, batch)
@@ -53,5 +54,6 @@ def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torc
     for p in model.parameters():
         p.grad = None
     loss(model, batch).backward()
+    clip.eager(model.parameters())
     if optimizer is not None:
         optimizer.step()

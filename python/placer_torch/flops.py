@@ -46,10 +46,10 @@ def work(p: Program, o: Op) -> Work:
         assert isinstance(a, Ref)
         return p.spec(a)
 
-    product = _PRODUCTS.get(name)
-    if product:
-        a, b = (arg(i) for i in product)
-        gemm = _gemm(a.shape, b.shape)
+    factors = PRODUCTS.get(name)
+    if factors:
+        a, b = (arg(i) for i in factors)
+        gemm = product(a.shape, b.shape)
         return Work(2 * math.prod(gemm), gemm, moved)
     if name in ("convolution", "_convolution"):
         # [N, Cin, ...] with weight [Cout, Cin/groups, k...]; transposed: [Cin, Cout/groups, k...]
@@ -85,7 +85,7 @@ def work(p: Program, o: Op) -> Work:
 
 
 # Ops that are one matrix product: the positions of its two factors.
-_PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "dot": (0, 1), "addmv": (1, 2)}
+PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "dot": (0, 1), "addmv": (1, 2)}
 
 
 def _attention(o: Op, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> tuple[int, int, int, int]:
@@ -108,7 +108,8 @@ def causal(o: Op) -> bool:
     return bool(o.args[at] if at < len(o.args) else o.kwargs.get("is_causal", False))
 
 
-def _gemm(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int, int]:
+def product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """[batch, m, n, k] of the product of factors of these shapes."""
     if len(a) == 3:
         return (a[0], a[1], b[2], a[2])
     m = a[0] if len(a) == 2 else 1

@@ -7,13 +7,19 @@ from typing import Any
 
 import torch
 
-from . import flops, kinds
+from . import applied, flops, kinds
 from placer_runtime.files import write_text
 from .layers import layers
-from .optim import RULES, passes
 from .program import Op, Program, Spec
 
+# Operations an element of updates that placer's table of op facts has so; of others they are counted.
 UPDATE_FLOPS = {"ApplyGradientDescent": 2, "ApplyMomentum": 4, "ApplyAdam": 12}
+
+# Kinds of updates by rule: TensorFlow's name where it has the optimizer.
+_UPDATES = {
+    "adam": "ApplyAdam", "Adadelta": "ApplyAdadelta", "Adafactor": "ApplyAdafactor", "Adagrad": "ApplyAdagrad", "Adamax": "ApplyAdaMax", "ASGD": "ApplyASGD",
+    "Muon": "ApplyMuon", "NAdam": "ApplyNAdam", "RAdam": "ApplyRAdam", "RMSprop": "ApplyRMSProp", "Rprop": "ApplyRprop",
+}  # fmt: skip
 
 
 def write(p: Program, path: str) -> None:
@@ -59,14 +65,12 @@ def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> di
             d["params"] = s.elements
     elif o.role == "batch":
         d["bytes"] = 0
-    elif o.role in ("update", "assign"):
-        refs = list(o.inputs())
-        per = UPDATE_FLOPS.get(d["kind"], 0)
-        n = p.spec(refs[0]).elements
-        if per:
-            d["flops"] = per * n
-        one = p.spec(refs[0]).bytes
-        d["bytes"] = one * passes(o.target, o.args[3]) if o.role == "update" else one + p.spec(refs[1]).bytes
+    elif o.role == "update":
+        a = applied.work(p, o)
+        per = UPDATE_FLOPS.get(d["kind"])
+        d.update(flops=a.flops if per is None else per * p.spec(next(o.inputs())).elements, bytes=a.bytes)
+    elif o.role == "assign":
+        d["bytes"] = sum(p.spec(r).bytes for r in o.inputs())
     else:
         w = flops.work(p, o)
         if w.flops:
@@ -111,8 +115,9 @@ def kind(p: Program, o: Op) -> str:
     if o.role == "assign":
         return "Assign"
     if o.role == "update":
-        assert o.target in RULES
-        return "ApplyAdam" if o.target == "adam" else "ApplyMomentum" if o.args[2] else "ApplyGradientDescent"
+        if o.target == "sgd":
+            return "ApplyMomentum" if o.args[2] else "ApplyGradientDescent"
+        return "ApplyCenteredRMSProp" if o.args[3].get("centered") else _UPDATES[o.target]
     if o.view:
         return "Reshape"
     first = next((s for s in o.outputs if s is not None), None)

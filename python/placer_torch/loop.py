@@ -43,7 +43,7 @@ class Loop:
             self._rates.follow(optimizer)
         elif model is not None and p.in_use:
             raise RunError("the optimizer had made steps before the program was captured: give optimizer=, that one to go on from its state or a new one to begin anew")
-        self._kept = list(p.gradients.values()) if gradients else []
+        self._kept = [*(p.gradients.values() if gradients else []), *([p.norm] if p.norm else [])]
         self._results: list[torch.Tensor] = []
         # results in memory of the state or the batch, which are others' to write
         self._lent = {k for k, r in enumerate(p.outputs) if p.ops[p.root[r.op]].role in SOURCES}
@@ -106,6 +106,14 @@ class Loop:
         if lacking:
             raise RunError("no step was run, or its gradients were not kept: make the loop with gradients=True")
         return {k: at[r].clone() for k, r in self.program.gradients.items()}  # one may be another's, or the batch's
+
+    def grad_norm(self) -> float:
+        """The norm of all gradients of the last step, before they were clipped by it."""
+        if self.program.norm is None:
+            raise RunError("the captured step clips no gradients by their norm: capture(…, clip_norm=1.0), which may be inf to have the norm alone")
+        if not self._results:
+            raise RunError("no step was run")
+        return float(self._results[-1].item())
 
     @property
     def unfused(self) -> int:

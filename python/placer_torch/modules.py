@@ -60,7 +60,7 @@ class Paths(TorchDispatchMode):
             path = self.stack[-1]
             self._of.setdefault(number, path)
         else:
-            number, path = -1, ""
+            number, path = -1, self.stack[-1]
         phase = self.phase if node is None else "backward"
         draw = None
         if isinstance(func, torch._ops.OpOverload) and kinds.is_random(func):

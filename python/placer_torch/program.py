@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 import torch
 
 from .errors import FormatError
-from .optim import RULES
+from .rules import known
 
 FORMAT = "placer torch program 1"
 
@@ -84,7 +84,7 @@ STATE = ("parameter", "buffer", "slot")
 @dataclasses.dataclass
 class Op:
     """One op. `target` is an ATen overload ("aten.mm.default"), an update rule
-    ("sgd", "adam") or, of a source, the tensor's own name."""
+    ("sgd", "adam", or a class of torch.optim) or, of a source, the tensor's own name."""
 
     name: str
     role: str
@@ -155,6 +155,7 @@ class Program:
     inputs: list[Leaf] | None = None  # the batch's leaves; None: of a file without them, in which tensors go by position
     rates: list[float] = dataclasses.field(default_factory=list)  # learning rate of each of the optimizer's groups
     seed: int = 0  # from which random ops draw, with op and step; a loop's, in no file
+    norm: Ref | None = None  # of all gradients, where the step clips them by it
     in_use: bool = False  # the optimizer had made steps, whose state the program does not have
 
     def sources(self, *roles: str) -> list[int]:
@@ -201,6 +202,7 @@ class Program:
             "fixed": self.fixed,
             "inputs": None if self.inputs is None else [tuple(x) for x in self.inputs],
             "rates": self.rates,
+            "norm": None if self.norm is None else tuple(self.norm),
             "in_use": self.in_use,
         }
         replace_file(path, lambda f: torch.save(doc, f))
@@ -241,6 +243,7 @@ def _program_of(doc: dict[str, Any]) -> Program:
         fixed=doc.get("fixed", []),
         inputs=None if doc.get("inputs") is None else [Leaf(*x) for x in doc["inputs"]],
         rates=doc.get("rates", []),
+        norm=None if doc.get("norm") is None else Ref(*doc["norm"]),
         in_use=doc.get("in_use", False),
     )
 
@@ -261,13 +264,13 @@ def _check(p: Program) -> None:
                 raise FormatError(f"op {o.name}: {k!r} is no argument's name")
         if o.role == "call":
             target_of(o.target)
-        elif o.role == "update" and o.target not in RULES or o.role not in (*SOURCES, "update", "assign"):
+        elif o.role == "update" and not known(o.target) or o.role not in (*SOURCES, "update", "assign"):
             raise FormatError(f"op {o.name}: unknown {o.role} {o.target}")
         if o.role in ("update", "assign") or o.view:
             next(o.inputs())
         if o.draws is not None and (type(o.draws) is not int or not 0 <= o.draws < i):
             raise FormatError(f"op {o.name} draws the numbers of op {o.draws!r}, which does not stand before it")
-    for r in (*p.outputs, *p.gradients.values()):
+    for r in (*p.outputs, *p.gradients.values(), *([p.norm] if p.norm else [])):
         check(r, len(p.ops))
 
 

@@ -10,13 +10,14 @@ from typing import Any, Sequence
 import torch
 
 from .errors import RunError
-from .optim import Hyper
+from .rules import Hyper
 from .program import Program
 
 
 # What schedulers change, in the order of a group's cells. NaN: as captured, but of lr.
 _CELLS = ("lr", "momentum", "beta1", "beta2", "weight_decay")
-_FIXED = ("dampening", "nesterov", "eps")
+# What else a captured update has beside its own hyperparameters.
+_BESIDE = ("betas", "group", "cycled", "decoupled")
 
 
 class Rates:
@@ -60,14 +61,14 @@ class Rates:
             raise RunError(f"the optimizer has {len(groups)} parameter groups, the captured one {self._count}")
         for k, g in enumerate(groups):
             h = self._captured.get(k, {})
-            for key in _FIXED:
-                if key in h and h[key] != g.get(key):
+            for key in h.keys() - {*_CELLS, *_BESIDE}:
+                if h[key] != g.get(key):
                     raise RunError(f"{key} of parameter group {k} is {g.get(key)}, captured as {h[key]}: capture again")
             if "momentum" in h and g["momentum"] and not h["momentum"]:
                 raise RunError(f"momentum of parameter group {k} is {g['momentum']}, captured without: capture again")
         for k, g in enumerate(groups):
             beta1, beta2 = g.get("betas", (math.nan, math.nan))
-            for j, x in enumerate((g["lr"], g.get("momentum", math.nan), beta1, beta2, g["weight_decay"])):
+            for j, x in enumerate((g["lr"], g.get("momentum", math.nan), beta1, beta2, g.get("weight_decay", math.nan))):
                 self._cells[len(_CELLS) * k + j] = float(x)
 
     @property
