@@ -35,8 +35,9 @@ var kinds = table(
 		"NonZero", "Compress"),
 	class(ClassPool, 9, FuseNever, "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "GlobalAveragePool", "GlobalMaxPool", "LpPool", "GlobalLpPool", "MaxUnpool"),
 	class(ClassUpdate, 2, FuseNever, "ApplyGradientDescent", "AssignSub", "AssignAdd", "Assign", "SparseApplyGradientDescent"),
-	class(ClassUpdate, 12, FuseNever, "ApplyAdam", "SparseApplyAdam"),
-	class(ClassUpdate, 6, FuseNever, "ApplyMomentum", "ApplyAdagrad", "ApplyRMSProp", "SparseApplyAdagrad", "SparseApplyMomentum"),
+	class(ClassUpdate, 12, FuseNever, "ApplyAdam", "SparseApplyAdam", "ApplyAdaMax", "ApplyNAdam", "ApplyRAdam", "ApplyAdadelta"),
+	class(ClassUpdate, 6, FuseNever, "ApplyMomentum", "ApplyAdagrad", "ApplyAdagradV2", "ApplyRMSProp", "ApplyCenteredRMSProp", "SparseApplyAdagrad", "SparseApplyMomentum",
+		"ApplyFtrl", "ApplyASGD", "ApplyRprop", "ApplyAdafactor", "ApplyMuon"),
 )
 
 type entry struct {

@@ -24,7 +24,7 @@ KINDS = {
     "zeros_like": "ZerosLike", "ones_like": "OnesLike", "zeros": "Fill", "ones": "Fill", "full": "Fill", "full_like": "Fill", "fill": "Fill",
     "scalar_tensor": "Fill", "new_zeros": "Fill", "new_ones": "Fill", "new_full": "Fill", "arange": "Range", "empty": "NoOp", "empty_like": "NoOp",
     "sum": "Sum", "mean": "Mean", "amax": "Max", "amin": "Min", "max": "Max", "min": "Min", "prod": "Prod", "any": "Any", "all": "All",
-    "argmax": "ArgMax", "argmin": "ArgMin", "cumsum": "Cumsum", "topk": "TopK",
+    "linalg_vector_norm": "ReduceL2", "argmax": "ArgMax", "argmin": "ArgMin", "cumsum": "Cumsum", "topk": "TopK",
     "_softmax": "Softmax", "_safe_softmax": "Softmax", "_softmax_backward_data": "SoftmaxGrad", "_log_softmax": "LogSoftmax", "_log_softmax_backward_data": "SoftmaxGrad",
     "nll_loss_forward": "NegativeLogLikelihoodLoss", "nll_loss_backward": "SoftmaxCrossEntropyGrad", "nll_loss2d_forward": "NegativeLogLikelihoodLoss", "nll_loss2d_backward": "SoftmaxCrossEntropyGrad",
     "native_layer_norm": "LayerNormalization", "native_layer_norm_backward": "LayerNormGrad",
