@@ -100,6 +100,7 @@ def plan(
     clip_norm: float | None = None,
     clip_value: float | None = None,
     norm_type: float = 2.0,
+    accumulate: bool = False,
 ) -> Planned:
     """Captures the step, profiles it and the devices, has placer search, runs the
     best plan beside one device and torch's own step, and returns all. devices: "cuda" (all GPUs), "cuda:N",
@@ -108,14 +109,14 @@ def plan(
     it. The graph file is one of any number of samples where the step is: samples says how
     many batch has, its leading dimension without it, and resized(n) returns model, loss,
     batch and optimizer of n; without it the batch's leading dimensions are changed.
-    clip_norm, clip_value, norm_type: as of capture. Raises NoMemoryError where no plan fits.
+    clip_norm, clip_value, norm_type, accumulate: as of capture. Raises NoMemoryError where no plan fits.
     """
     if folder and os.path.isdir(os.path.join(folder, "run")):
         raise FormatError(f"{folder}: holds a plan already; name another folder")
     host = hosts.find(devices)
     options = Options(clock=host.clock(clock))
     kind = "cpu" if host.cpu else "cuda"
-    p = capture(model, loss, batch, optimizer, name=name, device=kind, clip_norm=clip_norm, clip_value=clip_value, norm_type=norm_type)
+    p = capture(model, loss, batch, optimizer, name=name, device=kind, clip_norm=clip_norm, clip_value=clip_value, norm_type=norm_type, accumulate=accumulate)
     check_kernels(p, kind)
     folder = folder or tempfile.mkdtemp(prefix="placer-")
     path = lambda f: os.path.join(folder, f)  # noqa: E731
@@ -123,7 +124,7 @@ def plan(
 
     def step(m: int) -> Program:
         made = resized(m) if resized is not None else (model, loss, numbers.resized(batch, n, m), optimizer)
-        return capture(*made, name=p.name, device=kind, clip_norm=clip_norm, clip_value=clip_value, norm_type=norm_type)
+        return capture(*made, name=p.name, device=kind, clip_norm=clip_norm, clip_value=clip_value, norm_type=norm_type, accumulate=accumulate)
 
     numbers.write(p, n, step, path("graph.json"))
     p.save(path("program.pt"))
@@ -142,7 +143,7 @@ def plan(
         if lies_on_gpu(model):
             raise NoMemoryError(BESIDE) from None
     found = Tried(best, meter.measure(best, options))
-    own = eager.measure(model, loss, batch, optimizer, kind, clip=Clip(clip_norm, clip_value, norm_type))
+    own = eager.measure(model, loss, batch, optimizer, kind, clip=Clip(clip_norm, clip_value, norm_type), accumulate=accumulate)
     return faster(one, found, p, folder, issue_s=profile.issue_s if profile else 0.0, own=own)
 
 

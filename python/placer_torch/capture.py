@@ -8,7 +8,7 @@ import dataclasses
 import operator
 import re
 from collections.abc import Mapping
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable
 
 import torch
 import torch.fx.traceback as traceback
@@ -30,9 +30,10 @@ from .state import new
 from .wrappers import unwrap
 
 Loss = Callable[[Any, Any], torch.Tensor]
+Gradients = list[torch.Tensor | None]
 
 
-def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None, device: str | None = None, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0) -> Program:
+def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None, device: str | None = None, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0, accumulate: bool = False) -> Program:
     """The step of model on batch as one graph: forward, backward and update.
 
     loss(model, batch) returns a scalar; without it the graph is inference,
@@ -43,6 +44,8 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     another: some ops are of one kind alone. Without it, those that the model lies on.
     clip_norm, clip_value: gradients are clipped before the update, as by
     torch.nn.utils.clip_grad_norm_ with norm_type and clip_grad_value_ of all parameters.
+    accumulate: batch is a list of batches, each of which goes forward and backward behind the
+    one before; the loss and the gradients are the means of theirs.
     The model's parameters may be on the meta device; nothing is computed, and
     the model is not changed. Of a model that torch.compile or data parallelism wraps,
     it is the one within. Raises CaptureError, which names the op.
@@ -51,7 +54,7 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     if device not in (None, "cpu", "cuda"):
         raise CaptureError(f"device {device!r}: want cpu or cuda, the kind of the devices")
     with torch.inference_mode(False), torch.enable_grad():
-        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device, Clip(clip_norm, clip_value, norm_type).checked()).program()
+        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device, Clip(clip_norm, clip_value, norm_type).checked(), accumulate).program()
 
 
 def called(model: torch.nn.Module, batch: Any) -> Any:
@@ -62,12 +65,14 @@ def called(model: torch.nn.Module, batch: Any) -> Any:
 
 
 class _Capture:
-    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None, clip: Clip):
+    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None, clip: Clip, accumulate: bool):
         if optimizer is not None and loss is None:
             raise CaptureError("an optimizer without a loss: give a loss, or no optimizer for inference")
         if clip and loss is None:
             raise CaptureError("gradients to clip without a loss: give a loss, or no clip_norm and clip_value for inference")
-        self.model, self.loss, self.name, self.clip = model, loss, name, clip
+        if accumulate and (loss is None or type(batch) not in (list, tuple) or not batch):
+            raise CaptureError("accumulate takes a loss, and a list of batches as the batch")
+        self.model, self.loss, self.name, self.clip, self.accumulate = model, loss, name, clip, accumulate
         self.params = dict(model.named_parameters())
         self.buffers = dict(model.named_buffers())
         checks.state(self.params, self.buffers)
@@ -122,14 +127,8 @@ class _Capture:
                 tensors, others = iter(range(len(result))), iter(range(-1, -1 - len(self.fixed), -1))
                 self.structure = _plain(pytree.tree_unflatten([next(tensors if isinstance(x, torch.Tensor) else others) for x in flat], tree))
             else:
-                loss = self.loss(self.model, batch)
-                if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
-                    raise CaptureError(f"loss returned {_describe(loss)}; it has to return a scalar tensor")
-                checks.reentrant(loss)
                 self.outputs = 1
-                paths.phase, paths.stack = "backward", [""]
-                values = [params[k] for k in self.trained]
-                grads = torch.autograd.grad(loss, values, allow_unused=True) if values else ()
+                loss, grads = self.backward([params[k] for k in self.trained], batch, paths)
                 paths.phase = "update"
                 result = [loss, *self.clipped(grads, paths)]
             now = dict(self.model.named_buffers(remove_duplicate=False))
@@ -146,18 +145,46 @@ class _Capture:
             raise CaptureError(f"buffer {lost[0]} is given {what}: a captured step keeps the shapes of buffers")
         return result + [now[k] for k in buffers] + [held[k] for k in params] + list(self.left.values())
 
-    def clipped(self, grads: Sequence[torch.Tensor | None], paths: modules.Paths) -> list[torch.Tensor | None]:
-        """The gradients as they are clipped, and behind them the norm where they are by it.
-        Each parameter's ops are in the module that holds it."""
-        owner = _owners(self.model)
+    def backward(self, params: list[torch.Tensor], batch: Any, paths: modules.Paths) -> tuple[torch.Tensor, Gradients]:
+        """The loss and its gradients; where they are accumulated, the mean of the batches'."""
+        assert self.loss is not None
+        if not self.accumulate:
+            return self.backward_of(params, batch, 1, paths)
+        total, grads = self.backward_of(params, batch[0], len(batch), paths)
+        for one in batch[1:]:
+            loss, more = self.backward_of(params, one, len(batch), paths)
+            grads = self.of_each(lambda g, m: m if g is None else g if m is None else g + m, paths, grads, more)
+            total = total + loss
+        return total, grads
 
-        def each(of: Callable[[torch.Tensor], torch.Tensor], all: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
-            made: list[torch.Tensor | None] = []
-            for k, g in zip(self.trained, all):
-                paths.stack = [owner.get(k, "")]
-                made.append(None if g is None else of(g))
-            paths.stack = [""]
-            return made
+    def backward_of(self, params: list[torch.Tensor], batch: Any, among: int, paths: modules.Paths) -> tuple[torch.Tensor, Gradients]:
+        """Loss and gradients of one batch among so many."""
+        assert self.loss is not None
+        paths.phase, paths.stack = "forward", [""]
+        loss = self.loss(self.model, batch)
+        if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
+            raise CaptureError(f"loss returned {_describe(loss)}; it has to return a scalar tensor")
+        checks.reentrant(loss)
+        if among > 1:
+            loss = loss / among
+        paths.phase, paths.stack = "backward", [""]
+        return loss.detach(), list(torch.autograd.grad(loss, params, allow_unused=True)) if params else []
+
+    def of_each(self, make: Callable[..., torch.Tensor | None], paths: modules.Paths, *each: Gradients) -> Gradients:
+        """By parameter what make returns of its gradients, in the module that holds it."""
+        owner = _owners(self.model)
+        made: Gradients = []
+        for k, *gs in zip(self.trained, *each):
+            paths.stack = [owner.get(k, "")]
+            made.append(make(*gs))
+        paths.stack = [""]
+        return made
+
+    def clipped(self, grads: Gradients, paths: modules.Paths) -> Gradients:
+        """The gradients as they are clipped, and behind them the norm where they are by it."""
+
+        def each(of: Callable[[torch.Tensor], torch.Tensor], all: Gradients) -> Gradients:
+            return self.of_each(lambda g: None if g is None else of(g), paths, all)
 
         found = each(self.clip.by_value, grads)
         if self.clip.norm is None:

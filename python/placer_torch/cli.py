@@ -85,6 +85,7 @@ def _model(c: argparse.ArgumentParser) -> None:
     c.add_argument("--clip-norm", type=float, metavar="X", help="clip gradients before the update: the norm of all together is at most X")
     c.add_argument("--norm-type", type=float, default=2.0, metavar="P", help="of that norm: 2, inf")
     c.add_argument("--clip-value", type=float, metavar="X", help="clip each element of the gradients")
+    c.add_argument("--accumulate", action="store_true", help="the batch is a list of batches, whose gradients are accumulated")
 
 
 def _number(c: argparse.ArgumentParser) -> None:
@@ -153,9 +154,9 @@ def _with_samples(a: argparse.Namespace, made: tuple[Any, Any, Any, Any], n: int
     return model, loss, samples.resized(batch, n, m), optimizer
 
 
-def _clip(a: argparse.Namespace) -> dict[str, Any]:
-    """What capture and plan are told of clipping."""
-    return {"clip_norm": a.clip_norm, "clip_value": a.clip_value, "norm_type": a.norm_type}
+def _training(a: argparse.Namespace) -> dict[str, Any]:
+    """What capture and plan are told of gradients."""
+    return {"clip_norm": a.clip_norm, "clip_value": a.clip_value, "norm_type": a.norm_type, "accumulate": a.accumulate}
 
 
 def _paths(a: argparse.Namespace) -> tuple[str, str]:
@@ -174,7 +175,7 @@ def _capture(a: argparse.Namespace) -> int:
 
     def step(m: int) -> Program:
         model, loss, batch, optimizer = made if m == n else _with_samples(a, made, n, m)
-        return capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device, **_clip(a))
+        return capture(model, loss, batch, optimizer, name=a.name or a.model.rpartition(":")[2], device=a.device, **_training(a))
 
     p = step(n)
     file = os.path.join(a.output, "graph.json")
@@ -253,7 +254,7 @@ def _plan(a: argparse.Namespace) -> int:
     made = _load_model(a)
     model, loss, batch, optimizer = made
     n = _samples(a, batch)
-    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name, samples=n, resized=lambda m: _with_samples(a, made, n, m), **_clip(a)))
+    print(plan(model, loss, batch, optimizer, a.devices, budget=a.budget, clock=a.clock, folder=a.output, name=a.name, samples=n, resized=lambda m: _with_samples(a, made, n, m), **_training(a)))
     return 0
 
 

@@ -24,7 +24,7 @@ class Eager(NamedTuple):
         return f"torch's own step on {where}: {self.seconds * 1e3:.2f} ms"
 
 
-def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, clip: Clip = Clip(), steps: int = 20, limit_s: float = 4.0) -> Eager | None:
+def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, clip: Clip = Clip(), accumulate: bool = False, steps: int = 20, limit_s: float = 4.0) -> Eager | None:
     """Runs copies of model and optimizer: one step to warm up, then `steps`, or as many as
     limit_s has room for, three at least. kind: "cpu", with the threads that torch has in this process, or
     "cuda", its current device. None where that fails: the copies do not fit beside the rest,
@@ -37,7 +37,7 @@ def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
         with torch.random.fork_rng(devices=[torch.cuda.current_device()] if kind == "cuda" else []):
             while len(took) < 4 or len(took) <= steps and sum(took) < limit_s:
                 began = time.perf_counter()
-                _step(model, loss, batch, optimizer, clip)
+                _step(model, loss, batch, optimizer, clip, accumulate)
                 if kind == "cuda":
                     torch.cuda.synchronize()
                 took.append(time.perf_counter() - began)
@@ -46,14 +46,16 @@ def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     return Eager(min(took[1:]), torch.get_num_threads() if kind == "cpu" else 0)
 
 
-def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, clip: Clip) -> None:
+def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, clip: Clip, accumulate: bool) -> None:
     if loss is None:
         with torch.no_grad():
             called(model, batch)
         return
     for p in model.parameters():
         p.grad = None
-    loss(model, batch).backward()
+    for b in batch if accumulate else [batch]:
+        value = loss(model, b)
+        (value / len(batch) if accumulate else value).backward()
     clip.eager(model.parameters())
     if optimizer is not None:
         optimizer.step()

@@ -56,7 +56,7 @@ def _rule(optimizer: torch.optim.Optimizer, g: dict[str, Any]) -> tuple[str, Hyp
     if name in own.NAMES and type(optimizer) is getattr(torch.optim, name, None):
         return name, {k: g[k] for k in own.keys(name)}
     raise CaptureError(
-        f"optimizer {type(optimizer).__module__}.{name} is not captured: capture takes torch.optim's SGD, Adam, AdamW, {', '.join(sorted(own.NAMES))}. "
+        f"optimizer {type(optimizer).__module__}.{name} is not captured: capture takes torch.optim's SGD, Adam, AdamW, {', '.join(sorted(own.NAMES, key=str.lower))}. "
         "With another, capture without an optimizer, and give it loop.gradients() in each step"
     )
 

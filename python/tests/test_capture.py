@@ -347,7 +347,7 @@ def test_what_cannot_be_traced_is_named(model: nn.Module, says: tuple[str, ...])
     [
         (lambda m, b: m(b), None, "has to return a scalar"),
         (lambda m, b: m(b).sum(), lambda q: torch.optim.Adam(q, differentiable=True), "differentiable"),
-        (lambda m, b: m(b).sum(), lambda q: torch.optim.LBFGS(q), "takes torch.optim's SGD, Adam, AdamW, Adadelta"),
+        (lambda m, b: m(b).sum(), lambda q: torch.optim.LBFGS(q), "takes torch.optim's SGD, Adam, AdamW, Adadelta, Adafactor"),
         (None, lambda q: torch.optim.SGD(q, lr=1), "without a loss"),
     ],
 )

@@ -144,7 +144,7 @@ def test_files(tmp_path: Any) -> None:
 
 
 # Elements read and written by the kernels of a late step, each of the parameter's size, by the
-# formulas of the single-tensor forms; Adamax's exp_inf is written by an op that does not read it.
+# formulas of the single-tensor forms.
 PASSES = {"adadelta": 30, "adagrad": 11, "adamax": 16, "rmsprop": 16, "radam": 28}
 
 
@@ -222,3 +222,37 @@ def test_clipping_in_the_graph() -> None:
     assert [o["bytes"] for o in clip[-4:]] == [4 * (2 * n + 1) for n in (128, 16, 64, 4)]
     updates = [o for o in ops if o["kind"].startswith("Apply")]
     assert [u["in"][1] for u in updates] == [o["name"] for o in clip[-4:]]
+
+
+@pytest.mark.parametrize("workers", [False, True])
+def test_accumulation(workers: bool) -> None:
+    """Each batch goes forward and backward, as in a loop of torch, then all are one update."""
+    model, batch, optimizer = example(MAKE["adamax"])
+    model.insert(1, nn.BatchNorm1d(16))
+    optimizer.add_param_group({"params": model[1].parameters()})
+    batches = [batch, *((torch.randn(6, 8), torch.randint(0, 4, (6,))) for _ in range(2))]
+    p = capture(model, models.cross_entropy, batches, optimizer, clip_norm=0.1, accumulate=True)
+    with Loop(p, scattered(p, 0.5), model, workers=workers) as loop:
+        for _ in range(3):
+            optimizer.zero_grad()
+            total = 0.0
+            for b in batches:
+                loss = models.cross_entropy(model, b) / len(batches)
+                loss.backward()
+                total = total + loss.detach()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1, foreach=False)
+            optimizer.step()
+            assert loop.step(batches) == total.item() and loop.grad_norm() == norm.item()
+            batches = batches[1:] + batches[:1]
+        same(loop, model, optimizer)
+    with pytest.raises(CaptureError, match="a list of batches"):
+        capture(model, models.cross_entropy, {"x": batch}, optimizer, accumulate=True)
+
+
+def test_accumulated_activations_go_batch_by_batch() -> None:
+    """On one device no forward op of a batch stands before the backward ops of the one before."""
+    model, batch, optimizer = example(MAKE["adamax"])
+    p = capture(model, models.cross_entropy, [batch, batch], optimizer, accumulate=True)
+    phases = [o.phase for o in p.ops if o.role == "call" and not o.view]
+    turns = [a for a, b in zip(phases, [*phases[1:], ""]) if a != b]
+    assert turns == ["forward", "backward", "forward", "backward"]
