@@ -17,6 +17,7 @@ from .clipping import Clip
 from .eager import Eager
 from .errors import FormatError, NoMemoryError
 from .measure import Meter, Options
+from .optim import Optimizers
 from .schedule import Schedule
 from .program import Program, check_kernels
 
@@ -87,7 +88,7 @@ def plan(
     model: torch.nn.Module,
     loss: Loss | None,
     batch: Any,
-    optimizer: torch.optim.Optimizer | None = None,
+    optimizer: Optimizers | None = None,
     devices: str = "auto",
     *,
     budget: str = "20s",

@@ -24,6 +24,7 @@ from .attributes import Attributes
 from .clipping import Clip
 from .errors import CaptureError
 from .explain import explain
+from .optim import Optimizers
 from .program import HERE, Leaf, Op, Program, Ref, Spec
 from .shared import like
 from .state import new
@@ -33,13 +34,14 @@ Loss = Callable[[Any, Any], torch.Tensor]
 Gradients = list[torch.Tensor | None]
 
 
-def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None = None, *, name: str | None = None, device: str | None = None, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0, accumulate: bool = False) -> Program:
+def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: Optimizers | None = None, *, name: str | None = None, device: str | None = None, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0, accumulate: bool = False) -> Program:
     """The step of model on batch as one graph: forward, backward and update.
 
     loss(model, batch) returns a scalar; without it the graph is inference,
     model(batch) (a tuple is its arguments, a mapping its keyword arguments).
     The batch's tensors are inputs; its numbers, strings and None are part of the step.
-    Without optimizer the step ends with the gradients, which are then outputs.
+    Without optimizer the step ends with the gradients, which are then outputs; a list of
+    them are several that hold different parameters.
     device: the kind of devices that will run it, "cpu" or "cuda", where the model lies on
     another: some ops are of one kind alone. Without it, those that the model lies on.
     clip_norm, clip_value: gradients are clipped before the update, as by
@@ -65,7 +67,7 @@ def called(model: torch.nn.Module, batch: Any) -> Any:
 
 
 class _Capture:
-    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, name: str, kind: str | None, clip: Clip, accumulate: bool):
+    def __init__(self, model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: Optimizers | None, name: str, kind: str | None, clip: Clip, accumulate: bool):
         if optimizer is not None and loss is None:
             raise CaptureError("an optimizer without a loss: give a loss, or no optimizer for inference")
         if clip and loss is None:
@@ -398,7 +400,7 @@ class _Builder:
 
     def optimizer(self) -> dict[str, Any]:
         o = self.c.optimizer
-        return {"rates": [float(g["lr"]) for g in o.param_groups], "in_use": optim.in_use(o)} if o is not None else {}
+        return {"rates": [float(g["lr"]) for g in optim.groups(o)], "in_use": optim.in_use(o)} if o is not None else {}
 
     def update(self, refs: dict[str, Ref], gradients: dict[str, Ref]) -> None:
         """One op per parameter behind the traced ops; its slots are sources at the front of it."""

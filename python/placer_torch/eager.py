@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import batches
+from . import batches, optim
 from .capture import Loss, called
 from .clipping import Clip
+from .optim import Optimizers
 
 
 class Eager(NamedTuple):
@@ -24,7 +25,7 @@ class Eager(NamedTuple):
         return f"torch's own step on {where}: {self.seconds * 1e3:.2f} ms"
 
 
-def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, kind: str, *, clip: Clip = Clip(), accumulate: bool = False, steps: int = 20, limit_s: float = 4.0) -> Eager | None:
+def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: Optimizers | None, kind: str, *, clip: Clip = Clip(), accumulate: bool = False, steps: int = 20, limit_s: float = 4.0) -> Eager | None:
     """Runs copies of model and optimizer: one step to warm up, then `steps`, or as many as
     limit_s has room for, three at least. kind: "cpu", with the threads that torch has in this process, or
     "cuda", its current device. None where that fails: the copies do not fit beside the rest,
@@ -46,7 +47,7 @@ def measure(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: to
     return Eager(min(took[1:]), torch.get_num_threads() if kind == "cpu" else 0)
 
 
-def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torch.optim.Optimizer | None, clip: Clip, accumulate: bool) -> None:
+def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: Optimizers | None, clip: Clip, accumulate: bool) -> None:
     if loss is None:
         with torch.no_grad():
             called(model, batch)
@@ -57,5 +58,5 @@ def _step(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: torc
         value = loss(model, b)
         (value / len(batch) if accumulate else value).backward()
     clip.eager(model.parameters())
-    if optimizer is not None:
-        optimizer.step()
+    for o in optim.each(optimizer) if optimizer is not None else ():
+        o.step()

@@ -10,6 +10,7 @@ import torch.utils._pytree as pytree
 
 from . import schedule as schedules, state as states
 from .errors import RunError
+from .optim import Optimizers
 from .rates import Rates
 from .schedule import Schedule
 from .program import SOURCES, Program, check_kernels
@@ -23,7 +24,7 @@ class Loop:
     """Steps of a captured program by a schedule: on CUDA devices in this process,
     on CPU devices with a worker process for each. Use it as a context."""
 
-    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = "", optimizer: torch.optim.Optimizer | None = None, gradients: bool = False, seed: int = 0):
+    def __init__(self, p: Program, s: Schedule, model: torch.nn.Module | None = None, *, batch: Any = None, workers: bool | None = None, fuse: str = "", optimizer: Optimizers | None = None, gradients: bool = False, seed: int = 0):
         """model: where parameters and buffers start; without it they are made up.
         optimizer: where its slots, step count and hyperparameters start, which begin anew
         without it; it is not changed. gradients: whether `gradients` has them.
@@ -93,7 +94,7 @@ class Loop:
             raise RunError("the optimizer's scheduler changes momentum beside the learning rate: loop.follow(optimizer) takes both")
         self._rates.set(lr)
 
-    def follow(self, optimizer: torch.optim.Optimizer) -> None:
+    def follow(self, optimizer: Optimizers) -> None:
         """Learning rates, momentum, betas and weight decay of the steps that follow, as the
         groups of the optimizer have them now: what any scheduler changes."""
         self._rates.follow(optimizer)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -20,13 +21,32 @@ class Update(NamedTuple):
     hyper: Hyper
 
 
-def updates(optimizer: torch.optim.Optimizer) -> dict[int, Update]:
-    """By id of the parameter, its update under the optimizer."""
+# One optimizer, or several that hold different parameters, as Muon of the matrices beside
+# AdamW of all else. Their parameter groups are counted through.
+Optimizers = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
+
+
+def each(optimizers: Optimizers) -> list[torch.optim.Optimizer]:
+    return list(optimizers) if isinstance(optimizers, (list, tuple)) else [cast(torch.optim.Optimizer, optimizers)]
+
+
+def groups(optimizers: Optimizers) -> list[dict[str, Any]]:
+    """The parameter groups."""
+    return [g for o in each(optimizers) for g in o.param_groups]
+
+
+def updates(optimizers: Optimizers) -> dict[int, Update]:
+    """By id of the parameter, its update."""
     found: dict[int, Update] = {}
-    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
-        raise CaptureError(f"optimizer {type(optimizer).__name__} has hooks of its step, which a captured step does not run: remove them, and do between the steps of a loop what they do")
-    for k, group in enumerate(optimizer.param_groups):
-        name, h = _rule(optimizer, group)
+    for o in each(optimizers):
+        if not isinstance(o, torch.optim.Optimizer):
+            raise CaptureError(f"the optimizer is of type {type(o).__name__}: give one of torch.optim, or a list of them")
+        if o._optimizer_step_pre_hooks or o._optimizer_step_post_hooks:
+            raise CaptureError(f"optimizer {type(o).__name__} has hooks of its step, which a captured step does not run: remove them, and do between the steps of a loop what they do")
+    for k, (o, group) in enumerate((o, g) for o in each(optimizers) for g in o.param_groups):
+        if any(id(p) in found for p in group["params"]):
+            raise CaptureError(f"two optimizers hold a parameter of shape {list(next(p for p in group['params'] if id(p) in found).shape)}: a step has one update of each")
+        name, h = _rule(o, group)
         h["group"] = k
         if "max_momentum" in group:  # OneCycleLR and CyclicLR leave it there
             h["cycled"] = True
@@ -34,9 +54,9 @@ def updates(optimizer: torch.optim.Optimizer) -> dict[int, Update]:
     return found
 
 
-def in_use(optimizer: torch.optim.Optimizer) -> bool:
-    """Whether it has made steps that left something in its state."""
-    return any(bool(of["step"]) if "step" in of else any(isinstance(v, torch.Tensor) for v in of.values()) for of in optimizer.state.values())
+def in_use(optimizers: Optimizers) -> bool:
+    """Whether they have made steps that left something in their state."""
+    return any(bool(of["step"]) if "step" in of else any(isinstance(v, torch.Tensor) for v in of.values()) for o in each(optimizers) for of in o.state.values())
 
 
 def _rule(optimizer: torch.optim.Optimizer, g: dict[str, Any]) -> tuple[str, Hyper]:

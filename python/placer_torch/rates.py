@@ -7,9 +7,9 @@ import math
 import mmap
 from typing import Any, Sequence
 
-import torch
-
+from . import optim
 from .errors import RunError
+from .optim import Optimizers
 from .rules import Hyper
 from .program import Program
 
@@ -53,10 +53,10 @@ class Rates:
     def get(self) -> list[float]:
         return [self._cells[len(_CELLS) * k] for k in range(self._count)]
 
-    def follow(self, optimizer: torch.optim.Optimizer) -> None:
+    def follow(self, optimizer: Optimizers) -> None:
         """Takes what the optimizer's groups have now. Raises RunError where that needs
         another capture, and changes nothing then."""
-        groups = optimizer.param_groups
+        groups = optim.groups(optimizer)
         if len(groups) != self._count:
             raise RunError(f"the optimizer has {len(groups)} parameter groups, the captured one {self._count}")
         for k, g in enumerate(groups):

@@ -6,8 +6,9 @@ from typing import Iterable
 
 import torch
 
-from . import batches
+from . import batches, optim
 from .errors import FormatError
+from .optim import Optimizers
 from .program import STATE, Leaf, Op, Program, Spec
 from .wrappers import unwrap
 
@@ -25,13 +26,15 @@ def of_model(p: Program, model: torch.nn.Module) -> Tensors:
     return {p.ops[i].name: _source(p.ops[i], have) for i in p.sources(*STATE)}
 
 
-def of_optimizer(p: Program, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Tensors, int]:
+def of_optimizer(p: Program, model: torch.nn.Module, optimizer: Optimizers) -> tuple[Tensors, int]:
     """Slots by op name with the values that the optimizer's state has, and the steps it
     has made. Raises FormatError where it has made more of some parameters than of others."""
-    held = {id(t) for g in optimizer.param_groups for t in g["params"]}
+    held = {id(t) for g in optim.groups(optimizer) for t in g["params"]}
+    state = {t: of for o in optim.each(optimizer) for t, of in o.state.items()}
     params = dict(unwrap(model).named_parameters())
     found: Tensors = {}
     steps: dict[int, str] = {}
+    begun = False
     for o in p.ops:
         if o.role != "update":
             continue
@@ -39,16 +42,21 @@ def of_optimizer(p: Program, model: torch.nn.Module, optimizer: torch.optim.Opti
         t = params.get(name)
         if t is None or id(t) not in held:
             raise FormatError(f"the optimizer does not hold the model's parameter {name}, which the step updates")
-        has = optimizer.state.get(t, {})
+        has = state.get(t, {})
         slots = {p.ops[r.op].name: has.get(p.ops[r.op].target[len(name) + 1 :]) for r in o.args[2]}
         there = {k: v for k, v in slots.items() if v is not None}
         found.update(there)
-        if slots:  # a rule without slots does not count
-            steps.setdefault(int(has.get("step", 1)) if there else 0, name)
+        if slots and there and "step" not in has:  # a rule that does not count
+            begun = True
+        elif slots:
+            steps.setdefault(int(has["step"]) if there else 0, name)
     if len(steps) > 1:
         (a, first), (b, other), *_ = steps.items()
         raise FormatError(f"the optimizer has made {a} steps of {first} and {b} of {other}; a loop has one count of steps for all")
-    return found, next(iter(steps), 0)
+    made, name = next(iter(steps.items()), (int(begun), ""))
+    if begun and not made:
+        raise FormatError(f"the optimizer has made steps of some parameters and none of {name}; a loop has one count of steps for all")
+    return found, made
 
 
 def entries(p: Program, model: torch.nn.Module) -> dict[str, str | None]:

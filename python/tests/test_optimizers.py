@@ -256,3 +256,37 @@ def test_accumulated_activations_go_batch_by_batch() -> None:
     phases = [o.phase for o in p.ops if o.role == "call" and not o.view]
     turns = [a for a, b in zip(phases, [*phases[1:], ""]) if a != b]
     assert turns == ["forward", "backward", "forward", "backward"]
+
+
+@pytest.mark.skipif(not hasattr(O, "Muon"), reason="this torch has no Muon")
+@pytest.mark.parametrize("made", [0, 2])
+def test_several_optimizers(made: int) -> None:
+    """Muon of the matrices beside AdamW of all else, each with its scheduler."""
+    model, batch, _ = example(MAKE["adamax"])
+    both = [O.Muon([p for p in model.parameters() if p.dim() == 2], lr=0.02), O.AdamW([p for p in model.parameters() if p.dim() < 2], lr=0.01, foreach=False)]
+    schedulers = [O.lr_scheduler.ExponentialLR(both[0], 0.5), O.lr_scheduler.ExponentialLR(both[1], 0.9)]
+
+    def step() -> float:
+        both[1].zero_grad()
+        both[0].zero_grad()
+        loss = models.cross_entropy(model, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5, foreach=False)
+        for o, s in zip(both, schedulers):
+            o.step()
+            s.step()
+        return loss.item()
+
+    for _ in range(made):
+        step()
+    p = capture(model, models.cross_entropy, batch, both, clip_norm=0.5)
+    with run(p, scattered(p, 0.5), model, optimizer=both, workers=True) as loop:
+        assert loop.steps == made
+        for _ in range(3):
+            assert loop.step(batch) == step()
+            loop.follow(both)
+        assert all(torch.equal(v, loop.state_dict()[k]) for k, v in model.state_dict().items())
+    with pytest.raises(CaptureError, match="two optimizers hold a parameter of shape"):
+        capture(model, models.cross_entropy, batch, [both[0], O.SGD(model.parameters(), lr=1)])
+    with pytest.raises(CaptureError, match="of type str: give one of torch.optim"):
+        capture(model, models.cross_entropy, batch, ["sgd"])  # type: ignore[list-item]
