@@ -24,13 +24,13 @@ def adamw(m: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(m.parameters(), lr=0.01, foreach=False)
 
 
-def agree(model: nn.Module, loss: Loss, batches: list[Any], make: Callable[[nn.Module], torch.optim.Optimizer] = sgd, *, workers: bool = False, before: Callable[[Any, int], None] = lambda p, t: None) -> None:
+def agree(model: nn.Module, loss: Loss, batches: list[Any], make: Callable[[nn.Module], torch.optim.Optimizer] = sgd, *, workers: bool = False, before: Callable[[Any, int], None] = lambda p, t: None, clip_norm: float | None = None) -> None:
     """Losses and state of a step on one device and on two are those of loss, backward and
     the optimizer's own step, for every batch; the capture leaves the model as it was.
-    before: called with program and step before torch's own."""
+    before: called with program and step before torch's own. clip_norm: of all gradients."""
     optimizer = make(model)
     was = copy.deepcopy(model.state_dict())
-    p = capture(model, loss, batches[0], optimizer)
+    p = capture(model, loss, batches[0], optimizer, clip_norm=clip_norm)
     torch.testing.assert_close(dict(model.state_dict()), dict(was), rtol=0, atol=0)
     assert not [k for m in model.modules() for k, v in vars(m).items() if isinstance(v, torch.Tensor) and type(v) is not torch.Tensor]
     with Loop(p, schedule.single(schedule.ops(p)), model, workers=False) as one, Loop(p, scattered(p, 0.6), model, workers=workers) as two:
@@ -39,9 +39,12 @@ def agree(model: nn.Module, loss: Loss, batches: list[Any], make: Callable[[nn.M
             optimizer.zero_grad()
             want = loss(model, b)
             want.backward()
+            norm = None if clip_norm is None else torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm, foreach=False)
             optimizer.step()
             for loop in one, two:
                 torch.testing.assert_close(loop.step(b), want.item(), rtol=1e-6, atol=1e-6)
+                if norm is not None:
+                    torch.testing.assert_close(loop.grad_norm(), norm.item(), rtol=1e-5, atol=1e-6)
                 torch.testing.assert_close(dict(loop.state_dict()), dict(model.state_dict()))
 
 

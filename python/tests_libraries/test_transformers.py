@@ -10,9 +10,10 @@ import pytest
 import still
 import torch
 import transformers as T
-from placer_torch import capture
+from placer_torch import Loop, capture
 from placer_torch.errors import CaptureError
 from test_as_torch import adamw, agree, seed  # noqa: F401 (a fixture)
+from test_run import scattered
 
 Batches = Callable[[], list[dict[str, Any]]]
 V, B, S = 50, 2, 12
@@ -169,6 +170,32 @@ def test_adapters(more: dict[str, Any]) -> None:
     make, config, batches = MODELS["llama"]
     m = peft.get_peft_model(make(still.config(config)), peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"], lora_dropout=0.0, **more))
     agree(m.train(), loss, batches(), adamw)
+
+
+@pytest.mark.parametrize("optimizer", ["AdamW", "Adafactor", "RMSprop", "NAdam"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5", "mixtral"])
+def test_clipped(name: str, optimizer: str) -> None:
+    """By the norm of all gradients, as transformers' Trainer clips them."""
+    make, config, batches = MODELS[name]
+    agree(make(still.config(config)).train(), loss, batches(), lambda m: getattr(torch.optim, optimizer)(m.parameters(), lr=1e-3, foreach=False), clip_norm=0.5)
+
+
+def test_accumulated() -> None:
+    """Three batches in one update."""
+    make, config, batches = MODELS["llama"]
+    several, own = batches(), make(still.config(config)).train()
+    optimizer = adamw(own)
+    p = capture(own, loss, several, optimizer, clip_norm=1.0, accumulate=True)
+    with Loop(p, scattered(p, 0.6), own, workers=True) as loop:
+        for _ in range(2):
+            optimizer.zero_grad()
+            for b in several:
+                (loss(own, b) / len(several)).backward()
+            norm = torch.nn.utils.clip_grad_norm_(own.parameters(), 1.0, foreach=False)
+            optimizer.step()
+            loop.step(several)
+            torch.testing.assert_close(loop.grad_norm(), norm.item(), rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(dict(loop.state_dict()), dict(own.state_dict()))
 
 
 REFUSED: dict[str, tuple[Any, Any, Batches]] = {
