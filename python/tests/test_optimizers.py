@@ -164,6 +164,27 @@ def test_graph(name: str, kind: str) -> None:
     assert {ops[k].get("group") for k in ("0.weight", *u["in"][2:])} == {u["group"]}
 
 
+@pytest.mark.parametrize(
+    ("make", "kind", "passes", "flops"),
+    [
+        (lambda q: O.SGD(q, lr=1), "ApplyGradientDescent", 3, 2),  # add_ 3
+        (lambda q: O.SGD(q, lr=1, weight_decay=0.1), "ApplyGradientDescent", 6, 2),  # add 3
+        (lambda q: O.SGD(q, lr=1, momentum=0.9), "ApplyMomentum", 8, 4),  # mul_ 2, add_ 3
+        (lambda q: O.SGD(q, lr=1, momentum=0.9, nesterov=True), "ApplyMomentum", 11, 4),  # add 3
+        (lambda q: O.Adam(q), "ApplyAdam", 18, 12),  # lerp_ 3, mul_ 2, addcmul_ 3, sqrt 2, div 2, add_ 2, addcdiv_ 4
+        (lambda q: O.Adam(q, weight_decay=0.1), "ApplyAdam", 21, 12),  # add 3
+        (lambda q: O.AdamW(q), "ApplyAdam", 20, 12),  # mul_ 2
+        (lambda q: O.Adam(q, amsgrad=True), "ApplyAdam", 21, 12),  # maximum 3
+    ],
+)
+def test_costs_of_the_usual(make: Make, kind: str, passes: int, flops: int) -> None:
+    """Bytes by the kernels of the single-tensor forms, an element of each tensor that they touch."""
+    model, batch, optimizer = example(make)
+    p = capture(model, models.cross_entropy, batch, optimizer)
+    (u,) = (o for o in json.loads(graph.text(p))["ops"] if o["name"] == "update.0.weight")
+    assert (u["kind"], u["bytes"], u["flops"]) == (kind, passes * 4 * 128, flops * 128)
+
+
 @pytest.mark.parametrize("workers", [False, True])
 @pytest.mark.parametrize("clip", [{"clip_norm": 0.05}, {"clip_norm": 100.0}, {"clip_norm": 0.02, "norm_type": math.inf}, {"clip_norm": 0.1, "norm_type": 1.0}, {"clip_value": 0.01}, {"clip_norm": 0.02, "clip_value": 0.01}, {"clip_norm": math.inf}])
 def test_clipping(clip: Any, workers: bool) -> None:
