@@ -11,7 +11,7 @@ import models
 import pytest
 import torch
 import torch.nn as nn
-from placer_torch import CaptureError, Loop, RunError, capture, graph, load, run, schedule
+from placer_torch import CaptureError, Loop, RunError, capture, cli, graph, load, run, schedule
 from test_run import scattered
 
 O = torch.optim
@@ -311,3 +311,24 @@ def test_several_optimizers(made: int) -> None:
         capture(model, models.cross_entropy, batch, [both[0], O.SGD(model.parameters(), lr=1)])
     with pytest.raises(CaptureError, match="of type str: give one of torch.optim"):
         capture(model, models.cross_entropy, batch, ["sgd"])  # type: ignore[list-item]
+
+
+def accumulated() -> Any:
+    """What the command line calls."""
+    model, batch, optimizer = example(MAKE["adafactor"])
+    return model, models.cross_entropy, [batch, batch], optimizer
+
+
+def test_command_line(tmp_path: Any, capsys: Any) -> None:
+    assert cli.main(["capture", "--model", "test_optimizers:accumulated", "--clip-norm", "0.01", "--norm-type", "inf", "--accumulate", "-o", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out)["any_batch"]
+    p = load(str(tmp_path / "program.pt"))
+    model, _, batches, optimizer = accumulated()
+    with run(p, schedule.single(schedule.ops(p)), model, workers=False) as loop:
+        for b in batches:
+            (models.cross_entropy(model, b) / 2).backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01, math.inf, foreach=False)
+        optimizer.step()
+        loop.step(batches)
+        assert loop.grad_norm() == norm.item()
+        same(loop, model, optimizer)
