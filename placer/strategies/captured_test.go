@@ -12,11 +12,17 @@ import (
 	"placer/units"
 )
 
-// captured is a step that placer_torch captured, a GPT-2 of two layers with Adam, at any
-// batch (python/tests/samples_fixture.py).
-func captured(t testing.TB) Family {
+// Steps that placer_torch captured, a GPT-2 of two layers at any batch, with Adam, and with clipped
+// gradients and Adafactor (python/tests/samples_fixture.py).
+const (
+	withAdam = "testdata/torch_gpt2.json"
+	clipped  = "testdata/torch_gpt2_clipped.json"
+)
+
+func captured(t testing.TB) Family { return capturedAs(t, withAdam) }
+
+func capturedAs(t testing.TB, file string) Family {
 	t.Helper()
-	const file = "testdata/torch_gpt2.json"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -28,21 +34,82 @@ func captured(t testing.TB) Family {
 }
 
 func TestCapturedConserved(t *testing.T) {
-	for _, s := range meshes8() {
+	for _, file := range []string{withAdam, clipped} {
+		for _, s := range meshes8() {
+			x, j := models8(t, small[0])
+			x.family = capturedAs(t, file)
+			step, err := x.derive(j, s, false)
+			if err != nil {
+				t.Fatalf("%s, %v: %v", file, s, err)
+			}
+			conserved(t, x, s, step)
+		}
+	}
+}
+
+// TestCapturedClipped: the norm and the product of each gradient are on the rank that updates its
+// parameter, in a pipeline and where ranks share products, and each is there as often as the update.
+func TestCapturedClipped(t *testing.T) {
+	for _, text := range []string{"1f1b=2 mb=2", "tp=2", "zero-2=4"} {
 		x, j := models8(t, small[0])
-		x.family = captured(t)
+		x.family = capturedAs(t, clipped)
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := x.graph(variant{16, strategy.RecomputeNothing})
+		if err != nil {
+			t.Fatal(err)
+		}
 		step, err := x.derive(j, s, false)
 		if err != nil {
-			t.Fatalf("%v: %v", s, err)
+			t.Fatal(err)
 		}
-		conserved(t, x, s, step)
+		ranks := make([][]uint8, g.NumOps())
+		for i, from := range step.From {
+			if from != graph.None {
+				ranks[from] = append(ranks[from], step.Rank[i])
+			}
+		}
+		updates := 0
+		for u := range graph.OpID(g.NumOps()) {
+			if g.Op(u).Kind != "ApplyAdafactor" {
+				continue
+			}
+			updates++
+			product := g.Tensor(g.Inputs(u)[1]).Producer
+			norm := graph.None
+			for _, c := range g.Consumers(g.Inputs(product)[0]) {
+				if g.Op(c).Kind == "ReduceL2" {
+					norm = c
+				}
+			}
+			if norm == graph.None || len(ranks[u]) == 0 {
+				t.Fatalf("%s: %s: no norm, or no update", text, g.Op(u).Name)
+			}
+			for _, i := range []graph.OpID{product, norm} {
+				if d := cmp.Diff(ranks[u], ranks[i]); d != "" {
+					t.Errorf("%s: %s and %s on other ranks:\n%s", text, g.Op(u).Name, g.Op(i).Name, d)
+				}
+			}
+		}
+		if updates != 28 {
+			t.Errorf("%s: %d updates, want 28", text, updates)
+		}
 	}
 }
 
 // Each block of a decoder is cut as in Megatron-LM (arXiv:1909.08053, section 3): the first
 // product's weight and bias by columns, the second's weight by rows, its bias whole.
 func TestCapturedSplit(t *testing.T) {
-	g, err := captured(t)(4)
+	for _, file := range []string{withAdam, clipped} {
+		capturedSplit(t, file)
+	}
+}
+
+func capturedSplit(t *testing.T, file string) {
+	t.Helper()
+	g, err := capturedAs(t, file)(4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +132,7 @@ func TestCapturedSplit(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if d := cmp.Diff(want, got); d != "" || split.Blocks != 4 || split.Heads != 4 {
-		t.Errorf("%d blocks of %d heads, cut weights:\n%s", split.Blocks, split.Heads, d)
+		t.Errorf("%s: %d blocks of %d heads, cut weights:\n%s", file, split.Blocks, split.Heads, d)
 	}
 	// Two all-reduces a layer in the forward pass, two in the backward: of [4*8,32] f32.
 	partial := 0

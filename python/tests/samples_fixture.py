@@ -2,8 +2,9 @@
 
     PYTHONPATH=python $(python/install_torch.sh) python/tests/samples_fixture.py
 
-Two small decoders with Adam, which placer/strategies divides, blocks that placer/strategies/torch
-tells apart, and the model of docs/pytorch.md, of whose transcripts it is."""
+Two small decoders, one with Adam and with clipped gradients and Adafactor, which
+placer/strategies divides, blocks that placer/strategies/torch tells apart, and the model of
+docs/pytorch.md, of whose transcripts it is."""
 
 from __future__ import annotations
 
@@ -29,6 +30,11 @@ def llama() -> models.Example:
     return models.llama(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocab=48, batch=2, time=8)
 
 
+def clipped() -> models.Example:
+    model, loss, batch, _ = decoder()
+    return model, loss, batch, torch.optim.Adafactor(model.parameters())
+
+
 def of_the_page() -> models.Example:
     with open(os.path.join(ROOT, "docs", "pytorch.md")) as f:
         found = re.search(r"```python\n(# mymodel.py\n.*?)```", f.read(), re.S)
@@ -38,19 +44,20 @@ def of_the_page() -> models.Example:
     return module["make"]()
 
 
-FILES: dict[str, tuple[str, Callable[[], models.Example]]] = {  # by path from the root: the graph's name, and what makes it
-    "placer/strategies/testdata/torch_gpt2.json": ("gpt2", decoder),
-    "placer/strategies/torch/testdata/llama.json": ("llama", llama),
-    **{f"placer/strategies/torch/testdata/{kind}.json": (kind, functools.partial(split_models.block, kind)) for kind in split_models.BLOCKS},
-    "internal/cli/testdata/mymodel.json": ("make", of_the_page),
+FILES: dict[str, tuple[str, Callable[[], models.Example], dict[str, Any]]] = {  # by path from the root: the graph's name, what makes it, what capture is told
+    "placer/strategies/testdata/torch_gpt2.json": ("gpt2", decoder, {}),
+    "placer/strategies/testdata/torch_gpt2_clipped.json": ("gpt2", clipped, {"clip_norm": 1.0}),
+    "placer/strategies/torch/testdata/llama.json": ("llama", llama, {}),
+    **{f"placer/strategies/torch/testdata/{kind}.json": (kind, functools.partial(split_models.block, kind), {}) for kind in split_models.BLOCKS},
+    "internal/cli/testdata/mymodel.json": ("make", of_the_page, {}),
 }
 
 
 def text(path: str) -> str:
-    name, make = FILES[path]
+    name, make, options = FILES[path]
     model, loss, batch, optimizer = make()
     n = samples.count(batch)
-    step = lambda m: capture(model, loss, samples.resized(batch, n, m), optimizer, name=name)  # noqa: E731
+    step = lambda m: capture(model, loss, samples.resized(batch, n, m), optimizer, name=name, **options)  # noqa: E731
     return samples.text(step(n), n, step)
 
 
