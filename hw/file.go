@@ -25,7 +25,7 @@ func ReadFile(path string) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := Read(bytes.NewReader(data))
+	m, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -33,7 +33,8 @@ func ReadFile(path string) (*Machine, error) {
 }
 
 // Read reads a machine file: strict JSON (unknown keys, repeated keys and
-// trailing data are errors) in which every quantity is a string with its unit.
+// trailing data are errors) in which every quantity is a string with its unit. gzip may
+// have compressed it.
 //
 //	{"format": "placer machine 1", "name": "box",
 //	 "models":  {"P100": {"kind": "gpu", "arch": "sm_60", "capacity": "16 GB", "reserve": "500 MB",
@@ -49,13 +50,14 @@ func ReadFile(path string) (*Machine, error) {
 // what they are of, see Medium. Instead of cables, or besides them, "links" and "routes" may be
 // given explicitly; a route replaces the derived one.
 func Read(r io.Reader) (*Machine, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	data, err := fsx.Read(r, "machine file", maxFile)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("machine file is longer than %d bytes", maxFile)
-	}
+	return parse(data)
+}
+
+func parse(data []byte) (*Machine, error) {
 	f, v, err := parseJSON(data)
 	if err != nil {
 		return nil, err

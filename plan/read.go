@@ -10,7 +10,7 @@ import (
 	"placer/internal/jsonx"
 )
 
-// ReadFile reads the plan file at path.
+// ReadFile reads the plan file at path, which gzip may have compressed.
 func ReadFile(path string) (*File, error) {
 	data, err := fsx.ReadFile(path, maxFile)
 	if err != nil {
@@ -19,10 +19,10 @@ func ReadFile(path string) (*File, error) {
 	return parse(data, path)
 }
 
-// Read reads a plan file (docs/formats.md). name is the file's name for errors,
+// Read reads a plan file (docs/formats.md), which gzip may have compressed. name is the file's name for errors,
 // which say file, line, op and reason.
 func Read(r io.Reader, name string) (*File, error) {
-	data, err := fsx.ReadAll(r, name, maxFile)
+	data, err := fsx.Read(r, name, maxFile)
 	if err != nil {
 		return nil, err
 	}

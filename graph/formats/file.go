@@ -53,7 +53,7 @@ type Counts struct{ Nodes, Edges int }
 // and for the graph; cfg is for ONNX files, and its Dims for every form that leaves sizes
 // open. A file in no form that is read gives an error that says what it looks like.
 func Read(data []byte, name string, cfg onnx.Config) (*File, error) {
-	data, err := expand(data, name)
+	data, err := fsx.Expand(data, name, foreign.MaxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ const maxHead = 1 << 20
 // Sniff returns the form of data, the bytes of the file of that name, which gzip may
 // have compressed.
 func Sniff(data []byte, name string) (Form, error) {
-	data, err := expand(data, name)
+	data, err := fsx.Expand(data, name, foreign.MaxFile)
 	if err != nil {
 		return Form{}, err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"placer/baselines/partition/stages"
 	"placer/graph"
-	graphformats "placer/graph/formats"
 	"placer/graph/formats/dnnpart"
+	"placer/graph/formats/foreign"
 	"placer/graph/formats/onnxcut"
 	"placer/graph/formats/tensorflow"
 	"placer/hw"
@@ -206,7 +206,7 @@ func (c *console) exportGraphDef(f *exportFlags, l loaded, m *hw.Machine, p *pla
 	if err != nil {
 		return nil, err
 	}
-	data, err := graphformats.Bytes(f.Graph)
+	data, err := foreign.ReadFile(f.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *h
 	if err != nil {
 		return nil, err
 	}
-	data, err := graphformats.Bytes(f.Graph)
+	data, err := foreign.ReadFile(f.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (c *console) exportONNXDevices(f *exportFlags, l loaded, m *hw.Machine, p *
 	if l.file.ONNX == nil || f.Graph == "-" || f.Train != "" {
 		return nil, usagef("--to onnx-devices goes with an ONNX file as --graph, without --train")
 	}
-	data, err := graphformats.Bytes(f.Graph)
+	data, err := foreign.ReadFile(f.Graph)
 	if err != nil {
 		return nil, err
 	}

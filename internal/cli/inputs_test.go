@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"os"
@@ -10,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"placer/graph/formats"
+	"placer/graph/formats/onnx"
+	"placer/graph/formats/times"
 	"placer/internal/report"
 )
 
@@ -231,4 +236,88 @@ func TestSpreadOfWhatDoesNotFit(t *testing.T) {
 	if code != exitInfeasible || !strings.Contains(stdout, `"feasible": false`) {
 		t.Errorf("exit %d: %.600s%s", code, stdout, stderr)
 	}
+}
+
+// TestCompressedInputs: plans, schedules, machines, times and settings are read from what gzip
+// has compressed as from the files themselves, from stdin too.
+func TestCompressedInputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	graph := []string{"--workload", smallGraph}
+	on := append([]string{"--machine", "box.json"}, graph...)
+	pack := func(name string) {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(read(t, ".", name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"machines", "init", "-q", "--gpu", "rtx4090", "--gpus", "2", "--cpu", "64GB", "-o", "box.json"},
+		append([]string{"search", "-q", "--methods", "single,heft", "--evaluations", "1", "--out", "run", "-o", "plan.json"}, on...),
+		append([]string{"export", "-q", "--to", "schedule", "--plan", "plan.json", "-o", "schedule.json"}, on...),
+		append([]string{"import", "-q", "-o", "graph.json"}, graph...),
+	} {
+		if got := command(t, args); strings.Contains(got, "exit") {
+			t.Fatal(got)
+		}
+	}
+	if err := os.WriteFile("times.json", timesOf(t, "graph.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("settings.json", []byte(`{"format": "placer run 1", "methods": ["single"], "seed": 7}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commands := [][]string{
+		append([]string{"simulate", "--plan", "plan.json"}, on...),
+		append([]string{"simulate", "--plan", "-"}, append(slices.Clone(on), "<", "plan.json")...),
+		append([]string{"check", "--plan", "schedule.json"}, on...),
+		append([]string{"check", "--plan", "plan.json"}, on...),
+		append([]string{"explain", "--plan", "plan.json", "--evaluations", "1"}, on...),
+		append([]string{"export", "--to", "schedule", "-o", "-", "--plan", "plan.json"}, on...),
+		append([]string{"search", "--print-config", "--from", "plan.json"}, on...),
+		append([]string{"search", "--print-config", "--config", "settings.json"}, on...),
+		{"machines", "--machine", "box.json"},
+		{"machines", "--machine", "-", "<", "box.json"},
+		{"place", "--graph", "graph.json", "--times", "times.json", "-o", "-"},
+	}
+	var plain []string
+	for _, args := range commands {
+		got := command(t, args)
+		if strings.Contains(got, "exit") {
+			t.Fatalf("%v: %s", args, got)
+		}
+		plain = append(plain, got)
+	}
+	for _, name := range []string{"plan.json", "schedule.json", "box.json", "graph.json", "times.json", "settings.json"} {
+		pack(name)
+	}
+	for k, args := range commands {
+		if got := command(t, args); got != plain[k] {
+			t.Errorf("%v:\n%s\nof the files themselves:\n%s", args, got, plain[k])
+		}
+	}
+}
+
+// timesOf is a file of times for the graph in the file at path, on one device.
+func timesOf(t *testing.T, path string) []byte {
+	t.Helper()
+	f, err := formats.ReadFile(path, onnx.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := times.Table{GraphHash: f.Graph.Hash(), Source: "a test", Bandwidth: 1e9, Models: []times.Model{{Name: "box", Count: 1, Memory: 1 << 40, Seconds: make([]float64, f.Graph.NumOps())}}}
+	for i := range x.Models[0].Seconds {
+		x.Models[0].Seconds[i] = 1e-3 // s
+	}
+	var b bytes.Buffer
+	if err := x.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

@@ -32,7 +32,7 @@ func inputName(path string) string {
 // "-".
 func (c *console) readPlacement(path string) ([]byte, error) {
 	if path == "-" {
-		return fsx.ReadAll(c.in, stdin, maxPlan)
+		return fsx.Read(c.in, stdin, maxPlan)
 	}
 	data, err := fsx.ReadFile(path, maxPlan)
 	return data, noPlan(path, err)

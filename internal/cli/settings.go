@@ -116,7 +116,7 @@ func (c *console) readSettings(path string, to any) error {
 // readInput reads the file at path, or stdin for "-".
 func (c *console) readInput(path string) ([]byte, error) {
 	if path == "-" {
-		return fsx.ReadAll(c.in, "stdin", maxSettings)
+		return fsx.Read(c.in, "stdin", maxSettings)
 	}
 	return fsx.ReadFile(path, maxSettings)
 }

@@ -1,2 +1,3 @@
-// Package fsx owns writing files whole or not at all, and line by line.
+// Package fsx owns reading files of bounded size, which gzip may have compressed, and writing
+// them whole or not at all, and line by line.
 package fsx

@@ -24,7 +24,17 @@ func ReadAll(r io.Reader, name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// ReadFile is ReadAll of the file at path.
+// Read is ReadAll of a document, expanded where gzip has compressed it; both are of at
+// most most bytes.
+func Read(r io.Reader, name string, most int64) ([]byte, error) {
+	data, err := ReadAll(r, name, most)
+	if err != nil {
+		return nil, err
+	}
+	return Expand(data, name, most)
+}
+
+// ReadFile is Read of the file at path.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -34,5 +44,5 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, want a file", path)
 	}
-	return ReadAll(f, path, most)
+	return Read(f, path, most)
 }

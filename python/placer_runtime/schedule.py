@@ -6,10 +6,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import heapq
-import json
 from typing import Any, Sequence
 
 from .errors import FormatError
+from .files import read_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,8 +133,7 @@ def requested(o: Ops, r: dict[str, Any]) -> Schedule:
 def read(o: Ops, path: str) -> Schedule:
     """Reads a schedule or a plan file."""
     try:
-        with open(path, encoding="utf-8") as f:
-            doc = json.load(f)
+        doc = read_json(path)
     except OSError as e:
         raise FormatError(f"{path}: {e.strerror}") from None
     except ValueError as e:

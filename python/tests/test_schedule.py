@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -67,6 +68,17 @@ def test_named_plan(p: Program) -> None:
     doc["ops"] = {**doc["ops"], "nothing": ["cpu:0"]}
     with pytest.raises(FormatError, match="nothing, which the step does not have there"):
         schedule.parse(schedule.ops(p), doc, "p.json")
+
+
+def test_compressed(p: Program, tmp_path: Any) -> None:
+    path = tmp_path / "s.json.gz"
+    packed = gzip.compress(json.dumps(document(p)).encode())
+    path.write_bytes(packed)
+    assert schedule.read(schedule.ops(p), str(path)) == schedule.parse(schedule.ops(p), document(p), "s.json")
+    for bad, says in [(packed[:-20], "gzip: "), (gzip.compress(bytes(80 << 20)), "expand to more than")]:
+        path.write_bytes(bad)
+        with pytest.raises(FormatError, match=says):
+            schedule.read(schedule.ops(p), str(path))
 
 
 def test_no_file(p: Program) -> None:

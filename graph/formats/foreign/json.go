@@ -17,7 +17,8 @@ import (
 // MaxFile bounds the files that importers take in whole.
 const MaxFile = 1 << 30
 
-// ReadFile returns the bytes of the file at path, at most MaxFile.
+// ReadFile returns what the file at path holds, at most MaxFile bytes, expanded where gzip
+// has compressed it.
 func ReadFile(path string) ([]byte, error) {
 	return fsx.ReadFile(path, MaxFile)
 }

@@ -1,4 +1,4 @@
-package formats
+package fsx
 
 import (
 	"bytes"
@@ -37,11 +37,11 @@ func (z *zeros) Read(b []byte) (int, error) {
 func TestExpansionIsBounded(t *testing.T) {
 	many := zeros(160 << 20)
 	data := packed(t, &many)
-	if got, err := expand(data, "bomb.gz"); err == nil || !strings.Contains(err.Error(), "bomb.gz: ") || !strings.Contains(err.Error(), "expand to more than") {
+	if got, err := Expand(data, "bomb.gz", 1<<30); err == nil || !strings.Contains(err.Error(), "bomb.gz: ") || !strings.Contains(err.Error(), "expand to more than") {
 		t.Errorf("%d bytes became %d, %v", len(data), len(got), err)
 	}
 	some := zeros(1 << 20)
-	if got, err := expand(packed(t, &some), "zeros.gz"); err != nil || len(got) != 1<<20 {
+	if got, err := Expand(packed(t, &some), "zeros.gz", 1<<20); err != nil || len(got) != 1<<20 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

@@ -1,12 +1,10 @@
-package formats
+package fsx
 
 import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
-
-	"placer/graph/formats/foreign"
 )
 
 // gzipMagic begins what gzip has compressed.
@@ -19,9 +17,9 @@ const (
 	freeExpansion = 64 << 20
 )
 
-// expand returns data, or what it holds if gzip has compressed it: at most
-// foreign.MaxFile, and no more than its size explains.
-func expand(data []byte, name string) ([]byte, error) {
+// Expand returns data, or what it holds if gzip has compressed it: at most most bytes, and
+// no more than its size explains. name is for errors.
+func Expand(data []byte, name string, most int64) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte(gzipMagic)) {
 		return data, nil
 	}
@@ -29,22 +27,13 @@ func expand(data []byte, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	most := min(foreign.MaxFile, freeExpansion+mostExpansion*len(data))
-	out, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	most = min(most, freeExpansion+mostExpansion*int64(len(data)))
+	out, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: gzip: %w", name, err)
 	}
-	if len(out) > most {
+	if int64(len(out)) > most {
 		return nil, fmt.Errorf("%s: %d bytes expand to more than %d", name, len(data), most)
 	}
 	return out, nil
-}
-
-// Bytes returns what the file at path holds, expanded where gzip has compressed it.
-func Bytes(path string) ([]byte, error) {
-	data, err := foreign.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return expand(data, path)
 }
