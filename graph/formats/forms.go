@@ -43,9 +43,6 @@ const onnxName = "ONNX"
 // ownName is placer's own form.
 const ownName = "placer's JSON"
 
-// Own reports whether the form is placer's own.
-func (f Form) Own() bool { return f.Name == ownName }
-
 // Forms lists the forms that are read. At most one of them recognises a file.
 func Forms() []Form {
 	return []Form{
