@@ -6,6 +6,7 @@ import (
 
 	"placer/baselines/budget"
 	"placer/baselines/listsched"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim"
 )
@@ -121,13 +122,13 @@ func (s *search) conclude(proof *Proof) {
 			s.track.Note("OPTIMAL over all placements and priorities")
 			return
 		}
-		s.track.Note("best found: stopped after %d nodes; %s", s.nodes, gap(best, proof.Bound))
+		s.track.Note("best found: stopped after %s; %s", words.Count(s.nodes, "node", "nodes"), gap(best, proof.Bound))
 	case best.Feasible():
 		proof.Optimal, proof.Bound = true, best.Value*(1-tolerance)
-		s.track.Note("OPTIMAL over all placements and priorities: proven with %d nodes", s.nodes)
+		s.track.Note("OPTIMAL over all placements and priorities: proven with %s", words.Count(s.nodes, "node", "nodes"))
 	default:
 		proof.Impossible, proof.Bound = true, math.Inf(1)
-		s.track.Note("INFEASIBLE: no placement fits under any priority: proven with %d nodes", s.nodes)
+		s.track.Note("INFEASIBLE: no placement fits under any priority: proven with %s", words.Count(s.nodes, "node", "nodes"))
 	}
 }
 

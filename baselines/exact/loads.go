@@ -8,6 +8,7 @@ import (
 
 	"placer/baselines/budget"
 	"placer/baselines/partition/balance"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim/throughput"
 )
@@ -273,14 +274,14 @@ func (l *loads) conclude(proof *Proof) {
 		l.track.Note("best found: the evaluator follows other rules than the search, which proves nothing")
 	case best.Feasible() && best.Value*(1-tolerance) <= proof.Bound:
 		proof.Optimal = true
-		l.track.Note("OPTIMAL over all placements: the load meets its bound, %d nodes", l.nodes)
+		l.track.Note("OPTIMAL over all placements: the load meets its bound, %s", words.Count(l.nodes, "node", "nodes"))
 	case l.stopped:
-		l.track.Note("best found: stopped after %d nodes; %s", l.nodes, gap(best, proof.Bound))
+		l.track.Note("best found: stopped after %s; %s", words.Count(l.nodes, "node", "nodes"), gap(best, proof.Bound))
 	case best.Feasible():
 		proof.Optimal, proof.Bound = true, best.Value*(1-tolerance)
-		l.track.Note("OPTIMAL over all placements: proven with %d nodes", l.nodes)
+		l.track.Note("OPTIMAL over all placements: proven with %s", words.Count(l.nodes, "node", "nodes"))
 	default:
 		proof.Impossible, proof.Bound = true, math.Inf(1)
-		l.track.Note("INFEASIBLE: no placement fits: proven with %d nodes", l.nodes)
+		l.track.Note("INFEASIBLE: no placement fits: proven with %s", words.Count(l.nodes, "node", "nodes"))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"placer/baselines/budget"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim"
 )
@@ -42,16 +43,16 @@ func (e Exact) peaks(p *plan.Problem, track *budget.Tracker) *Proof {
 	switch best := track.Best(); {
 	case best.Feasible() && best.Value <= proof.Bound:
 		proof.Optimal = true
-		track.Note("OPTIMAL over all placements under any scheduler: the peak meets its bound, %d nodes", s.nodes)
+		track.Note("OPTIMAL over all placements under any scheduler: the peak meets its bound, %s", words.Count(s.nodes, "node", "nodes"))
 	case s.stopped && best.Feasible():
-		track.Note("best found: stopped after %d nodes; bound %.6g bytes, gap %.2f%%", s.nodes, proof.Bound, 100*(best.Value/proof.Bound-1))
+		track.Note("best found: stopped after %s; bound %.6g bytes, gap %.2f%%", words.Count(s.nodes, "node", "nodes"), proof.Bound, 100*(best.Value/proof.Bound-1))
 	case s.stopped:
-		track.Note("best found: stopped after %d nodes, and it does not fit", s.nodes)
+		track.Note("best found: stopped after %s, and it does not fit", words.Count(s.nodes, "node", "nodes"))
 	case best.Feasible():
 		proof.Optimal, proof.Bound = true, best.Value
-		track.Note("OPTIMAL over all placements under the scheduler: proven with %d nodes", s.nodes)
+		track.Note("OPTIMAL over all placements under the scheduler: proven with %s", words.Count(s.nodes, "node", "nodes"))
 	default:
-		track.Note("nothing fits under the scheduler: proven with %d nodes", s.nodes)
+		track.Note("nothing fits under the scheduler: proven with %s", words.Count(s.nodes, "node", "nodes"))
 	}
 	return proof
 }

@@ -22,6 +22,7 @@ import (
 	"placer/graph/formats/tensorflow"
 	"placer/graph/formats/times"
 	"placer/graph/formats/torchtrace"
+	"placer/internal/words"
 )
 
 // Form is one of the forms that graph files come in.
@@ -97,7 +98,7 @@ func readCostGraph(data []byte, name string, _ onnx.Config) (*File, error) {
 	}
 	f := &File{Graph: x.Graph, Seconds: x.Seconds}
 	if x.UnknownSizes > 0 {
-		f.Notes = []string{fmt.Sprintf("%d outputs of unknown size are taken for empty", x.UnknownSizes)}
+		f.Notes = []string{fmt.Sprintf("%s taken for empty", words.Count(x.UnknownSizes, "output of unknown size is", "outputs of unknown size are"))}
 	}
 	return f, nil
 }

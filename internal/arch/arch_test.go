@@ -20,7 +20,7 @@ const (
 
 // anywhere may be imported by every package: packages that know the standard library
 // alone and no term of the field.
-var anywhere = []string{"internal/faults", "internal/jsonx"}
+var anywhere = []string{"internal/faults", "internal/jsonx", "internal/words"}
 
 // allowed lists, for each package of the module, the module packages it may
 // import. Widening a line is a design decision: it needs a note in docs/adr.
@@ -48,7 +48,7 @@ var allowed = map[string]string{
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw schedule", // docs/adr/0080
 	"internal/unionfind":     "", "internal/digraph": "", "internal/parallel": "", "internal/spell": "",
-	"internal/dynlib": "", "internal/faults": "", "internal/jsonx": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
+	"internal/dynlib": "", "internal/faults": "", "internal/jsonx": "", "internal/words": "", "internal/fsx": "", "internal/tfevents": "", "internal/published": "", "internal/doctest": "", "internal/browser": "",
 
 	// GPUs.
 	"hw/gpu":                    "",

@@ -211,7 +211,7 @@ var levels = [][]string{
 	{"measure", "schedule", "sim/throughput", "sim/trace"},
 	{"sim", "roofline", "hw", "plan", "workloads", "graph", "units"},
 	{"nn", "graphsage", "transformerxl", "ppo"},
-	{"internal/fsx", "internal/jsonx", "internal/tfevents", "internal/doctest", "internal/published", "internal/unionfind", "internal/digraph", "internal/spell", "internal/parallel", "internal/browser", "internal/faults", "internal/dynlib"},
+	{"internal/fsx", "internal/jsonx", "internal/tfevents", "internal/doctest", "internal/published", "internal/unionfind", "internal/digraph", "internal/spell", "internal/parallel", "internal/browser", "internal/faults", "internal/words", "internal/dynlib"},
 }
 
 // level returns the level of a package, -1 for one that has none.

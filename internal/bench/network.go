@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"placer/graphsage"
+	"placer/internal/words"
 	"placer/nn"
 	"placer/nn/gonet"
 	"placer/ppo"
@@ -51,7 +52,7 @@ type NetworkRate struct {
 
 // WriteText writes the figures for people.
 func (r *NetworkRates) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%d nodes, %d samples\n", r.Nodes, r.Samples)
+	fmt.Fprintf(w, "%s, %s\n", words.Count(r.Nodes, "node", "nodes"), words.Count(r.Samples, "sample", "samples"))
 	for _, x := range r.Rates {
 		fmt.Fprintf(w, "%-5s %-24s forward %10.0f nodes/s   step %10.0f nodes/s\n", x.Device, x.Name, x.Forward, x.Step)
 	}

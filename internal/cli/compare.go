@@ -15,6 +15,7 @@ import (
 	"placer/internal/compare"
 	"placer/internal/jsonx"
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/placer/methods"
 	"placer/placer/problem"
 )
@@ -202,8 +203,8 @@ func (c *console) audit(path string) error {
 		fmt.Fprintf(c.out, "%s: %s\n", path, m)
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("%s: %d of %d figures differ from what the file's own times give", path, len(found), checked)
+		return fmt.Errorf("%s: %d of %s differ from what the file's own times give", path, len(found), words.Count(checked, "figure", "figures"))
 	}
-	fmt.Fprintf(c.out, "%s: %d figures agree with the file's own times\n", path, checked)
+	fmt.Fprintf(c.out, "%s: %s agree with the file's own times\n", path, words.Count(checked, "figure", "figures"))
 	return nil
 }

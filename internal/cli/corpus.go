@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/internal/words"
 	"placer/placer/corpus"
 	"placer/placer/methods"
 	"placer/plan"
@@ -73,8 +74,8 @@ func (c *console) makeCorpus(ctx context.Context, f *corpusFlags) error {
 		Report: func(p corpus.Progress) {
 			made++
 			left := c.clock() / float64(made) * float64(p.Of-p.Done)
-			show.line("%7.1f s  %d of %d, %.1f h left: %s, %d ops, %s: %s (expert %s, one device %s) by %s after %d evaluations, %.1f CPU s", c.clock(), p.Done, p.Of, left/3600,
-				p.Families[0], p.Ops, p.Machine, stepOf(p.Best), stepOf(p.Expert), stepOf(p.OneDevice), p.Method, p.Evaluations, p.CPUSeconds)
+			show.line("%7.1f s  %d of %d, %.1f h left: %s, %s, %s: %s (expert %s, one device %s) by %s after %s, %.1f CPU s", c.clock(), p.Done, p.Of, left/3600,
+				p.Families[0], words.Count(p.Ops, "op", "ops"), p.Machine, stepOf(p.Best), stepOf(p.Expert), stepOf(p.OneDevice), p.Method, words.Count(p.Evaluations, "evaluation", "evaluations"), p.CPUSeconds)
 		},
 	})
 	if errors.Is(err, context.Canceled) {
@@ -119,9 +120,10 @@ func (c *console) summariseCorpus(folder string) error {
 	}
 	s := all.Summary()
 	return c.writeText(func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %d problems of %d families, %d to %d ops, median %d; %d plans do not fit\n"+
+		_, err := fmt.Fprintf(w, "%s: %s of %s, %d to %d ops, median %d; %s\n"+
 			"plans take %.1f%% less than the expert's and %.1f%% less than one device's, in the geometric mean where both fit; %.1f CPU s a label\n",
-			filepath.Join(folder, corpus.FileName), s.Problems, s.Families, s.LeastOps, s.MostOps, s.MedianOps, s.Unfit, 100*(1-s.ToExpert), 100*(1-s.ToOneDevice), s.CPUSeconds)
+			filepath.Join(folder, corpus.FileName), words.Count(s.Problems, "problem", "problems"), words.Count(s.Families, "family", "families"), s.LeastOps, s.MostOps, s.MedianOps,
+			words.Count(s.Unfit, "plan does not fit", "plans do not fit"), 100*(1-s.ToExpert), 100*(1-s.ToOneDevice), s.CPUSeconds)
 		return err
 	})
 }

@@ -116,7 +116,7 @@ func TestCommandLinesParse(t *testing.T) {
 				continue
 			}
 			lines++
-			cmd, rest, err := (&console{}).root().Find(words(command))
+			cmd, rest, err := (&console{}).root().Find(fields(command))
 			if err == nil {
 				err = cmd.ParseFlags(rest)
 			}
@@ -133,8 +133,8 @@ func TestCommandLinesParse(t *testing.T) {
 	}
 }
 
-// words splits a command line at spaces outside of quotes.
-func words(line string) []string {
+// fields splits a command line at spaces outside of quotes.
+func fields(line string) []string {
 	quoted := false
 	return strings.FieldsFunc(strings.ReplaceAll(line, `"`, `'`), func(r rune) bool {
 		if r == '\'' {

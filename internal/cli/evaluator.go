@@ -10,6 +10,7 @@ import (
 	"placer/hw"
 	"placer/hw/gpu"
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/measure"
 	"placer/measure/python"
 	"placer/measure/session"
@@ -189,7 +190,7 @@ func (x *measuring) sum(c *console) {
 		return
 	}
 	n := x.done.Counts()
-	c.say("measured: %d placements, of which %d ran out of memory; %d taken from %s; %d could not be measured", n.Measured, n.OverMemory, n.Known, x.path, n.Failed)
+	c.say("measured: %s, of which %d ran out of memory; %d taken from %s; %d could not be measured", words.Count(n.Measured, "placement", "placements"), n.OverMemory, n.Known, x.path, n.Failed)
 }
 
 // document adds to d what was measured.

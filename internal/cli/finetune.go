@@ -11,6 +11,7 @@ import (
 	"placer/internal/fsx"
 	"placer/internal/report"
 	"placer/internal/tfevents"
+	"placer/internal/words"
 	"placer/placer/policy/sequential"
 	"placer/plan"
 )
@@ -103,7 +104,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	}
 	show := c.newProgress(plan.Budget{})
 	t.Observe = func(x sequential.TuneStep, best plan.Score) error {
-		show.line("%7.1f s  step %d of %d: %d samples by %s, mean %.4g ms, best so far %.4g ms", c.clock(), x.Step+1, f.config.Steps, x.Samples, x.Level, 1e3*x.Mean, 1e3*best.Value)
+		show.line("%7.1f s  step %d of %d: %s by %s, mean %.4g ms, best so far %.4g ms", c.clock(), x.Step+1, f.config.Steps, words.Count(x.Samples, "sample", "samples"), x.Level, 1e3*x.Mean, 1e3*best.Value)
 		if board == nil {
 			return nil
 		}
@@ -176,7 +177,7 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 	begin := c.clock()
 	p.Clock, p.Budget.Seconds = func() float64 { return c.clock() - begin }, f.budget.Seconds()
 	p.Report = func(x plan.Progress) {
-		show.line("%7.1f s  %d placements, best so far %.4g ms", c.clock(), x.Evaluations, 1e3*x.Best.Value)
+		show.line("%7.1f s  %s, best so far %.4g ms", c.clock(), words.Count(x.Evaluations, "placement", "placements"), 1e3*x.Best.Value)
 	}
 	o, err := t.Place(ctx, p)
 	show.close()

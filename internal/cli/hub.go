@@ -15,6 +15,7 @@ import (
 	"placer/graph"
 	"placer/hw"
 	"placer/internal/dispatch"
+	"placer/internal/words"
 	"placer/placer/problem"
 	"placer/plan"
 )
@@ -88,7 +89,7 @@ func (x *workerPool) offer(ctx context.Context, c *console, s *searchRun, settin
 		return err
 	}
 	if s.config.measures() {
-		c.say("waiting for %d workers that measure on machine %s (%.12s)", await, t.Machine.Name, s.config.MachineHash)
+		c.say("waiting for %s on machine %s (%.12s)", words.Count(await, "worker that measures", "workers that measure"), t.Machine.Name, s.config.MachineHash)
 		if err := x.controller.Await(ctx, x.kind, await); err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (x *workerPool) offer(ctx context.Context, c *console, s *searchRun, settin
 		return nil
 	}
 	if await > 0 {
-		c.say("waiting for %d workers", await)
+		c.say("waiting for %s", words.Count(await, "worker", "workers"))
 		if err := x.controller.Await(ctx, x.kind, await); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (x *workerPool) sum(c *console) {
 		line = fmt.Sprintf("measured by workers: %d", s.Remote)
 	}
 	if s.Unheard > 0 {
-		line += fmt.Sprintf("; %d answers came twice or too late and were not counted", s.Unheard)
+		line += fmt.Sprintf("; %s not counted", words.Count(s.Unheard, "answer came twice or too late and was", "answers came twice or too late and were"))
 	}
 	c.say("%s", line)
 	if why := x.remote.Failure(); why != "" {

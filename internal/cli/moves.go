@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/fsx"
+	"placer/internal/words"
 	"placer/placer/policy/proposer"
 	"placer/plan"
 )
@@ -78,9 +79,9 @@ func (c *console) trainMoves(ctx context.Context, k proposer.Config, out, cache 
 		Collect: func(ctx context.Context, index int) (*proposer.Sample, error) { return collected(ctx, k, cache, index) },
 		Report: func(p proposer.Progress) {
 			if p.Epoch == 0 {
-				show.line("%7.1f s  %d of %d problems, %d moves", c.clock(), p.Problem, k.Problems, p.Moves)
+				show.line("%7.1f s  %d of %d problems, %s", c.clock(), p.Problem, k.Problems, words.Count(p.Moves, "move", "moves"))
 			} else {
-				show.line("%7.1f s  pass %d of %d over %d moves, loss %.4f", c.clock(), p.Epoch, k.Epochs, p.Moves, p.Loss)
+				show.line("%7.1f s  pass %d of %d over %s, loss %.4f", c.clock(), p.Epoch, k.Epochs, words.Count(p.Moves, "move", "moves"), p.Loss)
 			}
 		},
 	})
@@ -94,7 +95,7 @@ func (c *console) trainMoves(ctx context.Context, k proposer.Config, out, cache 
 	if err := fsx.WriteFile(path, n.Write); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "%s: learned from %d moves on %d graphs of %s\n", path, n.Card.Moves, n.Card.Graphs, strings.Join(n.Card.Trained, ", "))
+	_, err = fmt.Fprintf(c.out, "%s: learned from %s on %s of %s\n", path, words.Count(n.Card.Moves, "move", "moves"), words.Count(n.Card.Graphs, "graph", "graphs"), strings.Join(n.Card.Trained, ", "))
 	return err
 }
 

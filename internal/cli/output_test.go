@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,5 +173,22 @@ func TestBenchHardwareSaysAll(t *testing.T) {
 	}
 	if text := out.String(); !strings.Contains(text, "Fake GPU") || !strings.Contains(text, "clocks were not watched: nobody watches") || strings.Contains(text, "nothing is detected") {
 		t.Error(text)
+	}
+}
+
+// TestOneIsSingular: no transcript says "1 evaluations".
+func TestOneIsSingular(t *testing.T) {
+	paths, err := filepath.Glob("testdata/transcripts/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	wrong := regexp.MustCompile(`(?:^|[ (])1 [a-z][a-z-]*[a-rt-z]s\b`)
+	for _, path := range paths {
+		for k, line := range strings.Split(string(read(t, ".", path)), "\n") {
+			// Units of time, and a range's end ("-1 to 1 is").
+			if found := wrong.FindString(line); found != "" && !slices.Contains([]string{"1 ms", "1 us", "1 ns", "1 is", "1 has"}, strings.Trim(found, " (")) {
+				t.Errorf("%s:%d: %q in %s", filepath.Base(path), k+1, found, line)
+			}
+		}
 	}
 }

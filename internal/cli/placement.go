@@ -9,6 +9,7 @@ import (
 	"placer/graph"
 	"placer/hw"
 	"placer/internal/fsx"
+	"placer/internal/words"
 	"placer/placer/search"
 	"placer/plan"
 	"placer/plan/formats"
@@ -133,18 +134,10 @@ func otherMachine(f *plan.File, m *hw.Machine) string {
 		if n < m.NumDevices() && m.Keep(keep).Hash() != f.MachineHash {
 			what = "this one, whose figures differ too,"
 		}
-		return fmt.Sprintf("a machine %s of %s, %s has %d", m.Name, inWords(n, "device"), what, m.NumDevices())
+		return fmt.Sprintf("a machine %s of %s, %s has %d", m.Name, words.Count(n, "device", "devices"), what, m.NumDevices())
 	}
 	if f.MachineName == m.Name {
 		return fmt.Sprintf("a machine %s of other figures than this one", m.Name)
 	}
 	return fmt.Sprintf("machine %s, whose figures differ from those of %s", f.MachineName, m.Name)
-}
-
-// inWords is n of what, a noun.
-func inWords(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"placer/internal/words"
 	"placer/placer/search"
 	"placer/plan"
 	"placer/units"
@@ -74,19 +75,19 @@ func (p *progress) observe(e search.Event) {
 	}
 	switch {
 	case e.What == search.Recalled:
-		p.event(e, "", "kept from before: %s after %d evaluations", p.score(e.Score), e.Evaluations)
+		p.event(e, "", "kept from before: %s after %s", p.score(e.Score), words.Count(e.Evaluations, "evaluation", "evaluations"))
 	case first:
 		p.event(e, green, "first feasible plan: %s", p.score(e.Score))
 	case e.What == search.Ended:
-		p.event(e, "", "done: %s after %d evaluations", p.score(e.Score), e.Evaluations)
+		p.event(e, "", "done: %s after %s", p.score(e.Score), words.Count(e.Evaluations, "evaluation", "evaluations"))
 	case e.What == search.Skipped:
 		p.event(e, yellow, "unavailable: %s", e.Reason)
 	case e.What == search.Progress && e.Seconds-p.told[e.Method] >= p.every:
-		p.event(e, "", "%s after %d evaluations", p.score(e.Score), e.Evaluations)
+		p.event(e, "", "%s after %s", p.score(e.Score), words.Count(e.Evaluations, "evaluation", "evaluations"))
 	case e.What == search.Smaller:
 		if _, said := p.told[e.Method]; !said {
 			p.event(e, "", "a budget in evaluations is that of each number of GPUs: now fewer,")
-			p.event(e, "", "each with a budget of %d evaluations anew: more are never worse", e.Budget.Evaluations)
+			p.event(e, "", "each with a budget of %s anew: more are never worse", words.Count(e.Budget.Evaluations, "evaluation", "evaluations"))
 		}
 		p.event(e, "", "searching on %s GPUs", e.Reason)
 	case e.What == search.Started:

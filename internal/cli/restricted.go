@@ -10,6 +10,7 @@ import (
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/plan/formats"
@@ -70,8 +71,8 @@ func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *p
 	}
 	was, is := r.judge.Evaluate(p.Device), r.judge.Evaluate(out.Device)
 	doc.Restricted = &report.Restricted{Program: t.Name, Value: is.Value, Feasible: is.Feasible(), Missing: int64(is.Overflow), Evaluations: out.Evaluations}
-	c.say("%s: the best plan %s; the best found that %s can take %s, %+.1f%%, after %d evaluations (it loses: %s)",
-		t.Name, judged(was, r.judge.Objective), t.Name, judged(is, r.judge.Objective), 100*(is.Value/was.Value-1), out.Evaluations, t.Lost)
+	c.say("%s: the best plan %s; the best found that %s can take %s, %+.1f%%, after %s (it loses: %s)",
+		t.Name, judged(was, r.judge.Objective), t.Name, judged(is, r.judge.Objective), 100*(is.Value/was.Value-1), words.Count(out.Evaluations, "evaluation", "evaluations"), t.Lost)
 	legal := &plan.Plan{Graph: s.task.Graph.Hash(), Machine: s.task.Machine.Name, Method: t.Name, Decision: plan.Decision{Device: out.Device, Fusion: fusionOf(t, s.task.Graph, out.Device)}}
 	file, err := legal.File(s.task.Graph, s.task.Machine)
 	if err != nil {

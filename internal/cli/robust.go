@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"placer/internal/words"
 	"placer/placer/methods"
 	"placer/placer/problem"
 	"placer/placer/search"
@@ -93,7 +94,7 @@ func (c *console) settle(ctx context.Context, s *searchRun, r *robustly, found *
 	if err != nil || n < finalMachines/16 {
 		return err
 	}
-	found.Prefer(s.task, all[best].method, decisions[best], fmt.Sprintf("the best of %d plans on %d other machines", len(all), n))
+	found.Prefer(s.task, all[best].method, decisions[best], fmt.Sprintf("the best of %s on %s", words.Count(len(all), "plan", "plans"), words.Count(n, "other machine", "other machines")))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"placer/internal/jsonx"
+	"placer/internal/words"
 	"placer/measure/session"
 	"placer/nn"
 	"placer/placer/search"
@@ -262,8 +263,8 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		return err
 	}
 	if !c.quiet {
-		fmt.Fprintf(c.err, "%7.1f s  %s: %d ops, %d units; %s, %d devices; run folder %s\n", c.clock(), s.task.Graph.Name(), s.task.Graph.NumOps(),
-			s.task.Units.Levels[s.level].NumUnits(), s.task.Machine.Name, s.task.Machine.NumDevices(), s.run.Dir())
+		fmt.Fprintf(c.err, "%7.1f s  %s: %s, %s; %s, %s; run folder %s\n", c.clock(), s.task.Graph.Name(), words.Count(s.task.Graph.NumOps(), "op", "ops"),
+			words.Count(s.task.Units.Levels[s.level].NumUnits(), "unit", "units"), s.task.Machine.Name, words.Count(s.task.Machine.NumDevices(), "device", "devices"), s.run.Dir())
 	}
 	s.divided, s.batch = c.beside(ctx, s)
 	host := s.host

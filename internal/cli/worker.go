@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/dispatch"
+	"placer/internal/words"
 )
 
 func (c *console) workerCommand() *cobra.Command {
@@ -137,7 +138,7 @@ func (c *console) keysCommand() *cobra.Command {
 			if err := dispatch.WriteKeys(out, k, time.Now()); err != nil {
 				return err
 			}
-			c.say("keys for a hub and %d workers in %s; they are secret", k.Workers, out)
+			c.say("keys for a hub and %s in %s; they are secret", words.Count(k.Workers, "worker", "workers"), out)
 			return nil
 		},
 	}

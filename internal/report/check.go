@@ -6,6 +6,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/placer/check"
 	"placer/units"
 )
@@ -74,14 +75,6 @@ func (c *Check) WriteText(w io.Writer) error {
 	if c.Step != nil {
 		step = fmt.Sprintf("its step takes %v", units.Seconds(*c.Step))
 	}
-	pg.prose(fmt.Sprintf("%s on %s: %s, %s; %s.", c.Graph.Name, c.Machine.Name, many(c.Errors, "error"), many(c.Warnings, "warning"), step))
+	pg.prose(fmt.Sprintf("%s on %s: %s, %s; %s.", c.Graph.Name, c.Machine.Name, words.Count(c.Errors, "error", "errors"), words.Count(c.Warnings, "warning", "warnings"), step))
 	return pg.err
-}
-
-// many prints a count of things.
-func many(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"placer/internal/compare"
+	"placer/internal/words"
 	"placer/plan"
 )
 
@@ -40,7 +41,7 @@ func (p *page) comparison(c *compare.Comparison, behindTitle, mark string) {
 func describe(c *compare.Comparison) string {
 	var budget []string
 	if n := c.Matrix.Evaluations; n > 0 {
-		budget = append(budget, fmt.Sprintf("%d evaluations", n))
+		budget = append(budget, words.Count(n, "evaluation", "evaluations"))
 	}
 	if s := c.Matrix.Seconds; s > 0 {
 		budget = append(budget, fmt.Sprintf("%g s", s))
@@ -53,8 +54,8 @@ func describe(c *compare.Comparison) string {
 	if k := c.Matrix.Contention; k != "" {
 		how += ", contention " + k
 	}
-	return fmt.Sprintf("%d methods on %d cases, %d seeds, %s each; %s; reductions are 1 - ours/theirs against %s, of medians",
-		len(c.Matrix.Methods), len(c.Matrix.Cases), len(c.Matrix.Seeds), strings.Join(budget, " or "), how, c.Matrix.Against)
+	return fmt.Sprintf("%s on %s, %s, %s each; %s; reductions are 1 - ours/theirs against %s, of medians",
+		words.Count(len(c.Matrix.Methods), "method", "methods"), words.Count(len(c.Matrix.Cases), "case", "cases"), words.Count(len(c.Matrix.Seeds), "seed", "seeds"), strings.Join(budget, " or "), how, c.Matrix.Against)
 }
 
 func comparisonRows(c *compare.Comparison) *table {

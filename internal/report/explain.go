@@ -8,6 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/placer/explain"
 	"placer/plan"
 	"placer/units"
@@ -132,7 +133,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 			pg.prose("None of the other machines below would help.")
 		}
 	}
-	pg.prosef("\n%s: %d ops on %s, %s; placed by %s\n", e.Graph.Name, e.Graph.Ops, e.Machine.Name, devices(e.Machine.Devices), cmp.Or(e.Method, "unknown"))
+	pg.prosef("\n%s: %s on %s, %s; placed by %s\n", e.Graph.Name, words.Count(e.Graph.Ops, "op", "ops"), e.Machine.Name, devices(e.Machine.Devices), cmp.Or(e.Method, "unknown"))
 	e.writeParts(pg, s, "layer", folded(e.Layers, longestLayers))
 	e.writeParts(pg, s, "kind of op, or transfer", folded(e.Kinds, longestKinds))
 	e.writeResources(pg, s)
@@ -154,7 +155,7 @@ func folded(parts []pathPart, n int) []pathPart {
 		large[q.Name] = true
 	}
 	var kept []pathPart
-	rest := pathPart{Name: fmt.Sprintf("%d others", len(parts)-n+1)}
+	rest := pathPart{Name: words.Count(len(parts)-n+1, "other", "others")}
 	for _, q := range parts {
 		if large[q.Name] {
 			kept = append(kept, q)

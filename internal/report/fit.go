@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -44,8 +45,8 @@ func (f *Fitted) Devices(names []string) { f.devices = names }
 // WriteText writes f as a table.
 func (f *Fitted) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.prosef("%s: %d ops on %s, %s\n", f.Graph.Name, f.Graph.Ops, f.Machine.Name, devices(f.Machine.Devices))
-	pg.printf("  %d layers can give up activations\n", f.Layers)
+	pg.prosef("%s: %s on %s, %s\n", f.Graph.Name, words.Count(f.Graph.Ops, "op", "ops"), f.Machine.Name, devices(f.Machine.Devices))
+	pg.printf("  %s can give up activations\n", words.Count(f.Layers, "layer", "layers"))
 	t := newTable("placed by", "way", ">recomputed", ">on the host", ">step time", ">missing")
 	rows := slices.Clone(f.Tried)
 	if f.Best.Way != "as it is" {
@@ -62,18 +63,18 @@ func (f *Fitted) WriteText(w io.Writer) error {
 	b := f.Best
 	switch {
 	case !b.Feasible:
-		pg.prosef("nothing fits: what lacks least, %s, still lacks %s; %d evaluations\n", b.Method+" "+b.Way, f.missing(b), f.Evaluations)
+		pg.prosef("nothing fits: what lacks least, %s, still lacks %s; %s\n", b.Method+" "+b.Way, f.missing(b), words.Count(f.Evaluations, "evaluation", "evaluations"))
 		return pg.err
 	case b.Way == "as it is":
 		pg.prosef("it fits as it is: placed by %s, step %s\n", b.Method, seconds(b.StepTime))
 	default:
-		pg.prosef("* layers one by one from the best above: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), many(len(b.Recompute), "layer"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
+		pg.prosef("* layers one by one from the best above: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), words.Count(len(b.Recompute), "layer", "layers"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
 	}
 	var peaks []string
 	for d, p := range f.Peak {
 		peaks = append(peaks, fmt.Sprintf("%s %s", f.devices[d], units.Bytes(p)))
 	}
-	pg.prosef("peaks: %s; %d evaluations\n", strings.Join(peaks, ", "), f.Evaluations)
+	pg.prosef("peaks: %s; %s\n", strings.Join(peaks, ", "), words.Count(f.Evaluations, "evaluation", "evaluations"))
 	return pg.err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -169,7 +170,7 @@ func (i *Import) WriteText(out io.Writer) error {
 		t.row("ONNX producer", x.Producer)
 		t.row("ONNX nodes, edges", fmt.Sprintf("%d, %d", x.Nodes, x.Edges))
 		t.row("ONNX inputs, outputs, initializers", fmt.Sprintf("%d, %d, %d", x.Inputs, x.Outputs, x.Initializers))
-		t.row("folded: depend on constants alone", fmt.Sprintf("%d nodes, %v held", x.Folded, units.Bytes(x.FoldedBytes)))
+		t.row("folded: depend on constants alone", fmt.Sprintf("%s, %v held", words.Count(x.Folded, "node", "nodes"), units.Bytes(x.FoldedBytes)))
 		if x.Tables > 0 {
 			t.row("tables, which are no parameters", fmt.Sprintf("%d, of %s elements", x.Tables, millions(x.TableElements)))
 		}
@@ -184,7 +185,7 @@ func (i *Import) WriteText(out io.Writer) error {
 		}
 	}
 	for _, m := range i.Modules {
-		t.row("module "+cmp.Or(m.Name, "(none)"), fmt.Sprintf("%d ops, %v, %s parameters", m.Ops, units.FLOPs(m.FLOPs), millions(m.Parameters)))
+		t.row("module "+cmp.Or(m.Name, "(none)"), fmt.Sprintf("%s, %v, %s parameters", words.Count(m.Ops, "op", "ops"), units.FLOPs(m.FLOPs), millions(m.Parameters)))
 	}
 	for _, k := range byCount(i.Kinds) {
 		t.row("kind "+k, i.Kinds[k])

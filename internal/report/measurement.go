@@ -9,6 +9,7 @@ import (
 	"placer/graph"
 	"placer/hw"
 	"placer/hw/nvml"
+	"placer/internal/words"
 	"placer/measure"
 	"placer/plan"
 	"placer/sim"
@@ -109,7 +110,7 @@ func Measure(g *graph.Graph, m *hw.Machine, p *plan.Plan, predicted *sim.Result,
 // WriteText writes d as tables.
 func (d *Measurement) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.prosef("%s: %d ops on %s, %s; placed by %s\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"))
+	pg.prosef("%s: %s on %s, %s; placed by %s\n", d.Graph.Name, words.Count(d.Graph.Ops, "op", "ops"), d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"))
 	pg.printf("predicted step %s\n\n", seconds(d.Predicted))
 	t := newTable("issued", ">step", ">fastest", ">slowest", ">predicted off by", ">host issues in", ">traced step")
 	for _, r := range d.Runs {

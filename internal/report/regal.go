@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"placer/internal/words"
 )
 
 // RegalFormat names the version of Regal as a JSON document.
@@ -59,7 +61,7 @@ func (r *Regal) WriteText(w io.Writer) error {
 	if r.Memory > 0 {
 		memory = fmt.Sprintf("%d bytes each", r.Memory)
 	}
-	pg.prosef("REGAL table 1, %s: %d graphs of %.0f ops on average, %d devices, %s, %d evaluations, seed %d\n", r.Task, r.Graphs, r.MeanOps, r.Devices, memory, r.Evaluations, r.Seed)
+	pg.prosef("REGAL table 1, %s: %s of %.0f ops on average, %s, %s, %s, seed %d\n", r.Task, words.Count(r.Graphs, "graph", "graphs"), r.MeanOps, words.Count(r.Devices, "device", "devices"), memory, words.Count(r.Evaluations, "evaluation", "evaluations"), r.Seed)
 	t := newTable("method", ">over BRKGA 5K", ">(paper)", ">median", ">95% interval", ">gap", ">(paper)", ">gap to bound", ">worst", ">optimal", ">win/tie/loss", ">cpu ms", ">worst")
 	for _, x := range r.Rows {
 		if x.Graphs == 0 && x.Infeasible > 0 {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -35,9 +36,9 @@ func (r *Replanned) WriteText(w io.Writer) error {
 	if len(r.Lost) > 0 {
 		lost = "; lost: " + strings.Join(r.Lost, " ")
 	}
-	pg.prosef("%s: %d ops on %s, %s%s\n", r.Graph.Name, r.Graph.Ops, r.Machine.Name, devices(r.Machine.Devices), lost)
+	pg.prosef("%s: %s on %s, %s%s\n", r.Graph.Name, words.Count(r.Graph.Ops, "op", "ops"), r.Machine.Name, devices(r.Machine.Devices), lost)
 	pg.prosef("moving what is lost alone, %s: step %s%s\n", units.Bytes(r.Forced), seconds(r.Kept), lacks(r.KeptMissing))
-	pg.prosef("moving %s of %s: step %s%s; %d evaluations\n", units.Bytes(r.Moved), units.Bytes(r.Held), seconds(r.StepTime), lacks(r.Missing), r.Evaluations)
+	pg.prosef("moving %s of %s: step %s%s; %s\n", units.Bytes(r.Moved), units.Bytes(r.Held), seconds(r.StepTime), lacks(r.Missing), words.Count(r.Evaluations, "evaluation", "evaluations"))
 	return pg.err
 }
 

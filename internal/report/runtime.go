@@ -8,6 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/measure/python"
 	"placer/plan"
 	"placer/roofline"
@@ -117,7 +118,7 @@ func runtimeClasses(g *graph.Graph, m *hw.Machine, predicted, measured *sim.Trac
 // WriteText writes d as tables.
 func (d *RuntimeMeasurement) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.prosef("%s: %d ops on %s, %s; placed by %s; %s\n", d.Graph.Name, d.Graph.Ops, d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"), d.Runtime)
+	pg.prosef("%s: %s on %s, %s; placed by %s; %s\n", d.Graph.Name, words.Count(d.Graph.Ops, "op", "ops"), d.Machine.Name, devices(d.Machine.Devices), cmp.Or(d.Method, "unknown"), d.Runtime)
 	step := fmt.Sprintf("step %s (%s clock), predicted %s, %+.1f%%", seconds(d.Step), d.Clock, seconds(d.Predicted), 100*d.Error)
 	if len(d.Wall) > 0 {
 		step += fmt.Sprintf("; wall clock %s", seconds(slices.Min(d.Wall)))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/internal/words"
 	"placer/placer/strategies"
 	"placer/plan"
 	"placer/units"
@@ -254,7 +255,7 @@ type column struct {
 // WriteText writes s as a table with footnotes.
 func (s *Search) WriteText(w io.Writer) error {
 	pg := newPage(w)
-	pg.prosef("%s: %d ops, %d edges on %s, %s\n", s.Graph.Name, s.Graph.Ops, s.Graph.Edges, s.Machine.Name, devices(s.Machine.Devices))
+	pg.prosef("%s: %s, %s on %s, %s\n", s.Graph.Name, words.Count(s.Graph.Ops, "op", "ops"), words.Count(s.Graph.Edges, "edge", "edges"), s.Machine.Name, devices(s.Machine.Devices))
 	pg.fill("  ", fmt.Sprintf("%s%s scheduler, seed %d", s.decides(), s.Scheduler, s.Seed))
 	pg.table(s.table())
 	pg.notes("", s.notes()...)
@@ -264,7 +265,7 @@ func (s *Search) WriteText(w io.Writer) error {
 	pg.prosef("gap: %s / proven lower bound - 1\n", valueNames[s.Objective.Normal()])
 	pg.notes("assumed: ", s.Assumptions...)
 	if m := s.Measured; m != nil {
-		pg.prosef("step times are measured (%s); %d placements run, %d of them out of memory, %d known before, %d failed\n", m.how(), m.Placements, m.OutOfMemory, m.Known, m.Failed)
+		pg.prosef("step times are measured (%s); %s run, %d of them out of memory, %d known before, %d failed\n", m.how(), words.Count(m.Placements, "placement", "placements"), m.OutOfMemory, m.Known, m.Failed)
 	}
 	best := fmt.Sprintf("* best: %s, step %s", s.Best.Method, seconds(s.Best.StepTime))
 	if s.Best.Value != nil {
@@ -286,7 +287,7 @@ func (s *Search) WriteText(w io.Writer) error {
 		fewer = fmt.Sprintf(" and %d on fewer GPUs", s.OnFewer)
 	}
 	pg.prosef("%s; %s\n", best, bound)
-	pg.printf("  %d evaluations%s in %.1f s\n", s.Evaluations, fewer, s.Seconds)
+	pg.printf("  %s%s in %.1f s\n", words.Count(s.Evaluations, "evaluation", "evaluations"), fewer, s.Seconds)
 	if s.Best.Feasible {
 		pg.notes("", s.heldAgainst()...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
@@ -163,12 +164,12 @@ func (s *Simulation) WriteText(w io.Writer) error {
 		order = "the plan's order"
 	}
 	if s.Kernels < s.Graph.Ops {
-		kernels = fmt.Sprintf(", %s fusion into %d kernels", s.Fusion, s.Kernels)
+		kernels = fmt.Sprintf(", %s fusion into %s", s.Fusion, words.Count(s.Kernels, "kernel", "kernels"))
 		if s.Fusion == ofPlan {
-			kernels = fmt.Sprintf(", fused as planned into %d kernels", s.Kernels)
+			kernels = fmt.Sprintf(", fused as planned into %s", words.Count(s.Kernels, "kernel", "kernels"))
 		}
 	}
-	pg.prosef("%s: %d ops on %s, %s\n", s.Graph.Name, s.Graph.Ops, s.Machine.Name, devices(s.Machine.Devices))
+	pg.prosef("%s: %s on %s, %s\n", s.Graph.Name, words.Count(s.Graph.Ops, "op", "ops"), s.Machine.Name, devices(s.Machine.Devices))
 	pg.fill("  ", fmt.Sprintf("placed by %s, %s%s", cmp.Or(s.Method, "unknown"), order, kernels))
 	if s.Gap != nil {
 		pg.prosef("step time %s, %.1f%% above the proven lower bound %s\n\n", seconds(s.StepTime), 100**s.Gap, seconds(s.LowerBound))
@@ -230,7 +231,7 @@ func (s *Simulation) writePath(pg *page) {
 		}
 		waited[x.Waited]++
 	}
-	pg.prosef("\ncritical path: %d steps; ops %s (%s), transfers %s (%s)\n", len(steps), seconds(ops), percent(ops, s.StepTime), seconds(transfers), percent(transfers, s.StepTime))
+	pg.prosef("\ncritical path: %s; ops %s (%s), transfers %s (%s)\n", words.Count(len(steps), "step", "steps"), seconds(ops), percent(ops, s.StepTime), seconds(transfers), percent(transfers, s.StepTime))
 	for _, r := range []sim.Reason{sim.ForCompute, sim.ForTransfer, sim.ForDevice, sim.ForLink} {
 		pg.printf("  %d waited for: %s\n", waited[r], r)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -59,7 +60,7 @@ func (p *Pipeline) WriteText(w io.Writer) error {
 	for _, l := range p.Levels {
 		levels = append(levels, fmt.Sprintf("%d at %s", l.Width, units.BytesPerSecond(l.Bandwidth)))
 	}
-	pg.prosef("%s: %d layers on workers %s; %s, a minibatch every %s, %d in flight\n", p.Graph, p.Layers, strings.Join(levels, " by "), p.Shape, units.Seconds(p.Seconds), p.InFlight)
+	pg.prosef("%s: %s on workers %s; %s, a minibatch every %s, %d in flight\n", p.Graph, words.Count(p.Layers, "layer", "layers"), strings.Join(levels, " by "), p.Shape, units.Seconds(p.Seconds), p.InFlight)
 	t := newTable(">stage", ">layers", "first", "last", ">replicas", ">compute", ">synchronise", ">transfer", ">parameters")
 	for k, s := range p.Stages {
 		t.row(k, s.Layers, s.First, s.Last, s.Replicas, seconds(s.Compute), seconds(s.Sync), seconds(s.Transfer), units.Bytes(s.Parameters))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"placer/hw"
+	"placer/internal/words"
 	"placer/placer/strategies"
 	"placer/units"
 )
@@ -129,7 +130,7 @@ func (d *Strategies) Feasible() bool { return d.Best != "" }
 func (d *Strategies) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	pg.prosef("%s on %s, %s\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices))
-	pg.printf("  %s a step, on all devices together\n\n", samples(d.Batch))
+	pg.printf("  %s a step, on all devices together\n\n", words.Count(d.Batch, "sample", "samples"))
 	writeWays(pg, d.Rows, d.Best)
 	for _, n := range d.Notes {
 		pg.prose(n)

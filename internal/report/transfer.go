@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -104,7 +105,7 @@ func (p *Policy) WriteText(w io.Writer) error {
 	pg := newPage(w)
 	pg.prosef("policy %s: %d weights\n", p.Policy, p.Weights)
 	pg.prosef("trained on %s; held out: %s\n", strings.Join(p.Trained, ", "), cmp.Or(strings.Join(p.HeldOut, ", "), "nothing"))
-	pg.prosef("%d steps, %d placements, %d graphs; measured up to distance %.2f\n", p.Steps, p.Samples, p.Graphs, p.Reach)
+	pg.prosef("%s, %s, %s; measured up to distance %.2f\n", words.Count(p.Steps, "step", "steps"), words.Count(p.Samples, "placement", "placements"), words.Count(p.Graphs, "graph", "graphs"), p.Reach)
 	if len(p.Results) == 0 {
 		return pg.err
 	}

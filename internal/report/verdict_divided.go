@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"placer/internal/words"
 	"placer/placer/strategies"
 	"placer/units"
 )
@@ -45,7 +46,7 @@ func (v *Verdict) SayDivided() {
 				placed = max(placed, r.Rate)
 			}
 		}
-		s := fmt.Sprintf("%s: with the batch divided, %d devices do %.4g samples/s by %s", m.Name, best.Devices, best.Rate, best.Strategy)
+		s := fmt.Sprintf("%s: with the batch divided, %s %.4g samples/s by %s", m.Name, words.Count(best.Devices, "device does", "devices do"), best.Rate, best.Strategy)
 		switch {
 		case placed == 0:
 			s += "."

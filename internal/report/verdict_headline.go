@@ -7,6 +7,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/placer/verdict"
 )
 
@@ -76,17 +77,11 @@ func (v *Verdict) lack(x *verdict.Machine, a *verdict.Answer) {
 }
 
 func count(a *verdict.Answer) string {
-	if a.Devices == 1 {
-		return "1 " + a.Kind()
-	}
-	return fmt.Sprintf("%d %ss", a.Devices, a.Kind())
+	return words.Count(a.Devices, a.Kind(), a.Kind()+"s")
 }
 
 func countDoes(a *verdict.Answer) string {
-	if a.Devices == 1 {
-		return count(a) + " does"
-	}
-	return count(a) + " do"
+	return words.Count(a.Devices, a.Kind()+" does", a.Kind()+"s do")
 }
 
 // cheapest says which row costs least, where prices are known.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -18,7 +19,7 @@ func (v *Verdict) WriteText(w io.Writer) error {
 	if v.Batch > 0 {
 		batch = fmt.Sprintf(", %g samples a step", v.Batch)
 	}
-	pg.prosef("\n%s: %d ops%s\n", v.Graph.Name, v.Graph.Ops, batch)
+	pg.prosef("\n%s: %s%s\n", v.Graph.Name, words.Count(v.Graph.Ops, "op", "ops"), batch)
 	v.writeRows(pg)
 	pg.printf("\n")
 	v.writeBeside(pg)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"placer/internal/words"
 )
 
 // percentOf prints x, 0.25 for a quarter, in percent. What rounds to nothing has no
@@ -31,20 +33,7 @@ func orDash[T any](x *float64, as func(float64) T) string {
 func percent(a, b float64) string { return fmt.Sprintf("%.1f%%", 100*a/b) }
 
 // devices is n of them in words.
-func devices(n int) string {
-	if n == 1 {
-		return "1 device"
-	}
-	return fmt.Sprintf("%d devices", n)
-}
-
-// samples is n of them in words.
-func samples(n int64) string {
-	if n == 1 {
-		return "1 sample"
-	}
-	return fmt.Sprintf("%d samples", n)
-}
+func devices(n int) string { return words.Count(n, "device", "devices") }
 
 // wrapped returns the words of s in lines of at most width characters, one at least; a
 // longer word has a line of its own.

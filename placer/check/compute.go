@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -37,7 +38,7 @@ func (x *checker) loops() {
 			continue
 		}
 		f := Finding{Rule: LoopCut, Op: x.g.Op(graph.OpID(l.readers[0])).Name, Ops: len(l.readers), Seconds: x.crossing(l.readers),
-			Message: fmt.Sprintf("the %d time steps that read %s change devices %d times", len(l.readers), x.g.Op(l.variable).Name, l.cuts)}
+			Message: fmt.Sprintf("the %d time steps that read %s change devices %s", len(l.readers), x.g.Op(l.variable).Name, words.Count(l.cuts, "time", "times"))}
 		best, device := x.score, x.now.Device
 		for to := range x.Machine.Devices {
 			if !slices.ContainsFunc(l.readers, func(r int32) bool { return int(x.now.Device[r]) == to }) {

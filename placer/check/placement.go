@@ -62,7 +62,16 @@ func (p *Placement) lacks(m *hw.Machine, name, op string) {
 	}
 	f := &p.Findings[k]
 	f.Ops++
-	f.Message = fmt.Sprintf("%d ops, %s first, are on %q, which machine %s lacks", f.Ops, f.Op, name, m.Name)
+	f.Message = fmt.Sprintf("%s on %q, which machine %s lacks", firstOf(f, "is", "are"), name, m.Name)
+}
+
+// firstOf names the first of the ops of f, with a verb for one or many: "op conv1 is",
+// "3 ops, conv1 first, are".
+func firstOf(f *Finding, is, are string) string {
+	if f.Ops == 1 {
+		return "op " + f.Op + " " + is
+	}
+	return fmt.Sprintf("%d ops, %s first, %s", f.Ops, f.Op, are)
 }
 
 func names(m *hw.Machine) string {
@@ -251,7 +260,7 @@ func (p *Placement) unplaced(g *graph.Graph, lost []bool) {
 		f.Ops++
 	}
 	if f.Ops > 0 {
-		f.Message = fmt.Sprintf("%d ops, %s first, have no device", f.Ops, f.Op)
+		f.Message = firstOf(&f, "has", "have") + " no device"
 		p.Findings = append(p.Findings, f)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/internal/words"
 )
 
 // colocated finds co-location groups that are split.
@@ -41,7 +42,7 @@ func (x *checker) colocated() {
 			}
 		}
 		home := x.Machine.Devices[most].Name
-		f.Message = fmt.Sprintf("%s must share a device with %d ops that are on %s", f.Op, count[k][uint8(most)], home)
+		f.Message = fmt.Sprintf("%s must share a device with %s on %s", f.Op, words.Count(count[k][uint8(most)], "op that is", "ops that are"), home)
 		f.Fix = fmt.Sprintf("move it to %s", home)
 		x.report.Findings = append(x.report.Findings, f)
 	}

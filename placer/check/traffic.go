@@ -7,6 +7,7 @@ import (
 
 	"placer/graph"
 	"placer/internal/unionfind"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -100,8 +101,9 @@ func (x *checker) pingPong() {
 		at := int(x.now.Device[r.ops[0]])
 		here, there := x.Machine.Devices[at].Name, x.Machine.Devices[r.other].Name
 		op := x.g.Op(graph.OpID(r.ops[0])).Name
+		of := words.Count(len(r.ops), "op ("+op+") that takes", "ops ("+op+" first) that take")
 		f := Finding{Rule: PingPong, Op: op, Device: here, Ops: len(r.ops), Bytes: r.traffic, Seconds: units.Seconds(r.moving),
-			Message: fmt.Sprintf("%v go from %s to %s and back for %d ops (%s first) that take %v", r.traffic, there, here, len(r.ops), op, units.Seconds(r.work)),
+			Message: fmt.Sprintf("%v go from %s to %s and back for %s %v", r.traffic, there, here, of, units.Seconds(r.work)),
 			Fix:     "move them to " + there}
 		if x.helps(f, x.moved(r.ops, r.other)) {
 			if found++; found == listed {

@@ -9,6 +9,7 @@ import (
 
 	"placer/graph"
 	"placer/internal/unionfind"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/units"
 )
@@ -148,7 +149,7 @@ func (x *Difference) groups(c *Case, b *plan.Plan) (all []*change) {
 	}
 	slices.SortStableFunc(all, func(p, q *change) int { return cmp.Compare(len(q.ops), len(p.ops)) })
 	if len(all) > most+1 {
-		rest := &change{Move: Move{Name: fmt.Sprintf("%d other parts", len(all)-most)}}
+		rest := &change{Move: Move{Name: words.Count(len(all)-most, "other part", "other parts")}}
 		for _, m := range all[most:] {
 			rest.ops = append(rest.ops, m.ops...)
 		}

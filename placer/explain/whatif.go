@@ -10,6 +10,7 @@ import (
 
 	"placer/baselines/search/anneal"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/placer/problem"
 	"placer/plan"
 	"placer/sim"
@@ -126,7 +127,7 @@ func oneMore(ctx context.Context, c *Case, step Time, evaluations int) (WhatIf, 
 	if err != nil {
 		return WhatIf{}, err
 	}
-	row := WhatIf{Name: "one device more, like " + of, Step: with, Gain: min(step, without) - with, Fits: fits, Note: fmt.Sprintf("a search of %d evaluations from the plan", evaluations)}
+	row := WhatIf{Name: "one device more, like " + of, Step: with, Gain: min(step, without) - with, Fits: fits, Note: fmt.Sprintf("a search of %s from the plan", words.Count(evaluations, "evaluation", "evaluations"))}
 	if len(c.Machine.Links) == 0 {
 		row.Note += "; over a link of 10 GB/s and 10 us, which is assumed"
 	}

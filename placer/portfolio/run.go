@@ -10,6 +10,7 @@ import (
 	"placer/baselines/budget"
 	"placer/graph/unit"
 	"placer/internal/parallel"
+	"placer/internal/words"
 	"placer/plan"
 )
 
@@ -242,7 +243,7 @@ func (r *run) report(w int, x plan.Progress) {
 func (r *run) notes() []string {
 	var some, none []string
 	for i, l := range r.ledgers {
-		spent := fmt.Sprintf("in %d runs of %d evaluations", l.pulls, l.evaluations)
+		spent := fmt.Sprintf("in %s of %s", words.Count(l.pulls, "run", "runs"), words.Count(l.evaluations, "evaluation", "evaluations"))
 		switch share := fmt.Sprintf("%.2f%%", 100*(1-math.Exp(-l.brought))); {
 		case l.pulls == 0:
 		case share == "0.00%":

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/units"
 )
@@ -225,6 +226,6 @@ func tidyNote(g *graph.Graph, before, after []uint8, value string, tries int) st
 	if moved == 0 {
 		return ""
 	}
-	return fmt.Sprintf("tidied at %s: %d ops moved, %d of %d devices, %v sent in place of %v; %d evaluations more",
-		value, moved, Devices(after), Devices(before), Traffic(g, after), Traffic(g, before), tries)
+	return fmt.Sprintf("tidied at %s: %s moved, %d of %d devices, %v sent in place of %v; %s more",
+		value, words.Count(moved, "op", "ops"), Devices(after), Devices(before), Traffic(g, after), Traffic(g, before), words.Count(tries, "evaluation", "evaluations"))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"placer/graph/strategy"
+	"placer/internal/words"
 	"placer/plan"
 )
 
@@ -119,9 +120,9 @@ func (x *Comparison) finish(ctx context.Context, row *Row) {
 		}
 	case row.Why == "": // there was nothing to try
 		n := x.judge.Machine.NumDevices()
-		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %d devices", x.c.Batch, n), true
+		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %s", x.c.Batch, words.Count(n, "device", "devices")), true
 		if row.Name == NameHybrid && isPrime(n) {
-			row.Why, row.Indivisible = fmt.Sprintf("%d devices form no mesh of two axes", n), false
+			row.Why, row.Indivisible = fmt.Sprintf("%s form no mesh of two axes", words.Count(n, "device", "devices")), false
 		}
 	}
 	row.Took += x.c.Clock() - begin
@@ -220,7 +221,7 @@ func (x *Comparison) given(s strategy.Strategy) Row {
 
 func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
 	if s.Pipeline != len(x.c.Stages) {
-		return nil, fmt.Errorf("%d stages are given for %d devices", len(x.c.Stages), x.judge.Machine.NumDevices())
+		return nil, fmt.Errorf("%d stages are given for %s", len(x.c.Stages), words.Count(x.judge.Machine.NumDevices(), "device", "devices"))
 	}
 	m, blocks, _, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.MicroBatches), s.Recompute})
 	if err != nil {
@@ -229,12 +230,12 @@ func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
 	bounds, sum := make([]int, len(x.c.Stages)), 0
 	for k, n := range x.c.Stages {
 		if bounds[k] = sum; n < 1 {
-			return nil, fmt.Errorf("stage %d is given %d layers, want at least 1", k, n)
+			return nil, fmt.Errorf("stage %d is given %s, want at least 1", k, words.Count(n, "layer", "layers"))
 		}
 		sum += n
 	}
 	if sum != blocks.Len() {
-		return nil, fmt.Errorf("the stages given have %d layers, the model has %d", sum, blocks.Len())
+		return nil, fmt.Errorf("the stages given have %s, the model has %d", words.Count(sum, "layer", "layers"), blocks.Len())
 	}
 	step, err := strategy.Derive(m, blocks, s, strategy.Options{Bounds: bounds})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"placer/internal/words"
 	"placer/plan"
 )
 
@@ -75,7 +76,7 @@ func (b PlacerBatch) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 		return nil, err
 	}
 	for _, t := range r.trials[1:] {
-		o.Notes = append(o.Notes, fmt.Sprintf("trained on %s too, %d evaluations", t.Problem.Graph.Name(), t.Evaluations()))
+		o.Notes = append(o.Notes, fmt.Sprintf("trained on %s too, %s", t.Problem.Graph.Name(), words.Count(t.Evaluations(), "evaluation", "evaluations")))
 	}
 	return o, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"placer/baselines/budget"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim/throughput"
 )
@@ -61,9 +62,9 @@ func (p Placer) Place(ctx context.Context, problem *plan.Problem) (*plan.Outcome
 		track.Note("the best cut of topological orders that holds room for %.3g%% of the outputs", 100*r.Allowance)
 	case c.Linear:
 	case r.Optimal && s.Part == nil:
-		track.Note("optimal among contiguous splits: %d downsets", r.Downsets)
+		track.Note("optimal among contiguous splits: %s", words.Count(r.Downsets, "downset", "downsets"))
 	case r.Downsets == 0:
-		track.Note("more than %d downsets: the best cut of topological orders", c.Downsets)
+		track.Note("more than %s: the best cut of topological orders", words.Count(c.Downsets, "downset", "downsets"))
 	}
 	return track.Outcome()
 }

@@ -16,6 +16,7 @@ import (
 	"placer/baselines/regal/sched"
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/internal/words"
 	"placer/nn"
 	"placer/plan"
 	"placer/units"
@@ -76,7 +77,7 @@ func (r REGAL) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Name(), err)
 	}
-	x.track.Note("its policy read the graph in %d evaluations of its own performance model", proposal.Evaluations)
+	x.track.Note("its policy read the graph in %s of its own performance model", words.Count(proposal.Evaluations, "evaluation", "evaluations"))
 	c := brkga.Default()
 	if proposal.EliteBias != 0 {
 		c.EliteBias = proposal.EliteBias

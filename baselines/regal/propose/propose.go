@@ -11,6 +11,7 @@ import (
 
 	"placer/baselines/regal/brkga"
 	"placer/baselines/regal/sched"
+	"placer/internal/words"
 )
 
 // Proposer proposes for a graph and an objective. What it evaluates to do so
@@ -50,7 +51,7 @@ func Search(ctx context.Context, e *sched.Evaluator, q Proposer, c brkga.Config,
 	}
 	left := evaluations - x.Evaluations
 	if left < 1 {
-		return nil, fmt.Errorf("propose: the proposal took %d of %d evaluations", x.Evaluations, evaluations)
+		return nil, fmt.Errorf("propose: the proposal took %d of %s", x.Evaluations, words.Count(evaluations, "evaluation", "evaluations"))
 	}
 	if x.EliteBias != 0 {
 		c.EliteBias = x.EliteBias

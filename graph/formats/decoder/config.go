@@ -6,6 +6,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
+	"placer/internal/words"
 )
 
 // config is what a step needs of config.json. A field that has several names has them in
@@ -201,7 +202,7 @@ func ImportConfig(data []byte, name string, o Options) (*Imported, error) {
 			x.Notes = append(x.Notes, fmt.Sprintf("of the %s its text decoder alone, a %s, with that model's own module paths", foreign.Brief(outer.Type), kind))
 		}
 		if c.Predicted > 0 {
-			x.Notes = append(x.Notes, fmt.Sprintf("without the %d layers that predict further tokens", c.Predicted))
+			x.Notes = append(x.Notes, fmt.Sprintf("without the %s further tokens", words.Count(c.Predicted, "layer that predicts", "layers that predict")))
 		}
 		return x, nil
 	})

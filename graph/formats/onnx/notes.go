@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"placer/internal/words"
 )
 
 // note adds a remark to the summary, once.
@@ -42,7 +44,7 @@ func (imp *importer) sumUp() {
 		imp.sum.TableElements += n
 	}
 	if imp.cfg.Training && imp.integers > 0 {
-		imp.note("%d parameters are integers, which have no gradients: they are not trained, train the model that was quantised", imp.integers)
+		imp.note("%s trained, train the model that was quantised", words.Count(imp.integers, "parameter is an integer, which has no gradient: it is not", "parameters are integers, which have no gradients: they are not"))
 	}
 	for _, op := range slices.Sorted(maps.Keys(imp.unruled)) {
 		if n := imp.unruled[op]; n == 1 {

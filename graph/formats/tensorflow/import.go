@@ -10,6 +10,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -129,20 +130,20 @@ func (imp *importer) run() error {
 	}
 	imp.sum.Graph = g
 	if imp.unknown > 0 {
-		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d outputs of unknown shape are taken for empty", imp.unknown))
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s taken for empty", words.Count(imp.unknown, "output of unknown shape is", "outputs of unknown shape are")))
 	}
 	if imp.branching > 0 {
-		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d conditionals run the branch that costs most", imp.branching))
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s the branch that costs most", words.Count(imp.branching, "conditional runs", "conditionals run")))
 	}
 	if imp.once > 0 {
-		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d loops run an unknown number of times and are counted once; --dim NAME=N", imp.once))
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s counted once; --dim NAME=N", words.Count(imp.once, "loop runs an unknown number of times and is", "loops run an unknown number of times and are")))
 	}
 	if len(imp.unpriced) > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, imp.unpricedNote())
 	}
 	if imp.open > 0 {
 		imp.sum.Dims = append(imp.sum.Dims, "batch")
-		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%d unknown dimensions are taken for %d where they come first, for 1 elsewhere; --dim batch=N", imp.open, imp.batch()))
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s taken for %d where they come first, for 1 elsewhere; --dim batch=N", words.Count(imp.open, "unknown dimension is", "unknown dimensions are"), imp.batch()))
 	}
 	for key := range imp.dims {
 		if !slices.Contains(imp.sum.Dims, key) {

@@ -76,7 +76,7 @@ func TestOneOp(t *testing.T) {
 		t.Errorf("the loop has %d outputs", end-first)
 	}
 	unknown := strings.Replace(loopOver("_noinline", "b: true"), integer("ten", "10"), node("ten", "Placeholder", nil, "dtype", counts, "shape", dims()), 1)
-	if x, err = Import([]byte(unknown), "f", nil); err != nil || !slices.Contains(x.Notes, "1 loops run an unknown number of times and are counted once; --dim NAME=N") {
+	if x, err = Import([]byte(unknown), "f", nil); err != nil || !slices.Contains(x.Notes, "1 loop runs an unknown number of times and is counted once; --dim NAME=N") {
 		t.Errorf("%v, %q", err, x.Notes)
 	}
 	branch := holder("c") + holder("x", 4, 8) + node("if", "If", []string{"c", "x"}, "then_branch", `func { name: "cheap" }`, "else_branch", `func { name: "dear" }`, "Tout", "list { type: DT_FLOAT }", "_noinline", "b: true") +

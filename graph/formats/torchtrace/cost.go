@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -229,7 +230,7 @@ func openNote(open map[graph.Kind]int) string {
 		}
 	}
 	if more := len(kinds) - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("%d kinds more", more))
+		list = append(list, fmt.Sprintf("%s more", words.Count(more, "kind", "kinds")))
 	}
-	return fmt.Sprintf("%d operators whose arithmetic is not known cost an operation an element at most: %s", total, strings.Join(list, ", "))
+	return fmt.Sprintf("%s an operation an element at most: %s", words.Count(total, "operator whose arithmetic is not known costs", "operators whose arithmetic is not known cost"), strings.Join(list, ", "))
 }

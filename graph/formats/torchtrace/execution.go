@@ -9,6 +9,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -149,7 +150,7 @@ func (f *execution) graph(name string) (*Imported, error) {
 		return nil, err
 	}
 	x.Graph = g
-	x.Notes = []string{fmt.Sprintf("an execution trace has no times: its %d innermost operators of %d nodes are costed by their shapes", g.NumOps(), x.Nodes)}
+	x.Notes = []string{fmt.Sprintf("an execution trace has no times: its %d innermost operators of %s are costed by their shapes", g.NumOps(), words.Count(x.Nodes, "node", "nodes"))}
 	if len(open) > 0 {
 		x.Notes = append(x.Notes, openNote(open))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -108,7 +109,7 @@ func (f *chrome) graph(name string) (*Imported, error) {
 		return nil, err
 	}
 	x.Graph = g
-	x.Notes = []string{fmt.Sprintf("a trace names no tensors: %d ops follow each other as on their %d streams, and moving one is free", g.NumOps(), len(last))}
+	x.Notes = []string{fmt.Sprintf("a trace names no tensors: %s each other as on their %s, and moving one is free", words.Count(g.NumOps(), "op follows", "ops follow"), words.Count(len(last), "stream", "streams"))}
 	return x, nil
 }
 

@@ -129,7 +129,7 @@ func TestProducts(t *testing.T) {
 // Operators whose arithmetic is not known are named.
 func TestUnpriced(t *testing.T) {
 	x, err := ImportExecution([]byte(step("_weight_int4pack_mm", "int", []int64{4, 8}, []int64{4, 16}, []int64{2, 8})), "f")
-	if want := "1 operators whose arithmetic is not known cost an operation an element at most: 1 aten::_weight_int4pack_mm"; err != nil || !slices.Contains(x.Notes, want) {
+	if want := "1 operator whose arithmetic is not known costs an operation an element at most: 1 aten::_weight_int4pack_mm"; err != nil || !slices.Contains(x.Notes, want) {
 		t.Errorf("%q, %v", x.Notes, err)
 	}
 }

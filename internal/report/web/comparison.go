@@ -9,6 +9,7 @@ import (
 
 	"placer/internal/compare"
 	"placer/internal/report"
+	"placer/internal/words"
 )
 
 // WriteComparison writes the page of a comparison: for each case a chart of medians with
@@ -16,7 +17,7 @@ import (
 func WriteComparison(w io.Writer, c *compare.Comparison) error {
 	rows, totals, notes := report.ComparisonCells(c)
 	p := &page{
-		Title:   fmt.Sprintf("%d methods on %d cases", len(c.Matrix.Methods), len(c.Matrix.Cases)),
+		Title:   fmt.Sprintf("%s on %s", words.Count(len(c.Matrix.Methods), "method", "methods"), words.Count(len(c.Matrix.Cases), "case", "cases")),
 		Verdict: []string{leader(c)},
 		Footer:  report.DescribeComparison(c) + ".",
 	}
@@ -50,7 +51,7 @@ func leader(c *compare.Comparison) string {
 	}
 	over := "all cases"
 	if n := len(c.Matrix.Cases); compared < n {
-		over = fmt.Sprintf("the %d of %d cases on which %s has a placement", compared, n, c.Matrix.Against)
+		over = fmt.Sprintf("the %d of %s on which %s has a placement", compared, words.Count(n, "case", "cases"), c.Matrix.Against)
 	}
 	switch {
 	case compared == 0:

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"placer/internal/tfevents"
+	"placer/internal/words"
 )
 
 // WritePretraining writes the page of a pretraining run's numbers: a chart for each tag.
@@ -17,7 +18,7 @@ func WritePretraining(w io.Writer, name string, records []tfevents.Record) error
 		}
 		of[r.Tag] = append(of[r.Tag], r)
 	}
-	p := &page{Title: "Pretraining " + name, Verdict: []string{fmt.Sprintf("%d numbers of %d kinds.", len(records), len(tags))}}
+	p := &page{Title: "Pretraining " + name, Verdict: []string{fmt.Sprintf("%s of %s.", words.Count(len(records), "number", "numbers"), words.Count(len(tags), "kind", "kinds"))}}
 	charts := section{ID: "course", Title: "Course of the training", Text: []string{"Dots are steps, of which each may be of another graph; the line is their exponential mean over 50 steps."}}
 	for _, tag := range tags {
 		charts.Figures = append(charts.Figures, course(tag, of[tag]))
@@ -55,5 +56,5 @@ func course(tag string, records []tfevents.Record) figure {
 	}
 	last := records[len(records)-1]
 	g.line("s1", fmt.Sprintf("%s: %.4g at step %d", tag, last.Value, last.Step), xs, ys, false)
-	return figure{Title: tag, SVG: g.done(), Caption: fmt.Sprintf("%d steps; the mean ends at %.4g", len(records), ys[len(ys)-1])}
+	return figure{Title: tag, SVG: g.done(), Caption: fmt.Sprintf("%s; the mean ends at %.4g", words.Count(len(records), "step", "steps"), ys[len(ys)-1])}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/units"
 )
@@ -133,7 +134,7 @@ func searchFacts(s *report.Search) []fact {
 		}
 		facts = append(facts, fact{"fullest device", units.Bytes(peak).String(), ""})
 	}
-	return append(facts, fact{"graph", fmt.Sprintf("%d ops", s.Graph.Ops), fmt.Sprintf("%d edges", s.Graph.Edges)})
+	return append(facts, fact{"graph", words.Count(s.Graph.Ops, "op", "ops"), words.Count(s.Graph.Edges, "edge", "edges")})
 }
 
 // methodsTable is the table that the search prints, with the best row marked.
@@ -149,7 +150,7 @@ func methodsTable(s *report.Search) tableView {
 
 // searchFooter says how the search was asked for.
 func searchFooter(s *report.Search) string {
-	text := fmt.Sprintf("%d evaluations in %.1f s, seed %d, %s scheduler, decisions by %s", s.Evaluations, s.Seconds, s.Seed, s.Scheduler, s.Granularity)
+	text := fmt.Sprintf("%s in %.1f s, seed %d, %s scheduler, decisions by %s", words.Count(s.Evaluations, "evaluation", "evaluations"), s.Seconds, s.Seed, s.Scheduler, s.Granularity)
 	if s.Tasks != "" {
 		text += ", tasks " + s.Tasks
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -67,9 +68,4 @@ func objective(r *report.Row) float64 {
 	return r.StepTime
 }
 
-func deviceCount(n int) string {
-	if n == 1 {
-		return "1 device"
-	}
-	return fmt.Sprintf("%d devices", n)
-}
+func deviceCount(n int) string { return words.Count(n, "device", "devices") }
