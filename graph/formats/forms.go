@@ -31,6 +31,9 @@ type Form struct {
 	Doc  string // whose it is, and what it holds
 	// Machine says that its files carry op times and the machine they hold for.
 	Machine bool
+	// Sized says that its graphs have a size for every dimension, the batch included: a
+	// framework that derives their training step needs no arithmetic on shapes.
+	Sized bool
 	// header says that only its head is read, however long the file is.
 	header bool
 
@@ -56,12 +59,12 @@ func Forms() []Form {
 		{Name: "HLO", Doc: "XLA's modules, text or HloModuleProto: shapes and operators, no times", sniff: hlo.Sniff, read: module(hlo.Import)},
 		{Name: "StableHLO", Doc: "text of MLIR with StableHLO's operators", sniff: hlo.SniffStable, read: module(hlo.ImportStable)},
 		{Name: "GraphDef", Doc: "TensorFlow's graphs: GraphDef, MetaGraphDef, SavedModel, TensorFlow.js's model.json", sniff: tensorflow.Sniff, read: readTensorFlow},
-		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
-		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
-		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},
+		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", Sized: true, header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
+		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", Sized: true, header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
+		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", Sized: true, sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},
 		{Name: "execution trace", Doc: "PyTorch's operators with their tensors, schema 1.0 and Chakra's 1.1", sniff: torchtrace.SniffExecution, read: trace(torchtrace.ImportExecution)},
 		{Name: "Kineto trace", Doc: "PyTorch's operators and kernels with their times, in Chrome's form", sniff: torchtrace.SniffKineto, read: trace(torchtrace.ImportKineto)},
-		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", sniff: isONNX, read: readONNX},
+		{Name: onnxName, Doc: "models as protocol buffers: shapes and operators, no times", Sized: true, sniff: isONNX, read: readONNX},
 	}
 }
 

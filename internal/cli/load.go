@@ -123,7 +123,7 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 	}
 	how := train.Default()
 	how.MasterWeights = f.MasterWeights
-	how.StaticShapes = x.ONNX != nil && !f.several && known(l.Graph)
+	how.StaticShapes = x.Form.Sized && !f.several && known(l.Graph)
 	if how.Optimizer, err = train.ParseOptimizer(f.Train); err != nil {
 		return usage(err)
 	}
@@ -137,11 +137,15 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 	return nil
 }
 
-// known reports whether every dimension of every tensor of g is known.
+// known reports whether every dimension of every tensor of g is known, but for constants,
+// whose gradients nobody asks for.
 func known(g *graph.Graph) bool {
-	for t := range graph.TensorID(g.NumTensors()) {
-		if g.Tensor(t).Shape == nil {
-			return false
+	for i := range graph.OpID(g.NumOps()) {
+		first, end := g.Outputs(i)
+		for t := first; t < end; t++ {
+			if g.Tensor(t).Shape == nil && g.Op(i).Kind.Class() != graph.ClassConst {
+				return false
+			}
 		}
 	}
 	return true

@@ -41,7 +41,7 @@ func TestLineOfMasterWeights(t *testing.T) {
 	}
 }
 
-// A step that is derived from an ONNX file asks no tensor of the passes for its shape: every
+// A step that is derived from an ONNX file or of a decoder asks no tensor of the passes for its shape: every
 // dimension is known. Strategies build it at several batches, of which one sample alone
 // would broadcast less, and its ops are the same at each.
 func TestShapesOfImportedSteps(t *testing.T) {
@@ -55,7 +55,13 @@ func TestShapesOfImportedSteps(t *testing.T) {
 	}
 	c := quietConsole()
 	open := graphFlags{Graph: modelFile(t, "gpt2_one_layer.onnx"), Train: "adam", Dims: map[string]int64{"batch_size": 8, "seq_len": 8}}
-	for _, f := range []graphFlags{{Graph: modelFile(t, "light_resnet50.onnx"), Train: "momentum"}, open} {
+	config := filepath.Join(t.TempDir(), "config.json")
+	const sizes = `{"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 256}`
+	if err := os.WriteFile(config, []byte(sizes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	decoder := graphFlags{Graph: config, Train: "adam", Dims: map[string]int64{"batch": 2, "seq": 32}}
+	for _, f := range []graphFlags{{Graph: modelFile(t, "light_resnet50.onnx"), Train: "momentum"}, open, decoder} {
 		l, err := c.loadGraph(&f)
 		if err != nil {
 			t.Fatal(err)
