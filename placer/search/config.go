@@ -1,7 +1,9 @@
 package search
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"placer/internal/faults"
 	"placer/plan"
@@ -90,6 +92,10 @@ func (c Config) Validate() error {
 type Host struct {
 	Clock func() float64 // seconds since the start of the run
 	CPU   func() float64 // seconds of processor time the program has used
+	// Until, if not nil, returns ctx as it ends, by context.DeadlineExceeded, when Clock shows
+	// end at the latest. It belongs to Clock; where it is nil Clock runs as this computer's
+	// does.
+	Until func(ctx context.Context, end float64) (context.Context, context.CancelFunc)
 	// Rollouts, if not nil, returns what evaluates the samples of one more policy, in place of the problem's
 	// evaluator: the same scores from elsewhere, or measured ones. Their best is
 	// judged by the problem's, or Measurer, all the same.
@@ -101,4 +107,12 @@ type Host struct {
 	Observe Observer
 	// Memory, if not nil, is what an earlier run of this search left behind.
 	Memory *Memory
+}
+
+// until is ctx until Clock shows end.
+func (h *Host) until(ctx context.Context, end float64) (context.Context, context.CancelFunc) {
+	if h.Until != nil {
+		return h.Until(ctx, end)
+	}
+	return context.WithTimeout(ctx, time.Duration((end-h.Clock())*float64(time.Second)))
 }

@@ -47,7 +47,7 @@ func (s *searcher) fewer(ctx context.Context, e plan.Evaluator, rows []*Row) (fo
 		s.announce(Event{Method: FewerMethod, Kind: plan.Search, What: Smaller, Budget: s.c.Budget, Reason: fmt.Sprintf("%d of %d", d, gpus)})
 		c := s.c
 		c.Fewer = false
-		host := Host{Clock: s.host.Clock, CPU: s.host.CPU}
+		host := Host{Clock: s.host.Clock, Until: s.host.Until, CPU: s.host.CPU}
 		r, err := Search(ctx, q, s.methods, c, host)
 		if err != nil {
 			continue // no method came to a placement

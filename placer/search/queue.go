@@ -116,7 +116,7 @@ func (s *searcher) late(m *Method) bool {
 func (s *searcher) placeLate(k int) {
 	ctx := s.ctx
 	if s.best() != nil {
-		limit, stop := context.WithTimeout(ctx, seconds(s.grace-s.host.Clock()))
+		limit, stop := s.host.until(ctx, s.grace)
 		defer stop()
 		ctx = limit
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"placer/internal/parallel"
 	"placer/placer/problem"
@@ -48,7 +47,7 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 	hard := ctx
 	if c.Budget.Seconds > 0 {
 		var stop context.CancelFunc
-		hard, stop = context.WithTimeout(ctx, seconds(c.Budget.Seconds-h.Clock()))
+		hard, stop = h.until(ctx, c.Budget.Seconds)
 		defer stop()
 	}
 	for stage := StageBaseline; stage <= StageFinish; stage++ {
@@ -78,13 +77,11 @@ func (s *searcher) baselines(ctx context.Context) {
 			share = slowShare
 		}
 		end := s.c.Budget.Seconds - (1-share)*left
-		limit, stop := context.WithTimeout(ctx, seconds(end-s.host.Clock()))
+		limit, stop := s.host.until(ctx, end)
 		s.stage(limit, StageBaseline, func(m *Method) bool { return m.Slow == slow }, end)
 		stop()
 	}
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // searcher is the state of one Search. mu guards what the queues share.
 type searcher struct {
