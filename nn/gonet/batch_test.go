@@ -233,34 +233,22 @@ func TestBatchRefuses(t *testing.T) {
 	}
 }
 
-// TestGraphsAreCached: a shape is compiled once, replaced by a training graph when
-// one is needed, and the least recently used goes first.
+// TestGraphsAreCached: a shape is compiled once, and again when a training graph is needed.
 func TestGraphsAreCached(t *testing.T) {
-	c := small(6, 4)
-	c.CachedGraphs = 2
-	net := newNetwork(t, c, 1, 1)
-	batch := func(n int) *Batch { return &Batch{X: nn.NewMat(n, 6), Neighbours: ladder(n)} }
-	sizes := func() (s []int) {
-		for _, k := range net.cache {
-			s = append(s, k.nodes)
+	net := newNetwork(t, small(6, 4), 1, 1)
+	of := func(n int, train bool) *compiled {
+		c, err := net.cached(&Batch{X: nn.NewMat(n, 6), Neighbours: ladder(n)}, train)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return s
+		return c
 	}
-	forward(t, net, batch(5))
-	first := net.cache[0]
-	forward(t, net, batch(6))
-	forward(t, net, batch(5))
-	if net.cache[1] != first {
-		t.Error("a shape was compiled twice")
+	five, six := of(5, false), of(6, false)
+	if five == six || of(5, false) != five {
+		t.Error("a shape was compiled twice, or two shapes as one")
 	}
-	if _, err := net.Backward(batch(5), &nn.CrossEntropy{Labels: make([]int32, 5)}); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(sizes(), []int{6, 5}) || !net.cache[1].graph.Trains() {
-		t.Errorf("cached %v, want [6 5] with 5 for training", sizes())
-	}
-	forward(t, net, batch(7))
-	if !slices.Equal(sizes(), []int{5, 7}) {
-		t.Errorf("cached %v, want [5 7]", sizes())
+	trains := of(5, true)
+	if trains == five || !trains.Trains() || of(5, false) != trains || of(6, false) != six {
+		t.Error("the training graph of a shape did not take the place of the other")
 	}
 }

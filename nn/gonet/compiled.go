@@ -15,7 +15,7 @@ type compiled struct {
 	instance      []*nn.Param
 	tasks         []transformerxl.Task
 
-	graph    *nn.Graph
+	*nn.Graph
 	x        *nn.Node
 	given    *graphsage.Neighbours // as in the last batch
 	lists    *graphsage.Neighbours // limited to the configured number
@@ -41,25 +41,7 @@ func (n *Network) prepare(b *Batch, train bool) (*compiled, error) {
 
 // cached returns the graph for b's shape from the cache, or compiles it.
 func (n *Network) cached(b *Batch, train bool) (*compiled, error) {
-	if i := slices.IndexFunc(n.cache, func(c *compiled) bool { return c.fits(b) }); i >= 0 {
-		c := n.cache[i]
-		n.cache = slices.Delete(n.cache, i, i+1)
-		if c.graph.Trains() || !train {
-			n.cache = append(n.cache, c)
-			return c, nil
-		}
-		c.graph.Close() // it can only go forward: replace it
-	}
-	c, err := n.compile(b, train)
-	if err != nil {
-		return nil, err
-	}
-	n.cache = append(n.cache, c)
-	if len(n.cache) > n.config.CachedGraphs {
-		n.cache[0].graph.Close()
-		n.cache = append([]*compiled(nil), n.cache[1:]...)
-	}
-	return c, nil
+	return n.cache.Get(func(c *compiled) bool { return c.fits(b) }, train, func() (*compiled, error) { return n.compile(b, train) })
 }
 
 // fits reports whether c is for the shape of b and reads its instance logits.
@@ -72,7 +54,7 @@ func (c *compiled) fits(b *Batch) bool {
 func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
 	c := &compiled{nodes: b.X.N, copies: b.copies(), instance: b.InstanceLogits, tasks: n.config.Decision.Tasks()}
 	g := nn.NewGraph(n.backend)
-	c.graph = g
+	c.Graph = g
 	c.x = g.Input("features", b.X.N, b.X.D)
 	h := n.encoder.Apply(g, c.x, &c.lists)
 	x := h
@@ -107,7 +89,7 @@ func (n *Network) compile(b *Batch, train bool) (*compiled, error) {
 
 // set gives the graph the data of b.
 func (c *compiled) set(b *Batch, config Config) {
-	c.graph.SetInput(c.x, b.X)
+	c.SetInput(c.x, b.X)
 	if c.given != b.Neighbours {
 		c.given, c.lists = b.Neighbours, b.Neighbours.Limit(config.Embedding.MaxNeighbours)
 	}
@@ -145,12 +127,12 @@ func (c *compiled) setPrevious(previous []int32) {
 }
 
 func (c *compiled) output() Output {
-	o := Output{Values: c.graph.Output(1).V}
+	o := Output{Values: c.Output(1).V}
 	for i := range c.tasks {
 		if i > 0 {
 			i++ // output 1 are the values
 		}
-		o.Tasks = append(o.Tasks, c.graph.Output(i))
+		o.Tasks = append(o.Tasks, c.Output(i))
 	}
 	o.Logits = o.Tasks[0]
 	return o

@@ -21,7 +21,7 @@ type Network struct {
 	states   []*nn.Param // of each task: embedding of the decision before, [Columns,d]; none with one iteration
 	value    [2]nn.Affine
 
-	cache []*compiled // the most recently used last
+	cache nn.Cache[*compiled]
 }
 
 // New returns a network with random weights.
@@ -35,7 +35,7 @@ func New(c Config, r *rand.Rand, b *nn.Backend) (*Network, error) {
 // build adds the network's weights to ps.
 func build(c Config, ps *nn.Params, r *rand.Rand, b *nn.Backend) *Network {
 	d := c.Decision.Width
-	n := &Network{config: c, backend: b, params: ps, adam: nn.NewAdam(c.Adam).On(b)}
+	n := &Network{config: c, backend: b, params: ps, adam: nn.NewAdam(c.Adam).On(b), cache: nn.Cache[*compiled]{Most: c.CachedGraphs}}
 	n.encoder = graphsage.New(c.Embedding, ps, r)
 	n.decision = transformerxl.New(c.Decision, ps, r)
 	n.addStates(r)
@@ -71,22 +71,11 @@ func (n *Network) fetch() error {
 
 // Close frees what the network holds on a device.
 func (n *Network) Close() error {
-	n.forget(func(*compiled) bool { return true })
+	n.cache.Forget(func(*compiled) bool { return true })
 	if d := n.backend.Device(); d != nil {
 		return d.Release(n.params.All())
 	}
 	return nil
-}
-
-// forget drops compiled graphs.
-func (n *Network) forget(which func(*compiled) bool) {
-	n.cache = slices.DeleteFunc(n.cache, func(c *compiled) bool {
-		if which(c) {
-			c.graph.Close() // a device that cannot free has said so before
-			return true
-		}
-		return false
-	})
 }
 
 // addStates adds the embeddings of the decision before.
@@ -137,7 +126,7 @@ func (n *Network) RemoveInstanceLogits(name string) {
 		n.params.Remove(key)
 	}
 	n.adam.Forget(gone...)
-	n.forget(func(c *compiled) bool { return c.instance != nil && slices.Equal(c.instance, gone) })
+	n.cache.Forget(func(c *compiled) bool { return c.instance != nil && slices.Equal(c.instance, gone) })
 	if d := n.backend.Device(); d != nil {
 		_ = d.Release(gone) // a device that cannot free has said so before
 	}
@@ -160,7 +149,7 @@ func (n *Network) Forward(b *Batch) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	if _, err := c.graph.Run(nil); err != nil {
+	if _, err := c.Run(nil); err != nil {
 		return Output{}, fmt.Errorf("gonet: %w", err)
 	}
 	o := c.output()
@@ -182,7 +171,7 @@ func (n *Network) Backward(b *Batch, o nn.Objective) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	loss, err := c.graph.Run(o)
+	loss, err := c.Run(o)
 	if err != nil {
 		return 0, fmt.Errorf("gonet: %w", err)
 	}

@@ -60,9 +60,9 @@ type encoder struct {
 	sage     *graphsage.Encoder
 	decision *transformerxl.Network
 
-	mu       sync.Mutex
-	compiled []*encoderGraph // the most recently used last
-	known    map[*instance]map[string]nn.Mat
+	mu     sync.Mutex
+	graphs nn.Cache[*encoderGraph]
+	known  map[*instance]map[string]nn.Mat
 }
 
 // mostCompiled bounds the compiled graphs and the embeddings that are kept.
@@ -71,15 +71,15 @@ const mostCompiled = 24
 // encoderGraph is the encoder for U units. Its rows are in the order of decisions,
 // which is what attention over a sequence follows.
 type encoderGraph struct {
+	*nn.Graph
 	units    int
-	graph    *nn.Graph
 	x        *nn.Node
 	lists    *graphsage.Neighbours
 	segments []transformerxl.Segment
 }
 
 func newEncoder(c EncoderConfig, ps *nn.Params, random *rand.Rand, b *nn.Backend) *encoder {
-	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), known: map[*instance]map[string]nn.Mat{}}
+	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), graphs: nn.Cache[*encoderGraph]{Most: mostCompiled}, known: map[*instance]map[string]nn.Mat{}}
 }
 
 // embed returns the embedding of the units of s, [U,E]. It must not be changed.
@@ -103,7 +103,7 @@ func (e *encoder) outputs(s *instance) map[string]nn.Mat {
 	}
 	c, all := e.run(s, false, nil), map[string]nn.Mat{}
 	for i, task := range e.config.TransformerXL.Tasks() {
-		out := c.graph.Output(i)
+		out := c.Output(i)
 		m := nn.NewMat(out.N, out.D)
 		for t, u := range s.turn {
 			copy(m.Row(int(u)), out.Row(t))
@@ -134,44 +134,32 @@ func (e *encoder) changed() { clear(e.known) }
 
 // run runs the encoder on s, backward too with an objective.
 func (e *encoder) run(s *instance, train bool, o nn.Objective) *encoderGraph {
-	c := e.compile(len(s.turn), train)
+	c := e.compiled(len(s.turn), train)
 	c.lists = s.nearest()
 	c.segments = transformerxl.Segments([]int32{0, int32(len(s.turn))}, e.config.TransformerXL.Segment, e.config.TransformerXL.Memory)
 	x := nn.NewMat(len(s.turn), numUnitFeatures)
 	for t, u := range s.turn {
 		copy(x.Row(t), s.features[int(u)*numUnitFeatures:(int(u)+1)*numUnitFeatures])
 	}
-	c.graph.SetInput(c.x, x)
-	if _, err := c.graph.Run(o); err != nil {
+	c.SetInput(c.x, x)
+	if _, err := c.Run(o); err != nil {
 		panic(fmt.Sprintf("sequential: encoder: %v", err)) // shapes are fixed when it is compiled
 	}
 	return c
 }
 
-// compile returns the encoder for n units.
-func (e *encoder) compile(n int, train bool) *encoderGraph {
-	for i, c := range e.compiled {
-		if c.units != n {
-			continue
-		}
-		e.compiled = append(e.compiled[:i], e.compiled[i+1:]...)
-		if c.graph.Trains() || !train {
-			e.compiled = append(e.compiled, c)
-			return c
-		}
-		break // it can only go forward
-	}
-	c := &encoderGraph{units: n, graph: nn.NewGraph(e.backend)}
-	c.x = c.graph.Input("units", n, numUnitFeatures)
-	h := e.sage.Apply(c.graph, c.x, &c.lists)
-	out, _ := e.decision.Apply(c.graph, h, h, &c.segments, &c.segments)
-	if err := c.graph.Compile(train, out...); err != nil {
+// compiled returns the encoder for n units.
+func (e *encoder) compiled(n int, train bool) *encoderGraph {
+	c, err := e.graphs.Get(func(c *encoderGraph) bool { return c.units == n }, train, func() (*encoderGraph, error) {
+		c := &encoderGraph{units: n, Graph: nn.NewGraph(e.backend)}
+		c.x = c.Input("units", n, numUnitFeatures)
+		h := e.sage.Apply(c.Graph, c.x, &c.lists)
+		out, _ := e.decision.Apply(c.Graph, h, h, &c.segments, &c.segments)
+		return c, c.Compile(train, out...)
+	})
+	if err != nil {
 		panic(fmt.Sprintf("sequential: encoder: %v", err))
 	}
-	if len(e.compiled) >= mostCompiled {
-		e.compiled = append([]*encoderGraph(nil), e.compiled[1:]...)
-	}
-	e.compiled = append(e.compiled, c)
 	return c
 }
 
