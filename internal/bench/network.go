@@ -155,25 +155,28 @@ func (f *Network) rate(ctx context.Context, d nn.Device, o *ppo.Objective, host 
 	if err := step(); err != nil { // once more: the weights are where they stay
 		return run, err
 	}
-	for _, x := range []struct {
-		rate *float64
-		run  func() error
-	}{{&rate.Forward, func() error { _, err := net.Forward(b); return err }}, {&rate.Step, step}} {
-		var seconds []float64
-		for range f.Repeats {
-			if err := ctx.Err(); err != nil {
-				return run, err
-			}
-			start := host.Clock()
-			if err := x.run(); err != nil {
-				return run, err
-			}
-			seconds = append(seconds, host.Clock()-start)
-		}
-		slices.Sort(seconds)
-		*x.rate = float64(f.Nodes) / max(seconds[len(seconds)/2], 1e-9)
+	if rate.Forward, err = f.nodesPerSecond(ctx, host, func() error { _, err := net.Forward(b); return err }); err != nil {
+		return run, err
 	}
-	return run, nil
+	rate.Step, err = f.nodesPerSecond(ctx, host, step)
+	return run, err
+}
+
+// nodesPerSecond is the rate of the median of the repeats of run.
+func (f *Network) nodesPerSecond(ctx context.Context, host Host, run func() error) (float64, error) {
+	var seconds []float64
+	for range f.Repeats {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		start := host.Clock()
+		if err := run(); err != nil {
+			return 0, err
+		}
+		seconds = append(seconds, host.Clock()-start)
+	}
+	slices.Sort(seconds)
+	return float64(f.Nodes) / max(seconds[len(seconds)/2], 1e-9), nil
 }
 
 // networkObjective samples as many placements as f asks for.

@@ -65,79 +65,111 @@ func (f *Partitioning) Run(ctx context.Context, host Host) (*report.Partitioning
 // packingInBench is the effort for an instance's bound: half a minute or so.
 const packingInBench = 40_000_000
 
+// instance measures one instance: splits into contiguous parts, one of any shape, and the
+// experts'. Every load is judged anew from the placement, by x.
 func (f *Partitioning) instance(ctx context.Context, host Host, path, name string, was publishedRow) (*report.PartitioningRow, error) {
-	data, err := foreign.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	x, err := dnnpart.Import(data, path)
-	if err != nil {
-		return nil, err
-	}
-	m, err := x.Times.Machine()
-	if err != nil {
-		return nil, err
-	}
-	s, err := throughput.FromTable(x.Graph, m, x.Times)
+	in, s, err := readInstance(path)
 	if err != nil {
 		return nil, err
 	}
 	row := &report.PartitioningRow{
-		Input: strings.TrimSuffix(strings.TrimPrefix(name, "throughput-inputs/"), ".json"), Nodes: x.Graph.NumOps(),
-		Accelerators: x.Times.Models[0].Count, Published: was.optimum, LayersWas: was.pipedream, ExpertWas: was.expert,
+		Input: strings.TrimSuffix(strings.TrimPrefix(name, "throughput-inputs/"), ".json"), Nodes: in.Graph.NumOps(),
+		Accelerators: in.Times.Models[0].Count, Published: was.optimum, LayersWas: was.pipedream, ExpertWas: was.expert,
 	}
 	start := host.Clock()
-	r, err := contiguous.Solve(ctx, s, contiguous.Default())
+	best, err := contiguous.Solve(ctx, s, contiguous.Default())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	row.Seconds = host.Clock() - start
-	linear, err := contiguous.Solve(ctx, s, contiguous.Config{Linear: true})
+	row.Seconds, row.Optimal, row.Downsets = host.Clock()-start, best.Optimal, best.Downsets
+	x, err := throughput.New(ctx, s)
 	if err != nil {
+		return nil, err
+	}
+	load := func(device []uint8) float64 { return 1e3 * x.Evaluate(x.Gather(device)).Seconds }
+	row.Contiguous = load(best.Device)
+	if row.Linear, row.Layers, err = linearLoads(ctx, s, load); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	chain := s
-	chain.Part = contiguous.Layers(s)
-	layers, err := contiguous.Solve(ctx, chain, contiguous.Config{Linear: true})
-	if err != nil {
-		return nil, fmt.Errorf("%s: biconnected components: %w", path, err)
-	}
-	y, err := throughput.New(ctx, s)
-	if err != nil {
+	if err := f.anyShape(ctx, host, x, best.Device, row); err != nil {
 		return nil, err
 	}
-	// Every load below is judged anew from the placement.
-	row.Contiguous, row.Linear = 1e3*y.Evaluate(y.Gather(r.Device)).Seconds, 1e3*y.Evaluate(y.Gather(linear.Device)).Seconds
-	row.Layers = 1e3 * y.Evaluate(y.Gather(layers.Device)).Seconds
-	row.Optimal, row.Downsets = r.Optimal, r.Downsets
-	start = host.Clock()
-	block, _ := balance.Search(ctx, y, y.Gather(r.Device), f.Free, nil)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	row.FreeSeconds = host.Clock() - start
-	free := y.Evaluate(block)
-	bound := y.PackingBound(ctx, y.Bound(ctx, free.Seconds, math.MaxInt), free.Seconds, packingInBench)
-	row.Free, row.Bound, row.Gap = 1e3*free.Seconds, 1e3*bound, free.Seconds/bound-1
-	expert := filepath.Join(f.Data, "human-experts", filepath.Base(strings.TrimSuffix(path, ".json"))+"_expert.json")
 	if strings.Contains(name, "OperatorGraphs") {
 		return row, nil // the experts split layer graphs
 	}
-	if data, err = os.ReadFile(expert); errors.Is(err, fs.ErrNotExist) {
-		if data, err = os.ReadFile(strings.Replace(expert, "training", "inference", 1)); errors.Is(err, fs.ErrNotExist) {
-			return row, nil
-		}
+	expert := filepath.Join(f.Data, "human-experts", filepath.Base(strings.TrimSuffix(path, ".json"))+"_expert.json")
+	row.Expert, err = expertLoad(in, expert, load)
+	return row, err
+}
+
+// readInstance reads the instance at path and what its devices take.
+func readInstance(path string) (*dnnpart.Instance, throughput.Source, error) {
+	data, err := foreign.ReadFile(path)
+	if err != nil {
+		return nil, throughput.Source{}, err
+	}
+	in, err := dnnpart.Import(data, path)
+	if err != nil {
+		return nil, throughput.Source{}, err
+	}
+	m, err := in.Times.Machine()
+	if err != nil {
+		return nil, throughput.Source{}, err
+	}
+	s, err := throughput.FromTable(in.Graph, m, in.Times)
+	return in, s, err
+}
+
+// linearLoads returns the loads of the best cuts of one order of the ops, and of one of
+// biconnected components, which PipeDream takes for layers.
+func linearLoads(ctx context.Context, s throughput.Source, load func([]uint8) float64) (ops, layers float64, err error) {
+	linear, err := contiguous.Solve(ctx, s, contiguous.Config{Linear: true})
+	if err != nil {
+		return 0, 0, err
+	}
+	chain := s
+	chain.Part = contiguous.Layers(s)
+	cut, err := contiguous.Solve(ctx, chain, contiguous.Config{Linear: true})
+	if err != nil {
+		return 0, 0, fmt.Errorf("biconnected components: %w", err)
+	}
+	return load(linear.Device), load(cut.Device), nil
+}
+
+// anyShape fills in the best split of any shape that is found by moves from device, and its
+// bound.
+func (f *Partitioning) anyShape(ctx context.Context, host Host, x *throughput.Instance, device []uint8, row *report.PartitioningRow) error {
+	start := host.Clock()
+	block, _ := balance.Search(ctx, x, x.Gather(device), f.Free, nil)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	row.FreeSeconds = host.Clock() - start
+	free := x.Evaluate(block).Seconds
+	bound := x.PackingBound(ctx, x.Bound(ctx, free, math.MaxInt), free, packingInBench)
+	row.Free, row.Bound, row.Gap = 1e3*free, 1e3*bound, free/bound-1
+	return nil
+}
+
+// expertLoad returns the load of the experts' split of in, in the file at path or, for a
+// training graph, in that of its inference; nil without either.
+func expertLoad(in *dnnpart.Instance, path string, load func([]uint8) float64) (*float64, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = os.ReadFile(strings.Replace(path, "training", "inference", 1))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	split, err := x.ReadSplit(data, expert)
+	split, err := in.ReadSplit(data, path)
 	if err != nil {
 		return nil, err
 	}
-	load := 1e3 * y.Evaluate(y.Gather(split.Device)).Seconds
-	row.Expert = &load
-	return row, nil
+	ms := load(split.Device)
+	return &ms, nil
 }
 
 // publishedRow is what the reference solvers and experts came to, in

@@ -137,38 +137,17 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 			return how, r, nil
 		}
 	}
-	o, err := s.config.options()
-	if err != nil {
-		return how, nil, err
-	}
-	o.Robust = nil
-	p, err := problem.New(s.loaded.Source, s.task.Machine, o)
-	if err != nil {
-		return how, nil, err
-	}
 	own := how
 	own.Fewer = false
 	own.Budget.Evaluations *= nominalTimes
 	if b := how.Budget.Seconds; b > 0 {
 		own.Budget.Seconds = now + (b-now)/2
 	}
-	show := c.newProgress(own.Budget)
-	show.line("first on the machine as it is")
-	near := map[string][]plan.Decision{}
-	host.Observe = func(e search.Event) error {
-		show.observe(e)
-		if e.Device != nil && e.Score.Feasible() {
-			near[e.Method] = append(near[e.Method], e.Decision.Clone())
-			near[e.Method] = near[e.Method][max(0, len(near[e.Method])-lastBests):]
-		}
-		return nil
+	found, near, err := c.searchAsIs(ctx, s, own, host)
+	if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
+		return how, r, nil
 	}
-	found, err := search.Search(ctx, p, s.methods, own, host)
-	show.close()
 	if err != nil {
-		if errors.Is(err, search.ErrNoPlacement) || errors.Is(err, search.ErrNoTime) {
-			return how, r, nil
-		}
 		return how, nil, err
 	}
 	plans := slices.Clone(s.given)
@@ -185,6 +164,34 @@ func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, 
 	s.methods[0].Note = "for the machine as it is"
 	r.first = found.Evaluations
 	return how, r, nil
+}
+
+// searchAsIs searches on the machine as it is, and returns the last bests of each method
+// beside what it found.
+func (c *console) searchAsIs(ctx context.Context, s *searchRun, how search.Config, host search.Host) (found *search.Result, near map[string][]plan.Decision, err error) {
+	o, err := s.config.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Robust = nil
+	p, err := problem.New(s.loaded.Source, s.task.Machine, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	show := c.newProgress(how.Budget)
+	defer show.close()
+	show.line("first on the machine as it is")
+	near = map[string][]plan.Decision{}
+	host.Observe = func(e search.Event) error {
+		show.observe(e)
+		if e.Device != nil && e.Score.Feasible() {
+			near[e.Method] = append(near[e.Method], e.Decision.Clone())
+			near[e.Method] = near[e.Method][max(0, len(near[e.Method])-lastBests):]
+		}
+		return nil
+	}
+	found, err = search.Search(ctx, p, s.methods, how, host)
+	return found, near, err
 }
 
 // startFrom makes plans the first of the methods, and has the others that search start from the

@@ -45,36 +45,21 @@ func (c *console) searchCommand() *cobra.Command {
 		Long:  "search runs rules of thumb, searches and policies within one budget and keeps the best plan.",
 		Example: "  placer search --graph model.onnx --train adam --gpus 2 --budget 30s -o plan.json\n" +
 			"  placer search --graph config.json --gpu a100 --gpus 4 --for vllm -o vllm.txt",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.configure(cmd, &f); err != nil {
-				return err
-			}
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			var network nn.Device
-			if !f.printConfig {
-				device, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
-				if err != nil {
-					return err
-				}
-				if device != nil { // as an nn.Device a nil *device.Device would not be nil
-					defer device.Close()
-					network = device
-				}
-			}
-			s, err := c.prepare(cmd.Context(), &f, network)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			if f.printConfig {
-				return jsonx.Write(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
-			}
-			return c.search(cmd.Context(), s, &f)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runSearch(cmd, &f) },
 	}
-	var sections []section
+	helpBySection(cmd, f.add(cmd))
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && movedFlags[unknown.GetSpecifiedName()] != "" {
+			return usagef("--%s is now the key %s of the file that --config names", unknown.GetSpecifiedName(), movedFlags[unknown.GetSpecifiedName()])
+		}
+		return flagError(cmd, err)
+	})
+	return cmd
+}
+
+// add adds the flags of search to cmd, and returns the sections in which its help has them.
+func (f *searchFlags) add(cmd *cobra.Command) (sections []section) {
 	addSection(cmd, &sections, "Input", func(fl *pflag.FlagSet) {
 		f.graphFlags.add(fl)
 		fl.Lookup("train").Usage = "training step: `OPTIMIZER` sgd, momentum, adam; --master-weights in f32"
@@ -118,15 +103,37 @@ func (c *console) searchCommand() *cobra.Command {
 		fl.BoolVar(&f.printConfig, "print-config", false, "print the settings as such a file and search nothing")
 	})
 	beside(cmd.Flags(), "resume", "for", "output", "json", "workers", "python", "policy-device", "config")
-	helpBySection(cmd, sections)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) && movedFlags[unknown.GetSpecifiedName()] != "" {
-			return usagef("--%s is now the key %s of the file that --config names", unknown.GetSpecifiedName(), movedFlags[unknown.GetSpecifiedName()])
+	return sections
+}
+
+// runSearch searches as the flags and the settings that they name say.
+func (c *console) runSearch(cmd *cobra.Command, f *searchFlags) error {
+	if err := c.configure(cmd, f); err != nil {
+		return err
+	}
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	var network nn.Device
+	if !f.printConfig {
+		device, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
+		if err != nil {
+			return err
 		}
-		return flagError(cmd, err)
-	})
-	return cmd
+		if device != nil { // as an nn.Device a nil *device.Device would not be nil
+			defer device.Close()
+			network = device
+		}
+	}
+	s, err := c.prepare(cmd.Context(), f, network)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if f.printConfig {
+		return jsonx.Write(c.out, settings{runFormat, s.config.asked(), f.hostSettings})
+	}
+	return c.search(cmd.Context(), s, f)
 }
 
 // configure reads the file of --config, and the command line once more over it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/graph"
 	"placer/graph/merge"
 	"placer/graph/strategy"
 	"placer/internal/report"
@@ -129,6 +130,10 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 			return usage(err)
 		}
 	}
+	how, err := f.comparison(c.clock)
+	if err != nil {
+		return err
+	}
 	m, err := c.loadMachine(&f.machineFlags)
 	if err != nil {
 		return err
@@ -141,14 +146,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
-	which := merge.Nothing
-	switch {
-	case f.merged == "" && program.Merges, f.merged == "all":
-		which = merge.All
-	case f.merged == "attention":
-		which = merge.Attention
-	}
-	family = merged(family, which)
+	family = merged(family, f.products(program))
 	if !f.named() {
 		var unnamed loaded
 		unnamed.assumeMachine(m)
@@ -158,38 +156,19 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case strategy.Trains(g) && (f.merged == "all" || f.merged == "attention"):
-		return usagef("--merged %s: products are merged for inference, and the step trains", f.merged)
-	case !strategy.Trains(g) && f.merged == "" && which == merge.All:
-		c.say("products that read the same activation are merged, as %s merges them; --merged none leaves them apart", program.Name)
+	if err := c.mergedOf(g, f, program); err != nil {
+		return err
 	}
 	c.assumeState(g, &f.graphFlags)
 	if m, err = verdict.InOrder(problem.Source{Graph: g}, m); err != nil {
 		return err
 	}
-	how := strategies.Config{Batch: batch, Eager: f.eager, OneShot: f.oneShot, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: c.clock, Workers: f.workers, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
-	if f.strategy != "" {
-		s, err := strategy.Parse(f.strategy)
-		if err != nil {
-			return usage(err)
-		}
-		how.Strategy = &s
-	}
-	if f.evaluations > 0 {
-		how.Budget = plan.Budget{Evaluations: f.evaluations}
-	}
+	how.Batch = batch
 	x, err := strategies.NewComparison(problem.Source{Graph: g}, family, m, how)
 	if err != nil {
 		return err
 	}
-	rows := x.Rows(ctx, func(r *strategies.Row) {
-		found := r.Why
-		if r.Result != nil {
-			found = fmt.Sprintf("%.4g ms, %v", 1e3*r.Seconds, r.Strategy)
-		}
-		c.say("%s: %s", r.Name, found)
-	})
+	rows := x.Rows(ctx, c.sayRow)
 	doc := report.CompareStrategies(g.Name(), x.Machine(), batch, rows, c.clock())
 	doc.Assumptions = assumptions
 	var file *torch.File
@@ -221,6 +200,55 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 		return fmt.Errorf("%s: not written, %s runs none of the rows that fit", f.output, program.Name)
 	}
 	return nil
+}
+
+// comparison returns how strategies are compared, but for the batch.
+func (f *strategiesFlags) comparison(clock func() float64) (how strategies.Config, err error) {
+	how = strategies.Config{Eager: f.eager, OneShot: f.oneShot, MicroBatches: f.micro, Stages: f.stages, Seed: f.seed, Clock: clock, Workers: f.workers, Budget: plan.Budget{Seconds: f.budget.Seconds()}}
+	if f.evaluations > 0 {
+		how.Budget = plan.Budget{Evaluations: f.evaluations}
+	}
+	if f.strategy != "" {
+		s, err := strategy.Parse(f.strategy)
+		if err != nil {
+			return how, usage(err)
+		}
+		how.Strategy = &s
+	}
+	return how, nil
+}
+
+// products returns which products that read the same activation are merged: what --merged
+// says, or what the program does.
+func (f *strategiesFlags) products(program launch.Program) merge.Which {
+	switch {
+	case f.merged == "" && program.Merges, f.merged == "all":
+		return merge.All
+	case f.merged == "attention":
+		return merge.Attention
+	}
+	return merge.Nothing
+}
+
+// mergedOf says that products of g are merged where nobody asked for it, and refuses it where
+// g trains.
+func (c *console) mergedOf(g *graph.Graph, f *strategiesFlags, program launch.Program) error {
+	switch trains := strategy.Trains(g); {
+	case trains && (f.merged == "all" || f.merged == "attention"):
+		return usagef("--merged %s: products are merged for inference, and the step trains", f.merged)
+	case !trains && f.merged == "" && program.Merges:
+		c.say("products that read the same activation are merged, as %s merges them; --merged none leaves them apart", program.Name)
+	}
+	return nil
+}
+
+// sayRow tells what a row came to.
+func (c *console) sayRow(r *strategies.Row) {
+	found := r.Why
+	if r.Result != nil {
+		found = fmt.Sprintf("%.4g ms, %v", 1e3*r.Seconds, r.Strategy)
+	}
+	c.say("%s: %s", r.Name, found)
 }
 
 // byModules says the strategy of a row by the modules of its graph.

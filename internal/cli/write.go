@@ -92,13 +92,7 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 	}
 	d.Assumptions = s.loaded.assumptions
 	best := found.Rows[found.Best].Score.Value
-	hold := func(r *search.Reference) *report.Reference {
-		if r == nil {
-			return nil
-		}
-		return &report.Reference{Method: r.Method, Value: r.Score.Value, Feasible: r.Score.Feasible(), Fused: r.Fusion != nil, Reduction: compare.Reduction(best, r.Score.Value)}
-	}
-	d.OneDevice, d.BestRule = hold(found.References.OneDevice), hold(found.References.Rule)
+	d.OneDevice, d.BestRule = referenceDocument(found.References.OneDevice, best), referenceDocument(found.References.Rule, best)
 	if t := s.task.Tasks; t != 0 && t != plan.Place {
 		d.Tasks = t.String()
 	}
@@ -106,39 +100,7 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 		d.FirstFeasible = &found.FirstFeasible
 	}
 	for i := range found.Rows {
-		r := &found.Rows[i]
-		row := report.Row{
-			Method: r.Method, Kind: r.Kind, StepTime: r.Score.Value, FIFO: r.FIFO.Value, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
-			LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes,
-		}
-		if r.Predicted != nil {
-			row.Predicted = &r.Predicted.Value
-		}
-		if r.Unmeasured != "" {
-			row.Unmeasured = r.Unmeasured
-		}
-		if t := s.task.Tasks; t.Has(plan.Schedule) || t.Has(plan.Fuse) {
-			row.Placed, row.Scheduled = &r.Placed.Value, &r.Scheduled.Value
-		}
-		if s.task.Objective.Normal() != plan.Step {
-			value := r.Score.Value
-			row.Value = &value
-			row.StepTime, row.FIFO = s.task.Simulator.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority}).Value, s.task.Simulator.Evaluate(plan.Decision{Device: r.Device}).Value
-		}
-		for _, b := range r.Peak {
-			row.Peak = append(row.Peak, int64(b))
-		}
-		if gap, ok := r.Gap(s.task.Bound); ok && row.Feasible {
-			row.Gap = &gap
-		}
-		if share, ok := found.Reduction(r, "human"); ok && row.Feasible {
-			row.Reduction = &share
-		}
-		if x := d.OneDevice; x != nil && x.Feasible && row.Feasible {
-			share := compare.Reduction(r.Score.Value, x.Value)
-			row.OverOneDevice = &share
-		}
-		d.Rows = append(d.Rows, row)
+		d.Rows = append(d.Rows, rowDocument(s, found, &found.Rows[i], d.OneDevice))
 	}
 	for _, k := range found.Skipped {
 		d.Skipped = append(d.Skipped, report.Skip(k))
@@ -146,4 +108,45 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 	d.Best = d.Rows[found.Best]
 	d.Divide(s.divided, s.batch)
 	return d
+}
+
+// referenceDocument is what the best value is held against.
+func referenceDocument(r *search.Reference, best float64) *report.Reference {
+	if r == nil {
+		return nil
+	}
+	return &report.Reference{Method: r.Method, Value: r.Score.Value, Feasible: r.Score.Feasible(), Fused: r.Fusion != nil, Reduction: compare.Reduction(best, r.Score.Value)}
+}
+
+// rowDocument is row r of a search, beside the best plan on one device where there is one.
+func rowDocument(s *searchRun, found *search.Result, r *search.Row, one *report.Reference) report.Row {
+	row := report.Row{
+		Method: r.Method, Kind: r.Kind, StepTime: r.Score.Value, FIFO: r.FIFO.Value, Feasible: r.Score.Feasible(), Overflow: int64(r.Score.Overflow),
+		LowerBound: s.task.Bound, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Notes: r.Notes, Unmeasured: r.Unmeasured,
+	}
+	if r.Predicted != nil {
+		row.Predicted = &r.Predicted.Value
+	}
+	if t := s.task.Tasks; t.Has(plan.Schedule) || t.Has(plan.Fuse) {
+		row.Placed, row.Scheduled = &r.Placed.Value, &r.Scheduled.Value
+	}
+	if s.task.Objective.Normal() != plan.Step {
+		value := r.Score.Value
+		row.Value = &value
+		row.StepTime, row.FIFO = s.task.Simulator.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority}).Value, s.task.Simulator.Evaluate(plan.Decision{Device: r.Device}).Value
+	}
+	for _, b := range r.Peak {
+		row.Peak = append(row.Peak, int64(b))
+	}
+	if gap, ok := r.Gap(s.task.Bound); ok && row.Feasible {
+		row.Gap = &gap
+	}
+	if share, ok := found.Reduction(r, "human"); ok && row.Feasible {
+		row.Reduction = &share
+	}
+	if one != nil && one.Feasible && row.Feasible {
+		share := compare.Reduction(r.Score.Value, one.Value)
+		row.OverOneDevice = &share
+	}
+	return row
 }

@@ -37,9 +37,35 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 	if len(s.Rows) == 0 {
 		return nil, 0, fmt.Errorf("the document has no rows")
 	}
+	s.recompute()
+	again, err := json.Marshal(&s)
+	if err != nil {
+		return nil, 0, err
+	}
+	return compare.Differences(data, again)
+}
+
+// recompute derives what follows from the values of the rows: their ratios, the best of
+// them, and what that is held against.
+func (s *Search) recompute() {
+	best := s.recomputeRows()
+	for i := range s.Rows { // of equals the search may have chosen another
+		if r := &s.Rows[i]; r.Method == s.Best.Method && r.Overflow == s.Rows[best].Overflow && r.objective() <= s.Rows[best].objective()*(1+1e-6) {
+			best = i
+		}
+	}
+	s.Best = s.Rows[best]
+	for _, x := range []*Reference{s.OneDevice, s.BestRule} {
+		if x != nil {
+			x.Reduction = compare.Reduction(s.Best.objective(), x.Value)
+		}
+	}
+}
+
+// recomputeRows derives the ratios of every row and returns the first of the best.
+func (s *Search) recomputeRows() (best int) {
 	s.Evaluations = 0
 	var human *Row
-	best := 0
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		r.Feasible = r.Overflow == 0
@@ -75,22 +101,7 @@ func auditSearch(data []byte) ([]compare.Mismatch, int, error) {
 			r.OverOneDevice = &share
 		}
 	}
-	for i := range s.Rows { // of equals the search may have chosen another
-		if r := &s.Rows[i]; r.Method == s.Best.Method && r.Overflow == s.Rows[best].Overflow && r.objective() <= s.Rows[best].objective()*(1+1e-6) {
-			best = i
-		}
-	}
-	s.Best = s.Rows[best]
-	for _, x := range []*Reference{s.OneDevice, s.BestRule} {
-		if x != nil {
-			x.Reduction = compare.Reduction(s.Best.objective(), x.Value)
-		}
-	}
-	again, err := json.Marshal(&s)
-	if err != nil {
-		return nil, 0, err
-	}
-	return compare.Differences(data, again)
+	return best
 }
 
 // better reports whether a is preferable to b, as plan.Score says.

@@ -22,27 +22,7 @@ type queue struct {
 // order; other queues run light methods first, so that what they leave of their
 // share goes to the heavy ones.
 func (s *searcher) queues(stage Stage, part func(*Method) bool, end float64) []*queue {
-	var todo []int
-	var weight, later float64
-	for k := range s.methods {
-		m := &s.methods[k]
-		if m.Stage == stage && !part(m) {
-			continue
-		}
-		if r, ok := s.host.Memory.Ended[m.Name]; ok {
-			if m.Stage == stage {
-				s.recall(k, r)
-			}
-			continue
-		}
-		switch {
-		case m.Stage == stage:
-			todo = append(todo, k)
-			weight += m.Weight
-		case m.Stage > stage:
-			later += m.Weight
-		}
-	}
+	todo, weight, later := s.toRun(stage, part)
 	queues := make([]*queue, min(s.c.Workers, len(todo)))
 	for i := range queues {
 		queues[i] = &queue{}
@@ -77,6 +57,31 @@ func (s *searcher) queues(stage Stage, part func(*Method) bool, end float64) []*
 		}
 	}
 	return queues
+}
+
+// toRun returns the methods of a stage that take part and are still to run, with their weight
+// and that of later stages. Those that had ended in an earlier run become rows.
+func (s *searcher) toRun(stage Stage, part func(*Method) bool) (todo []int, weight, later float64) {
+	for k := range s.methods {
+		m := &s.methods[k]
+		if m.Stage == stage && !part(m) {
+			continue
+		}
+		if r, ok := s.host.Memory.Ended[m.Name]; ok {
+			if m.Stage == stage {
+				s.recall(k, r)
+			}
+			continue
+		}
+		switch {
+		case m.Stage == stage:
+			todo = append(todo, k)
+			weight += m.Weight
+		case m.Stage > stage:
+			later += m.Weight
+		}
+	}
+	return todo, weight, later
 }
 
 // run runs the queue's methods until ctx ends; those it does not come to are

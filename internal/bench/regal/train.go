@@ -72,14 +72,8 @@ func Train(ctx context.Context, c Config, t Training, host bench.Host) error {
 	if c.Task == rivals.Memory {
 		t.Objective = sched.PeakMemory
 	}
-	if t.Imitate > 0 && !c.synthetic() {
-		return bench.ConfigErrorf("--train-imitate is for --task synthetic: the rule is one for run times without a memory limit")
-	}
-	if t.Graphs < 1 || t.Steps < 1 || t.Every < 1 {
-		return bench.ConfigErrorf("--train-steps %d --train-graphs %d --train-save %d: want at least 1", t.Steps, t.Graphs, t.Every)
-	}
-	if err := t.Validate(); err != nil {
-		return bench.ConfigError{Err: err}
+	if err := t.check(&c); err != nil {
+		return err
 	}
 	policy, err := t.policy(c.Devices, c.Seed)
 	if err != nil {
@@ -125,6 +119,20 @@ func Train(ctx context.Context, c Config, t Training, host bench.Host) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// check reports a setting of t, which trains for what c compares, that nothing can be done by.
+func (t *Training) check(c *Config) error {
+	switch {
+	case t.Imitate > 0 && !c.synthetic():
+		return bench.ConfigErrorf("--train-imitate is for --task synthetic: the rule is one for run times without a memory limit")
+	case t.Graphs < 1 || t.Steps < 1 || t.Every < 1:
+		return bench.ConfigErrorf("--train-steps %d --train-graphs %d --train-save %d: want at least 1", t.Steps, t.Graphs, t.Every)
+	}
+	if err := t.Validate(); err != nil {
+		return bench.ConfigError{Err: err}
 	}
 	return nil
 }
