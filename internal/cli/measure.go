@@ -43,9 +43,9 @@ func (c *console) measureCommand() *cobra.Command {
 			"machine stand on one GPU and links are held back to the machine's. Without a GPU it\n" +
 			"exits with code 4.\n" +
 			"With --runtime torch or tensorflow the step is the real one that the Python package\n" +
-			"placer_torch or placer_tensorflow captured: it runs on CPU cores, one a device\n" +
-			"(docs/pytorch.md, docs/tensorflow.md). Without the framework that exits with code 4\n" +
-			"too.",
+			"placer_torch or placer_tensorflow captured: it runs on CPU cores, one a device, or with\n" +
+			"torch on GPUs (docs/pytorch.md, docs/tensorflow.md). Without the framework that exits\n" +
+			"with code 4 too.",
 		Example: "  placer measure --runtime torch --graph gpt/graph.json --machine gpt/machine.json \\\n" +
 			"     --times gpt/times.json --plan plan.json\n" +
 			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both \\\n" +
@@ -79,7 +79,7 @@ func (c *console) measureCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.partition, "partition", false, "devices on one GPU get multiprocessors of their own (green contexts)")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the traced step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
-	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs), torch or tensorflow (on CPU cores)")
+	cmd.Flags().StringVar(&f.runtime, "runtime", onKernels, "what runs the step: kernels (of each op's shapes, on GPUs), torch or tensorflow (the captured step)")
 	cmd.Flags().StringVar(&f.python.python, "python", defaultPython, "program with the framework and its package, for --runtime torch or tensorflow")
 	cmd.Flags().StringVar(&f.python.clock, "clock", "", "clock that decides: virtual (processor time; torch on CPU cores alone, and its default there) or wall")
 	cmd.Flags().BoolVar(&f.python.realtime, "realtime", false, "keep other processes off the cores while a step runs, for --runtime torch or tensorflow")
