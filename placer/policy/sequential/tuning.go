@@ -62,8 +62,8 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 	return r, nil
 }
 
-// sampleZeroShot makes the samples to begin with; those that the budget has no time for are
-// missing.
+// sampleZeroShot makes the samples to begin with; those are missing that there was no time for
+// before the budget was spent or ctx ended.
 func (r *tuning) sampleZeroShot(ctx context.Context) error {
 	f, b := r.features, r.features.problem.Budget
 	for _, c := range r.Tuner.zeroShots() {
@@ -74,14 +74,15 @@ func (r *tuning) sampleZeroShot(ctx context.Context) error {
 		if n < 1 || len(r.zeroShot) > 0 && r.pace.over() {
 			break
 		}
-		samples, err := r.Policy.zeroShot(untilSpent{ctx, &r.pace}, f, n, c)
-		if err != nil && len(r.zeroShot) > 0 {
-			return ctx.Err()
-		}
-		if err != nil && ctx.Err() == nil && r.pace.over() {
+		until := untilSpent{ctx, &r.pace}
+		samples, err := r.Policy.zeroShot(until, f, n, c)
+		switch {
+		case err == nil:
+		case until.Err() != nil && len(r.zeroShot) > 0:
+			return nil
+		case ctx.Err() == nil && r.pace.over():
 			return fmt.Errorf("the budget of %g s was over before the first zero-shot sample", b.Seconds)
-		}
-		if err != nil {
+		default:
 			return err
 		}
 		r.zeroShot = append(r.zeroShot, samples...)
