@@ -56,7 +56,7 @@ def capture(model: torch.nn.Module, loss: Loss | None, batch: Any, optimizer: Op
     if device not in (None, "cpu", "cuda"):
         raise CaptureError(f"device {device!r}: want cpu or cuda, the kind of the devices")
     with torch.inference_mode(False), torch.enable_grad():
-        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device, Clip(clip_norm, clip_value, norm_type).checked(), accumulate).program()
+        return _Capture(model, loss, batch, optimizer, name or type(model).__name__.lower(), device, Clip(clip_norm, clip_value, norm_type).checked(CaptureError), accumulate).program()
 
 
 def called(model: torch.nn.Module, batch: Any) -> Any:

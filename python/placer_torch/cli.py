@@ -26,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
 
     c = commands.add_parser("capture", help="trace a model's step to graph.json and program.pt")
     _model(c)
+    _accumulate(c)
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
     c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step; without it the one that the model lies on")
     _number(c)
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
     c = commands.add_parser("plan", help="capture, profile, search and run; say what came of it")
     _model(c)
+    _accumulate(c)
     c.add_argument("--devices", default="auto", help="as of profile")
     c.add_argument("--budget", default="20s")
     c.add_argument("--clock", choices=["virtual", "wall"], default="", help="which decides; without it wall")
@@ -85,6 +87,9 @@ def _model(c: argparse.ArgumentParser) -> None:
     c.add_argument("--clip-norm", type=float, metavar="X", help="clip gradients before the update: the norm of all together is at most X")
     c.add_argument("--norm-type", type=float, default=2.0, metavar="P", help="of that norm: 2, inf")
     c.add_argument("--clip-value", type=float, metavar="X", help="clip each element of the gradients")
+
+
+def _accumulate(c: argparse.ArgumentParser) -> None:
     c.add_argument("--accumulate", action="store_true", help="the batch is a list of batches, whose gradients are accumulated")
 
 
@@ -259,15 +264,18 @@ def _plan(a: argparse.Namespace) -> int:
 
 
 def _distribute(a: argparse.Namespace) -> int:
+    from .clipping import Clip
     from .parallel import command, launch, mesh, strategy
 
     s = strategy.read(a.strategy)
+    clip = Clip(a.clip_norm, a.clip_value, a.norm_type).checked(FormatError)
     if a.steps < 1:
         raise FormatError(f"--steps {a.steps}: want 1 or more")
     if launch.alone() and s.world > 1:
         mesh.room(s, a.device)
         argv = ["distribute", "--model", a.model, "--args", a.args, "--strategy", a.strategy, "--steps", str(a.steps), "--device", a.device]
         argv += ["--check"] if a.check else []
+        argv += [x for k, v in (("--clip-norm", clip.norm), ("--norm-type", clip.type), ("--clip-value", clip.value)) if v is not None for x in (k, str(v))]
         argv += ["--samples", str(a.samples)] if a.samples else []
         argv += ["--batch-arg", a.batch_arg] if a.batch_arg else []
         return launch.launch(argv, s.world)
@@ -275,7 +283,7 @@ def _distribute(a: argparse.Namespace) -> int:
     def make() -> tuple[Any, Any, Any, Any]:
         return _load_model(a, **({a.batch_arg: s.batch} if a.batch_arg else {}))
 
-    doc = command.run(make, lambda batch: s.batch if a.batch_arg else _samples(a, batch), s, steps=a.steps, device=a.device, checked=a.check)
+    doc = command.run(make, lambda batch: s.batch if a.batch_arg else _samples(a, batch), s, steps=a.steps, device=a.device, clip=clip, checked=a.check)
     if doc is not None:
         print(json.dumps(doc))
     return 0

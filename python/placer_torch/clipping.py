@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from typing import Callable, Iterable, NamedTuple
 
 import torch
 
-from .errors import CaptureError
+from .errors import PlacerTorchError
 
 
 class Clip(NamedTuple):
@@ -18,10 +18,11 @@ class Clip(NamedTuple):
     value: float | None = None
     type: float = 2.0
 
-    def checked(self) -> Clip:
+    def checked(self, error: Callable[[str], PlacerTorchError]) -> Clip:
+        """Itself, or raises such an error."""
         for k, x in (("clip_norm", self.norm), ("clip_value", self.value), ("norm_type", self.type)):
             if x is not None and not (isinstance(x, (int, float)) and x > 0):
-                raise CaptureError(f"{k} {x!r}: want a number above 0" + ("" if k == "norm_type" else ", or None to clip nothing"))
+                raise error(f"{k} {x!r}: want a number above 0" + ("" if k == "norm_type" else ", or None to clip nothing"))
         return self
 
     def __bool__(self) -> bool:
@@ -41,10 +42,11 @@ class Clip(NamedTuple):
         assert self.norm is not None
         return torch.clamp(float(self.norm) / (total + 1e-6), max=1.0)
 
-    def eager(self, params: Iterable[torch.Tensor]) -> None:
-        """Of what a backward pass has left in the parameters."""
+    def eager(self, params: Iterable[torch.Tensor]) -> torch.Tensor | None:
+        """Of what a backward pass has left in the parameters. Returns the norm that it was clipped by."""
         own = list(params)
         if self.value is not None:
             torch.nn.utils.clip_grad_value_(own, self.value)
-        if self.norm is not None:
-            torch.nn.utils.clip_grad_norm_(own, self.norm, self.type)
+        if self.norm is None:
+            return None
+        return torch.nn.utils.clip_grad_norm_(own, self.norm, self.type)

@@ -16,6 +16,7 @@ import torch.distributed.pipelining
 import torch.export._trace
 
 from models import Example
+from placer_torch.clipping import Clip
 from placer_torch.parallel import distribute, micro
 
 Strategy = dict[str, Any]
@@ -33,14 +34,15 @@ class Got:
     state: dict[str, torch.Tensor]
     said: list[dict[str, int]]  # by rank: what it sends in a step, as Pipeline.sent says
     sent: list[dict[str, int]]  # as counted
+    norms: list[float]  # of each step's gradients, where they are clipped by them
 
 
-def plain(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0) -> Got:
+def plain(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0, clip: Clip = Clip()) -> Got:
     """The same steps by torch in one process: gradients of micro-batches added up. State is
     that which replica 0 has: buffers are of the samples that it has seen."""
     model, loss, batch, optimizer = make()
     torch.manual_seed(seed)
-    losses = []
+    losses, norms = [], []
     for _ in range(steps):
         optimizer.zero_grad()
         total = 0.0
@@ -54,19 +56,21 @@ def plain(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 
                 buffers = {k: b.clone() for k, b in model.named_buffers()}
         for k, b in model.named_buffers():
             b.copy_(buffers[k])
+        norm = clip.eager(model.parameters())
+        norms += [float(norm.item())] if norm is not None else []
         optimizer.step()
         losses.append(total)
-    return Got(losses, model.state_dict(), [], [])
+    return Got(losses, model.state_dict(), [], [], norms)
 
 
-def run(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0, batches: Iterator[Any] | None = None, resumed: bool = False) -> Got:
+def run(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0, batches: Iterator[Any] | None = None, resumed: bool = False, clip: Clip = Clip()) -> Got:
     """Raises what rank 0 does. batches: other ones than make's, a step each. resumed: each step
     is another training's, with the state of the one before."""
     world = s["pipeline"] * s["data"] * s.get("tensor", 1)
     context = multiprocessing.get_context("fork")
     ends = [context.Pipe(duplex=False) for _ in range(world)]
     with tempfile.TemporaryDirectory() as folder:
-        workers = [context.Process(target=_work, args=(rank, world, os.path.join(folder, "store"), ends[rank][1], make, s, steps, seed, batches, resumed)) for rank in range(world)]
+        workers = [context.Process(target=_work, args=(rank, world, os.path.join(folder, "store"), ends[rank][1], make, s, steps, seed, batches, resumed, clip)) for rank in range(world)]
         for w in workers:
             w.start()
         got = [ends[rank][0].recv() for rank in range(world)]
@@ -75,20 +79,20 @@ def run(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0,
     for x in got:
         if isinstance(x, Exception):
             raise x
-    losses, state, _, _ = got[0]
-    assert all(x[0] == losses for x in got)
-    return Got(losses, {k: torch.tensor(v).to(dtype).reshape(shape) for k, (v, dtype, shape) in state.items()}, [x[2] for x in got], [x[3] for x in got])
+    losses, state, _, _, norms = got[0]
+    assert all((x[0], x[4]) == (losses, norms) for x in got)
+    return Got(losses, {k: torch.tensor(v, dtype=dtype).reshape(shape) for k, (v, dtype, shape) in state.items()}, [x[2] for x in got], [x[3] for x in got], norms)
 
 
-def _work(rank: int, world: int, store: str, end: Any, make: Callable[[], Example], s: Strategy, steps: int, seed: int, batches: Iterator[Any] | None, resumed: bool) -> None:
+def _work(rank: int, world: int, store: str, end: Any, make: Callable[[], Example], s: Strategy, steps: int, seed: int, batches: Iterator[Any] | None, resumed: bool, clip: Clip) -> None:
     try:
         torch.set_num_threads(1)
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
         sent = _count(rank)
         model, loss, batch, optimizer = make()
-        training = distribute(model, loss, optimizer, s, device="cpu")
+        training = distribute(model, loss, optimizer, s, device="cpu", clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
         torch.manual_seed(seed)
-        losses = []
+        losses, norms = [], []
         for step in range(steps):
             if resumed and step:  # by another, from the state behind the step before
                 torch.manual_seed(step)
@@ -98,8 +102,9 @@ def _work(rank: int, world: int, store: str, end: Any, make: Callable[[], Exampl
                 training.load_state_dict(*saved)
             sent.update(calls=0, bytes=0)
             losses.append(training.step(micro.part(next(batches) if batches else batch, training.replica, s["data"])))
+            norms += [training.grad_norm()] if clip.norm is not None else []
         state = training.state_dict()
-        end.send((losses, {k: (v.flatten().tolist(), v.dtype, v.shape) for k, v in state.items()}, training.sent, dict(sent)))
+        end.send((losses, {k: (v.flatten().tolist(), v.dtype, v.shape) for k, v in state.items()}, training.sent, dict(sent), norms))
         dist.barrier()
     except Exception as e:
         end.send(e)

@@ -17,6 +17,7 @@ import torch.distributed as dist
 
 import models
 from collectives import Collectives
+from placer_torch.clipping import Clip
 from placer_torch.parallel import check, distribute, micro
 
 SIZE = {"layers": 2, "width": 16, "heads": 4}
@@ -77,14 +78,16 @@ class Got:
 
     loss: float  # the largest relative difference from plain torch's
     state: float  # likewise, of an element to its tensor's largest
+    norm: float  # likewise, of the norms
+    norms: list[float]  # of each step's gradients, where they are clipped by them
     calls: dict[str, int]  # collectives of the last step
     bytes: dict[str, int]
 
 
-def run(make: Callable[[], models.Example], docs: Sequence[dict[str, Any]], steps: int = 3) -> list[Got]:
+def run(make: Callable[[], models.Example], docs: Sequence[dict[str, Any]], steps: int = 3, clip: Clip = Clip()) -> list[Got]:
     """Trains what make returns by each of the strategies, which have the same number of
     processes. Raises what the first process that fails does."""
-    return in_processes(docs[0]["data"] * docs[0]["tensor"], lambda: _train(make, docs, steps))
+    return in_processes(docs[0]["data"] * docs[0]["tensor"], lambda: _train(make, docs, steps, clip))
 
 
 def in_processes(world: int, work: Callable[[], Any]) -> Any:
@@ -122,22 +125,25 @@ def _work(rank: int, world: int, store: str, end: Any, work: Callable[[], Any]) 
         end.send(e)
 
 
-def _train(make: Callable[[], models.Example], docs: Sequence[dict[str, Any]], steps: int) -> list[Got]:
+def _train(make: Callable[[], models.Example], docs: Sequence[dict[str, Any]], steps: int, clip: Clip) -> list[Got]:
     model, loss, batch, optimizer = make()
-    losses, state = check.Reference(model, loss, optimizer).run(batch, steps, torch.device("cpu"))
+    want = check.Reference(model, loss, optimizer, clip).run(batch, steps, torch.device("cpu"))
     found = []
     for doc in docs:
         m, o = copy.deepcopy((model, optimizer))
         if dist.get_rank() > 0:  # rank 0's are sent
             for p in m.parameters():
                 p.data.zero_()
-        t = distribute(m, loss, o, doc, device="cpu")
+        t = distribute(m, loss, o, doc, device="cpu", clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
         own = micro.part(batch, t.replica, doc["data"])
-        got = [t.step(own) for _ in range(steps - 1)]
-        with Collectives() as seen:
-            got.append(t.step(own))
+        got, norms = [], []
+        for _ in range(steps):
+            with Collectives() as seen:
+                got.append(t.step(own))
+            norms += [t.grad_norm()] if clip.norm is not None else []
         whole = t.state_dict()
         if dist.get_rank() == 0:
-            assert whole.keys() == state.keys()
-            found.append(Got(check.of_losses(got, losses), check.of_states(whole, state), dict(seen.calls), dict(seen.bytes)))
+            assert whole.keys() == want.state.keys()
+            assert len(norms) == len(want.norms)
+            found.append(Got(check.of_numbers(got, want.losses), check.of_states(whole, want.state), check.of_numbers(norms, want.norms), norms, dict(seen.calls), dict(seen.bytes)))
     return found

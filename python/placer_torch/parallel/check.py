@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any, Callable, Sequence
 
 import torch
 from torch import nn
 
+from ..clipping import Clip
 from . import micro
+
+
+@dataclasses.dataclass
+class Steps:
+    losses: list[float]
+    norms: list[float]  # of the gradients, where they are clipped by them
+    state: dict[str, Any]  # behind the steps
 
 
 class Reference:
     """The same steps of copies of model and optimizer, whole, in this process."""
 
-    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer):
+    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, clip: Clip = Clip()):
         self._model, self._optimizer = copy.deepcopy((model, optimizer))
-        self._loss = loss
+        self._loss, self._clip = loss, clip
 
-    def run(self, batch: Any, steps: int, device: torch.device) -> tuple[list[float], dict[str, Any]]:
-        """Losses, and the state behind the steps."""
+    def run(self, batch: Any, steps: int, device: torch.device) -> Steps:
         self._model.to(device)
         batch = micro.to(batch, device)
-        losses = []
+        losses, norms = [], []
         for _ in range(steps):
             self._optimizer.zero_grad()
             value = self._loss(self._model, batch)
             value.backward()
+            norm = self._clip.eager(self._model.parameters())
+            if norm is not None:
+                norms.append(float(norm.item()))
             self._optimizer.step()
             losses.append(float(value.item()))
-        return losses, self._model.state_dict()
+        return Steps(losses, norms, self._model.state_dict())
 
 
-def of_losses(got: Sequence[float], want: Sequence[float]) -> float:
+def of_numbers(got: Sequence[float], want: Sequence[float]) -> float:
     """The largest relative difference."""
     return max((abs(a - b) / max(abs(b), 1e-30) for a, b in zip(got, want)), default=0.0)
 

@@ -9,6 +9,7 @@ from typing import Any, Callable
 import torch
 import torch.distributed as dist
 
+from ..clipping import Clip
 from . import check, micro
 from .distribute import distribute
 from .errors import StrategyError
@@ -17,7 +18,7 @@ from .strategy import Strategy
 Made = tuple[Any, Any, Any, Any]
 
 
-def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *, steps: int, device: str, checked: bool) -> dict[str, Any] | None:
+def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *, steps: int, device: str, clip: Clip, checked: bool) -> dict[str, Any] | None:
     """Runs steps of what make returns (model, loss, batch, optimizer) in this process's part,
     and returns what came of it, on rank 0. samples: of a batch."""
     torch.manual_seed(0)  # every process makes the same batch
@@ -25,22 +26,25 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
     if loss is None or optimizer is None:
         raise StrategyError("a strategy is of training steps: the function returns no loss or no optimizer")
     batch = micro.repeated(batch, samples(batch), s.batch)
-    plain = check.Reference(model, loss, optimizer) if checked else None
-    training = distribute(model, loss, optimizer, s, device=device)
+    plain = check.Reference(model, loss, optimizer, clip) if checked else None
+    training = distribute(model, loss, optimizer, s, device=device, clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
     try:
         own = micro.part(batch, training.replica, s.data, s.batch)
-        losses, seconds = [], []
+        losses, norms, seconds = [], [], []
         for _ in range(steps):
             begin = time.perf_counter()
             losses.append(training.step(own))  # a number: the device has ended
             seconds.append(time.perf_counter() - begin)
+            norms += [training.grad_norm()] if clip.norm is not None else []
         doc: dict[str, Any] = {"strategy": s.strategy, "processes": s.world, "device": training.mesh.device.type, "backend": dist.get_backend(), "samples": s.batch, "steps": steps, "loss": losses}
+        doc |= {"grad_norm": norms} if norms else {}
         doc |= {"step_s": statistics.median(seconds[1:] or seconds), "first_step_s": seconds[0], "predicted_step_s": s.predicted.get("step_s")}
         if plain is not None:
             state = training.state_dict()
             if dist.get_rank() == 0:
-                want, whole = plain.run(batch, steps, training.mesh.device)
-                doc["difference"] = {"loss": check.of_losses(losses, want), "state": check.of_states(state, whole)}
+                want = plain.run(batch, steps, training.mesh.device)
+                doc["difference"] = {"loss": check.of_numbers(losses, want.losses), "state": check.of_states(state, want.state)}
+                doc["difference"] |= {"grad_norm": check.of_numbers(norms, want.norms)} if norms else {}
         dist.barrier()
         return doc if dist.get_rank() == 0 else None
     finally:

@@ -8,8 +8,11 @@ from typing import Any, Callable
 import torch
 from torch import nn
 
+from ..clipping import Clip
 from . import mesh as meshes, optimizers, refusals, start, strategy as strategies
 from .apply import apply
+from .clipping import Clipping
+from .errors import StrategyError
 from .strategy import Strategy
 from .training import Training
 
@@ -17,7 +20,7 @@ Optimizer = torch.optim.Optimizer
 Loss = Callable[[Any, Any], torch.Tensor]
 
 
-def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[Any], Optimizer], strategy: Strategy | str | Mapping[str, Any], *, device: str = "auto", loaded: bool = False) -> Training:
+def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[Any], Optimizer], strategy: Strategy | str | Mapping[str, Any], *, device: str = "auto", loaded: bool = False, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0) -> Training:
     """Training of model by a strategy, of which every process of it calls this (torchrun).
 
     loss(model, batch) is the mean over the batch's samples. optimizer: of the model's
@@ -25,9 +28,12 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     optimizer are changed: they are this process's part from then on. strategy: a file, what
     it holds, or read. device: cpu, cuda (the GPU of torchrun's LOCAL_RANK) or auto.
     loaded: all processes have the same parameters already; else those of rank 0 are sent.
+    clip_norm, clip_value: gradients are clipped before the update, as by
+    torch.nn.utils.clip_grad_norm_ with norm_type and clip_grad_value_ of all parameters.
 
     Raises StrategyError with module and reason where the strategy cannot be applied, before
     anything is changed."""
+    clip = Clip(clip_norm, clip_value, norm_type).checked(StrategyError)
     s = strategy if isinstance(strategy, Strategy) else strategies.read(strategy)
     made = optimizer if isinstance(optimizer, Optimizer) else optimizer(model.parameters())
     refusals.check(model, made, s)
@@ -37,7 +43,8 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
 
         if not loaded:
             start.send(model, here)
-        return pipeline.distribute(model, loss, made, s, meshes.make(s, here))
+        mesh = meshes.make(s, here)
+        return pipeline.distribute(model, loss, made, s, mesh, Clipping(clip, mesh))
     start.move(model, here)
     if not loaded:
         start.send(model, here)
@@ -46,4 +53,6 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     names = optimizers.names(model, made)
     applied = apply(model, s, mesh)
     optimizers.follow(made, applied, names)
-    return Training(applied, loss, made, s, mesh)
+    clipping = Clipping(clip, mesh)
+    clipping.hold(applied.parameters())
+    return Training(applied, loss, made, s, mesh, clipping)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
@@ -23,9 +25,13 @@ def follow(optimizer: torch.optim.Optimizer, model: nn.Module, names: list[list[
         g["params"] = [of[k] for k in ks if k in of]
 
 
-def settle(optimizer: torch.optim.Optimizer) -> None:
+def held(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """Its parameters."""
+    return [p for g in optimizer.param_groups for p in g["params"]]
+
+
+def settle(parameters: Iterable[torch.Tensor]) -> None:
     """Adds up gradients of whole parameters of which each part has a summand."""
-    for g in optimizer.param_groups:
-        for p in g["params"]:
-            if isinstance(p, DTensor) and isinstance(p.grad, DTensor) and p.grad.placements != p.placements:
-                p.grad = p.grad.redistribute(placements=p.placements)
+    for p in parameters:
+        if isinstance(p, DTensor) and isinstance(p.grad, DTensor) and p.grad.placements != p.placements:
+            p.grad = p.grad.redistribute(placements=p.placements)

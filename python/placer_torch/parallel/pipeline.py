@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import nn
 
 from . import mean as means, micro, start
+from .clipping import Clipping
 from .errors import StrategyError
 from .mesh import Mesh
 from .pipeline_cut import homes
@@ -19,7 +20,7 @@ from .training import Training
 Loss = Callable[[Any, Any], torch.Tensor]
 
 
-def distribute(model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh) -> Pipeline:
+def distribute(model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, clipping: Clipping) -> Pipeline:
     """The training of model by a strategy with stages. The model is cut at its first step,
     for which it takes a batch."""
     if s.schedule != "interleaved" and s.chunks > 1:
@@ -34,14 +35,14 @@ def distribute(model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s
     if hooked is not None and s.divided:
         raise StrategyError(f"parameter {hooked} has a hook of its gradient, of which {s.strategy} has shares alone: remove it")
     start.agree(mesh)
-    return Pipeline(model, loss, optimizer, s, mesh)
+    return Pipeline(model, loss, optimizer, s, mesh, clipping)
 
 
 class Pipeline(Training):
     """Training steps of which this process makes its stages' part, for its replica."""
 
-    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh):
-        super().__init__(model, loss, optimizer, strategy, mesh)
+    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping):
+        super().__init__(model, loss, optimizer, strategy, mesh, clipping)
         self._run: Run | None = None
         self._loaded: tuple[dict[str, Any], dict[str, Any] | None] | None = None
 
@@ -57,7 +58,7 @@ class Pipeline(Training):
             self._check_mean(parts[0])
         self._began = True
         if self._run is None:
-            self._run = Run(self.model, self.loss, self.optimizer, self.strategy, self.mesh, parts[0])
+            self._run = Run(self.model, self.loss, self.optimizer, self.strategy, self.mesh, self._clipping, parts[0])
             if self._loaded is not None:
                 self._run.load(*self._loaded)
                 self._loaded = None

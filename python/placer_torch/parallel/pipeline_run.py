@@ -16,6 +16,7 @@ from .. import batches
 from ..errors import RunError
 from . import optimizers, tensor
 from .apply import apply
+from .clipping import Clipping
 from .mesh import Mesh
 from .pipeline_cut import Cut
 from .pipeline_places import Places
@@ -34,8 +35,8 @@ _PRODUCTS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows")
 class Run:
     """Stages of a model that was cut for a micro-batch like `example`."""
 
-    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, example: Any):
-        self.model, self.optimizer, self.s, self.mesh = model, optimizer, s, mesh
+    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, clipping: Clipping, example: Any):
+        self.model, self.optimizer, self.s, self.mesh, self.clipping = model, optimizer, s, mesh, clipping
         self.fixed, self.shapes = _fixed(example), _shapes(example)
         traced = trace(model, loss, example, mesh.device)
         cut = self.cut = Cut(traced, model, s.stages)
@@ -48,6 +49,7 @@ class Run:
         copies = self.tied.paths(self.stages)
         self.runs = {k: self.applied(x) for k, x in self.stages.items()}
         self.tied.follow(self.place, copies)
+        clipping.hold(self.tied.once(self.runs.values()), self.tied.elsewhere())
         groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
         holders = cut.holders()
         keys = self.place.leave(model, optimizer, traced)
@@ -95,8 +97,9 @@ class Run:
         for runs in self.runs.values():
             if isinstance(runs, _EachReduced):
                 runs.give_up()
-        optimizers.settle(self.optimizer)
+        optimizers.settle(optimizers.held(self.optimizer))
         self.tied.add()
+        self.clipping.clip()
         self.optimizer.step()
         self.tied.copy()
         total = torch.stack([x.detach() for x in losses]).double().sum() if losses else torch.zeros((), dtype=torch.float64, device=self.mesh.device)

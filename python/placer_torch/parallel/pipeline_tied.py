@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import torch
 import torch.distributed as dist
@@ -65,6 +65,15 @@ class Tied:
         self.own = {name: places.tensor(name) for name, ks in self.mine.items() if ks}
         self.others = {name: [find(x, path) for x, path in of] for name, of in paths.items()}
         self.copies.clear()
+
+    def once(self, stages: Iterable[nn.Module]) -> list[torch.Tensor]:
+        """The parameters of this process's stages, each once: those that are updated."""
+        copies = {id(p) for of in self.others.values() for p in of}
+        return [p for x in stages for p in x.parameters() if id(p) not in copies]
+
+    def elsewhere(self) -> list[torch.Tensor]:
+        """Those of them that the process of an earlier stage has too."""
+        return [p for name, p in self.own.items() if self.mine[name][0] != self.holders[name][0]]
 
     def begin(self) -> None:
         for of in self.others.values():

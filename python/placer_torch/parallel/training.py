@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import nn
 
 from . import checkpoint, mean as means, micro, optimizers, share, start, tensor
+from .clipping import Clipping
 from .mesh import Mesh
 from .strategy import Strategy
 
@@ -16,8 +17,9 @@ from .strategy import Strategy
 class Training:
     """Training steps by a strategy, of which this process makes its part."""
 
-    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh):
+    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping):
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
+        self._clipping = clipping
         self._began = False  # whether batch and loss of a first step were found right
 
     @property
@@ -28,7 +30,7 @@ class Training:
 
     def step(self, batch: Any) -> float:
         """One step of this replica's samples (strategy.samples of them): micro-batch by
-        micro-batch, gradients added up and reduced, one update. Returns the mean loss over
+        micro-batch, gradients added up, reduced and clipped, one update. Returns the mean loss over
         the samples of all replicas."""
         n = self.strategy.micro_batches
         if not self._began:
@@ -42,9 +44,15 @@ class Training:
         for k, part in enumerate(parts):
             share.before_pass(self.model, self.strategy, k == n - 1)
             total += self._pass(part) / n
-        optimizers.settle(self.optimizer)
+        optimizers.settle(optimizers.held(self.optimizer))
+        self._clipping.clip()
         self.optimizer.step()
         return mean(total, self.mesh)
+
+    def grad_norm(self) -> float:
+        """The norm of all gradients of the last step, before they were clipped by it, on every
+        process."""
+        return self._clipping.norm()
 
     def _pass(self, part: Any) -> torch.Tensor:
         """Forward and backward pass of a micro-batch; returns its loss."""
