@@ -73,11 +73,12 @@ def test_command(graph: Path) -> None:
         words = [sys.executable, "-m", "placer_torch", "distribute", "--model", "strategies:llama", "--strategy", str(path), "--device", "cpu", *more]
         return subprocess.run(words, capture_output=True, text=True, cwd=os.path.dirname(__file__), env={**os.environ, "PYTHONSAFEPATH": ""})
 
-    done = distribute("--steps", "2", "--check")
+    done = distribute("--steps", "2", "--check", "--clip-norm", "0.05")
     assert done.returncode == 0, done.stderr
     doc = json.loads(done.stdout)
     assert (doc["strategy"], doc["processes"], doc["backend"], len(doc["loss"])) == ("zero-1=2", 2, "gloo", 2)
-    assert doc["difference"]["loss"] < 1e-8 and doc["difference"]["state"] < 1e-8
+    assert len(doc["grad_norm"]) == 2 and min(doc["grad_norm"]) > 0.1
+    assert doc["difference"].keys() == {"loss", "state", "grad_norm"} and max(doc["difference"].values()) < 1e-8
     assert doc["predicted_step_s"] == json.loads(path.read_text())["predicted"]["step_s"] and doc["step_s"] > 0
     path.write_text(json.dumps(json.loads(path.read_text()) | {"layers": [["layers.7"]]}))
     done = distribute()
