@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import IO, Sequence
 
 import torch.distributed as dist
+
+GRACE = 5.0  # seconds in which ranks that fail for one reason have all said it
 
 
 def alone() -> bool:
@@ -20,30 +23,54 @@ def alone() -> bool:
 
 def launch(argv: Sequence[str], world: int) -> int:
     """Runs python -m placer_torch with these arguments as so many ranks, and returns the exit
-    code of the first that fails, else 0. Rank 0's output is this process's; of another what
-    it wrote to stderr is shown where it failed first."""
+    code of the first that fails, else 0. Rank 0's output is this process's; of another that
+    failed first, the lines of its stderr are shown that rank 0 has not written."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=datetime.timedelta(minutes=10))  # type: ignore[attr-defined]
-    said: list[IO[str] | None] = [None, *(tempfile.TemporaryFile("w+") for _ in range(1, world))]
+    said = [tempfile.TemporaryFile("w+", errors="replace") for _ in range(world)]
     ranks: list[subprocess.Popen[bytes]] = []
     try:
         for k in range(world):
-            ranks.append(subprocess.Popen([sys.executable, "-m", "placer_torch", *argv], env=_environment(k, world, store.port), stdout=None if k == 0 else subprocess.DEVNULL, stderr=said[k]))
+            ranks.append(subprocess.Popen([sys.executable, "-m", "placer_torch", *argv], env=_environment(k, world, store.port), stdout=None if k == 0 else subprocess.DEVNULL, stderr=subprocess.PIPE if k == 0 else said[k]))
+        shown = threading.Thread(target=_show, args=(ranks[0].stderr, said[0]), daemon=True)
+        shown.start()
         failed = _first_failure(ranks)
         if failed is None:
+            shown.join()
             return 0
-        out = said[failed]
-        if out is not None:
-            out.seek(0)
-            sys.stderr.write(out.read())
+        _end(ranks)
+        shown.join()
+        first = _lines(said[0])
+        sys.stderr.writelines(line for line in _lines(said[failed]) if line not in first)
         return ranks[failed].returncode if ranks[failed].returncode > 0 else 1
     finally:
-        for p in ranks:
-            if p.poll() is None:
-                p.kill()
-            p.wait()
+        _end(ranks)
         for f in said:
-            if f is not None:
-                f.close()
+            f.close()
+
+
+def _show(stream: IO[bytes], said: IO[str]) -> None:
+    """Hands on what rank 0 writes, and keeps it."""
+    for line in stream:
+        text = line.decode(errors="replace")
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        said.write(text)
+
+
+def _lines(said: IO[str]) -> list[str]:
+    said.seek(0)
+    return said.readlines()
+
+
+def _end(ranks: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ends those that run, but for those that are about to end by themselves."""
+    deadline = time.monotonic() + GRACE
+    for p in ranks:
+        try:
+            p.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            p.kill()
+        p.wait()
 
 
 def _environment(rank: int, world: int, port: int) -> dict[str, str]:
