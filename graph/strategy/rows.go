@@ -259,12 +259,12 @@ func (s *Split) likeOnce(t graph.TensorID, f graph.OpID) bool {
 	return once
 }
 
-// scatter has partial sums that ops read by rows reduce-scattered.
+// scatter has partial sums that ops read by rows reduce-scattered, and those that are so already.
 func (s *Split) scatter() {
 	g := s.m.Micro
 	for t := range graph.TensorID(g.NumTensors()) {
 		if s.Partial[t] {
-			s.Rows[t] = slices.ContainsFunc(g.Consumers(t), func(v graph.OpID) bool { return s.ByRows[v] })
+			s.Rows[t] = s.Rows[t] || slices.ContainsFunc(g.Consumers(t), func(v graph.OpID) bool { return s.ByRows[v] })
 		}
 	}
 }

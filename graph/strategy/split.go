@@ -297,6 +297,11 @@ func (s *Split) backward(sequence bool) {
 				plainIn = true
 			}
 		}
+		if f != graph.None && s.lookup[f] && s.ofTable(i, f) { // rows of other ranks' parts are left out
+			s.Shared[i] = true
+			s.cut(i)
+			continue
+		}
 		if f != graph.None && s.Shared[f] {
 			if x, _, ok := s.linear(f); ok {
 				opens := !s.Cut[x]
@@ -335,6 +340,7 @@ func (s *Split) backward(sequence bool) {
 			s.Partial[t] = false
 		}
 	}
+	s.joinSums(again)
 	s.scatter()
 }
 

@@ -61,6 +61,13 @@ func (s *Split) onlyVocabulary(table graph.TensorID) bool {
 	return true
 }
 
+// ofTable reports whether op i makes the gradient of the table that f looks up in, all its rows, not
+// those alone that are looked up.
+func (s *Split) ofTable(i, f graph.OpID) bool {
+	g := s.m.Micro
+	return g.Op(i).Kind == "UnsortedSegmentSum" && g.Tensor(first(g, i)).Shape.Equal(g.Tensor(g.Inputs(f)[0]).Shape)
+}
+
 // outputs cuts product i by columns if it is an output layer: of its scores, row by row, a cross
 // entropy is made, by one op or by a LogSoftmax and ops that pick the target's.
 func (s *Split) outputs(i graph.OpID) bool {

@@ -48,6 +48,7 @@ FILES: dict[str, tuple[str, Callable[[], models.Example], dict[str, Any]]] = {  
     "placer/strategies/testdata/torch_gpt2.json": ("gpt2", decoder, {}),
     "placer/strategies/testdata/torch_gpt2_clipped.json": ("gpt2", clipped, {"clip_norm": 1.0}),
     "placer/strategies/torch/testdata/llama.json": ("llama", llama, {}),
+    "placer/strategies/torch/testdata/encoder.json": ("encoder", split_models.encoder, {}),
     **{f"placer/strategies/torch/testdata/{kind}.json": (kind, functools.partial(split_models.block, kind), {}) for kind in split_models.BLOCKS},
     "internal/cli/testdata/mymodel.json": ("make", of_the_page, {}),
 }

@@ -92,6 +92,45 @@ class Feed(nn.Module):
         return self.down(y if self.scale is None else y * self.scale)
 
 
+class Behind(nn.Module):
+    """A layer whose norms are behind its sums, as BERT's: what goes around a block is also what the block reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.feed = Feed(nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH))
+        self.norm, self.last_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        b, t, d = x.shape
+        q, k, v = (f(x).view(b, t, HEADS, d // HEADS).transpose(1, 2) for f in (self.q, self.k, self.v))
+        x = self.norm(x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, t, d)))
+        return self.last_norm(x + self.feed(x))
+
+
+class Encoder(nn.Module):
+    """BERT in short."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(CLASSES, WIDTH)
+        self.layers = nn.ModuleList([Behind(), Behind()])
+        self.head = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.table(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+def encoder(samples: int = 2) -> models.Example:
+    torch.manual_seed(0)
+    m = Encoder()
+    ids = torch.randint(0, CLASSES, (samples, TIME))
+    return m, models.cross_entropy, (ids, ids.roll(1, 0)), torch.optim.SGD(m.parameters(), lr=0.1)
+
+
 def linear(a: int, b: int) -> nn.Module:
     return nn.Linear(a, b)
 

@@ -16,6 +16,7 @@ import torch._dynamo
 import torch.distributed as dist
 
 import models
+import split_models
 from collectives import Collectives
 from placer_torch.clipping import Clip
 from placer_torch.parallel import check, distribute, micro
@@ -46,6 +47,11 @@ def llama() -> models.Example:
     model = models.Llama(**SIZE, kv_heads=2, hidden=24, vocab=VOCABULARY).double()
     ids = torch.randint(0, VOCABULARY, (SAMPLES, TIME))
     return model, models.cross_entropy, (ids, ids.roll(-1, 1)), _adam(model)
+
+
+def encoder() -> models.Example:
+    model, loss, batch, _ = split_models.encoder(SAMPLES)
+    return model.double(), loss, batch, _adam(model)
 
 
 def _adam(model: torch.nn.Module) -> torch.optim.Optimizer:

@@ -202,8 +202,27 @@ func TestCollectives(t *testing.T) {
 			t.Errorf("%s:\n%s", c.strategy, d)
 		}
 	}
-	f, err := file(t, llama, "zero-3=2", batch)
+	// Where norms are behind the sums, two blocks a layer are reduced once in either pass too.
+	const hidden = 16
+	f, err := file(t, "testdata/encoder.json", "tp=2", batch)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Collectives{AllReduce: Calls{2 * 4, 2 * 4 * batch * 8 * hidden * 4}}, f.Collectives); d != "" {
+		t.Errorf("norms behind sums:\n%s", d)
+	}
+	// A rank has half of each table's gradient, as of all but the 5 norms' 32 factors.
+	norms := int64(4 * 5 * 32)
+	for _, text := range []string{"zero-1=2 tp=2 vocab", "zero-2=2 tp=2 vocab mb=2"} {
+		if f, err = file(t, llama, text, batch); err != nil {
+			t.Fatal(err)
+		}
+		own := (params-norms)/2 + norms
+		if c := f.Collectives; c.AllGather.Bytes != own || c.ReduceScatter.Bytes != own*int64(f.MicroBatches) {
+			t.Errorf("%s: %+v of %d bytes of parameters", text, c, own)
+		}
+	}
+	if f, err = file(t, llama, "zero-3=2", batch); err != nil {
 		t.Fatal(err)
 	}
 	// Parameters are gathered for each pass (ZeRO, arXiv:1910.02054, section 7.2.2: 3 times the parameters
