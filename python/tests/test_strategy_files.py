@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
+import models
 import strategies
 
 pytestmark = [pytest.mark.forks, pytest.mark.skipif("PLACER" not in os.environ, reason="no placer")]
@@ -20,8 +21,17 @@ LOSS = 8  # bytes: the mean of the replicas' losses, all-reduced once a step, wh
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return captured(tmp_path_factory, "llama")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return captured(tmp_path_factory, "encoder")
+
+
+def captured(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     folder = tmp_path_factory.mktemp("graph")
-    subprocess.run([sys.executable, "-m", "placer_torch", "capture", "--model", "strategies:llama", "-o", str(folder)], check=True, capture_output=True, cwd=os.path.dirname(__file__), env={**os.environ, "PYTHONSAFEPATH": ""})
+    subprocess.run([sys.executable, "-m", "placer_torch", "capture", "--model", f"strategies:{model}", "-o", str(folder)], check=True, capture_output=True, cwd=os.path.dirname(__file__), env={**os.environ, "PYTHONSAFEPATH": ""})
     return folder / "graph.json"
 
 
@@ -42,26 +52,51 @@ TWO: dict[str, dict[str, tuple[float, float]]] = {
     "tp=2": {"all_reduce": SAME},
     # torch computes a layer again up to what its gradients need: not its last sum.
     "tp=2 mb=2 recompute": {"all_reduce": (0.9, 1.0)},
-    # Three numbers a token against two, and of the target's score its mean.
+    # Three numbers a token, as long as the model's, against two of f32, and of the target's score
+    # its mean.
     "tp=2 vocab": {"all_reduce": (1.0, 1.02)},
-    # The gathered inputs of products are kept for the gradients and not gathered again; the
-    # rest of all-reduces are gradients of norms.
+    # The gathered inputs of products are kept for the gradients and not gathered again; what is
+    # all-reduced are gradients of norms and those numbers of the loss, few of either.
+    "tp=2 vocab sp": {"all_gather": (0.6, 1.0), "reduce_scatter": SAME, "all_reduce": (1.0, 2.0)},
+    # torch runs an output layer that is whole by rows as well, and gathers its scores, where the
+    # prediction gathers what it reads: its weight's gradient and the embedding's are of rows, and reduced.
+    "tp=2 sp": {"all_gather": SAME, "reduce_scatter": (0.8, 1.0), "all_reduce": (1.0, 20.0)},
+}
+# A rank has half of a table of embeddings, of its gradient and of what its replicas reduce.
+FOUR = {"zero-1=2 tp=2 vocab": {"all_gather": SAME, "reduce_scatter": SAME, "all_reduce": (1.0, 1.05)}}
+# Norms are behind sums: what goes around a block is also what the block reads.
+ENCODER: dict[str, dict[str, tuple[float, float]]] = {
+    "tp=2": {"all_reduce": SAME},
+    "tp=2 vocab": {"all_reduce": (1.0, 1.02)},
+    # And of biases that are added behind the scattering, which the prediction has of all rows.
     "tp=2 vocab sp": {"all_gather": (0.6, 1.0), "reduce_scatter": SAME, "all_reduce": (1.0, 2.0)},
 }
 
 
-def test_collectives(graph: Path) -> None:
-    """A step on two processes does as it was predicted."""
-    docs: list[dict[str, Any]] = [json.loads(file(graph, x, 2).read_text()) for x in TWO]
-    for text, doc, got in zip(TWO, docs, strategies.run(strategies.llama, docs), strict=True):
+def compare(graph: Path, make: Callable[[], models.Example], cases: dict[str, dict[str, tuple[float, float]]], devices: int) -> None:
+    """A step on so many processes does as it was predicted."""
+    docs: list[dict[str, Any]] = [json.loads(file(graph, x, devices).read_text()) for x in cases]
+    for text, doc, got in zip(cases, docs, strategies.run(make, docs), strict=True):
         assert got.loss < 1e-8 and got.state < 1e-8, (text, got)
         if doc["data"] > 1:
             got.bytes["all_reduce"] -= LOSS
         want = {k: v["bytes"] for k, v in doc["collectives"].items()}
         seen = {k: v for k, v in got.bytes.items() if v}
-        assert want.keys() == seen.keys() == TWO[text].keys(), (text, want, seen)
-        for k, (least, most) in TWO[text].items():
+        assert want.keys() == seen.keys() == cases[text].keys(), (text, want, seen)
+        for k, (least, most) in cases[text].items():
             assert least <= seen[k] / want[k] <= most, (text, k, want, seen)
+
+
+def test_collectives(graph: Path) -> None:
+    compare(graph, strategies.llama, TWO, 2)
+
+
+def test_collectives_of_replicas(graph: Path) -> None:
+    compare(graph, strategies.llama, FOUR, 4)
+
+
+def test_collectives_behind_norms(encoder: Path) -> None:
+    compare(encoder, strategies.encoder, ENCODER, 2)
 
 
 def test_command(graph: Path) -> None:
