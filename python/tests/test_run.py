@@ -13,7 +13,7 @@ from typing import Any, Callable
 import models
 import pytest
 import torch
-from conftest import children
+from processes import children
 from placer_torch import Loop, NoDeviceError, Program, RunError, capture, graph, machine, schedule
 from placer_torch import state as states
 from placer_torch.run_inprocess import InProcess

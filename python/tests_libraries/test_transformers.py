@@ -17,6 +17,7 @@ from test_run import scattered
 
 Batches = Callable[[], list[dict[str, Any]]]
 V, B, S = 50, 2, 12
+LEFT = torch.cat([torch.zeros(B, 3), torch.ones(B, S - 3)], 1).long()
 
 
 def ids(n: int = 3) -> list[torch.Tensor]:
@@ -28,7 +29,7 @@ def text() -> list[dict[str, Any]]:
 
 
 def padded() -> list[dict[str, Any]]:
-    return [dict(d, attention_mask=torch.cat([torch.zeros(B, 3), torch.ones(B, S - 3)], 1).long()) for d in text()]
+    return [dict(d, attention_mask=LEFT) for d in text()]
 
 
 def pictures(size: int = 16) -> list[dict[str, Any]]:
@@ -92,12 +93,14 @@ MODELS: dict[str, tuple[Any, Any, Batches]] = {
     "distilbert": (T.DistilBertForMaskedLM, T.DistilBertConfig(vocab_size=V, dim=16, n_layers=2, n_heads=2, hidden_dim=32), text),
     "electra": (T.ElectraForMaskedLM, T.ElectraConfig(**ENCODER, embedding_size=16), text),
     "albert": (T.AlbertForMaskedLM, T.AlbertConfig(**ENCODER, embedding_size=8), text),
+    "longformer": (T.LongformerForMaskedLM, T.LongformerConfig(**ENCODER, attention_window=[4, 4], pad_token_id=0), text),
     "deberta": (T.DebertaV2ForMaskedLM, T.DebertaV2Config(**ENCODER), text),
     "modernbert": (T.ModernBertForMaskedLM, T.ModernBertConfig(**ENCODER, **TOKENS, cls_token_id=1, sep_token_id=2), text),
     "xlnet": (T.XLNetLMHeadModel, T.XLNetConfig(vocab_size=V, d_model=16, n_layer=2, n_head=2, d_inner=32), text),
     "t5": (T.T5ForConditionalGeneration, T.T5Config(**T5), text),
     "mt5": (T.MT5ForConditionalGeneration, T.MT5Config(**T5), text),
     "bart": (T.BartForConditionalGeneration, T.BartConfig(**BOTH, max_position_embeddings=64), text),
+    "led": (T.LEDForConditionalGeneration, T.LEDConfig(**BOTH, attention_window=4, max_encoder_position_embeddings=64, max_decoder_position_embeddings=64), text),
     "pegasus": (T.PegasusForConditionalGeneration, T.PegasusConfig(**BOTH, max_position_embeddings=64), text),
     "whisper": (
         T.WhisperForConditionalGeneration,
@@ -198,21 +201,79 @@ def test_accumulated() -> None:
             torch.testing.assert_close(dict(loop.state_dict()), dict(own.state_dict()))
 
 
-REFUSED: dict[str, tuple[Any, Any, Batches]] = {
-    "longformer": (T.LongformerForMaskedLM, T.LongformerConfig(**ENCODER, attention_window=[4, 4], pad_token_id=0), text),
-    "led": (T.LEDForConditionalGeneration, T.LEDConfig(**BOTH, attention_window=4, max_encoder_position_embeddings=64, max_decoder_position_embeddings=64), text),
-    "wav2vec2": (
-        T.Wav2Vec2ForCTC,
-        T.Wav2Vec2Config(**WIDTH, vocab_size=V, intermediate_size=32, conv_dim=(8, 8), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, mask_time_prob=0.0),
-        sounds,
-    ),
+def bfloat16(m: Any, b: Any) -> torch.Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return loss(m, b)
+
+
+@pytest.mark.parametrize("of", [loss, bfloat16])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert"])
+def test_as_the_trainer(name: str, of: Any) -> None:
+    """transformers' Trainer: weights alone decay, the rate warms up, gradients are accumulated and
+    clipped, and in decoders the loss of several batches is that of all their tokens."""
+    make, config, _ = MODELS[name]
+    own = make(still.config(config)).train()
+    decayed, others = [[p for p in own.parameters() if (p.dim() > 1) == x] for x in (True, False)]
+    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.5}, {"params": others, "weight_decay": 0.0}], lr=0.01, foreach=False)
+    rates = T.get_linear_schedule_with_warmup(optimizer, 2, 5)
+    weighed = name != "bert"
+    several = [ragged(2, weighed) for _ in range(5)]
+    mean = (lambda m, b: 2 * of(m, b)) if weighed else of
+    p = capture(own, mean, several[0], optimizer, clip_norm=1.0, accumulate=True)
+    with Loop(p, scattered(p, 0.6), own, workers=True) as loop:
+        for batches in several:
+            optimizer.zero_grad()
+            want = [mean(own, b) / 2 for b in batches]
+            for x in want:
+                x.backward()
+            norm = torch.nn.utils.clip_grad_norm_(own.parameters(), 1.0, foreach=False)
+            optimizer.step()
+            torch.testing.assert_close(loop.step(batches), sum(x.item() for x in want), rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(loop.grad_norm(), norm.item(), rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(dict(loop.state_dict()), dict(own.state_dict()))
+            rates.step()
+            loop.set_lr(rates.get_last_lr())
+
+
+def ragged(n: int, weighed: bool) -> list[dict[str, Any]]:
+    """Batches of texts of several lengths, weighed by the tokens of all."""
+    masks = [(torch.arange(S) < torch.randint(5, S + 1, (B, 1))).long() for _ in range(n)]
+    batches = [dict(input_ids=x, attention_mask=m, labels=x.masked_fill(m == 0, -100)) for x, m in zip(ids(n), masks)]
+    tokens = torch.stack(masks)[:, :, 1:].sum()
+    return [dict(b, num_items_in_batch=tokens) for b in batches] if weighed else batches
+
+
+WAV2VEC2 = T.Wav2Vec2Config(**WIDTH, vocab_size=V, intermediate_size=32, conv_dim=(8, 8), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, mask_time_prob=0.0)
+GLOBAL = torch.cat([torch.ones(B, 1), torch.zeros(B, S - 1)], 1).long()
+REFUSED: dict[str, tuple[Any, Any, Batches, str]] = {
+    "longformer, a mask of the batch": (*MODELS["longformer"][:2], padded, "modeling_longformer.py.*takes a number out of a tensor"),
+    "led, a mask of the batch": (*MODELS["led"][:2], padded, "modeling_led.py.*takes a number out of a tensor"),
+    "longformer, global attention": (*MODELS["longformer"][:2], lambda: [dict(d, global_attention_mask=GLOBAL) for d in text()], "modeling_longformer.py.*takes a number out of a tensor"),
+    "led, global attention": (*MODELS["led"][:2], lambda: [dict(d, global_attention_mask=GLOBAL) for d in text()], "modeling_led.py.*takes a number out of a tensor"),
+    "wav2vec2": (T.Wav2Vec2ForCTC, WAV2VEC2, lambda: [dict(d, labels=d["labels"][:, None]) for d in sounds()], "modeling_wav2vec2.py.*takes a number out of a tensor"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """Models that ask for a number on the host."""
-    make, config, batches = REFUSED[name]
+    """Models that ask for a number on the host that the batch may change."""
+    make, config, batches, why = REFUSED[name]
     m = make(still.config(config)).train()
-    with pytest.raises(CaptureError, match=f"modeling_{name}.py.*takes a number out of a tensor"):
-        capture(m, loss, [dict(d, labels=d["labels"][:, None]) if name == "wav2vec2" else d for d in batches()][0], adamw(m))
+    with pytest.raises(CaptureError, match=why):
+        capture(m, loss, batches()[0], adamw(m))
+
+
+@pytest.mark.parametrize("name", ["longformer", "led"])
+def test_mask_of_the_code(name: str) -> None:
+    """The model asks whether a token attends to all: of a mask that is the same in every step."""
+    make, config, batches = MODELS[name]
+    agree(make(still.config(config)).train(), lambda m, b: m(**b, attention_mask=LEFT).loss, batches(), adamw)
+
+
+@pytest.mark.parametrize("name", ["longformer", "led"])
+def test_global_attention_of_the_code(name: str) -> None:
+    """The number is known, the places of ones in the mask are not."""
+    make, config, batches = MODELS[name]
+    m = make(still.config(config)).train()
+    with pytest.raises(CaptureError, match=f"modeling_{name}.py.*shape depends on values"):
+        capture(m, lambda m, b: m(**b, global_attention_mask=GLOBAL).loss, batches()[0], adamw(m))

@@ -29,7 +29,9 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     updates its share. zero-3: parameters are gathered layer by layer for each pass."""
     if s.sharding == "ddp":
         if s.tensor == 1:
-            return Replica(module, device_mesh=None, process_group=mesh.data.get_group(), broadcast_buffers=False, init_sync=False)
+            replica = Replica(module, device_mesh=None, process_group=mesh.data.get_group(), init_sync=False)
+            replica.broadcast_buffers = False  # an argument too, of which torch 2.15 warns
+            return replica
         replicate(module, mesh=mesh.data)
         return module
     there = dict(module.named_modules())
