@@ -206,7 +206,7 @@ def counted(m: Any, tokens: int) -> tuple[int, int]:
 @pytest.mark.parametrize("name", TINY)
 def test_operations(name: str, tmp_path: Path) -> None:
     config = tiny(name)
-    graph = described(tmp_path, config, seq=WINDOW)
+    graph = described(tmp_path, config, seq=WINDOW, attention_kernels=3)
     model = running(config)
     assert parameters(graph) == {k: p.numel() for k, p in model.named_parameters()}
     linear = attention = 0
