@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import torch
 import torch.distributed as dist
 
 from ..clipping import Clip
+from ..errors import PlacerTorchError, RunError
+from ..where import where
 from . import check, micro
 from .distribute import distribute
 from .errors import StrategyError
@@ -31,9 +34,10 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
     try:
         own = micro.part(batch, training.replica, s.data, s.batch)
         losses, norms, seconds = [], [], []
-        for _ in range(steps):
+        for k in range(steps):
             begin = time.perf_counter()
-            losses.append(training.step(own))  # a number: the device has ended
+            with _said(k):
+                losses.append(training.step(own))  # a number: the device has ended
             seconds.append(time.perf_counter() - begin)
             norms += [training.grad_norm()] if clip.norm is not None else []
         doc: dict[str, Any] = {"strategy": s.strategy, "processes": s.world, "device": training.mesh.device.type, "backend": dist.get_backend(), "samples": s.batch, "steps": steps, "loss": losses}
@@ -49,3 +53,17 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
         return doc if dist.get_rank() == 0 else None
     finally:
         dist.destroy_process_group()
+
+
+@contextlib.contextmanager
+def _said(step: int) -> Iterator[None]:
+    """An error of the user's code in a step as one line with its place."""
+    try:
+        yield
+    except PlacerTorchError:
+        raise
+    except Exception as e:
+        at = where(e)
+        if not at:
+            raise
+        raise RunError(f"step {step + 1}: {at}: {type(e).__name__}: {(str(e).splitlines() or [''])[0]}") from e

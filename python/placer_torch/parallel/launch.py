@@ -41,7 +41,10 @@ def launch(argv: Sequence[str], world: int) -> int:
         shown.join()
         first = _lines(said[0])
         sys.stderr.writelines(line for line in _lines(said[failed]) if line not in first)
-        return ranks[failed].returncode if ranks[failed].returncode > 0 else 1
+        code = ranks[failed].returncode
+        if code < 0:
+            print(f"placer_torch: the process of rank {failed} was ended by signal {-code}", file=sys.stderr)
+        return code if code > 0 else 1
     finally:
         _end(ranks)
         for f in said:

@@ -1,0 +1,53 @@
+"""What the command distribute says of a model whose code fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODEL = """
+import os, signal, torch
+from torch.nn.functional import mse_loss
+
+def make(loss=lambda m, b: mse_loss(m(b), b)):
+    m = torch.nn.Linear(4, 4)
+    return m, loss, torch.ones(4, 4), torch.optim.SGD(m.parameters(), lr=0.1)
+
+def fails():
+    return {}["weights"]
+
+def second_fails():
+    if os.environ["RANK"] == "1":
+        raise ValueError("no data")
+    return make()
+
+def second_ends():
+    if os.environ["RANK"] == "1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return make()
+
+def loss_fails():
+    return make(lambda m, b: m(b[:, :2]).sum())
+"""
+STRATEGY = {"format": "placer strategy 1", "strategy": "ddp=2", "batch": 4, "data": 2, "sharding": "ddp"}
+
+
+@pytest.mark.parametrize(
+    "function, said",
+    [
+        ("fails", "placer_torch: --model mine:fails: mine.py:10: KeyError: 'weights'"),
+        ("second_fails", "placer_torch: --model mine:second_fails: mine.py:14: no data"),
+        ("second_ends", "placer_torch: the process of rank 1 was ended by signal 9"),
+        ("loss_fails", "placer_torch: step 1: mine.py:23: RuntimeError: addmm: mat1 and mat2 shapes cannot be multiplied (2x2 and 4x4)"),
+    ],
+)
+def test_one_line(tmp_path: Path, function: str, said: str) -> None:
+    (tmp_path / "mine.py").write_text(MODEL)
+    (tmp_path / "strategy.json").write_text(json.dumps(STRATEGY))
+    words = [sys.executable, "-m", "placer_torch", "distribute", "--model", f"mine:{function}", "--strategy", "strategy.json", "--device", "cpu"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (1, "", [said])
