@@ -94,9 +94,10 @@ def _work(rank: int, world: int, store: str, end: Any, make: Callable[[], Exampl
         torch.manual_seed(seed)
         losses, norms = [], []
         for step in range(steps):
-            if resumed and step:  # by another, from the state behind the step before
-                torch.manual_seed(step)
+            if resumed and step:  # by another, from the state behind the step before, which stays what it was
                 saved = training.state_dict(), training.optimizer_state()
+                training.step(micro.part(batch, training.replica, s["data"]))
+                torch.manual_seed(step)
                 model, loss, batch, optimizer = make()
                 training = distribute(model, loss, optimizer, s, device="cpu")
                 training.load_state_dict(*saved)

@@ -31,15 +31,15 @@ class States:
         found = {}
         for name in dict.fromkeys(self.keys.values()):
             if name in self.holders:
-                found[name] = self._fetched(name, lambda: whole(self.places.tensor(name)).cpu())
+                found[name] = self._fetched(name, lambda: _copied(self.places.tensor(name)))
         if dist.get_rank():
             return {}
         own = self.model.state_dict()
-        return {key: found[name] if name in found else own[key].cpu() for key, name in self.keys.items()}
+        return {key: found[name] if name in found else _copied(own[key]) for key, name in self.keys.items()}
 
     def of_optimizer(self) -> State:
         def part(name: str) -> State:
-            return {k: whole(v).cpu() if isinstance(v, torch.Tensor) else v for k, v in self.optimizer.state[self.places.tensor(name)].items()}
+            return {k: _copied(v) if isinstance(v, torch.Tensor) else v for k, v in self.optimizer.state[self.places.tensor(name)].items()}
 
         state = {name: self._fetched(name, lambda: part(name)) for names in self.groups for name in names if name in self.holders}
         if dist.get_rank():
@@ -91,6 +91,11 @@ class States:
         data = torch.empty(int(size.item()), dtype=torch.uint8, device=self.mesh.device)
         dist.recv(data, group=group, group_src=stage)
         return _unpacked(data)
+
+
+def _copied(t: torch.Tensor) -> torch.Tensor:
+    """Whole, on the host, and not the one that training goes on with."""
+    return whole(t).detach().to("cpu", copy=True)
 
 
 def _like(value: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
