@@ -35,14 +35,8 @@ func TestMixturesOfBatches(t *testing.T) {
 	op("whole", "Sum", f32(), y)
 	z := product("scores", graph.GEMM{Batch: experts, M: room, N: room, K: in}, f32(experts, room, room), x, x)
 	product("shared", graph.GEMM{Batch: experts, M: room, N: 3, K: room}, f32(experts, room, 3), z, variable("one", room, 3))
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewModel(g, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOf(t, b)
+	g := m.Micro
 	found := FindMixtures(m)
 	if found.Experts != experts {
 		t.Errorf("%d experts, want %d", found.Experts, experts)

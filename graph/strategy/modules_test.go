@@ -46,6 +46,12 @@ func chainOf(t *testing.T, modules []string, reads [][]int) *Model {
 		}
 		ids = append(ids, b.Op(graph.Op{Name: string(rune('a' + k)), Kind: "Relu", Module: m, Forward: graph.None}, in, graph.Tensor{Bytes: 4}))
 	}
+	return modelOf(t, b)
+}
+
+// modelOf returns the model of one micro-batch that b has built.
+func modelOf(t *testing.T, b *graph.Builder) *Model {
+	t.Helper()
 	g, err := b.Build()
 	if err != nil {
 		t.Fatal(err)

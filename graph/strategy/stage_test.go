@@ -16,14 +16,8 @@ func TestStretchesOfNoTime(t *testing.T) {
 	for k := range 7 {
 		last = b.Output(b.Op(graph.Op{Name: fmt.Sprint("op", k), Kind: "Relu", Forward: graph.None}, []graph.TensorID{last}, x), 0)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewModel(g, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOf(t, b)
+	g := m.Micro
 	for _, seconds := range []float64{0, 2.5} {
 		all := make([]float64, g.NumOps())
 		for i := range all {

@@ -58,14 +58,8 @@ func gradientSums(t *testing.T, rows bool, build func(add func(name string, in .
 	build(func(name string, in ...graph.TensorID) graph.TensorID {
 		return backward(name, "AddV2", graph.GEMM{}, sum, f32(n, width), in...)
 	}, products, around)
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewModel(g, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOf(t, b)
+	g := m.Micro
 	how := Single(1)
 	how.Tensor, how.Sequence = 4, rows
 	s := FindSplit(m, how)

@@ -21,14 +21,8 @@ func lossOf(t *testing.T, build func(b *graph.Builder, scores, targets graph.Ten
 	targets := b.Output(b.Op(graph.Op{Name: "targets", Kind: "Placeholder", Forward: graph.None}, nil, graph.Tensor{DType: graph.I64, Shape: []int64{32, 1}, Bytes: graph.Auto}), 0)
 	y := b.Output(b.Op(graph.Op{Name: "scores", Kind: "MatMul", GEMM: graph.GEMM{Batch: 1, M: 32, N: 48, K: 16}, Forward: graph.None}, []graph.TensorID{x, w}, f32(32, 48)), 0)
 	build(b, y, targets)
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewModel(g, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOf(t, b)
+	g := m.Micro
 	how := Single(1)
 	how.Tensor, how.Vocabulary = 4, true
 	return g, FindSplit(m, how)
