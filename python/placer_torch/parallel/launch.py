@@ -35,10 +35,10 @@ def launch(argv: Sequence[str], world: int) -> int:
         shown.start()
         failed = _first_failure(ranks)
         if failed is None:
-            shown.join()
+            shown.join(GRACE)  # what rank 0 has started may hold its stderr open
             return 0
         _end(ranks)
-        shown.join()
+        shown.join(GRACE)
         first = _lines(said[0])
         sys.stderr.writelines(line for line in _lines(said[failed]) if line not in first)
         code = ranks[failed].returncode
