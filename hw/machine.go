@@ -17,8 +17,13 @@ const (
 	CPU Kind = "cpu"
 )
 
-// MaxDevices bounds D, so that device sets fit one machine word.
-const MaxDevices = 64
+const (
+	// MaxDevices bounds D.
+	MaxDevices = 1024
+	// MaxPlaced bounds the devices that ops are placed on one by one, so that sets of devices fit
+	// one machine word.
+	MaxPlaced = 64
+)
 
 // Device is one processor with its own memory.
 type Device struct {

@@ -1,13 +1,21 @@
 package hw
 
 // Accelerators returns the GPUs of m, ascending, or all devices where it has none: rules
-// such as "a layer per device" are about these.
-func (m *Machine) Accelerators() []uint8 {
-	var gpus, all []uint8
+// such as "a layer per device" are about these. m has at most MaxPlaced devices.
+func (m *Machine) Accelerators() (of []uint8) {
+	for _, d := range m.Ranks() {
+		of = append(of, uint8(d))
+	}
+	return of
+}
+
+// Ranks returns the same of machines of any size: the devices that ranks of a strategy go on.
+func (m *Machine) Ranks() []int {
+	var gpus, all []int
 	for d := range m.Devices {
-		all = append(all, uint8(d))
+		all = append(all, d)
 		if m.Devices[d].Kind == GPU {
-			gpus = append(gpus, uint8(d))
+			gpus = append(gpus, d)
 		}
 	}
 	if len(gpus) > 0 {

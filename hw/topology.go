@@ -2,6 +2,7 @@ package hw
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,10 +116,14 @@ func (m *Machine) Connect(cables []Cable) error {
 	}
 	for s := range d {
 		from(s, func(int) bool { return false })
-		from(s, func(v int) bool { return m.Devices[v].Kind == CPU })
+		if reached := m.Routes[s*d : (s+1)*d]; slices.ContainsFunc(reached[:s], isEmpty) || slices.ContainsFunc(reached[s+1:], isEmpty) {
+			from(s, func(v int) bool { return m.Devices[v].Kind == CPU })
+		}
 	}
 	return nil
 }
+
+func isEmpty(route []int32) bool { return len(route) == 0 }
 
 // expand turns "gpu:[0-3]" into gpu:0 ... gpu:3; any other name stands for
 // itself.

@@ -60,7 +60,7 @@ func (f *File) read(r *jsonx.Reader) error {
 			err = f.readDevices(r)
 		case "device":
 			err = r.Array(func(i int) error {
-				d, err := r.Int(0, hw.MaxDevices-1)
+				d, err := r.Int(0, hw.MaxPlaced-1)
 				if err != nil {
 					return fmt.Errorf("device of op %d: %w", i, err)
 				}
@@ -244,8 +244,8 @@ func (f *File) readDevices(r *jsonx.Reader) error {
 		if err != nil {
 			return err
 		}
-		if s == "" || seen[s] || i >= hw.MaxDevices {
-			return r.Errorf("device %d: name %q is empty or taken, or more than %d devices", i, s, hw.MaxDevices)
+		if s == "" || seen[s] || i >= hw.MaxPlaced {
+			return r.Errorf("device %d: name %q is empty or taken, or more than %d devices", i, s, hw.MaxPlaced)
 		}
 		seen[s] = true
 		f.Devices = append(f.Devices, s)

@@ -12,7 +12,7 @@ func TestEvaluateAgreesWithOracleLong(t *testing.T) {
 	for seed := uint64(1 << 20); seed < 1<<20+100_000; seed++ {
 		maxDevices := 5
 		if seed%20 == 0 {
-			maxDevices = hw.MaxDevices
+			maxDevices = hw.MaxPlaced
 		}
 		agree(t, seed, 60, maxDevices)
 	}

@@ -16,8 +16,8 @@ type memoryBound struct {
 	device []uint8 // [N] of each op
 	of     []int32 // [N] kernel of each op; nil: each is one
 	after  []int32 // [N] next op of the same kernel, or none; nil: each is one
-	left   [hw.MaxDevices]int64
-	ended  [hw.MaxDevices]int64 // what the kernel that ran last frees
+	left   [hw.MaxPlaced]int64
+	ended  [hw.MaxPlaced]int64 // what the kernel that ran last frees
 	uses   []int32              // [T] readers to end yet; stays where nothing frees it
 }
 

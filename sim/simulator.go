@@ -26,7 +26,7 @@ type Simulator struct {
 
 	// key is the time of each device's next event as an integer (see bits), +Inf
 	// for none and beyond the last device.
-	key  [hw.MaxDevices]uint64
+	key  [hw.MaxPlaced]uint64
 	devs []deviceState
 
 	transfers []transfer // of the run so far, in the order of becoming ready

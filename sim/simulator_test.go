@@ -59,7 +59,7 @@ func TestEvaluateAgreesWithOracle(t *testing.T) {
 	for seed := range uint64(4000) {
 		switch {
 		case seed%100 == 0: // more devices than the event loop compares at once
-			agree(t, seed, 60, hw.MaxDevices)
+			agree(t, seed, 60, hw.MaxPlaced)
 		case seed%8 == 0:
 			agree(t, seed, 60, 5)
 		default:

@@ -25,7 +25,7 @@ type stepper struct {
 	waits []uint32 // during the step
 	start []uint32 // at its start
 
-	key       [hw.MaxDevices]uint64 // as in Simulator
+	key       [hw.MaxPlaced]uint64 // as in Simulator
 	devs      []stepDevice
 	queues    []rankQueue
 	transfers []stepTransfer

@@ -56,7 +56,7 @@ type tables struct {
 }
 
 const (
-	deviceBits = 6 // hw.MaxDevices is 64
+	deviceBits = 6 // hw.MaxPlaced is 64
 	deviceMask = 1<<deviceBits - 1
 	// maxSize bounds ops and messages, which share words with devices, and the
 	// users of a tensor.
@@ -111,6 +111,9 @@ func newTables(g *graph.Graph, m *hw.Machine, c CostModel, cfg Config) (*tables,
 	}
 	if err := m.Check(); err != nil {
 		return nil, err
+	}
+	if m.NumDevices() > hw.MaxPlaced {
+		return nil, fmt.Errorf("simulator: machine %s has %d devices, ops are placed one by one on at most %d; --gpus %d takes the first of them, and 'placer strategies' divides a step among all", m.Name, m.NumDevices(), hw.MaxPlaced, hw.MaxPlaced)
 	}
 	t := &tables{g: g, m: m, cfg: cfg, n: g.NumOps(), d: m.NumDevices(), steps: new(stepCache)}
 	if size := t.n + g.NumTensors(); size >= maxSize {

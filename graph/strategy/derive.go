@@ -268,7 +268,7 @@ func (e *emitter) rank(r *replica, i graph.OpID) int {
 func (e *emitter) add(o graph.Op, rank int, from graph.OpID, micro int32, in []graph.TensorID, outs ...graph.Tensor) graph.OpID {
 	id := e.b.Op(o, in, outs...)
 	x := e.step
-	x.Rank, x.Stream, x.From, x.Micro, x.Collective = append(x.Rank, uint8(rank)), append(x.Stream, false), append(x.From, from), append(x.Micro, micro), append(x.Collective, -1)
+	x.Rank, x.Stream, x.From, x.Micro, x.Collective = append(x.Rank, int32(rank)), append(x.Stream, false), append(x.From, from), append(x.Micro, micro), append(x.Collective, -1)
 	return id
 }
 

@@ -289,7 +289,7 @@ func (g *gate) shut(e *emitter, t task, stage int) {
 		return
 	}
 	for q, r := range e.replicas {
-		rank := uint8(e.s.Rank(r.d, stage, r.t))
+		rank := int32(e.s.Rank(r.d, stage, r.t))
 		before := g.last[q]
 		if free {
 			before = absent

@@ -12,7 +12,7 @@ type Step struct {
 	Strategy Strategy
 	// Rank is the rank whose device runs each op, [N'], and Stream says that it runs on the device's
 	// stream for communication, beside what it computes.
-	Rank   []uint8
+	Rank   []int32
 	Stream []bool
 	// From is the op of the micro-batch's graph that each op is made from, [N'], None for
 	// communication; Micro is its micro-batch, -1 for what is there once.

@@ -100,8 +100,8 @@ func (f Steps) Validate() error {
 // link returns the figures of the links of a valid f.
 func (f Steps) link() (units.BytesPerSecond, units.Seconds, error) {
 	for _, k := range f.Devices {
-		if k < 1 || k > hw.MaxDevices {
-			return 0, 0, ConfigErrorf("--devices %d: want 1 to %d", k, hw.MaxDevices)
+		if k < 1 || k > hw.MaxPlaced {
+			return 0, 0, ConfigErrorf("--devices %d: want 1 to %d", k, hw.MaxPlaced)
 		}
 	}
 	if f.Plans < 0 || f.Repeats < 1 || f.Budget <= 0 {

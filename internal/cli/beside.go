@@ -53,7 +53,7 @@ func (c *console) beside(ctx context.Context, s *searchRun) ([]strategies.Row, i
 	if k.Objective.Normal() != plan.Step || k.Robust != "" || k.measures() || k.Contention != "" {
 		return none("they are compared by the predicted step alone")
 	}
-	if len(s.task.Machine.Accelerators()) < 2 {
+	if len(s.task.Machine.Ranks()) < 2 {
 		return none("there is one device")
 	}
 	batch, err := k.graphFlags.samples(s.loaded)

@@ -247,8 +247,8 @@ func (c *console) splitCommand() *cobra.Command {
 			if err := errors.Join(err1, err2); err != nil {
 				return usage(err)
 			}
-			if parts < 2 || parts > hw.MaxDevices || sms < 0 {
-				return usagef("--parts %d --sms %d: want 2 to %d parts", parts, sms, hw.MaxDevices)
+			if parts < 2 || parts > hw.MaxPlaced || sms < 0 {
+				return usagef("--parts %d --sms %d: want 2 to %d parts", parts, sms, hw.MaxPlaced)
 			}
 			m, err := c.loadMachine(&f)
 			if err != nil {

@@ -187,7 +187,7 @@ func (r *verdictRun) divide(ctx context.Context) {
 	}
 	for k := len(r.answers) - 1; k >= 0; k-- { // the most devices first
 		a := &r.answers[k]
-		if a.Devices < 2 || ctx.Err() != nil || len(a.On.Accelerators()) < 2 {
+		if a.Devices < 2 || ctx.Err() != nil || len(a.On.Ranks()) < 2 {
 			continue
 		}
 		x, err := strategies.NewComparison(r.loaded.Source, r.family, a.On, strategies.Config{Batch: int64(r.doc.Batch), Clock: r.clock, Room: room})

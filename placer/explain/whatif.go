@@ -94,7 +94,7 @@ func whatIf(ctx context.Context, c *Case, step Time, evaluations int) (rows []Wh
 		}
 		rows = append(rows, WhatIf{Name: x.name, Step: t, Gain: step - t, Fits: fits})
 	}
-	if evaluations > 0 && c.Machine.NumDevices() < hw.MaxDevices {
+	if evaluations > 0 && c.Machine.NumDevices() < hw.MaxPlaced {
 		row, err := oneMore(ctx, c, step, evaluations)
 		if err != nil {
 			return nil, err

@@ -65,7 +65,7 @@ func TestCapturedClipped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ranks := make([][]uint8, g.NumOps())
+		ranks := make([][]int32, g.NumOps())
 		for i, from := range step.From {
 			if from != graph.None {
 				ranks[from] = append(ranks[from], step.Rank[i])

@@ -38,14 +38,13 @@ func (j *Judge) times(m strategy.Mesh, c strategy.Collective) (w times, err erro
 	if c.Ranks == 1 {
 		return times{float64(roofline.InPlace), math.Inf(1)}, nil
 	}
-	groups := m.Groups(c)
 	w = times{math.Inf(1), math.Inf(1)}
-	f, known := j.fabricOf(groups)
+	f, known := j.fabricOf(m, c)
 	if known {
 		w.one = f.nccl(c)
 	}
 	if known && f.hosts == 1 || !known && j.fold {
-		w.one = min(w.one, j.oneShotSeconds(groups, c))
+		w.one = min(w.one, j.oneShotSeconds(m.Groups(c), c))
 	}
 	if !known && j.fold {
 		w.one = min(w.one, j.flaggedSeconds(c))

@@ -2,7 +2,6 @@ package strategies
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -22,9 +21,21 @@ type fabric struct {
 	launch       float64 // s, of the kernel
 }
 
-// fabricOf returns the fabric of groups that communicate at once, false where links do not say what
-// they are of, or where groups, hosts or pairs of ranks differ.
-func (j *Judge) fabricOf(groups [][]int) (f fabric, ok bool) {
+// fabricOf returns the fabric of the groups of m that run a collective like c at once, false where
+// links do not say what they are of, or where groups, hosts or pairs of ranks differ.
+func (j *Judge) fabricOf(m strategy.Mesh, c strategy.Collective) (f fabric, ok bool) {
+	key := ringKey{m, strategy.Collective{Axis: c.Axis, Ranks: c.Ranks, Stage: c.Stage}}
+	f, ok = j.fabrics[key]
+	if !ok {
+		if f, ok = j.fabricOfGroups(m.Groups(c)); !ok {
+			f = fabric{}
+		}
+		j.fabrics[key] = f
+	}
+	return f, f.ranks > 0
+}
+
+func (j *Judge) fabricOfGroups(groups [][]int) (f fabric, ok bool) {
 	if len(groups) == 0 || len(groups[0]) < 2 {
 		return f, false
 	}
@@ -54,7 +65,7 @@ func (j *Judge) alike(s strategy.Strategy) bool {
 	}
 	for _, c := range groups {
 		for c.Stage = 0; c.Stage < s.Pipeline && c.Ranks > 1; c.Stage++ {
-			f, ok := j.fabricOf(s.Groups(c))
+			f, ok := j.fabricOf(s.Mesh, c)
 			if !ok || c.Axis == strategy.ExpertAxis && f.hosts > 1 { // all-to-alls between hosts are sends
 				return false
 			}
@@ -89,25 +100,28 @@ func (j *Judge) apart(m strategy.Mesh) bool {
 	return true
 }
 
-// users returns the ranks that send over each link to others of their group, and those that
-// receive, as bits.
-func (j *Judge) users(groups [][]int) (senders, receivers map[int32]uint64) {
-	senders, receivers = map[int32]uint64{}, map[int32]uint64{}
-	for _, g := range groups {
-		for _, a := range g {
-			for _, b := range g {
-				for _, l := range j.Machine.Route(a, b) {
-					senders[l] |= 1 << a
-					receivers[l] |= 1 << b
+// users returns how many ranks send over each link to others of their group, and how many receive.
+func (j *Judge) users(groups [][]int) (senders, receivers []int) {
+	count := func(route func(rank, other int) []int32) []int {
+		n, last := make([]int, len(j.Machine.Links)), make([]int, len(j.Machine.Links))
+		for _, g := range groups {
+			for _, rank := range g {
+				for _, other := range g {
+					for _, l := range route(rank, other) {
+						if last[l] != rank+1 {
+							n[l], last[l] = n[l]+1, rank+1
+						}
+					}
 				}
 			}
 		}
+		return n
 	}
-	return senders, receivers
+	return count(j.Machine.Route), count(func(to, from int) []int32 { return j.Machine.Route(from, to) })
 }
 
 // fabricOfGroup returns the fabric of one of the groups.
-func (j *Judge) fabricOfGroup(g []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
+func (j *Judge) fabricOfGroup(g []int, senders, receivers []int) (f fabric, ok bool) {
 	first := &j.Machine.Devices[g[0]]
 	for _, r := range g {
 		if !j.Machine.Devices[r].SameFigures(first) {
@@ -137,7 +151,7 @@ func (j *Judge) fabricOfGroup(g []int, senders, receivers map[int32]uint64) (f f
 }
 
 // inside returns what joins the ranks of a host, false where pairs of them differ.
-func (j *Judge) inside(host []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
+func (j *Judge) inside(host []int, senders, receivers []int) (f fabric, ok bool) {
 	for k, a := range host {
 		for l, b := range host {
 			if a == b {
@@ -180,12 +194,12 @@ func (j *Judge) crosses(a, b int) bool {
 
 // within returns what joins a to b in a host of ranks: links of one medium, over which nobody else
 // sends to others, the first of them a's own to all.
-func (j *Judge) within(a, b int, host []int, senders, receivers map[int32]uint64) (f fabric, ok bool) {
+func (j *Judge) within(a, b int, host []int, senders, receivers []int) (f fabric, ok bool) {
 	route := j.Machine.Route(a, b)
 	f = fabric{medium: j.Machine.Links[route[0]].Medium.Medium, bus: math.Inf(1), sharp: true}
 	for _, l := range route {
 		x := &j.Machine.Links[l]
-		if x.Medium.Medium != f.medium || bits.OnesCount64(senders[l]) > 1 && bits.OnesCount64(receivers[l]) > 1 {
+		if x.Medium.Medium != f.medium || senders[l] > 1 && receivers[l] > 1 {
 			return f, false
 		}
 		rate := x.Bandwidth
@@ -206,11 +220,11 @@ func (j *Judge) within(a, b int, host []int, senders, receivers map[int32]uint64
 
 // between returns what the ranks of a host send to those of the next, each to that of its place,
 // where ranks share links with others that send at once.
-func (j *Judge) between(host, next []int, senders, receivers map[int32]uint64) (sum float64) {
+func (j *Judge) between(host, next []int, senders, receivers []int) (sum float64) {
 	for i, a := range host {
 		share := math.Inf(1)
 		for _, l := range j.Machine.Route(a, next[i]) {
-			share = min(share, float64(j.Machine.Links[l].Bandwidth)/float64(min(bits.OnesCount64(senders[l]), bits.OnesCount64(receivers[l]))))
+			share = min(share, float64(j.Machine.Links[l].Bandwidth)/float64(min(senders[l], receivers[l])))
 		}
 		sum += share
 	}

@@ -80,7 +80,7 @@ func TestFabric(t *testing.T) {
 		if c.axis == strategy.TensorAxis {
 			of.Ranks = c.mesh.Tensor
 		}
-		got, ok := j.fabricOf(c.mesh.Groups(of))
+		got, ok := j.fabricOf(c.mesh, of)
 		if !ok && c.want != nil || ok && (c.want == nil || got != *c.want) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, ok, c.want)
 		}

@@ -112,9 +112,9 @@ func runChain(t testing.TB, s strategy.Strategy) *sim.Result {
 	for i, r := range step.Rank {
 		d.Priority[i] = int32(i)
 		if step.Stream[i] {
-			r += uint8(s.Ranks())
+			r += int32(s.Ranks())
 		}
-		d.Device = append(d.Device, r)
+		d.Device = append(d.Device, uint8(r))
 	}
 	r, err := x.Run(&plan.Plan{Decision: d}, sim.Options{})
 	if err != nil {

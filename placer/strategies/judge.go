@@ -28,6 +28,7 @@ type Judge struct {
 	model    roofline.Config
 	fold     bool
 	known    map[ringKey]times
+	fabrics  map[ringKey]fabric // by collectives of no bytes; of no ranks where none is known
 	// Eager runs every op as a kernel of its own. Otherwise ops are fused by the default
 	// rules, as a search's plans are that decide on fusion.
 	Eager bool
@@ -48,11 +49,7 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 	if s.Times != nil || s.Seconds != nil {
 		return nil, ErrTimes
 	}
-	var ranks []int
-	for _, d := range m.Accelerators() {
-		ranks = append(ranks, int(d))
-	}
-	j := &Judge{Machine: m.Keep(ranks), model: roofline.Default(), known: map[ringKey]times{}}
+	j := &Judge{Machine: m.Keep(m.Ranks()), model: roofline.Default(), known: map[ringKey]times{}, fabrics: map[ringKey]fabric{}}
 	if s.Roofline != nil {
 		j.model = *s.Roofline
 	}
@@ -67,7 +64,7 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 // clone returns a judge for another goroutine.
 func (j *Judge) clone() *Judge {
 	c := *j
-	c.known = map[ringKey]times{}
+	c.known, c.fabrics = map[ringKey]times{}, map[ringKey]fabric{}
 	return &c
 }
 

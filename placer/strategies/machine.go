@@ -15,8 +15,8 @@ var errStreams = errors.New("devices with a stream each")
 
 // streamsFit reports that the streams of n devices are too many.
 func streamsFit(machine string, n int) error {
-	if 2*n > hw.MaxDevices {
-		return fmt.Errorf("machine %s: %d %w, want at most %d: fewer hosts stand for more where they are alike", machine, n, errStreams, hw.MaxDevices/2)
+	if 2*n > hw.MaxPlaced {
+		return fmt.Errorf("machine %s: %d %w, want at most %d: fewer hosts stand for more where they are alike", machine, n, errStreams, hw.MaxPlaced/2)
 	}
 	return nil
 }
@@ -75,6 +75,7 @@ func withStreams(m *hw.Machine) (*hw.Machine, error) {
 // replica does every other does too.
 func Symmetric(m *hw.Machine) bool {
 	n := m.NumDevices()
+	first := make([]ends, len(m.Links))
 	for a := range n {
 		if !m.Devices[a].SameFigures(&m.Devices[0]) {
 			return false
@@ -87,11 +88,8 @@ func Symmetric(m *hw.Machine) bool {
 			if l0, w0 := m.Transfer(0, 1); l != l0 || w != w0 || len(m.Route(a, b)) != len(m.Route(0, 1)) {
 				return false
 			}
-			for c := range n { // links of two routes with different ends on both sides are not shared
-				for d := range n {
-					if c == d || c == a || d == b || !shares(m, a, b, c, d) {
-						continue
-					}
+			for _, x := range m.Route(a, b) { // links of two routes with different ends on both sides are not shared
+				if !first[x].oneEnd(a, b) {
 					return false
 				}
 			}
@@ -100,13 +98,18 @@ func Symmetric(m *hw.Machine) bool {
 	return true
 }
 
-func shares(m *hw.Machine, a, b, c, d int) bool {
-	for _, x := range m.Route(a, b) {
-		for _, y := range m.Route(c, d) {
-			if x == y {
-				return true
-			}
-		}
+// ends are those of the routes that have a link.
+type ends struct {
+	used       bool
+	from, to   int  // of the first
+	froms, tos bool // others come from elsewhere, or go elsewhere
+}
+
+// oneEnd adds a route and reports whether all so far come from one device, or all go to one.
+func (e *ends) oneEnd(a, b int) bool {
+	if !e.used {
+		*e = ends{used: true, from: a, to: b}
 	}
-	return false
+	e.froms, e.tos = e.froms || a != e.from, e.tos || b != e.to
+	return !e.froms || !e.tos
 }

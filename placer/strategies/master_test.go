@@ -11,7 +11,7 @@ import (
 
 // heldBy is what a rank holds of the variables of one co-location group.
 type heldBy struct {
-	rank  uint8
+	rank  int32
 	group int32
 }
 

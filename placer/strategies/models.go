@@ -38,7 +38,7 @@ type variant struct {
 type micro struct {
 	model  *strategy.Model
 	blocks *strategy.Blocks
-	times  [][]float64 // [P][N]
+	times  [][]float64 // [D][N], devices that are alike share them
 }
 
 func newModels(f Family, batch int64) *models { return &models{family: f, batch: batch} }
@@ -112,6 +112,10 @@ func (x *models) micro(j *Judge, v variant) (micro, error) {
 	}
 	times := make([][]float64, j.Machine.NumDevices())
 	for d := range times {
+		if like := slices.IndexFunc(j.Machine.Devices[:d], func(e hw.Device) bool { return e.SameFigures(&j.Machine.Devices[d]) }); like >= 0 {
+			times[d] = times[like]
+			continue
+		}
 		times[d] = make([]float64, small.NumOps())
 		for i := range times[d] {
 			times[d][i] = float64(costs.OpSeconds(graph.OpID(i), d))
@@ -272,6 +276,9 @@ func slowest(times [][]float64, mesh strategy.Mesh, p int) int {
 	for d := range mesh.Data {
 		for t := range mesh.Tensor {
 			k := mesh.Rank(d, p, t)
+			if most >= 0 && &times[k][0] == &times[at][0] { // a device like that
+				continue
+			}
 			sum := 0.0
 			for _, s := range times[k] {
 				sum += s

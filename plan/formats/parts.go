@@ -271,9 +271,9 @@ func (p *Parts) Majority(device []uint8, seconds []float64) []uint8 {
 
 // majority is Majority by any weight of ops.
 func (p *Parts) majority(device []uint8, weigh func(i int) float64) []uint8 {
-	var weight [hw.MaxDevices]float64
+	var weight [hw.MaxPlaced]float64
 	of := make([]uint8, len(p.List))
-	sums := make([][hw.MaxDevices]float64, len(p.List))
+	sums := make([][hw.MaxPlaced]float64, len(p.List))
 	for i, k := range p.Of {
 		sums[k][device[i]] += weigh(i)
 	}

@@ -34,8 +34,8 @@ func (t *Table) Machine() (*hw.Machine, error) {
 		}})
 		total += m.Count
 	}
-	if total == 0 || total > hw.MaxDevices {
-		return nil, fmt.Errorf("the machine of %s has %d devices, want 1 to %d", t.Source, total, hw.MaxDevices)
+	if total == 0 || total > hw.MaxPlaced {
+		return nil, fmt.Errorf("the machine of %s has %d devices, want 1 to %d", t.Source, total, hw.MaxPlaced)
 	}
 	// A route has two links, and their latencies add up.
 	m, err := hw.Star(fmt.Sprintf("%s-x%d", t.Models[0].Name, t.Models[0].Count), "as "+t.Source+" has it", spokes, units.BytesPerSecond(t.Bandwidth), max(units.Seconds(t.Latency)/2, delay))
