@@ -82,7 +82,7 @@ func TestReadErrors(t *testing.T) {
 		{"device twice", `[{"name": "gpu:[0-1]", "model": "G"}]`, `[{"name": "gpu:[0-1]", "model": "G"}, {"name": "gpu:1", "model": "G"}]`, []string{"devices[1]", `"gpu:1" occurs twice`}},
 		{"bad range", `gpu:[0-1]`, `gpu:[1-0]`, []string{"devices[0]", "want a range"}},
 		{"open range", `gpu:[0-1]`, `gpu:[0-1`, []string{"devices[0]", "want a range"}},
-		{"too many devices", `gpu:[0-1]`, `gpu:[0-64]`, []string{"want a range"}},
+		{"too many devices", `gpu:[0-1]`, `gpu:[0-1024]`, []string{"want a range"}},
 		{"no device", `[{"name": "gpu:[0-1]", "model": "G"}]`, `[]`, []string{"0 devices"}},
 		{"empty device name", `gpu:[0-1]`, ``, []string{"devices[0]", "empty"}},
 		{"link twice", `"name": "back"`, `"name": "there"`, []string{"links[1]", `"there"`, "taken"}},

@@ -16,6 +16,9 @@ type Network struct {
 	Rate units.BytesPerSecond // of each, on the wire
 }
 
+// maxNICs bounds those of a host.
+const maxNICs = 64
+
 // infiniband are the data rates of four lanes, by their names in the InfiniBand Trade
 // Association's roadmap, in bits a second.
 var infiniband = map[string]float64{"fdr": 56e9, "edr": 100e9, "hdr": 200e9, "ndr": 400e9, "xdr": 800e9}
@@ -27,7 +30,7 @@ func ParseNetwork(s string) (Network, error) {
 	plain := strings.ReplaceAll(s, " ", "")
 	if count, rest, ok := strings.Cut(text, "x"); ok && count != "" {
 		var err error
-		if n, err = strconv.Atoi(count); err != nil || n < 1 || n > MaxDevices {
+		if n, err = strconv.Atoi(count); err != nil || n < 1 || n > maxNICs {
 			return Network{}, bad
 		}
 		text, plain = rest, plain[len(count)+1:]

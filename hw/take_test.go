@@ -247,7 +247,7 @@ func TestCheck(t *testing.T) {
 		change func(*hw.Machine)
 		want   string
 	}{
-		{"no device", func(m *hw.Machine) { m.Devices = nil }, "0 devices, want 1 to 64"},
+		{"no device", func(m *hw.Machine) { m.Devices = nil }, "0 devices, want 1 to 1024"},
 		{"name taken", func(m *hw.Machine) { m.Devices[1].Name = "gpu:0" }, `"gpu:0" is empty or taken`},
 		{"kind", func(m *hw.Machine) { m.Devices[1].Kind = "tpu" }, "want gpu or cpu"},
 		{"memory", func(m *hw.Machine) { m.Devices[1].Memory = 0 }, "device gpu:1: memory"},
