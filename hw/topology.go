@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"container/heap"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,47 +60,28 @@ func (m *Machine) Connect(cables []Cable) error {
 
 	d, n := len(m.Devices), len(arcs)
 	m.Routes = make([][]int32, d*d)
-	type reach struct {
-		seconds units.Seconds
-		hops    int
-		last    int // link that arrives here
-		from    int
-		done    bool
-	}
-	better := func(x, y reach) bool {
-		if x.seconds != y.seconds {
-			return x.seconds < y.seconds
-		}
-		if x.hops != y.hops {
-			return x.hops < y.hops
-		}
-		return x.last < y.last
-	}
-	// Dijkstra from each device, by linear scan: n is small. forwards says which devices
-	// copies may pass through.
+	// Dijkstra from each device. forwards says which devices copies may pass through.
 	from := func(s int, forwards func(v int) bool) {
-		r := make([]reach, n)
+		best := make([]reach, n)
+		done := make([]bool, n)
 		seen := make([]bool, n)
 		seen[s] = true
-		for {
-			at := -1
-			for v := range n {
-				if seen[v] && !r[v].done && (at < 0 || better(r[v], r[at])) {
-					at = v
-				}
-			}
-			if at < 0 {
-				break
-			}
-			r[at].done = true
-			if at < d && at != s && !forwards(at) {
+		queue := reaches{{node: s}}
+		for len(queue) > 0 {
+			at := heap.Pop(&queue).(reach)
+			if done[at.node] { // by a better way
 				continue
 			}
-			for _, a := range arcs[at] {
+			done[at.node] = true
+			if at.node < d && at.node != s && !forwards(at.node) {
+				continue
+			}
+			for _, a := range arcs[at.node] {
 				l := &m.Links[a.link]
-				x := reach{r[at].seconds + l.Latency + routeBytes.Over(l.Bandwidth), r[at].hops + 1, a.link, at, false}
-				if a.to != s && !r[a.to].done && (!seen[a.to] || better(x, r[a.to])) {
-					r[a.to], seen[a.to] = x, true
+				x := reach{a.to, at.seconds + l.Latency + routeBytes.Over(l.Bandwidth), at.hops + 1, a.link, at.node}
+				if a.to != s && !done[a.to] && (!seen[a.to] || x.better(&best[a.to])) {
+					best[a.to], seen[a.to] = x, true
+					heap.Push(&queue, x)
 				}
 			}
 		}
@@ -107,9 +89,9 @@ func (m *Machine) Connect(cables []Cable) error {
 			if t == s || !seen[t] || m.Routes[s*d+t] != nil {
 				continue
 			}
-			route := make([]int32, r[t].hops)
-			for v, k := t, r[t].hops-1; k >= 0; v, k = r[v].from, k-1 {
-				route[k] = int32(r[v].last)
+			route := make([]int32, best[t].hops)
+			for v, k := t, best[t].hops-1; k >= 0; v, k = best[v].from, k-1 {
+				route[k] = int32(best[v].last)
 			}
 			m.Routes[s*d+t] = route
 		}
@@ -121,6 +103,43 @@ func (m *Machine) Connect(cables []Cable) error {
 		}
 	}
 	return nil
+}
+
+// reach is a way to a node.
+type reach struct {
+	node    int
+	seconds units.Seconds
+	hops    int
+	last    int // link that arrives
+	from    int // node before
+}
+
+func (x *reach) better(y *reach) bool {
+	if x.seconds != y.seconds {
+		return x.seconds < y.seconds
+	}
+	if x.hops != y.hops {
+		return x.hops < y.hops
+	}
+	return x.last < y.last
+}
+
+// reaches is a heap of ways, the best first.
+type reaches []reach
+
+func (h reaches) Len() int           { return len(h) }
+func (h reaches) Less(a, b int) bool { return h[a].better(&h[b]) }
+func (h reaches) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
+
+// Push implements heap.Interface.
+func (h *reaches) Push(x any) { *h = append(*h, x.(reach)) }
+
+// Pop implements heap.Interface.
+func (h *reaches) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
 }
 
 func isEmpty(route []int32) bool { return len(route) == 0 }

@@ -18,7 +18,7 @@ type memoryBound struct {
 	after  []int32 // [N] next op of the same kernel, or none; nil: each is one
 	left   [hw.MaxPlaced]int64
 	ended  [hw.MaxPlaced]int64 // what the kernel that ran last frees
-	uses   []int32              // [T] readers to end yet; stays where nothing frees it
+	uses   []int32             // [T] readers to end yet; stays where nothing frees it
 }
 
 // stays is in place of the readers of what is not freed.

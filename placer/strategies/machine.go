@@ -16,7 +16,7 @@ var errStreams = errors.New("devices with a stream each")
 // streamsFit reports that the streams of n devices are too many.
 func streamsFit(machine string, n int) error {
 	if 2*n > hw.MaxPlaced {
-		return fmt.Errorf("machine %s: %d %w, want at most %d: fewer hosts stand for more where they are alike", machine, n, errStreams, hw.MaxPlaced/2)
+		return fmt.Errorf("machine %s: %d %w, want at most %d", machine, n, errStreams, hw.MaxPlaced/2)
 	}
 	return nil
 }

@@ -46,15 +46,15 @@ func TestFewStreams(t *testing.T) {
 // TestManyDevices: on as many devices as machines may have, rows that one replica stands for are there,
 // and others say why they are not.
 func TestManyDevices(t *testing.T) {
-	m := written(t, "h100", 8, 8, "8x400Gb/s", true)
+	m := written(t, "h100", 8, hw.MaxDevices/8, "8x400Gb/s", true)
 	if m.NumDevices() != hw.MaxDevices {
 		t.Fatalf("%d devices", m.NumDevices())
 	}
-	x, err := NewComparison(source(), family("llama:layers=64,hidden=64,heads=2,kv_heads=2,ffn=64,seq=16,vocab=100"), m, Config{Batch: 64, Clock: func() float64 { return 0 }})
+	x, err := NewComparison(source(), family("llama:layers=64,hidden=64,heads=2,kv_heads=2,ffn=64,seq=16,vocab=100"), m, Config{Batch: 1024, Clock: func() float64 { return 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"ddp=64", "zero-3=64", "zero-1=32 tp=2", "zero-1=8 1f1b=8 mb=8"} {
+	for _, text := range []string{"ddp=1024", "zero-3=1024", "zero-1=512 tp=2", "zero-1=128 1f1b=8 mb=8", "ddp=16 1f1b=32 mb=64 tp=2"} {
 		s, err := strategy.Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -64,12 +64,53 @@ func TestManyDevices(t *testing.T) {
 			t.Errorf("%s: %s", text, r.Why)
 		}
 	}
-	pipe, err := strategy.Parse("1f1b=64 mb=64")
-	if err != nil {
-		t.Fatal(err)
+	for text, why := range map[string]string{
+		"ddp=16 1f1b=64 mb=64": "64 stages, want at most 32",
+		"ddp=1024 ep":          "no replica stands for all",
+	} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.c.Strategy = &s
+		if r := x.Rows(context.Background(), nil)[0]; r.Result != nil || !strings.Contains(r.Why, why) {
+			t.Errorf("%v: %v, %s, want %q", s, r.Result, r.Why, why)
+		}
 	}
-	x.c.Strategy = &pipe
-	if r := x.Rows(context.Background(), nil)[0]; r.Result != nil || !strings.Contains(r.Why, "64 devices with a stream each, want at most 32") {
-		t.Errorf("%v: %v, %s", pipe, r.Result, r.Why)
+}
+
+// TestManyHosts: what a replica does does not depend on how many others there are, but for their
+// collectives: a step of replicas without gradients between them takes as long on two hosts as on 128.
+func TestManyHosts(t *testing.T) {
+	var few float64
+	for _, hosts := range []int{2, 128} {
+		j, err := NewJudge(source(), written(t, "h100", 8, hosts, "8x400Gb/s", true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := strategy.Strategy{Mesh: strategy.Mesh{Data: hosts, Pipeline: 1, Tensor: 8}, Schedule: strategy.OneFOneB, Chunks: 1, MicroBatches: 1, Bucket: strategy.DefaultBucket}
+		step, err := newModels(family("llama:layers=2,hidden=256,heads=8,kv_heads=8,ffn=256,seq=16,vocab=512"), int64(hosts)).step(j, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := j.Run(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gradients := 0.0
+		for _, c := range step.Collectives {
+			if c.Axis == strategy.DataAxis {
+				x, err := j.collectiveSeconds(s.Mesh, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				gradients += x
+			}
+		}
+		if rest := r.Seconds - gradients; few == 0 {
+			few = r.Seconds
+		} else if r.Seconds <= few || rest > few {
+			t.Errorf("%d hosts: %.6g s, of which gradients at most %.6g; two hosts %.6g s", hosts, r.Seconds, gradients, few)
+		}
 	}
 }

@@ -185,8 +185,12 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 		ranks = s.Pipeline
 	}
 	if j.streamed == nil {
-		if err := streamsFit(j.Machine.Name, ranks); err != nil {
-			return nil, err // before millions of ops are there
+		err := streamsFit(j.Machine.Name, ranks) // before millions of ops are there
+		switch {
+		case err != nil && fold:
+			return nil, fmt.Errorf("%d stages, want at most %d", ranks, hw.MaxPlaced/2)
+		case err != nil:
+			return nil, fmt.Errorf("no replica stands for all, so that %w", err)
 		}
 	}
 	m, blocks, times, err := x.of(j, variant{x.batch / parts, s.Recompute})
