@@ -54,7 +54,7 @@ func (c *console) verdictCommand() *cobra.Command {
 	fl.StringSliceVar(&f.gpus, "gpu", nil, "built-in machines, as 'placer machines' lists them (default "+defaultGPU+")")
 	fl.IntVar(&f.most, "gpus", 0, "at most the first `N` GPUs of each machine (default all)")
 	fl.BoolVar(&f.cpu, "cpu", false, "let ops run on the host's CPU too, which counts as the last device")
-	fl.IntSliceVar(&f.counts, "counts", nil, "numbers of devices to answer for, ascending; every one from 1 without it")
+	fl.IntSliceVar(&f.counts, "counts", nil, "numbers of devices to answer for, ascending; every one from 1 to 64 without it")
 	fl.Int64Var(&f.batch, "batch", 0, "samples a step of a graph file; workloads know theirs, and --dim batch=N says it too")
 	fl.StringSliceVar(&f.prices, "price", nil, "price of a device for an hour: 2.10, or a100=1.80,h100=2.90 by machine or by device model")
 	fl.DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` for all counts together, loading included")

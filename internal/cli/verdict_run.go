@@ -73,6 +73,9 @@ func (r *verdictRun) prepare() (err error) {
 	if n := len(f.counts); n > 0 && f.counts[n-1] > most.NumDevices() {
 		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more; %s", f.counts[n-1], most.Name, most.NumDevices(), hw.OfMore)
 	}
+	if n := len(f.counts); n > 0 && f.counts[n-1] > hw.MaxPlaced {
+		return usagef("--counts %d: an answer places single ops, on at most %d devices; 'placer strategies --gpus %d' divides a step among more", f.counts[n-1], hw.MaxPlaced, f.counts[n-1])
+	}
 	if r.batch, err = f.samples(r.loaded); err != nil {
 		return usage(err)
 	}

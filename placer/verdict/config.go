@@ -11,7 +11,7 @@ import (
 
 // Config bounds a sweep.
 type Config struct {
-	// Counts are the numbers of devices, ascending; nil: every one from 1.
+	// Counts are the numbers of devices, ascending; nil: every one from 1, to hw.MaxPlaced.
 	Counts []int
 	// Budget in seconds is for the whole sweep and counts from the zero of the host's
 	// clock. In evaluations it is for each count of each machine, and is used in whole

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"placer/hw"
 	"placer/placer/problem"
 )
 
@@ -20,7 +21,7 @@ func Sweep(ctx context.Context, s problem.Source, ms []Machine, c Config, h Host
 	}
 	x := &sweep{source: s, machines: ms, c: c, host: h, problems: map[place]*problem.Problem{}}
 	for m := range ms {
-		for n := 1; n <= ms[m].NumDevices(); n++ {
+		for n := 1; n <= min(ms[m].NumDevices(), hw.MaxPlaced); n++ {
 			if c.Counts == nil || slices.Contains(c.Counts, n) {
 				x.todo = append(x.todo, place{n, m})
 			}
