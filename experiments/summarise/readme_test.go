@@ -117,12 +117,58 @@ func recorded(t *testing.T) []stated {
 		{`It simulates (\d+) million operations a second`, speed[1:]},
 		{`on ([\d,]+) random cases in every test run`, []string{oracleCases(t)}},
 		{`mean error on measured half-precision matrix products is (\S+) on an H100, (\S+) on a B200 and (\S+) on an A100`, []string{products("H100", "bf16"), products("B200", "bf16"), products("A100[^|]*Llama", "f16")}},
+		{`(\d+) steps of systems that others tuned and measured, in training and serving, are predicted (\S+) times as long in the geometric mean, (\d+) of them within a quarter`, byClass(t, "all", 1, 2, 5)},
+		{`(\d+) are of training sharded over 16 to 128 GPUs \((\S+)\)`, byClass(t, "sharded over hosts", 1, 2)},
+		{`training sharded over (\d+) to (\d+) GPUs`, gpusOf(t, "sharded over hosts")},
+		{`of (\d+) billion parameters in a pipeline of split products on (\d+) GPUs \(within (\d+%)\)`, []string{"175", gpusOf(t, "pipelines of split products")[0], farthest(t, "pipelines of split products")}},
 		{`(\d+) to (\d+) placements each`, placements(t)},
 		{`in two and four parts the plans found are (\d+%) to (\d+%) shorter than the expert's with TensorFlow's default fusion, as measured; the simulator predicts (\d+) steps of five workloads within (\S+) in the mean, and the steps of (\d) of (\d) PyTorch models within (\d+%)`, onCard(t)},
 		{`Random plans of three of the workloads are predicted within (\S+) to (\S+) in the mean`, randomPlans(t)},
 		{`The other three PyTorch models are predicted (\d+%) to (\d+%) too short`, tooShort(t)},
 		{`predicts a step within (\S+) to (\S+) in the mean and ranks placements with Kendall's tau (\S+) to (\S+),`, slices.Concat(errors, taus)},
 	}
+}
+
+// byClass returns columns of a row of the table of published steps by class.
+func byClass(t *testing.T, class string, columns ...int) (figures []string) {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^\| ` + class + ` \|.*$`).FindString(read(t, "../published/README.md"))
+	cells := strings.Split(m, "|")
+	if len(cells) < 8 {
+		t.Fatalf("no class %q of published steps", class)
+	}
+	for _, c := range columns {
+		figures = append(figures, strings.TrimSpace(cells[1+c]))
+	}
+	return figures
+}
+
+// gpusOf returns the fewest and the most GPUs of published steps of a class.
+func gpusOf(t *testing.T, class string) []string {
+	t.Helper()
+	var d struct {
+		Rows []struct{ Name, Class string }
+	}
+	decode(t, "../published/rows.json", &d)
+	fewest, most := math.Inf(1), 0.0
+	for _, r := range d.Rows {
+		if r.Class != class {
+			continue
+		}
+		m := regexp.MustCompile(`, (\d+) A100`).FindStringSubmatch(r.Name)
+		if m == nil {
+			t.Fatalf("%s: how many GPUs?", r.Name)
+		}
+		fewest, most = min(fewest, mustParse(t, m[1])), max(most, mustParse(t, m[1]))
+	}
+	return []string{fmt.Sprint(fewest), fmt.Sprint(most)}
+}
+
+// farthest returns by how much a published step of a class is off at most, in whole percent.
+func farthest(t *testing.T, class string) string {
+	t.Helper()
+	f := byClass(t, class, 3, 4)
+	return fmt.Sprintf("%.0f%%", 100*max(1-mustParse(t, f[0]), mustParse(t, f[1])-1))
 }
 
 // randomPlans returns the least and the largest mean error of random plans' steps on the
