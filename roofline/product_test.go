@@ -57,3 +57,26 @@ func TestProductsAreKeptApart(t *testing.T) {
 		}
 	}
 }
+
+// Products of 8-bit floats have the rate of 16 bits on a chip without units for them, as kernels
+// that widen such weights do, and a higher one where there are units.
+func TestNarrowFloats(t *testing.T) {
+	m := graph.GEMM{Batch: 1, M: 8192, N: 8192, K: 8192}
+	for _, c := range []struct {
+		machine string
+		low, up float64 // of the time in f16
+	}{{"a100", 1, 1}, {"v100", 1, 1}, {"p100", 1, 1}, {"h100", 0.45, 0.7}, {"b200", 0.45, 0.7}} {
+		x, err := hw.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDeviceModel(&x.Devices[0], Default())
+		op := func(dt graph.DType) *graph.Op {
+			return &graph.Op{Kind: "MatMul", DType: dt, GEMM: m, FLOPs: m.FLOPs()}
+		}
+		wide, narrow := d.cost(op(graph.F16)), d.cost(op(graph.F8))
+		if r := float64(narrow.Compute / wide.Compute); r < c.low || r > c.up {
+			t.Errorf("%s: a product of 8 bits takes %.3g times that of 16, want %g to %g", c.machine, r, c.low, c.up)
+		}
+	}
+}

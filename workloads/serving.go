@@ -20,6 +20,10 @@ type Decoder struct {
 	// Stored returns what a parameter occupies where that is not its elements times the
 	// type's size: quantized weights. It may be nil.
 	Stored func(Weight) (units.Bytes, bool)
+	// Multiplied returns the type that a product with a parameter is computed in where that
+	// is not the model's own: activations are quantized too. It may be nil, and says nothing
+	// of training.
+	Multiplied func(Weight) (graph.DType, bool)
 }
 
 // Embedding looks tokens up, and positions where they are learnt.
@@ -144,6 +148,18 @@ func (n *serving) parameter(name string, product bool, dims ...int64) tensor {
 	return read
 }
 
+// times is y, the product with the module's parameter of that name and those dimensions,
+// computed in the type that the parameter is multiplied in.
+func (n *serving) times(y tensor, name string, dims ...int64) tensor {
+	if n.d.Multiplied == nil || n.s.Training {
+		return y
+	}
+	if t, ok := n.d.Multiplied(Weight{n.path, name, dims, true}); ok {
+		n.b.At(n.b.TensorAt(y).Producer).DType = t
+	}
+	return y
+}
+
 // bytes is what x occupies.
 func (n *serving) bytes(x tensor) units.Bytes {
 	if t := n.b.TensorAt(x); t.Bytes >= 0 {
@@ -155,7 +171,8 @@ func (n *serving) bytes(x tensor) units.Bytes {
 // linear is x, [R,in], times a weight of out columns, with a bias where there is one.
 func (n *serving) linear(path string, l int, x tensor, out int64, bias bool) (y tensor) {
 	n.module(path, l, func() {
-		y = n.matmul(x, n.parameter("weight", true, n.dim(x, 1), out))
+		in := n.dim(x, 1)
+		y = n.times(n.matmul(x, n.parameter("weight", true, in, out)), "weight", in, out)
 		if bias {
 			y = n.bias(y, n.parameter("bias", false, out))
 		}
@@ -216,7 +233,7 @@ func (n *serving) forward() {
 			rows := n.dim(x, 0)
 			x = n.product("MatMul", graph.GEMM{Batch: 1, M: rows, N: d.Vocab, K: d.Hidden}, n.of(rows, d.Vocab), x, table)
 		} else {
-			x = n.matmul(x, n.parameter("weight", true, d.Hidden, d.Vocab))
+			x = n.times(n.matmul(x, n.parameter("weight", true, d.Hidden, d.Vocab)), "weight", d.Hidden, d.Vocab)
 		}
 		if d.Head.Bias {
 			x = n.bias(x, n.parameter("bias", false, d.Vocab))

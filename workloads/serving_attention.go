@@ -191,7 +191,7 @@ func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
 	var kv tensor
 	n.module(a.Path+".kv_b_proj", l, func() {
 		in := []tensor{kept[0], w}
-		kv = n.product("MatMul", expand, n.of(b*all, expand.N), append(in, kept[1:]...)...)
+		kv = n.times(n.product("MatMul", expand, n.of(b*all, expand.N), append(in, kept[1:]...)...), "weight", t.Rank, expand.N)
 	})
 	n.module(a.Path, l, func() {
 		key := n.op("ConcatV2", n.of(b, h, all, a.KeyDim), append([]tensor{kv}, kept...)...)

@@ -69,7 +69,7 @@ func (n *serving) grouped(e *Experts, name string, x tensor, out int64) tensor {
 	busy := e.busy(sent / e.PerToken)
 	w := n.parameter(name, true, e.Count, in, out)
 	m := graph.GEMM{Batch: busy, M: (sent + busy - 1) / busy, N: out, K: in}
-	y := n.product("BatchMatMul", m, n.of(sent, out), x, w)
+	y := n.times(n.product("BatchMatMul", m, n.of(sent, out), x, w), name, e.Count, in, out)
 	o := n.b.At(n.b.TensorAt(y).Producer)
 	o.FLOPs = graph.GEMM{Batch: 1, M: sent, N: out, K: in}.FLOPs()
 	o.Bytes = n.bytes(x) + bytesOf(n.of(sent, out)) + n.bytes(w)/units.Bytes(e.Count)*units.Bytes(busy)

@@ -110,6 +110,11 @@ func TestQuantized(t *testing.T) {
 		{"bitsandbytes, scales quantized too", `{"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_use_double_quant": true}`, layers/2 + layers/64 + rest},
 		{"bitsandbytes in 8 bits", `{"quant_method": "bitsandbytes", "load_in_8bit": true}`, layers + 4*outputs + rest},
 		{"fp8 in blocks", `{"quant_method": "fp8", "weight_block_size": [128, 128]}`, layers + 4*layers/(128*128) + rest},
+		{"compressed-tensors in f8", `{"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}, "input_activations": {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}}}}`, layers + 2*outputs + rest},
+		{"compressed-tensors with its head", `{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "tensor"}}}}`, layers + 32000*4096 + rest - 2*32000*4096},
+		{"compressed-tensors in 4 bits", `{"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128}, "input_activations": null}}}`, layers/2 + 2*layers/128 + rest},
+		{"compressed-tensors in blocks, but for the MLPs", `{"quant_method": "compressed-tensors", "ignore": ["re:.*mlp.*", "lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]}}}}`, 32*4*4096*4096 + 2*32*4*32*32 + 2*32*3*4096*11008 + rest},
+		{"compressed-tensors of two groups", `{"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["re:.*self_attn\\..*_proj$"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}}, "b": {"targets": ["down_proj", "up_proj", "gate_proj"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 64}}}}`, 32*(4*4096*4096+2*4*4096) + 32*3*4096*11008*(64/2+2)/64 + rest},
 		{"fp8 but for the MLPs", `{"quant_method": "fp8", "modules_to_not_convert": ["mlp"]}`, layers + 4*32*4 + 32*3*4096*11008 + rest},
 	} {
 		x, err := ImportConfig([]byte(base+c.config+"}"), "m", Options{Dims: map[string]int64{"seq": 1}})
@@ -122,11 +127,54 @@ func TestQuantized(t *testing.T) {
 		}
 	}
 	for config, want := range map[string]string{
-		`{"quant_method": "aqlm"}`:              `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8, mxfp4`,
+		`{"quant_method": "aqlm"}`: `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8, compressed-tensors, mxfp4`,
+		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}}}`:                             `m: quantization_config: weights of 4 bits of type "float", want int of 4 or 8 or float of 8`,
+		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "block"}}}}`:                                                        `m: quantization_config: weights by the strategy "block" with groups of 0 and blocks of , want tensor, channel, group or block with its size`,
+		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["re:("], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}}}}`:                                                        `m: quantization_config: "re:(" is no regular expression that is read`,
+		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}, "input_activations": {"num_bits": 4, "type": "int"}}}}`: `m: quantization_config: activations of 4 bits of type "int", want int or float of 8, or none`,
 		`{"quant_method": "gptq", "bits": 400}`: "m: quantization_config: gptq of 400 bits, want 2 to 8",
 	} {
 		if _, err := ImportConfig([]byte(base+config+"}"), "m", Options{}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Products are of 8 bits where activations are quantized with the weights, and of the model's
+// type where weights alone are, in training, and of what a file leaves as it was.
+func TestQuantizedProducts(t *testing.T) {
+	const layers, head, rows = 32 * (4*4096*4096 + 3*4096*11008), 32000 * 4096, 2 * 64
+	base := strings.TrimSuffix(configs["llama 2 7B"].json, "}") + `, "quantization_config": `
+	group := func(inputs string) string {
+		return `{"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}` + inputs + `}}}`
+	}
+	for _, c := range []struct {
+		name, config string
+		train        bool
+		as           graph.DType
+		want         units.FLOPs
+	}{
+		{"fp8", `{"quant_method": "fp8", "weight_block_size": [128, 128]}`, false, graph.F8, 2 * layers * rows},
+		{"fbgemm_fp8", `{"quant_method": "fbgemm_fp8"}`, false, graph.F8, 2 * layers * rows},
+		{"compressed-tensors of integers", group(`, "input_activations": {"num_bits": 8, "type": "int"}`), false, graph.I8, 2 * layers * rows},
+		{"compressed-tensors of weights", group(""), false, graph.I8, 0},
+		{"awq", `{"quant_method": "awq", "bits": 4}`, false, graph.F8, 0},
+		{"fp8 but for the MLPs", `{"quant_method": "fp8", "modules_to_not_convert": ["mlp"]}`, false, graph.F8, 2 * 32 * 4 * 4096 * 4096 * rows},
+		{"fp8 in training", `{"quant_method": "fp8"}`, true, graph.F8, 0},
+	} {
+		x, err := ImportConfig([]byte(base+c.config+"}"), "m", Options{Dims: map[string]int64{"batch": 2, "seq": 64}, Training: c.train})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := units.FLOPs(0)
+		for i := range x.Graph.NumOps() {
+			if o := x.Graph.Op(graph.OpID(i)); o.DType == c.as {
+				got += o.FLOPs
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %.6g FLOPs in %v, want %.6g", c.name, float64(got), c.as, float64(c.want))
 		}
 	}
 }

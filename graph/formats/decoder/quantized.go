@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"placer/graph"
 	"placer/graph/formats/foreign"
 	"placer/units"
 	"placer/workloads"
@@ -26,6 +27,9 @@ type quantization struct {
 	Head    bool     `json:"lm_head"`
 	Not     []string `json:"modules_to_not_convert"`
 	BnbNot  []string `json:"llm_int8_skip_modules"`
+	// Of compressed-tensors.
+	Groups map[string]*scheme `json:"config_groups"`
+	Ignore []string           `json:"ignore"`
 }
 
 // stored is how a quantized weight is held.
@@ -35,10 +39,13 @@ type stored struct {
 	// is a whole output's, one below 0 the whole weight.
 	group, scale int64
 	block        [2]int64 // outputs and inputs of a block that has a scale, in place of groups
+	// eight is the type of 8 bits that the weight is multiplied in, for its activations are
+	// quantized to it as well; F32 where they are not, and products are in the model's own type.
+	eight graph.DType
 }
 
 // methods are the quantizers that are read.
-const methods = "gptq, awq, bitsandbytes, fp8, fbgemm_fp8, mxfp4"
+const methods = "gptq, awq, bitsandbytes, fp8, fbgemm_fp8, compressed-tensors, mxfp4"
 
 // How bitsandbytes scales its weights: a float for each block of 64 elements, or, quantized
 // in its turn, a byte (Dettmers et al., arXiv:2305.14314, section 3).
@@ -47,7 +54,8 @@ const bnbBlock = 64
 // defaultGroup is how many elements share a scale where GPTQ and AWQ do not say.
 const defaultGroup = 128
 
-// form returns how the method holds a weight.
+// form returns how the method holds a weight. fp8 and fbgemm_fp8 quantize activations too,
+// by a static or a dynamic scale.
 func (q *quantization) form() (s stored, err error) {
 	switch q.Method {
 	case "gptq", "awq":
@@ -65,14 +73,14 @@ func (q *quantization) form() (s stored, err error) {
 			s = stored{bits: 4, group: bnbBlock, scale: 4}
 		}
 	case "fp8":
-		s = stored{bits: 8, group: -1, scale: 4}
+		s = stored{bits: 8, group: -1, scale: 4, eight: graph.F8}
 		if len(q.Block) == 2 && min(q.Block[0], q.Block[1]) > 0 && max(q.Block[0], q.Block[1]) <= 1<<20 {
 			s.block = [2]int64{q.Block[0], q.Block[1]}
 		}
 	case "mxfp4": // OCP Microscaling Formats 1.0: of experts alone
 		s = stored{bits: 4, group: 32, scale: 1}
 	case "fbgemm_fp8":
-		s = stored{bits: 8, group: 0, scale: 4}
+		s = stored{bits: 8, group: 0, scale: 4, eight: graph.F8}
 	default:
 		return s, fmt.Errorf("quantization_config: method %q is not one of those that are read: %s", foreign.Brief(q.Method), methods)
 	}
@@ -99,14 +107,24 @@ func (q *quantization) kept(w workloads.Weight) bool {
 	return false
 }
 
-// quantize has d's linear weights held as q says.
-func (q *quantization) quantize(d *workloads.Decoder) error {
+// holding returns how each weight is held, false for those that are left as they were.
+func (q *quantization) holding() (func(workloads.Weight) (stored, bool), error) {
+	if q.Method == "compressed-tensors" {
+		return q.compressed()
+	}
 	s, err := q.form()
+	return func(w workloads.Weight) (stored, bool) { return s, !q.kept(w) }, err
+}
+
+// quantize has d's linear weights held and multiplied as q says.
+func (q *quantization) quantize(d *workloads.Decoder) error {
+	hold, err := q.holding()
 	if err != nil {
 		return err
 	}
 	d.Stored = func(w workloads.Weight) (units.Bytes, bool) {
-		if q.kept(w) {
+		s, ok := hold(w)
+		if !ok {
 			return 0, false
 		}
 		n, err := w.Shape.Elements()
@@ -116,6 +134,10 @@ func (q *quantization) quantize(d *workloads.Decoder) error {
 		in, out := w.Shape[len(w.Shape)-2], w.Shape[len(w.Shape)-1]
 		experts := n / (in * out)
 		return units.Bytes((n*s.bits+7)/8 + experts*s.scales(in, out)*s.scale), true
+	}
+	d.Multiplied = func(w workloads.Weight) (graph.DType, bool) {
+		s, ok := hold(w)
+		return s.eight, ok && s.eight != graph.F32
 	}
 	return nil
 }
