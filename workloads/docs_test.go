@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"placer/graph/train"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/workloads.md")
@@ -33,6 +35,40 @@ func TestDocsTable(t *testing.T) {
 	if *update {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestDocsChoices keeps who makes which choice in docs/workloads.md as the families have it.
+func TestDocsChoices(t *testing.T) {
+	data, err := os.ReadFile("../docs/workloads.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := func(has func(*common) bool) string {
+		var names []string
+		for _, f := range families() {
+			if has(f.model.base()) {
+				names = append(names, "`"+f.name+"`")
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	for choice, want := range map[string]string{
+		"clipping by global norm": who(func(c *common) bool { return c.train.ClipGlobalNorm }),
+		"gated gradients":         "gated: " + who(func(c *common) bool { return c.train.GateGradients }),
+		"optimizer":               who(func(c *common) bool { return c.train.Optimizer == train.Momentum }) + " momentum, all others Adam",
+		"batch size known when the graph is built or not": "unknown: " + who(func(c *common) bool { return !c.train.StaticShapes }),
+	} {
+		_, row, ok := strings.Cut(string(data), "\n| "+choice+" |")
+		row, _, _ = strings.Cut(row, "\n")
+		if got := strings.Split(row, "|"); !ok || len(got) != 3 || strings.TrimSpace(got[1]) != want {
+			t.Errorf("%s: %q, want %q", choice, row, want)
+		}
+	}
+	for _, f := range families() {
+		if o := f.model.base().train.Optimizer; o != train.Adam && o != train.Momentum {
+			t.Errorf("%s trains with %v, which the page does not say", f.name, o)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"placer/graph/fuse"
 	"placer/hw"
@@ -255,15 +254,15 @@ func (x *Cases) place(ctx context.Context, e *caseEntry, p plan.Problem, m metho
 	p.Budget.Evaluations *= factor
 	p.Budget.Seconds *= float64(factor)
 	p.Seed, p.Clock, p.Report = seed, clock, r.Observe
-	ctx, stop := within(ctx, p.Budget.Seconds)
+	ctx, stop := within(ctx, clock, p.Budget.Seconds)
 	defer stop()
 	return placer.Place(ctx, &p)
 }
 
-// within is ctx for so many seconds; 0 does not bound.
-func within(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
+// within is ctx for so many seconds from now on, by clock; 0 does not bound.
+func within(ctx context.Context, clock func() float64, seconds float64) (context.Context, context.CancelFunc) {
 	if seconds > 0 {
-		return context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+		return until(ctx, clock, clock()+seconds)
 	}
 	return ctx, func() {}
 }
@@ -293,7 +292,9 @@ func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clo
 	own := *p
 	own.Evaluator = p.Evaluator.Clone()
 	spent := map[string]int{}
-	host := search.Host{Clock: clock, CPU: func() float64 { return 0 }, Observe: func(e search.Event) error {
+	host := search.Host{Clock: clock, Until: func(ctx context.Context, end float64) (context.Context, context.CancelFunc) {
+		return until(ctx, clock, end)
+	}, CPU: func() float64 { return 0 }, Observe: func(e search.Event) error {
 		spent[e.Method] = max(spent[e.Method], e.Evaluations)
 		if e.Device != nil {
 			all := 0

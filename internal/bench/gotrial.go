@@ -185,7 +185,7 @@ func (a *attempt) decide(method plan.Placer, tasks plan.Tasks, given plan.Decisi
 			a.recorder.Observe(x)
 		}
 	}
-	ctx, stop := within(a.ctx, p.Budget.Seconds)
+	ctx, stop := within(a.ctx, a.clock, p.Budget.Seconds)
 	defer stop()
 	o, err := method.Place(ctx, p)
 	if err != nil {

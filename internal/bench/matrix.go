@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"placer/graph/formats"
@@ -80,6 +82,32 @@ func (f *Matrix) Build() (*compare.Matrix, error) {
 		return nil, ConfigError{err}
 	}
 	return &m, nil
+}
+
+// Resumable returns nil if a comparison can go on with m, the matrix of the folder dir. What
+// an experiment of GO left there is its own: methods of the catalogue's names mean something
+// else in it.
+func Resumable(m *compare.Matrix, dir string) error {
+	for _, g := range []GO{GOTable3(), GOFigure6()} {
+		if slices.Equal(m.Methods, g.Matrix.Methods) {
+			return ConfigErrorf("%s is a folder of bench %s, which goes on with it: placer bench %s%s --out %s", dir, g.Name, g.Name, budgetFlags(m), dir)
+		}
+	}
+	for _, name := range m.Methods {
+		if _, err := nameOf(name); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(dir, compare.MatrixFile), err)
+		}
+	}
+	return nil
+}
+
+// budgetFlags returns the flags of the budget and the seeds that m has.
+func budgetFlags(m *compare.Matrix) (flags string) {
+	flags = fmt.Sprintf(" --evaluations %d", m.Evaluations)
+	if m.Seconds > 0 {
+		flags += fmt.Sprintf(" --seconds %gs", m.Seconds)
+	}
+	return flags + fmt.Sprintf(" --seeds %d", len(m.Seeds))
 }
 
 // casesOf returns the cases of the graph of c. Where no flag says how many GPUs, a built-in

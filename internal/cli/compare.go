@@ -128,7 +128,7 @@ func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.
 		if err := notBesideResume(cmd, "the comparison's own folder"); err != nil {
 			return nil, nil, err
 		}
-		return compare.Open(f.resume)
+		return resumeComparison(f.resume)
 	}
 	f.Named = cmd.Flags().Changed("gpu") || len(f.Machines) > 0
 	f.Workloads, f.Seconds = splitWorkloads(f.workloads), f.seconds.Seconds()
@@ -155,6 +155,19 @@ func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.
 	}
 	j, err := compare.Create(dir, m)
 	return j, m, err
+}
+
+// resumeComparison opens the folder of an earlier comparison, of methods that there are.
+func resumeComparison(dir string) (*compare.Journal, *compare.Matrix, error) {
+	j, m, err := compare.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := bench.Resumable(m, dir); err != nil {
+		j.Close()
+		return nil, nil, err
+	}
+	return j, m, nil
 }
 
 // splitWorkloads splits lists of workloads at the commas that do not belong to

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -42,6 +43,31 @@ func TestResumedComparisonOfAnotherGraph(t *testing.T) {
 	file("2")
 	if got := command(t, resume); strings.Count(got, "\n") != strings.Count(whole, "\n") || strings.Contains(got, "exit") {
 		t.Errorf("%s\nwant %s", got, whole)
+	}
+}
+
+// What an experiment of GO left behind goes on with the command that began it, and a method
+// that there is not is named before a trial runs.
+func TestResumedByTheWrongCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	command(t, []string{"bench", "go-table3", "--workload", "trfxl2", "--evaluations", "3", "--seeds", "1", "--out", "go", "-q"})
+	before := read(t, "go", compare.TrialsFile)
+	if got := command(t, []string{"compare", "--resume", "go", "-q"}); got != "! placer: go is a folder of bench go-table3, which goes on with it: placer bench go-table3 --evaluations 3 --seeds 1 --out go\nexit 2\n" {
+		t.Error(got)
+	}
+	if !bytes.Equal(read(t, "go", compare.TrialsFile), before) {
+		t.Error("the folder was changed")
+	}
+	command(t, []string{"compare", "--workload", "rnnlm:layers=1,unroll=2", "--gpus", "2", "--methods", "human,single", "--seeds", "1", "--evaluations", "1", "--out", "c", "-q", "--workers", "1"})
+	matrix := bytes.Replace(read(t, "c", compare.MatrixFile), []byte(`"single"`), []byte(`"solitary"`), 1)
+	if err := errors.Join(os.WriteFile("c/"+compare.MatrixFile, matrix, 0o600), os.WriteFile("c/"+compare.TrialsFile, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, []string{"compare", "--resume", "c", "-q"}); !strings.HasPrefix(got, `! placer: c/matrix.json: unknown method "solitary", want some of `) || !strings.HasSuffix(got, "exit 1\n") {
+		t.Error(got)
+	}
+	if left := read(t, "c", compare.TrialsFile); len(left) > 0 {
+		t.Errorf("trials ran: %s", left)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 	"placer/graph/formats"
 	"placer/graph/formats/onnx"
 	"placer/graph/formats/times"
+	"placer/internal/fsx"
 	"placer/internal/report"
+	"placer/placer/pretrained"
 )
 
 // functionsModel is an ONNX file that leaves its batch open.
@@ -238,7 +240,7 @@ func TestSpreadOfWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCompressedInputs: plans, schedules, machines, times and settings are read from what gzip
+// TestCompressedInputs: plans, schedules, machines, times, settings and policies are read from what gzip
 // has compressed as from the files themselves, from stdin too.
 func TestCompressedInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -273,7 +275,15 @@ func TestCompressedInputs(t *testing.T) {
 	if err := os.WriteFile("settings.json", []byte(`{"format": "placer run 1", "methods": ["single"], "seed": 7}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	policy, err := pretrained.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fsx.WriteFile("policy.safetensors", policy.Write); err != nil {
+		t.Fatal(err)
+	}
 	commands := [][]string{
+		{"place", "--card", "--policy", "policy.safetensors"},
 		append([]string{"simulate", "--plan", "plan.json"}, on...),
 		append([]string{"simulate", "--plan", "-"}, append(slices.Clone(on), "<", "plan.json")...),
 		append([]string{"check", "--plan", "schedule.json"}, on...),
@@ -294,7 +304,7 @@ func TestCompressedInputs(t *testing.T) {
 		}
 		plain = append(plain, got)
 	}
-	for _, name := range []string{"plan.json", "schedule.json", "box.json", "graph.json", "times.json", "settings.json"} {
+	for _, name := range []string{"plan.json", "schedule.json", "box.json", "graph.json", "times.json", "settings.json", "policy.safetensors"} {
 		pack(name)
 	}
 	for k, args := range commands {

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"placer/baselines/rules"
 	"placer/internal/bench"
+	"placer/internal/fsx"
 	"placer/internal/report"
 	"placer/placer/policy/sequential"
 	"placer/placer/pretrained"
@@ -89,12 +89,16 @@ func (c *console) placeCommand() *cobra.Command {
 	return cmd
 }
 
-// loadPolicy reads a policy file, or the policy that the program carries.
+// maxPolicy bounds a policy file; the checkpoints of pretraining, which hold the optimizer's
+// state too, are read as policies.
+const maxPolicy = 1 << 30
+
+// loadPolicy reads a policy file, which gzip may have compressed, or the policy that the program carries.
 func loadPolicy(name string) (*sequential.Policy, error) {
 	if name == builtIn {
 		return pretrained.Policy()
 	}
-	data, err := os.ReadFile(name)
+	data, err := fsx.ReadFile(name, maxPolicy)
 	if err != nil {
 		return nil, err
 	}
