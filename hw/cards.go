@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"cmp"
 	_ "embed" // cards.json
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,8 @@ type Card struct {
 	PCIe   Slot
 	// figures is the model as machine files have it.
 	figures json.RawMessage
-	machine string // built-in machine that has it, "" for others
+	cables  string   // built-in machine whose links of NVLink it has, "" where there is none
+	aliases []string // other names of it in lspci's lines
 }
 
 // Slot is a PCIe connection.
@@ -70,8 +72,9 @@ func Cards() []Card {
 	var file struct {
 		Format string
 		Cards  []struct {
-			Name, PCIe, Model, Machine string
-			Figures                    json.RawMessage
+			Name, PCIe, Model, Machine, Cables string
+			Aliases                            []string
+			Figures                            json.RawMessage
 		}
 	}
 	if err := json.Unmarshal(cardsFile, &file); err != nil {
@@ -83,7 +86,7 @@ func Cards() []Card {
 		if x.Machine != "" && err == nil {
 			x.Model, x.Figures, err = gpuOf(x.Machine)
 		}
-		c := Card{Name: x.Name, PCIe: slot, figures: x.Figures, machine: x.Machine}
+		c := Card{Name: x.Name, PCIe: slot, figures: x.Figures, cables: cmp.Or(x.Cables, x.Machine), aliases: x.Aliases}
 		if err == nil {
 			c.Device, err = readModel(x.Model, x.Figures)
 		}
@@ -147,6 +150,34 @@ func plainName(s string) string {
 	return s
 }
 
+// names returns how many letters of the card's longest name a text about it has, 0 for none.
+func (c *Card) names(plain string) (most int) {
+	for _, name := range append([]string{c.Name, c.Device.Model}, c.aliases...) {
+		if p := plainName(name); len(p) > most && names(plain, p) {
+			most = len(p)
+		}
+	}
+	return most
+}
+
+// product returns what a line of lspci says of a device's product: what stands in brackets, as
+// "GA100 [A100 SXM4 40GB]", whose die has a name like a card's; the line where there are none.
+func product(line string) []string {
+	var parts []string
+	for rest := line; ; {
+		_, after, open := strings.Cut(rest, "[")
+		part, behind, closed := strings.Cut(after, "]")
+		if !open || !closed {
+			break
+		}
+		parts, rest = append(parts, plainName(part)), behind
+	}
+	if parts == nil {
+		parts = []string{plainName(line)}
+	}
+	return parts
+}
+
 // names reports whether text has the name of a card, and not as a part of a longer number: an
 // A40 is no A4000.
 func names(text, card string) bool {
@@ -165,15 +196,16 @@ func names(text, card string) bool {
 func Named(text string) (cards []Card, unknown []string) {
 	for line := range strings.Lines(text) {
 		lower := strings.ToLower(line)
-		if !strings.Contains(lower, "vga compatible") && !strings.Contains(lower, "3d controller") && !strings.Contains(lower, "processing accelerators") {
+		if !strings.Contains(lower, "vga compatible") && !strings.Contains(lower, "3d controller") && !strings.Contains(lower, "display controller") && !strings.Contains(lower, "processing accelerators") {
 			continue
 		}
-		plain := plainName(line)
 		var best *Card
+		longest := 0
 		for _, c := range Cards() {
-			p := plainName(c.Name)
-			if names(plain, p) && (best == nil || len(p) > len(plainName(best.Name))) {
-				best = &c
+			for _, plain := range product(line) {
+				if n := c.names(plain); n > longest {
+					best, longest = &c, n
+				}
 			}
 		}
 		if best != nil {

@@ -12,7 +12,7 @@ import (
 // Every card has every figure that predictions rest on, with its source.
 func TestCards(t *testing.T) {
 	want := []string{"rtx3060", "rtx3070", "rtx3080", "rtx3090", "rtx4060ti", "rtx4060ti-16gb", "rtx4070", "rtx4080", "rtx4090", "rtx5070", "rtx5080", "rtx5090",
-		"l4", "l40s", "a10", "a6000", "rtx6000ada", "a40", "mi300x", "mi325x", "p100", "v100", "a100", "h100", "h200", "b200"}
+		"l4", "l40s", "a10", "a6000", "rtx6000ada", "a40", "a30", "mi250x-die", "mi300x", "mi325x", "mi355x", "p100", "v100", "a100-40gb", "a100", "h100", "h200", "b200", "gb200"}
 	var got []string
 	for _, c := range hw.Cards() {
 		got = append(got, c.Name)
@@ -58,7 +58,8 @@ func TestCardRates(t *testing.T) {
 		{"rtx5070", 6144, 2.512, 512, 2048, 28, 192}, {"rtx5080", 10752, 2.617, 512, 2048, 30, 256}, {"rtx5090", 21760, 2.407, 512, 2048, 28, 512},
 		{"l4", 7424, 2.04, 1024, 2048, 12.5, 192}, {"l40s", 18176, 2.52, 1024, 2048, 18, 384}, {"a10", 9216, 1.695, 1024, 2048, 12.5, 384}, {"a6000", 10752, 1.8, 1024, 2048, 16, 384},
 		{"rtx6000ada", 18176, 2.505, 1024, 2048, 20, 384}, {"a40", 10752, 1.74, 1024, 2048, 14.5, 384},
-		{"mi300x", 19456, 2.1, 2048, 4096, 5.2, 8192}, {"mi325x", 19456, 2.1, 2048, 4096, 6, 8192},
+		{"a30", 3584, 1.44, 2048, 4096, 2.43, 3072}, {"a100-40gb", 6912, 1.41, 2048, 4096, 2.43, 5120},
+		{"mi250x-die", 7040, 1.7, 1024, 1024, 3.2, 4096}, {"mi300x", 19456, 2.1, 2048, 4096, 5.2, 8192}, {"mi325x", 19456, 2.1, 2048, 4096, 6, 8192}, {"mi355x", 16384, 2.4, 4096, 8192, 8, 8192},
 	} {
 		x, err := hw.FindCard(c.name)
 		if err != nil {
@@ -71,7 +72,7 @@ func TestCardRates(t *testing.T) {
 			}
 		}
 		f32 := 2 * float64(c.cores) * c.ghz / 1e3
-		if strings.HasPrefix(c.name, "mi") {
+		if strings.HasPrefix(c.name, "mi3") {
 			f32 *= 2 // two f32 operations a core and clock, packed
 		}
 		near("f32", float64(d.Peak["f32"])/1e12, f32)
@@ -81,8 +82,54 @@ func TestCardRates(t *testing.T) {
 	}
 }
 
+// Products of the lines of lspci are told apart from the dies that they are made of, and from
+// one another by their memory.
+func TestNamed(t *testing.T) {
+	for line, want := range map[string]string{
+		"01:00.0 3D controller: NVIDIA Corporation GA100GL [A30 PCIe] (rev a1)":                                      "a30",
+		"01:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev a1)":                                  "a100-40gb",
+		"01:00.0 3D controller: NVIDIA Corporation GA100 [A100 PCIe 40GB] (rev a1)":                                  "a100-40gb",
+		"01:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 80GB] (rev a1)":                                  "a100",
+		"01:00.0 3D controller [0302]: NVIDIA Corporation GA102GL [A10] [10de:2236] (rev a1)":                        "a10",
+		"01:00.0 VGA compatible controller [0300]: NVIDIA Corporation AD102 [GeForce RTX 4090] [10de:2684] (rev a1)": "rtx4090",
+		"01:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)":                                  "h100",
+		"29:00.0 Display controller: Advanced Micro Devices, Inc. [AMD/ATI] Aldebaran/MI200 [Instinct MI250X/MI250]": "mi250x-die",
+		"29:00.0 Processing accelerators: Advanced Micro Devices, Inc. [AMD/ATI] Aqua Vanjaram [Instinct MI300X]":    "mi300x",
+	} {
+		cards, _ := hw.Named(line + "\n")
+		got := ""
+		if len(cards) == 1 {
+			got = cards[0].Name
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Cards that a built-in machine does not have are joined by NVLink where one has their like.
+func TestSwitched(t *testing.T) {
+	for name, want := range map[string]bool{"a100": true, "a100-40gb": true, "gb200": true, "b200": true, "a30": false, "mi355x": false, "p100": false} {
+		c, err := hw.FindCard(name)
+		if err != nil || c.Switched() != want {
+			t.Errorf("%s: %v, %v", name, c.Switched(), err)
+			continue
+		}
+		if !want {
+			continue
+		}
+		var text bytes.Buffer
+		if err := (hw.Template{Name: "box", Cards: []hw.Card{c, c}, NVLink: true}).Write(&text); err != nil {
+			t.Error(err)
+		}
+		if m, err := hw.Read(&text); err != nil || m.Devices[0].Memory != c.Device.Memory {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestFindCard(t *testing.T) {
-	for name, want := range map[string]string{"rtx4090": "rtx4090", "RTX 4090": "rtx4090", "4090": "rtx4090", "NVIDIA GeForce RTX 4090": "rtx4090", "A6000": "a6000", "L40S": "l40s", "Instinct MI300X": "mi300x", "4060ti-16gb": "rtx4060ti-16gb", "NVIDIA RTX 6000 Ada Generation": "rtx6000ada", "NVIDIA A40": "a40"} {
+	for name, want := range map[string]string{"rtx4090": "rtx4090", "RTX 4090": "rtx4090", "4090": "rtx4090", "NVIDIA GeForce RTX 4090": "rtx4090", "A6000": "a6000", "L40S": "l40s", "Instinct MI300X": "mi300x", "4060ti-16gb": "rtx4060ti-16gb", "NVIDIA RTX 6000 Ada Generation": "rtx6000ada", "NVIDIA A40": "a40", "NVIDIA A100-SXM4-40GB": "a100-40gb", "NVIDIA A30": "a30", "GB200": "gb200"} {
 		if c, err := hw.FindCard(name); err != nil || c.Name != want {
 			t.Errorf("%s is %s (%v), want %s", name, c.Name, err, want)
 		}

@@ -41,19 +41,19 @@ type cableText struct {
 	Source              string
 }
 
-// Switched reports whether the built-in machine that has the card joins it to a switch of NVLink.
+// Switched reports whether a built-in machine joins the card, or one that is cabled alike, to a
+// switch of NVLink.
 func (c Card) Switched() bool {
 	_, ok := c.switched()
 	return ok
 }
 
-// switched returns the cable by which the built-in machine that has the card joins it to a
-// switch of NVLink, false where there is none.
+// switched returns the cable of that switch, false where there is none.
 func (c Card) switched() (t cableText, ok bool) {
-	if c.machine == "" {
+	if c.cables == "" {
 		return t, false
 	}
-	data, err := machineFiles.ReadFile("machines/" + c.machine + ".json")
+	data, err := machineFiles.ReadFile("machines/" + c.cables + ".json")
 	if err != nil {
 		return t, false
 	}

@@ -42,9 +42,9 @@ func (c *console) initCommand() *cobra.Command {
 		Long: "init writes a machine file to go on with. With --gpu it is about the cards named, with\n" +
 			"the figures of their data sheets; a card may be repeated as rtx3060*2. Without, it is\n" +
 			"about this host: what NVIDIA's management library tells, or else lspci, and /proc. Every\n" +
-			"card is cabled to the host over PCIe, several a100, h100, h200 or b200 to a switch of\n" +
-			"NVLink; --nodes hosts are joined by --network. What is assumed stands in the file\n" +
-			"beside the figure; 'placer bench hw' measures.",
+			"card is cabled to the host over PCIe, several a100, h100, h200, b200 or gb200 to a\n" +
+			"switch of NVLink; --nodes hosts are joined by --network. What is assumed stands in the\n" +
+			"file beside the figure; 'placer bench hw' measures.",
 		Example: "  placer machines init --gpu rtx4090,rtx3060 --cpu 128GB --pcie 4 -o box.json\n" +
 			"  placer machines init --gpu h100 --gpus 8 --nodes 2 --network 8x400Gb/s -o cluster.json\n" +
 			"  placer machines init -o here.json",
@@ -76,7 +76,7 @@ func (c *console) initCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.count, "gpus", 1, "how many of each card of --gpu a host has")
 	cmd.Flags().IntVar(&f.hosts, "nodes", 1, "hosts, all alike")
 	cmd.Flags().StringVar(&f.between, "network", "", "what joins the hosts: NICs of a host and the rate of each, as 8x400Gb/s, 100Gb/s or 8xndr")
-	cmd.Flags().StringVar(&f.links, "links", "", "between the GPUs of a host, nvlink or pcie (default nvlink for several a100, h100, h200 or b200 alone)")
+	cmd.Flags().StringVar(&f.links, "links", "", "between the GPUs of a host, nvlink or pcie (default nvlink for several a100, h100, h200, b200 or gb200 alone)")
 	cmd.Flags().StringVar(&f.memory, "cpu", "", "make the host's CPU a device with this memory, as 128GB")
 	cmd.Flags().IntVar(&f.cores, "cores", hostCores, "cores of the CPU that --cpu names")
 	cmd.Flags().StringVar(&f.slot, "pcie", "", "PCIe generation of the host's slots, and lanes, as 4 or 4x8 (default each card's own)")
