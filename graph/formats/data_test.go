@@ -25,7 +25,7 @@ var refused = []struct{ path, reason string }{
 	{"mlir/torch-mlir/", "MLIR's torch dialect, want StableHLO"},
 	{"onnx/onnxruntime-testdata/dummy_t5.onnx", "operator com.microsoft.BeamSearch runs a subgraph an unknown number of times"},
 	{"onnx/onnxruntime-testdata/pipeline_vectorize.onnx", "operator ai.onnx.ml.DictVectorizer is not known"},
-	{"pipedream-profiles/stage_conf/", "unknown key"},
+	{"pipedream-profiles/stage_conf/", "looks like a configuration of PipeDream's stages"},
 	{"tf-graphs/graphdef-pbtxt/keras_imagenet_main_graph_mode.golden_summary", "is text in none of the forms"},
 	{"tf-graphs/graphdef-pbtxt/grappler/function_error.pbtxt", "node 0 (Add) is on a cycle"},
 	{"tf-graphs/graphdef-pbtxt/grappler/function_functional_while.pbtxt", "a loop that runs an unknown number of times"},

@@ -75,7 +75,7 @@ func isOwn(data []byte) bool {
 		return true
 	}
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) && !dnnpart.Sniff(data) && !piper.Sniff(data) && !decoder.SniffConfig(data) && !tensorflow.Sniff(data) &&
-		!torchtrace.SniffExecution(data) && !torchtrace.SniffKineto(data)
+		!torchtrace.SniffExecution(data) && !torchtrace.SniffKineto(data) && other(data) == ""
 }
 
 func isProfile(data []byte) bool { return pipedream.Sniff(data) && !isOwn(data) && !isBinary(data) }

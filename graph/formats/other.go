@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"placer/graph/formats/foreign"
 	"placer/graph/formats/hlo"
 )
 
@@ -39,6 +40,12 @@ func other(data []byte) string {
 		return "a Python pickle (a PyTorch checkpoint)" + weightsOnly
 	case isRunMetadata(data):
 		return "TensorFlow's RunMetadata (times without a graph)"
+	case foreign.HasKey(data, 8, "module_to_stage_map"):
+		return "a configuration of PipeDream's stages, which pipeline --conf reads beside a profile"
+	case foreign.HasKey(data, 8, "weight_map"):
+		return "the index of weights in several files: the config.json beside it says more"
+	case foreign.HasKey(data, 8, "ir_version", "opset_import"):
+		return "an ONNX model written as JSON: its binary form is read"
 	case isTuningData(data):
 		return "TpuGraphs' tuning data (many HLO modules in one file)"
 	}

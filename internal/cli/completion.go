@@ -80,3 +80,31 @@ func completeFlags(cmd *cobra.Command, values map[string][]string) {
 		}
 	})
 }
+
+// describeCompletion has the command that cobra adds to root say what it is for, and refuse
+// shells that it has no script for. The scripts go to the output that root has by then.
+func describeCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		var shells []string
+		for _, sub := range cmd.Commands() {
+			shells = append(shells, sub.Name())
+		}
+		cmd.Short = "Print a script by which a shell completes commands, flags and names"
+		cmd.Long = "completion prints a script by which a shell completes commands, flags and the names of\n" +
+			"methods, workloads, machines and forms. The help of each shell says where to put it."
+		cmd.Example = "  source <(placer completion bash)\n  placer completion bash --help"
+		cmd.Args = func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("completion %s: want one of %s", args[0], strings.Join(shells, ", "))
+			}
+			return nil
+		}
+		cmd.RunE = func(*cobra.Command, []string) error {
+			return usagef("say for which shell: placer completion %s", strings.Join(shells, ", "))
+		}
+	}
+}

@@ -18,6 +18,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		return usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), meantFlag(cmd, unknown.GetSpecifiedName()))
+	case errors.As(err, &unknown):
+		return usagef("unknown flag -%s; %s --help lists them", unknown.GetSpecifiedName(), cmd.CommandPath())
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		if want := valueForms[f.Value.Type()]; want != "" {

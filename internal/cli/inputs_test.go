@@ -331,3 +331,40 @@ func timesOf(t *testing.T, path string) []byte {
 	}
 	return b.Bytes()
 }
+
+// A flag that cannot be meant and a file of another kind are named as what they are, before
+// anything is written.
+func TestSlips(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"box.json": `{"format": "placer machine 1", "name": "x"}`, "stages.json": `{"module_to_stage_map": [0], "stage_to_rank_map": {"0": [0]}}`, "index.json": `{"metadata": {}, "weight_map": {}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	graph := "--workload " + smallGraph
+	for args, want := range map[string]string{
+		"completion":                                       "say for which shell: placer completion bash, fish, powershell, zsh\nexit 2",
+		"completion tcsh":                                  "completion tcsh: want one of bash, fish, powershell, zsh\nexit 2",
+		"simulate -o x":                                    "unknown flag -o; placer simulate --help lists them\nexit 2",
+		"search --workers 1025 " + graph:                   "--workers: 1025, want 1 to 1024\nexit 2",
+		"machines split --latency soon":                    "--latency: quantity \"soon\": want a number and a unit in s\nexit 2",
+		"machines split --sms -1":                          "--sms -1: want 0, for parts that share all multiprocessors, or more\nexit 2",
+		"simulate --plan p.json --times box.json " + graph: "box.json: format is \"placer machine 1\", want \"placer times 1\"\nexit 1",
+		"search --config box.json " + graph:                "box.json: format is \"placer machine 1\", want \"placer run 1\"\nexit 1",
+		"import --graph stages.json":                       "stages.json: looks like a configuration of PipeDream's stages, which pipeline --conf reads beside a profile; ",
+		"import --graph index.json":                        "index.json: looks like the index of weights in several files: ",
+	} {
+		if got := command(t, strings.Fields(args)); !strings.HasPrefix(got, "! placer: "+want) {
+			t.Errorf("%s:\n%swant %s", args, got, want)
+		}
+	}
+	files, err := os.ReadDir(".")
+	if err != nil || len(files) != 3 {
+		t.Errorf("%v files are left, want the three that were there: %v", files, err)
+	}
+	if got := command(t, []string{"completion", "bash"}); !strings.Contains(got, "__start_placer") {
+		t.Errorf("no script of bash: %.200s", got)
+	}
+}

@@ -85,6 +85,7 @@ func (c *console) run(ctx context.Context, args []string) int {
 	root.SetIn(c.in)
 	help := &remembering{w: c.out}
 	root.SetOut(help)
+	describeCompletion(root)
 	root.SetErr(c.err)
 	if at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }); at >= 0 {
 		c.args = args[at+1:]

@@ -242,13 +242,19 @@ func (c *console) splitCommand() *cobra.Command {
 			if err := errors.Join(f.check(cmd), useless(cmd, "split, which takes the machine's first GPU", "gpus", "cpu")); err != nil {
 				return err
 			}
-			bandwidth, err1 := units.ParseBytesPerSecond(link)
-			delay, err2 := units.ParseSeconds(latency)
-			if err := errors.Join(err1, err2); err != nil {
-				return usage(err)
+			bandwidth, err := units.ParseBytesPerSecond(link)
+			if err != nil {
+				return usagef("--link: %w", err)
 			}
-			if parts < 2 || parts > hw.MaxPlaced || sms < 0 {
-				return usagef("--parts %d --sms %d: want 2 to %d parts", parts, sms, hw.MaxPlaced)
+			delay, err := units.ParseSeconds(latency)
+			if err != nil {
+				return usagef("--latency: %w", err)
+			}
+			if parts < 2 || parts > hw.MaxPlaced {
+				return usagef("--parts %d: want 2 to %d", parts, hw.MaxPlaced)
+			}
+			if sms < 0 {
+				return usagef("--sms %d: want 0, for parts that share all multiprocessors, or more", sms)
 			}
 			m, err := c.loadMachine(&f)
 			if err != nil {

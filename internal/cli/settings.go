@@ -107,6 +107,11 @@ func (c *console) readSettings(path string, to any) error {
 	if err != nil {
 		return err
 	}
+	if of := jsonx.Format(data); of != "" {
+		if err := checkFormat(path, of); err != nil {
+			return err
+		}
+	}
 	if err := jsonx.Unmarshal(data, to); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -241,9 +246,14 @@ func (s *runSettings) completeEvaluator() error {
 
 // check reports the first fault.
 func (s *hostSettings) check() error {
+	how := search.Default()
+	how.Workers = s.Workers
+	tooMany := how.Validate()
 	switch {
 	case s.Workers < 1:
 		return usagef("--workers %d: want at least 1", s.Workers)
+	case tooMany != nil:
+		return usagef("--%w", tooMany)
 	case s.Hub.Address == "" && s.Hub != hubSettings{}:
 		return usagef("the settings of a hub want its address")
 	case s.Hub.Await < 0:

@@ -25,6 +25,20 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
+// Format returns what the document in data says that its format is, in its first key, and ""
+// where it says none: a file of another kind is told apart before its keys are.
+func Format(data []byte) string {
+	d := json.NewDecoder(bytes.NewReader(data))
+	open, _ := d.Token()
+	key, _ := d.Token()
+	if open != json.Delim('{') || key != "format" {
+		return ""
+	}
+	value, _ := d.Token()
+	format, _ := value.(string)
+	return format
+}
+
 // Write writes v as a document for people too: indented, without HTML escapes, with a
 // line feed at its end.
 func Write(w io.Writer, v any) error {

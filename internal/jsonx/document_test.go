@@ -34,3 +34,13 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }
+
+func TestFormat(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"format": "placer plan 1", "x": [`: "placer plan 1", `{"x": 1, "format": "placer plan 1"}`: "", `{"format": {"format": "y"}}`: "", `["format", "y"]`: "", `{"format"`: "", `{}`: "", "": "",
+	} {
+		if got := Format([]byte(data)); got != want {
+			t.Errorf("%s: %q, want %q", data, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"placer/graph/formats/foreign"
+	"placer/internal/jsonx"
 	"placer/units"
 )
 
@@ -67,6 +68,9 @@ func ReadFile(path string) (*Table, error) {
 
 // Read reads a file of times; name is the file's name for errors.
 func Read(data []byte, name string) (*Table, error) {
+	if of := jsonx.Format(data); of != "" && of != Format {
+		return nil, fmt.Errorf("%s: format is %q, want %q", name, of, Format)
+	}
 	var f file
 	if err := foreign.DecodeStrict(data, name, &f); err != nil {
 		return nil, err
