@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -62,7 +63,7 @@ func (n Network) String() string {
 func (n Network) join(x *templateText, cards []Card, h int) error {
 	k, first := len(cards), h*len(cards)
 	if n.NICs < 1 || n.NICs%k != 0 && k%n.NICs != 0 {
-		return fmt.Errorf("%d NICs a host cannot be shared out evenly among its %d GPUs", n.NICs, k)
+		return fmt.Errorf("%s a host cannot be shared out evenly among its %s", words.Count(n.NICs, "NIC", "NICs"), words.Count(k, "GPU", "GPUs"))
 	}
 	slowest := cards[0]
 	for _, c := range cards {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"placer/internal/words"
 )
 
 //go:embed machines/*.json
@@ -79,7 +81,7 @@ func (m *Machine) Take(gpus int, withCPU bool) (*Machine, error) {
 		return nil, fmt.Errorf("machine %s: %d GPUs asked for, want at least 1", m.Name, gpus)
 	}
 	if gpus > have {
-		return nil, fmt.Errorf("machine %s has %d GPUs, %d asked for; %s", m.Name, have, gpus, OfMore)
+		return nil, fmt.Errorf("machine %s has %s, %d asked for; %s", m.Name, words.Count(have, "GPU", "GPUs"), gpus, OfMore)
 	}
 	if withCPU {
 		if len(cpus) == 0 {

@@ -269,3 +269,18 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// What there is one of is counted as one.
+func TestTakeOfOne(t *testing.T) {
+	m, err := hw.Load("p100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := m.Take(1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Take(2, false); err == nil || !strings.HasPrefix(err.Error(), "machine p100 has 1 GPU, 2 asked for") {
+		t.Error(err)
+	}
+}

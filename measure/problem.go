@@ -8,6 +8,7 @@ import (
 	"placer/hw"
 	"placer/hw/nvml"
 	"placer/internal/faults"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
@@ -86,7 +87,7 @@ func (p *Problem) check(cfg *Config, gpus int) error {
 		return err
 	}
 	if len(p.GPU) != p.Machine.NumDevices() {
-		return fmt.Errorf("%d GPUs named for %d devices", len(p.GPU), p.Machine.NumDevices())
+		return fmt.Errorf("%s named for %s", words.Count(len(p.GPU), "GPU", "GPUs"), words.Count(p.Machine.NumDevices(), "device", "devices"))
 	}
 	used := make([]bool, len(p.GPU))
 	for _, d := range p.Plan.Device {

@@ -94,7 +94,7 @@ func TestNamedOpsRefused(t *testing.T) {
 		`{"a": ["x", 1], "b": ["x", 0]}`:   `op 1: "b" is on x with priority 0 by its name, on y with 0 in the arrays`,
 		`{"a": ["x", 1], "b": ["y", 1]}`:   `on y with priority 1 by its name`,
 		`{"a": ["x", 1], "b": ["y"]}`:      `priority -1 by its name`,
-		`{"a": ["x", 1]}`:                  `plan names 1 ops of 2`,
+		`{"a": ["x", 1]}`:                  `plan names 1 op of 2`,
 		`{"a": ["x", 1], "a": ["y", 0]}`:   `name "a" is empty or taken`,
 		`{"a": ["x", 1, 2], "b": ["y",0]}`: `want [device, priority] or [device]`,
 		`{"a": [], "b": ["y",0]}`:          `want [device, priority] or [device]`,

@@ -6,6 +6,7 @@ import (
 	"placer/graph"
 	"placer/graph/fuse"
 	"placer/hw"
+	"placer/internal/words"
 )
 
 // Plan is a decision for every op of one graph on one machine.
@@ -25,7 +26,7 @@ func (p *Plan) Check(g *graph.Graph, m *hw.Machine) error {
 		return fmt.Errorf("plan is for graph %.12s, not for %s (%.12s)", p.Graph, g.Name(), g.Hash())
 	}
 	if len(p.Device) != n {
-		return fmt.Errorf("plan places %d ops, graph %s has %d", len(p.Device), g.Name(), n)
+		return fmt.Errorf("plan places %s, graph %s has %d", words.Count(len(p.Device), "op", "ops"), g.Name(), n)
 	}
 	group := map[int32]int{}
 	for i, v := range p.Device {
@@ -43,13 +44,13 @@ func (p *Plan) Check(g *graph.Graph, m *hw.Machine) error {
 		}
 	}
 	if p.Fusion != nil && len(p.Fusion) != n {
-		return fmt.Errorf("plan has %d fusion priorities for %d ops", len(p.Fusion), n)
+		return fmt.Errorf("plan has %s for %s", words.Count(len(p.Fusion), "fusion priority", "fusion priorities"), words.Count(n, "op", "ops"))
 	}
 	if p.Priority == nil {
 		return nil
 	}
 	if len(p.Priority) != n {
-		return fmt.Errorf("plan has %d priorities for %d ops", len(p.Priority), n)
+		return fmt.Errorf("plan has %s for %s", words.Count(len(p.Priority), "priority", "priorities"), words.Count(n, "op", "ops"))
 	}
 	seen := make([]bool, n)
 	for i, r := range p.Priority {

@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		{"split group", plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 0, 1}}}, "op 3 (op3) is on device 1 but must share a device with op 1 (op1), which is on device 0"},
 		{"short priority", plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1}}}, "plan has 2 priorities for 4 ops"},
 		{"priority twice", plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1, 1, 2}}}, "op 2 (op2): priority 1 is out of range or taken"},
-		{"short fusion", plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 0, 0}, Fusion: []uint8{1}}}, "plan has 1 fusion priorities for 4 ops"},
+		{"short fusion", plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 0, 0}, Fusion: []uint8{1}}}, "plan has 1 fusion priority for 4 ops"},
 		{"priority out of range", plan.Plan{Decision: plan.Decision{Device: []uint8{0, 0, 0, 0}, Priority: []int32{0, 1, 4, 2}}}, "op 2 (op2): priority 4"},
 	} {
 		err := c.plan.Check(g, m)

@@ -8,6 +8,7 @@ import (
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
+	"placer/internal/words"
 )
 
 // ReadFile reads the plan file at path, which gzip may have compressed.
@@ -168,12 +169,12 @@ func (f *File) check() error {
 	}
 	for i, d := range f.Device {
 		if int(d) >= len(f.Devices) {
-			return fmt.Errorf("op %d is on device %d, the file lists %d devices", i, d, len(f.Devices))
+			return fmt.Errorf("op %d is on device %d, the file lists %s", i, d, words.Count(len(f.Devices), "device", "devices"))
 		}
 	}
 	if f.Names != nil {
 		if len(f.Names) != len(f.Device) {
-			return fmt.Errorf("plan names %d ops of %d", len(f.Names), len(f.Device))
+			return fmt.Errorf("plan names %s of %d", words.Count(len(f.Names), "op", "ops"), len(f.Device))
 		}
 		taken := make(map[string]bool, len(f.Names))
 		for i, name := range f.Names {
@@ -184,13 +185,13 @@ func (f *File) check() error {
 		}
 	}
 	if f.Fusion != nil && len(f.Fusion) != len(f.Device) {
-		return fmt.Errorf("plan has %d fusion priorities for %d ops", len(f.Fusion), len(f.Device))
+		return fmt.Errorf("plan has %s for %s", words.Count(len(f.Fusion), "fusion priority", "fusion priorities"), words.Count(len(f.Device), "op", "ops"))
 	}
 	if f.Priority == nil {
 		return nil
 	}
 	if len(f.Priority) != len(f.Device) {
-		return fmt.Errorf("plan has %d priorities for %d ops", len(f.Priority), len(f.Device))
+		return fmt.Errorf("plan has %s for %s", words.Count(len(f.Priority), "priority", "priorities"), words.Count(len(f.Device), "op", "ops"))
 	}
 	seen := make([]bool, len(f.Priority))
 	for i, p := range f.Priority {

@@ -14,6 +14,7 @@ import (
 	"placer/hw"
 	"placer/hw/gpu"
 	"placer/hw/nvml"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -197,7 +198,7 @@ func (f *initFlags) join(t *hw.Template) error {
 	}
 	t.NVLink = switched && alike && len(t.Cards) > 1 && f.links != "pcie" && (f.slot == "" || f.links == "nvlink")
 	if n, k := f.network.NICs, len(t.Cards); f.hosts > 1 && n%k != 0 && k%n != 0 {
-		return usagef("--network %s: %d NICs cannot be shared out evenly among the %d GPUs of a host", f.between, n, k)
+		return usagef("--network %s: %s cannot be shared out evenly among the %s of a host", f.between, words.Count(n, "NIC", "NICs"), words.Count(k, "GPU", "GPUs"))
 	}
 	return nil
 }

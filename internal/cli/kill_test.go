@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"placer/internal/dispatch"
 	"placer/measure/python/pythontest"
@@ -215,13 +216,36 @@ func TestKilledTuningResumes(t *testing.T) {
 	}
 }
 
+// twice sends a signal as timeout(1) does: to the program, and to its group.
+func twice(p *os.Process, s os.Signal) error {
+	first := p.Signal(s)
+	time.Sleep(20 * time.Millisecond) // else the two are one to the kernel
+	if err := p.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return first
+}
+
+// TestInterruptedSaysSo: what a signal stops says that it was interrupted, not which signal came.
+func TestInterruptedSaysSo(t *testing.T) {
+	t.Parallel()
+	cmd, _, stderr := process(t, t.TempDir(), "bench", "regal", "--graphs", "4", "--evaluations", "100000000", "--no-cpsat", "--regal", "none", "-q")
+	time.Sleep(2 * time.Second)
+	if err := twice(cmd.Process, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(cmd.Wait()); code != exitInterrupted || stderr.String() != "placer: interrupted\n" {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
 // TestInterruptedRunIsWritten sends Ctrl-C to a search: it writes the best so far
 // and says so.
 func TestInterruptedRunIsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd, stdout, stderr := until(t, dir, "run/state/random-best.json", false, append(searchArgs, "run", "--budget", "1h")...)
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+	if err := twice(cmd.Process, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	if code := exitOf(cmd.Wait()); code != exitInterrupted {

@@ -54,12 +54,21 @@ func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 // main runs a command until it ends or a signal stops it.
 func (c *console) main(args []string) int {
 	ignoreFileLimit()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the program at once.
-	context.AfterFunc(ctx, stop)
+	// The program's own context is cancelled as any is: what signal it was is nobody's cause.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	context.AfterFunc(signalled, func() {
+		cancel()
+		time.AfterFunc(sameSignal, stop) // then a second signal ends the program at once
+	})
 	return c.run(ctx, args)
 }
+
+// sameSignal is how long a signal is the first one still: timeout(1), schedulers and terminals
+// send one to a program and to its group, so that it comes twice.
+const sameSignal = 500 * time.Millisecond
 
 // console is what the commands have of the outer world.
 type console struct {

@@ -15,6 +15,7 @@ import (
 	"placer/internal/fsx"
 	"placer/internal/jsonx"
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/placer/search"
 	"placer/placer/strategies"
 	"placer/placer/verdict"
@@ -71,7 +72,7 @@ func (r *verdictRun) prepare() (err error) {
 	}
 	most := slices.MaxFunc(r.machines, func(a, b verdict.Machine) int { return a.NumDevices() - b.NumDevices() })
 	if n := len(f.counts); n > 0 && f.counts[n-1] > most.NumDevices() {
-		return usagef("--counts %d: machine %s has %d devices, and no other that is named has more; %s", f.counts[n-1], most.Name, most.NumDevices(), hw.OfMore)
+		return usagef("--counts %d: machine %s has %s, and no other that is named has more; %s", f.counts[n-1], most.Name, words.Count(most.NumDevices(), "device", "devices"), hw.OfMore)
 	}
 	if n := len(f.counts); n > 0 && f.counts[n-1] > hw.MaxPlaced {
 		return usagef("--counts %d: an answer places single ops, on at most %d devices; 'placer strategies --gpus %d' divides a step among more", f.counts[n-1], hw.MaxPlaced, f.counts[n-1])

@@ -11,6 +11,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/plan"
 	"placer/sim"
 	"placer/sim/schedule"
@@ -73,7 +74,7 @@ func (r *Ready) Runs(g *graph.Graph, m *hw.Machine) error {
 		}
 	}
 	if r.Ops != g.NumOps() {
-		return fmt.Errorf("graph %s has %d ops, the program beside it %d: capture it again", g.Name(), g.NumOps(), r.Ops)
+		return fmt.Errorf("graph %s has %s, the program beside it %d: capture it again", g.Name(), words.Count(g.NumOps(), "op", "ops"), r.Ops)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"placer/graph"
 	"placer/hw"
 	"placer/internal/unionfind"
+	"placer/internal/words"
 	"placer/placer/explain"
 	"placer/placer/problem"
 	"placer/plan"
@@ -102,7 +103,7 @@ func Check(ctx context.Context, c *Case) (*Report, error) {
 func (x *checker) inRange() error {
 	p := x.Placement
 	if len(p.Device) != x.g.NumOps() {
-		return fmt.Errorf("%d ops are placed, graph %s has %d", len(p.Device), x.g.Name(), x.g.NumOps())
+		return fmt.Errorf("%s placed, graph %s has %d", words.Count(len(p.Device), "op is", "ops are"), x.g.Name(), x.g.NumOps())
 	}
 	beyond := &Placement{}
 	for i, d := range p.Device {

@@ -8,6 +8,7 @@ import (
 
 	"placer/graph"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/plan"
 )
 
@@ -34,7 +35,7 @@ func FromPlan(f *plan.File, g *graph.Graph, m *hw.Machine) (*Placement, error) {
 		return nil, f.OtherGraph(g)
 	}
 	if len(f.Device) != g.NumOps() {
-		return nil, fmt.Errorf("plan places %d ops, graph %s has %d", len(f.Device), g.Name(), g.NumOps())
+		return nil, fmt.Errorf("plan places %s, graph %s has %d", words.Count(len(f.Device), "op", "ops"), g.Name(), g.NumOps())
 	}
 	p := &Placement{Decision: plan.Decision{Device: make([]uint8, len(f.Device)), Priority: f.Priority, Fusion: f.Fusion}}
 	for i, d := range f.Device {

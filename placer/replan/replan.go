@@ -12,6 +12,7 @@ import (
 	"placer/baselines/search/anneal"
 	"placer/graph"
 	"placer/graph/unit"
+	"placer/internal/words"
 	"placer/placer/methods"
 	"placer/placer/pretrained"
 	"placer/placer/problem"
@@ -44,7 +45,7 @@ type Outcome struct {
 func Find(ctx context.Context, p *problem.Problem, old []uint8, limit units.Bytes) (*Outcome, error) {
 	n := p.Graph.NumOps()
 	if len(old) != n {
-		return nil, fmt.Errorf("the old plan places %d ops, graph %s has %d", len(old), p.Graph.Name(), n)
+		return nil, fmt.Errorf("the old plan places %s, graph %s has %d", words.Count(len(old), "op", "ops"), p.Graph.Name(), n)
 	}
 	x := &finder{p: &p.Problem, old: old, limit: limit, alike: alike(p.Graph, p.Units.Levels[unit.Cell])}
 	out := &Outcome{}

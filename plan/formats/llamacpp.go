@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"placer/hw"
+	"placer/internal/words"
 )
 
 // llama.cpp counts the layers of the stack and the output as one more. The last -ngl of
@@ -131,7 +132,7 @@ func readLlama(data []byte, s *Split) error {
 		gpus, cpu, active = nil, int(gpus[0]), 0
 	}
 	if cpu < 0 && active < layers {
-		return fmt.Errorf("%d layers are on the CPU, which machine %s does not have", layers-active, s.Machine.Name)
+		return fmt.Errorf("%s on the CPU, which machine %s does not have", words.Count(layers-active, "layer is", "layers are"), s.Machine.Name)
 	}
 	share := make([]float64, len(gpus))
 	if found := llamaShares.FindSubmatch(data); found != nil {
@@ -181,7 +182,7 @@ func sharesIn(text string, m *hw.Machine, gpus int) ([]float64, error) {
 	for i, part := range regexp.MustCompile(`[,/]`).Split(text, -1) {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil || x < 0 || i >= gpus && x > 0 {
-			return nil, fmt.Errorf("share %d of -ts is %q, machine %s has %d GPUs", i, part, m.Name, gpus)
+			return nil, fmt.Errorf("share %d of -ts is %q, machine %s has %s", i, part, m.Name, words.Count(gpus, "GPU", "GPUs"))
 		}
 		if i < gpus {
 			share[i] = x

@@ -9,6 +9,7 @@ import (
 	"placer/graph"
 	"placer/graph/formats/tensorflow"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/plan"
 )
 
@@ -156,7 +157,7 @@ func (s *Split) stages(host bool) ([]int, error) {
 func (s *Split) fromStages(bounds []int) error {
 	order := s.Machine.Accelerators()
 	if len(bounds) > len(order) {
-		return fmt.Errorf("%d stages, machine %s has %d accelerators", len(bounds), s.Machine.Name, len(order))
+		return fmt.Errorf("%s, machine %s has %s", words.Count(len(bounds), "stage", "stages"), s.Machine.Name, words.Count(len(order), "accelerator", "accelerators"))
 	}
 	s.Device = make([]uint8, len(s.Parts.List))
 	for k := range s.Device {

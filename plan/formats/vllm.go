@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"placer/internal/words"
 )
 
 // vLLM splits the layers of a model over pipeline stages by the numbers in
@@ -40,10 +42,10 @@ func (s *Split) fromCounts(counts []int, order []uint8) error {
 		sum += n
 	}
 	if layers := s.Parts.Layers(); sum != layers || layers == 0 {
-		return fmt.Errorf("%d layers, the graph has %d", sum, layers)
+		return fmt.Errorf("%s, the graph has %d", words.Count(sum, "layer", "layers"), layers)
 	}
 	if len(counts) > len(order) {
-		return fmt.Errorf("%d stages, machine %s has %d accelerators", len(counts), s.Machine.Name, len(order))
+		return fmt.Errorf("%s, machine %s has %s", words.Count(len(counts), "stage", "stages"), s.Machine.Name, words.Count(len(order), "accelerator", "accelerators"))
 	}
 	of := make([]uint8, 0, sum)
 	for i, n := range counts {

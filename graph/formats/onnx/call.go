@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"placer/graph"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -170,7 +171,7 @@ func (c *call) perAxis(attr string, n int, otherwise int64) []int64 {
 // axis brings axis a of rank dimensions to 0..rank-1.
 func (c *call) axis(a int64, rank int) int {
 	if a < -int64(rank) || a >= int64(rank) {
-		c.fail("axis %d of %d dimensions", a, rank)
+		c.fail("axis %d of %s", a, words.Count(rank, "dimension", "dimensions"))
 	}
 	if a < 0 {
 		a += int64(rank)

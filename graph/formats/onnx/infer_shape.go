@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"placer/graph"
+	"placer/internal/words"
 )
 
 // shapeRules are the operators that change or make shapes and move no data.
@@ -81,7 +82,7 @@ func flatten(c *call) {
 	s := c.shape(0)
 	a := c.node.int("axis", 1)
 	if a < -int64(len(s)) || a > int64(len(s)) {
-		c.fail("axis %d of %d dimensions", a, len(s))
+		c.fail("axis %d of %s", a, words.Count(len(s), "dimension", "dimensions"))
 	}
 	k := span(a, len(s))
 	c.set(0, c.elem(0), graph.Shape{c.product(s[:k]), c.product(s[k:])})

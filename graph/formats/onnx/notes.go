@@ -50,7 +50,7 @@ func (imp *importer) sumUp() {
 		if n := imp.unruled[op]; n == 1 {
 			imp.note("operator %s has no rule: it costs one operation an element", op)
 		} else {
-			imp.note("operator %s has no rule: its %d nodes cost one operation an element", op, n)
+			imp.note("operator %s has no rule: its %s one operation an element", op, words.Count(n, "node costs", "nodes cost"))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"placer/internal/jsonx"
+	"placer/internal/words"
 )
 
 // Conf is a configuration of PipeDream's runtime: which stage each module of a
@@ -44,7 +45,7 @@ func ReadConf(data []byte, name string) (*Conf, error) {
 func (f *confFile) conf() (*Conf, error) {
 	c := &Conf{Module: f.Module, Ranks: make([][]int, len(f.Ranks))}
 	if len(f.Module) == 0 || len(f.Ranks) == 0 {
-		return nil, fmt.Errorf("%d modules and %d stages", len(f.Module), len(f.Ranks))
+		return nil, fmt.Errorf("%s and %s", words.Count(len(f.Module), "module", "modules"), words.Count(len(f.Ranks), "stage", "stages"))
 	}
 	seen := map[int]bool{}
 	for k := range c.Ranks {

@@ -32,7 +32,7 @@ func TestConfErrors(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{`{"module_to_stage_map": [0, 1, 1], "stage_to_rank_map": {"0": [0], 1: [1]}}`, "invalid character '1'"}, // as published for vgg16, 4 GPUs
 		{`{"module_to_stage_map": [0], "stage_to_rank_map": {"0": [0]}}{}`, "data after the end"},
-		{`{"module_to_stage_map": [], "stage_to_rank_map": {"0": [0]}}`, "0 modules and 1 stages"},
+		{`{"module_to_stage_map": [], "stage_to_rank_map": {"0": [0]}}`, "0 modules and 1 stage"},
 		{`{"module_to_stage_map": [0, 1], "stage_to_rank_map": {"0": [0], "2": [1]}}`, "stage 1 of 2 has no ranks"},
 		{`{"module_to_stage_map": [0, 1], "stage_to_rank_map": {"0": [0], "1": [0]}}`, "stage 1: rank 0 is negative or taken"},
 		{`{"module_to_stage_map": [0, 2], "stage_to_rank_map": {"0": [0], "1": [1]}}`, "module 1 is in stage 2 after stage 0"},

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"placer/graph"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -51,7 +52,7 @@ func (t *Table) Check(g *graph.Graph) error {
 		}
 		names[m.Name] = true
 		if len(m.Seconds) != g.NumOps() {
-			return fmt.Errorf("device model %s: %d times for %d ops", m.Name, len(m.Seconds), g.NumOps())
+			return fmt.Errorf("device model %s: %s for %s", m.Name, words.Count(len(m.Seconds), "time", "times"), words.Count(g.NumOps(), "op", "ops"))
 		}
 		for i, s := range m.Seconds {
 			if !(s >= 0) {
@@ -63,7 +64,7 @@ func (t *Table) Check(g *graph.Graph) error {
 		return fmt.Errorf("a step's ops are issued in %v s", t.Issue)
 	}
 	if t.Transfer != nil && len(t.Transfer) != g.NumTensors() {
-		return fmt.Errorf("%d transfer times for %d tensors", len(t.Transfer), g.NumTensors())
+		return fmt.Errorf("%s for %s", words.Count(len(t.Transfer), "transfer time", "transfer times"), words.Count(g.NumTensors(), "tensor", "tensors"))
 	}
 	for k, s := range t.Transfer {
 		if !(s >= 0) || math.IsInf(s, 0) {

@@ -10,6 +10,7 @@ import (
 	"placer/hw/bench"
 	"placer/hw/gpu"
 	"placer/internal/report"
+	"placer/internal/words"
 	"placer/units"
 )
 
@@ -17,7 +18,7 @@ import (
 // was measured on it.
 func WriteHardware(w io.Writer, r *bench.Result) error {
 	h := report.Hardware{Result: r}
-	p := &page{Title: "Measured hardware", Verdict: []string{fmt.Sprintf("%d GPUs measured.", len(r.Devices))}}
+	p := &page{Title: "Measured hardware", Verdict: []string{words.Count(len(r.Devices), "GPU", "GPUs") + " measured."}}
 	charts := section{ID: "roofline", Title: "Roofline of each card", Text: []string{
 		"Each dot is a matrix product that was measured, by its operations for each byte of its operands and result. The roofs are measured too: the slope is the bandwidth of the largest copy within the card, a level line the best rate of a type."}}
 	for i := range r.Devices {
