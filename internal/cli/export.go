@@ -325,7 +325,11 @@ func (c *console) nearest(ctx context.Context, t formats.Target, f *exportFlags,
 			moved++
 		}
 	}
-	c.note("%s: the plan %s, what %s can take of it %s: %d of %d ops moved", t.Name, judged(was, x.Objective), t.Name, judged(is, x.Objective), moved, l.NumOps())
+	of := "the plan"
+	if p.Priority != nil || p.Fusion != nil { // which no such form has, and neither cost counts
+		of = "the plan's placement alone"
+	}
+	c.note("%s: %s %s, what %s can take of it %s: %d of %d ops moved", t.Name, of, judged(was, x.Objective), t.Name, judged(is, x.Objective), moved, l.NumOps())
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the nearest so far is no answer
 	}
