@@ -1,10 +1,13 @@
 """PyTorch in and out of placer: capture a step, profile it, run a plan, measure it (docs/pytorch.md)."""
 
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
 # torch says so once where NumPy is not installed; nothing here makes an array of a tensor.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy", category=UserWarning)
+# And this of a wheel for CUDA without triton, where nothing here counts the work of such kernels.
+logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)
 
 from .auto import Planned, plan
 from .capture import capture

@@ -6,6 +6,8 @@ import os
 import sys
 import traceback
 
+from .errors import PlacerTorchError
+
 
 def where(e: BaseException) -> str:
     """`file.py:12` of the innermost frame of e outside of torch, Python's library and
@@ -20,6 +22,19 @@ def where(e: BaseException) -> str:
         if not frame.filename.startswith("<") and not library and not any(file.startswith(d) for d in skipped):
             return f"{_short(file)}:{frame.lineno}"
     return ""
+
+
+def cause(e: BaseException) -> BaseException:
+    """The first of the errors that e was raised from, as of a stage that a schedule of torch ran;
+    one of this package's own where it is among them."""
+    while e.__cause__ is not None and not isinstance(e, PlacerTorchError):
+        e = e.__cause__
+    return e
+
+
+def first_line(e: BaseException) -> str:
+    """The first line of what e says, its type where it says nothing."""
+    return next((line for line in str(e).splitlines() if line.strip()), type(e).__name__)
 
 
 def _short(file: str) -> str:

@@ -2,23 +2,27 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"placer/graph"
 )
 
 // A rank's columns of an nn.Linear are neighbours: the first T-th of them, the second. The strategy's
 // graph has them by heads, wherever they are: a product that makes queries, keys and values has some
-// of each on every rank. Where a model takes columns apart or puts them together, the two differ.
+// of each on every rank. Where a model takes such a product apart, each part is cut by itself, and
+// File.Parts says how many columns are whose.
 
-// columns reports where the columns of product i are taken apart otherwise than by heads.
-func (c *cuts) columns(i graph.OpID) error {
-	n := c.g.Op(i).GEMM.N
-	first, _ := c.g.Outputs(i)
-	queue, seen := []graph.TensorID{first}, map[graph.TensorID]int64{first: 0} // 0, or the heads of a tensor
+// parts returns the sizes of the parts into which n columns of tensor t, its last dimension, are
+// taken, in their order, n alone where they stay together. The error says where a rank's columns
+// are no neighbours in a part.
+func (c *cuts) parts(t graph.TensorID, n int64) ([]int64, error) {
+	var taken []graph.TensorID                                         // parts of columns
+	var by graph.OpID                                                  // one of the ops that take them
+	queue, seen := []graph.TensorID{t}, map[graph.TensorID]int64{t: 0} // 0, or the heads of a tensor
 	for len(queue) > 0 {
-		t := queue[0]
+		x := queue[0]
 		queue = queue[1:]
-		for _, v := range c.g.Consumers(t) {
+		for _, v := range c.g.Consumers(x) {
 			if c.g.Op(v).Phase != graph.Forward || !moves(c.g.Op(v).Kind) {
 				continue
 			}
@@ -26,17 +30,72 @@ func (c *cuts) columns(i graph.OpID) error {
 				if _, ok := seen[u]; ok {
 					continue
 				}
-				heads, err := c.follow(t, u, n, seen[t])
+				if seen[x] == 0 && c.takes(x, u) {
+					seen[u], by = 0, v
+					taken = append(taken, u)
+					continue
+				}
+				heads, err := c.follow(x, u, n, seen[x])
+				if k := c.equal(u, n); err != nil && seen[x] == 0 && k > 1 {
+					return repeated(n/k, k), nil
+				}
+				if err != nil && seen[x] > 0 && n/seen[x]%c.ranks == 0 && len(c.g.Tensor(x).Shape) > len(c.g.Tensor(u).Shape) {
+					return repeated(n/seen[x], seen[x]), nil
+				}
 				if err != nil {
-					return fmt.Errorf("%s: %w", c.g.Op(v).Name, err)
+					return nil, fmt.Errorf("%s: %w", c.g.Op(v).Name, err)
 				}
 				seen[u] = heads
 				queue = append(queue, u)
 			}
 		}
 	}
-	return nil
+	if len(taken) == 0 {
+		return []int64{n}, nil
+	}
+	var found []int64
+	left := n
+	for _, u := range taken {
+		size := last(c.g.Tensor(u).Shape)
+		left -= size
+		if size%c.ranks != 0 {
+			return nil, fmt.Errorf("%s: %d of its %d columns are taken, which %d ranks cannot share out", c.g.Op(by).Name, size, n, c.ranks)
+		}
+		sizes, err := c.parts(u, size)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, sizes...)
+	}
+	if left != 0 {
+		return nil, fmt.Errorf("%s: of its %d columns parts of %d in all are taken, and a rank has some of each column's part", c.g.Op(by).Name, n, n-left)
+	}
+	return found, nil
 }
+
+// takes reports whether u is some of the last dimension of x.
+func (c *cuts) takes(x, u graph.TensorID) bool {
+	a, b := c.g.Tensor(x).Shape, c.g.Tensor(u).Shape
+	return len(a) == len(b) && len(a) > 0 && slices.Equal(a[:len(a)-1], b[:len(b)-1]) && last(b) < last(a)
+}
+
+// equal returns the number of equal parts of n columns that the end of u's shape has, as [3, heads,
+// width]; 0 where there are none, or ranks cannot share out what is next.
+func (c *cuts) equal(u graph.TensorID, n int64) int64 {
+	shape := c.g.Tensor(u).Shape
+	for k, rest := len(shape)-1, n; k >= 0 && rest%max(1, shape[k]) == 0; k-- {
+		if rest /= max(1, shape[k]); rest > 1 {
+			continue
+		}
+		if k+1 < len(shape) && shape[k+1]%c.ranks == 0 && (k+2 == len(shape) || c.split.Heads == 0 || shape[k+1]%c.split.Heads == 0) {
+			return shape[k]
+		}
+		return 0
+	}
+	return 0
+}
+
+func repeated(size, times int64) []int64 { return slices.Repeat([]int64{size}, int(times)) }
 
 // follow returns the heads in which u, made of t, has n columns, 0 while they are one dimension. t
 // has so many heads.
@@ -96,6 +155,7 @@ func (c *cuts) inputs(i graph.OpID) error {
 		for _, u := range c.g.Inputs(p) {
 			switch shape := c.g.Tensor(u).Shape; {
 			case seen[u] || !c.split.Cut[u]:
+			case elements(shape) > elements(c.g.Tensor(t).Shape): // of which t is a part
 			case last(shape) == k:
 				seen[u] = true
 				queue = append(queue, u)

@@ -16,11 +16,13 @@ type cuts struct {
 	m     *strategy.Model
 	ranks int64
 	ops   map[string][]graph.OpID // of the forward pass, by module
+	// parted are the sizes of parts of columns that are cut each by itself, by module.
+	parted map[string][]int64
 }
 
 // cut says in f which modules ranks share out, and which work by rows.
 func (f *File) cut(m *strategy.Model, s strategy.Strategy) error {
-	c := &cuts{g: m.Micro, split: strategy.FindSplit(m, s), m: m, ranks: int64(s.Tensor), ops: map[string][]graph.OpID{}}
+	c := &cuts{g: m.Micro, split: strategy.FindSplit(m, s), m: m, ranks: int64(s.Tensor), ops: map[string][]graph.OpID{}, parted: map[string][]int64{}}
 	for i := range graph.OpID(c.g.NumOps()) {
 		if o := c.g.Op(i); o.Phase == graph.Forward && !m.Once(i) {
 			c.ops[o.Module] = append(c.ops[o.Module], i)
@@ -38,6 +40,9 @@ func (f *File) cut(m *strategy.Model, s strategy.Strategy) error {
 		if list := lists[role]; !slices.Contains(*list, c.g.Op(i).Module) {
 			*list = append(*list, c.g.Op(i).Module)
 		}
+	}
+	if len(c.parted) > 0 {
+		f.Parts = c.parted
 	}
 	if s.Sequence {
 		return f.rows(c)
@@ -75,7 +80,12 @@ func (c *cuts) check(i graph.OpID, role strategy.Role, weight graph.TensorID) er
 	}
 	switch role {
 	case strategy.ColumnProduct:
-		return c.columns(i)
+		first, _ := c.g.Outputs(i)
+		parts, err := c.parts(first, o.GEMM.N)
+		if len(parts) > 1 {
+			c.parted[o.Module] = parts
+		}
+		return err
 	case strategy.RowProduct:
 		return c.inputs(i)
 	}

@@ -35,6 +35,9 @@ type File struct {
 	// rows of their weight, so that results are added up.
 	Columns []string `json:"columns,omitempty"`
 	Rows    []string `json:"rows,omitempty"`
+	// Parts are, by module, of Columns whose columns are taken apart (queries, keys and values by one
+	// layer) the numbers of columns of the parts: each is cut by itself.
+	Parts map[string][]int64 `json:"parts,omitempty"`
 	// VocabularyColumns are output layers, VocabularyRows tables of embeddings of which each rank
 	// has a part of the vocabulary.
 	VocabularyColumns []string `json:"vocabulary_columns,omitempty"`

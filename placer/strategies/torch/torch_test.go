@@ -95,23 +95,29 @@ func TestSplitDecoder(t *testing.T) {
 // TestOrderOfColumns: an nn.Linear is cut where a rank's neighbouring columns are what its part of the
 // block needs, and nowhere else.
 func TestOrderOfColumns(t *testing.T) {
-	for _, c := range []struct{ block, strategy, want string }{
-		{"inner", "tp=2", ""},
-		{"inner", "tp=4", ""},
-		{"outer", "tp=2", "module 0.qkv: view_1: its columns are [3 4 4] of [4 8 3 4 4]"},
-		{"normed", "tp=2", ""}, // every rank has the weight that all heads share
-		{"packed", "tp=2", "module 0.attention: mm multiplies 0.attention.in_proj_weight"},
-		{"halves", "tp=2", "module 0.up: split: its columns [4 8 64] become [4 8 32]"},
-		{"viewed", "tp=2", "module 0.up: unbind: of [4 8 2 32] [4 8 32] is taken"},
-		{"viewed", "tp=4", "module 0.up: view_1: its columns are [2 32]"},
-		{"joined", "tp=2", "module 0.a: cat: its columns [4 8 16] become [4 8 32]"},
-		{"conv1d", "tp=2", "module 0.up: its weight 0.up.weight has a row for each input"},
-		{"scaled", "tp=2", ""},
+	for _, c := range []struct {
+		block, strategy string
+		parts           map[string][]int64
+		want            string
+	}{
+		{"inner", "tp=2", nil, ""},
+		{"inner", "tp=4", nil, ""},
+		{"outer", "tp=2", map[string][]int64{"0.qkv": {16, 16, 16}}, ""}, // viewed as [3, heads, width]
+		{"normed", "tp=2", nil, ""},                                      // every rank has the weight that all heads share
+		{"packed", "tp=2", nil, "module 0.attention: mm multiplies 0.attention.in_proj_weight"},
+		{"halves", "tp=2", map[string][]int64{"0.up": {32, 32}}, ""},
+		{"viewed", "tp=2", map[string][]int64{"0.up": {32, 32}}, ""}, // as [2, width]
+		{"viewed", "tp=4", map[string][]int64{"0.up": {32, 32}}, ""},
+		{"joined", "tp=2", nil, "module 0.a: cat: its columns [4 8 16] become [4 8 32]"},
+		{"conv1d", "tp=2", nil, "module 0.up: its weight 0.up.weight has a row for each input"},
+		{"scaled", "tp=2", nil, ""},
 	} {
 		f, err := file(t, "testdata/"+c.block+".json", c.strategy, 4)
 		switch {
 		case c.want == "" && (err != nil || len(f.Columns) != 1 || len(f.Rows) != 1):
 			t.Errorf("%s, %s: %+v, %v", c.block, c.strategy, f, err)
+		case c.want == "" && !cmp.Equal(f.Parts, c.parts):
+			t.Errorf("%s, %s: parts %v, want %v", c.block, c.strategy, f.Parts, c.parts)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s, %s: %v, want %q", c.block, c.strategy, err, c.want)
 		}

@@ -11,6 +11,7 @@ from torch import nn
 
 from ..clipping import Clip
 from . import micro
+from .strategy import Strategy
 
 
 @dataclasses.dataclass
@@ -28,19 +29,49 @@ class Reference:
         self._loss, self._clip = loss, clip
 
     def run(self, batch: Any, steps: int, device: torch.device) -> Steps:
-        self._model.to(device)
-        batch = micro.to(batch, device)
+        return self._run([[micro.to(batch, device)]], steps, device)
+
+    def changed(self, batch: Any, device: torch.device) -> list[str]:
+        """The buffers that a pass changes, as batch norm's statistics, so that what a sample
+        gives depends on the others of its micro-batch."""
+        model = copy.deepcopy(self._model).to(device)
+        before = {k: b.clone() for k, b in model.named_buffers()}
+        self._loss(model, micro.to(batch, device))
+        return [k for k, b in model.named_buffers() if b.dim() and not torch.equal(b, before[k])]
+
+    def run_parts(self, batch: Any, steps: int, device: torch.device, s: Strategy) -> Steps:
+        """By the micro-batches of a strategy, each replica's with buffers of its own."""
+        of = [micro.part(batch, k, s.data, s.batch) for k in range(s.data)]
+        parts = [[micro.to(micro.part(x, k, s.micro_batches, s.samples), device) for k in range(s.micro_batches)] for x in of]
+        return self._run(parts, steps, device)
+
+    def _run(self, replicas: Sequence[Sequence[Any]], steps: int, device: torch.device) -> Steps:
+        model = self._model.to(device)
+        kept = [[b.clone() for b in model.buffers()] for _ in replicas]
+        n = sum(len(parts) for parts in replicas)
         losses, norms = [], []
         for _ in range(steps):
             self._optimizer.zero_grad()
-            value = self._loss(self._model, batch)
-            value.backward()
-            norm = self._clip.eager(self._model.parameters())
+            total = 0.0
+            for parts, buffers in zip(replicas, kept):
+                _copy(buffers, list(model.buffers()))
+                for part in parts:
+                    value = self._loss(model, part) / n
+                    value.backward()
+                    total += float(value.item())
+                _copy(list(model.buffers()), buffers)
+            norm = self._clip.eager(model.parameters())
             if norm is not None:
                 norms.append(float(norm.item()))
             self._optimizer.step()
-            losses.append(float(value.item()))
-        return Steps(losses, norms, self._model.state_dict())
+            losses.append(total)
+        _copy(kept[0], list(model.buffers()))
+        return Steps(losses, norms, model.state_dict())
+
+
+def _copy(of: Sequence[torch.Tensor], to: Sequence[torch.Tensor]) -> None:
+    for a, b in zip(of, to, strict=True):
+        b.data.copy_(a)
 
 
 def of_numbers(got: Sequence[float], want: Sequence[float]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import statistics
+import sys
 import time
 from typing import Any, Callable, Iterator
 
@@ -12,7 +13,7 @@ import torch.distributed as dist
 
 from ..clipping import Clip
 from ..errors import PlacerTorchError, RunError
-from ..where import where
+from ..where import cause, first_line, where
 from . import check, micro
 from .distribute import distribute
 from .errors import StrategyError
@@ -46,7 +47,10 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
         if plain is not None:
             state = training.state_dict()
             if dist.get_rank() == 0:
-                want = plain.run(batch, steps, training.mesh.device)
+                changed = plain.changed(batch, training.mesh.device) if s.data * s.micro_batches > 1 else []
+                if changed:
+                    print(f"placer_torch: {changed[0]}{f' and {len(changed) - 1} more buffers change' if len(changed) > 1 else ' changes'} in a pass, as statistics of batch norm, which are those of micro-batches, in each replica by itself: compared with plain torch by the same micro-batches", file=sys.stderr)
+                want = plain.run_parts(batch, steps, training.mesh.device, s) if changed else plain.run(batch, steps, training.mesh.device)
                 doc["difference"] = {"loss": check.of_numbers(losses, want.losses), "state": check.of_states(state, want.state)}
                 doc["difference"] |= {"grad_norm": check.of_numbers(norms, want.norms)} if norms else {}
         dist.barrier()
@@ -63,7 +67,8 @@ def _said(step: int) -> Iterator[None]:
     except PlacerTorchError:
         raise
     except Exception as e:
-        at = where(e)
+        first = cause(e)
+        at = where(first)
         if not at:
             raise
-        raise RunError(f"step {step + 1}: {at}: {type(e).__name__}: {(str(e).splitlines() or [''])[0]}") from e
+        raise RunError(f"step {step + 1}: {at}: {type(first).__name__}: {first_line(first)}") from e

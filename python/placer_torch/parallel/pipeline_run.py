@@ -18,6 +18,7 @@ from . import optimizers, tensor
 from .apply import apply
 from .clipping import Clipping
 from .mesh import Mesh
+from .parts import Order
 from .pipeline_cut import Cut
 from .pipeline_places import Places
 from .pipeline_stage import Stage
@@ -53,14 +54,14 @@ class Run:
         groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
         holders = cut.holders()
         keys = self.place.leave(model, optimizer, traced)
-        self.states = States(model, optimizer, self.place, holders, keys, groups, mesh)
+        self.states = States(model, optimizer, self.place, holders, keys, groups, mesh, Order(s.parts, s.tensor))
         self.schedule = self.scheduled()
 
     def applied(self, stage: Stage) -> nn.Module:
         """stage by the rest of the strategy, as a model without a pipeline would be."""
         products: dict[str, Any] = {key: stage.paths(getattr(self.s, key)) for key in _PRODUCTS}
         trains = any(p.requires_grad for p in stage.parameters())
-        s = dataclasses.replace(self.s, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **products)
+        s = dataclasses.replace(self.s, parts={path: sizes for m, sizes in self.s.parts.items() for path in stage.paths((m,))}, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **products)
         made = apply(stage, s, self.mesh)
         return _EachReduced(made, s.sharding == "zero-3") if isinstance(made, FSDPModule) and s.sharding in ("zero-2", "zero-3") else made
 

@@ -12,6 +12,7 @@ from torch import fx
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 
+from .parts import Parted
 from .pipeline_cut import Cut
 from .pipeline_trace import Context
 
@@ -80,6 +81,8 @@ class Stage(torch.nn.Module):
 
 def _handed_on(x: torch.Tensor) -> torch.Tensor:
     """x as it is sent: whole, dense, with a dimension, and not the leaf that was received."""
+    if isinstance(x, Parted):
+        x = x.whole()
     if isinstance(x, DTensor):
         x = x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()])
     if not x.dim():

@@ -12,6 +12,7 @@ from torch import nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from .mesh import Mesh
+from .parts import Order
 from .pipeline_places import Places, whole
 
 State = dict[str, Any]
@@ -23,15 +24,15 @@ class States:
     optimizer's parameters, those of other processes too. Every process has to call each
     method."""
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, places: Places, holders: Mapping[str, int], keys: Mapping[str, str], groups: Sequence[Sequence[str]], mesh: Mesh):
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, places: Places, holders: Mapping[str, int], keys: Mapping[str, str], groups: Sequence[Sequence[str]], mesh: Mesh, order: Order):
         self.model, self.optimizer, self.places, self.holders, self.keys, self.mesh = model, optimizer, places, holders, keys, mesh
-        self.groups = groups
+        self.groups, self.order = groups, order
 
     def of_model(self) -> State:
         found = {}
         for name in dict.fromkeys(self.keys.values()):
             if name in self.holders:
-                found[name] = self._fetched(name, lambda: _copied(self.places.tensor(name)))
+                found[name] = self._fetched(name, lambda: self.order.restored(name, _copied(self.places.tensor(name))))
         if dist.get_rank():
             return {}
         own = self.model.state_dict()
@@ -39,7 +40,7 @@ class States:
 
     def of_optimizer(self) -> State:
         def part(name: str) -> State:
-            return {k: _copied(v) if isinstance(v, torch.Tensor) else v for k, v in self.optimizer.state[self.places.tensor(name)].items()}
+            return {k: self.order.restored(name, _copied(v)) if isinstance(v, torch.Tensor) else v for k, v in self.optimizer.state[self.places.tensor(name)].items()}
 
         state = {name: self._fetched(name, lambda: part(name)) for names in self.groups for name in names if name in self.holders}
         if dist.get_rank():
@@ -53,7 +54,7 @@ class States:
             value, t = _broadcast(state.get(key), self.mesh), self._own(name)
             if value is not None and t is not None:
                 with torch.no_grad():
-                    t.copy_(_like(value, t))
+                    t.copy_(_like(self.order.arranged(name, value), t))
         if _broadcast(of_optimizer is not None, self.mesh):
             self._load_optimizer(of_optimizer or {})
 
@@ -64,7 +65,7 @@ class States:
             value = _broadcast(state.get("state", {}).get(name), self.mesh)
             if value and name in self.places:
                 p = self.places.tensor(name)
-                self.optimizer.state[p] = {k: _like(v, p).clone() if isinstance(v, torch.Tensor) and v.shape == p.shape else v for k, v in value.items()}
+                self.optimizer.state[p] = {k: _like(self.order.arranged(name, v), p).clone() if isinstance(v, torch.Tensor) and v.shape == p.shape else v for k, v in value.items()}
 
     def _own(self, name: str) -> torch.Tensor | None:
         if name in self.places:

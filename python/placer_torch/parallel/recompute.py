@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import ContextManager, Iterator
+
+import torch
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
@@ -13,4 +17,35 @@ def wrap(module: nn.Module, s: Strategy) -> None:
     there = dict(module.named_modules())
     for path in (p for layer in s.layers for p in layer if p in there):
         parent, _, name = path.rpartition(".")
-        setattr(there[parent], name, checkpoint_wrapper(there[path]))
+        layer = there[path]
+        setattr(there[parent], name, checkpoint_wrapper(layer, context_fn=_Once(layer).contexts))
+
+
+class _Once:
+    """Statistics that a layer keeps in buffers, as batch norm's, are of its first pass: what is
+    computed again begins with those from before it and leaves none."""
+
+    def __init__(self, layer: nn.Module):
+        self._layer = layer
+
+    def contexts(self) -> tuple[ContextManager[None], ContextManager[None]]:
+        """Around the first pass, and around the second."""
+        before = [b.detach().clone() for b in self._buffers()]
+        return contextlib.nullcontext(), self._with(before)
+
+    def _buffers(self) -> list[torch.Tensor]:
+        return [b for b in self._layer.buffers() if b.is_floating_point() or not b.dim()]
+
+    @contextlib.contextmanager
+    def _with(self, before: list[torch.Tensor]) -> Iterator[None]:
+        buffers = self._buffers()
+        now = [b.detach().clone() for b in buffers]
+        self._set(buffers, before)
+        try:
+            yield
+        finally:
+            self._set(buffers, now)
+
+    def _set(self, buffers: list[torch.Tensor], values: list[torch.Tensor]) -> None:
+        for b, v in zip(buffers, values, strict=True):
+            b.data.copy_(v)  # of which autograd, that keeps statistics, does not know

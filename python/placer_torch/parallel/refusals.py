@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Iterator
 
 import torch
@@ -37,6 +38,7 @@ def check(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> No
     _paths(model, s)
     if s.tensor > 1:
         _products(model, s)
+        _parts(model, s)
         _tied(model, s)
     if s.data > 1 and s.sharding != "ddp":
         _layers(model, s)
@@ -65,8 +67,8 @@ def _paths(model: nn.Module, s: Strategy) -> None:
             if path not in there:
                 raise StrategyError(f"{key}: the model has no module {path!r}; the strategy is of graph {s.graph or '(no name)'}")
     for path in (p for layer in s.layers for p in layer):
-        if isinstance(there[path], (nn.ModuleList, nn.ModuleDict)):
-            raise StrategyError(f"layers: module {path} is a {type(there[path]).__name__}, which is never called: name its elements")
+        if isinstance(there[path], (nn.ModuleList, nn.ModuleDict)) and s.recompute == "layers" and s.pipeline == 1:
+            raise StrategyError(f"layers: module {path} is a {type(there[path]).__name__}, which is never called, so that it cannot be computed again: take a strategy without recompute, or give the layer a module with a forward")
 
 
 def _products(model: nn.Module, s: Strategy) -> None:
@@ -86,6 +88,23 @@ def _products(model: nn.Module, s: Strategy) -> None:
         name = sizes[0 if path in s.columns else 1]
         if getattr(m, name) % s.tensor:
             raise StrategyError(f"module {path}: {name} {getattr(m, name)} is not divisible by {s.tensor}, the parts of each product")
+
+
+def _parts(model: nn.Module, s: Strategy) -> None:
+    """Columns that are taken apart are those of an nn.Linear of its own, and parts can be cut."""
+    there = dict(model.named_modules())
+    often = collections.Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
+    for path, sizes in s.parts.items():
+        m = there.get(path)
+        if path not in s.columns or not isinstance(m, nn.Linear):
+            raise StrategyError(f"parts: module {path} is no nn.Linear that is cut by columns")
+        if sum(sizes) != m.out_features:
+            raise StrategyError(f"module {path}: parts of {list(sizes)} columns, and out_features is {m.out_features}")
+        for size in sizes:
+            if size % s.tensor:
+                raise StrategyError(f"module {path}: a part of {size} columns is not divisible by {s.tensor}, the parts of each product")
+        if any(often[id(p)] > 1 for p in m.parameters()):
+            raise StrategyError(f"module {path} has a parameter of another module too, and the strategy cuts parts of its columns by themselves")
 
 
 def cuts(model: nn.Module, s: Strategy) -> dict[tuple[str, str], int]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, Iterator
 
 from torch import nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
+from ..where import where
+from .errors import StrategyError
 from .mesh import Mesh
 from .strategy import Strategy
 
@@ -37,11 +40,32 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     there = dict(module.named_modules())
     keep = s.sharding != "zero-3"
     for path in (p for layer in s.layers for p in layer):
-        if path in there and any(True for _ in there[path].parameters()):
-            fully_shard(there[path], mesh=mesh.data, reshard_after_forward=not keep)
+        group = [m for m in _called(there[path]) if any(True for _ in m.parameters())] if path in there else []
+        if group:
+            fully_shard(group, mesh=mesh.data, reshard_after_forward=not keep)
     # What lies in no layer stays from the forward to the backward pass.
     fully_shard(module, mesh=mesh.data, reshard_after_forward=False)
     return module
+
+
+def _called(layer: nn.Module) -> list[nn.Module]:
+    """The modules that run where layer does: layer itself, or the elements of a container, which is never called."""
+    if not isinstance(layer, (nn.ModuleList, nn.ModuleDict)):
+        return [layer]
+    return [x for m in layer.children() for x in _called(m)]
+
+
+@contextlib.contextmanager
+def passes(s: Strategy) -> Iterator[None]:
+    """Around forward and backward passes. Raises StrategyError where code outside of modules reads
+    parameters of which this process has a share."""
+    try:
+        yield
+    except RuntimeError as e:
+        if s.data == 1 or s.sharding == "ddp" or "mixed torch.Tensor and DTensor" not in str(e):
+            raise
+        at = where(e)
+        raise StrategyError(f"{s.strategy}: {at or 'the loss'} reads parameters outside of the forward of their layer, where {s.sharding} has shares of them alone: a penalty of weights belongs into the optimizer (weight_decay) or into the layer's forward; or take ddp") from e
 
 
 def before_pass(module: nn.Module, s: Strategy, last: bool) -> None:

@@ -33,6 +33,7 @@ class Strategy:
     sequence: bool = False
     layers: tuple[Paths, ...] = ()  # in the order in which they run
     columns: Paths = ()  # products cut by columns
+    parts: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)  # of columns that the model takes apart, the sizes
     rows: Paths = ()  # products cut by rows, whose results are added up
     vocabulary_columns: Paths = ()  # output layers
     vocabulary_rows: Paths = ()  # embedding tables
@@ -119,6 +120,10 @@ def _value(key: str, x: Any, file: str) -> Any:
         if not isinstance(x, Sequence) or isinstance(x, str):
             raise FormatError(f"{file}: {key} is {x!r}, want a list of lists of module paths")
         return tuple(_paths(f"{key}[{i}]", y, file) for i, y in enumerate(x))
+    elif key == "parts":
+        if not isinstance(x, Mapping) or not all(isinstance(y, Sequence) and y and all(type(n) is int and n > 0 for n in y) for y in x.values()):
+            raise FormatError(f"{file}: {key} is {x!r}, want lists of numbers of columns by module")
+        return {path: tuple(y) for path, y in x.items()}
     elif key == "predicted" and not isinstance(x, Mapping):
         raise FormatError(f"{file}: {key} is {x!r}, want an object")
     return x

@@ -18,7 +18,9 @@ from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, Ro
 from torch.distributed.tensor.placement_types import Placement
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ..where import where
+from ..errors import PlacerTorchError
+from ..where import cause, first_line, where
+from . import parts
 from .errors import StrategyError
 from .layouts import Inputs, settle_output
 from .names import plain
@@ -33,6 +35,8 @@ def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
     tied = _tied(module)
     for path, style in _styles(s).items():
         if path in there:
+            if path in s.parts:
+                parts.arrange(there[path], s.parts[path], mesh.size())
             parallelize_module(there[path], mesh, style, src_data_rank=None)
     _replicate(module, mesh)
     for (owner, name), others in tied.items():
@@ -43,6 +47,9 @@ def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
     for path in (*s.columns, *s.vocabulary_columns):
         if path in there:
             inputs.attach(there[path])
+    for path, sizes in s.parts.items():
+        if path in there:
+            parts.split(there[path], sizes)
     for path in (*s.rows, *s.vocabulary_rows):
         if path in there:
             settle_output(there[path], between)
@@ -104,10 +111,11 @@ def passes(s: Strategy, model: nn.Module, device: torch.device) -> Iterator[None
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         try:
             yield
-        except torch.OutOfMemoryError:
-            raise
         except Exception as e:
-            raise StrategyError(f"{s.strategy}: {running(model, e)}does not run on products cut in {s.tensor}: {str(e).splitlines()[0] if str(e) else type(e).__name__}") from e
+            first = cause(e)
+            if isinstance(first, (torch.OutOfMemoryError, PlacerTorchError)):
+                raise first
+            raise StrategyError(f"{s.strategy}: {running(model, first)}does not run on products cut in {s.tensor}: {first_line(first)}") from e
 
 
 def running(model: nn.Module, e: BaseException) -> str:

@@ -11,6 +11,7 @@ from torch import nn
 from . import checkpoint, mean as means, micro, optimizers, share, start, tensor
 from .clipping import Clipping
 from .mesh import Mesh
+from .parts import Order
 from .strategy import Strategy
 
 
@@ -20,6 +21,7 @@ class Training:
     def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping):
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
         self._clipping = clipping
+        self._order = Order(strategy.parts, strategy.tensor)
         self._began = False  # whether batch and loss of a first step were found right
 
     @property
@@ -56,7 +58,7 @@ class Training:
 
     def _pass(self, part: Any) -> torch.Tensor:
         """Forward and backward pass of a micro-batch; returns its loss."""
-        with tensor.passes(self.strategy, self.model, self.mesh.device):
+        with tensor.passes(self.strategy, self.model, self.mesh.device), share.passes(self.strategy):
             value = self.loss(self.model, part)
             (value / self.strategy.micro_batches).backward()
         return tensor.whole(value.detach())
@@ -68,17 +70,17 @@ class Training:
     def state_dict(self) -> dict[str, Any]:
         """Parameters and buffers as the model's own state_dict has them, whole, on the
         CPU, on rank 0; empty elsewhere. Every process has to call it."""
-        return checkpoint.state_dict(self.model)
+        return checkpoint.state_dict(self.model, self._order)
 
     def optimizer_state(self) -> dict[str, Any]:
         """The optimizer's state by names of parameters, whole, on rank 0. Every process has
         to call it."""
-        return checkpoint.optimizer_state(self.model, self.optimizer)
+        return checkpoint.optimizer_state(self.model, self.optimizer, self._order)
 
     def load_state_dict(self, state: dict[str, Any], optimizer: dict[str, Any] | None = None) -> None:
         """Takes what state_dict and optimizer_state returned on rank 0, of any strategy. Every
         process has to call it, and to have the whole of it, as from a file."""
-        checkpoint.load(self.model, self.optimizer, state, optimizer)
+        checkpoint.load(self.model, self.optimizer, state, optimizer, self._order)
 
 
 def mean(total: torch.Tensor, mesh: Mesh) -> float:
