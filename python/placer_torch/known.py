@@ -13,6 +13,10 @@ from . import kinds
 # Ops that return a number, or a truth, instead of a tensor.
 _NUMBERS = {"aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero"}
 
+# Ops of which the shape, not the values, of what they read is in what they make, by that number:
+# those with None are given it behind (`full_like(x, number)`, `new_full(x, shape, number)`).
+_FILLED: dict[str, int | None] = {"aten::zeros_like": 0, "aten::ones_like": 1, "aten::new_zeros": 0, "aten::new_ones": 1, "aten::full_like": None, "aten::new_full": None}
+
 _NONE: frozenset[str] = frozenset()
 
 
@@ -51,6 +55,11 @@ class Known:
     def record(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Takes in one op of the trace, in its order."""
         read, made = _tensors((args, kwargs)), _tensors(result)
+        if func._schema.name in _FILLED and not any(isinstance(x, torch.Tensor) for x in args[1:]):
+            number = _FILLED[func._schema.name]
+            self._of[id(result)] = _NONE
+            self._ops.append((torch.full, (tuple(result.shape), args[-1] if number is None else number), {"dtype": result.dtype}, result))
+            return
         mutable = func._schema.is_mutable
         if not made or kinds.is_random(func) or any(x.requires_grad for x in made) or not all(self._known(x) for x in read):
             if mutable and any(id(x) in self._of for x in read):

@@ -36,6 +36,15 @@ def loss_fails():
 STRATEGY = {"format": "placer strategy 1", "strategy": "ddp=2", "batch": 4, "data": 2, "sharding": "ddp"}
 
 
+def test_too_many_processes(tmp_path: Path) -> None:
+    """Said before any is started."""
+    (tmp_path / "mine.py").write_text(MODEL)
+    (tmp_path / "strategy.json").write_text(json.dumps({**STRATEGY, "strategy": "ddp=4096", "batch": 4096, "data": 4096}))
+    words = [sys.executable, "-m", "placer_torch", "distribute", "--model", "mine:make", "--strategy", "strategy.json", "--device", "cpu"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 4 and "ddp=4096 is of 4096 processes, and this host has" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     "function, said",
     [

@@ -67,6 +67,49 @@ def test_known_numbers(number: Any) -> None:
             assert loop.step(b) == pytest.approx(want.item(), rel=1e-6)
 
 
+class Filled(nn.Module):
+    """Asks whether a mask that is made like the batch lets anything through."""
+
+    def __init__(self, mask: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.linear, self.mask = nn.Linear(4, 3), mask
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = self.mask(x)
+        return self.linear(x) if mask.bool().all() else self.linear(x) * 0.5 if not mask.any() else self.linear(x * mask)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        torch.ones_like,
+        lambda x: torch.zeros_like(x, dtype=torch.bool),
+        lambda x: x.new_ones(x.shape[0], 1) > 0,
+        lambda x: x.new_zeros((4,)),
+        lambda x: x.new_full((2, 4), 3.0).sum(0),
+        lambda x: torch.full_like(x, 2.0) - torch.arange(4),
+    ],
+)
+def test_tensors_filled_by_one_number(mask: Any) -> None:
+    """Of the batch they have the shape alone, so that their values are known."""
+    m, b = Filled(mask), torch.randn(5, 4)
+    p = capture(m, square, b)
+    with run(p, schedule.single(schedule.ops(p)), m, workers=False) as loop:
+        assert loop.step(b) == pytest.approx(square(m, b).item(), rel=1e-6)
+
+
+def changed_by_the_batch(x: torch.Tensor) -> torch.Tensor:
+    made = torch.zeros_like(x)
+    made[0].add_(x[0])
+    return made
+
+
+@pytest.mark.parametrize("mask", [changed_by_the_batch, torch.rand_like, torch.empty_like, lambda x: torch.ones_like(x) * x])
+def test_tensors_of_the_batch(mask: Any) -> None:
+    with pytest.raises(CaptureError, match="takes a number out of a tensor"):
+        capture(Filled(mask), square, torch.randn(5, 4))
+
+
 def changed_by_a_weight(m: Any) -> float:
     made = torch.zeros(4)
     made[1:].add_(m.linear.weight.sum())

@@ -91,6 +91,12 @@ def test_collectives(graph: Path) -> None:
     compare(graph, strategies.llama, TWO, 2)
 
 
+def test_collectives_of_parts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Queries, keys and values by one layer are cut part by part: nothing is gathered to take them apart."""
+    of: dict[str, dict[str, tuple[float, float]]] = {"tp=2": {"all_reduce": SAME}, "tp=2 mb=2": {"all_reduce": SAME}}
+    compare(captured(tmp_path_factory, "gpt2"), strategies.gpt2, of, 2)
+
+
 def test_collectives_of_replicas(graph: Path) -> None:
     compare(graph, strategies.llama, FOUR, 4)
 

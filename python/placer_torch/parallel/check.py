@@ -13,6 +13,8 @@ from ..clipping import Clip
 from . import micro
 from .strategy import Strategy
 
+LEAST = 1e-4
+
 
 @dataclasses.dataclass
 class Steps:
@@ -80,10 +82,9 @@ def of_numbers(got: Sequence[float], want: Sequence[float]) -> float:
 
 
 def of_states(got: dict[str, Any], want: dict[str, Any]) -> float:
-    """The largest difference of an element, relative to its tensor's largest."""
-    worst = 0.0
-    for k, w in want.items():
-        if isinstance(w, torch.Tensor) and w.is_floating_point() and w.numel():
-            a, b = got[k].double(), w.cpu().double()
-            worst = max(worst, float((a - b).abs().max() / b.abs().max().clamp(min=1e-30)))
-    return worst
+    """The largest difference of an element, relative to its tensor's largest, but to no less than
+    LEAST of the largest of all: what is zero but for rounding, as the bias of keys, is no
+    measure of itself."""
+    floats = {k: w.cpu().double() for k, w in want.items() if isinstance(w, torch.Tensor) and w.is_floating_point() and w.numel()}
+    least = LEAST * max((float(b.abs().max()) for b in floats.values()), default=0.0)
+    return max((float((got[k].double() - b).abs().max() / b.abs().max().clamp(min=max(least, 1e-30))) for k, b in floats.items()), default=0.0)

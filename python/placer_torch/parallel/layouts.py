@@ -17,6 +17,11 @@ from torch.distributed.tensor.placement_types import Placement
 Layout = Sequence[Placement]
 
 
+def replicated(x: torch.Tensor, mesh: DeviceMesh) -> DTensor:
+    """x, which every part has whole. torch's convolutions want their input so, or have no gradients."""
+    return x if isinstance(x, DTensor) else DTensor.from_local(x, mesh, [Replicate()], run_check=False)
+
+
 def settled(x: DTensor, layout: Layout) -> DTensor:
     """x in a layout that its gradient has as well."""
     x = x.redistribute(placements=layout)
@@ -52,7 +57,7 @@ class Inputs:
     def whole(self, x: torch.Tensor) -> DTensor:
         if self._last is not None and self._last[0]() is x:
             return self._last[1]
-        there = x if isinstance(x, DTensor) else DTensor.from_local(x, self._mesh, [Replicate()], run_check=False)
+        there = replicated(x, self._mesh)
         made = there.redistribute(placements=[Replicate()]) if list(there.placements) == list(self._between) != [Replicate()] else settled(there, [Replicate()])
         self._last = weakref.ref(x), made
         return made

@@ -63,7 +63,11 @@ def kind_of(device: str) -> str:
 
 
 def room(s: Strategy, device: str) -> None:
-    """Raises NoDeviceError unless this host has a device for each process: processes on CPUs share the cores."""
+    """Raises NoDeviceError unless this host has a device for each process: processes on CPUs share
+    the cores, a few on each."""
+    most = max(8, 4 * len(os.sched_getaffinity(0)))
+    if kind_of(device) == "cpu" and s.world > most:
+        raise NoDeviceError(f"{s.strategy or 'the strategy'} is of {s.world} processes, and this host has {len(os.sched_getaffinity(0))} cores, on which {most} are run at most, each with torch and the model in its memory: check a strategy of fewer devices (placer strategies --gpus), or start this one by torchrun")
     if kind_of(device) == "cuda" and torch.cuda.device_count() < s.world:
         raise NoDeviceError(f"{s.strategy or 'the strategy'} is of {s.world} processes, and this host has {torch.cuda.device_count()} GPUs: start it by torchrun on several hosts, or take --device cpu")
 

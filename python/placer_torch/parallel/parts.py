@@ -5,7 +5,7 @@ one's of each part, the second one's, so that a rank's are neighbours; states ar
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence, cast
 
 import torch
 from torch import nn
@@ -59,12 +59,12 @@ class Parted(torch.Tensor):
     product: DTensor  # its columns in the order of the ranks
     sizes: Sizes
 
-    def __new__(cls, product: DTensor, sizes: Sizes) -> Parted:
-        made: Parted = torch.Tensor._make_wrapper_subclass(cls, product.shape, strides=product.stride(), dtype=product.dtype, device=product.device)  # type: ignore[attr-defined]
-        made.product, made.sizes = product, sizes
+    def __new__(cls, product: torch.Tensor, sizes: Sizes) -> Parted:
+        made: Parted = torch.Tensor._make_wrapper_subclass(cls, product.shape, strides=product.stride(), dtype=product.dtype, device=product.device)
+        made.product, made.sizes = cast(DTensor, product), sizes
         return made
 
-    def __repr__(self, *, tensor_contents: object = None) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return f"Parted({list(self.sizes)} of {self.product})"
 
     @classmethod
@@ -85,7 +85,7 @@ class Parted(torch.Tensor):
             return func(*whole[0], **whole[1])
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:  # type: ignore[override]
         raise TypeError(f"{func} of columns that are cut by parts")
 
     def whole(self) -> DTensor:

@@ -12,6 +12,7 @@ from torch import fx
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 
+from .layouts import replicated
 from .parts import Parted
 from .pipeline_cut import Cut
 from .pipeline_trace import Context
@@ -65,7 +66,7 @@ class Stage(torch.nn.Module):
 
     def forward(self, *given: torch.Tensor) -> Any:
         value: dict[fx.Node, torch.Tensor] = dict(zip(self.given, map(self._received, given), strict=True))
-        value.update(zip(self.leaves, self._fed.popleft(), strict=True))
+        value.update(zip(self.leaves, (self._received(x) if x.is_floating_point() else x for x in self._fed.popleft()), strict=True))
         for n in self.copied:
             value[n] = value[n].clone()
         for s, m in zip(self.plan, self.segments):
@@ -75,8 +76,8 @@ class Stage(torch.nn.Module):
         return tuple(_handed_on(value[n]) for n in self.sent)
 
     def _received(self, x: torch.Tensor) -> torch.Tensor:
-        """Each part of a replica gets the whole of what crosses."""
-        return x if self.mesh is None else DTensor.from_local(x, self.mesh, [Replicate()], run_check=False)
+        """Each part of a replica gets the whole of what crosses, and of the batch."""
+        return x if self.mesh is None else replicated(x, self.mesh)
 
 
 def _handed_on(x: torch.Tensor) -> torch.Tensor:

@@ -17,12 +17,13 @@ from torch.distributed.tensor.experimental import implicit_replication
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, loss_parallel, parallelize_module
 from torch.distributed.tensor.placement_types import Placement
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.modules.conv import _ConvNd
 
 from ..errors import PlacerTorchError
 from ..where import cause, first_line, where
 from . import parts
 from .errors import StrategyError
-from .layouts import Inputs, settle_output
+from .layouts import Inputs, replicated, settle_output
 from .names import plain
 from .strategy import Strategy
 
@@ -50,6 +51,9 @@ def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
     for path, sizes in s.parts.items():
         if path in there:
             parts.split(there[path], sizes)
+    for m in module.modules():
+        if isinstance(m, _ConvNd):
+            m.register_forward_pre_hook(lambda m, given: (replicated(given[0], mesh), *given[1:]))
     for path in (*s.rows, *s.vocabulary_rows):
         if path in there:
             settle_output(there[path], between)
