@@ -156,7 +156,7 @@ func (s Strategy) Validate() error {
 	errs.If(s.Vocabulary && s.Tensor == 1, "vocab: a vocabulary is split among the ranks of split products, want tp of at least 2")
 	errs.If(s.Experts == 1 || s.Experts < 0 || s.Experts > 0 && s.Data%s.Experts != 0, "ep=%d: experts are shared out among replicas, want ddp of at least 2, and a divisor of it", s.Experts)
 	errs.If(s.Recompute >= numRecomputes, "recompute: %v does not exist", s.Recompute)
-	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2", s.Chunks)
+	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2 (chunks=2)", s.Chunks)
 	errs.If(s.Chunks < 1 || s.Schedule != Interleaved && s.Schedule != Free && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)
 	errs.If(s.Chunks > 1 && s.Pipeline > 0 && s.MicroBatches%s.Pipeline != 0, "interleaved schedule: %d micro-batches, want a multiple of the %d stages", s.MicroBatches, s.Pipeline)
 	errs.If(s.Bucket < 1, "bucket: %d bytes, want at least 1", s.Bucket)
