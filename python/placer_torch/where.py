@@ -25,11 +25,13 @@ def where(e: BaseException) -> str:
 
 
 def cause(e: BaseException) -> BaseException:
-    """The first of the errors that e was raised from, as of a stage that a schedule of torch ran;
-    one of this package's own where it is among them."""
-    while e.__cause__ is not None and not isinstance(e, PlacerTorchError):
-        e = e.__cause__
-    return e
+    """The first of the errors that e was raised from, as of a stage that a schedule of torch ran:
+    one of this package's own where it is among them, else the first that comes from a user's code."""
+    chain = [e]
+    while chain[-1].__cause__ is not None and not isinstance(chain[-1], PlacerTorchError):
+        chain.append(chain[-1].__cause__)
+    last = chain[-1]
+    return last if isinstance(last, PlacerTorchError) else next((x for x in reversed(chain) if where(x)), last)
 
 
 def first_line(e: BaseException) -> str:

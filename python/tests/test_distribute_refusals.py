@@ -53,6 +53,10 @@ def meta(m: Any) -> None:
     m.ln_f.to("meta")
 
 
+def scalar(m: Any) -> None:
+    m.temperature = nn.Parameter(torch.ones(()))
+
+
 def nothing(m: Any) -> None:
     pass
 
@@ -62,7 +66,8 @@ def nothing(m: Any) -> None:
     [
         (nothing, {"layers": [["h.0"], ["h.9"]]}, "layers[1]: the model has no module 'h.9'"),
         (nothing, SPLIT | {"rows": ["h.0.attn.o"]}, "rows: the model has no module 'h.0.attn.o'"),
-        (nothing, {"layers": [["h"]]}, "module h is a ModuleList"),
+        (nothing, {"layers": [["h"]], "recompute": True}, "module h is a ModuleList, which is never called, so that it cannot be computed again"),
+        (scalar, {"data": 2, "sharding": "zero-1"}, "parameter temperature is a single number"),
         (conv, SPLIT, "module h.1.mlp.c_fc is a Conv1d"),
         (own, SPLIT, "module h.0.mlp.c_fc is a Own with a forward of its own"),
         (odd, SPLIT, "module h.0.mlp.c_fc: out_features 63 is not divisible by 2"),
@@ -152,6 +157,22 @@ def test_losses() -> None:
 
     said, same = strategies.in_processes(1, work)
     assert "differs from that of them once by 100%" in said and same
+
+
+def test_penalties_of_weights() -> None:
+    """A loss that reads parameters of which processes have shares."""
+
+    def penalised(model: Any, batch: Any) -> torch.Tensor:
+        return models.cross_entropy(model, batch) + 1e-3 * sum(p.square().sum() for p in model.parameters())
+
+    def work() -> str:
+        model, _, batch, optimizer = GPT2.make()
+        t = distribute(model, penalised, optimizer, strategy(GPT2, "zero-3", 2), device="cpu")
+        with pytest.raises(StrategyError) as e:
+            t.step(tuple(x[: len(x) // 2] for x in batch))
+        return str(e.value)
+
+    assert "reads parameters outside of the forward of their layer, where zero-3 has shares" in strategies.in_processes(2, work)
 
 
 def test_batches_of_one_replica() -> None:

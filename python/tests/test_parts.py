@@ -8,6 +8,7 @@ from typing import Any, Callable
 import pytest
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
@@ -97,6 +98,33 @@ def test_blocks(kind: str, column: str, sizes: tuple[int, ...]) -> None:
 
     doc = strategy(KINDS["gpt2"], tensor=2, layers=[["0"]], columns=[f"0.{column}"], rows=["0.out" if column == "qkv" else "0.down"], parts={f"0.{column}": sizes})
     held(strategies.run(make, [doc]))
+
+
+class Patches(nn.Module):
+    """Patches by a convolution, which ranks do not cut, in front of a block that they do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch, self.block, self.head = nn.Conv2d(3, split_models.WIDTH, 4, 4), split_models.Attention("outer"), nn.Linear(split_models.WIDTH, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.block(self.patch(x).flatten(2).transpose(1, 2)).mean(1))
+
+
+def images() -> models.Example:
+    torch.manual_seed(0)
+    model = Patches().double()
+    return model, models.cross_entropy, (torch.randn(SAMPLES, 3, 8, 8, dtype=torch.float64), torch.randint(0, 10, (SAMPLES,))), torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+CUT: dict[str, Any] = {"tensor": 2, "columns": ["block.qkv"], "rows": ["block.out"], "parts": {"block.qkv": (16, 16, 16)}}
+
+
+def test_convolutions() -> None:
+    held(strategies.run(images, [strategy(KINDS["gpt2"], layers=[["block"]], mb=2, **CUT)]))
+    s = pipelines.strategy("1f1b", [["patch"], ["block", "head"]], micro_batches=2, batch=SAMPLES, **CUT)
+    got, want = pipelines.run(images, s), pipelines.plain(images, s)
+    assert got.losses == pytest.approx(want.losses, abs=1e-8)
 
 
 def test_pipeline() -> None:
