@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from typing import Any, Callable
 
 import torch
@@ -27,6 +28,9 @@ from .pipeline_tied import Tied
 from .pipeline_trace import trace
 from .strategy import Strategy
 from .training import mean
+
+# A stage's results are read by torch's schedules alone, which change nothing in place.
+warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module \(\w+Stage\) returned a view", category=UserWarning)
 
 Loss = Callable[[Any, Any], torch.Tensor]
 
