@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // that runs the test.
 func TestTranscripts(t *testing.T) {
 	testdata := map[string][]byte{}
-	for _, path := range []string{"testdata/mymodel.json", "../../placer/strategies/torch/testdata/halves.json"} {
+	for _, path := range []string{"testdata/mymodel.json", "../../placer/strategies/torch/testdata/joined.json"} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
