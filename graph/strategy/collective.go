@@ -17,13 +17,22 @@ type member struct {
 
 // collective emits c among members and returns the op of each whose end is the
 // collective's end there: the last of a ring, or one that stands for the collective. Where
-// the step is folded there is one member, which stands for all.
+// the step is folded there is one member of each stage, which stands for all there.
 func (e *emitter) collective(c Collective, label string, members []member) []graph.OpID {
 	index := int32(len(e.step.Collectives))
 	e.step.Collectives = append(e.step.Collectives, c)
 	name := fmt.Sprintf("%v_%d/%s", c.Kind, index, label)
 	if e.step.Folded || c.Ranks == 1 || e.one != nil && e.one(c) {
 		ends := make([]graph.OpID, len(members))
+		if c.Axis == StageAxis { // which are not alike
+			var all []graph.OpID
+			for _, m := range members {
+				all = append(all, m.wait...)
+			}
+			for k := range members {
+				members[k].wait = all
+			}
+		}
 		for k, m := range members {
 			o := graph.Op{Name: fmt.Sprintf("%s/%d", name, m.rank), Kind: graph.Kind(c.Kind.String()), Phase: graph.Backward, Forward: graph.None}
 			ends[k] = e.communicate(o, m.rank, index, m.wait, m.in, m.outs)

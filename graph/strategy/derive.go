@@ -45,6 +45,17 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 	if opt.Fold {
 		e.data, e.tensor = 1, 1
 	}
+	given := e.step.Chunk
+	if s.Pipeline > 1 && s.Schedule != Free && s.Schedule != Unordered {
+		var err error
+		if e.untied, err = untie(m, e.step.Chunk, e.block, s.Pipeline); err != nil {
+			return nil, err
+		}
+	}
+	if x := e.untied; x != nil {
+		m = x.m
+		e.m, e.g, e.step.Chunk, e.block = m, m.Micro, x.chunk, x.block
+	}
 	if s.Tensor > 1 {
 		e.split = FindSplit(m, s)
 		if err := e.split.check(int64(s.Tensor)); err != nil {
@@ -71,6 +82,14 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 		return nil, err
 	}
 	e.reorder(e.b.Order())
+	if e.untied != nil {
+		e.step.Chunk = given
+		for i, from := range e.step.From {
+			if from != graph.None {
+				e.step.From[i] = e.untied.origin[from]
+			}
+		}
+	}
 	return e.step, nil
 }
 
@@ -93,6 +112,7 @@ type emitter struct {
 	s        Strategy
 	split    *Split    // nil without tensor parallelism
 	mixtures *Mixtures // nil without expert parallelism
+	untied   *untied   // nil where no weight is of several stages
 	crossing map[graph.TensorID]crossing
 	sent     map[crossing][]graph.TensorID
 	routed   map[routed]bool       // what was sent
@@ -227,6 +247,7 @@ func (e *emitter) emit() error {
 	for p := range e.s.Pipeline {
 		e.reduce(p)
 	}
+	e.reduceTied()
 	for _, i := range e.updates() {
 		e.onceOp(i)
 	}

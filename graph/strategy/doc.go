@@ -21,7 +21,7 @@
 //     share out (ZeRO: Rajbhandari et al., SC 2020; DeepSpeed's stages 1 to 3, PyTorch's
 //     ZeroRedundancyOptimizer and FSDP).
 //   - Stages run forward and backward passes of micro-batches in the order of a Schedule,
-//     one after another.
+//     one after another. A weight that several of them read is on each (tied.go).
 //   - Tensor parallelism splits attention and feed-forward blocks between a product that
 //     is cut by columns and one that is cut by rows (Megatron-LM: Shoeybi et al.,
 //     arXiv:1909.08053, section 3). Blocks are found by structure; see split.go. Output layers

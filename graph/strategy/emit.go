@@ -226,7 +226,7 @@ func (e *emitter) members(d int, part func(*replica) member) (rs []*replica, ms 
 // reducePartial all-reduces so many bytes of tensor t of op i among the ranks that share its
 // product, in place: readers wait for the end.
 func (e *emitter) reducePartial(i graph.OpID, t graph.TensorID, stage int, bytes units.Bytes) {
-	c := Collective{AllReduce, TensorAxis, stage, bytes, e.s.Tensor}
+	c := Collective{Kind: AllReduce, Axis: TensorAxis, Stage: stage, Bytes: bytes, Ranks: e.s.Tensor}
 	for d := range e.data {
 		if !e.has(e.replicas[d*e.tensor], i) {
 			continue

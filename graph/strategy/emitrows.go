@@ -9,7 +9,7 @@ import (
 // product.
 func (e *emitter) scatterPartial(i graph.OpID, t graph.TensorID, stage int) {
 	x := e.g.Tensor(t)
-	c := Collective{ReduceScatter, TensorAxis, stage, e.rowsBytes(i, t), e.s.Tensor}
+	c := Collective{Kind: ReduceScatter, Axis: TensorAxis, Stage: stage, Bytes: e.rowsBytes(i, t), Ranks: e.s.Tensor}
 	rows := graph.Tensor{DType: x.DType, Bytes: units.Bytes(ceil(int64(c.Bytes), int64(e.s.Tensor)))}
 	for d := range e.data {
 		if !e.has(e.replicas[d*e.tensor], i) {
@@ -62,7 +62,7 @@ func (e *emitter) gatherRowsOf(i graph.OpID, stage int) {
 		if e.m.once[x.Producer] || !e.split.Rows[t] || !e.readsWhole(i) {
 			continue
 		}
-		c := Collective{AllGather, TensorAxis, stage, e.rowsBytes(i, t), e.s.Tensor}
+		c := Collective{Kind: AllGather, Axis: TensorAxis, Stage: stage, Bytes: e.rowsBytes(i, t), Ranks: e.s.Tensor}
 		for d := range e.data {
 			r := e.replicas[d*e.tensor]
 			if _, ok := r.rows[t]; ok || !e.has(r, i) {

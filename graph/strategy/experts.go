@@ -100,7 +100,7 @@ func (e *emitter) before(i graph.OpID, t task) {
 // replicas that share experts out.
 func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
 	stage := int(e.step.Chunk[i]) % e.s.Pipeline
-	c := Collective{AllToAll, ExpertAxis, stage, 0, e.s.Experts}
+	c := Collective{Kind: AllToAll, Axis: ExpertAxis, Stage: stage, Bytes: 0, Ranks: e.s.Experts}
 	for _, t := range ts {
 		c.Bytes += units.Bytes(e.tensorPart(t).of(int64(e.g.Tensor(t).Bytes)))
 	}

@@ -236,7 +236,7 @@ func (e *emitter) reduceBucket(c Collective, ks []int, rs []*replica) {
 // gatherRows makes the rows of gradient k those of all replicas.
 func (e *emitter) gatherRows(k, stage int) {
 	x := e.m.Whole.Tensor(e.grads[k])
-	c := Collective{AllGather, DataAxis, stage, x.Bytes, e.s.Data}
+	c := Collective{Kind: AllGather, Axis: DataAxis, Stage: stage, Bytes: x.Bytes, Ranks: e.s.Data}
 	for t := range e.tensor {
 		rs := e.part(t)
 		members := make([]member, len(rs))

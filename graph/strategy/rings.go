@@ -37,6 +37,20 @@ func (m Mesh) Groups(c Collective) (groups [][]int) {
 		}
 		return groups
 	}
+	if c.Axis == StageAxis {
+		for d := range m.Data {
+			for t := range m.Tensor {
+				var g []int
+				for stage := range m.Pipeline {
+					if c.On(stage) {
+						g = append(g, m.Rank(d, stage, t))
+					}
+				}
+				groups = append(groups, g)
+			}
+		}
+		return groups
+	}
 	// Of the replicas, c.Ranks form a group: neighbours, or those so many apart.
 	n, between := m.Data/c.Ranks, 1
 	if c.Axis == ReplicaAxis {

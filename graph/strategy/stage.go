@@ -3,6 +3,7 @@ package strategy
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"placer/graph"
 	"placer/graph/unit"
@@ -229,6 +230,64 @@ func (b *Blocks) join(i graph.OpID, k int32) {
 type Loads struct {
 	Seconds            [][]float64 // [P][blocks] on the device of each stage
 	Resident, Retained []units.Bytes
+	tied               []tiedLoad
+}
+
+// tiedLoad is what a weight that several blocks read takes on each stage that has one of them, which
+// Resident has in the first alone.
+type tiedLoad struct {
+	home    int
+	readers []int
+	bytes   units.Bytes
+}
+
+// beside returns what tied weights take of a stage of blocks from up to to, beside Resident.
+func (l *Loads) beside(from, to int) (b units.Bytes) {
+	in := func(k int) bool { return from <= k && k < to }
+	for _, t := range l.tied {
+		if !in(t.home) && slices.ContainsFunc(t.readers, in) {
+			b += t.bytes
+		}
+	}
+	return b
+}
+
+// tiedLoads finds weights that several blocks read. With several micro-batches gradients have buffers.
+func (b *Blocks) tiedLoads(micro int) (tied []tiedLoad) {
+	g, m := b.m.Micro, b.m
+	blocks := make([][]int, g.NumOps()) // whose forward passes read what is there once, a view of it or a cast
+	for i := graph.OpID(g.NumOps()) - 1; i >= 0; i-- {
+		o := g.Op(i)
+		if !m.once[i] || o.Phase == graph.Update {
+			continue
+		}
+		for t, end := g.Outputs(i); t < end; t++ {
+			for _, v := range g.Consumers(t) {
+				if !m.once[v] && g.Op(v).Phase == graph.Forward {
+					blocks[i] = append(blocks[i], int(b.of[v]))
+				}
+				if copies(g.Op(v)) {
+					blocks[i] = append(blocks[i], blocks[v]...)
+				}
+			}
+		}
+		slices.Sort(blocks[i])
+		blocks[i] = slices.Compact(blocks[i])
+		if o.Params == 0 || len(blocks[i]) < 2 {
+			continue
+		}
+		l := tiedLoad{int(b.of[i]), blocks[i], o.Resident}
+		for v := range graph.OpID(g.NumOps()) {
+			if v != i && o.Group > 0 && m.once[v] && g.Op(v).Group == o.Group {
+				l.bytes += g.Op(v).Resident
+			}
+		}
+		if micro > 1 && Trains(g) {
+			l.bytes += g.Tensor(first(g, i)).Bytes
+		}
+		tied = append(tied, l)
+	}
+	return tied
 }
 
 // Loads adds up the blocks of a step of micro micro-batches. seconds, [P][N], are the times of
@@ -262,6 +321,7 @@ func (b *Blocks) Loads(seconds [][]float64, micro int) Loads {
 			}
 		}
 	}
+	l.tied = b.tiedLoads(micro)
 	for _, t := range b.m.gradients() { // buffers that sum gradients
 		if b.m.ruleOf(t) == summed {
 			l.Resident[b.of[g.Consumers(t)[len(g.Consumers(t))-1]]] += g.Tensor(t).Bytes
@@ -297,7 +357,7 @@ func (b *Blocks) Cut(l Loads, n int, room []units.Bytes, held func(stage int) in
 		d := stage % p
 		x := sums[d][to] - sums[d][from]
 		if room != nil {
-			need := float64(n/p)*(resident[to]-resident[from]) + float64(held(stage))*(retained[to]-retained[from])
+			need := float64(l.beside(from, to)) + float64(n/p)*(resident[to]-resident[from]) + float64(held(stage))*(retained[to]-retained[from])
 			if over := need - float64(room[d]); over > 0 {
 				x += heavy * (1 + over/float64(room[d]))
 			}

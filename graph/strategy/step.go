@@ -62,15 +62,23 @@ const (
 	TensorAxis       // ranks that share products
 	ExpertAxis       // replicas that share experts out: neighbours
 	ReplicaAxis      // replicas that have the same experts, one of each such group
+	StageAxis        // stages of a pipeline that hold the same weight
 )
 
 // Collective is one collective of the ranks of a group.
 type Collective struct {
 	Kind  Kind
 	Axis  Axis
-	Stage int
+	Stage int         // the first of StageAxis
 	Bytes units.Bytes // of the whole tensor
 	Ranks int         // D of the ring
+	// Stages are, as bits, those of StageAxis, whose ranks at one place of a stage form a group.
+	Stages uint64
+}
+
+// On reports whether ranks of a stage take part.
+func (c Collective) On(stage int) bool {
+	return c.Axis == StageAxis && c.Stages&(1<<stage) != 0 || c.Axis != StageAxis && c.Stage == stage
 }
 
 // Sent returns the bytes that each rank sends: 2(D-1)/D or (D-1)/D of the tensor.

@@ -181,7 +181,7 @@ func (e *emitter) reduceStatistics(i graph.OpID, stage int) {
 			for k := range last {
 				members[k].wait = last[k : k+1]
 			}
-			last = e.collective(Collective{AllReduce, TensorAxis, stage, bytes, e.s.Tensor}, e.g.Op(i).Name, members)
+			last = e.collective(Collective{Kind: AllReduce, Axis: TensorAxis, Stage: stage, Bytes: bytes, Ranks: e.s.Tensor}, e.g.Op(i).Name, members)
 			for k, id := range last {
 				rs[k].after[e.micro][first(e.g, i)] = id
 			}

@@ -88,7 +88,11 @@ func (j *Judge) ringSeconds(m strategy.Mesh, c strategy.Collective) (float64, er
 func sent(x *strategy.Step) (b units.Bytes) {
 	if x.Folded { // one stands for those of all groups of its stage
 		for _, c := range x.Collectives {
-			b += c.Sent() * units.Bytes(x.Strategy.Data*x.Strategy.Tensor)
+			ranks := x.Strategy.Data * x.Strategy.Tensor
+			if c.Axis == strategy.StageAxis {
+				ranks *= c.Ranks
+			}
+			b += c.Sent() * units.Bytes(ranks)
 		}
 		return b
 	}

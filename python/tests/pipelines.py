@@ -35,6 +35,7 @@ class Got:
     said: list[dict[str, int]]  # by rank: what it sends in a step, as Pipeline.sent says
     sent: list[dict[str, int]]  # as counted
     norms: list[float]  # of each step's gradients, where they are clipped by them
+    reduced: list[dict[str, int]] = dataclasses.field(default_factory=list)  # by rank: calls and bytes of all-reduces in a step
 
 
 def plain(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0, clip: Clip = Clip()) -> Got:
@@ -79,16 +80,16 @@ def run(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 0,
     for x in got:
         if isinstance(x, Exception):
             raise x
-    losses, state, _, _, norms = got[0]
+    losses, state, _, _, norms, _ = got[0]
     assert all((x[0], x[4]) == (losses, norms) for x in got)
-    return Got(losses, {k: torch.tensor(v, dtype=dtype).reshape(shape) for k, (v, dtype, shape) in state.items()}, [x[2] for x in got], [x[3] for x in got], norms)
+    return Got(losses, {k: torch.tensor(v, dtype=dtype).reshape(shape) for k, (v, dtype, shape) in state.items()}, [x[2] for x in got], [x[3] for x in got], norms, [x[5] for x in got])
 
 
 def _work(rank: int, world: int, store: str, end: Any, make: Callable[[], Example], s: Strategy, steps: int, seed: int, batches: Iterator[Any] | None, resumed: bool, clip: Clip) -> None:
     try:
         torch.set_num_threads(1)
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-        sent = _count(rank)
+        sent, reduced = _count(rank), _count_reduced()
         model, loss, batch, optimizer = make()
         training = distribute(model, loss, optimizer, s, device="cpu", clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
         torch.manual_seed(seed)
@@ -102,10 +103,11 @@ def _work(rank: int, world: int, store: str, end: Any, make: Callable[[], Exampl
                 training = distribute(model, loss, optimizer, s, device="cpu")
                 training.load_state_dict(*saved)
             sent.update(calls=0, bytes=0)
+            reduced.update(calls=0, bytes=0)
             losses.append(training.step(micro.part(next(batches) if batches else batch, training.replica, s["data"])))
             norms += [training.grad_norm()] if clip.norm is not None else []
         state = training.state_dict()
-        end.send((losses, {k: (v.flatten().tolist(), v.dtype, v.shape) for k, v in state.items()}, training.sent, dict(sent), norms))
+        end.send((losses, {k: (v.flatten().tolist(), v.dtype, v.shape) for k, v in state.items()}, training.sent, dict(sent), norms, dict(reduced)))
         dist.barrier()
     except Exception as e:
         end.send(e)
@@ -125,3 +127,17 @@ def _count(rank: int) -> dict[str, int]:
 
     dist.P2POp.__init__ = init
     return sent
+
+
+def _count_reduced() -> dict[str, int]:
+    """Counts what is all-reduced."""
+    reduced = {"calls": 0, "bytes": 0}
+    done = dist.all_reduce
+
+    def all_reduce(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        reduced["calls"] += 1
+        reduced["bytes"] += tensor.nbytes
+        return done(tensor, *args, **kwargs)
+
+    dist.all_reduce = all_reduce
+    return reduced

@@ -80,13 +80,19 @@ def dropout() -> models.Example:
 
 
 # What `placer strategies --gpu a100 --gpus 2 --batch 16 --for torch --strategy TEXT` writes of the
-# captured step of untied(): stages and what rank 0 sends in a step.
+# captured step of untied(), and of gpt(): stages and what rank 0 sends and reduces in a step.
 WRITTEN = {
     "interleaved=2 chunks=2 mb=4": strategy("interleaved", FOUR, ranks=2, layers=LAYERS, collectives={"send": {"calls": 12, "bytes": 98304}}),
     "gpipe=2 mb=8": strategy("gpipe", TWO, micro_batches=8, layers=LAYERS, collectives={"send": {"calls": 8, "bytes": 32768}}),
 }
+WRITTEN_TIED = {
+    "gpipe=2 mb=4": strategy("gpipe", TWO, layers=LAYERS, collectives={"all_reduce": {"calls": 1, "bytes": 12800}, "send": {"calls": 4, "bytes": 32768}}),
+    "1f1b=2 mb=8": strategy("1f1b", TWO, micro_batches=8, layers=LAYERS, collectives={"all_reduce": {"calls": 1, "bytes": 12800}, "send": {"calls": 8, "bytes": 32768}}),
+}
+LOSS = {"calls": 1, "bytes": 8}  # all-reduced once a step, which no strategy has
 CASES = {
     **{text: (untied, s) for text, s in WRITTEN.items()},
+    **{f"tied, {text}": (gpt, s) for text, s in WRITTEN_TIED.items()},
     "tied, gpipe": (gpt, strategy("gpipe", TWO)),
     "tied, 1f1b of 8": (gpt, strategy("1f1b", TWO, micro_batches=8)),
     "tied, interleaved": (gpt, strategy("interleaved", FOUR, ranks=2)),
@@ -117,7 +123,9 @@ def test_steps_are_plain_torch(name: str) -> None:
     for k, x in want.state.items():
         torch.testing.assert_close(got.state[k], x, atol=1e-5, rtol=0, msg=lambda m: f"{k}: {m}")
     assert got.sent == got.said
-    assert got.sent[0] == s.get("collectives", {}).get("send", got.sent[0])
+    if "collectives" in s:
+        assert got.sent[0] == s["collectives"]["send"]
+        assert got.reduced[0] == {k: v + s["collectives"].get("all_reduce", {}).get(k, 0) for k, v in LOSS.items()}
 
 
 @pytest.mark.parametrize("make, s", [(frozen, strategy("1f1b", [["0"], ["1", "3"]])), (lambda: adam(gpt()), strategy("gpipe", TWO, data=2, sharding="zero-3", layers=LAYERS))])
