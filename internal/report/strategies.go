@@ -61,15 +61,16 @@ type strategyRow struct {
 	Stream         float64 `json:"stream_samples_per_s,omitempty"`
 	StreamStrategy string  `json:"stream_strategy,omitempty"`
 
-	Feasible bool    `json:"feasible"`
-	Peak     []int64 `json:"peak_bytes,omitempty"` // of ranks that are simulated; 0 of those that do as these do
-	Missing  int64   `json:"missing_bytes,omitempty"`
-	Bubble   float64 `json:"bubble"`
-	Traffic  int64   `json:"traffic_bytes"`
-	Ops      int     `json:"ops,omitempty"` // simulated
-	Tried    int     `json:"tried"`         // strategies
-	Seconds  float64 `json:"seconds"`
-	Why      string  `json:"why,omitempty"` // it cannot be done
+	Feasible bool     `json:"feasible"`
+	Order    []string `json:"ranks_on,omitempty"`   // device of each rank, where that is not the machine's order
+	Peak     []int64  `json:"peak_bytes,omitempty"` // of devices whose ranks are simulated; 0 of those that do as these do
+	Missing  int64    `json:"missing_bytes,omitempty"`
+	Bubble   float64  `json:"bubble"`
+	Traffic  int64    `json:"traffic_bytes"`
+	Ops      int      `json:"ops,omitempty"` // simulated
+	Tried    int      `json:"tried"`         // strategies
+	Seconds  float64  `json:"seconds"`
+	Why      string   `json:"why,omitempty"` // it cannot be done
 }
 
 // CompareStrategies describes rows for a graph on m at a batch.
@@ -117,6 +118,7 @@ func describeStrategy(r *strategies.Row, batch int64) strategyRow {
 	if y := r.Stream; y != nil {
 		x.Stream, x.StreamStrategy = float64(batch)/y.Every, y.Strategy.String()
 	}
+	x.Order = r.On
 	for _, b := range r.Peak {
 		x.Peak = append(x.Peak, int64(b))
 	}
@@ -231,7 +233,11 @@ func writeWays(pg *page, rows []strategyRow, best string) {
 			if why[r.Why][0] == r.Name {
 				pg.prose(strings.Join(why[r.Why], ", ") + ": " + r.Why)
 			}
-		case !r.Feasible:
+		case len(r.Order) > 0:
+			pg.prosef("%s: ranks on %s, in this order\n", r.Name, strings.Join(r.Order, ", "))
+		}
+		switch {
+		case r.Why == "" && !r.Feasible:
 			pg.prosef("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
 		}
 	}

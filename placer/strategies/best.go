@@ -182,7 +182,11 @@ func (x *Comparison) Folded(r *Row) (*strategy.Model, *strategy.Step, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	step, err := x.models.emit(x.judge, m, blocks, s, r.Bounds, true)
+	j, err := x.on(r.Result)
+	if err != nil {
+		return nil, nil, err
+	}
+	step, err := x.models.emit(j, m, blocks, s, r.Bounds, true)
 	return m, step, err
 }
 
@@ -244,23 +248,49 @@ func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
 	return x.judge.Run(step)
 }
 
-// Simulate returns what s comes to, its stages cut so that they fit by estimate, or by time
-// alone where that is better.
+// Simulate returns what s comes to, in the best order of unequal devices that is tried (see orders).
 func (x *Comparison) Simulate(s strategy.Strategy) (*Result, error) {
 	begin := x.c.Room.begin()
 	defer func() { x.c.Room.ended(begin) }()
-	step, err := x.models.step(x.judge, s)
+	best, err := x.simulate(x.judge, s)
+	if err != nil || len(x.orders) == 1 {
+		return best, err
+	}
+	ks, err := x.promising(s)
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.judge.Run(step)
+	for _, k := range ks {
+		j, err := x.under(k)
+		if err != nil {
+			return nil, err
+		}
+		r, err := x.simulate(j, s)
+		if err != nil {
+			return nil, err
+		}
+		if r.Score().Better(best.Score()) {
+			best = r
+		}
+	}
+	return best, nil
+}
+
+// simulate returns what s comes to on the devices of j, its stages cut so that they fit by estimate,
+// or by time alone where that is better.
+func (x *Comparison) simulate(j *Judge, s strategy.Strategy) (*Result, error) {
+	step, err := x.models.step(j, s)
 	if err != nil {
 		return nil, err
 	}
-	if step, err = x.models.roomy(x.judge, s); err != nil || step == nil {
+	r, err := j.Run(step)
+	if err != nil {
+		return nil, err
+	}
+	if step, err = x.models.roomy(j, s); err != nil || step == nil {
 		return r, err
 	}
-	o, err := x.judge.Run(step)
+	o, err := j.Run(step)
 	if err == nil && o.Score().Better(r.Score()) {
 		r = o
 	}

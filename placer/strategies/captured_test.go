@@ -89,12 +89,12 @@ func TestCapturedClipped(t *testing.T) {
 			}
 			want := ranks[u]
 			if s.Pipeline > 1 && g.Op(u).Name == "update.wte.weight" { // tied: both stages update, the norm is the first's
-				if d := cmp.Diff([]uint8{0, 1}, want); d != "" {
+				if d := cmp.Diff([]int32{0, 1}, want); d != "" {
 					t.Errorf("%s: a tied weight is updated on other ranks:\n%s", text, d)
 				}
 				want = want[:1]
 			}
-			for i, want := range map[graph.OpID][]uint8{product: ranks[u], norm: want} {
+			for i, want := range map[graph.OpID][]int32{product: ranks[u], norm: want} {
 				if d := cmp.Diff(want, ranks[i]); d != "" {
 					t.Errorf("%s: %s and %s on other ranks:\n%s", text, g.Op(u).Name, g.Op(i).Name, d)
 				}

@@ -93,7 +93,9 @@ type Comparison struct {
 	models *models
 	ahead  *models // of two steps, for inference alone
 	c      Config
-	most   int // mostOps, but for tests
+	most   int      // mostOps, but for tests
+	orders [][]int  // of devices, the machine's own first
+	judges []*Judge // of the others, nil until they are asked
 }
 
 // mostOps is the size of a step beyond which a step of fewer micro-batches is the answer, by
@@ -116,7 +118,7 @@ func NewComparison(s problem.Source, f Family, m *hw.Machine, c Config) (*Compar
 		return nil, err
 	}
 	j.Eager, j.OneShot = c.Eager, c.OneShot
-	x := &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps}
+	x := &Comparison{judge: j, models: newModels(f, c.Batch), c: c, most: mostOps, orders: j.orders()}
 	if s.Graph != nil && !strategy.Trains(s.Graph) {
 		x.ahead = newModels(f, 2*c.Batch)
 	}

@@ -24,7 +24,7 @@ type fabric struct {
 // fabricOf returns the fabric of the groups of m that run a collective like c at once, false where
 // links do not say what they are of, or where groups, hosts or pairs of ranks differ.
 func (j *Judge) fabricOf(m strategy.Mesh, c strategy.Collective) (f fabric, ok bool) {
-	key := ringKey{m, strategy.Collective{Axis: c.Axis, Ranks: c.Ranks, Stage: c.Stage}}
+	key := ringKey{m, strategy.Collective{Axis: c.Axis, Ranks: c.Ranks, Stage: c.Stage, Stages: c.Stages}}
 	f, ok = j.fabrics[key]
 	if !ok {
 		if f, ok = j.fabricOfGroups(m.Groups(c)); !ok {

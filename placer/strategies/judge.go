@@ -29,6 +29,8 @@ type Judge struct {
 	fold     bool
 	known    map[ringKey]times
 	fabrics  map[ringKey]fabric // by collectives of no bytes; of no ranks where none is known
+	base     *hw.Machine // the devices in the machine's order
+	order    []int       // place in base of each device; nil: its own
 	// Eager runs every op as a kernel of its own. Otherwise ops are fused by the default
 	// rules, as a search's plans are that decide on fusion.
 	Eager bool
@@ -57,7 +59,7 @@ func NewJudge(s problem.Source, m *hw.Machine) (*Judge, error) {
 	if j.streamed, err = withStreams(j.Machine); err != nil && !errors.Is(err, errStreams) {
 		return nil, err
 	}
-	j.fold = Symmetric(j.Machine)
+	j.base, j.fold = j.Machine, Symmetric(j.Machine)
 	return j, nil
 }
 
@@ -103,6 +105,9 @@ type Result struct {
 	Step    *strategy.Step
 	Bounds  []int // of Step's stages, [P*V]
 	Seconds float64
+	// Order is the device of each rank, nil where rank k is on device k.
+	Order []int
+	On    []string // names of these devices
 	// Peak is the most that a device holds, with what its stream holds, [D]; of ranks that
 	// are folded away it is 0.
 	Peak     []units.Bytes
@@ -219,7 +224,10 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	if r == nil {
 		return nil, err
 	}
-	out := &Result{Step: x, Bounds: x.Bounds, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
+	out := &Result{Step: x, Bounds: x.Bounds, Order: j.order, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
+	for k := range j.order {
+		out.On = append(out.On, j.Machine.Devices[k].Name)
+	}
 	used, busy := make([]bool, n), 0.0
 	held := make([]units.Bytes, n)
 	for i, v := range d.Device {
@@ -232,8 +240,13 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	var holds, has units.Bytes
 	for k, rank := range ranks {
 		memory := j.Machine.Devices[rank].Memory
-		out.Peak[rank] = r.PeakBytes[k] + r.PeakBytes[n+k]
-		out.Overflow += max(0, out.Peak[rank]-memory)
+		peak := r.PeakBytes[k] + r.PeakBytes[n+k]
+		device := rank
+		if j.order != nil {
+			device = j.order[rank]
+		}
+		out.Peak[device] = peak
+		out.Overflow += max(0, peak-memory)
 		if held[k] > 0 {
 			holds, has = holds+held[k], has+memory
 		}

@@ -38,7 +38,7 @@ type variant struct {
 type micro struct {
 	model  *strategy.Model
 	blocks *strategy.Blocks
-	times  [][]float64 // [D][N], devices that are alike share them
+	times  [][]float64 // [D][N], in the machine's own order; devices that are alike share them
 }
 
 func newModels(f Family, batch int64) *models { return &models{family: f, batch: batch} }
@@ -86,7 +86,14 @@ func recomputed(g *graph.Graph, r strategy.Recompute) (*graph.Graph, error) {
 // of its ops on each device of j.
 func (x *models) of(j *Judge, v variant) (*strategy.Model, *strategy.Blocks, [][]float64, error) {
 	m, err := x.micros.of(v, func() (micro, error) { return x.micro(j, v) })
-	return m.model, m.blocks, m.times, err
+	times := m.times
+	if j.order != nil && err == nil {
+		times = make([][]float64, len(j.order))
+		for k, d := range j.order {
+			times[k] = m.times[d]
+		}
+	}
+	return m.model, m.blocks, times, err
 }
 
 func (x *models) micro(j *Judge, v variant) (micro, error) {
@@ -106,13 +113,13 @@ func (x *models) micro(j *Judge, v variant) (micro, error) {
 	if err != nil {
 		return micro{}, err
 	}
-	costs, err := roofline.New(small, j.Machine, j.model)
+	costs, err := roofline.New(small, j.base, j.model)
 	if err != nil {
 		return micro{}, err
 	}
-	times := make([][]float64, j.Machine.NumDevices())
+	times := make([][]float64, j.base.NumDevices())
 	for d := range times {
-		if like := slices.IndexFunc(j.Machine.Devices[:d], func(e hw.Device) bool { return e.SameFigures(&j.Machine.Devices[d]) }); like >= 0 {
+		if like := slices.IndexFunc(j.base.Devices[:d], func(e hw.Device) bool { return e.SameFigures(&j.base.Devices[d]) }); like >= 0 {
 			times[d] = times[like]
 			continue
 		}
@@ -263,6 +270,34 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 	l := blocks.Loads(seconds, s.MicroBatches)
 	held := func(chunk int) int { return s.WarmUp(chunk % s.Pipeline) }
 	return blocks.Cut(l, s.Pipeline*s.Chunks, room, held)
+}
+
+// slowestStage returns the time of a micro-batch on the slowest stage of s, cut to fit.
+func (x *models) slowestStage(j *Judge, s strategy.Strategy) (most float64, err error) {
+	_, blocks, times, err := x.of(j, variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute})
+	if err != nil {
+		return 0, err
+	}
+	bounds, err := cut(j.Machine, blocks, times, s)
+	if err != nil {
+		return 0, err
+	}
+	seconds := make([][]float64, s.Pipeline)
+	for p := range s.Pipeline {
+		seconds[p] = times[slowest(times, s.Mesh, p)]
+	}
+	loads, stage := blocks.Loads(seconds, s.MicroBatches), make([]float64, s.Pipeline)
+	for c, from := range bounds {
+		to := blocks.Len()
+		if c+1 < len(bounds) {
+			to = bounds[c+1]
+		}
+		p := c % s.Pipeline
+		for _, t := range loads.Seconds[p][from:to] {
+			stage[p] += t
+		}
+	}
+	return slices.Max(stage), nil
 }
 
 // cutByTime returns the cuts of s's chunks that take least time, whether they fit or not.

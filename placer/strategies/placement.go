@@ -45,7 +45,13 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 		if s.Pipeline == 1 || s.Schedule != strategy.OneFOneB && s.Schedule != strategy.Interleaved || ctx.Err() != nil {
 			continue
 		}
-		l, err := x.loosen(ctx, s, keep)
+		on := x.clone()
+		j, err := x.on(r.Result)
+		if err != nil {
+			return nil, err
+		}
+		on.judge = j.clone()
+		l, err := on.loosen(ctx, s, keep)
 		if err != nil { // its layers cannot be cut so; others may
 			continue
 		}
@@ -62,7 +68,7 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 		}
 		row.Tried += o.Evaluations
 		if o.Score.Better(row.Score()) {
-			r, err := x.judge.run(e.step, e.sim, e.expand(o.Device))
+			r, err := from.on.run(e.step, e.sim, e.expand(o.Device))
 			if err != nil {
 				return nil, err
 			}
@@ -84,6 +90,7 @@ type loose struct {
 	judge   *expanded
 	cuts    atCuts
 	score   plan.Score
+	on      *Judge
 }
 
 // loosen cuts the pipeline s within layers and then lets its devices follow its order
@@ -128,7 +135,7 @@ func (x *Comparison) loosen(ctx context.Context, s strategy.Strategy, keep func(
 	if err != nil {
 		return nil, err
 	}
-	l := &loose{p, e, atCuts{fine, bounds, s.Pipeline}, plan.Score{}}
+	l := &loose{p, e, atCuts{fine, bounds, s.Pipeline}, plan.Score{}, x.judge}
 	l.score = e.Evaluate(plan.Decision{Device: fine.Stages(bounds, s.Pipeline)})
 	return l, nil
 }

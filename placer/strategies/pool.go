@@ -69,7 +69,7 @@ func (x *Comparison) begin(ctx context.Context, ways []way) *answers {
 // clone returns a comparison for another goroutine, over the same models.
 func (x *Comparison) clone() *Comparison {
 	c := *x
-	c.judge = x.judge.clone()
+	c.judge, c.judges = x.judge.clone(), nil
 	return &c
 }
 

@@ -53,11 +53,15 @@ func (x *Comparison) every(s strategy.Strategy, r *Result) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	step, err := x.ahead.emit(x.judge, m, blocks, twice, r.Step.Bounds, r.Step.Folded)
+	j, err := x.on(r)
 	if err != nil {
 		return 0, err
 	}
-	two, err := x.judge.Run(step)
+	step, err := x.ahead.emit(j, m, blocks, twice, r.Step.Bounds, r.Step.Folded)
+	if err != nil {
+		return 0, err
+	}
+	two, err := j.Run(step)
 	if err != nil {
 		return 0, err
 	}
@@ -65,13 +69,13 @@ func (x *Comparison) every(s strategy.Strategy, r *Result) (float64, error) {
 	if !m.HasState() {
 		return seconds, nil
 	}
-	latency, err := x.latency(r.Step)
+	latency, err := latency(j, r.Step)
 	return max(seconds, latency), err
 }
 
 // latency returns the least time that a micro-batch takes from its first op to its last.
-func (x *Comparison) latency(step *strategy.Step) (float64, error) {
-	s, d, err := x.judge.Simulator(step)
+func latency(j *Judge, step *strategy.Step) (float64, error) {
+	s, d, err := j.Simulator(step)
 	if err != nil {
 		return 0, err
 	}

@@ -65,10 +65,10 @@ func TestTied(t *testing.T) {
 				t.Errorf("%s: tied gradients are reduced: %v, want %v by %d groups", c.text, tied, c.reduced, groups)
 			}
 			g := step.Graph
-			held, updates := units.Bytes(0), map[uint8]int{}
+			held, updates := units.Bytes(0), map[int32]int{}
 			for i := range graph.OpID(g.NumOps()) {
 				o := g.Op(i)
-				if step.Rank[i] == 0 || step.Rank[i] == uint8(s.Rank(0, 1, 0)) {
+				if step.Rank[i] == 0 || step.Rank[i] == int32(s.Rank(0, 1, 0)) {
 					held += o.Resident
 				}
 				if o.Kind == "ApplyAdam" && strings.HasSuffix(o.Name, "update.wte.weight") {
@@ -132,7 +132,7 @@ func TestTiedWaits(t *testing.T) {
 				}
 			}
 			visit(i)
-			adds := map[uint8]int{}
+			adds := map[int32]int{}
 			for p := range behind {
 				if o := g.Op(p); o.Kind == "AssignAdd" && o.Module == "wte" || o.Kind == "AssignAdd" && o.Module == "lm_head" {
 					adds[step.Rank[p]]++
