@@ -24,7 +24,7 @@ func (e *emitter) collective(c Collective, label string, members []member) []gra
 	name := fmt.Sprintf("%v_%d/%s", c.Kind, index, label)
 	if e.step.Folded || c.Ranks == 1 || e.one != nil && e.one(c) {
 		ends := make([]graph.OpID, len(members))
-		if c.Axis == StageAxis { // which are not alike
+		if c.Axis == StageAxis || c.Axis == NormAxis { // whose stages are not alike
 			var all []graph.OpID
 			for _, m := range members {
 				all = append(all, m.wait...)

@@ -54,7 +54,9 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 	}
 	if x := e.untied; x != nil {
 		m = x.m
-		e.m, e.g, e.step.Chunk, e.block = m, m.Micro, x.chunk, x.block
+		e.m, e.g, e.step.Chunk, e.block, e.norms = m, m.Micro, x.chunk, x.block, x.norms
+	} else if n := findNorm(m); n != nil && s.Pipeline == 1 {
+		e.norms = []graph.OpID{n.whole}
 	}
 	if s.Tensor > 1 {
 		e.split = FindSplit(m, s)
@@ -110,9 +112,10 @@ type emitter struct {
 	m        *Model
 	g        *graph.Graph
 	s        Strategy
-	split    *Split    // nil without tensor parallelism
-	mixtures *Mixtures // nil without expert parallelism
-	untied   *untied   // nil where no weight is of several stages
+	split    *Split       // nil without tensor parallelism
+	mixtures *Mixtures    // nil without expert parallelism
+	untied   *untied      // nil where no weight is of several stages
+	norms    []graph.OpID // by which gradients are clipped, of each stage; none where ranks need not agree
 	crossing map[graph.TensorID]crossing
 	sent     map[crossing][]graph.TensorID
 	routed   map[routed]bool       // what was sent
@@ -150,6 +153,7 @@ type replica struct {
 	pieces [][]graph.TensorID
 	whole  []graph.TensorID
 	behind [][]graph.OpID
+	agreed map[graph.OpID]graph.OpID // what readers of a norm wait for
 	// gathered are the parameters that are whole in the pass under way; before is, by
 	// stage, [P], the op before the first reader of what was gathered last, and
 	// lastCompute the op added last.
@@ -192,7 +196,7 @@ func (e *emitter) prepare() {
 	}
 	for d := range e.data {
 		for t := range e.tensor {
-			r := &replica{d: d, t: t, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches), routed: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
+			r := &replica{d: d, t: t, agreed: map[graph.OpID]graph.OpID{}, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches), routed: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
 				sum: none(len(e.grads)), pieces: make([][]graph.TensorID, len(e.grads)), whole: make([]graph.TensorID, len(e.grads)), behind: make([][]graph.OpID, len(e.grads)),
 				lastCompute: none(e.s.Pipeline), before: none(e.s.Pipeline), waiting: make([]bucket, 2*e.s.Pipeline)}
 			for k := range r.whole {
@@ -250,13 +254,16 @@ func (e *emitter) emit() error {
 	e.reduceTied()
 	for _, i := range e.updates() {
 		e.onceOp(i)
+		if n := len(e.norms); n > 0 && i == e.norms[n-1] {
+			e.reduceNorm()
+		}
 	}
 	e.gatherUpdated()
 	return nil
 }
 
-// updates returns the ops of the update, each right behind what it alone needs: a clipped
-// gradient is used as soon as it is there, so that few are held.
+// updates returns the ops of the update, the norms first and each other right behind what it alone
+// needs: a clipped gradient is used as soon as it is there, so that few are held.
 func (e *emitter) updates() (order []graph.OpID) {
 	seen := make([]bool, e.g.NumOps())
 	var visit func(i graph.OpID)
@@ -269,6 +276,9 @@ func (e *emitter) updates() (order []graph.OpID) {
 			visit(p)
 		}
 		order = append(order, i)
+	}
+	for _, i := range e.norms {
+		visit(i)
 	}
 	for _, apply := range []bool{true, false} {
 		for i := range graph.OpID(e.g.NumOps()) {

@@ -33,6 +33,9 @@ func (e *emitter) onceOp(i graph.OpID) {
 				waits = append(waits, r.behind[k]...)
 				continue
 			}
+			if id, ok := r.agreed[e.g.Tensor(t).Producer]; ok {
+				waits = append(waits, id)
+			}
 			in = append(in, e.slot(r.once[e.g.Tensor(t).Producer], t))
 		}
 		o := e.copied(r, g, i, share)

@@ -37,6 +37,18 @@ func (m Mesh) Groups(c Collective) (groups [][]int) {
 		}
 		return groups
 	}
+	if c.Axis == NormAxis {
+		for d := range m.Ranks() / c.Ranks {
+			var g []int
+			for r := range m.Ranks() {
+				if c.Ranks == m.Ranks() || r/m.Tensor%m.Data == d {
+					g = append(g, r)
+				}
+			}
+			groups = append(groups, g)
+		}
+		return groups
+	}
 	if c.Axis == StageAxis {
 		for d := range m.Data {
 			for t := range m.Tensor {

@@ -63,6 +63,7 @@ const (
 	ExpertAxis       // replicas that share experts out: neighbours
 	ReplicaAxis      // replicas that have the same experts, one of each such group
 	StageAxis        // stages of a pipeline that hold the same weight
+	NormAxis         // all ranks that have some of the gradients, at least those of a replica
 )
 
 // Collective is one collective of the ranks of a group.
@@ -78,7 +79,13 @@ type Collective struct {
 
 // On reports whether ranks of a stage take part.
 func (c Collective) On(stage int) bool {
-	return c.Axis == StageAxis && c.Stages&(1<<stage) != 0 || c.Axis != StageAxis && c.Stage == stage
+	switch c.Axis {
+	case StageAxis:
+		return c.Stages&(1<<stage) != 0
+	case NormAxis:
+		return true
+	}
+	return c.Stage == stage
 }
 
 // Sent returns the bytes that each rank sends: 2(D-1)/D or (D-1)/D of the tensor.

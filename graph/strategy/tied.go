@@ -17,7 +17,7 @@ import (
 // DeepSpeed's TiedLayerSpec). A weight whose gradient is no sum of what its stages have stays on the
 // first of them: one whose gradient lists rows, say.
 
-// untied is a model with such weights once for each stage.
+// untied is a model with such weights, and with the norm that clips gradients, once for each stage.
 type untied struct {
 	m             *Model
 	chunk, block  []int32      // [N']
@@ -31,6 +31,8 @@ type untied struct {
 	sums          map[graph.TensorID]sum // gradients of tied weights, as they were
 	dropped       []bool                 // [N] ops that such sums are made of
 	order         []graph.TensorID       // keys of sums, in order
+	norm          *norm                  // by which gradients are clipped, nil where stages do not share it
+	norms         []graph.OpID           // it on each stage, in the untied model
 	originalChunk []int32
 	originalBlock []int32
 }
@@ -49,7 +51,8 @@ type sum struct {
 }
 
 // untie returns m, whose ops are in chunks and blocks, [N], of a pipeline of p stages, with a copy of
-// tied weights on each stage that reads them; nil where there are none.
+// tied weights on each stage that reads them, and of the norm of gradients on each; nil where there is
+// neither.
 func untie(m *Model, chunk, block []int32, p int) (*untied, error) {
 	x := &untied{given: m, originalChunk: chunk, originalBlock: block, stageOf: func(i graph.OpID) int { return int(chunk[i]) % p }}
 	n := m.Micro.NumOps()
@@ -61,7 +64,7 @@ func untie(m *Model, chunk, block []int32, p int) (*untied, error) {
 			some = x.tie(i) || some
 		}
 	}
-	if !some {
+	if some = x.clip(p) || some; !some {
 		return nil, nil
 	}
 	return x, x.build()
@@ -316,6 +319,13 @@ func (x *untied) graph(g *graph.Graph, first bool) (*graph.Graph, error) {
 		x.origin = append(x.origin, u.of[i])
 		x.chunk, x.block = append(x.chunk, u.placed[i].chunk), append(x.block, u.placed[i].block)
 	}
+	if x.norm != nil {
+		at := maps.Clone(u.at[x.norm.whole])
+		at[x.stageOf(x.norm.whole)] = u.home[x.norm.whole]
+		for _, stage := range slices.Sorted(maps.Keys(at)) {
+			x.norms = append(x.norms, rank[at[stage]])
+		}
+	}
 	for _, t := range x.order {
 		var ts []graph.TensorID
 		stages := uint64(0)
@@ -385,6 +395,9 @@ func (u *untying) copy(i graph.OpID, stage int, at place, prefix string, group i
 	}
 	in := make([]graph.TensorID, 0, len(u.g.Inputs(i)))
 	for _, t := range u.g.Inputs(i) {
+		if p := u.g.Tensor(t).Producer; u.norm != nil && u.norm.chain[i] && u.norm.of[p] && u.stageOf(p) != stage {
+			continue // it is in that stage's norm
+		}
 		in = append(in, u.input(t, stage))
 	}
 	var outs []graph.Tensor

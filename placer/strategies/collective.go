@@ -89,8 +89,11 @@ func sent(x *strategy.Step) (b units.Bytes) {
 	if x.Folded { // one stands for those of all groups of its stage
 		for _, c := range x.Collectives {
 			ranks := x.Strategy.Data * x.Strategy.Tensor
-			if c.Axis == strategy.StageAxis {
+			switch c.Axis {
+			case strategy.StageAxis:
 				ranks *= c.Ranks
+			case strategy.NormAxis:
+				ranks = x.Strategy.Ranks()
 			}
 			b += c.Sent() * units.Bytes(ranks)
 		}

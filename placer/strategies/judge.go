@@ -29,8 +29,8 @@ type Judge struct {
 	fold     bool
 	known    map[ringKey]times
 	fabrics  map[ringKey]fabric // by collectives of no bytes; of no ranks where none is known
-	base     *hw.Machine // the devices in the machine's order
-	order    []int       // place in base of each device; nil: its own
+	base     *hw.Machine        // the devices in the machine's order
+	order    []int              // place in base of each device; nil: its own
 	// Eager runs every op as a kernel of its own. Otherwise ops are fused by the default
 	// rules, as a search's plans are that decide on fusion.
 	Eager bool

@@ -9,7 +9,7 @@ import (
 // its stage, and each of its tensors once for each other rank that reads it.
 func collectivesOf(x *strategy.Step) (c Collectives) {
 	for _, k := range x.Collectives {
-		if !k.On(0) {
+		if !k.On(0) || k.Axis == strategy.NormAxis { // PyTorch's is of other numbers: each mesh dimension's
 			continue
 		}
 		switch k.Kind {
