@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 
 	"placer/graph"
 	"placer/units"
@@ -11,6 +12,9 @@ import (
 type member struct {
 	rank int
 	wait []graph.OpID     // ops that must end first
+	// others are those of other stages that must end first, whose ranks are not alike: a ring waits
+	// for them by itself.
+	others []graph.OpID
 	in   []graph.TensorID // tensors that it is handed
 	outs []graph.Tensor   // tensors that it gets
 }
@@ -24,18 +28,9 @@ func (e *emitter) collective(c Collective, label string, members []member) []gra
 	name := fmt.Sprintf("%v_%d/%s", c.Kind, index, label)
 	if e.step.Folded || c.Ranks == 1 || e.one != nil && e.one(c) {
 		ends := make([]graph.OpID, len(members))
-		if c.Axis == StageAxis || c.Axis == NormAxis { // whose stages are not alike
-			var all []graph.OpID
-			for _, m := range members {
-				all = append(all, m.wait...)
-			}
-			for k := range members {
-				members[k].wait = all
-			}
-		}
 		for k, m := range members {
 			o := graph.Op{Name: fmt.Sprintf("%s/%d", name, m.rank), Kind: graph.Kind(c.Kind.String()), Phase: graph.Backward, Forward: graph.None}
-			ends[k] = e.communicate(o, m.rank, index, m.wait, m.in, m.outs)
+			ends[k] = e.communicate(o, m.rank, index, slices.Concat(m.wait, m.others), m.in, m.outs)
 		}
 		return ends
 	}

@@ -126,7 +126,13 @@ func (e *emitter) reduceNorm() {
 			for _, r := range e.replicas {
 				if groups == 1 || r.d == group {
 					of, at = append(of, r), append(at, n)
-					members = append(members, member{rank: e.rank(r, n), wait: []graph.OpID{r.once[n]}})
+					m := member{rank: e.rank(r, n), wait: []graph.OpID{r.once[n]}}
+					for _, other := range e.norms {
+						if other != n {
+							m.others = append(m.others, r.once[other])
+						}
+					}
+					members = append(members, m)
 				}
 			}
 		}

@@ -500,6 +500,13 @@ func (e *emitter) reduceTied() {
 			for q, k := range ks {
 				members[q] = member{rank: e.rank(r, e.home(k)), wait: append([]graph.OpID{e.b.TensorAt(r.whole[k]).Producer}, r.behind[k]...)}
 			}
+			for q := range members {
+				for p := range members {
+					if p != q {
+						members[q].others = append(members[q].others, members[p].wait...)
+					}
+				}
+			}
 			for q, id := range e.collective(c, "tied gradients", members) {
 				r.behind[ks[q]] = append(r.behind[ks[q]], id)
 			}
