@@ -345,7 +345,12 @@ func (e *emitter) scaled(g *graph.Graph, i graph.OpID, share int64) graph.Op {
 	part := fraction{1, share}
 	if e.split != nil && (e.split.Shared[i] || e.split.ByRows[i]) {
 		part = e.split.partOf(i, int64(e.s.Tensor)).over(share)
-		o.GEMM = e.split.product(g, i, o.GEMM, int64(e.s.Tensor))
+		if o.Phase != graph.Update {
+			o.GEMM = e.split.product(g, i, o.GEMM, int64(e.s.Tensor))
+		}
+	}
+	if o.Phase == graph.Update && !o.GEMM.IsZero() { // products of a rule, such as Muon's
+		o.GEMM.M = max(1, part.of(o.GEMM.M))
 	}
 	if !o.GEMM.IsZero() {
 		o.GEMM.Batch = ceil(o.GEMM.Batch, e.expertShare(i))

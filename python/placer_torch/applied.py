@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 from typing import Any, NamedTuple
@@ -18,11 +19,22 @@ from .rules import Hyper, rule
 _LATE = 1000
 
 
+class Products(NamedTuple):
+    """What a rule multiplies, as one product an iteration, [batch, m, n, k], that stands for so
+    many kernels. `repeats` are the iterations."""
+
+    gemm: tuple[int, int, int, int]
+    dtype: torch.dtype
+    repeats: int
+    kernels: int
+
+
 class Applied(NamedTuple):
     """Of one step; one kernel for each of the rule's operations. A multiply-add counts two."""
 
     flops: int
     bytes: int
+    products: Products | None
 
 
 def work(p: Program, o: Op) -> Applied:
@@ -53,7 +65,21 @@ def _work(target: str, param: Spec, grad: Spec, slots: tuple[Spec, ...], h: _Sam
             apply(p, g, kept, _LATE - 1, h.h)  # makes what it keeps beside the slots
         with _Counter() as found:
             apply(p, g, kept, _LATE, h.h)
-    return Applied(found.flops, found.bytes)
+    return Applied(found.flops, found.bytes, _products(found.products))
+
+
+def _products(found: collections.Counter[tuple[tuple[int, int, int, int], torch.dtype]]) -> Products | None:
+    """Of products by their number: of the shortest side and as deep as makes their operations, as
+    Newton and Schulz' of an [m, n] matrix, m < n, are of an [m, m] one: m n, m m and n m
+    multiplications of m numbers each (torch.optim.Muon)."""
+    if not found or len({dtype for _, dtype in found}) > 1:
+        return None
+    repeats = math.gcd(*found.values())
+    side = min(d for gemm, _ in found for d in gemm[1:])
+    depth, rest = divmod(sum(n // repeats * math.prod(gemm) for (gemm, _), n in found.items()), max(1, side * side))
+    if rest or not depth:
+        return None
+    return Products((1, side, side, depth), next(dtype for _, dtype in found), repeats, sum(found.values()) // repeats)
 
 
 _OVERWRITES = ("copy_", "fill_", "zero_")
@@ -65,6 +91,7 @@ class _Counter(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.flops = self.bytes = 0
+        self.products: collections.Counter[tuple[tuple[int, int, int, int], torch.dtype]] = collections.Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -80,7 +107,9 @@ class _Counter(TorchDispatchMode):
             factors = flops.PRODUCTS.get(name)
             if factors:
                 a, b = (tuple(args[k].shape) for k in factors)
-                self.flops += 2 * math.prod(flops.product(a, b))
+                gemm = flops.product(a, b)
+                self.flops += 2 * math.prod(gemm)
+                self.products[gemm, made[0].dtype] += 1
             else:
                 kind = kinds.KINDS.get(name.rstrip("_"), "")
                 self.flops += int(kinds.PER_ELEMENT.get(kind, 1.0) * max(x.numel() for x in (*read, *made)))

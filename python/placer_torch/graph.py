@@ -69,6 +69,8 @@ def op_doc(p: Program, i: int, group: int, layer: int, control: list[int]) -> di
         a = applied.work(p, o)
         per = UPDATE_FLOPS.get(d["kind"])
         d.update(flops=a.flops if per is None else per * p.spec(next(o.inputs())).elements, bytes=a.bytes)
+        if a.products is not None:
+            d.update(dtype=kinds.DTYPES.get(a.products.dtype, "f32"), gemm=list(a.products.gemm), repeats=a.products.repeats, kernels=a.products.kernels)
     elif o.role == "assign":
         d["bytes"] = sum(p.spec(r).bytes for r in o.inputs())
     else:

@@ -280,6 +280,22 @@ def test_accumulated_activations_go_batch_by_batch() -> None:
 
 
 @pytest.mark.skipif(not hasattr(O, "Muon"), reason="this torch has no Muon")
+@pytest.mark.parametrize("rows, columns, gemm, repeats, kernels", [(24, 64, [1, 24, 24, 2 * 64 + 24], 5, 3), (64, 24, [1, 24, 24, 2 * 64 + 24], 5, 3), (32, 32, [1, 32, 32, 32], 15, 1)])
+def test_products_of_muon(rows: int, columns: int, gemm: list[int], repeats: int, kernels: int) -> None:
+    """Newton and Schulz' five iterations, in bf16, of the smaller side s and the larger l: s x s x l,
+    s x s x s and s x l x s (torch.optim.Muon's documentation, Keller Jordan 2024)."""
+    torch.manual_seed(0)
+    model = nn.Linear(columns, rows, bias=False)
+    p = capture(model, lambda m, x: m(x).square().mean(), torch.randn(2, columns), O.Muon(model.parameters()))
+    (op,) = [o for o in graph.docs(p) if o["kind"] == "ApplyMuon"]
+    assert (op["dtype"], op["gemm"], op["repeats"], op.get("kernels", 1)) == ("bf16", gemm, repeats, kernels)
+    s, n = min(rows, columns), max(rows, columns)
+    products = 5 * 2 * (2 * s * s * n + s**3)
+    assert repeats * 2 * math.prod(op["gemm"]) == products
+    assert products < op["flops"] < products + 60 * s * n  # and the rest, a few an element
+
+
+@pytest.mark.skipif(not hasattr(O, "Muon"), reason="this torch has no Muon")
 @pytest.mark.parametrize("made", [0, 2])
 def test_several_optimizers(made: int) -> None:
     """Muon of the matrices beside AdamW of all else, each with its scheduler."""

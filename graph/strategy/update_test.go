@@ -1,0 +1,47 @@
+package strategy
+
+import (
+	"testing"
+
+	"placer/graph"
+	"placer/units"
+)
+
+// TestProductsOfUpdates: replicas that share an update out each do their share of the products of its rule
+// (Muon's), as of its other operations.
+func TestProductsOfUpdates(t *testing.T) {
+	b := graph.NewBuilder("muon")
+	f32 := func(shape ...int64) graph.Tensor { return graph.Tensor{DType: graph.F32, Shape: shape, Bytes: graph.Auto} }
+	w := f32(64, 256)
+	w.Resident = true
+	weight := b.Output(b.Op(graph.Op{Name: "w", Kind: "VariableV2", Params: 64 * 256, Resident: 4 * 64 * 256, Group: 1, Forward: graph.None}, nil, w), 0)
+	x := b.Output(b.Op(graph.Op{Name: "x", Kind: "Placeholder", Forward: graph.None}, nil, f32(8, 64)), 0)
+	f := b.Op(graph.Op{Name: "f", Kind: "MatMul", GEMM: graph.GEMM{Batch: 1, M: 8, N: 256, K: 64}, Forward: graph.None}, []graph.TensorID{x, weight}, f32(8, 256))
+	g := b.Op(graph.Op{Name: "g", Kind: "MatMul", Phase: graph.Backward, GEMM: graph.GEMM{Batch: 1, M: 64, N: 256, K: 8}, Forward: f}, []graph.TensorID{x, b.Output(f, 0)}, f32(64, 256))
+	rule := graph.GEMM{Batch: 1, M: 64, N: 64, K: 2*256 + 64}
+	b.Op(graph.Op{Name: "u", Kind: "ApplyMuon", Phase: graph.Update, DType: graph.BF16, GEMM: rule, Repeats: 5, Kernels: 3, FLOPs: 5*rule.FLOPs() + 1000, Bytes: 1 << 20, Group: 1, Forward: graph.None}, []graph.TensorID{weight, b.Output(g, 0)})
+	m := modelOf(t, b)
+	seconds := make([]float64, m.Micro.NumOps())
+	for text, share := range map[string]units.FLOPs{"ddp=4": 1, "zero-1=4": 4, "zero-3=4": 4} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step, err := Derive(m, NewBlocks(m, seconds), s, Options{Fold: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for i := range graph.OpID(step.Graph.NumOps()) {
+			if o := step.Graph.Op(i); o.Kind == "ApplyMuon" {
+				found++
+				if o.Repeats != 5 || o.GEMM.FLOPs()*share != rule.FLOPs() || o.FLOPs*share != 5*rule.FLOPs()+1000 {
+					t.Errorf("%s: %v and %v, %d times, want a %v-th of %v", text, o.GEMM, o.FLOPs, o.Repeats, share, rule)
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d updates, want 1", text, found)
+		}
+	}
+}
