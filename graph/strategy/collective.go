@@ -11,12 +11,12 @@ import (
 // member is a rank's part in a collective.
 type member struct {
 	rank int
-	wait []graph.OpID     // ops that must end first
+	wait []graph.OpID // ops that must end first
 	// others are those of other stages that must end first, whose ranks are not alike: a ring waits
 	// for them by itself.
 	others []graph.OpID
-	in   []graph.TensorID // tensors that it is handed
-	outs []graph.Tensor   // tensors that it gets
+	in     []graph.TensorID // tensors that it is handed
+	outs   []graph.Tensor   // tensors that it gets
 }
 
 // collective emits c among members and returns the op of each whose end is the

@@ -11,7 +11,9 @@ import (
 // (Muon's), as of its other operations.
 func TestProductsOfUpdates(t *testing.T) {
 	b := graph.NewBuilder("muon")
-	f32 := func(shape ...int64) graph.Tensor { return graph.Tensor{DType: graph.F32, Shape: shape, Bytes: graph.Auto} }
+	f32 := func(shape ...int64) graph.Tensor {
+		return graph.Tensor{DType: graph.F32, Shape: shape, Bytes: graph.Auto}
+	}
 	w := f32(64, 256)
 	w.Resident = true
 	weight := b.Output(b.Op(graph.Op{Name: "w", Kind: "VariableV2", Params: 64 * 256, Resident: 4 * 64 * 256, Group: 1, Forward: graph.None}, nil, w), 0)
