@@ -93,6 +93,9 @@ func (x *Comparison) experts() int {
 	return int(strategy.FindMixtures(m).Experts)
 }
 
+// Mixture reports whether the model has experts that replicas could share out.
+func (x *Comparison) Mixture() bool { return x.experts() > 1 }
+
 // sharedExperts are the ways in which the replicas of a mesh share experts out: among all of
 // them, or else among as many as divide both.
 func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy) {

@@ -14,6 +14,7 @@ type Run struct {
 	Strategy strategy.Strategy
 	Batch    int64  // samples of a step, on all devices together
 	Trains   bool   // the step has a backward pass
+	Mixture  bool   // the model has experts that replicas could share out
 	File     string // that says the strategy by modules, for torch
 }
 

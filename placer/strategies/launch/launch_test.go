@@ -19,6 +19,40 @@ func run(t *testing.T, text string, batch int64, trains bool) Run {
 	return Run{Strategy: s, Batch: batch, Trains: trains, File: "strategy.json"}
 }
 
+// TestMixtureOnVLLM: without --enable-expert-parallel vLLM parts each expert among all ranks, those of
+// replicas too: at TP = 1 and DP = 2 experts have a tensor parallel size of 2 (vllm,
+// fused_moe/config.py, the examples of FusedMoEParallelConfig.make); with it experts are whole.
+func TestMixtureOnVLLM(t *testing.T) {
+	p, err := Find("vllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"ddp=2":             "!servers of their own",
+		"ddp=2 tp=2":        "!servers of their own",
+		"ddp=2 ep":          "--data-parallel-size 2 --enable-expert-parallel",
+		"tp=4":              "--tensor-parallel-size 4",
+		"1f1b=2 tp=2 mb=2":  "--tensor-parallel-size 2 --pipeline-parallel-size 2",
+		"ddp=2 ep tp=2":     "!split products too",
+		"ddp=2 ep 1f1b=2":   "--pipeline-parallel-size 2 --data-parallel-size 2 --enable-expert-parallel",
+		"one device":        "",
+		"1f1b=4 mb=4":       "--pipeline-parallel-size 4",
+		"ddp=4 ep=2 1f1b=2": "!among all replicas",
+		"ddp=2 1f1b=2 mb=2": "!servers of their own",
+	} {
+		r := run(t, text, 64, false)
+		r.Mixture = true
+		got, err := p.Flags(r)
+		if why, refused := strings.CutPrefix(want, "!"); refused {
+			if err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: %q, %v, want an error with %q", text, got, err, why)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		program, strategy string

@@ -7,8 +7,10 @@ import (
 )
 
 // vLLM returns the flags of vllm serve (vllm-project/vllm, vllm/engine/arg_utils.py). It chooses
-// its own batches: those of a pipeline are what stages have under way. Experts that are shared out are
-// so among all ranks of a stage, and each is whole (docs/serving/expert_parallel_deployment.md).
+// its own batches: those of a pipeline are what stages have under way. A mixture's experts are shared
+// out among all ranks of a stage, replicas' too: each whole on one rank with --enable-expert-parallel
+// (docs/serving/expert_parallel_deployment.md), else a part of each on every rank
+// (vllm/model_executor/layers/fused_moe/config.py, FusedMoEParallelConfig.make).
 func vLLM(r Run) ([]string, error) {
 	s := r.Strategy
 	switch {
@@ -20,6 +22,8 @@ func vLLM(r Run) ([]string, error) {
 		return nil, errors.New("its stages are one piece each")
 	case s.Pipeline == 1 && s.MicroBatches > 1:
 		return nil, errors.New("it has no micro-batches but those of a pipeline")
+	case r.Mixture && s.Data > 1 && s.Experts == 0:
+		return nil, errors.New("its replicas of a mixture share each expert's columns out, or whole experts (ep); replicas that have all are servers of their own")
 	case s.Experts > 0 && s.Experts < s.Data:
 		return nil, errors.New("it shares experts out among all replicas")
 	case s.Experts > 0 && s.Tensor > 1:
