@@ -61,7 +61,7 @@ func arms(p Problem, o Options, g Guides) []portfolio.Arm {
 	}
 	l.anew("anneal", l.annealing(anneal.Placer{}))
 	if byStep(p) { // what list scheduling knows of
-		l.anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Workers: 1, Shared: l.shared})
+		l.anew("listed", anneal.Placer{Cool: coolChains, Recreate: true, Fine: true, Workers: 1, Shared: l.shared})
 	}
 	l.fromBest()
 	if p.large() {
@@ -136,9 +136,9 @@ func (l *armList) small() {
 // fromBest adds the arms that start from the best plan: of the placement from chains down,
 // and of what is decided beside it.
 func (l *armList) fromBest() {
-	l.from("chains", plan.Place, l.placed(anneal.Placer{Cool: coolChains}))
+	l.from("chains", plan.Place, l.placed(anneal.Placer{Cool: coolChains, Fine: true}))
 	if byStep(l.problem) {
-		l.from("recreate", plan.Place, l.placed(anneal.Placer{Cool: coolChains, Recreate: true}))
+		l.from("recreate", plan.Place, l.placed(anneal.Placer{Cool: coolChains, Recreate: true, Fine: true}))
 	}
 	if beside := l.problem.Tasks &^ plan.Place; beside != 0 {
 		l.from("all tasks", l.problem.Tasks, l.together)
@@ -148,7 +148,7 @@ func (l *armList) fromBest() {
 			}
 		}
 	}
-	l.from("cells", plan.Place, l.placed(anneal.Placer{Cool: coolCells}))
+	l.from("cells", plan.Place, l.placed(anneal.Placer{Cool: coolCells, Fine: true}))
 	l.from("local", plan.Place, func(start plan.Decision) plan.Placer { return local.Placer{Start: start.Device} })
 }
 

@@ -1,5 +1,5 @@
 // Package anneal owns simulated annealing on units, coarse to fine: whole chains
 // first (a layer's steps of one direction), then ever shorter runs of their
-// cells. A cell is never split and a co-location group stays together. A Sketch is the
+// cells, last single ops. A co-location group stays together. A Sketch is the
 // coarse part alone: it judges and improves placements without simulating the problem.
 package anneal

@@ -3,10 +3,10 @@ package anneal
 import (
 	"slices"
 
+	"placer/graph"
 	"placer/graph/unit"
 	"placer/plan"
 	"placer/schedule"
-	"placer/units"
 )
 
 // neighbourhood is what moves know of a problem at one granularity: the decisions are
@@ -41,12 +41,13 @@ type neighbourhood struct {
 // mostNear bounds the neighbours that a decision knows.
 const mostNear = 8
 
-func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
+// newNeighbourhood returns that of the units of a level in groups; groupOf is the group of each.
+func newNeighbourhood(p *plan.Problem, fine unit.Level, groupOf []int32, groups int) *neighbourhood {
 	f := p.Units.Levels[fine]
 	n := f.NumUnits()
 	t := &neighbourhood{
-		fine: f, groupOf: p.Units.Parents(fine, coarse), place: make([]int32, n), counterpart: make([]int32, n),
-		group: make([][]int32, p.Units.Levels[coarse].NumUnits()), readers: make([][]int32, n), seconds: make([]float64, n), opSeconds: p.Evaluator.OpSeconds(0),
+		fine: f, groupOf: groupOf, place: make([]int32, n), counterpart: make([]int32, n),
+		group: make([][]int32, groups), readers: make([][]int32, n), seconds: make([]float64, n), opSeconds: p.Evaluator.OpSeconds(0),
 	}
 	t.reads = make([][]int32, len(t.group))
 	for u := range int32(n) {
@@ -90,8 +91,7 @@ func newNeighbourhood(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
 			}
 		}
 	}
-	exchanged := func(b units.Bytes) float64 { return float64(b) + 1 }
-	t.near = schedule.NewCommunication(n, exchanged, schedule.Reads(p.Graph, f.Of)).Heaviest(mostNear)
+	t.near = near(p, f.Of, n)
 	return t
 }
 
@@ -109,15 +109,21 @@ func (t *neighbourhood) expand(x []uint8, device []uint8) {
 func (t *neighbourhood) decisions(device []uint8, votes []float64) []uint8 {
 	out := make([]uint8, len(t.seconds))
 	for u, ops := range t.fine.Ops {
-		clear(votes)
-		for _, i := range ops {
-			votes[device[i]] += t.opSeconds[i] + 1e-15
-		}
-		for d := range votes {
-			if votes[d] > votes[out[u]] {
-				out[u] = uint8(d)
-			}
-		}
+		out[u] = t.most(ops, device, votes)
 	}
 	return out
+}
+
+// most returns the device of most of the time of ops. votes, [D], is scratch.
+func (t *neighbourhood) most(ops []graph.OpID, device []uint8, votes []float64) (d uint8) {
+	clear(votes)
+	for _, i := range ops {
+		votes[device[i]] += t.opSeconds[i] + 1e-15
+	}
+	for k := range votes {
+		if votes[k] > votes[d] {
+			d = uint8(k)
+		}
+	}
+	return d
 }

@@ -26,6 +26,10 @@ type Placer struct {
 	// Recreate adds a move that makes many decisions anew by list scheduling. Without a
 	// start such a run begins with what list scheduling makes of nothing.
 	Recreate bool
+	// Fine gives more time to single ops than to cells, as far as every op has its turn. Where a
+	// plan has ops apart from their cells, stages on cells leave them so, unless decisions are made
+	// anew, and no walk starts over elsewhere: it is for a start that is good already.
+	Fine bool
 	// Coarsened, if not nil, is told of the problem on the coarsened graph before any judges by
 	// it: where the problem's own evaluator counts more than the step and its memory, it has that
 	// one count the same.
@@ -102,6 +106,9 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 	r := newRun(ctx, a, p)
 	if err := r.open(); err != nil {
 		return nil, fmt.Errorf("anneal: %w", err)
+	}
+	if a.Fine {
+		r.stages = withFineStages(r.stages, r.turns())
 	}
 	for k := range r.stages {
 		if r.done() {

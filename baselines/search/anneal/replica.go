@@ -24,9 +24,10 @@ type replica struct {
 	fresh     bool      // best has changed since it was last looked at
 	busy      []float64 // [D] seconds of the decisions on each device
 	// undo lists the changes of the move under way.
-	undo  []changed
-	stale int // evaluations since the last new best or restart
-	moves kinds
+	undo    []changed
+	stale   int  // evaluations since the last new best or restart
+	settled bool // it never starts over
+	moves   kinds
 	// recreation makes decisions anew; nil where no move does.
 	recreation *recreation
 	adviser    *adviser    // chooses moves; nil: chance alone does
@@ -125,7 +126,7 @@ func (w *replica) book(u int32, d uint8) {
 // and takes it or not. It reports whether it found a new best.
 func (w *replica) step(temperature float64, run int) bool {
 	w.undo = w.undo[:0]
-	if w.stale > patience*len(w.now) {
+	if w.stale > patience*len(w.now) && !w.settled {
 		return w.restart()
 	}
 	kind := w.next(temperature, run)
@@ -187,7 +188,7 @@ func (w *replica) came(taken bool, cost float64) {
 }
 
 // patience is how many evaluations for each decision may pass without a new best
-// before a replica starts over. Only small problems get there.
+// before a replica starts over, unless it is settled. Only small problems get there.
 const patience = 20
 
 // restart moves the replica to random decisions. It reports whether they are a new

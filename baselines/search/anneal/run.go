@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"placer/baselines/budget"
+	"placer/graph/unit"
 	"placer/internal/parallel"
 	"placer/plan"
 )
@@ -18,6 +19,7 @@ type run struct {
 	p       *plan.Problem
 	budget  plan.Budget
 	started float64
+	trying  float64 // seconds in try
 	full    int     // evaluations of the problem
 	charged float64 // those, and those of the coarsened graph by their share
 	best    []uint8 // [N]
@@ -62,9 +64,21 @@ func (r *run) done() bool {
 	return r.ctx.Err() != nil || r.progress() >= 1 || r.budget.Evaluations > 0 && r.charged+1 > float64(r.budget.Evaluations)
 }
 
+// turns returns how many evaluations the budget has for each unit of ops. Under a budget in
+// seconds those so far say what one takes.
+func (r *run) turns() float64 {
+	n := float64(r.budget.Evaluations)
+	if n == 0 && r.budget.Seconds > 0 {
+		n = r.charged * r.budget.Seconds / max(r.trying, 1e-9)
+	}
+	return n / float64(r.p.Units.Levels[unit.Op].NumUnits())
+}
+
 // try evaluates a placement of the problem.
 func (r *run) try(device []uint8) {
+	before := budget.Now(r.p)
 	s := r.p.Evaluator.Evaluate(plan.Decision{Device: device, Priority: r.p.Priority, Fusion: r.p.Fusion})
+	r.trying += budget.Now(r.p) - before
 	r.full++
 	r.charged++
 	r.offer(device, s)
@@ -95,6 +109,9 @@ func (r *run) show(device []uint8, s plan.Score) {
 // stage runs stage k on all replicas.
 func (r *run) stage(k int) error {
 	s := &r.stages[k]
+	if k == 0 && r.Fine && !r.Recreate && !s.coarse {
+		r.cells = r.cells.apart(r.p, r.best, r.votes)
+	}
 	t, proto, err := r.objectiveOf(s)
 	if err != nil || proto == nil {
 		return err
@@ -119,7 +136,7 @@ func (r *run) stage(k int) error {
 		a := r.ownObjective(i, s.coarse, proto)
 		a.heat = math.Pow(coolest, float64(i)/float64(max(1, len(w)-1)))
 		w[i] = newReplica(t, a, r.p.Machine.NumDevices(), rand.NewPCG(r.p.Seed, uint64(k)<<32+uint64(i)))
-		w[i].allowance = allowed
+		w[i].allowance, w[i].settled = allowed, r.Fine
 		if recreate != nil {
 			w[i].recreation = newRecreation(recreate)
 			w[i].recreation.allowance = allowed
@@ -294,6 +311,9 @@ func (r *run) exchange(ws []*replica, slack float64, q *quota) {
 // the stage is of no use.
 func (r *run) objectiveOf(s *stage) (*neighbourhood, *objective, error) {
 	switch {
+	case s.alike:
+		t := r.Shared.alikeOf(r.p)
+		return t, exactObjective(r.p, t), nil
 	case s.ops:
 		t := r.Shared.opsOf(r.p)
 		return t, exactObjective(r.p, t), nil

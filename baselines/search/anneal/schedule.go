@@ -10,6 +10,7 @@ const whole = 1 << 20
 type stage struct {
 	coarse   bool // evaluated on the coarsened graph of cells, else on the problem
 	ops      bool // decisions are ops in cells, else cells in chains
+	alike    bool // decisions are ops, those that are alike in the cells of a chain together; with ops
 	run      int  // most decisions of a group that move at once are twice this
 	hot, end float64
 	share    float64 // of the budget, relative to the other stages
@@ -30,6 +31,35 @@ var defaultStages = []stage{
 	{run: 16, hot: 0.003, end: 0.0003, share: 0.2},
 	{run: 4, hot: 0.003, end: 0.0002, share: 0.15},
 	{ops: true, run: 4, hot: 0.0005, end: 0.0001, share: 0.05},
+}
+
+// fineStages are those of Placer.Fine on ops, in place of one at the end. Their shares are
+// multiples of what the stages on cells have together, settled on drawn problems
+// (docs/adr/0088-single-ops.md).
+var fineStages = []stage{
+	{ops: true, alike: true, run: 16, hot: 0.001, end: 0.0002, share: 0.5},
+	{ops: true, run: 4, hot: 0.0005, end: 0.0001, share: 1},
+}
+
+// withFineStages returns those of stages that are on cells, and the fine ones, whose shares are
+// the less the fewer turns an op has on average; the last has no less than the stages on ops had.
+func withFineStages(stages []stage, turns float64) (out []stage) {
+	cells, ops := 0.0, 0.0
+	for _, s := range stages {
+		if s.ops {
+			ops += s.share
+			continue
+		}
+		out = append(out, s)
+		cells += s.share
+	}
+	for k, s := range fineStages {
+		if s.share *= cells * min(1, turns); k == len(fineStages)-1 {
+			s.share = max(s.share, ops)
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // rounds is the number of exchanges between replicas in a stage.

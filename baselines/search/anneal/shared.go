@@ -12,9 +12,9 @@ import (
 // Shared is what runs on the same units of one graph have in common, for any number of
 // runs at once. The first run that needs a part makes it. The zero value is ready.
 type Shared struct {
-	cells, ops part[*neighbourhood]
-	coarse     part[*coarse]
-	listing    part[*listing]
+	cells, ops, alike part[*neighbourhood]
+	coarse            part[*coarse]
+	listing           part[*listing]
 }
 
 // part is made once.
@@ -58,13 +58,26 @@ func newCoarse(p *plan.Problem, coarsen coarsening, tell func(*unit.Coarsened, *
 }
 
 func (s *Shared) cellsOf(p *plan.Problem) *neighbourhood {
-	t, _ := s.cells.get(func() (*neighbourhood, error) { return newNeighbourhood(p, unit.Cell, unit.Chain), nil })
+	t, _ := s.cells.get(func() (*neighbourhood, error) { return within(p, unit.Cell, unit.Chain), nil })
 	return t
 }
 
 func (s *Shared) opsOf(p *plan.Problem) *neighbourhood {
-	t, _ := s.ops.get(func() (*neighbourhood, error) { return newNeighbourhood(p, unit.Op, unit.Cell), nil })
+	t, _ := s.ops.get(func() (*neighbourhood, error) { return within(p, unit.Op, unit.Cell), nil })
 	return t
+}
+
+func (s *Shared) alikeOf(p *plan.Problem) *neighbourhood {
+	t, _ := s.alike.get(func() (*neighbourhood, error) {
+		of, n := alike(p)
+		return newNeighbourhood(p, unit.Op, of, n), nil
+	})
+	return t
+}
+
+// within returns the neighbourhood of the units of a level in those of a coarser one.
+func within(p *plan.Problem, fine, coarse unit.Level) *neighbourhood {
+	return newNeighbourhood(p, fine, p.Units.Parents(fine, coarse), p.Units.Levels[coarse].NumUnits())
 }
 
 func (s *Shared) coarseOf(p *plan.Problem, tell func(*unit.Coarsened, *plan.Problem)) (*coarse, error) {
