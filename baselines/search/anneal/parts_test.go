@@ -126,18 +126,19 @@ func TestFineBeginsWithThePlan(t *testing.T) {
 	p := unrolled(t)
 	device, _ := splitPlacement(p, rand.New(rand.NewPCG(2, 2)))
 	p.Budget, p.Moves = plan.Budget{Evaluations: 400}, nil
-	for _, fine := range []bool{true, false} {
+	for _, a := range []Placer{{Cool: 4}, {Cool: 4, Fine: true}, {Cool: 4, Fine: true, Recreate: true}} {
 		q := *p
 		var seen [][]uint8
 		q.Evaluator = recorder{p.Evaluator, &seen}
-		if _, err := (Placer{Cool: 4, Fine: fine, Starts: [][]uint8{device}, Workers: 1}).Place(t.Context(), &q); err != nil {
+		a.Starts, a.Workers = [][]uint8{device}, 1
+		if _, err := a.Place(t.Context(), &q); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(seen[0], device) {
 			t.Fatal("the first placement judged is not the start")
 		}
-		if slices.Equal(seen[1], device) != fine {
-			t.Errorf("fine %v: the walk begins with the plan %v", fine, !fine)
+		if slices.Equal(seen[1], device) != a.Fine {
+			t.Errorf("fine %v, recreate %v: the walk begins with the plan %v", a.Fine, a.Recreate, !a.Fine)
 		}
 	}
 }

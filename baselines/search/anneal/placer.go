@@ -27,8 +27,8 @@ type Placer struct {
 	// start such a run begins with what list scheduling makes of nothing.
 	Recreate bool
 	// Fine gives more time to single ops than to cells, as far as every op has its turn. Where a
-	// plan has ops apart from their cells, stages on cells leave them so, unless decisions are made
-	// anew, and no walk starts over elsewhere: it is for a start that is good already.
+	// plan has ops apart from their cells, stages on cells leave them so, and no walk starts over
+	// elsewhere: it is for a start that is good already.
 	Fine bool
 	// Coarsened, if not nil, is told of the problem on the coarsened graph before any judges by
 	// it: where the problem's own evaluator counts more than the step and its memory, it has that

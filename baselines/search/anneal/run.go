@@ -27,6 +27,7 @@ type run struct {
 	any     bool // best is a placement
 
 	cells           *neighbourhood
+	parts           *listing     // of cells where some lie apart
 	nodes           int          // of the coarsened graph
 	coarsened       int          // evaluations of it
 	exact, coarsest []*objective // [replicas] that hold what the replicas of the last stage had
@@ -109,7 +110,7 @@ func (r *run) show(device []uint8, s plan.Score) {
 // stage runs stage k on all replicas.
 func (r *run) stage(k int) error {
 	s := &r.stages[k]
-	if k == 0 && r.Fine && !r.Recreate && !s.coarse {
+	if k == 0 && r.Fine && !s.coarse {
 		r.cells = r.cells.apart(r.p, r.best, r.votes)
 	}
 	t, proto, err := r.objectiveOf(s)
@@ -118,7 +119,7 @@ func (r *run) stage(k int) error {
 	}
 	var recreate *listing
 	if r.Recreate && !s.ops {
-		if recreate, err = r.Shared.listingOf(r.p); err != nil {
+		if recreate, err = r.listingOf(r.cells); err != nil {
 			return err
 		}
 	}
@@ -145,6 +146,20 @@ func (r *run) stage(k int) error {
 	}
 	r.walk(s, w, from, part)
 	return nil
+}
+
+// listingOf returns what list scheduling knows of the decisions of t.
+func (r *run) listingOf(t *neighbourhood) (*listing, error) {
+	if t == r.Shared.cellsOf(r.p) {
+		return r.Shared.listingOf(r.p)
+	}
+	if r.parts == nil {
+		var err error
+		if r.parts, err = newListing(r.p, t); err != nil {
+			return nil, err
+		}
+	}
+	return r.parts, nil
 }
 
 // ownObjective returns the objective of replica i on the decisions of proto. Its
