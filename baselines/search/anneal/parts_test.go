@@ -155,13 +155,13 @@ func TestFineStages(t *testing.T) {
 	}
 	before, whole := share(defaultStages[2:], true)
 	last := before / whole
-	for _, turns := range []float64{0, 0.1, 0.5, 1, 7} {
+	for _, turns := range []float64{0, fullTurns / 10, fullTurns / 2, fullTurns, 7} {
 		stages := withFineStages(defaultStages[2:], turns)
 		ops, all := share(stages, true)
 		if ops/all < last {
 			t.Errorf("%g turns: ops have %.3f of the time, with fewer %.3f", turns, ops/all, last)
 		}
-		if last = ops / all; turns >= 1 && math.Abs(last-0.6) > 1e-12 {
+		if last = ops / all; turns >= fullTurns && math.Abs(last-0.6) > 1e-12 {
 			t.Errorf("%g turns: ops have %.3f of the time, want three fifths", turns, last)
 		}
 		if s := stages[len(stages)-1]; !s.ops || s.alike {

@@ -26,7 +26,7 @@ type Placer struct {
 	// Recreate adds a move that makes many decisions anew by list scheduling. Without a
 	// start such a run begins with what list scheduling makes of nothing.
 	Recreate bool
-	// Fine gives more time to single ops than to cells, as far as every op has its turn. Where a
+	// Fine gives more time to single ops than to cells, if there are evaluations for them. Where a
 	// plan has ops apart from their cells, stages on cells leave them so, and no walk starts over
 	// elsewhere: it is for a start that is good already.
 	Fine bool

@@ -41,6 +41,10 @@ var fineStages = []stage{
 	{ops: true, run: 4, hot: 0.0005, end: 0.0001, share: 1},
 }
 
+// fullTurns is how many evaluations a budget has for each unit of ops where the fine stages have
+// their whole shares. With fewer most ops would not be tried.
+const fullTurns = 0.25
+
 // withFineStages returns those of stages that are on cells, and the fine ones, whose shares are
 // the less the fewer turns an op has on average; the last has no less than the stages on ops had.
 func withFineStages(stages []stage, turns float64) (out []stage) {
@@ -54,7 +58,7 @@ func withFineStages(stages []stage, turns float64) (out []stage) {
 		cells += s.share
 	}
 	for k, s := range fineStages {
-		if s.share *= cells * min(1, turns); k == len(fineStages)-1 {
+		if s.share *= cells * min(1, turns/fullTurns); k == len(fineStages)-1 {
 			s.share = max(s.share, ops)
 		}
 		out = append(out, s)
