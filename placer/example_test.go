@@ -35,7 +35,7 @@ func Example() {
 	// 119 ops, 84 kernels: step 396.6 us, none below 182.7 us
 	// gpu:0: busy 396.6 us, peak 8.87 MB
 	// gpu:1: busy 0 s, peak 0 B
-	// a plan of portfolio for p100
+	// a plan of zero-shot for p100
 }
 
 func check(err error) {
