@@ -9,9 +9,11 @@
 package main
 
 import (
+	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -93,13 +95,32 @@ func readPolicies(files []string) (policies map[string]*sequential.Policy, names
 	return policies, names, nil
 }
 
+const maxPolicy = 16 << 20
+
 // readPolicy reads the policy file at path.
 func readPolicy(path string) (*sequential.Policy, error) {
-	data, err := os.ReadFile(path)
+	data, err := fsx.ReadFile(path, maxPolicy)
 	if err != nil {
 		return nil, err
 	}
 	return sequential.Read(data, path)
+}
+
+// writePolicy writes a policy file, compressed where the path ends in .gz.
+func writePolicy(path string, p *sequential.Policy) error {
+	return fsx.WriteFile(path, func(w io.Writer) error {
+		if filepath.Ext(path) != ".gz" {
+			return p.Write(w)
+		}
+		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		if err := p.Write(z); err != nil {
+			return err
+		}
+		return z.Close()
+	})
 }
 
 func proposeCommand() command {
@@ -126,12 +147,12 @@ func proposeFor(path string) error {
 	if err := p.Propose(context.Background(), c, rules.Expert()); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return fsx.WriteFile(path, p.Write)
+	return writePolicy(path, p)
 }
 
 func cardCommand() command {
 	return command{"card", "write a policy file with the results in the folder on its card", func(f *flag.FlagSet) func([]string) error {
-		folder, to := outFlag(f), f.String("to", "placer/pretrained/policy.safetensors", "file to write")
+		folder, to := outFlag(f), f.String("to", "placer/pretrained/policy.safetensors.gz", "file to write")
 		return func(files []string) error {
 			if len(files) != 1 {
 				return fmt.Errorf("card: %d policy files, want one", len(files))
@@ -160,5 +181,5 @@ func writeCard(folder, from, to string) error {
 		}
 		p.Card.Results = append(p.Card.Results, x)
 	}
-	return fsx.WriteFile(to, p.Write)
+	return writePolicy(to, p)
 }

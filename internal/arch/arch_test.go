@@ -149,7 +149,7 @@ var allowed = map[string]string{
 	"placer/corpus":              "units graph graph/unit hw plan placer/problem placer/search placer/corpus/families baselines/rules internal/fsx internal/parallel",                                                                                                                              // docs/adr/0038
 	"placer/policy/sequential":   "units graph graph/unit hw plan placer/problem placer/corpus placer/corpus/families sim schedule baselines/budget baselines/rules baselines/search/anneal baselines/search/fusion graph/fuse nn nn/vec nn/safetensors graphsage transformerxl internal/parallel", // docs/adr/0042
 	"placer/policy/proposer":     "plan placer/corpus placer/corpus/families baselines/search/anneal nn nn/vec nn/safetensors internal/parallel",                                                                                                                                                   // docs/adr/0046
-	"placer/pretrained":          "placer/policy/sequential placer/policy/proposer plan",
+	"placer/pretrained":          "internal/fsx placer/policy/sequential placer/policy/proposer plan",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
 	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/pretrained placer/problem placer/search baselines/listsched baselines/search/anneal", // docs/adr/0037
 	"placer/strategies/launch":   "graph/strategy",

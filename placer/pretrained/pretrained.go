@@ -5,13 +5,14 @@ package pretrained
 import (
 	_ "embed"
 
+	"placer/internal/fsx"
 	"placer/placer/policy/proposer"
 	"placer/placer/policy/sequential"
 	"placer/plan"
 )
 
-//go:embed policy.safetensors
-var file []byte
+//go:embed policy.safetensors.gz
+var file []byte // its graphs' summaries compress to a third
 
 //go:embed moves.safetensors
 var moves []byte
@@ -20,7 +21,14 @@ var moves []byte
 var movesOfAll []byte
 
 // Policy returns the policy. Every call returns one of its own.
-func Policy() (*sequential.Policy, error) { return sequential.Read(file, "built-in policy") }
+func Policy() (*sequential.Policy, error) {
+	const name, most = "built-in policy", 16 << 20
+	data, err := fsx.Expand(file, name, most)
+	if err != nil {
+		return nil, err
+	}
+	return sequential.Read(data, name)
+}
 
 // Moves returns the network that chooses the moves of guided annealing that decide on tasks:
 // placement alone, or all. Every call returns one of its own.
