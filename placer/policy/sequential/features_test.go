@@ -1,12 +1,12 @@
 package sequential
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"placer/graph/unit"
+	"placer/internal/fsx"
 	"placer/nn/safetensors"
 	"placer/plan"
 )
@@ -49,7 +49,7 @@ func TestFeatureTables(t *testing.T) {
 	if got := strings.Join(names(t, deviceFeatures), " "); got != onDevice {
 		t.Errorf("features of a unit on a device: %s", got)
 	}
-	data, err := os.ReadFile("../../pretrained/policy.safetensors")
+	data, err := fsx.ReadFile("../../pretrained/policy.safetensors.gz", 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
