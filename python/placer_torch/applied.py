@@ -71,11 +71,14 @@ def _work(target: str, param: Spec, grad: Spec, slots: tuple[Spec, ...], h: _Sam
 def _products(found: collections.Counter[tuple[tuple[int, int, int, int], torch.dtype]]) -> Products | None:
     """Of products by their number: of the shortest side and as deep as makes their operations, as
     Newton and Schulz' of an [m, n] matrix, m < n, are of an [m, m] one: m n, m m and n m
-    multiplications of m numbers each (torch.optim.Muon)."""
+    multiplications of m numbers each (torch.optim.Muon). Products of vectors, as Adafactor's of
+    rows and columns, go through memory as other operations do."""
     if not found or len({dtype for _, dtype in found}) > 1:
         return None
     repeats = math.gcd(*found.values())
     side = min(d for gemm, _ in found for d in gemm[1:])
+    if side == 1:
+        return None
     depth, rest = divmod(sum(n // repeats * math.prod(gemm) for (gemm, _), n in found.items()), max(1, side * side))
     if rest or not depth:
         return None
