@@ -76,13 +76,35 @@ func place(t *testing.T, a Placer, evaluations int) *plan.Outcome {
 	return o
 }
 
+// Neither the outcome depends on how many walkers run at once, nor the bests on the way.
 func TestWorkersChangeNothing(t *testing.T) {
+	type told struct {
+		evaluations int
+		best        plan.Score
+	}
 	for _, n := range []int{1, 50, 777} {
-		one := place(t, Placer{Arms: testArms(), Walkers: 3, Workers: 1}, n)
+		reported := func(workers int) (*plan.Outcome, []told) {
+			p := testProblem(t, n)
+			var bests []told
+			p.Report = func(x plan.Progress) {
+				if x.Device != nil {
+					bests = append(bests, told{x.Evaluations, x.Best})
+				}
+			}
+			o, err := Placer{Arms: testArms(), Walkers: 3, Workers: workers}.Place(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o, bests
+		}
+		one, bests := reported(1)
 		for workers := 2; workers <= 4; workers++ {
-			o := place(t, Placer{Arms: testArms(), Walkers: 3, Workers: workers}, n)
+			o, some := reported(workers)
 			if !slices.Equal(o.Device, one.Device) || o.Score != one.Score || o.Evaluations != one.Evaluations || !slices.Equal(o.Notes, one.Notes) {
 				t.Errorf("%d evaluations on %d workers: %v %q, on one %v %q", n, workers, o.Score, o.Notes, one.Score, one.Notes)
+			}
+			if !slices.Equal(some, bests) {
+				t.Errorf("%d evaluations on %d workers: bests %v, on one %v", n, workers, some, bests)
 			}
 		}
 	}

@@ -34,11 +34,12 @@ type run struct {
 
 	mu    sync.Mutex // guards the rest while walkers run
 	shown plan.Score
-	under []int // [walkers] evaluations of the pulls under way
+	under []int             // [walkers] evaluations of the pulls under way
+	held  [][]plan.Progress // [walkers] bests of the round, under a budget in evaluations
 }
 
 func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
-	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), homes: make([]home, a.Walkers)}
+	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), held: make([][]plan.Progress, a.Walkers), homes: make([]home, a.Walkers)}
 	for i := range r.ledgers {
 		r.ledgers[i].behind = math.Inf(1)
 	}
@@ -76,7 +77,7 @@ func (r *run) offer(d plan.Decision) float64 {
 	r.evaluations++
 	if r.best.Device == nil {
 		r.best, r.score = d.Clone(), s
-		r.report(0, plan.Progress{Best: s, Decision: d})
+		r.show(plan.Progress{Best: s, Decision: d})
 		return 0
 	}
 	x := gain(r.score, s)
@@ -142,6 +143,7 @@ func (r *run) round(k int) {
 		})
 	}
 	wait.Wait()
+	r.release()
 	for i := range r.ledgers {
 		r.ledgers[i].credit /= 2
 	}
@@ -221,7 +223,8 @@ func (r *run) walk(k int, first *pull, arms []int) []*pull {
 	}
 }
 
-// report passes on what the pull of walker w says.
+// report passes on what the pull of walker w says. Under a budget in evaluations plans wait for the
+// end of the round: which of them are bests would else depend on which walker is ahead.
 func (r *run) report(w int, x plan.Progress) {
 	if r.p.Report == nil {
 		return
@@ -229,6 +232,30 @@ func (r *run) report(w int, x plan.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.under[w] = x.Evaluations
+	if x.Device != nil && r.budget.Evaluations > 0 {
+		y := x
+		y.Decision = x.Decision.Clone()
+		r.held[w] = append(r.held[w], y)
+		x.Decision = plan.Decision{}
+	}
+	r.show(x)
+}
+
+// release shows the bests of a round, by walkers.
+func (r *run) release() {
+	for w, all := range r.held {
+		for _, x := range all {
+			r.show(x)
+		}
+		r.held[w] = nil
+	}
+}
+
+// show reports x, whose plan, if it has one, counts where it is the best so far.
+func (r *run) show(x plan.Progress) {
+	if r.p.Report == nil {
+		return
+	}
 	y := plan.Progress{Method: Name, Evaluations: r.evaluations, Best: r.shown}
 	for _, n := range r.under {
 		y.Evaluations += n
