@@ -97,17 +97,7 @@ func clippedBehind(t *testing.T, text string, x *models, step *strategy.Step) {
 			continue
 		}
 		clips++
-		behind := map[graph.OpID]bool{}
-		var visit func(graph.OpID)
-		visit = func(i graph.OpID) {
-			for p := range g.Predecessors(i) {
-				if !behind[p] {
-					behind[p] = true
-					visit(p)
-				}
-			}
-		}
-		visit(i)
+		behind := before(g, i)
 		seen := map[int32]int{}
 		for p := range behind {
 			if isNorm(p) {

@@ -121,17 +121,7 @@ func TestTiedWaits(t *testing.T) {
 			if g.Op(i).Kind != "ApplyAdam" || !strings.HasSuffix(g.Op(i).Name, "wte.weight") {
 				continue
 			}
-			behind := map[graph.OpID]bool{}
-			var visit func(graph.OpID)
-			visit = func(i graph.OpID) {
-				for p := range g.Predecessors(i) {
-					if !behind[p] {
-						behind[p] = true
-						visit(p)
-					}
-				}
-			}
-			visit(i)
+			behind := before(g, i)
 			adds := map[int32]int{}
 			for p := range behind {
 				if o := g.Op(p); o.Kind == "AssignAdd" && o.Module == "wte" || o.Kind == "AssignAdd" && o.Module == "lm_head" {
@@ -210,4 +200,20 @@ func TestTiedRoom(t *testing.T) {
 			t.Errorf("room for %v: stages begin at %v, want 0 and %d: %v", c.room, bounds, c.want, err)
 		}
 	}
+}
+
+// before returns the ops that op i waits for, and those that these wait for.
+func before(g *graph.Graph, i graph.OpID) map[graph.OpID]bool {
+	all := map[graph.OpID]bool{}
+	var visit func(graph.OpID)
+	visit = func(i graph.OpID) {
+		for p := range g.Predecessors(i) {
+			if !all[p] {
+				all[p] = true
+				visit(p)
+			}
+		}
+	}
+	visit(i)
+	return all
 }
