@@ -62,13 +62,13 @@ func (m *Machine) Connect(cables []Cable) error {
 	m.Routes = make([][]int32, d*d)
 	// Dijkstra from each device. forwards says which devices copies may pass through.
 	from := func(s int, forwards func(v int) bool) {
-		best := make([]reach, n)
+		best := make([]label, n)
 		done := make([]bool, n)
 		seen := make([]bool, n)
 		seen[s] = true
-		queue := reaches{{node: s}}
+		queue := labels{{node: s}}
 		for len(queue) > 0 {
-			at := heap.Pop(&queue).(reach)
+			at := heap.Pop(&queue).(label)
 			if done[at.node] { // by a better way
 				continue
 			}
@@ -78,7 +78,7 @@ func (m *Machine) Connect(cables []Cable) error {
 			}
 			for _, a := range arcs[at.node] {
 				l := &m.Links[a.link]
-				x := reach{a.to, at.seconds + l.Latency + routeBytes.Over(l.Bandwidth), at.hops + 1, a.link, at.node}
+				x := label{a.to, at.seconds + l.Latency + routeBytes.Over(l.Bandwidth), at.hops + 1, a.link, at.node}
 				if a.to != s && !done[a.to] && (!seen[a.to] || x.better(&best[a.to])) {
 					best[a.to], seen[a.to] = x, true
 					heap.Push(&queue, x)
@@ -105,8 +105,8 @@ func (m *Machine) Connect(cables []Cable) error {
 	return nil
 }
 
-// reach is a way to a node.
-type reach struct {
+// label is the best path to a node that is known so far, as Dijkstra labels nodes.
+type label struct {
 	node    int
 	seconds units.Seconds
 	hops    int
@@ -114,7 +114,7 @@ type reach struct {
 	from    int // node before
 }
 
-func (x *reach) better(y *reach) bool {
+func (x *label) better(y *label) bool {
 	if x.seconds != y.seconds {
 		return x.seconds < y.seconds
 	}
@@ -124,18 +124,18 @@ func (x *reach) better(y *reach) bool {
 	return x.last < y.last
 }
 
-// reaches is a heap of ways, the best first.
-type reaches []reach
+// labels is a heap, the best first.
+type labels []label
 
-func (h reaches) Len() int           { return len(h) }
-func (h reaches) Less(a, b int) bool { return h[a].better(&h[b]) }
-func (h reaches) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
+func (h labels) Len() int           { return len(h) }
+func (h labels) Less(a, b int) bool { return h[a].better(&h[b]) }
+func (h labels) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
 
 // Push implements heap.Interface.
-func (h *reaches) Push(x any) { *h = append(*h, x.(reach)) }
+func (h *labels) Push(x any) { *h = append(*h, x.(label)) }
 
 // Pop implements heap.Interface.
-func (h *reaches) Pop() any {
+func (h *labels) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
 	*h = (*h)[:last]

@@ -236,8 +236,7 @@ func writeWays(pg *page, rows []strategyRow, best string) {
 		case len(r.Order) > 0:
 			pg.prosef("%s: ranks on %s, in this order\n", r.Name, strings.Join(r.Order, ", "))
 		}
-		switch {
-		case r.Why == "" && !r.Feasible:
+		if r.Why == "" && !r.Feasible {
 			pg.prosef("%s: lacks %s\n", r.Name, units.Bytes(r.Missing))
 		}
 	}
