@@ -1,5 +1,5 @@
 """Training by a strategy of placer's, on several processes: torch's own parts put together
-as a file of `placer strategies` says (docs/pytorch.md, Strategies that run)."""
+as a file of `placer strategies` says (docs/distribute.md)."""
 
 from .distribute import distribute
 from .strategy import Strategy, read
