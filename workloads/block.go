@@ -63,6 +63,18 @@ type Latent struct {
 	Bias      bool // of what compresses
 	QueryNorm Norm
 	Norm      Norm
+	Index     *Index
+}
+
+// Index chooses the tokens that a token attends to (DeepSeek Sparse Attention: DeepSeek-AI,
+// arXiv:2512.02556, section 2.1): the PerToken with the highest scores, by queries of Heads heads
+// of Dim columns, which are made of the compressed queries, and one key a token.
+type Index struct {
+	Path     string
+	Heads    int64
+	Dim      int64
+	PerToken int64
+	Given    bool // the layer before chose
 }
 
 // MLP is a multilayer perceptron, gated or plain, or a mixture of them.
@@ -95,6 +107,9 @@ func (b *Block) validate() error {
 	sizes := []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
 	if t := a.Latent; t != nil {
 		sizes = append(sizes, size{"latent columns", t.Rank, 1, 1 << 16}, size{"latent columns of queries", t.QueryRank, 0, 1 << 16}, size{"turned columns", t.Rope, 1, a.KeyDim})
+		if x := t.Index; x != nil {
+			sizes = append(sizes, size{"heads of the indexer", x.Heads, 1, 1 << 12}, size{"columns of the indexer", x.Dim, 1, 1 << 14}, size{"tokens that the indexer chooses", x.PerToken, 1, 1 << 30})
+		}
 	}
 	if e := m.Experts; e != nil {
 		sizes = append(sizes, size{"experts", e.Count, 1, 1 << 12}, size{"experts a token", e.PerToken, 1, e.Count}, size{"feed-forward size of an expert", e.Width, 1, 1 << 20})

@@ -119,7 +119,8 @@ type serving struct {
 	s    Serving
 	path string // of the module
 	// group is the last co-location group.
-	group int32
+	group  int32
+	chosen tensor // the tokens that each token of the present layer attends to, by the last indexer
 }
 
 // module runs f for the ops of the module of that path, in layer l.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"placer/graph"
-	"placer/units"
 )
 
 // attention is causal attention of x, [B*S,d], over the tokens before and its own.
@@ -57,6 +56,7 @@ func (n *serving) seen(past, window int64) int64 {
 // shape of the scores, and out, that of the result.
 func (n *serving) attend(a *Attention, m graph.Attending, score, out graph.Tensor, q tensor, k, v []tensor) tensor {
 	in := append([]tensor{q}, k...)
+	indexed := a.Latent != nil && a.Latent.Index != nil
 	if n.s.Scores == OneKernel {
 		for _, t := range v {
 			if !slices.Contains(in, t) { // latents are keys and values
@@ -66,7 +66,13 @@ func (n *serving) attend(a *Attention, m graph.Attending, score, out graph.Tenso
 		if a.Sinks {
 			in = append(in, n.parameter("sinks", false, a.Heads))
 		}
+		if indexed {
+			in = append(in, n.chosen)
+		}
 		return n.product(graph.Attention, m.Forward(), out, in...)
+	}
+	if indexed {
+		in = append(in, n.chosen)
 	}
 	p := n.product("BatchMatMul", graph.GEMM{Batch: m.Heads, M: m.Queries, N: m.Seen, K: m.KeyDim}, score, in...)
 	if a.Capped {
@@ -145,60 +151,4 @@ func (n *serving) cache(name string, x tensor, past int64) []tensor {
 	o := n.b.At(w)
 	o.Group, o.FLOPs, o.Bytes = n.group, 0, 2*bytesOf(n.like(x))
 	return []tensor{old, x}
-}
-
-// latent is what the heads of latent attention give, [B,H,S,V]. Where tokens before are many,
-// the product that expands latents to keys and values is absorbed by queries and results
-// (arXiv:2405.04434, section 2.1.2): the order of fewer operations is taken.
-func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
-	t, b, s, h := a.Latent, n.s.Batch, n.s.Seq, a.Heads
-	all, columns, nope := n.s.Past+s, t.Rank+t.Rope, a.KeyDim-t.Rope
-	q := x
-	if t.QueryRank > 0 {
-		q = n.norm(t.QueryNorm, l, n.linear(a.Path+".q_a_proj", l, q, t.QueryRank, t.Bias))
-		q = n.linear(a.Path+".q_b_proj", l, q, h*a.KeyDim, false)
-	} else {
-		q = n.linear(a.Path+".q_proj", l, q, h*a.KeyDim, false)
-	}
-	c := n.norm(t.Norm, l, n.linear(a.Path+".kv_a_proj_with_mqa", l, x, columns, t.Bias))
-	var kept []tensor
-	n.module(a.Path, l, func() {
-		q = n.unary("RotaryEmbedding", n.headsFirst(n.reshape(q, b, s, h, a.KeyDim)))
-		kept = n.cache("latent_cache", n.unary("RotaryEmbedding", n.reshape(c, b, 1, s, columns)), n.s.Past)
-	})
-	expand := graph.GEMM{Batch: 1, M: b * all, N: h * (nope + a.ValueDim), K: t.Rank}
-	plain := graph.Attending{Heads: b * h, Queries: s, Seen: n.seen(n.s.Past, 0), KeyDim: a.KeyDim, ValueDim: a.ValueDim}
-	latent := graph.Attending{Heads: b, Queries: h * s, Seen: plain.Seen, KeyDim: columns, ValueDim: t.Rank}
-	up := graph.GEMM{Batch: h, M: b * s, N: t.Rank, K: nope}
-	down := graph.GEMM{Batch: h, M: b * s, N: a.ValueDim, K: t.Rank}
-	var w tensor
-	n.module(a.Path+".kv_b_proj", l, func() { w = n.parameter("weight", true, t.Rank, expand.N) })
-	if up.FLOPs()+latent.Forward().FLOPs()+down.FLOPs() < expand.FLOPs()+plain.Forward().FLOPs() {
-		// part is a product with the columns of the weight that belong to keys or to values.
-		part := func(m graph.GEMM, out graph.Tensor, x tensor, columns int64) (y tensor) {
-			n.module(a.Path+".kv_b_proj", l, func() {
-				y = n.product("BatchMatMul", m, out, x, w)
-				n.b.At(n.b.TensorAt(y).Producer).Bytes = n.bytes(x) + bytesOf(out) + n.bytes(w)*units.Bytes(columns)/units.Bytes(nope+a.ValueDim)
-			})
-			return y
-		}
-		q = part(up, n.of(b, h, s, columns), q, nope)
-		n.module(a.Path, l, func() {
-			y = n.attend(a, latent, n.of(b, h, s, all), n.of(b, h, s, t.Rank), q, kept, kept)
-		})
-		return part(down, n.of(b, h, s, a.ValueDim), y, a.ValueDim)
-	}
-	var kv tensor
-	n.module(a.Path+".kv_b_proj", l, func() {
-		in := []tensor{kept[0], w}
-		kv = n.times(n.product("MatMul", expand, n.of(b*all, expand.N), append(in, kept[1:]...)...), "weight", t.Rank, expand.N)
-	})
-	n.module(a.Path, l, func() {
-		key := n.op("ConcatV2", n.of(b, h, all, a.KeyDim), append([]tensor{kv}, kept...)...)
-		v := n.op("StridedSlice", n.of(b, h, all, a.ValueDim), kv)
-		n.b.At(n.b.TensorAt(v).Producer).Bytes = 2 * bytesOf(n.of(b, h, all, a.ValueDim))
-		n.b.At(n.b.TensorAt(key).Producer).Bytes = 2 * bytesOf(n.of(b, h, all, a.KeyDim))
-		y = n.attend(a, plain, n.of(b, h, s, all), n.of(b, h, s, a.ValueDim), q, []tensor{key}, []tensor{v})
-	})
-	return y
 }

@@ -12,7 +12,7 @@ var rules = map[graph.Kind]rule{
 	"Exp": scaled(result), "Log": scaled(reciprocal), "Square": scaled(twice), "Abs": scaled(sign), "Sin": scaled(cosine), "Cos": scaled(minusSine), "Erf": scaled(bell), "Fill": fill,
 	"Sigmoid": first(fromOutput), "Tanh": first(fromOutput), "Relu": first(fromOutput), "Relu6": first(fromOutput), "Elu": first(fromOutput),
 	"Sqrt": first(fromOutput), "Rsqrt": first(fromOutput), "Reciprocal": first(fromOutput),
-	"LeakyRelu": first(fromInput), "Softplus": first(fromInput), "Gelu": first(fromInput), "FastGelu": first(fromInput), "Swish": first(fromInput),
+	"LeakyRelu": first(fromInput), "Softplus": first(fromInput), "Gelu": first(fromInput), "FastGelu": first(fromInput), "Swish": first(fromInput), "SquaredRelu": first(fromInput),
 	"HardSigmoid": first(fromInput), "Clip": first(fromInput), "ClipByValue": first(fromInput),
 	"Dropout": first(dropout),
 

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,10 +91,8 @@ func normsAround(after, mlpBefore, mlpAfter string) choice {
 }
 
 // headNorms normalises queries and keys of each head.
-func headNorms(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
-	a := &b.Attention
-	a.QueryNorm, a.KeyNorm = rms(a.Path+".q_norm", a.KeyDim), rms(a.Path+".k_norm", a.KeyDim)
-	return nil
+func headNorms(c *config, d *workloads.Decoder, b *workloads.Block, i int64) error {
+	return headNormsNamed("q_norm", "k_norm")(c, d, b, i)
 }
 
 // wholeNorms normalises queries and keys of all heads together.
@@ -120,6 +119,15 @@ func noHeadNorms(c *config, _ *workloads.Decoder, _ *workloads.Block, _ int64) e
 	return nil
 }
 
+// headNormsNamed normalises queries and keys of each head, by norms of other names.
+func headNormsNamed(query, key string) choice {
+	return func(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
+		a := &b.Attention
+		a.QueryNorm, a.KeyNorm = rms(a.Path+"."+query, a.KeyDim), rms(a.Path+"."+key, a.KeyDim)
+		return nil
+	}
+}
+
 func fusedQKV(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 	b.Attention.Fused.Name = "qkv_proj"
 	return nil
@@ -141,7 +149,7 @@ func rotaryIfLocal(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64)
 	return nil
 }
 
-// turned reports whether layer i of a SmolLM3 has rotary positions.
+// turned reports whether layer i of a SmolLM3 or a Llama 4 has rotary positions.
 func (c *config) turned(i int64) bool {
 	if i < int64(len(c.NoRope)) {
 		return c.NoRope[i] != 0
@@ -152,6 +160,40 @@ func (c *config) turned(i int64) bool {
 func smolRotary(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
 	b.Attention.Rotary = c.turned(i)
 	return nil
+}
+
+// llama4Attention has rotary positions, and norms without weights of the queries and keys that
+// they turn, in layers that see a chunk of the tokens alone: at most as many as a window of the
+// chunk's size, for which a chunk counts. The others see all.
+func llama4Attention(c *config, d *workloads.Decoder, b *workloads.Block, i int64) error {
+	if err := smolRotary(c, d, b, i); err != nil {
+		return err
+	}
+	a := &b.Attention
+	if c.QKNorm && a.Rotary {
+		a.QueryNorm = workloads.Norm{Path: a.Path + ".qk_norm", Kind: "RMSNorm"}
+		a.KeyNorm = a.QueryNorm
+	}
+	local := a.Rotary
+	if c.LayerTypes != nil {
+		kind, err := c.layerType(i)
+		if err != nil {
+			return err
+		}
+		local = kind == "chunked_attention"
+	}
+	if local {
+		a.Window = or(c.Chunk)
+	}
+	return nil
+}
+
+// layerType is what layer_types says of layer i.
+func (c *config) layerType(i int64) (string, error) {
+	if int64(len(c.LayerTypes)) != c.layers() {
+		return "", fmt.Errorf("layer_types names %d of %d layers", len(c.LayerTypes), c.layers())
+	}
+	return c.LayerTypes[i], nil
 }
 
 func sinks(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
@@ -186,6 +228,11 @@ func scaledEmbedding(_ *config, d *workloads.Decoder, _ *workloads.Block, _ int6
 	return nil
 }
 
+func scaledBlocks(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
+	b.Scaled = true
+	return nil
+}
+
 func embeddingNorm(path string) choice {
 	return func(c *config, d *workloads.Decoder, _ *workloads.Block, _ int64) error {
 		d.Embedding.Norm = workloads.Norm{Path: path, Kind: "LayerNormalization", Dims: []int64{c.hidden()}, Bias: true}
@@ -203,6 +250,11 @@ func multipliers(c *config, d *workloads.Decoder, b *workloads.Block, _ int64) e
 // Local layers, where the file has no layer_types.
 
 func everywhere(*config, int64) bool { return true }
+
+func none(*config, int64) bool { return false }
+
+// afterFourth makes every fourth layer one that sees all tokens, the first among them.
+func afterFourth(_ *config, i int64) bool { return i%4 != 0 }
 
 // each makes every nth layer one that sees all tokens; the file may say another n.
 func each(n int64) func(*config, int64) bool {
@@ -222,10 +274,10 @@ func ifUsed(c *config) bool { return c.UseWindow }
 func windows(local func(*config, int64) bool, also ...func(*config) bool) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
 		if c.LayerTypes != nil {
-			if int64(len(c.LayerTypes)) != c.layers() {
-				return fmt.Errorf("layer_types names %d of %d layers", len(c.LayerTypes), c.layers())
+			kind, err := c.layerType(i)
+			if err != nil {
+				return err
 			}
-			kind := c.LayerTypes[i]
 			if !slices.Contains([]string{"sliding_attention", "full_attention"}, kind) {
 				return fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
 			}
@@ -253,13 +305,37 @@ type routed struct {
 	correction bool // of the router's scores
 	shared     string
 	sharedGate string
+	// sharedCount is how many experts' columns the shared one has where no file says.
+	sharedCount int64
 }
 
 // Which layers are mixtures.
 
 func allSparse(*config, int64) bool { return true }
 
-func denseFirst(c *config, i int64) bool { return i >= c.DenseFirst }
+func denseFirst(c *config, i int64) bool { return i >= or(c.DenseFirst) }
+
+// typed has the layers of mlp_layer_types, or all behind the first ones, of which there are dense
+// where the file does not say.
+func typed(dense int64) func(*config, int64) bool {
+	return func(c *config, i int64) bool {
+		if c.MLPTypes != nil {
+			return c.MLPTypes[i] == "sparse"
+		}
+		if c.DenseFirst != nil {
+			return i >= *c.DenseFirst
+		}
+		return i >= dense
+	}
+}
+
+// interleaved has the layers of moe_layers, or every so many.
+func interleaved(c *config, i int64) bool {
+	if c.MoELayers != nil {
+		return slices.Contains(c.MoELayers, i)
+	}
+	return (i+1)%max(c.MoEStep, 1) == 0
+}
 
 func sparseSteps(c *config, i int64) bool {
 	return c.experts() > 0 && !slices.Contains(c.DenseLayers, i) && (i+1)%max(c.SparseStep, 1) == 0
@@ -287,17 +363,54 @@ func experts(r routed, sparse func(*config, int64) bool) choice {
 		shared := *m
 		shared.Experts, shared.Path, shared.Width = nil, m.Path+"."+r.shared, c.SharedFFN
 		if c.SharedFFN == 0 {
-			shared.Width = width * c.Shared
+			shared.Width = width * max(c.Shared, c.NumShared, r.sharedCount)
 		}
 		m.Experts.Shared, m.Experts.SharedGate = &shared, workloads.Linear{Name: r.sharedGate}
 		return nil
 	}
 }
 
+// widerDense gives layers that are no mixtures a size of their own.
+func widerDense(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
+	if b.MLP.Experts == nil {
+		b.MLP.Width = or(c.DenseFFN, &b.MLP.Width)
+	}
+	return nil
+}
+
+// indexed has each token attend to those that an indexer chooses for it, where there are more.
+func indexed(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
+	t := b.Attention.Latent
+	if t.QueryRank == 0 {
+		return errors.New("an indexer without q_lora_rank is not read")
+	}
+	t.Index = &workloads.Index{Path: b.Attention.Path + ".indexer", Heads: c.IndexHeads, Dim: c.IndexDim, PerToken: c.IndexTopK}
+	switch {
+	case c.Indexers != nil && int64(len(c.Indexers)) != c.layers():
+		return fmt.Errorf("indexer_types names %d of %d layers", len(c.Indexers), c.layers())
+	case c.Indexers != nil:
+		t.Index.Given = c.Indexers[i] == "shared"
+	case c.IndexPattern != "" && int64(len(c.IndexPattern)) != c.layers():
+		return fmt.Errorf("index_topk_pattern names %d of %d layers", len(c.IndexPattern), c.layers())
+	case c.IndexPattern != "":
+		t.Index.Given = c.IndexPattern[i] == 'S'
+	default:
+		first := int64(2)
+		if c.IndexFirst != nil {
+			first = *c.IndexFirst
+		}
+		t.Index.Given = max(i-first+1, 0)%max(c.IndexEvery, 1) != 0
+	}
+	if i == 0 && t.Index.Given {
+		return errors.New("the first layer has no indexer to share")
+	}
+	return nil
+}
+
 // latent is DeepSeek's attention.
 func latent(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 	a := &b.Attention
-	a.KVHeads, a.KeyDim, a.ValueDim, a.Out.Bias = a.Heads, c.NopeDim+c.RopeDim, c.ValueDim, c.AttentionBias
+	a.KVHeads, a.KeyDim, a.ValueDim, a.Out.Bias = a.Heads, c.NopeDim+c.RopeDim, cmp.Or(c.ValueDim, c.hidden()/max(a.Heads, 1)), c.AttentionBias
 	a.Latent = &workloads.Latent{QueryRank: or(c.QueryRank), Rank: c.Rank, Rope: c.RopeDim, Bias: c.AttentionBias,
 		QueryNorm: rms(a.Path+".q_a_layernorm", or(c.QueryRank)), Norm: rms(a.Path+".kv_a_layernorm", c.Rank)}
 	return nil

@@ -55,6 +55,7 @@ type config struct {
 	LayerTypes    []string `json:"layer_types"`
 	NoRope        []int64  `json:"no_rope_layers"`
 	NoRopeEach    int64    `json:"no_rope_layer_interval"`
+	Chunk         *int64   `json:"attention_chunk_size"`
 	Bidirectional any      `json:"use_bidirectional_attention"`
 
 	QKNorm        bool     `json:"use_qk_norm"`
@@ -75,22 +76,35 @@ type config struct {
 	BlockScale    float64  `json:"residual_multiplier"`
 	LogitScale    float64  `json:"logits_scaling"`
 
-	Experts     int64   `json:"num_experts"`
-	LocalExp    int64   `json:"num_local_experts"`
-	RoutedExp   int64   `json:"n_routed_experts"`
-	TopK        int64   `json:"num_experts_per_tok"`
-	ExpertFFN   int64   `json:"moe_intermediate_size"`
-	Shared      int64   `json:"n_shared_experts"`
-	SharedFFN   int64   `json:"shared_expert_intermediate_size"`
-	SparseStep  int64   `json:"decoder_sparse_step"`
-	DenseLayers []int64 `json:"mlp_only_layers"`
-	DenseFirst  int64   `json:"first_k_dense_replace"`
+	Experts     int64    `json:"num_experts"`
+	LocalExp    int64    `json:"num_local_experts"`
+	RoutedExp   int64    `json:"n_routed_experts"`
+	TopK        int64    `json:"num_experts_per_tok"`
+	ExpertFFN   int64    `json:"moe_intermediate_size"`
+	Shared      int64    `json:"n_shared_experts"`
+	NumShared   int64    `json:"num_shared_experts"`
+	SharedFFN   int64    `json:"shared_expert_intermediate_size"`
+	SparseStep  int64    `json:"decoder_sparse_step"`
+	DenseLayers []int64  `json:"mlp_only_layers"`
+	DenseFirst  *int64   `json:"first_k_dense_replace"`
+	MLPTypes    []string `json:"mlp_layer_types"`
+	MoELayers   []int64  `json:"moe_layers"`
+	MoEStep     int64    `json:"interleave_moe_layer_step"`
+	DenseFFN    *int64   `json:"intermediate_size_mlp"`
 
 	QueryRank *int64 `json:"q_lora_rank"`
 	Rank      int64  `json:"kv_lora_rank"`
 	NopeDim   int64  `json:"qk_nope_head_dim"`
 	RopeDim   int64  `json:"qk_rope_head_dim"`
 	ValueDim  int64  `json:"v_head_dim"`
+
+	IndexTopK    int64    `json:"index_topk"`
+	IndexHeads   int64    `json:"index_n_heads"`
+	IndexDim     int64    `json:"index_head_dim"`
+	Indexers     []string `json:"indexer_types"`
+	IndexPattern string   `json:"index_topk_pattern"`
+	IndexEvery   int64    `json:"index_topk_freq"`
+	IndexFirst   *int64   `json:"index_skip_topk_offset"`
 
 	Predicted int64 `json:"num_nextn_predict_layers"`
 
@@ -133,8 +147,10 @@ func (c *config) activation() (graph.Kind, error) {
 		return "Gelu", nil
 	case "relu":
 		return "Relu", nil
+	case "relu2":
+		return "SquaredRelu", nil
 	default:
-		return "", fmt.Errorf("activation %q is not one of those that are read: silu, gelu, relu", foreign.Brief(name))
+		return "", fmt.Errorf("activation %q is not one of those that are read: silu, gelu, relu, relu2", foreign.Brief(name))
 	}
 }
 
@@ -160,9 +176,10 @@ func ImportConfig(data []byte, name string, o Options) (*Imported, error) {
 	return foreign.Import(data, name, func(outer *struct {
 		config
 		Text *config `json:"text_config"`
+		Tied *bool   `json:"tie_word_embeddings"`
 	}) (*Imported, error) {
 		kind := outer.Type
-		nested := outer.Text != nil && known(kind) != nil && known(outer.Text.Type) == nil
+		nested := outer.Text != nil && known(outer.Text.Type) == nil
 		if nested {
 			kind = outer.Text.Type
 		}
@@ -179,6 +196,9 @@ func ImportConfig(data []byte, name string, o Options) (*Imported, error) {
 			}{c})
 			c.Quantization = cmp.Or(c.Quantization, outer.Quantization)
 			c.NewDType = cmp.Or(c.NewDType, c.DType, outer.NewDType, outer.DType)
+			if outer.Tied != nil && families()[kind].ofWhole() { // the head is the whole model's
+				c.Tied = *outer.Tied
+			}
 		} else {
 			err = foreign.Decode(data, name, c)
 		}
@@ -198,7 +218,10 @@ func ImportConfig(data []byte, name string, o Options) (*Imported, error) {
 		if err != nil {
 			return nil, err
 		}
-		if nested {
+		switch {
+		case families()[kind].ofWhole():
+			x.Notes = append(x.Notes, fmt.Sprintf("of the %s its text decoder alone", foreign.Brief(outer.Type)))
+		case nested:
 			x.Notes = append(x.Notes, fmt.Sprintf("of the %s its text decoder alone, a %s, with that model's own module paths", foreign.Brief(outer.Type), kind))
 		}
 		if c.Predicted > 0 {

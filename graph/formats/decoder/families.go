@@ -49,9 +49,19 @@ func gptNames(table, attention, fused, out, up, down string) names {
 		attention: attention, fused: fused, out: out, mlp: "mlp", up: up, down: down}
 }
 
+// seeingNames are Llama's within a model that sees too.
+func seeingNames() names {
+	n := llamaNames()
+	n.table, n.norm, n.blocks = "model.language_model.embed_tokens", "model.language_model.norm", "model.language_model.layers"
+	return n
+}
+
+// ofWhole reports whether the family's paths are those of a model of several parts.
+func (f family) ofWhole() bool { return f.names == seeingNames() }
+
 // families are those that are read, by model_type.
 func families() map[string]family {
-	llama := llamaNames()
+	llama, seeing, plain := llamaNames(), seeingNames(), plainNames("up_proj", "down_proj")
 	neox := names{table: "gpt_neox.embed_in", norm: "gpt_neox.final_layer_norm", blocks: "gpt_neox.layers", head: "lm_head", before: "input_layernorm", mlpBefore: "post_attention_layernorm",
 		attention: "attention", fused: "query_key_value", out: "dense", mlp: "mlp", up: "dense_h_to_4h", down: "dense_4h_to_h"}
 	opt := names{table: "model.decoder.embed_tokens", positions: "model.decoder.embed_positions", norm: "model.decoder.final_layer_norm", blocks: "model.decoder.layers", head: "lm_head",
@@ -65,58 +75,103 @@ func families() map[string]family {
 	falcon := gptNames("word_embeddings", "self_attention", "query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h")
 	falcon.before, falcon.mlpBefore = "input_layernorm", "post_attention_layernorm"
 
+	vault, llama4 := llama, llama
+	llama4.mlp = "feed_forward"
+	vault.mlpBefore = "pre_feedforward_layernorm"
+
 	attentionBias := biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, false })
 	llamaBias := biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, c.MLPBias })
 	inputBias := biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, false, c.MLPBias })
 	always := func(qkv, out, mlp bool) choice {
 		return biases(func(*config) (bool, bool, bool) { return qkv, out, mlp })
 	}
+	deepSeek := func(sparse func(*config, int64) bool) choice {
+		return experts(routed{router: "gate", shared: "shared_experts", correction: true}, sparse)
+	}
+	mayHaveHeadNorms := when(func(c *config) bool { return c.QKNorm }, headNorms)
 	qwenWindow := windows(func(c *config, i int64) bool { return i >= c.MaxWindow }, ifUsed)
+	qwen2 := []choice{always(true, false, false), qwenWindow}
 	return map[string]family{
-		"bloom":       {falcon, []choice{layerNorm(true, true), always(true, true, true), noRotary, embeddingNorm("transformer.word_embeddings_layernorm")}},
-		"cohere":      {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, cohereNorms}},
-		"cohere2":     {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, windows(each(4)), rotaryIfLocal}},
-		"deepseek_v2": {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts"}, denseFirst)}},
-		"deepseek_v3": {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts", correction: true}, denseFirst)}},
-		"ernie4_5":    {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias })}},
-		"exaone4":     {llama, []choice{headNorms, normsAfter, windows(each(4)), rotaryIfLocal}},
-		"falcon":      {falcon, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.Bias, c.Bias, c.Bias }), falconHeads, falconNorms}},
-		"gemma":       {llama, []choice{attentionBias, scaledEmbedding}},
-		"gemma2":      {llama, []choice{attentionBias, scaledEmbedding, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(2)), caps}},
-		"gemma3_text": {llama, []choice{attentionBias, scaledEmbedding, headNorms, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(6)), caps, causal}},
-		"glm":         {llama, []choice{inputBias, fusedMLP}},
-		"glm4":        {llama, []choice{inputBias, fusedMLP, normsAround("post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm")}},
-		"glm4_moe":    {llama, []choice{inputBias, when(func(c *config) bool { return c.QKNorm }, headNorms), experts(routed{router: "gate", shared: "shared_experts", correction: true}, denseFirst)}},
-		"gpt2":        {gpt2, []choice{layerNorm(true, true), always(true, true, true), noRotary}},
-		"gpt_bigcode": {gpt2, []choice{layerNorm(true, true), always(true, true, true), noRotary, when(func(c *config) bool { return c.MultiQuery }, oneKey)}},
-		"gpt_neox":    {neox, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, true }), when(func(c *config) bool { return c.Parallel }, parallel(ownNorm))}},
-		"gpt_oss":     {llama, []choice{attentionBias, sinks, windows(each(2)), experts(routed{router: "router", bias: true}, allSparse)}},
-		"gptj":        {gptj, []choice{layerNorm(true, true), always(false, false, true), parallel(sharedNorm), headBias}},
-		"granite":     {llama, []choice{llamaBias, multipliers}},
-		"granitemoe":  {llama, []choice{attentionBias, multipliers, experts(routed{path: "block_sparse_moe", router: "router"}, allSparse)}},
-		"helium":      {llama, []choice{inputBias}},
-		"llama":       {llama, []choice{llamaBias}},
-		"minimax_m2":  {llama, []choice{wholeNorms, experts(routed{router: "gate", correction: true}, allSparse)}},
-		"ministral3":  {llama, []choice{windows(everywhere)}},
-		"mistral":     {llama, []choice{windows(everywhere)}},
-		"mixtral":     {llama, []choice{windows(everywhere), experts(routed{router: "gate"}, allSparse)}},
-		"olmo":        {llama, []choice{layerNorm(false, false), attentionBias}},
-		"olmo2":       {llama, []choice{attentionBias, wholeNorms, normsAfter}},
-		"olmo3":       {llama, []choice{attentionBias, wholeNorms, normsAfter, windows(each(4))}},
-		"olmoe":       {llama, []choice{attentionBias, wholeNorms, experts(routed{router: "gate"}, allSparse)}},
-		"opt":         {opt, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.EnableBias, c.EnableBias, c.EnableBias }), noRotary, optKinds}},
-		"phi":         {phi, []choice{layerNorm(true, true), always(true, true, true), parallel(sharedNorm), headBias, noHeadNorms}},
-		"phi3":        {llama, []choice{fusedQKV, fusedMLP, windows(everywhere)}},
-		"phimoe":      {llama, []choice{layerNorm(true, true), attentionBias, windows(everywhere), experts(routed{router: "router"}, allSparse), when(func(c *config) bool { return c.HeadBias }, headBias)}},
-		"qwen2":       {llama, []choice{always(true, false, false), qwenWindow}},
+		"arcee":            {plain, []choice{llamaBias}},
+		"bloom":            {falcon, []choice{layerNorm(true, true), always(true, true, true), noRotary, embeddingNorm("transformer.word_embeddings_layernorm")}},
+		"cohere":           {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, cohereNorms}},
+		"cohere2":          {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, windows(each(4)), rotaryIfLocal}},
+		"cwm":              {llama, []choice{windows(afterFourth)}},
+		"deepseek_v2":      {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts"}, denseFirst)}},
+		"deepseek_v3":      {llama, []choice{latent, deepSeek(denseFirst)}},
+		"deepseek_v32":     {llama, []choice{latent, indexed, deepSeek(typed(3))}},
+		"dots1":            {llama, []choice{attentionBias, headNorms, windows(func(c *config, i int64) bool { return i >= c.MaxWindow }), deepSeek(denseFirst)}},
+		"ernie4_5":         {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias })}},
+		"exaone4":          {llama, []choice{headNorms, normsAfter, windows(each(4)), rotaryIfLocal}},
+		"exaone_moe":       {llama, []choice{headNorms, windows(each(4)), rotaryIfLocal, deepSeek(typed(1))}},
+		"falcon":           {falcon, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.Bias, c.Bias, c.Bias }), falconHeads, falconNorms}},
+		"flex_olmo":        {llama, []choice{attentionBias, wholeNorms, normsAfter, experts(routed{router: "gate"}, allSparse)}},
+		"gemma":            {llama, []choice{attentionBias, scaledEmbedding}},
+		"gemma2":           {llama, []choice{attentionBias, scaledEmbedding, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(2)), caps}},
+		"gemma3_text":      {llama, []choice{attentionBias, scaledEmbedding, headNorms, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(6)), caps, causal}},
+		"glm":              {llama, []choice{inputBias, fusedMLP}},
+		"glm4":             {llama, []choice{inputBias, fusedMLP, normsAround("post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm")}},
+		"glm4_moe":         {llama, []choice{inputBias, mayHaveHeadNorms, deepSeek(denseFirst)}},
+		"glm4_moe_lite":    {llama, []choice{latent, deepSeek(typed(1))}},
+		"glm4v_moe_text":   {seeing, []choice{inputBias, mayHaveHeadNorms, deepSeek(denseFirst)}},
+		"glm4v_text":       {seeing, []choice{always(true, false, false), fusedMLP, normsAround("post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm")}},
+		"glm_moe_dsa":      {llama, []choice{latent, indexed, deepSeek(typed(3))}},
+		"gpt2":             {gpt2, []choice{layerNorm(true, true), always(true, true, true), noRotary}},
+		"gpt_bigcode":      {gpt2, []choice{layerNorm(true, true), always(true, true, true), noRotary, when(func(c *config) bool { return c.MultiQuery }, oneKey)}},
+		"gpt_neox":         {neox, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.AttentionBias, true }), when(func(c *config) bool { return c.Parallel }, parallel(ownNorm))}},
+		"gpt_oss":          {llama, []choice{attentionBias, sinks, windows(each(2)), experts(routed{router: "router", bias: true}, allSparse)}},
+		"gptj":             {gptj, []choice{layerNorm(true, true), always(false, false, true), parallel(sharedNorm), headBias}},
+		"granite":          {llama, []choice{llamaBias, multipliers}},
+		"granite_swa":      {llama, []choice{llamaBias, multipliers, sinks, windows(afterFourth)}},
+		"granitemoe":       {llama, []choice{attentionBias, multipliers, experts(routed{path: "block_sparse_moe", router: "router"}, allSparse)}},
+		"helium":           {llama, []choice{inputBias}},
+		"hunyuan_v1_dense": {llama, []choice{attentionBias, headNormsNamed("query_layernorm", "key_layernorm")}},
+		"hy_v3":            {llama, []choice{attentionBias, headNorms, deepSeek(typed(1))}},
+		"internlm3": {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) {
+			return c.AttentionBias || c.QKVBias, c.AttentionBias || c.QKVBias, c.MLPBias || c.Bias
+		})}},
+		"iquestcoder":     {llama, []choice{llamaBias}},
+		"jais2":           {plain, []choice{layerNorm(true, true), llamaBias}},
+		"kimi_k2":         {llama, []choice{latent, deepSeek(denseFirst)}},
+		"llama":           {llama, []choice{llamaBias}},
+		"llama4_text":     {llama4, []choice{attentionBias, llama4Attention, experts(routed{router: "router", shared: "shared_expert", sharedCount: 1}, interleaved), widerDense}},
+		"mellum":          {llama, []choice{attentionBias, headNorms, windows(none), experts(routed{router: "gate"}, typed(0))}},
+		"minicpm3":        {llama, []choice{latent, scaledEmbedding, scaledLogits, scaledBlocks}},
+		"minimax_m2":      {llama, []choice{wholeNorms, experts(routed{router: "gate", correction: true}, allSparse)}},
+		"ministral":       {llama, []choice{windows(everywhere)}},
+		"ministral3":      {llama, []choice{windows(everywhere)}},
+		"mistral":         {llama, []choice{windows(everywhere)}},
+		"mistral4":        {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts"}, denseFirst)}},
+		"mixtral":         {llama, []choice{windows(everywhere), experts(routed{router: "gate"}, allSparse)}},
+		"nemotron":        {plain, []choice{layerNorm(true, true), llamaBias}},
+		"olmo":            {llama, []choice{layerNorm(false, false), attentionBias}},
+		"olmo2":           {llama, []choice{attentionBias, wholeNorms, normsAfter}},
+		"olmo3":           {llama, []choice{attentionBias, wholeNorms, normsAfter, windows(each(4))}},
+		"olmoe":           {llama, []choice{attentionBias, wholeNorms, experts(routed{router: "gate"}, allSparse)}},
+		"opt":             {opt, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.EnableBias, c.EnableBias, c.EnableBias }), noRotary, optKinds}},
+		"phi":             {phi, []choice{layerNorm(true, true), always(true, true, true), parallel(sharedNorm), headBias, noHeadNorms}},
+		"phi3":            {llama, []choice{fusedQKV, fusedMLP, windows(everywhere)}},
+		"phimoe":          {llama, []choice{layerNorm(true, true), attentionBias, windows(everywhere), experts(routed{router: "router"}, allSparse), when(func(c *config) bool { return c.HeadBias }, headBias)}},
+		"qwen2":           {llama, qwen2},
+		"qwen2_5_vl":      {seeing, qwen2},
+		"qwen2_5_vl_text": {seeing, qwen2},
 		"qwen2_moe": {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.QKVBias, false, false }), windows(func(c *config, i int64) bool { return i%2 == 0 && i < c.MaxWindow }, ifUsed),
 			experts(routed{router: "gate", shared: "shared_expert", sharedGate: "shared_expert_gate"}, sparseSteps)}},
-		"qwen3":      {llama, []choice{attentionBias, headNorms, qwenWindow}},
-		"qwen3_moe":  {llama, []choice{attentionBias, headNorms, windows(everywhere, ifUsed), experts(routed{router: "gate"}, sparseSteps)}},
-		"seed_oss":   {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.OutBias, c.MLPBias })}},
-		"smollm3":    {llama, []choice{llamaBias, smolRotary, windows(func(c *config, i int64) bool { return !c.turned(i) }, ifUsed)}},
-		"stablelm":   {llama, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.UseQKVBias, false, false }), when(func(c *config) bool { return c.Parallel }, parallel(sharedNorm)), noHeadNorms}},
-		"starcoder2": {plainNames("c_fc", "c_proj"), []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias }), windows(everywhere)}},
+		"qwen2_vl":          {seeing, qwen2},
+		"qwen2_vl_text":     {seeing, qwen2},
+		"qwen3":             {llama, []choice{attentionBias, headNorms, qwenWindow}},
+		"qwen3_moe":         {llama, []choice{attentionBias, headNorms, windows(everywhere, ifUsed), experts(routed{router: "gate"}, sparseSteps)}},
+		"qwen3_vl_moe_text": {seeing, []choice{attentionBias, headNorms, experts(routed{router: "gate"}, sparseSteps)}},
+		"qwen3_vl_text":     {seeing, []choice{attentionBias, headNorms}},
+		"sarvam_mla":        {llama, []choice{latent, deepSeek(denseFirst)}},
+		"sarvam_moe":        {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias || c.UseQKVBias, false, false }), mayHaveHeadNorms, deepSeek(denseFirst)}},
+		"seed_oss":          {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.AttentionBias, c.OutBias, c.MLPBias })}},
+		"smollm3":           {llama, []choice{llamaBias, smolRotary, windows(func(c *config, i int64) bool { return !c.turned(i) }, ifUsed)}},
+		"solar_open":        {llama, []choice{attentionBias, deepSeek(allSparse)}},
+		"stablelm":          {llama, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.UseQKVBias, false, false }), when(func(c *config) bool { return c.Parallel }, parallel(sharedNorm)), noHeadNorms}},
+		"starcoder2":        {plainNames("c_fc", "c_proj"), []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias }), windows(everywhere)}},
+		"vaultgemma":        {vault, []choice{attentionBias, scaledEmbedding, windows(each(2)), caps}},
+		"youtu":             {llama, []choice{latent}},
 	}
 }
 
@@ -134,6 +189,11 @@ func known(name string) error {
 //go:embed defaults.json
 var defaults []byte
 
+// assumedAs has families of which transformers has no class for a decoder, and the family whose
+// defaults theirs are: files of a model of several parts that have the decoder's sizes beside
+// those of the parts, and Kimi K2's, which is built as DeepSeek-V3.
+var assumedAs = map[string]string{"kimi_k2": "deepseek_v3", "qwen2_vl": "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text"}
+
 // assumed returns what a config.json of that family has where it says nothing.
 func assumed(kind string) (*config, error) {
 	var all map[string]json.RawMessage
@@ -141,6 +201,9 @@ func assumed(kind string) (*config, error) {
 		return nil, err
 	}
 	c := &config{}
+	if as, ok := assumedAs[kind]; ok {
+		kind = as
+	}
 	return c, json.Unmarshal(all[kind], c)
 }
 
@@ -149,6 +212,9 @@ func decoderOf(c *config) (*workloads.Decoder, error) {
 	f := families()[c.Type]
 	if n := c.layers(); n < 1 || n > workloads.MaxLayers {
 		return nil, fmt.Errorf("number of layers is %d, want 1 to %d", n, workloads.MaxLayers)
+	}
+	if n := int64(len(c.MLPTypes)); c.MLPTypes != nil && n != c.layers() {
+		return nil, fmt.Errorf("mlp_layer_types names %d of %d layers", n, c.layers())
 	}
 	act, err := c.activation()
 	if err != nil {

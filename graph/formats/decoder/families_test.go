@@ -47,11 +47,14 @@ func TestPublished(t *testing.T) {
 		if got := x.Graph.Params(); got != m.Parameters {
 			t.Errorf("%s: %d parameters, want %d", name, got, m.Parameters)
 		}
-		var c config
+		var c struct {
+			config
+			Text config `json:"text_config"`
+		}
 		if err := json.Unmarshal(m.Config, &c); err != nil {
 			t.Fatal(err)
 		}
-		read[c.Type] = true
+		read[c.Type], read[c.Text.Type] = true, true
 	}
 	for kind := range families() {
 		if !read[kind] {
@@ -66,7 +69,14 @@ func TestDefaults(t *testing.T) {
 	if err := json.Unmarshal(defaults, &all); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(families())); !slices.Equal(a, b) {
+	have := families()
+	for kind, as := range assumedAs {
+		if _, ok := have[kind]; !ok || all[as] == nil {
+			t.Errorf("%s is assumed to be as %s", kind, as)
+		}
+		delete(have, kind)
+	}
+	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(have)); !slices.Equal(a, b) {
 		t.Errorf("defaults of %v, families %v", a, b)
 	}
 }
@@ -144,6 +154,79 @@ func TestLatent(t *testing.T) {
 	}
 }
 
+// A token of DeepSeek-V3.2 behind many attends to the 2,048 latents that its indexer chooses by
+// the scores of all, and reads these and the indexer's keys: 128 numbers a token more are kept.
+// A layer that takes over the choice of the one before has no indexer.
+func TestIndexed(t *testing.T) {
+	const past, chosen, heads, rank, rope, own, dim = 32767, 2048, 128, 512, 64, 64, 128
+	g := sizes(t, `{"model_type": "deepseek_v32", "torch_dtype": "bfloat16"}`, map[string]int64{"seq": 1, "past": past})
+	if got, want := kept(g), units.Bytes(61*past*(rank+rope+dim)*2); got != want {
+		t.Errorf("keeps %d bytes, want %d", got, want)
+	}
+	found := 0
+	for i := range graph.OpID(g.NumOps()) {
+		o := g.Op(i)
+		switch {
+		case o.Module == "model.layers.7.self_attn" && o.Kind == graph.Attention:
+			found++
+			if want := units.FLOPs(2 * heads * (rank + rope + rank) * chosen); o.FLOPs != want {
+				t.Errorf("attention takes %g operations, want %g", float64(o.FLOPs), float64(want))
+			}
+			if read := units.Bytes(2 * (rank + rope) * chosen); o.Bytes < read || o.Bytes > read+2*heads*(rank+rope+rank) {
+				t.Errorf("attention moves %d bytes, of which latents are %d", o.Bytes, read)
+			}
+		case o.Module == "model.layers.7.self_attn.indexer" && o.Kind == "BatchMatMul":
+			found++
+			if want := units.FLOPs(2 * own * (dim + 1) * (past + 1)); o.FLOPs != want {
+				t.Errorf("the indexer takes %g operations, want %g", float64(o.FLOPs), float64(want))
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d of attention and its indexer in a layer", found)
+	}
+	for config, want := range map[string]string{`"index_topk_pattern": "FSFSS"`: "02", `"index_topk_freq": 2`: "013", `"index_topk_freq": 3, "index_skip_topk_offset": 1`: "03", `"index_topk_freq": 1`: "01234"} {
+		g, got := sizes(t, `{"model_type": "glm_moe_dsa", "num_hidden_layers": 5, `+config+`}`, nil), ""
+		for i := range graph.OpID(g.NumOps()) {
+			if m, ok := strings.CutSuffix(g.Op(i).Module, ".self_attn.indexer.wk"); ok && g.Op(i).Kind == "MatMul" {
+				got += strings.TrimPrefix(m, "model.layers.")
+			}
+		}
+		if got != want {
+			t.Errorf("%s: layers %s have indexers, want %s", config, got, want)
+		}
+	}
+	shared := sizes(t, `{"model_type": "glm_moe_dsa", "num_hidden_layers": 2, "indexer_types": ["full", "shared"]}`, nil)
+	for i := range graph.OpID(shared.NumOps()) {
+		if m := shared.Op(i).Module; strings.HasPrefix(m, "model.layers.1.self_attn.indexer") {
+			t.Errorf("the second layer has %s", m)
+		}
+	}
+	if n, m := sizes(t, `{"model_type": "glm_moe_dsa", "num_hidden_layers": 2, "indexer_types": ["full", "full"]}`, nil).Params(), shared.Params(); n-m != 2048*32*128+6144*128+2*128+6144*32 {
+		t.Errorf("an indexer has %d parameters", n-m)
+	}
+}
+
+// In a model that sees, the decoder's paths are those of the whole.
+func TestDecoderOfWhole(t *testing.T) {
+	x, err := ImportConfig([]byte(`{"model_type": "qwen2_5_vl", "num_hidden_layers": 1, "vision_config": {"depth": 32}}`), "m", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(x.Notes, "of the qwen2_5_vl its text decoder alone") {
+		t.Errorf("notes %q", x.Notes)
+	}
+	paths := map[string]bool{}
+	for i := range graph.OpID(x.Graph.NumOps()) {
+		paths[x.Graph.Op(i).Module] = true
+	}
+	for _, path := range []string{"model.language_model.embed_tokens", "model.language_model.layers.0.self_attn.q_proj", "model.language_model.norm", "lm_head"} {
+		if !paths[path] {
+			t.Errorf("no op of %s", path)
+		}
+	}
+}
+
 // A token of a mixture reads the weights of the experts that it is sent to, many read all of
 // them: Qwen3-30B-A3B has 3.3 billion parameters for a token, of 30.5.
 func TestBusyExperts(t *testing.T) {
@@ -210,7 +293,14 @@ func TestRefused(t *testing.T) {
 		`{"model_type": "gemma3_text", "use_bidirectional_attention": true}`:                            "m: use_bidirectional_attention is not read: this is no decoder",
 		`{"model_type": "qwen3", "num_hidden_layers": 1, "layer_types": ["linear_attention"]}`:          "m: layer 0 has linear_attention, which is not read",
 		`{"model_type": "qwen3", "num_hidden_layers": 2, "layer_types": ["full_attention"]}`:            "m: layer_types names 1 of 2 layers",
-		`{"model_type": "llama", "hidden_act": "relu2"}`:                                                `m: activation "relu2" is not one of those that are read: silu, gelu, relu`,
+		`{"model_type": "llama", "hidden_act": "xielu"}`:                                                `m: activation "xielu" is not one of those that are read: silu, gelu, relu, relu2`,
+		`{"model_type": "hy_v3", "mlp_layer_types": ["dense"]}`:                                         "m: mlp_layer_types names 1 of 80 layers",
+		`{"model_type": "deepseek_v32", "q_lora_rank": null}`:                                           "m: an indexer without q_lora_rank is not read",
+		`{"model_type": "glm_moe_dsa", "indexer_types": ["full"]}`:                                      "m: indexer_types names 1 of 78 layers",
+		`{"model_type": "glm_moe_dsa", "index_topk_pattern": "FSS"}`:                                    "m: index_topk_pattern names 3 of 78 layers",
+		`{"model_type": "glm_moe_dsa", "num_hidden_layers": 2, "index_topk_pattern": "SF"}`:             "m: the first layer has no indexer to share",
+		`{"model_type": "deepseek_v32", "index_topk": 0}`:                                               "m: number of tokens that the indexer chooses is 0, want 1 to 1073741824",
+		`{"model_type": "llama4_text", "layer_types": []}`:                                              "m: layer_types names 0 of 48 layers",
 		`{"model_type": "llama", "num_hidden_layers": 100000}`:                                          "m: number of layers is 100000, want 1 to 1024",
 		`{"model_type": "qwen3_next"}`:                                                                  fmt.Sprintf(`m: architecture "qwen3_next" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
 		`{"model_type": "exaone4", "num_hidden_layers": 2, "sliding_window_pattern": "LG"}`:             "m: sliding_window_pattern is text, and layer_types is missing",

@@ -268,7 +268,7 @@ func (f *ggufFile) decoder() (*workloads.Decoder, error) {
 		c.Window = n
 	}
 	c.LocalExp, c.TopK, c.ExpertFFN = at("expert_count"), at("expert_used_count"), at("expert_feed_forward_length")
-	c.Shared, c.SharedFFN, c.DenseFirst = at("expert_shared_count"), at("expert_shared_feed_forward_length"), at("leading_dense_block_count")
+	c.Shared, c.SharedFFN, c.DenseFirst = at("expert_shared_count"), at("expert_shared_feed_forward_length"), number("leading_dense_block_count")
 	c.QueryRank, c.Rank, c.RopeDim = number("attention.q_lora_rank"), at("attention.kv_lora_rank"), at("rope.dimension_count")
 	c.NopeDim, c.ValueDim = or(number("attention.key_length_mla", "attention.key_length"))-c.RopeDim, or(number("attention.value_length_mla", "attention.value_length"))
 	return decoderOf(c)
