@@ -12,7 +12,8 @@ type Block struct {
 	Path      string
 	Before    Norm // of what attention reads
 	Attention Attention
-	After     Norm // of what attention gives
+	Delta     *Delta // in the place of Attention
+	After     Norm   // of what attention gives
 	MLPBefore Norm
 	MLP       MLP
 	MLPAfter  Norm
@@ -47,6 +48,7 @@ type Attention struct {
 	// Norms of queries and keys: with as many weights as all heads have columns before
 	// they are divided among heads, of each head with others.
 	QueryNorm, KeyNorm Norm
+	Gated              bool  // queries have as many columns more, whose sigmoids multiply the result
 	Rotary             bool  // positions turn queries and keys
 	Window             int64 // each token sees as many, itself among them; 0: all
 	Capped             bool  // a hyperbolic tangent bounds the scores
@@ -77,6 +79,24 @@ type Index struct {
 	Given    bool // the layer before chose
 }
 
+// Delta is linear attention by the gated delta rule (Yang et al., arXiv:2412.06464): each head of
+// values keeps a state of KeyDim x ValueDim numbers in f32, whatever the tokens before, to which
+// each token adds. Queries, keys and values of Kernel tokens are convolved before, each column by
+// itself.
+type Delta struct {
+	Path                   string
+	KeyHeads, ValueHeads   int64 // of queries and keys, and of values
+	KeyDim, ValueDim       int64 // of a head
+	Kernel                 int64
+	QKVZ, QKV, Z, BA, B, A Linear // queries, keys and values, the gate of the result, two numbers a head of values: together or apart
+	Out                    Linear
+}
+
+// columns returns how many columns queries or keys have, and how many values.
+func (t *Delta) columns() (keys, values int64) {
+	return t.KeyHeads * t.KeyDim, t.ValueHeads * t.ValueDim
+}
+
 // MLP is a multilayer perceptron, gated or plain, or a mixture of them.
 type MLP struct {
 	Path       string
@@ -104,8 +124,13 @@ type Experts struct {
 
 func (b *Block) validate() error {
 	a, m := &b.Attention, &b.MLP
-	sizes := []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
-	if t := a.Latent; t != nil {
+	var sizes []size
+	if t := b.Delta; t != nil {
+		sizes = []size{{"linear heads of keys", t.KeyHeads, 1, 1 << 12}, {"linear heads of values", t.ValueHeads, 1, 1 << 12}, {"linear head size", t.KeyDim, 1, 1 << 14}, {"linear value size", t.ValueDim, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}}
+	} else {
+		sizes = []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
+	}
+	if t := a.Latent; t != nil && b.Delta == nil {
 		sizes = append(sizes, size{"latent columns", t.Rank, 1, 1 << 16}, size{"latent columns of queries", t.QueryRank, 0, 1 << 16}, size{"turned columns", t.Rope, 1, a.KeyDim})
 		if x := t.Index; x != nil {
 			sizes = append(sizes, size{"heads of the indexer", x.Heads, 1, 1 << 12}, size{"columns of the indexer", x.Dim, 1, 1 << 14}, size{"tokens that the indexer chooses", x.PerToken, 1, 1 << 30})
@@ -123,7 +148,10 @@ func (b *Block) validate() error {
 			return err
 		}
 	}
-	if a.Heads%a.KVHeads != 0 {
+	if t := b.Delta; t != nil && t.ValueHeads%t.KeyHeads != 0 {
+		return fmt.Errorf("%d linear heads of values are no multiple of %d of keys", t.ValueHeads, t.KeyHeads)
+	}
+	if b.Delta == nil && a.Heads%a.KVHeads != 0 {
 		return fmt.Errorf("%d attention heads are no multiple of %d key and value heads", a.Heads, a.KVHeads)
 	}
 	return nil

@@ -104,6 +104,11 @@ func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
 			return nil, err
 		}
 	}
+	for i := range d.Blocks {
+		if s.Training && d.Blocks[i].Delta != nil {
+			return nil, fmt.Errorf("%s is linear attention, of which no training step is built", d.Blocks[i].Delta.Path)
+		}
+	}
 	if s.Training && s.Past > 0 {
 		return nil, fmt.Errorf("past is %d, want 0: a training step has no tokens before it", s.Past)
 	}
@@ -266,7 +271,13 @@ func (n *serving) block(b *Block, l int, x tensor) tensor {
 		return z
 	}
 	in := n.norm(b.Before, l, x)
-	y := n.norm(b.After, l, n.attention(&b.Attention, l, in))
+	var y tensor
+	if b.Delta != nil {
+		y = n.delta(b.Delta, l, in)
+	} else {
+		y = n.attention(&b.Attention, l, in)
+	}
+	y = n.norm(b.After, l, y)
 	if !b.Parallel {
 		x = add(x, y)
 		in = n.norm(b.MLPBefore, l, x)

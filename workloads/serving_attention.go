@@ -9,24 +9,28 @@ import (
 // attention is causal attention of x, [B*S,d], over the tokens before and its own.
 func (n *serving) attention(a *Attention, l int, x tensor) (y tensor) {
 	b, s := n.s.Batch, n.s.Seq
+	var gate tensor
 	if a.Latent != nil {
 		y = n.latent(a, l, x)
 	} else {
-		y = n.heads(a, l, x)
+		y, gate = n.heads(a, l, x)
 	}
 	n.module(a.Path, l, func() {
 		if s > 1 && n.s.Scores == Products { // the kernel of attention writes them where they belong
 			y = n.transpose(y, 0, 2, 1, 3)
 		}
 		y = n.reshape(y, b*s, a.Heads*a.ValueDim)
+		if a.Gated {
+			y = n.binary("Mul", y, n.unary("Sigmoid", gate))
+		}
 	})
 	return n.linear(a.Path+"."+a.Out.Name, l, y, n.d.Hidden, a.Out.Bias)
 }
 
-// heads is what the heads give, [B,H,S,D].
-func (n *serving) heads(a *Attention, l int, x tensor) (y tensor) {
+// heads is what the heads give, [B,H,S,D], and what gates it, [B*S,H*D], where something does.
+func (n *serving) heads(a *Attention, l int, x tensor) (y, gate tensor) {
 	b, s, group := n.s.Batch, n.s.Seq, a.Heads/a.KVHeads
-	q, k, v := n.projections(a, l, x)
+	q, k, v, gate := n.projections(a, l, x)
 	n.module(a.Path, l, func() {
 		past := n.s.Past
 		if a.Window > 0 {
@@ -36,7 +40,7 @@ func (n *serving) heads(a *Attention, l int, x tensor) (y tensor) {
 		attending := graph.Attending{Heads: b * a.KVHeads, Queries: group * s, Seen: n.seen(past, a.Window), KeyDim: a.KeyDim, ValueDim: a.ValueDim}
 		y = n.attend(a, attending, n.of(b, a.KVHeads, group*s, attending.Seen), n.of(b, a.Heads, s, a.ValueDim), q, k, v)
 	})
-	return y
+	return y, gate
 }
 
 // seen is how many keys a token's query meets behind past others: in one kernel the mean of those
@@ -87,14 +91,14 @@ func (n *serving) attend(a *Attention, m graph.Attending, score, out graph.Tenso
 }
 
 // projections returns queries, keys and values of x, [B,heads,S,D], turned by their
-// positions.
-func (n *serving) projections(a *Attention, l int, x tensor) (q, k, v tensor) {
+// positions, and what gates the result.
+func (n *serving) projections(a *Attention, l int, x tensor) (q, k, v, gate tensor) {
 	b, s := n.s.Batch, n.s.Seq
 	var fused tensor
 	if a.Fused.Name != "" {
 		fused = n.linear(a.Path+"."+a.Fused.Name, l, x, (a.Heads+a.KVHeads)*a.KeyDim+a.KVHeads*a.ValueDim, a.Fused.Bias)
 	}
-	part := func(from Linear, heads, dim int64, norm Norm, turn bool) (y tensor) {
+	part := func(from Linear, heads, dim int64, norm Norm, turn, gated bool) (y tensor) {
 		if a.Fused.Name != "" {
 			n.module(a.Path, l, func() {
 				y = n.op("StridedSlice", n.of(b, heads, s, dim), fused)
@@ -102,7 +106,14 @@ func (n *serving) projections(a *Attention, l int, x tensor) (q, k, v tensor) {
 			})
 			y = n.norm(norm, l, y)
 		} else {
-			y = n.linear(a.Path+"."+from.Name, l, x, heads*dim, from.Bias)
+			if gated {
+				both := n.linear(a.Path+"."+from.Name, l, x, 2*heads*dim, from.Bias)
+				n.module(a.Path, l, func() {
+					y, gate = n.op(graph.Columns, n.of(b*s, heads*dim), both), n.op(graph.Columns, n.of(b*s, heads*dim), both)
+				})
+			} else {
+				y = n.linear(a.Path+"."+from.Name, l, x, heads*dim, from.Bias)
+			}
 			whole := len(norm.Dims) == 1 && norm.Dims[0] == heads*dim
 			if whole {
 				y = n.norm(norm, l, y)
@@ -118,10 +129,10 @@ func (n *serving) projections(a *Attention, l int, x tensor) (q, k, v tensor) {
 		}
 		return y
 	}
-	q = part(a.Query, a.Heads, a.KeyDim, a.QueryNorm, a.Rotary)
-	k = part(a.Key, a.KVHeads, a.KeyDim, a.KeyNorm, a.Rotary)
-	v = part(a.Value, a.KVHeads, a.ValueDim, Norm{}, false)
-	return q, k, v
+	q = part(a.Query, a.Heads, a.KeyDim, a.QueryNorm, a.Rotary, a.Gated)
+	k = part(a.Key, a.KVHeads, a.KeyDim, a.KeyNorm, a.Rotary, false)
+	v = part(a.Value, a.KVHeads, a.ValueDim, Norm{}, false, false)
+	return q, k, v, gate
 }
 
 // headsFirst turns [B,S,heads,D] into [B,heads,S,D]; the kernel of attention reads heads where

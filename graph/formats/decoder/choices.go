@@ -407,6 +407,40 @@ func indexed(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error
 	return nil
 }
 
+// linear has linear attention like t in all layers but those of full_attention.
+func linear(t workloads.Delta) choice {
+	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
+		kind := "linear_attention"
+		if (i+1)%cmp.Or(max(c.FullEvery, 0), 4) == 0 {
+			kind = "full_attention"
+		}
+		if c.LayerTypes != nil {
+			var err error
+			if kind, err = c.layerType(i); err != nil {
+				return err
+			}
+		}
+		switch kind {
+		case "full_attention":
+			return nil
+		case "linear_attention":
+		default:
+			return fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
+		}
+		t := t
+		t.Path, t.Out = b.Path+".linear_attn", workloads.Linear{Name: "out_proj"}
+		t.KeyHeads, t.ValueHeads, t.KeyDim, t.ValueDim, t.Kernel = c.LinearKeys, c.LinearValues, c.LinearKey, c.LinearValue, c.LinearKernel
+		b.Delta = &t
+		return nil
+	}
+}
+
+// gated multiplies what attention gives by the sigmoids of columns that queries have more.
+func gated(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
+	b.Attention.Gated = true
+	return nil
+}
+
 // latent is DeepSeek's attention.
 func latent(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 	a := &b.Attention

@@ -98,6 +98,13 @@ type config struct {
 	RopeDim   int64  `json:"qk_rope_head_dim"`
 	ValueDim  int64  `json:"v_head_dim"`
 
+	FullEvery    int64 `json:"full_attention_interval"`
+	LinearKeys   int64 `json:"linear_num_key_heads"`
+	LinearValues int64 `json:"linear_num_value_heads"`
+	LinearKey    int64 `json:"linear_key_head_dim"`
+	LinearValue  int64 `json:"linear_value_head_dim"`
+	LinearKernel int64 `json:"linear_conv_kernel_dim"`
+
 	IndexTopK    int64    `json:"index_topk"`
 	IndexHeads   int64    `json:"index_n_heads"`
 	IndexDim     int64    `json:"index_head_dim"`

@@ -90,6 +90,8 @@ func families() map[string]family {
 	}
 	mayHaveHeadNorms := when(func(c *config) bool { return c.QKNorm }, headNorms)
 	qwenWindow := windows(func(c *config, i int64) bool { return i >= c.MaxWindow }, ifUsed)
+	together := linear(workloads.Delta{QKVZ: workloads.Linear{Name: "in_proj_qkvz"}, BA: workloads.Linear{Name: "in_proj_ba"}})
+	apart := linear(workloads.Delta{QKV: workloads.Linear{Name: "in_proj_qkv"}, Z: workloads.Linear{Name: "in_proj_z"}, B: workloads.Linear{Name: "in_proj_b"}, A: workloads.Linear{Name: "in_proj_a"}})
 	qwen2 := []choice{always(true, false, false), qwenWindow}
 	return map[string]family{
 		"arcee":            {plain, []choice{llamaBias}},
@@ -160,7 +162,10 @@ func families() map[string]family {
 		"qwen2_vl":          {seeing, qwen2},
 		"qwen2_vl_text":     {seeing, qwen2},
 		"qwen3":             {llama, []choice{attentionBias, headNorms, qwenWindow}},
+		"qwen3_5_moe_text":  {seeing, []choice{attentionBias, headNorms, gated, apart, experts(routed{router: "gate", shared: "shared_expert", sharedGate: "shared_expert_gate"}, allSparse)}},
+		"qwen3_5_text":      {seeing, []choice{attentionBias, headNorms, gated, apart}},
 		"qwen3_moe":         {llama, []choice{attentionBias, headNorms, windows(everywhere, ifUsed), experts(routed{router: "gate"}, sparseSteps)}},
+		"qwen3_next":        {llama, []choice{attentionBias, headNorms, gated, together, experts(routed{router: "gate", shared: "shared_expert", sharedGate: "shared_expert_gate"}, sparseSteps)}},
 		"qwen3_vl_moe_text": {seeing, []choice{attentionBias, headNorms, experts(routed{router: "gate"}, sparseSteps)}},
 		"qwen3_vl_text":     {seeing, []choice{attentionBias, headNorms}},
 		"sarvam_mla":        {llama, []choice{latent, deepSeek(denseFirst)}},

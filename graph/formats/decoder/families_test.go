@@ -207,6 +207,35 @@ func TestIndexed(t *testing.T) {
 	}
 }
 
+// A layer of linear attention keeps a state of 128 x 128 numbers of 4 bytes for each of 32 heads,
+// and three tokens of what it convolves, however many tokens came before; a decoding step reads
+// and writes the state once. Every fourth layer of Qwen3-Next attends to all tokens.
+func TestLinear(t *testing.T) {
+	const c = `{"model_type": "qwen3_next", "torch_dtype": "bfloat16"}`
+	const state, convolved, full = 32 * 128 * 128 * 4, 3 * (2*16*128 + 32*128) * 2, 2 * 2 * 256 * 2
+	for _, past := range []int64{1, 100, 10000} {
+		g := sizes(t, c, map[string]int64{"seq": 1, "past": past, "batch": 3})
+		if got, want := kept(g), units.Bytes(3*(36*(state+convolved)+12*full*past)); got != want {
+			t.Errorf("behind %d tokens it keeps %d bytes, want %d", past, got, want)
+		}
+		for i := range graph.OpID(g.NumOps()) {
+			o := g.Op(i)
+			if o.Module != "model.layers.5.linear_attn" || o.Kind != "BatchMatMul" {
+				continue
+			}
+			if want := units.FLOPs(3 * 32 * 7 * 128 * 128); o.FLOPs != want {
+				t.Errorf("the rule takes %g operations, want %g", float64(o.FLOPs), float64(want))
+			}
+			if o.Bytes < 2*3*state || o.Bytes > 2*3*state+3*30000 {
+				t.Errorf("the rule moves %d bytes, of which the state is %d", o.Bytes, 2*3*state)
+			}
+		}
+	}
+	if _, err := ImportConfig([]byte(c), "m", Options{Training: true}); err == nil || err.Error() != "m: model.layers.0.linear_attn is linear attention, of which no training step is built" {
+		t.Errorf("a training step: %v", err)
+	}
+}
+
 // In a model that sees, the decoder's paths are those of the whole.
 func TestDecoderOfWhole(t *testing.T) {
 	x, err := ImportConfig([]byte(`{"model_type": "qwen2_5_vl", "num_hidden_layers": 1, "vision_config": {"depth": 32}}`), "m", Options{})
@@ -300,9 +329,11 @@ func TestRefused(t *testing.T) {
 		`{"model_type": "glm_moe_dsa", "index_topk_pattern": "FSS"}`:                                    "m: index_topk_pattern names 3 of 78 layers",
 		`{"model_type": "glm_moe_dsa", "num_hidden_layers": 2, "index_topk_pattern": "SF"}`:             "m: the first layer has no indexer to share",
 		`{"model_type": "deepseek_v32", "index_topk": 0}`:                                               "m: number of tokens that the indexer chooses is 0, want 1 to 1073741824",
+		`{"model_type": "qwen3_next", "num_hidden_layers": 1, "layer_types": ["mamba"]}`:                "m: layer 0 has mamba, which is not read",
+		`{"model_type": "qwen3_next", "linear_num_value_heads": 24}`:                                    "m: 24 linear heads of values are no multiple of 16 of keys",
 		`{"model_type": "llama4_text", "layer_types": []}`:                                              "m: layer_types names 0 of 48 layers",
 		`{"model_type": "llama", "num_hidden_layers": 100000}`:                                          "m: number of layers is 100000, want 1 to 1024",
-		`{"model_type": "qwen3_next"}`:                                                                  fmt.Sprintf(`m: architecture "qwen3_next" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
+		`{"model_type": "kimi_linear"}`:                                                                 fmt.Sprintf(`m: architecture "kimi_linear" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
 		`{"model_type": "exaone4", "num_hidden_layers": 2, "sliding_window_pattern": "LG"}`:             "m: sliding_window_pattern is text, and layer_types is missing",
 		`{"model_type": "falcon", "new_decoder_architecture": true, "parallel_attn": false}`:            "m: new_decoder_architecture without parallel_attn is not read",
 		`{"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "vocab_size": 2}}`: fmt.Sprintf(`m: architecture "mllama" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
