@@ -14,6 +14,10 @@ const (
 // Columns is a view of some columns of a tensor: what reads them reads them where they lie.
 const Columns Kind = "Columns"
 
+// CausalConv convolves each column of a sequence by itself, over few tokens: it moves what it reads,
+// as elementwise ops do.
+const CausalConv Kind = "CausalConv1D"
+
 // Attending is the arithmetic of attention in one kernel.
 type Attending struct {
 	// Heads are those of keys and values in all samples; queries that share one are rows of it.

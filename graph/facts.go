@@ -22,6 +22,7 @@ var kinds = table(
 		"Selu", "Celu", "Mish", "Softsign", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "BiasGelu", "QuickGelu", "RotaryEmbedding",
 		"RandomUniform", "RandomStandardNormal", "Dropout",
 		"LeakyReluGrad", "EluGrad", "SoftplusGrad", "GeluGrad", "FastGeluGrad", "SwishGrad", "SquaredReluGrad", "HardSigmoidGrad", "ClipGrad", "ClipByValueGrad", "DropoutGrad", "ReciprocalGrad"),
+	class(ClassElementwise, 2, FuseNever, CausalConv),
 	class(ClassReduction, 1, FuseReduce, "Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "ReduceSum", "ReduceMean", "ReduceMax", "BiasAddGrad", "L2Loss", "ArgMax", "ArgMin", "Cumsum", "TopK", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare",
 		"CumProd", "DynamicQuantizeLinear"),
 	class(ClassReduction, 5, FuseNever, "Softmax", "LogSoftmax", "SoftmaxGrad", "SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyGrad", "InstanceNormGrad",

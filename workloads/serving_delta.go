@@ -36,7 +36,7 @@ func (n *serving) delta(t *Delta, l int, x tensor) (y tensor) {
 		if n.s.Past > 0 {
 			read = append(read, n.kept("conv_cache", n.of(b, 2*keys+values, t.Kernel-1)))
 		}
-		qkv = n.op("DepthwiseConv2dNative", n.like(qkv), read...)
+		qkv = n.op(graph.CausalConv, n.like(qkv), read...)
 		n.inPlace(qkv, read, units.FLOPs(2*t.Kernel*(2*keys+values)*rows))
 	})
 	n.module(t.Path, l, func() {
@@ -50,7 +50,7 @@ func (n *serving) delta(t *Delta, l int, x tensor) (y tensor) {
 		m := t.product(b, s)
 		y = n.product("BatchMatMul", m, n.of(b, t.ValueHeads, s, t.ValueDim), read...)
 		n.inPlace(y, read, m.FLOPs())
-		y = n.reshape(y, rows*t.ValueHeads, t.ValueDim)
+		y = n.reshape(y, b, s, t.ValueHeads, t.ValueDim)
 	})
 	n.module(t.Path+".norm", l, func() {
 		y = n.op("RMSNorm", n.like(y), y, n.parameter("weight", false, t.ValueDim), z)

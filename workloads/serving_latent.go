@@ -83,12 +83,12 @@ func (n *serving) index(t *Index, l int, x, queries tensor) {
 		q = n.unary("RotaryEmbedding", n.headsFirst(n.reshape(q, b, s, t.Heads, t.Dim)))
 		kept := n.cache("index_cache", n.unary("RotaryEmbedding", n.reshape(k, b, 1, s, t.Dim)), n.s.Past)
 		m := graph.GEMM{Batch: b, M: t.Heads * s, N: n.seen(n.s.Past, 0), K: t.Dim}
-		score := n.of(b, s, all)
+		score := n.of(b, 1, s, all)
 		score.DType = graph.F32
 		y := n.product("BatchMatMul", m, score, append([]tensor{q, w}, kept...)...)
 		n.b.At(n.b.TensorAt(y).Producer).FLOPs += graph.GEMM{Batch: b * s, M: 1, N: m.N, K: t.Heads}.FLOPs() // the heads' sum
 		most := min(all, t.PerToken)
-		top := n.add("TopK", "TopK", []tensor{y}, n.of(b, s, most), ints(b, s, most))
+		top := n.add("TopK", "TopK", []tensor{y}, n.of(b, 1, s, most), ints(b, 1, s, most))
 		n.chosen = n.b.Output(top, 1)
 	})
 }

@@ -69,15 +69,23 @@ func (m *merger) find(which Which) (some bool) {
 		}
 	}
 	for _, x := range order {
-		var attention, gated []part
+		var gated []part
+		var within []string // modules that attend
+		attention := map[string][]part{}
 		for _, p := range by[x] {
-			if m.attends(p.out) {
-				attention = append(attention, p)
-			} else {
+			if !m.attends(p.out) {
 				gated = append(gated, p)
+				continue
 			}
+			module := parent(g.Op(p.product))
+			if attention[module] == nil {
+				within = append(within, module)
+			}
+			attention[module] = append(attention[module], p)
 		}
-		some = m.join(x, attention) || some
+		for _, module := range within {
+			some = m.join(x, attention[module]) || some
+		}
 		if which == All && len(gated) > 1 {
 			for k, p := range gated {
 				for _, q := range gated[k+1:] {
@@ -89,6 +97,14 @@ func (m *merger) find(which Which) (some bool) {
 		}
 	}
 	return some
+}
+
+// parent returns the module that the linear layer of product o is part of.
+func parent(o *graph.Op) string {
+	if strings.HasPrefix(o.Name, strings.ReplaceAll(o.Module, ".", "/")+"/merged/") { // of several layers
+		return o.Module
+	}
+	return o.Module[:max(0, strings.LastIndexByte(o.Module, '.'))]
 }
 
 // part returns product i with its bias, where it is one of an activation x, [R,K], and a weight,
