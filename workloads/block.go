@@ -7,12 +7,13 @@ import (
 )
 
 // Block is a layer of a Decoder: attention, then a multilayer perceptron or a mixture of
-// experts, each added to what it reads.
+// experts, each added to what it reads. Either may be missing, and has no path then.
 type Block struct {
 	Path      string
 	Before    Norm // of what attention reads
 	Attention Attention
 	Delta     *Delta // in the place of Attention
+	Scan      *Scan  // in the place of Attention
 	After     Norm   // of what attention gives
 	MLPBefore Norm
 	MLP       MLP
@@ -97,6 +98,25 @@ func (t *Delta) columns() (keys, values int64) {
 	return t.KeyHeads * t.KeyDim, t.ValueHeads * t.ValueDim
 }
 
+// Scan is a state-space layer (Mamba-2: Dao and Gu, arXiv:2405.21060): each head keeps a state of
+// HeadDim x State numbers in f32, whatever the tokens before. Tokens and, for each group of heads,
+// State inputs and outputs are convolved over Kernel tokens before, each column by itself.
+type Scan struct {
+	Path           string
+	Heads, HeadDim int64
+	Groups, State  int64
+	Kernel         int64
+	Chunk          int64 // tokens that a prefill takes at a time
+	In, Out        Linear
+	ConvBias       bool
+}
+
+// columns returns how many columns tokens have, and how many are convolved.
+func (t *Scan) columns() (inner, convolved int64) {
+	inner = t.Heads * t.HeadDim
+	return inner, inner + 2*t.Groups*t.State
+}
+
 // MLP is a multilayer perceptron, gated or plain, or a mixture of them.
 type MLP struct {
 	Path       string
@@ -109,38 +129,45 @@ type MLP struct {
 }
 
 // Experts is a mixture: each token goes to PerToken of Count gated perceptrons, whose weights
-// are stacked in gate_up_proj and down_proj.
+// are stacked in gate_up_proj and down_proj, or of plain ones in up_proj and down_proj.
 type Experts struct {
 	Path            string
 	Count, PerToken int64
 	Width           int64
 	Activation      graph.Kind
 	Bias            bool
+	Plain           bool
+	Latent          int64 // columns that tokens have within, 0: their own; by fc1_latent_proj and fc2_latent_proj
 	Router          Linear
 	Correction      bool   // the router adds a number to each expert's score
 	Shared          *MLP   // that every token goes to
 	SharedGate      Linear // of its output
 }
 
+// attends reports whether the block has attention.
+func (b *Block) attends() bool { return b.Delta == nil && b.Scan == nil && b.Attention.Path != "" }
+
 func (b *Block) validate() error {
 	a, m := &b.Attention, &b.MLP
 	var sizes []size
 	if t := b.Delta; t != nil {
 		sizes = []size{{"linear heads of keys", t.KeyHeads, 1, 1 << 12}, {"linear heads of values", t.ValueHeads, 1, 1 << 12}, {"linear head size", t.KeyDim, 1, 1 << 14}, {"linear value size", t.ValueDim, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}}
-	} else {
+	} else if t := b.Scan; t != nil {
+		sizes = []size{{"state-space heads", t.Heads, 1, 1 << 12}, {"state-space head size", t.HeadDim, 1, 1 << 14}, {"state-space groups", t.Groups, 1, t.Heads}, {"state-space inputs", t.State, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}, {"tokens of a chunk", t.Chunk, 1, 1 << 20}}
+	} else if b.attends() {
 		sizes = []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
 	}
-	if t := a.Latent; t != nil && b.Delta == nil {
+	if t := a.Latent; t != nil && b.attends() {
 		sizes = append(sizes, size{"latent columns", t.Rank, 1, 1 << 16}, size{"latent columns of queries", t.QueryRank, 0, 1 << 16}, size{"turned columns", t.Rope, 1, a.KeyDim})
 		if x := t.Index; x != nil {
 			sizes = append(sizes, size{"heads of the indexer", x.Heads, 1, 1 << 12}, size{"columns of the indexer", x.Dim, 1, 1 << 14}, size{"tokens that the indexer chooses", x.PerToken, 1, 1 << 30})
 		}
 	}
 	if e := m.Experts; e != nil {
-		sizes = append(sizes, size{"experts", e.Count, 1, 1 << 12}, size{"experts a token", e.PerToken, 1, e.Count}, size{"feed-forward size of an expert", e.Width, 1, 1 << 20})
+		sizes = append(sizes, size{"experts", e.Count, 1, 1 << 12}, size{"experts a token", e.PerToken, 1, e.Count}, size{"feed-forward size of an expert", e.Width, 1, 1 << 20}, size{"latent columns of experts", e.Latent, 0, 1 << 18})
 		m = e.Shared
 	}
-	if m != nil {
+	if m != nil && m.Path != "" {
 		sizes = append(sizes, size{"feed-forward size", m.Width, 1, 1 << 20})
 	}
 	for _, s := range sizes {
@@ -151,7 +178,7 @@ func (b *Block) validate() error {
 	if t := b.Delta; t != nil && t.ValueHeads%t.KeyHeads != 0 {
 		return fmt.Errorf("%d linear heads of values are no multiple of %d of keys", t.ValueHeads, t.KeyHeads)
 	}
-	if b.Delta == nil && a.Heads%a.KVHeads != 0 {
+	if b.attends() && a.Heads%a.KVHeads != 0 {
 		return fmt.Errorf("%d attention heads are no multiple of %d key and value heads", a.Heads, a.KVHeads)
 	}
 	return nil

@@ -105,8 +105,11 @@ func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
 		}
 	}
 	for i := range d.Blocks {
-		if s.Training && d.Blocks[i].Delta != nil {
-			return nil, fmt.Errorf("%s is linear attention, of which no training step is built", d.Blocks[i].Delta.Path)
+		switch b := &d.Blocks[i]; {
+		case s.Training && b.Delta != nil:
+			return nil, fmt.Errorf("%s is linear attention, of which no training step is built", b.Delta.Path)
+		case s.Training && b.Scan != nil:
+			return nil, fmt.Errorf("%s is a state space, of which no training step is built", b.Scan.Path)
 		}
 	}
 	if s.Training && s.Past > 0 {
@@ -272,12 +275,21 @@ func (n *serving) block(b *Block, l int, x tensor) tensor {
 	}
 	in := n.norm(b.Before, l, x)
 	var y tensor
-	if b.Delta != nil {
+	switch {
+	case b.Delta != nil:
 		y = n.delta(b.Delta, l, in)
-	} else {
+	case b.Scan != nil:
+		y = n.scan(b.Scan, l, in)
+	case b.attends():
 		y = n.attention(&b.Attention, l, in)
+	default:
+		in = n.norm(b.MLPBefore, l, x)
+		return add(x, n.norm(b.MLPAfter, l, n.mlp(&b.MLP, l, in)))
 	}
 	y = n.norm(b.After, l, y)
+	if b.MLP.Path == "" {
+		return add(x, y)
+	}
 	if !b.Parallel {
 		x = add(x, y)
 		in = n.norm(b.MLPBefore, l, x)

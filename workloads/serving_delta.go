@@ -31,14 +31,7 @@ func (n *serving) delta(t *Delta, l int, x tensor) (y tensor) {
 		qkv, z = in(t.QKV, 2*keys+values), in(t.Z, values)
 		gates = []tensor{in(t.B, t.ValueHeads), in(t.A, t.ValueHeads)}
 	}
-	n.module(t.Path+".conv1d", l, func() {
-		read := []tensor{qkv, n.parameter("weight", false, 2*keys+values, 1, t.Kernel)}
-		if n.s.Past > 0 {
-			read = append(read, n.kept("conv_cache", n.of(b, 2*keys+values, t.Kernel-1)))
-		}
-		qkv = n.op(graph.CausalConv, n.like(qkv), read...)
-		n.inPlace(qkv, read, units.FLOPs(2*t.Kernel*(2*keys+values)*rows))
-	})
+	qkv = n.convolve(t.Path+".conv1d", l, qkv, t.Kernel, false)
 	n.module(t.Path, l, func() {
 		gates = append(gates, n.parameter("A_log", false, t.ValueHeads), n.parameter("dt_bias", false, t.ValueHeads))
 		read := []tensor{qkv, n.op("Softplus", n.of(rows, 2*t.ValueHeads), gates...)}

@@ -44,13 +44,24 @@ func (n *serving) mixture(m *MLP, l int, x tensor) (y tensor) {
 		top := n.add("TopK", "TopK", []tensor{p}, n.of(rows, e.PerToken), ints(rows, e.PerToken))
 		weight, chosen = n.b.Output(top, 0), n.b.Output(top, 1)
 	})
+	in, columns := x, n.d.Hidden
+	if e.Latent > 0 {
+		in, columns = n.linear(m.Path+".fc1_latent_proj", l, x, e.Latent, e.Bias), e.Latent
+	}
 	n.module(m.Path+"."+e.Path, l, func() {
-		sent := n.op("GatherV2", n.of(rows*e.PerToken, n.d.Hidden), x, chosen)
-		h := n.grouped(e, "gate_up_proj", sent, 2*e.Width)
+		h := n.op("GatherV2", n.of(rows*e.PerToken, columns), in, chosen)
+		if e.Plain {
+			h = n.grouped(e, "up_proj", h, e.Width)
+		} else {
+			h = n.grouped(e, "gate_up_proj", h, 2*e.Width)
+		}
 		h = n.op(e.Activation, n.of(rows*e.PerToken, e.Width), h)
-		h = n.grouped(e, "down_proj", h, n.d.Hidden)
-		y = n.op("UnsortedSegmentSum", n.like(x), h, chosen, weight)
+		h = n.grouped(e, "down_proj", h, columns)
+		y = n.op("UnsortedSegmentSum", n.like(in), h, chosen, weight)
 	})
+	if e.Latent > 0 {
+		y = n.linear(m.Path+".fc2_latent_proj", l, y, n.d.Hidden, e.Bias)
+	}
 	if e.Shared == nil {
 		return y
 	}

@@ -105,6 +105,11 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
     "Qwen3-Next-80B-A3B": ("qwen3_next", {}),
     "Qwen3.5-9B": ("qwen3_5", {}),
     "Qwen3.5-35B-A3B": ("qwen3_5_moe", {}),
+    "granite-4.0-h-small": ("granitemoehybrid", dict(vocab_size=100352, intermediate_size=768, shared_intermediate_size=1536, num_hidden_layers=40, num_key_value_heads=8, num_local_experts=72, num_experts_per_tok=10, mamba_d_state=128, tie_word_embeddings=True, layer_types=["full_attention" if i % 10 == 5 else "linear_attention" for i in range(40)])),
+    "Nemotron-Nano-9B-v2": ("nemotron_h", dict(hidden_size=4480, intermediate_size=15680, num_attention_heads=40, mamba_head_dim=80, hybrid_override_pattern="M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-")),
+    "Nemotron-3-Nano-30B-A3B": ("nemotron_h", dict(hidden_size=2688, num_key_value_heads=2, mamba_num_heads=64, n_routed_experts=128, num_experts_per_tok=6, moe_intermediate_size=1856, moe_shared_expert_intermediate_size=3712, hybrid_override_pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME")),
+    "Bamba-9B": ("bamba", dict(vocab_size=128256, mamba_d_state=128, attn_layer_indices=[9, 18, 27])),
+    "Mamba-Codestral-7B": ("mamba2", {}),
 }  # fmt: skip
 
 
@@ -192,6 +197,8 @@ SMALL: dict[str, Any] = dict(vocab_size=V, hidden_size=32, intermediate_size=48,
 GPT: dict[str, Any] = dict(vocab_size=V, n_embd=32, n_layer=LAYERS, n_head=4, n_positions=64)
 MIXED: dict[str, Any] = dict(num_experts_per_tok=2, moe_intermediate_size=24)
 MLA: dict[str, Any] = dict(SMALL, num_key_value_heads=4, kv_lora_rank=16, q_lora_rank=20, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=12, n_routed_experts=8, n_group=2, topk_group=1, first_k_dense_replace=2, **MIXED)
+MAMBA: dict[str, Any] = dict(mamba_n_heads=8, mamba_d_head=8, mamba_n_groups=2, mamba_d_state=16, mamba_chunk_size=4)
+NEMOTRON: dict[str, Any] = dict(vocab_size=V, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=16, mamba_num_heads=8, mamba_head_dim=8, n_groups=2, ssm_state_size=16, chunk_size=4, n_routed_experts=4, moe_intermediate_size=24, moe_shared_expert_intermediate_size=40)
 LINEAR: dict[str, Any] = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=12, linear_conv_kernel_dim=4)
 EYE: dict[str, Any] = dict(hidden_size=32, embed_dim=32, num_heads=2, depth=1, intermediate_size=32, out_hidden_size=32, deepstack_visual_indexes=[])
 PLAIN_EYE: dict[str, Any] = dict(hidden_size=32, num_heads=2, depth=1, intermediate_size=32, out_hidden_size=32)
@@ -283,6 +290,12 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3_next": ("qwen3_next", dict(SMALL, head_dim=16, num_experts=8, shared_expert_intermediate_size=40, **LINEAR, **MIXED)),
     "qwen3_5": ("qwen3_5", dict(text_config=turned(dict(SMALL, head_dim=16, **LINEAR), 1, 1, 0), vision_config=EYE)),
     "qwen3_5_moe": ("qwen3_5_moe", dict(text_config=turned(dict(SMALL, head_dim=16, num_experts=8, shared_expert_intermediate_size=40, layer_types=["full_attention", "linear_attention"] * 3, **LINEAR, **MIXED), 1, 1, 0), vision_config=EYE)),
+    "granitemoehybrid": ("granitemoehybrid", dict(SMALL, num_local_experts=4, shared_intermediate_size=40, layer_types=["linear_attention", "full_attention"] * 3, **MAMBA)),
+    "granitemoehybrid, dense": ("granitemoehybrid", dict(SMALL, num_local_experts=0, shared_intermediate_size=40, layer_types=["linear_attention"] * 5 + ["full_attention"], **MAMBA)),
+    "bamba": ("bamba", dict(SMALL, attn_layer_indices=[2, 4], **MAMBA)),
+    "nemotron_h": ("nemotron_h", dict(NEMOTRON, hybrid_override_pattern="M-M*-ME")),
+    "nemotron_h, latents": ("nemotron_h", dict(NEMOTRON, moe_latent_size=20, layers_block_type=["linear_attention", "moe", "full_attention", "moe", "mlp", "linear_attention"])),
+    "mamba2": ("mamba2", dict(vocab_size=V, hidden_size=32, num_hidden_layers=3, num_heads=8, head_dim=8, n_groups=2, state_size=16, chunk_size=4)),
 }  # fmt: skip
 
 
@@ -309,6 +322,10 @@ def counted(m: Any, tokens: int) -> tuple[int, int]:
     with torch.no_grad(), FlopCounterMode(display=False) as f:
         m(torch.randint(1, V, (1, tokens)), use_cache=False, logits_to_keep=1)
     linear, attention = 0, 0
+    scans = {name for name, x in m.named_modules() if hasattr(x, "A_log") and name.endswith((".mamba", ".mixer"))}
+    for module, ops in f.get_flop_counts().items():  # state spaces are products in placer alone
+        if module.split(".", 1)[-1] in scans:
+            attention -= sum(n for op, n in ops.items() if op not in PRODUCTS)
     for op, n in f.get_flop_counts()["Global"].items():
         if op in PRODUCTS:
             linear += n
@@ -340,9 +357,12 @@ def test_operations(name: str, tmp_path: Path) -> None:
     model = running(config)
     assert parameters(graph) == of_decoder(model)
     linear = attention = 0
+    scans = {op["module"].removesuffix(".conv1d") for op in graph["ops"] if op["kind"] == "CausalConv1D" and ".linear_attn" not in op["module"]}
     for op in graph["ops"]:
         if name == "llama4_text" and op["kind"] == "BatchMatMul" and op["module"].endswith(".experts"):
             attention += op["flops"] * config.num_local_experts // config.num_experts_per_tok  # transformers has every token in every expert, and batched
+        elif op["kind"] == "BatchMatMul" and op["module"] in scans:
+            continue
         elif op["kind"] == "MatMul" or op["kind"] == "BatchMatMul" and op["module"].endswith(".experts"):
             linear += op["flops"]
         elif op["kind"] == "BatchMatMul":

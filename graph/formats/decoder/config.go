@@ -115,6 +115,8 @@ type config struct {
 
 	Predicted int64 `json:"num_nextn_predict_layers"`
 
+	scanConfig
+
 	Quantization *quantization `json:"quantization_config"`
 }
 
@@ -128,7 +130,9 @@ func or(numbers ...*int64) int64 {
 	return 0
 }
 
-func (c *config) layers() int64 { return cmp.Or(c.Layers, c.NLayer) }
+func (c *config) layers() int64 {
+	return cmp.Or(c.Layers, c.NLayer, int64(len(c.BlockTypes)), int64(len(c.BlockPattern)))
+}
 func (c *config) hidden() int64 { return cmp.Or(c.Hidden, c.NEmbd) }
 func (c *config) heads() int64  { return cmp.Or(c.Heads, c.NHead) }
 func (c *config) kvHeads() int64 {
@@ -147,7 +151,7 @@ func (c *config) experts() int64 { return cmp.Or(c.LocalExp, c.Experts, c.Routed
 
 // activation is the op of the activation function.
 func (c *config) activation() (graph.Kind, error) {
-	switch name := cmp.Or(c.HiddenAct, c.Act, c.Activ, c.ActFunc); name {
+	switch name := cmp.Or(c.MLPAct, c.HiddenAct, c.Act, c.Activ, c.ActFunc); name {
 	case "silu", "swish":
 		return "Swish", nil
 	case "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "":

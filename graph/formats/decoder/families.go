@@ -75,6 +75,8 @@ func families() map[string]family {
 	falcon := gptNames("word_embeddings", "self_attention", "query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h")
 	falcon.before, falcon.mlpBefore = "input_layernorm", "post_attention_layernorm"
 
+	bamba := llama
+	bamba.norm, bamba.mlpBefore, bamba.mlp = "model.final_layernorm", "pre_ff_layernorm", "feed_forward"
 	vault, llama4 := llama, llama
 	llama4.mlp = "feed_forward"
 	vault.mlpBefore = "pre_feedforward_layernorm"
@@ -95,6 +97,7 @@ func families() map[string]family {
 	qwen2 := []choice{always(true, false, false), qwenWindow}
 	return map[string]family{
 		"arcee":            {plain, []choice{llamaBias}},
+		"bamba":            {bamba, []choice{llamaBias, hybrid}},
 		"bloom":            {falcon, []choice{layerNorm(true, true), always(true, true, true), noRotary, embeddingNorm("transformer.word_embeddings_layernorm")}},
 		"cohere":           {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, cohereNorms}},
 		"cohere2":          {llama, []choice{layerNorm(true, false), attentionBias, parallel(sharedNorm), scaledLogits, windows(each(4)), rotaryIfLocal}},
@@ -126,6 +129,7 @@ func families() map[string]family {
 		"granite":          {llama, []choice{llamaBias, multipliers}},
 		"granite_swa":      {llama, []choice{llamaBias, multipliers, sinks, windows(afterFourth)}},
 		"granitemoe":       {llama, []choice{attentionBias, multipliers, experts(routed{path: "block_sparse_moe", router: "router"}, allSparse)}},
+		"granitemoehybrid": {llama, []choice{attentionBias, multipliers, sharedMLP, hybrid}},
 		"helium":           {llama, []choice{inputBias}},
 		"hunyuan_v1_dense": {llama, []choice{attentionBias, headNormsNamed("query_layernorm", "key_layernorm")}},
 		"hy_v3":            {llama, []choice{attentionBias, headNorms, deepSeek(typed(1))}},
@@ -137,6 +141,7 @@ func families() map[string]family {
 		"kimi_k2":         {llama, []choice{latent, deepSeek(denseFirst)}},
 		"llama":           {llama, []choice{llamaBias}},
 		"llama4_text":     {llama4, []choice{attentionBias, llama4Attention, experts(routed{router: "router", shared: "shared_expert", sharedCount: 1}, interleaved), widerDense}},
+		"mamba2":          {scanNames("backbone", "norm_f"), []choice{single(isScan)}},
 		"mellum":          {llama, []choice{attentionBias, headNorms, windows(none), experts(routed{router: "gate"}, typed(0))}},
 		"minicpm3":        {llama, []choice{latent, scaledEmbedding, scaledLogits, scaledBlocks}},
 		"minimax_m2":      {llama, []choice{wholeNorms, experts(routed{router: "gate", correction: true}, allSparse)}},
@@ -146,6 +151,7 @@ func families() map[string]family {
 		"mistral4":        {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts"}, denseFirst)}},
 		"mixtral":         {llama, []choice{windows(everywhere), experts(routed{router: "gate"}, allSparse)}},
 		"nemotron":        {plain, []choice{layerNorm(true, true), llamaBias}},
+		"nemotron_h":      {scanNames("model", "norm_f"), []choice{biases(func(c *config) (qkv, out, mlp bool) { return false, false, c.MLPBias }), single(isScan), nemotronExperts}},
 		"olmo":            {llama, []choice{layerNorm(false, false), attentionBias}},
 		"olmo2":           {llama, []choice{attentionBias, wholeNorms, normsAfter}},
 		"olmo3":           {llama, []choice{attentionBias, wholeNorms, normsAfter, windows(each(4))}},

@@ -236,6 +236,59 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+// A state-space layer of Granite 4.0 keeps 128 heads of 64 x 128 numbers of 4 bytes, and three
+// tokens of what it convolves, however many tokens came before; four layers of forty attend.
+func TestStateSpaces(t *testing.T) {
+	c := string(published(t)["granite-4.0-h-small"].Config)
+	const state, convolved, full = 128 * 64 * 128 * 4, 3 * (128*64 + 2*128) * 2, 2 * 8 * 128 * 2
+	c = strings.Replace(c, "{", `{"torch_dtype": "bfloat16", `, 1)
+	for _, past := range []int64{1, 10000} {
+		g := sizes(t, c, map[string]int64{"seq": 1, "past": past, "batch": 3})
+		if got, want := kept(g), units.Bytes(3*(36*(state+convolved)+4*full*past)); got != want {
+			t.Errorf("behind %d tokens it keeps %d bytes, want %d", past, got, want)
+		}
+		for i := range graph.OpID(g.NumOps()) {
+			if o := g.Op(i); o.Module == "model.layers.7.mamba" && o.Kind == "BatchMatMul" && (o.FLOPs != 3*128*6*64*128 || o.Bytes < 2*3*state || o.Bytes > 2*3*state+3*60000) {
+				t.Errorf("the scan takes %g operations and moves %d bytes, of which the state is %d", float64(o.FLOPs), o.Bytes, 2*3*state)
+			}
+		}
+	}
+	// A prefill of two chunks of 256 tokens: of each head outputs by inputs, these by tokens, and
+	// the state twice.
+	g := sizes(t, c, map[string]int64{"seq": 512})
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Module == "model.layers.7.mamba" && o.Kind == "BatchMatMul" {
+			want := 2.0 * 512 * (128*256*64 + 256*128 + 128*2*64*128)
+			if got := float64(o.FLOPs); got < want || got > 1.01*want {
+				t.Errorf("the scan takes %g operations, want %g", got, want)
+			}
+		}
+	}
+	if _, err := ImportConfig([]byte(c), "m", Options{Training: true}); err == nil || err.Error() != "m: model.layers.0.mamba is a state space, of which no training step is built" {
+		t.Errorf("a training step: %v", err)
+	}
+	for config, kinds := range map[string]string{`"hybrid_override_pattern": "M*-E"`: "sa.m", `"layers_block_type": ["mamba", "moe", "attention", "mlp"]`: "sma."} {
+		g, got := sizes(t, `{"model_type": "nemotron_h", `+config+`}`, nil), ""
+		of := map[string]byte{"model.layers.%d.mixer.in_proj": 's', "model.layers.%d.mixer.q_proj": 'a', "model.layers.%d.mixer.gate": 'm'}
+		modules := map[string]bool{}
+		for i := range graph.OpID(g.NumOps()) {
+			modules[g.Op(i).Module] = true
+		}
+		for l := range 4 {
+			kind := byte('.')
+			for path, k := range of {
+				if modules[fmt.Sprintf(path, l)] {
+					kind = k
+				}
+			}
+			got += string(kind)
+		}
+		if got != kinds {
+			t.Errorf("%s: layers are %s, want %s", config, got, kinds)
+		}
+	}
+}
+
 // In a model that sees, the decoder's paths are those of the whole.
 func TestDecoderOfWhole(t *testing.T) {
 	x, err := ImportConfig([]byte(`{"model_type": "qwen2_5_vl", "num_hidden_layers": 1, "vision_config": {"depth": 32}}`), "m", Options{})
@@ -331,6 +384,11 @@ func TestRefused(t *testing.T) {
 		`{"model_type": "deepseek_v32", "index_topk": 0}`:                                               "m: number of tokens that the indexer chooses is 0, want 1 to 1073741824",
 		`{"model_type": "qwen3_next", "num_hidden_layers": 1, "layer_types": ["mamba"]}`:                "m: layer 0 has mamba, which is not read",
 		`{"model_type": "qwen3_next", "linear_num_value_heads": 24}`:                                    "m: 24 linear heads of values are no multiple of 16 of keys",
+		`{"model_type": "nemotron_h", "hybrid_override_pattern": "M*X"}`:                                "m: hybrid_override_pattern: layer 2 is 'X', want M, *, - or E",
+		`{"model_type": "nemotron_h", "num_hidden_layers": 3, "hybrid_override_pattern": "M*"}`:         "m: the kinds of 2 of 3 layers are named",
+		`{"model_type": "granitemoehybrid", "num_hidden_layers": 1, "layer_types": ["mlp"]}`:            "m: layer 0 is mlp alone, which this family has not",
+		`{"model_type": "bamba", "num_hidden_layers": 1, "layers_block_type": ["rwkv"]}`:                "m: layer 0 has rwkv, which is not read",
+		`{"model_type": "mamba2", "num_heads": 0}`:                                                      "m: number of state-space heads is 0, want 1 to 4096",
 		`{"model_type": "llama4_text", "layer_types": []}`:                                              "m: layer_types names 0 of 48 layers",
 		`{"model_type": "llama", "num_hidden_layers": 100000}`:                                          "m: number of layers is 100000, want 1 to 1024",
 		`{"model_type": "kimi_linear"}`:                                                                 fmt.Sprintf(`m: architecture "kimi_linear" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),

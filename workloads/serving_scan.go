@@ -1,0 +1,69 @@
+package workloads
+
+import (
+	"placer/graph"
+	"placer/units"
+)
+
+// scan is a state-space layer of x, [B*S,d]: a convolution, a kernel with the state, and a norm
+// beside the products with weights.
+func (n *serving) scan(t *Scan, l int, x tensor) (y tensor) {
+	b, s, rows := n.s.Batch, n.s.Seq, n.dim(x, 0)
+	inner, convolved := t.columns()
+	all := n.linear(t.Path+"."+t.In.Name, l, x, inner+convolved+t.Heads, t.In.Bias)
+	part := func(columns int64) (y tensor) {
+		n.module(t.Path, l, func() { y = n.op(graph.Columns, n.of(rows, columns), all) })
+		return y
+	}
+	z, xbc, steps := part(inner), part(convolved), part(t.Heads)
+	xbc = n.convolve(t.Path+".conv1d", l, xbc, t.Kernel, t.ConvBias)
+	n.module(t.Path, l, func() {
+		steps = n.op("Softplus", n.of(rows, t.Heads), steps, n.parameter("A_log", false, t.Heads), n.parameter("dt_bias", false, t.Heads))
+		read := []tensor{xbc, steps, n.parameter("D", false, t.Heads)}
+		if n.s.Past > 0 {
+			state := n.of(b, t.Heads, t.HeadDim, t.State)
+			state.DType = graph.F32
+			read = append(read, n.kept("state_cache", state))
+		}
+		m := t.product(b, s)
+		y = n.product("BatchMatMul", m, n.of(b, t.Heads, s, t.HeadDim), read...)
+		n.inPlace(y, read, m.FLOPs())
+		y = n.reshape(y, b, s, t.Heads, t.HeadDim)
+	})
+	n.module(t.Path+".norm", l, func() {
+		y = n.op("RMSNorm", n.like(y), y, n.parameter("weight", false, inner), z)
+		y = n.reshape(y, rows, inner)
+	})
+	return n.linear(t.Path+"."+t.Out.Name, l, y, n.d.Hidden, t.Out.Bias)
+}
+
+// product is what the scan amounts to in s tokens of b sequences. Token by token a state decays, the
+// token's column is added and the state is read: 6 operations a number of it. By chunks of C tokens
+// there are the products of outputs by inputs of each group, C x C, of these by the tokens, and two
+// with the state of each head.
+func (t *Scan) product(b, s int64) graph.GEMM {
+	if s == 1 {
+		return graph.GEMM{Batch: b * t.Heads, M: 1, N: t.HeadDim, K: 3 * t.State}
+	}
+	c := min(s, t.Chunk)
+	inside := c*t.State*t.Groups/t.Heads + c*t.HeadDim
+	return graph.GEMM{Batch: b * t.Heads * ((s + c - 1) / c), M: c, N: t.HeadDim, K: (inside + 2*t.HeadDim*t.State + t.HeadDim - 1) / t.HeadDim}
+}
+
+// convolve convolves each column of x, [B*S,C], by itself over kernel tokens, and applies the
+// activation.
+func (n *serving) convolve(path string, l int, x tensor, kernel int64, bias bool) (y tensor) {
+	n.module(path, l, func() {
+		rows, columns := n.dim(x, 0), n.dim(x, 1)
+		read := []tensor{x, n.parameter("weight", false, columns, 1, kernel)}
+		if bias {
+			read = append(read, n.parameter("bias", false, columns))
+		}
+		if n.s.Past > 0 {
+			read = append(read, n.kept("conv_cache", n.of(n.s.Batch, columns, kernel-1)))
+		}
+		y = n.op(graph.CausalConv, n.like(x), read...)
+		n.inPlace(y, read, units.FLOPs(2*kernel*columns*rows))
+	})
+	return y
+}
