@@ -140,6 +140,7 @@ type Experts struct {
 	Latent          int64 // columns that tokens have within, 0: their own; by fc1_latent_proj and fc2_latent_proj
 	Router          Linear
 	Correction      bool   // the router adds a number to each expert's score
+	Statics         string // the module within the router that trains them; "": none does
 	Shared          *MLP   // that every token goes to
 	SharedGate      Linear // of its output
 }

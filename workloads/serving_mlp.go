@@ -31,17 +31,25 @@ func (n *serving) mlp(m *MLP, l int, x tensor) (y tensor) {
 // sent to, and reads the weights of these alone.
 func (n *serving) mixture(m *MLP, l int, x tensor) (y tensor) {
 	e, rows := m.Experts, n.dim(x, 0)
-	var weight, chosen tensor
+	var scores, weight, chosen tensor
 	n.module(m.Path+"."+e.Router.Name, l, func() {
 		p := n.matmul(x, n.parameter("weight", false, n.d.Hidden, e.Count))
 		if e.Router.Bias {
 			p = n.bias(p, n.parameter("bias", false, e.Count))
 		}
 		p = n.softmax(p)
-		if e.Correction {
+		if e.Correction && e.Statics == "" {
 			p = n.binary("Add", p, n.state("e_score_correction_bias", false, e.Count))
 		}
-		top := n.add("TopK", "TopK", []tensor{p}, n.of(rows, e.PerToken), ints(rows, e.PerToken))
+		scores = p
+	})
+	if e.Statics != "" {
+		n.module(m.Path+"."+e.Router.Name+"."+e.Statics, l, func() {
+			scores = n.binary("Add", scores, n.parameter("e_score_correction_bias", false, 1, e.Count))
+		})
+	}
+	n.module(m.Path+"."+e.Router.Name, l, func() {
+		top := n.add("TopK", "TopK", []tensor{scores}, n.of(rows, e.PerToken), ints(rows, e.PerToken))
 		weight, chosen = n.b.Output(top, 0), n.b.Output(top, 1)
 	})
 	in, columns := x, n.d.Hidden

@@ -110,6 +110,7 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
     "Nemotron-3-Nano-30B-A3B": ("nemotron_h", dict(hidden_size=2688, num_key_value_heads=2, mamba_num_heads=64, n_routed_experts=128, num_experts_per_tok=6, moe_intermediate_size=1856, moe_shared_expert_intermediate_size=3712, hybrid_override_pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME")),
     "Bamba-9B": ("bamba", dict(vocab_size=128256, mamba_d_state=128, attn_layer_indices=[9, 18, 27])),
     "Mamba-Codestral-7B": ("mamba2", {}),
+    "ERNIE-4.5-21B-A3B": ("ernie4_5_moe", {}),
 }  # fmt: skip
 
 
@@ -290,6 +291,7 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3_next": ("qwen3_next", dict(SMALL, head_dim=16, num_experts=8, shared_expert_intermediate_size=40, **LINEAR, **MIXED)),
     "qwen3_5": ("qwen3_5", dict(text_config=turned(dict(SMALL, head_dim=16, **LINEAR), 1, 1, 0), vision_config=EYE)),
     "qwen3_5_moe": ("qwen3_5_moe", dict(text_config=turned(dict(SMALL, head_dim=16, num_experts=8, shared_expert_intermediate_size=40, layer_types=["full_attention", "linear_attention"] * 3, **LINEAR, **MIXED), 1, 1, 0), vision_config=EYE)),
+    "ernie4_5_moe": ("ernie4_5_moe", dict(SMALL, head_dim=16, moe_num_experts=8, moe_k=2, moe_intermediate_size=24, moe_layer_start_index=1, moe_layer_end_index=4, moe_layer_interval=2)),
     "granitemoehybrid": ("granitemoehybrid", dict(SMALL, num_local_experts=4, shared_intermediate_size=40, layer_types=["linear_attention", "full_attention"] * 3, **MAMBA)),
     "granitemoehybrid, dense": ("granitemoehybrid", dict(SMALL, num_local_experts=0, shared_intermediate_size=40, layer_types=["linear_attention"] * 5 + ["full_attention"], **MAMBA)),
     "bamba": ("bamba", dict(SMALL, attn_layer_indices=[2, 4], **MAMBA)),

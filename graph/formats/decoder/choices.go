@@ -303,6 +303,7 @@ type routed struct {
 	router     string
 	bias       bool // of router and experts
 	correction bool // of the router's scores
+	statics    string
 	shared     string
 	sharedGate string
 	// sharedCount is how many experts' columns the shared one has where no file says.
@@ -327,6 +328,15 @@ func typed(dense int64) func(*config, int64) bool {
 		}
 		return i >= dense
 	}
+}
+
+// between has every so many of the layers from moe_layer_start_index to moe_layer_end_index.
+func between(c *config, i int64) bool {
+	last := c.layers() - 1
+	if c.ErnieLast != nil && *c.ErnieLast >= 0 {
+		last = *c.ErnieLast
+	}
+	return i >= c.ErnieFirst && i <= last && (i+1)%max(c.ErnieEvery, 1) == 0
 }
 
 // interleaved has the layers of moe_layers, or every so many.
@@ -355,15 +365,15 @@ func experts(r routed, sparse func(*config, int64) bool) choice {
 		if width == 0 {
 			width = c.ffn()
 		}
-		m.Experts = &workloads.Experts{Path: "experts", Count: c.experts(), PerToken: c.TopK, Width: width, Activation: m.Activation, Bias: r.bias,
-			Router: workloads.Linear{Name: r.router, Bias: r.bias}, Correction: r.correction}
+		m.Experts = &workloads.Experts{Path: "experts", Count: c.experts(), PerToken: cmp.Or(c.TopK, c.ErnieTopK), Width: width, Activation: m.Activation, Bias: r.bias,
+			Router: workloads.Linear{Name: r.router, Bias: r.bias}, Correction: r.correction, Statics: r.statics}
 		if r.shared == "" {
 			return nil
 		}
 		shared := *m
 		shared.Experts, shared.Path, shared.Width = nil, m.Path+"."+r.shared, c.SharedFFN
 		if c.SharedFFN == 0 {
-			shared.Width = width * max(c.Shared, c.NumShared, r.sharedCount)
+			shared.Width = width * max(c.Shared, c.NumShared, c.ErnieShared, r.sharedCount)
 		}
 		m.Experts.Shared, m.Experts.SharedGate = &shared, workloads.Linear{Name: r.sharedGate}
 		return nil

@@ -91,6 +91,12 @@ type config struct {
 	MoELayers   []int64  `json:"moe_layers"`
 	MoEStep     int64    `json:"interleave_moe_layer_step"`
 	DenseFFN    *int64   `json:"intermediate_size_mlp"`
+	ErnieExp    int64    `json:"moe_num_experts"`
+	ErnieTopK   int64    `json:"moe_k"`
+	ErnieShared int64    `json:"moe_num_shared_experts"`
+	ErnieFirst  int64    `json:"moe_layer_start_index"`
+	ErnieLast   *int64   `json:"moe_layer_end_index"`
+	ErnieEvery  int64    `json:"moe_layer_interval"`
 
 	QueryRank *int64 `json:"q_lora_rank"`
 	Rank      int64  `json:"kv_lora_rank"`
@@ -147,7 +153,7 @@ func (c *config) headDim() int64 {
 	each := c.hidden() / max(c.heads(), 1)
 	return or(c.HeadDim, &each)
 }
-func (c *config) experts() int64 { return cmp.Or(c.LocalExp, c.Experts, c.RoutedExp) }
+func (c *config) experts() int64 { return cmp.Or(c.LocalExp, c.Experts, c.RoutedExp, c.ErnieExp) }
 
 // activation is the op of the activation function.
 func (c *config) activation() (graph.Kind, error) {

@@ -107,6 +107,7 @@ func families() map[string]family {
 		"deepseek_v32":     {llama, []choice{latent, indexed, deepSeek(typed(3))}},
 		"dots1":            {llama, []choice{attentionBias, headNorms, windows(func(c *config, i int64) bool { return i >= c.MaxWindow }), deepSeek(denseFirst)}},
 		"ernie4_5":         {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias })}},
+		"ernie4_5_moe":     {llama, []choice{biases(func(c *config) (qkv, out, mlp bool) { return c.UseBias, c.UseBias, c.UseBias }), experts(routed{router: "gate", shared: "shared_experts", correction: true, statics: "moe_statics"}, between)}},
 		"exaone4":          {llama, []choice{headNorms, normsAfter, windows(each(4)), rotaryIfLocal}},
 		"exaone_moe":       {llama, []choice{headNorms, windows(each(4)), rotaryIfLocal, deepSeek(typed(1))}},
 		"falcon":           {falcon, []choice{layerNorm(true, true), biases(func(c *config) (qkv, out, mlp bool) { return c.Bias, c.Bias, c.Bias }), falconHeads, falconNorms}},
