@@ -10,10 +10,14 @@ import (
 	"placer/workloads"
 )
 
-// A choice makes block i of d another than Llama's; what is no block's, it sets each time.
+// A choice makes block i of d another than Llama's; what is no block's, it sets each time. Functions
+// that return one are not inlined: the table of families would have a copy of each for every use,
+// a hundred kilobytes of program.
 type choice func(c *config, d *workloads.Decoder, b *workloads.Block, i int64) error
 
 // when makes a choice where the file says so.
+//
+//go:noinline
 func when(says func(*config) bool, choose choice) choice {
 	return func(c *config, d *workloads.Decoder, b *workloads.Block, i int64) error {
 		if !says(c) {
@@ -25,6 +29,8 @@ func when(says func(*config) bool, choose choice) choice {
 
 // biases gives biases to queries, keys and values, to attention's output, and to the
 // perceptron.
+//
+//go:noinline
 func biases(of func(*config) (qkv, out, mlp bool)) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 		qkv, out, mlp := of(c)
@@ -41,6 +47,8 @@ func biases(of func(*config) (qkv, out, mlp bool)) choice {
 
 // layerNorm has layer norms, with weights and biases or without, in place of root mean
 // square norms.
+//
+//go:noinline
 func layerNorm(weight, bias bool) choice {
 	return func(_ *config, d *workloads.Decoder, b *workloads.Block, _ int64) error {
 		for _, n := range []*workloads.Norm{&b.Before, &b.MLPBefore, &d.Norm} {
@@ -60,6 +68,8 @@ const (
 )
 
 // parallel adds attention and the perceptron to the block's input at once.
+//
+//go:noinline
 func parallel(own bool) choice {
 	return func(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 		b.Parallel = true
@@ -83,6 +93,8 @@ func normsAfter(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64) er
 }
 
 // normsAround has norms of both.
+//
+//go:noinline
 func normsAround(after, mlpBefore, mlpAfter string) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 		b.After, b.MLPBefore, b.MLPAfter = rms(b.Path+"."+after, c.hidden()), rms(b.Path+"."+mlpBefore, c.hidden()), rms(b.Path+"."+mlpAfter, c.hidden())
@@ -120,6 +132,8 @@ func noHeadNorms(c *config, _ *workloads.Decoder, _ *workloads.Block, _ int64) e
 }
 
 // headNormsNamed normalises queries and keys of each head, by norms of other names.
+//
+//go:noinline
 func headNormsNamed(query, key string) choice {
 	return func(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) error {
 		a := &b.Attention
@@ -233,6 +247,7 @@ func scaledBlocks(_ *config, _ *workloads.Decoder, b *workloads.Block, _ int64) 
 	return nil
 }
 
+//go:noinline
 func embeddingNorm(path string) choice {
 	return func(c *config, d *workloads.Decoder, _ *workloads.Block, _ int64) error {
 		d.Embedding.Norm = workloads.Norm{Path: path, Kind: "LayerNormalization", Dims: []int64{c.hidden()}, Bias: true}
@@ -257,6 +272,8 @@ func none(*config, int64) bool { return false }
 func afterFourth(_ *config, i int64) bool { return i%4 != 0 }
 
 // each makes every nth layer one that sees all tokens; the file may say another n.
+//
+//go:noinline
 func each(n int64) func(*config, int64) bool {
 	return func(c *config, i int64) bool {
 		of := n
@@ -271,6 +288,8 @@ func each(n int64) func(*config, int64) bool {
 func ifUsed(c *config) bool { return c.UseWindow }
 
 // windows has local layers: those of layer_types, or those that local names.
+//
+//go:noinline
 func windows(local func(*config, int64) bool, also ...func(*config) bool) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
 		if c.LayerTypes != nil {
@@ -318,6 +337,8 @@ func denseFirst(c *config, i int64) bool { return i >= or(c.DenseFirst) }
 
 // typed has the layers of mlp_layer_types, or all behind the first ones, of which there are dense
 // where the file does not say.
+//
+//go:noinline
 func typed(dense int64) func(*config, int64) bool {
 	return func(c *config, i int64) bool {
 		if c.MLPTypes != nil {
@@ -352,6 +373,8 @@ func sparseSteps(c *config, i int64) bool {
 }
 
 // experts has mixtures of experts in some layers.
+//
+//go:noinline
 func experts(r routed, sparse func(*config, int64) bool) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
 		if !sparse(c, i) {
@@ -418,6 +441,8 @@ func indexed(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error
 }
 
 // linear has linear attention like t in all layers but those of full_attention.
+//
+//go:noinline
 func linear(t workloads.Delta) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
 		kind := "linear_attention"

@@ -137,6 +137,8 @@ func hybrid(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error 
 }
 
 // single has one part in each layer, behind a norm.
+//
+//go:noinline
 func single(other string) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
 		kind, err := c.blockType(i, other)
