@@ -69,54 +69,6 @@ type Latent struct {
 	Index     *Index
 }
 
-// Index chooses the tokens that a token attends to (DeepSeek Sparse Attention: DeepSeek-AI,
-// arXiv:2512.02556, section 2.1): the PerToken with the highest scores, by queries of Heads heads
-// of Dim columns, which are made of the compressed queries, and one key a token.
-type Index struct {
-	Path     string
-	Heads    int64
-	Dim      int64
-	PerToken int64
-	Given    bool // the layer before chose
-}
-
-// Delta is linear attention by the gated delta rule (Yang et al., arXiv:2412.06464): each head of
-// values keeps a state of KeyDim x ValueDim numbers in f32, whatever the tokens before, to which
-// each token adds. Queries, keys and values of Kernel tokens are convolved before, each column by
-// itself.
-type Delta struct {
-	Path                   string
-	KeyHeads, ValueHeads   int64 // of queries and keys, and of values
-	KeyDim, ValueDim       int64 // of a head
-	Kernel                 int64
-	QKVZ, QKV, Z, BA, B, A Linear // queries, keys and values, the gate of the result, two numbers a head of values: together or apart
-	Out                    Linear
-}
-
-// columns returns how many columns queries or keys have, and how many values.
-func (t *Delta) columns() (keys, values int64) {
-	return t.KeyHeads * t.KeyDim, t.ValueHeads * t.ValueDim
-}
-
-// Scan is a state-space layer (Mamba-2: Dao and Gu, arXiv:2405.21060): each head keeps a state of
-// HeadDim x State numbers in f32, whatever the tokens before. Tokens and, for each group of heads,
-// State inputs and outputs are convolved over Kernel tokens before, each column by itself.
-type Scan struct {
-	Path           string
-	Heads, HeadDim int64
-	Groups, State  int64
-	Kernel         int64
-	Chunk          int64 // tokens that a prefill takes at a time
-	In, Out        Linear
-	ConvBias       bool
-}
-
-// columns returns how many columns tokens have, and how many are convolved.
-func (t *Scan) columns() (inner, convolved int64) {
-	inner = t.Heads * t.HeadDim
-	return inner, inner + 2*t.Groups*t.State
-}
-
 // MLP is a multilayer perceptron, gated or plain, or a mixture of them.
 type MLP struct {
 	Path       string
@@ -149,38 +101,50 @@ type Experts struct {
 func (b *Block) attends() bool { return b.Delta == nil && b.Scan == nil && b.Attention.Path != "" }
 
 func (b *Block) validate() error {
-	a, m := &b.Attention, &b.MLP
-	var sizes []size
-	if t := b.Delta; t != nil {
-		sizes = []size{{"linear heads of keys", t.KeyHeads, 1, 1 << 12}, {"linear heads of values", t.ValueHeads, 1, 1 << 12}, {"linear head size", t.KeyDim, 1, 1 << 14}, {"linear value size", t.ValueDim, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}}
-	} else if t := b.Scan; t != nil {
-		sizes = []size{{"state-space heads", t.Heads, 1, 1 << 12}, {"state-space head size", t.HeadDim, 1, 1 << 14}, {"state-space groups", t.Groups, 1, t.Heads}, {"state-space inputs", t.State, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}, {"tokens of a chunk", t.Chunk, 1, 1 << 20}}
-	} else if b.attends() {
-		sizes = []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
-	}
-	if t := a.Latent; t != nil && b.attends() {
-		sizes = append(sizes, size{"latent columns", t.Rank, 1, 1 << 16}, size{"latent columns of queries", t.QueryRank, 0, 1 << 16}, size{"turned columns", t.Rope, 1, a.KeyDim})
-		if x := t.Index; x != nil {
-			sizes = append(sizes, size{"heads of the indexer", x.Heads, 1, 1 << 12}, size{"columns of the indexer", x.Dim, 1, 1 << 14}, size{"tokens that the indexer chooses", x.PerToken, 1, 1 << 30})
-		}
-	}
-	if e := m.Experts; e != nil {
-		sizes = append(sizes, size{"experts", e.Count, 1, 1 << 12}, size{"experts a token", e.PerToken, 1, e.Count}, size{"feed-forward size of an expert", e.Width, 1, 1 << 20}, size{"latent columns of experts", e.Latent, 0, 1 << 18})
-		m = e.Shared
-	}
-	if m != nil && m.Path != "" {
-		sizes = append(sizes, size{"feed-forward size", m.Width, 1, 1 << 20})
+	sizes := b.MLP.sizes()
+	switch {
+	case b.Delta != nil:
+		sizes = append(sizes, b.Delta.sizes()...)
+	case b.Scan != nil:
+		sizes = append(sizes, b.Scan.sizes()...)
+	case b.attends():
+		sizes = append(sizes, b.Attention.sizes()...)
 	}
 	for _, s := range sizes {
 		if err := s.check(); err != nil {
 			return err
 		}
 	}
-	if t := b.Delta; t != nil && t.ValueHeads%t.KeyHeads != 0 {
+	switch a, t := &b.Attention, b.Delta; {
+	case t != nil && t.ValueHeads%t.KeyHeads != 0:
 		return fmt.Errorf("%d linear heads of values are no multiple of %d of keys", t.ValueHeads, t.KeyHeads)
-	}
-	if b.attends() && a.Heads%a.KVHeads != 0 {
+	case b.attends() && a.Heads%a.KVHeads != 0:
 		return fmt.Errorf("%d attention heads are no multiple of %d key and value heads", a.Heads, a.KVHeads)
 	}
 	return nil
+}
+
+func (a *Attention) sizes() []size {
+	all := []size{{"attention heads", a.Heads, 1, 1 << 12}, {"key and value heads", a.KVHeads, 1, 1 << 12}, {"head size", a.KeyDim, 1, 1 << 14}, {"value size", a.ValueDim, 1, 1 << 14}, {"window", a.Window, 0, 1 << 30}}
+	if t := a.Latent; t != nil {
+		all = append(all, size{"latent columns", t.Rank, 1, 1 << 16}, size{"latent columns of queries", t.QueryRank, 0, 1 << 16}, size{"turned columns", t.Rope, 1, a.KeyDim})
+		if x := t.Index; x != nil {
+			all = append(all, size{"heads of the indexer", x.Heads, 1, 1 << 12}, size{"columns of the indexer", x.Dim, 1, 1 << 14}, size{"tokens that the indexer chooses", x.PerToken, 1, 1 << 30})
+		}
+	}
+	return all
+}
+
+func (m *MLP) sizes() []size {
+	if e := m.Experts; e != nil {
+		all := []size{{"experts", e.Count, 1, 1 << 12}, {"experts a token", e.PerToken, 1, e.Count}, {"feed-forward size of an expert", e.Width, 1, 1 << 20}, {"latent columns of experts", e.Latent, 0, 1 << 18}}
+		if e.Shared != nil {
+			all = append(all, e.Shared.sizes()...)
+		}
+		return all
+	}
+	if m.Path == "" {
+		return nil
+	}
+	return []size{{"feed-forward size", m.Width, 1, 1 << 20}}
 }

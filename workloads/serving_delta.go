@@ -1,9 +1,28 @@
 package workloads
 
-import (
-	"placer/graph"
-	"placer/units"
-)
+import "placer/graph"
+
+// Delta is linear attention by the gated delta rule (Yang et al., arXiv:2412.06464): each head of
+// values keeps a state of KeyDim x ValueDim numbers in f32, whatever the tokens before, to which
+// each token adds. Queries, keys and values of Kernel tokens are convolved before, each column by
+// itself.
+type Delta struct {
+	Path                   string
+	KeyHeads, ValueHeads   int64 // of queries and keys, and of values
+	KeyDim, ValueDim       int64 // of a head
+	Kernel                 int64
+	QKVZ, QKV, Z, BA, B, A Linear // queries, keys and values, the gate of the result, two numbers a head of values: together or apart
+	Out                    Linear
+}
+
+// columns returns how many columns queries or keys have, and how many values.
+func (t *Delta) columns() (keys, values int64) {
+	return t.KeyHeads * t.KeyDim, t.ValueHeads * t.ValueDim
+}
+
+func (t *Delta) sizes() []size {
+	return []size{{"linear heads of keys", t.KeyHeads, 1, 1 << 12}, {"linear heads of values", t.ValueHeads, 1, 1 << 12}, {"linear head size", t.KeyDim, 1, 1 << 14}, {"linear value size", t.ValueDim, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}}
+}
 
 // deltaChunk is how many tokens of a prefill kernels of the gated delta rule take at a time
 // (arXiv:2412.06464, section 3.3; 64 in flash-linear-attention and in transformers).
@@ -63,27 +82,4 @@ func (t *Delta) product(b, s int64) graph.GEMM {
 	}
 	inside, state := deltaChunk*(3*t.KeyDim+2*t.ValueDim), 3*t.KeyDim*t.ValueDim
 	return graph.GEMM{Batch: b * t.ValueHeads * ((s + deltaChunk - 1) / deltaChunk), M: deltaChunk, N: t.ValueDim, K: (inside + state + t.ValueDim - 1) / t.ValueDim}
-}
-
-// kept adds what is kept from step to step in the place of itself: x, which the next op reads and
-// writes.
-func (n *serving) kept(name string, x graph.Tensor) tensor {
-	x.Resident = true
-	n.group++
-	c := n.add(name, "VariableV2", nil, x)
-	n.b.At(c).Resident, n.b.At(c).Group = bytesOf(x), n.group
-	return n.b.Output(c, 0)
-}
-
-// inPlace says what the op of y does: f operations, and to move what it reads and y, and the last
-// it reads once more where that is kept.
-func (n *serving) inPlace(y tensor, read []tensor, f units.FLOPs) {
-	o := n.b.At(n.b.TensorAt(y).Producer)
-	o.FLOPs, o.Bytes = f, n.bytes(y)
-	for _, t := range read {
-		o.Bytes += n.bytes(t)
-	}
-	if n.s.Past > 0 {
-		o.Bytes, o.Group = o.Bytes+n.bytes(read[len(read)-1]), n.group
-	}
 }

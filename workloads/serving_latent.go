@@ -70,6 +70,17 @@ func (n *serving) latent(a *Attention, l int, x tensor) (y tensor) {
 	return y
 }
 
+// Index chooses the tokens that a token attends to (DeepSeek Sparse Attention: DeepSeek-AI,
+// arXiv:2512.02556, section 2.1): the PerToken with the highest scores, by queries of Heads heads
+// of Dim columns, which are made of the compressed queries, and one key a token.
+type Index struct {
+	Path     string
+	Heads    int64
+	Dim      int64
+	PerToken int64
+	Given    bool // the layer before chose
+}
+
 // index chooses the latents that each token attends to, by x, [B*S,d], and the compressed queries.
 func (n *serving) index(t *Index, l int, x, queries tensor) {
 	if t.Given {

@@ -1,9 +1,29 @@
 package workloads
 
-import (
-	"placer/graph"
-	"placer/units"
-)
+import "placer/graph"
+
+// Scan is a state-space layer (Mamba-2: Dao and Gu, arXiv:2405.21060): each head keeps a state of
+// HeadDim x State numbers in f32, whatever the tokens before. Tokens and, for each group of heads,
+// State inputs and outputs are convolved over Kernel tokens before, each column by itself.
+type Scan struct {
+	Path           string
+	Heads, HeadDim int64
+	Groups, State  int64
+	Kernel         int64
+	Chunk          int64 // tokens that a prefill takes at a time
+	In, Out        Linear
+	ConvBias       bool
+}
+
+// columns returns how many columns tokens have, and how many are convolved.
+func (t *Scan) columns() (inner, convolved int64) {
+	inner = t.Heads * t.HeadDim
+	return inner, inner + 2*t.Groups*t.State
+}
+
+func (t *Scan) sizes() []size {
+	return []size{{"state-space heads", t.Heads, 1, 1 << 12}, {"state-space head size", t.HeadDim, 1, 1 << 14}, {"state-space groups", t.Groups, 1, t.Heads}, {"state-space inputs", t.State, 1, 1 << 14}, {"tokens of a convolution", t.Kernel, 1, 1 << 10}, {"tokens of a chunk", t.Chunk, 1, 1 << 20}}
+}
 
 // scan is a state-space layer of x, [B*S,d]: a convolution, a kernel with the state, and a norm
 // beside the products with weights.
@@ -48,22 +68,4 @@ func (t *Scan) product(b, s int64) graph.GEMM {
 	c := min(s, t.Chunk)
 	inside := c*t.State*t.Groups/t.Heads + c*t.HeadDim
 	return graph.GEMM{Batch: b * t.Heads * ((s + c - 1) / c), M: c, N: t.HeadDim, K: (inside + 2*t.HeadDim*t.State + t.HeadDim - 1) / t.HeadDim}
-}
-
-// convolve convolves each column of x, [B*S,C], by itself over kernel tokens, and applies the
-// activation.
-func (n *serving) convolve(path string, l int, x tensor, kernel int64, bias bool) (y tensor) {
-	n.module(path, l, func() {
-		rows, columns := n.dim(x, 0), n.dim(x, 1)
-		read := []tensor{x, n.parameter("weight", false, columns, 1, kernel)}
-		if bias {
-			read = append(read, n.parameter("bias", false, columns))
-		}
-		if n.s.Past > 0 {
-			read = append(read, n.kept("conv_cache", n.of(n.s.Batch, columns, kernel-1)))
-		}
-		y = n.op(graph.CausalConv, n.like(x), read...)
-		n.inPlace(y, read, units.FLOPs(2*kernel*columns*rows))
-	})
-	return y
 }
