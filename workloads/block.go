@@ -18,10 +18,27 @@ type Block struct {
 	MLPBefore Norm
 	MLP       MLP
 	MLPAfter  Norm
+	Beside    *Beside
+	PerLayer  *PerLayer
 	// Parallel blocks add both to the block's input; without MLPBefore the perceptron
 	// reads what attention reads.
 	Parallel bool
 	Scaled   bool // what is added is multiplied by a number
+}
+
+// Beside is a mixture beside a block's perceptron: both read what the perceptron's norm reads,
+// each behind a norm of its own, and are added up before MLPAfter.
+type Beside struct {
+	Before, After Norm // of the mixture
+	MLPAfter      Norm // of the perceptron alone
+	MLP           MLP  // the mixture
+}
+
+// PerLayer adds to a block's result what a token's embedding for that layer says, through a gate.
+type PerLayer struct {
+	Gate, Projection Linear
+	Activation       graph.Kind
+	After            Norm
 }
 
 // Norm is a normalisation over the last dimension; its zero value is none.
@@ -44,11 +61,13 @@ type Attention struct {
 	Heads, KVHeads   int64 // queries, and keys and values
 	KeyDim, ValueDim int64 // of a head
 	Query, Key       Linear
-	Value, Out       Linear
+	Value, Out       Linear // values without a name are the product of keys
 	Fused            Linear // one product for queries, keys and values in place of three
 	// Norms of queries and keys: with as many weights as all heads have columns before
 	// they are divided among heads, of each head with others.
 	QueryNorm, KeyNorm Norm
+	ValueNorm          Norm
+	Reuse              bool  // keys and values are those of the last layer with a window, or without, that has its own
 	Gated              bool  // queries have as many columns more, whose sigmoids multiply the result
 	Rotary             bool  // positions turn queries and keys
 	Window             int64 // each token sees as many, itself among them; 0: all
@@ -91,6 +110,7 @@ type Experts struct {
 	Plain           bool
 	Latent          int64 // columns that tokens have within, 0: their own; by fc1_latent_proj and fc2_latent_proj
 	Router          Linear
+	Scaled          bool   // numbers scale what the router reads, and what each expert gives
 	Correction      bool   // the router adds a number to each expert's score
 	Statics         string // the module within the router that trains them; "": none does
 	Shared          *MLP   // that every token goes to
@@ -102,6 +122,9 @@ func (b *Block) attends() bool { return b.Delta == nil && b.Scan == nil && b.Att
 
 func (b *Block) validate() error {
 	sizes := b.MLP.sizes()
+	if b.Beside != nil {
+		sizes = append(sizes, b.Beside.MLP.sizes()...)
+	}
 	switch {
 	case b.Delta != nil:
 		sizes = append(sizes, b.Delta.sizes()...)

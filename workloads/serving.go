@@ -33,6 +33,15 @@ type Embedding struct {
 	Rows      int64  // of the positions' table
 	Scaled    bool   // embeddings are multiplied by a number
 	Norm      Norm
+	PerLayer  *LayerTable
+}
+
+// LayerTable has an embedding of Columns for each layer, which is added to a projection of the
+// token's embedding.
+type LayerTable struct {
+	Table, Projection string // modules
+	Columns           int64  // of each layer
+	Norm              Norm
 }
 
 // Head makes logits.
@@ -70,10 +79,17 @@ func (d *Decoder) Validate() error {
 			return err
 		}
 	}
+	own := map[bool]bool{}
 	for i := range d.Blocks {
-		if err := d.Blocks[i].validate(); err != nil {
+		b := &d.Blocks[i]
+		if err := b.validate(); err != nil {
 			return err
 		}
+		local := b.Attention.Window > 0
+		if b.Attention.Reuse && !own[local] {
+			return fmt.Errorf("%s has no keys and values, nor has a layer of its kind before", b.Path)
+		}
+		own[local] = own[local] || b.attends()
 	}
 	return nil
 }
@@ -115,7 +131,7 @@ func (d *Decoder) Step(name string, s Serving) (*graph.Graph, error) {
 	if s.Training && s.Past > 0 {
 		return nil, fmt.Errorf("past is %d, want 0: a training step has no tokens before it", s.Past)
 	}
-	n := &serving{net: newNet(name, d.DType), d: d, s: s}
+	n := &serving{net: newNet(name, d.DType), d: d, s: s, own: map[bool]keysAndValues{}}
 	n.forward()
 	return n.b.Build()
 }
@@ -128,7 +144,9 @@ type serving struct {
 	path string // of the module
 	// group is the last co-location group.
 	group  int32
-	chosen tensor // the tokens that each token of the present layer attends to, by the last indexer
+	layers tensor                 // [B*S,layers,columns] of the table for each layer
+	own    map[bool]keysAndValues // of the last layer that has its own, with a window or without
+	chosen tensor                 // the tokens that each token of the present layer attends to, by the last indexer
 }
 
 // module runs f for the ops of the module of that path, in layer l.
@@ -228,14 +246,15 @@ func (n *serving) forward() {
 		})
 	}
 	x = n.norm(d.Embedding.Norm, 1, x)
+	n.layerTable(x)
 	for i := range d.Blocks {
+		if d.Blocks[i].Attention.Reuse { // it and those behind it keep nothing of the others
+			x = n.lastTokens(i+1, x)
+		}
 		x = n.block(&d.Blocks[i], i+1, x)
 	}
 	last := len(d.Blocks)
-	if s.Seq > 1 && !s.Training {
-		root, _, _ := strings.Cut(d.Embedding.Table, ".")
-		n.module(root, last, func() { x = n.gather(x, n.vector(int(s.Batch))) }) // the last tokens
-	}
+	x = n.lastTokens(last, x)
 	x = n.norm(d.Norm, last, x)
 	n.module(d.Head.Path, last, func() {
 		if d.Head.Tied { // the product reads the table as it lies
@@ -283,8 +302,7 @@ func (n *serving) block(b *Block, l int, x tensor) tensor {
 	case b.attends():
 		y = n.attention(&b.Attention, l, in)
 	default:
-		in = n.norm(b.MLPBefore, l, x)
-		return add(x, n.norm(b.MLPAfter, l, n.mlp(&b.MLP, l, in)))
+		return add(x, n.feedForward(b, l, x))
 	}
 	y = n.norm(b.After, l, y)
 	if b.MLP.Path == "" {
@@ -292,11 +310,34 @@ func (n *serving) block(b *Block, l int, x tensor) tensor {
 	}
 	if !b.Parallel {
 		x = add(x, y)
-		in = n.norm(b.MLPBefore, l, x)
-		return add(x, n.norm(b.MLPAfter, l, n.mlp(&b.MLP, l, in)))
+		x = add(x, n.feedForward(b, l, x))
+		return n.perLayer(b, l, x, add)
 	}
 	if b.MLPBefore.Kind != "" {
 		in = n.norm(b.MLPBefore, l, x)
 	}
 	return add(add(x, y), n.norm(b.MLPAfter, l, n.mlp(&b.MLP, l, in)))
+}
+
+// lastTokens goes on with the last token of each sequence of x, [B*S,d], alone, whose logits are
+// wanted: those before are behind it from layer l on.
+func (n *serving) lastTokens(l int, x tensor) (y tensor) {
+	if n.s.Seq == 1 || n.s.Training {
+		return x
+	}
+	root, _, _ := strings.Cut(n.d.Embedding.Table, ".")
+	n.module(root, l, func() { y = n.gather(x, n.vector(int(n.s.Batch))) })
+	n.s.Past, n.s.Seq = n.s.Past+n.s.Seq-1, 1
+	return y
+}
+
+// feedForward is what a block's perceptron gives, and a mixture beside it.
+func (n *serving) feedForward(b *Block, l int, x tensor) tensor {
+	y := n.mlp(&b.MLP, l, n.norm(b.MLPBefore, l, x))
+	if m := b.Beside; m != nil {
+		y = n.norm(m.MLPAfter, l, y)
+		z := n.norm(m.After, l, n.routed(&m.MLP, l, x, n.norm(m.Before, l, x)))
+		n.module(b.Path, l, func() { y = n.binary("Add", y, z) })
+	}
+	return n.norm(b.MLPAfter, l, y)
 }

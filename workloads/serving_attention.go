@@ -36,9 +36,15 @@ func (n *serving) heads(a *Attention, l int, x tensor) (y, gate tensor) {
 		if a.Window > 0 {
 			past = min(past, a.Window-1)
 		}
-		k, v := n.cache("key_cache", k, past), n.cache("value_cache", v, past)
+		var kv keysAndValues
+		if a.Reuse {
+			kv = n.own[a.Window > 0]
+		} else {
+			kv = keysAndValues{n.cache("key_cache", k, past), n.cache("value_cache", v, past), past}
+			n.own[a.Window > 0] = kv
+		}
 		attending := graph.Attending{Heads: b * a.KVHeads, Queries: group * s, Seen: n.seen(past, a.Window), KeyDim: a.KeyDim, ValueDim: a.ValueDim}
-		y = n.attend(a, attending, n.of(b, a.KVHeads, group*s, attending.Seen), n.of(b, a.Heads, s, a.ValueDim), q, k, v)
+		y = n.attend(a, attending, n.of(b, a.KVHeads, group*s, attending.Seen), n.of(b, a.Heads, s, a.ValueDim), q, kv.k, kv.v)
 	})
 	return y, gate
 }
@@ -130,8 +136,23 @@ func (n *serving) projections(a *Attention, l int, x tensor) (q, k, v, gate tens
 		return y
 	}
 	q = part(a.Query, a.Heads, a.KeyDim, a.QueryNorm, a.Rotary, a.Gated)
-	k = part(a.Key, a.KVHeads, a.KeyDim, a.KeyNorm, a.Rotary, false)
-	v = part(a.Value, a.KVHeads, a.ValueDim, Norm{}, false, false)
+	switch {
+	case a.Reuse:
+	case a.Value.Name == "" && a.Fused.Name == "":
+		var both tensor
+		keys := n.linear(a.Path+"."+a.Key.Name, l, x, a.KVHeads*a.KeyDim, a.Key.Bias)
+		n.module(a.Path, l, func() { both = n.reshape(keys, b, s, a.KVHeads, a.KeyDim) })
+		k, v = n.norm(a.KeyNorm, l, both), n.norm(a.ValueNorm, l, both)
+		n.module(a.Path, l, func() {
+			k, v = n.headsFirst(k), n.headsFirst(v)
+			if a.Rotary {
+				k = n.unary("RotaryEmbedding", k)
+			}
+		})
+	default:
+		k = part(a.Key, a.KVHeads, a.KeyDim, a.KeyNorm, a.Rotary, false)
+		v = part(a.Value, a.KVHeads, a.ValueDim, a.ValueNorm, false, false)
+	}
 	return q, k, v, gate
 }
 

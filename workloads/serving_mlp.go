@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"math"
+	"strings"
 
 	"placer/graph"
 	"placer/units"
@@ -29,11 +30,20 @@ func (n *serving) mlp(m *MLP, l int, x tensor) (y tensor) {
 // mixture sends each row of x, [R,d], to some experts, and all to those that are shared.
 // Experts are chosen evenly. One kernel computes the products of all experts that rows are
 // sent to, and reads the weights of these alone.
-func (n *serving) mixture(m *MLP, l int, x tensor) (y tensor) {
+func (n *serving) mixture(m *MLP, l int, x tensor) (y tensor) { return n.routed(m, l, x, x) }
+
+// routed is a mixture of x, [R,d], whose router reads another tensor.
+func (n *serving) routed(m *MLP, l int, read, x tensor) (y tensor) {
 	e, rows := m.Experts, n.dim(x, 0)
 	var scores, weight, chosen tensor
-	n.module(m.Path+"."+e.Router.Name, l, func() {
-		p := n.matmul(x, n.parameter("weight", false, n.d.Hidden, e.Count))
+	router := m.Path + "." + e.Router.Name
+	if e.Scaled {
+		parent := router[:strings.LastIndexByte(router, '.')]
+		read = n.norm(Norm{Path: parent + ".norm", Kind: "RMSNorm"}, l, read)
+		n.module(parent, l, func() { read = n.binary("Mul", read, n.parameter("scale", false, n.d.Hidden)) })
+	}
+	n.module(router, l, func() {
+		p := n.matmul(read, n.parameter("weight", false, n.d.Hidden, e.Count))
 		if e.Router.Bias {
 			p = n.bias(p, n.parameter("bias", false, e.Count))
 		}
@@ -44,14 +54,19 @@ func (n *serving) mixture(m *MLP, l int, x tensor) (y tensor) {
 		scores = p
 	})
 	if e.Statics != "" {
-		n.module(m.Path+"."+e.Router.Name+"."+e.Statics, l, func() {
+		n.module(router+"."+e.Statics, l, func() {
 			scores = n.binary("Add", scores, n.parameter("e_score_correction_bias", false, 1, e.Count))
 		})
 	}
-	n.module(m.Path+"."+e.Router.Name, l, func() {
+	n.module(router, l, func() {
 		top := n.add("TopK", "TopK", []tensor{scores}, n.of(rows, e.PerToken), ints(rows, e.PerToken))
 		weight, chosen = n.b.Output(top, 0), n.b.Output(top, 1)
 	})
+	if e.Scaled {
+		n.module(router[:strings.LastIndexByte(router, '.')], l, func() {
+			weight = n.op("Mul", n.like(weight), weight, n.parameter("per_expert_scale", false, e.Count))
+		})
+	}
 	in, columns := x, n.d.Hidden
 	if e.Latent > 0 {
 		in, columns = n.linear(m.Path+".fc1_latent_proj", l, x, e.Latent, e.Bias), e.Latent

@@ -3,6 +3,7 @@ package strategies
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -30,6 +31,17 @@ func configs(t *testing.T) map[string]json.RawMessage {
 		found[name] = m.Config
 	}
 	return found
+}
+
+// divisible returns those of configs whose attention ranks share out: all but decoders with layers that
+// read the keys and values of others.
+func divisible(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	all := configs(t)
+	maps.DeleteFunc(all, func(_ string, config json.RawMessage) bool {
+		return strings.Contains(string(config), "num_kv_shared_layers")
+	})
+	return all
 }
 
 // forms are the numbers of kernels that attention may be: one, or three that store its scores.
@@ -83,7 +95,7 @@ func TestKeysAndValuesOfAllSamples(t *testing.T) {
 // TestTokensBeforeChangeNoBlock: keys and values of tokens before are divided as those of a
 // prompt are, and cost no communication.
 func TestTokensBeforeChangeNoBlock(t *testing.T) {
-	for name, config := range configs(t) {
+	for name, config := range divisible(t) {
 		var blocks, sums [4]int // of a prompt and behind tokens, in one kernel and in three
 		for k := range blocks {
 			_, split := splitOf(t, decoding(config, int64(64*(k%2)), forms[k/2]))
@@ -121,7 +133,7 @@ func splitOf(t *testing.T, f Family) (*graph.Graph, *strategy.Split) {
 // TestAttentionOfEveryFamilyIsSplit: whatever norms queries and keys have, whatever heads share,
 // ranks share out the products of attention, and of experts.
 func TestAttentionOfEveryFamilyIsSplit(t *testing.T) {
-	for name, config := range configs(t) {
+	for name, config := range divisible(t) {
 		for k := range 4 {
 			past, kernels := int64(64*(k%2)), forms[k/2]
 			g, split := splitOf(t, decoding(config, past, kernels))
@@ -350,7 +362,7 @@ func TestCopiedHeadsOfOneProduct(t *testing.T) {
 // many parameters on all ranks, also where these are more than the heads of keys and values.
 func TestMergedProductsAreSplit(t *testing.T) {
 	_, j := models8(t, small[0])
-	for name, config := range configs(t) {
+	for name, config := range divisible(t) {
 		for _, kernels := range forms {
 			apart := decoding(config, 64, kernels)
 			together := func(batch int64) (*graph.Graph, error) {

@@ -111,6 +111,9 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
     "Bamba-9B": ("bamba", dict(vocab_size=128256, mamba_d_state=128, attn_layer_indices=[9, 18, 27])),
     "Mamba-Codestral-7B": ("mamba2", {}),
     "ERNIE-4.5-21B-A3B": ("ernie4_5_moe", {}),
+    "Gemma 4 E2B, text": ("gemma4_text", dict(hidden_size=1536, intermediate_size=6144, num_hidden_layers=35, num_key_value_heads=1, num_kv_shared_layers=20, use_double_wide_mlp=True, layer_types=(["sliding_attention"] * 4 + ["full_attention"]) * 7)),
+    "Gemma 4 31B, text": ("gemma4_text", dict(hidden_size=5376, intermediate_size=21504, num_hidden_layers=60, num_attention_heads=32, num_key_value_heads=16, num_global_key_value_heads=4, attention_k_eq_v=True, hidden_size_per_layer_input=0, sliding_window=1024)),
+    "Gemma 4 26B-A4B, text": ("gemma4_text", dict(hidden_size=2816, intermediate_size=2112, num_hidden_layers=30, num_attention_heads=16, num_key_value_heads=8, num_global_key_value_heads=2, attention_k_eq_v=True, hidden_size_per_layer_input=0, sliding_window=1024, enable_moe_block=True, num_experts=128, top_k_experts=8, moe_intermediate_size=704)),
 }  # fmt: skip
 
 
@@ -291,6 +294,9 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3_next": ("qwen3_next", dict(SMALL, head_dim=16, num_experts=8, shared_expert_intermediate_size=40, **LINEAR, **MIXED)),
     "qwen3_5": ("qwen3_5", dict(text_config=turned(dict(SMALL, head_dim=16, **LINEAR), 1, 1, 0), vision_config=EYE)),
     "qwen3_5_moe": ("qwen3_5_moe", dict(text_config=turned(dict(SMALL, head_dim=16, num_experts=8, shared_expert_intermediate_size=40, layer_types=["full_attention", "linear_attention"] * 3, **LINEAR, **MIXED), 1, 1, 0), vision_config=EYE)),
+    "gemma4_text": ("gemma4_text", dict(SMALL, head_dim=16, global_head_dim=24, sliding_window=WINDOW, hidden_size_per_layer_input=12, vocab_size_per_layer_input=V)),
+    "gemma4_text, shared": ("gemma4_text", dict(SMALL, head_dim=16, global_head_dim=24, sliding_window=WINDOW, hidden_size_per_layer_input=12, vocab_size_per_layer_input=V, num_kv_shared_layers=2, use_double_wide_mlp=True, layer_types=["sliding_attention", "full_attention"] * 3)),
+    "gemma4_text, mixtures": ("gemma4_text", dict(SMALL, head_dim=16, global_head_dim=24, num_global_key_value_heads=1, attention_k_eq_v=True, sliding_window=WINDOW, hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=8, top_k_experts=2, moe_intermediate_size=24)),
     "ernie4_5_moe": ("ernie4_5_moe", dict(SMALL, head_dim=16, moe_num_experts=8, moe_k=2, moe_intermediate_size=24, moe_layer_start_index=1, moe_layer_end_index=4, moe_layer_interval=2)),
     "granitemoehybrid": ("granitemoehybrid", dict(SMALL, num_local_experts=4, shared_intermediate_size=40, layer_types=["linear_attention", "full_attention"] * 3, **MAMBA)),
     "granitemoehybrid, dense": ("granitemoehybrid", dict(SMALL, num_local_experts=0, shared_intermediate_size=40, layer_types=["linear_attention"] * 5 + ["full_attention"], **MAMBA)),

@@ -122,6 +122,7 @@ type config struct {
 	Predicted int64 `json:"num_nextn_predict_layers"`
 
 	scanConfig
+	gemma4Config
 
 	Quantization *quantization `json:"quantization_config"`
 }

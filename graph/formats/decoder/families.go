@@ -115,6 +115,7 @@ func families() map[string]family {
 		"gemma":            {llama, []choice{attentionBias, scaledEmbedding}},
 		"gemma2":           {llama, []choice{attentionBias, scaledEmbedding, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(2)), caps}},
 		"gemma3_text":      {llama, []choice{attentionBias, scaledEmbedding, headNorms, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(6)), caps, causal}},
+		"gemma4_text":      {llama, []choice{attentionBias, scaledEmbedding, normsAround("post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), windows(each(6)), lastSeesAll, caps, causal, gemma4}},
 		"glm":              {llama, []choice{inputBias, fusedMLP}},
 		"glm4":             {llama, []choice{inputBias, fusedMLP, normsAround("post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm")}},
 		"glm4_moe":         {llama, []choice{inputBias, mayHaveHeadNorms, deepSeek(denseFirst)}},

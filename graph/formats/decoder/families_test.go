@@ -289,6 +289,28 @@ func TestStateSpaces(t *testing.T) {
 	}
 }
 
+// Of the 35 layers of Gemma 4 E2B the last 20 read the keys and values of two before, one with a
+// window of 512 tokens and one without: 15 keep any, and a prefill computes one token of the 20.
+func TestSharedKeys(t *testing.T) {
+	c := strings.Replace(string(published(t)["Gemma 4 E2B, text"].Config), "{", `{"torch_dtype": "bfloat16", `, 1)
+	g := sizes(t, c, map[string]int64{"seq": 1, "past": 4096, "batch": 3})
+	if got, want := kept(g), units.Bytes(3*2*2*(12*511*256+3*4096*512)); got != want {
+		t.Errorf("keeps %d bytes, want %d", got, want)
+	}
+	rows := map[string]int64{}
+	g = sizes(t, c, map[string]int64{"seq": 64, "batch": 3})
+	for i := range graph.OpID(g.NumOps()) {
+		if o := g.Op(i); o.Kind == "MatMul" {
+			rows[o.Module] = o.GEMM.M
+		}
+	}
+	for path, want := range map[string]int64{"model.layers.14.mlp.up_proj": 3 * 64, "model.layers.15.mlp.up_proj": 3, "model.layers.15.self_attn.q_proj": 3, "model.layers.34.mlp.down_proj": 3, "lm_head": 3} {
+		if rows[path] != want {
+			t.Errorf("%s has %d rows, want %d", path, rows[path], want)
+		}
+	}
+}
+
 // In a model that sees, the decoder's paths are those of the whole.
 func TestDecoderOfWhole(t *testing.T) {
 	x, err := ImportConfig([]byte(`{"model_type": "qwen2_5_vl", "num_hidden_layers": 1, "vision_config": {"depth": 32}}`), "m", Options{})
@@ -389,6 +411,9 @@ func TestRefused(t *testing.T) {
 		`{"model_type": "granitemoehybrid", "num_hidden_layers": 1, "layer_types": ["mlp"]}`:            "m: layer 0 is mlp alone, which this family has not",
 		`{"model_type": "bamba", "num_hidden_layers": 1, "layers_block_type": ["rwkv"]}`:                "m: layer 0 has rwkv, which is not read",
 		`{"model_type": "mamba2", "num_heads": 0}`:                                                      "m: number of state-space heads is 0, want 1 to 4096",
+		`{"model_type": "gemma4_text", "num_kv_shared_layers": 30}`:                                     "m: model.layers.0 has no keys and values, nor has a layer of its kind before",
+		`{"model_type": "gemma4_text", "num_kv_shared_layers": 31}`:                                     "m: num_kv_shared_layers is 31 of 30 layers",
+		`{"model_type": "gemma4_text", "vocab_size_per_layer_input": 9}`:                                "m: vocab_size_per_layer_input other than vocab_size is not read",
 		`{"model_type": "llama4_text", "layer_types": []}`:                                              "m: layer_types names 0 of 48 layers",
 		`{"model_type": "llama", "num_hidden_layers": 100000}`:                                          "m: number of layers is 100000, want 1 to 1024",
 		`{"model_type": "kimi_linear"}`:                                                                 fmt.Sprintf(`m: architecture "kimi_linear" is not one of those that are read: %s`, strings.Join(slices.Sorted(maps.Keys(families())), ", ")),
