@@ -67,6 +67,16 @@ func BuildBatch(name string, batch int64) (*graph.Graph, error) {
 	return build(s.model, name)
 }
 
+// CheckBatch reports why a step of a name that Lookup knows cannot have so many samples.
+func CheckBatch(name string, batch int64) error {
+	s, err := Lookup(name)
+	if err != nil {
+		return err
+	}
+	s.model.base().batch = batch
+	return validate(s.model)
+}
+
 // Batch returns how many samples a step of a name that Lookup knows has: images, or
 // sequences.
 func Batch(name string) (int64, error) {

@@ -49,6 +49,8 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 		}
 		if batch == 0 {
 			batch = given
+		} else if err := workloads.CheckBatch(f.Workload, batch); err != nil {
+			return nil, 0, usage(err)
 		}
 		return func(n int64) (*graph.Graph, error) { return workloads.BuildBatch(f.Workload, n) }, batch, nil
 	}

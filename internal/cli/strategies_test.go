@@ -67,3 +67,12 @@ func TestStrategiesUsage(t *testing.T) {
 		t.Errorf("a step that trains is not merged:\n%s", out)
 	}
 }
+
+// A batch that the workload cannot have is a fault of the command line.
+func TestBatchOutOfRange(t *testing.T) {
+	var out, stderr strings.Builder
+	c := newConsole(strings.NewReader(""), &out, &stderr)
+	if code := c.main([]string{"strategies", "--workload", "llama", "--gpu", "a100", "--gpus", "8", "--batch", "99999999"}); code != exitUsage || !strings.Contains(stderr.String(), "batch is 99999999, want 1 to 65536") {
+		t.Errorf("code %d: %s", code, stderr.String())
+	}
+}
