@@ -31,11 +31,12 @@ const (
 	I32
 	I64
 	Bool
+	F4
 	numDTypes
 )
 
-var dtypeNames = [numDTypes]string{"f32", "f16", "bf16", "f64", "tf32", "f8", "i8", "i32", "i64", "bool"}
-var dtypeSizes = [numDTypes]int64{4, 2, 2, 8, 4, 1, 1, 4, 8, 1}
+var dtypeNames = [numDTypes]string{"f32", "f16", "bf16", "f64", "tf32", "f8", "i8", "i32", "i64", "bool", "f4"}
+var dtypeSizes = [numDTypes]int64{4, 2, 2, 8, 4, 1, 1, 4, 8, 1, 1}
 
 func (d DType) String() string {
 	if d < numDTypes {
@@ -44,7 +45,7 @@ func (d DType) String() string {
 	return fmt.Sprintf("DType(%d)", uint8(d))
 }
 
-// Size returns the bytes of one element.
+// Size returns the bytes of one element, of F4 that of two: it is a type of arithmetic.
 func (d DType) Size() int64 { return dtypeSizes[d] }
 
 // ParseDType reads a name that String prints.

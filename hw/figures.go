@@ -29,8 +29,8 @@ var architectures = map[int]architecture{
 	86:  {128, 4, map[string]float64{"f16": 1024, "bf16": 1024, "tf32": 512, "i8": 2048}, 6 << 20},
 	89:  {128, 4, map[string]float64{"f16": 1024, "bf16": 1024, "tf32": 512, "f8": 2048, "i8": 2048}, 72 << 20},
 	90:  {128, 128, map[string]float64{"f16": 4096, "bf16": 4096, "tf32": 2048, "f8": 8192, "i8": 8192, "f64": 256}, 50 << 20},
-	100: {128, 128, map[string]float64{"f16": 8192, "bf16": 8192, "tf32": 4096, "f8": 16384, "i8": 16384}, 126 << 20},
-	120: {128, 4, map[string]float64{"f16": 1024, "bf16": 1024, "tf32": 512, "f8": 2048, "i8": 2048}, 96 << 20},
+	100: {128, 128, map[string]float64{"f16": 8192, "bf16": 8192, "tf32": 4096, "f8": 16384, "i8": 16384, "f4": 32768}, 126 << 20},
+	120: {128, 4, map[string]float64{"f16": 1024, "bf16": 1024, "tf32": 512, "f8": 2048, "i8": 2048, "f4": 4096}, 96 << 20},
 }
 
 // pick returns the architecture of capability cc, or the newest one before it.
@@ -46,7 +46,7 @@ func pick(cc int) (architecture, int) {
 
 // halved are the types whose products GeForce cards of an architecture multiply at half
 // its rate with f32 sums, which frameworks ask for: all floats of matrix units since
-// sm_75. Integers and f16 sums, and cards of other names, have the full rate.
+// sm_75, but for floats of 4 bits. Integers and f16 sums, and cards of other names, have the full rate.
 var halved = []string{"f16", "bf16", "tf32", "f8"}
 
 // unitsOf returns what a multiprocessor of a card of that name does in a clock, given what

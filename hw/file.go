@@ -171,7 +171,7 @@ func (f *jsonFile) model(v *jsonValue) (d Device) {
 
 // elementTypes are the keys of "peak" besides f32: the names of the graph's
 // element types.
-var elementTypes = []string{"f16", "bf16", "f64", "tf32", "f8", "i8", "i32", "i64", "bool"}
+var elementTypes = []string{"f16", "bf16", "f64", "tf32", "f8", "i8", "i32", "i64", "bool", "f4"}
 
 func (f *jsonFile) cables(m *Machine, v *jsonValue) {
 	if f.err != nil {

@@ -30,11 +30,11 @@ var builtin = map[string]Params{
 		types(GEMMParams{Peak: 1, Feed: 50.4, Ends: 1.19e-6, Tail: 0, Fixed: 5.50e-6, Odd: 2.15}, graph.TF32),
 		types(GEMMParams{Peak: 0.844, Feed: 4.95, Ends: 3.7e-6, Tail: 1, Fixed: 4.81e-6}, graph.F32),
 		types(f8GEMM, graph.F8, graph.I8))),
-	// B200: all fitted to the XLA table.
+	// B200: all fitted to the XLA table, but f4 has the constants of f8.
 	"sm_100": withAttention(flashBlackwell, modernGPU(0.90, 0.77e-6, sm90Patterns,
 		types(GEMMParams{Peak: 1, Feed: 22.6, Ends: 1.47e-6, Tail: 0.76, Fixed: 2.90e-6}, graph.F16, graph.BF16),
 		types(GEMMParams{Peak: 0.994, Feed: 19.6, Ends: 1.61e-6, Tail: 1, Fixed: 4.65e-6}, graph.TF32),
-		types(f8GEMM, graph.F8, graph.I8))),
+		types(f8GEMM, graph.F8, graph.I8, graph.F4))),
 	// CPUs: assumptions. A core holds its tile in registers and first-level cache,
 	// so operands cost little; starting the threads is the fixed time.
 	"avx2":   cpu,

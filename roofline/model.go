@@ -126,7 +126,7 @@ func (x *deviceModel) rate(t graph.DType, precise bool) (units.FLOPsPerSecond, g
 	if r, ok := x.dev.Peak[t.String()]; ok {
 		return r, t
 	}
-	if t == graph.F8 { // kernels for such numbers multiply in 16 bits, which hold them exactly
+	if t == graph.F8 || t == graph.F4 { // kernels for such numbers multiply in 16 bits, which hold them exactly
 		return x.rate(graph.F16, precise)
 	}
 	if t == graph.I8 { // no slower than the floats that hold such integers exactly

@@ -57,6 +57,18 @@ func newModules(names []string) (m modules, err error) {
 	return m, nil
 }
 
+// shellPatterns returns names with those that have a star as regular expressions of modules.
+func shellPatterns(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if strings.Contains(name, "*") {
+			name = "re:" + strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, ".*") + "(?:\\.|$)"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
 // has reports whether m has one of the module's paths.
 func (m modules) has(paths []string) bool {
 	return m.linear || slices.ContainsFunc(paths, func(path string) bool {
@@ -121,9 +133,18 @@ func (q *quantization) compressed() (func(workloads.Weight) (stored, bool), erro
 // form returns how a weight of the group is held. Scales are of 16 bits, as the model is.
 func (x *scheme) form() (s stored, err error) {
 	w := x.Weights
+	if w.Bits == 4 && w.Type == "float" && w.Group == nvfp4.group {
+		s = nvfp4
+		if x.Inputs == nil || x.Inputs.Bits == 16 {
+			s.few = graph.F32
+		} else if x.Inputs.Bits != 4 || x.Inputs.Type != "float" {
+			return s, fmt.Errorf("quantization_config: activations of %d bits of type %q beside floats of 4, want those too, or none", x.Inputs.Bits, foreign.Brief(x.Inputs.Type))
+		}
+		return s, nil
+	}
 	s = stored{bits: w.Bits, scale: 2}
 	if w.Bits != 4 && w.Bits != 8 || w.Type != "int" && w.Type != "float" || w.Type == "float" && w.Bits != 8 {
-		return s, fmt.Errorf("quantization_config: weights of %d bits of type %q, want int of 4 or 8 or float of 8", w.Bits, foreign.Brief(w.Type))
+		return s, fmt.Errorf("quantization_config: weights of %d bits of type %q, want int of 4 or 8, float of 8, or of 4 in groups of 16", w.Bits, foreign.Brief(w.Type))
 	}
 	switch {
 	case w.Strategy == "tensor":
@@ -138,9 +159,9 @@ func (x *scheme) form() (s stored, err error) {
 	switch in := x.Inputs; {
 	case in == nil || in.Bits == 16:
 	case in.Bits == 8 && in.Type == "int":
-		s.eight = graph.I8
+		s.few = graph.I8
 	case in.Bits == 8 && in.Type == "float":
-		s.eight = graph.F8
+		s.few = graph.F8
 	default:
 		return s, fmt.Errorf("quantization_config: activations of %d bits of type %q, want int or float of 8, or none", in.Bits, foreign.Brief(in.Type))
 	}

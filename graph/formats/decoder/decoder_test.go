@@ -114,6 +114,10 @@ func TestQuantized(t *testing.T) {
 		{"compressed-tensors with its head", `{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "tensor"}}}}`, layers + 32000*4096 + rest - 2*32000*4096},
 		{"compressed-tensors in 4 bits", `{"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128}, "input_activations": null}}}`, layers/2 + 2*layers/128 + rest},
 		{"compressed-tensors in blocks, but for the MLPs", `{"quant_method": "compressed-tensors", "ignore": ["re:.*mlp.*", "lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]}}}}`, 32*4*4096*4096 + 2*32*4*32*32 + 2*32*3*4096*11008 + rest},
+		{"compressed-tensors in floats of 4 bits", `{"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "ignore": ["lm_head"], "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}, "input_activations": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}}}`, layers/2 + layers/16 + rest},
+		{"modelopt in 4 bits", `{"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}`, layers/2 + layers/16 + rest},
+		{"modelopt in 4 bits, but for attention", `{"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head", "model.layers.*.self_attn*"]}`, 2*32*4*4096*4096 + 32*3*4096*11008/2 + 32*3*4096*11008/16 + rest},
+		{"modelopt in 8 bits", `{"quant_method": "modelopt", "quant_algo": "FP8"}`, layers + 4*32*7 + rest},
 		{"compressed-tensors of two groups", `{"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["re:.*self_attn\\..*_proj$"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}}, "b": {"targets": ["down_proj", "up_proj", "gate_proj"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 64}}}}`, 32*(4*4096*4096+2*4*4096) + 32*3*4096*11008*(64/2+2)/64 + rest},
 		{"fp8 but for the MLPs", `{"quant_method": "fp8", "modules_to_not_convert": ["mlp"]}`, layers + 4*32*4 + 32*3*4096*11008 + rest},
 	} {
@@ -127,8 +131,9 @@ func TestQuantized(t *testing.T) {
 		}
 	}
 	for config, want := range map[string]string{
-		`{"quant_method": "aqlm"}`: `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8, compressed-tensors, mxfp4`,
-		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}}}`:                             `m: quantization_config: weights of 4 bits of type "float", want int of 4 or 8 or float of 8`,
+		`{"quant_method": "aqlm"}`: `m: quantization_config: method "aqlm" is not one of those that are read: gptq, awq, bitsandbytes, fp8, fbgemm_fp8, compressed-tensors, modelopt, mxfp4`,
+		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 32}}}}`: `m: quantization_config: weights of 4 bits of type "float", want int of 4 or 8, float of 8, or of 4 in groups of 16`,
+		`{"quant_method": "modelopt", "quant_algo": "W4A8"}`: `m: quantization_config: modelopt's "W4A8" is not one of those that are read: FP8, NVFP4`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "block"}}}}`:                                                        `m: quantization_config: weights by the strategy "block" with groups of 0 and blocks of , want tensor, channel, group or block with its size`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["re:("], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}}}}`:                                                        `m: quantization_config: "re:(" is no regular expression that is read`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}, "input_activations": {"num_bits": 4, "type": "int"}}}}`: `m: quantization_config: activations of 4 bits of type "int", want int or float of 8, or none`,
@@ -156,6 +161,7 @@ func TestQuantizedProducts(t *testing.T) {
 	}{
 		{"fp8", `{"quant_method": "fp8", "weight_block_size": [128, 128]}`, false, graph.F8, 2 * layers * rows},
 		{"fbgemm_fp8", `{"quant_method": "fbgemm_fp8"}`, false, graph.F8, 2 * layers * rows},
+		{"modelopt", `{"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["*lm_head"]}`, false, graph.F4, 2 * layers * rows},
 		{"compressed-tensors of integers", group(`, "input_activations": {"num_bits": 8, "type": "int"}`), false, graph.I8, 2 * layers * rows},
 		{"compressed-tensors of weights", group(""), false, graph.I8, 0},
 		{"awq", `{"quant_method": "awq", "bits": 4}`, false, graph.F8, 0},

@@ -30,6 +30,8 @@ type quantization struct {
 	// Of compressed-tensors.
 	Groups map[string]*scheme `json:"config_groups"`
 	Ignore []string           `json:"ignore"`
+	// Of NVIDIA's Model Optimizer, which names what it ignores by shell patterns.
+	Algorithm string `json:"quant_algo"`
 }
 
 // stored is how a quantized weight is held.
@@ -39,17 +41,21 @@ type stored struct {
 	// is a whole output's, one below 0 the whole weight.
 	group, scale int64
 	block        [2]int64 // outputs and inputs of a block that has a scale, in place of groups
-	// eight is the type of 8 bits that the weight is multiplied in, for its activations are
+	// few is the type of 8 or 4 bits that the weight is multiplied in, for its activations are
 	// quantized to it as well; F32 where they are not, and products are in the model's own type.
-	eight graph.DType
+	few graph.DType
 }
 
 // methods are the quantizers that are read.
-const methods = "gptq, awq, bitsandbytes, fp8, fbgemm_fp8, compressed-tensors, mxfp4"
+const methods = "gptq, awq, bitsandbytes, fp8, fbgemm_fp8, compressed-tensors, modelopt, mxfp4"
 
 // How bitsandbytes scales its weights: a float for each block of 64 elements, or, quantized
 // in its turn, a byte (Dettmers et al., arXiv:2305.14314, section 3).
 const bnbBlock = 64
+
+// nvfp4 is NVIDIA's form of 4 bits: floats e2m1, with a float of 8 bits for each 16 of them, and
+// activations alike.
+var nvfp4 = stored{bits: 4, group: 16, scale: 1, few: graph.F4}
 
 // defaultGroup is how many elements share a scale where GPTQ and AWQ do not say.
 const defaultGroup = 128
@@ -73,14 +79,23 @@ func (q *quantization) form() (s stored, err error) {
 			s = stored{bits: 4, group: bnbBlock, scale: 4}
 		}
 	case "fp8":
-		s = stored{bits: 8, group: -1, scale: 4, eight: graph.F8}
+		s = stored{bits: 8, group: -1, scale: 4, few: graph.F8}
 		if len(q.Block) == 2 && min(q.Block[0], q.Block[1]) > 0 && max(q.Block[0], q.Block[1]) <= 1<<20 {
 			s.block = [2]int64{q.Block[0], q.Block[1]}
 		}
 	case "mxfp4": // OCP Microscaling Formats 1.0: of experts alone
 		s = stored{bits: 4, group: 32, scale: 1}
+	case "modelopt":
+		switch q.Algorithm {
+		case "NVFP4":
+			s = nvfp4
+		case "FP8":
+			s = stored{bits: 8, group: -1, scale: 4, few: graph.F8}
+		default:
+			return s, fmt.Errorf("quantization_config: modelopt's %q is not one of those that are read: FP8, NVFP4", foreign.Brief(q.Algorithm))
+		}
 	case "fbgemm_fp8":
-		s = stored{bits: 8, group: 0, scale: 4, eight: graph.F8}
+		s = stored{bits: 8, group: 0, scale: 4, few: graph.F8}
 	default:
 		return s, fmt.Errorf("quantization_config: method %q is not one of those that are read: %s", foreign.Brief(q.Method), methods)
 	}
@@ -113,7 +128,14 @@ func (q *quantization) holding() (func(workloads.Weight) (stored, bool), error) 
 		return q.compressed()
 	}
 	s, err := q.form()
-	return func(w workloads.Weight) (stored, bool) { return s, !q.kept(w) }, err
+	if err != nil {
+		return nil, err
+	}
+	var ignored modules
+	if q.Method == "modelopt" {
+		ignored, err = newModules(shellPatterns(q.Ignore))
+	}
+	return func(w workloads.Weight) (stored, bool) { return s, !q.kept(w) && !ignored.has(paths(w)) }, err
 }
 
 // quantize has d's linear weights held and multiplied as q says.
@@ -137,7 +159,7 @@ func (q *quantization) quantize(d *workloads.Decoder) error {
 	}
 	d.Multiplied = func(w workloads.Weight) (graph.DType, bool) {
 		s, ok := hold(w)
-		return s.eight, ok && s.eight != graph.F32
+		return s.few, ok && s.few != graph.F32
 	}
 	return nil
 }
