@@ -55,26 +55,26 @@ var patternKinds = map[rune]string{'M': isScan, '*': attends, '-': isMLP, 'E': i
 
 // blockTypes returns what each layer is, nil where the file does not say.
 func (c *config) blockTypes() ([]string, error) {
-	if types := cmp.Or(len(c.BlockTypes), len(c.LayerTypes)); types > 0 {
-		from := c.BlockTypes
-		if len(from) == 0 {
-			from = c.LayerTypes
-		}
-		out := slices.Clone(from)
-		for i, kind := range out {
-			switch kind {
-			case "mamba", "mamba2":
-				out[i] = isScan
-			case "attention":
-				out[i] = attends
-			case isScan, attends, isMLP, isMoE:
-			default:
-				return nil, fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
-			}
-		}
-		return out, nil
+	named := c.BlockTypes
+	if len(named) == 0 {
+		named = c.LayerTypes
 	}
 	var out []string
+	for i, kind := range named {
+		switch kind {
+		case "mamba", "mamba2":
+			kind = isScan
+		case "attention":
+			kind = attends
+		case isScan, attends, isMLP, isMoE:
+		default:
+			return nil, fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
+		}
+		out = append(out, kind)
+	}
+	if out != nil {
+		return out, nil
+	}
 	for i, letter := range []rune(c.BlockPattern) {
 		kind, ok := patternKinds[letter]
 		if !ok {
