@@ -403,6 +403,13 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(configs["qwen2 0.5B"].json))
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
 	o := Options{Dims: map[string]int64{"seq": 2, "heads": 1}}
+	for _, c := range []string{
+		`{"model_type": "qwen3_next", "num_hidden_layers": 4, "linear_num_key_heads": 2, "linear_num_value_heads": 4}`, `{"model_type": "nemotron_h", "hybrid_override_pattern": "M*-E", "moe_latent_size": 64}`,
+		`{"model_type": "gemma4_text", "num_hidden_layers": 6, "num_kv_shared_layers": 2, "per_layer_config": {"05": {"head_dim": 64}}}`, `{"model_type": "glm_moe_dsa", "num_hidden_layers": 4, "index_topk_freq": 2}`,
+		`{"model_type": "llama4", "text_config": {"model_type": "llama4_text", "num_hidden_layers": 2}}`, `{"model_type": "granitemoehybrid", "num_hidden_layers": 2, "layer_types": ["mamba", "attention"], "mamba_d_head": "auto"}`,
+	} {
+		f.Add([]byte(c))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for sniff, read := range map[string]func([]byte, string, Options) (*Imported, error){"G": ImportGGUF, "{": ImportConfig, "": ImportSafetensors} {
 			if sniff == "G" && !SniffGGUF(data) || sniff == "" && !SniffSafetensors(data) {
