@@ -54,15 +54,7 @@ func (n *serving) delta(t *Delta, l int, x tensor) (y tensor) {
 	n.module(t.Path, l, func() {
 		gates = append(gates, n.parameter("A_log", false, t.ValueHeads), n.parameter("dt_bias", false, t.ValueHeads))
 		read := []tensor{qkv, n.op("Softplus", n.of(rows, 2*t.ValueHeads), gates...)}
-		if n.s.Past > 0 {
-			state := n.of(b, t.ValueHeads, t.KeyDim, t.ValueDim)
-			state.DType = graph.F32
-			read = append(read, n.kept("state_cache", state))
-		}
-		m := t.product(b, s)
-		y = n.product("BatchMatMul", m, n.of(b, t.ValueHeads, s, t.ValueDim), read...)
-		n.inPlace(y, read, m.FLOPs())
-		y = n.reshape(y, b, s, t.ValueHeads, t.ValueDim)
+		y = n.recurrence(t.product(b, s), t.ValueDim, n.of(b, t.ValueHeads, t.KeyDim, t.ValueDim), read)
 	})
 	n.module(t.Path+".norm", l, func() {
 		y = n.op("RMSNorm", n.like(y), y, n.parameter("weight", false, t.ValueDim), z)

@@ -40,15 +40,7 @@ func (n *serving) scan(t *Scan, l int, x tensor) (y tensor) {
 	n.module(t.Path, l, func() {
 		steps = n.op("Softplus", n.of(rows, t.Heads), steps, n.parameter("A_log", false, t.Heads), n.parameter("dt_bias", false, t.Heads))
 		read := []tensor{xbc, steps, n.parameter("D", false, t.Heads)}
-		if n.s.Past > 0 {
-			state := n.of(b, t.Heads, t.HeadDim, t.State)
-			state.DType = graph.F32
-			read = append(read, n.kept("state_cache", state))
-		}
-		m := t.product(b, s)
-		y = n.product("BatchMatMul", m, n.of(b, t.Heads, s, t.HeadDim), read...)
-		n.inPlace(y, read, m.FLOPs())
-		y = n.reshape(y, b, s, t.Heads, t.HeadDim)
+		y = n.recurrence(t.product(b, s), t.HeadDim, n.of(b, t.Heads, t.HeadDim, t.State), read)
 	})
 	n.module(t.Path+".norm", l, func() {
 		y = n.op("RMSNorm", n.like(y), y, n.parameter("weight", false, inner), z)

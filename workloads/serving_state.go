@@ -23,6 +23,18 @@ func (n *serving) convolve(path string, l int, x tensor, kernel int64, bias bool
 	return y
 }
 
+// recurrence is the product m of what is read with a state, [B,heads,...] in f32, which it updates:
+// so many columns for each head, [B,S,heads,columns].
+func (n *serving) recurrence(m graph.GEMM, columns int64, state graph.Tensor, read []tensor) tensor {
+	b, heads := state.Shape[0], state.Shape[1]
+	if state.DType = graph.F32; n.s.Past > 0 {
+		read = append(read, n.kept("state_cache", state))
+	}
+	y := n.product("BatchMatMul", m, n.of(b, heads, n.s.Seq, columns), read...)
+	n.inPlace(y, read, m.FLOPs())
+	return n.reshape(y, b, n.s.Seq, heads, columns)
+}
+
 // kept adds what is kept from step to step in the place of itself: x, which the next op reads and
 // writes.
 func (n *serving) kept(name string, x graph.Tensor) tensor {
