@@ -43,13 +43,15 @@ func indexed(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error
 	}
 	t.Index = &workloads.Index{Path: b.Attention.Path + ".indexer", Heads: c.IndexHeads, Dim: c.IndexDim, PerToken: c.IndexTopK}
 	switch {
-	case c.Indexers != nil && int64(len(c.Indexers)) != c.layers():
-		return fmt.Errorf("indexer_types names %d of %d layers", len(c.Indexers), c.layers())
 	case c.Indexers != nil:
+		if err := c.named("indexer_types", len(c.Indexers)); err != nil {
+			return err
+		}
 		t.Index.Given = c.Indexers[i] == "shared"
-	case c.IndexPattern != "" && int64(len(c.IndexPattern)) != c.layers():
-		return fmt.Errorf("index_topk_pattern names %d of %d layers", len(c.IndexPattern), c.layers())
 	case c.IndexPattern != "":
+		if err := c.named("index_topk_pattern", len(c.IndexPattern)); err != nil {
+			return err
+		}
 		t.Index.Given = c.IndexPattern[i] == 'S'
 	default:
 		first := int64(2)
@@ -69,9 +71,9 @@ func indexed(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error
 //go:noinline
 func linear(t workloads.Delta) choice {
 	return func(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
-		kind := "linear_attention"
+		kind := keepsState
 		if (i+1)%cmp.Or(max(c.FullEvery, 0), 4) == 0 {
-			kind = "full_attention"
+			kind = attends
 		}
 		if c.LayerTypes != nil {
 			var err error
@@ -80,9 +82,9 @@ func linear(t workloads.Delta) choice {
 			}
 		}
 		switch kind {
-		case "full_attention":
+		case attends:
 			return nil
-		case "linear_attention":
+		case keepsState:
 		default:
 			return fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
 		}

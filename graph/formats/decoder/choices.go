@@ -175,10 +175,18 @@ func smolRotary(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) er
 	return nil
 }
 
+// named refuses a field that says something of each layer, but of n of them.
+func (c *config) named(field string, n int) error {
+	if int64(n) != c.layers() {
+		return fmt.Errorf("%s names %d of %d layers", field, n, c.layers())
+	}
+	return nil
+}
+
 // layerType is what layer_types says of layer i.
 func (c *config) layerType(i int64) (string, error) {
-	if int64(len(c.LayerTypes)) != c.layers() {
-		return "", fmt.Errorf("layer_types names %d of %d layers", len(c.LayerTypes), c.layers())
+	if err := c.named("layer_types", len(c.LayerTypes)); err != nil {
+		return "", err
 	}
 	return c.LayerTypes[i], nil
 }
@@ -270,7 +278,7 @@ func windows(local func(*config, int64) bool, also ...func(*config) bool) choice
 			if err != nil {
 				return err
 			}
-			if !slices.Contains([]string{"sliding_attention", "full_attention"}, kind) {
+			if !slices.Contains([]string{"sliding_attention", attends}, kind) {
 				return fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
 			}
 			local = func(*config, int64) bool { return kind == "sliding_attention" }

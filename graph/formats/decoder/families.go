@@ -143,7 +143,7 @@ func families() map[string]family {
 		"kimi_k2":         {llama, []choice{latent, deepSeek(denseFirst)}},
 		"llama":           {llama, []choice{llamaBias}},
 		"llama4_text":     {llama4, []choice{attentionBias, llama4Attention, experts(routed{router: "router", shared: "shared_expert", sharedCount: 1}, interleaved), widerDense}},
-		"mamba2":          {scanNames("backbone", "norm_f"), []choice{single(isScan)}},
+		"mamba2":          {scanNames("backbone", "norm_f"), []choice{single(keepsState)}},
 		"mellum":          {llama, []choice{attentionBias, headNorms, windows(none), experts(routed{router: "gate"}, typed(0))}},
 		"minicpm3":        {llama, []choice{latent, scaledEmbedding, scaledLogits, scaledBlocks}},
 		"minimax_m2":      {llama, []choice{wholeNorms, experts(routed{router: "gate", correction: true}, allSparse)}},
@@ -153,7 +153,7 @@ func families() map[string]family {
 		"mistral4":        {llama, []choice{latent, experts(routed{router: "gate", shared: "shared_experts"}, denseFirst)}},
 		"mixtral":         {llama, []choice{windows(everywhere), experts(routed{router: "gate"}, allSparse)}},
 		"nemotron":        {plain, []choice{layerNorm(true, true), llamaBias}},
-		"nemotron_h":      {scanNames("model", "norm_f"), []choice{biases(func(c *config) (qkv, out, mlp bool) { return false, false, c.MLPBias }), single(isScan), nemotronExperts}},
+		"nemotron_h":      {scanNames("model", "norm_f"), []choice{biases(func(c *config) (qkv, out, mlp bool) { return false, false, c.MLPBias }), single(keepsState), nemotronExperts}},
 		"olmo":            {llama, []choice{layerNorm(false, false), attentionBias}},
 		"olmo2":           {llama, []choice{attentionBias, wholeNorms, normsAfter}},
 		"olmo3":           {llama, []choice{attentionBias, wholeNorms, normsAfter, windows(each(4))}},
@@ -226,8 +226,10 @@ func decoderOf(c *config) (*workloads.Decoder, error) {
 	if n := c.layers(); n < 1 || n > workloads.MaxLayers {
 		return nil, fmt.Errorf("number of layers is %d, want 1 to %d", n, workloads.MaxLayers)
 	}
-	if n := int64(len(c.MLPTypes)); c.MLPTypes != nil && n != c.layers() {
-		return nil, fmt.Errorf("mlp_layer_types names %d of %d layers", n, c.layers())
+	if c.MLPTypes != nil {
+		if err := c.named("mlp_layer_types", len(c.MLPTypes)); err != nil {
+			return nil, err
+		}
 	}
 	act, err := c.activation()
 	if err != nil {

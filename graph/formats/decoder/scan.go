@@ -44,14 +44,14 @@ type scanConfig struct {
 
 // What a layer is, by the names of transformers 5 and of files before.
 const (
-	isScan  = "linear_attention"
-	attends = "full_attention"
-	isMLP   = "mlp"
-	isMoE   = "moe"
+	keepsState = "linear_attention"
+	attends    = "full_attention"
+	isMLP      = "mlp"
+	isMoE      = "moe"
 )
 
 // patternKinds are the letters of hybrid_override_pattern.
-var patternKinds = map[rune]string{'M': isScan, '*': attends, '-': isMLP, 'E': isMoE}
+var patternKinds = map[rune]string{'M': keepsState, '*': attends, '-': isMLP, 'E': isMoE}
 
 // blockTypes returns what each layer is, nil where the file does not say.
 func (c *config) blockTypes() ([]string, error) {
@@ -63,10 +63,10 @@ func (c *config) blockTypes() ([]string, error) {
 	for i, kind := range named {
 		switch kind {
 		case "mamba", "mamba2":
-			kind = isScan
+			kind = keepsState
 		case "attention":
 			kind = attends
-		case isScan, attends, isMLP, isMoE:
+		case keepsState, attends, isMLP, isMoE:
 		default:
 			return nil, fmt.Errorf("layer %d has %s, which is not read", i, foreign.Brief(kind))
 		}
@@ -121,12 +121,12 @@ func (c *config) scan(b *workloads.Block, module string) *workloads.Scan {
 
 // hybrid has a state-space layer in the place of attention in all layers but those that are named.
 func hybrid(c *config, _ *workloads.Decoder, b *workloads.Block, i int64) error {
-	kind, err := c.blockType(i, isScan)
+	kind, err := c.blockType(i, keepsState)
 	if err != nil {
 		return err
 	}
 	switch kind {
-	case isScan:
+	case keepsState:
 		b.Scan = c.scan(b, "mamba")
 	case attends:
 		b.Attention.Rotary = c.PositionTypes == "rope" || c.AttnLayers != nil
@@ -149,7 +149,7 @@ func single(other string) choice {
 		m.Path, b.Attention.Path, b.Attention.Rotary = b.Path+".mixer", b.Path+".mixer", false
 		b.MLP, b.MLPBefore.Path = workloads.MLP{}, b.Before.Path
 		switch kind {
-		case isScan:
+		case keepsState:
 			b.Scan = c.scan(b, "mixer")
 		case attends:
 		case isMLP, isMoE:
@@ -161,7 +161,7 @@ func single(other string) choice {
 
 // nemotronExperts are plain, and may have columns of their own.
 func nemotronExperts(c *config, d *workloads.Decoder, b *workloads.Block, i int64) error {
-	kind, err := c.blockType(i, isScan)
+	kind, err := c.blockType(i, keepsState)
 	if err != nil || kind != isMoE {
 		return err
 	}
