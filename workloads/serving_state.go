@@ -27,7 +27,8 @@ func (n *serving) convolve(path string, l int, x tensor, kernel int64, bias bool
 // so many columns for each head, [B,S,heads,columns].
 func (n *serving) recurrence(m graph.GEMM, columns int64, state graph.Tensor, read []tensor) tensor {
 	b, heads := state.Shape[0], state.Shape[1]
-	if state.DType = graph.F32; n.s.Past > 0 {
+	state.DType = graph.F32
+	if n.s.Past > 0 {
 		read = append(read, n.kept("state_cache", state))
 	}
 	y := n.product("BatchMatMul", m, n.of(b, heads, n.s.Seq, columns), read...)
