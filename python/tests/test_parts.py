@@ -164,7 +164,7 @@ def test_states(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("parts, says", [
-    ({"h.0.attn.c_proj": (8, 8)}, "h.0.attn.c_proj is no nn.Linear that is cut by columns"),
+    ({"h.0.attn.c_proj": (8, 8)}, "h.0.attn.c_proj is no linear layer that is cut by columns"),
     ({"h.0.attn.c_attn": (16, 16)}, "out_features is 48"),
     ({"h.0.attn.c_attn": (17, 15, 16)}, "a part of 17 columns is not divisible by 2"),
 ])  # fmt: skip

@@ -10,8 +10,6 @@ import transformers as T
 
 import still
 import strategies
-from placer_torch.parallel import distribute
-from placer_torch.parallel.errors import StrategyError
 from strategies import SAMPLES, TIME, VOCABULARY, Kind, strategy
 
 pytestmark = pytest.mark.forks
@@ -30,6 +28,7 @@ def made(config: Any) -> Any:
 
 DECODERS = {
     "llama": lambda: made(T.LlamaConfig(**SIZES)),
+    "gemma, which scales its table": lambda: made(T.GemmaConfig(**SIZES)),
     "qwen3, tied": lambda: made(T.Qwen3Config(**SIZES, tie_word_embeddings=True)),
 }
 PROJECTIONS = Kind(DECODERS["llama"], "model.layers", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj"), ("self_attn.o_proj", "mlp.down_proj"), "model.embed_tokens")
@@ -44,17 +43,29 @@ def test_projections(name: str) -> None:
 
 
 def test_gpt2() -> None:
+    """Its products are Conv1D's, and queries, keys and values are one."""
+    products = {f"{GPT2.layers}.{k}.{x}": x for k in strategies.LAYERS for x in (*GPT2.columns, *GPT2.rows)}
     held(GPT2.make, GPT2, REPLICAS)
+    held(GPT2.make, GPT2, PARTS, transposed=list(products), parts={path: [16] * 3 for path, x in products.items() if x == "attn.c_attn"})
 
 
-def held(make: Any, kind: Kind, of: list[dict[str, Any]]) -> None:
-    docs = [strategy(kind, **x) for x in of]
+def bert() -> Any:
+    config = still.config(T.BertConfig(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=TIME))
+    torch.manual_seed(0)
+    model = still.model(T.BertForMaskedLM(config)).double()
+    ids = torch.randint(0, VOCABULARY, (SAMPLES, TIME))
+    return model, lambda m, batch: m(**batch).loss, {"input_ids": ids, "labels": ids}, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+
+def test_bert() -> None:
+    """The head's bias is its product's too, and its weight the table."""
+    inner = ("attention.self.query", "attention.self.key", "attention.self.value", "intermediate.dense")
+    kind = Kind(bert, "bert.encoder.layer", inner, ("attention.output.dense", "output.dense"), "bert.embeddings.word_embeddings")
+    held(bert, kind, PARTS[:1])
+    held(bert, kind, PARTS[1:], vocabulary_columns=["cls.predictions.decoder"])
+
+
+def held(make: Any, kind: Kind, of: list[dict[str, Any]], **more: Any) -> None:
+    docs = [strategy(kind, **x, **more) for x in of]
     for doc, got in zip(docs, strategies.run(make, docs), strict=True):
         assert got.loss < 1e-5 and got.state < 1e-5, (doc["strategy"], got)
-
-
-def test_gpt2_is_not_cut() -> None:
-    """Its products are Conv1D's."""
-    model, loss, _, optimizer = GPT2.make()
-    with pytest.raises(StrategyError, match="module transformer.h.0.attn.c_attn is a Conv1D"):
-        distribute(model, loss, optimizer, strategy(GPT2, tensor=2), device="cpu")

@@ -42,6 +42,8 @@ type File struct {
 	// has a part of the vocabulary.
 	VocabularyColumns []string `json:"vocabulary_columns,omitempty"`
 	VocabularyRows    []string `json:"vocabulary_rows,omitempty"`
+	// Transposed are those of all these that are no nn.Linear: their weight has a row for each input.
+	Transposed []string `json:"transposed,omitempty"`
 	// ByRows are modules that work on a T-th of the tokens.
 	ByRows []string `json:"by_rows,omitempty"`
 	// Stages, [P*V], are the modules of each stage in the order in which they run: stage k is on the

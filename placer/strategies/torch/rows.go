@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"placer/graph"
+	"placer/graph/strategy"
 )
 
 // rows lists the modules that work by rows: those without others within, all of whose ops do.
@@ -33,6 +34,9 @@ func (f *File) rows(c *cuts) error {
 		seen[path] = true
 		var all []string
 		for _, v := range c.ops[path] {
+			if r, _ := c.split.Role(v); r == strategy.TableLookup {
+				continue // whose result is scattered by rows, within the module
+			}
 			if !c.split.ByRows[v] && c.g.Op(v).Kind.Class() != graph.ClassMeta {
 				all = append(all, c.g.Op(v).Name)
 			}

@@ -1,35 +1,44 @@
-"""Products of which the model takes columns apart: queries, keys and values by one nn.Linear.
+"""Products of which the model takes columns apart: queries, keys and values by one layer.
 
-Each part is cut by itself. The rows of the weight are put in the order of the ranks, the first
-one's of each part, the second one's, so that a rank's are neighbours; states are in the model's."""
+Each part is cut by itself. The rows of the weight (columns, of a transposed layer) are put in the
+order of the ranks, the first one's of each part, the second one's, so that a rank's are
+neighbours; states are in the model's."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence, cast
+from typing import Any, Collection, Mapping, Sequence, cast
 
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
+from .products import dimension
+
 Sizes = tuple[int, ...]
 
 
 class Order:
-    """The order of the rows of weights whose products have parts of these sizes, by module."""
+    """The order of the columns of products that have parts of these sizes, by module."""
 
-    def __init__(self, parts: Mapping[str, Sizes], ranks: int):
-        self._index = {f"{path}.{name}": index(sizes, ranks) for path, sizes in parts.items() for name in ("weight", "bias")}
+    def __init__(self, parts: Mapping[str, Sizes], ranks: int, transposed: Collection[str] = ()):
+        """transposed: modules whose weight has columns where others have rows."""
+        self._index = {f"{path}.{name}": index(sizes, ranks) for path, sizes in parts.items() for name in ("weight", "bias", "in_proj_weight", "in_proj_bias")}
+        self._columns = {f"{path}.weight" for path in transposed}
 
     def arranged(self, name: str, x: Any) -> Any:
         """Of a parameter, or of its optimizer's state, as the model has it: as ranks do."""
-        return x[self._index[name].to(x.device)] if self._of(name, x) else x
+        return x.index_select(self._dimension(name), self._index[name].to(x.device)) if self._of(name, x) else x
 
     def restored(self, name: str, x: Any) -> Any:
         """The other way round."""
-        return x[self._index[name].argsort().to(x.device)] if self._of(name, x) else x
+        return x.index_select(self._dimension(name), self._index[name].argsort().to(x.device)) if self._of(name, x) else x
 
     def _of(self, name: str, x: Any) -> bool:
-        return name in self._index and isinstance(x, torch.Tensor) and x.dim() > 0 and len(x) == len(self._index[name])
+        d = self._dimension(name)
+        return name in self._index and isinstance(x, torch.Tensor) and x.dim() > d and x.shape[d] == len(self._index[name])
+
+    def _dimension(self, name: str) -> int:
+        return int(name in self._columns)
 
 
 def index(sizes: Sizes, ranks: int) -> torch.Tensor:
@@ -39,11 +48,11 @@ def index(sizes: Sizes, ranks: int) -> torch.Tensor:
 
 
 def arrange(module: nn.Module, sizes: Sizes, ranks: int) -> None:
-    """Puts the rows of an nn.Linear's whole parameters in the order of ranks."""
+    """Puts the columns of a product, in its module's whole parameters, in the order of ranks."""
     at = index(sizes, ranks)
     with torch.no_grad():
-        for p in module.parameters():
-            p.copy_(p[at.to(p.device)])
+        for name, p in module.named_parameters(recurse=False):
+            p.copy_(p.index_select(dimension(module, name), at.to(p.device)))
 
 
 def split(module: nn.Module, sizes: Sizes) -> None:
@@ -103,7 +112,7 @@ class Parted(torch.Tensor):
         if begin not in at or end not in at or begin >= end:
             return self.whole()[..., begin:end]
         ranks = self.product.device_mesh.size()
-        made = self._cut(self.product.to_local()[..., begin // ranks : end // ranks], (*self.shape[:-1], end - begin), -1)
+        made = self._cut(self.product.to_local()[..., begin // ranks : end // ranks], -1)
         sizes = self.sizes[at.index(begin) : at.index(end)]
         return made if len(sizes) == 1 else Parted(made, sizes)
 
@@ -122,13 +131,12 @@ class Parted(torch.Tensor):
                 if shape[k] != len(self.sizes) or len(set(self.sizes)) > 1 or shape[k + 1] % ranks:
                     return None
                 here = [*shape[: k + 1], shape[k + 1] // ranks, *shape[k + 2 :]]
-                return self._cut(self.product.to_local().reshape(here), shape, k + 1)
+                return self._cut(self.product.to_local().reshape(here), k + 1)
         return None
 
-    def _cut(self, local: torch.Tensor, shape: Sequence[int], dimension: int) -> DTensor:
-        """A rank's part of a tensor of this shape, which they share out by a dimension."""
-        like = torch.empty(tuple(shape), device="meta").stride()
-        return DTensor.from_local(local, self.product.device_mesh, [Shard(dimension % len(shape))], run_check=False, shape=torch.Size(shape), stride=like)
+    def _cut(self, local: torch.Tensor, dimension: int) -> DTensor:
+        """What ranks have equal parts of, by a dimension; local is this one's."""
+        return DTensor.from_local(local, self.product.device_mesh, [Shard(dimension % local.dim())], run_check=False)
 
 
 _FACTS = {"shape", "dtype", "device", "ndim", "is_cuda", "is_cpu", "is_meta", "layout", "requires_grad", "is_leaf", "size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "get_device", "sym_size", "__len__", "is_sparse", "is_quantized", "is_nested"}

@@ -34,7 +34,7 @@ warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module \(\w+Stage\) re
 
 Loss = Callable[[Any, Any], torch.Tensor]
 
-_PRODUCTS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows")
+_PRODUCTS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows", "transposed")
 
 
 class Run:
@@ -58,7 +58,7 @@ class Run:
         groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
         holders = cut.holders()
         keys = self.place.leave(model, optimizer, traced)
-        self.states = States(model, optimizer, self.place, holders, keys, groups, mesh, Order(s.parts, s.tensor))
+        self.states = States(model, optimizer, self.place, holders, keys, groups, mesh, Order(s.parts, s.tensor, s.transposed))
         self.schedule = self.scheduled()
 
     def applied(self, stage: Stage) -> nn.Module:

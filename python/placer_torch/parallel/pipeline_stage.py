@@ -12,10 +12,12 @@ from torch import fx
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 
+from .errors import StrategyError
 from .layouts import replicated
 from .parts import Parted
 from .pipeline_cut import Cut
 from .pipeline_trace import Context
+from .products import Transposed
 
 
 @dataclasses.dataclass
@@ -37,7 +39,7 @@ class Stage(torch.nn.Module):
 
     def __init__(self, cut: Cut, k: int, state: Mapping[str, torch.Tensor], layers: Sequence[Sequence[str]] = (), products: Collection[str] = (), mesh: DeviceMesh | None = None):
         """state: parameters, buffers and constants by the trace's names. products: paths of
-        nn.Linear and nn.Embedding that stay modules here, for tensor parallelism on mesh."""
+        layers that stay modules here, for tensor parallelism on mesh."""
         super().__init__()
         self.given = cut.crossing[k - 1] if k else []
         self.sent = cut.crossing[k] if k + 1 < cut.count else [cut.trace.loss]
@@ -144,13 +146,16 @@ def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str
                 value[x] = graph.get_attr(str(x.target))
                 state[str(x.target)] = of[str(x.target)]
         value[n] = graph.node_copy(n, lambda x: value[x])
+    for path in sorted({n.meta["module"] for n in s.ops} & set(products) - state.keys()):
+        raise StrategyError(f"module {path} multiplies by its weight in other ways than by one op, and the strategy cuts it: take one without tp, or without a pipeline")
     switches.to(True, ())
     graph.output(tuple(value[n] for n in s.makes))
     return fx.GraphModule(state, graph, "Segment")
 
 
 def _product(n: fx.Node, of: Mapping[str, torch.Tensor]) -> tuple[torch.nn.Module, fx.Node] | None:
-    """The op of an nn.Linear or nn.Embedding as such a module again, and what it reads."""
+    """The op of an nn.Linear, an nn.Embedding or a transposed layer as such a module again, and
+    what it reads."""
     args: Any = n.args
     if n.target is torch.ops.aten.linear.default:
         x, weight, bias = (*args, None)[:3]
@@ -162,6 +167,12 @@ def _product(n: fx.Node, of: Mapping[str, torch.Tensor]) -> tuple[torch.nn.Modul
         weight, x = args[:2]
         rows, width = of[weight.target].shape
         made = torch.nn.Embedding(rows, width, padding_idx=None if len(args) < 3 or args[2] < 0 else args[2], device="meta")
+    elif n.target is torch.ops.aten.addmm.default and args[0].op == args[2].op == "get_attr" and not n.kwargs:
+        bias, x, weight = args
+        made = Transposed(of[weight.target], of[bias.target])
+    elif n.target in (torch.ops.aten.matmul.default, torch.ops.aten.mm.default) and args[1].op == "get_attr":
+        x, weight = args
+        made = Transposed(of[weight.target], None)
     else:
         return None
     made.weight = of[weight.target]

@@ -10,6 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.distributed.tensor import DTensor
 
+from . import attention, products
 from .errors import StrategyError
 from .strategy import Paths, Strategy
 
@@ -75,31 +76,47 @@ def _products(model: nn.Module, s: Strategy) -> None:
     there = dict(model.named_modules())
     for path in (*s.columns, *s.rows, *s.vocabulary_columns, *s.vocabulary_rows):
         m = there[path]
+        if isinstance(m, nn.MultiheadAttention):
+            _attention(path, m, s)
+            continue
+        if path in s.transposed:
+            if not products.transposed(m):
+                raise StrategyError(f"module {path} is a {type(m).__name__}: {s.tensor} parts of it want a weight with a row for each input, a bias, and nothing else")
+            continue
         kind = next((c for c in (nn.Linear, nn.Embedding) if isinstance(m, c)), None)
         if kind is None:
             raise StrategyError(f"module {path} is a {type(m).__name__}: torch cuts nn.Linear and nn.Embedding alone into {s.tensor}")
-        if type(m).forward is not kind.forward:
+        if kind is nn.Linear and type(m).forward is not kind.forward:
             raise StrategyError(f"module {path} is a {type(m).__name__} with a forward of its own: torch cuts nn.Linear and nn.Embedding alone into {s.tensor}")
         if kind is nn.Embedding and (m.max_norm is not None or m.sparse):
             raise StrategyError(f"module {path} is an nn.Embedding with {'max_norm' if m.max_norm is not None else 'sparse gradients'}, which torch does not cut into {s.tensor}")
     for path in (*s.columns, *s.rows):
-        m = there[path]
-        sizes = ("out_features", "in_features") if isinstance(m, nn.Linear) else ("embedding_dim", "num_embeddings")
-        name = sizes[0 if path in s.columns else 1]
-        if getattr(m, name) % s.tensor:
-            raise StrategyError(f"module {path}: {name} {getattr(m, name)} is not divisible by {s.tensor}, the parts of each product")
+        name, size = products.size(there[path], path in s.columns)
+        if size % s.tensor:
+            raise StrategyError(f"module {path}: {name} {size} is not divisible by {s.tensor}, the parts of each product")
+
+
+def _attention(path: str, m: nn.MultiheadAttention, s: Strategy) -> None:
+    why = attention.refused(m, s.tensor)
+    if not why and (path not in s.columns or s.parts.get(path) != attention.sizes(m) or f"{path}.out_proj" not in s.rows):
+        why = f"is an nn.MultiheadAttention, of which columns, parts of {list(attention.sizes(m))} columns, and rows of its out_proj are cut, or nothing"
+    if not why and s.pipeline > 1:
+        why = "is an nn.MultiheadAttention, which is not cut in a pipeline: take a strategy without tp, or without stages"
+    if why:
+        raise StrategyError(f"module {path} {why}")
 
 
 def _parts(model: nn.Module, s: Strategy) -> None:
-    """Columns that are taken apart are those of an nn.Linear of its own, and parts can be cut."""
+    """Columns that are taken apart are those of a layer of its own, and parts can be cut."""
     there = dict(model.named_modules())
     often = collections.Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
     for path, sizes in s.parts.items():
         m = there.get(path)
-        if path not in s.columns or not isinstance(m, nn.Linear):
-            raise StrategyError(f"parts: module {path} is no nn.Linear that is cut by columns")
-        if sum(sizes) != m.out_features:
-            raise StrategyError(f"module {path}: parts of {list(sizes)} columns, and out_features is {m.out_features}")
+        if path not in s.columns or m is None or isinstance(m, nn.Embedding):
+            raise StrategyError(f"parts: module {path} is no linear layer that is cut by columns")
+        name, columns = products.size(m, True)
+        if sum(sizes) != columns:
+            raise StrategyError(f"module {path}: parts of {list(sizes)} columns, and {name} is {columns}")
         for size in sizes:
             if size % s.tensor:
                 raise StrategyError(f"module {path}: a part of {size} columns is not divisible by {s.tensor}, the parts of each product")
@@ -112,18 +129,21 @@ def cuts(model: nn.Module, s: Strategy) -> dict[tuple[str, str], int]:
     there = dict(model.named_modules())
     made: dict[tuple[str, str], int] = {}
     for path in (*s.columns, *s.vocabulary_columns):
-        for name, _ in there[path].named_parameters():
-            made[path, name] = 0 if isinstance(there[path], nn.Linear) else 1
+        for name, _ in there[path].named_parameters(recurse=False):
+            made[path, name] = products.dimension(there[path], name)
     for path in (*s.rows, *s.vocabulary_rows):
-        made[path, "weight"] = 1 if isinstance(there[path], nn.Linear) else 0
+        made[path, "weight"] = 1 - products.dimension(there[path], "weight")
     return made
 
 
 def _tied(model: nn.Module, s: Strategy) -> None:
-    """A parameter of several modules is cut in one way."""
+    """A parameter of several products is cut in one way. What else holds it, as BERT's head the
+    bias of its product, has it as that is cut."""
     dimension = cuts(model, s)
     first: dict[int, tuple[str, str]] = {}
     for path, m in model.named_modules():
+        if not isinstance(m, (nn.Linear, nn.Embedding)) and not any(where == path for where, _ in dimension):
+            continue
         for name, p in m.named_parameters(recurse=False, remove_duplicate=False):
             one = first.setdefault(id(p), (path, name))
             if dimension.get(one) != dimension.get((path, name)):

@@ -37,6 +37,7 @@ class Strategy:
     rows: Paths = ()  # products cut by rows, whose results are added up
     vocabulary_columns: Paths = ()  # output layers
     vocabulary_rows: Paths = ()  # embedding tables
+    transposed: Paths = ()  # of all these, layers whose weight has a row for each input
     by_rows: Paths = ()  # what works on a share of the tokens
     stages: tuple[Paths, ...] = ()
     predicted: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -64,7 +65,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "recompute": ("nothing", "selective", "layers"),
 }
 _FLAGS = ("vocabulary", "sequence")
-_PATHS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows", "by_rows")
+_PATHS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows", "transposed", "by_rows")
 _GROUPS = ("layers", "stages")
 _REQUIRED = ("batch", "data", "sharding")
 

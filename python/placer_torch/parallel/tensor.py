@@ -21,7 +21,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from ..errors import PlacerTorchError
 from ..where import cause, first_line, where
-from . import parts
+from . import attention, parts, products
 from .errors import StrategyError
 from .layouts import Inputs, replicated, settle_output
 from .names import plain
@@ -34,22 +34,29 @@ def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
     """Cuts the products of module that s names, and has all its parameters on mesh."""
     there = dict(module.named_modules())
     tied = _tied(module)
+    between = _between(s)
+    inputs = Inputs(mesh, between)
     for path, style in _styles(s).items():
         if path in there:
             if path in s.parts:
                 parts.arrange(there[path], s.parts[path], mesh.size())
-            parallelize_module(there[path], mesh, style, src_data_rank=None)
-    _replicate(module, mesh)
-    for (owner, name), others in tied.items():
-        for other, k in others:
+            m = there[path]
+            if isinstance(m, nn.MultiheadAttention):
+                attention.cut(m, mesh, inputs)
+            elif path in s.transposed:
+                _cut_transposed(m, mesh, path in (*s.columns, *s.vocabulary_columns))
+            else:
+                parallelize_module(m, mesh, style, src_data_rank=None)
+    for group in tied:
+        owner, name = next(((m, k) for m, k in group if isinstance(m._parameters[k], DTensor)), group[0])
+        for other, k in group:
             other.register_parameter(k, owner.get_parameter(name))
-    between = _between(s)
-    inputs = Inputs(mesh, between)
+    _replicate(module, mesh)
     for path in (*s.columns, *s.vocabulary_columns):
-        if path in there:
+        if path in there and not isinstance(there[path], nn.MultiheadAttention):
             inputs.attach(there[path])
     for path, sizes in s.parts.items():
-        if path in there:
+        if path in there and not isinstance(there[path], nn.MultiheadAttention):
             parts.split(there[path], sizes)
     for m in module.modules():
         if isinstance(m, _ConvNd):
@@ -82,22 +89,34 @@ def _styles(s: Strategy) -> dict[str, ParallelStyle]:
     return styles
 
 
-def _tied(module: nn.Module) -> dict[tuple[nn.Module, str], list[tuple[nn.Module, str]]]:
-    """Parameters that are further modules' too, by the first of them."""
-    first: dict[int, tuple[nn.Module, str]] = {}
-    tied: dict[tuple[nn.Module, str], list[tuple[nn.Module, str]]] = {}
+def _cut_transposed(module: nn.Module, mesh: DeviceMesh, columns: bool) -> None:
+    """Cuts what torch has no style for: its own code then runs on DTensors."""
+    for name, p in list(module.named_parameters()):
+        d = products.dimension(module, name)
+        how = Shard(d) if columns else Replicate() if name == "bias" else Shard(1 - d)
+        module.register_parameter(name, nn.Parameter(distribute_tensor(p.data, mesh, [how], src_data_rank=None), requires_grad=p.requires_grad))
+    if not columns:
+        module.register_forward_pre_hook(lambda m, given: (replicated(given[0], mesh).redistribute(placements=[Shard(-1)]), *given[1:]))
+
+
+def _tied(module: nn.Module) -> list[list[tuple[nn.Module, str]]]:
+    """The modules, with names, of each parameter that several have."""
+    holders: dict[int, list[tuple[nn.Module, str]]] = {}
     for m in module.modules():
         for k, p in m._parameters.items():
-            if p is not None and first.setdefault(id(p), (m, k)) != (m, k):
-                tied.setdefault(first[id(p)], []).append((m, k))
-    return tied
+            if p is not None:
+                holders.setdefault(id(p), []).append((m, k))
+    return [x for x in holders.values() if len(x) > 1]
 
 
 def _replicate(module: nn.Module, mesh: DeviceMesh) -> None:
+    made: dict[int, tuple[nn.Parameter, nn.Parameter]] = {}
     for m in module.modules():
         for k, p in m._parameters.items():
             if p is not None and not isinstance(p, DTensor):
-                m.register_parameter(k, nn.Parameter(distribute_tensor(p.data, mesh, [Replicate()], src_data_rank=None), requires_grad=p.requires_grad))
+                if id(p) not in made:  # by the old one, which is kept so that no other gets its id
+                    made[id(p)] = p, nn.Parameter(distribute_tensor(p.data, mesh, [Replicate()], src_data_rank=None), requires_grad=p.requires_grad)
+                m.register_parameter(k, made[id(p)][1])
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ class Training:
     def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping):
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
         self._clipping = clipping
-        self._order = Order(strategy.parts, strategy.tensor)
+        self._order = Order(strategy.parts, strategy.tensor, strategy.transposed)
         self._began = False  # whether batch and loss of a first step were found right
 
     @property
