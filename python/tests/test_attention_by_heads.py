@@ -132,6 +132,19 @@ def test_a_transformer() -> None:
     assert got.loss < 1e-10 and got.state < 1e-8
 
 
+def test_a_loss_that_is_no_mean() -> None:
+    """Is looked for in evaluation, where torch has kernels for whole layers, as for the encoder's,
+    which is not cut here."""
+    model, _, batch, optimizer = translator()
+    doc = split(*ATTENTIONS[1:], feed=FEED[1:], layers=LAYERS, micro_batches=2)
+
+    def work() -> float:
+        return distribute(model, lambda m, b: F.cross_entropy(m(b[0]).flatten(0, 1), b[1].flatten(), reduction="sum"), optimizer, doc, device="cpu").step(batch)
+
+    with pytest.raises(StrategyError, match="no mean over samples"):
+        strategies.in_processes(2, work)
+
+
 class Own(nn.MultiheadAttention):
     def forward(self, *of: Any, **named: Any) -> Any:
         return super().forward(*of, **named)

@@ -130,6 +130,7 @@ def passes(s: Strategy, model: nn.Module, device: torch.device) -> Iterator[None
         stack.enter_context(implicit_replication())
         if s.vocabulary_columns:
             stack.enter_context(loss_parallel())
+        stack.enter_context(_without_fast_path())
         if device.type == "cpu":  # of whose attention in one kernel DTensor knows nothing
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         try:
@@ -139,6 +140,17 @@ def passes(s: Strategy, model: nn.Module, device: torch.device) -> Iterator[None
             if isinstance(first, (torch.OutOfMemoryError, PlacerTorchError)):
                 raise first
             raise StrategyError(f"{s.strategy}: {running(model, first)}does not run on products cut in {s.tensor}: {first_line(first)}") from e
+
+
+@contextlib.contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """torch's kernels for whole encoder layers in evaluation take no DTensors."""
+    was = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(was)
 
 
 def running(model: nn.Module, e: BaseException) -> str:
