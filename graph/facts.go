@@ -11,7 +11,7 @@ var kinds = table(
 	class(ClassMeta, 0, FuseNever, "IdentityN", "ReadVariableOp", "NoOp", "ControlTrigger", "BroadcastGradientArgs", "ConcatOffset", "InvertPermutation", "Range"),
 	class(ClassMeta, 0, FuseNever, "Shape", "ShapeN", "Size", "Rank").readsShape(),
 	class(ClassGEMM, 0, FuseAnchor, "MatMul", "BatchMatMul", "BatchMatMulV2", "Gemm", "Einsum", "MatMulInteger", "QLinearMatMul", "MatMulNBits"),
-	class(ClassGEMM, 0, FuseNever, Attention, AttentionGrad),
+	class(ClassGEMM, 0, FuseNever, Attention, AttentionGrad, "GroupedMatMul", "GroupedMatMulGrad"),
 	class(ClassConv, 0, FuseAnchor, "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", "Conv1D",
 		"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter", "ConvTranspose", "QLinearConv", "Conv3D", "ConvInteger", "DeformConv", "ConvGrad"),
 	class(ClassElementwise, 1, FuseLoop, "Add", "AddV2", "AddN", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "Neg", "Maximum", "Minimum",

@@ -87,7 +87,7 @@ func (s *Split) grow(open []graph.OpID, closed []bool) *block {
 					b.ends = append(b.ends, v)
 					continue
 				}
-				if !s.local(v) && !s.writes(v) || len(b.ops) > mostInBlock {
+				if !s.local(v) && !s.writes(v) && !b.averages(v) || len(b.ops) > mostInBlock {
 					return nil
 				}
 				b.ops = append(b.ops, v)
@@ -100,6 +100,25 @@ func (s *Split) grow(open []graph.OpID, closed []bool) *block {
 		return nil
 	}
 	return b
+}
+
+// averages reports whether op i is a mean over the columns of each head, [B,heads,S,D] or
+// [B,S,heads,D], as a norm of each head in single ops has one.
+func (b *block) averages(i graph.OpID) bool {
+	g := b.s.m.Micro
+	if k := g.Op(i).Kind; k != "Mean" && k != "ReduceMean" {
+		return false
+	}
+	x, y := g.Tensor(g.Inputs(i)[0]).Shape, g.Tensor(first(g, i)).Shape
+	n := len(x) - 1
+	if n < 3 || len(y) < n || !slices.Equal(x[:n], y[:n]) || len(y) > n && (len(y) != len(x) || y[n] != 1) {
+		return false
+	}
+	return slices.ContainsFunc(b.open, func(v graph.OpID) bool {
+		columns := g.Op(v).GEMM.N
+		of := func(heads int64) bool { return heads*x[n] > 0 && columns%(heads*x[n]) == 0 }
+		return x[n] < columns && (of(x[1]) || of(x[n-1]))
+	})
 }
 
 // outside returns a tensor that ops of the block need parts of and that is none of its own.
@@ -135,7 +154,7 @@ func (b *block) openers(t graph.TensorID) (found []graph.OpID) {
 			found = append(found, i)
 			continue
 		}
-		if !s.local(i) || len(seen) > mostInBlock {
+		if !s.local(i) && !b.averages(i) || len(seen) > mostInBlock {
 			return nil
 		}
 		for _, x := range g.Inputs(i) {

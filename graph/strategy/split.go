@@ -160,11 +160,12 @@ func (s *Split) updates() {
 	}
 }
 
-// linear reports whether op i is a forward product of an activation, x, and a weight, w.
+// linear reports whether op i is a forward product of an activation, x, and a weight, w. Products of
+// groups of rows are none: PyTorch, whose they are, has no parts of them.
 func (s *Split) linear(i graph.OpID) (x, w graph.TensorID, ok bool) {
 	o := s.m.Micro.Op(i)
 	f := s.factors(i)
-	if o.Phase != graph.Forward || o.GEMM.IsZero() || o.Kind.Class() != graph.ClassGEMM || len(f) < 2 {
+	if o.Phase != graph.Forward || o.GEMM.IsZero() || o.Kind.Class() != graph.ClassGEMM || o.Kind == "GroupedMatMul" || len(f) < 2 {
 		return 0, 0, false
 	}
 	a, b := s.m.once[s.m.Micro.Tensor(f[0]).Producer], s.m.once[s.m.Micro.Tensor(f[1]).Producer]

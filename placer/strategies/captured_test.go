@@ -3,6 +3,7 @@ package strategies
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,44 @@ func TestCapturedConserved(t *testing.T) {
 				t.Fatalf("%s, %v: %v", file, s, err)
 			}
 			conserved(t, x, s, step)
+		}
+	}
+}
+
+// TestCapturedExperts: products of groups of rows are of experts, which replicas share out and ranks that
+// split products do not.
+func TestCapturedExperts(t *testing.T) {
+	for text, want := range map[string]struct{ flops, held int }{"ddp=2 ep": {1, 1}, "ddp=2": {1, 2}, "tp=2": {2, 2}} { // of all ranks together, in those of one device
+		x, j := models8(t, small[0])
+		x.family = capturedAs(t, "torch/testdata/experts.json")
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := x.graph(variant{16, strategy.RecomputeNothing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		step, err := x.derive(j, s, false)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		of := func(g *graph.Graph) (flops units.FLOPs, held units.Bytes) {
+			for i := range graph.OpID(g.NumOps()) {
+				o := g.Op(i)
+				if o.Kind == "GroupedMatMul" {
+					flops += o.FLOPs
+				}
+				if strings.HasSuffix(o.Name, "0.up") || strings.Contains(o.Name, "0.up@") {
+					held += o.Resident
+				}
+			}
+			return flops, held
+		}
+		flops, held := of(g)
+		gotFLOPs, gotHeld := of(step.Graph)
+		if gotFLOPs != flops*units.FLOPs(want.flops) || gotHeld != held*units.Bytes(want.held) || flops == 0 || held == 0 {
+			t.Errorf("%s: %v FLOPs, want %d times %v; %v held, want %d times %v", text, gotFLOPs, want.flops, flops, gotHeld, want.held, held)
 		}
 	}
 }

@@ -51,6 +51,11 @@ def work(p: Program, o: Op) -> Work:
         a, b = (arg(i) for i in factors)
         gemm = product(a.shape, b.shape)
         return Work(2 * math.prod(gemm), gemm, moved)
+    if k in ("GroupedMatMul", "GroupedMatMulGrad"):
+        gemm = grouped(arg(0).shape, arg(1).shape)
+        if k == "GroupedMatMulGrad":  # of the input and of the weights
+            gemm = (2, *gemm[1:])
+        return Work(2 * math.prod(gemm), gemm, moved)
     if name in ("convolution", "_convolution"):
         # [N, Cin, ...] with weight [Cout, Cin/groups, k...]; transposed: [Cin, Cout/groups, k...]
         x, w, groups = arg(0), arg(1), o.args[8]
@@ -85,7 +90,7 @@ def work(p: Program, o: Op) -> Work:
 
 
 # Ops that are one matrix product: the positions of its two factors.
-PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "dot": (0, 1), "addmv": (1, 2)}
+PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "dot": (0, 1), "addmv": (1, 2), "_scaled_mm": (0, 1), "_int_mm": (0, 1)}
 
 
 def _attention(o: Op, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> tuple[int, int, int, int]:
@@ -106,6 +111,17 @@ def causal(o: Op) -> bool:
         return False
     at = names.index("is_causal")
     return bool(o.args[at] if at < len(o.args) else o.kwargs.get("is_causal", False))
+
+
+def grouped(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """[batch, m, n, k] of products of groups of rows, as of a mixture's experts: [rows, k] by
+    [groups, k, n], or [m, rows] by [rows, n], which makes [groups, m, n]. How many rows a group
+    has is not known before the step runs; all together they are as one product."""
+    if len(a) == len(b) == 3:
+        return product(a, b)
+    if len(a) == 3:  # [groups, m, k] by [k, columns]
+        return (1, a[1], b[1], a[2])
+    return (1, a[0], b[-1], a[1])
 
 
 def product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int, int]:

@@ -6,7 +6,8 @@ import torch
 
 # ATen base name -> kind of docs/formats.md, where the meaning is the same.
 KINDS = {
-    "mm": "MatMul", "addmm": "MatMul", "bmm": "BatchMatMulV2", "baddbmm": "BatchMatMulV2", "mv": "MatMul", "dot": "MatMul",
+    "mm": "MatMul", "addmm": "MatMul", "bmm": "BatchMatMulV2", "baddbmm": "BatchMatMulV2", "mv": "MatMul", "dot": "MatMul", "_scaled_mm": "MatMul", "_int_mm": "MatMul",
+    "_grouped_mm": "GroupedMatMul", "_scaled_grouped_mm": "GroupedMatMul", "transformers.grouped_mm_fallback": "GroupedMatMul", "transformers.grouped_mm_fallback_backward": "GroupedMatMulGrad",
     "convolution": "Conv2D", "_convolution": "Conv2D", "convolution_backward": "ConvGrad",
     "add": "AddV2", "sub": "Sub", "rsub": "Sub", "mul": "Mul", "div": "RealDiv", "neg": "Neg", "abs": "Abs", "sign": "Sign", "sgn": "Sign",
     "maximum": "Maximum", "minimum": "Minimum", "clamp": "Clip", "clamp_min": "Maximum", "clamp_max": "Minimum",

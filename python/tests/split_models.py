@@ -19,7 +19,7 @@ class Attention(nn.Module):
         super().__init__()
         self.parts = parts
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.norm = nn.LayerNorm(WIDTH // HEADS) if parts == "normed" else None
+        self.norm = nn.LayerNorm(WIDTH // HEADS) if parts == "normed" else Averaged() if parts == "averaged" else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         b, t, d = x.shape
@@ -32,6 +32,17 @@ class Attention(nn.Module):
             q, k = self.norm(q), self.norm(k)
         z = F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
         return self.out(z.transpose(1, 2).reshape(b, t, d))
+
+
+class Averaged(nn.Module):
+    """The norm of each head in single ops, as transformers' Qwen3 and Gemma 3 have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(WIDTH // HEADS))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
 class Packed(nn.Module):
@@ -55,6 +66,25 @@ class Gated(nn.Module):
         y = self.up(x)
         gate, up = y.chunk(2, -1) if self.parts == "halves" else y.view(*y.shape[:2], 2, -1).unbind(2)
         return self.down(F.silu(gate) * up)
+
+
+class Experts(nn.Module):
+    """Attention, and a feed-forward layer of four experts, of which each token takes one: products of
+    groups of rows, as transformers' mixtures have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.router = Attention("inner"), nn.Linear(WIDTH, 4, bias=False)
+        self.up, self.down = nn.Parameter(torch.randn(4, WIDTH, 2 * WIDTH)), nn.Parameter(torch.randn(4, 2 * WIDTH, WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attention(x)
+        rows = x.flatten(0, 1)
+        weight, expert = self.router(rows).softmax(-1).max(-1)
+        order = expert.argsort()
+        ends = torch.arange(4).eq(expert[order][:, None]).sum(0).cumsum(0, dtype=torch.int32)
+        y = torch._grouped_mm(F.relu(torch._grouped_mm(rows[order], self.up, ends)), self.down, ends)
+        return x + (y * weight[order][:, None])[order.argsort()].view(x.shape)
 
 
 class Joined(nn.Module):
@@ -139,9 +169,11 @@ BLOCKS: dict[str, Callable[[], nn.Module]] = {
     "outer": lambda: Attention("outer"),
     "inner": lambda: Attention("inner"),
     "normed": lambda: Attention("normed"),
+    "averaged": lambda: Attention("averaged"),
     "packed": Packed,
     "halves": lambda: Gated("halves"),
     "viewed": lambda: Gated("viewed"),
+    "experts": Experts,
     "joined": Joined,
     "conv1d": lambda: Feed(Conv1D(WIDTH, 2 * WIDTH), Conv1D(2 * WIDTH, WIDTH)),
     "scaled": lambda: Feed(linear(WIDTH, 2 * WIDTH), linear(2 * WIDTH, WIDTH), scaled=True),

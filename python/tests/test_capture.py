@@ -171,6 +171,27 @@ def test_lstm_counts() -> None:
     assert sum(o["flops"] for o in products if o.get("phase") == "backward") == 2 * forward - layers * 2 * batch * d * 4 * d
 
 
+class Experts(torch.nn.Module):
+    """Each row by the expert of its group, as mixtures have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4, 16, 32))
+
+    def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        return torch._grouped_mm(x, self.weight, ends)
+
+
+def test_products_of_groups_of_rows() -> None:
+    """24 rows in 4 groups: 2 x 24 x 32 x 16 operations, and as many for each gradient."""
+    model, rows = Experts(), torch.randn(24, 16, requires_grad=True)
+    p = capture(model, lambda m, b: (m(b[0] * 2, b[1]) ** 2).mean(), (rows, torch.tensor([3, 9, 9, 24], dtype=torch.int32)), torch.optim.SGD(model.parameters(), lr=0.1))
+    found = [o for o in json.loads(graph.text(p))["ops"] if o["kind"].startswith("GroupedMatMul")]
+    assert [(o.get("phase", "forward"), o["gemm"], o["flops"]) for o in found] == [("forward", [1, 24, 32, 16], 2 * 24 * 32 * 16), ("backward", [1, 16, 32, 24], 2 * 24 * 32 * 16)]
+    assert flops.grouped((24, 32), (4, 32, 16)) == (1, 24, 16, 32)  # the gradient of the rows
+    assert flops.grouped((4, 5, 16), (4, 16, 8)) == (4, 5, 8, 16) and flops.grouped((4, 5, 16), (16, 24)) == (1, 5, 24, 16)
+
+
 def test_modules() -> None:
     """Forward and backward products carry the module that they belong to."""
     p, ops = captured("gpt2", layers=2, width=32, batch=2, time=8, vocab=50)

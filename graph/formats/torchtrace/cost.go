@@ -24,6 +24,8 @@ func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM, repea
 		g, repeats = recurrent(short, in)
 	case kind == "MatMul" || kind == "BatchMatMul":
 		g = multiply(short, in)
+	case kind == "GroupedMatMul":
+		g = multiplyGroups(in[0].shape, in[1].shape)
 	case strings.HasSuffix(short, "convolution_backward"): // gradient, input, weight: both gradients
 		if len(in) > 2 {
 			if g = convolve(in[1].shape, in[2].shape, in[0].shape, n.flag(7)); g.Batch < 1<<40 {
@@ -66,6 +68,21 @@ func multiply(short string, in []tensor) (g graph.GEMM) {
 		g = graph.GEMM{Batch: a[0], M: a[1], N: b[2], K: a[2]}
 	case len(a) == 2 && len(b) == 1:
 		g = graph.GEMM{Batch: 1, M: a[0], N: 1, K: a[1]}
+	}
+	return g
+}
+
+// multiplyGroups returns the product of groups of rows, as of a mixture's experts: [rows,k] by
+// [groups,k,n], [groups,m,k] by [k,columns], or [m,rows] by [rows,n] into [groups,m,n]. Which group has
+// how many is not in a shape; all together they are as one product.
+func multiplyGroups(a, b []int64) (g graph.GEMM) {
+	switch {
+	case len(a) == 3 && len(b) == 3:
+		g = graph.GEMM{Batch: a[0], M: a[1], N: b[2], K: a[2]}
+	case len(a) == 3 && len(b) == 2:
+		g = graph.GEMM{Batch: 1, M: a[1], N: b[1], K: a[2]}
+	case len(a) == 2 && (len(b) == 2 || len(b) == 3):
+		g = graph.GEMM{Batch: 1, M: a[0], N: b[len(b)-1], K: a[1]}
 	}
 	return g
 }

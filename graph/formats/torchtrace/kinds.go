@@ -12,7 +12,7 @@ import (
 // underscore of in-place forms.
 func kinds() map[string]graph.Kind {
 	return map[string]graph.Kind{
-		"addmm": "MatMul", "mm": "MatMul", "bmm": "BatchMatMul", "baddbmm": "BatchMatMul", "mv": "MatMul", "addmv": "MatMul", "_scaled_mm": "MatMul", "_int_mm": "MatMul", "_addmm_activation": "MatMul",
+		"addmm": "MatMul", "mm": "MatMul", "bmm": "BatchMatMul", "baddbmm": "BatchMatMul", "mv": "MatMul", "addmv": "MatMul", "_scaled_mm": "MatMul", "_int_mm": "MatMul", "_addmm_activation": "MatMul", "_grouped_mm": "GroupedMatMul", "_scaled_grouped_mm": "GroupedMatMul",
 		"convolution": "Conv2D", "_convolution": "Conv2D", "conv2d": "Conv2D", "cudnn_convolution": "Conv2D", "mkldnn_convolution": "Conv2D", "thnn_conv2d": "Conv2D", "convolution_backward": "Conv2DBackpropInput",
 		"convolution_overrideable": "Conv2D", "cudnn_convolution_relu": "Conv2D", "cudnn_convolution_add_relu": "Conv2D", "miopen_convolution": "Conv2D", "miopen_depthwise_convolution": "Conv2D", "_slow_conv2d_forward": "Conv2D",
 		"slow_conv3d_forward": "Conv2D", "slow_conv_dilated2d": "Conv2D", "slow_conv_dilated3d": "Conv2D", "_conv_depthwise2d": "Conv2D", "conv_depthwise3d": "Conv2D",

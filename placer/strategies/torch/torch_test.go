@@ -104,6 +104,8 @@ func TestOrderOfColumns(t *testing.T) {
 		{"inner", "tp=4", nil, ""},
 		{"outer", "tp=2", map[string][]int64{"0.qkv": {16, 16, 16}}, ""}, // viewed as [3, heads, width]
 		{"normed", "tp=2", nil, ""},                                      // every rank has the weight that all heads share
+		{"averaged", "tp=2", nil, ""},
+		{"experts", "tp=2", nil, ""}, // whose products are whole on every rank
 		{"packed", "tp=2", map[string][]int64{"0.attention": {16, 16, 16}}, ""},
 		{"packed", "tp=2 1f1b=2 mb=2", nil, "module 0.attention: an nn.MultiheadAttention is not cut in a pipeline"},
 		{"halves", "tp=2", map[string][]int64{"0.up": {32, 32}}, ""},
