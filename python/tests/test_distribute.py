@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+import models
 import strategies
 from placer_torch.parallel import distribute, micro
 from strategies import KINDS, LAYERS, SAMPLES, SIZE, TIME, VOCABULARY, Got, strategy
@@ -38,6 +39,27 @@ def test_replicas(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_split_products(name: str) -> None:
     trained(name, *({"tensor": 2, **x} for x in ({"mb": 2, "recompute": True}, {"vocabulary": True, "mb": 2}, {"vocabulary": True, "sequence": True, "recompute": True}, {"sequence": True})))
+
+
+class Own(torch.nn.Linear):
+    """As transformers' FalconLinear has its forward."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.weight.T + self.bias
+
+
+def test_linear_layers_with_a_forward_of_their_own() -> None:
+    kind = KINDS["gpt2"]
+
+    def make() -> models.Example:
+        model, loss, batch, _ = kind.make()
+        for m in model.modules():
+            if isinstance(m, torch.nn.Linear) and m.bias is not None:
+                m.__class__ = Own
+        return model, loss, batch, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+    (got,) = strategies.run(make, [strategy(kind, tensor=2)])
+    assert got.loss < CLOSE and got.state < CLOSE
 
 
 @pytest.mark.parametrize("name", KINDS)

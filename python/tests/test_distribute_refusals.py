@@ -25,8 +25,11 @@ SPLIT = {"tensor": 2}
 
 
 class Own(nn.Linear):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x) * 2
+    """With a factor."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__(inputs, outputs)
+        self.scale = nn.Parameter(torch.ones(outputs))
 
 
 def conv(m: Any) -> None:
@@ -69,7 +72,7 @@ def nothing(m: Any) -> None:
         (nothing, {"layers": [["h"]], "recompute": True}, "module h is a ModuleList, which is never called, so that it cannot be computed again"),
         (scalar, {"data": 2, "sharding": "zero-1"}, "parameter temperature is a single number"),
         (conv, SPLIT, "module h.1.mlp.c_fc is a Conv1d"),
-        (own, SPLIT, "module h.0.mlp.c_fc is a Own with a forward of its own"),
+        (own, SPLIT, "module h.0.mlp.c_fc is a Own with scale"),
         (odd, SPLIT, "module h.0.mlp.c_fc: out_features 63 is not divisible by 2"),
         (normed, SPLIT | {"vocabulary": True}, "module wte is an nn.Embedding with max_norm"),
         (nothing, SPLIT | {"vocabulary_rows": ["wte"]}, "modules wte and lm_head have the same weight"),

@@ -65,6 +65,23 @@ def test_bert() -> None:
     held(bert, kind, PARTS[1:], vocabulary_columns=["cls.predictions.decoder"])
 
 
+def t5() -> Any:
+    config = still.config(T.T5Config(vocab_size=VOCABULARY, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4, decoder_start_token_id=0))
+    torch.manual_seed(0)
+    model = still.model(T.T5ForConditionalGeneration(config)).double()
+    ids = torch.randint(1, VOCABULARY, (SAMPLES, TIME))
+    return model, lambda m, batch: m(**batch).loss, {"input_ids": ids, "labels": ids}, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+
+def test_t5() -> None:
+    """Encoder and decoder look up in one table, which a third module holds and the head has too."""
+    feed = [f"{side}.block.{k}.layer.{n}.DenseReluDense" for side, n in (("encoder", 1), ("decoder", 2)) for k in strategies.LAYERS]
+    tables = ["encoder.embed_tokens", "decoder.embed_tokens"]
+    doc = {"format": "placer strategy 1", "strategy": "tp=2 vocab", "batch": SAMPLES, "data": 1, "sharding": "ddp", "tensor": 2, "vocabulary": True, "vocabulary_columns": ["lm_head"], "vocabulary_rows": tables}
+    (got,) = strategies.run(t5, [doc | {"columns": [f"{x}.wi" for x in feed], "rows": [f"{x}.wo" for x in feed]}])
+    assert got.loss < 1e-10 and got.state < 1e-8
+
+
 def held(make: Any, kind: Kind, of: list[dict[str, Any]], **more: Any) -> None:
     docs = [strategy(kind, **x, **more) for x in of]
     for doc, got in zip(docs, strategies.run(make, docs), strict=True):

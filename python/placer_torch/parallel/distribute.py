@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ..clipping import Clip
-from . import mesh as meshes, optimizers, refusals, start, strategy as strategies
+from . import mesh as meshes, optimizers, products, refusals, start, strategy as strategies
 from .apply import apply
 from .clipping import Clipping
 from .errors import StrategyError
@@ -36,6 +36,7 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     clip = Clip(clip_norm, clip_value, norm_type).checked(StrategyError)
     s = strategy if isinstance(strategy, Strategy) else strategies.read(strategy)
     made = optimizer if isinstance(optimizer, Optimizer) else optimizer(model.parameters())
+    s = products.with_tied_tables(model, s)
     refusals.check(model, made, s)
     here = meshes.start(s, device)
     if s.pipeline > 1:

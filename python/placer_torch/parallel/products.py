@@ -4,8 +4,12 @@ transformers' GPT-2 (`transposed` in a file)."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import nn
+
+from .strategy import Strategy
 
 
 class Transposed(nn.Module):
@@ -17,6 +21,15 @@ class Transposed(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x @ self.weight if self.bias is None else torch.addmm(self.bias, x, self.weight)
+
+
+def with_tied_tables(model: nn.Module, s: Strategy) -> Strategy:
+    """s with the tables that have the weight of one whose vocabulary is cut: T5's encoder and
+    decoder look up in one table, which a third module holds."""
+    there = dict(model.named_modules())
+    cut = {id(there[path].weight) for path in s.vocabulary_rows if isinstance(there.get(path), nn.Embedding)}
+    more = [path for path, m in there.items() if isinstance(m, nn.Embedding) and id(m.weight) in cut and path not in s.vocabulary_rows]
+    return dataclasses.replace(s, vocabulary_rows=(*s.vocabulary_rows, *more))
 
 
 def transposed(m: nn.Module) -> bool:

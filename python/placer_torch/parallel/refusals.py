@@ -86,8 +86,10 @@ def _products(model: nn.Module, s: Strategy) -> None:
         kind = next((c for c in (nn.Linear, nn.Embedding) if isinstance(m, c)), None)
         if kind is None:
             raise StrategyError(f"module {path} is a {type(m).__name__}: torch cuts nn.Linear and nn.Embedding alone into {s.tensor}")
-        if kind is nn.Linear and type(m).forward is not kind.forward:
-            raise StrategyError(f"module {path} is a {type(m).__name__} with a forward of its own: torch cuts nn.Linear and nn.Embedding alone into {s.tensor}")
+        buffers = m.named_buffers() if kind is nn.Linear else ()  # as scales of a quantised weight
+        own = [k for k, _ in (*m.named_parameters(), *buffers) if k not in ("weight", "bias")]
+        if own or not m.weight.is_floating_point():
+            raise StrategyError(f"module {path} is a {type(m).__name__} with {own[0] if own else f'a weight of {m.weight.dtype}'}: torch cuts nn.Linear and nn.Embedding alone into {s.tensor}")
         if kind is nn.Embedding and (m.max_norm is not None or m.sparse):
             raise StrategyError(f"module {path} is an nn.Embedding with {'max_norm' if m.max_norm is not None else 'sparse gradients'}, which torch does not cut into {s.tensor}")
     for path in (*s.columns, *s.rows):
