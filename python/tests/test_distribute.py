@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 import models
 import strategies
+from placer_torch.clipping import Clip
 from placer_torch.parallel import distribute, micro
 from strategies import KINDS, LAYERS, SAMPLES, SIZE, TIME, VOCABULARY, Got, strategy
 
@@ -59,6 +60,26 @@ def test_linear_layers_with_a_forward_of_their_own() -> None:
         return model, loss, batch, torch.optim.AdamW(model.parameters(), lr=0.01)
 
     (got,) = strategies.run(make, [strategy(kind, tensor=2)])
+    assert got.loss < CLOSE and got.state < CLOSE
+
+
+def tempered() -> models.Example:
+    """Scores divided by a temperature, which is learned."""
+    model, _, batch, _ = KINDS["gpt2"].make()
+    model.register_parameter("temperature", torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64)))
+    model.h[0].ln_1.register_parameter("gain", torch.nn.Parameter(torch.tensor(0.5, dtype=torch.float64)))
+    model.h[0].ln_1.register_forward_hook(lambda m, given, y: y * m.gain)
+    model.register_forward_hook(lambda m, given, y: y / m.temperature)
+    return model, models.cross_entropy, batch, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+
+def test_single_numbers() -> None:
+    """Which replicas do not share out."""
+    kind = KINDS["gpt2"]
+    more: list[dict[str, Any]] = [{"data": 2, "sharding": s, "mb": 2} for s in ("ddp", "zero-1", "zero-2", "zero-3")]
+    for got in strategies.run(tempered, [strategy(kind, **x) for x in more], clip=Clip(0.1)):
+        assert got.loss < CLOSE and got.state < CLOSE and got.norm < CLOSE
+    (got,) = strategies.run(tempered, [strategy(kind, tensor=2, data=2, sharding="zero-1", mb=2)])
     assert got.loss < CLOSE and got.state < CLOSE
 
 

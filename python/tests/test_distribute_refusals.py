@@ -56,10 +56,6 @@ def meta(m: Any) -> None:
     m.ln_f.to("meta")
 
 
-def scalar(m: Any) -> None:
-    m.temperature = nn.Parameter(torch.ones(()))
-
-
 def nothing(m: Any) -> None:
     pass
 
@@ -70,7 +66,6 @@ def nothing(m: Any) -> None:
         (nothing, {"layers": [["h.0"], ["h.9"]]}, "layers[1]: the model has no module 'h.9'"),
         (nothing, SPLIT | {"rows": ["h.0.attn.o"]}, "rows: the model has no module 'h.0.attn.o'"),
         (nothing, {"layers": [["h"]], "recompute": True}, "module h is a ModuleList, which is never called, so that it cannot be computed again"),
-        (scalar, {"data": 2, "sharding": "zero-1"}, "parameter temperature is a single number"),
         (conv, SPLIT, "module h.1.mlp.c_fc is a Conv1d"),
         (own, SPLIT, "module h.0.mlp.c_fc is a Own with scale"),
         (odd, SPLIT, "module h.0.mlp.c_fc: out_features 63 is not divisible by 2"),

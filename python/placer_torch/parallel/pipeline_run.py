@@ -15,7 +15,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 
 from .. import batches
 from ..errors import RunError
-from . import optimizers, tensor
+from . import optimizers, share, tensor
 from .apply import apply
 from .clipping import Clipping
 from .mesh import Mesh
@@ -103,6 +103,8 @@ class Run:
             if isinstance(runs, _EachReduced):
                 runs.give_up()
         optimizers.settle(optimizers.held(self.optimizer))
+        for runs in self.runs.values():
+            share.reduce_numbers(runs, self.s, self.mesh)
         self.tied.add()
         self.clipping.clip()
         self.optimizer.step()

@@ -153,10 +153,7 @@ def _tied(model: nn.Module, s: Strategy) -> None:
 
 
 def _layers(model: nn.Module, s: Strategy) -> None:
-    """Each parameter has a dimension to be shared out by, and none lies in two of the groups that are gathered."""
-    for name, p in model.named_parameters():
-        if not p.dim():
-            raise StrategyError(f"parameter {name} is a single number, which {s.sharding} cannot share out: take ddp, or make it of shape [1]")
+    """No parameter lies in two of the groups that are gathered."""
     owner: dict[int, str] = {}
     there = dict(model.named_modules())
     for path in (p for layer in s.layers for p in layer):

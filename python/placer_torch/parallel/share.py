@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Iterator
 
+import torch.distributed as dist
 from torch import nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from ..where import where
@@ -29,7 +31,8 @@ class Replica(DistributedDataParallel):
 def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     """ddp: whole replicas, gradients all-reduced. zero-1 and zero-2: parameters are gathered
     once a step and stay until its end; gradients are reduce-scattered, and each process
-    updates its share. zero-3: parameters are gathered layer by layer for each pass."""
+    updates its share. zero-3: parameters are gathered layer by layer for each pass. Single numbers
+    stay whole (reduce_numbers)."""
     if s.sharding == "ddp":
         if s.tensor == 1:
             replica = Replica(module, device_mesh=None, process_group=mesh.data.get_group(), init_sync=False)
@@ -38,14 +41,32 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
         replicate(module, mesh=mesh.data)
         return module
     there = dict(module.named_modules())
+    whole = set(_numbers(module))
     keep = s.sharding != "zero-3"
     for path in (p for layer in s.layers for p in layer):
         group = [m for m in _called(there[path]) if any(True for _ in m.parameters())] if path in there else []
         if group:
-            fully_shard(group, mesh=mesh.data, reshard_after_forward=not keep)
+            fully_shard(group, mesh=mesh.data, reshard_after_forward=not keep, ignored_params=whole)
     # What lies in no layer stays from the forward to the backward pass.
-    fully_shard(module, mesh=mesh.data, reshard_after_forward=False)
+    fully_shard(module, mesh=mesh.data, reshard_after_forward=False, ignored_params=whole)
     return module
+
+
+def _numbers(module: nn.Module) -> list[nn.Parameter]:
+    """Parameters that have no dimension to be shared out by, as a learned temperature."""
+    return [p for p in module.parameters() if not p.dim()]
+
+
+def reduce_numbers(module: nn.Module, s: Strategy, mesh: Mesh) -> None:
+    """Gives gradients of single numbers, of which every replica has its own, the mean of all; once,
+    behind the last micro-batch."""
+    if s.data == 1 or s.sharding == "ddp":
+        return
+    for p in _numbers(module):
+        if p.grad is not None:
+            grad = p.grad.to_local() if isinstance(p.grad, DTensor) else p.grad
+            dist.all_reduce(grad, group=mesh.data.get_group())
+            grad /= mesh.data.size()
 
 
 def _called(layer: nn.Module) -> list[nn.Module]:
