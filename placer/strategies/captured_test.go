@@ -48,24 +48,31 @@ func TestCapturedConserved(t *testing.T) {
 	}
 }
 
+// derived returns a captured step of 16 samples, and what a strategy makes of it.
+func derived(t *testing.T, file, text string) (*graph.Graph, *strategy.Step) {
+	t.Helper()
+	x, j := models8(t, small[0])
+	x.family = capturedAs(t, file)
+	s, err := strategy.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := x.graph(variant{16, strategy.RecomputeNothing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := x.derive(j, s, false)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return g, step
+}
+
 // TestCapturedExperts: products of groups of rows are of experts, which replicas share out and ranks that
 // split products do not.
 func TestCapturedExperts(t *testing.T) {
 	for text, want := range map[string]struct{ flops, held int }{"ddp=2 ep": {1, 1}, "ddp=2": {1, 2}, "tp=2": {2, 2}} { // of all ranks together, in those of one device
-		x, j := models8(t, small[0])
-		x.family = capturedAs(t, "torch/testdata/experts.json")
-		s, err := strategy.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := x.graph(variant{16, strategy.RecomputeNothing})
-		if err != nil {
-			t.Fatal(err)
-		}
-		step, err := x.derive(j, s, false)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		g, step := derived(t, "torch/testdata/experts.json", text)
 		of := func(g *graph.Graph) (flops units.FLOPs, held units.Bytes) {
 			for i := range graph.OpID(g.NumOps()) {
 				o := g.Op(i)
@@ -90,20 +97,7 @@ func TestCapturedExperts(t *testing.T) {
 // parameter, in a pipeline and where ranks share products, and each is there as often as the update.
 func TestCapturedClipped(t *testing.T) {
 	for _, text := range []string{"1f1b=2 mb=2", "tp=2", "zero-2=4"} {
-		x, j := models8(t, small[0])
-		x.family = capturedAs(t, clipped)
-		s, err := strategy.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := x.graph(variant{16, strategy.RecomputeNothing})
-		if err != nil {
-			t.Fatal(err)
-		}
-		step, err := x.derive(j, s, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, step := derived(t, clipped, text)
 		ranks := make([][]int32, g.NumOps())
 		for i, from := range step.From {
 			if from != graph.None {
@@ -127,7 +121,7 @@ func TestCapturedClipped(t *testing.T) {
 				t.Fatalf("%s: %s: no norm, or no update", text, g.Op(u).Name)
 			}
 			want := ranks[u]
-			if s.Pipeline > 1 && g.Op(u).Name == "update.wte.weight" { // tied: both stages update, the norm is the first's
+			if step.Strategy.Pipeline > 1 && g.Op(u).Name == "update.wte.weight" { // tied: both stages update, the norm is the first's
 				if d := cmp.Diff([]int32{0, 1}, want); d != "" {
 					t.Errorf("%s: a tied weight is updated on other ranks:\n%s", text, d)
 				}
