@@ -32,7 +32,7 @@ test: ## vet and test everything, and say which tests were skipped and why; no G
 	$(call gotest,./...)
 
 test-long: ## race detector, shuffled order, long oracles and experiments in small, each fuzzer $(FUZZ) inputs
-	$(call gotest,-tags long -timeout 40m ./...)
+	$(call gotest,-tags long -timeout 40m $$(grep -rlE '^//go:build.*long' --include='*_test.go' . | xargs -n1 dirname | sort -u))
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
 		$(GO) test -race -shuffle on -short -timeout 30m ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./internal/... ./nn ./ppo && \
 		$(GO) test -race -run 'Workers|RowsEnd' ./placer/strategies; \

@@ -199,7 +199,7 @@ func (e *emitter) afterOp(i graph.OpID, stage int) {
 			if e.split.Rows[t] {
 				e.scatterPartial(i, t, stage)
 			} else {
-				e.reducePartial(i, t, stage, e.rowsBytes(i, t))
+				e.reducePartial(i, t, stage, e.partialBytes(i, t))
 			}
 		} else if e.split != nil && e.split.Moments[t] > 0 {
 			e.reducePartial(i, t, stage, e.split.Moments[t])
@@ -250,6 +250,15 @@ func (e *emitter) rowsBytes(i graph.OpID, t graph.TensorID) units.Bytes {
 		return units.Bytes(ceil(int64(e.m.Joint.Tensor(t).Bytes), e.expertShare(i)))
 	}
 	return e.g.Tensor(t).Bytes
+}
+
+// partialBytes are the bytes as which tensor t of op i, a partial sum, is reduced.
+func (e *emitter) partialBytes(i graph.OpID, t graph.TensorID) units.Bytes {
+	b := e.rowsBytes(i, t)
+	if n, ok := e.split.Narrow[t]; ok {
+		b /= e.g.Tensor(t).Bytes / n
+	}
+	return b
 }
 
 // gate makes the passes of a stage follow one another.

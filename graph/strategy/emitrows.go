@@ -9,8 +9,8 @@ import (
 // product.
 func (e *emitter) scatterPartial(i graph.OpID, t graph.TensorID, stage int) {
 	x := e.g.Tensor(t)
-	c := Collective{Kind: ReduceScatter, Axis: TensorAxis, Stage: stage, Bytes: e.rowsBytes(i, t), Ranks: e.s.Tensor}
-	rows := graph.Tensor{DType: x.DType, Bytes: units.Bytes(ceil(int64(c.Bytes), int64(e.s.Tensor)))}
+	c := Collective{Kind: ReduceScatter, Axis: TensorAxis, Stage: stage, Bytes: e.partialBytes(i, t), Ranks: e.s.Tensor}
+	rows := graph.Tensor{DType: x.DType, Bytes: units.Bytes(ceil(int64(e.rowsBytes(i, t)), int64(e.s.Tensor)))}
 	for d := range e.data {
 		if !e.has(e.replicas[d*e.tensor], i) {
 			continue
@@ -68,6 +68,14 @@ func (e *emitter) gatherRowsOf(i graph.OpID, stage int) {
 			if _, ok := r.rows[t]; ok || !e.has(r, i) {
 				continue
 			}
+			if twin := e.gatheredTwin(r, t); twin != t {
+				for _, r := range e.replicas {
+					if r.d == d {
+						r.rows[t] = r.rows[twin]
+					}
+				}
+				continue
+			}
 			rs, members := e.members(d, func(r *replica) member {
 				return member{rank: e.rank(r, i), wait: e.gradientsOf(r, i, t), in: []graph.TensorID{e.rowsFor(r, t, i)}, outs: []graph.Tensor{{DType: x.DType, Bytes: c.Bytes}}}
 			})
@@ -76,6 +84,31 @@ func (e *emitter) gatherRowsOf(i graph.OpID, stage int) {
 			}
 		}
 	}
+}
+
+// gatheredTwin returns what replica r has gathered of the same as t, or t where there is nothing: under
+// autocast each product casts what it reads by itself, and products of one activation have it gathered
+// once.
+func (e *emitter) gatheredTwin(r *replica, t graph.TensorID) graph.TensorID {
+	for u := range r.rows {
+		if e.same(t, u) {
+			return u
+		}
+	}
+	return t
+}
+
+// same reports whether two tensors are one, or casts and views of one that do the same.
+func (e *emitter) same(t, u graph.TensorID) bool {
+	for t != u {
+		x, y := e.g.Tensor(t), e.g.Tensor(u)
+		k := e.g.Op(x.Producer).Kind
+		if k != "Cast" && k != "Reshape" || e.g.Op(y.Producer).Kind != k || x.DType != y.DType || !x.Shape.Equal(y.Shape) {
+			return false
+		}
+		t, u = e.g.Inputs(x.Producer)[0], e.g.Inputs(y.Producer)[0]
+	}
+	return true
 }
 
 // gradientsOf returns what a gradient, op i, waits for besides tensor t of the forward pass.

@@ -34,6 +34,9 @@ type Split struct {
 	// Partial says of each tensor that ranks hold partial sums of it, which are
 	// all-reduced before others read it.
 	Partial []bool
+	// Narrow are the bytes of partial sums that were cast to a wider type since they were made: of
+	// 16 bits, under autocast, as which they are reduced.
+	Narrow map[graph.TensorID]units.Bytes
 	// Moments are what ranks add up within the normalisation that gives a tensor.
 	Moments map[graph.TensorID]units.Bytes
 	// ByRows says of each op, [N], that every rank does a T-th of the rows of what it reads, and
@@ -79,7 +82,7 @@ type Split struct {
 func FindSplit(m *Model, how Strategy) *Split {
 	g := m.Micro
 	n, t := g.NumOps(), g.NumTensors()
-	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Moments: map[graph.TensorID]units.Bytes{},
+	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Narrow: map[graph.TensorID]units.Bytes{}, Moments: map[graph.TensorID]units.Bytes{},
 		mixed: map[graph.OpID]columns{}, copiedOut: map[graph.TensorID]bool{},
 		sampleless: sampleless(m),
 		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), output: make([]bool, n), rows: make([]int64, t)}
@@ -322,8 +325,9 @@ func (s *Split) backward(sequence bool) {
 		}
 		// Sums and views of gradients, ops within a block.
 		switch {
-		case partialIn && !cutIn && !plainIn && (adds(o.Kind) || o.Kind.Class() == graph.ClassMeta):
+		case partialIn && !cutIn && !plainIn && (adds(o.Kind) || o.Kind.Class() == graph.ClassMeta || s.widens(i)):
 			s.partial(i) // sums of partial sums, reduced once
+			s.narrow(i, in)
 			for _, t := range in {
 				if s.solely(t, i) {
 					s.Partial[t] = false
@@ -429,6 +433,32 @@ func (s *Split) partial(i graph.OpID) {
 	}
 	if shape := g.Tensor(t).Shape; len(shape) > 0 && !hasRows(shape, s.rows[t]) { // rows of segments are added up
 		s.rows[t] = shape[0]
+	}
+}
+
+// widens reports whether op i casts to a wider type.
+func (s *Split) widens(i graph.OpID) bool {
+	g := s.m.Micro
+	return g.Op(i).Kind == "Cast" && g.Tensor(g.Inputs(i)[0]).Bytes < g.Tensor(first(g, i)).Bytes
+}
+
+// narrow notes of the result of op i, a sum of partial sums or one cast, that those of its inputs
+// given, which are partial sums, were made in a narrower type.
+func (s *Split) narrow(i graph.OpID, in []graph.TensorID) {
+	g := s.m.Micro
+	bytes := units.Bytes(0)
+	for _, t := range in {
+		if s.m.once[g.Tensor(t).Producer] {
+			continue // a shape
+		}
+		if n, ok := s.Narrow[t]; ok {
+			bytes = max(bytes, n)
+		} else {
+			bytes = max(bytes, g.Tensor(t).Bytes)
+		}
+	}
+	if t := first(g, i); bytes < g.Tensor(t).Bytes {
+		s.Narrow[t] = bytes
 	}
 }
 

@@ -29,6 +29,9 @@ func (s *Split) joinSums(again []bool) {
 			}
 		}
 		carries[i] = len(partial) == 1
+		if len(partial) > 0 {
+			s.narrow(i, partial)
+		}
 		if len(partial) < 2 {
 			continue
 		}

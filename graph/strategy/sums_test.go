@@ -9,8 +9,8 @@ import (
 
 // gradientSums is the split, by rows or not, of a block of which three products read x, and of the sum
 // of its result and x; build adds up the gradients of x that these four give, the last of which is
-// whole.
-func gradientSums(t *testing.T, rows bool, build func(add func(name string, in ...graph.TensorID) graph.TensorID, products [3]graph.TensorID, whole graph.TensorID)) (*graph.Graph, *Split) {
+// whole. Those of the products are made in a type, and cast to f32.
+func gradientSums(t *testing.T, rows bool, in graph.DType, build func(add func(name string, in ...graph.TensorID) graph.TensorID, products [3]graph.TensorID, whole graph.TensorID)) (*graph.Graph, *Split) {
 	t.Helper()
 	const n, width, inner = 32, 16, 64
 	b := graph.NewBuilder("sums")
@@ -52,7 +52,10 @@ func gradientSums(t *testing.T, rows bool, build func(add func(name string, in .
 	inside = backward("of values", "Mul", graph.GEMM{}, mul, f32(n, inner), inside, ys[0])
 	var products [3]graph.TensorID
 	for k, name := range []string{"q", "k", "v"} {
-		products[k] = backward("of "+name, "MatMul", graph.GEMM{Batch: 1, M: n, N: width, K: inner}, ups[k], f32(n, width), inside, ws[k])
+		products[k] = backward("of "+name, "MatMul", graph.GEMM{Batch: 1, M: n, N: width, K: inner}, ups[k], graph.Tensor{DType: in, Shape: graph.Shape{n, width}, Bytes: graph.Auto}, inside, ws[k])
+		if in != graph.F32 {
+			products[k] = backward("cast "+name, "Cast", graph.GEMM{}, graph.None, f32(n, width), products[k])
+		}
 	}
 	around := backward("around", "ReluGrad", graph.GEMM{}, last, f32(n, width), whole)
 	build(func(name string, in ...graph.TensorID) graph.TensorID {
@@ -86,7 +89,7 @@ func TestSumsOfGradients(t *testing.T) {
 	type adder = func(name string, in ...graph.TensorID) graph.TensorID
 	for _, rows := range []bool{false, true} {
 		for _, order := range [][4]int{{3, 0, 1, 2}, {0, 3, 1, 2}, {2, 0, 3, 1}, {1, 2, 0, 3}} {
-			g, s := gradientSums(t, rows, func(add adder, p [3]graph.TensorID, whole graph.TensorID) {
+			g, s := gradientSums(t, rows, graph.F32, func(add adder, p [3]graph.TensorID, whole graph.TensorID) {
 				all := [4]graph.TensorID{p[0], p[1], p[2], whole}
 				y := all[order[0]]
 				for k, at := range order[1:] {
@@ -117,9 +120,27 @@ func TestSumsOfGradients(t *testing.T) {
 			}, []string{"of q", "all"}},
 			{"one alone", func(add adder, p [3]graph.TensorID, whole graph.TensorID) { add("one", whole, p[0]) }, []string{"of q", "of k", "of v"}},
 		} {
-			g, s := gradientSums(t, rows, c.build)
+			g, s := gradientSums(t, rows, graph.F32, c.build)
 			if got := fmt.Sprint(reducedIn(g, s)); got != fmt.Sprint(c.want) {
 				t.Errorf("rows %v, %s: reduced are %s, want %s", rows, c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// TestSumsOfCastGradients: what products give in 16 bits and is added up in 32, as under autocast, is
+// reduced once as well, in 16 bits.
+func TestSumsOfCastGradients(t *testing.T) {
+	for _, rows := range []bool{false, true} {
+		g, s := gradientSums(t, rows, graph.BF16, func(add func(string, ...graph.TensorID) graph.TensorID, p [3]graph.TensorID, whole graph.TensorID) {
+			add("all", add("two", add("one", whole, p[0]), p[1]), p[2])
+		})
+		if got := reducedIn(g, s); len(got) != 1 || got[0] != "all" {
+			t.Fatalf("rows %v: reduced are %q, want the last sum", rows, got)
+		}
+		for x := range graph.TensorID(g.NumTensors()) {
+			if o := g.Op(g.Tensor(x).Producer); s.Partial[x] && o.Name == "all" && s.Narrow[x] != g.Tensor(x).Bytes/2 {
+				t.Errorf("rows %v: reduced as %d bytes, %d of f32", rows, s.Narrow[x], g.Tensor(x).Bytes)
 			}
 		}
 	}

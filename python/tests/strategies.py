@@ -49,6 +49,18 @@ def llama() -> models.Example:
     return model, models.cross_entropy, (ids, ids.roll(-1, 1)), _adam(model)
 
 
+def mixed() -> models.Example:
+    """Products in bfloat16, the rest in float32."""
+    model, loss, batch, _ = llama()
+    model.float()
+
+    def under_autocast(model: Any, batch: Any) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return loss(model, batch)
+
+    return model, under_autocast, batch, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
 def encoder() -> models.Example:
     model, loss, batch, _ = split_models.encoder(SAMPLES)
     return model.double(), loss, batch, _adam(model)

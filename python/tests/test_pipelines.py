@@ -79,6 +79,26 @@ def dropout() -> models.Example:
     return m, lambda m, b: (m(b) ** 2).mean(), torch.randn(16, 8), torch.optim.SGD(m.parameters(), lr=0.1)
 
 
+class Viewed(nn.Module):
+    """Views what attention makes by strides that its kernel gives it, and the one on cut tensors does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        b, t, d = x.shape
+        q, k, v = (y.view(b, t, 4, d // 4).transpose(1, 2) for y in self.qkv(x).split(d, dim=2))
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(y.transpose(1, 2).contiguous().view(b, t, d))
+
+
+def viewed() -> models.Example:
+    torch.manual_seed(0)
+    m = nn.Sequential(Viewed(), Viewed())
+    return m, lambda m, b: (m(b) ** 2).mean(), torch.randn(16, 8, 16), torch.optim.SGD(m.parameters(), lr=0.1)
+
+
 # What `placer strategies --gpu a100 --gpus 2 --batch 16 --for torch --strategy TEXT` writes of the
 # captured step of untied(), and of gpt(): stages and what rank 0 sends and reduces in a step.
 WRITTEN = {
@@ -109,6 +129,7 @@ CASES = {
     "zero-1": (gpt, strategy("1f1b", TWO, data=2, sharding="zero-1", layers=LAYERS)),
     "zero-2": (gpt, strategy("gpipe", TWO, data=2, sharding="zero-2", layers=LAYERS)),
     "products": (gpt, strategy("1f1b", TWO, tensor=2, **PRODUCTS)),
+    "products, views": (viewed, strategy("gpipe", [["0"], ["1"]], tensor=2, columns=["0.qkv", "1.qkv"], rows=["0.out", "1.out"], parts={"0.qkv": [16] * 3, "1.qkv": [16] * 3})),
     "products, tokens and a tied vocabulary": (gpt, strategy("interleaved", FOUR, ranks=2, tensor=2, layers=LAYERS, recompute="layers", sequence=True, vocabulary=True, vocabulary_columns=["lm_head"], vocabulary_rows=["wte"], **PRODUCTS)),
     "zero-3, layers again": (gpt, strategy("interleaved", FOUR, ranks=2, data=2, sharding="zero-3", layers=LAYERS, recompute="layers")),
 }

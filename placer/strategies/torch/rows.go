@@ -2,13 +2,16 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"placer/graph"
 	"placer/graph/strategy"
 )
 
-// rows lists the modules that work by rows: those without others within, all of whose ops do.
+// rows lists the modules that work by rows: those without others within, all of whose ops do. What a
+// cut product's module does beside it, as to cast its input, is no matter: torch has the input whole
+// there from the start, and the output cut.
 func (f *File) rows(c *cuts) error {
 	within := map[string]bool{} // modules that hold others
 	for path := range c.ops {
@@ -28,7 +31,7 @@ func (f *File) rows(c *cuts) error {
 			return fmt.Errorf("module %s: %d ranks cannot share the %d tokens of %v", name(c.g.Op(i).Module), c.ranks, shape[1], shape)
 		}
 		path := c.g.Op(i).Module
-		if seen[path] || within[path] || path == "" || c.g.Op(i).Kind.Class() == graph.ClassMeta {
+		if seen[path] || within[path] || path == "" || c.g.Op(i).Kind.Class() == graph.ClassMeta || c.multiplies(path) {
 			continue
 		}
 		seen[path] = true
@@ -47,4 +50,12 @@ func (f *File) rows(c *cuts) error {
 		f.ByRows = append(f.ByRows, path)
 	}
 	return nil
+}
+
+// multiplies reports whether a module holds a product that ranks share out.
+func (c *cuts) multiplies(path string) bool {
+	return slices.ContainsFunc(c.ops[path], func(i graph.OpID) bool {
+		r, _ := c.split.Role(i)
+		return r != strategy.NoRole && r != strategy.TableLookup
+	})
 }

@@ -55,7 +55,7 @@ def _forward(m: nn.MultiheadAttention, inputs: Inputs, query: Any, key: Any, val
         raise RuntimeError("nn.MultiheadAttention: is_causal wants attn_mask")
     one = query.dim() == 2
     samples = 0 if m.batch_first or one else 1
-    given = [inputs.whole(x) for x in (query, key, value)]
+    given = [inputs.whole(x, m) for x in (query, key, value)]
     q, k, v = (_heads(m, x.unsqueeze(0) if one else x.transpose(0, samples)) for x in _projected(m, given))
     alone = is_causal and key_padding_mask is None and not need_weights
     mask = None if alone else _mask(q, k, attn_mask, key_padding_mask)

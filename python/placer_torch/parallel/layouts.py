@@ -6,7 +6,7 @@ them up in each op that reads the gradient; here they are added up once, where t
 from __future__ import annotations
 
 import weakref
-from typing import Any, Sequence
+from typing import Any, Sequence, cast
 
 import torch
 from torch import nn
@@ -33,18 +33,26 @@ def settle_output(module: nn.Module, layout: Layout) -> None:
     module.register_forward_hook(lambda m, inputs, output: settled(output, layout) if isinstance(output, DTensor) else output)
 
 
+def _multiplied_as(x: torch.Tensor, module: nn.Module) -> torch.dtype:
+    """The type in which module multiplies x: under autocast torch's own layers cast it."""
+    own = type(module).forward in (nn.Linear.forward, nn.MultiheadAttention.forward)
+    if own and torch.is_autocast_enabled(x.device.type) and x.is_floating_point() and x.dtype != torch.float64:
+        return torch.get_autocast_dtype(x.device.type)
+    return x.dtype
+
+
 class Inputs:
     """Whole inputs of products cut by columns. Products of one input (queries, keys and values)
-    have it gathered, and their summands of its gradient added up, once."""
+    have it cast, gathered, and their summands of its gradient added up, once."""
 
     def __init__(self, mesh: DeviceMesh, between: Layout):
         """between: the layout of activations outside of cut products."""
         self._mesh, self._between = mesh, between
-        self._last: tuple[weakref.ref[torch.Tensor], DTensor] | None = None
+        self._last: tuple[weakref.ref[torch.Tensor], torch.dtype, DTensor] | None = None
 
     def attach(self, module: nn.Module) -> None:
         """The first input of module is made whole before anything else."""
-        module.register_forward_pre_hook(lambda m, inputs: (self.whole(inputs[0]), *inputs[1:]), prepend=True)
+        module.register_forward_pre_hook(lambda m, inputs: (self.whole(inputs[0], m), *inputs[1:]), prepend=True)
 
     def border(self, module: nn.Module) -> None:
         """What was made whole before module runs is not used within it: module is computed
@@ -54,10 +62,12 @@ class Inputs:
     def forget(self, *_: Any) -> None:
         self._last = None
 
-    def whole(self, x: torch.Tensor) -> DTensor:
-        if self._last is not None and self._last[0]() is x:
-            return self._last[1]
-        there = replicated(x, self._mesh)
+    def whole(self, x: torch.Tensor, module: nn.Module) -> DTensor:
+        """x as module, whose input it is, multiplies it."""
+        dtype = _multiplied_as(x, module)
+        if self._last is not None and self._last[0]() is x and self._last[1] == dtype:
+            return self._last[2]
+        there = cast("DTensor", replicated(x, self._mesh).to(dtype))
         made = there.redistribute(placements=[Replicate()]) if list(there.placements) == list(self._between) != [Replicate()] else settled(there, [Replicate()])
-        self._last = weakref.ref(x), made
+        self._last = weakref.ref(x), dtype, made
         return made

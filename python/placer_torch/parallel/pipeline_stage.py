@@ -47,7 +47,8 @@ class Stage(torch.nn.Module):
         self.copied = cut.copied[k]
         self.mesh = mesh
         self.plan = _segments(cut, k, layers, self.sent)
-        self.segments = torch.nn.ModuleList(_module(s, state, products) for s in self.plan)
+        unchanged = {n for n in cut.ops if n.target is torch.ops.aten.view.default and not cut.memory.writers.get(cut.memory.root[n])}
+        self.segments = torch.nn.ModuleList(_module(s, state, products, unchanged) for s in self.plan)
         self._fed: collections.deque[Sequence[torch.Tensor]] = collections.deque()
 
     def paths(self, modules: Iterable[str]) -> tuple[str, ...]:
@@ -127,9 +128,11 @@ def _link(segments: Sequence[Segment], sent: Sequence[fx.Node]) -> None:
         wanted.update(s.reads)
 
 
-def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str]) -> fx.GraphModule:
+def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str], unchanged: Collection[fx.Node]) -> fx.GraphModule:
     """A segment's graph: reads -> tuple of makes. Autocast and no_grad are switched around the
-    ops that had them."""
+    ops that had them. unchanged: views of what nothing changes in place. They copy where strides are
+    not those of the trace, of which `contiguous()` is no part where its kernel for attention
+    made it so."""
     graph = fx.Graph()
     value: dict[fx.Node, fx.Node] = {n: graph.placeholder(n.name) for n in s.reads}
     state: dict[str, Any] = {}
@@ -146,6 +149,8 @@ def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str
                 value[x] = graph.get_attr(str(x.target))
                 state[str(x.target)] = of[str(x.target)]
         value[n] = graph.node_copy(n, lambda x: value[x])
+        if n in unchanged:
+            value[n].target = torch.ops.aten.reshape.default
     for path in sorted({n.meta["module"] for n in s.ops} & set(products) - state.keys()):
         raise StrategyError(f"module {path} multiplies by its weight in other ways than by one op, and the strategy cuts it: take one without tp, or without a pipeline")
     switches.to(True, ())
