@@ -29,6 +29,7 @@ def made(config: Any) -> Any:
 GPT2 = lambda: made(T.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=4, n_positions=8))  # noqa: E731
 LLAMA = lambda: made(T.LlamaConfig(**SIZES))  # noqa: E731
 TIED = lambda: made(T.Qwen3Config(**SIZES, head_dim=4, tie_word_embeddings=True))  # noqa: E731
+MIXTURE = lambda: made(T.Qwen3MoeConfig(**SIZES, head_dim=4, moe_intermediate_size=8, num_experts=4, num_experts_per_tok=2))  # noqa: E731
 
 LLAMAS = [["model.embed_tokens", "model.rotary_emb", "model.layers.0"], ["model.layers.1", "model.norm", "lm_head"]]
 GPT2S = [["transformer.wte", "transformer.wpe", "transformer.h.0"], ["transformer.h.1", "transformer.ln_f", "lm_head"]]
@@ -37,6 +38,7 @@ CASES = {
     "gpt2, whose head is its table": (GPT2, strategy("1f1b", GPT2S)),
     "llama": (LLAMA, strategy("gpipe", LLAMAS, recompute="layers", layers=[["model.layers.0"], ["model.layers.1"]])),
     "qwen3, tied, interleaved": (TIED, strategy("interleaved", [LLAMAS[0][:2], LLAMAS[0][2:], LLAMAS[1][:1], LLAMAS[1][1:]], ranks=2)),
+    "a mixture, whose experts are an op of the library, whole beside split products": (MIXTURE, strategy("gpipe", LLAMAS, tensor=2, columns=[x for x in PRODUCTS["columns"] if "mlp" not in x], rows=[x for x in PRODUCTS["rows"] if "mlp" not in x])),
     "llama, split products": (LLAMA, strategy("1f1b", LLAMAS, tensor=2, **PRODUCTS)),
 }
 

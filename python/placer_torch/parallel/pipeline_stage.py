@@ -5,9 +5,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
-from typing import Any, Collection, Iterable, Mapping, Sequence
+from typing import Any, Collection, Iterable, Mapping, Sequence, cast
 
 import torch
+import torch.utils._pytree as pytree
 from torch import fx
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
@@ -151,11 +152,32 @@ def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str
         value[n] = graph.node_copy(n, lambda x: value[x])
         if n in unchanged:
             value[n].target = torch.ops.aten.reshape.default
+        elif _foreign(n):
+            value[n].target, value[n].args = _on_whole, (cast("Any", n.target), *value[n].args)
     for path in sorted({n.meta["module"] for n in s.ops} & set(products) - state.keys()):
         raise StrategyError(f"module {path} multiplies by its weight in other ways than by one op, and the strategy cuts it: take one without tp, or without a pipeline")
     switches.to(True, ())
     graph.output(tuple(value[n] for n in s.makes))
     return fx.GraphModule(state, graph, "Segment")
+
+
+def _foreign(n: fx.Node) -> bool:
+    """Whether n is an op of a library, of which DTensor knows nothing."""
+    return isinstance(n.target, torch._ops.OpOverload) and n.target.namespace not in ("aten", "prims")
+
+
+def _on_whole(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """op, of whole tensors: done by each part."""
+    args, kwargs = pytree.tree_map_only(Parted, Parted.whole, (args, kwargs))
+    mesh = next((x.device_mesh for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, DTensor)), None)
+    if mesh is None:
+        return op(*args, **kwargs)
+
+    def local(x: DTensor) -> torch.Tensor:
+        return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()])
+
+    args, kwargs = pytree.tree_map_only(DTensor, local, (args, kwargs))
+    return pytree.tree_map_only(torch.Tensor, lambda x: replicated(x, mesh), op(*args, **kwargs))
 
 
 def _product(n: fx.Node, of: Mapping[str, torch.Tensor]) -> tuple[torch.nn.Module, fx.Node] | None:

@@ -146,12 +146,17 @@ class _Watch:
             if n is None or n in self.seen:
                 continue
             self.seen.add(n)
-            if isinstance(n, torch.autograd.function.BackwardCFunction):
+            if isinstance(n, torch.autograd.function.BackwardCFunction) and not _registered(n):
                 raise self.error(f"runs an autograd.Function with a backward of its own, {n.name().removesuffix('Backward')}, which a cut graph does not have")
             left += [f for f, _ in n.next_functions]
 
     def error(self, why: str) -> StrategyError:
         return StrategyError(f"module {self.stack[-1] or 'of the whole model'} cannot be cut into stages: it {why}; take a strategy without pipeline")
+
+
+def _registered(n: Any) -> bool:
+    """Whether n is the backward that torch.library has for an op, which runs where the op does."""
+    return getattr(type(n)._forward_cls, "__module__", "") == "torch._library.autograd"
 
 
 class _Marks(TorchFunctionMode):
