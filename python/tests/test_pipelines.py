@@ -33,11 +33,11 @@ def untied() -> models.Example:
 
 class Skip(nn.Module):
     """The last stage reads what the first makes; integers cross; statistics, a counter, ops in
-    place, a parameter without a module of its own, and one that is frozen."""
+    place, a parameter without a module of its own, one that is frozen, and one that nothing reads."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.scale = nn.Parameter(torch.ones(16))
+        self.scale, self.unread = nn.Parameter(torch.ones(16)), nn.Parameter(torch.ones(3))
         self.a, self.b, self.c, self.d = (nn.Linear(16, 16) for _ in range(4))
         self.bn = nn.BatchNorm1d(16)
         self.register_buffer("count", torch.zeros(()))

@@ -131,6 +131,7 @@ def test_command(graph: Path) -> None:
     assert (doc["strategy"], doc["processes"], doc["backend"], len(doc["loss"])) == ("zero-1=2", 2, "gloo", 2)
     assert len(doc["grad_norm"]) == 2 and min(doc["grad_norm"]) > 0.1
     assert doc["difference"].keys() == {"loss", "state", "grad_norm"} and max(doc["difference"].values()) < 1e-8
+    assert doc["largest_difference"] in dict(strategies.llama()[0].named_parameters())
     assert doc["predicted_step_s"] == json.loads(path.read_text())["predicted"]["step_s"] and doc["step_s"] > 0
     path.write_text(json.dumps(json.loads(path.read_text()) | {"layers": [["layers.7"]]}))
     done = distribute()

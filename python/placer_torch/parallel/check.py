@@ -81,10 +81,15 @@ def of_numbers(got: Sequence[float], want: Sequence[float]) -> float:
     return max((abs(a - b) / max(abs(b), 1e-30) for a, b in zip(got, want)), default=0.0)
 
 
-def of_states(got: dict[str, Any], want: dict[str, Any]) -> float:
-    """The largest difference of an element, relative to its tensor's largest, but to no less than
-    LEAST of the largest of all: what is zero but for rounding, as the bias of keys, is no
+def by_tensors(got: dict[str, Any], want: dict[str, Any]) -> dict[str, float]:
+    """The largest difference of an element of each tensor, relative to its largest, but to no less
+    than LEAST of the largest of all: what is zero but for rounding, as the bias of keys, is no
     measure of itself."""
     floats = {k: w.cpu().double() for k, w in want.items() if isinstance(w, torch.Tensor) and w.is_floating_point() and w.numel()}
-    least = LEAST * max((float(b.abs().max()) for b in floats.values()), default=0.0)
-    return max((float((got[k].double() - b).abs().max() / b.abs().max().clamp(min=max(least, 1e-30))) for k, b in floats.items()), default=0.0)
+    least = max(LEAST * max((float(b.abs().max()) for b in floats.values()), default=0.0), 1e-30)
+    return {k: float((got[k].double() - b).abs().max() / b.abs().max().clamp(min=least)) for k, b in floats.items()}
+
+
+def of_states(got: dict[str, Any], want: dict[str, Any]) -> float:
+    """The largest of by_tensors."""
+    return max(by_tensors(got, want).values(), default=0.0)

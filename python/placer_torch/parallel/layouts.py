@@ -22,6 +22,19 @@ def replicated(x: torch.Tensor, mesh: DeviceMesh) -> DTensor:
     return x if isinstance(x, DTensor) else DTensor.from_local(x, mesh, [Replicate()], run_check=False)
 
 
+def run_whole(module: nn.Module, mesh: DeviceMesh) -> None:
+    """Every part runs module, which has no parameters, on the whole of its input."""
+
+    def local(x: Any) -> Any:
+        return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()]) if isinstance(x, DTensor) else x
+
+    def back(m: nn.Module, given: Any, made: Any) -> Any:
+        return tuple(replicated(x, mesh) for x in made) if isinstance(made, tuple) else replicated(made, mesh)
+
+    module.register_forward_pre_hook(lambda m, given: tuple(map(local, given)))
+    module.register_forward_hook(back)
+
+
 def settled(x: DTensor, layout: Layout) -> DTensor:
     """x in a layout that its gradient has as well."""
     x = x.redistribute(placements=layout)

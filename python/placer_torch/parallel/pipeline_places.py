@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Collection, Mapping
 
 import torch
 from torch import nn
@@ -30,19 +30,19 @@ class Places:
         stage, path = self._of[name]
         return find(stage, path)
 
-    def leave(self, model: nn.Module, optimizer: torch.optim.Optimizer, traced: Trace) -> dict[str, str]:
-        """Leaves optimizer and model with what this process has: parameters that it does not,
-        or only a share of, are on the meta device then. Returns the keys of the model's
-        state_dict with the tensors' names."""
+    def leave(self, model: nn.Module, optimizer: torch.optim.Optimizer, traced: Trace, held: Collection[str]) -> dict[str, str]:
+        """Leaves optimizer and model with what this process has. Parameters that stages hold, but not
+        this process or only a share of, are on the meta device then; those that no step
+        reads stay. Returns the keys of the model's state_dict with the tensors' names."""
         names = traced.names
         keys = {k: names[id(t)] for k, t in model.state_dict(keep_vars=True).items() if id(t) in names}
         for g in optimizer.param_groups:
             named = [(p, names.get(id(p), "")) for p in g["params"]]
-            g["params"] = [self.tensor(k) if k in self else p for p, k in named if k in self or k not in traced.state]
+            g["params"] = [self.tensor(k) if k in self else p for p, k in named if k in self or k not in held]
         for m in model.modules():
             for k, p in m._parameters.items():
                 name = names.get(id(p), "")
-                if p is not None and name in traced.state and not (name in self and self.tensor(name) is p):
+                if p is not None and name in held and not (name in self and self.tensor(name) is p):
                     m._parameters[k] = nn.Parameter(torch.empty_like(p, device="meta"), p.requires_grad)
         traced.state.clear()
         return keys

@@ -57,7 +57,7 @@ class Run:
         clipping.hold(self.tied.once(self.runs.values()), self.tied.elsewhere())
         groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
         holders = cut.holders()
-        keys = self.place.leave(model, optimizer, traced)
+        keys = self.place.leave(model, optimizer, traced, holders)
         self.states = States(model, optimizer, self.place, holders, keys, groups, mesh, Order(s.parts, s.tensor, s.transposed))
         self.schedule = self.scheduled()
 

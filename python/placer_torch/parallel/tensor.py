@@ -7,25 +7,30 @@ are as they were. Tensors of the batch and of the model's code count as the same
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator
+import functools
+from typing import Any, Callable, Iterator
 
 import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.experimental import implicit_replication
+from torch.distributed.tensor.experimental import implicit_replication, register_sharding
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, loss_parallel, parallelize_module
 from torch.distributed.tensor.placement_types import Placement
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.modules import pooling
 from torch.nn.modules.conv import _ConvNd
 
 from ..errors import PlacerTorchError
 from ..where import cause, first_line, where
 from . import attention, parts, products
 from .errors import StrategyError
-from .layouts import Inputs, replicated, settle_output
+from .layouts import Inputs, replicated, run_whole, settle_output
 from .names import plain
 from .strategy import Strategy
+
+# Modules whose results are of several places of an image, of which DTensor has not all.
+_OF_PLACES = (pooling._MaxPoolNd, pooling._AvgPoolNd, pooling._AdaptiveAvgPoolNd, pooling._AdaptiveMaxPoolNd, pooling._LPPoolNd, nn.Upsample, nn.Fold, nn.Unfold)
 
 TOKENS = 1  # the dimension of an activation [samples, tokens, width] that sequence parallelism divides
 
@@ -58,9 +63,12 @@ def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
     for path, sizes in s.parts.items():
         if path in there and not isinstance(there[path], nn.MultiheadAttention):
             parts.split(there[path], sizes)
+    _register_shardings()
     for m in module.modules():
         if isinstance(m, _ConvNd):
             m.register_forward_pre_hook(lambda m, given: (replicated(given[0], mesh), *given[1:]))
+        elif isinstance(m, _OF_PLACES):
+            run_whole(m, mesh)
     for path in (*s.rows, *s.vocabulary_rows):
         if path in there:
             settle_output(there[path], between)
@@ -97,6 +105,17 @@ def _cut_transposed(module: nn.Module, mesh: DeviceMesh, columns: bool) -> None:
         module.register_parameter(name, nn.Parameter(distribute_tensor(p.data, mesh, [how], src_data_rank=None), requires_grad=p.requires_grad))
     if not columns:
         module.register_forward_pre_hook(lambda m, given: (replicated(given[0], mesh).redistribute(placements=[Shard(-1)]), *given[1:]))
+
+
+@functools.cache
+def _register_shardings() -> None:
+    """Of ops that DTensor has not: the weights of torch's weight norm, which all parts have whole."""
+
+    def whole(results: int, operands: int) -> Callable[..., Any]:
+        return lambda *_: [([Replicate()] * results, [Replicate()] * operands + [None])]
+
+    register_sharding(torch.ops.aten._weight_norm_interface.default)(whole(2, 2))
+    register_sharding(torch.ops.aten._weight_norm_interface_backward.default)(whole(2, 4))
 
 
 def _tied(module: nn.Module) -> list[list[tuple[nn.Module, str]]]:
