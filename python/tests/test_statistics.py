@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import pytest
 import torch
@@ -64,3 +65,5 @@ def test_rounding_is_no_measure() -> None:
     want = {"a": torch.ones(2), "b": torch.tensor([1e-9])}
     assert check.of_states({"a": torch.ones(2), "b": torch.tensor([-1e-9])}, want) < 1e-4
     assert check.of_states({"a": torch.ones(2), "b": torch.tensor([0.1])}, {**want, "b": torch.tensor([0.2])}) == pytest.approx(0.5)
+    assert math.isnan(check.of_states({"a": torch.zeros(2), "b": torch.tensor([math.nan])}, want))
+    assert math.isnan(check.of_numbers([2.0, math.nan], [1.0, 1.0]))

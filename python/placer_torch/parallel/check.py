@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from typing import Any, Callable, Sequence
 
 import torch
@@ -78,7 +79,12 @@ def _copy(of: Sequence[torch.Tensor], to: Sequence[torch.Tensor]) -> None:
 
 def of_numbers(got: Sequence[float], want: Sequence[float]) -> float:
     """The largest relative difference."""
-    return max((abs(a - b) / max(abs(b), 1e-30) for a, b in zip(got, want)), default=0.0)
+    return max((abs(a - b) / max(abs(b), 1e-30) for a, b in zip(got, want)), key=size, default=0.0)
+
+
+def size(difference: float) -> float:
+    """What is no number is the largest of all."""
+    return math.inf if math.isnan(difference) else difference
 
 
 def by_tensors(got: dict[str, Any], want: dict[str, Any]) -> dict[str, float]:
@@ -92,4 +98,4 @@ def by_tensors(got: dict[str, Any], want: dict[str, Any]) -> dict[str, float]:
 
 def of_states(got: dict[str, Any], want: dict[str, Any]) -> float:
     """The largest of by_tensors."""
-    return max(by_tensors(got, want).values(), default=0.0)
+    return max(by_tensors(got, want).values(), key=size, default=0.0)

@@ -52,9 +52,9 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
                     print(f"placer_torch: {changed[0]}{f' and {len(changed) - 1} more buffers change' if len(changed) > 1 else ' changes'} in a pass, as statistics of batch norm, which are those of micro-batches, in each replica by itself: compared with plain torch by the same micro-batches", file=sys.stderr)
                 want = plain.run_parts(batch, steps, training.mesh.device, s) if changed else plain.run(batch, steps, training.mesh.device)
                 each = check.by_tensors(state, want.state)
-                doc["difference"] = {"loss": check.of_numbers(losses, want.losses), "state": max(each.values(), default=0.0)}
+                doc["difference"] = {"loss": check.of_numbers(losses, want.losses), "state": max(each.values(), key=check.size, default=0.0)}
                 doc["difference"] |= {"grad_norm": check.of_numbers(norms, want.norms)} if norms else {}
-                doc |= {"largest_difference": max(each, key=lambda k: each[k])} if each else {}
+                doc |= {"largest_difference": max(each, key=lambda k: check.size(each[k]))} if each else {}
         dist.barrier()
         return doc if dist.get_rank() == 0 else None
     finally:
