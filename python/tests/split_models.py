@@ -122,6 +122,17 @@ class Feed(nn.Module):
         return self.down(y if self.scale is None else y * self.scale)
 
 
+class Crossed(nn.Module):
+    """A feed-forward block along the tokens, as MLP-Mixer's, whose products copy what was transposed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(TIME, 2 * TIME), nn.Linear(2 * TIME, TIME)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(F.relu(self.up(x.transpose(1, 2)))).transpose(1, 2)
+
+
 class Behind(nn.Module):
     """A layer whose norms are behind its sums, as BERT's: what goes around a block is also what the block reads."""
 
@@ -176,6 +187,7 @@ BLOCKS: dict[str, Callable[[], nn.Module]] = {
     "experts": Experts,
     "joined": Joined,
     "conv1d": lambda: Feed(Conv1D(WIDTH, 2 * WIDTH), Conv1D(2 * WIDTH, WIDTH)),
+    "crossed": Crossed,
     "scaled": lambda: Feed(linear(WIDTH, 2 * WIDTH), linear(2 * WIDTH, WIDTH), scaled=True),
 }
 

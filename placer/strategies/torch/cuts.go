@@ -88,7 +88,7 @@ func (c *cuts) check(i graph.OpID, role strategy.Role, weight graph.TensorID) er
 	for _, v := range c.ops[o.Module] {
 		r, _ := c.split.Role(v)
 		scales := role == strategy.TableLookup && c.g.Op(v).Kind == "Mul" // as Gemma's tables do
-		if k := c.g.Op(v).Kind; r != role && k.Class() != graph.ClassMeta && k != "AddV2" && k != "Cast" && !scales {
+		if k := c.g.Op(v).Kind; r != role && k.Class() != graph.ClassMeta && k != "AddV2" && k != "Cast" && k != "Transpose" && !scales {
 			return fmt.Errorf("%s (%s) is in it beside %s, so it is no nn.Linear or nn.Embedding", c.g.Op(v).Name, k, o.Name)
 		}
 	}

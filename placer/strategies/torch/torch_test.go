@@ -113,6 +113,7 @@ func TestOrderOfColumns(t *testing.T) {
 		{"viewed", "tp=4", map[string][]int64{"0.up": {32, 32}}, ""},
 		{"joined", "tp=2", nil, "module 0.a: cat: its columns [4 8 16] become [4 8 32]"},
 		{"conv1d", "tp=2", nil, ""},
+		{"crossed", "tp=2", nil, ""},
 		{"scaled", "tp=2", nil, ""},
 	} {
 		f, err := file(t, "testdata/"+c.block+".json", c.strategy, 4)
