@@ -19,7 +19,8 @@ WIDTH = split_models.WIDTH
 
 
 class Sounds(nn.Module):
-    """As wav2vec 2.0 begins and Swin ends: a normed convolution over time, and the mean over it by a pool of one place."""
+    """As wav2vec 2.0 begins and Swin ends: a normed convolution over time, and the mean over it by a
+    pool of one place; recurrent layers, and bags of embeddings, as recommenders have them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,12 +28,14 @@ class Sounds(nn.Module):
         self.layers = nn.ModuleList([split_models.Feed(nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)) for _ in strategies.LAYERS])
         self.pool, self.wider = nn.AdaptiveAvgPool1d(1), nn.Upsample(scale_factor=2)
         self.halves = nn.MaxPool1d(2, return_indices=True)
+        self.lstm, self.cell, self.bag = nn.LSTM(WIDTH, WIDTH // 2, 2, batch_first=True, bidirectional=True), nn.GRUCell(WIDTH, WIDTH), nn.EmbeddingBag(5, WIDTH, mode="sum")
         self.head = nn.Linear(WIDTH, 3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x + self.positions(x.transpose(1, 2)).transpose(1, 2)
         for layer in self.layers:
             x = x + layer(x)
+        x = x + self.lstm(x)[0] + self.cell(x[:, -1], x[:, 0]).unsqueeze(1) + self.bag(torch.arange(6).view(2, 3) % 5).sum(0)
         y, at = self.halves(self.wider(x.transpose(1, 2)))
         return self.head((self.pool(x.transpose(1, 2)) + self.pool(y) + (at > 3).double().mean()).flatten(1))
 

@@ -5,10 +5,13 @@ them up in each op that reads the gradient; here they are added up once, where t
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import weakref
-from typing import Any, Sequence, cast
+from typing import Any, Iterator, Sequence, cast
 
 import torch
+import torch.utils._pytree as pytree
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
@@ -23,16 +26,39 @@ def replicated(x: torch.Tensor, mesh: DeviceMesh) -> DTensor:
 
 
 def run_whole(module: nn.Module, mesh: DeviceMesh) -> None:
-    """Every part runs module, which has no parameters, on the whole of its input."""
+    """Every part runs module on the whole of its inputs and with the whole of its parameters."""
+    module.forward = functools.partial(_run_whole, module, mesh)
 
-    def local(x: Any) -> Any:
-        return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()]) if isinstance(x, DTensor) else x
 
-    def back(m: nn.Module, given: Any, made: Any) -> Any:
-        return tuple(replicated(x, mesh) for x in made) if isinstance(made, tuple) else replicated(made, mesh)
+def _run_whole(module: nn.Module, mesh: DeviceMesh, *args: Any, **kwargs: Any) -> Any:
+    args, kwargs = pytree.tree_map_only(DTensor, _local, (args, kwargs))
+    with _local_parameters(module):
+        made = type(module).forward(module, *args, **kwargs)
+    return pytree.tree_map_only(torch.Tensor, lambda x: replicated(x, mesh), made)
 
-    module.register_forward_pre_hook(lambda m, given: tuple(map(local, given)))
-    module.register_forward_hook(back)
+
+def _local(x: DTensor) -> torch.Tensor:
+    """The whole of x, which has the whole gradient on every part."""
+    return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()])
+
+
+@contextlib.contextmanager
+def _local_parameters(module: nn.Module) -> Iterator[None]:
+    there = dict(module._parameters)
+    local: dict[str, Any] = {k: _local(cast("DTensor", p)) for k, p in there.items() if isinstance(p, DTensor)}
+    module._parameters.update(local)
+    _list(module)
+    try:
+        yield
+    finally:
+        module._parameters.update(there)
+        _list(module)
+
+
+def _list(module: nn.Module) -> None:
+    """Has a recurrent layer's own list hold its parameters."""
+    if isinstance(module, nn.RNNBase):
+        module._flat_weights = [module._parameters[k] for k in module._flat_weights_names]
 
 
 def settled(x: DTensor, layout: Layout) -> DTensor:

@@ -29,8 +29,8 @@ from .layouts import Inputs, replicated, run_whole, settle_output
 from .names import plain
 from .strategy import Strategy
 
-# Modules whose results are of several places of an image, of which DTensor has not all.
-_OF_PLACES = (pooling._MaxPoolNd, pooling._AvgPoolNd, pooling._AdaptiveAvgPoolNd, pooling._AdaptiveMaxPoolNd, pooling._LPPoolNd, nn.Upsample, nn.Fold, nn.Unfold)
+# Modules of whose ops DTensor has not all.
+_WHOLE = (pooling._MaxPoolNd, pooling._AvgPoolNd, pooling._AdaptiveAvgPoolNd, pooling._AdaptiveMaxPoolNd, pooling._LPPoolNd, nn.Upsample, nn.Fold, nn.Unfold, nn.EmbeddingBag, nn.RNNBase, nn.RNNCellBase)
 
 TOKENS = 1  # the dimension of an activation [samples, tokens, width] that sequence parallelism divides
 
@@ -67,7 +67,7 @@ def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
     for m in module.modules():
         if isinstance(m, _ConvNd):
             m.register_forward_pre_hook(lambda m, given: (replicated(given[0], mesh), *given[1:]))
-        elif isinstance(m, _OF_PLACES):
+        elif isinstance(m, _WHOLE):
             run_whole(m, mesh)
     for path in (*s.rows, *s.vocabulary_rows):
         if path in there:
