@@ -254,11 +254,7 @@ func (e *emitter) rowsBytes(i graph.OpID, t graph.TensorID) units.Bytes {
 
 // partialBytes are the bytes as which tensor t of op i, a partial sum, is reduced.
 func (e *emitter) partialBytes(i graph.OpID, t graph.TensorID) units.Bytes {
-	b := e.rowsBytes(i, t)
-	if n, ok := e.split.Narrow[t]; ok {
-		b /= e.g.Tensor(t).Bytes / n
-	}
-	return b
+	return e.rowsBytes(i, t) / units.Bytes(max(1, e.split.Narrow[t]))
 }
 
 // gate makes the passes of a stage follow one another.

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"math"
 	"slices"
 
 	"placer/graph"
@@ -34,9 +35,9 @@ type Split struct {
 	// Partial says of each tensor that ranks hold partial sums of it, which are
 	// all-reduced before others read it.
 	Partial []bool
-	// Narrow are the bytes of partial sums that were cast to a wider type since they were made: of
-	// 16 bits, under autocast, as which they are reduced.
-	Narrow map[graph.TensorID]units.Bytes
+	// Narrow says of partial sums that were cast to a wider type since they were made, and are reduced
+	// in the narrower one, how many times as wide it is: 2 under autocast.
+	Narrow map[graph.TensorID]int64
 	// Moments are what ranks add up within the normalisation that gives a tensor.
 	Moments map[graph.TensorID]units.Bytes
 	// ByRows says of each op, [N], that every rank does a T-th of the rows of what it reads, and
@@ -82,7 +83,7 @@ type Split struct {
 func FindSplit(m *Model, how Strategy) *Split {
 	g := m.Micro
 	n, t := g.NumOps(), g.NumTensors()
-	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Narrow: map[graph.TensorID]units.Bytes{}, Moments: map[graph.TensorID]units.Bytes{},
+	s := &Split{m: m, Cut: make([]bool, t), Shared: make([]bool, n), Copied: make([]bool, n), Partial: make([]bool, t), Narrow: map[graph.TensorID]int64{}, Moments: map[graph.TensorID]units.Bytes{},
 		mixed: map[graph.OpID]columns{}, copiedOut: map[graph.TensorID]bool{},
 		sampleless: sampleless(m),
 		ByRows:     make([]bool, n), Rows: make([]bool, t), Summed: make([]bool, t), Statistics: make([]bool, n), lookup: make([]bool, n), output: make([]bool, n), rows: make([]int64, t)}
@@ -325,7 +326,7 @@ func (s *Split) backward(sequence bool) {
 		}
 		// Sums and views of gradients, ops within a block.
 		switch {
-		case partialIn && !cutIn && !plainIn && (adds(o.Kind) || o.Kind.Class() == graph.ClassMeta || s.widens(i)):
+		case partialIn && !cutIn && !plainIn && (adds(o.Kind) || o.Kind.Class() == graph.ClassMeta || s.widens(i) > 1):
 			s.partial(i) // sums of partial sums, reduced once
 			s.narrow(i, in)
 			for _, t := range in {
@@ -436,29 +437,27 @@ func (s *Split) partial(i graph.OpID) {
 	}
 }
 
-// widens reports whether op i casts to a wider type.
-func (s *Split) widens(i graph.OpID) bool {
+// widens returns, of an op that casts what it alone reads, how many times as wide its result is, and
+// 1 of any other.
+func (s *Split) widens(i graph.OpID) int64 {
 	g := s.m.Micro
-	return g.Op(i).Kind == "Cast" && g.Tensor(g.Inputs(i)[0]).Bytes < g.Tensor(first(g, i)).Bytes
+	if g.Op(i).Kind != "Cast" || !s.solely(g.Inputs(i)[0], i) {
+		return 1
+	}
+	return max(1, int64(g.Tensor(first(g, i)).Bytes/max(1, g.Tensor(g.Inputs(i)[0]).Bytes)))
 }
 
-// narrow notes of the result of op i, a sum of partial sums or one cast, that those of its inputs
-// given, which are partial sums, were made in a narrower type.
+// narrow notes how many times as wide the result of op i is, a cast or sum of partial sums, as those
+// of its inputs given, which are partial sums, were made.
 func (s *Split) narrow(i graph.OpID, in []graph.TensorID) {
-	g := s.m.Micro
-	bytes := units.Bytes(0)
+	least := int64(math.MaxInt64)
 	for _, t := range in {
-		if s.m.once[g.Tensor(t).Producer] {
-			continue // a shape
-		}
-		if n, ok := s.Narrow[t]; ok {
-			bytes = max(bytes, n)
-		} else {
-			bytes = max(bytes, g.Tensor(t).Bytes)
+		if !s.m.once[s.m.Micro.Tensor(t).Producer] { // a shape
+			least = min(least, max(1, s.Narrow[t]))
 		}
 	}
-	if t := first(g, i); bytes < g.Tensor(t).Bytes {
-		s.Narrow[t] = bytes
+	if n := least * s.widens(i); n > 1 {
+		s.Narrow[first(s.m.Micro, i)] = n
 	}
 }
 

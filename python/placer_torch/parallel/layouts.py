@@ -17,6 +17,8 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.placement_types import Placement
 
+from .parts import Parted
+
 Layout = Sequence[Placement]
 
 
@@ -31,22 +33,24 @@ def run_whole(module: nn.Module, mesh: DeviceMesh) -> None:
 
 
 def _run_whole(module: nn.Module, mesh: DeviceMesh, *args: Any, **kwargs: Any) -> Any:
-    args, kwargs = pytree.tree_map_only(DTensor, _local, (args, kwargs))
+    args, kwargs = pytree.tree_map_only(torch.Tensor, local, (args, kwargs))
     with _local_parameters(module):
         made = type(module).forward(module, *args, **kwargs)
     return pytree.tree_map_only(torch.Tensor, lambda x: replicated(x, mesh), made)
 
 
-def _local(x: DTensor) -> torch.Tensor:
-    """The whole of x, which has the whole gradient on every part."""
-    return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()])
+def local(x: torch.Tensor) -> torch.Tensor:
+    """The whole of x on this part, with the whole gradient."""
+    if isinstance(x, Parted):
+        x = x.whole()
+    return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()]) if isinstance(x, DTensor) else x
 
 
 @contextlib.contextmanager
 def _local_parameters(module: nn.Module) -> Iterator[None]:
     there = dict(module._parameters)
-    local: dict[str, Any] = {k: _local(cast("DTensor", p)) for k, p in there.items() if isinstance(p, DTensor)}
-    module._parameters.update(local)
+    own: dict[str, Any] = {k: p if p is None else local(p) for k, p in there.items()}
+    module._parameters.update(own)
     _list(module)
     try:
         yield

@@ -11,10 +11,10 @@ import torch
 import torch.utils._pytree as pytree
 from torch import fx
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor import DTensor
 
 from .errors import StrategyError
-from .layouts import replicated
+from .layouts import local, replicated
 from .parts import Parted
 from .pipeline_cut import Cut
 from .pipeline_trace import Context
@@ -86,10 +86,7 @@ class Stage(torch.nn.Module):
 
 def _handed_on(x: torch.Tensor) -> torch.Tensor:
     """x as it is sent: whole, dense, with a dimension, and not the leaf that was received."""
-    if isinstance(x, Parted):
-        x = x.whole()
-    if isinstance(x, DTensor):
-        x = x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()])
+    x = local(x)
     if not x.dim():
         return torch.stack([x])
     return x.view_as(x) if x.is_leaf and x.is_contiguous() else x.contiguous()
@@ -172,11 +169,7 @@ def _on_whole(op: Any, *args: Any, **kwargs: Any) -> Any:
     mesh = next((x.device_mesh for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, DTensor)), None)
     if mesh is None:
         return op(*args, **kwargs)
-
-    def local(x: DTensor) -> torch.Tensor:
-        return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()])
-
-    args, kwargs = pytree.tree_map_only(DTensor, local, (args, kwargs))
+    args, kwargs = pytree.tree_map_only(torch.Tensor, local, (args, kwargs))
     return pytree.tree_map_only(torch.Tensor, lambda x: replicated(x, mesh), op(*args, **kwargs))
 
 
