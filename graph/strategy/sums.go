@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"math"
 	"slices"
 
 	"placer/graph"
@@ -65,4 +66,28 @@ func (s *Split) addsWhole(i graph.OpID) bool {
 	o, t := g.Op(i), first(g, i)
 	return o.Phase == graph.Backward && adds(o.Kind) && !s.m.once[i] && !s.Shared[i] && !s.Cut[t] && !s.Partial[t] && !s.Summed[t] &&
 		!slices.ContainsFunc(g.Consumers(t), func(v graph.OpID) bool { return s.m.once[v] })
+}
+
+// widens returns, of an op that casts what it alone reads, how many times as wide its result is, and
+// 1 of any other.
+func (s *Split) widens(i graph.OpID) int64 {
+	g := s.m.Micro
+	if g.Op(i).Kind != "Cast" || !s.solely(g.Inputs(i)[0], i) {
+		return 1
+	}
+	return max(1, int64(g.Tensor(first(g, i)).Bytes/max(1, g.Tensor(g.Inputs(i)[0]).Bytes)))
+}
+
+// narrow notes how many times as wide the result of op i is, a cast or sum of partial sums, as those
+// of its inputs given, which are partial sums, were made.
+func (s *Split) narrow(i graph.OpID, in []graph.TensorID) {
+	least := int64(math.MaxInt64)
+	for _, t := range in {
+		if !s.m.once[s.m.Micro.Tensor(t).Producer] { // a shape
+			least = min(least, max(1, s.Narrow[t]))
+		}
+	}
+	if n := least * s.widens(i); n > 1 {
+		s.Narrow[first(s.m.Micro, i)] = n
+	}
 }
