@@ -27,7 +27,7 @@ define gotest
 	@mkdir -p bin; { $(GO) test -v $(1); echo $$? >bin/test.rc; } 2>&1 | tee bin/test.log | awk -f .ci/test.awk; exit $$(cat bin/test.rc)
 endef
 
-test: ## vet and test everything, and say which tests were skipped and why; no GPU, no network, two minutes on two cores
+test: ## vet and test everything, and say which tests were skipped and why; no GPU, no network, two minutes on two cores, eight where nothing is compiled yet
 	$(GO) vet ./...
 	$(call gotest,./...)
 
