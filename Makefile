@@ -31,18 +31,18 @@ test: ## vet and test everything, and say which tests were skipped and why; no G
 	$(GO) vet ./...
 	$(call gotest,./...)
 
-test-long: ## race detector, shuffled order, long oracles and experiments in small, each fuzzer $(FUZZ) inputs
+test-long: ## race detector where goroutines start, in shuffled order, long oracles and experiments in small, each fuzzer $(FUZZ) inputs
 	$(call gotest,-tags long -timeout 40m $$(grep -rlE '^//go:build.*long' --include='*_test.go' . | xargs -n1 dirname | sort -u))
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
-		$(GO) test -race -shuffle on -short -timeout 30m ./graph/... ./hw/... ./plan/... ./sim/... ./baselines/... ./internal/... ./nn ./ppo && \
-		$(GO) test -race -run 'Workers|RowsEnd' ./placer/strategies; \
+		$(GO) test -race -shuffle on -short -timeout 30m ./baselines/conformance $$(grep -rlE '"placer/internal/parallel"|^\s+go [a-z]+[.(]' --include='*.go' --exclude='*bench_test.go' graph hw plan baselines internal nn ppo | xargs -n1 dirname | sort -u | sed 's|^|./|' | grep -v '/cli$$') && \
+		$(GO) test -race -run 'Workers|Killed|Interrupted|Stopped|RowsEnd|ResultAgrees' ./placer/strategies ./sim ./internal/cli; \
 	else echo "test-long: no C compiler, so no race detector"; fi
 	$(MAKE) fuzz
 
 .PHONY: test-torch test-torch-libraries test-torch-accuracy
 test-torch: ## the PyTorch package with real torch, which is installed beside the tree where there is none (1.3 GB)
 	$(GO) build -o bin/placer ./cmd/placer
-	PLACER=$(CURDIR)/bin/placer python/ci.sh --ignore tests/test_accuracy.py
+	PLACER=$(CURDIR)/bin/placer python/ci.sh -n 2 --ignore tests/test_accuracy.py
 	PLACER_TORCH_PYTHON=$$(python/install_torch.sh) $(GO) test -count=1 -run TorchReal ./internal/cli
 
 test-torch-libraries: ## models of transformers, peft, diffusers, timm and torchvision, trained by captured steps beside plain torch, and config.json of decoders beside what transformers builds; the libraries are installed beside the tree where they are not (416 MB)

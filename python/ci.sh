@@ -4,7 +4,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/install_torch.sh") || { echo "python/ci.sh: no torch, so the package cannot be tested" >&2; exit 1; }
-"$python" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts 'pytest>=7' 'mypy>=1.8' 'hatchling>=1.25' || { echo "python/ci.sh: pytest and mypy could not be had" >&2; exit 1; }
+"$python" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts 'pytest>=7' 'pytest-xdist>=3.5' 'mypy>=1.8' 'hatchling>=1.25' || { echo "python/ci.sh: pytest and mypy could not be had" >&2; exit 1; }
 # The build leaves its files beside the sources, so it works on a copy.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT

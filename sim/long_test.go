@@ -9,7 +9,8 @@ import (
 )
 
 func TestEvaluateAgreesWithOracleLong(t *testing.T) {
-	for seed := uint64(1 << 20); seed < 1<<20+100_000; seed++ {
+	t.Parallel()
+	for seed := uint64(1 << 20); seed < 1<<20+30_000; seed++ {
 		maxDevices := 5
 		if seed%20 == 0 {
 			maxDevices = hw.MaxPlaced
@@ -19,12 +20,14 @@ func TestEvaluateAgreesWithOracleLong(t *testing.T) {
 }
 
 func TestFusedAgainstOracleLong(t *testing.T) {
-	for seed := uint64(1 << 20); seed < 1<<20+50_000; seed++ {
+	t.Parallel()
+	for seed := uint64(1 << 20); seed < 1<<20+30_000; seed++ {
 		agreeFused(t, seed, seed%2 == 0)
 	}
 }
 
 func TestMovesAgreeLong(t *testing.T) {
+	t.Parallel()
 	var c movesTold
 	for seed := uint64(1 << 20); seed < 1<<20+9_500; seed++ {
 		c.agreeMoves(t, seed, 10)

@@ -34,7 +34,7 @@ type Method struct {
 	Refuses bool
 }
 
-// Run runs every test on m.
+// Run runs every test on m; with -short, one case and no search for optima.
 func Run(t *testing.T, m Method) {
 	if m.Evaluations == 0 {
 		m.Evaluations = 200
@@ -42,10 +42,14 @@ func Run(t *testing.T, m Method) {
 	if m.Batch == 0 {
 		m.Batch = 8
 	}
-	for _, c := range Cases() {
+	cases, tiny := Cases(), Tiny()
+	if testing.Short() {
+		cases, tiny = cases[:1], nil
+	}
+	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) { m.contract(t, &c) })
 	}
-	for _, c := range Tiny() {
+	for _, c := range tiny {
 		t.Run(c.Name, func(t *testing.T) { m.optimum(t, &c) })
 	}
 	t.Run("cancel", m.cancel)

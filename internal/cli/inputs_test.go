@@ -229,8 +229,16 @@ func TestStoppedFit(t *testing.T) {
 
 // A plan that does not fit is said not to, beside its spread too.
 func TestSpreadOfWhatDoesNotFit(t *testing.T) {
-	dir := t.TempDir()
-	planFile, graph := filepath.Join(dir, "plan.json"), []string{"--workload", "rnnlm8", "--gpus", "1"}
+	machine := machineFile(t)
+	data, err := os.ReadFile(machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.ReplaceAll(data, []byte(`"42550034432 B"`), []byte(`"880000000 B"`)) // the state fits two of them, and little more
+	if err := os.WriteFile(machine, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	planFile, graph := filepath.Join(t.TempDir(), "plan.json"), []string{"--workload", smallGraph, "--machine", machine}
 	if code, _, stderr := runHere(append([]string{"place", "-q", "--samples", "1", "-o", planFile}, graph...)...); code != exitInfeasible {
 		t.Fatal(code, stderr)
 	}
