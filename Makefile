@@ -35,7 +35,7 @@ test-long: ## race detector where goroutines start, in shuffled order, long orac
 	$(call gotest,-tags long -timeout 40m $$(grep -rlE '^//go:build.*long' --include='*_test.go' . | xargs -n1 dirname | sort -u))
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
 		$(GO) test -race -shuffle on -short -timeout 30m ./baselines/conformance $$(grep -rlE '"placer/internal/parallel"|^\s+go [a-z]+[.(]' --include='*.go' --exclude='*bench_test.go' graph hw plan baselines internal nn ppo | xargs -n1 dirname | sort -u | sed 's|^|./|' | grep -v '/cli$$') && \
-		$(GO) test -race -run 'Workers|Killed|Interrupted|Stopped|RowsEnd|ResultAgrees' ./placer/strategies ./sim ./internal/cli; \
+		$(GO) test -race -run 'Workers|Killed|Interrupted|Stopped|RowsEnd|ResultAgrees' ./placer/strategies ./sim ./sim/robust ./internal/cli; \
 	else echo "test-long: no C compiler, so no race detector"; fi
 	$(MAKE) fuzz
 

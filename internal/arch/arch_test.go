@@ -43,7 +43,7 @@ var allowed = map[string]string{
 	"plan/formats":           "graph graph/formats/tensorflow hw plan internal/fsx",
 	"roofline":               "units graph graph/fuse hw",
 	"sim":                    "units graph graph/fuse hw plan internal/parallel internal/unionfind",
-	"sim/robust":             "units graph graph/fuse hw plan sim", // docs/adr/0037
+	"sim/robust":             "units graph graph/fuse hw plan sim internal/parallel", // docs/adr/0037
 	"sim/trace":              "units graph hw sim",
 	"sim/schedule":           "units graph hw plan sim",
 	"placer/policy/features": "units graph graph/unit hw schedule", // docs/adr/0080
@@ -127,7 +127,7 @@ var allowed = map[string]string{
 	"baselines/regal/phase":    "baselines/regal/sched",
 	"baselines/regal/propose":  "baselines/regal/sched baselines/regal/brkga nn",
 	"baselines/regal/gas":      "nn baselines/regal/sched baselines/regal/brkga baselines/regal/propose",
-	"baselines/regal/gnn":      "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/parallel",
+	"baselines/regal/gnn":      "nn nn/vec nn/safetensors baselines/regal/sched baselines/regal/brkga baselines/regal/propose internal/fsx internal/parallel",
 	"experiments/regal/tune":   "baselines/regal/sched baselines/regal/synth internal/fsx baselines/regal/propose",
 	"experiments/regal/gas":    "nn nn/safetensors internal/fsx baselines/regal/sched baselines/regal/synth baselines/regal/gas",
 	"baselines/regal/genetic":  "units graph graph/unit plan nn baselines/budget baselines/regal/brkga baselines/regal/gnn baselines/regal/propose baselines/regal/sched",

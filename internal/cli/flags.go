@@ -44,6 +44,16 @@ func addWorkers(fl *pflag.FlagSet, to *int, usage string) {
 	fl.Lookup("workers").DefValue = "one per CPU" // help is the same on every machine
 }
 
+// mostAtOnce bounds how many steps are simulated at once where nobody says: each may be of a
+// million ops, of half a gigabyte.
+const mostAtOnce = 8
+
+// addFewWorkers is addWorkers where what runs at once are simulations.
+func addFewWorkers(fl *pflag.FlagSet, to *int, usage string) {
+	fl.IntVar(to, "workers", min(runtime.GOMAXPROCS(0), mostAtOnce), usage)
+	fl.Lookup("workers").DefValue = fmt.Sprintf("one per CPU, at most %d", mostAtOnce)
+}
+
 // addDims adds the flag that gives the sizes that a graph file leaves open.
 func addDims(fl *pflag.FlagSet, to *map[string]int64) {
 	fl.StringToInt64Var(to, "dim", nil, "size that a graph file leaves open, `NAME=N` as batch=32; repeatable")

@@ -33,6 +33,7 @@ type simulateFlags struct {
 	inputFlags
 	how                                    problem.Options
 	scheduler, plan, fusion, trace, robust string
+	workers                                int
 	json                                   bool
 }
 
@@ -58,6 +59,7 @@ func (c *console) simulateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
 	cmd.Flags().StringVar(&f.fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
 	cmd.Flags().StringVar(&f.robust, "robust", "", "also a quantile of the step over 1000 machines that deviate by the model's error, as p95")
+	addFewWorkers(cmd.Flags(), &f.workers, "with --robust: machines simulated at once; the answer does not depend on it, the memory does")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
@@ -70,6 +72,9 @@ func (f *simulateFlags) check(cmd *cobra.Command) error {
 	}
 	if f.plan == "" {
 		return usagef("name a plan by --plan")
+	}
+	if f.workers < 1 {
+		return usagef("--workers %d: want at least 1", f.workers)
 	}
 	if !slices.Contains([]string{planOwn, "none", "default"}, f.fusion) {
 		return usagef("unknown fusion %q, want plan, none or default", f.fusion)
@@ -126,7 +131,7 @@ func (c *console) simulate(ctx context.Context, f *simulateFlags) error {
 	}
 	var spread *report.Spread
 	if f.how.Robust != nil {
-		if spread, err = spreadOf(ctx, l, m, p, f.how); err != nil {
+		if spread, err = c.spreadOf(ctx, l, m, p, f); err != nil {
 			return err
 		}
 	}
@@ -187,29 +192,37 @@ func judgeBy(ctx context.Context, doc *report.Simulation, s problem.Source, m *h
 }
 
 // spreadOf samples the step of p on machines that deviate by the model's error.
-func spreadOf(ctx context.Context, l loaded, m *hw.Machine, p *plan.Plan, how problem.Options) (*report.Spread, error) {
+func (c *console) spreadOf(ctx context.Context, l loaded, m *hw.Machine, p *plan.Plan, f *simulateFlags) (*report.Spread, error) {
 	cost, err := l.Costs(m)
 	if err != nil {
 		return nil, err
 	}
 	config := sim.Default()
-	if config.Contention, err = l.Contention(how.Contention); err != nil {
+	if config.Contention, err = l.Contention(f.how.Contention); err != nil {
 		return nil, err
 	}
-	c := *how.Robust
-	c.Error, c.Machines = verdict.ErrorOf(l.Source, m).Share, spreadMachines
-	c.Seed = spreadSeed
-	steps, err := robust.Sample(ctx, l.Graph, m, cost, config, c, p.Decision)
+	on := *f.how.Robust
+	on.Error, on.Machines = verdict.ErrorOf(l.Source, m).Share, spreadMachines
+	on.Seed = spreadSeed
+	said := c.clock()
+	tell := func(machines int) {
+		if now := c.clock(); now-said >= spreadLines {
+			said = now
+			c.progressLine("simulated %d of %d machines", machines, on.Machines)
+		}
+	}
+	steps, err := robust.Sample(ctx, l.Graph, m, cost, config, on, p.Decision, f.workers, tell)
 	if err != nil {
 		return nil, err
 	}
-	return &report.Spread{Machines: c.Machines, Error: c.Error, Quantile: c.Quantile, Median: robust.Quantile(steps, 0.5), StepTime: robust.Quantile(steps, c.Quantile)}, nil
+	return &report.Spread{Machines: on.Machines, Error: on.Error, Quantile: on.Quantile, Median: robust.Quantile(steps, 0.5), StepTime: robust.Quantile(steps, on.Quantile)}, nil
 }
 
 // A plan is judged on other machines than those that a search judged it on.
 const (
 	spreadMachines = 1000
 	spreadSeed     = 1000
+	spreadLines    = 5.0 // seconds between lines of progress
 )
 
 // writeTrace writes t in the form that the name of the file asks for.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +21,6 @@ import (
 	"placer/placer/verdict"
 	"placer/plan"
 )
-
-// mostAtOnce bounds how many strategies are simulated at once where nobody says: each may be a
-// step of a million ops, of half a gigabyte.
-const mostAtOnce = 8
 
 // strategiesFlags are the flags of strategies.
 type strategiesFlags struct {
@@ -80,8 +75,7 @@ func (c *console) strategiesCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
-	cmd.Flags().IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostAtOnce), "strategies simulated at once; the answer does not depend on it, the memory does")
-	cmd.Flags().Lookup("workers").DefValue = fmt.Sprintf("one per CPU, at most %d", mostAtOnce) // help is the same on every machine
+	addFewWorkers(cmd.Flags(), &f.workers, "strategies simulated at once; the answer does not depend on it, the memory does")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	exclusive(cmd, "budget", "evaluations", "strategy")
 	exclusive(cmd, "micro-batches", "strategy")

@@ -34,7 +34,7 @@ func TestFinals(t *testing.T) {
 	other := c
 	other.Seed = 4
 	quantile := func(k int) float64 {
-		steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), other, all[k])
+		steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), other, all[k], 2, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

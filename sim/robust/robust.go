@@ -88,26 +88,6 @@ func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Co
 	return e, nil
 }
 
-// Sample returns the steps of a decision on c.Machines machines that are drawn independently, in
-// their order. It holds one machine at a time. The error is that of ctx where it ends.
-func Sample(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, d plan.Decision) ([]float64, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	steps := make([]float64, c.Machines)
-	for k := range steps {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		s, err := machine(independent(c, k, dimensions(m)), g, m, cost, how)
-		if err != nil {
-			return nil, err
-		}
-		steps[k] = s.Evaluate(d).Value
-	}
-	return steps, nil
-}
-
 // machine returns the simulator of a machine that is off by factors, those of the classes of
 // each device first, then those of the links.
 func machine(factor []float64, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config) (*sim.Simulator, error) {

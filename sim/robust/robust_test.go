@@ -1,6 +1,8 @@
 package robust_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -169,12 +171,38 @@ func TestStratified(t *testing.T) {
 	many := c
 	many.Machines, many.Seed = 800, 9
 	g, m, cost := priced(t)
-	steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), many, d)
+	steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), many, d, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	few, of := e.Evaluate(d).Value, robust.Quantile(steps, 0.95)
 	if math.Abs(few/of-1) > 0.04 {
 		t.Errorf("p95 on 50 machines %v, on 800 %v", few, of)
+	}
+}
+
+// TestWorkersOfSample: steps do not depend on how many workers run them, told counts all machines,
+// and an end of the context is the error.
+func TestWorkersOfSample(t *testing.T) {
+	g, m, cost := priced(t)
+	c := robust.Config{Quantile: 0.95, Machines: 30, Error: 0.1, Seed: 1}
+	d := plan.Decision{Device: make([]uint8, g.NumOps())}
+	one, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), c, d, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	four, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), c, d, 4, func(n int) {
+		if last++; n != last {
+			t.Errorf("told %d, want %d", n, last)
+		}
+	})
+	if err != nil || !slices.Equal(one, four) || last != c.Machines {
+		t.Errorf("%v, told of %d: one worker %v, four %v", err, last, one, four)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = robust.Sample(ctx, g, m, cost, sim.Default(), c, d, 4, func(int) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancelling: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"placer/internal/fsx"
 	"placer/nn"
 	"placer/nn/safetensors"
 )
@@ -70,20 +71,27 @@ func Load(name string, f *safetensors.File, b *nn.Backend) (Trained, error) {
 	return t, nn.Restore(f, t.Policy.params, nil)
 }
 
-// trained are the weights that come with the program, files by a policy's name with
-// dashes for spaces; experiments/regal/train.sh trained them.
+// trained are the weights that come with the program, compressed, files by a policy's name
+// with dashes for spaces; experiments/regal/train.sh trained them.
 //
 //go:embed trained
 var trained embed.FS
+
+// mostTrained is the most that one of them may be, in bytes.
+const mostTrained = 16 << 20
 
 // BuiltIn returns the policies for synthetic graphs, run time and two devices that
 // come with the program, REGAL's row first.
 func BuiltIn(b *nn.Backend) ([]Trained, error) {
 	var all []Trained
 	for _, name := range []string{"warm start", "no warm start", "8 rounds"} {
-		data, err := trained.ReadFile("trained/" + strings.ReplaceAll(name, " ", "-") + ".safetensors")
+		packed, err := trained.ReadFile("trained/" + strings.ReplaceAll(name, " ", "-") + ".safetensors.gz")
 		if err != nil {
 			return nil, fmt.Errorf("gnn: %w", err)
+		}
+		data, err := fsx.Expand(packed, "gnn: "+name, mostTrained)
+		if err != nil {
+			return nil, err
 		}
 		f, err := safetensors.Read(data)
 		if err != nil {

@@ -231,6 +231,11 @@ func decoderOf(c *config) (*workloads.Decoder, error) {
 			return nil, err
 		}
 	}
+	for i, t := range c.MLPTypes {
+		if t != "dense" && t != "sparse" {
+			return nil, fmt.Errorf("mlp_layer_types: layer %d has %q, want dense or sparse", i, foreign.Brief(t))
+		}
+	}
 	act, err := c.activation()
 	if err != nil {
 		return nil, err

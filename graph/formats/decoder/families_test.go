@@ -399,6 +399,7 @@ func TestRefused(t *testing.T) {
 		`{"model_type": "qwen3", "num_hidden_layers": 2, "layer_types": ["full_attention"]}`:            "m: layer_types names 1 of 2 layers",
 		`{"model_type": "llama", "hidden_act": "xielu"}`:                                                `m: activation "xielu" is not one of those that are read: silu, gelu, relu, relu2`,
 		`{"model_type": "hy_v3", "mlp_layer_types": ["dense"]}`:                                         "m: mlp_layer_types names 1 of 80 layers",
+		`{"model_type": "glm4_moe_lite", "num_hidden_layers": 2, "mlp_layer_types": ["dense", "moe"]}`:  `m: mlp_layer_types: layer 1 has "moe", want dense or sparse`,
 		`{"model_type": "deepseek_v32", "q_lora_rank": null}`:                                           "m: an indexer without q_lora_rank is not read",
 		`{"model_type": "glm_moe_dsa", "indexer_types": ["full"]}`:                                      "m: indexer_types names 1 of 78 layers",
 		`{"model_type": "glm_moe_dsa", "index_topk_pattern": "FSS"}`:                                    "m: index_topk_pattern names 3 of 78 layers",
