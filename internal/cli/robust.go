@@ -90,7 +90,7 @@ func (c *console) settle(ctx context.Context, s *searchRun, r *robustly, found *
 	for k := range all {
 		decisions[k] = all[k].Decision.Or(given)
 	}
-	best, n, err := robust.Finals(ctx, s.task.Graph, s.task.Machine, cost, how, config, decisions)
+	best, n, err := robust.Finals(ctx, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions)
 	if err != nil || n < finalMachines/16 {
 		return err
 	}

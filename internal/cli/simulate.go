@@ -211,7 +211,7 @@ func (c *console) spreadOf(ctx context.Context, l loaded, m *hw.Machine, p *plan
 			c.progressLine("simulated %d of %d machines", machines, on.Machines)
 		}
 	}
-	steps, err := robust.Sample(ctx, l.Graph, m, cost, config, on, p.Decision, f.workers, tell)
+	steps, err := robust.Sample(ctx, robust.Model{Graph: l.Graph, Machine: m, Cost: cost, How: config}, on, p.Decision, f.workers, tell)
 	if err != nil {
 		return nil, err
 	}

@@ -215,7 +215,7 @@ func (p *Problem) judgeRobustly(s Source) error {
 	}
 	config := sim.Default()
 	config.Contention = p.Contention
-	e, err := robust.New(p.Graph, p.Machine, cost, config, *p.options.Robust)
+	e, err := robust.New(robust.Model{Graph: p.Graph, Machine: p.Machine, Cost: cost, How: config}, *p.options.Robust)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"placer/graph"
-	"placer/hw"
 	"placer/plan"
 	"placer/sim"
 	"placer/units"
@@ -18,7 +16,7 @@ import (
 // sixteenth, an eighth, a quarter and a half of them the better half of the decisions goes on
 // (successive halving: Karnin, Koren and Somekh, 2013), until one is left. Where ctx ends, the machines so far decide. Decisions that take
 // more memory than there is on any machine come last.
-func Finals(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, decisions []plan.Decision) (best, machines int, err error) {
+func Finals(ctx context.Context, x Model, c Config, decisions []plan.Decision) (best, machines int, err error) {
 	if err := c.Validate(); err != nil {
 		return 0, 0, err
 	}
@@ -27,7 +25,7 @@ func Finals(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostMod
 		left[k] = finalist{of: k, decision: d}
 	}
 	for machines < c.Machines && ctx.Err() == nil && (len(left) > 1 || machines == 0) {
-		s, err := machine(independent(c, machines, dimensions(m)), g, m, cost, how)
+		s, err := x.off(independent(c, machines, dimensions(x.Machine)))
 		if err != nil {
 			return 0, machines, err
 		}

@@ -24,17 +24,17 @@ func TestFinals(t *testing.T) {
 		all = append(all, d)
 	}
 	c := robust.Config{Quantile: 0.95, Machines: 200, Error: 0.1, Seed: 3}
-	best, n, err := robust.Finals(context.Background(), g, m, cost, sim.Default(), c, all)
+	best, n, err := robust.Finals(context.Background(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all)
 	if err != nil || n < c.Machines/2 {
 		t.Fatalf("%d machines, %v", n, err)
 	}
-	if again, _, _ := robust.Finals(context.Background(), g, m, cost, sim.Default(), c, all); again != best {
+	if again, _, _ := robust.Finals(context.Background(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all); again != best {
 		t.Errorf("decision %d, again %d", best, again)
 	}
 	other := c
 	other.Seed = 4
 	quantile := func(k int) float64 {
-		steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), other, all[k], 2, nil)
+		steps, err := robust.Sample(t.Context(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, other, all[k], 2, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestFinals(t *testing.T) {
 	}
 	ended, stop := context.WithCancel(context.Background())
 	stop()
-	if _, n, err := robust.Finals(ended, g, m, cost, sim.Default(), c, all); n != 0 || err != nil {
+	if _, n, err := robust.Finals(ended, robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all); n != 0 || err != nil {
 		t.Errorf("%d machines after the end, %v", n, err)
 	}
 }

@@ -53,6 +53,14 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Model predicts the steps of a graph on a machine.
+type Model struct {
+	Graph   *graph.Graph
+	Machine *hw.Machine
+	Cost    sim.CostModel
+	How     sim.Config
+}
+
 // Evaluator judges plans by a quantile of their steps on perturbed machines. It implements
 // plan.Evaluator.
 type Evaluator struct {
@@ -62,24 +70,24 @@ type Evaluator struct {
 	values  []float64
 }
 
-// New returns the evaluator of g on machines that deviate from m. On each, every device
+// New returns the evaluator of x's graph on machines that deviate from its machine. On each, every device
 // has a factor for each class of ops, and every link one for its bandwidth, drawn from a
 // log-normal distribution of median 1 whose mean absolute deviation is c.Error to first
 // order (sigma = error*sqrt(pi/2)). Every factor has one value in each of c.Machines strata of
 // equal probability (Latin hypercube sampling: McKay, Beckman and Conover, 1979), so that a
 // quantile of few machines is near that of many.
-func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config) (*Evaluator, error) {
+func New(x Model, c Config) (*Evaluator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	e := &Evaluator{c: c, values: make([]float64, c.Machines)}
 	var err error
-	if e.of, err = sim.New(g, m, cost, how); err != nil {
+	if e.of, err = sim.New(x.Graph, x.Machine, x.Cost, x.How); err != nil {
 		return nil, err
 	}
-	draws := stratified(c, dimensions(m))
+	draws := stratified(c, dimensions(x.Machine))
 	for k := range c.Machines {
-		s, err := machine(draws[k], g, m, cost, how)
+		s, err := x.off(draws[k])
 		if err != nil {
 			return nil, err
 		}
@@ -88,22 +96,22 @@ func New(g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Co
 	return e, nil
 }
 
-// machine returns the simulator of a machine that is off by factors, those of the classes of
+// off returns the simulator of a machine that is off by factors, those of the classes of
 // each device first, then those of the links.
-func machine(factor []float64, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config) (*sim.Simulator, error) {
-	off := &deviating{CostModel: cost, g: g, factor: make([][graph.NumClasses]float64, m.NumDevices())}
+func (x *Model) off(factor []float64) (*sim.Simulator, error) {
+	off := &deviating{CostModel: x.Cost, g: x.Graph, factor: make([][graph.NumClasses]float64, x.Machine.NumDevices())}
 	for d := range off.factor {
 		factor = factor[copy(off.factor[d][:], factor):]
 	}
-	x := *m
-	x.Links = slices.Clone(m.Links)
-	for l := range x.Links {
-		x.Links[l].Bandwidth *= units.BytesPerSecond(factor[l])
+	m := *x.Machine
+	m.Links = slices.Clone(m.Links)
+	for l := range m.Links {
+		m.Links[l].Bandwidth *= units.BytesPerSecond(factor[l])
 	}
-	if kernels, ok := cost.(sim.KernelCostModel); ok {
-		return sim.New(g, &x, &deviatingKernels{off, kernels}, how)
+	if kernels, ok := x.Cost.(sim.KernelCostModel); ok {
+		return sim.New(x.Graph, &m, &deviatingKernels{off, kernels}, x.How)
 	}
-	return sim.New(g, &x, off, how)
+	return sim.New(x.Graph, &m, off, x.How)
 }
 
 // Quantile returns the quantile q of steps: the lowest that at least that share does not exceed.

@@ -40,7 +40,7 @@ func priced(t *testing.T) (*graph.Graph, *hw.Machine, *roofline.Model) {
 func evaluator(t *testing.T, c robust.Config) (*robust.Evaluator, *sim.Simulator, int) {
 	t.Helper()
 	g, m, cost := priced(t)
-	e, err := robust.New(g, m, cost, sim.Default(), c)
+	e, err := robust.New(robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestStratified(t *testing.T) {
 	many := c
 	many.Machines, many.Seed = 800, 9
 	g, m, cost := priced(t)
-	steps, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), many, d, 2, nil)
+	steps, err := robust.Sample(t.Context(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, many, d, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,12 +187,12 @@ func TestWorkersOfSample(t *testing.T) {
 	g, m, cost := priced(t)
 	c := robust.Config{Quantile: 0.95, Machines: 30, Error: 0.1, Seed: 1}
 	d := plan.Decision{Device: make([]uint8, g.NumOps())}
-	one, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), c, d, 1, nil)
+	one, err := robust.Sample(t.Context(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, d, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := 0
-	four, err := robust.Sample(t.Context(), g, m, cost, sim.Default(), c, d, 4, func(n int) {
+	four, err := robust.Sample(t.Context(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, d, 4, func(n int) {
 		if last++; n != last {
 			t.Errorf("told %d, want %d", n, last)
 		}
@@ -201,7 +201,7 @@ func TestWorkersOfSample(t *testing.T) {
 		t.Errorf("%v, told of %d: one worker %v, four %v", err, last, one, four)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = robust.Sample(ctx, g, m, cost, sim.Default(), c, d, 4, func(int) { cancel() })
+	_, err = robust.Sample(ctx, robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, d, 4, func(int) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancelling: %v", err)
 	}

@@ -4,18 +4,15 @@ import (
 	"context"
 	"sync"
 
-	"placer/graph"
-	"placer/hw"
 	"placer/internal/parallel"
 	"placer/plan"
-	"placer/sim"
 )
 
 // Sample returns the steps of a decision on c.Machines machines that are drawn independently, in
 // their order; they do not depend on the number of workers. Each worker, of which there is at
 // least one, holds one machine at a time. told, which may be nil, is given how many machines have
 // run, by one goroutine at a time. The error is that of ctx where it ends.
-func Sample(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, c Config, d plan.Decision, workers int, told func(machines int)) ([]float64, error) {
+func Sample(ctx context.Context, x Model, c Config, d plan.Decision, workers int, told func(machines int)) ([]float64, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -36,7 +33,7 @@ func Sample(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostMod
 			for k := range machines {
 				err := ctx.Err()
 				if err == nil {
-					steps[k], err = stepOn(independent(c, k, dimensions(m)), g, m, cost, how, d)
+					steps[k], err = x.stepOn(independent(c, k, dimensions(x.Machine)), d)
 				}
 				mu.Lock()
 				if first == nil {
@@ -61,8 +58,8 @@ func Sample(ctx context.Context, g *graph.Graph, m *hw.Machine, cost sim.CostMod
 }
 
 // stepOn returns the step of d on the machine that is off by factors.
-func stepOn(factor []float64, g *graph.Graph, m *hw.Machine, cost sim.CostModel, how sim.Config, d plan.Decision) (float64, error) {
-	s, err := machine(factor, g, m, cost, how)
+func (x *Model) stepOn(factor []float64, d plan.Decision) (float64, error) {
+	s, err := x.off(factor)
 	if err != nil {
 		return 0, err
 	}
