@@ -12,7 +12,7 @@ import (
 // for. It is found by structure, in the forward pass of one micro-batch, in two forms:
 //
 //   - products of rows, [R,in] or [E,R,in], with the weights of all experts, [E,in,out], and what
-//     works on their results row by row: a rank does a share of each;
+//     works on their results row by row, biases of experts included: a rank does a share of each;
 //   - rows that computed indices pick from an activation, once for each expert, and the products
 //     with weights, and ops row by row, that nothing else enters: a rank does those of its experts.
 //
@@ -65,6 +65,11 @@ func (x *Mixtures) together() {
 			x.Experts = gcd(x.Experts, g.Tensor(w).Shape[0])
 		} else if x.byRow(i) {
 			x.take(i, -1, 0)
+			for _, t := range g.Inputs(i) {
+				if p := g.Tensor(t).Producer; x.picks(p) {
+					x.take(p, -1, 0)
+				}
+			}
 		}
 	}
 }
@@ -85,29 +90,50 @@ func (x *Mixtures) weights(i graph.OpID) (graph.TensorID, bool) {
 
 // byRow reports whether op i works on each row of experts' results alone.
 func (x *Mixtures) byRow(i graph.OpID) bool {
-	if x.m.Micro.Op(i).Kind.Class() != graph.ClassElementwise {
-		return false
-	}
 	_, same := x.readsOf(i)
 	return same
 }
 
 // readsOf returns an op of experts that op i reads from in its passes, and whether it reads
-// nothing else there but of the same expert, or of all.
+// nothing else there but of the same expert, or of all, and makes a row of each row.
 func (x *Mixtures) readsOf(i graph.OpID) (of graph.OpID, same bool) {
 	g := x.m.Micro
+	if c := g.Op(i).Kind.Class(); c != graph.ClassElementwise && c != graph.ClassMeta {
+		return graph.None, false
+	}
 	of = graph.None
+	rows := int64(0)
 	for _, t := range g.Inputs(i) {
 		p := g.Tensor(t).Producer
 		switch {
-		case x.m.once[p]:
+		case x.m.once[p] || x.picks(p):
 		case !x.Of[p] || of != graph.None && x.Expert[p] != x.Expert[of]:
 			return of, false
 		default:
-			of = p
+			of, rows = p, leading(g.Tensor(t).Shape)
 		}
 	}
-	return of, of != graph.None
+	return of, of != graph.None && leading(g.Tensor(first(g, i)).Shape) == rows
+}
+
+// picks reports whether op i gives each row the vector of its expert, as biases are: of a weight
+// that has one for each.
+func (x *Mixtures) picks(i graph.OpID) bool {
+	g := x.m.Micro
+	in := g.Inputs(i)
+	if x.m.once[i] || g.Op(i).Kind.Class() != graph.ClassGather || len(in) < 2 || x.Experts < 2 {
+		return false
+	}
+	p, shape := g.Tensor(in[0]).Producer, g.Tensor(in[0]).Shape
+	return x.m.once[p] && x.trained(p) && len(shape) == 2 && shape[0]%x.Experts == 0
+}
+
+// leading returns the size of the first dimension of a shape, 1 of a number's.
+func leading(s graph.Shape) int64 {
+	if len(s) == 0 {
+		return 1
+	}
+	return s[0]
 }
 
 // take makes op i one of an expert among so many, or of all of a layer.

@@ -16,12 +16,13 @@ KINDS = {
     "_allgather_base_": "all_gather",
     "reduce_scatter_tensor": "reduce_scatter",
     "_reduce_scatter_base_": "reduce_scatter",
+    "alltoall_base_": "all_to_all",
 }
 
 
 class Collectives(TorchDispatchMode):
-    """Counts calls by kind, and the bytes of their whole tensors: what is reduced or scattered,
-    and what is gathered."""
+    """Counts calls by kind, and the bytes of their whole tensors: what is reduced, scattered or
+    exchanged, and what is gathered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +44,7 @@ class Collectives(TorchDispatchMode):
 def _whole(kind: str, namespace: str, args: Any, result: Any) -> Any:
     if kind == "all_gather":
         return result if namespace == "_c10d_functional" else args[0]
-    if kind == "reduce_scatter" and namespace == "c10d":
+    if kind in ("reduce_scatter", "all_to_all") and namespace == "c10d":
         return args[1]  # behind the output
     return args[0]
 

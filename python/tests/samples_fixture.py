@@ -3,7 +3,7 @@
     PYTHONPATH=python $(python/install_torch.sh) python/tests/samples_fixture.py
 
 Two small decoders, one with Adam and with clipped gradients and Adafactor, which
-placer/strategies divides, blocks that placer/strategies/torch tells apart, and the model of
+placer/strategies divides, blocks and mixtures that placer/strategies/torch tells apart, and the model of
 docs/pytorch.md, of whose transcripts it is."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 from typing import Any, Callable
 
+import mixtures
 import models
 import split_models
 import torch
@@ -50,6 +51,8 @@ FILES: dict[str, tuple[str, Callable[[], models.Example], dict[str, Any]]] = {  
     "placer/strategies/torch/testdata/llama.json": ("llama", llama, {}),
     "placer/strategies/torch/testdata/encoder.json": ("encoder", split_models.encoder, {}),
     **{f"placer/strategies/torch/testdata/{kind}.json": (kind, functools.partial(split_models.block, kind), {}) for kind in split_models.BLOCKS},
+    "placer/strategies/torch/testdata/chosen.json": ("chosen", mixtures.chosen, {}),
+    "placer/strategies/torch/testdata/blocks.json": ("blocks", mixtures.blocks, {}),
     "internal/cli/testdata/mymodel.json": ("make", of_the_page, {}),
 }
 

@@ -185,6 +185,7 @@ BLOCKS: dict[str, Callable[[], nn.Module]] = {
     "halves": lambda: Gated("halves"),
     "viewed": lambda: Gated("viewed"),
     "experts": Experts,
+    "apart": lambda: models.MixtureMLP(WIDTH, 2, TIME),
     "joined": Joined,
     "conv1d": lambda: Feed(Conv1D(WIDTH, 2 * WIDTH), Conv1D(2 * WIDTH, WIDTH)),
     "crossed": Crossed,

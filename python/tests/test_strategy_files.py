@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
+import mixtures
 import models
 import strategies
 
@@ -31,7 +32,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def captured(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     folder = tmp_path_factory.mktemp("graph")
-    subprocess.run([sys.executable, "-m", "placer_torch", "capture", "--model", f"strategies:{model}", "-o", str(folder)], check=True, capture_output=True, cwd=os.path.dirname(__file__), env={**os.environ, "PYTHONSAFEPATH": ""})
+    subprocess.run([sys.executable, "-m", "placer_torch", "capture", "--model", model if ":" in model else f"strategies:{model}", "-o", str(folder)], check=True, capture_output=True, cwd=os.path.dirname(__file__), env={**os.environ, "PYTHONSAFEPATH": ""})
     return folder / "graph.json"
 
 
@@ -114,6 +115,25 @@ def test_collectives_behind_norms(encoder: Path) -> None:
 
 def test_collectives_under_autocast(tmp_path_factory: pytest.TempPathFactory) -> None:
     compare(captured(tmp_path_factory, "mixed"), strategies.mixed, MIXED, 2, within=0.02)
+
+
+def test_collectives_of_experts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Rows go to their experts, results back, and gradients of both. Where a router chooses, more or
+    fewer come back to be sent than even rows would be."""
+
+    def of(rows: tuple[float, float]) -> dict[str, dict[str, tuple[float, float]]]:
+        return {
+            "ddp=2 ep": {"all_reduce": SAME, "all_to_all": rows},
+            "zero-2=2 ep mb=2": {"all_gather": SAME, "reduce_scatter": SAME, "all_to_all": rows},
+            "zero-1=2 ep recompute": {"all_gather": SAME, "reduce_scatter": SAME, "all_to_all": rows},
+        }
+
+    uneven = (0.8, 1.2)
+    compare(captured(tmp_path_factory, "mixtures:blocks"), mixtures.blocks, of(SAME), 2)
+    graph = captured(tmp_path_factory, "mixtures:chosen")
+    compare(graph, mixtures.chosen, of(uneven), 2, within=0.001)
+    # Of experts two replicas have the same, which share out their state and gradients.
+    compare(graph, mixtures.chosen, {"zero-2=4 ep=2": {"all_gather": SAME, "reduce_scatter": SAME, "all_to_all": uneven}}, 4, within=0.001)
 
 
 def test_command(graph: Path) -> None:

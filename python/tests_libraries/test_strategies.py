@@ -86,3 +86,29 @@ def held(make: Any, kind: Kind, of: list[dict[str, Any]], **more: Any) -> None:
     docs = [strategy(kind, **x, **more) for x in of]
     for doc, got in zip(docs, strategies.run(make, docs), strict=True):
         assert got.loss < 1e-5 and got.state < 1e-5, (doc["strategy"], got)
+
+
+def mixture(config: Any, how: str = "batched_mm") -> Any:
+    """how: transformers' products of groups of rows are of float32 and below alone."""
+    model, loss, batch, _ = made(config)
+    model.config._experts_implementation = how
+    return model, loss, batch, torch.optim.AdamW(model.parameters(), lr=0.01)
+
+
+CHOICE: dict[str, Any] = dict(num_experts_per_tok=2)
+LATENT: dict[str, Any] = dict(kv_lora_rank=8, q_lora_rank=8, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=8, n_group=2, topk_group=1, first_k_dense_replace=1, moe_intermediate_size=8)
+MIXTURES = {
+    "mixtral": lambda: mixture(T.MixtralConfig(**SIZES, **CHOICE, num_local_experts=4)),
+    "qwen3, in a loop": lambda: mixture(T.Qwen3MoeConfig(**SIZES, **CHOICE, num_experts=4, moe_intermediate_size=8), "eager"),
+    "gpt-oss, with biases": lambda: mixture(T.GptOssConfig(**SIZES, **CHOICE, num_local_experts=4, attn_implementation="eager")),
+    "deepseek, with a shared expert": lambda: mixture(T.DeepseekV3Config(**{**SIZES, "num_key_value_heads": 4}, **CHOICE, **LATENT, n_routed_experts=4)),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_experts(name: str) -> None:
+    """Shared out among two of four replicas, as many transformers' mixtures have them."""
+    layers = [f"model.layers.{k}" for k in strategies.LAYERS]
+    first = 1 if name.startswith("deepseek") else 0  # whose first layer is dense
+    of = dict(expert_ranks=2, experts=[f"{x}.mlp.experts" for x in layers[first:]])
+    held(MIXTURES[name], PROJECTIONS, [{"data": 4, "sharding": "zero-3", "mb": 2, "recompute": True}, {"data": 4, "sharding": "ddp"}], **of)

@@ -61,8 +61,10 @@ func torch(r Run) ([]string, error) {
 	switch {
 	case !r.Trains:
 		return nil, errServes
-	case s.Experts > 0:
-		return nil, errors.New("it does not share experts out")
+	case s.Experts > 0 && s.Tensor > 1:
+		return nil, errors.New("it shares experts out where products are whole alone")
+	case s.Experts > 0 && s.Pipeline > 1:
+		return nil, errors.New("it shares no experts out in a pipeline")
 	case s.Recompute == strategy.RecomputeSelective:
 		return nil, errors.New("what it computes again are whole layers")
 	case s.Pipeline > s.MicroBatches && s.Schedule == strategy.OneFOneB:

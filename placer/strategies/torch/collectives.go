@@ -19,6 +19,8 @@ func collectivesOf(x *strategy.Step) (c Collectives) {
 			c.AllGather.add(int64(k.Bytes))
 		case strategy.ReduceScatter:
 			c.ReduceScatter.add(int64(k.Bytes))
+		case strategy.AllToAll:
+			c.AllToAll.add(int64(k.Bytes))
 		}
 	}
 	g := x.Graph

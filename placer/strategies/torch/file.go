@@ -28,6 +28,7 @@ type File struct {
 	Recompute    string `json:"recompute"`
 	Vocabulary   bool   `json:"vocabulary"`
 	Sequence     bool   `json:"sequence"`
+	ExpertRanks  int    `json:"expert_ranks,omitempty"` // neighbouring replicas that share experts out among themselves
 
 	// Layers are modules that are one layer each, in the order in which they run.
 	Layers [][]string `json:"layers"`
@@ -46,6 +47,9 @@ type File struct {
 	Transposed []string `json:"transposed,omitempty"`
 	// ByRows are modules that work on a T-th of the tokens.
 	ByRows []string `json:"by_rows,omitempty"`
+	// Experts are modules of mixtures, each of which holds the weights of all experts of a layer, and
+	// nothing else.
+	Experts []string `json:"experts,omitempty"`
 	// Stages, [P*V], are the modules of each stage in the order in which they run: stage k is on the
 	// pipeline's rank k mod P.
 	Stages [][]string `json:"stages,omitempty"`
@@ -67,11 +71,12 @@ type Collectives struct {
 	AllReduce     Calls `json:"all_reduce,omitzero"`
 	AllGather     Calls `json:"all_gather,omitzero"`
 	ReduceScatter Calls `json:"reduce_scatter,omitzero"`
-	Send          Calls `json:"send,omitzero"` // to the next or the last stage
+	AllToAll      Calls `json:"all_to_all,omitzero"` // rows to experts and back
+	Send          Calls `json:"send,omitzero"`       // to the next or the last stage
 }
 
 // Calls are calls of one kind: their number, and the bytes of the whole tensors, that which is
-// reduced or scattered, gathered or sent.
+// reduced or scattered, gathered, exchanged or sent.
 type Calls struct {
 	Calls int   `json:"calls"`
 	Bytes int64 `json:"bytes"`

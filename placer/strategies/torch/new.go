@@ -31,6 +31,13 @@ func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
 			return nil, err
 		}
 	}
+	if s.Experts > 0 {
+		f.ExpertRanks = s.Experts
+		var err error
+		if f.Experts, err = experts(m, s.Experts); err != nil {
+			return nil, err
+		}
+	}
 	if s.Pipeline > 1 {
 		f.Schedule = s.Schedule.String()
 		var err error

@@ -36,6 +36,9 @@ func file(t *testing.T, path, text string, batch int64) (*File, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.Experts > 0 {
+		m.Joint = at(batch / int64(s.Data*s.MicroBatches) * int64(s.Experts))
+	}
 	seconds := make([]float64, m.Micro.NumOps())
 	for i := range seconds {
 		seconds[i] = 1
@@ -161,6 +164,42 @@ func TestStages(t *testing.T) {
 	}
 	if f, err := file(t, tied, "ddp=2", 8); err != nil || f.Stages != nil || f.Schedule != "" {
 		t.Errorf("no stages: %+v, %v", f, err)
+	}
+}
+
+// TestExperts: the modules whose experts ranks share out, and what is in the way.
+func TestExperts(t *testing.T) {
+	own := []string{"layers.0.experts", "layers.1.experts"}
+	for _, c := range []struct {
+		graph, strategy string
+		paths           []string
+		sent            Calls
+		want            string
+	}{
+		// 8 samples of 8 tokens, each to two experts, 16 numbers of f32, and of f64 to a quarter of them. In
+		// both passes rows go there and back, in two layers. Biases are picked by each row's expert, of
+		// 8 bytes, of which torch sends their number alone.
+		{"chosen", "ddp=2 ep", own, Calls{8, 8 * 4 * 8 * 2 * 16 * 4}, ""},
+		{"chosen", "zero-1=4 ep=2 mb=2", own, Calls{16, 16 * 1 * 8 * 2 * 16 * 4}, ""},
+		{"blocks", "ddp=4 ep", own, Calls{8, 8 * 2 * 8 * 16 * 8}, ""},
+		{"blocks", "ddp=4", nil, Calls{}, ""},
+		{"experts", "ddp=2 ep", nil, Calls{}, "module 0: it holds 0.router.weight beside its experts"},
+		{"apart", "ddp=2 ep", nil, Calls{}, "module 0.experts.0.c_fc: experts are modules of their own"},
+	} {
+		f, err := file(t, "testdata/"+c.graph+".json", c.strategy, 8)
+		switch {
+		case c.want != "":
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %s: %v, want %q", c.graph, c.strategy, err, c.want)
+			}
+		case err != nil:
+			t.Errorf("%s, %s: %v", c.graph, c.strategy, err)
+		default:
+			got := f.Collectives.AllToAll
+			if !slices.Equal(f.Experts, c.paths) || got.Calls != c.sent.Calls || got.Bytes < c.sent.Bytes || got.Bytes > c.sent.Bytes+c.sent.Bytes/20 {
+				t.Errorf("%s, %s: experts %v, sent %+v, want %v and %+v", c.graph, c.strategy, f.Experts, got, c.paths, c.sent)
+			}
+		}
 	}
 }
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from torch import nn
 
-from . import recompute, share, tensor
+from . import experts, recompute, share, tensor
 from .mesh import Mesh
 from .strategy import Strategy
 
 
 def apply(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
-    """module with its products cut, its layers computed again and its parameters shared out,
+    """module with its products cut, its experts shared out, its layers computed again and its parameters shared out,
     as s says. Paths that module does not have are another stage's. Returns module, or what
     wraps it. Its parameters are others afterwards."""
     if s.tensor > 1:
         tensor.cut(module, s, mesh.tensor)
+    if s.expert_ranks > 1:
+        experts.cut(module, s.experts, mesh.experts)
     if s.recompute == "layers":
         recompute.wrap(module, s)
     if s.data > 1:

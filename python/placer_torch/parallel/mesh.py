@@ -13,6 +13,7 @@ from ..errors import NoDeviceError, RunError
 from .strategy import Strategy
 
 STAGE, DATA, TENSOR = NAMES = ("stage", "data", "tensor")
+COPIES, EXPERTS = "copies", "experts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Mesh:
 
     all: DeviceMesh
     device: torch.device  # this process's
+    of_experts: DeviceMesh | None = None  # the same with replicas as groups x those of a group, which share experts out
 
     @property
     def stage(self) -> int:
@@ -47,6 +49,18 @@ class Mesh:
     def tensor(self) -> DeviceMesh:
         """The parts of this process's stage and replica."""
         return self.all[TENSOR]
+
+    @property
+    def experts(self) -> DeviceMesh:
+        """The replicas that share experts out with this process's."""
+        assert self.of_experts is not None
+        return self.of_experts[EXPERTS]
+
+    @property
+    def copies(self) -> DeviceMesh:
+        """The replicas, one of each group, that have the same experts."""
+        assert self.of_experts is not None
+        return self.of_experts[COPIES]
 
     def _at(self, name: str) -> int:
         return self.all[name].get_local_rank()
@@ -96,4 +110,8 @@ def start(s: Strategy, device: str) -> torch.device:
 
 
 def make(s: Strategy, device: torch.device) -> Mesh:
-    return Mesh(init_device_mesh(device.type, (s.pipeline, s.data, s.tensor), mesh_dim_names=NAMES), device)
+    whole = init_device_mesh(device.type, (s.pipeline, s.data, s.tensor), mesh_dim_names=NAMES)
+    if s.expert_ranks == 1:
+        return Mesh(whole, device)
+    sizes = s.pipeline, s.data // s.expert_ranks, s.expert_ranks, s.tensor
+    return Mesh(whole, device, init_device_mesh(device.type, sizes, mesh_dim_names=(STAGE, COPIES, EXPERTS, TENSOR)))

@@ -104,7 +104,7 @@ class Run:
                 runs.give_up()
         optimizers.settle(optimizers.held(self.optimizer))
         for runs in self.runs.values():
-            share.reduce_numbers(runs, self.s, self.mesh)
+            share.reduce(runs, self.s, self.mesh)
         self.tied.add()
         self.clipping.clip()
         self.optimizer.step()

@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.distributed.tensor import DTensor
 
-from . import attention, products
+from . import attention, experts_check, products
 from .errors import StrategyError
 from .strategy import Paths, Strategy
 
@@ -41,6 +41,8 @@ def check(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> No
         _products(model, s)
         _parts(model, s)
         _tied(model, s)
+    if s.expert_ranks > 1:
+        _experts(model, s)
     if s.data > 1 and s.sharding != "ddp":
         _layers(model, s)
     _optimizer(model, optimizer, s)
@@ -61,7 +63,7 @@ def _whole(model: nn.Module) -> None:
 
 def _paths(model: nn.Module, s: Strategy) -> None:
     there = dict(model.named_modules())
-    lists = {"columns": s.columns, "rows": s.rows, "vocabulary_columns": s.vocabulary_columns, "vocabulary_rows": s.vocabulary_rows, "by_rows": s.by_rows}
+    lists = {"columns": s.columns, "rows": s.rows, "vocabulary_columns": s.vocabulary_columns, "vocabulary_rows": s.vocabulary_rows, "by_rows": s.by_rows, "experts": s.experts}
     lists |= {f"layers[{i}]": x for i, x in enumerate(s.layers)} | {f"stages[{i}]": x for i, x in enumerate(s.stages)}
     for key, paths in lists.items():
         for path in paths:
@@ -152,6 +154,19 @@ def _tied(model: nn.Module, s: Strategy) -> None:
                 raise StrategyError(f"modules {one[0]} and {path} have the same {name}, and the strategy cuts it in one of them alone or in two ways")
 
 
+def _experts(model: nn.Module, s: Strategy) -> None:
+    if s.tensor > 1 or s.pipeline > 1:
+        raise StrategyError(f"{s.strategy}: experts are shared out among whole replicas alone: take a strategy without {'tp' if s.tensor > 1 else 'stages'}, or without ep")
+    there = dict(model.named_modules())
+    often = collections.Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
+    for path in s.experts:
+        why = experts_check.refused(there[path], s)
+        if not why and any(often[id(p)] > 1 for p in there[path].parameters()):
+            why = "has a parameter of another module too, so that its experts cannot be shared out"
+        if why:
+            raise StrategyError(f"module {path} {why}")
+
+
 def _layers(model: nn.Module, s: Strategy) -> None:
     """No parameter lies in two of the groups that are gathered."""
     owner: dict[int, str] = {}
@@ -171,6 +186,10 @@ def _optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) 
     kind = type(optimizer)
     if s.divided and kind not in ELEMENTWISE:
         raise StrategyError(f"optimizer {kind.__name__}: {s.strategy} shares out its state, which is right of optimizers that update each element by itself alone ({', '.join(c.__name__ for c in ELEMENTWISE)}); take ddp")
+    mixed = s.data > 1 and s.sharding == "ddp" and s.expert_ranks > 1
+    for how in ("foreach", "fused") if mixed else ():
+        if any(g.get(how) for g in optimizer.param_groups):
+            raise StrategyError(f"optimizer {kind.__name__} with {how}=True updates tensors of one kind together, and {s.strategy} has two, experts that are shared out and parameters that are not: leave {how} out, or take zero-1")
     if optimizer.state:
         raise StrategyError(f"optimizer {kind.__name__} has made steps: begin with a new one, and load its state by Training.load_state_dict")
     known = {id(p) for p in model.parameters()}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 import torch.distributed as dist
 from torch import nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from ..where import where
+from . import experts
 from .errors import StrategyError
 from .mesh import Mesh
 from .strategy import Strategy
@@ -32,9 +34,10 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     """ddp: whole replicas, gradients all-reduced. zero-1 and zero-2: parameters are gathered
     once a step and stay until its end; gradients are reduce-scattered, and each process
     updates its share. zero-3: parameters are gathered layer by layer for each pass. Single numbers
-    stay whole (reduce_numbers)."""
+    stay whole. Experts are shared by those that have the same ones (reduce)."""
     if s.sharding == "ddp":
         if s.tensor == 1:
+            Replica._set_params_and_buffers_to_ignore_for_model(module, [k for k, _ in experts.parameters(module, s.experts)])
             replica = Replica(module, device_mesh=None, process_group=mesh.data.get_group(), init_sync=False)
             replica.broadcast_buffers = False  # an argument too, of which torch 2.15 warns
             return replica
@@ -43,6 +46,11 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     there = dict(module.named_modules())
     whole = set(_numbers(module))
     keep = s.sharding != "zero-3"
+    if s.data > s.expert_ranks:
+        for m in experts.modules(module, s.experts):
+            fully_shard(m, mesh=mesh.copies, reshard_after_forward=not keep)
+    else:
+        whole |= {p for _, p in experts.parameters(module, s.experts)}
     for path in (p for layer in s.layers for p in layer):
         group = [m for m in _called(there[path]) if any(True for _ in m.parameters())] if path in there else []
         if group:
@@ -57,16 +65,23 @@ def _numbers(module: nn.Module) -> list[nn.Parameter]:
     return [p for p in module.parameters() if not p.dim()]
 
 
-def reduce_numbers(module: nn.Module, s: Strategy, mesh: Mesh) -> None:
-    """Gives gradients of single numbers, of which every replica has its own, the mean of all; once,
-    behind the last micro-batch."""
-    if s.data == 1 or s.sharding == "ddp":
-        return
-    for p in _numbers(module):
+def reduce(module: nn.Module, s: Strategy, mesh: Mesh) -> None:
+    """Reduces, behind the last micro-batch, what torch's own parts do not: gradients of single numbers
+    that replicas have whole, and under ddp those of experts that several have."""
+    if s.data > 1 and s.sharding != "ddp":
+        _mean(_numbers(module), mesh.data)
+    elif isinstance(module, DistributedDataParallel) and 1 < s.expert_ranks < s.data:
+        module = module.module
+        _mean([p for _, p in experts.parameters(module, s.experts)], mesh.copies)
+
+
+def _mean(parameters: Iterable[nn.Parameter], among: DeviceMesh) -> None:
+    """Gives gradients the mean of all processes'."""
+    for p in parameters:
         if p.grad is not None:
             grad = p.grad.to_local() if isinstance(p.grad, DTensor) else p.grad
-            dist.all_reduce(grad, group=mesh.data.get_group())
-            grad /= mesh.data.size()
+            dist.all_reduce(grad, group=among.get_group())
+            grad /= among.size()
 
 
 def _called(layer: nn.Module) -> list[nn.Module]:

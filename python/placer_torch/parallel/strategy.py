@@ -38,6 +38,8 @@ class Strategy:
     vocabulary_columns: Paths = ()  # output layers
     vocabulary_rows: Paths = ()  # embedding tables
     transposed: Paths = ()  # of all these, layers whose weight has a row for each input
+    expert_ranks: int = 1  # neighbouring replicas that share experts out among themselves
+    experts: Paths = ()  # modules that hold the weights of all experts of a layer
     by_rows: Paths = ()  # what works on a share of the tokens
     stages: tuple[Paths, ...] = ()
     predicted: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -55,17 +57,17 @@ class Strategy:
     @property
     def divided(self) -> bool:
         """Whether a process holds parameters, or an optimizer's state of them, in part."""
-        return self.tensor > 1 or self.data > 1 and self.sharding != "ddp"
+        return self.tensor > 1 or self.expert_ranks > 1 or self.data > 1 and self.sharding != "ddp"
 
 
-_NUMBERS = ("batch", "data", "tensor", "pipeline", "chunks", "micro_batches")
+_NUMBERS = ("batch", "data", "tensor", "pipeline", "chunks", "micro_batches", "expert_ranks")
 _WORDS: dict[str, tuple[str, ...]] = {
     "sharding": ("ddp", "zero-1", "zero-2", "zero-3"),
     "schedule": ("", "gpipe", "1f1b", "interleaved"),
     "recompute": ("nothing", "selective", "layers"),
 }
 _FLAGS = ("vocabulary", "sequence")
-_PATHS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows", "transposed", "by_rows")
+_PATHS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows", "transposed", "by_rows", "experts")
 _GROUPS = ("layers", "stages")
 _REQUIRED = ("batch", "data", "sharding")
 
@@ -98,6 +100,10 @@ def _of(doc: Mapping[str, Any], file: str) -> Strategy:
     s = Strategy(**{"graph": "", "strategy": "", **v})
     if s.batch % (s.data * s.micro_batches):
         raise FormatError(f"{file}: {s.batch} samples cannot be divided among {s.data} replicas with {s.micro_batches} micro-batches each")
+    if s.data % s.expert_ranks:
+        raise FormatError(f"{file}: {s.data} replicas cannot share experts out in groups of {s.expert_ranks}")
+    if (s.expert_ranks > 1) != bool(s.experts):
+        raise FormatError(f"{file}: expert_ranks is {s.expert_ranks}, and {len(s.experts)} modules of experts are named")
     if s.pipeline > 1 and not s.schedule:
         raise FormatError(f"{file}: a pipeline of {s.pipeline} without a schedule")
     if s.pipeline > 1 and len(s.stages) != s.pipeline * s.chunks:

@@ -47,7 +47,7 @@ class Training:
             share.before_pass(self.model, self.strategy, k == n - 1)
             total += self._pass(part) / n
         optimizers.settle(optimizers.held(self.optimizer))
-        share.reduce_numbers(self.model, self.strategy, self.mesh)
+        share.reduce(self.model, self.strategy, self.mesh)
         self._clipping.clip()
         self.optimizer.step()
         return mean(total, self.mesh)
