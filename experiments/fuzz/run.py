@@ -8,15 +8,18 @@ left out, so the script may be stopped at any time and goes on, and the one that
 next. Several may run at once, with different NAMEs, which pick packages or fuzzers by a part of
 their name. A piece is a number of inputs: a duration would let go.dev/issue/75804 fail a run
 without an input at fault. The folder WORK has the binaries and the corpus that grows; inputs that
-fail come to testdata/fuzz of their package, as go test leaves them.
+fail come to testdata/fuzz of their package, as go test leaves them. SIGINT or SIGTERM ends a piece
+early, which is recorded as far as it came.
 """
 
 import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 
+stopped = []  # the fuzzer that was told to end
 FIRST = 20_000  # inputs of a piece while the speed of a fuzzer is not known
 PIECE = 600  # processor seconds of a piece after that
 
@@ -48,17 +51,26 @@ def build(out, package, name):
     return binary
 
 
+def stop(pid):
+    """Has the fuzzer of a piece end it, and this script when it is recorded."""
+    stopped.append(pid)
+    os.kill(pid, signal.SIGINT)
+
+
 def piece(out, binary, package, name, inputs):
     """Runs a fuzzer for so many inputs and returns its line."""
     os.makedirs(os.path.join(out, "corpus", package), exist_ok=True)
     log = os.path.join(out, f"{package.replace('/', '-')}-{name}.log")
     pid = os.fork()
     if pid == 0:
+        os.setpgid(0, 0)  # signals come from stop alone
         with open(log, "w", encoding="utf-8") as f:
             os.dup2(f.fileno(), 1)
             os.dup2(f.fileno(), 2)
         os.chdir(package)
         os.execv(binary, [binary, "-test.run", "^$", "-test.fuzz", f"^{name}$", "-test.fuzztime", f"{inputs}x", "-test.fuzzminimizetime", "100x", "-test.fuzzcachedir", os.path.join(out, "corpus", package), "-test.parallel", "1"])
+    for s in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(s, lambda *_: stop(pid))
     _, status, used = os.wait4(pid, 0)
     with open(log, encoding="utf-8") as f:
         counts = re.findall(r"execs: (\d+)", f.read())
@@ -69,7 +81,7 @@ def main():
     runs, out, wanted, picked = sys.argv[1], os.path.abspath(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
     os.makedirs(out, exist_ok=True)
     failed, binaries = set(), {}
-    while True:
+    while not stopped:
         had = recorded(runs)
         due = [x for x in fuzzers(picked) if had[x][1] < wanted and x not in failed]
         if not due:
