@@ -55,7 +55,7 @@ func (imp *importer) lists(n *nodepb.NodeDef, in, outs []output, times float64) 
 		return 0
 	}
 	of := func(k int) *tensorList {
-		if k < len(in) {
+		if k >= 0 && k < len(in) { // an op that passes on its inputs may have none
 			return in[k].list
 		}
 		return nil
