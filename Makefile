@@ -39,7 +39,7 @@ test-long: ## race detector where goroutines start, in shuffled order, long orac
 	else echo "test-long: no C compiler, so no race detector"; fi
 	$(MAKE) fuzz
 
-.PHONY: test-torch test-torch-libraries test-torch-accuracy
+.PHONY: test-torch test-torch-libraries test-torch-releases test-torch-accuracy
 test-torch: ## the PyTorch package with real torch, which is installed beside the tree where there is none (1.3 GB)
 	$(GO) build -o bin/placer ./cmd/placer
 	PLACER=$(CURDIR)/bin/placer python/ci.sh -n 2 --ignore tests/test_accuracy.py
@@ -48,6 +48,16 @@ test-torch: ## the PyTorch package with real torch, which is installed beside th
 test-torch-libraries: ## models of transformers, peft, diffusers, timm and torchvision, trained by captured steps beside plain torch, and config.json of decoders beside what transformers builds; the libraries are installed beside the tree where they are not (416 MB)
 	$(GO) build -o bin/placer ./cmd/placer
 	libraries=$$(python/install_libraries.sh) && cd python && PLACER=$(CURDIR)/bin/placer PYTHONPATH=.:tests:$$libraries $$(./install_torch.sh) -m pytest -q tests_libraries
+
+TORCH_RELEASES ?= 2.6.0 2.8.0 2.12.0 2.13.0
+test-torch-releases: ## the PyTorch package's tests with older releases of torch, which are installed beside the tree (1.3 to 1.9 GB each); some 40 minutes of two cores
+	$(GO) build -o bin/placer ./cmd/placer
+	cd python && for release in $(TORCH_RELEASES); do \
+		venv=$${XDG_CACHE_HOME:-$$HOME/.cache}/placer/torch-$$release && \
+		python=$$(PLACER_TORCH_VERSION=$$release ./install_torch.sh $$venv) && \
+		$$python -m pip install --quiet --disable-pip-version-check 'pytest>=7' 'pytest-xdist>=3.5' && \
+		PLACER=$(CURDIR)/bin/placer PYTHONPATH=.:tests PYTHONSAFEPATH=1 OMP_NUM_THREADS=1 $$python -m pytest -q -n 2 --ignore tests/test_accuracy.py tests || exit 1; \
+	done
 
 test-torch-accuracy: ## steps that the simulator predicts against measured ones, four models on two cores, 80 placements; wants a quiet machine
 	$(GO) build -o bin/placer ./cmd/placer

@@ -2,7 +2,8 @@
 # Makes a virtual environment with a torch that works without a GPU, and prints
 # the path of its python. Does nothing where it is there already.
 #
-#   install_torch.sh [FOLDER]     default $PLACER_TORCH_VENV, else ~/.cache/placer/torch
+#   install_torch.sh [FOLDER]     default $PLACER_TORCH_VENV, else ~/.cache/placer/torch; of torch
+#                                 $PLACER_TORCH_VERSION, else 2.15.0
 #
 # Where python3 has a working torch already, the environment uses that one.
 # Else the wheel of the package index (539 MB for x86-64, which links CUDA's
@@ -12,7 +13,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv=${1:-${PLACER_TORCH_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/placer/torch}}
-version=2.15.0
+version=${PLACER_TORCH_VERSION:-2.15.0}
 python=${PYTHON:-python3}
 say() { echo "install_torch: $*" >&2; }
 fail() { say "$*"; exit 1; }

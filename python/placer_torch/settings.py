@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from typing import Iterator
 
 import torch
@@ -51,6 +52,21 @@ def exporting() -> Iterator[None]:
     finally:
         for k, v in was.items():
             setattr(torch.compiler, k, v)
+
+
+@contextlib.contextmanager
+def without_compiling() -> Iterator[None]:
+    """Parts that torch.compile wraps are traced as they are. Newer torch does so where it exports."""
+    dynamo = sys.modules.get("torch._dynamo")  # takes seconds to import, and is there if a part is wrapped
+    if dynamo is None:
+        yield
+        return
+    was = dynamo.config.error_on_nested_fx_trace
+    dynamo.config.error_on_nested_fx_trace = False
+    try:
+        yield
+    finally:
+        dynamo.config.error_on_nested_fx_trace = was
 
 
 @contextlib.contextmanager

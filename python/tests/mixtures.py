@@ -6,8 +6,9 @@ import models
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from split_models import CLASSES, TIME, WIDTH, Encoder
 
-WIDTH, HIDDEN, EXPERTS, TIME, CLASSES, LAYERS = 16, 24, 4, 8, 12, 2
+HIDDEN, EXPERTS, LAYERS = 24, 4, 2
 
 
 class Chosen(nn.Module):
@@ -71,20 +72,6 @@ class OfBlocks(nn.Module):
         return x.scatter_add(1, at, made * weights.transpose(1, 2).flatten(1)[..., None])
 
 
-class Mixture(nn.Module):
-    def __init__(self, layer: type[nn.Module]):
-        super().__init__()
-        self.table = nn.Embedding(CLASSES, WIDTH)
-        self.layers = nn.ModuleList(layer() for _ in range(LAYERS))
-        self.head = nn.Linear(WIDTH, CLASSES)
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        x = self.table(ids)
-        for layer in self.layers:
-            x = layer(x)
-        return self.head(x)
-
-
 def chosen(samples: int = 8) -> models.Example:
     return _example(OfChosen, samples)
 
@@ -95,7 +82,7 @@ def blocks(samples: int = 8) -> models.Example:
 
 def _example(layer: type[nn.Module], samples: int) -> models.Example:
     torch.manual_seed(0)
-    m = Mixture(layer)
+    m = Encoder(layer)
     if layer is OfBlocks:  # there are products of groups of rows in float32 alone
         m.double()
     ids = torch.randint(0, CLASSES, (samples, TIME))

@@ -150,12 +150,12 @@ class Behind(nn.Module):
 
 
 class Encoder(nn.Module):
-    """BERT in short."""
+    """BERT in short, or of other layers."""
 
-    def __init__(self) -> None:
+    def __init__(self, layer: type[nn.Module] = Behind) -> None:
         super().__init__()
         self.table = nn.Embedding(CLASSES, WIDTH)
-        self.layers = nn.ModuleList([Behind(), Behind()])
+        self.layers = nn.ModuleList([layer(), layer()])
         self.head = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import models
 import pytest
+import releases
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -182,6 +183,7 @@ class Experts(torch.nn.Module):
         return torch._grouped_mm(x, self.weight, ends)
 
 
+@releases.traced_groups
 def test_products_of_groups_of_rows() -> None:
     """24 rows in 4 groups: 2 x 24 x 32 x 16 operations, and as many for each gradient."""
     model, rows = Experts(), torch.randn(24, 16, requires_grad=True)

@@ -31,7 +31,7 @@ def second_ends():
     return make()
 
 def loss_fails():
-    return make(lambda m, b: m(b[:, :2]).sum())
+    return make(lambda m, b: m(b)[9].sum())
 """
 STRATEGY = {"format": "placer strategy 1", "strategy": "ddp=2", "batch": 4, "data": 2, "sharding": "ddp"}
 
@@ -51,12 +51,13 @@ def test_too_many_processes(tmp_path: Path) -> None:
         ("fails", "placer_torch: --model mine:fails: mine.py:10: KeyError: 'weights'"),
         ("second_fails", "placer_torch: --model mine:second_fails: mine.py:14: no data"),
         ("second_ends", "placer_torch: the process of rank 1 was ended by signal 9"),
-        ("loss_fails", "placer_torch: step 1: mine.py:23: RuntimeError: addmm: mat1 and mat2 shapes cannot be multiplied (2x2 and 4x4)"),
+        ("loss_fails", "placer_torch: step 1: mine.py:23: IndexError: index 9 is out of bounds for dimension 0 with size 2"),
     ],
 )
 def test_one_line(tmp_path: Path, function: str, said: str) -> None:
+    """Beside what gloo of torch 2.8 has to say."""
     (tmp_path / "mine.py").write_text(MODEL)
     (tmp_path / "strategy.json").write_text(json.dumps(STRATEGY))
     words = [sys.executable, "-m", "placer_torch", "distribute", "--model", f"mine:{function}", "--strategy", "strategy.json", "--device", "cpu"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (1, "", [said])
+    assert (done.returncode, done.stdout, [x for x in done.stderr.splitlines() if not x.startswith("[Gloo] Rank")]) == (1, "", [said])

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 import models
 import strategies
 from placer_torch import FormatError, RunError
-from placer_torch.parallel import distribute, read
+from placer_torch.parallel import distribute, read, refusals
 from placer_torch.parallel.errors import StrategyError
 from strategies import KINDS, strategy
 
@@ -58,6 +58,24 @@ def meta(m: Any) -> None:
 
 def nothing(m: Any) -> None:
     pass
+
+
+def test_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an older torch does not run is refused, and nothing else."""
+    model, _, _, optimizer = KINDS["gpt2"].make()
+    of = {"replicas": {"data": 2, "sharding": "zero-3"}, "tp": SPLIT, "stages": {"pipeline": 2, "schedule": "1f1b", "stages": [["wte", "h.0"], ["h.1", "ln_f", "lm_head"]]}}
+    wanted = {"replicas": (2, 8), "tp": (2, 12), "stages": (2, 13)}
+    for release in ((2, 6), (2, 8), (2, 11), (2, 12), (2, 13), (3, 0)):
+        monkeypatch.setattr(torch, "__version__", f"{release[0]}.{release[1]}.0+cu130")
+        for what, more in of.items():
+            said = ""
+            try:
+                refusals.check(model, optimizer, read(strategy(GPT2, **more)))
+            except StrategyError as e:
+                said = str(e)
+            assert ("wants torch" in said) == (release < wanted[what]), (release, what, said)
+            if (what, release) == ("stages", (2, 12)):
+                assert said.endswith(": a pipeline wants torch 2.13 or later, and this is 2.12.0+cu130")
 
 
 @pytest.mark.parametrize(

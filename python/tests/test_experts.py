@@ -13,6 +13,7 @@ from torch import nn
 
 import mixtures
 import models
+import releases
 import strategies
 from placer_torch.clipping import Clip
 from placer_torch.parallel import distribute, experts_check, micro, refusals
@@ -34,7 +35,7 @@ SHARDINGS = ("ddp", "zero-1", "zero-2", "zero-3")
 
 
 @forks
-@pytest.mark.parametrize(("make", "close"), [(mixtures.blocks, 1e-8), (mixtures.chosen, 1e-4)], ids=["blocks", "chosen"])
+@pytest.mark.parametrize(("make", "close"), [pytest.param(mixtures.blocks, 1e-8, id="blocks"), pytest.param(mixtures.chosen, 1e-4, id="chosen", marks=releases.grouped)])
 @pytest.mark.parametrize(("data", "ranks"), [(2, 2), (4, 2), (4, 4)])
 def test_experts_train_as_one(make: Callable[[], models.Example], close: float, data: int, ranks: int) -> None:
     """Losses, weights and norms of gradients, of whole batches and of micro-batches that are computed
@@ -54,6 +55,7 @@ def one_for_all() -> models.Example:
 
 
 @forks
+@releases.grouped
 def test_a_process_without_rows() -> None:
     """Its weights decay as those of plain torch do, and it sends gradients back with the others."""
     for got in strategies.run(one_for_all, [doc(4, 4), doc(4, 4, "zero-3", 2, True)]):
@@ -125,6 +127,7 @@ class Wide(mixtures.Blocks):
         self.down = nn.Parameter(torch.zeros(3, mixtures.HIDDEN, mixtures.WIDTH))
 
 
+@releases.grouped
 @pytest.mark.parametrize(
     ("experts", "want"),
     [
@@ -144,6 +147,7 @@ def test_experts_that_are_not_shared_out(experts: type[nn.Module], want: str) ->
     assert want in str(e.value)
 
 
+@releases.grouped
 @pytest.mark.parametrize("make", [mixtures.blocks, mixtures.chosen])
 def test_experts_that_are_shared_out(make: Callable[[], models.Example]) -> None:
     """And are as they were afterwards."""
@@ -154,6 +158,7 @@ def test_experts_that_are_shared_out(make: Callable[[], models.Example]) -> None
     assert vars(experts) == before and experts.training and isinstance(experts.up, nn.Parameter)
 
 
+@releases.grouped
 def test_refusals() -> None:
     model, _, _, optimizer = mixtures.chosen()
     adam = lambda **o: torch.optim.AdamW(model.parameters(), **o)  # noqa: E731

@@ -14,6 +14,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 
 import models
 import pipelines
+import releases
 import split_models
 import strategies
 from placer_torch.parallel import distribute
@@ -21,7 +22,7 @@ from placer_torch.parallel.errors import StrategyError
 from placer_torch.parallel.parts import Order, Parted, index
 from strategies import KINDS, LAYERS, SAMPLES, SIZE, strategy
 
-pytestmark = pytest.mark.forks
+pytestmark = [pytest.mark.forks, releases.products]
 
 THIRDS = (SIZE["width"],) * 3
 PARTS = {f"h.{k}.attn.c_attn": THIRDS for k in LAYERS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import releases
 import torch
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
@@ -13,6 +14,8 @@ from placer_torch.errors import PlacerTorchError
 from placer_torch.parallel.pipeline_cut import Cut
 from placer_torch.parallel.pipeline_stage import Stage
 from placer_torch.parallel.pipeline_trace import trace
+
+pytestmark = releases.stages
 
 CPU = torch.device("cpu")
 

@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 import models
 import pytest
+import releases
 import samples_fixture
 import torch
 import torch.nn as nn
@@ -238,6 +239,7 @@ def test_command(tmp_path: Any, capsys: Any, monkeypatch: Any) -> None:
     assert run("--batch-arg", "batch", "--args", '{"batch": 5}')[0]["batch"] == 5
 
 
+@releases.developed
 @pytest.mark.parametrize("path", samples_fixture.FILES)
 def test_fixture_is_current(path: str) -> None:
     with open(os.path.join(samples_fixture.ROOT, path)) as f:

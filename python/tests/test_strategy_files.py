@@ -13,6 +13,7 @@ import pytest
 
 import mixtures
 import models
+import releases
 import strategies
 
 pytestmark = [pytest.mark.forks, pytest.mark.skipif("PLACER" not in os.environ, reason="no placer")]
@@ -117,6 +118,7 @@ def test_collectives_under_autocast(tmp_path_factory: pytest.TempPathFactory) ->
     compare(captured(tmp_path_factory, "mixed"), strategies.mixed, MIXED, 2, within=0.02)
 
 
+@releases.traced_groups
 def test_collectives_of_experts(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Rows go to their experts, results back, and gradients of both. Where a router chooses, more or
     fewer come back to be sent than even rows would be."""

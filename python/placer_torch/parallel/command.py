@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import sys
 import time
@@ -25,6 +26,11 @@ Made = tuple[Any, Any, Any, Any]
 def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *, steps: int, device: str, clip: Clip, checked: bool) -> dict[str, Any] | None:
     """Runs steps of what make returns (model, loss, batch, optimizer) in this process's part,
     and returns what came of it, on rank 0. samples: of a batch."""
+    with _stdout_for_results():
+        return _run(make, samples, s, steps, device, clip, checked)
+
+
+def _run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, steps: int, device: str, clip: Clip, checked: bool) -> dict[str, Any] | None:
     torch.manual_seed(0)  # every process makes the same batch
     model, loss, batch, optimizer = make()
     if loss is None or optimizer is None:
@@ -59,6 +65,21 @@ def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *,
         return doc if dist.get_rank() == 0 else None
     finally:
         dist.destroy_process_group()
+
+
+@contextlib.contextmanager
+def _stdout_for_results() -> Iterator[None]:
+    """What is written to stdout meanwhile, by the user's code and by gloo of older torch, goes to
+    stderr."""
+    sys.stdout.flush()
+    was = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(was, 1)
+        os.close(was)
 
 
 @contextlib.contextmanager

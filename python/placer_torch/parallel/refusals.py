@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.distributed.tensor import DTensor
 
-from . import attention, experts_check, products
+from . import attention, experts_check, products, versions
 from .errors import StrategyError
 from .strategy import Paths, Strategy
 
@@ -33,6 +33,9 @@ ELEMENTWISE = (
 
 def check(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> None:
     """Raises StrategyError with module or parameter and reason."""
+    old = versions.refused(s)
+    if old:
+        raise StrategyError(f"{s.strategy}: {old}")
     if s.recompute == "selective":
         raise StrategyError(f"{s.strategy}: recompute=selective, for which torch has no wrapper of modules: ask for a strategy without it, or with recompute")
     _whole(model)

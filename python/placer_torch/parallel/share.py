@@ -7,7 +7,6 @@ from typing import Any, Iterable, Iterator
 
 import torch.distributed as dist
 from torch import nn
-from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
@@ -41,6 +40,8 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
             replica = Replica(module, device_mesh=None, process_group=mesh.data.get_group(), init_sync=False)
             replica.broadcast_buffers = False  # an argument too, of which torch 2.15 warns
             return replica
+        from torch.distributed._composable.replicate_with_fsdp import replicate  # not in torch that cuts no products
+
         replicate(module, mesh=mesh.data)
         return module
     there = dict(module.named_modules())
