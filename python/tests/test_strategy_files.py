@@ -96,6 +96,7 @@ def compare(graph: Path, make: Callable[[], models.Example], cases: dict[str, di
             assert least <= seen[k] / want[k] <= most, (text, k, want, seen)
 
 
+@releases.developed
 def test_collectives(graph: Path) -> None:
     compare(graph, strategies.llama, TWO, 2)
 
