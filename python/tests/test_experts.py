@@ -46,6 +46,19 @@ def test_experts_train_as_one(make: Callable[[], models.Example], close: float, 
         assert got.loss < close and got.state < close and got.norm < close, (d["strategy"], got)
 
 
+def fused() -> models.Example:
+    model, loss, batch, _ = mixtures.blocks()
+    return model, loss, batch, torch.optim.AdamW(model.parameters(), lr=0.01, fused=True)
+
+
+@forks
+def test_fused_updates() -> None:
+    """Of shared experts beside shares of other parameters."""
+    for data, ranks in ((2, 2), (4, 2)):
+        for got in strategies.run(fused, [doc(data, ranks, s) for s in SHARDINGS[1:]]):
+            assert got.loss < 1e-8 and got.state < 1e-8
+
+
 def one_for_all() -> models.Example:
     """A router that sends every row to the last two experts, so that a process has none."""
     model, loss, batch, optimizer = mixtures.chosen()
