@@ -163,6 +163,10 @@ type replica struct {
 	scattered           []map[graph.TensorID]graph.TensorID
 	rows                map[graph.TensorID]graph.TensorID
 	routed              []map[graph.TensorID]graph.TensorID // [M] rows sent to experts or back
+	// gatheredTokens are the keys and values that the op under way reads of all tokens; ownTokens are, by
+	// micro-batch, [M], the gradients of the rank's own.
+	gatheredTokens map[graph.TensorID]graph.TensorID
+	ownTokens      []map[graph.TensorID]graph.TensorID
 	before, lastCompute []graph.OpID
 	waiting             []bucket // [2P] gradients to be reduced: of all replicas, then of those that have the same experts
 }
@@ -196,7 +200,7 @@ func (e *emitter) prepare() {
 	}
 	for d := range e.data {
 		for t := range e.tensor {
-			r := &replica{d: d, t: t, agreed: map[graph.OpID]graph.OpID{}, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches), routed: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
+			r := &replica{d: d, t: t, agreed: map[graph.OpID]graph.OpID{}, once: none(g.NumOps()), pass: make([][]graph.OpID, e.s.MicroBatches), after: make([]map[graph.TensorID]graph.OpID, e.s.MicroBatches), scattered: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches), routed: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches), ownTokens: make([]map[graph.TensorID]graph.TensorID, e.s.MicroBatches),
 				sum: none(len(e.grads)), pieces: make([][]graph.TensorID, len(e.grads)), whole: make([]graph.TensorID, len(e.grads)), behind: make([][]graph.OpID, len(e.grads)),
 				lastCompute: none(e.s.Pipeline), before: none(e.s.Pipeline), waiting: make([]bucket, 2*e.s.Pipeline)}
 			for k := range r.whole {

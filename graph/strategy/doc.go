@@ -30,6 +30,8 @@
 //   - Expert parallelism shares the experts of a mixture out among replicas, which send one another
 //     the rows that these are chosen for (GShard: Lepikhin et al., arXiv:2006.16668, section 3;
 //     mixtures.go, experts.go).
+//   - Context parallelism shares the tokens of samples out among replicas, which gather one another's
+//     keys and values for attention (tokens.go, emittokens.go).
 //
 // Collectives are rings: 2(D-1) steps in which each rank sends a D-th to the next (all-reduce),
 // or D-1 steps (reduce-scatter, all-gather); an all-to-all is D-1 rounds, in each of which a rank

@@ -83,7 +83,7 @@ func (e *emitter) pass(t task, gates map[int]*gate) {
 	for _, r := range e.replicas {
 		if r.pass[t.micro] == nil {
 			r.pass[t.micro], r.after[t.micro] = none(e.g.NumOps()), map[graph.TensorID]graph.OpID{}
-			r.scattered[t.micro], r.routed[t.micro] = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
+			r.scattered[t.micro], r.routed[t.micro], r.ownTokens[t.micro] = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
 		}
 		r.gathered, r.rows = map[graph.TensorID]graph.TensorID{}, map[graph.TensorID]graph.TensorID{}
 	}
@@ -122,10 +122,16 @@ func (e *emitter) passOps(i graph.OpID, t task) {
 	if e.s.Sequence {
 		e.gatherRowsOf(i, stage)
 	}
+	if e.s.Context > 0 {
+		e.gatherTokens(i, stage)
+	}
 	for _, r := range e.replicas {
 		if e.has(r, i) {
 			e.passOp(r, i, t.micro)
 		}
+	}
+	if e.s.Context > 0 {
+		e.scatterTokens(i, stage)
 	}
 	e.afterOp(i, stage)
 }
@@ -145,8 +151,10 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			in = append(in, e.byRows(r, i, t))
 		case e.mixtures != nil && e.mixtures.Crosses(t, i):
 			in = append(in, r.routed[k][t])
+		case e.s.Context > 0 && readsAll(e.g, t, i):
+			in = append(in, r.gatheredTokens[t])
 		default:
-			in = append(in, e.slot(r.pass[k][p], t))
+			in = append(in, e.made(r, t))
 			if w, ok := r.after[k][t]; ok {
 				waits = append(waits, w)
 			}
@@ -166,7 +174,15 @@ func (e *emitter) passOp(r *replica, i graph.OpID, k int) {
 			o.Forward = r.pass[k][f]
 		}
 	}
-	id := e.add(o, e.rank(r, i), i, e.micro, in, e.outputs(g, i, share)...)
+	outs := e.outputs(g, i, share)
+	if e.s.Context > 0 {
+		for k := range outs {
+			if t := first(e.g, i) + graph.TensorID(k); givesAll(e.g, t, i) {
+				outs[k].Shape, outs[k].Bytes = nil, e.allTokens(t)
+			}
+		}
+	}
+	id := e.add(o, e.rank(r, i), i, e.micro, in, outs...)
 	r.pass[k][i] = id
 	r.lastCompute[int(e.step.Chunk[i])%e.s.Pipeline] = id
 	for _, w := range waits {

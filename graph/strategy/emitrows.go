@@ -122,7 +122,7 @@ func (e *emitter) gradientsOf(r *replica, i graph.OpID, t graph.TensorID) (wait 
 			continue
 		}
 		wait = append(wait, r.pass[e.micro][p])
-		if e.split.Rows[u] {
+		if e.s.Sequence && e.split.Rows[u] {
 			wait = append(wait, e.b.TensorAt(e.rowsFor(r, u, i)).Producer)
 		}
 	}

@@ -14,7 +14,8 @@ func Parse(text string) (Strategy, error) {
 	if text == "one device" {
 		parts = nil
 	}
-	seen, all := map[string]bool{}, false // all replicas share experts out
+	seen := map[string]bool{}
+	experts, tokens := false, false // all replicas share them out
 	for _, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		axis := name
@@ -26,7 +27,9 @@ func Parse(text string) (Strategy, error) {
 		case part == "sp":
 			s.Sequence = true
 		case part == "ep":
-			all = true
+			experts = true
+		case part == "cp":
+			tokens = true
 		case part == "vocab":
 			s.Vocabulary = true
 		default:
@@ -45,10 +48,12 @@ func Parse(text string) (Strategy, error) {
 				s.Tensor = n
 			case name == "ep":
 				s.Experts = n
+			case name == "cp":
+				s.Context = n
 			case name == "mb":
 				s.MicroBatches = n
 			default:
-				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, ep, mb, each with =N, ep, vocab, sp, recompute or recompute=selective", text, name)
+				return Strategy{}, fmt.Errorf("strategy %q: unknown part %q, want ddp, zero-1, zero-2, zero-3, gpipe, 1f1b, interleaved, chunks, tp, ep, cp, mb, each with =N, ep, cp, vocab, sp, recompute or recompute=selective", text, name)
 			}
 		}
 		if seen[axis] {
@@ -56,8 +61,11 @@ func Parse(text string) (Strategy, error) {
 		}
 		seen[axis] = true
 	}
-	if all {
+	if experts {
 		s.Experts = s.Data
+	}
+	if tokens {
+		s.Context = s.Data
 	}
 	if err := s.Validate(); err != nil {
 		return Strategy{}, fmt.Errorf("strategy %q: %w", text, err)

@@ -62,6 +62,7 @@ const (
 	TensorAxis       // ranks that share products
 	ExpertAxis       // replicas that share experts out: neighbours
 	ReplicaAxis      // replicas that have the same experts, one of each such group
+	TokenAxis        // replicas that share tokens out: neighbours
 	StageAxis        // stages of a pipeline that hold the same weight
 	NormAxis         // all ranks that have some of the gradients, at least those of a replica
 )

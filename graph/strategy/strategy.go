@@ -82,12 +82,20 @@ type Strategy struct {
 	// Experts is the number of neighbouring replicas that share experts out among themselves, a divisor
 	// of Data: expert parallelism (see Mixtures); 0: every replica has all experts.
 	Experts int
+	// Context is the number of neighbouring replicas that share the tokens of the same samples out among
+	// themselves, a divisor of Data: context parallelism (see ShareTokens); 0: every replica has samples of
+	// its own.
+	Context int
 	// Recompute says which activations are computed again before their gradients (package
 	// remat): the graphs of the Model are then those of such steps.
 	Recompute Recompute
 	// Bucket is the size from which on gradients that wait are reduced.
 	Bucket units.Bytes
 }
+
+// Parts is the number of parts that the samples of a step are divided into: micro-batches of replicas
+// that have samples of their own.
+func (s Strategy) Parts() int { return s.Data / max(1, s.Context) * s.MicroBatches }
 
 // DefaultBucket is PyTorch's bucket_cap_mb.
 const DefaultBucket = 25 * units.Bytes(1<<20)
@@ -114,6 +122,12 @@ func (s Strategy) String() string {
 		add("ep")
 	case s.Experts > 0:
 		add("ep=%d", s.Experts)
+	}
+	switch {
+	case s.Context > 0 && s.Context == s.Data:
+		add("cp")
+	case s.Context > 0:
+		add("cp=%d", s.Context)
 	}
 	if s.Pipeline > 1 {
 		add("%v=%d", s.Schedule, s.Pipeline)
@@ -155,6 +169,7 @@ func (s Strategy) Validate() error {
 	errs.If(s.Sequence && s.Tensor == 1, "sp: sequences are split among the ranks of split products, want tp of at least 2")
 	errs.If(s.Vocabulary && s.Tensor == 1, "vocab: a vocabulary is split among the ranks of split products, want tp of at least 2")
 	errs.If(s.Experts == 1 || s.Experts < 0 || s.Experts > 0 && s.Data%s.Experts != 0, "ep=%d: experts are shared out among replicas, want ddp of at least 2, and a divisor of it", s.Experts)
+	errs.If(s.Context == 1 || s.Context < 0 || s.Context > 0 && s.Data%s.Context != 0, "cp=%d: tokens are shared out among replicas, want ddp of at least 2, and a divisor of it", s.Context)
 	errs.If(s.Recompute >= numRecomputes, "recompute: %v does not exist", s.Recompute)
 	errs.If(s.Schedule == Interleaved && s.Chunks < 2, "interleaved schedule: %d chunks, want at least 2 (chunks=2)", s.Chunks)
 	errs.If(s.Chunks < 1 || s.Schedule != Interleaved && s.Schedule != Free && s.Chunks != 1, "%d chunks: only the interleaved schedule has several", s.Chunks)

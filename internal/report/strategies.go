@@ -50,6 +50,7 @@ type strategyRow struct {
 	Sequence     bool    `json:"sequence_parallel,omitempty"`
 	Experts      bool    `json:"expert_parallel,omitempty"`
 	ExpertRanks  int     `json:"expert_ranks,omitempty"` // replicas that share experts out among themselves
+	TokenRanks   int     `json:"token_ranks,omitempty"`  // replicas that share tokens out among themselves
 	Recompute    string  `json:"recompute,omitempty"`
 	Sharding     string  `json:"sharding,omitempty"`
 	Schedule     string  `json:"schedule,omitempty"`
@@ -101,7 +102,7 @@ func describeStrategy(r *strategies.Row, batch int64) strategyRow {
 	}
 	s := r.Strategy
 	x.Strategy, x.Data, x.Pipeline, x.Tensor, x.MicroBatches = s.String(), s.Data, s.Pipeline, s.Tensor, s.MicroBatches
-	x.Vocabulary, x.Sequence, x.Experts, x.ExpertRanks = s.Vocabulary, s.Sequence, s.Experts > 0, s.Experts
+	x.Vocabulary, x.Sequence, x.Experts, x.ExpertRanks, x.TokenRanks = s.Vocabulary, s.Sequence, s.Experts > 0, s.Experts, s.Context
 	if s.Recompute > 0 {
 		x.Recompute = s.Recompute.String()
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // Quick returns the best of what is simulated in moments, nil where nothing can be done: replicas,
-// sharded ones, split products, and a 1F1B pipeline, in this order until ctx ends.
+// sharded ones, split products, a 1F1B pipeline, and where there are fewer samples than devices
+// replicas that share their tokens out, in this order until ctx ends.
 func (x *Comparison) Quick(ctx context.Context) *Row {
 	return Best(x.quick(ctx))
 }
@@ -39,6 +40,11 @@ func (x *Comparison) quick(ctx context.Context) (rows []Row) {
 			continue
 		}
 		rows = append(rows, x.besideRow(ctx, w.name, x.divided(w.s)))
+	}
+	if c := x.fewest(n); c > 0 { // fewer samples than devices
+		s := way(data, strategy.ShardAll)
+		s.Context = c
+		rows = append(rows, x.besideRow(ctx, NameContext, x.divided(s)))
 	}
 	return rows
 }

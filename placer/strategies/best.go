@@ -178,7 +178,7 @@ func (x *Comparison) recomputed(ctx context.Context, s strategy.Strategy, r *Res
 // its strategy.
 func (x *Comparison) Folded(r *Row) (*strategy.Model, *strategy.Step, error) {
 	s := r.Strategy
-	m, blocks, _, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
+	m, blocks, _, err := x.models.of(x.judge, x.models.variant(s))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -227,7 +227,7 @@ func (x *Comparison) runGiven(s strategy.Strategy) (*Result, error) {
 	if s.Pipeline != len(x.c.Stages) {
 		return nil, fmt.Errorf("%d stages are given for %s", len(x.c.Stages), words.Count(x.judge.Machine.NumDevices(), "device", "devices"))
 	}
-	m, blocks, _, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.MicroBatches), s.Recompute})
+	m, blocks, _, err := x.models.of(x.judge, x.models.variant(s))
 	if err != nil {
 		return nil, err
 	}

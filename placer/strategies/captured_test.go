@@ -57,7 +57,7 @@ func derived(t *testing.T, file, text string) (*graph.Graph, *strategy.Step) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := x.graph(variant{16, strategy.RecomputeNothing})
+	g, err := x.graph(variant{16, strategy.RecomputeNothing, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestCapturedSharded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := x.graph(variant{16, strategy.RecomputeNothing})
+		g, err := x.graph(variant{16, strategy.RecomputeNothing, 0})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestCapturedVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := x.graph(variant{batch, strategy.RecomputeNothing})
+	g, err := x.graph(variant{batch, strategy.RecomputeNothing, 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,7 @@ const (
 	NameInterleaved = "pipeline-interleaved"
 	NameGiven       = "pipeline-given"
 	NameTensor      = "tensor-parallel"
+	NameContext     = "context-parallel"
 	NameExperts     = "expert-parallel"
 	NameHybrid      = "hybrid"
 	NameAsked       = "as asked"

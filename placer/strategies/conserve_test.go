@@ -93,7 +93,7 @@ func TestConserved(t *testing.T) {
 func conserved(t *testing.T, x *models, s strategy.Strategy, step *strategy.Step) {
 	t.Helper()
 	parts := s.Data * s.MicroBatches
-	micro, err := x.graph(variant{x.batch / int64(parts), s.Recompute})
+	micro, err := x.graph(variant{x.batch / int64(parts), s.Recompute, 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func TestCopiedHeads(t *testing.T) {
 		heads, kernels := int64(1)<<(k%4), forms[k/4]
 		config := fmt.Sprintf(`{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": %d, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": %d, "intermediate_size": 512, "vocab_size": 512}`, layers, heads)
 		x := newModels(decoding([]byte(config), past, kernels), batch)
-		g, err := x.graph(variant{batch, strategy.RecomputeNothing})
+		g, err := x.graph(variant{batch, strategy.RecomputeNothing, 0})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func TestCopiedHeadsOfOneProduct(t *testing.T) {
 		for k := range 8 {
 			heads, kernels := int64(1)<<(k%4), forms[k/4]
 			x := newModels(decoding(fmt.Appendf(nil, config, heads), past, kernels), batch)
-			g, err := x.graph(variant{batch, strategy.RecomputeNothing})
+			g, err := x.graph(variant{batch, strategy.RecomputeNothing, 0})
 			if err != nil {
 				t.Fatal(err)
 			}

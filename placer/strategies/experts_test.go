@@ -19,7 +19,7 @@ func TestExpertsAreSharedOut(t *testing.T) {
 	const batch = 32
 	for _, past := range []int64{0, 64} {
 		x := newModels(decoding([]byte(mixture), past, 1), batch)
-		whole, err := x.graph(variant{batch, strategy.RecomputeNothing})
+		whole, err := x.graph(variant{batch, strategy.RecomputeNothing, 0})
 		if err != nil {
 			t.Fatal(err)
 		}

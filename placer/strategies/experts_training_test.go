@@ -48,7 +48,7 @@ func expertsOfTraining(t *testing.T, training string) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		all, err := x.graph(variant{batch, at.Recompute})
+		all, err := x.graph(variant{batch, at.Recompute, 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,6 +63,9 @@ func (j *Judge) alike(s strategy.Strategy) bool {
 	if s.Experts > 0 {
 		groups = append(groups, strategy.Collective{Axis: strategy.ExpertAxis, Ranks: s.Experts}, strategy.Collective{Axis: strategy.ReplicaAxis, Ranks: s.Data / s.Experts})
 	}
+	if s.Context > 0 {
+		groups = append(groups, strategy.Collective{Axis: strategy.TokenAxis, Ranks: s.Context})
+	}
 	for _, c := range groups {
 		for c.Stage = 0; c.Stage < s.Pipeline && c.Ranks > 1; c.Stage++ {
 			f, ok := j.fabricOf(s.Mesh, c)

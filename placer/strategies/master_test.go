@@ -37,7 +37,7 @@ func TestMasterWeights(t *testing.T) {
 				t.Fatalf("%s, %v: %v", name, s, err)
 			}
 			judged++
-			micro, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches), strategy.RecomputeNothing})
+			micro, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches), strategy.RecomputeNothing, 0})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,6 +32,7 @@ type models struct {
 type variant struct {
 	batch     int64
 	recompute strategy.Recompute
+	context   int // replicas that share its tokens out; 0: none
 }
 
 // micro is the model of a micro-batch, with its blocks and the times of its ops.
@@ -43,8 +44,16 @@ type micro struct {
 
 func newModels(f Family, batch int64) *models { return &models{family: f, batch: batch} }
 
+// variant is that of a micro-batch of s.
+func (x *models) variant(s strategy.Strategy) variant {
+	return variant{x.batch / max(1, int64(s.Parts())), s.Recompute, s.Context}
+}
+
 func (x *models) graph(v variant) (*graph.Graph, error) {
 	return x.graphs.of(v, func() (*graph.Graph, error) {
+		if v.context > 0 {
+			return x.shared(v)
+		}
 		x.building.Lock()
 		g, err := x.family(v.batch)
 		x.building.Unlock()
@@ -53,6 +62,24 @@ func (x *models) graph(v variant) (*graph.Graph, error) {
 		}
 		return recomputed(g, v.recompute)
 	})
+}
+
+// shared is v as one of the replicas has it that share its tokens out.
+func (x *models) shared(v variant) (*graph.Graph, error) {
+	own := variant{v.batch, v.recompute, 0}
+	more := variant{x.batch, v.recompute, 0}
+	if more == own {
+		more.batch *= 2
+	}
+	g, err := x.graph(own)
+	if err != nil {
+		return nil, err
+	}
+	other, err := x.graph(more)
+	if err != nil {
+		return nil, err
+	}
+	return strategy.ShareTokens(g, own.batch, other, more.batch, int64(v.context))
 }
 
 // recomputed returns the step of g that computes what r says again: of layers, in every one
@@ -101,7 +128,7 @@ func (x *models) micro(j *Judge, v variant) (micro, error) {
 	if err != nil {
 		return micro{}, err
 	}
-	whole, err := x.graph(variant{x.batch, v.recompute})
+	whole, err := x.graph(variant{x.batch, v.recompute, 0})
 	if err != nil {
 		return micro{}, err
 	}
@@ -136,7 +163,7 @@ func (x *models) states(whole *graph.Graph) ([]bool, error) {
 	if strategy.Trains(whole) {
 		return nil, nil
 	}
-	twice, err := x.graph(variant{2 * x.batch, strategy.RecomputeNothing})
+	twice, err := x.graph(variant{2 * x.batch, strategy.RecomputeNothing, 0})
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +186,8 @@ func (x *models) folds(j *Judge, s strategy.Strategy) bool {
 		return j.alike(s)
 	}
 	fold := true
-	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Data*s.MicroBatches > 0 {
-		if g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute}); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
+	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Parts() > 0 {
+		if g, err := x.graph(x.variant(s)); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
 			fold = false
 		}
 	}
@@ -170,7 +197,7 @@ func (x *models) folds(j *Judge, s strategy.Strategy) bool {
 // opsOf estimates the ops of the step of s, mostly from above: as if weights and the update were
 // there for each micro-batch, but without communication. It is 0 where the model cannot be built.
 func (x *models) opsOf(j *Judge, s strategy.Strategy) int {
-	g, err := x.graph(variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute})
+	g, err := x.graph(x.variant(s))
 	if err != nil {
 		return 0
 	}
@@ -183,9 +210,8 @@ func (x *models) opsOf(j *Judge, s strategy.Strategy) int {
 
 // derive is step, folded or not.
 func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Step, error) {
-	parts := int64(s.Data) * int64(s.MicroBatches)
-	if parts > x.batch || x.batch%parts != 0 {
-		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data)
+	if parts := int64(s.Parts()); parts > x.batch || x.batch%parts != 0 {
+		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data/max(1, s.Context))
 	}
 	ranks := s.Ranks()
 	if fold {
@@ -200,7 +226,7 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 			return nil, fmt.Errorf("no replica stands for all, so that %w", err)
 		}
 	}
-	m, blocks, times, err := x.of(j, variant{x.batch / parts, s.Recompute})
+	m, blocks, times, err := x.of(j, x.variant(s))
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +240,9 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 // emit is Judge.emit, with the step of the micro-batches of all replicas that share experts out.
 func (x *models) emit(j *Judge, m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {
 	if s.Experts > 0 {
-		joint, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches) * int64(s.Experts), s.Recompute})
+		all := x.variant(s)
+		all.batch *= int64(s.Experts)
+		joint, err := x.graph(all)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +270,7 @@ func (x *models) roomy(j *Judge, s strategy.Strategy) (*strategy.Step, error) {
 	if s.Pipeline == 1 {
 		return nil, nil
 	}
-	m, blocks, times, err := x.of(j, variant{x.batch / int64(s.Data*s.MicroBatches), s.Recompute})
+	m, blocks, times, err := x.of(j, x.variant(s))
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +302,7 @@ func cut(m *hw.Machine, blocks *strategy.Blocks, times [][]float64, s strategy.S
 
 // slowestStage returns the time of a micro-batch on the slowest stage of s, cut to fit.
 func (x *models) slowestStage(j *Judge, s strategy.Strategy) (most float64, err error) {
-	_, blocks, times, err := x.of(j, variant{x.batch / max(1, int64(s.Data*s.MicroBatches)), s.Recompute})
+	_, blocks, times, err := x.of(j, x.variant(s))
 	if err != nil {
 		return 0, err
 	}

@@ -75,7 +75,7 @@ func TestNorm(t *testing.T) {
 func clippedBehind(t *testing.T, text string, x *models, step *strategy.Step) {
 	t.Helper()
 	g := step.Graph
-	micro, err := x.graph(variant{16, strategy.RecomputeNothing})
+	micro, err := x.graph(variant{16, strategy.RecomputeNothing, 0})
 	if err != nil {
 		t.Fatal(err)
 	}

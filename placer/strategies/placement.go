@@ -96,7 +96,7 @@ type loose struct {
 // loosen cuts the pipeline s within layers and then lets its devices follow its order
 // where they can; keep is told of what the stricter of the two comes to.
 func (x *Comparison) loosen(ctx context.Context, s strategy.Strategy, keep func(strategy.Strategy, *Result, []uint8)) (*loose, error) {
-	micro, _, times, err := x.models.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), s.Recompute})
+	micro, _, times, err := x.models.of(x.judge, x.models.variant(s))
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func TestPlacementIsNotWorse(t *testing.T) {
 		if got.Device == nil {
 			continue
 		}
-		g, err := x.models.graph(variant{2, strategy.RecomputeNothing})
+		g, err := x.models.graph(variant{2, strategy.RecomputeNothing, 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func TestSplitConserves(t *testing.T) {
 		for i := range graph.OpID(step.Graph.NumOps()) {
 			params += step.Graph.Op(i).Params
 		}
-		micro, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches), s.Recompute})
+		micro, err := x.graph(variant{x.batch / int64(s.Data*s.MicroBatches), s.Recompute, 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (x *Comparison) every(s strategy.Strategy, r *Result) (float64, error) {
 	}
 	twice := s
 	twice.MicroBatches *= 2
-	m, blocks, _, err := x.ahead.of(x.judge, variant{x.c.Batch / int64(s.Data*s.MicroBatches), strategy.RecomputeNothing})
+	m, blocks, _, err := x.ahead.of(x.judge, variant{x.c.Batch / int64(s.Parts()), strategy.RecomputeNothing, s.Context})
 	if err != nil {
 		return 0, err
 	}

@@ -61,7 +61,7 @@ func TestStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := func(micro int) float64 { // of a micro-batch on a stage
-			_, _, times, err := x.models.of(x.judge, variant{batch / int64(micro), strategy.RecomputeNothing})
+			_, _, times, err := x.models.of(x.judge, variant{batch / int64(micro), strategy.RecomputeNothing, 0})
 			if err != nil {
 				t.Fatal(err)
 			}

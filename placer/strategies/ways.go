@@ -29,6 +29,9 @@ func (x *Comparison) ways() []way {
 		way{NamePipeline, x.pure(pipe, strategy.Replicated, strategy.OneFOneB)},
 		way{NameInterleaved, x.pure(pipe, strategy.Replicated, strategy.Interleaved)},
 		way{NameTensor, x.pure(tensor, strategy.Replicated, strategy.OneFOneB)})
+	if tokens := x.sharedTokens(data); len(tokens) > 0 {
+		all = append(all, way{NameContext, tokens})
+	}
 	if experts := x.sharedExperts(data); len(experts) > 0 {
 		all = append(all, way{NameExperts, experts})
 	}
@@ -58,8 +61,9 @@ func next(m, share int64) int64 {
 
 // divided returns s with every number of micro-batches that is worth a try.
 func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
-	share := x.c.Batch / int64(s.Data)
-	if x.c.Batch%int64(s.Data) != 0 {
+	replicas := int64(s.Data / max(1, s.Context)) // with samples of their own
+	share := x.c.Batch / replicas
+	if x.c.Batch%replicas != 0 {
 		share = 0
 	}
 	for m := int64(1); m <= share; m = next(m, share) {
@@ -86,7 +90,7 @@ func (x *Comparison) divided(s strategy.Strategy) (all []strategy.Strategy) {
 // experts returns what the numbers of experts that replicas can share out have in common, 0 where
 // there are none.
 func (x *Comparison) experts() int {
-	m, _, _, err := x.models.of(x.judge, variant{x.c.Batch, strategy.RecomputeNothing})
+	m, _, _, err := x.models.of(x.judge, variant{x.c.Batch, strategy.RecomputeNothing, 0})
 	if err != nil {
 		return 0
 	}
@@ -112,6 +116,43 @@ func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy)
 		all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Experts: n, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
 	}
 	return all
+}
+
+// sharedTokens are the ways in which all replicas of a mesh of nothing else share the tokens of samples
+// out among themselves: each power of two of neighbours, and all.
+func (x *Comparison) sharedTokens(mesh strategy.Mesh) (all []strategy.Strategy) {
+	if !x.Trains() {
+		return nil
+	}
+	for c := 2; c <= mesh.Data; c = int(next(int64(c), int64(mesh.Data))) {
+		if mesh.Data%c != 0 || !x.sharesTokens(c) {
+			continue
+		}
+		for _, sharding := range append(x.shardings(mesh.Data), strategy.ShardAll) {
+			all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Context: c, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
+		}
+	}
+	return all
+}
+
+// sharesTokens reports whether so many replicas can share the model's tokens out.
+func (x *Comparison) sharesTokens(ranks int) bool {
+	_, err := x.models.graph(variant{x.c.Batch, strategy.RecomputeNothing, ranks})
+	return err == nil
+}
+
+// fewest returns by how few of so many replicas tokens have to be shared out for all to have samples,
+// 0 where they need not be or cannot.
+func (x *Comparison) fewest(replicas int) int {
+	if !x.Trains() || x.c.Batch%int64(replicas) == 0 {
+		return 0
+	}
+	for c := 2; c <= replicas; c++ {
+		if replicas%c == 0 && x.c.Batch%int64(replicas/c) == 0 && x.sharesTokens(c) {
+			return c
+		}
+	}
+	return 0
 }
 
 // divisor returns the greatest common divisor of a and b.
@@ -141,7 +182,7 @@ func (x *Comparison) hybrids() (all []strategy.Strategy) {
 			}
 			mesh := strategy.Mesh{Data: d, Pipeline: p, Tensor: t}
 			for _, sharding := range x.shardings(d) {
-				s := strategy.Strategy{Mesh: mesh, Sharding: sharding, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket}
+				s := strategy.Strategy{Mesh: mesh, Sharding: sharding, Context: x.fewest(d), Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket}
 				all = append(all, x.divided(s)...)
 			}
 			if d > 1 {

@@ -178,7 +178,6 @@ def test_refusals() -> None:
     s = files.read(doc(2, 2))
     for of, o, want in (
         (dataclasses.replace(s, tensor=2), optimizer, "take a strategy without tp"),
-        (dataclasses.replace(s, pipeline=2, schedule="1f1b"), optimizer, "take a strategy without stages"),
         (dataclasses.replace(s, data=3, expert_ranks=3), optimizer, "has 4 experts, which 3 replicas cannot share out evenly"),
         (dataclasses.replace(s, experts=("layers.7",)), optimizer, "experts: the model has no module 'layers.7'"),
         (dataclasses.replace(s, experts=("layers.0",)), optimizer, "module layers.0 has parameter norm.weight of one dimension"),

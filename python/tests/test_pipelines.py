@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import mixtures
 import models
 from pipelines import plain, run, strategy
 from placer_torch.errors import PlacerTorchError, RunError
@@ -99,6 +100,25 @@ def viewed() -> models.Example:
     return m, lambda m, b: (m(b) ** 2).mean(), torch.randn(16, 8, 16), torch.optim.SGD(m.parameters(), lr=0.1)
 
 
+def rows() -> models.Example:
+    """Rows go to experts as a router chooses them, at another number in each process."""
+    m, loss, batch, _ = mixtures.chosen(16)
+    return m, loss, batch, torch.optim.SGD(m.parameters(), lr=0.1)
+
+
+def blocks() -> models.Example:
+    return mixtures.blocks(16)
+
+
+def shared(schedule: str, stages: list[list[str]], data: int = 2, ranks: int = 2, **more: Any) -> dict[str, Any]:
+    """Of a mixture whose experts `ranks` of its replicas share out."""
+    layers = [f"layers.{k}" for k in range(mixtures.LAYERS)]
+    return strategy(schedule, stages, ranks=2, data=data, layers=[[x] for x in layers], expert_ranks=ranks, experts=[f"{x}.experts" for x in layers], **more)
+
+
+MIXTURE_TWO, MIXTURE_FOUR = [["table", "layers.0"], ["layers.1", "head"]], [["table"], ["layers.0"], ["layers.1"], ["head"]]
+
+
 # What `placer strategies --gpu a100 --gpus 2 --batch 16 --for torch --strategy TEXT` writes of the
 # captured step of untied(), and of gpt(): stages and what rank 0 sends and reduces in a step.
 WRITTEN = {
@@ -131,6 +151,11 @@ CASES = {
     "products": (gpt, strategy("1f1b", TWO, tensor=2, **PRODUCTS)),
     "products, views": (viewed, strategy("gpipe", [["0"], ["1"]], tensor=2, columns=["0.qkv", "1.qkv"], rows=["0.out", "1.out"], parts={"0.qkv": [16] * 3, "1.qkv": [16] * 3})),
     "products, tokens and a tied vocabulary": (gpt, strategy("interleaved", FOUR, ranks=2, tensor=2, layers=LAYERS, recompute="layers", sequence=True, vocabulary=True, vocabulary_columns=["lm_head"], vocabulary_rows=["wte"], **PRODUCTS)),
+    "experts": (rows, shared("1f1b", MIXTURE_TWO)),
+    "experts, interleaved, zero-1": (rows, shared("interleaved", MIXTURE_FOUR, sharding="zero-1")),
+    "experts, zero-3, layers again": (blocks, shared("gpipe", MIXTURE_TWO, sharding="zero-3", recompute="layers")),
+    "experts that two replicas have each": (blocks, shared("1f1b", MIXTURE_TWO, data=4, micro_batches=2, sharding="zero-2")),
+    "experts that two replicas have each, ddp": (rows, shared("1f1b", MIXTURE_TWO, data=4, micro_batches=2)),
     "zero-3, layers again": (gpt, strategy("interleaved", FOUR, ranks=2, data=2, sharding="zero-3", layers=LAYERS, recompute="layers")),
 }
 
@@ -149,7 +174,7 @@ def test_steps_are_plain_torch(name: str) -> None:
         assert got.reduced[0] == {k: v + s["collectives"].get("all_reduce", {}).get(k, 0) for k, v in LOSS.items()}
 
 
-@pytest.mark.parametrize("make, s", [(frozen, strategy("1f1b", [["0"], ["1", "3"]])), (lambda: adam(gpt()), strategy("gpipe", TWO, data=2, sharding="zero-3", layers=LAYERS))])
+@pytest.mark.parametrize("make, s", [(frozen, strategy("1f1b", [["0"], ["1", "3"]])), (blocks, shared("1f1b", MIXTURE_TWO)), (lambda: adam(gpt()), strategy("gpipe", TWO, data=2, sharding="zero-3", layers=LAYERS))])
 def test_training_goes_on_from_its_state(make: Any, s: dict[str, Any]) -> None:
     got, want = run(make, s, resumed=True), plain(make, s)
     assert got.losses == pytest.approx(want.losses, abs=1e-5)

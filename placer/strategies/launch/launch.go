@@ -20,7 +20,7 @@ type Run struct {
 
 // micro returns the samples of a micro-batch.
 func (r Run) micro() int64 {
-	return r.Batch / int64(r.Strategy.Data*r.Strategy.MicroBatches)
+	return r.Batch / int64(r.Strategy.Parts())
 }
 
 // Program is a system that runs strategies.

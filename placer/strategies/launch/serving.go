@@ -28,6 +28,8 @@ func vLLM(r Run) ([]string, error) {
 		return nil, errors.New("it shares experts out among all replicas")
 	case s.Experts > 0 && s.Tensor > 1:
 		return nil, errors.New("it shares experts out among the ranks of split products too")
+	case s.Context > 0:
+		return nil, errors.New("it shares no tokens out")
 	case s.Sequence || s.Vocabulary:
 		return nil, errors.New("sequences are split by its compiler's settings alone")
 	}

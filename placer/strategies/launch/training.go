@@ -32,6 +32,9 @@ func megatronLM(r Run) ([]string, error) {
 		l.size("--expert-model-parallel-size", s.Experts)
 		l.size("--expert-tensor-parallel-size", s.Tensor)
 	}
+	if s.Context > 0 {
+		l.set(true, "--context-parallel-size", fmt.Sprint(s.Context), "--cp-comm-type", "all_gather")
+	}
 	l.size("--num-virtual-stages-per-pipeline-rank", s.Chunks)
 	if s.Data > 1 {
 		l.set(s.Sharding != strategy.Replicated, "--use-distributed-optimizer")
@@ -61,10 +64,10 @@ func torch(r Run) ([]string, error) {
 	switch {
 	case !r.Trains:
 		return nil, errServes
+	case s.Context > 0:
+		return nil, errors.New("it shares no tokens out")
 	case s.Experts > 0 && s.Tensor > 1:
 		return nil, errors.New("it shares experts out where products are whole alone")
-	case s.Experts > 0 && s.Pipeline > 1:
-		return nil, errors.New("it shares no experts out in a pipeline")
 	case s.Recompute == strategy.RecomputeSelective:
 		return nil, errors.New("what it computes again are whole layers")
 	case s.Pipeline > s.MicroBatches && s.Schedule == strategy.OneFOneB:
@@ -87,18 +90,21 @@ func torchtitan(r Run) ([]string, error) {
 		return nil, errors.New("what it computes again selectively are other ops than attention's")
 	case s.Pipeline == 1 && s.Chunks > 1:
 		return nil, errors.New("it has no chunks without a pipeline")
+	case s.Context > 0 && s.Sharding == strategy.Replicated:
+		return nil, errors.New("it shards parameters where it shares tokens out")
 	case s.Experts > 0 && s.Sharding == strategy.Replicated:
 		return nil, errors.New("it shares experts out among replicas that shard parameters")
 	}
 	var l list
-	replicas, shards := s.Data, 1
+	replicas, shards := s.Data/max(1, s.Context), 1
 	if s.Sharding != strategy.Replicated {
-		replicas, shards = 1, s.Data
+		replicas, shards = 1, replicas
 	}
 	l.set(true, "--parallelism.data_parallel_replicate_degree", fmt.Sprint(replicas), "--parallelism.data_parallel_shard_degree", fmt.Sprint(shards))
 	l.set(s.Data > 1 && s.Sharding == strategy.ShardGradients, "--parallelism.fsdp_reshard_after_forward", "never")
 	l.set(s.Data > 1 && s.Sharding == strategy.ShardAll && s.Pipeline > 1, "--parallelism.fsdp_reshard_after_forward", "always")
 	l.size("--parallelism.tensor_parallel_degree", s.Tensor)
+	l.size("--parallelism.context_parallel_degree", s.Context)
 	if s.Experts > 0 { // products of experts are split as others are
 		l.size("--parallelism.expert_parallel_degree", s.Experts)
 		l.size("--parallelism.expert_tensor_parallel_degree", s.Tensor)
@@ -129,6 +135,8 @@ func deepSpeed(r Run) ([]string, error) {
 		return nil, errors.New("pipelines and split products are in the model's code there")
 	case s.Recompute != strategy.RecomputeNothing:
 		return nil, errors.New("what is computed again is in the model's code there")
+	case s.Context > 0:
+		return nil, errors.New("tokens are shared out in the model's code there (deepspeed.sequence)")
 	case s.Experts > 0:
 		return nil, fmt.Errorf("experts are shared out in the model's code there (deepspeed.moe.layer.MoE, ep_size=%d)", s.Experts)
 	}

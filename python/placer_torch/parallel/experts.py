@@ -97,7 +97,7 @@ def _local(p: torch.Tensor, ranks: int) -> torch.Tensor:
 
 def _sent(module: nn.Module, here: Share, group: dist.ProcessGroup, path: str, *args: Any, **kwargs: Any) -> torch.Tensor:
     """forward(rows, experts, weights): every row goes to the experts that are chosen for it."""
-    rows, experts, weights = _given(module, path, args, kwargs)
+    rows, experts, weights = given(module, path, args, kwargs)
     of = experts.reshape(-1)
     order = of.argsort(stable=True)
     counts = torch.bincount(of, minlength=here.experts)
@@ -112,12 +112,24 @@ def _sent(module: nn.Module, here: Share, group: dist.ProcessGroup, path: str, *
     return cast(torch.Tensor, made.sum(-2).to(rows.dtype))
 
 
-def _given(module: nn.Module, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    bound = inspect.signature(type(module).forward).bind(module, *args, **kwargs)
-    of = list(bound.arguments.values())[1:]
+def given(module: nn.Module, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """Rows, the experts of each and their weights, with which a module is called."""
+    of = _bound(module, args, kwargs)
     if len(of) != 3 or not all(isinstance(x, torch.Tensor) for x in of) or of[1].shape != of[2].shape:
         raise StrategyError(f"module {path}: it is called with {len(of)} arguments, where its experts are shared out by three: rows [T, width], the experts [T, k] of each and their weights [T, k]")
     return of
+
+
+def given_block(module: nn.Module, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """A block of rows for each expert, with which a module is called."""
+    of = _bound(module, args, kwargs)
+    if len(of) != 1 or not isinstance(of[0], torch.Tensor) or of[0].dim() != 3:
+        raise StrategyError(f"module {path}: it is called with other things than a block of rows for each expert [E, C, width], by which its experts are shared out")
+    return of
+
+
+def _bound(module: nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    return list(inspect.signature(type(module).forward).bind(module, *args, **kwargs).arguments.values())[1:]
 
 
 def run(module: nn.Module, here: Share, rows: torch.Tensor, experts: torch.Tensor) -> torch.Tensor:
@@ -130,8 +142,9 @@ def run(module: nn.Module, here: Share, rows: torch.Tensor, experts: torch.Tenso
     return cast(torch.Tensor, made[:-1])
 
 
-def _exchanged(module: nn.Module, here: Share, group: dist.ProcessGroup, path: str, rows: torch.Tensor) -> torch.Tensor:
+def _exchanged(module: nn.Module, here: Share, group: dist.ProcessGroup, path: str, *args: Any, **kwargs: Any) -> torch.Tensor:
     """forward(rows): a block of as many rows for each expert, of every process."""
+    (rows,) = given_block(module, path, args, kwargs)
     got = _Exchange.apply(rows, None, None, group)
     made = run_block(module, here, together(got, here.ranks))
     return cast(torch.Tensor, _Exchange.apply(apart(made, here.ranks), None, None, group))

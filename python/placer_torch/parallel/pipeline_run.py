@@ -35,6 +35,7 @@ warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module \(\w+Stage\) re
 Loss = Callable[[Any, Any], torch.Tensor]
 
 _PRODUCTS = ("columns", "rows", "vocabulary_columns", "vocabulary_rows", "transposed")
+_MODULES = (*_PRODUCTS, "experts")  # of the model that stages have as modules
 
 
 class Run:
@@ -43,7 +44,7 @@ class Run:
     def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, clipping: Clipping, example: Any):
         self.model, self.optimizer, self.s, self.mesh, self.clipping = model, optimizer, s, mesh, clipping
         self.fixed, self.shapes = _fixed(example), _shapes(example)
-        traced = trace(model, loss, example, mesh.device)
+        traced = trace(model, loss, example, mesh.device, s.experts)
         cut = self.cut = Cut(traced, model, s.stages)
         self.tied = Tied(cut, mesh)
         self.stages = {k: Stage(cut, k, self.tied.state(k), s.layers, _products(s), mesh.tensor if s.tensor > 1 else None) for k in range(mesh.stage, cut.count, s.pipeline)}
@@ -63,9 +64,9 @@ class Run:
 
     def applied(self, stage: Stage) -> nn.Module:
         """stage by the rest of the strategy, as a model without a pipeline would be."""
-        products: dict[str, Any] = {key: stage.paths(getattr(self.s, key)) for key in _PRODUCTS}
+        there: dict[str, Any] = {key: stage.paths(getattr(self.s, key)) for key in _MODULES}
         trains = any(p.requires_grad for p in stage.parameters())
-        s = dataclasses.replace(self.s, parts={path: sizes for m, sizes in self.s.parts.items() for path in stage.paths((m,))}, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **products)
+        s = dataclasses.replace(self.s, parts={path: sizes for m, sizes in self.s.parts.items() for path in stage.paths((m,))}, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **there)
         made = apply(stage, s, self.mesh)
         return _EachReduced(made, s.sharding == "zero-3") if isinstance(made, FSDPModule) and s.sharding in ("zero-2", "zero-3") else made
 

@@ -13,6 +13,7 @@ from torch import fx
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
+from . import pipeline_experts
 from .errors import StrategyError
 from .layouts import local, replicated
 from .parts import Parted
@@ -49,7 +50,7 @@ class Stage(torch.nn.Module):
         self.mesh = mesh
         self.plan = _segments(cut, k, layers, self.sent)
         unchanged = {n for n in cut.ops if n.target is torch.ops.aten.view.default and not cut.memory.writers.get(cut.memory.root[n])}
-        self.segments = torch.nn.ModuleList(_module(s, state, products, unchanged) for s in self.plan)
+        self.segments = torch.nn.ModuleList(_module(s, cut.trace.experts, state, products, unchanged) for s in self.plan)
         self._fed: collections.deque[Sequence[torch.Tensor]] = collections.deque()
 
     def paths(self, modules: Iterable[str]) -> tuple[str, ...]:
@@ -126,7 +127,7 @@ def _link(segments: Sequence[Segment], sent: Sequence[fx.Node]) -> None:
         wanted.update(s.reads)
 
 
-def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str], unchanged: Collection[fx.Node]) -> fx.GraphModule:
+def _module(s: Segment, experts: Mapping[str, torch.nn.Module], of: Mapping[str, torch.Tensor], products: Collection[str], unchanged: Collection[fx.Node]) -> fx.GraphModule:
     """A segment's graph: reads -> tuple of makes. Autocast and no_grad are switched around the
     ops that had them. unchanged: views of what nothing changes in place. They copy where strides are
     not those of the trace, of which `contiguous()` is no part where its kernel for attention
@@ -141,6 +142,11 @@ def _module(s: Segment, of: Mapping[str, torch.Tensor], products: Collection[str
         if product is not None:
             state[n.meta["module"]] = product[0]
             value[n] = graph.call_module(n.meta["module"], (value[product[1]],))
+            continue
+        if pipeline_experts.stands(n):
+            given, _, path = n.args[:3]
+            state[str(path)] = pipeline_experts.module(n, experts, of)
+            value[n] = graph.call_module(str(path), tuple(value[x] for x in cast("Sequence[fx.Node]", given)))
             continue
         for x in n.all_input_nodes:
             if x.op == "get_attr" and x not in value:

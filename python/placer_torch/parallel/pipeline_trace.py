@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import operator
 import warnings
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 import torch.fx.traceback as traceback
@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from .. import batches, checks, settings
 from ..errors import PlacerTorchError
 from ..where import where
+from . import pipeline_experts
 from .errors import StrategyError
 
 Context = tuple[tuple[Any, ...], ...]  # regions of autocast, (device, dtype, on, cache), outermost first
@@ -39,12 +40,13 @@ class Trace:
     state: dict[str, torch.Tensor]
     loss: fx.Node
     names: dict[int, str]  # of each parameter and buffer of the model, by id
+    experts: dict[str, torch.nn.Module]  # those that are one op each, by path
 
 
-def trace(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], batch: Any, device: torch.device) -> Trace:
+def trace(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], batch: Any, device: torch.device, experts: Sequence[str] = ()) -> Trace:
     """Runs loss(model, batch) over fake tensors on device, by torch.export, as torch's own
     pipelines do; the model may lie elsewhere. The ops are those above autograd: each stage's
-    part of them has its own backward. Raises StrategyError where the ops alone would not train
+    part of them has its own backward. experts: paths of modules that are one op each. Raises StrategyError where the ops alone would not train
     as the model does."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
 
@@ -59,7 +61,7 @@ def trace(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], batc
     _check_hooks(model)
     watch = _Watch(model)
     whole = _Whole(model, loss, batch, leaves, watch)
-    with _reparametrize_module(model, state, tie_weights=True), watch, _Marks(watch), traceback.preserve_node_meta(), warnings.catch_warnings(), settings.without_fast_path(), settings.without_logs(), checks.no_other_randomness(), checks.no_loss_scaling():
+    with _reparametrize_module(model, state, tie_weights=True), pipeline_experts.opaque(model, experts), watch, _Marks(watch), traceback.preserve_node_meta(), warnings.catch_warnings(), settings.without_fast_path(), settings.without_logs(), checks.no_other_randomness(), checks.no_loss_scaling():
         warnings.simplefilter("ignore")
         try:
             exported = torch.export.export(whole, given, strict=False)
@@ -67,7 +69,7 @@ def trace(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], batc
             raise
         except Exception as e:
             raise _explained(e, watch) from e
-    return _Flat(model, exported.module()).trace(len(given))
+    return _Flat(model, exported.module()).trace(len(given), {path: model.get_submodule(path) for path in experts})
 
 
 def _names(model: torch.nn.Module) -> tuple[dict[str, str], dict[int, str]]:
@@ -192,13 +194,13 @@ class _Flat:
         self.state: dict[str, torch.Tensor] = {}
         self.sources: dict[str, fx.Node] = {}
 
-    def trace(self, given: int) -> Trace:
+    def trace(self, given: int, experts: dict[str, torch.nn.Module]) -> Trace:
         leaves = [self.graph.placeholder(f"batch_{k}") for k in range(given)]
         marks = [n for n in self.exported.graph.nodes if n.op == "placeholder"]
         for mine, n in zip(leaves, marks, strict=True):
             mine.meta["val"] = n.meta.get("val")
         (loss,) = self.inline(self.exported, dict(zip(marks, leaves)), (), "")
-        return Trace(self.graph, leaves, self.state, loss, self.names)
+        return Trace(self.graph, leaves, self.state, loss, self.names, experts)
 
     def inline(self, gm: fx.GraphModule, value: dict[fx.Node, Any], context: Context, module: str) -> list[fx.Node]:
         for n in gm.graph.nodes:

@@ -158,8 +158,8 @@ def _tied(model: nn.Module, s: Strategy) -> None:
 
 
 def _experts(model: nn.Module, s: Strategy) -> None:
-    if s.tensor > 1 or s.pipeline > 1:
-        raise StrategyError(f"{s.strategy}: experts are shared out among whole replicas alone: take a strategy without {'tp' if s.tensor > 1 else 'stages'}, or without ep")
+    if s.tensor > 1:
+        raise StrategyError(f"{s.strategy}: experts are shared out where products are whole alone: take a strategy without tp, or without ep")
     there = dict(model.named_modules())
     often = collections.Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
     for path in s.experts:
