@@ -33,7 +33,7 @@ def opaque(model: nn.Module, paths: Sequence[str]) -> Iterator[None]:
         for path in paths:
             m = there[path]
             was = vars(m).get("forward")
-            m.forward = functools.partial(_one_op, m, path)  # type: ignore[method-assign]
+            m.forward = functools.partial(_one_op, m, path)
             undo.callback(_restore, m, was)
         yield
 
@@ -42,7 +42,7 @@ def _restore(m: nn.Module, was: Any) -> None:
     if was is None:
         del m.forward
     else:
-        m.forward = was  # type: ignore[method-assign]
+        m.forward = was
 
 
 def _one_op(m: nn.Module, path: str, *args: Any, **kwargs: Any) -> torch.Tensor:

@@ -53,7 +53,8 @@ class Run:
             for t in (*x.parameters(), *(b for b in x.buffers() if id(b) in traced.names)):
                 t.data = t.data.to(mesh.device)
         copies = self.tied.paths(self.stages)
-        self.runs = {k: self.applied(x) for k, x in self.stages.items()}
+        self.strategies = {k: self.of_stage(x) for k, x in self.stages.items()}
+        self.runs = {k: self.applied(k) for k in self.stages}
         self.tied.follow(self.place, copies)
         clipping.hold(self.tied.once(self.runs.values()), self.tied.elsewhere())
         groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
@@ -62,12 +63,16 @@ class Run:
         self.states = States(model, optimizer, self.place, holders, keys, groups, mesh, Order(s.parts, s.tensor, s.transposed))
         self.schedule = self.scheduled()
 
-    def applied(self, stage: Stage) -> nn.Module:
-        """stage by the rest of the strategy, as a model without a pipeline would be."""
+    def of_stage(self, stage: Stage) -> Strategy:
+        """The rest of the strategy, by the paths of a stage."""
         there: dict[str, Any] = {key: stage.paths(getattr(self.s, key)) for key in _MODULES}
         trains = any(p.requires_grad for p in stage.parameters())
-        s = dataclasses.replace(self.s, parts={path: sizes for m, sizes in self.s.parts.items() for path in stage.paths((m,))}, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **there)
-        made = apply(stage, s, self.mesh)
+        return dataclasses.replace(self.s, parts={path: sizes for m, sizes in self.s.parts.items() for path in stage.paths((m,))}, layers=tuple((path,) for path in stage.layers()), data=self.s.data if trains else 1, **there)
+
+    def applied(self, k: int) -> nn.Module:
+        """Stage k by the rest of the strategy, as a model without a pipeline would be."""
+        s = self.strategies[k]
+        made = apply(self.stages[k], s, self.mesh)
         return _EachReduced(made, s.sharding == "zero-3") if isinstance(made, FSDPModule) and s.sharding in ("zero-2", "zero-3") else made
 
     def scheduled(self) -> Any:
@@ -104,8 +109,8 @@ class Run:
             if isinstance(runs, _EachReduced):
                 runs.give_up()
         optimizers.settle(optimizers.held(self.optimizer))
-        for runs in self.runs.values():
-            share.reduce(runs, self.s, self.mesh)
+        for k, runs in self.runs.items():
+            share.reduce(runs, self.strategies[k], self.mesh)
         self.tied.add()
         self.clipping.clip()
         self.optimizer.step()
