@@ -160,13 +160,13 @@ type replica struct {
 	gathered map[graph.TensorID]graph.TensorID
 	// scattered are the rank's rows of partial sums, by micro-batch; rows is, in the pass under
 	// way, what was gathered of all ranks' rows.
-	scattered           []map[graph.TensorID]graph.TensorID
-	rows                map[graph.TensorID]graph.TensorID
-	routed              []map[graph.TensorID]graph.TensorID // [M] rows sent to experts or back
+	scattered []map[graph.TensorID]graph.TensorID
+	rows      map[graph.TensorID]graph.TensorID
+	routed    []map[graph.TensorID]graph.TensorID // [M] rows sent to experts or back
 	// gatheredTokens are the keys and values that the op under way reads of all tokens; ownTokens are, by
 	// micro-batch, [M], the gradients of the rank's own.
-	gatheredTokens map[graph.TensorID]graph.TensorID
-	ownTokens      []map[graph.TensorID]graph.TensorID
+	gatheredTokens      map[graph.TensorID]graph.TensorID
+	ownTokens           []map[graph.TensorID]graph.TensorID
 	before, lastCompute []graph.OpID
 	waiting             []bucket // [2P] gradients to be reduced: of all replicas, then of those that have the same experts
 }

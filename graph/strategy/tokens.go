@@ -57,7 +57,7 @@ func (x *Tokens) find() error {
 			return fmt.Errorf("graph %s: %s reads queries %v and keys %v, of which it cannot be told what is of tokens", g.Name(), o.Name, q, k)
 		}
 		at := 2 // [B,heads,S,D]
-		if t, end := g.Outputs(i); q[2] != k[2] && q[1] == k[1] || end-t > 1 && len(g.Tensor(t+1).Shape) == 3 && g.Tensor(t+1).Shape[2] == q[1] && q[1] != q[2] {
+		if t, end := g.Outputs(i); q[2] != k[2] && q[1] == k[1] || end-t > 1 && len(g.Tensor(t+1).Shape) == 3 && g.Tensor(t + 1).Shape[2] == q[1] && q[1] != q[2] {
 			at = 1 // [B,S,heads,D]
 		}
 		switch {
