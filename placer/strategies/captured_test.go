@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -285,5 +286,33 @@ func TestCapturedVocabulary(t *testing.T) {
 	slices.Sort(cut)
 	if want := []string{"wte.weight"}; !slices.Equal(cut, want) { // of which the output layer reads a transpose
 		t.Errorf("%v are cut more, want %v", cut, want)
+	}
+}
+
+// TestCapturedTokens: tokens of captured steps are shared out among replicas: products add up to those of
+// one device, and keys and values of all tokens are gathered in each pass, and their gradients scattered.
+func TestCapturedTokens(t *testing.T) {
+	for _, file := range []string{"encoder", "normed", "packed", "averaged", "outer", "inner"} {
+		for _, text := range []string{"ddp=4 cp", "zero-3=4 cp=2 mb=2"} {
+			g, step := derived(t, "torch/testdata/"+file+".json", text)
+			if got, want := products(step.Graph), products(g); math.Abs(got/want-1) > 1e-12 {
+				t.Errorf("%s, %s: products do %g FLOPs, want %g", file, text, got, want)
+			}
+			attends, sum := 0, map[strategy.Kind]units.Bytes{}
+			for i := range graph.OpID(g.NumOps()) {
+				if g.Op(i).Kind == graph.Attention {
+					attends++
+				}
+			}
+			for _, c := range step.Collectives {
+				if c.Axis == strategy.TokenAxis {
+					sum[c.Kind] += c.Bytes
+				}
+			}
+			pass := units.Bytes(attends * 16 * 8 * 16 * 2 * 4) // samples, tokens, columns of keys and values in f32
+			if attends == 0 || sum[strategy.AllGather] != 2*pass || sum[strategy.ReduceScatter] != pass {
+				t.Errorf("%s, %s: %d attend, %v are gathered and %v scattered, want %v and %v", file, text, attends, sum[strategy.AllGather], sum[strategy.ReduceScatter], 2*pass, pass)
+			}
+		}
 	}
 }

@@ -39,6 +39,7 @@ CASES = {
     "llama": (LLAMA, strategy("gpipe", LLAMAS, recompute="layers", layers=[["model.layers.0"], ["model.layers.1"]])),
     "qwen3, tied, interleaved": (TIED, strategy("interleaved", [LLAMAS[0][:2], LLAMAS[0][2:], LLAMAS[1][:1], LLAMAS[1][1:]], ranks=2)),
     "a mixture, whose experts are an op of the library, whole beside split products": (MIXTURE, strategy("gpipe", LLAMAS, tensor=2, columns=[x for x in PRODUCTS["columns"] if "mlp" not in x], rows=[x for x in PRODUCTS["rows"] if "mlp" not in x])),
+    "a mixture whose experts two replicas share out": (MIXTURE, strategy("1f1b", LLAMAS, data=2, sharding="zero-1", layers=[["model.layers.0"], ["model.layers.1"]], expert_ranks=2, experts=["model.layers.0.mlp.experts", "model.layers.1.mlp.experts"])),
     "llama, split products": (LLAMA, strategy("1f1b", LLAMAS, tensor=2, **PRODUCTS)),
 }
 
