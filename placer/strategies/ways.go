@@ -119,16 +119,17 @@ func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy)
 }
 
 // sharedTokens are the ways in which all replicas of a mesh of nothing else share the tokens of samples
-// out among themselves: each power of two of neighbours, and all.
+// out among themselves: as few neighbours as it takes for all to have samples, and two and four times as
+// many.
 func (x *Comparison) sharedTokens(mesh strategy.Mesh) (all []strategy.Strategy) {
 	if !x.Trains() {
 		return nil
 	}
-	for c := 2; c <= mesh.Data; c = int(next(int64(c), int64(mesh.Data))) {
+	for c, n := max(2, x.fewest(mesh.Data)), 0; c <= mesh.Data && n < 3; c, n = 2*c, n+1 {
 		if mesh.Data%c != 0 || !x.sharesTokens(c) {
 			continue
 		}
-		for _, sharding := range append(x.shardings(mesh.Data), strategy.ShardAll) {
+		for _, sharding := range []strategy.Sharding{strategy.ShardOptimizer, strategy.ShardAll} {
 			all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Context: c, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
 		}
 	}
