@@ -7,11 +7,11 @@ import (
 	"placer/units"
 )
 
-// Tokens is a step that replicas compute together: each has some of the tokens of every sample.
+// sharing is a step that replicas compute together: each has some of the tokens of every sample.
 // Attention alone reads those of others, the keys and values of all (context parallelism: Llama 3,
 // arXiv:2407.21783, section 3.3.2; with rings in place of gathers, Ring Attention: Liu et al.,
 // arXiv:2310.01889). Of causal attention every rank has early and late tokens, so that all do as much.
-type Tokens struct {
+type sharing struct {
 	g, other    *graph.Graph
 	batch, more int64 // samples of each
 	ranks, seq  int64
@@ -25,7 +25,7 @@ func ShareTokens(g *graph.Graph, batch int64, other *graph.Graph, more, ranks in
 	if g.NumOps() != other.NumOps() || g.NumTensors() != other.NumTensors() || batch == more {
 		return nil, fmt.Errorf("graph %s: its ops depend on the batch, so that it cannot be told what is of tokens", g.Name())
 	}
-	x := &Tokens{g: g, other: other, batch: batch, more: more, ranks: ranks}
+	x := &sharing{g: g, other: other, batch: batch, more: more, ranks: ranks}
 	if err := x.find(); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func ShareTokens(g *graph.Graph, batch int64, other *graph.Graph, more, ranks in
 }
 
 // find finds how many tokens a sample has.
-func (x *Tokens) find() error {
+func (x *sharing) find() error {
 	g := x.g
 	for i := range graph.OpID(g.NumOps()) {
 		o := g.Op(i)
@@ -78,7 +78,7 @@ func (x *Tokens) find() error {
 }
 
 // part returns op i and what it makes as a rank has it.
-func (x *Tokens) part(i graph.OpID) (o graph.Op, outs []graph.Tensor, err error) {
+func (x *sharing) part(i graph.OpID) (o graph.Op, outs []graph.Tensor, err error) {
 	o = *x.g.Op(i)
 	grown := x.other.Op(i)
 	grows := o.FLOPs != grown.FLOPs || o.Bytes != grown.Bytes
@@ -120,14 +120,14 @@ func (x *Tokens) part(i graph.OpID) (o graph.Op, outs []graph.Tensor, err error)
 
 // share returns what a rank has of a, of which it is b in the other graph: of what grows with the
 // samples its share, and all else.
-func (x *Tokens) share(a, b float64) float64 {
+func (x *sharing) share(a, b float64) float64 {
 	of := (b - a) / float64(x.more-x.batch) * float64(x.batch)
 	of = min(max(of, 0), a)
 	return a - of + of/float64(x.ranks)
 }
 
 // divide gives tensor y a rank's part of dimension at.
-func (x *Tokens) divide(y *graph.Tensor, at int) {
+func (x *sharing) divide(y *graph.Tensor, at int) {
 	was := y.Shape[at]
 	y.Shape = append(graph.Shape{}, y.Shape...)
 	y.Shape[at] = ceil(was, x.ranks)
@@ -137,7 +137,7 @@ func (x *Tokens) divide(y *graph.Tensor, at int) {
 // dimension returns the dimension of tensor t that is of tokens, -1 where there is none: one that
 // grows with the samples and has all their tokens, else one of a sample's tokens, else one that
 // grows with the samples and is not their number, such as an expert's rows.
-func (x *Tokens) dimension(t graph.TensorID) int {
+func (x *sharing) dimension(t graph.TensorID) int {
 	a, b := x.g.Tensor(t).Shape, x.other.Tensor(t).Shape
 	if len(a) != len(b) {
 		return -1
@@ -167,14 +167,14 @@ func (x *Tokens) dimension(t graph.TensorID) int {
 
 // tokens reports whether a dimension of so many for each sample is of tokens: once or several times
 // each, as rows for the experts chosen for it.
-func (x *Tokens) tokens(n int64) bool { return n > 0 && n%x.seq == 0 || n > 1 && x.near(n) }
+func (x *sharing) tokens(n int64) bool { return n > 0 && n%x.seq == 0 || n > 1 && x.near(n) }
 
 // near reports whether n are a sample's tokens, or those but for one at an end, as where tokens are
 // set beside the next ones.
-func (x *Tokens) near(n int64) bool { return n >= x.seq-1 && n <= x.seq+1 }
+func (x *sharing) near(n int64) bool { return n >= x.seq-1 && n <= x.seq+1 }
 
 // product returns the product that a rank does of op i.
-func (x *Tokens) product(i graph.OpID) (m graph.GEMM, err error) {
+func (x *sharing) product(i graph.OpID) (m graph.GEMM, err error) {
 	o := x.g.Op(i)
 	m, grown := o.GEMM, x.other.Op(i).GEMM
 	switch {
@@ -196,7 +196,7 @@ func (x *Tokens) product(i graph.OpID) (m graph.GEMM, err error) {
 }
 
 // ofSamples counts the inputs of op i that grow with the samples.
-func (x *Tokens) ofSamples(i graph.OpID) (n int) {
+func (x *sharing) ofSamples(i graph.OpID) (n int) {
 	for _, t := range x.g.Inputs(i) {
 		if x.g.Tensor(t).Bytes != x.other.Tensor(t).Bytes {
 			n++
