@@ -148,7 +148,11 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 		}
 		return rows
 	}
-	ways := x.ways()
+	own := x.clone()
+	ways, ok := unless(ctx, own.ways) // which builds models
+	if !ok {
+		return rows
+	}
 	under := x.begin(ctx, ways)
 	defer under.leave()
 	for k, w := range ways {

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,9 +12,8 @@ import (
 	"placer/internal/parallel"
 )
 
-// hasty returns a comparison of a family that calls within at every graph but the first two, which
-// NewComparison's caller and the first way ask for.
-func hasty(t *testing.T, workers int, within func()) *Comparison {
+// hasty returns a comparison of a family that calls within at every graph but the first so many.
+func hasty(t *testing.T, workers, before int, within func()) *Comparison {
 	t.Helper()
 	m, err := hw.Take("a100", 4, false)
 	if err != nil {
@@ -21,7 +21,7 @@ func hasty(t *testing.T, workers int, within func()) *Comparison {
 	}
 	var built atomic.Int32
 	f := func(batch int64) (*graph.Graph, error) {
-		if built.Add(1) > 1 {
+		if int(built.Add(1)) > before {
 			within()
 		}
 		return family(small[0])(batch)
@@ -33,33 +33,47 @@ func hasty(t *testing.T, workers int, within func()) *Comparison {
 	return x
 }
 
-// TestRowsDoNotWaitForWhatIsUnderWay: when the context ends, rows are there at once, though a
-// simulation has not ended.
-func TestRowsDoNotWaitForWhatIsUnderWay(t *testing.T) {
+// eachLeaving runs f with one worker and with three, and with a graph that does not come while ways are
+// listed, which takes that of the batch and that of twice the batch, and behind these two, when a way
+// is simulated.
+func eachLeaving(t *testing.T, f func(t *testing.T, workers, before int)) {
 	for _, workers := range []int{1, 3} {
-		ctx, cancel := context.WithCancel(context.Background())
-		release := make(chan struct{})
-		late := time.AfterFunc(time.Minute, func() {
-			t.Errorf("%d workers: rows wait for a simulation that was under way", workers)
-			close(release)
-		})
-		x := hasty(t, workers, func() {
-			cancel()
-			<-release
-		})
-		x.Rows(ctx, nil)
-		if late.Stop() {
-			close(release)
+		for before := range 4 {
+			t.Run(fmt.Sprintf("%d workers, %d graphs", workers, before), func(t *testing.T) { f(t, workers, before) })
 		}
 	}
 }
 
-// TestPanicOfAWayIsTheCallers: a panic in a goroutine that simulates is handed to who asked for
-// rows, who may recover it; nobody waits for ways that are not begun.
+// TestRowsDoNotWaitForWhatIsUnderWay: when the context ends, rows are there at once, though a graph
+// that they are waiting for is not.
+func TestRowsDoNotWaitForWhatIsUnderWay(t *testing.T) {
+	eachLeaving(t, func(t *testing.T, workers, before int) {
+		ctx, cancel := context.WithCancel(context.Background())
+		release := make(chan struct{})
+		late := time.AfterFunc(time.Minute, func() {
+			t.Error("rows wait for a graph")
+			close(release)
+		})
+		x := hasty(t, workers, before, func() {
+			cancel()
+			<-release
+		})
+		x.Rows(ctx, nil)
+		if ctx.Err() == nil {
+			t.Error("no graph was asked for")
+		}
+		if late.Stop() {
+			close(release)
+		}
+	})
+}
+
+// TestPanicOfAWayIsTheCallers: a panic in a goroutine that builds or simulates is handed to who asked
+// for rows, who may recover it; nobody waits for ways that are not begun.
 func TestPanicOfAWayIsTheCallers(t *testing.T) {
-	for _, workers := range []int{1, 3} {
+	eachLeaving(t, func(t *testing.T, workers, before int) {
 		caught := make(chan any, 1)
-		x := hasty(t, workers, func() { panic("within") })
+		x := hasty(t, workers, before, func() { panic("within") })
 		go func() {
 			defer func() { caught <- recover() }()
 			x.Rows(context.Background(), nil)
@@ -67,10 +81,10 @@ func TestPanicOfAWayIsTheCallers(t *testing.T) {
 		select {
 		case got := <-caught:
 			if p, ok := got.(*parallel.Panic); !ok || p.Error() != "within" {
-				t.Errorf("%d workers: %v, want the panic", workers, got)
+				t.Errorf("%v, want the panic", got)
 			}
 		case <-time.After(time.Minute):
-			t.Errorf("%d workers: a panic leaves rows waiting", workers)
+			t.Error("a panic leaves rows waiting")
 		}
-	}
+	})
 }
