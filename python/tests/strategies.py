@@ -153,7 +153,7 @@ def _train(make: Callable[[], models.Example], docs: Sequence[dict[str, Any]], s
             for p in m.parameters():
                 p.data.zero_()
         t = distribute(m, loss, o, doc, device="cpu", clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
-        own = micro.part(batch, t.replica, doc["data"])
+        own = micro.part(batch, t.replica, t.strategy.groups)
         got, norms = [], []
         for _ in range(steps):
             with Collectives() as seen:

@@ -64,8 +64,8 @@ func torch(r Run) ([]string, error) {
 	switch {
 	case !r.Trains:
 		return nil, errServes
-	case s.Context > 0:
-		return nil, errors.New("it shares no tokens out")
+	case s.Context > 0 && (s.Pipeline > 1 || s.Tensor > 1 || s.Experts > 0):
+		return nil, errors.New("it shares tokens out where nothing but samples is divided otherwise")
 	case s.Experts > 0 && s.Tensor > 1:
 		return nil, errors.New("it shares experts out where products are whole alone")
 	case s.Recompute == strategy.RecomputeSelective:

@@ -28,6 +28,7 @@ type File struct {
 	Recompute    string `json:"recompute"`
 	Vocabulary   bool   `json:"vocabulary"`
 	Sequence     bool   `json:"sequence"`
+	Context      int    `json:"context,omitempty"`      // neighbouring replicas that share the tokens of the same samples out among themselves
 	ExpertRanks  int    `json:"expert_ranks,omitempty"` // neighbouring replicas that share experts out among themselves
 
 	// Layers are modules that are one layer each, in the order in which they run.

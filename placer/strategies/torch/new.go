@@ -31,6 +31,12 @@ func New(m *strategy.Model, step *strategy.Step, batch int64) (*File, error) {
 			return nil, err
 		}
 	}
+	if s.Context > 0 {
+		f.Context = s.Context
+		if own, err := experts(m, s.Context); err == nil {
+			f.Experts = own // each rank runs them on its own rows; others' rows are gathered for the rest
+		}
+	}
 	if s.Experts > 0 {
 		f.ExpertRanks = s.Experts
 		var err error

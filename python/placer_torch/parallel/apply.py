@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+
 from torch import nn
 
-from . import experts, recompute, share, tensor
+from . import experts, recompute, share, tensor, tokens
 from .mesh import Mesh
 from .strategy import Strategy
 
@@ -17,8 +20,10 @@ def apply(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
         tensor.cut(module, s, mesh.tensor)
     if s.expert_ranks > 1:
         experts.cut(module, s.experts, mesh.experts)
+    if mesh.tokens is not None:
+        tokens.cut(module, s, mesh.tokens)
     if s.recompute == "layers":
-        recompute.wrap(module, s)
+        recompute.wrap(module, s, contextlib.nullcontext if mesh.tokens is None else functools.partial(tokens.passes, s, mesh.tokens))
     if s.data > 1:
         module = share.share(module, s, mesh)
     return module

@@ -44,7 +44,7 @@ class Reference:
 
     def run_parts(self, batch: Any, steps: int, device: torch.device, s: Strategy) -> Steps:
         """By the micro-batches of a strategy, each replica's with buffers of its own."""
-        of = [micro.part(batch, k, s.data, s.batch) for k in range(s.data)]
+        of = [micro.part(batch, k, s.groups, s.batch) for k in range(s.groups)]
         parts = [[micro.to(micro.part(x, k, s.micro_batches, s.samples), device) for k in range(s.micro_batches)] for x in of]
         return self._run(parts, steps, device)
 

@@ -39,7 +39,7 @@ def _run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, s
     plain = check.Reference(model, loss, optimizer, clip) if checked else None
     training = distribute(model, loss, optimizer, s, device=device, clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
     try:
-        own = micro.part(batch, training.replica, s.data, s.batch)
+        own = micro.part(batch, training.replica, s.groups, s.batch)
         losses, norms, seconds = [], [], []
         for k in range(steps):
             begin = time.perf_counter()
@@ -53,7 +53,7 @@ def _run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, s
         if plain is not None:
             state = training.state_dict()
             if dist.get_rank() == 0:
-                changed = plain.changed(batch, training.mesh.device) if s.data * s.micro_batches > 1 else []
+                changed = plain.changed(batch, training.mesh.device) if s.groups * s.micro_batches > 1 else []
                 if changed:
                     print(f"placer_torch: {changed[0]}{f' and {len(changed) - 1} more buffers change' if len(changed) > 1 else ' changes'} in a pass, as statistics of batch norm, which are those of micro-batches, in each replica by itself: compared with plain torch by the same micro-batches", file=sys.stderr)
                 want = plain.run_parts(batch, steps, training.mesh.device, s) if changed else plain.run(batch, steps, training.mesh.device)

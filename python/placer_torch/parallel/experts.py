@@ -105,9 +105,9 @@ def _sent(module: nn.Module, here: Share, group: dist.ProcessGroup, path: str, *
     dist.all_to_all_single(theirs, counts, group=group)
     send = counts.view(here.ranks, here.own).sum(1).tolist()
     receive = theirs.view(here.ranks, here.own).sum(1).tolist()
-    got = _Exchange.apply(rows.reshape(-1, rows.shape[-1])[order // experts.shape[-1]], receive, send, group)
+    got = Exchange.apply(rows.reshape(-1, rows.shape[-1])[order // experts.shape[-1]], receive, send, group)
     mine = torch.arange(here.own, device=of.device).repeat(here.ranks).repeat_interleave(theirs)
-    back = _Exchange.apply(run(module, here, got, mine), send, receive, group)
+    back = Exchange.apply(run(module, here, got, mine), send, receive, group)
     made = back[order.argsort()].view(*experts.shape, -1) * weights[..., None]
     return cast(torch.Tensor, made.sum(-2).to(rows.dtype))
 
@@ -145,9 +145,9 @@ def run(module: nn.Module, here: Share, rows: torch.Tensor, experts: torch.Tenso
 def _exchanged(module: nn.Module, here: Share, group: dist.ProcessGroup, path: str, *args: Any, **kwargs: Any) -> torch.Tensor:
     """forward(rows): a block of as many rows for each expert, of every process."""
     (rows,) = given_block(module, path, args, kwargs)
-    got = _Exchange.apply(rows, None, None, group)
+    got = Exchange.apply(rows, None, None, group)
     made = run_block(module, here, together(got, here.ranks))
-    return cast(torch.Tensor, _Exchange.apply(apart(made, here.ranks), None, None, group))
+    return cast(torch.Tensor, Exchange.apply(apart(made, here.ranks), None, None, group))
 
 
 def together(blocks: torch.Tensor, ranks: int) -> torch.Tensor:
@@ -182,7 +182,7 @@ def _part(module: nn.Module, here: Share) -> Iterator[None]:
             vars(m).update(counts)
 
 
-class _Exchange(torch.autograd.Function):
+class Exchange(torch.autograd.Function):
     """An all-to-all of rows: `send` of them to each process of a group, in order, `receive` of each; of
     None equal parts. Gradients go the other way."""
 

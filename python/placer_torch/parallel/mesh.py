@@ -14,6 +14,7 @@ from .strategy import Strategy
 
 STAGE, DATA, TENSOR = NAMES = ("stage", "data", "tensor")
 COPIES, EXPERTS = "copies", "experts"
+GROUPS, TOKENS = "groups", "tokens"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Mesh:
     all: DeviceMesh
     device: torch.device  # this process's
     of_experts: DeviceMesh | None = None  # the same with replicas as groups x those of a group, which share experts out
+    of_tokens: DeviceMesh | None = None  # the same with replicas as groups x those of a group, which share tokens out
 
     @property
     def stage(self) -> int:
@@ -61,6 +63,16 @@ class Mesh:
         """The replicas, one of each group, that have the same experts."""
         assert self.of_experts is not None
         return self.of_experts[COPIES]
+
+    @property
+    def tokens(self) -> DeviceMesh | None:
+        """The replicas that share tokens out with this process's."""
+        return None if self.of_tokens is None else self.of_tokens[TOKENS]
+
+    @property
+    def group(self) -> int:
+        """Whose samples this process takes."""
+        return self.replica if self.of_tokens is None else self.of_tokens[GROUPS].get_local_rank()
 
     def _at(self, name: str) -> int:
         return self.all[name].get_local_rank()
@@ -111,7 +123,11 @@ def start(s: Strategy, device: str) -> torch.device:
 
 def make(s: Strategy, device: torch.device) -> Mesh:
     whole = init_device_mesh(device.type, (s.pipeline, s.data, s.tensor), mesh_dim_names=NAMES)
-    if s.expert_ranks == 1:
-        return Mesh(whole, device)
-    sizes = s.pipeline, s.data // s.expert_ranks, s.expert_ranks, s.tensor
-    return Mesh(whole, device, init_device_mesh(device.type, sizes, mesh_dim_names=(STAGE, COPIES, EXPERTS, TENSOR)))
+    made = Mesh(whole, device)
+    if s.expert_ranks > 1:
+        sizes = s.pipeline, s.data // s.expert_ranks, s.expert_ranks, s.tensor
+        made = dataclasses.replace(made, of_experts=init_device_mesh(device.type, sizes, mesh_dim_names=(STAGE, COPIES, EXPERTS, TENSOR)))
+    if s.context > 1:
+        sizes = s.pipeline, s.groups, s.context, s.tensor
+        made = dataclasses.replace(made, of_tokens=init_device_mesh(device.type, sizes, mesh_dim_names=(STAGE, GROUPS, TOKENS, TENSOR)))
+    return made

@@ -10,8 +10,6 @@ from .. import batches, samples
 from ..errors import RunError
 
 
-
-
 def part(batch: Any, k: int, n: int, among: int = 0) -> Any:
     """The k-th of n equal parts of a batch: of the tensors whose leading dimension is the first
     tensor's, or the number of samples `among`, their rows; everything else whole."""
@@ -27,7 +25,7 @@ def part(batch: Any, k: int, n: int, among: int = 0) -> Any:
         rows = x.shape[0] // n
         return x[k * rows : (k + 1) * rows]
 
-    return _each(batch, leaf)
+    return each(batch, leaf)
 
 
 def repeated(batch: Any, among: int, n: int) -> Any:
@@ -44,12 +42,13 @@ def repeated(batch: Any, among: int, n: int) -> Any:
         rows = x.shape[0] // among
         return torch.cat([x[s % among * rows : (s % among + 1) * rows] for s in range(n)])
 
-    return _each(batch, leaf)
+    return each(batch, leaf)
 
 
 def to(batch: Any, device: torch.device) -> Any:
-    return _each(batch, lambda x: x.to(device) if isinstance(x, torch.Tensor) else x)
+    return each(batch, lambda x: x.to(device) if isinstance(x, torch.Tensor) else x)
 
 
-def _each(batch: Any, leaf: Callable[[Any], Any]) -> Any:
+def each(batch: Any, leaf: Callable[[Any], Any]) -> Any:
+    """batch with what leaf makes of each of its leaves."""
     return batches.rebuild(batch, iter([leaf(x) for _, x in batches.leaves(batch)]))

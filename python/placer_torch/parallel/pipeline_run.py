@@ -15,7 +15,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 
 from .. import batches
 from ..errors import RunError
-from . import optimizers, share, tensor
+from . import optimizers, passes, share
 from .apply import apply
 from .clipping import Clipping
 from .mesh import Mesh
@@ -103,7 +103,7 @@ class Run:
         self.optimizer.zero_grad()
         self.tied.begin()
         losses: list[torch.Tensor] = []
-        with tensor.passes(self.s, self.model, self.mesh.device):
+        with passes.passes(self.s, self.model, self.mesh):
             self.schedule.step(target=torch.zeros(len(parts), device=self.mesh.device), losses=losses)
         for runs in self.runs.values():
             if isinstance(runs, _EachReduced):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import ContextManager, Iterator
+from typing import Callable, ContextManager, Iterator
 
 import torch
 from torch import nn
@@ -12,21 +12,22 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoi
 from .strategy import Strategy
 
 
-def wrap(module: nn.Module, s: Strategy) -> None:
-    """Wraps each module of s.layers into torch's checkpoint_wrapper."""
+def wrap(module: nn.Module, s: Strategy, second: Callable[[], ContextManager[None]] = contextlib.nullcontext) -> None:
+    """Wraps each module of s.layers into torch's checkpoint_wrapper. second: what is around a layer's
+    second pass, as it is around all of the first."""
     there = dict(module.named_modules())
     for path in (p for layer in s.layers for p in layer if p in there):
         parent, _, name = path.rpartition(".")
         layer = there[path]
-        setattr(there[parent], name, checkpoint_wrapper(layer, context_fn=_Once(layer).contexts))
+        setattr(there[parent], name, checkpoint_wrapper(layer, context_fn=_Once(layer, second).contexts))
 
 
 class _Once:
     """Statistics that a layer keeps in buffers, as batch norm's, are of its first pass: what is
     computed again begins with those from before it and leaves none."""
 
-    def __init__(self, layer: nn.Module):
-        self._layer = layer
+    def __init__(self, layer: nn.Module, second: Callable[[], ContextManager[None]]):
+        self._layer, self._second = layer, second
 
     def contexts(self) -> tuple[ContextManager[None], ContextManager[None]]:
         """Around the first pass, and around the second."""
@@ -42,7 +43,8 @@ class _Once:
         now = [b.detach().clone() for b in buffers]
         self._set(buffers, before)
         try:
-            yield
+            with self._second():
+                yield
         finally:
             self._set(buffers, now)
 

@@ -44,6 +44,8 @@ def check(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> No
         _products(model, s)
         _parts(model, s)
         _tied(model, s)
+    if s.context > 1:
+        _tokens(model, s)
     if s.expert_ranks > 1:
         _experts(model, s)
     if s.data > 1 and s.sharding != "ddp":
@@ -155,6 +157,15 @@ def _tied(model: nn.Module, s: Strategy) -> None:
             one = first.setdefault(id(p), (path, name))
             if dimension.get(one) != dimension.get((path, name)):
                 raise StrategyError(f"modules {one[0]} and {path} have the same {name}, and the strategy cuts it in one of them alone or in two ways")
+
+
+def _tokens(model: nn.Module, s: Strategy) -> None:
+    for other, there in (("tp", s.tensor > 1), ("ep", s.expert_ranks > 1), ("stages", s.pipeline > 1)):
+        if there:
+            raise StrategyError(f"{s.strategy}: replicas share tokens out where nothing but samples is divided otherwise: take a strategy without {other}, or without cp")
+    for path, m in model.named_modules():
+        if isinstance(m, nn.RNNBase):
+            raise StrategyError(f"module {path} is an nn.{type(m).__name__}, whose tokens follow from each other, so that replicas cannot share them out")
 
 
 def _experts(model: nn.Module, s: Strategy) -> None:

@@ -36,7 +36,7 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     stay whole. Experts are shared by those that have the same ones (reduce)."""
     if s.sharding == "ddp":
         if s.tensor == 1:
-            Replica._set_params_and_buffers_to_ignore_for_model(module, [k for k, _ in experts.parameters(module, s.experts)])
+            Replica._set_params_and_buffers_to_ignore_for_model(module, [k for k, _ in experts.parameters(module, s.shared_experts)])
             replica = Replica(module, device_mesh=None, process_group=mesh.data.get_group(), init_sync=False)
             replica.broadcast_buffers = False  # an argument too, of which torch 2.15 warns
             return replica
@@ -48,10 +48,10 @@ def share(module: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
     whole = set(_numbers(module))
     keep = s.sharding != "zero-3"
     if s.data > s.expert_ranks:
-        for m in experts.modules(module, s.experts):
+        for m in experts.modules(module, s.shared_experts):
             fully_shard(m, mesh=mesh.copies, reshard_after_forward=not keep)
     else:
-        whole |= {p for _, p in experts.parameters(module, s.experts)}
+        whole |= {p for _, p in experts.parameters(module, s.shared_experts)}
     for path in (p for layer in s.layers for p in layer):
         group = [m for m in _called(there[path]) if any(True for _ in m.parameters())] if path in there else []
         if group:
@@ -73,7 +73,7 @@ def reduce(module: nn.Module, s: Strategy, mesh: Mesh) -> None:
         _mean(_numbers(module), mesh.data)
     elif isinstance(module, DistributedDataParallel) and 1 < s.expert_ranks < s.data:
         module = module.module
-        _mean([p for _, p in experts.parameters(module, s.experts)], mesh.copies)
+        _mean([p for _, p in experts.parameters(module, s.shared_experts)], mesh.copies)
 
 
 def _mean(parameters: Iterable[nn.Parameter], among: DeviceMesh) -> None:

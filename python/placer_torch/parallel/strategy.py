@@ -28,6 +28,7 @@ class Strategy:
     schedule: str = ""  # of a pipeline: gpipe, 1f1b, interleaved
     chunks: int = 1  # stages a rank of the pipeline
     micro_batches: int = 1
+    context: int = 1  # neighbouring replicas that share the tokens of the same samples out among themselves
     recompute: str = "nothing"
     vocabulary: bool = False
     sequence: bool = False
@@ -39,7 +40,7 @@ class Strategy:
     vocabulary_rows: Paths = ()  # embedding tables
     transposed: Paths = ()  # of all these, layers whose weight has a row for each input
     expert_ranks: int = 1  # neighbouring replicas that share experts out among themselves
-    experts: Paths = ()  # modules that hold the weights of all experts of a layer
+    experts: Paths = ()  # modules that hold the weights of all experts of a layer, where replicas share these or tokens out
     by_rows: Paths = ()  # what works on a share of the tokens
     stages: tuple[Paths, ...] = ()
     predicted: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -50,9 +51,19 @@ class Strategy:
         return self.pipeline * self.data * self.tensor
 
     @property
+    def groups(self) -> int:
+        """Replicas, or groups of them that share tokens out, with samples of their own."""
+        return self.data // self.context
+
+    @property
     def samples(self) -> int:
         """Of a replica's step."""
-        return self.batch // self.data
+        return self.batch // self.groups
+
+    @property
+    def shared_experts(self) -> Paths:
+        """Modules of whose experts a replica has some."""
+        return self.experts if self.expert_ranks > 1 else ()
 
     @property
     def divided(self) -> bool:
@@ -60,7 +71,7 @@ class Strategy:
         return self.tensor > 1 or self.expert_ranks > 1 or self.data > 1 and self.sharding != "ddp"
 
 
-_NUMBERS = ("batch", "data", "tensor", "pipeline", "chunks", "micro_batches", "expert_ranks")
+_NUMBERS = ("batch", "data", "tensor", "pipeline", "chunks", "micro_batches", "context", "expert_ranks")
 _WORDS: dict[str, tuple[str, ...]] = {
     "sharding": ("ddp", "zero-1", "zero-2", "zero-3"),
     "schedule": ("", "gpipe", "1f1b", "interleaved"),
@@ -98,11 +109,14 @@ def _of(doc: Mapping[str, Any], file: str) -> Strategy:
     known = {f.name for f in dataclasses.fields(Strategy)}
     v = {k: _value(k, x, file) for k, x in doc.items() if k in known}
     s = Strategy(**{"graph": "", "strategy": "", **v})
-    if s.batch % (s.data * s.micro_batches):
-        raise FormatError(f"{file}: {s.batch} samples cannot be divided among {s.data} replicas with {s.micro_batches} micro-batches each")
+    if s.data % s.context:
+        raise FormatError(f"{file}: {s.data} replicas cannot share tokens out in groups of {s.context}")
+    if s.batch % (s.groups * s.micro_batches):
+        of = f"{s.data} replicas" if s.context == 1 else f"{s.groups} groups of replicas"
+        raise FormatError(f"{file}: {s.batch} samples cannot be divided among {of} with {s.micro_batches} micro-batches each")
     if s.data % s.expert_ranks:
         raise FormatError(f"{file}: {s.data} replicas cannot share experts out in groups of {s.expert_ranks}")
-    if (s.expert_ranks > 1) != bool(s.experts):
+    if s.expert_ranks > 1 and not s.experts or s.experts and s.expert_ranks == s.context == 1:
         raise FormatError(f"{file}: expert_ranks is {s.expert_ranks}, and {len(s.experts)} modules of experts are named")
     if s.pipeline > 1 and not s.schedule:
         raise FormatError(f"{file}: a pipeline of {s.pipeline} without a schedule")

@@ -21,12 +21,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules import pooling
 from torch.nn.modules.conv import _ConvNd
 
-from ..errors import PlacerTorchError
-from ..where import cause, first_line, where
 from . import attention, parts, products
-from .errors import StrategyError
 from .layouts import Inputs, replicated, run_whole, settle_output
-from .names import plain
 from .strategy import Strategy
 
 # Modules of whose ops DTensor has not all.
@@ -139,50 +135,15 @@ def _replicate(module: nn.Module, mesh: DeviceMesh) -> None:
 
 
 @contextlib.contextmanager
-def passes(s: Strategy, model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Around forward and backward passes. Raises StrategyError with the module whose code
-    does not work on DTensors."""
-    if s.tensor == 1:
-        yield
-        return
+def passes(s: Strategy, device: torch.device) -> Iterator[None]:
+    """Around forward and backward passes."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(implicit_replication())
         if s.vocabulary_columns:
             stack.enter_context(loss_parallel())
-        stack.enter_context(_without_fast_path())
         if device.type == "cpu":  # of whose attention in one kernel DTensor knows nothing
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        try:
-            yield
-        except Exception as e:
-            first = cause(e)
-            if isinstance(first, (torch.OutOfMemoryError, PlacerTorchError)):
-                raise first
-            raise StrategyError(f"{s.strategy}: {running(model, first)}does not run on products cut in {s.tensor}: {first_line(first)}") from e
-
-
-@contextlib.contextmanager
-def _without_fast_path() -> Iterator[None]:
-    """torch's kernels for whole encoder layers in evaluation take no DTensors."""
-    was = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
         yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(was)
-
-
-def running(model: nn.Module, e: BaseException) -> str:
-    """The innermost module of model that ran where e was raised, with its line of code."""
-    names = {id(m): k for k, m in model.named_modules()}
-    found, trace = "", e.__traceback__
-    while trace is not None:
-        of = trace.tb_frame.f_locals.get("self")
-        if isinstance(of, nn.Module) and names.get(id(of)):
-            found = plain(names[id(of)])
-        trace = trace.tb_next
-    at = where(e)
-    return f"module {found or 'of the model'}{f' ({at})' if at else ''} "
 
 
 def whole(value: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from . import checkpoint, mean as means, micro, optimizers, share, start, tensor
+from . import checkpoint, mean as means, micro, optimizers, passes, share, start, tensor, tokens
 from .clipping import Clipping
 from .mesh import Mesh
 from .parts import Order
@@ -26,9 +26,9 @@ class Training:
 
     @property
     def replica(self) -> int:
-        """Whose samples this process takes, of strategy.data replicas; processes of one
-        replica take the same."""
-        return self.mesh.replica
+        """Whose samples this process takes, of strategy.groups; processes of one replica take the same,
+        and replicas that share tokens out."""
+        return self.mesh.group
 
     def step(self, batch: Any) -> float:
         """One step of this replica's samples (strategy.samples of them): micro-batch by
@@ -38,7 +38,7 @@ class Training:
         if not self._began:
             start.same_batch(batch, self.mesh)
         parts = [micro.to(micro.part(batch, k, n, self.strategy.samples), self.mesh.device) for k in range(n)]
-        if not self._began and self.strategy.data * n > 1:
+        if not self._began and self.strategy.groups * n > 1:
             means.check(self.model, self._value, parts[0], self.mesh.device)
         self._began = True
         self.optimizer.zero_grad()
@@ -59,14 +59,19 @@ class Training:
 
     def _pass(self, part: Any) -> torch.Tensor:
         """Forward and backward pass of a micro-batch; returns its loss."""
-        with tensor.passes(self.strategy, self.model, self.mesh.device), share.passes(self.strategy):
-            value = self.loss(self.model, part)
+        with passes.passes(self.strategy, self.model, self.mesh):
+            value = self._loss_of(part)
             (value / self.strategy.micro_batches).backward()
         return tensor.whole(value.detach())
 
     def _value(self, part: Any) -> torch.Tensor:
-        with tensor.passes(self.strategy, self.model, self.mesh.device):
-            return tensor.whole(self.loss(self.model, part))
+        with passes.passes(self.strategy, self.model, self.mesh):
+            return tensor.whole(self._loss_of(part))
+
+    def _loss_of(self, part: Any) -> torch.Tensor:
+        if self.mesh.tokens is None:
+            return self.loss(self.model, part)
+        return tokens.whole(self.loss(self.model, tokens.shared(part, self.mesh.tokens)))
 
     def state_dict(self) -> dict[str, Any]:
         """Parameters and buffers as the model's own state_dict has them, whole, on the

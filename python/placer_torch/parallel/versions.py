@@ -7,7 +7,7 @@ import torch
 
 from .strategy import Strategy
 
-REPLICAS, PRODUCTS, STAGES = (2, 8), (2, 12), (2, 13)
+REPLICAS, PRODUCTS, STAGES, TOKENS = (2, 8), (2, 12), (2, 13), (2, 15)
 
 
 def release() -> tuple[int, int]:
@@ -23,4 +23,6 @@ def refused(s: Strategy) -> str:
         want, what = PRODUCTS, "tp"
     if s.pipeline > 1:
         want, what = STAGES, "a pipeline"
+    if s.context > 1:
+        want, what = TOKENS, "cp"
     return "" if release() >= want else f"{what} wants torch {want[0]}.{want[1]} or later, and this is {torch.__version__}"
