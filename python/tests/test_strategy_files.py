@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
+import kernels
 import mixtures
 import models
 import releases
@@ -19,6 +20,7 @@ import strategies
 pytestmark = [pytest.mark.forks, pytest.mark.skipif("PLACER" not in os.environ, reason="no placer")]
 
 LOSS = 8  # bytes: the mean of the replicas' losses, all-reduced once a step, which no strategy has
+OF_TOKENS = 16  # a micro-batch's loss and number of tokens, which replicas that share these out add up
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,7 @@ def compare(graph: Path, make: Callable[[], models.Example], cases: dict[str, di
     for text, doc, got in zip(cases, docs, strategies.run(make, docs), strict=True):
         assert got.loss < within and got.state < within, (text, got)
         if doc["data"] > 1:
-            got.bytes["all_reduce"] -= LOSS
+            got.bytes["all_reduce"] -= LOSS + (OF_TOKENS * doc["micro_batches"] if "context" in doc else 0)
         want = {k: v["bytes"] for k, v in doc["collectives"].items()}
         seen = {k: v for k, v in got.bytes.items() if v}
         assert want.keys() == seen.keys() == cases[text].keys(), (text, want, seen)
@@ -117,6 +119,20 @@ def test_collectives_behind_norms(encoder: Path) -> None:
 
 def test_collectives_under_autocast(tmp_path_factory: pytest.TempPathFactory) -> None:
     compare(captured(tmp_path_factory, "mixed"), strategies.mixed, MIXED, 2, within=0.02)
+
+
+@releases.developed
+def test_collectives_of_tokens(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keys and values are gathered for each pass, and their gradients scattered. torch gathers the labels
+    too, and what the gradients of positions are added up from. What a layer
+    gathers when it is computed again it keeps for its gradients, for which the prediction gathers it anew."""
+    of: dict[str, dict[str, tuple[float, float]]] = {
+        "ddp=2 cp": {"all_reduce": SAME, "all_gather": (1.0, 1.1), "reduce_scatter": SAME},
+        "ddp=2 cp mb=2 recompute": {"all_reduce": SAME, "all_gather": (0.7, 0.8), "reduce_scatter": SAME},
+        "zero-1=2 cp mb=2": {"all_gather": (1.0, 1.1), "reduce_scatter": SAME},
+        "zero-3=2 cp": {"all_gather": (0.9, 1.1), "reduce_scatter": SAME},
+    }
+    compare(captured(tmp_path_factory, "kernels:decoder"), kernels.decoder, of, 2)
 
 
 @releases.traced_groups

@@ -49,6 +49,23 @@ def test_gpt2() -> None:
     held(GPT2.make, GPT2, PARTS, transposed=list(products), parts={path: [16] * 3 for path, x in products.items() if x == "attn.c_attn"})
 
 
+TOKENS: list[dict[str, Any]] = [{"data": 2, "context": 2, "sharding": "ddp"}, {"data": 2, "context": 2, "sharding": "zero-3", "mb": 2, "recompute": True}]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_tokens(name: str) -> None:
+    """Positions, masks and shifted labels are transformers' own."""
+    held(DECODERS[name], PROJECTIONS, TOKENS)
+
+
+def test_tokens_of_gpt2() -> None:
+    held(GPT2.make, GPT2, TOKENS)
+
+
+def test_tokens_in_windows() -> None:
+    held(lambda: made(T.MistralConfig(**SIZES, sliding_window=3)), PROJECTIONS, TOKENS)
+
+
 def bert() -> Any:
     config = still.config(T.BertConfig(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=TIME))
     torch.manual_seed(0)
