@@ -81,6 +81,11 @@ def test_experts() -> None:
         assert own.bytes["all_gather"] < every.bytes["all_gather"]
 
 
+def test_blocks_of_experts() -> None:
+    """Experts that choose among all tokens of a sample."""
+    trained(mixtures.blocks, shared(2, 2, experts=["layers.0.experts", "layers.1.experts"]))
+
+
 def test_dropout() -> None:
     """Runs, with numbers of its own."""
 

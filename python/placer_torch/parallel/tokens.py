@@ -22,15 +22,15 @@ from torch.overrides import TorchFunctionMode
 from .. import samples
 from . import cross_entropy, micro, tokens_attention
 from .errors import StrategyError
-from .experts import modules
+from .experts import chosen, modules
 from .strategy import Strategy
 
 TOKENS = 1  # the dimension of tokens in a batch's tensors [samples, tokens] and [samples, tokens, width]
 
 
 def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
-    """Has experts run on a replica's own rows."""
-    for m in modules(module, s.experts):
+    """Has experts that are called with rows run on a replica's own."""
+    for m in filter(chosen, modules(module, s.experts)):
         m.forward = functools.partial(_own_rows, m, mesh)
 
 
@@ -124,7 +124,7 @@ class _Times(torch.autograd.Function):
 def _own_rows(module: nn.Module, mesh: DeviceMesh, *args: Any, **kwargs: Any) -> Any:
     """Runs module, the experts of a mixture, on the rows that this replica has of all its inputs."""
     first = next((x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, DTensor)), None)
-    if first is None:
+    if first is None or getattr(first.placements[0], "dim", None) != 0:  # no replica has rows of its own
         return type(module).forward(module, *args, **kwargs)
     rows = first.placements
     args, kwargs = pytree.tree_map_only(DTensor, lambda x: x.redistribute(placements=rows).to_local(), (args, kwargs))
