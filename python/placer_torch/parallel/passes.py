@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ..errors import PlacerTorchError
+from ..settings import without_fast_path
 from ..where import cause, first_line, where
 from . import share, tensor, tokens
 from .errors import StrategyError
@@ -24,7 +25,7 @@ def passes(s: Strategy, model: nn.Module, mesh: Mesh) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if s.tensor > 1 or mesh.tokens is not None:
             stack.enter_context(_on_dtensors(s, model))
-            stack.enter_context(_without_fast_path())
+            stack.enter_context(without_fast_path())  # whose kernels take no DTensors
         if s.tensor > 1:
             stack.enter_context(tensor.passes(s, mesh.device))
         if mesh.tokens is not None:
@@ -43,17 +44,6 @@ def _on_dtensors(s: Strategy, model: nn.Module) -> Iterator[None]:
             raise first
         what = f"products cut in {s.tensor}" if s.tensor > 1 else f"tokens that {s.context} replicas share out"
         raise StrategyError(f"{s.strategy}: {running(model, first)}does not run on {what}: {first_line(first)}") from e
-
-
-@contextlib.contextmanager
-def _without_fast_path() -> Iterator[None]:
-    """torch's kernels for whole encoder layers in evaluation take no DTensors."""
-    was = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(was)
 
 
 def running(model: nn.Module, e: BaseException) -> str:
