@@ -124,8 +124,8 @@ def test_collectives_under_autocast(tmp_path_factory: pytest.TempPathFactory) ->
 @releases.developed
 def test_collectives_of_tokens(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keys and values are gathered for each pass, and their gradients scattered. torch gathers the labels
-    too, and what the gradients of positions are added up from. What a layer
-    gathers when it is computed again it keeps for its gradients, for which the prediction gathers it anew."""
+    too, and what the gradients of positions are added up from. What a layer gathers when it is computed
+    again it keeps for its gradients, for which the prediction gathers it anew."""
     of: dict[str, dict[str, tuple[float, float]]] = {
         "ddp=2 cp": {"all_reduce": SAME, "all_gather": (1.0, 1.1), "reduce_scatter": SAME},
         "ddp=2 cp mb=2 recompute": {"all_reduce": SAME, "all_gather": (0.7, 0.8), "reduce_scatter": SAME},

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.forks
 
 CLOSE = 1e-8
 
+
 def shared(replicas: int, context: int, sharding: str = "ddp", **more: Any) -> dict[str, Any]:
     return strategy(KINDS["gpt2"], sharding, replicas, context=context, **{"layers": LAYERS, **more})
 
@@ -55,7 +56,7 @@ def test_kernel(mask: str, tokens: int) -> None:
 
 def test_collectives_of_tokens() -> None:
     """Keys and values of a layer are gathered in the forward pass and once more in the backward pass,
-    where their gradients are scattered; computed again a layer gathers them again as well. Half the
+    where their gradients are scattered; a layer that is computed again gathers them then. Half the
     queries go to another replica and back, and so do their gradients. The loss gathers labels and adds
     up a number of tokens."""
     tokens = 16

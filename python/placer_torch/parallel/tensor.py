@@ -28,7 +28,7 @@ from .strategy import Strategy
 # Modules of whose ops DTensor has not all.
 _WHOLE = (pooling._MaxPoolNd, pooling._AvgPoolNd, pooling._AdaptiveAvgPoolNd, pooling._AdaptiveMaxPoolNd, pooling._LPPoolNd, nn.Upsample, nn.Fold, nn.Unfold, nn.EmbeddingBag, nn.RNNBase, nn.RNNCellBase)
 
-TOKENS = 1  # the dimension of an activation [samples, tokens, width] that sequence parallelism divides
+TOKENS = 1  # the dimension of an activation [samples, tokens, width] that `sp` divides, and `cp`
 
 
 def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:

@@ -24,8 +24,7 @@ from . import cross_entropy, micro, tokens_attention
 from .errors import StrategyError
 from .experts import chosen, modules
 from .strategy import Strategy
-
-TOKENS = 1  # the dimension of tokens in a batch's tensors [samples, tokens] and [samples, tokens, width]
+from .tensor import TOKENS
 
 
 def cut(module: nn.Module, s: Strategy, mesh: DeviceMesh) -> None:
