@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"placer/internal/bench"
-	"placer/nn"
 )
 
 func (c *console) benchPolicyCommand() *cobra.Command {
@@ -26,16 +25,12 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 			if err := checkOutput(out, asJSON); err != nil {
 				return err
 			}
-			device, err := c.openPolicyDevice(on, libraries)
+			device, closed, err := c.openPolicyDevice(on, libraries)
 			if err != nil {
 				return err
 			}
-			var d nn.Device
-			if device != nil {
-				defer device.Close()
-				d = device
-			}
-			r, err := f.Run(cmd.Context(), d, c.bench())
+			defer closed()
+			r, err := f.Run(cmd.Context(), device, c.bench())
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 	"placer/hw/gpu"
 	"placer/hw/gpu/cuda"
 	"placer/hw/nvml"
+	"placer/nn"
+	"placer/nn/device"
 )
 
 // realHardware is that of this host.
@@ -36,4 +38,13 @@ func realHardware() hardware {
 			return d, b, nil
 		},
 	}
+}
+
+// networkOn has a policy's network computed by the first GPU, until it is closed.
+func networkOn(d gpu.Driver, b gpu.BLAS) (_ nn.Device, closed func(), _ error) {
+	opened, err := device.Open(d, b, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return opened, func() { _ = opened.Close() }, nil
 }

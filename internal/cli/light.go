@@ -12,6 +12,7 @@ import (
 	"placer/hw/gpu"
 	"placer/hw/nvml"
 	"placer/measure/session"
+	"placer/nn"
 )
 
 // What a program built with the tag light has in the place of hub, workers and GPUs.
@@ -45,14 +46,19 @@ func (c *console) workerCommand() *cobra.Command {
 	}
 }
 
+// errNoGPU says that this is the light program.
+var errNoGPU = fmt.Errorf("%w: this program was built without GPU parts (tag light)", gpu.ErrNoDevice)
+
+// networkOn has no network computed by a GPU.
+func networkOn(gpu.Driver, gpu.BLAS) (nn.Device, func(), error) { return nil, nil, errNoGPU }
+
 // realHardware has no GPUs.
 func realHardware() hardware {
-	none := fmt.Errorf("%w: this program was built without GPU parts (tag light)", gpu.ErrNoDevice)
 	return hardware{
-		detect: func() (*nvml.Inventory, error) { return nil, none },
+		detect: func() (*nvml.Inventory, error) { return nil, errNoGPU },
 		host:   thisHost,
 		pci:    func() string { return "" },
-		watch:  func() (monitor, error) { return nil, none },
-		open:   func(string, string) (gpu.Driver, gpu.BLAS, error) { return nil, nil, none },
+		watch:  func() (monitor, error) { return nil, errNoGPU },
+		open:   func(string, string) (gpu.Driver, gpu.BLAS, error) { return nil, nil, errNoGPU },
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"placer/nn/device"
+	"placer/nn"
 	"placer/placer/methods"
 	"placer/plan"
 )
@@ -20,20 +20,20 @@ func addPolicyDevice(fl *pflag.FlagSet, name *string) {
 	fl.StringVar(name, "policy-device", onCPU, "GO-one's network runs on cpu, or cuda (first GPU)")
 }
 
-// openPolicyDevice returns nil for the CPU.
-func (c *console) openPolicyDevice(name string, l libraryFlags) (*device.Device, error) {
+// openPolicyDevice returns the device with what closes it; nil for the CPU.
+func (c *console) openPolicyDevice(name string, l libraryFlags) (_ nn.Device, closed func(), _ error) {
 	switch name {
 	case onCPU:
-		return nil, nil
+		return nil, func() {}, nil
 	case onCUDA:
 	default:
-		return nil, usagef("--policy-device %s: want cpu or cuda", name)
+		return nil, nil, usagef("--policy-device %s: want cpu or cuda", name)
 	}
 	driver, blas, err := c.hardware.open(l.CUDA, l.CUBLAS)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return device.Open(driver, blas, 0)
+	return networkOn(driver, blas)
 }
 
 // usesNetwork refuses a device for GO-one's network where no method of a search uses

@@ -116,14 +116,12 @@ func (c *console) runSearch(cmd *cobra.Command, f *searchFlags) error {
 	}
 	var network nn.Device
 	if !f.printConfig {
-		device, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
+		device, closed, err := c.openPolicyDevice(f.PolicyDevice, f.Libraries)
 		if err != nil {
 			return err
 		}
-		if device != nil { // as an nn.Device a nil *device.Device would not be nil
-			defer device.Close()
-			network = device
-		}
+		defer closed()
+		network = device
 	}
 	s, err := c.prepare(cmd.Context(), f, network)
 	if err != nil {
