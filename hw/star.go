@@ -8,7 +8,7 @@ import (
 
 // Spokes are equal devices of a Star.
 type Spokes struct {
-	Device Device // its Name is a prefix: "gpu:" gives gpu:0, gpu:1, ...
+	Device Device // its Name is a prefix, which spokes may share: "gpu:" gives gpu:0, gpu:1, ...
 	Count  int
 }
 
@@ -17,10 +17,12 @@ type Spokes struct {
 func Star(name, note string, spokes []Spokes, bandwidth units.BytesPerSecond, latency units.Seconds) (*Machine, error) {
 	m := &Machine{Name: name, Note: note}
 	var cables []Cable
+	named := map[string]int{} // by prefix
 	for _, s := range spokes {
-		for k := range s.Count {
+		for range s.Count {
 			d := s.Device
-			d.Name = fmt.Sprintf("%s%d", s.Device.Name, k)
+			d.Name = fmt.Sprintf("%s%d", s.Device.Name, named[s.Device.Name])
+			named[s.Device.Name]++
 			m.Devices = append(m.Devices, d)
 			cables = append(cables, Cable{A: d.Name, B: "host memory", Bandwidth: bandwidth, Latency: latency, Source: note})
 		}

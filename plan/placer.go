@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"math"
 
 	"placer/graph"
 	"placer/graph/unit"
@@ -24,13 +25,16 @@ type Score struct {
 	// Value is what the problem's Objective measures, in its unit: seconds of a step,
 	// seconds a sample, bytes. Less is better.
 	Value float64
-	// Overflow sums, over devices, the peak bytes above the device's memory; a
-	// placement is feasible when it is 0.
+	// Overflow sums, over devices, the peak bytes above the device's memory.
 	Overflow units.Bytes
 }
 
-// Feasible reports whether the placement fits.
-func (s Score) Feasible() bool { return s.Overflow == 0 }
+// Feasible reports whether the placement fits and runs: an op on a device where it cannot run
+// takes the throughput objective's Value to infinity.
+func (s Score) Feasible() bool { return s.Overflow == 0 && s.Runs() }
+
+// Runs reports whether every op is on a device where it can run.
+func (s Score) Runs() bool { return !math.IsInf(s.Value, 1) }
 
 // Better reports whether s is preferable to t: feasible before infeasible, then
 // less overflow, then less of the objective.

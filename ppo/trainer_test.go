@@ -230,3 +230,42 @@ func TestConfigValidate(t *testing.T) {
 		t.Error("3 minibatches of 16 samples are valid")
 	}
 }
+
+// recorder keeps the objectives that a policy is asked to follow.
+type recorder struct {
+	*table
+	seen []*Objective
+}
+
+func (p *recorder) Backward(copies int, previous []int32, o nn.Objective) (float64, error) {
+	p.seen = append(p.seen, o.(*Objective))
+	return p.table.Backward(copies, previous, o)
+}
+
+// TestTrainerObjectives: each sample of a minibatch has its own reward as the value's target,
+// and the entropy bonus is the one set last.
+func TestTrainerObjectives(t *testing.T) {
+	c := Default()
+	c.Baseline, c.Minibatches, c.Epochs, c.Entropy = LearnedValue, 2, 1, 0.5
+	policy, env := &recorder{table: newTable(t, 12, 3)}, &matches{}
+	tr := NewTrainer(c, env, policy, rand.New(rand.NewPCG(1, 2)))
+	tr.SetEntropy(0.25)
+	if _, err := tr.Round(func(int) float64 { return 0.1 }); err != nil {
+		t.Fatal(err)
+	}
+	if len(policy.seen) != 2 {
+		t.Fatalf("%d minibatches, want 2", len(policy.seen))
+	}
+	for _, o := range policy.seen {
+		want := make([]float32, len(o.Actions))
+		if err := (&matches{}).Rewards(o.Actions, want); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.Return, want) || slices.Min(want) == slices.Max(want) {
+			t.Errorf("the value's targets are %v, the rewards %v", o.Return, want)
+		}
+		if o.Entropy != 0.25 {
+			t.Errorf("the entropy bonus is %g", o.Entropy)
+		}
+	}
+}

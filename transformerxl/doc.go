@@ -12,7 +12,8 @@
 // segment before it. As in the paper the memory is a cache without gradient
 // (section 3.2, SG): a loss changes the weights through it, but not the states in it. There is no
 // positional encoding, since the embedding already holds the topology; so a
-// permutation of the rows of a segment permutes the results and nothing else.
+// permutation of the rows of a segment permutes the results and nothing else, unless the
+// memory is a part of a segment: then the next segment remembers other rows.
 //
 // Feature modulation (parameter superposition; GO, section 4.3; GDP, section 3.3):
 // with m one more transformer layer over the graph embedding h,

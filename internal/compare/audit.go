@@ -64,7 +64,7 @@ func Audit(data []byte) (found []Mismatch, checked int, err error) {
 	return found, checked, err
 }
 
-// Differences compares two JSON documents, numbers within Tolerance; checked
+// Differences compares two JSON documents, numbers within tolerance; checked
 // counts the values compared.
 func Differences(stored, computed []byte) (found []Mismatch, checked int, err error) {
 	var a, b any

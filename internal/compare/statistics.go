@@ -46,8 +46,7 @@ func Interval(xs []float64) (low, high float64, ok bool) {
 	return s[k-1], s[n-k], true
 }
 
-// Reduction is the one definition of a percentage in placer: the share by which
-// ours is shorter than theirs, 1 - ours/theirs.
+// Reduction returns the share by which ours is shorter than theirs, 1 - ours/theirs.
 func Reduction(ours, theirs float64) float64 { return 1 - ours/theirs }
 
 // worse is the share by which ours is longer than theirs, ours/theirs - 1, 0

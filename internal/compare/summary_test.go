@@ -64,6 +64,7 @@ func TestSummariseAgainstDefinitions(t *testing.T) {
 			return math.Inf(1)
 		}
 		wins, ties, losses, failed, fits, product, n := 0, 0, 0, 0, 0, 1.0, 0
+		worst, worstCase := 0.0, ""
 		for _, c := range m.Cases {
 			var ours, theirs []float64
 			for _, s := range m.Seeds {
@@ -85,6 +86,9 @@ func TestSummariseAgainstDefinitions(t *testing.T) {
 			if !math.IsInf(a, 1) && !math.IsInf(b, 1) {
 				product *= a / b
 				n++
+				if a/b-1 > worst {
+					worst, worstCase = a/b-1, c.Name()
+				}
 			}
 			if math.IsInf(a, 1) {
 				failed++
@@ -99,6 +103,9 @@ func TestSummariseAgainstDefinitions(t *testing.T) {
 		}
 		if want := 1 - math.Pow(product, 1/float64(n)); n > 0 && math.Abs(*total.Reduction-want) > 1e-9 {
 			t.Fatalf("reduction %v, want %v", *total.Reduction, want)
+		}
+		if total.WorstCase != worstCase || math.Abs(total.Worst-worst) > 1e-9 {
+			t.Fatalf("%g longer at worst, on %q; want %g on %q", total.Worst, total.WorstCase, worst, worstCase)
 		}
 		if r := got.Totals[0]; r.Ties != fits || r.Worst != 0 {
 			t.Fatalf("the reference against itself: %+v", r)
@@ -142,6 +149,24 @@ func TestRecorderKeepsEnds(t *testing.T) {
 			t.Fatalf("improvements do not improve: %v", xs)
 		}
 	})
+}
+
+// Between the ends, what is no thousandth better than the one kept before is left out, and so is
+// what does not fit.
+func TestRecorderLeavesOut(t *testing.T) {
+	clock := 0.0
+	r := compare.Recorder{Clock: func() float64 { clock++; return clock }}
+	r.Observe(plan.Progress{Best: plan.Score{Value: 0.2, Overflow: 1}})
+	for _, step := range []float64{1, 0.9999, 0.9998, 0.5, 0.4999} {
+		r.Observe(progress(step))
+	}
+	var steps []float64
+	for _, x := range r.Improvements() {
+		steps = append(steps, x.StepTime)
+	}
+	if !slices.Equal(steps, []float64{1, 0.5, 0.4999}) {
+		t.Errorf("kept %v", steps)
+	}
 }
 
 func last(r compare.Recorder) float64 {

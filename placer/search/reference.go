@@ -121,9 +121,9 @@ func (r *References) under(s *searcher, e plan.Evaluator, rules, searched []*Row
 	}
 }
 
-// consider makes d, of score x, the reference if it is better.
+// consider makes d, of score x, the reference if it runs and is better.
 func consider(of **Reference, method string, d plan.Decision, x plan.Score) {
-	if *of == nil || x.Better((*of).Score) {
+	if x.Runs() && (*of == nil || x.Better((*of).Score)) {
 		*of = &Reference{method, x, d}
 	}
 }

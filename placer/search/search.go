@@ -121,6 +121,9 @@ func (s *searcher) place(ctx context.Context, k int, b plan.Budget) {
 	}
 	own := s.begin(m, b)
 	own.Report = func(p plan.Progress) {
+		if !p.Best.Runs() {
+			return
+		}
 		s.tell(k, Event{What: Progress, Budget: b, Evaluations: p.Evaluations, Score: p.Best, Decision: p.Decision, Placer: placer})
 	}
 	s.tell(k, Event{What: Started, Budget: b, Placer: placer})
@@ -211,6 +214,10 @@ func (s *searcher) finish(k int, x ended) {
 		} else {
 			r.Score = score
 		}
+	}
+	if !r.Score.Runs() {
+		s.skip(k, "it came to no placement whose ops all run where they are")
+		return
 	}
 	s.mu.Lock()
 	r.CPUSeconds = x.cpuBefore + s.cpuTimes.seconds(m.Name)

@@ -56,8 +56,8 @@ func (e *Evaluator) Source() Source { return e.source }
 // run there takes longest: methods weigh, sum and divide by these times.
 func (e *Evaluator) OpSeconds(d int) []float64 { return e.times[d] }
 
-// Evaluate returns the maximum load as Score.Seconds, and the bytes above the
-// devices' memories. The definition knows neither priorities nor fusion.
+// Evaluate returns the maximum load as Score.Value, infinite where an op cannot run on its
+// device, and the bytes above the devices' memories. The definition knows neither priorities nor fusion.
 func (e *Evaluator) Evaluate(d plan.Decision) plan.Score {
 	x := e.x
 	for b, m := range x.Members {

@@ -10,8 +10,8 @@ import (
 
 // FuzzRead: a file either is refused or is read again as what it was when written.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"format": "placer times 1", "graph": "h", "source": "s", "bandwidth": 1e9, "latency": 0, "models": [{"name": "V100", "count": 2, "memory": 16000000000, "seconds": [0.003, null]}]}`))
-	f.Add([]byte(`{"format": "placer times 1", "graph": "h", "source": "s", "bandwidth": 1e9, "latency": 1e-6, "uncontended": true, "issue_s": 0.1, "transfer_s": [1, 2], "models": [{"name": "c", "cpu": true, "count": 1, "memory": 1, "seconds": []}]}`))
+	f.Add([]byte(`{"format": "placer times 1", "graph": "h", "source": "s", "bandwidth": 1e9, "latency": 0, "models": [{"name": "V100", "count": 2, "memory": "16 GB", "seconds": [0.003, null]}]}`))
+	f.Add([]byte(`{"format": "placer times 1", "graph": "h", "source": "s", "bandwidth": 1e9, "latency": 1e-6, "uncontended": true, "issue_s": 0.1, "transfer_s": [1, 2], "models": [{"name": "c", "cpu": true, "count": 1, "memory": "1 B", "seconds": []}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		x, err := times.Read(data, "t")
 		if err != nil {

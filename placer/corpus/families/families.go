@@ -90,7 +90,7 @@ func generated(style string) Family {
 }
 
 // related are sets of families so near that holding one out means holding out the others
-// of the set. RNNLM and GNMT hold each other in, as in the papers.
+// of the set. Of RNNLM and GNMT one may be held out without the other, as in the papers.
 var related = [][]string{
 	{"trfxl", "llama", "moe", "vit", "transformer", "clip", "serving"},
 	{"wavenet", "skips"},

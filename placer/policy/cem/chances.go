@@ -10,8 +10,8 @@ import (
 	"placer/plan"
 )
 
-// leastChance keeps the logarithm of a chance finite. A level that comes to it is
-// given up.
+// leastChance keeps the logarithm of a chance finite. A level that comes to it is hardly ever
+// drawn again.
 const leastChance = 1e-9
 
 // middlePrior is by how much the logit of the middle level of schedules and fusion

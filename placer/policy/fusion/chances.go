@@ -11,7 +11,7 @@ import (
 // chances are those of every class's levels, [C][levels].
 type chances [][]float64
 
-// leastChance is what a chance is never below: a level that comes to it is given up.
+// leastChance is what a chance is never below: a level that comes to it is hardly ever drawn again.
 const leastChance = 1e-9
 
 // newChances begins with the middle level the likeliest: everything fused.

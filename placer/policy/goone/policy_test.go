@@ -268,3 +268,44 @@ func TestTooCoarse(t *testing.T) {
 		t.Errorf("%d of 96 evaluations, score %v, notes %q", o.Evaluations, o.Score, o.Notes)
 	}
 }
+
+// crowded has what is on one device alone not fit.
+type crowded struct{ plan.Evaluator }
+
+func (c crowded) Clone() plan.Evaluator { return crowded{c.Evaluator.Clone()} }
+
+func (c crowded) Evaluate(d plan.Decision) plan.Score {
+	s := c.Evaluator.Evaluate(d)
+	if slices.Min(d.Device) == slices.Max(d.Device) {
+		s.Overflow = 1
+	}
+	return s
+}
+
+// TestRewardsOfARound: where some of a round fit, the others rank below them, by hardly more than
+// their range.
+func TestRewardsOfARound(t *testing.T) {
+	p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
+	p.Evaluator = crowded{p.Evaluator}
+	run, err := rollout.New(p, "test", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &trainer{Policy: &Policy{config: Default()}, ctx: t.Context(), run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
+	x.decoder.On(p.Units.Levels[unit.Chain], false)
+	run.Decodes(x.decoder.Decode)
+	n := x.decoder.Units.NumUnits()
+	one, split, last := make([]int32, n), make([]int32, n), make([]int32, n)
+	for u := range n {
+		split[u] = int32(u % 2)
+	}
+	last[n-1] = 1
+	rewards := make([]float32, 3)
+	if err := x.Rewards([][]int32{one, split, last}, rewards); err != nil {
+		t.Fatal(err)
+	}
+	low, high := min(rewards[1], rewards[2]), max(rewards[1], rewards[2])
+	if !(low < high && rewards[0] < low && rewards[0] >= low-(high-low)-0.01) {
+		t.Errorf("rewards %v, of which the first does not fit", rewards)
+	}
+}

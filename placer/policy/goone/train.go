@@ -2,7 +2,6 @@ package goone
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -109,17 +108,13 @@ func (t *trainer) Rewards(actions [][]int32, rewards []float32) error {
 	}
 	for k, s := range t.run.Scores {
 		rewards[k] = ppo.InvalidReward
-		if runs(s) {
+		if s.Feasible() {
 			rewards[k] = ppo.Reward(s.Value, baseline)
 		}
 	}
 	soften(rewards, t.run.Scores, float32(t.run.Problem.Machine.Devices[0].Memory))
 	return nil
 }
-
-// runs reports whether a plan fits and has no op on a device where it cannot run, which by
-// the throughput objective takes it forever.
-func runs(s plan.Score) bool { return s.Feasible() && !math.IsInf(s.Value, 1) }
 
 // soften keeps infeasible samples from drowning the differences between the
 // feasible ones of a round once rewards are standardised: below the worst
@@ -128,7 +123,7 @@ func runs(s plan.Score) bool { return s.Feasible() && !math.IsInf(s.Value, 1) }
 func soften(rewards []float32, scores []plan.Score, capacity float32) {
 	var feasible []float32
 	for k, s := range scores {
-		if runs(s) {
+		if s.Feasible() {
 			feasible = append(feasible, rewards[k])
 		}
 	}
@@ -143,7 +138,7 @@ func soften(rewards []float32, scores []plan.Score, capacity float32) {
 	}
 	low, high := slices.Min(feasible), slices.Max(feasible)
 	for k, s := range scores {
-		if !runs(s) {
+		if !s.Feasible() {
 			rewards[k] = max(ppo.InvalidReward, low-(high-low)-1e-3)
 		}
 	}

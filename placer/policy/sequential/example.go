@@ -100,7 +100,7 @@ func (t *pretraining) teach(ctx context.Context, x *example) error {
 		cells.place(cells.labels(x.label.Device), x.teacher)
 		return nil
 	}
-	key := fmt.Sprintf("%s %s %d %g %d", c.Workload, c.GPU, c.Devices, c.Bandwidth, t.host.TeacherBudget.Evaluations)
+	key := fmt.Sprintf("%s %s %d %g %d %s %s", c.Workload, c.GPU, c.Devices, c.Bandwidth, t.host.TeacherBudget.Evaluations, cells.problem.Graph.Hash(), cells.problem.Machine.Hash())
 	var d []int32
 	if t.host.Recall != nil {
 		d = t.host.Recall(key)

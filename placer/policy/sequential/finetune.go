@@ -51,7 +51,8 @@ func (Tuner) Kind() plan.Kind { return plan.Policy }
 // Place samples zero-shot, then alternates between sampling and learning until
 // the steps are done or ctx ends, and returns the best sample. Rounds are smaller
 // where the budget asks for it: a budget in evaluations is divided among the
-// steps beforehand, one in seconds as time passes.
+// steps beforehand, one in seconds as time passes. A step that fails ends the learning; what
+// was found before counts, with a note.
 func (t Tuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	return t.place(ctx, p, t.Name(), crossEntropy{})
 }
@@ -80,6 +81,7 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 		return nil, err
 	}
 	r.report(name)
+	early := "" // why it learned no more
 	for r.state.Step < t.Config.Steps && f.instance(0).decisions > 0 && ctx.Err() == nil {
 		k := r.pace.samples(r.state)
 		if k < 2 {
@@ -90,7 +92,8 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 			break
 		}
 		if err != nil {
-			return nil, err
+			early = fmt.Sprintf("learning ended early: %v", err)
+			break
 		}
 		r.report(name)
 		if t.Observe != nil {
@@ -105,8 +108,10 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 		}
 	}
 	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
-	if r.note != "" {
-		o.Notes = append(o.Notes, r.note)
+	for _, note := range []string{r.note, early} {
+		if note != "" {
+			o.Notes = append(o.Notes, note)
+		}
 	}
 	return o, nil
 }

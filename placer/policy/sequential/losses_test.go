@@ -110,3 +110,45 @@ func (e *rollouts) value(advantage []float32) (objective, entropy, divergence fl
 	}
 	return objective, entropy, divergence
 }
+
+// TestClips: what helps has gone far enough, and only on the side to which it helps (PPO,
+// Eq. 7; figure 1).
+func TestClips(t *testing.T) {
+	for _, c := range []struct {
+		advantage float32
+		ratio     float64
+		want      bool
+	}{{1, 1.21, true}, {1, 1.19, false}, {1, 0.5, false}, {-1, 0.79, true}, {-1, 0.81, false}, {-1, 2, false}, {0, 5, false}} {
+		if got := clips(c.advantage, c.ratio, 0.2); got != c.want {
+			t.Errorf("advantage %g at a ratio of %g: clipped is %t", c.advantage, c.ratio, got)
+		}
+	}
+}
+
+// TestClippedDecisionsAreNotReinforced: where every decision has gone far enough there is no
+// gradient, and where each has gone the other way there is one.
+func TestClippedDecisionsAreNotReinforced(t *testing.T) {
+	p := policy(t, 6)
+	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
+	e := tr.rollouts
+	e.on(instanceOf(t, small))
+	e.roll(drawHeuristics(tr.random, 2, perPrior), rolling{choose: sampler([]float32{1, 1, 1}, tr.random, 3), refinements: 1, record: true})
+	advantage, was := []float32{1, -1}, slices.Clone(e.logp)
+	for _, c := range []struct {
+		further float32 // of the log probability to where it helps
+		clipped float64
+	}{{0.5, 1}, {-0.5, 0}} {
+		for r := range e.logp {
+			e.logp[r] = was[r] - c.further*advantage[r%2]
+		}
+		p.net.params.ZeroGrad()
+		_, clipped := e.reinforce(advantage, ppo{clip: 0.2})
+		none := true
+		for _, w := range p.net.params.All() {
+			none = none && !slices.ContainsFunc(w.Grad, func(g float32) bool { return g != 0 })
+		}
+		if math.Abs(clipped-c.clipped) > 1e-9 || none != (c.clipped == 1) {
+			t.Errorf("moved by %g: %g of the decisions are clipped, no gradient: %t", c.further, clipped, none)
+		}
+	}
+}

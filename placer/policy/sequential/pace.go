@@ -60,7 +60,7 @@ func (x *pace) samples(s *TuneState) int {
 			return 0
 		}
 		now := x.clock() - x.begin
-		if done := s.Evaluations - x.from; done > 0 {
+		if done := s.Evaluations - x.from; done > 0 && now > x.started {
 			// Finer levels cost more than what was measured at coarse ones; the
 			// division is made anew at each step.
 			each := (now - x.started) / float64(done)

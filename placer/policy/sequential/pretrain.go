@@ -46,8 +46,8 @@ type Progress struct {
 }
 
 // Pretrain trains a policy on many graphs. First it imitates a search's plans. Then it improves
-// its placements by PPO (arXiv:1707.06347) on -sqrt(time/expert's time), over the mean of
-// rollouts by the same prior (see advantages), or where c.Alike says so by self-labelling. Last
+// its placements: by self-labelling where c.Alike is above 0, else by PPO (arXiv:1707.06347) on
+// -sqrt(time/expert's time), over the mean of rollouts by the same prior (see advantages). Last
 // it improves schedule and fusion, where it has an encoder, and tries its proposals.
 // Every step draws from a stream of its own, so a run that goes on from its checkpoint from
 // ends with the weights of the uninterrupted run; from may be nil. When ctx ends, it saves and

@@ -14,6 +14,11 @@ import (
 // score as it is (logits). A step's placements give PPO's clipped objective; the elite
 // gives self-imitation (Oh and others, ICML 2018), the likelihood of what was better than
 // the step expected. One gradient, of the scores, moves both.
+//
+// It departs from the papers in three things: samples are drawn at other temperatures and with
+// perturbations (proposal), so that the ratio is to what the policy itself would do, not to what
+// they were drawn from; rewards are times, not their roots, as they become deviations; the elite
+// is neither clipped nor weighed by how much better it is.
 type reinforcement struct {
 	config   ReinforceConfig
 	net      *network

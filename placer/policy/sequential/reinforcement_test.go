@@ -134,3 +134,33 @@ func TestRoomToReinforce(t *testing.T) {
 		t.Error("a graph of too many decisions is accepted")
 	}
 }
+
+// TestReinforcementClips: samples that have gone far enough give no gradient.
+func TestReinforcementClips(t *testing.T) {
+	r, x, sampled := reinforced(t)
+	r.elite = nil
+	x.replay(r, sampled)
+	x.weigh(r.logits, sampled, 0)
+	x.gradient(r.logits, 0)
+	for row := range x.logp {
+		if x.advance[row%x.rollouts.k] > 0 {
+			x.logp[row] -= 0.5
+		} else {
+			x.logp[row] += 0.5
+		}
+	}
+	x.gradient(r.logits, 0)
+	if slices.ContainsFunc(r.logits.dFree, func(g float32) bool { return g != 0 }) {
+		t.Error("clipped samples move the embeddings")
+	}
+}
+
+// TestWeigh: the elite weighs 1 each, of the others the faster is reinforced.
+func TestWeigh(t *testing.T) {
+	r, x, _ := reinforced(t)
+	of := func(seconds float64) *elite { return &elite{kept: kept{placement: placement{Seconds: seconds}}} }
+	x.weigh(r.logits, []*elite{of(1), of(2), of(3), of(2.5)}, 1)
+	if a := x.advance; a[0] != 1 || !(a[1] > a[3] && a[3] > a[2]) || a[1] <= 0 || a[2] >= 0 {
+		t.Errorf("steps of 2, 3 and 2.5 s have the advantages %v", a[1:])
+	}
+}

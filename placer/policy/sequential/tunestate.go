@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"placer/internal/jsonx"
 	"placer/plan"
@@ -91,6 +92,7 @@ func (r *tuning) snapshot() *TuneState {
 // restore puts r where From was.
 func (r *tuning) restore(ctx context.Context, key string) error {
 	from := *r.From
+	from.Elite = slices.Clone(from.Elite) // the caller's stays
 	if from.Key != key {
 		return errors.New("finetune: the state is that of another graph, machine, policy, seed or configuration, or of other op times or another contention, or an earlier version of this program wrote it: begin anew")
 	}

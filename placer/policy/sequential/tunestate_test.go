@@ -3,6 +3,7 @@ package sequential
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,9 @@ func TestResumedTuningEndsTheSame(t *testing.T) {
 		o, err := Tuner{Policy: pol, Config: quickTune(), From: s, Save: save}.Place(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if read, err := ReadTuneState(all[at], "s"); err != nil || !reflect.DeepEqual(s, read) {
+			t.Errorf("resumed behind step %d, the state that it began with has changed", at)
 		}
 		if !slices.Equal(o.Device, whole.Device) || o.Evaluations != whole.Evaluations {
 			t.Errorf("resumed behind step %d, the plan differs", at)
