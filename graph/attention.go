@@ -22,6 +22,8 @@ const CausalConv Kind = "CausalConv1D"
 type Attending struct {
 	// Heads are those of keys and values in all samples; queries that share one are rows of it.
 	Heads int64
+	// Group is how many heads of queries share one of keys and values, 0 for one each.
+	Group int64
 	// Queries are the rows of a head, Seen the keys that a row meets, in the mean.
 	Queries, Seen    int64
 	KeyDim, ValueDim int64
@@ -37,7 +39,24 @@ func (a Attending) Forward() GEMM {
 // Backward returns the five products of the gradient as one, 2.5 times as many operations: the
 // scores again, the gradients of the weights and of the values, of queries and of keys.
 func (a Attending) Backward() GEMM {
-	return GEMM{Batch: a.Heads, M: a.Queries, N: a.Seen, K: 3*a.KeyDim + 2*a.ValueDim}
+	return a.byQueries(GEMM{Batch: a.Heads, M: a.Queries, N: a.Seen, K: 3*a.KeyDim + 2*a.ValueDim})
+}
+
+// byQueries returns m with a batch of heads of queries. A kernel of the gradient takes these one
+// by one, each with its own keys and values, where that of the forward pass may take all that
+// share some.
+func (a Attending) byQueries(m GEMM) GEMM {
+	if g := a.Group; g > 1 && m.M%g == 0 {
+		m.Batch, m.M = m.Batch*g, m.M/g
+	}
+	return m
+}
+
+// AttentionGradGEMM returns the products of the gradient of attention whose forward products are m,
+// where group heads of queries share one of keys and values and keys have as many columns as values.
+func AttentionGradGEMM(m GEMM, group int64) GEMM {
+	m.K = (m.K*5 + 1) / 2
+	return Attending{Group: group}.byQueries(m)
 }
 
 // Seen returns how many keys each of the last queries tokens sees in the mean, rounded up,

@@ -37,7 +37,7 @@ type decoder struct {
 // newLlama returns the sizes of LLaMA 7B, one sequence of 2,048.
 func newLlama() *decoder {
 	return &decoder{layers: 32, hidden: 4096, heads: 32, kvHeads: 32, ffn: 11008, vocab: 32000, seq: 2048,
-		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
+		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true, DenseTables: true}}}
 }
 
 // newLlama70B returns the sizes of Llama 2 70B (Touvron et al., arXiv:2307.09288), one

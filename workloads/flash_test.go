@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -89,5 +90,25 @@ func TestAttentionInOneKernel(t *testing.T) {
 				t.Errorf("saves %d bytes less, want %d", got, want)
 			}
 		})
+	}
+}
+
+// TestGradientOfGroupedAttention: the gradient's kernel has a block of each head of queries, whatever
+// they share.
+func TestGradientOfGroupedAttention(t *testing.T) {
+	for _, shared := range []int{4, 2, 1} {
+		g := built(t, fmt.Sprintf("llama:layers=1,hidden=64,heads=4,kv_heads=%d,ffn=128,vocab=100,seq=32,batch=2", shared))
+		found := 0
+		for i := range graph.OpID(g.NumOps()) {
+			if o := g.Op(i); o.Kind == graph.AttentionGrad {
+				found++
+				if o.GEMM.Batch != 2*4 || o.GEMM.M != 32 {
+					t.Errorf("%d heads of keys: the gradient is %+v", shared, o.GEMM)
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d heads of keys: %d gradients", shared, found)
+		}
 	}
 }

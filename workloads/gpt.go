@@ -27,7 +27,7 @@ type gpt struct {
 // newGPT returns the sizes of the smallest GPT-2, one sequence of 1,024.
 func newGPT() *gpt {
 	return &gpt{layers: 12, hidden: 768, heads: 12, ffn: 3072, vocab: 50257, seq: 1024,
-		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true}}}
+		common: common{batch: 1, dtype: graph.BF16, train: train.Config{Optimizer: train.Adam, StaticShapes: true, ClipGlobalNorm: true, DenseTables: true}}}
 }
 
 func (c *gpt) depth() int { return c.layers }

@@ -47,7 +47,9 @@ func (l *Layers) Derive(c Changes) (*Derived, error) {
 		return nil, err
 	}
 	d := newDeriver(l.g)
-	for _, k := range c.Recompute {
+	// The last layer first, as gradients come to it: of ops that are ready the first added comes
+	// first, and what only a gradient of a weight reads would else wait for all other layers.
+	for _, k := range slices.Backward(c.Recompute) {
 		d.recompute(l.region(k))
 	}
 	for _, k := range c.Offload {
@@ -164,7 +166,7 @@ func (d *deriver) recompute(r region) {
 		start := true
 		for j, t := range in {
 			p := d.g.Tensor(t).Producer
-			if r.inside(p) {
+			if r.inside(p) && !d.g.Tensor(t).Resident {
 				first, _ := d.g.Outputs(p)
 				in[j] = d.b.Output(compute(p), int(t-first))
 				start = false

@@ -208,3 +208,33 @@ func TestStretches(t *testing.T) {
 	}
 	checkDerived(t, plain, l, remat.Changes{Recompute: ks}, d)
 }
+
+// TestLayersComeOneByOne: all that is computed again of a layer and all its gradients, those of
+// weights too, come before what is computed again of the layer before it: a layer's activations
+// do not wait for the others.
+func TestLayersComeOneByOne(t *testing.T) {
+	_, l := build(t, decoder)
+	d, err := l.Derive(remat.Changes{Recompute: able(l)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, firstAgain := map[int32]graph.OpID{}, map[int32]graph.OpID{}
+	for i := range graph.OpID(d.Graph.NumOps()) {
+		o := d.Graph.Op(i)
+		if o.Phase != graph.Backward || o.GEMM.IsZero() {
+			continue
+		}
+		last[o.Layer] = i
+		if _, ok := firstAgain[o.Layer]; !ok && strings.HasPrefix(o.Name, "again/") {
+			firstAgain[o.Layer] = i
+		}
+	}
+	for layer, i := range firstAgain {
+		if after, ok := last[layer+1]; ok && after > i {
+			t.Errorf("layer %d is computed again before %s", layer, d.Graph.Op(after).Name)
+		}
+	}
+	if len(firstAgain) != 3 { // the last layer's gradients come at once
+		t.Errorf("products of %d layers are computed again, want 3", len(firstAgain))
+	}
+}

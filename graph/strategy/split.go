@@ -307,7 +307,7 @@ func (s *Split) backward(sequence bool) {
 			continue
 		}
 		if f != graph.None && s.Shared[f] {
-			if x, _, ok := s.linear(f); ok {
+			if x, _, ok := s.linear(f); ok && (cutIn || !partialIn) {
 				opens := !s.Cut[x]
 				// A gradient of the weight reads the activation; that of the activation,
 				// the weight.
@@ -325,6 +325,7 @@ func (s *Split) backward(sequence bool) {
 		}
 		// Sums and views of gradients, ops within a block.
 		switch {
+		case partialIn && ofShape(o.Kind): // the same of a sum and of its parts
 		case partialIn && !cutIn && !plainIn && (adds(o.Kind) || o.Kind.Class() == graph.ClassMeta || s.widens(i) > 1):
 			s.partial(i) // sums of partial sums, reduced once
 			s.narrow(i, in)
@@ -417,6 +418,9 @@ func (s *Split) cut(i graph.OpID) {
 		s.Cut[t] = true
 	}
 }
+
+// ofShape reports whether an op reads of its operand the shape alone.
+func ofShape(k graph.Kind) bool { return k == "Shape" || k == "Size" || k == "Rank" }
 
 // partial makes the result of op i a partial sum, of as many rows as its product or what it
 // reads has.

@@ -29,13 +29,17 @@ func attention(s *step) {
 		return
 	}
 	o := s.d.b.At(s.kernel(graph.AttentionGrad, in, give))
-	o.GEMM = f.GEMM
-	if m := &o.GEMM; m.K%2 == 0 { // keys of as many columns as values
-		m.K = m.K / 2 * 5
-	} else {
-		m.K = (m.K*5 + 1) / 2
-	}
+	o.GEMM = graph.AttentionGradGEMM(f.GEMM, s.sharing())
 	o.FLOPs = o.GEMM.FLOPs()
 	o.Kernels = 3
 	o.Workspace = units.Bytes(s.d.size(s.in[0]) * graph.F32.Size())
+}
+
+// sharing returns how many heads of queries, [B,H,S,K], share one of keys, [B,G,T,K].
+func (s *step) sharing() int64 {
+	q, k := s.d.b.TensorAt(s.in[0]).Shape, s.d.b.TensorAt(s.in[1]).Shape
+	if len(q) != 4 || len(k) != 4 || k[1] == 0 {
+		return 1
+	}
+	return q[1] / k[1]
 }

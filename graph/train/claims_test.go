@@ -297,6 +297,10 @@ func TestSparseGradients(t *testing.T) {
 				big++
 			}
 		}
+		whole := derive(t, g, train.Config{Optimizer: c.opt, ClipGlobalNorm: true, DenseTables: true})
+		if k := kindsOf(whole, g.NumOps()); k["UnsortedSegmentSum"] != 2 || k["AddN"] == 0 || k["ConcatV2"] != 0 || k[c.kind] != 0 {
+			t.Errorf("%v, dense: kinds %v", c.opt, k)
+		}
 		if k := kindsOf(d, g.NumOps()); big != c.big || k[c.kind] != 1 || k["AddN"] != 0 || k["ConcatV2"] != 4 {
 			t.Errorf("%v: %d tables, kinds %v", c.opt, big, k)
 		}

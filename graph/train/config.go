@@ -61,6 +61,10 @@ type Config struct {
 	// ClipGlobalNorm scales all gradients by min(1, limit / norm over all of
 	// them), as clip_by_global_norm does: every update waits for every gradient.
 	ClipGlobalNorm bool
+	// DenseTables gives tables that are looked up in a gradient of their own size, as PyTorch
+	// and JAX do. Without it, as TensorFlow has it (IndexedSlices), it is a list of the rows that were
+	// looked up, as long as a step has indices.
+	DenseTables bool
 	// AllGradients adds what TensorFlow's gradient functions write whether or not
 	// a variable needs it: the gradient of every float operand (of the first
 	// layer's input, of constants), at its true cost, and a ZerosLike, at none,

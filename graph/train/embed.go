@@ -4,13 +4,13 @@ import "placer/graph"
 
 // gather (params, indices[, axis]) has a sparse gradient: the rows of g and
 // their indices, made of Shape, Cast, Size, ExpandDims, StridedSlice, ConcatV2
-// and two Reshapes with six constants. Along another axis than the first the
-// gradient is dense, one UnsortedSegmentSum.
+// and two Reshapes with six constants. Along another axis than the first, and where
+// tables have dense gradients, it is one UnsortedSegmentSum.
 func gather(s *step) {
 	params, indices, g := s.in[0], s.arg(1), s.grad(0)
 	n := s.d.size(indices)
 	p := s.d.b.TensorAt(params)
-	if p.Shape != nil && (len(p.Shape) == 0 || n*elements(&graph.Tensor{Shape: p.Shape[1:]}) != s.d.size(g)) {
+	if s.d.cfg.DenseTables || p.Shape != nil && (len(p.Shape) == 0 || n*elements(&graph.Tensor{Shape: p.Shape[1:]}) != s.d.size(g)) {
 		s.give(0, s.segmentSum(g, indices, s.axes(-1), s.like(params)))
 		return
 	}

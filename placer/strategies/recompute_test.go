@@ -121,3 +121,27 @@ func TestMoreMicroBatchesInPlaceOfRecomputation(t *testing.T) {
 		t.Errorf("%v, %s; want two micro-batches", row.Strategy, row.Why)
 	}
 }
+
+// TestRecomputationGathersNothingMore: shared parameters are gathered for the forward pass and
+// once more for the backward pass, in which a layer is computed again by what its gradients read.
+// Look-ups that are computed again read a table that no gradient does.
+func TestRecomputationGathersNothingMore(t *testing.T) {
+	const hidden, vocab = 256, 1000
+	x, j := models8(t, fmt.Sprintf("llama:layers=4,hidden=%d,heads=4,kv_heads=4,ffn=512,seq=64,vocab=%d", hidden, vocab))
+	var bytes [2]units.Bytes
+	for k := range bytes {
+		s := strategy.Strategy{Mesh: strategy.Mesh{Data: 8, Pipeline: 1, Tensor: 1}, Sharding: strategy.ShardAll, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20, Recompute: strategy.Recompute(k) * strategy.RecomputeLayers}
+		step, err := x.derive(j, s, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range step.Collectives {
+			if c.Kind == strategy.AllGather {
+				bytes[k] += c.Bytes
+			}
+		}
+	}
+	if more := bytes[1] - bytes[0]; more != 0 && more != 2*hidden*vocab {
+		t.Errorf("%v are gathered, with layers computed again %v", bytes[0], bytes[1])
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"placer/graph"
+	"placer/graph/formats/decoder"
 	"placer/graph/strategy"
+	"placer/graph/train"
 	"placer/units"
 )
 
@@ -141,5 +143,35 @@ func TestNothingToSplit(t *testing.T) {
 		if _, err := x.derive(j, s, true); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s: %v, want %q", c.name, c.text, err, c.want)
 		}
+	}
+}
+
+// TestGatedGradients: a layer of a file's training step, whose gradients wait for one another as
+// TensorFlow's do, has the four all-reduces of activations that a workload's has.
+func TestGatedGradients(t *testing.T) {
+	const batch, seq, hidden = 16, 32, 64
+	var bytes [2]units.Bytes
+	for k := range bytes {
+		config := fmt.Sprintf(`{"model_type": "llama", "num_hidden_layers": %d, "hidden_size": %d, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 128, "vocab_size": 128, "torch_dtype": "bfloat16"}`, 2+k, hidden)
+		_, j := models8(t, "llama:layers=1,hidden=64,heads=8,kv_heads=8,ffn=64,vocab=64,seq=8")
+		x := newModels(func(batch int64) (*graph.Graph, error) {
+			step, err := decoder.ImportConfig([]byte(config), "config.json", decoder.Options{Training: true, Dims: map[string]int64{"batch": batch, "seq": seq}})
+			if err != nil {
+				return nil, err
+			}
+			return train.Derive(step.Graph, train.Default())
+		}, batch)
+		step, err := x.derive(j, strategy.Strategy{Mesh: strategy.Mesh{Data: 1, Pipeline: 1, Tensor: 8}, MicroBatches: 1, Chunks: 1, Bucket: 1 << 20}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range step.Collectives {
+			if c.Kind == strategy.AllReduce {
+				bytes[k] += c.Bytes
+			}
+		}
+	}
+	if got, want := bytes[1]-bytes[0], units.Bytes(4*2*batch*seq*hidden); got != want {
+		t.Errorf("a layer all-reduces %v, want %v", got, want)
 	}
 }

@@ -153,7 +153,8 @@ func (n *etNode) attention(short string, in []tensor) graph.GEMM {
 		a.Seen = graph.Seen(a.Queries, a.Seen-a.Queries, 0)
 	}
 	if a.Heads *= groups; q[heads]%groups == 0 {
-		a.Queries *= q[heads] / groups
+		a.Group = q[heads] / groups
+		a.Queries *= a.Group
 	}
 	if backward {
 		return a.Backward()
