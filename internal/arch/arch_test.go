@@ -152,7 +152,7 @@ var allowed = map[string]string{
 	"placer/pretrained":          "internal/fsx placer/policy/sequential placer/policy/proposer plan",
 	"placer/verdict":             "units graph graph/unit hw plan sim baselines/budget baselines/search/fusion placer/problem placer/methods placer/search",
 	"placer/replan":              "units graph graph/unit hw plan placer/methods placer/pretrained placer/problem placer/search baselines/listsched baselines/search/anneal", // docs/adr/0037
-	"placer/strategies/launch":   "graph/strategy",
+	"placer/strategies/launch":   "graph graph/strategy",
 	"placer/strategies/torch":    "graph graph/strategy internal/jsonx",                                                                                                                                                // docs/adr/0081
 	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local internal/parallel", // docs/adr/0036
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",

@@ -116,6 +116,9 @@ func (x *Comparison) finish(ctx context.Context, row *Row) {
 		row.Why = ""
 		if ctx.Err() == nil {
 			row.Strategy, row.Result = x.splitMore(ctx, row.Strategy, row.Result, &row.Tried)
+			if row.Name == NameHybrid {
+				row.Strategy, row.Result = x.interleaved(ctx, row.Strategy, row.Result, &row.Tried)
+			}
 			row.Result.Step = nil
 		}
 	case row.Why == "": // there was nothing to try
@@ -142,6 +145,28 @@ func (x *Comparison) splitMore(ctx context.Context, s strategy.Strategy, r *Resu
 		flip(&other)
 		if !x.c.Room.left() || ctx.Err() != nil {
 			break
+		}
+		if o, err := x.Simulate(other); err == nil {
+			if *tried++; o.Score().Better(r.Score()) {
+				s, r = other, o
+			}
+		}
+	}
+	return s, r
+}
+
+// interleaved returns the best of s, which comes to r, and of it with several stages a rank, where it has
+// a pipeline; tried counts. Every mesh of several axes with such stages would be twice as many
+// as there are to simulate.
+func (x *Comparison) interleaved(ctx context.Context, s strategy.Strategy, r *Result, tried *int) (strategy.Strategy, *Result) {
+	if s.Pipeline == 1 {
+		return s, r
+	}
+	for _, chunks := range severalChunks {
+		other := s
+		other.Schedule, other.Chunks = strategy.Interleaved, chunks
+		if other.Validate() != nil || !x.c.Room.left() || ctx.Err() != nil {
+			continue
 		}
 		if o, err := x.Simulate(other); err == nil {
 			if *tried++; o.Score().Better(r.Score()) {

@@ -41,8 +41,8 @@ func TestHeadsAreShared(t *testing.T) {
 // A rank of attention in one kernel has a share of the heads, forward, backward and where it is
 // computed again: together they do what one device does.
 func TestAttentionIsShared(t *testing.T) {
-	const batch, layers, keyHeads = 16, 2, 4
-	name := fmt.Sprintf("llama:layers=%d,hidden=256,heads=8,ffn=512,seq=64,vocab=1000,kv_heads=%d", layers, keyHeads)
+	const batch, layers, heads, keyHeads = 16, 2, 8, 4
+	name := fmt.Sprintf("llama:layers=%d,hidden=256,heads=%d,ffn=512,seq=64,vocab=1000,kv_heads=%d", layers, heads, keyHeads)
 	for _, again := range []strategy.Recompute{strategy.RecomputeNothing, strategy.RecomputeLayers} {
 		want := map[graph.Kind]float64{}
 		for _, tensor := range []int{1, 2, 4} {
@@ -59,7 +59,11 @@ func TestAttentionIsShared(t *testing.T) {
 				}
 				count[o.Kind]++
 				flops[o.Kind] += float64(o.FLOPs)
-				if o.GEMM.Batch != int64(batch*keyHeads/tensor) || o.GEMM.FLOPs() != o.FLOPs {
+				share := batch * keyHeads / tensor
+				if o.Kind == graph.AttentionGrad { // a block for each head of queries
+					share = batch * heads / tensor
+				}
+				if o.GEMM.Batch != int64(share) || o.GEMM.FLOPs() != o.FLOPs {
 					t.Errorf("%d ranks, recomputed %v: %s is %+v of %v", tensor, again, o.Name, o.GEMM, o.FLOPs)
 				}
 			}

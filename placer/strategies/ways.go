@@ -38,11 +38,14 @@ func (x *Comparison) ways() []way {
 	return append(all, way{NameHybrid, x.hybrids()})
 }
 
+// severalChunks are the stages that a rank of an interleaved pipeline has.
+var severalChunks = []int{2, 4}
+
 // pure are the strategies of one mesh, sharding and schedule.
 func (x *Comparison) pure(mesh strategy.Mesh, sharding strategy.Sharding, schedule strategy.Schedule) (all []strategy.Strategy) {
 	chunks := []int{1}
 	if schedule == strategy.Interleaved {
-		chunks = []int{2, 4}
+		chunks = severalChunks
 	}
 	for _, v := range chunks {
 		all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Schedule: schedule, Chunks: v, Bucket: strategy.DefaultBucket})...)

@@ -96,11 +96,12 @@ PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv
 def _attention(o: Op, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> tuple[int, int, int, int]:
     """Attention in one kernel as one product: of each head of keys, the queries that share it by the
     keys that a query sees in the mean, of all columns of keys and values together. Backward
-    computes the scores again: 5 products for 2."""
-    heads, rows, seen = math.prod(k[:-2]), math.prod(q[:-1]), k[-2]
+    computes the scores again, 5 products for 2, and each head of queries by itself."""
+    backward = kinds.base(o.target).endswith("_backward")
+    heads, rows, seen = math.prod((q if backward else k)[:-2]), math.prod(q[:-1]), k[-2]
     if causal(o) and seen >= q[-2]:
         seen = seen - q[-2] + (q[-2] + 2) // 2
-    columns = 3 * q[-1] + 2 * v[-1] if kinds.base(o.target).endswith("_backward") else q[-1] + v[-1]
+    columns = 3 * q[-1] + 2 * v[-1] if backward else q[-1] + v[-1]
     return (heads, rows // heads, seen, columns)
 
 

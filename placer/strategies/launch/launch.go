@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"placer/graph"
 	"placer/graph/strategy"
 )
 
@@ -15,7 +16,23 @@ type Run struct {
 	Batch    int64  // samples of a step, on all devices together
 	Trains   bool   // the step has a backward pass
 	Mixture  bool   // the model has experts that replicas could share out
+	Weights  graph.DType
 	File     string // that says the strategy by modules, for torch
+}
+
+// WeightsOf returns the type of most weights of g.
+func WeightsOf(g *graph.Graph) graph.DType {
+	count := map[graph.DType]int64{}
+	most := graph.F32
+	for i := range graph.OpID(g.NumOps()) {
+		if first, end := g.Outputs(i); g.Op(i).Params > 0 && first < end {
+			t := g.Tensor(first).DType
+			if count[t] += g.Op(i).Params; count[t] > count[most] {
+				most = t
+			}
+		}
+	}
+	return most
 }
 
 // micro returns the samples of a micro-batch.

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"placer/graph"
 	"placer/graph/strategy"
+	"placer/workloads"
 )
 
 func run(t *testing.T, text string, batch int64, trains bool) Run {
@@ -173,5 +175,36 @@ func TestFlagsDivideTheBatch(t *testing.T) {
 		if err := json.Unmarshal([]byte(flags), &config); err != nil || config.Micro*config.Steps*s.Ranks() != config.All {
 			t.Errorf("%s: DeepSpeed by %s (%v)", text, flags, err)
 		}
+	}
+}
+
+// TestWeightTypes: programs are told the type that the prediction's weights and gradients have.
+func TestWeightTypes(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		weights graph.DType
+		want    string
+	}{
+		{"megatron-lm", graph.BF16, "--bf16 --grad-reduce-in-bf16 --use-distributed-optimizer"},
+		{"megatron-lm", graph.F16, "--fp16 --use-distributed-optimizer"},
+		{"deepspeed", graph.BF16, `"bf16": {"enabled": true}}`},
+		{"deepspeed", graph.F16, `"fp16": {"enabled": true}}`},
+	} {
+		p, err := Find(c.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, "zero-1=8", 64, true)
+		r.Weights = c.weights
+		if got, err := p.Flags(r); err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s, %v: %q, %v, want %q in it", c.program, c.weights, got, err, c.want)
+		}
+	}
+	g, err := workloads.Build("llama:layers=1,hidden=64,heads=4,kv_heads=4,ffn=64,vocab=64,seq=8,master_weights=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := WeightsOf(g); got != graph.BF16 {
+		t.Errorf("a Llama's weights are %v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"placer/graph"
 	"placer/graph/strategy"
 )
 
@@ -13,7 +14,8 @@ var errServes = errors.New("it trains, and the step is a forward pass alone")
 // megatron/training/arguments.py at d98e8a6). It splits vocabularies wherever it splits products,
 // and gives stages equal numbers of layers unless told otherwise. Gradients are reduced beside the
 // backward pass where it is told so, or where its FSDP shards them, which asserts that checkpoints
-// are of its own format.
+// are of its own format. Gradients of bf16 weights it adds up and reduces in f32 unless told
+// otherwise; here they have the weights' type.
 func megatronLM(r Run) ([]string, error) {
 	s := r.Strategy
 	switch {
@@ -25,6 +27,8 @@ func megatronLM(r Run) ([]string, error) {
 		return nil, errors.New("it splits sequences where it shares experts out and splits products")
 	}
 	var l list
+	l.set(r.Weights == graph.BF16, "--bf16", "--grad-reduce-in-bf16")
+	l.set(r.Weights == graph.F16, "--fp16")
 	l.size("--tensor-model-parallel-size", s.Tensor)
 	l.set(s.Sequence, "--sequence-parallel")
 	l.size("--pipeline-model-parallel-size", s.Pipeline)
@@ -144,5 +148,9 @@ func deepSpeed(r Run) ([]string, error) {
 	if s.Data > 1 {
 		stage = int(s.Sharding)
 	}
-	return []string{fmt.Sprintf(`{"train_batch_size": %d, "train_micro_batch_size_per_gpu": %d, "gradient_accumulation_steps": %d, "zero_optimization": {"stage": %d}}`, r.Batch, r.micro(), s.MicroBatches, stage)}, nil
+	kind := "" // it runs models in f32 unless told otherwise
+	if r.Weights == graph.BF16 || r.Weights == graph.F16 {
+		kind = fmt.Sprintf(`, "%s": {"enabled": true}`, map[graph.DType]string{graph.BF16: "bf16", graph.F16: "fp16"}[r.Weights])
+	}
+	return []string{fmt.Sprintf(`{"train_batch_size": %d, "train_micro_batch_size_per_gpu": %d, "gradient_accumulation_steps": %d, "zero_optimization": {"stage": %d}%s}`, r.Batch, r.micro(), s.MicroBatches, stage, kind)}, nil
 }
